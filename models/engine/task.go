@@ -1,0 +1,129 @@
+package engine
+
+import "brood/models/noise"
+
+// Task is one of the closed set below. Slices in a task belong to the caller, must not change until Do returns, and are
+// not kept by the engine.
+type Task interface{ task() }
+
+// Gradients computes, for each cohort entry i, the mean loss over Batches[i] of the model whose parameters are row
+// Rows[i] of X, and its gradient into row i of G (len(Rows) x params). With a model that has batch-norm statistics,
+// row StatRows[i] of Stats is their running value and is advanced in place. Masks[i] addresses the entry's dropout masks
+// (element = sample*features + feature of stream "layer index"); it may be nil for a model without dropout.
+type Gradients struct {
+	X        Mat
+	Rows     []Row
+	Batches  [][]int32 // sample ids of the engine's data set
+	Stats    Mat       // the zero Mat when the layout has no statistics
+	StatRows []Row     // rows of Stats, no row twice; nil means Rows
+	Masks    []noise.Key
+	G        Mat
+	Loss     []float32 // out: mean cross-entropy, one per entry
+}
+
+// Evaluate computes summed loss and correct predictions over Batches[i] with parameters row Rows[i] of X, dropout off.
+// Batch-norm uses row Rows[i] of Stats, or the batch's own statistics when Stats is the zero Mat.
+type Evaluate struct {
+	X       Mat
+	Rows    []Row
+	Batches [][]int32
+	Stats   Mat
+	Loss    []float64 // out: sum over the samples of the batch
+	Correct []int64   // out
+}
+
+// Statistics rebuilds batch-norm statistics: row i of Stats becomes the mean over Batches of the batch statistics of the
+// model in row Rows[i] of X. One list of batches serves all rows.
+type Statistics struct {
+	X       Mat
+	Rows    []Row
+	Batches [][]int32
+	Stats   Mat
+}
+
+// Candidates evaluates theta + s*eps(id) for each id without keeping the perturbed parameters: s is Sigma, or Scale
+// (1 row) element by element when Scale has a row. With Antithetic, ids 2k and 2k+1 use +eps(k) and -eps(k). Fitness is
+// minus the mean loss over Batches[i] (or Batches[0] when there is one), NaN when it is not finite.
+type Candidates struct {
+	Theta, Scale Mat // 1 row each; Scale may be the zero Mat
+	Sigma        float32
+	Key          noise.Key // purpose and round; the member is filled in
+	Antithetic   bool
+	IDs          []Member
+	Batches      [][]int32
+	Fitness      []float32 // out
+}
+
+// NoiseSum writes dst[j] = sum_i Weights[i]*eps(IDs[i])[j] for the columns of the 1-row span Dst, summed in the order of
+// IDs, in float32 without fused multiply-add. With Square the term is eps^2-1. A weight of zero is added like any other.
+type NoiseSum struct {
+	Dst        Span
+	Weights    []float32
+	Key        noise.Key
+	Antithetic bool
+	Square     bool
+	IDs        []Member
+}
+
+// TreeSum writes Dst (1 row) = Src[0] + Src[1]: one node of the fixed reduction tree.
+type TreeSum struct{ Dst, A, B Mat }
+
+// Term is C*Src in a linear statement. A 1-row Src serves every row.
+type Term struct {
+	C   float32
+	Src Mat
+}
+
+// Lin is the statement Dst = sum_i C_i*Src_i, left to right per element, without fused multiply-add.
+type Lin struct {
+	Dst   Mat
+	Terms []Term
+}
+
+// Update runs a linear programme over the given rows: per row and element every statement in order. A statement may read
+// what an earlier one wrote. All matrices have equal Cols.
+type Update struct {
+	Rows []Row
+	Prog []Lin
+}
+
+// Adam is one step per row: M = B1*M+(1-B1)*G; V = B2*V+(1-B2)*G^2; X -= Eta*mhat/(sqrt(vhat)+Eps), T counted from 1.
+type Adam struct {
+	X, M, V, G           Mat
+	Rows                 []Row
+	Eta, B1, B2, Eps, WD float32
+	T                    uint64
+}
+
+// Perturb adds Sigma[i]*eps(Keys[i]) to row i of X.
+type Perturb struct {
+	X     Mat
+	Sigma []float32
+	Keys  []noise.Key
+}
+
+// Crossover writes row i of Dst by picking each element from row i of A or of B with equal probability: one coin per
+// weight, or one per tensor when PerTensor is set. Coins are addressed by Keys[i].
+type Crossover struct {
+	Dst, A, B Mat
+	Keys      []noise.Key
+	PerTensor bool
+}
+
+// Distance writes the root-mean-square difference of each row of X to the 1-row Centre.
+type Distance struct {
+	X, Centre Mat
+	RMS       []float64 // out, one per row of X
+}
+
+func (Gradients) task()  {}
+func (Evaluate) task()   {}
+func (Statistics) task() {}
+func (Candidates) task() {}
+func (NoiseSum) task()   {}
+func (TreeSum) task()    {}
+func (Update) task()     {}
+func (Adam) task()       {}
+func (Perturb) task()    {}
+func (Crossover) task()  {}
+func (Distance) task()   {}
