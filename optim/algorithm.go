@@ -1,0 +1,123 @@
+// Package optim is the seam between an algorithm and the rest of brood: what an algorithm is (a value without memory),
+// what its program may touch (Env, Comm, Engine, Data), and the concrete collectives. It imports only models, and holds
+// no goroutine, no clock, no file and no socket. One file per algorithm lives beside the seam; catalog lists them.
+package optim
+
+import (
+	"context"
+
+	"brood/models/engine"
+)
+
+// Algorithm is a training method as a value: metadata, and functions that keep nothing between calls.
+type Algorithm struct {
+	Name  string // as typed: "parle"
+	Title string // as shown: "Parle"
+	Paper string // reference of the source
+	Doc   string // summary, equations, bytes, deviations from the source
+
+	Needs  Needs
+	Knobs  []Knob
+	Series []Series
+
+	// Blocks lists ALL state of the algorithm for these knobs. A block whose Cols is 0 does not exist.
+	Blocks func(k Values, l engine.Layout) []Block
+	// Check refuses a shape that the rule cannot run: one sentence that says what to change. It is asked at the start, at
+	// every breakpoint of a schedule, on every live change and after a death. Nil admits every population of one or more.
+	Check func(s Shape) error
+	// Bytes is the exact payload of one round, summed over workers, by operation.
+	Bytes func(s Shape) map[Op]int64
+
+	Program Program
+}
+
+// Needs says what an algorithm asks of its model and population.
+type Needs uint8
+
+const (
+	Gradients   Needs = 1 << iota // the engine's Gradients task
+	Evaluations                   // the engine's Evaluate or Candidates task
+	Pairs                         // two members or more
+)
+
+// Program is the executable part of an algorithm. Every worker calls it with the same round and knobs, in step
+// (SPMD): all collectives must be reached by all workers in the same order.
+type Program interface {
+	// Round does one round: bounded work that commits as a whole.
+	Round(ctx context.Context, env *Env, k Values, round uint64) (Report, error)
+	// Centre writes the one model this algorithm would hand over into dst (1 x params), and its batch-norm statistics
+	// nowhere: the caller rebuilds them. Collective; changes no block.
+	Centre(ctx context.Context, env *Env, k Values, dst engine.Mat) error
+}
+
+// Leaver is an optional power of a Program: hand on what departing members carry (SGP's mass) before their rows go.
+type Leaver interface {
+	Leave(ctx context.Context, env *Env, k Values, gone []engine.Member) error
+}
+
+// Enter says what a block's row holds for a member that has no earlier row.
+type Enter uint8
+
+const (
+	EnterZero   Enter = iota
+	EnterOne          // ones
+	EnterCentre       // the population's centre; at the start of a run the shared initialisation
+	EnterOwn          // an initialisation of the member's own at the start of a run, the centre later
+	EnterStats        // fresh batch-norm statistics (mean 0, variance 1); later rebuilt by training itself
+)
+
+// Block declares state that the runtime owns. Names come from the vocabulary in blocks.go.
+type Block struct {
+	Name   string
+	Shared bool // one row equal on every worker, else a row per member on the worker that hosts it
+	Cols   int
+	Type   engine.DType
+	Enter  Enter
+}
+
+// Op names a communication of a round in the ledger.
+type Op string
+
+// Edge is a directed transfer between members.
+type Edge struct {
+	From, To engine.Member
+	Op       Op
+}
+
+// Point is one measurement.
+type Point struct {
+	Member engine.Member // engine.None for a value of the whole population
+	Series string
+	Value  float64
+}
+
+// Report is what a round did.
+type Report struct {
+	// Steps, Samples and Evaluations are the whole population's in this round, equal on all workers.
+	Steps, Samples, Evaluations int64
+	// Pass is how far the data streams advanced: Done samples of the Of samples that one epoch takes (the sum over
+	// streams of their windows). Equal on all workers.
+	Pass Pass
+	// Points of this worker's members; those of engine.None from the worker that hosts the lowest member only.
+	Points []Point
+	// Edges of the whole round where the rule draws them (pairings, lineage), equal on all workers.
+	Edges []Edge
+}
+
+// Pass is a fraction of an epoch.
+type Pass struct{ Done, Of int64 }
+
+// Shape is all that validity and byte counts may depend on.
+type Shape struct {
+	Roster Roster
+	Layout engine.Layout
+	K      Values
+	Direct int    // collectives up to this many bytes go in one hop
+	Phase  uint64 // the "phase" block at the start of the round, 0 without one
+	Drawn  bool   // Edges are those of the round; else Bytes is an expectation
+	Edges  []Edge
+	Data   DataSize
+}
+
+// DataSize is what a rule may know of the data before it runs.
+type DataSize struct{ Train, Validation int }

@@ -1,0 +1,35 @@
+package optim
+
+import "brood/models/engine"
+
+// The vocabulary of block names: one meaning each, so that a swap of algorithm can carry them over.
+const (
+	BlockX      = "x"      // parameters of a member, or of the one shared model
+	BlockM      = "m"      // momentum of the gradient step
+	BlockMX     = "mx"     // momentum of an outer step on x
+	BlockV      = "v"      // second moment (Adam)
+	BlockY      = "y"      // inner iterate of a cycle
+	BlockZ      = "z"      // running average of y
+	BlockXBar   = "xbar"   // mean of x, as last agreed
+	BlockCursor = "cursor" // samples drawn from a data stream
+	BlockPhase  = "phase"  // position within a cycle longer than a round
+	BlockCycle  = "cycle"  // whole cycles done
+	BlockStats  = "stats"  // batch-norm running statistics; never averaged
+	BlockElder  = "elder"  // a parent to fall back to
+	BlockFit    = "fit"    // its fitness; NaN when unknown
+)
+
+// Params is a block of one parameter vector.
+func Params(name string, shared bool, e Enter, l engine.Layout) Block {
+	return Block{Name: name, Shared: shared, Cols: l.Params, Enter: e}
+}
+
+// Counter is a block of one unsigned integer.
+func Counter(name string, shared bool) Block {
+	return Block{Name: name, Shared: shared, Cols: 1, Type: engine.U64}
+}
+
+// Stats is the batch-norm block of a model that has statistics; it vanishes for others.
+func Stats(shared bool, l engine.Layout) Block {
+	return Block{Name: BlockStats, Shared: shared, Cols: l.Stats, Enter: EnterStats}
+}

@@ -1,0 +1,51 @@
+package optim
+
+// Exact payload of the collectives, summed over workers: what Comm sends, as functions of the shape alone.
+
+// AllReduceBytes is the payload of Comm.AllReduce of cols floats over these leaves among the shape's workers. With one
+// leaf on each of n workers it is 2(n-1)*4*cols, the 2(n-1)/n*4*cols a worker of the literature.
+func (s Shape) AllReduceBytes(leaves Roster, cols int) (b int64) {
+	ws := s.Roster.Workers()
+	n := int64(len(ws))
+	if n < 2 {
+		return 0
+	}
+	for k, w := range ws {
+		parts := int64(len(partsOf(leaves, w)))
+		if 4*cols <= s.Direct {
+			b += 4 * int64(cols) * parts * (n - 1)
+			continue
+		}
+		lo, hi := cut(cols, k, len(ws))
+		own := int64(hi - lo)
+		b += 4 * (parts*(int64(cols)-own) + own*(n-1))
+	}
+	return b
+}
+
+// GatherSlicesBytes is the payload of Comm.GatherSlices of cols floats.
+func (s Shape) GatherSlicesBytes(cols int) int64 {
+	return int64(len(s.Roster.Workers())-1) * 4 * int64(cols)
+}
+
+// AllGatherBytes is the payload of Comm.AllGather of records of width bytes.
+func (s Shape) AllGatherBytes(width int) int64 {
+	return int64(len(s.Roster.Workers())-1) * int64(len(s.Roster.Members)*width)
+}
+
+// MoveBytes is the payload of one Comm.Move of rows of width bytes along edges.
+func (s Shape) MoveBytes(edges []Edge, width int) (b int64) {
+	type parcel struct {
+		m Member
+		w int
+	}
+	seen := map[parcel]bool{}
+	for _, e := range edges {
+		p := parcel{e.From, s.Roster.Of(e.To)}
+		if s.Roster.Of(e.From) != p.w && !seen[p] {
+			seen[p] = true
+			b += int64(width)
+		}
+	}
+	return b
+}

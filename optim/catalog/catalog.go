@@ -1,0 +1,34 @@
+// Package catalog is the one visible list of algorithms. Adding an algorithm is one file in optim and one line here.
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"brood/optim"
+)
+
+// All lists every algorithm.
+func All() []*optim.Algorithm {
+	return []*optim.Algorithm{
+		optim.DPSGD,
+		optim.Parle,
+		optim.PopSGD,
+		optim.OpenAIES,
+		optim.PESGD,
+	}
+}
+
+// Lookup finds an algorithm by name; the error lists the names.
+func Lookup(name string) (*optim.Algorithm, error) {
+	all := All()
+	if i := slices.IndexFunc(all, func(a *optim.Algorithm) bool { return a.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	var names []string
+	for _, a := range all {
+		names = append(names, a.Name)
+	}
+	return nil, fmt.Errorf("there is no algorithm %q: choose one of %s", name, strings.Join(names, ", "))
+}

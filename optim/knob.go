@@ -1,0 +1,138 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Knob declares a quantity a person may turn while the run trains. Screens, flags, validation and help derive from it.
+type Knob struct {
+	Name  string // as typed: "ell"
+	Title string // as shown: "inner steps"
+	Unit  string // "steps", "divisor", "" for a pure number
+	Doc   string
+
+	Min, Max, Default float64
+	Scale             Scale    // how h/l steps and a slider move
+	Integer           bool     // fractions are refused
+	Choices           []string // values are indices into it; typed by name
+}
+
+// Scale is a knob's natural axis.
+type Scale uint8
+
+const (
+	Linear Scale = iota
+	Log          // steps multiply; needs Min > 0, or 0 reached by typing
+)
+
+// Series declares something an algorithm measures.
+type Series struct {
+	Name, Title, Unit, Doc string
+	Kind                   Kind
+	Combine                Combine
+}
+
+// Kind is the shape of a series.
+type Kind uint8
+
+const (
+	Scalar    Kind = iota // one value a round
+	PerMember             // one value a member a round
+	PairEdges             // edges between members
+)
+
+// Combine says how values of one point of the axis become one value.
+type Combine uint8
+
+const (
+	Mean Combine = iota
+	Max
+	Last
+)
+
+// Values are the knobs of one round, resolved: constant within it, equal on all workers.
+type Values map[string]float64
+
+// F is a float32 knob.
+func (v Values) F(name string) float32 { return float32(v.Get(name)) }
+
+// I is an integer knob, or the index of a choice.
+func (v Values) I(name string) int { return int(v.Get(name)) }
+
+// Get panics on a name the algorithm did not declare: a programming error the conformance suite finds.
+func (v Values) Get(name string) float64 {
+	x, ok := v[name]
+	if !ok {
+		panic("knob " + name + " is read but not declared")
+	}
+	return x
+}
+
+// Knob finds a declared knob.
+func (a *Algorithm) Knob(name string) (Knob, bool) {
+	for _, k := range a.Knobs {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Knob{}, false
+}
+
+// Defaults are the declared default values.
+func (a *Algorithm) Defaults() Values {
+	v := Values{}
+	for _, k := range a.Knobs {
+		v[k.Name] = k.Default
+	}
+	return v
+}
+
+// Validate says in one sentence why x is no value of the knob.
+func (k Knob) Validate(x float64) error {
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return fmt.Errorf("%s must be a finite number", k.Name)
+	case len(k.Choices) > 0 && (x != math.Trunc(x) || x < 0 || int(x) >= len(k.Choices)):
+		return fmt.Errorf("%s must be one of %s", k.Name, strings.Join(k.Choices, ", "))
+	case x < k.Min || x > k.Max:
+		return fmt.Errorf("%s = %s is out of bounds: give a value from %s to %s%s", k.Name, k.Format(x), k.Format(k.Min), k.Format(k.Max), unit(k.Unit))
+	case k.Integer && x != math.Trunc(x):
+		return fmt.Errorf("%s = %g must be a whole number%s", k.Name, x, unit(k.Unit))
+	}
+	return nil
+}
+
+func unit(u string) string {
+	if u == "" {
+		return ""
+	}
+	return " (" + u + ")"
+}
+
+// Parse reads a typed value: a number, or the name of a choice.
+func (k Knob) Parse(s string) (float64, error) {
+	for i, c := range k.Choices {
+		if c == s {
+			return float64(i), nil
+		}
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil || len(k.Choices) > 0 {
+		if len(k.Choices) > 0 {
+			return 0, fmt.Errorf("%s must be one of %s, not %q", k.Name, strings.Join(k.Choices, ", "), s)
+		}
+		return 0, fmt.Errorf("%s = %q is not a number", k.Name, s)
+	}
+	return x, k.Validate(x)
+}
+
+// Format writes a value as a person would type it.
+func (k Knob) Format(x float64) string {
+	if i := int(x); len(k.Choices) > 0 && i >= 0 && i < len(k.Choices) {
+		return k.Choices[i]
+	}
+	return strconv.FormatFloat(x, 'g', 6, 64)
+}

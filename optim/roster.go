@@ -1,0 +1,97 @@
+package optim
+
+import (
+	"fmt"
+	"slices"
+
+	"brood/models/engine"
+)
+
+// Member is a slot of the population.
+type Member = engine.Member
+
+// Roster says who hosts which member in one membership epoch. Members ascend; Owner[i] hosts Members[i].
+type Roster struct {
+	Members []Member
+	Owner   []int // worker ids
+}
+
+// Rank is m's position among the members, -1 when it is absent.
+func (r Roster) Rank(m Member) int {
+	i, ok := slices.BinarySearch(r.Members, m)
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// Has says whether m is a member.
+func (r Roster) Has(m Member) bool { return r.Rank(m) >= 0 }
+
+// Of is the worker that hosts m, which must be a member.
+func (r Roster) Of(m Member) int { return r.Owner[r.Rank(m)] }
+
+// Hosted lists the members of worker w, ascending: the rows of its per-member blocks.
+func (r Roster) Hosted(w int) (out []Member) {
+	for i, m := range r.Members {
+		if r.Owner[i] == w {
+			out = append(out, m)
+		}
+	}
+	return
+}
+
+// Workers lists the workers that host a member, ascending.
+func (r Roster) Workers() []int {
+	out := slices.Clone(r.Owner)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Without is the roster less some members.
+func (r Roster) Without(gone []Member) (n Roster) {
+	for i, m := range r.Members {
+		if !slices.Contains(gone, m) {
+			n.Members, n.Owner = append(n.Members, m), append(n.Owner, r.Owner[i])
+		}
+	}
+	return n
+}
+
+// OnOne is the same population hosted by one worker: what verify and resume use.
+func (r Roster) OnOne(w int) Roster {
+	return Roster{r.Members, slices.Repeat([]int{w}, len(r.Members))}
+}
+
+// IDs are the members 0..n-1.
+func IDs(n int) []Member {
+	out := make([]Member, n)
+	for i := range out {
+		out[i] = Member(i)
+	}
+	return out
+}
+
+// Place deals contiguous runs of members to workers, as even as can be. Contiguous ids share subtrees of the reduction,
+// so a worker sends few parts.
+func Place(members []Member, workers []int) Roster {
+	n, w := len(members), len(workers)
+	r := Roster{Members: slices.Clone(members), Owner: make([]int, n)}
+	for i := range n {
+		r.Owner[i] = workers[min(i*w/max(n, 1), w-1)]
+	}
+	return r
+}
+
+// Validate says what is wrong with a roster that came from outside.
+func (r Roster) Validate() error {
+	if len(r.Members) != len(r.Owner) {
+		return fmt.Errorf("roster: %d members but %d owners", len(r.Members), len(r.Owner))
+	}
+	for i := 1; i < len(r.Members); i++ {
+		if r.Members[i-1] >= r.Members[i] {
+			return fmt.Errorf("roster: member %d follows %d: members must ascend", r.Members[i], r.Members[i-1])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package optim
+
+import (
+	"slices"
+
+	"brood/models/engine"
+)
+
+// The fixed reduction tree: a binary trie over the bits of member ids. A node covers the ids with prefix = id>>level. An
+// absent id is passed over, so the association of a sum never changes when others join or leave, and a worker may add
+// the subtrees it hosts before it sends: the bits do not depend on who hosts what.
+type node struct {
+	level  uint
+	prefix Member
+}
+
+func rootOf(r Roster) node {
+	var l uint
+	if n := len(r.Members); n > 0 {
+		for r.Members[n-1]>>l > 0 {
+			l++
+		}
+	}
+	return node{l, 0}
+}
+
+func (n node) children() (a, b node) {
+	return node{n.level - 1, n.prefix * 2}, node{n.level - 1, n.prefix*2 + 1}
+}
+
+// under is the range of r.Members that n covers.
+func (n node) under(r Roster) (lo, hi int) {
+	lo, _ = slices.BinarySearch(r.Members, n.prefix<<n.level)
+	hi = len(r.Members)
+	if last := (uint64(n.prefix)+1)<<n.level - 1; last < uint64(engine.None) {
+		hi, _ = slices.BinarySearch(r.Members, Member(last)+1)
+	}
+	return
+}
+
+// partsOf lists the maximal subtrees that worker w hosts alone: what it sends in a reduction.
+func partsOf(r Roster, w int) []node {
+	var walk func(n node) []node
+	walk = func(n node) []node {
+		lo, hi := n.under(r)
+		mine := 0
+		for i := lo; i < hi; i++ {
+			if r.Owner[i] == w {
+				mine++
+			}
+		}
+		switch {
+		case mine == 0:
+			return nil
+		case mine == hi-lo:
+			return []node{n}
+		}
+		a, b := n.children()
+		return append(walk(a), walk(b)...)
+	}
+	return walk(rootOf(r))
+}
+
+// sumTree adds known vectors up to n. leaf returns a vector that must not be written, or nil; the result may be one of
+// them. scratch gives vectors of the right length.
+func sumTree(r Roster, n node, leaf func(node) []float32, scratch func() []float32) []float32 {
+	if v := leaf(n); v != nil {
+		return v
+	}
+	if lo, hi := n.under(r); lo == hi || n.level == 0 {
+		return nil
+	}
+	l, rt := n.children()
+	a, b := sumTree(r, l, leaf, scratch), sumTree(r, rt, leaf, scratch)
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	out := scratch()
+	for i := range out {
+		out[i] = a[i] + b[i]
+	}
+	return out
+}
+
+// cut is the k-th of w even slices of m columns. m need not divide by w.
+func cut(m, k, w int) (lo, hi int) { return m * k / w, m * (k + 1) / w }

@@ -1,0 +1,107 @@
+// Package local links workers of one process through memory. It imports nothing of ours; its methods have the shape of
+// the Link that the seam declares.
+package local
+
+import (
+	"context"
+	"sync"
+)
+
+// Hub joins the workers of a process. The zero Hub is ready.
+type Hub struct {
+	mu    sync.Mutex
+	boxes map[[2]int]*box
+}
+
+type frame struct {
+	epoch uint32
+	seq   uint64
+	op    string
+	p     []byte
+}
+
+// box is the queue of one ordered pair.
+type box struct {
+	mu   sync.Mutex
+	q    []frame
+	wake chan struct{} // holds a token when q may have changed
+}
+
+// Link is worker self's end. One goroutine may use it at a time.
+func (h *Hub) Link(self int) *Link { return &Link{hub: h, self: self} }
+
+// Link sends to and receives from every worker of its hub.
+type Link struct {
+	hub  *Hub
+	self int
+}
+
+func (h *Hub) box(from, to int) *box {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := [2]int{from, to}
+	b := h.boxes[k]
+	if b == nil {
+		if h.boxes == nil {
+			h.boxes = map[[2]int]*box{}
+		}
+		b = &box{wake: make(chan struct{}, 1)}
+		h.boxes[k] = b
+	}
+	return b
+}
+
+// Send queues p for worker to and takes ownership of it. It never waits.
+func (l *Link) Send(to int, epoch uint32, seq uint64, op string, p []byte) error {
+	b := l.hub.box(l.self, to)
+	b.mu.Lock()
+	b.q = append(b.q, frame{epoch, seq, op, p})
+	b.mu.Unlock()
+	b.signal()
+	return nil
+}
+
+// Recv returns the next frame of this epoch from a worker. Frames of an older epoch were overtaken by an abort and are
+// dropped; one of a newer epoch waits for the call that asks for it, while this one waits for ctx.
+func (l *Link) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
+	b := l.hub.box(from, l.self)
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, "", nil, err
+		}
+		if f, ok := b.take(epoch); ok {
+			return f.seq, f.op, f.p, nil
+		}
+		select {
+		case <-b.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (b *box) take(epoch uint32) (frame, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.q) > 0 {
+		f := b.q[0]
+		if f.epoch > epoch {
+			return f, false
+		}
+		b.q[0] = frame{}
+		b.q = b.q[1:]
+		if f.epoch == epoch {
+			if len(b.q) > 0 {
+				b.signal()
+			}
+			return f, true
+		}
+	}
+	return frame{}, false
+}
+
+func (b *box) signal() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
