@@ -1,0 +1,203 @@
+package coordinator
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/timeline"
+)
+
+// MembersKnob is the population size: a knob of the runtime that every algorithm has.
+var MembersKnob = optim.Knob{Name: "members", Title: "population", Unit: "members", Doc: "members of the population; new ones enter as their blocks say, the highest ids leave first",
+	Min: 1, Max: 1 << 20, Integer: true, Default: 1, Scale: optim.Log}
+
+func (c *Coordinator) command(cmd event.Command) []any {
+	round, fx, err := c.obey(cmd)
+	if err != nil {
+		return []any{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error()}}}
+	}
+	return append([]any{Receipt{event.Receipt{ID: cmd.ID, Accepted: true, Round: round}}}, fx...)
+}
+
+// obey validates a command as one transaction and stages it.
+func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []any, err error) {
+	if c.base == c.cfg.Epoch && cmd.Action != event.Stop {
+		return 0, nil, fmt.Errorf("the run has not begun: wait for its first round")
+	}
+	if c.ending != nil {
+		return 0, nil, fmt.Errorf("the run is ending (%s): resume it first", c.ending.Reason)
+	}
+	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" {
+		if err := c.stage(cmd); err != nil {
+			return 0, nil, err
+		}
+	}
+	switch cmd.Action {
+	case "", event.Kill: // Kill is the shell's
+	case event.Pause:
+		if c.phase == event.Paused {
+			return 0, nil, fmt.Errorf("the run is paused already")
+		}
+		fx = append(fx, c.enter(event.Paused, "by "+by(cmd)))
+	case event.Resume:
+		if c.phase != event.Paused {
+			return 0, nil, fmt.Errorf("the run is not paused")
+		}
+		fx = append(fx, c.enter(event.Training, "by "+by(cmd)))
+	case event.Stop:
+		fx = append(fx, c.end(event.Stopped, "by "+by(cmd))...)
+	case event.Save:
+		fx = append(fx, c.save()...)
+	default:
+		return 0, nil, fmt.Errorf("unknown action %q: use pause, resume, stop or save", cmd.Action)
+	}
+	if cmd.Limit != nil {
+		c.cfg.Limit = *cmd.Limit
+	}
+	return c.granted, fx, nil
+}
+
+func by(cmd event.Command) string {
+	if cmd.By == "" {
+		return "an operator"
+	}
+	return cmd.By
+}
+
+// stage validates settings, a resize and a swap together, and keeps them for the next grant or plan.
+func (c *Coordinator) stage(cmd event.Command) error {
+	next := c.target()
+	swap := cmd.Algorithm != "" && cmd.Algorithm != next.alg
+	if swap {
+		next.alg = cmd.Algorithm
+	}
+	alg, err := c.cfg.Lookup(next.alg)
+	if err != nil {
+		return err
+	}
+	size := cmd.Members
+	var edits []event.Edit
+	for _, s := range cmd.Set {
+		if s.Knob == MembersKnob.Name {
+			if size, err = parseMembers(s.Expr); err != nil {
+				return err
+			}
+			continue
+		}
+		k, ok := alg.Knob(s.Knob)
+		if !ok {
+			return timeline.UnknownKnob(alg, s.Knob)
+		}
+		if _, err := timeline.Parse(k, s.Expr); err != nil {
+			return err
+		}
+		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID})
+	}
+	resize := size != 0 && size != len(next.members)
+	if size != 0 {
+		if err := MembersKnob.Validate(float64(size)); err != nil {
+			return err
+		}
+		next.members = Resized(next.members, size)
+	}
+	all := append(slices.Clone(c.edits), c.staged...)
+	if c.change != nil {
+		all = append(all, c.change.edits...)
+	}
+	if swap {
+		all = withoutEdits(all, alg.Name)
+	}
+	before := all
+	for _, e := range edits {
+		e.At = c.granted
+		all = append(slices.Clip(all), e)
+	}
+	if err := c.admits(alg, next.members, all, c.granted); err != nil {
+		return err
+	}
+	structural, err := c.structural(alg, before, all)
+	if err != nil {
+		return err
+	}
+	if !swap && !resize && !structural && c.change == nil {
+		c.staged = append(c.staged, edits...)
+		return nil
+	}
+	next.edits = append(slices.Clone(next.edits), edits...)
+	switch {
+	case swap:
+		next.cause, next.note = "swap", fmt.Sprintf("%s takes over with %d members", alg.Title, len(next.members))
+	case resize:
+		next.cause, next.note = "resize", fmt.Sprintf("population is %d", len(next.members))
+	case structural && next.cause == "":
+		next.cause = "knob"
+	}
+	next.id = cmd.ID
+	c.change = &next
+	return nil
+}
+
+func parseMembers(expr string) (int, error) {
+	x, err := strconv.ParseFloat(expr, 64)
+	if err != nil || x != math.Trunc(x) {
+		return 0, fmt.Errorf("members = %q must be a whole number", expr)
+	}
+	return int(x), MembersKnob.Validate(x)
+}
+
+// Resized grows a population by the lowest free ids and shrinks it from the highest.
+func Resized(members []optim.Member, n int) []optim.Member {
+	out := slices.Clone(members[:min(n, len(members))])
+	for id := optim.Member(0); len(out) < n; id++ {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// structural says whether edits change the blocks. A schedule that would change them on its way is refused: a plan needs
+// a round that is known beforehand.
+func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edit) (bool, error) {
+	was, err := timeline.New(alg, before)
+	if err != nil {
+		return false, err
+	}
+	will, err := timeline.New(alg, after)
+	if err != nil {
+		return false, err
+	}
+	at := timeline.Position{Round: max(c.granted, lastRound(after)), Epochs: c.progress.Epochs, Steps: c.progress.Steps}
+	blocks := func(v optim.Values) []optim.Block { return alg.Blocks(v, c.cfg.Layout) }
+	now := blocks(will.Values(at))
+	for _, k := range alg.Knobs {
+		s, _, ok := will.Ruling(k.Name, at.Round)
+		if !ok || s.Constant() {
+			continue
+		}
+		for _, x := range s.Range(k) {
+			v := will.Values(at)
+			moved := optim.Values{}
+			for name, y := range v {
+				moved[name] = y
+			}
+			moved[k.Name] = x
+			if !slices.Equal(now, blocks(moved)) {
+				return false, fmt.Errorf("%s = %s would change the state that is kept on its way: keep it on one side, or set it in steps by hand", k.Name, s)
+			}
+		}
+	}
+	return !slices.Equal(blocks(was.Values(at)), now), nil
+}
+
+func lastRound(edits []event.Edit) (r uint64) {
+	for _, e := range edits {
+		r = max(r, e.At)
+	}
+	return r
+}

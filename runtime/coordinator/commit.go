@@ -1,0 +1,252 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/worker"
+)
+
+func (c *Coordinator) isDone(d message.Done) (fx []any) {
+	got := c.done[d.From]
+	if got == nil || d.Epoch != c.base || c.plan != nil {
+		return nil
+	}
+	got[d.Worker] = d
+	// Grants are committed in order, whatever the order in which reports come.
+	for len(c.done) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(c.done)))
+		if len(c.done[first]) < len(c.roster.Workers()) {
+			break
+		}
+		done := c.done[first]
+		delete(c.done, first)
+		fx = append(fx, c.commit(done)...)
+		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
+			break
+		}
+	}
+	return fx
+}
+
+// commit makes a grant's rounds final.
+func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
+	ws := c.roster.Workers()
+	first := done[ws[0]]
+	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
+		Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Apart: optim.Ledger{}}
+	digests := map[string][32]byte{}
+	var extra int64
+	for _, w := range ws {
+		d := done[w]
+		for name, sum := range d.Digests {
+			if old, ok := digests[name]; ok && old != sum || d.To != first.To || d.Ended != first.Ended {
+				return c.fence(w, fmt.Sprintf("its %s differs from the others' after round %d", name, d.To))
+			}
+			digests[name] = sum
+		}
+		optim.Ledger(r.Sent).Add(d.Sent)
+		optim.Ledger(r.Predicted).Add(d.Predicted)
+		optim.Ledger(r.Apart).Add(d.Apart)
+		r.Overhead += d.Overhead
+		r.Nanos, extra = max(r.Nanos, d.Nanos), max(extra, d.Extra)
+	}
+	r.Hash = worker.Root(digests)
+	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
+	for i := range c.edits {
+		if c.edits[i].At == r.To {
+			c.edits[i].Epochs, c.edits[i].Steps = r.Progress.Epochs, r.Progress.Steps
+		}
+	}
+	fx = append(fx, c.record(event.Record{Commit: &r}))
+	fx = append(fx, c.points(done)...)
+	fx = append(fx, c.evaluations(done)...)
+	if r.To < c.granted && len(c.done) == 0 || first.Ended {
+		c.granted = r.To // the grant was ended early: by a limit, or held for a target
+		clear(c.done)
+	}
+	if first.Ended && c.ending == nil {
+		c.ending = &Exit{Phase: event.Finished, Reason: "its limit is reached"}
+	}
+	c.resize(r.Nanos, extra, r.Rounds)
+	return fx
+}
+
+// resize doubles the grant until snapshots and digests are at most 3% of it, and halves it when it takes too long.
+func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
+	switch limit := c.cfg.GrantMax.Nanoseconds(); {
+	case nanos+extra > limit && c.batch > 1:
+		c.batch /= 2
+	case rounds >= c.batch && extra*100 > nanos*3 && 2*(nanos+extra) <= limit:
+		c.batch *= 2
+	}
+}
+
+// points merges the workers' rows: members ascend, whoever hosted them.
+func (c *Coordinator) points(done map[int]message.Done) (fx []any) {
+	type key struct {
+		round  uint64
+		series string
+	}
+	merged := map[key]*event.Points{}
+	var order []key
+	for _, w := range c.roster.Workers() {
+		for _, p := range done[w].Points {
+			k := key{p.Round, p.Series}
+			if merged[k] == nil {
+				merged[k] = &event.Points{Round: p.Round, Series: p.Series}
+				order = append(order, k)
+			}
+			merged[k].Members = append(merged[k].Members, p.Members...)
+			merged[k].Values = append(merged[k].Values, p.Values...)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b key) int { return int(a.round) - int(b.round) })
+	for _, k := range order {
+		p := merged[k]
+		sortPoints(p)
+		fx = append(fx, c.record(event.Record{Points: p}))
+		if k.series == worker.SeriesCentre && len(p.Values) > 0 {
+			fx = append(fx, c.aim("loss", p.Values[0])...)
+		}
+	}
+	return fx
+}
+
+func sortPoints(p *event.Points) {
+	if slices.IsSorted(p.Members) {
+		return
+	}
+	at := make([]int, len(p.Members))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortFunc(at, func(a, b int) int { return int(int64(p.Members[a]) - int64(p.Members[b])) })
+	m, v := make([]engine.Member, len(at)), make([]float64, len(at))
+	for i, j := range at {
+		m[i], v[i] = p.Members[j], p.Values[j]
+	}
+	p.Members, p.Values = m, v
+}
+
+func (c *Coordinator) evaluations(done map[int]message.Done) (fx []any) {
+	byRound := map[uint64][]message.Test{}
+	for _, w := range c.roster.Workers() {
+		for _, t := range done[w].Tests {
+			byRound[t.Round] = append(byRound[t.Round], t)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(byRound)) {
+		if e, ok := worker.Tally(byRound[r], c.cfg.Tests); ok {
+			fx = append(fx, c.record(event.Record{Evaluation: &e}))
+			fx = append(fx, c.aim("test_error", e.TestError)...)
+			fx = append(fx, c.aim("test_loss", e.TestLoss)...)
+		}
+	}
+	return fx
+}
+
+// Target is a parsed limit such as test_error=2.8.
+func Target(text string) (metric string, value float64, err error) {
+	metric, num, ok := strings.Cut(text, "=")
+	value, perr := strconv.ParseFloat(num, 64)
+	if !ok || perr != nil || !slices.Contains([]string{"loss", "test_error", "test_loss"}, metric) {
+		return "", 0, fmt.Errorf("target %q: write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)", text)
+	}
+	return metric, value, nil
+}
+
+// aim ends the run when a target is met.
+func (c *Coordinator) aim(metric string, value float64) []any {
+	want, at, err := Target(c.cfg.Limit.Target)
+	if err != nil || want != metric || !(value <= at) || c.ending != nil {
+		return nil
+	}
+	return c.end(event.Finished, fmt.Sprintf("%s = %.4g reached the target %g", metric, value, at))
+}
+
+// failed handles a grant or plan that a worker could not do.
+func (c *Coordinator) failed(e message.Failed) []any {
+	if e.Epoch != c.epoch || !slices.Contains(c.alive, e.Worker) {
+		return nil
+	}
+	if e.NonFinite == nil || c.plan != nil {
+		return c.fence(e.Worker, e.Err)
+	}
+	nf := e.NonFinite
+	text := fmt.Sprintf("block %s is not finite within rounds %d to %d", nf.Block, nf.From+1, nf.To)
+	if nf.Member != engine.None {
+		text = fmt.Sprintf("block %s of member %d is not finite within rounds %d to %d", nf.Block, nf.Member, nf.From+1, nf.To)
+	}
+	if n := len(c.edits); n > 0 {
+		last := c.edits[n-1]
+		text += fmt.Sprintf("; the last edit was %s = %s at round %d", last.Knob, last.Expr, last.At+1)
+	}
+	text += fmt.Sprintf("; back at round %d: turn a knob (a smaller eta, say) and resume", c.committed)
+	c.granted = c.committed
+	c.stageLate()
+	c.change = cmpChange(c.change, change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"})
+	fx := []any{c.alert("error", "non-finite", text, nf.Member), c.enter(event.Paused, text)}
+	return append(fx, c.reshape()...)
+}
+
+func cmpChange(c *change, def change) *change {
+	if c != nil {
+		return c
+	}
+	return &def
+}
+
+// fence puts a worker out whose word cannot be trusted.
+func (c *Coordinator) fence(w int, reason string) []any {
+	return append([]any{Send{w, message.Stop{}}}, c.loses(Lost{w, reason})...)
+}
+
+// save asks for a checkpoint of the committed round.
+func (c *Coordinator) save() (fx []any) {
+	if c.saving != nil {
+		return nil
+	}
+	c.saving, c.savedAt = &saving{c.committed, c.hash, c.progress, map[int][]event.File{}}, c.now
+	for _, w := range c.roster.Workers() {
+		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed}})
+	}
+	return fx
+}
+
+func (c *Coordinator) saved(e message.Saved) (fx []any) {
+	if c.saving == nil || e.Epoch != c.base || e.At != c.saving.at {
+		return nil
+	}
+	if e.Err != "" {
+		c.saving = nil
+		fx = append(fx, c.alert("error", "disk", e.Err, engine.None))
+		if c.ending != nil {
+			c.ending.Phase, c.ending.Reason = event.Failed, e.Err
+			return append(fx, c.exit()...)
+		}
+		return append(fx, c.enter(event.Paused, e.Err))
+	}
+	c.saving.files[e.Worker] = e.Files
+	if len(c.saving.files) < len(c.roster.Workers()) {
+		return nil
+	}
+	cp := event.Checkpoint{Round: c.saving.at, Epoch: c.base, Roster: c.roster, Algorithm: c.alg.Name, Hash: c.saving.hash, Progress: c.saving.progress}
+	for _, ed := range c.edits {
+		if ed.At <= cp.Round {
+			cp.Timeline = append(cp.Timeline, ed)
+		}
+	}
+	for _, w := range c.roster.Workers() {
+		cp.Files = append(cp.Files, c.saving.files[w]...)
+	}
+	c.checkpoint, c.saving = &cp, nil
+	return append(fx, c.record(event.Record{Checkpoint: &cp}))
+}

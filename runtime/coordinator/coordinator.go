@@ -1,0 +1,315 @@
+// Package coordinator is the core of a run: membership, the timeline of knobs, grants, plans and commits, as one pure
+// function from state and event to effects. It holds no goroutine, no clock, no file and no socket; a shell feeds it
+// events, carries its effects out in their order, and writes a record before the messages after it leave.
+//
+// Invariants:
+//   - at most Ahead grants are outstanding, all of one epoch; committed <= granted;
+//   - a commit needs Done from every worker of the roster for the same rounds, and equal digests of shared blocks;
+//   - a new epoch starts with an Abort to everybody and only from a committed round;
+//   - an edit is in the log before the grant that carries it leaves, and an edit of an aborted grant is staged anew.
+package coordinator
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// Config is what the core knows beforehand.
+type Config struct {
+	Algorithm string
+	Members   int
+	Wait      int // workers to wait for before the first round
+	Layout    engine.Layout
+	Data      optim.DataSize
+	Tests     int // samples of the test set
+	Direct    int
+	OnLoss    string // reseed, rollback, shrink
+	Limit     event.Limit
+	Edits     []event.Edit // in force from the first round on
+	Lookup    func(string) (*optim.Algorithm, error)
+
+	SavePeriod time.Duration // between checkpoints; 0: only at the end
+	Ahead      int           // grants outstanding; 0 means 2
+	GrantMax   time.Duration // longest grant; 0 means 1 s
+
+	Resume *event.Checkpoint // go on from here instead of from the seed
+	Epoch  uint32            // newest epoch in the log that is resumed
+	Cause  string            // of the first plan: start, resume, fork
+}
+
+// Events.
+type (
+	Joined struct{ Worker int }
+	Lost   struct {
+		Worker int
+		Reason string
+	}
+	Interrupt struct{} // finish the round, save, leave
+	Tick      struct{}
+)
+
+// Effects, to be carried out in order.
+type (
+	Send struct {
+		Worker int
+		Msg    any
+	}
+	Append  struct{ Record event.Record }
+	Receipt struct{ event.Receipt }
+	Exit    struct {
+		Phase  event.Phase
+		Reason string
+	}
+)
+
+// Coordinator is the state of the core. Use Step alone.
+type Coordinator struct {
+	cfg   Config
+	alive []int
+	phase event.Phase
+	now   time.Time
+	began time.Time // of training, for a time limit
+
+	epoch   uint32 // newest given out
+	base    uint32 // newest that was ready everywhere
+	alg     *optim.Algorithm
+	roster  optim.Roster // of base
+	edits   []event.Edit // accepted with a known first round
+	staged  []event.Edit // waiting for the grant they can ride in
+	change  *change      // structural, waiting for the outstanding grants
+	lost    map[optim.Member]bool
+	plan    *message.Plan // sent, not yet ready everywhere
+	pending []int         // workers that the plan was sent to and that are not ready
+
+	committed, granted uint64
+	progress           event.Progress
+	hash               string
+	batch              uint64 // rounds of the next grant
+	done               map[uint64]map[int]message.Done
+	tests              map[uint64][]message.Test
+
+	checkpoint *event.Checkpoint
+	saving     *saving
+	savedAt    time.Time
+	ending     *Exit // once everything granted is committed and saved
+	over       bool
+}
+
+// change is what the next plan does.
+type change struct {
+	alg     string
+	members []optim.Member
+	edits   []event.Edit
+	cause   string
+	note    string
+	back    bool // to the checkpoint
+	id      uint64
+}
+
+type saving struct {
+	at       uint64
+	hash     string
+	progress event.Progress
+	files    map[int][]event.File
+}
+
+// New is a core that waits for workers.
+func New(cfg Config) (*Coordinator, error) {
+	alg, err := cfg.Lookup(cfg.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
+	cfg.GrantMax = cmp.Or(cfg.GrantMax, time.Second)
+	cfg.OnLoss, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.Cause, "start")
+	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
+		done: map[uint64]map[int]message.Done{}, tests: map[uint64][]message.Test{}, edits: slices.Clone(cfg.Edits)}
+	members := optim.IDs(cfg.Members)
+	if cp := cfg.Resume; cp != nil {
+		c.checkpoint, c.committed, c.granted, c.progress, c.hash = cp, cp.Round, cp.Round, cp.Progress, cp.Hash
+		c.edits = slices.Clone(cp.Timeline)
+		members = cp.Roster.Members
+		if c.alg, err = cfg.Lookup(cp.Algorithm); err != nil {
+			return nil, err
+		}
+		c.stageLate()
+	}
+	c.roster = optim.Place(members, []int{0})
+	if err := c.admits(c.alg, members, c.edits, c.committed); err != nil {
+		return nil, err
+	}
+	_, err = c.structural(c.alg, c.edits, c.edits)
+	return c, err
+}
+
+// OnLoss policies.
+const (
+	OnLossReseed   = "reseed"   // lost members start again from the centre
+	OnLossRollback = "rollback" // everybody goes back to the checkpoint
+	OnLossShrink   = "shrink"   // the population goes on without them
+)
+
+// Step takes an event to its effects. now must not go backwards.
+func (c *Coordinator) Step(now time.Time, ev any) []any {
+	if c.over {
+		return nil
+	}
+	c.now = now
+	var fx []any
+	switch e := ev.(type) {
+	case Joined:
+		fx = c.joined(e)
+	case Lost:
+		fx = c.loses(e)
+	case message.Ready:
+		fx = c.isReady(e)
+	case message.Done:
+		fx = c.isDone(e)
+	case message.Failed:
+		fx = c.failed(e)
+	case message.Saved:
+		fx = c.saved(e)
+	case event.Command:
+		fx = c.command(e)
+	case Interrupt:
+		fx = c.end(event.Stopped, "interrupted")
+	case Tick:
+		if l := c.cfg.Limit.Seconds; l > 0 && c.phase == event.Training && now.Sub(c.began).Seconds() >= l {
+			fx = c.end(event.Finished, "time is up")
+		}
+	}
+	return append(fx, c.push()...)
+}
+
+// Committed is the newest committed round and its hash.
+func (c *Coordinator) Committed() (uint64, string) { return c.committed, c.hash }
+
+// Phase of the run.
+func (c *Coordinator) Phase() event.Phase { return c.phase }
+
+func (c *Coordinator) record(r event.Record) Append {
+	r.At = c.now.UnixNano()
+	return Append{r}
+}
+
+func (c *Coordinator) alert(level, kind, text string, m optim.Member) Append {
+	return c.record(event.Record{Alert: &event.Alert{Round: c.committed, Level: level, Kind: kind, Text: text, Member: m}})
+}
+
+func (c *Coordinator) enter(p event.Phase, reason string) Append {
+	if p == event.Training && c.began.IsZero() {
+		c.began = c.now
+	}
+	c.phase = p
+	return c.record(event.Record{State: &event.State{Round: c.committed, Phase: p, Reason: reason}})
+}
+
+// end asks for a last checkpoint and then the exit.
+func (c *Coordinator) end(p event.Phase, reason string) []any {
+	if c.ending == nil {
+		c.ending = &Exit{Phase: p, Reason: reason}
+	}
+	if c.base == c.cfg.Epoch && c.plan == nil { // nothing has begun
+		return c.exit()
+	}
+	return nil
+}
+
+func (c *Coordinator) exit() []any {
+	c.over = true
+	fx := []any{c.enter(c.ending.Phase, c.ending.Reason)}
+	for _, w := range c.alive {
+		fx = append(fx, Send{w, message.Stop{}})
+	}
+	return append(fx, *c.ending)
+}
+
+// push does whatever may be done now: grants, the next plan, a checkpoint, the end.
+func (c *Coordinator) push() (fx []any) {
+	idle := c.granted == c.committed && c.plan == nil
+	switch {
+	case c.over || c.plan != nil || c.base == c.cfg.Epoch:
+		return nil
+	case c.change != nil:
+		if idle {
+			return c.reshape()
+		}
+		return nil
+	case c.ending != nil:
+		if !idle {
+			return nil
+		}
+		if c.checkpoint != nil && c.checkpoint.Round == c.committed && c.checkpoint.Hash == c.hash {
+			return c.exit()
+		}
+		return c.save()
+	}
+	if c.saving == nil && c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= c.cfg.SavePeriod {
+		fx = c.save()
+	}
+	if c.phase != event.Training {
+		return fx
+	}
+	ahead := c.cfg.Ahead
+	if c.cfg.Limit.Target != "" {
+		ahead = 1
+	}
+	for n := len(c.done); n < ahead; n++ {
+		fx = append(fx, c.grant()...)
+	}
+	return fx
+}
+
+// grant gives out the next rounds and the edits that govern them: no vote, no race.
+func (c *Coordinator) grant() (fx []any) {
+	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + c.batch, Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != ""}
+	if l := c.cfg.Limit.Rounds; l > 0 {
+		if g.From >= l {
+			return nil
+		}
+		g.To = min(g.To, l)
+	}
+	fx = c.takeStaged(g.From, &g.Edits)
+	c.done[g.From] = map[int]message.Done{}
+	c.granted = g.To
+	for _, w := range c.roster.Workers() {
+		fx = append(fx, Send{w, g})
+	}
+	return fx
+}
+
+// takeStaged gives staged edits their first round and logs them.
+func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []any) {
+	for _, e := range c.staged {
+		e.At = at
+		if at == c.committed {
+			e.Epochs, e.Steps = c.progress.Epochs, c.progress.Steps
+		}
+		c.edits = append(c.edits, e)
+		if into != nil {
+			*into = append(*into, e)
+		}
+		fx = append(fx, c.record(event.Record{Edit: &e}))
+	}
+	c.staged = nil
+	return fx
+}
+
+// stageLate stages anew the edits that govern rounds beyond the committed ones: they were granted and then thrown away.
+func (c *Coordinator) stageLate() {
+	var kept, late []event.Edit
+	for _, e := range c.edits {
+		if e.At > c.committed {
+			late = append(late, e)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	c.edits, c.staged = kept, append(late, c.staged...)
+}

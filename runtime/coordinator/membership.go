@@ -1,0 +1,232 @@
+package coordinator
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/timeline"
+)
+
+func (c *Coordinator) joined(e Joined) (fx []any) {
+	if slices.Contains(c.alive, e.Worker) {
+		return nil
+	}
+	c.alive = append(c.alive, e.Worker)
+	slices.Sort(c.alive)
+	if c.base == c.cfg.Epoch && c.plan == nil {
+		if len(c.alive) < c.cfg.Wait {
+			return nil
+		}
+		return c.first()
+	}
+	if c.change == nil {
+		c.change = &change{alg: c.target().alg, members: c.target().members, cause: "join"}
+	}
+	c.change.note = fmt.Sprintf("worker %d joined", e.Worker)
+	return nil
+}
+
+// target is the algorithm and members that the newest plan leads to.
+func (c *Coordinator) target() change {
+	switch {
+	case c.change != nil:
+		return *c.change
+	case c.plan != nil:
+		return change{alg: c.plan.Algorithm, members: c.plan.New.Members}
+	}
+	return change{alg: c.alg.Name, members: c.roster.Members}
+}
+
+// first starts the run: from the seed, or from a checkpoint.
+func (c *Coordinator) first() []any {
+	p := event.Plan{From: event.Fresh, Algorithm: c.alg.Name, New: optim.Place(c.roster.Members, c.alive), Cause: c.cfg.Cause, At: c.committed}
+	if c.cfg.Resume != nil {
+		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
+	}
+	return c.send(p)
+}
+
+// send gives a new epoch to everybody.
+func (c *Coordinator) send(p event.Plan) (fx []any) {
+	c.epoch++
+	p.Epoch, p.Base, p.Timeline = c.epoch, c.base, slices.Clone(c.edits)
+	m := message.Plan{Plan: p}
+	if p.From == event.Saved {
+		m.Checkpoint = c.checkpoint
+	}
+	c.plan, c.pending, c.saving = &m, slices.Clone(c.alive), nil
+	clear(c.done)
+	c.granted = c.committed
+	maps.DeleteFunc(c.tests, func(r uint64, _ []message.Test) bool { return r > c.committed })
+	for _, w := range c.alive {
+		fx = append(fx, Send{w, message.Abort{Epoch: c.epoch}}, Send{w, m})
+	}
+	return fx
+}
+
+// reshape turns the structural change into a plan. Everything granted is committed, or void.
+func (c *Coordinator) reshape() (fx []any) {
+	ch := *c.change
+	if len(c.alive) == 0 {
+		return nil // the next to join makes it
+	}
+	p := event.Plan{From: event.Workers, At: c.committed, Old: c.roster, OldAlg: c.alg.Name, Algorithm: ch.alg, Cause: ch.cause, Note: ch.note,
+		Lost: slices.Sorted(maps.Keys(c.lost))}
+	nobody := len(c.lost) == len(c.roster.Members)
+	if ch.back || nobody {
+		fx = c.back()
+		if c.checkpoint == nil {
+			ch.alg, ch.members = c.cfg.Algorithm, optim.IDs(c.cfg.Members)
+			p.From, p.Old, p.OldAlg = event.Fresh, optim.Roster{}, ""
+		} else {
+			ch.alg, ch.members = c.checkpoint.Algorithm, c.checkpoint.Roster.Members
+			p.From, p.Old, p.OldAlg = event.Saved, c.checkpoint.Roster, ch.alg
+		}
+		p.At, p.Lost, p.Algorithm, p.Cause = c.committed, nil, ch.alg, "rollback"
+	}
+	c.change = nil
+	if ch.alg != p.OldAlg { // an algorithm that takes over starts from its defaults
+		c.edits, c.staged = withoutEdits(c.edits, ch.alg), withoutEdits(c.staged, ch.alg)
+	}
+	alg, err := c.cfg.Lookup(ch.alg)
+	if err == nil {
+		err = c.admits(alg, ch.members, append(slices.Clone(c.edits), ch.edits...), c.committed)
+	}
+	if err != nil { // it was admissible when it was asked for; the run has moved on
+		ch.members, ch.alg, ch.edits = c.roster.Members, c.alg.Name, nil
+		p.Algorithm = c.alg.Name
+		fx = append(fx, c.alert("error", "rejected", err.Error(), engine.None))
+	}
+	c.staged = append(c.staged, ch.edits...)
+	fx = append(fx, c.takeStaged(c.committed, nil)...)
+	p.New = optim.Place(ch.members, c.alive)
+	return append(fx, c.send(p)...)
+}
+
+func withoutEdits(edits []event.Edit, alg string) []event.Edit {
+	return slices.DeleteFunc(slices.Clone(edits), func(e event.Edit) bool { return e.Algorithm == alg })
+}
+
+// back returns to the last checkpoint, or to the start: later edits are staged anew.
+func (c *Coordinator) back() []any {
+	from := c.committed
+	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
+	if cp := c.checkpoint; cp != nil {
+		c.committed, c.progress, c.hash = cp.Round, cp.Progress, cp.Hash
+	}
+	c.granted = c.committed
+	c.stageLate()
+	return []any{c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again", c.committed+1, from), engine.None)}
+}
+
+func (c *Coordinator) isReady(e message.Ready) (fx []any) {
+	if c.plan == nil || e.Epoch != c.plan.Epoch {
+		return nil
+	}
+	if c.pending = slices.DeleteFunc(c.pending, func(w int) bool { return w == e.Worker }); len(c.pending) > 0 {
+		return nil
+	}
+	p := c.plan.Plan
+	c.plan, c.base, c.roster = nil, p.Epoch, p.New
+	c.alg, _ = c.cfg.Lookup(p.Algorithm)
+	clear(c.lost)
+	c.batch = 1
+	c.savedAt = cmp.Or(c.savedAt, c.now)
+	fx = append(fx, c.record(event.Record{Plan: &p}))
+	if c.phase == event.Waiting {
+		fx = append(fx, c.enter(event.Training, ""))
+	}
+	return fx
+}
+
+func (c *Coordinator) loses(e Lost) (fx []any) {
+	i := slices.Index(c.alive, e.Worker)
+	if i < 0 {
+		return nil
+	}
+	c.alive = slices.Delete(c.alive, i, i+1)
+	fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
+	if c.base == c.cfg.Epoch { // nothing was ever ready
+		c.plan = nil
+		if len(c.alive) >= c.cfg.Wait {
+			return append(fx, c.first()...)
+		}
+		return fx
+	}
+	for _, m := range c.roster.Hosted(e.Worker) {
+		c.lost[m] = true
+	}
+	next := c.target()
+	next.cause, next.note = "death", fmt.Sprintf("worker %d is lost", e.Worker)
+	if c.plan != nil && c.plan.From != event.Workers {
+		next.back = true // the way back was cut off: nobody holds that round but the checkpoint
+	}
+	switch {
+	case c.cfg.OnLoss == OnLossRollback && len(c.lost) > 0:
+		next.back = true
+	case c.cfg.OnLoss == OnLossShrink && len(c.lost) > 0:
+		next.members = c.shrunk(next)
+	}
+	c.change, c.plan = &next, nil
+	c.granted = c.committed
+	clear(c.done)
+	if len(c.alive) == 0 {
+		return append(fx, c.alert("error", "lost-worker", "no worker is left: waiting for one to join", engine.None))
+	}
+	return append(fx, c.reshape()...)
+}
+
+// shrunk is the largest population without the lost members that the algorithm admits, highest ids dropped first.
+func (c *Coordinator) shrunk(ch change) []optim.Member {
+	alg, err := c.cfg.Lookup(ch.alg)
+	if err != nil {
+		return ch.members
+	}
+	left := slices.DeleteFunc(slices.Clone(ch.members), func(m optim.Member) bool { return c.lost[m] })
+	for n := len(left); n > 0; n-- {
+		if c.admits(alg, left[:n], append(slices.Clone(c.edits), ch.edits...), c.committed) == nil {
+			return left[:n]
+		}
+	}
+	return ch.members
+}
+
+// admits asks the algorithm whether it can run this population with these edits, now and at every breakpoint.
+func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits []event.Edit, at uint64) error {
+	if len(members) == 0 {
+		return fmt.Errorf("%s needs a population of one or more", alg.Name)
+	}
+	tl, err := timeline.New(alg, edits)
+	if err != nil {
+		return err
+	}
+	workers := c.alive
+	if len(workers) == 0 {
+		workers = []int{0}
+	}
+	s := optim.Shape{Roster: optim.Place(members, workers), Layout: c.cfg.Layout, Direct: c.cfg.Direct, Data: c.cfg.Data}
+	for _, r := range append([]uint64{at}, tl.Breakpoints(at)...) {
+		s.K = tl.Values(timeline.Position{Round: r, Epochs: c.progress.Epochs, Steps: c.progress.Steps})
+		if err := Admits(alg, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Admits is Check with the conditions that hold for every algorithm.
+func Admits(alg *optim.Algorithm, s optim.Shape) error {
+	if alg.Needs&optim.Pairs != 0 && len(s.Roster.Members) < 2 {
+		return fmt.Errorf("%s pairs members: give members at least 2", alg.Name)
+	}
+	if alg.Check == nil {
+		return nil
+	}
+	return alg.Check(s)
+}

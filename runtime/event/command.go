@@ -1,0 +1,40 @@
+package event
+
+// Command is what an operator asks of a run: one transaction. Zero fields ask nothing. All of it takes effect at one
+// round, or none of it does.
+type Command struct {
+	ID        uint64    `cbor:"0,keyasint"`
+	By        string    `cbor:"1,keyasint,omitempty"`
+	Set       []Setting `cbor:"2,keyasint,omitempty"`
+	Members   int       `cbor:"3,keyasint,omitempty"` // new population size
+	Algorithm string    `cbor:"4,keyasint,omitempty"` // swap; the new one starts from its defaults and Set
+	Action    Action    `cbor:"5,keyasint,omitempty"`
+	Limit     *Limit    `cbor:"6,keyasint,omitempty"` // with Resume: go on to another limit
+	Worker    int       `cbor:"7,keyasint,omitempty"` // with Kill
+}
+
+// Setting asks for a knob's value or schedule, as typed. The knob "members" is the population size.
+type Setting struct {
+	Knob string `cbor:"0,keyasint"`
+	Expr string `cbor:"1,keyasint"`
+}
+
+// Action steers the run itself.
+type Action string
+
+const (
+	Pause  Action = "pause"
+	Resume Action = "resume"
+	Stop   Action = "stop" // finish the round, save, leave
+	Save   Action = "save" // a checkpoint now
+	Kill   Action = "kill" // a worker, for trying faults out
+)
+
+// Receipt answers a command. An accepted edit is in the log with the round that it governs first; it is in effect once a
+// commit lies beyond that round.
+type Receipt struct {
+	ID       uint64 `cbor:"0,keyasint"`
+	Accepted bool   `cbor:"1,keyasint"`
+	Round    uint64 `cbor:"2,keyasint,omitempty"` // first round that can be governed
+	Reason   string `cbor:"3,keyasint,omitempty"` // of a refusal: a sentence that says what to do
+}

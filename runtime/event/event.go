@@ -1,0 +1,185 @@
+// Package event defines the records of a run's log: its one truth. The coordinator writes them, verify and resume consume
+// them, and every screen is a fold over them. It imports the seam only.
+package event
+
+import (
+	"brood/models/engine"
+	"brood/optim"
+)
+
+// Record is one entry of the log. Exactly one of the pointers is set.
+type Record struct {
+	At int64 `cbor:"0,keyasint"` // Unix nanoseconds when it was written
+
+	Config     *Config     `cbor:"1,keyasint,omitempty"`
+	Plan       *Plan       `cbor:"2,keyasint,omitempty"`
+	Edit       *Edit       `cbor:"3,keyasint,omitempty"`
+	Commit     *Commit     `cbor:"4,keyasint,omitempty"`
+	Points     *Points     `cbor:"5,keyasint,omitempty"`
+	Evaluation *Evaluation `cbor:"6,keyasint,omitempty"`
+	Alert      *Alert      `cbor:"7,keyasint,omitempty"`
+	Checkpoint *Checkpoint `cbor:"8,keyasint,omitempty"`
+	State      *State      `cbor:"9,keyasint,omitempty"`
+}
+
+// Essential records must survive: they are written before the messages that rely on them leave. Only points and
+// evaluations may wait.
+func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil }
+
+// Config opens a log: what cannot change while the run lives.
+type Config struct {
+	Version   int    `cbor:"0,keyasint"` // of the log's vocabulary
+	Preset    string `cbor:"1,keyasint"` // its name, "" for flags alone
+	Model     string `cbor:"2,keyasint"` // name
+	ModelSpec string `cbor:"3,keyasint"` // the layer list as TOML
+	Data      string `cbor:"4,keyasint"` // name
+	Digest    string `cbor:"5,keyasint"` // of the data, "blake3:..."
+	Seed      uint64 `cbor:"6,keyasint"`
+	Kernels   string `cbor:"7,keyasint"`  // kind that produced the bits: engine/twin/architecture
+	Direct    int    `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
+	Probe     uint64 `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
+	Evaluate  uint64 `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch
+	OnLoss    string `cbor:"11,keyasint"` // reseed, rollback, shrink
+	Parent    string `cbor:"12,keyasint"` // session this run was forked from
+	ParentAt  uint64 `cbor:"13,keyasint"` // and the round
+	Params    int    `cbor:"14,keyasint"`
+	Stats     int    `cbor:"15,keyasint"`
+	Limit     Limit  `cbor:"16,keyasint"`
+	Init      *File  `cbor:"17,keyasint,omitempty"` // initial parameters given by a person
+	Train     int    `cbor:"18,keyasint"`           // samples
+	Valid     int    `cbor:"19,keyasint"`
+	Test      int    `cbor:"20,keyasint"`
+}
+
+// Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.
+type Limit struct {
+	Rounds  uint64  `cbor:"0,keyasint,omitempty"`
+	Epochs  float64 `cbor:"1,keyasint,omitempty"`
+	Seconds float64 `cbor:"2,keyasint,omitempty"`
+	Target  string  `cbor:"3,keyasint,omitempty"` // e.g. "test_error=2.8": at or below ends the run
+}
+
+// Source says where a plan takes its blocks from.
+type Source string
+
+const (
+	Fresh   Source = "fresh"      // initialised from the seed
+	Workers Source = "workers"    // what the survivors of the last epoch hold at round At
+	Saved   Source = "checkpoint" // the checkpoint of round At, exactly its roster's members and algorithm
+)
+
+// Plan is a new epoch: from one roster, algorithm and set of blocks to another, at a committed round.
+type Plan struct {
+	Epoch     uint32         `cbor:"0,keyasint"`
+	At        uint64         `cbor:"1,keyasint"` // rounds done
+	From      Source         `cbor:"2,keyasint"`
+	Old       optim.Roster   `cbor:"3,keyasint"` // of the last installed epoch; empty when Fresh
+	New       optim.Roster   `cbor:"4,keyasint"`
+	Lost      []optim.Member `cbor:"5,keyasint,omitempty"` // members of Old without a surviving copy
+	OldAlg    string         `cbor:"6,keyasint,omitempty"`
+	Algorithm string         `cbor:"7,keyasint"`
+	Timeline  []Edit         `cbor:"8,keyasint,omitempty"`  // edits in force, for joiners
+	Base      uint32         `cbor:"9,keyasint,omitempty"`  // epoch that was installed when this plan was made
+	Cause     string         `cbor:"10,keyasint,omitempty"` // start, join, leave, death, resize, swap, knob, resume, fork, rollback, restore
+	Note      string         `cbor:"11,keyasint,omitempty"` // a sentence for the event lane
+}
+
+// Edit is a change of one knob: effective from round At on. Expr is a value or a schedule as typed.
+type Edit struct {
+	At        uint64 `cbor:"0,keyasint"`
+	Algorithm string `cbor:"1,keyasint"`
+	Knob      string `cbor:"2,keyasint"`
+	Expr      string `cbor:"3,keyasint"`
+	By        string `cbor:"4,keyasint,omitempty"` // preset, flag, or the operator who made it
+	ID        uint64 `cbor:"5,keyasint,omitempty"` // of the command that asked for it
+
+	// Where the run stood at round At: filled in once that round is committed, for schedules in epochs or steps.
+	Epochs float64 `cbor:"6,keyasint,omitempty"`
+	Steps  uint64  `cbor:"7,keyasint,omitempty"`
+}
+
+// Commit says that every worker passed round To with the state of this hash.
+type Commit struct {
+	Epoch     uint32             `cbor:"0,keyasint"`
+	To        uint64             `cbor:"1,keyasint"` // rounds done
+	Hash      string             `cbor:"2,keyasint"` // "blake3:..." over the sorted digests of all blocks
+	Progress  Progress           `cbor:"3,keyasint"`
+	Sent      map[optim.Op]int64 `cbor:"4,keyasint,omitempty"` // payload bytes of the committed rounds, summed over workers
+	Predicted map[optim.Op]int64 `cbor:"5,keyasint,omitempty"`
+	Apart     map[optim.Op]int64 `cbor:"6,keyasint,omitempty"` // bytes of evaluation and probes
+	Aborted   int64              `cbor:"7,keyasint,omitempty"` // payload of rounds that were thrown away
+	Overhead  int64              `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
+	Rounds    uint64             `cbor:"9,keyasint"`           // rounds in this commit
+	Nanos     int64              `cbor:"10,keyasint"`          // wall time of the slowest worker
+}
+
+// Progress counts what the whole population did since the start: a pure function of roster and knobs.
+type Progress struct {
+	Rounds, Steps, Samples, Evaluations uint64
+	Epochs                              float64
+}
+
+// Points are the values of one series at one round, all of them finite or NaN as measured.
+type Points struct {
+	Round   uint64          `cbor:"0,keyasint"` // the round that was done, counted from 1
+	Series  string          `cbor:"1,keyasint"`
+	Members []engine.Member `cbor:"2,keyasint"` // ascending; [engine.None] for a value of the whole population
+	Values  []float64       `cbor:"3,keyasint"`
+}
+
+// Evaluation is the centre's score on the test set.
+type Evaluation struct {
+	Round     uint64  `cbor:"0,keyasint"`
+	TestError float64 `cbor:"1,keyasint"` // percent
+	TestLoss  float64 `cbor:"2,keyasint"`
+	Samples   int64   `cbor:"3,keyasint"`
+	Centre    string  `cbor:"4,keyasint"` // "blake3:..." of the centre's parameters
+}
+
+// Alert is something a person may want to act on.
+type Alert struct {
+	Round  uint64        `cbor:"0,keyasint"`
+	Level  string        `cbor:"1,keyasint"` // info, warning, error
+	Kind   string        `cbor:"2,keyasint"` // non-finite, lost-worker, rejected, divergence, collapse, disk
+	Text   string        `cbor:"3,keyasint"`
+	Member engine.Member `cbor:"4,keyasint"`
+}
+
+// Checkpoint refers to saved blocks of a committed round.
+type Checkpoint struct {
+	Round     uint64       `cbor:"0,keyasint"`
+	Epoch     uint32       `cbor:"1,keyasint"`
+	Roster    optim.Roster `cbor:"2,keyasint"`
+	Algorithm string       `cbor:"3,keyasint"`
+	Hash      string       `cbor:"4,keyasint"` // of the commit
+	Files     []File       `cbor:"5,keyasint"`
+	Timeline  []Edit       `cbor:"6,keyasint,omitempty"`
+	Progress  Progress     `cbor:"7,keyasint"`
+}
+
+// File is a saved shard, relative to the session directory.
+type File struct {
+	Path   string `cbor:"0,keyasint"`
+	Digest string `cbor:"1,keyasint"`
+	Bytes  int64  `cbor:"2,keyasint"`
+}
+
+// State says what the run is doing from now on.
+type State struct {
+	Round  uint64 `cbor:"0,keyasint"`
+	Phase  Phase  `cbor:"1,keyasint"`
+	Reason string `cbor:"2,keyasint,omitempty"`
+	Limit  *Limit `cbor:"3,keyasint,omitempty"`
+}
+
+// Phase of a run's life.
+type Phase string
+
+const (
+	Waiting  Phase = "waiting"  // for workers
+	Training Phase = "training" //
+	Paused   Phase = "paused"   // by a person, or by an alert
+	Finished Phase = "finished" // its limit or target was reached
+	Stopped  Phase = "stopped"  // by a person or a signal; may be resumed
+	Failed   Phase = "failed"   // nothing survived, or the disk is full
+)

@@ -1,0 +1,251 @@
+// Package fleet is the shell of a run: it feeds the coordinator's pure core with events, carries out its effects in their
+// order, and hosts workers of this process as goroutines. The fleet's one event loop owns the core; everything else talks
+// to it through channels.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/worker"
+)
+
+// Recorder is the log: records in order; an error pauses the run.
+type Recorder interface {
+	Append(records ...event.Record) error
+}
+
+// Config is what a fleet needs.
+type Config struct {
+	Core    coordinator.Config
+	Log     Recorder
+	Workers int                         // hosted in this process
+	Spawn   func(id int) *worker.Worker // makes worker id
+	Respawn time.Duration               // a worker that dies is replaced after this; 0 never
+	Now     func() time.Time
+	Tick    time.Duration // between ticks of the core; 0 means 100 ms
+	// Watch is told of every record after it is in the log; it must not block. May be nil.
+	Watch func(event.Record)
+}
+
+// Fleet is a run in progress.
+type Fleet struct {
+	cfg    Config
+	core   *coordinator.Coordinator
+	events chan any
+	done   chan struct{} // closed when Run returns
+
+	boxes  map[int]*mailbox
+	wg     sync.WaitGroup
+	nextID int
+	exit   *coordinator.Exit
+	logErr error
+}
+
+type command struct {
+	cmd   event.Command
+	reply chan event.Receipt
+}
+
+type died struct {
+	worker int
+	reason string
+}
+
+type spawn struct{}
+
+// New readies a fleet; it refuses what the core refuses.
+func New(cfg Config) (*Fleet, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Tick == 0 {
+		cfg.Tick = 100 * time.Millisecond
+	}
+	core, err := coordinator.New(cfg.Core)
+	if err != nil {
+		return nil, err
+	}
+	return &Fleet{cfg: cfg, core: core, events: make(chan any, 64), done: make(chan struct{}), boxes: map[int]*mailbox{}}, nil
+}
+
+// Run trains until the core's exit, or until ctx ends: then the workers are dropped where they stand, and the log holds
+// what was committed.
+func (f *Fleet) Run(ctx context.Context) (coordinator.Exit, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		for _, b := range f.boxes {
+			b.close()
+		}
+		close(f.done)
+		f.wg.Wait()
+	}()
+	for range f.cfg.Workers {
+		f.spawn(ctx)
+	}
+	tick := time.NewTicker(f.cfg.Tick)
+	defer tick.Stop()
+	for f.exit == nil {
+		select {
+		case <-ctx.Done():
+			return coordinator.Exit{Phase: event.Stopped, Reason: "left at once"}, ctx.Err()
+		case <-tick.C:
+			f.step(ctx, coordinator.Tick{})
+		case ev := <-f.events:
+			f.handle(ctx, ev)
+		}
+		if f.logErr != nil {
+			return coordinator.Exit{Phase: event.Failed, Reason: f.logErr.Error()}, f.logErr
+		}
+	}
+	return *f.exit, nil
+}
+
+func (f *Fleet) handle(ctx context.Context, ev any) {
+	switch e := ev.(type) {
+	case command:
+		if e.cmd.Action == event.Kill {
+			e.reply <- f.kill(e.cmd)
+			return
+		}
+		fx := f.core.Step(f.cfg.Now(), e.cmd)
+		for _, x := range fx {
+			if r, ok := x.(coordinator.Receipt); ok {
+				e.reply <- r.Receipt
+			}
+		}
+		f.apply(ctx, fx)
+	case died:
+		delete(f.boxes, e.worker)
+		f.step(ctx, coordinator.Lost{Worker: e.worker, Reason: e.reason})
+		if f.cfg.Respawn > 0 && f.exit == nil {
+			time.AfterFunc(f.cfg.Respawn, func() { f.post(spawn{}) })
+		}
+	case spawn:
+		f.spawn(ctx)
+	default:
+		f.step(ctx, ev)
+	}
+}
+
+func (f *Fleet) kill(cmd event.Command) event.Receipt {
+	b, ok := f.boxes[cmd.Worker]
+	if !ok {
+		return event.Receipt{ID: cmd.ID, Reason: fmt.Sprintf("there is no worker %d here", cmd.Worker)}
+	}
+	b.close()
+	return event.Receipt{ID: cmd.ID, Accepted: true}
+}
+
+func (f *Fleet) step(ctx context.Context, ev any) { f.apply(ctx, f.core.Step(f.cfg.Now(), ev)) }
+
+// apply carries out effects in order: records are in the log before the messages behind them leave.
+func (f *Fleet) apply(ctx context.Context, fx []any) {
+	var pending []event.Record
+	flush := func() {
+		if len(pending) > 0 && f.logErr == nil {
+			f.logErr = f.cfg.Log.Append(pending...)
+			if f.cfg.Watch != nil && f.logErr == nil {
+				for _, r := range pending {
+					f.cfg.Watch(r)
+				}
+			}
+		}
+		pending = pending[:0]
+	}
+	for _, x := range fx {
+		switch x := x.(type) {
+		case coordinator.Append:
+			pending = append(pending, x.Record)
+		case coordinator.Send:
+			flush()
+			if b := f.boxes[x.Worker]; b != nil && f.logErr == nil {
+				b.post(x.Msg)
+			}
+		case coordinator.Exit:
+			flush()
+			f.exit = &x
+		}
+	}
+	flush()
+}
+
+// spawn starts a worker and tells the core.
+func (f *Fleet) spawn(ctx context.Context) {
+	id := f.nextID
+	f.nextID++
+	w, box := f.cfg.Spawn(id), newMailbox()
+	f.boxes[id] = box
+	f.wg.Go(func() {
+		reason := "it was killed"
+		for {
+			mctx, msg, ok := box.next(ctx)
+			if !ok {
+				break
+			}
+			if _, stop := msg.(message.Stop); stop {
+				return
+			}
+			reply, err := f.safely(mctx, w, msg)
+			if err != nil {
+				reason = err.Error()
+				break
+			}
+			if reply != nil {
+				f.post(reply)
+			}
+		}
+		f.post(died{id, reason})
+	})
+	f.step(ctx, coordinator.Joined{Worker: id})
+}
+
+// safely turns a panic of a program into the death of its worker: the others go on.
+func (f *Fleet) safely(ctx context.Context, w *worker.Worker, msg any) (reply any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("worker %d: program failed: %v", w.ID(), r)
+		}
+	}()
+	return w.Handle(ctx, msg), nil
+}
+
+func (f *Fleet) post(ev any) {
+	select {
+	case f.events <- ev:
+	case <-f.done:
+	}
+}
+
+// ErrOver answers commands to a run that has ended.
+var ErrOver = errors.New("the run has ended")
+
+// Command asks the core; it waits for the receipt, not for the effect.
+func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, error) {
+	c := command{cmd, make(chan event.Receipt, 1)}
+	select {
+	case f.events <- c:
+	case <-f.done:
+		return event.Receipt{}, ErrOver
+	case <-ctx.Done():
+		return event.Receipt{}, ctx.Err()
+	}
+	select {
+	case r := <-c.reply:
+		return r, nil
+	case <-f.done:
+		return event.Receipt{}, ErrOver
+	case <-ctx.Done():
+		return event.Receipt{}, ctx.Err()
+	}
+}
+
+// Interrupt asks the run to finish its round, save and leave.
+func (f *Fleet) Interrupt() { f.post(coordinator.Interrupt{}) }

@@ -1,0 +1,77 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+
+	"brood/runtime/message"
+)
+
+// mailbox is a worker's queue of messages. Posting never waits, and an Abort cancels at once whatever the worker is doing.
+type mailbox struct {
+	mu     sync.Mutex
+	q      []any
+	wake   chan struct{}
+	cancel context.CancelFunc // of the message being handled
+	closed bool
+}
+
+func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
+
+func (m *mailbox) post(msg any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := msg.(message.Abort); ok {
+		m.q = m.q[:0] // what an abort overtakes is void
+		if m.cancel != nil {
+			m.cancel()
+		}
+	}
+	m.q = append(m.q, msg)
+	m.signal()
+}
+
+// close cancels what is going on and ends the worker, however much is queued: a death.
+func (m *mailbox) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	if m.cancel != nil {
+		m.cancel()
+	}
+	m.signal()
+}
+
+func (m *mailbox) signal() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for a message; its context ends with parent or with an Abort.
+func (m *mailbox) next(parent context.Context) (context.Context, any, bool) {
+	for {
+		m.mu.Lock()
+		if m.closed || parent.Err() != nil {
+			m.mu.Unlock()
+			return nil, nil, false
+		}
+		if len(m.q) > 0 {
+			msg := m.q[0]
+			m.q = m.q[1:]
+			if m.cancel != nil {
+				m.cancel()
+			}
+			ctx, cancel := context.WithCancel(parent)
+			m.cancel = cancel
+			m.mu.Unlock()
+			return ctx, msg, true
+		}
+		m.mu.Unlock()
+		select {
+		case <-m.wake:
+		case <-parent.Done():
+		}
+	}
+}

@@ -1,0 +1,230 @@
+// Package timeline resolves knobs: schedules, edits and the values they give a round. Pure; it imports the seam and the
+// records.
+package timeline
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"brood/optim"
+)
+
+// Position is where a run stands at the start of a round.
+type Position struct {
+	Round  uint64
+	Epochs float64
+	Steps  uint64
+}
+
+// Schedule is a knob's value as a function of position, constant within a round. Forms:
+//
+//	0.1                          a constant
+//	linear:0.1..0.01@200         from A at its first round to B at position 200, constant after
+//	cosine:0.1..0.001@200        the same, half a cosine
+//	exp:0.1*0.999/round          A*factor^(rounds since its first); also /epoch and /step
+//	step:0.1,60=0.02,120=0.004   A, then each value from its position on
+//	piecewise:0=0.1,200=0.02     straight lines between the positions
+//
+// A position is a run round, or epochs with suffix e, or steps with suffix s. An edit's schedule starts at its first round.
+type Schedule struct {
+	text  string
+	form  string
+	a, b  float64
+	unit  byte // r, e or s
+	until float64
+	knots []knot
+}
+
+type knot struct{ at, value float64 }
+
+// String is the schedule as typed.
+func (s Schedule) String() string { return s.text }
+
+// Constant says whether the value never changes.
+func (s Schedule) Constant() bool { return s.form == "" }
+
+// Parse reads a schedule for a knob and checks every value it can take at its breakpoints against the knob.
+func Parse(k optim.Knob, text string) (Schedule, error) {
+	s, err := parse(k, strings.TrimSpace(text))
+	if err != nil {
+		return s, err
+	}
+	for _, v := range s.extremes() {
+		if err := k.Validate(v); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func parse(k optim.Knob, text string) (Schedule, error) {
+	s := Schedule{text: text, unit: 'r'}
+	form, rest, ok := strings.Cut(text, ":")
+	if !ok {
+		v, err := k.Parse(text)
+		s.a = v
+		return s, err
+	}
+	if len(k.Choices) > 0 {
+		return s, fmt.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name, strings.Join(k.Choices, ", "))
+	}
+	s.form = form
+	bad := func(want string) error { return fmt.Errorf("%s: %q is no schedule: write %s", k.Name, text, want) }
+	num := func(t string, dst *float64) bool {
+		v, err := strconv.ParseFloat(t, 64)
+		*dst = v
+		return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+	}
+	switch form {
+	case "linear", "cosine":
+		want := form + ":FROM..TO@POSITION"
+		ab, at, ok1 := strings.Cut(rest, "@")
+		a, b, ok2 := strings.Cut(ab, "..")
+		if !ok1 || !ok2 || !num(a, &s.a) || !num(b, &s.b) || !s.position(at, &s.until) {
+			return s, bad(want)
+		}
+	case "exp":
+		v, per, ok1 := strings.Cut(rest, "/")
+		a, f, ok2 := strings.Cut(v, "*")
+		unit := map[string]byte{"round": 'r', "epoch": 'e', "step": 's'}[per]
+		if !ok1 || !ok2 || unit == 0 || !num(a, &s.a) || !num(f, &s.b) || s.b <= 0 {
+			return s, bad("exp:START*FACTOR/round (or /epoch, /step), the factor above 0")
+		}
+		s.unit = unit
+	case "step", "piecewise":
+		parts := strings.Split(rest, ",")
+		want := "step:0.1,60=0.02,120=0.004"
+		if form == "piecewise" {
+			want = "piecewise:0=0.1,200=0.02"
+		} else if !num(parts[0], &s.a) {
+			return s, bad(want)
+		} else {
+			parts = parts[1:]
+		}
+		for _, p := range parts {
+			at, v, ok := strings.Cut(p, "=")
+			var n knot
+			if !ok || !s.position(at, &n.at) || !num(v, &n.value) {
+				return s, bad(want)
+			}
+			if i := len(s.knots); i > 0 && s.knots[i-1].at >= n.at {
+				return s, fmt.Errorf("%s: %q: positions must ascend", k.Name, text)
+			}
+			s.knots = append(s.knots, n)
+		}
+		if len(s.knots) == 0 {
+			return s, bad(want)
+		}
+	default:
+		return s, fmt.Errorf("%s: unknown schedule %q: use a number, linear, cosine, exp, step or piecewise", k.Name, form)
+	}
+	return s, nil
+}
+
+// position reads "200", "2.5e" or "1000s"; all positions of one schedule share a unit.
+func (s *Schedule) position(t string, dst *float64) bool {
+	unit := byte('r')
+	if n := len(t); n > 0 && (t[n-1] == 'e' || t[n-1] == 's') {
+		unit, t = t[n-1], t[:n-1]
+	}
+	if len(s.knots) > 0 && unit != s.unit {
+		return false
+	}
+	s.unit = unit
+	v, err := strconv.ParseFloat(t, 64)
+	*dst = v
+	return err == nil && v >= 0 && !math.IsInf(v, 0) && !math.IsNaN(v)
+}
+
+// extremes are the values between which the schedule stays (exp is clamped by the knob's bounds when resolved).
+func (s Schedule) extremes() []float64 {
+	switch s.form {
+	case "linear", "cosine":
+		return []float64{s.a, s.b}
+	case "piecewise", "step":
+		var out []float64
+		if s.form == "step" {
+			out = append(out, s.a)
+		}
+		for _, k := range s.knots {
+			out = append(out, k.value)
+		}
+		return out
+	}
+	return []float64{s.a}
+}
+
+func (s Schedule) place(p Position) float64 {
+	switch s.unit {
+	case 'e':
+		return p.Epochs
+	case 's':
+		return float64(p.Steps)
+	}
+	return float64(p.Round)
+}
+
+// At is the value at position p of a schedule that took effect at first, before the knob's bounds are applied.
+func (s Schedule) At(p, first Position) float64 {
+	x, x0 := s.place(p), s.place(first)
+	switch s.form {
+	case "":
+		return s.a
+	case "linear", "cosine":
+		if x >= s.until || s.until <= x0 {
+			return s.b
+		}
+		t := max(0, (x-x0)/(s.until-x0))
+		if s.form == "cosine" {
+			return s.b + (s.a-s.b)*0.5*(1+math.Cos(math.Pi*t))
+		}
+		return s.a + (s.b-s.a)*t
+	case "exp":
+		return s.a * math.Pow(s.b, max(0, x-x0))
+	case "step":
+		v := s.a
+		for _, k := range s.knots {
+			if x >= k.at {
+				v = k.value
+			}
+		}
+		return v
+	}
+	if x <= s.knots[0].at {
+		return s.knots[0].value
+	}
+	for i := 1; i < len(s.knots); i++ {
+		if a, b := s.knots[i-1], s.knots[i]; x < b.at {
+			return a.value + (b.value-a.value)*(x-a.at)/(b.at-a.at)
+		}
+	}
+	return s.knots[len(s.knots)-1].value
+}
+
+// Breakpoints are positions at which a Check of the values is due, as rounds; empty for a constant or other units.
+func (s Schedule) Breakpoints() (out []uint64) {
+	if s.unit != 'r' {
+		return nil
+	}
+	if s.form == "linear" || s.form == "cosine" {
+		return []uint64{uint64(s.until)}
+	}
+	for _, k := range s.knots {
+		out = append(out, uint64(k.at))
+	}
+	return out
+}
+
+// Range are values between which the schedule moves for ever, within the knob's bounds: those at its breakpoints, and for
+// exp the bound it tends to.
+func (s Schedule) Range(k optim.Knob) []float64 {
+	out := s.extremes()
+	if s.form == "exp" && s.b < 1 {
+		out = append(out, max(k.Min, 0))
+	} else if s.form == "exp" && s.b > 1 {
+		out = append(out, k.Max)
+	}
+	return out
+}

@@ -1,0 +1,202 @@
+// Package verify executes a log again on one worker and compares every commit. It is the simplest consumer of plans,
+// edits and commits, and resume and fork are the same walk stopped at a round.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/worker"
+)
+
+// Source gives the records of a log in order, io.EOF after the last.
+type Source interface{ Next() (event.Record, error) }
+
+// Result is what a walk found.
+type Result struct {
+	Commits, Rounds uint64 // compared
+	Last            *event.Commit
+	Bytes           int64 // payload of the compared rounds, as recorded and as predicted from the log alone
+}
+
+// MismatchError says where the log and its execution part.
+type MismatchError struct {
+	Round     uint64
+	What      string
+	Got, Want string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("round %d: %s is recorded as %s, but its execution gives %s", e.Round, e.What, e.Want, e.Got)
+}
+
+// Walk is an execution in progress. The worker must be alone: every member is placed on it.
+type Walk struct {
+	w      *worker.Worker
+	cfg    Config
+	epoch  uint32
+	roster optim.Roster // as recorded
+	at     uint64
+	alive  bool
+	edits  []event.Edit // logged since the last commit
+	cps    []event.Checkpoint
+	res    Result
+}
+
+// Config of a walk.
+type Config struct {
+	Worker *worker.Worker
+	// From skips everything before this checkpoint instead of executing it; nil executes from the seed.
+	From *event.Checkpoint
+	// Progress is told of every commit compared; may be nil.
+	Progress func(event.Commit)
+}
+
+// New starts a walk.
+func New(cfg Config) *Walk { return &Walk{w: cfg.Worker, cfg: cfg} }
+
+// Run consumes the log to its end, or until after the commit of round stop when stop > 0.
+func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, error) {
+	v := New(cfg)
+	for {
+		r, err := src.Next()
+		if errors.Is(err, io.EOF) {
+			return v.res, nil
+		}
+		if err != nil {
+			return v.res, err
+		}
+		if err := v.Record(ctx, r); err != nil {
+			return v.res, err
+		}
+		if stop > 0 && v.alive && v.at >= stop {
+			return v.res, nil
+		}
+	}
+}
+
+// Record executes one record.
+func (v *Walk) Record(ctx context.Context, r event.Record) error {
+	if v.cfg.From != nil && !v.alive {
+		return v.skip(ctx, r)
+	}
+	switch {
+	case r.Plan != nil:
+		return v.plan(ctx, *r.Plan)
+	case r.Edit != nil:
+		v.edits = append(v.edits, *r.Edit)
+	case r.Commit != nil:
+		return v.commit(ctx, *r.Commit)
+	case r.Checkpoint != nil:
+		v.cps = append(v.cps, *r.Checkpoint)
+	}
+	return nil
+}
+
+// skip waits for the checkpoint to start from, and restores it as a plan of its own.
+func (v *Walk) skip(ctx context.Context, r event.Record) error {
+	cp := r.Checkpoint
+	if r.Edit != nil { // may govern rounds after the checkpoint
+		v.edits = append(v.edits, *r.Edit)
+	}
+	if r.Plan != nil {
+		v.roster = r.Plan.New
+	}
+	if cp == nil || cp.Round != v.cfg.From.Round || cp.Hash != v.cfg.From.Hash {
+		return nil
+	}
+	v.cps = append(v.cps, *cp)
+	v.edits = slices.DeleteFunc(v.edits, func(e event.Edit) bool { return e.At <= cp.Round })
+	edits := v.edits
+	err := v.plan(ctx, event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: cp.Roster, New: cp.Roster, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline})
+	v.edits = edits
+	return err
+}
+
+func (v *Walk) plan(ctx context.Context, p event.Plan) error {
+	v.roster = p.New
+	m := message.Plan{Plan: p}
+	m.Old, m.New = p.Old.OnOne(v.w.ID()), p.New.OnOne(v.w.ID())
+	m.Base = v.epoch
+	if p.From == event.Saved {
+		i := slices.IndexFunc(v.cps, func(c event.Checkpoint) bool { return c.Round == p.At && c.Algorithm == p.OldAlg })
+		if i < 0 {
+			return fmt.Errorf("plan of epoch %d goes back to the checkpoint of round %d, which the log does not mention", p.Epoch, p.At)
+		}
+		m.Checkpoint = &v.cps[i]
+	}
+	switch reply := v.w.Handle(ctx, m).(type) {
+	case message.Ready:
+	case message.Failed:
+		return fmt.Errorf("epoch %d at round %d: %s", p.Epoch, p.At, reply.Err)
+	default:
+		return errors.Join(ctx.Err(), fmt.Errorf("epoch %d of the log is older than its predecessor", p.Epoch))
+	}
+	v.epoch, v.at, v.alive, v.edits = p.Epoch, p.At, true, nil
+	return nil
+}
+
+func (v *Walk) commit(ctx context.Context, c event.Commit) error {
+	if !v.alive {
+		return fmt.Errorf("the log commits round %d before any plan", c.To)
+	}
+	if c.Epoch != v.epoch || c.To <= v.at {
+		return &MismatchError{Round: c.To, What: "the order of commits", Got: fmt.Sprintf("epoch %d after round %d", v.epoch, v.at), Want: fmt.Sprintf("epoch %d, round %d", c.Epoch, c.To)}
+	}
+	g := message.Grant{Epoch: v.epoch, From: v.at, To: c.To, Committed: v.at}
+	var later []event.Edit
+	for _, e := range v.edits {
+		if e.At < c.To {
+			g.Edits = append(g.Edits, e)
+		} else {
+			later = append(later, e)
+		}
+	}
+	v.edits = later
+	v.w.Placement(v.roster)
+	switch d := v.w.Handle(ctx, g).(type) {
+	case message.Done:
+		return v.compare(c, d)
+	case message.Failed:
+		return fmt.Errorf("rounds %d to %d: %s", v.at+1, c.To, d.Err)
+	}
+	return errors.Join(ctx.Err(), fmt.Errorf("rounds %d to %d were not executed", v.at+1, c.To))
+}
+
+func (v *Walk) compare(c event.Commit, d message.Done) error {
+	if got := worker.Root(d.Digests); got != c.Hash {
+		return &MismatchError{Round: c.To, What: "the state", Got: got, Want: c.Hash}
+	}
+	for _, op := range slices.Sorted(maps.Keys(both(c.Sent, d.Predicted))) {
+		if c.Sent[op] != d.Predicted[op] {
+			return &MismatchError{Round: c.To, What: "the bytes of " + string(op), Got: fmt.Sprint(d.Predicted[op]), Want: fmt.Sprint(c.Sent[op])}
+		}
+		v.res.Bytes += c.Sent[op]
+	}
+	v.res.Commits++
+	v.res.Rounds += c.To - v.at
+	v.res.Last = &c
+	v.at = c.To
+	if v.cfg.Progress != nil {
+		v.cfg.Progress(c)
+	}
+	return nil
+}
+
+func both(a, b map[optim.Op]int64) map[optim.Op]bool {
+	out := map[optim.Op]bool{}
+	for op := range a {
+		out[op] = true
+	}
+	for op := range b {
+		out[op] = true
+	}
+	return out
+}

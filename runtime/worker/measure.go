@@ -1,0 +1,164 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/blake3"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// Series that the runtime measures for every algorithm.
+const (
+	SeriesCentre  = "centre.loss" // mean loss of the centre on the probe samples
+	SeriesFitness = "fitness"     // minus the mean loss of each member on them, unless the algorithm measures its own
+	SeriesSpread  = "spread"      // root-mean-square distance of each member to the centre
+)
+
+const (
+	probeSamples = 500  // of the validation split
+	statSamples  = 2048 // of the training split, to rebuild the centre's batch-norm statistics
+	statBatch    = 128
+)
+
+func isVariance(name string) bool { return strings.HasSuffix(name, "running_var") }
+
+// measure evaluates the centre, without changing a block. Its bytes are counted apart.
+func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, d *message.Done, points *series) error {
+	s := w.now
+	env := s.env
+	sent := env.Comm.Ledger
+	env.Comm.Ledger = d.Apart
+	defer func() { env.Comm.Ledger = sent }()
+
+	centre := env.Scratch(1, w.cfg.Layout.Params)
+	if err := s.alg.Program.Centre(ctx, env, k, centre); err != nil {
+		return fmt.Errorf("centre: %w", err)
+	}
+	stats, err := w.rebuildStats(ctx, centre)
+	if err != nil {
+		return err
+	}
+	if probe {
+		if err := w.probe(ctx, centre, stats, points); err != nil {
+			return err
+		}
+	}
+	if test {
+		t, err := w.test(ctx, centre, stats)
+		if err != nil {
+			return err
+		}
+		d.Tests = append(d.Tests, t)
+	}
+	return nil
+}
+
+// rebuildStats runs the centre over training samples in fixed batches, so that its batch-norm statistics are its own.
+// The zero Mat for a model that has none.
+func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Mat, error) {
+	if w.cfg.Layout.Stats == 0 {
+		return engine.Mat{}, nil
+	}
+	stats := w.now.env.Scratch(1, w.cfg.Layout.Stats)
+	freshStats(w.cfg.Layout, stats.Row(0))
+	train := w.cfg.Data.Train()
+	batches := slices.Collect(slices.Chunk(train[:min(len(train), statSamples)/statBatch*statBatch], statBatch))
+	if len(batches) == 0 {
+		batches = [][]int32{train}
+	}
+	t := engine.Statistics{X: centre, Rows: engine.Rows(1), Batches: batches, Stats: stats}
+	return stats, w.cfg.Engine.Do(ctx, t)
+}
+
+func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *series) error {
+	s, env := w.now, w.now.env
+	samples := w.cfg.Data.Validation()
+	if len(samples) == 0 {
+		samples = w.cfg.Data.Train()
+	}
+	samples = samples[:min(len(samples), probeSamples)]
+	if env.Lead() {
+		sc, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, samples)
+		if err != nil {
+			return fmt.Errorf("probe: %w", err)
+		}
+		points.add(s.round, []optim.Point{{Member: engine.None, Series: SeriesCentre, Value: sc[0].Mean()}})
+	}
+	x := env.Block(optim.BlockX)
+	if x.Cols != w.cfg.Layout.Params || s.shared()[optim.BlockX] {
+		return nil
+	}
+	own := slices.ContainsFunc(s.alg.Series, func(d optim.Series) bool { return d.Name == SeriesFitness })
+	if !own {
+		sc, err := optim.Score(ctx, w.cfg.Engine, x, engine.Rows(x.Rows), env.Block(optim.BlockStats), samples)
+		if err != nil {
+			return fmt.Errorf("probe: %w", err)
+		}
+		fit := make([]float32, len(sc))
+		for i := range sc {
+			fit[i] = float32(-sc[i].Mean())
+		}
+		points.add(s.round, env.MemberPoints(SeriesFitness, fit))
+	}
+	far := make([]float64, x.Rows)
+	if err := w.cfg.Engine.Do(ctx, engine.Distance{X: x, Centre: centre, RMS: far}); err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	spread := make([]optim.Point, len(far))
+	for i, m := range env.Mine {
+		spread[i] = optim.Point{Member: m, Series: SeriesSpread, Value: far[i]}
+	}
+	points.add(s.round, spread)
+	return nil
+}
+
+// test scores this worker's share of the fixed chunks of the test set.
+func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Test, error) {
+	env := w.now.env
+	t := message.Test{Round: w.now.round}
+	if env.Lead() {
+		t.Centre = fmt.Sprintf("blake3:%x", blake3.Sum256(optim.AppendRow(nil, centre, 0)))
+	}
+	ws := env.Roster.Workers()
+	me := slices.Index(ws, w.cfg.ID)
+	i := 0
+	for chunk := range slices.Chunk(w.cfg.Test, optim.ScoreChunk) {
+		if i%len(ws) == me {
+			sc, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, chunk)
+			if err != nil {
+				return t, fmt.Errorf("test: %w", err)
+			}
+			t.Chunks = append(t.Chunks, message.Chunk{Index: i, Loss: sc[0].Loss, Correct: sc[0].Correct, Samples: sc[0].Samples})
+		}
+		i++
+	}
+	return t, nil
+}
+
+// Tally adds the chunks of all workers in the order of the test set. ok is false while a chunk is missing.
+func Tally(tests []message.Test, samples int) (e event.Evaluation, ok bool) {
+	var all []message.Chunk
+	for _, t := range tests {
+		all = append(all, t.Chunks...)
+		e.Round = t.Round
+		if t.Centre != "" {
+			e.Centre = t.Centre
+		}
+	}
+	slices.SortFunc(all, func(a, b message.Chunk) int { return a.Index - b.Index })
+	var sum optim.Scores
+	for _, c := range all {
+		sum.Loss += c.Loss
+		sum.Correct += c.Correct
+		sum.Samples += c.Samples
+	}
+	e.TestError, e.TestLoss, e.Samples = sum.Error(), sum.Mean(), sum.Samples
+	return e, sum.Samples == int64(samples)
+}

@@ -1,0 +1,59 @@
+package worker
+
+import (
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// The progress block belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that
+// decides at which round a run stops. Epochs are exact: whole units of 2^-32 epoch of finished segments, and the samples
+// of the present segment, in which the size of a pass has not changed.
+const progressBlock = "progress"
+
+const (
+	progRounds = iota
+	progSteps
+	progSamples
+	progEvaluations
+	progBase // epochs before this segment, in 2^-32
+	progDone // samples by which the streams advanced in this segment
+	progOf   // samples of one pass
+	progCols
+)
+
+func (s *installed) counters() []uint64 { return s.env.Blocks[progressBlock].U }
+
+// advance counts a round.
+func (s *installed) advance(r optim.Report) {
+	c := s.counters()
+	c[progRounds]++
+	c[progSteps] += uint64(r.Steps)
+	c[progSamples] += uint64(r.Samples)
+	c[progEvaluations] += uint64(r.Evaluations)
+	if r.Pass.Of <= 0 {
+		return
+	}
+	if of := uint64(r.Pass.Of); of != c[progOf] {
+		if c[progOf] > 0 {
+			whole, rest := c[progDone]/c[progOf], c[progDone]%c[progOf]
+			c[progBase] += whole<<32 + rest<<32/c[progOf]
+		}
+		c[progDone], c[progOf] = 0, of
+	}
+	c[progDone] += uint64(r.Pass.Done)
+}
+
+// progress reads the counters.
+func (s *installed) progress() event.Progress { return readProgress(s.counters()) }
+
+func readProgress(c []uint64) event.Progress {
+	p := event.Progress{Rounds: c[progRounds], Steps: c[progSteps], Samples: c[progSamples], Evaluations: c[progEvaluations]}
+	p.Epochs = float64(c[progBase]) / (1 << 32)
+	if c[progOf] > 0 {
+		p.Epochs += float64(c[progDone]) / float64(c[progOf])
+	}
+	return p
+}
+
+func newProgress() engine.Mat { return engine.New(1, progCols, engine.U64) }

@@ -1,0 +1,254 @@
+// Package worker runs an algorithm's program on the members it hosts. It owns all blocks, and does three things to them:
+// rounds (a grant), a new epoch (a plan), and back to a snapshot (an abort). Verify is the same worker without a
+// coordinator. A Worker is used by one goroutine; it starts none and reads no clock but the one it is given.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/timeline"
+)
+
+// Config is what a worker is made of.
+type Config struct {
+	ID       int
+	Seed     uint64
+	Layout   engine.Layout
+	Init     func(m engine.Member, params []float32) // initial parameters of a member; the centre is member 0's
+	Engine   optim.Engine
+	Data     optim.Data
+	Test     []int32 // sample ids, for reporting only
+	Link     optim.Link
+	Direct   int
+	Probe    uint64 // rounds between probes, 0 never
+	Evaluate uint64 // rounds between test evaluations, 0 each epoch
+	Lookup   func(name string) (*optim.Algorithm, error)
+	Store    Store
+	Clock    func() int64 // nanoseconds, for reports
+	Overhead func() int64 // bytes the transport sent beyond payload, cumulative; may be nil
+}
+
+// Store keeps checkpoints. Rows are named "block/member" or "block/shared".
+type Store interface {
+	Save(round uint64, worker int, rows []Row) (event.File, error)
+	// Load reads the rows that want asks for.
+	Load(cp event.Checkpoint, want func(name string) bool) (map[string]engine.Mat, error)
+}
+
+// Row is a named row of a block.
+type Row struct {
+	Name string
+	Mat  engine.Mat // 1 row
+}
+
+// Worker is the state of one worker.
+type Worker struct {
+	cfg   Config
+	epoch uint32 // newest heard of
+
+	placed *optim.Roster // as recorded, where bytes are predicted for another placement than one's own
+
+	now  *installed // nil before the first plan is installed
+	next *installed // prepared by the last plan, installed by its first grant
+}
+
+// installed is an epoch in force: everything a round depends on.
+type installed struct {
+	epoch uint32
+	alg   *optim.Algorithm
+	env   *optim.Env
+	round uint64 // rounds done
+	time  *timeline.Timeline
+	snaps map[uint64]snapshot
+	spare []snapshot
+	ended bool
+}
+
+// New makes a worker without blocks.
+func New(cfg Config) *Worker { return &Worker{cfg: cfg} }
+
+// ID is the worker's number.
+func (w *Worker) ID() int { return w.cfg.ID }
+
+// Placement makes the worker predict bytes for a recorded placement of its members: verify hosts all of them.
+func (w *Worker) Placement(r optim.Roster) { w.placed = &r }
+
+// Handle does what a message asks. The reply is nil where none is due. ctx is cancelled by an abort; a cancelled grant
+// or plan gives no reply either.
+func (w *Worker) Handle(ctx context.Context, m any) any {
+	switch m := m.(type) {
+	case message.Abort:
+		w.epoch = max(w.epoch, m.Epoch)
+	case message.Plan:
+		if m.Epoch < w.epoch {
+			return nil
+		}
+		w.epoch = m.Epoch
+		if err := w.prepare(ctx, m); err != nil {
+			return w.failed(m.Epoch, err)
+		}
+		return message.Ready{Worker: w.cfg.ID, Epoch: m.Epoch}
+	case message.Grant:
+		if m.Epoch != w.epoch {
+			return nil
+		}
+		w.install(m.Epoch)
+		if w.now == nil || w.now.epoch != m.Epoch || w.now.ended || w.now.round != m.From {
+			return nil
+		}
+		d, err := w.grant(ctx, m)
+		if err != nil {
+			return w.failed(m.Epoch, err)
+		}
+		return d
+	case message.Save:
+		if m.Epoch != w.epoch {
+			return nil
+		}
+		w.install(m.Epoch)
+		files, err := w.save(m.At)
+		s := message.Saved{Worker: w.cfg.ID, Epoch: m.Epoch, At: m.At, Files: files}
+		if err != nil {
+			s.Err = err.Error()
+		}
+		return s
+	}
+	return nil
+}
+
+func (w *Worker) failed(epoch uint32, err error) any {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	f := message.Failed{Worker: w.cfg.ID, Epoch: epoch, Err: err.Error()}
+	var nf *NonFiniteError
+	if errors.As(err, &nf) {
+		f.NonFinite = &nf.NonFinite
+	}
+	return f
+}
+
+// install puts the prepared epoch in force.
+func (w *Worker) install(epoch uint32) {
+	if w.next != nil && w.next.epoch == epoch {
+		w.now, w.next = w.next, nil
+	}
+}
+
+// grant runs rounds and reports.
+func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, error) {
+	s := w.now
+	t0 := w.cfg.Clock()
+	for at, snap := range s.snaps {
+		if at < g.Committed {
+			delete(s.snaps, at)
+			s.spare = append(s.spare, snap)
+		}
+	}
+	s.snapshot()
+	for _, e := range g.Edits {
+		if err := s.time.Add(e); err != nil {
+			return message.Done{}, err
+		}
+	}
+	t1 := w.cfg.Clock()
+	d := message.Done{Worker: w.cfg.ID, Epoch: g.Epoch, From: g.From, Predicted: optim.Ledger{}, Apart: optim.Ledger{}}
+	s.env.Comm.Ledger = optim.Ledger{}
+	before := w.overhead()
+	points := &series{}
+	for s.round < g.To {
+		held, err := w.step(ctx, g.Limit, &d, points)
+		if err != nil {
+			return d, fmt.Errorf("worker %d, round %d, %s: %w", w.cfg.ID, s.round, s.alg.Name, err)
+		}
+		if s.ended || held && g.Hold {
+			break
+		}
+	}
+	t2 := w.cfg.Clock()
+	if err := s.finite(g.From); err != nil {
+		return d, err
+	}
+	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, s.digests(), s.progress()
+	d.Points, d.Overhead = points.rows, w.overhead()-before
+	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2
+	return d, nil
+}
+
+func (w *Worker) overhead() int64 {
+	if w.cfg.Overhead == nil {
+		return 0
+	}
+	return w.cfg.Overhead()
+}
+
+// step does one round, its probe and its test evaluation. held says that something a target may wait for was measured.
+func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, points *series) (held bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s := w.now
+	before := s.progress()
+	pos := timeline.Position{Round: s.round, Epochs: before.Epochs, Steps: before.Steps}
+	s.time.Reach(pos)
+	k := s.time.Values(pos)
+	shape := s.env.Shape(k)
+	s.env.Recycle()
+	rep, err := s.alg.Program.Round(ctx, s.env, k, s.round)
+	if err != nil {
+		return false, err
+	}
+	if s.env.Lead() && s.alg.Bytes != nil {
+		shape.Drawn, shape.Edges = true, rep.Edges
+		if w.placed != nil {
+			shape.Roster = *w.placed
+		}
+		d.Predicted.Add(s.alg.Bytes(shape))
+	}
+	s.round++
+	s.advance(rep)
+	after := s.progress()
+	points.add(s.round, rep.Points)
+	s.ended = reached(limit, after)
+	probe := w.cfg.Probe > 0 && (s.round%w.cfg.Probe == 0 || s.round == 1 || s.ended)
+	test := w.evaluates(before, after) || s.ended
+	if !probe && !test {
+		return false, nil
+	}
+	return true, w.measure(ctx, k, probe, test, d, points)
+}
+
+// evaluates says whether a test evaluation falls between two states of progress.
+func (w *Worker) evaluates(before, after event.Progress) bool {
+	if len(w.cfg.Test) == 0 {
+		return false
+	}
+	if w.cfg.Evaluate > 0 {
+		return after.Rounds%w.cfg.Evaluate == 0
+	}
+	return int64(after.Epochs) > int64(before.Epochs)
+}
+
+func reached(l event.Limit, p event.Progress) bool {
+	return l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs
+}
+
+// series collects points of a grant, one row per (round, series).
+type series struct{ rows []event.Points }
+
+func (s *series) add(round uint64, points []optim.Point) {
+	for i := 0; i < len(points); {
+		r := event.Points{Round: round, Series: points[i].Series}
+		for i < len(points) && points[i].Series == r.Series {
+			r.Members, r.Values = append(r.Members, points[i].Member), append(r.Values, points[i].Value)
+			i++
+		}
+		s.rows = append(s.rows, r)
+	}
+}
