@@ -20,7 +20,7 @@ set), the best elite members stay as they are, and every other slot is filled by
 
     child = crossover(parent a, parent b) + mutation*N(0, I)
 
-With back-off a member that got worse than it was at the last evolution is first restored to that. With back-off and an
+With back-off a member that got worse than it was at the last evolution is first restored to that, at rest. With back-off and an
 elite of one or more the best fitness never falls. A round is at most slice steps of the period; the phase block counts.
 A child's momentum starts at zero and its batch-norm statistics are its first parent's. The operators are open in the
 source: each is a knob.
@@ -154,6 +154,7 @@ func judge(ctx context.Context, e *Env, k Values) (engine.Mat, error) {
 		from, to := x, elder
 		if k.I("backoff") == 1 && f[fitState] == 1 && worse {
 			from, to = elder, x
+			clear(e.Block(BlockM).Row(row))
 		} else {
 			f[fitValue], f[fitState] = now, 1
 		}

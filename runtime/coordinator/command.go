@@ -51,7 +51,7 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []any, err error
 	case event.Stop:
 		fx = append(fx, c.end(event.Stopped, "by "+by(cmd))...)
 	case event.Save:
-		fx = append(fx, c.save()...)
+		c.wantSave = true
 	default:
 		return 0, nil, fmt.Errorf("unknown action %q: use pause, resume, stop or save", cmd.Action)
 	}

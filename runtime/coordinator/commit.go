@@ -191,7 +191,6 @@ func (c *Coordinator) failed(e message.Failed) []any {
 	}
 	text += fmt.Sprintf("; back at round %d: turn a knob (a smaller eta, say) and resume", c.committed)
 	c.granted = c.committed
-	c.stageLate()
 	c.change = cmpChange(c.change, change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"})
 	fx := []any{c.alert("error", "non-finite", text, nf.Member), c.enter(event.Paused, text)}
 	return append(fx, c.reshape()...)
@@ -214,6 +213,7 @@ func (c *Coordinator) save() (fx []any) {
 	if c.saving != nil {
 		return nil
 	}
+	c.wantSave = false
 	c.saving, c.savedAt = &saving{c.committed, c.hash, c.progress, map[int][]event.File{}}, c.now
 	for _, w := range c.roster.Workers() {
 		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed}})
@@ -238,12 +238,7 @@ func (c *Coordinator) saved(e message.Saved) (fx []any) {
 	if len(c.saving.files) < len(c.roster.Workers()) {
 		return nil
 	}
-	cp := event.Checkpoint{Round: c.saving.at, Epoch: c.base, Roster: c.roster, Algorithm: c.alg.Name, Hash: c.saving.hash, Progress: c.saving.progress}
-	for _, ed := range c.edits {
-		if ed.At <= cp.Round {
-			cp.Timeline = append(cp.Timeline, ed)
-		}
-	}
+	cp := event.Checkpoint{Round: c.saving.at, Epoch: c.base, Roster: c.roster, Algorithm: c.alg.Name, Hash: c.saving.hash, Progress: c.saving.progress, Timeline: slices.Clone(c.edits)}
 	for _, w := range c.roster.Workers() {
 		cp.Files = append(cp.Files, c.saving.files[w]...)
 	}

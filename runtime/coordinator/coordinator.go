@@ -6,7 +6,8 @@
 //   - at most Ahead grants are outstanding, all of one epoch; committed <= granted;
 //   - a commit needs Done from every worker of the roster for the same rounds, and equal digests of shared blocks;
 //   - a new epoch starts with an Abort to everybody and only from a committed round;
-//   - an edit is in the log before the grant that carries it leaves, and an edit of an aborted grant is staged anew.
+//   - an edit is in the log before the grant that carries it leaves, and keeps its round when that grant is aborted: the
+//     plan's timeline brings it again.
 package coordinator
 
 import (
@@ -40,6 +41,7 @@ type Config struct {
 
 	Resume *event.Checkpoint // go on from here instead of from the seed
 	Epoch  uint32            // newest epoch in the log that is resumed
+	Late   []event.Edit      // acknowledged, but in force in no round up to Resume: they take effect at once
 	Cause  string            // of the first plan: start, resume, fork
 }
 
@@ -97,6 +99,7 @@ type Coordinator struct {
 	checkpoint *event.Checkpoint
 	saving     *saving
 	savedAt    time.Time
+	wantSave   bool  // asked for by a person
 	ending     *Exit // once everything granted is committed and saved
 	over       bool
 }
@@ -138,7 +141,7 @@ func New(cfg Config) (*Coordinator, error) {
 		if c.alg, err = cfg.Lookup(cp.Algorithm); err != nil {
 			return nil, err
 		}
-		c.stageLate()
+		c.again(cfg.Late)
 	}
 	c.roster = optim.Place(members, []int{0})
 	if err := c.admits(c.alg, members, c.edits, c.committed); err != nil {
@@ -250,7 +253,7 @@ func (c *Coordinator) push() (fx []any) {
 		}
 		return c.save()
 	}
-	if c.saving == nil && c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= c.cfg.SavePeriod {
+	if c.wantSave || c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= c.cfg.SavePeriod {
 		fx = c.save()
 	}
 	if c.phase != event.Training {
@@ -301,15 +304,13 @@ func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []any) {
 	return fx
 }
 
-// stageLate stages anew the edits that govern rounds beyond the committed ones: they were granted and then thrown away.
-func (c *Coordinator) stageLate() {
-	var kept, late []event.Edit
-	for _, e := range c.edits {
-		if e.At > c.committed {
-			late = append(late, e)
-		} else {
-			kept = append(kept, e)
-		}
+// again makes edits whose rounds are not to be reached as they were take effect with a plan of their own, since some may
+// be structural.
+func (c *Coordinator) again(late []event.Edit) {
+	late = slices.DeleteFunc(slices.Clone(late), func(e event.Edit) bool { return e.Algorithm != c.target().alg })
+	if len(late) > 0 {
+		next := c.target()
+		next.edits, next.cause, next.note = append(late, next.edits...), "knob", "edits since the checkpoint take effect again"
+		c.change = &next
 	}
-	c.edits, c.staged = kept, append(late, c.staged...)
 }

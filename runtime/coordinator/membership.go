@@ -78,9 +78,13 @@ func (c *Coordinator) reshape() (fx []any) {
 	}
 	p := event.Plan{From: event.Workers, At: c.committed, Old: c.roster, OldAlg: c.alg.Name, Algorithm: ch.alg, Cause: ch.cause, Note: ch.note,
 		Lost: slices.Sorted(maps.Keys(c.lost))}
+	var late []event.Edit
 	nobody := len(c.lost) == len(c.roster.Members)
 	if ch.back || nobody {
 		fx = c.back()
+		late = append(slices.DeleteFunc(slices.Clone(c.edits), func(e event.Edit) bool { return e.At <= c.committed }), ch.edits...)
+		c.edits = slices.DeleteFunc(c.edits, func(e event.Edit) bool { return e.At > c.committed })
+		ch.edits = nil
 		if c.checkpoint == nil {
 			ch.alg, ch.members = c.cfg.Algorithm, optim.IDs(c.cfg.Members)
 			p.From, p.Old, p.OldAlg = event.Fresh, optim.Roster{}, ""
@@ -106,14 +110,16 @@ func (c *Coordinator) reshape() (fx []any) {
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
 	p.New = optim.Place(ch.members, c.alive)
-	return append(fx, c.send(p)...)
+	fx = append(fx, c.send(p)...)
+	c.again(late)
+	return fx
 }
 
 func withoutEdits(edits []event.Edit, alg string) []event.Edit {
 	return slices.DeleteFunc(slices.Clone(edits), func(e event.Edit) bool { return e.Algorithm == alg })
 }
 
-// back returns to the last checkpoint, or to the start: later edits are staged anew.
+// back returns to the last checkpoint, or to the start.
 func (c *Coordinator) back() []any {
 	from := c.committed
 	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
@@ -121,7 +127,6 @@ func (c *Coordinator) back() []any {
 		c.committed, c.progress, c.hash = cp.Round, cp.Progress, cp.Hash
 	}
 	c.granted = c.committed
-	c.stageLate()
 	return []any{c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again", c.committed+1, from), engine.None)}
 }
 

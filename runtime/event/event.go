@@ -153,7 +153,7 @@ type Checkpoint struct {
 	Algorithm string       `cbor:"3,keyasint"`
 	Hash      string       `cbor:"4,keyasint"` // of the commit
 	Files     []File       `cbor:"5,keyasint"`
-	Timeline  []Edit       `cbor:"6,keyasint,omitempty"`
+	Timeline  []Edit       `cbor:"6,keyasint,omitempty"` // all edits in the log before this record that still hold
 	Progress  Progress     `cbor:"7,keyasint"`
 }
 

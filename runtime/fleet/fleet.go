@@ -191,7 +191,8 @@ func (f *Fleet) spawn(ctx context.Context) {
 				break
 			}
 			if _, stop := msg.(message.Stop); stop {
-				return
+				reason = "it was put out"
+				break
 			}
 			reply, err := f.safely(mctx, w, msg)
 			if err != nil {

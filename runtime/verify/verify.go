@@ -47,6 +47,7 @@ type Walk struct {
 	alive  bool
 	edits  []event.Edit // logged since the last commit
 	cps    []event.Checkpoint
+	missed []event.Commit // while skipping: those that may lie between a checkpoint's round and its record
 	res    Result
 }
 
@@ -103,20 +104,22 @@ func (v *Walk) Record(ctx context.Context, r event.Record) error {
 // skip waits for the checkpoint to start from, and restores it as a plan of its own.
 func (v *Walk) skip(ctx context.Context, r event.Record) error {
 	cp := r.Checkpoint
-	if r.Edit != nil { // may govern rounds after the checkpoint
-		v.edits = append(v.edits, *r.Edit)
-	}
 	if r.Plan != nil {
-		v.roster = r.Plan.New
+		v.roster, v.missed = r.Plan.New, nil
+	}
+	if r.Commit != nil {
+		v.missed = append(v.missed, *r.Commit)
 	}
 	if cp == nil || cp.Round != v.cfg.From.Round || cp.Hash != v.cfg.From.Hash {
 		return nil
 	}
 	v.cps = append(v.cps, *cp)
-	v.edits = slices.DeleteFunc(v.edits, func(e event.Edit) bool { return e.At <= cp.Round })
-	edits := v.edits
 	err := v.plan(ctx, event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: cp.Roster, New: cp.Roster, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline})
-	v.edits = edits
+	for _, c := range v.missed {
+		if err == nil && c.To > cp.Round {
+			err = v.commit(ctx, c)
+		}
+	}
 	return err
 }
 
