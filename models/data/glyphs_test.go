@@ -1,0 +1,89 @@
+package data
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+)
+
+// The embedded fields and the set drawn from them are frozen: every recorded session names this digest.
+func TestGlyphsFrozen(t *testing.T) {
+	const fields = "abed00de87c5d74cd0013957de77ec9cd2bd11bba675dfa750e3d4abdf89afbf"
+	if sum := sha256.Sum256(glyphFile); hex.EncodeToString(sum[:]) != fields {
+		t.Errorf("glyphs.bin.gz has SHA-256 %x, recorded %s", sum, fields)
+	}
+	s, err := Load("glyphs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Digest() != GlyphDigest {
+		t.Errorf("digest %s, recorded %s", s.Digest(), GlyphDigest)
+	}
+	if len(s.Train())+len(s.Validation()) != GlyphTrain || len(s.Test()) != GlyphTest {
+		t.Errorf("%d + %d + %d samples", len(s.Train()), len(s.Validation()), len(s.Test()))
+	}
+	var count [10]int
+	for i := range GlyphTrain {
+		count[s.Label(int32(i))]++
+	}
+	for d, n := range count { // five deviations of a fair draw
+		if n < GlyphTrain/10-165 || n > GlyphTrain/10+165 {
+			t.Errorf("digit %d has %d training images of %d", d, n, GlyphTrain)
+		}
+	}
+}
+
+// An image depends on its index and split only, not on the size of the set.
+func TestGlyphsArePure(t *testing.T) {
+	small, err := Glyphs(10, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := Glyphs(25, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(10) {
+		if !bytes.Equal(small.Image(i), large.Image(i)) || small.Label(i) != large.Label(i) {
+			t.Errorf("training image %d differs", i)
+		}
+	}
+	for i := range int32(7) {
+		if !bytes.Equal(small.Image(10+i), large.Image(25+i)) {
+			t.Errorf("test image %d differs", i)
+		}
+		if bytes.Equal(small.Image(10+i), small.Image(i)) {
+			t.Errorf("training and test image %d are the same", i)
+		}
+	}
+}
+
+func TestGlyphsRefusesSizes(t *testing.T) {
+	for _, n := range [][2]int{{0, 5}, {5, -1}, {1<<20 + 1, 0}} {
+		if _, err := Glyphs(n[0], n[1]); err == nil {
+			t.Errorf("%v: no error", n)
+		}
+	}
+}
+
+// The mean and deviation that normalise the set are its own.
+func TestGlyphsNormalised(t *testing.T) {
+	s, err := Load("glyphs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := s.Train()[:2000]
+	x, y := make([]float32, len(ids)*s.Features()), make([]int32, len(ids))
+	if err := s.Gather(ids, x, y); err != nil {
+		t.Fatal(err)
+	}
+	var sum, sq float64
+	for _, v := range x {
+		sum, sq = sum+float64(v), sq+float64(v)*float64(v)
+	}
+	n := float64(len(x))
+	if mean, variance := sum/n, sq/n-sum/n*sum/n; mean < -.05 || mean > .05 || variance < .9 || variance > 1.1 {
+		t.Errorf("normalised mean %.3f and variance %.3f", mean, variance)
+	}
+}

@@ -1,0 +1,33 @@
+package data
+
+import "brood/models/noise"
+
+// Window is a contiguous, wrapping part of a base permutation of the sample ids. Of n members that see a share f of N
+// samples, member i has the window {N*i/n, f*N}.
+type Window struct{ Lo, Len int }
+
+// Batch fills dst with elements cursor, cursor+1, ... of a data stream over ids: a pure function, without tables, so that
+// a data order survives joins, resizes and resume as one counter. key gives seed, purpose and stream (its Member); its
+// Round is ignored. Element p is
+//
+//	ids[base((Lo + perm_pass(p mod Len)) mod N)],  pass = p / Len
+//
+// where base is one permutation for all streams of the seed, and every pass of every stream has its own. Len is clamped
+// to 1..N and a negative Lo to 0; without ids dst is left alone.
+func Batch(dst, ids []int32, key noise.Key, cursor uint64, w Window) {
+	if len(dst) == 0 || len(ids) == 0 {
+		return
+	}
+	total := uint64(len(ids))
+	n, lo := uint64(max(1, min(w.Len, len(ids)))), uint64(max(0, w.Lo))%total
+	base := noise.Key{Seed: key.Seed, Purpose: noise.Split, Round: 1}.Permutation(total)
+	var perm noise.Permutation
+	for i := range dst {
+		p := cursor + uint64(i)
+		if pass := p / n; i == 0 || pass != key.Round {
+			key.Round = pass
+			perm = key.Permutation(n)
+		}
+		dst[i] = ids[base.At((lo+perm.At(p%n))%total)]
+	}
+}

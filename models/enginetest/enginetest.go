@@ -1,0 +1,125 @@
+// Package enginetest is the contract that every engine must pass, bit by bit where the contract says bits.
+//
+//	func TestContract(t *testing.T) { enginetest.Run(t, newEngine) }
+//
+// Vector is the part that needs no model; Run contains it.
+package enginetest
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Doer runs tasks.
+type Doer interface {
+	Do(ctx context.Context, tasks ...engine.Task) error
+}
+
+// Engine is what programs see of an engine.
+type Engine interface {
+	Doer
+	Alloc(rows, cols int, t engine.DType) engine.Mat
+	Copy(ctx context.Context, dst, src engine.Span) error
+}
+
+// Make builds an engine for a model and a data set; it fails the test itself.
+type Make func(t *testing.T, m *models.Model, d *data.Set, threads int) Engine
+
+// names are a model without statistics and one with batch-norm and dropout.
+var names = []string{"mlp-small", "lenets"}
+
+// Run checks an engine.
+func Run(t *testing.T, newEngine Make) {
+	set, err := data.Glyphs(96, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		m, err := models.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{m, set, newEngine}
+		t.Run(name, func(t *testing.T) {
+			t.Run("gradients do not see the cohort", b.gradientCohort)
+			t.Run("evaluations do not see the cohort", b.evaluateCohort)
+			t.Run("tasks run in order", b.order)
+			t.Run("candidates", b.candidates)
+			t.Run("statistics", b.statistics)
+			t.Run("copy", b.copies)
+			t.Run("errors", b.errors)
+			t.Run("cancelled", b.cancelled)
+		})
+	}
+	m, err := models.Load("mlp-small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	Vector(t, m.Layout, func(t *testing.T, threads int) Doer { return newEngine(t, m, set, threads) })
+}
+
+type bench struct {
+	m    *models.Model
+	set  *data.Set
+	make Make
+}
+
+// rows are n different initial members.
+func (b *bench) rows(t *testing.T, n int) engine.Mat {
+	t.Helper()
+	x := engine.New(n, b.m.Layout.Params, engine.F32)
+	for i := range n {
+		if err := b.m.Init(11, engine.Member(i), x.Row(engine.Row(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return x
+}
+
+func (b *bench) stats(t *testing.T, n int) engine.Mat {
+	t.Helper()
+	s := engine.New(n, b.m.Layout.Stats, engine.F32)
+	for i := range n {
+		if err := b.m.InitStats(s.Row(engine.Row(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// batch is samples [lo, lo+n) of the training set.
+func (b *bench) batch(lo, n int) []int32 { return b.set.Train()[lo : lo+n] }
+
+func do(t *testing.T, e Doer, tasks ...engine.Task) {
+	t.Helper()
+	if err := e.Do(context.Background(), tasks...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// same fails unless the values are equal to the bit.
+func same(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("%s: element %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+func masks(n int) []noise.Key {
+	out := make([]noise.Key, n)
+	for i := range out {
+		out[i] = noise.Key{Seed: 4, Purpose: noise.Dropout, Round: 9, Member: uint32(i)}
+	}
+	return out
+}

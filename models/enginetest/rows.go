@@ -1,0 +1,266 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// gradientCohort: three rows at once on two threads, permuted, equal each row alone.
+func (b *bench) gradientCohort(t *testing.T) {
+	const n = 3
+	x, keys := b.rows(t, n), masks(n)
+	batches := [][]int32{b.batch(0, 9), b.batch(20, 9), b.batch(3, 5)}
+	g, stats, loss := engine.New(n, x.Cols, engine.F32), b.stats(t, n), make([]float32, n)
+	alone := b.make(t, b.m, b.set, 1)
+	for i := range n {
+		r := engine.Row(i)
+		do(t, alone, engine.Gradients{X: x, Rows: []engine.Row{r}, Batches: batches[i : i+1], Stats: stats, Masks: keys[i : i+1], G: g.Sub(r, 1), Loss: loss[i : i+1]})
+	}
+	order := []int{2, 0, 1}
+	g2, stats2, loss2 := engine.New(n, x.Cols, engine.F32), b.stats(t, n), make([]float32, n)
+	task := engine.Gradients{X: x, Stats: stats2, G: g2, Loss: loss2}
+	for _, i := range order {
+		task.Rows, task.Batches, task.Masks = append(task.Rows, engine.Row(i)), append(task.Batches, batches[i]), append(task.Masks, keys[i])
+	}
+	do(t, b.make(t, b.m, b.set, 2), task)
+	for at, i := range order {
+		same(t, "gradient", g2.Row(engine.Row(at)), g.Row(engine.Row(i)))
+		same(t, "loss", loss2[at:at+1], loss[i:i+1])
+		same(t, "statistics", stats2.Row(engine.Row(i)), stats.Row(engine.Row(i)))
+		if !(loss[i] > 0) {
+			t.Errorf("loss %v", loss[i])
+		}
+	}
+	// One shared row with statistics of its own per entry, as data-parallel methods use it.
+	shared := engine.Gradients{X: x, Rows: make([]engine.Row, n), Batches: batches, Stats: b.stats(t, n), StatRows: engine.Rows(n), Masks: keys, G: g2, Loss: loss2}
+	do(t, alone, shared)
+	same(t, "gradient of a shared row", g2.Row(0), g.Row(0))
+	same(t, "statistics of a shared row", shared.Stats.Row(0), stats.Row(0))
+}
+
+func (b *bench) evaluateCohort(t *testing.T) {
+	const n = 3
+	x, stats := b.rows(t, n), b.stats(t, n)
+	batches := [][]int32{b.batch(0, 30), b.batch(30, 30), b.batch(7, 11)}
+	for _, given := range []bool{true, false} {
+		s := stats
+		if !given {
+			s = engine.Mat{}
+		}
+		loss, correct := make([]float64, n), make([]int64, n)
+		do(t, b.make(t, b.m, b.set, 2), engine.Evaluate{X: x, Rows: engine.Rows(n), Batches: batches, Stats: s, Loss: loss, Correct: correct})
+		alone := b.make(t, b.m, b.set, 1)
+		for i := n - 1; i >= 0; i-- {
+			l, c := make([]float64, 1), make([]int64, 1)
+			do(t, alone, engine.Evaluate{X: x, Rows: []engine.Row{engine.Row(i)}, Batches: batches[i : i+1], Stats: s, Loss: l, Correct: c})
+			if l[0] != loss[i] || c[0] != correct[i] {
+				t.Errorf("row %d alone: %v and %d, in the cohort %v and %d", i, l[0], c[0], loss[i], correct[i])
+			}
+			if !(l[0] > 0) || c[0] < 0 || int(c[0]) > len(batches[i]) {
+				t.Errorf("row %d: loss %v and %d correct of %d", i, l[0], c[0], len(batches[i]))
+			}
+		}
+	}
+}
+
+// order: a step and the gradient after it in one call equal two calls; the step matters.
+func (b *bench) order(t *testing.T) {
+	e := b.make(t, b.m, b.set, 2)
+	one := engine.Rows(1)
+	run := func(split bool) (float32, []float32) {
+		x, g, stats, loss := b.rows(t, 1), engine.New(1, b.m.Layout.Params, engine.F32), b.stats(t, 1), make([]float32, 1)
+		grad := engine.Gradients{X: x, Rows: one, Batches: [][]int32{b.batch(0, 8)}, Stats: stats, Masks: masks(1), G: g, Loss: loss}
+		step := engine.Update{Rows: one, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.05, Src: g}}}}}
+		if split {
+			do(t, e, grad)
+			first := loss[0]
+			do(t, e, step)
+			do(t, e, grad)
+			if loss[0] >= first {
+				t.Errorf("a step does not lower the loss: %v then %v", first, loss[0])
+			}
+		} else {
+			do(t, e, grad, step, grad)
+		}
+		return loss[0], x.F
+	}
+	l1, x1 := run(true)
+	l2, x2 := run(false)
+	same(t, "parameters", x2, x1)
+	same(t, "loss", []float32{l2}, []float32{l1})
+}
+
+// perturbed is theta + s*eps(id) element by element, straight from the addresses.
+func (b *bench) perturbed(theta, scale []float32, sigma float32, key noise.Key, anti bool, id engine.Member) []float32 {
+	out := make([]float32, len(theta))
+	sign := float32(1)
+	key.Member = uint32(id)
+	if anti {
+		key.Member = uint32(id) / 2
+		if id%2 == 1 {
+			sign = -1
+		}
+	}
+	for i, tn := range b.m.Layout.Tensors {
+		key.Stream = uint32(i)
+		key.Each(0, tn.Len, tn.Cols, func(at int, eps []float32) {
+			for j, e := range eps {
+				s := sigma
+				if scale != nil {
+					s = scale[tn.Lo+at+j]
+				}
+				p := float32(s * (sign * e))
+				out[tn.Lo+at+j] = theta[tn.Lo+at+j] + p
+			}
+		})
+	}
+	return out
+}
+
+// candidates: fitness is minus the mean evaluated loss of the perturbed parameters.
+func (b *bench) candidates(t *testing.T) {
+	theta, scale := b.rows(t, 1), engine.New(1, b.m.Layout.Params, engine.F32)
+	for i := range scale.F {
+		scale.F[i] = 0.01 + float32(i%7)*0.01
+	}
+	key := noise.Key{Seed: 8, Purpose: noise.Candidate, Round: 3}
+	ids := []engine.Member{5, 2, 3, 10}
+	for _, c := range []struct {
+		name    string
+		scale   engine.Mat
+		anti    bool
+		batches [][]int32
+	}{
+		{"one batch", engine.Mat{}, false, [][]int32{b.batch(0, 12)}},
+		{"antithetic", engine.Mat{}, true, [][]int32{b.batch(0, 12)}},
+		{"scaled", scale, true, [][]int32{b.batch(0, 6), b.batch(6, 6), b.batch(0, 6), b.batch(20, 9)}},
+	} {
+		fit := make([]float32, len(ids))
+		task := engine.Candidates{Theta: theta, Scale: c.scale, Sigma: 0.05, Key: key, Antithetic: c.anti, IDs: ids, Batches: c.batches, Fitness: fit}
+		do(t, b.make(t, b.m, b.set, 2), task)
+		for i, id := range ids {
+			x := engine.Mat{Rows: 1, Cols: theta.Cols, F: b.perturbed(theta.F, c.scale.F, 0.05, key, c.anti, id)}
+			batch := c.batches[0]
+			if len(c.batches) > 1 {
+				batch = c.batches[i]
+			}
+			l, n := make([]float64, 1), make([]int64, 1)
+			do(t, b.make(t, b.m, b.set, 1), engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{batch}, Loss: l, Correct: n})
+			want := -l[0] / float64(len(batch))
+			if math.Abs(float64(fit[i])-want) > 1e-4*math.Abs(want) {
+				t.Errorf("%s: candidate %d has fitness %v, its parameters evaluate to %v", c.name, id, fit[i], want)
+			}
+		}
+	}
+	lost := b.rows(t, 1)
+	lost.F[len(lost.F)-1] = float32(math.NaN())
+	fit := []float32{0}
+	do(t, b.make(t, b.m, b.set, 1), engine.Candidates{Theta: lost, Sigma: 0.1, Key: key, IDs: ids[:1], Batches: [][]int32{b.batch(0, 4)}, Fitness: fit})
+	if fit[0] == fit[0] {
+		t.Errorf("fitness %v of a model that is not finite, want NaN", fit[0])
+	}
+}
+
+// statistics over two batches are the mean of those over each, per row, and Evaluate uses them.
+func (b *bench) statistics(t *testing.T) {
+	x := b.rows(t, 2)
+	rows := []engine.Row{1, 0}
+	all, one, two := b.stats(t, 2), b.stats(t, 2), b.stats(t, 2)
+	p, q := b.batch(0, 16), b.batch(40, 16)
+	e := b.make(t, b.m, b.set, 2)
+	do(t, e, engine.Statistics{X: x, Rows: rows, Batches: [][]int32{p, q}, Stats: all},
+		engine.Statistics{X: x, Rows: rows, Batches: [][]int32{p}, Stats: one}, engine.Statistics{X: x, Rows: rows, Batches: [][]int32{q}, Stats: two})
+	for i := range all.F {
+		if want := (float64(one.F[i]) + float64(two.F[i])) / 2; math.Abs(float64(all.F[i])-want) > 1e-5*max(1, math.Abs(want)) {
+			t.Fatalf("statistic %d is %v, the mean of the batches' %v", i, all.F[i], want)
+		}
+	}
+	if b.m.Layout.Stats == 0 {
+		return
+	}
+	single := b.stats(t, 1)
+	do(t, b.make(t, b.m, b.set, 1), engine.Statistics{X: x, Rows: rows[:1], Batches: [][]int32{p, q}, Stats: single})
+	same(t, "row alone", single.Row(0), all.Row(0))
+	// A large batch is nearly its own statistics: only the variance's divisor differs.
+	loss, correct := make([]float64, 2), make([]int64, 2)
+	do(t, e, engine.Statistics{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 80)}, Stats: single},
+		engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 80)}, Stats: single, Loss: loss[:1], Correct: correct[:1]},
+		engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 80)}, Loss: loss[1:], Correct: correct[1:]})
+	if math.Abs(loss[0]-loss[1]) > 0.02*loss[1] {
+		t.Errorf("loss %v with rebuilt statistics, %v with the batch's own", loss[0], loss[1])
+	}
+}
+
+func (b *bench) copies(t *testing.T) {
+	e := b.make(t, b.m, b.set, 1)
+	m := e.Alloc(3, 5, engine.F32)
+	u := e.Alloc(2, 1, engine.U64)
+	if m.Rows != 3 || m.Cols != 5 || u.Type != engine.U64 {
+		t.Fatalf("allocated %+v and %+v", m, u)
+	}
+	src := engine.New(1, 2, engine.F32)
+	copy(src.F, []float32{7, 8})
+	if err := e.Copy(context.Background(), engine.Span{Mat: m, Row: 1, Rows: 1, Lo: 2, Hi: 4}, engine.All(src)); err != nil {
+		t.Fatal(err)
+	}
+	back := engine.New(3, 5, engine.F32)
+	if err := e.Copy(context.Background(), engine.All(back), engine.All(m)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "copied", back.F, []float32{0, 0, 0, 0, 0, 0, 0, 7, 8, 0, 0, 0, 0, 0, 0})
+	if err := e.Copy(context.Background(), engine.All(m), engine.All(src)); err == nil {
+		t.Error("unequal shapes were copied")
+	}
+}
+
+func (b *bench) errors(t *testing.T) {
+	x, g := b.rows(t, 2), engine.New(2, b.m.Layout.Params, engine.F32)
+	thin, stats := engine.New(2, b.m.Layout.Params-1, engine.F32), b.stats(t, 2)
+	ok, two := [][]int32{b.batch(0, 4), b.batch(4, 4)}, engine.Rows(2)
+	f2, d2, i2 := make([]float32, 2), make([]float64, 2), make([]int64, 2)
+	cases := map[string]engine.Task{
+		"columns of X":       engine.Gradients{X: thin, Rows: two, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2},
+		"rows of X":          engine.Gradients{X: x, Rows: []engine.Row{0, 2}, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2},
+		"negative row":       engine.Gradients{X: x, Rows: []engine.Row{0, -1}, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2},
+		"batches":            engine.Gradients{X: x, Rows: two, Batches: ok[:1], Stats: stats, Masks: masks(2), G: g, Loss: f2},
+		"empty batch":        engine.Gradients{X: x, Rows: two, Batches: [][]int32{{}, ok[1]}, Stats: stats, Masks: masks(2), G: g, Loss: f2},
+		"sample":             engine.Gradients{X: x, Rows: two, Batches: [][]int32{{0, 1}, {1 << 30, 1}}, Stats: stats, Masks: masks(2), G: g, Loss: f2},
+		"rows of G":          engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, Masks: masks(2), G: g.Sub(0, 1), Loss: f2},
+		"losses":             engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2[:1]},
+		"evaluated rows":     engine.Evaluate{X: x, Rows: []engine.Row{5, 0}, Batches: ok, Stats: stats, Loss: d2, Correct: i2},
+		"counts":             engine.Evaluate{X: x, Rows: two, Batches: ok, Stats: stats, Loss: d2, Correct: i2[:1]},
+		"evaluated sample":   engine.Evaluate{X: x, Rows: two, Batches: [][]int32{{0, 1}, {-1, 1}}, Stats: stats, Loss: d2, Correct: i2},
+		"theta":              engine.Candidates{Theta: x, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
+		"fitness":            engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2, 3}, Batches: ok[:1], Fitness: f2},
+		"scale":              engine.Candidates{Theta: x.Sub(0, 1), Scale: thin.Sub(0, 1), IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
+		"candidate batches":  engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2, 3}, Batches: ok, Fitness: make([]float32, 3)},
+		"rows of statistics": engine.Statistics{X: x, Rows: []engine.Row{9}, Batches: ok, Stats: stats},
+	}
+	if b.m.Layout.Stats > 0 {
+		cases["no statistics"] = engine.Gradients{X: x, Rows: two, Batches: ok, Masks: masks(2), G: g, Loss: f2}
+		cases["no masks"] = engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, G: g, Loss: f2}
+		cases["statistics twice"] = engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, StatRows: []engine.Row{0, 0}, Masks: masks(2), G: g, Loss: f2}
+	}
+	e := b.make(t, b.m, b.set, 1)
+	for name, task := range cases {
+		if err := e.Do(context.Background(), task); err == nil || err.Error() == "" {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	do(t, e, engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2}) // still works
+}
+
+func (b *bench) cancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	x := b.rows(t, 1)
+	err := b.make(t, b.m, b.set, 1).Do(ctx, engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 4)}, Loss: make([]float64, 1), Correct: make([]int64, 1)})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancellation: %v", err)
+	}
+}

@@ -1,0 +1,146 @@
+package graph
+
+import (
+	"fmt"
+	"sync"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"brood/models"
+)
+
+// mode is what a graph is for.
+type mode uint8
+
+const (
+	training   mode = iota // dropout masks, batch statistics folded into running ones, gradients
+	batchStats             // no dropout; statistics of the batch itself
+	running                // no dropout; given statistics
+)
+
+// net is one compiled graph for a number of samples. Flat activations are features x samples, so that a weight as PyTorch
+// stores it multiplies from the left without a transposition; images are samples x channels x height x width.
+type net struct {
+	samples int
+	mode    mode
+	vm      G.VM
+	input   *G.Node
+	target  *G.Node // one-hot, classes x samples
+	masks   []mask
+	params  []*G.Node // in layout order
+	norms   []norm
+	grads   []G.Value // where Read copies the gradients to
+	logits  G.Value   // classes x samples
+}
+
+type mask struct {
+	layer int
+	node  *G.Node
+}
+
+type norm struct {
+	layer int
+	op    *G.BatchNormOp
+}
+
+// builder adds layers to a graph; after the first error every step does nothing.
+type builder struct {
+	m    *models.Model
+	net  *net
+	g    *G.ExprGraph
+	x    *G.Node
+	ones *G.Node // 1 x samples
+	err  error
+}
+
+// building guards a global counter of gorgonia that every new graph of the process advances.
+var building sync.Mutex
+
+// build compiles m for that many samples.
+func build(m *models.Model, samples int, md mode) (n *net, err error) {
+	building.Lock()
+	defer building.Unlock()
+	defer func() { // gorgonia panics where a graph does not compile
+		if p := recover(); p != nil {
+			err = fmt.Errorf("graph of %s for %d samples: %v", m.Name, samples, p)
+		}
+	}()
+	b := &builder{m: m, g: G.NewGraph(), net: &net{samples: samples, mode: md, params: make([]*G.Node, len(m.Layout.Tensors))}}
+	if len(m.Input) == 3 && m.Layers[0].Kind != models.Flatten {
+		b.net.input = b.node("input", samples, m.Input[0], m.Input[1], m.Input[2])
+	} else {
+		b.net.input = b.node("input", m.Features, samples)
+	}
+	b.x = b.net.input
+	for i := range m.Layers {
+		if b.layer(i); b.err != nil {
+			return nil, fmt.Errorf("graph of %s, layer %d (%s): %w", m.Name, i+1, m.Layers[i].Kind, b.err)
+		}
+	}
+	G.Read(b.x, &b.net.logits)
+	if md == training {
+		if b.loss(); b.err != nil {
+			return nil, fmt.Errorf("graph of %s, loss: %w", m.Name, b.err)
+		}
+	}
+	var opts []G.VMOpt
+	if md == running {
+		opts = append(opts, G.EvalMode())
+	}
+	b.net.vm = G.NewTapeMachine(b.g, opts...)
+	return b.net, nil
+}
+
+// node is an input of the graph.
+func (b *builder) node(name string, shape ...int) *G.Node {
+	return G.NewTensor(b.g, G.Float32, len(shape), G.WithShape(shape...), G.WithName(name))
+}
+
+// param is tensor i of the layout, given another shape of the same size if need be.
+func (b *builder) param(i int, shape ...int) *G.Node {
+	b.net.params[i] = b.node(b.m.Layout.Tensors[i].Name, shape...)
+	return b.net.params[i]
+}
+
+// do keeps the first error and hands the node through.
+func (b *builder) do(n *G.Node, err error) *G.Node {
+	if b.err == nil {
+		b.err = err
+	}
+	return n
+}
+
+// to is the next activation; f is not called after an error.
+func (b *builder) to(f func() (*G.Node, error)) {
+	if b.err == nil {
+		b.x = b.do(f())
+	}
+}
+
+func (b *builder) reshape(shape ...int) {
+	b.to(func() (*G.Node, error) { return G.Reshape(b.x, tensor.Shape(shape)) })
+}
+
+// loss is the mean cross-entropy and its gradients. Only the gradients are read: the loss itself is computed from the
+// logits in float64. The softmax runs over axis 0: over the last axis it overflows (TestTrapSoftMaxMaximum).
+func (b *builder) loss() {
+	samples := b.net.samples
+	b.net.target = b.node("target", b.m.Classes, samples)
+	b.to(func() (*G.Node, error) { return G.LogSoftMax(b.x, 0) })
+	b.to(func() (*G.Node, error) { return G.HadamardProd(b.x, b.net.target) })
+	b.to(func() (*G.Node, error) { return G.Sum(b.x) })
+	b.to(func() (*G.Node, error) { return G.Mul(b.x, G.NewConstant(-1/float32(samples))) })
+	if b.err != nil {
+		return
+	}
+	grads, err := G.Grad(b.x, b.net.params...)
+	if err != nil {
+		b.err = err
+		return
+	}
+	b.net.grads = make([]G.Value, len(grads))
+	for i, g := range grads {
+		G.Read(g, &b.net.grads[i])
+	}
+}

@@ -1,0 +1,20 @@
+package graph
+
+import (
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/enginetest"
+)
+
+func TestContract(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+		t.Helper()
+		e, err := New(m, d, threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	})
+}

@@ -1,0 +1,101 @@
+// Package graph is the gorgonia engine: every model as a gorgonia graph, one execution per member. It covers all layer
+// kinds of package models, and its gradients are held against float64 finite differences, so it is the engine for what no
+// faster one covers and the judge of those that do.
+//
+//	e, err := graph.New(model, set, 2)
+//	err = e.Do(ctx, engine.Gradients{X: x, Rows: rows, Batches: batches, G: g, Loss: loss})
+//
+// Members run in parallel, each in a graph of its own thread; a graph is compiled once for a number of samples and kept.
+// A row's bits depend neither on the cohort nor on the threads. Tasks without a model go to models/native.
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/native"
+)
+
+// Engine runs tasks for one model and one data set. It is used from one goroutine.
+type Engine struct {
+	model   *models.Model
+	set     *data.Set
+	vector  *native.Vector
+	workers []*worker
+	norms   bool // has batch-norm
+	drops   bool // has dropout with a rate above 0
+}
+
+// New checks that the set's images and classes are the model's. Fewer than one thread counts as one.
+func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
+	if m == nil || d == nil {
+		return nil, errors.New("graph: needs a model and a data set")
+	}
+	flat := len(m.Input) == 1 && m.Features == d.Features()
+	if !flat && !slices.Equal(m.Input, d.Shape) {
+		return nil, fmt.Errorf("graph: model %s takes images of %v, data %s has %v; choose a model and a data set that match", m.Name, m.Input, d.Name, d.Shape)
+	}
+	if m.Classes < d.Classes {
+		return nil, fmt.Errorf("graph: model %s has %d classes, data %s %d; choose a model and a data set that match", m.Name, m.Classes, d.Name, d.Classes)
+	}
+	threads = max(1, threads)
+	v, err := native.New(m.Layout, threads)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{model: m, set: d, vector: v}
+	for _, l := range m.Layers {
+		e.norms = e.norms || l.Kind == models.BatchNorm
+		e.drops = e.drops || l.Kind == models.Dropout && l.Rate > 0
+	}
+	for range threads {
+		e.workers = append(e.workers, &worker{e: e, nets: map[netKey]*net{}})
+	}
+	return e, nil
+}
+
+// Kernels names what computes: results are equal to the bit only where this is equal.
+func (e *Engine) Kernels() string { return "gorgonia/gonum/" + runtime.GOARCH }
+
+// Alloc is zeroed host memory.
+func (e *Engine) Alloc(rows, cols int, t engine.DType) engine.Mat { return engine.New(rows, cols, t) }
+
+// Copy copies between host matrices; the spans must have equal shapes.
+func (e *Engine) Copy(ctx context.Context, dst, src engine.Span) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return engine.CopyHost(dst, src)
+}
+
+// Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
+func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
+	for _, t := range tasks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		switch t := t.(type) {
+		case engine.Gradients:
+			err = e.gradients(ctx, t)
+		case engine.Evaluate:
+			err = e.evaluate(ctx, t)
+		case engine.Statistics:
+			err = e.statistics(ctx, t)
+		case engine.Candidates:
+			err = e.candidates(ctx, t)
+		default:
+			err = e.vector.Do(ctx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package graph
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+func TestNewRefusesMismatch(t *testing.T) {
+	set := toy(t, 1, 2, 3)
+	for name, m := range map[string]*models.Model{
+		"shape":   compile(t, "[1,3,2]", "flatten", "dense out=3"),
+		"flat":    compile(t, "[5]", "dense out=3"),
+		"nothing": nil,
+	} {
+		if _, err := New(m, set, 1); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	glyphs, err := data.Glyphs(5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(compile(t, "[784]", "dense out=3"), glyphs, 1); err == nil || !strings.Contains(err.Error(), "3 classes") {
+		t.Errorf("too few classes: %v", err)
+	}
+	e, err := New(compile(t, "[6]", "dense out=3"), set, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(e.Kernels(), "gorgonia/gonum/") {
+		t.Errorf("kernels %q", e.Kernels())
+	}
+}
+
+// Logits of hundreds neither overflow nor lose the loss or the gradient.
+func TestLossIsStable(t *testing.T) {
+	m := compile(t, "[6]", "dense out=3")
+	set := toy(t, 1, 2, 3)
+	e, err := New(m, set, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, g, loss := engine.New(1, m.Layout.Params, engine.F32), engine.New(1, m.Layout.Params, engine.F32), make([]float32, 1)
+	bias := m.Layout.Tensors[1].Lo
+	x.F[bias], x.F[bias+1] = 500, -500
+	ids := set.Train()[:6]
+	var wrong int
+	for _, id := range ids {
+		if set.Label(id) != 0 {
+			wrong++
+		}
+	}
+	want := 0.0 // class 0 costs nothing, class 1 costs 1000, class 2 costs 500
+	for _, id := range ids {
+		want += []float64{0, 1000, 500}[set.Label(id)] / 6
+	}
+	if err := e.Do(context.Background(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{ids}, G: g, Loss: loss}); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "loss", float64(loss[0]), want, 1e-5)
+	near(t, "gradient of bias 0", float64(g.F[bias]), float64(wrong)/6, 1e-5)
+}
+
+// Samples whose first class leads by a hundred stay finite whatever the other samples of the batch are.
+func TestGradientSurvivesALeadingFirstClass(t *testing.T) {
+	m := compile(t, "[6]", "dense out=3")
+	set := toy(t, 1, 2, 3)
+	e, err := New(m, set, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, g, loss := engine.New(1, m.Layout.Params, engine.F32), engine.New(1, m.Layout.Params, engine.F32), make([]float32, 1)
+	for i := range 6 { // class 0 sees every input a hundredfold, with either sign
+		x.F[i] = 300
+	}
+	if err := e.Do(context.Background(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:8]}, G: g, Loss: loss}); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range g.F {
+		if v != v || math.IsInf(float64(v), 0) {
+			t.Fatalf("gradient %d is %v", i, v)
+		}
+	}
+}
+
+// A large batch is evaluated in pieces that add up, and counts of graphs stay bounded.
+func TestEvaluateInPieces(t *testing.T) {
+	set, err := data.Glyphs(700, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.Load("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(m, set, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, ids, one := start(t, m), set.Train(), engine.Rows(1)
+	run := func(ids []int32) (float64, int64) {
+		loss, correct := make([]float64, 1), make([]int64, 1)
+		if err := e.Do(context.Background(), engine.Evaluate{X: x, Rows: one, Batches: [][]int32{ids}, Loss: loss, Correct: correct}); err != nil {
+			t.Fatal(err)
+		}
+		return loss[0], correct[0]
+	}
+	whole, correct := run(ids)
+	var sum float64
+	var n int64
+	for lo := 0; lo < len(ids); lo += 37 {
+		l, c := run(ids[lo:min(len(ids), lo+37)])
+		sum, n = sum+l, n+c
+	}
+	if n != correct || math.Abs(sum-whole) > 1e-4*whole {
+		t.Errorf("pieces give %v and %d, the whole %v and %d", sum, n, whole, correct)
+	}
+	for size := 1; size <= 2*keep; size++ {
+		run(ids[:size])
+	}
+	if len(e.workers[0].nets) > keep {
+		t.Errorf("%d graphs are kept", len(e.workers[0].nets))
+	}
+}
+
+// Masks are addressed: the same key drops the same units, another key others, and the share is the rate.
+func TestDropoutMasks(t *testing.T) {
+	l := &models.Layer{Kind: models.Dropout, In: []int{50}, Out: []int{50}, Rate: 0.3}
+	draw := func(round uint64) []float32 {
+		v := make([]float32, 40*50)
+		drop(v, 40, l, noise.Key{Seed: 1, Purpose: noise.Dropout, Round: round}, 4)
+		return v
+	}
+	a, again, b := draw(1), draw(1), draw(2)
+	zero, differ := 0, 0
+	for i := range a {
+		if a[i] != again[i] {
+			t.Fatal("a mask is not a function of its key")
+		}
+		switch a[i] {
+		case 0:
+			zero++
+		case 1 / (1 - float32(0.3)):
+		default:
+			t.Fatalf("mask value %v", a[i])
+		}
+		if a[i] != b[i] {
+			differ++
+		}
+	}
+	if zero < 500 || zero > 700 || differ < 600 {
+		t.Errorf("%d of 2000 dropped, %d differ under another key", zero, differ)
+	}
+}

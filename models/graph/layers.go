@@ -1,0 +1,102 @@
+package graph
+
+import (
+	"strconv"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"brood/models"
+)
+
+func (b *builder) layer(i int) {
+	l := &b.m.Layers[i]
+	switch l.Kind {
+	case models.Dense:
+		b.dense(l)
+	case models.Conv:
+		b.conv(l)
+	case models.MaxPool:
+		k, s := l.Kernel, l.Stride
+		b.to(func() (*G.Node, error) {
+			return G.MaxPool2D(b.x, tensor.Shape{k, k}, []int{0, 0}, []int{s, s})
+		})
+	case models.BatchNorm:
+		b.norm(i, l)
+	case models.ReLU:
+		b.to(func() (*G.Node, error) { return G.Rectify(b.x) })
+	case models.Dropout:
+		b.dropout(i, l)
+	case models.Flatten:
+		if len(l.In) == 3 && i > 0 {
+			b.reshape(b.net.samples, models.Size(l.In))
+			b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
+		}
+	case models.GlobalAvg:
+		n, c := b.net.samples, l.In[0]
+		b.reshape(n*c, l.In[1]*l.In[2])
+		b.to(func() (*G.Node, error) { return G.Mean(b.x, 1) })
+		b.reshape(n, c)
+		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
+	}
+}
+
+func (b *builder) dense(l *models.Layer) {
+	w := b.param(l.Weight, l.Out[0], l.In[0])
+	b.to(func() (*G.Node, error) { return G.Mul(w, b.x) })
+	if l.Bias >= 0 {
+		v := b.param(l.Bias, l.Out[0], 1)
+		b.to(func() (*G.Node, error) { return G.BroadcastAdd(b.x, v, nil, []byte{1}) })
+	}
+}
+
+func (b *builder) conv(l *models.Layer) {
+	w := b.param(l.Weight, l.Out[0], l.In[0], l.Kernel, l.Kernel)
+	b.to(func() (*G.Node, error) {
+		return G.Conv2d(b.x, w, tensor.Shape{l.Kernel, l.Kernel}, []int{l.Pad, l.Pad}, []int{l.Stride, l.Stride}, []int{1, 1})
+	})
+	if l.Bias >= 0 {
+		v := b.param(l.Bias, 1, l.Out[0], 1, 1)
+		b.to(func() (*G.Node, error) { return G.BroadcastAdd(b.x, v, nil, []byte{0, 2, 3}) })
+	}
+}
+
+// norm uses gorgonia's operator, which accepts and gives statistics as PyTorch defines them: biased variance to
+// normalise, unbiased into the running value. A flat activation passes as samples x features, an image as samples x
+// channels x 1 x places: the gradients of scale and shift are sums over axes 0 and 3, which gorgonia gets right, where
+// those over 0 and 2 of a column would be wrong.
+func (b *builder) norm(i int, l *models.Layer) {
+	c := l.In[0]
+	shape := []int{1, c, 1, 1}[:len(l.In)+1]
+	scale, shift := b.param(l.Weight, shape...), b.param(l.Bias, shape...)
+	momentum := float64(models.NormMomentum)
+	if b.net.mode == batchStats {
+		momentum = 1
+	}
+	flat := len(l.In) == 1
+	if flat {
+		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
+	} else {
+		b.reshape(b.net.samples, c, 1, l.In[1]*l.In[2])
+	}
+	b.to(func() (*G.Node, error) {
+		y, _, _, op, err := G.BatchNorm(b.x, scale, shift, momentum, models.NormEpsilon)
+		b.net.norms = append(b.net.norms, norm{i, op})
+		return y, err
+	})
+	if flat {
+		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
+	} else {
+		b.reshape(b.net.samples, c, l.In[1], l.In[2])
+	}
+}
+
+// dropout multiplies by a mask that is an input: gorgonia's own operator would draw one.
+func (b *builder) dropout(i int, l *models.Layer) {
+	if b.net.mode != training || l.Rate == 0 {
+		return
+	}
+	v := b.node("mask"+strconv.Itoa(i), b.x.Shape()...)
+	b.net.masks = append(b.net.masks, mask{i, v})
+	b.to(func() (*G.Node, error) { return G.HadamardProd(b.x, v) })
+}

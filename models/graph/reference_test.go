@@ -1,0 +1,219 @@
+package graph
+
+import (
+	"math"
+
+	"brood/models"
+	"brood/models/noise"
+)
+
+// reference is the float64 forward pass in the plainest loops: samples[s][channel][y][x], flat values as [feature][0][0].
+type reference struct {
+	m      *models.Model
+	params []float64
+	stats  []float64 // nil: the batch's own
+	mask   *noise.Key
+	batch  map[int][2][]float64 // out: mean and unbiased variance per batch-norm layer
+}
+
+type volume [][][]float64
+
+func zeros(shape []int) volume {
+	c, h, w := shape[0], 1, 1
+	if len(shape) == 3 {
+		h, w = shape[1], shape[2]
+	}
+	v := make(volume, c)
+	for i := range v {
+		v[i] = make([][]float64, h)
+		for j := range v[i] {
+			v[i][j] = make([]float64, w)
+		}
+	}
+	return v
+}
+
+func (r *reference) tensor(i int) []float64 {
+	t := r.m.Layout.Tensors[i]
+	return r.params[t.Lo : t.Lo+t.Len]
+}
+
+// logits are one row of classes per sample.
+func (r *reference) logits(pixels []float32) [][]float64 {
+	var xs []volume
+	for at := 0; at < len(pixels); {
+		v := zeros(r.m.Input)
+		for c := range v {
+			for y := range v[c] {
+				for x := range v[c][y] {
+					v[c][y][x] = float64(pixels[at])
+					at++
+				}
+			}
+		}
+		xs = append(xs, v)
+	}
+	for i := range r.m.Layers {
+		xs = r.layer(i, xs)
+	}
+	out := make([][]float64, len(xs))
+	for s, x := range xs {
+		for k := range x {
+			out[s] = append(out[s], x[k][0][0])
+		}
+	}
+	return out
+}
+
+// loss is the mean cross-entropy.
+func (r *reference) loss(pixels []float32, labels []int32) float64 {
+	var sum float64
+	for s, z := range r.logits(pixels) {
+		var e float64
+		for _, v := range z {
+			e += math.Exp(v)
+		}
+		sum += math.Log(e) - z[labels[s]]
+	}
+	return sum / float64(len(labels))
+}
+
+func (r *reference) layer(i int, xs []volume) []volume {
+	l := &r.m.Layers[i]
+	if l.Kind == models.BatchNorm {
+		return r.norm(i, xs)
+	}
+	out := make([]volume, len(xs))
+	for s, x := range xs {
+		y := zeros(l.Out)
+		switch l.Kind {
+		case models.Dense:
+			w := r.tensor(l.Weight)
+			for o := range y {
+				for j := range x {
+					y[o][0][0] += w[o*len(x)+j] * x[j][0][0]
+				}
+				if l.Bias >= 0 {
+					y[o][0][0] += r.tensor(l.Bias)[o]
+				}
+			}
+		case models.Conv:
+			r.conv(l, x, y)
+		case models.MaxPool:
+			for c := range y {
+				for a := range y[c] {
+					for b := range y[c][a] {
+						y[c][a][b] = math.Inf(-1)
+						for p := range l.Kernel {
+							for q := range l.Kernel {
+								y[c][a][b] = max(y[c][a][b], x[c][a*l.Stride+p][b*l.Stride+q])
+							}
+						}
+					}
+				}
+			}
+		case models.GlobalAvg:
+			for c := range x {
+				for a := range x[c] {
+					for b := range x[c][a] {
+						y[c][0][0] += x[c][a][b] / float64(len(x[c])*len(x[c][a]))
+					}
+				}
+			}
+		default:
+			n := 0
+			for c := range x {
+				for a := range x[c] {
+					for b := range x[c][a] {
+						v := x[c][a][b]
+						switch {
+						case l.Kind == models.ReLU:
+							v = max(v, 0)
+						case l.Kind == models.Dropout && r.mask != nil:
+							key := *r.mask
+							key.Stream = uint32(i)
+							if float64(key.Uniform(s*models.Size(l.In)+n)) < l.Rate {
+								v = 0
+							} else {
+								v /= 1 - l.Rate
+							}
+						}
+						if l.Kind == models.Flatten {
+							y[n][0][0] = v
+						} else {
+							y[c][a][b] = v
+						}
+						n++
+					}
+				}
+			}
+		}
+		out[s] = y
+	}
+	return out
+}
+
+func (r *reference) conv(l *models.Layer, x, y volume) {
+	w, k := r.tensor(l.Weight), l.Kernel
+	for o := range y {
+		for a := range y[o] {
+			for b := range y[o][a] {
+				for c := range x {
+					for p := range k {
+						for q := range k {
+							u, v := a*l.Stride+p-l.Pad, b*l.Stride+q-l.Pad
+							if u >= 0 && v >= 0 && u < len(x[c]) && v < len(x[c][u]) {
+								y[o][a][b] += w[((o*len(x)+c)*k+p)*k+q] * x[c][u][v]
+							}
+						}
+					}
+				}
+				if l.Bias >= 0 {
+					y[o][a][b] += r.tensor(l.Bias)[o]
+				}
+			}
+		}
+	}
+}
+
+func (r *reference) norm(i int, xs []volume) []volume {
+	l := &r.m.Layers[i]
+	out := make([]volume, len(xs))
+	for s := range out {
+		out[s] = zeros(l.Out)
+	}
+	means, variances := make([]float64, l.In[0]), make([]float64, l.In[0])
+	for c := range l.In[0] {
+		var all []float64
+		for _, x := range xs {
+			for _, row := range x[c] {
+				all = append(all, row...)
+			}
+		}
+		var mean, sq float64
+		for _, v := range all {
+			mean += v / float64(len(all))
+		}
+		for _, v := range all {
+			sq += (v - mean) * (v - mean)
+		}
+		means[c], variances[c] = mean, sq/float64(len(all)-1)
+		variance := sq / float64(len(all))
+		if r.stats != nil {
+			mean = r.stats[r.m.Layout.StatTensors[l.Mean].Lo+c]
+			variance = r.stats[r.m.Layout.StatTensors[l.Var].Lo+c]
+		}
+		scale, shift := r.tensor(l.Weight)[c], r.tensor(l.Bias)[c]
+		for s, x := range xs {
+			for a := range x[c] {
+				for b, v := range x[c][a] {
+					out[s][c][a][b] = (v-mean)/math.Sqrt(variance+models.NormEpsilon)*scale + shift
+				}
+			}
+		}
+	}
+	if r.batch != nil {
+		r.batch[i] = [2][]float64{means, variances}
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package graph
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"brood/models"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// inputs of one execution. All slices belong to the caller.
+type inputs struct {
+	params []float32
+	stats  []float32 // advanced in place when training, replaced with the batch's own in batchStats; may be nil there
+	pixels []float32 // as net.input wants them
+	labels []int32
+	mask   noise.Key
+	grad   []float32 // out when training
+}
+
+func bind(n *G.Node, data []float32) error {
+	return G.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(data)))
+}
+
+// run executes the graph once; the logits (classes x samples) are valid until the next run.
+func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("graph of %s: %v", w.e.model.Name, p)
+		}
+	}()
+	l := &w.e.model.Layout
+	defer n.vm.Reset()
+	if err := bind(n.input, in.pixels); err != nil {
+		return nil, err
+	}
+	for i, t := range l.Tensors {
+		if err := bind(n.params[i], in.params[t.Lo:t.Lo+t.Len]); err != nil {
+			return nil, err
+		}
+	}
+	if n.mode == training {
+		for i, t := range l.Tensors {
+			n.grads[i] = tensor.New(tensor.WithShape(n.params[i].Shape()...), tensor.WithBacking(in.grad[t.Lo:t.Lo+t.Len]))
+		}
+		if err := w.bindTargets(n, in); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.exchange(n, in.stats, false); err != nil {
+		return nil, err
+	}
+	if err := n.vm.RunAll(); err != nil {
+		return nil, err
+	}
+	if err := w.exchange(n, in.stats, true); err != nil {
+		return nil, err
+	}
+	return n.logits.Data().([]float32), nil
+}
+
+// bindTargets gives the one-hot labels and the dropout masks of a training run.
+func (w *worker) bindTargets(n *net, in inputs) error {
+	k := w.e.model.Classes
+	hot := w.room(&w.hot, n.samples*k)
+	clear(hot)
+	for s, l := range in.labels {
+		hot[int(l)*n.samples+s] = 1
+	}
+	if err := bind(n.target, hot); err != nil {
+		return err
+	}
+	for i, m := range n.masks {
+		if len(w.masks) <= i {
+			w.masks = append(w.masks, nil)
+		}
+		l := &w.e.model.Layers[m.layer]
+		v := w.room(&w.masks[i], n.samples*models.Size(l.In))
+		drop(v, n.samples, l, in.mask, uint32(m.layer))
+		if err := bind(m.node, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop writes a mask: element sample*features+feature of the layer's stream decides. Flat masks are features x samples.
+func drop(dst []float32, samples int, l *models.Layer, key noise.Key, layer uint32) {
+	key.Stream = layer
+	s, keep := key.Schedule(), 1/(1-float32(l.Rate))
+	limit := uint32(l.Rate * (1 << 24))
+	features := len(dst) / samples
+	flat := len(l.In) == 1
+	var words [4]uint32
+	for e := range dst {
+		if e%4 == 0 {
+			words = s.Block(key.Counter(uint32(e / 4)))
+		}
+		at := e
+		if flat {
+			at = e%features*samples + e/features
+		}
+		if words[e%4]>>8 < limit {
+			dst[at] = 0
+		} else {
+			dst[at] = keep
+		}
+	}
+}
+
+// exchange moves batch-norm statistics between a row and the operators: in before a run, out after it.
+func (w *worker) exchange(n *net, stats []float32, out bool) error {
+	if stats == nil || out && n.mode == running || !out && n.mode == batchStats {
+		return nil
+	}
+	for _, b := range n.norms {
+		l := &w.e.model.Layers[b.layer]
+		mean, vari := view(stats, w.e.model.Layout.StatTensors[l.Mean]), view(stats, w.e.model.Layout.StatTensors[l.Var])
+		if out {
+			m, v := b.op.Stats()
+			copy(mean, m.Data().([]float32))
+			copy(vari, v.Data().([]float32))
+			continue
+		}
+		m := tensor.New(tensor.WithShape(len(mean)), tensor.WithBacking(mean))
+		v := tensor.New(tensor.WithShape(len(vari)), tensor.WithBacking(vari))
+		if err := b.op.SetStats(m, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func view(flat []float32, t engine.Tensor) []float32 { return flat[t.Lo : t.Lo+t.Len] }

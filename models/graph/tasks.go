@@ -1,0 +1,140 @@
+package graph
+
+import (
+	"context"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/native"
+)
+
+// chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large graph.
+const chunk = 256
+
+func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
+	if err := e.checkGradients(&t); err != nil {
+		return err
+	}
+	return e.each(ctx, len(t.Rows), func(w *worker, i int) error {
+		ids := t.Batches[i]
+		n, err := w.net(len(ids), training)
+		if err != nil {
+			return err
+		}
+		in := inputs{params: t.X.Row(t.Rows[i]), grad: t.G.Row(engine.Row(i))}
+		if in.pixels, in.labels, err = w.gather(ids); err != nil {
+			return err
+		}
+		if e.norms {
+			in.stats = t.Stats.Row(t.StatRows[i])
+		}
+		if e.drops {
+			in.mask = t.Masks[i]
+		}
+		logits, err := w.run(n, in)
+		if err != nil {
+			return err
+		}
+		loss, _ := score(logits, in.labels)
+		t.Loss[i] = float32(loss / float64(len(ids)))
+		return nil
+	})
+}
+
+// forward is the summed loss and the correct predictions over ids. Without stats, batch-norm takes the batch's own.
+func (w *worker) forward(params, stats []float32, ids []int32) (loss float64, correct int64, err error) {
+	m, piece := running, chunk
+	if w.e.norms && stats == nil {
+		m, piece = batchStats, len(ids)
+	}
+	for lo := 0; lo < len(ids); lo += piece {
+		part := ids[lo:min(len(ids), lo+piece)]
+		n, err := w.net(len(part), m)
+		if err != nil {
+			return 0, 0, err
+		}
+		px, labels, err := w.gather(part)
+		if err != nil {
+			return 0, 0, err
+		}
+		logits, err := w.run(n, inputs{params: params, stats: stats, pixels: px})
+		if err != nil {
+			return 0, 0, err
+		}
+		l, c := score(logits, labels)
+		loss, correct = loss+l, correct+c
+	}
+	return loss, correct, nil
+}
+
+func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
+	if err := e.checkEvaluate(&t); err != nil {
+		return err
+	}
+	return e.each(ctx, len(t.Rows), func(w *worker, i int) (err error) {
+		var stats []float32
+		if e.norms && t.Stats.Rows > 0 {
+			stats = t.Stats.Row(t.Rows[i])
+		}
+		t.Loss[i], t.Correct[i], err = w.forward(t.X.Row(t.Rows[i]), stats, t.Batches[i])
+		return err
+	})
+}
+
+func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
+	if err := e.checkCandidates(&t); err != nil {
+		return err
+	}
+	return e.each(ctx, len(t.IDs), func(w *worker, i int) error {
+		theta := w.room(&w.theta, e.model.Layout.Params)
+		w.theta = theta
+		if err := native.Candidate(theta, &e.model.Layout, &t, t.IDs[i]); err != nil {
+			return err
+		}
+		ids := t.Batches[0]
+		if len(t.Batches) > 1 {
+			ids = t.Batches[i]
+		}
+		loss, _, err := w.forward(theta, nil, ids)
+		if err != nil {
+			return err
+		}
+		f := float32(-loss / float64(len(ids)))
+		if math.IsInf(float64(f), 0) {
+			f = float32(math.NaN())
+		}
+		t.Fitness[i] = f
+		return nil
+	})
+}
+
+func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
+	if err := e.checkStatistics(&t); err != nil || !e.norms {
+		return err
+	}
+	return e.each(ctx, len(t.Rows), func(w *worker, i int) error {
+		out := t.Stats.Row(engine.Row(i))
+		sum := make([]float64, len(out))
+		own := w.room(&w.stats, len(out))
+		for _, ids := range t.Batches {
+			n, err := w.net(len(ids), batchStats)
+			if err != nil {
+				return err
+			}
+			px, _, err := w.gather(ids)
+			if err != nil {
+				return err
+			}
+			if _, err := w.run(n, inputs{params: t.X.Row(t.Rows[i]), stats: own, pixels: px}); err != nil {
+				return err
+			}
+			for j, v := range own {
+				sum[j] += float64(v)
+			}
+		}
+		for j, v := range sum {
+			out[j] = float32(v / float64(len(t.Batches)))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"brood/models"
+)
+
+// keep is the number of compiled graphs a worker holds before it starts afresh.
+const keep = 12
+
+type netKey struct {
+	samples int
+	mode    mode
+}
+
+// worker is one thread's graphs and buffers.
+type worker struct {
+	e      *Engine
+	nets   map[netKey]*net
+	raw    []float32 // samples x features, as gathered
+	pixels []float32
+	labels []int32
+	hot    []float32
+	masks  [][]float32
+	theta  []float32 // a materialised candidate
+	stats  []float32
+}
+
+// room is a reused buffer of n elements, contents undefined.
+func (w *worker) room(b *[]float32, n int) []float32 {
+	if cap(*b) < n {
+		*b = make([]float32, n)
+	}
+	return (*b)[:n]
+}
+
+func (w *worker) net(samples int, m mode) (*net, error) {
+	k := netKey{samples, m}
+	if n := w.nets[k]; n != nil {
+		return n, nil
+	}
+	n, err := build(w.e.model, samples, m)
+	if err != nil {
+		return nil, err
+	}
+	if len(w.nets) >= keep {
+		clear(w.nets)
+	}
+	w.nets[k] = n
+	return n, nil
+}
+
+// gather reads the samples as the graph's input wants them; valid until the next call.
+func (w *worker) gather(ids []int32) ([]float32, []int32, error) {
+	m := w.e.model
+	raw := w.room(&w.raw, len(ids)*m.Features)
+	if cap(w.labels) < len(ids) {
+		w.labels = make([]int32, len(ids))
+	}
+	labels := w.labels[:len(ids)]
+	if err := w.e.set.Gather(ids, raw, labels); err != nil {
+		return nil, nil, err
+	}
+	if len(m.Input) == 3 && m.Layers[0].Kind != models.Flatten {
+		return raw, labels, nil
+	}
+	px := w.room(&w.pixels, len(raw))
+	transpose(px, raw, len(ids), m.Features)
+	return px, labels, nil
+}
+
+// transpose writes src (rows x cols) into dst (cols x rows), in squares that stay in the cache.
+func transpose(dst, src []float32, rows, cols int) {
+	const side = 16
+	for i := 0; i < rows; i += side {
+		for j := 0; j < cols; j += side {
+			for r := i; r < min(rows, i+side); r++ {
+				for c := j; c < min(cols, j+side); c++ {
+					dst[c*rows+r] = src[r*cols+c]
+				}
+			}
+		}
+	}
+}
+
+// each calls f for every entry 0..n-1, in parallel over the workers, and returns the error of the lowest entry that
+// failed. Which worker takes an entry does not show in the result.
+func (e *Engine) each(ctx context.Context, n int, f func(w *worker, i int) error) error {
+	var next, failed atomic.Int64
+	failed.Store(int64(n))
+	errs := make([]error, n)
+	loop := func(w *worker) {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= n || int64(i) > failed.Load() {
+				return
+			}
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				errs[i] = f(w, i)
+			}
+			if errs[i] != nil {
+				for at := failed.Load(); int64(i) < at && !failed.CompareAndSwap(at, int64(i)); at = failed.Load() {
+				}
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for _, w := range e.workers[1:min(len(e.workers), max(1, n))] {
+		wg.Go(func() { loop(w) })
+	}
+	loop(e.workers[0])
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in float64.
+func score(logits []float32, labels []int32) (loss float64, correct int64) {
+	n := len(labels)
+	for s, l := range labels {
+		top, best := math.Inf(-1), 0
+		for k := 0; k*n < len(logits); k++ {
+			if v := float64(logits[k*n+s]); v > top {
+				top, best = v, k
+			}
+		}
+		var sum float64
+		for k := 0; k*n < len(logits); k++ {
+			sum += math.Exp(float64(logits[k*n+s]) - top)
+		}
+		loss += top + math.Log(sum) - float64(logits[int(l)*n+s])
+		if best == int(l) {
+			correct++
+		}
+	}
+	return loss, correct
+}

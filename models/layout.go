@@ -1,0 +1,126 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Named initialisations of dense and conv weights. Biases start like InitTorch's, except that InitHe, InitGlorot and
+// InitZero start them at zero.
+const (
+	InitTorch  = "torch"  // PyTorch's default of Linear and Conv2d: uniform within 1/sqrt(fan in)
+	InitHe     = "he"     // uniform within sqrt(6/fan in) (He et al. 2015)
+	InitGlorot = "glorot" // uniform within sqrt(6/(fan in + fan out))
+	InitZero   = "zero"
+)
+
+// start is the initial value of a tensor: the constant at, or uniform within [-bound, bound).
+type start struct{ at, bound float32 }
+
+// tensor appends a parameter and returns its index. Noise rows are the tensor's outputs: a dense or conv weight has one
+// per output unit, a vector is one row.
+func (c *compiler) tensor(name string, shape []int, s start) int {
+	l := &c.m.Layout
+	n := Size(shape)
+	cols := n
+	if len(shape) > 1 {
+		cols = n / shape[0]
+	}
+	l.Tensors = append(l.Tensors, engine.Tensor{Name: name, Shape: shape, Lo: l.Params, Len: n, Cols: cols})
+	l.Params += n
+	c.m.inits = append(c.m.inits, s)
+	return len(l.Tensors) - 1
+}
+
+func (c *compiler) stat(name string, n int) int {
+	l := &c.m.Layout
+	l.StatTensors = append(l.StatTensors, engine.Tensor{Name: name, Shape: []int{n}, Lo: l.Stats, Len: n, Cols: n})
+	l.Stats += n
+	return len(l.StatTensors) - 1
+}
+
+// linear adds weight and bias of a dense or conv layer.
+func (c *compiler) linear(l *Layer, s *LayerSpec, name string, shape []int) error {
+	fanIn, fanOut := float64(Size(shape[1:])), float64(Size(shape)/shape[1])
+	kind := InitTorch
+	if s.Init != nil {
+		kind = *s.Init
+	}
+	var w, b start
+	switch kind {
+	case InitTorch:
+		w.bound = float32(1 / math.Sqrt(fanIn))
+		b = w
+	case InitHe:
+		w.bound = float32(math.Sqrt(6 / fanIn))
+	case InitGlorot:
+		w.bound = float32(math.Sqrt(6 / (fanIn + fanOut)))
+	case InitZero:
+	default:
+		return fmt.Errorf("unknown init %q; choose torch, he, glorot or zero", kind)
+	}
+	if fanIn*float64(shape[0]) >= maxParams {
+		return fmt.Errorf("a weight of %s is too large", show(shape))
+	}
+	l.Weight = c.tensor(name+".weight", shape, w)
+	if s.Bias == nil || *s.Bias {
+		l.Bias = c.tensor(name+".bias", shape[:1:1], b)
+	}
+	return nil
+}
+
+func (c *compiler) norm(l *Layer, name string) {
+	n := l.In[0]
+	l.Weight = c.tensor(name+".weight", []int{n}, start{at: 1})
+	l.Bias = c.tensor(name+".bias", []int{n}, start{})
+	l.Mean = c.stat(name+".running_mean", n)
+	l.Var = c.stat(name+".running_var", n)
+}
+
+// Init writes the initial parameters of a member into dst (Layout.Params elements, owned by the caller): batch-norm scales
+// 1 and shifts 0, the rest as named by the layers. Element o of tensor t is word o of stream t of purpose Init.
+func (m *Model) Init(seed uint64, member engine.Member, dst []float32) error {
+	if len(dst) != m.Layout.Params {
+		return fmt.Errorf("init %s: room for %d parameters, want %d", m.Name, len(dst), m.Layout.Params)
+	}
+	key := noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(member)}
+	s := key.Schedule()
+	for i, t := range m.Layout.Tensors {
+		key.Stream = uint32(i)
+		d, in := dst[t.Lo:t.Lo+t.Len], m.inits[i]
+		var w [4]uint32
+		for o := range d {
+			if in.bound == 0 {
+				d[o] = in.at
+				continue
+			}
+			if o%4 == 0 {
+				w = s.Block(key.Counter(uint32(o / 4)))
+			}
+			u := float32(int32(w[o%4]>>8)-1<<23) * (1.0 / (1 << 23))
+			d[o] = u * in.bound
+		}
+	}
+	return nil
+}
+
+// InitStats writes mean 0 and variance 1 into dst (Layout.Stats elements).
+func (m *Model) InitStats(dst []float32) error {
+	if len(dst) != m.Layout.Stats {
+		return fmt.Errorf("init %s: room for %d statistics, want %d", m.Name, len(dst), m.Layout.Stats)
+	}
+	clear(dst)
+	for _, l := range m.Layers {
+		if l.Var < 0 {
+			continue
+		}
+		t := m.Layout.StatTensors[l.Var]
+		for i := range dst[t.Lo : t.Lo+t.Len] {
+			dst[t.Lo+i] = 1
+		}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package models
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models/engine"
+)
+
+// layers compiles [[layer]] tables under a header of 1x8x8 images and three classes.
+func layers(tables ...string) (*Model, error) {
+	text := "name = 'm'\ninput = [1, 8, 8]\nclasses = 3\n"
+	for _, l := range tables {
+		text += "[[layer]]\n" + strings.ReplaceAll(l, ";", "\n") + "\n"
+	}
+	s, err := Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return Compile(s)
+}
+
+// Each fault is one sentence that names the layer and what does not fit.
+func TestSpecErrors(t *testing.T) {
+	for _, c := range []struct {
+		layer  int
+		says   string
+		tables []string
+	}{
+		{0, "no [[layer]]", nil},
+		{0, "unknown key", []string{"kind='dense';width=3"}},
+		{1, "unknown kind \"lstm\"", []string{"kind='lstm'"}},
+		{1, "needs out", []string{"kind='dense'"}},
+		{2, "out = 0", []string{"kind='flatten'", "kind='dense';out=0"}},
+		{1, "gets 1x8x8; put a flatten", []string{"kind='dense';out=3"}},
+		{1, "takes no key \"rate\"", []string{"kind='relu';rate=0.5"}},
+		{1, "kernel of 9 with padding 0 does not fit an input of 1x8x8", []string{"kind='conv';out=2;kernel=9"}},
+		{1, "needs kernel", []string{"kind='conv';out=2"}},
+		{1, "stride = 0", []string{"kind='conv';out=2;kernel=3;stride=0"}},
+		{1, "pad = -1", []string{"kind='conv';out=2;kernel=3;pad=-1"}},
+		{1, "padding 3 is not smaller", []string{"kind='conv';out=2;kernel=3;pad=3"}},
+		{2, "needs an input of channels x height x width and gets 64", []string{"kind='flatten'", "kind='conv';out=2;kernel=3"}},
+		{2, "gets 64", []string{"kind='flatten'", "kind='maxpool';kernel=2"}},
+		{2, "gets 64", []string{"kind='flatten'", "kind='globalavgpool'"}},
+		{1, "rate", []string{"kind='dropout'"}},
+		{1, "rate", []string{"kind='dropout';rate=1.0"}},
+		{1, "rate", []string{"kind='dropout';rate=nan"}},
+		{2, "unknown init", []string{"kind='flatten'", "kind='dense';out=3;init='magic'"}},
+		{2, "the last layer gives 4, the model has 3 classes", []string{"kind='flatten'", "kind='dense';out=4"}},
+		{1, "the last layer gives 1x8x8", []string{"kind='relu'"}},
+		{3, "too large", []string{"kind='flatten'", "kind='dense';out=1000000", "kind='dense';out=1000000"}},
+	} {
+		_, err := layers(c.tables...)
+		var s *SpecError
+		if !errors.As(err, &s) || s.Layer != c.layer || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v, want layer %d: %s", c.tables, err, c.layer, c.says)
+		}
+	}
+	for name, s := range map[string]Spec{
+		"name": {Input: []int{4}, Classes: 2}, "input": {Name: "m", Classes: 2}, "size": {Name: "m", Input: []int{0}, Classes: 2},
+		"classes": {Name: "m", Input: []int{4}, Classes: 1}, "huge": {Name: "m", Input: []int{65536, 65536, 65536}, Classes: 2, Layers: make([]LayerSpec, 1)},
+	} {
+		if _, err := Compile(s); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := Parse(strings.NewReader("name = [")); err == nil {
+		t.Error("broken TOML was read")
+	}
+}
+
+func TestLoad(t *testing.T) {
+	if _, err := Load("alexnet"); err == nil || !strings.Contains(err.Error(), "lenets, mlp") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Load("/does/not/exist.toml"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	path := filepath.Join(t.TempDir(), "own.toml")
+	text := "name='own'\ninput=[5]\nclasses=2\n[[layer]]\nkind='dense'\nout=2\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Load(path); err != nil || m.Layout.Params != 12 {
+		t.Errorf("own model: %+v, %v", m, err)
+	}
+}
+
+// Names and shapes are PyTorch's; tensors cover the vector in order.
+func TestLayout(t *testing.T) {
+	m, err := Load("lenets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]int{"conv1.weight": {8, 1, 5, 5}, "conv1.bias": {8}, "bn1.weight": {8}, "bn1.bias": {8}, "conv2.weight": {16, 8, 5, 5}, "conv2.bias": {16},
+		"bn2.weight": {16}, "bn2.bias": {16}, "fc1.weight": {32, 64}, "fc1.bias": {32}, "bn3.weight": {32}, "bn3.bias": {32}, "fc2.weight": {10, 32}, "fc2.bias": {10}}
+	at := 0
+	for _, x := range m.Layout.Tensors {
+		if !slices.Equal(x.Shape, want[x.Name]) || x.Lo != at || x.Len != Size(x.Shape) || x.Len%x.Cols != 0 {
+			t.Errorf("%+v, want shape %v at %d", x, want[x.Name], at)
+		}
+		at += x.Len
+	}
+	if at != m.Layout.Params || len(m.Layout.Tensors) != len(want) {
+		t.Errorf("%d tensors cover %d of %d", len(m.Layout.Tensors), at, m.Layout.Params)
+	}
+	if s := m.Layout.StatTensors; s[0].Name != "bn1.running_mean" || s[5].Name != "bn3.running_var" || s[5].Lo != 80 {
+		t.Errorf("statistics %+v", s)
+	}
+	out := [][]int{{8, 24, 24}, {8, 24, 24}, {8, 24, 24}, {8, 8, 8}, {8, 8, 8}, {16, 4, 4}, {16, 4, 4}, {16, 4, 4}, {16, 2, 2}, {16, 2, 2}, {64}, {32}}
+	for i, shape := range out {
+		if !slices.Equal(m.Layers[i].Out, shape) {
+			t.Errorf("layer %d gives %v, want %v", i+1, m.Layers[i].Out, shape)
+		}
+	}
+}
+
+func TestInit(t *testing.T) {
+	m, err := layers("kind='conv';out=40;kernel=3", "kind='batchnorm'", "kind='flatten'", "kind='dense';out=100;init='he'", "kind='dense';out=90;init='glorot'",
+		"kind='dense';out=3;init='zero'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, again, other := make([]float32, m.Layout.Params), make([]float32, m.Layout.Params), make([]float32, m.Layout.Params)
+	for _, c := range []struct {
+		member engine.Member
+		dst    []float32
+	}{{0, x}, {0, again}, {1, other}} {
+		if err := m.Init(7, c.member, c.dst); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(x, again) || slices.Equal(x, other) {
+		t.Error("initial values are not a function of seed and member")
+	}
+	for name, bound := range map[string]float64{"conv1.weight": 1. / 3, "conv1.bias": 1. / 3, "bn1.weight": -1, "bn1.bias": 0,
+		"fc1.weight": math.Sqrt(6. / 1440), "fc1.bias": 0, "fc2.weight": math.Sqrt(6. / 190), "fc3.weight": 0} {
+		i := slices.IndexFunc(m.Layout.Tensors, func(t engine.Tensor) bool { return t.Name == name })
+		v := x[m.Layout.Tensors[i].Lo:][:m.Layout.Tensors[i].Len]
+		var sq, top float64
+		for _, f := range v {
+			sq, top = sq+float64(f)*float64(f), max(top, math.Abs(float64(f)))
+		}
+		rms := math.Sqrt(sq / float64(len(v)))
+		switch {
+		case bound < 0 && (rms != 1 || top != 1), bound == 0 && top != 0:
+			t.Errorf("%s is not constant: %v", name, v[:3])
+		case bound > 0 && (top > bound*1.0001 || math.Abs(rms*math.Sqrt(3)/bound-1) > 0.25):
+			t.Errorf("%s: largest %.4f and rms %.4f, bound %.4f", name, top, rms, bound)
+		}
+	}
+	s := make([]float32, m.Layout.Stats)
+	if err := m.InitStats(s); err != nil || s[0] != 0 || s[39] != 0 || s[40] != 1 || s[79] != 1 {
+		t.Errorf("statistics %v, %v", s, err)
+	}
+	if m.Init(1, 0, x[1:]) == nil || m.InitStats(s[1:]) == nil {
+		t.Error("too little room was accepted")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, name := range List() {
+		b, err := zoo.ReadFile("zoo/" + name + ".toml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(b))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		if m, err := Compile(s); err == nil && (m.Layout.Params < 0 || len(m.Layers) != len(s.Layers)) {
+			t.Fatalf("compiled to %d parameters", m.Layout.Params)
+		}
+	})
+}

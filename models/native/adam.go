@@ -1,0 +1,59 @@
+package native
+
+import (
+	"math"
+
+	"brood/models/engine"
+)
+
+// adam is Adam (Kingma & Ba 2015, algorithm 1) with decoupled weight decay (Loshchilov & Hutter 2019): X first shrinks by
+// Eta*WD*X, and the decay does not enter the moments. G has one row per entry of Rows, or rows like X.
+func (v *Vector) adam(t engine.Adam) error {
+	const name = "adam"
+	cols := t.X.Cols
+	for _, m := range []struct {
+		name string
+		m    engine.Mat
+	}{{"x", t.X}, {"m", t.M}, {"v", t.V}, {"g", t.G}} {
+		if err := fit(name, m.name, m.m, cols); err != nil {
+			return err
+		}
+		if m.name == "g" && m.m.Rows == 1 {
+			continue
+		}
+		if err := within(name, m.name, m.m, t.Rows); err != nil {
+			return err
+		}
+	}
+	if t.T == 0 {
+		return bad(name, "step 0, steps count from 1")
+	}
+	c1 := float32(1 / (1 - power(float64(t.B1), t.T)))
+	c2 := float32(1 / (1 - power(float64(t.B2), t.T)))
+	d1, d2, wd := 1-t.B1, 1-t.B2, t.Eta*t.WD
+	v.split(cols, tile, 8*len(t.Rows), func(lo, hi int) {
+		for _, r := range t.Rows {
+			x, m, v, g := cut(t.X, r, lo, hi), cut(t.M, r, lo, hi), cut(t.V, r, lo, hi), cut(t.G, r, lo, hi)
+			for i, gi := range g {
+				mi := float32(t.B1*m[i]) + float32(d1*gi)
+				vi := float32(t.B2*v[i]) + float32(d2*float32(gi*gi))
+				m[i], v[i] = mi, vi
+				step := float32(t.Eta*float32(c1*mi)) / (float32(math.Sqrt(float64(c2*vi))) + t.Eps)
+				x[i] = x[i] - float32(wd*x[i]) - step
+			}
+		}
+	})
+	return nil
+}
+
+// power is b^n by squaring: multiplications alone, so that no architecture differs.
+func power(b float64, n uint64) float64 {
+	p := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			p *= b
+		}
+		b *= b
+	}
+	return p
+}

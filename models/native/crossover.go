@@ -1,0 +1,84 @@
+package native
+
+import (
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// crossover: coin o of tensor t is bit o%32 of word o/32 of stream t; with one coin per tensor it is coin 0. Heads is B.
+func (v *Vector) crossover(t engine.Crossover) error {
+	const name = "crossover"
+	for _, m := range []struct {
+		name string
+		m    engine.Mat
+	}{{"dst", t.Dst}, {"a", t.A}, {"b", t.B}} {
+		if err := fit(name, m.name, m.m, v.layout.Params); err != nil {
+			return err
+		}
+		if m.m.Rows != t.Dst.Rows {
+			return bad(name, "%s has %d rows, dst %d", m.name, m.m.Rows, t.Dst.Rows)
+		}
+	}
+	if len(t.Keys) != t.Dst.Rows {
+		return bad(name, "%d keys for %d rows", len(t.Keys), t.Dst.Rows)
+	}
+	// Coins come 128 to a block of noise, so the cut is by rows, and within a row by tensor.
+	v.split(t.Dst.Rows, 1, v.layout.Params, func(lo, hi int) {
+		for r := engine.Row(lo); r < engine.Row(hi); r++ {
+			v.cross(t.Dst.Row(r), t.A.Row(r), t.B.Row(r), t.Keys[r], t.PerTensor)
+		}
+	})
+	return nil
+}
+
+func (v *Vector) cross(dst, a, b []float32, key noise.Key, perTensor bool) {
+	s := key.Schedule()
+	for i, t := range v.layout.Tensors {
+		key.Stream = uint32(i)
+		d, a, b := dst[t.Lo:t.Lo+t.Len], a[t.Lo:t.Lo+t.Len], b[t.Lo:t.Lo+t.Len]
+		if perTensor {
+			if s.Block(key.Counter(0))[0]&1 == 1 {
+				a = b
+			}
+			copy(d, a)
+			continue
+		}
+		var w [4]uint32
+		for o := range d {
+			if o%128 == 0 {
+				w = s.Block(key.Counter(uint32(o / 128)))
+			}
+			if w[o/32%4]>>(o%32)&1 == 1 {
+				d[o] = b[o]
+			} else {
+				d[o] = a[o]
+			}
+		}
+	}
+}
+
+func (v *Vector) distance(t engine.Distance) error {
+	const name = "distance"
+	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
+		return err
+	}
+	if err := single(name, "centre", t.Centre, t.X.Cols); err != nil {
+		return err
+	}
+	if len(t.RMS) != t.X.Rows {
+		return bad(name, "room for %d results, want %d", len(t.RMS), t.X.Rows)
+	}
+	v.split(t.X.Rows, 1, t.X.Cols, func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			var sum float64
+			for i, x := range t.X.Row(engine.Row(r)) {
+				d := float64(x) - float64(t.Centre.F[i])
+				sum += float64(d * d)
+			}
+			t.RMS[r] = math.Sqrt(sum / float64(max(1, t.X.Cols)))
+		}
+	})
+	return nil
+}

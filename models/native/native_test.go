@@ -1,0 +1,101 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"brood/models/engine"
+	"brood/models/enginetest"
+	"brood/models/noise"
+)
+
+// odd has tensors whose rows are no whole tiles of noise, so that every edge of a piece is met.
+func odd() engine.Layout {
+	var l engine.Layout
+	for i, shape := range [][2]int{{301, 197}, {1, 301}, {7, 33}, {1, 1}, {5, 32}} {
+		n := shape[0] * shape[1]
+		l.Tensors = append(l.Tensors, engine.Tensor{Name: string(rune('a' + i)), Shape: shape[:], Lo: l.Params, Len: n, Cols: shape[1]})
+		l.Params += n
+	}
+	return l
+}
+
+func TestContract(t *testing.T) {
+	enginetest.Vector(t, odd(), func(t *testing.T, threads int) enginetest.Doer {
+		t.Helper()
+		v, err := New(odd(), threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	})
+}
+
+func TestUnsupportedTasks(t *testing.T) {
+	v, err := New(odd(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range []engine.Task{engine.Gradients{}, engine.Evaluate{}, engine.Statistics{}, engine.Candidates{}} {
+		var u *UnsupportedError
+		if err := v.Do(context.Background(), task); !errors.As(err, &u) {
+			t.Errorf("%T: %v", task, err)
+		}
+	}
+}
+
+func TestNewRefusesLayouts(t *testing.T) {
+	for name, change := range map[string]func(*engine.Layout){
+		"gap":     func(l *engine.Layout) { l.Tensors[1].Lo++ },
+		"columns": func(l *engine.Layout) { l.Tensors[0].Cols = 2 },
+		"zero":    func(l *engine.Layout) { l.Tensors[0].Cols = 0 },
+		"total":   func(l *engine.Layout) { l.Params++ },
+		"missing": func(l *engine.Layout) { l.Tensors = l.Tensors[1:] },
+	} {
+		l := odd()
+		change(&l)
+		if _, err := New(l, 1); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestCandidateRefuses(t *testing.T) {
+	l := odd()
+	dst, theta := make([]float32, l.Params), engine.New(1, l.Params, engine.F32)
+	for name, c := range map[string]struct {
+		dst  []float32
+		task engine.Candidates
+	}{
+		"room":  {dst[1:], engine.Candidates{Theta: theta}},
+		"theta": {dst, engine.Candidates{Theta: engine.New(2, l.Params, engine.F32)}},
+		"scale": {dst, engine.Candidates{Theta: theta, Scale: engine.New(1, 3, engine.F32)}},
+	} {
+		if err := Candidate(c.dst, &l, &c.task, 0); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// On one thread the tasks of a training step allocate nothing.
+func TestNoAllocations(t *testing.T) {
+	v, err := New(odd(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, g := engine.New(2, v.layout.Params, engine.F32), engine.New(2, v.layout.Params, engine.F32)
+	tasks := []engine.Task{
+		engine.Update{Rows: engine.Rows(2), Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -1, Src: g}}}}},
+		engine.Adam{X: x, M: x, V: g, G: g, Rows: engine.Rows(2), T: 1},
+		engine.NoiseSum{Dst: engine.All(x.Sub(0, 1)), Weights: []float32{1}, IDs: []engine.Member{1}, Key: noise.Key{Seed: 1}},
+	}
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(5, func() {
+		if err := v.Do(ctx, tasks...); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 8 {
+		t.Errorf("%v allocations for three tasks, want a few headers at most", n)
+	}
+}

@@ -1,0 +1,145 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func sample() File {
+	return File{Meta: map[string]string{"model": "mlp", "note": "a \"quoted\" word"}, Tensors: []Tensor{
+		{Name: "fc1.weight", Shape: []int{2, 3}, F: []float32{1, -2, 3.5, float32(math.Inf(1)), 0, 1e-40}},
+		{Name: "cursor", Shape: []int{2}, U: []uint64{1 << 63, 7}},
+		{Name: "empty", Shape: []int{0, 4}, F: []float32{}},
+		{Name: "scalar", Shape: []int{}, F: []float32{9}},
+	}}
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	for range 2 { // the second replaces the first
+		if err := Save(path, sample()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range sample().Tensors {
+		if x := got.Find(want.Name); x == nil || !reflect.DeepEqual(*x, want) {
+			t.Errorf("%s: %+v, want %+v", want.Name, x, want)
+		}
+	}
+	if !reflect.DeepEqual(got.Meta, sample().Meta) || got.Find("absent") != nil {
+		t.Errorf("metadata %v", got.Meta)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d files beside the saved one: %v", len(entries)-1, err)
+	}
+}
+
+// The bytes of the format's specification, by hand.
+func TestKnownBytes(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, File{Tensors: []Tensor{{Name: "a", Shape: []int{1}, F: []float32{1}}}}); err != nil {
+		t.Fatal(err)
+	}
+	header := `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	header += strings.Repeat(" ", (8-len(header)%8)%8)
+	if want := string(rune(len(header))) + "\x00\x00\x00\x00\x00\x00\x00" + header + "\x00\x00\x80\x3f"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
+
+func raw(header string, data int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), make([]byte, data)...)
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes []byte
+		says  string
+	}{
+		"empty":     {nil, "less than"},
+		"length":    {[]byte{255, 255, 255, 255, 255, 255, 255, 255, 1}, "header of"},
+		"cut":       {raw(`{"a":1}`, 0)[:10], "header of"},
+		"json":      {raw(`[1]`, 0), "JSON object"},
+		"broken":    {raw(`{"a":`, 0), "header"},
+		"tail":      {raw(`{} {}`, 0), "goes on"},
+		"twice":     {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 4), "twice"},
+		"dtype":     {raw(`{"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}`, 2), "BF16"},
+		"overlap":   {raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "overlap"},
+		"gap":       {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "gap"},
+		"outside":   {raw(`{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}`, 8), "leave the file"},
+		"backwards": {raw(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,-4]}}`, 0), "lies at"},
+		"shape":     {raw(`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, 8), "room"},
+		"less":      {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}}`, 8), "does not fill"},
+		"odd":       {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,5]}}`, 5), "does not fill"},
+		"negative":  {raw(`{"a":{"dtype":"F32","shape":[-1,-1],"data_offsets":[0,4]}}`, 4), "negative"},
+		"overflow":  {raw(`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]}}`, 4), "overflows"},
+		"dims":      {raw(`{"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}}`, 4), "dimensions"},
+		"left over": {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 8), "behind"},
+	} {
+		_, err := Read(bytes.NewReader(c.bytes), int64(len(c.bytes)))
+		var f *FormatError
+		if !errors.As(err, &f) || !strings.Contains(f.What, c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+	// A size that lies about the bytes that follow.
+	b := raw(`{"a":{"dtype":"F32","shape":[1000000],"data_offsets":[0,4000000]}}`, 16)
+	if _, err := Read(bytes.NewReader(b), int64(len(b)-16+4000000)); err == nil {
+		t.Error("a truncated tensor was read")
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	for name, ts := range map[string][]Tensor{
+		"no name":  {{Shape: []int{1}, F: []float32{1}}},
+		"reserved": {{Name: "__metadata__", Shape: []int{1}, F: []float32{1}}},
+		"twice":    {{Name: "a", Shape: []int{1}, F: []float32{1}}, {Name: "a", Shape: []int{1}, F: []float32{1}}},
+		"both":     {{Name: "a", Shape: []int{2}, F: []float32{1}, U: []uint64{1}}},
+		"shape":    {{Name: "a", Shape: []int{2}, F: []float32{1}}},
+		"negative": {{Name: "a", Shape: []int{-1}}},
+	} {
+		path := filepath.Join(t.TempDir(), "x")
+		if err := Save(path, File{Tensors: ts}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
+			t.Errorf("%s leaves %v", name, left)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var b bytes.Buffer
+	if err := Write(&b, sample()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add(raw(`{"a":{"dtype":"U64","shape":[1],"data_offsets":[0,8]}}`, 8))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got, err := Read(bytes.NewReader(in), int64(len(in)))
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		if err := Write(&out, got); err != nil {
+			t.Fatalf("read but not writable: %v", err)
+		}
+		again, err := Read(bytes.NewReader(out.Bytes()), int64(out.Len()))
+		if err != nil || len(again.Tensors) != len(got.Tensors) {
+			t.Fatalf("written but not readable: %v", err)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package safetensors
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// entry is a tensor in the header.
+type entry struct {
+	DType   string   `json:"dtype"`
+	Shape   []int    `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"`
+}
+
+const metaKey = "__metadata__"
+
+// Write writes f. Names must differ, be non-empty and not "__metadata__"; shapes must match the elements.
+func Write(w io.Writer, f File) error {
+	header, at := map[string]any{}, int64(0)
+	if len(f.Meta) > 0 {
+		header[metaKey] = f.Meta
+	}
+	for _, t := range f.Tensors {
+		if t.Name == "" || t.Name == metaKey || header[t.Name] != nil {
+			return bad("tensor name %q is reserved or used twice", t.Name)
+		}
+		if t.F != nil && t.U != nil {
+			return bad("tensor %q has both F and U", t.Name)
+		}
+		n, err := elements(t.Name, t.Shape, math.MaxInt64/8)
+		if err != nil {
+			return err
+		}
+		if n != int64(len(t.F)+len(t.U)) {
+			return bad("tensor %q has %d elements for shape %v", t.Name, len(t.F)+len(t.U), t.Shape)
+		}
+		e := entry{"F32", append([]int{}, t.Shape...), [2]int64{at, at + 4*n}}
+		if t.U != nil {
+			e = entry{"U64", e.Shape, [2]int64{at, at + 8*n}}
+		}
+		header[t.Name], at = e, e.Offsets[1]
+	}
+	text, err := json.Marshal(header) // maps are marshalled in the order of their keys
+	if err != nil {
+		return err
+	}
+	for len(text)%8 != 0 { // the format pads with spaces so that the data is aligned
+		text = append(text, ' ')
+	}
+	if len(text) > MaxHeader {
+		return bad("a header of %d bytes, at most %d", len(text), MaxHeader)
+	}
+	b := bufio.NewWriterSize(w, 1<<16)
+	var word [8]byte
+	binary.LittleEndian.PutUint64(word[:], uint64(len(text)))
+	b.Write(word[:]) // a bufio.Writer keeps its first error for Flush
+	b.Write(text)
+	for _, t := range f.Tensors {
+		for _, v := range t.F {
+			binary.LittleEndian.PutUint32(word[:], math.Float32bits(v))
+			b.Write(word[:4])
+		}
+		for _, v := range t.U {
+			binary.LittleEndian.PutUint64(word[:], v)
+			b.Write(word[:])
+		}
+	}
+	return b.Flush()
+}
+
+// Save writes f to path so that a crash leaves the old file or the new one: a temporary beside it, synced, renamed.
+func Save(path string, f File) (err error) {
+	dir := filepath.Dir(path)
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	if err := tmp.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := Write(tmp, f); err != nil {
+		return err
+	}
+	if err := tmp.Sync(); err != nil {
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	if d, err := os.Open(dir); err == nil { // makes the rename durable where folders can be synced
+		_ = d.Sync()
+		d.Close()
+	}
+	return nil
+}

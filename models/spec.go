@@ -1,0 +1,112 @@
+// Package models describes networks: a list of layers in TOML, compiled to shapes, a flat parameter layout with the names
+// and shapes of PyTorch, and initial values. It computes nothing; engines (models/graph) turn a Model into numbers.
+//
+//	m, err := models.Load("lenet")        // or a path of a .toml file
+//	x := make([]float32, m.Layout.Params)
+//	m.Init(seed, 0, x)
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Kind names what a layer does.
+type Kind string
+
+const (
+	Dense     Kind = "dense"         // out; input [n]
+	Conv      Kind = "conv"          // out, kernel, stride (1), pad (0); input [channels, height, width]
+	MaxPool   Kind = "maxpool"       // kernel, stride (= kernel)
+	BatchNorm Kind = "batchnorm"     // over samples, and over places of a channel; momentum 0.1, epsilon 1e-5
+	ReLU      Kind = "relu"          //
+	Dropout   Kind = "dropout"       // rate
+	Flatten   Kind = "flatten"       // to [n]
+	GlobalAvg Kind = "globalavgpool" // mean of each channel, to [channels]
+)
+
+// Spec is a model as a person writes it.
+type Spec struct {
+	Name    string      `toml:"name"`
+	Doc     string      `toml:"doc"`
+	Input   []int       `toml:"input"` // [features] or [channels, height, width]
+	Classes int         `toml:"classes"`
+	Layers  []LayerSpec `toml:"layer"`
+}
+
+// LayerSpec is one [[layer]] table. A key left out is nil and means the default of its kind.
+type LayerSpec struct {
+	Kind   Kind     `toml:"kind"`
+	Out    *int     `toml:"out"`
+	Kernel *int     `toml:"kernel"`
+	Stride *int     `toml:"stride"`
+	Pad    *int     `toml:"pad"`
+	Rate   *float64 `toml:"rate"`
+	Bias   *bool    `toml:"bias"` // of dense and conv; true
+	Init   *string  `toml:"init"` // of dense and conv; see the Init constants
+}
+
+// keys are the optional keys each kind takes.
+func (k Kind) keys() ([]string, bool) {
+	switch k {
+	case Dense:
+		return []string{"out", "bias", "init"}, true
+	case Conv:
+		return []string{"out", "kernel", "stride", "pad", "bias", "init"}, true
+	case MaxPool:
+		return []string{"kernel", "stride"}, true
+	case Dropout:
+		return []string{"rate"}, true
+	case BatchNorm, ReLU, Flatten, GlobalAvg:
+		return nil, true
+	}
+	return nil, false
+}
+
+// given are the optional keys that the table sets.
+func (l *LayerSpec) given() (out []string) {
+	for _, k := range []struct {
+		name string
+		set  bool
+	}{{"out", l.Out != nil}, {"kernel", l.Kernel != nil}, {"stride", l.Stride != nil}, {"pad", l.Pad != nil},
+		{"rate", l.Rate != nil}, {"bias", l.Bias != nil}, {"init", l.Init != nil}} {
+		if k.set {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}
+
+// SpecError says what is wrong with a model file.
+type SpecError struct {
+	Layer int // counted from 1; 0 when the fault is outside the layers
+	Kind  Kind
+	What  string
+}
+
+func (e *SpecError) Error() string {
+	if e.Layer == 0 {
+		return "model: " + e.What
+	}
+	return fmt.Sprintf("model: layer %d (%s): %s", e.Layer, e.Kind, e.What)
+}
+
+// Parse reads a TOML model. Unknown keys are errors.
+func Parse(r io.Reader) (Spec, error) {
+	var s Spec
+	d := toml.NewDecoder(io.LimitReader(r, 1<<20)).DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		var strict *toml.StrictMissingError
+		if errors.As(err, &strict) && len(strict.Errors) > 0 {
+			e := strict.Errors[0]
+			row, _ := e.Position()
+			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, out, kernel, stride, pad, rate, bias and init", row, strings.Join(e.Key(), "."))}
+		}
+		return Spec{}, &SpecError{What: err.Error()}
+	}
+	return s, nil
+}

@@ -1,0 +1,63 @@
+package models
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+//go:embed zoo/*.toml
+var zoo embed.FS
+
+// List is the names of the embedded models, sorted.
+func List() []string {
+	entries, err := zoo.ReadDir("zoo")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".toml"))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Source is the layer list as TOML: of an embedded model by its name, or of a file when nameOrPath ends in .toml.
+func Source(nameOrPath string) (text []byte, err error) {
+	if strings.HasSuffix(nameOrPath, ".toml") {
+		if text, err = os.ReadFile(nameOrPath); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		return text, nil
+	}
+	if text, err = zoo.ReadFile("zoo/" + nameOrPath + ".toml"); err != nil {
+		return nil, fmt.Errorf("model: no model %q; there are %s, or give the path of a .toml file", nameOrPath, strings.Join(List(), ", "))
+	}
+	return text, nil
+}
+
+// Load compiles what Source finds.
+func Load(nameOrPath string) (*Model, error) {
+	text, err := Source(nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	return FromSource(nameOrPath, text)
+}
+
+// FromSource compiles a layer list that was read before; name is for errors.
+func FromSource(name string, text []byte) (*Model, error) {
+	s, err := Parse(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	m, err := Compile(s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, nil
+}
