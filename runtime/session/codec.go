@@ -1,0 +1,152 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/klauspost/compress/zstd"
+
+	"brood/runtime/event"
+)
+
+// maxElements bounds an array in a record: 262,144 members of one series of points, or 27 MB of forged empty edits.
+const maxElements = 1 << 18
+
+// coder turns records into bytes and frames, and back. It is used by one goroutine at a time.
+type coder struct {
+	enc  cbor.EncMode
+	dec  cbor.DecMode
+	zenc *zstd.Encoder
+	zdec *zstd.Decoder
+}
+
+func newCoder() (*coder, error) {
+	enc, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		return nil, fmt.Errorf("session: cbor: %w", err)
+	}
+	dec, err := cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		IndefLength:      cbor.IndefLengthForbidden,
+		TagsMd:           cbor.TagsForbidden,
+		UTF8:             cbor.UTF8DecodeInvalid, // text that was written must be readable
+		MaxNestedLevels:  16,
+		MaxArrayElements: maxElements,
+		MaxMapPairs:      4096,
+	}.DecMode()
+	if err != nil {
+		return nil, fmt.Errorf("session: cbor: %w", err)
+	}
+	zenc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("session: zstd: %w", err)
+	}
+	zdec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPayload),
+		zstd.WithDecoderMaxWindow(maxPayload), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		return nil, fmt.Errorf("session: zstd: %w", err)
+	}
+	return &coder{enc, dec, zenc, zdec}, nil
+}
+
+func (c *coder) close() {
+	c.zdec.Close()
+	_ = c.zenc.Close() // it never had a stream
+}
+
+// kindOf is the CBOR key of what r holds, and whether it holds exactly one thing.
+func kindOf(r event.Record) (kind int, ok bool) {
+	n := 0
+	for k, set := range [...]bool{1: r.Config != nil, 2: r.Plan != nil, 3: r.Edit != nil, 4: r.Commit != nil, 5: r.Points != nil,
+		6: r.Evaluation != nil, 7: r.Alert != nil, 8: r.Checkpoint != nil, 9: r.State != nil} {
+		if set {
+			kind, n = k, n+1
+		}
+	}
+	return kind, n == 1
+}
+
+// record encodes r. It refuses what this package could not read again.
+func (c *coder) record(r event.Record) ([]byte, int, error) {
+	kind, ok := kindOf(r)
+	if !ok {
+		return nil, 0, fmt.Errorf("session: a record must hold exactly one of its kinds")
+	}
+	b, err := c.enc.Marshal(r)
+	if err != nil {
+		return nil, 0, fmt.Errorf("session: encode a record: %w", err)
+	}
+	if len(b) > maxRecord {
+		return nil, 0, fmt.Errorf("session: a record of %d bytes is over the limit of %d: use fewer members or fewer series", len(b), maxRecord)
+	}
+	// Below this size no array can be over the limit; maps and levels are bounded by the types but for the ledgers.
+	if len(b) > 4096 {
+		if err := c.dec.Wellformed(b); err != nil {
+			return nil, 0, fmt.Errorf("session: a record that could not be read again: %w", err)
+		}
+	}
+	return b, kind, nil
+}
+
+// decode is the inverse of record, for hostile bytes too. A record of a kind that this version does not know is empty.
+func (c *coder) decode(b []byte) (r event.Record, err error) {
+	if err := c.dec.Unmarshal(b, &r); err != nil {
+		return event.Record{}, badFrame("a record is not as it should be: " + err.Error())
+	}
+	if _, ok := kindOf(r); !ok && (r != event.Record{At: r.At}) {
+		return event.Record{}, badFrame("a record holds several kinds")
+	}
+	return r, nil
+}
+
+// frame appends a frame with this plain payload to dst; h gives kinds, count and first.
+func (c *coder) frame(dst []byte, h header, plain []byte) ([]byte, header) {
+	at := len(dst)
+	dst = append(dst, make([]byte, frameHeader)...)
+	dst = c.zenc.EncodeAll(plain, dst)
+	h.flags = flagZstd
+	if len(dst)-at-frameHeader >= len(plain) {
+		h.flags, dst = 0, append(dst[:at+frameHeader], plain...)
+	}
+	body := dst[at+frameHeader:]
+	h.plain, h.stored, h.payload = uint32(len(plain)), uint32(len(body)), crc(body)
+	h.put(dst[at:])
+	return dst, h
+}
+
+// open returns the plain payload of a frame whose checksum was checked. The result is the caller's.
+func (c *coder) open(h header, stored []byte) ([]byte, error) {
+	plain := make([]byte, 0, h.plain)
+	if h.flags&flagZstd == 0 {
+		return append(plain, stored...), nil
+	}
+	plain, err := c.zdec.DecodeAll(stored, plain)
+	if err != nil {
+		return nil, badFrame("the payload does not decompress: " + err.Error())
+	}
+	if len(plain) != int(h.plain) {
+		return nil, badFrame(fmt.Sprintf("the payload has %d bytes, not %d", len(plain), h.plain))
+	}
+	return plain, nil
+}
+
+// split cuts a plain payload into its count records, which share its memory.
+func split(plain []byte, count int) ([][]byte, error) {
+	out := make([][]byte, 0, count)
+	for len(plain) > 0 {
+		if len(plain) < 4 || len(out) == count {
+			return nil, badFrame("bytes after the last record")
+		}
+		n := binary.LittleEndian.Uint32(plain)
+		if n == 0 || n > maxRecord || int(n) > len(plain)-4 {
+			return nil, badFrame(fmt.Sprintf("a record of %d bytes in %d", n, len(plain)-4))
+		}
+		out, plain = append(out, plain[4:4+n:4+n]), plain[4+n:]
+	}
+	if len(out) != count {
+		return nil, badFrame(fmt.Sprintf("%d records instead of %d", len(out), count))
+	}
+	return out, nil
+}

@@ -1,0 +1,135 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// Sizes and limits of the format; docs/session-format.md explains them.
+const (
+	version       = 1
+	segmentHeader = 32
+	frameHeader   = 36
+	frameRecords  = 64
+	framePlain    = 1 << 20 // a frame takes no further record beyond this
+	maxPayload    = 16 << 20
+	maxRecord     = 8 << 20
+	segmentBytes  = 256 << 20
+
+	segmentMagic = "BROODLOG"
+	frameMagic   = "BRFR"
+
+	flagZstd     = 1
+	kindKeyframe = 0
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func crc(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// badFrame says why bytes are not a frame. It becomes a torn tail or a CorruptError once it is known where it stands.
+type badFrame string
+
+// cutHeader is the badFrame of a segment shorter than its header.
+const cutHeader = badFrame("the segment header is cut off")
+
+func (b badFrame) Error() string { return string(b) }
+
+// header is a frame header without its magic and checksum.
+type header struct {
+	flags, count  uint16
+	kinds         uint32
+	stored, plain uint32
+	payload       uint32 // CRC of the stored payload
+	first         uint64
+}
+
+// size is the bytes of the whole frame.
+func (h header) size() int64 { return frameHeader + int64(h.stored) }
+
+func (h header) keyframe() bool { return h.kinds == 1<<kindKeyframe }
+
+// put writes the header to the first frameHeader bytes of b.
+func (h header) put(b []byte) {
+	copy(b, frameMagic)
+	binary.LittleEndian.PutUint16(b[4:], h.flags)
+	binary.LittleEndian.PutUint16(b[6:], h.count)
+	binary.LittleEndian.PutUint32(b[8:], h.kinds)
+	binary.LittleEndian.PutUint32(b[12:], h.stored)
+	binary.LittleEndian.PutUint32(b[16:], h.plain)
+	binary.LittleEndian.PutUint32(b[20:], h.payload)
+	binary.LittleEndian.PutUint64(b[24:], h.first)
+	binary.LittleEndian.PutUint32(b[32:], crc(b[:32]))
+}
+
+// parseHeader reads a frame header and checks all that can be checked without its payload. It fails with a badFrame.
+func parseHeader(b []byte) (header, error) {
+	if len(b) < frameHeader {
+		return header{}, badFrame("the frame header is cut off")
+	}
+	if string(b[:4]) != frameMagic {
+		return header{}, badFrame("no frame begins here")
+	}
+	if crc(b[:32]) != binary.LittleEndian.Uint32(b[32:]) {
+		return header{}, badFrame("the checksum of the frame header differs")
+	}
+	h := header{
+		flags:   binary.LittleEndian.Uint16(b[4:]),
+		count:   binary.LittleEndian.Uint16(b[6:]),
+		kinds:   binary.LittleEndian.Uint32(b[8:]),
+		stored:  binary.LittleEndian.Uint32(b[12:]),
+		plain:   binary.LittleEndian.Uint32(b[16:]),
+		payload: binary.LittleEndian.Uint32(b[20:]),
+		first:   binary.LittleEndian.Uint64(b[24:]),
+	}
+	switch {
+	case h.flags&^flagZstd != 0:
+		return h, badFrame(fmt.Sprintf("unknown flags %#x", h.flags))
+	case h.stored > maxPayload || h.plain > maxPayload:
+		return h, badFrame(fmt.Sprintf("a payload of %d bytes (%d plain) is over the limit of %d", h.stored, h.plain, maxPayload))
+	case h.flags&flagZstd == 0 && h.stored != h.plain:
+		return h, badFrame("a plain payload with two lengths")
+	case h.keyframe() && h.count != 0:
+		return h, badFrame("a keyframe that counts records")
+	case !h.keyframe() && (h.kinds&(1<<kindKeyframe) != 0 || h.count == 0 || h.count > frameRecords):
+		return h, badFrame(fmt.Sprintf("a frame of %d records of kinds %#x", h.count, h.kinds))
+	case h.first > 1<<62:
+		return h, badFrame("a record number out of range")
+	}
+	return h, nil
+}
+
+// putSegmentHeader is the header of segment number whose first record is first.
+func putSegmentHeader(number uint32, first uint64) []byte {
+	b := make([]byte, segmentHeader)
+	copy(b, segmentMagic)
+	binary.LittleEndian.PutUint16(b[8:], version)
+	binary.LittleEndian.PutUint32(b[12:], number)
+	binary.LittleEndian.PutUint64(b[16:], first)
+	binary.LittleEndian.PutUint32(b[28:], crc(b[:28]))
+	return b
+}
+
+// parseSegmentHeader returns the number of the first record. It fails with a badFrame or a *VersionError.
+func parseSegmentHeader(b []byte, number uint32) (first uint64, err error) {
+	switch {
+	case len(b) < segmentHeader:
+		return 0, cutHeader
+	case string(b[:8]) != segmentMagic:
+		return 0, badFrame("it is not a segment of a log")
+	case crc(b[:28]) != binary.LittleEndian.Uint32(b[28:]):
+		return 0, badFrame("the checksum of the segment header differs")
+	}
+	if v := binary.LittleEndian.Uint16(b[8:]); v != version {
+		return 0, &VersionError{Found: int(v), Known: version}
+	}
+	if n := binary.LittleEndian.Uint32(b[12:]); n != number {
+		return 0, badFrame(fmt.Sprintf("it calls itself segment %d", n))
+	}
+	first = binary.LittleEndian.Uint64(b[16:])
+	if first > 1<<62 || number == 1 && first != 0 {
+		return 0, badFrame(fmt.Sprintf("it cannot begin with record %d", first))
+	}
+	return first, nil
+}

@@ -1,0 +1,153 @@
+package session
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"time"
+)
+
+// Home is where sessions live: $BROOD_SESSIONS, else brood/sessions in the user's state directory. It need not exist.
+func Home() (string, error) {
+	if dir := os.Getenv("BROOD_SESSIONS"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "brood", "sessions"), nil
+	}
+	if dir := os.Getenv("LocalAppData"); goruntime.GOOS == "windows" && dir != "" {
+		return filepath.Join(dir, "brood", "sessions"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("session: no place for sessions: set BROOD_SESSIONS to a directory: %w", err)
+	}
+	if goruntime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "Application Support", "brood", "sessions"), nil
+	}
+	return filepath.Join(home, ".local", "state", "brood", "sessions"), nil
+}
+
+// NewDir makes a new empty directory in Home, readable and unique: 2026-11-21-quickstart-7f3a. A preset
+// without a name is called run.
+func NewDir(preset string, now time.Time) (string, error) {
+	home, err := Home()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return "", fmt.Errorf("session: make %s, or set BROOD_SESSIONS to a directory: %w", home, err)
+	}
+	stem := filepath.Join(home, now.Format(time.DateOnly)+"-"+plain(preset)+"-")
+	for {
+		var b [2]byte
+		_, _ = rand.Read(b[:]) // it never fails
+		dir := stem + hex.EncodeToString(b[:])
+		err := os.Mkdir(dir, 0o700)
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("session: %w", err)
+		}
+	}
+}
+
+// plain makes a file name of a preset's name or path.
+func plain(name string) string {
+	name = strings.TrimSuffix(filepath.Base(filepath.ToSlash(name)), ".toml")
+	var b strings.Builder
+	for _, c := range strings.ToLower(name) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			b.WriteRune(c)
+		} else if s := b.String(); s != "" && !strings.HasSuffix(s, "-") {
+			b.WriteByte('-')
+		}
+		if b.Len() == 40 {
+			break
+		}
+	}
+	if s := strings.Trim(b.String(), "-"); s != "" {
+		return s
+	}
+	return "run"
+}
+
+// Resolve finds the directory of a session by path, name, beginning of its name, or the last part of it (7f3a).
+func Resolve(home, what string) (string, error) {
+	if what == "" {
+		return "", errors.New("session: no session named: list them with brood sessions")
+	}
+	if holdsLog(what) {
+		return filepath.Abs(what)
+	}
+	if strings.ContainsRune(what, '/') || strings.ContainsRune(what, filepath.Separator) {
+		return "", noLog(what)
+	}
+	names, err := names(home)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, n := range names {
+		if n == what {
+			return filepath.Join(home, n), nil
+		}
+		if strings.HasPrefix(n, what) || strings.HasSuffix(n, "-"+what) {
+			found = append(found, n)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return filepath.Join(home, found[0]), nil
+	case len(found) > 1:
+		return "", fmt.Errorf("session: %q may be %s: type more of the name", what, some3(found))
+	case len(names) == 0:
+		return "", fmt.Errorf("session: there is no session %q, nor any other in %s: start one with brood run", what, home)
+	}
+	return "", fmt.Errorf("session: there is no session %q in %s; the latest are %s", what, home, some3(names))
+}
+
+// some3 lists the last three names, latest first.
+func some3(names []string) string {
+	var out []string
+	for i := len(names) - 1; i >= 0 && len(out) < 3; i-- {
+		out = append(out, names[i])
+	}
+	if len(names) > 3 {
+		return strings.Join(out, ", ") + fmt.Sprintf(" or %d others", len(names)-3)
+	}
+	return strings.Join(out, ", ")
+}
+
+func holdsLog(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, segmentName(1)))
+	return err == nil
+}
+
+func noLog(dir string) error {
+	return fmt.Errorf("session: %s holds no session (%s is missing): list them with brood sessions", dir, segmentName(1))
+}
+
+// names lists the directories of home that hold a log, sorted.
+func names(home string) (out []string, err error) {
+	entries, err := os.ReadDir(home)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	for _, e := range entries {
+		if holdsLog(filepath.Join(home, e.Name())) {
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,145 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"brood/runtime/event"
+)
+
+// Info is what a list shows of a session. Texts are as recorded: clean them before a terminal sees them.
+type Info struct {
+	Name    string // of its directory
+	Dir     string
+	Running bool
+	PID     int // of the writer, 0 when unknown or none
+
+	Preset, Algorithm, Model, Data string
+	Seed                           uint64
+
+	Started   time.Time // of the first record; of the directory where there is none
+	Round     uint64    // rounds done
+	Phase     event.Phase
+	TestError *float64 // percent; nil before the first evaluation
+	Size      int64    // bytes of all files
+	Err       string   // why it cannot be read, a sentence; "" if it can
+}
+
+// List describes the sessions in home, the latest start first. It reads the head and the tail of each; a session that
+// cannot be read is listed with its error. A home that does not exist has none.
+func List(home string) ([]Info, error) {
+	all, err := names(home)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Info, 0, len(all))
+	for _, n := range all {
+		out = append(out, Describe(filepath.Join(home, n)))
+	}
+	slices.SortStableFunc(out, func(a, b Info) int {
+		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Name, a.Name))
+	})
+	return out, nil
+}
+
+// Describe is what List says of the session in dir.
+func Describe(dir string) Info {
+	x := Info{Name: filepath.Base(dir), Dir: dir}
+	x.Running, x.PID = Running(dir)
+	if st, err := os.Stat(dir); err == nil {
+		x.Started = st.ModTime()
+	}
+	x.Size = size(dir)
+	if err := x.read(); err != nil {
+		x.Err = err.Error()
+	}
+	return x
+}
+
+// read fills in what the log says. What it found before an error stays.
+func (x *Info) read() error {
+	r, err := OpenReader(x.Dir)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	first, err := r.Next()
+	if err == io.EOF {
+		return errors.New("session: the log is empty: the run ended before it began")
+	}
+	if err != nil {
+		return err
+	}
+	x.Started = time.Unix(0, first.At)
+	if c := first.Config; c != nil {
+		x.Preset, x.Model, x.Data, x.Seed = c.Preset, c.Model, c.Data, c.Seed
+	}
+	if err := r.refresh(); err != nil {
+		return err
+	}
+	for _, want := range []event.Record{{Plan: &event.Plan{}}, {Commit: &event.Commit{}}, {State: &event.State{}}, {Evaluation: &event.Evaluation{}}} {
+		kind, _ := kindOf(want)
+		rec, err := r.latest(kind)
+		if err == io.EOF {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case rec.Plan != nil:
+			x.Algorithm = rec.Plan.Algorithm
+		case rec.Commit != nil:
+			x.Round = rec.Commit.To
+		case rec.State != nil:
+			x.Phase = rec.State.Phase
+		case rec.Evaluation != nil:
+			x.TestError = &rec.Evaluation.TestError
+		}
+	}
+	return nil
+}
+
+// latest is the last record of a kind, or io.EOF. The position is lost.
+func (r *Reader) latest(kind int) (out event.Record, err error) {
+	seg, _, h, err := r.last(kind, r.Records())
+	if err != nil {
+		return out, err
+	}
+	if seg == nil {
+		return out, io.EOF
+	}
+	if err := r.Seek(h.first); err != nil {
+		return out, err
+	}
+	err = io.EOF
+	for range h.count {
+		rec, e := r.Next()
+		if e != nil {
+			return out, e
+		}
+		if k, _ := kindOf(rec); k == kind {
+			out, err = rec, nil
+		}
+	}
+	return out, err
+}
+
+// size is the bytes of all regular files below dir.
+func size(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if err != nil {
+			return nil // removed while it was looked at
+		}
+		if st, err := e.Info(); err == nil && st.Mode().IsRegular() {
+			n += st.Size()
+		}
+		return nil
+	})
+	return n
+}

@@ -1,0 +1,72 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const lockName = "lock"
+
+// lock takes the writer's lock of dir. It lasts until the file is closed or the process dies.
+func lock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	// A listing holds the lock for a moment to see whether it is free.
+	ok := false
+	for range 20 {
+		if ok, err = tryLock(f, true); ok || err != nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err == nil && !ok {
+		err = &LockedError{Dir: dir, PID: readPID(f)}
+	}
+	if err == nil {
+		text := strconv.Itoa(os.Getpid()) + "\n"
+		if _, err = f.WriteAt([]byte(text), 0); err == nil {
+			err = f.Truncate(int64(len(text)))
+		}
+		if full(err) {
+			err = nil // the text is a courtesy
+		}
+	}
+	if err != nil {
+		f.Close()
+		if _, held := err.(*LockedError); held {
+			return nil, err
+		}
+		return nil, fmt.Errorf("session: lock %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+// readPID is the process named in the lock, 0 when there is none.
+func readPID(f *os.File) int {
+	b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid < 0 {
+		return 0
+	}
+	return pid
+}
+
+// Running says whether a process writes the session in dir, and which (0 when that cannot be read).
+func Running(dir string) (running bool, pid int) {
+	f, err := openRegular(filepath.Join(dir, lockName))
+	if err != nil {
+		return false, 0
+	}
+	defer f.Close()
+	if free, err := tryLock(f, false); free || err != nil {
+		return false, 0
+	}
+	return true, readPID(f)
+}

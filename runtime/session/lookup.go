@@ -1,0 +1,153 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+)
+
+// extend brings the index up to the last whole frame; payloads are checked too if verify is set. It returns nil where
+// the file ends there, or the badFrame that follows.
+func (s *segment) extend(verify bool) error {
+	if !s.hinted {
+		s.hinted = true
+		s.load()
+	}
+	for {
+		h, err := s.header(s.index.end, s.index.next)
+		if err == nil && verify {
+			_, _, err = s.frame(s.index.end, s.index.next)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.index.add(h)
+	}
+}
+
+// load takes what the index file says if its last chunk agrees with the frames there.
+func (s *segment) load() {
+	size, err := s.size()
+	if err != nil {
+		return
+	}
+	f, err := openRegular(filepath.Join(s.dir, indexName(s.number)))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, indexHeader+indexEntry*(size/chunkBytes)))
+	if err != nil {
+		return
+	}
+	chunks := parseIndex(b, s.number, size)
+	if len(chunks) == 0 {
+		return
+	}
+	last := chunks[len(chunks)-1]
+	x := index{end: last.off, next: last.first}
+	for x.end < last.off+last.length {
+		h, err := s.header(x.end, x.next)
+		if err != nil {
+			return
+		}
+		x.add(h)
+	}
+	if len(x.chunks) == 1 && x.chunks[0] == last {
+		s.index = index{chunks: chunks, end: x.end, next: x.next}
+	}
+}
+
+// frames calls f with the frames of chunk i and those behind it until f says stop or the segment ends. ok is false when
+// the index file lied about where that chunk begins; the index is then built from the frames alone.
+func (s *segment) frames(i int, f func(off int64, h header) (stop bool)) (ok bool, err error) {
+	c := s.index.chunks[i]
+	x := index{end: c.off, next: c.first}
+	for x.end < s.index.end {
+		h, err := s.header(x.end, x.next)
+		if err != nil {
+			if errors.As(err, new(badFrame)) && !s.alone {
+				s.index, s.alone, s.whole = index{end: segmentHeader, next: s.first}, true, false
+				return false, s.ensure()
+			}
+			return true, s.corrupt(x.end, err)
+		}
+		if f(x.end, h) {
+			return true, nil
+		}
+		x.add(h)
+	}
+	return true, nil
+}
+
+// ensure brings the index up to the last whole frame. What follows that is no error here.
+func (s *segment) ensure() error {
+	if s.whole {
+		return nil
+	}
+	s.forget()
+	if err := s.extend(!s.closed); err != nil && !errors.As(err, new(badFrame)) {
+		return err
+	}
+	s.whole = s.closed
+	return nil
+}
+
+// find returns the frame that holds record n, or io.EOF and the end of the segment.
+func (s *segment) find(n uint64) (off int64, h header, err error) {
+	if err := s.ensure(); err != nil {
+		return 0, h, err
+	}
+	for {
+		i, found := s.index.at(n), false
+		if i < 0 {
+			return s.index.end, h, io.EOF
+		}
+		ok, err := s.frames(i, func(at int64, g header) bool {
+			off, h, found = at, g, n < g.first+uint64(g.count)
+			return found
+		})
+		switch {
+		case err != nil:
+			return off, h, err
+		case ok && found:
+			return off, h, nil
+		case ok:
+			return s.index.end, h, io.EOF
+		}
+	}
+}
+
+// last returns the latest frame that holds a record of this kind and begins at or before record n, or io.EOF.
+func (s *segment) last(kind int, n uint64) (off int64, h header, err error) {
+	if err := s.ensure(); err != nil {
+		return 0, h, err
+	}
+	for i := s.index.at(n); i >= 0; i-- {
+		c, found := s.index.chunks[i], false
+		if c.kinds&(1<<kind) == 0 {
+			continue
+		}
+		ok, err := s.frames(i, func(at int64, g header) bool {
+			if at >= c.off+c.length || g.first > n {
+				return true
+			}
+			if g.kinds&(1<<kind) != 0 {
+				off, h, found = at, g, true
+			}
+			return false
+		})
+		switch {
+		case err != nil:
+			return off, h, err
+		case !ok:
+			i = s.index.at(n) + 1
+		case found:
+			return off, h, nil
+		}
+	}
+	return 0, h, io.EOF
+}

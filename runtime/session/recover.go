@@ -1,0 +1,78 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// resume makes the last segment of dir the current one of l and cuts off a torn tail, which it reports.
+func (l *log) resume() (*Recovered, error) {
+	r, err := OpenReader(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if err := r.discover(); err != nil {
+		return nil, err
+	}
+	number := uint32(len(r.segs))
+	if number > 0 {
+		s := r.segs[number-1]
+		if rec, err := l.attach(s); err != nil || rec != nil {
+			return rec, err
+		}
+	}
+	// A writer may have died while it made the next segment; it then has no whole header.
+	torn := filepath.Join(l.dir, segmentName(number+1))
+	st, err := os.Stat(torn)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	rec := &Recovered{Segment: segmentName(number + 1), Lost: st.Size()}
+	if number > 0 {
+		return rec, onDisk("open", torn, 0, l.disk.remove(torn))
+	}
+	return rec, onDisk("open", torn, 0, l.begin(1, 0))
+}
+
+// attach makes s, the last segment, the current one of l.
+func (l *log) attach(s *segment) (rec *Recovered, err error) {
+	why := s.extend(true)
+	var bad badFrame
+	if why != nil {
+		if !errors.As(why, &bad) {
+			return nil, why
+		}
+		if later, err := s.later(s.index.end, s.index.next); err != nil {
+			return nil, err
+		} else if later {
+			return nil, s.corrupt(s.index.end, bad)
+		}
+	}
+	size, err := s.size()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(l.dir, s.name())
+	f, err := l.disk.open(path, false)
+	if err != nil {
+		return nil, onDisk("open", path, 0, err)
+	}
+	if size > s.index.end {
+		rec = &Recovered{Segment: s.name(), Offset: s.index.end, Lost: size - s.index.end}
+		err = f.Truncate(s.index.end)
+	}
+	// What survived a kill may still be in memory only; from here on it counts as synced.
+	if err = errors.Join(err, f.Sync()); err != nil {
+		return nil, onDisk("open", path, 0, errors.Join(err, f.Close()))
+	}
+	l.number, l.file, l.index, l.synced = s.number, f, s.index, s.index.end
+	l.openHints()
+	return rec, nil
+}

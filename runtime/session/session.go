@@ -1,0 +1,154 @@
+// Package session keeps what a run leaves behind: a directory with the append-only event log, the checkpoints that it
+// names, and the lock of its one writer. docs/session-format.md is the specification. The package imports the records
+// (runtime/event) and nothing else of ours.
+//
+//	s, err := session.Create(dir)
+//	err = s.Append(event.Record{At: now, Config: &config}) // with the operating system when Append returns
+//	r, err := session.OpenReader(dir)                      // needs no lock and follows the writer
+//	rec, err := r.Next()                                   // io.EOF: nothing more yet
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Session is the writing side of a session directory. It may be used by several goroutines.
+type Session struct {
+	dir       string
+	lock      *os.File
+	recovered *Recovered
+
+	mu      sync.Mutex // guards all below
+	log     *log
+	queue   queue
+	reserve reserve
+	dropped uint64
+	failed  error // of a background sync, for the next call
+	closed  bool
+
+	syncing sync.Mutex // one sync at a time, without mu so that Append need not wait for it
+	stop    chan struct{}
+	done    sync.WaitGroup
+}
+
+// options are what tests vary.
+type options struct {
+	disk    disk
+	segment int64         // bytes at which a segment is closed
+	reserve int           // bytes kept for essential records on a full disk
+	flush   time.Duration // records that are not essential wait this long at most
+	sync    time.Duration
+}
+
+func defaults() options {
+	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveBytes, flush: 250 * time.Millisecond, sync: time.Second}
+}
+
+// Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log.
+func Create(dir string) (*Session, error) { return create(dir, defaults()) }
+
+// Open opens an existing session to append to it. A torn tail is cut off; Recovery tells.
+func Open(dir string) (*Session, error) { return open(dir, defaults()) }
+
+func create(dir string, o options) (*Session, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	return start(dir, o, func(l *log) (*Recovered, error) {
+		if _, err := os.Stat(filepath.Join(dir, segmentName(1))); !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("session: %s already holds a session: resume it, or choose another directory", dir)
+		}
+		return nil, onDisk("open", dir, 0, l.begin(1, 0))
+	})
+}
+
+func open(dir string, o options) (*Session, error) {
+	if !holdsLog(dir) {
+		return nil, noLog(dir)
+	}
+	return start(dir, o, (*log).resume)
+}
+
+func start(dir string, o options, prepare func(*log) (*Recovered, error)) (_ *Session, err error) {
+	held, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	code, err := newCoder()
+	if err != nil {
+		held.Close()
+		return nil, err
+	}
+	s := &Session{dir: dir, lock: held, stop: make(chan struct{})}
+	s.log = &log{dir: dir, disk: o.disk, code: code, limit: o.segment}
+	s.reserve = reserve{path: filepath.Join(dir, "reserve"), disk: o.disk, bytes: o.reserve}
+	s.recovered, err = prepare(s.log)
+	if err == nil {
+		if err = onDisk("open", s.reserve.path, 0, s.reserve.take()); err != nil {
+			err = errors.Join(err, s.log.close())
+		}
+	}
+	if err != nil {
+		code.close()
+		held.Close()
+		return nil, err
+	}
+	s.every(o.flush, s.flushSome)
+	s.every(o.sync, s.syncSome)
+	return s, nil
+}
+
+// every calls f now and then until Close.
+func (s *Session) every(d time.Duration, f func()) {
+	s.done.Go(func() {
+		t := time.NewTicker(d)
+		defer t.Stop()
+		for {
+			select {
+			case <-s.stop:
+				return
+			case <-t.C:
+				f()
+			}
+		}
+	})
+}
+
+// Dir is the session's directory, as given.
+func (s *Session) Dir() string { return s.dir }
+
+// Recovery says what Open cut off; nil when the log was whole.
+func (s *Session) Recovery() *Recovered { return s.recovered }
+
+// Dropped counts points, evaluations and keyframes that were not recorded because the disk was full or failed.
+func (s *Session) Dropped() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dropped
+}
+
+// Close writes and syncs what is left and releases the lock.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	close(s.stop)
+	s.done.Wait()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.flush(), s.takeFailure())
+	err = errors.Join(err, s.diskError("sync", 0, s.log.close()))
+	s.log.code.close()
+	return errors.Join(err, s.lock.Close())
+}
