@@ -189,17 +189,17 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 			Data: optim.DataSize{Train: toyTrain, Validation: toyValid}, Tests: toyTest, Direct: r.Direct, OnLoss: r.OnLoss,
 			Limit: event.Limit{Rounds: r.Rounds}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,
-		Spawn: func(id int) *worker.Worker {
+		Spawn: func(id int) (*worker.Worker, error) {
 			var link optim.Link = hub.Link(id)
 			if r.Link != nil {
 				link = r.Link(hub, id)
 			}
 			own, err := NewToy(r.Stats) // an engine is used by one worker
 			if err != nil {
-				panic(err) // made once above
+				return nil, err
 			}
 			own.Poison = r.Poison
-			return r.worker(id, own, link, o.Store)
+			return r.worker(id, own, link, o.Store), nil
 		},
 	})
 	if err != nil {

@@ -25,9 +25,9 @@ type Recorder interface {
 type Config struct {
 	Core    coordinator.Config
 	Log     Recorder
-	Workers int                         // hosted in this process
-	Spawn   func(id int) *worker.Worker // makes worker id
-	Respawn time.Duration               // a worker that dies is replaced after this; 0 never
+	Workers int                                  // hosted in this process
+	Spawn   func(id int) (*worker.Worker, error) // makes worker id
+	Respawn time.Duration                        // a worker that dies is replaced after this; 0 never
 	Now     func() time.Time
 	Tick    time.Duration // between ticks of the core; 0 means 100 ms
 	// Watch is told of every record after it is in the log; it must not block. May be nil.
@@ -45,7 +45,7 @@ type Fleet struct {
 	wg     sync.WaitGroup
 	nextID int
 	exit   *coordinator.Exit
-	logErr error
+	logErr error // of the log, or of a worker that cannot be made: the run ends
 }
 
 type command struct {
@@ -181,7 +181,12 @@ func (f *Fleet) apply(ctx context.Context, fx []any) {
 func (f *Fleet) spawn(ctx context.Context) {
 	id := f.nextID
 	f.nextID++
-	w, box := f.cfg.Spawn(id), newMailbox()
+	w, err := f.cfg.Spawn(id)
+	if err != nil {
+		f.logErr = fmt.Errorf("worker %d: %w", id, err)
+		return
+	}
+	box := newMailbox()
 	f.boxes[id] = box
 	f.wg.Go(func() {
 		reason := "it was killed"

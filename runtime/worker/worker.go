@@ -79,6 +79,18 @@ func (w *Worker) ID() int { return w.cfg.ID }
 // Placement makes the worker predict bytes for a recorded placement of its members: verify hosts all of them.
 func (w *Worker) Placement(r optim.Roster) { w.placed = &r }
 
+// State describes the epoch in force: what a checkpoint of it must say.
+func (w *Worker) State() (c event.Checkpoint, ok bool) {
+	s := w.now
+	if s == nil {
+		s = w.next
+	}
+	if s == nil {
+		return c, false
+	}
+	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: Root(s.digests()), Timeline: s.time.Edits(), Progress: s.progress()}, true
+}
+
 // Handle does what a message asks. The reply is nil where none is due. ctx is cancelled by an abort; a cancelled grant
 // or plan gives no reply either.
 func (w *Worker) Handle(ctx context.Context, m any) any {

@@ -1,0 +1,142 @@
+// Package presets holds named experiments as TOML: model, data, algorithm, knobs and fleet. A person's own file has the
+// same form. It imports optim and models only.
+package presets
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"brood/optim/catalog"
+)
+
+//go:embed *.toml
+var embedded embed.FS
+
+// Default is the preset that a bare `brood` trains.
+const Default = "quickstart"
+
+// Preset is an experiment. Zero fields take the product's defaults.
+type Preset struct {
+	Name      string         `toml:"-"`
+	Title     string         `toml:"title"`
+	Doc       string         `toml:"doc"`
+	Paper     string         `toml:"paper"` // reference, with table or figure
+	Model     string         `toml:"model"`
+	Data      string         `toml:"data"`
+	Algorithm string         `toml:"algorithm"`
+	Members   int            `toml:"members"`
+	Workers   int            `toml:"workers"`
+	Seed      uint64         `toml:"seed"`
+	Rounds    uint64         `toml:"rounds"`
+	Epochs    float64        `toml:"epochs"`
+	For       string         `toml:"for"` // a duration
+	Target    string         `toml:"target"`
+	Probe     uint64         `toml:"probe"`    // rounds between probes of the centre; 0 chooses
+	Evaluate  uint64         `toml:"evaluate"` // rounds between test evaluations; 0: each epoch
+	OnLoss    string         `toml:"on-loss"`
+	Expect    string         `toml:"expect"` // time on two cores, and what to see
+	Knobs     map[string]any `toml:"knobs"`  // a value or a schedule each
+}
+
+// List names the embedded presets.
+func List() (out []string) {
+	entries, _ := embedded.ReadDir(".")
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".toml"))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Source is the text of an embedded preset, or of a file when nameOrPath ends in .toml.
+func Source(nameOrPath string) ([]byte, error) {
+	if strings.HasSuffix(nameOrPath, ".toml") {
+		text, err := os.ReadFile(nameOrPath)
+		if err != nil {
+			return nil, fmt.Errorf("preset: %w", err)
+		}
+		return text, nil
+	}
+	text, err := embedded.ReadFile(nameOrPath + ".toml")
+	if err != nil {
+		return nil, fmt.Errorf("there is no preset %q: choose one of %s, or give the path of a .toml file", nameOrPath, strings.Join(List(), ", "))
+	}
+	return text, nil
+}
+
+// Load reads what Source finds.
+func Load(nameOrPath string) (Preset, error) {
+	text, err := Source(nameOrPath)
+	if err != nil {
+		return Preset{}, err
+	}
+	p, err := Parse(text)
+	if err != nil {
+		return p, fmt.Errorf("preset %s: %w", nameOrPath, err)
+	}
+	p.Name = nameOrPath
+	return p, nil
+}
+
+// Parse reads a preset and checks its algorithm and the names of its knobs.
+func Parse(text []byte) (Preset, error) {
+	var p Preset
+	d := toml.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		var strict *toml.StrictMissingError
+		if errors.As(err, &strict) && len(strict.Errors) > 0 {
+			row, _ := strict.Errors[0].Position()
+			return p, fmt.Errorf("line %d: unknown key %s", row, strings.Join(strict.Errors[0].Key(), "."))
+		}
+		var bad *toml.DecodeError
+		if errors.As(err, &bad) {
+			row, col := bad.Position()
+			return p, fmt.Errorf("line %d, column %d: %s", row, col, bad.Error())
+		}
+		return p, err
+	}
+	if p.Algorithm == "" {
+		return p, nil
+	}
+	alg, err := catalog.Lookup(p.Algorithm)
+	if err != nil {
+		return p, err
+	}
+	for _, s := range p.Settings() {
+		if _, ok := alg.Knob(s.Knob); !ok {
+			return p, fmt.Errorf("%s has no knob %q", alg.Name, s.Knob)
+		}
+	}
+	return p, nil
+}
+
+// Setting is a knob as typed.
+type Setting struct{ Knob, Expr string }
+
+// Settings lists the knobs in order of name.
+func (p Preset) Settings() (out []Setting) {
+	for _, name := range slices.Sorted(maps.Keys(p.Knobs)) {
+		out = append(out, Setting{name, format(p.Knobs[name])})
+	}
+	return out
+}
+
+func format(v any) string {
+	switch x := v.(type) {
+	case string:
+		return x
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}

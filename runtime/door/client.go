@@ -1,0 +1,176 @@
+package door
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// maxMessage bounds what either side reads: a snapshot of many series is the largest.
+const maxMessage = 256 << 20
+
+type request struct {
+	Client   string         `cbor:"0,keyasint"`
+	Snapshot bool           `cbor:"1,keyasint,omitempty"`
+	At       uint64         `cbor:"2,keyasint,omitempty"` // of the snapshot, or after which records are wanted
+	Max      int            `cbor:"3,keyasint,omitempty"`
+	Command  *event.Command `cbor:"4,keyasint,omitempty"`
+	Take     bool           `cbor:"5,keyasint,omitempty"` // the writer's lease
+}
+
+type answer struct {
+	Err     string        `cbor:"0,keyasint,omitempty"`
+	EOF     bool          `cbor:"1,keyasint,omitempty"`
+	View    *view.View    `cbor:"2,keyasint,omitempty"`
+	Batch   view.Batch    `cbor:"3,keyasint,omitempty"`
+	Receipt event.Receipt `cbor:"4,keyasint,omitempty"`
+	Viewers int           `cbor:"5,keyasint,omitempty"`
+	Writer  bool          `cbor:"6,keyasint,omitempty"`
+}
+
+func transmit(w io.Writer, v any) error {
+	p, err := cbor.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(p))), p...))
+	return err
+}
+
+func receive(r io.Reader, v any) error {
+	var n [4]byte
+	if _, err := io.ReadFull(r, n[:]); err != nil {
+		return err
+	}
+	size := binary.LittleEndian.Uint32(n[:])
+	if size > maxMessage {
+		return fmt.Errorf("message of %d bytes is larger than %d", size, maxMessage)
+	}
+	p, err := io.ReadAll(io.LimitReader(r, int64(size)))
+	if err != nil {
+		return err
+	}
+	if len(p) < int(size) {
+		return io.ErrUnexpectedEOF
+	}
+	return cbor.Unmarshal(p, v)
+}
+
+// Client speaks to a Server. Records and commands go over connections of their own, so a waiting viewer never holds up a
+// command.
+type Client struct {
+	id   string
+	dial func() (net.Conn, error)
+	take bool
+
+	watch, act line
+	mu         sync.Mutex
+	viewers    int
+	writer     bool
+}
+
+// line is one connection, used by one call at a time.
+type line struct {
+	mu sync.Mutex
+	c  net.Conn
+}
+
+// NewClient names itself for the writer's lease. take makes its commands take the lease from others.
+func NewClient(id string, take bool, dial func() (net.Conn, error)) *Client {
+	return &Client{id: id, take: take, dial: dial}
+}
+
+// Dial opens the door of the session whose socket this is.
+func Dial(socket, id string, take bool) (*Client, error) {
+	c := NewClient(id, take, func() (net.Conn, error) { return net.DialTimeout("unix", socket, 2*time.Second) })
+	conn, err := c.dial()
+	if err != nil {
+		return nil, err
+	}
+	c.watch.c = conn
+	return c, nil
+}
+
+// Close ends the conversations.
+func (c *Client) Close() {
+	for _, l := range []*line{&c.watch, &c.act} {
+		l.mu.Lock()
+		if l.c != nil {
+			l.c.Close()
+			l.c = nil
+		}
+		l.mu.Unlock()
+	}
+}
+
+func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.c == nil {
+		if l.c, err = c.dial(); err != nil {
+			return a, err
+		}
+	}
+	conn := l.c
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	q.Client, q.Take = c.id, c.take
+	if err = transmit(conn, q); err == nil {
+		err = receive(conn, &a)
+	}
+	if !stop() || err != nil {
+		conn.Close()
+		l.c = nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		return a, ctx.Err()
+	case err != nil:
+		return a, fmt.Errorf("the run does not answer: %w", err)
+	case a.EOF:
+		return a, io.EOF
+	case a.Err != "":
+		return a, errors.New(a.Err)
+	}
+	c.mu.Lock()
+	c.viewers, c.writer = a.Viewers, a.Writer
+	c.mu.Unlock()
+	return a, nil
+}
+
+// Snapshot is the view of the first `at` records, or of all there are.
+func (c *Client) Snapshot(ctx context.Context, at view.Position) (*view.View, error) {
+	a, err := c.ask(ctx, &c.watch, request{Snapshot: true, At: at})
+	if err == nil && a.View == nil {
+		err = errors.New("the run sent no view")
+	}
+	return a.View, err
+}
+
+// Next waits for records after a position.
+func (c *Client) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
+	a, err := c.ask(ctx, &c.watch, request{At: after, Max: most})
+	return a.Batch, err
+}
+
+// Command passes a command on.
+func (c *Client) Command(ctx context.Context, cmd event.Command) (event.Receipt, error) {
+	a, err := c.ask(ctx, &c.act, request{Command: &cmd})
+	return a.Receipt, err
+}
+
+// Watchers counts the viewers and says whether this one may write.
+func (c *Client) Watchers() (int, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.viewers, c.writer
+}

@@ -1,0 +1,250 @@
+// Package door lets viewers and operators at a run: a server inside the run's process, and a client with the shape of a
+// workbench's Source and Commander. Messages are length-prefixed CBOR over a stream; on this machine that stream is the
+// session's Unix socket.
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
+)
+
+// ringSize is the newest records kept in memory for viewers; older ones are read from the log.
+const ringSize = 1 << 14
+
+// lease is how long an operator may write alone after a command.
+const lease = 10 * time.Second
+
+// Server answers viewers. The run calls Watch for every record.
+type Server struct {
+	dir     string
+	command func(context.Context, event.Command) (event.Receipt, error)
+
+	mu      sync.Mutex
+	view    *view.View
+	ring    []event.Record // positions [base, base+len)
+	base    uint64
+	changed chan struct{} // closed and replaced when there is more
+	over    bool
+	viewers int
+	holder  string
+	until   time.Time
+
+	wg     sync.WaitGroup
+	cancel context.CancelFunc
+	ctx    context.Context
+}
+
+// NewServer readies a door for the session in dir, whose log holds what view has seen.
+func NewServer(dir string, v *view.View, command func(context.Context, event.Command) (event.Receipt, error)) *Server {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Server{dir: dir, command: command, view: v, base: v.Position, changed: make(chan struct{}), ctx: ctx, cancel: cancel}
+}
+
+// Watch is told of a record that is in the log. It does not block.
+func (s *Server) Watch(r event.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view.Apply(r)
+	if len(s.ring) >= 2*ringSize {
+		n := len(s.ring) - ringSize
+		s.base += uint64(n)
+		s.ring = append(s.ring[:0:0], s.ring[n:]...)
+	}
+	s.ring = append(s.ring, r)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Over says that there will never be another record.
+func (s *Server) Over() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Serve answers on l until Close.
+func (s *Server) Serve(l net.Listener) {
+	s.wg.Go(func() {
+		<-s.ctx.Done()
+		l.Close()
+	})
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		s.wg.Go(func() { s.talk(c) })
+	}
+}
+
+// Close ends all conversations. Viewers that have not seen the end get a moment for it.
+func (s *Server) Close() {
+	s.Over()
+	deadline := time.Now().Add(time.Second)
+	for time.Now().Before(deadline) {
+		s.mu.Lock()
+		n := s.viewers
+		s.mu.Unlock()
+		if n == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.cancel()
+	s.wg.Wait()
+}
+
+func (s *Server) talk(c net.Conn) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	go func() { <-ctx.Done(); c.Close() }()
+	viewer := false
+	defer func() {
+		if viewer {
+			s.mu.Lock()
+			s.viewers--
+			s.mu.Unlock()
+		}
+	}()
+	for {
+		var q request
+		if err := receive(c, &q); err != nil {
+			return
+		}
+		if !viewer && q.Command == nil {
+			viewer = true
+			s.mu.Lock()
+			s.viewers++
+			s.mu.Unlock()
+		}
+		a := s.answer(ctx, q)
+		if err := transmit(c, a); err != nil || a.EOF {
+			return
+		}
+	}
+}
+
+func (s *Server) answer(ctx context.Context, q request) (a answer) {
+	var err error
+	switch {
+	case q.Command != nil:
+		a.Receipt, err = s.obey(ctx, q.Client, q.Take, *q.Command)
+	case q.Snapshot:
+		a.View, err = s.snapshot(q.At)
+	default:
+		a.Batch, err = s.next(ctx, q.At, q.Max)
+	}
+	s.mu.Lock()
+	a.Viewers, a.Writer = s.viewers, s.holder == "" || s.holder == q.Client || time.Now().After(s.until)
+	s.mu.Unlock()
+	if errors.Is(err, io.EOF) {
+		a.EOF = true
+	} else if err != nil {
+		a.Err = err.Error()
+	}
+	return a
+}
+
+// obey passes a command on when nobody else holds the writer's lease.
+func (s *Server) obey(ctx context.Context, client string, take bool, c event.Command) (event.Receipt, error) {
+	s.mu.Lock()
+	if left := time.Until(s.until); s.holder != "" && s.holder != client && left > 0 && !take {
+		s.mu.Unlock()
+		return event.Receipt{ID: c.ID, Reason: fmt.Sprintf("%s holds the writer's lease for %.0f s more: wait, or take it", s.holder, left.Seconds()+1)}, nil
+	}
+	s.holder, s.until = client, time.Now().Add(lease)
+	s.mu.Unlock()
+	return s.command(ctx, c)
+}
+
+func (s *Server) snapshot(at uint64) (*view.View, error) {
+	s.mu.Lock()
+	if at >= s.view.Position {
+		defer s.mu.Unlock()
+		return s.view.Clone(), nil
+	}
+	s.mu.Unlock()
+	v := view.New()
+	r, err := session.OpenReader(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for v.Position < at {
+		rec, err := r.Next()
+		if err != nil {
+			return nil, err
+		}
+		v.Apply(rec)
+	}
+	return v, nil
+}
+
+// next waits for records after a position.
+func (s *Server) next(ctx context.Context, after uint64, most int) (b view.Batch, err error) {
+	most = max(1, min(most, 4096))
+	for {
+		s.mu.Lock()
+		end, changed, over := s.base+uint64(len(s.ring)), s.changed, s.over
+		if after >= s.base && after < end {
+			rest := s.ring[after-s.base:]
+			b.Records = append(b.Records, rest[:min(len(rest), most)]...)
+		}
+		old := after < s.base
+		s.mu.Unlock()
+		switch {
+		case len(b.Records) > 0:
+		case old:
+			if b.Records, err = s.past(after, most); err != nil {
+				return b, err
+			}
+		case over:
+			return b, io.EOF
+		default:
+			select {
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				return b, ctx.Err()
+			}
+		}
+		b.Next = after + uint64(len(b.Records))
+		b.Live = b.Next >= end
+		return b, nil
+	}
+}
+
+// past reads records that have left the ring.
+func (s *Server) past(after uint64, most int) ([]event.Record, error) {
+	r, err := session.OpenReader(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if err := r.Seek(after); err != nil {
+		return nil, err
+	}
+	var out []event.Record
+	for len(out) < most {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) && len(out) > 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}

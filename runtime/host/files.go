@@ -1,0 +1,136 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/zeebo/blake3"
+
+	"brood/models/engine"
+	"brood/models/safetensors"
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/worker"
+)
+
+// Files keeps checkpoints as safetensors files below a session directory: a tensor for each row, named as in digests.
+type Files struct {
+	Dir   string
+	Other worker.Store // saves go here instead when set: a fork writes into another session than it reads
+}
+
+// Save implements worker.Store.
+func (f *Files) Save(round uint64, id int, rows []worker.Row) (event.File, error) {
+	if f.Other != nil {
+		return f.Other.Save(round, id, rows)
+	}
+	rel := session.CheckpointFile(round, id)
+	path, err := session.Path(f.Dir, rel)
+	if err != nil {
+		return event.File{}, err
+	}
+	file := safetensors.File{Meta: map[string]string{"format": "brood-checkpoint"}}
+	for _, r := range rows {
+		file.Tensors = append(file.Tensors, safetensors.Tensor{Name: r.Name, Shape: []int{r.Mat.Cols}, F: r.Mat.F, U: r.Mat.U})
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return event.File{}, err
+	}
+	if err := safetensors.Save(path, file); err != nil {
+		return event.File{}, err
+	}
+	return describe(rel, path)
+}
+
+func describe(rel, path string) (event.File, error) {
+	p, err := os.ReadFile(path)
+	if err != nil {
+		return event.File{}, err
+	}
+	return event.File{Path: rel, Digest: fmt.Sprintf("blake3:%x", blake3.Sum256(p)), Bytes: int64(len(p))}, nil
+}
+
+// Load implements worker.Store. A file that is not what the log says is refused.
+func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]engine.Mat, error) {
+	out := map[string]engine.Mat{}
+	for _, file := range cp.Files {
+		path, err := session.Path(f.Dir, file.Path)
+		if err != nil {
+			return nil, err
+		}
+		p, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("the checkpoint of round %d is gone: %s is missing", cp.Round, path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if d := fmt.Sprintf("blake3:%x", blake3.Sum256(p)); d != file.Digest {
+			return nil, fmt.Errorf("the checkpoint of round %d is damaged: %s has digest %s, the log says %s", cp.Round, path, d, file.Digest)
+		}
+		st, err := safetensors.Read(bytes.NewReader(p), int64(len(p)))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, t := range st.Tensors {
+			if want(t.Name) {
+				m := engine.Mat{Rows: 1, Cols: len(t.F) + len(t.U), F: t.F, U: t.U}
+				if t.U != nil {
+					m.Type = engine.U64
+				}
+				out[t.Name] = m
+			}
+		}
+	}
+	return out, nil
+}
+
+// start takes initial parameters from a safetensors file whose tensors carry the model's names and shapes.
+func (j *Job) start(path string) error {
+	file, err := safetensors.Open(path)
+	if err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	given := make([]float32, j.Net.Layout.Params)
+	for _, t := range j.Net.Layout.Tensors {
+		got := file.Find(t.Name)
+		if got == nil || len(got.F) != t.Len {
+			return fmt.Errorf("init: %s holds no tensor %s of shape %v, which model %s needs", path, t.Name, t.Shape, j.Net.Name)
+		}
+		copy(given[t.Lo:t.Lo+t.Len], got.F)
+	}
+	j.given = given
+	return nil
+}
+
+// keepInit copies the initial parameters into the session, so that it can be executed again.
+func (j *Job) keepInit(dir string) error {
+	if j.Init == "" {
+		return nil
+	}
+	p, err := os.ReadFile(j.Init)
+	if err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	path := filepath.Join(dir, initFile)
+	if err := os.WriteFile(path, p, 0o644); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	f, err := describe(initFile, path)
+	j.Config.Init = &f
+	return err
+}
+
+const initFile = "init.safetensors"
+
+// WriteModel writes parameters under the model's names and shapes: what PyTorch's safetensors.load_file reads.
+func (j *Job) WriteModel(path string, params []float32) error {
+	file := safetensors.File{Meta: map[string]string{"model": j.Net.Name}}
+	for _, t := range j.Net.Layout.Tensors {
+		file.Tensors = append(file.Tensors, safetensors.Tensor{Name: t.Name, Shape: t.Shape, F: params[t.Lo : t.Lo+t.Len]})
+	}
+	return safetensors.Save(path, file)
+}

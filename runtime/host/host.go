@@ -1,0 +1,226 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"brood/optim"
+	"brood/runtime/coordinator"
+	"brood/runtime/door"
+	"brood/runtime/event"
+	"brood/runtime/fleet"
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/runtime/worker"
+	"brood/transport/local"
+)
+
+// Run is a session in progress in this process.
+type Run struct {
+	Job     *Job
+	Session *session.Session
+	Resumed *Restored // nil for a fresh run
+
+	fleet  *fleet.Fleet
+	door   *door.Server
+	listen net.Listener
+	keep   []string // checkpoint files of the newest two checkpoints
+	older  []string
+	pinned []string // of checkpoints that a plan went back to: verify needs them
+}
+
+// Start opens the doors of a run and readies its fleet. watch is told of every record after it is in the log; it must not
+// block. Close the run after Train.
+func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record)) (*Run, error) {
+	r := &Run{Job: j, Session: s, Resumed: from}
+	v := view.New()
+	if from == nil {
+		if err := j.keepInit(s.Dir()); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.replayInto(v); err != nil {
+		return nil, err
+	}
+	var err error
+	for _, rec := range r.head() {
+		if err := s.Append(rec); err != nil {
+			return nil, err
+		}
+		v.Apply(rec)
+		watch(rec)
+	}
+	r.door = door.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
+	core := j.core()
+	if from != nil {
+		core.Resume, core.Epoch, core.Late, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, "resume", nil
+		if j.Config.Parent != "" && from.Epoch == 0 {
+			core.Cause = "fork"
+		}
+	}
+	hub := &local.Hub{}
+	store := &Files{Dir: s.Dir()}
+	threads := max(1, j.Threads/j.Workers)
+	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: s, Workers: j.Workers, Respawn: time.Second,
+		Spawn: func(id int) (*worker.Worker, error) { return j.Worker(id, hub.Link(id), store, threads, true) },
+		Watch: func(rec event.Record) {
+			r.door.Watch(rec)
+			r.prune(rec)
+			watch(rec)
+		}})
+	if err != nil {
+		return nil, err
+	}
+	return r, r.open()
+}
+
+// head is what the log gets before the fleet's own records.
+func (r *Run) head() (out []event.Record) {
+	now := time.Now().UnixNano()
+	if r.Resumed == nil || r.Resumed.Epoch == 0 { // a fork begins a log of its own
+		out = append(out, event.Record{At: now, Config: &r.Job.Config})
+	}
+	if r.Resumed != nil {
+		out = append(out, event.Record{At: now, State: &event.State{Round: r.Resumed.Checkpoint.Round, Phase: event.Waiting, Reason: "resumed", Limit: &r.Job.Limit}})
+		out = append(out, event.Record{At: now, Checkpoint: &r.Resumed.Checkpoint})
+	}
+	return out
+}
+
+// replayInto folds what the log already holds.
+func (r *Run) replayInto(v *view.View) error {
+	if r.Resumed == nil {
+		return nil
+	}
+	rd, err := session.OpenReader(r.Session.Dir())
+	if err != nil {
+		return err
+	}
+	defer rd.Close()
+	for {
+		rec, err := rd.Next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		v.Apply(rec)
+	}
+}
+
+// open listens on the session's socket. A stale one, left by a killed process, is replaced: the session's lock is ours.
+func (r *Run) open() error {
+	path, err := session.SocketPath(r.Session.Dir())
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("socket %s: %w", path, err)
+	}
+	r.listen, err = net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("socket of the session: %w", err)
+	}
+	go r.door.Serve(r.listen)
+	return nil
+}
+
+// prune keeps the files of the newest two checkpoints, and of those that a plan went back to.
+func (r *Run) prune(rec event.Record) {
+	if rec.Plan != nil && rec.Plan.From == event.Saved {
+		r.pinned = append(r.pinned, r.keep...)
+	}
+	if rec.Checkpoint == nil {
+		return
+	}
+	r.older, r.keep = r.keep, nil
+	for _, f := range rec.Checkpoint.Files {
+		r.keep = append(r.keep, f.Path)
+	}
+	keep := slices.Concat(r.keep, r.older, r.pinned)
+	if r.Resumed != nil {
+		for _, f := range r.Resumed.Checkpoint.Files { // verify starts from it
+			keep = append(keep, f.Path)
+		}
+	}
+	_ = r.Session.Prune(keep) // what cannot be removed is only in the way
+}
+
+// Train runs to the end. An interrupt through Interrupt finishes the round and saves; ctx leaves at once.
+func (r *Run) Train(ctx context.Context) (coordinator.Exit, error) { return r.fleet.Run(ctx) }
+
+// Interrupt asks for the end of the round, a checkpoint and the exit.
+func (r *Run) Interrupt() { r.fleet.Interrupt() }
+
+// Command steers the run from within its process.
+func (r *Run) Command(ctx context.Context, c event.Command) (event.Receipt, error) {
+	return r.fleet.Command(ctx, c)
+}
+
+// Close ends the doors and the log.
+func (r *Run) Close() error {
+	if r.door != nil {
+		r.door.Close()
+	}
+	if path, err := session.SocketPath(r.Session.Dir()); err == nil && r.listen != nil {
+		os.Remove(path)
+	}
+	return r.Session.Close()
+}
+
+// Estimate is what a run is expected to need.
+type Estimate struct {
+	Bytes  int64         // peak resident memory
+	Round  time.Duration // of one round; 0 when unknown
+	Rounds uint64        // up to the limit; 0 when unknown
+}
+
+// Memory predicts the peak resident bytes: blocks, the snapshots of two outstanding grants, scratch, data and the engine.
+func (j *Job) Memory() int64 {
+	tl := j.Alg.Defaults()
+	for _, e := range j.Edits {
+		if k, ok := j.Alg.Knob(e.Knob); ok {
+			if x, err := k.Parse(e.Expr); err == nil {
+				tl[e.Knob] = x
+			}
+		}
+	}
+	var state int64
+	for _, b := range j.Alg.Blocks(tl, j.Net.Layout) {
+		rows := int64(j.Members)
+		if b.Shared {
+			rows = int64(j.Workers)
+		}
+		state += rows * int64(b.Cols) * int64(b.Type.Size())
+	}
+	scratch := 4 * int64(j.Net.Layout.Params) * int64(j.Members)
+	if j.Alg.Needs&optim.Gradients == 0 {
+		scratch = 8 * int64(j.Net.Layout.Params) * int64(j.Workers)
+	}
+	return 4*state + 2*scratch + int64(j.Samples.Len()*j.Samples.Features()) + j.engineBytes(tl["batch"]) + processBytes
+}
+
+// processBytes is the binary with its runtime, measured on an idle process.
+const processBytes = 60 << 20
+
+// engineBytes is what the graphs of one engine thread hold: values and gradients of every layer for a batch.
+func (j *Job) engineBytes(batch float64) int64 {
+	var acts int64
+	for _, l := range j.Net.Layers {
+		n := int64(1)
+		for _, d := range l.Out {
+			n *= int64(d)
+		}
+		acts += n
+	}
+	largest := math.Max(batch, optim.ScoreChunk)
+	return int64(j.Threads) * (4*int64(j.Net.Layout.Params)*4 + int64(largest)*acts*4*4)
+}

@@ -1,0 +1,233 @@
+// Package host runs sessions: it turns options into a job (model, data, engine, knobs), a job and a session directory into
+// a fleet, and a recorded session back into a job, for resume, fork and verify.
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	goruntime "runtime"
+	"time"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/graph"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/worker"
+)
+
+// Options is what a person asked for. Zero fields take defaults.
+type Options struct {
+	Preset    string // its name, for the record
+	Model     string // name or path of a .toml file; default mlp-small
+	Data      string // default glyphs
+	Algorithm string // default dp-sgd
+	Members   int    // default 4
+	Workers   int    // goroutines that host them; default 1
+	Threads   int    // of all workers together; default the machine's
+	Seed      uint64
+	Limit     event.Limit // default 10 epochs
+	Set       []event.Setting
+	By        string // who set them
+	Probe     uint64 // rounds between probes; 0 chooses
+	Evaluate  uint64
+	OnLoss    string
+	Init      string // path of a safetensors file with initial parameters
+}
+
+// Job is a run ready to start.
+type Job struct {
+	Options
+	Config  event.Config
+	Alg     *optim.Algorithm
+	Net     *models.Model
+	Samples *data.Set
+	Edits   []event.Edit
+	given   []float32 // parameters to start from, nil for the model's own
+}
+
+// logVersion of the vocabulary of records.
+const logVersion = 1
+
+// directBytes is the size up to which a collective goes in one hop.
+const directBytes = 4096
+
+// Prepare compiles the options. Everything that can be refused is refused here.
+func Prepare(o Options) (*Job, error) {
+	o.Model, o.Data, o.Algorithm = cmp.Or(o.Model, "mlp-small"), cmp.Or(o.Data, "glyphs"), cmp.Or(o.Algorithm, "dp-sgd")
+	o.Members, o.Workers, o.Threads = cmp.Or(o.Members, 4), cmp.Or(o.Workers, 1), cmp.Or(o.Threads, goruntime.NumCPU())
+	o.OnLoss = cmp.Or(o.OnLoss, coordinator.OnLossReseed)
+	if o.Limit == (event.Limit{}) {
+		o.Limit.Epochs = 10
+	}
+	alg, err := catalog.Lookup(o.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	text, err := models.Source(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{Options: o, Alg: alg}
+	if j.Edits, err = edits(alg, o.Set, o.By); err != nil {
+		return nil, err
+	}
+	if err := j.compile(o.Model, text); err != nil {
+		return nil, err
+	}
+	if j.Samples, err = loadData(o.Data, j.Net); err != nil {
+		return nil, err
+	}
+	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: string(text), Data: o.Data, Digest: j.Samples.Digest(), Seed: o.Seed,
+		Kernels: Kernels(), Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, Limit: o.Limit,
+		Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
+	if j.Config.Probe == 0 {
+		j.Config.Probe = j.probePeriod()
+	}
+	if o.Init != "" {
+		if err := j.start(o.Init); err != nil {
+			return nil, err
+		}
+	}
+	_, err = coordinator.New(j.core()) // refuses what the algorithm refuses
+	return j, err
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Members < 1 || o.Members > 1<<20:
+		return fmt.Errorf("members = %d is out of bounds: give 1 to %d", o.Members, 1<<20)
+	case o.Workers < 1 || o.Workers > 1024:
+		return fmt.Errorf("workers = %d is out of bounds: give 1 to 1024", o.Workers)
+	case o.Threads < 1 || o.Threads > 1024:
+		return fmt.Errorf("threads = %d is out of bounds: give 1 to 1024", o.Threads)
+	case o.Limit.Epochs < 0 || math.IsNaN(o.Limit.Epochs) || math.IsInf(o.Limit.Epochs, 0):
+		return fmt.Errorf("epochs = %g must be a number above 0", o.Limit.Epochs)
+	case o.Limit.Seconds < 0:
+		return fmt.Errorf("a run for %g seconds is no run: give a duration such as 30s", o.Limit.Seconds)
+	}
+	switch o.OnLoss {
+	case coordinator.OnLossReseed, coordinator.OnLossRollback, coordinator.OnLossShrink:
+	default:
+		return fmt.Errorf("on-loss %q: choose reseed, rollback or shrink", o.OnLoss)
+	}
+	if o.Limit.Target != "" {
+		_, _, err := coordinator.Target(o.Limit.Target)
+		return err
+	}
+	return nil
+}
+
+// edits turns settings into edits that are in force from the first round; "members" is not among them.
+func edits(alg *optim.Algorithm, set []event.Setting, by string) (out []event.Edit, err error) {
+	for _, s := range set {
+		out = append(out, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
+	}
+	return out, nil
+}
+
+func (j *Job) compile(name string, text []byte) (err error) {
+	j.Net, err = models.FromSource(name, text)
+	return err
+}
+
+func loadData(name string, net *models.Model) (*data.Set, error) {
+	set, err := data.Load(name)
+	if err != nil {
+		return nil, err
+	}
+	if set.Features() != net.Features || set.Classes != net.Classes {
+		return nil, fmt.Errorf("model %s wants samples of %v in %d classes, but %s has %v in %d: choose another model or data set", net.Name, net.Input, net.Classes, name, set.Shape, set.Classes)
+	}
+	return set, nil
+}
+
+// probePeriod makes probes cost about 5% of the work, counting a gradient as three evaluations.
+func (j *Job) probePeriod() uint64 {
+	const probe = 500
+	v := j.Alg.Defaults()
+	for _, e := range j.Edits {
+		if k, ok := j.Alg.Knob(e.Knob); ok {
+			if x, err := k.Parse(e.Expr); err == nil {
+				v[e.Knob] = x
+			}
+		}
+	}
+	work := float64(j.Members) * v["batch"]
+	if j.Alg.Needs&optim.Gradients != 0 {
+		work *= 3
+	}
+	for _, name := range []string{"ell", "h"} {
+		if steps, ok := v[name]; ok && steps > 0 {
+			work *= steps
+		}
+	}
+	cost := float64(probe * (1 + j.Members))
+	if j.Alg.Needs&optim.Evaluations != 0 && j.Alg.Needs&optim.Gradients == 0 {
+		cost = probe
+	}
+	return uint64(max(1, math.Round(cost/(0.05*max(work, 1)))))
+}
+
+// Kernels names what produces the bits here.
+func Kernels() string { return (*graph.Engine)(nil).Kernels() }
+
+// Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes.
+func (j *Job) Worker(id int, link optim.Link, store worker.Store, threads int, tests bool) (*worker.Worker, error) {
+	eng, err := graph.New(j.Net, j.Samples, max(1, threads))
+	if err != nil {
+		return nil, err
+	}
+	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
+		Evaluate: j.Config.Evaluate, Lookup: catalog.Lookup, Store: store, Clock: func() int64 { return time.Now().UnixNano() }}
+	if tests {
+		cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
+	}
+	return worker.New(cfg), nil
+}
+
+func (j *Job) init(m engine.Member, dst []float32) {
+	if j.given != nil {
+		copy(dst, j.given)
+		return
+	}
+	if err := j.Net.Init(j.Config.Seed, m, dst); err != nil {
+		panic(err) // the lengths come from the same layout
+	}
+}
+
+// core is the coordinator's share of the job.
+func (j *Job) core() coordinator.Config {
+	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
+		Data: optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}, Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: j.Config.OnLoss,
+		Limit: j.Limit, Edits: j.Edits, Lookup: catalog.Lookup, SavePeriod: 10 * time.Second}
+}
+
+// FromConfig rebuilds the job of a recorded session: same model, data and kernels, or a sentence that says what differs.
+func FromConfig(c event.Config) (*Job, error) {
+	if c.Version != logVersion {
+		return nil, fmt.Errorf("the session is of version %d and this brood reads version %d", c.Version, logVersion)
+	}
+	if k := Kernels(); k != c.Kernels {
+		return nil, fmt.Errorf("the session was computed by kernels %s and this machine has %s: the bits may differ, so it is not executed here", c.Kernels, k)
+	}
+	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss}}
+	if err := j.compile(c.Model, []byte(c.ModelSpec)); err != nil {
+		return nil, err
+	}
+	var err error
+	if j.Samples, err = loadData(c.Data, j.Net); err != nil {
+		return nil, err
+	}
+	if d := j.Samples.Digest(); d != c.Digest {
+		return nil, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files", c.Data, d, c.Digest)
+	}
+	return j, nil
+}

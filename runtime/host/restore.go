@@ -1,0 +1,257 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	goruntime "runtime"
+
+	"brood/optim/catalog"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/session"
+	"brood/runtime/timeline"
+	"brood/runtime/verify"
+	"brood/runtime/worker"
+	"brood/transport/local"
+)
+
+// history is what one pass over a log finds, without executing anything.
+type history struct {
+	config event.Config
+	limit  event.Limit
+	epoch  uint32
+	last   *event.Commit
+	saved  *event.Checkpoint // newest at or before the round asked for that later plans did not undo
+	edits  []event.Edit      // of the newest plan and after it
+	phase  event.Phase
+}
+
+// read walks the records; at limits the checkpoint and commits considered, 0 takes the newest.
+func read(dir string, at uint64) (h history, err error) {
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return h, err
+	}
+	defer r.Close()
+	first := true
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return h, err
+		}
+		if first && rec.Config == nil {
+			return h, fmt.Errorf("%s does not begin with a configuration: it is no session of brood", dir)
+		}
+		first = false
+		h.take(rec, at)
+	}
+	if first {
+		return h, fmt.Errorf("%s holds no records: the run ended before it began", dir)
+	}
+	return h, nil
+}
+
+func (h *history) take(rec event.Record, at uint64) {
+	switch {
+	case rec.Config != nil:
+		h.config, h.limit = *rec.Config, rec.Config.Limit
+	case rec.Plan != nil:
+		h.epoch = max(h.epoch, rec.Plan.Epoch)
+		h.edits = rec.Plan.Timeline
+		if h.saved != nil && h.saved.Round > rec.Plan.At {
+			h.saved = nil
+		}
+	case rec.Edit != nil:
+		h.edits = append(h.edits[:len(h.edits):len(h.edits)], *rec.Edit)
+	case rec.Commit != nil:
+		h.last = rec.Commit
+	case rec.Checkpoint != nil:
+		if at == 0 || rec.Checkpoint.Round <= at {
+			h.saved = rec.Checkpoint
+		}
+	case rec.State != nil:
+		h.phase = rec.State.Phase
+		if rec.State.Limit != nil {
+			h.limit = *rec.State.Limit
+		}
+	}
+}
+
+// Restored is a recorded session, ready to go on.
+type Restored struct {
+	Job        *Job
+	Checkpoint event.Checkpoint // of exactly the round asked for
+	Executed   uint64           // rounds that were executed again to get there
+	Epoch      uint32
+	Late       []event.Edit // acknowledged, in force in no round so far
+	Limit      event.Limit
+}
+
+// Restore brings back the state of the session in dir after round at (0: the last commit). It is saved through store, or
+// into dir itself when store is nil.
+// Rounds since the nearest checkpoint are executed again and compared with the recorded commits.
+func Restore(ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit)) (*Restored, error) {
+	h, err := read(dir, at)
+	if err != nil {
+		return nil, err
+	}
+	if h.last == nil {
+		return nil, fmt.Errorf("%s holds no committed round: nothing to go on from; start it anew", dir)
+	}
+	if at > h.last.To {
+		return nil, fmt.Errorf("round %d lies beyond the last committed round %d of %s", at, h.last.To, dir)
+	}
+	j, err := FromSession(dir, h.config)
+	if err != nil {
+		return nil, err
+	}
+	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit}
+	whole := at == 0 || at == h.last.To
+	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash {
+		out.Checkpoint = *cp
+	} else if err := out.execute(ctx, dir, at, h, store, cmp.Or(threads, goruntime.NumCPU()), progress); err != nil {
+		return nil, err
+	}
+	if whole {
+		known := map[event.Edit]bool{}
+		for _, e := range out.Checkpoint.Timeline {
+			known[place(e)] = true
+		}
+		for _, e := range h.edits {
+			if e.At >= out.Checkpoint.Round && !known[place(e)] {
+				out.Late = append(out.Late, e)
+			}
+		}
+	}
+	j.Alg, err = catalog.Lookup(out.Checkpoint.Algorithm)
+	j.Members = len(out.Checkpoint.Roster.Members)
+	return out, err
+}
+
+// place is an edit without what is learnt about it later.
+func place(e event.Edit) event.Edit {
+	e.Epochs, e.Steps = 0, 0
+	return e
+}
+
+// execute walks the log on one worker and saves where it ends.
+func (out *Restored) execute(ctx context.Context, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) error {
+	w, err := out.Job.Worker(0, (&local.Hub{}).Link(0), &Files{Dir: dir, Other: store}, threads, false)
+	if err != nil {
+		return err
+	}
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	res, err := verify.Run(ctx, verify.Config{Worker: w, From: h.saved, Progress: progress}, r, at)
+	if err != nil {
+		return fmt.Errorf("execute %s again: %w", dir, err)
+	}
+	out.Executed = res.Rounds
+	cp, ok := w.State()
+	if !ok {
+		return fmt.Errorf("%s holds no plan up to round %d", dir, at)
+	}
+	saved, ok := w.Handle(ctx, message.Save{Epoch: cp.Epoch, At: cp.Round}).(message.Saved)
+	if !ok || saved.Err != "" {
+		return fmt.Errorf("save round %d: %s", cp.Round, saved.Err)
+	}
+	cp.Files = saved.Files
+	out.Checkpoint = cp
+	return nil
+}
+
+// FromSession rebuilds the job of the session in dir.
+func FromSession(dir string, c event.Config) (*Job, error) {
+	j, err := FromConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Init != nil {
+		path, err := session.Path(dir, c.Init.Path)
+		if err != nil {
+			return nil, err
+		}
+		if err := j.start(path); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// Verify executes the whole log of dir and compares every commit.
+func Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (verify.Result, error) {
+	h, err := read(dir, 0)
+	if err != nil {
+		return verify.Result{}, err
+	}
+	j, err := FromSession(dir, h.config)
+	if err != nil {
+		return verify.Result{}, err
+	}
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	if err != nil {
+		return verify.Result{}, err
+	}
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return verify.Result{}, err
+	}
+	defer r.Close()
+	return verify.Run(ctx, verify.Config{Worker: w, Progress: progress}, r, 0)
+}
+
+// Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was.
+func (out *Restored) Continue(o Options) error {
+	j := out.Job
+	j.Workers, j.Threads = cmp.Or(o.Workers, len(out.Checkpoint.Roster.Workers())), cmp.Or(o.Threads, goruntime.NumCPU())
+	if o.OnLoss != "" {
+		j.Config.OnLoss, j.OnLoss = o.OnLoss, o.OnLoss
+	}
+	j.Limit = o.Limit
+	p := out.Checkpoint.Progress
+	if l := o.Limit; l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs {
+		return fmt.Errorf("the run is complete: %d rounds, %.4g epochs; give it more with --rounds or --epochs", p.Rounds, p.Epochs)
+	}
+	check := j.Options
+	check.Members = len(out.Checkpoint.Roster.Members)
+	if err := check.check(); err != nil {
+		return err
+	}
+	return out.turn(o.Set, o.By)
+}
+
+// turn stages knobs for the first round after the restored one.
+func (out *Restored) turn(set []event.Setting, by string) error {
+	for _, s := range set {
+		k, ok := out.Job.Alg.Knob(s.Knob)
+		if !ok {
+			return timeline.UnknownKnob(out.Job.Alg, s.Knob)
+		}
+		if _, err := timeline.Parse(k, s.Expr); err != nil {
+			return err
+		}
+		out.Late = append(out.Late, event.Edit{Algorithm: out.Job.Alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
+	}
+	core := out.Job.core()
+	core.Edits, core.Resume, core.Late = nil, &out.Checkpoint, out.Late
+	_, err := coordinator.New(core)
+	return err
+}
+
+// Fork copies the restored state into a session of its own, whose parent is named.
+func (out *Restored) Fork(parent string, o Options) error {
+	j := out.Job
+	j.Config.Parent, j.Config.ParentAt, j.Config.Limit = parent, out.Checkpoint.Round, o.Limit
+	out.Epoch, out.Checkpoint.Epoch = 0, 0
+	return out.Continue(o)
+}

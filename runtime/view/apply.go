@@ -1,0 +1,226 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// Apply folds the next record. Records are kept by reference and must not change afterwards.
+func (v *View) Apply(r event.Record) {
+	if v.First == 0 {
+		v.First = r.At
+	}
+	if v.Running() && r.At > v.Last {
+		v.Trained += r.At - v.Last
+	}
+	v.Last = max(v.Last, r.At)
+	switch {
+	case r.Config != nil:
+		v.Config, v.Limit = r.Config, r.Config.Limit
+	case r.Plan != nil:
+		v.plan(r.Plan)
+	case r.Edit != nil:
+		v.edit(*r.Edit, r.At)
+	case r.Commit != nil:
+		v.commit(r.Commit)
+	case r.Points != nil:
+		v.points(r.Points)
+	case r.Evaluation != nil:
+		v.evaluation(r.Evaluation)
+	case r.Alert != nil:
+		v.note(r.Alert.Level, "alert", r.Alert.Round, r.Alert.Text)
+		if r.Alert.Level == "error" {
+			v.mark(Mark{Round: r.Alert.Round, Text: r.Alert.Kind, Alert: true})
+		}
+	case r.Checkpoint != nil:
+		v.Checkpoint = r.Checkpoint
+		v.note("info", "checkpoint", r.Checkpoint.Round, "checkpoint saved")
+	case r.State != nil:
+		v.state(r.State)
+	}
+	v.Position++
+}
+
+func (v *View) points(p *event.Points) {
+	s := v.Find(p.Series)
+	if s == nil {
+		v.Series = append(v.Series, Series{Name: p.Series})
+		s = &v.Series[len(v.Series)-1]
+	}
+	s.add(p)
+}
+
+func (v *View) evaluation(e *event.Evaluation) {
+	if v.Evaluations == 0 || e.TestError < v.BestError {
+		v.BestError = e.TestError
+	}
+	v.Evaluation, v.Evaluations = e, v.Evaluations+1
+	v.points(scalar(TestError, e.Round, e.TestError))
+	v.points(scalar(TestLoss, e.Round, e.TestLoss))
+}
+
+func (v *View) commit(c *event.Commit) {
+	old := v.Progress
+	d := event.Progress{Rounds: c.Rounds, Steps: under(c.Progress.Steps, old.Steps), Samples: under(c.Progress.Samples, old.Samples),
+		Evaluations: under(c.Progress.Evaluations, old.Evaluations), Epochs: max(0, c.Progress.Epochs-old.Epochs)}
+	sent := v.Ledger.add(c)
+	v.Rates.observe(float64(c.Nanos)/1e9, d, sent)
+	v.Hash = c.Hash
+	v.reach(old, c.Progress)
+	v.Progress = c.Progress
+}
+
+// reach tells edits whose first round was passed where the run stood there, interpolated within the commit.
+func (v *View) reach(from, to event.Progress) {
+	for i := range v.Edits {
+		e := &v.Edits[i]
+		if e.At <= from.Rounds || e.At > to.Rounds || e.Epochs != 0 || e.Steps != 0 || to.Rounds <= from.Rounds {
+			continue
+		}
+		v.Edits = slices.Clone(v.Edits)
+		e = &v.Edits[i]
+		t := float64(e.At-from.Rounds) / float64(to.Rounds-from.Rounds)
+		e.Epochs = from.Epochs + t*(to.Epochs-from.Epochs)
+		e.Steps = from.Steps + uint64(t*float64(under(to.Steps, from.Steps)))
+	}
+}
+
+func under(a, b uint64) uint64 {
+	if a < b {
+		return 0
+	}
+	return a - b
+}
+
+func scalar(name string, round uint64, x float64) *event.Points {
+	return &event.Points{Round: round, Series: name, Members: []optim.Member{Whole}, Values: []float64{x}}
+}
+
+func (v *View) edit(e event.Edit, at int64) {
+	old := ""
+	for _, x := range v.Edits {
+		if x.Algorithm == e.Algorithm && x.Knob == e.Knob {
+			old = x.Expr
+		}
+	}
+	v.Edits = append(v.Edits, Edit{e, old, at})
+	if e.By == "preset" || e.By == "flag" || e.At == 0 {
+		return
+	}
+	text := e.Knob + " " + e.Expr
+	if old != "" {
+		text = e.Knob + " " + old + "→" + e.Expr
+	}
+	v.mark(Mark{Round: e.At, Text: text})
+	v.note("info", "edit", e.At, strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective at round %d", e.At)+by(e.By))
+}
+
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " (" + who + ")"
+}
+
+func (v *View) plan(p *event.Plan) {
+	old := v.Plan
+	v.Plan = p
+	for _, e := range p.Timeline {
+		if !slices.ContainsFunc(v.Edits, func(x Edit) bool {
+			return x.At == e.At && x.Algorithm == e.Algorithm && x.Knob == e.Knob && x.Expr == e.Expr
+		}) {
+			v.Edits = append(v.Edits, Edit{Edit: e, When: v.Last})
+		}
+	}
+	if old != nil && p.At < v.Progress.Rounds && p.From == event.Saved {
+		v.back(p.At)
+	}
+	if p.At != v.Progress.Rounds {
+		v.Progress.Rounds = p.At
+		if c := v.Checkpoint; c != nil && c.Round == p.At {
+			v.Progress = c.Progress
+		}
+	}
+	for i := range v.Series {
+		v.Series[i].forget(p.New)
+	}
+	text, level := planText(p), "info"
+	if len(p.Lost) > 0 || p.Cause == "death" {
+		level = "warning"
+	}
+	v.note(level, "plan", p.At, text)
+	if old == nil {
+		return
+	}
+	switch {
+	case p.OldAlg != "" && p.OldAlg != p.Algorithm:
+		v.mark(Mark{Round: p.At, Text: p.OldAlg + "→" + p.Algorithm})
+	case len(p.Old.Members) != len(p.New.Members):
+		v.mark(Mark{Round: p.At, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == "warning"})
+	case level == "warning" || p.From == event.Saved:
+		v.mark(Mark{Round: p.At, Text: p.Cause, Alert: level == "warning"})
+	}
+}
+
+func planText(p *event.Plan) string {
+	if p.Note != "" {
+		return p.Note
+	}
+	text := fmt.Sprintf("epoch %d: %s with %s on %s", p.Epoch, p.Algorithm, plural(len(p.New.Members), "member"), plural(len(p.New.Workers()), "worker"))
+	if p.Cause != "" {
+		text += " (" + p.Cause + ")"
+	}
+	return text
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// back forgets the curves and marks after round r.
+func (v *View) back(r uint64) {
+	for i := range v.Series {
+		v.Series[i].truncate(r)
+	}
+	v.Marks = slices.DeleteFunc(slices.Clone(v.Marks), func(m Mark) bool { return m.Round > r })
+}
+
+func (v *View) state(s *event.State) {
+	changed := s.Phase != v.State.Phase
+	v.State = *s
+	if s.Limit != nil {
+		v.Limit = *s.Limit
+	}
+	if !changed {
+		return
+	}
+	level, text := "info", string(s.Phase)
+	if s.Phase == event.Failed {
+		level = "error"
+	}
+	if s.Reason != "" {
+		text += ": " + s.Reason
+	}
+	v.note(level, "state", s.Round, text)
+}
+
+func (v *View) mark(m Mark) {
+	if v.Marks = append(v.Marks, m); len(v.Marks) > maxMarks {
+		v.Marks = slices.Delete(slices.Clone(v.Marks), 0, maxMarks/4)
+	}
+}
+
+func (v *View) note(level, kind string, round uint64, text string) {
+	v.Lane = append(v.Lane, Entry{v.Position, v.Last, v.Trained, round, level, kind, text})
+	v.Events++
+	if len(v.Lane) > maxLane {
+		v.Lane = slices.Delete(slices.Clone(v.Lane), 0, maxLane/4)
+	}
+}

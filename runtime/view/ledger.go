@@ -1,0 +1,138 @@
+package view
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// Rates are what the run does per second of wall time while it trains, smoothed over about [smoothing].
+type Rates struct {
+	Rounds  float64 `cbor:"0,keyasint"`
+	Steps   float64 `cbor:"1,keyasint"`
+	Samples float64 `cbor:"2,keyasint"`
+	Epochs  float64 `cbor:"3,keyasint"`
+	Bytes   float64 `cbor:"4,keyasint"` // payload sent by all workers
+	Weight  float64 `cbor:"5,keyasint"` // seconds behind the means, discounted: 0 before the first commit
+}
+
+const smoothing = 5 * time.Second
+
+// observe takes what was done in dt seconds. The means are debiased: early ones are true means.
+func (r *Rates) observe(dt float64, d event.Progress, bytes int64) {
+	if dt <= 0 {
+		return
+	}
+	keep := math.Exp(-dt / smoothing.Seconds())
+	w := r.Weight * keep
+	mean := func(old *float64, amount float64) { *old = (*old*w + amount) / (w + dt) }
+	mean(&r.Rounds, float64(d.Rounds))
+	mean(&r.Steps, float64(d.Steps))
+	mean(&r.Samples, float64(d.Samples))
+	mean(&r.Epochs, d.Epochs)
+	mean(&r.Bytes, float64(bytes))
+	r.Weight = w + dt
+}
+
+// Ledger is the traffic of the run: payload of committed rounds by operation, and what else was on the wire.
+type Ledger struct {
+	Ops      []Bytes  `cbor:"0,keyasint"` // ascending by name
+	Apart    []Bytes  `cbor:"1,keyasint"` // evaluation and probes, Predicted is 0
+	Aborted  int64    `cbor:"2,keyasint"`
+	Overhead int64    `cbor:"3,keyasint"`
+	Ring     []Commit `cbor:"4,keyasint"` // the last commits, oldest first
+}
+
+// Bytes of one operation, summed over workers.
+type Bytes struct {
+	Op        optim.Op `cbor:"0,keyasint"`
+	Sent      int64    `cbor:"1,keyasint"`
+	Predicted int64    `cbor:"2,keyasint"`
+}
+
+// Commit is one grant's traffic.
+type Commit struct {
+	To        uint64  `cbor:"0,keyasint"`
+	Rounds    uint64  `cbor:"1,keyasint"`
+	Nanos     int64   `cbor:"2,keyasint"`
+	Sent      int64   `cbor:"3,keyasint"`
+	Predicted int64   `cbor:"4,keyasint"`
+	Overhead  int64   `cbor:"5,keyasint"`
+	Ops       []Bytes `cbor:"6,keyasint"`
+}
+
+const maxRing = 256
+
+func (l *Ledger) add(c *event.Commit) (sent int64) {
+	k := Commit{To: c.To, Rounds: c.Rounds, Nanos: c.Nanos, Overhead: c.Overhead}
+	for _, op := range slices.Sorted(maps.Keys(union(c.Sent, c.Predicted))) {
+		b := Bytes{op, c.Sent[op], c.Predicted[op]}
+		k.Ops = append(k.Ops, b)
+		k.Sent, k.Predicted = k.Sent+b.Sent, k.Predicted+b.Predicted
+		count(&l.Ops, b)
+	}
+	for _, op := range slices.Sorted(maps.Keys(c.Apart)) {
+		count(&l.Apart, Bytes{Op: op, Sent: c.Apart[op]})
+	}
+	l.Aborted, l.Overhead = l.Aborted+c.Aborted, l.Overhead+c.Overhead
+	if l.Ring = append(l.Ring, k); len(l.Ring) > maxRing {
+		l.Ring = slices.Delete(slices.Clone(l.Ring), 0, maxRing/2)
+	}
+	return k.Sent
+}
+
+func union(a, b map[optim.Op]int64) map[optim.Op]bool {
+	out := map[optim.Op]bool{}
+	for op := range a {
+		out[op] = true
+	}
+	for op := range b {
+		out[op] = true
+	}
+	return out
+}
+
+func count(to *[]Bytes, b Bytes) {
+	i, ok := slices.BinarySearchFunc(*to, b.Op, func(x Bytes, op optim.Op) int {
+		if x.Op < op {
+			return -1
+		} else if x.Op > op {
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		*to = slices.Insert(*to, i, Bytes{Op: b.Op})
+	}
+	(*to)[i].Sent += b.Sent
+	(*to)[i].Predicted += b.Predicted
+}
+
+func (l *Ledger) clone() Ledger {
+	c := *l
+	c.Ops, c.Apart, c.Ring = slices.Clone(l.Ops), slices.Clone(l.Apart), slices.Clip(l.Ring)
+	return c
+}
+
+// Total is the payload of committed rounds.
+func (l *Ledger) Total() (t Bytes) {
+	for _, b := range l.Ops {
+		t.Sent, t.Predicted = t.Sent+b.Sent, t.Predicted+b.Predicted
+	}
+	return t
+}
+
+// Recent sums the ring: bytes by operation, ascending by name, and the rounds they belong to.
+func (l *Ledger) Recent() (ops []Bytes, overhead int64, rounds uint64) {
+	for _, c := range l.Ring {
+		for _, b := range c.Ops {
+			count(&ops, b)
+		}
+		overhead, rounds = overhead+c.Overhead, rounds+c.Rounds
+	}
+	return ops, overhead, rounds
+}

@@ -1,0 +1,224 @@
+package view
+
+import (
+	"math"
+	"slices"
+
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// Series is the history of one named quantity: of each member that had it, of all members together, and the median over
+// members of each round. Every point is kept while there are few; then buckets of 2, 4, 8... rounds keep exact minima,
+// maxima, sums and counts.
+type Series struct {
+	Name    string
+	Members []optim.Member // that ever had a value and are still remembered, ascending; empty for a scalar
+
+	level   uint
+	end     uint64 // last round that had a point
+	all     track
+	median  track
+	tracks  []track // one per entry of Members
+	scratch []float64
+}
+
+// Buckets a track may hold: the budget is shared by the members, so that a view of 64 takes no more than one of 16.
+const (
+	maxBuckets = 4096
+	minBuckets = 64
+	budget     = 1 << 16
+)
+
+func (s *Series) limit() uint64 {
+	return uint64(min(max(budget/max(1, len(s.tracks)), minBuckets), maxBuckets))
+}
+
+// maxRound is further than any run gets; points beyond it are damage.
+const maxRound = 1 << 50
+
+// add takes a record's points.
+func (s *Series) add(p *event.Points) {
+	if p.Round >= maxRound {
+		return
+	}
+	s.fit(p.Round)
+	s.end = max(s.end, p.Round)
+	s.scratch = s.scratch[:0]
+	n := min(len(p.Members), len(p.Values))
+	for i, x := range p.Values[:n] {
+		s.all.add(s.level, p.Round, x)
+		m := p.Members[i]
+		if m == Whole {
+			continue
+		}
+		s.track(m).add(s.level, p.Round, x)
+		if !math.IsNaN(x) && !math.IsInf(x, 0) {
+			s.scratch = append(s.scratch, x)
+		}
+	}
+	if len(s.scratch) > 0 {
+		s.median.add(s.level, p.Round, Median(s.scratch))
+	}
+}
+
+// fit halves the resolution until a point of round r leaves every track within the limit.
+func (s *Series) fit(r uint64) {
+	if !s.all.some {
+		return
+	}
+	for max(s.all.at, r>>s.level)-min(s.all.origin, r>>s.level) >= s.limit() {
+		s.level++
+		s.all.halve()
+		s.median.halve()
+		for i := range s.tracks {
+			s.tracks[i].halve()
+		}
+	}
+}
+
+// track is the member's, made when it is new.
+func (s *Series) track(m optim.Member) *track {
+	i, ok := slices.BinarySearch(s.Members, m)
+	if !ok {
+		s.Members = slices.Insert(slices.Clone(s.Members), i, m)
+		s.tracks = slices.Insert(s.tracks, i, track{})
+	}
+	return &s.tracks[i]
+}
+
+// truncate forgets what lies after round r: the run went back there.
+func (s *Series) truncate(r uint64) {
+	s.end = min(s.end, r)
+	s.all.truncate(s.level, r)
+	s.median.truncate(s.level, r)
+	for i := range s.tracks {
+		s.tracks[i].truncate(s.level, r)
+	}
+}
+
+// forget drops members that left once they outnumber the ones that stay.
+func (s *Series) forget(r optim.Roster) {
+	if len(s.tracks) <= 2*len(r.Members)+64 {
+		return
+	}
+	var members []optim.Member
+	var tracks []track
+	for i, m := range s.Members {
+		if r.Has(m) {
+			members, tracks = append(members, m), append(tracks, s.tracks[i])
+		}
+	}
+	s.Members, s.tracks = members, tracks
+}
+
+func (s *Series) clone() Series {
+	c := *s
+	c.all, c.median, c.scratch = s.all.clone(), s.median.clone(), nil
+	c.tracks = make([]track, len(s.tracks))
+	for i := range s.tracks {
+		c.tracks[i] = s.tracks[i].clone()
+	}
+	return c
+}
+
+// Width is the rounds of one bucket: 1 while every point is kept.
+func (s *Series) Width() uint64 { return 1 << s.level }
+
+// Rounds are the first round with a value, in whole buckets, and one past the last.
+func (s *Series) Rounds() (lo, hi uint64) {
+	if s == nil || !s.all.some {
+		return 0, 0
+	}
+	return s.all.origin << s.level, s.end + 1
+}
+
+// Band summarises all members' values in n equal columns of the rounds [lo, hi). The slice is the caller's.
+func (s *Series) Band(lo, hi uint64, n int) []Bucket { return s.columns(&s.all, lo, hi, n) }
+
+// Median summarises the rounds' medians over members the same way.
+func (s *Series) Median(lo, hi uint64, n int) []Bucket { return s.columns(&s.median, lo, hi, n) }
+
+// Columns summarises one member's values the same way; [Whole] is a scalar's. All are empty for an unknown member.
+func (s *Series) Columns(m optim.Member, lo, hi uint64, n int) []Bucket {
+	if m == Whole {
+		return s.columns(&s.all, lo, hi, n)
+	}
+	if i, ok := slices.BinarySearch(s.Members, m); ok {
+		return s.columns(&s.tracks[i], lo, hi, n)
+	}
+	return make([]Bucket, n)
+}
+
+// columns puts a bucket into the column that its first round (or lo, where it began before) falls into.
+func (s *Series) columns(t *track, lo, hi uint64, n int) []Bucket {
+	out := make([]Bucket, n)
+	if hi = min(hi, maxRound); hi <= lo {
+		return out
+	}
+	w := s.Width()
+	l := lo >> s.level
+	for c := range out {
+		edge := lo + (hi-lo)*uint64(c+1)/uint64(n)
+		r := (edge + w - 1) >> s.level
+		if l < r && edge > lo {
+			out[c] = t.span(l, r)
+			l = r
+		}
+	}
+	return out
+}
+
+// Last is a member's latest value as measured (it may be NaN); ok is false when there is none. [Whole] is a scalar's.
+func (s *Series) Last(m optim.Member) (x float64, ok bool) {
+	if s == nil {
+		return 0, false
+	}
+	if m == Whole {
+		return s.all.last, s.all.some
+	}
+	if i, found := slices.BinarySearch(s.Members, m); found {
+		return s.tracks[i].last, s.tracks[i].some
+	}
+	return 0, false
+}
+
+// Value is a member's latest value.
+type Value struct {
+	Member optim.Member
+	X      float64
+}
+
+// Latest lists the roster's members that have a value, ordered from the highest to the lowest, those that are not finite
+// last; equal ones by id.
+func (s *Series) Latest(r optim.Roster) (out []Value) {
+	for _, m := range r.Members {
+		if x, ok := s.Last(m); ok {
+			out = append(out, Value{m, x})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Value) int {
+		fa, fb := a.X-a.X == 0, b.X-b.X == 0
+		switch {
+		case fa != fb && fa, fa && a.X > b.X:
+			return -1
+		case fa != fb, fa && a.X < b.X:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// Median of finite values, which it sorts; NaN of none.
+func Median(x []float64) float64 {
+	n := len(x)
+	if n == 0 {
+		return math.NaN()
+	}
+	slices.Sort(x)
+	if n%2 == 1 {
+		return x[n/2]
+	}
+	return (x[n/2-1] + x[n/2]) / 2
+}

@@ -1,0 +1,104 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/optim"
+)
+
+// wireSeries is a series in a snapshot: the buckets of the lowest level as bytes, from which the upper ones follow.
+type wireSeries struct {
+	Name    string         `cbor:"0,keyasint"`
+	Level   uint           `cbor:"1,keyasint"`
+	All     wireTrack      `cbor:"2,keyasint"`
+	Median  wireTrack      `cbor:"3,keyasint"`
+	Members []optim.Member `cbor:"4,keyasint"`
+	Tracks  []wireTrack    `cbor:"5,keyasint"`
+	End     uint64         `cbor:"6,keyasint"`
+}
+
+type wireTrack struct {
+	_       struct{} `cbor:",toarray"`
+	Some    bool
+	Origin  uint64
+	Sealed  uint64
+	Last    float64
+	Buckets []byte // sealed ones and the open one
+}
+
+// MarshalCBOR writes a series.
+func (s Series) MarshalCBOR() ([]byte, error) {
+	w := wireSeries{Name: s.Name, Level: s.level, All: s.all.wire(), Median: s.median.wire(), Members: s.Members, End: s.end}
+	for i := range s.tracks {
+		w.Tracks = append(w.Tracks, s.tracks[i].wire())
+	}
+	return cbor.Marshal(w)
+}
+
+// UnmarshalCBOR reads a series, or says what is wrong with it.
+func (s *Series) UnmarshalCBOR(p []byte) (err error) {
+	var w wireSeries
+	if err = cbor.Unmarshal(p, &w); err != nil {
+		return err
+	}
+	if len(w.Tracks) != len(w.Members) || w.Level > 63 || !slices.IsSorted(w.Members) {
+		return fmt.Errorf("series %q: %d members but %d tracks at level %d: the snapshot is damaged, attach again", w.Name, len(w.Members), len(w.Tracks), w.Level)
+	}
+	*s = Series{Name: w.Name, Members: w.Members, level: w.Level, end: w.End, tracks: make([]track, len(w.Tracks))}
+	if s.all, err = w.All.track(); err != nil {
+		return err
+	}
+	if s.median, err = w.Median.track(); err != nil {
+		return err
+	}
+	for i, t := range w.Tracks {
+		if s.tracks[i], err = t.track(); err != nil {
+			return err
+		}
+		if !s.holds(&s.tracks[i]) {
+			return errShort
+		}
+	}
+	if !s.holds(&s.median) {
+		return errShort
+	}
+	return nil
+}
+
+// holds says whether a track lies within the one of all members: add relies on it to be quick.
+func (s *Series) holds(t *track) bool {
+	return !t.some || s.all.some && t.origin >= s.all.origin && t.at <= s.all.at
+}
+
+func (t *track) wire() wireTrack {
+	w := wireTrack{Some: t.some, Origin: t.origin, Sealed: t.at - t.origin, Last: t.last}
+	for _, b := range t.base() {
+		w.Buckets = b.appendTo(w.Buckets)
+	}
+	if t.some {
+		w.Buckets = t.open.appendTo(w.Buckets)
+	}
+	return w
+}
+
+func (w wireTrack) track() (t track, err error) {
+	if !w.Some {
+		return t, nil
+	}
+	if w.Sealed > 2*maxBuckets || w.Origin > 1<<62 {
+		return t, errShort
+	}
+	t = track{some: true, origin: w.Origin, at: w.Origin, last: w.Last}
+	p := w.Buckets
+	for range w.Sealed {
+		if t.open, p, err = readBucket(p); err != nil {
+			return t, err
+		}
+		t.seal()
+	}
+	t.open, _, err = readBucket(p)
+	return t, err
+}

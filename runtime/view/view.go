@@ -1,0 +1,153 @@
+// Package view folds the records of a run into what a screen shows. A View is plain data: the same records give the same
+// View whatever the batches they came in, it survives CBOR, and its size depends on the population and not on how long
+// the run has trained. It imports the seam, the records and the timeline, and knows no clock: time is what records say.
+//
+//	v := view.New()
+//	for _, r := range records {
+//		v.Apply(r)
+//	}
+//	loss := v.Find("loss")
+//	band := loss.Band(0, v.Progress.Rounds, 120) // min and max over members for each of 120 columns
+package view
+
+import (
+	"slices"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// Whole is the member of a value that belongs to the whole population.
+const Whole = engine.None
+
+// Series that the runtime measures for every algorithm. An algorithm's own carry the names it declares.
+const (
+	CentreLoss = "centre.loss" // scalar, nats: loss of the centre on validation samples
+	Fitness    = "fitness"     // per member, on validation samples: higher is better
+	Spread     = "spread"      // per member: RMS distance to the centre
+	TestError  = "test.error"  // scalar, percent: of the centre, from evaluations
+	TestLoss   = "test.loss"   // scalar, nats
+)
+
+// Position counts the records that were folded; it is also the index of the next one.
+type Position = uint64
+
+// Batch is consecutive records as a source hands them on.
+type Batch struct {
+	Records []event.Record
+	Next    Position // after the last of Records
+	Live    bool     // there was nothing further to read at that moment
+}
+
+// View is the state of a run at a position. Apply is its only writer; everything that it points to is never changed, so
+// Clone shares it.
+type View struct {
+	Position Position       `cbor:"0,keyasint"`
+	Config   *event.Config  `cbor:"1,keyasint,omitempty"`
+	Plan     *event.Plan    `cbor:"2,keyasint,omitempty"` // of the epoch that was announced last
+	State    event.State    `cbor:"3,keyasint"`
+	Limit    event.Limit    `cbor:"4,keyasint"`
+	Progress event.Progress `cbor:"5,keyasint"`
+
+	First   int64 `cbor:"6,keyasint"` // Unix nanoseconds of the first record
+	Last    int64 `cbor:"7,keyasint"` // and of the last
+	Trained int64 `cbor:"8,keyasint"` // nanoseconds between records in phase training
+
+	Rates  Rates   `cbor:"9,keyasint"`
+	Ledger Ledger  `cbor:"10,keyasint"`
+	Hash   string  `cbor:"11,keyasint"` // of all blocks, as last committed
+	Edits  []Edit  `cbor:"12,keyasint"` // in the order of the log
+	Marks  []Mark  `cbor:"13,keyasint"` // edits, resizes, swaps, losses: by round
+	Lane   []Entry `cbor:"14,keyasint"` // the last events, oldest first
+	Events uint64  `cbor:"15,keyasint"` // how many there were
+
+	Evaluation  *event.Evaluation `cbor:"16,keyasint,omitempty"` // the last one
+	BestError   float64           `cbor:"17,keyasint"`           // percent, of all evaluations
+	Evaluations uint64            `cbor:"18,keyasint"`
+	Checkpoint  *event.Checkpoint `cbor:"19,keyasint,omitempty"` // the last one
+	Series      []Series          `cbor:"20,keyasint"`           // in the order of their first points
+}
+
+// Edit is a change of a knob with what it replaced.
+type Edit struct {
+	event.Edit
+	Old  string `cbor:"16,keyasint,omitempty"` // expression it replaced; "" for the algorithm's default
+	When int64  `cbor:"17,keyasint"`           // Unix nanoseconds of its record
+}
+
+// Mark is a point on the round axis that explains the curves after it.
+type Mark struct {
+	Round uint64 `cbor:"0,keyasint"`
+	Text  string `cbor:"1,keyasint"` // short: "ell 25→10"
+	Alert bool   `cbor:"2,keyasint,omitempty"`
+}
+
+// Entry is a line of the event lane.
+type Entry struct {
+	At      Position `cbor:"0,keyasint"` // of its record: the name under which a viewer acknowledges it
+	When    int64    `cbor:"1,keyasint"` // Unix nanoseconds
+	Trained int64    `cbor:"2,keyasint"` // nanoseconds of training before it
+	Round   uint64   `cbor:"3,keyasint"`
+	Level   string   `cbor:"4,keyasint"` // info, warning, error
+	Kind    string   `cbor:"5,keyasint"` // edit, plan, alert, checkpoint, state
+	Text    string   `cbor:"6,keyasint"`
+}
+
+// What a View keeps of lists that grow with a run's age.
+const (
+	maxLane  = 512
+	maxMarks = 512
+)
+
+// New is the view of an empty log.
+func New() *View { return &View{State: event.State{Phase: event.Waiting}} }
+
+// Clone is an independent snapshot: neither sees what is applied to the other. Its cost does not depend on the number of
+// points, since sealed buckets are shared.
+func (v *View) Clone() *View {
+	c := *v
+	c.Edits, c.Marks, c.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
+	v.Edits, v.Marks, v.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
+	c.Ledger = v.Ledger.clone()
+	c.Series = slices.Clone(v.Series)
+	for i := range c.Series {
+		c.Series[i] = v.Series[i].clone()
+	}
+	return &c
+}
+
+// Find is the series of that name, nil when nothing was measured under it.
+func (v *View) Find(name string) *Series {
+	for i := range v.Series {
+		if v.Series[i].Name == name {
+			return &v.Series[i]
+		}
+	}
+	return nil
+}
+
+// Members is the population's roster, empty before the first plan.
+func (v *View) Members() optim.Roster {
+	if v.Plan == nil {
+		return optim.Roster{}
+	}
+	return v.Plan.New
+}
+
+// Algorithm is the name of the one that runs, "" before the first plan.
+func (v *View) Algorithm() string {
+	if v.Plan == nil {
+		return ""
+	}
+	return v.Plan.Algorithm
+}
+
+// Running says whether rounds are being done.
+func (v *View) Running() bool { return v.State.Phase == event.Training }
+
+// Over says whether the run has ended; it may still be resumed.
+func (v *View) Over() bool {
+	p := v.State.Phase
+	return p == event.Finished || p == event.Stopped || p == event.Failed
+}
