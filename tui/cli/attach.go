@@ -1,0 +1,297 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"brood/optim/catalog"
+	"brood/runtime/door"
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/tui"
+)
+
+// detached starts the run as a process of its own and looks at it, as at any other run.
+func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
+	dir, err := f.place(preset)
+	if err != nil {
+		return err
+	}
+	child, logPath, err := startHost(c, dir, preset, f.resume != "")
+	if err != nil {
+		return err
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- child.Wait() }()
+	client, err := waitForDoor(c.Context(), dir, gone, logPath)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if f.background {
+		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", dir, filepath.Base(dir), filepath.Base(dir))
+		return nil
+	}
+	return look(c.Context(), dir, client, client, f.ascii, s)
+}
+
+// place chooses the session's directory before the process that will own it starts.
+func (f *runFlags) place(preset string) (string, error) {
+	switch {
+	case f.resume != "":
+		return resolve(f.resume)
+	case f.session != "":
+		return filepath.Abs(f.session)
+	}
+	name := preset
+	if name == "" {
+		name = f.algorithm
+	}
+	if name == "" {
+		name = "quickstart"
+	}
+	return session.NewDir(strings.TrimSuffix(filepath.Base(name), ".toml"), time.Now())
+}
+
+// startHost runs this binary again, in a session of its own, with the same flags.
+func startHost(c *cobra.Command, dir, preset string, resume bool) (*exec.Cmd, string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	args := []string{"run"}
+	if preset != "" {
+		args = append(args, preset)
+	}
+	args = append(args, "--host")
+	args = append(args, passOn(c, "background", "ascii", "session", "resume")...)
+	if resume {
+		args = append(args, "--resume", dir)
+	} else {
+		args = append(args, "--session", dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, "", fmt.Errorf("session %s: %w", dir, err)
+	}
+	logPath := filepath.Join(dir, "host.log")
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return nil, "", fmt.Errorf("session %s: %w", dir, err)
+	}
+	defer log.Close()
+	child := exec.Command(self, args...)
+	child.Stdout, child.Stderr = log, log
+	child.SysProcAttr = apart()
+	return child, logPath, child.Start()
+}
+
+// passOn repeats the flags that were given, but for some.
+func passOn(c *cobra.Command, but ...string) (out []string) {
+	c.Flags().Visit(func(fl *pflag.Flag) {
+		for _, name := range but {
+			if fl.Name == name {
+				return
+			}
+		}
+		if values, ok := fl.Value.(interface{ GetSlice() []string }); ok {
+			for _, v := range values.GetSlice() {
+				out = append(out, "--"+fl.Name+"="+v)
+			}
+			return
+		}
+		out = append(out, "--"+fl.Name+"="+fl.Value.String())
+	})
+	return out
+}
+
+// waitForDoor waits until the run answers, or its process ends with a sentence.
+func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath string) (*door.Client, error) {
+	socket, err := session.SocketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if client, err := door.Dial(socket, clientName(), false); err == nil {
+			return client, nil
+		}
+		select {
+		case err := <-gone:
+			text, _ := os.ReadFile(logPath)
+			sentence := strings.TrimPrefix(strings.TrimSpace(string(text)), "brood: ")
+			code := exitFailed
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && exit.ExitCode() > 0 {
+				code = exit.ExitCode()
+			}
+			if sentence == "" {
+				sentence = fmt.Sprintf("the run ended before it could be looked at: brood replay %s", dir)
+			}
+			return nil, &exitError{code: code, err: errors.New(sentence)}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func clientName() string {
+	user := os.Getenv("USER")
+	if user == "" {
+		user = "operator"
+	}
+	return fmt.Sprintf("%s/%d", user, os.Getpid())
+}
+
+// look opens the workbench on a source.
+func look(ctx context.Context, dir string, src tui.Source, cmd tui.Commander, ascii bool, s streams) error {
+	err := tui.Run(ctx, tui.Options{Source: src, Commander: cmd, Algorithms: catalog.All(), ASCII: ascii, In: s.in, Out: s.out})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if running, _ := session.Running(dir); cmd != nil && running {
+		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n", filepath.Base(dir), filepath.Base(dir))
+	}
+	return nil
+}
+
+// resolve finds a session by name, prefix or path.
+func resolve(what string) (string, error) {
+	home, err := session.Home()
+	if err != nil {
+		return "", err
+	}
+	return session.Resolve(home, what)
+}
+
+// dial opens the door of a running session.
+func dial(what string, take bool) (*door.Client, string, error) {
+	dir, err := resolve(what)
+	if err != nil {
+		return nil, "", err
+	}
+	if running, _ := session.Running(dir); !running {
+		return nil, dir, fmt.Errorf("session %s is not running: go on with it by `brood run --resume %s`, or look back with `brood replay %s`", filepath.Base(dir), filepath.Base(dir), filepath.Base(dir))
+	}
+	socket, err := session.SocketPath(dir)
+	if err != nil {
+		return nil, dir, err
+	}
+	client, err := door.Dial(socket, clientName(), take)
+	if err != nil {
+		return nil, dir, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", filepath.Base(dir), err)
+	}
+	return client, dir, nil
+}
+
+func attachCommand(s streams) *cobra.Command {
+	var ascii, take bool
+	c := &cobra.Command{Use: "attach SESSION", Short: "Look at a running session in the workbench", Args: exactly("a SESSION"),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, dir, err := dial(args[0], take)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			if !s.terminal {
+				return follow(c.Context(), client, s)
+			}
+			return look(c.Context(), dir, client, client, ascii, s)
+		}}
+	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	return c
+}
+
+// follow prints a live run as plain lines, where there is no terminal for a workbench.
+func follow(ctx context.Context, client *door.Client, s streams) error {
+	v, err := client.Snapshot(ctx, 1<<62)
+	if err != nil {
+		return err
+	}
+	p := &plainPrinter{out: s.out, tally: newTally()}
+	for at := v.Position; ; {
+		b, err := client.Next(ctx, at, 1024)
+		if err != nil {
+			return ignoreEnd(err)
+		}
+		for _, r := range b.Records {
+			p.record(r)
+		}
+		at = b.Next
+	}
+}
+
+func setCommand(s streams) *cobra.Command {
+	var take bool
+	c := &cobra.Command{Use: "set SESSION NAME=VALUE...", Short: "Turn knobs of a running session, as one transaction",
+		Long: "Turn knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for the population size,\nor `algorithm` to swap it. VALUE is a number, a choice or a schedule.",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage("set needs a SESSION and NAME=VALUE; see `brood set --help`")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			settings, err := parseSettings(args[1:])
+			if err != nil {
+				return err
+			}
+			cmd := event.Command{By: clientName()}
+			for _, x := range settings {
+				if x.Knob == "algorithm" {
+					cmd.Algorithm = x.Expr
+				} else {
+					cmd.Set = append(cmd.Set, x)
+				}
+			}
+			return send(c.Context(), args[0], take, cmd, s)
+		}}
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	return c
+}
+
+func stopCommand(s streams) *cobra.Command {
+	var take bool
+	c := &cobra.Command{Use: "stop SESSION", Short: "Finish the round, save and end a running session", Args: exactly("a SESSION"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return send(c.Context(), args[0], take, event.Command{By: clientName(), Action: event.Stop}, s)
+		}}
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	return c
+}
+
+func send(ctx context.Context, what string, take bool, cmd event.Command, s streams) error {
+	client, dir, err := dial(what, take)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r, err := client.Command(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	if !r.Accepted {
+		return errors.New(r.Reason)
+	}
+	if cmd.Action == event.Stop {
+		for {
+			if running, _ := session.Running(dir); !running {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		fmt.Fprintf(s.out, "stopped; go on with: brood run --resume %s\n", filepath.Base(dir))
+		return nil
+	}
+	fmt.Fprintf(s.out, "accepted, effective from round %d on\n", r.Round+1)
+	return nil
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/door"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/session"
+	"brood/runtime/worker"
+)
+
+// measurement is one line of a suite.
+type measurement struct {
+	Suite string  `json:"suite"`
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	Note  string  `json:"note,omitempty"`
+}
+
+// suites are what bench can run.
+var suites = map[string]struct {
+	doc string
+	run func(c *cobra.Command, report func(measurement)) error
+}{
+	"start": {"from the start of the built binary to a falling loss", benchStart},
+	"steps": {"steps and samples a second of each algorithm", benchSteps},
+}
+
+func benchCommand(s streams) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "bench SUITE", Short: "Measure this machine: start, steps", Args: exactly("a SUITE: start or steps"),
+		RunE: func(c *cobra.Command, args []string) error {
+			suite, ok := suites[args[0]]
+			if !ok {
+				return usage("there is no suite %q: choose start or steps", args[0])
+			}
+			return suite.run(c, func(m measurement) {
+				m.Suite = args[0]
+				if asJSON {
+					_ = json.NewEncoder(s.out).Encode(m)
+					return
+				}
+				fmt.Fprintf(s.out, "%-34s %12.4g %-10s %s\n", m.Name, m.Value, m.Unit, m.Note)
+			})
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return c
+}
+
+// benchStart starts the binary as a workbench would and watches its first seconds through the door.
+func benchStart(c *cobra.Command, report func(measurement)) error {
+	home, err := os.MkdirTemp("", "brood-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	dir := filepath.Join(home, "start")
+	t0 := time.Now()
+	run, _, err := c.Root().Find([]string{"run"})
+	if err != nil {
+		return err
+	}
+	child, logPath, err := startHost(run, dir, "quickstart", false)
+	if err != nil {
+		return err
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- child.Wait() }()
+	client, err := waitForDoor(c.Context(), dir, gone, logPath)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	report(measurement{Name: "door open", Value: time.Since(t0).Seconds(), Unit: "s"})
+	ratio, first, err := watchFall(c, client, t0, report)
+	if err != nil {
+		return err
+	}
+	report(measurement{Name: "centre loss after 3 s", Value: ratio, Unit: "of first", Note: fmt.Sprintf("median of the last ten points; the first was %.4g; wanted at most 0.7", first)})
+	_, err = client.Command(c.Context(), event.Command{Action: event.Stop, By: "bench"})
+	<-gone
+	return err
+}
+
+// watchFall follows the centre's loss for three seconds after the start.
+func watchFall(c *cobra.Command, client *door.Client, t0 time.Time, report func(measurement)) (ratio, first float64, err error) {
+	var losses []float64
+	deadline := t0.Add(3 * time.Second)
+	for at := uint64(0); time.Now().Before(deadline); {
+		b, err := client.Next(c.Context(), at, 1024)
+		if err != nil {
+			return 0, 0, err
+		}
+		at = b.Next
+		for _, r := range b.Records {
+			if r.Points != nil && r.Points.Series == worker.SeriesCentre && time.Unix(0, r.At).Before(deadline) {
+				if len(losses) == 0 {
+					report(measurement{Name: "first centre loss", Value: time.Unix(0, r.At).Sub(t0).Seconds(), Unit: "s"})
+				}
+				losses = append(losses, r.Points.Values...)
+			}
+		}
+	}
+	if len(losses) == 0 {
+		return 0, 0, errors.New("no loss was seen within 3 s: the machine is too slow or too busy")
+	}
+	return median(losses[max(0, len(losses)-10):]) / losses[0], losses[0], nil
+}
+
+func median(v []float64) float64 {
+	v = append([]float64(nil), v...)
+	for i := range v {
+		for j := i; j > 0 && v[j-1] > v[j]; j-- {
+			v[j-1], v[j] = v[j], v[j-1]
+		}
+	}
+	if len(v)%2 == 0 {
+		return (v[len(v)/2-1] + v[len(v)/2]) / 2
+	}
+	return v[len(v)/2]
+}
+
+// benchSteps trains each algorithm for a moment on glyphs.
+func benchSteps(c *cobra.Command, report func(measurement)) error {
+	home, err := os.MkdirTemp("", "brood-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	for _, alg := range []string{"dp-sgd", "parle", "popsgd", "openai-es", "pesgd"} {
+		j, err := host.Prepare(host.Options{Algorithm: alg, Model: "mlp", Data: "glyphs", Members: 4, Workers: 2, Seed: 1, Limit: event.Limit{Seconds: 3}})
+		if err != nil {
+			return err
+		}
+		sess, err := session.Create(filepath.Join(home, alg))
+		if err != nil {
+			return err
+		}
+		var last event.Commit
+		var busy int64
+		run, err := host.Start(j, sess, nil, func(r event.Record) {
+			if r.Commit != nil {
+				last, busy = *r.Commit, busy+r.Commit.Nanos
+			}
+		})
+		if err != nil {
+			return err
+		}
+		_, err = run.Train(c.Context())
+		if err := errors.Join(err, run.Close()); err != nil {
+			return err
+		}
+		sec := float64(busy) / 1e9
+		report(measurement{Name: alg + " rounds", Value: float64(last.Progress.Rounds) / sec, Unit: "/s"})
+		report(measurement{Name: alg + " samples", Value: float64(last.Progress.Samples) / sec, Unit: "/s", Note: "mlp on glyphs, 4 members, 2 workers"})
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// Package cli is the command line: it assembles runs, viewers and tools from the other packages, and owns exit statuses
+// and what is printed. It may import everything of ours.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+)
+
+// Exit statuses.
+const (
+	exitDone    = 0
+	exitFailed  = 1 // with a sentence that says what to do
+	exitUsage   = 2
+	exitCtrlC   = 130
+	exitSigterm = 143
+)
+
+// exitError carries a status; its sentence has been printed when Quiet.
+type exitError struct {
+	code  int
+	err   error
+	quiet bool
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// streams are where a command reads and writes.
+type streams struct {
+	in       *os.File
+	out, err io.Writer
+	terminal bool // out is a terminal that a workbench can use
+}
+
+// Main runs the command of this process's arguments and gives its exit status.
+func Main() int {
+	tty := term.IsTerminal(os.Stdout.Fd()) && term.IsTerminal(os.Stdin.Fd()) && os.Getenv("TERM") != "dumb"
+	return Run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, terminal: tty})
+}
+
+// Run is Main for given arguments.
+func Run(ctx context.Context, args []string, s streams) int {
+	root := newRoot(s)
+	root.SetArgs(args)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var e *exitError
+	if errors.As(err, &e) {
+		if !e.quiet {
+			fmt.Fprintln(s.err, "brood: "+e.Error())
+		}
+		return e.code
+	}
+	fmt.Fprintln(s.err, "brood: "+err.Error())
+	return exitFailed
+}
+
+func newRoot(s streams) *cobra.Command {
+	run := &runFlags{}
+	root := &cobra.Command{
+		Use:           "brood",
+		Short:         "Train one model with a population, in the terminal",
+		Long:          "brood trains one model with a population: coupled replicas, evolution, gossip. Without a command it opens the workbench\non the default preset, training at once.",
+		Args:          noArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return run.execute(c, "", s) },
+	}
+	run.register(root)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w; see `%s --help`", err, c.CommandPath())
+	})
+	for _, c := range []func(streams) *cobra.Command{
+		runCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, verifyCommand, forkCommand,
+		presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
+	} {
+		root.AddCommand(c(s))
+	}
+	return root
+}
+
+// noArgs refuses arguments; for the root an unknown word is an unknown command.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if c.HasSubCommands() {
+		return usage("there is no command %q; see `%s --help`", args[0], c.CommandPath())
+	}
+	return usage("%s takes no argument, but got %q", c.CommandPath(), args[0])
+}
+
+// exactly wants n arguments, named for the message.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return usage("%s needs %s; see `%s --help`", c.CommandPath(), names[len(args)], c.CommandPath())
+		}
+		if len(args) > len(names) {
+			return usage("%s does not know what to do with %q", c.CommandPath(), args[len(names)])
+		}
+		return nil
+	}
+}

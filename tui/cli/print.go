@@ -1,0 +1,303 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/host"
+)
+
+// printer is what a run in the foreground says.
+type printer interface {
+	begin(p prepared)
+	record(r event.Record)
+	note(text string)
+	end(exit coordinator.Exit)
+}
+
+func newPrinter(s streams, asJSON, silent bool) printer {
+	t := newTally()
+	switch {
+	case silent:
+		return &silentPrinter{}
+	case asJSON:
+		return &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, tally: t}
+	}
+	return &plainPrinter{out: s.out, tally: t}
+}
+
+type silentPrinter struct{}
+
+func (silentPrinter) begin(prepared)       {}
+func (silentPrinter) record(event.Record)  {}
+func (silentPrinter) note(string)          {}
+func (silentPrinter) end(coordinator.Exit) {}
+
+// summary is the last line of --json.
+type summary struct {
+	Event            string             `json:"event"`
+	Algorithm        string             `json:"algorithm"`
+	Rounds           uint64             `json:"rounds"`
+	Steps            uint64             `json:"steps"`
+	Samples          uint64             `json:"samples"`
+	Epochs           float64            `json:"epochs"`
+	Seconds          float64            `json:"seconds"`
+	SamplesPerSecond float64            `json:"samples_per_second"`
+	Evaluations      uint64             `json:"evaluations"`
+	TrainLoss        *float64           `json:"train_loss"`
+	TestError        *float64           `json:"test_error"`
+	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`
+	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`
+	EvaluationBytes  map[optim.Op]int64 `json:"evaluation_bytes"`
+	OverheadBytes    int64              `json:"overhead_bytes"`
+	ParamsHash       string             `json:"params_hash"`
+	CentreHash       string             `json:"centre_hash"`
+	Kernels          string             `json:"kernels"`
+	Members          int                `json:"members"`
+	Phase            event.Phase        `json:"phase"`
+	Reason           string             `json:"reason"`
+	MemoryPredicted  int64              `json:"memory_predicted"`
+	MemoryMeasured   int64              `json:"memory_measured"`
+	SecondsPredicted float64            `json:"seconds_predicted,omitempty"`
+	Session          string             `json:"session"`
+}
+
+// tally folds the records of this process into a summary.
+type tally struct {
+	sum             summary
+	sent, predicted optim.Ledger
+	apart           optim.Ledger
+	began           time.Time
+	losses          map[engine.Member]float64
+}
+
+func newTally() *tally {
+	return &tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, apart: optim.Ledger{}, losses: map[engine.Member]float64{}, began: time.Now()}
+}
+
+func (t *tally) begin(p prepared) {
+	t.began = time.Now()
+	t.sum = summary{Event: "summary", Kernels: p.job.Config.Kernels, Session: p.sess.Dir(), MemoryPredicted: p.job.Memory()}
+}
+
+func (t *tally) record(r event.Record) {
+	switch {
+	case r.Plan != nil:
+		t.sum.Algorithm, t.sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
+		clear(t.losses)
+	case r.Commit != nil:
+		c := r.Commit
+		t.sum.Rounds, t.sum.Steps, t.sum.Samples = c.Progress.Rounds, c.Progress.Steps, c.Progress.Samples
+		t.sum.Evaluations, t.sum.Epochs, t.sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
+		t.sent.Add(c.Sent)
+		t.predicted.Add(c.Predicted)
+		t.apart.Add(c.Apart)
+		t.sum.OverheadBytes += c.Overhead
+	case r.Points != nil && (r.Points.Series == "loss" || r.Points.Series == "fitness"):
+		sign := 1.0
+		if r.Points.Series == "fitness" {
+			if len(t.losses) > 0 && t.sum.Steps > 0 {
+				return // the training loss says it
+			}
+			sign = -1
+		}
+		for i, m := range r.Points.Members {
+			t.losses[m] = sign * r.Points.Values[i]
+		}
+	case r.Evaluation != nil:
+		t.sum.TestError, t.sum.CentreHash = &r.Evaluation.TestError, r.Evaluation.Centre
+	}
+}
+
+func (t *tally) loss() (float64, bool) {
+	var s float64
+	for _, m := range slices.Sorted(maps.Keys(t.losses)) {
+		s += t.losses[m]
+	}
+	return s / float64(len(t.losses)), len(t.losses) > 0
+}
+
+func (t *tally) finish(exit coordinator.Exit) summary {
+	s := t.sum
+	s.Seconds = time.Since(t.began).Seconds()
+	s.SamplesPerSecond = float64(s.Samples) / max(s.Seconds, 1e-9)
+	if l, ok := t.loss(); ok && l == l {
+		s.TrainLoss = &l
+	}
+	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.apart
+	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()
+	return s
+}
+
+// jsonPrinter writes one object a line.
+type jsonPrinter struct {
+	mu  sync.Mutex
+	enc *json.Encoder
+	err io.Writer
+	*tally
+}
+
+func (p *jsonPrinter) begin(r prepared) {
+	p.tally.begin(r)
+	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Memory()})
+}
+
+func (p *jsonPrinter) put(v any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.enc.Encode(v) // a reader that went away does not stop the run
+}
+
+func (p *jsonPrinter) record(r event.Record) {
+	p.tally.record(r)
+	switch {
+	case r.Points != nil:
+		for i, m := range r.Points.Members {
+			line := map[string]any{"event": "point", "round": r.Points.Round, "series": r.Points.Series, "value": finite(r.Points.Values[i])}
+			if m != engine.None {
+				line["member"] = m
+			}
+			p.put(line)
+		}
+	case r.Edit != nil:
+		p.put(map[string]any{"event": "edit", "round": r.Edit.At, "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob, "value": r.Edit.Expr, "by": r.Edit.By})
+	case r.Alert != nil:
+		line := map[string]any{"event": "alert", "round": r.Alert.Round, "level": r.Alert.Level, "kind": r.Alert.Kind, "text": r.Alert.Text}
+		if r.Alert.Member != engine.None {
+			line["member"] = r.Alert.Member
+		}
+		p.put(line)
+	case r.Evaluation != nil:
+		p.put(map[string]any{"event": "test", "round": r.Evaluation.Round, "test_error": r.Evaluation.TestError, "test_loss": finite(r.Evaluation.TestLoss), "centre_hash": r.Evaluation.Centre})
+	case r.Plan != nil:
+		p.put(map[string]any{"event": "plan", "round": r.Plan.At, "epoch": r.Plan.Epoch, "algorithm": r.Plan.Algorithm, "members": len(r.Plan.New.Members), "workers": len(r.Plan.New.Workers()), "cause": r.Plan.Cause})
+	case r.State != nil:
+		p.put(map[string]any{"event": "state", "round": r.State.Round, "phase": r.State.Phase, "reason": r.State.Reason})
+	case r.Checkpoint != nil:
+		p.put(map[string]any{"event": "checkpoint", "round": r.Checkpoint.Round})
+	}
+}
+
+// finite is null for what JSON cannot say.
+func finite(x float64) any {
+	if x != x || x > 1e308 || x < -1e308 {
+		return nil
+	}
+	return x
+}
+
+func (p *jsonPrinter) note(text string)          { fmt.Fprintln(p.err, "brood: "+text) }
+func (p *jsonPrinter) end(exit coordinator.Exit) { p.put(p.finish(exit)) }
+
+// plainPrinter writes a line about twice a second, for pipes, logs and screen readers.
+type plainPrinter struct {
+	mu   sync.Mutex
+	out  io.Writer
+	last time.Time
+	job  *host.Job
+	*tally
+}
+
+func (p *plainPrinter) begin(r prepared) {
+	p.tally.begin(r)
+	p.job = r.job
+	j := r.job
+	fmt.Fprintf(p.out, "brood: %s on %s, %s: %d members of %s parameters on %d workers, %d threads\n",
+		j.Alg.Title, j.Net.Name, j.Config.Data, j.Members, grouped(int64(j.Net.Layout.Params)), j.Workers, j.Threads)
+	fmt.Fprintf(p.out, "brood: about %s of memory; session %s\n", humanBytes(j.Memory()), r.sess.Dir())
+	if r.from != nil {
+		fmt.Fprintf(p.out, "brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree\n", r.from.Checkpoint.Round, r.from.Executed)
+	}
+}
+
+func (p *plainPrinter) record(r event.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tally.record(r)
+	switch {
+	case r.Commit != nil && time.Since(p.last) >= 500*time.Millisecond:
+		p.last = time.Now()
+		p.progress(*r.Commit)
+	case r.Evaluation != nil:
+		fmt.Fprintf(p.out, "round %6d  test error %.2f %%\n", r.Evaluation.Round, r.Evaluation.TestError)
+	case r.Alert != nil:
+		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
+	case r.Edit != nil:
+		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.At+1, r.Edit.By)
+	case r.Plan != nil && r.Plan.Cause != "start":
+		fmt.Fprintf(p.out, "round %6d  %s: %d members on %d workers %s\n", r.Plan.At, r.Plan.Cause, len(r.Plan.New.Members), len(r.Plan.New.Workers()), r.Plan.Note)
+	case r.State != nil && r.State.Phase == event.Paused:
+		fmt.Fprintf(p.out, "round %6d  paused: %s\n", r.State.Round, r.State.Reason)
+		fmt.Fprintf(p.out, "              turn a knob and go on: brood set %s eta=... && brood attach %s\n", p.sum.Session, p.sum.Session)
+	}
+}
+
+func (p *plainPrinter) progress(c event.Commit) {
+	loss := "      –"
+	if l, ok := p.loss(); ok {
+		loss = fmt.Sprintf("%7.4f", l)
+	}
+	rate := float64(c.Progress.Samples) / max(time.Since(p.began).Seconds(), 1e-9)
+	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  loss %s  %8s samples/s\n", c.To, c.Progress.Epochs, loss, grouped(int64(rate)))
+}
+
+func (p *plainPrinter) note(text string) { fmt.Fprintln(p.out, "brood: "+text) }
+
+func (p *plainPrinter) end(exit coordinator.Exit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.finish(exit)
+	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
+	if s.TrainLoss != nil {
+		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
+	}
+	if s.TestError != nil {
+		fmt.Fprintf(p.out, "  test error   %.2f %%\n", *s.TestError)
+	}
+	fmt.Fprintf(p.out, "  speed        %s samples/s\n", grouped(int64(s.SamplesPerSecond)))
+	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
+		same := "= predicted"
+		if s.BytesPredicted[op] != s.BytesSent[op] {
+			same = "but predicted " + humanBytes(s.BytesPredicted[op])
+		}
+		fmt.Fprintf(p.out, "  %-12s %s %s\n", op, humanBytes(s.BytesSent[op]), same)
+	}
+	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
+	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
+	fmt.Fprintf(p.out, "  session      %s\n", s.Session)
+}
+
+// grouped writes 1234567 as 1 234 567.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	var out []string
+	for len(s) > 3 {
+		out = append([]string{s[len(s)-3:]}, out...)
+		s = s[:len(s)-3]
+	}
+	return strings.Join(append([]string{s}, out...), " ")
+}
+
+func humanBytes(n int64) string {
+	x := float64(n)
+	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
+		if x < 1000 || u == "TB" {
+			if u == "B" {
+				return fmt.Sprintf("%.0f B", x)
+			}
+			return fmt.Sprintf("%.1f %s", x, u)
+		}
+		x /= 1000
+	}
+	return ""
+}

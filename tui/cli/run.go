@@ -1,0 +1,328 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/presets"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/session"
+)
+
+// runFlags are the flags of run, and of the bare command.
+type runFlags struct {
+	set                    []string
+	algorithm, model, data string
+	members                int
+	workers, threads       int
+	rounds                 uint64
+	epochs                 float64
+	duration               time.Duration
+	target                 string
+	seed                   uint64
+	session, resume, init  string
+	onLoss                 string
+	probe, evaluate        uint64
+	background             bool
+	plain, json            bool
+	ascii                  bool
+	host                   bool // this is the process that trains, started by a workbench
+}
+
+func (f *runFlags) register(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@200 (repeatable)")
+	fl.StringVar(&f.algorithm, "algorithm", "", "algorithm (see `brood algorithms`)")
+	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (see `brood models`)")
+	fl.StringVar(&f.data, "data", "", "data set (see `brood data list`)")
+	fl.IntVar(&f.members, "members", 0, "size of the population")
+	fl.IntVar(&f.workers, "workers", 0, "workers that host the members, in this process")
+	fl.IntVar(&f.threads, "threads", 0, "threads of all workers together (default: all cores)")
+	fl.Uint64Var(&f.rounds, "rounds", 0, "stop after so many rounds")
+	fl.Float64Var(&f.epochs, "epochs", 0, "stop after so many passes over the data")
+	fl.DurationVar(&f.duration, "for", 0, "stop after so long, such as 30s")
+	fl.StringVar(&f.target, "target", "", "stop when a target is met: loss=0.1, test_loss=0.1 or test_error=2.8")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default 1)")
+	fl.StringVar(&f.session, "session", "", "directory to record into (default: a new one among your sessions)")
+	fl.StringVar(&f.resume, "resume", "", "go on with this session")
+	fl.StringVar(&f.init, "init", "", "start from the parameters in this .safetensors file")
+	fl.StringVar(&f.onLoss, "on-loss", "", "when a worker dies its members: reseed, rollback or shrink")
+	fl.Uint64Var(&f.probe, "probe", 0, "rounds between probes of the centre (default: about 5% of the work)")
+	fl.Uint64Var(&f.evaluate, "evaluate", 0, "rounds between test evaluations (default: each epoch)")
+	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
+	fl.BoolVar(&f.plain, "plain", false, "no workbench: print progress lines")
+	fl.BoolVar(&f.json, "json", false, "no workbench: print one JSON object a line")
+	fl.BoolVar(&f.ascii, "ascii", false, "draw with ASCII only")
+	fl.BoolVar(&f.host, "host", false, "")
+	_ = fl.MarkHidden("host")
+	c.MarkFlagsMutuallyExclusive("plain", "json", "background", "host")
+}
+
+func runCommand(s streams) *cobra.Command {
+	f := &runFlags{}
+	c := &cobra.Command{
+		Use:   "run [PRESET|FILE.toml]",
+		Short: "Train: in the workbench, or with --plain or --json in the foreground",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("run takes one preset, but got %q too", args[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return f.execute(c, strings.Join(args, ""), s)
+		},
+	}
+	f.register(c)
+	return c
+}
+
+// execute decides who trains: this process, or one of its own that a workbench looks at.
+func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
+	if f.host || f.plain || f.json || !f.background && !s.terminal {
+		return f.foreground(c, preset, s)
+	}
+	return f.detached(c, preset, s)
+}
+
+// options merges the preset and the flags.
+func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error) {
+	var p presets.Preset
+	if bare := f.algorithm == "" && f.model == "" && f.data == ""; preset == "" && bare {
+		preset = presets.Default
+	}
+	if preset != "" {
+		var err error
+		if p, err = presets.Load(preset); err != nil {
+			return host.Options{}, err
+		}
+	}
+	o := host.Options{Preset: p.Name, Model: p.Model, Data: p.Data, Algorithm: p.Algorithm, Members: p.Members, Workers: p.Workers, Seed: p.Seed,
+		Limit: event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}, Probe: p.Probe, Evaluate: p.Evaluate, OnLoss: p.OnLoss, By: "preset"}
+	if p.For != "" {
+		d, err := time.ParseDuration(p.For)
+		if err != nil {
+			return o, fmt.Errorf("preset %s: for = %q is no duration such as 30s", preset, p.For)
+		}
+		o.Limit.Seconds = d.Seconds()
+	}
+	given := c.Flags().Changed
+	if f.algorithm == "" || f.algorithm == p.Algorithm {
+		for _, k := range p.Settings() {
+			o.Set = append(o.Set, event.Setting{Knob: k.Knob, Expr: k.Expr})
+		}
+	}
+	override(&o.Algorithm, f.algorithm)
+	override(&o.Model, f.model)
+	override(&o.Data, f.data)
+	override(&o.OnLoss, f.onLoss)
+	override(&o.Init, f.init)
+	for name, dst := range map[string]struct {
+		from int
+		to   *int
+	}{"members": {f.members, &o.Members}, "workers": {f.workers, &o.Workers}, "threads": {f.threads, &o.Threads}} {
+		if given(name) {
+			if dst.from < 1 {
+				return o, usage("--%s %d: give 1 or more", name, dst.from)
+			}
+			*dst.to = dst.from
+		}
+	}
+	if given("seed") {
+		o.Seed = f.seed
+	} else if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if given("probe") {
+		o.Probe = f.probe
+	}
+	if given("evaluate") {
+		o.Evaluate = f.evaluate
+	}
+	if err := f.limit(c, &o.Limit); err != nil {
+		return o, err
+	}
+	set, err := parseSettings(f.set)
+	if err != nil {
+		return o, err
+	}
+	for _, s := range set {
+		if s.Knob == "members" {
+			return o, usage("the population of a new run is given by --members")
+		}
+	}
+	o.Set = append(o.Set, set...)
+	return o, nil
+}
+
+// limit replaces a preset's limit when any is given: the first of several to be reached ends the run.
+func (f *runFlags) limit(c *cobra.Command, l *event.Limit) error {
+	given := c.Flags().Changed
+	if given("rounds") || given("epochs") || given("for") || given("target") {
+		*l = event.Limit{Rounds: f.rounds, Epochs: f.epochs, Seconds: f.duration.Seconds(), Target: f.target}
+	}
+	switch {
+	case given("rounds") && f.rounds == 0:
+		return usage("--rounds 0: give 1 or more")
+	case given("epochs") && !(f.epochs > 0):
+		return usage("--epochs %g: give a number above 0", f.epochs)
+	case given("for") && f.duration <= 0:
+		return usage("--for %s: give a duration such as 30s", f.duration)
+	}
+	return nil
+}
+
+func override(dst *string, v string) {
+	if v != "" {
+		*dst = v
+	}
+}
+
+// parseSettings reads NAME=VALUE words.
+func parseSettings(words []string) (out []event.Setting, err error) {
+	for _, w := range words {
+		name, expr, ok := strings.Cut(w, "=")
+		if !ok || name == "" || expr == "" {
+			return nil, usage("%q: write NAME=VALUE, such as eta=0.1", w)
+		}
+		out = append(out, event.Setting{Knob: name, Expr: expr})
+	}
+	return out, nil
+}
+
+// prepared is a run ready to train in this process.
+type prepared struct {
+	job  *host.Job
+	sess *session.Session
+	from *host.Restored
+}
+
+func (f *runFlags) prepare(ctx context.Context, c *cobra.Command, preset string) (p prepared, err error) {
+	if f.resume != "" {
+		return f.prepareResume(ctx, c, preset)
+	}
+	o, err := f.options(c, preset)
+	if err != nil {
+		return p, err
+	}
+	if p.job, err = host.Prepare(o); err != nil {
+		return p, err
+	}
+	dir := f.session
+	if dir == "" {
+		if dir, err = session.NewDir(o.Preset, time.Now()); err != nil {
+			return p, err
+		}
+	}
+	p.sess, err = session.Create(dir)
+	return p, err
+}
+
+// prepareResume goes on with a session: its model, data and knobs; workers, threads and limits may be others.
+func (f *runFlags) prepareResume(ctx context.Context, c *cobra.Command, preset string) (p prepared, err error) {
+	for _, name := range []string{"algorithm", "model", "data", "members", "seed", "init", "session"} {
+		if c.Flags().Changed(name) {
+			return p, usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it", name)
+		}
+	}
+	if preset != "" {
+		return p, usage("a resumed session keeps its own settings: leave the preset %q out", preset)
+	}
+	dir, err := resolve(f.resume)
+	if err != nil {
+		return p, err
+	}
+	if p.sess, err = session.Open(dir); err != nil {
+		return p, err
+	}
+	defer func() {
+		if err != nil {
+			p.sess.Close()
+		}
+	}()
+	if p.from, err = host.Restore(ctx, dir, 0, nil, max(f.threads, 0), nil); err != nil {
+		return p, err
+	}
+	p.job = p.from.Job
+	set, err := parseSettings(f.set)
+	if err != nil {
+		return p, err
+	}
+	l := p.from.Limit
+	if err := f.limit(c, &l); err != nil {
+		return p, err
+	}
+	err = p.from.Continue(host.Options{Workers: f.workers, Threads: f.threads, OnLoss: f.onLoss, Limit: l, Set: set, By: "flag"})
+	return p, err
+}
+
+// foreground trains in this process and prints.
+func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error {
+	p, err := f.prepare(c.Context(), c, preset)
+	if err != nil {
+		return err
+	}
+	out := newPrinter(s, f.json, f.host)
+	out.begin(p)
+	return train(c.Context(), p, out)
+}
+
+// train runs to the end, with signals: the first finishes the round and saves, the second leaves at once.
+func train(ctx context.Context, p prepared, out printer) (err error) {
+	run, err := host.Start(p.job, p.sess, p.from, out.record)
+	if err != nil {
+		p.sess.Close()
+		return err
+	}
+	defer func() { err = errors.Join(err, run.Close()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	code := 0
+	done := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for n := 0; ; n++ {
+			select {
+			case sig := <-signals:
+				code = exitCtrlC
+				if sig == syscall.SIGTERM {
+					code = exitSigterm
+				}
+				if n > 0 {
+					cancel()
+					return
+				}
+				out.note("finishing the round and saving; once more to leave at once")
+				run.Interrupt()
+			case <-done:
+				return
+			}
+		}
+	}()
+	exit, err := run.Train(ctx)
+	close(done)
+	<-watched
+	out.end(exit)
+	switch {
+	case code != 0:
+		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: brood run --resume %s", p.sess.Dir())}
+	case err != nil:
+		return err
+	case exit.Phase == event.Failed:
+		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
+	}
+	return nil
+}

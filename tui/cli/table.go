@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+// table prints columns that line up; a heading that begins with ">" aligns its column to the right.
+type table struct {
+	right []bool
+	rows  [][]string
+}
+
+func newTable(heads ...string) *table {
+	t := &table{}
+	var row []string
+	for _, h := range heads {
+		t.right = append(t.right, strings.HasPrefix(h, ">"))
+		row = append(row, strings.TrimPrefix(h, ">"))
+	}
+	t.rows = append(t.rows, row)
+	return t
+}
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) write(w io.Writer) {
+	width := make([]int, len(t.right))
+	for _, r := range t.rows {
+		for i, c := range r {
+			width[i] = max(width[i], lipgloss.Width(c))
+		}
+	}
+	for _, r := range t.rows {
+		var b strings.Builder
+		for i, c := range r {
+			pad := strings.Repeat(" ", width[i]-lipgloss.Width(c))
+			if t.right[i] {
+				b.WriteString(pad + c)
+			} else {
+				b.WriteString(c + pad)
+			}
+			b.WriteString("  ")
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}
