@@ -1,0 +1,157 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+func (m *model) pauseOrResume() tea.Cmd {
+	if m.live.State.Phase == event.Paused {
+		return m.run("resume")
+	}
+	return m.run("pause")
+}
+
+func (m *model) freeze() tea.Cmd {
+	if m.frozen() {
+		m.shown = m.live
+		m.refresh()
+		m.say(cell.Plain, "the display moves again")
+		return nil
+	}
+	m.shown = m.live.Clone()
+	m.say(cell.Plain, "frozen at round "+round(m.shown.Progress.Rounds)+": training goes on, f to follow it again")
+	return nil
+}
+
+// back closes whatever is open, one thing at a time.
+func (m *model) back() tea.Cmd {
+	switch {
+	case m.expanded:
+		m.expanded = false
+	case m.drawer:
+		m.drawer = false
+		m.moveFocus(0)
+	case m.toast.text != "":
+		m.toast = toast{}
+	}
+	return nil
+}
+
+func (m *model) openScreen(i int) {
+	if i >= len(screens()) {
+		m.say(cell.Warn, fmt.Sprintf("there is no screen %d: press 1 to %d", i+1, len(screens())))
+		return
+	}
+	m.screen, m.expanded, m.drawer = i, false, false
+	m.focus = screens()[i].focus
+}
+
+// moveFocus goes d panels on among those that were placed last.
+func (m *model) moveFocus(d int) {
+	m.layout()
+	if len(m.placed) == 0 {
+		return
+	}
+	names := m.panels()
+	i := slices.Index(names, m.focus)
+	if i < 0 {
+		i = 0
+	} else {
+		i = (i + d + len(names)) % len(names)
+	}
+	m.focus = names[i]
+	m.drawer = m.drawer && m.focus == "knobs"
+}
+
+// toggleRail puts the focus on the knobs, opening the drawer where the rail has no place.
+func (m *model) toggleRail() tea.Cmd {
+	if m.focus == "knobs" && m.drawer {
+		m.drawer = false
+		m.moveFocus(0)
+		return nil
+	}
+	m.expanded = false
+	m.layout()
+	m.drawer = !slices.ContainsFunc(m.placed, func(p placement) bool { return p.panel == "knobs" })
+	m.focus = "knobs"
+	return nil
+}
+
+func (m *model) moveMember(d int) {
+	ids := m.shown.Members().Members
+	if i := slices.Index(ids, m.member); i >= 0 {
+		m.member = ids[(i+d+len(ids))%len(ids)]
+	}
+}
+
+func (m *model) bestMember() {
+	if l := m.shown.Find(view.Fitness).Latest(m.shown.Members()); len(l) > 0 {
+		m.member = l[0].Member
+		return
+	}
+	m.say(cell.Warn, "no fitness was measured yet")
+}
+
+// copyNumbers puts a line of text on the clipboard of the terminal, over SSH as well.
+func (m *model) copyNumbers() tea.Cmd {
+	v := m.shown
+	s := []string{m.title(), "round " + round(v.Progress.Rounds), fmt.Sprintf("epoch %.2f", v.Progress.Epochs)}
+	if x, ok := v.Find(view.CentreLoss).Last(view.Whole); ok {
+		s = append(s, "centre loss "+num(x))
+	}
+	if v.Evaluation != nil {
+		s = append(s, fmt.Sprintf("test error %.2f %%", v.Evaluation.TestError))
+	}
+	if v.Hash != "" {
+		s = append(s, v.Hash)
+	}
+	m.say(cell.Plain, "copied: "+strings.Join(s, "  "))
+	return tea.SetClipboard(strings.Join(s, "\t"))
+}
+
+func (m *model) click(x, y int) {
+	if m.overlay != nil {
+		return
+	}
+	if y == 1 {
+		at := 1
+		for i, s := range screens() {
+			n := len(s.name) + 2
+			if x >= at && x < at+n {
+				m.openScreen(i)
+			}
+			at += n + 2
+		}
+		return
+	}
+	for i := len(m.placed) - 1; i >= 0; i-- {
+		if m.placed[i].at.Has(x, y) {
+			m.focus = m.placed[i].panel
+			m.drawer = m.drawer && m.focus == "knobs"
+			if m.focus == "knobs" {
+				m.rail.point(m, m.placed[i].at, y)
+			}
+			return
+		}
+	}
+}
+
+func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
+	m.click(msg.X, msg.Y)
+	key := "down"
+	if msg.Button == tea.MouseWheelUp {
+		key = "up"
+	}
+	if m.focus == "knobs" || m.focus == "events" {
+		return m.key(key, "")
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package tui
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/sourcetest"
+)
+
+// million is a view of 64 members and a million points of their losses.
+func million() *view.View {
+	v := view.New()
+	for _, r := range sourcetest.Run(64, 15625) {
+		v.Apply(r)
+	}
+	return v
+}
+
+// beyond is a frame's records from a round on: what 4 rounds of 64 members leave behind.
+func beyond(round uint64) (out []event.Record) {
+	x := make([]float64, 64)
+	for i := range x {
+		x[i] = 0.1 + float64(i)/100
+	}
+	for r := round + 1; r <= round+4; r++ {
+		out = append(out, event.Record{Points: &event.Points{Round: r, Series: "loss", Members: optim.IDs(64), Values: x}})
+	}
+	return append(out, event.Record{Commit: &event.Commit{To: round + 4, Rounds: 4, Nanos: 4e7, Progress: event.Progress{Rounds: round + 4}}})
+}
+
+// BenchmarkFrame is Update with a frame's records and View, at 200x50. It reports the 95th percentile.
+func BenchmarkFrame(b *testing.B) {
+	v := million()
+	m := newModel(b.Context(), Options{Source: sourcetest.NewMemory(), Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
+	m.seek(0)
+	m.Update(snapshotMsg{gen: m.feed.gen, view: v})
+	var took []time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		next := beyond(v.Progress.Rounds)
+		start := time.Now()
+		m.Update(batchMsg{gen: m.feed.gen, batch: view.Batch{Records: next}})
+		m.View()
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)*95/100])/1e6, "ms-p95")
+}

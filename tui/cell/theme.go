@@ -1,0 +1,153 @@
+package cell
+
+import (
+	"image/color"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Role is what a cell means; a theme says how that looks. Roles are never the only carrier of a meaning.
+type Role uint8
+
+const (
+	Plain Role = iota
+	Faint
+	Border
+	Title
+	Focus // border of the panel that has the keys
+	FocusTitle
+	Strong
+	Centre    // the centre, and what is measured
+	Member    // the focused member
+	Band      // the whole population
+	Median    // its middle
+	Predicted // what a formula says
+	Staged    // a knob that was turned and not sent
+	Marks     // edits on the axis
+	Good
+	Warn
+	Alert // needs a person
+	Chosen
+	Key
+	roles
+)
+
+// Theme is how roles look on one background, ready to be written. The zero Theme writes no escape sequence at all.
+type Theme struct {
+	on    [roles]string
+	ascii bool
+}
+
+// Plainly is the theme without colours.
+func Plainly(ascii bool) Theme { return Theme{ascii: ascii} }
+
+// Coloured is the palette for a dark or a light background: one accent, a hue for each role, red for what needs a person.
+func Coloured(dark, ascii bool) Theme {
+	pick := lipgloss.LightDark(dark)
+	c := func(light, night string) color.Color { return pick(lipgloss.Color(light), lipgloss.Color(night)) }
+	s := lipgloss.NewStyle()
+	faint, accent := s.Foreground(c("#6c6f85", "#8a8fa3")), c("#0b6fd3", "#6cb6ff")
+	styles := [roles]lipgloss.Style{
+		Plain: s, Faint: faint,
+		Border: s.Foreground(c("#bcc0cc", "#4a5066")), Title: s.Foreground(c("#3c4058", "#c6cbe0")).Bold(true),
+		Focus: s.Foreground(accent), FocusTitle: s.Foreground(accent).Bold(true), Strong: s.Bold(true),
+		Centre: s.Foreground(c("#117a4b", "#5fd7a0")), Member: s.Foreground(c("#b35900", "#ffb454")),
+		Band: s.Foreground(c("#a9b8cf", "#4f6387")), Median: s.Foreground(c("#3d5a99", "#9db7f5")),
+		Predicted: s.Foreground(c("#7a4fb0", "#b894f0")), Staged: s.Foreground(c("#9a6700", "#f0c674")).Bold(true),
+		Marks: s.Foreground(c("#8a6d00", "#d7ba5f")), Good: s.Foreground(c("#117a4b", "#5fd7a0")),
+		Warn: s.Foreground(c("#9a6700", "#f0c674")), Alert: s.Foreground(c("#c4193a", "#ff6b81")).Bold(true),
+		Chosen: s.Foreground(c("#ffffff", "#10131c")).Background(accent), Key: s.Foreground(accent),
+	}
+	t := Theme{ascii: ascii}
+	for i, st := range styles {
+		t.on[i], _, _ = strings.Cut(st.Render("x"), "x")
+	}
+	return t
+}
+
+// ASCII says whether only ASCII is written.
+func (t Theme) ASCII() bool { return t.ascii }
+
+const off = "\x1b[m"
+
+// String renders the grid as H lines. Trailing blanks are kept, so a line overwrites what was there.
+func (t Theme) String(g *Grid) string {
+	var b strings.Builder
+	b.Grow(len(g.Cells) * 3)
+	for y := range g.H {
+		if y > 0 {
+			b.WriteByte('\n')
+		}
+		on := ""
+		for _, c := range g.Cells[y*g.W : (y+1)*g.W] {
+			if want := t.on[c.Role]; want != on && c.R != 0 {
+				if on != "" {
+					b.WriteString(off)
+				}
+				b.WriteString(want)
+				on = want
+			}
+			switch {
+			case c.R == 0 && t.ascii:
+				b.WriteByte('?')
+			case c.R == 0:
+			case t.ascii && c.R >= 0x80:
+				b.WriteByte(fold(c.R))
+			default:
+				b.WriteRune(c.R)
+			}
+		}
+		if on != "" {
+			b.WriteString(off)
+		}
+	}
+	return b.String()
+}
+
+// fold is the ASCII stand-in of a character. Braille never comes here: charts draw with ASCII themselves.
+func fold(r rune) byte {
+	switch r {
+	case '─', '╌', '–', '—', '━':
+		return '-'
+	case '│', '┤', '├', '┆', '▏', '▕', '▌', '▐':
+		return '|'
+	case '╭', '╮', '╰', '╯', '┬', '┴', '┼':
+		return '+'
+	case '→', '▸', '▶', '›', '»':
+		return '>'
+	case '←', '◂', '‹', '«':
+		return '<'
+	case '·', '∙', '…':
+		return '.'
+	case '●', '◆', '■', '◉':
+		return '*'
+	case '○', '◇', '□':
+		return 'o'
+	case '×', '✗':
+		return 'x'
+	case '≠':
+		return '!'
+	case '‖':
+		return '='
+	case '±':
+		return '~'
+	case '▁', '▂':
+		return '_'
+	case '▃', '▄':
+		return '-'
+	case '▅', '▆', '░':
+		return '='
+	case '▇', '█', '▒', '▓':
+		return '#'
+	case '↑':
+		return '^'
+	case '↓':
+		return 'v'
+	case '≈':
+		return '~'
+	case '✓':
+		return '+'
+	}
+	return '?'
+}

@@ -1,0 +1,201 @@
+package chart
+
+import (
+	"math"
+	"strconv"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// Axis maps values to heights. The zero Axis is linear from 0 to 1.
+type Axis struct {
+	Lo, Hi float64
+	Log    bool
+}
+
+// Fit is the axis of round numbers around the finite values of some columns. A logarithmic one leaves out what is not
+// positive, and becomes linear when nothing is.
+func Fit(log bool, sets ...[]view.Bucket) Axis {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, s := range sets {
+		for _, b := range s {
+			if b.Empty() {
+				continue
+			}
+			if hi = max(hi, b.Max); !log || b.Min > 0 {
+				lo = min(lo, b.Min)
+			} else if b.Max > 0 {
+				lo = min(lo, b.Max)
+			}
+		}
+	}
+	return Span(log, lo, hi)
+}
+
+// Span is the axis of round numbers around lo..hi.
+func Span(log bool, lo, hi float64) Axis {
+	switch {
+	case !(lo <= hi):
+		return Axis{0, 1, false}
+	case log && lo > 0:
+		return Axis{1 / rim(1/lo), rim(hi), true}.open()
+	}
+	if lo > 0 && lo < hi/3 {
+		lo = 0
+	}
+	if lo == hi {
+		d := max(math.Abs(lo)/2, 1e-6)
+		lo, hi = lo-d, hi+d
+	}
+	step := niceStep((hi - lo) / 6)
+	return Axis{math.Floor(lo/step+1e-9) * step, math.Ceil(hi/step-1e-9) * step, false}.open()
+}
+
+func (a Axis) open() Axis {
+	if a.Hi <= a.Lo {
+		a.Hi = a.Lo + max(math.Abs(a.Lo), 1e-9)
+	}
+	return a
+}
+
+// Dot is the row of a value among n, counted from the top; values outside end at the rim.
+func (a Axis) Dot(x float64, n int) int {
+	t := 0.0
+	switch {
+	case a.Log && x <= 0:
+	case a.Log:
+		t = (math.Log(x) - math.Log(a.Lo)) / (math.Log(a.Hi) - math.Log(a.Lo))
+	default:
+		t = (x - a.Lo) / (a.Hi - a.Lo)
+	}
+	return n - 1 - int(math.Round(min(max(t, 0), 1)*float64(n-1)))
+}
+
+// Value is the value at the middle of a dot row: the inverse of Dot to within half a row.
+func (a Axis) Value(dot, n int) float64 {
+	t := float64(n-1-dot) / float64(max(1, n-1))
+	if a.Log {
+		return a.Lo * math.Exp(t*math.Log(a.Hi/a.Lo))
+	}
+	return a.Lo + t*(a.Hi-a.Lo)
+}
+
+// draw writes the axis line and labels on rows where a round value lies.
+func (a Axis) draw(g *cell.Grid, r, p cell.Rect) {
+	x := p.X - 1
+	for y := p.Y; y < p.Y+p.H; y++ {
+		g.Set(x, y, '│', cell.Border)
+	}
+	last := -9
+	for _, v := range a.ticks(p.H) {
+		y := p.Y + a.Dot(v, 4*p.H)/4
+		if y-last < 2 && y != last {
+			continue
+		}
+		if y == last {
+			continue
+		}
+		last = y
+		g.Right(x, y, gutter-2, cell.Faint, Label(v))
+		g.Set(x, y, '┤', cell.Border)
+	}
+}
+
+// ticks are round values from high to low, about one for every three rows.
+func (a Axis) ticks(rows int) (out []float64) {
+	if !a.Log {
+		step := niceStep((a.Hi - a.Lo) / max(1, float64(rows)/3))
+		for i := math.Floor(a.Hi/step + 1e-9); i*step >= a.Lo-step*1e-9; i-- {
+			out = append(out, i*step)
+		}
+		return out
+	}
+	decades := math.Log10(a.Hi / a.Lo)
+	every, within := math.Ceil(decades/max(1, float64(rows)/2)), []float64{5, 2, 1}
+	if decades > float64(rows)/4 {
+		within = within[2:]
+	}
+	for e := math.Floor(math.Log10(a.Hi)); ; e -= every {
+		for _, m := range within {
+			v := m * math.Pow(10, e)
+			if v < a.Lo*(1-1e-9) {
+				return out
+			}
+			if v <= a.Hi*(1+1e-9) {
+				out = append(out, v)
+			}
+		}
+	}
+}
+
+// niceStep is the round number (1, 2 or 5 times a power of ten) at or above x.
+func niceStep(x float64) float64 {
+	if x <= 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return 1
+	}
+	return niceUp(x)
+}
+
+func niceUp(x float64) float64 {
+	p := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*p >= x*(1-1e-9) {
+			return m * p
+		}
+	}
+	return 10 * p
+}
+
+// rim is the end of a logarithmic axis at or above x: finer than the ticks, so that little room is lost.
+func rim(x float64) float64 {
+	p := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, m := range []float64{1, 1.5, 2, 3, 4, 5, 6, 8} {
+		if m*p >= x*(1-1e-9) {
+			return m * p
+		}
+	}
+	return 10 * p
+}
+
+// Label writes a value in at most six characters.
+func Label(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case math.IsNaN(v):
+		return "nan"
+	case math.IsInf(v, 0):
+		return "inf"
+	case v == 0:
+		return "0"
+	case a >= 1e9 || a < 1e-3:
+		return shorten(strconv.FormatFloat(v, 'e', 0, 64))
+	case a >= 1e6:
+		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
+	case a >= 1e4:
+		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// shorten writes 1e-05 as 1e-5.
+func shorten(s string) string {
+	for i := 0; i+2 < len(s); i++ {
+		if s[i] == 'e' && s[i+2] == '0' {
+			return s[:i+2] + s[i+3:]
+		}
+	}
+	return s
+}
+
+// Count writes a number of rounds with thin groups of three: 12 840.
+func Count(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	if n < 10000 {
+		return s
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}

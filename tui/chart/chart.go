@@ -1,0 +1,149 @@
+// Package chart draws curves, bands, sparklines, bars and heat maps of a view's buckets into a grid of cells. Each dot
+// column of a curve spans the exact minimum and maximum of its bucket, so a spike is seen at any width, and the cost is
+// that of the columns, whatever the number of points behind them.
+package chart
+
+import (
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// Layer is one curve or band. Later layers cover earlier ones: a cell has one colour.
+type Layer struct {
+	Columns []view.Bucket // two for each cell of the plot, see [Plot]
+	Role    cell.Role
+	Style   Style
+	Glyph   rune // stands for the layer where only ASCII may be written
+}
+
+// Style is how a layer's columns become dots.
+type Style uint8
+
+const (
+	Line Style = iota // from minimum to maximum, joined to the column before
+	Thin              // the means, joined
+	Dots              // the means, every other one left out
+	Fill              // from minimum to maximum, stippled, not joined
+)
+
+// Mark is a vertical line at a round, with a word in the row of the x axis.
+type Mark struct {
+	Round uint64
+	Text  string
+	Role  cell.Role
+}
+
+// Chart is what to draw. The rounds [From, To) span the plot.
+type Chart struct {
+	Layers   []Layer
+	Marks    []Mark
+	From, To uint64
+	Axis     Axis
+	Now      *uint64 // the present round, where To lies beyond it; nil draws no line
+	ASCII    bool
+}
+
+const gutter = 8 // columns of the y labels and the axis line
+
+// Plot is the area of r that the dots may use: columns are asked for as 2*Plot(r).W.
+func Plot(r cell.Rect) cell.Rect {
+	return cell.Rect{X: r.X + gutter, Y: r.Y, W: max(0, r.W-gutter), H: max(0, r.H-1)}
+}
+
+// Draw draws the chart into r: y labels at the left, x labels in the last row.
+func Draw(g *cell.Grid, r cell.Rect, c Chart) {
+	p := Plot(r)
+	if p.W < 4 || p.H < 1 {
+		return
+	}
+	c.Axis.draw(g, r, p)
+	taken := c.labels(g, p)
+	if c.Now != nil {
+		c.vertical(g, p, Mark{Round: *c.Now, Role: cell.Focus}, '│')
+	}
+	for _, m := range c.Marks {
+		c.mark(g, p, m, taken)
+	}
+	c.ticks(g, p, taken)
+	Curve(g, p, c.Axis, c.ASCII, c.Layers...)
+}
+
+// column is the cell column of a round, -1 when it lies outside.
+func (c Chart) column(p cell.Rect, round uint64) int {
+	if round < c.From || round >= c.To || c.To <= c.From {
+		return -1
+	}
+	return p.X + int((round-c.From)*uint64(p.W)/(c.To-c.From))
+}
+
+func (c Chart) vertical(g *cell.Grid, p cell.Rect, m Mark, r rune) int {
+	x := c.column(p, m.Round)
+	if x < 0 {
+		return -1
+	}
+	for y := p.Y; y < p.Y+p.H; y++ {
+		g.Set(x, y, r, m.Role)
+	}
+	return x
+}
+
+// mark draws the line, and the word to its right or left where there is room.
+func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
+	x := c.vertical(g, p, m, '┆')
+	if x < 0 {
+		return
+	}
+	at := x - p.X
+	for _, l := range []struct {
+		from int
+		text string
+	}{{at, "┆" + m.Text}, {at - cell.Width(m.Text), m.Text + "┆"}, {at, "┆"}} {
+		n := cell.Width(l.text)
+		if l.from < 0 || l.from+n > len(taken) || !free(taken[max(0, l.from-1):min(l.from+n+1, len(taken))]) {
+			continue
+		}
+		g.Text(p.X+l.from, p.Y+p.H, n, m.Role, l.text)
+		for i := range n {
+			taken[l.from+i] = true
+		}
+		return
+	}
+}
+
+func free(t []bool) bool {
+	for _, b := range t {
+		if b {
+			return false
+		}
+	}
+	return true
+}
+
+// labels writes the first and last round and says which columns of the row are used.
+func (c Chart) labels(g *cell.Grid, p cell.Rect) []bool {
+	taken := make([]bool, p.W)
+	if c.To > c.From {
+		end := Count(c.To - 1)
+		label(g, p, taken, p.W-len(end), end)
+		label(g, p, taken, 0, Count(c.From))
+	}
+	return taken
+}
+
+// ticks writes round numbers of rounds where there is room.
+func (c Chart) ticks(g *cell.Grid, p cell.Rect, taken []bool) {
+	n := uint64(max(1, niceStep(float64(c.To-min(c.From, c.To))*16/float64(p.W))))
+	for r := (c.From/n + 1) * n; r < c.To; r += n {
+		label(g, p, taken, c.column(p, r)-p.X, Count(r))
+	}
+}
+
+func label(g *cell.Grid, p cell.Rect, taken []bool, x int, s string) {
+	if x < 0 || x+len(s) > p.W || !free(taken[max(0, x-1):min(p.W, x+len(s)+1)]) {
+		return
+	}
+	g.Text(p.X+x, p.Y+p.H, len(s), cell.Faint, s)
+	for i := range s {
+		taken[x+i] = true
+	}
+}

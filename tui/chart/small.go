@@ -1,0 +1,67 @@
+package chart
+
+import (
+	"math"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+var steps = []rune("▁▂▃▄▅▆▇█")
+
+// Spark draws one row of means, from the axis' low to its high; a column without values repeats the one before it.
+func Spark(g *cell.Grid, x, y int, cols []view.Bucket, a Axis, role cell.Role) {
+	level := -1
+	for i, b := range cols {
+		if !b.Empty() {
+			level = len(steps) - 1 - a.Dot(b.Mean(), len(steps))
+		}
+		if level >= 0 {
+			g.Set(x+i, y, steps[level], role)
+		}
+	}
+}
+
+// Bar draws a horizontal bar of share (0..1) of width cells to an eighth of a cell; what is above nothing shows.
+func Bar(g *cell.Grid, x, y, width int, share float64, role cell.Role) {
+	part := []rune(" ▏▎▍▌▋▊▉")
+	n := int(math.Round(min(max(share, 0), 1) * float64(width) * 8))
+	if n == 0 && share > 0 {
+		n = 1
+	}
+	for i := range width {
+		switch left := n - 8*i; {
+		case left >= 8:
+			g.Set(x+i, y, '█', role)
+		case left > 0:
+			g.Set(x+i, y, part[left], role)
+		}
+	}
+}
+
+var shades = []rune(" ░▒▓█")
+
+// Heat draws rows of shades, one column a cell: each value's place between the least and greatest of its column.
+func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
+	if len(rows) == 0 {
+		return
+	}
+	for c := range rows[0] {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, r := range rows {
+			if !r[c].Empty() {
+				lo, hi = min(lo, r[c].Mean()), max(hi, r[c].Mean())
+			}
+		}
+		for i, r := range rows {
+			if r[c].Empty() {
+				continue
+			}
+			t := 0.5
+			if hi > lo {
+				t = (r[c].Mean() - lo) / (hi - lo)
+			}
+			g.Set(x+c, y+i, shades[1+int(math.Round(t*float64(len(shades)-2)))], role)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// command is a word of the command line.
+type command struct {
+	name, args, title string
+	live              bool // needs a Commander
+	complete          func(m *model, words []string) []string
+	do                func(m *model, args []string) (tea.Cmd, error)
+}
+
+// commands is the table that the command line, its completion and the palette read.
+func commands() []command {
+	none := func(c event.Command) func(*model, []string) (tea.Cmd, error) {
+		return func(m *model, _ []string) (tea.Cmd, error) { return m.send(c), nil }
+	}
+	return []command{
+		{name: "set", args: "KNOB VALUE", title: "set a knob to a value or schedule", live: true, complete: completeSet, do: doSet},
+		{name: "members", args: "N", title: "change the population size", live: true, do: doMembers},
+		{name: "swap", args: "ALGORITHM", title: "go on with another algorithm", live: true, complete: completeAlgorithm, do: doSwap},
+		{name: "pause", title: "pause training", live: true, do: none(event.Command{Action: event.Pause})},
+		{name: "resume", title: "resume training", live: true, do: none(event.Command{Action: event.Resume})},
+		{name: "stop", title: "finish the round, save and end the run (asks)", live: true, do: doStop},
+		{name: "save", title: "save a checkpoint now", live: true, do: none(event.Command{Action: event.Save})},
+		{name: "kill", args: "WORKER", title: "end a worker, to try faults (asks)", live: true, do: doKill},
+		{name: "goto", args: "ROUND|PERCENT%", title: "go to a round of a recording", do: doGoto},
+		{name: "speed", args: "X", title: "play a recording X times as fast", do: doSpeed},
+		{name: "member", args: "ID", title: "focus a member", do: doMember},
+		{name: "screen", args: "NAME|N", title: "open a screen", complete: completeScreen, do: doScreen},
+		{name: "help", title: "keys", do: func(m *model, _ []string) (tea.Cmd, error) { m.overlay = &help{}; return nil, nil }},
+		{name: "quit", title: "detach: training goes on", do: func(*model, []string) (tea.Cmd, error) { return tea.Quit, nil }},
+	}
+}
+
+func completeSet(m *model, words []string) (out []string) {
+	if m.alg == nil {
+		return nil
+	}
+	if len(words) == 2 {
+		if k, ok := m.alg.Knob(words[0]); ok {
+			out = append(out, k.Choices...)
+			if len(k.Choices) == 0 {
+				out = append(out, k.Format(m.current(k)), "linear:", "cosine:", "exp:", "step:", "piecewise:")
+			}
+		}
+		return out
+	}
+	for _, k := range m.alg.Knobs {
+		out = append(out, k.Name)
+	}
+	return out
+}
+
+func completeAlgorithm(m *model, _ []string) (out []string) {
+	for _, a := range m.opt.Algorithms {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+func completeScreen(*model, []string) (out []string) {
+	for _, s := range screens() {
+		out = append(out, strings.ToLower(s.name))
+	}
+	return out
+}
+
+func doSet(m *model, args []string) (tea.Cmd, error) {
+	expr := args[1]
+	for _, k := range m.railKnobs() {
+		if k.Name != args[0] {
+			continue
+		}
+		x, err := m.rail.evaluate(m, k, expr)
+		if err != nil {
+			return nil, err
+		}
+		if k.Name == view.MembersKnob {
+			return doMembers(m, []string{x})
+		}
+		return m.send(event.Command{Set: []event.Setting{{Knob: k.Name, Expr: x}}}), nil
+	}
+	return m.send(event.Command{Set: []event.Setting{{Knob: args[0], Expr: expr}}}), nil
+}
+
+func doMembers(m *model, args []string) (tea.Cmd, error) {
+	n, err := strconv.Atoi(args[0])
+	if err != nil || n < 1 {
+		return nil, fmt.Errorf("members: %q is no population size: give a whole number above 0", args[0])
+	}
+	return m.send(event.Command{Members: n}), nil
+}
+
+func doSwap(m *model, args []string) (tea.Cmd, error) {
+	all := completeAlgorithm(m, nil)
+	if len(all) > 0 && !slices.Contains(all, args[0]) {
+		return nil, fmt.Errorf("swap: there is no algorithm %q: choose one of %s", args[0], strings.Join(all, ", "))
+	}
+	return m.send(event.Command{Algorithm: args[0]}), nil
+}
+
+func doStop(m *model, _ []string) (tea.Cmd, error) {
+	m.overlay = &question{text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q instead.", yes: "stop the run",
+		do: func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Stop}) }}
+	return nil, nil
+}
+
+func doKill(m *model, args []string) (tea.Cmd, error) {
+	w, err := strconv.Atoi(strings.TrimPrefix(args[0], "w"))
+	if err != nil {
+		return nil, fmt.Errorf("kill: %q is no worker: give its number", args[0])
+	}
+	m.overlay = &question{text: fmt.Sprintf("Kill worker %d? What it held is lost, as in a real failure.", w), yes: "kill it",
+		do: func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Kill, Worker: w}) }}
+	return nil, nil
+}
+
+func doGoto(m *model, args []string) (tea.Cmd, error) {
+	if m.replay == nil {
+		return nil, fmt.Errorf("goto: this is a live run: open its recording to move in time")
+	}
+	r, ctx := m.replay, m.ctx
+	if pc, ok := strings.CutSuffix(args[0], "%"); ok {
+		x, err := strconv.ParseFloat(pc, 64)
+		if err != nil || x < 0 || x > 100 {
+			return nil, fmt.Errorf("goto: %q is no percentage from 0 to 100", args[0])
+		}
+		return m.seek(view.Position(x / 100 * float64(r.Extent().Records))), nil
+	}
+	to, err := strconv.ParseUint(args[0], 10, 63)
+	if err != nil {
+		return nil, fmt.Errorf("goto: %q is no round: give a whole number or a percentage", args[0])
+	}
+	return m.job(func() tea.Msg {
+		at, err := r.Round(ctx, to)
+		return seekMsg{at, err}
+	}), nil
+}
+
+func doSpeed(m *model, args []string) (tea.Cmd, error) {
+	x, err := strconv.ParseFloat(strings.TrimSuffix(args[0], "x"), 64)
+	switch {
+	case m.replay == nil:
+		return nil, fmt.Errorf("speed: this is a live run: only a recording has a speed")
+	case err != nil || !(x > 0):
+		return nil, fmt.Errorf("speed: %q is no speed: give a number above 0", args[0])
+	}
+	r := m.replay
+	return func() tea.Msg { r.SetSpeed(x); return nil }, nil
+}
+
+func doMember(m *model, args []string) (tea.Cmd, error) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(args[0], "m"), 10, 32)
+	for _, id := range m.shown.Members().Members {
+		if err == nil && uint64(id) == n {
+			m.member = id
+			return nil, nil
+		}
+	}
+	return nil, fmt.Errorf("member: there is no member %q", args[0])
+}
+
+func doScreen(m *model, args []string) (tea.Cmd, error) {
+	for i, s := range screens() {
+		if strings.EqualFold(s.name, args[0]) || strconv.Itoa(i+1) == args[0] {
+			m.openScreen(i)
+			return nil, nil
+		}
+	}
+	return nil, fmt.Errorf("screen: there is no %q: choose one of %s", args[0], strings.Join(completeScreen(m, nil), ", "))
+}

@@ -1,0 +1,136 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// feed is the reading of the source: one command at a time, of the generation that a seek begins.
+type feed struct {
+	gen    int
+	cancel context.CancelFunc
+	ctx    context.Context
+	ended  bool  // nothing further will come
+	err    error // why reading stopped
+	loaded bool  // a snapshot has arrived
+}
+
+type (
+	snapshotMsg struct {
+		gen  int
+		view *view.View
+		err  error
+	}
+	batchMsg struct {
+		gen   int
+		batch view.Batch
+		err   error
+	}
+	scannedMsg struct{ err error }
+)
+
+// maxBatch bounds how long one Update takes.
+const maxBatch = 4096
+
+// seek drops what is being read and begins at another position.
+func (m *model) seek(at view.Position) tea.Cmd {
+	if m.feed.cancel != nil {
+		m.feed.cancel()
+	}
+	gen := m.feed.gen + 1
+	ctx, cancel := context.WithCancel(m.ctx)
+	m.feed = feed{gen: gen, ctx: ctx, cancel: cancel, loaded: m.feed.loaded}
+	src := m.opt.Source
+	return m.job(func() tea.Msg {
+		v, err := src.Snapshot(ctx, at)
+		return snapshotMsg{gen, v, err}
+	})
+}
+
+func (m *model) scan() tea.Cmd {
+	ctx, r := m.ctx, m.replay
+	return m.job(func() tea.Msg { return scannedMsg{r.Scan(ctx)} })
+}
+
+// read waits for records and then takes what else arrives within a frame, so that a frame is one message.
+func (m *model) read() tea.Cmd {
+	gen, ctx, src, after := m.feed.gen, m.feed.ctx, m.opt.Source, m.live.Position
+	return m.job(func() tea.Msg {
+		b, err := src.Next(ctx, after, maxBatch)
+		if err != nil {
+			return batchMsg{gen, b, err}
+		}
+		short, cancel := context.WithTimeout(ctx, frame)
+		defer cancel()
+		for len(b.Records) < maxBatch {
+			more, err := src.Next(short, b.Next, maxBatch-len(b.Records))
+			if err != nil {
+				break // it is told again by the next read
+			}
+			b.Records = append(b.Records[:len(b.Records):len(b.Records)], more.Records...)
+			b.Next, b.Live = more.Next, more.Live
+		}
+		return batchMsg{gen, b, nil}
+	})
+}
+
+// took begins from a snapshot.
+func (m *model) took(msg snapshotMsg) tea.Cmd {
+	if msg.gen != m.feed.gen {
+		return nil
+	}
+	if msg.err != nil {
+		return m.broke(msg.err)
+	}
+	frozen := m.frozen()
+	m.live, m.feed.loaded = msg.view, true
+	if !frozen || m.replay != nil {
+		m.shown = m.live
+	}
+	m.refresh()
+	return m.read()
+}
+
+// fold applies a frame's records.
+func (m *model) fold(msg batchMsg) tea.Cmd {
+	if msg.gen != m.feed.gen {
+		return nil
+	}
+	if msg.err != nil {
+		return m.broke(msg.err)
+	}
+	for _, r := range msg.batch.Records {
+		m.live.Apply(r)
+		m.notice(r)
+	}
+	m.refresh()
+	return m.read()
+}
+
+// notice says what a person should see at once.
+func (m *model) notice(r event.Record) {
+	if r.Alert != nil && r.Alert.Level == "error" {
+		m.say(cell.Alert, r.Alert.Text)
+	}
+}
+
+func (m *model) broke(err error) tea.Cmd {
+	switch {
+	case m.ctx.Err() != nil:
+	case errors.Is(err, io.EOF):
+		m.feed.ended = true
+	default:
+		m.feed.err = err
+		m.say(cell.Alert, "the connection to the run is lost: "+err.Error()+" (training goes on; attach again)")
+	}
+	return nil
+}
+
+func (m *model) frozen() bool { return m.shown != m.live }

@@ -1,0 +1,108 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"brood/tui/cell"
+)
+
+// num writes a measurement with three decimals or four digits, so that it keeps its width while it changes.
+func num(x float64) string {
+	a := math.Abs(x)
+	switch {
+	case math.IsNaN(x):
+		return "nan"
+	case math.IsInf(x, 0):
+		return "inf"
+	case a >= 1e6 || a > 0 && a < 5e-4:
+		return strconv.FormatFloat(x, 'e', 1, 64)
+	case a >= 1000:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case a >= 100:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	case a >= 10:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 3, 64)
+}
+
+// size writes a number of bytes with three digits and its unit: at most 7 characters.
+func size(b float64) string {
+	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
+		if math.Abs(b) < 999.5 || u == "TB" {
+			switch {
+			case u == "B" || math.Abs(b) >= 99.95:
+				return fmt.Sprintf("%.0f %s", b, u)
+			default:
+				return fmt.Sprintf("%.1f %s", b, u)
+			}
+		}
+		b /= 1000
+	}
+	return ""
+}
+
+// rate writes a quantity per second with a k or M: at most 5 characters.
+func rate(x float64) string {
+	switch {
+	case x >= 999_500:
+		return fmt.Sprintf("%.1fM", x/1e6)
+	case x >= 99_950:
+		return fmt.Sprintf("%.0fk", x/1e3)
+	case x >= 9_999.5:
+		return fmt.Sprintf("%.1fk", x/1e3)
+	case x >= 99.95:
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.1f", x)
+}
+
+// span writes a duration in its two greatest units.
+func span(d time.Duration) string {
+	s := int64(d.Round(time.Second).Seconds())
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	case s < 100*3600:
+		return fmt.Sprintf("%dh %02dm", s/3600, s%3600/60)
+	}
+	return fmt.Sprintf("%dd %02dh", s/86400, s%86400/3600)
+}
+
+// pad fills s with blanks on the right to n cells, lead on the left.
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cell.Width(s))) }
+
+func lead(s string, n int) string { return strings.Repeat(" ", max(0, n-cell.Width(s))) + s }
+
+// wrap breaks text at blanks into lines of at most n cells.
+func wrap(text string, n int) (lines []string) {
+	line := ""
+	for _, w := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = w
+		case cell.Width(line)+1+cell.Width(w) <= n:
+			line += " " + w
+		default:
+			lines = append(lines, line)
+			line = w
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,59 @@
+package tui
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestNumbersKeepTheirWidth(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{num(0.1312), "0.131"}, {num(-0.1312), "-0.131"}, {num(12.345), "12.35"}, {num(123.45), "123.5"}, {num(4321.9), "4322"}, {num(1e-5), "1.0e-05"}, {num(0), "0.000"},
+		{num(math.NaN()), "nan"}, {num(math.Inf(-1)), "inf"},
+		{size(0), "0 B"}, {size(999), "999 B"}, {size(1000), "1.0 kB"}, {size(35344), "35.3 kB"}, {size(412e3), "412 kB"}, {size(999.6e3), "1.0 MB"}, {size(-999), "-999 B"}, {size(5e15), "5000 TB"},
+		{rate(3.21), "3.2"}, {rate(812.3), "812"}, {rate(25630), "25.6k"}, {rate(192000), "192k"}, {rate(2e6), "2.0M"},
+		{span(0), "0s"}, {span(137 * time.Second), "2m 17s"}, {span(3 * time.Hour), "3h 00m"}, {span(240 * time.Hour), "10d 00h"},
+		{pad("ab", 4), "ab  "}, {lead("ab", 4), "  ab"}, {lead("abcde", 4), "abcde"}, {count(1, "worker"), "1 worker"}, {count(3, "worker"), "3 workers"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+	if l := wrap("one two  three", 7); !slices.Equal(l, []string{"one two", "three"}) {
+		t.Errorf("wrapped to %q", l)
+	}
+}
+
+func TestLineEditing(t *testing.T) {
+	for _, c := range []struct {
+		keys []string
+		want string
+		at   int
+	}{
+		{[]string{"a", "b", "left", "c"}, "acb", 2},
+		{[]string{"a", "b", "home", "c", "end", "d"}, "cabd", 4},
+		{[]string{"a", "b", "backspace", "backspace", "backspace"}, "", 0},
+		{[]string{"a", "b", "left", "left", "left", "delete"}, "b", 0},
+		{[]string{"a", " ", "b", "c", "ctrl+w"}, "a ", 2},
+		{[]string{"a", " ", "b", " ", "ctrl+w", "ctrl+u"}, "", 0},
+		{[]string{"→", "right", "x"}, "→x", 2},
+	} {
+		var l line
+		for _, k := range c.keys {
+			text := k
+			if len([]rune(k)) > 1 {
+				text = ""
+			}
+			l.key(k, text)
+		}
+		if l.text() != c.want || l.at != c.at {
+			t.Errorf("%q gives %q at %d, want %q at %d", c.keys, l.text(), l.at, c.want, c.at)
+		}
+	}
+	var l line
+	l.key("", "pasted\x1b[2J\ntext")
+	if l.text() != "pasted[2Jtext" {
+		t.Errorf("pasted control characters stay: %q", l.text())
+	}
+}

@@ -1,0 +1,143 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+func round(n uint64) string { return chart.Count(n) }
+
+// View draws a frame.
+func (m *model) View() tea.View {
+	v := tea.NewView(m.theme.String(m.paint()))
+	v.AltScreen = true
+	v.MouseMode = tea.MouseModeCellMotion
+	v.WindowTitle = "brood " + m.title()
+	return v
+}
+
+// paint fills the grid: lines at the top and bottom, panels between, and what is open above them.
+func (m *model) paint() *cell.Grid {
+	if m.grid == nil || m.grid.W != m.w || m.grid.H != m.h {
+		m.grid = cell.New(m.w, m.h)
+	}
+	g := m.grid
+	g.Clear(g.Rect())
+	m.layout()
+	if m.w < leastW || m.h < leastH {
+		m.vital(g)
+	} else {
+		m.statusLine(g)
+		m.screenLine(g)
+		for _, p := range m.placed {
+			m.paintPanel(g, p)
+		}
+		if m.replay != nil {
+			m.replayLine(g, g.H-2)
+		}
+		m.keyLine(g, g.H-1)
+	}
+	if m.overlay != nil {
+		m.overlay.draw(m, g)
+	}
+	return g
+}
+
+func (m *model) paintPanel(g *cell.Grid, p placement) {
+	for _, t := range panelTable() {
+		if t.name != p.panel {
+			continue
+		}
+		g.Clear(p.at)
+		if p.at.H < 3 {
+			m.eventLine(g, p.at)
+			return
+		}
+		border := cell.Border
+		if m.focus == p.panel {
+			border = cell.Focus
+		}
+		title, note := t.title(m)
+		t.draw(m, g, g.Box(p.at, border, title, note))
+	}
+}
+
+// vital is the screen for terminals that are too small for panels.
+func (m *model) vital(g *cell.Grid) {
+	v := m.shown
+	glyph, word, role := m.phase()
+	lines := []struct {
+		name, value string
+		role        cell.Role
+	}{
+		{"", "brood " + glyph + " " + word, role},
+		{"", m.title(), cell.Plain},
+		{"round", round(v.Progress.Rounds), cell.Plain},
+		{"epoch", fmt.Sprintf("%.2f", v.Progress.Epochs), cell.Plain},
+		{"loss", "-", cell.Plain},
+		{"test error", "-", cell.Plain},
+		{"time", span(v.Elapsed()), cell.Plain},
+	}
+	if x := m.headline(); !math.IsNaN(x) {
+		lines[4].value = num(x)
+	}
+	if v.Evaluation != nil {
+		lines[5].value = fmt.Sprintf("%.2f %%", v.Evaluation.TestError)
+	}
+	for y, l := range lines {
+		if y >= g.H-1 {
+			break
+		}
+		x := 1
+		if l.name != "" {
+			g.Text(x, y, g.W-2, cell.Faint, l.name)
+			g.Right(24, y, 12, l.role, l.value)
+			continue
+		}
+		g.Text(x, y, g.W-2, l.role, l.value)
+	}
+	hint := fmt.Sprintf("%d x %d shows panels   q leave", leastW, leastH)
+	if m.toast.text != "" {
+		hint = m.toast.text
+	}
+	if m.prompt != nil {
+		m.drawPrompt(g, g.H-1)
+		return
+	}
+	g.Text(1, g.H-1, g.W-2, cell.Faint, hint)
+}
+
+// headline is the loss that stands for the run: the centre's, or the population's median.
+func (m *model) headline() float64 {
+	if x, ok := m.shown.Find(view.CentreLoss).Last(view.Whole); ok {
+		return x
+	}
+	s := m.shown.Find(m.mainSeries())
+	if s == nil {
+		return math.NaN()
+	}
+	l := s.Latest(m.shown.Members())
+	if len(l) == 0 {
+		x, ok := s.Last(view.Whole)
+		if !ok {
+			return math.NaN()
+		}
+		return x
+	}
+	return middle(l)
+}
+
+// middle is the median of values in order.
+func middle(l []view.Value) float64 {
+	x := make([]float64, len(l))
+	for i, v := range l {
+		x[i] = v.X
+	}
+	return view.Median(x)
+}

@@ -1,0 +1,238 @@
+package tui
+
+import (
+	"context"
+	"math"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// model is all that the workbench remembers. Update is its only writer and runs on one goroutine.
+type model struct {
+	opt   Options
+	ctx   context.Context
+	theme cell.Theme
+	dark  bool
+	w, h  int
+
+	feed  feed
+	live  *view.View // what the source has told; Update folds into it
+	shown *view.View // live, or a clone of it while frozen
+	knobs *view.Knobs
+	alg   *optim.Algorithm
+
+	screen   int
+	focus    string // panel
+	expanded bool
+	drawer   bool // the knob rail over a narrow screen
+	logAxis  bool
+	member   optim.Member
+	scroll   int // of the event lane, from its end
+
+	rail    rail
+	overlay overlay // nil, help, palette or a question
+	prompt  *prompt // the command line
+	toast   toast
+	acked   view.Position // alerts before it are acknowledged
+	placed  []placement   // of the last frame: where panels are, for focus and mouse
+	grid    *cell.Grid
+	replay  *Replay
+	lastID  uint64
+	jobs    *jobs // Run waits for them
+}
+
+// toast is a sentence in the key line that goes away.
+type toast struct {
+	text  string
+	role  cell.Role
+	until time.Time
+}
+
+type (
+	tickMsg    time.Time
+	receiptMsg struct {
+		command event.Command
+		receipt event.Receipt
+		err     error
+	}
+	seekMsg struct {
+		at  view.Position
+		err error
+	}
+)
+
+func newModel(ctx context.Context, opt Options) *model {
+	opt.defaults()
+	m := &model{opt: opt, ctx: ctx, dark: !opt.Light, w: opt.Width, h: opt.Height, live: view.New(), focus: "loss", logAxis: true, jobs: &jobs{}}
+	m.shown = m.live
+	m.replay, _ = opt.Source.(*Replay)
+	m.lastID = uint64(opt.Clock().UnixNano())
+	for i, s := range screens() {
+		if s.name == opt.Screen {
+			m.screen = i
+		}
+	}
+	m.restyle()
+	return m
+}
+
+func (m *model) restyle() {
+	m.theme = cell.Coloured(m.dark, m.opt.ASCII)
+	if m.opt.NoColor {
+		m.theme = cell.Plainly(m.opt.ASCII)
+	}
+}
+
+// Init starts the reader and the clock.
+func (m *model) Init() tea.Cmd {
+	at := view.Position(math.MaxUint64)
+	cmds := []tea.Cmd{m.tick(), tea.RequestBackgroundColor}
+	if m.replay != nil {
+		at = 0
+		cmds = append(cmds, m.scan())
+	}
+	return tea.Batch(append(cmds, m.seek(at))...)
+}
+
+func (m *model) tick() tea.Cmd {
+	ctx := m.ctx
+	return m.job(func() tea.Msg {
+		t := time.NewTimer(500 * time.Millisecond)
+		defer t.Stop()
+		select {
+		case at := <-t.C:
+			return tickMsg(at)
+		case <-ctx.Done():
+			return nil
+		}
+	})
+}
+
+// Update is the reducer.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		if m.w, m.h = msg.Width, msg.Height; m.w <= 0 || m.h <= 0 {
+			m.w, m.h = m.opt.Width, m.opt.Height
+		}
+	case tea.BackgroundColorMsg:
+		m.dark = msg.IsDark()
+		m.restyle()
+	case tea.KeyPressMsg:
+		return m, m.key(msg.String(), msg.Text)
+	case tea.PasteMsg:
+		return m, m.typed(msg.Content)
+	case tea.MouseClickMsg:
+		m.click(msg.X, msg.Y)
+	case tea.MouseWheelMsg:
+		return m, m.wheel(msg)
+	case snapshotMsg:
+		return m, m.took(msg)
+	case batchMsg:
+		return m, m.fold(msg)
+	case receiptMsg:
+		m.answered(msg)
+	case seekMsg:
+		if msg.err != nil {
+			m.say(cell.Alert, msg.err.Error())
+			return m, nil
+		}
+		return m, m.seek(msg.at)
+	case scannedMsg:
+		if msg.err != nil && m.ctx.Err() == nil {
+			m.say(cell.Alert, "the recording cannot be read to its end: "+msg.err.Error())
+		}
+	case tickMsg:
+		if m.toast.text != "" && m.opt.Clock().After(m.toast.until) {
+			m.toast = toast{}
+		}
+		return m, m.tick()
+	}
+	return m, nil
+}
+
+// say shows a sentence for a few seconds.
+func (m *model) say(role cell.Role, text string) {
+	m.toast = toast{text, role, m.opt.Clock().Add(6 * time.Second)}
+}
+
+// refresh derives what depends on the shown view.
+func (m *model) refresh() {
+	name := m.shown.Algorithm()
+	m.alg = nil
+	for _, a := range m.opt.Algorithms {
+		if a.Name == name {
+			m.alg = a
+		}
+	}
+	m.knobs = nil
+	if m.alg != nil {
+		m.knobs = m.shown.Resolve(m.alg)
+	}
+	if r := m.shown.Members(); len(r.Members) > 0 && !r.Has(m.member) {
+		m.member = r.Members[0]
+	}
+	m.rail.settle(m)
+}
+
+// send issues a command; the answer comes as a message.
+func (m *model) send(c event.Command) tea.Cmd {
+	if why := m.mayCommand(); why != "" {
+		m.say(cell.Warn, why)
+		return nil
+	}
+	m.lastID++
+	c.ID, c.By = m.lastID, m.opt.By
+	ctx, to := m.ctx, m.opt.Commander
+	return m.job(func() tea.Msg {
+		r, err := to.Command(ctx, c)
+		return receiptMsg{c, r, err}
+	})
+}
+
+// mayCommand says why commands cannot be given, "" when they can.
+func (m *model) mayCommand() string {
+	switch {
+	case m.replay != nil:
+		return "this is a recording: knobs and commands need a live run"
+	case m.opt.Commander == nil:
+		return "you are looking only: attach as the writer to give commands"
+	case m.live.Over():
+		return "the run has ended: resume it to go on"
+	}
+	return ""
+}
+
+// answered shows what became of a command.
+func (m *model) answered(msg receiptMsg) {
+	if m.rail.answered(m, msg) {
+		return
+	}
+	what := "done"
+	switch {
+	case msg.command.Algorithm != "":
+		what = "swap to " + msg.command.Algorithm
+	case msg.command.Action != "":
+		what = string(msg.command.Action)
+	case msg.command.Members > 0:
+		what = "new population size"
+	case len(msg.command.Set) > 0:
+		what = msg.command.Set[0].Knob + " = " + msg.command.Set[0].Expr
+	}
+	switch {
+	case msg.err != nil:
+		m.say(cell.Alert, what+": "+msg.err.Error())
+	case !msg.receipt.Accepted:
+		m.say(cell.Alert, what+" refused: "+msg.receipt.Reason)
+	case msg.receipt.Round > 0:
+		m.say(cell.Good, what+" accepted, effective at round "+round(msg.receipt.Round))
+	default:
+		m.say(cell.Good, what+" accepted")
+	}
+}

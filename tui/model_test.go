@@ -1,0 +1,296 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/sourcetest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden screens")
+
+// desk is a model without a terminal, fed by hand. Commands that Update returns are kept, not run.
+type desk struct {
+	*model
+	t    testing.TB
+	last tea.Cmd
+	now  time.Time
+	sent []event.Command
+	say1 func(event.Command) (event.Receipt, error)
+}
+
+func (d *desk) Command(_ context.Context, c event.Command) (event.Receipt, error) {
+	d.sent = append(d.sent, c)
+	if d.say1 != nil {
+		return d.say1(c)
+	}
+	return event.Receipt{ID: c.ID, Accepted: true, Round: 402}, nil
+}
+
+func open(t testing.TB, w, h int, rs []event.Record, change func(*Options)) *desk {
+	d := &desk{t: t, now: time.Unix(1e9, 0)}
+	opt := Options{Source: sourcetest.NewMemory(rs...), Commander: d, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann",
+		NoColor: true, Width: w, Height: h, Clock: func() time.Time { return d.now }}
+	if change != nil {
+		change(&opt)
+	}
+	d.model = newModel(context.Background(), opt)
+	d.Init()
+	d.take()
+	return d
+}
+
+// take delivers the snapshot that the last seek asked for.
+func (d *desk) take() {
+	at := view.Position(1 << 60)
+	if d.replay != nil {
+		at = d.live.Position
+	}
+	v, err := d.opt.Source.Snapshot(context.Background(), at)
+	d.Update(snapshotMsg{d.feed.gen, v, err})
+}
+
+func (d *desk) Update(msg tea.Msg) {
+	_, d.last = d.model.Update(msg)
+}
+
+// press sends keys as Bubble Tea would; what a key's command returns is delivered when it is a receipt or a seek.
+func (d *desk) press(keys ...string) *desk {
+	for _, k := range keys {
+		d.Update(keyMsg(k))
+		d.settle()
+	}
+	return d
+}
+
+func (d *desk) settle() {
+	if d.last == nil {
+		return
+	}
+	switch msg := d.last().(type) {
+	case receiptMsg, seekMsg, snapshotMsg:
+		d.Update(msg)
+		if _, ok := msg.(seekMsg); ok {
+			d.settle()
+		}
+	case tea.QuitMsg:
+		d.last = tea.Quit
+	}
+}
+
+func (d *desk) write(text string) *desk {
+	for _, r := range text {
+		d.press(string(r))
+	}
+	return d
+}
+
+func keyMsg(name string) tea.KeyPressMsg {
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "backspace": tea.KeyBackspace, "up": tea.KeyUp, "down": tea.KeyDown,
+		"left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd}
+	if name == "space" || name == " " {
+		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
+	}
+	if c, ok := codes[name]; ok {
+		return tea.KeyPressMsg{Code: c}
+	}
+	if r, ok := strings.CutPrefix(name, "ctrl+"); ok {
+		return tea.KeyPressMsg{Code: rune(r[0]), Mod: tea.ModCtrl}
+	}
+	if name == "shift+tab" {
+		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
+	}
+	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+}
+
+func (d *desk) screenText() string { return d.theme.String(d.paint()) }
+
+func (d *desk) shows(want ...string) {
+	d.t.Helper()
+	s := d.screenText()
+	for _, w := range want {
+		if !strings.Contains(s, w) {
+			d.t.Errorf("the screen does not show %q:\n%s", w, s)
+		}
+	}
+}
+
+func (d *desk) hides(words ...string) {
+	d.t.Helper()
+	s := d.screenText()
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			d.t.Errorf("the screen still shows %q:\n%s", w, s)
+		}
+	}
+}
+
+func TestGoldenScreens(t *testing.T) {
+	run := sourcetest.Run(6, 400)
+	crowd := sourcetest.Run(64, 400)
+	for _, c := range []struct {
+		name string
+		w, h int
+		rs   []event.Record
+		keys string
+	}{
+		{"live", 40, 10, run, ""}, {"live", 60, 12, run, ""}, {"live", 80, 24, run, ""}, {"live", 120, 40, run, ""}, {"live", 200, 50, crowd, ""},
+		{"knobs", 80, 24, run, "2 j j l"}, {"knobs", 120, 40, run, "2 j j j"}, {"knobs", 200, 50, run, "2 j j"},
+		{"drawer", 80, 24, run, "k l l j l"}, {"help", 120, 40, run, "?"}, {"palette", 80, 24, run, "ctrl+p"}, {"stop", 80, 24, run, "X"},
+		{"empty", 80, 24, nil, ""}, {"expanded", 80, 24, run, "tab tab e"}, {"short", 120, 24, run, ""},
+	} {
+		name := fmt.Sprintf("%s-%dx%d", c.name, c.w, c.h)
+		t.Run(name, func(t *testing.T) {
+			d := open(t, c.w, c.h, c.rs, nil)
+			d.press(strings.Fields(c.keys)...)
+			golden(t, name, d.screenText())
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	got += "\n"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || got != string(want) {
+		t.Errorf("%s differs (%v); look at it, then go test -update:\n%s", path, err, got)
+	}
+}
+
+// Whatever happens, a frame is exactly as large as the terminal.
+func TestFramesFitWhateverTheSize(t *testing.T) {
+	d := open(t, 80, 24, sourcetest.Run(9, 60), nil)
+	for _, keys := range []string{"", "k", "e", "2", "?", "1", "ctrl+p", "esc", ":", "esc", "X"} {
+		if keys != "" {
+			d.press(keys)
+		}
+		for i := range 60 {
+			w, h := 1+i*37%230, 1+i*23%70
+			d.Update(tea.WindowSizeMsg{Width: w, Height: h})
+			lines := strings.Split(d.screenText(), "\n")
+			if len(lines) != h {
+				t.Fatalf("%d lines at %dx%d", len(lines), w, h)
+			}
+			for _, l := range lines {
+				if cell.Width(l) != w {
+					t.Fatalf("a line of %d cells at %dx%d: %q", cell.Width(l), w, h, l)
+				}
+			}
+		}
+	}
+	d.Update(tea.WindowSizeMsg{})
+	if d.w != 80 || d.h != 24 {
+		t.Errorf("a terminal that says 0x0 is taken for %dx%d", d.w, d.h)
+	}
+}
+
+func TestPanelsDoNotMoveWhileValuesChange(t *testing.T) {
+	rs := sourcetest.Run(6, 400)
+	d := open(t, 120, 40, rs[:40], nil)
+	d.paint()
+	before := slices.Clone(d.placed)
+	for i := 40; i < len(rs); i += 50 {
+		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[i:min(len(rs), i+50)]}})
+		d.paint()
+		if !slices.Equal(before, d.placed) {
+			t.Fatalf("panels moved at record %d", i)
+		}
+	}
+}
+
+func TestPlainOutputs(t *testing.T) {
+	rs := sourcetest.Run(6, 100)
+	rs = append(rs, event.Record{At: 2e18, Alert: &event.Alert{Level: "error", Text: "bad \x1b[31mred\x1b[0m name\x07", Member: view.Whole}})
+	d := open(t, 120, 40, rs, nil)
+	if s := d.screenText(); strings.ContainsAny(s, "\x1b\x07") {
+		t.Errorf("without colours there is an escape sequence: %q", s[strings.IndexAny(s, "\x1b\x07"):][:20])
+	}
+	for _, key := range []string{"", "2", "?", "esc", "ctrl+p"} {
+		a := open(t, 120, 40, rs, func(o *Options) { o.ASCII = true })
+		if key != "" {
+			a.press(key)
+		}
+		for i, r := range a.screenText() {
+			if r > 0x7e {
+				t.Errorf("screen %q in ASCII has %q at %d", key, r, i)
+				break
+			}
+		}
+	}
+	c := open(t, 120, 40, rs, func(o *Options) { o.NoColor = false })
+	if s := c.screenText(); !strings.Contains(s, "\x1b[") {
+		t.Errorf("with colours there is no escape sequence")
+	}
+}
+
+func TestFreezeAndFollow(t *testing.T) {
+	rs := sourcetest.Run(3, 100)
+	d := open(t, 120, 40, rs[:200], nil)
+	d.press("f")
+	at := d.shown.Position
+	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[200:]}})
+	if d.shown.Position != at || d.live.Position != uint64(len(rs)) {
+		t.Fatalf("frozen at %d, shows %d; the live view is at %d", at, d.shown.Position, d.live.Position)
+	}
+	d.shows("frozen")
+	if d.press("f"); d.shown != d.live {
+		t.Error("a second f does not follow again")
+	}
+}
+
+func TestOldReadersAreIgnored(t *testing.T) {
+	rs := sourcetest.Run(3, 50)
+	d := open(t, 120, 40, rs[:20], nil)
+	d.Update(batchMsg{gen: d.feed.gen - 1, batch: view.Batch{Records: rs[20:]}})
+	if d.live.Position != 20 {
+		t.Errorf("records of a reader before the last seek were applied: position %d", d.live.Position)
+	}
+}
+
+func TestLostSourceIsShownAndHarmless(t *testing.T) {
+	d := open(t, 80, 24, sourcetest.Run(3, 50), nil)
+	d.Update(batchMsg{gen: d.feed.gen, err: errors.New("broken pipe")})
+	d.shows("broken pipe", "training goes on")
+	d.now = d.now.Add(time.Minute)
+	d.Update(tickMsg(d.now))
+	d.hides("broken pipe")
+}
+
+// The reader hands over one message for all that arrives within a frame.
+func TestReadCoalesces(t *testing.T) {
+	rs := sourcetest.Run(3, 50)
+	src := sourcetest.NewMemory(rs[:10]...)
+	d := open(t, 80, 24, nil, func(o *Options) { o.Source = src })
+	src.Append(rs[10:90]...)
+	msg := d.read()().(batchMsg)
+	if len(msg.batch.Records) != 80 || msg.err != nil {
+		t.Errorf("one read brought %d records, %v; want all 80", len(msg.batch.Records), msg.err)
+	}
+	src.Close()
+	d.Update(msg)
+	if end := d.read()().(batchMsg); end.err == nil {
+		t.Error("a closed source does not end the reading")
+	} else if d.Update(end); !d.feed.ended || d.feed.err != nil {
+		t.Errorf("the end is taken for a loss: %v", d.feed.err)
+	}
+}

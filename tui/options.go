@@ -1,0 +1,40 @@
+package tui
+
+import (
+	"io"
+	"time"
+
+	"brood/optim"
+)
+
+// Options of a workbench. Source is required.
+type Options struct {
+	Source     Source
+	Commander  Commander          // nil: look only
+	Algorithms []*optim.Algorithm // known ones; knobs of others are shown without bounds and cannot be turned
+	Title      string             // of the run; "": from its configuration
+	By         string             // who sits here, for the log of edits; "": operator
+	Screen     string             // to open with; "": Live
+
+	ASCII   bool // write ASCII alone
+	NoColor bool // write no escape sequence for colours; also with NO_COLOR in Env
+	Light   bool // assume a light background until the terminal tells
+
+	In            io.Reader        // nil: the terminal
+	Out           io.Writer        // nil: standard output
+	Env           []string         // of the terminal's owner, "K=V"; nil: this process's
+	Width, Height int              // assumed until the terminal tells; 0: 80 x 24
+	Clock         func() time.Time // nil: time.Now
+}
+
+func (o *Options) defaults() {
+	if o.By == "" {
+		o.By = "operator"
+	}
+	if o.Width <= 0 || o.Height <= 0 {
+		o.Width, o.Height = 80, 24
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+}

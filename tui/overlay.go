@@ -1,0 +1,110 @@
+package tui
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/tui/cell"
+)
+
+// overlay is drawn above the panels and takes all keys while it is open.
+type overlay interface {
+	key(m *model, name, text string) tea.Cmd
+	draw(m *model, g *cell.Grid)
+}
+
+// help is generated from the key table.
+type help struct{ scroll int }
+
+// helpLine is a row of help: a group's name, or a key and what it does.
+type helpLine struct{ group, key, title string }
+
+func helpLines(m *model) (out []helpLine) {
+	for _, group := range []string{looking, running, inRail, inLane, playing, leavings} {
+		if group == playing && m.replay == nil {
+			continue
+		}
+		out = append(out, helpLine{group: group})
+		for _, b := range bindings() {
+			if b.group == group {
+				out = append(out, helpLine{key: b.label(), title: b.title})
+			}
+		}
+	}
+	return out
+}
+
+func (h *help) key(m *model, name, _ string) tea.Cmd {
+	switch name {
+	case "j", "down", "space", "pgdown":
+		h.scroll++
+	case "k", "up", "pgup":
+		h.scroll = max(0, h.scroll-1)
+	default:
+		m.overlay = nil
+	}
+	return nil
+}
+
+func (h *help) draw(m *model, g *cell.Grid) {
+	lines := helpLines(m)
+	cols := 1
+	if g.W >= 104 {
+		cols = 2
+	}
+	rows := (len(lines) + cols - 1) / cols
+	w := min(g.W, 50*cols+2)
+	hgt := min(g.H, rows+2)
+	in := dialog(g, w, hgt, "help", "any key closes")
+	h.scroll = min(h.scroll, max(0, rows-in.H))
+	for i, l := range lines {
+		x, y := in.X+i/rows*50, in.Y+i%rows-h.scroll
+		if y < in.Y || y >= in.Y+in.H {
+			continue
+		}
+		if l.group != "" {
+			g.Text(x+1, y, 48, cell.Title, l.group)
+			continue
+		}
+		g.Right(x+14, y, 13, cell.Key, l.key)
+		g.Text(x+16, y, min(33, in.W-17), cell.Plain, l.title)
+	}
+	if rows > in.H {
+		g.Right(in.X+in.W-1, in.Y+in.H, 20, cell.Faint, " j k scroll ")
+	}
+}
+
+// dialog clears an area in the middle and frames it.
+func dialog(g *cell.Grid, w, h int, title, note string) cell.Rect {
+	r := cell.Rect{X: (g.W - w) / 2, Y: (g.H - h) / 2, W: w, H: h}
+	g.Clear(r)
+	return g.Box(r, cell.Focus, title, note)
+}
+
+// question asks before something that cannot be undone.
+type question struct {
+	text, yes string
+	do        func(*model) tea.Cmd
+}
+
+func (q *question) key(m *model, name, _ string) tea.Cmd {
+	switch name {
+	case "y", "Y":
+		m.overlay = nil
+		return q.do(m)
+	case "n", "N", "esc", "q":
+		m.overlay = nil
+	}
+	return nil
+}
+
+func (q *question) draw(_ *model, g *cell.Grid) {
+	lines := wrap(q.text, 50)
+	in := dialog(g, min(g.W, 56), min(g.H, len(lines)+4), "sure?", "")
+	for i, l := range lines {
+		g.Text(in.X+1, in.Y+i, in.W-2, cell.Plain, l)
+	}
+	x := g.Text(in.X+1, in.Y+len(lines)+1, in.W-2, cell.Alert, fmt.Sprintf("y %s", q.yes))
+	g.Text(x+4, in.Y+len(lines)+1, in.W-2, cell.Key, "n go on")
+}

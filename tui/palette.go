@@ -1,0 +1,117 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/tui/cell"
+)
+
+// palette finds any action by its words: keys, commands and screens.
+type palette struct {
+	line
+	chosen int
+	all    []choice
+}
+
+type choice struct {
+	title, key string
+	do         func(*model) tea.Cmd
+}
+
+func newPalette(m *model) *palette {
+	p := &palette{}
+	for i, s := range screens() {
+		p.all = append(p.all, choice{"screen " + s.name, fmt.Sprint(i + 1), func(m *model) tea.Cmd { m.openScreen(i); return nil }})
+	}
+	for _, c := range commands() {
+		text, do := c.name, func(m *model) tea.Cmd { return m.run(c.name) }
+		if c.args != "" {
+			text += " " + c.args
+			do = func(m *model) tea.Cmd {
+				m.openPrompt()
+				m.prompt.set(c.name + " ")
+				return nil
+			}
+		}
+		p.all = append(p.all, choice{text + ": " + c.title, ":", do})
+	}
+	for _, b := range bindings() {
+		if b.do != nil && b.group != inRail && b.group != inLane && (b.group != playing || m.replay != nil) {
+			p.all = append(p.all, choice{b.title, b.label(), func(m *model) tea.Cmd {
+				if b.why != nil {
+					if why := b.why(m); why != "" {
+						m.say(cell.Warn, why)
+						return nil
+					}
+				}
+				return b.do(m)
+			}})
+		}
+	}
+	return p
+}
+
+// matches are the choices that hold the typed letters in order.
+func (p *palette) matches() (out []choice) {
+	for _, c := range p.all {
+		rest := []rune(strings.ToLower(p.text()))
+		for _, r := range strings.ToLower(c.title) {
+			if len(rest) > 0 && r == rest[0] {
+				rest = rest[1:]
+			}
+		}
+		if len(rest) == 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (p *palette) key(m *model, name, text string) tea.Cmd {
+	found := p.matches()
+	switch name {
+	case "esc", "ctrl+p":
+		m.overlay = nil
+	case "down", "ctrl+n", "tab":
+		p.chosen = min(p.chosen+1, max(0, len(found)-1))
+	case "up", "shift+tab":
+		p.chosen = max(0, p.chosen-1)
+	case "enter":
+		m.overlay = nil
+		if p.chosen < len(found) {
+			return found[p.chosen].do(m)
+		}
+	default:
+		p.line.key(name, text)
+		p.chosen = 0
+	}
+	return nil
+}
+
+func (p *palette) draw(_ *model, g *cell.Grid) {
+	in := dialog(g, min(g.W, 64), min(g.H, 16), "palette", "type to find, enter to do")
+	x := g.Text(in.X+1, in.Y, in.W-2, cell.Key, "› ")
+	x = g.Text(x, in.Y, in.W-4, cell.Plain, p.text())
+	g.Set(x, in.Y, '_', cell.Key)
+	found := p.matches()
+	n := in.H - 1
+	first := min(max(0, p.chosen-n+1), max(0, len(found)-n))
+	for i := 0; i < n && first+i < len(found); i++ {
+		c, y := found[first+i], in.Y+1+i
+		if first+i == p.chosen {
+			g.Paint(cell.Rect{X: in.X, Y: y, W: in.W, H: 1}, cell.Chosen)
+			g.Set(in.X, y, '▸', cell.Chosen)
+			g.Text(in.X+2, y, in.W-16, cell.Chosen, c.title)
+			g.Right(in.X+in.W-1, y, 12, cell.Chosen, c.key)
+			continue
+		}
+		g.Text(in.X+2, y, in.W-16, cell.Plain, c.title)
+		g.Right(in.X+in.W-1, y, 12, cell.Faint, c.key)
+	}
+	if len(found) == 0 {
+		g.Text(in.X+2, in.Y+1, in.W-4, cell.Faint, "nothing matches")
+	}
+}

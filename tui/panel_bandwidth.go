@@ -1,0 +1,117 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+func bandwidthTitle(m *model) (string, string) {
+	r := m.shown.Members()
+	if len(r.Members) == 0 {
+		return "bandwidth", ""
+	}
+	return "bandwidth  per round", count(len(r.Workers()), "worker")
+}
+
+// drawBandwidth lists what each operation sends beside what the algorithm's formula says: equality is quiet, a difference
+// is loud.
+func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
+	l := &m.shown.Ledger
+	ops, overhead, rounds := l.Recent()
+	if rounds == 0 {
+		explain(g, r, m.waiting("traffic"))
+		return
+	}
+	if l.Total().Sent == 0 && l.Total().Predicted == 0 && len(l.Apart) == 0 {
+		explain(g, r, "nothing is sent: all members live on one worker, and their exchange stays in its memory")
+		return
+	}
+	wide := r.W >= 54
+	rows := r.H - 2
+	if wide {
+		g.Text(r.X+2, r.Y, 12, cell.Faint, "operation")
+		g.Right(r.X+25, r.Y, 10, cell.Faint, "measured")
+		g.Right(r.X+38, r.Y, 10, cell.Faint, "predicted")
+		g.Text(r.X+40, r.Y, r.W-41, cell.Faint, "of total")
+		r.Y, r.H = r.Y+1, r.H-1
+		rows--
+	}
+	per := float64(rounds)
+	total := float64(overhead)
+	for _, b := range ops {
+		total += float64(b.Sent)
+	}
+	edge := r.X + 25
+	if !wide {
+		edge = r.X + 23
+	}
+	line := func(i int, name string, sent, predicted int64, formula bool) {
+		y := r.Y + i
+		g.Text(r.X+2, y, 12, cell.Plain, name)
+		g.Right(edge, y, 9, cell.Centre, size(float64(sent)/per))
+		role, text := cell.Faint, "= predicted"
+		switch {
+		case !formula:
+			text = "–"
+		case sent != predicted:
+			role, text = cell.Alert, "≠ by "+size(float64(sent-predicted))
+		case wide:
+			text = size(float64(predicted) / per)
+		}
+		if !wide {
+			g.Text(edge+2, y, r.X+r.W-edge-2, role, text)
+			return
+		}
+		g.Right(r.X+38, y, 12, role, text)
+		if total > 0 {
+			chart.Bar(g, r.X+40, y, r.W-42, float64(sent)/total, cell.Centre)
+		}
+	}
+	n := len(ops)
+	if n+1 > rows {
+		n = max(0, min(n, rows-1))
+	}
+	for i, b := range ops[:n] {
+		line(i, string(b.Op), b.Sent, b.Predicted, true)
+	}
+	if n < len(ops) {
+		g.Text(r.X+2, r.Y+n, r.W-3, cell.Faint, fmt.Sprintf("and %d more: e expands", len(ops)-n))
+	} else {
+		line(n, "overhead", overhead, 0, false)
+	}
+	m.traffic(g, cell.Rect{X: r.X + 2, Y: r.Y + r.H - 2, W: r.W - 3, H: 2}, l)
+}
+
+// traffic is the two lines below: the last commits, totals and rates.
+func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
+	x := g.Text(r.X, r.Y, r.W, cell.Faint, "commits ")
+	room := min(24, r.W-(x-r.X)-18)
+	from := max(0, len(l.Ring)-room)
+	cols, top := make([]view.Bucket, room), 0.0
+	for i, c := range l.Ring[from:] {
+		b := float64(c.Sent) / math.Max(1, float64(c.Rounds))
+		cols[i] = view.Bucket{Min: b, Max: b, Sum: b, Count: 1}
+		top = max(top, b)
+	}
+	chart.Spark(g, x, r.Y, cols, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
+	g.Right(r.X+r.W, r.Y, 16, cell.Plain, size(m.shown.Rates.Bytes)+"/s sent")
+	sent := "total " + size(float64(l.Total().Sent))
+	if a := apart(l); a > 0 {
+		sent += ", evaluation " + size(float64(a))
+	}
+	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, sent)
+	if l.Aborted > 0 {
+		g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+size(float64(l.Aborted)))
+	}
+}
+
+func apart(l *view.Ledger) (n int64) {
+	for _, b := range l.Apart {
+		n += b.Sent
+	}
+	return n
+}

@@ -1,0 +1,75 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+func eventsTitle(m *model) (string, string) {
+	return "events", fmt.Sprintf("%d of %d", min(len(m.shown.Lane), int(m.shown.Events)), m.shown.Events)
+}
+
+func level(e view.Entry) (glyph rune, role cell.Role) {
+	switch {
+	case e.Level == "error":
+		return '✗', cell.Alert
+	case e.Level == "warning":
+		return '!', cell.Warn
+	case e.Kind == "edit":
+		return '┆', cell.Marks
+	}
+	return '·', cell.Plain
+}
+
+// drawEvents is the lane: the newest at the bottom, or scrolled.
+func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
+	lane := m.shown.Lane
+	if len(lane) == 0 {
+		explain(g, r, "edits, plans, alerts and checkpoints appear here")
+		return
+	}
+	y := r.Y + r.H
+	for i := max(1, len(lane)-m.scroll) - 1; i >= 0 && y > r.Y; i-- {
+		e := lane[i]
+		lines := wrap(e.Text, r.W-28)
+		if len(lines) == 0 {
+			lines = []string{""}
+		}
+		if e.Level == "info" || r.H < 6 {
+			lines = []string{e.Text}
+		}
+		y -= len(lines)
+		glyph, role := level(e)
+		for j, l := range lines {
+			if y+j >= r.Y {
+				g.Text(r.X+27, y+j, r.W-28, role, l)
+			}
+		}
+		if y >= r.Y {
+			g.Right(r.X+9, y, 8, cell.Faint, span(time.Duration(e.Trained)))
+			g.Right(r.X+23, y, 13, cell.Faint, "round "+round(e.Round))
+			g.Set(r.X+25, y, glyph, role)
+		}
+	}
+}
+
+// eventLine is the lane where it has one line: the last two events.
+func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
+	lane := m.shown.Lane
+	x := r.X + 1
+	if len(lane) == 0 {
+		g.Text(x, r.Y, r.W-2, cell.Faint, "no events yet")
+		return
+	}
+	e := lane[max(0, len(lane)-1-m.scroll)]
+	glyph, role := level(e)
+	x = g.Text(x, r.Y, r.W-2, cell.Faint, span(time.Duration(e.Trained))+" ")
+	g.Set(x, r.Y, glyph, role)
+	end := r.X + r.W - 1
+	more := fmt.Sprintf("%d events", m.shown.Events)
+	g.Right(end, r.Y, 12, cell.Faint, more)
+	g.Text(x+2, r.Y, end-x-4-len(more), role, e.Text)
+}

@@ -1,0 +1,187 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+
+	"brood/optim"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// mainSeries is what the algorithm measures of each member's training, apart from fitness, which has a panel of its own.
+func (m *model) mainSeries() string {
+	if m.alg != nil {
+		for _, s := range m.alg.Series {
+			if s.Name != view.Fitness && s.Kind != optim.PairEdges {
+				return s.Name
+			}
+		}
+	}
+	return "loss"
+}
+
+func lossTitle(m *model) (string, string) {
+	title, unit := "loss", ""
+	if m.alg != nil {
+		for _, s := range m.alg.Series {
+			if s.Name == m.mainSeries() {
+				title, unit = s.Title, "  "+s.Unit
+			}
+		}
+	}
+	scale := "linear y"
+	if m.logAxis {
+		scale = "log y"
+	}
+	return title + unit, scale + " · round"
+}
+
+// window is the rounds that charts show.
+func (m *model) window() (lo, hi uint64) {
+	lo = math.MaxUint64
+	for i := range m.shown.Series {
+		a, b := m.shown.Series[i].Rounds()
+		if b > a {
+			lo, hi = min(lo, a), max(hi, b)
+		}
+	}
+	if lo == math.MaxUint64 {
+		return 0, 0
+	}
+	return lo, max(hi, m.shown.Progress.Rounds+1)
+}
+
+// explain fills a panel that has nothing to show yet with the reason.
+func explain(g *cell.Grid, r cell.Rect, text string) {
+	lines := wrap(text, r.W-4)
+	for i, l := range lines {
+		g.Text(r.X+2, r.Y+max(0, (r.H-len(lines))/2)+i, r.W-4, cell.Faint, l)
+	}
+}
+
+func (m *model) waiting(what string) string {
+	switch {
+	case m.feed.err != nil:
+		return "the run cannot be reached"
+	case !m.feed.loaded:
+		return "reading the run"
+	case m.shown.Plan == nil:
+		return "waiting for workers"
+	case m.shown.Over():
+		return "the run ended before " + what
+	}
+	return what + " appears with the first rounds"
+}
+
+func (m *model) marks() (out []chart.Mark) {
+	for _, k := range m.shown.Marks {
+		role := cell.Marks
+		if k.Alert {
+			role = cell.Alert
+		}
+		out = append(out, chart.Mark{Round: k.Round, Text: k.Text, Role: role})
+	}
+	return out
+}
+
+func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
+	s, centre := m.shown.Find(m.mainSeries()), m.shown.Find(view.CentreLoss)
+	if s == nil && centre == nil || r.H < 4 {
+		explain(g, r, m.waiting("the loss"))
+		return
+	}
+	area, legend := r.Top(r.H - 1)
+	area, _ = area.Left(area.W - 1)
+	lo, hi := m.window()
+	n := 2 * chart.Plot(area).W
+	var layers []chart.Layer
+	if s != nil {
+		layers = append(layers,
+			chart.Layer{Columns: s.Band(lo, hi, n), Role: cell.Band, Style: chart.Fill},
+			chart.Layer{Columns: s.Median(lo, hi, n), Role: cell.Median, Style: chart.Thin})
+		if len(s.Members) > 1 {
+			layers = append(layers, chart.Layer{Columns: s.Columns(m.member, lo, hi, n), Role: cell.Member, Style: chart.Dots})
+		}
+	}
+	if centre != nil {
+		layers = append(layers, chart.Layer{Columns: centre.Columns(view.Whole, lo, hi, n), Role: cell.Centre, Style: chart.Line})
+	}
+	var sets [][]view.Bucket
+	for _, l := range layers {
+		sets = append(sets, l.Columns)
+	}
+	glyphs(layers)
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Axis: chart.Fit(m.logAxis, sets...), ASCII: m.opt.ASCII})
+	m.lossLegend(g, legend, s, centre)
+}
+
+// plainGlyph stands for a role's curve where only ASCII may be written.
+func plainGlyph(role cell.Role) rune {
+	switch role {
+	case cell.Centre:
+		return '*'
+	case cell.Member:
+		return 'o'
+	case cell.Band:
+		return ':'
+	}
+	return '-'
+}
+
+func glyphs(layers []chart.Layer) {
+	for i := range layers {
+		layers[i].Glyph = plainGlyph(layers[i].Role)
+	}
+}
+
+// entry is a part of a legend: a glyph, a name and a value that keeps its width.
+type entry struct {
+	glyph, name, value string
+	role               cell.Role
+}
+
+func (m *model) legendLine(g *cell.Grid, r cell.Rect, entries []entry) {
+	x := r.X + 1
+	for _, e := range entries {
+		if m.opt.ASCII && e.glyph != "" {
+			e.glyph = string(plainGlyph(e.role))
+		}
+		need := cell.Width(e.glyph) + cell.Width(e.name) + cell.Width(e.value) + 2
+		if e.glyph == "" {
+			need--
+		}
+		if x+need > r.X+r.W {
+			break
+		}
+		if e.glyph != "" {
+			x = g.Text(x, r.Y, r.W, e.role, e.glyph) + 1
+		}
+		x = g.Text(x, r.Y, r.W, cell.Faint, e.name) + 1
+		x = g.Text(x, r.Y, r.W, cell.Plain, e.value) + 2
+	}
+}
+
+func (m *model) lossLegend(g *cell.Grid, r cell.Rect, s, centre *view.Series) {
+	var out []entry
+	if x, ok := centre.Last(view.Whole); ok {
+		out = append(out, entry{"━━", "centre", lead(num(x), 5), cell.Centre})
+	}
+	if s != nil {
+		l := s.Latest(m.shown.Members())
+		if x, ok := s.Last(m.member); ok && len(l) > 1 {
+			out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), lead(num(x), 5), cell.Member})
+		}
+		if len(l) > 0 {
+			out = append(out, entry{"──", "median", lead(num(middle(l)), 5), cell.Median},
+				entry{"▒", fmt.Sprintf("all %d", len(l)), lead(num(l[len(l)-1].X), 5) + "–" + num(l[0].X), cell.Band})
+		} else if x, ok := s.Last(view.Whole); ok {
+			out = append(out, entry{"──", "population", lead(num(x), 5), cell.Median})
+		}
+	}
+	if e := m.shown.Evaluation; e != nil {
+		out = append(out, entry{"", "test", fmt.Sprintf("%.2f %%", e.TestError), cell.Plain})
+	}
+	m.legendLine(g, r, out)
+}

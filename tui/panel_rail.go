@@ -1,0 +1,161 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"brood/optim"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+func railTitle(m *model) (string, string) { return "knobs", m.shown.Algorithm() }
+
+const railFoot = 5 // lines below the list: a rule, the knob's doc and the answer
+
+// railWindow is the first row of the list and how many there are.
+func (m *model) railWindow(r cell.Rect) (first, n int) {
+	total := len(m.railKnobs())
+	n = min(total, max(1, r.H-railFoot))
+	return min(max(0, m.rail.cursor-n/2), total-n), n
+}
+
+// point chooses the knob under the mouse.
+func (r *rail) point(m *model, at cell.Rect, y int) {
+	in := at.Inset()
+	first, n := m.railWindow(in)
+	if i := y - in.Y; i >= 0 && i < n {
+		r.cursor = first + i
+	}
+}
+
+func drawRail(m *model, g *cell.Grid, r cell.Rect) {
+	knobs := m.railKnobs()
+	first, n := m.railWindow(r)
+	m.rail.cursor = min(m.rail.cursor, len(knobs)-1)
+	for i := range n {
+		m.railRow(g, cell.Rect{X: r.X, Y: r.Y + i, W: r.W, H: 1}, knobs[first+i], first+i == m.rail.cursor)
+	}
+	if first > 0 {
+		g.Set(r.X+r.W-1, r.Y, '↑', cell.Faint)
+	}
+	if first+n < len(knobs) {
+		g.Set(r.X+r.W-1, r.Y+n-1, '↓', cell.Faint)
+	}
+	if foot := r.H - n; foot >= 2 {
+		_, rest := r.Top(r.H - min(foot, railFoot))
+		m.railFoot(g, rest, knobs[m.rail.cursor])
+	}
+}
+
+// railRow is a knob: name, value in effect, and to the right what is staged, pending or how it moves.
+func (m *model) railRow(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
+	role := cell.Plain
+	if chosen && m.focus == "knobs" {
+		role = cell.FocusTitle
+	}
+	if chosen {
+		g.Set(r.X+1, r.Y, '▸', role)
+	}
+	g.Text(r.X+3, r.Y, 11, role, k.Name)
+	g.Right(r.X+23, r.Y, 9, role, short(k, m.current(k)))
+	x, w := r.X+24, r.W-25
+	if chosen && m.rail.typing != nil {
+		m.drawTyping(g, x, r.Y, w)
+		return
+	}
+	if expr, ok := m.rail.of(k.Name); ok {
+		g.Text(x, r.Y, w, cell.Staged, "→ "+expr+"*")
+		return
+	}
+	if m.knobs == nil {
+		return
+	}
+	if e, ok := m.knobs.Pending(k.Name); ok {
+		g.Text(x, r.Y, w, cell.Good, "→ "+e.Expr+" @"+round(e.At))
+		return
+	}
+	if expr, moving := m.knobs.Expr(k.Name); moving {
+		lo, hi := m.horizon()
+		c := m.knobs.Curve(k, lo, hi, 6)
+		chart.Spark(g, x, r.Y, chart.Of(c), chart.Fit(k.Scale == optim.Log, chart.Of(c)), cell.Median)
+		form, _, _ := strings.Cut(expr, ":")
+		g.Text(x+7, r.Y, w-7, cell.Faint, form)
+	}
+}
+
+func (m *model) drawTyping(g *cell.Grid, x, y, w int) {
+	l := m.rail.typing
+	from := max(0, l.at-w+1)
+	g.Text(x, y, w, cell.Staged, string(l.runes[from:min(len(l.runes), from+w)]))
+	c := g.At(x+l.at-from, y)
+	g.Set(x+l.at-from, y, c.R, cell.Chosen)
+	if m.opt.NoColor && c.R == ' ' {
+		g.Set(x+l.at-from, y, '_', cell.Chosen)
+	}
+}
+
+// short is a value within nine characters.
+func short(k optim.Knob, x float64) string {
+	if len(k.Choices) > 0 {
+		return k.Format(x)
+	}
+	if k.Integer && math.Abs(x) < 1e8 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// railFoot explains the chosen knob and tells what became of the last change.
+func (m *model) railFoot(g *cell.Grid, r cell.Rect, k optim.Knob) {
+	for x := r.X + 1; x < r.X+r.W-1; x++ {
+		g.Set(x, r.Y, '╌', cell.Border)
+	}
+	y, end := r.Y+1, r.Y+r.H-1
+	if y < end {
+		g.Text(r.X+1, y, r.W-2, cell.Faint, k.Title+limits(k))
+		y++
+	}
+	answer, role := m.rail.answer.text, cell.Good
+	if m.rail.answer.bad {
+		role = cell.Alert
+	}
+	lines := wrap(answer, r.W-2)
+	if n := len(m.rail.staged); n > 0 && answer == "" {
+		role, lines = cell.Staged, []string{fmt.Sprintf("%d staged   a apply   u undo", n)}
+	}
+	if answer == "" && len(m.rail.staged) == 0 {
+		role, lines = cell.Faint, wrap(k.Doc, r.W-2)
+	}
+	for i, l := range lines {
+		if y+i > end {
+			break
+		}
+		if y+i == end && i < len(lines)-1 {
+			l += "…"
+		}
+		g.Text(r.X+1, y+i, r.W-2, role, l)
+	}
+}
+
+func limits(k optim.Knob) string {
+	unit := ""
+	if k.Unit != "" {
+		unit = " " + k.Unit
+	}
+	if len(k.Choices) > 0 {
+		return ": " + strings.Join(k.Choices, ", ")
+	}
+	return fmt.Sprintf("  %s–%s%s", short(k, k.Min), short(k, k.Max), unit)
+}
+
+// horizon is the rounds over which schedules are drawn: to the limit, or twice as far as the run is.
+func (m *model) horizon() (lo, hi uint64) {
+	v := m.shown
+	hi = max(v.Limit.Rounds, 2*v.Progress.Rounds, 10)
+	if v.Limit.Rounds == 0 && v.Limit.Epochs > 0 && v.Progress.Epochs > 0 {
+		hi = max(v.Progress.Rounds, uint64(v.Limit.Epochs/v.Progress.Epochs*float64(v.Progress.Rounds)))
+	}
+	return 0, hi
+}

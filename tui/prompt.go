@@ -1,0 +1,144 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/tui/cell"
+)
+
+// prompt is the command line.
+type prompt struct {
+	line
+	err string
+}
+
+func (m *model) openPrompt() tea.Cmd { m.prompt = &prompt{}; return nil }
+
+// run executes a command line.
+func (m *model) run(text string) tea.Cmd {
+	cmd, err := m.execute(text)
+	if err != nil {
+		m.say(cell.Alert, err.Error())
+	}
+	return cmd
+}
+
+func (m *model) execute(text string) (tea.Cmd, error) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	if pc, ok := strings.CutSuffix(words[0], "%"); ok {
+		words = []string{"goto", pc + "%"}
+	} else if _, err := strconv.ParseUint(words[0], 10, 63); err == nil {
+		words = []string{"goto", words[0]}
+	}
+	for _, c := range commands() {
+		if c.name != words[0] {
+			continue
+		}
+		if why := m.mayCommand(); c.live && why != "" {
+			return nil, fmt.Errorf("%s: %s", c.name, why)
+		}
+		if c.args != "" && len(words) < 1+len(strings.Fields(c.args)) {
+			return nil, fmt.Errorf("%s: write %s %s", c.name, c.name, c.args)
+		}
+		return c.do(m, words[1:])
+	}
+	return nil, fmt.Errorf("there is no command %q: press tab to see them", words[0])
+}
+
+func (m *model) promptKey(name, text string) tea.Cmd {
+	p := m.prompt
+	switch name {
+	case "esc":
+		m.prompt = nil
+	case "enter":
+		cmd, err := m.execute(p.text())
+		if err != nil {
+			p.err = err.Error()
+			return nil
+		}
+		m.prompt = nil
+		return cmd
+	case "tab":
+		p.complete(m)
+	case "backspace":
+		if len(p.runes) == 0 {
+			m.prompt = nil
+			return nil
+		}
+		p.key(name, text)
+		p.err = ""
+	default:
+		p.key(name, text)
+		p.err = ""
+	}
+	return nil
+}
+
+// candidates are the words that may stand where the last one is being typed.
+func candidates(m *model, text string) (out []string) {
+	words := strings.Fields(text)
+	if len(words) == 0 || strings.HasSuffix(text, " ") {
+		words = append(words, "")
+	}
+	last := words[len(words)-1]
+	var all []string
+	for _, c := range commands() {
+		switch {
+		case len(words) == 1:
+			all = append(all, c.name)
+		case c.name == words[0] && c.complete != nil:
+			all = c.complete(m, words[1:])
+		}
+	}
+	for _, w := range all {
+		if strings.HasPrefix(w, last) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// complete extends the last word as far as it is certain.
+func (p *prompt) complete(m *model) {
+	text := p.text()
+	all := candidates(m, text)
+	if len(all) == 0 {
+		return
+	}
+	same := all[0]
+	for _, w := range all[1:] {
+		for !strings.HasPrefix(w, same) {
+			same = same[:len(same)-1]
+		}
+	}
+	if len(all) == 1 {
+		same += " "
+	}
+	p.set(text[:strings.LastIndex(text, " ")+1] + same)
+}
+
+func (m *model) drawPrompt(g *cell.Grid, y int) {
+	p := m.prompt
+	x := g.Text(1, y, 2, cell.Key, ":")
+	from := min(max(0, p.at-max(1, g.W-6)), len(p.runes))
+	end := g.Text(x, y, g.W-4, cell.Plain, string(p.runes[from:]))
+	at := x + p.at - from
+	c := g.At(at, y)
+	g.Set(at, y, c.R, cell.Chosen)
+	if m.opt.NoColor && c.R == ' ' {
+		g.Set(at, y, '_', cell.Chosen)
+	}
+	switch room := g.W - end - 4; {
+	case p.err != "":
+		g.Text(end+2, y, room, cell.Alert, p.err)
+	case p.at == len(p.runes):
+		g.Text(end+2, y, room, cell.Faint, strings.Join(candidates(m, p.text()), "  "))
+	}
+}

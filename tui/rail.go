@@ -1,0 +1,226 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/timeline"
+	"brood/runtime/view"
+)
+
+// rail is the state of knob editing: what is chosen, typed, staged, sent and answered.
+type rail struct {
+	cursor int
+	staged []event.Setting // in the order they were turned
+	typing *line           // the value being typed for the chosen knob
+	sent   *event.Command
+	answer answer
+}
+
+// answer is what became of the last transaction: it stays until the next one.
+type answer struct {
+	text  string
+	bad   bool
+	round uint64 // from which it holds, 0 when refused or lost
+	done  bool   // and it is in effect
+}
+
+// population is the pseudo-knob on top of the rail.
+func (m *model) population() optim.Knob {
+	n := max(1, len(m.shown.Members().Members))
+	return optim.Knob{Name: view.MembersKnob, Title: "population", Unit: "members", Min: 1, Max: 1 << 20, Default: float64(n), Integer: true,
+		Doc: "how many members there are; new ones enter as the algorithm says, the highest ids leave first"}
+}
+
+// railKnobs are the rows of the rail.
+func (m *model) railKnobs() []optim.Knob {
+	out := []optim.Knob{m.population()}
+	if m.alg != nil {
+		out = append(out, m.alg.Knobs...)
+	}
+	return out
+}
+
+// current is a knob's value in the next round.
+func (m *model) current(k optim.Knob) float64 {
+	if k.Name == view.MembersKnob || m.knobs == nil {
+		return k.Default
+	}
+	return m.knobs.Value(k)
+}
+
+func (r *rail) chosen(m *model) optim.Knob {
+	ks := m.railKnobs()
+	return ks[min(max(r.cursor, 0), len(ks)-1)]
+}
+
+func (r *rail) of(knob string) (string, bool) {
+	for _, s := range r.staged {
+		if s.Knob == knob {
+			return s.Expr, true
+		}
+	}
+	return "", false
+}
+
+// stage puts an expression up for sending; the value that is in effect takes it down again.
+func (r *rail) stage(m *model, k optim.Knob, expr string) error {
+	if k.Name == view.MembersKnob {
+		if _, err := k.Parse(expr); err != nil {
+			return err
+		}
+	} else if _, err := timeline.Parse(k, expr); err != nil {
+		return err
+	}
+	r.unstage(k.Name)
+	same := k.Format(m.current(k))
+	if m.knobs != nil {
+		if e, moving := m.knobs.Expr(k.Name); moving {
+			same = e
+		}
+	}
+	if expr != same {
+		r.staged = append(r.staged, event.Setting{Knob: k.Name, Expr: expr})
+	}
+	return nil
+}
+
+func (r *rail) unstage(knob string) bool {
+	n := len(r.staged)
+	r.staged = slices.DeleteFunc(r.staged, func(s event.Setting) bool { return s.Knob == knob })
+	return len(r.staged) < n
+}
+
+// base is the value that the next step or expression begins from: the staged one, else the one in effect.
+func (r *rail) base(m *model, k optim.Knob) float64 {
+	if e, ok := r.of(k.Name); ok {
+		if x, err := k.Parse(e); err == nil {
+			return x
+		}
+	}
+	return m.current(k)
+}
+
+// turn moves the chosen knob n steps.
+func (r *rail) turn(m *model, n int) {
+	k := r.chosen(m)
+	x := r.base(m, k)
+	for range max(n, -n) {
+		x = step(k, x, n > 0)
+	}
+	if err := r.stage(m, k, k.Format(x)); err != nil {
+		r.answer = answer{text: err.Error(), bad: true}
+	}
+}
+
+// tenth is the n-th logarithmic step of a decade: ten to a factor of ten, in round numbers.
+func tenth(n int) float64 { return [...]float64{1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.4, 8}[n] }
+
+// step is the next value up or down on the knob's scale, within its bounds.
+func step(k optim.Knob, x float64, up bool) float64 {
+	d := 1.0
+	if !up {
+		d = -1
+	}
+	next := x
+	switch {
+	case len(k.Choices) > 0:
+		next = x + d
+	case k.Scale == optim.Log && k.Integer && x < 10:
+		next = x + d
+	case k.Scale == optim.Log && x <= 0 && up:
+		next = max(k.Min, k.Default/100, 1e-6)
+	case k.Scale == optim.Log && (x <= 1e-9 && !up && k.Min <= 0):
+		next = k.Min
+	case k.Scale == optim.Log:
+		next = logStep(x, up)
+	case k.Integer:
+		next = x + d
+	default:
+		w := math.Pow(10, math.Floor(math.Log10((k.Max-k.Min)/99)+1e-9))
+		next = math.Round((x+d*w)/w) * w
+		if math.Abs(next-x) < w/2 {
+			next = x + d*w
+		}
+		next, _ = strconv.ParseFloat(strconv.FormatFloat(next, 'g', 10, 64), 64)
+	}
+	if k.Integer {
+		next = math.Round(next)
+	}
+	return min(max(next, k.Min), k.Max)
+}
+
+func logStep(x float64, up bool) float64 {
+	p := math.Pow(10, math.Floor(math.Log10(x)+1e-9))
+	at := func(i int) float64 {
+		e := p
+		for ; i < 0; i += 10 {
+			e /= 10
+		}
+		for ; i >= 10; i -= 10 {
+			e *= 10
+		}
+		y, _ := strconv.ParseFloat(strconv.FormatFloat(tenth(i)*e, 'g', 4, 64), 64)
+		return y
+	}
+	if up {
+		for i := 0; ; i++ {
+			if y := at(i); y > x*(1+1e-6) {
+				return y
+			}
+		}
+	}
+	for i := 10; ; i-- {
+		if y := at(i); y < x*(1-1e-6) {
+			return y
+		}
+	}
+}
+
+// evaluate turns what was typed into an expression for the knob: *F, /F, +=D and -=D work on the base.
+func (r *rail) evaluate(m *model, k optim.Knob, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	for _, op := range []string{"*", "/", "+=", "-="} {
+		rest, ok := strings.CutPrefix(text, op)
+		if !ok {
+			continue
+		}
+		f, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+		if err != nil {
+			return "", fmt.Errorf("%s: write %s and a number, not %q", k.Name, op, rest)
+		}
+		x := r.base(m, k)
+		switch op {
+		case "*":
+			x *= f
+		case "/":
+			x /= f
+		case "+=":
+			x += f
+		default:
+			x -= f
+		}
+		if k.Integer {
+			x = math.Round(x)
+		}
+		return k.Format(x), nil
+	}
+	if text == "" {
+		return "", errors.New("nothing was typed: a number, *0.5, or a schedule like linear:0.1..0.01@200")
+	}
+	return text, nil
+}
+
+// settle follows the view: an accepted transaction is in effect once a commit lies beyond its round.
+func (r *rail) settle(m *model) {
+	if a := &r.answer; a.round > 0 && !a.done && m.live.Progress.Rounds > a.round {
+		a.done = true
+		a.text = "in effect since round " + round(a.round)
+	}
+}

@@ -1,0 +1,142 @@
+package tui
+
+import (
+	"slices"
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+func railKeys() []binding {
+	on := func(m *model) bool { return m.focus == "knobs" }
+	may := (*model).mayCommand
+	move := func(d int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd {
+			n := len(m.railKnobs())
+			m.rail.cursor = (min(m.rail.cursor, n-1) + d + n) % n
+			return nil
+		}
+	}
+	turn := func(n int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd { m.rail.turn(m, n); return nil }
+	}
+	return []binding{
+		{keys: []string{"j", "down"}, title: "next knob", group: inRail, when: on, do: move(1)},
+		{keys: []string{"k", "up"}, title: "knob before", group: inRail, when: on, do: move(-1)},
+		{keys: []string{"h", "left"}, title: "a step down", group: inRail, when: on, why: may, do: turn(-1)},
+		{keys: []string{"l", "right"}, title: "a step up", group: inRail, when: on, why: may, do: turn(1)},
+		{keys: []string{"H", "shift+left"}, title: "ten steps down", group: inRail, when: on, why: may, do: turn(-10)},
+		{keys: []string{"L", "shift+right"}, title: "ten steps up", group: inRail, when: on, why: may, do: turn(10)},
+		{keys: []string{"enter"}, title: "type a value, *0.5 or a schedule", group: inRail, when: on, why: may, do: func(m *model) tea.Cmd { m.rail.typing = &line{}; return nil }},
+		{keys: []string{"a"}, title: "apply all that is staged", group: inRail, why: may, do: (*model).apply},
+		{keys: []string{"u"}, title: "unstage", group: inRail, why: may, do: (*model).unstage},
+		{keys: []string{"z"}, title: "stage the value before", group: inRail, when: on, why: may, do: (*model).undo},
+	}
+}
+
+// apply sends everything staged as one transaction.
+func (m *model) apply() tea.Cmd {
+	r := &m.rail
+	switch {
+	case r.sent != nil:
+		r.answer = answer{text: "the last changes are not answered yet", bad: true}
+		return nil
+	case len(r.staged) == 0:
+		r.answer = answer{text: "nothing is staged: turn a knob with h and l first", bad: true}
+		return nil
+	}
+	c := event.Command{}
+	for _, s := range r.staged {
+		if n, err := strconv.Atoi(s.Expr); s.Knob == view.MembersKnob && err == nil {
+			c.Members = n
+			continue
+		}
+		c.Set = append(c.Set, s)
+	}
+	send := m.send(c)
+	if send == nil {
+		return nil
+	}
+	c.ID, c.By = m.lastID, m.opt.By
+	r.sent, r.answer = &c, answer{text: "sent, waiting for the answer"}
+	return send
+}
+
+// unstage takes the chosen knob back, or everything when it is not staged.
+func (m *model) unstage() tea.Cmd {
+	r := &m.rail
+	if m.focus != "knobs" || !r.unstage(r.chosen(m).Name) {
+		r.staged = nil
+	}
+	if r.sent == nil {
+		r.answer = answer{}
+	}
+	return nil
+}
+
+// undo stages what the chosen knob's last edit replaced.
+func (m *model) undo() tea.Cmd {
+	r := &m.rail
+	k := r.chosen(m)
+	if m.knobs == nil || len(m.knobs.History(k.Name)) == 0 {
+		r.answer = answer{text: k.Name + " was never changed", bad: true}
+		return nil
+	}
+	h := m.knobs.History(k.Name)
+	old := h[len(h)-1].Old
+	if old == "" {
+		old = k.Format(k.Default)
+	}
+	if err := r.stage(m, k, old); err != nil {
+		r.answer = answer{text: err.Error(), bad: true}
+	}
+	return nil
+}
+
+// answered takes the receipt of what was sent; false says that it answers something else.
+func (r *rail) answered(m *model, msg receiptMsg) bool {
+	if r.sent == nil || msg.command.ID != r.sent.ID {
+		return false
+	}
+	sent := r.sent
+	r.sent = nil
+	switch {
+	case msg.err != nil:
+		r.answer = answer{text: "not sent: " + msg.err.Error(), bad: true}
+	case !msg.receipt.Accepted:
+		r.answer = answer{text: "refused: " + msg.receipt.Reason, bad: true}
+	default:
+		r.staged = slices.DeleteFunc(r.staged, func(s event.Setting) bool {
+			return slices.Contains(sent.Set, s) || s.Knob == view.MembersKnob && s.Expr == strconv.Itoa(sent.Members)
+		})
+		r.answer = answer{text: "accepted, effective at round " + round(msg.receipt.Round), round: max(1, msg.receipt.Round)}
+		r.settle(m)
+	}
+	return true
+}
+
+// type1 handles a key while a value is typed.
+func (r *rail) type1(m *model, name, text string) tea.Cmd {
+	switch name {
+	case "esc":
+		r.typing = nil
+		return nil
+	case "enter":
+		k := r.chosen(m)
+		expr, err := r.evaluate(m, k, r.typing.text())
+		if err == nil {
+			err = r.stage(m, k, expr)
+		}
+		if err != nil {
+			r.answer = answer{text: err.Error(), bad: true}
+			return nil
+		}
+		r.typing, r.answer = nil, answer{}
+		return nil
+	}
+	r.typing.key(name, text)
+	return nil
+}

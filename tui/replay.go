@@ -1,0 +1,228 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// Log is a recorded run, read by one goroutine at a time. session.Reader is one.
+type Log interface {
+	Next() (event.Record, error) // io.EOF at the end
+	Seek(n uint64) error         // makes record n the next one
+}
+
+// Keyframer is an optional power of a Log: views in CBOR that were saved with it, so that a seek need not fold from the
+// start. The payload is of the state before record `record`.
+type Keyframer interface {
+	Keyframe(before uint64) (record uint64, payload []byte, ok bool, err error)
+}
+
+// Replay plays a recorded run as if it happened again, at a speed, without the pauses between sessions. It is a Source;
+// where it stands is the caller's `after`, so a seek is a new Snapshot.
+type Replay struct {
+	reading sync.Mutex // around log and what was read from it
+	log     Log
+	at      view.Position // of log
+	ahead   []event.Record
+	keys    []*view.View // clones by position, ascending
+	scan    scan
+
+	control sync.Mutex // around the rest
+	paused  bool
+	speed   float64
+	changed chan struct{} // closed and replaced by Pause and SetSpeed
+	sent    time.Time     // when the last batch left
+	first   int64         // record time of its first record
+	next    view.Position // what would follow it
+	clock   func() time.Time
+}
+
+const (
+	keyEvery  = 1 << 13 // records between views that are kept for seeking
+	frame     = time.Second / 30
+	longest   = time.Second // of a silence in the record, at speed 1
+	scanChunk = 2048
+)
+
+// NewReplay plays a log from its first record. The log is the replay's until its last method has returned.
+func NewReplay(l Log) *Replay {
+	return &Replay{log: l, at: math.MaxUint64, speed: 1, changed: make(chan struct{}), clock: time.Now, scan: scan{view: view.New()}}
+}
+
+// Snapshot folds from the nearest view that is known.
+func (r *Replay) Snapshot(ctx context.Context, at view.Position) (*view.View, error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	v := r.nearest(at)
+	for v.Position < at {
+		if v.Position%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		rec, err := r.read(v.Position)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		v.Apply(rec)
+		r.keep(v)
+	}
+	return v, nil
+}
+
+// nearest is a view at or before a position; it is the caller's.
+func (r *Replay) nearest(at view.Position) *view.View {
+	best := view.New()
+	for _, k := range r.keys {
+		if k.Position <= at {
+			best = k
+		}
+	}
+	k, ok := r.log.(Keyframer)
+	if !ok || at-best.Position < keyEvery {
+		return best.Clone()
+	}
+	if n, payload, ok, err := k.Keyframe(min(at, math.MaxInt64)); err == nil && ok && n > best.Position && n <= at {
+		var v view.View
+		if cbor.Unmarshal(payload, &v) == nil && v.Position == n {
+			return &v
+		}
+	}
+	return best.Clone()
+}
+
+// keep remembers a view every so many records.
+func (r *Replay) keep(v *view.View) {
+	if v.Position%keyEvery != 0 {
+		return
+	}
+	i := len(r.keys)
+	for i > 0 && r.keys[i-1].Position >= v.Position {
+		if i--; r.keys[i].Position == v.Position {
+			return
+		}
+	}
+	r.keys = append(r.keys[:i:i], append([]*view.View{v.Clone()}, r.keys[i:]...)...)
+}
+
+// read is record n.
+func (r *Replay) read(n view.Position) (event.Record, error) {
+	if i := n - (r.at - view.Position(len(r.ahead))); i < uint64(len(r.ahead)) {
+		return r.ahead[i], nil
+	}
+	if n != r.at {
+		r.ahead, r.at = nil, math.MaxUint64 // unknown, should Seek fail
+		if err := r.log.Seek(n); err != nil {
+			return event.Record{}, err
+		}
+		r.at = n
+	}
+	rec, err := r.log.Next()
+	if err == nil {
+		r.at++
+		r.ahead = nil
+	}
+	return rec, err
+}
+
+// Next hands on what happened within one frame at this speed, when its time has come.
+func (r *Replay) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
+	out := view.Batch{Next: after}
+	first, err := r.peek(after)
+	if err != nil {
+		return out, err
+	}
+	for {
+		wait, changed := r.wait(after, first.At)
+		if wait <= 0 {
+			break
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return out, ctx.Err()
+		case <-changed:
+			t.Stop()
+		case <-t.C:
+		}
+	}
+	r.control.Lock()
+	until := first.At + int64(float64(frame)*r.speed)
+	r.control.Unlock()
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	for len(out.Records) < max(1, most) {
+		rec, err := r.read(out.Next)
+		if err != nil && len(out.Records) == 0 {
+			return out, err
+		}
+		if err != nil || len(out.Records) > 0 && rec.At > until {
+			r.ahead = nil
+			if err == nil {
+				r.ahead = []event.Record{rec}
+			}
+			break
+		}
+		out.Records, out.Next = append(out.Records, rec), out.Next+1
+	}
+	r.control.Lock()
+	r.sent, r.first, r.next = r.clock(), first.At, out.Next
+	r.control.Unlock()
+	return out, nil
+}
+
+func (r *Replay) peek(n view.Position) (event.Record, error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	rec, err := r.read(n)
+	if err == nil {
+		r.ahead = []event.Record{rec}
+	}
+	return rec, err
+}
+
+// wait is how long until a batch that follows `after` may leave: for ever while paused, not at all after a seek.
+func (r *Replay) wait(after view.Position, at int64) (time.Duration, <-chan struct{}) {
+	r.control.Lock()
+	defer r.control.Unlock()
+	switch {
+	case r.paused:
+		return math.MaxInt64, r.changed
+	case after != r.next || r.sent.IsZero():
+		return 0, r.changed
+	}
+	gap := min(max(0, time.Duration(at-r.first)), longest)
+	return r.sent.Add(time.Duration(float64(gap) / r.speed)).Sub(r.clock()), r.changed
+}
+
+func (r *Replay) change(f func()) {
+	r.control.Lock()
+	defer r.control.Unlock()
+	f()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Pause stops or goes on.
+func (r *Replay) Pause(on bool) { r.change(func() { r.paused = on }) }
+
+// SetSpeed plays x times as fast as it happened; x is held between 1/64 and 4096.
+func (r *Replay) SetSpeed(x float64) { r.change(func() { r.speed = min(max(x, 1.0/64), 4096) }) }
+
+// Playing says whether it moves, and how fast.
+func (r *Replay) Playing() (on bool, speed float64) {
+	r.control.Lock()
+	defer r.control.Unlock()
+	return !r.paused, r.speed
+}

@@ -1,0 +1,236 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/sourcetest"
+)
+
+// tape is a log in memory; reads counts the records that were read.
+type tape struct {
+	rs    []event.Record
+	at    uint64
+	reads int
+}
+
+func (l *tape) Next() (event.Record, error) {
+	if l.at >= uint64(len(l.rs)) {
+		return event.Record{}, io.EOF
+	}
+	l.at++
+	l.reads++
+	return l.rs[l.at-1], nil
+}
+
+func (l *tape) Seek(n uint64) error {
+	if n > uint64(len(l.rs)) {
+		return errors.New("beyond the end")
+	}
+	l.at = n
+	return nil
+}
+
+// fast is a replay whose clock jumps ahead, so that nothing waits.
+func fast(l Log) *Replay {
+	r := NewReplay(l)
+	var ticks time.Duration
+	r.clock = func() time.Time { ticks += time.Hour; return time.Unix(1e9, 0).Add(ticks) }
+	return r
+}
+
+func TestMemoryKeepsTheContract(t *testing.T) {
+	rs := sourcetest.Run(3, 40)
+	m := sourcetest.NewMemory(rs...)
+	sourcetest.Contract(t, m, rs, false)
+	m.Close()
+	sourcetest.Contract(t, m, rs, true)
+}
+
+func TestReplayKeepsTheContract(t *testing.T) {
+	rs := sourcetest.Run(3, 40)
+	sourcetest.Contract(t, fast(&tape{rs: rs}), rs, true)
+	scanned := fast(&tape{rs: rs})
+	if err := scanned.Scan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	sourcetest.Contract(t, scanned, rs, true)
+}
+
+// A frame of a replay holds what happened within a thirtieth of a second times the speed.
+func TestReplayPaces(t *testing.T) {
+	var rs []event.Record
+	for i := range 300 {
+		rs = append(rs, event.Record{At: 1e18 + int64(i)*10e6, State: &event.State{Round: uint64(i)}})
+	}
+	r := fast(&tape{rs: rs})
+	for _, c := range []struct {
+		speed float64
+		want  int
+	}{{1, 4}, {3, 10}, {0.1, 1}} {
+		r.SetSpeed(c.speed)
+		b, err := r.Next(context.Background(), 7, 1000)
+		if err != nil || len(b.Records) != c.want || b.Records[0].State.Round != 7 {
+			t.Errorf("at speed %g a frame has %d records, %v; want %d", c.speed, len(b.Records), err, c.want)
+		}
+	}
+	now := time.Unix(1e9, 0)
+	r.clock = func() time.Time { return now }
+	r.SetSpeed(2)
+	b, _ := r.Next(context.Background(), 0, 1)
+	if wait, _ := r.wait(b.Next, rs[50].At); wait != 250*time.Millisecond {
+		t.Errorf("half a second at speed 2 takes %v", wait)
+	}
+	if wait, _ := r.wait(b.Next, rs[0].At+int64(time.Hour)); wait != 500*time.Millisecond {
+		t.Errorf("an hour of silence takes %v, want a second of it", wait)
+	}
+	if wait, _ := r.wait(b.Next+9, rs[50].At); wait != 0 {
+		t.Errorf("after a seek it waits %v", wait)
+	}
+}
+
+func TestReplayPauses(t *testing.T) {
+	r := fast(&tape{rs: sourcetest.Run(2, 10)})
+	r.Pause(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	got := make(chan error, 1)
+	go func() { _, err := r.Next(ctx, 0, 1); got <- err }()
+	cancel()
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Fatalf("a paused replay hands on a record: %v", err)
+	}
+	go func() { _, err := r.Next(context.Background(), 0, 1); got <- err }()
+	r.Pause(false)
+	if err := <-got; err != nil {
+		t.Errorf("going on: %v", err)
+	}
+}
+
+func TestReplayFindsRoundsAndEvents(t *testing.T) {
+	rs := sourcetest.Run(2, 400)
+	r := fast(&tape{rs: rs})
+	at, err := r.Round(context.Background(), 101)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := r.Snapshot(context.Background(), at)
+	if v.Progress.Rounds != 104 {
+		t.Errorf("round 101 is found where %d rounds are done, want the commit at 104", v.Progress.Rounds)
+	}
+	if err := r.Scan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if e := r.Extent(); !e.Whole || e.Records != uint64(len(rs)) || e.Rounds != 400 {
+		t.Errorf("extent %+v", e)
+	}
+	next := r.Step(at, 1, false)
+	if w, _ := r.Snapshot(context.Background(), next); w.Progress.Rounds != 108 {
+		t.Errorf("the next commit is at %d rounds", w.Progress.Rounds)
+	}
+	if back := r.Step(next, -1, false); back != at {
+		t.Errorf("forth and back leads from %d to %d", at, back)
+	}
+	if e := r.Step(at, 1, true); e <= at || rs[e-1].Checkpoint == nil && rs[e-1].Alert == nil && rs[e-1].Edit == nil && rs[e-1].Evaluation == nil {
+		t.Errorf("the next event is record %d", e)
+	}
+	if end := r.Step(uint64(len(rs)), 1, false); end != uint64(len(rs)) {
+		t.Errorf("beyond the last commit lies %d", end)
+	}
+}
+
+// Seeking in a scanned recording folds a bounded number of records.
+func TestSeeksAreShort(t *testing.T) {
+	var rs []event.Record
+	for i := range 5 * keyEvery {
+		rs = append(rs, event.Record{At: 1e18, State: &event.State{Round: uint64(i)}})
+	}
+	l := &tape{rs: rs}
+	r := fast(l)
+	if err := r.Scan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	l.reads = 0
+	if v, err := r.Snapshot(context.Background(), 4*keyEvery+10); err != nil || v.Position != 4*keyEvery+10 || l.reads > keyEvery {
+		t.Errorf("position %v, %v, %d records read", v.Position, err, l.reads)
+	}
+}
+
+type keyed struct {
+	tape
+	frames map[uint64][]byte
+}
+
+func (k *keyed) Keyframe(before uint64) (uint64, []byte, bool, error) {
+	best := uint64(0)
+	for n := range k.frames {
+		if n <= before {
+			best = max(best, n)
+		}
+	}
+	return best, k.frames[best], best > 0, nil
+}
+
+func TestSavedKeyframesShortenTheFirstSeek(t *testing.T) {
+	var rs []event.Record
+	for i := range 3 * keyEvery {
+		rs = append(rs, event.Record{At: 1e18, State: &event.State{Round: uint64(i)}})
+	}
+	v := view.New()
+	for _, r := range rs[:2*keyEvery] {
+		v.Apply(r)
+	}
+	payload, _ := cbor.Marshal(v)
+	l := &keyed{tape{rs: rs}, map[uint64][]byte{2 * keyEvery: payload}}
+	if got, err := fast(l).Snapshot(context.Background(), 2*keyEvery+5); err != nil || got.State.Round != 2*keyEvery+4 || l.reads > 10 {
+		t.Errorf("%v, round %d, %d records read", err, got.State.Round, l.reads)
+	}
+	l.frames[2*keyEvery] = []byte("damaged")
+	if got, err := fast(l).Snapshot(context.Background(), 2*keyEvery+5); err != nil || got.State.Round != 2*keyEvery+4 {
+		t.Errorf("a damaged keyframe: %v, round %d", err, got.State.Round)
+	}
+}
+
+func TestReplayKeysMove(t *testing.T) {
+	rs := sourcetest.Run(2, 400)
+	r := fast(&tape{rs: rs})
+	if err := r.Scan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, 100, 30, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	d.shows("playing", "recording")
+	d.press("end")
+	if d.live.Progress.Rounds != 400 {
+		t.Fatalf("end is round %d", d.live.Progress.Rounds)
+	}
+	d.press("left")
+	if d.live.Progress.Rounds != 396 {
+		t.Errorf("one commit back is round %d", d.live.Progress.Rounds)
+	}
+	d.press(":").write("200").press("enter")
+	if d.live.Progress.Rounds != 200 {
+		t.Errorf(":200 leads to round %d", d.live.Progress.Rounds)
+	}
+	d.press(":").write("50%").press("enter")
+	if d.live.Position != uint64(len(rs))/2 {
+		t.Errorf(":50%% leads to record %d of %d", d.live.Position, len(rs))
+	}
+	d.press(">")
+	if on, speed := r.Playing(); on || speed != 2 {
+		t.Errorf("playing %v at %g: a step must pause", on, speed)
+	}
+	d.shows("paused", "2x")
+	d.press("space")
+	d.shows("playing")
+	if d.press("home"); d.live.Position != 0 {
+		t.Errorf("home is record %d", d.live.Position)
+	}
+	d.press("k", "l")
+	d.shows("this is a recording")
+}

@@ -1,0 +1,80 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"brood/optim"
+	"brood/tui/sourcetest"
+)
+
+// A whole session over pipes: it draws, and q leaves without an error, a command or a goroutine.
+func TestRunDrawsAndLeaves(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	in, keys := io.Pipe()
+	out := &shown{want: "training", seen: make(chan struct{})}
+	src := sourcetest.NewMemory(sourcetest.Run(3, 40)...)
+	end := make(chan error, 1)
+	go func() {
+		end <- Run(context.Background(), Options{Source: src, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in, Out: out, Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
+	}()
+	select {
+	case <-out.seen:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("nothing was drawn: %q", out.all.String())
+	}
+	keys.Write([]byte("q"))
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	keys.Close()
+	if s := out.all.String(); strings.Contains(s, "\x1b[38;") || strings.Contains(s, "\x1b[1;") {
+		t.Error("with NO_COLOR the output has colours")
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	in, keys := io.Pipe()
+	defer keys.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	out := &shown{want: "waiting", seen: make(chan struct{})}
+	end := make(chan error, 1)
+	go func() {
+		end <- Run(ctx, Options{Source: sourcetest.NewMemory(), In: in, Out: out, Env: []string{"TERM=xterm"}})
+	}()
+	<-out.seen
+	cancel()
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunNeedsASource(t *testing.T) {
+	if err := Run(context.Background(), Options{}); err == nil || !strings.Contains(err.Error(), "attach") {
+		t.Errorf("without a source: %v", err)
+	}
+}
+
+// shown keeps the output and says when a word was in it.
+type shown struct {
+	all  bytes.Buffer
+	want string
+	seen chan struct{}
+	done bool
+}
+
+func (s *shown) Write(p []byte) (int, error) {
+	s.all.Write(p)
+	if !s.done && strings.Contains(s.all.String(), s.want) {
+		s.done = true
+		close(s.seen)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,31 @@
+package tui
+
+import (
+	"context"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// Source is where a workbench learns what a run does: a socket to a live run, or a replay. Both methods may be called
+// again after an error; they are called by one goroutine at a time.
+type Source interface {
+	// Snapshot is the view of the first `at` records, or of all there are when that is fewer: math.MaxUint64 is now. The
+	// view is the caller's.
+	Snapshot(ctx context.Context, at view.Position) (*view.View, error)
+	// Next waits for records after a position and returns between one and max of them in order. It returns io.EOF once
+	// there will never be another one, and the context's error when that ends first.
+	Next(ctx context.Context, after view.Position, max int) (view.Batch, error)
+}
+
+// Commander passes a person's commands on to a live run; a replay has none. A refusal is a Receipt, not an error: errors
+// are of the connection.
+type Commander interface {
+	Command(ctx context.Context, c event.Command) (event.Receipt, error)
+}
+
+// Watchers is an optional power of a Source: who is looking.
+type Watchers interface {
+	// Watchers counts the viewers and says whether this one may write.
+	Watchers() (n int, writer bool)
+}

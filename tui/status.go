@@ -1,0 +1,225 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"brood/runtime/event"
+	"brood/tui/cell"
+)
+
+// title names the run.
+func (m *model) title() string {
+	if m.opt.Title != "" {
+		return m.opt.Title
+	}
+	c := m.live.Config
+	if c == nil {
+		return "waiting for a run"
+	}
+	var parts []string
+	for _, s := range []string{m.live.Algorithm(), c.Model, c.Data} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// phase is the run's state as a glyph, a word and a role.
+func (m *model) phase() (glyph, word string, role cell.Role) {
+	switch m.shown.State.Phase {
+	case event.Training:
+		return "●", "training", cell.Good
+	case event.Paused:
+		return "‖", "paused", cell.Warn
+	case event.Finished:
+		return "✓", "finished", cell.Good
+	case event.Stopped:
+		return "■", "stopped", cell.Warn
+	case event.Failed:
+		return "✗", "failed", cell.Alert
+	}
+	return "○", "waiting", cell.Faint
+}
+
+// segment is a part of the status line; those of the least weight leave first.
+type segment struct {
+	text   string
+	width  int // it keeps at least
+	weight int
+	role   cell.Role
+}
+
+func (m *model) statusLine(g *cell.Grid) {
+	v := m.shown
+	glyph, word, role := m.phase()
+	r, e := round(v.Progress.Rounds), fmt.Sprintf("%.1f", v.Progress.Epochs)
+	if v.Limit.Rounds > 0 {
+		r = lead(r, len(round(v.Limit.Rounds))) + "/" + round(v.Limit.Rounds)
+	}
+	if v.Limit.Epochs > 0 {
+		e = lead(e, len(fmt.Sprintf("%.1f", v.Limit.Epochs))) + fmt.Sprintf("/%g", v.Limit.Epochs)
+	}
+	rounds, epochs, test := "round ", "epoch ", "test error"
+	if g.W < 110 {
+		rounds, epochs, test = "r ", "ep ", "test"
+	}
+	segs := []segment{
+		{"brood", 5, 2, cell.Strong},
+		{glyph + " " + word, 10, 10, role},
+		{m.title(), 0, 6, cell.Plain},
+		{rounds + r, len(rounds) + 4, 9, cell.Plain},
+		{epochs + e, len(epochs) + 3, 7, cell.Plain},
+		{span(v.Elapsed()), 7, 4, cell.Plain},
+	}
+	if left, ok := v.Left(); ok && v.Running() {
+		segs = append(segs, segment{span(left) + " left", 12, 3, cell.Plain})
+	}
+	if v.Evaluation != nil {
+		segs = append(segs, segment{fmt.Sprintf("%s %.2f %%", test, v.Evaluation.TestError), len(test) + 8, 5, cell.Plain})
+	}
+	if v.Rates.Weight > 0 {
+		segs = append(segs, segment{lead(rate(v.Rates.Samples), 5) + " samples/s", 15, 1, cell.Faint})
+	}
+	tail := m.tail()
+	room := g.W - 2 - cell.Width(tail)
+	if tail != "" {
+		room -= 2
+	}
+	segs = fit(segs, room)
+	x := 1
+	for _, s := range segs {
+		g.Text(x, 0, room-x+1, s.role, s.text)
+		x += max(s.width, cell.Width(s.text)) + 2
+	}
+	role = cell.Faint
+	if m.frozen() || m.feed.err != nil {
+		role = cell.Warn
+	}
+	g.Right(g.W-1, 0, g.W-2, role, tail)
+}
+
+// fit drops the least segments until the rest takes at most n cells.
+func fit(segs []segment, n int) []segment {
+	for len(segs) > 1 {
+		total, least := -2, 0
+		for i, s := range segs {
+			total += max(s.width, cell.Width(s.text)) + 2
+			if s.weight < segs[least].weight {
+				least = i
+			}
+		}
+		if total <= n {
+			break
+		}
+		segs = append(segs[:least:least], segs[least+1:]...)
+	}
+	return segs
+}
+
+// tail is the right end of the status line: what is special about this view.
+func (m *model) tail() string {
+	switch {
+	case m.feed.err != nil:
+		return "disconnected"
+	case m.frozen():
+		return "frozen"
+	case m.replay != nil:
+		return "recording"
+	}
+	if w, ok := m.opt.Source.(Watchers); ok {
+		n, writer := w.Watchers()
+		role := "you look"
+		if writer {
+			role = "you write"
+		}
+		return fmt.Sprintf("%s, %s", count(n, "viewer"), role)
+	}
+	return ""
+}
+
+func (m *model) screenLine(g *cell.Grid) {
+	x := 1
+	for i, s := range screens() {
+		role, mark := cell.Faint, " "
+		if i == m.screen {
+			role, mark = cell.Chosen, "▸"
+		}
+		x = g.Text(x, 1, g.W-x-8, role, fmt.Sprintf("%s%d %s ", mark, i+1, s.name)) + 1
+	}
+	if n := m.alerts(); n > 0 {
+		g.Text(x+1, 1, g.W-x-10, cell.Alert, count(n, "alert")+", x acknowledges")
+	}
+	g.Right(g.W-1, 1, 6, cell.Faint, "? help")
+}
+
+// alerts counts those that nobody here acknowledged.
+func (m *model) alerts() (n int) {
+	for _, e := range m.shown.Lane {
+		if e.Kind == "alert" && e.Level != "info" && e.At >= m.acked {
+			n++
+		}
+	}
+	return n
+}
+
+// keyLine shows what is open, said or possible.
+func (m *model) keyLine(g *cell.Grid, y int) {
+	switch {
+	case m.prompt != nil:
+		m.drawPrompt(g, y)
+		return
+	case m.toast.text != "":
+		g.Text(1, y, g.W-2, m.toast.role, m.toast.text)
+		return
+	}
+	right := "q detach, training goes on"
+	if m.live.Over() || m.replay != nil {
+		right = "q leave"
+	}
+	keys := m.hints()
+	x, end := 1, g.W-2-cell.Width(right)
+	for _, k := range keys {
+		if x+cell.Width(k[0])+1+cell.Width(k[1]) >= end {
+			break
+		}
+		x = g.Text(x, y, end-x, cell.Key, k[0])
+		x = g.Text(x+1, y, end-x, cell.Faint, k[1]) + 2
+	}
+	g.Right(g.W-1, y, g.W-2, cell.Faint, right)
+}
+
+// hints are the keys that matter now.
+func (m *model) hints() [][2]string {
+	var out [][2]string
+	switch {
+	case m.rail.typing != nil:
+		return [][2]string{{"enter", "stage"}, {"esc", "back"}}
+	case m.focus == "knobs" || m.focus == "schedules":
+		out = append(out, [2]string{"j k", "choose"}, [2]string{"h l", "turn"}, [2]string{"enter", "type"}, [2]string{"a", "apply"}, [2]string{"u", "undo"})
+	default:
+		pause := "pause"
+		if m.live.State.Phase == event.Paused {
+			pause = "resume"
+		}
+		if m.replay != nil {
+			pause = "play or pause"
+		}
+		out = append(out, [2]string{"space", pause}, [2]string{"k", "knobs" + m.stagedNote()})
+		if m.w < panelsW {
+			out = [][2]string{{"tab", "next panel"}, out[0], out[1]}
+		}
+	}
+	if m.w >= panelsW {
+		out = append(out, [2]string{"tab", "panel"})
+	}
+	return append(out, [2]string{"e", "expand"}, [2]string{"f", "freeze"}, [2]string{"[ ]", "member"}, [2]string{":", "command"}, [2]string{"ctrl+p", "palette"})
+}
+
+func (m *model) stagedNote() string {
+	if n := len(m.rail.staged); n > 0 {
+		return fmt.Sprintf(" (%d staged)", n)
+	}
+	return ""
+}
