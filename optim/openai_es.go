@@ -25,7 +25,7 @@ all noise and only P fitness values travel; with chromosome each worker computes
 Bytes a generation: seed 4P(N-1); chromosome 4(P+M)(N-1), summed over N workers.`,
 	Needs: Evaluations,
 	Knobs: []Knob{
-		KnobEta.With(0.02),
+		KnobEta.With(0.005),
 		{Name: "sigma", Title: "sigma", Doc: "standard deviation of the perturbations", Min: 1e-6, Max: 10, Default: 0.02, Scale: Log},
 		KnobB.With(256), KnobWD, KnobMu,
 		{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed", Choices: []string{"adam", "sgd"}, Max: 1},

@@ -39,6 +39,7 @@ type Rig struct {
 	Lookup    func(string) (*optim.Algorithm, error)
 	Store     *Memory
 	Probe     uint64
+	JoinAfter int // commits after which another worker joins; 0 never
 	// OnRecord sees every record in the event loop's order and may answer with commands.
 	OnRecord func(event.Record) []event.Command
 }
@@ -169,7 +170,13 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	var fl *fleet.Fleet
 	var commands sync.WaitGroup
 	var mu sync.Mutex
+	commits := 0
 	watch := func(rec event.Record) {
+		if rec.Commit != nil {
+			if commits++; commits == r.JoinAfter {
+				commands.Go(fl.Join)
+			}
+		}
 		if r.OnRecord == nil {
 			return
 		}

@@ -28,27 +28,29 @@ func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil
 
 // Config opens a log: what cannot change while the run lives.
 type Config struct {
-	Version   int    `cbor:"0,keyasint"` // of the log's vocabulary
-	Preset    string `cbor:"1,keyasint"` // its name, "" for flags alone
-	Model     string `cbor:"2,keyasint"` // name
-	ModelSpec string `cbor:"3,keyasint"` // the layer list as TOML
-	Data      string `cbor:"4,keyasint"` // name
-	Digest    string `cbor:"5,keyasint"` // of the data, "blake3:..."
-	Seed      uint64 `cbor:"6,keyasint"`
-	Kernels   string `cbor:"7,keyasint"`  // kind that produced the bits: engine/twin/architecture
-	Direct    int    `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
-	Probe     uint64 `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
-	Evaluate  uint64 `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch
-	OnLoss    string `cbor:"11,keyasint"` // reseed, rollback, shrink
-	Parent    string `cbor:"12,keyasint"` // session this run was forked from
-	ParentAt  uint64 `cbor:"13,keyasint"` // and the round
-	Params    int    `cbor:"14,keyasint"`
-	Stats     int    `cbor:"15,keyasint"`
-	Limit     Limit  `cbor:"16,keyasint"`
-	Init      *File  `cbor:"17,keyasint,omitempty"` // initial parameters given by a person
-	Train     int    `cbor:"18,keyasint"`           // samples
-	Valid     int    `cbor:"19,keyasint"`
-	Test      int    `cbor:"20,keyasint"`
+	Version   int     `cbor:"0,keyasint"` // of the log's vocabulary
+	Preset    string  `cbor:"1,keyasint"` // its name, "" for flags alone
+	Model     string  `cbor:"2,keyasint"` // name
+	ModelSpec string  `cbor:"3,keyasint"` // the layer list as TOML
+	Data      string  `cbor:"4,keyasint"` // name
+	Digest    string  `cbor:"5,keyasint"` // of the data, "blake3:..."
+	Seed      uint64  `cbor:"6,keyasint"`
+	Kernels   string  `cbor:"7,keyasint"`  // kind that produced the bits: engine/twin/architecture
+	Direct    int     `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
+	Probe     uint64  `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
+	Evaluate  uint64  `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch
+	OnLoss    string  `cbor:"11,keyasint"` // reseed, rollback, shrink
+	Parent    string  `cbor:"12,keyasint"` // session this run was forked from
+	ParentAt  uint64  `cbor:"13,keyasint"` // and the round
+	Params    int     `cbor:"14,keyasint"`
+	Stats     int     `cbor:"15,keyasint"`
+	Limit     Limit   `cbor:"16,keyasint"`
+	Init      *File   `cbor:"17,keyasint,omitempty"` // initial parameters given by a person
+	Train     int     `cbor:"18,keyasint"`           // samples
+	Valid     int     `cbor:"19,keyasint"`
+	Test      int     `cbor:"20,keyasint"`
+	Memory    int64   `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
+	Seconds   float64 `cbor:"22,keyasint,omitempty"` // and how long
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.

@@ -253,5 +253,8 @@ func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, 
 	}
 }
 
+// Join adds a worker of this process.
+func (f *Fleet) Join() { f.post(spawn{}) }
+
 // Interrupt asks the run to finish its round, save and leave.
 func (f *Fleet) Interrupt() { f.post(coordinator.Interrupt{}) }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"os"
 	"slices"
 	"time"
 
-	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/door"
 	"brood/runtime/event"
@@ -174,53 +172,4 @@ func (r *Run) Close() error {
 		os.Remove(path)
 	}
 	return r.Session.Close()
-}
-
-// Estimate is what a run is expected to need.
-type Estimate struct {
-	Bytes  int64         // peak resident memory
-	Round  time.Duration // of one round; 0 when unknown
-	Rounds uint64        // up to the limit; 0 when unknown
-}
-
-// Memory predicts the peak resident bytes: blocks, the snapshots of two outstanding grants, scratch, data and the engine.
-func (j *Job) Memory() int64 {
-	tl := j.Alg.Defaults()
-	for _, e := range j.Edits {
-		if k, ok := j.Alg.Knob(e.Knob); ok {
-			if x, err := k.Parse(e.Expr); err == nil {
-				tl[e.Knob] = x
-			}
-		}
-	}
-	var state int64
-	for _, b := range j.Alg.Blocks(tl, j.Net.Layout) {
-		rows := int64(j.Members)
-		if b.Shared {
-			rows = int64(j.Workers)
-		}
-		state += rows * int64(b.Cols) * int64(b.Type.Size())
-	}
-	scratch := 4 * int64(j.Net.Layout.Params) * int64(j.Members)
-	if j.Alg.Needs&optim.Gradients == 0 {
-		scratch = 8 * int64(j.Net.Layout.Params) * int64(j.Workers)
-	}
-	return 4*state + 2*scratch + int64(j.Samples.Len()*j.Samples.Features()) + j.engineBytes(tl["batch"]) + processBytes
-}
-
-// processBytes is the binary with its runtime, measured on an idle process.
-const processBytes = 60 << 20
-
-// engineBytes is what the graphs of one engine thread hold: values and gradients of every layer for a batch.
-func (j *Job) engineBytes(batch float64) int64 {
-	var acts int64
-	for _, l := range j.Net.Layers {
-		n := int64(1)
-		for _, d := range l.Out {
-			n *= int64(d)
-		}
-		acts += n
-	}
-	largest := math.Max(batch, optim.ScoreChunk)
-	return int64(j.Threads) * (4*int64(j.Net.Layout.Params)*4 + int64(largest)*acts*4*4)
 }

@@ -4,6 +4,7 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	goruntime "runtime"
@@ -96,7 +97,11 @@ func Prepare(o Options) (*Job, error) {
 			return nil, err
 		}
 	}
-	_, err = coordinator.New(j.core()) // refuses what the algorithm refuses
+	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
+		return nil, err
+	}
+	j.Config.Memory = j.Memory()
+	j.Config.Seconds, err = j.Seconds(context.Background())
 	return j, err
 }
 
@@ -151,29 +156,11 @@ func loadData(name string, net *models.Model) (*data.Set, error) {
 
 // probePeriod makes probes cost about 5% of the work, counting a gradient as three evaluations.
 func (j *Job) probePeriod() uint64 {
-	const probe = 500
-	v := j.Alg.Defaults()
-	for _, e := range j.Edits {
-		if k, ok := j.Alg.Knob(e.Knob); ok {
-			if x, err := k.Parse(e.Expr); err == nil {
-				v[e.Knob] = x
-			}
-		}
-	}
-	work := float64(j.Members) * v["batch"]
+	round, _ := j.work(j.values())
 	if j.Alg.Needs&optim.Gradients != 0 {
-		work *= 3
+		round *= 3
 	}
-	for _, name := range []string{"ell", "h"} {
-		if steps, ok := v[name]; ok && steps > 0 {
-			work *= steps
-		}
-	}
-	cost := float64(probe * (1 + j.Members))
-	if j.Alg.Needs&optim.Evaluations != 0 && j.Alg.Needs&optim.Gradients == 0 {
-		cost = probe
-	}
-	return uint64(max(1, math.Round(cost/(0.05*max(work, 1)))))
+	return uint64(max(1, math.Round(probeCost(j)/(0.05*max(round, 1)))))
 }
 
 // Kernels names what produces the bits here.

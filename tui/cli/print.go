@@ -29,7 +29,7 @@ func newPrinter(s streams, asJSON, silent bool) printer {
 	t := newTally()
 	switch {
 	case silent:
-		return &silentPrinter{}
+		return silentPrinter{}
 	case asJSON:
 		return &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, tally: t}
 	}
@@ -87,7 +87,7 @@ func newTally() *tally {
 
 func (t *tally) begin(p prepared) {
 	t.began = time.Now()
-	t.sum = summary{Event: "summary", Kernels: p.job.Config.Kernels, Session: p.sess.Dir(), MemoryPredicted: p.job.Memory()}
+	t.sum = summary{Event: "summary", Kernels: p.job.Config.Kernels, Session: p.sess.Dir(), MemoryPredicted: p.job.Config.Memory, SecondsPredicted: p.job.Config.Seconds}
 }
 
 func (t *tally) record(r event.Record) {
@@ -149,7 +149,7 @@ type jsonPrinter struct {
 
 func (p *jsonPrinter) begin(r prepared) {
 	p.tally.begin(r)
-	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Memory()})
+	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds})
 }
 
 func (p *jsonPrinter) put(v any) {
@@ -214,7 +214,7 @@ func (p *plainPrinter) begin(r prepared) {
 	j := r.job
 	fmt.Fprintf(p.out, "brood: %s on %s, %s: %d members of %s parameters on %d workers, %d threads\n",
 		j.Alg.Title, j.Net.Name, j.Config.Data, j.Members, grouped(int64(j.Net.Layout.Params)), j.Workers, j.Threads)
-	fmt.Fprintf(p.out, "brood: about %s of memory; session %s\n", humanBytes(j.Memory()), r.sess.Dir())
+	fmt.Fprintf(p.out, "brood: about %s of memory%s; session %s\n", humanBytes(j.Config.Memory), duration(j.Config.Seconds), r.sess.Dir())
 	if r.from != nil {
 		fmt.Fprintf(p.out, "brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree\n", r.from.Checkpoint.Round, r.from.Executed)
 	}
@@ -273,8 +273,19 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 		fmt.Fprintf(p.out, "  %-12s %s %s\n", op, humanBytes(s.BytesSent[op]), same)
 	}
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
+	if s.SecondsPredicted > 0 {
+		fmt.Fprintf(p.out, "  time         %.1f s, estimated %.1f s\n", s.Seconds, s.SecondsPredicted)
+	}
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
 	fmt.Fprintf(p.out, "  session      %s\n", s.Session)
+}
+
+// duration names an expected time, when there is one.
+func duration(seconds float64) string {
+	if seconds <= 0 {
+		return ""
+	}
+	return " and " + time.Duration(seconds*float64(time.Second)).Round(time.Second/10).String()
 }
 
 // grouped writes 1234567 as 1 234 567.

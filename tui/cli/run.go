@@ -278,7 +278,10 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 
 // train runs to the end, with signals: the first finishes the round and saves, the second leaves at once.
 func train(ctx context.Context, p prepared, out printer) (err error) {
-	run, err := host.Start(p.job, p.sess, p.from, out.record)
+	_, silent := out.(silentPrinter)
+	idle := newPatience(out)
+	defer idle.stop()
+	run, err := host.Start(p.job, p.sess, p.from, idle.record)
 	if err != nil {
 		p.sess.Close()
 		return err
@@ -290,6 +293,9 @@ func train(ctx context.Context, p prepared, out printer) (err error) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	code := 0
+	if !silent {
+		idle.leave = run.Interrupt
+	}
 	done := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -317,6 +323,8 @@ func train(ctx context.Context, p prepared, out printer) (err error) {
 	<-watched
 	out.end(exit)
 	switch {
+	case idle.left() != "":
+		return fmt.Errorf("nobody resumed the run, which paused because %s; it is saved: turn a knob and go on with brood run --resume %s --set eta=...", idle.left(), p.sess.Dir())
 	case code != 0:
 		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: brood run --resume %s", p.sess.Dir())}
 	case err != nil:

@@ -1,0 +1,173 @@
+package conformance
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+)
+
+// Suite is what every algorithm must pass. a need not be in the catalog. base is a short run of it on the toy data, with
+// knobs that make its rounds tiny: 8 members, about a dozen rounds.
+func Suite(t *testing.T, a *optim.Algorithm, base Rig) {
+	base.Algorithm, base.Seed = a.Name, 3
+	base.Lookup = func(name string) (*optim.Algorithm, error) {
+		if name == a.Name {
+			return a, nil
+		}
+		return catalog.Lookup(name)
+	}
+	t.Run("declared", func(t *testing.T) { declared(t, a) })
+	t.Run("placement", func(t *testing.T) { placement(t, base) })
+	t.Run("restored", func(t *testing.T) { restored(t, base) })
+	t.Run("learns", func(t *testing.T) { learns(t, base) })
+	t.Run("shapes", func(t *testing.T) { shapes(t, a, base) })
+}
+
+// run trains to the end or fails the test.
+func run(t *testing.T, r Rig) *Outcome {
+	t.Helper()
+	o, err := r.Run(context.Background())
+	if err != nil {
+		t.Fatalf("%s, %d members on %d workers: %v", r.Algorithm, r.Members, r.Workers, err)
+	}
+	if o.Exit.Phase != event.Finished {
+		t.Fatalf("%s, %d members on %d workers: ended %s: %s", r.Algorithm, r.Members, r.Workers, o.Exit.Phase, o.Exit.Reason)
+	}
+	return o
+}
+
+// declared checks the value itself.
+func declared(t *testing.T, a *optim.Algorithm) {
+	if a.Name == "" || a.Title == "" || a.Paper == "" || len(a.Doc) < 40 {
+		t.Error("name, title, paper and a doc of a few sentences must be there")
+	}
+	if a.Program == nil || a.Blocks == nil || a.Bytes == nil {
+		t.Fatal("program, blocks and bytes must be there")
+	}
+	seen := map[string]bool{}
+	for _, k := range a.Knobs {
+		if seen[k.Name] || k.Name == "members" || k.Title == "" || k.Doc == "" {
+			t.Errorf("knob %q: names must differ, members is the runtime's, title and doc must be there", k.Name)
+		}
+		seen[k.Name] = true
+		if err := k.Validate(k.Default); err != nil {
+			t.Errorf("default: %v", err)
+		}
+		if len(k.Choices) > 0 && (k.Min != 0 || int(k.Max) != len(k.Choices)-1) {
+			t.Errorf("knob %s: bounds must be 0 and the last choice", k.Name)
+		}
+		if k.Max < k.Min || math.IsInf(k.Max, 0) {
+			t.Errorf("knob %s: bounds %g to %g", k.Name, k.Min, k.Max)
+		}
+	}
+	toy, err := NewToy(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(seen)
+	for _, b := range a.Blocks(a.Defaults(), toy.Layout()) {
+		if seen[b.Name] || b.Name == "progress" {
+			t.Errorf("block %q: names must differ, progress is the runtime's", b.Name)
+		}
+		seen[b.Name] = true
+	}
+}
+
+// placement: the hash depends on nothing but the log's own choices, and bytes are as predicted.
+func placement(t *testing.T, base Rig) {
+	base.Members = 8
+	for _, stats := range []bool{false, true} {
+		base.Stats, base.Workers, base.Direct = stats, 1, 0
+		want := run(t, base)
+		check := func(name string, r Rig) {
+			o := run(t, r)
+			if o.Hash() != want.Hash() {
+				t.Errorf("stats %v, %s: hash %s, on one worker %s", stats, name, o.Hash(), want.Hash())
+			}
+			if sent, predicted := o.Bytes(); !maps.Equal(sent, predicted) {
+				t.Errorf("stats %v, %s: sent %v, predicted %v", stats, name, sent, predicted)
+			}
+			if _, err := r.Verify(context.Background(), o); err != nil {
+				t.Errorf("stats %v, %s: verify: %v", stats, name, err)
+			}
+		}
+		check("again", base)
+		r := base
+		r.Workers = 8
+		check("eight workers", r)
+		r.Direct = 4096
+		check("eight workers in one hop", r)
+		r.Workers = 3
+		check("three workers", r)
+		r.Probe = 1
+		check("probed every round", r)
+		r.Probe, r.JoinAfter = 0, 3
+		check("a fourth worker joining", r)
+	}
+}
+
+// restored: a run that is stopped and goes on elsewhere ends as one that was not.
+func restored(t *testing.T, base Rig) {
+	base.Members, base.Workers, base.Stats = 8, 2, true
+	whole := run(t, base)
+	half := base
+	half.Rounds, half.Store = base.Rounds/2, &Memory{}
+	first := run(t, half)
+	cp := first.Checkpoint()
+	if cp == nil || cp.Round != half.Rounds {
+		t.Fatalf("no checkpoint at the end of round %d", half.Rounds)
+	}
+	rest := base
+	rest.Workers, rest.Resume, rest.Epoch, rest.Store = 3, cp, cp.Epoch, half.Store
+	if o := run(t, rest); o.Hash() != whole.Hash() {
+		t.Errorf("resumed: hash %s, undisturbed %s", o.Hash(), whole.Hash())
+	}
+}
+
+// learns: the centre's loss on the validation split falls.
+func learns(t *testing.T, base Rig) {
+	base.Members, base.Workers, base.Probe, base.Rounds = 8, 2, 1, 6*base.Rounds
+	_, loss := run(t, base).Series("centre.loss")
+	if len(loss) < 10 {
+		t.Fatalf("%d probes of the centre", len(loss))
+	}
+	if first, last := loss[0], slices.Min(loss[len(loss)-5:]); !(last < 0.9*first) {
+		t.Errorf("the centre's loss went from %.4f to %.4f", first, last)
+	}
+}
+
+// shapes: every population is refused by Check, or trains to a finite round.
+func shapes(t *testing.T, a *optim.Algorithm, base Rig) {
+	base.Rounds = 4
+	for _, members := range []int{0, 1, 2, 3, 5, 7} {
+		base.Members, base.Workers = members, min(2, max(1, members))
+		tryShape(t, base)
+	}
+	base.Members, base.Workers = 4, 2
+	for _, k := range a.Knobs {
+		if k.Integer && k.Max > 16 { // an elite, a group or a batch beyond the population
+			tryShape(t, base.With(k.Name, "11"))
+		}
+	}
+}
+
+func tryShape(t *testing.T, r Rig) {
+	t.Helper()
+	o, err := r.Run(context.Background())
+	if o == nil {
+		if err == nil || err.Error() == "" {
+			t.Errorf("%d members: refused without a reason", r.Members)
+		}
+		return
+	}
+	if err != nil || o.Exit.Phase != event.Finished || o.Last().To != r.Rounds {
+		t.Errorf("%d members, %v: ended %s: %s (%v)", r.Members, r.Set, o.Exit.Phase, o.Exit.Reason, err)
+	}
+}
+

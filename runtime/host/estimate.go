@@ -1,0 +1,190 @@
+package host
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/graph"
+	"brood/models/noise"
+	"brood/optim"
+)
+
+// processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in
+// copies of its pixels. Both were measured.
+const (
+	processBytes = 45 << 20
+	dataCopies   = 2.2
+	updateShare  = 1.15 // of the time of gradients: with updates, reductions, snapshots and digests
+)
+
+// values are the knobs of the first round, schedules at their start.
+func (j *Job) values() optim.Values {
+	v := j.Alg.Defaults()
+	for _, e := range j.Edits {
+		if k, ok := j.Alg.Knob(e.Knob); ok {
+			if x, err := k.Parse(e.Expr); err == nil {
+				v[e.Knob] = x
+			}
+		}
+	}
+	return v
+}
+
+// Memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and the engine.
+func (j *Job) Memory() int64 {
+	v, params := j.values(), int64(4*j.Net.Layout.Params)
+	var state int64
+	for _, b := range j.Alg.Blocks(v, j.Net.Layout) {
+		rows := int64(j.Members)
+		if b.Shared {
+			rows = int64(j.Workers)
+		}
+		state += rows * int64(b.Cols) * int64(b.Type.Size())
+	}
+	scratch := 2 * params * int64(j.Workers)
+	if j.Alg.Needs&optim.Gradients != 0 {
+		scratch = 4 * params * int64(j.Members)
+	}
+	return 4*state + scratch + int64(dataCopies*float64(j.Samples.Len()*j.Samples.Features())) + j.engineBytes() + processBytes
+}
+
+// engineBytes is what the graphs of all threads hold: parameters with their gradients, and every layer's values for an
+// evaluation.
+func (j *Job) engineBytes() int64 {
+	var acts int64
+	for _, l := range j.Net.Layers {
+		n := int64(1)
+		for _, d := range l.Out {
+			n *= int64(d)
+		}
+		acts += n
+	}
+	return int64(j.Threads) * (4*4*int64(j.Net.Layout.Params) + optim.ScoreChunk*acts*16)
+}
+
+// stepsPerRound is the gradient steps a member takes in a round, at most.
+func stepsPerRound(v optim.Values) float64 {
+	steps := 1.0
+	for _, name := range []string{"ell", "h"} {
+		if x, ok := v[name]; ok {
+			steps = x
+		}
+	}
+	slice, sliced := v["slice"]
+	if _, cycle := v["ell"]; sliced && !cycle {
+		return slice
+	}
+	if sliced {
+		steps = min(steps, slice)
+	}
+	return steps
+}
+
+// work is the samples of one round, of all members together, and those of one epoch.
+func (j *Job) work(v optim.Values) (round, epoch float64) {
+	members, train := float64(j.Members), float64(j.Config.Train)
+	round = members * v["batch"] * stepsPerRound(v)
+	epoch = train * members
+	for _, b := range j.Alg.Blocks(v, j.Net.Layout) {
+		if b.Name == optim.BlockCursor && b.Shared && j.Alg.Needs&optim.Gradients != 0 {
+			epoch = train // one stream, dealt to the members
+		}
+	}
+	return round, epoch
+}
+
+// Seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.
+func (j *Job) Seconds(ctx context.Context) (float64, error) {
+	v := j.values()
+	round, epoch := j.work(v)
+	l := j.Limit
+	samples := math.Inf(1)
+	if l.Rounds > 0 {
+		samples = float64(l.Rounds) * round
+	}
+	if l.Epochs > 0 {
+		samples = min(samples, l.Epochs*epoch)
+	}
+	if math.IsInf(samples, 1) || round == 0 {
+		return l.Seconds, nil
+	}
+	gradient, score, err := j.clock(ctx, int(v["batch"]))
+	if err != nil {
+		return 0, err
+	}
+	each := gradient
+	if j.Alg.Needs&optim.Gradients == 0 {
+		each = score
+	}
+	rounds := samples / round
+	probes := rounds / float64(max(1, j.Config.Probe)) * probeCost(j)
+	tests := samples / epoch
+	if j.Config.Evaluate > 0 {
+		tests = rounds / float64(j.Config.Evaluate)
+	}
+	total := updateShare*samples*each + (probes+(tests+1)*float64(j.Config.Test))*score
+	if l.Seconds > 0 {
+		total = min(total, l.Seconds)
+	}
+	return total, nil
+}
+
+// probeCost is the evaluated samples of one probe.
+func probeCost(j *Job) float64 {
+	if j.Alg.Needs&optim.Gradients == 0 {
+		return optim.ScoreChunk
+	}
+	return optim.ScoreChunk * float64(1+j.Members)
+}
+
+// clock times a gradient and an evaluation, in seconds a sample with all threads at work.
+func (j *Job) clock(ctx context.Context, batch int) (gradient, score float64, err error) {
+	eng, err := graph.New(j.Net, j.Samples, j.Threads)
+	if err != nil {
+		return 0, 0, err
+	}
+	n := min(j.Members, j.Threads)
+	x, g := engine.New(n, j.Net.Layout.Params, engine.F32), engine.New(n, j.Net.Layout.Params, engine.F32)
+	stats := engine.New(n, j.Net.Layout.Stats, engine.F32)
+	batches, masks := make([][]int32, n), make([]noise.Key, n)
+	for i := range n {
+		j.init(engine.Member(i), x.Row(engine.Row(i)))
+		if err := j.Net.InitStats(stats.Row(engine.Row(i))); err != nil {
+			return 0, 0, err
+		}
+		batches[i] = make([]int32, batch)
+		data.Batch(batches[i], j.Samples.Train(), noise.Key{Purpose: noise.Order, Member: uint32(i)}, 0, data.Window{Len: j.Config.Train})
+	}
+	if j.Net.Layout.Stats == 0 {
+		stats = engine.Mat{}
+	}
+	rows := engine.Rows(n)
+	gradient, err = timed(ctx, eng, n*batch, engine.Gradients{X: x, Rows: rows, Batches: batches, Stats: stats, Masks: masks, G: g, Loss: make([]float32, n)})
+	if err != nil {
+		return 0, 0, err
+	}
+	score, err = timed(ctx, eng, n*batch, engine.Evaluate{X: x, Rows: rows, Batches: batches, Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)})
+	return gradient, score, err
+}
+
+// timed runs a task once to warm up and then for some tens of milliseconds; the median run counts, since the machine may be
+// shared.
+func timed(ctx context.Context, eng *graph.Engine, samples int, task engine.Task) (float64, error) {
+	if err := eng.Do(ctx, task); err != nil {
+		return 0, err
+	}
+	var runs []float64
+	for begin := time.Now(); time.Since(begin) < 30*time.Millisecond; {
+		t0 := time.Now()
+		if err := eng.Do(ctx, task); err != nil {
+			return 0, err
+		}
+		runs = append(runs, time.Since(t0).Seconds())
+	}
+	slices.Sort(runs)
+	return runs[len(runs)/2] / float64(samples), nil
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"brood/runtime/session"
+)
+
+// refuses STATUS PATTERN ARGUMENTS... runs brood, which must end with the status, print nothing but one line on standard
+// error that begins with "brood: " and matches, and leave all files as they were.
+func refuses(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: refuses STATUS PATTERN [ARGUMENT...]")
+	}
+	before := files(ts)
+	err := ts.Exec("brood", args[2:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		ts.Fatalf("brood %s: %v, want exit status %s", strings.Join(args[2:], " "), err, args[0])
+	}
+	stderr, stdout := ts.ReadFile("stderr"), ts.ReadFile("stdout")
+	line, rest, ended := strings.Cut(stderr, "\n")
+	switch {
+	case strconv.Itoa(exit.ExitCode()) != args[0]:
+		ts.Fatalf("exit status %d, want %s", exit.ExitCode(), args[0])
+	case stdout != "":
+		ts.Fatalf("something on standard output")
+	case !strings.HasPrefix(line, "brood: ") || !ended || rest != "":
+		ts.Fatalf("want one line that begins with brood:")
+	case strings.Contains(stderr, "goroutine"):
+		ts.Fatalf("a stack on standard error")
+	}
+	if ok, err := regexp.MatchString(args[1], line); err != nil || !ok {
+		ts.Fatalf("the sentence does not match %q (%v)", args[1], err)
+	}
+	if after := files(ts); !maps.Equal(before, after) {
+		ts.Fatalf("files before: %v\nfiles after: %v", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+	}
+}
+
+// files are the names and sizes below the work directory, but for temporary ones.
+func files(ts *testscript.TestScript) map[string]int64 {
+	work, out := ts.Getenv("WORK"), map[string]int64{}
+	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
+		if path == filepath.Join(work, ".tmp") {
+			return fs.SkipDir
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		out[path] = 0
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			out[path] = info.Size()
+		}
+		return nil
+	})
+	ts.Check(err)
+	return out
+}
+
+// summary NAME checks the last line of standard output and keeps its values as $NAME_rounds and so on.
+func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: summary NAME")
+	}
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile("stdout")), "\n")
+	var sum map[string]any
+	for i, line := range lines {
+		var x map[string]any
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			ts.Fatalf("line %d is not JSON: %v", i+1, err)
+		}
+		if kind, ok := x["event"].(string); !ok || (kind == "summary") != (i == len(lines)-1) {
+			ts.Fatalf("line %d is of kind %q: the summary is the last line and no other", i+1, kind)
+		}
+		sum = x
+	}
+	for _, field := range []string{"algorithm", "rounds", "steps", "samples", "seconds", "samples_per_second", "evaluations", "train_loss",
+		"test_error", "bytes_sent", "bytes_predicted", "overhead_bytes", "params_hash", "centre_hash", "kernels", "session"} {
+		v, ok := sum[field]
+		if !ok || v == nil || v == "" {
+			ts.Fatalf("the summary has no %s", field)
+		}
+		ts.Setenv(args[0]+"_"+field, fmt.Sprint(v))
+	}
+	if !reflect.DeepEqual(sum["bytes_sent"], sum["bytes_predicted"]) {
+		ts.Fatalf("bytes sent %v, predicted %v", sum["bytes_sent"], sum["bytes_predicted"])
+	}
+	for _, hash := range []string{"params_hash", "centre_hash"} {
+		if ok, _ := regexp.MatchString("^blake3:[0-9a-f]{64}$", sum[hash].(string)); !ok {
+			ts.Fatalf("%s is %v", hash, sum[hash])
+		}
+	}
+}
+
+// same A B and differ A B compare two texts.
+func same(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || args[0] == "" || args[0] != args[1] {
+		ts.Fatalf("not the same: %q", args)
+	}
+}
+
+func differ(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || args[0] == args[1] {
+		ts.Fatalf("no difference: %q", args)
+	}
+}
+
+// begun waits until a session has a writer.
+func begun(ts *testscript.TestScript, neg bool, args []string) {
+	for running := false; !running; time.Sleep(5 * time.Millisecond) {
+		running, _ = session.Running(ts.MkAbs(args[0]))
+	}
+}
+
+// reach SESSION ROUND waits until a run has committed the round.
+func reach(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.ParseUint(args[1], 10, 64)
+	ts.Check(err)
+	r, err := session.OpenReader(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer r.Close()
+	for {
+		rec, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			if running, _ := session.Running(ts.MkAbs(args[0])); !running {
+				ts.Fatalf("the run ended before round %d", want)
+			}
+			time.Sleep(5 * time.Millisecond)
+		case err != nil:
+			ts.Check(err)
+		case rec.Commit != nil && rec.Commit.To >= want:
+			return
+		}
+	}
+}
+
+// kill9 SESSION kills the process that writes it, without a warning.
+func kill9(ts *testscript.TestScript, neg bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	running, pid := session.Running(dir)
+	if !running || pid == 0 {
+		ts.Fatalf("%s is not running", dir)
+	}
+	p, err := os.FindProcess(pid)
+	ts.Check(err)
+	ts.Check(p.Kill())
+	ended(ts, neg, args)
+}
+
+// ended waits until a session has no writer.
+func ended(ts *testscript.TestScript, neg bool, args []string) {
+	for running := true; running; time.Sleep(5 * time.Millisecond) {
+		running, _ = session.Running(ts.MkAbs(args[0]))
+	}
+}
+
+// flip FILE changes a bit in the middle of a file.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	path := ts.MkAbs(args[0])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	b[len(b)/2] ^= 1
+	ts.Check(os.WriteFile(path, b, 0o600))
+}
+
+// idx FILE BYTES SIZE... writes an IDX file of unsigned bytes with these sizes in its header and so many bytes after it.
+func idx(ts *testscript.TestScript, neg bool, args []string) {
+	out := []byte{0, 0, 8, byte(len(args) - 2)}
+	for _, a := range args[2:] {
+		n, err := strconv.ParseUint(a, 10, 32)
+		ts.Check(err)
+		out = binary.BigEndian.AppendUint32(out, uint32(n))
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+	ts.Check(os.WriteFile(path, append(out, make([]byte, n)...), 0o600))
+}

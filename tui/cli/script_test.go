@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"brood/runtime/session"
+)
+
+// TestMain lets this test binary be brood for the scripts. BROOD_BINARY names a built one to be tested instead.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"brood": func() { os.Exit(Main()) }})
+}
+
+// TestScripts runs each file of testdata/script against the binary, in a directory of its own without data sets.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return os.Getenv("BROOD_LONG") != "", nil // [long]
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("BROOD_SESSIONS", filepath.Join(e.WorkDir, "s"))
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("LocalAppData", filepath.Join(e.WorkDir, "home"))
+			if built := os.Getenv("BROOD_BINARY"); built != "" {
+				if err := preferred(e, built); err != nil {
+					return err
+				}
+			}
+			e.Defer(func() { endAll(e.WorkDir) })
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"refuses": refuses,
+			"summary": summaryOf,
+			"begun":   begun,
+			"reach":   reach,
+			"kill9":   kill9,
+			"ended":   ended,
+			"flip":    flip,
+			"idx":     idx,
+			"same":    same,
+			"differ":  differ,
+		},
+	})
+}
+
+// preferred puts the built binary before the test binary in the script's PATH.
+func preferred(e *testscript.Env, built string) error {
+	if _, err := os.Stat(built); err != nil {
+		return err
+	}
+	name := "brood"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	dir := filepath.Join(e.WorkDir, ".tmp", "bin")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.Symlink(built, filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	e.Setenv("PATH", dir+string(os.PathListSeparator)+e.Getenv("PATH"))
+	return nil
+}
+
+// endAll kills what a script left training: background runs are in sessions of their own.
+func endAll(work string) {
+	for _, glob := range []string{"*", "s/*"} {
+		dirs, _ := filepath.Glob(filepath.Join(work, glob))
+		for _, dir := range dirs {
+			if running, pid := session.Running(dir); running && pid > 0 {
+				if p, err := os.FindProcess(pid); err == nil {
+					_ = p.Kill()
+				}
+				for running {
+					time.Sleep(5 * time.Millisecond)
+					running, _ = session.Running(dir)
+				}
+			}
+		}
+	}
+}
