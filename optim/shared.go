@@ -58,13 +58,12 @@ type Step struct {
 // MemberGradients draws each member's next mini-batch from its own data stream, advances its cursor and computes the
 // gradients. The member's stream and its dropout masks are addressed by (member, cursor): placement does not matter.
 func MemberGradients(ctx context.Context, e *Env, s Step) error {
-	cursor, train := e.Block(BlockCursor), e.Data.Train()
+	cursor := e.Block(BlockCursor)
 	batches, masks := make([][]int32, len(s.Rows)), make([]noise.Key, len(s.Rows))
 	for i, r := range s.Rows {
 		m := e.Mine[r]
 		c := cursor.URow(r)
-		batches[i] = make([]int32, s.Batch)
-		data.Batch(batches[i], train, e.Rand(noise.Order, 0, m), c[0], e.window(m, s.Frac))
+		batches[i] = e.Stream(m, c[0], s.Batch, s.Frac)
 		masks[i] = e.Rand(noise.Dropout, c[0], m)
 		c[0] += uint64(s.Batch)
 	}
@@ -90,6 +89,13 @@ func (e *Env) window(m Member, frac float64) data.Window {
 		return data.Window{Lo: 0, Len: n}
 	}
 	return data.Window{Lo: n * e.Roster.Rank(m) / len(e.Roster.Members), Len: max(1, int(frac*float64(n)))}
+}
+
+// Stream draws n samples of member m's data stream from a cursor on; frac is the share of the training set it sees.
+func (e *Env) Stream(m Member, cursor uint64, n int, frac float64) []int32 {
+	out := make([]int32, n)
+	data.Batch(out, e.Data.Train(), e.Rand(noise.Order, 0, m), cursor, e.window(m, frac))
+	return out
 }
 
 // SharedBatch draws samples [at, at+len(dst)) of the one stream that a shared model trains on.

@@ -170,4 +170,3 @@ func tryShape(t *testing.T, r Rig) {
 		t.Errorf("%d members, %v: ended %s: %s (%v)", r.Members, r.Set, o.Exit.Phase, o.Exit.Reason, err)
 	}
 }
-

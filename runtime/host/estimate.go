@@ -117,8 +117,11 @@ func (j *Job) Seconds(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	each := gradient
-	if j.Alg.Needs&optim.Gradients == 0 {
-		each = score
+	if j.Alg.Needs&optim.Gradients == 0 { // the update takes the noise of every pair once more
+		if each, err = j.candidate(ctx, int(v["batch"])); err != nil {
+			return 0, err
+		}
+		each *= 1.3
 	}
 	rounds := samples / round
 	probes := rounds / float64(max(1, j.Config.Probe)) * probeCost(j)
@@ -169,6 +172,23 @@ func (j *Job) clock(ctx context.Context, batch int) (gradient, score float64, er
 	}
 	score, err = timed(ctx, eng, n*batch, engine.Evaluate{X: x, Rows: rows, Batches: batches, Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)})
 	return gradient, score, err
+}
+
+// candidate times the evaluation of perturbed parameters, in seconds a sample with all threads at work.
+func (j *Job) candidate(ctx context.Context, batch int) (float64, error) {
+	eng, err := graph.New(j.Net, j.Samples, j.Threads)
+	if err != nil {
+		return 0, err
+	}
+	theta := engine.New(1, j.Net.Layout.Params, engine.F32)
+	j.init(0, theta.F)
+	ids := make([]engine.Member, 2*j.Threads)
+	for i := range ids {
+		ids[i] = engine.Member(i)
+	}
+	samples := make([]int32, batch)
+	data.Batch(samples, j.Samples.Train(), noise.Key{Purpose: noise.Order}, 0, data.Window{Len: j.Config.Train})
+	return timed(ctx, eng, len(ids)*batch, engine.Candidates{Theta: theta, Sigma: 0.01, Antithetic: true, IDs: ids, Batches: [][]int32{samples}, Fitness: make([]float32, len(ids))})
 }
 
 // timed runs a task once to warm up and then for some tens of milliseconds; the median run counts, since the machine may be

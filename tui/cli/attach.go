@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,16 @@ import (
 
 // detached starts the run as a process of its own and looks at it, as at any other run.
 func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
+	home, err := session.Home()
+	if err != nil {
+		return err
+	}
+	keep := existing(cmp.Or(f.session, home))
 	dir, err := f.place(preset)
 	if err != nil {
+		return err
+	}
+	if err := f.vacant(dir); err != nil {
 		return err
 	}
 	child, logPath, err := startHost(c, dir, preset, f.resume != "")
@@ -34,6 +43,10 @@ func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
 	go func() { gone <- child.Wait() }()
 	client, err := waitForDoor(c.Context(), dir, gone, logPath)
 	if err != nil {
+		if f.resume == "" {
+			os.Remove(logPath)
+			vanish(dir, keep)
+		}
 		return err
 	}
 	defer client.Close()
@@ -60,6 +73,37 @@ func (f *runFlags) place(preset string) (string, error) {
 		name = "quickstart"
 	}
 	return session.NewDir(strings.TrimSuffix(filepath.Base(name), ".toml"), time.Now())
+}
+
+// vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers at its
+// door would not be the run that is about to start.
+func (f *runFlags) vacant(dir string) error {
+	if running, pid := session.Running(dir); running {
+		return &session.LockedError{Dir: dir, PID: pid}
+	}
+	if _, err := session.Resolve("", dir); err == nil && f.resume == "" {
+		return fmt.Errorf("session: %s already holds a session: resume it, or choose another directory", dir)
+	}
+	return nil
+}
+
+// existing is the longest part of a path that is there.
+func existing(path string) string {
+	path, err := filepath.Abs(path)
+	for err == nil {
+		if _, gone := os.Lstat(path); gone == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+	return ""
+}
+
+// vanish takes back directories, below keep, that were made for a run that came to nothing.
+func vanish(dir, keep string) {
+	for keep != "" && len(dir) > len(keep) && os.Remove(dir) == nil {
+		dir = filepath.Dir(dir)
+	}
 }
 
 // startHost runs this binary again, in a session of its own, with the same flags.
@@ -143,17 +187,19 @@ func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath str
 	}
 }
 
+// clientName is who sits here: the writer's lease and the log of edits name people, not processes.
 func clientName() string {
-	user := os.Getenv("USER")
-	if user == "" {
-		user = "operator"
+	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
+		if user := os.Getenv(name); user != "" {
+			return user
+		}
 	}
-	return fmt.Sprintf("%s/%d", user, os.Getpid())
+	return "operator"
 }
 
 // look opens the workbench on a source.
 func look(ctx context.Context, dir string, src tui.Source, cmd tui.Commander, ascii bool, s streams) error {
-	err := tui.Run(ctx, tui.Options{Source: src, Commander: cmd, Algorithms: catalog.All(), ASCII: ascii, In: s.in, Out: s.out})
+	err := tui.Run(ctx, tui.Options{Source: src, Commander: cmd, Algorithms: catalog.All(), By: clientName(), ASCII: ascii, In: s.in, Out: s.out})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
