@@ -8,7 +8,7 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
-	"brood/tui/sourcetest"
+	"brood/runtime/view/sourcetest"
 )
 
 // million is a view of 64 members and a million points of their losses.

@@ -10,7 +10,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/view"
-	"brood/tui/sourcetest"
+	"brood/runtime/view/sourcetest"
 )
 
 func TestHelpNamesEveryKey(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
-	"brood/tui/sourcetest"
+	"brood/runtime/view/sourcetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden screens")

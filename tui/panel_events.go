@@ -56,7 +56,7 @@ func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// eventLine is the lane where it has one line: the last two events.
+// eventLine is the lane where it has one line: the newest alert that nobody acknowledged, else the last event.
 func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
 	lane := m.shown.Lane
 	x := r.X + 1
@@ -65,6 +65,12 @@ func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
 		return
 	}
 	e := lane[max(0, len(lane)-1-m.scroll)]
+	for i := len(lane) - 1; i >= 0 && m.scroll == 0; i-- {
+		if a := lane[i]; a.Kind == "alert" && a.Level == "error" && a.At >= m.acked {
+			e = a
+			break
+		}
+	}
 	glyph, role := level(e)
 	x = g.Text(x, r.Y, r.W-2, cell.Faint, span(time.Duration(e.Trained))+" ")
 	g.Set(x, r.Y, glyph, role)

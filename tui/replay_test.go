@@ -11,7 +11,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/view"
-	"brood/tui/sourcetest"
+	"brood/runtime/view/sourcetest"
 )
 
 // tape is a log in memory; reads counts the records that were read.

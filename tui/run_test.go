@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"brood/optim"
-	"brood/tui/sourcetest"
+	"brood/runtime/view/sourcetest"
 )
 
 // A whole session over pipes: it draws, and q leaves without an error, a command or a goroutine.

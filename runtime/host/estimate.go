@@ -198,7 +198,7 @@ func timed(ctx context.Context, eng *graph.Engine, samples int, task engine.Task
 		return 0, err
 	}
 	var runs []float64
-	for begin := time.Now(); time.Since(begin) < 30*time.Millisecond; {
+	for begin := time.Now(); time.Since(begin) < 60*time.Millisecond; {
 		t0 := time.Now()
 		if err := eng.Do(ctx, task); err != nil {
 			return 0, err

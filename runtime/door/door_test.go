@@ -1,0 +1,173 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+// serve records rs in a session, opens a door to it and dials it.
+func serve(t *testing.T, rs []event.Record, obey func(context.Context, event.Command) (event.Receipt, error)) (*Server, *Client, *session.Session) {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := session.Create(filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	srv := NewServer(s.Dir(), view.New(), obey)
+	for _, r := range rs {
+		record(t, s, srv, r)
+	}
+	socket := filepath.Join(dir, "door")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip("no Unix sockets here: " + err.Error())
+	}
+	go srv.Serve(l)
+	t.Cleanup(srv.Close)
+	c, err := Dial(socket, "ada", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return srv, c, s
+}
+
+func record(t *testing.T, s *session.Session, srv *Server, r event.Record) {
+	t.Helper()
+	if err := s.Append(r); err != nil {
+		t.Fatal(err)
+	}
+	srv.Watch(r)
+}
+
+func TestContractLive(t *testing.T) {
+	rs := sourcetest.Run(4, 30)
+	_, c, s := serve(t, rs, nil)
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	sourcetest.Contract(t, c, rs, false)
+}
+
+func TestContractOver(t *testing.T) {
+	rs := sourcetest.Run(4, 30)
+	srv, c, s := serve(t, rs, nil)
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	srv.Over()
+	sourcetest.Contract(t, c, rs, true)
+}
+
+// A viewer that comes late reads what has left the ring from the log.
+func TestOlderThanTheRing(t *testing.T) {
+	rs := sourcetest.Run(2, 40)
+	srv, c, s := serve(t, rs, nil)
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	srv.mu.Lock()
+	srv.base, srv.ring = srv.base+20, srv.ring[20:]
+	srv.mu.Unlock()
+	sourcetest.Contract(t, c, rs, false)
+}
+
+// A waiting viewer does not hold up a command, and learns what the command did.
+func TestCommandWhileWaiting(t *testing.T) {
+	var srv *Server
+	var s *session.Session
+	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+		record(t, s, srv, event.Record{Alert: &event.Alert{Text: "done"}})
+		return event.Receipt{ID: c.ID, Accepted: true, Round: 7}, nil
+	}
+	rs := sourcetest.Run(2, 5)
+	srv, c, s := serve(t, rs, obey)
+	_ = srv
+	got := make(chan view.Batch, 1)
+	go func() {
+		b, err := c.Next(context.Background(), uint64(len(rs)), 10)
+		if err == nil {
+			got <- b
+		}
+		close(got)
+	}()
+	r, err := c.Command(context.Background(), event.Command{ID: 3, Action: event.Pause})
+	if err != nil || !r.Accepted || r.Round != 7 || r.ID != 3 {
+		t.Fatalf("receipt %+v, %v", r, err)
+	}
+	if b := <-got; len(b.Records) != 1 || b.Records[0].Alert == nil {
+		t.Fatalf("the viewer got %+v", b)
+	}
+}
+
+// One person writes at a time: another is told who, and may take the lease.
+func TestLease(t *testing.T) {
+	obey := func(_ context.Context, c event.Command) (event.Receipt, error) { return event.Receipt{Accepted: true}, nil }
+	_, ada, s := serve(t, sourcetest.Run(2, 5), obey)
+	socket := filepath.Join(filepath.Dir(s.Dir()), "door")
+	dial := func(take bool) *Client {
+		c, err := Dial(socket, "bob", take)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	try := func(c *Client) event.Receipt {
+		r, err := c.Command(context.Background(), event.Command{Action: event.Save})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := try(ada); !r.Accepted {
+		t.Fatalf("ada: %+v", r)
+	}
+	if r := try(dial(false)); r.Accepted || !strings.Contains(r.Reason, "ada") {
+		t.Errorf("bob wrote while ada held the lease: %+v", r)
+	}
+	if r := try(dial(true)); !r.Accepted {
+		t.Errorf("bob could not take the lease: %+v", r)
+	}
+	if r := try(ada); r.Accepted {
+		t.Error("ada wrote after bob took the lease")
+	}
+}
+
+func TestHostileLengths(t *testing.T) {
+	_, c, s := serve(t, sourcetest.Run(2, 5), nil)
+	socket := filepath.Join(filepath.Dir(s.Dir()), "door")
+	for _, bytes := range []string{"\xff\xff\xff\xff", "\x02\x00\x00\x00{", "\x05\x00\x00\x00\xff\xff\xff\xff\xff", ""} {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, bytes); err != nil {
+			t.Fatal(err)
+		}
+		if uc, ok := conn.(*net.UnixConn); ok {
+			_ = uc.CloseWrite()
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("%q: answered %d bytes, %v", bytes, n, err)
+		}
+		conn.Close()
+	}
+	if _, err := c.Snapshot(context.Background(), math.MaxUint64); err != nil {
+		t.Errorf("others are disturbed: %v", err)
+	}
+}
