@@ -27,7 +27,7 @@ type history struct {
 	last   *event.Commit
 	saved  *event.Checkpoint // newest at or before the round asked for that later plans did not undo
 	edits  []event.Edit      // of the newest plan and after it
-	phase  event.Phase
+	hosts  int               // workers of the newest plan
 }
 
 // read walks the records; at limits the checkpoint and commits considered, 0 takes the newest.
@@ -64,7 +64,7 @@ func (h *history) take(rec event.Record, at uint64) {
 		h.config, h.limit = *rec.Config, rec.Config.Limit
 	case rec.Plan != nil:
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
-		h.edits = rec.Plan.Timeline
+		h.edits, h.hosts = rec.Plan.Timeline, len(rec.Plan.New.Workers())
 		if h.saved != nil && h.saved.Round > rec.Plan.At {
 			h.saved = nil
 		}
@@ -77,7 +77,6 @@ func (h *history) take(rec event.Record, at uint64) {
 			h.saved = rec.Checkpoint
 		}
 	case rec.State != nil:
-		h.phase = rec.State.Phase
 		if rec.State.Limit != nil {
 			h.limit = *rec.State.Limit
 		}
@@ -92,6 +91,7 @@ type Restored struct {
 	Epoch      uint32
 	Late       []event.Edit // acknowledged, in force in no round so far
 	Limit      event.Limit
+	Hosts      int // workers that hosted it last
 }
 
 // Restore brings back the state of the session in dir after round at (0: the last commit). It is saved through store, or
@@ -112,7 +112,7 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 	if err != nil {
 		return nil, err
 	}
-	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit}
+	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit, Hosts: h.hosts}
 	whole := at == 0 || at == h.last.To
 	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash {
 		out.Checkpoint = *cp
@@ -213,7 +213,7 @@ func Verify(ctx context.Context, dir string, threads int, progress func(event.Co
 // Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was.
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
-	j.Workers, j.Threads = cmp.Or(o.Workers, len(out.Checkpoint.Roster.Workers())), cmp.Or(o.Threads, goruntime.NumCPU())
+	j.Workers, j.Threads = cmp.Or(o.Workers, out.Hosts, 1), cmp.Or(o.Threads, goruntime.NumCPU())
 	if o.OnLoss != "" {
 		j.Config.OnLoss, j.OnLoss = o.OnLoss, o.OnLoss
 	}

@@ -78,6 +78,7 @@ type tally struct {
 	sent, predicted optim.Ledger
 	apart           optim.Ledger
 	began           time.Time
+	before          uint64 // samples of the session before this process
 	losses          map[engine.Member]float64
 }
 
@@ -87,6 +88,9 @@ func newTally() *tally {
 
 func (t *tally) begin(p prepared) {
 	t.began = time.Now()
+	if p.from != nil {
+		t.before = p.from.Checkpoint.Progress.Samples
+	}
 	t.sum = summary{Event: "summary", Kernels: p.job.Config.Kernels, Session: p.sess.Dir(), MemoryPredicted: p.job.Config.Memory, SecondsPredicted: p.job.Config.Seconds}
 }
 
@@ -130,7 +134,7 @@ func (t *tally) loss() (float64, bool) {
 func (t *tally) finish(exit coordinator.Exit) summary {
 	s := t.sum
 	s.Seconds = time.Since(t.began).Seconds()
-	s.SamplesPerSecond = float64(s.Samples) / max(s.Seconds, 1e-9)
+	s.SamplesPerSecond = float64(s.Samples-t.before) / max(s.Seconds, 1e-9)
 	if l, ok := t.loss(); ok && l == l {
 		s.TrainLoss = &l
 	}
@@ -247,7 +251,7 @@ func (p *plainPrinter) progress(c event.Commit) {
 	if l, ok := p.loss(); ok {
 		loss = fmt.Sprintf("%7.4f", l)
 	}
-	rate := float64(c.Progress.Samples) / max(time.Since(p.began).Seconds(), 1e-9)
+	rate := float64(c.Progress.Samples-p.before) / max(time.Since(p.began).Seconds(), 1e-9)
 	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  loss %s  %8s samples/s\n", c.To, c.Progress.Epochs, loss, grouped(int64(rate)))
 }
 

@@ -1,0 +1,257 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/models/engine"
+	"brood/models/safetensors"
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+// tiny is a job of well under a second: the linear classifier on glyphs.
+func tiny(rounds uint64) Options {
+	return Options{Model: "softmax", Data: "glyphs", Algorithm: "parle", Members: 4, Workers: 2, Seed: 3, Limit: event.Limit{Rounds: rounds}, By: "test",
+		Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "batch", Expr: "8"}}}
+}
+
+// train runs a job to its end in a session of its own and returns the last hash.
+func train(t *testing.T, dir string, j *Job, from *Restored, during func(r *Run, rec event.Record)) string {
+	t.Helper()
+	open := session.Create
+	if from != nil && from.Epoch > 0 {
+		open = session.Open
+	}
+	s, err := open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hash string
+	var run *Run
+	ready := make(chan struct{})
+	run, err = Start(j, s, from, func(rec event.Record) {
+		if rec.Commit != nil {
+			hash = rec.Commit.Hash
+		}
+		if during != nil {
+			select {
+			case <-ready:
+				during(run, rec)
+			default:
+			}
+		}
+	})
+	if err != nil {
+		s.Close()
+		t.Fatal(err)
+	}
+	close(ready)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := run.Train(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+func prepare(t *testing.T, o Options) *Job {
+	t.Helper()
+	j, err := Prepare(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// TestResumeForkVerify: stopped half-way and resumed ends as undisturbed; a branch from within a commit verifies by itself.
+func TestResumeForkVerify(t *testing.T) {
+	home := t.TempDir()
+	ctx := context.Background()
+	want := train(t, filepath.Join(home, "whole"), prepare(t, tiny(30)), nil, nil)
+	dir := filepath.Join(home, "half")
+	train(t, dir, prepare(t, tiny(30)), nil, func(r *Run, rec event.Record) {
+		if rec.Commit != nil && rec.Commit.To >= 8 {
+			go r.Interrupt()
+		}
+	})
+	from, err := Restore(ctx, dir, 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from.Executed != 0 {
+		t.Errorf("%d rounds were executed again after a clean stop", from.Executed)
+	}
+	if err := from.Continue(Options{Workers: 3, Threads: 1, Limit: event.Limit{Rounds: 30}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := train(t, dir, from.Job, from, nil); got != want {
+		t.Errorf("resumed: %s, undisturbed %s", got, want)
+	}
+	res, err := Verify(ctx, dir, 1, nil)
+	if err != nil || res.Rounds != 30 || res.Last.Hash != want {
+		t.Errorf("verify: %+v, %v", res, err)
+	}
+
+	branch := filepath.Join(home, "branch")
+	f, err := Restore(ctx, dir, 17, &Files{Dir: branch}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Checkpoint.Round != 17 {
+		t.Fatalf("brought back round %d, want 17", f.Checkpoint.Round)
+	}
+	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: 24}, Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}, By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := train(t, branch, f.Job, f, nil); got == want {
+		t.Error("the branch ends as its parent: the edit did not take effect")
+	}
+	if res, err := Verify(ctx, branch, 1, nil); err != nil || res.Rounds != 7 {
+		t.Errorf("verify of the branch: %+v, %v", res, err)
+	}
+	// The same branch without an edit goes the parent's way.
+	same := filepath.Join(home, "same")
+	f, err = Restore(ctx, dir, 17, &Files{Dir: same}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: 30}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := train(t, same, f.Job, f, nil); got != want {
+		t.Errorf("a branch without an edit: %s, its parent %s", got, want)
+	}
+}
+
+// TestRestoreRefuses names what is wrong and touches nothing.
+func TestRestoreRefuses(t *testing.T) {
+	home := t.TempDir()
+	ctx := context.Background()
+	dir := filepath.Join(home, "a")
+	train(t, dir, prepare(t, tiny(6)), nil, nil)
+	if _, err := Restore(ctx, dir, 7, nil, 1, nil); err == nil || !strings.Contains(err.Error(), "beyond") {
+		t.Errorf("round 7 of 6: %v", err)
+	}
+	from, err := Restore(ctx, dir, 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := from.Continue(Options{Limit: event.Limit{Rounds: 6}}); err == nil || !strings.Contains(err.Error(), "complete") {
+		t.Errorf("a finished run goes on: %v", err)
+	}
+	if err := from.Continue(Options{Limit: event.Limit{Rounds: 9}, Set: []event.Setting{{Knob: "ell", Expr: "0"}}}); err == nil || !strings.Contains(err.Error(), "ell") {
+		t.Errorf("ell = 0: %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "checkpoints", "6", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no checkpoint files: %v", err)
+	}
+	p, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p[len(p)-1] ^= 1
+	if err := os.WriteFile(files[0], p, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	st := &Files{Dir: dir}
+	if _, err := st.Load(from.Checkpoint, func(string) bool { return true }); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("a flipped bit in a checkpoint: %v", err)
+	}
+}
+
+// TestInit: given parameters are where the run starts, they travel with the session, and wrong ones are refused.
+func TestInit(t *testing.T) {
+	home := t.TempDir()
+	j := prepare(t, tiny(3))
+	params := make([]float32, j.Net.Layout.Params)
+	if err := j.Net.Init(99, 0, params); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(home, "start.safetensors")
+	if err := j.WriteModel(path, params); err != nil {
+		t.Fatal(err)
+	}
+	o := tiny(3)
+	o.Init = path
+	given := prepare(t, o)
+	got := make([]float32, len(params))
+	given.init(engine.Member(2), got)
+	for i := range params {
+		if math.Float32bits(got[i]) != math.Float32bits(params[i]) {
+			t.Fatalf("parameter %d is %v, the file has %v", i, got[i], params[i])
+		}
+	}
+	dir := filepath.Join(home, "s")
+	hash := train(t, dir, given, nil, nil)
+	if other := train(t, filepath.Join(home, "o"), prepare(t, tiny(3)), nil, nil); other == hash {
+		t.Error("the given parameters made no difference")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(context.Background(), dir, 1, nil); err != nil {
+		t.Errorf("verify without the original file: %v", err)
+	}
+	if err := safetensors.Save(path, safetensors.File{Tensors: []safetensors.Tensor{{Name: "other", Shape: []int{1}, F: []float32{1}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), "fc1.weight") {
+		t.Errorf("a file without the model's tensors: %v", err)
+	}
+}
+
+// TestPrepareRefuses: each a sentence that names the thing.
+func TestPrepareRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Options)
+		says   string
+	}{
+		"algorithm": {func(o *Options) { o.Algorithm = "adam" }, "adam"},
+		"model":     {func(o *Options) { o.Model = "nope" }, "nope"},
+		"data":      {func(o *Options) { o.Data = "nope" }, "nope"},
+		"knob":      {func(o *Options) { o.Set = []event.Setting{{Knob: "zeta", Expr: "1"}} }, "zeta"},
+		"bounds":    {func(o *Options) { o.Set = []event.Setting{{Knob: "gamma", Expr: "-1"}} }, "gamma"},
+		"schedule":  {func(o *Options) { o.Set = []event.Setting{{Knob: "eta", Expr: "linear:0.1"}} }, "linear"},
+		"members":   {func(o *Options) { o.Members = -1 }, "members"},
+		"odd":       {func(o *Options) { o.Algorithm, o.Members, o.Set = "openai-es", 3, nil }, "even"},
+		"pairs":     {func(o *Options) { o.Algorithm, o.Members, o.Set = "popsgd", 1, nil }, "members"},
+		"elite": {func(o *Options) {
+			o.Algorithm, o.Set = "pesgd", []event.Setting{{Knob: "elite", Expr: "9"}}
+		}, "elite"},
+		"on-loss":    {func(o *Options) { o.OnLoss = "pray" }, "pray"},
+		"target":     {func(o *Options) { o.Limit.Target = "happiness=1" }, "happiness"},
+		"structural": {func(o *Options) { o.Set = []event.Setting{{Knob: "ell", Expr: "linear:2..100@50"}} }, "ell"},
+	} {
+		o := tiny(3)
+		c.change(&o)
+		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestLockedSession: a second process is told who holds it.
+func TestLockedSession(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	s, err := session.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = session.Open(dir)
+	var locked *session.LockedError
+	if !errors.As(err, &locked) {
+		t.Errorf("a second writer: %v", err)
+	}
+}
