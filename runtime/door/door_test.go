@@ -115,7 +115,9 @@ func TestCommandWhileWaiting(t *testing.T) {
 
 // One person writes at a time: another is told who, and may take the lease.
 func TestLease(t *testing.T) {
-	obey := func(_ context.Context, c event.Command) (event.Receipt, error) { return event.Receipt{Accepted: true}, nil }
+	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+		return event.Receipt{Accepted: true}, nil
+	}
 	_, ada, s := serve(t, sourcetest.Run(2, 5), obey)
 	socket := filepath.Join(filepath.Dir(s.Dir()), "door")
 	dial := func(take bool) *Client {

@@ -64,6 +64,13 @@ func (s *Server) Watch(r event.Record) {
 	s.changed = make(chan struct{})
 }
 
+// View is what a viewer would see now: the caller's own.
+func (s *Server) View() *view.View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view.Clone()
+}
+
 // Over says that there will never be another record.
 func (s *Server) Over() {
 	s.mu.Lock()

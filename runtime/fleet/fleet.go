@@ -253,6 +253,12 @@ func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, 
 	}
 }
 
+// Trouble pauses the run until a person has mended something around it. It returns at once and may be called from
+// within the log's Append.
+func (f *Fleet) Trouble(kind, reason string) {
+	f.wg.Go(func() { f.post(coordinator.Trouble{Kind: kind, Reason: reason}) })
+}
+
 // Join adds a worker of this process.
 func (f *Fleet) Join() { f.post(spawn{}) }
 

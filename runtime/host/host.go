@@ -66,10 +66,10 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 	hub := &local.Hub{}
 	store := &Files{Dir: s.Dir()}
 	threads := max(1, j.Threads/j.Workers)
-	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: s, Workers: j.Workers, Respawn: time.Second,
+	log := &recorder{sess: s, door: r.door, trouble: func(kind, reason string) { r.fleet.Trouble(kind, reason) }, framed: time.Now()}
+	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: j.Workers, Respawn: time.Second,
 		Spawn: func(id int) (*worker.Worker, error) { return j.Worker(id, hub.Link(id), store, threads, true) },
 		Watch: func(rec event.Record) {
-			r.door.Watch(rec)
 			r.prune(rec)
 			watch(rec)
 		}})

@@ -1,0 +1,58 @@
+package host
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/door"
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+// keyframePeriod is the time between views saved in the log, so that a viewer can seek without folding it all.
+const keyframePeriod = 5 * time.Second
+
+// recorder is the log as the fleet sees it: what is in the session is then shown at the door. It belongs to the fleet's
+// event loop.
+type recorder struct {
+	sess    *session.Session
+	door    *door.Server
+	trouble func(kind, reason string)
+	framed  time.Time
+}
+
+// Append implements fleet.Recorder. A disk that is full or failing pauses the run while records still find room in what
+// was reserved, and ends it when they do not.
+func (r *recorder) Append(records ...event.Record) error {
+	if err := r.sess.Append(records...); err != nil {
+		var disk *session.DiskError
+		if !errors.As(err, &disk) || disk.Missing > 0 {
+			return err
+		}
+		r.trouble("disk", err.Error())
+	}
+	for _, rec := range records {
+		r.door.Watch(rec)
+	}
+	if now := time.Now(); now.Sub(r.framed) >= keyframePeriod {
+		r.framed = now
+		return r.keyframe()
+	}
+	return nil
+}
+
+// keyframe saves the present view. One that cannot be saved is only missed by seeks.
+func (r *recorder) keyframe() error {
+	v := r.door.View()
+	p, err := cbor.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var disk *session.DiskError
+	if err := r.sess.AppendKeyframe(p); err != nil && !errors.As(err, &disk) {
+		return err
+	}
+	return nil
+}
