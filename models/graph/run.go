@@ -37,14 +37,19 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 	if err := bind(n.input, in.pixels); err != nil {
 		return nil, err
 	}
+	// gonum's dot product trims to a 16-byte boundary first: sums then depend on where a row happens to lie. Copies in
+	// buffers of the worker's own always lie the same way.
+	w.params = w.room(&w.params, l.Params)
+	copy(w.params, in.params)
 	for i, t := range l.Tensors {
-		if err := bind(n.params[i], in.params[t.Lo:t.Lo+t.Len]); err != nil {
+		if err := bind(n.params[i], w.params[t.Lo:t.Lo+t.Len]); err != nil {
 			return nil, err
 		}
 	}
 	if n.mode == training {
+		w.grad = w.room(&w.grad, l.Params)
 		for i, t := range l.Tensors {
-			n.grads[i] = tensor.New(tensor.WithShape(n.params[i].Shape()...), tensor.WithBacking(in.grad[t.Lo:t.Lo+t.Len]))
+			n.grads[i] = tensor.New(tensor.WithShape(n.params[i].Shape()...), tensor.WithBacking(w.grad[t.Lo:t.Lo+t.Len]))
 		}
 		if err := w.bindTargets(n, in); err != nil {
 			return nil, err
@@ -59,6 +64,7 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 	if err := w.exchange(n, in.stats, true); err != nil {
 		return nil, err
 	}
+	copy(in.grad, w.grad)
 	return n.logits.Data().([]float32), nil
 }
 

@@ -27,6 +27,8 @@ type worker struct {
 	hot    []float32
 	masks  [][]float32
 	theta  []float32 // a materialised candidate
+	params []float32 // of the present run, and their gradient
+	grad   []float32
 	stats  []float32
 }
 

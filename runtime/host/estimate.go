@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/graph"
@@ -49,21 +50,24 @@ func (j *Job) Memory() int64 {
 	if j.Alg.Needs&optim.Gradients != 0 {
 		scratch = 4 * params * int64(j.Members)
 	}
-	return 4*state + scratch + int64(dataCopies*float64(j.Samples.Len()*j.Samples.Features())) + j.engineBytes() + processBytes
+	return 4*state + scratch + int64(dataCopies*float64(j.Samples.Len()*j.Samples.Features())) + j.engineBytes(v["batch"]) + processBytes
 }
 
-// engineBytes is what the graphs of all threads hold: parameters with their gradients, and every layer's values for an
-// evaluation.
-func (j *Job) engineBytes() int64 {
+// engineBytes is what the graphs of all threads hold: parameters with their gradients, and for every size of batch every
+// layer's values, a convolution's patches among them.
+func (j *Job) engineBytes(batch float64) int64 {
 	var acts int64
 	for _, l := range j.Net.Layers {
-		n := int64(1)
-		for _, d := range l.Out {
-			n *= int64(d)
+		acts += int64(models.Size(l.Out))
+		if l.Kind == models.Conv && len(l.In) == 3 {
+			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
 		}
-		acts += n
 	}
-	return int64(j.Threads) * (4*4*int64(j.Net.Layout.Params) + optim.ScoreChunk*acts*16)
+	samples := int64(batch) + optim.ScoreChunk // evaluations run in two pieces, of which both sizes stay
+	if j.Net.Layout.Stats > 0 {
+		samples += 128 // statistics are rebuilt in batches of that size
+	}
+	return int64(j.Threads) * (4*4*int64(j.Net.Layout.Params) + samples*acts*16)
 }
 
 // stepsPerRound is the gradient steps a member takes in a round, at most.

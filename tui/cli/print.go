@@ -242,7 +242,9 @@ func (p *plainPrinter) record(r event.Record) {
 		fmt.Fprintf(p.out, "round %6d  %s: %d members on %d workers %s\n", r.Plan.At, r.Plan.Cause, len(r.Plan.New.Members), len(r.Plan.New.Workers()), r.Plan.Note)
 	case r.State != nil && r.State.Phase == event.Paused:
 		fmt.Fprintf(p.out, "round %6d  paused: %s\n", r.State.Round, r.State.Reason)
-		fmt.Fprintf(p.out, "              turn a knob and go on: brood set %s eta=... && brood attach %s\n", p.sum.Session, p.sum.Session)
+		if p.sum.Session != "" {
+			fmt.Fprintf(p.out, "              mend it and go on: brood attach %s\n", p.sum.Session)
+		}
 	}
 }
 

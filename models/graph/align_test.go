@@ -1,0 +1,56 @@
+package graph
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Where a row lies in memory does not show in a bit of its gradient: the same member is computed as row 0 of one matrix and
+// as row 1, 2 and 3 of others, at every alignment to 16 bytes that float32 allows.
+func TestGradientsDoNotDependOnAlignment(t *testing.T) {
+	m, err := models.Load("lenets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := data.Glyphs(64, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(m, d, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	P, S := m.Layout.Params, m.Layout.Stats
+	var want []float32
+	for shift := range 4 {
+		place := func(n int) engine.Mat {
+			return engine.Mat{Rows: 1, Cols: n, F: make([]float32, n+shift)[shift:]}
+		}
+		x, g, stats := place(P), place(P), place(S)
+		if err := m.Init(1, 0, x.F); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.InitStats(stats.F); err != nil {
+			t.Fatal(err)
+		}
+		task := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{d.Train()[:8]}, Stats: stats, Masks: []noise.Key{{Seed: 1, Purpose: noise.Dropout}}, G: g, Loss: make([]float32, 1)}
+		if err := e.Do(context.Background(), task); err != nil {
+			t.Fatal(err)
+		}
+		got := append(append([]float32(nil), g.F...), stats.F...)
+		if want == nil {
+			want = got
+		}
+		for i := range want {
+			if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+				t.Fatalf("%d bytes off: element %d is %v, aligned %v", 4*shift, i, got[i], want[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package presets
+
+import (
+	"strings"
+	"testing"
+
+	"brood/models"
+	"brood/optim/catalog"
+	"brood/runtime/timeline"
+)
+
+// Every embedded preset names things that exist, and its knobs parse within bounds.
+func TestEmbedded(t *testing.T) {
+	if len(List()) < 2 {
+		t.Fatalf("presets: %v", List())
+	}
+	seen := map[string]bool{}
+	for _, name := range List() {
+		p, err := Load(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		seen[name] = true
+		if p.Title == "" || p.Doc == "" || p.Paper == "" || p.Expect == "" {
+			t.Errorf("%s: title, doc, paper and what to expect must be there", name)
+		}
+		alg, err := catalog.Lookup(p.Algorithm)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := models.Load(p.Model); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, s := range p.Settings() {
+			k, _ := alg.Knob(s.Knob)
+			if _, err := timeline.Parse(k, s.Expr); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if !seen[Default] {
+		t.Errorf("the default preset %q is not embedded", Default)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for text, says := range map[string]string{
+		"colour = 3":                                 "colour",
+		"members = \"three\"":                        "line 1",
+		"algorithm = \"adam\"":                       "adam",
+		"algorithm = \"parle\"\n[knobs]\nzeta = 1":   "zeta",
+		"algorithm = \"parle\"\n[knobs\neta = 0.1\n": "line",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := Load("nope"); err == nil || !strings.Contains(err.Error(), Default) {
+		t.Errorf("unknown preset: %v", err)
+	}
+}
