@@ -65,7 +65,7 @@ func draw(seed uint64) *script {
 	for range 2 + d.n(5) {
 		at := 1 + d.n(10)
 		var c event.Command
-		switch d.n(6) {
+		switch d.n(7) {
 		case 0:
 			c.Set = []event.Setting{{Knob: "eta", Expr: []string{"0.05", "0.01", "linear:0.1..0.01@30", "exp:0.05*0.99/round", "cosine:0.05..0.01@1e"}[d.n(5)]}}
 		case 1:
@@ -80,6 +80,8 @@ func draw(seed uint64) *script {
 			c.Action = event.Save
 		case 5:
 			c.Set = []event.Setting{{Knob: "batch", Expr: strconv.Itoa(1 + d.n(9))}}
+		case 6: // changes the blocks: refused where the algorithm of the day has no such knob
+			c.Set = []event.Setting{{Knob: []string{"variant", "optimiser", "ell", "slice"}[d.n(4)], Expr: []string{"paper", "sgd", "9", "2", "arxiv", "adam"}[d.n(6)]}}
 		}
 		s.what = append(s.what, fmt.Sprintf("after commit %d: %+v", at, c))
 		s.doings[at] = append(s.doings[at], c)

@@ -86,13 +86,13 @@ type Memory struct {
 }
 
 // Save implements worker.Store.
-func (m *Memory) Save(round uint64, id int, rows []worker.Row) (event.File, error) {
+func (m *Memory) Save(round uint64, epoch uint32, id int, rows []worker.Row) (event.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.rows == nil {
 		m.rows = map[string]map[string]engine.Mat{}
 	}
-	name := fmt.Sprintf("%d/%d/%d", round, id, len(m.rows))
+	name := fmt.Sprintf("%d/%d/%d", round, epoch, id)
 	m.rows[name] = map[string]engine.Mat{}
 	for _, r := range rows {
 		m.rows[name][r.Name] = r.Mat.Clone()

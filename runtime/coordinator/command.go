@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -31,34 +32,51 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []any, err error
 	if c.ending != nil {
 		return 0, nil, fmt.Errorf("the run is ending (%s): resume it first", c.ending.Reason)
 	}
+	if err := c.allows(cmd); err != nil { // before anything is staged: all of it takes effect, or none
+		return 0, nil, err
+	}
 	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" {
 		if err := c.stage(cmd); err != nil {
 			return 0, nil, err
 		}
 	}
+	if cmd.Limit != nil {
+		c.cfg.Limit = *cmd.Limit
+		fx = append(fx, c.record(event.Record{State: &event.State{Round: c.committed, Phase: c.phase, Reason: "another limit by " + by(cmd), Limit: cmd.Limit}}))
+	}
 	switch cmd.Action {
-	case "", event.Kill: // Kill is the shell's
 	case event.Pause:
-		if c.phase == event.Paused {
-			return 0, nil, fmt.Errorf("the run is paused already")
-		}
 		fx = append(fx, c.enter(event.Paused, "by "+by(cmd)))
 	case event.Resume:
-		if c.phase != event.Paused {
-			return 0, nil, fmt.Errorf("the run is not paused")
-		}
 		fx = append(fx, c.enter(event.Training, "by "+by(cmd)))
 	case event.Stop:
 		fx = append(fx, c.end(event.Stopped, "by "+by(cmd))...)
 	case event.Save:
 		c.wantSave = true
-	default:
-		return 0, nil, fmt.Errorf("unknown action %q: use pause, resume, stop or save", cmd.Action)
-	}
-	if cmd.Limit != nil {
-		c.cfg.Limit = *cmd.Limit
 	}
 	return c.granted, fx, nil
+}
+
+// allows says whether the run is in a state for an action and its limit.
+func (c *Coordinator) allows(cmd event.Command) error {
+	switch cmd.Action {
+	case "", event.Kill, event.Stop, event.Save: // Kill is the shell's
+	case event.Pause:
+		if c.phase == event.Paused {
+			return fmt.Errorf("the run is paused already")
+		}
+	case event.Resume:
+		if c.phase != event.Paused {
+			return fmt.Errorf("the run is not paused")
+		}
+	default:
+		return fmt.Errorf("unknown action %q: use pause, resume, stop or save", cmd.Action)
+	}
+	if l := cmd.Limit; l != nil && l.Target != "" {
+		_, _, err := Target(l.Target)
+		return err
+	}
+	return nil
 }
 
 func by(cmd event.Command) string {
@@ -73,7 +91,8 @@ func (c *Coordinator) stage(cmd event.Command) error {
 	next := c.target()
 	swap := cmd.Algorithm != "" && cmd.Algorithm != next.alg
 	if swap {
-		next.alg = cmd.Algorithm
+		next.alg, next.reset = cmd.Algorithm, true
+		next.edits = withoutEdits(next.edits, cmd.Algorithm)
 	}
 	alg, err := c.cfg.Lookup(next.alg)
 	if err != nil {
@@ -104,18 +123,8 @@ func (c *Coordinator) stage(cmd event.Command) error {
 		}
 		next.members = Resized(next.members, size)
 	}
-	all := append(slices.Clone(c.edits), c.staged...)
-	if c.change != nil {
-		all = append(all, c.change.edits...)
-	}
-	if swap {
-		all = withoutEdits(all, alg.Name)
-	}
-	before := all
-	for _, e := range edits {
-		e.At = c.granted
-		all = append(slices.Clip(all), e)
-	}
+	before := c.foreseen(next)
+	all := append(slices.Clip(before), at(c.granted, edits)...)
 	if err := c.admits(alg, next.members, all, c.granted); err != nil {
 		return err
 	}
@@ -141,6 +150,23 @@ func (c *Coordinator) stage(cmd event.Command) error {
 	return nil
 }
 
+// foreseen are the edits that a change leads to, with the rounds at which they can take effect.
+func (c *Coordinator) foreseen(ch change) []event.Edit {
+	all, staged := c.edits, c.staged
+	if ch.reset {
+		all, staged = withoutEdits(all, ch.alg), withoutEdits(staged, ch.alg)
+	}
+	return slices.Concat(all, at(c.granted, staged), at(c.granted, ch.edits))
+}
+
+func at(round uint64, edits []event.Edit) []event.Edit {
+	out := slices.Clone(edits)
+	for i := range out {
+		out[i].At = round
+	}
+	return out
+}
+
 func parseMembers(expr string) (int, error) {
 	x, err := strconv.ParseFloat(expr, 64)
 	if err != nil || x != math.Trunc(x) {
@@ -149,17 +175,25 @@ func parseMembers(expr string) (int, error) {
 	return int(x), MembersKnob.Validate(x)
 }
 
-// Resized grows a population by the lowest free ids and shrinks it from the highest.
+// Resized grows a population by the lowest free ids and shrinks it from the highest. members ascend.
 func Resized(members []optim.Member, n int) []optim.Member {
-	out := slices.Clone(members[:min(n, len(members))])
+	if n <= len(members) {
+		return slices.Clone(members[:n])
+	}
+	out, next, free := make([]optim.Member, 0, n), 0, n-len(members)
 	for id := optim.Member(0); len(out) < n; id++ {
-		if !slices.Contains(out, id) {
-			out = append(out, id)
+		switch {
+		case next < len(members) && members[next] == id:
+			out, next = append(out, id), next+1
+		case free > 0:
+			out, free = append(out, id), free-1
 		}
 	}
-	slices.Sort(out)
 	return out
 }
+
+// maxCorners bounds the combinations of schedules that are looked at.
+const maxCorners = 4096
 
 // structural says whether edits change the blocks. A schedule that would change them on its way is refused: a plan needs
 // a round that is known beforehand.
@@ -172,32 +206,32 @@ func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edi
 	if err != nil {
 		return false, err
 	}
-	at := timeline.Position{Round: max(c.granted, lastRound(after)), Epochs: c.progress.Epochs, Steps: c.progress.Steps}
+	at := timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
 	blocks := func(v optim.Values) []optim.Block { return alg.Blocks(v, c.cfg.Layout) }
 	now := blocks(will.Values(at))
+	for _, e := range after { // after an abort edits may lie ahead
+		if p := (timeline.Position{Round: e.At, Epochs: at.Epochs, Steps: at.Steps}); e.At > at.Round && !slices.Equal(now, blocks(will.Values(p))) {
+			return false, fmt.Errorf("%s changes the state that is kept before round %d, from which %s = %s governs: ask again then", alg.Title, e.At+1, e.Knob, e.Expr)
+		}
+	}
+	reach := []optim.Values{will.Values(at)} // every corner of what the schedules may come to together
 	for _, k := range alg.Knobs {
-		s, _, ok := will.Ruling(k.Name, at.Round)
-		if !ok || s.Constant() {
+		sched, _, ok := will.Ruling(k.Name, at.Round)
+		if !ok || sched.Constant() {
 			continue
 		}
-		for _, x := range s.Range(k) {
-			v := will.Values(at)
-			moved := optim.Values{}
-			for name, y := range v {
-				moved[name] = y
-			}
-			moved[k.Name] = x
-			if !slices.Equal(now, blocks(moved)) {
-				return false, fmt.Errorf("%s = %s would change the state that is kept on its way: keep it on one side, or set it in steps by hand", k.Name, s)
+		for _, v := range slices.Clone(reach) {
+			for _, x := range sched.Range(k) {
+				moved := maps.Clone(v)
+				moved[k.Name] = x
+				if !slices.Equal(now, blocks(moved)) {
+					return false, fmt.Errorf("%s = %s would change the state that is kept on its way: keep it on one side, or set it in steps by hand", k.Name, sched)
+				}
+				if len(reach) < maxCorners {
+					reach = append(reach, moved)
+				}
 			}
 		}
 	}
 	return !slices.Equal(blocks(was.Values(at)), now), nil
-}
-
-func lastRound(edits []event.Edit) (r uint64) {
-	for _, e := range edits {
-		r = max(r, e.At)
-	}
-	return r
 }

@@ -46,11 +46,18 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 	var extra int64
 	for _, w := range ws {
 		d := done[w]
+		if d.To != first.To || d.Ended != first.Ended {
+			return c.fence(w, fmt.Sprintf("it stopped at round %d, the others at %d", d.To, first.To))
+		}
+		var differ []string
 		for name, sum := range d.Digests {
-			if old, ok := digests[name]; ok && old != sum || d.To != first.To || d.Ended != first.Ended {
-				return c.fence(w, fmt.Sprintf("its %s differs from the others' after round %d", name, d.To))
+			if old, ok := digests[name]; ok && old != sum {
+				differ = append(differ, name)
 			}
 			digests[name] = sum
+		}
+		if len(differ) > 0 {
+			return c.fence(w, fmt.Sprintf("its %s differs from the others' after round %d", slices.Min(differ), d.To))
 		}
 		optim.Ledger(r.Sent).Add(d.Sent)
 		optim.Ledger(r.Predicted).Add(d.Predicted)
@@ -72,8 +79,13 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 		c.granted = r.To // the grant was ended early: by a limit, or held for a target
 		clear(c.done)
 	}
-	if first.Ended && c.ending == nil {
+	switch {
+	case !first.Ended || c.ending != nil:
+	case c.reached():
 		c.ending = &Exit{Phase: event.Finished, Reason: "its limit is reached"}
+	default: // the limit was raised meanwhile: workers that have ended go on with a plan
+		next := c.target()
+		c.change = cmpChange(c.change, change{alg: next.alg, members: next.members, cause: "restore", note: "on to another limit"})
 	}
 	c.resize(r.Nanos, extra, r.Rounds)
 	return fx

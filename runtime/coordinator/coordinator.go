@@ -83,6 +83,8 @@ type Coordinator struct {
 	alg     *optim.Algorithm
 	roster  optim.Roster // of base
 	edits   []event.Edit // accepted with a known first round
+	before  []event.Edit // those that shaped the blocks in force
+	loose   []event.Edit // in the log, but in no grant or plan so far
 	staged  []event.Edit // waiting for the grant they can ride in
 	change  *change      // structural, waiting for the outstanding grants
 	lost    map[optim.Member]bool
@@ -93,8 +95,8 @@ type Coordinator struct {
 	progress           event.Progress
 	hash               string
 	batch              uint64 // rounds of the next grant
+	held               bool   // the outstanding grant may end before its last round
 	done               map[uint64]map[int]message.Done
-	tests              map[uint64][]message.Test
 
 	checkpoint *event.Checkpoint
 	saving     *saving
@@ -112,6 +114,7 @@ type change struct {
 	cause   string
 	note    string
 	back    bool // to the checkpoint
+	reset   bool // alg takes over: it starts from its defaults and edits
 	id      uint64
 }
 
@@ -132,7 +135,7 @@ func New(cfg Config) (*Coordinator, error) {
 	cfg.GrantMax = cmp.Or(cfg.GrantMax, time.Second)
 	cfg.OnLoss, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.Cause, "start")
 	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
-		done: map[uint64]map[int]message.Done{}, tests: map[uint64][]message.Test{}, edits: slices.Clone(cfg.Edits)}
+		done: map[uint64]map[int]message.Done{}, edits: slices.Clone(cfg.Edits)}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
 		c.checkpoint, c.committed, c.granted, c.progress, c.hash = cp, cp.Round, cp.Round, cp.Progress, cp.Hash
@@ -141,9 +144,9 @@ func New(cfg Config) (*Coordinator, error) {
 		if c.alg, err = cfg.Lookup(cp.Algorithm); err != nil {
 			return nil, err
 		}
-		c.again(cfg.Late)
 	}
 	c.roster = optim.Place(members, []int{0})
+	c.again(cfg.Late)
 	if err := c.admits(c.alg, members, c.edits, c.committed); err != nil {
 		return nil, err
 	}
@@ -180,6 +183,8 @@ func (c *Coordinator) Step(now time.Time, ev any) []any {
 		fx = c.saved(e)
 	case event.Command:
 		fx = c.command(e)
+	case Trouble:
+		fx = c.troubled(e)
 	case Interrupt:
 		fx = c.end(event.Stopped, "interrupted")
 	case Tick:
@@ -218,7 +223,7 @@ func (c *Coordinator) end(p event.Phase, reason string) []any {
 	if c.ending == nil {
 		c.ending = &Exit{Phase: p, Reason: reason}
 	}
-	if c.base == c.cfg.Epoch && c.plan == nil { // nothing has begun
+	if c.base == c.cfg.Epoch && c.plan == nil || len(c.alive) == 0 { // nothing has begun, or nobody is left to save it
 		return c.exit()
 	}
 	return nil
@@ -236,6 +241,9 @@ func (c *Coordinator) exit() []any {
 // push does whatever may be done now: grants, the next plan, a checkpoint, the end.
 func (c *Coordinator) push() (fx []any) {
 	idle := c.granted == c.committed && c.plan == nil
+	if idle && c.ending == nil && c.phase == event.Training && c.reached() { // by a limit that was given late
+		c.ending = &Exit{Phase: event.Finished, Reason: "its limit is reached"}
+	}
 	switch {
 	case c.over || c.plan != nil || c.base == c.cfg.Epoch:
 		return nil
@@ -248,25 +256,41 @@ func (c *Coordinator) push() (fx []any) {
 		if !idle {
 			return nil
 		}
-		if c.checkpoint != nil && c.checkpoint.Round == c.committed && c.checkpoint.Hash == c.hash {
-			return c.exit()
+		fx = c.settle()
+		if c.isSaved() {
+			return append(fx, c.exit()...)
 		}
-		return c.save()
+		return append(fx, c.save()...)
 	}
-	if c.wantSave || c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= c.cfg.SavePeriod {
-		fx = c.save()
+	if idle && c.phase != event.Training {
+		fx = c.settle()
+	}
+	if c.wantSave || c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= c.cfg.SavePeriod && !c.isSaved() {
+		fx = append(fx, c.save()...)
 	}
 	if c.phase != event.Training {
 		return fx
 	}
 	ahead := c.cfg.Ahead
-	if c.cfg.Limit.Target != "" {
+	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Target != "" {
 		ahead = 1
 	}
 	for n := len(c.done); n < ahead; n++ {
 		fx = append(fx, c.grant()...)
 	}
 	return fx
+}
+
+// reached says whether the committed rounds are all that the limit asks for.
+func (c *Coordinator) reached() bool {
+	l := c.cfg.Limit
+	return l.Rounds > 0 && c.committed >= l.Rounds || l.Epochs > 0 && c.progress.Epochs >= l.Epochs
+}
+
+// isSaved says whether the newest checkpoint is of this very state: a plan changes it without a round.
+func (c *Coordinator) isSaved() bool {
+	cp := c.checkpoint
+	return cp != nil && cp.Round == c.committed && cp.Hash == c.hash && cp.Epoch == c.base
 }
 
 // grant gives out the next rounds and the edits that govern them: no vote, no race.
@@ -278,14 +302,23 @@ func (c *Coordinator) grant() (fx []any) {
 		}
 		g.To = min(g.To, l)
 	}
+	for _, e := range c.edits { // a commit at an edit's round tells where its schedule begins
+		if e.At > g.From {
+			g.To = min(g.To, e.At)
+		}
+	}
+	g.Edits, c.loose = c.loose, nil
 	fx = c.takeStaged(g.From, &g.Edits)
 	c.done[g.From] = map[int]message.Done{}
-	c.granted = g.To
+	c.granted, c.held = g.To, g.Hold
 	for _, w := range c.roster.Workers() {
 		fx = append(fx, Send{w, g})
 	}
 	return fx
 }
+
+// settle logs staged edits while no grant is there to carry them: what was accepted is in the log.
+func (c *Coordinator) settle() []any { return c.takeStaged(c.committed, &c.loose) }
 
 // takeStaged gives staged edits their first round and logs them.
 func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []any) {

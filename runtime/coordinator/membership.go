@@ -60,10 +60,10 @@ func (c *Coordinator) send(p event.Plan) (fx []any) {
 	if p.From == event.Saved {
 		m.Checkpoint = c.checkpoint
 	}
+	c.wantSave = c.wantSave || c.saving != nil // what is being saved is cut off: again later
 	c.plan, c.pending, c.saving = &m, slices.Clone(c.alive), nil
 	clear(c.done)
-	c.granted = c.committed
-	maps.DeleteFunc(c.tests, func(r uint64, _ []message.Test) bool { return r > c.committed })
+	c.granted, c.loose = c.committed, nil
 	for _, w := range c.alive {
 		fx = append(fx, Send{w, message.Abort{Epoch: c.epoch}}, Send{w, m})
 	}
@@ -77,35 +77,34 @@ func (c *Coordinator) reshape() (fx []any) {
 		return nil // the next to join makes it
 	}
 	p := event.Plan{From: event.Workers, At: c.committed, Old: c.roster, OldAlg: c.alg.Name, Algorithm: ch.alg, Cause: ch.cause, Note: ch.note,
-		Lost: slices.Sorted(maps.Keys(c.lost))}
+		Lost: slices.Sorted(maps.Keys(c.lost)), Before: c.before}
 	var late []event.Edit
 	nobody := len(c.lost) == len(c.roster.Members)
 	if ch.back || nobody {
-		fx = c.back()
-		late = append(slices.DeleteFunc(slices.Clone(c.edits), func(e event.Edit) bool { return e.At <= c.committed }), ch.edits...)
-		c.edits = slices.DeleteFunc(c.edits, func(e event.Edit) bool { return e.At > c.committed })
-		ch.edits = nil
-		if c.checkpoint == nil {
-			ch.alg, ch.members = c.cfg.Algorithm, optim.IDs(c.cfg.Members)
-			p.From, p.Old, p.OldAlg = event.Fresh, optim.Roster{}, ""
-		} else {
-			ch.alg, ch.members = c.checkpoint.Algorithm, c.checkpoint.Roster.Members
-			p.From, p.Old, p.OldAlg = event.Saved, c.checkpoint.Roster, ch.alg
+		fx, late = c.back(ch)
+		ch = change{alg: c.cfg.Algorithm, members: optim.IDs(c.cfg.Members)}
+		p.From, p.Old, p.OldAlg = event.Fresh, optim.Roster{}, ""
+		if cp := c.checkpoint; cp != nil {
+			ch = change{alg: cp.Algorithm, members: cp.Roster.Members}
+			p.From, p.Old, p.OldAlg = event.Saved, cp.Roster, ch.alg
 		}
-		p.At, p.Lost, p.Algorithm, p.Cause = c.committed, nil, ch.alg, "rollback"
+		p.At, p.Lost, p.Before, p.Algorithm, p.Cause = c.committed, nil, nil, ch.alg, "rollback"
 	}
 	c.change = nil
-	if ch.alg != p.OldAlg { // an algorithm that takes over starts from its defaults
-		c.edits, c.staged = withoutEdits(c.edits, ch.alg), withoutEdits(c.staged, ch.alg)
-	}
 	alg, err := c.cfg.Lookup(ch.alg)
 	if err == nil {
-		err = c.admits(alg, ch.members, append(slices.Clone(c.edits), ch.edits...), c.committed)
+		err = c.admits(alg, ch.members, c.foreseen(ch), c.committed)
 	}
-	if err != nil { // it was admissible when it was asked for; the run has moved on
-		ch.members, ch.alg, ch.edits = c.roster.Members, c.alg.Name, nil
+	if err != nil && p.From == event.Workers { // it was admissible when it was asked for; the run has moved on
+		ch = change{members: c.roster.Members, alg: c.alg.Name}
 		p.Algorithm = c.alg.Name
+		if c.admits(c.alg, ch.members, c.foreseen(ch), c.committed) != nil {
+			c.staged = nil
+		}
 		fx = append(fx, c.alert("error", "rejected", err.Error(), engine.None))
+	}
+	if ch.reset {
+		c.edits, c.staged = withoutEdits(c.edits, ch.alg), withoutEdits(c.staged, ch.alg)
 	}
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
@@ -119,15 +118,27 @@ func withoutEdits(edits []event.Edit, alg string) []event.Edit {
 	return slices.DeleteFunc(slices.Clone(edits), func(e event.Edit) bool { return e.Algorithm == alg })
 }
 
-// back returns to the last checkpoint, or to the start.
-func (c *Coordinator) back() []any {
-	from := c.committed
+// back returns to the last checkpoint, or to the start, with the knobs of that time. The edits accepted since then are
+// left over: they take effect with a plan of their own, since some may be structural.
+func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
+	from, then := c.committed, c.cfg.Edits
 	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
 	if cp := c.checkpoint; cp != nil {
-		c.committed, c.progress, c.hash = cp.Round, cp.Progress, cp.Hash
+		c.committed, c.progress, c.hash, then = cp.Round, cp.Progress, cp.Hash, cp.Timeline
 	}
 	c.granted = c.committed
-	return []any{c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again", c.committed+1, from), engine.None)}
+	if c.ending != nil && c.ending.Phase == event.Finished {
+		c.ending = nil // what ended the run is to be reached again
+	}
+	then = slices.Clone(then) // those of rounds to come keep them
+	for _, e := range c.edits {
+		if !slices.ContainsFunc(then, func(t event.Edit) bool { return t.Same(e) }) {
+			late = append(late, e)
+		}
+	}
+	late = slices.Concat(late, c.staged, ch.edits)
+	c.edits, c.staged = then, nil
+	return []any{c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None)}, late
 }
 
 func (c *Coordinator) isReady(e message.Ready) (fx []any) {
@@ -138,7 +149,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 		return nil
 	}
 	p := c.plan.Plan
-	c.plan, c.base, c.roster = nil, p.Epoch, p.New
+	c.plan, c.base, c.roster, c.before = nil, p.Epoch, p.New, p.Timeline
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
 	clear(c.lost)
 	c.batch = 1
@@ -157,8 +168,14 @@ func (c *Coordinator) loses(e Lost) (fx []any) {
 	}
 	c.alive = slices.Delete(c.alive, i, i+1)
 	fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
+	if c.ending != nil && len(c.alive) == 0 {
+		return append(fx, c.exit()...) // nobody is left to save it: the log holds what was committed
+	}
 	if c.base == c.cfg.Epoch { // nothing was ever ready
 		c.plan = nil
+		if c.ending != nil {
+			return append(fx, c.exit()...)
+		}
 		if len(c.alive) >= c.cfg.Wait {
 			return append(fx, c.first()...)
 		}
@@ -195,14 +212,15 @@ func (c *Coordinator) shrunk(ch change) []optim.Member {
 	}
 	left := slices.DeleteFunc(slices.Clone(ch.members), func(m optim.Member) bool { return c.lost[m] })
 	for n := len(left); n > 0; n-- {
-		if c.admits(alg, left[:n], append(slices.Clone(c.edits), ch.edits...), c.committed) == nil {
+		if c.admits(alg, left[:n], c.foreseen(ch), c.committed) == nil {
 			return left[:n]
 		}
 	}
 	return ch.members
 }
 
-// admits asks the algorithm whether it can run this population with these edits, now and at every breakpoint.
+// admits asks the algorithm whether it can run this population with these edits, now, at every breakpoint, and at the ends
+// of schedules whose rounds are not known beforehand.
 func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits []event.Edit, at uint64) error {
 	if len(members) == 0 {
 		return fmt.Errorf("%s needs a population of one or more", alg.Name)
@@ -217,9 +235,19 @@ func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits
 	}
 	s := optim.Shape{Roster: optim.Place(members, workers), Layout: c.cfg.Layout, Direct: c.cfg.Direct, Data: c.cfg.Data}
 	for _, r := range append([]uint64{at}, tl.Breakpoints(at)...) {
-		s.K = tl.Values(timeline.Position{Round: r, Epochs: c.progress.Epochs, Steps: c.progress.Steps})
+		p := timeline.Position{Round: r, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
+		s.K = tl.Values(p)
 		if err := Admits(alg, s); err != nil {
 			return err
+		}
+		for _, k := range alg.Knobs {
+			for _, x := range tl.Ahead(k.Name, p) {
+				s.K = maps.Clone(tl.Values(p))
+				s.K[k.Name] = x
+				if err := Admits(alg, s); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

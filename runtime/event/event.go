@@ -84,6 +84,7 @@ type Plan struct {
 	Base      uint32         `cbor:"9,keyasint,omitempty"`  // epoch that was installed when this plan was made
 	Cause     string         `cbor:"10,keyasint,omitempty"` // start, join, leave, death, resize, swap, knob, resume, fork, rollback, restore
 	Note      string         `cbor:"11,keyasint,omitempty"` // a sentence for the event lane
+	Before    []Edit         `cbor:"12,keyasint,omitempty"` // edits that shaped the blocks of Old, where they come from the workers
 }
 
 // Edit is a change of one knob: effective from round At on. Expr is a value or a schedule as typed.
@@ -98,6 +99,12 @@ type Edit struct {
 	// Where the run stood at round At: filled in once that round is committed, for schedules in epochs or steps.
 	Epochs float64 `cbor:"6,keyasint,omitempty"`
 	Steps  uint64  `cbor:"7,keyasint,omitempty"`
+}
+
+// Same compares edits but for what is learnt about them later.
+func (e Edit) Same(o Edit) bool {
+	e.Epochs, e.Steps, o.Epochs, o.Steps = 0, 0, 0, 0
+	return e == o
 }
 
 // Commit says that every worker passed round To with the state of this hash.

@@ -44,6 +44,7 @@ type Fleet struct {
 	boxes  map[int]*mailbox
 	wg     sync.WaitGroup
 	nextID int
+	deaths int // since the last commit
 	exit   *coordinator.Exit
 	logErr error // of the log, or of a worker that cannot be made: the run ends
 }
@@ -59,6 +60,9 @@ type died struct {
 }
 
 type spawn struct{}
+
+// tooMany deaths without a commit between them, beyond one of each worker, end the run: its program or its data fail always.
+const tooMany = 4
 
 // New readies a fleet; it refuses what the core refuses.
 func New(cfg Config) (*Fleet, error) {
@@ -116,14 +120,18 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 			return
 		}
 		fx := f.core.Step(f.cfg.Now(), e.cmd)
-		for _, x := range fx {
-			if r, ok := x.(coordinator.Receipt); ok {
+		f.apply(ctx, fx)
+		for _, x := range fx { // after the records that it promises
+			if r, ok := x.(coordinator.Receipt); ok && f.logErr == nil {
 				e.reply <- r.Receipt
 			}
 		}
-		f.apply(ctx, fx)
 	case died:
 		delete(f.boxes, e.worker)
+		if f.deaths++; f.deaths > tooMany+f.cfg.Workers {
+			f.logErr = fmt.Errorf("workers die one after the other without finishing a round; the last one because: %s", e.reason)
+			return
+		}
 		f.step(ctx, coordinator.Lost{Worker: e.worker, Reason: e.reason})
 		if f.cfg.Respawn > 0 && f.exit == nil {
 			time.AfterFunc(f.cfg.Respawn, func() { f.post(spawn{}) })
@@ -163,6 +171,9 @@ func (f *Fleet) apply(ctx context.Context, fx []any) {
 	for _, x := range fx {
 		switch x := x.(type) {
 		case coordinator.Append:
+			if x.Record.Commit != nil {
+				f.deaths = 0
+			}
 			pending = append(pending, x.Record)
 		case coordinator.Send:
 			flush()
@@ -247,7 +258,12 @@ func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, 
 	case r := <-c.reply:
 		return r, nil
 	case <-f.done:
-		return event.Receipt{}, ErrOver
+		select {
+		case r := <-c.reply: // the command that ended the run
+			return r, nil
+		default:
+			return event.Receipt{}, ErrOver
+		}
 	case <-ctx.Done():
 		return event.Receipt{}, ctx.Err()
 	}

@@ -12,6 +12,7 @@ import (
 	"brood/models/graph"
 	"brood/models/noise"
 	"brood/optim"
+	"brood/runtime/timeline"
 )
 
 // processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in
@@ -22,17 +23,13 @@ const (
 	updateShare  = 1.15 // of the time of gradients: with updates, reductions, snapshots and digests
 )
 
-// values are the knobs of the first round, schedules at their start.
+// values are the knobs of the first round. Edits were checked before.
 func (j *Job) values() optim.Values {
-	v := j.Alg.Defaults()
-	for _, e := range j.Edits {
-		if k, ok := j.Alg.Knob(e.Knob); ok {
-			if x, err := k.Parse(e.Expr); err == nil {
-				v[e.Knob] = x
-			}
-		}
+	tl, err := timeline.New(j.Alg, j.Edits)
+	if err != nil {
+		return j.Alg.Defaults()
 	}
-	return v
+	return tl.Values(timeline.Position{})
 }
 
 // Memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and the engine.

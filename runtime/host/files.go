@@ -23,11 +23,11 @@ type Files struct {
 }
 
 // Save implements worker.Store.
-func (f *Files) Save(round uint64, id int, rows []worker.Row) (event.File, error) {
+func (f *Files) Save(round uint64, epoch uint32, id int, rows []worker.Row) (event.File, error) {
 	if f.Other != nil {
-		return f.Other.Save(round, id, rows)
+		return f.Other.Save(round, epoch, id, rows)
 	}
-	rel := session.CheckpointFile(round, id)
+	rel := session.CheckpointFile(round, epoch, id)
 	path, err := session.Path(f.Dir, rel)
 	if err != nil {
 		return event.File{}, err

@@ -53,6 +53,7 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 			return nil, err
 		}
 		v.Apply(rec)
+		r.track(rec)
 		watch(rec)
 	}
 	r.door = door.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
@@ -111,6 +112,7 @@ func (r *Run) replayInto(v *view.View) error {
 			return err
 		}
 		v.Apply(rec)
+		r.track(rec)
 	}
 }
 
@@ -131,8 +133,8 @@ func (r *Run) open() error {
 	return nil
 }
 
-// prune keeps the files of the newest two checkpoints, and of those that a plan went back to.
-func (r *Run) prune(rec event.Record) {
+// track remembers the files of the newest two checkpoints, and of all that a plan went back to: verify needs them.
+func (r *Run) track(rec event.Record) {
 	if rec.Plan != nil && rec.Plan.From == event.Saved {
 		r.pinned = append(r.pinned, r.keep...)
 	}
@@ -143,13 +145,13 @@ func (r *Run) prune(rec event.Record) {
 	for _, f := range rec.Checkpoint.Files {
 		r.keep = append(r.keep, f.Path)
 	}
-	keep := slices.Concat(r.keep, r.older, r.pinned)
-	if r.Resumed != nil {
-		for _, f := range r.Resumed.Checkpoint.Files { // verify starts from it
-			keep = append(keep, f.Path)
-		}
+}
+
+// prune removes the files of other checkpoints.
+func (r *Run) prune(rec event.Record) {
+	if r.track(rec); rec.Checkpoint != nil {
+		_ = r.Session.Prune(slices.Concat(r.keep, r.older, r.pinned)) // what cannot be removed is only in the way
 	}
-	_ = r.Session.Prune(keep) // what cannot be removed is only in the way
 }
 
 // Train runs to the end. An interrupt through Interrupt finishes the round and saves; ctx leaves at once.

@@ -110,13 +110,13 @@ func TestResumeForkVerify(t *testing.T) {
 	if f.Checkpoint.Round != 17 {
 		t.Fatalf("brought back round %d, want 17", f.Checkpoint.Round)
 	}
-	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: 24}, Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}, By: "test"}); err != nil {
+	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: 30}, Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := train(t, branch, f.Job, f, nil); got == want {
 		t.Error("the branch ends as its parent: the edit did not take effect")
 	}
-	if res, err := Verify(ctx, branch, 1, nil); err != nil || res.Rounds != 7 {
+	if res, err := Verify(ctx, branch, 1, nil); err != nil || res.Rounds != 13 {
 		t.Errorf("verify of the branch: %+v, %v", res, err)
 	}
 	// The same branch without an edit goes the parent's way.
@@ -131,6 +131,55 @@ func TestResumeForkVerify(t *testing.T) {
 	if got := train(t, same, f.Job, f, nil); got != want {
 		t.Errorf("a branch without an edit: %s, its parent %s", got, want)
 	}
+}
+
+// TestEditsBeforeTheEnd: what was accepted while the run was paused is in force after it was stopped and resumed, and every
+// resume leaves a session that verifies from the seed.
+func TestEditsBeforeTheEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	ctx := context.Background()
+	steered := false
+	train(t, dir, prepare(t, tiny(40)), nil, func(r *Run, rec event.Record) {
+		if rec.Commit == nil || rec.Commit.To < 5 || steered {
+			return
+		}
+		steered = true
+		go func() {
+			for _, c := range []event.Command{{Action: event.Pause}, {Set: []event.Setting{{Knob: "eta", Expr: "0.03"}}}, {Action: event.Stop}} {
+				if rc, err := r.Command(ctx, c); err != nil || !rc.Accepted {
+					t.Errorf("%+v: %+v, %v", c, rc, err)
+				}
+			}
+		}()
+	})
+	var seen bool
+	for i := range 3 {
+		from, err := Restore(ctx, dir, 0, nil, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := from.Continue(Options{Workers: 2, Threads: 1, Limit: event.Limit{Rounds: from.Checkpoint.Round + 3}}); err != nil {
+			t.Fatal(err)
+		}
+		train(t, dir, from.Job, from, func(_ *Run, rec event.Record) {
+			for _, e := range planEdits(rec) {
+				seen = seen || e.Knob == "eta" && e.Expr == "0.03"
+			}
+		})
+		if !seen {
+			t.Fatal("the edit that was accepted while paused is gone")
+		}
+		if _, err := Verify(ctx, dir, 1, nil); err != nil {
+			t.Fatalf("after resume %d: %v", i+1, err)
+		}
+	}
+}
+
+func planEdits(rec event.Record) []event.Edit {
+	if rec.Plan == nil {
+		return nil
+	}
+	return rec.Plan.Timeline
 }
 
 // TestRestoreRefuses names what is wrong and touches nothing.

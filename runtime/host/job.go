@@ -77,8 +77,8 @@ func Prepare(o Options) (*Job, error) {
 		return nil, err
 	}
 	j := &Job{Options: o, Alg: alg}
-	if j.Edits, err = edits(alg, o.Set, o.By); err != nil {
-		return nil, err
+	for _, s := range o.Set {
+		j.Edits = append(j.Edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: o.By})
 	}
 	if err := j.compile(o.Model, text); err != nil {
 		return nil, err
@@ -128,14 +128,6 @@ func (o Options) check() error {
 		return err
 	}
 	return nil
-}
-
-// edits turns settings into edits that are in force from the first round; "members" is not among them.
-func edits(alg *optim.Algorithm, set []event.Setting, by string) (out []event.Edit, err error) {
-	for _, s := range set {
-		out = append(out, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
-	}
-	return out, nil
 }
 
 func (j *Job) compile(name string, text []byte) (err error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	goruntime "runtime"
+	"slices"
 
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
@@ -28,6 +29,9 @@ type history struct {
 	saved  *event.Checkpoint // newest at or before the round asked for that later plans did not undo
 	edits  []event.Edit      // of the newest plan and after it
 	hosts  int               // workers of the newest plan
+	count  uint64            // records read
+	// settled is the record of the last plan that went back behind the round asked for
+	settled uint64
 }
 
 // read walks the records; at limits the checkpoint and commits considered, 0 takes the newest.
@@ -51,6 +55,7 @@ func read(dir string, at uint64) (h history, err error) {
 		}
 		first = false
 		h.take(rec, at)
+		h.count++
 	}
 	if first {
 		return h, fmt.Errorf("%s holds no records: the run ended before it began", dir)
@@ -67,6 +72,9 @@ func (h *history) take(rec event.Record, at uint64) {
 		h.edits, h.hosts = rec.Plan.Timeline, len(rec.Plan.New.Workers())
 		if h.saved != nil && h.saved.Round > rec.Plan.At {
 			h.saved = nil
+		}
+		if at > rec.Plan.At && h.last != nil && h.last.To > rec.Plan.At {
+			h.settled = h.count
 		}
 	case rec.Edit != nil:
 		h.edits = append(h.edits[:len(h.edits):len(h.edits)], *rec.Edit)
@@ -114,18 +122,17 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 	}
 	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit, Hosts: h.hosts}
 	whole := at == 0 || at == h.last.To
-	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash {
+	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
+		if _, err := (&Files{Dir: dir}).Load(*cp, func(string) bool { return false }); err != nil {
+			return nil, err
+		}
 		out.Checkpoint = *cp
 	} else if err := out.execute(ctx, dir, at, h, store, cmp.Or(threads, goruntime.NumCPU()), progress); err != nil {
 		return nil, err
 	}
 	if whole {
-		known := map[event.Edit]bool{}
-		for _, e := range out.Checkpoint.Timeline {
-			known[place(e)] = true
-		}
 		for _, e := range h.edits {
-			if e.At >= out.Checkpoint.Round && !known[place(e)] {
+			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
 				out.Late = append(out.Late, e)
 			}
 		}
@@ -133,12 +140,6 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 	j.Alg, err = catalog.Lookup(out.Checkpoint.Algorithm)
 	j.Members = len(out.Checkpoint.Roster.Members)
 	return out, err
-}
-
-// place is an edit without what is learnt about it later.
-func place(e event.Edit) event.Edit {
-	e.Epochs, e.Steps = 0, 0
-	return e
 }
 
 // execute walks the log on one worker and saves where it ends.
@@ -152,7 +153,7 @@ func (out *Restored) execute(ctx context.Context, dir string, at uint64, h histo
 		return err
 	}
 	defer r.Close()
-	res, err := verify.Run(ctx, verify.Config{Worker: w, From: h.saved, Progress: progress}, r, at)
+	res, err := verify.Run(ctx, verify.Config{Worker: w, From: h.saved, Settled: h.settled, Progress: progress}, r, at)
 	if err != nil {
 		return fmt.Errorf("execute %s again: %w", dir, err)
 	}

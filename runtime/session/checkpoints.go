@@ -15,10 +15,10 @@ import (
 // CheckpointDir holds a directory for each checkpoint, named by its round, relative to the session.
 const CheckpointDir = "checkpoints"
 
-// CheckpointFile is the path of what worker saved of a round, relative to the session, with slashes: as in
-// [event.File].
-func CheckpointFile(round uint64, worker int) string {
-	return path.Join(CheckpointDir, strconv.FormatUint(round, 10), fmt.Sprintf("worker-%d.safetensors", worker))
+// CheckpointFile is the path of what worker saved of a round in an epoch, relative to the session, with slashes: as in
+// [event.File]. A plan between two checkpoints of one round makes another epoch, so neither overwrites the other.
+func CheckpointFile(round uint64, epoch uint32, worker int) string {
+	return path.Join(CheckpointDir, strconv.FormatUint(round, 10), fmt.Sprintf("epoch-%d-worker-%d.safetensors", epoch, worker))
 }
 
 // Path turns a path relative to the session, with slashes, into one that can be opened. It refuses one that leads out of

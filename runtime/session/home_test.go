@@ -114,7 +114,7 @@ func TestListAndResolve(t *testing.T) {
 
 func TestPathStaysInside(t *testing.T) {
 	dir := t.TempDir()
-	if p, err := Path(dir, CheckpointFile(12, 3)); err != nil || p != filepath.Join(dir, "checkpoints", "12", "worker-3.safetensors") {
+	if p, err := Path(dir, CheckpointFile(12, 2, 3)); err != nil || p != filepath.Join(dir, "checkpoints", "12", "epoch-2-worker-3.safetensors") {
 		t.Error(p, err)
 	}
 	for _, rel := range []string{"../x", "/etc/passwd", "a/../../b", "", "a\x00b"} {
@@ -129,9 +129,9 @@ func TestPrune(t *testing.T) {
 	s, err := create(dir, manual())
 	check(t, err)
 	defer s.Close()
-	check(t, s.Prune([]string{CheckpointFile(1, 0)}))
+	check(t, s.Prune([]string{CheckpointFile(1, 1, 0)}))
 	for _, round := range []uint64{5, 10, 15, 20, 25} {
-		p, err := s.Path(CheckpointFile(round, 0))
+		p, err := s.Path(CheckpointFile(round, 1, 0))
 		check(t, errors.Join(err, os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, nil, 0o600)))
 	}
 	check(t, os.Mkdir(filepath.Join(dir, CheckpointDir, "mine"), 0o700))
@@ -146,10 +146,10 @@ func TestPrune(t *testing.T) {
 	if got := left(); got != "10 15 20 25 5 mine " {
 		t.Error("nothing to keep:", got)
 	}
-	if err := s.Prune([]string{"../" + CheckpointFile(20, 0)}); err == nil {
+	if err := s.Prune([]string{"../" + CheckpointFile(20, 1, 0)}); err == nil {
 		t.Error("a path outside was taken")
 	}
-	check(t, s.Prune([]string{CheckpointFile(20, 0), CheckpointFile(10, 1)}))
+	check(t, s.Prune([]string{CheckpointFile(20, 1, 0), CheckpointFile(10, 1, 1)}))
 	if got := left(); got != "10 20 25 mine " {
 		t.Error(got)
 	}

@@ -228,3 +228,22 @@ func (s Schedule) Range(k optim.Knob) []float64 {
 	}
 	return out
 }
+
+// ahead are values between which a schedule that took effect at first moves from p on.
+func (s Schedule) ahead(p, first Position, k optim.Knob) []float64 {
+	out := []float64{s.At(p, first)}
+	switch {
+	case s.form == "linear" || s.form == "cosine":
+		out = append(out, s.b)
+	case s.form == "exp" && s.b < 1:
+		out = append(out, max(k.Min, 0))
+	case s.form == "exp" && s.b > 1:
+		out = append(out, k.Max)
+	}
+	for _, n := range s.knots {
+		if n.at > s.place(p) {
+			out = append(out, n.value)
+		}
+	}
+	return out
+}

@@ -114,11 +114,7 @@ func (t *Timeline) Values(p Position) optim.Values {
 	for _, name := range slices.Sorted(maps.Keys(ruling)) {
 		n := ruling[name]
 		e := n.edit
-		x := n.sched.At(p, Position{e.At, e.Epochs, e.Steps})
-		if n.knob.Integer {
-			x = math.Round(x)
-		}
-		v[name] = min(max(x, n.knob.Min), n.knob.Max)
+		v[name] = settle(n.knob, n.sched.At(p, Position{e.At, e.Epochs, e.Steps}))
 		moving = moving || !n.sched.Constant()
 		last = max(last, e.At)
 	}
@@ -126,6 +122,14 @@ func (t *Timeline) Values(p Position) optim.Values {
 		t.constant, t.from = v, last
 	}
 	return v
+}
+
+// settle makes a knob's value of a schedule's: whole where it must be, within bounds.
+func settle(k optim.Knob, x float64) float64 {
+	if k.Integer {
+		x = math.Round(x)
+	}
+	return min(max(x, k.Min), k.Max)
 }
 
 // Ruling is the schedule that governs a knob at a round, and the edit it came from; ok is false for a default.
@@ -152,6 +156,20 @@ func (t *Timeline) Breakpoints(from uint64) (out []uint64) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Ahead are the values between which a knob moves from p on, for a schedule whose rounds are not known beforehand: in
+// epochs or steps, or one that never settles. Empty for the others, whose breakpoints say all.
+func (t *Timeline) Ahead(knob string, p Position) (out []float64) {
+	s, e, ok := t.Ruling(knob, p.Round)
+	if !ok || s.Constant() || s.unit == 'r' && s.form != "exp" {
+		return nil
+	}
+	k, _ := t.alg.Knob(knob)
+	for _, x := range s.ahead(p, Position{e.At, e.Epochs, e.Steps}, k) {
+		out = append(out, settle(k, x))
+	}
+	return out
 }
 
 // Truncate forgets all but the first n edits.

@@ -57,6 +57,8 @@ type Config struct {
 	Worker *worker.Worker
 	// From skips everything before this checkpoint instead of executing it; nil executes from the seed.
 	From *event.Checkpoint
+	// Settled is the record before which a round to stop at does not count: what came before was done again.
+	Settled uint64
 	// Progress is told of every commit compared; may be nil.
 	Progress func(event.Commit)
 }
@@ -67,8 +69,10 @@ func New(cfg Config) *Walk { return &Walk{w: cfg.Worker, cfg: cfg} }
 // Run consumes the log to its end, or to exactly round stop when stop > 0.
 func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, error) {
 	v := New(cfg)
-	v.stop = stop
-	for {
+	for n := uint64(0); ; n++ {
+		if v.stop = stop; n < cfg.Settled {
+			v.stop = 0
+		}
 		r, err := src.Next()
 		if errors.Is(err, io.EOF) {
 			return v.res, nil
@@ -79,7 +83,7 @@ func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, erro
 		if err := v.Record(ctx, r); err != nil {
 			return v.res, err
 		}
-		if stop > 0 && v.alive && v.at >= stop && r.Commit != nil {
+		if v.stop > 0 && v.alive && v.at >= v.stop && r.Commit != nil {
 			return v.res, nil
 		}
 	}
@@ -131,7 +135,10 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	m.Old, m.New = p.Old.OnOne(v.w.ID()), p.New.OnOne(v.w.ID())
 	m.Base = v.epoch
 	if p.From == event.Saved {
-		i := slices.IndexFunc(v.cps, func(c event.Checkpoint) bool { return c.Round == p.At && c.Algorithm == p.OldAlg })
+		i := len(v.cps) - 1 // a run goes back to its newest
+		for i >= 0 && !(v.cps[i].Round == p.At && v.cps[i].Algorithm == p.OldAlg && slices.Equal(v.cps[i].Roster.Members, p.Old.Members)) {
+			i--
+		}
 		if i < 0 {
 			return fmt.Errorf("plan of epoch %d goes back to the checkpoint of round %d, which the log does not mention", p.Epoch, p.At)
 		}

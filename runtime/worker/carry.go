@@ -22,7 +22,7 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 	if err != nil {
 		return err
 	}
-	oldTime, err := timeline.New(oldAlg, p.Timeline)
+	oldTime, err := timeline.New(oldAlg, p.Before)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 			return err
 		}
 	}
-	if oldAlg.Name != next.alg.Name { // counters within a cycle mean nothing to another rule
+	if !slices.Equal(oldBlocks, next.blocks()) { // a position within a cycle means nothing to another state
 		if b, ok := next.env.Blocks[optim.BlockPhase]; ok {
 			clear(b.U)
 		}

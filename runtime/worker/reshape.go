@@ -170,7 +170,7 @@ func (w *Worker) save(at uint64) ([]event.File, error) {
 			rows = append(rows, Row{name, row})
 		}
 	})
-	f, err := w.cfg.Store.Save(at, w.cfg.ID, rows)
+	f, err := w.cfg.Store.Save(at, s.epoch, w.cfg.ID, rows)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint of round %d: %w", at, err)
 	}

@@ -36,7 +36,7 @@ type Config struct {
 
 // Store keeps checkpoints. Rows are named "block/member" or "block/shared".
 type Store interface {
-	Save(round uint64, worker int, rows []Row) (event.File, error)
+	Save(round uint64, epoch uint32, worker int, rows []Row) (event.File, error)
 	// Load reads the rows that want asks for.
 	Load(cp event.Checkpoint, want func(name string) bool) (map[string]engine.Mat, error)
 }
@@ -81,9 +81,9 @@ func (w *Worker) Placement(r optim.Roster) { w.placed = &r }
 
 // State describes the epoch in force: what a checkpoint of it must say.
 func (w *Worker) State() (c event.Checkpoint, ok bool) {
-	s := w.now
+	s := w.next
 	if s == nil {
-		s = w.next
+		s = w.now
 	}
 	if s == nil {
 		return c, false
@@ -229,7 +229,7 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	points.add(s.round, rep.Points)
 	s.ended = reached(limit, after)
 	probe := w.cfg.Probe > 0 && (s.round%w.cfg.Probe == 0 || s.round == 1 || s.ended)
-	test := w.evaluates(before, after) || s.ended
+	test := w.evaluates(before, after) || s.ended && len(w.cfg.Test) > 0
 	if !probe && !test {
 		return false, nil
 	}

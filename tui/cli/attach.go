@@ -333,7 +333,11 @@ func send(ctx context.Context, what string, take bool, cmd event.Command, s stre
 			if running, _ := session.Running(dir); !running {
 				break
 			}
-			time.Sleep(20 * time.Millisecond)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(20 * time.Millisecond):
+			}
 		}
 		fmt.Fprintf(s.out, "stopped; go on with: brood run --resume %s\n", filepath.Base(dir))
 		return nil

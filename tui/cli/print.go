@@ -135,7 +135,7 @@ func (t *tally) finish(exit coordinator.Exit) summary {
 	s := t.sum
 	s.Seconds = time.Since(t.began).Seconds()
 	s.SamplesPerSecond = float64(s.Samples-t.before) / max(s.Seconds, 1e-9)
-	if l, ok := t.loss(); ok && l == l {
+	if l, ok := t.loss(); ok && finite(l) != nil {
 		s.TrainLoss = &l
 	}
 	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.apart
@@ -174,7 +174,7 @@ func (p *jsonPrinter) record(r event.Record) {
 			p.put(line)
 		}
 	case r.Edit != nil:
-		p.put(map[string]any{"event": "edit", "round": r.Edit.At, "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob, "value": r.Edit.Expr, "by": r.Edit.By})
+		p.put(map[string]any{"event": "edit", "round": r.Edit.At + 1, "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob, "value": r.Edit.Expr, "by": r.Edit.By})
 	case r.Alert != nil:
 		line := map[string]any{"event": "alert", "round": r.Alert.Round, "level": r.Alert.Level, "kind": r.Alert.Kind, "text": r.Alert.Text}
 		if r.Alert.Member != engine.None {

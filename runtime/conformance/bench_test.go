@@ -1,0 +1,38 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// BenchmarkRounds counts short rounds a second, in process: grants, collectives, digests, snapshots and the log included.
+func BenchmarkRounds(b *testing.B) {
+	for _, alg := range []string{"dp-sgd", "popsgd", "openai-es"} {
+		for _, workers := range []int{1, 2, 4} {
+			b.Run(fmt.Sprintf("%s/workers=%d", alg, workers), func(b *testing.B) {
+				r := Rig{Algorithm: alg, Members: 4, Workers: workers, Rounds: uint64(b.N), Seed: 1, Direct: 4096}.With("batch", "1")
+				if _, err := r.Run(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rounds/s")
+			})
+		}
+	}
+}
+
+// BenchmarkVerify is the same work executed again by one worker.
+func BenchmarkVerify(b *testing.B) {
+	r := Rig{Algorithm: "parle", Members: 4, Workers: 2, Rounds: 500, Seed: 1}.With("batch", "1").With("ell", "2")
+	o, err := r.Run(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for range b.N {
+		if _, err := r.Verify(context.Background(), o); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(500*float64(b.N)/b.Elapsed().Seconds(), "rounds/s")
+}

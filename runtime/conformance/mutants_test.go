@@ -1,0 +1,173 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mutant is one line of product code made wrong, and the test that must notice. seed is the run that catches it, for the
+// simulator of the coordinator (sim) or the fault fuzz (fuzz); tests without one need none.
+type mutant struct {
+	name     string
+	file     string // below the module
+	old, new string
+	pkg, run string
+	seed     int
+}
+
+const (
+	sim  = "^TestSimulator$"
+	fuzz = "^TestFaultFuzz$"
+)
+
+var mutants = []mutant{
+	{"restore is skipped", "runtime/worker/snapshot.go", "copy(s.env.Blocks[name].F, m.F)", "_, _ = name, m.F",
+		"./runtime/conformance", fuzz, 6},
+	{"no snapshot is taken", "runtime/worker/worker.go", "\ts.snapshot()\n", "",
+		"./runtime/worker", "^TestAbortedGrantLeavesNoTrace$", 0},
+	{"snapshots go one commit too early", "runtime/worker/worker.go", "if at < g.Committed {", "if at <= g.Committed {",
+		"./runtime/worker", "^TestAbortedGrantLeavesNoTrace$", 0},
+	{"a checkpoint is of the present, not of its round", "runtime/worker/reshape.go", "if snap, ok := s.snaps[at]; ok {", "if snap, ok := s.snaps[at]; ok && s.round == at {",
+		"./runtime/worker", "^TestSaveOfAPast$", 0},
+	{"the timeline is not truncated on restore", "runtime/worker/snapshot.go", "return s.time.Truncate(snap.edits)", "return nil",
+		"./runtime/worker", "^TestRestore$", 0},
+	{"the progress block is not carried", "runtime/worker/carry.go", "carried := []optim.Block{{Name: progressBlock, Shared: true, Cols: progCols, Type: engine.U64}}", "carried := []optim.Block{}",
+		"./runtime/conformance", fuzz, 2},
+	{"rows move by position, not by member", "runtime/worker/carry.go", "edges = append(edges, optim.Edge{From: m, To: m})", "edges = append(edges, optim.Edge{From: left.Members[0], To: m})",
+		"./runtime/worker", "^TestRowsFollowMembers$", 0},
+	{"the epoch fence is off", "transport/local/local.go", "if f.epoch == epoch {", "if f.epoch <= epoch {",
+		"./transport/local", "^TestLink$", 0},
+	{"frames of a later epoch are taken early", "transport/local/local.go", "if f.epoch > epoch {", "if f.epoch > epoch+1 {",
+		"./transport/local", "^TestLink$", 0},
+	{"a sum in the order of workers", "optim/comm.go", "total := sumTree(leaves, rootOf(leaves), func(n node) []float32 { return known[n] }, func() []float32 { return c.vector(hi - lo) })",
+		"total := c.vector(hi - lo); clear(total); for _, w := range ws { for _, n := range c.partsFor(leaves, w) { for i, x := range known[n] { total[i] += x } } }",
+		"./optim", "^TestAllReduce$", 0},
+	{"ranks instead of ids in the tree", "optim/comm.go", "m, ws := src.Cols, c.Workers\n", "m, ws := src.Cols, c.Workers; leaves = Roster{IDs(len(leaves.Members)), leaves.Owner}\n",
+		"./optim", "^TestAllReduce$", 0},
+	{"the sequence is not checked", "optim/comm.go", "if seq != c.seen[from] || got != string(op)", "if got != string(op)",
+		"./optim", "^TestOutOfStep$", 0},
+	{"a parent is sent once for every child", "optim/comm.go", "shipped[p] = true", "shipped[p] = false",
+		"./optim", "^TestMove$", 0},
+	{"an edit is in effect a round late", "runtime/timeline/timeline.go", "if n.mine && n.edit.At <= p.Round {", "if n.mine && n.edit.At < p.Round {",
+		"./runtime/coordinator", sim, 1},
+	{"lost members are not reseeded", "runtime/coordinator/membership.go", "Lost: slices.Sorted(maps.Keys(c.lost))", "Lost: nil",
+		"./runtime/coordinator", sim, 5},
+	{"a commit does not wait for the last worker", "runtime/coordinator/commit.go", "if len(c.done[first]) < len(c.roster.Workers()) {", "if len(c.done[first]) < max(1, len(c.roster.Workers())-1) {",
+		"./runtime/coordinator", sim, 1},
+	{"drift is not noticed", "runtime/coordinator/commit.go", "if old, ok := digests[name]; ok && old != sum {", "if old, ok := digests[name]; ok && old != sum && false {",
+		"./runtime/coordinator", sim, 23},
+	{"an edit is not logged", "runtime/coordinator/coordinator.go", "fx = append(fx, c.record(event.Record{Edit: &e}))", "_ = e",
+		"./runtime/coordinator", sim, 3},
+	{"an epoch begins without an abort", "runtime/coordinator/membership.go", "Send{w, message.Abort{Epoch: c.epoch}}, Send{w, m}", "Send{w, m}",
+		"./runtime/coordinator", sim, 21},
+	{"a plan stands on the newest epoch, ready or not", "runtime/coordinator/membership.go", "p.Epoch, p.Base, p.Timeline = c.epoch, c.base,", "p.Epoch, p.Base, p.Timeline = c.epoch, c.epoch-1,",
+		"./runtime/coordinator", sim, 19},
+	{"a swap forgets its edits when its plan is cut off", "runtime/coordinator/membership.go", "if ch.reset {", "if ch.alg != c.alg.Name {",
+		"./runtime/coordinator", sim, 275},
+	{"going back drops the start's knobs", "runtime/coordinator/membership.go", "c.edits, c.staged = then, nil", "c.edits, c.staged = nil, nil",
+		"./runtime/coordinator", sim, 63},
+	{"a refused command is half obeyed", "runtime/coordinator/command.go", "if err := c.allows(cmd); err != nil {", "if err := c.allows(cmd); err != nil && c.stage(cmd) == nil {",
+		"./runtime/coordinator", sim, 45},
+	{"a save that a plan cuts off is forgotten", "runtime/coordinator/membership.go", "c.wantSave = c.wantSave || c.saving != nil", "_ = c.wantSave",
+		"./runtime/coordinator", sim, 1211},
+	{"the state after a plan counts as saved", "runtime/coordinator/coordinator.go", "cp.Hash == c.hash && cp.Epoch == c.base", "cp.Hash == c.hash",
+		"./runtime/coordinator", sim, 2955},
+	{"a grant follows one that may end early", "runtime/coordinator/coordinator.go", "c.held || c.cfg.Limit.Target != \"\"", "c.cfg.Limit.Target != \"\"",
+		"./runtime/coordinator", sim, 2122},
+	{"messages leave before their records are logged", "runtime/fleet/fleet.go", "case coordinator.Send:\n\t\t\tflush()\n", "case coordinator.Send:\n",
+		"./runtime/fleet", "^TestWriteAhead$", 0},
+	{"verify forgets the edits of a grant", "runtime/verify/verify.go", "if e.At < g.To {", "if e.At < g.From {",
+		"./runtime/verify", "^TestAgrees$", 0},
+}
+
+// TestMutants plants each mutant by an overlay and runs the test that must fail. A seed that no longer catches its mutant,
+// since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=1 asks for it.
+func TestMutants(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("28 builds and test runs: set BROOD_LONG=1")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			overlay := m.plant(t, root)
+			out, caught := m.test(t, root, overlay, m.seed)
+			if !caught && (m.run == sim || m.run == fuzz) {
+				out, caught = m.test(t, root, overlay, 0)
+				t.Logf("seed %d does not catch it any more", m.seed)
+			}
+			switch {
+			case caught && m.run == sim, caught && m.run == fuzz:
+				t.Logf("caught by seed %s", seedOf(out))
+			case !caught:
+				t.Errorf("%s: %q lives: %s passes in %s\n%s", m.file, m.new, m.run, m.pkg, out)
+			}
+		})
+	}
+}
+
+// plant writes the mutated file and the overlay that puts it in place.
+func (m mutant) plant(t *testing.T, root string) string {
+	t.Helper()
+	path, dir := filepath.Join(root, filepath.FromSlash(m.file)), t.TempDir()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(src), m.old); n != 1 {
+		t.Fatalf("%s holds %q %d times, want once: the mutant has to follow the code", m.file, m.old, n)
+	}
+	wrong := filepath.Join(dir, "wrong.go")
+	if err := os.WriteFile(wrong, []byte(strings.Replace(string(src), m.old, m.new, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := json.Marshal(map[string]any{"Replace": map[string]string{path: wrong}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, spec, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return overlay
+}
+
+// test runs the mutant's test; seed 0 goes through the first runs instead of one. A test that hangs has noticed too.
+func (m mutant) test(t *testing.T, root, overlay string, seed int) (out string, caught bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=90s", "-overlay="+overlay, "-run="+m.run, m.pkg)
+	cmd.Dir = root
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "BROOD_") })
+	switch {
+	case seed > 0:
+		cmd.Env = append(cmd.Env, fmt.Sprintf("BROOD_SIM_SEED=%d", seed), fmt.Sprintf("BROOD_FUZZ_SEED=%d", seed))
+	case m.run == sim:
+		cmd.Env = append(cmd.Env, "BROOD_SIM_RUNS=10000")
+	case m.run == fuzz:
+		cmd.Env = append(cmd.Env, "BROOD_FUZZ_RUNS=40")
+	}
+	p, err := cmd.CombinedOutput()
+	out = string(p)
+	if strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]") {
+		t.Fatalf("the mutant does not build:\n%s", out)
+	}
+	return out, err != nil
+}
+
+// seedOf is the first seed that a failing run names.
+func seedOf(out string) string {
+	_, rest, ok := strings.Cut(out, "seed ")
+	if !ok {
+		return "none"
+	}
+	n, _, _ := strings.Cut(rest, ":")
+	return n
+}

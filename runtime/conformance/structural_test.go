@@ -1,0 +1,56 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+
+	"brood/runtime/event"
+)
+
+// TestStructuralKnobs: a knob that makes blocks appear or vanish is turned while the run trains, also in the middle of a
+// cycle; no worker is lost, the log verifies, and the run ends where it should.
+func TestStructuralKnobs(t *testing.T) {
+	for _, c := range []struct {
+		rig Rig
+		set [][2]string
+	}{
+		{Rig{Algorithm: "parle"}, [][2]string{{"variant", "paper"}, {"variant", "arxiv"}}},
+		{Rig{Algorithm: "openai-es"}, [][2]string{{"optimiser", "sgd"}, {"optimiser", "adam"}}},
+		{Rig{Algorithm: "parle"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}, {"slice", "1"}, {"ell", "1"}}},
+	} {
+		r := quick(c.rig)
+		r.Members, r.Workers, r.Rounds, r.Seed = 4, 2, 60, 11
+		commits, next := 0, 0
+		lost, plans := 0, 0
+		r.OnRecord = func(rec event.Record) []event.Command {
+			switch {
+			case rec.Alert != nil:
+				lost++
+				t.Logf("%s: %s", c.rig.Algorithm, rec.Alert.Text)
+			case rec.Plan != nil:
+				plans++
+			case rec.Commit != nil:
+				if commits++; commits%2 == 0 && next < len(c.set) {
+					next++
+					return []event.Command{{Set: []event.Setting{{Knob: c.set[next-1][0], Expr: c.set[next-1][1]}}}}
+				}
+			}
+			return nil
+		}
+		o := run(t, r)
+		if lost > 0 || plans < 2 {
+			t.Errorf("%s, %v: %d alerts, %d plans", c.rig.Algorithm, c.set, lost, plans)
+		}
+		for _, rc := range o.Replies {
+			if !rc.Accepted {
+				t.Errorf("%s: %s", c.rig.Algorithm, rc.Reason)
+			}
+		}
+		if _, err := r.Verify(context.Background(), o); err != nil {
+			t.Errorf("%s, %v: %v", c.rig.Algorithm, c.set, err)
+		}
+		if _, loss := o.Series("loss"); len(loss) > 0 && loss[len(loss)-1] > 2*loss[0] {
+			t.Errorf("%s, %v: loss went from %.3f to %.3f", c.rig.Algorithm, c.set, loss[0], loss[len(loss)-1])
+		}
+	}
+}

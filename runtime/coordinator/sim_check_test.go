@@ -1,0 +1,475 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/worker"
+)
+
+// checker holds the invariants against what goes in and out of the core. It knows of the core's inside only what it
+// compares at the end of a step.
+type checker struct {
+	s     *sim
+	count map[string]int
+
+	// What the log says.
+	epoch  uint32
+	at     uint64
+	hashes map[uint64]string // of committed rounds
+	alg    string
+	roster optim.Roster
+	newest *event.Checkpoint
+	known  []event.Edit // every edit that was ever logged, and those of the configuration
+	force  []event.Edit // of the newest plan and after it
+
+	// What was sent and what came back.
+	sent   *event.Plan
+	grants []message.Grant // not committed
+	to     map[meeting][]int
+	ready  map[uint32]map[int]bool
+	done   map[meeting]map[int]message.Done
+	saves  map[meeting]map[int]bool
+
+	// What was asked for.
+	cmd      *event.Command
+	print    string // of the core before a command
+	members  []optim.Member
+	want     string // algorithm
+	asked    []ask
+	rejected bool
+	overdue  int // commits since a save was asked for; -1 when none is due
+	stopped  bool
+	fresh    []event.Edit // logged, and carried by no grant or plan so far
+	early    *event.Edit  // logged for a round that is past
+}
+
+// ask is an accepted edit.
+type ask struct {
+	id        uint64
+	alg, knob string
+	void      bool // something accepted later, or a rejection, took it away
+}
+
+func newChecker(s *sim) *checker {
+	return &checker{s: s, hashes: map[uint64]string{}, count: map[string]int{}, ready: map[uint32]map[int]bool{}, done: map[meeting]map[int]message.Done{}, saves: map[meeting]map[int]bool{}, to: map[meeting][]int{},
+		members: optim.IDs(s.cfg.Members), want: s.cfg.Algorithm, alg: s.cfg.Algorithm, overdue: -1, known: slices.Clone(s.cfg.Edits), force: slices.Clone(s.cfg.Edits)}
+}
+
+func (c *checker) before(ev any) {
+	c.cmd = nil
+	clear(c.to)
+	switch m := ev.(type) {
+	case message.Ready:
+		if c.ready[m.Epoch] == nil {
+			c.ready[m.Epoch] = map[int]bool{}
+		}
+		c.ready[m.Epoch][m.Worker] = true
+	case message.Done:
+		k := meeting{epoch: m.Epoch, from: m.From}
+		if c.done[k] == nil {
+			c.done[k] = map[int]message.Done{}
+		}
+		c.done[k][m.Worker] = m
+	case message.Saved:
+		if k := (meeting{epoch: m.Epoch, from: m.At}); m.Err == "" {
+			if c.saves[k] == nil {
+				c.saves[k] = map[int]bool{}
+			}
+			c.saves[k][m.Worker] = true
+		}
+	case event.Command:
+		c.cmd, c.print = &m, c.fingerprint()
+	}
+}
+
+func (c *checker) fingerprint() string {
+	k := c.s.core
+	return fmt.Sprintf("%v %+v %s %+v %v %v %v", k.staged, k.change, k.phase, k.cfg.Limit, k.wantSave, k.ending, k.edits)
+}
+
+func (c *checker) effect(x any) error {
+	switch x := x.(type) {
+	case Receipt:
+		return c.receipt(x)
+	case Append:
+		return c.record(x.Record)
+	case Send:
+		switch m := x.Msg.(type) {
+		case message.Grant:
+			return c.grant(x.Worker, m)
+		case message.Plan:
+			if c.sent == nil || c.sent.Epoch != m.Epoch {
+				return c.plan(m.Plan)
+			}
+		case message.Stop:
+			if !c.s.core.over && !c.s.workers[x.Worker].faulty {
+				return fmt.Errorf("worker %d is put out, which did nothing wrong", x.Worker)
+			}
+		case message.Save:
+			if m.Epoch != c.epoch || m.At != c.at {
+				return fmt.Errorf("the log stands at epoch %d, round %d", c.epoch, c.at)
+			}
+		}
+	case Exit:
+		c.count[string(x.Phase)]++
+		if x.Phase == event.Finished && x.Reason == "its limit is reached" {
+			l, p := c.s.core.cfg.Limit, c.s.twin.state.prog
+			if l.Rounds > 0 && c.at > l.Rounds && c.count["limit"] == 0 {
+				return fmt.Errorf("the run went on to %d of %d rounds", c.at, l.Rounds)
+			}
+			if !(l.Rounds > 0 && p.Rounds >= l.Rounds) && !(l.Epochs > 0 && p.Epochs >= l.Epochs) {
+				return fmt.Errorf("it stands at %+v of %+v", p, l)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) receipt(r Receipt) error {
+	cmd := *c.cmd
+	if !r.Accepted {
+		c.count["refused"]++
+		if got := c.fingerprint(); got != c.print {
+			return fmt.Errorf("a refused command (%s) left a trace:\n  %s\n  %s", r.Reason, c.print, got)
+		}
+		return nil
+	}
+	if cmd.Algorithm != "" && cmd.Algorithm != c.want {
+		c.want = cmd.Algorithm
+		c.void(func(a ask) bool { return a.alg == c.want })
+	}
+	size := cmd.Members
+	for _, set := range cmd.Set {
+		if set.Knob == MembersKnob.Name {
+			size, _ = parseMembers(set.Expr)
+			continue
+		}
+		c.asked = append(c.asked, ask{id: cmd.ID, alg: c.want, knob: set.Knob})
+	}
+	if size > 0 {
+		c.members = Resized(c.members, size)
+	}
+	if cmd.Limit != nil {
+		c.count["limit"]++
+	}
+	switch cmd.Action {
+	case event.Save:
+		c.overdue = 0
+	case event.Stop:
+		c.stopped = true
+	}
+	return nil
+}
+
+func (c *checker) void(which func(ask) bool) {
+	for i := range c.asked {
+		if which(c.asked[i]) {
+			c.asked[i].void = true
+		}
+	}
+}
+
+func (c *checker) record(r event.Record) error {
+	switch {
+	case r.Plan != nil:
+		return c.planned(*r.Plan)
+	case r.Edit != nil:
+		c.count["edit"]++
+		e := *r.Edit
+		if e.At < c.at { // only a plan that goes back may follow
+			c.early = &e
+		}
+		c.known, c.force, c.fresh = append(c.known, e), append(c.force, e), append(c.fresh, e)
+		return lastWins(c.force)
+	case r.Commit != nil:
+		return c.commit(*r.Commit)
+	case r.Checkpoint != nil:
+		c.count["checkpoint"]++
+		cp := r.Checkpoint
+		if cp.Epoch != c.epoch || cp.Hash != c.hashes[cp.Round] {
+			return fmt.Errorf("epoch %d, hash %.20s; round %d was committed as %.20s in epoch %d", cp.Epoch, cp.Hash, cp.Round, c.hashes[cp.Round], c.epoch)
+		}
+		for _, w := range cp.Roster.Workers() {
+			if !c.saves[meeting{epoch: cp.Epoch, from: cp.Round}][w] {
+				return fmt.Errorf("worker %d has not saved it", w)
+			}
+		}
+		c.newest, c.overdue = cp, -1
+	case r.Alert != nil:
+		c.count[r.Alert.Kind]++
+		switch r.Alert.Kind {
+		case "rejected":
+			c.rejected = true
+		case "disk":
+			c.overdue = -1
+		}
+	}
+	return nil
+}
+
+// planned checks the record of an epoch: every worker that hosts a member is ready, and after a rollback the state is the
+// checkpoint's.
+func (c *checker) planned(p event.Plan) error {
+	c.count["plan"]++
+	c.count[p.Cause]++
+	if c.early != nil && p.At > c.early.At {
+		return fmt.Errorf("edit %d of %s is to govern from round %d", c.early.ID, c.early.Knob, c.early.At)
+	}
+	c.early = nil
+	if c.sent == nil || p.Epoch != c.sent.Epoch || p.Epoch <= c.epoch {
+		return fmt.Errorf("epoch %d after %d, which is not the plan that was sent", p.Epoch, c.epoch)
+	}
+	digests := map[string][32]byte{}
+	for _, w := range p.New.Workers() {
+		if !c.ready[p.Epoch][w] {
+			return fmt.Errorf("worker %d is not ready", w)
+		}
+		next := c.s.workers[w].next
+		if next == nil || next.epoch != p.Epoch {
+			continue // it died since, or was told more
+		}
+		for name, d := range next.state.digests() {
+			digests[name] = d
+		}
+	}
+	if p.From == event.Saved && len(digests) == 2+len(p.New.Members) {
+		was := c.s.twin.past[meeting{epoch: c.newest.Epoch, from: c.newest.Round}]
+		if got, want := worker.Root(digests), worker.Root(was.digests()); got != want {
+			return fmt.Errorf("after going back the state is %.20s, the checkpoint's is %.20s", got, want)
+		}
+	}
+	for round := range c.hashes {
+		if round > p.At {
+			delete(c.hashes, round)
+		}
+	}
+	c.epoch, c.at, c.alg, c.roster, c.grants, c.force = p.Epoch, p.At, p.Algorithm, p.New, nil, slices.Clone(p.Timeline)
+	if c.overdue > 0 {
+		c.overdue = 0
+	}
+	return nil
+}
+
+func (c *checker) commit(r event.Commit) error {
+	if r.Epoch != c.epoch || r.To <= c.at || r.To-r.Rounds != c.at {
+		return fmt.Errorf("it commits rounds %d to %d of epoch %d; the log stands at %d of epoch %d", r.To-r.Rounds, r.To, r.Epoch, c.at, c.epoch)
+	}
+	if c.early != nil {
+		return fmt.Errorf("edit %d of %s is to govern from round %d", c.early.ID, c.early.Knob, c.early.At)
+	}
+	digests := map[string][32]byte{}
+	for _, w := range c.roster.Workers() {
+		d, ok := c.done[meeting{epoch: r.Epoch, from: c.at}][w]
+		if !ok || d.To != r.To {
+			return fmt.Errorf("worker %d has not reported it", w)
+		}
+		for name, x := range d.Digests {
+			if old, ok := digests[name]; ok && old != x {
+				return fmt.Errorf("workers differ in %s", name)
+			}
+			digests[name] = x
+		}
+	}
+	if got := worker.Root(digests); got != r.Hash {
+		return fmt.Errorf("its hash %.20s is not that of the reports, %.20s", r.Hash, got)
+	}
+	if len(c.grants) == 0 || c.grants[0].From != c.at {
+		return fmt.Errorf("no such rounds were granted")
+	}
+	if c.grants[0].To != r.To {
+		c.grants = nil // ended early: what was granted beyond it is void
+	} else {
+		c.grants = c.grants[1:]
+	}
+	c.at, c.hashes[r.To] = r.To, r.Hash
+	if c.overdue >= 0 {
+		if c.overdue++; c.overdue > 20 {
+			return fmt.Errorf("a checkpoint was asked for %d commits ago", c.overdue)
+		}
+	}
+	return nil
+}
+
+func (c *checker) grant(to int, g message.Grant) error {
+	k := meeting{epoch: g.Epoch, from: g.From}
+	c.to[k] = append(c.to[k], to)
+	if g.Epoch != c.epoch {
+		return fmt.Errorf("the log's newest plan is of epoch %d", c.epoch)
+	}
+	if g.Committed != c.at {
+		return fmt.Errorf("it calls round %d committed, the log says %d", g.Committed, c.at)
+	}
+	if n := len(c.grants); n > 0 && c.grants[n-1].From == g.From {
+		return nil // another worker's
+	}
+	from := c.at
+	if n := len(c.grants); n > 0 {
+		from = c.grants[n-1].To
+	}
+	if g.From != from || g.To <= g.From {
+		return fmt.Errorf("round %d is next", from)
+	}
+	c.grants = append(c.grants, g)
+	ahead := c.s.core.cfg.Ahead
+	if len(c.grants) > ahead {
+		return fmt.Errorf("%d grants are outstanding", len(c.grants))
+	}
+	if l := g.Limit; l != c.s.core.cfg.Limit {
+		return fmt.Errorf("its limit is %+v", l)
+	}
+	if !slices.Equal(g.Edits, c.fresh) {
+		return fmt.Errorf("it carries %s, logged since the last one are %s", edits(g.Edits), edits(c.fresh))
+	}
+	for _, e := range g.Edits {
+		if e.At != g.From {
+			return fmt.Errorf("its edit of %s governs from round %d", e.Knob, e.At)
+		}
+	}
+	c.fresh = nil
+	return nil
+}
+
+// plan checks the message of a new epoch.
+func (c *checker) plan(p event.Plan) error {
+	c.sent = &p
+	if err := p.New.Validate(); err != nil {
+		return err
+	}
+	for _, w := range p.New.Workers() {
+		if c.s.workers[w].dead && !slices.Contains(c.s.core.alive, w) {
+			return fmt.Errorf("worker %d is known to be dead", w)
+		}
+	}
+	for _, e := range p.Timeline {
+		if !slices.ContainsFunc(c.known, e.Same) {
+			return fmt.Errorf("its edit of %s at %d is not in the log", e.Knob, e.At)
+		}
+		c.fresh = slices.DeleteFunc(c.fresh, func(f event.Edit) bool { return f.Same(e) })
+	}
+	if p.From != event.Workers {
+		c.fresh = nil // what the way back undoes takes effect again with a plan of its own: end asks for it
+	}
+	if len(c.fresh) > 0 {
+		return fmt.Errorf("it forgets %s, which are in the log", edits(c.fresh))
+	}
+	if err := lastWins(p.Timeline); err != nil {
+		return err
+	}
+	alg, err := c.s.cfg.Lookup(p.Algorithm)
+	if err != nil {
+		return err
+	}
+	v := c.s.twin.values(alg, p.Timeline, p.At)
+	if err := Admits(alg, optim.Shape{Roster: p.New, Layout: c.s.cfg.Layout, K: v, Data: c.s.cfg.Data}); err != nil {
+		return fmt.Errorf("%d members: %w", len(p.New.Members), err)
+	}
+	return c.population(p)
+}
+
+// population holds that no member is lost or doubled by a plan unless its cause says so.
+func (c *checker) population(p event.Plan) error {
+	defer func() { c.members, c.want, c.rejected = p.New.Members, p.Algorithm, false }()
+	first := c.epoch == 0
+	switch {
+	case p.From != event.Workers && !first:
+		want := optim.IDs(c.s.cfg.Members)
+		c.want = c.s.cfg.Algorithm
+		if c.newest != nil {
+			want, c.want = c.newest.Roster.Members, c.newest.Algorithm
+		}
+		c.void(func(a ask) bool { return a.alg != c.want })
+		if !slices.Equal(p.New.Members, want) || p.Algorithm != c.want {
+			return fmt.Errorf("it goes back to %v, want %v", p.New.Members, want)
+		}
+		return nil
+	case first:
+		if p.From != event.Fresh || p.At != 0 {
+			return fmt.Errorf("the first plan starts from %s at %d", p.From, p.At)
+		}
+	default:
+		var lost []optim.Member
+		for i, m := range c.roster.Members {
+			if !slices.Contains(c.s.core.alive, c.roster.Owner[i]) {
+				lost = append(lost, m)
+			}
+		}
+		if p.At != c.at || p.Base != c.epoch || p.OldAlg != c.alg || !slices.Equal(p.Old.Members, c.roster.Members) || !slices.Equal(p.Old.Owner, c.roster.Owner) {
+			return fmt.Errorf("it starts from epoch %d at %d, the log stands in epoch %d at %d", p.Base, p.At, c.epoch, c.at)
+		}
+		if !slices.Equal(p.Lost, lost) {
+			return fmt.Errorf("it counts %v as lost, which are %v", p.Lost, lost)
+		}
+	}
+	switch {
+	case c.rejected:
+		c.void(func(a ask) bool { return !logged(p.Timeline, a.id) })
+	case p.Algorithm != c.want:
+		return fmt.Errorf("its algorithm should be %s", c.want)
+	case c.s.cfg.OnLoss == OnLossShrink && len(p.Lost) > 0:
+		left := slices.DeleteFunc(slices.Clone(c.members), func(m optim.Member) bool { return slices.Contains(p.Lost, m) })
+		n := len(p.New.Members)
+		if !slices.Equal(p.New.Members, c.members) && (n > len(left) || !slices.Equal(p.New.Members, left[:n])) {
+			return fmt.Errorf("shrunk to %v, of %v without %v", p.New.Members, c.members, p.Lost)
+		}
+	case !slices.Equal(p.New.Members, c.members):
+		return fmt.Errorf("its members are %v, want %v", p.New.Members, c.members)
+	}
+	return nil
+}
+
+func logged(known []event.Edit, id uint64) bool {
+	return slices.ContainsFunc(known, func(e event.Edit) bool { return e.ID == id })
+}
+
+// lastWins holds that edits of one knob keep the order in which they were accepted: the last in the list rules, also over
+// one that keeps a later round because its grant was aborted.
+func lastWins(all []event.Edit) error {
+	newest := map[string]event.Edit{}
+	for _, e := range all {
+		k := e.Algorithm + "/" + e.Knob
+		if old := newest[k]; e.ID < old.ID {
+			return fmt.Errorf("edit %d of %s at %d comes after edit %d at %d", e.ID, k, e.At, old.ID, old.At)
+		}
+		newest[k] = e
+	}
+	return nil
+}
+
+// after looks at the core itself once a step is done.
+func (c *checker) after(fx []any) error {
+	k := c.s.core
+	if k.committed > k.granted || len(k.done) > k.cfg.Ahead {
+		return fmt.Errorf("committed %d, granted %d, %d grants outstanding", k.committed, k.granted, len(k.done))
+	}
+	for m, got := range c.to {
+		if !slices.Equal(got, k.roster.Workers()) {
+			return fmt.Errorf("the grant of round %d went to %v, the roster's workers are %v", m.from, got, k.roster.Workers())
+		}
+	}
+	if c.sent != nil && c.sent.Epoch == k.epoch && c.epoch != k.epoch {
+		c.count["aborted"]++
+	}
+	return nil
+}
+
+// end asks what must hold when the run is over.
+func (c *checker) end() error {
+	k, x := c.s.core, c.s.exit
+	if x.Phase != event.Failed && c.epoch > 0 && len(k.alive) > 0 && (c.newest == nil || c.newest.Round != c.at || c.newest.Algorithm != c.alg || !slices.Equal(c.newest.Roster.Members, c.roster.Members)) {
+		return fmt.Errorf("it ended %s at round %d without a checkpoint of it", x.Phase, c.at)
+	}
+	waiting := slices.Clone(k.staged)
+	if k.change != nil {
+		waiting = append(waiting, k.change.edits...)
+	}
+	for _, a := range c.asked {
+		if !a.void && !logged(c.force, a.id) && !logged(waiting, a.id) {
+			return fmt.Errorf("edit %d of %s was accepted, but no round has it: in force are %s", a.id, a.knob, edits(c.force))
+		}
+	}
+	return nil
+}

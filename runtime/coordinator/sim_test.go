@@ -1,0 +1,344 @@
+package coordinator
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// The simulator drives the core through whole runs in virtual time. Workers are symbolic: the state of a member is a hash
+// chain over rounds, knob values and members, so that any mistake in who runs what with which knobs changes a hash, and a
+// run costs a fraction of a millisecond. Every decision (delays, deaths, commands) is drawn from the seed.
+
+// sim is one simulated run.
+type sim struct {
+	draw  dice
+	scene scene
+	cfg   Config
+	core  *Coordinator
+	check *checker
+	twin  *twin
+
+	now     int64 // virtual milliseconds
+	queue   happenings
+	serial  uint64
+	last    map[[2]int]int64 // newest arrival on a channel: worker and direction
+	workers []*simWorker     // by id; dead ones stay
+	store   map[string]map[string]hash
+	posts   map[uint32]map[int]*published // what survivors show of their rows, by epoch
+	began   map[meeting]map[int]bool      // who has reached a collective
+	exit    *Exit
+	nextID  uint64
+	waiting bool // a resume command is on its way
+
+	trace   hash
+	verbose bool
+	lines   []string
+}
+
+// meeting is a point that workers pass together: a grant or a plan.
+type meeting struct {
+	epoch uint32
+	from  uint64
+	plan  bool
+}
+
+func newSim(seed uint64, verbose bool) (*sim, error) {
+	s := &sim{draw: dice{seed}, last: map[[2]int]int64{}, store: map[string]map[string]hash{}, verbose: verbose,
+		posts: map[uint32]map[int]*published{}, began: map[meeting]map[int]bool{}, nextID: 1}
+	s.scene = drawScene(&s.draw)
+	s.cfg = s.scene.cfg
+	var err error
+	if s.core, err = New(s.cfg); err != nil {
+		return nil, err
+	}
+	s.check, s.twin = newChecker(s), newTwin(s.cfg)
+	for range s.scene.workers {
+		s.spawn(int64(s.draw.n(20)))
+	}
+	for _, k := range s.scene.kills {
+		s.at(k.when, func() error { return s.kill(k.worker, "killed") })
+	}
+	for _, j := range s.scene.joins {
+		s.at(j, func() error { s.spawn(0); return nil })
+	}
+	for _, at := range s.scene.commands {
+		s.at(at, func() error { return s.command(drawCommand(s)) })
+	}
+	if s.scene.interrupt > 0 {
+		s.at(s.scene.interrupt, func() error { s.check.stopped = true; return s.step(Interrupt{}) })
+	}
+	return s, nil
+}
+
+// run goes on to the exit; an error is a broken invariant.
+func (s *sim) run() error {
+	for n := 0; s.exit == nil; n++ {
+		if n > 20000 {
+			return fmt.Errorf("no end after %d events", n)
+		}
+		h, ok := s.queue.pop()
+		if !ok {
+			if err := s.nudge(); err != nil {
+				return err
+			}
+			continue
+		}
+		s.now = h.at
+		if err := h.do(); err != nil {
+			return err
+		}
+	}
+	return s.check.end()
+}
+
+// nudge is asked when nothing is under way: the run must be waiting for a person, for a worker, or for time.
+func (s *sim) nudge() error {
+	switch {
+	case len(s.core.alive) < s.cfg.Wait && s.core.base == s.cfg.Epoch, len(s.core.alive) == 0:
+		if s.check.stopped && len(s.core.alive) == 0 {
+			return fmt.Errorf("asked to stop with no worker left, it waits for one")
+		}
+		s.spawn(1)
+	case s.core.phase == event.Paused && s.core.ending == nil:
+		return s.command(event.Command{Action: event.Resume})
+	case s.cfg.Limit.Seconds > 0 && s.now < 1e6:
+		s.at(50, func() error { return s.step(Tick{}) })
+	default:
+		return fmt.Errorf("stuck: phase %s, committed %d, granted %d, plan %v, change %v, ending %v, saving %v, alive %v",
+			s.core.phase, s.core.committed, s.core.granted, s.core.plan != nil, s.core.change != nil, s.core.ending, s.core.saving != nil, s.core.alive)
+	}
+	return nil
+}
+
+// step feeds the core and carries its effects out as a shell would.
+func (s *sim) step(ev any) error {
+	s.mark(ev)
+	s.check.before(ev)
+	fx := s.core.Step(time.UnixMilli(s.now), ev)
+	for _, x := range fx {
+		s.mark(x)
+		if err := s.check.effect(x); err != nil {
+			return fmt.Errorf("effect %s: %w", describe(x), err)
+		}
+		switch x := x.(type) {
+		case Append:
+			if err := s.twin.record(x.Record); err != nil {
+				return fmt.Errorf("%s: %w", describe(x), err)
+			}
+			if st := x.Record.State; st != nil && st.Phase == event.Paused && !s.waiting {
+				s.waiting = true
+				s.at(int64(5+s.draw.n(60)), s.resume)
+			}
+		case Send:
+			s.post(x.Worker, x.Msg)
+		case Exit:
+			s.exit = &x
+		}
+	}
+	return s.check.after(fx)
+}
+
+// resume is the person who notices a pause.
+func (s *sim) resume() error {
+	s.waiting = false
+	c := event.Command{Action: event.Resume}
+	if s.draw.n(2) == 0 {
+		c.Set = []event.Setting{{Knob: "eta", Expr: "0.01"}}
+	}
+	return s.command(c)
+}
+
+func (s *sim) command(c event.Command) error {
+	if s.exit != nil {
+		return nil
+	}
+	c.ID = s.nextID
+	s.nextID++
+	return s.step(c)
+}
+
+// post brings a message to a worker: in order, after a delay of its own.
+func (s *sim) post(id int, msg any) {
+	w := s.workers[id]
+	s.channel(id, 0, func() error { return w.arrive(msg) })
+}
+
+// reply brings a message to the core.
+func (s *sim) reply(id int, msg any) { s.channel(id, 1, func() error { return s.step(msg) }) }
+
+func (s *sim) channel(id, dir int, f func() error) {
+	k := [2]int{id, dir}
+	at := max(s.last[k], s.now+s.scene.delay(&s.draw))
+	s.last[k] = at
+	s.at(at-s.now, f)
+}
+
+func (s *sim) at(in int64, f func() error) {
+	s.serial++
+	s.queue.push(happening{s.now + in, s.serial, f})
+}
+
+func (s *sim) spawn(in int64) {
+	w := &simWorker{sim: s, id: len(s.workers)}
+	s.workers = append(s.workers, w)
+	s.at(in, func() error {
+		if w.dead {
+			return nil
+		}
+		w.here = true
+		return s.step(Joined{w.id})
+	})
+}
+
+// kill ends a worker at once; what it has sent still arrives, and then the news of its death.
+func (s *sim) kill(id int, why string) error {
+	if id >= len(s.workers) || s.workers[id].dead {
+		return nil
+	}
+	w := s.workers[id]
+	w.dead = true
+	w.cancel()
+	s.note("worker %d dies: %s", id, why)
+	if w.here {
+		s.reply(id, Lost{id, why})
+	}
+	if s.draw.n(2) == 0 {
+		s.spawn(int64(s.draw.n(80)))
+	}
+	return nil
+}
+
+// mark folds an event or effect into the hash of the trace.
+func (s *sim) mark(x any) {
+	s.trace = mix(s.trace, uint64(s.now))
+	s.trace = fold(s.trace, x)
+	if s.verbose {
+		s.note("%s", describe(x))
+	}
+}
+
+func (s *sim) note(format string, a ...any) {
+	if s.verbose {
+		s.lines = append(s.lines, fmt.Sprintf("%6d  ", s.now)+fmt.Sprintf(format, a...))
+	}
+}
+
+// explain runs a seed again and returns the end of its trace.
+func explain(seed uint64) string {
+	s, err := newSim(seed, true)
+	if err != nil {
+		return err.Error()
+	}
+	err = s.run()
+	lines := s.lines[max(0, len(s.lines)-400):]
+	return fmt.Sprintf("%s\n%s\n=> %v", s.scene, strings.Join(lines, "\n"), err)
+}
+
+func envUint(t *testing.T, name string, def uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return def
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestSimulator runs the core through drawn runs and checks every invariant at every step. BROOD_SIM_SEED=n runs one seed
+// and prints its trace on failure, BROOD_SIM_RUNS=n so many.
+func TestSimulator(t *testing.T) {
+	runs := uint64(10000)
+	if testing.Short() {
+		runs = 1000
+	}
+	runs = envUint(t, "BROOD_SIM_RUNS", runs)
+	from := envUint(t, "BROOD_SIM_SEED", 0)
+	if from > 0 {
+		runs = 1
+	} else {
+		from = 1
+	}
+	const lanes = 4
+	began := time.Now()
+	stats := make([]tally, lanes)
+	t.Run("seeds", func(t *testing.T) {
+		for lane := range uint64(lanes) {
+			t.Run(fmt.Sprint(lane), func(t *testing.T) {
+				t.Parallel()
+				failed := 0
+				for seed := from + lane; seed < from+runs && failed < 3; seed += lanes {
+					s, err := newSim(seed, false)
+					if err != nil {
+						t.Fatalf("seed %d: %v", seed, err)
+					}
+					if err := s.run(); err != nil {
+						failed++
+						t.Errorf("seed %d: %v\n%s", seed, err, explain(seed))
+					}
+					stats[lane].add(s)
+				}
+			})
+		}
+	})
+	var all tally
+	for _, s := range stats {
+		all.sum(s)
+	}
+	t.Logf("%d runs in %s: %+v", runs, time.Since(began).Round(time.Millisecond), all)
+	if runs >= 1000 && slices.Contains(all.values(), 0) {
+		t.Errorf("the scenes leave something untried: %+v", all)
+	}
+}
+
+// TestSimulatorRepeats holds that a seed gives the same trace, event for event and effect for effect, twice.
+func TestSimulatorRepeats(t *testing.T) {
+	for seed := uint64(1); seed <= 300; seed++ {
+		var got [2]hash
+		for i := range got {
+			s, err := newSim(seed, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = s.run()
+			got[i] = s.trace
+		}
+		if got[0] != got[1] {
+			t.Fatalf("seed %d: two traces", seed)
+		}
+	}
+}
+
+// tally counts what the runs went through, so that a scene that never happens is noticed.
+type tally struct {
+	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped int
+}
+
+func (t *tally) add(s *sim) {
+	c := s.check
+	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
+		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"]})
+}
+
+func (t *tally) sum(o tally) {
+	t.Plans, t.Deaths, t.Rollbacks, t.Restores = t.Plans+o.Plans, t.Deaths+o.Deaths, t.Rollbacks+o.Rollbacks, t.Restores+o.Restores
+	t.Swaps, t.Resizes, t.Structural, t.Edits = t.Swaps+o.Swaps, t.Resizes+o.Resizes, t.Structural+o.Structural, t.Edits+o.Edits
+	t.Refused, t.Saves, t.FailedSaves, t.Aborted = t.Refused+o.Refused, t.Saves+o.Saves, t.FailedSaves+o.FailedSaves, t.Aborted+o.Aborted
+	t.Finished, t.Stopped = t.Finished+o.Finished, t.Stopped+o.Stopped
+}
+
+func (t tally) values() []int {
+	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped}
+}
+
+var _ = message.Stop{}

@@ -1,0 +1,481 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/timeline"
+	"brood/runtime/worker"
+)
+
+// simWorker obeys messages as runtime/worker does, on symbolic state.
+type simWorker struct {
+	sim    *sim
+	id     int
+	here   bool // it has joined
+	dead   bool
+	faulty bool // it may be put out
+	epoch  uint32
+
+	inbox  []any
+	busy   bool
+	job    int          // a cancelled job's finish is void
+	finish func() error // of the job that waits for others
+	at     *meeting     // where it waits
+	peers  []int        // for whom
+	now    *simEpoch
+	next   *simEpoch
+}
+
+// simEpoch is an epoch in force.
+type simEpoch struct {
+	epoch  uint32
+	alg    *optim.Algorithm
+	roster optim.Roster
+	round  uint64
+	time   *timeline.Timeline
+	state  symbols
+	snaps  map[uint64]simSnap
+	dirty  bool // a round is half-way
+	ended  bool
+}
+
+type simSnap struct {
+	state symbols
+	edits int
+}
+
+// symbols is the state of some members and of what is shared.
+type symbols struct {
+	shared hash
+	rows   map[optim.Member]hash
+	prog   event.Progress
+}
+
+func (y symbols) clone() symbols {
+	y.rows = maps.Clone(y.rows)
+	return y
+}
+
+// digests has two shared rows, so that a difference in both is named alike every time.
+func (y symbols) digests() map[string][32]byte {
+	p := mix(0, y.prog.Rounds, y.prog.Steps, y.prog.Samples, math.Float64bits(y.prog.Epochs))
+	out := map[string][32]byte{"x/shared": y.shared.digest(), "progress/shared": p.digest()}
+	for m, h := range y.rows {
+		out[fmt.Sprintf("x/%d", m)] = h.digest()
+	}
+	return out
+}
+
+// published is what a survivor shows in a plan.
+type published struct {
+	rows   map[optim.Member]hash
+	shared hash
+	prog   event.Progress
+}
+
+const simEpochSamples = 2000 // samples of one epoch of the symbolic data
+
+// advance is a symbolic round.
+func (y *symbols) advance(alg *optim.Algorithm, v optim.Values, members []optim.Member) {
+	h := hash(y.prog.Rounds)
+	for _, k := range alg.Knobs {
+		h = mix(h, math.Float64bits(v[k.Name]))
+	}
+	for _, m := range members {
+		h = mix(h, uint64(m))
+	}
+	y.shared = mix(y.shared, uint64(h))
+	for m, old := range y.rows {
+		y.rows[m] = mix(old, uint64(h), uint64(m))
+	}
+	n, batch := uint64(len(members)), uint64(v["batch"])
+	y.prog.Rounds++
+	y.prog.Steps += n
+	y.prog.Samples += n * batch
+	y.prog.Epochs = float64(y.prog.Samples) / simEpochSamples
+}
+
+// simLoss is a falling symbolic loss that targets can aim at.
+func simLoss(round uint64) float64 { return 1 / float64(round) }
+
+// arrive takes a message into the inbox. An abort overtakes everything.
+func (w *simWorker) arrive(msg any) error {
+	if w.dead {
+		return nil
+	}
+	if _, ok := msg.(message.Abort); ok {
+		w.inbox = w.inbox[:0]
+		w.cancel()
+	}
+	w.inbox = append(w.inbox, msg)
+	return w.work()
+}
+
+func (w *simWorker) cancel() {
+	w.job++
+	w.busy, w.at, w.finish = false, nil, nil
+}
+
+func (w *simWorker) work() error {
+	for !w.busy && !w.dead && len(w.inbox) > 0 {
+		msg := w.inbox[0]
+		w.inbox = w.inbox[1:]
+		if err := w.begin(msg); err != nil {
+			return fmt.Errorf("worker %d: %w", w.id, err)
+		}
+	}
+	return nil
+}
+
+func (w *simWorker) begin(msg any) error {
+	s := w.sim
+	switch m := msg.(type) {
+	case message.Stop:
+		return s.kill(w.id, "put out")
+	case message.Abort:
+		w.epoch = max(w.epoch, m.Epoch)
+	case message.Plan:
+		if m.Epoch < w.epoch {
+			return nil
+		}
+		w.epoch = m.Epoch
+		return w.prepare(m)
+	case message.Grant:
+		if m.Epoch != w.epoch {
+			return nil
+		}
+		w.install(m.Epoch)
+		if w.now == nil || w.now.epoch != m.Epoch || w.now.ended || w.now.round != m.From {
+			return nil
+		}
+		return w.grant(m)
+	case message.Save:
+		if m.Epoch != w.epoch {
+			return nil
+		}
+		w.install(m.Epoch)
+		return w.save(m)
+	}
+	return nil
+}
+
+func (w *simWorker) install(epoch uint32) {
+	if w.next != nil && w.next.epoch == epoch {
+		w.now, w.next = w.next, nil
+	}
+}
+
+// start makes the worker busy; f runs after a while, when all peers have reached the same point.
+func (w *simWorker) start(at meeting, peers []int, f func() error) error {
+	s := w.sim
+	if s.began[at] == nil {
+		s.began[at] = map[int]bool{}
+	}
+	s.began[at][w.id] = true
+	w.busy = true
+	w.job++
+	job := w.job
+	s.at(s.scene.work(&s.draw), func() error {
+		if w.job != job || w.dead {
+			return nil
+		}
+		w.at, w.peers, w.finish = &at, peers, f
+		return w.meet()
+	})
+	if s.scene.strike(&s.draw) {
+		s.at(int64(s.draw.n(6)), func() error { return s.kill(w.id, "struck at work") })
+	}
+	for _, p := range peers { // those that wait for this one
+		if err := s.workers[p].meet(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet finishes the job once all peers have begun it.
+func (w *simWorker) meet() error {
+	if w.at == nil {
+		return nil
+	}
+	for _, p := range w.peers {
+		if !w.sim.began[*w.at][p] {
+			return nil
+		}
+	}
+	f := w.finish
+	w.cancel()
+	if err := f(); err != nil {
+		return fmt.Errorf("worker %d: %w", w.id, err)
+	}
+	return w.work()
+}
+
+func (w *simWorker) prepare(p message.Plan) error {
+	if w.next != nil && w.next.epoch == p.Base {
+		w.install(p.Base)
+	}
+	w.next = nil
+	var peers []int
+	if p.From == event.Workers {
+		survivors := p.Old.Without(p.Lost).Workers()
+		if slices.Contains(survivors, w.id) {
+			if err := w.present(p); err != nil {
+				return err
+			}
+		}
+		peers = append(survivors, p.New.Workers()...)
+		slices.Sort(peers)
+		peers = slices.Compact(peers)
+		if !slices.Contains(peers, w.id) {
+			peers = nil
+		}
+	}
+	return w.start(meeting{epoch: p.Epoch, plan: true}, peers, func() error { return w.ready(p) })
+}
+
+// present goes back to the plan's round and shows the surviving rows.
+func (w *simWorker) present(p message.Plan) error {
+	if w.now == nil || w.now.epoch != p.Base {
+		return fmt.Errorf("it is counted among the survivors of epoch %d but holds %v", p.Base, w.now)
+	}
+	if err := w.now.restore(p.At); err != nil {
+		return err
+	}
+	pub := &published{rows: map[optim.Member]hash{}, shared: w.now.state.shared, prog: w.now.state.prog}
+	for _, m := range p.Old.Without(p.Lost).Hosted(w.id) {
+		h, ok := w.now.state.rows[m]
+		if !ok {
+			return fmt.Errorf("it should hold member %d in epoch %d", m, p.Epoch)
+		}
+		pub.rows[m] = h
+	}
+	if w.sim.posts[p.Epoch] == nil {
+		w.sim.posts[p.Epoch] = map[int]*published{}
+	}
+	w.sim.posts[p.Epoch][w.id] = pub
+	return nil
+}
+
+func (e *simEpoch) restore(at uint64) error {
+	snap, ok := e.snaps[at]
+	if !ok {
+		if e.round == at && !e.dirty {
+			return nil
+		}
+		return fmt.Errorf("no snapshot of round %d (at %d)", at, e.round)
+	}
+	e.state, e.round, e.ended, e.dirty = snap.state.clone(), at, false, false
+	return e.time.Truncate(snap.edits)
+}
+
+// ready builds the blocks of the plan.
+func (w *simWorker) ready(p message.Plan) error {
+	s := w.sim
+	if s.scene.failPlan(&s.draw) {
+		w.faulty = true
+		s.reply(w.id, message.Failed{Worker: w.id, Epoch: p.Epoch, Err: "the plan failed"})
+		return nil
+	}
+	alg, err := s.cfg.Lookup(p.Algorithm)
+	if err != nil {
+		return err
+	}
+	tl, err := timeline.New(alg, p.Timeline)
+	if err != nil {
+		return err
+	}
+	next := &simEpoch{epoch: p.Epoch, alg: alg, roster: p.New, round: p.At, time: tl, snaps: map[uint64]simSnap{}}
+	switch p.From {
+	case event.Fresh:
+		next.state = freshSymbols(p.Algorithm, p.New.Hosted(w.id))
+	case event.Saved:
+		if next.state, err = s.load(p, w.id); err != nil {
+			return err
+		}
+	default:
+		all := symbols{rows: map[optim.Member]hash{}}
+		for _, id := range p.Old.Without(p.Lost).Workers() {
+			pub := s.posts[p.Epoch][id]
+			if pub == nil {
+				if len(p.New.Hosted(w.id)) > 0 {
+					return fmt.Errorf("survivor %d of epoch %d showed nothing", id, p.Epoch)
+				}
+				break // it takes no part
+			}
+			all.shared, all.prog = pub.shared, pub.prog
+			maps.Copy(all.rows, pub.rows)
+		}
+		next.state = carry(all, s.twin.blocks(p.OldAlg, p.Timeline, p.At), s.twin.blocks(p.Algorithm, p.Timeline, p.At), p.New.Hosted(w.id))
+	}
+	w.next = next
+	s.reply(w.id, message.Ready{Worker: w.id, Epoch: p.Epoch})
+	return nil
+}
+
+func freshSymbols(alg string, members []optim.Member) symbols {
+	y := symbols{shared: mixText(1, alg), rows: map[optim.Member]hash{}}
+	for _, m := range members {
+		y.rows[m] = mix(mixText(2, alg), uint64(m))
+	}
+	return y
+}
+
+// carry is the state after a plan: survivors keep their rows, others enter from the centre, and a change of what is kept
+// leaves its mark everywhere.
+func carry(old symbols, was, will hash, members []optim.Member) symbols {
+	centre := old.shared
+	for _, m := range slices.Sorted(maps.Keys(old.rows)) {
+		centre = mix(centre, uint64(m), uint64(old.rows[m]))
+	}
+	y := symbols{shared: old.shared, rows: map[optim.Member]hash{}, prog: old.prog}
+	if was != will {
+		y.shared = mix(y.shared, uint64(will))
+	}
+	for _, m := range members {
+		h, ok := old.rows[m]
+		if !ok {
+			h = mix(centre, 77)
+		}
+		if was != will {
+			h = mix(h, uint64(will))
+		}
+		y.rows[m] = h
+	}
+	return y
+}
+
+func (w *simWorker) grant(g message.Grant) error {
+	s, e := w.sim, w.now
+	for at := range e.snaps {
+		if at < g.Committed {
+			delete(e.snaps, at)
+		}
+	}
+	e.snaps[e.round] = simSnap{e.state.clone(), e.time.Len()}
+	for _, ed := range g.Edits {
+		if err := e.time.Add(ed); err != nil {
+			return err
+		}
+	}
+	clean := e.state
+	e.state, e.dirty = symbols{rows: map[optim.Member]hash{}}, true // cut off now, it would be garbage
+	var peers []int
+	if s.scene.coupled {
+		peers = e.roster.Workers()
+	}
+	return w.start(meeting{epoch: g.Epoch, from: g.From}, peers, func() error {
+		e.state = clean
+		return w.done(g)
+	})
+}
+
+func (w *simWorker) done(g message.Grant) error {
+	s, e := w.sim, w.now
+	lead := e.roster.Owner[0] == w.id
+	d := message.Done{Worker: w.id, Epoch: g.Epoch, From: g.From, Nanos: int64(1 + s.draw.n(50)), Extra: int64(s.draw.n(3))}
+	for e.round < g.To {
+		before := e.state.prog
+		pos := timeline.Position{Round: e.round, Epochs: before.Epochs, Steps: before.Steps}
+		e.time.Reach(pos)
+		e.state.advance(e.alg, e.time.Values(pos), e.roster.Members)
+		e.round++
+		p := e.state.prog
+		e.ended = g.Limit.Rounds > 0 && p.Rounds >= g.Limit.Rounds || g.Limit.Epochs > 0 && p.Epochs >= g.Limit.Epochs
+		probe := e.round%s.scene.probe == 0 || e.ended
+		if probe && lead {
+			d.Points = append(d.Points, event.Points{Round: e.round, Series: worker.SeriesCentre, Members: []optim.Member{engine.None}, Values: []float64{simLoss(e.round)}})
+		}
+		if e.ended || probe && g.Hold {
+			break
+		}
+	}
+	if s.scene.nonFinite(&s.draw) && len(e.roster.Hosted(w.id)) > 0 {
+		s.reply(w.id, message.Failed{Worker: w.id, Epoch: g.Epoch, Err: "not finite",
+			NonFinite: &message.NonFinite{Block: "x", Member: e.roster.Hosted(w.id)[0], From: g.From, To: e.round}})
+		return nil
+	}
+	e.dirty = false
+	d.To, d.Ended, d.Progress, d.Digests = e.round, e.ended, e.state.prog, e.state.digests()
+	if s.scene.drift(&s.draw) && e.roster.Owner[0] != w.id {
+		w.faulty = true
+		d.Digests["x/shared"], d.Digests["progress/shared"] = [32]byte{1}, [32]byte{2}
+	}
+	s.reply(w.id, d)
+	return nil
+}
+
+func (w *simWorker) save(m message.Save) error {
+	s, e := w.sim, w.now
+	out := message.Saved{Worker: w.id, Epoch: m.Epoch, At: m.At}
+	if s.scene.strike(&s.draw) {
+		return s.kill(w.id, "struck while saving")
+	}
+	if s.scene.failSave(&s.draw) {
+		out.Err = "the disk is full"
+		s.reply(w.id, out)
+		return nil
+	}
+	if e == nil {
+		return fmt.Errorf("it holds no blocks to save")
+	}
+	y, ok := e.state, true
+	if snap, has := e.snaps[m.At]; has {
+		y = snap.state
+	} else if ok = e.round == m.At && !e.dirty; !ok {
+		return fmt.Errorf("no snapshot of round %d to save (at %d)", m.At, e.round)
+	}
+	path := fmt.Sprintf("%d/%d", m.At, w.id)
+	file := map[string]hash{"kept": s.twin.kept, "shared": y.shared, "rounds": hash(y.prog.Rounds), "steps": hash(y.prog.Steps), "samples": hash(y.prog.Samples)}
+	for id, h := range y.rows {
+		file[fmt.Sprint(id)] = h
+	}
+	s.store[path] = file
+	out.Files = []event.File{{Path: path, Digest: fileDigest(file)}}
+	s.reply(w.id, out)
+	return nil
+}
+
+func fileDigest(file map[string]hash) string {
+	var h hash
+	for _, name := range slices.Sorted(maps.Keys(file)) {
+		h = mix(mixText(h, name), uint64(file[name]))
+	}
+	return fmt.Sprintf("%x", uint64(h))
+}
+
+// load reads a checkpoint from its files alone.
+func (s *sim) load(p message.Plan, id int) (symbols, error) {
+	cp := p.Checkpoint
+	if cp == nil || cp.Round != p.At || cp.Algorithm != p.Algorithm || !slices.Equal(cp.Roster.Members, p.New.Members) {
+		return symbols{}, fmt.Errorf("plan of epoch %d goes back to %+v, which is another state", p.Epoch, cp)
+	}
+	y := symbols{rows: map[optim.Member]hash{}}
+	for _, f := range cp.Files {
+		file := s.store[f.Path]
+		if fileDigest(file) != f.Digest {
+			return y, fmt.Errorf("%s of the checkpoint of round %d was overwritten", f.Path, cp.Round)
+		}
+		if file["kept"] != s.twin.blocks(p.Algorithm, p.Timeline, p.At) {
+			return y, fmt.Errorf("checkpoint of round %d holds other blocks than the knobs of its plan need", cp.Round)
+		}
+		y.shared, y.prog = file["shared"], event.Progress{Rounds: uint64(file["rounds"]), Steps: uint64(file["steps"]), Samples: uint64(file["samples"])}
+		y.prog.Epochs = float64(y.prog.Samples) / simEpochSamples
+		for _, m := range p.New.Hosted(id) {
+			if h, ok := file[fmt.Sprint(m)]; ok {
+				y.rows[m] = h
+			}
+		}
+	}
+	if len(y.rows) != len(p.New.Hosted(id)) {
+		return y, fmt.Errorf("checkpoint of round %d lacks rows of %v", cp.Round, p.New.Hosted(id))
+	}
+	return y, nil
+}

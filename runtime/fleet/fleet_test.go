@@ -1,0 +1,279 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/conformance"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/fleet"
+	"brood/runtime/worker"
+	"brood/transport/local"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newFleet readies data-parallel SGD on the toy engine.
+func newFleet(t *testing.T, workers int, change func(*fleet.Config)) *fleet.Fleet {
+	t.Helper()
+	toy, err := conformance.NewToy(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub, store := &local.Hub{}, &conformance.Memory{}
+	cfg := fleet.Config{
+		Core: coordinator.Config{Algorithm: "dp-sgd", Members: 4, Wait: workers, Layout: toy.Layout(), Data: optim.DataSize{Train: 120, Validation: 30},
+			Limit: event.Limit{Rounds: 20}, Lookup: catalog.Lookup},
+		Log: &conformance.Log{}, Workers: workers, Tick: time.Millisecond,
+	}
+	cfg.Spawn = func(id int) (*worker.Worker, error) {
+		own, err := conformance.NewToy(false)
+		if err != nil {
+			return nil, err
+		}
+		return worker.New(worker.Config{ID: id, Layout: own.Layout(), Init: own.Init(1), Engine: own, Data: own, Link: hub.Link(id), Lookup: cfg.Core.Lookup, Store: store,
+			Clock: func() int64 { return time.Now().UnixNano() }}), nil
+	}
+	change(&cfg)
+	f, err := fleet.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func bounded(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestCommandsAfterTheEnd are answered with a sentinel, also by many at once.
+func TestCommandsAfterTheEnd(t *testing.T) {
+	f := newFleet(t, 2, func(*fleet.Config) {})
+	x, err := f.Run(bounded(t))
+	if err != nil || x.Phase != event.Finished {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	var wg sync.WaitGroup
+	for range 100 { // more than the loop's queue would hold
+		wg.Go(func() {
+			if _, err := f.Command(bounded(t), event.Command{Action: event.Save}); !errors.Is(err, fleet.ErrOver) {
+				t.Errorf("a command after the end: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	f.Interrupt()
+}
+
+// TestStopIsReceipted: a stop that ends the run at once is still answered as accepted.
+func TestStopIsReceipted(t *testing.T) {
+	for range 50 {
+		f := newFleet(t, 0, func(c *fleet.Config) { c.Core.Wait = 1 })
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			if _, err := f.Run(bounded(t)); err != nil {
+				t.Error(err)
+			}
+		}()
+		r, err := f.Command(bounded(t), event.Command{ID: 9, Action: event.Stop})
+		if err != nil || !r.Accepted || r.ID != 9 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		<-over
+	}
+}
+
+// faulty is data-parallel SGD that panics once on one worker.
+type faulty struct {
+	optim.Program
+	worker int
+	round  uint64
+	fired  *atomic.Bool
+}
+
+func (p faulty) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	if e.Self == p.worker && round >= p.round && p.fired.CompareAndSwap(false, true) {
+		panic("an index out of range, say")
+	}
+	return p.Program.Round(ctx, e, k, round)
+}
+
+// TestPanicIsADeath: a program that panics takes its worker with it, and nobody else.
+func TestPanicIsADeath(t *testing.T) {
+	alg := *optim.DPSGD
+	alg.Program = faulty{alg.Program, 1, 5, &atomic.Bool{}}
+	log := &conformance.Log{}
+	f := newFleet(t, 3, func(c *fleet.Config) {
+		c.Log, c.Core.Lookup = log, func(string) (*optim.Algorithm, error) { return &alg, nil }
+	})
+	x, err := f.Run(bounded(t))
+	if err != nil || x.Phase != event.Finished {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	var told, replaced bool
+	for _, r := range log.Records {
+		if r.Alert != nil && r.Alert.Kind == "lost-worker" {
+			told = strings.Contains(r.Alert.Text, "worker 1 is lost") && strings.Contains(r.Alert.Text, "an index out of range, say")
+		}
+		if p := r.Plan; p != nil && p.Cause == "death" {
+			replaced = len(p.New.Members) == 4 && len(p.New.Hosted(1)) == 0
+		}
+	}
+	if !told || !replaced {
+		t.Errorf("told %v, replaced %v: %+v", told, replaced, log.Records)
+	}
+}
+
+// recorder is a log with a hook before each batch.
+type recorder struct {
+	conformance.Log
+	before func([]event.Record) error
+}
+
+func (r *recorder) Append(batch ...event.Record) error {
+	if err := r.before(batch); err != nil {
+		return err
+	}
+	return r.Log.Append(batch...)
+}
+
+// counting is an engine that counts gradients.
+type counting struct {
+	*conformance.Toy
+	n *atomic.Int64
+}
+
+func (c counting) Do(ctx context.Context, tasks ...engine.Task) error {
+	for _, t := range tasks {
+		if _, ok := t.(engine.Gradients); ok {
+			c.n.Add(1)
+		}
+	}
+	return c.Toy.Do(ctx, tasks...)
+}
+
+// TestWriteAhead: no worker begins a round before the plan that it belongs to is in the log, however slow the disk.
+func TestWriteAhead(t *testing.T) {
+	var begun atomic.Int64
+	planned := false
+	rec := &recorder{before: func(batch []event.Record) error {
+		for _, r := range batch {
+			if r.Plan != nil {
+				time.Sleep(30 * time.Millisecond) // grace for a worker that was told too early
+				if n := begun.Load(); n > 0 {
+					t.Errorf("%d gradients before the plan is in the log", n)
+				}
+				planned = true
+			}
+		}
+		return nil
+	}}
+	f := newFleet(t, 1, func(c *fleet.Config) {
+		c.Log = rec
+		spawn := c.Spawn
+		_ = spawn
+		hub := &local.Hub{}
+		c.Spawn = func(id int) (*worker.Worker, error) {
+			own, err := conformance.NewToy(false)
+			if err != nil {
+				return nil, err
+			}
+			return worker.New(worker.Config{ID: id, Layout: own.Layout(), Init: own.Init(1), Engine: counting{own, &begun}, Data: own, Link: hub.Link(id), Lookup: catalog.Lookup,
+				Store: &conformance.Memory{}, Clock: func() int64 { return 0 }}), nil
+		}
+	})
+	if _, err := f.Run(bounded(t)); err != nil || !planned || begun.Load() == 0 {
+		t.Errorf("%v, planned %v, %d gradients", err, planned, begun.Load())
+	}
+}
+
+// TestLogFails: a run whose log cannot be written ends and says why; nothing of it hangs.
+func TestLogFails(t *testing.T) {
+	full := errors.New("no space left on device")
+	for _, at := range []int{1, 3, 6} {
+		n := 0
+		rec := &recorder{before: func([]event.Record) error {
+			if n++; n >= at {
+				return full
+			}
+			return nil
+		}}
+		f := newFleet(t, 2, func(c *fleet.Config) { c.Log = rec })
+		if x, err := f.Run(bounded(t)); !errors.Is(err, full) || x.Phase != event.Failed {
+			t.Errorf("batch %d fails: %+v, %v", at, x, err)
+		}
+	}
+}
+
+// TestWatchSeesWhatIsLogged, in order, and only after it is in the log.
+func TestWatchSeesWhatIsLogged(t *testing.T) {
+	log, seen := &conformance.Log{}, 0
+	f := newFleet(t, 2, func(c *fleet.Config) {
+		c.Log = log
+		c.Watch = func(r event.Record) {
+			if seen >= len(log.Records) || log.Records[seen].At != r.At {
+				t.Errorf("record %d is shown before it is logged", seen)
+			}
+			seen++
+		}
+	})
+	if _, err := f.Run(bounded(t)); err != nil || seen != len(log.Records) || seen == 0 {
+		t.Errorf("%v, %d of %d records were shown", err, seen, len(log.Records))
+	}
+}
+
+// TestKillUnknown, and a worker that cannot be made.
+func TestKillUnknown(t *testing.T) {
+	f := newFleet(t, 1, func(c *fleet.Config) { c.Core.Limit = event.Limit{Rounds: 1 << 40} })
+	over := make(chan coordinator.Exit)
+	go func() {
+		x, _ := f.Run(bounded(t))
+		over <- x
+	}()
+	r, err := f.Command(bounded(t), event.Command{Action: event.Kill, Worker: 7})
+	if err != nil || r.Accepted || r.Reason != "there is no worker 7 here" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	f.Interrupt()
+	if x := <-over; x.Phase != event.Stopped {
+		t.Errorf("interrupted, it ended %+v", x)
+	}
+}
+
+func TestSpawnFails(t *testing.T) {
+	broken := errors.New("no memory")
+	f := newFleet(t, 2, func(c *fleet.Config) { c.Spawn = func(int) (*worker.Worker, error) { return nil, broken } })
+	if _, err := f.Run(bounded(t)); !errors.Is(err, broken) || !strings.Contains(err.Error(), "worker 0") && !strings.Contains(err.Error(), "worker 1") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLeftAtOnce: when its context ends a run returns at once, and no goroutine stays (TestMain).
+func TestLeftAtOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(bounded(t))
+	f := newFleet(t, 3, func(c *fleet.Config) {
+		c.Core.Limit = event.Limit{Rounds: 1 << 40}
+		c.Watch = func(r event.Record) {
+			if r.Commit != nil {
+				cancel()
+			}
+		}
+	})
+	if x, err := f.Run(ctx); !errors.Is(err, context.Canceled) || x.Phase != event.Stopped {
+		t.Errorf("%+v, %v", x, err)
+	}
+}

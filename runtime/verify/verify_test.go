@@ -1,0 +1,208 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/conformance"
+	"brood/runtime/event"
+	"brood/runtime/verify"
+)
+
+// recorded is a run with an edit, a checkpoint and a resize, each asked for when the one before is in the log, and stopped
+// some commits later.
+func recorded(t *testing.T) (conformance.Rig, *conformance.Outcome) {
+	t.Helper()
+	commits, resized := 0, 0
+	r := conformance.Rig{Algorithm: "dp-sgd", Members: 4, Workers: 2, Rounds: 1 << 40, Seed: 5}.With("batch", "4")
+	r.OnRecord = func(rec event.Record) []event.Command {
+		switch {
+		case rec.Edit != nil:
+			return []event.Command{{Action: event.Save}}
+		case rec.Checkpoint != nil && resized == 0:
+			return []event.Command{{Members: 6}}
+		case rec.Plan != nil && rec.Plan.Cause == "resize":
+			resized = commits
+		case rec.Commit != nil:
+			switch commits++; {
+			case commits == 2:
+				return []event.Command{{Set: []event.Setting{{Knob: "eta", Expr: "0.05"}}}}
+			case resized > 0 && commits == resized+3:
+				return []event.Command{{Action: event.Stop}}
+			}
+		}
+		return nil
+	}
+	o, err := r.Run(t.Context())
+	if err != nil || o.Exit.Phase != event.Stopped {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	return r, o
+}
+
+func find(t *testing.T, log []event.Record, which func(event.Record) bool) int {
+	t.Helper()
+	for i, r := range log {
+		if which(r) {
+			return i
+		}
+	}
+	t.Fatal("the log lacks what the test changes")
+	return -1
+}
+
+func TestAgrees(t *testing.T) {
+	r, o := recorded(t)
+	res, err := r.Verify(t.Context(), o)
+	if err != nil || res.Rounds != o.Last().To || res.Last.Hash != o.Hash() || res.Commits == 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	sent, _ := o.Bytes()
+	var total int64
+	for _, n := range sent {
+		total += n
+	}
+	if res.Bytes != total || total == 0 {
+		t.Errorf("%d bytes verified of %d", res.Bytes, total)
+	}
+	res, err = r.VerifyFrom(t.Context(), o, o.Checkpoint())
+	if err != nil {
+		t.Errorf("from the last checkpoint: %v", err)
+	}
+	first := o.Log.Records[find(t, o.Log.Records, func(r event.Record) bool { return r.Checkpoint != nil })].Checkpoint
+	if res, err = r.VerifyFrom(t.Context(), o, first); err != nil || res.Rounds != o.Last().To-first.Round {
+		t.Errorf("from round %d: %+v, %v", first.Round, res, err)
+	}
+}
+
+// TestTampered: whatever is changed in a log, verify names the first round that parts from it.
+func TestTampered(t *testing.T) {
+	isEdit := func(r event.Record) bool { return r.Edit != nil }
+	late := func(n int) func(event.Record) bool { // the n-th commit
+		return func(r event.Record) bool {
+			if r.Commit != nil {
+				n--
+			}
+			return r.Commit != nil && n == 0
+		}
+	}
+	// The first commit that a record governs, itself included.
+	governed := func(log []event.Record, i int) *event.Commit {
+		e := log[i].Edit
+		for ; ; i++ {
+			if c := log[i].Commit; c != nil && (e == nil || c.To > e.At) {
+				return c
+			}
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		which func(event.Record) bool
+		do    func(r *event.Record)
+		say   string
+	}{
+		{"the value of an edit", isEdit, func(r *event.Record) { e := *r.Edit; e.Expr = "0.051"; r.Edit = &e }, "the state is recorded as"},
+		{"the knob of an edit", isEdit, func(r *event.Record) { e := *r.Edit; e.Knob = "decay"; r.Edit = &e }, "the state is recorded as"},
+		{"the round of an edit", isEdit, func(r *event.Record) { e := *r.Edit; e.At++; r.Edit = &e }, "the state is recorded as"},
+		{"an edit is gone", isEdit, func(r *event.Record) { *r = event.Record{} }, "the state is recorded as"},
+		{"a hash", late(3), func(r *event.Record) {
+			k := *r.Commit
+			k.Hash = k.Hash[:len(k.Hash)-1] + "z"
+			r.Commit = &k
+		}, "z, but its execution gives blake3:"},
+		{"bytes", late(3), func(r *event.Record) {
+			k := *r.Commit
+			k.Sent = map[optim.Op]int64{}
+			for op, n := range r.Commit.Sent {
+				k.Sent[op] = n + 4
+			}
+			r.Commit = &k
+		}, "the bytes of gradient is recorded as"},
+		{"an operation nobody did", late(3), func(r *event.Record) {
+			k := *r.Commit
+			k.Sent = map[optim.Op]int64{"smuggle": 1}
+			for op, n := range r.Commit.Sent {
+				k.Sent[op] = n
+			}
+			r.Commit = &k
+		}, "the bytes of smuggle"},
+		{"an epoch", late(3), func(r *event.Record) { k := *r.Commit; k.Epoch++; r.Commit = &k }, "the order of commits"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, o := recorded(t)
+			i := find(t, o.Log.Records, c.which)
+			want := governed(o.Log.Records, i).To
+			c.do(&o.Log.Records[i])
+			_, err := r.Verify(t.Context(), o)
+			var m *verify.MismatchError
+			if !errors.As(err, &m) || m.Round != want || !strings.Contains(err.Error(), c.say) || !strings.HasPrefix(err.Error(), fmt.Sprintf("round %d: ", want)) {
+				t.Errorf("%v, want round %d and %q", err, want, c.say)
+			}
+		})
+	}
+}
+
+// TestOrderOfRecords: a log that cannot be executed is refused with its place.
+func TestOrderOfRecords(t *testing.T) {
+	r, o := recorded(t)
+	whole := o.Log.Records
+	plan := find(t, whole, func(r event.Record) bool { return r.Plan != nil })
+	commit := find(t, whole, func(r event.Record) bool { return r.Commit != nil })
+
+	o.Log.Records = append(append([]event.Record(nil), whole[:plan]...), whole[plan+1:]...)
+	if _, err := r.Verify(t.Context(), o); err == nil || !strings.Contains(err.Error(), "before any plan") {
+		t.Errorf("without its plan: %v", err)
+	}
+	o.Log.Records = append(append([]event.Record(nil), whole[:commit+1]...), whole[commit:]...)
+	var m *verify.MismatchError
+	if _, err := r.Verify(t.Context(), o); !errors.As(err, &m) || m.What != "the order of commits" {
+		t.Errorf("a commit twice: %v", err)
+	}
+	lost := event.Plan{Epoch: 99, At: 7, From: event.Saved, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}
+	o.Log.Records = append(append([]event.Record(nil), whole[:commit+1]...), event.Record{Plan: &lost})
+	if _, err := r.Verify(t.Context(), o); err == nil || !strings.Contains(err.Error(), "checkpoint of round 7, which the log does not mention") {
+		t.Errorf("a checkpoint nobody saved: %v", err)
+	}
+}
+
+// broken is a source that fails.
+type broken struct{ left []event.Record }
+
+var errTorn = errors.New("torn")
+
+func (b *broken) Next() (event.Record, error) {
+	if len(b.left) == 0 {
+		return event.Record{}, errTorn
+	}
+	r := b.left[0]
+	b.left = b.left[1:]
+	return r, nil
+}
+
+func TestSourceFails(t *testing.T) {
+	if _, err := verify.Run(t.Context(), verify.Config{}, &broken{}, 0); !errors.Is(err, errTorn) {
+		t.Errorf("%v", err)
+	}
+	if res, err := verify.Run(t.Context(), verify.Config{}, eof{}, 0); err != nil || res.Commits != 0 {
+		t.Errorf("an empty log: %+v, %v", res, err)
+	}
+}
+
+type eof struct{}
+
+func (eof) Next() (event.Record, error) { return event.Record{}, io.EOF }
+
+// TestCancelled: a walk that is told to stop says so.
+func TestCancelled(t *testing.T) {
+	r, o := recorded(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Verify(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"math"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/timeline"
+)
+
+// twoBlocks is an algorithm with a row per member and a shared counter.
+var twoBlocks = &optim.Algorithm{Name: "two", Knobs: []optim.Knob{{Name: "eta", Max: 1}},
+	Blocks: func(optim.Values, engine.Layout) []optim.Block {
+		return []optim.Block{{Name: "x", Cols: 3}, optim.Counter("cursor", true)}
+	}}
+
+func someEpoch(t *testing.T) *installed {
+	t.Helper()
+	tl, err := timeline.New(twoBlocks, []event.Edit{{Algorithm: "two", Knob: "eta", Expr: "0.5"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := optim.Roster{Members: []optim.Member{2, 5}, Owner: []int{0, 0}}
+	s := &installed{alg: twoBlocks, time: tl, snaps: map[uint64]snapshot{}, env: &optim.Env{Roster: r, Mine: r.Members, Layout: engine.Layout{Params: 3}}}
+	s.env.Blocks = map[string]engine.Mat{"x": engine.New(2, 3, engine.F32), "cursor": engine.New(1, 1, engine.U64), progressBlock: newProgress()}
+	return s
+}
+
+// TestRestore: going back brings every block, the round, the end and the timeline of that time back.
+func TestRestore(t *testing.T) {
+	s := someEpoch(t)
+	s.round = 7
+	s.env.Blocks["x"].F[4], s.env.Blocks["cursor"].U[0], s.counters()[progSteps] = 1.5, 12, 70
+	was := Root(s.digests())
+	s.snapshot()
+	if err := s.time.Add(event.Edit{At: 7, Algorithm: "two", Knob: "eta", Expr: "0.9"}); err != nil {
+		t.Fatal(err)
+	}
+	s.env.Blocks["x"].F[4], s.env.Blocks["cursor"].U[0], s.counters()[progSteps], s.round, s.ended = 9, 13, 80, 9, true
+	if Root(s.digests()) == was {
+		t.Fatal("the hash does not see the change")
+	}
+	if err := s.restore(7); err != nil {
+		t.Fatal(err)
+	}
+	if Root(s.digests()) != was || s.round != 7 || s.ended {
+		t.Errorf("back at %d, ended %v: %s, want %s", s.round, s.ended, Root(s.digests()), was)
+	}
+	if x := s.time.Values(timeline.Position{Round: 7})["eta"]; x != 0.5 || s.time.Len() != 1 {
+		t.Errorf("the aborted grant's edit still rules: eta is %g", x)
+	}
+}
+
+// TestRestoreHalfWay: the round number alone says nothing, since a round may have been cut off within.
+func TestRestoreHalfWay(t *testing.T) {
+	s := someEpoch(t)
+	s.round = 4
+	s.snapshot()
+	s.env.Blocks["x"].F[0] = 3
+	if err := s.restore(4); err != nil || s.env.Blocks["x"].F[0] != 0 {
+		t.Errorf("%v, x is %g", err, s.env.Blocks["x"].F[0])
+	}
+	if err := s.restore(3); err == nil {
+		t.Error("a round nobody kept is restored")
+	}
+}
+
+// TestSnapshotIsACopy, also when its memory is used again.
+func TestSnapshotIsACopy(t *testing.T) {
+	s := someEpoch(t)
+	s.spare = append(s.spare, snapshot{blocks: map[string]engine.Mat{"x": engine.New(2, 3, engine.F32), "cursor": engine.New(1, 1, engine.U64), progressBlock: newProgress()}})
+	for round := range uint64(2) { // from spare memory, then from new
+		s.round, s.env.Blocks["x"].F[0] = round, float32(round+1)
+		s.snapshot()
+	}
+	s.env.Blocks["x"].F[0] = 99
+	for round, snap := range s.snaps {
+		if got := snap.blocks["x"].F[0]; got != float32(round+1) {
+			t.Errorf("snapshot of round %d holds %g", round, got)
+		}
+	}
+}
+
+func TestFinite(t *testing.T) {
+	s := someEpoch(t)
+	s.round = 9
+	if err := s.finite(6); err != nil {
+		t.Fatal(err)
+	}
+	s.env.Blocks["x"].Row(1)[2] = float32(math.Inf(-1))
+	err := s.finite(6)
+	nf, ok := err.(*NonFiniteError)
+	if !ok || nf.Member != 5 || nf.Block != "x" || nf.From != 6 || nf.To != 9 || err.Error() != "block x of member 5 is not finite after rounds 7 to 9" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRoot: the hash of a state depends on every name and digest, and on no order of insertion.
+func TestRoot(t *testing.T) {
+	a := map[string][32]byte{"x/0": {1}, "x/1": {2}}
+	for name, b := range map[string]map[string][32]byte{
+		"another digest": {"x/0": {1}, "x/1": {3}},
+		"another name":   {"x/0": {1}, "x/2": {2}},
+		"swapped":        {"x/0": {2}, "x/1": {1}},
+		"one less":       {"x/0": {1}},
+	} {
+		if Root(a) == Root(b) {
+			t.Errorf("%s: the same hash", name)
+		}
+	}
+	if Root(a) != Root(map[string][32]byte{"x/1": {2}, "x/0": {1}}) {
+		t.Error("the order matters")
+	}
+}
