@@ -1,0 +1,98 @@
+package optim
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+var (
+	realKnob   = Knob{Name: "gamma", Unit: "divisor", Min: 0.5, Max: 100, Default: 1}
+	wholeKnob  = Knob{Name: "ell", Min: 1, Max: 50, Default: 5, Integer: true}
+	choiceKnob = Knob{Name: "variant", Choices: []string{"paper", "arxiv"}, Max: 1}
+)
+
+func TestKnobParse(t *testing.T) {
+	for _, c := range []struct {
+		k    Knob
+		text string
+		want float64
+		say  string // of the refusal
+	}{
+		{realKnob, "0.5", 0.5, ""},
+		{realKnob, "1e2", 100, ""},
+		{realKnob, "0.49", 0, "gamma = 0.49 is out of bounds: give a value from 0.5 to 100 (divisor)"},
+		{realKnob, "101", 0, "give a value from 0.5 to 100"},
+		{realKnob, "NaN", 0, "gamma must be a finite number"},
+		{realKnob, "inf", 0, "gamma must be a finite number"},
+		{realKnob, "", 0, `gamma = "" is not a number`},
+		{realKnob, "1,5", 0, `gamma = "1,5" is not a number`},
+		{wholeKnob, "7", 7, ""},
+		{wholeKnob, "7.5", 0, "ell = 7.5 must be a whole number"},
+		{wholeKnob, "0", 0, "give a value from 1 to 50"},
+		{choiceKnob, "paper", 0, ""},
+		{choiceKnob, "arxiv", 1, ""},
+		{choiceKnob, "1", 0, `variant must be one of paper, arxiv, not "1"`},
+		{choiceKnob, "sysml", 0, `variant must be one of paper, arxiv, not "sysml"`},
+	} {
+		got, err := c.k.Parse(c.text)
+		switch {
+		case c.say == "" && (err != nil || got != c.want):
+			t.Errorf("%s = %q: %g, %v", c.k.Name, c.text, got, err)
+		case c.say != "" && (err == nil || !strings.Contains(err.Error(), c.say)):
+			t.Errorf("%s = %q: %v, want %q", c.k.Name, c.text, err, c.say)
+		}
+	}
+}
+
+func TestKnobValidate(t *testing.T) {
+	for _, x := range []float64{-1, 0.5, 2, math.NaN(), math.Inf(1)} {
+		if err := choiceKnob.Validate(x); err == nil {
+			t.Errorf("choice %g is admitted", x)
+		}
+	}
+	for _, k := range []Knob{realKnob, wholeKnob, choiceKnob} {
+		for _, x := range []float64{k.Min, k.Max, k.Default} {
+			if err := k.Validate(x); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestKnobFormat: what is written can be typed back.
+func TestKnobFormat(t *testing.T) {
+	for _, c := range []struct {
+		k    Knob
+		x    float64
+		want string
+	}{{realKnob, 0.5, "0.5"}, {realKnob, 1e-9, "1e-09"}, {wholeKnob, 12, "12"}, {choiceKnob, 1, "arxiv"}, {choiceKnob, 5, "5"}, {choiceKnob, -1, "-1"}} {
+		got := c.k.Format(c.x)
+		if got != c.want {
+			t.Errorf("%s %g is written %q, want %q", c.k.Name, c.x, got, c.want)
+		}
+		if x, err := c.k.Parse(got); c.k.Validate(c.x) == nil && (err != nil || x != c.x) {
+			t.Errorf("%s: %q reads as %g, %v", c.k.Name, got, x, err)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	a := &Algorithm{Knobs: []Knob{realKnob, wholeKnob, choiceKnob}}
+	v := a.Defaults()
+	if v.F("gamma") != 1 || v.I("ell") != 5 || v.I("variant") != 0 || len(v) != 3 {
+		t.Errorf("defaults are %v", v)
+	}
+	if k, ok := a.Knob("ell"); !ok || k.Name != "ell" {
+		t.Error("ell is not found")
+	}
+	if _, ok := a.Knob("rho"); ok {
+		t.Error("a knob that is not declared is found")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a knob that is not declared can be read")
+		}
+	}()
+	v.Get("rho")
+}

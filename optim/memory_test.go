@@ -1,0 +1,164 @@
+package optim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"brood/models/engine"
+)
+
+// memory is a link of the tests: unbounded queues between workers of this process, in one epoch.
+type memory struct {
+	mu     sync.Mutex
+	more   *sync.Cond
+	queues map[[2]int][]memoryFrame
+	frames int
+	closed bool
+}
+
+type memoryFrame struct {
+	seq uint64
+	op  string
+	p   []byte
+}
+
+func newMemory() *memory {
+	m := &memory{queues: map[[2]int][]memoryFrame{}}
+	m.more = sync.NewCond(&m.mu)
+	return m
+}
+
+// close fails those who wait: one worker's error must not hang the others.
+func (m *memory) close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.more.Broadcast()
+}
+
+type memoryLink struct {
+	*memory
+	self int
+}
+
+func (l memoryLink) Send(to int, _ uint32, seq uint64, op string, p []byte) error {
+	l.mu.Lock()
+	k := [2]int{l.self, to}
+	l.queues[k] = append(l.queues[k], memoryFrame{seq, op, p})
+	l.frames++
+	l.mu.Unlock()
+	l.more.Broadcast()
+	return nil
+}
+
+func (l memoryLink) Recv(_ context.Context, from int, _ uint32) (uint64, string, []byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := [2]int{from, l.self}
+	for len(l.queues[k]) == 0 {
+		if l.closed {
+			return 0, "", nil, errors.New("closed")
+		}
+		l.more.Wait()
+	}
+	f := l.queues[k][0]
+	l.queues[k] = l.queues[k][1:]
+	return f.seq, f.op, f.p, nil
+}
+
+// together runs f as every worker of a roster at once and returns the sum of their ledgers.
+func together(t *testing.T, r Roster, workers []int, direct int, f func(c *Comm) error) Ledger {
+	t.Helper()
+	net := newMemory()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	sum := Ledger{}
+	for _, w := range workers {
+		wg.Go(func() {
+			c := NewComm(w, 1, r, workers, memoryLink{net, w}, direct)
+			err := f(c)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("worker %d of %v: %v", w, r, err)
+				net.close()
+			}
+			sum.Add(c.Ledger)
+		})
+	}
+	wg.Wait()
+	for k, q := range net.queues {
+		if len(q) > 0 {
+			t.Errorf("%v on %v: %d frames from %d to %d were never received", r.Members, r.Owner, len(q), k[0], k[1])
+		}
+	}
+	return sum
+}
+
+// placements calls f with every way to host these members on up to n workers.
+func placements(members []Member, n int, f func(Roster)) {
+	owner := make([]int, len(members))
+	var place func(i int)
+	place = func(i int) {
+		if i == len(members) {
+			f(Roster{members, slices.Clone(owner)})
+			return
+		}
+		for w := range n {
+			owner[i] = 3 * w // worker ids have holes too
+			place(i + 1)
+		}
+	}
+	place(0)
+}
+
+// value is a column of a member's vector: magnitudes differ widely, so that another association gives other bits.
+func value(m Member, col int) float32 {
+	x := float32(1+(int(m)*7+col*3)%11) / 3
+	for range (int(m)*5 + col) % 7 {
+		x *= -19
+	}
+	return x
+}
+
+func vectors(mine []Member, cols int) engine.Mat {
+	out := engine.New(len(mine), cols, engine.F32)
+	for i, m := range mine {
+		for c := range cols {
+			out.Row(engine.Row(i))[c] = value(m, c)
+		}
+	}
+	return out
+}
+
+// treeSum is the fixed tree by its definition: halves of the id space, absent ids passed over.
+func treeSum(members []Member, lo, size uint64, col int) (sum float32, ok bool) {
+	if size == 1 {
+		return value(Member(lo), col), slices.Contains(members, Member(lo))
+	}
+	a, okA := treeSum(members, lo, size/2, col)
+	b, okB := treeSum(members, lo+size/2, size/2, col)
+	switch {
+	case okA && okB:
+		return a + b, true
+	case okA:
+		return a, true
+	}
+	return b, okB
+}
+
+func sameLedger(a, b map[Op]int64) bool {
+	clean := func(l map[Op]int64) map[Op]int64 {
+		l = maps.Clone(l)
+		maps.DeleteFunc(l, func(_ Op, n int64) bool { return n == 0 })
+		return l
+	}
+	return maps.Equal(clean(a), clean(b))
+}
+
+func describeRoster(r Roster) string { return fmt.Sprintf("%v on %v", r.Members, r.Owner) }

@@ -1,0 +1,119 @@
+package optim
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestTreeAssociation: absent ids change nothing in how the others are grouped. The definition of treeSum walks all ids of
+// a fixed space; ours starts at the smallest subtree.
+func TestTreeAssociation(t *testing.T) {
+	differ := 0
+	for set := 1; set < 1<<10; set++ {
+		var members []Member
+		for id := range Member(10) {
+			if set>>id&1 == 1 {
+				members = append(members, 3*id) // with holes
+			}
+		}
+		r := Roster{members, make([]int, len(members))}
+		leaf := func(n node) []float32 {
+			if n.level == 0 && slices.Contains(members, n.prefix) {
+				return []float32{value(n.prefix, 0)}
+			}
+			return nil
+		}
+		got := sumTree(r, rootOf(r), leaf, func() []float32 { return make([]float32, 1) })
+		want, _ := treeSum(members, 0, 64, 0)
+		if math.Float32bits(got[0]) != math.Float32bits(want) {
+			t.Fatalf("%v: %g, want %g", members, got[0], want)
+		}
+		if other, _ := rankSum(members, 0, 16); other != want {
+			differ++
+		}
+	}
+	if differ == 0 {
+		t.Error("the test's values do not tell the tree of ids from that of ranks")
+	}
+}
+
+// rankSum is another tree: that of positions.
+func rankSum(members []Member, lo, size int) (sum float32, ok bool) {
+	if size == 1 {
+		if lo >= len(members) {
+			return 0, false
+		}
+		return value(members[lo], 0), true
+	}
+	a, okA := rankSum(members, lo, size/2)
+	b, okB := rankSum(members, lo+size/2, size/2)
+	if okA && okB {
+		return a + b, true
+	}
+	return a, okA
+}
+
+// TestParts: the parts of all workers cover every member once, none holds another's member, and none could be larger.
+func TestParts(t *testing.T) {
+	placements([]Member{0, 1, 2, 5, 6, 9}, 3, func(r Roster) {
+		seen := map[Member]int{}
+		for _, w := range r.Workers() {
+			parts := partsOf(r, w)
+			for _, n := range parts {
+				lo, hi := n.under(r)
+				for i := lo; i < hi; i++ {
+					seen[r.Members[i]]++
+					if r.Owner[i] != w {
+						t.Fatalf("%s: %v of worker %d holds member %d", describeRoster(r), n, w, r.Members[i])
+					}
+				}
+				if n == rootOf(r) {
+					continue
+				}
+				up := node{n.level + 1, n.prefix / 2}
+				if lo, hi := up.under(r); !slices.ContainsFunc(r.Owner[lo:hi], func(o int) bool { return o != w }) {
+					t.Fatalf("%s: worker %d could send %v instead of %v", describeRoster(r), w, up, n)
+				}
+			}
+		}
+		for _, m := range r.Members {
+			if seen[m] != 1 {
+				t.Fatalf("%s: member %d is in %d parts", describeRoster(r), m, seen[m])
+			}
+		}
+	})
+}
+
+// TestLargeIDs: the ends of the id space.
+func TestLargeIDs(t *testing.T) {
+	top := Member(math.MaxUint32 - 1)
+	r := Roster{[]Member{0, 1 << 31, top}, []int{0, 1, 2}}
+	for i, m := range r.Members {
+		parts := partsOf(r, i)
+		if len(parts) != 1 {
+			t.Fatalf("member %d is in parts %v", m, parts)
+		}
+		if lo, hi := parts[0].under(r); lo != i || hi != i+1 {
+			t.Errorf("part %v of member %d covers [%d, %d)", parts[0], m, lo, hi)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for m := range 20 {
+		for w := 1; w <= 6; w++ {
+			at := 0
+			for k := range w {
+				lo, hi := cut(m, k, w)
+				if lo != at || hi < lo || hi-lo > m/w+1 {
+					t.Fatalf("slice %d of %d columns over %d is [%d, %d)", k, m, w, lo, hi)
+				}
+				at = hi
+			}
+			if at != m {
+				t.Fatalf("%d columns over %d workers end at %d", m, w, at)
+			}
+		}
+	}
+}
