@@ -121,11 +121,13 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 		return nil, err
 	}
 	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit, Hosts: h.hosts}
+	if h.saved != nil {
+		if _, err := (&Files{Dir: dir}).Load(*h.saved, func(string) bool { return false }); err != nil {
+			h.saved = nil // lost or damaged: all rounds are executed again instead
+		}
+	}
 	whole := at == 0 || at == h.last.To
 	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
-		if _, err := (&Files{Dir: dir}).Load(*cp, func(string) bool { return false }); err != nil {
-			return nil, err
-		}
 		out.Checkpoint = *cp
 	} else if err := out.execute(ctx, dir, at, h, store, cmp.Or(threads, goruntime.NumCPU()), progress); err != nil {
 		return nil, err
