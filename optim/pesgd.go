@@ -37,7 +37,7 @@ Bytes an evolution: P fitness values to everybody; the rows of parents to worker
 		{Name: "judges", Title: "judges", Unit: "samples", Doc: "validation samples that fitness is measured on; 0 is all of them", Min: 0, Max: 1 << 30, Default: 0, Integer: true},
 		KnobSlice,
 	},
-	Series: []Series{SeriesLoss, SeriesFitness, {Name: "parents", Title: "lineage", Doc: "parent to child", Kind: PairEdges}},
+	Series: []Series{SeriesLoss, SeriesFitness},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
 			Params(BlockElder, false, EnterCentre, l), {Name: BlockFit, Cols: 2}, Counter(BlockPhase, true)}

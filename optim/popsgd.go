@@ -27,7 +27,7 @@ Bytes: 4M each way for a meeting of members of different workers.`,
 		{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before a meeting", Min: 0, Max: 1000, Default: 1, Integer: true},
 		{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1},
 	},
-	Series: []Series{SeriesLoss, {Name: "meetings", Title: "meetings", Doc: "who met whom", Kind: PairEdges}},
+	Series: []Series{SeriesLoss},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
 		if k.I("start") == 1 {

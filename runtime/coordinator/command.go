@@ -145,7 +145,6 @@ func (c *Coordinator) stage(cmd event.Command) error {
 	case structural && next.cause == "":
 		next.cause = "knob"
 	}
-	next.id = cmd.ID
 	c.change = &next
 	return nil
 }

@@ -85,7 +85,9 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 		c.ending = &Exit{Phase: event.Finished, Reason: "its limit is reached"}
 	default: // the limit was raised meanwhile: workers that have ended go on with a plan
 		next := c.target()
-		c.change = cmpChange(c.change, change{alg: next.alg, members: next.members, cause: "restore", note: "on to another limit"})
+		if c.change == nil {
+			c.change = &change{alg: next.alg, members: next.members, cause: "restore", note: "on to another limit"}
+		}
 	}
 	c.resize(r.Nanos, extra, r.Rounds)
 	return fx
@@ -203,16 +205,11 @@ func (c *Coordinator) failed(e message.Failed) []any {
 	}
 	text += fmt.Sprintf("; back at round %d: turn a knob (a smaller eta, say) and resume", c.committed)
 	c.granted = c.committed
-	c.change = cmpChange(c.change, change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"})
+	if c.change == nil {
+		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"}
+	}
 	fx := []any{c.alert("error", "non-finite", text, nf.Member), c.enter(event.Paused, text)}
 	return append(fx, c.reshape()...)
-}
-
-func cmpChange(c *change, def change) *change {
-	if c != nil {
-		return c
-	}
-	return &def
 }
 
 // fence puts a worker out whose word cannot be trusted.

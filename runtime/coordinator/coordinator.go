@@ -115,7 +115,6 @@ type change struct {
 	note    string
 	back    bool // to the checkpoint
 	reset   bool // alg takes over: it starts from its defaults and edits
-	id      uint64
 }
 
 type saving struct {

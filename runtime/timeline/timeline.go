@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"brood/optim"
 	"brood/runtime/event"
@@ -63,18 +64,7 @@ func UnknownKnob(a *optim.Algorithm, name string) error {
 		names = append(names, k.Name)
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%s has no knob %q: it has members and %s", a.Name, name, join(names))
-}
-
-func join(names []string) string {
-	s := ""
-	for i, n := range names {
-		if i > 0 {
-			s += ", "
-		}
-		s += n
-	}
-	return s
+	return fmt.Errorf("%s has no knob %q: it has members and %s", a.Name, name, strings.Join(names, ", "))
 }
 
 // Edits lists all edits with what is known of their first rounds.
