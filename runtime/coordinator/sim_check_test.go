@@ -44,7 +44,8 @@ type checker struct {
 	overdue  int // commits since a save was asked for; -1 when none is due
 	stopped  bool
 	fresh    []event.Edit // logged, and carried by no grant or plan so far
-	early    *event.Edit  // logged for a round that is past
+	begun    bool
+	early    *event.Edit // logged for a round that is past
 }
 
 // ask is an accepted edit.
@@ -165,6 +166,15 @@ func (c *checker) receipt(r Receipt) error {
 	return nil
 }
 
+// resumed forgets what was asked of the core that is gone and is in no log.
+func (c *checker) resumed() {
+	cp := c.newest
+	c.count["resumed"]++
+	c.begun, c.stopped, c.rejected, c.overdue, c.fresh, c.early, c.grants = false, false, false, -1, nil, nil, nil
+	c.members, c.want = cp.Roster.Members, cp.Algorithm
+	c.void(func(a ask) bool { return a.alg != c.want && !logged(cp.Timeline, a.id) })
+}
+
 func (c *checker) void(which func(ask) bool) {
 	for i := range c.asked {
 		if which(c.asked[i]) {
@@ -215,6 +225,7 @@ func (c *checker) record(r event.Record) error {
 // checkpoint's.
 func (c *checker) planned(p event.Plan) error {
 	c.count["plan"]++
+	c.begun = true
 	c.count[p.Cause]++
 	if c.early != nil && p.At > c.early.At {
 		return fmt.Errorf("edit %d of %s is to govern from round %d", c.early.ID, c.early.Knob, c.early.At)
@@ -373,7 +384,7 @@ func (c *checker) plan(p event.Plan) error {
 // population holds that no member is lost or doubled by a plan unless its cause says so.
 func (c *checker) population(p event.Plan) error {
 	defer func() { c.members, c.want, c.rejected = p.New.Members, p.Algorithm, false }()
-	first := c.epoch == 0
+	first := !c.begun
 	switch {
 	case p.From != event.Workers && !first:
 		want := optim.IDs(c.s.cfg.Members)
@@ -384,6 +395,11 @@ func (c *checker) population(p event.Plan) error {
 		c.void(func(a ask) bool { return a.alg != c.want })
 		if !slices.Equal(p.New.Members, want) || p.Algorithm != c.want {
 			return fmt.Errorf("it goes back to %v, want %v", p.New.Members, want)
+		}
+		return nil
+	case first && c.s.cfg.Resume != nil:
+		if cp := c.s.cfg.Resume; p.From != event.Saved || p.At != cp.Round || p.Algorithm != cp.Algorithm || !slices.Equal(p.New.Members, cp.Roster.Members) {
+			return fmt.Errorf("the first plan starts from %s at %d", p.From, p.At)
 		}
 		return nil
 	case first:

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )
@@ -205,5 +204,3 @@ func edits(es []event.Edit) string {
 	}
 	return s
 }
-
-var _ = engine.None

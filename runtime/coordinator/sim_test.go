@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"brood/runtime/event"
-	"brood/runtime/message"
 )
 
 // The simulator drives the core through whole runs in virtual time. Workers are symbolic: the state of a member is a hash
@@ -95,8 +94,48 @@ func (s *sim) run() error {
 		if err := h.do(); err != nil {
 			return err
 		}
+		if s.exit != nil && s.exit.Phase == event.Stopped {
+			if err := s.goOn(); err != nil {
+				return err
+			}
+		}
 	}
 	return s.check.end()
+}
+
+// goOn resumes a run that was stopped, now and then: a new core and new workers on the log of the old ones.
+func (s *sim) goOn() error {
+	cp := s.check.newest
+	if s.check.count["resumed"] > 0 || cp == nil || cp.Round != s.check.at || cp.Epoch != s.check.epoch || s.draw.one(3) {
+		return nil
+	}
+	if err := s.check.end(); err != nil {
+		return err
+	}
+	s.queue, s.exit, s.waiting = nil, nil, false
+	for _, w := range s.workers {
+		w.dead, w.here = true, false
+	}
+	s.cfg.Resume, s.cfg.Epoch, s.cfg.Late, s.cfg.Cause = cp, s.check.epoch, nil, "resume"
+	s.cfg.Limit = event.Limit{Rounds: max(1, cp.Round+uint64(s.draw.n(12)))}
+	for _, e := range s.check.force {
+		if e.At >= cp.Round && !slices.ContainsFunc(cp.Timeline, e.Same) {
+			s.cfg.Late = append(s.cfg.Late, e)
+		}
+	}
+	var err error
+	if s.core, err = New(s.cfg); err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	s.check.resumed()
+	s.note("resumed from round %d, late %s", cp.Round, edits(s.cfg.Late))
+	for range s.cfg.Wait {
+		s.spawn(int64(s.draw.n(20)))
+	}
+	for range s.draw.n(4) {
+		s.at(int64(s.draw.n(100)), func() error { return s.command(drawCommand(s)) })
+	}
+	return nil
 }
 
 // nudge is asked when nothing is under way: the run must be waiting for a person, for a worker, or for time.
@@ -321,24 +360,22 @@ func TestSimulatorRepeats(t *testing.T) {
 
 // tally counts what the runs went through, so that a scene that never happens is noticed.
 type tally struct {
-	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped int
+	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
-		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"]})
+		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"]})
 }
 
 func (t *tally) sum(o tally) {
 	t.Plans, t.Deaths, t.Rollbacks, t.Restores = t.Plans+o.Plans, t.Deaths+o.Deaths, t.Rollbacks+o.Rollbacks, t.Restores+o.Restores
 	t.Swaps, t.Resizes, t.Structural, t.Edits = t.Swaps+o.Swaps, t.Resizes+o.Resizes, t.Structural+o.Structural, t.Edits+o.Edits
 	t.Refused, t.Saves, t.FailedSaves, t.Aborted = t.Refused+o.Refused, t.Saves+o.Saves, t.FailedSaves+o.FailedSaves, t.Aborted+o.Aborted
-	t.Finished, t.Stopped = t.Finished+o.Finished, t.Stopped+o.Stopped
+	t.Finished, t.Stopped, t.Resumed = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed
 }
 
 func (t tally) values() []int {
-	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped}
+	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed}
 }
-
-var _ = message.Stop{}

@@ -432,7 +432,7 @@ func (w *simWorker) save(m message.Save) error {
 	} else if ok = e.round == m.At && !e.dirty; !ok {
 		return fmt.Errorf("no snapshot of round %d to save (at %d)", m.At, e.round)
 	}
-	path := fmt.Sprintf("%d/%d", m.At, w.id)
+	path := fmt.Sprintf("%d/%d/%d", m.Epoch, m.At, w.id)
 	file := map[string]hash{"kept": s.twin.kept, "shared": y.shared, "rounds": hash(y.prog.Rounds), "steps": hash(y.prog.Steps), "samples": hash(y.prog.Samples)}
 	for id, h := range y.rows {
 		file[fmt.Sprint(id)] = h
@@ -443,6 +443,7 @@ func (w *simWorker) save(m message.Save) error {
 	return nil
 }
 
+// fileDigest tells a file that was written over: the checkpoint that named it is lost.
 func fileDigest(file map[string]hash) string {
 	var h hash
 	for _, name := range slices.Sorted(maps.Keys(file)) {
