@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit statuses.
@@ -84,6 +85,10 @@ func newRoot(s streams) *cobra.Command {
 	run.register(root)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		var value *pflag.InvalidValueError
+		if errors.As(err, &value) {
+			err = fmt.Errorf("--%s %s: that is no %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
+		}
 		return usage("%w; see `%s --help`", err, c.CommandPath())
 	})
 	for _, c := range []func(streams) *cobra.Command{
@@ -94,6 +99,9 @@ func newRoot(s streams) *cobra.Command {
 	}
 	return root
 }
+
+// kinds names what a flag's type takes.
+var kinds = map[string]string{"uint64": "whole number of 0 or more", "int": "whole number", "float64": "number", "duration": "duration such as 30s", "bool": "true or false"}
 
 // noArgs refuses arguments; for the root an unknown word is an unknown command.
 func noArgs(c *cobra.Command, args []string) error {

@@ -53,7 +53,12 @@ func listPresets(s streams) func(*cobra.Command, []string) error {
 
 func algorithmsCommand(s streams) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "algorithms [NAME]", Short: "List the algorithms, or explain one with its knobs", Args: cobra.MaximumNArgs(1),
+	c := &cobra.Command{Use: "algorithms [NAME]", Short: "List the algorithms, or explain one with its knobs", Args: func(c *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return exactly("a NAME")(c, args)
+		}
+		return nil
+	},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				t := newTable("algorithm", "needs", "knobs", "paper")

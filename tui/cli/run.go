@@ -64,7 +64,6 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.BoolVar(&f.ascii, "ascii", false, "draw with ASCII only")
 	fl.BoolVar(&f.host, "host", false, "")
 	_ = fl.MarkHidden("host")
-	c.MarkFlagsMutuallyExclusive("plain", "json", "background", "host")
 }
 
 func runCommand(s streams) *cobra.Command {
@@ -88,6 +87,14 @@ func runCommand(s streams) *cobra.Command {
 
 // execute decides who trains: this process, or one of its own that a workbench looks at.
 func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
+	switch {
+	case f.plain && f.json:
+		return usage("--plain and --json are two ways to print the same run: give one of them")
+	case f.background && f.plain:
+		return usage("--plain and --background exclude each other: a run in the background prints nothing")
+	case f.background && f.json:
+		return usage("--json and --background exclude each other: a run in the background prints nothing")
+	}
 	if f.host || f.plain || f.json || !f.background && !s.terminal {
 		return f.foreground(c, preset, s)
 	}
@@ -324,7 +331,7 @@ func train(ctx context.Context, p prepared, out printer) (err error) {
 	out.end(exit)
 	switch {
 	case idle.left() != "":
-		return fmt.Errorf("nobody resumed the run, which paused because %s; it is saved: turn a knob and go on with brood run --resume %s --set eta=...", idle.left(), p.sess.Dir())
+		return fmt.Errorf("nobody resumed the run, which paused because %s; it is saved: turn a knob and go on with brood run --resume %s --set eta=VALUE", idle.left(), p.sess.Dir())
 	case code != 0:
 		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: brood run --resume %s", p.sess.Dir())}
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -55,20 +56,25 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// files are the names and sizes below the work directory, but for temporary ones.
+// files are the names and sizes below the work directory, but for temporary files, sessions that a run writes just now, and
+// locks, which whoever looks for a writer makes again.
 func files(ts *testscript.TestScript) map[string]int64 {
 	work, out := ts.Getenv("WORK"), map[string]int64{}
 	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
-		if path == filepath.Join(work, ".tmp") {
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return nil
+		case err != nil:
+			return err
+		case path == filepath.Join(work, ".tmp"):
 			return fs.SkipDir
-		}
-		if errors.Is(err, fs.ErrPermission) {
+		case d.Name() == "lock":
 			return nil
 		}
-		if err != nil {
-			return err
-		}
 		out[path] = 0
+		if running, _ := session.Running(path); running {
+			return fs.SkipDir
+		}
 		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
 			out[path] = info.Size()
 		}
@@ -77,6 +83,8 @@ func files(ts *testscript.TestScript) map[string]int64 {
 	ts.Check(err)
 	return out
 }
+
+var digests = regexp.MustCompile("^blake3:[0-9a-f]{64}$")
 
 // summary NAME checks the last line of standard output and keeps its values as $NAME_rounds and so on.
 func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
@@ -107,7 +115,7 @@ func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("bytes sent %v, predicted %v", sum["bytes_sent"], sum["bytes_predicted"])
 	}
 	for _, hash := range []string{"params_hash", "centre_hash"} {
-		if ok, _ := regexp.MatchString("^blake3:[0-9a-f]{64}$", sum[hash].(string)); !ok {
+		if text, _ := sum[hash].(string); !digests.MatchString(text) {
 			ts.Fatalf("%s is %v", hash, sum[hash])
 		}
 	}
@@ -158,15 +166,32 @@ func reach(ts *testscript.TestScript, neg bool, args []string) {
 
 // kill9 SESSION kills the process that writes it, without a warning.
 func kill9(ts *testscript.TestScript, neg bool, args []string) {
-	dir := ts.MkAbs(args[0])
-	running, pid := session.Running(dir)
+	if p := writer(ts, args[0]); p != nil {
+		ts.Check(p.Kill())
+	}
+	ended(ts, neg, args)
+}
+
+// signal INT|TERM SESSION signals the process that writes it, if there is one still.
+func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
+	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[args[0]]
+	p := writer(ts, args[1])
+	if p == nil {
+		return
+	}
+	if err := p.Signal(sig); !errors.Is(err, os.ErrProcessDone) {
+		ts.Check(err)
+	}
+}
+
+func writer(ts *testscript.TestScript, name string) *os.Process {
+	running, pid := session.Running(ts.MkAbs(name))
 	if !running || pid == 0 {
-		ts.Fatalf("%s is not running", dir)
+		return nil
 	}
 	p, err := os.FindProcess(pid)
 	ts.Check(err)
-	ts.Check(p.Kill())
-	ended(ts, neg, args)
+	return p
 }
 
 // ended waits until a session has no writer.
@@ -176,13 +201,17 @@ func ended(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// flip FILE changes a bit in the middle of a file.
+// flip PATTERN changes a bit in the middle of the first file that matches.
 func flip(ts *testscript.TestScript, neg bool, args []string) {
-	path := ts.MkAbs(args[0])
-	b, err := os.ReadFile(path)
+	found, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(found) == 0 {
+		ts.Fatalf("no file %s", args[0])
+	}
+	b, err := os.ReadFile(found[0])
 	ts.Check(err)
 	b[len(b)/2] ^= 1
-	ts.Check(os.WriteFile(path, b, 0o600))
+	ts.Check(os.WriteFile(found[0], b, 0o600))
 }
 
 // idx FILE BYTES SIZE... writes an IDX file of unsigned bytes with these sizes in its header and so many bytes after it.

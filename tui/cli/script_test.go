@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"begun":   begun,
 			"reach":   reach,
 			"kill9":   kill9,
+			"signal":  sendSignal,
 			"ended":   ended,
 			"flip":    flip,
 			"idx":     idx,

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -214,22 +216,41 @@ func (f *runFlags) branch(ctx context.Context, c *cobra.Command, parent string, 
 	if err != nil {
 		return p, err
 	}
-	dir := f.session
+	home, err := session.Home()
+	if err != nil {
+		return p, err
+	}
+	dir, keep := f.session, existing(cmp.Or(f.session, home))
 	if dir == "" {
 		if dir, err = session.NewDir("fork", time.Now()); err != nil {
 			return p, err
 		}
 	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return p, err
+	}
+	before, _ := os.ReadDir(dir)
 	if p.sess, err = session.Create(dir); err != nil {
 		return p, err
 	}
 	defer func() {
-		if err != nil {
-			p.sess.Close()
+		if err == nil {
+			return
+		}
+		p.sess.Close()
+		if len(before) == 0 { // all of it was made here
+			os.RemoveAll(dir)
+			vanish(filepath.Dir(dir), keep)
 		}
 	}()
-	fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, filepath.Base(from))
-	if p.from, err = host.Restore(ctx, from, at, &host.Files{Dir: dir}, f.threads, nil); err != nil {
+	told := false
+	progress := func(event.Commit) {
+		if !told {
+			told = true
+			fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, filepath.Base(from))
+		}
+	}
+	if p.from, err = host.Restore(ctx, from, at, &host.Files{Dir: dir}, f.threads, progress); err != nil {
 		return p, err
 	}
 	l := p.from.Limit

@@ -1,0 +1,30 @@
+# Go alone builds brood: `go run .`. These are the habits around it.
+
+.PHONY: build test race e2e fuzz lint generate check clean
+
+build: # bin/brood
+	CGO_ENABLED=0 go build -trimpath -o bin/brood .
+
+test:
+	go test ./...
+
+race: # needs a C compiler
+	STEPS=race .ci/run
+
+e2e: # the scripts, on the built binary
+	STEPS=e2e .ci/run
+
+fuzz: # every fuzz function for some seconds; BROOD_LONG=1: a minute each
+	STEPS=fuzz .ci/run
+
+lint:
+	STEPS="format vet staticcheck" .ci/run
+
+generate:
+	go generate ./...
+
+check: # everything, as CI does
+	.ci/run
+
+clean:
+	rm -rf bin
