@@ -17,8 +17,8 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
-	"brood/tui/cell"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden screens")
