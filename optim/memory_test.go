@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -150,15 +149,6 @@ func treeSum(members []Member, lo, size uint64, col int) (sum float32, ok bool) 
 		return a, true
 	}
 	return b, okB
-}
-
-func sameLedger(a, b map[Op]int64) bool {
-	clean := func(l map[Op]int64) map[Op]int64 {
-		l = maps.Clone(l)
-		maps.DeleteFunc(l, func(_ Op, n int64) bool { return n == 0 })
-		return l
-	}
-	return maps.Equal(clean(a), clean(b))
 }
 
 func describeRoster(r Roster) string { return fmt.Sprintf("%v on %v", r.Members, r.Owner) }

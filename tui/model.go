@@ -231,7 +231,7 @@ func (m *model) answered(msg receiptMsg) {
 	case !msg.receipt.Accepted:
 		m.say(cell.Alert, what+" refused: "+msg.receipt.Reason)
 	case msg.receipt.Round > 0:
-		m.say(cell.Good, what+" accepted, effective at round "+round(msg.receipt.Round))
+		m.say(cell.Good, what+" accepted, effective from round "+round(msg.receipt.Round+1)+" on")
 	default:
 		m.say(cell.Good, what+" accepted")
 	}

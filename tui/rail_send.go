@@ -112,7 +112,7 @@ func (r *rail) answered(m *model, msg receiptMsg) bool {
 		r.staged = slices.DeleteFunc(r.staged, func(s event.Setting) bool {
 			return slices.Contains(sent.Set, s) || s.Knob == view.MembersKnob && s.Expr == strconv.Itoa(sent.Members)
 		})
-		r.answer = answer{text: "accepted, effective at round " + round(msg.receipt.Round), round: max(1, msg.receipt.Round)}
+		r.answer = answer{text: "accepted, effective from round " + round(msg.receipt.Round+1), round: max(1, msg.receipt.Round)}
 		r.settle(m)
 	}
 	return true

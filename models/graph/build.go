@@ -46,12 +46,11 @@ type norm struct {
 
 // builder adds layers to a graph; after the first error every step does nothing.
 type builder struct {
-	m    *models.Model
-	net  *net
-	g    *G.ExprGraph
-	x    *G.Node
-	ones *G.Node // 1 x samples
-	err  error
+	m   *models.Model
+	net *net
+	g   *G.ExprGraph
+	x   *G.Node
+	err error
 }
 
 // building guards a global counter of gorgonia that every new graph of the process advances.

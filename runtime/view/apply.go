@@ -116,7 +116,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		text = e.Knob + " " + old + "→" + e.Expr
 	}
 	v.mark(Mark{Round: e.At, Text: text})
-	v.note("info", "edit", e.At, strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective at round %d", e.At)+by(e.By))
+	v.note("info", "edit", e.At, strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.At+1)+by(e.By))
 }
 
 func by(who string) string {

@@ -17,7 +17,6 @@ import (
 type snapshot struct {
 	blocks map[string]engine.Mat
 	edits  int
-	ended  bool
 }
 
 // snapshot keeps the state at the present round until a commit beyond it is known.

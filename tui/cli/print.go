@@ -88,10 +88,10 @@ func newTally() *tally {
 
 func (t *tally) begin(p prepared) {
 	t.began = time.Now()
-	if p.from != nil {
-		t.before = p.from.Checkpoint.Progress.Samples
-	}
 	t.sum = summary{Event: "summary", Kernels: p.job.Config.Kernels, Session: p.sess.Dir(), MemoryPredicted: p.job.Config.Memory, SecondsPredicted: p.job.Config.Seconds}
+	if p.from != nil { // the session's estimate was of all its rounds
+		t.before, t.sum.SecondsPredicted = p.from.Checkpoint.Progress.Samples, 0
+	}
 }
 
 func (t *tally) record(r event.Record) {
