@@ -30,8 +30,9 @@ const (
 	Kill   Action = "kill" // a worker, for trying faults out
 )
 
-// Receipt answers a command. An accepted edit is in the log with the round that it governs first; it is in effect once a
-// commit lies beyond that round.
+// Receipt answers a command. An accepted edit is staged: it enters the log with the next grant or plan, at once while the
+// run is paused, and is in effect once a commit lies beyond its round. What a kill of the coordinator overtakes in between,
+// at most two grants, must be asked for again.
 type Receipt struct {
 	ID       uint64 `cbor:"0,keyasint"`
 	Accepted bool   `cbor:"1,keyasint"`
