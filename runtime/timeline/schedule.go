@@ -182,6 +182,9 @@ func (s Schedule) At(p, first Position) float64 {
 		}
 		return s.a + (s.b-s.a)*t
 	case "exp":
+		if s.a == 0 {
+			return 0 // whatever the factor: it may overflow
+		}
 		return s.a * math.Pow(s.b, max(0, x-x0))
 	case "step":
 		v := s.a

@@ -118,8 +118,9 @@ func TestBadSchedules(t *testing.T) {
 
 // FuzzParse: whatever is typed gives a sentence or a schedule whose values are numbers.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"1", "linear:1..2@3e", "exp:1*0.9/step", "step:1,2s=3", "piecewise:0=1,2=3", "cosine:0..1@1e308", "linear:1..2@0s", ":", "step:1,=,"} {
+	for _, s := range []string{"1", "linear:1..2@3e", "exp:1*0.9/step", "step:1,2s=3", "piecewise:0=1,2=3", "cosine:0..1@1e308", "linear:1..2@0s", ":", "step:1,=,", "exp:0*29/step"} {
 		f.Add(s, uint64(7), 0.5)
+		f.Add(s, uint64(229), 142.5)
 	}
 	f.Fuzz(func(t *testing.T, text string, round uint64, epochs float64) {
 		s, err := Parse(eta, text)
