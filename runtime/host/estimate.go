@@ -145,7 +145,7 @@ func probeCost(j *Job) float64 {
 	return optim.ScoreChunk * float64(1+j.Members)
 }
 
-// clock times a gradient and an evaluation, in seconds a sample with all threads at work.
+// clock times a gradient, where the algorithm takes any, and an evaluation, in seconds a sample with all threads at work.
 func (j *Job) clock(ctx context.Context, batch int) (gradient, score float64, err error) {
 	eng, err := graph.New(j.Net, j.Samples, j.Threads)
 	if err != nil {
@@ -167,9 +167,11 @@ func (j *Job) clock(ctx context.Context, batch int) (gradient, score float64, er
 		stats = engine.Mat{}
 	}
 	rows := engine.Rows(n)
-	gradient, err = timed(ctx, eng, n*batch, engine.Gradients{X: x, Rows: rows, Batches: batches, Stats: stats, Masks: masks, G: g, Loss: make([]float32, n)})
-	if err != nil {
-		return 0, 0, err
+	if j.Alg.Needs&optim.Gradients != 0 {
+		gradient, err = timed(ctx, eng, n*batch, engine.Gradients{X: x, Rows: rows, Batches: batches, Stats: stats, Masks: masks, G: g, Loss: make([]float32, n)})
+		if err != nil {
+			return 0, 0, err
+		}
 	}
 	score, err = timed(ctx, eng, n*batch, engine.Evaluate{X: x, Rows: rows, Batches: batches, Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)})
 	return gradient, score, err

@@ -125,7 +125,6 @@ func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
 		case round < at:
 			p.tally.record(rec)
 		case rec.Commit != nil:
-			p.last = time.Time{} // every commit a line
 			p.tally.record(rec)
 			loss := ""
 			if l, ok := p.loss(); ok {
