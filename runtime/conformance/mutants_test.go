@@ -62,6 +62,10 @@ var mutants = []mutant{
 		"./runtime/coordinator", sim, 1},
 	{"drift is not noticed", "runtime/coordinator/commit.go", "if old, ok := digests[name]; ok && old != sum {", "if old, ok := digests[name]; ok && old != sum && false {",
 		"./runtime/coordinator", sim, 23},
+	{"an accepted command is not logged", "runtime/coordinator/command.go", "fx = append(fx, c.record(event.Record{Accepted: &a}))", "",
+		"./runtime/coordinator", sim, 1},
+	{"what was accepted before a crash is not obeyed", "runtime/coordinator/coordinator.go", "for _, a := range cfg.Asked.Commands {", "for _, a := range cfg.Asked.Commands[:0] {",
+		"./runtime/coordinator", sim, 1},
 	{"an edit is not logged", "runtime/coordinator/coordinator.go", "fx = append(fx, c.record(event.Record{Edit: &e}))", "_ = e",
 		"./runtime/coordinator", sim, 3},
 	{"an epoch begins without an abort", "runtime/coordinator/membership.go", "Send{w, message.Abort{Epoch: c.epoch}}, Send{w, m}", "Send{w, m}",
@@ -90,7 +94,7 @@ var mutants = []mutant{
 // since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=1 asks for it.
 func TestMutants(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("28 builds and test runs: set BROOD_LONG=1")
+		t.Skip("30 builds and test runs: set BROOD_LONG=1")
 	}
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -36,9 +36,12 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []any, err error
 		return 0, nil, err
 	}
 	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" {
-		if err := c.stage(cmd); err != nil {
+		a := event.Accepted{N: c.asked + 1, Command: cmd}
+		if err := c.stage(a); err != nil {
 			return 0, nil, err
 		}
+		c.asked = a.N
+		fx = append(fx, c.record(event.Record{Accepted: &a}))
 	}
 	if cmd.Limit != nil {
 		c.cfg.Limit = *cmd.Limit
@@ -87,8 +90,8 @@ func by(cmd event.Command) string {
 }
 
 // stage validates settings, a resize and a swap together, and keeps them for the next grant or plan.
-func (c *Coordinator) stage(cmd event.Command) error {
-	next := c.target()
+func (c *Coordinator) stage(a event.Accepted) error {
+	cmd, next := a.Command, c.target()
 	swap := cmd.Algorithm != "" && cmd.Algorithm != next.alg
 	if swap {
 		next.alg, next.reset = cmd.Algorithm, true
@@ -114,7 +117,7 @@ func (c *Coordinator) stage(cmd event.Command) error {
 		if _, err := timeline.Parse(k, s.Expr); err != nil {
 			return err
 		}
-		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID})
+		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID, Obeys: a.N})
 	}
 	resize := size != 0 && size != len(next.members)
 	if size != 0 {

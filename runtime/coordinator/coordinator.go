@@ -41,7 +41,8 @@ type Config struct {
 
 	Resume *event.Checkpoint // go on from here instead of from the seed
 	Epoch  uint32            // newest epoch in the log that is resumed
-	Late   []event.Edit      // acknowledged, but in force in no round up to Resume: they take effect at once
+	Late   []event.Edit      // in the log, but in force in no round up to Resume: they take effect at once
+	Asked  event.Pending     // accepted in the log, without a round or plan: they are obeyed first
 	Cause  string            // of the first plan: start, resume, fork
 }
 
@@ -87,6 +88,8 @@ type Coordinator struct {
 	loose   []event.Edit // in the log, but in no grant or plan so far
 	staged  []event.Edit // waiting for the grant they can ride in
 	change  *change      // structural, waiting for the outstanding grants
+	asked   uint64       // number of the newest accepted command
+	refused []string     // why commands of the log that is resumed can be obeyed no more
 	lost    map[optim.Member]bool
 	plan    *message.Plan // sent, not yet ready everywhere
 	pending []int         // workers that the plan was sent to and that are not ready
@@ -149,8 +152,16 @@ func New(cfg Config) (*Coordinator, error) {
 	if err := c.admits(c.alg, members, c.edits, c.committed); err != nil {
 		return nil, err
 	}
-	_, err = c.structural(c.alg, c.edits, c.edits)
-	return c, err
+	if _, err = c.structural(c.alg, c.edits, c.edits); err != nil {
+		return nil, err
+	}
+	c.asked = cfg.Asked.Last
+	for _, a := range cfg.Asked.Commands {
+		if err := c.stage(a); err != nil {
+			c.refused = append(c.refused, err.Error())
+		}
+	}
+	return c, nil
 }
 
 // OnLoss policies.

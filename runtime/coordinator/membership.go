@@ -44,12 +44,16 @@ func (c *Coordinator) target() change {
 }
 
 // first starts the run: from the seed, or from a checkpoint.
-func (c *Coordinator) first() []any {
+func (c *Coordinator) first() (fx []any) {
 	p := event.Plan{From: event.Fresh, Algorithm: c.alg.Name, New: optim.Place(c.roster.Members, c.alive), Cause: c.cfg.Cause, At: c.committed}
 	if c.cfg.Resume != nil {
 		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
 	}
-	return c.send(p)
+	for _, why := range c.refused {
+		fx = append(fx, c.alert("error", "rejected", "a command from before the restart is not obeyed: "+why, engine.None))
+	}
+	c.refused = nil
+	return append(fx, c.send(p)...)
 }
 
 // send gives a new epoch to everybody.
@@ -109,6 +113,9 @@ func (c *Coordinator) reshape() (fx []any) {
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
 	p.New = optim.Place(ch.members, c.alive)
+	if !slices.ContainsFunc(late, func(e event.Edit) bool { return e.Algorithm == ch.alg }) { // else the plan behind this one obeys them
+		p.Obeyed = c.asked
+	}
 	fx = append(fx, c.send(p)...)
 	c.again(late)
 	return fx

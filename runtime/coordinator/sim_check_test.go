@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,14 +18,15 @@ type checker struct {
 	count map[string]int
 
 	// What the log says.
-	epoch  uint32
-	at     uint64
-	hashes map[uint64]string // of committed rounds
-	alg    string
-	roster optim.Roster
-	newest *event.Checkpoint
-	known  []event.Edit // every edit that was ever logged, and those of the configuration
-	force  []event.Edit // of the newest plan and after it
+	epoch   uint32
+	at      uint64
+	hashes  map[uint64]string // of committed rounds
+	alg     string
+	roster  optim.Roster
+	newest  *event.Checkpoint
+	pending event.Pending
+	known   []event.Edit // every edit that was ever logged, and those of the configuration
+	force   []event.Edit // of the newest plan and after it
 
 	// What was sent and what came back.
 	sent   *event.Plan
@@ -140,19 +142,13 @@ func (c *checker) receipt(r Receipt) error {
 		return nil
 	}
 	if cmd.Algorithm != "" && cmd.Algorithm != c.want {
-		c.want = cmd.Algorithm
-		c.void(func(a ask) bool { return a.alg == c.want })
+		c.void(func(a ask) bool { return a.alg == cmd.Algorithm })
 	}
-	size := cmd.Members
+	c.lead(cmd)
 	for _, set := range cmd.Set {
-		if set.Knob == MembersKnob.Name {
-			size, _ = parseMembers(set.Expr)
-			continue
+		if set.Knob != MembersKnob.Name {
+			c.asked = append(c.asked, ask{id: cmd.ID, alg: c.want, knob: set.Knob})
 		}
-		c.asked = append(c.asked, ask{id: cmd.ID, alg: c.want, knob: set.Knob})
-	}
-	if size > 0 {
-		c.members = Resized(c.members, size)
 	}
 	if cmd.Limit != nil {
 		c.count["limit"]++
@@ -166,13 +162,43 @@ func (c *checker) receipt(r Receipt) error {
 	return nil
 }
 
-// resumed forgets what was asked of the core that is gone and is in no log.
-func (c *checker) resumed() {
-	cp := c.newest
+// lead follows an accepted command to the algorithm and the members that it leads to.
+func (c *checker) lead(cmd event.Command) {
+	c.want = cmp.Or(cmd.Algorithm, c.want)
+	size := cmd.Members
+	for _, set := range cmd.Set {
+		if set.Knob == MembersKnob.Name {
+			size, _ = parseMembers(set.Expr)
+		}
+	}
+	if size > 0 {
+		c.members = Resized(c.members, size)
+	}
+}
+
+// resumed goes on with what is in the log: what was accepted of the core that is gone.
+func (c *checker) resumed(cp *event.Checkpoint) error {
 	c.count["resumed"]++
+	if err := c.s.twin.record(event.Record{Checkpoint: cp}); err != nil {
+		return err
+	}
+	c.newest = cp
 	c.begun, c.stopped, c.rejected, c.overdue, c.fresh, c.early, c.grants = false, false, false, -1, nil, nil, nil
 	c.members, c.want = cp.Roster.Members, cp.Algorithm
+	for _, a := range c.pending.Commands {
+		c.lead(a.Command)
+	}
 	c.void(func(a ask) bool { return a.alg != c.want && !logged(cp.Timeline, a.id) })
+	to := c.s.core.target()
+	if len(c.s.core.refused) > 0 { // the rounds since have made them inadmissible
+		c.count["outdated"]++
+		c.want, c.members = to.alg, to.members
+		c.void(func(a ask) bool { return slices.ContainsFunc(c.pending.Commands, func(p event.Accepted) bool { return p.Command.ID == a.id }) })
+	}
+	if to.alg != c.want || !slices.Equal(to.members, c.members) {
+		return fmt.Errorf("it goes on to %s of %v, accepted was %s of %v", to.alg, to.members, c.want, c.members)
+	}
+	return nil
 }
 
 func (c *checker) void(which func(ask) bool) {
@@ -184,6 +210,7 @@ func (c *checker) void(which func(ask) bool) {
 }
 
 func (c *checker) record(r event.Record) error {
+	c.pending.Take(r)
 	switch {
 	case r.Plan != nil:
 		return c.planned(*r.Plan)
@@ -383,7 +410,8 @@ func (c *checker) plan(p event.Plan) error {
 
 // population holds that no member is lost or doubled by a plan unless its cause says so.
 func (c *checker) population(p event.Plan) error {
-	defer func() { c.members, c.want, c.rejected = p.New.Members, p.Algorithm, false }()
+	members, want := p.New.Members, p.Algorithm
+	defer func() { c.members, c.want, c.rejected = members, want, false }()
 	first := !c.begun
 	switch {
 	case p.From != event.Workers && !first:
@@ -401,6 +429,7 @@ func (c *checker) population(p event.Plan) error {
 		if cp := c.s.cfg.Resume; p.From != event.Saved || p.At != cp.Round || p.Algorithm != cp.Algorithm || !slices.Equal(p.New.Members, cp.Roster.Members) {
 			return fmt.Errorf("the first plan starts from %s at %d", p.From, p.At)
 		}
+		members, want = c.members, c.want // with what is pending, behind this plan
 		return nil
 	case first:
 		if p.From != event.Fresh || p.At != 0 {

@@ -71,6 +71,9 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	for _, at := range s.scene.commands {
 		s.at(at, func() error { return s.command(drawCommand(s)) })
 	}
+	if odds := (dice{seed ^ 0xc4a5}); odds.one(3) { // its own dice: what a seed draws otherwise stays as it was
+		s.at(int64(20+odds.n(380)), s.crash)
+	}
 	if s.scene.interrupt > 0 {
 		s.at(s.scene.interrupt, func() error { s.check.stopped = true; return s.step(Interrupt{}) })
 	}
@@ -112,11 +115,39 @@ func (s *sim) goOn() error {
 	if err := s.check.end(); err != nil {
 		return err
 	}
+	return s.restart(cp)
+}
+
+// crash kills coordinator and workers where they stand, and goes on from the log alone: the state after its last commit is
+// executed again and saved.
+func (s *sim) crash() error {
+	c := s.check
+	if s.exit != nil || c.count["resumed"] > 0 || c.at == 0 {
+		return nil
+	}
+	path := fmt.Sprintf("crash/%d", c.at)
+	s.store[path] = s.twin.state.file(s.twin.kept)
+	cp := event.Checkpoint{Round: c.at, Epoch: c.epoch, Roster: c.roster, Algorithm: c.alg, Hash: c.hashes[c.at], Progress: s.twin.state.prog, Files: []event.File{{Path: path, Digest: fileDigest(s.store[path])}}}
+	for _, e := range c.force {
+		if e.At < c.at || slices.ContainsFunc(s.twin.planned, e.Same) {
+			if at, passed := s.twin.where[e.At]; passed && e.At <= c.at {
+				e.Epochs, e.Steps = at.Epochs, at.Steps
+			}
+			cp.Timeline = append(cp.Timeline, e)
+		}
+	}
+	c.count["crashed"]++
+	s.note("crash at round %d, pending %v", c.at, c.pending.Commands)
+	return s.restart(&cp)
+}
+
+// restart puts a new core and new workers on the log of the old ones.
+func (s *sim) restart(cp *event.Checkpoint) error {
 	s.queue, s.exit, s.waiting = nil, nil, false
 	for _, w := range s.workers {
 		w.dead, w.here = true, false
 	}
-	s.cfg.Resume, s.cfg.Epoch, s.cfg.Late, s.cfg.Cause = cp, s.check.epoch, nil, "resume"
+	s.cfg.Resume, s.cfg.Epoch, s.cfg.Late, s.cfg.Asked, s.cfg.Cause = cp, s.check.epoch, nil, s.check.pending, "resume"
 	s.cfg.Limit = event.Limit{Rounds: max(1, cp.Round+uint64(s.draw.n(12)))}
 	for _, e := range s.check.force {
 		if e.At >= cp.Round && !slices.ContainsFunc(cp.Timeline, e.Same) {
@@ -127,7 +158,9 @@ func (s *sim) goOn() error {
 	if s.core, err = New(s.cfg); err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
-	s.check.resumed()
+	if err := s.check.resumed(cp); err != nil {
+		return err
+	}
 	s.note("resumed from round %d, late %s", cp.Round, edits(s.cfg.Late))
 	for range s.cfg.Wait {
 		s.spawn(int64(s.draw.n(20)))
@@ -360,22 +393,22 @@ func TestSimulatorRepeats(t *testing.T) {
 
 // tally counts what the runs went through, so that a scene that never happens is noticed.
 type tally struct {
-	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed int
+	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
-		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"]})
+		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"]})
 }
 
 func (t *tally) sum(o tally) {
 	t.Plans, t.Deaths, t.Rollbacks, t.Restores = t.Plans+o.Plans, t.Deaths+o.Deaths, t.Rollbacks+o.Rollbacks, t.Restores+o.Restores
 	t.Swaps, t.Resizes, t.Structural, t.Edits = t.Swaps+o.Swaps, t.Resizes+o.Resizes, t.Structural+o.Structural, t.Edits+o.Edits
 	t.Refused, t.Saves, t.FailedSaves, t.Aborted = t.Refused+o.Refused, t.Saves+o.Saves, t.FailedSaves+o.FailedSaves, t.Aborted+o.Aborted
-	t.Finished, t.Stopped, t.Resumed = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed
+	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
-	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed}
+	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated}
 }

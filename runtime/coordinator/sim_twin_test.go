@@ -15,20 +15,21 @@ import (
 // twin executes the log alone, naively: all members in one place, the knobs of a round looked up by walking all edits, the
 // position of each round remembered. It must agree with every commit.
 type twin struct {
-	cfg    Config
-	alg    *optim.Algorithm
-	roster optim.Roster
-	epoch  uint32
-	kept   hash // what blocks exist in this epoch
-	state  symbols
-	round  uint64
-	alive  bool
-	edits  []event.Edit                 // in force or to come
-	where  map[uint64]timeline.Position // of the rounds that led here
-	past   map[meeting]symbols          // by epoch and round
-	saved  *event.Checkpoint
-	parsed map[string]timeline.Schedule
-	shapes map[hash]hash
+	cfg     Config
+	alg     *optim.Algorithm
+	roster  optim.Roster
+	epoch   uint32
+	kept    hash // what blocks exist in this epoch
+	state   symbols
+	round   uint64
+	alive   bool
+	edits   []event.Edit                 // in force or to come
+	planned []event.Edit                 // by the newest plan
+	where   map[uint64]timeline.Position // of the rounds that led here
+	past    map[meeting]symbols          // by epoch and round
+	saved   *event.Checkpoint
+	parsed  map[string]timeline.Schedule
+	shapes  map[hash]hash
 }
 
 func newTwin(cfg Config) *twin {
@@ -78,7 +79,7 @@ func (t *twin) plan(p event.Plan) error {
 	}
 	t.where[p.At] = timeline.Position{Round: p.At, Epochs: t.state.prog.Epochs, Steps: t.state.prog.Steps}
 	t.alg, t.roster, t.round, t.alive, t.edits = alg, p.New, p.At, true, slices.Clone(p.Timeline)
-	t.kept = t.blocks(p.Algorithm, p.Timeline, p.At)
+	t.kept, t.planned = t.blocks(p.Algorithm, p.Timeline, p.At), p.Timeline
 	t.past[meeting{epoch: p.Epoch, from: p.At}] = t.state.clone()
 	t.epoch = p.Epoch
 	return nil

@@ -433,14 +433,19 @@ func (w *simWorker) save(m message.Save) error {
 		return fmt.Errorf("no snapshot of round %d to save (at %d)", m.At, e.round)
 	}
 	path := fmt.Sprintf("%d/%d/%d", m.Epoch, m.At, w.id)
-	file := map[string]hash{"kept": s.twin.kept, "shared": y.shared, "rounds": hash(y.prog.Rounds), "steps": hash(y.prog.Steps), "samples": hash(y.prog.Samples)}
+	s.store[path] = y.file(s.twin.kept)
+	out.Files = []event.File{{Path: path, Digest: fileDigest(s.store[path])}}
+	s.reply(w.id, out)
+	return nil
+}
+
+// file is the shard that holds these rows.
+func (y symbols) file(kept hash) map[string]hash {
+	file := map[string]hash{"kept": kept, "shared": y.shared, "rounds": hash(y.prog.Rounds), "steps": hash(y.prog.Steps), "samples": hash(y.prog.Samples)}
 	for id, h := range y.rows {
 		file[fmt.Sprint(id)] = h
 	}
-	s.store[path] = file
-	out.Files = []event.File{{Path: path, Digest: fileDigest(file)}}
-	s.reply(w.id, out)
-	return nil
+	return file
 }
 
 // fileDigest tells a file that was written over: the checkpoint that named it is lost.

@@ -30,9 +30,9 @@ const (
 	Kill   Action = "kill" // a worker, for trying faults out
 )
 
-// Receipt answers a command. An accepted edit is staged: it enters the log with the next grant or plan, at once while the
-// run is paused, and is in effect once a commit lies beyond its round. What a kill of the coordinator overtakes in between,
-// at most two grants, must be asked for again.
+// Receipt answers a command. What is accepted is in the log before the receipt leaves. An edit is staged: it gets its round
+// with the next grant or plan, at once while the run is paused, and is in effect once a commit lies beyond that round. What a
+// kill of the coordinator overtakes in between is obeyed when the run goes on.
 type Receipt struct {
 	ID       uint64 `cbor:"0,keyasint"`
 	Accepted bool   `cbor:"1,keyasint"`

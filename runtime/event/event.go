@@ -20,6 +20,7 @@ type Record struct {
 	Alert      *Alert      `cbor:"7,keyasint,omitempty"`
 	Checkpoint *Checkpoint `cbor:"8,keyasint,omitempty"`
 	State      *State      `cbor:"9,keyasint,omitempty"`
+	Accepted   *Accepted   `cbor:"10,keyasint,omitempty"`
 }
 
 // Essential records must survive: they are written before the messages that rely on them leave. Only points and
@@ -85,6 +86,7 @@ type Plan struct {
 	Cause     string         `cbor:"10,keyasint,omitempty"` // start, join, leave, death, resize, swap, knob, resume, fork, rollback, restore
 	Note      string         `cbor:"11,keyasint,omitempty"` // a sentence for the event lane
 	Before    []Edit         `cbor:"12,keyasint,omitempty"` // edits that shaped the blocks of Old, where they come from the workers
+	Obeyed    uint64         `cbor:"13,keyasint,omitempty"` // accepted commands up to this number are in it; 0: none is new
 }
 
 // Edit is a change of one knob: effective from round At on. Expr is a value or a schedule as typed.
@@ -99,6 +101,8 @@ type Edit struct {
 	// Where the run stood at round At: filled in once that round is committed, for schedules in epochs or steps.
 	Epochs float64 `cbor:"6,keyasint,omitempty"`
 	Steps  uint64  `cbor:"7,keyasint,omitempty"`
+
+	Obeys uint64 `cbor:"8,keyasint,omitempty"` // number of the accepted command
 }
 
 // Same compares edits but for what is learnt about them later.

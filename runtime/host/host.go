@@ -59,7 +59,7 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 	r.door = door.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
 	core := j.core()
 	if from != nil {
-		core.Resume, core.Epoch, core.Late, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, "resume", nil
+		core.Resume, core.Epoch, core.Late, core.Asked, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, from.Asked, "resume", nil
 		if j.Config.Parent != "" && from.Epoch == 0 {
 			core.Cause = "fork"
 		}

@@ -29,6 +29,7 @@ type history struct {
 	saved  *event.Checkpoint // newest at or before the round asked for that later plans did not undo
 	edits  []event.Edit      // of the newest plan and after it
 	hosts  int               // workers of the newest plan
+	asked  event.Pending     // commands accepted and not obeyed
 	count  uint64            // records read
 	// settled is the record of the last plan that went back behind the round asked for
 	settled uint64
@@ -64,6 +65,7 @@ func read(dir string, at uint64) (h history, err error) {
 }
 
 func (h *history) take(rec event.Record, at uint64) {
+	h.asked.Take(rec)
 	switch {
 	case rec.Config != nil:
 		h.config, h.limit = *rec.Config, rec.Config.Limit
@@ -97,7 +99,8 @@ type Restored struct {
 	Checkpoint event.Checkpoint // of exactly the round asked for
 	Executed   uint64           // rounds that were executed again to get there
 	Epoch      uint32
-	Late       []event.Edit // acknowledged, in force in no round so far
+	Late       []event.Edit  // acknowledged, in force in no round so far
+	Asked      event.Pending // accepted, without a round so far
 	Limit      event.Limit
 	Hosts      int // workers that hosted it last
 }
@@ -133,6 +136,7 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 		return nil, err
 	}
 	if whole {
+		out.Asked = h.asked
 		for _, e := range h.edits {
 			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
 				out.Late = append(out.Late, e)
@@ -246,7 +250,7 @@ func (out *Restored) turn(set []event.Setting, by string) error {
 		out.Late = append(out.Late, event.Edit{Algorithm: out.Job.Alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
 	}
 	core := out.Job.core()
-	core.Edits, core.Resume, core.Late = nil, &out.Checkpoint, out.Late
+	core.Edits, core.Resume, core.Late, core.Asked = nil, &out.Checkpoint, out.Late, out.Asked
 	_, err := coordinator.New(core)
 	return err
 }
@@ -256,5 +260,6 @@ func (out *Restored) Fork(parent string, o Options) error {
 	j := out.Job
 	j.Config.Parent, j.Config.ParentAt, j.Config.Limit = parent, out.Checkpoint.Round, o.Limit
 	out.Epoch, out.Checkpoint.Epoch = 0, 0
+	out.Asked = event.Pending{} // what was asked of the parent
 	return out.Continue(o)
 }
