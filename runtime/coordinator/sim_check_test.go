@@ -193,7 +193,9 @@ func (c *checker) resumed(cp *event.Checkpoint) error {
 	if len(c.s.core.refused) > 0 { // the rounds since have made them inadmissible
 		c.count["outdated"]++
 		c.want, c.members = to.alg, to.members
-		c.void(func(a ask) bool { return slices.ContainsFunc(c.pending.Commands, func(p event.Accepted) bool { return p.Command.ID == a.id }) })
+		c.void(func(a ask) bool {
+			return slices.ContainsFunc(c.pending.Commands, func(p event.Accepted) bool { return p.Command.ID == a.id })
+		})
 	}
 	if to.alg != c.want || !slices.Equal(to.members, c.members) {
 		return fmt.Errorf("it goes on to %s of %v, accepted was %s of %v", to.alg, to.members, c.want, c.members)

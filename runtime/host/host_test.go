@@ -175,6 +175,77 @@ func TestEditsBeforeTheEnd(t *testing.T) {
 	}
 }
 
+// TestAcceptedBeforeACrash: the log as it is when a receipt leaves holds what was accepted, and the run that goes on with it
+// obeys. The log is copied at that moment: a kill leaves no more.
+func TestAcceptedBeforeACrash(t *testing.T) {
+	home := t.TempDir()
+	ctx := context.Background()
+	crashed := filepath.Join(home, "crashed")
+	asked := false
+	train(t, filepath.Join(home, "s"), prepare(t, tiny(40)), nil, func(r *Run, rec event.Record) {
+		switch {
+		case rec.Commit != nil && rec.Commit.To >= 5 && !asked:
+			asked = true
+			go func() {
+				c := event.Command{Members: 7, Set: []event.Setting{{Knob: "eta", Expr: "0.03"}}}
+				if rc, err := r.Command(ctx, c); err != nil || !rc.Accepted {
+					t.Errorf("%+v: %+v, %v", c, rc, err)
+				}
+			}()
+		case rec.Accepted != nil:
+			copyLog(t, crashed, r.Session.Dir())
+		}
+	})
+	from, err := Restore(ctx, crashed, 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(from.Checkpoint.Roster.Members) != 4 || len(from.Asked.Commands) != 1 {
+		t.Fatalf("restored with %d members and %d commands pending, want 4 and 1", len(from.Checkpoint.Roster.Members), len(from.Asked.Commands))
+	}
+	if err := from.Continue(Options{Workers: 2, Threads: 1, Limit: event.Limit{Rounds: from.Checkpoint.Round + 3}}); err != nil {
+		t.Fatal(err)
+	}
+	var members int
+	var eta string
+	train(t, crashed, from.Job, from, func(_ *Run, rec event.Record) {
+		for _, e := range planEdits(rec) {
+			if e.Knob == "eta" {
+				eta = e.Expr
+			}
+		}
+		if rec.Plan != nil {
+			members = len(rec.Plan.New.Members)
+		}
+	})
+	if members != 7 || eta != "0.03" {
+		t.Errorf("the run goes on with %d members and eta %q, accepted were 7 and 0.03", members, eta)
+	}
+	if _, err := Verify(ctx, crashed, 1, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func copyLog(t *testing.T, to, from string) {
+	t.Helper()
+	if err := os.Mkdir(to, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(from, "log-*.brood"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("no log in %s: %v", from, err)
+	}
+	for _, log := range logs {
+		b, err := os.ReadFile(log)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, filepath.Base(log)), b, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func planEdits(rec event.Record) []event.Edit {
 	if rec.Plan == nil {
 		return nil
