@@ -35,9 +35,9 @@ func (c *compiler) tensor(name string, shape []int, s start) int {
 	return len(l.Tensors) - 1
 }
 
-func (c *compiler) stat(name string, n int) int {
+func (c *compiler) stat(name string, n int, start float32) int {
 	l := &c.m.Layout
-	l.StatTensors = append(l.StatTensors, engine.Tensor{Name: name, Shape: []int{n}, Lo: l.Stats, Len: n, Cols: n})
+	l.StatTensors = append(l.StatTensors, engine.Tensor{Name: name, Shape: []int{n}, Lo: l.Stats, Len: n, Cols: n, Start: start})
 	l.Stats += n
 	return len(l.StatTensors) - 1
 }
@@ -76,8 +76,8 @@ func (c *compiler) norm(l *Layer, name string) {
 	n := l.In[0]
 	l.Weight = c.tensor(name+".weight", []int{n}, start{at: 1})
 	l.Bias = c.tensor(name+".bias", []int{n}, start{})
-	l.Mean = c.stat(name+".running_mean", n)
-	l.Var = c.stat(name+".running_var", n)
+	l.Mean = c.stat(name+".running_mean", n, 0)
+	l.Var = c.stat(name+".running_var", n, 1)
 }
 
 // Init writes the initial parameters of a member into dst (Layout.Params elements, owned by the caller): batch-norm scales
@@ -102,24 +102,6 @@ func (m *Model) Init(seed uint64, member engine.Member, dst []float32) error {
 			}
 			u := float32(int32(w[o%4]>>8)-1<<23) * (1.0 / (1 << 23))
 			d[o] = u * in.bound
-		}
-	}
-	return nil
-}
-
-// InitStats writes mean 0 and variance 1 into dst (Layout.Stats elements).
-func (m *Model) InitStats(dst []float32) error {
-	if len(dst) != m.Layout.Stats {
-		return fmt.Errorf("init %s: room for %d statistics, want %d", m.Name, len(dst), m.Layout.Stats)
-	}
-	clear(dst)
-	for _, l := range m.Layers {
-		if l.Var < 0 {
-			continue
-		}
-		t := m.Layout.StatTensors[l.Var]
-		for i := range dst[t.Lo : t.Lo+t.Len] {
-			dst[t.Lo+i] = 1
 		}
 	}
 	return nil

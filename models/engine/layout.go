@@ -6,7 +6,8 @@ type Tensor struct {
 	Shape []int  // as PyTorch stores it, so that safetensors need no transposition
 	Lo    int    // offset of the first element in the flat vector
 	Len   int
-	Cols  int // noise is addressed by (tensor, element/Cols, element%Cols); Cols divides Len
+	Start float32 // of a statistic: its value before any batch
+	Cols  int     // noise is addressed by (tensor, element/Cols, element%Cols); Cols divides Len
 }
 
 // Layout describes the flat vectors of a model: Params elements of parameters, Stats elements of batch-norm statistics.
@@ -14,4 +15,13 @@ type Layout struct {
 	Params, Stats int
 	Tensors       []Tensor // ascending, covering [0, Params)
 	StatTensors   []Tensor // ascending, covering [0, Stats)
+}
+
+// FreshStats writes the statistics of a model that has seen no batch into dst (Stats elements, owned by the caller).
+func (l *Layout) FreshStats(dst []float32) {
+	for _, t := range l.StatTensors {
+		for i := range dst[t.Lo : t.Lo+t.Len] {
+			dst[t.Lo+i] = t.Start
+		}
+	}
 }

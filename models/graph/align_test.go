@@ -36,9 +36,7 @@ func TestGradientsDoNotDependOnAlignment(t *testing.T) {
 		if err := m.Init(1, 0, x.F); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.InitStats(stats.F); err != nil {
-			t.Fatal(err)
-		}
+		m.Layout.FreshStats(stats.F)
 		task := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{d.Train()[:8]}, Stats: stats, Masks: []noise.Key{{Seed: 1, Purpose: noise.Dropout}}, G: g, Loss: make([]float32, 1)}
 		if err := e.Do(context.Background(), task); err != nil {
 			t.Fatal(err)

@@ -151,9 +151,7 @@ func compare(t *testing.T, m *models.Model, set *data.Set, samples, coordinates 
 	x, g := start(t, m), engine.New(1, m.Layout.Params, engine.F32)
 	before := x.Clone()
 	stats := engine.New(1, m.Layout.Stats, engine.F32)
-	if err := m.InitStats(stats.F); err != nil {
-		t.Fatal(err)
-	}
+	m.Layout.FreshStats(stats.F)
 	key := noise.Key{Seed: 2, Purpose: noise.Dropout, Round: 4}
 	ids, rows, loss := set.Train()[:samples], engine.Rows(1), make([]float32, 1)
 	task := engine.Gradients{X: x, Rows: rows, Batches: [][]int32{ids}, Stats: stats, Masks: []noise.Key{key}, G: g, Loss: loss}

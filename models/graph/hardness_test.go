@@ -29,9 +29,7 @@ func train(t *testing.T, model string, set *data.Set, epochs int) float64 {
 	if err := m.Init(1, 0, x.F); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.InitStats(stats.F); err != nil {
-		t.Fatal(err)
-	}
+	m.Layout.FreshStats(stats.F)
 	ids, loss := set.Train(), make([]float32, 1)
 	w := data.Window{Len: len(ids)}
 	b := make([]int32, batch)

@@ -42,7 +42,7 @@ func NewToy(stats bool) (*Toy, error) {
 	add("fc2.bias", lo, toyOut, toyOut)
 	if stats {
 		t.layout.Stats = toyStats
-		t.layout.StatTensors = []engine.Tensor{{Name: "bn.running_mean", Len: 1, Cols: 1, Shape: []int{1}}, {Name: "bn.running_var", Lo: 1, Len: 1, Cols: 1, Shape: []int{1}}}
+		t.layout.StatTensors = []engine.Tensor{{Name: "bn.running_mean", Len: 1, Cols: 1, Shape: []int{1}}, {Name: "bn.running_var", Lo: 1, Len: 1, Cols: 1, Shape: []int{1}, Start: 1}}
 	}
 	for i := range toyTrain + toyValid + toyTest {
 		k := noise.Key{Seed: 1, Purpose: noise.Data, Member: uint32(i)}

@@ -11,8 +11,6 @@ import (
 	"brood/models/engine"
 	"brood/models/graph"
 	"brood/models/noise"
-	"brood/optim"
-	"brood/runtime/timeline"
 )
 
 // processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in
@@ -20,39 +18,32 @@ import (
 const (
 	processBytes = 45 << 20
 	dataCopies   = 2.2
-	updateShare  = 1.15 // of the time of gradients: with updates, reductions, snapshots and digests
+	upkeep       = 1.05 // of the time of tasks: with snapshots, digests, the log and the data's order
 )
 
-// values are the knobs of the first round. Edits were checked before.
-func (j *Job) values() optim.Values {
-	tl, err := timeline.New(j.Alg, j.Edits)
+// estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
+func (j *Job) estimate(ctx context.Context) error {
+	r, err := j.rehearse()
 	if err != nil {
-		return j.Alg.Defaults()
+		return err
 	}
-	return tl.Values(timeline.Position{})
+	if j.Config.Probe == 0 { // probes may cost about 5%, counting a gradient as three evaluations
+		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
+		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
+	}
+	j.Config.Memory = j.memory(r)
+	j.Config.Seconds, err = j.seconds(ctx, r)
+	return err
 }
 
-// Memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and the engine.
-func (j *Job) Memory() int64 {
-	v, params := j.values(), int64(4*j.Net.Layout.Params)
-	var state int64
-	for _, b := range j.Alg.Blocks(v, j.Net.Layout) {
-		rows := int64(j.Members)
-		if b.Shared {
-			rows = int64(j.Workers)
-		}
-		state += rows * int64(b.Cols) * int64(b.Type.Size())
-	}
-	scratch := 2 * params * int64(j.Workers)
-	if j.Alg.Needs&optim.Gradients != 0 {
-		scratch = 4 * params * int64(j.Members)
-	}
-	return 4*state + scratch + int64(dataCopies*float64(j.Samples.Len()*j.Samples.Features())) + j.engineBytes(v["batch"]) + processBytes
+// memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and the engine.
+func (j *Job) memory(r rehearsal) int64 {
+	return 4*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Len()*j.Samples.Features())) + j.engineBytes(r) + processBytes
 }
 
 // engineBytes is what the graphs of all threads hold: parameters with their gradients, and for every size of batch every
 // layer's values, a convolution's patches among them.
-func (j *Job) engineBytes(batch float64) int64 {
+func (j *Job) engineBytes(r rehearsal) int64 {
 	var acts int64
 	for _, l := range j.Net.Layers {
 		acts += int64(models.Size(l.Out))
@@ -60,148 +51,107 @@ func (j *Job) engineBytes(batch float64) int64 {
 			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
 		}
 	}
-	samples := int64(batch) + optim.ScoreChunk // evaluations run in two pieces, of which both sizes stay
-	if j.Net.Layout.Stats > 0 {
-		samples += 128 // statistics are rebuilt in batches of that size
-	}
+	samples := int64(r.round.largest) + int64(max(r.probe.largest, r.test.largest))
 	return int64(j.Threads) * (4*4*int64(j.Net.Layout.Params) + samples*acts*16)
 }
 
-// stepsPerRound is the gradient steps a member takes in a round, at most.
-func stepsPerRound(v optim.Values) float64 {
-	steps := 1.0
-	for _, name := range []string{"ell", "h"} {
-		if x, ok := v[name]; ok {
-			steps = x
-		}
-	}
-	slice, sliced := v["slice"]
-	if _, cycle := v["ell"]; sliced && !cycle {
-		return slice
-	}
-	if sliced {
-		steps = min(steps, slice)
-	}
-	return steps
-}
-
-// work is the samples of one round, of all members together, and those of one epoch.
-func (j *Job) work(v optim.Values) (round, epoch float64) {
-	members, train := float64(j.Members), float64(j.Config.Train)
-	round = members * v["batch"] * stepsPerRound(v)
-	epoch = train * members
-	for _, b := range j.Alg.Blocks(v, j.Net.Layout) {
-		if b.Name == optim.BlockCursor && b.Shared && j.Alg.Needs&optim.Gradients != 0 {
-			epoch = train // one stream, dealt to the members
-		}
-	}
-	return round, epoch
-}
-
-// Seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.
-func (j *Job) Seconds(ctx context.Context) (float64, error) {
-	v := j.values()
-	round, epoch := j.work(v)
-	l := j.Limit
-	samples := math.Inf(1)
+// seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.
+func (j *Job) seconds(ctx context.Context, r rehearsal) (float64, error) {
+	l, rounds := j.Limit, math.Inf(1)
 	if l.Rounds > 0 {
-		samples = float64(l.Rounds) * round
+		rounds = float64(l.Rounds)
 	}
-	if l.Epochs > 0 {
-		samples = min(samples, l.Epochs*epoch)
+	if l.Epochs > 0 && r.epochs > 0 {
+		rounds = min(rounds, math.Ceil(l.Epochs/r.epochs))
 	}
-	if math.IsInf(samples, 1) || round == 0 {
+	if math.IsInf(rounds, 1) {
 		return l.Seconds, nil
 	}
-	gradient, score, err := j.clock(ctx, int(v["batch"]))
-	if err != nil {
-		return 0, err
-	}
-	each := gradient
-	if j.Alg.Needs&optim.Gradients == 0 { // the update takes the noise of every pair once more
-		if each, err = j.candidate(ctx, int(v["batch"])); err != nil {
-			return 0, err
-		}
-		each *= 1.3
-	}
-	rounds := samples / round
-	probes := rounds / float64(max(1, j.Config.Probe)) * probeCost(j)
-	tests := samples / epoch
+	all := effort{}.add(r.round, rounds).add(r.probe, rounds/float64(max(1, j.Config.Probe)))
+	tests := rounds * r.epochs
 	if j.Config.Evaluate > 0 {
 		tests = rounds / float64(j.Config.Evaluate)
 	}
-	total := updateShare*samples*each + (probes+(tests+1)*float64(j.Config.Test))*score
+	all = all.add(r.test, 1+tests)
+	total, err := j.clock(ctx, all)
+	total *= upkeep
 	if l.Seconds > 0 {
 		total = min(total, l.Seconds)
 	}
-	return total, nil
+	return total, err
 }
 
-// probeCost is the evaluated samples of one probe.
-func probeCost(j *Job) float64 {
-	if j.Alg.Needs&optim.Gradients == 0 {
-		return optim.ScoreChunk
-	}
-	return optim.ScoreChunk * float64(1+j.Members)
-}
-
-// clock times a gradient, where the algorithm takes any, and an evaluation, in seconds a sample with all threads at work.
-func (j *Job) clock(ctx context.Context, batch int) (gradient, score float64, err error) {
-	eng, err := graph.New(j.Net, j.Samples, j.Threads)
-	if err != nil {
-		return 0, 0, err
-	}
-	n := min(j.Members, j.Threads)
-	x, g := engine.New(n, j.Net.Layout.Params, engine.F32), engine.New(n, j.Net.Layout.Params, engine.F32)
-	stats := engine.New(n, j.Net.Layout.Stats, engine.F32)
-	batches, masks := make([][]int32, n), make([]noise.Key, n)
-	for i := range n {
-		j.init(engine.Member(i), x.Row(engine.Row(i)))
-		if err := j.Net.InitStats(stats.Row(engine.Row(i))); err != nil {
-			return 0, 0, err
-		}
-		batches[i] = make([]int32, batch)
-		data.Batch(batches[i], j.Samples.Train(), noise.Key{Purpose: noise.Order, Member: uint32(i)}, 0, data.Window{Len: j.Config.Train})
-	}
-	if j.Net.Layout.Stats == 0 {
-		stats = engine.Mat{}
-	}
-	rows := engine.Rows(n)
-	if j.Alg.Needs&optim.Gradients != 0 {
-		gradient, err = timed(ctx, eng, n*batch, engine.Gradients{X: x, Rows: rows, Batches: batches, Stats: stats, Masks: masks, G: g, Loss: make([]float32, n)})
-		if err != nil {
-			return 0, 0, err
-		}
-	}
-	score, err = timed(ctx, eng, n*batch, engine.Evaluate{X: x, Rows: rows, Batches: batches, Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)})
-	return gradient, score, err
-}
-
-// candidate times the evaluation of perturbed parameters, in seconds a sample with all threads at work.
-func (j *Job) candidate(ctx context.Context, batch int) (float64, error) {
+// clock times each kind of work for a moment, with all threads at it, and says how long all of it takes.
+func (j *Job) clock(ctx context.Context, all effort) (seconds float64, err error) {
 	eng, err := graph.New(j.Net, j.Samples, j.Threads)
 	if err != nil {
 		return 0, err
 	}
-	theta := engine.New(1, j.Net.Layout.Params, engine.F32)
-	j.init(0, theta.F)
+	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
+	x, g := engine.New(n, params, engine.F32), engine.New(n, params, engine.F32)
+	var stats engine.Mat
+	if j.Net.Layout.Stats > 0 {
+		stats = engine.New(n, j.Net.Layout.Stats, engine.F32)
+		for i := range n {
+			j.Net.Layout.FreshStats(stats.Row(engine.Row(i)))
+		}
+	}
+	for i := range n {
+		j.init(engine.Member(i), x.Row(engine.Row(i)))
+	}
+	rows, one := engine.Rows(n), x.Sub(0, 1)
+	samples := func(count, size int) [][]int32 {
+		out := make([][]int32, count)
+		for i := range out {
+			out[i] = make([]int32, max(1, size))
+			data.Batch(out[i], j.Samples.Train(), noise.Key{Purpose: noise.Order, Member: uint32(i)}, 0, data.Window{Len: j.Config.Train})
+		}
+		return out
+	}
 	ids := make([]engine.Member, 2*j.Threads)
 	for i := range ids {
 		ids[i] = engine.Member(i)
 	}
-	samples := make([]int32, batch)
-	data.Batch(samples, j.Samples.Train(), noise.Key{Purpose: noise.Order}, 0, data.Window{Len: j.Config.Train})
-	return timed(ctx, eng, len(ids)*batch, engine.Candidates{Theta: theta, Sigma: 0.01, Antithetic: true, IDs: ids, Batches: [][]int32{samples}, Fitness: make([]float32, len(ids))})
+	for _, work := range []struct {
+		amount, once float64
+		task         func() engine.Task
+	}{
+		{all.gradients, float64(n * all.batch), func() engine.Task {
+			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, all.batch), Stats: stats, Masks: make([]noise.Key, n), G: g, Loss: make([]float32, n)}
+		}},
+		{all.scores, float64(n * all.largest), func() engine.Task {
+			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, all.largest), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
+		}},
+		{all.candidates, float64(len(ids) * all.batch), func() engine.Task {
+			return engine.Candidates{Theta: one, Sigma: 0.01, Antithetic: true, IDs: ids, Batches: samples(1, all.batch), Fitness: make([]float32, len(ids))}
+		}},
+		{all.terms, 3 * float64(n), func() engine.Task {
+			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
+		}},
+		{all.normals, float64(len(ids)), func() engine.Task {
+			return engine.NoiseSum{Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, len(ids)), IDs: ids}
+		}},
+	} {
+		if work.amount == 0 {
+			continue
+		}
+		each, err := timed(ctx, eng, work.task())
+		if err != nil {
+			return 0, err
+		}
+		seconds += each * work.amount / work.once
+	}
+	return seconds, nil
 }
 
 // timed runs a task once to warm up and then for some tens of milliseconds; the median run counts, since the machine may be
 // shared.
-func timed(ctx context.Context, eng *graph.Engine, samples int, task engine.Task) (float64, error) {
+func timed(ctx context.Context, eng *graph.Engine, task engine.Task) (float64, error) {
 	if err := eng.Do(ctx, task); err != nil {
 		return 0, err
 	}
 	var runs []float64
-	for begin := time.Now(); time.Since(begin) < 60*time.Millisecond; {
+	for begin := time.Now(); time.Since(begin) < 40*time.Millisecond; {
 		t0 := time.Now()
 		if err := eng.Do(ctx, task); err != nil {
 			return 0, err
@@ -209,5 +159,5 @@ func timed(ctx context.Context, eng *graph.Engine, samples int, task engine.Task
 		runs = append(runs, time.Since(t0).Seconds())
 	}
 	slices.Sort(runs)
-	return runs[len(runs)/2] / float64(samples), nil
+	return runs[len(runs)/2], nil
 }

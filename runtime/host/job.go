@@ -89,9 +89,6 @@ func Prepare(o Options) (*Job, error) {
 	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: string(text), Data: o.Data, Digest: j.Samples.Digest(), Seed: o.Seed,
 		Kernels: Kernels(), Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, Limit: o.Limit,
 		Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
-	if j.Config.Probe == 0 {
-		j.Config.Probe = j.probePeriod()
-	}
 	if o.Init != "" {
 		if err := j.start(o.Init); err != nil {
 			return nil, err
@@ -100,9 +97,7 @@ func Prepare(o Options) (*Job, error) {
 	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
 		return nil, err
 	}
-	j.Config.Memory = j.Memory()
-	j.Config.Seconds, err = j.Seconds(context.Background())
-	return j, err
+	return j, j.estimate(context.Background())
 }
 
 func (o Options) check() error {
@@ -144,15 +139,6 @@ func loadData(name string, net *models.Model) (*data.Set, error) {
 		return nil, fmt.Errorf("model %s wants samples of %v in %d classes, but %s has %v in %d: choose another model or data set", net.Name, net.Input, net.Classes, name, set.Shape, set.Classes)
 	}
 	return set, nil
-}
-
-// probePeriod makes probes cost about 5% of the work, counting a gradient as three evaluations.
-func (j *Job) probePeriod() uint64 {
-	round, _ := j.work(j.values())
-	if j.Alg.Needs&optim.Gradients != 0 {
-		round *= 3
-	}
-	return uint64(max(1, math.Round(probeCost(j)/(0.05*max(round, 1)))))
 }
 
 // Kernels names what produces the bits here.

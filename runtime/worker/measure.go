@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/zeebo/blake3"
 
@@ -26,8 +25,6 @@ const (
 	statSamples  = 2048 // of the training split, to rebuild the centre's batch-norm statistics
 	statBatch    = 128
 )
-
-func isVariance(name string) bool { return strings.HasSuffix(name, "running_var") }
 
 // measure evaluates the centre, without changing a block. Its bytes are counted apart.
 func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, d *message.Done, points *series) error {
@@ -67,7 +64,7 @@ func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Ma
 		return engine.Mat{}, nil
 	}
 	stats := w.now.env.Scratch(1, w.cfg.Layout.Stats)
-	freshStats(w.cfg.Layout, stats.Row(0))
+	w.cfg.Layout.FreshStats(stats.Row(0))
 	train := w.cfg.Data.Train()
 	batches := slices.Collect(slices.Chunk(train[:min(len(train), statSamples)/statBatch*statBatch], statBatch))
 	if len(batches) == 0 {

@@ -107,19 +107,7 @@ func (w *Worker) enter(b optim.Block, m engine.Mat, centre []float32) {
 				m.Row(row)[j] = 1
 			}
 		case optim.EnterStats:
-			freshStats(w.cfg.Layout, m.Row(row))
-		}
-	}
-}
-
-// freshStats is mean 0 and variance 1 for every batch-norm layer.
-func freshStats(l engine.Layout, dst []float32) {
-	clear(dst)
-	for _, t := range l.StatTensors {
-		if isVariance(t.Name) {
-			for j := t.Lo; j < t.Lo+t.Len; j++ {
-				dst[j] = 1
-			}
+			w.cfg.Layout.FreshStats(m.Row(row))
 		}
 	}
 }
