@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"brood/models/engine"
 	"brood/runtime/coordinator"
 	"brood/runtime/door"
 	"brood/runtime/event"
@@ -48,7 +49,7 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 		return nil, err
 	}
 	var err error
-	for _, rec := range r.head() {
+	for _, rec := range append(r.head(), r.gone()...) {
 		if err := s.Append(rec); err != nil {
 			return nil, err
 		}
@@ -91,6 +92,19 @@ func (r *Run) head() (out []event.Record) {
 		out = append(out, event.Record{At: now, Checkpoint: &r.Resumed.Checkpoint})
 	}
 	return out
+}
+
+// gone tells of the torn tail that was cut off when the session was opened.
+func (r *Run) gone() []event.Record {
+	torn := r.Session.Recovery()
+	if torn == nil || r.Resumed == nil {
+		return nil
+	}
+	return []event.Record{alert(r.Resumed.Checkpoint.Round, "log", torn.String())}
+}
+
+func alert(round uint64, kind, text string) event.Record {
+	return event.Record{At: time.Now().UnixNano(), Alert: &event.Alert{Round: round, Level: "warning", Kind: kind, Text: text, Member: engine.None}}
 }
 
 // replayInto folds what the log already holds.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -21,6 +22,7 @@ type recorder struct {
 	door    *door.Server
 	trouble func(kind, reason string)
 	framed  time.Time
+	told    uint64 // of the dropped records, those that an alert speaks of
 }
 
 // Append implements fleet.Recorder. A disk that is full or failing pauses the run while records still find room in what
@@ -32,6 +34,12 @@ func (r *recorder) Append(records ...event.Record) error {
 			return err
 		}
 		r.trouble("disk", err.Error())
+	} else if n := r.sess.Dropped(); n > r.told { // there is room again
+		records = append(records, alert(r.door.View().Progress.Rounds, "disk", fmt.Sprintf("%d points and evaluations were not recorded while the disk had no room: the charts of a replay have a gap", n-r.told)))
+		r.told = n
+		if err := r.sess.Append(records[len(records)-1]); err != nil {
+			return err
+		}
 	}
 	for _, rec := range records {
 		r.door.Watch(rec)

@@ -9,6 +9,7 @@ import (
 	goruntime "runtime"
 	"slices"
 
+	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
@@ -31,6 +32,9 @@ type history struct {
 	hosts  int               // workers of the newest plan
 	asked  event.Pending     // commands accepted and not obeyed
 	count  uint64            // records read
+	alg    string            // of the newest plan before the round asked for
+	torn   *session.Recovered
+	phase  event.Phase // newest
 	// settled is the record of the last plan that went back behind the round asked for
 	settled uint64
 }
@@ -58,6 +62,7 @@ func read(dir string, at uint64) (h history, err error) {
 		h.take(rec, at)
 		h.count++
 	}
+	h.torn = r.Torn()
 	if first {
 		return h, fmt.Errorf("%s holds no records: the run ended before it began", dir)
 	}
@@ -71,6 +76,9 @@ func (h *history) take(rec event.Record, at uint64) {
 		h.config, h.limit = *rec.Config, rec.Config.Limit
 	case rec.Plan != nil:
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
+		if at == 0 || rec.Plan.At < at {
+			h.alg = rec.Plan.Algorithm
+		}
 		h.edits, h.hosts = rec.Plan.Timeline, len(rec.Plan.New.Workers())
 		if h.saved != nil && h.saved.Round > rec.Plan.At {
 			h.saved = nil
@@ -87,6 +95,7 @@ func (h *history) take(rec event.Record, at uint64) {
 			h.saved = rec.Checkpoint
 		}
 	case rec.State != nil:
+		h.phase = rec.State.Phase
 		if rec.State.Limit != nil {
 			h.limit = *rec.State.Limit
 		}
@@ -103,6 +112,38 @@ type Restored struct {
 	Asked      event.Pending // accepted, without a round so far
 	Limit      event.Limit
 	Hosts      int // workers that hosted it last
+}
+
+// Settable says whether knobs can be set on the session in dir after round at (0: the last commit), before anything is executed.
+func Settable(dir string, at uint64, set []event.Setting) error {
+	if len(set) == 0 {
+		return nil
+	}
+	h, err := read(dir, at)
+	if err != nil || h.alg == "" { // without a plan there is nothing to go on from: Restore says so
+		return err
+	}
+	alg, err := catalog.Lookup(h.alg)
+	if err != nil {
+		return err
+	}
+	_, err = edits(alg, set, "")
+	return err
+}
+
+// edits are settings as edits, or what is wrong with the first that cannot be one.
+func edits(alg *optim.Algorithm, set []event.Setting, by string) (out []event.Edit, err error) {
+	for _, s := range set {
+		k, ok := alg.Knob(s.Knob)
+		if !ok {
+			return nil, timeline.UnknownKnob(alg, s.Knob)
+		}
+		if _, err := timeline.Parse(k, s.Expr); err != nil {
+			return nil, err
+		}
+		out = append(out, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
+	}
+	return out, nil
 }
 
 // Restore brings back the state of the session in dir after round at (0: the last commit). It is saved through store, or
@@ -195,26 +236,36 @@ func FromSession(dir string, c event.Config) (*Job, error) {
 	return j, nil
 }
 
+// Verified is what a log holds, executed again.
+type Verified struct {
+	verify.Result
+	Open bool               // the log does not end with the end of the run: it goes on, was killed, or its log was cut
+	Torn *session.Recovered // what lies behind the last whole frame; nil for nothing
+}
+
 // Verify executes the whole log of dir and compares every commit.
-func Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (verify.Result, error) {
+func Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (out Verified, err error) {
 	h, err := read(dir, 0)
 	if err != nil {
-		return verify.Result{}, err
+		return out, err
 	}
+	out.Torn = h.torn
+	out.Open = !slices.Contains([]event.Phase{event.Finished, event.Stopped, event.Failed}, h.phase)
 	j, err := FromSession(dir, h.config)
 	if err != nil {
-		return verify.Result{}, err
+		return out, err
 	}
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
-		return verify.Result{}, err
+		return out, err
 	}
 	r, err := session.OpenReader(dir)
 	if err != nil {
-		return verify.Result{}, err
+		return out, err
 	}
 	defer r.Close()
-	return verify.Run(ctx, verify.Config{Worker: w, Progress: progress}, r, 0)
+	out.Result, err = verify.Run(ctx, verify.Config{Worker: w, Progress: progress}, r, 0)
+	return out, err
 }
 
 // Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was.
@@ -239,19 +290,14 @@ func (out *Restored) Continue(o Options) error {
 
 // turn stages knobs for the first round after the restored one.
 func (out *Restored) turn(set []event.Setting, by string) error {
-	for _, s := range set {
-		k, ok := out.Job.Alg.Knob(s.Knob)
-		if !ok {
-			return timeline.UnknownKnob(out.Job.Alg, s.Knob)
-		}
-		if _, err := timeline.Parse(k, s.Expr); err != nil {
-			return err
-		}
-		out.Late = append(out.Late, event.Edit{Algorithm: out.Job.Alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
+	late, err := edits(out.Job.Alg, set, by)
+	if err != nil {
+		return err
 	}
+	out.Late = append(out.Late, late...)
 	core := out.Job.core()
 	core.Edits, core.Resume, core.Late, core.Asked = nil, &out.Checkpoint, out.Late, out.Asked
-	_, err := coordinator.New(core)
+	_, err = coordinator.New(core)
 	return err
 }
 

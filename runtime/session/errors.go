@@ -73,9 +73,9 @@ func (e *LockedError) Error() string {
 
 // Recovered says what a writer cut off: the torn tail of a log whose writer died.
 type Recovered struct {
-	Segment string // file name
-	Offset  int64  // where the whole frames end
-	Lost    int64  // bytes cut off there
+	Segment string `json:"segment"` // file name
+	Offset  int64  `json:"offset"`  // where the whole frames end
+	Lost    int64  `json:"bytes"`   // behind them
 }
 
 func (r Recovered) String() string {

@@ -57,6 +57,20 @@ func (r *Reader) Close() error {
 // At is the number of the record that Next returns next: how many lie before it.
 func (r *Reader) At() uint64 { return r.at }
 
+// Torn says what lies behind the last whole frame, once Next has returned io.EOF: a frame that is being written, or that a
+// dying writer left half written. Nil when there is nothing.
+func (r *Reader) Torn() *Recovered {
+	if r.shut || len(r.segs) == 0 {
+		return nil
+	}
+	seg := r.segs[r.cur]
+	size, err := seg.size()
+	if err != nil || size <= r.off {
+		return nil
+	}
+	return &Recovered{Segment: seg.name(), Offset: r.off, Lost: size - r.off}
+}
+
 // Next returns the next record, or io.EOF when there is none yet; it may be asked again later. A *CorruptError is final.
 func (r *Reader) Next() (event.Record, error) {
 	for len(r.ready) == 0 {

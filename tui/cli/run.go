@@ -256,14 +256,17 @@ func (f *runFlags) prepareResume(ctx context.Context, c *cobra.Command, preset s
 			p.sess.Close()
 		}
 	}()
-	if p.from, err = host.Restore(ctx, dir, 0, nil, max(f.threads, 0), nil); err != nil {
-		return p, err
-	}
-	p.job = p.from.Job
 	set, err := parseSettings(f.set)
 	if err != nil {
 		return p, err
 	}
+	if err := host.Settable(dir, 0, set); err != nil {
+		return p, err
+	}
+	if p.from, err = host.Restore(ctx, dir, 0, nil, max(f.threads, 0), nil); err != nil {
+		return p, err
+	}
+	p.job = p.from.Job
 	l := p.from.Limit
 	if err := f.limit(c, &l); err != nil {
 		return p, err

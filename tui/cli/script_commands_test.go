@@ -24,6 +24,9 @@ import (
 	"brood/runtime/session"
 )
 
+// agrees is the progress that verify prints every second: whether there is any depends on the machine.
+var agrees = regexp.MustCompile(`(?m)^round +\d+ agrees\n`)
+
 // refuses STATUS PATTERN ARGUMENTS... runs brood, which must end with the status, print nothing but one line on standard
 // error that begins with "brood: " and matches, and leave all files as they were.
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
@@ -37,7 +40,7 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("brood %s: %v, want exit status %s", strings.Join(args[2:], " "), err, args[0])
 	}
 	stderr, stdout := ts.ReadFile("stderr"), ts.ReadFile("stdout")
-	line, rest, ended := strings.Cut(stderr, "\n")
+	line, rest, ended := strings.Cut(agrees.ReplaceAllString(stderr, ""), "\n")
 	switch {
 	case strconv.Itoa(exit.ExitCode()) != args[0]:
 		ts.Fatalf("exit status %d, want %s", exit.ExitCode(), args[0])
@@ -199,6 +202,19 @@ func ended(ts *testscript.TestScript, neg bool, args []string) {
 	for running := true; running; time.Sleep(5 * time.Millisecond) {
 		running, _ = session.Running(ts.MkAbs(args[0]))
 	}
+}
+
+// cut FILE N takes the last N bytes off a file.
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cut FILE N")
+	}
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	st, err := os.Stat(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, st.Size()-n))
 }
 
 // flip PATTERN changes a bit in the middle of the first file that matches.

@@ -49,10 +49,10 @@ func TestScripts(t *testing.T) {
 			"kill9":   kill9,
 			"signal":  sendSignal,
 			"ended":   ended,
-			"flip":    flip,
-			"idx":     idx,
-			"same":    same,
-			"differ":  differ,
+			"flip":    flip, "cut": cut,
+			"idx":    idx,
+			"same":   same,
+			"differ": differ,
 		},
 	})
 }

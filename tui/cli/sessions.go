@@ -164,9 +164,15 @@ func verifyCommand(s streams) *cobra.Command {
 				return fmt.Errorf("session %s holds no committed round: there is nothing to verify", filepath.Base(dir))
 			}
 			if asJSON {
-				return json.NewEncoder(s.out).Encode(map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": time.Since(t0).Seconds(), "session": dir})
+				return json.NewEncoder(s.out).Encode(map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": time.Since(t0).Seconds(), "session": dir, "open": res.Open, "torn": res.Torn})
 			}
 			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %.1f s, %s on the links as predicted\n%s\n", res.Commits, grouped(int64(res.Rounds)), time.Since(t0).Seconds(), humanBytes(res.Bytes), res.Last.Hash)
+			switch {
+			case res.Torn != nil:
+				fmt.Fprintf(s.out, "missing: %d bytes at byte %d of %s are no whole frame; what came after round %d is not in the log, a resume does it again\n", res.Torn.Lost, res.Torn.Offset, res.Torn.Segment, res.Last.To)
+			case res.Open:
+				fmt.Fprintf(s.out, "missing: the end of the run; it goes on, was killed, or its log was cut off after round %d\n", res.Last.To)
+			}
 			return nil
 		}}
 	c.Flags().IntVar(&threads, "threads", 0, "threads (default: all cores)")
@@ -213,6 +219,9 @@ func (f *runFlags) branch(ctx context.Context, c *cobra.Command, parent string, 
 	}
 	set, err := parseSettings(f.set)
 	if err != nil {
+		return p, err
+	}
+	if err := host.Settable(from, at, set); err != nil {
 		return p, err
 	}
 	home, err := session.Home()
