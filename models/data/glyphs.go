@@ -63,12 +63,12 @@ func Glyphs(train, test int) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := Info{Name: "glyphs", Shape: []int{1, glyphSide, glyphSide}, Classes: 10, Mean: []float32{0.2245}, Std: []float32{0.2154}}
+	info := Info{Name: "glyphs", Shape: []int{1, glyphSide, glyphSide}, Classes: 10, Mean: []float32{0.2245}, Std: []float32{0.2154}, From: "built in"}
 	return New(info, f.raster(0, train), f.raster(1, test), DefaultShare)
 }
 
 func (f *glyphFields) raster(split uint32, n int) Raster {
-	r := Raster{make([]byte, n*glyphSide*glyphSide), make([]byte, n)}
+	r := Raster{Pixels: make([]byte, n*glyphSide*glyphSide), Labels: make([]byte, n)}
 	var wg sync.WaitGroup
 	k := runtime.GOMAXPROCS(0)
 	for j := range k {

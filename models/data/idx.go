@@ -9,8 +9,11 @@ import (
 	"io"
 )
 
-// maxIDX bounds the bytes of one IDX file, so that a wrong header cannot ask for all memory.
-const maxIDX = 1 << 30
+// maxBytes bounds the samples of one file, so that a wrong header cannot ask for all memory; maxFeatures bounds one sample.
+const (
+	maxBytes    = 1 << 30
+	maxFeatures = 1 << 24
+)
 
 // FileError says what is wrong with a data file and where.
 type FileError struct {
@@ -20,7 +23,20 @@ type FileError struct {
 }
 
 func (e *FileError) Error() string {
-	return fmt.Sprintf("%s: at byte %d: %s; fetch the file again", e.File, e.Offset, e.What)
+	return fmt.Sprintf("%s: at byte %d: %s", e.File, e.Offset, e.What)
+}
+
+// gunzip reads a file that may be gzipped.
+func gunzip(r io.Reader) (*bufio.Reader, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	if head, _ := b.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("not a readable gzip file (%w)", err)
+		}
+		b = bufio.NewReader(z)
+	}
+	return b, nil
 }
 
 // ReadIDX reads an IDX file of bytes, gzipped or not: its sizes and its values. file names it in errors, which are
@@ -29,13 +45,9 @@ func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
 	fail := func(at int, format string, args ...any) ([]int, []byte, error) {
 		return nil, nil, &FileError{file, int64(at), fmt.Sprintf(format, args...)}
 	}
-	b := bufio.NewReader(r)
-	if head, _ := b.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b {
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return fail(0, "not a readable gzip file (%v)", err)
-		}
-		b = bufio.NewReader(z)
+	b, err := gunzip(r)
+	if err != nil {
+		return fail(0, "%v", err)
 	}
 	var word [4]byte
 	if n, err := io.ReadFull(b, word[:]); err != nil {
@@ -51,21 +63,30 @@ func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
 			return fail(4+4*i+n, "the file ends within its sizes")
 		}
 		d := binary.BigEndian.Uint32(size[:])
-		if d == 0 || uint64(d)*uint64(total) > maxIDX {
-			return fail(4+4*i, "size %d asks for nothing or for more than %d bytes", d, maxIDX)
+		if d == 0 || uint64(d)*uint64(total) > maxBytes {
+			return fail(4+4*i, "size %d asks for nothing or for more than %d bytes", d, maxBytes)
 		}
 		total *= int(d)
 		dims = append(dims, int(d))
 	}
 	start := 4 + 4*len(dims)
-	values, err = io.ReadAll(io.LimitReader(b, int64(total)+1))
-	switch {
-	case err != nil && !(errors.Is(err, io.ErrUnexpectedEOF) && len(values) < total):
-		return fail(start+len(values), "%v", err)
-	case len(values) < total:
-		return fail(start+len(values), "the file ends after %d of %d values", len(values), total)
-	case len(values) > total:
-		return fail(start+total, "the file goes on after its %d values", total)
+	if values, err = readExactly(b, total); err != nil {
+		return fail(start+min(len(values), total), "%v", err)
 	}
 	return dims, values, nil
+}
+
+// readExactly reads the n bytes that must be left. It grows as they arrive: n is a promise of the file. On an error it
+// returns what there was.
+func readExactly(r io.Reader, n int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(n)+1))
+	switch {
+	case err != nil && !(errors.Is(err, io.ErrUnexpectedEOF) && len(b) < n):
+		return b, err
+	case len(b) < n:
+		return b, fmt.Errorf("the file ends after %d of %d bytes of values", len(b), n)
+	case len(b) > n:
+		return b, fmt.Errorf("the file goes on after its %d bytes of values", n)
+	}
+	return b, nil
 }

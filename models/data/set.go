@@ -1,17 +1,18 @@
-// Package data holds labelled images and the order in which they are drawn. Pixels stay bytes; they are normalised when a
-// batch is gathered. Sets are read-only and may be shared by goroutines.
+// Package data holds labelled samples and the order in which they are drawn. Pixels stay bytes; they are normalised when a
+// batch is gathered. Sets are read-only and may be shared by goroutines. It may import noise and nothing else of ours.
 //
-//	s, err := data.Load("glyphs")
+//	s, err := data.Load("glyphs") // or a path: ./flowers.csv
 //	err = s.Gather(s.Train()[:128], x, y)
 //
-// Sample ids are int32: the training images come first, the test images after them. The validation ids are a permuted
-// share of the training images; the test images are never part of it.
+// Sample ids are int32: the training samples come first, the test samples after them. The validation ids are a permuted
+// share of the training samples; the test samples are never part of it.
 package data
 
 import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/zeebo/blake3"
@@ -22,99 +23,136 @@ import (
 // DefaultShare of the training images is set aside for validation: 5,000 of MNIST's 60,000.
 const DefaultShare = 1.0 / 12
 
-// Raster is labelled images as bytes: image i is Pixels[i*features:], channel by channel, row by row.
+// maxClasses is what a label's byte can tell apart.
+const maxClasses = 256
+
+// Raster is labelled samples: sample i is Pixels[i*features:], or Values[i*features:] where the samples are no bytes;
+// channel by channel, row by row. One of Pixels and Values is nil.
 type Raster struct {
 	Pixels []byte
 	Labels []byte
+	Values []float32
 }
 
 // Info describes a set.
 type Info struct {
 	Name      string
-	Shape     []int // of an image: [channels, height, width]
+	Shape     []int // of a sample: [channels, height, width], or [features]
 	Classes   int
-	Mean, Std []float32 // per channel, of pixels scaled to [0, 1]
+	Names     []string  // of the classes; nil when their numbers are their names
+	Mean, Std []float32 // per channel or feature, of pixels scaled to [0, 1]; nil: those of the training samples
+	From      string    // where it was read, for people
 }
 
 // Set is a data set split in three.
 type Set struct {
 	Info
 	features                int
-	pixels, labels          []byte // training images, then test images
+	pixels, labels          []byte    // training samples, then test samples
+	values                  []float32 // normalised, instead of pixels
 	train, validation, test []int32
 	scale                   [][256]float32 // normalised value of a byte, per channel
 	digest                  string
 }
 
-// New checks and owns the rasters; share of the training images, in [0, 1), becomes the validation set.
+// New checks the rasters and copies them; share of the training samples, in [0, 1), becomes the validation set.
 func New(info Info, train, test Raster, share float64) (*Set, error) {
-	s := &Set{Info: info, features: 1}
-	if len(info.Shape) != 3 {
-		return nil, fmt.Errorf("data %s: shape %v, want [channels, height, width]", info.Name, info.Shape)
+	all := Raster{slices.Concat(train.Pixels, test.Pixels), slices.Concat(train.Labels, test.Labels), slices.Concat(train.Values, test.Values)}
+	n, total := len(train.Labels), len(all.Labels)
+	if len(train.Pixels)*total != len(all.Pixels)*n || len(train.Values)*total != len(all.Values)*n {
+		return nil, fmt.Errorf("data %s: training and test samples are of different sizes or types", info.Name)
 	}
-	for _, d := range info.Shape {
-		if d < 1 || d > 1<<12 {
-			return nil, fmt.Errorf("data %s: shape %v has a size outside 1 to 4096", info.Name, info.Shape)
+	return own(info, all, n, share)
+}
+
+// own makes a set of samples, of which the first are for training, without copying them.
+func own(info Info, all Raster, train int, share float64) (*Set, error) {
+	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values}
+	if err := s.checkShape(); err != nil {
+		return nil, err
+	}
+	if err := s.checkSamples(); err != nil {
+		return nil, err
+	}
+	if train == 0 {
+		return nil, fmt.Errorf("data %s: no training samples", s.Name)
+	}
+	s.test = ids(train, len(s.labels))
+	if err := s.split(train, share); err != nil {
+		return nil, err
+	}
+	s.digest = s.sum(train)
+	if s.Mean == nil {
+		s.measure()
+	}
+	return s, s.normalise()
+}
+
+func (s *Set) checkShape() error {
+	if len(s.Shape) != 3 && len(s.Shape) != 1 {
+		return fmt.Errorf("data %s: shape %v, want [channels, height, width] or [features]", s.Name, s.Shape)
+	}
+	s.features = 1
+	for _, d := range s.Shape {
+		if d < 1 || d > 1<<16 || s.features > maxFeatures/d {
+			return fmt.Errorf("data %s: shape %v is empty or larger than a sample may be, %d values", s.Name, s.Shape, maxFeatures)
 		}
 		s.features *= d
 	}
-	if len(info.Mean) != info.Shape[0] || len(info.Std) != info.Shape[0] {
-		return nil, fmt.Errorf("data %s: %d means and %d deviations for %d channels", info.Name, len(info.Mean), len(info.Std), info.Shape[0])
+	if s.Classes < 1 || s.Classes > maxClasses {
+		return fmt.Errorf("data %s: %d classes, want 1 to %d", s.Name, s.Classes, maxClasses)
 	}
-	for _, r := range []struct {
-		name string
-		Raster
-	}{{"training", train}, {"test", test}} {
-		if len(r.Pixels) != len(r.Labels)*s.features {
-			return nil, fmt.Errorf("data %s: %d %s labels for %d bytes of images of %d bytes", info.Name, len(r.Labels), r.name, len(r.Pixels), s.features)
-		}
-		for i, l := range r.Labels {
-			if int(l) >= info.Classes {
-				return nil, fmt.Errorf("data %s: %s label %d is %d, there are %d classes", info.Name, r.name, i, l, info.Classes)
-			}
-		}
+	if len(s.Mean) != len(s.Std) || s.Mean != nil && len(s.Mean) != s.Shape[0] {
+		return fmt.Errorf("data %s: %d means and %d deviations for %d channels", s.Name, len(s.Mean), len(s.Std), s.Shape[0])
 	}
-	if len(train.Labels) == 0 {
-		return nil, fmt.Errorf("data %s: no training images", info.Name)
-	}
-	s.pixels = slices.Concat(train.Pixels, test.Pixels)
-	s.labels = slices.Concat(train.Labels, test.Labels)
-	s.scale = make([][256]float32, info.Shape[0])
-	for c := range s.scale {
-		for p := range s.scale[c] {
-			s.scale[c][p] = (float32(p)/255 - info.Mean[c]) / info.Std[c]
-		}
-	}
-	s.test = ids(len(train.Labels), len(s.labels))
-	if err := s.split(len(train.Labels), share); err != nil {
-		return nil, err
-	}
-	s.digest = s.sum(len(train.Labels))
-	return s, nil
+	return nil
 }
 
-// WithShare is the same data with another validation share; it shares memory with s.
+func (s *Set) checkSamples() error {
+	if s.pixels != nil && s.values != nil {
+		return fmt.Errorf("data %s: samples are given as pixels and as values", s.Name)
+	}
+	if got := max(len(s.pixels), len(s.values)); got != len(s.labels)*s.features {
+		return fmt.Errorf("data %s: %d labels for %d values in samples of %d", s.Name, len(s.labels), got, s.features)
+	}
+	for i, l := range s.labels {
+		if int(l) >= s.Classes {
+			return fmt.Errorf("data %s: label %d of sample %d is out of range, there are %d classes", s.Name, l, i+1, s.Classes)
+		}
+	}
+	for i, v := range s.values {
+		if !finite(v) {
+			return fmt.Errorf("data %s: sample %d has the value %v; leave it out or repair it", s.Name, i/s.features+1, v)
+		}
+	}
+	return nil
+}
+
+// WithShare is the same data with another validation share; it shares memory with s and is normalised as s is.
 func (s *Set) WithShare(share float64) (*Set, error) {
 	c := *s
 	return &c, c.split(len(s.labels)-len(s.test), share)
 }
 
-// split takes the images at the first places of a permutation that all runs share: the split belongs to the data.
+// held is how many of n training samples are for validation.
+func held(n int, share float64) int { return int(share*float64(n) + 0.5) }
+
+// split takes the samples at the first places of a permutation that all runs share: the split belongs to the data.
 func (s *Set) split(n int, share float64) error {
 	if !(share >= 0 && share < 1) {
 		return fmt.Errorf("data %s: validation share %v, want at least 0 and below 1", s.Name, share)
 	}
-	v := int(share*float64(n) + 0.5)
+	v := held(n, share)
 	if v == n {
-		return fmt.Errorf("data %s: a validation share of %v leaves none of %d images to train on", s.Name, share, n)
+		return fmt.Errorf("data %s: a validation share of %v leaves none of %d samples to train on", s.Name, share, n)
 	}
 	p := noise.Key{Purpose: noise.Split}.Permutation(uint64(n))
-	held := make([]bool, n)
+	out := make([]bool, n)
 	for i := range v {
-		held[p.At(uint64(i))] = true
+		out[p.At(uint64(i))] = true
 	}
 	s.train, s.validation = make([]int32, 0, n-v), make([]int32, 0, v)
-	for i, h := range held {
+	for i, h := range out {
 		if h {
 			s.validation = append(s.validation, int32(i))
 		} else {
@@ -144,12 +182,15 @@ func (s *Set) Test() []int32 { return s.test }
 // Len counts all samples; ids are below it.
 func (s *Set) Len() int { return len(s.labels) }
 
-// Features is the elements of an image.
+// Features is the elements of a sample.
 func (s *Set) Features() int { return s.features }
 
-// Image is the bytes of sample id; read-only. Nil when there is no such sample.
+// Bytes is the memory that the samples take.
+func (s *Set) Bytes() int64 { return int64(len(s.pixels)) + 4*int64(len(s.values)) }
+
+// Image is the bytes of sample id; read-only. Nil when there is no such sample or the samples are no bytes.
 func (s *Set) Image(id int32) []byte {
-	if id < 0 || int(id) >= len(s.labels) {
+	if id < 0 || int(id) >= len(s.labels) || s.pixels == nil {
 		return nil
 	}
 	return s.pixels[int(id)*s.features : (int(id)+1)*s.features]
@@ -163,20 +204,24 @@ func (s *Set) Label(id int32) int32 {
 	return int32(s.labels[id])
 }
 
-// Gather writes the normalised pixels of the samples into dst (len(ids) x features) and their classes into labels. Both
-// belong to the caller.
+// Gather writes the normalised samples into dst (len(ids) x features) and their classes into labels. Both belong to the
+// caller.
 func (s *Set) Gather(ids []int32, dst []float32, labels []int32) error {
 	if len(dst) != len(ids)*s.features || len(labels) != len(ids) {
 		return fmt.Errorf("data %s: gather %d samples of %d values into %d values and %d labels", s.Name, len(ids), s.features, len(dst), len(labels))
 	}
 	plane := s.features / s.Shape[0]
 	for i, id := range ids {
-		px := s.Image(id)
-		if px == nil {
+		if id < 0 || int(id) >= len(s.labels) {
 			return fmt.Errorf("data %s: no sample %d, ids are below %d", s.Name, id, len(s.labels))
 		}
 		labels[i] = int32(s.labels[id])
-		row := dst[i*s.features:]
+		row := dst[i*s.features : (i+1)*s.features]
+		if s.values != nil {
+			copy(row, s.values[int(id)*s.features:])
+			continue
+		}
+		px := s.Image(id)
 		for c := range s.scale {
 			table, out := &s.scale[c], row[c*plane:(c+1)*plane]
 			for j, p := range px[c*plane : (c+1)*plane] {
@@ -187,7 +232,7 @@ func (s *Set) Gather(ids []int32, dst []float32, labels []int32) error {
 	return nil
 }
 
-// Digest names the content: BLAKE3 over shape, counts, pixels and labels.
+// Digest names the content: BLAKE3 over shape, counts, samples as they were read, and labels.
 func (s *Set) Digest() string { return s.digest }
 
 func (s *Set) sum(train int) string {
@@ -198,6 +243,14 @@ func (s *Set) sum(train int) string {
 		h.Write(b[:])
 	}
 	h.Write(s.pixels)
+	var buf []byte
+	for part := range slices.Chunk(s.values, 1<<12) {
+		buf = buf[:0]
+		for _, v := range part {
+			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+		}
+		h.Write(buf)
+	}
 	h.Write(s.labels)
 	return "blake3:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -9,7 +9,7 @@ import (
 
 var order = noise.Key{Seed: 7, Purpose: noise.Order, Member: 2}
 
-func draw(n int, all []int32, k noise.Key, cursor uint64, w Window) []int32 {
+func drawn(n int, all []int32, k noise.Key, cursor uint64, w Window) []int32 {
 	dst := make([]int32, n)
 	Batch(dst, all, k, cursor, w)
 	return dst
@@ -21,7 +21,7 @@ func TestPassesVisitEverySampleOnce(t *testing.T) {
 	for _, w := range []Window{{0, 97}, {0, 40}, {80, 40}, {96, 1}} {
 		var first, before []int32
 		for pass := range uint64(4) {
-			got := draw(w.Len, all, order, pass*uint64(w.Len), w)
+			got := drawn(w.Len, all, order, pass*uint64(w.Len), w)
 			sorted := slices.Sorted(slices.Values(got))
 			if len(slices.Compact(sorted)) != w.Len {
 				t.Fatalf("window %v, pass %d: a sample twice in %v", w, pass, got)
@@ -42,9 +42,9 @@ func TestPassesVisitEverySampleOnce(t *testing.T) {
 // A batch cut anywhere, across passes too, is the same batch.
 func TestBatchSplitsAnywhere(t *testing.T) {
 	all, w := ids(0, 60), Window{50, 23}
-	whole := draw(64, all, order, 17, w)
+	whole := drawn(64, all, order, 17, w)
 	for cut := range 65 {
-		parts := append(draw(cut, all, order, 17, w), draw(64-cut, all, order, 17+uint64(cut), w)...)
+		parts := append(drawn(cut, all, order, 17, w), drawn(64-cut, all, order, 17+uint64(cut), w)...)
 		if !slices.Equal(parts, whole) {
 			t.Fatalf("cut at %d differs", cut)
 		}
@@ -53,18 +53,18 @@ func TestBatchSplitsAnywhere(t *testing.T) {
 
 func TestStreamsDiffer(t *testing.T) {
 	all, w := ids(0, 500), Window{0, 500}
-	base := draw(100, all, order, 0, w)
+	base := drawn(100, all, order, 0, w)
 	member, seed := order, order
 	member.Member++
 	seed.Seed++
 	for name, k := range map[string]noise.Key{"member": member, "seed": seed} {
-		if got := draw(100, all, k, 0, w); slices.Equal(got, base) {
+		if got := drawn(100, all, k, 0, w); slices.Equal(got, base) {
 			t.Errorf("another %s draws the same", name)
 		}
 	}
 	ignored := order
 	ignored.Round = 9
-	if !slices.Equal(draw(100, all, ignored, 0, w), base) {
+	if !slices.Equal(drawn(100, all, ignored, 0, w), base) {
 		t.Error("the key's round matters")
 	}
 }
@@ -74,7 +74,7 @@ func TestWindowsPartition(t *testing.T) {
 	all := ids(0, 90)
 	other := order
 	other.Member = 5
-	union := append(draw(45, all, order, 0, Window{0, 45}), draw(45, all, other, 0, Window{45, 45})...)
+	union := append(drawn(45, all, order, 0, Window{0, 45}), drawn(45, all, other, 0, Window{45, 45})...)
 	slices.Sort(union)
 	if !slices.Equal(union, all) {
 		t.Errorf("two halves cover %v", union)
@@ -84,11 +84,11 @@ func TestWindowsPartition(t *testing.T) {
 func TestBatchOnBadInput(t *testing.T) {
 	all := ids(0, 5)
 	for _, w := range []Window{{-3, 2}, {7, 2}, {0, 0}, {0, -1}, {0, 99}} {
-		for _, id := range draw(20, all, order, 3, w) {
+		for _, id := range drawn(20, all, order, 3, w) {
 			if id < 0 || id > 4 {
 				t.Errorf("window %v: id %d", w, id)
 			}
 		}
 	}
-	draw(4, nil, order, 0, Window{0, 4})
+	drawn(4, nil, order, 0, Window{0, 4})
 }

@@ -159,55 +159,6 @@ func modelsCommand(s streams) *cobra.Command {
 	return c
 }
 
-func dataCommand(s streams) *cobra.Command {
-	list := func(*cobra.Command, []string) error {
-		t := newTable("data", "state", "shape", ">classes", ">train", ">validation", ">test")
-		for _, name := range data.List() {
-			d, err := data.Load(name)
-			if err != nil {
-				t.row(name, "not here: see `brood data info "+name+"`")
-				continue
-			}
-			t.row(name, "ready", fmt.Sprint(d.Shape), fmt.Sprint(d.Classes), grouped(int64(len(d.Train()))), grouped(int64(len(d.Validation()))), grouped(int64(len(d.Test()))))
-		}
-		t.write(s.out)
-		return nil
-	}
-	c := &cobra.Command{Use: "data", Short: "List and describe the data sets", Args: noArgs, RunE: list}
-	c.AddCommand(&cobra.Command{Use: "list", Short: "List the data sets", Args: noArgs, RunE: list})
-	c.AddCommand(&cobra.Command{Use: "info NAME", Short: "Describe one: splits, digest, a few samples", Args: exactly("a NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := data.Load(args[0])
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(s.out, "%s: images of %v in %d classes\n  train       %s\n  validation  %s, out of the training set\n  test        %s\n  digest      %s\n\n",
-				d.Name, d.Shape, d.Classes, grouped(int64(len(d.Train()))), grouped(int64(len(d.Validation()))), grouped(int64(len(d.Test()))), d.Digest())
-			drawSamples(s.out, d)
-			return nil
-		}})
-	return c
-}
-
-// drawSamples shows the first training images side by side, in half-blocks of shade.
-func drawSamples(w io.Writer, d *data.Set) {
-	const shades = " .:-=+*#%@"
-	h, wd := d.Shape[1], d.Shape[2]
-	ids := d.Train()[:min(3, len(d.Train()))]
-	for y := 0; y+1 < h; y += 2 {
-		var b strings.Builder
-		for _, id := range ids {
-			img := d.Image(id)
-			for x := range wd {
-				v := (int(img[y*wd+x]) + int(img[(y+1)*wd+x])) / 2
-				b.WriteByte(shades[v*(len(shades)-1)/255])
-			}
-			b.WriteString("  ")
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	}
-}
-
 // version is set when a release is linked.
 var version = ""
 

@@ -1,0 +1,179 @@
+package data
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// arrays opens arrays by name: those of an NPZ file, or NPY files of a folder.
+type arrays struct {
+	names []string
+	open  func(name string) (io.ReadCloser, error)
+	path  func(name string) string // for errors
+}
+
+// folderArrays is the NPY files of a folder; without any when it cannot be read.
+func folderArrays(dir string) arrays {
+	a := arrays{path: func(name string) string { return filepath.Join(dir, name+".npy") }}
+	a.open = func(name string) (io.ReadCloser, error) { return os.Open(a.path(name)) }
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".npy"); ok {
+			a.names = append(a.names, name)
+		}
+	}
+	return a
+}
+
+func readNPZ(path string) (train, test *part, err error) {
+	z, err := zip.OpenReader(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, nil, err
+	}
+	if err != nil {
+		return nil, nil, &FileError{path, 0, fmt.Sprintf("this is no NPZ file (%v)", err)}
+	}
+	defer z.Close()
+	return readArrays(path, zipArrays(path, &z.Reader), "")
+}
+
+func zipArrays(path string, z *zip.Reader) arrays {
+	a := arrays{path: func(name string) string { return path + ": " + name }}
+	a.open = func(name string) (io.ReadCloser, error) { return z.Open(name + ".npy") }
+	for _, f := range z.File {
+		a.names = append(a.names, strings.TrimSuffix(f.Name, ".npy"))
+	}
+	return a
+}
+
+// readArrays reads the pair x and y, or x_train and y_train with x_test and y_test where they are there. only names the
+// array to train on; empty for whichever is there.
+func readArrays(from string, a arrays, only string) (train, test *part, err error) {
+	x := only
+	if x == "" {
+		x = "x_train"
+		if !slices.Contains(a.names, x) {
+			x = "x"
+		}
+	}
+	if x != "x" && x != "x_train" || !slices.Contains(a.names, x) {
+		return nil, nil, fmt.Errorf("%s holds %s: name the samples x and their labels y, or x_train, y_train, x_test and y_test", from, quoted(a.names))
+	}
+	if train, err = a.pair(from, x); err != nil {
+		return nil, nil, err
+	}
+	if x == "x_train" && slices.Contains(a.names, "x_test") {
+		test, err = a.pair(from, "x_test")
+	}
+	return train, test, err
+}
+
+func quoted(names []string) string {
+	if len(names) == 0 {
+		return "no array"
+	}
+	more := ""
+	if len(names) > 8 {
+		names, more = names[:8], ", ..."
+	}
+	return "the arrays " + strings.Join(names, ", ") + more
+}
+
+func (a arrays) pair(from, x string) (*part, error) {
+	y := "y" + strings.TrimPrefix(x, "x")
+	if !slices.Contains(a.names, y) {
+		return nil, fmt.Errorf("%s holds samples %s without their labels; save them as %s beside it", from, x, y)
+	}
+	samples, err := a.read(x)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := a.read(y)
+	if err != nil {
+		return nil, err
+	}
+	p, err := samples.part()
+	if err != nil {
+		return nil, err
+	}
+	p.from = from
+	p.names, err = labels.labels(samples.shape[0])
+	return p, err
+}
+
+func (a arrays) read(name string) (array, error) {
+	f, err := a.open(name)
+	if err != nil {
+		return array{}, fmt.Errorf("%s: %w", a.path(name), err)
+	}
+	defer f.Close()
+	return readNPY(f, a.path(name))
+}
+
+// part is samples of shape n x features, n x height x width, or n x channels x height x width with the channels, 1 or 3 of
+// them, first or last.
+func (a array) part() (*part, error) {
+	p := &part{}
+	last := false
+	switch n := a.shape; {
+	case len(n) == 2:
+		p.shape = n[1:]
+	case len(n) == 3:
+		p.shape = []int{1, n[1], n[2]}
+	case len(n) == 4 && (n[1] == 1 || n[1] == 3):
+		p.shape = n[1:]
+	case len(n) == 4 && (n[3] == 1 || n[3] == 3):
+		p.shape, last = []int{n[3], n[1], n[2]}, true
+	default:
+		return nil, fmt.Errorf("%s has shape %v; samples are n x features, n x height x width, or n x 3 x height x width", a.file, n)
+	}
+	if a.isBytes() {
+		p.Pixels = a.raw
+	} else {
+		p.Values = make([]float32, 0, len(a.raw)/a.elementSize())
+		for _, v := range a.numbers() {
+			p.Values = append(p.Values, float32(v))
+		}
+	}
+	if last && p.shape[0] == 3 {
+		p.Pixels, p.Values = channelsFirst(p.Pixels, 3*p.shape[1]*p.shape[2]), channelsFirst(p.Values, 3*p.shape[1]*p.shape[2])
+	}
+	return p, nil
+}
+
+// channelsFirst turns rows of pixels of three channels into rows of three planes.
+func channelsFirst[T any](v []T, row int) []T {
+	if v == nil {
+		return nil
+	}
+	out := make([]T, len(v))
+	for i := range v {
+		at := i % row
+		out[i-at+at%3*(row/3)+at/3] = v[i]
+	}
+	return out
+}
+
+// labels is n whole numbers as text.
+func (a array) labels(n int) ([]string, error) {
+	if a.shape[0] != n || len(a.raw) != n*a.elementSize() {
+		return nil, fmt.Errorf("%s has shape %v for %d samples; labels are one number a sample", a.file, a.shape, n)
+	}
+	out := make([]string, n)
+	for i, v := range a.numbers() {
+		if v != math.Trunc(v) || math.Abs(v) > 1<<31 {
+			return nil, fmt.Errorf("%s: label %v of sample %d is no class; labels are whole numbers from 0", a.file, v, i+1)
+		}
+		out[i] = strconv.Itoa(int(v))
+	}
+	return out, nil
+}

@@ -1,0 +1,181 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// flowers is n lines of two numbers and one of three names, after a header line when it is not empty.
+func flowers(n int, header, separator string) []byte {
+	var b strings.Builder
+	if header != "" {
+		b.WriteString(header + "\n")
+	}
+	for i := range n {
+		fmt.Fprintf(&b, "%d.5%s-%de2%s%s\n", i, separator, i%7, separator, []string{"rose", "tulip", "aster"}[i%3])
+	}
+	return []byte(b.String())
+}
+
+func loadFile(t *testing.T, name string, b []byte) (*Set, error) {
+	t.Helper()
+	return Load(filepath.Join(put(t, map[string][]byte{name: b}), name))
+}
+
+// However a table is written, it is the same data. The digest is frozen: sessions name it.
+func TestCSVForms(t *testing.T) {
+	const digest = "blake3:dee7729d948c1e85ed98564a61de14911907a44faa38a778eea16e288a537196"
+	for name, b := range map[string][]byte{
+		"plain.csv":      flowers(60, "", ","),
+		"header.csv":     flowers(60, "size,shade,kind", ","),
+		"named.csv":      flowers(60, "size,shade,Class", ","),
+		"semicolon.csv":  flowers(60, `"a, b, c, size";shade;kind`, ";"),
+		"tabs.tsv":       flowers(60, "", "\t"),
+		"spaces.csv":     []byte(strings.ReplaceAll(string(flowers(60, "", ", ")), "rose", `"rose"`)),
+		"packed.csv.gz":  gzipped(flowers(60, "size,shade,kind", ",")),
+		"marked.csv":     append([]byte("\ufeff"), flowers(60, "", ",")...),
+		"returns.csv":    []byte(strings.ReplaceAll(string(flowers(60, "", ",")), "\n", "\r\n")),
+		"no newline.csv": []byte(strings.TrimSpace(string(flowers(60, "", ",")))),
+	} {
+		s, err := loadFile(t, name, b)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if s.Digest() != digest || s.Len() != 60 || !slices.Equal(s.Shape, []int{2}) || !slices.Equal(s.Names, []string{"aster", "rose", "tulip"}) {
+			t.Errorf("%s: %d samples of %v in %v, digest %s", name, s.Len(), s.Shape, s.Names, s.Digest())
+		}
+	}
+}
+
+// The label's column is moved by its name, and each sample keeps its own label and values.
+func TestCSVKeepsSamplesWhole(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("class,a,b\n")
+	for i := range 48 {
+		fmt.Fprintf(&b, "%d.0,%d,%d\n", i%4, i, 1000*(i%4))
+	}
+	s, err := loadFile(t, "x.csv", []byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Names != nil || s.Classes != 4 || !strings.Contains(s.From, `labels in column "class"`) || s.Image(0) != nil {
+		t.Errorf("%d classes %v from %s", s.Classes, s.Names, s.From)
+	}
+	x, y := make([]float32, 2*48), make([]int32, 48)
+	if err := s.Gather(ids(0, 48), x, y); err != nil {
+		t.Fatal(err)
+	}
+	var seen [48]bool
+	for i := range y {
+		a := float64(x[2*i])*float64(s.Std[0]) + float64(s.Mean[0])
+		b := float64(x[2*i+1])*float64(s.Std[1]) + float64(s.Mean[1])
+		line := int(math.Round(a))
+		if int32(line%4) != y[i] || math.Abs(b-1000*float64(y[i])) > 0.01 || seen[line] {
+			t.Errorf("sample %d: values %.3f %.3f, label %d", i, a, b, y[i])
+		}
+		seen[line] = true
+	}
+}
+
+// Whole numbers up to 255 are bytes, scaled to 0..1; anything else is standardised.
+func TestCSVBytes(t *testing.T) {
+	table := func(top string) []byte {
+		var b strings.Builder
+		for i := range 24 {
+			fmt.Fprintf(&b, "%d,%s,%d\n", i, top, i%2)
+		}
+		return []byte(b.String())
+	}
+	for top, bytes := range map[string]bool{"255": true, "254": false, "256": false, "255.5": false, "-1": false} {
+		s, err := loadFile(t, "x.csv", table(top))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (s.Image(0) != nil) != bytes || (s.Normalisation() == "bytes to 0..1") != bytes {
+			t.Errorf("values up to %s: %s", top, s.Normalisation())
+		}
+		if bytes && (s.Image(0)[1] != 255 || s.Bytes() != 48) {
+			t.Errorf("values up to %s: %v, %d bytes", top, s.Image(0), s.Bytes())
+		}
+	}
+}
+
+// A folder of two tables is split as it says, and their classes are those of the first.
+func TestCSVWithTests(t *testing.T) {
+	dir := put(t, map[string][]byte{"train.csv": flowers(60, "a,b,kind", ","), "test.csv": flowers(9, "a,b,kind", ",")})
+	s, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Len() != 69 || len(s.Test()) != 9 || s.Label(60) != s.Label(0) || s.ClassName(int(s.Label(61))) != "tulip" {
+		t.Errorf("%d samples, %d for tests", s.Len(), len(s.Test()))
+	}
+}
+
+// lines repeats valid lines around a bad one, which is line 11.
+func lines(bad string) []byte {
+	return []byte(strings.Repeat("1,2,yes\n3,4,no\n", 5) + bad + "\n" + strings.Repeat("1,2,yes\n3,4,no\n", 5))
+}
+
+func TestCSVRefuses(t *testing.T) {
+	many, gap := strings.Builder{}, strings.Builder{}
+	for i := range 600 {
+		fmt.Fprintf(&many, "%d,name%d\n", i, i/2)
+		fmt.Fprintf(&gap, "%d,%d\n", i, i%3*2)
+	}
+	for name, c := range map[string]struct {
+		text []byte
+		says string
+	}{
+		"ragged":       {lines("1,yes"), "line 11 has 2 columns where the first line has 3"},
+		"wide":         {lines("1,2,3,yes"), "line 11 has 4 columns where the first line has 3"},
+		"empty":        {lines("1,,yes"), "line 11, column 2: the value is missing"},
+		"NA":           {lines("1, NaN ,yes"), "line 11, column 2: the value is missing"},
+		"no label":     {lines("1,2,"), "line 11, column 3: the value is missing"},
+		"named column": {append([]byte("size,shade,kind\n"), lines("?,2,yes")...), `line 12, column "size": the value is missing`},
+		"text":         {lines("1,blue,yes"), `line 11, column 2: "blue" is no number`},
+		"infinite":     {lines("1,inf,yes"), `"inf" is no number`},
+		"too big":      {lines("1,1e39,yes"), `"1e39" is no number`},
+		"quote":        {lines(`1,"2,yes`), "line 11"},
+		"nothing":      {nil, "has no samples"},
+		"header only":  {[]byte("a,b,label\n"), "has no samples"},
+		"one column":   {[]byte("1\n2\n3\n"), "has one column"},
+		"index":        {append([]byte(",size,kind\n"), lines("1,2,yes")...), "column 1 has no name"},
+		"few":          {[]byte("1,a\n2,b\n3,a\n"), "3 samples; a training, a validation and a test split need at least 8"},
+		"one class":    {[]byte(strings.Repeat("1,2,yes\n", 20)), `every label is "yes"`},
+		"many classes": {[]byte(many.String()), "300 different labels"},
+		"gap":          {[]byte(gap.String()), "class 1 has no sample, but there is a class 4"},
+		"negative":     {[]byte(strings.Repeat("1,2,-1\n3,4,1\n", 10)), "label -1 is out of range"},
+		"large label":  {[]byte(strings.Repeat("1,2,0\n3,4,256\n", 10)), "label 256 is out of range"},
+		"gzip":         {gzipped(flowers(600, "", ","))[:200], "save the file again"},
+	} {
+		_, err := loadFile(t, "x.csv", c.text)
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "x.csv") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzCSV(f *testing.F) {
+	f.Add([]byte("a,b,label\n1,2,x\n3,4,y\n"))
+	f.Add([]byte("1;2;x\r\n3;4;\"y\"\n"))
+	f.Add([]byte("1,2\n3\n"))
+	f.Add(gzipped([]byte("1\t2\n")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := readCSV(strings.NewReader(string(b)), "fuzz")
+		if err != nil {
+			return
+		}
+		if len(p.names) == 0 || len(p.Values) != len(p.names)*p.shape[0] || slices.ContainsFunc(p.Values, func(v float32) bool { return !finite(v) }) {
+			t.Fatalf("%d labels, %d values of shape %v", len(p.names), len(p.Values), p.shape)
+		}
+		if s, err := assemble("fuzz", p, nil); err == nil && s.Len() != len(p.names) {
+			t.Fatalf("%d samples of %d", s.Len(), len(p.names))
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// known is a set of the catalogue.
+func known(t testing.TB, name string) Known {
+	t.Helper()
+	k, err := Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// put writes files, by their paths below a new folder, and returns it.
+func put(t testing.TB, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, b := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// tinyMNIST is the four files, images gzipped.
+func tinyMNIST(t *testing.T, labels []byte) string {
+	px, n := bytes.Repeat([]byte{9}, 28*28*len(labels)), byte(len(labels))
+	f := known(t, "mnist").Files
+	return put(t, map[string][]byte{f[0] + ".gz": gzipped(idx(px, n, 28, 28)), f[1]: idx(labels, n), f[2] + ".gz": gzipped(idx(px, n, 28, 28)), f[3]: idx(labels, n)})
+}
+
+func TestMNISTFromFiles(t *testing.T) {
+	k, dir := known(t, "mnist"), tinyMNIST(t, []byte{3, 1, 4, 1, 5, 9})
+	s, err := k.from([]string{"/does/not/exist", dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Len() != 12 || s.Label(2) != 4 || s.Image(7)[5] != 9 || s.From != dir {
+		t.Errorf("%d samples, label %d, from %s", s.Len(), s.Label(2), s.From)
+	}
+	if _, err := k.from([]string{tinyMNIST(t, []byte{3, 10})}); err == nil || !strings.Contains(err.Error(), "at byte 9: label 10") || !strings.Contains(err.Error(), "brood data get mnist") {
+		t.Errorf("label out of range: %v", err)
+	}
+	name := k.Files[2]
+	if err := os.Remove(filepath.Join(dir, name+".gz")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".gz.part"), []byte{0, 0, 8, 3}, 0o600); err != nil { // half a download
+		t.Fatal(err)
+	}
+	_, err = k.from([]string{dir})
+	var m *MissingError
+	if !errors.As(err, &m) || len(m.Files) != 1 || m.Files[0] != name || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// mnistDigest is that of the published files; every recorded session on MNIST names it.
+const mnistDigest = "blake3:f3c4f2d513d1e5906407980fc6277c33b1a90b624d05171edda458f05cee94bf"
+
+// The real files, where they are.
+func TestMNIST(t *testing.T) {
+	s := installed(t, "mnist")
+	if len(s.Train()) != 55000 || len(s.Validation()) != 5000 || len(s.Test()) != 10000 {
+		t.Errorf("%d + %d + %d samples", len(s.Train()), len(s.Validation()), len(s.Test()))
+	}
+	if s.Label(0) != 5 || s.Label(60000) != 7 {
+		t.Errorf("first labels %d and %d, known 5 and 7", s.Label(0), s.Label(60000))
+	}
+	if s.Digest() != mnistDigest {
+		t.Errorf("digest %s, recorded %s", s.Digest(), mnistDigest)
+	}
+}
+
+// installed is a set of the catalogue as this machine has it; without it the test skips.
+func installed(t *testing.T, name string) *Set {
+	t.Helper()
+	s, err := Load(name)
+	var m *MissingError
+	if errors.As(err, &m) {
+		t.Skipf("no %s here: %v", name, err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestLoadUnknown(t *testing.T) {
+	if _, err := Load("imagenet"); err == nil || !strings.Contains(err.Error(), "glyphs, mnist") || !strings.Contains(err.Error(), "./imagenet") {
+		t.Errorf("%v", err)
+	}
+}

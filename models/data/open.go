@@ -1,0 +1,109 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Open reads a person's own data, by the kind of the path:
+//
+//	FILE.csv or .tsv, gzipped or not   a line a sample; labels in the column label, class or target, else in the last
+//	FILE.npz                           arrays x and y, or x_train, y_train, x_test and y_test
+//	x.npy or x_train.npy               the same as files of one folder
+//	*images*-ubyte, gzipped or not     IDX, with a file of labels beside it
+//	FOLDER                             train and test, each of the kinds above or below; or the files of one kind; or
+//	                                   sub-folders of PNG and JPEG pictures, one a class
+//
+// Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. Without test samples
+// a sixth is taken for them, by a permutation that all runs share.
+func Open(path string) (*Set, error) {
+	train, test, err := readOwn(path)
+	var damaged *FileError
+	switch {
+	case errors.As(err, &damaged):
+		return nil, fmt.Errorf("%w; save the file again", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; `brood data list` shows what needs no path", err)
+	case err != nil:
+		return nil, err
+	}
+	return assemble(path, train, test)
+}
+
+// readOwn reads the training samples and, where there are any, the test samples.
+func readOwn(path string) (train, test *part, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.IsDir() {
+		return readFolder(path)
+	}
+	name := strings.ToLower(filepath.Base(path))
+	switch filepath.Ext(strings.TrimSuffix(name, ".gz")) {
+	case ".csv", ".tsv":
+		train, err = readTable(path)
+		return train, nil, err
+	case ".npz":
+		return readNPZ(path)
+	case ".npy":
+		return readArrays(path, folderArrays(filepath.Dir(path)), strings.TrimSuffix(filepath.Base(path), ".npy"))
+	}
+	if isImages(name) {
+		return readIDXPairs(path)
+	}
+	return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
+}
+
+func readFolder(dir string) (train, test *part, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := map[string]string{}
+	var images []string
+	for _, e := range entries {
+		name := strings.ToLower(e.Name())
+		found[name] = filepath.Join(dir, e.Name())
+		if isImages(name) {
+			images = append(images, found[name])
+		}
+	}
+	for _, ext := range []string{"", ".csv", ".csv.gz", ".tsv"} {
+		if a, b := found["train"+ext], found["test"+ext]; a != "" && b != "" {
+			return readParts(a, b)
+		}
+	}
+	if found["x.npy"] != "" || found["x_train.npy"] != "" {
+		return readArrays(dir, folderArrays(dir), "")
+	}
+	if len(images) > 0 {
+		path, err := trainImages(images)
+		if err != nil {
+			return nil, nil, err
+		}
+		return readIDXPairs(path)
+	}
+	train, err = readPictures(dir)
+	return train, nil, err
+}
+
+// readParts reads the two halves of a folder; neither may have a test part of its own.
+func readParts(trainPath, testPath string) (train, test *part, err error) {
+	var inner [2]*part
+	for i, path := range []string{trainPath, testPath} {
+		p, more, err := readOwn(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if more != nil {
+			return nil, nil, fmt.Errorf("%s has test samples of its own; give that path instead of its parent", path)
+		}
+		inner[i] = p
+	}
+	return inner[0], inner[1], nil
+}

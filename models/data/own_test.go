@@ -1,0 +1,171 @@
+package data
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// column is n samples of one value each, i for sample i, with labels i modulo classes.
+func column(n, classes int) *part {
+	p := &part{shape: []int{1}, from: "column"}
+	for i := range n {
+		p.Values = append(p.Values, float32(i))
+		p.names = append(p.names, strconv.Itoa(i%classes))
+	}
+	return p
+}
+
+// raw is the values of samples before they were normalised.
+func raw(t *testing.T, s *Set, which []int32) (out []int) {
+	t.Helper()
+	x, y := make([]float32, len(which)), make([]int32, len(which))
+	if err := s.Gather(which, x, y); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range x {
+		out = append(out, int(math.Round(float64(v)*float64(s.Std[0])+float64(s.Mean[0]))))
+	}
+	return out
+}
+
+// A sixth is for tests, a twelfth of the rest for validation, spread over the file, without overlap and always the same.
+func TestOwnSplit(t *testing.T) {
+	s, err := assemble("x", column(600, 3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, validation, test := raw(t, s, s.Train()), raw(t, s, s.Validation()), raw(t, s, s.Test())
+	if len(train) != 458 || len(validation) != 42 || len(test) != 100 {
+		t.Fatalf("%d + %d + %d samples", len(train), len(validation), len(test))
+	}
+	all := slices.Sorted(slices.Values(slices.Concat(train, validation, test)))
+	for i, v := range all {
+		if v != i {
+			t.Fatalf("sample %d of the file is %d", i, v)
+		}
+	}
+	for name, part := range map[string][]int{"validation": validation, "test": test} {
+		low := 0
+		for _, v := range part {
+			if v < 300 {
+				low++
+			}
+		}
+		if n := len(part); low < n/4 || low > 3*n/4 {
+			t.Errorf("%d of %d %s samples are of the first half", low, n, name)
+		}
+	}
+	if want := []int{2, 3, 6, 8, 19, 31}; !slices.Equal(test[:6], want) {
+		t.Errorf("the split has changed: test samples %v, recorded %v", test[:6], want)
+	}
+}
+
+// Mean and deviation are those of the training split and of nothing else.
+func TestNormalisedByTrainingSplit(t *testing.T) {
+	train, test := column(100, 2), column(8, 2)
+	for i := range test.Values {
+		test.Values[i] = 1e6
+	}
+	s, err := assemble("x", train, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum, squares float64
+	for _, id := range s.Train() {
+		sum += float64(id)
+	}
+	mean := sum / float64(len(s.Train()))
+	for _, id := range s.Train() {
+		squares += (float64(id) - mean) * (float64(id) - mean)
+	}
+	std := math.Sqrt(squares / float64(len(s.Train())))
+	if math.Abs(float64(s.Mean[0])-mean) > 1e-4 || math.Abs(float64(s.Std[0])-std) > 1e-4 {
+		t.Errorf("mean %v and deviation %v, want %v and %v", s.Mean[0], s.Std[0], mean, std)
+	}
+	if got := raw(t, s, s.Test()); !slices.Equal(got, slices.Repeat([]int{1000000}, 8)) {
+		t.Errorf("test samples %v", got)
+	}
+}
+
+func TestConstantFeature(t *testing.T) {
+	p := column(20, 2)
+	for i := range p.Values {
+		p.Values[i] = 5
+	}
+	s, err := assemble("x", p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([]float32, 1), make([]int32, 1)
+	if err := s.Gather([]int32{3}, x, y); err != nil || x[0] != 0 {
+		t.Errorf("a constant becomes %v (%v)", x[0], err)
+	}
+}
+
+func TestAssembleRefuses(t *testing.T) {
+	named := column(8, 2)
+	named.names[7] = "cat"
+	shaped := column(8, 2)
+	shaped.shape, shaped.Values = []int{2}, make([]float32, 16)
+	typed := column(8, 2)
+	typed.Values, typed.Pixels = nil, make([]byte, 8)
+	even, err := assemble("x", column(24, 2), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rare := column(24, 2) // the only sample of its class falls into the test split
+	rare.names[raw(t, even, even.Test())[0]] = "2"
+	far := column(24, 2)
+	for i := range far.Values {
+		far.Values[i] = float32(i) * 1e-30
+	}
+	outlier := column(8, 2)
+	outlier.Values[0] = 3e38
+	for name, c := range map[string]struct {
+		train, test *part
+		says        string
+	}{
+		"label": {column(24, 2), named, `label "cat" of sample 8 is none of the 2 classes`},
+		"shape": {column(24, 2), shaped, "the test samples are of shape [2], the training samples of [1]"},
+		"type":  {column(24, 2), typed, "of another type"},
+		"rare":  {rare, nil, "class 2 has no sample left in the training split"},
+		"far":   {far, outlier, "too far from the mean"},
+	} {
+		if _, err := assemble("x", c.train, c.test); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestLabelText(t *testing.T) {
+	for in, want := range map[string]string{"3": "3", "3.0": "3", " 3.000 ": "3", "-1.0": "-1", "3.5": "3.5", "v1.0": "v1.0", ".0": ".0", "rose": "rose"} {
+		if got := label(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	files := map[string][]byte{"x.parquet": nil, "empty/.hidden": nil, "both/test/x": nil}
+	for name, b := range fashion(24, 9) {
+		files["both/train/"+name] = b
+	}
+	dir := put(t, files)
+	for path, says := range map[string]string{
+		dir + "/x.parquet":    "of no kind that can be read",
+		dir + "/nothing.csv":  "nothing.csv",
+		dir + "/empty":        "has no sub-folders",
+		dir + "/nowhere/":     "no such file",
+		dir + "/nothing.npz":  "nothing.npz",
+		dir + "/x.npy":        "no such file",
+		dir + "/both":         "train has test samples of its own; give that path instead of its parent",
+		dir + "/images-ubyte": "images-ubyte",
+	} {
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

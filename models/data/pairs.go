@@ -1,0 +1,64 @@
+package data
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// isImages says whether a file's name is that of the images of an IDX pair, such as train-images-idx3-ubyte.gz.
+func isImages(name string) bool {
+	return strings.Contains(name, "images") && strings.Contains(name, "idx") && strings.HasSuffix(strings.TrimSuffix(name, ".gz"), "ubyte")
+}
+
+// trainImages is the one file among paths to train on.
+func trainImages(paths []string) (string, error) {
+	var found []string
+	for _, p := range paths {
+		if len(paths) == 1 || strings.Contains(filepath.Base(p), "train") {
+			found = append(found, p)
+		}
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("%s holds %d files of images and not one to train on; give the path of that file", filepath.Dir(paths[0]), len(paths))
+	}
+	return found[0], nil
+}
+
+// readIDXPairs reads the images at path and their labels, and the test pair t10k or test beside a pair train.
+func readIDXPairs(path string) (train, test *part, err error) {
+	if train, err = readIDXPair(path); err != nil {
+		return nil, nil, err
+	}
+	base := strings.TrimSuffix(filepath.Base(path), ".gz")
+	for _, name := range []string{"t10k", "test"} {
+		other := strings.Replace(base, "train", name, 1)
+		if found, ok := present(filepath.Join(filepath.Dir(path), other)); ok && other != base {
+			test, err = readIDXPair(found)
+			return train, test, err
+		}
+	}
+	return train, nil, nil
+}
+
+func readIDXPair(path string) (*part, error) {
+	base := strings.TrimSuffix(filepath.Base(path), ".gz")
+	name := strings.Replace(base, "images", "labels", 1)
+	for _, sizes := range []string{"idx2", "idx3", "idx4"} {
+		name = strings.Replace(name, sizes, "idx1", 1)
+	}
+	labels, ok := present(filepath.Join(filepath.Dir(path), name))
+	if !ok {
+		return nil, fmt.Errorf("%s has no labels: put them into %s beside it", path, name)
+	}
+	shape, r, err := readPair(path, labels)
+	if err != nil {
+		return nil, err
+	}
+	p := &part{Raster: Raster{Pixels: r.Pixels}, shape: shape, from: path}
+	for _, l := range r.Labels {
+		p.names = append(p.names, strconv.Itoa(int(l)))
+	}
+	return p, nil
+}

@@ -1,0 +1,60 @@
+package data
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fashion is two pairs of n and m images under the names of MNIST.
+func fashion(n, m byte) map[string][]byte {
+	label := func(n byte) (l []byte) {
+		for i := range n {
+			l = append(l, i%3)
+		}
+		return l
+	}
+	return map[string][]byte{
+		"train-images-idx3-ubyte.gz": gzipped(idx(make([]byte, 6*int(n)), n, 2, 3)), "train-labels-idx1-ubyte.gz": gzipped(idx(label(n), n)),
+		"t10k-images-idx3-ubyte": idx(make([]byte, 6*int(m)), m, 2, 3), "t10k-labels-idx1-ubyte": idx(label(m), m),
+	}
+}
+
+func TestIDXPairs(t *testing.T) {
+	dir := put(t, fashion(24, 9))
+	for _, path := range []string{dir, filepath.Join(dir, "train-images-idx3-ubyte.gz")} {
+		s, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Test()) != 9 || s.Len() != 33 || s.Classes != 3 || s.Features() != 6 || s.Label(24+2) != 2 {
+			t.Errorf("%s: %d samples, %d for tests", path, s.Len(), len(s.Test()))
+		}
+	}
+	s, err := Load(filepath.Join(dir, "t10k-images-idx3-ubyte")) // a pair that is no train pair is all there is
+	if err != nil || s.Len() != 9 || len(s.Test()) != 2 {
+		t.Errorf("one pair: %v", err)
+	}
+}
+
+func TestIDXPairsRefuse(t *testing.T) {
+	change := func(f func(map[string][]byte)) string {
+		files := fashion(24, 9)
+		f(files)
+		return put(t, files)
+	}
+	for name, c := range map[string]struct{ path, says string }{
+		"no labels": {change(func(f map[string][]byte) { delete(f, "train-labels-idx1-ubyte.gz") }), "train-images-idx3-ubyte.gz has no labels: put them into train-labels-idx1-ubyte"},
+		"count":     {change(func(f map[string][]byte) { f["t10k-labels-idx1-ubyte"] = idx(make([]byte, 8), 8) }), "do not match 9 images"},
+		"labels":    {change(func(f map[string][]byte) { f["train-images-idx3-ubyte.gz"] = f["train-labels-idx1-ubyte.gz"] }), "these are labels"},
+		"size":      {change(func(f map[string][]byte) { f["t10k-images-idx3-ubyte"] = idx(make([]byte, 36), 9, 2, 2) }), "shape [1 2 2], the training samples of [1 2 3]"},
+		"many":      {change(func(f map[string][]byte) { f["b-train-images-idx3-ubyte"] = nil }), "holds 3 files of images and not one to train on"},
+		"cut": {change(func(f map[string][]byte) {
+			f["t10k-images-idx3-ubyte"] = f["t10k-images-idx3-ubyte"][:30]
+		}), "at byte 30: the file ends"},
+	} {
+		if _, err := Load(c.path); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

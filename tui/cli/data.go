@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/data"
+	"brood/models/data/fetch"
+)
+
+func dataCommand(s streams) *cobra.Command {
+	list := func(*cobra.Command, []string) error { return listData(s.out) }
+	c := &cobra.Command{Use: "data", Short: "List, describe and fetch the data sets", Args: noArgs, RunE: list}
+	c.AddCommand(&cobra.Command{Use: "list", Short: "List the data sets, where they are and how to get them", Args: noArgs, RunE: list})
+	c.AddCommand(&cobra.Command{Use: "info NAME|PATH", Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples", Args: exactly("a NAME or a PATH"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			d, err := data.Load(args[0])
+			if err != nil {
+				return err
+			}
+			describeData(s.out, d)
+			return nil
+		}})
+	c.AddCommand(getCommand(s))
+	return c
+}
+
+// listData looks for the files of each set and reads none.
+func listData(w io.Writer) error {
+	t := newTable("data", "state", "shape", ">classes", ">train", ">validation", ">test", "where")
+	var absent []string
+	for _, k := range data.Catalogue() {
+		where, err := k.Where()
+		state := "here"
+		switch {
+		case k.Files == nil:
+			state = "built in"
+			where = ""
+		case err != nil:
+			state = "not here"
+			set, err := fetch.Lookup(k.Name)
+			if err != nil {
+				return err
+			}
+			absent = append(absent, fmt.Sprintf("%s was looked for in %s; `brood data get %s` fetches %s", k.Name, strings.Join(k.Dirs(), " and "), k.Name, humanBytes(set.Bytes())))
+		}
+		train, validation, test := k.Splits()
+		t.row(k.Name, state, fmt.Sprint(k.Shape), fmt.Sprint(k.Classes), grouped(int64(train)), grouped(int64(validation)), grouped(int64(test)), where)
+	}
+	t.write(w)
+	fmt.Fprintln(w)
+	for _, line := range absent {
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprintln(w, "your own: --data with a path to a .csv, .npy or .npz file, IDX images, or a folder of pictures; `brood data info PATH` tries it")
+	return nil
+}
+
+func describeData(w io.Writer, d *data.Set) {
+	kind := "images"
+	if len(d.Shape) == 1 {
+		kind = "samples"
+	}
+	fmt.Fprintf(w, "%s: %s of %v in %d classes\n", d.Name, kind, d.Shape, d.Classes)
+	for _, line := range [][2]string{
+		{"from", d.From},
+		{"train", grouped(int64(len(d.Train())))},
+		{"validation", grouped(int64(len(d.Validation()))) + ", out of the training set"},
+		{"test", grouped(int64(len(d.Test())))},
+		{"normalised", d.Normalisation()},
+		{"in memory", humanBytes(d.Bytes())},
+		{"digest", d.Digest()},
+	} {
+		fmt.Fprintf(w, "  %-11s %s\n", line[0], line[1])
+	}
+	fmt.Fprintln(w)
+	t := newTable(">class", "name", ">train", ">validation", ">test")
+	var counts [3][]int
+	for i, split := range [][]int32{d.Train(), d.Validation(), d.Test()} {
+		counts[i] = make([]int, d.Classes)
+		for _, id := range split {
+			counts[i][d.Label(id)]++
+		}
+	}
+	for c := range d.Classes {
+		name := d.ClassName(c)
+		if d.Names == nil {
+			name = ""
+		}
+		t.row(fmt.Sprint(c), name, grouped(int64(counts[0][c])), grouped(int64(counts[1][c])), grouped(int64(counts[2][c])))
+	}
+	t.write(w)
+	drawSamples(w, d)
+}
+
+// widest picture that is drawn: three of them fit a line.
+const widest = 40
+
+// drawSamples shows the first training images side by side, in half-blocks of shade. What is no picture of bytes, or too
+// wide, is not drawn.
+func drawSamples(w io.Writer, d *data.Set) {
+	const shades = " .:-=+*#%@"
+	if len(d.Shape) != 3 || d.Shape[2] > widest || d.Image(0) == nil {
+		return
+	}
+	channels, h, wd := d.Shape[0], d.Shape[1], d.Shape[2]
+	ids := d.Train()[:min(3, len(d.Train()))]
+	fmt.Fprintln(w)
+	for y := 0; y+1 < h; y += 2 {
+		var b strings.Builder
+		for _, id := range ids {
+			img := d.Image(id)
+			for x := range wd {
+				v := 0
+				for c := range channels {
+					v += int(img[(c*h+y)*wd+x]) + int(img[(c*h+y+1)*wd+x])
+				}
+				b.WriteByte(shades[v*(len(shades)-1)/(2*255*channels)])
+			}
+			b.WriteString("  ")
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/data"
+	"brood/models/data/fetch"
+)
+
+func getCommand(s streams) *cobra.Command {
+	var from string
+	var stall time.Duration
+	c := &cobra.Command{Use: "get NAME", Short: "Fetch a data set into your cache, or go on where an earlier fetch broke off", Args: exactly("a NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if stall <= 0 {
+				return usage("--stall %v: give a time above 0, such as 30s", stall)
+			}
+			set, err := fetch.Lookup(args[0])
+			if err != nil {
+				return err
+			}
+			if from != "" {
+				set.URL = from
+			}
+			return getData(c.Context(), s, set, stall)
+		}}
+	c.Flags().StringVar(&from, "from", "", "folder on a server that holds the published files (default: where they are published)")
+	c.Flags().DurationVar(&stall, "stall", 30*time.Second, "give a try up when nothing came for so long")
+	return c
+}
+
+// getData fetches a set unless it is here and whole.
+func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration) error {
+	dir, err := data.Cache(set.Name)
+	if err != nil {
+		return err
+	}
+	unlock, err := fetch.Lock(dir)
+	if err != nil {
+		return fmt.Errorf("data %s: %w", set.Name, err)
+	}
+	defer unlock()
+	if here, err := whole(set.Name, dir); err != nil || here != "" {
+		if err == nil {
+			fmt.Fprintf(s.out, "%s is here already: %s\n", set.Name, here)
+		}
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	until, stopTerm := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stopTerm()
+	p := &progress{out: s.out, line: s.terminal}
+	fmt.Fprintf(s.out, "%s: %s from %s into %s\n", set.Name, humanBytes(set.Bytes()), set.URL, dir)
+	err = fetch.Client{Stall: stall, Pause: time.Second / 2, Progress: p.show}.Get(until, set, set.URL, dir)
+	p.end()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &exitError{code: exitCtrlC, err: err}
+	case err != nil && until.Err() != nil:
+		return &exitError{code: exitSigterm, err: err}
+	case err != nil:
+		return err
+	}
+	d, err := data.Load(set.Name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "%s is ready: %s training, %s validation and %s test samples\n", set.Name, grouped(int64(len(d.Train()))), grouped(int64(len(d.Validation()))), grouped(int64(len(d.Test()))))
+	return nil
+}
+
+// whole is where the set is when it can be read; empty when it is to be fetched into dir. A damaged one elsewhere would hide
+// what is fetched, and is an error.
+func whole(name, dir string) (string, error) {
+	k, err := data.Lookup(name)
+	if err != nil {
+		return "", err
+	}
+	where, err := k.Where()
+	if err != nil {
+		return "", nil
+	}
+	_, err = data.Load(name)
+	if inside, e := filepath.Rel(dir, where); err != nil && e == nil && !strings.HasPrefix(inside, "..") {
+		return "", nil
+	}
+	return where, err
+}
+
+// progress prints how far each file is: in one line that is overwritten, or in a new line at each quarter.
+type progress struct {
+	out  io.Writer
+	line bool
+	file string
+	mark int64 // the step that was printed last
+}
+
+func (p *progress) show(file string, done, total int64) {
+	steps := int64(4)
+	if p.line {
+		steps = 100
+	}
+	mark := done * steps / max(1, total)
+	if file == p.file && mark == p.mark {
+		return
+	}
+	if file != p.file {
+		p.end()
+	}
+	p.file, p.mark = file, mark
+	text := fmt.Sprintf("  %-28s %3d %%  %s of %s", file, 100*done/max(1, total), humanBytes(done), humanBytes(total))
+	if p.line {
+		fmt.Fprintf(p.out, "\r%-70s", text)
+		return
+	}
+	fmt.Fprintln(p.out, text)
+}
+
+// end leaves the line.
+func (p *progress) end() {
+	if p.line && p.file != "" {
+		fmt.Fprintln(p.out)
+	}
+	p.file = ""
+}
