@@ -1,0 +1,93 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// peakOf measures the register-only multiply-add rate of k in GFLOP/s: the best of some short runs, since a neighbour only
+// ever slows it down. The portable twin has none.
+func peakOf(k *Kernels) float64 {
+	if k.isa.peak == nil {
+		return 0
+	}
+	const turns = 200_000
+	best := 0.0
+	for range 20 {
+		began := time.Now()
+		k.isa.peak(turns)
+		best = max(best, turns*k.isa.peakFlops/time.Since(began).Seconds()/1e9)
+	}
+	return best
+}
+
+// benches runs f as a benchmark on each twin and reports its rate (work units a call) and, where perPeak is not zero, the
+// rate over perPeak as a share of the peak measured in the same run. Both are the best of short spells of at least 50
+// microseconds, since a neighbour only ever slows a spell down; ns/op remains the mean.
+func benches(b *testing.B, name, unit string, work, perPeak float64, prepare func(k *Kernels) func()) {
+	for tw := twins; tw > Portable; {
+		tw--
+		k, err := New(tw)
+		if err != nil {
+			continue
+		}
+		b.Run(name+"/"+tw.String(), func(b *testing.B) {
+			f := prepare(k)
+			peak := peakOf(k)
+			began := time.Now()
+			f()
+			spell := 1 + int(50*time.Microsecond/(1+time.Since(began)))
+			best := time.Duration(1 << 62)
+			for b.Loop() {
+				began := time.Now()
+				for range spell {
+					f()
+				}
+				best = min(best, time.Since(began))
+			}
+			rate := work * float64(spell) / best.Seconds() / 1e9
+			b.ReportMetric(rate, unit)
+			if peak = max(peak, peakOf(k)); peak > 0 && perPeak > 0 {
+				b.ReportMetric(rate*perPeak/peak, "of-peak")
+			}
+		})
+	}
+}
+
+func BenchmarkPeak(b *testing.B) {
+	const turns = 1 << 20
+	for tw := AVX2; tw < twins; tw++ {
+		k, err := New(tw)
+		if err != nil {
+			continue
+		}
+		b.Run(tw.String(), func(b *testing.B) {
+			for b.Loop() {
+				k.isa.peak(turns)
+			}
+			b.ReportMetric(turns*k.isa.peakFlops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}
+
+func BenchmarkGemm(b *testing.B) {
+	for _, s := range []struct {
+		form    Form
+		m, n, k int
+	}{
+		// The steps of 784-256-128-10 on 128 samples with weights stored out x in: forward, data gradient, weight gradient.
+		{NT, 128, 256, 784}, {NT, 128, 128, 256}, {NT, 128, 10, 128},
+		{NN, 128, 128, 10}, {NN, 128, 256, 128},
+		{TN, 10, 128, 128}, {TN, 128, 256, 128}, {TN, 256, 784, 128},
+		{NN, 128, 256, 784}, {NN, 128, 128, 256}, {NN, 128, 10, 128},
+		{NT, 128, 500, 800}, {TN, 500, 800, 128}, {NN, 8, 256, 784}, {NN, 32, 32, 32},
+		{NN, 1024, 1024, 1024}, {NT, 1024, 1024, 1024}, {TN, 1024, 1024, 1024}, {NN, 512, 512, 512}, {NN, 128, 2048, 2048},
+	} {
+		work := 2 * float64(s.m) * float64(s.n) * float64(s.k)
+		benches(b, fmt.Sprintf("%v-%dx%dx%d", s.form, s.m, s.n, s.k), "GFLOP/s", work, 1, func(k *Kernels) func() {
+			p := newProduct(s.form, s.m, s.n, s.k, 0, aligned)
+			return func() { k.Gemm(s.form, s.m, s.n, s.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, nil) }
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package kernel
+
+// Lanes is the samples of a block of activations: the innermost index of convolutions and pooling.
+const Lanes = 32
+
+// Plane is the rows of Lanes floats from channel to channel of an image of h x w: the pixels, and one more where that makes
+// the number odd. An odd distance spreads the channels over all sets of a cache. Nothing reads the row in excess.
+func Plane(h, w int) int { return h*w | 1 }
+
+// ToBlock writes rows (at most Lanes) samples of channels x h x w values, stored at stride ld, as a block
+// [channels][Plane(h, w)][Lanes]. Lanes without a sample become zero.
+func (k *Kernels) ToBlock(dst, src []float32, ld, rows, channels, h, w int) {
+	pixels, plane := h*w, Plane(h, w)
+	dst, src = dst[:channels*plane*Lanes], matrix(src, rows, channels*pixels, ld)
+	for c := range channels {
+		k.transpose(dst[c*plane*Lanes:], Lanes, src[c*pixels:], ld, min(rows, Lanes), pixels, Lanes)
+	}
+}
+
+// FromBlock is the inverse: rows samples at stride ld from a block.
+func (k *Kernels) FromBlock(dst []float32, ld int, src []float32, rows, channels, h, w int) {
+	pixels, plane := h*w, Plane(h, w)
+	dst, src = matrix(dst, rows, channels*pixels, ld), src[:channels*plane*Lanes]
+	for c := range channels {
+		k.transpose(dst[c*pixels:], ld, src[c*plane*Lanes:], Lanes, pixels, min(rows, Lanes), pixels)
+	}
+}

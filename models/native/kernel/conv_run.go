@@ -1,0 +1,138 @@
+package kernel
+
+import "unsafe"
+
+// convArgs is the argument of a convolution tile; strides are in bytes.
+type convArgs struct {
+	a, b, c, bias, tab unsafe.Pointer
+	gate               unsafe.Pointer // the place of c in the gate
+	ldc, k, pixels     int
+	stepB, stepC       int
+	flags              uint64
+}
+
+// ConvForward computes y = conv(x, w) + bias for one block, then max(0, y) with relu. y has c.Outputs() elements, x
+// c.Inputs(), w c.Weights() and bias c.Out, or it is nil.
+func (k *Kernels) ConvForward(c *Conv, y, x, w, bias []float32, relu bool) {
+	y, x, w = y[:c.Outputs()], x[:c.Inputs()], w[:c.Weights()]
+	if bias != nil {
+		bias = bias[:c.Out]
+	}
+	j := convJob{runs: c.forward, stepB: c.Stride * row, stepC: row, b: x, c: y, channels: c.Out, ldc: c.outPlane * row, bias: bias, relu: relu}
+	k.convolve(&j, c.Weights(), func(dst []float32, lo, h int) {
+		n := c.In * c.Kernel * c.Kernel
+		k.transpose(dst, h, w[lo*n:], n, h, n, h)
+	})
+}
+
+// ConvData computes the gradient dx of the input from dy, the gradient of the result, for one block. With a gate, as long
+// as dx, dx is zero where gate is not above zero: the gradient through a ReLU before the convolution.
+func (k *Kernels) ConvData(c *Conv, dx, dy, w, gate []float32) {
+	dx, dy, w = dx[:c.Inputs()], dy[:c.Outputs()], w[:c.Weights()]
+	if gate != nil {
+		gate = gate[:c.Inputs()]
+	}
+	j := convJob{runs: c.data, stepB: row, stepC: c.Stride * row, b: dy, c: dx, channels: c.In, ldc: c.inPlane * row, gate: gate}
+	k.convolve(&j, c.Weights(), func(dst []float32, lo, h int) {
+		n := c.Kernel * c.Kernel
+		for out := range c.Out {
+			src := w[(out*c.In+lo)*n:]
+			if n == 1 {
+				copy(dst[out*h:(out+1)*h], src)
+			} else {
+				k.transpose(dst[out*n*h:], h, src, n, h, n, h)
+			}
+		}
+	})
+}
+
+// convJob is a convolution as the tiles see it.
+type convJob struct {
+	runs         []convRun
+	stepB, stepC int
+	b, c         []float32
+	channels     int // of c
+	ldc          int // bytes from channel to channel of c
+	bias, gate   []float32
+	relu         bool
+}
+
+// convolve packs the weights tile by tile, with pack(dst, lo, h) for h channels from lo: a row of h for each tap. Then it
+// runs all tiles over one run of pixels before the next, whose inputs it then still has at hand.
+func (k *Kernels) convolve(j *convJob, weights int, pack func(dst []float32, lo, h int)) {
+	if len(k.filters) < weights {
+		k.filters = aligned(weights)
+	}
+	limit, taps := max(1, len(k.isa.conv)-1), weights/j.channels
+	height, extra := even(j.channels, limit)
+	more := extra
+	for ch, h := 0, 0; ch < j.channels; ch += h {
+		h = next(height, &more)
+		pack(k.filters[ch*taps:(ch+h)*taps], ch, h)
+	}
+	if k.isa.conv == nil {
+		convolve(j, k.filters, taps)
+		return
+	}
+	t := &k.conv
+	*t = convArgs{ldc: j.ldc, stepB: j.stepB, stepC: j.stepC}
+	if j.bias != nil {
+		t.flags |= flagBias
+	}
+	if j.gate != nil {
+		t.flags |= flagGate
+	}
+	if j.relu {
+		t.flags |= flagReLU
+	}
+	b, c := ptr(j.b, 0), ptr(j.c, 0)
+	for i := range j.runs {
+		r := &j.runs[i]
+		t.tab, t.k = unsafe.Pointer(unsafe.SliceData(r.tab)), len(r.tab)/2
+		more := extra
+		for ch, h := 0, 0; ch < j.channels; ch += h {
+			h = next(height, &more)
+			t.a = ptr(k.filters, ch*taps)
+			if j.bias != nil {
+				t.bias = ptr(j.bias, ch)
+			}
+			for half := 0; half < row; half += 8 * k.isa.vector {
+				at := ch*j.ldc + r.c + half
+				t.b, t.c, t.pixels = unsafe.Add(b, r.b+half), unsafe.Add(c, at), r.pixels
+				if j.gate != nil {
+					t.gate = unsafe.Add(ptr(j.gate, 0), at)
+				}
+				k.isa.conv[h](t)
+			}
+		}
+	}
+}
+
+// convolve is the portable twin: the same tables, a product and a sum at a time, tiles of one channel.
+func convolve(j *convJob, filters []float32, taps int) {
+	var sum [Lanes]float32
+	for _, r := range j.runs {
+		for p := range r.pixels {
+			for ch := range j.channels {
+				clear(sum[:])
+				for q := 0; q < len(r.tab); q += 2 {
+					w := filters[ch*taps+int(r.tab[q])]
+					for l, x := range j.b[(r.b+p*j.stepB+int(r.tab[q+1]))/4:][:Lanes] {
+						sum[l] += float32(w * x)
+					}
+				}
+				at := (ch*j.ldc + r.c + p*j.stepC) / 4
+				ep := Epilogue{ReLU: j.relu}
+				if j.bias != nil {
+					for l := range sum {
+						sum[l] += j.bias[ch]
+					}
+				}
+				if j.gate != nil {
+					ep.Gate = j.gate[at : at+Lanes]
+				}
+				finish(j.c[at:at+Lanes], sum[:], 0, 0, &ep)
+			}
+		}
+	}
+}

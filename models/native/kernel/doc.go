@@ -1,0 +1,47 @@
+// Package kernel computes the inner loops of the native engine: matrix products, convolutions, pooling, softmax, linear
+// statements, Adam and Gaussian noise. It is a leaf: of brood it imports only models/noise.
+//
+// Every kernel exists three times. The twins avx512 and avx2 are assembly that gen writes with avo (go generate; both are
+// in the tree and a test compares them); portable is Go and serves every other machine.
+//
+//	t, err := kernel.Choose("")            // the best twin of this CPU; FromEnv obeys $BROOD_CPU
+//	k, err := kernel.New(t)                // one for each goroutine: it owns scratch memory
+//	ep := kernel.Epilogue{Bias: b, ReLU: true}
+//	k.Gemm(kernel.NT, batch, out, in, x, in, w, in, y, out, &ep) // y = max(0, x*w^T + b)
+//
+// # What there is
+//
+//	Gemm                                  products with an epilogue: bias, ReLU, its gradient, accumulation, descent
+//	Lin Add Axpy Scale Adam ColSum        statements over vectors
+//	CrossEntropy                          softmax, loss and gradient of rows of logits
+//	Normals Perturb NoiseSum              noise of a Field: the bits of models/noise
+//	ToBlock FromBlock                     sample-major matrices to and from blocks
+//	NewConv ConvForward ConvData ConvWeights ConvBias
+//	NewPool MaxPool MaxPoolBack MeanPool MeanPoolBack
+//
+// # Memory
+//
+// Matrices are row-major float32; ld is the distance in elements between the starts of two rows. Slices are borrowed for
+// the call. A slice that is too short is a fault of the caller and panics before memory is touched. No call allocates
+// once the scratch of its Kernels has grown to the shapes in use; NewConv and NewPool belong in a plan.
+//
+// # Blocks
+//
+// Convolution and pooling take blocks of Lanes samples, the sample innermost: [channel][Plane(h, w)][Lanes], pixels in
+// rows. Lanes without a sample are zero, so a batch need be no multiple of Lanes: where the gradient of a result is zero
+// it adds nothing to the weights. A layer with a bias makes such lanes of its result non-zero, which is harmless as long
+// as their gradient stays zero. Plane exceeds the pixels by a row where their number is even; nothing reads that row.
+//
+// # Bits
+//
+// An element depends on its own inputs only: not on the tile or batch that it was computed with, nor its position, nor
+// the alignment of the memory. A row computed alone equals the same row among others, bit for bit. (ConvWeights and
+// ConvBias sum over a whole block, whose lanes they add in a fixed order.)
+//
+// The same bits in all three twins: Lin, Add, Axpy, Scale, Adam, ColSum, CrossEntropy, Normals, Perturb, NoiseSum,
+// ConvBias, pooling, ToBlock and FromBlock. They round every product before it is added and sum in a fixed order.
+//
+// Bits of their own: Gemm, ConvForward, ConvData and ConvWeights fuse multiply and add in avx512 and avx2, which agree with
+// each other in all but ConvWeights; portable does not fuse, and agrees with itself on every architecture. Two NaN count as
+// equal here; which of their bits survive is left open.
+package kernel

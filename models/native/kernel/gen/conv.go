@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets of kernel.convArgs.
+const (
+	cA, cB, cC, cBias, cTab, cGate            = 0, 8, 16, 24, 32, 40
+	cLdc, cK, cPixels, cStepB, cStepC, cFlags = 48, 56, 64, 72, 80, 88
+)
+
+// ahead is how many taps early the samples are fetched: they lie too far apart for the prefetchers of the machine. The
+// table has as many entries in excess.
+const ahead = 8
+
+// conv emits a tile of m channels by two vectors of samples, for a run of pixels. The table holds, for every k, the row of
+// A, which is packed, and the offset of B's: a tap's samples are contiguous wherever they lie, so activations are never
+// packed, and padding is a shorter table.
+func (g *gen) conv(m int) {
+	g.begin(fmt.Sprintf("conv%d", m), "convArgs", "a tile of a convolution, for a run of pixels.")
+	t, a, b, c, k, tab, ra, rb, next := reg.RDI, reg.RSI, reg.RDX, reg.R15, reg.RCX, reg.R13, reg.RBX, reg.RAX, reg.R8
+	top := len(g.r)
+	acc := func(i, v int) reg.VecPhysical { return g.r[2*i+v] }
+	bv, tmp := g.r[top-2:], g.r[top-4:top-2]
+
+	g.MOVQ(at(t, cA), a)
+	g.MOVQ(at(t, cB), b)
+	g.MOVQ(at(t, cC), c)
+	g.Label("pixel")
+	for i := range 2 * m {
+		g.zero(g.r[i])
+	}
+	g.MOVQ(at(t, cTab), tab)
+	g.MOVQ(at(t, cK), k)
+	g.byFour(k, "tap", func(entry int) {
+		g.IMUL3L(operand.U8(4*m), at(tab, 8*entry), ra.As32())
+		g.MOVLQSX(at(tab, 8*entry+4), rb)
+		g.MOVLQSX(at(tab, 8*(entry+ahead)+4), next)
+		for v := range 2 {
+			g.VMOVUPS(atx(b, rb, 1, v*g.bytes()), bv[v])
+		}
+		for disp := 0; disp < 2*g.bytes(); disp += 64 {
+			g.PREFETCHT0(atx(b, next, 1, disp))
+		}
+		for i := range m {
+			x := tmp[i%2]
+			g.VBROADCASTSS(atx(a, ra, 1, 4*i), x)
+			for v := range 2 {
+				g.VFMADD231PS(x, bv[v], acc(i, v))
+			}
+		}
+	}, func(u int) { g.ADDQ(operand.Imm(uint64(8*u)), tab) })
+	g.Label("done")
+
+	gate, p, zero, x := ra, next, bv[0], bv[1]
+	g.MOVQ(at(t, cFlags), rb)
+	g.when(rb, flagBias, "unbiased", func() {
+		g.MOVQ(at(t, cBias), p)
+		for i := range m {
+			g.VBROADCASTSS(at(p, 4*i), x)
+			for v := range 2 {
+				g.VADDPS(x, acc(i, v), acc(i, v))
+			}
+		}
+	})
+	g.zero(zero)
+	g.when(rb, flagGate, "open", func() {
+		g.MOVQ(c, gate) // no pointer past the gate may lie in memory, where the collector would find it
+		g.SUBQ(at(t, cC), gate)
+		g.ADDQ(at(t, cGate), gate)
+		for i := range m {
+			for v := range 2 {
+				g.VMOVUPS(at(gate, v*g.bytes()), x)
+				g.positive(x, zero, acc(i, v))
+			}
+			g.ADDQ(at(t, cLdc), gate)
+		}
+	})
+	g.when(rb, flagReLU, "linear", func() {
+		for i := range 2 * m {
+			g.VMAXPS(g.r[i], zero, g.r[i])
+		}
+	})
+	g.MOVQ(c, p)
+	for i := range m {
+		for v := range 2 {
+			g.VMOVUPS(acc(i, v), at(p, v*g.bytes()))
+		}
+		g.ADDQ(at(t, cLdc), p)
+	}
+	g.ADDQ(at(t, cStepB), b)
+	g.ADDQ(at(t, cStepC), c)
+	g.DECQ(at(t, cPixels))
+	g.JNZ(ref("pixel"))
+	g.end()
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets of kernel.dotArgs.
+const (
+	dA, dB, dC, dList, dEntries      = 0, 8, 16, 24, 32
+	dLda, dLdb, dStepB, dLdcA, dLdcB = 40, 48, 56, 64, 72
+	dPlace, dAlpha, dSums            = 80, 88, 92
+)
+
+// dot emits tiles of m x n dot products along segments of pixels, for weight gradients: C[i][j] += alpha * sum of
+// A[i]*B[j]. Both operands are loaded as vectors, ten loads for 25 multiply-adds. The list has entries of a tap: its
+// offset in C, the number of segments, and for each one the offsets in A and B and the pixels.
+func (g *gen) dot(m, n int) {
+	g.begin(fmt.Sprintf("dot%dx%d", m, n), "dotArgs", "tiles of dot products.")
+	t, stepB, pixels, list, count := reg.RDI, reg.RSI, reg.RCX, reg.RBX, reg.RAX
+	pa, pb, lda, lda3, lda5, lda7, ldb, ldb3 := reg.R8, reg.R9, reg.R10, reg.R11, reg.R12, reg.R13, reg.R15, reg.RDX
+	acc := g.r[:m*n]
+	bv, spare := g.r[m*n:m*n+n], g.r[m*n+n:]
+	g.MOVQ(at(t, dLda), lda)
+	g.MOVQ(at(t, dLdb), ldb)
+	g.MOVQ(at(t, dStepB), stepB)
+	g.MOVQ(at(t, dList), list)
+	g.LEAQ(atx(lda, lda, 2, 0), lda3)
+	g.LEAQ(atx(lda, lda, 4, 0), lda5)
+	g.LEAQ(atx(lda3, lda, 4, 0), lda7)
+	g.LEAQ(atx(ldb, ldb, 2, 0), ldb3)
+	g.Label("entry")
+	for _, r := range acc {
+		g.zero(r)
+	}
+	g.MOVLQSX(at(list, 0), pa)
+	g.MOVQ(pa, at(t, dPlace))
+	g.MOVLQSX(at(list, 4), count)
+	g.ADDQ(operand.Imm(8), list)
+	g.Label("segment")
+	g.MOVLQSX(at(list, 0), pa)
+	g.MOVLQSX(at(list, 4), pb)
+	g.MOVLQSX(at(list, 8), pixels)
+	g.ADDQ(at(t, dA), pa)
+	g.ADDQ(at(t, dB), pb)
+	g.align()
+	g.Label("pixel")
+	for v := range 32 / g.lanes {
+		for j := range n {
+			b := rowOf(j, pb, nil, ldb, ldb3, nil, nil)
+			b.Disp += v * g.bytes()
+			g.VMOVUPS(b, bv[j])
+		}
+		for i := range m {
+			x := spare[i%min(len(spare), 2)]
+			a := rowOf(i, pa, nil, lda, lda3, lda5, lda7)
+			a.Disp += v * g.bytes()
+			g.VMOVUPS(a, x)
+			for j := range n {
+				g.VFMADD231PS(x, bv[j], acc[n*i+j])
+			}
+		}
+	}
+	g.ADDQ(imm(128), pa)
+	g.ADDQ(stepB, pb)
+	g.DECQ(pixels)
+	g.JNZ(ref("pixel"))
+	g.ADDQ(operand.Imm(12), list)
+	g.DECQ(count)
+	g.JNZ(ref("segment"))
+
+	// Four sums of lanes at a time; a group that is not full is made up with what lies in spare.
+	for first := 0; first < m*n; first += 4 {
+		four := append([]reg.VecPhysical(nil), acc[first:min(first+4, m*n)]...)
+		four = append(four, spare[0], spare[0], spare[0])[:4]
+		g.sumLanes(four, bv[0])
+		g.VMOVUPS(four[0].AsX(), at(t, dSums+4*first))
+	}
+	c, p, ldc, alpha, x := pa, pb, count, bv[0], spare[0]
+	g.MOVQ(at(t, dC), c)
+	g.ADDQ(at(t, dPlace), c)
+	g.MOVQ(at(t, dLdcB), ldc)
+	g.VMOVSS(at(t, dAlpha), alpha.AsX())
+	for i := range m {
+		g.MOVQ(c, p)
+		for j := range n {
+			g.VMOVSS(at(p, 0), x.AsX())
+			g.VFMADD231SS(at(t, dSums+4*(n*i+j)), alpha.AsX(), x.AsX())
+			g.VMOVSS(x.AsX(), at(p, 0))
+			if j < n-1 {
+				g.ADDQ(ldc, p)
+			}
+		}
+		if i < m-1 {
+			g.ADDQ(at(t, dLdcA), c)
+		}
+	}
+	g.DECQ(at(t, dEntries))
+	g.JNZ(ref("entry"))
+	g.end()
+}
+
+// sumLanes leaves the sums of the lanes of four vectors in the first four lanes of r[0].
+func (g *gen) sumLanes(r []reg.VecPhysical, tmp reg.VecPhysical) {
+	for i := 0; i < 4; i += 2 {
+		g.VUNPCKLPS(r[i+1], r[i], tmp)
+		g.VUNPCKHPS(r[i+1], r[i], r[i])
+		g.VADDPS(tmp, r[i], r[i])
+	}
+	g.VUNPCKLPD(r[2], r[0], tmp)
+	g.VUNPCKHPD(r[2], r[0], r[0])
+	g.VADDPS(tmp, r[0], r[0])
+	if g.wide {
+		g.VEXTRACTF64X4(operand.Imm(1), r[0], tmp.AsY())
+		g.VADDPS(tmp.AsY(), r[0].AsY(), r[0].AsY())
+		g.VEXTRACTF32X4(operand.Imm(1), r[0].AsY(), tmp.AsX())
+	} else {
+		g.VEXTRACTF128(operand.Imm(1), r[0], tmp.AsX())
+	}
+	g.VADDPS(tmp.AsX(), r[0].AsX(), r[0].AsX())
+}
+
+// dots emits the tiles that the registers allow: kernel.table lists the same.
+func (g *gen) dots() {
+	shapes := [][2]int{{5, 5}, {8, 3}, {8, 1}}
+	if !g.wide {
+		shapes = [][2]int{{4, 3}, {4, 1}}
+	}
+	for _, s := range shapes {
+		for m := 1; m <= s[0]; m++ {
+			g.dot(m, s[1])
+		}
+	}
+}

@@ -1,0 +1,92 @@
+// Command gen writes the assembly of package kernel, kernels_amd64.s and stubs_amd64.go:
+//
+//	go generate ./models/native/kernel
+//
+// Every kernel is written once against gen, which hides what AVX2 (16 registers of 8 lanes, mask vectors) and AVX-512
+// (32 registers of 16 lanes, mask registers) do differently. Registers are named, not allocated: the large tiles need
+// all of them.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// Names of the files written.
+const asmFile, stubFile = "kernels_amd64.s", "stubs_amd64.go"
+
+func main() {
+	dir := flag.String("dir", ".", "where to write")
+	flag.Parse()
+	if err := write(*dir); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func write(dir string) error {
+	files, err := generate()
+	if err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generate is the text of both files by name.
+func generate() (map[string][]byte, error) {
+	ctx := build.NewContext()
+	ctx.ConstraintExpr("amd64")
+	consts, types := newConsts(ctx), map[string]string{}
+	for _, g := range []*gen{newAVX2(ctx, consts, types), newAVX512(ctx, consts, types)} {
+		g.gemm()
+		g.transpose()
+		g.copyPanel()
+		for terms := 1; terms <= 3; terms++ {
+			g.lin(terms)
+		}
+		g.adam()
+		g.colSum()
+		g.softmax()
+		g.noiseFill()
+		g.noiseSum(false)
+		g.noiseSum(true)
+		for m := 1; m <= len(g.r)/2-2; m++ {
+			g.conv(m)
+		}
+		g.dots()
+		g.pool()
+		g.peak()
+	}
+	f, err := ctx.Result()
+	if err != nil {
+		return nil, err
+	}
+	if err := pass.Compile.Execute(f); err != nil {
+		return nil, err
+	}
+	cfg := printer.Config{Argv: []string{"go generate"}, Pkg: "kernel"}
+	asm, err := printer.NewGoAsm(cfg).Print(f)
+	if err != nil {
+		return nil, err
+	}
+	stubs, err := printer.NewStubs(cfg).Print(f)
+	if err != nil {
+		return nil, err
+	}
+	for name, t := range types {
+		stubs = bytes.Replace(stubs, []byte("func "+name+"(t *byte)"), []byte("func "+name+"(t *"+t+")"), 1)
+	}
+	return map[string][]byte{asmFile: asm, stubFile: stubs}, nil
+}

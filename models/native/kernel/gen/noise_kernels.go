@@ -1,0 +1,163 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// noiseSetup loads what the streams share. AVX-512 makes a tile from one vector of eight counters, AVX2 from two.
+func (g *gen) noiseSetup() {
+	t := reg.RDI
+	g.MOVQ(at(t, nDst), reg.RDX)
+	g.MOVQ(at(t, nTiles), reg.RCX)
+	g.MOVQ(at(t, nKeys), reg.RSI)
+	g.VPBROADCASTD(g.consts.word(m0), g.mul0())
+	g.VPBROADCASTD(g.consts.word(m1), g.mul1())
+	g.VPBROADCASTD(at(t, nCtr), g.ctr())
+	g.VPBROADCASTD(g.consts.word(uint32(g.lanes/2)), g.step())
+	lanes := g.consts.list("lanes", 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0)
+	if g.wide {
+		g.VPADDD(lanes, g.ctr(), g.ctr())
+		g.MOVL(operand.U32(0xAAAA), reg.EAX)
+		g.KMOVW(reg.EAX, reg.K3)
+	} else {
+		g.VPADDD(lanes, g.ctr(), g.ctr())
+	}
+}
+
+// tilesOf says where n streams put their normals, as offsets in a run of tiles, and how far the run goes.
+func (g *gen) place(stream int) (cos, sin int) {
+	if g.wide {
+		return 128 * stream, 128*stream + 64
+	}
+	return 128*(stream/2) + 32*(stream%2), 128*(stream/2) + 64 + 32*(stream%2)
+}
+
+// noiseFill emits the writing of tiles of 32 normals.
+func (g *gen) noiseFill() {
+	g.begin("noiseFill", "noiseArgs", "tiles of normals.")
+	g.noiseSetup()
+	dst := reg.RDX
+	g.tileLoop(3, func(tiles int) {
+		g.eachStream(tiles, func(first int, streams []*stream) {
+			for i, s := range streams {
+				s.philox(at(reg.RDI, nCtr+8))
+				s.normals()
+				cos, sin := g.place(first + i)
+				s.do(func() { s.VMOVUPS(s.r[0], at(dst, cos)) })
+				s.do(func() { s.VMOVUPS(s.r[1], at(dst, sin)) })
+			}
+			interleave(streams)
+		})
+		g.ADDQ(imm(128*tiles), dst)
+	})
+	g.end()
+}
+
+// eachStream hands out the streams of some tiles: all at once in AVX-512, one after the other in AVX2, which has registers
+// for one.
+func (g *gen) eachStream(tiles int, body func(first int, streams []*stream)) {
+	if g.wide {
+		var streams []*stream
+		for i := range tiles {
+			streams = append(streams, &stream{gen: g, r: g.r[9*i : 9*i+9]})
+		}
+		body(0, streams)
+		return
+	}
+	for i := range 2 * tiles {
+		body(i, []*stream{{gen: g, r: g.r[:9]}})
+	}
+}
+
+// tileLoop emits a loop of several tiles at a time in AVX-512, and one of single tiles.
+func (g *gen) tileLoop(many int, body func(tiles int)) {
+	n := reg.RCX
+	if g.wide {
+		g.SUBQ(imm(many), n)
+		g.JLT(ref("few"))
+		g.align()
+		g.Label("many")
+		body(many)
+		g.SUBQ(imm(many), n)
+		g.JGE(ref("many"))
+		g.Label("few")
+		g.ADDQ(imm(many), n)
+		g.JZ(ref("finished"))
+	}
+	g.Label("one")
+	body(1)
+	g.DECQ(n)
+	g.JNZ(ref("one"))
+	g.Label("finished")
+}
+
+// noiseSum emits tiles of the sum over members of weight*eps, or weight*(eps^2-1), in the order of the members.
+func (g *gen) noiseSum(square bool) {
+	name := "noiseSum"
+	if square {
+		name = "noiseSquare"
+	}
+	g.begin(name, "noiseArgs", "weighted sums of noise.")
+	g.noiseSetup()
+	t, dst, members, weights, count := reg.RDI, reg.RDX, reg.R8, reg.R9, reg.R10
+	label := 0
+	g.tileLoop(2, func(tiles int) {
+		g.eachStream(tiles, func(first int, streams []*stream) {
+			acc, w := g.r[9:11], g.key()
+			var saved reg.VecPhysical
+			if g.wide {
+				acc, saved = g.r[18:22], g.r[22]
+			}
+			g.MOVQ(at(t, nMembers), members)
+			g.MOVQ(at(t, nWeights), weights)
+			g.MOVQ(at(t, nCount), count)
+			for i := range 2 * len(streams) {
+				g.zero(acc[i])
+			}
+			loop := "member" + string(rune('a'+label))
+			label++
+			g.align()
+			g.Label(loop)
+			if g.wide {
+				g.VMOVUPS(g.ctr(), saved)
+			}
+			for i, s := range streams {
+				s.philox(at(members, 0))
+				s.normals()
+				for j := range 2 {
+					r, a := s.r[j], acc[2*i+j]
+					if square {
+						s.do(func() { s.VMULPS(r, r, r) })
+						s.addf(-1, r, r)
+					}
+					if g.wide {
+						s.do(func() { s.VMULPS_BCST(at(weights, 0), r, r) })
+					} else {
+						s.do(func() { s.VBROADCASTSS(at(weights, 0), w) })
+						s.do(func() { s.VMULPS(w, r, r) })
+					}
+					s.do(func() { s.VADDPS(r, a, a) })
+				}
+			}
+			interleave(streams)
+			if g.wide {
+				g.VMOVUPS(saved, g.ctr())
+			} else {
+				g.VPSUBD(g.step(), g.ctr(), g.ctr())
+			}
+			g.ADDQ(operand.Imm(4), members)
+			g.ADDQ(operand.Imm(4), weights)
+			g.DECQ(count)
+			g.JNZ(ref(loop))
+			for i := range streams {
+				cos, sin := g.place(first + i)
+				g.VMOVUPS(acc[2*i], at(dst, cos))
+				g.VMOVUPS(acc[2*i+1], at(dst, sin))
+				g.VPADDD(g.step(), g.ctr(), g.ctr())
+			}
+		})
+		g.ADDQ(imm(128*tiles), dst)
+	})
+	g.end()
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets of kernel.poolArgs.
+const (
+	pX, pY, pDX, pDY, pTab, pTaps        = 0, 8, 16, 24, 32, 40
+	pCols, pRows, pStepX, pNextX, pScale = 48, 56, 64, 72, 80
+)
+
+// pool emits the four pooling kernels. Each walks rows x cols windows of 32 samples; a table has the offsets of a
+// window's taps. Pixels of y follow each other.
+func (g *gen) pool() {
+	vectors := 32 / g.lanes
+	r := func(group, v int) reg.VecPhysical { return g.r[vectors*group+v] }
+	x, y, dx, dy, tab, taps, cols, rows, off := reg.RSI, reg.RDX, reg.R8, reg.R9, reg.R10, reg.RCX, reg.RAX, reg.RBX, reg.R11
+	// windows emits the loops: first, then tap for each place in the window, then last.
+	windows := func(name, doc string, first, tap, last func()) {
+		g.begin(name, "poolArgs", doc)
+		t := reg.RDI
+		for i, p := range []reg.Register{x, y, dx, dy} {
+			g.MOVQ(at(t, 8*i), p)
+		}
+		g.MOVQ(at(t, pRows), rows)
+		g.VBROADCASTSS(at(t, pScale), g.r[len(g.r)-1])
+		g.Label("row")
+		g.MOVQ(at(t, pCols), cols)
+		g.Label("window")
+		g.MOVQ(at(t, pTab), tab)
+		g.MOVQ(at(t, pTaps), taps)
+		first()
+		g.Label("tap")
+		g.MOVLQSX(at(tab, 0), off)
+		tap()
+		g.ADDQ(operand.Imm(4), tab)
+		g.DECQ(taps)
+		g.JNZ(ref("tap"))
+		last()
+		g.ADDQ(at(t, pStepX), x)
+		g.ADDQ(at(t, pStepX), dx)
+		g.ADDQ(imm(128), y)
+		g.ADDQ(imm(128), dy)
+		g.DECQ(cols)
+		g.JNZ(ref("window"))
+		g.ADDQ(at(t, pNextX), x)
+		g.ADDQ(at(t, pNextX), dx)
+		g.DECQ(rows)
+		g.JNZ(ref("row"))
+		g.end()
+	}
+	each := func(f func(v, disp int)) {
+		for v := range vectors {
+			f(v, v*g.bytes())
+		}
+	}
+	scale := g.r[len(g.r)-1]
+	windows("maxPool", "the maximum of each window.", func() {
+		g.MOVLQSX(at(tab, 0), off)
+		each(func(v, d int) { g.VMOVUPS(atx(x, off, 1, d), r(0, v)) })
+	}, func() {
+		each(func(v, d int) { g.VMAXPS(atx(x, off, 1, d), r(0, v), r(0, v)) })
+	}, func() {
+		each(func(v, d int) { g.VMOVUPS(r(0, v), at(y, d)) })
+	})
+	// The first tap that equals the maximum takes the gradient, which is then spent.
+	windows("maxPoolBack", "gradients go to the first maximum.", func() {
+		each(func(v, d int) {
+			g.VMOVUPS(at(y, d), r(0, v))
+			g.VMOVUPS(at(dy, d), r(1, v))
+		})
+	}, func() {
+		each(func(v, d int) {
+			w := g.r[3*vectors]
+			if g.wide {
+				g.VCMPPS(operand.U8(0), atx(x, off, 1, d), r(0, v), reg.K1)
+				g.VMOVAPS_Z(r(1, v), reg.K1, w)
+				g.VXORPS(w, r(1, v), r(1, v))
+			} else {
+				g.VCMPPS(operand.U8(0), atx(x, off, 1, d), r(0, v), w)
+				g.VANDPS(r(1, v), w, w)
+				g.VXORPS(w, r(1, v), r(1, v))
+			}
+			g.VADDPS(atx(dx, off, 1, d), w, w)
+			g.VMOVUPS(w, atx(dx, off, 1, d))
+		})
+	}, func() {})
+	windows("meanPool", "the mean of each window.", func() {
+		each(func(v, _ int) { g.zero(r(0, v)) })
+	}, func() {
+		each(func(v, d int) { g.VADDPS(atx(x, off, 1, d), r(0, v), r(0, v)) })
+	}, func() {
+		each(func(v, d int) {
+			g.VMULPS(scale, r(0, v), r(0, v))
+			g.VMOVUPS(r(0, v), at(y, d))
+		})
+	})
+	windows("meanPoolBack", "gradients are shared evenly.", func() {
+		each(func(v, d int) { g.VMULPS(at(dy, d), scale, r(0, v)) })
+	}, func() {
+		each(func(v, d int) {
+			g.VADDPS(atx(dx, off, 1, d), r(0, v), r(1, v))
+			g.VMOVUPS(r(1, v), atx(dx, off, 1, d))
+		})
+	}, func() {})
+}

@@ -1,0 +1,129 @@
+package kernel
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// each runs f on every twin of this machine.
+func each(t *testing.T, f func(t *testing.T, k *Kernels)) {
+	t.Helper()
+	for tw := Portable; tw < twins; tw++ {
+		t.Run(tw.String(), func(t *testing.T) {
+			k, err := New(tw)
+			if err != nil {
+				t.Skip(err)
+			}
+			f(t, k)
+		})
+	}
+}
+
+func random(seed ...int) *rand.Rand {
+	var s uint64
+	for _, x := range seed {
+		s = s*1000003 + uint64(x)
+	}
+	return rand.New(rand.NewPCG(s, 1))
+}
+
+// fill writes normals and returns s.
+func fill(r *rand.Rand, s []float32) []float32 {
+	for i := range s {
+		s[i] = float32(r.NormFloat64())
+	}
+	return s
+}
+
+func normals(r *rand.Rand, n int) []float32 { return fill(r, make([]float32, n)) }
+
+func TestChoose(t *testing.T) {
+	if got, err := Choose(""); err != nil || got != Best() {
+		t.Errorf("empty name: %v, %v", got, err)
+	}
+	if got, err := Choose("portable"); err != nil || got != Portable {
+		t.Errorf("portable: %v, %v", got, err)
+	}
+	if _, err := Choose("sse9"); err == nil {
+		t.Error("an unknown name passes")
+	}
+	for tw := Portable; tw < twins; tw++ {
+		got, err := Choose(tw.String())
+		var lacks *UnavailableError
+		if available(tw) && (err != nil || got != tw) || !available(tw) && !errors.As(err, &lacks) {
+			t.Errorf("%v: %v, %v", tw, got, err)
+		}
+	}
+	if _, err := New(twins); err == nil {
+		t.Error("a twin that does not exist passes")
+	}
+	t.Setenv("BROOD_CPU", "portable")
+	if got, err := FromEnv(); err != nil || got != Portable {
+		t.Errorf("BROOD_CPU=portable: %v, %v", got, err)
+	}
+	t.Setenv("BROOD_CPU", "abacus")
+	if _, err := FromEnv(); err == nil {
+		t.Error("BROOD_CPU=abacus passes")
+	}
+}
+
+// After a first call has grown the scratch, nothing allocates.
+func TestNothingAllocates(t *testing.T) {
+	conv, err := NewConv(ConvShape{5, 6, 6, 7, 3, 1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := NewPool(PoolShape{5, 6, 6, 2, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProduct(NT, 60, 300, 100, 1024, heap)
+	ep := &Epilogue{Bias: p.bias}
+	in, out, w, b := normals(random(1), conv.Inputs()), normals(random(2), conv.Outputs()), normals(random(3), conv.Weights()), make([]float32, 7)
+	v, c, x := make([]float32, 5000), []float32{1, 2, 3, 4}, [][]float32{make([]float32, 5000), make([]float32, 5000), make([]float32, 5000), make([]float32, 5000)}
+	f, members, labels := field(784), []uint32{1, 2}, []int32{0, 1, 2}
+	each(t, func(t *testing.T, k *Kernels) {
+		for name, f := range map[string]func(){
+			"gemm": func() {
+				k.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, ep)
+				k.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, nil)
+			},
+			"convolution": func() {
+				k.ConvForward(conv, out, in, w, b, true)
+				k.ConvData(conv, in, out, w, nil)
+				k.ConvWeights(conv, w, out, in, 1e-9)
+				k.ConvBias(conv, b, out, 1e-9)
+			},
+			"pooling": func() {
+				k.MaxPool(pool, out, in)
+				k.MaxPoolBack(pool, in, out, out, in)
+				k.MeanPool(pool, out, in)
+				k.MeanPoolBack(pool, in, out)
+			},
+			"blocks": func() {
+				k.ToBlock(in, v, 180, 20, 5, 6, 6)
+				k.FromBlock(v, 180, in, 20, 5, 6, 6)
+			},
+			"vectors": func() {
+				k.Lin(v, c, x)
+				k.Adam(v, x[0], x[1], x[2], &AdamStep{Eps: 1})
+				k.ColSum(v, 0, x[0], 5000, 1, 1)
+			},
+			"cross entropy": func() {
+				if err := k.CrossEntropy(v[:3], nil, 0, x[0], 10, 10, labels, 1); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"noise": func() {
+				k.Normals(v, f, 0)
+				k.Perturb(v, v, 1, f, 0)
+				k.NoiseSum(v, members, c[:2], false, f, 0)
+			},
+		} {
+			if n := testing.AllocsPerRun(3, f); n > 0 {
+				t.Errorf("%s: %v allocations", name, n)
+			}
+		}
+	})
+}

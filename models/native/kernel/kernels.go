@@ -1,0 +1,73 @@
+package kernel
+
+import "unsafe"
+
+// Kernels is one twin's table of functions with the scratch memory of one goroutine. It keeps no result between calls.
+type Kernels struct {
+	twin Twin
+	isa  isa // all nil in the portable twin
+
+	tile   tileArgs
+	move   moveArgs
+	vec    vecArgs
+	soft   softArgs
+	noise  noiseArgs
+	conv   convArgs
+	dot    dotArgs
+	pool   poolArgs
+	window window // of the portable pooling
+
+	aPack, bPack []float32 // row tiles of A, panels of B
+	filters      []float32 // weights of a convolution, packed
+	line         []float32 // a piece of a long statement, or some tiles of noise
+	unwanted     []float32 // a row of softmax that nobody asked for
+	maxima, sums [softRows]float32
+	lanes        [Lanes]float32
+}
+
+// isa is what an instruction set supplies. Arguments are passed in structs that live in Kernels, because a call through
+// a variable makes its pointers escape.
+type isa struct {
+	vector        int // floats
+	height, width int // of the largest tile of a product
+
+	tiles  []func(*tileArgs) // by height
+	narrow []func(*tileArgs) // for at most width/2 columns; nil: none
+	masked []func(*tileArgs) // for less than width columns; nil: all tiles are
+
+	transpose, copyPanel             func(*moveArgs)
+	lin                              [4]func(*vecArgs) // by terms
+	adam, colSum                     func(*vecArgs)
+	softmax                          func(*softArgs)
+	noiseFill, noiseSum, noiseSquare func(*noiseArgs)
+
+	conv                                         []func(*convArgs)  // by channels
+	dots                                         [][]func(*dotArgs) // by rows of B, then of A; nil: none
+	maxPool, maxPoolBack, meanPool, meanPoolBack func(*poolArgs)
+
+	peak      func(turns int)
+	peakFlops float64 // of one turn
+}
+
+// New makes the kernels of t for one goroutine. It fails with an UnavailableError where this CPU cannot run them.
+func New(t Twin) (*Kernels, error) {
+	if t >= twins || !available(t) {
+		return nil, &UnavailableError{t}
+	}
+	return &Kernels{twin: t, isa: table(t)}, nil
+}
+
+// Twin says which implementation k runs.
+func (k *Kernels) Twin() Twin { return k.twin }
+
+// aligned returns n zeroed floats that start on a cache line.
+func aligned(n int) []float32 {
+	s := make([]float32, n+16)
+	o := -int(uintptr(unsafe.Pointer(unsafe.SliceData(s)))/4) & 15
+	return s[o : o+n : o+n]
+}
+
+// ptr is the address of s[i]; i may be len(s) where nothing is read.
+func ptr(s []float32, i int) unsafe.Pointer {
+	return unsafe.Pointer(unsafe.SliceData(s[i:]))
+}

@@ -1,0 +1,52 @@
+package kernel
+
+import "unsafe"
+
+// moveArgs is the argument of transpositions and packing; strides are in bytes.
+type moveArgs struct {
+	dst, src              unsafe.Pointer
+	ldd, lds, rows, cols  int
+	load, store           uint32 // masks: one bit a lane
+	loadLanes, storeLanes unsafe.Pointer
+	allLanes              unsafe.Pointer
+}
+
+// transpose writes dst[c*ldd+r] = src[r*lds+c] for r < rows and c < cols, and zero for r in [rows, fill). fill is at most
+// rows rounded up to a vector.
+func (k *Kernels) transpose(dst []float32, ldd int, src []float32, lds, rows, cols, fill int) {
+	if k.isa.transpose == nil {
+		transpose(dst, ldd, src, lds, rows, cols, fill)
+		return
+	}
+	w := k.isa.vector
+	if cols == 0 {
+		return
+	}
+	for r := 0; r < fill; r += w {
+		live, store := min(w, rows-r), min(w, fill-r)
+		if live <= 0 {
+			for c := range cols {
+				clear(dst[c*ldd+r : c*ldd+r+store])
+			}
+			continue
+		}
+		rest := cols % w
+		k.move = moveArgs{dst: ptr(dst, r), src: ptr(src, r*lds), ldd: 4 * ldd, lds: 4 * lds, rows: live, cols: cols,
+			load: uint32(bits(rest)), store: uint32(bits(store)), loadLanes: lanes(rest), storeLanes: lanes(store), allLanes: lanes(w)}
+		k.isa.transpose(&k.move)
+	}
+}
+
+// transpose is the portable twin: blocks of eight lines stay in the cache.
+func transpose(dst []float32, ldd int, src []float32, lds, rows, cols, fill int) {
+	for c0 := 0; c0 < cols; c0 += 8 {
+		for r := range rows {
+			for c := c0; c < min(cols, c0+8); c++ {
+				dst[c*ldd+r] = src[r*lds+c]
+			}
+		}
+	}
+	for c := range cols {
+		clear(dst[c*ldd+rows : c*ldd+fill])
+	}
+}

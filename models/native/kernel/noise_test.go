@@ -1,0 +1,93 @@
+package kernel
+
+import (
+	"testing"
+
+	"brood/models/noise"
+)
+
+// fields meets rows of one tile and of many, whole and partial, and counters that pass 2^32.
+var fields = []struct{ cols, lo, n int }{
+	{784, 0, 784 * 3}, {784, 100, 5000}, {32, 0, 5000}, {64, 17, 5000}, {10, 0, 1280}, {1, 0, 40}, {33, 31, 700}, {1000, 5, 3},
+	{31, 30, 2}, {96, 95, 1}, {4096, 0, 4097}, {32, (1<<32 - 80) * 4, 3000},
+}
+
+func field(cols int) Field {
+	key := noise.Key{Seed: 7, Purpose: noise.Candidate, Round: 1<<33 + 5, Member: 3, Stream: 2}
+	return Field{Key: key, Schedule: key.Schedule(), Cols: cols}
+}
+
+// reference is noise.Key.Each, whose bits are frozen.
+func reference(f Field, lo, n int) []float32 {
+	want := make([]float32, n)
+	f.Key.Each(lo, lo+n, f.Cols, func(at int, eps []float32) { copy(want[at-lo:], eps) })
+	return want
+}
+
+func TestNormalsHaveTheFrozenBits(t *testing.T) {
+	each(t, func(t *testing.T, k *Kernels) {
+		for _, c := range fields {
+			f, got := field(c.cols), guarded(t, c.n)
+			k.Normals(got, f, c.lo)
+			want := reference(f, c.lo, c.n)
+			sameBits(t, "normals", want, got)
+			x := normals(random(c.n), c.n)
+			for i := range want {
+				want[i] = x[i] + float32(0.02*want[i])
+			}
+			k.Perturb(got, x, 0.02, f, c.lo)
+			sameBits(t, "perturbed", want, got)
+			k.Perturb(x, x, 0.02, f, c.lo)
+			sameBits(t, "perturbed in place", want, x)
+		}
+	})
+}
+
+func TestManyNormals(t *testing.T) {
+	const n = 1 << 20
+	f := field(n)
+	want := reference(f, 0, n)
+	each(t, func(t *testing.T, k *Kernels) {
+		got := make([]float32, n)
+		k.Normals(got, f, 0)
+		sameBits(t, "normals", want, got)
+	})
+}
+
+func TestNoiseSumHasTheSameBits(t *testing.T) {
+	members := []uint32{3, 0, 1<<32 - 1, 3, 77, 5, 6}
+	weights := []float32{0.5, -1, 0, 0.25, 1e-3, 2, -0.7}
+	each(t, func(t *testing.T, k *Kernels) {
+		for _, c := range fields {
+			for _, square := range []bool{false, true} {
+				for count := range len(members) + 1 {
+					f, want, got := field(c.cols), make([]float32, c.n), guarded(t, c.n)
+					for i, m := range members[:count] {
+						f.Key.Member = m
+						for j, e := range reference(f, c.lo, c.n) {
+							if square {
+								e = float32(e*e) - 1
+							}
+							want[j] += float32(weights[i] * e)
+						}
+					}
+					f.Key.Member = 99
+					k.NoiseSum(got, members[:count], weights[:count], square, f, c.lo)
+					sameBits(t, "noise sum", want, got)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkNoise(b *testing.B) {
+	const n = 784 * 64
+	f, x := field(784), make([]float32, n)
+	members, weights := make([]uint32, 32), make([]float32, 32)
+	for i := range members {
+		members[i], weights[i] = uint32(i), 1
+	}
+	benches(b, "normals", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Normals(x, f, 0) } })
+	benches(b, "perturb", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Perturb(x, x, 1e-9, f, 0) } })
+	benches(b, "sum-32", "G/s", n*32, 0, func(k *Kernels) func() { return func() { k.NoiseSum(x, members, weights, false, f, 0) } })
+}

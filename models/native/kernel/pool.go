@@ -1,0 +1,171 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// PoolShape is pooling of Channels images of H x W with square windows, without padding. What is left of a window at the
+// right and the bottom is dropped.
+type PoolShape struct{ Channels, H, W, Kernel, Stride int }
+
+// Pool is a pooling with its table. It is immutable and serves any number of goroutines and twins.
+type Pool struct {
+	PoolShape
+	OutH, OutW int
+	tab        []int32 // offsets of a window's taps, in bytes
+}
+
+// poolArgs is the argument of the pooling kernels; steps are in bytes.
+type poolArgs struct {
+	x, y, dx, dy, tab unsafe.Pointer
+	taps, cols, rows  int
+	stepX             int // from window to window
+	nextX             int // from the end of a row of windows to the next
+	scale             float32
+}
+
+// NewPool compiles the table. It fails for a shape without output, or too large for 32-bit offsets.
+func NewPool(s PoolShape) (*Pool, error) {
+	if s.Channels < 1 || s.H < 1 || s.W < 1 || s.Kernel < 1 || s.Stride < 1 || s.Kernel > min(s.H, s.W) {
+		return nil, fmt.Errorf("pooling %+v: sizes must be positive and the window fit the image", s)
+	}
+	if Plane(s.H, s.W) > math.MaxInt32/row {
+		return nil, fmt.Errorf("pooling %+v: too large for 32-bit offsets; use smaller images", s)
+	}
+	p := &Pool{PoolShape: s, OutH: (s.H-s.Kernel)/s.Stride + 1, OutW: (s.W-s.Kernel)/s.Stride + 1}
+	for i := range s.Kernel {
+		for j := range s.Kernel {
+			p.tab = append(p.tab, int32(row*(i*s.W+j)))
+		}
+	}
+	return p, nil
+}
+
+// Inputs and Outputs are the floats of one block.
+func (p *Pool) Inputs() int  { return p.Channels * Plane(p.H, p.W) * Lanes }
+func (p *Pool) Outputs() int { return p.Channels * Plane(p.OutH, p.OutW) * Lanes }
+
+// MaxPool writes the maximum of each window of x to y. NaN counts as the maximum only where it is the window's last.
+func (k *Kernels) MaxPool(p *Pool, y, x []float32) {
+	k.poolWith(k.isa.maxPool, maxPool, p, y, x, nil, nil)
+}
+
+// MaxPoolBack writes the gradient dx of the input: dy goes to the first tap that equals y, the maximum.
+func (k *Kernels) MaxPoolBack(p *Pool, dx, dy, y, x []float32) {
+	clear(dx[:p.Inputs()])
+	k.poolWith(k.isa.maxPoolBack, maxPoolBack, p, y, x, dy, dx)
+}
+
+// MeanPool writes the mean of each window of x to y; with a window as large as the image it is global.
+func (k *Kernels) MeanPool(p *Pool, y, x []float32) {
+	k.poolWith(k.isa.meanPool, meanPool, p, y, x, nil, nil)
+}
+
+// MeanPoolBack writes the gradient dx of the input.
+func (k *Kernels) MeanPoolBack(p *Pool, dx, dy []float32) {
+	clear(dx[:p.Inputs()])
+	k.poolWith(k.isa.meanPoolBack, meanPoolBack, p, nil, nil, dy, dx)
+}
+
+// window is one window of the portable twin: y and dy are one pixel's samples, x and dx begin at its first tap.
+type window struct {
+	y, x, dy, dx []float32
+	tab          []int32
+	scale        float32
+}
+
+func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Pool, y, x, dy, dx []float32) {
+	in, out := p.Inputs(), p.Outputs()
+	for _, s := range []struct {
+		s []float32
+		n int
+	}{{x, in}, {dx, in}, {y, out}, {dy, out}} {
+		if s.s != nil {
+			_ = s.s[:s.n]
+		}
+	}
+	scale := 1 / float32(p.Kernel*p.Kernel)
+	if kernel == nil {
+		k.windows(portable, p, y, x, dy, dx, scale)
+		return
+	}
+	a, in, out := &k.pool, in/p.Channels, out/p.Channels
+	for c := range p.Channels {
+		at := func(s []float32, n int) unsafe.Pointer {
+			if s == nil {
+				return unsafe.Pointer(&k.lanes) // not read
+			}
+			return ptr(s, c*n)
+		}
+		*a = poolArgs{x: at(x, in), y: at(y, out), dx: at(dx, in), dy: at(dy, out),
+			tab: unsafe.Pointer(&p.tab[0]), taps: len(p.tab), cols: p.OutW, rows: p.OutH, stepX: p.Stride * row, nextX: p.Stride * (p.W - p.OutW) * row, scale: scale}
+		kernel(a)
+	}
+}
+
+// windows is the portable twin's loop.
+func (k *Kernels) windows(f func(*window), p *Pool, y, x, dy, dx []float32, scale float32) {
+	from := func(s []float32, i int) []float32 {
+		if s == nil {
+			return nil
+		}
+		return s[i*Lanes:]
+	}
+	w := &k.window
+	*w = window{tab: p.tab, scale: scale}
+	for c := range p.Channels {
+		for i := range p.OutH {
+			for j := range p.OutW {
+				out, in := c*Plane(p.OutH, p.OutW)+i*p.OutW+j, c*Plane(p.H, p.W)+i*p.Stride*p.W+j*p.Stride
+				w.y, w.dy, w.x, w.dx = from(y, out), from(dy, out), from(x, in), from(dx, in)
+				f(w)
+			}
+		}
+	}
+}
+
+func maxPool(w *window) {
+	for l := range Lanes {
+		m := w.x[l]
+		for _, t := range w.tab {
+			if v := w.x[int(t)/4+l]; !(m > v) {
+				m = v
+			}
+		}
+		w.y[l] = m
+	}
+}
+
+func maxPoolBack(w *window) {
+	for l := range Lanes {
+		g := w.dy[l]
+		for _, t := range w.tab {
+			i, won := int(t)/4+l, float32(0)
+			if w.x[i] == w.y[l] {
+				won, g = g, 0
+			}
+			w.dx[i] += won
+		}
+	}
+}
+
+func meanPool(w *window) {
+	for l := range Lanes {
+		var s float32
+		for _, t := range w.tab {
+			s += w.x[int(t)/4+l]
+		}
+		w.y[l] = s * w.scale
+	}
+}
+
+func meanPoolBack(w *window) {
+	for l := range Lanes {
+		g := w.dy[l] * w.scale
+		for _, t := range w.tab {
+			w.dx[int(t)/4+l] += g
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+func available(t Twin) bool {
+	switch t {
+	case AVX512:
+		return cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
+	case AVX2:
+		return cpu.X86.HasAVX2 && cpu.X86.HasFMA
+	}
+	return t == Portable
+}
+
+func table(t Twin) isa {
+	switch t {
+	case AVX512:
+		return avx512()
+	case AVX2:
+		return avx2()
+	}
+	return isa{}
+}
+
+func avx512() isa {
+	return isa{
+		vector: 16, height: 14, width: 32, peakFlops: 24 * 16 * 2,
+		tiles: []func(*tileArgs){nil, tile1x32AVX512, tile2x32AVX512, tile3x32AVX512, tile4x32AVX512, tile5x32AVX512,
+			tile6x32AVX512, tile7x32AVX512, tile8x32AVX512, tile9x32AVX512, tile10x32AVX512,
+			tile11x32AVX512, tile12x32AVX512, tile13x32AVX512, tile14x32AVX512},
+		narrow: []func(*tileArgs){nil, tile1x16AVX512, tile2x16AVX512, tile3x16AVX512, tile4x16AVX512, tile5x16AVX512,
+			tile6x16AVX512, tile7x16AVX512, tile8x16AVX512, tile9x16AVX512, tile10x16AVX512,
+			tile11x16AVX512, tile12x16AVX512, tile13x16AVX512, tile14x16AVX512},
+		lin: [4]func(*vecArgs){nil, lin1AVX512, lin2AVX512, lin3AVX512},
+		conv: []func(*convArgs){nil, conv1AVX512, conv2AVX512, conv3AVX512, conv4AVX512, conv5AVX512, conv6AVX512, conv7AVX512,
+			conv8AVX512, conv9AVX512, conv10AVX512, conv11AVX512, conv12AVX512, conv13AVX512, conv14AVX512},
+		dots: [][]func(*dotArgs){
+			1: {nil, dot1x1AVX512, dot2x1AVX512, dot3x1AVX512, dot4x1AVX512, dot5x1AVX512,
+				dot6x1AVX512, dot7x1AVX512, dot8x1AVX512},
+			3: {nil, dot1x3AVX512, dot2x3AVX512, dot3x3AVX512, dot4x3AVX512, dot5x3AVX512,
+				dot6x3AVX512, dot7x3AVX512, dot8x3AVX512},
+			5: {nil, dot1x5AVX512, dot2x5AVX512, dot3x5AVX512, dot4x5AVX512, dot5x5AVX512},
+		},
+		transpose:    transposeAVX512,
+		copyPanel:    copyPanelAVX512,
+		adam:         adamAVX512,
+		colSum:       colSumAVX512,
+		softmax:      softmaxAVX512,
+		noiseFill:    noiseFillAVX512,
+		noiseSum:     noiseSumAVX512,
+		noiseSquare:  noiseSquareAVX512,
+		maxPool:      maxPoolAVX512,
+		maxPoolBack:  maxPoolBackAVX512,
+		meanPool:     meanPoolAVX512,
+		meanPoolBack: meanPoolBackAVX512,
+		peak:         peakAVX512,
+	}
+}
+
+func avx2() isa {
+	return isa{
+		vector: 8, height: 6, width: 16, peakFlops: 12 * 8 * 2,
+		tiles: []func(*tileArgs){nil, tile1x16AVX2, tile2x16AVX2, tile3x16AVX2, tile4x16AVX2, tile5x16AVX2,
+			tile6x16AVX2},
+		masked: []func(*tileArgs){nil, tile1x16MaskedAVX2, tile2x16MaskedAVX2, tile3x16MaskedAVX2, tile4x16MaskedAVX2,
+			tile5x16MaskedAVX2, tile6x16MaskedAVX2},
+		lin:  [4]func(*vecArgs){nil, lin1AVX2, lin2AVX2, lin3AVX2},
+		conv: []func(*convArgs){nil, conv1AVX2, conv2AVX2, conv3AVX2, conv4AVX2, conv5AVX2, conv6AVX2},
+		dots: [][]func(*dotArgs){
+			1: {nil, dot1x1AVX2, dot2x1AVX2, dot3x1AVX2, dot4x1AVX2},
+			3: {nil, dot1x3AVX2, dot2x3AVX2, dot3x3AVX2, dot4x3AVX2},
+		},
+		transpose:    transposeAVX2,
+		copyPanel:    copyPanelAVX2,
+		adam:         adamAVX2,
+		colSum:       colSumAVX2,
+		softmax:      softmaxAVX2,
+		noiseFill:    noiseFillAVX2,
+		noiseSum:     noiseSumAVX2,
+		noiseSquare:  noiseSquareAVX2,
+		maxPool:      maxPoolAVX2,
+		maxPoolBack:  maxPoolBackAVX2,
+		meanPool:     meanPoolAVX2,
+		meanPoolBack: meanPoolBackAVX2,
+		peak:         peakAVX2,
+	}
+}

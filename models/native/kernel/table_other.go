@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package kernel
+
+func available(t Twin) bool { return t == Portable }
+
+func table(Twin) isa { return isa{} }

@@ -1,0 +1,169 @@
+package kernel
+
+import "unsafe"
+
+// When operands are packed. Reading from the second-level cache beats packing; from further away, or at strides of
+// whole pages (few cache sets, many pages), packing wins. None of this changes a bit of the result.
+const (
+	packTiles = 4       // row tiles that share a panel of B
+	packBytes = 1 << 19 // of B
+	packLdb   = 512     // elements from row to row of B
+	packLda   = 1024    // the same of A
+	packCols  = 256     // columns that share a row tile of A
+	packRows  = 112     // rows of A packed at a time: half a second-level cache
+)
+
+// live holds 16 live words and 16 dead ones: the mask of n lanes starts at word 16-n.
+var live = [32]int32{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
+
+func lanes(n int) unsafe.Pointer { return unsafe.Pointer(&live[16-min(n, 16)]) }
+
+// bits has a bit for each of n columns, at most 32.
+func bits(n int) uint64 { return 1<<min(n, 32) - 1 }
+
+// gemm runs a product as tiles. The rows are cut evenly: ten tiles of 12 or 13 for 128 rows, not nine of 14 and one of 2.
+func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
+	packA := n >= packCols && lda >= packLda
+	packB := form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb)
+	block := m
+	if packA {
+		block = packRows
+	}
+	if packB {
+		need := k.isa.width * min(kk, maxK)
+		if block < m { // all panels are kept for the next block of rows
+			need *= (n + k.isa.width - 1) / k.isa.width
+		}
+		if len(k.bPack) < need {
+			k.bPack = aligned(need)
+		}
+	}
+	for k0 := 0; k0 == 0 || k0 < kk; k0 += maxK {
+		kc := min(maxK, kk-k0)
+		k.start(ep, k0 == 0, k0+kc >= kk)
+		k.tile.k, k.tile.ldc, k.tile.ldGate = kc, 4*ldc, 4*ep.LDGate
+		for i0 := 0; i0 < m; i0 += block {
+			i1 := min(m, i0+block)
+			if packA && kc > 0 {
+				k.packA(form, i0, i1, k0, kc, a, lda)
+			}
+			for j := 0; j < n; j += k.isa.width {
+				at := 0
+				if block < m {
+					at = j * kc
+				}
+				k.panel(form, packB, i0 == 0, at, j, min(k.isa.width, n-j), k0, kc, b, ldb)
+				k.column(form, packA, i0, i1, j, min(k.isa.width, n-j), k0, kc, a, lda, c, ldc, ep)
+			}
+		}
+	}
+}
+
+// start sets the flags of one cut of k. A sum that only C holds in the end goes on from C; one that is added to C is
+// added piece by piece.
+func (k *Kernels) start(ep *Epilogue, first, last bool) {
+	t := &k.tile
+	t.flags, t.alpha = 0, ep.Alpha
+	set := func(flag uint64, on bool) {
+		if on {
+			t.flags |= flag
+		}
+	}
+	set(flagAdd, ep.Add)
+	set(flagLoad, !first && !ep.Add)
+	set(flagBias, ep.Bias != nil && (first && ep.Add || last && !ep.Add))
+	set(flagGate, ep.Gate != nil && (ep.Add || last))
+	set(flagReLU, ep.ReLU && last)
+}
+
+// panel points the tile at columns [j, j+n) of rows [k0, k0+kc) of op(B). With pack they are at k.bPack[at:], where fresh
+// puts them.
+func (k *Kernels) panel(form Form, pack, fresh bool, at, j, n, k0, kc int, b []float32, ldb int) {
+	t, w := &k.tile, k.isa.width
+	t.bits, t.lanes = bits(n), lanes(n)
+	switch {
+	case kc == 0:
+		return
+	case !pack:
+		t.b, t.ldb = ptr(b, k0*ldb+j), 4*ldb
+		return
+	}
+	t.b, t.ldb = ptr(k.bPack, at), 4*w
+	switch {
+	case !fresh:
+	case form == NT:
+		k.transpose(k.bPack[at:], w, b[j*ldb+k0:], ldb, n, kc, w)
+	default:
+		k.move = moveArgs{dst: t.b, src: ptr(b, k0*ldb+j), ldd: 4 * w, lds: 4 * ldb, rows: kc, load: uint32(bits(n)), loadLanes: lanes(n)}
+		k.isa.copyPanel(&k.move)
+	}
+}
+
+// even cuts rows into the fewest tiles of at most limit: the first extra of them have one row more than height.
+func even(rows, limit int) (height, extra int) {
+	tiles := (rows + limit - 1) / limit
+	return rows / tiles, rows % tiles
+}
+
+// next is the height of the tile that follows; it counts extra down.
+func next(height int, extra *int) int {
+	if *extra > 0 {
+		*extra--
+		return height + 1
+	}
+	return height
+}
+
+// packA packs rows [i0, i1) tile by tile, each with its rows side by side.
+func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
+	if need := packRows*maxK + 16; len(k.aPack) < need {
+		k.aPack = aligned(need)
+	}
+	height, extra := even(i1-i0, k.isa.height)
+	at := 0
+	for lo, h := i0, 0; lo < i1; lo += h {
+		h = next(height, &extra)
+		if form == TN {
+			for p := range kc {
+				copy(k.aPack[at+p*h:at+(p+1)*h], a[(k0+p)*lda+lo:])
+			}
+		} else {
+			k.transpose(k.aPack[at:], h, a[lo*lda+k0:], lda, h, kc, h)
+		}
+		at += h * kc
+	}
+}
+
+// column runs the tiles of rows [i0, i1) of one panel.
+func (k *Kernels) column(form Form, packed bool, i0, i1, j, n, k0, kc int, a []float32, lda int, c []float32, ldc int, ep *Epilogue) {
+	t, at := &k.tile, 0
+	kernels := k.isa.tiles
+	switch {
+	case k.isa.narrow != nil && n <= k.isa.width/2:
+		kernels = k.isa.narrow
+	case k.isa.masked != nil && n < k.isa.width:
+		kernels = k.isa.masked
+	}
+	if ep.Bias != nil {
+		t.bias = ptr(ep.Bias, j)
+	}
+	height, extra := even(i1-i0, k.isa.height)
+	for lo, h := i0, 0; lo < i1; lo += h {
+		h = next(height, &extra)
+		switch {
+		case kc == 0:
+		case packed:
+			t.a, t.rowA, t.stepA = ptr(k.aPack, at), 4, 4*h
+			at += h * kc
+		case form == TN:
+			t.a, t.rowA, t.stepA = ptr(a, k0*lda+lo), 4, 4*lda
+		default:
+			t.a, t.rowA, t.stepA = ptr(a, lo*lda+k0), 4*lda, 4
+		}
+		t.c = ptr(c, lo*ldc+j)
+		if ep.Gate != nil {
+			t.gate = ptr(ep.Gate, lo*ep.LDGate+j)
+		}
+		kernels[h](t)
+	}
+}
