@@ -87,6 +87,10 @@ func BenchmarkNoise(b *testing.B) {
 	for i := range members {
 		members[i], weights[i] = uint32(i), 1
 	}
+	benches(b, "tiles", "G/s", line, 0, func(k *Kernels) func() {
+		k.line = aligned(line)
+		return func() { k.tiles(0, line/noise.Tile, f, nil, nil, false) }
+	})
 	benches(b, "normals", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Normals(x, f, 0) } })
 	benches(b, "perturb", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Perturb(x, x, 1e-9, f, 0) } })
 	benches(b, "sum-32", "G/s", n*32, 0, func(k *Kernels) func() { return func() { k.NoiseSum(x, members, weights, false, f, 0) } })

@@ -36,7 +36,8 @@ func (g *gen) gemm() {
 }
 
 // tile emits one register tile of m rows by nv vectors of C. Element (i, k) of A lies at a + i*rowA + k*stepA, one of the
-// two strides being an element, whether A is stored by rows, by columns or packed. Each element of C is one chain of multiply-adds in the order of k.
+// two strides being an element, whether A is stored by rows, by columns or packed. Each element of C is one chain of
+// multiply-adds in the order of k.
 func (g *gen) tile(m, nv int, masked bool) {
 	kind := ""
 	if masked && !g.wide {
@@ -109,7 +110,7 @@ func (g *gen) tile(m, nv int, masked bool) {
 	rowsOfB := four(b, ldb, ldb3)
 	// fetch asks early for what the prefetchers of the machine miss: eight steps from p, the bytes from disp on.
 	fetch := func(u int, p, l, l3, far reg.Register, disps ...int) {
-		if !g.wide || m*nv < 12 {
+		if m*nv < 12 {
 			return
 		}
 		if u == 0 {
@@ -140,7 +141,9 @@ func (g *gen) tile(m, nv int, masked bool) {
 		}
 	}
 	g.byFour(k, "row", func(u int) {
-		fetch(u, b, ldb, ldb3, step, []int{0, g.bytes()}[:nv]...)
+		if g.wide {
+			fetch(u, b, ldb, ldb3, step, []int{0, g.bytes()}[:nv]...)
+		}
 		multiply(u, func(i int) operand.Mem {
 			a := rowOf(i, a0, a9, l1, l3, l5, l7)
 			a.Disp += 4 * u
@@ -160,8 +163,12 @@ func (g *gen) tile(m, nv int, masked bool) {
 	step3 := l3
 	g.LEAQ(atx(step, step, 2, 0), step3)
 	columnsOfA := four(a0, step, step3)
+	edges := []int{0, 4*m - 4}
+	if !g.wide {
+		edges = edges[:1] // few rows are seldom in two lines
+	}
 	g.byFour(k, "column", func(u int) {
-		fetch(u, a0, step, step3, l5, 0, 4*m-4)
+		fetch(u, a0, step, step3, l5, edges...)
 		multiply(u, func(i int) operand.Mem {
 			a := columnsOfA[u]
 			a.Disp += 4 * i

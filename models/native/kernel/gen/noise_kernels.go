@@ -16,16 +16,14 @@ func (g *gen) noiseSetup() {
 	g.VPBROADCASTD(at(t, nCtr), g.ctr())
 	g.VPBROADCASTD(g.consts.word(uint32(g.lanes/2)), g.step())
 	lanes := g.consts.list("lanes", 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0)
+	g.VPADDD(lanes, g.ctr(), g.ctr())
 	if g.wide {
-		g.VPADDD(lanes, g.ctr(), g.ctr())
 		g.MOVL(operand.U32(0xAAAA), reg.EAX)
 		g.KMOVW(reg.EAX, reg.K3)
-	} else {
-		g.VPADDD(lanes, g.ctr(), g.ctr())
 	}
 }
 
-// tilesOf says where n streams put their normals, as offsets in a run of tiles, and how far the run goes.
+// place says where a stream puts its cosines and sines, as offsets in a run of tiles.
 func (g *gen) place(stream int) (cos, sin int) {
 	if g.wide {
 		return 128 * stream, 128*stream + 64
