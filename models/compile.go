@@ -39,6 +39,28 @@ type Layer struct {
 	Mean, Var           int     // indices into Layout.StatTensors, -1 when absent
 }
 
+// Bounds are what tasks on this model must fit, over a data set of so many samples.
+func (m *Model) Bounds(samples int) engine.Bounds {
+	b := engine.Bounds{Layout: &m.Layout, Samples: samples}
+	for _, l := range m.Layers {
+		b.Norms = b.Norms || l.Kind == BatchNorm
+		b.Drops = b.Drops || l.Kind == Dropout && l.Rate > 0
+	}
+	return b
+}
+
+// Fits says whether samples of a data set's shape in so many classes are what the model takes.
+func (m *Model) Fits(shape []int, classes int) error {
+	flat := len(m.Input) == 1 && m.Features == Size(shape)
+	if !flat && !slices.Equal(m.Input, shape) {
+		return fmt.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)
+	}
+	if m.Classes < classes {
+		return fmt.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, classes)
+	}
+	return nil
+}
+
 // Size is the number of elements of a shape.
 func Size(shape []int) int {
 	n := 1

@@ -3,22 +3,37 @@ package optim
 import (
 	"encoding/binary"
 	"math"
+	"unsafe"
 
 	"brood/models/engine"
 )
 
-// Rows travel as little-endian elements without framing: lengths follow from the roster on both ends.
+// Rows travel as little-endian elements without framing: lengths follow from the roster on both ends. Machines of that
+// order copy memory; only bytes are viewed as floats' memory, never floats as bytes', since bytes need no alignment.
+
+var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// bytesOf views elements as their bytes.
+func bytesOf(v []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
+}
 
 func appendFloats(p []byte, v []float32) []byte {
-	n := len(p)
-	p = append(p, make([]byte, 4*len(v))...)
-	for i, x := range v {
-		binary.LittleEndian.PutUint32(p[n+4*i:], math.Float32bits(x))
+	if little {
+		return append(p, bytesOf(v)...)
+	}
+	for _, x := range v {
+		p = binary.LittleEndian.AppendUint32(p, math.Float32bits(x))
 	}
 	return p
 }
 
+// readFloats reads 4*len(dst) bytes of p.
 func readFloats(dst []float32, p []byte) {
+	if little {
+		copy(bytesOf(dst), p[:4*len(dst)])
+		return
+	}
 	for i := range dst {
 		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(p[4*i:]))
 	}

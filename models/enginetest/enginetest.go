@@ -57,6 +57,8 @@ func Run(t *testing.T, newEngine Make) {
 			t.Run("cancelled", b.cancelled)
 		})
 	}
+	t.Run("gradients against float64", newEngine.layers)
+	t.Run("gradients of the zoo against float64", newEngine.zoo)
 	m, err := models.Load("mlp-small")
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 
 	"brood/models"
 	"brood/models/data"
@@ -28,8 +27,7 @@ type Engine struct {
 	set     *data.Set
 	vector  *native.Vector
 	workers []*worker
-	norms   bool // has batch-norm
-	drops   bool // has dropout with a rate above 0
+	bounds  engine.Bounds
 }
 
 // New checks that the set's images and classes are the model's. Fewer than one thread counts as one.
@@ -37,25 +35,17 @@ func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
 	if m == nil || d == nil {
 		return nil, errors.New("graph: needs a model and a data set")
 	}
-	flat := len(m.Input) == 1 && m.Features == d.Features()
-	if !flat && !slices.Equal(m.Input, d.Shape) {
-		return nil, fmt.Errorf("graph: model %s takes images of %v, data %s has %v; choose a model and a data set that match", m.Name, m.Input, d.Name, d.Shape)
-	}
-	if m.Classes < d.Classes {
-		return nil, fmt.Errorf("graph: model %s has %d classes, data %s %d; choose a model and a data set that match", m.Name, m.Classes, d.Name, d.Classes)
+	if err := m.Fits(d.Shape, d.Classes); err != nil {
+		return nil, fmt.Errorf("graph: data %s: %w", d.Name, err)
 	}
 	threads = max(1, threads)
 	v, err := native.New(m.Layout, threads)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, set: d, vector: v}
-	for _, l := range m.Layers {
-		e.norms = e.norms || l.Kind == models.BatchNorm
-		e.drops = e.drops || l.Kind == models.Dropout && l.Rate > 0
-	}
-	for range threads {
-		e.workers = append(e.workers, &worker{e: e, nets: map[netKey]*net{}})
+	e := &Engine{model: m, set: d, vector: v, bounds: m.Bounds(d.Len())}
+	for i := range threads {
+		e.workers = append(e.workers, &worker{e: e, lane: i, nets: map[netKey]*net{}})
 	}
 	return e, nil
 }
@@ -98,4 +88,17 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 		}
 	}
 	return nil
+}
+
+// Bytes predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch every
+// layer's values, a convolution's patches among them. A value costs 16 bytes, as measured.
+func (e *Engine) Bytes(gradients, scores int) int64 {
+	var acts int64
+	for _, l := range e.model.Layers {
+		acts += int64(models.Size(l.Out))
+		if l.Kind == models.Conv {
+			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
+		}
+	}
+	return int64(len(e.workers)) * (4*4*int64(e.model.Layout.Params) + int64(gradients+scores)*acts*16)
 }

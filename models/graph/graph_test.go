@@ -9,14 +9,15 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/enginetest"
 	"brood/models/noise"
 )
 
 func TestNewRefusesMismatch(t *testing.T) {
-	set := toy(t, 1, 2, 3)
+	set := enginetest.Toy(t, 1, 2, 3)
 	for name, m := range map[string]*models.Model{
-		"shape":   compile(t, "[1,3,2]", "flatten", "dense out=3"),
-		"flat":    compile(t, "[5]", "dense out=3"),
+		"shape":   enginetest.Compile(t, "[1,3,2]", "flatten", "dense out=3"),
+		"flat":    enginetest.Compile(t, "[5]", "dense out=3"),
 		"nothing": nil,
 	} {
 		if _, err := New(m, set, 1); err == nil {
@@ -27,10 +28,10 @@ func TestNewRefusesMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(compile(t, "[784]", "dense out=3"), glyphs, 1); err == nil || !strings.Contains(err.Error(), "3 classes") {
+	if _, err := New(enginetest.Compile(t, "[784]", "dense out=3"), glyphs, 1); err == nil || !strings.Contains(err.Error(), "3 classes") {
 		t.Errorf("too few classes: %v", err)
 	}
-	e, err := New(compile(t, "[6]", "dense out=3"), set, 0)
+	e, err := New(enginetest.Compile(t, "[6]", "dense out=3"), set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +42,8 @@ func TestNewRefusesMismatch(t *testing.T) {
 
 // Logits of hundreds neither overflow nor lose the loss or the gradient.
 func TestLossIsStable(t *testing.T) {
-	m := compile(t, "[6]", "dense out=3")
-	set := toy(t, 1, 2, 3)
+	m := enginetest.Compile(t, "[6]", "dense out=3")
+	set := enginetest.Toy(t, 1, 2, 3)
 	e, err := New(m, set, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -64,14 +65,14 @@ func TestLossIsStable(t *testing.T) {
 	if err := e.Do(context.Background(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{ids}, G: g, Loss: loss}); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "loss", float64(loss[0]), want, 1e-5)
-	near(t, "gradient of bias 0", float64(g.F[bias]), float64(wrong)/6, 1e-5)
+	near(t, "loss", float64(loss[0]), want)
+	near(t, "gradient of bias 0", float64(g.F[bias]), float64(wrong)/6)
 }
 
 // Samples whose first class leads by a hundred stay finite whatever the other samples of the batch are.
 func TestGradientSurvivesALeadingFirstClass(t *testing.T) {
-	m := compile(t, "[6]", "dense out=3")
-	set := toy(t, 1, 2, 3)
+	m := enginetest.Compile(t, "[6]", "dense out=3")
+	set := enginetest.Toy(t, 1, 2, 3)
 	e, err := New(m, set, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestEvaluateInPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, ids, one := start(t, m), set.Train(), engine.Rows(1)
+	x, ids, one := enginetest.Start(t, m), set.Train(), engine.Rows(1)
 	run := func(ids []int32) (float64, int64) {
 		loss, correct := make([]float64, 1), make([]int64, 1)
 		if err := e.Do(context.Background(), engine.Evaluate{X: x, Rows: one, Batches: [][]int32{ids}, Loss: loss, Correct: correct}); err != nil {
@@ -157,5 +158,12 @@ func TestDropoutMasks(t *testing.T) {
 	}
 	if zero < 500 || zero > 700 || differ < 600 {
 		t.Errorf("%d of 2000 dropped, %d differ under another key", zero, differ)
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-5*max(1, math.Abs(want))) {
+		t.Errorf("%s: %.8g, want %.8g", what, got, want)
 	}
 }

@@ -5,17 +5,16 @@ import (
 	"math"
 
 	"brood/models/engine"
-	"brood/models/native"
 )
 
 // chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large graph.
 const chunk = 256
 
 func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
-	if err := e.checkGradients(&t); err != nil {
+	if err := e.bounds.Gradients(&t); err != nil {
 		return err
 	}
-	return e.each(ctx, len(t.Rows), func(w *worker, i int) error {
+	return engine.Each(ctx, e.workers, len(t.Rows), func(w *worker, i int) error {
 		ids := t.Batches[i]
 		n, err := w.net(len(ids), training)
 		if err != nil {
@@ -25,10 +24,10 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 		if in.pixels, in.labels, err = w.gather(ids); err != nil {
 			return err
 		}
-		if e.norms {
+		if e.bounds.Norms {
 			in.stats = t.Stats.Row(t.StatRows[i])
 		}
-		if e.drops {
+		if e.bounds.Drops {
 			in.mask = t.Masks[i]
 		}
 		logits, err := w.run(n, in)
@@ -44,7 +43,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 // forward is the summed loss and the correct predictions over ids. Without stats, batch-norm takes the batch's own.
 func (w *worker) forward(params, stats []float32, ids []int32) (loss float64, correct int64, err error) {
 	m, piece := running, chunk
-	if w.e.norms && stats == nil {
+	if w.e.bounds.Norms && stats == nil {
 		m, piece = batchStats, len(ids)
 	}
 	for lo := 0; lo < len(ids); lo += piece {
@@ -68,12 +67,12 @@ func (w *worker) forward(params, stats []float32, ids []int32) (loss float64, co
 }
 
 func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
-	if err := e.checkEvaluate(&t); err != nil {
+	if err := e.bounds.Evaluate(&t); err != nil {
 		return err
 	}
-	return e.each(ctx, len(t.Rows), func(w *worker, i int) (err error) {
+	return engine.Each(ctx, e.workers, len(t.Rows), func(w *worker, i int) (err error) {
 		var stats []float32
-		if e.norms && t.Stats.Rows > 0 {
+		if e.bounds.Norms && t.Stats.Rows > 0 {
 			stats = t.Stats.Row(t.Rows[i])
 		}
 		t.Loss[i], t.Correct[i], err = w.forward(t.X.Row(t.Rows[i]), stats, t.Batches[i])
@@ -82,13 +81,13 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 }
 
 func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
-	if err := e.checkCandidates(&t); err != nil {
+	if err := e.bounds.Candidates(&t); err != nil {
 		return err
 	}
-	return e.each(ctx, len(t.IDs), func(w *worker, i int) error {
+	return engine.Each(ctx, e.workers, len(t.IDs), func(w *worker, i int) error {
 		theta := w.room(&w.theta, e.model.Layout.Params)
 		w.theta = theta
-		if err := native.Candidate(theta, &e.model.Layout, &t, t.IDs[i]); err != nil {
+		if err := e.vector.Candidate(w.lane, theta, &t, t.IDs[i]); err != nil {
 			return err
 		}
 		ids := t.Batches[0]
@@ -109,10 +108,10 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 }
 
 func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
-	if err := e.checkStatistics(&t); err != nil || !e.norms {
+	if err := e.bounds.Statistics(&t); err != nil || !e.bounds.Norms {
 		return err
 	}
-	return e.each(ctx, len(t.Rows), func(w *worker, i int) error {
+	return engine.Each(ctx, e.workers, len(t.Rows), func(w *worker, i int) error {
 		out := t.Stats.Row(engine.Row(i))
 		sum := make([]float64, len(out))
 		own := w.room(&w.stats, len(out))

@@ -1,10 +1,7 @@
 package graph
 
 import (
-	"context"
 	"math"
-	"sync"
-	"sync/atomic"
 
 	"brood/models"
 )
@@ -20,6 +17,7 @@ type netKey struct {
 // worker is one thread's graphs and buffers.
 type worker struct {
 	e      *Engine
+	lane   int
 	nets   map[netKey]*net
 	raw    []float32 // samples x features, as gathered
 	pixels []float32
@@ -87,41 +85,6 @@ func transpose(dst, src []float32, rows, cols int) {
 			}
 		}
 	}
-}
-
-// each calls f for every entry 0..n-1, in parallel over the workers, and returns the error of the lowest entry that
-// failed. Which worker takes an entry does not show in the result.
-func (e *Engine) each(ctx context.Context, n int, f func(w *worker, i int) error) error {
-	var next, failed atomic.Int64
-	failed.Store(int64(n))
-	errs := make([]error, n)
-	loop := func(w *worker) {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= n || int64(i) > failed.Load() {
-				return
-			}
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				errs[i] = f(w, i)
-			}
-			if errs[i] != nil {
-				for at := failed.Load(); int64(i) < at && !failed.CompareAndSwap(at, int64(i)); at = failed.Load() {
-				}
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	for _, w := range e.workers[1:min(len(e.workers), max(1, n))] {
-		wg.Go(func() { loop(w) })
-	}
-	loop(e.workers[0])
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in float64.

@@ -1,9 +1,8 @@
 package native
 
 import (
-	"math"
-
 	"brood/models/engine"
+	"brood/models/native/kernel"
 )
 
 // adam is Adam (Kingma & Ba 2015, algorithm 1) with decoupled weight decay (Loshchilov & Hutter 2019): X first shrinks by
@@ -30,17 +29,10 @@ func (v *Vector) adam(t engine.Adam) error {
 	}
 	c1 := float32(1 / (1 - power(float64(t.B1), t.T)))
 	c2 := float32(1 / (1 - power(float64(t.B2), t.T)))
-	d1, d2, wd := 1-t.B1, 1-t.B2, t.Eta*t.WD
-	v.split(cols, tile, 8*len(t.Rows), func(lo, hi int) {
+	step := kernel.AdamStep{B1: t.B1, B2: t.B2, D1: 1 - t.B1, D2: 1 - t.B2, C1: c1, C2: c2, Eta: t.Eta, Eps: t.Eps, WD: t.Eta * t.WD}
+	v.split(cols, tile, 8*len(t.Rows), func(k *lane, lo, hi int) {
 		for _, r := range t.Rows {
-			x, m, v, g := cut(t.X, r, lo, hi), cut(t.M, r, lo, hi), cut(t.V, r, lo, hi), cut(t.G, r, lo, hi)
-			for i, gi := range g {
-				mi := float32(t.B1*m[i]) + float32(d1*gi)
-				vi := float32(t.B2*v[i]) + float32(d2*float32(gi*gi))
-				m[i], v[i] = mi, vi
-				step := float32(t.Eta*float32(c1*mi)) / (float32(math.Sqrt(float64(c2*vi))) + t.Eps)
-				x[i] = x[i] - float32(wd*x[i]) - step
-			}
+			k.Adam(cut(t.X, r, lo, hi), cut(t.M, r, lo, hi), cut(t.V, r, lo, hi), cut(t.G, r, lo, hi), &step)
 		}
 	})
 	return nil

@@ -25,7 +25,7 @@ func (v *Vector) crossover(t engine.Crossover) error {
 		return bad(name, "%d keys for %d rows", len(t.Keys), t.Dst.Rows)
 	}
 	// Coins come 128 to a block of noise, so the cut is by rows, and within a row by tensor.
-	v.split(t.Dst.Rows, 1, v.layout.Params, func(lo, hi int) {
+	v.split(t.Dst.Rows, 1, v.layout.Params, func(_ *lane, lo, hi int) {
 		for r := engine.Row(lo); r < engine.Row(hi); r++ {
 			v.cross(t.Dst.Row(r), t.A.Row(r), t.B.Row(r), t.Keys[r], t.PerTensor)
 		}
@@ -70,7 +70,7 @@ func (v *Vector) distance(t engine.Distance) error {
 	if len(t.RMS) != t.X.Rows {
 		return bad(name, "room for %d results, want %d", len(t.RMS), t.X.Rows)
 	}
-	v.split(t.X.Rows, 1, t.X.Cols, func(lo, hi int) {
+	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			var sum float64
 			for i, x := range t.X.Row(engine.Row(r)) {

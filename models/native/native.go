@@ -1,13 +1,13 @@
-// Package native runs the model-free tasks of brood on host memory in portable Go: linear programmes over rows, Adam,
-// the reduction node, noise sums, perturbations, crossover and distances. It imports only models/engine and
-// models/noise, so any engine may lean on it for the tasks that need no model.
+// Package native computes on the CPU kernels of models/native/kernel: whole models by a plan (Engine), and the tasks that
+// need no model on any layout (Vector). It imports models, their data and noise.
 //
-//	v, _ := native.New(layout, 2)
-//	err := v.Do(ctx, engine.Update{Rows: rows, Prog: prog})
+//	e, err := native.NewEngine(model, set, 2, kernel.Best())
+//	err = e.Do(ctx, engine.Gradients{X: x, Rows: rows, Batches: batches, G: g, Loss: loss})
 //
-// Work is cut by columns: an element is computed by one goroutine, rows and statements in order. The bits therefore
-// depend neither on the number of threads nor on the cut. Products are rounded to float32 before they are added, which
-// forbids the compiler to fuse, so that every architecture agrees.
+// A plan is the model's layers as operations on fixed activations; each thread has kernels and buffers of its own, so that a
+// step allocates nothing once they have grown to its batch. Members run in parallel, one a thread; vector tasks are cut by
+// columns, an element being computed by one goroutine with rows and statements in order. So bits depend neither on the
+// threads nor on the cohort. A layer is a file with a type that goes forward and back, and a line in plan.go.
 package native
 
 import (
@@ -16,13 +16,14 @@ import (
 	"sync"
 
 	"brood/models/engine"
+	"brood/models/native/kernel"
 )
 
 // tile is the columns over which a programme runs while they are in the first-level cache.
 const tile = 1024
 
 // grain is the least number of elements worth a goroutine of its own.
-const grain = 32 * tile
+const grain = 64 * tile
 
 // UnsupportedError says that a task needs a model.
 type UnsupportedError struct{ Task engine.Task }
@@ -31,26 +32,36 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("unsupported task %T: it needs a model, give it to a model's engine", e.Task)
 }
 
-// ArgumentError says which argument of a task does not fit.
-type ArgumentError struct {
-	Task string // e.g. "update"
-	What string
-}
-
-func (e *ArgumentError) Error() string { return e.Task + ": " + e.What }
-
 func bad(task, format string, args ...any) error {
-	return &ArgumentError{task, fmt.Sprintf(format, args...)}
+	return &engine.ArgumentError{Task: task, What: fmt.Sprintf(format, args...)}
 }
 
-// Vector runs tasks on vectors of one layout. It holds no state between calls and may be used from one goroutine at a time.
+// Vector runs tasks on vectors of one layout. It is used from one goroutine.
 type Vector struct {
-	layout  engine.Layout
-	threads int
+	layout *engine.Layout
+	lanes  []*lane // one a thread
+	ids    []uint32
+	scale  []float32
 }
 
-// New checks the layout. Fewer than one thread counts as one.
+// lane is one thread's kernels and the terms of its present statement.
+type lane struct {
+	*kernel.Kernels
+	c []float32
+	x [][]float32
+}
+
+// New checks the layout and takes the twin that the environment asks for, or the best. Fewer than one thread counts as one.
 func New(layout engine.Layout, threads int) (*Vector, error) {
+	twin, err := kernel.FromEnv()
+	if err != nil {
+		return nil, err
+	}
+	return NewTwin(layout, threads, twin)
+}
+
+// NewTwin is New with a twin of one's own choice: these tasks give the same bits on all of them.
+func NewTwin(layout engine.Layout, threads int, twin kernel.Twin) (*Vector, error) {
 	at := 0
 	for i, t := range layout.Tensors {
 		if t.Lo != at || t.Len <= 0 || t.Cols <= 0 || t.Len%t.Cols != 0 {
@@ -61,7 +72,15 @@ func New(layout engine.Layout, threads int) (*Vector, error) {
 	if at != layout.Params {
 		return nil, fmt.Errorf("layout: tensors cover %d of %d parameters", at, layout.Params)
 	}
-	return &Vector{layout, max(1, threads)}, nil
+	v := &Vector{layout: &layout}
+	for range max(1, threads) {
+		k, err := kernel.New(twin)
+		if err != nil {
+			return nil, err
+		}
+		v.lanes = append(v.lanes, &lane{Kernels: k})
+	}
+	return v, nil
 }
 
 // Do runs the tasks in order and stops at the first error; earlier tasks keep their effect.
@@ -97,20 +116,20 @@ func (v *Vector) do(t engine.Task) error {
 	return &UnsupportedError{t}
 }
 
-// split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, one goroutine a piece;
+// split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, each on kernels of its own;
 // cost is the elements of work per unit of n. It returns when all are done.
-func (v *Vector) split(n, unit, cost int, f func(lo, hi int)) {
-	k := min(v.threads, n*cost/grain)
-	if k <= 1 {
-		f(0, n)
+func (v *Vector) split(n, unit, cost int, f func(k *lane, lo, hi int)) {
+	pieces := min(len(v.lanes), n*cost/grain)
+	if pieces <= 1 {
+		f(v.lanes[0], 0, n)
 		return
 	}
-	step := (n/k + unit) / unit * unit
+	step := (n/pieces + unit) / unit * unit
 	var wg sync.WaitGroup
-	for lo := step; lo < n; lo += step {
-		wg.Go(func() { f(lo, min(n, lo+step)) })
+	for i, lo := 1, step; lo < n; i, lo = i+1, lo+step {
+		wg.Go(func() { f(v.lanes[i], lo, min(n, lo+step)) })
 	}
-	f(0, min(n, step))
+	f(v.lanes[0], 0, min(n, step))
 	wg.Wait()
 }
 

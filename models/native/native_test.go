@@ -5,8 +5,11 @@ import (
 	"errors"
 	"testing"
 
+	"brood/models"
+	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/enginetest"
+	"brood/models/native/kernel"
 	"brood/models/noise"
 )
 
@@ -21,14 +24,41 @@ func odd() engine.Layout {
 	return l
 }
 
+// twins are those that this machine runs.
+func twins(t *testing.T, f func(t *testing.T, twin kernel.Twin)) {
+	for _, twin := range []kernel.Twin{kernel.Portable, kernel.AVX2, kernel.AVX512} {
+		t.Run(twin.String(), func(t *testing.T) {
+			if _, err := kernel.New(twin); err != nil {
+				t.Skip(err)
+			}
+			f(t, twin)
+		})
+	}
+}
+
+func TestVectorContract(t *testing.T) {
+	twins(t, func(t *testing.T, twin kernel.Twin) {
+		enginetest.Vector(t, odd(), func(t *testing.T, threads int) enginetest.Doer {
+			t.Helper()
+			v, err := NewTwin(odd(), threads, twin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		})
+	})
+}
+
 func TestContract(t *testing.T) {
-	enginetest.Vector(t, odd(), func(t *testing.T, threads int) enginetest.Doer {
-		t.Helper()
-		v, err := New(odd(), threads)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+	twins(t, func(t *testing.T, twin kernel.Twin) {
+		enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+			t.Helper()
+			e, err := NewEngine(m, d, threads, twin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		})
 	})
 }
 
@@ -64,6 +94,10 @@ func TestNewRefusesLayouts(t *testing.T) {
 func TestCandidateRefuses(t *testing.T) {
 	l := odd()
 	dst, theta := make([]float32, l.Params), engine.New(1, l.Params, engine.F32)
+	v, err := New(l, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		dst  []float32
 		task engine.Candidates
@@ -72,7 +106,7 @@ func TestCandidateRefuses(t *testing.T) {
 		"theta": {dst, engine.Candidates{Theta: engine.New(2, l.Params, engine.F32)}},
 		"scale": {dst, engine.Candidates{Theta: theta, Scale: engine.New(1, 3, engine.F32)}},
 	} {
-		if err := Candidate(c.dst, &l, &c.task, 0); err == nil {
+		if err := v.Candidate(0, c.dst, &c.task, 0); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -4,30 +4,30 @@ import (
 	"sort"
 
 	"brood/models/engine"
+	"brood/models/native/kernel"
 	"brood/models/noise"
 )
 
-// Normals writes the standard normals of parameters [lo, lo+len(dst)) addressed by key: the stream is the tensor's index
-// in the layout, the element its place in the tensor, in rows of the tensor's Cols.
-func Normals(dst []float32, lo int, l *engine.Layout, key noise.Key) {
-	s := key.Schedule()
-	normals(dst, lo, l, key, s)
-}
-
-func normals(dst []float32, lo int, l *engine.Layout, key noise.Key, s *noise.Schedule) {
-	var buf [noise.Tile]float32
-	hi := lo + len(dst)
-	for i := first(l, lo); i < len(l.Tensors) && l.Tensors[i].Lo < hi; i++ {
+// fields calls f for every tensor's share [lo, lo+n) of the parameters [at, at+len): its noise, the first element of the
+// tensor and the place in the span.
+func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f func(field kernel.Field, from, place, n int)) {
+	end := at + n
+	for i := first(l, at); i < len(l.Tensors) && l.Tensors[i].Lo < end; i++ {
 		t := &l.Tensors[i]
 		key.Stream = uint32(i)
-		tiles := (t.Cols + noise.Tile - 1) / noise.Tile
-		for at, end := max(lo, t.Lo), min(hi, t.Lo+t.Len); at < end; {
-			r, c := (at-t.Lo)/t.Cols, (at-t.Lo)%t.Cols
-			lane := c % noise.Tile
-			s.Row(&buf, key, uint32(r*tiles+c/noise.Tile))
-			at += copy(dst[at-lo:end-lo], buf[lane:min(noise.Tile, lane+t.Cols-c)])
-		}
+		lo, hi := max(at, t.Lo), min(end, t.Lo+t.Len)
+		f(kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, lo-t.Lo, lo-at, hi-lo)
 	}
+}
+
+// Normals writes the standard normals of parameters [lo, lo+len(dst)) addressed by key: the stream is the tensor's index
+// in the layout, the element its place in the tensor, in rows of the tensor's Cols.
+func (v *Vector) Normals(dst []float32, lo int, key noise.Key) {
+	normals(v.lanes[0].Kernels, v.layout, dst, lo, key)
+}
+
+func normals(k *kernel.Kernels, l *engine.Layout, dst []float32, lo int, key noise.Key) {
+	fields(l, key, key.Schedule(), lo, len(dst), func(f kernel.Field, from, place, n int) { k.Normals(dst[place:place+n], f, from) })
 }
 
 // first is the tensor that holds parameter at.
@@ -45,9 +45,13 @@ func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float3
 	return key, 1 - 2*float32(id&1)
 }
 
-// Candidate writes theta + s*eps(id) of the task into dst (params elements, owned by the caller). It is what a
-// candidate's fitness is measured on; engines that materialise candidates call it, one vector per thread.
-func Candidate(dst []float32, l *engine.Layout, t *engine.Candidates, id engine.Member) error {
+// Candidate writes theta + s*eps(id) of the task into dst (params elements, owned by the caller), on the kernels of thread
+// lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
+func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, id engine.Member) error {
+	return candidate(v.lanes[lane].Kernels, dst, v.layout, t, id)
+}
+
+func candidate(k *kernel.Kernels, dst []float32, l *engine.Layout, t *engine.Candidates, id engine.Member) error {
 	const name = "candidates"
 	if err := single(name, "theta", t.Theta, l.Params); err != nil {
 		return err
@@ -61,14 +65,14 @@ func Candidate(dst []float32, l *engine.Layout, t *engine.Candidates, id engine.
 		return bad(name, "room for %d parameters, want %d", len(dst), l.Params)
 	}
 	key, sign := signed(t.Key, t.Antithetic, id)
-	Normals(dst, 0, l, key)
-	theta, sigma := t.Theta.F[:len(dst)], sign*t.Sigma
+	theta := t.Theta.F[:len(dst)]
 	if t.Scale.Rows == 0 {
-		for i, e := range dst {
-			dst[i] = theta[i] + float32(sigma*e)
-		}
+		fields(l, key, key.Schedule(), 0, len(dst), func(f kernel.Field, from, place, n int) {
+			k.Perturb(dst[place:place+n], theta[place:place+n], sign*t.Sigma, f, from)
+		})
 		return nil
 	}
+	normals(k, l, dst, 0, key)
 	for i, s := range t.Scale.F[:len(dst)] {
 		dst[i] = theta[i] + float32(float32(sign*s)*dst[i])
 	}
@@ -91,35 +95,21 @@ func (v *Vector) noiseSum(t engine.NoiseSum) error {
 	case len(t.Weights) != len(t.IDs):
 		return bad(name, "%d weights for %d ids", len(t.Weights), len(t.IDs))
 	}
-	dst, s := d.Mat.Row(d.Row)[d.Lo:d.Hi], t.Key.Schedule()
-	v.split(len(dst), tile, 32*len(t.IDs), func(lo, hi int) {
-		var eps [tile]float32
-		for a := lo; a < hi; a += tile {
-			out := dst[a:min(hi, a+tile)]
-			clear(out)
-			e := eps[:len(out)]
-			for i, id := range t.IDs {
-				key, sign := signed(t.Key, t.Antithetic, id)
-				normals(e, d.Lo+a, &v.layout, key, s)
-				accumulate(out, e, t.Weights[i], sign, t.Square)
-			}
+	v.ids, v.scale = v.ids[:0], v.scale[:0]
+	for i, id := range t.IDs {
+		key, sign := signed(t.Key, t.Antithetic, id)
+		if t.Square {
+			sign = 1
 		}
+		v.ids, v.scale = append(v.ids, key.Member), append(v.scale, t.Weights[i]*sign)
+	}
+	dst, s := d.Mat.Row(d.Row)[d.Lo:d.Hi], t.Key.Schedule()
+	v.split(len(dst), tile, 32*len(t.IDs), func(k *lane, lo, hi int) {
+		fields(v.layout, t.Key, s, d.Lo+lo, hi-lo, func(f kernel.Field, from, place, n int) {
+			k.NoiseSum(dst[lo+place:lo+place+n], v.ids, v.scale, t.Square, f, from)
+		})
 	})
 	return nil
-}
-
-func accumulate(out, eps []float32, w, sign float32, square bool) {
-	eps = eps[:len(out)]
-	if square {
-		for j, e := range eps {
-			out[j] += float32(w * (float32(e*e) - 1))
-		}
-		return
-	}
-	w *= sign
-	for j, e := range eps {
-		out[j] += float32(w * e)
-	}
 }
 
 func (v *Vector) perturb(t engine.Perturb) error {
@@ -130,17 +120,12 @@ func (v *Vector) perturb(t engine.Perturb) error {
 	if len(t.Sigma) != t.X.Rows || len(t.Keys) != t.X.Rows {
 		return bad(name, "%d sigmas and %d keys for %d rows", len(t.Sigma), len(t.Keys), t.X.Rows)
 	}
-	v.split(t.X.Cols, tile, 32*t.X.Rows, func(lo, hi int) {
-		var eps [tile]float32
+	v.split(t.X.Cols, tile, 32*t.X.Rows, func(k *lane, lo, hi int) {
 		for r, key := range t.Keys {
-			s, x, sigma := key.Schedule(), t.X.Row(engine.Row(r)), t.Sigma[r]
-			for a := lo; a < hi; a += tile {
-				e := eps[:min(hi, a+tile)-a]
-				normals(e, a, &v.layout, key, s)
-				for j, z := range e {
-					x[a+j] += float32(sigma * z)
-				}
-			}
+			x := t.X.Row(engine.Row(r))[lo:hi]
+			fields(v.layout, key, key.Schedule(), lo, hi-lo, func(f kernel.Field, from, place, n int) {
+				k.Perturb(x[place:place+n], x[place:place+n], t.Sigma[r], f, from)
+			})
 		}
 	})
 	return nil

@@ -21,12 +21,12 @@ func (v *Vector) update(t engine.Update) error {
 			}
 		}
 	}
-	v.split(cols, tile, len(t.Rows)*len(t.Prog), func(lo, hi int) {
+	v.split(cols, tile, len(t.Rows)*len(t.Prog), func(k *lane, lo, hi int) {
 		for a := lo; a < hi; a += tile {
 			b := min(hi, a+tile)
 			for _, r := range t.Rows {
 				for i := range t.Prog {
-					run(&t.Prog[i], r, a, b)
+					k.run(&t.Prog[i], r, a, b)
 				}
 			}
 		}
@@ -50,46 +50,13 @@ func cut(m engine.Mat, r engine.Row, a, b int) []float32 {
 	return m.F[at+a : at+b]
 }
 
-// run is one statement over columns [a, b), at most a tile, of row r. A destination may also be a source, so every
-// element is read before it is written.
-func run(s *engine.Lin, r engine.Row, a, b int) {
-	d, t := cut(s.Dst, r, a, b), s.Terms
-	switch len(t) {
-	case 0:
-		clear(d)
-	case 1:
-		c0, x0 := t[0].C, cut(t[0].Src, r, a, b)[:len(d)]
-		for i := range d {
-			d[i] = c0 * x0[i]
-		}
-	case 2:
-		c0, x0 := t[0].C, cut(t[0].Src, r, a, b)[:len(d)]
-		c1, x1 := t[1].C, cut(t[1].Src, r, a, b)[:len(d)]
-		for i := range d {
-			d[i] = float32(c0*x0[i]) + float32(c1*x1[i])
-		}
-	case 3:
-		c0, x0 := t[0].C, cut(t[0].Src, r, a, b)[:len(d)]
-		c1, x1 := t[1].C, cut(t[1].Src, r, a, b)[:len(d)]
-		c2, x2 := t[2].C, cut(t[2].Src, r, a, b)[:len(d)]
-		for i := range d {
-			d[i] = float32(c0*x0[i]) + float32(c1*x1[i]) + float32(c2*x2[i])
-		}
-	default:
-		var sum [tile]float32
-		w := sum[:len(d)]
-		c0, x0 := t[0].C, cut(t[0].Src, r, a, b)[:len(w)]
-		for i := range w {
-			w[i] = c0 * x0[i]
-		}
-		for _, term := range t[1:] {
-			c, x := term.C, cut(term.Src, r, a, b)[:len(w)]
-			for i := range w {
-				w[i] += float32(c * x[i])
-			}
-		}
-		copy(d, w)
+// run is one statement over columns [a, b), at most a tile, of row r. A destination may also be a source.
+func (p *lane) run(s *engine.Lin, r engine.Row, a, b int) {
+	p.c, p.x = p.c[:0], p.x[:0]
+	for _, t := range s.Terms {
+		p.c, p.x = append(p.c, t.C), append(p.x, cut(t.Src, r, a, b))
 	}
+	p.Lin(cut(s.Dst, r, a, b), p.c, p.x)
 }
 
 func (v *Vector) treeSum(t engine.TreeSum) error {
@@ -101,11 +68,6 @@ func (v *Vector) treeSum(t engine.TreeSum) error {
 			return err
 		}
 	}
-	v.split(t.Dst.Cols, tile, 1, func(lo, hi int) {
-		d, a, b := t.Dst.F[lo:hi], t.A.F[lo:hi], t.B.F[lo:hi]
-		for i := range d {
-			d[i] = a[i] + b[i]
-		}
-	})
+	v.split(t.Dst.Cols, tile, 1, func(k *lane, lo, hi int) { k.Add(t.Dst.F[lo:hi], t.A.F[lo:hi], t.B.F[lo:hi]) })
 	return nil
 }

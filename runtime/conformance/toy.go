@@ -226,7 +226,7 @@ func (t *Toy) evaluate(w []float32, batch []int32) (loss float64, correct int64)
 func (t *Toy) candidates(k engine.Candidates) error {
 	w := make([]float32, t.layout.Params)
 	for i, id := range k.IDs {
-		if err := native.Candidate(w, &t.layout, &k, id); err != nil {
+		if err := t.vector.Candidate(0, w, &k, id); err != nil {
 			return err
 		}
 		batch := k.Batches[min(i, len(k.Batches)-1)]

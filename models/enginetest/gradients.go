@@ -1,4 +1,4 @@
-package graph
+package enginetest
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"brood/models/noise"
 )
 
-// toy is a small random set of images of the shape.
-func toy(t *testing.T, shape ...int) *data.Set {
+// Toy is a small random set of images of the shape, in three classes.
+func Toy(t *testing.T, shape ...int) *data.Set {
 	t.Helper()
 	n := 24
 	key := noise.Key{Seed: 5, Purpose: noise.Data}
@@ -35,8 +35,8 @@ func toy(t *testing.T, shape ...int) *data.Set {
 	return s
 }
 
-// compile writes a model from "kind key=value" lines.
-func compile(t *testing.T, input string, layers ...string) *models.Model {
+// Compile is a model of three classes from "kind key=value" lines.
+func Compile(t *testing.T, input string, layers ...string) *models.Model {
 	t.Helper()
 	text := "name = 'test'\nclasses = 3\ninput = " + input + "\n"
 	for _, l := range layers {
@@ -54,8 +54,8 @@ func compile(t *testing.T, input string, layers ...string) *models.Model {
 	return m
 }
 
-// start is initial parameters with some noise, so that batch-norm scales and shifts differ.
-func start(t *testing.T, m *models.Model) engine.Mat {
+// Start is initial parameters with some noise, so that batch-norm scales and shifts differ.
+func Start(t *testing.T, m *models.Model) engine.Mat {
 	t.Helper()
 	x := engine.New(1, m.Layout.Params, engine.F32)
 	if err := m.Init(3, 0, x.F); err != nil {
@@ -77,7 +77,7 @@ func wide(x []float32) []float64 {
 }
 
 // Every layer kind, alone and in the combinations where gorgonia once went wrong.
-func TestGradientsAgainstFiniteDifferences(t *testing.T) {
+func (mk Make) layers(t *testing.T) {
 	cases := []struct {
 		name, input string
 		layers      []string
@@ -109,22 +109,22 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			m := compile(t, c.input, c.layers...)
+			m := Compile(t, c.input, c.layers...)
 			shape := m.Input
 			if len(shape) == 1 {
 				shape = []int{1, 2, 3}
 			}
-			set := toy(t, shape...)
-			compare(t, m, set, 7, 60)
-			compare(t, m, set, 2, 60)
+			set := Toy(t, shape...)
+			mk.compare(t, m, set, 7, 60)
+			mk.compare(t, m, set, 2, 60)
 			if m.Layout.Stats == 0 {
-				compare(t, m, set, 1, 60)
+				mk.compare(t, m, set, 1, 60)
 			}
 		})
 	}
 }
 
-func TestZooGradients(t *testing.T) {
+func (mk Make) zoo(t *testing.T) {
 	set, err := data.Glyphs(40, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -135,20 +135,17 @@ func TestZooGradients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, m, set, 6, 12)
+			mk.compare(t, m, set, 6, 12)
 		})
 	}
 }
 
 // compare holds loss, sampled gradients, advanced statistics and evaluations of one batch against the reference.
-func compare(t *testing.T, m *models.Model, set *data.Set, samples, coordinates int) {
+func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, coordinates int) {
 	t.Helper()
 	ctx := context.Background()
-	e, err := New(m, set, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, g := start(t, m), engine.New(1, m.Layout.Params, engine.F32)
+	e := mk(t, m, set, 1)
+	x, g := Start(t, m), engine.New(1, m.Layout.Params, engine.F32)
 	before := x.Clone()
 	stats := engine.New(1, m.Layout.Stats, engine.F32)
 	m.Layout.FreshStats(stats.F)

@@ -1,22 +1,26 @@
-package graph
+package engine
 
-import (
-	"fmt"
-
-	"brood/models/engine"
-)
+import "fmt"
 
 // ArgumentError says which argument of a task does not fit the model or the data.
 type ArgumentError struct {
-	Task string
+	Task string // e.g. "gradients"
 	What string
 }
 
 func (e *ArgumentError) Error() string { return e.Task + ": " + e.What }
 
+// Bounds are what the tasks of one model and one data set must fit.
+type Bounds struct {
+	Layout  *Layout
+	Samples int  // ids are below it
+	Norms   bool // the model has batch-norm
+	Drops   bool // the model has dropout with a rate above 0
+}
+
 // check collects the first fault of a task.
 type check struct {
-	e    *Engine
+	b    *Bounds
 	task string
 	err  error
 }
@@ -27,12 +31,12 @@ func (c *check) want(ok bool, format string, args ...any) {
 	}
 }
 
-func (c *check) mat(name string, m engine.Mat, rows, cols int) {
-	c.want(m.Type == engine.F32, "%s is %s, want f32", name, m.Type)
+func (c *check) mat(name string, m Mat, rows, cols int) {
+	c.want(m.Type == F32, "%s is %s, want f32", name, m.Type)
 	c.want(m.Rows >= rows && m.Cols == cols && len(m.F) >= m.Rows*m.Cols, "%s is %dx%d, want at least %d rows of %d", name, m.Rows, m.Cols, rows, cols)
 }
 
-func (c *check) rows(name string, m engine.Mat, rows []engine.Row) {
+func (c *check) rows(name string, m Mat, rows []Row) {
 	for _, r := range rows {
 		c.want(r >= 0 && int(r) < m.Rows, "row %d of %s, which has %d rows", r, name, m.Rows)
 	}
@@ -43,8 +47,8 @@ func (c *check) batches(b [][]int32, least int) {
 	for i, ids := range b {
 		c.want(len(ids) >= least, "batch %d has %d samples, want at least %d", i, len(ids), least)
 		for _, id := range ids {
-			if id < 0 || int(id) >= c.e.set.Len() {
-				c.want(false, "batch %d names sample %d, ids are below %d", i, id, c.e.set.Len())
+			if id < 0 || int(id) >= c.b.Samples {
+				c.want(false, "batch %d names sample %d, ids are below %d", i, id, c.b.Samples)
 				return
 			}
 		}
@@ -52,32 +56,32 @@ func (c *check) batches(b [][]int32, least int) {
 }
 
 // least is the fewest samples of a batch whose own statistics are taken: the variance of one value is not defined.
-func (e *Engine) least() int {
-	if e.norms {
+func (b *Bounds) least() int {
+	if b.Norms {
 		return 2
 	}
 	return 1
 }
 
-// checkGradients also fills in the default of StatRows.
-func (e *Engine) checkGradients(t *engine.Gradients) error {
-	c := check{e: e, task: "gradients"}
+// Gradients checks the task and fills in the default of StatRows.
+func (b *Bounds) Gradients(t *Gradients) error {
+	c := check{b: b, task: "gradients"}
 	n := len(t.Rows)
-	c.mat("X", t.X, 0, e.model.Layout.Params)
+	c.mat("X", t.X, 0, b.Layout.Params)
 	c.rows("X", t.X, t.Rows)
-	c.mat("G", t.G, n, e.model.Layout.Params)
+	c.mat("G", t.G, n, b.Layout.Params)
 	c.want(len(t.Batches) == n, "%d batches for %d rows", len(t.Batches), n)
 	c.want(len(t.Loss) == n, "room for %d losses, want %d", len(t.Loss), n)
-	c.batches(t.Batches, e.least())
-	c.want(!e.drops || len(t.Masks) == n, "%d dropout masks for %d rows", len(t.Masks), n)
-	if e.norms {
+	c.batches(t.Batches, b.least())
+	c.want(!b.Drops || len(t.Masks) == n, "%d dropout masks for %d rows", len(t.Masks), n)
+	if b.Norms {
 		if t.StatRows == nil {
 			t.StatRows = t.Rows
 		}
-		c.mat("Stats", t.Stats, 0, e.model.Layout.Stats)
+		c.mat("Stats", t.Stats, 0, b.Layout.Stats)
 		c.want(len(t.StatRows) == n, "%d rows of Stats for %d rows of X", len(t.StatRows), n)
 		c.rows("Stats", t.Stats, t.StatRows)
-		seen := make(map[engine.Row]bool, n)
+		seen := make(map[Row]bool, n)
 		for _, r := range t.StatRows {
 			c.want(!seen[r], "row %d of Stats twice; every entry advances a row of its own", r)
 			seen[r] = true
@@ -86,46 +90,49 @@ func (e *Engine) checkGradients(t *engine.Gradients) error {
 	return c.err
 }
 
-func (e *Engine) checkEvaluate(t *engine.Evaluate) error {
-	c := check{e: e, task: "evaluate"}
+// Evaluate checks the task.
+func (b *Bounds) Evaluate(t *Evaluate) error {
+	c := check{b: b, task: "evaluate"}
 	n := len(t.Rows)
-	c.mat("X", t.X, 0, e.model.Layout.Params)
+	c.mat("X", t.X, 0, b.Layout.Params)
 	c.rows("X", t.X, t.Rows)
 	c.want(len(t.Batches) == n, "%d batches for %d rows", len(t.Batches), n)
 	c.want(len(t.Loss) == n && len(t.Correct) == n, "room for %d losses and %d counts, want %d", len(t.Loss), len(t.Correct), n)
 	c.batches(t.Batches, 1)
-	if e.norms && t.Stats.Rows > 0 {
-		c.mat("Stats", t.Stats, 0, e.model.Layout.Stats)
+	if b.Norms && t.Stats.Rows > 0 {
+		c.mat("Stats", t.Stats, 0, b.Layout.Stats)
 		c.rows("Stats", t.Stats, t.Rows)
 	} else {
-		c.batches(t.Batches, e.least())
+		c.batches(t.Batches, b.least())
 	}
 	return c.err
 }
 
-func (e *Engine) checkStatistics(t *engine.Statistics) error {
-	c := check{e: e, task: "statistics"}
-	c.mat("X", t.X, 0, e.model.Layout.Params)
+// Statistics checks the task.
+func (b *Bounds) Statistics(t *Statistics) error {
+	c := check{b: b, task: "statistics"}
+	c.mat("X", t.X, 0, b.Layout.Params)
 	c.rows("X", t.X, t.Rows)
-	c.batches(t.Batches, e.least())
-	if e.norms {
+	c.batches(t.Batches, b.least())
+	if b.Norms {
 		c.want(len(t.Batches) > 0, "no batches to take statistics of")
-		c.mat("Stats", t.Stats, len(t.Rows), e.model.Layout.Stats)
+		c.mat("Stats", t.Stats, len(t.Rows), b.Layout.Stats)
 	}
 	return c.err
 }
 
-func (e *Engine) checkCandidates(t *engine.Candidates) error {
-	c := check{e: e, task: "candidates"}
+// Candidates checks the task.
+func (b *Bounds) Candidates(t *Candidates) error {
+	c := check{b: b, task: "candidates"}
 	n := len(t.IDs)
-	c.mat("Theta", t.Theta, 1, e.model.Layout.Params)
+	c.mat("Theta", t.Theta, 1, b.Layout.Params)
 	c.want(t.Theta.Rows == 1, "Theta has %d rows, want 1", t.Theta.Rows)
 	if t.Scale.Rows > 0 {
-		c.mat("Scale", t.Scale, 1, e.model.Layout.Params)
+		c.mat("Scale", t.Scale, 1, b.Layout.Params)
 		c.want(t.Scale.Rows == 1, "Scale has %d rows, want 1", t.Scale.Rows)
 	}
 	c.want(len(t.Batches) == 1 || len(t.Batches) == n, "%d batches for %d candidates, want 1 or one each", len(t.Batches), n)
 	c.want(len(t.Fitness) == n, "room for %d fitnesses, want %d", len(t.Fitness), n)
-	c.batches(t.Batches, e.least())
+	c.batches(t.Batches, b.least())
 	return c.err
 }

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Each calls f for every entry 0..n-1, in parallel over the workers (one goroutine each, which Each waits for), and returns
+// the error of the lowest entry that failed. Which worker takes an entry must not show in the result.
+func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) error) error {
+	if n == 0 {
+		return ctx.Err()
+	}
+	if len(workers) == 1 || n == 1 {
+		for i := range n {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := f(workers[0], i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var next, failed atomic.Int64
+	var mu sync.Mutex
+	var first error
+	failed.Store(int64(n))
+	loop := func(w W) {
+		for {
+			i := next.Add(1) - 1
+			if i >= failed.Load() {
+				return
+			}
+			err := ctx.Err()
+			if err == nil {
+				err = f(w, int(i))
+			}
+			if err != nil {
+				mu.Lock()
+				if i < failed.Load() {
+					failed.Store(i)
+					first = err
+				}
+				mu.Unlock()
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for _, w := range workers[1:min(len(workers), n)] {
+		wg.Go(func() { loop(w) })
+	}
+	loop(workers[0])
+	wg.Wait()
+	return first
+}

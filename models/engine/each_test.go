@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+)
+
+// Every entry once, whatever the number of workers, and the error of the lowest entry that fails.
+func TestEach(t *testing.T) {
+	ctx := context.Background()
+	for _, workers := range []int{1, 2, 3, 7} {
+		for _, n := range []int{0, 1, 2, 50} {
+			seen := make([]atomic.Int32, n)
+			err := Each(ctx, make([]int, workers), n, func(_ int, i int) error {
+				seen[i].Add(1)
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%d workers, %d entries: %v", workers, n, err)
+			}
+			for i := range seen {
+				if seen[i].Load() != 1 {
+					t.Errorf("%d workers: entry %d of %d was done %d times", workers, i, n, seen[i].Load())
+				}
+			}
+		}
+		for range 20 {
+			err := Each(ctx, make([]int, workers), 30, func(_ int, i int) error {
+				if i%10 == 7 {
+					return fmt.Errorf("entry %d", i)
+				}
+				return nil
+			})
+			if err == nil || err.Error() != "entry 7" {
+				t.Fatalf("%d workers: %v, want the error of entry 7", workers, err)
+			}
+		}
+	}
+}
+
+func TestEachStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done atomic.Int32
+	err := Each(ctx, make([]int, 2), 1000, func(int, int) error {
+		if done.Add(1) == 5 {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || done.Load() > 10 {
+		t.Errorf("%v after %d entries", err, done.Load())
+	}
+	if err := Each(ctx, make([]int, 2), 0, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("nothing to do, cancelled: %v", err)
+	}
+}
+
+func TestFreshStats(t *testing.T) {
+	l := Layout{Stats: 5, StatTensors: []Tensor{{Name: "mean", Len: 2}, {Name: "var", Lo: 2, Len: 3, Start: 1}}}
+	got := []float32{9, 9, 9, 9, 9}
+	l.FreshStats(got)
+	if fmt.Sprint(got) != "[0 0 1 1 1]" {
+		t.Errorf("%v", got)
+	}
+}

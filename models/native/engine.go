@@ -1,0 +1,258 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	goruntime "runtime"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/native/kernel"
+)
+
+// Engine runs all tasks for one model and one data set on the kernels of one twin. It is used from one goroutine.
+type Engine struct {
+	*Vector
+	plan   *plan
+	set    *data.Set
+	bounds engine.Bounds
+	passes []*pass // one a thread
+}
+
+// NewEngine compiles the model. It fails with an UncoveredError for a model that the kernels have no plan for.
+func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
+	if m == nil || d == nil {
+		return nil, errors.New("native: needs a model and a data set")
+	}
+	if err := m.Fits(d.Shape, d.Classes); err != nil {
+		return nil, fmt.Errorf("native: data %s: %w", d.Name, err)
+	}
+	v, err := NewTwin(m.Layout, threads, twin)
+	if err != nil {
+		return nil, err
+	}
+	pl, err := compile(m)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{Vector: v, plan: pl, set: d, bounds: m.Bounds(d.Len())}
+	for _, k := range v.lanes {
+		e.passes = append(e.passes, newPass(pl, k.Kernels))
+	}
+	return e, nil
+}
+
+// Kernels names what computes: results are equal to the bit only where this is equal.
+func (e *Engine) Kernels() string {
+	return "native/" + e.lanes[0].Twin().String() + "/" + goruntime.GOARCH
+}
+
+// Alloc is zeroed host memory.
+func (e *Engine) Alloc(rows, cols int, t engine.DType) engine.Mat { return engine.New(rows, cols, t) }
+
+// Bytes predicts the memory of the buffers of all threads for gradients on batches of the one size and evaluations on
+// batches of the other, 0 for none.
+func (e *Engine) Bytes(gradients, scores int) int64 {
+	if !e.bounds.Norms {
+		scores = min(scores, piece)
+	}
+	floats := e.plan.floats(max(gradients, scores), gradients > 0)
+	if gradients == 0 {
+		floats += e.layout.Params // a candidate
+	}
+	return int64(len(e.passes)) * int64(4*floats+scratchBytes)
+}
+
+// scratchBytes is what the kernels of a thread keep for packed operands.
+const scratchBytes = 600 << 10
+
+// Copy copies between host matrices; the spans must have equal shapes.
+func (e *Engine) Copy(ctx context.Context, dst, src engine.Span) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return engine.CopyHost(dst, src)
+}
+
+// Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
+func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
+	for _, t := range tasks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		switch t := t.(type) {
+		case engine.Gradients:
+			err = e.gradients(ctx, t)
+		case engine.Evaluate:
+			err = e.evaluate(ctx, t)
+		case engine.Statistics:
+			err = e.statistics(ctx, t)
+		case engine.Candidates:
+			err = e.candidates(ctx, t)
+		default:
+			err = e.Vector.do(t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// piece is the samples of one pass where samples do not touch each other: their activations stay in the second-level
+// cache, and a large batch needs no large buffers.
+const piece = 128
+
+func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
+	if err := e.bounds.Gradients(&t); err != nil {
+		return err
+	}
+	return engine.Each(ctx, e.passes, len(t.Rows), func(p *pass, i int) error {
+		if err := p.load(e.set, t.Batches[i], true); err != nil {
+			return err
+		}
+		p.mode, p.params, p.grad, p.stats = training, t.X.Row(t.Rows[i]), t.G.Row(engine.Row(i)), nil
+		if e.bounds.Norms {
+			p.stats = t.Stats.Row(t.StatRows[i])
+		}
+		if e.bounds.Drops {
+			p.mask = t.Masks[i]
+		}
+		loss, err := p.gradient()
+		t.Loss[i] = float32(loss / float64(p.n))
+		return err
+	})
+}
+
+// share is a piece of an entry's batch, and what it came to.
+type share struct {
+	entry   int
+	ids     []int32
+	loss    float64
+	correct int64
+}
+
+// shares cuts batches where samples do not touch each other.
+func (e *Engine) shares(batches [][]int32, whole bool) (out []share) {
+	for i, ids := range batches {
+		for size := piece; len(ids) > 0; {
+			if whole {
+				size = len(ids)
+			}
+			n := min(size, len(ids))
+			out = append(out, share{entry: i, ids: ids[:n]})
+			ids = ids[n:]
+		}
+	}
+	return out
+}
+
+func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
+	if err := e.bounds.Evaluate(&t); err != nil {
+		return err
+	}
+	own := e.bounds.Norms && t.Stats.Rows == 0
+	work := e.shares(t.Batches, own)
+	err := engine.Each(ctx, e.passes, len(work), func(p *pass, i int) (err error) {
+		w := &work[i]
+		p.mode, p.params, p.stats = running, t.X.Row(t.Rows[w.entry]), nil
+		if e.bounds.Norms && !own {
+			p.stats = t.Stats.Row(t.Rows[w.entry])
+		}
+		w.loss, w.correct, err = p.evaluate(e.set, w.ids)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range t.Rows {
+		t.Loss[i], t.Correct[i] = 0, 0
+	}
+	for _, w := range work {
+		t.Loss[w.entry] += w.loss
+		t.Correct[w.entry] += w.correct
+	}
+	return nil
+}
+
+// evaluate scores the samples in one pass.
+func (p *pass) evaluate(set *data.Set, ids []int32) (float64, int64, error) {
+	if err := p.load(set, ids, false); err != nil {
+		return 0, 0, err
+	}
+	return p.score()
+}
+
+func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
+	if err := e.bounds.Candidates(&t); err != nil {
+		return err
+	}
+	params := e.plan.model.Layout.Params
+	return engine.Each(ctx, e.passes, len(t.IDs), func(p *pass, i int) error {
+		if len(p.theta) < params {
+			p.theta = make([]float32, params)
+		}
+		if err := candidate(p.k, p.theta, e.layout, &t, t.IDs[i]); err != nil {
+			return err
+		}
+		p.mode, p.params, p.stats = running, p.theta, nil
+		ids := t.Batches[0]
+		if len(t.Batches) > 1 {
+			ids = t.Batches[i]
+		}
+		size := piece
+		if e.bounds.Norms {
+			size = len(ids)
+		}
+		var loss float64
+		for lo := 0; lo < len(ids); lo += size {
+			l, _, err := p.evaluate(e.set, ids[lo:min(len(ids), lo+size)])
+			if err != nil {
+				return err
+			}
+			loss += l
+		}
+		t.Fitness[i] = fitness(loss, len(ids))
+		return nil
+	})
+}
+
+// fitness is minus the mean loss, NaN when it is not finite.
+func fitness(loss float64, samples int) float32 {
+	f := float32(-loss / float64(samples))
+	if math.IsInf(float64(f), 0) {
+		return float32(math.NaN())
+	}
+	return f
+}
+
+func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
+	if err := e.bounds.Statistics(&t); err != nil || !e.bounds.Norms {
+		return err
+	}
+	return engine.Each(ctx, e.passes, len(t.Rows), func(p *pass, i int) error {
+		out := t.Stats.Row(engine.Row(i))
+		if len(p.own) < len(out) {
+			p.own = make([]float32, len(out))
+		}
+		total := make([]float64, len(out))
+		for _, ids := range t.Batches {
+			if err := p.load(e.set, ids, false); err != nil {
+				return err
+			}
+			p.mode, p.params, p.stats = batchStats, t.X.Row(t.Rows[i]), p.own
+			p.forward()
+			for j, v := range p.own {
+				total[j] += float64(v)
+			}
+		}
+		for j, v := range total {
+			out[j] = float32(v / float64(len(t.Batches)))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,201 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/native/kernel"
+	"brood/models/noise"
+)
+
+// zoo is every model of the zoo that fits the set.
+func zoo(t *testing.T, set *data.Set, f func(t *testing.T, m *models.Model)) {
+	for _, name := range models.List() {
+		m, err := models.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Fits(set.Shape, set.Classes) == nil {
+			t.Run(name, func(t *testing.T) { f(t, m) })
+		}
+	}
+}
+
+func small(t testing.TB) *data.Set {
+	t.Helper()
+	set, err := data.Glyphs(200, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// task is gradients of n members on batches of so many samples.
+func task(t testing.TB, m *models.Model, set *data.Set, n, batch int) engine.Gradients {
+	t.Helper()
+	g := engine.Gradients{X: engine.New(n, m.Layout.Params, engine.F32), Rows: engine.Rows(n), Stats: engine.New(n, m.Layout.Stats, engine.F32),
+		Masks: make([]noise.Key, n), G: engine.New(n, m.Layout.Params, engine.F32), Loss: make([]float32, n)}
+	for i := range n {
+		if err := m.Init(1, engine.Member(i), g.X.Row(engine.Row(i))); err != nil {
+			t.Fatal(err)
+		}
+		m.Layout.FreshStats(g.Stats.Row(engine.Row(i)))
+		g.Masks[i] = noise.Key{Seed: 3, Purpose: noise.Dropout, Member: uint32(i)}
+		g.Batches = append(g.Batches, set.Train()[i:i+batch])
+	}
+	return g
+}
+
+// TestThreads: gradients, evaluations and candidates of a shuffled cohort have the same bits on 1, 2, 3 and 5 threads.
+func TestThreads(t *testing.T) {
+	set, ctx := small(t), context.Background()
+	zoo(t, set, func(t *testing.T, m *models.Model) {
+		const n = 6
+		var want [3]string
+		for at, threads := range []int{1, 2, 3, 5} {
+			e, err := NewEngine(m, set, threads, kernel.Best())
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := task(t, m, set, n, 33)
+			order := []int{3, 0, 5, 1, 4, 2}
+			if at > 0 { // the same work in another order
+				h := g
+				h.Rows, h.Batches, h.Masks, h.StatRows = nil, nil, nil, nil
+				for _, i := range order {
+					h.Rows, h.StatRows = append(h.Rows, g.Rows[i]), append(h.StatRows, g.Rows[i])
+					h.Batches, h.Masks = append(h.Batches, g.Batches[i]), append(h.Masks, g.Masks[i])
+				}
+				g = h
+			}
+			if err := e.Do(ctx, g); err != nil {
+				t.Fatal(err)
+			}
+			back, loss := engine.New(n, g.G.Cols, engine.F32), make([]float32, n)
+			for i, r := range g.Rows {
+				copy(back.Row(r), g.G.Row(engine.Row(i)))
+				loss[r] = g.Loss[i]
+			}
+			ev := engine.Evaluate{X: g.X, Rows: engine.Rows(n), Batches: make([][]int32, n), Stats: g.Stats, Loss: make([]float64, n), Correct: make([]int64, n)}
+			if m.Layout.Stats == 0 {
+				ev.Stats = engine.Mat{}
+			}
+			for i := range n {
+				ev.Batches[i] = set.Train()[:150+i]
+			}
+			c := engine.Candidates{Theta: g.X.Sub(0, 1), Sigma: 0.1, Antithetic: true, IDs: []engine.Member{0, 1, 2, 9}, Batches: [][]int32{set.Train()[:140]}, Fitness: make([]float32, 4)}
+			if err := e.Do(ctx, ev, c); err != nil {
+				t.Fatal(err)
+			}
+			got := [3]string{fmt.Sprint(hash(back.F), hash(loss), hash(g.Stats.F)), fmt.Sprint(ev.Loss, ev.Correct), fmt.Sprint(hash(c.Fitness))}
+			if at == 0 {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%d threads: %s, one thread: %s", threads, got, want)
+			}
+		}
+	})
+}
+
+func hash(x []float32) (h uint64) {
+	for _, v := range x {
+		h = (h ^ uint64(math.Float32bits(v))) * 0x100000001b3
+	}
+	return h
+}
+
+// TestStepAllocatesNothing: once the buffers have grown to a batch, a pass forward and back, and an evaluation, take no memory.
+func TestStepAllocatesNothing(t *testing.T) {
+	set := small(t)
+	zoo(t, set, func(t *testing.T, m *models.Model) {
+		e, err := NewEngine(m, set, 1, kernel.Best())
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := task(t, m, set, 1, 70)
+		p := e.passes[0]
+		p.mode, p.params, p.grad, p.stats, p.mask = training, g.X.Row(0), g.G.Row(0), g.Stats.Row(0), g.Masks[0]
+		step := func() {
+			if err := p.load(set, g.Batches[0], true); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.gradient(); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := p.score(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		step()
+		if n := testing.AllocsPerRun(3, step); n > 0 {
+			t.Errorf("%v allocations a step", n)
+		}
+	})
+}
+
+// TestBytes: what a plan says it needs is what it holds, within a tenth.
+func TestBytes(t *testing.T) {
+	set := small(t)
+	zoo(t, set, func(t *testing.T, m *models.Model) {
+		e, err := NewEngine(m, set, 1, kernel.Best())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Do(context.Background(), task(t, m, set, 1, 96)); err != nil {
+			t.Fatal(err)
+		}
+		p, held := e.passes[0], scratchBytes
+		for _, x := range append(append([][]float32{p.dy, p.dx}, p.act...), p.saved...) {
+			held += 4 * len(x)
+		}
+		if got := e.Bytes(96, 0); math.Abs(float64(got)-float64(held)) > 0.1*float64(held) {
+			t.Errorf("%d bytes are predicted, %d are held", got, held)
+		}
+	})
+}
+
+// TestUncovered: a kind that the plan does not know is named, so that another engine can take the model.
+func TestUncovered(t *testing.T) {
+	m := &models.Model{Name: "odd", Input: []int{1, 28, 28}, Layers: []models.Layer{{Kind: models.Flatten, In: []int{1, 28, 28}, Out: []int{784}}, {Kind: "attention"}}}
+	_, err := compile(m)
+	var u *UncoveredError
+	if !errors.As(err, &u) || u.Layer != 2 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLargeLosses: no overflow where logits are large, and NaN where parameters are not finite.
+func TestLargeLosses(t *testing.T) {
+	set := small(t)
+	m, err := models.Load("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	twins(t, func(t *testing.T, twin kernel.Twin) {
+		e, err := NewEngine(m, set, 1, twin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := task(t, m, set, 1, 8)
+		for i := range g.X.F {
+			g.X.F[i] *= 1e6
+		}
+		if err := e.Do(context.Background(), g); err != nil {
+			t.Fatal(err)
+		}
+		if l := float64(g.Loss[0]); math.IsNaN(l) || math.IsInf(l, 0) || l < 100 {
+			t.Errorf("loss %v", l)
+		}
+		g.X.F[0] = float32(math.NaN())
+		if err := e.Do(context.Background(), g); err != nil || g.Loss[0] == g.Loss[0] {
+			t.Errorf("loss %v, %v of parameters that are not finite", g.Loss[0], err)
+		}
+	})
+}

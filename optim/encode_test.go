@@ -1,0 +1,42 @@
+package optim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"testing"
+)
+
+// TestFloatsTravel holds the copy of memory to the definition, byte by byte, at every length and place.
+func TestFloatsTravel(t *testing.T) {
+	v := []float32{0, 1, -2.5, float32(math.Inf(1)), math.Float32frombits(0x7fc00123), math.MaxFloat32, 1e-45}
+	for n := range len(v) + 1 {
+		for lead := range 5 {
+			want := make([]byte, lead)
+			for _, x := range v[:n] {
+				want = binary.LittleEndian.AppendUint32(want, math.Float32bits(x))
+			}
+			got := appendFloats(make([]byte, lead, lead+1), v[:n])
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%d floats behind %d bytes: %x, want %x", n, lead, got, want)
+			}
+			back := make([]float32, n)
+			readFloats(back, append(got[lead:], 9, 9)) // more bytes may follow
+			for i, x := range back {
+				if math.Float32bits(x) != math.Float32bits(v[i]) {
+					t.Errorf("element %d comes back as %v, was %v", i, x, v[i])
+				}
+			}
+		}
+	}
+	for n := range 4 {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%d bytes were read as a float", n)
+				}
+			}()
+			readFloats(make([]float32, 1), make([]byte, n))
+		}()
+	}
+}

@@ -1,0 +1,48 @@
+package host
+
+import (
+	goruntime "runtime"
+	"strings"
+	"testing"
+
+	"brood/models/native/kernel"
+)
+
+// TestEngineChoice: a recorded kind is taken again to the twin or refused by name; without one the environment decides.
+func TestEngineChoice(t *testing.T) {
+	j := prepare(t, tiny(1))
+	native := "native/portable/" + goruntime.GOARCH
+	for kind, want := range map[string]string{
+		native:                                   native,
+		"gorgonia/gonum/" + goruntime.GOARCH:     "gorgonia/gonum/" + goruntime.GOARCH,
+		"native/portable/vax":                    "the bits may differ",
+		"native/avx4096/" + goruntime.GOARCH:     "avx4096",
+		"native/" + kernel.Best().String() + "/": "the bits may differ",
+	} {
+		e, err := newEngine(kind, j.Net, j.Samples, 1)
+		switch {
+		case err != nil && !strings.Contains(err.Error(), want):
+			t.Errorf("%s: %v, want %s", kind, err, want)
+		case err == nil && e.Kernels() != want:
+			t.Errorf("%s: %s, want %s", kind, e.Kernels(), want)
+		}
+	}
+	for _, c := range []struct{ engine, cpu, want string }{
+		{"", "", "native/" + kernel.Best().String()},
+		{"", "portable", "native/portable"},
+		{"native", "portable", "native/portable"},
+		{"gorgonia", "", "gorgonia/gonum"},
+		{"torch", "", "choose native or gorgonia"},
+		{"", "z80", "choose avx512, avx2 or portable"},
+	} {
+		t.Setenv("BROOD_ENGINE", c.engine)
+		t.Setenv("BROOD_CPU", c.cpu)
+		if got := Kernels(); !strings.Contains(got, c.want) {
+			t.Errorf("engine %q, cpu %q: %s, want %s", c.engine, c.cpu, got, c.want)
+		}
+		e, err := newEngine("", j.Net, j.Samples, 1)
+		if err == nil && !strings.Contains(e.Kernels(), c.want) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("engine %q, cpu %q: %v, %v, want %s", c.engine, c.cpu, e, err, c.want)
+		}
+	}
+}
