@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
-	"brood/models/graph"
 	"brood/models/noise"
 )
 
@@ -18,7 +16,7 @@ import (
 const (
 	processBytes = 45 << 20
 	dataCopies   = 2.2
-	upkeep       = 1.05 // of the time of tasks: with snapshots, digests, the log and the data's order
+	upkeep       = 1.1 // of the time of tasks: with snapshots, digests, links and the log
 )
 
 // estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
@@ -31,32 +29,22 @@ func (j *Job) estimate(ctx context.Context) error {
 		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
 		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
 	}
-	j.Config.Memory = j.memory(r)
-	j.Config.Seconds, err = j.seconds(ctx, r)
+	eng, err := newEngine(j.Config.Kernels, j.Net, j.Samples, j.Threads)
+	if err != nil {
+		return err
+	}
+	j.Config.Memory = j.memory(r) + eng.Bytes(r.round.batch, max(r.round.largest, r.probe.largest, r.test.largest))
+	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err
 }
 
-// memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and the engine.
+// memory predicts the peak resident bytes beside the engine's: blocks, the snapshots of the outstanding grants, scratch and data.
 func (j *Job) memory(r rehearsal) int64 {
-	return 4*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Len()*j.Samples.Features())) + j.engineBytes(r) + processBytes
-}
-
-// engineBytes is what the graphs of all threads hold: parameters with their gradients, and for every size of batch every
-// layer's values, a convolution's patches among them.
-func (j *Job) engineBytes(r rehearsal) int64 {
-	var acts int64
-	for _, l := range j.Net.Layers {
-		acts += int64(models.Size(l.Out))
-		if l.Kind == models.Conv && len(l.In) == 3 {
-			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
-		}
-	}
-	samples := int64(r.round.largest) + int64(max(r.probe.largest, r.test.largest))
-	return int64(j.Threads) * (4*4*int64(j.Net.Layout.Params) + samples*acts*16)
+	return 4*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + processBytes
 }
 
 // seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.
-func (j *Job) seconds(ctx context.Context, r rehearsal) (float64, error) {
+func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, error) {
 	l, rounds := j.Limit, math.Inf(1)
 	if l.Rounds > 0 {
 		rounds = float64(l.Rounds)
@@ -73,8 +61,8 @@ func (j *Job) seconds(ctx context.Context, r rehearsal) (float64, error) {
 		tests = rounds / float64(j.Config.Evaluate)
 	}
 	all = all.add(r.test, 1+tests)
-	total, err := j.clock(ctx, all)
-	total *= upkeep
+	total, err := j.clock(ctx, all, eng)
+	total = upkeep*total + rounds*r.beside
 	if l.Seconds > 0 {
 		total = min(total, l.Seconds)
 	}
@@ -82,11 +70,7 @@ func (j *Job) seconds(ctx context.Context, r rehearsal) (float64, error) {
 }
 
 // clock times each kind of work for a moment, with all threads at it, and says how long all of it takes.
-func (j *Job) clock(ctx context.Context, all effort) (seconds float64, err error) {
-	eng, err := graph.New(j.Net, j.Samples, j.Threads)
-	if err != nil {
-		return 0, err
-	}
+func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float64, err error) {
 	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
 	x, g := engine.New(n, params, engine.F32), engine.New(n, params, engine.F32)
 	var stats engine.Mat
@@ -146,7 +130,7 @@ func (j *Job) clock(ctx context.Context, all effort) (seconds float64, err error
 
 // timed runs a task once to warm up and then for some tens of milliseconds; the median run counts, since the machine may be
 // shared.
-func timed(ctx context.Context, eng *graph.Engine, task engine.Task) (float64, error) {
+func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) {
 	if err := eng.Do(ctx, task); err != nil {
 		return 0, err
 	}

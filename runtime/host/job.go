@@ -7,13 +7,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	goruntime "runtime"
 	"time"
 
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
-	"brood/models/graph"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
@@ -83,12 +83,22 @@ func Prepare(o Options) (*Job, error) {
 	if err := j.compile(o.Model, text); err != nil {
 		return nil, err
 	}
+	if data.IsPath(o.Data) { // the session is to be found again from anywhere
+		if o.Data, err = filepath.Abs(o.Data); err != nil {
+			return nil, err
+		}
+	}
 	if j.Samples, err = loadData(o.Data, j.Net); err != nil {
 		return nil, err
 	}
 	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: string(text), Data: o.Data, Digest: j.Samples.Digest(), Seed: o.Seed,
-		Kernels: Kernels(), Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, Limit: o.Limit,
+		Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, Limit: o.Limit,
 		Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
+	eng, err := newEngine("", j.Net, j.Samples, 1)
+	if err != nil {
+		return nil, err
+	}
+	j.Config.Kernels = eng.Kernels()
 	if o.Init != "" {
 		if err := j.start(o.Init); err != nil {
 			return nil, err
@@ -135,18 +145,15 @@ func loadData(name string, net *models.Model) (*data.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if set.Features() != net.Features || set.Classes != net.Classes {
-		return nil, fmt.Errorf("model %s wants samples of %v in %d classes, but %s has %v in %d: choose another model or data set", net.Name, net.Input, net.Classes, name, set.Shape, set.Classes)
+	if err := net.Fits(set.Shape, set.Classes); err != nil {
+		return nil, fmt.Errorf("data %s: %w", name, err)
 	}
 	return set, nil
 }
 
-// Kernels names what produces the bits here.
-func Kernels() string { return (*graph.Engine)(nil).Kernels() }
-
 // Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes.
 func (j *Job) Worker(id int, link optim.Link, store worker.Store, threads int, tests bool) (*worker.Worker, error) {
-	eng, err := graph.New(j.Net, j.Samples, max(1, threads))
+	eng, err := newEngine(j.Config.Kernels, j.Net, j.Samples, max(1, threads))
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +187,8 @@ func FromConfig(c event.Config) (*Job, error) {
 	if c.Version != logVersion {
 		return nil, fmt.Errorf("the session is of version %d and this brood reads version %d", c.Version, logVersion)
 	}
-	if k := Kernels(); k != c.Kernels {
-		return nil, fmt.Errorf("the session was computed by kernels %s and this machine has %s: the bits may differ, so it is not executed here", c.Kernels, k)
+	if _, _, _, err := kernels(c.Kernels); err != nil {
+		return nil, err
 	}
 	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss}}
 	if err := j.compile(c.Model, []byte(c.ModelSpec)); err != nil {

@@ -111,6 +111,7 @@ func (c *counter) samples(batches [][]int32, times int, largest *int) float64 {
 type rehearsal struct {
 	round           effort  // on average
 	epochs          float64 // of a round
+	beside          float64 // seconds of a round that are not spent in tasks: the order of the data, bookkeeping
 	probe, test     effort  // of one of them
 	blocks, scratch int64   // bytes that one worker with all members needs
 }
@@ -123,6 +124,7 @@ const (
 
 // rehearse runs the algorithm on a counter: its own programme, roster, knobs and data order, but no arithmetic.
 func (j *Job) rehearse() (r rehearsal, err error) {
+	began := time.Now()
 	base, progress, err := j.count(0, 0, rehearseRounds)
 	if err != nil {
 		return r, err
@@ -131,6 +133,7 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 		return r, fmt.Errorf("rehearse %s: no round was done", j.Alg.Name)
 	}
 	r.round = effort{}.add(base.effort, 1/float64(progress.Rounds))
+	r.beside = time.Since(began).Seconds() / float64(progress.Rounds)
 	r.epochs = progress.Epochs / float64(progress.Rounds)
 	r.blocks, r.scratch = base.blocks, base.scratch
 	first, _, err := j.count(0, 0, 1)
