@@ -10,24 +10,25 @@ import (
 type (
 	// Grant lets a worker run rounds [From, To) of an epoch. Edits are those whose first round lies in them.
 	Grant struct {
-		Epoch     uint32
-		From, To  uint64
-		Committed uint64 // snapshots of earlier rounds may go
-		Edits     []event.Edit
-		Limit     event.Limit
-		Hold      bool // end the grant at an evaluation: a target waits for it
+		Epoch     uint32       `cbor:"0,keyasint"`
+		From      uint64       `cbor:"1,keyasint,omitempty"`
+		To        uint64       `cbor:"2,keyasint,omitempty"`
+		Committed uint64       `cbor:"3,keyasint,omitempty"` // snapshots of earlier rounds may go
+		Edits     []event.Edit `cbor:"4,keyasint,omitempty"`
+		Limit     event.Limit  `cbor:"5,keyasint,omitempty"`
+		Hold      bool         `cbor:"6,keyasint,omitempty"` // end the grant at an evaluation: a target waits for it
 	}
 	// Abort ends an epoch: everything granted and not committed is void.
 	Abort struct{ Epoch uint32 }
 	// Plan prepares a new epoch; the first grant of that epoch installs it.
 	Plan struct {
 		event.Plan
-		Checkpoint *event.Checkpoint // where From is Saved
+		Checkpoint *event.Checkpoint `cbor:"20,keyasint,omitempty"` // where From is Saved
 	}
 	// Save writes the hosted rows as they were after round At.
 	Save struct {
-		Epoch uint32
-		At    uint64
+		Epoch uint32 `cbor:"0,keyasint"`
+		At    uint64 `cbor:"1,keyasint,omitempty"`
 	}
 	// Stop ends the worker.
 	Stop struct{}
@@ -37,60 +38,63 @@ type (
 type (
 	// Ready says that the worker holds the blocks of the plan.
 	Ready struct {
-		Worker int
-		Epoch  uint32
+		Worker int    `cbor:"0,keyasint"`
+		Epoch  uint32 `cbor:"1,keyasint"`
 	}
 	// Done says that a grant was run.
 	Done struct {
-		Worker    int
-		Epoch     uint32
-		From, To  uint64
-		Ended     bool // a limit was reached at To, which may lie before the grant's end
-		Digests   map[string][32]byte
-		Progress  event.Progress
-		Points    []event.Points
-		Tests     []Test
-		Sent      optim.Ledger
-		Predicted optim.Ledger // by one worker, for all
-		Apart     optim.Ledger // evaluation and probes
-		Overhead  int64
-		Nanos     int64 // of the rounds
-		Extra     int64 // of snapshots and digests
+		Worker    int                 `cbor:"0,keyasint"`
+		Epoch     uint32              `cbor:"1,keyasint"`
+		From      uint64              `cbor:"2,keyasint,omitempty"`
+		To        uint64              `cbor:"3,keyasint,omitempty"`
+		Ended     bool                `cbor:"4,keyasint,omitempty"` // a limit was reached at To, which may lie before the grant's end
+		Digests   map[string][32]byte `cbor:"5,keyasint,omitempty"`
+		Progress  event.Progress      `cbor:"6,keyasint,omitempty"`
+		Points    []event.Points      `cbor:"7,keyasint,omitempty"`
+		Tests     []Test              `cbor:"8,keyasint,omitempty"`
+		Sent      optim.Ledger        `cbor:"9,keyasint,omitempty"`
+		Predicted optim.Ledger        `cbor:"10,keyasint,omitempty"` // by one worker, for all
+		Apart     optim.Ledger        `cbor:"11,keyasint,omitempty"` // evaluation and probes
+		Overhead  int64               `cbor:"12,keyasint,omitempty"`
+		Nanos     int64               `cbor:"13,keyasint,omitempty"` // of the rounds
+		Extra     int64               `cbor:"14,keyasint,omitempty"` // of snapshots and digests
 	}
 	// Failed says that a grant or plan could not be done.
 	Failed struct {
-		Worker    int
-		Epoch     uint32
-		Err       string
-		NonFinite *NonFinite
+		Worker    int        `cbor:"0,keyasint"`
+		Epoch     uint32     `cbor:"1,keyasint"`
+		Err       string     `cbor:"2,keyasint,omitempty"`
+		NonFinite *NonFinite `cbor:"3,keyasint,omitempty"`
 	}
 	// Saved answers Save.
 	Saved struct {
-		Worker int
-		Epoch  uint32
-		At     uint64
-		Files  []event.File
-		Err    string
+		Worker int          `cbor:"0,keyasint"`
+		Epoch  uint32       `cbor:"1,keyasint"`
+		At     uint64       `cbor:"2,keyasint,omitempty"`
+		Files  []event.File `cbor:"3,keyasint,omitempty"`
+		Err    string       `cbor:"4,keyasint,omitempty"`
 	}
 )
 
 // NonFinite names the block that blew up within rounds [From, To).
 type NonFinite struct {
-	Block    string
-	Member   optim.Member
-	From, To uint64
+	Block  string       `cbor:"0,keyasint,omitempty"`
+	Member optim.Member `cbor:"1,keyasint,omitempty"`
+	From   uint64       `cbor:"2,keyasint,omitempty"`
+	To     uint64       `cbor:"3,keyasint,omitempty"`
 }
 
 // Test is a worker's share of one test evaluation.
 type Test struct {
-	Round  uint64
-	Centre string // digest, from the worker that hosts the lowest member
-	Chunks []Chunk
+	Round  uint64  `cbor:"0,keyasint,omitempty"`
+	Centre string  `cbor:"1,keyasint,omitempty"` // digest, from the worker that hosts the lowest member
+	Chunks []Chunk `cbor:"2,keyasint,omitempty"`
 }
 
 // Chunk is the score of one fixed chunk of the test set.
 type Chunk struct {
-	Index            int
-	Loss             float64 // summed
-	Correct, Samples int64
+	Index   int     `cbor:"0,keyasint,omitempty"`
+	Loss    float64 `cbor:"1,keyasint,omitempty"` // summed
+	Correct int64   `cbor:"2,keyasint,omitempty"`
+	Samples int64   `cbor:"3,keyasint,omitempty"`
 }

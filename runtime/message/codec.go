@@ -1,0 +1,154 @@
+package message
+
+import (
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/event"
+)
+
+// More messages of a worker in a process of its own.
+type (
+	// Setup is the first message to a worker: what it needs to build the same job.
+	Setup struct {
+		Config  event.Config `cbor:"0,keyasint"`
+		Members int          `cbor:"1,keyasint"`
+	}
+	// Get asks the coordinator for a piece of a file of the session: a checkpoint, or the initial parameters.
+	Get struct {
+		Path string `cbor:"0,keyasint"`
+		From int64  `cbor:"1,keyasint,omitempty"`
+	}
+	// Piece is a part of a file, at most MaxPiece bytes. It answers a Get, or brings a checkpoint to the coordinator.
+	Piece struct {
+		Path  string `cbor:"0,keyasint"`
+		From  int64  `cbor:"1,keyasint,omitempty"`
+		Total int64  `cbor:"2,keyasint,omitempty"`
+		Data  []byte `cbor:"3,keyasint,omitempty"`
+		Err   string `cbor:"4,keyasint,omitempty"`
+	}
+	// Kept says that a piece is on disk, or why not.
+	Kept struct {
+		Path string `cbor:"0,keyasint"`
+		From int64  `cbor:"1,keyasint,omitempty"`
+		Err  string `cbor:"2,keyasint,omitempty"`
+	}
+)
+
+// MaxPiece bounds the bytes of a Piece.
+const MaxPiece = 1 << 20
+
+// Kinds on the wire; append only. Those below 16 are the transport's. A worker may send from kindReady on.
+const (
+	kindGrant uint16 = iota + 16
+	kindAbort
+	kindPlan
+	kindSave
+	kindStop
+	kindSetup
+	kindKept
+)
+
+const (
+	kindReady uint16 = iota + 32
+	kindDone
+	kindFailed
+	kindSaved
+	kindGet
+	kindPiece // also to a worker
+)
+
+// FromWorker says whether a worker may send this kind.
+func FromWorker(kind uint16) bool { return kind >= kindReady }
+
+// coding is the same on all machines: core deterministic CBOR, nothing indefinite, bounded.
+var (
+	encoding = must(cbor.CoreDetEncOptions().EncMode())
+	decoding = must(cbor.DecOptions{DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		UTF8: cbor.UTF8DecodeInvalid, MaxNestedLevels: 16, MaxArrayElements: 1 << 21, MaxMapPairs: 1 << 16}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // constant options
+	}
+	return v
+}
+
+// Encode gives a message its kind and its body.
+func Encode(m any) (kind uint16, body []byte, err error) {
+	switch m.(type) {
+	case Grant:
+		kind = kindGrant
+	case Abort:
+		kind = kindAbort
+	case Plan:
+		kind = kindPlan
+	case Save:
+		kind = kindSave
+	case Stop:
+		kind = kindStop
+	case Setup:
+		kind = kindSetup
+	case Kept:
+		kind = kindKept
+	case Ready:
+		kind = kindReady
+	case Done:
+		kind = kindDone
+	case Failed:
+		kind = kindFailed
+	case Saved:
+		kind = kindSaved
+	case Get:
+		kind = kindGet
+	case Piece:
+		kind = kindPiece
+	default:
+		return 0, nil, fmt.Errorf("message %T has no kind on the wire", m)
+	}
+	body, err = encoding.Marshal(m)
+	return kind, body, err
+}
+
+// Decode is the inverse of Encode.
+func Decode(kind uint16, body []byte) (any, error) {
+	switch kind {
+	case kindGrant:
+		return decode[Grant](body)
+	case kindAbort:
+		return decode[Abort](body)
+	case kindPlan:
+		return decode[Plan](body)
+	case kindSave:
+		return decode[Save](body)
+	case kindStop:
+		return decode[Stop](body)
+	case kindSetup:
+		return decode[Setup](body)
+	case kindKept:
+		return decode[Kept](body)
+	case kindReady:
+		return decode[Ready](body)
+	case kindDone:
+		return decode[Done](body)
+	case kindFailed:
+		return decode[Failed](body)
+	case kindSaved:
+		return decode[Saved](body)
+	case kindGet:
+		return decode[Get](body)
+	case kindPiece:
+		return decode[Piece](body)
+	}
+	return nil, fmt.Errorf("message of kind %d is not known: the other side is another version of brood", kind)
+}
+
+func decode[T any](body []byte) (any, error) {
+	var m T
+	if err := decoding.Unmarshal(body, &m); err != nil {
+		return nil, fmt.Errorf("message %T: %w", m, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,145 @@
+package message
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/transport/wire"
+)
+
+var update = flag.Bool("update", false, "write the golden vectors")
+
+// samples have every field of every message set.
+func samples() map[string]any {
+	roster := optim.Roster{Members: []optim.Member{0, 1, 5}, Owner: []int{0, 0, 2}}
+	edit := event.Edit{At: 7, Algorithm: "parle", Knob: "eta", Expr: "0.1", By: "ann", ID: 3, Epochs: 1.5, Steps: 9, Obeys: 2}
+	cp := event.Checkpoint{Round: 6, Epoch: 2, Roster: roster, Algorithm: "parle", Hash: "blake3:00", Files: []event.File{{Path: "checkpoints/6/a", Digest: "blake3:11", Bytes: 12}},
+		Timeline: []event.Edit{edit}, Progress: event.Progress{Rounds: 6, Steps: 60, Samples: 600, Evaluations: 1, Epochs: 0.25}}
+	return map[string]any{
+		"grant": Grant{Epoch: 3, From: 10, To: 12, Committed: 8, Edits: []event.Edit{edit}, Limit: event.Limit{Rounds: 90, Epochs: 2, Seconds: 3, Target: "loss=1"}, Hold: true},
+		"abort": Abort{Epoch: 4},
+		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []optim.Member{5}, OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
+			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2}, Checkpoint: &cp},
+		"save":  Save{Epoch: 5, At: 12},
+		"stop":  Stop{},
+		"setup": Setup{Config: event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1 << 63}, Members: 3},
+		"kept":  Kept{Path: "checkpoints/6/a", From: 1 << 20, Err: "full"},
+		"ready": Ready{Worker: 2, Epoch: 5},
+		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: map[string][32]byte{"x/0": {1}, "x/1": {2}}, Progress: cp.Progress,
+			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
+			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}}},
+			Sent:   optim.Ledger{"couple": 4}, Predicted: optim.Ledger{"couple": 8}, Apart: optim.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9},
+		"failed": Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}},
+		"saved":  Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full"},
+		"get":    Get{Path: "init.safetensors", From: 9},
+		"piece":  Piece{Path: "init.safetensors", From: 9, Total: 11, Data: []byte{1, 2}, Err: "gone"},
+	}
+}
+
+// TestGolden freezes the bytes of every message and brings them back.
+func TestGolden(t *testing.T) {
+	seen := map[uint16]string{}
+	for name, m := range samples() {
+		kind, body, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind < wire.FirstKind || seen[kind] != "" {
+			t.Errorf("%s has kind %d, which is %s or the transport's", name, kind, seen[kind])
+		}
+		seen[kind] = name
+		path := filepath.Join("testdata", name+".hex")
+		if *update {
+			if err := os.WriteFile(path, []byte(hex.EncodeToString(body)+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hex.EncodeToString(body); got != strings.TrimSpace(string(want)) {
+			t.Errorf("%s is now %s", name, got)
+		}
+		back, err := Decode(kind, body)
+		if err != nil || !reflect.DeepEqual(back, m) {
+			t.Errorf("%s comes back as %+v, %v", name, back, err)
+		}
+		full(t, name, reflect.ValueOf(m))
+	}
+}
+
+// full holds that a sample leaves no field at its zero: a field that is not encoded would go unnoticed.
+func full(t *testing.T, name string, v reflect.Value) {
+	t.Helper()
+	if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[event.Config]() {
+		return
+	}
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.IsZero() && name != "stop" {
+			t.Errorf("the sample of %s leaves %s empty", name, v.Type().Field(i).Name)
+		}
+		full(t, name+"."+v.Type().Field(i).Name, f)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	if _, _, err := Encode(struct{}{}); err == nil {
+		t.Error("an unknown message was encoded")
+	}
+	for name, c := range map[string]struct {
+		kind uint16
+		body []byte
+	}{
+		"unknown kind":  {999, []byte{0xa0}},
+		"not CBOR":      {kindGrant, []byte("hello")},
+		"behind it":     {kindGrant, []byte{0xa0, 0}},
+		"duplicate key": {kindSave, []byte{0xa2, 0, 1, 0, 2}},
+		"indefinite":    {kindSave, []byte{0xbf, 0xff}},
+		"huge array":    {kindPlan, []byte{0xa1, 8, 0x9a, 0xff, 0xff, 0xff, 0xff}},
+		"wrong type":    {kindSave, []byte{0xa1, 0, 0x61, 'x'}},
+		"deeply nested": {kindGet, bytes.Repeat([]byte{0x81}, 64)},
+	} {
+		if m, err := Decode(c.kind, c.body); err == nil {
+			t.Errorf("%s: decoded as %+v", name, m)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, m := range samples() {
+		kind, body, err := Encode(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(kind, body)
+	}
+	f.Fuzz(func(t *testing.T, kind uint16, body []byte) {
+		m, err := Decode(kind, body)
+		if err != nil {
+			return
+		}
+		k, b, err := Encode(m)
+		if err != nil || k != kind {
+			t.Fatalf("%+v was decoded and is not encoded: %v", m, err)
+		}
+		again, err := Decode(k, b)
+		if err != nil {
+			t.Fatalf("%x of %+v is not decoded: %v", b, m, err)
+		}
+		_, b2, err := Encode(again)
+		if err != nil || !bytes.Equal(b, b2) {
+			t.Fatalf("%x, then %x: %v", b, b2, err)
+		}
+	})
+}
