@@ -56,10 +56,7 @@ func (e *Engine) Alloc(rows, cols int, t engine.DType) engine.Mat { return engin
 // Bytes predicts the memory of the buffers of all threads for gradients on batches of the one size and evaluations on
 // batches of the other, 0 for none.
 func (e *Engine) Bytes(gradients, scores int) int64 {
-	if !e.bounds.Norms {
-		scores = min(scores, piece)
-	}
-	floats := e.plan.floats(max(gradients, scores), gradients > 0)
+	floats := e.plan.floats(max(gradients, min(scores, piece)), gradients > 0)
 	if gradients == 0 {
 		floats += e.layout.Params // a candidate
 	}
