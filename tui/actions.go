@@ -34,6 +34,10 @@ func (m *model) freeze() tea.Cmd {
 // back closes whatever is open, one thing at a time.
 func (m *model) back() tea.Cmd {
 	switch {
+	case m.branching != nil:
+		m.branching.cancel()
+	case m.filters.text[m.list()] != "":
+		m.setFilter(m.list(), "")
 	case m.expanded:
 		m.expanded = false
 	case m.drawer:
@@ -45,13 +49,23 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
-func (m *model) openScreen(i int) {
-	if i >= len(screens()) {
-		m.say(cell.Warn, fmt.Sprintf("there is no screen %d: press 1 to %d", i+1, len(screens())))
-		return
-	}
+func (m *model) openScreen(i int) tea.Cmd {
 	m.screen, m.expanded, m.drawer = i, false, false
-	m.focus = screens()[i].focus
+	m.focus = m.screens()[i].focus
+	return m.relist()
+}
+
+// digit opens the screen of a digit.
+func (m *model) digit(n int) tea.Cmd {
+	var all []string
+	for i, s := range m.screens() {
+		if s.digit == n {
+			return m.openScreen(i)
+		}
+		all = append(all, fmt.Sprintf("%d %s", s.digit, s.name))
+	}
+	m.say(cell.Warn, fmt.Sprintf("there is no screen %d: press one of %s", n, strings.Join(all, ", ")))
+	return nil
 }
 
 // moveFocus goes d panels on among those that were placed last.
@@ -117,20 +131,20 @@ func (m *model) copyNumbers() tea.Cmd {
 	return tea.SetClipboard(strings.Join(s, "\t"))
 }
 
-func (m *model) click(x, y int) {
+func (m *model) click(x, y int) tea.Cmd {
 	if m.overlay != nil {
-		return
+		return nil
 	}
 	if y == 1 {
 		at := 1
-		for i, s := range screens() {
+		for i, s := range m.screens() {
 			n := len(s.name) + 2
 			if x >= at && x < at+n {
-				m.openScreen(i)
+				return m.openScreen(i)
 			}
 			at += n + 2
 		}
-		return
+		return nil
 	}
 	for i := len(m.placed) - 1; i >= 0; i-- {
 		if m.placed[i].at.Has(x, y) {
@@ -139,9 +153,13 @@ func (m *model) click(x, y int) {
 			if m.focus == "knobs" {
 				m.rail.point(m, m.placed[i].at, y)
 			}
-			return
+			if m.focus == "sessions" {
+				m.sessions.point(m, m.placed[i].at, y)
+			}
+			return nil
 		}
 	}
+	return nil
 }
 
 func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
@@ -150,7 +168,7 @@ func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
 	if msg.Button == tea.MouseWheelUp {
 		key = "up"
 	}
-	if m.focus == "knobs" || m.focus == "events" {
+	if m.list() != "" {
 		return m.key(key, "")
 	}
 	return nil

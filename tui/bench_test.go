@@ -32,12 +32,22 @@ func beyond(round uint64) (out []event.Record) {
 	return append(out, event.Record{Commit: &event.Commit{To: round + 4, Rounds: 4, Nanos: 4e7, Progress: event.Progress{Rounds: round + 4}}})
 }
 
-// BenchmarkFrame is Update with a frame's records and View, at 200x50. It reports the 95th percentile.
+// BenchmarkFrame is Update with a frame's records and View, at 200x50: with curves as measured, smoothed, and smoothed in a
+// window of the last rounds. It reports the 95th percentile.
 func BenchmarkFrame(b *testing.B) {
+	for _, c := range []struct{ name, keys string }{{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}} {
+		b.Run(c.name, func(b *testing.B) { benchmarkFrame(b, c.keys) })
+	}
+}
+
+func benchmarkFrame(b *testing.B, keys string) {
 	v := million()
 	m := newModel(b.Context(), Options{Source: sourcetest.NewMemory(), Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
 	m.seek(0)
 	m.Update(snapshotMsg{gen: m.feed.gen, view: v})
+	for _, k := range keys {
+		m.key(string(k), string(k))
+	}
 	var took []time.Duration
 	b.ReportAllocs()
 	for b.Loop() {

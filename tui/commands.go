@@ -69,8 +69,8 @@ func completeAlgorithm(m *model, _ []string) (out []string) {
 	return out
 }
 
-func completeScreen(*model, []string) (out []string) {
-	for _, s := range screens() {
+func completeScreen(m *model, _ []string) (out []string) {
+	for _, s := range m.screens() {
 		out = append(out, strings.ToLower(s.name))
 	}
 	return out
@@ -78,7 +78,7 @@ func completeScreen(*model, []string) (out []string) {
 
 func doSet(m *model, args []string) (tea.Cmd, error) {
 	expr := args[1]
-	for _, k := range m.railKnobs() {
+	for _, k := range m.allKnobs() {
 		if k.Name != args[0] {
 			continue
 		}
@@ -130,22 +130,27 @@ func doGoto(m *model, args []string) (tea.Cmd, error) {
 	if m.replay == nil {
 		return nil, fmt.Errorf("goto: this is a live run: open its recording to move in time")
 	}
-	r, ctx := m.replay, m.ctx
 	if pc, ok := strings.CutSuffix(args[0], "%"); ok {
 		x, err := strconv.ParseFloat(pc, 64)
 		if err != nil || x < 0 || x > 100 {
 			return nil, fmt.Errorf("goto: %q is no percentage from 0 to 100", args[0])
 		}
-		return m.seek(view.Position(x / 100 * float64(r.Extent().Records))), nil
+		return m.seek(view.Position(x / 100 * float64(m.replay.Extent().Records))), nil
 	}
 	to, err := strconv.ParseUint(args[0], 10, 63)
 	if err != nil {
 		return nil, fmt.Errorf("goto: %q is no round: give a whole number or a percentage", args[0])
 	}
-	return m.job(func() tea.Msg {
+	return m.toRound(to), nil
+}
+
+// toRound seeks to the first commit at or beyond a round of a recording, or to its end.
+func (m *model) toRound(to uint64) tea.Cmd {
+	r, ctx, gen := m.replay, m.reading.ctx, m.feed.gen
+	return m.task(func() tea.Msg {
 		at, err := r.Round(ctx, to)
-		return seekMsg{at, err}
-	}), nil
+		return seekMsg{gen, at, err}
+	})
 }
 
 func doSpeed(m *model, args []string) (tea.Cmd, error) {
@@ -172,10 +177,9 @@ func doMember(m *model, args []string) (tea.Cmd, error) {
 }
 
 func doScreen(m *model, args []string) (tea.Cmd, error) {
-	for i, s := range screens() {
-		if strings.EqualFold(s.name, args[0]) || strconv.Itoa(i+1) == args[0] {
-			m.openScreen(i)
-			return nil, nil
+	for i, s := range m.screens() {
+		if strings.EqualFold(s.name, args[0]) || strconv.Itoa(s.digit) == args[0] {
+			return m.openScreen(i), nil
 		}
 	}
 	return nil, fmt.Errorf("screen: there is no %q: choose one of %s", args[0], strings.Join(completeScreen(m, nil), ", "))

@@ -45,24 +45,24 @@ func (m *model) seek(at view.Position) tea.Cmd {
 		m.feed.cancel()
 	}
 	gen := m.feed.gen + 1
-	ctx, cancel := context.WithCancel(m.ctx)
+	ctx, cancel := context.WithCancel(m.reading.ctx)
 	m.feed = feed{gen: gen, ctx: ctx, cancel: cancel, loaded: m.feed.loaded}
 	src := m.opt.Source
-	return m.job(func() tea.Msg {
+	return m.task(func() tea.Msg {
 		v, err := src.Snapshot(ctx, at)
 		return snapshotMsg{gen, v, err}
 	})
 }
 
 func (m *model) scan() tea.Cmd {
-	ctx, r := m.ctx, m.replay
-	return m.job(func() tea.Msg { return scannedMsg{r.Scan(ctx)} })
+	ctx, r := m.reading.ctx, m.replay
+	return m.task(func() tea.Msg { return scannedMsg{r.Scan(ctx)} })
 }
 
 // read waits for records and then takes what else arrives within a frame, so that a frame is one message.
 func (m *model) read() tea.Cmd {
 	gen, ctx, src, after := m.feed.gen, m.feed.ctx, m.opt.Source, m.live.Position
-	return m.job(func() tea.Msg {
+	return m.task(func() tea.Msg {
 		b, err := src.Next(ctx, after, maxBatch)
 		if err != nil {
 			return batchMsg{gen, b, err}
@@ -123,8 +123,8 @@ func (m *model) notice(r event.Record) {
 
 func (m *model) broke(err error) tea.Cmd {
 	switch {
-	case m.ctx.Err() != nil:
-	case errors.Is(err, io.EOF):
+	case m.reading.ctx.Err() != nil:
+	case errors.Is(err, io.EOF), m.live.Over():
 		m.feed.ended = true
 	default:
 		m.feed.err = err

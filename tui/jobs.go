@@ -14,8 +14,9 @@ type jobs struct {
 }
 
 // job is a command that does I/O or waits; it must end with the model's context.
-func (m *model) job(f func() tea.Msg) tea.Cmd {
-	j := m.jobs
+func (m *model) job(f func() tea.Msg) tea.Cmd { return m.jobs.run(f) }
+
+func (j *jobs) run(f func() tea.Msg) tea.Cmd {
 	return func() tea.Msg {
 		j.mu.Lock()
 		if j.closed {

@@ -2,7 +2,7 @@ package tui
 
 import (
 	"context"
-	"math"
+	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -27,24 +27,31 @@ type model struct {
 	knobs *view.Knobs
 	alg   *optim.Algorithm
 
-	screen   int
-	focus    string // panel
-	expanded bool
-	drawer   bool // the knob rail over a narrow screen
-	logAxis  bool
-	member   optim.Member
-	scroll   int // of the event lane, from its end
+	screen    int
+	focus     string // panel
+	expanded  bool
+	drawer    bool // the knob rail over a narrow screen
+	logAxis   bool
+	smoothing int    // of smoothings
+	window    window // of the round axis
+	member    optim.Member
+	scroll    int // of the event lane, from its end
 
-	rail    rail
-	overlay overlay // nil, help, palette or a question
-	prompt  *prompt // the command line
-	toast   toast
-	acked   view.Position // alerts before it are acknowledged
-	placed  []placement   // of the last frame: where panels are, for focus and mouse
-	grid    *cell.Grid
-	replay  *Replay
-	lastID  uint64
-	jobs    *jobs // Run waits for them
+	rail      rail
+	filters   filters
+	past      past
+	overlay   overlay // nil, help, palette or a question
+	prompt    *prompt // the command line
+	toast     toast
+	acked     view.Position // alerts before it are acknowledged
+	placed    []placement   // of the last frame: where panels are, for focus and mouse
+	grid      *cell.Grid
+	replay    *Replay
+	lastID    uint64
+	jobs      *jobs // Run waits for them
+	reading   reading
+	sessions  sessions
+	branching *branching // while a branch is brought back
 }
 
 // toast is a sentence in the key line that goes away.
@@ -62,6 +69,7 @@ type (
 		err     error
 	}
 	seekMsg struct {
+		gen int // of the feed when it was asked for
 		at  view.Position
 		err error
 	}
@@ -69,11 +77,10 @@ type (
 
 func newModel(ctx context.Context, opt Options) *model {
 	opt.defaults()
-	m := &model{opt: opt, ctx: ctx, dark: !opt.Light, w: opt.Width, h: opt.Height, live: view.New(), focus: "loss", logAxis: true, jobs: &jobs{}}
-	m.shown = m.live
-	m.replay, _ = opt.Source.(*Replay)
+	m := &model{opt: opt, ctx: ctx, dark: !opt.Light, w: opt.Width, h: opt.Height, focus: "loss", logAxis: true, smoothing: 1, jobs: &jobs{}}
+	m.begin()
 	m.lastID = uint64(opt.Clock().UnixNano())
-	for i, s := range screens() {
+	for i, s := range m.screens() {
 		if s.name == opt.Screen {
 			m.screen = i
 		}
@@ -91,13 +98,7 @@ func (m *model) restyle() {
 
 // Init starts the reader and the clock.
 func (m *model) Init() tea.Cmd {
-	at := view.Position(math.MaxUint64)
-	cmds := []tea.Cmd{m.tick(), tea.RequestBackgroundColor}
-	if m.replay != nil {
-		at = 0
-		cmds = append(cmds, m.scan())
-	}
-	return tea.Batch(append(cmds, m.seek(at))...)
+	return tea.Batch(m.tick(), tea.RequestBackgroundColor, m.look())
 }
 
 func (m *model) tick() tea.Cmd {
@@ -129,7 +130,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		return m, m.typed(msg.Content)
 	case tea.MouseClickMsg:
-		m.click(msg.X, msg.Y)
+		return m, m.click(msg.X, msg.Y)
 	case tea.MouseWheelMsg:
 		return m, m.wheel(msg)
 	case snapshotMsg:
@@ -139,20 +140,33 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case receiptMsg:
 		m.answered(msg)
 	case seekMsg:
-		if msg.err != nil {
+		switch {
+		case msg.gen != m.feed.gen: // the person went elsewhere since
+			return m, nil
+		case msg.err != nil:
 			m.say(cell.Alert, msg.err.Error())
 			return m, nil
 		}
 		return m, m.seek(msg.at)
 	case scannedMsg:
-		if msg.err != nil && m.ctx.Err() == nil {
+		if msg.err != nil && !errors.Is(msg.err, context.Canceled) {
 			m.say(cell.Alert, "the recording cannot be read to its end: "+msg.err.Error())
 		}
 	case tickMsg:
 		if m.toast.text != "" && m.opt.Clock().After(m.toast.until) {
 			m.toast = toast{}
 		}
-		return m, m.tick()
+		return m, tea.Batch(m.tick(), m.relist())
+	case sessionsMsg:
+		m.listed(msg)
+	case deletedMsg:
+		return m, m.deleted(msg)
+	case exportedMsg:
+		m.exported(msg)
+	case branchedMsg:
+		return m, m.branched(msg)
+	case openedMsg:
+		return m, m.enter(msg)
 	}
 	return m, nil
 }
@@ -189,8 +203,9 @@ func (m *model) send(c event.Command) tea.Cmd {
 	}
 	m.lastID++
 	c.ID, c.By = m.lastID, m.opt.By
-	ctx, to := m.ctx, m.opt.Commander
-	return m.job(func() tea.Msg {
+	m.past.ask(m, c)
+	ctx, to := m.reading.ctx, m.opt.Commander
+	return m.task(func() tea.Msg {
 		r, err := to.Command(ctx, c)
 		return receiptMsg{c, r, err}
 	})
@@ -200,6 +215,9 @@ func (m *model) send(c event.Command) tea.Cmd {
 func (m *model) mayCommand() string {
 	switch {
 	case m.replay != nil:
+		if m.brancher() != nil {
+			return "this is a recording: B begins a run of its own here, with the knobs that are staged"
+		}
 		return "this is a recording: knobs and commands need a live run"
 	case m.opt.Commander == nil:
 		return "you are looking only: attach as the writer to give commands"
@@ -211,11 +229,15 @@ func (m *model) mayCommand() string {
 
 // answered shows what became of a command.
 func (m *model) answered(msg receiptMsg) {
+	if errors.Is(msg.err, context.Canceled) {
+		return // its session was left
+	}
+	what := m.past.answer(msg)
 	if m.rail.answered(m, msg) {
 		return
 	}
-	what := "done"
 	switch {
+	case what != "":
 	case msg.command.Algorithm != "":
 		what = "swap to " + msg.command.Algorithm
 	case msg.command.Action != "":
@@ -223,7 +245,9 @@ func (m *model) answered(msg receiptMsg) {
 	case msg.command.Members > 0:
 		what = "new population size"
 	case len(msg.command.Set) > 0:
-		what = msg.command.Set[0].Knob + " = " + msg.command.Set[0].Expr
+		what = words(msg.command)
+	default:
+		what = "done"
 	}
 	switch {
 	case msg.err != nil:

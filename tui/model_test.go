@@ -81,11 +81,21 @@ func (d *desk) settle() {
 	if d.last == nil {
 		return
 	}
-	switch msg := d.last().(type) {
-	case receiptMsg, seekMsg, snapshotMsg:
+	d.deliver(d.last())
+}
+
+func (d *desk) deliver(msg tea.Msg) {
+	switch msg := msg.(type) {
+	case receiptMsg, snapshotMsg, sessionsMsg, exportedMsg:
 		d.Update(msg)
-		if _, ok := msg.(seekMsg); ok {
-			d.settle()
+	case seekMsg, openedMsg, branchedMsg, deletedMsg:
+		d.Update(msg)
+		d.settle()
+	case tea.BatchMsg:
+		for _, cmd := range msg {
+			if cmd != nil {
+				d.deliver(cmd())
+			}
 		}
 	case tea.QuitMsg:
 		d.last = tea.Quit
@@ -110,6 +120,9 @@ func keyMsg(name string) tea.KeyPressMsg {
 	}
 	if r, ok := strings.CutPrefix(name, "ctrl+"); ok {
 		return tea.KeyPressMsg{Code: rune(r[0]), Mod: tea.ModCtrl}
+	}
+	if name == "shift+left" || name == "shift+right" {
+		return tea.KeyPressMsg{Code: codes[name[6:]], Mod: tea.ModShift}
 	}
 	if name == "shift+tab" {
 		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
@@ -149,9 +162,11 @@ func TestGoldenScreens(t *testing.T) {
 		keys string
 	}{
 		{"live", 40, 10, run, ""}, {"live", 60, 12, run, ""}, {"live", 80, 24, run, ""}, {"live", 120, 40, run, ""}, {"live", 200, 50, crowd, ""},
-		{"knobs", 80, 24, run, "2 j j l"}, {"knobs", 120, 40, run, "2 j j j"}, {"knobs", 200, 50, run, "2 j j"},
+		{"knobs", 80, 24, run, "3 j j l"}, {"knobs", 120, 40, run, "3 j j j"}, {"knobs", 200, 50, run, "3 j j"},
 		{"drawer", 80, 24, run, "k l l j l"}, {"help", 120, 40, run, "?"}, {"palette", 80, 24, run, "ctrl+p"}, {"stop", 80, 24, run, "X"},
 		{"empty", 80, 24, nil, ""}, {"expanded", 80, 24, run, "tab tab e"}, {"short", 120, 24, run, ""},
+		{"zoomed", 40, 10, run, "+ + H m"}, {"zoomed", 60, 12, run, "+ + H m"}, {"zoomed", 80, 24, run, "+ + H m"}, {"zoomed", 120, 40, run, "+ + m m m"}, {"zoomed", 200, 50, crowd, "+ + m"},
+		{"filtered", 80, 24, run, "tab tab tab / e d i t"}, {"filtered", 120, 40, run, "k / a g"},
 	} {
 		name := fmt.Sprintf("%s-%dx%d", c.name, c.w, c.h)
 		t.Run(name, func(t *testing.T) {
@@ -179,8 +194,8 @@ func golden(t *testing.T, name, got string) {
 
 // Whatever happens, a frame is exactly as large as the terminal.
 func TestFramesFitWhateverTheSize(t *testing.T) {
-	d := open(t, 80, 24, sourcetest.Run(9, 60), nil)
-	for _, keys := range []string{"", "k", "e", "2", "?", "1", "ctrl+p", "esc", ":", "esc", "X"} {
+	d := open(t, 80, 24, sourcetest.Run(9, 60), func(o *Options) { o.Library = &shelf{list: recordedOnes()} })
+	for _, keys := range []string{"", "k", "e", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
 		if keys != "" {
 			d.press(keys)
 		}
@@ -225,11 +240,9 @@ func TestPlainOutputs(t *testing.T) {
 	if s := d.screenText(); strings.ContainsAny(s, "\x1b\x07") {
 		t.Errorf("without colours there is an escape sequence: %q", s[strings.IndexAny(s, "\x1b\x07"):][:20])
 	}
-	for _, key := range []string{"", "2", "?", "esc", "ctrl+p"} {
-		a := open(t, 120, 40, rs, func(o *Options) { o.ASCII = true })
-		if key != "" {
-			a.press(key)
-		}
+	for _, key := range []string{"", "m", "+ + H", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p"} {
+		a := open(t, 120, 40, rs, func(o *Options) { o.ASCII, o.Library = true, &shelf{list: recordedOnes()} })
+		a.press(strings.Fields(key)...)
 		for i, r := range a.screenText() {
 			if r > 0x7e {
 				t.Errorf("screen %q in ASCII has %q at %d", key, r, i)

@@ -13,7 +13,11 @@ type Options struct {
 	Commander  Commander          // nil: look only
 	Algorithms []*optim.Algorithm // known ones; knobs of others are shown without bounds and cannot be turned
 	Title      string             // of the run; "": from its configuration
+	Session    string             // its directory, for what is named after it; "": it has none here
+	Close      func() error       // of the source, when it is left or the workbench ends; nil: nothing to close
+	Library    Library            // the sessions to list and open; nil: there is no such screen
 	By         string             // who sits here, for the log of edits; "": operator
+	At         uint64             // round to begin a recording after; 0: its beginning
 	Screen     string             // to open with; "": Live
 
 	ASCII   bool // write ASCII alone

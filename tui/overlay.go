@@ -21,8 +21,8 @@ type help struct{ scroll int }
 type helpLine struct{ group, key, title string }
 
 func helpLines(m *model) (out []helpLine) {
-	for _, group := range []string{looking, running, inRail, inLane, playing, leavings} {
-		if group == playing && m.replay == nil {
+	for _, group := range []string{looking, running, inRail, inLane, inSessions, playing, leavings} {
+		if group == playing && m.replay == nil || group == inSessions && m.opt.Library == nil {
 			continue
 		}
 		out = append(out, helpLine{group: group})

@@ -23,8 +23,8 @@ type choice struct {
 
 func newPalette(m *model) *palette {
 	p := &palette{}
-	for i, s := range screens() {
-		p.all = append(p.all, choice{"screen " + s.name, fmt.Sprint(i + 1), func(m *model) tea.Cmd { m.openScreen(i); return nil }})
+	for i, s := range m.screens() {
+		p.all = append(p.all, choice{"screen " + s.name, fmt.Sprint(s.digit), func(m *model) tea.Cmd { return m.openScreen(i) }})
 	}
 	for _, c := range commands() {
 		text, do := c.name, func(m *model) tea.Cmd { return m.run(c.name) }
@@ -39,7 +39,7 @@ func newPalette(m *model) *palette {
 		p.all = append(p.all, choice{text + ": " + c.title, ":", do})
 	}
 	for _, b := range bindings() {
-		if b.do != nil && b.group != inRail && b.group != inLane && (b.group != playing || m.replay != nil) {
+		if b.do != nil && b.group != inRail && b.group != inLane && b.group != inSessions && (b.group != playing || m.replay != nil) {
 			p.all = append(p.all, choice{b.title, b.label(), func(m *model) tea.Cmd {
 				if b.why != nil {
 					if why := b.why(m); why != "" {

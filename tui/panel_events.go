@@ -9,7 +9,7 @@ import (
 )
 
 func eventsTitle(m *model) (string, string) {
-	return "events", fmt.Sprintf("%d of %d", min(len(m.shown.Lane), int(m.shown.Events)), m.shown.Events)
+	return "events", m.filterNote("events", fmt.Sprintf("%d of %d", len(m.lane()), m.shown.Events))
 }
 
 func level(e view.Entry) (glyph rune, role cell.Role) {
@@ -26,9 +26,13 @@ func level(e view.Entry) (glyph rune, role cell.Role) {
 
 // drawEvents is the lane: the newest at the bottom, or scrolled.
 func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
-	lane := m.shown.Lane
-	if len(lane) == 0 {
+	lane := m.lane()
+	switch {
+	case len(m.shown.Lane) == 0:
 		explain(g, r, "edits, plans, alerts and checkpoints appear here")
+		return
+	case len(lane) == 0:
+		explain(g, r, m.nothing("events", "event"))
 		return
 	}
 	y := r.Y + r.H
@@ -58,10 +62,17 @@ func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
 
 // eventLine is the lane where it has one line: the newest alert that nobody acknowledged, else the last event.
 func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
-	lane := m.shown.Lane
-	x := r.X + 1
+	lane := m.lane()
+	x, end := r.X+1, r.X+r.W-1
+	more := m.filterNote("events", fmt.Sprintf("%d events", m.shown.Events))
+	g.Right(end, r.Y, 40, cell.Faint, more)
+	end -= cell.Width(more) + 3
 	if len(lane) == 0 {
-		g.Text(x, r.Y, r.W-2, cell.Faint, "no events yet")
+		text := "no events yet"
+		if len(m.shown.Lane) > 0 {
+			text = "none of the events"
+		}
+		g.Text(x, r.Y, end-x, cell.Faint, text)
 		return
 	}
 	e := lane[max(0, len(lane)-1-m.scroll)]
@@ -74,8 +85,5 @@ func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
 	glyph, role := level(e)
 	x = g.Text(x, r.Y, r.W-2, cell.Faint, span(time.Duration(e.Trained))+" ")
 	g.Set(x, r.Y, glyph, role)
-	end := r.X + r.W - 1
-	more := fmt.Sprintf("%d events", m.shown.Events)
-	g.Right(end, r.Y, 12, cell.Faint, more)
-	g.Text(x+2, r.Y, end-x-4-len(more), role, e.Text)
+	g.Text(x+2, r.Y, end-x-2, role, e.Text)
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -9,10 +10,11 @@ import (
 )
 
 func fitnessTitle(m *model) (string, string) {
+	note := m.smoothNote()
 	if l := m.shown.Find(view.Spread).Latest(m.shown.Members()); len(l) > 0 {
-		return "fitness  validation", "spread " + num(middle(l))
+		return "fitness  validation", note + "spread " + num(middle(l))
 	}
-	return "fitness  validation", ""
+	return "fitness  validation", strings.TrimSuffix(note, " · ")
 }
 
 func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
@@ -23,22 +25,15 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
-	lo, hi := m.window()
+	lo, hi := m.rounds()
 	n := 2 * chart.Plot(area).W
-	band, median := s.Band(lo, hi, n), s.Median(lo, hi, n)
-	best := make([]view.Bucket, n)
-	for i, b := range band {
-		if !b.Empty() {
-			best[i] = view.Bucket{Min: b.Max, Max: b.Max, Sum: b.Max, Count: 1}
-		}
-	}
-	layers := []chart.Layer{
-		{Columns: band, Role: cell.Band, Style: chart.Fill},
-		{Columns: median, Role: cell.Median, Style: chart.Thin},
-		{Columns: best, Role: cell.Centre, Style: chart.Thin},
-	}
+	band := s.Band(lo, hi, n)
+	c := curves{behind: []chart.Layer{{Columns: band, Role: cell.Band, Style: chart.Fill}}}
+	c.add(m, s, s.Median, n, cell.Median, chart.Thin)
+	c.add(m, s, best(s), n, cell.Centre, chart.Thin)
+	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: chart.Fit(false, band), ASCII: m.opt.ASCII})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: c.axis(false), ASCII: m.opt.ASCII})
 	l := s.Latest(m.shown.Members())
 	if len(l) == 0 {
 		return
@@ -53,6 +48,20 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 		entries = []entry{{"", "best", fmt.Sprintf("%s m%d", num(l[0].X), l[0].Member), 0}, {"", "worst", num(worst.X), 0}, {"", "med", num(middle(l)), 0}}
 	}
 	m.legendLine(g, legend, entries)
+}
+
+// best is the greatest value of each column, which counts as often as the column has rounds with a median.
+func best(s *view.Series) func(lo, hi uint64, n int) []view.Bucket {
+	return func(lo, hi uint64, n int) []view.Bucket {
+		band, median := s.Band(lo, hi, n), s.Median(lo, hi, n)
+		for i, b := range band {
+			if !b.Empty() {
+				k := max(1, median[i].Count)
+				band[i] = view.Bucket{Min: b.Max, Max: b.Max, Sum: float64(k) * b.Max, Count: k}
+			}
+		}
+		return band
+	}
 }
 
 // bare are the marks without words: one panel with them is enough.

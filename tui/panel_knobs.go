@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"fmt"
-
 	"brood/optim"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -11,12 +9,16 @@ import (
 
 func schedulesTitle(m *model) (string, string) {
 	_, hi := m.horizon()
-	return "knobs and schedules", "rounds 0–" + round(hi)
+	return "knobs and schedules", m.filterNote("knobs", "rounds 0–"+round(hi))
 }
 
 // drawSchedules is a row for each knob: name, value now, the curve over the run with a line at the present, expression.
 func drawSchedules(m *model, g *cell.Grid, r cell.Rect) {
 	knobs := m.railKnobs()
+	if len(knobs) == 0 {
+		explain(g, r, m.nothing("knobs", "knob"))
+		return
+	}
 	m.rail.cursor = min(m.rail.cursor, len(knobs)-1)
 	g.Text(r.X+3, r.Y, 12, cell.Faint, "knob")
 	g.Right(r.X+25, r.Y, 9, cell.Faint, "now")
@@ -117,7 +119,7 @@ func drawKnob(m *model, g *cell.Grid, r cell.Rect) {
 		role = cell.Alert
 	}
 	if answer == "" && len(m.rail.staged) > 0 {
-		answer, role = fmt.Sprintf("%d staged   a apply   u undo", len(m.rail.staged)), cell.Staged
+		answer, role = m.stagedLine(), cell.Staged
 	}
 	for _, l := range wrap(answer, r.W-2) {
 		put(role, l)

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"math"
 
 	"brood/optim"
 	"brood/runtime/view"
@@ -35,22 +34,7 @@ func lossTitle(m *model) (string, string) {
 	if m.logAxis {
 		scale = "log y"
 	}
-	return title + unit, scale + " · round"
-}
-
-// window is the rounds that charts show.
-func (m *model) window() (lo, hi uint64) {
-	lo = math.MaxUint64
-	for i := range m.shown.Series {
-		a, b := m.shown.Series[i].Rounds()
-		if b > a {
-			lo, hi = min(lo, a), max(hi, b)
-		}
-	}
-	if lo == math.MaxUint64 {
-		return 0, 0
-	}
-	return lo, max(hi, m.shown.Progress.Rounds+1)
+	return title + unit, scale + " · " + m.smoothNote() + m.windowNote()
 }
 
 // explain fills a panel that has nothing to show yet with the reason.
@@ -94,26 +78,22 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
-	lo, hi := m.window()
+	lo, hi := m.rounds()
 	n := 2 * chart.Plot(area).W
-	var layers []chart.Layer
+	var c curves
 	if s != nil {
-		layers = append(layers,
-			chart.Layer{Columns: s.Band(lo, hi, n), Role: cell.Band, Style: chart.Fill},
-			chart.Layer{Columns: s.Median(lo, hi, n), Role: cell.Median, Style: chart.Thin})
+		c.behind = append(c.behind, chart.Layer{Columns: s.Band(lo, hi, n), Role: cell.Band, Style: chart.Fill})
+		c.add(m, s, s.Median, n, cell.Median, chart.Thin)
 		if len(s.Members) > 1 {
-			layers = append(layers, chart.Layer{Columns: s.Columns(m.member, lo, hi, n), Role: cell.Member, Style: chart.Dots})
+			c.add(m, s, columnsOf(s, m.member), n, cell.Member, chart.Dots)
 		}
 	}
 	if centre != nil {
-		layers = append(layers, chart.Layer{Columns: centre.Columns(view.Whole, lo, hi, n), Role: cell.Centre, Style: chart.Line})
+		c.add(m, centre, columnsOf(centre, view.Whole), n, cell.Centre, chart.Line)
 	}
-	var sets [][]view.Bucket
-	for _, l := range layers {
-		sets = append(sets, l.Columns)
-	}
+	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Axis: chart.Fit(m.logAxis, sets...), ASCII: m.opt.ASCII})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Axis: c.axis(m.logAxis), ASCII: m.opt.ASCII})
 	m.lossLegend(g, legend, s, centre)
 }
 
@@ -126,6 +106,8 @@ func plainGlyph(role cell.Role) rune {
 		return 'o'
 	case cell.Band:
 		return ':'
+	case cell.Raw:
+		return '.'
 	}
 	return '-'
 }

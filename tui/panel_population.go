@@ -39,7 +39,7 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 	if n := len(roster.Members); n > rows*cols {
 		first = min(max(0, roster.Rank(m.member)-rows*cols/2), n-rows*cols)
 	}
-	lo, hi := m.window()
+	lo, hi := m.rounds()
 	spark := w - 18
 	all := s.Band(lo, hi, 1)
 	axis := chart.Fit(m.logAxis, all)
@@ -79,7 +79,7 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, r, m.waiting("the population"))
 		return
 	}
-	lo, hi := m.window()
+	lo, hi := m.rounds()
 	n, h, w := len(roster.Members), r.H-1, r.W-9
 	rows, last := make([][]view.Bucket, h), -1
 	for y := range rows {

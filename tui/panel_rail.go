@@ -10,7 +10,9 @@ import (
 	"brood/tui/chart"
 )
 
-func railTitle(m *model) (string, string) { return "knobs", m.shown.Algorithm() }
+func railTitle(m *model) (string, string) {
+	return "knobs", m.filterNote("knobs", m.shown.Algorithm())
+}
 
 const railFoot = 5 // lines below the list: a rule, the knob's doc and the answer
 
@@ -32,6 +34,10 @@ func (r *rail) point(m *model, at cell.Rect, y int) {
 
 func drawRail(m *model, g *cell.Grid, r cell.Rect) {
 	knobs := m.railKnobs()
+	if len(knobs) == 0 {
+		explain(g, r, m.nothing("knobs", "knob"))
+		return
+	}
 	first, n := m.railWindow(r)
 	m.rail.cursor = min(m.rail.cursor, len(knobs)-1)
 	for i := range n {
@@ -123,7 +129,7 @@ func (m *model) railFoot(g *cell.Grid, r cell.Rect, k optim.Knob) {
 	}
 	lines := wrap(answer, r.W-2)
 	if n := len(m.rail.staged); n > 0 && answer == "" {
-		role, lines = cell.Staged, []string{fmt.Sprintf("%d staged   a apply   u undo", n)}
+		role, lines = cell.Staged, []string{m.stagedLine()}
 	}
 	if answer == "" && len(m.rail.staged) == 0 {
 		role, lines = cell.Faint, wrap(k.Doc, r.W-2)

@@ -38,14 +38,22 @@ func (m *model) population() optim.Knob {
 		Doc: "how many members there are; new ones enter as the algorithm says, the highest ids leave first"}
 }
 
-// railKnobs are the rows of the rail.
-func (m *model) railKnobs() []optim.Knob {
+// allKnobs are the knobs of the run.
+func (m *model) allKnobs() []optim.Knob {
 	out := []optim.Knob{m.population()}
 	if m.alg != nil {
 		out = append(out, m.alg.Knobs...)
 	}
 	return out
 }
+
+// railKnobs are the rows of the rail: those that pass the filter.
+func (m *model) railKnobs() []optim.Knob {
+	return slices.DeleteFunc(m.allKnobs(), func(k optim.Knob) bool { return !m.passes("knobs", k.Name, k.Title) })
+}
+
+// onKnobs says whether the keys are the knobs'.
+func (m *model) onKnobs() bool { return m.focus == "knobs" || m.focus == "schedules" }
 
 // current is a knob's value in the next round.
 func (m *model) current(k optim.Knob) float64 {
@@ -55,8 +63,12 @@ func (m *model) current(k optim.Knob) float64 {
 	return m.knobs.Value(k)
 }
 
+// chosen is the knob under the cursor; where the filter lets none through, the first of all.
 func (r *rail) chosen(m *model) optim.Knob {
 	ks := m.railKnobs()
+	if len(ks) == 0 {
+		ks = m.allKnobs()
+	}
 	return ks[min(max(r.cursor, 0), len(ks)-1)]
 }
 
@@ -71,6 +83,9 @@ func (r *rail) of(knob string) (string, bool) {
 
 // stage puts an expression up for sending; the value that is in effect takes it down again.
 func (r *rail) stage(m *model, k optim.Knob, expr string) error {
+	if err := m.stageable(k.Name); err != nil {
+		return err
+	}
 	if k.Name == view.MembersKnob {
 		if _, err := k.Parse(expr); err != nil {
 			return err

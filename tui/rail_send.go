@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -11,8 +12,14 @@ import (
 )
 
 func railKeys() []binding {
-	on := func(m *model) bool { return m.focus == "knobs" }
-	may := (*model).mayCommand
+	on := (*model).onKnobs
+	some := func(m *model) string {
+		if len(m.railKnobs()) == 0 {
+			return m.nothing("knobs", "knob")
+		}
+		return ""
+	}
+	may := func(m *model) string { return cmp.Or(m.mayStage(), some(m)) }
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
 			n := len(m.railKnobs())
@@ -24,16 +31,15 @@ func railKeys() []binding {
 		return func(m *model) tea.Cmd { m.rail.turn(m, n); return nil }
 	}
 	return []binding{
-		{keys: []string{"j", "down"}, title: "next knob", group: inRail, when: on, do: move(1)},
-		{keys: []string{"k", "up"}, title: "knob before", group: inRail, when: on, do: move(-1)},
+		{keys: []string{"j", "down"}, title: "next knob", group: inRail, when: on, why: some, do: move(1)},
+		{keys: []string{"k", "up"}, title: "knob before", group: inRail, when: on, why: some, do: move(-1)},
 		{keys: []string{"h", "left"}, title: "a step down", group: inRail, when: on, why: may, do: turn(-1)},
 		{keys: []string{"l", "right"}, title: "a step up", group: inRail, when: on, why: may, do: turn(1)},
 		{keys: []string{"H", "shift+left"}, title: "ten steps down", group: inRail, when: on, why: may, do: turn(-10)},
 		{keys: []string{"L", "shift+right"}, title: "ten steps up", group: inRail, when: on, why: may, do: turn(10)},
 		{keys: []string{"enter"}, title: "type a value, *0.5 or a schedule", group: inRail, when: on, why: may, do: func(m *model) tea.Cmd { m.rail.typing = &line{}; return nil }},
-		{keys: []string{"a"}, title: "apply all that is staged", group: inRail, why: may, do: (*model).apply},
-		{keys: []string{"u"}, title: "unstage", group: inRail, why: may, do: (*model).unstage},
-		{keys: []string{"z"}, title: "stage the value before", group: inRail, when: on, why: may, do: (*model).undo},
+		{keys: []string{"a"}, title: "apply all that is staged", group: inRail, why: (*model).mayCommand, do: (*model).apply},
+		{keys: []string{"u"}, title: "unstage", group: inRail, why: (*model).mayStage, do: (*model).unstage},
 	}
 }
 
@@ -68,30 +74,11 @@ func (m *model) apply() tea.Cmd {
 // unstage takes the chosen knob back, or everything when it is not staged.
 func (m *model) unstage() tea.Cmd {
 	r := &m.rail
-	if m.focus != "knobs" || !r.unstage(r.chosen(m).Name) {
+	if !m.onKnobs() || !r.unstage(r.chosen(m).Name) {
 		r.staged = nil
 	}
 	if r.sent == nil {
 		r.answer = answer{}
-	}
-	return nil
-}
-
-// undo stages what the chosen knob's last edit replaced.
-func (m *model) undo() tea.Cmd {
-	r := &m.rail
-	k := r.chosen(m)
-	if m.knobs == nil || len(m.knobs.History(k.Name)) == 0 {
-		r.answer = answer{text: k.Name + " was never changed", bad: true}
-		return nil
-	}
-	h := m.knobs.History(k.Name)
-	old := h[len(h)-1].Old
-	if old == "" {
-		old = k.Format(k.Default)
-	}
-	if err := r.stage(m, k, old); err != nil {
-		r.answer = answer{text: err.Error(), bad: true}
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func replayKeys() []binding {
-	on := func(m *model) bool { return m.replay != nil && m.focus != "knobs" }
+	on := func(m *model) bool { return m.replay != nil && !m.onKnobs() }
 	step := func(d int, events bool) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
 			r := m.replay
@@ -39,6 +39,7 @@ func replayKeys() []binding {
 		{keys: []string{"}"}, title: "next event", group: playing, when: on, do: step(1, true)},
 		{keys: []string{"<"}, title: "half the speed", group: playing, when: on, do: speed(0.5)},
 		{keys: []string{">"}, title: "twice the speed", group: playing, when: on, do: speed(2)},
+		{keys: []string{"B"}, title: "branch off here (asks)", group: playing, why: (*model).mayBranch, do: (*model).branch},
 		{keys: []string{"home"}, title: "beginning", group: playing, when: on, do: to(0)},
 		{keys: []string{"end"}, title: "end", group: playing, when: on, do: to(math.MaxUint64)},
 	}
@@ -46,10 +47,10 @@ func replayKeys() []binding {
 
 // still seeks to a place that is found from the present one.
 func (m *model) still(find func(view.Position) view.Position) tea.Cmd {
-	from := m.live.Position
+	from, gen := m.live.Position, m.feed.gen
 	return func() tea.Msg {
 		if at := find(from); at != from {
-			return seekMsg{at: at}
+			return seekMsg{gen: gen, at: at}
 		}
 		return nil
 	}

@@ -197,6 +197,17 @@ func TestSavedKeyframesShortenTheFirstSeek(t *testing.T) {
 	}
 }
 
+func TestReplayBeginsAfterARound(t *testing.T) {
+	r := fast(&tape{rs: sourcetest.Run(2, 400)})
+	d := open(t, 100, 30, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	for _, c := range []struct{ at, want uint64 }{{150, 152}, {0, 0}, {9999, 400}} {
+		d.opt.At = c.at
+		if d.deliver(d.look()()); d.live.Progress.Rounds != c.want || d.opt.At != 0 {
+			t.Errorf("after round %d it begins at round %d, want the first commit at or beyond it", c.at, d.live.Progress.Rounds)
+		}
+	}
+}
+
 func TestReplayKeysMove(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	r := fast(&tape{rs: rs})

@@ -11,7 +11,7 @@ import (
 
 // Run shows the workbench until the person leaves or the context ends; the run that it shows goes on either way. The
 // error is of the terminal: a lost source is shown, not returned.
-func Run(ctx context.Context, opt Options) error {
+func Run(ctx context.Context, opt Options) (err error) {
 	if opt.Source == nil {
 		return errors.New("tui: a workbench needs a source: attach to a run or open a recording")
 	}
@@ -29,8 +29,11 @@ func Run(ctx context.Context, opt Options) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := newModel(ctx, opt)
-	defer m.jobs.end()
-	defer cancel()
+	defer func() {
+		cancel()
+		m.jobs.end()
+		err = errors.Join(err, m.closed())
+	}()
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(30)}
 	if opt.In != nil {
 		options = append(options, tea.WithInput(opt.In))
@@ -41,7 +44,7 @@ func Run(ctx context.Context, opt Options) error {
 	if opt.Width > 0 && opt.Height > 0 {
 		options = append(options, tea.WithWindowSize(opt.Width, opt.Height))
 	}
-	_, err := tea.NewProgram(m, options...).Run()
+	_, err = tea.NewProgram(m, options...).Run()
 	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,44 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 	keys.Close()
 	if s := out.all.String(); strings.Contains(s, "\x1b[38;") || strings.Contains(s, "\x1b[1;") {
 		t.Error("with NO_COLOR the output has colours")
+	}
+}
+
+// Another session takes the place of the first, which is closed then; the other one is closed at the end. No goroutine of
+// either stays.
+func TestRunGoesToAnotherSession(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	in, keys := io.Pipe()
+	out := &shown{want: "2026-11-20-quickstart-7f3a", seen: make(chan struct{})}
+	there := &shown{want: "recording", seen: make(chan struct{})}
+	lib := &shelf{list: recordedOnes()}
+	first := lib.list[1].Dir
+	end := make(chan error, 1)
+	go func() {
+		end <- Run(context.Background(), Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), Session: first, Library: lib, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in,
+			Close: func() error { lib.closed = append(lib.closed, first); return nil },
+			Out:   io.MultiWriter(out, there), Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
+	}()
+	keys.Write([]byte("9"))
+	await(t, out)
+	keys.Write([]byte("j\r"))
+	await(t, there)
+	keys.Write([]byte("q"))
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	keys.Close()
+	if want := []string{first, "/s/2026-11-20-quickstart-7f3a"}; !slices.Equal(lib.closed, want) {
+		t.Errorf("closed %v, want %v", lib.closed, want)
+	}
+}
+
+func await(t *testing.T, s *shown) {
+	t.Helper()
+	select {
+	case <-s.seen:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%q was not drawn", s.want)
 	}
 }
 

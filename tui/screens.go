@@ -4,17 +4,23 @@ import "brood/tui/cell"
 
 // screen is one page of the workbench.
 type screen struct {
+	digit int
 	name  string
 	focus string                              // panel that has the keys at first
 	place func(*model, cell.Rect) []placement // panels for the space between the screen line and the key line
 }
 
-// screens are the pages in the order of their digits. A further one is a file and a line here.
-func screens() []screen {
-	return []screen{
-		{"Live", "loss", placeLive},
-		{"Knobs", "schedules", placeKnobs},
+// screens are the pages in the order of their digits; the digits between are kept for pages to come. A further one is a
+// file and a line here. Without a library there are no sessions to show.
+func (m *model) screens() []screen {
+	all := []screen{
+		{1, "Live", "loss", placeLive},
+		{3, "Knobs", "schedules", placeKnobs},
 	}
+	if m.opt.Library != nil {
+		all = append(all, screen{9, "Sessions", "sessions", placeSessions})
+	}
+	return all
 }
 
 // placement is a panel's area in a frame.
@@ -43,6 +49,7 @@ func panelTable() []panel {
 		{"schedules", schedulesTitle, drawSchedules},
 		{"knob", knobTitle, drawKnob},
 		{"history", historyTitle, drawHistory},
+		{"sessions", sessionsTitle, drawSessions},
 	}
 }
 
@@ -69,7 +76,7 @@ func (m *model) layout() {
 	if m.replay != nil {
 		body.H--
 	}
-	s := screens()[min(m.screen, len(screens())-1)]
+	s := m.screens()[m.screen]
 	switch {
 	case m.w < leastW || m.h < leastH:
 		m.placed = nil

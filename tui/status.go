@@ -28,7 +28,11 @@ func (m *model) title() string {
 
 // phase is the run's state as a glyph, a word and a role.
 func (m *model) phase() (glyph, word string, role cell.Role) {
-	switch m.shown.State.Phase {
+	return phase(m.shown.State.Phase)
+}
+
+func phase(p event.Phase) (glyph, word string, role cell.Role) {
+	switch p {
 	case event.Training:
 		return "●", "training", cell.Good
 	case event.Paused:
@@ -141,12 +145,12 @@ func (m *model) tail() string {
 
 func (m *model) screenLine(g *cell.Grid) {
 	x := 1
-	for i, s := range screens() {
+	for i, s := range m.screens() {
 		role, mark := cell.Faint, " "
 		if i == m.screen {
 			role, mark = cell.Chosen, "▸"
 		}
-		x = g.Text(x, 1, g.W-x-8, role, fmt.Sprintf("%s%d %s ", mark, i+1, s.name)) + 1
+		x = g.Text(x, 1, g.W-x-8, role, fmt.Sprintf("%s%d %s ", mark, s.digit, s.name)) + 1
 	}
 	if n := m.alerts(); n > 0 {
 		g.Text(x+1, 1, g.W-x-10, cell.Alert, count(n, "alert")+", x acknowledges")
@@ -173,6 +177,9 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 	case m.toast.text != "":
 		g.Text(1, y, g.W-2, m.toast.role, m.toast.text)
 		return
+	case m.branching != nil:
+		m.branchLine(g, y)
+		return
 	}
 	right := "q detach, training goes on"
 	if m.live.Over() || m.replay != nil {
@@ -194,10 +201,14 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 func (m *model) hints() [][2]string {
 	var out [][2]string
 	switch {
+	case m.filters.typing != nil:
+		return [][2]string{{"enter", "keep the filter"}, {"esc", "clear it"}}
 	case m.rail.typing != nil:
 		return [][2]string{{"enter", "stage"}, {"esc", "back"}}
-	case m.focus == "knobs" || m.focus == "schedules":
-		out = append(out, [2]string{"j k", "choose"}, [2]string{"h l", "turn"}, [2]string{"enter", "type"}, [2]string{"a", "apply"}, [2]string{"u", "undo"})
+	case m.focus == "sessions":
+		return [][2]string{{"j k", "choose"}, {"enter", "open"}, {"d", "delete"}, {"/", "filter"}, {"1", "back to the run"}}
+	case m.onKnobs():
+		out = append(out, [2]string{"j k", "choose"}, [2]string{"h l", "turn"}, [2]string{"enter", "type"}, m.applyKey(), [2]string{"u", "unstage"}, [2]string{"z", "undo"})
 	default:
 		pause := "pause"
 		if m.live.State.Phase == event.Paused {
@@ -207,6 +218,9 @@ func (m *model) hints() [][2]string {
 			pause = "play or pause"
 		}
 		out = append(out, [2]string{"space", pause}, [2]string{"k", "knobs" + m.stagedNote()})
+		if m.replay != nil && m.brancher() != nil {
+			out = append(out, [2]string{"B", "branch"})
+		}
 		if m.w < panelsW {
 			out = [][2]string{{"tab", "next panel"}, out[0], out[1]}
 		}
@@ -215,6 +229,19 @@ func (m *model) hints() [][2]string {
 		out = append(out, [2]string{"tab", "panel"})
 	}
 	return append(out, [2]string{"e", "expand"}, [2]string{"f", "freeze"}, [2]string{"[ ]", "member"}, [2]string{":", "command"}, [2]string{"ctrl+p", "palette"})
+}
+
+// applyKey is what sends the staged knobs: to the run, or to a branch.
+func (m *model) applyKey() [2]string {
+	if m.replay != nil {
+		return [2]string{"B", "branch"}
+	}
+	return [2]string{"a", "apply"}
+}
+
+func (m *model) stagedLine() string {
+	k := m.applyKey()
+	return fmt.Sprintf("%d staged   %s %s   u unstage", len(m.rail.staged), k[0], k[1])
 }
 
 func (m *model) stagedNote() string {

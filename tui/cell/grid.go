@@ -151,8 +151,9 @@ func (r Rect) Top(n int) (a, rest Rect) {
 // Has says whether a cell lies in the area.
 func (r Rect) Has(x, y int) bool { return x >= r.X && y >= r.Y && x < r.X+r.W && y < r.Y+r.H }
 
-// Box draws a border with a title at its left and a note at its right end, and returns the area within. The border of
-// the focus has a pointer too, for those who see no colours.
+// Box draws a border with a title at its left and a note at its right end, and returns the area within. A note that is too
+// long loses its parts, which " · " separates, from the left. The border of the focus has a pointer too, for those who see
+// no colours.
 func (g *Grid) Box(r Rect, border Role, title, note string) Rect {
 	if r.W < 2 || r.H < 2 {
 		return Rect{r.X, r.Y, 0, 0}
@@ -179,7 +180,11 @@ func (g *Grid) Box(r Rect, border Role, title, note string) Rect {
 	if title != "" && r.W > 6 {
 		end = g.Text(r.X+2, r.Y, r.W-4, role, " "+title+" ")
 	}
-	if room := x1 - 1 - end - 1; note != "" && Width(note)+2 <= room {
+	room := x1 - 1 - end - 1
+	for note != "" && Width(note)+2 > room {
+		_, note, _ = strings.Cut(note, " · ")
+	}
+	if note != "" {
 		g.Right(x1-1, r.Y, room, Faint, " "+note+" ")
 	}
 	return r.Inset()

@@ -22,6 +22,7 @@ const (
 	Member    // the focused member
 	Band      // the whole population
 	Median    // its middle
+	Raw       // what was measured, behind a smoothed curve
 	Predicted // what a formula says
 	Staged    // a knob that was turned and not sent
 	Marks     // edits on the axis
@@ -53,7 +54,7 @@ func Coloured(dark, ascii bool) Theme {
 		Border: s.Foreground(c("#bcc0cc", "#4a5066")), Title: s.Foreground(c("#3c4058", "#c6cbe0")).Bold(true),
 		Focus: s.Foreground(accent), FocusTitle: s.Foreground(accent).Bold(true), Strong: s.Bold(true),
 		Centre: s.Foreground(c("#117a4b", "#5fd7a0")), Member: s.Foreground(c("#b35900", "#ffb454")),
-		Band: s.Foreground(c("#a9b8cf", "#4f6387")), Median: s.Foreground(c("#3d5a99", "#9db7f5")),
+		Band: s.Foreground(c("#a9b8cf", "#4f6387")), Median: s.Foreground(c("#3d5a99", "#9db7f5")), Raw: s.Foreground(c("#b3b7c6", "#666b7f")),
 		Predicted: s.Foreground(c("#7a4fb0", "#b894f0")), Staged: s.Foreground(c("#9a6700", "#f0c674")).Bold(true),
 		Marks: s.Foreground(c("#8a6d00", "#d7ba5f")), Good: s.Foreground(c("#117a4b", "#5fd7a0")),
 		Warn: s.Foreground(c("#9a6700", "#f0c674")), Alert: s.Foreground(c("#c4193a", "#ff6b81")).Bold(true),

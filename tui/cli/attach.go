@@ -54,7 +54,7 @@ func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
 		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", dir, filepath.Base(dir), filepath.Base(dir))
 		return nil
 	}
-	return look(c.Context(), dir, client, client, f.ascii, s)
+	return look(c.Context(), live(dir, client), tui.Options{ASCII: f.ascii}, s)
 }
 
 // place chooses the session's directory before the process that will own it starts.
@@ -106,12 +106,8 @@ func vanish(dir, keep string) {
 	}
 }
 
-// startHost runs this binary again, in a session of its own, with the same flags.
+// startHost runs this binary again with the same flags, apart.
 func startHost(c *cobra.Command, dir, preset string, resume bool) (*exec.Cmd, string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
 	args := []string{"run"}
 	if preset != "" {
 		args = append(args, preset)
@@ -122,6 +118,16 @@ func startHost(c *cobra.Command, dir, preset string, resume bool) (*exec.Cmd, st
 		args = append(args, "--resume", dir)
 	} else {
 		args = append(args, "--session", dir)
+	}
+	return startApart(dir, args)
+}
+
+// startApart runs this binary again, in a session of its own as the operating system has them. What it says is in the log
+// beside the recording.
+func startApart(dir string, args []string) (*exec.Cmd, string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
@@ -159,6 +165,11 @@ func passOn(c *cobra.Command, but ...string) (out []string) {
 
 // waitForDoor waits until the run answers, or its process ends with a sentence.
 func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath string) (*door.Client, error) {
+	return awaitDoor(ctx, dir, gone, logPath, func() {})
+}
+
+// awaitDoor calls meanwhile now and then as it waits.
+func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, meanwhile func()) (*door.Client, error) {
 	socket, err := session.SocketPath(dir)
 	if err != nil {
 		return nil, err
@@ -167,10 +178,11 @@ func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath str
 		if client, err := door.Dial(socket, clientName(), false); err == nil {
 			return client, nil
 		}
+		meanwhile()
 		select {
 		case err := <-gone:
 			text, _ := os.ReadFile(logPath)
-			sentence := strings.TrimPrefix(strings.TrimSpace(string(text)), "brood: ")
+			sentence := strings.TrimPrefix(strings.TrimSpace(bringing.ReplaceAllString(string(text), "")), "brood: ")
 			code := exitFailed
 			var exit *exec.ExitError
 			if errors.As(err, &exit) && exit.ExitCode() > 0 {
@@ -197,13 +209,21 @@ func clientName() string {
 	return "operator"
 }
 
-// look opens the workbench on a source.
-func look(ctx context.Context, dir string, src tui.Source, cmd tui.Commander, ascii bool, s streams) error {
-	err := tui.Run(ctx, tui.Options{Source: src, Commander: cmd, Algorithms: catalog.All(), By: clientName(), ASCII: ascii, In: s.in, Out: s.out})
+// look opens the workbench on a session; from there a person may go to others. opt has what the flags say.
+func look(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
+	lib := &library{at: o}
+	if o.Commander == nil {
+		opt.Title = filepath.Base(o.Session)
+	}
+	opt.Source, opt.Commander, opt.Session, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Close, lib
+	opt.Algorithms, opt.By, opt.In, opt.Out = catalog.All(), clientName(), s.in, s.out
+	err := tui.Run(ctx, opt)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	if running, _ := session.Running(dir); cmd != nil && running {
+	last := lib.last()
+	dir := last.Session
+	if running, _ := session.Running(dir); last.Commander != nil && running {
 		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n", filepath.Base(dir), filepath.Base(dir))
 	}
 	return nil
@@ -250,7 +270,7 @@ func attachCommand(s streams) *cobra.Command {
 			if !s.terminal {
 				return follow(c.Context(), client, s)
 			}
-			return look(c.Context(), dir, client, client, ascii, s)
+			return look(c.Context(), live(dir, client), tui.Options{ASCII: ascii}, s)
 		}}
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/optim/catalog"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
@@ -97,7 +96,7 @@ func replayCommand(s streams) *cobra.Command {
 			if !s.terminal {
 				return reprint(c, r, at, s)
 			}
-			return tui.Run(c.Context(), tui.Options{Source: tui.NewReplay(r), Algorithms: catalog.All(), ASCII: ascii, Title: filepath.Base(dir), In: s.in, Out: s.out})
+			return look(c.Context(), recorded(dir, r), tui.Options{ASCII: ascii, At: at}, s)
 		}}
 	c.Flags().Uint64Var(&at, "at", 0, "begin after this round")
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
@@ -188,11 +187,14 @@ func forkCommand(s streams) *cobra.Command {
 			if at == 0 {
 				return usage("fork needs --at ROUND, 1 or more; a branch at the start is a new `brood run`")
 			}
+			if f.background {
+				return f.forkApart(c, args[0], at, s)
+			}
 			p, err := f.branch(c.Context(), c, args[0], at, s)
 			if err != nil {
 				return err
 			}
-			out := newPrinter(s, f.json, false)
+			out := newPrinter(s, f.json, f.host)
 			out.begin(p)
 			return train(c.Context(), p, out)
 		}}
@@ -208,6 +210,9 @@ func forkCommand(s streams) *cobra.Command {
 	fl.StringVar(&f.session, "session", "", "directory to record into")
 	fl.StringVar(&f.onLoss, "on-loss", "", "when a worker dies its members: reseed, rollback or shrink")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
+	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
+	fl.BoolVar(&f.host, "host", false, "")
+	_ = fl.MarkHidden("host")
 	return c
 }
 
@@ -251,10 +256,14 @@ func (f *runFlags) branch(ctx context.Context, c *cobra.Command, parent string, 
 			vanish(filepath.Dir(dir), keep)
 		}
 	}()
-	told := false
-	progress := func(event.Commit) {
-		if !told {
-			told = true
+	var told time.Time
+	progress := func(k event.Commit) {
+		switch {
+		case f.host && time.Since(told) > tellEvery:
+			told = time.Now()
+			fmt.Fprintf(s.err, bringingBack, k.To, at)
+		case !f.host && told.IsZero():
+			told = time.Now()
 			fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, filepath.Base(from))
 		}
 	}

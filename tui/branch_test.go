@@ -1,0 +1,116 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view/sourcetest"
+)
+
+// taped is a recording of 400 rounds at round 200, whose session the library knows.
+func taped(t testing.TB, keys string) (*desk, *shelf) {
+	r := fast(&tape{rs: sourcetest.Run(6, 400)})
+	if err := r.Scan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	s := &shelf{list: recordedOnes(), branch: func(context.Context, Branch) (Opened, error) {
+		return Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 8)...), Commander: &desk{}}, nil
+	}}
+	d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander, o.Library, o.Session = r, nil, s, s.list[0].Dir })
+	d.press(":").write("200").press("enter")
+	if d.live.Progress.Rounds != 200 {
+		t.Fatalf("the cursor is at round %d", d.live.Progress.Rounds)
+	}
+	r.Pause(false)
+	d.press(strings.Fields(keys)...)
+	return d, s
+}
+
+func TestBranchAtTheCursor(t *testing.T) {
+	d, s := taped(t, "k j l B")
+	d.shows("after round 200 of", "It goes on with eta =", "y begin it")
+	if on, _ := d.replay.Playing(); on || len(s.asked) > 0 {
+		t.Errorf("while it asks: playing %v, asked %v", on, s.asked)
+	}
+	d.press("y")
+	if len(s.asked) != 1 || s.asked[0].Session != "/s/2026-11-20-quickstart-7f3a" || s.asked[0].At != 200 || !slices.Equal(s.asked[0].Set, []event.Setting{{Knob: "eta", Expr: "0.125"}}) {
+		t.Fatalf("asked for %+v", s.asked)
+	}
+	if d.replay != nil || d.opt.Session != "/s/fork-1" || d.opt.Commander == nil || len(d.rail.staged) > 0 || d.branching != nil {
+		t.Errorf("session %s, staged %v", d.opt.Session, d.rail.staged)
+	}
+	d.shows("fork-1 branched off after round 200 of 2026-11-20-quickstart-7f3a")
+	for _, keys := range []string{"B n", "B esc"} {
+		if d, s := taped(t, keys); len(s.asked) > 0 || d.overlay != nil {
+			t.Errorf("%q branches: %v", keys, s.asked)
+		}
+	}
+}
+
+// While the rounds are executed again the way there is shown, and esc gives it up.
+func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
+	d, s := taped(t, "B")
+	reached := make(chan func(uint64))
+	s.branch = func(ctx context.Context, b Branch) (Opened, error) {
+		reached <- b.Told
+		<-ctx.Done()
+		return Opened{}, ctx.Err()
+	}
+	d.Update(keyMsg("y"))
+	wait, end := d.last, make(chan tea.Msg, 1)
+	go func() { end <- wait() }()
+	told := <-reached
+	d.shows("branch: looking for the nearest checkpoint", "esc gives it up")
+	told(150)
+	d.shows("executed again up to round 150 of 200", "█")
+	golden(t, "branch-80x24", d.screenText())
+	if d.press("B"); d.overlay != nil || !strings.Contains(d.toast.text, "on its way") {
+		t.Errorf("a second branch: %q", d.toast.text)
+	}
+	d.press("esc")
+	d.Update(<-end)
+	if d.branching != nil || d.replay == nil || d.toast.text != "the branch was given up" {
+		t.Errorf("after esc: %q", d.toast.text)
+	}
+}
+
+func TestBranchErrorsAreSaid(t *testing.T) {
+	d, s := taped(t, "k j l B")
+	s.branch = func(context.Context, Branch) (Opened, error) {
+		return Opened{}, errors.New("data glyphs has digest a, but the session was recorded on b")
+	}
+	d.press("y")
+	d.shows("data glyphs has digest a")
+	if d.replay == nil || d.branching != nil || len(d.rail.staged) != 1 || d.reading.ctx.Err() != nil {
+		t.Errorf("a branch that came to nothing changes what is shown: staged %v", d.rail.staged)
+	}
+}
+
+func TestBranchSaysWhyNot(t *testing.T) {
+	d, _ := taped(t, "home B")
+	if !strings.Contains(d.toast.text, "no round here to branch after") {
+		t.Errorf("at the beginning it says %q", d.toast.text)
+	}
+	d, _ = shelved(t, 80, 24, "B")
+	if !strings.Contains(d.toast.text, "this run is live") {
+		t.Errorf("in a live run it says %q", d.toast.text)
+	}
+	d, _ = taped(t, "")
+	d.opt.Library = nil
+	for keys, want := range map[string]string{"B": "not among the sessions", "k l": "this is a recording"} {
+		d.toast = toast{}
+		if d.press(strings.Fields(keys)...); !strings.Contains(d.toast.text, want) {
+			t.Errorf("without a library %s says %q", keys, d.toast.text)
+		}
+	}
+	d, s := taped(t, "k l a")
+	if len(d.rail.staged) > 0 || !strings.Contains(d.rail.answer.text, "population of its parent") || !strings.Contains(d.toast.text, "B begins a run of its own") || len(s.asked) > 0 {
+		t.Errorf("members staged %v, %q; apply says %q", d.rail.staged, d.rail.answer.text, d.toast.text)
+	}
+}

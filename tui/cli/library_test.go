@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/tui"
+)
+
+// shelve makes sessions of one record each and leaves those running that are named so.
+func shelve(t *testing.T, names ...string) (home string) {
+	home = t.TempDir()
+	t.Setenv("BROOD_SESSIONS", home)
+	for _, name := range names {
+		s, err := session.Create(filepath.Join(home, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Append(event.Record{At: 1e18, Config: &event.Config{Version: 1, Model: "lenet", Data: "glyphs"}}); err != nil {
+			t.Fatal(err)
+		}
+		if name == "running" {
+			t.Cleanup(func() { s.Close() })
+		} else if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home
+}
+
+func TestLibraryListsAndOpens(t *testing.T) {
+	home := shelve(t, "done", "running")
+	lib := &library{}
+	all, err := lib.Sessions(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, x := range all {
+		if x.Running != (x.Name == "running") || x.Dir != filepath.Join(home, x.Name) {
+			t.Errorf("listed %+v", x)
+		}
+	}
+	o, err := lib.Open(t.Context(), filepath.Join(home, "done"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := o.Source.(*tui.Replay); !ok || o.Commander != nil || lib.last().Session != o.Session {
+		t.Errorf("opened %+v", o)
+	}
+	v, err := o.Source.Snapshot(t.Context(), 1)
+	if err != nil || v.Config.Model != "lenet" {
+		t.Errorf("it holds %v, %v", v, err)
+	}
+	if err := errors.Join(o.Close(), o.Close()); err != nil {
+		t.Errorf("closed twice: %v", err)
+	}
+	if _, err := lib.Open(t.Context(), filepath.Join(home, "gone")); err == nil {
+		t.Error("a session that is not there is opened")
+	}
+	// Nobody answers at the door of this one.
+	if _, err := lib.Open(t.Context(), filepath.Join(home, "running")); err == nil || lib.last().Session != o.Session {
+		t.Errorf("a run without a door: %v", err)
+	}
+}
+
+func TestLibraryDeletes(t *testing.T) {
+	home := shelve(t, "done", "running")
+	lib, elsewhere := &library{}, filepath.Join(t.TempDir(), "mine")
+	if err := os.Mkdir(elsewhere, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var locked *session.LockedError
+	if err := lib.Delete(t.Context(), filepath.Join(home, "running")); !errors.As(err, &locked) {
+		t.Errorf("a running session: %v", err)
+	}
+	for _, dir := range []string{elsewhere, home, filepath.Dir(home), home + "/done/../..", home + "/.."} {
+		if err := lib.Delete(t.Context(), dir); err == nil {
+			t.Errorf("%s is deleted", dir)
+		}
+	}
+	if err := lib.Delete(t.Context(), filepath.Join(home, "done")); err != nil {
+		t.Error(err)
+	}
+	left, _ := os.ReadDir(home)
+	if _, err := os.Stat(elsewhere); err != nil || len(left) != 1 || left[0].Name() != "running" {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// What a fork says on its way is not part of the sentence that it fails with.
+func TestProgressIsNotTheSentence(t *testing.T) {
+	text := "brood: bringing back: round 4 of 60\nbrood: bringing back: round 41 of 60\nbrood: the disk is full\n"
+	if got := bringing.ReplaceAllString(text, ""); got != "brood: the disk is full\n" {
+		t.Errorf("left %q", got)
+	}
+	if all := bringing.FindAllStringSubmatch(text, -1); len(all) != 2 || all[1][1] != "41" {
+		t.Errorf("found %v", all)
+	}
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"brood/runtime/session"
+)
+
+// TestTerminal runs each file of testdata/tmux: the workbench in a real terminal of 100 by 30, with keys as a person types
+// them. It needs tmux.
+func TestTerminal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many processes")
+	}
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed")
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/tmux",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("BROOD_SESSIONS", filepath.Join(e.WorkDir, "s"))
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("TMUX_TMPDIR", e.WorkDir)
+			if built := os.Getenv("BROOD_BINARY"); built != "" {
+				if err := preferred(e, built); err != nil {
+					return err
+				}
+			}
+			e.Defer(func() {
+				end := exec.Command("tmux", "-L", "t", "kill-server")
+				end.Env = append(os.Environ(), "TMUX_TMPDIR="+e.WorkDir)
+				_ = end.Run() // it may never have been started
+				endAll(e.WorkDir)
+			})
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"open": openTerminal, "keys": pressKeys, "screen": awaitScreen, "parent": parentOf},
+	})
+}
+
+// open ARGUMENTS... runs brood in a terminal of its own.
+func openTerminal(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("tmux", append([]string{"-u", "-f", os.DevNull, "-L", "t", "new-session", "-d", "-x", "100", "-y", "30", "brood"}, args...)...))
+}
+
+// keys KEY... types, one after the other, as tmux names keys.
+func pressKeys(ts *testscript.TestScript, _ bool, args []string) {
+	for _, k := range args {
+		ts.Check(ts.Exec("tmux", "-L", "t", "send-keys", k))
+	}
+}
+
+// parent GLOB NAME checks whose branch a session is.
+func parentOf(ts *testscript.TestScript, _ bool, args []string) {
+	found, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(found) != 1 {
+		ts.Fatalf("%s are %v", args[0], found)
+	}
+	r, err := session.OpenReader(found[0])
+	ts.Check(err)
+	defer r.Close()
+	rec, err := r.Next()
+	ts.Check(err)
+	if c := rec.Config; c == nil || c.Parent != args[1] || c.ParentAt == 0 {
+		ts.Fatalf("%s begins with %+v", found[0], c)
+	}
+}
+
+// screen PATTERN waits until the terminal shows it.
+func awaitScreen(ts *testscript.TestScript, neg bool, args []string) {
+	want := regexp.MustCompile("(?m)" + args[0])
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		ts.Check(ts.Exec("tmux", "-L", "t", "capture-pane", "-p"))
+		text := ts.ReadFile("stdout")
+		if want.MatchString(text) != neg {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("the terminal does not show %q:\n%s", args[0], text)
+		}
+	}
+}

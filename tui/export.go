@@ -1,0 +1,161 @@
+package tui
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// rows is a table: the heading first.
+type rows = [][]string
+
+type exportedMsg struct {
+	path string
+	rows int
+	err  error
+}
+
+// exporters make the table behind a panel from a view.
+func exporters(m *model) map[string]func(*view.View) rows {
+	main := m.mainSeries()
+	loss := func(v *view.View) rows { return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestError) }
+	members := main
+	if s := m.strip(); s != nil {
+		members = s.Name
+	}
+	population := func(v *view.View) rows { return seriesRows(v, members) }
+	return map[string]func(*view.View) rows{
+		"loss": loss, "fitness": func(v *view.View) rows { return seriesRows(v, view.Fitness, view.Spread) },
+		"replicas": population, "population": population, "bandwidth": bandwidthRows, "events": eventRows,
+		"knobs": editRows, "schedules": editRows, "knob": editRows, "history": editRows,
+	}
+}
+
+func (m *model) mayExport() string {
+	if exporters(m)[m.focus] == nil {
+		return "there is nothing to export of " + m.focus + ": focus a chart, the knobs or the events"
+	}
+	return ""
+}
+
+// export writes what is behind the focused panel into the current directory.
+func (m *model) export() tea.Cmd {
+	table, v := exporters(m)[m.focus], m.shown.Clone()
+	name := "run"
+	if m.opt.Session != "" {
+		name = filepath.Base(m.opt.Session)
+	}
+	name += "-" + m.focus
+	return m.job(func() tea.Msg {
+		all := table(v)
+		path, err := writeCSV(name, all)
+		return exportedMsg{path, len(all) - 1, err}
+	})
+}
+
+func (m *model) exported(msg exportedMsg) {
+	if msg.err != nil {
+		m.say(cell.Alert, "export: "+msg.err.Error())
+		return
+	}
+	m.say(cell.Good, fmt.Sprintf("%s in %s", count(msg.rows, "row"), msg.path))
+}
+
+// writeCSV writes NAME.csv, or NAME-2.csv and so on: what is there already stays.
+func writeCSV(name string, all rows) (path string, err error) {
+	var f *os.File
+	for i := 1; f == nil; i++ {
+		path = name + ".csv"
+		if i > 1 {
+			path = fmt.Sprintf("%s-%d.csv", name, i)
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return path, err
+		}
+		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil && !errors.Is(err, fs.ErrExist) {
+			return path, err
+		}
+	}
+	err = errors.Join(csv.NewWriter(f).WriteAll(all), f.Close())
+	if err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return path, err
+}
+
+// seriesRows are the points of some series: of all members together, their median, and each. Where a view has thinned
+// them out a row is several rounds.
+func seriesRows(v *view.View, names ...string) rows {
+	out := rows{{"series", "member", "round", "to", "points", "min", "mean", "max"}}
+	for _, name := range names {
+		s := v.Find(name)
+		lo, hi := s.Rounds()
+		if hi == lo {
+			continue
+		}
+		w := s.Width()
+		n := int((hi - lo + w - 1) / w)
+		put := func(member string, cols []view.Bucket) {
+			for i, b := range cols {
+				if !b.Empty() {
+					from := lo + uint64(i)*w
+					out = append(out, []string{name, member, uints(from), uints(min(from+w, hi) - 1), uints(b.Count), exact(b.Min), exact(b.Mean()), exact(b.Max)})
+				}
+			}
+		}
+		end := lo + uint64(n)*w
+		put("all", s.Band(lo, end, n))
+		if len(s.Members) == 0 {
+			continue
+		}
+		put("median", s.Median(lo, end, n))
+		for _, id := range s.Members {
+			put(memberText(id), s.Columns(id, lo, end, n))
+		}
+	}
+	return out
+}
+
+func bandwidthRows(v *view.View) rows {
+	out := rows{{"round", "rounds", "seconds", "operation", "sent_bytes", "predicted_bytes"}}
+	for _, c := range v.Ledger.Ring {
+		for _, b := range c.Ops {
+			out = append(out, []string{uints(c.To), uints(c.Rounds), exact(float64(c.Nanos) / 1e9), string(b.Op), strconv.FormatInt(b.Sent, 10), strconv.FormatInt(b.Predicted, 10)})
+		}
+	}
+	return out
+}
+
+func eventRows(v *view.View) rows {
+	out := rows{{"time", "trained_seconds", "round", "level", "kind", "text"}}
+	for _, e := range v.Lane {
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), exact(time.Duration(e.Trained).Seconds()), uints(e.Round), e.Level, e.Kind, e.Text})
+	}
+	return out
+}
+
+func editRows(v *view.View) rows {
+	out := rows{{"time", "round", "algorithm", "knob", "before", "after", "by"}}
+	for _, e := range v.Edits {
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), uints(e.At), e.Algorithm, e.Knob, e.Old, e.Expr, e.By})
+	}
+	return out
+}
+
+func uints(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// exact is the shortest text that reads back as the same number.
+func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func memberText(id optim.Member) string { return uints(uint64(id)) }

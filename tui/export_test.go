@@ -1,0 +1,129 @@
+package tui
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+func readCSV(t *testing.T, path string) [][]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestExport(t *testing.T) {
+	for _, c := range []struct {
+		focus, head string
+		rows        int
+	}{
+		// 400 rounds of 6 members, all and median; the centre's 100 probes; one evaluation, two numbers.
+		{"loss", "series,member,round,to,points,min,mean,max", 400*8 + 100 + 2},
+		{"fitness", "series,member,round,to,points,min,mean,max", 2 * 100 * 8},
+		{"replicas", "series,member,round,to,points,min,mean,max", 400 * 8},
+		{"population", "series,member,round,to,points,min,mean,max", 400 * 8},
+		{"bandwidth", "round,rounds,seconds,operation,sent_bytes,predicted_bytes", 200},
+		{"events", "time,trained_seconds,round,level,kind,text", 5},
+		{"knobs", "time,round,algorithm,knob,before,after,by", 2},
+		{"history", "time,round,algorithm,knob,before,after,by", 2},
+	} {
+		t.Run(c.focus, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			d := open(t, 200, 50, sourcetest.Run(6, 400), func(o *Options) { o.Session = filepath.Join("/somewhere", "run-7f3a") })
+			d.focus = c.focus
+			d.press("E")
+			want := filepath.Join(dir, "run-7f3a-"+c.focus+".csv")
+			all := readCSV(t, want)
+			if len(all) != c.rows+1 || strings.Join(all[0], ",") != c.head {
+				t.Errorf("%d rows below %v, want %d below %s", len(all)-1, all[0], c.rows, c.head)
+			}
+			if got := d.toast.text; !strings.Contains(got, want) || !strings.HasPrefix(got, strconv.Itoa(c.rows)+" rows") {
+				t.Errorf("it says %q", got)
+			}
+			if d.press("E"); !strings.HasSuffix(d.toast.text, c.focus+"-2.csv") || len(readCSV(t, want)) != len(all) {
+				t.Errorf("a second export says %q: the first must stay", d.toast.text)
+			}
+		})
+	}
+}
+
+// The numbers in the file are those of the log, to the last bit.
+func TestExportIsExact(t *testing.T) {
+	rs := sourcetest.Run(3, 50)
+	d := open(t, 120, 40, rs, nil)
+	got := map[string]string{}
+	for _, r := range seriesRows(d.shown, "loss") {
+		got[r[1]+"@"+r[2]] = r[6]
+	}
+	n := 0
+	for _, r := range rs {
+		if r.Points == nil || r.Points.Series != "loss" {
+			continue
+		}
+		for i, x := range r.Points.Values {
+			n++
+			if y, err := strconv.ParseFloat(got[memberText(r.Points.Members[i])+"@"+uints(r.Points.Round)], 64); err != nil || y != x {
+				t.Fatalf("member %d, round %d: %g is exported as %g", i, r.Points.Round, x, y)
+			}
+		}
+	}
+	if n != 150 {
+		t.Fatalf("%d points", n)
+	}
+}
+
+// Thinned out points are told with the rounds and the number that a row stands for.
+func TestExportOfThinnedSeries(t *testing.T) {
+	v := view.New()
+	for _, r := range sourcetest.Run(64, 3000) {
+		v.Apply(r)
+	}
+	points, last := 0, uint64(0)
+	for _, r := range seriesRows(v, "loss")[1:] {
+		if r[1] != "all" {
+			break
+		}
+		n, _ := strconv.Atoi(r[4])
+		from, _ := strconv.ParseUint(r[2], 10, 64)
+		to, _ := strconv.ParseUint(r[3], 10, 64)
+		if from <= last && last > 0 || to < from {
+			t.Fatalf("rounds %d to %d follow %d", from, to, last)
+		}
+		points, last = points+n, to
+	}
+	if points != 64*3000 || last != 3000 {
+		t.Errorf("rows stand for %d points up to round %d", points, last)
+	}
+}
+
+func TestExportRefusals(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(3, 50), func(o *Options) { o.Session = "/x/gone" })
+	d.focus = "sessions"
+	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export") {
+		t.Errorf("it says %q", d.toast.text)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	d.focus, d.opt.Session = "loss", "/x/"+strings.Repeat("long", 100)
+	if d.press("E"); !strings.HasPrefix(d.toast.text, "export: ") {
+		t.Errorf("a file that cannot be made says %q", d.toast.text)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+}

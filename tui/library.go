@@ -1,0 +1,151 @@
+package tui
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// Library is the sessions that the workbench can list and open. A session is named by its directory. Its methods may be
+// called by several goroutines.
+type Library interface {
+	// Sessions lists what is recorded, running ones too.
+	Sessions(ctx context.Context) ([]session.Info, error)
+	// Open attaches to a session that runs, and else replays it.
+	Open(ctx context.Context, dir string) (Opened, error)
+	// Delete removes a session for good. It refuses one that runs.
+	Delete(ctx context.Context, dir string) error
+}
+
+// Brancher is an optional power of a Library: a run of its own that begins with a recorded round of another. It returns
+// when the run can be looked at; when ctx ends before that, nothing of it is left.
+type Brancher interface {
+	Branch(ctx context.Context, b Branch) (Opened, error)
+}
+
+// Branch is what to begin with.
+type Branch struct {
+	Session string             // its directory
+	At      uint64             // the round to branch after, 1 or more
+	Set     []event.Setting    // knobs, from the next round on
+	Told    func(round uint64) // of the rounds that are executed again to get there, as they are done
+}
+
+// Opened is a session to look at.
+type Opened struct {
+	Session   string // its directory
+	Source    Source
+	Commander Commander    // nil: look only
+	Close     func() error // when it is left; nil: nothing to close
+}
+
+type (
+	openedMsg struct {
+		opened Opened
+		said   string // what to say of it
+		err    error
+	}
+)
+
+// open leads to another session.
+func (m *model) open(dir string) tea.Cmd {
+	ctx, lib := m.ctx, m.opt.Library
+	m.say(cell.Plain, "opening "+filepath.Base(dir))
+	return m.job(func() tea.Msg {
+		o, err := lib.Open(ctx, dir)
+		return openedMsg{o, "", err}
+	})
+}
+
+// enter puts another session in the place of the one that is shown, and closes that behind it.
+func (m *model) enter(msg openedMsg) tea.Cmd {
+	if msg.err != nil {
+		m.say(cell.Alert, msg.err.Error())
+		return nil
+	}
+	leave := m.leave()
+	o := msg.opened
+	m.opt.Session, m.opt.Source, m.opt.Commander, m.opt.Close = o.Session, o.Source, o.Commander, o.Close
+	m.opt.Title = ""
+	if o.Commander == nil {
+		m.opt.Title = filepath.Base(o.Session)
+	}
+	m.begin()
+	m.openScreen(0)
+	m.toast = toast{}
+	if msg.said != "" {
+		m.say(cell.Good, msg.said)
+	}
+	return tea.Batch(leave, m.look())
+}
+
+// leave ends what reads the present session and then closes it. What a reader says while it is closed concerns nobody.
+func (m *model) leave() tea.Cmd {
+	m.reading.cancel()
+	jobs, closer := m.reading.jobs, m.opt.Close
+	return m.job(func() tea.Msg {
+		jobs.end()
+		if closer != nil {
+			_ = closer()
+		}
+		return nil
+	})
+}
+
+// look begins to read the session.
+func (m *model) look() tea.Cmd {
+	switch at := m.opt.At; {
+	case m.replay == nil:
+		return m.seek(math.MaxUint64)
+	case at > 0:
+		m.opt.At = 0 // another session begins at its beginning
+		return tea.Batch(m.scan(), m.toRound(at))
+	}
+	return tea.Batch(m.scan(), m.seek(0))
+}
+
+// task is a job that ends before the session is closed.
+func (m *model) task(f func() tea.Msg) tea.Cmd { return m.reading.jobs.run(f) }
+
+// reading is what belongs to one session: it ends before the session is closed.
+type reading struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	jobs   *jobs
+}
+
+// begin forgets the session before: nothing of it may leak into another.
+func (m *model) begin() {
+	ctx, cancel := context.WithCancel(m.ctx)
+	m.reading = reading{ctx, cancel, &jobs{}}
+	m.feed = feed{gen: m.feed.gen + 1}
+	m.live, m.knobs, m.alg = view.New(), nil, nil
+	m.shown = m.live
+	m.member, m.scroll, m.window, m.acked = 0, 0, window{}, 0
+	m.drawer, m.expanded = false, false
+	m.rail, m.past, m.prompt, m.overlay = rail{}, past{}, nil, nil
+	m.filters = filters{text: map[string]string{}}
+	m.replay, _ = m.opt.Source.(*Replay)
+}
+
+// closed is the last of a session: what reads it has ended.
+func (m *model) closed() error {
+	m.reading.cancel()
+	m.reading.jobs.end()
+	if m.opt.Close == nil {
+		return nil
+	}
+	return m.opt.Close()
+}
+
+func (m *model) brancher() Brancher {
+	b, _ := m.opt.Library.(Brancher)
+	return b
+}

@@ -1,0 +1,154 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// change is a transaction of knobs with what it replaced: either is a command of its own.
+type change struct{ before, after event.Command }
+
+// past is the knob changes of this viewer that the run accepted, and those of them that were undone.
+type past struct {
+	done, undone []change
+	asked        map[uint64]asked // by command
+}
+
+// asked is a change that is not answered yet.
+type asked struct {
+	change
+	turn turn
+}
+
+type turn uint8
+
+const (
+	applied turn = iota
+	undo
+	redo
+)
+
+// reverse is what takes the live run back to where it is before c.
+func (m *model) reverse(c event.Command) (out event.Command) {
+	if c.Members > 0 {
+		out.Members = len(m.live.Members().Members)
+	}
+	for _, s := range c.Set {
+		out.Set = append(out.Set, event.Setting{Knob: s.Knob, Expr: m.latest(s.Knob)})
+	}
+	return out
+}
+
+// latest is the expression of a knob's last edit, in effect or not yet, else its default; "" for an unknown knob.
+func (m *model) latest(knob string) string {
+	for i := len(m.live.Edits) - 1; i >= 0; i-- {
+		if e := m.live.Edits[i]; e.Knob == knob && e.Algorithm == m.live.Algorithm() {
+			return e.Expr
+		}
+	}
+	if m.alg != nil {
+		if k, ok := m.alg.Knob(knob); ok {
+			return k.Format(k.Default)
+		}
+	}
+	return ""
+}
+
+// ask remembers a change of knobs until it is answered.
+func (p *past) ask(m *model, c event.Command) {
+	if len(c.Set) == 0 && c.Members == 0 {
+		return
+	}
+	if p.asked == nil {
+		p.asked = map[uint64]asked{}
+	}
+	p.asked[c.ID] = asked{change{before: m.reverse(c), after: c}, applied}
+}
+
+// answer files an accepted change; a refused one is forgotten. text says what an undo or redo did, "" for others.
+func (p *past) answer(msg receiptMsg) (text string) {
+	a, ok := p.asked[msg.command.ID]
+	delete(p.asked, msg.command.ID)
+	if !ok {
+		return ""
+	}
+	what := map[turn]string{undo: "undo: ", redo: "redo: "}[a.turn]
+	switch accepted := msg.err == nil && msg.receipt.Accepted; {
+	case !accepted:
+	case a.turn == applied:
+		p.done, p.undone = append(p.done, a.change), nil
+	case a.turn == undo:
+		p.done, p.undone = p.done[:len(p.done)-1], append(p.undone, a.change)
+	default:
+		p.done, p.undone = append(p.done, a.change), p.undone[:len(p.undone)-1]
+	}
+	if what == "" {
+		return ""
+	}
+	return what + words(msg.command)
+}
+
+// words are a command's settings for a person.
+func words(c event.Command) (s string) {
+	all := c.Set
+	if c.Members > 0 {
+		all = append([]event.Setting{{Knob: view.MembersKnob, Expr: strconv.Itoa(c.Members)}}, all...)
+	}
+	for i, x := range all {
+		if i > 0 {
+			s += ", "
+		}
+		s += x.Knob + " = " + x.Expr
+	}
+	return s
+}
+
+func (m *model) mayTurn(t turn) string {
+	list, what := m.past.done, "undo: no knob change of yours was accepted yet"
+	if t == redo {
+		list, what = m.past.undone, "redo: no knob change of yours was undone"
+	}
+	switch why := m.mayCommand(); {
+	case why != "":
+		return why
+	case len(m.past.asked) > 0:
+		return "the last change is not answered yet"
+	case len(list) == 0:
+		return "nothing to " + what
+	}
+	for _, s := range list[len(list)-1].before.Set {
+		if s.Expr == "" {
+			return fmt.Sprintf("the value of %s before the change is not known: this brood does not know its algorithm", s.Knob)
+		}
+	}
+	return ""
+}
+
+func mayUndo(m *model) string { return m.mayTurn(undo) }
+func mayRedo(m *model) string { return m.mayTurn(redo) }
+
+// turnBack sends the last change the other way: a new command, as everything that changes a run.
+func (m *model) turnBack() tea.Cmd {
+	c := m.past.done[len(m.past.done)-1]
+	return m.sendTurn(c.before, asked{c, undo})
+}
+
+func (m *model) turnAgain() tea.Cmd {
+	c := m.past.undone[len(m.past.undone)-1]
+	return m.sendTurn(c.after, asked{c, redo})
+}
+
+func (m *model) sendTurn(c event.Command, a asked) tea.Cmd {
+	send := m.send(event.Command{Set: c.Set, Members: c.Members})
+	if send != nil {
+		m.past.asked[m.lastID] = a
+		m.say(cell.Plain, map[turn]string{undo: "undo: ", redo: "redo: "}[a.turn]+words(c)+", waiting for the answer")
+	}
+	return send
+}

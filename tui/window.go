@@ -1,0 +1,180 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// window is the part of the round axis that charts show. The zero window is the whole run.
+type window struct {
+	span  uint64 // rounds, 0 for all
+	right uint64 // one past the last; 0 follows the newest
+}
+
+// extent is the rounds that anything was measured in.
+func (m *model) extent() (lo, hi uint64) {
+	lo = math.MaxUint64
+	for i := range m.shown.Series {
+		a, b := m.shown.Series[i].Rounds()
+		if b > a {
+			lo, hi = min(lo, a), max(hi, b)
+		}
+	}
+	if lo == math.MaxUint64 {
+		return 0, 0
+	}
+	return lo, max(hi, m.shown.Progress.Rounds+1)
+}
+
+// rounds is what charts show of the extent: a window that touched the end stays there while the run goes on.
+func (m *model) rounds() (lo, hi uint64) {
+	lo, hi = m.extent()
+	w := m.window
+	if w.span == 0 || w.span >= hi-lo {
+		return lo, hi
+	}
+	if w.right > 0 {
+		hi = min(hi, max(w.right, lo+w.span))
+	}
+	return hi - w.span, hi
+}
+
+// finest is the narrowest window: some buckets of the series that is drawn, and some rounds.
+func (m *model) finest() uint64 {
+	n := uint64(1)
+	if s := m.shown.Find(m.mainSeries()); s != nil {
+		n = s.Width()
+	}
+	return max(8, 4*n)
+}
+
+// zoom makes the window half or twice as wide; its right end stays.
+func (m *model) zoom(in bool) tea.Cmd {
+	first, end := m.extent()
+	lo, hi := m.rounds()
+	span := 2 * (hi - lo)
+	if in {
+		if span = (hi - lo) / 2; span < m.finest() {
+			m.say(cell.Warn, fmt.Sprintf("this is as near as it goes: %d rounds", hi-lo))
+			return nil
+		}
+	}
+	if span >= end-first {
+		return m.wholeRun()
+	}
+	m.window = window{span: span, right: hi}
+	m.touch(end)
+	return nil
+}
+
+// pan moves the window by a quarter of its width.
+func (m *model) pan(d int) tea.Cmd {
+	first, end := m.extent()
+	lo, hi := m.rounds()
+	step := max(1, (hi-lo)/4)
+	switch {
+	case hi-lo >= end-first:
+		m.say(cell.Warn, "the whole run is in view: + zooms in")
+		return nil
+	case d < 0:
+		hi -= min(step, lo-first)
+	default:
+		hi = min(hi+step, end)
+	}
+	m.window.right = hi
+	m.touch(end)
+	return nil
+}
+
+// touch lets a window that reaches the end follow it.
+func (m *model) touch(end uint64) {
+	if m.window.right >= end {
+		m.window.right = 0
+	}
+}
+
+func (m *model) wholeRun() tea.Cmd { m.window = window{}; return nil }
+
+// windowNote says for a title which rounds are shown. It keeps its width while the window follows.
+func (m *model) windowNote() string {
+	first, end := m.extent()
+	lo, hi := m.rounds()
+	switch {
+	case hi-lo >= end-first:
+		return "round"
+	case m.window.right == 0:
+		return "last " + round(hi-lo) + " rounds"
+	}
+	return "rounds " + round(lo) + "–" + round(hi-1)
+}
+
+// smoothings are the weights of the past that a person may choose, 0 for none.
+func smoothings() []float64 { return []float64{0, 0.6, 0.9, 0.97} }
+
+func (m *model) keep() float64 { return smoothings()[m.smoothing] }
+
+// smoothNote is empty without smoothing.
+func (m *model) smoothNote() string {
+	if m.keep() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("ema %g · ", m.keep())
+}
+
+func (m *model) turnSmoothing(d int) tea.Cmd {
+	n := len(smoothings())
+	m.smoothing = (m.smoothing + d + n) % n
+	if m.keep() == 0 {
+		m.say(cell.Plain, "curves as measured")
+	} else {
+		m.say(cell.Plain, fmt.Sprintf("curves smoothed: moving average that keeps %g of the past, as measured behind it", m.keep()))
+	}
+	return nil
+}
+
+// curves are layers of a chart: what was measured goes behind all that is smoothed.
+type curves struct{ behind, front []chart.Layer }
+
+func (c curves) layers() []chart.Layer { return append(c.behind, c.front...) }
+
+// axis holds all of them: an average may lie outside of what its window holds.
+func (c curves) axis(log bool) chart.Axis {
+	var sets [][]view.Bucket
+	for _, l := range c.layers() {
+		sets = append(sets, l.Columns)
+	}
+	return chart.Fit(log, sets...)
+}
+
+// add draws s in n columns of the shown rounds: smoothed over what was measured, or the latter alone. columns is s.Median
+// or the like.
+func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int) []view.Bucket, n int, role cell.Role, style chart.Style) {
+	lo, hi := m.rounds()
+	raw := columns(lo, hi, n)
+	if m.keep() == 0 {
+		c.front = append(c.front, chart.Layer{Columns: raw, Role: role, Style: style})
+		return
+	}
+	// What the average remembers from before the window: near it as fine as the window is, coarser before that.
+	first, _ := m.extent()
+	edge := lo - lo%s.Width()
+	var before []view.Bucket
+	if edge > first {
+		from := edge - min(edge-first, hi-lo)
+		from -= from % s.Width()
+		before = append(columns(first, from, n), columns(from, edge, n)...)
+	}
+	c.behind = append(c.behind, chart.Layer{Columns: raw, Role: cell.Raw, Style: style})
+	c.front = append(c.front, chart.Layer{Columns: chart.Smooth(m.keep(), before, raw), Role: role, Style: style})
+}
+
+func columnsOf(s *view.Series, id optim.Member) func(lo, hi uint64, n int) []view.Bucket {
+	return func(lo, hi uint64, n int) []view.Bucket { return s.Columns(id, lo, hi, n) }
+}

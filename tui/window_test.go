@@ -1,0 +1,141 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// Sourcetest's run has its points in rounds 1 to 400: charts show [1, 401).
+func TestZoomAndPan(t *testing.T) {
+	for _, c := range []struct {
+		keys   string
+		lo, hi uint64
+		note   string
+	}{
+		{"", 1, 401, "· round ─"},
+		{"+", 201, 401, "last 200 rounds"},
+		{"+ +", 301, 401, "last 100 rounds"},
+		{"+ + H", 276, 376, "rounds 276–375"},
+		{"+ + H shift+left", 251, 351, "rounds 251–350"},
+		{"+ + H +", 326, 376, "rounds 326–375"},
+		{"+ + H H - ", 151, 351, "rounds 151–350"},
+		{"+ + H L", 301, 401, "last 100 rounds"},
+		{"+ + L shift+right", 301, 401, "last 100 rounds"},
+		{"+ + H H H H H H H H H H H H H H H H", 1, 101, "rounds 1–100"},
+		{"+ -", 1, 401, "· round ─"},
+		{"+ + H 0", 1, 401, "· round ─"},
+		{"-", 1, 401, "· round ─"},
+		{"H", 1, 401, "· round ─"},
+		{"+ + + + + + + + + + + +", 389, 401, "last 12 rounds"},
+	} {
+		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+		d.press(strings.Fields(c.keys)...)
+		if lo, hi := d.rounds(); lo != c.lo || hi != c.hi {
+			t.Errorf("after %q charts show %d to %d, want %d to %d", c.keys, lo, hi, c.lo, c.hi)
+		}
+		d.shows(c.note)
+	}
+}
+
+// A window at the end follows the run; one that was moved away stays where it is.
+func TestZoomedChartsFollow(t *testing.T) {
+	for _, c := range []struct {
+		keys   string
+		lo, hi uint64
+	}{{"+ +", 305, 405}, {"+ + H", 276, 376}, {"", 1, 405}} {
+		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+		d.press(strings.Fields(c.keys)...)
+		var more []event.Record
+		for r := uint64(401); r <= 404; r++ {
+			more = append(more, event.Record{At: 2e18, Points: &event.Points{Round: r, Series: "loss", Members: d.shown.Members().Members, Values: make([]float64, 6)}})
+		}
+		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: more}})
+		if lo, hi := d.rounds(); lo != c.lo || hi != c.hi {
+			t.Errorf("after %q and 4 rounds charts show %d to %d, want %d to %d", c.keys, lo, hi, c.lo, c.hi)
+		}
+	}
+}
+
+// A seek back behind the window, or a run that went back, leaves a window within what there is.
+func TestWindowStaysWithinTheRun(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.press("+", "+", "H")
+	for _, rounds := range []int{300, 120, 40, 1} {
+		v := view.New()
+		for _, r := range sourcetest.Run(6, rounds) {
+			v.Apply(r)
+		}
+		d.Update(snapshotMsg{gen: d.feed.gen, view: v})
+		first, end := d.extent()
+		if lo, hi := d.rounds(); lo < first || hi > end || lo >= hi {
+			t.Errorf("with %d rounds charts show %d to %d of %d to %d", rounds, lo, hi, first, end)
+		}
+		d.paint()
+	}
+	d = open(t, 120, 40, nil, nil)
+	d.press("+", "H", "L", "-", "0")
+	d.paint()
+}
+
+// The rail's H and L turn knobs; outside of it they move the window.
+func TestRailKeepsItsKeys(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.press("+", "k", "j", "H")
+	if e, ok := d.rail.of("eta"); !ok || e != "0.01" || d.window.right != 0 {
+		t.Errorf("H on the rail stages %q and moves the window to %+v", e, d.window)
+	}
+}
+
+func TestSmoothingKeys(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	for _, want := range []string{"ema 0.6", "ema 0.9", "ema 0.97", "", "ema 0.6"} {
+		if want == "" {
+			d.hides("ema")
+		} else {
+			d.shows("log y · "+want+" · round", want+" · spread")
+		}
+		d.press("m")
+	}
+	d.press("M")
+	d.shows("ema 0.6")
+}
+
+// What smoothing leaves as it was measured: the band, and the trace behind each curve. What it draws above them is the
+// average since the first round, wherever the window begins.
+func TestSmoothedCurves(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.smoothing = 2
+	s := d.shown.Find("loss")
+	at := func(keys string, n int) (raw, smooth chart.Layer) {
+		d.press(strings.Fields(keys)...)
+		var c curves
+		c.add(d.model, s, s.Median, n, cell.Median, chart.Thin)
+		return c.behind[0], c.front[0]
+	}
+	raw, whole := at("", 400)
+	if raw.Role != cell.Raw || whole.Role != cell.Median {
+		t.Fatalf("roles %d and %d", raw.Role, whole.Role)
+	}
+	sum := 0.0
+	for i, b := range s.Median(1, 401, 400) {
+		if raw.Columns[i] != b {
+			t.Fatalf("round %d: the raw trace is %v, measured was %v", i+1, raw.Columns[i], b)
+		}
+		sum = 0.9*sum + 0.1*b.Mean()
+	}
+	if got := whole.Columns[399].Mean(); got < sum || got > sum*(1+1e-12) {
+		t.Errorf("the last round is smoothed to %g, want %g", got, sum)
+	}
+	_, part := at("+ + H", 100)
+	for i, b := range part.Columns {
+		if w := whole.Columns[275+i].Mean(); b.Mean() < w*(1-1e-6) || b.Mean() > w*(1+1e-6) {
+			t.Fatalf("round %d is smoothed to %g in a window and to %g in the whole run", 276+i, b.Mean(), w)
+		}
+	}
+}
