@@ -50,8 +50,9 @@ func (o *norm) forward(p *pass) {
 	x, y := p.all(o.in), p.all(o.in+1)
 	o.each(p, func(c, lo, n, _ int) {
 		ac, bc := a[c], b[c]
-		for i := lo; i < lo+n; i++ {
-			y[i] = float32(ac*x[i]) + bc
+		out := y[lo : lo+n]
+		for i, v := range x[lo : lo+n] {
+			out[i] = float32(ac*v) + bc
 		}
 	}, func(lo int) {
 		for c, ac := range a {
@@ -84,10 +85,8 @@ func (o *norm) count(p *pass) float64 { return float64(p.n * max(1, o.pixels)) }
 func (o *norm) measure(p *pass, mean, inverse []float32) {
 	x, count := p.all(o.in), o.count(p)
 	total := p.sums(o.channels)
-	o.each(p, func(c, lo, n, live int) {
-		for i := lo; i < lo+n; i += kernel.Lanes {
-			addTo(&total[c], x[i:i+live])
-		}
+	o.each(p, func(c, lo, _, live int) {
+		p.k.ColSum(total[c][:live], 1, x[lo:], kernel.Lanes, o.pixels, 1)
 	}, func(lo int) {
 		for c := range total {
 			total[c][0] += x[lo+c]
@@ -99,10 +98,12 @@ func (o *norm) measure(p *pass, mean, inverse []float32) {
 	clear(total)
 	o.each(p, func(c, lo, n, live int) {
 		m := mean[c]
+		t := &total[c]
 		for i := lo; i < lo+n; i += kernel.Lanes {
-			for l, v := range x[i : i+live] {
-				d := v - m
-				total[c][l] += float32(d * d)
+			v := (*[kernel.Lanes]float32)(x[i:])
+			for l := range live {
+				d := v[l&(kernel.Lanes-1)] - m
+				t[l&(kernel.Lanes-1)] += float32(d * d)
 			}
 		}
 	}, func(lo int) {
@@ -137,11 +138,13 @@ func (o *norm) backward(p *pass, input bool) {
 	both := p.sums(2 * o.channels)
 	shift, scale := both[:o.channels], both[o.channels:]
 	o.each(p, func(c, lo, n, live int) {
-		mc := mean[c]
+		mc, sc, sh := mean[c], &scale[c], &shift[c]
 		for i := lo; i < lo+n; i += kernel.Lanes {
-			for l, d := range dy[i : i+live] {
-				shift[c][l] += d
-				scale[c][l] += float32(d * (x[i+l] - mc))
+			v, d := (*[kernel.Lanes]float32)(x[i:]), (*[kernel.Lanes]float32)(dy[i:])
+			for l := range live {
+				l &= kernel.Lanes - 1
+				sh[l] += d[l]
+				sc[l] += float32(d[l] * (v[l] - mc))
 			}
 		}
 	}, func(lo int) {
@@ -167,8 +170,10 @@ func (o *norm) backward(p *pass, input bool) {
 	o.each(p, func(c, lo, n, live int) {
 		k, ac, bc, mc := e[c]*inverse[c], a[c], b[c], mean[c]
 		for i := lo; i < lo+n; i += kernel.Lanes {
+			v, d := (*[kernel.Lanes]float32)(x[i:]), (*[kernel.Lanes]float32)(dy[i:])
 			for l := range live {
-				dy[i+l] = float32(k*dy[i+l]) + float32(ac*(x[i+l]-mc)) + bc
+				l &= kernel.Lanes - 1
+				d[l] = float32(k*d[l]) + float32(ac*(v[l]-mc)) + bc
 			}
 			clear(dy[i+live : i+kernel.Lanes])
 		}
@@ -186,12 +191,6 @@ func (p *pass) sums(n int) [][kernel.Lanes]float32 {
 	}
 	clear(p.lanes[:n])
 	return p.lanes[:n]
-}
-
-func addTo(s *[kernel.Lanes]float32, x []float32) {
-	for l, v := range x {
-		s[l] += v
-	}
 }
 
 func fold(s *[kernel.Lanes]float32) (t float64) {

@@ -1,6 +1,8 @@
 package native
 
 import (
+	"math"
+
 	"brood/models"
 	"brood/models/native/kernel"
 	"brood/models/noise"
@@ -50,11 +52,10 @@ func (o *relu) backward(p *pass, input bool) {
 		return
 	}
 	y := p.all(o.at)
-	for i, d := range p.dy[:len(y)] {
-		if !(y[i] > 0) {
-			d = 0
-		}
-		p.dy[i] = d
+	dy := p.dy[:len(y)]
+	for i, v := range y { // without a branch, which would be guessed wrong half of the time: v is at least 0, or NaN
+		above := uint32(-int32(math.Float32bits(v)) >> 31)
+		dy[i] = math.Float32frombits(math.Float32bits(dy[i]) & above)
 	}
 }
 
