@@ -1,0 +1,90 @@
+package graph
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/native"
+	"brood/models/native/kernel"
+	"brood/models/noise"
+)
+
+// TestEnginesAgree: whole nets of the zoo that are too large for finite differences give the same loss, gradient and statistics
+// by gorgonia and by the kernels, up to rounding.
+func TestEnginesAgree(t *testing.T) {
+	ctx := context.Background()
+	for _, name := range []string{"allcnns", "lenet", "lenet-caffe", "darwinn-10k", "eggroll"} {
+		t.Run(name, func(t *testing.T) {
+			m, err := models.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := pictures(t, m)
+			slow, err := New(m, set, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fast, err := native.NewEngine(m, set, 1, kernel.Best())
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := engine.New(1, m.Layout.Params, engine.F32)
+			if err := m.Init(3, 0, x.F); err != nil {
+				t.Fatal(err)
+			}
+			var got [2]engine.Gradients
+			for i, e := range []interface {
+				Do(context.Context, ...engine.Task) error
+			}{slow, fast} {
+				g := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:37]}, Stats: engine.New(1, m.Layout.Stats, engine.F32),
+					Masks: []noise.Key{{Seed: 2, Purpose: noise.Dropout, Round: 5}}, G: engine.New(1, m.Layout.Params, engine.F32), Loss: make([]float32, 1)}
+				m.Layout.FreshStats(g.Stats.F)
+				if err := e.Do(ctx, g); err != nil {
+					t.Fatal(err)
+				}
+				got[i] = g
+			}
+			close(t, "loss", got[1].Loss, got[0].Loss, 1e-5)
+			close(t, "statistics", got[1].Stats.F, got[0].Stats.F, 1e-4)
+			for _, tn := range m.Layout.Tensors {
+				close(t, tn.Name, got[1].G.F[tn.Lo:tn.Lo+tn.Len], got[0].G.F[tn.Lo:tn.Lo+tn.Len], 1e-2)
+			}
+		})
+	}
+}
+
+// close compares by the root mean square of the difference to that of what is wanted.
+func close(t *testing.T, what string, got, want []float32, tol float64) {
+	t.Helper()
+	var diff, size float64
+	for i, w := range want {
+		d := float64(got[i]) - float64(w)
+		diff, size = diff+d*d, size+float64(w)*float64(w)
+	}
+	if !(diff <= tol*tol*size+1e-11) { // a bias before batch-norm has no gradient but rounding
+		t.Errorf("%s: differs by %.3g of %.3g (root of the sum of squares)", what, math.Sqrt(diff), math.Sqrt(size))
+	}
+}
+
+// pictures are random images of the model's shape.
+func pictures(t *testing.T, m *models.Model) *data.Set {
+	t.Helper()
+	const n = 60
+	key := noise.Key{Seed: 5, Purpose: noise.Data}
+	r := data.Raster{Pixels: make([]byte, n*m.Features), Labels: make([]byte, n)}
+	for i := range r.Pixels {
+		r.Pixels[i] = byte(key.Uint32(i))
+	}
+	for i := range r.Labels {
+		r.Labels[i] = byte(i % m.Classes)
+	}
+	s, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: m.Classes}, r, data.Raster{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
