@@ -1,0 +1,161 @@
+package identity
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"brood/transport/wire"
+)
+
+// TokenTTL is how long a token lets peers in where nothing else is said.
+const TokenTTL = time.Hour
+
+// Gate decides who may come in: keys that it knows, and others with a token. It keeps hashes of tokens, never tokens. It is safe for
+// concurrent use.
+type Gate struct {
+	now func() time.Time
+
+	mu sync.Mutex
+	s  GateState
+}
+
+// GateState is all that a gate knows, as plain data: a coordinator saves it, so that its workers come back after a restart.
+type GateState struct {
+	Tokens  []Token
+	Known   []Known
+	Revoked []wire.NodeID
+}
+
+// Token is a token that was issued.
+type Token struct {
+	Hash    [32]byte
+	Role    wire.Role
+	Uses    int // it was good for
+	Used    int
+	Expires time.Time
+}
+
+// Known is a node that came in once.
+type Known struct {
+	Node wire.NodeID
+	Role wire.Role
+}
+
+// NewGate opens a gate that knows nobody. It reads the time from now.
+func NewGate(now func() time.Time) *Gate { return &Gate{now: now} }
+
+// Restore makes the gate know what another knew.
+func (g *Gate) Restore(s GateState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.s = s.clone()
+}
+
+// State is what the gate knows.
+func (g *Gate) State() GateState {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.s.clone()
+}
+
+func (s GateState) clone() GateState {
+	return GateState{slices.Clone(s.Tokens), slices.Clone(s.Known), slices.Clone(s.Revoked)}
+}
+
+// Issue makes a token that lets uses peers of a role in within ttl; 0 is TokenTTL.
+func (g *Gate) Issue(role wire.Role, uses int, ttl time.Duration) (string, error) {
+	if role < wire.Worker || role > wire.Operator {
+		return "", fmt.Errorf("issue a token: %s is unknown", role)
+	}
+	if uses < 1 || ttl < 0 {
+		return "", fmt.Errorf("issue a token: it lets %d peers in for %s: both must be positive", uses, ttl)
+	}
+	if ttl == 0 {
+		ttl = TokenTTL
+	}
+	secret := make([]byte, 15)
+	if _, err := rand.Read(secret); err != nil {
+		return "", fmt.Errorf("issue a token: %w", err)
+	}
+	token := strings.ToLower(base32.StdEncoding.EncodeToString(secret))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.s.Tokens = append(g.s.Tokens, Token{hash(token), role, uses, 0, g.now().Add(ttl)})
+	return token, nil
+}
+
+func hash(token string) [32]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
+
+// Admit lets a node in, or returns a wire.Refused. A node that came in once in this role comes in again without a token, and without
+// using one up.
+func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.Contains(g.s.Revoked, node) {
+		return revoked(node)
+	}
+	if slices.Contains(g.s.Known, Known{node, role}) {
+		return nil
+	}
+	if token == "" {
+		return refuse(wire.CodeTokenMissing, "the key %s is unknown here: a new %s needs the join URL with its token", node.Short(), role)
+	}
+	i := g.find(hash(token))
+	if i < 0 {
+		return refuse(wire.CodeTokenUnknown, "the token is unknown: it is mistyped or of another run; copy the join URL that brood serve prints")
+	}
+	t := &g.s.Tokens[i]
+	switch {
+	case !g.now().Before(t.Expires):
+		return refuse(wire.CodeTokenExpired, "the token expired at %s by the server's clock: ask for a new join URL", t.Expires.UTC().Format(time.DateTime+" UTC"))
+	case t.Role != role:
+		return refuse(wire.CodeRole, "the token is for a %s, not for a %s: ask for a join URL of that role", t.Role, role)
+	case t.Used >= t.Uses && t.Uses == 1:
+		return refuse(wire.CodeTokenUsed, "the token was good for one %s and another key has used it: ask for a new join URL, or start brood serve with --enrol N", role)
+	case t.Used >= t.Uses:
+		return refuse(wire.CodeTokenSpent, "the token has let in the %d it was good for: ask for a new join URL, or start brood serve with a larger --enrol", t.Uses)
+	}
+	t.Used++
+	g.s.Known = append(g.s.Known, Known{node, role})
+	return nil
+}
+
+// find compares with every token, so that the time it takes says nothing.
+func (g *Gate) find(h [32]byte) int {
+	at := -1
+	for i := range g.s.Tokens {
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(h[:], g.s.Tokens[i].Hash[:]), i, at)
+	}
+	return at
+}
+
+// Revoke shuts a node out for good, in every role. Whoever holds its connections closes them.
+func (g *Gate) Revoke(node wire.NodeID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.s.Known = slices.DeleteFunc(g.s.Known, func(k Known) bool { return k.Node == node })
+	if !slices.Contains(g.s.Revoked, node) {
+		g.s.Revoked = append(g.s.Revoked, node)
+	}
+}
+
+func revoked(node wire.NodeID) error {
+	return refuse(wire.CodeRevoked, "the key %s was revoked: use another key and ask for a new join URL", node.Short())
+}
+
+func refuse(code, format string, args ...any) error {
+	return wire.Refused{Code: code, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Refused is err as a refusal, if it is one.
+func Refused(err error) (wire.Refused, bool) {
+	return errors.AsType[wire.Refused](err)
+}

@@ -1,0 +1,126 @@
+package quic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"brood/transport/wire"
+)
+
+// Cause is why a connection ended.
+type Cause int
+
+// Causes of an end.
+const (
+	Closed    Cause = iota // by this side
+	Left                   // the peer said so
+	Silent                 // nothing came from the peer: it died, hangs, or the network between is cut
+	Restarted              // the peer's process is another now
+	Broken                 // the peer broke the protocol, or did not read: this side cut it
+	Ended                  // the peer cut the connection, for a reason of its own
+)
+
+// GoneError says why a peer is gone.
+type GoneError struct {
+	Cause  Cause
+	Reason string
+}
+
+func (e *GoneError) Error() string {
+	text := map[Cause]string{Closed: "closed here", Left: "it left", Silent: "it is silent", Restarted: "its process has restarted", Broken: "it was cut off", Ended: "it ended the connection"}[e.Cause]
+	if e.Reason == "" {
+		return text
+	}
+	return text + ": " + e.Reason
+}
+
+// broken is the end of a peer that does what it may not.
+func broken(format string, args ...any) error {
+	return &GoneError{Broken, fmt.Sprintf(format, args...)}
+}
+
+// Codes that a connection is closed with.
+const (
+	codeDone   quicgo.ApplicationErrorCode = 0 // politely
+	codeBroken quicgo.ApplicationErrorCode = 1 // the other side broke the protocol
+)
+
+// gone turns an error of a connection into the reason for its end.
+func gone(err error) *GoneError {
+	if g, ok := errors.AsType[*GoneError](err); ok {
+		return g
+	}
+	if r, ok := errors.AsType[wire.Refused](err); ok {
+		return &GoneError{Ended, r.Error()}
+	}
+	if f, ok := errors.AsType[*wire.FormatError](err); ok {
+		return &GoneError{Broken, f.Error()}
+	}
+	if v, ok := errors.AsType[*wire.VersionError](err); ok {
+		return &GoneError{Broken, v.Error()}
+	}
+	if a, ok := errors.AsType[*quicgo.ApplicationError](err); ok {
+		switch {
+		case !a.Remote:
+			return &GoneError{Closed, a.ErrorMessage}
+		case a.ErrorCode == codeDone:
+			return &GoneError{Left, wire.CleanText(a.ErrorMessage)}
+		}
+		return &GoneError{Ended, wire.CleanText(a.ErrorMessage)}
+	}
+	if _, ok := errors.AsType[*quicgo.StatelessResetError](err); ok {
+		return &GoneError{Restarted, ""}
+	}
+	if _, ok := errors.AsType[*quicgo.IdleTimeoutError](err); ok {
+		return &GoneError{Silent, "no packet for " + idleTimeout.String()}
+	}
+	if t, ok := errors.AsType[*quicgo.TransportError](err); ok {
+		if t.Remote {
+			return &GoneError{Ended, wire.CleanText(t.Error())}
+		}
+		return &GoneError{Broken, wire.CleanText(t.Error())}
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &GoneError{Broken, "it ended a stream"}
+	}
+	if _, ok := errors.AsType[*quicgo.StreamError](err); ok {
+		return &GoneError{Broken, "it ended a stream"}
+	}
+	if errors.Is(err, ErrClosed) || errors.Is(err, quicgo.ErrTransportClosed) || errors.Is(err, context.Canceled) {
+		return &GoneError{Closed, ""}
+	}
+	return &GoneError{Ended, wire.CleanText(err.Error())}
+}
+
+// dialError says what to do about a dial that failed.
+func dialError(address string, err error) error {
+	hint := ""
+	t, crypto := errors.AsType[*quicgo.TransportError](err)
+	crypto = crypto && t.ErrorCode.IsCryptoError()
+	_, handshake := errors.AsType[*quicgo.HandshakeTimeoutError](err)
+	_, idle := errors.AsType[*quicgo.IdleTimeoutError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("dial %s: %w", address, err)
+	case handshake, idle, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("dial %s: nothing answers: check that brood serve runs there, that the address is right, and that a firewall lets UDP through", address)
+	case dns:
+		hint = ": check the name in the join URL"
+	case crypto && !t.Remote:
+		if inner := t.Unwrap()[1]; inner != nil {
+			err = inner
+		}
+	case crypto:
+		hint = ": the other side does not accept this program's certificate; run the same version of brood on both sides"
+	case t != nil && t.ErrorCode == quicgo.ConnectionRefused:
+		hint = ": it is too busy with others; try again"
+	}
+	return fmt.Errorf("dial %s: %s%s", address, wire.CleanText(err.Error()), hint)
+}

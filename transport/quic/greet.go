@@ -1,0 +1,162 @@
+package quic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"brood/transport/identity"
+	"brood/transport/wire"
+)
+
+// ticket counts a connection among the strangers until it is let in or gone.
+type ticket struct {
+	once sync.Once
+	n    *Node
+}
+
+type ticketKey struct{}
+
+func (t *ticket) release() { t.once.Do(func() { t.n.greeting.Add(-1) }) }
+
+var errBusy = errors.New("too many strangers at once")
+
+// admitStranger bounds how many connections cost memory before anybody knows who they are.
+func (n *Node) admitStranger(ctx context.Context, _ *quicgo.ClientInfo) (context.Context, error) {
+	if n.greeting.Add(1) > maxGreeting {
+		n.greeting.Add(-1)
+		return nil, errBusy
+	}
+	t := &ticket{n: n}
+	context.AfterFunc(ctx, t.release)
+	return context.WithValue(ctx, ticketKey{}, t), nil
+}
+
+func (n *Node) greetAll() {
+	for {
+		conn, err := n.listener.Accept(n.ctx)
+		if err != nil {
+			return // the node closes
+		}
+		n.wg.Go(func() { n.greet(conn) })
+	}
+}
+
+// greet hears what a new connection is for, and answers.
+func (n *Node) greet(conn *quicgo.Conn) {
+	t, _ := conn.Context().Value(ticketKey{}).(*ticket)
+	if t != nil {
+		defer t.release()
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, handshakeTimeout)
+	defer cancel()
+	first, err := hear(ctx, conn)
+	if err == nil {
+		switch m := first.body.(type) {
+		case wire.Hello:
+			err = n.welcome(ctx, first, m)
+		case wire.Open:
+			if mesh := n.mesh.Load(); mesh != nil {
+				err = mesh.opened(first, m)
+			} else {
+				err = refuseRoster("this process has not joined the run yet")
+			}
+		default:
+			err = &wire.FormatError{Reason: "a connection begins with Hello or Open"}
+		}
+	}
+	if err != nil {
+		n.refuse(conn, first, err)
+	}
+}
+
+// opening is a connection whose dialer has spoken.
+type opening struct {
+	conn   *quicgo.Conn
+	stream *quicgo.Stream
+	frames *wire.Reader
+	node   wire.NodeID
+	body   wire.Body
+}
+
+func hear(ctx context.Context, conn *quicgo.Conn) (opening, error) {
+	o := opening{conn: conn}
+	var err error
+	if o.node, err = identity.Peer(conn.ConnectionState().TLS); err != nil {
+		return o, broken("%v", err)
+	}
+	if o.stream, err = conn.AcceptStream(ctx); err != nil {
+		return o, fmt.Errorf("wait for its first words: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { o.stream.SetReadDeadline(time.Now()) })
+	defer stop()
+	o.frames = wire.NewReader(o.stream)
+	h, p, err := o.frames.Next()
+	if err != nil {
+		return o, err
+	}
+	o.body, err = wire.Unmarshal(h, p)
+	return o, err
+}
+
+// welcome lets a peer in, or says why not.
+func (n *Node) welcome(ctx context.Context, o opening, h wire.Hello) error {
+	if !h.Node.Equal(o.node) {
+		return wire.Refused{Code: wire.CodeKey, Reason: fmt.Sprintf("it says that it is %s, and its certificate says %s", h.Node.Short(), o.node.Short())}
+	}
+	if n.cfg.Admit == nil {
+		return wire.Refused{Code: wire.CodeRole, Reason: "this is a worker: dial the coordinator, whose address is in the join URL"}
+	}
+	w, err := n.cfg.Admit(ctx, Request{h, o.node, o.conn.RemoteAddr()})
+	if err != nil {
+		return err
+	}
+	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, w)
+	if err != nil {
+		return err
+	}
+	if _, err := o.stream.Write(frame); err != nil {
+		return err
+	}
+	p := newPeer(n, o, h)
+	if !n.keep(p) {
+		p.Close("the program ends")
+		return nil
+	}
+	n.wg.Go(func() {
+		select {
+		case n.accepted <- p:
+		case <-p.Done():
+		case <-n.ctx.Done():
+		}
+	})
+	return nil
+}
+
+// refuse says why, waits until that was heard, and ends the connection.
+func (n *Node) refuse(conn *quicgo.Conn, o opening, err error) {
+	r, ok := errors.AsType[wire.Refused](err)
+	if v, is := errors.AsType[*wire.VersionError](err); is {
+		r = wire.RefuseVersion(v.Theirs)
+	} else if _, is := errors.AsType[*wire.FormatError](err); is {
+		r = wire.Refused{Code: wire.CodeFormat, Reason: err.Error()}
+	} else if !ok {
+		r = wire.Refused{Code: wire.CodeRefused, Reason: gone(err).Error()}
+	}
+	if o.stream != nil {
+		if frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, r); err == nil && o.stream.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
+			if _, err := o.stream.Write(frame); err == nil && o.stream.Close() == nil {
+				select {
+				case <-conn.Context().Done():
+				case <-time.After(time.Second):
+				case <-n.ctx.Done():
+				}
+			}
+		}
+	}
+	_ = conn.CloseWithError(codeBroken, r.Reason) // it always returns nil
+}

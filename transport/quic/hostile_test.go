@@ -1,0 +1,619 @@
+package quic
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math/big"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"brood/transport/identity"
+	"brood/transport/wire"
+)
+
+// scenery is what an attacker finds: a coordinator with a gate, a worker of its run, and two more workers that must not notice anything.
+type scenery struct {
+	gate    *identity.Gate
+	token   string
+	server  *Node
+	fleet   *fleet // two honest workers, and the attacker, who is let in
+	honest  int    // index of the first
+	key     *identity.Key
+	bystand [2]*Peer // 0 at the server, and the server at 0
+}
+
+const (
+	fromWorkers = wire.FirstKind // a kind that workers may send
+	commands    = wire.FirstKind + 1
+)
+
+func newScenery(t *testing.T) *scenery {
+	t.Helper()
+	s := &scenery{gate: identity.NewGate(time.Now), key: newKey(t)}
+	token, err := s.gate.Issue(wire.Worker, 100, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.token = token
+	s.server = newNode(t, func(c *Config) {
+		c.Admit = func(_ context.Context, r Request) (wire.Welcome, error) {
+			return wire.Welcome{Run: run}, s.gate.Admit(r.Node, r.Hello.Role, r.Hello.Token)
+		}
+		c.Allow = func(r wire.Role, kind uint16) bool { return r != wire.Worker || kind == fromWorkers }
+	})
+	s.fleet = newFleet(t, func(int) *Node { return newNode(t, nil) }, 1, 1)
+	s.fleet.roster = append(s.fleet.roster, wire.Seat{Index: 2, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}})
+	for _, m := range s.fleet.meshes {
+		if err := m.SetRoster(s.fleet.roster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, _, err := s.fleet.nodes[0].Dial(bounded(t), s.server.Address().String(), s.server.ID(), wire.Hello{Role: wire.Worker, Token: s.token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.bystand = [2]*Peer{p, accept(t, s.server)}
+	return s
+}
+
+// undisturbed holds that the others work as before.
+func (s *scenery) undisturbed(t *testing.T, round int) {
+	t.Helper()
+	say(t, s.bystand[0], fromWorkers, "still here")
+	hearIt(t, s.bystand[1], fromWorkers, "still here")
+	say(t, s.bystand[1], commands, "go on")
+	hearIt(t, s.bystand[0], commands, "go on")
+	send(t, s.fleet.links[0], 1, 1, uint64(round), "op", payloadOf(round, 50_000))
+	recv(t, s.fleet.links[1], s.honest, 1, uint64(round), payloadOf(round, 50_000))
+}
+
+// attacker is a connection on which anything can be said.
+type attacker struct {
+	t      *testing.T
+	conn   *quicgo.Conn
+	stream *quicgo.Stream
+	frames *wire.Reader
+}
+
+func (s *scenery) attack(t *testing.T, to *Node, change func(*tls.Config)) (*attacker, error) {
+	t.Helper()
+	config := s.key.Client(to.ID())
+	config.VerifyConnection = nil
+	if change != nil {
+		change(config)
+	}
+	conn, err := quicgo.DialAddr(bounded(t), to.Address().String(), config, quicConfig())
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
+	stream, err := conn.OpenStreamSync(bounded(t))
+	if err != nil {
+		return nil, err
+	}
+	return &attacker{t, conn, stream, wire.NewReader(stream)}, nil
+}
+
+func (a *attacker) write(b []byte) *attacker {
+	_, _ = a.stream.Write(b) // the connection may be closed already
+	return a
+}
+
+func (a *attacker) say(m wire.Body) *attacker {
+	a.t.Helper()
+	f, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return a.write(f)
+}
+
+// answer is what comes back on the stream.
+func (a *attacker) answer() (wire.Body, error) {
+	_ = a.stream.SetReadDeadline(time.Now().Add(patience))
+	h, p, err := a.frames.Next()
+	if err != nil {
+		return nil, err
+	}
+	return wire.Unmarshal(h, p)
+}
+
+// end is why the connection was ended, from the answer or from its close.
+func (a *attacker) end() error {
+	if m, err := a.answer(); err == nil {
+		if r, ok := m.(wire.Refused); ok {
+			return r
+		}
+	}
+	select {
+	case <-a.conn.Context().Done():
+		return context.Cause(a.conn.Context())
+	case <-bounded(a.t).Done():
+		return errors.New("it is not ended")
+	}
+}
+
+// uni opens a stream and writes to it.
+func (a *attacker) uni(b ...[]byte) *quicgo.SendStream {
+	s, err := a.conn.OpenUniStreamSync(bounded(a.t))
+	if err != nil {
+		return nil
+	}
+	for _, x := range b {
+		_, _ = s.Write(x)
+	}
+	return s
+}
+
+func frameOf(h wire.Header, p []byte) []byte {
+	f, err := h.Append(nil, p)
+	if err != nil {
+		panic(err)
+	}
+	return append(f, p...)
+}
+
+// mend makes a frame's CRC right again.
+func mend(f []byte, change func([]byte)) []byte {
+	change(f)
+	t := crc32.MakeTable(crc32.Castagnoli)
+	binary.LittleEndian.PutUint32(f[12:], crc32.Update(crc32.Checksum(f[:12], t), t, f[16:]))
+	return f
+}
+
+// asWorker is let in by the coordinator.
+func (s *scenery) asWorker(t *testing.T) (*attacker, *Peer) {
+	t.Helper()
+	a, err := s.attack(t, s.server, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := a.say(wire.Hello{Role: wire.Worker, Token: s.token, Node: s.key.Node()}).answer()
+	if _, ok := m.(wire.Welcome); !ok {
+		t.Fatal(m, err)
+	}
+	return a, accept(t, s.server)
+}
+
+// asPair has opened a pair with the second worker, as worker 0: only a lower index may open one.
+func (s *scenery) asPair(t *testing.T) *attacker {
+	t.Helper()
+	s.fleet.roster = wire.Roster{{Index: 0, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}}, {Index: 1, Node: s.fleet.nodes[1].ID(), Addresses: s.fleet.roster[1].Addresses},
+		{Index: 3, Node: s.fleet.nodes[0].ID(), Addresses: s.fleet.roster[0].Addresses}}
+	s.fleet.links[0], s.honest = s.fleet.meshes[0].Link(3), 3
+	for _, m := range s.fleet.meshes {
+		if err := m.SetRoster(s.fleet.roster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := s.attack(t, s.fleet.nodes[1], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := a.say(wire.Open{Run: run, From: 0, To: 1, Session: wire.SessionID{9}}).answer()
+	if _, ok := m.(wire.Opened); !ok {
+		t.Fatal(m, err)
+	}
+	return a
+}
+
+func data(change func(*wire.Header)) wire.Header {
+	h := wire.Header{Kind: wire.KindData, Run: run, Sender: 0, Op: "op", Epoch: 1, Seq: 1, Total: 4}
+	if change != nil {
+		change(&h)
+	}
+	return h
+}
+
+// TestHostileStrangers: what somebody can do who was not let in.
+func TestHostileStrangers(t *testing.T) {
+	if n := growth(func() { hostileStrangers(t, newScenery(t)) }); n > maxGrowth {
+		t.Errorf("memory grows by %d MiB", n>>20)
+	}
+}
+
+func hostileStrangers(t *testing.T, s *scenery) {
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &rsaKey.PublicKey, rsaKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := wire.Hello{Role: wire.Worker, Node: s.key.Node()}
+	leave := func() []byte {
+		f, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	le := binary.LittleEndian
+	deep := append([]byte{0xa1, 0x0b}, append([]byte(strings.Repeat("\x81", 5000)), 1)...)
+	cache := tls.NewLRUClientSessionCache(10)
+	for i, c := range []struct {
+		name string
+		tls  func(*tls.Config)
+		do   func(*attacker)
+		says string
+	}{
+		{"no certificate", func(c *tls.Config) { c.Certificates = nil }, nil, "certificate required"},
+		{"RSA", func(c *tls.Config) {
+			c.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: rsaKey}}
+		}, nil, "bad certificate"},
+		{"a chain", func(c *tls.Config) {
+			x := c.Certificates[0]
+			x.Certificate = [][]byte{x.Certificate[0], x.Certificate[0]}
+			c.Certificates = []tls.Certificate{x}
+		}, nil, "bad certificate"},
+		{"wrong ALPN", func(c *tls.Config) { c.NextProtos = []string{"h3"} }, nil, "no application protocol"},
+		{"unknown key", nil, func(a *attacker) { a.say(hello) }, "needs the join URL"},
+		{"another's node", nil, func(a *attacker) { a.say(wire.Hello{Role: wire.Worker, Node: s.fleet.nodes[0].ID()}) }, "its certificate says"},
+		{"another's key, to resume it", func(c *tls.Config) { c.ClientSessionCache = cache; c.ServerName = "x" }, func(a *attacker) { a.say(hello) }, "needs the join URL"},
+		{"no Hello", nil, func(a *attacker) { a.say(wire.Lanes{Want: 1}) }, "begins with Hello"},
+		{"a pair with the coordinator", nil, func(a *attacker) { a.say(wire.Open{Run: run, From: 0, To: 1}) }, "has not joined the run"},
+		{"rubbish", nil, func(a *attacker) { a.write([]byte(strings.Repeat("GET / HTTP/1.1\r\n", 20))) }, "malformed frame: it begins with"},
+		{"version 9", nil, func(a *attacker) { a.write(mend(leave(), func(b []byte) { b[4] = 9 })) }, "speaks wire version 9, this program speaks 1"},
+		{"4 GiB", nil, func(a *attacker) { a.write(mend(leave(), func(b []byte) { le.PutUint32(b[8:], 1<<32-1) })) }, "a payload of 4294967295 bytes"},
+		{"CRC", nil, func(a *attacker) { f := leave(); f[80] ^= 1; a.write(f) }, "CRC is wrong"},
+		{"compressed", nil, func(a *attacker) { a.write(mend(leave(), func(b []byte) { b[6] = 1 })) }, "flags"},
+		{"truncated", nil, func(a *attacker) { a.write(leave()[:90]); _ = a.stream.Close() }, "ended a stream"},
+		{"nested", nil, func(a *attacker) { a.write(frameOf(wire.Header{Kind: wire.KindHello}, deep)) }, "malformed"},
+		{"data at once", nil, func(a *attacker) { a.write(frameOf(data(nil), []byte{1, 2, 3, 4})) }, "no message"},
+		{"a long name and a long token", nil, func(a *attacker) {
+			h := hello
+			h.Name, h.Token = strings.Repeat("../\x1b[2J", 1000), strings.Repeat("x", 5000)
+			a.say(h)
+		}, "token is unknown"},
+	} {
+		a, err := s.attack(t, s.server, c.tls)
+		if err == nil {
+			if c.do != nil {
+				c.do(a)
+			}
+			err = a.end()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+		if a != nil && a.conn.ConnectionState().TLS.DidResume {
+			t.Errorf("%s resumed a session", c.name)
+		}
+		s.undisturbed(t, i+1)
+	}
+	// A revoked key, with a session cache that would resume.
+	for range 2 {
+		a, err := s.attack(t, s.server, func(c *tls.Config) { c.ClientSessionCache, c.ServerName = cache, "x" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.gate.Revoke(s.key.Node())
+		h := hello
+		h.Token = s.token
+		if err := a.say(h).end(); err == nil || !strings.Contains(err.Error(), "was revoked") || a.conn.ConnectionState().TLS.DidResume {
+			t.Errorf("a revoked key: %v", err)
+		}
+	}
+}
+
+// TestHostilePeers: what somebody can do to a coordinator that let it in.
+func TestHostilePeers(t *testing.T) {
+	if n := growth(func() { hostilePeers(t, newScenery(t)) }); n > maxGrowth {
+		t.Errorf("memory grows by %d MiB", n>>20)
+	}
+}
+
+func hostilePeers(t *testing.T, s *scenery) {
+	for i, c := range []struct {
+		name string
+		do   func(*attacker)
+		says string
+	}{
+		{"a coordinator's command", func(a *attacker) { a.say(wire.Message{Kind: commands, Body: []byte("stop")}) }, "a worker may not send messages of kind 17"},
+		{"a roster", func(a *attacker) { a.say(wire.Message{Kind: wire.KindRoster}) }, "a worker may not send messages of kind 1"},
+		{"Hello again", func(a *attacker) { a.say(wire.Hello{Role: wire.Operator, Node: s.key.Node()}) }, "kind 1 among its messages"},
+		{"Welcome", func(a *attacker) { a.say(wire.Welcome{}) }, "kind 2 among"},
+		{"Lanes", func(a *attacker) { a.say(wire.Lanes{Want: 8}) }, "kind 9 among"},
+		{"a stream of data", func(a *attacker) { a.uni(frameOf(data(nil), []byte{1, 2, 3, 4})) }, "a stream that it may not have, of kind 10"},
+		{"rubbish in a stream", func(a *attacker) { a.uni([]byte("hello there, this is no frame")) }, "it may not have"},
+		{"two streams of heartbeats", func(a *attacker) {
+			f, _ := wire.Marshal(wire.Header{}, wire.Heartbeat{})
+			a.uni(f)
+			a.uni(f)
+		}, "it may not have"},
+		{"a message among heartbeats", func(a *attacker) {
+			f, _ := wire.Marshal(wire.Header{}, wire.Heartbeat{})
+			g, _ := wire.Marshal(wire.Header{}, wire.Message{})
+			a.uni(f, g)
+		}, "kind 6 on the stream of heartbeats"},
+		{"the end of its stream", func(a *attacker) { _ = a.stream.Close() }, "it ended a stream"},
+		{"a reset of its stream", func(a *attacker) { a.stream.CancelWrite(7) }, "it ended a stream"},
+		{"no more reading", func(a *attacker) { a.stream.CancelRead(7) }, ""}, // harms it alone
+	} {
+		a, p := s.asWorker(t)
+		c.do(a)
+		if c.says != "" {
+			if g := endOf(t, p); g.Cause != Broken || !strings.Contains(g.Reason, c.says) {
+				t.Errorf("%s: %v, want %q", c.name, g, c.says)
+			}
+			if err := a.end(); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: it is told %v", c.name, err)
+			}
+		}
+		s.undisturbed(t, i+1)
+	}
+}
+
+// TestHostileWorkers: what a worker of the roster can do to another.
+func TestHostileWorkers(t *testing.T) {
+	if n := growth(func() { hostileWorkers(t, newScenery(t)) }); n > maxGrowth {
+		t.Errorf("memory grows by %d MiB", n>>20)
+	}
+}
+
+func hostileWorkers(t *testing.T, s *scenery) {
+	four := []byte{1, 2, 3, 4}
+	mib := make([]byte, shard)
+	whole := func(change func(*wire.Header)) []byte { return frameOf(data(change), four) }
+	for i, c := range []struct {
+		name string
+		do   func(*attacker)
+		says string
+	}{
+		{"another's sender", func(a *attacker) { a.uni(whole(func(h *wire.Header) { h.Sender = 3 })) }, "its certificate is worker 0's, and its frame says worker 3"},
+		{"another run", func(a *attacker) { a.uni(whole(func(h *wire.Header) { h.Run = wire.RunID{1} })) }, "a frame of run"},
+		{"the same order twice", func(a *attacker) { a.uni(whole(nil), whole(nil)) }, "message 0 again"},
+		{"the same order twice, early", func(a *attacker) {
+			f := whole(func(h *wire.Header) { h.Order = 5 })
+			a.uni(f, f)
+		}, "again"},
+		{"a total of 2^63", func(a *attacker) {
+			a.uni(frameOf(data(func(h *wire.Header) { h.Total = 1 << 63 }), mib))
+		}, "a message of 9223372036854775808 bytes"},
+		{"a piece out of place", func(a *attacker) { a.uni(frameOf(data(func(h *wire.Header) { h.Total, h.Offset = 3<<20, 5 }), mib)) }, "1048576 bytes at 5"},
+		{"a short piece", func(a *attacker) { a.uni(frameOf(data(func(h *wire.Header) { h.Total = 3 << 20 }), four)) }, "4 bytes at 0"},
+		{"a piece twice", func(a *attacker) {
+			f := frameOf(data(func(h *wire.Header) { h.Total = 3 << 20 }), mib)
+			a.uni(f, f)
+		}, "bytes at 0 of message 0 again"},
+		{"two messages in one", func(a *attacker) {
+			a.uni(frameOf(data(func(h *wire.Header) { h.Total = 3 << 20 }), mib), frameOf(data(func(h *wire.Header) { h.Total, h.Offset, h.Op = 3<<20, 1<<20, "other" }), mib))
+		}, "message 0 is two messages"},
+		{"a bad CRC", func(a *attacker) {
+			f := whole(nil)
+			f[len(f)-1] ^= 1
+			a.uni(f)
+		}, "CRC is wrong"},
+		{"a truncated frame", func(a *attacker) { _ = a.uni(whole(nil)[:60]).Close() }, "it ended a stream"},
+		{"a message of the run", func(a *attacker) { a.say(wire.Message{Kind: commands}) }, "kind 6 between workers"},
+		{"Lanes from the dialling side", func(a *attacker) { a.say(wire.Lanes{Want: 8}) }, "kind 9 between workers"},
+		{"two streams of data", func(a *attacker) { a.uni(whole(nil)); a.uni(whole(func(h *wire.Header) { h.Order = 1 })) }, "it may not have"},
+		{"control among data", func(a *attacker) {
+			f, _ := wire.Marshal(wire.Header{}, wire.Leave{})
+			a.uni(whole(nil), f)
+		}, "kind 5 on a stream of data"},
+		{"200 lanes", func(a *attacker) { a.write(frameOf(wire.Header{Kind: wire.KindLanes}, []byte{0xa1, 1, 0x18, 200})) }, "between workers"},
+	} {
+		a := s.asPair(t)
+		c.do(a)
+		if err := a.end(); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+		until(t, "a reason", func() bool {
+			for _, p := range s.fleet.meshes[1].Pairs() {
+				if p.Other == 0 && strings.Contains(p.Reason, c.says) {
+					return true
+				}
+			}
+			return false
+		})
+		send(t, s.fleet.links[0], 1, 1, uint64(i), "op", four)
+		recv(t, s.fleet.links[1], 3, 1, uint64(i), four)
+	}
+	// Frames of a stale epoch are dropped, and those behind them arrive.
+	a := s.asPair(t)
+	a.uni(whole(func(h *wire.Header) { h.Epoch = 5 }), whole(func(h *wire.Header) { h.Order, h.Epoch = 1, 4 }), whole(func(h *wire.Header) { h.Order, h.Epoch, h.Seq = 2, 1<<32-1, 1<<64-1 }))
+	if seq, _, _, err := s.fleet.links[1].Recv(bounded(t), 0, 1<<32-1); err != nil || seq != 1<<64-1 {
+		t.Error(seq, err)
+	}
+	// Who opens what is not its own.
+	for _, c := range []struct {
+		open wire.Open
+		says string
+	}{
+		{wire.Open{Run: run, From: 3, To: 1}, "worker 3 is not"}, {wire.Open{Run: run, From: 0, To: 3}, "worker 0 is not"}, {wire.Open{Run: run, From: 9, To: 1}, "worker 9 is not"},
+		{wire.Open{Run: wire.RunID{8}, From: 0, To: 1}, "not of 08"}, {wire.Open{Run: run, From: 0, To: 1, Lane: 1, Session: wire.SessionID{77}}, "session is over"},
+		{wire.Open{Run: run, From: 1, To: 0}, "is not"},
+	} {
+		a, err := s.attack(t, s.fleet.nodes[1], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.say(c.open).end(); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v, want %q", c.open, err, c.says)
+		}
+	}
+	b, err := s.attack(t, s.fleet.nodes[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.say(wire.Open{Run: run, From: 1, To: 3}).end(); err == nil || !strings.Contains(err.Error(), "worker 1 is not "+s.key.Node().Short()) {
+		t.Errorf("in another worker's name: %v", err)
+	}
+}
+
+// growth is the most that the heap grows while f runs, in bytes.
+func growth(f func()) uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before, most := m.HeapInuse+m.StackInuse, uint64(0)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse+m.StackInuse)
+			select {
+			case <-stop:
+				return
+			case <-time.After(3 * time.Millisecond):
+			}
+		}
+	}()
+	f()
+	close(stop)
+	<-stopped
+	return most - min(most, before)
+}
+
+const maxGrowth = 64 << 20
+
+// TestFloods: floods cost bounded memory, end by themselves, and others still come in.
+func TestFloods(t *testing.T) {
+	s := newScenery(t)
+	round := 0
+	check := func(name string, f func()) {
+		t.Helper()
+		if n := growth(f); n > maxGrowth {
+			t.Errorf("%s: memory grows by %d MiB", name, n>>20)
+		}
+		round++
+		s.undisturbed(t, round)
+	}
+	check("10,000 streams", func() {
+		a, p := s.asWorker(t)
+		opened := 0
+		for range 10_000 {
+			if st, err := a.conn.OpenUniStream(); err == nil {
+				opened++
+				_, _ = st.Write([]byte{'B'})
+			}
+			if _, err := a.conn.OpenStream(); err == nil {
+				opened++
+			}
+		}
+		if opened > 3 {
+			t.Errorf("%d streams were opened", opened)
+		}
+		p.Close("")
+	})
+	check("a peer that never reads", func() {
+		_, p := s.asWorker(t)
+		var err error
+		sent := 0
+		for ; err == nil && sent < 1000; sent++ {
+			err = p.Send(wire.Message{Kind: commands, Body: make([]byte, 256<<10)})
+		}
+		if g, ok := errors.AsType[*GoneError](err); !ok || g.Cause != Broken || !strings.Contains(g.Reason, "it does not read") || sent < 60 || sent > 200 {
+			t.Errorf("after %d messages: %v", sent, err)
+		}
+	})
+	check("a peer that nobody reads", func() { // the run is busy: the peer must wait, and live
+		a, p := s.asWorker(t)
+		f, _ := wire.Marshal(wire.Header{}, wire.Message{Kind: fromWorkers, Body: make([]byte, 1<<20)})
+		sent := 0
+		for ; sent < 200; sent++ {
+			_ = a.stream.SetWriteDeadline(time.Now().Add(time.Second)) // only a full line takes so long
+			if _, err := a.stream.Write(f); err != nil {
+				break
+			}
+		}
+		if sent < 10 || sent > 60 || p.Err() != nil {
+			t.Errorf("%d MiB were taken: %v", sent, p.Err())
+		}
+		p.Close("")
+	})
+	check("slow-loris", func() {
+		var all []*attacker
+		for range 40 {
+			a, err := s.attack(t, s.server, nil)
+			if err != nil {
+				continue
+			}
+			all = append(all, a.write([]byte("BRWF\x01\x01")))
+		}
+		_, p := s.asWorker(t) // others come in meanwhile
+		p.Close("")
+		for _, a := range all {
+			if err := a.end(); err == nil {
+				t.Error("it may wait for ever")
+			}
+		}
+	})
+	check("an Initial flood", func() {
+		// From sockets that hear nothing, so that no handshake ever ends.
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		deaf := make([]*quicgo.Transport, 8)
+		for i := range deaf {
+			c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			deaf[i] = &quicgo.Transport{Conn: &deafSocket{PacketConn: c, closed: make(chan struct{})}}
+		}
+		var wg sync.WaitGroup
+		for i := range 400 {
+			wg.Go(func() {
+				_, _ = deaf[i%len(deaf)].Dial(ctx, s.server.Address(), s.key.Client(s.server.ID()), quicConfig())
+			})
+		}
+		until(t, "the flood", func() bool { return s.server.greeting.Load() >= suspicious })
+		if n := s.server.greeting.Load(); n > maxGreeting {
+			t.Errorf("%d strangers at once", n)
+		}
+		_, p := s.asWorker(t) // who owns an address still comes in
+		p.Close("")
+		wg.Wait()
+		for _, d := range deaf {
+			_ = d.Close()
+			_ = d.Conn.Close()
+		}
+	})
+	check("a claimed message of 8 GiB, and 2,000 begun", func() {
+		a := s.asPair(t)
+		stream := a.uni()
+		mib := make([]byte, shard)
+		_ = stream.SetWriteDeadline(time.Now().Add(time.Second))
+		for i := range uint64(2000) {
+			if _, err := stream.Write(frameOf(data(func(h *wire.Header) { h.Total, h.Order = 8<<30, i+1 }), mib)); err != nil {
+				break
+			}
+		}
+		if p := pairOf(s.fleet, 1, 1, 0).stats(); p.Parked > maxParked {
+			t.Errorf("%+v", p)
+		}
+		_ = a.conn.CloseWithError(0, "")
+	})
+}
+
+// deafSocket sends and never hears.
+type deafSocket struct {
+	net.PacketConn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (d *deafSocket) ReadFrom([]byte) (int, net.Addr, error) {
+	<-d.closed
+	return 0, nil, net.ErrClosed
+}
+
+func (d *deafSocket) SetReadDeadline(time.Time) error {
+	d.once.Do(func() { close(d.closed) })
+	return nil
+}

@@ -1,0 +1,154 @@
+package quic
+
+import (
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"brood/transport/wire"
+)
+
+// Every so often lanes that carried that many packets since are judged.
+const (
+	adaptEvery = 500 * time.Millisecond
+	busy       = 256
+)
+
+// lanesFor is how many lanes a pair should have: NewReno fills a connection poorly where packets are lost or far, and several fill it better.
+// Nearer than 1 ms a loss is mended before it costs anything; what is lost there is lost to full buffers, and lanes would only fill them more.
+func lanesFor(have int, rtt time.Duration, lost float64) int {
+	if rtt <= time.Millisecond || rtt <= 20*time.Millisecond && lost <= 0.0005 {
+		return have
+	}
+	if have < 4 {
+		return 4
+	}
+	return wire.MaxLanes
+}
+
+// ask wants so many lanes; there are never fewer than before. The pair's lock is held.
+func (s *session) ask(n int) {
+	n = min(n, wire.MaxLanes)
+	if n <= s.want {
+		return
+	}
+	s.want = n
+	s.pair.change.Broadcast()
+	if s.dialler {
+		return
+	}
+	if frame, err := wire.Marshal(wire.Header{Run: s.pair.mesh.run, Sender: s.pair.self}, wire.Lanes{Want: uint8(n)}); err == nil {
+		_ = s.post(frame) // a failure ends the session by itself
+	}
+}
+
+// adapt asks for more lanes while there is bulk and the lanes do poorly.
+func (s *session) adapt() error {
+	tick := time.NewTicker(adaptEvery)
+	defer tick.Stop()
+	var lost, sent uint64
+	for {
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			return nil
+		}
+		s.pair.mu.Lock()
+		var l, n uint64
+		var rtt time.Duration
+		for _, c := range s.lanes {
+			x := c.ConnectionStats()
+			l, n, rtt = l+x.PacketsLost, n+x.PacketsSent, max(rtt, x.MinRTT)
+		}
+		if len(s.lanes) == s.want && n >= sent+busy && l >= lost {
+			s.ask(lanesFor(s.want, rtt, share(l-lost, n-sent)))
+		}
+		lost, sent = l, n
+		s.pair.mu.Unlock()
+	}
+}
+
+// openLanes is the dialling side's: it opens lanes until there are as many as wanted.
+func (s *session) openLanes() error {
+	p := s.pair
+	failures := 0
+	for {
+		p.mu.Lock()
+		for p.session == s && len(s.lanes) >= s.want {
+			p.change.Wait()
+		}
+		over, have := p.session != s, len(s.lanes)
+		p.mu.Unlock()
+		if over {
+			return nil
+		}
+		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Session: s.id, Lane: uint8(have + 1)}
+		o, err := p.mesh.node.begin(s.ctx, s.address, p.node, open)
+		if err == nil {
+			if _, ok := o.body.(wire.Opened); !ok {
+				return broken("it answers Open with something else")
+			}
+			s.addLane(o.conn)
+			failures = 0
+			continue
+		}
+		if s.ctx.Err() != nil {
+			return nil
+		}
+		if failures++; failures == 5 {
+			if have > 0 { // fewer lanes are only slower
+				return nil
+			}
+			return err
+		}
+		select {
+		case <-time.After(time.Duration(failures) * 100 * time.Millisecond):
+		case <-s.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// openedLane is the other side's.
+func (p *pair) openedLane(o opening, open wire.Open) error {
+	p.mu.Lock()
+	s := p.session
+	ok := s != nil && s.id == open.Session && len(s.lanes) < wire.MaxLanes
+	p.mu.Unlock()
+	if !ok {
+		return refuseRoster("the pair's session is over, or has all its lanes")
+	}
+	frame, err := wire.Marshal(wire.Header{Run: p.mesh.run, Sender: p.self}, wire.Opened{})
+	if err != nil {
+		return err
+	}
+	if _, err := o.stream.Write(frame); err != nil {
+		return err
+	}
+	s.addLane(o.conn)
+	return nil
+}
+
+// addLane makes a connection a lane; it ends with the session, and the session with it.
+func (s *session) addLane(conn *quicgo.Conn) {
+	p := s.pair
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session != s || len(s.lanes) == wire.MaxLanes {
+		_ = conn.CloseWithError(codeDone, "the session is over")
+		return
+	}
+	s.lanes = append(s.lanes, conn)
+	s.run(func() error { return s.transmit(conn) })
+	s.run(func() error {
+		stream, err := conn.AcceptUniStream(s.ctx)
+		if err != nil {
+			if s.ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		return s.receive(wire.NewReader(stream))
+	})
+	p.change.Broadcast()
+}

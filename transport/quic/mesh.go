@@ -1,0 +1,256 @@
+package quic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"brood/transport/wire"
+)
+
+// Mesh is the links between workers. Connections are made as the roster asks for them, and again when they break.
+type Mesh struct {
+	node *Node
+	run  wire.RunID
+
+	ctx    context.Context // ends with the mesh
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu    sync.Mutex
+	pairs map[[2]uint32]*pair // by own index and the other's
+
+	count struct {
+		sync.Mutex
+		ledger map[string]int64 // payload sent, by operation
+		remote int64            // of it, over connections
+		sent   int64            // bytes of packets of connections that ended
+	}
+}
+
+// Mesh makes a process part of a run. A node has one mesh at a time; close the last before the next.
+func (n *Node) Mesh(run wire.RunID) (*Mesh, error) {
+	m := &Mesh{node: n, run: run, pairs: map[[2]uint32]*pair{}}
+	m.ctx, m.cancel = context.WithCancel(n.ctx)
+	m.count.ledger = map[string]int64{}
+	if !n.mesh.CompareAndSwap(nil, m) {
+		m.cancel()
+		return nil, errors.New("this process is part of a run already: close that mesh first")
+	}
+	m.wg.Go(m.watch)
+	return m, nil
+}
+
+// SetRoster says who speaks for which index. Pairs of this node with others are made and ended accordingly.
+func (m *Mesh) SetRoster(r wire.Roster) error {
+	for i, s := range r {
+		if i > 0 && s.Index <= r[i-1].Index {
+			return fmt.Errorf("roster: index %d is out of order", s.Index)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ctx.Err() != nil {
+		return ErrClosed
+	}
+	wanted := map[[2]uint32]wire.Seat{}
+	for _, mine := range r {
+		for _, s := range r {
+			if mine.Node.Equal(m.node.ID()) && s.Index != mine.Index {
+				wanted[[2]uint32{mine.Index, s.Index}] = s
+			}
+		}
+	}
+	for key, p := range m.pairs {
+		if s, ok := wanted[key]; !ok || !s.Node.Equal(p.node) {
+			p.end(fmt.Errorf("worker %d left the roster", p.other))
+			delete(m.pairs, key)
+		}
+	}
+	for key, s := range wanted {
+		if p := m.pairs[key]; p != nil {
+			p.move(s.Addresses)
+			continue
+		}
+		p := newPair(m, key[0], s)
+		m.pairs[key] = p
+		if !p.local && p.self < p.other {
+			m.wg.Go(p.keepDialling)
+		}
+	}
+	return nil
+}
+
+func (m *Mesh) find(self, other uint32) *pair {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pairs[[2]uint32{self, other}]
+}
+
+func (m *Mesh) all() []*pair {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*pair, 0, len(m.pairs))
+	for _, p := range m.pairs {
+		out = append(out, p)
+	}
+	return out
+}
+
+// watch gives up on pairs that are wanted and do not come up.
+func (m *Mesh) watch() {
+	tick := time.NewTicker(patienceForPairs / 20)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			for _, p := range m.all() {
+				p.giveUp(now)
+			}
+		case <-m.ctx.Done():
+			return
+		}
+	}
+}
+
+// patienceForPairs is how long a pair may be wanted before it fails.
+const patienceForPairs = 10 * time.Second
+
+// opened answers a worker that opens a pair, or a lane of one.
+func (m *Mesh) opened(o opening, open wire.Open) error {
+	if open.Run != m.run {
+		return wire.Refused{Code: wire.CodeRun, Reason: fmt.Sprintf("this worker is part of run %s, not of %s", m.run, open.Run)}
+	}
+	p := m.find(open.To, open.From)
+	if p == nil || !p.node.Equal(o.node) || p.local || p.self < p.other {
+		return refuseRoster(fmt.Sprintf("worker %d is not %s here, yet or any more", open.From, o.node.Short()))
+	}
+	if open.Lane > 0 {
+		return p.openedLane(o, open)
+	}
+	return p.install(newSession(p, o, open.Session, false), open.Cut, 0)
+}
+
+func refuseRoster(reason string) error {
+	return wire.Refused{Code: wire.CodeRoster, Reason: reason + ": it is tried again", Retry: true}
+}
+
+// Ledger is the payload sent so far, in bytes by operation, counted where frames are written.
+func (m *Mesh) Ledger() map[string]int64 {
+	m.count.Lock()
+	defer m.count.Unlock()
+	return maps.Clone(m.count.ledger)
+}
+
+func (m *Mesh) charge(op string, n int, local bool) {
+	m.count.Lock()
+	defer m.count.Unlock()
+	m.count.ledger[op] += int64(n)
+	if !local {
+		m.count.remote += int64(n)
+	}
+}
+
+// Totals are bytes of all pairs, those that ended too.
+type Totals struct {
+	Payload int64 // sent over connections
+	Sent    int64 // bytes of packets, with everything but UDP and IP
+}
+
+// Overhead is what connections cost beyond the payload: headers, acknowledgements, heartbeats, what was sent again.
+func (t Totals) Overhead() int64 { return t.Sent - t.Payload }
+
+// Totals are the mesh's so far.
+func (m *Mesh) Totals() Totals {
+	var live int64
+	for _, p := range m.all() {
+		live += p.stats().Sent
+	}
+	m.count.Lock()
+	defer m.count.Unlock()
+	return Totals{m.count.remote, m.count.sent + live}
+}
+
+// Pairs are figures of every pair of this node, in no order.
+func (m *Mesh) Pairs() []PairStats {
+	var out []PairStats
+	for _, p := range m.all() {
+		out = append(out, p.stats())
+	}
+	return out
+}
+
+// Shape slows down what worker self, who is here, sends to another; it holds for the life of the pair, and for all that the two processes say to each other.
+func (m *Mesh) Shape(self, other uint32, s Shape) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	p := m.find(self, other)
+	if p == nil || p.local {
+		return fmt.Errorf("shape: there is no connection between worker %d here and worker %d", self, other)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shape = &s
+	p.applyShape()
+	return nil
+}
+
+// Close ends all pairs. It returns when every goroutine of the mesh has ended; links then return ErrClosed.
+func (m *Mesh) Close() {
+	m.mu.Lock()
+	m.cancel()
+	for _, p := range m.pairs {
+		p.end(ErrClosed)
+	}
+	m.mu.Unlock()
+	m.wg.Wait()
+	m.node.mesh.CompareAndSwap(m, nil)
+}
+
+// Link is worker self's end of its pairs. One goroutine may use it at a time.
+func (m *Mesh) Link(self uint32) *Link { return &Link{m, self} }
+
+// Link sends to and receives from every worker of the roster, by index. It is the link that optim asks for.
+type Link struct {
+	mesh *Mesh
+	self uint32
+}
+
+func (l *Link) pair(other int) (*pair, error) {
+	if other >= 0 && other < wire.Nobody {
+		if p := l.mesh.find(l.self, uint32(other)); p != nil {
+			return p, nil
+		}
+	}
+	if l.mesh.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	return nil, fmt.Errorf("worker %d is not on the roster with worker %d here", other, l.self)
+}
+
+// Send queues p for a worker and takes ownership of it. It never waits.
+func (l *Link) Send(to int, epoch uint32, seq uint64, op string, p []byte) error {
+	q, err := l.pair(to)
+	if err != nil {
+		return err
+	}
+	return q.send(message{epoch: epoch, seq: seq, op: op, p: p})
+}
+
+// Recv returns the next frame of this epoch from a worker. Frames of an older epoch are dropped; one of a newer epoch waits for the call that
+// asks for it. It fails with a *CutError where frames of the epoch may be lost, and with ctx.
+func (l *Link) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, "", nil, err
+	}
+	q, err := l.pair(from)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	m, err := q.recv(ctx, epoch)
+	return m.seq, m.op, m.p, err
+}

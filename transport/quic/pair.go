@@ -1,0 +1,311 @@
+package quic
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"brood/transport/wire"
+)
+
+// pair is one worker of this process and another worker. It outlives its connections.
+type pair struct {
+	mesh        *Mesh
+	self, other uint32
+	node        wire.NodeID // of the other
+	local       bool        // the other is of this process too
+
+	mu        sync.Mutex
+	change    sync.Cond // of anything that goroutines of a session wait for
+	addresses []string
+	moved     chan struct{} // holds a token when addresses changed
+	in        inbox
+	out       outbox
+	session   *session // nil while there is no connection
+	shape     *Shape   // nil is none
+
+	// Epochs below cut may have lost frames: nothing is sent or received in them any more. In epochs below used, frames were sent or received; below asked, waited for.
+	cut, used, asked uint64
+	why              error     // of the cut, or of the last dial that failed
+	wanted           time.Time // since when somebody waits for a connection; zero is nobody
+	ended            error     // the pair is over
+}
+
+// CutError says that the connection to a worker broke in an epoch: frames may be lost, so nothing more is sent or received in it.
+type CutError struct {
+	Worker uint32
+	Epoch  uint32
+	Err    error
+}
+
+func (e *CutError) Error() string {
+	return fmt.Sprintf("the connection with worker %d was cut in epoch %d or before (%v): the run goes on in a new epoch", e.Worker, e.Epoch, e.Err)
+}
+
+func (e *CutError) Unwrap() error { return e.Err }
+
+func newPair(m *Mesh, self uint32, s wire.Seat) *pair {
+	p := &pair{mesh: m, self: self, other: s.Index, node: s.Node, local: s.Node.Equal(m.node.ID()), addresses: s.Addresses, moved: make(chan struct{}, 1)}
+	p.change.L = &p.mu
+	p.in.reset()
+	p.in.wake = make(chan struct{}, 1)
+	return p
+}
+
+// move notes where the other is now.
+func (p *pair) move(addresses []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.Equal(p.addresses, addresses) {
+		p.addresses = addresses
+		signal(p.moved)
+	}
+}
+
+func (p *pair) send(m message) error {
+	if p.local {
+		return p.hand(m)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended != nil {
+		return p.ended
+	}
+	p.used = max(p.used, uint64(m.epoch)+1)
+	p.want()
+	if uint64(m.epoch) < p.cut {
+		return p.cutError(m.epoch)
+	}
+	if most := p.mesh.node.cfg.MaxBacklog; p.out.bytes > 0 && p.out.bytes+m.cost() > most {
+		err := broken("it does not read: %d MiB wait for it", most>>20)
+		p.breakUp(p.session, err)
+		return p.cutError(m.epoch)
+	}
+	m.order = p.out.next
+	if err := m.header(p).Check(len(m.p)); err != nil {
+		return err
+	}
+	p.out.next++
+	if len(m.p) > smallest {
+		p.out.bulk = append(p.out.bulk, &outgoing{message: m})
+		p.out.bytes += len(m.p)
+		if p.session != nil {
+			p.session.ask(1)
+		}
+	} else if p.session == nil || !p.session.now(m) {
+		p.out.small = append(p.out.small, m)
+		p.out.bytes += m.cost()
+	}
+	p.change.Broadcast()
+	return nil
+}
+
+// hand gives a frame to another worker of this process.
+func (p *pair) hand(m message) error {
+	other := p.mesh.find(p.other, p.self)
+	if other == nil {
+		return fmt.Errorf("worker %d left the roster", p.other)
+	}
+	p.mesh.charge(m.op, len(m.p), true)
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	other.in.bytes += m.cost()
+	other.in.ready = append(other.in.ready, m)
+	signal(other.in.wake)
+	return nil
+}
+
+func (p *pair) recv(ctx context.Context, epoch uint32) (message, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = max(p.asked, uint64(epoch)+1)
+	for {
+		if err := ctx.Err(); err != nil {
+			return message{}, err
+		}
+		m, ok, freed := p.in.take(epoch)
+		if freed {
+			p.change.Broadcast()
+		}
+		switch {
+		case ok:
+			return m, nil
+		case p.ended != nil:
+			return m, p.ended
+		case uint64(epoch) < p.cut:
+			return m, p.cutError(epoch)
+		}
+		p.want()
+		p.mu.Unlock()
+		select {
+		case <-p.in.wake:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+	}
+}
+
+func (p *pair) want() {
+	if p.session == nil && !p.local && p.wanted.IsZero() {
+		p.wanted = time.Now()
+	}
+}
+
+func (p *pair) cutError(epoch uint32) error { return &CutError{p.other, epoch, p.why} }
+
+// breakUp ends a session, if it is still the pair's, and cuts every epoch in which it may have lost something.
+func (p *pair) breakUp(s *session, why error) {
+	if s != p.session {
+		return
+	}
+	p.session = nil
+	p.cut, p.why = max(p.cut, p.used), why
+	p.out = outbox{}
+	p.in.reset()
+	signal(p.in.wake)
+	p.change.Broadcast()
+	if s != nil {
+		s.fail(why) // its keeper waits for the rest
+	}
+}
+
+// giveUp cuts what is waited for when no connection comes up.
+func (p *pair) giveUp(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session != nil || p.wanted.IsZero() || now.Sub(p.wanted) < patienceForPairs {
+		return
+	}
+	p.wanted = time.Time{}
+	why := fmt.Errorf("worker %d has not connected for %s: check that it is reachable where it says that it listens (--advertise)", p.other, patienceForPairs)
+	if p.self < p.other && p.why != nil {
+		why = fmt.Errorf("worker %d cannot be reached for %s: %w; check that it is reachable where it says that it listens (--advertise)", p.other, patienceForPairs, p.why)
+	}
+	p.used = max(p.used, p.asked)
+	p.breakUp(nil, why)
+}
+
+// end is for good.
+func (p *pair) end(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = why
+	p.breakUp(p.session, &GoneError{Closed, why.Error()})
+	signal(p.moved)
+}
+
+// install makes s the pair's session, with the higher of both sides' cuts. told is the cut that the dialling side told the other: where that
+// no longer holds, it must dial anew. The other side answers Opened.
+func (p *pair) install(s *session, theirs, told uint64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended != nil {
+		return refuseRoster(p.ended.Error())
+	}
+	if p.session != nil {
+		p.breakUp(p.session, &GoneError{Restarted, "it opened the pair again"})
+	}
+	if s.dialler && told != p.cut {
+		return refuseRoster("the pair was cut meanwhile")
+	}
+	if theirs > p.cut {
+		p.cut, p.why = theirs, &GoneError{Ended, "the other side lost the connection"}
+		signal(p.in.wake)
+	}
+	if !s.dialler {
+		frame, err := wire.Marshal(wire.Header{Run: p.mesh.run, Sender: p.self}, wire.Opened{Cut: p.cut})
+		if err != nil {
+			return err
+		}
+		if err := s.post(frame); err != nil {
+			return err
+		}
+	}
+	p.session, p.wanted = s, time.Time{}
+	p.applyShape()
+	p.mesh.wg.Go(s.keep)
+	s.start()
+	if len(p.out.bulk) > 0 {
+		s.ask(1)
+	}
+	p.change.Broadcast()
+	return nil
+}
+
+func (p *pair) applyShape() {
+	if p.shape != nil && p.session != nil {
+		p.mesh.node.shaper.set(p.session.conn.RemoteAddr(), *p.shape)
+	}
+}
+
+// keepDialling is the pair's owner on the side that dials.
+func (p *pair) keepDialling() {
+	const soonest, latest = 50 * time.Millisecond, time.Second
+	wait := soonest
+	for {
+		s, err := p.dial()
+		if err == nil {
+			wait = soonest
+			select {
+			case <-s.ctx.Done():
+			case <-p.mesh.ctx.Done():
+				return
+			}
+		}
+		p.mu.Lock()
+		if p.ended != nil {
+			p.mu.Unlock()
+			return
+		}
+		if err != nil {
+			p.why = err
+		}
+		p.mu.Unlock()
+		select {
+		case <-time.After(wait):
+			wait = min(2*wait, latest)
+		case <-p.moved:
+		case <-p.mesh.ctx.Done():
+			return
+		}
+	}
+}
+
+// dial tries every address once.
+func (p *pair) dial() (*session, error) {
+	p.mu.Lock()
+	addresses, told := p.addresses, p.cut
+	p.mu.Unlock()
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("worker %d has no address in the roster", p.other)
+	}
+	var err error
+	for _, a := range addresses {
+		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Cut: told}
+		if _, err := rand.Read(open.Session[:]); err != nil {
+			return nil, err
+		}
+		var o opening
+		ctx, cancel := context.WithTimeout(p.mesh.ctx, patienceForPairs/3) // so that others get their turn
+		o, err = p.mesh.node.begin(ctx, a, p.node, open)
+		cancel()
+		if err != nil {
+			continue
+		}
+		answer, ok := o.body.(wire.Opened)
+		if !ok {
+			err = broken("it answers Open with something else")
+		} else {
+			s := newSession(p, o, open.Session, true)
+			s.address = a
+			if err = p.install(s, answer.Cut, told); err == nil {
+				return s, nil
+			}
+		}
+		_ = o.conn.CloseWithError(codeDone, err.Error())
+	}
+	return nil, err
+}

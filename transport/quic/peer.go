@@ -1,0 +1,175 @@
+package quic
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"brood/transport/wire"
+)
+
+// Peer is a control connection with a process that was let in, or that let us in. Its methods are safe for concurrent use.
+type Peer struct {
+	c     *control
+	hello wire.Hello
+	allow func(wire.Role, uint16) bool
+
+	mu      sync.Mutex
+	inbox   []wire.Message
+	size    int           // bytes in inbox
+	came    chan struct{} // holds a token when inbox may have grown
+	room    chan struct{} // holds a token when inbox may have shrunk
+	payload int64         // bytes of bodies that were sent
+}
+
+// maxInbox is how many bytes may wait to be received; then the peer's stream is not read on.
+const maxInbox = 16 << 20
+
+// each message costs so much besides its body.
+const perMessage = 64
+
+func newPeer(n *Node, o opening, hello wire.Hello) *Peer {
+	p := &Peer{c: newControl(o, n.cfg.MaxQueue), hello: hello, allow: n.cfg.Allow, came: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	p.c.frame = p.take
+	p.c.start()
+	return p
+}
+
+// Node is the peer's id, from its certificate.
+func (p *Peer) Node() wire.NodeID { return p.c.node }
+
+// Hello is what the peer said of itself; of a peer that was dialled, only node, name and software.
+func (p *Peer) Hello() wire.Hello { return p.hello }
+
+// Role is the peer's; 0 of one that was dialled.
+func (p *Peer) Role() wire.Role { return p.hello.Role }
+
+// Address is where the peer's packets come from.
+func (p *Peer) Address() net.Addr { return p.c.conn.RemoteAddr() }
+
+// Send queues a message; body must not change afterwards. It never waits. Where too much waits already, the peer is cut. An error says that the peer is gone,
+// or that the message is too large.
+func (p *Peer) Send(m wire.Message) error {
+	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
+	if err != nil {
+		return err
+	}
+	if err := p.c.post(frame); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.payload += int64(len(m.Body))
+	p.mu.Unlock()
+	return nil
+}
+
+// Receive returns the next message, which belongs to the caller. What came before the peer's end is still returned, then the reason.
+func (p *Peer) Receive(ctx context.Context) (wire.Message, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return wire.Message{}, err
+		}
+		over := p.c.ctx.Err() != nil // asked before the inbox: nothing comes after it
+		p.mu.Lock()
+		if len(p.inbox) > 0 {
+			m := p.inbox[0]
+			p.inbox[0] = wire.Message{}
+			p.inbox = p.inbox[1:]
+			p.size -= len(m.Body) + perMessage
+			if len(p.inbox) > 0 {
+				signal(p.came)
+			}
+			p.mu.Unlock()
+			signal(p.room)
+			return m, nil
+		}
+		p.mu.Unlock()
+		if over {
+			return wire.Message{}, p.c.failure()
+		}
+		select {
+		case <-p.came:
+		case <-p.c.ctx.Done():
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (p *Peer) take(h wire.Header, payload []byte) error {
+	if h.Kind != wire.KindMessage {
+		return broken("kind %d among its messages", h.Kind)
+	}
+	b, err := wire.Unmarshal(h, payload)
+	if err != nil {
+		return err
+	}
+	m := b.(wire.Message)
+	if p.allow != nil && p.hello.Role != 0 && !p.allow(p.hello.Role, m.Kind) {
+		return broken("a %s may not send messages of kind %d", p.hello.Role, m.Kind)
+	}
+	for {
+		p.mu.Lock()
+		if p.size < maxInbox {
+			p.inbox = append(p.inbox, m)
+			p.size += len(m.Body) + perMessage
+			p.mu.Unlock()
+			signal(p.came)
+			return nil
+		}
+		p.mu.Unlock()
+		select {
+		case <-p.room:
+		case <-p.c.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Done is closed when the peer is gone.
+func (p *Peer) Done() <-chan struct{} { return p.c.ctx.Done() }
+
+// Err is why the peer is gone, a *GoneError; nil while it is there.
+func (p *Peer) Err() error { return p.c.failure() }
+
+// Suspected says that nothing came for so long that the peer may be dead.
+func (p *Peer) Suspected() bool { return p.Err() == nil && p.c.pulse.quiet(time.Now()) >= suspectedAt }
+
+// Leave sends what is queued, says goodbye, and returns when the peer has heard it or ctx ends.
+func (p *Peer) Leave(ctx context.Context, reason string) error { return p.c.leave(ctx, reason) }
+
+// Close ends the connection at once. What is queued is lost. The reason is told to the peer if it can be.
+func (p *Peer) Close(reason string) {
+	p.c.fail(&GoneError{Closed, reason})
+	p.c.wait()
+}
+
+// Cut ends the connection at once because of what the peer did.
+func (p *Peer) Cut(reason string) {
+	p.c.fail(&GoneError{Broken, reason})
+	p.c.wait()
+}
+
+// Stats are figures of a connection.
+type Stats struct {
+	Payload  int64         // bytes of messages sent
+	Sent     int64         // bytes of packets sent, with everything but UDP and IP
+	Received int64         // the same, received
+	RTT      time.Duration // of the last heartbeat; 0 before the first
+	Lost     float64       // share of packets that were lost
+}
+
+// Stats are the peer's figures so far.
+func (p *Peer) Stats() Stats {
+	s := p.c.conn.ConnectionStats()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Stats{p.payload, int64(s.BytesSent), int64(s.BytesReceived), p.c.pulse.roundTrip(), share(s.PacketsLost, s.PacketsSent)}
+}
+
+func share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}

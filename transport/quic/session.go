@@ -1,0 +1,248 @@
+package quic
+
+import (
+	"fmt"
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"brood/transport/wire"
+)
+
+// session is one life of a pair: its first connection and its lanes. If any of them fails, all do.
+type session struct {
+	*control
+	pair    *pair
+	id      wire.SessionID
+	dialler bool
+	address string // that was dialled
+
+	// Under the pair's lock.
+	small   *quicgo.SendStream // of small messages; nil until it is open
+	writing bool               // small is being written to by its own goroutine
+	lanes   []*quicgo.Conn
+	want    int // lanes
+	buf     []byte
+}
+
+func newSession(p *pair, o opening, id wire.SessionID, dialler bool) *session {
+	s := &session{control: newControl(o, defaultQueue), pair: p, id: id, dialler: dialler}
+	s.frame, s.data, s.packets = s.hear, s.receive, s.received
+	return s
+}
+
+// received counts packets of all the session's connections.
+func (s *session) received() uint64 {
+	s.pair.mu.Lock()
+	defer s.pair.mu.Unlock()
+	n := s.conn.ConnectionStats().PacketsReceived
+	for _, c := range s.lanes {
+		n += c.ConnectionStats().PacketsReceived
+	}
+	return n
+}
+
+// start runs the session; the pair's lock is held.
+func (s *session) start() {
+	s.control.start()
+	s.run(s.transmitSmall)
+	s.run(s.adapt)
+	if s.dialler {
+		s.run(s.openLanes)
+	}
+}
+
+// keep waits for the session's end and tells the pair.
+func (s *session) keep() {
+	<-s.ctx.Done()
+	p := s.pair
+	p.mu.Lock()
+	p.breakUp(s, s.failure())
+	lanes := s.lanes
+	p.change.Broadcast()
+	p.mu.Unlock()
+	for _, c := range lanes {
+		_ = c.CloseWithError(codeDone, s.failure().Error())
+	}
+	s.wait()
+	m := p.mesh
+	m.count.Lock()
+	defer m.count.Unlock()
+	for _, c := range append(lanes, s.conn) {
+		m.count.sent += int64(c.ConnectionStats().BytesSent)
+	}
+}
+
+// hear takes what comes on the first connection's own stream.
+func (s *session) hear(h wire.Header, payload []byte) error {
+	if h.Kind != wire.KindLanes || !s.dialler {
+		return broken("kind %d between workers", h.Kind)
+	}
+	m, err := wire.Unmarshal(h, payload)
+	if err != nil {
+		return err
+	}
+	s.pair.mu.Lock()
+	defer s.pair.mu.Unlock()
+	s.ask(int(m.(wire.Lanes).Want))
+	return nil
+}
+
+// now sends a small message at once if nothing waits before it and the stream takes it. The pair's lock is held.
+func (s *session) now(m message) bool {
+	if s.small == nil || s.writing || len(s.pair.out.small) > 0 {
+		return false
+	}
+	frame, err := m.header(s.pair).Append(s.buf[:0], m.p)
+	if err != nil {
+		return false
+	}
+	s.buf = append(frame, m.p...)
+	if s.small.TryWriteAll(s.buf) != nil {
+		return false // its own goroutine waits, or finds the reason
+	}
+	s.pair.mesh.charge(m.op, len(m.p), false)
+	return true
+}
+
+func (s *session) transmitSmall() error {
+	stream, err := s.conn.OpenUniStreamSync(s.ctx)
+	if err != nil {
+		return err
+	}
+	p := s.pair
+	p.mu.Lock()
+	s.small = stream
+	p.mu.Unlock()
+	var buf []byte
+	for {
+		batch, ok := p.nextSmall(s)
+		if !ok {
+			return nil
+		}
+		buf = buf[:0]
+		for _, m := range batch {
+			if buf, err = m.header(p).Append(buf, m.p); err != nil {
+				return err
+			}
+			buf = append(buf, m.p...)
+		}
+		if _, err := stream.Write(buf); err != nil {
+			return err
+		}
+		for _, m := range batch {
+			p.mesh.charge(m.op, len(m.p), false)
+		}
+	}
+}
+
+// transmit carries shards over a lane.
+func (s *session) transmit(conn *quicgo.Conn) error {
+	stream, err := conn.OpenUniStreamSync(s.ctx)
+	if err != nil {
+		return err
+	}
+	var head []byte
+	for {
+		h, b, ok := s.pair.nextShard(s)
+		if !ok {
+			return nil
+		}
+		if head, err = h.Append(head[:0], b); err != nil {
+			return err
+		}
+		if _, err := stream.Write(head); err != nil {
+			return err
+		}
+		if _, err := stream.Write(b); err != nil {
+			return err
+		}
+		s.pair.mesh.charge(h.Op, len(b), false)
+	}
+}
+
+// receive takes frames of data from one stream.
+func (s *session) receive(r *wire.Reader) error {
+	p := s.pair
+	var buf []byte
+	for {
+		h, err := r.Header()
+		if err != nil {
+			return err
+		}
+		switch {
+		case h.Kind != wire.KindData:
+			return broken("kind %d on a stream of data", h.Kind)
+		case h.Sender != p.other:
+			return broken("its certificate is worker %d's, and its frame says worker %d", p.other, h.Sender)
+		case h.Run != p.mesh.run:
+			return broken("a frame of run %s in run %s", h.Run, p.mesh.run)
+		}
+		p.mu.Lock()
+		for p.session == s && !p.in.room(h) {
+			p.change.Wait()
+		}
+		if p.session != s {
+			p.mu.Unlock()
+			return nil
+		}
+		dst, err := p.in.place(h)
+		p.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		b, err := r.Payload(h, pick(dst, buf))
+		if err != nil {
+			return err
+		}
+		if dst == nil {
+			buf, b = b, owned(b)
+		}
+		p.mu.Lock()
+		if p.session == s {
+			p.used = max(p.used, uint64(h.Epoch)+1)
+			p.in.put(h, b, dst != nil)
+			p.change.Broadcast()
+		}
+		p.mu.Unlock()
+	}
+}
+
+func pick(dst, buf []byte) []byte {
+	if dst != nil {
+		return dst
+	}
+	return buf
+}
+
+// PairStats are figures of one worker here and another.
+type PairStats struct {
+	Self, Other uint32
+	Connected   bool
+	Reason      string // why not, or why it broke last
+	Lanes       int
+	Backlog     int           // bytes that wait to be sent
+	Parked      int           // bytes that came and wait to be received
+	RTT         time.Duration // of the last heartbeat; 0 before the first
+	Lost        float64       // share of the packets sent in this session that were lost
+	Sent        int64         // bytes of packets in this session
+}
+
+func (p *pair) stats() PairStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := PairStats{Self: p.self, Other: p.other, Connected: p.session != nil || p.local, Backlog: p.out.bytes, Parked: p.in.bytes}
+	if p.why != nil {
+		out.Reason = fmt.Sprint(p.why)
+	}
+	if s := p.session; s != nil {
+		out.Lanes, out.RTT = len(s.lanes), s.pulse.roundTrip()
+		var lost, sent uint64
+		for _, c := range append(s.lanes[:len(s.lanes):len(s.lanes)], s.conn) {
+			x := c.ConnectionStats()
+			lost, sent, out.Sent = lost+x.PacketsLost, sent+x.PacketsSent, out.Sent+int64(x.BytesSent)
+		}
+		out.Lost = share(lost, sent)
+	}
+	return out
+}

@@ -1,0 +1,233 @@
+package quic
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Shape is how slow a link is, in one direction. The zero Shape changes nothing.
+type Shape struct {
+	Rate   int64         // bytes a second; 0 is no limit
+	Delay  time.Duration // of every packet
+	Jitter time.Duration // at most so much more, at random; packets keep their order
+	Loss   float64       // share of packets that vanish, 0 to 1
+}
+
+func (s Shape) check() error {
+	if s.Rate < 0 || s.Delay < 0 || s.Jitter < 0 || !(s.Loss >= 0 && s.Loss <= 1) || s.Delay > time.Minute || s.Jitter > time.Minute {
+		return fmt.Errorf("shape: %+v: rate, delay and jitter are positive, delay and jitter at most a minute, and loss is between 0 and 1", s)
+	}
+	return nil
+}
+
+// queueTime and queueSize bound what waits for a slow link: the larger of the two; more is lost, as in a router.
+const (
+	queueTime = 50 * time.Millisecond
+	queueSize = 64 << 10
+	maxLines  = 4096
+)
+
+// Shaper delays and drops the packets that a node sends. It lies below QUIC. Until a first shape is set it costs one comparison for each batch of packets.
+type Shaper struct {
+	ctx context.Context
+	wg  *sync.WaitGroup
+	on  atomic.Bool // something was set
+
+	mu    sync.Mutex
+	every Shape // of addresses that have none of their own
+	lines map[netip.AddrPort]*line
+	queue packets
+	wake  chan struct{} // holds a token when the queue's head may have changed
+	write func(b, oob []byte, to net.Addr) error
+}
+
+// line is the state of a link to one address.
+type line struct {
+	own   bool
+	shape Shape
+	free  time.Time // when the last packet has left
+	due   time.Time // when it arrives
+	count uint64    // packets so far: what chance depends on
+}
+
+func newShaper(ctx context.Context, wg *sync.WaitGroup) *Shaper {
+	return &Shaper{ctx: ctx, wg: wg, lines: map[netip.AddrPort]*line{}, wake: make(chan struct{}, 1)}
+}
+
+// Set slows down what is sent to an address (IP:PORT, or "" for all that have no shape of their own). It may be called at any time.
+func (s *Shaper) Set(address string, shape Shape) error {
+	if err := shape.check(); err != nil {
+		return err
+	}
+	if address == "" {
+		s.mu.Lock()
+		s.every = shape
+		s.mu.Unlock()
+		s.start()
+		return nil
+	}
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("shape: %q is no IP:PORT", address)
+	}
+	s.set(net.UDPAddrFromAddrPort(ap), shape)
+	return nil
+}
+
+func (s *Shaper) set(to net.Addr, shape Shape) {
+	s.mu.Lock()
+	l := s.line(to)
+	l.own, l.shape = true, shape
+	s.mu.Unlock()
+	s.start()
+}
+
+// start begins to deliver late packets, once.
+func (s *Shaper) start() {
+	if s.ctx.Err() == nil && s.on.CompareAndSwap(false, true) {
+		s.wg.Go(s.deliver)
+	}
+}
+
+func (s *Shaper) line(to net.Addr) *line {
+	key := addrPort(to)
+	l := s.lines[key]
+	if l == nil {
+		if len(s.lines) >= maxLines { // addresses of strangers
+			maps.DeleteFunc(s.lines, func(_ netip.AddrPort, l *line) bool { return !l.own })
+		}
+		l = &line{}
+		s.lines[key] = l
+	}
+	if !l.own {
+		l.shape = s.every
+	}
+	return l
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	if u, ok := a.(*net.UDPAddr); ok {
+		ap := u.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	return netip.AddrPort{}
+}
+
+// send takes a packet, or lets it vanish. It is false where the link has no shape: then the packet goes directly.
+func (s *Shaper) send(b, oob []byte, to net.Addr, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.line(to)
+	shape := l.shape
+	if shape == (Shape{}) && !l.due.After(now) {
+		return false
+	}
+	l.count++
+	if chance(l.count, 0) < shape.Loss {
+		return true
+	}
+	free := later(l.free, now)
+	if shape.Rate > 0 {
+		most := later(now.Add(queueTime), now.Add(duration(queueSize, shape.Rate)))
+		if free.After(most) {
+			return true
+		}
+		free = free.Add(duration(len(b), shape.Rate))
+	}
+	l.free = free
+	l.due = later(l.due, free.Add(shape.Delay+time.Duration(chance(l.count, 1)*float64(shape.Jitter))))
+	heap.Push(&s.queue, packet{l.due, s.queue.count, append([]byte(nil), b...), append([]byte(nil), oob...), to})
+	s.queue.count++
+	signal(s.wake)
+	return true
+}
+
+func duration(bytes int, rate int64) time.Duration {
+	return time.Duration(float64(bytes) / float64(rate) * float64(time.Second))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// chance is a number in [0, 1) that depends on nothing but its arguments (splitmix64).
+func chance(count, what uint64) float64 {
+	z := 2*count + what + 1
+	z *= 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return float64((z^z>>31)>>11) / (1 << 53)
+}
+
+// deliver writes packets when they are due, until the node closes.
+func (s *Shaper) deliver() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		s.mu.Lock()
+		now := time.Now()
+		wait := time.Hour
+		var due []packet
+		for len(s.queue.all) > 0 && !s.queue.all[0].due.After(now) {
+			due = append(due, heap.Pop(&s.queue).(packet))
+		}
+		if len(s.queue.all) > 0 {
+			wait = s.queue.all[0].due.Sub(now)
+		}
+		s.mu.Unlock()
+		for _, p := range due {
+			if s.write(p.b, p.oob, p.to) != nil {
+				continue // as lost: QUIC sends it again, or ends the connection
+			}
+		}
+		if len(due) > 0 {
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-s.wake:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// packets is a heap by due time, and then by order.
+type packets struct {
+	all   []packet
+	count uint64
+}
+
+type packet struct {
+	due   time.Time
+	order uint64
+	b     []byte
+	oob   []byte
+	to    net.Addr
+}
+
+func (q *packets) Len() int { return len(q.all) }
+func (q *packets) Less(i, j int) bool {
+	a, b := &q.all[i], &q.all[j]
+	return a.due.Before(b.due) || a.due.Equal(b.due) && a.order < b.order
+}
+func (q *packets) Swap(i, j int) { q.all[i], q.all[j] = q.all[j], q.all[i] }
+func (q *packets) Push(x any)    { q.all = append(q.all, x.(packet)) }
+func (q *packets) Pop() any {
+	last := len(q.all) - 1
+	p := q.all[last]
+	q.all[last] = packet{}
+	q.all = q.all[:last]
+	return p
+}

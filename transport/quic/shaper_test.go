@@ -1,0 +1,201 @@
+package quic
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"brood/transport/wire"
+)
+
+// arrivals of packets that a shaper lets through.
+type arrivals struct {
+	mu  sync.Mutex
+	at  []time.Duration
+	who []int
+}
+
+// shape sends n packets of 1000 bytes through a shaper, one every gap, and returns when each arrived.
+func shape(t *testing.T, s Shape, n int, gap time.Duration) *arrivals {
+	out := &arrivals{}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		sh := newShaper(ctx, &wg)
+		began := time.Now()
+		sh.write = func(b, _ []byte, _ net.Addr) error {
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			out.at, out.who = append(out.at, time.Since(began)), append(out.who, int(b[0])|int(b[1])<<8)
+			return nil
+		}
+		if err := sh.Set("10.0.0.2:4433", s); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			b := make([]byte, 1000)
+			b[0], b[1] = byte(i), byte(i>>8)
+			if !sh.send(b, nil, address(1), time.Now()) {
+				t.Error("a packet goes directly")
+			}
+			clear(b) // the caller uses it again
+			if sh.send(b, nil, address(2), time.Now()) {
+				t.Error("another's packet is shaped")
+			}
+			time.Sleep(gap)
+		}
+		time.Sleep(10 * time.Second)
+		cancel()
+		wg.Wait()
+	})
+	return out
+}
+
+func TestShapes(t *testing.T) {
+	ms := time.Millisecond
+	a := shape(t, Shape{Delay: 40 * ms}, 100, ms)
+	for i, at := range a.at {
+		if want := time.Duration(i)*ms + 40*ms; at != want || a.who[i] != i {
+			t.Fatalf("packet %d arrives as %d at %s, want %s", i, a.who[i], at, want)
+		}
+	}
+	a = shape(t, Shape{Rate: 1_000_000}, 40, 0) // 40 kB at 1 MB/s
+	if len(a.at) != 40 || a.at[0] != ms || a.at[39] != 40*ms {
+		t.Errorf("rate: %d arrive, %v", len(a.at), a.at)
+	}
+	a = shape(t, Shape{Rate: 1_000_000}, 1000, 0) // more than a queue holds
+	if n := len(a.at); n < 64 || n > 70 {
+		t.Errorf("%d of 1000 packets fit into a queue of 64 KiB", n)
+	}
+	a = shape(t, Shape{Loss: 0.1}, 5000, ms)
+	if n := len(a.at); math.Abs(float64(n)-4500) > 100 {
+		t.Errorf("%d of 5000 arrive with a loss of 0.1", n)
+	}
+	b := shape(t, Shape{Loss: 0.1}, 5000, ms)
+	if !slices.Equal(a.who, b.who) {
+		t.Error("chance differs between two runs")
+	}
+	a = shape(t, Shape{Delay: 10 * ms, Jitter: 30 * ms}, 2000, 5*ms)
+	least, most := time.Hour, time.Duration(0)
+	for i, at := range a.at {
+		d := at - time.Duration(i)*5*ms
+		least, most = min(least, d), max(most, d)
+	}
+	if !slices.IsSorted(a.who) || least < 10*ms || least > 12*ms || most > 40*ms || most < 38*ms {
+		t.Errorf("jitter: %s to %s, in order %v", least, most, slices.IsSorted(a.who))
+	}
+	if n := len(shape(t, Shape{Loss: 1}, 10, 0).at); n != 0 {
+		t.Errorf("%d packets through a cut", n)
+	}
+}
+
+func TestShapesAreChecked(t *testing.T) {
+	n := newNode(t, nil)
+	for _, s := range []Shape{{Rate: -1}, {Delay: -1}, {Jitter: -1}, {Loss: -0.1}, {Loss: 1.1}, {Delay: time.Hour}, {Loss: math.NaN()}} {
+		if err := n.Shaper().Set("", s); err == nil {
+			t.Errorf("%+v is taken", s)
+		}
+	}
+	if err := n.Shaper().Set("nowhere", Shape{}); err == nil {
+		t.Error("a shape for no address")
+	}
+}
+
+// On real sockets: batches are taken apart, the setting is live, and other links stay fast.
+func TestShaperUnderQUIC(t *testing.T) {
+	f := newFleet(t, onLoopback(t), 1, 1, 1)
+	defer f.close(t)
+	for _, p := range f.meshes[0].Pairs() {
+		connected(t, pairOf(f, 0, p.Self, p.Other))
+	}
+	seq := map[int]uint64{}
+	exchange := func(to, n int) time.Duration {
+		began := time.Now()
+		seq[to]++
+		send(t, f.links[0], to, 1, seq[to], "op", payloadOf(to, n))
+		recv(t, f.links[to], 0, 1, seq[to], payloadOf(to, n))
+		return time.Since(began)
+	}
+	exchange(1, 4<<20)
+	if err := f.meshes[0].Shape(0, 1, Shape{Rate: 4 << 20, Delay: 10 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if d := exchange(1, 2<<20); d < 400*time.Millisecond { // 2 MiB at 4 MiB/s less the queue; never faster
+		t.Errorf("2 MiB through 4 MiB/s in %s", d)
+	}
+	exchange(2, 4<<20)
+	if p := pairOf(f, 0, 0, 2); p.shape != nil {
+		t.Error("another link is shaped")
+	}
+	connected(t, pairOf(f, 0, 0, 1)).fail(broken("a test breaks it"))
+	isCut(t, pairOf(f, 0, 0, 1), 2)
+	connected(t, pairOf(f, 0, 0, 1))
+	isCut(t, pairOf(f, 1, 1, 0), 2)
+	began := time.Now()
+	send(t, f.links[0], 1, 2, 1, "op", payloadOf(1, 2<<20))
+	recv(t, f.links[1], 0, 2, 1, payloadOf(1, 2<<20))
+	if d := time.Since(began); d < 400*time.Millisecond {
+		t.Errorf("the shape is forgotten with the connection: %s", d)
+	}
+	if err := f.meshes[0].Shape(0, 1, Shape{}); err != nil {
+		t.Fatal(err)
+	}
+	send(t, f.links[0], 1, 2, 2, "op", payloadOf(1, 8<<20))
+	recv(t, f.links[1], 0, 2, 2, payloadOf(1, 8<<20))
+	for _, bad := range [][2]uint32{{0, 0}, {1, 0}, {0, 9}} {
+		if err := f.meshes[0].Shape(bad[0], bad[1], Shape{}); err == nil {
+			t.Errorf("%v is shaped", bad)
+		}
+	}
+}
+
+// quic-go still sends batches through the shaper's socket: that is what it costs when it is not set.
+func TestBatchesSurvive(t *testing.T) {
+	server, worker := openHouse(t), newNode(t, nil)
+	p := dial(t, worker, server, wire.Hello{Role: wire.Worker})
+	here, _ := rawPair(t)
+	want := here.conn.ConnectionState().GSO
+	if got := p.c.conn.ConnectionState().GSO; got != want {
+		t.Errorf("batches: %v, with a plain socket %v", got, want)
+	}
+}
+
+func BenchmarkShapedLine(b *testing.B) {
+	for _, s := range []Shape{{Rate: 125_000_000, Delay: time.Millisecond}, {Rate: 12_500_000, Delay: 20 * time.Millisecond, Loss: 0.001}} {
+		b.Run(fmt.Sprintf("%dMbit-%s-%g", s.Rate*8/1_000_000, 2*s.Delay, s.Loss), func(b *testing.B) {
+			f := newFleet(b, onLoopback(b), 1, 1)
+			defer f.close(b)
+			for _, n := range f.nodes {
+				if err := n.Shaper().Set("", s); err != nil {
+					b.Fatal(err)
+				}
+			}
+			const size = 16 << 20
+			payload, seq := make([]byte, size), uint64(0)
+			once := func() {
+				seq++
+				if err := f.links[0].Send(1, 1, seq, "bulk", payload); err != nil {
+					b.Fatal(err)
+				}
+				if _, _, _, err := f.links[1].Recv(context.Background(), 0, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for range 3 {
+				once()
+			}
+			b.SetBytes(size)
+			b.ResetTimer()
+			for b.Loop() {
+				once()
+			}
+			b.ReportMetric(float64(f.meshes[0].Pairs()[0].Lanes), "lanes")
+		})
+	}
+}

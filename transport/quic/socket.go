@@ -1,0 +1,62 @@
+package quic
+
+import (
+	"net"
+	"time"
+)
+
+// wrap puts the shaper under a socket. quic-go finds in udpSocket all that it uses of a *net.UDPConn, so that batches of packets
+// still go with one call (GSO); a plain net.PacketConn, as in a simulation, has no batches.
+func (s *Shaper) wrap(c net.PacketConn) net.PacketConn {
+	if u, ok := c.(*net.UDPConn); ok {
+		s.write = func(b, oob []byte, to net.Addr) error {
+			_, _, err := u.WriteMsgUDP(b, oob, to.(*net.UDPAddr))
+			return err
+		}
+		return &udpSocket{u, s}
+	}
+	s.write = func(b, _ []byte, to net.Addr) error {
+		_, err := c.WriteTo(b, to)
+		return err
+	}
+	return &plainSocket{c, s}
+}
+
+type udpSocket struct {
+	*net.UDPConn
+	shaper *Shaper
+}
+
+// WriteMsgUDP is the one call by which quic-go sends.
+func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error) {
+	if !u.shaper.on.Load() {
+		return u.UDPConn.WriteMsgUDP(b, oob, to)
+	}
+	size, rest := segments(oob)
+	if size == 0 {
+		size = max(len(b), 1)
+	}
+	now := time.Now()
+	for at := 0; at < len(b); at += size {
+		p := b[at:min(at+size, len(b))]
+		if u.shaper.send(p, rest, to, now) {
+			continue
+		}
+		if _, _, err := u.UDPConn.WriteMsgUDP(p, rest, to); err != nil {
+			return at, len(oob), err
+		}
+	}
+	return len(b), len(oob), nil
+}
+
+type plainSocket struct {
+	net.PacketConn
+	shaper *Shaper
+}
+
+func (c *plainSocket) WriteTo(b []byte, to net.Addr) (int, error) {
+	if c.shaper.on.Load() && c.shaper.send(b, nil, to, time.Now()) {
+		return len(b), nil
+	}
+	return c.PacketConn.WriteTo(b, to)
+}

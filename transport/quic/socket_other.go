@@ -1,0 +1,6 @@
+//go:build !linux
+
+package quic
+
+// segments: only Linux sends batches.
+func segments(oob []byte) (size int, rest []byte) { return 0, oob }

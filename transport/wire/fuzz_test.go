@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+)
+
+// FuzzFrame: no bytes make the reader panic, and a frame that it takes is one that the writer writes.
+func FuzzFrame(f *testing.F) {
+	for _, b := range sampleFrames(f) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := NewReader(bytes.NewReader(b))
+		for {
+			h, p, err := r.Next()
+			if err != nil {
+				return
+			}
+			head, err := h.Append(nil, p)
+			if err != nil {
+				t.Fatalf("%+v was read but is not written: %v", h, err)
+			}
+			h2, p2, err := next(append(head, p...))
+			if err != nil || !reflect.DeepEqual(h, h2) || !bytes.Equal(p, p2) {
+				t.Fatalf("%+v becomes %+v, %v", h, h2, err)
+			}
+		}
+	})
+}
+
+// FuzzMessage: what the decoder takes, cleaned, is written and read again as it is.
+func FuzzMessage(f *testing.F) {
+	for name, b := range sampleFrames(f) {
+		if _, ok := samples()[name]; ok {
+			f.Add(b[5], b[HeaderSize:])
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind byte, p []byte) {
+		m, err := Unmarshal(Header{Kind: Kind(kind)}, p)
+		if err != nil {
+			return
+		}
+		frame, err := Marshal(Header{}, m)
+		if err != nil {
+			return // longer than a frame may be
+		}
+		h, p, err := next(frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Unmarshal(h, p)
+		if err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if _, beat := m.(Heartbeat); !beat && h.Kind != KindRefused && !same(m, again) {
+			t.Fatalf("%+v becomes %+v", m, again)
+		}
+	})
+}
+
+// same but for what is empty in one way or another.
+func same(a, b Body) bool {
+	x, err := enc.Marshal(a)
+	y, err2 := enc.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// FuzzRoster: a roster that is read can be sent on.
+func FuzzRoster(f *testing.F) {
+	f.Add(samples()["roster"].(Message).Body)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := ParseRoster(b)
+		if err != nil {
+			return
+		}
+		for _, s := range r {
+			if got, ok := r.Find(s.Index); !ok || got.Index != s.Index {
+				t.Fatalf("seat %d is not found", s.Index)
+			}
+		}
+	})
+}
+
+// FuzzCodecs: values of any bytes, and values of any floats.
+func FuzzCodecs(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, uint16(3))
+	f.Fuzz(func(t *testing.T, b []byte, n uint16) {
+		dst := make([]float32, n)
+		if err := DecodeInt8(dst, b); err == nil {
+			if p, err := AppendInt8(nil, dst, nil); err != nil || len(p) != len(b) {
+				t.Fatal(len(p), err)
+			}
+		}
+		if err := DecodeBF16(dst, b); err == nil && len(AppendBF16(nil, dst)) != len(b) {
+			t.Fatal("bf16 changes its length")
+		}
+	})
+}
