@@ -49,3 +49,39 @@ func BenchmarkGradients(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCandidates is the evaluation of antithetic candidates on a shared batch, in evaluations a second.
+func BenchmarkCandidates(b *testing.B) {
+	set, err := data.Glyphs(2048, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"mlp", "mlp-small", "lenet-caffe"} {
+		m, err := models.Load(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, batch := range []int{128, 256} {
+			b.Run(fmt.Sprintf("%s/batch=%d", name, batch), func(b *testing.B) {
+				e, err := NewEngine(m, set, 1, kernel.Best())
+				if err != nil {
+					b.Fatal(err)
+				}
+				const n = 8
+				t := engine.Candidates{Theta: engine.New(1, m.Layout.Params, engine.F32), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()[:batch]}, Fitness: make([]float32, n)}
+				if err := m.Init(1, 0, t.Theta.F); err != nil {
+					b.Fatal(err)
+				}
+				for i := range n {
+					t.IDs = append(t.IDs, engine.Member(i))
+				}
+				for b.Loop() {
+					if err := e.Do(context.Background(), t); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "evaluations/s")
+			})
+		}
+	}
+}

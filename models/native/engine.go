@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	goruntime "runtime"
 
 	"brood/models"
@@ -20,6 +19,7 @@ type Engine struct {
 	set    *data.Set
 	bounds engine.Bounds
 	passes []*pass // one a thread
+	task   uint64  // counts the candidate tasks
 }
 
 // NewEngine compiles the model. It fails with an UncoveredError for a model that the kernels have no plan for.
@@ -58,7 +58,7 @@ func (e *Engine) Alloc(rows, cols int, t engine.DType) engine.Mat { return engin
 func (e *Engine) Bytes(gradients, scores int) int64 {
 	floats := e.plan.floats(max(gradients, min(scores, piece)), gradients > 0)
 	if gradients == 0 {
-		floats += e.layout.Params // a candidate
+		floats += 3 * e.layout.Params // the noise of a pair, and both of it
 	}
 	return int64(len(e.passes)) * int64(4*floats+scratchBytes)
 }
@@ -182,49 +182,6 @@ func (p *pass) evaluate(set *data.Set, ids []int32) (float64, int64, error) {
 		return 0, 0, err
 	}
 	return p.score()
-}
-
-func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
-	if err := e.bounds.Candidates(&t); err != nil {
-		return err
-	}
-	params := e.plan.model.Layout.Params
-	return engine.Each(ctx, e.passes, len(t.IDs), func(p *pass, i int) error {
-		if len(p.theta) < params {
-			p.theta = make([]float32, params)
-		}
-		if err := candidate(p.k, p.theta, e.layout, &t, t.IDs[i]); err != nil {
-			return err
-		}
-		p.mode, p.params, p.stats = running, p.theta, nil
-		ids := t.Batches[0]
-		if len(t.Batches) > 1 {
-			ids = t.Batches[i]
-		}
-		size := piece
-		if e.bounds.Norms {
-			size = len(ids)
-		}
-		var loss float64
-		for lo := 0; lo < len(ids); lo += size {
-			l, _, err := p.evaluate(e.set, ids[lo:min(len(ids), lo+size)])
-			if err != nil {
-				return err
-			}
-			loss += l
-		}
-		t.Fitness[i] = fitness(loss, len(ids))
-		return nil
-	})
-}
-
-// fitness is minus the mean loss, NaN when it is not finite.
-func fitness(loss float64, samples int) float32 {
-	f := float32(-loss / float64(samples))
-	if math.IsInf(float64(f), 0) {
-		return float32(math.NaN())
-	}
-	return f
 }
 
 func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {

@@ -93,6 +93,16 @@ func TestThreads(t *testing.T) {
 			if err := e.Do(ctx, ev, c); err != nil {
 				t.Fatal(err)
 			}
+			for i, id := range c.IDs { // each alone
+				one := c
+				one.IDs, one.Fitness = []engine.Member{id}, make([]float32, 1)
+				if err := e.Do(ctx, one); err != nil {
+					t.Fatal(err)
+				}
+				if one.Fitness[0] != c.Fitness[i] {
+					t.Errorf("candidate %d alone has fitness %v, among others %v", id, one.Fitness[0], c.Fitness[i])
+				}
+			}
 			got := [3]string{fmt.Sprint(hash(back.F), hash(loss), hash(g.Stats.F)), fmt.Sprint(ev.Loss, ev.Correct), fmt.Sprint(hash(c.Fitness))}
 			if at == 0 {
 				want = got

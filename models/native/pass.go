@@ -29,7 +29,7 @@ type pass struct {
 	dy, dx []float32   // gradients of the present activation and of the one before
 	labels []int32
 	losses []float32
-	theta  []float32 // a candidate
+	twin   candidates
 	own    []float32 // statistics of one batch
 	lanes  [][kernel.Lanes]float32
 
@@ -131,8 +131,11 @@ func (p *pass) gradient() (float64, error) {
 }
 
 // score is the summed loss and the correct predictions of the loaded samples.
-func (p *pass) score() (loss float64, correct int64, err error) {
-	z, classes := p.forward(), p.plan.model.Classes
+func (p *pass) score() (loss float64, correct int64, err error) { return p.tally(p.forward()) }
+
+// tally is the summed loss and the correct predictions of logits.
+func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
+	classes := p.plan.model.Classes
 	if err := p.k.CrossEntropy(p.losses, nil, 0, z, classes, classes, p.labels[:p.n], 1); err != nil {
 		return 0, 0, err
 	}
