@@ -68,6 +68,7 @@ func TestMutants(t *testing.T) {
 	}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
 			path, dir := filepath.Join(root, filepath.FromSlash(m.file)), t.TempDir()
 			src, err := os.ReadFile(path)
 			if err != nil {
@@ -87,9 +88,9 @@ func TestMutants(t *testing.T) {
 			if err := os.WriteFile(overlay, spec, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=120s", "-overlay="+overlay, "-run="+m.run, "./"+m.pkg)
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=60s", "-overlay="+overlay, "-run="+m.run, "./"+m.pkg)
 			cmd.Dir = root
-			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "BROOD_") }), "BROOD_NET_RUNS=60")
+			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "BROOD_") }), "BROOD_NET_RUNS=40")
 			out, err := cmd.CombinedOutput()
 			if strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]") {
 				t.Fatalf("the mutant does not build:\n%s", out)
