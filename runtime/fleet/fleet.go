@@ -1,13 +1,15 @@
 // Package fleet is the shell of a run: it feeds the coordinator's pure core with events, carries out its effects in their
-// order, and hosts workers of this process as goroutines. The fleet's one event loop owns the core; everything else talks
-// to it through channels.
+// order, and hosts workers of this process as goroutines. Workers of other processes take a [Seat]: runtime/remote brings
+// them. The fleet's one event loop owns the core; everything else talks to it through channels.
 package fleet
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"brood/runtime/coordinator"
@@ -25,9 +27,10 @@ type Recorder interface {
 type Config struct {
 	Core    coordinator.Config
 	Log     Recorder
-	Workers int                                  // hosted in this process
+	Workers int                                  // hosted in this process; with 0 the run waits for seats
 	Spawn   func(id int) (*worker.Worker, error) // makes worker id
 	Respawn time.Duration                        // a worker that dies is replaced after this; 0 never
+	Grace   time.Duration                        // see Attend
 	Now     func() time.Time
 	Tick    time.Duration // between ticks of the core; 0 means 100 ms
 	// Watch is told of every record after it is in the log; it must not block. May be nil.
@@ -41,10 +44,10 @@ type Fleet struct {
 	events chan any
 	done   chan struct{} // closed when Run returns
 
-	boxes  map[int]*mailbox
+	boxes  map[int]Seat
 	wg     sync.WaitGroup
-	nextID int
-	deaths int // since the last commit
+	nextID atomic.Int64
+	deaths int // of workers of this process, since the last commit
 	exit   *coordinator.Exit
 	logErr error // of the log, or of a worker that cannot be made: the run ends
 }
@@ -57,6 +60,7 @@ type command struct {
 type died struct {
 	worker int
 	reason string
+	here   bool // it was hosted in this process
 }
 
 type spawn struct{}
@@ -76,7 +80,7 @@ func New(cfg Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fleet{cfg: cfg, core: core, events: make(chan any, 64), done: make(chan struct{}), boxes: map[int]*mailbox{}}, nil
+	return &Fleet{cfg: cfg, core: core, events: make(chan any, 64), done: make(chan struct{}), boxes: map[int]Seat{}}, nil
 }
 
 // Run trains until the core's exit, or until ctx ends: then the workers are dropped where they stand, and the log holds
@@ -86,9 +90,10 @@ func (f *Fleet) Run(ctx context.Context) (coordinator.Exit, error) {
 	defer func() {
 		cancel()
 		for _, b := range f.boxes {
-			b.close()
+			b.Close()
 		}
 		close(f.done)
+		f.unseat()
 		f.wg.Wait()
 	}()
 	for range f.cfg.Workers {
@@ -128,14 +133,20 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 		}
 	case died:
 		delete(f.boxes, e.worker)
-		if f.deaths++; f.deaths > tooMany+f.cfg.Workers {
+		if e.here {
+			f.deaths++
+		}
+		if f.deaths > tooMany+f.cfg.Workers {
 			f.logErr = fmt.Errorf("workers die one after the other without finishing a round; the last one because: %s", e.reason)
 			return
 		}
 		f.step(ctx, coordinator.Lost{Worker: e.worker, Reason: e.reason})
-		if f.cfg.Respawn > 0 && f.exit == nil {
+		if f.cfg.Respawn > 0 && f.exit == nil && e.here {
 			time.AfterFunc(f.cfg.Respawn, func() { f.post(spawn{}) })
 		}
+	case seated:
+		f.boxes[e.worker] = e.seat
+		f.step(ctx, coordinator.Joined{Worker: e.worker})
 	case spawn:
 		f.spawn(ctx)
 	default:
@@ -148,7 +159,7 @@ func (f *Fleet) kill(cmd event.Command) event.Receipt {
 	if !ok {
 		return event.Receipt{ID: cmd.ID, Reason: fmt.Sprintf("there is no worker %d here", cmd.Worker)}
 	}
-	b.close()
+	b.Close()
 	return event.Receipt{ID: cmd.ID, Accepted: true}
 }
 
@@ -157,6 +168,7 @@ func (f *Fleet) step(ctx context.Context, ev any) { f.apply(ctx, f.core.Step(f.c
 // apply carries out effects in order: records are in the log before the messages behind them leave.
 func (f *Fleet) apply(ctx context.Context, fx []any) {
 	var pending []event.Record
+	ends := slices.ContainsFunc(fx, func(x any) bool { _, ok := x.(coordinator.Exit); return ok })
 	flush := func() {
 		if len(pending) > 0 && f.logErr == nil {
 			f.logErr = f.cfg.Log.Append(pending...)
@@ -177,9 +189,15 @@ func (f *Fleet) apply(ctx context.Context, fx []any) {
 			pending = append(pending, x.Record)
 		case coordinator.Send:
 			flush()
-			if b := f.boxes[x.Worker]; b != nil && f.logErr == nil {
-				b.post(x.Msg)
+			b := f.boxes[x.Worker]
+			if b == nil || f.logErr != nil {
+				continue
 			}
+			if _, stop := x.Msg.(message.Stop); stop && !ends {
+				b.Close() // the run goes on without it
+				continue
+			}
+			b.Post(x.Msg)
 		case coordinator.Exit:
 			flush()
 			f.exit = &x
@@ -190,48 +208,22 @@ func (f *Fleet) apply(ctx context.Context, fx []any) {
 
 // spawn starts a worker and tells the core.
 func (f *Fleet) spawn(ctx context.Context) {
-	id := f.nextID
-	f.nextID++
+	id := f.Reserve()
 	w, err := f.cfg.Spawn(id)
 	if err != nil {
 		f.logErr = fmt.Errorf("worker %d: %w", id, err)
 		return
 	}
-	box := newMailbox()
+	box := NewMailbox()
 	f.boxes[id] = box
 	f.wg.Go(func() {
 		reason := "it was killed"
-		for {
-			mctx, msg, ok := box.next(ctx)
-			if !ok {
-				break
-			}
-			if _, stop := msg.(message.Stop); stop {
-				reason = "it was put out"
-				break
-			}
-			reply, err := f.safely(mctx, w, msg)
-			if err != nil {
-				reason = err.Error()
-				break
-			}
-			if reply != nil {
-				f.post(reply)
-			}
+		if err := Attend(ctx, box, w, f.cfg.Grace, f.post); err != nil {
+			reason = err.Error()
 		}
-		f.post(died{id, reason})
+		f.post(died{id, reason, true})
 	})
 	f.step(ctx, coordinator.Joined{Worker: id})
-}
-
-// safely turns a panic of a program into the death of its worker: the others go on.
-func (f *Fleet) safely(ctx context.Context, w *worker.Worker, msg any) (reply any, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("worker %d: program failed: %v", w.ID(), r)
-		}
-	}()
-	return w.Handle(ctx, msg), nil
 }
 
 func (f *Fleet) post(ev any) {

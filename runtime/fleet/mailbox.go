@@ -7,8 +7,8 @@ import (
 	"brood/runtime/message"
 )
 
-// mailbox is a worker's queue of messages. Posting never waits, and an Abort cancels at once whatever the worker is doing.
-type mailbox struct {
+// Mailbox is a worker's queue of messages. Posting never waits, and an Abort cancels at once whatever the worker is doing.
+type Mailbox struct {
 	mu     sync.Mutex
 	q      []any
 	wake   chan struct{}
@@ -16,9 +16,11 @@ type mailbox struct {
 	closed bool
 }
 
-func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
+// NewMailbox is an empty queue.
+func NewMailbox() *Mailbox { return &Mailbox{wake: make(chan struct{}, 1)} }
 
-func (m *mailbox) post(msg any) {
+// Post implements [Seat].
+func (m *Mailbox) Post(msg any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := msg.(message.Abort); ok {
@@ -31,8 +33,8 @@ func (m *mailbox) post(msg any) {
 	m.signal()
 }
 
-// close cancels what is going on and ends the worker, however much is queued: a death.
-func (m *mailbox) close() {
+// Close cancels what is going on and ends the worker, however much is queued: a death.
+func (m *Mailbox) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
@@ -42,7 +44,7 @@ func (m *mailbox) close() {
 	m.signal()
 }
 
-func (m *mailbox) signal() {
+func (m *Mailbox) signal() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
@@ -50,7 +52,7 @@ func (m *mailbox) signal() {
 }
 
 // next waits for a message; its context ends with parent or with an Abort.
-func (m *mailbox) next(parent context.Context) (context.Context, any, bool) {
+func (m *Mailbox) next(parent context.Context) (context.Context, any, bool) {
 	for {
 		m.mu.Lock()
 		if m.closed || parent.Err() != nil {

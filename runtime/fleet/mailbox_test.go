@@ -9,15 +9,15 @@ import (
 
 // TestAbortOvertakes: an abort voids what is queued before it and cancels what is being done; what comes after it stays.
 func TestAbortOvertakes(t *testing.T) {
-	box := newMailbox()
-	box.post(message.Grant{From: 1})
+	box := NewMailbox()
+	box.Post(message.Grant{From: 1})
 	doing, first, ok := box.next(t.Context())
 	if !ok || first.(message.Grant).From != 1 {
 		t.Fatalf("%v", first)
 	}
-	box.post(message.Grant{From: 2})
-	box.post(message.Abort{Epoch: 3})
-	box.post(message.Plan{})
+	box.Post(message.Grant{From: 2})
+	box.Post(message.Abort{Epoch: 3})
+	box.Post(message.Plan{})
 	if doing.Err() == nil {
 		t.Error("what is being done goes on")
 	}
@@ -36,11 +36,11 @@ func TestAbortOvertakes(t *testing.T) {
 
 // TestMailboxCloses: a death leaves what is queued.
 func TestMailboxCloses(t *testing.T) {
-	box := newMailbox()
-	box.post(message.Grant{})
+	box := NewMailbox()
+	box.Post(message.Grant{})
 	doing, _, _ := box.next(t.Context())
-	box.post(message.Grant{})
-	box.close()
+	box.Post(message.Grant{})
+	box.Close()
 	if doing.Err() == nil {
 		t.Error("what is being done goes on")
 	}
@@ -49,7 +49,7 @@ func TestMailboxCloses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, m, ok := newMailbox().next(ctx); ok {
+	if _, m, ok := NewMailbox().next(ctx); ok {
 		t.Errorf("%v is done without a run", m)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/worker"
-	"brood/transport/local"
 )
 
 // Run is a session in progress in this process.
@@ -38,6 +37,10 @@ type Run struct {
 // Start opens the doors of a run and readies its fleet. watch is told of every record after it is in the log; it must not
 // block. Close the run after Train.
 func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record)) (*Run, error) {
+	return start(j, s, from, watch, closed(j), 0)
+}
+
+func start(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Doors, grace time.Duration) (*Run, error) {
 	r := &Run{Job: j, Session: s, Resumed: from}
 	v := view.New()
 	if from == nil {
@@ -65,12 +68,13 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 			core.Cause = "fork"
 		}
 	}
-	hub := &local.Hub{}
 	store := &Files{Dir: s.Dir()}
-	threads := max(1, j.Threads/j.Workers)
+	threads := max(1, j.Threads/max(1, d.Workers))
 	log := &recorder{sess: s, door: r.door, trouble: func(kind, reason string) { r.fleet.Trouble(kind, reason) }, framed: time.Now()}
-	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: j.Workers, Respawn: time.Second,
-		Spawn: func(id int) (*worker.Worker, error) { return j.Worker(id, hub.Link(id), store, threads, true) },
+	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: d.Workers, Respawn: time.Second, Grace: grace,
+		Spawn: func(id int) (*worker.Worker, error) {
+			return j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
+		},
 		Watch: func(rec event.Record) {
 			r.prune(rec)
 			watch(rec)

@@ -151,14 +151,15 @@ func loadData(name string, net *models.Model) (*data.Set, error) {
 	return set, nil
 }
 
-// Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes.
-func (j *Job) Worker(id int, link optim.Link, store worker.Store, threads int, tests bool) (*worker.Worker, error) {
+// Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes; overhead
+// is what its links cost so far, see [worker.Config], and may be nil.
+func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worker.Store, threads int, tests bool) (*worker.Worker, error) {
 	eng, err := newEngine(j.Config.Kernels, j.Net, j.Samples, max(1, threads))
 	if err != nil {
 		return nil, err
 	}
 	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
-		Evaluate: j.Config.Evaluate, Lookup: catalog.Lookup, Store: store, Clock: func() int64 { return time.Now().UnixNano() }}
+		Evaluate: j.Config.Evaluate, Lookup: catalog.Lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
 	if tests {
 		cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
 	}

@@ -191,7 +191,7 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 
 // execute walks the log on one worker and saves where it ends.
 func (out *Restored) execute(ctx context.Context, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) error {
-	w, err := out.Job.Worker(0, (&local.Hub{}).Link(0), &Files{Dir: dir, Other: store}, threads, false)
+	w, err := out.Job.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, threads, false)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func Verify(ctx context.Context, dir string, threads int, progress func(event.Co
 	if err != nil {
 		return out, err
 	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return out, err
 	}

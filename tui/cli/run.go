@@ -36,6 +36,8 @@ type runFlags struct {
 	plain, json            bool
 	ascii                  bool
 	host                   bool // this is the process that trains, started by a workbench
+	serves                 bool // workers of other processes may come in
+	wait                   int  // and the first round waits for so many of them
 }
 
 func (f *runFlags) register(c *cobra.Command) {
@@ -144,6 +146,9 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 			*dst.to = dst.from
 		}
 	}
+	if f.serves {
+		o.Workers = f.workers + f.wait
+	}
 	if given("seed") {
 		o.Seed = f.seed
 	} else if o.Seed == 0 {
@@ -211,6 +216,14 @@ type prepared struct {
 	job  *host.Job
 	sess *session.Session
 	from *host.Restored
+	open func(p prepared, watch func(event.Record)) (*host.Run, error) // nil: in this process alone
+}
+
+func (p prepared) start(watch func(event.Record)) (*host.Run, error) {
+	if p.open != nil {
+		return p.open(p, watch)
+	}
+	return host.Start(p.job, p.sess, p.from, watch)
 }
 
 func (f *runFlags) prepare(ctx context.Context, c *cobra.Command, preset string) (p prepared, err error) {
@@ -271,7 +284,7 @@ func (f *runFlags) prepareResume(ctx context.Context, c *cobra.Command, preset s
 	if err := f.limit(c, &l); err != nil {
 		return p, err
 	}
-	err = p.from.Continue(host.Options{Workers: f.workers, Threads: f.threads, OnLoss: f.onLoss, Limit: l, Set: set, By: "flag"})
+	err = p.from.Continue(host.Options{Workers: f.workers + f.wait, Threads: f.threads, OnLoss: f.onLoss, Limit: l, Set: set, By: "flag"})
 	return p, err
 }
 
@@ -291,7 +304,7 @@ func train(ctx context.Context, p prepared, out printer) (err error) {
 	_, silent := out.(silentPrinter)
 	idle := newPatience(out)
 	defer idle.stop()
-	run, err := host.Start(p.job, p.sess, p.from, idle.record)
+	run, err := p.start(idle.record)
 	if err != nil {
 		p.sess.Close()
 		return err

@@ -39,6 +39,9 @@ func TestScripts(t *testing.T) {
 				}
 			}
 			e.Defer(func() { endAll(e.WorkDir) })
+			fleet := crew{}
+			e.Values[crewKey{}] = fleet
+			e.Defer(fleet.end)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -50,7 +53,9 @@ func TestScripts(t *testing.T) {
 			"signal":  sendSignal,
 			"ended":   ended,
 			"flip":    flip, "cut": cut,
-			"idx":    idx,
+			"idx":   idx,
+			"serve": serveBackground, "worker": workerBackground, "end": endBackground,
+			"slay": slay, "hush": hush, "says": saysBackground,
 			"same":   same,
 			"differ": differ,
 		},

@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"brood/runtime/message"
+	"brood/runtime/worker"
+)
+
+// Seat is a worker as the fleet sees it. Both methods are called by the fleet's loop and must not wait. Close ends the
+// worker: it was killed or put out, or the run is over.
+type Seat interface {
+	Post(msg any)
+	Close()
+}
+
+type seated struct {
+	worker int
+	seat   Seat
+}
+
+// Reserve gives the next worker's number. It may be called from any goroutine.
+func (f *Fleet) Reserve() int { return int(f.nextID.Add(1) - 1) }
+
+// Seat adds a worker that is hosted elsewhere, under a reserved number. After the run's end it closes the seat, perhaps twice.
+func (f *Fleet) Seat(id int, s Seat) {
+	f.post(seated{id, s})
+	select {
+	case <-f.done:
+		s.Close()
+	default: // the loop has it, or closes it when it ends
+	}
+}
+
+// unseat closes the seats that the loop has not come to.
+func (f *Fleet) unseat() {
+	for {
+		select {
+		case ev := <-f.events:
+			if e, ok := ev.(seated); ok {
+				e.seat.Close()
+			}
+		default:
+			return
+		}
+	}
+}
+
+// Report hands on a reply of a worker that is hosted elsewhere: Ready, Done, Failed or Saved. The caller has checked that
+// its Worker is the number of the seat that it came from. It waits while the loop is busy.
+func (f *Fleet) Report(msg any) { f.post(msg) }
+
+// Gone says that a worker hosted elsewhere is lost.
+func (f *Fleet) Gone(id int, reason string) { f.post(died{worker: id, reason: reason}) }
+
+// Attend lets w do what comes into box, and reports its replies, until ctx ends, the box is closed or a Stop comes. An
+// error is a panic of w's program. A failure is reported after grace only, unless an Abort comes before: when a worker
+// dies, its partners may notice before the coordinator does, and must not be blamed.
+func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Duration, report func(reply any)) error {
+	for {
+		mctx, msg, ok := box.next(ctx)
+		if !ok {
+			return nil
+		}
+		if _, stop := msg.(message.Stop); stop {
+			return nil
+		}
+		reply, err := safely(mctx, w, msg)
+		if err != nil {
+			return err
+		}
+		if failed, ok := reply.(message.Failed); ok && failed.NonFinite == nil && grace > 0 {
+			select {
+			case <-mctx.Done():
+				continue
+			case <-time.After(grace):
+			}
+		}
+		if reply != nil {
+			report(reply)
+		}
+	}
+}
+
+// safely turns a panic of a program into the death of its worker: the others go on.
+func safely(ctx context.Context, w *worker.Worker, msg any) (reply any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("worker %d: program failed: %v", w.ID(), r)
+		}
+	}()
+	return w.Handle(ctx, msg), nil
+}

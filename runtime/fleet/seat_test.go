@@ -1,0 +1,161 @@
+package fleet_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"brood/runtime/conformance"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/fleet"
+	"brood/runtime/message"
+	"brood/runtime/worker"
+)
+
+// hosted is a worker outside the fleet, as a server of remote workers would bring it.
+func hosted(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn func(int) (*worker.Worker, error)) (int, *fleet.Mailbox, error) {
+	id := f.Reserve()
+	w, err := spawn(id)
+	if err != nil {
+		return id, nil, err
+	}
+	box := fleet.NewMailbox()
+	wg.Go(func() {
+		reason := "it left"
+		if err := fleet.Attend(ctx, box, w, 0, f.Report); err != nil {
+			reason = err.Error()
+		}
+		f.Gone(id, reason)
+	})
+	f.Seat(id, box)
+	return id, box, nil
+}
+
+// TestSeats: a fleet that hosts nobody trains on seats, outlives one that goes, and takes one that comes.
+func TestSeats(t *testing.T) {
+	log := &conformance.Log{}
+	var spawn func(int) (*worker.Worker, error)
+	var boxes []*fleet.Mailbox
+	var wg sync.WaitGroup
+	var f *fleet.Fleet
+	gone, came := false, false
+	f = newFleet(t, 0, func(c *fleet.Config) {
+		spawn, c.Log, c.Core.Wait, c.Core.Limit = c.Spawn, log, 2, event.Limit{Rounds: 1 << 40}
+		c.Watch = func(r event.Record) {
+			switch {
+			case r.Commit != nil && !gone:
+				gone = true
+				boxes[1].Close()
+			case r.Plan != nil && r.Plan.Cause == "death":
+				wg.Go(func() {
+					if _, _, err := hosted(t.Context(), f, &wg, spawn); err != nil {
+						t.Error(err)
+					}
+				})
+			case r.Plan != nil && r.Plan.Cause == "join" && !came:
+				came = true
+				wg.Go(f.Interrupt)
+			}
+		}
+	})
+	for range 2 {
+		_, box, err := hosted(t.Context(), f, &wg, spawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boxes = append(boxes, box)
+	}
+	x, err := f.Run(bounded(t))
+	wg.Wait()
+	if err != nil || x.Phase != event.Stopped || !came {
+		t.Fatalf("%+v, %v, came %v", x, err, came)
+	}
+	for _, r := range log.Records {
+		if r.Alert != nil && r.Alert.Kind == "lost-worker" && r.Alert.Text != "worker 1 is lost: it left" {
+			t.Errorf("alert %q", r.Alert.Text)
+		}
+	}
+}
+
+// mute takes a seat and does nothing.
+type mute struct {
+	mu     sync.Mutex
+	posted []any
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (m *mute) Post(msg any) { m.mu.Lock(); defer m.mu.Unlock(); m.posted = append(m.posted, msg) }
+func (m *mute) Close()       { m.once.Do(func() { close(m.closed) }) }
+
+func wait(t *testing.T, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-bounded(t).Done():
+		t.Fatal("nothing happens")
+	}
+}
+
+// TestPutOut: a worker whose word cannot be trusted is closed, not told that the run is over; at the end everybody is told,
+// then closed; and a seat that comes later is closed too.
+func TestPutOut(t *testing.T) {
+	f := newFleet(t, 0, func(c *fleet.Config) { c.Core.Wait = 2 })
+	a, b := &mute{closed: make(chan struct{})}, &mute{closed: make(chan struct{})}
+	over := make(chan coordinator.Exit, 1)
+	go func() {
+		x, _ := f.Run(bounded(t))
+		over <- x
+	}()
+	f.Seat(f.Reserve(), a)
+	f.Seat(f.Reserve(), b)
+	f.Report(message.Failed{Worker: 1, Epoch: 1, Err: "no"})
+	wait(t, b.closed)
+	for _, m := range b.posted {
+		if _, stop := m.(message.Stop); stop {
+			t.Error("who is put out hears that the run is over")
+		}
+	}
+	f.Gone(1, "closed")
+	f.Seat(f.Reserve(), b)
+	f.Interrupt()
+	f.Gone(0, "now nobody is left to save it")
+	f.Gone(2, "and the other")
+	if x := <-over; x.Phase != event.Stopped {
+		t.Errorf("%+v", x)
+	}
+	late := &mute{closed: make(chan struct{})}
+	f.Seat(f.Reserve(), late)
+	wait(t, late.closed)
+	f.Report(message.Ready{})
+	f.Gone(3, "after the end")
+}
+
+// TestGrace: a failure is held back while an abort may come, and only then told.
+func TestGrace(t *testing.T) {
+	bad := message.Plan{Plan: event.Plan{Epoch: 1, From: "nowhere", Algorithm: "dp-sgd"}}
+	attend := func(grace time.Duration, during func(*fleet.Mailbox)) (told []any) {
+		var spawn func(int) (*worker.Worker, error)
+		newFleet(t, 0, func(c *fleet.Config) { spawn = c.Spawn })
+		w, err := spawn(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		box, ctx := fleet.NewMailbox(), bounded(t)
+		box.Post(bad)
+		time.AfterFunc(20*time.Millisecond, func() { during(box) })
+		if err := fleet.Attend(ctx, box, w, grace, func(r any) { told = append(told, r); box.Close() }); err != nil || ctx.Err() != nil {
+			t.Errorf("%v, %v", err, ctx.Err())
+		}
+		return told
+	}
+	if told := attend(time.Hour, func(b *fleet.Mailbox) { b.Post(message.Abort{Epoch: 2}); b.Post(message.Stop{}) }); len(told) > 0 {
+		t.Errorf("an abort does not void the failure: %+v", told)
+	}
+	if told := attend(time.Millisecond, func(*fleet.Mailbox) {}); len(told) != 1 || !strings.Contains(told[0].(message.Failed).Err, "nowhere") {
+		t.Errorf("told %+v", told)
+	}
+}

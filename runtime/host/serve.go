@@ -1,0 +1,49 @@
+package host
+
+import (
+	goruntime "runtime"
+	"time"
+
+	"brood/models/graph"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/fleet"
+	"brood/runtime/session"
+	"brood/transport/local"
+)
+
+// Doors say who hosts a run besides this process. Job.Workers counts all workers that the first round waits for.
+type Doors struct {
+	Workers  int                       // hosted here
+	Link     func(id int) optim.Link   // of a worker hosted here
+	Overhead func(id int) func() int64 // see worker.Config; may give nil
+}
+
+// grace before a failure is blamed on the worker that reports it: longer than the transport takes to notice a death.
+const grace = 5 * time.Second
+
+// Serve is Start with doors: workers of other processes take seats in [Run.Fleet].
+func Serve(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Doors) (*Run, error) {
+	return start(j, s, from, watch, d, grace)
+}
+
+// closed doors: all workers are goroutines of this process.
+func closed(j *Job) Doors {
+	hub := &local.Hub{}
+	return Doors{Workers: j.Workers, Link: func(id int) optim.Link { return hub.Link(id) }, Overhead: func(int) func() int64 { return nil }}
+}
+
+// Fleet is where workers of other processes take seats.
+func (r *Run) Fleet() *fleet.Fleet { return r.fleet }
+
+// AllKernels are the kinds of kernels that this machine can compute with.
+func AllKernels() []string {
+	out := []string{(*graph.Engine)(nil).Kernels()}
+	for _, twin := range []string{"avx512", "avx2", "portable"} {
+		kind := "native/" + twin + "/" + goruntime.GOARCH
+		if _, _, _, err := kernels(kind); err == nil {
+			out = append(out, kind)
+		}
+	}
+	return out
+}

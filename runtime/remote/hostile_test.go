@@ -1,0 +1,295 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/message"
+	"brood/runtime/session"
+	"brood/transport/identity"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// stranger joins as a worker that does as it likes.
+type stranger struct {
+	t    *testing.T
+	node *quic.Node
+	peer *quic.Peer
+	id   int
+}
+
+func hello(s *served, change func(*wire.Hello)) (wire.Hello, identity.Join) {
+	join, err := identity.ParseJoin(s.srv.Join())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	h := wire.Hello{Role: wire.Worker, Name: "m", Token: join.Token, Kernels: strings.Join(host.AllKernels(), ",")}
+	if change != nil {
+		change(&h)
+	}
+	return h, join
+}
+
+func knock(s *served, key *identity.Key, change func(*wire.Hello)) (*stranger, error) {
+	node, err := quic.Listen(quic.Config{Key: key, Address: "127.0.0.1:0"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { node.Close() })
+	h, join := hello(s, change)
+	peer, w, err := node.Dial(s.t.Context(), join.Address, join.Server, h)
+	if err != nil {
+		return nil, err
+	}
+	return &stranger{s.t, node, peer, int(w.Worker)}, nil
+}
+
+func (x *stranger) say(msg any) {
+	m, err := encode(msg)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	_ = x.peer.Send(m) // it may be cut already
+}
+
+// next is the next message that is no roster.
+func (x *stranger) next() (any, error) {
+	for {
+		m, err := x.peer.Receive(x.t.Context())
+		if err != nil {
+			return nil, err
+		}
+		if m.Kind != wire.KindRoster {
+			return message.Decode(m.Kind, m.Body)
+		}
+	}
+}
+
+// TestHostileWorkers: who breaks a rule is cut, with the reason; nothing appears among the session's files, and the run goes on.
+func TestHostileWorkers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := serve(t, prepare(t, small(3)), nil, dir, nil)
+	key := newKey(t)
+	ready := func(x *stranger) { x.say(message.Ready{Worker: x.id}) }
+	for name, c := range map[string]struct {
+		do   func(x *stranger)
+		says string
+	}{
+		"speaks as another":     {func(x *stranger) { ready(x); x.say(message.Done{Worker: x.id + 1, Epoch: 1}) }, "it speaks as worker"},
+		"speaks before it sits": {func(x *stranger) { x.say(message.Done{Worker: x.id, Epoch: 1}) }, "it speaks as worker"},
+		"sits as another":       {func(x *stranger) { x.say(message.Ready{Worker: x.id + 7}) }, "it speaks as worker"},
+		"sits twice":            {func(x *stranger) { ready(x); ready(x) }, "twice"},
+		"commands":              {func(x *stranger) { x.say(message.Grant{Epoch: 1}) }, "may not send messages"},
+		"sends nonsense":        {func(x *stranger) { _ = x.peer.Send(wire.Message{Kind: 32, Body: []byte("hello")}) }, "message"},
+		"saves unasked": {func(x *stranger) {
+			x.say(message.Piece{Path: session.CheckpointFile(3, 1, x.id), Total: 1, Data: []byte{1}})
+		}, "it was not asked for the file"},
+		"climbs":             {func(x *stranger) { x.say(message.Piece{Path: "../../evil", Total: 1, Data: []byte{1}}) }, "it was not asked for the file"},
+		"overwrites the log": {func(x *stranger) { x.say(message.Piece{Path: "log-000001.brood", Total: 1, Data: []byte{1}}) }, "it was not asked for the file"},
+	} {
+		x, err := knock(s, key, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if m, err := x.next(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		} else if _, ok := m.(message.Setup); !ok {
+			t.Fatalf("%s: first comes %T", name, m)
+		}
+		c.do(x)
+		for err == nil {
+			_, err = x.next()
+		}
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+	x, err := knock(s, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"log-000001.brood", "../run/log-000001.brood", "/etc/passwd", "checkpoints/1/../../lock", "checkpoints/01/epoch-1-worker-0.safetensors", "checkpoints/1/epoch-1-worker-0.safetensors"} {
+		x.say(message.Get{Path: path})
+		for {
+			m, err := x.next()
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			p, ok := m.(message.Piece)
+			if !ok {
+				continue
+			}
+			if p.Path != path || p.Err == "" || len(p.Data) > 0 || strings.Contains(p.Err, dir) {
+				t.Errorf("%s is answered with %+v", path, p)
+			}
+			break
+		}
+	}
+	x.peer.Close("")
+	if _, err := os.Stat(filepath.Join(dir, session.CheckpointDir)); !os.IsNotExist(err) {
+		t.Errorf("a stranger wrote: %v", err)
+	}
+	end := s.work(t.Context(), s.config())
+	if exit := s.train(); exit.Phase != event.Finished {
+		t.Errorf("%+v", exit)
+	}
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	verifies(t, dir, s.hash)
+}
+
+// TestRefusals: each names what differs, and only what may change says to try again.
+func TestRefusals(t *testing.T) {
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
+	defer func() {
+		if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := s.run.Job.Config
+	for _, r := range []struct {
+		change func(*wire.Hello)
+		code   string
+		says   []string
+	}{
+		{func(h *wire.Hello) { h.Kernels = "native/m68k" }, wire.CodeRefused, []string{"native/m68k", c.Kernels}},
+		{func(h *wire.Hello) { h.Data = map[string]string{c.Data: "blake3:00"} }, wire.CodeData, []string{c.Data, "blake3:00", c.Digest}},
+		{func(h *wire.Hello) { h.Run = wire.RunID{1} }, wire.CodeRun, []string{"join URL"}},
+		{func(h *wire.Hello) { h.Listen = []string{"nowhere"} }, wire.CodeRefused, []string{"nowhere", "--advertise"}},
+		{func(h *wire.Hello) { h.Token = "x" }, wire.CodeTokenUnknown, []string{"token"}},
+		{func(h *wire.Hello) { h.Role = wire.Viewer }, wire.CodeRole, []string{"viewer"}},
+	} {
+		_, err := knock(s, newKey(t), r.change)
+		got, ok := errors.AsType[wire.Refused](err)
+		if !ok || got.Code != r.code || got.Retry {
+			t.Errorf("want %s: %v", r.code, err)
+		}
+		for _, word := range r.says {
+			if !strings.Contains(got.Reason, word) {
+				t.Errorf("%q does not name %q", got.Reason, word)
+			}
+		}
+	}
+	s.srv.mu.Lock()
+	s.srv.job = nil // as before Open
+	s.srv.mu.Unlock()
+	if _, err := knock(s, newKey(t), nil); err == nil {
+		t.Error("let in before the run is prepared")
+	} else if got, _ := errors.AsType[wire.Refused](err); !got.Retry {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestComesAgain: the same key takes the place of its earlier self, without a second token.
+func TestComesAgain(t *testing.T) {
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
+	key := newKey(t)
+	first, err := knock(s, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again *stranger
+	for again == nil {
+		if again, err = knock(s, key, func(h *wire.Hello) { h.Token = "" }); err != nil {
+			if got, _ := errors.AsType[wire.Refused](err); !got.Retry {
+				t.Fatal(err)
+			}
+		}
+	}
+	select {
+	case <-first.peer.Done():
+	case <-time.After(20 * time.Second):
+		t.Error("both are let in")
+	}
+	if again.id == first.id || again.peer.Err() != nil {
+		t.Errorf("numbers %d and %d, %v", first.id, again.id, again.peer.Err())
+	}
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShelf: pieces in order make the file, at once and whole; anything else leaves nothing behind.
+func TestShelf(t *testing.T) {
+	dir := t.TempDir()
+	rel := session.CheckpointFile(5, 2, 1)
+	want := bytes.Repeat([]byte("abcdefg"), 3)
+	piece := func(from, to int) message.Piece {
+		return message.Piece{Path: rel, From: int64(from), Total: int64(len(want)), Data: want[from:to]}
+	}
+	s := &shelf{dir: dir}
+	left := func() int {
+		all, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "5", "*"))
+		return len(all)
+	}
+	for _, bad := range []message.Piece{piece(7, 14), {Path: rel, Total: 3}, {Path: rel, Total: 1, Data: []byte{1, 2}}, {Path: rel, From: -1, Total: 9, Data: []byte{1}},
+		{Path: rel, Total: 1 << 40, Data: []byte{1}}, {Path: rel, From: 1 << 62, Total: 9, Data: []byte{1}}} {
+		if _, _, err := s.keep(bad); err == nil {
+			t.Errorf("kept %+v", bad)
+		}
+	}
+	for i := 0; i < len(want); i += 7 {
+		whole, k, err := s.keep(piece(i, i+7))
+		if err != nil || k.Err != "" || whole != (i == 14) || k.From != int64(i) || k.Path != rel {
+			t.Fatalf("%v %+v %v", whole, k, err)
+		}
+		if i == 7 {
+			if _, _, err := s.keep(piece(0, 7)); err != nil { // again from the start
+				t.Fatal(err)
+			}
+			if _, _, err := s.keep(piece(7, 14)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := s.give(message.Get{Path: rel, From: 3}); got.Err != "" || got.Total != int64(len(want)) || !bytes.Equal(got.Data, want[3:]) {
+		t.Errorf("%+v", got)
+	}
+	if left() != 1 {
+		t.Errorf("%d files", left())
+	}
+	other := session.CheckpointFile(5, 3, 1)
+	if _, _, err := s.keep(message.Piece{Path: other, Total: 9, Data: want[:4]}); err != nil || left() != 2 {
+		t.Fatalf("%v, %d files", err, left())
+	}
+	if s.drop(); left() != 1 {
+		t.Errorf("%d files after half of one", left())
+	}
+	// A disk that does not take it is told to the worker, and breaks no rule.
+	if err := os.WriteFile(filepath.Join(dir, "checkpoints", "6"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, k, err := s.keep(message.Piece{Path: session.CheckpointFile(6, 3, 1), Total: 9, Data: want[:4]}); err != nil || k.Err == "" {
+		t.Errorf("%+v, %v", k, err)
+	}
+}
+
+// TestWrongData: a worker that reads other data than the run's leaves, and both sides are told both digests.
+func TestWrongData(t *testing.T) {
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
+	digest := s.run.Job.Config.Digest
+	s.srv.mu.Lock()
+	s.srv.job.config.Digest = "blake3:77"
+	s.srv.mu.Unlock()
+	err := <-s.work(t.Context(), s.config())
+	var out *RefusedError
+	if !errors.As(err, &out) || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "blake3:77") || !strings.Contains(err.Error(), "glyphs") {
+		t.Errorf("%v", err)
+	}
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Error(err)
+	}
+	s.workers.Wait()
+	if text := strings.Join(s.notes.all, "\n"); !strings.Contains(text, "it left: this machine cannot take part: ") || !strings.Contains(text, digest) {
+		t.Errorf("the operator is told %q", text)
+	}
+}

@@ -1,0 +1,306 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/models/safetensors"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/transport/quic"
+)
+
+// TestServedRunIsTheRun: over sockets, by two and three workers, a run has the bits and the predicted bytes of the run in
+// one process, and no tensor goes through the coordinator while rounds are done.
+func TestServedRunIsTheRun(t *testing.T) {
+	o := small(24)
+	want := alone(t, o)
+	for _, n := range []int{2, 3} {
+		o.Workers = n
+		dir := filepath.Join(t.TempDir(), "run")
+		var through, before, tensors int64 // bytes of control connections
+		var s *served
+		s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+			if r.Plan == nil && (r.Commit == nil || r.Commit.To >= 24) {
+				return // the first plan comes after the set-up; behind the last commit the checkpoint may be on its way
+			}
+			through = s.control()
+			if r.Plan != nil {
+				before = through
+			}
+			tensors = total(s.sum.Sent)
+		})
+		var ends []<-chan error
+		for range n {
+			ends = append(ends, s.work(t.Context(), s.config()))
+		}
+		exit := s.train()
+		for _, end := range ends {
+			if err := <-end; err != nil {
+				t.Errorf("%d workers: one ends with %v", n, err)
+			}
+		}
+		if exit.Phase != event.Finished || s.hash != want {
+			t.Errorf("%d workers: %+v, hash %s, alone %s", n, exit, s.hash, want)
+		}
+		if total(s.sum.Sent) == 0 || !maps.Equal(s.sum.Sent, s.sum.Predicted) || s.sum.Overhead <= 0 {
+			t.Errorf("%d workers: sent %v, predicted %v, overhead %d", n, s.sum.Sent, s.sum.Predicted, s.sum.Overhead)
+		}
+		if p := s.srv.mesh.Totals(); p.Payload != 0 || p.Sent != 0 {
+			t.Errorf("%d workers: %+v on the coordinator's links", n, p)
+		}
+		// A row of parameters is 200 KB: not one of them passed.
+		if row := int64(4 * s.run.Job.Net.Layout.Params); tensors < 20*row || through-before > row {
+			t.Errorf("%d workers: %d bytes of control for %d of tensors", n, through-before, tensors)
+		}
+		verifies(t, dir, want)
+	}
+}
+
+func total[K comparable](m map[K]int64) (sum int64) {
+	for _, n := range m {
+		sum += n
+	}
+	return sum
+}
+
+// control is what the coordinator's control connections carried so far, both ways.
+func (s *served) control() (n int64) {
+	s.srv.mu.Lock()
+	defer s.srv.mu.Unlock()
+	for _, t := range s.srv.seats {
+		st := t.peer.Stats()
+		n += st.Sent + st.Received
+	}
+	return n
+}
+
+// TestComeAndGo: a worker leaves, another joins in the middle of the run; both are plans, and the log verifies.
+func TestComeAndGo(t *testing.T) {
+	o := small(1 << 40)
+	o.Workers = 2
+	dir := filepath.Join(t.TempDir(), "run")
+	var s *served
+	leaves, leave := context.WithCancel(t.Context())
+	joined, finished := false, false
+	var late <-chan error
+	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+		switch c := r.Commit; {
+		case c == nil:
+		case len(s.plans) == 1 && c.To >= 10:
+			leave()
+		case len(s.plans) == 2 && !joined:
+			joined = true
+			late = s.work(t.Context(), s.config())
+		case len(s.plans) == 3 && !finished:
+			finished = true
+			s.run.Interrupt()
+		}
+	})
+	stays, goes := s.work(t.Context(), s.config()), s.work(leaves, s.config())
+	if exit := s.train(); exit.Phase != event.Stopped || !joined {
+		t.Fatalf("%+v, joined %v", exit, joined)
+	}
+	if err := errors.Join(<-stays, <-late); err != nil {
+		t.Error(err)
+	}
+	if err := <-goes; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left ends with %v", err)
+	}
+	if s.plans[1].Cause != "death" || s.plans[2].Cause != "join" || len(s.plans[2].New.Workers()) != 2 {
+		t.Errorf("plans %+v", s.plans)
+	}
+	if text := strings.Join(s.notes.all, "\n"); !strings.Contains(text, "stopped by its operator") {
+		t.Errorf("the operator is told: %s", text)
+	}
+	verifies(t, dir, s.hash)
+}
+
+// TestResumeServed: initial parameters and checkpoints travel: a served run that was stopped goes on with other workers and
+// ends as one that nobody disturbed.
+func TestResumeServed(t *testing.T) {
+	o := small(30)
+	o.Init = filepath.Join(t.TempDir(), "given.safetensors")
+	j := prepare(t, small(1))
+	params := make([]float32, j.Net.Layout.Params)
+	if err := j.Net.Init(77, 0, params); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.WriteModel(o.Init, params); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := safetensors.Open(o.Init); err != nil || len(f.Tensors) == 0 {
+		t.Fatal(err)
+	}
+	want := alone(t, o)
+	dir := filepath.Join(t.TempDir(), "run")
+	o.Workers = 2
+	var s *served
+	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+		if r.Commit != nil && r.Commit.To >= 8 {
+			s.run.Interrupt()
+		}
+	})
+	s.work(t.Context(), s.config())
+	s.work(t.Context(), s.config())
+	if x := s.train(); x.Phase != event.Stopped {
+		t.Fatalf("%+v", x)
+	}
+	from, err := host.Restore(t.Context(), dir, 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from.Executed != 0 || len(from.Checkpoint.Files) != 2 {
+		t.Errorf("executed %d rounds again, checkpoint %+v", from.Executed, from.Checkpoint)
+	}
+	if err := from.Continue(host.Options{Workers: 3, Threads: 1, Limit: event.Limit{Rounds: 30}}); err != nil {
+		t.Fatal(err)
+	}
+	s = serve(t, from.Job, from, dir, nil)
+	for range 3 {
+		s.work(t.Context(), s.config())
+	}
+	if x := s.train(); x.Phase != event.Finished || s.hash != want {
+		t.Errorf("%+v, hash %s, undisturbed %s", x, s.hash, want)
+	}
+	verifies(t, dir, want)
+}
+
+// TestLeftAtOnce: a coordinator that ends before the run does says so, and the worker does not wait for it.
+func TestLeftAtOnce(t *testing.T) {
+	o := small(1 << 40)
+	dir := filepath.Join(t.TempDir(), "run")
+	ctx, cancel := context.WithCancel(t.Context())
+	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+		if r.Commit != nil {
+			cancel()
+		}
+	})
+	end := s.work(t.Context(), s.config())
+	if _, err := s.run.Train(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := <-end; err == nil || !strings.Contains(err.Error(), "the coordinator ended this worker's part: ") {
+		t.Errorf("the worker ends with %v", err)
+	}
+	s.workers.Wait()
+}
+
+// TestPatience: a worker tries again for a while, then says what to do.
+func TestPatience(t *testing.T) {
+	s := serve(t, prepare(t, small(1)), nil, filepath.Join(t.TempDir(), "run"), nil)
+	cfg := s.config()
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Patience = 0
+	err := Work(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), "the coordinator is not there for 0s") || !strings.Contains(err.Error(), "start brood serve") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	cfg.Patience = time.Minute
+	if err := Work(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestReturns: a worker that hears nothing for a while joins again by its key: the token is spent.
+func TestReturns(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: waits for silences of two seconds")
+	}
+	o := small(1 << 40)
+	o.Workers = 3
+	dir := filepath.Join(t.TempDir(), "run")
+	var s *served
+	cut, done := false, false
+	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+		switch {
+		case r.Commit != nil && r.Commit.To >= 5 && !cut:
+			cut = true
+			s.srv.mu.Lock()
+			defer s.srv.mu.Unlock()
+			for _, seat := range s.srv.seats {
+				if seat.id == 1 {
+					address := seat.peer.Address().String()
+					if err := s.srv.node.Shaper().Set(address, quic.Shape{Loss: 1}); err != nil {
+						t.Error(err)
+					}
+					time.AfterFunc(4*time.Second, func() {
+						if err := s.srv.node.Shaper().Set(address, quic.Shape{}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			}
+		case r.Commit != nil && len(s.plans) >= 3 && !done:
+			done = true
+			s.run.Interrupt()
+		}
+	})
+	var ends []<-chan error
+	for range 3 {
+		ends = append(ends, s.work(t.Context(), s.config()))
+	}
+	if x := s.train(); x.Phase != event.Stopped || !done {
+		t.Fatalf("%+v", x)
+	}
+	for _, end := range ends {
+		if err := <-end; err != nil {
+			t.Error(err)
+		}
+	}
+	last := s.plans[len(s.plans)-1]
+	if ws := last.New.Workers(); last.Cause != "join" || len(ws) != 3 || ws[2] < 3 {
+		t.Errorf("last plan %s of workers %v", last.Cause, ws)
+	}
+	verifies(t, dir, s.hash)
+}
+
+// TestPutOut: a worker that the others cannot reach reports it, is put out with that reason, and the run goes on.
+func TestPutOut(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: waits until a failure is blamed on who reports it")
+	}
+	o := small(3)
+	o.Workers = 2
+	dir := filepath.Join(t.TempDir(), "run")
+	s := serve(t, prepare(t, o), nil, dir, nil)
+	s.srv.cfg.Note = func(text string) { // after the roster, before the seat
+		if s.notes.add(text); strings.HasPrefix(text, "worker 1 ") && strings.HasSuffix(text, " joined") {
+			s.srv.mu.Lock()
+			defer s.srv.mu.Unlock()
+			for i := range s.srv.roster {
+				if s.srv.roster[i].Index == 1 {
+					s.srv.roster[i].Node[0] ^= 1
+				}
+			}
+			s.srv.tell()
+		}
+	}
+	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
+	if x := s.train(); x.Phase != event.Finished || s.hash != alone(t, small(3)) {
+		t.Errorf("%+v, hash %s", x, s.hash)
+	}
+	var out []error
+	for _, end := range ends {
+		if err := <-end; err != nil {
+			out = append(out, err)
+		}
+	}
+	if len(out) != 1 || !strings.Contains(out[0].Error(), "ended this worker's part: the run goes on without it; this worker had reported: ") {
+		t.Errorf("ends: %v", out)
+	}
+	verifies(t, dir, s.hash)
+}

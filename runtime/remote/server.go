@@ -1,0 +1,275 @@
+// Package remote lets workers of other processes take part in a run, over QUIC: the coordinator's [Server] and the worker's
+// [Work]. What they say to each other is runtime/message; tensors go from worker to worker and never through the coordinator,
+// but for checkpoints. It imports transport and the packages of runtime that a run is made of.
+//
+//	srv, err := remote.Listen(remote.Config{Key: key, Address: ":4433", Enrol: 2})
+//	run, err := host.Serve(job, sess, nil, watch, srv.Doors(0))
+//	srv.Open(run)                       // workers with the URL srv.Join() come in from here on
+//	exit, err := run.Train(ctx)
+//	err = srv.Close()                   // after the run: says goodbye to the workers
+//
+// In the order of a worker's life: Hello and Welcome (its number), Setup, its own preparation, Ready of epoch 0, the roster
+// to everybody, its seat in the fleet, and then what the coordinator's core says, until Stop.
+package remote
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/fleet"
+	"brood/runtime/host"
+	"brood/runtime/message"
+	"brood/transport/identity"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// Config is what a server needs.
+type Config struct {
+	Key      *identity.Key
+	Address  string // HOST:PORT to listen on
+	Enrol    int    // workers that the join URL lets in
+	Software string
+	Note     func(string) // told who comes and goes; must not wait; may be nil
+}
+
+// Server lets workers in. Its methods may be called from any goroutine.
+type Server struct {
+	cfg   Config
+	run   wire.RunID
+	gate  *identity.Gate
+	token string
+	node  *quic.Node
+	mesh  *quic.Mesh
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	job      *job                      // nil before Open
+	admitted map[wire.NodeID]admission // welcomed, not accepted yet
+	seats    map[wire.NodeID]*seat     // accepted
+	roster   wire.Roster
+}
+
+// job is what workers take part in.
+type job struct {
+	fleet   *fleet.Fleet
+	config  event.Config
+	members int
+	dir     string
+}
+
+type admission struct {
+	worker int
+	at     time.Time
+}
+
+// arrival is how long a worker may take from Welcome to its acceptance.
+const arrival = 10 * time.Second
+
+// Listen opens the socket. Workers are told to come back later until Open.
+func Listen(cfg Config) (*Server, error) {
+	if cfg.Note == nil {
+		cfg.Note = func(string) {}
+	}
+	s := &Server{cfg: cfg, gate: identity.NewGate(time.Now), admitted: map[wire.NodeID]admission{}, seats: map[wire.NodeID]*seat{}}
+	if _, err := rand.Read(s.run[:]); err != nil {
+		return nil, fmt.Errorf("name the run: %w", err)
+	}
+	var err error
+	if s.token, err = s.gate.Issue(wire.Worker, cfg.Enrol, 0); err != nil {
+		return nil, err
+	}
+	allow := func(r wire.Role, kind uint16) bool { return r == wire.Worker && message.FromWorker(kind) }
+	if s.node, err = quic.Listen(quic.Config{Key: cfg.Key, Address: cfg.Address, Admit: s.admit, Allow: allow}); err != nil {
+		return nil, err
+	}
+	if s.mesh, err = s.node.Mesh(s.run); err != nil {
+		return nil, errors.Join(err, s.node.Close())
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// Join is the URL that lets workers in.
+func (s *Server) Join() string {
+	return identity.Join{Address: reachable(s.node.Address()), Token: s.token, Server: s.node.ID()}.String()
+}
+
+// reachable names an address that others can dial: where the socket listens everywhere, the machine's first public one.
+func reachable(a net.Addr) string {
+	u, ok := a.(*net.UDPAddr)
+	if !ok || !u.IP.IsUnspecified() {
+		return a.String()
+	}
+	best := "127.0.0.1"
+	found, _ := net.InterfaceAddrs() // without them there is nobody to reach it anyway
+	for _, x := range found {
+		if n, ok := x.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			best = n.IP.String()
+			break
+		}
+	}
+	return net.JoinHostPort(best, fmt.Sprint(u.Port))
+}
+
+// Doors are those of a run that hosts so many workers in this process too.
+func (s *Server) Doors(workers int) host.Doors {
+	return host.Doors{Workers: workers, Link: s.local, Overhead: func(id int) func() int64 {
+		if id > 0 {
+			return nil // all of this process share one socket: its bytes are counted once
+		}
+		return func() int64 { return s.mesh.Totals().Overhead() }
+	}}
+}
+
+// local puts a worker of this process on the roster.
+func (s *Server) local(id int) optim.Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.enlist(wire.Seat{Index: uint32(id), Node: s.node.ID(), Addresses: []string{reachable(s.node.Address())}, Name: "coordinator"})
+	return s.mesh.Link(uint32(id))
+}
+
+// enlist puts a worker on the roster, in place of itself, and tells everybody. The caller holds mu.
+func (s *Server) enlist(w wire.Seat) {
+	s.roster = append(slices.DeleteFunc(slices.Clone(s.roster), func(o wire.Seat) bool { return o.Index == w.Index }), w)
+	slices.SortFunc(s.roster, func(a, b wire.Seat) int { return int(int64(a.Index) - int64(b.Index)) })
+	s.tell()
+}
+
+func (s *Server) tell() {
+	m, err := s.roster.Message()
+	if err == nil {
+		err = s.mesh.SetRoster(s.roster)
+	}
+	if err != nil {
+		s.cfg.Note("the roster cannot be told: " + err.Error())
+		return
+	}
+	for _, t := range s.seats {
+		if t.seated {
+			_ = t.peer.Send(m) // who is gone is noticed where it is listened to
+		}
+	}
+}
+
+// Open lets workers in to a run that is ready to train.
+func (s *Server) Open(r *host.Run) {
+	s.mu.Lock()
+	s.job = &job{r.Fleet(), r.Job.Config, r.Job.Members, r.Session.Dir()}
+	s.mu.Unlock()
+	s.wg.Go(func() {
+		for {
+			p, err := s.node.Accept(s.ctx)
+			if err != nil {
+				return // it closes
+			}
+			if t := s.accept(p); t != nil {
+				s.wg.Go(t.attend)
+			} else {
+				p.Close("come again")
+			}
+		}
+	})
+}
+
+// admit decides on a Hello.
+func (s *Server) admit(_ context.Context, r quic.Request) (wire.Welcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.job == nil {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: it is tried again", Retry: true}
+	}
+	h, c := r.Hello, s.job.config
+	if kinds := strings.Split(h.Kernels, ","); h.Role == wire.Worker && !slices.Contains(kinds, c.Kernels) {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run computes with kernels %s and your machine has %s: start the run with kernels that both have (BROOD_CPU, BROOD_ENGINE)", c.Kernels, strings.Join(kinds, ", "))}
+	}
+	for _, a := range h.Listen {
+		if _, _, err := net.SplitHostPort(a); err != nil || len(h.Listen) > 8 {
+			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("%q is no HOST:PORT where other workers could reach you: see --advertise", a)}
+		}
+	}
+	if h.Run != (wire.RunID{}) && h.Run != s.run {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeRun, Reason: fmt.Sprintf("run %s is over and this is run %s: ask for its join URL", h.Run, s.run)}
+	}
+	if before, ok := s.admitted[r.Node]; ok && time.Since(before.at) < arrival {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the same key is coming in just now: it is tried again", Retry: true}
+	}
+	if err := s.gate.Admit(r.Node, h.Role, h.Token); err != nil {
+		return wire.Welcome{}, err
+	}
+	if d, ok := h.Data[c.Data]; ok && d != c.Digest {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeData, Reason: fmt.Sprintf("this run trains on %s with digest %s and yours has %s: copy the files", c.Data, c.Digest, d)}
+	}
+	id := s.job.fleet.Reserve()
+	s.admitted[r.Node] = admission{id, time.Now()}
+	return wire.Welcome{Run: s.run, Worker: uint32(id), Software: s.cfg.Software}, nil
+}
+
+// accept gives a peer that was welcomed its seat. One of the same key that is still there is cut off: it has come again.
+func (s *Server) accept(p *quic.Peer) *seat {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.admitted[p.Node()]
+	if !ok {
+		return nil
+	}
+	delete(s.admitted, p.Node())
+	if old := s.seats[p.Node()]; old != nil {
+		old.cancel(errors.New("it came again"))
+	}
+	t := newSeat(s, s.job, p, a.worker)
+	s.seats[p.Node()] = t
+	return t
+}
+
+// sit makes a worker that is prepared part of the run. Whoever may be told to talk to it knows where it is.
+func (s *Server) sit(t *seat) {
+	s.mu.Lock()
+	t.seated = true
+	h := t.peer.Hello()
+	s.enlist(wire.Seat{Index: uint32(t.id), Node: t.peer.Node(), Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()), Name: h.Name})
+	s.mu.Unlock() // the fleet's loop may want a link just now
+	s.cfg.Note(fmt.Sprintf("%s joined", t))
+	s.job.fleet.Seat(t.id, t)
+}
+
+// leave takes a worker off the roster.
+func (s *Server) leave(t *seat, why error) {
+	s.mu.Lock()
+	if s.seats[t.peer.Node()] == t {
+		delete(s.seats, t.peer.Node())
+	}
+	was := t.seated
+	t.seated = false
+	if was && s.ctx.Err() == nil {
+		s.roster = slices.DeleteFunc(slices.Clone(s.roster), func(w wire.Seat) bool { return w.Index == uint32(t.id) })
+		s.tell()
+	}
+	s.mu.Unlock()
+	if was {
+		s.job.fleet.Gone(t.id, why.Error())
+	}
+	if !errors.Is(why, errOver) && s.ctx.Err() == nil {
+		s.cfg.Note(fmt.Sprintf("%s is gone: %v", t, why))
+	}
+}
+
+// Close says goodbye to the workers and frees the socket. It returns when every goroutine of the server has ended.
+func (s *Server) Close() error {
+	s.cancel(errEnds)
+	s.wg.Wait()
+	return s.node.Close()
+}

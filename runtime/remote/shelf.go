@@ -1,0 +1,140 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"brood/runtime/message"
+	"brood/runtime/session"
+)
+
+// initFile holds the initial parameters of a run that did not take the model's own.
+const initFile = "init.safetensors"
+
+// shelf is the files of a session as a worker may see them: it reads checkpoints, and brings its own piece by piece.
+type shelf struct {
+	dir string
+
+	rel       string // being written
+	file      *os.File
+	at, total int64
+}
+
+// maxShard bounds what a worker may bring as one file of a checkpoint.
+const maxShard = 1 << 38
+
+// keep appends a piece; whole says that the file is complete and in place. A full disk is told in Kept; an error is a broken rule.
+func (s *shelf) keep(p message.Piece) (whole bool, k message.Kept, err error) {
+	end := p.From + int64(len(p.Data))
+	if p.From < 0 || len(p.Data) == 0 || len(p.Data) > message.MaxPiece || p.Total > maxShard || end > p.Total {
+		return false, k, fmt.Errorf("a piece of %q of %d bytes at %d of %d", p.Path, len(p.Data), p.From, p.Total)
+	}
+	if p.From > 0 && (s.file == nil || p.Path != s.rel || p.From != s.at || p.Total != s.total) {
+		return false, k, fmt.Errorf("a piece of %q out of order", p.Path)
+	}
+	k = message.Kept{Path: p.Path, From: p.From}
+	if err := s.write(p); err != nil {
+		s.drop()
+		k.Err = err.Error()
+		return false, k, nil
+	}
+	return s.at == s.total && s.file == nil, k, nil
+}
+
+func (s *shelf) write(p message.Piece) error {
+	path, err := session.Path(s.dir, p.Path)
+	if err != nil {
+		return err
+	}
+	if p.From == 0 {
+		s.drop()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if s.file, err = os.CreateTemp(filepath.Dir(path), ".shard-*"); err != nil {
+			return err
+		}
+		s.rel, s.at, s.total = p.Path, 0, p.Total
+	}
+	if _, err := s.file.Write(p.Data); err != nil {
+		return err
+	}
+	if s.at += int64(len(p.Data)); s.at < s.total {
+		return nil
+	}
+	name := s.file.Name()
+	err = errors.Join(s.file.Chmod(0o644), s.file.Sync(), s.file.Close())
+	if err == nil {
+		err = os.Rename(name, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	s.file = nil
+	return nil
+}
+
+// drop forgets a file that is not complete.
+func (s *shelf) drop() {
+	if s.file == nil {
+		return
+	}
+	_ = s.file.Close() // what was written of it is of no use
+	_ = os.Remove(s.file.Name())
+	s.file = nil
+}
+
+// give reads a piece.
+func (s *shelf) give(g message.Get) (p message.Piece) {
+	p = message.Piece{Path: g.Path, From: g.From}
+	data, total, err := s.read(g)
+	if err != nil {
+		p.Err = err.Error()
+		return p
+	}
+	p.Data, p.Total = data, total
+	return p
+}
+
+func (s *shelf) read(g message.Get) ([]byte, int64, error) {
+	if g.Path != initFile && !isCheckpoint(g.Path) {
+		return nil, 0, fmt.Errorf("%q is no file that a worker may have", g.Path)
+	}
+	path, err := session.Path(s.dir, g.Path)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		if where, ok := errors.AsType[*fs.PathError](err); ok {
+			err = where.Err // a worker need not know the coordinator's folders
+		}
+		return nil, 0, fmt.Errorf("%s cannot be read on the coordinator: %w", g.Path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if g.From < 0 || g.From > info.Size() {
+		return nil, 0, fmt.Errorf("%s has %d bytes, not %d", g.Path, info.Size(), g.From)
+	}
+	data := make([]byte, min(message.MaxPiece, info.Size()-g.From))
+	if _, err := f.ReadAt(data, g.From); err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	return data, info.Size(), nil
+}
+
+// isCheckpoint says whether a path is one that session.CheckpointFile gives.
+func isCheckpoint(rel string) bool {
+	var round uint64
+	var epoch uint32
+	var worker int
+	_, err := fmt.Sscanf(rel, session.CheckpointDir+"/%d/epoch-%d-worker-%d.safetensors", &round, &epoch, &worker)
+	return err == nil && rel == session.CheckpointFile(round, epoch, worker)
+}

@@ -1,0 +1,180 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"brood/runtime/fleet"
+	"brood/runtime/host"
+	"brood/runtime/message"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// visit is a worker's time on one control connection, under one number.
+type visit struct {
+	cfg  Worker
+	peer *quic.Peer
+	mesh *quic.Mesh
+	id   int
+
+	setup   chan message.Setup
+	replies chan any // of the coordinator, to the store
+	box     *fleet.Mailbox
+	failed  string // what it reported last that it could not do
+}
+
+// grace before a failure is reported: longer than the coordinator takes to notice a death.
+const grace = 5 * time.Second
+
+// stay takes part until the run is over (nil), ctx ends, or the coordinator is gone.
+func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w wire.Welcome, hello *wire.Hello) error {
+	mesh, err := node.Mesh(w.Run)
+	if err != nil {
+		peer.Close(err.Error())
+		return &RefusedError{err}
+	}
+	v := &visit{cfg: cfg, peer: peer, mesh: mesh, id: int(w.Worker), setup: make(chan message.Setup, 1), replies: make(chan any, 1), box: fleet.NewMailbox()}
+	ctx, cancel := context.WithCancelCause(ctx)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		cancel(v.hear(ctx))
+	}()
+	err = v.work(ctx, hello)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if _, out := errors.AsType[*RefusedError](err); out && v.failed != "" {
+		err = &RefusedError{fmt.Errorf("%w; this worker had reported: %s", err, v.failed)}
+	}
+	cancel(err)
+	<-heard
+	mesh.Close()
+	switch {
+	case peer.Err() != nil:
+	case errors.Is(err, errOver):
+		v.goodbye(errOver.Error())
+	case errors.Is(err, context.Canceled):
+		v.goodbye("stopped by its operator")
+	default:
+		v.goodbye(err.Error())
+	}
+	peer.Close("")
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return err
+}
+
+func (v *visit) goodbye(reason string) {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	_ = v.peer.Leave(ctx, reason) // gone either way
+}
+
+// work prepares the job and does what comes into the mailbox. An error is final.
+func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
+	var setup message.Setup
+	select {
+	case setup = <-v.setup:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	dir, err := os.MkdirTemp("", "brood-worker-*")
+	if err != nil {
+		return &RefusedError{fmt.Errorf("a place for checkpoints on their way: %w", err)}
+	}
+	defer os.RemoveAll(dir)
+	st := &store{ctx: ctx, dir: dir, send: v.send, replies: v.replies}
+	if f := setup.Config.Init; f != nil {
+		if f.Path != initFile {
+			return &RefusedError{fmt.Errorf("the run takes its initial parameters from %q: the coordinator is of another version", f.Path)}
+		}
+		if _, err := st.fetch(*f); err != nil {
+			return fmt.Errorf("fetch the initial parameters: %w", err)
+		}
+	}
+	job, err := host.FromSession(dir, setup.Config)
+	if err != nil {
+		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
+	}
+	hello.Data = map[string]string{setup.Config.Data: setup.Config.Digest}
+	w, err := job.Worker(v.id, v.mesh.Link(uint32(v.id)), func() int64 { return v.mesh.Totals().Overhead() }, st, v.cfg.Threads, true)
+	if err != nil {
+		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
+	}
+	if err := v.send(message.Ready{Worker: v.id}); err != nil {
+		return err
+	}
+	v.cfg.Note(fmt.Sprintf("joined as worker %d: %s on %s, %d members", v.id, setup.Config.Model, setup.Config.Data, setup.Members))
+	var lost error
+	err = fleet.Attend(ctx, v.box, w, grace, func(reply any) {
+		if f, ok := reply.(message.Failed); ok {
+			v.failed = f.Err
+		}
+		if err := v.send(reply); err != nil && lost == nil {
+			lost = err
+			v.box.Close()
+		}
+	})
+	if err != nil {
+		return &RefusedError{err}
+	}
+	return lost
+}
+
+func (v *visit) send(msg any) error {
+	m, err := encode(msg)
+	if err != nil {
+		return err
+	}
+	return v.peer.Send(m)
+}
+
+// hear takes what the coordinator says until it is gone, or the run is over.
+func (v *visit) hear(ctx context.Context) error {
+	for {
+		m, err := v.peer.Receive(ctx)
+		if err != nil {
+			if gone, ok := errors.AsType[*quic.GoneError](err); ok && (gone.Cause == quic.Left || gone.Cause == quic.Ended) {
+				return &RefusedError{fmt.Errorf("the coordinator ended this worker's part: %s", gone.Reason)}
+			}
+			return err
+		}
+		if m.Kind == wire.KindRoster {
+			roster, err := wire.ParseRoster(m.Body)
+			if err == nil {
+				err = v.mesh.SetRoster(roster)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		msg, err := message.Decode(m.Kind, m.Body)
+		if err != nil {
+			return &RefusedError{err}
+		}
+		switch msg := msg.(type) {
+		case message.Setup:
+			select {
+			case v.setup <- msg:
+			default:
+				return &RefusedError{errors.New("the coordinator sets this worker up twice")}
+			}
+		case message.Stop:
+			return errOver
+		case message.Kept, message.Piece:
+			select {
+			case v.replies <- msg:
+			default: // nobody asked
+			}
+		default:
+			v.box.Post(msg)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"brood/runtime/host"
+	"brood/transport/identity"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// Worker is what a worker's process needs.
+type Worker struct {
+	Key       *identity.Key
+	Join      identity.Join
+	Listen    string        // UDP HOST:PORT; "" is any port
+	Advertise string        // HOST:PORT where other workers reach this one; "" is where its packets come from
+	Threads   int           // that compute
+	Patience  time.Duration // for a coordinator that does not answer
+	Software  string
+	Note      func(string) // told what happens; may be nil
+}
+
+// RefusedError says that the coordinator does not want this worker, or has put it out: trying again is of no use.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+const (
+	firstPause = 200 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+// Work hosts members until the run is over (nil), ctx ends (its error; the coordinator is told), or it cannot go on. A
+// coordinator that is silent is dialled again for Patience; the worker then joins anew, by its key.
+func Work(ctx context.Context, cfg Worker) (err error) {
+	if cfg.Note == nil {
+		cfg.Note = func(string) {}
+	}
+	node, err := quic.Listen(quic.Config{Key: cfg.Key, Address: cfg.Listen})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	name, err := os.Hostname()
+	if err != nil {
+		name = "worker"
+	}
+	hello := wire.Hello{Role: wire.Worker, Name: name, Token: cfg.Join.Token, Software: cfg.Software, Kernels: strings.Join(host.AllKernels(), ",")}
+	if cfg.Advertise != "" {
+		hello.Listen = []string{cfg.Advertise}
+	}
+	heard, pause := time.Now(), firstPause
+	for {
+		peer, welcome, err := node.Dial(ctx, cfg.Join.Address, cfg.Join.Server, hello)
+		if err == nil {
+			hello.Run = welcome.Run
+			err = stay(ctx, cfg, node, peer, welcome, &hello)
+			heard, pause = time.Now(), firstPause
+		}
+		refused, no := errors.AsType[wire.Refused](err)
+		_, out := errors.AsType[*RefusedError](err)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case out || no && !refused.Retry:
+			return err
+		case time.Since(heard)+pause > cfg.Patience:
+			return fmt.Errorf("the coordinator is not there for %s (%w): start brood serve and this worker again", cfg.Patience, err)
+		}
+		if pause == firstPause {
+			cfg.Note(fmt.Sprintf("%v; trying again for %s", err, cfg.Patience))
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause = min(2*pause, maxPause)
+	}
+}

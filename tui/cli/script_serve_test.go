@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// crew are the processes of a fleet that a script has started, by name.
+type crew map[string]*hand
+
+type hand struct {
+	cmd  *exec.Cmd
+	out  string // file of standard output
+	err  string
+	done chan struct{}
+}
+
+type crewKey struct{}
+
+func crewOf(ts *testscript.TestScript) crew { return ts.Value(crewKey{}).(crew) }
+
+// end kills whoever is still there.
+func (c crew) end() {
+	for _, h := range c {
+		_ = h.cmd.Process.Kill()
+		<-h.done
+	}
+}
+
+// hire starts brood in the background.
+func hire(ts *testscript.TestScript, name string, args ...string) *hand {
+	c, work := crewOf(ts), ts.Getenv("WORK")
+	if c[name] != nil {
+		ts.Fatalf("%s is running", name)
+	}
+	var path string
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if found, err := exec.LookPath(filepath.Join(dir, "brood")); err == nil {
+			path = found
+			break
+		}
+	}
+	tmp := filepath.Join(work, ".tmp")
+	ts.Check(os.MkdirAll(tmp, 0o755))
+	h := &hand{cmd: exec.Command(path, args...), out: filepath.Join(tmp, name+".out"), err: filepath.Join(tmp, name+".err"), done: make(chan struct{})}
+	h.cmd.Dir, h.cmd.Env = work, os.Environ()
+	for _, key := range []string{"HOME", "LocalAppData", "BROOD_SESSIONS", "PATH", "TMPDIR"} {
+		h.cmd.Env = append(h.cmd.Env, key+"="+ts.Getenv(key))
+	}
+	out, err := os.Create(h.out)
+	ts.Check(err)
+	defer out.Close()
+	errs, err := os.Create(h.err)
+	ts.Check(err)
+	defer errs.Close()
+	h.cmd.Stdout, h.cmd.Stderr = out, errs
+	ts.Check(h.cmd.Start())
+	c[name] = h
+	go func() {
+		defer close(h.done)
+		_ = h.cmd.Wait() // its state says how it ended
+	}()
+	return h
+}
+
+var joinURL = regexp.MustCompile(`brood://([^/"]+)/([a-z2-7]+)#([a-z2-7]+)`)
+
+// serve ARGUMENTS... starts brood serve; $URL, $HOSTPORT and $KEYHASH are what its workers need.
+func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
+	h := hire(ts, "serve", append([]string{"serve"}, args...)...)
+	for {
+		text, err := os.ReadFile(h.out)
+		ts.Check(err)
+		if m := joinURL.FindStringSubmatch(string(text)); m != nil {
+			ts.Setenv("URL", m[0])
+			ts.Setenv("HOSTPORT", m[1])
+			ts.Setenv("KEYHASH", m[3])
+			return
+		}
+		select {
+		case <-h.done:
+			errs, _ := os.ReadFile(h.err)
+			ts.Fatalf("serve ends with %d: %s", h.cmd.ProcessState.ExitCode(), errs)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// worker NAME [FLAG...] starts a worker of the served run.
+func workerBackground(ts *testscript.TestScript, neg bool, args []string) {
+	hire(ts, args[0], append([]string{"worker", ts.Getenv("URL")}, args[1:]...)...)
+}
+
+// end NAME STATUS [PATTERN] waits for a process, whose standard error must match, and shows its standard output.
+func endBackground(ts *testscript.TestScript, neg bool, args []string) {
+	c := crewOf(ts)
+	h := c[args[0]]
+	<-h.done
+	delete(c, args[0])
+	out, err := os.ReadFile(h.out)
+	ts.Check(err)
+	errs, err := os.ReadFile(h.err)
+	ts.Check(err)
+	_, err = ts.Stdout().Write(out)
+	ts.Check(err)
+	if got := strconv.Itoa(h.cmd.ProcessState.ExitCode()); got != args[1] {
+		ts.Fatalf("%s ends with status %s, want %s: %s", args[0], got, args[1], errs)
+	}
+	if len(args) > 2 {
+		if ok, err := regexp.Match(args[2], errs); !ok || err != nil {
+			ts.Fatalf("%s says %q, want %q", args[0], errs, args[2])
+		}
+	}
+}
+
+// slay NAME kills a process without a warning.
+func slay(ts *testscript.TestScript, neg bool, args []string) {
+	h := crewOf(ts)[args[0]]
+	ts.Check(h.cmd.Process.Kill())
+	<-h.done
+	delete(crewOf(ts), args[0])
+}
+
+// hush NAME interrupts a process.
+func hush(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(crewOf(ts)[args[0]].cmd.Process.Signal(os.Interrupt))
+}
+
+// says NAME PATTERN waits until a process has said so on standard output or standard error.
+func saysBackground(ts *testscript.TestScript, neg bool, args []string) {
+	h, want := crewOf(ts)[args[0]], regexp.MustCompile(args[1])
+	for {
+		var text strings.Builder
+		for _, path := range []string{h.out, h.err} {
+			b, err := os.ReadFile(path)
+			ts.Check(err)
+			text.Write(b)
+		}
+		if want.MatchString(text.String()) {
+			return
+		}
+		select {
+		case <-h.done:
+			ts.Fatalf("%s ended and did not say %q: %s", args[0], args[1], text.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/remote"
+	"brood/transport/identity"
+)
+
+type serveFlags struct {
+	run    runFlags
+	listen string
+	enrol  int
+}
+
+func serveCommand(s streams) *cobra.Command {
+	f := &serveFlags{run: runFlags{serves: true}}
+	c := &cobra.Command{
+		Use:   "serve [run] [PRESET|FILE.toml]",
+		Short: "Train on workers of other machines: prints the command that joins them",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "run" {
+				args = args[1:]
+			}
+			if len(args) > 1 {
+				return usage("serve takes one preset, but got %q too", args[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "run" {
+				args = args[1:]
+			}
+			return f.execute(c, strings.Join(args, ""), s)
+		},
+	}
+	f.run.register(c)
+	fl := c.Flags()
+	fl.StringVar(&f.listen, "listen", ":4433", "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
+	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
+	fl.IntVar(&f.run.wait, "wait", 1, "start when so many workers have joined")
+	fl.Lookup("workers").Usage = "workers in this process too (default 0)"
+	for _, name := range []string{"background", "ascii"} {
+		_ = fl.MarkHidden(name)
+	}
+	return c
+}
+
+func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err error) {
+	switch {
+	case f.run.background:
+		return usage("serve stays in the foreground: leave --background out, and look at it with brood attach SESSION")
+	case f.run.plain && f.run.json:
+		return usage("--plain and --json are two ways to print the same run: give one of them")
+	case f.run.wait < 0 || f.run.wait > 1024:
+		return usage("--wait %d: give 0 to 1024", f.run.wait)
+	case f.run.wait == 0 && f.run.workers < 1:
+		return usage("--wait 0: nobody would train; give --workers too, or wait for 1 or more")
+	case c.Flags().Changed("enrol") && f.enrol < f.run.wait:
+		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.run.wait)
+	}
+	if f.run.workers == 0 {
+		c.Flags().Lookup("workers").Changed = false
+	}
+	key, err := identity.New()
+	if err != nil {
+		return err
+	}
+	out := newPrinter(s, f.run.json, false)
+	srv, err := remote.Listen(remote.Config{Key: key, Address: f.listen, Enrol: max(f.enrol, f.run.wait, 1), Software: "brood " + versionText(), Note: out.note})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	p, err := f.run.prepare(c.Context(), c, preset)
+	if err != nil {
+		return err
+	}
+	out.begin(p)
+	p.open = func(p prepared, watch func(event.Record)) (*host.Run, error) {
+		run, err := host.Serve(p.job, p.sess, p.from, watch, srv.Doors(f.run.workers))
+		if err != nil {
+			return nil, err
+		}
+		srv.Open(run)
+		if j, ok := out.(*jsonPrinter); ok {
+			j.put(map[string]any{"event": "join", "url": srv.Join()})
+		} else {
+			fmt.Fprintf(s.out, "join: brood worker %s\n", srv.Join())
+		}
+		return run, nil
+	}
+	return train(c.Context(), p, out)
+}

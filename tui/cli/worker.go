@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	goruntime "runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/remote"
+	"brood/transport/identity"
+)
+
+type workerFlags struct {
+	key, listen, advertise string
+	threads                int
+	patience               time.Duration
+}
+
+func workerCommand(s streams) *cobra.Command {
+	f := &workerFlags{}
+	c := &cobra.Command{
+		Use:   "worker JOIN-URL",
+		Short: "Host members of a run that brood serve has started, perhaps on another machine",
+		Args:  exactly("a join URL"),
+		RunE:  func(c *cobra.Command, args []string) error { return f.execute(c, args[0], s) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.key, "key", "", "file with this worker's key, made if it is not there: the coordinator knows it again (default: a new key each time)")
+	fl.StringVar(&f.listen, "listen", "", "UDP address to listen on, HOST:PORT (default: any port)")
+	fl.StringVar(&f.advertise, "advertise", "", "HOST:PORT where other workers reach this one (default: where its packets come from)")
+	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: all cores)")
+	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to try again when the coordinator does not answer")
+	return c
+}
+
+func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
+	join, err := identity.ParseJoin(url)
+	if err != nil {
+		return usage("%w", err)
+	}
+	if _, _, err := net.SplitHostPort(f.advertise); f.advertise != "" && err != nil {
+		return usage("--advertise %q is no HOST:PORT", f.advertise)
+	}
+	switch given := c.Flags().Changed; {
+	case given("threads") && (f.threads < 1 || f.threads > 1024):
+		return usage("--threads %d: give 1 to 1024", f.threads)
+	case f.patience < 0:
+		return usage("--patience %s: give a duration such as 30s", f.patience)
+	case f.threads == 0:
+		f.threads = goruntime.NumCPU()
+	}
+	key, err := identity.New()
+	if f.key != "" {
+		key, err = identity.Load(f.key)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	code, watched := 0, make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case sig := <-signals:
+			signal.Stop(signals) // a second one ends the process where it stands
+			code = exitCtrlC
+			if sig == syscall.SIGTERM {
+				code = exitSigterm
+			}
+			cancel()
+		case <-ctx.Done():
+			signal.Stop(signals)
+		}
+	}()
+	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Patience: f.patience,
+		Software: "brood " + versionText(), Note: func(text string) { fmt.Fprintln(s.out, "brood: "+text) }})
+	cancel()
+	<-watched
+	if code != 0 && errors.Is(err, context.Canceled) {
+		return &exitError{code: code, err: errors.New("interrupted: this worker has left, and the run goes on without it")}
+	}
+	if err == nil {
+		fmt.Fprintln(s.out, "brood: the run is over")
+	}
+	return err
+}
