@@ -56,6 +56,8 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []any, err error
 		fx = append(fx, c.end(event.Stopped, "by "+by(cmd))...)
 	case event.Save:
 		c.wantSave = true
+	case event.Cordon, event.Drain, event.Uncordon:
+		fx = append(fx, c.rest(cmd)...)
 	}
 	return c.granted, fx, nil
 }
@@ -72,8 +74,12 @@ func (c *Coordinator) allows(cmd event.Command) error {
 		if c.phase != event.Paused {
 			return fmt.Errorf("the run is not paused")
 		}
+	case event.Cordon, event.Drain, event.Uncordon:
+		if err := c.mayRest(cmd); err != nil {
+			return err
+		}
 	default:
-		return fmt.Errorf("unknown action %q: use pause, resume, stop or save", cmd.Action)
+		return fmt.Errorf("unknown action %q: use pause, resume, stop, save, cordon, drain or uncordon", cmd.Action)
 	}
 	if l := cmd.Limit; l != nil && l.Target != "" {
 		_, _, err := Target(l.Target)

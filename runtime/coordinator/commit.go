@@ -16,7 +16,7 @@ import (
 
 func (c *Coordinator) isDone(d message.Done) (fx []any) {
 	got := c.done[d.From]
-	if got == nil || d.Epoch != c.base || c.plan != nil {
+	if got == nil || d.Epoch != c.base || c.plan != nil || len(c.roster.Hosted(d.Worker)) == 0 {
 		return nil
 	}
 	got[d.Worker] = d
@@ -231,12 +231,15 @@ func (c *Coordinator) save() (fx []any) {
 }
 
 func (c *Coordinator) saved(e message.Saved) (fx []any) {
-	if c.saving == nil || e.Epoch != c.base || e.At != c.saving.at {
+	if c.saving == nil || e.Epoch != c.base || e.At != c.saving.at || len(c.roster.Hosted(e.Worker)) == 0 {
 		return nil
 	}
 	if e.Err != "" {
 		c.saving = nil
 		fx = append(fx, c.alert("error", "disk", e.Err, engine.None))
+		if c.deserted() && c.granted == c.committed { // it was to be the last of those that leave
+			return append(fx, c.abandon(false)...)
+		}
 		if c.ending != nil {
 			c.ending.Phase, c.ending.Reason = event.Failed, e.Err
 			return append(fx, c.exit()...)

@@ -63,6 +63,8 @@ type (
 		Worker int
 		Msg    any
 	}
+	// Dismiss lets a worker go that holds nothing any more.
+	Dismiss struct{ Worker int }
 	Append  struct{ Record event.Record }
 	Receipt struct{ event.Receipt }
 	Exit    struct {
@@ -75,6 +77,7 @@ type (
 type Coordinator struct {
 	cfg   Config
 	alive []int
+	rests map[int]rest // those of alive that get no members
 	phase event.Phase
 	now   time.Time
 	began time.Time // of training, for a time limit
@@ -136,7 +139,7 @@ func New(cfg Config) (*Coordinator, error) {
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax = cmp.Or(cfg.GrantMax, time.Second)
 	cfg.OnLoss, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.Cause, "start")
-	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
+	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, rests: map[int]rest{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
 		done: map[uint64]map[int]message.Done{}, edits: slices.Clone(cfg.Edits)}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
@@ -183,6 +186,8 @@ func (c *Coordinator) Step(now time.Time, ev any) []any {
 		fx = c.joined(e)
 	case Lost:
 		fx = c.loses(e)
+	case message.Leaving:
+		fx = c.leaves(e)
 	case message.Ready:
 		fx = c.isReady(e)
 	case message.Done:

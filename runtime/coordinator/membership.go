@@ -45,7 +45,7 @@ func (c *Coordinator) target() change {
 
 // first starts the run: from the seed, or from a checkpoint.
 func (c *Coordinator) first() (fx []any) {
-	p := event.Plan{From: event.Fresh, Algorithm: c.alg.Name, New: optim.Place(c.roster.Members, c.alive), Cause: c.cfg.Cause, At: c.committed}
+	p := event.Plan{From: event.Fresh, Algorithm: c.alg.Name, New: optim.Place(c.roster.Members, c.hosts()), Cause: c.cfg.Cause, At: c.committed}
 	if c.cfg.Resume != nil {
 		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
 	}
@@ -80,6 +80,10 @@ func (c *Coordinator) reshape() (fx []any) {
 	if len(c.alive) == 0 {
 		return nil // the next to join makes it
 	}
+	deserted := c.deserted()
+	if deserted && c.epoch == c.base { // else what they hold can be saved once a plan has made an epoch of it
+		return c.abandon(true)
+	}
 	p := event.Plan{From: event.Workers, At: c.committed, Old: c.roster, OldAlg: c.alg.Name, Algorithm: ch.alg, Cause: ch.cause, Note: ch.note,
 		Lost: slices.Sorted(maps.Keys(c.lost)), Before: c.before}
 	var late []event.Edit
@@ -112,12 +116,15 @@ func (c *Coordinator) reshape() (fx []any) {
 	}
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
-	p.New = optim.Place(ch.members, c.alive)
+	p.New = optim.Place(ch.members, c.hosts())
 	if !slices.ContainsFunc(late, func(e event.Edit) bool { return e.Algorithm == ch.alg }) { // else the plan behind this one obeys them
 		p.Obeyed = c.asked
 	}
 	fx = append(fx, c.send(p)...)
 	c.again(late)
+	if deserted {
+		c.move("leave", "all workers leave")
+	}
 	return fx
 }
 
@@ -145,7 +152,10 @@ func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
 	}
 	late = slices.Concat(late, c.staged, ch.edits)
 	c.edits, c.staged = then, nil
-	return []any{c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None)}, late
+	if from > c.committed {
+		fx = append(fx, c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
+	}
+	return fx, late
 }
 
 func (c *Coordinator) isReady(e message.Ready) (fx []any) {
@@ -165,7 +175,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	if c.phase == event.Waiting {
 		fx = append(fx, c.enter(event.Training, ""))
 	}
-	return fx
+	return append(fx, c.dismiss()...)
 }
 
 func (c *Coordinator) loses(e Lost) (fx []any) {
@@ -174,6 +184,7 @@ func (c *Coordinator) loses(e Lost) (fx []any) {
 		return nil
 	}
 	c.alive = slices.Delete(c.alive, i, i+1)
+	delete(c.rests, e.Worker)
 	fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
 	if c.ending != nil && len(c.alive) == 0 {
 		return append(fx, c.exit()...) // nobody is left to save it: the log holds what was committed
@@ -236,7 +247,7 @@ func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits
 	if err != nil {
 		return err
 	}
-	workers := c.alive
+	workers := c.hosts()
 	if len(workers) == 0 {
 		workers = []int{0}
 	}

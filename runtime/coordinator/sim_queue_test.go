@@ -115,6 +115,10 @@ func fold(h hash, x any) hash {
 		return mix(h, 15, uint64(x.Worker))
 	case Lost:
 		return mix(h, 16, uint64(x.Worker))
+	case Dismiss:
+		return mix(h, 17, uint64(x.Worker))
+	case message.Leaving:
+		return mix(h, 18, uint64(x.Worker))
 	}
 	return mixText(h, fmt.Sprintf("%T", x))
 }

@@ -74,6 +74,7 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	if odds := (dice{seed ^ 0xc4a5}); odds.one(3) { // its own dice: what a seed draws otherwise stays as it was
 		s.at(int64(20+odds.n(380)), s.crash)
 	}
+	drawLeaves(s, seed)
 	if s.scene.interrupt > 0 {
 		s.at(s.scene.interrupt, func() error { s.check.stopped = true; return s.step(Interrupt{}) })
 	}
@@ -211,6 +212,10 @@ func (s *sim) step(ev any) error {
 			}
 		case Send:
 			s.post(x.Worker, x.Msg)
+		case Dismiss:
+			if err := s.dismiss(x.Worker); err != nil {
+				return err
+			}
 		case Exit:
 			s.exit = &x
 		}
@@ -394,21 +399,25 @@ func TestSimulatorRepeats(t *testing.T) {
 // tally counts what the runs went through, so that a scene that never happens is noticed.
 type tally struct {
 	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
+	Left, Abandoned, Drained, Uncordoned                                                                                                                       int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
-		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"]})
+		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
+		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"]})
 }
 
 func (t *tally) sum(o tally) {
 	t.Plans, t.Deaths, t.Rollbacks, t.Restores = t.Plans+o.Plans, t.Deaths+o.Deaths, t.Rollbacks+o.Rollbacks, t.Restores+o.Restores
 	t.Swaps, t.Resizes, t.Structural, t.Edits = t.Swaps+o.Swaps, t.Resizes+o.Resizes, t.Structural+o.Structural, t.Edits+o.Edits
 	t.Refused, t.Saves, t.FailedSaves, t.Aborted = t.Refused+o.Refused, t.Saves+o.Saves, t.FailedSaves+o.FailedSaves, t.Aborted+o.Aborted
+	t.Left, t.Abandoned, t.Drained, t.Uncordoned = t.Left+o.Left, t.Abandoned+o.Abandoned, t.Drained+o.Drained, t.Uncordoned+o.Uncordoned
 	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
-	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated}
+	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
+		t.Left, t.Abandoned, t.Drained, t.Uncordoned}
 }

@@ -1,5 +1,7 @@
 package event
 
+import "time"
+
 // Command is what an operator asks of a run: one transaction. Zero fields ask nothing. All of it takes effect at one
 // round, or none of it does.
 type Command struct {
@@ -10,7 +12,8 @@ type Command struct {
 	Algorithm string    `cbor:"4,keyasint,omitempty"` // swap; the new one starts from its defaults and Set
 	Action    Action    `cbor:"5,keyasint,omitempty"`
 	Limit     *Limit    `cbor:"6,keyasint,omitempty"` // with Resume: go on to another limit
-	Worker    int       `cbor:"7,keyasint,omitempty"` // with Kill
+	Worker    int       `cbor:"7,keyasint,omitempty"` // with Kill, Cordon, Drain and Uncordon
+	Link      *Link     `cbor:"8,keyasint,omitempty"` // slow a link down, or let it go again
 }
 
 // Setting asks for a knob's value or schedule, as typed. The knob "members" is the population size.
@@ -27,8 +30,26 @@ const (
 	Resume Action = "resume"
 	Stop   Action = "stop" // finish the round, save, leave
 	Save   Action = "save" // a checkpoint now
-	Kill   Action = "kill" // a worker, for trying faults out
+
+	Kill     Action = "kill"     // a worker, for trying faults out: what it holds is lost
+	Cordon   Action = "cordon"   // a worker gets no members from the next plan on
+	Drain    Action = "drain"    // the same, and its members move to the others now
+	Uncordon Action = "uncordon" // it takes part again, now
 )
+
+// Every, in place of a worker, is all of them.
+const Every = -1
+
+// Link is how slow what worker From sends to worker To is to be; zeros change nothing. It lasts until another command or the
+// end of either worker's process, and changes no bit of the run.
+type Link struct {
+	From   int           `cbor:"0,keyasint"`           // or Every
+	To     int           `cbor:"1,keyasint"`           // or Every
+	Rate   int64         `cbor:"2,keyasint,omitempty"` // bytes a second
+	Delay  time.Duration `cbor:"3,keyasint,omitempty"`
+	Jitter time.Duration `cbor:"4,keyasint,omitempty"` // at most so much more
+	Loss   float64       `cbor:"5,keyasint,omitempty"` // share of packets, 0 to 1
+}
 
 // Receipt answers a command. What is accepted is in the log before the receipt leaves. An edit is staged: it gets its round
 // with the next grant or plan, at once while the run is paused, and is in effect once a commit lies beyond that round. What a

@@ -198,6 +198,11 @@ func (f *Fleet) apply(ctx context.Context, fx []any) {
 				continue
 			}
 			b.Post(x.Msg)
+		case coordinator.Dismiss:
+			flush()
+			if b := f.boxes[x.Worker]; b != nil {
+				b.Post(message.Stop{})
+			}
 		case coordinator.Exit:
 			flush()
 			f.exit = &x

@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -36,6 +37,27 @@ type (
 	}
 )
 
+// What is said beside the run's own business, and changes none of it.
+type (
+	// Leaving says that a worker wants to go: its members move to the others, and a Stop lets it go.
+	Leaving struct{ Worker int }
+	// Telemetry is what a worker measures of its links, about once a second. Counts run from the start of its process.
+	Telemetry struct {
+		Worker int         `cbor:"0,keyasint"`
+		Links  []LinkCount `cbor:"1,keyasint,omitempty"`
+	}
+	// LinkCount is one link, from the worker that says it to another.
+	LinkCount struct {
+		To       int           `cbor:"0,keyasint"`
+		Sent     int64         `cbor:"1,keyasint,omitempty"` // bytes of packets
+		Received int64         `cbor:"2,keyasint,omitempty"`
+		RTT      time.Duration `cbor:"3,keyasint,omitempty"` // of the last heartbeat
+		Lost     float64       `cbor:"4,keyasint,omitempty"` // share of packets
+	}
+	// Shape makes a worker slow down what it sends to others.
+	Shape struct{ event.Link }
+)
+
 // MaxPiece bounds the bytes of a Piece.
 const MaxPiece = 1 << 20
 
@@ -48,6 +70,7 @@ const (
 	kindStop
 	kindSetup
 	kindKept
+	kindShape
 )
 
 const (
@@ -57,6 +80,8 @@ const (
 	kindSaved
 	kindGet
 	kindPiece // also to a worker
+	kindLeaving
+	kindTelemetry
 )
 
 // FromWorker says whether a worker may send this kind.
@@ -93,6 +118,8 @@ func Encode(m any) (kind uint16, body []byte, err error) {
 		kind = kindSetup
 	case Kept:
 		kind = kindKept
+	case Shape:
+		kind = kindShape
 	case Ready:
 		kind = kindReady
 	case Done:
@@ -105,6 +132,10 @@ func Encode(m any) (kind uint16, body []byte, err error) {
 		kind = kindGet
 	case Piece:
 		kind = kindPiece
+	case Leaving:
+		kind = kindLeaving
+	case Telemetry:
+		kind = kindTelemetry
 	default:
 		return 0, nil, fmt.Errorf("message %T has no kind on the wire", m)
 	}
@@ -129,6 +160,8 @@ func Decode(kind uint16, body []byte) (any, error) {
 		return decode[Setup](body)
 	case kindKept:
 		return decode[Kept](body)
+	case kindShape:
+		return decode[Shape](body)
 	case kindReady:
 		return decode[Ready](body)
 	case kindDone:
@@ -141,6 +174,10 @@ func Decode(kind uint16, body []byte) (any, error) {
 		return decode[Get](body)
 	case kindPiece:
 		return decode[Piece](body)
+	case kindLeaving:
+		return decode[Leaving](body)
+	case kindTelemetry:
+		return decode[Telemetry](body)
 	}
 	return nil, fmt.Errorf("message of kind %d is not known: the other side is another version of brood", kind)
 }

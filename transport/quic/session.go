@@ -226,6 +226,7 @@ type PairStats struct {
 	RTT         time.Duration // of the last heartbeat; 0 before the first
 	Lost        float64       // share of the packets sent in this session that were lost
 	Sent        int64         // bytes of packets in this session
+	Received    int64
 }
 
 func (p *pair) stats() PairStats {
@@ -240,7 +241,8 @@ func (p *pair) stats() PairStats {
 		var lost, sent uint64
 		for _, c := range append(s.lanes[:len(s.lanes):len(s.lanes)], s.conn) {
 			x := c.ConnectionStats()
-			lost, sent, out.Sent = lost+x.PacketsLost, sent+x.PacketsSent, out.Sent+int64(x.BytesSent)
+			lost, sent = lost+x.PacketsLost, sent+x.PacketsSent
+			out.Sent, out.Received = out.Sent+int64(x.BytesSent), out.Received+int64(x.BytesReceived)
 		}
 		out.Lost = share(lost, sent)
 	}

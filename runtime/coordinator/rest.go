@@ -1,0 +1,144 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"brood/models/engine"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// rest is why a worker that is there gets no members.
+type rest uint8
+
+const (
+	cordoned rest = iota + 1
+	leaving
+)
+
+// hosts are the workers that may be given members. Where only cordoned ones are left, those, and then those that leave:
+// training goes before.
+func (c *Coordinator) hosts() []int {
+	for _, out := range []rest{cordoned, leaving} {
+		free := slices.DeleteFunc(slices.Clone(c.alive), func(w int) bool { return c.rests[w] >= out })
+		if len(free) > 0 {
+			return free
+		}
+	}
+	return c.alive
+}
+
+// deserted says that all workers want to leave.
+func (c *Coordinator) deserted() bool {
+	return len(c.alive) > 0 && !slices.ContainsFunc(c.alive, func(w int) bool { return c.rests[w] != leaving })
+}
+
+// Cordoned are the workers that get no members because a person said so.
+func (c *Coordinator) Cordoned() []int {
+	return slices.Sorted(func(yield func(int) bool) {
+		for w, r := range c.rests {
+			if r == cordoned && !yield(w) {
+				return
+			}
+		}
+	})
+}
+
+// leaves makes the members of a worker move on; with the plan that moves them it is dismissed.
+func (c *Coordinator) leaves(e message.Leaving) []any {
+	if !slices.Contains(c.alive, e.Worker) || c.rests[e.Worker] == leaving {
+		return nil
+	}
+	c.rests[e.Worker] = leaving
+	if c.base == c.cfg.Epoch && c.plan == nil { // nothing has begun
+		return c.dismiss()
+	}
+	c.move("leave", fmt.Sprintf("worker %d leaves", e.Worker))
+	return []any{c.alert("info", "leave", fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
+}
+
+// move asks for a plan that places the members anew.
+func (c *Coordinator) move(cause, note string) {
+	next := c.target()
+	if next.cause == "" {
+		next.cause = cause
+	}
+	next.note = note
+	c.change = &next
+}
+
+// dismiss lets those go who want to and hold no member.
+func (c *Coordinator) dismiss() (fx []any) {
+	for _, w := range slices.Clone(c.alive) {
+		if c.rests[w] == leaving && (c.base == c.cfg.Epoch || len(c.roster.Hosted(w)) == 0) {
+			c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
+			delete(c.rests, w)
+			fx = append(fx, Dismiss{w})
+		}
+	}
+	return fx
+}
+
+// abandon lets all workers go when everybody wants to: what they hold is saved first, if it can be, and the next to join goes
+// on from there.
+func (c *Coordinator) abandon(save bool) (fx []any) {
+	if save && len(c.lost) == 0 && !c.isSaved() {
+		return c.save()
+	}
+	for _, w := range c.alive {
+		fx = append(fx, Dismiss{w})
+	}
+	for _, m := range c.roster.Members {
+		c.lost[m] = true
+	}
+	c.alive = nil
+	clear(c.rests)
+	if c.ending != nil {
+		return append(fx, c.exit()...)
+	}
+	return append(fx, c.alert("warning", "leave", "the last worker has left: the run waits for one to join", engine.None))
+}
+
+// rest obeys Cordon, Drain and Uncordon.
+func (c *Coordinator) rest(cmd event.Command) []any {
+	var text string
+	switch cmd.Action {
+	case event.Cordon:
+		c.rests[cmd.Worker] = cordoned
+		text = fmt.Sprintf("worker %d gets no members from the next plan on", cmd.Worker)
+	case event.Drain:
+		c.rests[cmd.Worker] = cordoned
+		text = fmt.Sprintf("the members of worker %d move to the others", cmd.Worker)
+		c.move("drain", text)
+	case event.Uncordon:
+		delete(c.rests, cmd.Worker)
+		text = fmt.Sprintf("worker %d takes part again", cmd.Worker)
+		c.move("join", text)
+	}
+	return []any{c.alert("info", string(cmd.Action), text+", says "+by(cmd), engine.None)}
+}
+
+// mayRest says whether a worker may be cordoned, drained, or let in again.
+func (c *Coordinator) mayRest(cmd event.Command) error {
+	w := cmd.Worker
+	switch {
+	case !slices.Contains(c.alive, w):
+		return fmt.Errorf("there is no worker %d: those that are here are %v", w, c.alive)
+	case c.rests[w] == leaving:
+		return fmt.Errorf("worker %d is leaving", w)
+	case cmd.Action == event.Uncordon && c.rests[w] != cordoned:
+		return fmt.Errorf("worker %d takes part already", w)
+	case cmd.Action == event.Cordon && c.rests[w] == cordoned:
+		return fmt.Errorf("worker %d is cordoned already", w)
+	case cmd.Action == event.Drain && c.rests[w] == cordoned && len(c.roster.Hosted(w)) == 0:
+		return fmt.Errorf("worker %d is drained already", w)
+	}
+	others := maps.Clone(c.rests)
+	others[w] = cordoned
+	if cmd.Action != event.Uncordon && len(others) == len(c.alive) {
+		return fmt.Errorf("no other worker could take the members of worker %d: let one join first, or stop the run", w)
+	}
+	return nil
+}
