@@ -200,6 +200,8 @@ func (c *Coordinator) Step(now time.Time, ev any) []any {
 		fx = c.command(e)
 	case Trouble:
 		fx = c.troubled(e)
+	case Note:
+		fx = []any{c.alert("info", e.Kind, e.Text, engine.None)}
 	case Interrupt:
 		fx = c.end(event.Stopped, "interrupted")
 	case Tick:

@@ -8,6 +8,7 @@ import (
 	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/message"
+	"brood/runtime/view"
 )
 
 // rest is why a worker that is there gets no members.
@@ -35,15 +36,24 @@ func (c *Coordinator) deserted() bool {
 	return len(c.alive) > 0 && !slices.ContainsFunc(c.alive, func(w int) bool { return c.rests[w] != leaving })
 }
 
-// Cordoned are the workers that get no members because a person said so.
-func (c *Coordinator) Cordoned() []int {
-	return slices.Sorted(func(yield func(int) bool) {
-		for w, r := range c.rests {
-			if r == cordoned && !yield(w) {
-				return
-			}
+// Workers are those that are there, with what they host.
+func (c *Coordinator) Workers() (out []view.Worker) {
+	for _, w := range c.alive {
+		x := view.Worker{ID: w, State: view.Idle}
+		if c.base > c.cfg.Epoch {
+			x.Members = c.roster.Hosted(w)
 		}
-	})
+		switch {
+		case c.rests[w] == leaving:
+			x.State = view.Leaving
+		case c.rests[w] == cordoned:
+			x.State = view.Cordoned
+		case len(x.Members) > 0:
+			x.State = view.Hosting
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 // leaves makes the members of a worker move on; with the plan that moves them it is dismissed.

@@ -8,6 +8,9 @@ import (
 // Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is lost.
 type Trouble struct{ Kind, Reason string }
 
+// Note is something around the run that a reader of its log should know.
+type Note struct{ Kind, Text string }
+
 func (c *Coordinator) troubled(e Trouble) []any {
 	if c.phase == event.Paused || c.ending != nil {
 		return nil

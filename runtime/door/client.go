@@ -26,6 +26,7 @@ type request struct {
 	Max      int            `cbor:"3,keyasint,omitempty"`
 	Command  *event.Command `cbor:"4,keyasint,omitempty"`
 	Take     bool           `cbor:"5,keyasint,omitempty"` // the writer's lease
+	Fleet    bool           `cbor:"6,keyasint,omitempty"`
 }
 
 type answer struct {
@@ -36,6 +37,7 @@ type answer struct {
 	Receipt event.Receipt `cbor:"4,keyasint,omitempty"`
 	Viewers int           `cbor:"5,keyasint,omitempty"`
 	Writer  bool          `cbor:"6,keyasint,omitempty"`
+	Fleet   *view.Fleet   `cbor:"7,keyasint,omitempty"`
 }
 
 func transmit(w io.Writer, v any) error {
@@ -166,6 +168,15 @@ func (c *Client) Next(ctx context.Context, after view.Position, most int) (view.
 func (c *Client) Command(ctx context.Context, cmd event.Command) (event.Receipt, error) {
 	a, err := c.ask(ctx, &c.act, request{Command: &cmd})
 	return a.Receipt, err
+}
+
+// Fleet is what is known of the workers now.
+func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
+	a, err := c.ask(ctx, &c.act, request{Fleet: true})
+	if err != nil || a.Fleet == nil {
+		return view.Fleet{}, err
+	}
+	return *a.Fleet, nil
 }
 
 // Watchers counts the viewers and says whether this one may write.

@@ -25,6 +25,9 @@ const lease = 10 * time.Second
 
 // Server answers viewers. The run calls Watch for every record.
 type Server struct {
+	// Fleet tells of the workers; nil where nobody can. Set it before Serve.
+	Fleet func(context.Context) view.Fleet
+
 	dir     string
 	command func(context.Context, event.Command) (event.Receipt, error)
 
@@ -129,7 +132,7 @@ func (s *Server) talk(c net.Conn) {
 		if err := receive(c, &q); err != nil {
 			return
 		}
-		if !viewer && q.Command == nil {
+		if !viewer && q.Command == nil && !q.Fleet {
 			viewer = true
 			s.mu.Lock()
 			s.viewers++
@@ -147,6 +150,11 @@ func (s *Server) answer(ctx context.Context, q request) (a answer) {
 	switch {
 	case q.Command != nil:
 		a.Receipt, err = s.obey(ctx, q.Client, q.Take, *q.Command)
+	case q.Fleet:
+		if s.Fleet != nil {
+			f := s.Fleet(ctx)
+			a.Fleet = &f
+		}
 	case q.Snapshot:
 		a.View, err = s.snapshot(q.At)
 	default:

@@ -1,6 +1,9 @@
 package event
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Command is what an operator asks of a run: one transaction. Zero fields ask nothing. All of it takes effect at one
 // round, or none of it does.
@@ -50,6 +53,34 @@ type Link struct {
 	Jitter time.Duration `cbor:"4,keyasint,omitempty"` // at most so much more
 	Loss   float64       `cbor:"5,keyasint,omitempty"` // share of packets, 0 to 1
 }
+
+func (l Link) String() string {
+	name := func(w int) string {
+		if w == Every {
+			return "every worker"
+		}
+		return fmt.Sprintf("worker %d", w)
+	}
+	what := "as fast as it can be"
+	if l.Slow() {
+		what = ""
+		for _, x := range []struct {
+			on   bool
+			text string
+		}{{l.Rate > 0, fmt.Sprintf("%.3g MB/s", float64(l.Rate)/1e6)}, {l.Delay > 0, l.Delay.String() + " late"}, {l.Jitter > 0, "up to " + l.Jitter.String() + " of jitter"}, {l.Loss > 0, fmt.Sprintf("%.3g%% lost", 100*l.Loss)}} {
+			if x.on && what != "" {
+				what += ", "
+			}
+			if x.on {
+				what += x.text
+			}
+		}
+	}
+	return fmt.Sprintf("%s to %s: %s", name(l.From), name(l.To), what)
+}
+
+// Slow says whether the link is slowed down at all.
+func (l Link) Slow() bool { return l.Rate > 0 || l.Delay > 0 || l.Jitter > 0 || l.Loss > 0 }
 
 // Receipt answers a command. What is accepted is in the log before the receipt leaves. An edit is staged: it gets its round
 // with the next grant or plan, at once while the run is paused, and is in effect once a commit lies beyond that round. What a

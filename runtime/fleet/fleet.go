@@ -4,6 +4,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
+	"brood/runtime/view"
 	"brood/runtime/worker"
 )
 
@@ -32,7 +34,8 @@ type Config struct {
 	Respawn time.Duration                        // a worker that dies is replaced after this; 0 never
 	Grace   time.Duration                        // see Attend
 	Now     func() time.Time
-	Tick    time.Duration // between ticks of the core; 0 means 100 ms
+	Tick    time.Duration          // between ticks of the core; 0 means 100 ms
+	Shape   func(event.Link) error // slows links down; nil: there are none. It must not wait
 	// Watch is told of every record after it is in the log; it must not block. May be nil.
 	Watch func(event.Record)
 }
@@ -56,6 +59,8 @@ type command struct {
 	cmd   event.Command
 	reply chan event.Receipt
 }
+
+type status struct{ reply chan []view.Worker }
 
 type died struct {
 	worker int
@@ -119,9 +124,11 @@ func (f *Fleet) Run(ctx context.Context) (coordinator.Exit, error) {
 
 func (f *Fleet) handle(ctx context.Context, ev any) {
 	switch e := ev.(type) {
+	case status:
+		e.reply <- f.core.Workers()
 	case command:
-		if e.cmd.Action == event.Kill {
-			e.reply <- f.kill(e.cmd)
+		if e.cmd.Action == event.Kill || e.cmd.Link != nil {
+			e.reply <- f.disturb(ctx, e.cmd)
 			return
 		}
 		fx := f.core.Step(f.cfg.Now(), e.cmd)
@@ -154,13 +161,48 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 	}
 }
 
-func (f *Fleet) kill(cmd event.Command) event.Receipt {
-	b, ok := f.boxes[cmd.Worker]
-	if !ok {
-		return event.Receipt{ID: cmd.ID, Reason: fmt.Sprintf("there is no worker %d here", cmd.Worker)}
+// disturb obeys the commands that are not the core's: the end of a worker, and a slow link.
+func (f *Fleet) disturb(ctx context.Context, cmd event.Command) event.Receipt {
+	note, err := coordinator.Note{}, error(nil)
+	if l := cmd.Link; l != nil {
+		note = coordinator.Note{Kind: "link", Text: fmt.Sprintf("%s, says %s", l, cmp.Or(cmd.By, "an operator"))}
+		if err = errors.New("the workers of this run share one process: only between those of brood serve are there links"); f.cfg.Shape != nil {
+			err = f.cfg.Shape(*l)
+		}
+	} else {
+		note = coordinator.Note{Kind: "kill", Text: fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, cmp.Or(cmd.By, "an operator"))}
+		if f.boxes[cmd.Worker] == nil {
+			err = fmt.Errorf("there is no worker %d here", cmd.Worker)
+		}
 	}
-	b.Close()
+	if err != nil {
+		return event.Receipt{ID: cmd.ID, Reason: err.Error()}
+	}
+	f.step(ctx, note)
+	if cmd.Link == nil {
+		f.boxes[cmd.Worker].Close()
+	}
 	return event.Receipt{ID: cmd.ID, Accepted: true}
+}
+
+// Workers are those that are there.
+func (f *Fleet) Workers(ctx context.Context) []view.Worker {
+	s := status{make(chan []view.Worker, 1)}
+	select {
+	case f.events <- s:
+	case <-f.done:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	select {
+	case out := <-s.reply:
+		return out
+	case <-f.done:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 func (f *Fleet) step(ctx context.Context, ev any) { f.apply(ctx, f.core.Step(f.cfg.Now(), ev)) }

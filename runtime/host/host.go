@@ -61,6 +61,13 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		watch(rec)
 	}
 	r.door = door.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
+	r.door.Fleet = func(ctx context.Context) view.Fleet {
+		workers := r.fleet.Workers(ctx)
+		if d.Fleet == nil {
+			return view.Fleet{Workers: workers}
+		}
+		return d.Fleet(workers)
+	}
 	core := j.core()
 	if from != nil {
 		core.Resume, core.Epoch, core.Late, core.Asked, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, from.Asked, "resume", nil
@@ -71,7 +78,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	store := &Files{Dir: s.Dir()}
 	threads := max(1, j.Threads/max(1, d.Workers))
 	log := &recorder{sess: s, door: r.door, trouble: func(kind, reason string) { r.fleet.Trouble(kind, reason) }, framed: time.Now()}
-	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: d.Workers, Respawn: time.Second, Grace: grace,
+	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: d.Workers, Respawn: time.Second, Grace: grace, Shape: d.Shape,
 		Spawn: func(id int) (*worker.Worker, error) {
 			return j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
 		},

@@ -157,6 +157,7 @@ type Stats struct {
 	Received int64         // the same, received
 	RTT      time.Duration // of the last heartbeat; 0 before the first
 	Lost     float64       // share of packets that were lost
+	Silent   time.Duration // since the last sign of life
 }
 
 // Stats are the peer's figures so far.
@@ -164,7 +165,7 @@ func (p *Peer) Stats() Stats {
 	s := p.c.conn.ConnectionStats()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Stats{p.payload, int64(s.BytesSent), int64(s.BytesReceived), p.c.pulse.roundTrip(), share(s.PacketsLost, s.PacketsSent)}
+	return Stats{p.payload, int64(s.BytesSent), int64(s.BytesReceived), p.c.pulse.roundTrip(), share(s.PacketsLost, s.PacketsSent), p.c.pulse.quiet(time.Now())}
 }
 
 func share(part, whole uint64) float64 {

@@ -1,0 +1,52 @@
+package view
+
+import (
+	"time"
+
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// Fleet is what is known of a run's workers now. It is measured and not recorded: a replay has none.
+type Fleet struct {
+	Workers []Worker `cbor:"0,keyasint,omitempty"` // ids ascend
+	Links   []Link   `cbor:"1,keyasint,omitempty"` // by From, then To; none within a process
+}
+
+// WorkerState is what a worker is there for.
+type WorkerState string
+
+const (
+	Hosting  WorkerState = "hosting"  // it hosts members
+	Idle     WorkerState = "idle"     // there are more workers than members
+	Cordoned WorkerState = "cordoned" // it gets no members from the next plan on; it may host some until then
+	Leaving  WorkerState = "leaving"  // its members are moving on, and then it ends
+	Joining  WorkerState = "joining"  // it reads its data
+)
+
+// Worker is one worker. Fields from Name on are empty for one of the coordinator's own process.
+type Worker struct {
+	ID      int            `cbor:"0,keyasint"`
+	State   WorkerState    `cbor:"1,keyasint"`
+	Members []optim.Member `cbor:"2,keyasint,omitempty"` // that it hosts, ascending
+
+	Name     string        `cbor:"3,keyasint,omitempty"` // of its machine
+	Address  string        `cbor:"4,keyasint,omitempty"` // where its packets come from
+	Device   string        `cbor:"5,keyasint,omitempty"` // kernels that it can compute with, best first
+	Software string        `cbor:"6,keyasint,omitempty"`
+	Since    time.Duration `cbor:"7,keyasint,omitempty"`  // it came in
+	RTT      time.Duration `cbor:"8,keyasint,omitempty"`  // to the coordinator and back, of the last heartbeat
+	Silent   time.Duration `cbor:"9,keyasint,omitempty"`  // since its last sign of life
+	Sent     float64       `cbor:"10,keyasint,omitempty"` // bytes a second, to the other workers
+	Received float64       `cbor:"11,keyasint,omitempty"`
+}
+
+// Link is what one worker sends to another.
+type Link struct {
+	From  int           `cbor:"0,keyasint"`
+	To    int           `cbor:"1,keyasint"`
+	Sent  float64       `cbor:"2,keyasint,omitempty"` // bytes a second
+	RTT   time.Duration `cbor:"3,keyasint,omitempty"`
+	Lost  float64       `cbor:"4,keyasint,omitempty"` // share of packets
+	Shape *event.Link   `cbor:"5,keyasint,omitempty"` // how it is slowed down; nil: not
+}
