@@ -27,6 +27,15 @@ type request struct {
 	Command  *event.Command `cbor:"4,keyasint,omitempty"`
 	Take     bool           `cbor:"5,keyasint,omitempty"` // the writer's lease
 	Fleet    bool           `cbor:"6,keyasint,omitempty"`
+	Gate     *Gate          `cbor:"7,keyasint,omitempty"`
+}
+
+// Gate asks the keeper of a served run to let others in, or to shut one out.
+type Gate struct {
+	Role   string        `cbor:"0,keyasint,omitempty"` // worker, viewer or operator: of a new join URL
+	Uses   int           `cbor:"1,keyasint,omitempty"` // it is good for
+	TTL    time.Duration `cbor:"2,keyasint,omitempty"` // and for so long
+	Revoke string        `cbor:"3,keyasint,omitempty"` // the beginning of a key's hash
 }
 
 type answer struct {
@@ -38,6 +47,7 @@ type answer struct {
 	Viewers int           `cbor:"5,keyasint,omitempty"`
 	Writer  bool          `cbor:"6,keyasint,omitempty"`
 	Fleet   *view.Fleet   `cbor:"7,keyasint,omitempty"`
+	URL     string        `cbor:"8,keyasint,omitempty"`
 }
 
 func transmit(w io.Writer, v any) error {
@@ -49,14 +59,14 @@ func transmit(w io.Writer, v any) error {
 	return err
 }
 
-func receive(r io.Reader, v any) error {
+func receive(r io.Reader, most uint32, v any) error {
 	var n [4]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {
 		return err
 	}
 	size := binary.LittleEndian.Uint32(n[:])
-	if size > maxMessage {
-		return fmt.Errorf("message of %d bytes is larger than %d", size, maxMessage)
+	if size > most {
+		return fmt.Errorf("message of %d bytes is larger than %d", size, most)
 	}
 	p, err := io.ReadAll(io.LimitReader(r, int64(size)))
 	if err != nil {
@@ -127,7 +137,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	q.Client, q.Take = c.id, c.take
 	if err = transmit(conn, q); err == nil {
-		err = receive(conn, &a)
+		err = receive(conn, maxMessage, &a)
 	}
 	if !stop() || err != nil {
 		conn.Close()
@@ -177,6 +187,12 @@ func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
 		return view.Fleet{}, err
 	}
 	return *a.Fleet, nil
+}
+
+// Gate has the keeper of a served run let others in, by the URL that is returned, or shut one out.
+func (c *Client) Gate(ctx context.Context, g Gate) (url string, err error) {
+	a, err := c.ask(ctx, &c.act, request{Gate: &g})
+	return a.URL, err
 }
 
 // Watchers counts the viewers and says whether this one may write.

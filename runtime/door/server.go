@@ -20,13 +20,16 @@ import (
 // ringSize is the newest records kept in memory for viewers; older ones are read from the log.
 const ringSize = 1 << 14
 
-// lease is how long an operator may write alone after a command.
+// lease is how long an operator may write alone after a command, while the connection lasts.
 const lease = 10 * time.Second
 
 // Server answers viewers. The run calls Watch for every record.
 type Server struct {
 	// Fleet tells of the workers; nil where nobody can. Set it before Serve.
 	Fleet func(context.Context) view.Fleet
+
+	// Gate lets others in and shuts them out; nil where the run is not served. Set it before Serve.
+	Gate func(Gate) (url string, err error)
 
 	dir     string
 	command func(context.Context, event.Command) (event.Receipt, error)
@@ -39,6 +42,7 @@ type Server struct {
 	over    bool
 	viewers int
 	holder  string
+	by      net.Conn // over which the holder commanded last: the lease ends with it
 	until   time.Time
 
 	wg     sync.WaitGroup
@@ -121,35 +125,42 @@ func (s *Server) talk(c net.Conn) {
 	go func() { <-ctx.Done(); c.Close() }()
 	viewer := false
 	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if viewer {
-			s.mu.Lock()
 			s.viewers--
-			s.mu.Unlock()
+		}
+		if s.by == c {
+			s.holder, s.by = "", nil
 		}
 	}()
 	for {
 		var q request
-		if err := receive(c, &q); err != nil {
+		if err := receive(c, maxMessage, &q); err != nil {
 			return
 		}
-		if !viewer && q.Command == nil && !q.Fleet {
+		if !viewer && q.Command == nil && !q.Fleet && q.Gate == nil {
 			viewer = true
 			s.mu.Lock()
 			s.viewers++
 			s.mu.Unlock()
 		}
-		a := s.answer(ctx, q)
+		a := s.answer(ctx, c, q)
 		if err := transmit(c, a); err != nil || a.EOF {
 			return
 		}
 	}
 }
 
-func (s *Server) answer(ctx context.Context, q request) (a answer) {
+func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	var err error
 	switch {
 	case q.Command != nil:
-		a.Receipt, err = s.obey(ctx, q.Client, q.Take, *q.Command)
+		a.Receipt, err = s.obey(ctx, c, q.Client, q.Take, *q.Command)
+	case q.Gate != nil:
+		if err = errors.New("this run is not served: brood open SESSION lets others look"); s.Gate != nil {
+			a.URL, err = s.Gate(*q.Gate)
+		}
 	case q.Fleet:
 		if s.Fleet != nil {
 			f := s.Fleet(ctx)
@@ -172,13 +183,13 @@ func (s *Server) answer(ctx context.Context, q request) (a answer) {
 }
 
 // obey passes a command on when nobody else holds the writer's lease.
-func (s *Server) obey(ctx context.Context, client string, take bool, c event.Command) (event.Receipt, error) {
+func (s *Server) obey(ctx context.Context, by net.Conn, client string, take bool, c event.Command) (event.Receipt, error) {
 	s.mu.Lock()
 	if left := time.Until(s.until); s.holder != "" && s.holder != client && left > 0 && !take {
 		s.mu.Unlock()
 		return event.Receipt{ID: c.ID, Reason: fmt.Sprintf("%s holds the writer's lease for %.0f s more: wait, or take it", s.holder, left.Seconds()+1)}, nil
 	}
-	s.holder, s.until = client, time.Now().Add(lease)
+	s.holder, s.by, s.until = client, by, time.Now().Add(lease)
 	s.mu.Unlock()
 	return s.command(ctx, c)
 }

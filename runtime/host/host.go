@@ -61,6 +61,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		watch(rec)
 	}
 	r.door = door.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
+	r.door.Gate = d.Gate
 	r.door.Fleet = func(ctx context.Context) view.Fleet {
 		workers := r.fleet.Workers(ctx)
 		if d.Fleet == nil {

@@ -27,7 +27,7 @@ type stranger struct {
 }
 
 func hello(s *served, change func(*wire.Hello)) (wire.Hello, identity.Join) {
-	join, err := identity.ParseJoin(s.srv.Join())
+	join, err := identity.ParseJoin(s.srv.Join(wire.Worker))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	s.srv.mu.Lock()
-	s.srv.job = nil // as before Open
+	s.srv.job, s.srv.session = nil, "" // as before Open
 	s.srv.mu.Unlock()
 	if _, err := knock(s, newKey(t), nil); err == nil {
 		t.Error("let in before the run is prepared")
@@ -285,11 +285,14 @@ func TestWrongData(t *testing.T) {
 	if !errors.As(err, &out) || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "blake3:77") || !strings.Contains(err.Error(), "glyphs") {
 		t.Errorf("%v", err)
 	}
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && s.notes.text() == ""; {
+		time.Sleep(time.Millisecond) // who closes is told no more
+	}
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}
 	s.workers.Wait()
-	if text := strings.Join(s.notes.all, "\n"); !strings.Contains(text, "it left: this machine cannot take part: ") || !strings.Contains(text, digest) {
+	if text := s.notes.text(); !strings.Contains(text, "it left: this machine cannot take part: ") || !strings.Contains(text, digest) {
 		t.Errorf("the operator is told %q", text)
 	}
 }

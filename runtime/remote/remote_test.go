@@ -116,7 +116,7 @@ func TestComeAndGo(t *testing.T) {
 	if s.plans[1].Cause != "death" || s.plans[2].Cause != "join" || len(s.plans[2].New.Workers()) != 2 {
 		t.Errorf("plans %+v", s.plans)
 	}
-	if text := strings.Join(s.notes.all, "\n"); !strings.Contains(text, "stopped by its operator") {
+	if text := s.notes.text(); !strings.Contains(text, "stopped by its operator") {
 		t.Errorf("the operator is told: %s", text)
 	}
 	verifies(t, dir, s.hash)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/session"
 	"brood/transport/identity"
+	"brood/transport/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -69,12 +71,18 @@ func (n *notes) add(s string) {
 	n.all = append(n.all, s)
 }
 
+func (n *notes) text() string {
+	n.Lock()
+	defer n.Unlock()
+	return strings.Join(n.all, "\n")
+}
+
 // serve readies a job to be trained by workers that join; o.Workers says how many are waited for.
 func serve(t *testing.T, j *host.Job, from *host.Restored, dir string, watch func(event.Record)) *served {
 	t.Helper()
 	s := &served{t: t, dir: dir, watch: watch, sum: event.Commit{Sent: map[optim.Op]int64{}, Predicted: map[optim.Op]int64{}}}
 	var err error
-	if s.srv, err = Listen(Config{Key: newKey(t), Address: "127.0.0.1:0", Enrol: 3, Note: s.notes.add}); err != nil {
+	if s.srv, err = Listen(Config{Key: newKey(t), Address: "127.0.0.1:0", Enrol: 3, Guests: 4, Note: s.notes.add}); err != nil {
 		t.Fatal(err)
 	}
 	open := session.Create
@@ -88,7 +96,9 @@ func serve(t *testing.T, j *host.Job, from *host.Restored, dir string, watch fun
 	if s.run, err = host.Serve(j, sess, from, s.record, s.srv.Doors(0)); err != nil {
 		t.Fatal(err)
 	}
-	s.srv.Open(s.run)
+	if err := s.srv.Open(s.run); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
@@ -112,7 +122,7 @@ func (s *served) record(r event.Record) {
 }
 
 func (s *served) config() Worker {
-	join, err := identity.ParseJoin(s.srv.Join())
+	join, err := identity.ParseJoin(s.srv.Join(wire.Worker))
 	if err != nil {
 		s.t.Fatal(err)
 	}

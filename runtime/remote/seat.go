@@ -27,6 +27,8 @@ type seat struct {
 	mu    sync.Mutex
 	asked map[string]bool // checkpoint files that it was told to save
 	shelf shelf           // used by attend alone
+	since time.Time
+	links linkRates
 }
 
 // Polite ends of a seat.
@@ -40,7 +42,7 @@ var (
 const farewell = 2 * time.Second
 
 func newSeat(s *Server, j *job, p *quic.Peer, id int) *seat {
-	t := &seat{srv: s, job: j, peer: p, id: id, asked: map[string]bool{}, shelf: shelf{dir: j.dir}}
+	t := &seat{srv: s, job: j, peer: p, id: id, asked: map[string]bool{}, since: time.Now(), shelf: shelf{dir: j.dir}}
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	return t
 }
@@ -136,6 +138,18 @@ func (t *seat) take(msg any) error {
 		from = m.Worker
 	case message.Saved:
 		from = m.Worker
+	case message.Leaving:
+		if from = m.Worker; from == t.id && !t.seated {
+			return errOver // it has nothing to hand over
+		}
+	case message.Telemetry:
+		if m.Worker != t.id {
+			return fmt.Errorf("it speaks as worker %d", m.Worker)
+		}
+		t.mu.Lock()
+		t.links.take(m, time.Now())
+		t.mu.Unlock()
+		return nil
 	case message.Get:
 		t.send(t.shelf.give(m))
 		return nil

@@ -4,7 +4,7 @@
 //
 //	srv, err := remote.Listen(remote.Config{Key: key, Address: ":4433", Enrol: 2})
 //	run, err := host.Serve(job, sess, nil, watch, srv.Doors(0))
-//	srv.Open(run)                       // workers with the URL srv.Join() come in from here on
+//	err = srv.Open(run)                 // workers with the URL srv.Join(wire.Worker) come in from here on
 //	exit, err := run.Train(ctx)
 //	err = srv.Close()                   // after the run: says goodbye to the workers
 //
@@ -13,11 +13,14 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,9 +38,11 @@ import (
 
 // Config is what a server needs.
 type Config struct {
-	Key      *identity.Key
-	Address  string // HOST:PORT to listen on
-	Enrol    int    // workers that the join URL lets in
+	Key      *identity.Key // nil: that of Resume, else a new one
+	Address  string        // HOST:PORT to listen on; "" is that of Resume
+	Resume   string        // directory of a session: its workers and visitors come back to this server; "" for a new run
+	Enrol    int           // workers that the join URL lets in; 0: none may come
+	Guests   int           // viewers, and operators, that each of their URLs lets in
 	Software string
 	Note     func(string) // told who comes and goes; must not wait; may be nil
 }
@@ -47,7 +52,7 @@ type Server struct {
 	cfg   Config
 	run   wire.RunID
 	gate  *identity.Gate
-	token string
+	token map[wire.Role]string
 	node  *quic.Node
 	mesh  *quic.Mesh
 
@@ -55,7 +60,12 @@ type Server struct {
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 
+	opened   sync.Once
 	mu       sync.Mutex
+	dir      string // where keep writes; "" before Open
+	session  string // directory of the session that visitors see; "" before it is there
+	visitors map[*quic.Peer]struct{}
+	shapes   []event.Link              // in the order in which they were set
 	job      *job                      // nil before Open
 	admitted map[wire.NodeID]admission // welcomed, not accepted yet
 	seats    map[wire.NodeID]*seat     // accepted
@@ -83,16 +93,20 @@ func Listen(cfg Config) (*Server, error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}
 	}
-	s := &Server{cfg: cfg, gate: identity.NewGate(time.Now), admitted: map[wire.NodeID]admission{}, seats: map[wire.NodeID]*seat{}}
-	if _, err := rand.Read(s.run[:]); err != nil {
-		return nil, fmt.Errorf("name the run: %w", err)
-	}
-	var err error
-	if s.token, err = s.gate.Issue(wire.Worker, cfg.Enrol, 0); err != nil {
+	s := &Server{cfg: cfg, gate: identity.NewGate(time.Now), token: map[wire.Role]string{}, admitted: map[wire.NodeID]admission{}, seats: map[wire.NodeID]*seat{}, visitors: map[*quic.Peer]struct{}{}}
+	if err := s.remember(); err != nil {
 		return nil, err
 	}
+	var err error
+	for role, uses := range map[wire.Role]int{wire.Worker: cfg.Enrol, wire.Viewer: cfg.Guests, wire.Operator: cfg.Guests} {
+		if uses > 0 {
+			if s.token[role], err = s.gate.Issue(role, uses, 0); err != nil {
+				return nil, err
+			}
+		}
+	}
 	allow := func(r wire.Role, kind uint16) bool { return r == wire.Worker && message.FromWorker(kind) }
-	if s.node, err = quic.Listen(quic.Config{Key: cfg.Key, Address: cfg.Address, Admit: s.admit, Allow: allow}); err != nil {
+	if s.node, err = quic.Listen(quic.Config{Key: s.cfg.Key, Address: s.cfg.Address, Admit: s.admit, Allow: allow}); err != nil {
 		return nil, err
 	}
 	if s.mesh, err = s.node.Mesh(s.run); err != nil {
@@ -102,9 +116,40 @@ func Listen(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Join is the URL that lets workers in.
-func (s *Server) Join() string {
-	return identity.Join{Address: reachable(s.node.Address()), Token: s.token, Server: s.node.ID()}.String()
+// remember gives the server its key, its run and whom it lets in: those of the session that it resumes, or new ones.
+func (s *Server) remember() (err error) {
+	if s.cfg.Resume != "" {
+		key, k, err := recall(s.cfg.Resume)
+		if err != nil {
+			return err
+		}
+		if k != nil {
+			s.run = k.Run
+			s.gate.Restore(k.Gate)
+			s.cfg.Key, s.cfg.Address = key, cmp.Or(s.cfg.Address, k.Listen)
+		}
+	}
+	if s.run == (wire.RunID{}) {
+		if _, err := rand.Read(s.run[:]); err != nil {
+			return fmt.Errorf("name the run: %w", err)
+		}
+	}
+	if s.cfg.Key == nil {
+		s.cfg.Key, err = identity.New()
+	}
+	return err
+}
+
+// Join is the URL that lets peers of a role in; "" where none does.
+func (s *Server) Join(role wire.Role) string {
+	if s.token[role] == "" {
+		return ""
+	}
+	return s.url(s.token[role])
+}
+
+func (s *Server) url(token string) string {
+	return identity.Join{Address: reachable(s.node.Address()), Token: token, Server: s.node.ID()}.String()
 }
 
 // reachable names an address that others can dial: where the socket listens everywhere, the machine's first public one.
@@ -126,7 +171,7 @@ func reachable(a net.Addr) string {
 
 // Doors are those of a run that hosts so many workers in this process too.
 func (s *Server) Doors(workers int) host.Doors {
-	return host.Doors{Workers: workers, Link: s.local, Overhead: func(id int) func() int64 {
+	return host.Doors{Workers: workers, Link: s.local, Shape: s.Shape, Fleet: s.Fleet, Gate: s.Gate, Overhead: func(id int) func() int64 {
 		if id > 0 {
 			return nil // all of this process share one socket: its bytes are counted once
 		}
@@ -163,32 +208,67 @@ func (s *Server) tell() {
 			_ = t.peer.Send(m) // who is gone is noticed where it is listened to
 		}
 	}
+	s.shapeHere()
 }
 
-// Open lets workers in to a run that is ready to train.
-func (s *Server) Open(r *host.Run) {
+// Open lets workers in to a run that is ready to train, and whoever has a URL to look at it. What makes this server the one
+// that they know is kept beside the session.
+func (s *Server) Open(r *host.Run) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.job = &job{r.Fleet(), r.Job.Config, r.Job.Members, r.Session.Dir()}
-	s.mu.Unlock()
-	s.wg.Go(func() {
-		for {
-			p, err := s.node.Accept(s.ctx)
-			if err != nil {
-				return // it closes
+	s.dir, s.session = r.Session.Dir(), r.Session.Dir()
+	if err := s.cfg.Key.Save(filepath.Join(s.dir, keyFile)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := s.keep(); err != nil {
+		return err
+	}
+	s.attend()
+	return nil
+}
+
+// attend takes in those who are welcomed, until the server closes.
+func (s *Server) attend() {
+	s.opened.Do(func() {
+		s.wg.Go(func() {
+			for {
+				p, err := s.node.Accept(s.ctx)
+				if err != nil {
+					return // it closes
+				}
+				s.take(p)
 			}
-			if t := s.accept(p); t != nil {
-				s.wg.Go(t.attend)
-			} else {
-				p.Close("come again")
-			}
-		}
+		})
 	})
+}
+
+func (s *Server) take(p *quic.Peer) {
+	if p.Role() == wire.Worker {
+		if t := s.accept(p); t != nil {
+			s.wg.Go(t.attend)
+		} else {
+			p.Close("come again")
+		}
+		return
+	}
+	s.mu.Lock()
+	s.visitors[p] = struct{}{}
+	dir := s.session
+	s.mu.Unlock()
+	s.wg.Go(func() { s.receive(p, dir) })
 }
 
 // admit decides on a Hello.
 func (s *Server) admit(_ context.Context, r quic.Request) (wire.Welcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.Hello.Role != wire.Worker {
+		return s.admitVisitor(r)
+	}
+	if s.job == nil && s.session != "" {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeRole, Reason: "this run takes no workers, since it was not begun by brood serve: it lets people look only"}
+	}
 	if s.job == nil {
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: it is tried again", Retry: true}
 	}
@@ -213,10 +293,33 @@ func (s *Server) admit(_ context.Context, r quic.Request) (wire.Welcome, error) 
 	if d, ok := h.Data[c.Data]; ok && d != c.Digest {
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeData, Reason: fmt.Sprintf("this run trains on %s with digest %s and yours has %s: copy the files", c.Data, c.Digest, d)}
 	}
+	if err := s.keep(); err != nil {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
+	}
 	id := s.job.fleet.Reserve()
 	s.admitted[r.Node] = admission{id, time.Now()}
 	return wire.Welcome{Run: s.run, Worker: uint32(id), Software: s.cfg.Software}, nil
 }
+
+// admitVisitor decides on somebody who wants to look. The caller holds mu.
+func (s *Server) admitVisitor(r quic.Request) (wire.Welcome, error) {
+	if s.session == "" {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: try again in a moment", Retry: true}
+	}
+	if len(s.visitors) >= maxVisitors {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: fmt.Sprintf("%d people are looking already", len(s.visitors)), Retry: true}
+	}
+	if err := s.gate.Admit(r.Node, r.Hello.Role, r.Hello.Token); err != nil {
+		return wire.Welcome{}, err
+	}
+	if err := s.keep(); err != nil {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
+	}
+	return wire.Welcome{Run: s.run, Worker: wire.Nobody, Software: s.cfg.Software}, nil
+}
+
+// maxVisitors may look at once.
+const maxVisitors = 256
 
 // accept gives a peer that was welcomed its seat. One of the same key that is still there is cut off: it has come again.
 func (s *Server) accept(p *quic.Peer) *seat {
@@ -240,6 +343,9 @@ func (s *Server) sit(t *seat) {
 	s.mu.Lock()
 	t.seated = true
 	h := t.peer.Hello()
+	for _, l := range s.shapes {
+		t.shape(l)
+	}
 	s.enlist(wire.Seat{Index: uint32(t.id), Node: t.peer.Node(), Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()), Name: h.Name})
 	s.mu.Unlock() // the fleet's loop may want a link just now
 	s.cfg.Note(fmt.Sprintf("%s joined", t))

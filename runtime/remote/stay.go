@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
+	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/host"
 	"brood/runtime/message"
@@ -25,7 +27,14 @@ type visit struct {
 	replies chan any // of the coordinator, to the store
 	box     *fleet.Mailbox
 	failed  string // what it reported last that it could not do
+
+	mu     sync.Mutex // guards what follows
+	shapes []event.Link
+	roster wire.Roster
 }
+
+// handover is how long a worker that leaves waits until its members have moved on.
+const handover = 5 * time.Second
 
 // grace before a failure is reported: longer than the coordinator takes to notice a death.
 const grace = 5 * time.Second
@@ -39,11 +48,10 @@ func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w w
 	}
 	v := &visit{cfg: cfg, peer: peer, mesh: mesh, id: int(w.Worker), setup: make(chan message.Setup, 1), replies: make(chan any, 1), box: fleet.NewMailbox()}
 	ctx, cancel := context.WithCancelCause(ctx)
-	heard := make(chan struct{})
-	go func() {
-		defer close(heard)
-		cancel(v.hear(ctx))
-	}()
+	var wg sync.WaitGroup
+	wg.Go(func() { cancel(v.hear(ctx)) })
+	wg.Go(func() { v.tell(ctx) })
+	wg.Go(func() { v.leave(ctx, cancel) })
 	err = v.work(ctx, hello)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -52,7 +60,7 @@ func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w w
 		err = &RefusedError{fmt.Errorf("%w; this worker had reported: %s", err, v.failed)}
 	}
 	cancel(err)
-	<-heard
+	wg.Wait()
 	mesh.Close()
 	switch {
 	case peer.Err() != nil:
@@ -68,6 +76,53 @@ func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w w
 		return nil
 	}
 	return err
+}
+
+// leave asks the coordinator to let this worker go, once that is wanted.
+func (v *visit) leave(ctx context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case <-v.cfg.Leave:
+	case <-ctx.Done():
+		return
+	}
+	if err := v.send(message.Leaving{Worker: v.id}); err != nil {
+		cancel(err)
+		return
+	}
+	select {
+	case <-time.After(handover):
+		cancel(context.Canceled)
+	case <-ctx.Done():
+	}
+}
+
+// tell says now and then what the links measure.
+func (v *visit) tell(ctx context.Context) {
+	tick := time.NewTicker(telemetryPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if v.send(counts(v.mesh, v.id)) != nil {
+				return // whoever hears the coordinator notices
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// shaped makes the links as slow as they are to be. Either argument may be nil: as before.
+func (v *visit) shaped(l *event.Link, r wire.Roster) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if l != nil {
+		v.shapes = reshaped(v.shapes, *l)
+	}
+	if r != nil {
+		v.roster = r
+	}
+	applyShapes(v.mesh, v.id, v.shapes, v.roster)
 }
 
 func (v *visit) goodbye(reason string) {
@@ -153,6 +208,7 @@ func (v *visit) hear(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			v.shaped(nil, roster)
 			continue
 		}
 		msg, err := message.Decode(m.Kind, m.Body)
@@ -168,6 +224,8 @@ func (v *visit) hear(ctx context.Context) error {
 			}
 		case message.Stop:
 			return errOver
+		case message.Shape:
+			v.shaped(&msg.Link, nil)
 		case message.Kept, message.Piece:
 			select {
 			case v.replies <- msg:

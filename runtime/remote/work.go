@@ -23,7 +23,8 @@ type Worker struct {
 	Threads   int           // that compute
 	Patience  time.Duration // for a coordinator that does not answer
 	Software  string
-	Note      func(string) // told what happens; may be nil
+	Leave     <-chan struct{} // closed when this worker shall go: it hands its members over first; may be nil
+	Note      func(string)    // told what happens; may be nil
 }
 
 // RefusedError says that the coordinator does not want this worker, or has put it out: trying again is of no use.
@@ -34,11 +35,14 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 const (
 	firstPause = 200 * time.Millisecond
-	maxPause   = 5 * time.Second
+	maxPause   = time.Second // a coordinator that restarts has its workers back within this
 )
 
-// Work hosts members until the run is over (nil), ctx ends (its error; the coordinator is told), or it cannot go on. A
-// coordinator that is silent is dialled again for Patience; the worker then joins anew, by its key.
+// ErrLeft says that this worker has left, as it was told to.
+var ErrLeft = errors.New("this worker has left")
+
+// Work hosts members until the run is over (nil), it was told to leave (ErrLeft), ctx ends (its error; the coordinator is told,
+// and the members are lost), or it cannot go on. A coordinator that is silent is dialled again for Patience; the worker then joins anew, by its key.
 func Work(ctx context.Context, cfg Worker) (err error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}
@@ -64,6 +68,9 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 			err = stay(ctx, cfg, node, peer, welcome, &hello)
 			heard, pause = time.Now(), firstPause
 		}
+		if told(cfg.Leave) {
+			return ErrLeft
+		}
 		refused, no := errors.AsType[wire.Refused](err)
 		_, out := errors.AsType[*RefusedError](err)
 		switch {
@@ -80,10 +87,22 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 			cfg.Note(fmt.Sprintf("%v; trying again for %s", err, cfg.Patience))
 		}
 		select {
+		case <-cfg.Leave:
+			return ErrLeft
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 		pause = min(2*pause, maxPause)
+	}
+}
+
+// told says whether a channel was closed.
+func told(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }

@@ -34,6 +34,15 @@ func Home() (string, error) {
 	return filepath.Join(home, ".local", "state", "brood", "sessions"), nil
 }
 
+// State is the path of a file of this user beside the sessions, such as a key.
+func State(name string) (string, error) {
+	home, err := Home()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, "."+name), nil
+}
+
 // NewDir makes a new empty directory in Home, readable and unique: 2026-11-21-quickstart-7f3a. A preset
 // without a name is called run.
 func NewDir(preset string, now time.Time) (string, error) {

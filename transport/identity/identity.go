@@ -71,33 +71,43 @@ func Load(path string) (*Key, error) {
 	return from(ed25519.NewKeyFromSeed(block.Bytes))
 }
 
-// create writes a new key whole or not at all: who loses a race reads what the winner wrote.
+// create writes a new key: who loses a race reads what the winner wrote.
 func create(path string) (*Key, error) {
 	k, err := New()
 	if err != nil {
 		return nil, err
 	}
+	if err := k.Save(path); errors.Is(err, fs.ErrExist) {
+		return Load(path)
+	} else if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Save writes the key to a new file, whole or not at all. It fails with fs.ErrExist where there is one.
+func (k *Key) Save(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("write the key: %w", err)
+		return fmt.Errorf("write the key: %w", err)
 	}
 	tmp, err := os.CreateTemp(dir, ".key-*") // mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("write the key: %w", err)
+		return fmt.Errorf("write the key: %w", err)
 	}
 	defer os.Remove(tmp.Name())
 	err = pem.Encode(tmp, &pem.Block{Type: pemType, Bytes: k.private.Seed()})
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return nil, fmt.Errorf("write the key: %w", err)
+		return fmt.Errorf("write the key: %w", err)
 	}
 	if err := os.Link(tmp.Name(), path); errors.Is(err, fs.ErrExist) {
-		return Load(path)
+		return fmt.Errorf("write the key: %w", err)
 	} else if err != nil { // a file system without links
 		if err := os.Rename(tmp.Name(), path); err != nil {
-			return nil, fmt.Errorf("write the key: %w", err)
+			return fmt.Errorf("write the key: %w", err)
 		}
 	}
-	return k, nil
+	return nil
 }
 
 func from(private ed25519.PrivateKey) (*Key, error) {

@@ -185,7 +185,7 @@ func (m *Mesh) Pairs() []PairStats {
 
 // Shape slows down what worker self, who is here, sends to another; it holds for the life of the pair, and for all that the two processes say to each other.
 func (m *Mesh) Shape(self, other uint32, s Shape) error {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return err
 	}
 	p := m.find(self, other)

@@ -128,7 +128,7 @@ func quicConfig() *quicgo.Config {
 		MaxStreamReceiveWindow:         16 << 20,
 		InitialConnectionReceiveWindow: 768 << 10,
 		MaxConnectionReceiveWindow:     24 << 20,
-		MaxIncomingStreams:             1,
+		MaxIncomingStreams:             1 + maxConversations,
 		MaxIncomingUniStreams:          2,
 	}
 }

@@ -20,7 +20,8 @@ type Shape struct {
 	Loss   float64       // share of packets that vanish, 0 to 1
 }
 
-func (s Shape) check() error {
+// Check says what is wrong with a shape.
+func (s Shape) Check() error {
 	if s.Rate < 0 || s.Delay < 0 || s.Jitter < 0 || !(s.Loss >= 0 && s.Loss <= 1) || s.Delay > time.Minute || s.Jitter > time.Minute {
 		return fmt.Errorf("shape: %+v: rate, delay and jitter are positive, delay and jitter at most a minute, and loss is between 0 and 1", s)
 	}
@@ -63,7 +64,7 @@ func newShaper(ctx context.Context, wg *sync.WaitGroup) *Shaper {
 
 // Set slows down what is sent to an address (IP:PORT, or "" for all that have no shape of their own). It may be called at any time.
 func (s *Shaper) Set(address string, shape Shape) error {
-	if err := shape.check(); err != nil {
+	if err := shape.Check(); err != nil {
 		return err
 	}
 	if address == "" {

@@ -16,7 +16,6 @@ import (
 
 	"brood/optim/catalog"
 	"brood/runtime/door"
-	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/tui"
 )
@@ -223,6 +222,9 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
 	}
 	last := lib.last()
 	dir := last.Session
+	if dir == "" {
+		return nil // it is elsewhere
+	}
 	if running, _ := session.Running(dir); last.Commander != nil && running {
 		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n", filepath.Base(dir), filepath.Base(dir))
 	}
@@ -238,39 +240,21 @@ func resolve(what string) (string, error) {
 	return session.Resolve(home, what)
 }
 
-// dial opens the door of a running session.
-func dial(what string, take bool) (*door.Client, string, error) {
-	dir, err := resolve(what)
-	if err != nil {
-		return nil, "", err
-	}
-	if running, _ := session.Running(dir); !running {
-		return nil, dir, fmt.Errorf("session %s is not running: go on with it by `brood run --resume %s`, or look back with `brood replay %s`", filepath.Base(dir), filepath.Base(dir), filepath.Base(dir))
-	}
-	socket, err := session.SocketPath(dir)
-	if err != nil {
-		return nil, dir, err
-	}
-	client, err := door.Dial(socket, clientName(), take)
-	if err != nil {
-		return nil, dir, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", filepath.Base(dir), err)
-	}
-	return client, dir, nil
-}
-
 func attachCommand(s streams) *cobra.Command {
 	var ascii, take bool
-	c := &cobra.Command{Use: "attach SESSION", Short: "Look at a running session in the workbench", Args: exactly("a SESSION"),
+	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, dir, err := dial(args[0], take)
+			run, err := reach(c.Context(), args[0], take)
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer run.Close()
 			if !s.terminal {
-				return follow(c.Context(), client, s)
+				return follow(c.Context(), run.Client, s)
 			}
-			return look(c.Context(), live(dir, client), tui.Options{ASCII: ascii}, s)
+			o := live(run.dir, run.Client)
+			o.Close = run.Close
+			return look(c.Context(), o, tui.Options{ASCII: ascii, Title: run.name}, s)
 		}}
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
@@ -294,74 +278,4 @@ func follow(ctx context.Context, client *door.Client, s streams) error {
 		}
 		at = b.Next
 	}
-}
-
-func setCommand(s streams) *cobra.Command {
-	var take bool
-	c := &cobra.Command{Use: "set SESSION NAME=VALUE...", Short: "Turn knobs of a running session, as one transaction",
-		Long: "Turn knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for the population size,\nor `algorithm` to swap it. VALUE is a number, a choice or a schedule.",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return usage("set needs a SESSION and NAME=VALUE; see `brood set --help`")
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			settings, err := parseSettings(args[1:])
-			if err != nil {
-				return err
-			}
-			cmd := event.Command{By: clientName()}
-			for _, x := range settings {
-				if x.Knob == "algorithm" {
-					cmd.Algorithm = x.Expr
-				} else {
-					cmd.Set = append(cmd.Set, x)
-				}
-			}
-			return send(c.Context(), args[0], take, cmd, s)
-		}}
-	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
-	return c
-}
-
-func stopCommand(s streams) *cobra.Command {
-	var take bool
-	c := &cobra.Command{Use: "stop SESSION", Short: "Finish the round, save and end a running session", Args: exactly("a SESSION"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return send(c.Context(), args[0], take, event.Command{By: clientName(), Action: event.Stop}, s)
-		}}
-	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
-	return c
-}
-
-func send(ctx context.Context, what string, take bool, cmd event.Command, s streams) error {
-	client, dir, err := dial(what, take)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	r, err := client.Command(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	if !r.Accepted {
-		return errors.New(r.Reason)
-	}
-	if cmd.Action == event.Stop {
-		for {
-			if running, _ := session.Running(dir); !running {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-		fmt.Fprintf(s.out, "stopped; go on with: brood run --resume %s\n", filepath.Base(dir))
-		return nil
-	}
-	fmt.Fprintf(s.out, "accepted, effective from round %d on\n", r.Round+1)
-	return nil
 }

@@ -53,13 +53,13 @@ func (l *library) Sessions(context.Context) ([]session.Info, error) {
 }
 
 // Open implements tui.Library.
-func (l *library) Open(_ context.Context, dir string) (tui.Opened, error) {
+func (l *library) Open(ctx context.Context, dir string) (tui.Opened, error) {
 	if running, _ := session.Running(dir); running {
-		client, dir, err := dial(dir, false)
+		run, err := reach(ctx, dir, false)
 		if err != nil {
 			return tui.Opened{}, err
 		}
-		return l.went(live(dir, client)), nil
+		return l.went(live(run.dir, run.Client)), nil
 	}
 	r, err := session.OpenReader(dir)
 	if err != nil {

@@ -144,8 +144,8 @@ func begun(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// reach SESSION ROUND waits until a run has committed the round.
-func reach(ts *testscript.TestScript, neg bool, args []string) {
+// await SESSION ROUND waits until a run has committed the round.
+func await(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.ParseUint(args[1], 10, 64)
 	ts.Check(err)
 	r, err := session.OpenReader(ts.MkAbs(args[0]))

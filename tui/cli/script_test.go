@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			"refuses": refuses,
 			"summary": summaryOf,
 			"begun":   begun,
-			"reach":   reach,
+			"reach":   await,
 			"kill9":   kill9,
 			"signal":  sendSignal,
 			"ended":   ended,

@@ -10,7 +10,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/remote"
-	"brood/transport/identity"
+	"brood/transport/wire"
 )
 
 type serveFlags struct {
@@ -52,6 +52,27 @@ func serveCommand(s streams) *cobra.Command {
 	return c
 }
 
+// guests are the viewers, and the operators, that the first URLs let in; brood invite makes more.
+const guests = 8
+
+// invite prints the commands by which others come in.
+func invite(out printer, s streams, srv *remote.Server) {
+	for _, way := range []struct {
+		event, command string
+		role           wire.Role
+	}{{"join", "worker", wire.Worker}, {"watch", "attach", wire.Viewer}, {"operate", "attach", wire.Operator}} {
+		url := srv.Join(way.role)
+		if url == "" {
+			continue
+		}
+		if j, ok := out.(*jsonPrinter); ok {
+			j.put(map[string]any{"event": way.event, "url": url})
+		} else {
+			fmt.Fprintf(s.out, "%s: brood %s %s\n", way.event, way.command, url)
+		}
+	}
+}
+
 func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err error) {
 	switch {
 	case f.run.background:
@@ -68,12 +89,17 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	if f.run.workers == 0 {
 		c.Flags().Lookup("workers").Changed = false
 	}
-	key, err := identity.New()
-	if err != nil {
-		return err
-	}
 	out := newPrinter(s, f.run.json, false)
-	srv, err := remote.Listen(remote.Config{Key: key, Address: f.listen, Enrol: max(f.enrol, f.run.wait, 1), Software: "brood " + versionText(), Note: out.note})
+	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.wait, 1), Guests: guests, Software: "brood " + versionText(), Note: out.note}
+	if f.run.resume != "" {
+		if cfg.Resume, err = resolve(f.run.resume); err != nil {
+			return err
+		}
+		if !c.Flags().Changed("listen") {
+			cfg.Address = "" // as before
+		}
+	}
+	srv, err := remote.Listen(cfg)
 	if err != nil {
 		return err
 	}
@@ -88,12 +114,10 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		if err != nil {
 			return nil, err
 		}
-		srv.Open(run)
-		if j, ok := out.(*jsonPrinter); ok {
-			j.put(map[string]any{"event": "join", "url": srv.Join()})
-		} else {
-			fmt.Fprintf(s.out, "join: brood worker %s\n", srv.Join())
+		if err := srv.Open(run); err != nil {
+			return nil, errors.Join(err, run.Close())
 		}
+		invite(out, s, srv)
 		return run, nil
 	}
 	return train(c.Context(), p, out)

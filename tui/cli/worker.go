@@ -65,7 +65,8 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	signals := make(chan os.Signal, 2)
+	note := func(text string) { fmt.Fprintln(s.out, "brood: "+text) }
+	signals, leave := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	code, watched := 0, make(chan struct{})
 	go func() {
@@ -77,16 +78,17 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 			if sig == syscall.SIGTERM {
 				code = exitSigterm
 			}
-			cancel()
+			note("leaving: its members move to the other workers; once more to leave at once")
+			close(leave)
 		case <-ctx.Done():
 			signal.Stop(signals)
 		}
 	}()
 	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Patience: f.patience,
-		Software: "brood " + versionText(), Note: func(text string) { fmt.Fprintln(s.out, "brood: "+text) }})
+		Software: "brood " + versionText(), Leave: leave, Note: note})
 	cancel()
 	<-watched
-	if code != 0 && errors.Is(err, context.Canceled) {
+	if errors.Is(err, remote.ErrLeft) {
 		return &exitError{code: code, err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}
 	if err == nil {

@@ -1,0 +1,79 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"brood/transport/identity"
+	"brood/transport/wire"
+)
+
+// Files of a session that is served. They say who its coordinator is: nobody but its owner may read them.
+const (
+	keyFile  = "fleet.key"
+	keepFile = "fleet.json"
+)
+
+// kept is what makes a coordinator that restarts the same to its workers, besides its key.
+type kept struct {
+	Run    wire.RunID
+	Listen string // address that it was told to listen on
+	Gate   identity.GateState
+}
+
+// recall reads what an earlier coordinator of the session kept. It returns nils where the session was not served.
+func recall(dir string) (*identity.Key, *kept, error) {
+	text, err := os.ReadFile(filepath.Join(dir, keepFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("what the last coordinator kept: %w", err)
+	}
+	k := &kept{}
+	if err := json.Unmarshal(text, k); err != nil {
+		return nil, nil, fmt.Errorf("%s is damaged (%w): remove it, and its workers join anew with another URL", filepath.Join(dir, keepFile), err)
+	}
+	key, err := identity.Load(filepath.Join(dir, keyFile))
+	return key, k, err
+}
+
+// bound is the address to listen on again: as given, with the port that was found.
+func (s *Server) bound() string {
+	host, _, err := net.SplitHostPort(s.cfg.Address)
+	u, ok := s.node.Address().(*net.UDPAddr)
+	if err != nil || !ok {
+		return s.cfg.Address
+	}
+	return net.JoinHostPort(host, strconv.Itoa(u.Port))
+}
+
+// keep writes what recall reads, whole or not at all. The caller holds mu.
+func (s *Server) keep() error {
+	if s.dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(kept{s.run, s.bound(), s.gate.State()})
+	if err != nil {
+		return fmt.Errorf("keep who may come in: %w", err)
+	}
+	tmp, err := os.CreateTemp(s.dir, ".fleet-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("keep who may come in: %w", err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(text)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), filepath.Join(s.dir, keepFile))
+	}
+	if err != nil {
+		return fmt.Errorf("keep who may come in: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/session"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// TestLeaves: a worker that leaves loses nothing: the run ends as one that nobody disturbed, and the worker is told that it may go.
+func TestLeaves(t *testing.T) {
+	o := small(60)
+	o.Workers = 2
+	dir := filepath.Join(t.TempDir(), "run")
+	leave := make(chan struct{})
+	var s *served
+	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+		if c := r.Commit; c != nil && c.To >= 10 && !told(leave) {
+			close(leave)
+		}
+	})
+	cfg := s.config()
+	cfg.Leave = leave
+	stays, goes := s.work(t.Context(), s.config()), s.work(t.Context(), cfg)
+	if exit := s.train(); exit.Phase != event.Finished {
+		t.Fatalf("%+v", exit)
+	}
+	if err := <-stays; err != nil {
+		t.Error(err)
+	}
+	if err := <-goes; !errors.Is(err, ErrLeft) {
+		t.Errorf("who left ends with %v", err)
+	}
+	if len(s.plans) != 2 || s.plans[1].Cause != "leave" || len(s.plans[1].Lost) > 0 || len(s.plans[1].New.Workers()) != 1 {
+		t.Errorf("plans %+v", s.plans)
+	}
+	if want := alone(t, small(60)); s.hash != want {
+		t.Errorf("ends with %s, undisturbed with %s", s.hash, want)
+	}
+	verifies(t, dir, s.hash)
+}
+
+// TestLastLeaves: what the last worker held is saved before it goes, and whoever joins goes on from there.
+func TestLastLeaves(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	leave := make(chan struct{})
+	var s *served
+	s = serve(t, prepare(t, small(60)), nil, dir, func(r event.Record) {
+		switch {
+		case r.Commit != nil && r.Commit.To >= 10 && !told(leave):
+			close(leave)
+		case r.Alert != nil && r.Alert.Kind == "leave" && r.Alert.Level == "warning":
+			s.work(t.Context(), s.config())
+		}
+	})
+	cfg := s.config()
+	cfg.Leave = leave
+	goes := s.work(t.Context(), cfg)
+	if exit := s.train(); exit.Phase != event.Finished {
+		t.Fatalf("%+v", exit)
+	}
+	if err := <-goes; !errors.Is(err, ErrLeft) {
+		t.Errorf("who left ends with %v", err)
+	}
+	if want := alone(t, small(60)); s.hash != want {
+		t.Errorf("ends with %s, undisturbed with %s", s.hash, want)
+	}
+	verifies(t, dir, s.hash)
+}
+
+// TestRestart: a coordinator that vanishes and comes back is the same to its workers: they return by themselves, without a token, and
+// the run ends as one that nobody disturbed.
+func TestRestart(t *testing.T) {
+	o := small(80)
+	o.Workers = 2
+	dir := filepath.Join(t.TempDir(), "run")
+	ctx, kill := context.WithCancel(t.Context())
+	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+		if r.Commit != nil && r.Commit.To >= 20 {
+			kill()
+		}
+	})
+	address := s.srv.node.Address().String()
+	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
+	if _, err := s.run.Train(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil { // its goodbyes are not heard: it was killed
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Fatal(err)
+	}
+	from, err := host.Restore(t.Context(), dir, 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := from.Continue(host.Options{Workers: 2, Threads: 1, Limit: from.Limit, By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	again := &served{t: t, dir: dir}
+	again.sum.Sent, again.sum.Predicted = map[optim.Op]int64{}, map[optim.Op]int64{}
+	began := time.Now()
+	again.watch = func(r event.Record) {
+		if r.Plan != nil && len(again.plans) == 1 {
+			t.Logf("the workers are back after %s", time.Since(began).Round(time.Millisecond))
+		}
+	}
+	if again.srv, err = Listen(Config{Resume: dir, Note: again.notes.add}); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.srv.node.Address().String(); got != address || !again.srv.node.ID().Equal(s.srv.node.ID()) || again.srv.run != s.srv.run {
+		t.Errorf("it is at %s as %s, was at %s as %s", got, again.srv.node.ID().Short(), address, s.srv.node.ID().Short())
+	}
+	sess, err := session.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.run, err = host.Serve(from.Job, sess, from, again.record, again.srv.Doors(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.srv.Open(again.run); err != nil {
+		t.Fatal(err)
+	}
+	if again.srv.Join(wire.Worker) != "" {
+		t.Error("nobody was to be enrolled")
+	}
+	if exit := again.train(); exit.Phase != event.Finished {
+		t.Errorf("%+v, notes %v", exit, again.notes.all)
+	}
+	s.workers.Wait()
+	for _, end := range ends {
+		if err := <-end; err != nil {
+			t.Error(err)
+		}
+	}
+	if want := alone(t, small(80)); again.hash != want {
+		t.Errorf("ends with %s, undisturbed with %s", again.hash, want)
+	}
+	if !slices.ContainsFunc(again.plans, func(p event.Plan) bool { return len(p.New.Workers()) == 2 }) {
+		t.Errorf("plans %+v", again.plans)
+	}
+	verifies(t, dir, again.hash)
+}

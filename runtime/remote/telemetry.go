@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"slices"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/view"
+	"brood/transport/quic"
+)
+
+// between tellings of what a worker measures.
+const telemetryPeriod = time.Second
+
+// linkRates makes rates of the counts that a worker tells.
+type linkRates struct {
+	at    time.Time
+	last  map[int]message.LinkCount
+	rates []view.Link
+	sent  float64 // bytes a second, over all links
+	recv  float64
+}
+
+// maxLinks of one worker are believed.
+const maxLinks = 4096
+
+func (r *linkRates) take(m message.Telemetry, now time.Time) {
+	dt, last := now.Sub(r.at).Seconds(), r.last
+	if dt <= 0 || len(m.Links) > maxLinks {
+		return
+	}
+	r.at, r.last, r.rates, r.sent, r.recv = now, map[int]message.LinkCount{}, nil, 0, 0
+	for _, l := range m.Links {
+		r.last[l.To] = l
+		out := view.Link{From: m.Worker, To: l.To, RTT: l.RTT, Lost: l.Lost}
+		if was, ok := last[l.To]; ok { // a link that was made anew counts from zero
+			out.Sent = max(0, float64(l.Sent-was.Sent)/dt)
+			r.recv += max(0, float64(l.Received-was.Received)/dt)
+		}
+		r.sent += out.Sent
+		r.rates = append(r.rates, out)
+	}
+}
+
+// counts are a worker's links as it measures them.
+func counts(mesh *quic.Mesh, self int) message.Telemetry {
+	m := message.Telemetry{Worker: self}
+	for _, p := range mesh.Pairs() {
+		if int(p.Self) == self && p.Connected {
+			m.Links = append(m.Links, message.LinkCount{To: int(p.Other), Sent: p.Sent, Received: p.Received, RTT: p.RTT, Lost: p.Lost})
+		}
+	}
+	slices.SortFunc(m.Links, func(a, b message.LinkCount) int { return a.To - b.To })
+	return m
+}
+
+// shape makes the worker slow its links down.
+func (t *seat) shape(l event.Link) {
+	if l.From == event.Every || l.From == t.id {
+		t.send(message.Shape{Link: l})
+	}
+}
+
+// Fleet adds what the connections tell to what the core knows of the workers, and those that are on their way in.
+func (s *Server) Fleet(workers []view.Worker) (f view.Fleet) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	byID := map[int]*seat{}
+	for _, t := range s.seats {
+		byID[t.id] = t
+	}
+	for _, w := range workers {
+		if t := byID[w.ID]; t != nil {
+			delete(byID, w.ID)
+			f.Links = append(f.Links, t.describe(&w, now)...)
+		}
+		f.Workers = append(f.Workers, w)
+	}
+	for id, t := range byID { // not in the core, yet or any more
+		w := view.Worker{ID: id, State: view.Joining}
+		if t.seated {
+			w.State = view.Leaving
+		}
+		t.describe(&w, now)
+		f.Workers = append(f.Workers, w)
+	}
+	slices.SortFunc(f.Workers, func(a, b view.Worker) int { return a.ID - b.ID })
+	for i := range f.Links {
+		if l := shapeOf(s.shapes, f.Links[i].From, f.Links[i].To); l != nil && l.Slow() {
+			f.Links[i].Shape = l
+		}
+	}
+	slices.SortFunc(f.Links, func(a, b view.Link) int {
+		if a.From != b.From {
+			return a.From - b.From
+		}
+		return a.To - b.To
+	})
+	return f
+}
+
+func (t *seat) describe(w *view.Worker, now time.Time) []view.Link {
+	h, s := t.peer.Hello(), t.peer.Stats()
+	w.Name, w.Address, w.Software = h.Name, t.peer.Address().String(), h.Software
+	w.Device = t.job.config.Kernels
+	w.Key = t.peer.Node().Short()
+	w.Since, w.RTT, w.Silent = now.Sub(t.since), s.RTT, s.Silent
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w.Sent, w.Received = t.links.sent, t.links.recv
+	return slices.Clone(t.links.rates)
+}

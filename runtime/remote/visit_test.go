@@ -1,0 +1,145 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/door"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/transport/identity"
+	"brood/transport/wire"
+)
+
+// comeIn comes in by a URL.
+func comeIn(t *testing.T, url string, key *identity.Key) (*Visitor, *door.Client, error) {
+	t.Helper()
+	join, err := identity.ParseJoin(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Call(t.Context(), key, join, "bob", "test")
+	if err != nil {
+		return nil, nil, err
+	}
+	c := door.NewClient("somebody else", false, v.Dial)
+	t.Cleanup(func() { c.Close(); v.Close() })
+	return v, c, nil
+}
+
+// TestVisitors: a viewer looks, an operator commands under the name of its key, and a revoked key is out.
+func TestVisitors(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	o := small(1 << 40)
+	o.Workers = 2
+	s := serve(t, prepare(t, o), nil, dir, nil)
+	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
+	over := make(chan struct{})
+	go func() { defer close(over); s.train() }()
+
+	viewer, looks, err := comeIn(t, s.srv.Join(wire.Viewer), newKey(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := looks.Snapshot(t.Context(), math.MaxUint64)
+	for err == nil && v.Progress.Rounds < 3 {
+		var b view.Batch
+		if b, err = looks.Next(t.Context(), v.Position, 100); err == nil {
+			for _, r := range b.Records {
+				v.Apply(r)
+			}
+		}
+	}
+	if err != nil || viewer.Role() != wire.Viewer {
+		t.Fatalf("%s: %v", viewer.Role(), err)
+	}
+	if r, err := looks.Command(t.Context(), event.Command{Action: event.Pause}); err != nil || r.Accepted || !strings.Contains(r.Reason, "operator") {
+		t.Errorf("a viewer commands: %+v, %v", r, err)
+	}
+	if _, err := looks.Gate(t.Context(), door.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
+		t.Errorf("a viewer lets others in: %v", err)
+	}
+
+	key := newKey(t)
+	operator, steers, err := comeIn(t, s.srv.Join(wire.Operator), key)
+	if err != nil || operator.Role() != wire.Operator {
+		t.Fatalf("%v", err)
+	}
+	if r, err := steers.Command(t.Context(), event.Command{By: "the boss", Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}); err != nil || !r.Accepted {
+		t.Fatalf("an operator's command: %+v, %v", r, err)
+	}
+	for len(v.Edits) == 0 || v.Edits[len(v.Edits)-1].Expr != "0.01" {
+		b, err := looks.Next(t.Context(), v.Position, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range b.Records {
+			v.Apply(r)
+		}
+	}
+	if by := v.Edits[len(v.Edits)-1].By; by != "bob@"+key.Node().Short() {
+		t.Errorf("the edit is by %q", by)
+	}
+
+	var f view.Fleet
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if f, err = looks.Fleet(t.Context()); err != nil || len(f.Links) == 2 && f.Links[0].Sent > 0 {
+			break
+		}
+	}
+	if err != nil || len(f.Workers) != 2 || len(f.Links) != 2 || f.Workers[0].State != view.Hosting || f.Workers[0].RTT == 0 || f.Workers[0].Sent == 0 || f.Links[0].Sent == 0 {
+		t.Errorf("the fleet is %+v, %v", f, err)
+	}
+	slow := event.Link{From: 0, To: event.Every, Delay: 30 * time.Millisecond}
+	if r, err := steers.Command(t.Context(), event.Command{Link: &slow}); err != nil || !r.Accepted {
+		t.Errorf("slow a link down: %+v, %v", r, err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if f, err = looks.Fleet(t.Context()); err != nil || len(f.Links) == 2 && f.Links[1].RTT > 25*time.Millisecond {
+			break
+		}
+	}
+	if len(f.Links) != 2 || f.Links[0].Shape == nil || f.Links[1].Shape != nil || f.Links[1].RTT < 25*time.Millisecond {
+		t.Errorf("slowed down, the links are %+v, %v", f.Links, err)
+	}
+	if r, err := steers.Command(t.Context(), event.Command{Link: &event.Link{From: 0, To: 7}}); err != nil || r.Accepted || !strings.Contains(r.Reason, "worker 7") {
+		t.Errorf("a link to nobody: %+v, %v", r, err)
+	}
+
+	if _, err := steers.Gate(t.Context(), door.Gate{Revoke: "nobody"}); err == nil {
+		t.Error("revoked nobody")
+	}
+	url, err := steers.Gate(t.Context(), door.Gate{Role: "operator", Uses: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, second, err := comeIn(t, url, newKey(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Gate(t.Context(), door.Gate{Revoke: key.Node().Short()}); err != nil {
+		t.Fatal(err)
+	}
+	<-operator.Gone()
+	if _, _, err := comeIn(t, s.srv.Join(wire.Operator), key); err == nil || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("a revoked key is in: %v", err)
+	}
+	if _, _, err := comeIn(t, url, newKey(t)); err == nil || !strings.Contains(err.Error(), "another key has used it") {
+		t.Errorf("a used token lets in: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if r, err := second.Command(ctx, event.Command{Action: event.Stop}); err != nil || !r.Accepted {
+		t.Errorf("stop: %+v, %v", r, err)
+	}
+	<-over
+	<-viewer.Gone()
+	if err := errors.Join(<-ends[0], <-ends[1]); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,86 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"brood/transport/identity"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// Visitor is a person's way to a run elsewhere, by a URL of a viewer or an operator. Its methods may be called from any goroutine.
+type Visitor struct {
+	join  identity.Join
+	node  *quic.Node
+	hello wire.Hello
+
+	mu   sync.Mutex
+	peer *quic.Peer
+}
+
+// Call joins the run at the other end of a URL, as an operator where the URL lets one in, else as a viewer. name is the
+// person's. Close it.
+func Call(ctx context.Context, key *identity.Key, join identity.Join, name, software string) (*Visitor, error) {
+	node, err := quic.Listen(quic.Config{Key: key})
+	if err != nil {
+		return nil, err
+	}
+	v := &Visitor{join: join, node: node, hello: wire.Hello{Role: wire.Operator, Name: name, Token: join.Token, Software: software}}
+	if _, err = v.reach(ctx); err != nil {
+		return nil, errors.Join(err, node.Close())
+	}
+	return v, nil
+}
+
+// reach dials where that is needed.
+func (v *Visitor) reach(ctx context.Context) (*quic.Peer, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.peer != nil && v.peer.Err() == nil {
+		return v.peer, nil
+	}
+	p, _, err := v.node.Dial(ctx, v.join.Address, v.join.Server, v.hello)
+	if r, ok := errors.AsType[wire.Refused](err); ok && v.hello.Role == wire.Operator && (r.Code == wire.CodeRole || r.Code == wire.CodeTokenMissing) {
+		v.hello.Role = wire.Viewer
+		p, _, err = v.node.Dial(ctx, v.join.Address, v.join.Server, v.hello)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.peer = p
+	return p, nil
+}
+
+// Dial begins a conversation with the run's door.
+func (v *Visitor) Dial() (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), arrival)
+	defer cancel()
+	p, err := v.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.Open(ctx)
+}
+
+// Role is what the run lets this visitor do.
+func (v *Visitor) Role() wire.Role {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.hello.Role
+}
+
+// Gone is closed when the run's coordinator is.
+func (v *Visitor) Gone() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.peer.Done()
+}
+
+func (v *Visitor) String() string { return fmt.Sprintf("%s at %s", v.Role(), v.join.Address) }
+
+// Close leaves.
+func (v *Visitor) Close() error { return v.node.Close() }

@@ -1,0 +1,51 @@
+package quic
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	quicgo "github.com/quic-go/quic-go"
+)
+
+// maxConversations is how many a peer may have open at once.
+const maxConversations = 4
+
+// conversation is a two-way stream beside a peer's messages. It ends with the peer.
+type conversation struct {
+	*quicgo.Stream
+	conn *quicgo.Conn
+}
+
+func (c conversation) LocalAddr() net.Addr  { return c.conn.LocalAddr() }
+func (c conversation) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
+
+// Close ends both directions; what was written is still delivered.
+func (c conversation) Close() error {
+	c.CancelRead(0)
+	return c.Stream.Close()
+}
+
+// Open begins a conversation with the other side, which hears of it once something is written. The caller closes it.
+func (p *Peer) Open(ctx context.Context) (net.Conn, error) {
+	s, err := p.c.conn.OpenStreamSync(ctx)
+	if err != nil {
+		if gone := p.Err(); gone != nil {
+			err = gone
+		}
+		return nil, fmt.Errorf("open a conversation: %w", err)
+	}
+	return conversation{s, p.c.conn}, nil
+}
+
+// Accept waits for the next conversation that the other side begins. The caller closes it. Where nobody accepts, none begins.
+func (p *Peer) Accept(ctx context.Context) (net.Conn, error) {
+	s, err := p.c.conn.AcceptStream(ctx)
+	if err != nil {
+		if gone := p.Err(); gone != nil {
+			err = gone
+		}
+		return nil, fmt.Errorf("wait for a conversation: %w", err)
+	}
+	return conversation{s, p.c.conn}, nil
+}

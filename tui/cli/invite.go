@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/door"
+	"brood/transport/identity"
+	"brood/transport/wire"
+)
+
+func inviteCommand(s streams) *cobra.Command {
+	g := door.Gate{}
+	c := &cobra.Command{Use: "invite SESSION", Short: "Print a URL that lets others into a served run", Args: exactly("a SESSION or URL"),
+		Long: "Print a URL that lets others into a served run: workers that host members, viewers that look, operators that command too.\nWhoever came in once comes in again by its key, until `brood revoke`.",
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case g.Uses < 1 || g.Uses > 1<<20:
+				return usage("--uses %d: give 1 or more", g.Uses)
+			case g.TTL <= 0:
+				return usage("--ttl %s: give a duration such as 1h", g.TTL)
+			case g.Role != wire.Worker.String() && g.Role != wire.Viewer.String() && g.Role != wire.Operator.String():
+				return usage("--role %q: give worker, viewer or operator", g.Role)
+			}
+			run, err := reach(c.Context(), args[0], false)
+			if err != nil {
+				return err
+			}
+			defer run.Close()
+			url, err := run.Gate(c.Context(), g)
+			if err == nil {
+				fmt.Fprintln(s.out, url)
+			}
+			return err
+		}}
+	c.Flags().StringVar(&g.Role, "role", wire.Viewer.String(), "what they may do: worker, viewer or operator")
+	c.Flags().IntVar(&g.Uses, "uses", 1, "how many the URL lets in")
+	c.Flags().DurationVar(&g.TTL, "ttl", identity.TokenTTL, "for how long it does")
+	return c
+}
+
+func revokeCommand(s streams) *cobra.Command {
+	return &cobra.Command{Use: "revoke SESSION KEY", Short: "Shut a worker, a viewer or an operator out of a served run, for good",
+		Long: "Shut a worker, a viewer or an operator out of a served run, for good. KEY is the beginning of its key's hash: the Fleet screen shows it\nfor workers, and the events name visitors as NAME@KEY.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usage("revoke needs a SESSION or URL and a KEY; see `brood revoke --help`")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			run, err := reach(c.Context(), args[0], false)
+			if err != nil {
+				return err
+			}
+			defer run.Close()
+			if _, err := run.Gate(c.Context(), door.Gate{Revoke: args[1]}); err != nil {
+				return err
+			}
+			fmt.Fprintf(s.out, "the key %s is shut out\n", args[1])
+			return nil
+		}}
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/event"
+)
+
+func setCommand(s streams) *cobra.Command {
+	var take bool
+	c := &cobra.Command{Use: "set SESSION|URL NAME=VALUE...", Short: "Turn knobs of a running session, as one transaction",
+		Long: "Turn knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for the population size,\nor `algorithm` to swap it. VALUE is a number, a choice or a schedule.",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage("set needs a SESSION or URL and NAME=VALUE; see `brood set --help`")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			settings, err := parseSettings(args[1:])
+			if err != nil {
+				return err
+			}
+			cmd := event.Command{By: clientName()}
+			for _, x := range settings {
+				if x.Knob == "algorithm" {
+					cmd.Algorithm = x.Expr
+				} else {
+					cmd.Set = append(cmd.Set, x)
+				}
+			}
+			return send(c.Context(), args[0], take, cmd, s)
+		}}
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	return c
+}
+
+func stopCommand(s streams) *cobra.Command {
+	var take bool
+	c := &cobra.Command{Use: "stop SESSION|URL", Short: "Finish the round, save and end a running session", Args: exactly("a SESSION or URL"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return send(c.Context(), args[0], take, event.Command{By: clientName(), Action: event.Stop}, s)
+		}}
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	return c
+}
+
+func send(ctx context.Context, what string, take bool, cmd event.Command, s streams) error {
+	run, err := reach(ctx, what, take)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	r, err := run.Command(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	if !r.Accepted {
+		return errors.New(r.Reason)
+	}
+	if cmd.Action == event.Stop {
+		if err := run.over(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.out, strings.TrimSpace("stopped; "+run.goOn()))
+		return nil
+	}
+	fmt.Fprintf(s.out, "accepted, effective from round %d on\n", r.Round+1)
+	return nil
+}
