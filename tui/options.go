@@ -28,6 +28,8 @@ type Options struct {
 	Out           io.Writer        // nil: standard output
 	Env           []string         // of the terminal's owner, "K=V"; nil: this process's
 	Width, Height int              // assumed until the terminal tells; 0: 80 x 24
+	FPS           int              // frames a second at most; 0: 30
+	Emulated      bool             // Out is no terminal of this machine, but leads to one, whose colours Env tells
 	Clock         func() time.Time // nil: time.Now
 }
 

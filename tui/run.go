@@ -1,20 +1,33 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 )
 
 // Run shows the workbench until the person leaves or the context ends; the run that it shows goes on either way. The
 // error is of the terminal: a lost source is shown, not returned.
-func Run(ctx context.Context, opt Options) (err error) {
+func Run(ctx context.Context, opt Options) error {
 	if opt.Source == nil {
 		return errors.New("tui: a workbench needs a source: attach to a run or open a recording")
 	}
+	p, done := Program(ctx, opt)
+	_, err := p.Run()
+	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
+		err = nil
+	}
+	return errors.Join(err, done())
+}
+
+// Program is the workbench for somebody else to run. done ends what it began and closes the source; call it when the program has
+// ended, or is not to run.
+func Program(ctx context.Context, opt Options) (p *tea.Program, done func() error) {
 	env := opt.Env
 	if env == nil {
 		env = os.Environ()
@@ -28,25 +41,26 @@ func Run(ctx context.Context, opt Options) (err error) {
 		env = append(env[:len(env):len(env)], "NO_COLOR=1")
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	if opt.Emulated { // nobody can ask it for its size
+		opt.defaults()
+	}
 	m := newModel(ctx, opt)
-	defer func() {
-		cancel()
-		m.jobs.end()
-		err = errors.Join(err, m.closed())
-	}()
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(30)}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(cmp.Or(opt.FPS, 30))}
 	if opt.In != nil {
 		options = append(options, tea.WithInput(opt.In))
 	}
 	if opt.Out != nil {
 		options = append(options, tea.WithOutput(opt.Out))
 	}
+	if opt.Emulated {
+		options = append(options, tea.WithColorProfile(colorprofile.Env(env)), tea.WithoutSignalHandler())
+	}
 	if opt.Width > 0 && opt.Height > 0 {
 		options = append(options, tea.WithWindowSize(opt.Width, opt.Height))
 	}
-	_, err = tea.NewProgram(m, options...).Run()
-	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
-		return nil
+	return tea.NewProgram(m, options...), func() error {
+		cancel()
+		m.jobs.end()
+		return m.closed()
 	}
-	return err
 }

@@ -97,7 +97,7 @@ type line struct {
 	c  net.Conn
 }
 
-// NewClient names itself for the writer's lease. take makes its commands take the lease from others.
+// NewClient names itself for the writer's lease; a program that only reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
 func NewClient(id string, take bool, dial func() (net.Conn, error)) *Client {
 	return &Client{id: id, take: take, dial: dial}
 }

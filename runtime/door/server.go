@@ -139,7 +139,7 @@ func (s *Server) talk(c net.Conn) {
 		if err := receive(c, maxMessage, &q); err != nil {
 			return
 		}
-		if !viewer && q.Command == nil && !q.Fleet && q.Gate == nil {
+		if !viewer && q.Client != "" && q.Command == nil && !q.Fleet && q.Gate == nil {
 			viewer = true
 			s.mu.Lock()
 			s.viewers++

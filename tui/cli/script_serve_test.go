@@ -72,25 +72,47 @@ func hire(ts *testscript.TestScript, name string, args ...string) *hand {
 
 var joinURL = regexp.MustCompile(`brood://([^/"]+)/([a-z2-7]+)#([a-z2-7]+)`)
 
-// serve ARGUMENTS... starts brood serve; $URL, $HOSTPORT and $KEYHASH are what its workers need.
+// serve ARGUMENTS... starts brood serve; $URL, $HOSTPORT and $KEYHASH are what its workers need, $WATCH and $OPERATE what
+// people need.
 func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
-	h := hire(ts, "serve", append([]string{"serve"}, args...)...)
+	urls := hire(ts, "serve", append([]string{"serve"}, args...)...).await(ts, 3)
+	ts.Setenv("URL", urls[0][0])
+	ts.Setenv("HOSTPORT", urls[0][1])
+	ts.Setenv("KEYHASH", urls[0][3])
+	ts.Setenv("WATCH", urls[1][0])
+	ts.Setenv("OPERATE", urls[2][0])
+}
+
+// await waits until a process has printed so many URLs.
+func (h *hand) await(ts *testscript.TestScript, n int) [][]string {
 	for {
 		text, err := os.ReadFile(h.out)
 		ts.Check(err)
-		if m := joinURL.FindStringSubmatch(string(text)); m != nil {
-			ts.Setenv("URL", m[0])
-			ts.Setenv("HOSTPORT", m[1])
-			ts.Setenv("KEYHASH", m[3])
-			return
+		if m := joinURL.FindAllStringSubmatch(string(text), -1); len(m) == n {
+			return m
 		}
 		select {
 		case <-h.done:
 			errs, _ := os.ReadFile(h.err)
-			ts.Fatalf("serve ends with %d: %s", h.cmd.ProcessState.ExitCode(), errs)
+			ts.Fatalf("%v ends with %d: %s", h.cmd.Args, h.cmd.ProcessState.ExitCode(), errs)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// join is a URL as brood invite prints it, for the workers to come.
+func joinBy(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Setenv("URL", strings.TrimSpace(ts.ReadFile(args[0])))
+}
+
+// opens ARGUMENTS... starts brood open; $WATCH, $OPERATE, $HOSTPORT and $KEYHASH are what people need.
+func openBackground(ts *testscript.TestScript, neg bool, args []string) {
+	h := hire(ts, "open", append([]string{"open"}, args...)...)
+	urls := h.await(ts, 2)
+	ts.Setenv("HOSTPORT", urls[0][1])
+	ts.Setenv("KEYHASH", urls[0][3])
+	ts.Setenv("WATCH", urls[0][0])
+	ts.Setenv("OPERATE", urls[1][0])
 }
 
 // worker NAME [FLAG...] starts a worker of the served run.

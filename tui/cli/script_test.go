@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			"flip":    flip, "cut": cut,
 			"idx":   idx,
 			"serve": serveBackground, "worker": workerBackground, "end": endBackground,
-			"slay": slay, "hush": hush, "says": saysBackground,
+			"slay": slay, "hush": hush, "says": saysBackground, "join": joinBy, "opens": openBackground,
 			"same":   same,
 			"differ": differ,
 		},

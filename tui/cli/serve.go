@@ -15,6 +15,7 @@ import (
 
 type serveFlags struct {
 	run    runFlags
+	doors  doorFlags
 	listen string
 	enrol  int
 }
@@ -42,6 +43,7 @@ func serveCommand(s streams) *cobra.Command {
 	}
 	f.run.register(c)
 	fl := c.Flags()
+	f.doors.register(fl)
 	fl.StringVar(&f.listen, "listen", ":4433", "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
 	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
 	fl.IntVar(&f.run.wait, "wait", 1, "start when so many workers have joined")
@@ -104,6 +106,11 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
+	d, err := f.doors.listen(out.note)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
 	p, err := f.run.prepare(c.Context(), c, preset)
 	if err != nil {
 		return err
@@ -118,6 +125,8 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 			return nil, errors.Join(err, run.Close())
 		}
 		invite(out, s, srv)
+		d.serve(p.sess.Dir())
+		d.announce(out, s)
 		return run, nil
 	}
 	return train(c.Context(), p, out)

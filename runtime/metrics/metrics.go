@@ -1,0 +1,176 @@
+// Package metrics tells Prometheus what a run does: the newest values of its series, its progress, its knobs' traffic and its workers,
+// read through the run's door when they are asked for. It imports runtime/view.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// Source is what a door gives: see door.Client.
+type Source interface {
+	Snapshot(ctx context.Context, at view.Position) (*view.View, error)
+	Fleet(ctx context.Context) (view.Fleet, error)
+}
+
+// patience with a run that does not answer.
+const patience = 5 * time.Second
+
+var (
+	up       = desc("up", "1 while the run answers")
+	info     = desc("info", "1, with what the run is", "session", "algorithm", "model", "data", "kernels")
+	phase    = desc("phase", "1 for the phase that the run is in", "phase")
+	rounds   = desc("rounds_total", "rounds committed")
+	steps    = desc("steps_total", "gradient steps of the whole population")
+	samples  = desc("samples_total", "samples seen by the whole population")
+	evals    = desc("evaluations_total", "candidates evaluated")
+	epochs   = desc("epochs", "passes over the data")
+	members  = desc("members", "size of the population")
+	series   = desc("value", "newest value of a series; member is empty for the whole population", "series", "member")
+	sent     = desc("sent_bytes_total", "payload sent by all workers, of committed rounds", "op")
+	expected = desc("predicted_bytes_total", "payload as the algorithm's formula predicts it", "op")
+	overhead = desc("overhead_bytes_total", "bytes on the wire beyond payload")
+	aborted  = desc("aborted_bytes_total", "payload of rounds that were thrown away")
+	events   = desc("events_total", "entries of the event lane")
+
+	workerMembers = desc("worker_members", "members that a worker hosts", "worker", "name", "state")
+	workerRTT     = desc("worker_round_trip_seconds", "of the last heartbeat between coordinator and worker", "worker")
+	workerSilent  = desc("worker_silent_seconds", "since the last sign of life of a worker", "worker")
+	linkSent      = desc("link_sent_bytes_per_second", "between two workers", "from", "to")
+	linkRTT       = desc("link_round_trip_seconds", "between two workers", "from", "to")
+	linkLost      = desc("link_lost_ratio", "share of packets that were lost", "from", "to")
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("brood_"+name, help, labels, nil)
+}
+
+// collector reads the run anew for each scrape.
+type collector struct {
+	session string
+	src     Source
+}
+
+// Describe says nothing beforehand: series come and go with the algorithm.
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, x float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, x, labels...)
+	}
+	counter := func(d *prometheus.Desc, x float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, x, labels...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	v, err := c.src.Snapshot(ctx, math.MaxUint64)
+	if err != nil {
+		gauge(up, 0)
+		return
+	}
+	gauge(up, 1)
+	if v.Config != nil {
+		gauge(info, 1, c.session, v.Algorithm(), v.Config.Model, v.Config.Data, v.Config.Kernels)
+	}
+	for _, p := range []event.Phase{event.Waiting, event.Training, event.Paused, event.Finished, event.Stopped, event.Failed} {
+		is := 0.0
+		if p == v.State.Phase {
+			is = 1
+		}
+		gauge(phase, is, string(p))
+	}
+	counter(rounds, float64(v.Progress.Rounds))
+	counter(steps, float64(v.Progress.Steps))
+	counter(samples, float64(v.Progress.Samples))
+	counter(evals, float64(v.Progress.Evaluations))
+	gauge(epochs, v.Progress.Epochs)
+	gauge(members, float64(len(v.Members().Members)))
+	for i := range v.Series {
+		s := &v.Series[i]
+		if x, ok := s.Last(view.Whole); ok && len(s.Members) == 0 {
+			gauge(series, x, s.Name, "")
+		}
+		for _, x := range s.Latest(v.Members()) {
+			gauge(series, x.X, s.Name, strconv.FormatUint(uint64(x.Member), 10))
+		}
+	}
+	for _, b := range v.Ledger.Ops {
+		counter(sent, float64(b.Sent), string(b.Op))
+		counter(expected, float64(b.Predicted), string(b.Op))
+	}
+	counter(overhead, float64(v.Ledger.Overhead))
+	counter(aborted, float64(v.Ledger.Aborted))
+	counter(events, float64(v.Events))
+	f, err := c.src.Fleet(ctx)
+	if err != nil {
+		return
+	}
+	for _, w := range f.Workers {
+		id := strconv.Itoa(w.ID)
+		gauge(workerMembers, float64(len(w.Members)), id, w.Name, string(w.State))
+		if w.Address != "" {
+			gauge(workerRTT, w.RTT.Seconds(), id)
+			gauge(workerSilent, w.Silent.Seconds(), id)
+		}
+	}
+	for _, l := range f.Links {
+		from, to := strconv.Itoa(l.From), strconv.Itoa(l.To)
+		gauge(linkSent, l.Sent, from, to)
+		gauge(linkRTT, l.RTT.Seconds(), from, to)
+		gauge(linkLost, l.Lost, from, to)
+	}
+}
+
+// Server answers scrapes at /metrics.
+type Server struct{ listen net.Listener }
+
+// Listen binds an address; ":PORT" is this machine's loopback address, since whoever reaches it may read.
+func Listen(address string) (*Server, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics %q is no HOST:PORT, such as :9464 (this machine only) or 0.0.0.0:9464", address)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("listen for metrics on %s: %w: name an address of this machine and a port that no other program has", address, err)
+	}
+	return &Server{l}, nil
+}
+
+// Address is where the server listens.
+func (s *Server) Address() net.Addr { return s.listen.Addr() }
+
+// Serve answers with what the source tells, until Close.
+func (s *Server) Serve(session string, src Source) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collector{session, src})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: patience, WriteTimeout: 2 * patience, MaxHeaderBytes: 1 << 14}
+	_ = srv.Serve(s.listen) // it ends by Close
+	_ = srv.Close()
+}
+
+// Close ends the answers.
+func (s *Server) Close() error {
+	err := s.listen.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	return err
+}

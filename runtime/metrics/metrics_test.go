@@ -1,0 +1,133 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+// source is a recorded run with two workers of other machines.
+type source struct {
+	*sourcetest.Memory
+	gone bool
+}
+
+func (s source) Snapshot(ctx context.Context, at view.Position) (*view.View, error) {
+	if s.gone {
+		return nil, errors.New("gone")
+	}
+	return s.Memory.Snapshot(ctx, at)
+}
+
+func (s source) Fleet(context.Context) (view.Fleet, error) {
+	return view.Fleet{Workers: []view.Worker{{ID: 0, State: view.Hosting, Members: []optim.Member{0, 1}, Name: "a\"b\n", Address: "h:1", RTT: time.Millisecond}, {ID: 3, State: view.Idle}},
+		Links: []view.Link{{From: 0, To: 3, Sent: 5e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}}}, nil
+}
+
+func scrape(t *testing.T, src Source) (map[string]float64, string) {
+	t.Helper()
+	s, err := Listen(":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); s.Serve("the run", src) }()
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+	}()
+	if !strings.HasPrefix(s.Address().String(), "127.0.0.1:") {
+		t.Errorf("it listens on %s", s.Address())
+	}
+	resp, err := http.Get("http://" + s.Address().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	out := map[string]float64{}
+	for name, f := range families {
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			x := m.GetGauge().GetValue()
+			if m.Counter != nil {
+				x = m.Counter.GetValue()
+			}
+			out[name+"{"+strings.Join(labels, ",")+"}"] = x
+		}
+	}
+	return out, string(text)
+}
+
+// TestScrape: what a scrape tells is what the view holds, in Prometheus' own format, hostile names and all.
+func TestScrape(t *testing.T) {
+	v := view.New()
+	rs := sourcetest.Run(3, 40)
+	for _, r := range rs {
+		v.Apply(r)
+	}
+	src := source{Memory: sourcetest.NewMemory(rs...)}
+	defer src.Close()
+	got, text := scrape(t, src)
+	loss, ok := v.Find("loss").Last(2)
+	if !ok {
+		t.Fatal("the run has no loss")
+	}
+	for name, want := range map[string]float64{
+		"brood_up{}": 1, "brood_rounds_total{}": float64(v.Progress.Rounds), "brood_steps_total{}": float64(v.Progress.Steps), "brood_members{}": 3,
+		"brood_value{member=2,series=loss}": loss, "brood_phase{phase=" + string(v.State.Phase) + "}": 1,
+		"brood_worker_members{name=a\"b\n,state=hosting,worker=0}": 2, "brood_worker_round_trip_seconds{worker=0}": 0.001,
+		"brood_link_sent_bytes_per_second{from=0,to=3}": 5e6, "brood_link_lost_ratio{from=0,to=3}": 0.5,
+	} {
+		if x, ok := got[name]; !ok || x != want {
+			t.Errorf("%s = %v (%v), want %v", name, x, ok, want)
+		}
+	}
+	for _, b := range v.Ledger.Ops {
+		if x := got["brood_sent_bytes_total{op="+string(b.Op)+"}"]; x != float64(b.Sent) || b.Sent == 0 {
+			t.Errorf("sent of %s: %v, want %d", b.Op, x, b.Sent)
+		}
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+}
+
+// TestGone: a run that does not answer is down, and says nothing else.
+func TestGone(t *testing.T) {
+	got, _ := scrape(t, source{gone: true})
+	if len(got) != 1 || got["brood_up{}"] != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestListen(t *testing.T) {
+	if _, err := Listen("here"); err == nil || !strings.Contains(err.Error(), "no HOST:PORT") {
+		t.Errorf("%v", err)
+	}
+}

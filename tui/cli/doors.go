@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"brood/optim/catalog"
+	"brood/runtime/door"
+	"brood/runtime/metrics"
+	"brood/runtime/remote"
+	"brood/runtime/session"
+	"brood/tui"
+	"brood/tui/cli/sshdoor"
+)
+
+// doorFlags are the ways in to a run besides its session's socket.
+type doorFlags struct{ ssh, authorized, metrics string }
+
+func (f *doorFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.ssh, "ssh", "", "show the workbench by SSH at HOST:PORT; :PORT is this machine only")
+	fl.StringVar(&f.authorized, "authorized", "", "file of the public keys that may come in by SSH (default: ~/.ssh/authorized_keys)")
+	fl.StringVar(&f.metrics, "metrics", "", "answer Prometheus at http://HOST:PORT/metrics; :PORT is this machine only")
+}
+
+// doors are open to a session from serve on. Each is a client of the session's socket, as every viewer is.
+type doors struct {
+	ssh     *sshdoor.Server
+	metrics *metrics.Server
+	scrape  *door.Client
+	wg      sync.WaitGroup
+}
+
+// listen binds the addresses, so that a run does not begin whose doors cannot open.
+func (f *doorFlags) listen(note func(string)) (d *doors, err error) {
+	d = &doors{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	if f.ssh != "" {
+		cfg := sshdoor.Config{Address: f.ssh, Authorized: f.authorized, Note: note}
+		if cfg.HostKey, err = session.State("ssh_host_key"); err != nil {
+			return d, err
+		}
+		if cfg.Authorized == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return d, fmt.Errorf("name the public keys that may come in by --authorized FILE: %w", err)
+			}
+			cfg.Authorized = filepath.Join(home, ".ssh", "authorized_keys")
+		}
+		if d.ssh, err = sshdoor.Listen(cfg); err != nil {
+			return d, err
+		}
+	}
+	if f.metrics != "" {
+		d.metrics, err = metrics.Listen(f.metrics)
+	}
+	return d, err
+}
+
+// serve opens the doors to a running session.
+func (d *doors) serve(dir string) {
+	name := filepath.Base(dir)
+	dial := func(who string) (*door.Client, error) {
+		socket, err := session.SocketPath(dir)
+		if err != nil {
+			return nil, err
+		}
+		return door.Dial(socket, who, false)
+	}
+	if d.ssh != nil {
+		d.wg.Go(func() {
+			d.ssh.Serve(func(v sshdoor.Visitor) (tui.Options, error) {
+				client, err := dial(v.Name)
+				if err != nil {
+					return tui.Options{}, fmt.Errorf("the run does not answer: %w", err)
+				}
+				opt := tui.Options{Source: client, Title: name, By: v.Name, Algorithms: catalog.All(), Close: func() error { client.Close(); return nil }}
+				if v.Command {
+					opt.Commander = client
+				}
+				return opt, nil
+			})
+		})
+	}
+	if d.metrics != nil {
+		if client, err := dial(""); err == nil { // the run is over: there is nothing to tell
+			d.scrape = client
+			d.wg.Go(func() { d.metrics.Serve(name, client) })
+		}
+	}
+}
+
+// announce says where the doors are.
+func (d *doors) announce(out printer, s streams) {
+	say := func(event, text string) {
+		if j, ok := out.(*jsonPrinter); ok {
+			j.put(map[string]any{"event": event, "address": text})
+		} else if event == "ssh" {
+			host, port, _ := net.SplitHostPort(text) // it is bound
+			fmt.Fprintf(s.out, "ssh: ssh -t -p %s %s\n", port, host)
+		} else {
+			fmt.Fprintf(s.out, "metrics: http://%s/metrics\n", text)
+		}
+	}
+	if d.ssh != nil {
+		say("ssh", d.ssh.Address().String())
+	}
+	if d.metrics != nil {
+		say("metrics", d.metrics.Address().String())
+	}
+}
+
+// Close shuts the doors.
+func (d *doors) Close() (err error) {
+	if d.ssh != nil {
+		err = d.ssh.Close()
+	}
+	if d.metrics != nil {
+		err = errors.Join(err, d.metrics.Close())
+	}
+	if d.scrape != nil {
+		d.scrape.Close()
+	}
+	d.wg.Wait()
+	return err
+}
+
+func openCommand(s streams) *cobra.Command {
+	var f doorFlags
+	var listen string
+	c := &cobra.Command{Use: "open SESSION", Short: "Let others look at a running session, without stopping it", Args: exactly("a SESSION"),
+		Long: "Let others look at a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe doors close with Ctrl+C, or with the run.",
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if listen == "" && f.ssh == "" && f.metrics == "" {
+				return usage("open which door? give --listen, --ssh or --metrics an address")
+			}
+			run, err := reach(c.Context(), args[0], false)
+			if err != nil {
+				return err
+			}
+			defer run.Close()
+			if run.dir == "" {
+				return usage("%s is elsewhere: open its doors on its own machine", args[0])
+			}
+			out := newPrinter(s, false, false)
+			d, err := f.listen(out.note)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, d.Close()) }()
+			if listen != "" {
+				srv, err := remote.Listen(remote.Config{Address: listen, Guests: guests, Software: "brood " + versionText(), Note: out.note})
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, srv.Close()) }()
+				srv.Visit(run.dir)
+				invite(out, s, srv)
+			}
+			d.serve(run.dir)
+			d.announce(out, s)
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			if err := run.over(ctx); !errors.Is(err, context.Canceled) {
+				fmt.Fprintln(s.out, "brood: the run is over")
+				return err
+			}
+			fmt.Fprintln(s.out, "brood: the doors are closed; training goes on")
+			return nil
+		}}
+	c.Flags().StringVar(&listen, "listen", "", "UDP address for viewers and operators: HOST:PORT, or :PORT for all addresses of this machine")
+	f.register(c.Flags())
+	return c
+}

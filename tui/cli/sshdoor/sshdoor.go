@@ -1,0 +1,220 @@
+// Package sshdoor shows the workbench of one run to whoever comes by SSH with an authorized key: nobody else, never by a password, and from
+// this machine only unless its address names another host. It imports tui, and transport/wire to clean names.
+//
+//	srv, err := sshdoor.Listen(sshdoor.Config{Address: ":2222", HostKey: path, Authorized: keys})
+//	go srv.Serve(open)      // open gives each visitor a source of its own
+//	err = srv.Close()
+//
+// A visitor who logs in as "viewer" may look only; everybody else may command too, one at a time, by the writer's lease.
+package sshdoor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/ssh"
+	"charm.land/wish/v2"
+	gossh "golang.org/x/crypto/ssh"
+
+	"brood/transport/wire"
+	"brood/tui"
+)
+
+// Config is what a server needs.
+type Config struct {
+	Address    string            // HOST:PORT; without a HOST it is this machine's loopback address
+	HostKey    string            // file of the server's own key, made where there is none
+	Authorized string            // file of the public keys that may come in, one a line as OpenSSH has them; read again for each visitor
+	Note       func(text string) // told who comes and goes; must not wait; may be nil
+}
+
+// Visitor is somebody who was let in.
+type Visitor struct {
+	Name    string // the comment of the key, else the beginning of its fingerprint
+	Command bool
+}
+
+// Opener gives a visitor the run; the options say who sits there. The source belongs to that visitor alone, and is closed with it.
+type Opener func(Visitor) (tui.Options, error)
+
+// Server is a door by SSH. Its methods may be called from any goroutine.
+type Server struct {
+	cfg    Config
+	listen net.Listener
+	ssh    *ssh.Server
+	open   Opener
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+const (
+	lookOnly     = "viewer" // who logs in by this name
+	framesRemote = 10       // a second
+)
+
+type visitorKey struct{}
+
+// Listen binds the address and reads the keys; nobody is let in before Serve.
+func Listen(cfg Config) (*Server, error) {
+	if cfg.Note == nil {
+		cfg.Note = func(string) {}
+	}
+	host, port, err := net.SplitHostPort(cfg.Address)
+	if err != nil {
+		return nil, fmt.Errorf("--ssh %q is no HOST:PORT, such as :2222 (this machine only) or 0.0.0.0:2222", cfg.Address)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if _, err := keysOf(cfg.Authorized); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if err := os.MkdirAll(filepath.Dir(cfg.HostKey), 0o700); err != nil {
+		return nil, fmt.Errorf("the SSH server's key: %w", err)
+	}
+	s.ssh, err = wish.NewServer(wish.WithHostKeyPath(cfg.HostKey), ssh.EmulatePty(), // an allocated one loses resizes
+		wish.WithPublicKeyAuth(s.authorized), wish.WithMiddleware(s.workbench))
+	if err != nil {
+		return nil, fmt.Errorf("the SSH server's key %s: %w", cfg.HostKey, err)
+	}
+	if s.listen, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
+		return nil, fmt.Errorf("listen for SSH on %s: %w: name an address of this machine and a port that no other program has", cfg.Address, err)
+	}
+	return s, nil
+}
+
+// Address is where the server listens.
+func (s *Server) Address() net.Addr { return s.listen.Addr() }
+
+// Serve lets visitors in until Close.
+func (s *Server) Serve(open Opener) {
+	s.open = open
+	_ = s.ssh.Serve(s.listen) // it ends by Close
+}
+
+// Close ends all visits and returns when the last is over.
+func (s *Server) Close() error {
+	s.cancel()
+	err := s.ssh.Close()
+	if cerr := s.listen.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
+		err = errors.Join(err, cerr)
+	}
+	s.wg.Wait()
+	return err
+}
+
+// authorized lets a key in that the file holds.
+func (s *Server) authorized(ctx ssh.Context, key ssh.PublicKey) bool {
+	keys, err := keysOf(s.cfg.Authorized)
+	if err != nil {
+		s.cfg.Note(err.Error())
+		return false
+	}
+	for _, k := range keys {
+		if ssh.KeysEqual(k.key, key) {
+			ctx.SetValue(visitorKey{}, Visitor{k.name, ctx.User() != lookOnly})
+			return true
+		}
+	}
+	return false
+}
+
+type authorizedKey struct {
+	key  ssh.PublicKey
+	name string
+}
+
+// keysOf reads a file of public keys. None at all is an error: nobody could come in.
+func keysOf(path string) (out []authorizedKey, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("SSH lets nobody in without a key: put public keys into %s, or name another file with --authorized (%w)", path, err)
+	}
+	for len(bytes.TrimSpace(text)) > 0 {
+		key, comment, _, rest, err := ssh.ParseAuthorizedKey(text)
+		if err != nil {
+			break // no further key
+		}
+		name := strings.TrimSpace(comment)
+		if name == "" {
+			name = strings.TrimPrefix(gossh.FingerprintSHA256(key), "SHA256:")[:10]
+		}
+		out, text = append(out, authorizedKey{key, wire.CleanName(name)}), rest
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s holds no public key: SSH would let nobody in; copy the line of an id_ed25519.pub into it", path)
+	}
+	return out, nil
+}
+
+// workbench runs a screen of its own for each visitor.
+func (s *Server) workbench(ssh.Handler) ssh.Handler {
+	return func(sess ssh.Session) {
+		s.wg.Add(1)
+		defer s.wg.Done()
+		v, _ := sess.Context().Value(visitorKey{}).(Visitor)
+		pty, changes, ok := sess.Pty()
+		switch {
+		case len(sess.Command()) > 0:
+			wish.Fatalln(sess, "brood: no commands by SSH: connect with a terminal and without a command")
+			return
+		case !ok:
+			wish.Fatalln(sess, "brood: the workbench needs a terminal: use ssh -t")
+			return
+		case s.ctx.Err() != nil:
+			return
+		}
+		opt, err := s.open(v)
+		if err != nil {
+			wish.Fatalln(sess, "brood: "+err.Error())
+			return
+		}
+		opt.In, opt.Out, opt.Env, opt.FPS = sess, sess, append(sess.Environ(), "TERM="+pty.Term), framesRemote
+		opt.Width, opt.Height = pty.Window.Width, pty.Window.Height // 0 x 0 of a terminal that does not know is 80 x 24
+		opt.Emulated = true
+		s.cfg.Note(fmt.Sprintf("%s looks in by SSH from %s", v.Name, sess.RemoteAddr()))
+		defer s.cfg.Note(v.Name + " is gone")
+		ctx, cancel := context.WithCancel(sess.Context())
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
+		program, done := tui.Program(ctx, opt)
+		s.wg.Go(func() { resize(ctx, program, changes) })
+		_, err = program.Run()
+		cancel()
+		if errors.Is(err, tea.ErrProgramKilled) { // the visitor or the server has gone
+			err = nil
+		}
+		if err := errors.Join(err, done()); err != nil {
+			s.cfg.Note(fmt.Sprintf("%s: %v", v.Name, err))
+		}
+	}
+}
+
+// resize follows the visitor's terminal. One that does not know its size keeps the one assumed.
+func resize(ctx context.Context, p *tea.Program, changes <-chan ssh.Window) {
+	for {
+		select {
+		case w, ok := <-changes:
+			if !ok {
+				return
+			}
+			if w.Width > 0 && w.Height > 0 {
+				p.Send(tea.WindowSizeMsg{Width: w.Width, Height: w.Height})
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

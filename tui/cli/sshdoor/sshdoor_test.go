@@ -1,0 +1,305 @@
+package sshdoor
+
+import (
+	"crypto/ed25519"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"golang.org/x/crypto/ssh"
+
+	"brood/optim"
+	"brood/runtime/view/sourcetest"
+	"brood/tui"
+)
+
+func newSigner(t *testing.T) ssh.Signer {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// rig is a server with a recorded run behind it, and one key that may come in.
+type rig struct {
+	*Server
+	key ssh.Signer
+	src *sourcetest.Memory
+
+	mu    sync.Mutex
+	notes []string
+	came  []Visitor
+}
+
+func serve(t *testing.T) *rig {
+	t.Helper()
+	dir := t.TempDir()
+	r := &rig{key: newSigner(t), src: sourcetest.NewMemory(sourcetest.Run(4, 60)...)}
+	authorized := filepath.Join(dir, "authorized_keys")
+	line := "# those who may come in\n" + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(r.key.PublicKey()))) + " ada@\x1b[31mlab\n"
+	if err := os.WriteFile(authorized, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	r.Server, err = Listen(Config{Address: ":0", HostKey: filepath.Join(dir, "state", "host_key"), Authorized: authorized, Note: func(s string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.notes = append(r.notes, s)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Serve(func(v Visitor) (tui.Options, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.came = append(r.came, v)
+			return tui.Options{Source: r.src, Title: "the run", By: v.Name, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}}, nil
+		})
+	}()
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+		r.src.Close()
+	})
+	return r
+}
+
+func (r *rig) dial(user string, auth ...ssh.AuthMethod) (*ssh.Client, error) {
+	return ssh.Dial("tcp", r.Address().String(), &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second})
+}
+
+// screen is what a person at the other end sees.
+type screen struct {
+	mu    sync.Mutex
+	vt    *vt.Emulator
+	bytes int
+	sess  *ssh.Session
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes += len(p)
+	return s.vt.Write(p)
+}
+
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.vt.String()
+}
+
+func (s *screen) resize(t *testing.T, w, h int) {
+	t.Helper()
+	s.mu.Lock()
+	s.vt.Resize(w, h)
+	s.mu.Unlock()
+	if err := s.sess.WindowChange(h, w); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shows waits until the screen satisfies.
+func (s *screen) shows(t *testing.T, what string, ok func(string) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if text := s.text(); ok(text) {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%s does not come:\n%s", what, text)
+		}
+	}
+}
+
+func look(t *testing.T, c *ssh.Client, w, h int) (*screen, io.Writer) {
+	t.Helper()
+	sess, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{vt: vt.NewEmulator(max(w, 80), max(h, 24)), sess: sess}
+	go io.Copy(io.Discard, s.vt) // what the terminal answers: nobody asks over this line
+	in, err := sess.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sess.Stdout = s
+	if err := sess.RequestPty("xterm-256color", h, w, ssh.TerminalModes{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := sess.Shell(); err != nil {
+		t.Fatal(err)
+	}
+	return s, in
+}
+
+// widest is the length of the longest line.
+func widest(text string) (n int) {
+	for _, l := range strings.Split(text, "\n") {
+		n = max(n, len([]rune(strings.TrimRight(l, " "))))
+	}
+	return n
+}
+
+// TestLook: the workbench comes over SSH, in colour, follows 50 resizes to the last, and goes with q; a frame costs little.
+func TestLook(t *testing.T) {
+	r := serve(t)
+	c, err := r.dial("ada", ssh.PublicKeys(r.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, in := look(t, c, 80, 24)
+	s.shows(t, "the run", func(x string) bool { return strings.Contains(x, "the run") && strings.Contains(x, "loss") })
+	for i := range 50 {
+		s.resize(t, 81+i, 25+i/2)
+	}
+	s.resize(t, 120, 40)
+	s.shows(t, "the last size", func(x string) bool {
+		lines := strings.Split(strings.TrimRight(x, "\n"), "\n")
+		return widest(x) > 110 && widest(x) <= 120 && len(lines) == 40 && strings.TrimSpace(lines[39]) != ""
+	})
+	s.mu.Lock()
+	before := s.bytes
+	s.mu.Unlock()
+	for i := range 20 { // two seconds of a live run
+		r.src.Append(sourcetest.Run(4, 61+i)[len(sourcetest.Run(4, 60+i)):]...)
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.mu.Lock()
+	rate := float64(s.bytes-before) / 2
+	s.mu.Unlock()
+	t.Logf("%.0f bytes a second", rate)
+	if rate > 40e3 {
+		t.Errorf("%.0f bytes a second: more than 40 kB", rate)
+	}
+	if _, err := in.Write([]byte("q")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.sess.Wait(); err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.came) != 1 || !strings.HasPrefix(r.came[0].Name, "ada@") || strings.Contains(r.came[0].Name, "\x1b") || !r.came[0].Command {
+		t.Errorf("who came: %+v", r.came)
+	}
+}
+
+// TestSizeless: a terminal that says 0 x 0 is taken for 80 x 24, several look at once, and the server's end is theirs.
+func TestSizeless(t *testing.T) {
+	r := serve(t)
+	var all []*screen
+	for i := range 3 {
+		c, err := r.dial([]string{"ada", lookOnly, "root"}[i], ssh.PublicKeys(r.key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s, _ := look(t, c, 0, 0)
+		s.shows(t, "the run", func(x string) bool { return strings.Contains(x, "the run") && widest(x) > 60 && widest(x) <= 80 })
+		all = append(all, s)
+	}
+	r.mu.Lock()
+	if len(r.came) != 3 || !r.came[0].Command || r.came[1].Command {
+		t.Errorf("who came: %+v", r.came)
+	}
+	r.mu.Unlock()
+	if err := r.Server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		_ = s.sess.Wait() // however it ends, it does
+	}
+}
+
+// TestStrangers: nobody comes in without an authorized key, and there is nothing but the workbench.
+func TestStrangers(t *testing.T) {
+	r := serve(t)
+	for name, auth := range map[string][]ssh.AuthMethod{"another key": {ssh.PublicKeys(newSigner(t))}, "no key": nil, "a password": {ssh.Password("ada")},
+		"an empty answer": {ssh.KeyboardInteractive(func(string, string, []string, []bool) ([]string, error) { return nil, nil })}} {
+		if c, err := r.dial("ada", auth...); err == nil {
+			c.Close()
+			t.Errorf("%s lets in", name)
+		}
+	}
+	c, err := r.dial("ada", ssh.PublicKeys(r.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	sess, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := sess.CombinedOutput("sh -c id"); err == nil || !strings.Contains(string(out), "no commands by SSH") {
+		t.Errorf("a command: %q, %v", out, err)
+	}
+	if l, err := c.Listen("tcp", "127.0.0.1:0"); err == nil {
+		l.Close()
+		t.Error("a port is forwarded from here")
+	}
+	if conn, err := c.Dial("tcp", r.Address().String()); err == nil {
+		conn.Close()
+		t.Error("a port is forwarded to here")
+	}
+	if sess, err = c.NewSession(); err == nil {
+		err = sess.RequestSubsystem("sftp")
+	}
+	if err == nil {
+		t.Error("there is a file system")
+	}
+}
+
+// TestListen: what cannot be right is one sentence; without a host it is the loopback address alone.
+func TestListen(t *testing.T) {
+	dir := t.TempDir()
+	keys := filepath.Join(dir, "keys")
+	if err := os.WriteFile(keys, ssh.MarshalAuthorizedKey(newSigner(t).PublicKey()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, c := range []struct{ address, authorized, want string }{
+		{"here", keys, "no HOST:PORT"}, {":0", filepath.Join(dir, "none"), "public keys"}, {taken.Addr().String(), keys, "no other program"},
+	} {
+		if s, err := Listen(Config{Address: c.address, HostKey: filepath.Join(dir, "host"), Authorized: c.authorized}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.address, err)
+			if err == nil {
+				s.Close()
+			}
+		}
+	}
+	s, err := Listen(Config{Address: ":0", HostKey: filepath.Join(dir, "host"), Authorized: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if host, _, _ := net.SplitHostPort(s.Address().String()); host != "127.0.0.1" {
+		t.Errorf("it listens on %s", host)
+	}
+	info, err := os.Stat(filepath.Join(dir, "host"))
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("the host key: %v, %v", info.Mode(), err)
+	}
+}
