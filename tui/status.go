@@ -135,7 +135,7 @@ func (m *model) tail() string {
 	if w, ok := m.opt.Source.(Watchers); ok {
 		n, writer := w.Watchers()
 		role := "you look"
-		if writer {
+		if writer && m.opt.Commander != nil {
 			role = "you write"
 		}
 		return fmt.Sprintf("%s, %s", count(n, "viewer"), role)

@@ -16,6 +16,9 @@ import (
 	"brood/runtime/view"
 )
 
+// patience with a server that should have answered.
+const patience = 5 * time.Second
+
 // maxMessage bounds what either side reads: a snapshot of many series is the largest.
 const maxMessage = 256 << 20
 
@@ -28,6 +31,7 @@ type request struct {
 	Take     bool           `cbor:"5,keyasint,omitempty"` // the writer's lease
 	Fleet    bool           `cbor:"6,keyasint,omitempty"`
 	Gate     *Gate          `cbor:"7,keyasint,omitempty"`
+	Wait     time.Duration  `cbor:"8,keyasint,omitempty"` // for records, at most; 0: for ever
 }
 
 // Gate asks the keeper of a served run to let others in, or to shut one out.
@@ -170,7 +174,23 @@ func (c *Client) Snapshot(ctx context.Context, at view.Position) (*view.View, er
 
 // Next waits for records after a position.
 func (c *Client) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
-	a, err := c.ask(ctx, &c.watch, request{At: after, Max: most})
+	q := request{At: after, Max: most}
+	if d, ok := ctx.Deadline(); ok { // the connection outlives a wait that was in vain
+		q.Wait = max(time.Until(d), time.Millisecond)
+		waits := ctx
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.Wait+patience)
+		defer cancel()
+		defer context.AfterFunc(waits, func() {
+			if errors.Is(waits.Err(), context.Canceled) {
+				cancel()
+			}
+		})()
+		ctx = late
+	}
+	a, err := c.ask(ctx, &c.watch, q)
+	if err == nil && len(a.Batch.Records) == 0 {
+		err = context.DeadlineExceeded
+	}
 	return a.Batch, err
 }
 

@@ -173,3 +173,34 @@ func TestHostileLengths(t *testing.T) {
 		t.Errorf("others are disturbed: %v", err)
 	}
 }
+
+// TestWaits: a wait in vain costs no connection, and one that is called off is over at once.
+func TestWaits(t *testing.T) {
+	dials := 0
+	srv, c, s := serve(t, sourcetest.Run(2, 5), nil)
+	dial := c.dial
+	c.dial = func() (net.Conn, error) { dials++; return dial() }
+	v, err := c.Snapshot(context.Background(), math.MaxUint64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+		if _, err := c.Next(ctx, v.Position, 10); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a wait in vain ends with %v", err)
+		}
+		cancel()
+	}
+	record(t, s, srv, event.Record{Alert: &event.Alert{Text: "done"}})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	if b, err := c.Next(ctx, v.Position, 10); err != nil || len(b.Records) != 1 || dials != 0 {
+		t.Errorf("%+v, %v, after %d further connections", b, err, dials)
+	}
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := c.Next(ctx, v.Position+1, 10); !errors.Is(err, context.Canceled) {
+		t.Errorf("called off, it ends with %v", err)
+	}
+	if n, _ := c.Watchers(); n != 1 {
+		t.Errorf("%d viewers", n)
+	}
+}

@@ -134,9 +134,26 @@ func (s *Server) talk(c net.Conn) {
 			s.holder, s.by = "", nil
 		}
 	}()
+	asked := make(chan request)
+	go func() { // it ends with c: who hangs up is gone at once, also while an answer waits for records
+		defer cancel()
+		for {
+			var q request
+			if err := receive(c, maxMessage, &q); err != nil {
+				return
+			}
+			select {
+			case asked <- q:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	for {
 		var q request
-		if err := receive(c, maxMessage, &q); err != nil {
+		select {
+		case q = <-asked:
+		case <-ctx.Done():
 			return
 		}
 		if !viewer && q.Client != "" && q.Command == nil && !q.Fleet && q.Gate == nil {
@@ -169,7 +186,7 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	case q.Snapshot:
 		a.View, err = s.snapshot(q.At)
 	default:
-		a.Batch, err = s.next(ctx, q.At, q.Max)
+		a.Batch, err = s.next(ctx, q.At, q.Max, q.Wait)
 	}
 	s.mu.Lock()
 	a.Viewers, a.Writer = s.viewers, s.holder == "" || s.holder == q.Client || time.Now().After(s.until)
@@ -217,9 +234,13 @@ func (s *Server) snapshot(at uint64) (*view.View, error) {
 	return v, nil
 }
 
-// next waits for records after a position.
-func (s *Server) next(ctx context.Context, after uint64, most int) (b view.Batch, err error) {
+// next waits for records after a position; with a limit to that it may come back with none.
+func (s *Server) next(ctx context.Context, after uint64, most int, wait time.Duration) (b view.Batch, err error) {
 	most = max(1, min(most, 4096))
+	var enough <-chan time.Time
+	if wait > 0 {
+		enough = time.After(wait)
+	}
 	for {
 		s.mu.Lock()
 		end, changed, over := s.base+uint64(len(s.ring)), s.changed, s.over
@@ -241,6 +262,8 @@ func (s *Server) next(ctx context.Context, after uint64, most int) (b view.Batch
 			select {
 			case <-changed:
 				continue
+			case <-enough:
+				return view.Batch{Next: after, Live: true}, nil
 			case <-ctx.Done():
 				return b, ctx.Err()
 			}
