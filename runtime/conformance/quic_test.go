@@ -1,0 +1,87 @@
+package conformance
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"testing"
+
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/transport/identity"
+	"brood/transport/local"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// sockets join the workers of a run by QUIC, each with a socket of its own, as processes would be.
+type sockets struct {
+	t      *testing.T
+	mu     sync.Mutex
+	hub    *local.Hub // of the run in progress: each has its own
+	nodes  []*quic.Node
+	meshes []*quic.Mesh
+	roster wire.Roster
+	run    byte
+	sent   int64 // payload over connections, of all runs
+}
+
+// link is what Rig.Link wants.
+func (s *sockets) link(hub *local.Hub, id int) optim.Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if hub != s.hub {
+		s.closeAll()
+		s.hub = hub
+		s.run++
+	}
+	key, err := identity.New()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	n, err := quic.Listen(quic.Config{Key: key, Address: "127.0.0.1:0"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m, err := n.Mesh(wire.RunID{s.run})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.nodes, s.meshes = append(s.nodes, n), append(s.meshes, m)
+	s.roster = append(s.roster, wire.Seat{Index: uint32(id), Node: n.ID(), Addresses: []string{n.Address().String()}})
+	for _, m := range s.meshes {
+		if err := m.SetRoster(s.roster); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return m.Link(uint32(id))
+}
+
+func (s *sockets) closeAll() {
+	var errs []error
+	for i, n := range s.nodes {
+		s.sent += s.meshes[i].Totals().Payload
+		errs = append(errs, n.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		s.t.Error(err)
+	}
+	s.nodes, s.meshes, s.roster, s.hub = nil, nil, nil, nil
+}
+
+// TestConformanceOverQUIC is the whole suite with a socket for each worker: the same bits, the same bytes.
+func TestConformanceOverQUIC(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: opens some hundred sockets for each algorithm")
+	}
+	for _, a := range catalog.All() {
+		t.Run(a.Name, func(t *testing.T) {
+			s := &sockets{t: t}
+			Suite(t, a, quick(Rig{Algorithm: a.Name, Rounds: 12, Link: s.link}))
+			s.closeAll()
+			if s.sent == 0 {
+				t.Error("nothing went over a socket")
+			}
+		})
+	}
+}
