@@ -24,6 +24,7 @@ type Position struct {
 //	linear:0.1..0.01@200         from A at its first round to B at position 200, constant after
 //	cosine:0.1..0.001@200        the same, half a cosine
 //	exp:0.1*0.999/round          A*factor^(rounds since its first); also /epoch and /step
+//	exp:0.1*0.999/round..0.01    the same, but not beyond a last value
 //	step:0.1,60=0.02,120=0.004   A, then each value from its position on
 //	piecewise:0=0.1,200=0.02     straight lines between the positions
 //
@@ -34,6 +35,7 @@ type Schedule struct {
 	a, b  float64
 	unit  byte // r, e or s
 	until float64
+	last  *float64 // of exp; nil: the knob's bound
 	knots []knot
 }
 
@@ -87,12 +89,19 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 		}
 	case "exp":
 		v, per, ok1 := strings.Cut(rest, "/")
+		per, last, limited := strings.Cut(per, "..")
 		a, f, ok2 := strings.Cut(v, "*")
 		unit := map[string]byte{"round": 'r', "epoch": 'e', "step": 's'}[per]
 		if !ok1 || !ok2 || unit == 0 || !num(a, &s.a) || !num(f, &s.b) || s.b <= 0 {
-			return s, bad("exp:START*FACTOR/round (or /epoch, /step), the factor above 0")
+			return s, bad("exp:START*FACTOR/round (or /epoch, /step), the factor above 0, and ..LAST behind it where it is not to go on")
 		}
 		s.unit = unit
+		if limited {
+			s.last = new(float64)
+			if !num(last, s.last) || (*s.last-s.a)*(s.b-1) < 0 {
+				return s, fmt.Errorf("%s: %q never comes from %g to %s", k.Name, text, s.a, last)
+			}
+		}
 	case "step", "piecewise":
 		parts := strings.Split(rest, ",")
 		want := "step:0.1,60=0.02,120=0.004"
@@ -153,6 +162,9 @@ func (s Schedule) extremes() []float64 {
 		}
 		return out
 	}
+	if s.last != nil {
+		return []float64{s.a, *s.last}
+	}
 	return []float64{s.a}
 }
 
@@ -185,7 +197,11 @@ func (s Schedule) At(p, first Position) float64 {
 		if s.a == 0 {
 			return 0 // whatever the factor: it may overflow
 		}
-		return s.a * math.Pow(s.b, max(0, x-x0))
+		v := s.a * math.Pow(s.b, max(0, x-x0))
+		if s.last != nil && (v-*s.last)*(s.b-1) > 0 {
+			return *s.last
+		}
+		return v
 	case "step":
 		v := s.a
 		for _, k := range s.knots {
@@ -223,26 +239,29 @@ func (s Schedule) Breakpoints() (out []uint64) {
 // Range are values between which the schedule moves for ever, within the knob's bounds: those at its breakpoints, and for
 // exp the bound it tends to.
 func (s Schedule) Range(k optim.Knob) []float64 {
-	out := s.extremes()
-	if s.form == "exp" && s.b < 1 {
-		out = append(out, max(k.Min, 0))
-	} else if s.form == "exp" && s.b > 1 {
-		out = append(out, k.Max)
+	return append(s.extremes(), s.tends(k)...)
+}
+
+// tends is the value that exp comes to in the end, unless it is constant or says itself.
+func (s Schedule) tends(k optim.Knob) []float64 {
+	switch {
+	case s.form != "exp" || s.b == 1:
+		return nil
+	case s.last != nil:
+		return []float64{*s.last}
+	case s.b < 1:
+		return []float64{max(k.Min, 0)}
 	}
-	return out
+	return []float64{k.Max}
 }
 
 // ahead are values between which a schedule that took effect at first moves from p on.
 func (s Schedule) ahead(p, first Position, k optim.Knob) []float64 {
 	out := []float64{s.At(p, first)}
-	switch {
-	case s.form == "linear" || s.form == "cosine":
+	if s.form == "linear" || s.form == "cosine" {
 		out = append(out, s.b)
-	case s.form == "exp" && s.b < 1:
-		out = append(out, max(k.Min, 0))
-	case s.form == "exp" && s.b > 1:
-		out = append(out, k.Max)
 	}
+	out = append(out, s.tends(k)...)
 	for _, n := range s.knots {
 		if n.at > s.place(p) {
 			out = append(out, n.value)

@@ -157,6 +157,7 @@ func TestAhead(t *testing.T) {
 		{"piecewise:0s=1,10s=7,20s=3", Position{Steps: 15}, []float64{5, 3}},
 		{"exp:4*2/round", Position{Round: 1}, []float64{8, 50}},
 		{"exp:4*0.5/epoch", Position{Epochs: 1}, []float64{2, 1}},
+		{"exp:4*2/round..20", Position{Round: 1}, []float64{8, 20}},
 	} {
 		tl := mustNew(t, edit(0, "ell", c.expr))
 		if got := tl.Ahead("ell", c.at); !slices.Equal(got, c.want) {

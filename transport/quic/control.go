@@ -71,8 +71,11 @@ func (c *control) fail(err error) {
 	c.queue, c.queued = nil, 0
 	c.mu.Unlock()
 	code := codeBroken
-	if c.err.Cause == Closed || c.err.Cause == Left {
+	switch c.err.Cause {
+	case Closed, Left:
 		code = codeDone
+	case Silent:
+		code = codeSilent
 	}
 	_ = c.conn.CloseWithError(code, c.err.Reason)
 	c.cancel(c.err)

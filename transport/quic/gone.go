@@ -24,6 +24,7 @@ const (
 	Restarted              // the peer's process is another now
 	Broken                 // the peer broke the protocol, or did not read: this side cut it
 	Ended                  // the peer cut the connection, for a reason of its own
+	Missed                 // the peer heard nothing from here for so long that it cut the connection
 )
 
 // GoneError says why a peer is gone.
@@ -33,7 +34,7 @@ type GoneError struct {
 }
 
 func (e *GoneError) Error() string {
-	text := map[Cause]string{Closed: "closed here", Left: "it left", Silent: "it is silent", Restarted: "its process has restarted", Broken: "it was cut off", Ended: "it ended the connection"}[e.Cause]
+	text := map[Cause]string{Closed: "closed here", Left: "it left", Silent: "it is silent", Restarted: "its process has restarted", Broken: "it was cut off", Ended: "it ended the connection", Missed: "it heard nothing from here"}[e.Cause]
 	if e.Reason == "" {
 		return text
 	}
@@ -49,6 +50,7 @@ func broken(format string, args ...any) error {
 const (
 	codeDone   quicgo.ApplicationErrorCode = 0 // politely
 	codeBroken quicgo.ApplicationErrorCode = 1 // the other side broke the protocol
+	codeSilent quicgo.ApplicationErrorCode = 2 // nothing came from the other side
 )
 
 // gone turns an error of a connection into the reason for its end.
@@ -71,6 +73,8 @@ func gone(err error) *GoneError {
 			return &GoneError{Closed, a.ErrorMessage}
 		case a.ErrorCode == codeDone:
 			return &GoneError{Left, wire.CleanText(a.ErrorMessage)}
+		case a.ErrorCode == codeSilent:
+			return &GoneError{Missed, wire.CleanText(a.ErrorMessage)}
 		}
 		return &GoneError{Ended, wire.CleanText(a.ErrorMessage)}
 	}

@@ -1,0 +1,264 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+// troupe is a served run of real processes, and what its log says.
+type troupe struct {
+	t       *testing.T
+	dir     string
+	env     []string
+	url     string
+	onLoss  string
+	serve   *proc
+	workers []*proc
+	draw    *rand.Rand
+
+	log    *session.Reader
+	last   event.Commit
+	alerts []alertAt
+	plans  []event.Plan
+}
+
+type alertAt struct {
+	event.Alert
+	at time.Time
+}
+
+// proc is a process whose output is kept.
+type proc struct {
+	*exec.Cmd
+	out  bytes.Buffer
+	done chan struct{}
+}
+
+func (tr *troupe) start(args ...string) *proc {
+	tr.t.Helper()
+	path, err := exec.LookPath("brood")
+	if built := os.Getenv("BROOD_BINARY"); built != "" {
+		path, err = built, nil
+	}
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	p := &proc{Cmd: exec.Command(path, args...), done: make(chan struct{})}
+	p.Env, p.Stdout, p.Stderr = tr.env, &p.out, &p.out
+	if err := p.Start(); err != nil {
+		tr.t.Fatal(err)
+	}
+	go func() { defer close(p.done); _ = p.Wait() }()
+	tr.t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
+	return p
+}
+
+func (tr *troupe) signal(p *proc, s syscall.Signal) {
+	tr.t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+// exit waits for a process's end and its status.
+func (tr *troupe) exit(p *proc, within time.Duration, want int) {
+	tr.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(within):
+		tr.t.Fatalf("%v does not end within %s", p.Args[1:], within)
+	}
+	if got := p.ProcessState.ExitCode(); got != want {
+		tr.t.Fatalf("%v ends with %d, want %d: %s", p.Args[1:], got, want, p.out.String())
+	}
+}
+
+func (tr *troupe) work() {
+	tr.workers = append(tr.workers, tr.start("worker", tr.url, "--threads", "1", "--patience", "2m"))
+}
+
+// hear reads what the log has got since.
+func (tr *troupe) hear() {
+	tr.t.Helper()
+	for {
+		r, err := tr.log.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			tr.t.Fatal(err)
+		}
+		switch {
+		case r.Commit != nil:
+			tr.last = *r.Commit
+		case r.Alert != nil:
+			tr.alerts = append(tr.alerts, alertAt{*r.Alert, time.Unix(0, r.At)})
+		case r.Plan != nil:
+			tr.plans = append(tr.plans, *r.Plan)
+		}
+	}
+}
+
+// until waits for something in the log.
+func (tr *troupe) until(what string, ok func() bool) {
+	tr.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if tr.hear(); ok() {
+			return
+		}
+		if time.Now().After(end) {
+			for _, w := range tr.workers {
+				tr.t.Logf("worker: %s", tail(w.out.String()))
+			}
+			tr.t.Fatalf("never: %s\nserve: %s", what, tail(tr.serve.out.String()))
+		}
+	}
+}
+
+func tail(s string) string { return s[max(0, len(s)-3000):] }
+
+// trains waits until n workers train in an epoch after another.
+func (tr *troupe) trains(n int, after uint32) {
+	tr.t.Helper()
+	tr.until(fmt.Sprintf("%d workers train", n), func() bool {
+		return tr.last.Epoch > after && tr.last.Epoch == tr.plans[len(tr.plans)-1].Epoch && len(tr.plans[len(tr.plans)-1].New.Workers()) == n
+	})
+}
+
+// lost waits for the alert that follows a fault, and returns how long it took.
+func (tr *troupe) lost(since time.Time, kind string) time.Duration {
+	tr.t.Helper()
+	var at time.Time
+	tr.until("an alert of "+kind, func() bool {
+		for _, a := range tr.alerts {
+			if a.Kind == kind && a.at.After(since) {
+				at = a.at
+				return true
+			}
+		}
+		return false
+	})
+	return at.Sub(since)
+}
+
+// fault does one thing to the fleet and waits until all is well again. It returns what it was and how long the run took to notice, or
+// to go on.
+func (tr *troupe) fault() (string, time.Duration) {
+	tr.t.Helper()
+	at, began, before := tr.draw.IntN(len(tr.workers)), time.Now(), tr.last.Epoch
+	w := tr.workers[at]
+	gone := func() { tr.workers = append(tr.workers[:at], tr.workers[at+1:]...) }
+	switch tr.draw.IntN(5) {
+	case 0, 1:
+		tr.signal(w, syscall.SIGKILL)
+		gone()
+		took := tr.lost(began, "lost-worker")
+		tr.work()
+		tr.trains(3, before)
+		return "kill -9 of a worker", took
+	case 2:
+		tr.signal(w, syscall.SIGSTOP)
+		took := tr.lost(began, "lost-worker")
+		tr.signal(w, syscall.SIGCONT) // it finds that it was put out, and comes again by its key
+		tr.trains(3, before)
+		return "SIGSTOP of a worker", took
+	case 3:
+		tr.signal(w, syscall.SIGTERM)
+		gone()
+		tr.exit(w, 10*time.Second, 143)
+		took := time.Since(began)
+		tr.work()
+		tr.trains(3, before)
+		return "SIGTERM of a worker", took
+	}
+	tr.signal(tr.serve, syscall.SIGKILL)
+	<-tr.serve.done
+	tr.hear()
+	before, began = tr.last.Epoch, time.Now()
+	tr.resume()
+	tr.until("a commit after the restart", func() bool { return tr.last.Epoch > before })
+	took := time.Since(began)
+	tr.trains(3, before)
+	return "kill -9 of the coordinator", took
+}
+
+func (tr *troupe) resume() {
+	tr.serve = tr.start("serve", "--plain", "--resume", tr.dir, "--wait", "3", "--enrol", "64", "--on-loss", tr.onLoss)
+}
+
+// TestKills: whatever happens to processes, the run goes on, and its log says how it came to what it came to.
+func TestKills(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: kills processes for some minutes")
+	}
+	total := 0
+	for _, c := range []struct {
+		onLoss string
+		faults int
+	}{{"reseed", 20}, {"shrink", 5}, {"rollback", 7}} {
+		t.Run(c.onLoss, func(t *testing.T) {
+			dir := t.TempDir()
+			tr := &troupe{t: t, dir: filepath.Join(dir, "run"), onLoss: c.onLoss, draw: rand.New(rand.NewPCG(uint64(len(c.onLoss)), 7))}
+			tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
+			tr.serve = tr.start("serve", "quickstart", "--plain", "--session", tr.dir, "--listen", "127.0.0.1:0", "--wait", "3", "--enrol", "64", "--for", "1h",
+				"--members", "6", "--set", "ell=4", "--set", "batch=16", "--on-loss", c.onLoss)
+			for end := time.Now().Add(30 * time.Second); tr.log == nil; time.Sleep(10 * time.Millisecond) {
+				invite := exec.Command(tr.serve.Path, "invite", tr.dir, "--role", "worker", "--uses", "64")
+				invite.Env = tr.env
+				if url, err := invite.Output(); err == nil {
+					tr.url = strings.TrimSpace(string(url))
+					if tr.log, err = session.OpenReader(tr.dir); err != nil {
+						t.Fatal(err)
+					}
+				} else if time.Now().After(end) {
+					t.Fatalf("nobody is invited: %v", err)
+				}
+			}
+			defer tr.log.Close()
+			for range 3 {
+				tr.work()
+			}
+			tr.trains(3, 0)
+			worst := map[string]time.Duration{}
+			for range c.faults {
+				what, took := tr.fault()
+				worst[what] = max(worst[what], took)
+				total++
+			}
+			t.Logf("worst of %d faults: %v", c.faults, worst)
+			stop := exec.Command(tr.serve.Path, "stop", tr.dir, "--take")
+			stop.Env = tr.env
+			if out, err := stop.CombinedOutput(); err != nil {
+				t.Fatalf("stop: %v: %s", err, out)
+			}
+			tr.exit(tr.serve, 20*time.Second, 0)
+			for _, w := range tr.workers {
+				tr.exit(w, 20*time.Second, 0)
+			}
+			verify := exec.Command(tr.serve.Path, "verify", tr.dir)
+			verify.Env = tr.env
+			tr.hear()
+			if out, err := verify.CombinedOutput(); err != nil || !strings.Contains(string(out), "holds: ") || !strings.Contains(string(out), tr.last.Hash) {
+				t.Errorf("verify: %v: %s, want %s", err, out, tr.last.Hash)
+			}
+		})
+	}
+	if total < 30 && !t.Failed() {
+		t.Errorf("%d faults", total)
+	}
+}
