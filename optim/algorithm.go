@@ -114,6 +114,7 @@ type Shape struct {
 	K      Values
 	Direct int    // collectives up to this many bytes go in one hop
 	Phase  uint64 // the "phase" block at the start of the round, 0 without one
+	Warm   uint64 // the "warm" block likewise
 	Drawn  bool   // Edges are those of the round; else Bytes is an expectation
 	Edges  []Edge
 	Data   DataSize

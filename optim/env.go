@@ -35,6 +35,7 @@ type Env struct {
 	Blocks map[string]engine.Mat // owned by the runtime; use Block
 
 	scratch map[shape]*pool
+	zeros   engine.Mat
 }
 
 type shape struct{ rows, cols int }
@@ -70,6 +71,14 @@ func (e *Env) Recycle() {
 	}
 }
 
+// origin is a row of zeros, never written.
+func (e *Env) origin() engine.Mat {
+	if e.zeros.Rows == 0 {
+		e.zeros = e.Engine.Alloc(1, e.Layout.Params, engine.F32)
+	}
+	return e.zeros
+}
+
 // Rand addresses randomness of this round.
 func (e *Env) Rand(p noise.Purpose, round uint64, m Member) noise.Key {
 	return noise.Key{Seed: e.Seed, Purpose: p, Round: round, Member: uint32(m)}
@@ -94,6 +103,9 @@ func (e *Env) Shape(k Values) Shape {
 	s := Shape{Roster: e.Roster, Layout: e.Layout, K: k, Direct: e.Comm.Direct, Data: DataSize{len(e.Data.Train()), len(e.Data.Validation())}}
 	if p := e.Block(BlockPhase); p.Rows > 0 {
 		s.Phase = p.U[0]
+	}
+	if w := e.Block(BlockWarm); w.Rows > 0 {
+		s.Warm = w.U[0]
 	}
 	return s
 }

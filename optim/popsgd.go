@@ -3,6 +3,7 @@ package optim
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -13,27 +14,48 @@ var PopSGD = &Algorithm{
 	Name:  "popsgd",
 	Title: "PopSGD",
 	Paper: "Nadiradze, Sabour, Davies, Li, Alistarh: Asynchronous decentralized SGD with population protocols (SwarmSGD, 2019)",
-	Doc: `A fair scheduler draws pairs (i, j), one after another, uniformly; both take h local steps and then average (blocking):
+	Doc: `A fair scheduler draws pairs (i, j), one after another, uniformly; both take local steps and then average:
 
-    x_i, x_j <- h steps of SGD each;   x_i = x_j = (x_i + x_j)/2
+    x_i, x_j <- h_i, h_j steps of SGD;  x_i = x_j = (x_i + x_j)/2                            blocking
+    x_i, x_j <- h_i, h_j steps of SGD;  x_i <- (x_i + s_j)/2;  x_j <- (x_j + s_i)/2          non-blocking
+    x_i <- h_i steps of SGD;            x_i <- (x_i + s_j)/2                                 one-sided
 
-A round is n/2 meetings; those of disjoint pairs run at once, which gives the same bits as one after another. Momentum and
-batch-norm statistics stay with the member. Without gradients, per meeting, for independent members:
-E[Gamma'] = Gamma*(1 - 1/(n-1)), Gamma = sum ||x_i - mean||^2.
-Bytes: 4M each way for a meeting of members of different workers.`,
+where s is what a member last published: its x at the end of its own last meeting (the block shown), so that nobody waits
+for the other's local steps. h_i is h, or geometric on 1, 2, ... with mean h. Momentum and batch-norm statistics stay with
+the member. Only blocking conserves the mean. A round is n/2 meetings (n when one-sided); those of disjoint pairs run at
+once, which gives the same bits as one after another. The centre is mean_a x.
+With code lattice8 an exchanged row is one byte an element, decoded against the receiver's own x; a code that wrapped is
+noticed by its checksum and the row is sent again in full.
+Without gradients, blocking, per meeting and for independent members, E[Gamma'] = Gamma*(1 - 1/(n-1)), Gamma = sum ||x_i - mean||^2;
+with pure noise of variance s^2 as gradient, E[Gamma] = h*eta^2*s^2*(n-1)*(1-2/n) a coordinate in the long run.
+Series: loss, and the fallbacks of a round.
+Bytes: 4M each way for a meeting of members of different workers; as a code 8*(ceil(M/8)+1), a verdict of 4 bytes a member to
+every other worker for each set of meetings that run at once, and 4M for a fallback.
+
+Deviations: local steps are taken when a pair meets, not between meetings, which no one can tell from outside; in the
+source's non-blocking form the average precedes the local steps of the meeting. Codes are rounded at random (unbiased).
+Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(g_i + g_j)/2.`,
 	Needs: Gradients | Pairs,
-	Knobs: []Knob{
-		KnobEta, KnobMu, KnobB, KnobWD,
+	Knobs: append([]Knob{
+		KnobEta, KnobMu,
 		{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before a meeting", Min: 0, Max: 1000, Default: 1, Integer: true},
+		{Name: "steps", Title: "step counts", Doc: "every meeting after h steps, or after a geometric number with mean h", Choices: []string{"fixed", "geometric"}, Max: 1},
+		{Name: "mode", Title: "mode", Doc: "average with the partner as it is, with its last published copy, or with that while the partner stays as it is", Choices: []string{"blocking", "non-blocking", "one-sided"}, Max: 2},
+		{Name: "code", Title: "exchange as", Doc: "parameters as they are, or as lattice codes of a byte each", Choices: []string{"float32", "lattice8"}, Max: 1},
+		{Name: "cell", Title: "lattice cell", Doc: "spacing of the lattice: partners may differ by 127 cells in each parameter", Min: 1e-9, Max: 1, Default: 0.001, Scale: Log},
 		{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1},
-	},
-	Series: []Series{SeriesLoss},
+	}, OwnStream...),
+	Series: []Series{SeriesLoss, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
 		if k.I("start") == 1 {
 			enter = EnterOwn
 		}
-		return []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
+		b := []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
+		if k.I("mode") != popBlocking {
+			b = append(b, Params(BlockShown, false, enter, l))
+		}
+		return b
 	},
 	Check: func(s Shape) error {
 		if len(s.Roster.Members) < 2 {
@@ -41,131 +63,143 @@ Bytes: 4M each way for a meeting of members of different workers.`,
 		}
 		return nil
 	},
-	Bytes: func(s Shape) map[Op]int64 {
-		M, n := s.Layout.Params, int64(len(s.Roster.Members))
-		if !s.Drawn {
-			pairs := int64(0) // ordered pairs of different workers
-			for _, w := range s.Roster.Workers() {
-				h := int64(len(s.Roster.Hosted(w)))
-				pairs += h * (n - h)
-			}
-			return map[Op]int64{"exchange": n / 2 * 2 * pairs * 4 * int64(M) / max(1, n*(n-1))}
-		}
-		var b int64
-		for i := range s.Edges { // every meeting is an exchange of its own
-			b += s.MoveBytes(s.Edges[i:i+1], 4*M)
-		}
-		return map[Op]int64{"exchange": b}
-	},
+	Bytes:   popBytes,
 	Program: popSGD{},
+}
+
+const (
+	popBlocking = 0
+	popOneSided = 2
+	popLattice  = 1
+)
+
+// meetingsARound also says how many edges a meeting has.
+func meetingsARound(k Values, n int) (meetings, edges int) {
+	if k.I("mode") == popOneSided {
+		return n, 1
+	}
+	return max(1, n/2), 2
+}
+
+func popBytes(s Shape) map[Op]int64 {
+	n, width := len(s.Roster.Members), 4*s.Layout.Params
+	count, each := meetingsARound(s.K, n)
+	lattice := s.K.I("code") == popLattice
+	if lattice {
+		width = 8 * latticeWords(s.Layout.Params)
+	}
+	if !s.Drawn {
+		var pairs int64 // ordered pairs of different workers
+		for _, w := range s.Roster.Workers() {
+			h := len(s.Roster.Hosted(w))
+			pairs += int64(h * (n - h))
+		}
+		b := map[Op]int64{"exchange": int64(count*each) * pairs * int64(width) / max(1, int64(n*(n-1)))}
+		if lattice && n > 1 {
+			const rounds = 64 // some, as they may be drawn
+			waves := 0
+			for r := range uint64(rounds) {
+				waves += len(Waves(Meetings(noise.Key{Purpose: noise.Pair, Round: r}, s.Roster.Members, count)))
+			}
+			b["verdict"] = int64(waves) * s.AllGatherBytes(4) / rounds
+		}
+		return b
+	}
+	b := map[Op]int64{"exchange": s.eachMoveBytes("exchange", width)}
+	if lattice {
+		var meetings [][2]Member
+		exchanges := slices.DeleteFunc(slices.Clone(s.Edges), func(e Edge) bool { return e.Op != "exchange" })
+		for _, e := range every(exchanges, each) {
+			meetings = append(meetings, [2]Member{e.From, e.To})
+		}
+		b["fallback"] = s.eachMoveBytes("fallback", 4*s.Layout.Params)
+		b["verdict"] = int64(len(Waves(meetings))) * s.AllGatherBytes(4)
+	}
+	return b
 }
 
 type popSGD struct{}
 
-// Meetings draws count unordered pairs of members, uniform and independent, from the round's pairing stream.
-func Meetings(key noise.Key, members []Member, count int) [][2]Member {
-	n, out := len(members), make([][2]Member, count)
-	for i := range out {
-		a, b := key.Below(2*i, n), key.Below(2*i+1, n-1)
-		if b >= a {
-			b++
-		}
-		out[i] = [2]Member{members[a], members[b]}
-	}
-	return out
-}
-
-// Waves groups an ordered list of meetings into sets of disjoint ones, by index: running the sets in order gives the same
-// bits as running the list in order.
-func Waves(meetings [][2]Member) (waves [][]int) {
-	next := map[Member]int{} // first wave in which the member is free
-	for i, m := range meetings {
-		w := max(next[m[0]], next[m[1]])
-		next[m[0]], next[m[1]] = w+1, w+1
-		if w == len(waves) {
-			waves = append(waves, nil)
-		}
-		waves[w] = append(waves[w], i)
-	}
-	return waves
-}
-
 func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	n, h := len(e.Roster.Members), k.I("h")
-	meetings := Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, max(1, n/2))
-	last, stepped := make([]float32, len(e.Mine)), make([]bool, len(e.Mine))
-	rep, g, peer := Report{}, e.Scratch(len(e.Mine), e.Layout.Params), e.Scratch(len(e.Mine), e.Layout.Params)
-	for _, wave := range Waves(meetings) {
+	n := len(e.Mine)
+	count, each := meetingsARound(k, len(e.Roster.Members))
+	meetings := Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)
+	last, stepped := make([]float32, n), make([]bool, n)
+	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
+	var met, again []Edge
+	var total int64
+	for w, wave := range Waves(meetings) {
 		var rows []engine.Row
+		var steps []int
 		var edges []Edge
 		for _, i := range wave {
 			a, b := meetings[i][0], meetings[i][1]
-			edges = append(edges, Edge{a, b, "exchange"}, Edge{b, a, "exchange"})
-			for _, m := range meetings[i] {
+			edges = append(edges, []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each]...)
+			for _, m := range meetings[i][:each] { // those that an edge ends at
+				h := localCount(e.Rand(noise.Pair, round, m), k, w)
+				total += int64(h)
 				if r := e.Row(m); r >= 0 {
-					rows = append(rows, r)
-					stepped[r] = true
+					rows, steps = append(rows, r), append(steps, h)
+					stepped[r] = stepped[r] || h > 0
 				}
 			}
 		}
-		rep.Edges = append(rep.Edges, edges...)
-		if err := localSteps(ctx, e, k, rows, h, g, last); err != nil {
-			return rep, err
+		if err := unevenSteps(ctx, e, k, rows, steps, g, last); err != nil {
+			return Report{}, err
 		}
-		if err := average(ctx, e, edges, peer.Sub(0, len(rows))); err != nil {
-			return rep, err
+		full, err := exchange(ctx, e, k, round, w, edges, peer, g)
+		if err != nil {
+			return Report{}, err
 		}
+		met, again = append(met, edges...), append(again, full...)
 	}
-	b := int64(k.I("batch"))
-	rep.Steps = int64(2 * len(meetings) * h)
-	rep.Samples = rep.Steps * b
-	rep.Pass = Pass{rep.Samples, int64(n) * int64(len(e.Data.Train()))}
-	for r, m := range e.Mine {
-		if h > 0 && stepped[r] {
-			rep.Points = append(rep.Points, Point{m, "loss", float64(last[r])})
-		}
+	rep := e.ownSteps(k, total)
+	rep.Edges, rep.Points = append(met, again...), e.pointsOf("loss", last, stepped)
+	if k.I("code") == popLattice {
+		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
 	}
 	return rep, nil
 }
 
-// localSteps takes h steps of Nesterov SGD on some members, with g as scratch; last receives their last losses, by row.
-func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []float32) error {
-	if len(rows) == 0 || h == 0 {
-		return nil
+// localCount is the steps of a member before its meeting in wave w: h, or the trials up to the first success of odds 1/h.
+func localCount(key noise.Key, k Values, w int) int {
+	h := k.I("h")
+	if h < 2 || k.I("steps") == 0 {
+		return h
 	}
-	x, m := e.Block(BlockX), e.Block(BlockM)
-	loss := make([]float32, len(rows))
-	for range h {
-		s := Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: 1, Decay: k.F("decay")}
-		if err := MemberGradients(ctx, e, s); err != nil {
-			return err
-		}
-		tasks := make([]engine.Task, len(rows))
-		for i, r := range rows {
-			tasks[i] = engine.Update{Rows: engine.Rows(1), Prog: Nesterov(x.Sub(r, 1), m.Sub(r, 1), g.Sub(engine.Row(i), 1), k.F("eta"), k.F("momentum"))}
-		}
-		if err := e.Engine.Do(ctx, tasks...); err != nil {
-			return err
-		}
+	key.Stream = 1<<31 | uint32(w) // apart from pairings and lattice codes
+	s := 1
+	for float64(key.Uniform(s)) >= 1/float64(h) && s < 50*h {
+		s++
 	}
-	for i, r := range rows {
-		last[r] = loss[i]
-	}
-	return nil
+	return s
 }
 
-// average replaces both ends of each pair of edges by their mean. peer has a row for each hosted end.
-func average(ctx context.Context, e *Env, edges []Edge, peer engine.Mat) error {
-	x := e.Block(BlockX)
-	if err := e.Comm.Move(ctx, "exchange", edges, x, peer); err != nil {
-		return err
+// exchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row. peer and
+// spare are scratch.
+func exchange(ctx context.Context, e *Env, k Values, round uint64, wave int, edges []Edge, peer, spare engine.Mat) (again []Edge, err error) {
+	in, x, shown := Incoming(edges, e.Roster, e.Self), e.Block(BlockX), e.Block(BlockShown)
+	src, stale := x, k.I("mode") != popBlocking
+	if stale {
+		src = shown
 	}
-	var tasks []engine.Task
-	for i, in := range Incoming(edges, e.Roster, e.Self) {
-		xr := x.Sub(e.Row(in.To), 1)
-		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(xr, T(0.5, xr), T(0.5, peer.Sub(engine.Row(i), 1)))}})
+	peer = peer.Sub(0, len(in))
+	if k.I("code") == popLattice {
+		again, err = moveLattice(ctx, e, k.Get("cell"), round, wave, edges, src, peer, spare)
+	} else {
+		err = e.Comm.Move(ctx, "exchange", edges, src, peer)
 	}
-	return e.Engine.Do(ctx, tasks...)
+	if err != nil {
+		return nil, err
+	}
+	tasks := halve(e, in, peer)
+	if stale {
+		for _, edge := range in {
+			r := e.Row(edge.To)
+			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(shown.Sub(r, 1), T(1, x.Sub(r, 1)))}})
+		}
+	}
+	return again, e.Engine.Do(ctx, tasks...)
 }
 
 func (popSGD) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -5,9 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"brood/models/data"
 	"brood/models/engine"
-	"brood/models/noise"
 )
 
 // Knobs that several algorithms declare with one meaning.
@@ -16,6 +14,13 @@ var (
 	KnobMu  = Knob{Name: "momentum", Title: "momentum", Doc: "Nesterov momentum mu: buf <- mu*buf + g; step along g + mu*buf", Min: 0, Max: 0.9999, Default: 0.9}
 	KnobWD  = Knob{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "L2 coefficient added to the gradient", Min: 0, Max: 1, Default: 0, Scale: Log}
 	KnobB   = Knob{Name: "batch", Title: "batch", Unit: "samples", Doc: "samples of one gradient of one member", Min: 1, Max: 1 << 20, Default: 128, Integer: true, Scale: Log}
+
+	KnobClip = Knob{Name: "clip", Title: "gradient clip", Unit: "norm", Doc: "a member's gradient that is longer (Euclidean norm over all parameters, before weight decay) is scaled down to this; 0 never", Min: 0, Max: 1e6, Default: 0, Scale: Log}
+	// KnobSplit and KnobParts say which part of the training set a member draws from.
+	KnobSplit = Knob{Name: "split", Title: "data share", Doc: "share of the training set that each member sees: a contiguous window of its permutation", Min: 0.001, Max: 1, Default: 1}
+	KnobParts = Knob{Name: "parts", Title: "data parts", Doc: "members see windows of the share split, which may overlap, or disjoint parts of 1/n each", Choices: []string{"windows", "disjoint"}, Max: 1}
+	// KnobSlice bounds the steps of a round of a method whose cycle may be long.
+	KnobSlice = Knob{Name: "slice", Title: "steps a round", Unit: "steps", Doc: "a cycle of more steps than this takes several rounds, so that knobs and pauses need not wait for it", Min: 1, Max: 10000, Default: 32, Integer: true, Scale: Log}
 )
 
 // With is the knob with another default.
@@ -43,64 +48,12 @@ func Assign(dst engine.Mat, terms ...engine.Term) engine.Lin {
 // T is a term of an Assign.
 func T(c float32, src engine.Mat) engine.Term { return engine.Term{C: c, Src: src} }
 
-// Step is one mini-batch gradient of some members.
-type Step struct {
-	X     engine.Mat   // parameters
-	XRows []engine.Row // of X, one per entry of Rows
-	Rows  []engine.Row // rows of Mine that step
-	G     engine.Mat   // out: a row per entry
-	Loss  []float32    // out: one per entry
-	Batch int
-	Frac  float64 // share of the training set that a member sees: a contiguous window of its own
-	Decay float32 // weight decay: G += Decay*X
-}
-
-// MemberGradients draws each member's next mini-batch from its own data stream, advances its cursor and computes the
-// gradients. The member's stream and its dropout masks are addressed by (member, cursor): placement does not matter.
-func MemberGradients(ctx context.Context, e *Env, s Step) error {
-	cursor := e.Block(BlockCursor)
-	batches, masks := make([][]int32, len(s.Rows)), make([]noise.Key, len(s.Rows))
-	for i, r := range s.Rows {
-		m := e.Mine[r]
-		c := cursor.URow(r)
-		batches[i] = e.Stream(m, c[0], s.Batch, s.Frac)
-		masks[i] = e.Rand(noise.Dropout, c[0], m)
-		c[0] += uint64(s.Batch)
+// populationPoint is one value of the whole population, reported by the worker that hosts the lowest member.
+func (e *Env) populationPoint(series string, v float64) []Point {
+	if !e.Lead() {
+		return nil
 	}
-	return e.gradients(ctx, s, batches, masks)
-}
-
-func (e *Env) gradients(ctx context.Context, s Step, batches [][]int32, masks []noise.Key) error {
-	tasks := []engine.Task{engine.Gradients{X: s.X, Rows: s.XRows, Batches: batches, Stats: e.Block(BlockStats), StatRows: s.Rows,
-		Masks: masks, G: s.G.Sub(0, len(s.Rows)), Loss: s.Loss}}
-	if s.Decay > 0 {
-		for i := range s.Rows {
-			g := s.G.Sub(engine.Row(i), 1)
-			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(1, g), T(s.Decay, s.X.Sub(s.XRows[i], 1)))}})
-		}
-	}
-	return e.Engine.Do(ctx, tasks...)
-}
-
-// window is the share of the training set that member m sees: frac*N samples from floor(N*rank/n), wrapping.
-func (e *Env) window(m Member, frac float64) data.Window {
-	n := len(e.Data.Train())
-	if frac >= 1 {
-		return data.Window{Lo: 0, Len: n}
-	}
-	return data.Window{Lo: n * e.Roster.Rank(m) / len(e.Roster.Members), Len: max(1, int(frac*float64(n)))}
-}
-
-// Stream draws n samples of member m's data stream from a cursor on; frac is the share of the training set it sees.
-func (e *Env) Stream(m Member, cursor uint64, n int, frac float64) []int32 {
-	out := make([]int32, n)
-	data.Batch(out, e.Data.Train(), e.Rand(noise.Order, 0, m), cursor, e.window(m, frac))
-	return out
-}
-
-// SharedBatch draws samples [at, at+len(dst)) of the one stream that a shared model trains on.
-func (e *Env) SharedBatch(dst []int32, at uint64) {
-	data.Batch(dst, e.Data.Train(), e.Rand(noise.Order, 0, 0), at, data.Window{Lo: 0, Len: len(e.Data.Train())})
+	return []Point{{engine.None, series, v}}
 }
 
 // MemberPoints are one series' values of the members hosted here.
@@ -110,6 +63,22 @@ func (e *Env) MemberPoints(series string, v []float32) []Point {
 		out[i] = Point{m, series, float64(v[i])}
 	}
 	return out
+}
+
+// pointsOf is MemberPoints for the rows that have a value.
+func (e *Env) pointsOf(series string, v []float32, has []bool) (out []Point) {
+	for i, p := range e.MemberPoints(series, v) {
+		if has[i] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// gatherCounters brings a per-member counter of all members, by rank, to every worker: AllGatherBytes(8).
+func (e *Env) gatherCounters(ctx context.Context, op Op, block string) ([]uint64, error) {
+	all := engine.New(len(e.Roster.Members), 1, engine.U64)
+	return all.U, e.Comm.AllGather(ctx, op, e.Block(block), all)
 }
 
 // MeanX is the centre of an algorithm whose members own a row x.

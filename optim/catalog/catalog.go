@@ -13,7 +13,15 @@ import (
 func All() []*optim.Algorithm {
 	return []*optim.Algorithm{
 		optim.DPSGD,
+		optim.BGD,
+		optim.Elastic,
+		optim.EASGD,
+		optim.EntropySGD,
 		optim.Parle,
+		optim.LocalSGD,
+		optim.DiLoCo,
+		optim.SGP,
+		optim.ADPSGD,
 		optim.PopSGD,
 		optim.OpenAIES,
 		optim.PESGD,

@@ -15,6 +15,8 @@ func TestStructuralKnobs(t *testing.T) {
 		set [][2]string
 	}{
 		{Rig{Algorithm: "parle"}, [][2]string{{"variant", "paper"}, {"variant", "arxiv"}}},
+		{Rig{Algorithm: "popsgd"}, [][2]string{{"mode", "non-blocking"}, {"code", "lattice8"}, {"mode", "blocking"}}},
+		{Rig{Algorithm: "entropy-sgd"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}}},
 		{Rig{Algorithm: "openai-es"}, [][2]string{{"optimiser", "sgd"}, {"optimiser", "adam"}}},
 		{Rig{Algorithm: "parle"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}, {"slice", "1"}, {"ell", "1"}}},
 	} {

@@ -1,0 +1,127 @@
+package optim
+
+import (
+	"context"
+	"errors"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// ADPSGD averages pairs while gradients are under way.
+var ADPSGD = &Algorithm{
+	Name:  "ad-psgd",
+	Title: "AD-PSGD",
+	Paper: "Lian, Zhang, Zhang, Liu: Asynchronous decentralized parallel stochastic gradient descent (2018), algorithm 1",
+	Doc: `Each member computes gradients at a copy that it pulled of its own model, while averaging with neighbours goes on; the
+gradient is applied to what the model has become meanwhile:
+
+    x_i <- x_i - eta*Nes(m_i, grad f(pull_i));  pull_i <- x_i      a gradient of i ends, the next begins
+    x_i, x_j <- (x_i + x_j)/2                                      an active i meets a passive j
+
+Members of odd rank are active and those of even rank passive; only an active one starts a meeting, always with a passive
+one, so that no cycle of waiting can close.
+Asynchrony is a schedule: a round is n*(1+gossip) events, one after another, drawn from the seed: with probability
+gossip/(1+gossip) a meeting of a uniform active and a uniform passive member, else the end of the gradient of a uniform
+member. Staleness is what happens to x_i between its pull and that end, and is kept in the block pull. Events that share no
+member run at once, with the same bits. The centre is mean_a x.
+Series: loss.
+Bytes: 4M each way for a meeting of members of different workers.
+
+Deviations: the bipartite graph is complete. Whole meetings are atomic, as the source's locks make them.
+Reductions: gossip 0 is n independent SGDs; two members that always meet between gradients are two-member PopSGD with stale gradients.`,
+	Needs: Gradients | Pairs,
+	Knobs: append([]Knob{KnobEta, KnobMu,
+		{Name: "gossip", Title: "meetings a gradient", Doc: "meetings for each gradient, on average", Min: 0, Max: 100, Default: 1},
+	}, OwnStream...),
+	Series: []Series{SeriesLoss},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)}
+	},
+	Check: func(s Shape) error {
+		if len(s.Roster.Members) < 2 {
+			return errors.New("active and passive members are needed: give members at least 2")
+		}
+		return nil
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		if s.Drawn {
+			return map[Op]int64{"gossip": s.eachMoveBytes("gossip", 4*s.Layout.Params)}
+		}
+		var cross int64 // pairs of different workers, of all pairs
+		n, active := len(s.Roster.Members), len(s.Roster.Members)/2
+		for i := 1; i < n; i += 2 {
+			for j := 0; j < n; j += 2 {
+				if s.Roster.Owner[i] != s.Roster.Owner[j] {
+					cross++
+				}
+			}
+		}
+		meetings := s.K.Get("gossip") * float64(n)
+		return map[Op]int64{"gossip": int64(meetings * 8 * float64(s.Layout.Params) * float64(cross) / float64(max(1, active*(n-active))))}
+	},
+	Program: adPSGD{},
+}
+
+type adPSGD struct{}
+
+// happenings draws a round's events: a pair is a meeting (active, passive), twice the same member its gradient's end.
+func happenings(key noise.Key, members []Member, gossip float64) [][2]Member {
+	n := len(members)
+	out := make([][2]Member, int(float64(n)*(1+gossip)))
+	for i := range out {
+		if float64(key.Uniform(3*i)) < gossip/(1+gossip) {
+			out[i] = [2]Member{members[2*key.Below(3*i+1, n/2)+1], members[2*key.Below(3*i+2, (n+1)/2)]}
+		} else {
+			m := members[key.Below(3*i+1, n)]
+			out[i] = [2]Member{m, m}
+		}
+	}
+	return out
+}
+
+func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	n, M := len(e.Mine), e.Layout.Params
+	x, pull, g, peer := e.Block(BlockX), e.Block(BlockPull), e.Scratch(n, M), e.Scratch(n, M)
+	events := happenings(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip"))
+	last, stepped, step := make([]float32, n), make([]bool, n), e.descend(k)
+	var met []Edge
+	var steps int64
+	for _, wave := range Waves(events) {
+		var rows []engine.Row
+		var edges []Edge
+		for _, i := range wave {
+			a, b := events[i][0], events[i][1]
+			if a != b {
+				edges = append(edges, Edge{a, b, "gossip"}, Edge{b, a, "gossip"})
+				continue
+			}
+			steps++
+			if r := e.Row(a); r >= 0 {
+				rows = append(rows, r)
+			}
+		}
+		loss := make([]float32, len(rows))
+		err := advance(ctx, e, e.step(k, pull, rows, g, loss), func(r engine.Row, g engine.Mat) []engine.Task {
+			again := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(pull.Sub(r, 1), T(1, x.Sub(r, 1)))}}
+			return append(step(r, g), again)
+		})
+		if err != nil {
+			return Report{}, err
+		}
+		for i, r := range rows {
+			last[r], stepped[r] = loss[i], true
+		}
+		if err := average(ctx, e, "gossip", edges, peer); err != nil {
+			return Report{}, err
+		}
+		met = append(met, edges...)
+	}
+	rep := e.ownSteps(k, steps)
+	rep.Edges, rep.Points = met, e.pointsOf("loss", last, stepped)
+	return rep, nil
+}
+
+func (adPSGD) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return MeanX(ctx, e, dst)
+}

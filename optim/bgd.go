@@ -1,0 +1,171 @@
+package optim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// BGD is gradient descent on the whole training set.
+var BGD = &Algorithm{
+	Name:  "bgd",
+	Title: "Full-batch gradient descent",
+	Paper: "Parallel batch gradient descent; the baseline of Bartolo et al., Hybrid-ES",
+	Doc: `One model takes one step for each pass over the N training samples, which are cut into groups shards:
+
+    g = 1/N sum_s sum_{i in shard s} grad f_i(x);  m <- mu*m + g;  x <- x - eta*(g + mu*m)
+
+A shard is worked through in mini-batches of batch samples or slightly more, all shards side by side; members do runs of
+neighbouring shards. A pass takes as many rounds as slice asks for: the sum so far is the block g, and phase counts the
+mini-batches done, so that members may come and go within a pass. Shards, not members, are the leaves of the sum: the bits
+depend neither on the number of members nor on the workers, only on groups and batch. The centre is x.
+Series: loss, the mean over the samples that a member did in the round.
+Bytes: an all-reduce of M values a round with a part for each shard, or run of shards, of a worker.
+
+Deviations: the source gives each of its N workers a shard; here their number is the knob groups. batch and slice set
+memory and the length of a round only, except that dropout and batch-norm see mini-batches. clip bounds g itself. A change
+of groups or batch within a pass leaves that one pass uneven.
+Reductions: groups 1 with batch N is the textbook rule; any other cut agrees up to rounding.`,
+	Needs: Gradients,
+	Knobs: []Knob{
+		KnobEta, KnobMu,
+		{Name: "groups", Title: "shards", Doc: "shards of the training set, worked through side by side", Min: 1, Max: 1 << 16, Default: 8, Integer: true, Scale: Log},
+		KnobB.With(500), KnobSlice, KnobWD, KnobClip,
+	},
+	Series: []Series{SeriesLoss},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockM, true, EnterZero, l), Params(BlockG, true, EnterZero, l), Counter(BlockPhase, true), Stats(false, l)}
+	},
+	Check: func(s Shape) error {
+		if groups := s.K.I("groups"); 2*groups > s.Data.Train {
+			return fmt.Errorf("%d shards of %d training samples leave some with fewer than two: give groups at most %d", groups, s.Data.Train, s.Data.Train/2)
+		}
+		return nil
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		return map[Op]int64{"gradient": s.AllReduceBytes(s.Roster.shards(s.K.I("groups")), s.Layout.Params)}
+	},
+	Program: bgd{},
+}
+
+type bgd struct{}
+
+// worksOn is the range of shards of the member of a rank: neighbours, so that a worker's sums share subtrees.
+func (r Roster) worksOn(rank, groups int) (lo, hi int) { return cut(groups, rank, len(r.Members)) }
+
+// shards is the roster whose leaves are shards 0..groups-1, each where its member is.
+func (r Roster) shards(groups int) Roster {
+	out := Roster{Members: IDs(groups), Owner: make([]int, groups)}
+	for rank, owner := range r.Owner {
+		for lo, hi := r.worksOn(rank, groups); lo < hi; lo++ {
+			out.Owner[lo] = owner
+		}
+	}
+	return out
+}
+
+// pass is how a pass over the data is cut: the mini-batches of a shard, and those of the round that begins at a phase.
+func pass(k Values, samples int, phase uint64) (batches, lo, hi int) {
+	batches = max(1, samples/k.I("groups")/k.I("batch"))
+	lo = min(int(phase), batches-1)
+	return batches, lo, min(lo+k.I("slice"), batches)
+}
+
+func (bgd) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
+	samples, groups, phase := len(e.Data.Train()), k.I("groups"), e.Block(BlockPhase).U
+	leaves := e.Roster.shards(groups)
+	batches, lo, hi := pass(k, samples, phase[0])
+	var done int64
+	for b := lo; b < hi; b++ {
+		for s := range groups {
+			from, to := shardBatch(samples, groups, s, batches, b)
+			done += int64(to - from)
+		}
+	}
+	sum, total := e.Scratch(len(leaves.Hosted(e.Self)), e.Layout.Params), e.Scratch(1, e.Layout.Params)
+	points, err := shardGradients(ctx, e, leaves, sum, batches, lo, hi)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := e.Comm.AllReduce(ctx, "gradient", leaves, sum, total, false); err != nil {
+		return Report{}, err
+	}
+	x, g := e.Block(BlockX), e.Block(BlockG)
+	tasks := []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(1, g), T(1, total))}}}
+	rep := Report{Samples: done, Pass: Pass{done, int64(samples)}, Points: points}
+	if phase[0] = uint64(hi); hi < batches {
+		return rep, e.Engine.Do(ctx, tasks...)
+	}
+	phase[0], rep.Steps = 0, 1
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return rep, err
+	}
+	tasks, err = e.regularise(ctx, Step{X: x, XRows: engine.Rows(1), Rows: engine.Rows(1), G: g, Clip: k.clip(), Decay: k.F("decay")})
+	if err != nil {
+		return rep, err
+	}
+	step := append(Nesterov(x, e.Block(BlockM), g, k.F("eta"), k.F("momentum")), Assign(g, T(0, e.origin())))
+	return rep, e.Engine.Do(ctx, append(tasks, engine.Update{Rows: engine.Rows(1), Prog: step})...)
+}
+
+// shardGradients writes into sum, a row for each hosted shard, what mini-batches [lo, hi) of the shard add to the gradient
+// of the whole set, and returns the members' mean losses over them.
+func shardGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, batches, lo, hi int) ([]Point, error) {
+	train, groups, mine := e.Data.Train(), len(leaves.Members), leaves.Hosted(e.Self)
+	err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(len(mine)), Prog: []engine.Lin{Assign(sum, T(0, e.origin()))}})
+	if err != nil {
+		return nil, err
+	}
+	g, last, seen := e.Scratch(len(e.Mine), e.Layout.Params), make([]float32, len(e.Mine)), make([]bool, len(e.Mine))
+	total, of := make([]float64, len(e.Mine)), make([]int, len(e.Mine))
+	for b := lo; b < hi; b++ {
+		for q, left := 0, true; left; q++ { // the q-th shard of each member at a time
+			s := Step{X: e.Block(BlockX), G: g}
+			var ids [][]int32
+			var masks []noise.Key
+			var add []engine.Task
+			for r, m := range e.Mine {
+				shard, end := e.Roster.worksOn(e.Roster.Rank(m), groups)
+				if shard += q; shard >= end {
+					continue
+				}
+				from, to := shardBatch(len(train), groups, shard, batches, b)
+				ids, masks = append(ids, train[from:to]), append(masks, e.Rand(noise.Dropout, uint64(from), 0))
+				row := sum.Sub(engine.Row(slices.Index(mine, Member(shard))), 1)
+				share := float32(float64(to-from) / float64(len(train)))
+				add = append(add, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(row, T(1, row), T(share, g.Sub(engine.Row(len(s.Rows)), 1)))}})
+				s.Rows, s.XRows = append(s.Rows, engine.Row(r)), append(s.XRows, 0)
+			}
+			if left = len(s.Rows) > 0; !left {
+				break
+			}
+			s.Loss = make([]float32, len(s.Rows))
+			if err := e.gradients(ctx, s, ids, masks); err != nil {
+				return nil, err
+			}
+			if err := e.Engine.Do(ctx, add...); err != nil {
+				return nil, err
+			}
+			for i, r := range s.Rows {
+				total[r] += float64(s.Loss[i]) * float64(len(ids[i]))
+				of[r] += len(ids[i])
+				last[r], seen[r] = float32(total[r]/float64(of[r])), true
+			}
+		}
+	}
+	return e.pointsOf("loss", last, seen), nil
+}
+
+// shardBatch is the range of samples of mini-batch b of shard s.
+func shardBatch(samples, groups, s, batches, b int) (lo, hi int) {
+	a, z := cut(samples, s, groups)
+	lo, hi = cut(z-a, b, batches)
+	return a + lo, a + hi
+}
+
+func (bgd) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockX, dst)
+}

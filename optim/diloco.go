@@ -1,0 +1,84 @@
+package optim
+
+import (
+	"context"
+
+	"brood/models/engine"
+)
+
+// DiLoCo takes many AdamW steps per replica for one outer step of Nesterov SGD.
+var DiLoCo = &Algorithm{
+	Name:  "diloco",
+	Title: "DiLoCo",
+	Paper: "Douillard, Feng, Rusu, Chhaparia, Donchev, Kuncoro, Ranzato, Szlam, Shen: DiLoCo: distributed low-communication training of language models (2023), algorithm 1",
+	Doc: `Replicas start from the agreed model xbar, take h steps of AdamW on mini-batches of their own, and the mean of how far
+they went is the gradient of an outer step:
+
+    x^a <- AdamW(x^a, grad f(x^a); eta_in, b1 = 0.9, b2 = 0.999, decay)      h times
+    d = mean_a (xbar - x^a);  xbar <- xbar - eta*Nes(mx, d);  x^a <- xbar
+
+Adam's moments and step count stay with the replica over cycles. decay is decoupled: x shrinks by eta_in*decay*x a step. A
+round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is xbar.
+Series: loss.
+Bytes: an all-reduce of M values a cycle: data-parallel SGD's, divided by h.
+
+Deviations: none in the rule; the source's h of 500 and its warm-up and cosine schedule of eta_in are left to knobs.
+Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW with averaging.`,
+	Needs: Gradients,
+	Knobs: []Knob{
+		{Name: "eta", Title: "outer learning rate", Doc: "step size of the outer step on the agreed model", Min: 0, Max: 100, Default: 0.7, Scale: Log},
+		{Name: "eta_in", Title: "inner learning rate", Doc: "step size of AdamW", Min: 0, Max: 100, Default: 0.001, Scale: Log},
+		KnobMu, knobH.With(32), KnobSlice, KnobB,
+		{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "decoupled decay: every inner step shrinks x by eta_in*decay*x", Min: 0, Max: 1, Scale: Log},
+		KnobClip, KnobSplit, KnobParts,
+	},
+	Series: []Series{SeriesLoss},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM1, false, EnterZero, l), Params(BlockV, false, EnterZero, l), Counter(BlockT, false),
+			Params(BlockXBar, true, EnterCentre, l), Params(BlockMX, true, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		if !s.ends("h") {
+			return nil
+		}
+		return map[Op]int64{"outer": s.AllReduceBytes(s.Roster, s.Layout.Params)}
+	},
+	Program: diLoCo{},
+}
+
+type diLoCo struct{}
+
+func (diLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
+	n, M, shape := len(e.Mine), e.Layout.Params, e.Shape(k)
+	x, xbar, m, v, t := e.Block(BlockX), e.Block(BlockXBar), e.Block(BlockM1), e.Block(BlockV), e.Block(BlockT)
+	g, loss, steps := e.Scratch(n, M), make([]float32, n), shape.sliceSteps("h")
+	adamW := func(r engine.Row, g engine.Mat) []engine.Task {
+		t.URow(r)[0]++
+		return []engine.Task{engine.Adam{X: x.Sub(r, 1), M: m.Sub(r, 1), V: v.Sub(r, 1), G: g, Rows: engine.Rows(1),
+			Eta: k.F("eta_in"), B1: 0.9, B2: 0.999, Eps: 1e-8, WD: k.F("decay"), T: t.URow(r)[0]}}
+	}
+	s := e.step(k, x, engine.Rows(n), g, loss)
+	s.Decay = 0 // AdamW's own is decoupled
+	for range steps {
+		if err := advance(ctx, e, s, adamW); err != nil {
+			return Report{}, err
+		}
+	}
+	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep.Points = e.MemberPoints("loss", loss)
+	if !shape.ends("h") {
+		e.Block(BlockPhase).U[0] += uint64(steps)
+		return rep, nil
+	}
+	e.Block(BlockPhase).U[0] = 0
+	d := e.Scratch(1, M)
+	if err := e.Comm.AllReduce(ctx, "outer", e.Roster, x, d, true); err != nil {
+		return rep, err
+	}
+	outer := append([]engine.Lin{Assign(d, T(1, xbar), T(-1, d))}, Nesterov(xbar, e.Block(BlockMX), d, k.F("eta"), k.F("momentum"))...)
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: outer}, engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{Assign(x, T(1, xbar))}})
+}
+
+func (diLoCo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockXBar, dst)
+}

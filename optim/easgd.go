@@ -1,0 +1,176 @@
+package optim
+
+import (
+	"context"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// EASGD lets replicas meet a common centre one at a time.
+var EASGD = &Algorithm{
+	Name:  "easgd",
+	Title: "EASGD",
+	Paper: "Zhang, Choromanska, LeCun: Deep learning with elastic averaging SGD (2015), algorithms 1 and 2",
+	Doc: `Replicas go their own way and meet the centre every tau steps of their own clock t, one after another, with an equal
+and opposite elastic move; then each steps along the gradient that it took before it met:
+
+    e = alpha*(x - c);  x <- x - e;  c <- c + e          when tau divides t
+    x <- x - eta*Nes(m, g);  t <- t + 1                  every step; g is the gradient at x as it was before the meeting
+
+momentum 0 is EASGD (algorithm 1), above 0 EAMSGD (algorithm 2). alpha = 0 stands for 0.9/n, the source's choice.
+Asynchrony is a schedule: a round is n turns, one after another, each of a replica drawn uniformly from the seed, so that
+clocks run apart as they do on unequal machines, and every meeting has its place in the order. Turns that do not depend on
+each other run at once, with the same bits. The centre is the block xbar, equal on all workers.
+Series: loss.
+Bytes: a meeting brings one row to every worker (4M for each other one, and its spreading); a parameter server would move
+4M each way. The clocks take 8 bytes a replica and other worker.
+
+Deviations: Nesterov's momentum is in the form used everywhere here (buffer of gradients, step along g + mu*buf), where the
+source evaluates the gradient at x + delta*v: the same iteration in shifted variables but for the elastic move. eta
+defaults to 0.01 since delta = 0.99 multiplies it by 100.
+Reductions: with tau beyond the run's length the replicas are independent SGDs after their first meeting, at which all stand
+at the centre.`,
+	Needs: Gradients,
+	Knobs: append([]Knob{
+		KnobEta.With(0.01), KnobMu.With(0.99),
+		{Name: "tau", Title: "period tau", Unit: "steps", Doc: "steps of a replica between its meetings with the centre", Min: 1, Max: 10000, Default: 4, Integer: true, Scale: Log},
+		{Name: "alpha", Title: "elasticity alpha", Doc: "share of the distance that replica and centre move towards each other; 0 stands for 0.9/n", Min: 0, Max: 1},
+	}, OwnStream...),
+	Series: []Series{SeriesLoss},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockXBar, true, EnterCentre, l),
+			Counter(BlockCursor, false), Counter(BlockClock, false), Stats(false, l)}
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		meet := func(m Member) int64 { return s.AllReduceBytes(s.Roster.only(m), s.Layout.Params) }
+		var b int64
+		for _, m := range s.Edges {
+			b += meet(m.From)
+		}
+		if !s.Drawn {
+			for _, m := range s.Roster.Members { // a turn each
+				b += meet(m)
+			}
+			b /= int64(s.K.I("tau"))
+		}
+		return map[Op]int64{"meet": b, "clock": s.AllGatherBytes(8)}
+	},
+	Program: easgd{},
+}
+
+type easgd struct{}
+
+// only is the roster of one member: one leaf of a reduction, which so becomes a broadcast.
+func (r Roster) only(m Member) Roster {
+	i := r.Rank(m)
+	return Roster{Members: r.Members[i : i+1], Owner: r.Owner[i : i+1]}
+}
+
+// turn is one step of a member, which may meet the centre first.
+type turn struct {
+	member Member
+	meets  bool
+}
+
+// turns draws the round's n turns. clock is the steps that each member, by rank, has taken before.
+func turns(key noise.Key, members []Member, clock []uint64, tau uint64) []turn {
+	out := make([]turn, len(members))
+	for i := range out {
+		a := key.Below(i, len(members))
+		out[i] = turn{members[a], clock[a]%tau == 0}
+		clock[a]++
+	}
+	return out
+}
+
+// turnWaves groups turns, by index, into sets that may run at once: a member has one turn in each, and meetings keep
+// their order within a set and over sets.
+func turnWaves(ts []turn) (waves [][]int) {
+	next, meeting := map[Member]int{}, 0
+	for i, t := range ts {
+		w := next[t.member]
+		if t.meets {
+			w = max(w, meeting)
+			meeting = w
+		}
+		next[t.member] = w + 1
+		for w >= len(waves) {
+			waves = append(waves, nil)
+		}
+		waves[w] = append(waves[w], i)
+	}
+	return waves
+}
+
+func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	members, n, M := e.Roster.Members, len(e.Mine), e.Layout.Params
+	clocks, err := e.gatherCounters(ctx, "clock", BlockClock)
+	if err != nil {
+		return Report{}, err
+	}
+	ts := turns(e.Rand(noise.Pair, round, 0), members, clocks, uint64(k.I("tau")))
+	alpha := k.F("alpha")
+	if alpha == 0 {
+		alpha = 0.9 / float32(len(members))
+	}
+	rep, last, stepped := e.ownSteps(k, int64(len(ts))), make([]float32, n), make([]bool, n)
+	g, met := e.Scratch(n, M), e.Scratch(1, M)
+	for _, wave := range turnWaves(ts) {
+		var rows []engine.Row
+		var meet []Member
+		for _, i := range wave {
+			if r := e.Row(ts[i].member); r >= 0 {
+				rows = append(rows, r)
+				e.Block(BlockClock).URow(r)[0]++
+			}
+			if ts[i].meets {
+				meet = append(meet, ts[i].member)
+				rep.Edges = append(rep.Edges, Edge{ts[i].member, ts[i].member, "meet"})
+			}
+		}
+		loss := make([]float32, len(rows))
+		if len(rows) > 0 {
+			if err := MemberGradients(ctx, e, e.step(k, e.Block(BlockX), rows, g, loss)); err != nil {
+				return rep, err
+			}
+		}
+		for _, m := range meet {
+			if err := meetCentre(ctx, e, m, alpha, met); err != nil {
+				return rep, err
+			}
+		}
+		var tasks []engine.Task
+		step := e.descend(k)
+		for i, r := range rows {
+			tasks = append(tasks, step(r, g.Sub(engine.Row(i), 1))...)
+			last[r], stepped[r] = loss[i], true
+		}
+		if err := e.Engine.Do(ctx, tasks...); err != nil {
+			return rep, err
+		}
+	}
+	rep.Points = e.pointsOf("loss", last, stepped)
+	return rep, nil
+}
+
+// meetCentre is e = alpha*(x - c); x <- x - e; c <- c + e of one member.
+func meetCentre(ctx context.Context, e *Env, m Member, alpha float32, met engine.Mat) error {
+	x, c, r := engine.Mat{Cols: e.Layout.Params}, e.Block(BlockXBar), e.Row(m)
+	if r >= 0 {
+		x = e.Block(BlockX).Sub(r, 1)
+	}
+	if err := e.Comm.AllReduce(ctx, "meet", e.Roster.only(m), x, met, false); err != nil {
+		return err
+	}
+	var prog []engine.Lin
+	if r >= 0 {
+		prog = append(prog, Assign(x, T(1-alpha, x), T(alpha, c)))
+	}
+	prog = append(prog, Assign(c, T(1-alpha, c), T(alpha, met)))
+	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
+}
+
+func (easgd) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockXBar, dst)
+}

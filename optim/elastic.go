@@ -1,0 +1,60 @@
+package optim
+
+import (
+	"context"
+
+	"brood/models/engine"
+)
+
+// Elastic couples replicas of SGD through their mean at every step.
+var Elastic = &Algorithm{
+	Name:  "elastic",
+	Title: "Elastic-SGD",
+	Paper: "Zhang, Choromanska, LeCun: Deep learning with elastic averaging SGD (2015), in the synchronous form of Chaudhari et al., Parle (2017), eq. 1",
+	Doc: `Every replica takes SGD steps on its own mini-batches and is attracted to the mean of all with strength 1/rho:
+
+    r = mean_a x^a;  x^a <- x^a - eta*Nes(m, grad f(x^a) + (x^a - r)/rho)
+
+which is Nesterov SGD on sum_a f(x^a) + 1/(2 rho) ||x^a - r||^2 (eq. 1). rho is a divisor: larger is looser. A round is one
+step of every replica. With split below 1, or parts disjoint, a replica sees only its part of the data. The centre is mean_a x.
+Series: loss, and the coefficient 1/rho.
+Bytes: one all-reduce of M values a step, as data-parallel SGD.
+
+Deviations: none in the rule. rho's default of 1 is the source's alpha = eta/rho = 0.9/n at eta = 0.1 and about nine replicas.
+Reductions: rho -> infinity makes n independent SGDs; with equal replicas on equal batches it is SGD for any rho.`,
+	Needs:  Gradients,
+	Knobs:  append([]Knob{KnobEta, KnobMu, knobRho}, OwnStream...),
+	Series: []Series{SeriesLoss, seriesRho},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		return map[Op]int64{"couple": s.AllReduceBytes(s.Roster, s.Layout.Params)}
+	},
+	Program: elastic{},
+}
+
+type elastic struct{}
+
+func (elastic) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
+	n, x := len(e.Mine), e.Block(BlockX)
+	rows, g, r, loss := engine.Rows(n), e.Scratch(n, e.Layout.Params), e.Scratch(1, e.Layout.Params), make([]float32, n)
+	if err := e.Comm.AllReduce(ctx, "couple", e.Roster, x, r, true); err != nil {
+		return Report{}, err
+	}
+	if err := MemberGradients(ctx, e, e.step(k, x, rows, g, loss)); err != nil {
+		return Report{}, err
+	}
+	pull := 1 / k.F("rho")
+	prog := append([]engine.Lin{Assign(g, T(1, g), T(pull, x), T(-pull, r))}, Nesterov(x, e.Block(BlockM), g, k.F("eta"), k.F("momentum"))...)
+	if err := e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: prog}); err != nil {
+		return Report{}, err
+	}
+	rep := e.ownSteps(k, int64(len(e.Roster.Members)))
+	rep.Points = append(e.MemberPoints("loss", loss), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)
+	return rep, nil
+}
+
+func (elastic) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return MeanX(ctx, e, dst)
+}

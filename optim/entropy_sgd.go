@@ -1,0 +1,89 @@
+package optim
+
+import (
+	"context"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// EntropySGD descends local entropy with one model.
+var EntropySGD = &Algorithm{
+	Name:  "entropy-sgd",
+	Title: "Entropy-SGD",
+	Paper: "Chaudhari, Choromanska, Soatto, LeCun, Baldassi, Borgs, Chayes, Sagun, Zecchina: Entropy-SGD: biasing gradient descent into wide valleys (2016), algorithm 1",
+	Doc: `One model x follows the gradient (x - <y>)/gamma of the local entropy of f, whose mean <y> is estimated by ell steps of
+Langevin dynamics around x:
+
+    y = z = x;  m = 0                                                                             start of a cycle
+    y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)            ell times
+    z <- alpha*z + (1-alpha)*y                                                                    after each
+    x <- x - eta*Nes(mx, x - z)                                                                   end of a cycle
+
+gamma is a divisor: larger is looser. The source's scope 1/gamma starts at 1e-4 (LeNet) or 0.03 (CIFAR) and grows by 0.1% a
+cycle: set gamma=exp:33*0.999/round. thermal*sqrt(2*eta_in) is the source's eta_in*eps/sqrt(0.5*eta_in).
+Members share the model: the gradient of an inner step is the mean over members, each of its part of a global batch of
+members*batch samples, so that one member is the source's single replica and more are data-parallel Entropy-SGD. A round is
+a whole cycle while ell is at most slice, else slice steps of it; the phase block counts.
+Series: loss, and the coefficient 1/gamma.
+Bytes: an all-reduce of the gradient for each inner step, as data-parallel SGD.
+
+Deviations: the outer step has Nesterov momentum as Parle's has; momentum 0 and eta 1 give the x <- z of algorithm 1.
+Reductions: with ell 1, alpha 0, momentum 0 and thermal 0 a cycle is x <- x - eta*eta_in*grad f(x), for any gamma: SGD. With
+momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient scaled by eta_in*(1+mu).`,
+	Needs: Gradients,
+	Knobs: []Knob{
+		KnobEta, {Name: "eta_in", Title: "inner learning rate", Doc: "step size of the inner steps", Min: 0, Max: 100, Default: 0.1, Scale: Log},
+		KnobMu, knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.With(1), KnobSlice, KnobB, KnobWD, KnobClip,
+	},
+	Series: []Series{SeriesLoss, seriesGamma},
+	Blocks: func(k Values, l engine.Layout) []Block {
+		b := []Block{Params(BlockX, true, EnterCentre, l), Params(BlockM, true, EnterZero, l), Params(BlockMX, true, EnterZero, l),
+			Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l)}
+		return append(b, innerBlocks(k, true, l)...)
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		return map[Op]int64{"gradient": int64(s.sliceSteps("ell")) * s.AllReduceBytes(s.Roster, s.Layout.Params)}
+	},
+	Program: entropySGD{},
+}
+
+type entropySGD struct{}
+
+func (entropySGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
+	M, phase, shape := e.Layout.Params, e.Block(BlockPhase).U, e.Shape(k)
+	c := inner{rows: engine.Rows(1), x: e.Block(BlockX), y: e.Block(BlockY), z: e.Block(BlockZ), m: e.Block(BlockM), eta: k.F("eta_in")}
+	if c.y.Rows == 0 {
+		c.y, c.z = e.Scratch(1, M), e.Scratch(1, M)
+	}
+	if phase[0] == 0 {
+		if err := e.Engine.Do(ctx, c.begin(e, k, true)); err != nil {
+			return Report{}, err
+		}
+	}
+	steps, own, g := shape.sliceSteps("ell"), e.Scratch(len(e.Mine), M), e.Scratch(1, M)
+	var loss []float32
+	for range steps {
+		var err error
+		if loss, err = sharedGradient(ctx, e, k, "gradient", c.y, own, g); err != nil {
+			return Report{}, err
+		}
+		key := e.Rand(noise.Thermal, e.Block(BlockCursor).U[0], 0)
+		if err := e.Engine.Do(ctx, c.step(k, g, []noise.Key{key})...); err != nil {
+			return Report{}, err
+		}
+	}
+	rep := e.sharedSteps(k, int64(steps))
+	rep.Points = append(e.MemberPoints("loss", loss), e.populationPoint(seriesGamma.Name, 1/k.Get("gamma"))...)
+	if !shape.ends("ell") {
+		phase[0] += uint64(steps)
+		return rep, nil
+	}
+	phase[0] = 0
+	prog := append([]engine.Lin{Assign(g, T(1, c.x), T(-1, c.z))}, Nesterov(c.x, e.Block(BlockMX), g, k.F("eta"), k.F("momentum"))...)
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
+}
+
+func (entropySGD) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockX, dst)
+}

@@ -1,0 +1,349 @@
+package optim
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"brood/models/noise"
+)
+
+// SGP, algorithm 1, with the mass as the source has it: z = x/w; a step at z; x = w*z; push p*(x, w) to the peers at hops
+// 2^a, a moving on by one a round. Weights start unequal here, as after departures.
+func TestSGP(t *testing.T) {
+	for _, peers := range []int{1, 2} {
+		for _, n := range []int{2, 5, 8} {
+			if peers > len(hops(n)) {
+				continue
+			}
+			p := newBowl(t, cols, samples).populate(t, SGP, n, Values{"peers": float64(peers), "eta": 0.05, "momentum": 0.6, "batch": 4})
+			z, m := twins(cols, n)
+			w, next := make([]float64, n), p.streams()
+			for i := range w {
+				w[i] = 0.5 + float64(i%3)
+				p.Block(BlockW).F[i] = float32(w[i])
+			}
+			for round := range 7 {
+				share := 1 / float64(peers+1)
+				newW, x := make([]float64, n), make([][]float64, n)
+				for i := range x {
+					x[i] = make([]float64, cols)
+				}
+				send := func(from, to int) {
+					newW[to] += share * w[from]
+					for j := range x[to] {
+						x[to][j] += share * w[from] * z[from][j]
+					}
+				}
+				for i := range z {
+					nes(z[i], m[i], p.bowl.gradient(z[i], next(i)), 0.05, 0.6)
+				}
+				for i := range z {
+					send(i, i)
+					for a := range peers {
+						send(i, (i+1<<((round+a)%len(hops(n))))%n)
+					}
+				}
+				w = newW
+				for i := range z {
+					for j := range z[i] {
+						z[i][j] = x[i][j] / w[i]
+					}
+				}
+			}
+			p.rounds(7)
+			p.same(BlockX, z...)
+			if far := apart(doubles(p.Block(BlockW).F), w); far > 1e-5 {
+				t.Errorf("n = %d, %d peers: weights are %g from the twin's", n, peers, far)
+			}
+		}
+	}
+}
+
+// scatter gives members an x of their own.
+func (p *population) scatter() {
+	for i := range p.Block(BlockX).F {
+		p.Block(BlockX).F[i] = noise.Key{Seed: p.Seed, Purpose: noise.Init}.Gauss(i)
+	}
+}
+
+// Without gradients SGP is push-sum: the mean of masses is conserved, all models reach it, and weights stay one as every
+// in-degree is the out-degree. Members that leave hand on their mass.
+func TestSGPConservesTheMean(t *testing.T) {
+	for _, n := range []int{2, 3, 6, 8, 13} {
+		p := newBowl(t, cols, samples).populate(t, SGP, n, Values{"eta": 0, "batch": 1, "peers": min(2, float64(len(hops(n))))})
+		p.scatter()
+		mean := p.centre()
+		p.rounds(60)
+		for m := range n {
+			if far := apart(p.row(BlockX, m), mean); far > 1e-5 {
+				t.Errorf("n = %d: member %d is %g from the mean", n, m, far)
+			}
+			if w := p.Block(BlockW).F[m]; math.Abs(float64(w)-1) > 1e-5 {
+				t.Errorf("n = %d: the weight of member %d is %v", n, m, w)
+			}
+		}
+		if far := apart(p.centre(), mean); far > 1e-5 {
+			t.Errorf("n = %d: the centre moved by %g", n, far)
+		}
+	}
+	p := newBowl(t, cols, samples).populate(t, SGP, 7, Values{"eta": 0, "batch": 1})
+	p.scatter()
+	mean := p.centre()
+	if err := p.alg.Program.(Leaver).Leave(context.Background(), p.Env, p.k, []Member{2, 3, 6}); err != nil {
+		t.Fatal(err)
+	}
+	if w := doubles(p.Block(BlockW).F); apart(w, []float64{2, 1, 0, 0, 3, 1, 0}) != 0 { // 6 hands on to 0; 2 and 3 to 4
+		t.Errorf("weights after three left: %v", w)
+	}
+	if far := apart(p.centre(), mean); far > 1e-6 {
+		t.Errorf("the centre moved by %g when three left", far)
+	}
+}
+
+// AD-PSGD, algorithm 1, event by event: a gradient at what was pulled, applied to what x is now; meetings average.
+func TestADPSGD(t *testing.T) {
+	for _, n := range []int{2, 5} {
+		p := newBowl(t, cols, samples).populate(t, ADPSGD, n, Values{"gossip": 1.5, "eta": 0.05, "momentum": 0.6, "batch": 4})
+		x, m := twins(cols, n)
+		pull, _ := twins(cols, n)
+		next, stale := p.streams(), 0
+		for round := range 6 {
+			for _, ev := range happenings(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, 1.5) {
+				i, j := ev[0], ev[1]
+				if i == j {
+					if apart(x[i], pull[i]) > 0 {
+						stale++
+					}
+					nes(x[i], m[i], p.bowl.gradient(pull[i], next(int(i))), 0.05, 0.6)
+					copy(pull[i], x[i])
+					continue
+				}
+				if i%2 != 1 || j%2 != 0 {
+					t.Errorf("member %d started a meeting with %d: active members are odd, passive ones even", i, j)
+				}
+				mean := average64([][]float64{x[i], x[j]})
+				copy(x[i], mean)
+				copy(x[j], mean)
+			}
+		}
+		p.rounds(6)
+		p.same(BlockX, x...)
+		p.same(BlockPull, pull...)
+		if stale == 0 {
+			t.Error("no gradient was stale")
+		}
+	}
+}
+
+// PopSGD meeting by meeting, in all modes and with both step counts.
+func TestPopSGD(t *testing.T) {
+	for mode := range 3 {
+		for steps := range 2 {
+			const n, h = 5, 3
+			p := newBowl(t, cols, samples).populate(t, PopSGD, n, Values{"mode": float64(mode), "steps": float64(steps), "h": h, "eta": 0.05, "momentum": 0.6, "batch": 4})
+			x, m := twins(cols, n)
+			shown, _ := twins(cols, n)
+			next, count := p.streams(), 2
+			if mode == popOneSided {
+				count = n
+			}
+			for round := range 6 {
+				meetings := Meetings(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, count)
+				wave := map[int]int{}
+				for w, is := range Waves(meetings) {
+					for _, i := range is {
+						wave[i] = w
+					}
+				}
+				for at, meeting := range meetings {
+					i, j := meeting[0], meeting[1]
+					takes := func(a Member) {
+						for range localCount(p.Rand(noise.Pair, uint64(round), a), p.k, wave[at]) {
+							nes(x[a], m[a], p.bowl.gradient(x[a], next(int(a))), 0.05, 0.6)
+						}
+					}
+					takes(i)
+					switch mode {
+					case popBlocking:
+						takes(j)
+						mean := average64([][]float64{x[i], x[j]})
+						copy(x[i], mean)
+						copy(x[j], mean)
+					case popOneSided:
+						copy(x[i], average64([][]float64{x[i], shown[j]}))
+						copy(shown[i], x[i])
+					default:
+						takes(j)
+						xi, xj := average64([][]float64{x[i], shown[j]}), average64([][]float64{x[j], shown[i]})
+						copy(x[i], xi)
+						copy(x[j], xj)
+						copy(shown[i], xi)
+						copy(shown[j], xj)
+					}
+				}
+			}
+			p.rounds(6)
+			p.same(BlockX, x...)
+			if mode != popBlocking {
+				p.same(BlockShown, shown...)
+			}
+		}
+	}
+}
+
+// Blocking meetings conserve the mean; the other forms do not.
+func TestPopSGDMean(t *testing.T) {
+	for mode, conserves := range []bool{true, false, false} {
+		p := newBowl(t, cols, samples).populate(t, PopSGD, 6, Values{"mode": float64(mode), "eta": 0, "batch": 1})
+		p.scatter()
+		before := p.centre()
+		p.rounds(5)
+		if far := apart(p.centre(), before); conserves != (far < 1e-6) {
+			t.Errorf("mode %d moved the mean by %g", mode, far)
+		}
+	}
+}
+
+// Geometric step counts have mean h and no memory: P(s > 2h) = (1-1/h)^2h.
+func TestGeometricSteps(t *testing.T) {
+	const h, draws = 4, 40000
+	k, sum, long := Values{"h": h, "steps": 1}, 0, 0
+	for i := range uint64(draws) {
+		s := localCount(noise.Key{Purpose: noise.Pair, Round: i}, k, 0)
+		if sum += s; s > 2*h {
+			long++
+		}
+	}
+	tail := math.Pow(1-1.0/h, 2*h)
+	if mean, se := float64(sum)/draws, math.Sqrt(h*(h-1.0)/draws); math.Abs(mean-h) > 4*se {
+		t.Errorf("mean %.3f, want %d ± %.3f", mean, h, 4*se)
+	}
+	if share, se := float64(long)/draws, math.Sqrt(tail*(1-tail)/draws); math.Abs(share-tail) > 4*se {
+		t.Errorf("%.4f take more than 2h steps, want %.4f ± %.4f", share, tail, 4*se)
+	}
+}
+
+// With pure noise of variance s^2 as gradient the spread of PopSGD settles at E[Gamma] = h*eta^2*s^2*(n-1)*(1-2/n) a coordinate.
+func TestStationaryVariance(t *testing.T) {
+	const n, h, eta, many, rounds = 8, 2, 0.5, 256, 1500
+	b := newBowl(t, many, 4096)
+	b.flat = true
+	var s2 float64
+	mean := average64(b.e)
+	for _, e := range b.e {
+		for j := range e {
+			e[j] -= mean[j]
+			s2 += e[j] * e[j] / many / 4096
+		}
+	}
+	p := b.populate(t, PopSGD, n, Values{"h": h, "eta": eta, "momentum": 0, "batch": 1})
+	p.rounds(100)
+	var sum float64
+	for range rounds {
+		p.rounds(1)
+		x := make([][]float64, n)
+		for a := range x {
+			x[a] = p.row(BlockX, a)
+		}
+		centre := average64(x)
+		for a := range x {
+			for j := range centre {
+				d := x[a][j] - centre[j]
+				sum += d * d / many / rounds
+			}
+		}
+	}
+	law := h * eta * eta * s2 * (n - 1) * (1 - 2.0/n)
+	t.Logf("Gamma a coordinate %.4f, law %.4f", sum, law)
+	if math.Abs(sum/law-1) > 0.02 {
+		t.Errorf("spread settles at %.4f, the law says %.4f", sum, law)
+	}
+}
+
+// Distributed mean estimation: member i has one sample e_i and the loss ||x - e_i||^2/2; every method of gossip brings all
+// members to the mean of the e_i as its rate falls.
+func TestMeanEstimation(t *testing.T) {
+	for _, a := range []*Algorithm{PopSGD, SGP, ADPSGD, Elastic, LocalSGD} {
+		const n = 8
+		b := newBowl(t, cols, n)
+		for j := range b.a {
+			b.a[j] = 1
+		}
+		k := Values{"parts": 1, "batch": 1, "momentum": 0}
+		p := b.populate(t, a, n, k)
+		for _, eta := range []float64{0.1, 0.01, 0.002} {
+			p.k["eta"] = eta
+			p.rounds(int(10 / eta))
+		}
+		var worst float64
+		for m := range n {
+			worst = max(worst, apart(p.row(BlockX, m), average64(b.e)))
+		}
+		t.Logf("%s: at most %.4f from the mean", a.Name, worst)
+		if a != Elastic && worst > 0.05 { // elastic replicas stay apart by design
+			t.Errorf("%s: a member is %.4f from the mean", a.Name, worst)
+		}
+		if far := apart(p.centre(), average64(b.e)); far > 0.05 {
+			t.Errorf("%s: the centre is %.4f from the mean", a.Name, far)
+		}
+	}
+}
+
+// Where a rule draws its edges, what Bytes expects without them is what rounds send on average.
+func TestExpectedBytes(t *testing.T) {
+	for _, c := range []struct {
+		a *Algorithm
+		k Values
+	}{
+		{PopSGD, Values{}}, {PopSGD, Values{"mode": popOneSided}}, {PopSGD, Values{"code": popLattice, "cell": 1}}, {ADPSGD, Values{"gossip": 2}}, {EASGD, Values{"tau": 3}},
+	} {
+		c.k["batch"] = 1
+		p := newBowl(t, cols, samples).populate(t, c.a, 7, c.k)
+		s := Shape{Roster: Roster{Members: IDs(7), Owner: []int{0, 0, 0, 1, 1, 2, 2}}, Layout: p.Layout, K: p.k}
+		const rounds = 2000
+		want, got := Ledger{}, Ledger{}
+		want.Add(c.a.Bytes(s))
+		s.Drawn = true
+		for range rounds {
+			s.Edges = p.rounds(1).Edges
+			got.Add(c.a.Bytes(s))
+		}
+		for op, n := range want {
+			if mean := float64(got[op]) / rounds; math.Abs(mean/float64(n)-1) > 0.05 {
+				t.Errorf("%s %s: %s takes %.1f bytes a round, %d are expected", c.a.Name, describe(c.k), op, mean, n)
+			}
+		}
+	}
+}
+
+// Without gradients one meeting of PopSGD shrinks the expected spread of independent members by 1 - 1/(n-1): three members
+// have one meeting a round. Lattice codes keep the law while the cell is small beside the spread.
+func TestContractionOfAMeeting(t *testing.T) {
+	for _, code := range []float64{0, popLattice} {
+		const n, seeds = 3, 3000
+		b := newBowl(t, cols, samples)
+		p := b.populate(t, PopSGD, n, Values{"eta": 0, "batch": 1, "code": code, "cell": 0.05})
+		gamma := func() (sum float64) {
+			centre := p.centre()
+			for m := range n {
+				for j, v := range p.row(BlockX, m) {
+					sum += (v - centre[j]) * (v - centre[j])
+				}
+			}
+			return sum
+		}
+		var sum, square float64
+		for seed := range uint64(seeds) {
+			p.Seed = seed
+			p.scatter()
+			before := gamma()
+			p.rounds(1)
+			q := gamma() / before
+			sum, square = sum+q/seeds, square+q*q/seeds
+		}
+		if se := math.Sqrt((square - sum*sum) / seeds); math.Abs(sum-(1-1.0/(n-1))) > 4*se+1e-3*code {
+			t.Errorf("code %g: a meeting leaves %.4f ± %.4f of the spread, the law says %.4f", code, sum, se, 1-1.0/(n-1))
+		}
+	}
+}

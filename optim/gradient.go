@@ -1,0 +1,170 @@
+package optim
+
+import (
+	"context"
+	"math"
+
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// OwnStream are the knobs of a gradient step on data streams of the members' own: what Env.step reads.
+var OwnStream = []Knob{KnobB, KnobWD, KnobClip, KnobSplit, KnobParts}
+
+// Step is one mini-batch gradient of some members.
+type Step struct {
+	X     engine.Mat   // parameters
+	XRows []engine.Row // of X, one per entry of Rows
+	Rows  []engine.Row // rows of Mine that step
+	G     engine.Mat   // out: a row per entry
+	Loss  []float32    // out: one per entry
+	Batch int
+	Frac  float64 // share of the training set that a member sees: a contiguous window of its own; 0: a disjoint part, 1/n
+	Clip  float32 // longest norm of a gradient, 0 for any; applied before Decay
+	Decay float32 // weight decay: G += Decay*X
+}
+
+// step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of OwnStream say. A knob that an
+// algorithm does not declare has its default.
+func (e *Env) step(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
+	return Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.share(), Clip: k.clip(), Decay: k.F("decay")}
+}
+
+func (v Values) share() float64 {
+	switch frac, ok := v[KnobSplit.Name]; {
+	case v[KnobParts.Name] == 1:
+		return 0
+	case ok:
+		return frac
+	}
+	return KnobSplit.Default
+}
+
+func (v Values) clip() float32 { return float32(v[KnobClip.Name]) }
+
+// MemberGradients draws each member's next mini-batch from its own data stream, advances its cursor and computes the
+// gradients. The member's stream and its dropout masks are addressed by (member, cursor): placement does not matter.
+func MemberGradients(ctx context.Context, e *Env, s Step) error {
+	cursor := e.Block(BlockCursor)
+	batches, masks := make([][]int32, len(s.Rows)), make([]noise.Key, len(s.Rows))
+	for i, r := range s.Rows {
+		m := e.Mine[r]
+		c := cursor.URow(r)
+		batches[i] = e.Stream(m, c[0], s.Batch, s.Frac)
+		masks[i] = e.Rand(noise.Dropout, c[0], m)
+		c[0] += uint64(s.Batch)
+	}
+	return e.gradients(ctx, s, batches, masks)
+}
+
+func (e *Env) gradients(ctx context.Context, s Step, batches [][]int32, masks []noise.Key) error {
+	tasks := []engine.Task{engine.Gradients{X: s.X, Rows: s.XRows, Batches: batches, Stats: e.Block(BlockStats), StatRows: s.Rows,
+		Masks: masks, G: s.G.Sub(0, len(s.Rows)), Loss: s.Loss}}
+	if s.Clip > 0 { // norms are read between the tasks
+		if err := e.Engine.Do(ctx, tasks...); err != nil {
+			return err
+		}
+		tasks = nil
+	}
+	more, err := e.regularise(ctx, s)
+	if err != nil {
+		return err
+	}
+	return e.Engine.Do(ctx, append(tasks, more...)...)
+}
+
+// regularise lists what follows the gradients of a step: clipping, then weight decay.
+func (e *Env) regularise(ctx context.Context, s Step) (tasks []engine.Task, err error) {
+	if s.Clip > 0 {
+		if tasks, err = e.clip(ctx, s.G.Sub(0, len(s.Rows)), s.Clip); err != nil {
+			return nil, err
+		}
+	}
+	if s.Decay > 0 {
+		for i := range s.Rows {
+			g := s.G.Sub(engine.Row(i), 1)
+			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(1, g), T(s.Decay, s.X.Sub(s.XRows[i], 1)))}})
+		}
+	}
+	return tasks, nil
+}
+
+// clip lists the updates that scale rows of g which are longer than longest down to it.
+func (e *Env) clip(ctx context.Context, g engine.Mat, longest float32) (tasks []engine.Task, err error) {
+	rms := make([]float64, g.Rows)
+	if err := e.Engine.Do(ctx, engine.Distance{X: g, Centre: e.origin(), RMS: rms}); err != nil {
+		return nil, err
+	}
+	for i, d := range rms {
+		if norm := d * math.Sqrt(float64(g.Cols)); norm > float64(longest) {
+			row := g.Sub(engine.Row(i), 1)
+			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(row, T(float32(float64(longest)/norm), row))}})
+		}
+	}
+	return tasks, nil
+}
+
+// window is the part of the training set that member m sees: frac*N samples from floor(N*rank/n), wrapping; with frac 0
+// the samples up to the next member's.
+func (e *Env) window(m Member, frac float64) data.Window {
+	n := len(e.Data.Train())
+	if frac >= 1 {
+		return data.Window{Lo: 0, Len: n}
+	}
+	lo, hi := cut(n, e.Roster.Rank(m), len(e.Roster.Members))
+	if frac == 0 {
+		return data.Window{Lo: lo, Len: max(1, hi-lo)}
+	}
+	return data.Window{Lo: lo, Len: max(1, int(frac*float64(n)))}
+}
+
+// ownSteps is the report of so many steps of members on streams of their own, in all.
+func (e *Env) ownSteps(k Values, steps int64) Report {
+	var of int64
+	for _, m := range e.Roster.Members {
+		of += int64(e.window(m, k.share()).Len)
+	}
+	samples := steps * int64(k.I("batch"))
+	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, of}}
+}
+
+// Stream draws n samples of member m's data stream from a cursor on; frac is the share of the training set it sees.
+func (e *Env) Stream(m Member, cursor uint64, n int, frac float64) []int32 {
+	out := make([]int32, n)
+	data.Batch(out, e.Data.Train(), e.Rand(noise.Order, 0, m), cursor, e.window(m, frac))
+	return out
+}
+
+// SharedBatch draws samples [at, at+len(dst)) of the one stream that a shared model trains on.
+func (e *Env) SharedBatch(dst []int32, at uint64) {
+	data.Batch(dst, e.Data.Train(), e.Rand(noise.Order, 0, 0), at, data.Window{Lo: 0, Len: len(e.Data.Train())})
+}
+
+// sharedGradient writes the mean over members of the gradients at one shared row x, each of its part of the next global
+// batch of the one stream, and returns the hosted members' losses. g is scratch for a row each.
+func sharedGradient(ctx context.Context, e *Env, k Values, op Op, x, g, mean engine.Mat) ([]float32, error) {
+	n, mine, b := len(e.Roster.Members), len(e.Mine), k.I("batch")
+	at := e.Block(BlockCursor).U
+	batches, masks := make([][]int32, mine), make([]noise.Key, mine)
+	for i, m := range e.Mine {
+		pos := at[0] + uint64(e.Roster.Rank(m)*b)
+		batches[i] = make([]int32, b)
+		e.SharedBatch(batches[i], pos)
+		masks[i] = e.Rand(noise.Dropout, pos, 0)
+	}
+	at[0] += uint64(n * b)
+	loss := make([]float32, mine)
+	s := e.step(k, x, engine.Rows(mine), g, loss)
+	s.XRows = make([]engine.Row, mine)
+	if err := e.gradients(ctx, s, batches, masks); err != nil {
+		return nil, err
+	}
+	return loss, e.Comm.AllReduce(ctx, op, e.Roster, g, mean, true)
+}
+
+// sharedSteps is the report of so many steps on the one stream.
+func (e *Env) sharedSteps(k Values, steps int64) Report {
+	samples := steps * int64(len(e.Roster.Members)*k.I("batch"))
+	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, int64(len(e.Data.Train()))}}
+}

@@ -1,0 +1,107 @@
+package optim
+
+import (
+	"context"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// A lattice code sends a vector as one byte an element: its coordinate on the lattice of a cell's multiples, modulo 256. The
+// receiver takes the candidate nearest to its own vector, which is right while the two differ by less than about 127 cells;
+// a checksum of the whole coordinates tells when it was not. (Davies, Gurunathan, Moshrefi, Ashkboos, Alistarh: New bounds
+// for distributed mean estimation and variance reduction, 2020.)
+
+// latticeWords is the 64-bit words of a code of cols elements: eight to a word, and the checksum.
+func latticeWords(cols int) int { return (cols+7)/8 + 1 }
+
+// coordinate of x on the lattice, rounded down after a shift of u cells. ok is false beyond 2^40 cells and for NaN.
+func coordinate(x float32, cell, u float64) (l int64, ok bool) {
+	v := math.Floor(float64(x)/cell + u)
+	if !(math.Abs(v) < 1<<40) {
+		return 0, false
+	}
+	return int64(v), true
+}
+
+// latticeSum adds a coordinate to a checksum: FNV-1a over words. A single wrong coordinate always shows.
+func latticeSum(sum uint64, l int64) uint64 { return (sum ^ uint64(l)) * 0x100000001b3 }
+
+// latticeEncode writes the code of x: each coordinate is rounded at random, by words of key, so that it is unbiased.
+func latticeEncode(code []uint64, x []float32, cell float64, key noise.Key) {
+	clear(code)
+	s, fits, sum := key.Schedule(), true, uint64(0)
+	var w [4]uint32
+	for i, v := range x {
+		if i%4 == 0 {
+			w = s.Block(key.Counter(uint32(i / 4)))
+		}
+		l, ok := coordinate(v, cell, float64(w[i%4])/(1<<32))
+		fits = fits && ok
+		code[i/8] |= uint64(uint8(l)) << (8 * (i % 8))
+		sum = latticeSum(sum, l)
+	}
+	if !fits {
+		sum = ^sum
+	}
+	code[len(code)-1] = sum
+}
+
+// latticeDecode writes the vector that a code stands for near x. ok is false when the code was made too far from x.
+func latticeDecode(dst []float32, code []uint64, x []float32, cell float64) (ok bool) {
+	sum := uint64(0)
+	for i, v := range x {
+		near, _ := coordinate(v, cell, 0.5)
+		l := near + int64(int8(uint8(code[i/8]>>(8*(i%8)))-uint8(near)))
+		dst[i] = float32(float64(l) * cell)
+		sum = latticeSum(sum, l)
+	}
+	return sum == code[len(code)-1]
+}
+
+// moveLattice is Move of rows of src as lattice codes, decoded against the receiving member's x. Codes that did not decode
+// are asked for again in full: verdicts go to everybody, so that all know the edges of the fallback, which are returned.
+// salt tells the calls of a round apart; spare is scratch for a row for each hosted member.
+func moveLattice(ctx context.Context, e *Env, cell float64, round uint64, salt int, edges []Edge, src, dst, spare engine.Mat) ([]Edge, error) {
+	in, words := Incoming(edges, e.Roster, e.Self), latticeWords(src.Cols)
+	codes, got := engine.New(len(e.Mine), words, engine.U64), engine.New(len(in), words, engine.U64)
+	for _, edge := range edges {
+		if r := e.Row(edge.From); r >= 0 {
+			key := e.Rand(noise.Pair, round, edge.From)
+			key.Stream = uint32(1 + salt)
+			latticeEncode(codes.URow(r), src.Row(r), cell, key)
+		}
+	}
+	if err := e.Comm.Move(ctx, "exchange", edges, codes, got); err != nil {
+		return nil, err
+	}
+	mine, all := engine.New(len(e.Mine), 1, engine.F32), engine.New(len(e.Roster.Members), 1, engine.F32)
+	for i, edge := range in {
+		r := e.Row(edge.To)
+		if !latticeDecode(dst.Row(engine.Row(i)), got.URow(engine.Row(i)), e.Block(BlockX).Row(r), cell) {
+			mine.F[r] = 1
+		}
+	}
+	if err := e.Comm.AllGather(ctx, "verdict", mine, all); err != nil {
+		return nil, err
+	}
+	var again []Edge
+	for _, edge := range edges {
+		if all.F[e.Roster.Rank(edge.To)] == 1 {
+			again = append(again, Edge{edge.From, edge.To, "fallback"})
+		}
+	}
+	full := spare.Sub(0, len(Incoming(again, e.Roster, e.Self)))
+	if err := e.Comm.Move(ctx, "fallback", again, src, full); err != nil {
+		return nil, err
+	}
+	next := engine.Row(0)
+	for i, edge := range in {
+		if mine.F[e.Row(edge.To)] == 1 {
+			copy(dst.Row(engine.Row(i)), full.Row(next))
+			next++
+		}
+	}
+	return again, nil
+}

@@ -1,0 +1,104 @@
+package optim
+
+import (
+	"context"
+
+	"brood/models/engine"
+)
+
+// LocalSGD averages replicas every h steps, after an optional data-parallel start.
+var LocalSGD = &Algorithm{
+	Name:  "localsgd",
+	Title: "Local SGD",
+	Paper: "Stich: Local SGD converges fast and communicates little (2018); post-local: Lin, Stich, Patel, Jaggi: Don't use large mini-batches, use local SGD (2018)",
+	Doc: `Replicas start equal, take h steps each and are averaged:
+
+    x^a <- x^a - eta*Nes(m^a, grad f(x^a))      h times, on mini-batches of the replica's own
+    x^a <- mean_b x^b
+
+Post-local SGD: in the first warmup rounds, counted in the block warm, every step is data-parallel instead:
+
+    g = mean_a grad f(x^a);  x^a <- x^a - eta*Nes(m^a, g)      one step a round
+
+A round is h steps and an averaging while h is at most slice, else slice steps; the phase block counts. Momentum stays with
+the replica. The centre is mean_a x.
+Series: loss.
+Bytes: an all-reduce of M values a warm-up round or an averaging: data-parallel SGD's, divided by h after the warm-up.
+
+Deviations: replicas draw from streams of their own in the warm-up too. A warmup that is raised while the run trains takes
+effect at the next averaging, and momenta that went apart stay apart.
+Reductions: h 1 without momentum is data-parallel SGD on the same mini-batches, and so is the warm-up with any momentum; h 1
+with momentum is too while all replicas have been there from the start, since averaging is linear.`,
+	Needs: Gradients,
+	Knobs: append([]Knob{KnobEta, KnobMu, knobH.With(8),
+		{Name: "warmup", Title: "warm-up", Unit: "rounds", Doc: "data-parallel steps before the replicas go their own way", Min: 0, Max: 1e9, Integer: true, Scale: Log},
+		KnobSlice,
+	}, OwnStream...),
+	Series: []Series{SeriesLoss},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false),
+			Counter(BlockPhase, true), Counter(BlockWarm, true), Stats(false, l)}
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		all := s.AllReduceBytes(s.Roster, s.Layout.Params)
+		switch {
+		case s.warm():
+			return map[Op]int64{"gradient": all}
+		case s.ends("h"):
+			return map[Op]int64{"average": all}
+		}
+		return nil
+	},
+	Program: localSGD{},
+}
+
+var knobH = Knob{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before it communicates (H in the sources)", Min: 1, Max: 10000, Default: 1, Integer: true, Scale: Log}
+
+// warm says whether the next round is one of the warm-up.
+func (s Shape) warm() bool { return s.Phase == 0 && s.Warm < uint64(s.K.I("warmup")) }
+
+type localSGD struct{}
+
+func (localSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
+	n, M, shape, steps := len(e.Mine), e.Layout.Params, e.Shape(k), 1
+	x, g, r, loss := e.Block(BlockX), e.Scratch(n, M), e.Scratch(1, M), make([]float32, n)
+	if !shape.warm() {
+		steps = shape.sliceSteps("h")
+		if err := localSteps(ctx, e, k, engine.Rows(n), steps, g, loss); err != nil {
+			return Report{}, err
+		}
+	} else if err := warmStep(ctx, e, k, g, r, loss); err != nil {
+		return Report{}, err
+	}
+	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep.Points = e.MemberPoints("loss", loss)
+	if !shape.warm() && !shape.ends("h") {
+		e.Block(BlockPhase).U[0] += uint64(steps)
+		return rep, nil
+	}
+	if shape.warm() {
+		e.Block(BlockWarm).U[0]++
+		return rep, nil
+	}
+	e.Block(BlockPhase).U[0] = 0
+	if err := e.Comm.AllReduce(ctx, "average", e.Roster, x, r, true); err != nil {
+		return rep, err
+	}
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{Assign(x, T(1, r))}})
+}
+
+// warmStep is the data-parallel step: every replica follows the mean gradient.
+func warmStep(ctx context.Context, e *Env, k Values, g, mean engine.Mat, loss []float32) error {
+	x, rows := e.Block(BlockX), engine.Rows(len(e.Mine))
+	if err := MemberGradients(ctx, e, e.step(k, x, rows, g, loss)); err != nil {
+		return err
+	}
+	if err := e.Comm.AllReduce(ctx, "gradient", e.Roster, g, mean, true); err != nil {
+		return err
+	}
+	return e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: Nesterov(x, e.Block(BlockM), mean, k.F("eta"), k.F("momentum"))})
+}
+
+func (localSGD) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return MeanX(ctx, e, dst)
+}

@@ -1,0 +1,76 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"brood/runtime/event"
+)
+
+// TestVariants: choices that change what an algorithm sends or keeps hold what the suite holds for its defaults:
+// the same hash wherever members are, bytes as predicted, verify and resume.
+func TestVariants(t *testing.T) {
+	for _, v := range []struct {
+		algorithm string
+		set       [][2]string
+	}{
+		{"parle", [][2]string{{"variant", "paper"}, {"parts", "disjoint"}, {"clip", "0.5"}, {"thermal", "0.01"}, {"slice", "2"}}},
+		{"parle", [][2]string{{"split", "0.5"}, {"clip", "0.5"}, {"thermal", "0.01"}, {"slice", "2"}, {"inner", "zeroed"}}},
+		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"clip", "0.5"}}},
+		{"localsgd", [][2]string{{"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
+		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"decay", "0.01"}}},
+		{"easgd", [][2]string{{"tau", "1"}}},
+		{"sgp", [][2]string{{"peers", "3"}}},
+		{"ad-psgd", [][2]string{{"gossip", "3"}}},
+		{"bgd", [][2]string{{"groups", "5"}, {"slice", "1"}, {"clip", "0.5"}}},
+		{"popsgd", [][2]string{{"mode", "non-blocking"}, {"steps", "geometric"}, {"h", "3"}}},
+		{"popsgd", [][2]string{{"mode", "one-sided"}, {"start", "own"}}},
+		{"popsgd", [][2]string{{"code", "lattice8"}, {"cell", "0.01"}, {"start", "own"}}},
+		{"popsgd", [][2]string{{"code", "lattice8"}, {"cell", "0.00005"}, {"mode", "non-blocking"}, {"parts", "disjoint"}}},
+	} {
+		t.Run(fmt.Sprintf("%s/%v", v.algorithm, v.set), func(t *testing.T) {
+			r := quick(Rig{Algorithm: v.algorithm, Rounds: 12, Seed: 3})
+			for _, s := range v.set {
+				r = r.With(s[0], s[1])
+			}
+			t.Run("placement", func(t *testing.T) { placement(t, r) })
+			t.Run("restored", func(t *testing.T) { restored(t, r) })
+		})
+	}
+}
+
+// TestMassOutlivesMembers: members that leave hand on what they carry (optim.Leaver): through resizes, the push-sum weights add up
+// to the members that ever entered.
+func TestMassOutlivesMembers(t *testing.T) {
+	r := quick(Rig{Algorithm: "sgp", Members: 6, Workers: 3, Rounds: 1000, Seed: 5})
+	sizes, asked, planned := []int{4, 7, 3}, 6, false
+	r.OnRecord = func(rec event.Record) []event.Command {
+		if rec.Plan != nil {
+			planned = len(rec.Plan.New.Members) == asked
+		}
+		if rec.Commit == nil || !planned || len(sizes) == 0 { // the last resize has to be in force
+			return nil
+		}
+		asked, sizes, planned = sizes[0], sizes[1:], false
+		return []event.Command{{Members: asked}}
+	}
+	o := run(t, r)
+	cp := o.Checkpoint()
+	rows, err := o.Store.Load(*cp, func(name string) bool { return strings.HasPrefix(name, "w/") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float32
+	for _, w := range rows {
+		sum += w.F[0]
+	}
+	if len(rows) != 3 || math.Abs(float64(sum)-9) > 1e-5 { // six, and three that joined four
+		t.Errorf("%d members weigh %v at the end, want 3 that weigh 9", len(rows), sum)
+	}
+	if _, err := r.Verify(context.Background(), o); err != nil {
+		t.Errorf("verify: %v", err)
+	}
+}
