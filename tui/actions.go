@@ -31,6 +31,13 @@ func (m *model) freeze() tea.Cmd {
 	return nil
 }
 
+// expand gives the focused panel the whole screen, or takes that back.
+func (m *model) expand() tea.Cmd {
+	m.expanded = !m.expanded
+	m.moveFocus(0)
+	return nil
+}
+
 // back closes whatever is open, one thing at a time.
 func (m *model) back() tea.Cmd {
 	switch {
@@ -38,8 +45,10 @@ func (m *model) back() tea.Cmd {
 		m.branching.cancel()
 	case m.filters.text[m.list()] != "":
 		m.setFilter(m.list(), "")
+	case m.focus == "fleet" && len(m.fleet.marked) > 0:
+		clear(m.fleet.marked)
 	case m.expanded:
-		m.expanded = false
+		m.expand()
 	case m.drawer:
 		m.drawer = false
 		m.moveFocus(0)
@@ -52,7 +61,7 @@ func (m *model) back() tea.Cmd {
 func (m *model) openScreen(i int) tea.Cmd {
 	m.screen, m.expanded, m.drawer = i, false, false
 	m.focus = m.screens()[i].focus
-	return m.relist()
+	return tea.Batch(m.relist(), m.survey())
 }
 
 // digit opens the screen of a digit.
@@ -68,13 +77,19 @@ func (m *model) digit(n int) tea.Cmd {
 	return nil
 }
 
-// moveFocus goes d panels on among those that were placed last.
+// moveFocus goes d panels on among those that have a place; where one has it all, among those of the screen.
 func (m *model) moveFocus(d int) {
 	m.layout()
 	if len(m.placed) == 0 {
 		return
 	}
 	names := m.panels()
+	if m.w < panelsW || m.expanded {
+		names = nil
+		for _, p := range m.everyPanel() {
+			names = append(names, p.panel)
+		}
+	}
 	i := slices.Index(names, m.focus)
 	if i < 0 {
 		i = 0
@@ -155,6 +170,12 @@ func (m *model) click(x, y int) tea.Cmd {
 			}
 			if m.focus == "sessions" {
 				m.sessions.point(m, m.placed[i].at, y)
+			}
+			if m.focus == "fleet" {
+				m.fleet.point(m, m.placed[i].at, y)
+			}
+			if m.focus == "links" {
+				m.fleet.linkAt(x, y, m.fleet.matrix(m.placed[i].at.Inset()))
 			}
 			return nil
 		}

@@ -33,7 +33,10 @@ func commands() []command {
 		{name: "resume", title: "resume training", live: true, do: none(event.Command{Action: event.Resume})},
 		{name: "stop", title: "finish the round, save and end the run (asks)", live: true, do: doStop},
 		{name: "save", title: "save a checkpoint now", live: true, do: none(event.Command{Action: event.Save})},
-		{name: "kill", args: "WORKER", title: "end a worker, to try faults (asks)", live: true, do: doKill},
+		{name: "kill", args: "WORKER", title: "end a worker, to try faults (asks)", live: true, complete: completeWorker, do: doWorkers(event.Kill)},
+		{name: "cordon", args: "WORKER", title: "give a worker no members any more", live: true, complete: completeWorker, do: doWorkers(event.Cordon)},
+		{name: "drain", args: "WORKER", title: "move a worker's members to the others now", live: true, complete: completeWorker, do: doWorkers(event.Drain)},
+		{name: "uncordon", args: "WORKER", title: "let a worker take part again", live: true, complete: completeWorker, do: doWorkers(event.Uncordon)},
 		{name: "goto", args: "ROUND|PERCENT%", title: "go to a round of a recording", do: doGoto},
 		{name: "speed", args: "X", title: "play a recording X times as fast", do: doSpeed},
 		{name: "member", args: "ID", title: "focus a member", do: doMember},
@@ -113,16 +116,6 @@ func doSwap(m *model, args []string) (tea.Cmd, error) {
 func doStop(m *model, _ []string) (tea.Cmd, error) {
 	m.overlay = &question{text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q instead.", yes: "stop the run",
 		do: func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Stop}) }}
-	return nil, nil
-}
-
-func doKill(m *model, args []string) (tea.Cmd, error) {
-	w, err := strconv.Atoi(strings.TrimPrefix(args[0], "w"))
-	if err != nil {
-		return nil, fmt.Errorf("kill: %q is no worker: give its number", args[0])
-	}
-	m.overlay = &question{text: fmt.Sprintf("Kill worker %d? What it held is lost, as in a real failure.", w), yes: "kill it",
-		do: func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Kill, Worker: w}) }}
 	return nil, nil
 }
 

@@ -20,7 +20,7 @@ func (m *model) list() string {
 	switch m.focus {
 	case "knobs", "schedules":
 		return "knobs"
-	case "events", "sessions":
+	case "events", "sessions", "fleet":
 		return m.focus
 	}
 	return ""
@@ -28,7 +28,7 @@ func (m *model) list() string {
 
 func (m *model) mayFilter() string {
 	if m.list() == "" {
-		return "nothing to filter here: focus the events, the knobs or the sessions first (tab)"
+		return "nothing to filter here: focus the events, the knobs, the workers or the sessions first (tab)"
 	}
 	return ""
 }

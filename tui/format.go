@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"brood/optim"
 	"brood/tui/cell"
 )
 
@@ -105,4 +106,33 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// label is a worker's number as the screens write it.
+func label(id int) string { return "w" + strconv.Itoa(id) }
+
+// labels are those of several.
+func labels(ids []int) string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = label(id)
+	}
+	return strings.Join(all, ", ")
+}
+
+// ranges writes ascending members as compactly as can be: 0–3,8,12–15.
+func ranges(ids []optim.Member) string {
+	var parts []string
+	for i := 0; i < len(ids); {
+		j := i
+		for j+1 < len(ids) && ids[j+1] == ids[j]+1 {
+			j++
+		}
+		part := memberText(ids[i])
+		if j > i {
+			part += "–" + memberText(ids[j])
+		}
+		parts, i = append(parts, part), j+1
+	}
+	return strings.Join(parts, ",")
 }

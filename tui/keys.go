@@ -23,6 +23,8 @@ type binding struct {
 const (
 	inRail     = "knobs (focus on the rail)"
 	inLane     = "events (focus on the lane)"
+	inFleet    = "workers (on their screen)"
+	inLinks    = "links (focus on the matrix)"
 	inSessions = "sessions (on their screen)"
 	playing    = "recording"
 	running    = "run"
@@ -32,7 +34,7 @@ const (
 
 // bindings is the key table. The first row that holds a key and applies wins.
 func bindings() []binding {
-	rows := slices.Concat(railKeys(), laneKeys(), sessionKeys(), replayKeys())
+	rows := slices.Concat(fleetKeys(), linkKeys(), railKeys(), laneKeys(), sessionKeys(), replayKeys())
 	rows = append(rows,
 		binding{keys: []string{"space"}, title: "pause or resume", group: running, why: (*model).mayCommand, do: (*model).pauseOrResume},
 		binding{keys: []string{"s"}, title: "save a checkpoint", group: running, why: (*model).mayCommand, do: func(m *model) tea.Cmd { return m.run("save") }},
@@ -44,7 +46,7 @@ func bindings() []binding {
 		binding{keys: []string{"tab"}, title: "next panel", group: looking, do: func(m *model) tea.Cmd { m.moveFocus(1); return nil }},
 		binding{keys: []string{"shift+tab"}, title: "panel before", group: looking, do: func(m *model) tea.Cmd { m.moveFocus(-1); return nil }},
 		binding{keys: []string{"k"}, title: "knobs: open or close", group: looking, do: (*model).toggleRail},
-		binding{keys: []string{"e"}, title: "expand the panel", group: looking, do: func(m *model) tea.Cmd { m.expanded = !m.expanded; return nil }},
+		binding{keys: []string{"e"}, title: "expand the panel", group: looking, do: (*model).expand},
 		binding{keys: []string{"f"}, title: "freeze the display", group: looking, do: (*model).freeze},
 		binding{keys: []string{"["}, title: "member before", group: looking, do: func(m *model) tea.Cmd { m.moveMember(-1); return nil }},
 		binding{keys: []string{"]"}, title: "next member", group: looking, do: func(m *model) tea.Cmd { m.moveMember(1); return nil }},

@@ -50,7 +50,8 @@ func TestDispatch(t *testing.T) {
 		keys  string
 		check func(*desk) bool
 	}{
-		{"3", func(d *desk) bool { return d.screen == 1 }},
+		{"2", func(d *desk) bool { return d.screen == 1 && d.focus == "fleet" }},
+		{"3", func(d *desk) bool { return d.screen == 2 }},
 		{"3 1", func(d *desk) bool { return d.screen == 0 && d.focus == "loss" }},
 		{"9", func(d *desk) bool { return d.screen == 0 && d.toast.text != "" }},
 		{"tab", func(d *desk) bool { return d.focus == "knobs" }},
@@ -211,7 +212,7 @@ func TestCommands(t *testing.T) {
 		{"save", func(d *desk) bool { return d.sent[0].Action == event.Save }},
 		{"stop", func(d *desk) bool { return len(d.sent) == 0 && d.overlay != nil }},
 		{"kill w2", func(d *desk) bool { return len(d.sent) == 0 && d.overlay != nil }},
-		{"screen 3", func(d *desk) bool { return d.screen == 1 }},
+		{"screen 3", func(d *desk) bool { return d.screen == 2 }},
 		{"member m3", func(d *desk) bool { return d.member == 3 }},
 		{"help", func(d *desk) bool { return d.overlay != nil }},
 	} {
@@ -221,7 +222,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q: prompt %v, sent %+v", c.text, d.prompt, d.sent)
 		}
 	}
-	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 2": "choose one of"} {
+	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 4": "choose one of"} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) {
 			t.Errorf("%q: %+v, want a sentence with %q", text, d.prompt, want)
@@ -243,7 +244,7 @@ func TestCompletion(t *testing.T) {
 func TestPaletteFindsAndDoes(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.press("ctrl+p").write("scrknob").press("enter")
-	if d.screen != 1 || d.overlay != nil {
+	if d.screen != 2 || d.overlay != nil {
 		t.Errorf("screen %d, overlay %v", d.screen, d.overlay)
 	}
 	d.press("ctrl+p").write("member").press("enter")

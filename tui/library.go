@@ -130,7 +130,7 @@ func (m *model) begin() {
 	m.shown = m.live
 	m.member, m.scroll, m.window, m.acked = 0, 0, window{}, 0
 	m.drawer, m.expanded = false, false
-	m.rail, m.past, m.prompt, m.overlay = rail{}, past{}, nil, nil
+	m.rail, m.past, m.prompt, m.overlay, m.fleet = rail{}, past{}, nil, nil, newFleet()
 	m.filters = filters{text: map[string]string{}}
 	m.replay, _ = m.opt.Source.(*Replay)
 }

@@ -51,6 +51,7 @@ type model struct {
 	jobs      *jobs // Run waits for them
 	reading   reading
 	sessions  sessions
+	fleet     fleet
 	branching *branching // while a branch is brought back
 }
 
@@ -156,9 +157,13 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.toast.text != "" && m.opt.Clock().After(m.toast.until) {
 			m.toast = toast{}
 		}
-		return m, tea.Batch(m.tick(), m.relist())
+		return m, tea.Batch(m.tick(), m.relist(), m.survey())
 	case sessionsMsg:
 		m.listed(msg)
+	case fleetMsg:
+		m.surveyed(msg)
+	case actedMsg:
+		return m, m.acted(msg)
 	case deletedMsg:
 		return m, m.deleted(msg)
 	case exportedMsg:
@@ -201,14 +206,20 @@ func (m *model) send(c event.Command) tea.Cmd {
 		m.say(cell.Warn, why)
 		return nil
 	}
-	m.lastID++
-	c.ID, c.By = m.lastID, m.opt.By
+	c = m.sign(c)
 	m.past.ask(m, c)
 	ctx, to := m.reading.ctx, m.opt.Commander
 	return m.task(func() tea.Msg {
 		r, err := to.Command(ctx, c)
 		return receiptMsg{c, r, err}
 	})
+}
+
+// sign makes a command this viewer's.
+func (m *model) sign(c event.Command) event.Command {
+	m.lastID++
+	c.ID, c.By = m.lastID, m.opt.By
+	return c
 }
 
 // mayCommand says why commands cannot be given, "" when they can.
@@ -238,6 +249,8 @@ func (m *model) answered(msg receiptMsg) {
 	}
 	switch {
 	case what != "":
+	case msg.command.Link != nil:
+		what, m.fleet.asked = msg.command.Link.String()+":", time.Time{}
 	case msg.command.Algorithm != "":
 		what = "swap to " + msg.command.Algorithm
 	case msg.command.Action != "":

@@ -86,9 +86,9 @@ func (d *desk) settle() {
 
 func (d *desk) deliver(msg tea.Msg) {
 	switch msg := msg.(type) {
-	case receiptMsg, snapshotMsg, sessionsMsg, exportedMsg:
+	case receiptMsg, snapshotMsg, sessionsMsg, exportedMsg, fleetMsg:
 		d.Update(msg)
-	case seekMsg, openedMsg, branchedMsg, deletedMsg:
+	case seekMsg, openedMsg, branchedMsg, deletedMsg, actedMsg:
 		d.Update(msg)
 		d.settle()
 	case tea.BatchMsg:
@@ -194,8 +194,10 @@ func golden(t *testing.T, name, got string) {
 
 // Whatever happens, a frame is exactly as large as the terminal.
 func TestFramesFitWhateverTheSize(t *testing.T) {
-	d := open(t, 80, 24, sourcetest.Run(9, 60), func(o *Options) { o.Library = &shelf{list: recordedOnes()} })
-	for _, keys := range []string{"", "k", "e", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
+	d := open(t, 80, 24, nil, func(o *Options) {
+		o.Source, o.Library = &crew{Memory: sourcetest.NewMemory(sourcetest.Run(9, 60)...), now: machines(12)}, &shelf{list: recordedOnes()}
+	})
+	for _, keys := range []string{"", "k", "e", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "2", "v", "tab", "l", "enter", "esc", "e", "tab", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
 		if keys != "" {
 			d.press(keys)
 		}
@@ -240,8 +242,10 @@ func TestPlainOutputs(t *testing.T) {
 	if s := d.screenText(); strings.ContainsAny(s, "\x1b\x07") {
 		t.Errorf("without colours there is an escape sequence: %q", s[strings.IndexAny(s, "\x1b\x07"):][:20])
 	}
-	for _, key := range []string{"", "m", "+ + H", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p"} {
-		a := open(t, 120, 40, rs, func(o *Options) { o.ASCII, o.Library = true, &shelf{list: recordedOnes()} })
+	for _, key := range []string{"", "m", "+ + H", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p", "2 v V", "2 tab j l l enter"} {
+		a := open(t, 120, 40, rs, func(o *Options) {
+			o.Source, o.ASCII, o.Library = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)}, true, &shelf{list: recordedOnes()}
+		})
 		a.press(strings.Fields(key)...)
 		for i, r := range a.screenText() {
 			if r > 0x7e {

@@ -21,7 +21,7 @@ type help struct{ scroll int }
 type helpLine struct{ group, key, title string }
 
 func helpLines(m *model) (out []helpLine) {
-	for _, group := range []string{looking, running, inRail, inLane, inSessions, playing, leavings} {
+	for _, group := range []string{looking, running, inRail, inLane, inFleet, inLinks, inSessions, playing, leavings} {
 		if group == playing && m.replay == nil || group == inSessions && m.opt.Library == nil {
 			continue
 		}

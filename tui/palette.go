@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -39,7 +40,7 @@ func newPalette(m *model) *palette {
 		p.all = append(p.all, choice{text + ": " + c.title, ":", do})
 	}
 	for _, b := range bindings() {
-		if b.do != nil && b.group != inRail && b.group != inLane && b.group != inSessions && (b.group != playing || m.replay != nil) {
+		if b.do != nil && !slices.Contains([]string{inRail, inLane, inFleet, inLinks, inSessions}, b.group) && (b.group != playing || m.replay != nil) {
 			p.all = append(p.all, choice{b.title, b.label(), func(m *model) tea.Cmd {
 				if b.why != nil {
 					if why := b.why(m); why != "" {

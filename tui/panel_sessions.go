@@ -15,65 +15,35 @@ func sessionsTitle(m *model) (string, string) {
 	return "sessions", m.filterNote("sessions", fmt.Sprintf("running first, then the newest · %d of %d", len(rows), len(m.sessions.all)))
 }
 
-// column of the table; those of the least weight leave first where it is narrow.
-type column struct {
-	head   string
-	width  int
-	weight int
-	right  bool
-	text   func(session.Info) string
-}
-
-func sessionColumns() []column {
-	return []column{
-		{"state", 8, 9, false, standing},
-		{"algorithm", 10, 6, false, func(x session.Info) string { return x.Algorithm }},
-		{"model", 14, 3, false, func(x session.Info) string { return x.Model }},
-		{"data", 10, 2, false, func(x session.Info) string { return x.Data }},
-		{"round", 8, 8, true, func(x session.Info) string {
+func sessionColumns() []column[session.Info] {
+	return []column[session.Info]{
+		{head: "state", width: 8, weight: 9, text: standing},
+		{head: "algorithm", width: 10, weight: 6, text: func(x session.Info) string { return x.Algorithm }},
+		{head: "model", width: 14, weight: 3, text: func(x session.Info) string { return x.Model }},
+		{head: "data", width: 10, weight: 2, text: func(x session.Info) string { return x.Data }},
+		{head: "round", width: 8, weight: 8, right: true, text: func(x session.Info) string {
 			if x.Err != "" {
 				return "–"
 			}
 			return round(x.Round)
 		}},
-		{"test error", 10, 7, true, func(x session.Info) string {
+		{head: "test error", width: 10, weight: 7, right: true, text: func(x session.Info) string {
 			if x.TestError == nil {
 				return "–"
 			}
 			return fmt.Sprintf("%.2f %%", *x.TestError)
 		}},
-		{"started", 12, 5, false, func(x session.Info) string { return x.Started.Format("01-02 15:04") }},
-		{"size", 8, 4, true, func(x session.Info) string { return size(float64(x.Size)) }},
+		{head: "started", width: 12, weight: 5, text: func(x session.Info) string { return x.Started.Format("01-02 15:04") }},
+		{head: "size", width: 8, weight: 4, right: true, text: func(x session.Info) string { return size(float64(x.Size)) }},
 	}
 }
 
 const (
 	nameLeast = 28 // cells that the name of a session keeps
 	nameMost  = 44
+
+	sessionsFoot = 2 // lines below the list
 )
-
-// fitColumns drops columns until the rest leaves the name its room, and says how much that is.
-func fitColumns(all []column, room int) (kept []column, name int) {
-	for {
-		used, least := 0, 0
-		for i, c := range all {
-			used += c.width + 2
-			if c.weight < all[least].weight {
-				least = i
-			}
-		}
-		if len(all) == 0 || room-used >= nameLeast {
-			return all, min(max(0, room-used), nameMost)
-		}
-		all = append(all[:least:least], all[least+1:]...)
-	}
-}
-
-// window is the first row that is shown and how many are: the heading and two lines below are not for them.
-func (s *sessions) window(r cell.Rect, total, at int) (first, n int) {
-	n = min(total, max(1, r.H-3))
-	return min(max(0, at-n/2), total-n), n
-}
 
 func drawSessions(m *model, g *cell.Grid, r cell.Rect) {
 	s := &m.sessions
@@ -93,10 +63,10 @@ func drawSessions(m *model, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	const left = 5 // cursor and marks
-	cols, name := fitColumns(sessionColumns(), r.W-left-1)
+	cols, name := fitColumns(sessionColumns(), r.W-left-1, nameLeast, nameMost)
 	g.Text(r.X+left, r.Y, name, cell.Faint, "session")
-	tableRow(g, r.X+left+name+2, r.Y, cols, cell.Faint, func(c column) string { return c.head })
-	first, n := s.window(r, len(rows), at)
+	tableHead(g, r.X+left+name+2, r.Y, cols)
+	first, n := tableWindow(r, len(rows), at, sessionsFoot)
 	for i, x := range rows[first : first+n] {
 		y, role := r.Y+1+i, cell.Plain
 		if first+i == at {
@@ -113,10 +83,10 @@ func drawSessions(m *model, g *cell.Grid, r cell.Rect) {
 		if x.Err != "" {
 			role = cell.Alert
 		}
-		tableRow(g, r.X+left+name+2, y, cols, role, func(c column) string { return c.text(x) })
+		tableRow(g, r.X+left+name+2, y, cols, role, x)
 	}
 	foot := r.Y + r.H - 1
-	if r.H < n+3 {
+	if r.H < n+1+sessionsFoot {
 		return
 	}
 	about, role := fmt.Sprintf("seed %d  %s", rows[at].Seed, rows[at].Dir), cell.Faint
@@ -125,15 +95,4 @@ func drawSessions(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	g.Text(r.X+1, foot-1, r.W-2, role, about)
 	g.Text(r.X+1, foot, r.W-2, cell.Faint, "● running   ◇ in view")
-}
-
-func tableRow(g *cell.Grid, x, y int, cols []column, role cell.Role, text func(column) string) {
-	for _, c := range cols {
-		if c.right {
-			g.Right(x+c.width, y, c.width, role, text(c))
-		} else {
-			g.Text(x, y, c.width, role, text(c))
-		}
-		x += c.width + 2
-	}
 }

@@ -15,6 +15,7 @@ type screen struct {
 func (m *model) screens() []screen {
 	all := []screen{
 		{1, "Live", "loss", placeLive},
+		{2, "Fleet", "fleet", placeFleet},
 		{3, "Knobs", "schedules", placeKnobs},
 	}
 	if m.opt.Library != nil {
@@ -50,6 +51,9 @@ func panelTable() []panel {
 		{"knob", knobTitle, drawKnob},
 		{"history", historyTitle, drawHistory},
 		{"sessions", sessionsTitle, drawSessions},
+		{"fleet", fleetTitle, drawFleet},
+		{"links", linksTitle, drawLinks},
+		{"worker", workerTitle, drawWorker},
 	}
 }
 
@@ -81,7 +85,7 @@ func (m *model) layout() {
 	case m.w < leastW || m.h < leastH:
 		m.placed = nil
 	case m.w < panelsW || m.expanded:
-		m.placed = []placement{{m.focusIn(s.place(m, cell.Rect{X: 0, Y: 2, W: fullW, H: 40})), body}}
+		m.placed = []placement{{m.focusIn(m.everyPanel()), body}}
 	default:
 		m.placed = s.place(m, body)
 		if m.drawer {
@@ -89,6 +93,11 @@ func (m *model) layout() {
 			m.placed = append(m.placed, placement{"knobs", cell.Rect{X: body.X + body.W - w, Y: body.Y, W: w, H: body.H}})
 		}
 	}
+}
+
+// everyPanel is the panels of the screen where all have a place.
+func (m *model) everyPanel() []placement {
+	return m.screens()[m.screen].place(m, cell.Rect{X: 0, Y: 2, W: fullW, H: 40})
 }
 
 // focusIn is the focused panel when the screen has it, else its first.

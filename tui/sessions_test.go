@@ -212,7 +212,7 @@ func TestSessionsThatCannotBeOpened(t *testing.T) {
 	}
 	if d := open(t, 80, 24, sourcetest.Run(3, 20), nil); true {
 		d.press("9")
-		if d.screen != 0 || !strings.Contains(d.toast.text, "1 Live, 3 Knobs") {
+		if d.screen != 0 || !strings.Contains(d.toast.text, "1 Live, 2 Fleet, 3 Knobs") {
 			t.Errorf("without a library 9 opens screen %d and says %q", d.screen, d.toast.text)
 		}
 	}

@@ -24,6 +24,11 @@ type Commander interface {
 	Command(ctx context.Context, c event.Command) (event.Receipt, error)
 }
 
+// Surveyor is an optional power of a Source: what is known of the workers now. It is called beside Snapshot and Next.
+type Surveyor interface {
+	Fleet(ctx context.Context) (view.Fleet, error)
+}
+
 // Watchers is an optional power of a Source: who is looking.
 type Watchers interface {
 	// Watchers counts the viewers and says whether this one may write.

@@ -185,8 +185,12 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 	if m.live.Over() || m.replay != nil {
 		right = "q leave"
 	}
-	keys := m.hints()
-	x, end := 1, g.W-2-cell.Width(right)
+	drawHints(g, 1, y, g.W-2-cell.Width(right), m.hints())
+	g.Right(g.W-1, y, g.W-2, cell.Faint, right)
+}
+
+// drawHints writes as many keys and what they do as end before a column.
+func drawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
 	for _, k := range keys {
 		if x+cell.Width(k[0])+1+cell.Width(k[1]) >= end {
 			break
@@ -194,7 +198,6 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		x = g.Text(x, y, end-x, cell.Key, k[0])
 		x = g.Text(x+1, y, end-x, cell.Faint, k[1]) + 2
 	}
-	g.Right(g.W-1, y, g.W-2, cell.Faint, right)
 }
 
 // hints are the keys that matter now.
@@ -207,6 +210,8 @@ func (m *model) hints() [][2]string {
 		return [][2]string{{"enter", "stage"}, {"esc", "back"}}
 	case m.focus == "sessions":
 		return [][2]string{{"j k", "choose"}, {"enter", "open"}, {"d", "delete"}, {"/", "filter"}, {"1", "back to the run"}}
+	case m.focus == "fleet" || m.focus == "worker" || m.focus == "links":
+		return m.fleetHints()
 	case m.onKnobs():
 		out = append(out, [2]string{"j k", "choose"}, [2]string{"h l", "turn"}, [2]string{"enter", "type"}, m.applyKey(), [2]string{"u", "unstage"}, [2]string{"z", "undo"})
 	default:

@@ -41,6 +41,14 @@ func Bar(g *cell.Grid, x, y, width int, share float64, role cell.Role) {
 
 var shades = []rune(" ░▒▓█")
 
+// Shade is x from nothing to `top`: a blank for nothing, then ever darker.
+func Shade(x, top float64) rune {
+	if !(x > 0 && top > 0) {
+		return shades[0]
+	}
+	return shades[1+int(math.Round(min(x/top, 1)*float64(len(shades)-2)))]
+}
+
 // Heat draws rows of shades, one column a cell: each value's place between the least and greatest of its column.
 func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	if len(rows) == 0 {

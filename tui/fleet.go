@@ -1,0 +1,224 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// fleet is the state of the Fleet screen. A live run is asked for its workers while the screen is shown.
+type fleet struct {
+	now      view.Fleet // as it was told last
+	told     time.Time  // when; zero: never
+	asked    time.Time
+	asking   bool
+	answered bool  // once at least, if only by an error
+	err      error // of the last question
+
+	chosen int // worker
+	marked map[int]bool
+	order  int  // of fleetOrders
+	turned bool // the other way round
+
+	from, to int // the link under the cursor; event.Every is all of them
+	measure  int // of linkMeasures
+}
+
+type fleetMsg struct {
+	gen   int // of the feed when it was asked for
+	fleet view.Fleet
+	err   error
+}
+
+const (
+	surveyEvery = 900 * time.Millisecond // less than two ticks of the clock
+	surveyWait  = 3 * time.Second        // for the answer
+)
+
+// measured says whether there are workers to ask: a recording and a run that ended tell only who hosted what.
+func (m *model) measured() bool {
+	_, ok := m.opt.Source.(Surveyor)
+	return ok && m.replay == nil && !m.live.Over()
+}
+
+// survey asks for the workers when their screen is shown and what is known is old.
+func (m *model) survey() tea.Cmd {
+	f, now := &m.fleet, m.opt.Clock()
+	if m.screens()[m.screen].focus != "fleet" || !m.measured() || f.asking || f.answered && m.frozen() || f.answered && now.Sub(f.asked) < surveyEvery {
+		return nil
+	}
+	f.asking, f.asked = true, now
+	gen, ctx, src := m.feed.gen, m.reading.ctx, m.opt.Source.(Surveyor)
+	return m.task(func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, surveyWait)
+		defer cancel()
+		now, err := src.Fleet(ctx)
+		return fleetMsg{gen, now, err}
+	})
+}
+
+// surveyed takes the answer. The cursor stays on its worker, or in its row when that has gone; marks of those that have gone
+// go too.
+func (m *model) surveyed(msg fleetMsg) {
+	f := &m.fleet
+	if msg.gen != m.feed.gen {
+		return
+	}
+	first := !f.answered
+	f.asking, f.answered, f.err = false, true, msg.err
+	if msg.err != nil || m.frozen() && !first {
+		return
+	}
+	_, at := f.rows(m)
+	f.now, f.told = msg.fleet, m.opt.Clock()
+	if rows, _ := f.rows(m); len(rows) > 0 && !slices.ContainsFunc(rows, func(x fleetRow) bool { return x.ID == f.chosen }) {
+		f.chosen = rows[min(at, len(rows)-1)].ID
+	}
+	for id := range f.marked {
+		if !slices.ContainsFunc(msg.fleet.Workers, func(x view.Worker) bool { return x.ID == id }) {
+			delete(f.marked, id)
+		}
+	}
+}
+
+// fleetRow is a worker in the table.
+type fleetRow struct {
+	view.Worker
+	measured bool    // else only what a plan says is known
+	steps    float64 // a second; NaN while the run does not train
+}
+
+// workers are all there are: as measured, else as the plan in view has it.
+func (m *model) workers() (out []fleetRow) {
+	roster, measured := m.shown.Members(), m.measured() && !m.fleet.told.IsZero()
+	all := m.fleet.now.Workers
+	if !measured {
+		all = nil
+		for _, w := range roster.Workers() {
+			all = append(all, view.Worker{ID: w, State: view.Hosting, Members: roster.Hosted(w)})
+		}
+	}
+	for _, w := range all {
+		x := fleetRow{Worker: w, measured: measured, steps: math.NaN()}
+		if r := m.shown.Rates; m.shown.Running() && r.Weight > 0 && len(roster.Members) > 0 {
+			x.steps = r.Steps * float64(len(w.Members)) / float64(len(roster.Members))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// rows are the workers that pass the filter, in their order, and which of them is chosen.
+func (f *fleet) rows(m *model) (rows []fleetRow, at int) {
+	for _, x := range m.workers() {
+		if _, word, _ := x.standing(); m.passes("fleet", label(x.ID), x.Name, word, x.Device, x.Address, x.Software) {
+			rows = append(rows, x)
+		}
+	}
+	o := fleetOrders()[f.order]
+	slices.SortStableFunc(rows, func(a, b fleetRow) int {
+		c := o.cmp(a, b)
+		if o.down != f.turned {
+			c = -c
+		}
+		return cmp.Or(c, cmp.Compare(a.ID, b.ID))
+	})
+	return rows, max(0, slices.IndexFunc(rows, func(x fleetRow) bool { return x.ID == f.chosen }))
+}
+
+// fleetOrder is a way to sort the workers.
+type fleetOrder struct {
+	name string
+	down bool // the greatest first
+	cmp  func(a, b fleetRow) int
+}
+
+func fleetOrders() []fleetOrder {
+	by := func(f func(fleetRow) float64) func(a, b fleetRow) int {
+		return func(a, b fleetRow) int { return cmp.Compare(f(a), f(b)) }
+	}
+	return []fleetOrder{
+		{"worker", false, by(func(x fleetRow) float64 { return float64(x.ID) })},
+		{"machine", false, func(a, b fleetRow) int { return strings.Compare(a.Name, b.Name) }},
+		{"state", false, func(a, b fleetRow) int { return strings.Compare(string(a.State), string(b.State)) }},
+		{"members", true, by(func(x fleetRow) float64 { return float64(len(x.Members)) })},
+		{"steps/s", true, by(func(x fleetRow) float64 { return x.steps })},
+		{"tx", true, by(func(x fleetRow) float64 { return x.Sent })},
+		{"rx", true, by(func(x fleetRow) float64 { return x.Received })},
+		{"RTT", true, by(func(x fleetRow) float64 { return float64(x.RTT) })},
+		{"silent", true, by(func(x fleetRow) float64 { return float64(x.Silent) })},
+	}
+}
+
+// standing is a worker's state as a glyph, a word and a role.
+func (x fleetRow) standing() (glyph, word string, role cell.Role) {
+	switch {
+	case x.State == view.Cordoned && len(x.Members) == 0:
+		return "□", "drained", cell.Warn
+	case x.State == view.Cordoned:
+		return "‖", "cordoned", cell.Warn
+	case x.State == view.Leaving:
+		return "→", "leaving", cell.Warn
+	case x.State == view.Joining:
+		return "◇", "joining", cell.Key
+	case x.State == view.Idle:
+		return "○", "idle", cell.Faint
+	}
+	return "●", "hosting", cell.Good
+}
+
+// late says whether a worker is silent for longer than heartbeats explain.
+func (x fleetRow) late() bool { return x.Silent > time.Second }
+
+func (f *fleet) move(m *model, d int) {
+	if rows, at := f.rows(m); len(rows) > 0 {
+		f.chosen = rows[min(max(0, at+d), len(rows)-1)].ID
+	}
+}
+
+// point chooses the worker under the mouse.
+func (f *fleet) point(m *model, at cell.Rect, y int) {
+	rows, chosen := f.rows(m)
+	first, n := tableWindow(at.Inset(), len(rows), chosen, fleetFoot)
+	if i := y - at.Inset().Y - 1; i >= 0 && i < n {
+		f.chosen = rows[first+i].ID
+	}
+}
+
+// mark turns the chosen worker's mark over and goes on to the next.
+func (f *fleet) mark(m *model) {
+	rows, at := f.rows(m)
+	if len(rows) == 0 {
+		return
+	}
+	if id := rows[at].ID; f.marked[id] {
+		delete(f.marked, id)
+	} else {
+		f.marked[id] = true
+	}
+	f.move(m, 1)
+}
+
+// markAll marks all that pass the filter, or none where all are marked.
+func (f *fleet) markAll(m *model) {
+	rows, _ := f.rows(m)
+	all := !slices.ContainsFunc(rows, func(x fleetRow) bool { return !f.marked[x.ID] })
+	for _, x := range rows {
+		if delete(f.marked, x.ID); !all {
+			f.marked[x.ID] = true
+		}
+	}
+}
+
+func (f *fleet) reorder(d int) { f.order, f.turned = (f.order+d)%len(fleetOrders()), false }
+
+func newFleet() fleet { return fleet{marked: map[int]bool{}, from: event.Every, to: event.Every} }

@@ -1,0 +1,302 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
+)
+
+func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
+	d, c := commanding(t, 120, 40, machines(5), "")
+	if c.asked != 1 {
+		t.Fatalf("opening the screen asks %d times", c.asked)
+	}
+	if d.survey() != nil {
+		t.Error("it asks again at once")
+	}
+	d.again()
+	if c.asked != 2 {
+		t.Errorf("a second later it was asked %d times", c.asked)
+	}
+	d.now = d.now.Add(time.Second)
+	if d.survey() == nil {
+		t.Error("it is not asked a second later")
+	}
+	d.now = d.now.Add(time.Second)
+	if d.survey() != nil {
+		t.Error("a question that is not answered is asked again")
+	}
+	d.Update(fleetMsg{gen: d.feed.gen, fleet: c.now})
+	d.press("f")
+	if d.again(); c.asked != 2 {
+		t.Error("a frozen display goes on to ask")
+	}
+	d.press("f", "1")
+	if d.again(); c.asked != 2 {
+		t.Error("it is asked while another screen is shown")
+	}
+	d.press("2")
+	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 2e18, State: &event.State{Phase: event.Finished}}}}})
+	if d.again(); c.asked != 3 {
+		t.Error("a run that has ended is asked")
+	}
+	d.shows("the run has ended", "● hosting")
+	d.hides("rack1")
+}
+
+// An answer that was on its way when the person went to another session is not that one's.
+func TestLateFleetIsIgnored(t *testing.T) {
+	d, c := commanding(t, 120, 40, machines(5), "")
+	gen := d.feed.gen
+	d.begin()
+	d.Update(fleetMsg{gen: gen, fleet: c.now})
+	if len(d.model.fleet.now.Workers) > 0 || d.model.fleet.answered {
+		t.Error("the answer of a session that was left is taken")
+	}
+}
+
+func TestFleetThatDoesNotAnswer(t *testing.T) {
+	d, c := commanding(t, 120, 40, machines(5), "")
+	c.err = errors.New("the pipe is broken")
+	d.again()
+	d.again()
+	d.shows("the workers cannot be asked: the pipe is broken · this is 2s old", "rack1-node1")
+	c.err = nil
+	d.again()
+	d.hides("cannot be asked")
+	// Where it never did, who hosts what is known from the log.
+	d, _ = commanding(t, 120, 40, view.Fleet{}, "")
+	d.shows("no worker is here: start one")
+	bad := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 40)...), err: context.DeadlineExceeded}
+	d = open(t, 120, 40, nil, func(o *Options) { o.Source = bad })
+	d.press("2")
+	d.shows("cannot be asked: context deadline exceeded", "w3", "8–11")
+}
+
+func TestFleetOrderAndFilter(t *testing.T) {
+	d, _ := commanding(t, 120, 40, machines(5), "")
+	for _, want := range []struct {
+		keys  string
+		order []int
+		note  string
+	}{
+		{"", []int{1, 2, 3, 4, 5}, "by worker ↑"},
+		{"O", []int{5, 4, 3, 2, 1}, "by worker ↓"},
+		{"o", []int{1, 2, 3, 4, 5}, "by machine ↑"},
+		{"o", []int{3, 1, 2, 4, 5}, "by state ↑"},
+		{"o", []int{1, 2, 3, 5, 4}, "by members ↓"},
+		{"o O", []int{4, 1, 2, 3, 5}, "by steps/s ↑"},
+		{"o", []int{2, 1, 3, 5, 4}, "by tx ↓"},
+		{"o", []int{2, 1, 3, 5, 4}, "by rx ↓"},
+		{"o", []int{5, 4, 3, 2, 1}, "by RTT ↓"},
+		{"o", []int{2, 3, 5, 1, 4}, "by silent ↓"},
+		{"o", []int{1, 2, 3, 4, 5}, "by worker ↑"},
+	} {
+		d.press(strings.Fields(want.keys)...)
+		if got := d.order(); !slices.Equal(got, want.order) {
+			t.Errorf("%s: %v, want %v", want.note, got, want.order)
+		}
+		d.shows(want.note)
+	}
+	d.press("/").write("RACK2").press("enter")
+	d.shows("1 of 5 · by worker ↑ · /RACK2", "rack2-node1")
+	if got := d.order(); !slices.Equal(got, []int{5}) {
+		t.Errorf("the filter leaves %v", got)
+	}
+	d.press("esc", "/").write("drained").press("enter")
+	d.shows(`no worker holds "drained"`)
+	for _, k := range []string{"j", "G", "enter", "v", "V", "c", "d", "u", "K"} {
+		d.press(k)
+	}
+	if len(d.sent) > 0 || d.overlay != nil {
+		t.Errorf("an empty list sends %v", d.sent)
+	}
+	d.shows("there is no worker to choose")
+}
+
+// The cursor stays on its worker whatever the order, and in its row when the worker goes.
+func TestFleetCursorStays(t *testing.T) {
+	d, c := commanding(t, 120, 40, machines(5), "j j v")
+	if d.model.fleet.chosen != 4 || !slices.Equal(d.marks(), []int{3}) {
+		t.Fatalf("chosen %d, marked %v", d.model.fleet.chosen, d.marks())
+	}
+	d.press("O")
+	if rows, at := d.model.fleet.rows(d.model); rows[at].ID != 4 || at != 1 {
+		t.Errorf("turned round, the cursor is on w%d in row %d", rows[at].ID, at)
+	}
+	c.now.Workers = slices.Delete(c.now.Workers, 2, 4) // w3 and w4
+	d.again()
+	if d.model.fleet.chosen != 2 || len(d.marks()) > 0 {
+		t.Errorf("w4 has gone: chosen w%d, marked %v", d.model.fleet.chosen, d.marks())
+	}
+	d.paint()
+	d.Update(tea.MouseClickMsg{X: 10, Y: 4})
+	if d.model.fleet.chosen != 5 {
+		t.Errorf("a click on the first row chooses w%d", d.model.fleet.chosen)
+	}
+	d.Update(tea.MouseWheelMsg{X: 10, Y: 4, Button: tea.MouseWheelDown})
+	if d.model.fleet.chosen != 2 {
+		t.Errorf("the wheel leads to w%d", d.model.fleet.chosen)
+	}
+}
+
+func TestFleetMoves(t *testing.T) {
+	for keys, want := range map[string]int{"j": 2, "down down": 3, "k": 1, "j up": 1, "G": 5, "G g": 1, "enter j": 2} {
+		if d, _ := commanding(t, 120, 40, machines(5), keys); d.model.fleet.chosen != want {
+			t.Errorf("%s leads to w%d, want w%d", keys, d.model.fleet.chosen, want)
+		}
+	}
+}
+
+func TestFleetDetails(t *testing.T) {
+	d, _ := commanding(t, 80, 24, machines(5), "j enter")
+	d.shows("▸ worker w2", "10.0.0.8:41037", "brood 0.9.0", "13m 35s ago", "4 members: 4–7", "1000 steps/s, 33 % of all", "2.09 ms to the coordinator", "!1.4 s")
+	d.hides("fleet ─")
+	d.press("k")
+	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms late")
+	if d.press("esc"); d.focus != "fleet" || d.expanded {
+		t.Errorf("esc leads to %s, expanded %v", d.focus, d.expanded)
+	}
+	// Where it has a place it is there already.
+	d, _ = commanding(t, 200, 50, machines(5), "j")
+	d.shows("worker w2", "10.0.0.8:41037")
+	if d.press("enter"); d.focus != "worker" || d.expanded {
+		t.Errorf("enter leads to %s, expanded %v", d.focus, d.expanded)
+	}
+}
+
+// Panels that have no place on a small screen are reached with tab.
+func TestTabReachesEveryPanel(t *testing.T) {
+	for _, size := range [][2]int{{60, 12}, {80, 24}} {
+		d, _ := commanding(t, size[0], size[1], machines(5), "")
+		if size[0] >= panelsW {
+			d.press("e")
+		}
+		var seen []string
+		for range 5 {
+			seen = append(seen, d.focus)
+			d.paint()
+			if got := d.panels(); !slices.Equal(got, []string{d.focus}) {
+				t.Errorf("at %v the focus is on %s and shown is %v", size, d.focus, got)
+			}
+			d.press("tab")
+		}
+		if !slices.Equal(seen, []string{"fleet", "links", "worker", "events", "fleet"}) {
+			t.Errorf("at %v tab leads through %v", size, seen)
+		}
+	}
+	d, _ := commanding(t, 80, 24, machines(5), "e tab tab e")
+	if d.focus != "fleet" {
+		t.Errorf("back from a panel without a place the focus is on %s", d.focus)
+	}
+}
+
+// Columns and panels keep their places while values change.
+func TestFleetDoesNotJitter(t *testing.T) {
+	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 50}} {
+		d, c := commanding(t, size[0], size[1], machines(5), "")
+		before := edges(d.screenText())
+		for i := range c.now.Workers {
+			w := &c.now.Workers[i]
+			w.Sent, w.Received, w.RTT, w.Silent, w.Name = 999.4e9, 1, 9876*time.Millisecond, 61*time.Second, "a-machine-with-quite-a-long-name.cluster.example"
+			w.Members, w.State = []optim.Member{0, 2, 4, 100, 102, 1000}, view.Cordoned
+		}
+		for i := range c.now.Links {
+			c.now.Links[i] = view.Link{From: c.now.Links[i].From, To: c.now.Links[i].To, Sent: 1e12 / 7, RTT: time.Minute, Lost: 1}
+		}
+		d.again()
+		if got := edges(d.screenText()); got != before {
+			t.Errorf("at %v lines or headings moved:\n%s\n%s", size, before, got)
+		}
+	}
+}
+
+// edges are the borders' places and the headings of the table.
+func edges(s string) (out string) {
+	for y, l := range strings.Split(s, "\n") {
+		x := 0
+		for _, r := range l {
+			if strings.ContainsRune("╭╮╰╯│", r) {
+				out += fmt.Sprintf("%d,%d ", x, y)
+			}
+			x++
+		}
+		if strings.Contains(l, "machine ") && strings.Contains(l, "members ") {
+			table, _, _ := strings.Cut(l, "││")
+			out += "\n" + table + "\n"
+		}
+	}
+	return out
+}
+
+func TestFleetOfOneProcess(t *testing.T) {
+	f := view.Fleet{Workers: []view.Worker{{ID: 0, State: view.Hosting, Members: optim.IDs(12)}}}
+	d, c := commanding(t, 120, 40, f, "")
+	d.shows("in-process", "all workers share one process", "`brood serve`", "in the coordinator's process", "3000 steps/s, 100 % of all")
+	d.press("tab", "enter")
+	if d.overlay != nil || !strings.Contains(d.toast.text, "share one process") {
+		t.Errorf("enter on no link says %q", d.toast.text)
+	}
+	c.now.Workers[0].Name = "node"
+	d.again()
+	d.shows("one worker has nobody to send to")
+	c.now.Workers = append(c.now.Workers, view.Worker{ID: 1, Name: "other"})
+	d.again()
+	d.shows("nothing was measured between the workers yet")
+}
+
+func TestFleetOfARecording(t *testing.T) {
+	r := fast(&tape{rs: sourcetest.Run(12, 60)})
+	if err := r.Scan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, 120, 40, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	d.press("end", "2", "j")
+	d.shows("from the recording: traffic, round trips and silence are not recorded", "▸ w2", "4–7", "links are measured and not recorded", "enter details  o order")
+	d.hides("cordon")
+	for _, key := range []string{"c", "d", "u", "K"} {
+		d.toast = toast{}
+		if d.press(key); !strings.Contains(d.toast.text, "this is a recording") {
+			t.Errorf("%s says %q", key, d.toast.text)
+		}
+	}
+	at := d.live.Position
+	if d.press("tab", "left"); d.focus != "links" || d.live.Position >= at {
+		t.Errorf("on the matrix, which a recording has not, the commit before %d is at %d", at, d.live.Position)
+	}
+}
+
+func TestFleetText(t *testing.T) {
+	for want, ids := range map[string][]optim.Member{"": nil, "7": {7}, "0–3": optim.IDs(4), "0–1,3,5–7": {0, 1, 3, 5, 6, 7}} {
+		if got := ranges(ids); got != want {
+			t.Errorf("%v is %q, want %q", ids, got, want)
+		}
+	}
+	for _, x := range []float64{0, 1, 12, 999, 1e3, 12345, 99.94e3, 999.4e3, 1e6, 1e9, 123e9} {
+		if s := brief(x); cell.Width(s) > 5 || strings.Contains(s, " ") {
+			t.Errorf("%g bytes are %q", x, s)
+		}
+	}
+	for _, d := range []time.Duration{0, 120 * time.Microsecond, 9996 * time.Microsecond, 99960 * time.Microsecond, 9999 * time.Millisecond, time.Minute} {
+		if s := latency(d); cell.Width(s) > 7 {
+			t.Errorf("%v is %q", d, s)
+		}
+	}
+	for want, s := range map[string]string{"rack…node1": "rack1-node1", "short": "short"} {
+		if got := middleCut(s, 10); got != want {
+			t.Errorf("%s is cut to %q, want %q", s, got, want)
+		}
+	}
+}

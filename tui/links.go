@@ -1,0 +1,158 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// linkMeasure is what the matrix shows of a link.
+type linkMeasure struct {
+	title, next string // next: what t shows then
+	of          func(view.Link) float64
+	join        func(a, b float64) float64 // of several links
+	text        func(float64) string       // at most five characters
+}
+
+func linkMeasures() []linkMeasure {
+	sum := func(a, b float64) float64 { return a + b }
+	most := func(a, b float64) float64 { return max(a, b) }
+	return []linkMeasure{
+		{"bytes/s", "round trip", func(l view.Link) float64 { return l.Sent }, sum, brief},
+		{"round trip, ms", "loss", func(l view.Link) float64 { return float64(l.RTT) / 1e6 }, most, three},
+		{"lost packets, %", "bytes/s", func(l view.Link) float64 { return 100 * l.Lost }, most, three},
+	}
+}
+
+// brief is a number of bytes in five characters.
+func brief(b float64) string { return strings.ReplaceAll(strings.TrimSuffix(size(b), "B"), " ", "") }
+
+// three writes a small number with three digits.
+func three(x float64) string {
+	switch {
+	case x < 9.995:
+		return fmt.Sprintf("%.2f", x)
+	case x < 99.95:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// ends are the rows and columns of the matrix: all workers together, then those that have links.
+func (f *fleet) ends() []int {
+	out := []int{event.Every}
+	for _, l := range f.now.Links {
+		out = append(out, l.From, l.To)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// links are those from one worker, or all, to another, or all.
+func (f *fleet) links(from, to int) (out []view.Link) {
+	for _, l := range f.now.Links {
+		if (from == event.Every || l.From == from) && (to == event.Every || l.To == to) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// shape is how some links are slowed down, when all of them are alike.
+func shape(links []view.Link) (s event.Link, some bool) {
+	for i, l := range links {
+		x := event.Link{}
+		if l.Shape != nil {
+			x = *l.Shape
+			x.From, x.To = 0, 0
+		}
+		if i == 0 {
+			s = x
+		}
+		some = some || x.Slow()
+		if x != s {
+			return event.Link{}, true
+		}
+	}
+	return s, some
+}
+
+func (f *fleet) moveLink(dx, dy int) {
+	ends := f.ends()
+	step := func(at, d int) int { return ends[min(max(0, max(0, slices.Index(ends, at))+d), len(ends)-1)] }
+	f.from, f.to = step(f.from, dy), step(f.to, dx)
+}
+
+// onLink is what the cursor is on: with a worker that has gone, all of them.
+func (f *fleet) onLink() (from, to int) {
+	ends := f.ends()
+	at := func(id int) int { return ends[max(0, slices.Index(ends, id))] }
+	return at(f.from), at(f.to)
+}
+
+// end names a row or column.
+func end(id int) string {
+	if id == event.Every {
+		return "all"
+	}
+	return label(id)
+}
+
+// mayShape says why the link under the cursor cannot be slowed down, "" when it can.
+func (m *model) mayShape() string {
+	from, to := m.fleet.onLink()
+	switch why := m.mayCommand(); {
+	case why != "":
+		return why
+	case len(m.fleet.now.Links) == 0:
+		return m.linkless()
+	case len(m.fleet.links(from, to)) == 0:
+		return fmt.Sprintf("there is no link from %s to %s: choose another cell", end(from), end(to))
+	}
+	return ""
+}
+
+// linkless says why there are no links, and what to do.
+func (m *model) linkless() string {
+	all := m.workers()
+	switch {
+	case m.replay != nil:
+		return "links are measured and not recorded: only a run that trains has them"
+	case m.live.Over():
+		return "the run has ended, and its links with it: they are measured and not recorded"
+	case !m.measured():
+		return "this source does not tell of links"
+	case m.fleet.told.IsZero():
+		return "asking the run for its links"
+	case slices.ContainsFunc(all, func(x fleetRow) bool { return x.Name+x.Address != "" }) && len(all) > 1:
+		return "nothing was measured between the workers yet"
+	case len(all) == 1 && all[0].Name+all[0].Address != "":
+		return "one worker has nobody to send to: start another with the line that brood serve printed, `brood worker brood://...`"
+	}
+	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
+}
+
+// letGo takes back what slows the chosen links down.
+func (m *model) letGo() tea.Cmd {
+	from, to := m.fleet.onLink()
+	return m.shape(event.Link{From: from, To: to})
+}
+
+func (m *model) shape(l event.Link) tea.Cmd { return m.send(event.Command{Link: &l}) }
+
+// linkAt chooses the cell under the mouse.
+func (f *fleet) linkAt(x, y int, v matrixView) {
+	ends := f.ends()
+	for i := range v.rows {
+		for j := range v.cols {
+			if v.cell(i, j).Has(x, y) {
+				f.from, f.to = ends[v.id(v.row, i)], ends[v.id(v.col, j)]
+			}
+		}
+	}
+}

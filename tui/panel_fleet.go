@@ -1,0 +1,249 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// placeFleet is the Fleet screen: the table, the matrix of links, and where there is room the chosen worker.
+func placeFleet(_ *model, b cell.Rect) []placement {
+	events := 1
+	if b.H >= 30 {
+		events = 5
+	}
+	main, lane := b.Top(b.H - events)
+	switch {
+	case b.W >= wideW && b.H >= 34:
+		left, one := main.Left(main.W - max(52, main.W/3))
+		table, links := left.Top(left.H / 2)
+		return []placement{{"fleet", table}, {"links", links}, {"worker", one}, {"events", lane}}
+	case b.W >= fullW:
+		table, low := main.Top(main.H * 2 / 5)
+		links, one := low.Left(low.W - 45)
+		return []placement{{"fleet", table}, {"links", links}, {"worker", one}, {"events", lane}}
+	}
+	table, links := main.Top(main.H / 2)
+	return []placement{{"fleet", table}, {"links", links}, {"events", lane}}
+}
+
+func fleetTitle(m *model) (string, string) {
+	f := &m.fleet
+	all := m.workers()
+	rows, _ := f.rows(m)
+	o := fleetOrders()[f.order]
+	arrow := "↑"
+	if o.down != f.turned {
+		arrow = "↓"
+	}
+	note := fmt.Sprintf("%d of %d", len(rows), len(all))
+	if n := len(f.marked); n > 0 {
+		note += fmt.Sprintf(" · %d marked", n)
+	}
+	return "fleet", m.filterNote("fleet", note+" · by "+o.name+" "+arrow)
+}
+
+const (
+	fleetFoot    = 1 // lines below the table
+	machineLeast = 8 // cells that the name of a machine keeps
+	machineMost  = 24
+)
+
+func fleetColumns(m *model) []column[fleetRow] {
+	known := func(text func(fleetRow) string) func(fleetRow) string {
+		return func(x fleetRow) string {
+			if !x.measured {
+				return "–"
+			}
+			return text(x)
+		}
+	}
+	afar := func(text func(fleetRow) string) func(fleetRow) string {
+		return known(func(x fleetRow) string {
+			if x.here() {
+				return "–"
+			}
+			return text(x)
+		})
+	}
+	digits := len(fmt.Sprint(len(m.shown.Members().Members)))
+	return []column[fleetRow]{
+		{head: "state", width: 10, weight: 10, text: func(x fleetRow) string { glyph, word, _ := x.standing(); return glyph + " " + word },
+			role: func(x fleetRow) cell.Role { _, _, role := x.standing(); return role }},
+		{head: "members", width: 11, weight: 9, text: func(x fleetRow) string {
+			return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), ranges(x.Members)), " ")
+		}},
+		{head: "kernels", width: 20, weight: 1, text: known(func(x fleetRow) string { return x.kernels() })},
+		{head: "steps/s", width: 7, weight: 8, right: true, text: func(x fleetRow) string { return perSecond(x.steps) }},
+		{head: "tx/s", width: 7, weight: 6, right: true, text: afar(func(x fleetRow) string { return size(x.Sent) })},
+		{head: "rx/s", width: 7, weight: 2, right: true, text: afar(func(x fleetRow) string { return size(x.Received) })},
+		{head: "RTT", width: 7, weight: 5, right: true, text: afar(func(x fleetRow) string { return latency(x.RTT) })},
+		{head: "silent", width: 6, weight: 7, right: true, text: afar(func(x fleetRow) string { return silence(x) }), role: lateness},
+	}
+}
+
+// here says whether a worker is one of the coordinator's own process.
+func (x fleetRow) here() bool { return x.Name == "" && x.Address == "" }
+
+// machine is where a worker runs.
+func (x fleetRow) machine() string {
+	switch {
+	case !x.measured:
+		return "–"
+	case x.here():
+		return "in-process"
+	}
+	return x.Name
+}
+
+// middleCut shortens a name to n cells and keeps both of its ends: machines of a cluster differ in the last letters.
+func middleCut(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n || n < 3 {
+		return s
+	}
+	tail := n / 2
+	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
+}
+
+// kernels are the best that it can compute with.
+func (x fleetRow) kernels() string {
+	best, _, _ := strings.Cut(x.Device, ",")
+	if best == "" {
+		return "–"
+	}
+	return strings.TrimSpace(best)
+}
+
+func lateness(x fleetRow) cell.Role {
+	if x.late() {
+		return cell.Warn
+	}
+	return cell.Plain
+}
+
+// silence is how long a worker said nothing; a mark says that this is too long.
+func silence(x fleetRow) string {
+	s := fmt.Sprintf("%.1f s", x.Silent.Seconds())
+	if x.Silent >= 10*time.Second {
+		s = fmt.Sprintf("%.0f s", x.Silent.Seconds())
+	}
+	if x.late() {
+		s = "!" + s
+	}
+	return s
+}
+
+func perSecond(x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return rate(x)
+}
+
+// latency writes a short duration in at most seven characters, the same from one to the next.
+func latency(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return three(float64(d)/1e6) + " ms"
+}
+
+func drawFleet(m *model, g *cell.Grid, r cell.Rect) {
+	f := &m.fleet
+	rows, at := f.rows(m)
+	switch {
+	case m.measured() && !f.answered:
+		explain(g, r, m.waiting("the workers"))
+		return
+	case len(m.workers()) == 0 && f.err == nil:
+		explain(g, r, m.workerless())
+		return
+	case len(rows) == 0 && f.err == nil:
+		explain(g, r, m.nothing("fleet", "worker"))
+		return
+	}
+	const left = 7 // cursor, mark and number
+	cols, name := fitColumns(fleetColumns(m), r.W-left-1, machineLeast, machineMost)
+	g.Text(r.X+3, r.Y, 4, cell.Faint, "id")
+	g.Text(r.X+left, r.Y, name, cell.Faint, "machine")
+	tableHead(g, r.X+left+name+2, r.Y, cols)
+	first, n := tableWindow(r, len(rows), at, fleetFoot)
+	for i, x := range rows[first : first+n] {
+		y, role := r.Y+1+i, cell.Plain
+		if first+i == at {
+			role = cell.FocusTitle
+			g.Set(r.X+1, y, '▸', role)
+		}
+		if f.marked[x.ID] {
+			g.Set(r.X+2, y, '✓', cell.Staged)
+		}
+		g.Text(r.X+3, y, 4, role, label(x.ID))
+		g.Text(r.X+left, y, name, role, middleCut(x.machine(), name))
+		tableRow(g, r.X+left+name+2, y, cols, role, x)
+	}
+	if first > 0 {
+		g.Set(r.X, r.Y+1, '↑', cell.Faint)
+	}
+	if first+n < len(rows) {
+		g.Set(r.X, r.Y+n, '↓', cell.Faint)
+	}
+	if r.H > n+fleetFoot {
+		text, role := m.fleetSays(rows, at)
+		g.Text(r.X+1, r.Y+r.H-1, r.W-2, role, text)
+	}
+}
+
+// workerless says why there is nobody.
+func (m *model) workerless() string {
+	if m.measured() {
+		return "no worker is here: start one with the line that brood serve printed, `brood worker brood://...`"
+	}
+	return m.waiting("the workers")
+}
+
+// fleetSays is the line below the table: why it is old, or how the chosen worker is.
+func (m *model) fleetSays(rows []fleetRow, at int) (string, cell.Role) {
+	switch err := m.fleet.err; {
+	case m.measured() && err != nil:
+		text := "the workers cannot be asked: " + err.Error()
+		if !m.fleet.told.IsZero() {
+			text += " · this is " + span(m.opt.Clock().Sub(m.fleet.told)) + " old"
+		}
+		return text, cell.Alert
+	case m.replay != nil:
+		return "from the recording: traffic, round trips and silence are not recorded", cell.Faint
+	case m.live.Over():
+		return "the run has ended: who hosted what then, with nobody left to measure", cell.Faint
+	case !m.measured():
+		return "from the log: this source does not measure workers", cell.Faint
+	}
+	return rows[at].says()
+}
+
+// says is a worker's state in a sentence.
+func (x fleetRow) says() (string, cell.Role) {
+	name := label(x.ID)
+	_, word, role := x.standing()
+	switch {
+	case x.late():
+		return fmt.Sprintf("! %s says nothing for %.1f s: if that goes on it counts as dead", name, x.Silent.Seconds()), cell.Warn
+	case word == "drained":
+		return name + " is drained: it hosts nothing and may be ended · u uncordons it", role
+	}
+	switch x.State {
+	case view.Cordoned:
+		return name + " gets no members from the next plan on · u uncordons it", role
+	case view.Leaving:
+		return name + " leaves: its members move to the others, and then it ends", role
+	case view.Joining:
+		return name + " reads its data: it gets members with the next plan after that", cell.Faint
+	case view.Idle:
+		return name + " hosts nothing: there are more workers than members", cell.Faint
+	}
+	return fmt.Sprintf("%s hosts %s", name, count(len(x.Members), "member")), cell.Faint
+}

@@ -1,0 +1,187 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+func linksTitle(m *model) (string, string) {
+	k := linkMeasures()[m.fleet.measure]
+	if len(m.fleet.now.Links) == 0 || !m.measured() {
+		return "links", ""
+	}
+	note := "t " + k.next + " · from row to column"
+	if _, slow := shape(m.fleet.now.Links); slow {
+		note = "◆ slowed down · " + note
+	}
+	return "links  " + k.title, note
+}
+
+// A cell of the matrix: the cursor, two of shade, five of number, and the mark of a link that is slowed down.
+const (
+	linkHead = 5
+	linkCell = 9
+)
+
+// matrixView is which cells of the matrix are shown: the first row and column, of all workers, always are.
+type matrixView struct {
+	at         cell.Rect // of the cells
+	row, col   int       // of the ends that follow those
+	rows, cols int
+}
+
+// id is the end that row or column i shows, where `first` follows that of all.
+func (v matrixView) id(first, i int) int {
+	if i == 0 {
+		return 0
+	}
+	return first + i - 1
+}
+
+func (v matrixView) cell(i, j int) cell.Rect {
+	return cell.Rect{X: v.at.X + j*linkCell, Y: v.at.Y + i, W: linkCell, H: 1}
+}
+
+// matrix lays it out around the cursor in a panel's inside.
+func (f *fleet) matrix(r cell.Rect) (v matrixView) {
+	ends := f.ends()
+	from, to := f.onLink()
+	part := func(room, at int) (first, n int) {
+		n = min(len(ends), max(2, room))
+		return min(max(1, at-(n-1)/2), len(ends)-n+1), n
+	}
+	v.at = cell.Rect{X: r.X + linkHead, Y: r.Y + 1, W: r.W - linkHead, H: r.H - 2}
+	v.row, v.rows = part(v.at.H, slices.Index(ends, from))
+	v.col, v.cols = part((v.at.W-1)/linkCell, slices.Index(ends, to))
+	return v
+}
+
+// drawLinks is the matrix: what each row's worker sends to each column's.
+func drawLinks(m *model, g *cell.Grid, r cell.Rect) {
+	f := &m.fleet
+	if len(f.now.Links) == 0 || !m.measured() {
+		explain(g, r, m.linkless())
+		return
+	}
+	ends, v, k := f.ends(), f.matrix(r), linkMeasures()[f.measure]
+	from, to := f.onLink()
+	top := 0.0
+	for _, l := range f.now.Links {
+		top = max(top, k.of(l))
+	}
+	head := func(x, y int, id int, chosen bool) {
+		role := cell.Faint
+		if chosen {
+			role = cell.FocusTitle
+		}
+		g.Right(x, y, 4, role, end(id))
+	}
+	for j := range v.cols {
+		id := ends[v.id(v.col, j)]
+		head(v.cell(0, j).X+linkCell-1, r.Y, id, id == to)
+	}
+	for i := range v.rows {
+		row := ends[v.id(v.row, i)]
+		head(r.X+linkHead-1, v.at.Y+i, row, row == from)
+		for j := range v.cols {
+			col := ends[v.id(v.col, j)]
+			m.linkCell(g, v.cell(i, j), f.links(row, col), k, top, row == from && col == to)
+		}
+	}
+	m.moreLinks(g, r, v, len(ends))
+	m.linkFoot(g, cell.Rect{X: r.X + 1, Y: r.Y + r.H - 1, W: r.W - 2, H: 1})
+}
+
+// linkCell is one cell: a worker sends nothing to itself, nor over a link to one of its own process.
+func (m *model) linkCell(g *cell.Grid, r cell.Rect, links []view.Link, k linkMeasure, top float64, chosen bool) {
+	if len(links) == 0 {
+		g.Set(r.X+7, r.Y, '·', cell.Faint)
+	} else {
+		x := k.of(links[0])
+		for _, l := range links[1:] {
+			x = k.join(x, k.of(l))
+		}
+		role := cell.Plain
+		switch {
+		case len(links) == 1:
+			for i := range 2 {
+				g.Set(r.X+1+i, r.Y, chart.Shade(x, top), cell.Median)
+			}
+		case x > 0:
+			role = cell.Strong
+		}
+		if x == 0 {
+			role = cell.Faint
+		}
+		g.Right(r.X+8, r.Y, 5, role, k.text(x))
+		if _, slow := shape(links); slow {
+			g.Set(r.X+8, r.Y, '◆', cell.Warn)
+		}
+	}
+	if !chosen {
+		return
+	}
+	if m.focus == "links" {
+		g.Paint(cell.Rect{X: r.X + 1, Y: r.Y, W: r.W - 1, H: 1}, cell.Chosen)
+	}
+	g.Set(r.X, r.Y, '▸', cell.FocusTitle)
+}
+
+// moreLinks says that there are rows and columns beyond those shown.
+func (m *model) moreLinks(g *cell.Grid, r cell.Rect, v matrixView, total int) {
+	x, y := v.at.X+v.cols*linkCell, v.at.Y+v.rows-1
+	if v.col > 1 {
+		g.Set(r.X, r.Y, '←', cell.Faint)
+	}
+	if v.col+v.cols-1 < total {
+		g.Set(min(x, r.X+r.W-1), r.Y, '→', cell.Faint)
+	}
+	if v.row > 1 {
+		g.Set(r.X, v.at.Y+1, '↑', cell.Faint)
+	}
+	if v.row+v.rows-1 < total {
+		g.Set(r.X, y, '↓', cell.Faint)
+	}
+}
+
+// linkFoot tells all of the chosen link, row or column.
+func (m *model) linkFoot(g *cell.Grid, r cell.Rect) {
+	from, to := m.fleet.onLink()
+	links := m.fleet.links(from, to)
+	name := end(from) + " → " + end(to)
+	if len(links) == 0 {
+		g.Text(r.X, r.Y, r.W, cell.Faint, name+"  no link between them")
+		return
+	}
+	if len(links) > 1 {
+		name += fmt.Sprintf("  %d links", len(links))
+	}
+	var sent, lost float64
+	rtt := links[0].RTT
+	for _, l := range links {
+		sent, lost, rtt = sent+l.Sent, max(lost, l.Lost), max(rtt, l.RTT)
+	}
+	worst := ""
+	if len(links) > 1 {
+		worst = "≤ "
+	}
+	x := g.Text(r.X, r.Y, r.W, cell.Plain, fmt.Sprintf("%s  %s/s  %s%s  %s%s %% lost", name, lead(size(sent), 7), worst, latency(rtt), worst, three(100*lost)))
+	if s, slow := shape(links); slow {
+		g.Text(x+2, r.Y, r.X+r.W-x-2, cell.Warn, "◆ "+slowness(s))
+	}
+}
+
+// slowness is what a link is slowed down to; of several that differ, that.
+func slowness(l event.Link) string {
+	if !l.Slow() {
+		return "some slowed"
+	}
+	_, how, _ := strings.Cut(l.String(), ": ")
+	return how
+}

@@ -1,0 +1,122 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+func workerTitle(m *model) (string, string) {
+	rows, at := m.fleet.rows(m)
+	if len(rows) == 0 {
+		return "worker", ""
+	}
+	glyph, word, _ := rows[at].standing()
+	return "worker " + label(rows[at].ID), glyph + " " + word
+}
+
+// drawWorker is all that is known of the chosen worker.
+func drawWorker(m *model, g *cell.Grid, r cell.Rect) {
+	rows, at := m.fleet.rows(m)
+	if len(rows) == 0 {
+		explain(g, r, "choose a worker in the table")
+		return
+	}
+	x, y, end := rows[at], r.Y, r.Y+r.H
+	const left = 11
+	put := func(name string, role cell.Role, text string) {
+		for i, l := range wrap(text, r.W-left-1) {
+			if y >= end {
+				return
+			}
+			if i == 0 {
+				g.Text(r.X+1, y, left-2, cell.Faint, name)
+			}
+			g.Text(r.X+left, y, r.W-left-1, role, l)
+			y++
+		}
+	}
+	text, role := x.says()
+	if role == cell.Faint {
+		role = cell.Plain
+	}
+	put("state", role, text)
+	if len(x.Members) > 0 {
+		put("hosts", cell.Plain, count(len(x.Members), "member")+": "+strings.ReplaceAll(ranges(x.Members), ",", ", "))
+	}
+	if !math.IsNaN(x.steps) {
+		put("computes", cell.Plain, fmt.Sprintf("%s steps/s, %.0f %% of all", rate(x.steps), 100*float64(len(x.Members))/float64(max(1, len(m.shown.Members().Members)))))
+	}
+	switch {
+	case !x.measured:
+		text, _ := m.fleetSays(rows, at)
+		put("", cell.Faint, text)
+		return
+	case x.here():
+		put("machine", cell.Plain, "in the coordinator's process")
+		return
+	}
+	put("machine", cell.Plain, x.Name)
+	put("address", cell.Plain, x.Address)
+	put("kernels", cell.Plain, strings.ReplaceAll(x.Device, ",", ", "))
+	put("software", cell.Plain, x.Software)
+	put("joined", cell.Plain, span(x.Since)+" ago")
+	put("RTT", cell.Plain, latency(x.RTT)+" to the coordinator")
+	put("silent", lateness(x), silence(x))
+	y++
+	m.peers(g, cell.Rect{X: r.X, Y: y, W: r.W, H: end - y}, x.ID)
+}
+
+// peer is what a worker exchanges with another.
+type peer struct {
+	id       int
+	out, in  view.Link
+	slowness string
+}
+
+// peers lists the links of a worker, both ways.
+func (m *model) peers(g *cell.Grid, r cell.Rect, id int) {
+	var all []peer
+	for _, other := range m.fleet.ends() {
+		out, in := m.fleet.links(id, other), m.fleet.links(other, id)
+		if other < 0 || len(out)+len(in) == 0 {
+			continue
+		}
+		p := peer{id: other}
+		if len(out) > 0 {
+			p.out = out[0]
+			if l := p.out.Shape; l != nil && l.Slow() {
+				p.slowness = "◆ " + slowness(*l)
+			}
+		}
+		if len(in) > 0 {
+			p.in = in[0]
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 || r.H < 2 {
+		return
+	}
+	cols := []column[peer]{
+		{head: "sends/s", width: 7, weight: 9, right: true, text: func(p peer) string { return size(p.out.Sent) }},
+		{head: "gets/s", width: 7, weight: 8, right: true, text: func(p peer) string { return size(p.in.Sent) }},
+		{head: "RTT", width: 7, weight: 7, right: true, text: func(p peer) string { return latency(p.out.RTT) }},
+		{head: "lost %", width: 6, weight: 6, right: true, text: func(p peer) string { return three(100 * p.out.Lost) }},
+		{head: "slowed down to", width: 24, weight: 1, text: func(p peer) string { return p.slowness }, role: func(peer) cell.Role { return cell.Warn }},
+	}
+	cols, _ = fitColumns(cols, r.W-7, 0, 0)
+	g.Text(r.X+1, r.Y, 5, cell.Faint, "peer")
+	tableHead(g, r.X+7, r.Y, cols)
+	for i, p := range all {
+		y := r.Y + 1 + i
+		if y == r.Y+r.H-1 && i < len(all)-1 {
+			g.Text(r.X+1, y, r.W-2, cell.Faint, fmt.Sprintf("and %d more: e expands", len(all)-i))
+			return
+		}
+		g.Text(r.X+1, y, 5, cell.Plain, label(p.id))
+		tableRow(g, r.X+7, y, cols, cell.Plain, p)
+	}
+}

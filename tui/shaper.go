@@ -1,0 +1,151 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/tui/cell"
+)
+
+// shaper is the form in which a link, a row or a column of them is slowed down.
+type shaper struct {
+	from, to int
+	count    int // of links
+	fields   [4]line
+	at       int
+	err      string
+}
+
+// shaperField is a line of the form. A rate is in MB/s, as everywhere on these screens; what that is in Mbit/s stands beside.
+type shaperField struct {
+	name, unit, doc string
+	most            float64
+	set             func(*event.Link, float64)
+	get             func(event.Link) float64
+}
+
+func shaperFields() [4]shaperField {
+	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
+	duration := func(x float64) time.Duration { return time.Duration(math.Round(x * 1e6)) }
+	return [4]shaperField{
+		{"rate", "MB/s", "at most; empty: no limit", 1e6, func(l *event.Link, x float64) { l.Rate = int64(math.Ceil(x * 1e6)) }, func(l event.Link) float64 { return float64(l.Rate) / 1e6 }},
+		{"delay", "ms", "later, every packet", 1e5, func(l *event.Link, x float64) { l.Delay = duration(x) }, func(l event.Link) float64 { return ms(l.Delay) }},
+		{"jitter", "ms", "more, at most", 1e5, func(l *event.Link, x float64) { l.Jitter = duration(x) }, func(l event.Link) float64 { return ms(l.Jitter) }},
+		{"loss", "%", "of packets", 100, func(l *event.Link, x float64) { l.Loss = x / 100 }, func(l event.Link) float64 { return 100 * l.Loss }},
+	}
+}
+
+// openShaper begins with how the links are slowed down already, when all are alike.
+func (m *model) openShaper() tea.Cmd {
+	from, to := m.fleet.onLink()
+	links := m.fleet.links(from, to)
+	s := &shaper{from: from, to: to, count: len(links)}
+	now, _ := shape(links)
+	for i, f := range shaperFields() {
+		if x := f.get(now); x > 0 {
+			s.fields[i].set(strconv.FormatFloat(x, 'g', 6, 64))
+		}
+	}
+	m.overlay = s
+	return nil
+}
+
+// link is what the form says.
+func (s *shaper) link() (event.Link, error) {
+	l := event.Link{From: s.from, To: s.to}
+	for i, f := range shaperFields() {
+		text := strings.TrimSpace(s.fields[i].text())
+		if text == "" {
+			continue
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(x >= 0 && x <= f.most) {
+			return l, fmt.Errorf("%s: %q is not between 0 and %g %s", f.name, text, f.most, f.unit)
+		}
+		f.set(&l, x)
+	}
+	return l, nil
+}
+
+func (s *shaper) key(m *model, name, text string) tea.Cmd {
+	n := len(s.fields)
+	switch name {
+	case "esc":
+		m.overlay = nil
+	case "tab", "down":
+		s.at = (s.at + 1) % n
+	case "shift+tab", "up":
+		s.at = (s.at + n - 1) % n
+	case "enter":
+		l, err := s.link()
+		if err != nil {
+			s.err = err.Error()
+			return nil
+		}
+		m.overlay = nil
+		return m.shape(l)
+	default:
+		s.fields[s.at].key(name, text)
+		s.err = ""
+	}
+	return nil
+}
+
+func (s *shaper) draw(m *model, g *cell.Grid) {
+	title := fmt.Sprintf("slow down %s → %s", end(s.from), end(s.to))
+	note := "this direction alone"
+	if s.count > 1 {
+		note = count(s.count, "link") + ", each of them"
+	}
+	in := dialog(g, min(g.W, 64), min(g.H, 10), title, note)
+	for i, f := range shaperFields() {
+		y, role := in.Y+i, cell.Plain
+		if i == s.at {
+			role = cell.FocusTitle
+			g.Set(in.X+1, y, '▸', role)
+		}
+		g.Text(in.X+3, y, 7, role, f.name)
+		l := &s.fields[i]
+		from := max(0, l.at-9)
+		g.Text(in.X+11, y, 10, cell.Staged, string(l.runes[from:min(len(l.runes), from+10)]))
+		for x := in.X + 11; x < in.X+21; x++ {
+			if g.At(x, y).R == ' ' {
+				g.Set(x, y, '_', cell.Border)
+			}
+		}
+		if i == s.at {
+			x := in.X + 11 + l.at - from
+			g.Set(x, y, g.At(x, y).R, cell.Chosen)
+		}
+		g.Text(in.X+22, y, 5, cell.Plain, f.unit)
+		doc := f.doc
+		if l, err := s.link(); i == 0 && err == nil && l.Rate > 0 {
+			doc = fmt.Sprintf("at most, that is %.4g Mbit/s", float64(l.Rate)*8/1e6)
+		}
+		g.Text(in.X+28, y, in.W-29, cell.Faint, doc)
+	}
+	y := in.Y + len(s.fields) + 1
+	said, role := s.says()
+	g.Text(in.X+1, y, in.W-2, role, said)
+	drawHints(g, in.X+1, y+2, in.X+in.W, [][2]string{{"enter", "apply now"}, {"tab", "next"}, {"ctrl+u", "clear"}, {"esc", "leave it"}})
+}
+
+// says is the outcome in words, or what is wrong.
+func (s *shaper) says() (string, cell.Role) {
+	l, err := s.link()
+	switch {
+	case s.err != "":
+		return s.err, cell.Alert
+	case err != nil:
+		return err.Error(), cell.Warn
+	case !l.Slow():
+		return "as fast as it can be", cell.Good
+	}
+	return slowness(l), cell.Staged
+}
