@@ -33,18 +33,24 @@ func Fit(log bool, sets ...[]view.Bucket) Axis {
 	return Span(log, lo, hi)
 }
 
+// flat is the range, relative to its values, below which it is a single value: between its ends there are too few numbers to count in.
+const flat = 1e-9
+
+// least is as good as zero: below it numbers lose their digits.
+const least = 1e-290
+
 // Span is the axis of round numbers around lo..hi.
 func Span(log bool, lo, hi float64) Axis {
 	switch {
 	case !(lo <= hi):
 		return Axis{0, 1, false}
-	case log && lo > 0:
+	case log && lo > least:
 		return Axis{1 / rim(1/lo), rim(hi), true}.open()
 	}
 	if lo > 0 && lo < hi/3 {
 		lo = 0
 	}
-	if lo == hi {
+	if hi-lo <= max(least, flat*max(math.Abs(lo), math.Abs(hi))) {
 		d := max(math.Abs(lo)/2, 1e-6)
 		lo, hi = lo-d, hi+d
 	}

@@ -126,9 +126,14 @@ func TestAxes(t *testing.T) {
 			t.Errorf("axis of %g..%g (log %v) is %+v, want %+v", c.lo, c.hi, c.log, got, c.want)
 		}
 	}
+	for _, more := range []float64{1e-9, 3e-10, 1.2e-10, 1e-5} { // hardly any number lies between
+		if a := Span(false, 1e6, 1e6+more); len(a.ticks(12)) > 60 {
+			t.Errorf("%d ticks on %+v", len(a.ticks(12)), a)
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		lo := rapid.Float64Range(-1e6, 1e6).Draw(t, "lo")
-		hi := lo + rapid.Float64Range(0, 1e6).Draw(t, "more")
+		hi := lo + rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.Float64Range(0, 1e-3)).Draw(t, "more")
 		a := Span(rapid.Bool().Draw(t, "log"), lo, hi)
 		if slack := 1e-8*(math.Abs(lo)+math.Abs(hi)) + 1e-12; !(a.Lo <= lo+slack && a.Hi >= hi-slack && a.Lo < a.Hi) {
 			t.Fatalf("axis %+v does not hold %g..%g", a, lo, hi)
