@@ -40,13 +40,7 @@ func hire(ts *testscript.TestScript, name string, args ...string) *hand {
 	if c[name] != nil {
 		ts.Fatalf("%s is running", name)
 	}
-	var path string
-	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
-		if found, err := exec.LookPath(filepath.Join(dir, "brood")); err == nil {
-			path = found
-			break
-		}
-	}
+	path := broodPath(ts)
 	tmp := filepath.Join(work, ".tmp")
 	ts.Check(os.MkdirAll(tmp, 0o755))
 	h := &hand{cmd: exec.Command(path, args...), out: filepath.Join(tmp, name+".out"), err: filepath.Join(tmp, name+".err"), done: make(chan struct{})}

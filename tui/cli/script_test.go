@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"idx":   idx,
 			"serve": serveBackground, "worker": workerBackground, "end": endBackground,
 			"slay": slay, "hush": hush, "says": saysBackground, "join": joinBy, "opens": openBackground,
+			"launch": launchBackground, "port": freePort, "unseen": unseen, "sshd": sshServer, "slurm": slurmCluster,
 			"same":   same,
 			"differ": differ,
 		},

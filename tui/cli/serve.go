@@ -18,10 +18,15 @@ type serveFlags struct {
 	doors  doorFlags
 	listen string
 	enrol  int
+	invite func(printer, *remote.Server) // tells others how to come in
 }
 
 func serveCommand(s streams) *cobra.Command {
-	f := &serveFlags{run: runFlags{serves: true}}
+	return serveWith(s, func(out printer, srv *remote.Server) { invite(out, s, srv) })
+}
+
+func serveWith(s streams, invite func(printer, *remote.Server)) *cobra.Command {
+	f := &serveFlags{run: runFlags{serves: true}, invite: invite}
 	c := &cobra.Command{
 		Use:   "serve [run] [PRESET|FILE.toml]",
 		Short: "Train on workers of other machines: prints the command that joins them",
@@ -124,7 +129,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		if err := srv.Open(run); err != nil {
 			return nil, errors.Join(err, run.Close())
 		}
-		invite(out, s, srv)
+		f.invite(out, srv)
 		d.serve(p.sess.Dir())
 		d.announce(out, s)
 		return run, nil

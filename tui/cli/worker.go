@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,9 @@ type workerFlags struct {
 func workerCommand(s streams) *cobra.Command {
 	f := &workerFlags{}
 	c := &cobra.Command{
-		Use:   "worker JOIN-URL",
+		Use:   "worker JOIN-URL|-",
 		Short: "Host members of a run that brood serve has started, perhaps on another machine",
+		Long:  "Host members of a run that brood serve has started, perhaps on another machine. With - the join URL is read from standard\ninput, so that no process list shows its token.",
 		Args:  exactly("a join URL"),
 		RunE:  func(c *cobra.Command, args []string) error { return f.execute(c, args[0], s) },
 	}
@@ -41,6 +43,13 @@ func workerCommand(s streams) *cobra.Command {
 }
 
 func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
+	if url == "-" { // process lists show arguments, and the token is a secret
+		line, err := bufio.NewReader(s.in).ReadString('\n')
+		if err != nil && line == "" {
+			return fmt.Errorf("read the join URL from standard input: %w", err)
+		}
+		url = line
+	}
 	join, err := identity.ParseJoin(url)
 	if err != nil {
 		return usage("%w", err)

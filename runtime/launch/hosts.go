@@ -1,0 +1,158 @@
+package launch
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Host is a machine that ssh reaches.
+type Host struct {
+	User  string // "": ssh decides
+	Name  string
+	Port  int // 0: ssh decides
+	Slots int // workers to start there, 1 or more
+}
+
+// String is USER@HOST:PORT, as far as they are known.
+func (h Host) String() string {
+	s := h.Name
+	if h.Port != 0 {
+		s = net.JoinHostPort(h.Name, strconv.Itoa(h.Port))
+	}
+	if h.User != "" {
+		s = h.User + "@" + s
+	}
+	return s
+}
+
+// Slots is how many workers hosts have room for.
+func Slots(hosts []Host) (n int) {
+	for _, h := range hosts {
+		n += h.Slots
+	}
+	return n
+}
+
+// ParseHosts reads [USER@]HOST[:PORT],... with one worker for each mention of a host.
+func ParseHosts(list string) (out []Host, err error) {
+	for word := range strings.SplitSeq(list, ",") {
+		h := Host{Slots: 1}
+		rest := strings.TrimSpace(word)
+		if user, after, ok := strings.Cut(rest, "@"); ok {
+			h.User, rest = user, after
+			if !name(user) {
+				return nil, fmt.Errorf("%q is no host: write [USER@]HOST[:PORT], and commas between hosts", word)
+			}
+		}
+		h.Name = strings.TrimSuffix(strings.TrimPrefix(rest, "["), "]")
+		if host, port, err := net.SplitHostPort(rest); err == nil {
+			n, err := strconv.Atoi(port)
+			if err != nil || n < 1 || n > 65535 {
+				return nil, fmt.Errorf("%q: %q is no port of ssh", word, port)
+			}
+			h.Name, h.Port = host, n
+		}
+		if !name(h.Name) && net.ParseIP(h.Name) == nil {
+			return nil, fmt.Errorf("%q is no host: write [USER@]HOST[:PORT], and commas between hosts", word)
+		}
+		out = add(out, h)
+	}
+	return within(out)
+}
+
+// ParseHostfile reads a hostfile of Open MPI ("[USER@]HOST [slots=N] [max_slots=N]") or of MPICH's hydra ("HOST[:N]"), where # begins a
+// comment, and a list of nodes with a line for each slot, as PBS writes it. A host that comes again has more slots.
+//
+// Sources: "The hostfile option" of Open MPI's prte-map(1); "Using Hydra" of the MPICH wiki.
+func ParseHostfile(r io.Reader) (out []Host, err error) {
+	lines := bufio.NewScanner(r)
+	for at := 1; lines.Scan(); at++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			continue
+		}
+		h, err := parseLine(words)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", at, err)
+		}
+		out = add(out, h)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("it names no host: write one in each line, as HOST slots=N or HOST:N")
+	}
+	return within(out)
+}
+
+func parseLine(words []string) (Host, error) {
+	h := Host{Slots: 1}
+	rest := words[0]
+	if user, after, ok := strings.Cut(rest, "@"); ok {
+		if h.User, rest = user, after; !name(user) {
+			return h, fmt.Errorf("%q is no user", user)
+		}
+	}
+	slots := ""
+	if h.Name = rest; net.ParseIP(rest) == nil { // an IPv6 address has colons of its own
+		h.Name, slots, _ = strings.Cut(rest, ":")
+		if !name(h.Name) {
+			return h, fmt.Errorf("%q is no host", rest)
+		}
+		if strings.HasSuffix(rest, ":") {
+			return h, fmt.Errorf("%q: write HOST:N, with N slots", rest)
+		}
+	}
+	most := ""
+	for _, w := range words[1:] {
+		key, value, _ := strings.Cut(w, "=")
+		switch key = strings.ReplaceAll(key, "-", "_"); {
+		case value != "" && key == "slots" && slots == "":
+			slots = value
+		case value != "" && key == "max_slots" && most == "":
+			most = value
+		default:
+			return h, fmt.Errorf("%q is not understood: after a host may come slots=N and max_slots=N, once each", w)
+		}
+	}
+	for _, v := range []string{slots, most} {
+		if n, err := strconv.Atoi(v); v != "" && (err != nil || n < 1 || n > MaxSize) {
+			return h, fmt.Errorf("%s has %q slots: want a whole number from 1 to %d", h.Name, v, MaxSize)
+		}
+	}
+	if slots != "" {
+		h.Slots, _ = strconv.Atoi(slots)
+	}
+	if n, _ := strconv.Atoi(most); most != "" && n < h.Slots {
+		return h, fmt.Errorf("%s has %d slots, more than max_slots=%d", h.Name, h.Slots, n)
+	}
+	return h, nil
+}
+
+// name says whether a word can name a host or a user: no option of ssh, and nothing that a shell would take apart.
+func name(word string) bool {
+	return word != "" && word[0] != '-' && plain(word) == word
+}
+
+func add(hosts []Host, h Host) []Host {
+	i := slices.IndexFunc(hosts, func(o Host) bool { return o.User == h.User && o.Name == h.Name && o.Port == h.Port })
+	if i < 0 {
+		return append(hosts, h)
+	}
+	hosts[i].Slots += h.Slots
+	return hosts
+}
+
+func within(hosts []Host) ([]Host, error) {
+	if n := Slots(hosts); n > MaxSize {
+		return nil, fmt.Errorf("the hosts have %d slots: a fleet has at most %d workers", n, MaxSize)
+	}
+	return hosts, nil
+}

@@ -1,0 +1,136 @@
+package launch
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+// Kubernetes describes a fleet as an Indexed Job: Pods pods of one image, of which that with index 0 serves and hosts members as the
+// others do.
+type Kubernetes struct {
+	Name   string   // of the Job, its Service and its Secret: a DNS label
+	Image  string   // container image with brood in its PATH
+	Pods   int      // 1 to MaxSize
+	Port   int      // UDP of QUIC; over TCP the others ask here for the join URL
+	Secret string   // shared by the pods
+	Claim  string   // PersistentVolumeClaim for sessions and data, mounted by every pod; "" gives each pod a folder that ends with it
+	Args   []string // for brood serve: flags and the preset
+}
+
+var label = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$`) // 63 characters, less what the Job appends for a pod
+
+// Manifest is what `kubectl apply -f -` takes: a Secret, a headless Service that gives pods names, and the Job. The pods see the
+// variables of torchrun.
+//
+// Source: "Job with Pod-to-Pod Communication" of the Kubernetes documentation; batch/v1 and v1 of k8s.io/api.
+func (k Kubernetes) Manifest() (string, error) {
+	switch {
+	case !label.MatchString(k.Name):
+		return "", fmt.Errorf("the name %q is no DNS label: give up to 48 of a-z, 0-9 and '-', beginning with a letter", k.Name)
+	case k.Claim != "" && !claim.MatchString(k.Claim):
+		return "", fmt.Errorf("%q is no name of a PersistentVolumeClaim", k.Claim)
+	case k.Image == "" || strings.ContainsAny(k.Image, " \t\n\"'"):
+		return "", fmt.Errorf("%q is no container image: name one that has brood in its PATH", k.Image)
+	case k.Pods < 1 || k.Pods > MaxSize:
+		return "", fmt.Errorf("%d pods: give 1 to %d", k.Pods, MaxSize)
+	case k.Port < 1 || k.Port > 65535:
+		return "", fmt.Errorf("port %d: give 1 to 65535, since the pods must know it beforehand", k.Port)
+	}
+	if _, err := box(k.Secret); err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	err := manifest.Execute(&out, k)
+	return out.String(), err
+}
+
+var claim = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+
+// Restarts is how many pods may start again before Kubernetes gives the Job up.
+func (k Kubernetes) Restarts() int { return 3 * k.Pods }
+
+// Enrol lets every worker in once, and those that come again with a new key.
+func (k Kubernetes) Enrol() int { return max(1, k.Pods-1+k.Restarts()) }
+
+// JSON strings are YAML strings, whatever they contain.
+func text(s string) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(s)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+var manifest = template.Must(template.New("manifest").Funcs(template.FuncMap{"text": text}).Parse(`# {{.Pods}} pods train one run; pod 0 coordinates. Apply with kubectl apply -f -, then: kubectl logs -f job/{{.Name}}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{.Name}}
+type: Opaque
+stringData:
+  secret: {{text .Secret}} # whoever has it can join the run
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{.Name}}
+spec:
+  clusterIP: None # only names: tensors go from pod to pod
+  publishNotReadyAddresses: true
+  selector:
+    batch.kubernetes.io/job-name: {{.Name}}
+  ports:
+  - {name: quic, protocol: UDP, port: {{.Port}}}
+  - {name: join, protocol: TCP, port: {{.Port}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{.Name}}
+spec:
+  completionMode: Indexed
+  completions: {{.Pods}}
+  parallelism: {{.Pods}}
+  backoffLimit: {{.Restarts}}
+  template:
+    spec:
+      subdomain: {{.Name}}
+      restartPolicy: OnFailure
+      automountServiceAccountToken: false
+      containers:
+      - name: brood
+        image: {{text .Image}}
+        command:
+        - brood
+        - fleet
+        - launch
+        - --torchrun
+        - --enrol={{.Enrol}}
+{{- range .Args}}
+        - {{text .}}
+{{- end}}
+        env:
+        - name: RANK
+          valueFrom: {fieldRef: {fieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+        - {name: WORLD_SIZE, value: "{{.Pods}}"}
+        - {name: MASTER_ADDR, value: "{{.Name}}-0.{{.Name}}"}
+        - name: BROOD_SECRET
+          valueFrom: {secretKeyRef: {name: {{.Name}}, key: secret}}
+        - {name: BROOD_SESSIONS, value: /brood/sessions}
+        - {name: BROOD_DATA, value: /brood/data}
+        ports:
+        - {name: quic, protocol: UDP, containerPort: {{.Port}}}
+        - {name: join, protocol: TCP, containerPort: {{.Port}}}
+        volumeMounts:
+        - {name: brood, mountPath: /brood}
+      volumes:
+      - name: brood
+{{- if .Claim}}
+        persistentVolumeClaim: {claimName: {{text .Claim}}}
+{{- else}}
+        emptyDir: {} # the session ends with pod 0: name a claim to keep it
+{{- end}}
+`))

@@ -1,0 +1,136 @@
+package launch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func env(words ...string) func(string) string {
+	return func(name string) string {
+		for _, w := range words {
+			if key, value, _ := strings.Cut(w, "="); key == name {
+				return value
+			}
+		}
+		return ""
+	}
+}
+
+// Variables as srun, sbatch and sbatch --array of Slurm 22.05 set them, and as torchrun does.
+var (
+	step  = []string{"SLURM_JOB_ID=17", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=3", "SLURM_PROCID=1", "SLURM_STEP_NODELIST=n[08-10]", "SLURM_SUBMIT_DIR=/home/eve", "SLURM_NTASKS=3"}
+	batch = []string{"SLURM_JOB_ID=17", "SLURM_PROCID=0", "SLURM_NODELIST=n[08-10]", "SLURM_SUBMIT_DIR=/home/eve"}
+	array = append(slices.Clone(batch), "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=9", "SLURM_ARRAY_TASK_MIN=5", "SLURM_ARRAY_TASK_MAX=9", "SLURM_ARRAY_TASK_STEP=2", "SLURM_ARRAY_TASK_COUNT=3")
+	torch = []string{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=head.local", "MASTER_PORT=29500", "TORCHELASTIC_RUN_ID=a/b", "TORCHELASTIC_RESTART_COUNT=1"}
+)
+
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		of   func(func(string) string) (Place, error)
+		env  []string
+		want Place
+	}{
+		{"step", Slurm, step, Place{1, 3, "slurm-17.0.0", "n08", "/home/eve"}},
+		{"requeued", Slurm, append([]string{"SLURM_RESTART_COUNT=2"}, step...), Place{1, 3, "slurm-17.0.2", "n08", "/home/eve"}},
+		{"step in an array", Slurm, append(slices.Clone(step), array...), Place{1, 3, "slurm-17.0.0", "n08", "/home/eve"}},
+		{"array", Slurm, array, Place{2, 3, "slurm-12", "", "/home/eve"}},
+		{"torchrun", Torchrun, torch, Place{2, 4, "torchrun-a_b-head.local-29500-1", "head.local", ""}},
+		{"by hand", Torchrun, torch[:3], Place{2, 4, "torchrun-none-head.local-0-0", "head.local", ""}},
+	} {
+		if got, err := c.of(env(c.env...)); err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestPlacesRefuse(t *testing.T) {
+	for _, c := range []struct {
+		of   func(func(string) string) (Place, error)
+		env  []string // the first of a name counts
+		base []string
+		want string
+	}{
+		{Slurm, nil, nil, "SLURM_PROCID is not set: run this inside srun"},
+		{Slurm, nil, batch, "this is the batch script"},
+		{Slurm, []string{"SLURM_PROCID="}, step, "SLURM_PROCID is not set"},
+		{Slurm, []string{"SLURM_PROCID=3"}, step, `SLURM_PROCID="3": want a whole number from 0 to 2`},
+		{Slurm, []string{"SLURM_STEP_NUM_TASKS=many"}, step, "SLURM_STEP_NUM_TASKS"},
+		{Slurm, []string{"SLURM_STEP_NUM_TASKS=99999"}, step, "from 1 to 1024"},
+		{Slurm, []string{"SLURM_STEP_NODELIST=n[08-"}, step, "SLURM_STEP_NODELIST"},
+		{Slurm, []string{"SLURM_ARRAY_TASK_ID=8"}, array, "give --array as a range, such as 0-2"},
+		{Slurm, []string{"SLURM_ARRAY_TASK_ID=11"}, array, "is not one of 3 tasks"},
+		{Slurm, []string{"SLURM_ARRAY_TASK_ID=1"}, array, "SLURM_ARRAY_TASK_ID"},
+		{Slurm, []string{"SLURM_ARRAY_TASK_STEP=0"}, array, "SLURM_ARRAY_TASK_STEP"},
+		{Torchrun, nil, nil, "WORLD_SIZE is not set: run this under torchrun"},
+		{Torchrun, []string{"RANK="}, torch, "RANK is not set"},
+		{Torchrun, []string{"RANK=-1"}, torch, `RANK="-1": want a whole number from 0 to 3`},
+		{Torchrun, []string{"MASTER_ADDR="}, torch, "MASTER_ADDR is not set"},
+	} {
+		got, err := c.of(env(append(slices.Clone(c.env), c.base...)...))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %+v, %v; want %q", c.env, got, err, c.want)
+		}
+	}
+}
+
+func TestNodes(t *testing.T) {
+	for list, want := range map[string]string{
+		"vm":                  "vm",
+		"n[1-3]":              "n1 n2 n3",
+		"n[08-11,2],login":    "n08 n09 n10 n11 n2 login",
+		"a,b,c[5]":            "a b c5",
+		"r[1-2]c[1-2]":        "r1c1 r1c2 r2c1 r2c2",
+		"rack[1]-gpu[09-10]x": "rack1-gpu09x rack1-gpu10x",
+	} {
+		if got, err := Nodes(list); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, %v; want %s", list, got, err, want)
+		}
+	}
+	for _, list := range []string{"", "a,", ",a", "n[1-3", "n1-3]", "n[[1]]", "n[]", "n[3-1]", "n[a-b]", "n[1,,2]", "n[1-99999999]", "n[1-999]m[1-999]", "n[-1]", "(null)["} {
+		if got, err := Nodes(list); err == nil || !strings.Contains(err.Error(), "is no list of nodes") {
+			t.Errorf("%q: %d nodes, %v", list, len(got), err)
+		}
+	}
+}
+
+func FuzzNodes(f *testing.F) {
+	f.Add("n[08-11,2],login,r[1-2]c[1-2]")
+	f.Fuzz(func(t *testing.T, list string) {
+		got, err := Nodes(list)
+		if err == nil && (len(got) == 0 || len(got) > maxNodes || slices.Contains(got, "")) {
+			t.Errorf("%q gives %d nodes", list, len(got))
+		}
+	})
+}
+
+func TestSeal(t *testing.T) {
+	secret, url := strings.Repeat("s", MinSecret), "brood://h:1/token#hash"
+	a, err := Seal(secret, url)
+	if err != nil || strings.Contains(string(a), "token") {
+		t.Fatalf("%q, %v", a, err)
+	}
+	if got, err := Unseal(secret, a); err != nil || got != url {
+		t.Errorf("%q, %v", got, err)
+	}
+	if b, _ := Seal(secret, url); string(a) == string(b) {
+		t.Error("the same text is sealed to the same bytes")
+	}
+	if _, err := Unseal(strings.Repeat("t", MinSecret), a); err == nil {
+		t.Error("another secret opens it")
+	}
+	for i := range a {
+		a[i] ^= 1
+		if _, err := Unseal(secret, a); err == nil {
+			t.Errorf("byte %d may be changed", i)
+		}
+		a[i] ^= 1
+	}
+	if _, err := Unseal(secret, nil); err == nil {
+		t.Error("nothing is opened")
+	}
+	if _, err := Seal("guess", url); err == nil || !strings.Contains(err.Error(), "openssl rand -hex 32") {
+		t.Error(err)
+	}
+}

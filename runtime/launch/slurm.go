@@ -1,0 +1,69 @@
+package launch
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+)
+
+const insideSlurm = "run this inside srun, or as the tasks of a job array"
+
+// Slurm is the place of a task of srun or, outside of a step, of a task of a job array. A batch script alone has neither: Slurm
+// runs it once, however many tasks the job has.
+//
+// Source: the environment variables that srun(1) and sbatch(1) of Slurm 22.05 list.
+func Slurm(env func(string) string) (Place, error) {
+	switch {
+	case env("SLURM_STEP_ID") != "":
+		return slurmStep(env)
+	case env("SLURM_ARRAY_JOB_ID") != "":
+		return slurmArray(env)
+	case env("SLURM_PROCID") == "":
+		return Place{}, fmt.Errorf("SLURM_PROCID is not set: %s", insideSlurm)
+	}
+	return Place{}, fmt.Errorf("SLURM_STEP_ID is not set, so that this is the batch script, of which there is one: %s", insideSlurm)
+}
+
+func slurmStep(env func(string) string) (p Place, err error) {
+	if p.Size, err = number(env, "SLURM_STEP_NUM_TASKS", insideSlurm, 1, MaxSize); err != nil {
+		return p, err
+	}
+	if p.Rank, err = number(env, "SLURM_PROCID", insideSlurm, 0, p.Size-1); err != nil {
+		return p, err
+	}
+	nodes, err := Nodes(cmp.Or(env("SLURM_STEP_NODELIST"), env("SLURM_JOB_NODELIST")))
+	if err != nil {
+		return p, fmt.Errorf("SLURM_STEP_NODELIST: %w", err)
+	}
+	p.Leader = nodes[0]
+	p.Folder = env("SLURM_SUBMIT_DIR")
+	// A job that is requeued keeps its number, and a file of its first life must not be taken for one of the second.
+	p.Run = plain("slurm-" + env("SLURM_JOB_ID") + "." + env("SLURM_STEP_ID") + "." + cmp.Or(env("SLURM_RESTART_COUNT"), "0"))
+	return p, nil
+}
+
+// slurmArray counts tasks from the first. Each is a job of its own and may start whenever; nobody knows where the first one runs.
+func slurmArray(env func(string) string) (p Place, err error) {
+	if p.Size, err = number(env, "SLURM_ARRAY_TASK_COUNT", insideSlurm, 1, MaxSize); err != nil {
+		return p, err
+	}
+	const most = 1 << 30
+	first, err := number(env, "SLURM_ARRAY_TASK_MIN", insideSlurm, 0, most)
+	if err != nil {
+		return p, err
+	}
+	step, err := number(env, "SLURM_ARRAY_TASK_STEP", insideSlurm, 1, most)
+	if err != nil {
+		return p, err
+	}
+	id, err := number(env, "SLURM_ARRAY_TASK_ID", insideSlurm, first, most)
+	if err != nil {
+		return p, err
+	}
+	p.Rank = (id - first) / step
+	if p.Rank >= p.Size || (id-first)%step != 0 {
+		return p, fmt.Errorf("SLURM_ARRAY_TASK_ID=%d is not one of %d tasks from %d in steps of %d: give --array as a range, such as 0-%s", id, p.Size, first, step, strconv.Itoa(p.Size-1))
+	}
+	p.Folder, p.Run = env("SLURM_SUBMIT_DIR"), plain("slurm-"+env("SLURM_ARRAY_JOB_ID"))
+	return p, nil
+}

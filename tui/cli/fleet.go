@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"brood/runtime/launch"
+	"brood/runtime/remote"
+	"brood/transport/wire"
+)
+
+func fleetCommand(s streams) *cobra.Command {
+	c := &cobra.Command{Use: "fleet", Short: "Train where a fleet of machines already is", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return usage("fleet needs a command: launch; see `brood fleet --help`")
+		}}
+	c.AddCommand(launchCommand(s))
+	return c
+}
+
+const launchLong = `Train one run on the machines of a fleet, with the preset and the flags of ` + "`brood serve`" + `.
+
+  srun -N3 brood fleet launch --slurm PRESET            each task is a worker, and task 0 the coordinator too
+  torchrun ... --no-python brood fleet launch --torchrun PRESET   the same, by RANK, WORLD_SIZE and MASTER_ADDR
+  brood fleet launch --ssh a,b,eve@c:2222 PRESET        the coordinator is here, and a worker on each host
+  brood fleet launch --hostfile FILE PRESET             the same, with the hosts and slots of an MPI hostfile
+  brood fleet launch --k8s --image IMAGE --pods 3 PRESET | kubectl apply -f -
+
+Copies of one command find each other by a secret: a folder that all see ($BROOD_RENDEZVOUS; under Slurm the submit directory),
+or $BROOD_SECRET.`
+
+// launcher is `brood fleet launch`. It is `brood serve`, `brood worker`, or both: what it adds is how they find each other.
+type launcher struct {
+	slurm, torchrun, k8s bool
+	hosts, hostfile      string
+	rsh, brood           string
+	image, name, claim   string
+	pods                 int
+	patience             time.Duration
+
+	own   []string // names of its own flags; the others are those of serve
+	serve *cobra.Command
+	join  func(url string) // told when the run lets workers in
+	s     streams
+}
+
+func launchCommand(s streams) *cobra.Command {
+	l := &launcher{s: s}
+	c := &cobra.Command{Use: "launch --slurm|--torchrun|--ssh HOSTS|--hostfile FILE|--k8s [PRESET|FILE.toml]",
+		Short: "Start the workers and the coordinator of one run: with Slurm, torchrun, ssh or Kubernetes", Long: launchLong,
+		DisableFlagsInUseLine: true, RunE: l.execute}
+	fl := c.Flags()
+	fl.BoolVar(&l.slurm, "slurm", false, "be the task of srun or of a job array that SLURM_PROCID or SLURM_ARRAY_TASK_ID says")
+	fl.BoolVar(&l.torchrun, "torchrun", false, "be the rank that RANK says, among WORLD_SIZE")
+	fl.StringVar(&l.hosts, "ssh", "", "start a worker on each of these hosts: [USER@]HOST[:PORT],...")
+	fl.StringVar(&l.hostfile, "hostfile", "", "start a worker for each slot of this hostfile, as Open MPI and MPICH have them")
+	fl.BoolVar(&l.k8s, "k8s", false, "print a manifest for Kubernetes: an Indexed Job, its Service and its Secret")
+	fl.StringVar(&l.rsh, "rsh", "ssh", "program that reaches hosts, with its own flags")
+	fl.StringVar(&l.brood, "brood", "brood", "brood on the hosts: a path, or a name in the PATH there")
+	fl.StringVar(&l.image, "image", "", "container image that has brood in its PATH (with --k8s)")
+	fl.IntVar(&l.pods, "pods", 3, "how many pods train (with --k8s)")
+	fl.StringVar(&l.name, "name", "brood", "what the Job is called (with --k8s)")
+	fl.StringVar(&l.claim, "claim", "", "PersistentVolumeClaim of all pods, for sessions and data (with --k8s)")
+	fl.DurationVar(&l.patience, "patience", 5*time.Minute, "how long a worker waits for the coordinator's join URL")
+	fl.VisitAll(func(f *pflag.Flag) { l.own = append(l.own, f.Name) })
+	// The URL's token belongs in no log: whoever launches tells it to the others.
+	l.serve = serveWith(s, func(_ printer, srv *remote.Server) { l.join(srv.Join(wire.Worker)) })
+	fl.AddFlagSet(l.serve.Flags()) // one value behind both names
+	return c
+}
+
+func (l *launcher) execute(c *cobra.Command, args []string) error {
+	var ways []string
+	for _, name := range []string{"slurm", "torchrun", "ssh", "hostfile", "k8s"} {
+		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() != "false" {
+			ways = append(ways, "--"+name)
+		}
+	}
+	switch {
+	case len(ways) == 0:
+		return usage("fleet launch needs one of --slurm, --torchrun, --ssh HOSTS, --hostfile FILE and --k8s")
+	case len(ways) > 1:
+		return usage("%s are two ways to launch: give one of them", strings.Join(ways[:2], " and "))
+	case l.patience < 0:
+		return usage("--patience %s: give a duration such as 30s", l.patience)
+	}
+	if err := l.serve.Args(l.serve, args); err != nil {
+		return err
+	}
+	for name, of := range map[string][]string{"image": {"--k8s"}, "pods": {"--k8s"}, "name": {"--k8s"}, "claim": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "patience": {"--slurm", "--torchrun"}} {
+		if c.Flags().Changed(name) && !slices.Contains(of, ways[0]) {
+			return usage("--%s goes with %s, not with %s", name, strings.Join(of, " and "), ways[0])
+		}
+	}
+	switch {
+	case l.k8s:
+		return l.manifest(c, args)
+	case l.slurm:
+		return l.copy(c, args, launch.Slurm)
+	case l.torchrun:
+		return l.copy(c, args, launch.Torchrun)
+	case l.hostfile != "":
+		f, err := os.Open(l.hostfile)
+		if err != nil {
+			return fmt.Errorf("hostfile: %w", err)
+		}
+		hosts, err := launch.ParseHostfile(f)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("hostfile %s: %w", l.hostfile, err)
+		}
+		return l.remote(c, args, hosts)
+	}
+	hosts, err := launch.ParseHosts(l.hosts)
+	if err != nil {
+		return usage("--ssh %w", err)
+	}
+	return l.remote(c, args, hosts)
+}
+
+// coordinate serves the run to others, as many as there are where the flags name no number, and tells url where they find it. It
+// ends when the run does, or ctx with a cause.
+func (l *launcher) coordinate(ctx context.Context, args []string, others int, url func(string)) error {
+	fl := l.serve.Flags()
+	wait, err := fl.GetInt("wait")
+	if err != nil {
+		return err
+	}
+	switch {
+	case !fl.Changed("wait"):
+		if err := fl.Set("wait", strconv.Itoa(others)); err != nil {
+			return err
+		}
+	case wait > others:
+		return usage("--wait %d: only %d others are launched", wait, others)
+	}
+	if !fl.Changed("enrol") {
+		if err := fl.Set("enrol", strconv.Itoa(max(1, others))); err != nil {
+			return err
+		}
+	}
+	l.join = url
+	l.serve.SetContext(ctx)
+	err = l.serve.RunE(l.serve, args)
+	if ctx.Err() != nil && err != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// work hosts members of the run that a URL names. What it says goes to standard error: standard output is the coordinator's.
+func (l *launcher) work(ctx context.Context, url string) error {
+	w := workerCommand(streams{in: l.s.in, out: l.s.err, err: l.s.err})
+	if f := l.serve.Flags().Lookup("threads"); f.Changed {
+		if err := w.Flags().Set("threads", f.Value.String()); err != nil {
+			return err
+		}
+	}
+	w.SetContext(ctx)
+	return w.RunE(w, []string{url})
+}
+
+// copy is one of several processes of the same command: the first serves and hosts members too, the others join it.
+func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string) string) (launch.Place, error)) error {
+	p, err := place(os.Getenv)
+	if err != nil {
+		return err
+	}
+	fl := l.serve.Flags()
+	m, err := newMeeting(p, fl.Lookup("listen").Value.String(), os.Getenv)
+	if err != nil {
+		return err
+	}
+	if p.Rank > 0 {
+		url, err := m.look(c.Context(), l.patience)
+		if err != nil {
+			return fmt.Errorf("rank %d of %d: %w", p.Rank, p.Size, err)
+		}
+		return l.work(c.Context(), url)
+	}
+	if !fl.Changed("workers") {
+		if err := fl.Set("workers", "1"); err != nil {
+			return err
+		}
+	}
+	if !fl.Changed("listen") && m.secret == "" { // the URL says which port, so that two runs of a node do not want the same
+		if err := fl.Set("listen", ":0"); err != nil {
+			return err
+		}
+	}
+	b, err := m.board()
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	ctx, cancel := context.WithCancelCause(c.Context())
+	defer cancel(nil)
+	return l.coordinate(ctx, args, p.Size-1, func(url string) {
+		if err := b.post(url); err != nil {
+			cancel(err)
+		}
+	})
+}
+
+// manifest prints what Kubernetes is to run. The pods launch with the same flags, under the variables of torchrun.
+func (l *launcher) manifest(c *cobra.Command, args []string) error {
+	address := l.serve.Flags().Lookup("listen").Value.String()
+	host, port, err := net.SplitHostPort(address)
+	n, err2 := strconv.Atoi(port)
+	if err != nil || err2 != nil || host != "" {
+		return usage("--listen %s: with --k8s give :PORT, and pods listen on their own addresses", address)
+	}
+	text, err := launch.Kubernetes{Name: l.name, Image: l.image, Pods: l.pods, Port: n, Secret: rand.Text() + rand.Text(), Claim: l.claim,
+		Args: append(passOn(c, l.own...), args...)}.Manifest()
+	if err != nil {
+		return usage("%w", err)
+	}
+	_, err = fmt.Fprint(l.s.out, text)
+	return err
+}
