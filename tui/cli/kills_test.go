@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,7 +50,8 @@ type proc struct {
 	done chan struct{}
 }
 
-func (tr *troupe) start(args ...string) *proc {
+// brood is the command to test, behind a prefix such as ip netns exec.
+func (tr *troupe) brood(prefix []string, args ...string) *exec.Cmd {
 	tr.t.Helper()
 	path, err := exec.LookPath("brood")
 	if built := os.Getenv("BROOD_BINARY"); built != "" {
@@ -58,8 +60,18 @@ func (tr *troupe) start(args ...string) *proc {
 	if err != nil {
 		tr.t.Fatal(err)
 	}
-	p := &proc{Cmd: exec.Command(path, args...), done: make(chan struct{})}
-	p.Env, p.Stdout, p.Stderr = tr.env, &p.out, &p.out
+	all := append(append(slices.Clone(prefix), path), args...)
+	c := exec.Command(all[0], all[1:]...)
+	c.Env = tr.env
+	return c
+}
+
+func (tr *troupe) start(args ...string) *proc { return tr.begin(tr.brood(nil, args...)) }
+
+func (tr *troupe) begin(c *exec.Cmd) *proc {
+	tr.t.Helper()
+	p := &proc{Cmd: c, done: make(chan struct{})}
+	p.Stdout, p.Stderr = &p.out, &p.out
 	if err := p.Start(); err != nil {
 		tr.t.Fatal(err)
 	}
@@ -127,6 +139,40 @@ func (tr *troupe) until(what string, ok func() bool) {
 			}
 			tr.t.Fatalf("never: %s\nserve: %s", what, tail(tr.serve.out.String()))
 		}
+	}
+}
+
+// invite waits for the run, opens its log, and returns a URL for many of a role.
+func (tr *troupe) invite(role string) string {
+	tr.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		url, err := tr.brood(nil, "invite", tr.dir, "--role", role, "--uses", "64").Output()
+		if err == nil {
+			if tr.log, err = session.OpenReader(tr.dir); err != nil {
+				tr.t.Fatal(err)
+			}
+			tr.t.Cleanup(func() { tr.log.Close() })
+			return strings.TrimSpace(string(url))
+		}
+		if time.Now().After(end) {
+			tr.t.Fatalf("nobody is invited: %v", err)
+		}
+	}
+}
+
+// ends stops the run, waits for all processes, and executes the log again.
+func (tr *troupe) ends() {
+	tr.t.Helper()
+	if out, err := tr.brood(nil, "stop", tr.dir, "--take").CombinedOutput(); err != nil {
+		tr.t.Fatalf("stop: %v: %s", err, out)
+	}
+	tr.exit(tr.serve, 20*time.Second, 0)
+	for _, w := range tr.workers {
+		tr.exit(w, 20*time.Second, 0)
+	}
+	tr.hear()
+	if out, err := tr.brood(nil, "verify", tr.dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "holds: ") || !strings.Contains(string(out), tr.last.Hash) {
+		tr.t.Errorf("verify: %v: %s, want %s", err, out, tr.last.Hash)
 	}
 }
 
@@ -217,19 +263,7 @@ func TestKills(t *testing.T) {
 			tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
 			tr.serve = tr.start("serve", "quickstart", "--plain", "--session", tr.dir, "--listen", "127.0.0.1:0", "--wait", "3", "--enrol", "64", "--for", "1h",
 				"--members", "6", "--set", "ell=4", "--set", "batch=16", "--on-loss", c.onLoss)
-			for end := time.Now().Add(30 * time.Second); tr.log == nil; time.Sleep(10 * time.Millisecond) {
-				invite := exec.Command(tr.serve.Path, "invite", tr.dir, "--role", "worker", "--uses", "64")
-				invite.Env = tr.env
-				if url, err := invite.Output(); err == nil {
-					tr.url = strings.TrimSpace(string(url))
-					if tr.log, err = session.OpenReader(tr.dir); err != nil {
-						t.Fatal(err)
-					}
-				} else if time.Now().After(end) {
-					t.Fatalf("nobody is invited: %v", err)
-				}
-			}
-			defer tr.log.Close()
+			tr.url = tr.invite("worker")
 			for range 3 {
 				tr.work()
 			}
@@ -241,21 +275,7 @@ func TestKills(t *testing.T) {
 				total++
 			}
 			t.Logf("worst of %d faults: %v", c.faults, worst)
-			stop := exec.Command(tr.serve.Path, "stop", tr.dir, "--take")
-			stop.Env = tr.env
-			if out, err := stop.CombinedOutput(); err != nil {
-				t.Fatalf("stop: %v: %s", err, out)
-			}
-			tr.exit(tr.serve, 20*time.Second, 0)
-			for _, w := range tr.workers {
-				tr.exit(w, 20*time.Second, 0)
-			}
-			verify := exec.Command(tr.serve.Path, "verify", tr.dir)
-			verify.Env = tr.env
-			tr.hear()
-			if out, err := verify.CombinedOutput(); err != nil || !strings.Contains(string(out), "holds: ") || !strings.Contains(string(out), tr.last.Hash) {
-				t.Errorf("verify: %v: %s, want %s", err, out, tr.last.Hash)
-			}
+			tr.ends()
 		})
 	}
 	if total < 30 && !t.Failed() {

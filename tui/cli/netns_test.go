@@ -1,0 +1,128 @@
+//go:build linux
+
+package cli
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// network is machines of their own on one switch: network namespaces, joined by veth pairs to a bridge in a further one.
+type network struct {
+	t    *testing.T
+	name string
+}
+
+func newNetwork(t *testing.T, hosts int) *network {
+	t.Helper()
+	if _, err := exec.LookPath("ip"); err != nil || os.Geteuid() != 0 {
+		t.Skip("network namespaces need root and the command ip (iproute2)")
+	}
+	n := &network{t, fmt.Sprintf("brood%d", os.Getpid())}
+	if out, err := exec.Command("ip", "netns", "add", n.ns(0)).CombinedOutput(); err != nil {
+		t.Skipf("no network namespaces here: %s", out)
+	}
+	t.Cleanup(func() {
+		for i := range hosts + 1 {
+			_ = exec.Command("ip", "netns", "del", n.ns(i)).Run()
+		}
+	})
+	n.ip(0, "link", "add", "sw", "type", "bridge")
+	n.ip(0, "link", "set", "sw", "up")
+	for i := 1; i <= hosts; i++ {
+		n.run("ip", "netns", "add", n.ns(i))
+		n.run("ip", "-n", n.ns(0), "link", "add", n.port(i), "type", "veth", "peer", "name", "eth0", "netns", n.ns(i))
+		n.ip(0, "link", "set", n.port(i), "master", "sw", "up")
+		n.ip(i, "addr", "add", n.address(i)+"/24", "dev", "eth0")
+		n.ip(i, "link", "set", "eth0", "up")
+		n.ip(i, "link", "set", "lo", "up")
+	}
+	return n
+}
+
+func (n *network) ns(i int) string      { return fmt.Sprintf("%s-%d", n.name, i) } // 0 is the switch
+func (n *network) port(i int) string    { return fmt.Sprintf("port%d", i) }
+func (n *network) address(i int) string { return fmt.Sprintf("10.99.0.%d", i) }
+func (n *network) in(i int) []string    { return []string{"ip", "netns", "exec", n.ns(i)} }
+
+func (n *network) ip(i int, args ...string) {
+	n.t.Helper()
+	n.run("ip", append([]string{"-n", n.ns(i)}, args...)...)
+}
+
+func (n *network) run(name string, args ...string) {
+	n.t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		n.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// TestNamespaces serves on one machine to workers of two others over a slow switch, is looked at by SSH and by URL from a fourth, and
+// survives a partition: the coordinator's side goes on, and the worker that was cut off comes back by itself.
+func TestNamespaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a network")
+	}
+	n := newNetwork(t, 4)
+	dir := t.TempDir()
+	tr := &troupe{t: t, dir: filepath.Join(dir, "run"), onLoss: "reseed", draw: rand.New(rand.NewPCG(1, 1))}
+	tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
+	key := filepath.Join(dir, "id")
+	ssh := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run() == nil
+	args := []string{"serve", "quickstart", "--plain", "--session", tr.dir, "--listen", n.address(1) + ":4433", "--wait", "2", "--for", "1h", "--set", "ell=4", "--set", "batch=16"}
+	if ssh {
+		args = append(args, "--ssh", n.address(1)+":2222", "--authorized", key+".pub")
+	}
+	tr.serve = tr.begin(tr.brood(n.in(1), args...))
+	tr.url = tr.invite("worker")
+	for i := 2; i <= 3; i++ {
+		tr.workers = append(tr.workers, tr.begin(tr.brood(n.in(i), "worker", tr.url, "--threads", "1", "--patience", "2m")))
+	}
+	tr.trains(2, 0)
+
+	// From the fourth: by URL, and by OpenSSH's client.
+	if out, err := tr.brood(n.in(4), "set", tr.inviteMore("operator"), "eta=0.05").CombinedOutput(); err != nil || !strings.Contains(string(out), "effective from round") {
+		t.Errorf("set from afar: %v: %s", err, out)
+	}
+	if ssh {
+		look := exec.Command("ip", append(n.in(4)[1:], "timeout", "-s", "INT", "5", "ssh", "-tt", "-i", key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-p", "2222", "viewer@"+n.address(1))...)
+		out, _ := look.CombinedOutput() // it is cut off
+		if text := string(out); !strings.Contains(text, "training") || !strings.Contains(text, "you look") {
+			t.Errorf("by SSH: %q", tail(text))
+		}
+	}
+	for i := 2; i <= 3; i++ { // a slow switch
+		if out, err := exec.Command("ip", append(n.in(0)[1:], "tc", "qdisc", "add", "dev", n.port(i), "root", "tbf", "rate", "100mbit", "burst", "64k", "latency", "50ms")...).CombinedOutput(); err != nil {
+			t.Logf("no slow links here: %s", out)
+		}
+	}
+	round := tr.last.To
+	tr.until("twenty rounds over slow links", func() bool { return tr.last.To >= round+20 })
+
+	before, cut := tr.last.Epoch, time.Now()
+	n.ip(0, "link", "set", n.port(3), "down")
+	took := tr.lost(cut, "lost-worker")
+	tr.trains(1, before)
+	before = tr.last.Epoch
+	n.ip(0, "link", "set", n.port(3), "up")
+	healed := time.Now()
+	tr.trains(2, before)
+	t.Logf("the partition was noticed after %s; healed, both train after %s", took, time.Since(healed))
+	tr.ends()
+}
+
+// inviteMore is a URL for others of a run whose log is open.
+func (tr *troupe) inviteMore(role string) string {
+	tr.t.Helper()
+	url, err := tr.brood(nil, "invite", tr.dir, "--role", role).Output()
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(url))
+}
