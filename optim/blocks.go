@@ -4,27 +4,28 @@ import "brood/models/engine"
 
 // The vocabulary of block names: one meaning each, so that a swap of algorithm can carry them over.
 const (
-	BlockX      = "x"      // parameters of a member, or of the one shared model
-	BlockM      = "m"      // momentum of the gradient step
-	BlockMX     = "mx"     // momentum of an outer step on x
-	BlockM1     = "m1"     // first moment (Adam)
-	BlockV      = "v"      // second moment (Adam)
-	BlockT      = "t"      // steps that the moments have seen (Adam)
-	BlockY      = "y"      // inner iterate of a cycle
-	BlockZ      = "z"      // running average of y
-	BlockXBar   = "xbar"   // the model as last agreed: the mean of x, or a centre of its own
-	BlockW      = "w"      // weight of a member's x in the centre (push-sum)
-	BlockPull   = "pull"   // stale copy of x that the next gradient is taken at
-	BlockShown  = "shown"  // copy of x as last published to partners
-	BlockG      = "g"      // gradient summed over the rounds of a pass
-	BlockCursor = "cursor" // samples drawn from a data stream
-	BlockPhase  = "phase"  // position within a cycle longer than a round
-	BlockCycle  = "cycle"  // whole cycles done
-	BlockWarm   = "warm"   // warm-up rounds done
-	BlockClock  = "clock"  // steps that a member itself has taken
-	BlockStats  = "stats"  // batch-norm running statistics; never averaged
-	BlockElder  = "elder"  // a parent to fall back to
-	BlockFit    = "fit"    // its fitness; NaN when unknown
+	BlockX        = "x"        // parameters of a member, or of the one shared model
+	BlockM        = "m"        // momentum of the gradient step
+	BlockMX       = "mx"       // momentum of an outer step on x
+	BlockM1       = "m1"       // first moment (Adam)
+	BlockV        = "v"        // second moment (Adam)
+	BlockT        = "t"        // steps that the moments have seen (Adam)
+	BlockY        = "y"        // inner iterate of a cycle
+	BlockZ        = "z"        // running average of y
+	BlockXBar     = "xbar"     // the model as last agreed: the mean of x, or a centre of its own
+	BlockW        = "w"        // weight of a member's x in the centre (push-sum)
+	BlockPull     = "pull"     // stale copy of x that the next gradient is taken at
+	BlockShown    = "shown"    // copy of x as last published to partners
+	BlockG        = "g"        // gradient summed over the rounds of a pass
+	BlockResidual = "residual" // what rounding took from a member's messages, to be added to the next
+	BlockCursor   = "cursor"   // samples drawn from a data stream
+	BlockPhase    = "phase"    // position within a cycle longer than a round
+	BlockCycle    = "cycle"    // whole cycles done
+	BlockWarm     = "warm"     // warm-up rounds done
+	BlockClock    = "clock"    // steps that a member itself has taken
+	BlockStats    = "stats"    // batch-norm running statistics; never averaged
+	BlockElder    = "elder"    // a parent to fall back to
+	BlockFit      = "fit"      // its fitness; NaN when unknown
 )
 
 // Params is a block of one parameter vector.

@@ -125,6 +125,11 @@ func (c *Comm) vector(n int) []float32 {
 // AllReduce sums one row of src per leaf of the roster into dst (1 x src.Cols), the same bits on every worker. src holds
 // a row for each leaf hosted here, in order. With mean the sum is divided by the number of leaves.
 func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool) error {
+	return c.reduce(ctx, op, leaves, src, dst, mean, Float32)
+}
+
+// reduce is AllReduce through a code.
+func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code Code) error {
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
 	mine := leaves.Hosted(c.Self)
@@ -135,18 +140,19 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 	row := func(n node) []float32 {
 		if n.level == 0 {
 			if i, ok := slices.BinarySearch(mine, n.prefix); ok {
-				return src.Row(engine.Row(i))
+				return c.rounded(src.Row(engine.Row(i)), code)
 			}
 		}
 		return nil
 	}
+	scratch := func(n int) func() []float32 { return func() []float32 { return c.vector(n) } }
 	parts := c.partsFor(leaves, c.Self)
 	known := make(map[node][]float32, len(parts)+len(ws))
 	for _, n := range parts {
-		known[n] = sumTree(leaves, n, row, func() []float32 { return c.vector(m) })
+		known[n] = sumTree(leaves, n, row, scratch(m), code)
 	}
-	slice := func(k int) (int, int) { return cut(m, k, len(ws)) }
-	direct := 4*m <= c.Direct
+	slice := func(k int) (int, int) { return code.cut(m, k, len(ws)) }
+	direct := code.size(m) <= c.Direct
 	if direct {
 		slice = func(int) (int, int) { return 0, m }
 	}
@@ -155,9 +161,9 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 			continue
 		}
 		lo, hi := slice(k)
-		buf := make([]byte, 0, 4*(hi-lo)*len(parts))
+		buf := make([]byte, 0, code.size(hi-lo)*len(parts))
 		for _, n := range parts {
-			buf = appendFloats(buf, known[n][lo:hi])
+			buf = code.append(buf, known[n][lo:hi])
 		}
 		if err := c.send(w, op, buf); err != nil {
 			return err
@@ -172,17 +178,17 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 		if w == c.Self || len(theirs) == 0 {
 			continue
 		}
-		p, err := c.recv(ctx, w, op, 4*(hi-lo)*len(theirs))
+		p, err := c.recv(ctx, w, op, code.size(hi-lo)*len(theirs))
 		if err != nil {
 			return err
 		}
 		for i, n := range theirs {
 			v := c.vector(hi - lo)
-			readFloats(v, p[4*i*(hi-lo):])
+			code.read(v, p[i*code.size(hi-lo):])
 			known[n] = v
 		}
 	}
-	total := sumTree(leaves, rootOf(leaves), func(n node) []float32 { return known[n] }, func() []float32 { return c.vector(hi - lo) })
+	total := sumTree(leaves, rootOf(leaves), func(n node) []float32 { return known[n] }, scratch(hi-lo), code)
 	out := dst.Row(0)[lo:hi]
 	if d := float32(len(leaves.Members)); mean {
 		for i, x := range total {
@@ -191,10 +197,22 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 	} else {
 		copy(out, total)
 	}
+	code.round(out)
 	if direct || len(ws) == 1 {
 		return nil
 	}
-	return c.GatherSlices(ctx, op, dst)
+	return c.gather(ctx, op, dst, code)
+}
+
+// rounded is v as a code can write it; v itself is not touched.
+func (c *Comm) rounded(v []float32, code Code) []float32 {
+	if code == Float32 {
+		return v
+	}
+	out := c.vector(len(v))
+	copy(out, v)
+	code.round(out)
+	return out
 }
 
 // Slice is the columns [lo, hi) of a vector of m that this worker computes in a sliced reduction.
@@ -204,22 +222,26 @@ func (c *Comm) Slice(m int) (lo, hi int) {
 
 // GatherSlices completes v (1 row), of which each worker holds its Slice.
 func (c *Comm) GatherSlices(ctx context.Context, op Op, v engine.Mat) error {
-	lo, hi := c.Slice(v.Cols)
+	return c.gather(ctx, op, v, Float32)
+}
+
+func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code Code) error {
+	lo, hi := code.cut(v.Cols, slices.Index(c.Workers, c.Self), len(c.Workers))
 	for _, w := range c.Workers {
 		if w != c.Self {
-			if err := c.send(w, op, appendFloats(nil, v.Row(0)[lo:hi])); err != nil {
+			if err := c.send(w, op, code.append(nil, v.Row(0)[lo:hi])); err != nil {
 				return err
 			}
 		}
 	}
 	for k, w := range c.Workers {
 		if w != c.Self {
-			a, b := cut(v.Cols, k, len(c.Workers))
-			p, err := c.recv(ctx, w, op, 4*(b-a))
+			a, b := code.cut(v.Cols, k, len(c.Workers))
+			p, err := c.recv(ctx, w, op, code.size(b-a))
 			if err != nil {
 				return err
 			}
-			readFloats(v.Row(0)[a:b], p)
+			code.read(v.Row(0)[a:b], p)
 		}
 	}
 	return nil

@@ -23,13 +23,13 @@ Bytes: one all-reduce of M values a step, as data-parallel SGD.
 Deviations: none in the rule. rho's default of 1 is the source's alpha = eta/rho = 0.9/n at eta = 0.1 and about nine replicas.
 Reductions: rho -> infinity makes n independent SGDs; with equal replicas on equal batches it is SGD for any rho.`,
 	Needs:  Gradients,
-	Knobs:  append([]Knob{KnobEta, KnobMu, knobRho}, OwnStream...),
+	Knobs:  append([]Knob{KnobEta, KnobMu, knobRho, KnobWire}, OwnStream...),
 	Series: []Series{SeriesLoss, seriesRho},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l), residual(k, l)}
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		return map[Op]int64{"couple": s.AllReduceBytes(s.Roster, s.Layout.Params)}
+		return map[Op]int64{"couple": s.meanBytes()}
 	},
 	Program: elastic{},
 }
@@ -39,7 +39,7 @@ type elastic struct{}
 func (elastic) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, x := len(e.Mine), e.Block(BlockX)
 	rows, g, r, loss := engine.Rows(n), e.Scratch(n, e.Layout.Params), e.Scratch(1, e.Layout.Params), make([]float32, n)
-	if err := e.Comm.AllReduce(ctx, "couple", e.Roster, x, r, true); err != nil {
+	if err := e.mean(ctx, k, "couple", x, r); err != nil {
 		return Report{}, err
 	}
 	if err := MemberGradients(ctx, e, e.step(k, x, rows, g, loss)); err != nil {

@@ -34,16 +34,16 @@ momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient 
 	Needs: Gradients,
 	Knobs: []Knob{
 		KnobEta, {Name: "eta_in", Title: "inner learning rate", Doc: "step size of the inner steps", Min: 0, Max: 100, Default: 0.1, Scale: Log},
-		KnobMu, knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.With(1), KnobSlice, KnobB, KnobWD, KnobClip,
+		KnobMu, knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.With(1), KnobSlice, KnobB, KnobWD, KnobClip, KnobWire,
 	},
 	Series: []Series{SeriesLoss, seriesGamma},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		b := []Block{Params(BlockX, true, EnterCentre, l), Params(BlockM, true, EnterZero, l), Params(BlockMX, true, EnterZero, l),
-			Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l)}
+			Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l), residual(k, l)}
 		return append(b, innerBlocks(k, true, l)...)
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		return map[Op]int64{"gradient": int64(s.sliceSteps("ell")) * s.AllReduceBytes(s.Roster, s.Layout.Params)}
+		return map[Op]int64{"gradient": int64(s.sliceSteps("ell")) * s.meanBytes()}
 	},
 	Program: entropySGD{},
 }

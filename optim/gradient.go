@@ -160,7 +160,7 @@ func sharedGradient(ctx context.Context, e *Env, k Values, op Op, x, g, mean eng
 	if err := e.gradients(ctx, s, batches, masks); err != nil {
 		return nil, err
 	}
-	return loss, e.Comm.AllReduce(ctx, op, e.Roster, g, mean, true)
+	return loss, e.mean(ctx, k, op, g, mean)
 }
 
 // sharedSteps is the report of so many steps on the one stream.

@@ -44,11 +44,11 @@ of the source says, to Elastic-SGD.`,
 		KnobEta, {Name: "eta_in", Title: "inner learning rate", Doc: "step size of the inner steps (variant arxiv)", Min: 0, Max: 100, Default: 0.1, Scale: Log},
 		KnobMu, knobEll, knobGamma, knobRho, knobAlpha, knobThermal, knobInner,
 		{Name: "variant", Title: "variant", Doc: "the SysML form of the rule, or that of the research code", Choices: []string{"paper", "arxiv"}, Max: 1, Default: 1},
-		KnobSlice,
+		KnobSlice, KnobWire,
 	}, OwnStream...),
 	Series: []Series{SeriesLoss, seriesGamma, seriesRho},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		b := []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
+		b := []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l), residual(k, l)}
 		if k.I("variant") == parlePaper {
 			return append(b, Params(BlockY, false, EnterCentre, l), Params(BlockZ, false, EnterCentre, l), Params(BlockXBar, true, EnterCentre, l))
 		}
@@ -58,7 +58,7 @@ of the source says, to Elastic-SGD.`,
 		if !s.ends("ell") {
 			return nil
 		}
-		return map[Op]int64{"couple": s.AllReduceBytes(s.Roster, s.Layout.Params)}
+		return map[Op]int64{"couple": s.meanBytes()}
 	},
 	Program: parle{},
 }
@@ -112,10 +112,10 @@ func couple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, paper boo
 		if err := e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: []engine.Lin{Assign(x, T(1-tau, z), T(tau, xbar))}}); err != nil {
 			return err
 		}
-		return e.Comm.AllReduce(ctx, "couple", e.Roster, x, xbar, true)
+		return e.mean(ctx, k, "couple", x, xbar)
 	}
 	r, pull := e.Scratch(1, e.Layout.Params), 1/k.F("rho")
-	if err := e.Comm.AllReduce(ctx, "couple", e.Roster, z, r, true); err != nil {
+	if err := e.mean(ctx, k, "couple", z, r); err != nil {
 		return err
 	}
 	prog := []engine.Lin{Assign(g, T(1+pull, x), T(-1, z), T(-pull, r))}

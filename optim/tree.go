@@ -62,8 +62,8 @@ func partsOf(r Roster, w int) []node {
 }
 
 // sumTree adds known vectors up to n. leaf returns a vector that must not be written, or nil; the result may be one of
-// them. scratch gives vectors of the right length.
-func sumTree(r Roster, n node, leaf func(node) []float32, scratch func() []float32) []float32 {
+// them. scratch gives vectors of the right length. Every sum is rounded to what code can write.
+func sumTree(r Roster, n node, leaf func(node) []float32, scratch func() []float32, code Code) []float32 {
 	if v := leaf(n); v != nil {
 		return v
 	}
@@ -71,7 +71,7 @@ func sumTree(r Roster, n node, leaf func(node) []float32, scratch func() []float
 		return nil
 	}
 	l, rt := n.children()
-	a, b := sumTree(r, l, leaf, scratch), sumTree(r, rt, leaf, scratch)
+	a, b := sumTree(r, l, leaf, scratch, code), sumTree(r, rt, leaf, scratch, code)
 	switch {
 	case a == nil:
 		return b
@@ -82,6 +82,7 @@ func sumTree(r Roster, n node, leaf func(node) []float32, scratch func() []float
 	for i := range out {
 		out[i] = a[i] + b[i]
 	}
+	code.round(out)
 	return out
 }
 

@@ -24,7 +24,7 @@ func TestTreeAssociation(t *testing.T) {
 			}
 			return nil
 		}
-		got := sumTree(r, rootOf(r), leaf, func() []float32 { return make([]float32, 1) })
+		got := sumTree(r, rootOf(r), leaf, func() []float32 { return make([]float32, 1) }, Float32)
 		want, _ := treeSum(members, 0, 64, 0)
 		if math.Float32bits(got[0]) != math.Float32bits(want) {
 			t.Fatalf("%v: %g, want %g", members, got[0], want)

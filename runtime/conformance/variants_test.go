@@ -19,6 +19,11 @@ func TestVariants(t *testing.T) {
 	}{
 		{"parle", [][2]string{{"variant", "paper"}, {"parts", "disjoint"}, {"clip", "0.5"}, {"thermal", "0.01"}, {"slice", "2"}}},
 		{"parle", [][2]string{{"split", "0.5"}, {"clip", "0.5"}, {"thermal", "0.01"}, {"slice", "2"}, {"inner", "zeroed"}}},
+		{"dp-sgd", [][2]string{{"wire", "bf16"}}},
+		{"dp-sgd", [][2]string{{"wire", "int8"}}},
+		{"parle", [][2]string{{"wire", "int8"}, {"slice", "2"}}},
+		{"elastic", [][2]string{{"wire", "bf16"}}},
+		{"entropy-sgd", [][2]string{{"ell", "5"}, {"wire", "int8"}}},
 		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"clip", "0.5"}}},
 		{"localsgd", [][2]string{{"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"decay", "0.01"}}},

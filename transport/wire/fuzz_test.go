@@ -82,19 +82,3 @@ func FuzzRoster(f *testing.F) {
 		}
 	})
 }
-
-// FuzzCodecs: values of any bytes, and values of any floats.
-func FuzzCodecs(f *testing.F) {
-	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, uint16(3))
-	f.Fuzz(func(t *testing.T, b []byte, n uint16) {
-		dst := make([]float32, n)
-		if err := DecodeInt8(dst, b); err == nil {
-			if p, err := AppendInt8(nil, dst, nil); err != nil || len(p) != len(b) {
-				t.Fatal(len(p), err)
-			}
-		}
-		if err := DecodeBF16(dst, b); err == nil && len(AppendBF16(nil, dst)) != len(b) {
-			t.Fatal("bf16 changes its length")
-		}
-	})
-}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -76,12 +75,6 @@ func sampleFrames(t testing.TB) map[string][]byte {
 		t.Fatal(err)
 	}
 	out["data-empty"] = f
-	floats := []float32{0, 1, -1, 1.00390625, 3e38, 1e-40, float32(math.Inf(1)), 0.1, 1.01171875}
-	out["bf16"] = AppendBF16(nil, floats)
-	out["int8"], err = AppendInt8(nil, []float32{0, 1, -127, 63.5, 0.4999, 2.5, 3.5}, []float32{0, 0, 0, 0, 0.0002, 0, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return out
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -66,9 +65,6 @@ func TestHostileFrames(t *testing.T) {
 // Every byte counts: whichever is changed, the frame is refused; wherever it is cut, it is said to be cut.
 func TestEveryByteIsChecked(t *testing.T) {
 	for name, f := range sampleFrames(t) {
-		if name == "bf16" || name == "int8" {
-			continue
-		}
 		for i := range f {
 			b := bytes.Clone(f)
 			b[i] ^= 0x40
@@ -306,132 +302,5 @@ func TestRefusalsSayBothVersions(t *testing.T) {
 	s := RefuseVersion(3).Error()
 	if !strings.Contains(s, "version 3") || !strings.Contains(s, "version 1") {
 		t.Error(s)
-	}
-}
-
-// bf16 against the definition: the nearest of the two neighbours, ties to the even one.
-func TestBF16(t *testing.T) {
-	check := func(x float32) {
-		b := toBF16(x)
-		got := math.Float32frombits(uint32(b) << 16)
-		if x != x {
-			if got == got {
-				t.Errorf("NaN becomes %g", got)
-			}
-			return
-		}
-		down := math.Float32frombits(math.Float32bits(x) &^ 0xffff)
-		up := math.Float32frombits(math.Float32bits(x)&^0xffff + 0x10000)
-		top := float64(up)
-		if math.IsInf(top, 0) {
-			top = math.Copysign(math.Ldexp(1, 128), top)
-		}
-		a, c := math.Abs(float64(x)-float64(down)), math.Abs(top-float64(x))
-		want := down
-		if c < a || c == a && math.Float32bits(up)>>16&1 == 0 {
-			want = up
-		}
-		if math.IsInf(float64(x), 0) {
-			want = x
-		}
-		if math.Float32bits(got) != math.Float32bits(want) {
-			t.Errorf("%g (%#x) becomes %g, want %g", x, math.Float32bits(x), got, want)
-		}
-	}
-	for i := uint64(0); i < 1<<32; i += 40503 {
-		check(math.Float32frombits(uint32(i)))
-	}
-	for _, low := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff} {
-		for _, high := range []uint32{0, 1, 0x3f80, 0x3f81, 0x7f7f, 0x7f80, 0x7fc0, 0xff7f, 0x8000} {
-			check(math.Float32frombits(high<<16 | low))
-		}
-	}
-	if err := DecodeBF16(make([]float32, 3), make([]byte, 5)); err == nil {
-		t.Error("5 bytes are 3 values")
-	}
-}
-
-// With error feedback what is lost is bounded at any time, and the sum of what was sent follows the sum of what was meant.
-func TestInt8ErrorFeedback(t *testing.T) {
-	const n, rounds = 150, 400
-	residual, sent, meant, got := make([]float32, n), make([]float64, n), make([]float64, n), make([]float32, n)
-	plain := make([]float64, n)
-	x := make([]float32, n)
-	for r := range rounds {
-		for i := range x {
-			x[i] = float32(math.Sin(float64(i*7+r)))*0.001 + 0.0004
-		}
-		x[0] = 1 // makes the scale of its block coarse: the others would be lost
-		p, err := AppendInt8(nil, x, residual)
-		if err != nil || len(p) != Int8Size(n) {
-			t.Fatal(len(p), err)
-		}
-		if err := DecodeInt8(got, p); err != nil {
-			t.Fatal(err)
-		}
-		for i := range x {
-			meant[i] += float64(x[i])
-			sent[i] += float64(got[i])
-			if e := math.Abs(float64(residual[i])); e > 1.1/127/2+1e-6 {
-				t.Fatalf("round %d: residual %g", r, e)
-			}
-		}
-		p, _ = AppendInt8(nil, x, nil)
-		if err := DecodeInt8(got, p); err != nil {
-			t.Fatal(err)
-		}
-		for i := range x {
-			plain[i] += float64(got[i])
-		}
-	}
-	for i := range sent {
-		if d := math.Abs(sent[i] - meant[i]); d > 0.006 {
-			t.Errorf("value %d: sent %g of %g", i, sent[i], meant[i])
-		}
-	}
-	if d := math.Abs(plain[1] - meant[1]); d < 0.05 {
-		t.Errorf("without feedback it loses only %g: the test shows nothing", d)
-	}
-}
-
-func TestInt8Edges(t *testing.T) {
-	inf, nan := float32(math.Inf(-1)), float32(math.NaN())
-	for _, bad := range []float32{inf, nan} {
-		x := make([]float32, 65)
-		x[3], x[64] = bad, 5
-		residual := make([]float32, 65)
-		p, err := AppendInt8(nil, x, residual)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make([]float32, 65)
-		if err := DecodeInt8(got, p); err != nil || got[0] == got[0] || got[63] == got[63] || got[64] != 5 {
-			t.Errorf("%g hides: %v, %v", bad, got, err)
-		}
-		for _, r := range residual {
-			if r != r || r != 0 {
-				t.Errorf("the residual is %g", r)
-			}
-		}
-	}
-	if p, err := AppendInt8(nil, nil, nil); err != nil || len(p) != 0 {
-		t.Error(p, err)
-	}
-	if _, err := AppendInt8(nil, make([]float32, 3), make([]float32, 2)); err == nil {
-		t.Error("a residual of another size")
-	}
-	if err := DecodeInt8(make([]float32, 64), make([]byte, 67)); err == nil {
-		t.Error("a short block is read")
-	}
-	p, _ := AppendInt8(nil, []float32{1}, nil)
-	for _, scale := range []float32{-1, inf, -inf} {
-		binary.LittleEndian.PutUint32(p, math.Float32bits(scale))
-		if err := DecodeInt8(make([]float32, 1), p); err == nil {
-			t.Errorf("a scale of %g is read", scale)
-		}
-	}
-	zero := make([]float32, 10)
-	if p, err := AppendInt8(nil, zero, nil); err != nil || DecodeInt8(zero, p) != nil || zero[0] != 0 {
-		t.Error("zeros", zero, err)
 	}
 }
