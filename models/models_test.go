@@ -53,6 +53,18 @@ func TestSpecErrors(t *testing.T) {
 		{2, "unknown init", []string{"kind='flatten'", "kind='dense';out=3;init='magic'"}},
 		{2, "the last layer gives 4, the model has 3 classes", []string{"kind='flatten'", "kind='dense';out=4"}},
 		{1, "the last layer gives 1x8x8", []string{"kind='relu'"}},
+		{1, "needs with", []string{"kind='add'"}},
+		{1, "with = \"a\" names no layer before it", []string{"kind='add';with='a'"}},
+		{1, "from = \"b\" names no layer before it", []string{"kind='relu';name='a';from='b'"}},
+		{2, "name \"a\" is taken", []string{"kind='relu';name='a'", "kind='relu';name='a'"}},
+		{1, "name \"input\" is taken", []string{"kind='relu';name='input'"}},
+		{1, "no later layer takes its result", []string{"kind='relu';name='a'", "kind='flatten';from='input'", "kind='dense';out=3"}},
+		{2, "1x8x8 with stride 3 cannot be added to 2x8x8", []string{"kind='conv';out=2;kernel=3;pad=1", "kind='add';with='input';stride=3"}},
+		{2, "2x8x8 with stride 1 cannot be added to 1x8x8", []string{"kind='conv';out=2;kernel=3;pad=1;name='a'", "kind='add';with='a';from='input'"}},
+		{1, "2 groups do not divide 1 channels to 2", []string{"kind='conv';out=2;kernel=3;groups=2"}},
+		{2, "3 groups do not divide 3 channels to 4", []string{"kind='conv';out=3;kernel=1", "kind='conv';out=4;kernel=1;groups=3"}},
+		{1, "needs out", []string{"kind='constant'"}},
+		{1, "takes no key \"groups\"", []string{"kind='maxpool';kernel=2;groups=1"}},
 		{3, "too large", []string{"kind='flatten'", "kind='dense';out=1000000", "kind='dense';out=1000000"}},
 	} {
 		_, err := layers(c.tables...)
@@ -63,7 +75,10 @@ func TestSpecErrors(t *testing.T) {
 	}
 	for name, s := range map[string]Spec{
 		"name": {Input: []int{4}, Classes: 2}, "input": {Name: "m", Classes: 2}, "size": {Name: "m", Input: []int{0}, Classes: 2},
-		"classes": {Name: "m", Input: []int{4}, Classes: 1}, "huge": {Name: "m", Input: []int{65536, 65536, 65536}, Classes: 2, Layers: make([]LayerSpec, 1)},
+		"classes": {Name: "m", Input: []int{4}, Classes: 1},
+		"loss":    {Name: "m", Input: []int{4}, Classes: 2, Loss: "hinge", Layers: make([]LayerSpec, 1)}, "both": {Name: "m", Input: []int{4}, Classes: 2, Loss: Distance, Layers: make([]LayerSpec, 1)},
+		"distance": {Name: "m", Input: []int{4}, Loss: Distance, Layers: []LayerSpec{{Kind: Constant, Out: new(3)}}},
+		"huge":     {Name: "m", Input: []int{65536, 65536, 65536}, Classes: 2, Layers: make([]LayerSpec, 1)},
 	} {
 		if _, err := Compile(s); err == nil {
 			t.Errorf("%s: no error", name)
@@ -88,6 +103,31 @@ func TestLoad(t *testing.T) {
 	}
 	if m, err := Load(path); err != nil || m.Layout.Params != 12 {
 		t.Errorf("own model: %+v, %v", m, err)
+	}
+}
+
+// A graph: names, results, shapes of groups and residual sums, and who takes what.
+func TestResults(t *testing.T) {
+	m, err := layers("kind='conv';out=2;kernel=3;pad=1;name='a'", "kind='conv';out=4;kernel=3;stride=2;pad=1;groups=2", "kind='add';with='a';stride=2",
+		"kind='add';with='input';stride=2", "kind='avgpool';kernel=2", "kind='flatten'", "kind='dense';out=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.Takers(), []int{2, 2, 1, 1, 1, 1, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("taken %v times, want %v", got, want)
+	}
+	if w := m.Layout.Tensors[2]; w.Name != "conv2.weight" || !slices.Equal(w.Shape, []int{4, 1, 3, 3}) || w.Cols != 9 {
+		t.Errorf("grouped weight %+v", w)
+	}
+	if l := m.Layers[3]; l.With != 0 || l.From != 3 || !slices.Equal(l.Out, []int{4, 4, 4}) {
+		t.Errorf("sum %+v", l)
+	}
+	if got := m.Layers[4].Out; !slices.Equal(got, []int{4, 2, 2}) {
+		t.Errorf("pooled to %v", got)
+	}
+	q, err := Load("quadratic")
+	if err != nil || q.Loss != Distance || q.Fits([]int{1, 28, 28}, 10) != nil || q.Fits([]int{1, 28, 27}, 10) == nil {
+		t.Errorf("%+v, %v", q, err)
 	}
 }
 

@@ -20,13 +20,25 @@ type Kind string
 
 const (
 	Dense     Kind = "dense"         // out; input [n]
-	Conv      Kind = "conv"          // out, kernel, stride (1), pad (0); input [channels, height, width]
+	Conv      Kind = "conv"          // out, kernel, stride (1), pad (0), groups (1); input [channels, height, width]
 	MaxPool   Kind = "maxpool"       // kernel, stride (= kernel)
+	AvgPool   Kind = "avgpool"       // kernel, stride (= kernel): the mean of each window
 	BatchNorm Kind = "batchnorm"     // over samples, and over places of a channel; momentum 0.1, epsilon 1e-5
 	ReLU      Kind = "relu"          //
 	Dropout   Kind = "dropout"       // rate
 	Flatten   Kind = "flatten"       // to [n]
 	GlobalAvg Kind = "globalavgpool" // mean of each channel, to [channels]
+	Add       Kind = "add"           // with, stride (1): a residual sum, see LayerSpec.With
+	Constant  Kind = "constant"      // out: parameters of its own, whatever the input
+)
+
+// Kinds are all kinds of layers.
+var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, ReLU, Dropout, Flatten, GlobalAvg, Add, Constant}
+
+// Losses that a model may be trained on.
+const (
+	CrossEntropy = "cross-entropy" // of the softmax of the result; the default
+	Distance     = "distance"      // squared, of the result to the sample itself; it needs no classes and calls no sample correct
 )
 
 // Spec is a model as a person writes it.
@@ -35,32 +47,46 @@ type Spec struct {
 	Doc     string      `toml:"doc"`
 	Input   []int       `toml:"input"` // [features] or [channels, height, width]
 	Classes int         `toml:"classes"`
+	Loss    string      `toml:"loss"`
 	Layers  []LayerSpec `toml:"layer"`
 }
 
-// LayerSpec is one [[layer]] table. A key left out is nil and means the default of its kind.
+// LayerSpec is one [[layer]] table. A key left out is nil and means the default of its kind. A layer takes the result of the
+// one before it, or of the one that From names; so a list with names is a graph without cycles.
+//
+// An add layer sums its input and the result With names: of the same shape, or of an image that a stride of s thins out to
+// every s-th row and column, and whose missing channels count as zero (option A of He et al. 2015; the channels there come
+// first). The projection of option B is a 1x1 convolution of its own.
 type LayerSpec struct {
+	Name   *string  `toml:"name"` // for from and with; "input" is the sample
+	From   *string  `toml:"from"`
+	With   *string  `toml:"with"`
 	Kind   Kind     `toml:"kind"`
 	Out    *int     `toml:"out"`
 	Kernel *int     `toml:"kernel"`
 	Stride *int     `toml:"stride"`
 	Pad    *int     `toml:"pad"`
+	Groups *int     `toml:"groups"` // each takes and gives its share of the channels
 	Rate   *float64 `toml:"rate"`
 	Bias   *bool    `toml:"bias"` // of dense and conv; true
 	Init   *string  `toml:"init"` // of dense and conv; see the Init constants
 }
 
-// keys are the optional keys each kind takes.
+// keys are the optional keys that each kind takes, besides name and from.
 func (k Kind) keys() ([]string, bool) {
 	switch k {
 	case Dense:
 		return []string{"out", "bias", "init"}, true
 	case Conv:
-		return []string{"out", "kernel", "stride", "pad", "bias", "init"}, true
-	case MaxPool:
+		return []string{"out", "kernel", "stride", "pad", "groups", "bias", "init"}, true
+	case MaxPool, AvgPool:
 		return []string{"kernel", "stride"}, true
 	case Dropout:
 		return []string{"rate"}, true
+	case Add:
+		return []string{"with", "stride"}, true
+	case Constant:
+		return []string{"out"}, true
 	case BatchNorm, ReLU, Flatten, GlobalAvg:
 		return nil, true
 	}
@@ -73,7 +99,7 @@ func (l *LayerSpec) given() (out []string) {
 		name string
 		set  bool
 	}{{"out", l.Out != nil}, {"kernel", l.Kernel != nil}, {"stride", l.Stride != nil}, {"pad", l.Pad != nil},
-		{"rate", l.Rate != nil}, {"bias", l.Bias != nil}, {"init", l.Init != nil}} {
+		{"groups", l.Groups != nil}, {"with", l.With != nil}, {"rate", l.Rate != nil}, {"bias", l.Bias != nil}, {"init", l.Init != nil}} {
 		if k.set {
 			out = append(out, k.name)
 		}
@@ -104,7 +130,7 @@ func Parse(r io.Reader) (Spec, error) {
 		if errors.As(err, &strict) && len(strict.Errors) > 0 {
 			e := strict.Errors[0]
 			row, _ := e.Position()
-			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, out, kernel, stride, pad, rate, bias and init", row, strings.Join(e.Key(), "."))}
+			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, bias and init", row, strings.Join(e.Key(), "."))}
 		}
 		return Spec{}, &SpecError{What: err.Error()}
 	}

@@ -9,6 +9,9 @@ func TestZooCounts(t *testing.T) {
 		"lenet": {132220, 2 * (20 + 50 + 500)}, "lenets": {5946, 2 * (8 + 16 + 32)},
 		"lenet-caffe": {431080, 0}, "allcnn": {1667166, 2 * (3*96 + 5*192 + 10)}, "allcnns": {47486, 2 * (3*16 + 5*32 + 10)},
 		"darwinn-10k": {11274, 0}, "darwinn-30k": {28938, 0}, "darwinn-500k": {454922, 0}, "darwinn-3m": {3274634, 0}, "eggroll": {118016, 0},
+		"wrn-28-10": {36479194, 2 * (16 + 8*(160+320+640))}, "resnet20": {269722, 2 * (7*16 + 6*32 + 6*64)}, "resnet18": {11173962, 2 * (5*64 + 5*(128+256+512))},
+		"cif-300k": {360421, 2 * (2*64 + 3*(128+256) + 512)}, "cif-900k": {895973, 2 * (2*64 + 3*(128+256+512))}, "cif-8m": {7790794, 2 * (2*64 + 3*(128+256+512))},
+		"quadratic": {784, 0},
 	} {
 		m, err := Load(name)
 		if err != nil {
@@ -21,7 +24,19 @@ func TestZooCounts(t *testing.T) {
 			t.Errorf("%s calls itself %q (%q)", name, m.Name, m.Doc)
 		}
 	}
-	if len(List()) != 13 {
+	if len(List()) != 20 {
 		t.Errorf("models %v: add the new one to this test", List())
+	}
+}
+
+// The products of LeNet (Caffe's), by hand: convolutions of 24x24 and 8x8, then two dense layers.
+func TestFlops(t *testing.T) {
+	m, err := Load("lenet-caffe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conv1, rest := 2.*24*24*20*25, 2.*(8*8*50*20*25+800*500+500*10)
+	if f, g := m.Flops(); f != conv1+rest || g != 2*conv1+3*rest {
+		t.Errorf("%v forward and %v in a gradient, want %v and %v", f, g, conv1+rest, 2*conv1+3*rest)
 	}
 }

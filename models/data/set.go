@@ -232,6 +232,10 @@ func (s *Set) Gather(ids []int32, dst []float32, labels []int32) error {
 	return nil
 }
 
+// Normal is the normalised value of each byte, by channel, as Gather writes it; nil where the samples are no bytes.
+// Read-only.
+func (s *Set) Normal() [][256]float32 { return s.scale }
+
 // Digest names the content: BLAKE3 over shape, counts, samples as they were read, and labels.
 func (s *Set) Digest() string { return s.digest }
 

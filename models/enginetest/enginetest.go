@@ -59,6 +59,7 @@ func Run(t *testing.T, newEngine Make) {
 	}
 	t.Run("gradients against float64", newEngine.layers)
 	t.Run("gradients of the zoo against float64", newEngine.zoo)
+	t.Run("random models against float64", newEngine.fuzz)
 	m, err := models.Load("mlp-small")
 	if err != nil {
 		t.Fatal(err)

@@ -53,11 +53,12 @@ func (r *reference) logits(pixels []float32) [][]float64 {
 		}
 		xs = append(xs, v)
 	}
+	results := [][]volume{xs}
 	for i := range r.m.Layers {
-		xs = r.layer(i, xs)
+		results = append(results, r.layer(i, results))
 	}
 	out := make([][]float64, len(xs))
-	for s, x := range xs {
+	for s, x := range results[len(results)-1] {
 		for k := range x {
 			out[s] = append(out[s], x[k][0][0])
 		}
@@ -65,10 +66,17 @@ func (r *reference) logits(pixels []float32) [][]float64 {
 	return out
 }
 
-// loss is the mean cross-entropy.
+// loss is the mean of the model's loss.
 func (r *reference) loss(pixels []float32, labels []int32) float64 {
 	var sum float64
 	for s, z := range r.logits(pixels) {
+		if r.m.Loss == models.Distance {
+			for i, v := range z {
+				d := v - float64(pixels[s*len(z)+i])
+				sum += d * d
+			}
+			continue
+		}
 		var e float64
 		for _, v := range z {
 			e += math.Exp(v)
@@ -78,8 +86,9 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 	return sum / float64(len(labels))
 }
 
-func (r *reference) layer(i int, xs []volume) []volume {
+func (r *reference) layer(i int, results [][]volume) []volume {
 	l := &r.m.Layers[i]
+	xs := results[l.From]
 	if l.Kind == models.BatchNorm {
 		return r.norm(i, xs)
 	}
@@ -111,6 +120,34 @@ func (r *reference) layer(i int, xs []volume) []volume {
 						}
 					}
 				}
+			}
+		case models.AvgPool:
+			for c := range y {
+				for a := range y[c] {
+					for b := range y[c][a] {
+						for p := range l.Kernel {
+							for q := range l.Kernel {
+								y[c][a][b] += x[c][a*l.Stride+p][b*l.Stride+q] / float64(l.Kernel*l.Kernel)
+							}
+						}
+					}
+				}
+			}
+		case models.Add:
+			with := results[l.With][s]
+			for c := range y {
+				for a := range y[c] {
+					for b := range y[c][a] {
+						y[c][a][b] = x[c][a][b]
+						if c < len(with) {
+							y[c][a][b] += with[c][a*l.Stride][b*l.Stride]
+						}
+					}
+				}
+			}
+		case models.Constant:
+			for c := range y {
+				y[c][0][0] = r.tensor(l.Bias)[c]
 			}
 		case models.GlobalAvg:
 			for c := range x {
@@ -155,15 +192,17 @@ func (r *reference) layer(i int, xs []volume) []volume {
 
 func (r *reference) conv(l *models.Layer, x, y volume) {
 	w, k := r.tensor(l.Weight), l.Kernel
+	share := len(x) / l.Groups // channels that a result sees
 	for o := range y {
+		first := o / (len(y) / l.Groups) * share
 		for a := range y[o] {
 			for b := range y[o][a] {
-				for c := range x {
+				for c := first; c < first+share; c++ {
 					for p := range k {
 						for q := range k {
 							u, v := a*l.Stride+p-l.Pad, b*l.Stride+q-l.Pad
 							if u >= 0 && v >= 0 && u < len(x[c]) && v < len(x[c][u]) {
-								y[o][a][b] += w[((o*len(x)+c)*k+p)*k+q] * x[c][u][v]
+								y[o][a][b] += w[((o*share+c-first)*k+p)*k+q] * x[c][u][v]
 							}
 						}
 					}

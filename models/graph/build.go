@@ -46,18 +46,21 @@ type norm struct {
 
 // builder adds layers to a graph; after the first error every step does nothing.
 type builder struct {
-	m   *models.Model
-	net *net
-	g   *G.ExprGraph
-	x   *G.Node
-	err error
+	m       *models.Model
+	net     *net
+	g       *G.ExprGraph
+	x       *G.Node
+	results []*G.Node // of the layers so far, the sample first
+	images  bool      // what the sample is
+	err     error
 }
 
 // building guards a global counter of gorgonia that every new graph of the process advances.
 var building sync.Mutex
 
-// build compiles m for that many samples.
-func build(m *models.Model, samples int, md mode) (n *net, err error) {
+// build compiles the engine's model for that many samples.
+func (e *Engine) build(samples int, md mode) (n *net, err error) {
+	m := e.model
 	building.Lock()
 	defer building.Unlock()
 	defer func() { // gorgonia panics where a graph does not compile
@@ -66,16 +69,23 @@ func build(m *models.Model, samples int, md mode) (n *net, err error) {
 		}
 	}()
 	b := &builder{m: m, g: G.NewGraph(), net: &net{samples: samples, mode: md, params: make([]*G.Node, len(m.Layout.Tensors))}}
-	if len(m.Input) == 3 && m.Layers[0].Kind != models.Flatten {
+	if b.images = e.images; b.images {
 		b.net.input = b.node("input", samples, m.Input[0], m.Input[1], m.Input[2])
 	} else {
 		b.net.input = b.node("input", m.Features, samples)
 	}
-	b.x = b.net.input
+	b.results = []*G.Node{b.net.input}
+	if e.own != nil {
+		if b.ownGraph(e.own); b.err != nil {
+			return nil, fmt.Errorf("graph of %s: %w", m.Name, b.err)
+		}
+	}
 	for i := range m.Layers {
+		b.x = b.results[m.Layers[i].From]
 		if b.layer(i); b.err != nil {
 			return nil, fmt.Errorf("graph of %s, layer %d (%s): %w", m.Name, i+1, m.Layers[i].Kind, b.err)
 		}
+		b.results = append(b.results, b.x)
 	}
 	G.Read(b.x, &b.net.logits)
 	if md == training {
@@ -89,6 +99,20 @@ func build(m *models.Model, samples int, md mode) (n *net, err error) {
 	}
 	b.net.vm = G.NewTapeMachine(b.g, opts...)
 	return b.net, nil
+}
+
+// images says whether the graph's input is images, and not features x samples because the sample is only taken flat.
+func images(m *models.Model) bool {
+	if len(m.Input) != 3 {
+		return false
+	}
+	for i := range m.Layers {
+		l := &m.Layers[i]
+		if l.From == 0 && l.Kind != models.Flatten && l.Kind != models.Constant || l.Kind == models.Add && l.With == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // node is an input of the graph.
@@ -121,15 +145,26 @@ func (b *builder) reshape(shape ...int) {
 	b.to(func() (*G.Node, error) { return G.Reshape(b.x, tensor.Shape(shape)) })
 }
 
-// loss is the mean cross-entropy and its gradients. Only the gradients are read: the loss itself is computed from the
+// loss is the mean loss and its gradients. Only the gradients are read: the loss itself is computed from the
 // logits in float64. The softmax runs over axis 0: over the last axis it overflows (TestTrapSoftMaxMaximum).
 func (b *builder) loss() {
-	samples := b.net.samples
-	b.net.target = b.node("target", b.m.Classes, samples)
-	b.to(func() (*G.Node, error) { return G.LogSoftMax(b.x, 0) })
-	b.to(func() (*G.Node, error) { return G.HadamardProd(b.x, b.net.target) })
+	factor := 1 / float32(b.net.samples)
+	if b.m.Loss == models.Distance {
+		result := b.x
+		if b.x = b.net.input; b.images {
+			b.reshape(b.net.samples, b.m.Features)
+			b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
+		}
+		b.to(func() (*G.Node, error) { return G.Sub(result, b.x) })
+		b.to(func() (*G.Node, error) { return G.Square(b.x) })
+	} else {
+		factor = -factor
+		b.net.target = b.node("target", b.m.Classes, b.net.samples)
+		b.to(func() (*G.Node, error) { return G.LogSoftMax(b.x, 0) })
+		b.to(func() (*G.Node, error) { return G.HadamardProd(b.x, b.net.target) })
+	}
 	b.to(func() (*G.Node, error) { return G.Sum(b.x) })
-	b.to(func() (*G.Node, error) { return G.Mul(b.x, G.NewConstant(-1/float32(samples))) })
+	b.to(func() (*G.Node, error) { return G.Mul(b.x, G.NewConstant(factor)) })
 	if b.err != nil {
 		return
 	}

@@ -1,9 +1,11 @@
 // Package graph is the gorgonia engine: every model as a gorgonia graph, one execution per member. It covers all layer
-// kinds of package models, and its gradients are held against float64 finite differences, so it is the engine for what no
+// kinds of package models but convolutions in groups, and its gradients are held against float64 finite differences, so it is the engine for what no
 // faster one covers and the judge of those that do.
 //
 //	e, err := graph.New(model, set, 2)
 //	err = e.Do(ctx, engine.Gradients{X: x, Rows: rows, Batches: batches, G: g, Loss: loss})
+//
+// NewOwn takes a graph of one's own instead of a list of layers.
 //
 // Members run in parallel, each in a graph of its own thread; a graph is compiled once for a number of samples and kept.
 // A row's bits depend neither on the cohort nor on the threads. Tasks without a model go to models/native.
@@ -24,10 +26,23 @@ import (
 // Engine runs tasks for one model and one data set. It is used from one goroutine.
 type Engine struct {
 	model   *models.Model
+	own     *Own // nil: a list of layers
+	images  bool // samples go in as images, not flat
 	set     *data.Set
 	vector  *native.Vector
 	workers []*worker
 	bounds  engine.Bounds
+}
+
+// UncoveredError says that gorgonia has nothing for a layer, and why.
+type UncoveredError struct {
+	Model string
+	Layer int // counted from 1
+	Why   string
+}
+
+func (e *UncoveredError) Error() string {
+	return fmt.Sprintf("model %s: layer %d: %s; the native engine computes it (BROOD_ENGINE=native)", e.Model, e.Layer, e.Why)
 }
 
 // New checks that the set's images and classes are the model's. Fewer than one thread counts as one.
@@ -38,12 +53,17 @@ func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
 	if err := m.Fits(d.Shape, d.Classes); err != nil {
 		return nil, fmt.Errorf("graph: data %s: %w", d.Name, err)
 	}
+	for i := range m.Layers {
+		if l := &m.Layers[i]; l.Groups > 1 {
+			return nil, &UncoveredError{m.Name, i + 1, "gorgonia has no convolution in groups"}
+		}
+	}
 	threads = max(1, threads)
 	v, err := native.New(m.Layout, threads)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, set: d, vector: v, bounds: m.Bounds(d.Len())}
+	e := &Engine{model: m, images: images(m), set: d, vector: v, bounds: m.Bounds(d.Len())}
 	for i := range threads {
 		e.workers = append(e.workers, &worker{e: e, lane: i, nets: map[netKey]*net{}})
 	}
@@ -96,7 +116,7 @@ func (e *Engine) Bytes(gradients, scores int) int64 {
 	var acts int64
 	for _, l := range e.model.Layers {
 		acts += int64(models.Size(l.Out))
-		if l.Kind == models.Conv {
+		if l.Kind == models.Conv || l.Kind == models.AvgPool {
 			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
 		}
 	}

@@ -28,10 +28,19 @@ func (b *builder) layer(i int) {
 	case models.Dropout:
 		b.dropout(i, l)
 	case models.Flatten:
-		if len(l.In) == 3 && i > 0 {
+		if len(l.In) == 3 && (l.From > 0 || b.images) {
 			b.reshape(b.net.samples, models.Size(l.In))
 			b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 		}
+	case models.AvgPool: // gorgonia's own is wrong (TestTrapAveragePool)
+		c, area := l.In[0], float32(l.Kernel*l.Kernel)
+		b.diagonal(i, c, c, l.Kernel, l.Stride, 1/area)
+	case models.Add:
+		b.sum(i, l)
+	case models.Constant:
+		v, n := b.param(l.Bias, l.Out[0], 1), b.net.samples
+		zero := b.fixed("zero"+strconv.Itoa(i), make([]float32, l.Out[0]*n), l.Out[0], n)
+		b.to(func() (*G.Node, error) { return G.BroadcastAdd(zero, v, nil, []byte{1}) })
 	case models.GlobalAvg:
 		n, c := b.net.samples, l.In[0]
 		b.reshape(n*c, l.In[1]*l.In[2])
@@ -59,6 +68,38 @@ func (b *builder) conv(l *models.Layer) {
 		v := b.param(l.Bias, 1, l.Out[0], 1, 1)
 		b.to(func() (*G.Node, error) { return G.BroadcastAdd(b.x, v, nil, []byte{0, 2, 3}) })
 	}
+}
+
+// sum adds another result; the pixels of an image that a stride skips, and channels that are missing, are left out by a
+// convolution of 1x1 whose weights are ones and zeros.
+func (b *builder) sum(i int, l *models.Layer) {
+	main, shape := b.x, b.m.Shape(l.With)
+	b.x = b.results[l.With]
+	if l.Stride > 1 || shape[0] != l.In[0] {
+		b.diagonal(i, shape[0], l.In[0], 1, l.Stride, 1)
+	}
+	b.to(func() (*G.Node, error) { return G.Add(main, b.x) })
+}
+
+// diagonal is a convolution without parameters: each channel by a square of equal weights, those beyond the last being zero.
+func (b *builder) diagonal(i, in, out, kernel, stride int, weight float32) {
+	area := kernel * kernel
+	w := make([]float32, out*in*area)
+	for c := range min(in, out) {
+		for j := range area {
+			w[(c*in+c)*area+j] = weight
+		}
+	}
+	v := b.fixed("diagonal"+strconv.Itoa(i), w, out, in, kernel, kernel)
+	b.to(func() (*G.Node, error) {
+		return G.Conv2d(b.x, v, tensor.Shape{kernel, kernel}, []int{0, 0}, []int{stride, stride}, []int{1, 1})
+	})
+}
+
+// fixed is an input whose value never changes.
+func (b *builder) fixed(name string, value []float32, shape ...int) *G.Node {
+	v := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(value))
+	return G.NewTensor(b.g, G.Float32, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(v))
 }
 
 // norm uses gorgonia's operator, which accepts and gives statistics as PyTorch defines them: biased variance to

@@ -70,14 +70,15 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 
 // bindTargets gives the one-hot labels and the dropout masks of a training run.
 func (w *worker) bindTargets(n *net, in inputs) error {
-	k := w.e.model.Classes
-	hot := w.room(&w.hot, n.samples*k)
-	clear(hot)
-	for s, l := range in.labels {
-		hot[int(l)*n.samples+s] = 1
-	}
-	if err := bind(n.target, hot); err != nil {
-		return err
+	if n.target != nil {
+		hot := w.room(&w.hot, n.samples*w.e.model.Classes)
+		clear(hot)
+		for s, l := range in.labels {
+			hot[int(l)*n.samples+s] = 1
+		}
+		if err := bind(n.target, hot); err != nil {
+			return err
+		}
 	}
 	for i, m := range n.masks {
 		if len(w.masks) <= i {

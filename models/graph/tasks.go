@@ -34,7 +34,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 		if err != nil {
 			return err
 		}
-		loss, _ := score(logits, in.labels)
+		loss, _ := w.score(logits, in.pixels, in.labels)
 		t.Loss[i] = float32(loss / float64(len(ids)))
 		return nil
 	})
@@ -60,7 +60,7 @@ func (w *worker) forward(params, stats []float32, ids []int32) (loss float64, co
 		if err != nil {
 			return 0, 0, err
 		}
-		l, c := score(logits, labels)
+		l, c := w.score(logits, px, labels)
 		loss, correct = loss+l, correct+c
 	}
 	return loss, correct, nil

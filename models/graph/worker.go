@@ -43,7 +43,7 @@ func (w *worker) net(samples int, m mode) (*net, error) {
 	if n := w.nets[k]; n != nil {
 		return n, nil
 	}
-	n, err := build(w.e.model, samples, m)
+	n, err := w.e.build(samples, m)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (w *worker) gather(ids []int32) ([]float32, []int32, error) {
 	if err := w.e.set.Gather(ids, raw, labels); err != nil {
 		return nil, nil, err
 	}
-	if len(m.Input) == 3 && m.Layers[0].Kind != models.Flatten {
+	if w.e.images {
 		return raw, labels, nil
 	}
 	px := w.room(&w.pixels, len(raw))
@@ -85,6 +85,22 @@ func transpose(dst, src []float32, rows, cols int) {
 			}
 		}
 	}
+}
+
+// score is the summed loss and the correct predictions of logits; the samples are as gather gave them.
+func (w *worker) score(logits, samples []float32, labels []int32) (loss float64, correct int64) {
+	if w.e.model.Loss != models.Distance {
+		return score(logits, labels)
+	}
+	n, features := len(labels), w.e.model.Features
+	for i, z := range logits {
+		if w.e.images { // one after the other, where logits are side by side
+			i = i%n*features + i/n
+		}
+		d := float64(z) - float64(samples[i])
+		loss += float64(d * d)
+	}
+	return loss, 0
 }
 
 // score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in float64.

@@ -14,14 +14,22 @@ import (
 
 // BenchmarkGradients is a step's gradients for one and for two members, in samples a second.
 func BenchmarkGradients(b *testing.B) {
-	set, err := data.Glyphs(2048, 0)
+	glyphs, err := data.Glyphs(2048, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range []string{"mlp", "lenet", "lenets", "mlp-small"} {
+	noisy, err := data.New(data.Info{Name: "noise", Shape: []int{3, 32, 32}, Classes: 10}, data.Raster{Pixels: make([]byte, 128*3072), Labels: make([]byte, 128)}, data.Raster{}, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"mlp", "lenet-caffe", "lenet", "lenets", "mlp-small", "allcnn", "resnet20", "cif-300k"} {
 		m, err := models.Load(name)
 		if err != nil {
 			b.Fatal(err)
+		}
+		set := glyphs
+		if m.Fits(set.Shape, set.Classes) != nil {
+			set = noisy
 		}
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {

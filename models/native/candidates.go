@@ -62,7 +62,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	}
 	work := pairs(&t)
 	e.task++
-	return engine.Each(ctx, e.passes, len(work), func(p *pass, i int) error {
+	return e.each(ctx, len(work), func(p *pass, i int) error {
 		c := &p.twin
 		e.spread(p, &t, work[i], from)
 		ids, size := batch(&t, work[i].at), piece
@@ -163,12 +163,10 @@ func grown(s []float32, n int) []float32 {
 
 // combine is the layer's result for base + step*noise.
 func (o *dense) combine(p *pass, c *candidates, lo int, step float32) {
-	y := p.all(o.in + 1)
+	y := p.all(o.out)
 	p.k.Lin(y, []float32{1, step}, [][]float32{c.base[lo*o.nOut:][:len(y)], c.turn[:len(y)]})
 	if o.rectify {
-		for i, v := range y {
-			y[i] = max(0, v)
-		}
+		p.k.Relu(y, y)
 	}
 }
 
@@ -181,7 +179,7 @@ func (p *pass) rest(apart bool) (float64, error) {
 	for _, o := range ops {
 		o.forward(p)
 	}
-	loss, _, err := p.tally(p.act[len(p.act)-1])
+	loss, _, err := p.tally(p.logits())
 	return loss, err
 }
 

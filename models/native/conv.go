@@ -5,62 +5,122 @@ import (
 	"brood/models/native/kernel"
 )
 
-// conv is a convolution, block by block.
+// conv is a convolution, block by block. Groups are convolutions of their own, whose channels lie side by side.
 type conv struct {
-	c          *kernel.Conv
-	in         int
+	wire
+	c          *kernel.Conv // of one group
+	groups     int
 	rectify    bool // a ReLU that follows at once
 	rectified  bool // the input is what a ReLU gave, whose gradient this op takes over
 	wide, bias int  // tensors; bias is -1 when absent
 }
 
-func (p *plan) conv(l *models.Layer) error {
-	c, err := kernel.NewConv(kernel.ConvShape{In: l.In[0], H: l.In[1], W: l.In[2], Out: l.Out[0], Kernel: l.Kernel, Stride: l.Stride, Pad: l.Pad})
+func (p *plan) conv(l *models.Layer, in int) (int, error) {
+	c, err := kernel.NewConv(kernel.ConvShape{In: l.In[0] / l.Groups, H: l.In[1], W: l.In[2], Out: l.Out[0] / l.Groups, Kernel: l.Kernel, Stride: l.Stride, Pad: l.Pad})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	p.form(true)
-	p.to(&conv{c: c, in: p.last(), rectified: p.takeOver(), wide: l.Weight, bias: l.Bias}, true, shaped(l.Out, true))
-	return nil
+	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, true)), parameters: true}
+	return p.to(&conv{wire: w, c: c, groups: l.Groups, rectified: p.takeOver(in), wide: l.Weight, bias: l.Bias}), nil
 }
 
-func (o *conv) forward(p *pass) {
-	m := p.plan.model
-	w, in, out := tensor(p.params, m, o.wide), o.c.Inputs(), o.c.Outputs()
-	var bias []float32
-	if o.bias >= 0 {
-		bias = tensor(p.params, m, o.bias)
-	}
-	for b := range p.blocks() {
-		p.k.ConvForward(o.c, p.act[o.in+1][b*out:(b+1)*out], p.act[o.in][b*in:(b+1)*in], w, bias, o.rectify)
-	}
-}
+func (o *conv) forward(p *pass) { p.spread((*convForward)(o), p.blocks()) }
 
+// backward works block by block while they are in the cache; on several threads the weights are shared out by outputs, so
+// that each sums over the blocks in the same order.
 func (o *conv) backward(p *pass, input bool) {
-	m := p.plan.model
-	w, in, out := tensor(p.params, m, o.wide), o.c.Inputs(), o.c.Outputs()
-	dw := tensor(p.grad, m, o.wide)
-	clear(dw)
-	var db []float32
+	clear(tensor(p.grad, p.plan.model, o.wide))
 	if o.bias >= 0 {
-		db = tensor(p.grad, m, o.bias)
-		clear(db)
+		clear(tensor(p.grad, p.plan.model, o.bias))
 	}
-	for b := range p.blocks() {
-		x, dy := p.act[o.in][b*in:(b+1)*in], p.dy[b*out:(b+1)*out]
-		p.k.ConvWeights(o.c, dw, dy, x, 1)
-		if db != nil {
-			p.k.ConvBias(o.c, db, dy, 1)
-		}
-		if input {
-			var gate []float32
-			if o.rectified {
-				gate = x
+	if p.team == nil {
+		for b := range p.blocks() {
+			o.weights(p, p.k, b, 0, o.outputs())
+			if input {
+				o.data(p, p.k, b)
 			}
-			p.k.ConvData(o.c, p.dx[b*in:(b+1)*in], dy, w, gate)
+		}
+		return
+	}
+	p.spread((*convWeights)(o), o.outputs())
+	if input {
+		p.spread((*convData)(o), p.blocks())
+	}
+}
+
+// part is group g of block b of an activation with so many floats a group.
+func (o *conv) part(x []float32, b, g, floats int) []float32 {
+	at := (b*o.groups + g) * floats
+	return x[at : at+floats]
+}
+
+// of is the share of group g of a tensor of the flat vector.
+func (o *conv) of(p *pass, flat []float32, i, g int) []float32 {
+	if i < 0 {
+		return nil
+	}
+	t := tensor(flat, p.plan.model, i)
+	n := len(t) / o.groups
+	return t[g*n : (g+1)*n]
+}
+
+// outputs are the units of the weights: channels, or groups where there are several.
+func (o *conv) outputs() int {
+	if o.groups > 1 {
+		return o.groups
+	}
+	return o.c.Out
+}
+
+type convForward conv
+
+func (o *convForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	c := (*conv)(o)
+	for b := lo; b < hi; b++ {
+		for g := range o.groups {
+			k.ConvForward(o.c, c.part(p.act[o.out], b, g, o.c.Outputs()), c.part(p.act[o.in], b, g, o.c.Inputs()), c.of(p, p.params, o.wide, g), c.of(p, p.params, o.bias, g), o.rectify)
 		}
 	}
-	if input {
-		p.swap()
+}
+
+type convData conv
+
+func (o *convData) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	for b := lo; b < hi; b++ {
+		(*conv)(o).data(p, k, b)
+	}
+}
+
+// data is the gradient of a block of the input.
+func (o *conv) data(p *pass, k *kernel.Kernels, b int) {
+	for g := range o.groups {
+		var gate []float32
+		if o.rectified {
+			gate = o.part(p.act[o.in], b, g, o.c.Inputs())
+		}
+		k.ConvData(o.c, o.part(p.dx, b, g, o.c.Inputs()), o.part(p.dy, b, g, o.c.Outputs()), o.of(p, p.params, o.wide, g), gate)
+	}
+}
+
+type convWeights conv
+
+func (o *convWeights) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	for b := range p.blocks() {
+		(*conv)(o).weights(p, k, b, lo, hi)
+	}
+}
+
+// weights adds a block's share of the gradient of weights and biases, for outputs [lo, hi).
+func (o *conv) weights(p *pass, k *kernel.Kernels, b, lo, hi int) {
+	first, last := 0, 1
+	if o.groups > 1 {
+		first, last, lo, hi = lo, hi, 0, o.c.Out
+	}
+	for g := first; g < last; g++ {
+		dy := o.part(p.dy, b, g, o.c.Outputs())
+		k.ConvWeights(o.c, lo, hi, o.of(p, p.grad, o.wide, g), dy, o.part(p.act[o.in], b, g, o.c.Inputs()), 1)
+		if o.bias >= 0 {
+			k.ConvBias(o.c, lo, hi, o.of(p, p.grad, o.bias, g), dy, 1)
+		}
 	}
 }

@@ -7,41 +7,63 @@ import (
 
 // dense is Y = X W' + b, with W as PyTorch stores it: [out][in].
 type dense struct {
-	l          *models.Layer
-	in         int
+	wire
 	nIn, nOut  int
 	rectify    bool // a ReLU that follows at once
 	rectified  bool // the input is what a ReLU gave, whose gradient this op takes over
 	wide, bias int  // tensors; bias is -1 when absent
 }
 
-func (p *plan) dense(l *models.Layer) {
-	o := &dense{l: l, in: p.last(), nIn: l.In[0], nOut: l.Out[0], rectified: p.takeOver(), wide: l.Weight, bias: l.Bias}
-	p.to(o, true, shaped(l.Out, false))
+// strip is the columns of a product that a thread takes at least: those of a tile.
+const strip = 32
+
+// strips counts them.
+func strips(columns int) int { return (columns + strip - 1) / strip }
+
+func (p *plan) dense(l *models.Layer, in int) int {
+	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, false)), parameters: true}
+	return p.to(&dense{wire: w, nIn: l.In[0], nOut: l.Out[0], rectified: p.takeOver(in), wide: l.Weight, bias: l.Bias})
 }
 
-func (o *dense) forward(p *pass) {
+func (o *dense) forward(p *pass) { p.spread((*denseForward)(o), strips(o.nOut)) }
+
+func (o *dense) backward(p *pass, input bool) {
+	p.spread((*denseWeights)(o), strips(o.nOut))
+	if input {
+		p.spread((*denseData)(o), strips(o.nIn))
+	}
+}
+
+type denseForward dense
+
+func (o *denseForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	lo, hi = strip*lo, min(strip*hi, o.nOut)
 	m := p.plan.model
 	ep := kernel.Epilogue{ReLU: o.rectify}
 	if o.bias >= 0 {
-		ep.Bias = tensor(p.params, m, o.bias)
+		ep.Bias = tensor(p.params, m, o.bias)[lo:hi]
 	}
-	p.k.Gemm(kernel.NT, p.n, o.nOut, o.nIn, p.act[o.in], o.nIn, tensor(p.params, m, o.wide), o.nIn, p.act[o.in+1], o.nOut, &ep)
+	k.Gemm(kernel.NT, p.n, hi-lo, o.nIn, p.act[o.in], o.nIn, tensor(p.params, m, o.wide)[lo*o.nIn:], o.nIn, p.act[o.out][lo:], o.nOut, &ep)
 }
 
-func (o *dense) backward(p *pass, input bool) {
-	m, x := p.plan.model, p.act[o.in]
-	p.k.Gemm(kernel.TN, o.nOut, o.nIn, p.n, p.dy, o.nOut, x, o.nIn, tensor(p.grad, m, o.wide), o.nIn, nil)
+type denseWeights dense
+
+func (o *denseWeights) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	lo, hi = strip*lo, min(strip*hi, o.nOut)
+	m := p.plan.model
+	k.Gemm(kernel.TN, hi-lo, o.nIn, p.n, p.dy[lo:], o.nOut, p.act[o.in], o.nIn, tensor(p.grad, m, o.wide)[lo*o.nIn:], o.nIn, nil)
 	if o.bias >= 0 {
-		p.k.ColSum(tensor(p.grad, m, o.bias), 0, p.dy, o.nOut, p.n, 1)
+		k.ColSum(tensor(p.grad, m, o.bias)[lo:hi], 0, p.dy[lo:], o.nOut, p.n, 1)
 	}
-	if !input {
-		return
-	}
+}
+
+type denseData dense
+
+func (o *denseData) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	lo, hi = strip*lo, min(strip*hi, o.nIn)
 	var ep kernel.Epilogue
 	if o.rectified {
-		ep.Gate, ep.LDGate = x, o.nIn
+		ep.Gate, ep.LDGate = p.act[o.in][lo:], o.nIn
 	}
-	p.k.Gemm(kernel.NN, p.n, o.nIn, o.nOut, p.dy, o.nOut, tensor(p.params, m, o.wide), o.nIn, p.dx, o.nIn, &ep)
-	p.swap()
+	k.Gemm(kernel.NN, p.n, hi-lo, o.nOut, p.dy, o.nOut, tensor(p.params, p.plan.model, o.wide)[lo:], o.nIn, p.dx[lo:], o.nIn, &ep)
 }

@@ -104,11 +104,29 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 // cache, and a large batch needs no large buffers.
 const piece = 128
 
+// each works on n entries in parallel. Where there are fewer of them than threads, the others help: layers then go over
+// several threads.
+func (e *Engine) each(ctx context.Context, n int, f func(p *pass, i int) error) error {
+	for i := n; i < len(e.passes) && i < 2*n; i++ {
+		var spare []*kernel.Kernels
+		for j := i; j < len(e.passes); j += n {
+			spare = append(spare, e.passes[j].k)
+		}
+		p := e.passes[i-n]
+		p.team = newTeam(spare)
+		defer func() {
+			p.team.close()
+			p.team = nil
+		}()
+	}
+	return engine.Each(ctx, e.passes[:min(max(1, n), len(e.passes))], n, f)
+}
+
 func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	if err := e.bounds.Gradients(&t); err != nil {
 		return err
 	}
-	return engine.Each(ctx, e.passes, len(t.Rows), func(p *pass, i int) error {
+	return e.each(ctx, len(t.Rows), func(p *pass, i int) error {
 		if err := p.load(e.set, t.Batches[i], true); err != nil {
 			return err
 		}
@@ -154,7 +172,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 	}
 	own := e.bounds.Norms && t.Stats.Rows == 0
 	work := e.shares(t.Batches, own)
-	err := engine.Each(ctx, e.passes, len(work), func(p *pass, i int) (err error) {
+	err := e.each(ctx, len(work), func(p *pass, i int) (err error) {
 		w := &work[i]
 		p.mode, p.params, p.stats = running, t.X.Row(t.Rows[w.entry]), nil
 		if e.bounds.Norms && !own {
@@ -188,7 +206,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 	if err := e.bounds.Statistics(&t); err != nil || !e.bounds.Norms {
 		return err
 	}
-	return engine.Each(ctx, e.passes, len(t.Rows), func(p *pass, i int) error {
+	return e.each(ctx, len(t.Rows), func(p *pass, i int) error {
 		out := t.Stats.Row(engine.Row(i))
 		if len(p.own) < len(out) {
 			p.own = make([]float32, len(out))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"brood/models"
@@ -14,7 +15,20 @@ import (
 	"brood/models/noise"
 )
 
-// zoo is every model of the zoo that fits the set.
+// mixed has what the zoo's models of 28x28 have not: groups, shortcuts of both kinds, a result taken three times, means.
+const mixed = `
+name = "mixed"
+input = [1, 28, 28]
+classes = 10
+layer = [
+	{kind = "conv", out = 6, kernel = 3, stride = 2, pad = 1}, {kind = "batchnorm"}, {kind = "relu", name = "a"},
+	{kind = "conv", out = 6, kernel = 3, pad = 1, groups = 6, bias = false}, {kind = "conv", out = 6, kernel = 1}, {kind = "add", with = "a"}, {kind = "relu"}, {kind = "dropout", rate = 0.2},
+	{kind = "conv", out = 9, kernel = 3, stride = 2, pad = 1, groups = 3}, {kind = "batchnorm"}, {kind = "add", with = "a", stride = 2, name = "b"},
+	{kind = "conv", out = 9, kernel = 1, name = "p"}, {kind = "conv", out = 9, kernel = 3, pad = 1, from = "b"}, {kind = "add", with = "p"}, {kind = "relu"},
+	{kind = "avgpool", kernel = 3, stride = 2}, {kind = "flatten"}, {kind = "dense", out = 10},
+]`
+
+// zoo is every model of the zoo that fits the set, and one more.
 func zoo(t *testing.T, set *data.Set, f func(t *testing.T, m *models.Model)) {
 	for _, name := range models.List() {
 		m, err := models.Load(name)
@@ -25,6 +39,11 @@ func zoo(t *testing.T, set *data.Set, f func(t *testing.T, m *models.Model)) {
 			t.Run(name, func(t *testing.T) { f(t, m) })
 		}
 	}
+	m, err := models.FromSource("mixed", []byte(mixed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("mixed", func(t *testing.T) { f(t, m) })
 }
 
 func small(t testing.TB) *data.Set {
@@ -50,6 +69,47 @@ func task(t testing.TB, m *models.Model, set *data.Set, n, batch int) engine.Gra
 		g.Batches = append(g.Batches, set.Train()[i:i+batch])
 	}
 	return g
+}
+
+// TestTeam: one or two members on 1, 2, 3, 5 and 7 threads, which share their layers, have the same bits.
+func TestTeam(t *testing.T) {
+	set := small(t)
+	zoo(t, set, func(t *testing.T, m *models.Model) {
+		if m.Layout.Params > 2e5 {
+			t.Skip("the smaller models have the same layers")
+		}
+		threads, twin := []int{1, 2, 3, 5, 7}, []kernel.Twin{kernel.Best()}
+		if m.Name == "mixed" {
+			twin = append(twin, kernel.Portable)
+		}
+		for _, tw := range twin {
+			for n := 1; n <= 2; n++ {
+				want := teamwork(t, m, set, n, 1, tw)
+				for _, th := range threads[1:] {
+					if got := teamwork(t, m, set, n, th, tw); got != want {
+						t.Errorf("%s, %d members, %d threads: %s, one thread: %s", tw, n, th, got, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// teamwork is all that an engine computes for n members, as text.
+func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, twin kernel.Twin) string {
+	t.Helper()
+	e, err := NewEngine(m, set, threads, twin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := task(t, m, set, n, 75)
+	c := engine.Candidates{Theta: g.X.Sub(0, 1), Sigma: 0.1, Antithetic: true, IDs: []engine.Member{3}, Batches: [][]int32{set.Train()[:140]}, Fitness: make([]float32, 1)}
+	ev := engine.Evaluate{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:90]}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
+	st := engine.Statistics{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:65]}, Stats: engine.New(1, m.Layout.Stats, engine.F32)}
+	if err := e.Do(context.Background(), g, g, c, ev, st); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(hash(g.G.F), hash(g.Loss), hash(g.Stats.F), hash(c.Fitness), ev.Loss, ev.Correct, hash(st.Stats.F))
 }
 
 // TestThreads: gradients, evaluations and candidates of a shuffled cohort have the same bits on 1, 2, 3 and 5 threads.
@@ -162,13 +222,31 @@ func TestBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, held := e.passes[0], scratchBytes
-		for _, x := range append(append([][]float32{p.dy, p.dx}, p.act...), p.saved...) {
+		for _, x := range slices.Concat(p.slot, p.act, p.saved) {
 			held += 4 * len(x)
 		}
 		if got := e.Bytes(96, 0); math.Abs(float64(got)-float64(held)) > 0.1*float64(held) {
 			t.Errorf("%d bytes are predicted, %d are held", got, held)
 		}
 	})
+}
+
+// TestZooHasPlans: every model of the zoo is covered; a chain of layers needs two gradients at a time, a shortcut one more.
+func TestZooHasPlans(t *testing.T) {
+	want := map[string]int{"lenet": 2, "cif-300k": 2, "resnet20": 3, "resnet18": 3, "wrn-28-10": 3, "quadratic": 1}
+	for _, name := range models.List() {
+		m, err := models.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := compile(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := want[name]; ok && n != len(p.slots) {
+			t.Errorf("%s: %d gradients at a time, want %d", name, len(p.slots), n)
+		}
+	}
 }
 
 // TestUncovered: a kind that the plan does not know is named, so that another engine can take the model.

@@ -5,9 +5,10 @@
 //	err = e.Do(ctx, engine.Gradients{X: x, Rows: rows, Batches: batches, G: g, Loss: loss})
 //
 // A plan is the model's layers as operations on fixed activations; each thread has kernels and buffers of its own, so that a
-// step allocates nothing once they have grown to its batch. Members run in parallel, one a thread; vector tasks are cut by
-// columns, an element being computed by one goroutine with rows and statements in order. So bits depend neither on the
-// threads nor on the cohort. A layer is a file with a type that goes forward and back, and a line in plan.go.
+// step allocates nothing once they have grown to its batch. Members run in parallel, one a thread; threads without a member
+// help the others, layer by layer (team.go). Vector tasks are cut by columns, an element being computed by one goroutine
+// with rows and statements in order. So bits depend neither on the threads nor on the cohort. A layer is a file with a type
+// that goes forward and back, and a line in plan.go; back.go works out where the gradients lie.
 package native
 
 import (

@@ -9,109 +9,104 @@ import (
 
 // norm is batch normalisation over the samples, and over the pixels of a channel (Ioffe & Szegedy 2015): the biased
 // variance normalises, the unbiased one goes into the running value, as in PyTorch. Sums run lane by lane over pixels and
-// blocks, and over the lanes at the end.
+// blocks, and over the lanes at the end. A flat activation counts as channels of one pixel.
 type norm struct {
-	index, in        int
-	channels, pixels int // pixels is 0 for a flat activation
-	plane            int // rows from channel to channel
-	scale, shift     int // tensors
-	mean, variance   int // of the statistics
+	wire
+	index          int
+	image          buffer
+	rectify        bool // a ReLU that follows at once, both ways
+	scale, shift   int  // tensors
+	mean, variance int  // of the statistics
 }
 
-func (p *plan) norm(l *models.Layer) {
-	o := &norm{channels: l.In[0], scale: l.Weight, shift: l.Bias, mean: l.Mean, variance: l.Var}
-	if len(l.In) == 3 {
-		p.form(true)
-		o.pixels, o.plane = l.In[1]*l.In[2], kernel.Plane(l.In[1], l.In[2])
-	}
-	o.index, o.in = len(p.ops), p.last()
-	p.to(o, true, p.buffers[p.last()])
+func (p *plan) norm(l *models.Layer, in int) int {
+	image := p.buffers[in]
+	w := wire{in: in, with: -1, out: p.buffer(image), over: true, parameters: true}
+	return p.to(&norm{wire: w, index: len(p.ops), image: image, scale: l.Weight, shift: l.Bias, mean: l.Mean, variance: l.Var})
 }
 
-// saves the means and the inverse deviations that the forward pass used, and room for two more values a channel.
-func (o *norm) saves(int) int { return 4 * o.channels }
+// What is kept of each channel: the mean and the inverse deviation that the forward pass used, its factors y = a*x + b, and
+// those of the way back.
+const (
+	keepMean = iota
+	keepInverse
+	keepA
+	keepB
+	keepK
+	keepC
+	keepD
+	kept
+)
+
+func (o *norm) saves(int) int { return kept * o.image.channels }
+
+// keeps is one kind of what is kept, of channels [lo, hi).
+func (o *norm) keeps(p *pass, kind, lo, hi int) []float32 {
+	return p.saved[o.index][kind*o.image.channels:][lo:hi]
+}
 
 func (o *norm) forward(p *pass) {
-	mean, inverse := p.saved[o.index][:o.channels], p.saved[o.index][o.channels:2*o.channels]
+	p.sums(o.image.channels)
+	p.spread((*normForward)(o), o.image.channels)
+}
+
+func (o *norm) backward(p *pass, _ bool) {
+	p.sums(2 * o.image.channels)
+	p.spread((*normBack)(o), o.image.channels)
+}
+
+// at is where channels [lo, hi) of block b begin, and the kernels' view of them.
+func (o *norm) at(p *pass, b, lo, hi int) (int, kernel.Norm) {
+	n := kernel.Norm{Channels: hi - lo, Rows: o.image.h * o.image.w, Plane: o.image.plane(), Live: p.live(b), ReLU: o.rectify,
+		Mean: o.keeps(p, keepMean, lo, hi), A: o.keeps(p, keepA, lo, hi), B: o.keeps(p, keepB, lo, hi)}
+	return (b*o.image.channels + lo) * o.image.plane() * kernel.Lanes, n
+}
+
+// count is the values that a channel's statistics are taken of.
+func (o *norm) count(p *pass) float64 { return float64(p.n * o.image.h * o.image.w) }
+
+type normForward norm
+
+func (f *normForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*norm)(f)
+	mean, inverse := o.keeps(p, keepMean, lo, hi), o.keeps(p, keepInverse, lo, hi)
 	if p.mode == running && p.stats != nil {
 		s := p.plan.model.Layout.StatTensors
-		for c, v := range part(p.stats, &s[o.variance]) {
-			mean[c], inverse[c] = part(p.stats, &s[o.mean])[c], float32(1/math.Sqrt(float64(v)+models.NormEpsilon))
+		copy(mean, part(p.stats, &s[o.mean])[lo:hi])
+		for c, v := range part(p.stats, &s[o.variance])[lo:hi] {
+			inverse[c] = float32(1 / math.Sqrt(float64(v)+models.NormEpsilon))
 		}
 	} else {
-		o.measure(p, mean, inverse)
+		o.measure(p, k, lo, hi)
 	}
-	scale, shift := tensor(p.params, p.plan.model, o.scale), tensor(p.params, p.plan.model, o.shift)
-	a, b := p.saved[o.index][2*o.channels:3*o.channels], p.saved[o.index][3*o.channels:]
+	scale, shift := tensor(p.params, p.plan.model, o.scale)[lo:hi], tensor(p.params, p.plan.model, o.shift)[lo:hi]
+	a, b := o.keeps(p, keepA, lo, hi), o.keeps(p, keepB, lo, hi)
 	for c := range a {
 		a[c] = scale[c] * inverse[c]
 		b[c] = shift[c] - float32(a[c]*mean[c])
 	}
-	x, y := p.all(o.in), p.all(o.in+1)
-	o.each(p, func(c, lo, n, _ int) {
-		ac, bc := a[c], b[c]
-		out := y[lo : lo+n]
-		for i, v := range x[lo : lo+n] {
-			out[i] = float32(ac*v) + bc
-		}
-	}, func(lo int) {
-		for c, ac := range a {
-			y[lo+c] = float32(ac*x[lo+c]) + b[c]
-		}
-	})
-}
-
-// each visits all of an activation: channel by channel of every block, or sample by sample of a flat one. live is the
-// lanes of the block that hold a sample.
-func (o *norm) each(p *pass, channel func(c, lo, n, live int), sample func(lo int)) {
-	if o.pixels == 0 {
-		for s := range p.n {
-			sample(s * o.channels)
-		}
-		return
-	}
-	n := o.pixels * kernel.Lanes
 	for b := range p.blocks() {
-		for c := range o.channels {
-			channel(c, (b*o.channels+c)*o.plane*kernel.Lanes, n, p.live(b))
-		}
+		at, n := o.at(p, b, lo, hi)
+		k.NormApply(&n, p.act[o.out][at:], p.act[o.in][at:])
 	}
 }
 
-// count is the values that a channel's statistics are taken of.
-func (o *norm) count(p *pass) float64 { return float64(p.n * max(1, o.pixels)) }
-
-// measure takes the batch's own statistics, and brings them into the running ones.
-func (o *norm) measure(p *pass, mean, inverse []float32) {
-	x, count := p.all(o.in), o.count(p)
-	total := p.sums(o.channels)
-	o.each(p, func(c, lo, _, live int) {
-		p.k.ColSum(total[c][:live], 1, x[lo:], kernel.Lanes, o.pixels, 1)
-	}, func(lo int) {
-		for c := range total {
-			total[c][0] += x[lo+c]
-		}
-	})
+// measure takes the batch's own statistics of channels [lo, hi), and brings them into the running ones.
+func (o *norm) measure(p *pass, k *kernel.Kernels, lo, hi int) {
+	x, total, count := p.act[o.in], p.lanes[lo:hi], o.count(p)
+	mean, inverse := o.keeps(p, keepMean, lo, hi), o.keeps(p, keepInverse, lo, hi)
+	for b := range p.blocks() {
+		at, n := o.at(p, b, lo, hi)
+		k.NormSums(&n, total, x[at:])
+	}
 	for c := range mean {
 		mean[c] = float32(fold(&total[c]) / count)
 	}
 	clear(total)
-	o.each(p, func(c, lo, n, live int) {
-		m := mean[c]
-		t := &total[c]
-		for i := lo; i < lo+n; i += kernel.Lanes {
-			v := (*[kernel.Lanes]float32)(x[i:])
-			for l := range live {
-				d := v[l&(kernel.Lanes-1)] - m
-				t[l&(kernel.Lanes-1)] += float32(d * d)
-			}
-		}
-	}, func(lo int) {
-		for c, m := range mean {
-			d := x[lo+c] - m
-			total[c][0] += float32(d * d)
-		}
-	})
+	for b := range p.blocks() {
+		at, n := o.at(p, b, lo, hi)
+		k.NormSquares(&n, total, x[at:])
+	}
 	s := p.plan.model.Layout.StatTensors
 	for c := range inverse {
 		square := fold(&total[c])
@@ -119,7 +114,7 @@ func (o *norm) measure(p *pass, mean, inverse []float32) {
 		if p.stats == nil {
 			continue
 		}
-		m, v := &part(p.stats, &s[o.mean])[c], &part(p.stats, &s[o.variance])[c]
+		m, v := &part(p.stats, &s[o.mean])[lo+c], &part(p.stats, &s[o.variance])[lo+c]
 		momentum := float32(models.NormMomentum)
 		if p.mode == batchStats {
 			momentum = 1
@@ -130,67 +125,43 @@ func (o *norm) measure(p *pass, mean, inverse []float32) {
 	}
 }
 
-// backward: with g = dy*scale, n values and xhat = (x-mean)*inverse, dx = inverse*(g - mean(g) - xhat*mean(g*xhat)).
-func (o *norm) backward(p *pass, input bool) {
-	m := p.plan.model
-	mean, inverse := p.saved[o.index][:o.channels], p.saved[o.index][o.channels:2*o.channels]
-	x, dy := p.all(o.in), p.dy
-	both := p.sums(2 * o.channels)
-	shift, scale := both[:o.channels], both[o.channels:]
-	o.each(p, func(c, lo, n, live int) {
-		mc, sc, sh := mean[c], &scale[c], &shift[c]
-		for i := lo; i < lo+n; i += kernel.Lanes {
-			v, d := (*[kernel.Lanes]float32)(x[i:]), (*[kernel.Lanes]float32)(dy[i:])
-			for l := range live {
-				l &= kernel.Lanes - 1
-				sh[l] += d[l]
-				sc[l] += float32(d[l] * (v[l] - mc))
-			}
-		}
-	}, func(lo int) {
-		for c, mc := range mean {
-			d := dy[lo+c]
-			shift[c][0] += d
-			scale[c][0] += float32(d * (x[lo+c] - mc))
-		}
-	})
-	dScale, dShift, count := tensor(p.grad, m, o.scale), tensor(p.grad, m, o.shift), o.count(p)
-	a, b, e := p.saved[o.index][2*o.channels:3*o.channels], p.saved[o.index][3*o.channels:], tensor(p.params, m, o.scale)
-	for c := range mean {
-		sd, sx := fold(&shift[c]), fold(&scale[c])*float64(inverse[c])
-		dShift[c], dScale[c] = float32(sd), float32(sx)
-		// dx = k*dy + a*(x-mean) + b
-		k := float64(e[c]) * float64(inverse[c])
-		a[c] = float32(-k * float64(inverse[c]) * sx / count)
-		b[c] = float32(-k * sd / count)
+type normBack norm
+
+// run: with g = dy*scale, n values and xhat = (x-mean)*inverse, dx = inverse*(g - mean(g) - xhat*mean(g*xhat)).
+func (f *normBack) run(p *pass, kn *kernel.Kernels, lo, hi int) {
+	o, m := (*norm)(f), p.plan.model
+	shift, scale := p.lanes[lo:hi], p.lanes[o.image.channels+lo:o.image.channels+hi]
+	for b := range p.blocks() {
+		at, n := o.at(p, b, lo, hi)
+		kn.NormBackSums(&n, shift, scale, p.dy[at:], p.act[o.in][at:])
 	}
-	if !input {
+	inverse, weight := o.keeps(p, keepInverse, lo, hi), tensor(p.params, m, o.scale)[lo:hi]
+	dScale, dShift, count := tensor(p.grad, m, o.scale)[lo:hi], tensor(p.grad, m, o.shift)[lo:hi], o.count(p)
+	k, c, d := o.keeps(p, keepK, lo, hi), o.keeps(p, keepC, lo, hi), o.keeps(p, keepD, lo, hi)
+	for i := range inverse {
+		sd, sx := fold(&shift[i]), fold(&scale[i])*float64(inverse[i])
+		dShift[i], dScale[i] = float32(sd), float32(sx)
+		// dx = k*dy + c*(x-mean) + d
+		factor := float64(weight[i]) * float64(inverse[i])
+		k[i] = weight[i] * inverse[i]
+		c[i] = float32(-factor * float64(inverse[i]) * sx / count)
+		d[i] = float32(-factor * sd / count)
+	}
+	if p.dx == nil {
 		return
 	}
-	o.each(p, func(c, lo, n, live int) {
-		k, ac, bc, mc := e[c]*inverse[c], a[c], b[c], mean[c]
-		for i := lo; i < lo+n; i += kernel.Lanes {
-			v, d := (*[kernel.Lanes]float32)(x[i:]), (*[kernel.Lanes]float32)(dy[i:])
-			for l := range live {
-				l &= kernel.Lanes - 1
-				d[l] = float32(k*d[l]) + float32(ac*(v[l]-mc)) + bc
-			}
-			clear(dy[i+live : i+kernel.Lanes])
-		}
-	}, func(lo int) {
-		for c, ac := range a {
-			dy[lo+c] = float32(float32(e[c]*inverse[c])*dy[lo+c]) + float32(ac*(x[lo+c]-mean[c])) + b[c]
-		}
-	})
+	for b := range p.blocks() {
+		at, n := o.at(p, b, lo, hi)
+		kn.NormBack(&n, p.dx[at:], p.dy[at:], p.act[o.in][at:], k, c, d)
+	}
 }
 
-// sums is cleared room for so many sums of Lanes lanes.
-func (p *pass) sums(n int) [][kernel.Lanes]float32 {
+// sums clears p.lanes, room for at least so many sums of Lanes lanes.
+func (p *pass) sums(n int) {
 	if len(p.lanes) < n {
 		p.lanes = make([][kernel.Lanes]float32, n)
 	}
 	clear(p.lanes[:n])
-	return p.lanes[:n]
 }
 
 func fold(s *[kernel.Lanes]float32) (t float64) {

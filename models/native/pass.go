@@ -1,6 +1,8 @@
 package native
 
 import (
+	"fmt"
+
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
@@ -26,12 +28,18 @@ type pass struct {
 
 	act    [][]float32 // by activation
 	saved  [][]float32 // by op: what its backward needs besides activations
-	dy, dx []float32   // gradients of the present activation and of the one before
+	slot   [][]float32 // gradients
+	dy, dx []float32   // those of the present op's result and operand; dx is nil where it needs none
 	labels []int32
 	losses []float32
 	twin   candidates
 	own    []float32 // statistics of one batch
 	lanes  [][kernel.Lanes]float32
+	team   *team // helpers, or nil
+
+	gather gather // jobs under way
+	mover  mover
+	aside  aside
 
 	n      int // samples of this pass
 	mode   mode
@@ -47,15 +55,13 @@ type pass struct {
 type saver interface{ saves(samples int) int }
 
 func newPass(pl *plan, k *kernel.Kernels) *pass {
-	return &pass{plan: pl, k: k, act: make([][]float32, len(pl.buffers)), saved: make([][]float32, len(pl.ops))}
+	return &pass{plan: pl, k: k, act: make([][]float32, len(pl.buffers)), saved: make([][]float32, len(pl.ops)), slot: make([][]float32, len(pl.slots))}
 }
 
 func (p *pass) blocks() int { return (p.n + kernel.Lanes - 1) / kernel.Lanes }
 
 // live is the samples of block b.
 func (p *pass) live(b int) int { return min(kernel.Lanes, p.n-b*kernel.Lanes) }
-
-func (p *pass) swap() { p.dy, p.dx = p.dx, p.dy }
 
 // floats is what the buffers of a pass over so many samples hold, with or without gradients.
 func (pl *plan) floats(samples int, gradients bool) (n int) {
@@ -69,14 +75,9 @@ func (pl *plan) floats(samples int, gradients bool) (n int) {
 		}
 	}
 	if gradients {
-		n += 2 * samples * pl.widest()
-	}
-	return n
-}
-
-func (pl *plan) widest() (n int) {
-	for _, b := range pl.buffers {
-		n = max(n, b.floats())
+		for _, f := range pl.slots {
+			n += samples * f
+		}
 	}
 	return n
 }
@@ -86,7 +87,8 @@ func whole(samples int) int { return (samples + kernel.Lanes - 1) / kernel.Lanes
 // reserve grows the buffers.
 func (p *pass) reserve(samples int, gradients bool) {
 	if samples = whole(samples); samples > p.room {
-		p.room, p.dy, p.dx = samples, nil, nil
+		p.room = samples
+		clear(p.slot)
 		for i, b := range p.plan.buffers {
 			p.act[i] = make([]float32, samples*b.floats())
 		}
@@ -97,17 +99,66 @@ func (p *pass) reserve(samples int, gradients bool) {
 		}
 		p.labels, p.losses = make([]int32, samples), make([]float32, samples)
 	}
-	if gradients && p.dy == nil {
-		n := p.room * p.plan.widest()
-		p.dy, p.dx = make([]float32, n), make([]float32, n)
+	for i, f := range p.plan.slots {
+		if gradients && p.slot[i] == nil {
+			p.slot[i] = make([]float32, p.room*f)
+		}
 	}
+}
+
+// all is activation i of the present samples.
+func (p *pass) all(i int) []float32 {
+	lo, hi := p.span(i, 0, p.blocks())
+	return p.act[i][lo:hi]
+}
+
+// span is the place of blocks [lo, hi) of samples in an activation, and in gradients of its shape.
+func (p *pass) span(activation, lo, hi int) (int, int) {
+	b := p.plan.buffers[activation]
+	samples := hi * kernel.Lanes
+	if !b.block {
+		samples = min(samples, p.n)
+	}
+	return lo * kernel.Lanes * b.floats(), samples * b.floats()
 }
 
 // load gathers the samples of a batch.
 func (p *pass) load(set *data.Set, ids []int32, gradients bool) error {
 	p.reserve(len(ids), gradients)
 	p.n = len(ids)
-	return set.Gather(ids, p.act[0][:p.n*p.plan.model.Features], p.labels[:p.n])
+	features := p.plan.model.Features
+	p.gather = gather{set.Normal(), set, ids}
+	if n := len(p.gather.tables); n == 0 || features/n < fewPixels {
+		return set.Gather(ids, p.act[0][:p.n*features], p.labels[:p.n])
+	}
+	for i, id := range ids {
+		if p.labels[i] = set.Label(id); p.labels[i] < 0 {
+			return fmt.Errorf("data %s: no sample %d, ids are below %d", set.Name, id, set.Len())
+		}
+	}
+	p.spread(&p.gather, p.blocks())
+	return nil
+}
+
+// fewPixels are those of a channel below which the set itself is as fast.
+const fewPixels = 16
+
+// gather looks bytes up.
+type gather struct {
+	tables [][256]float32
+	set    *data.Set
+	ids    []int32
+}
+
+func (g *gather) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	features := p.plan.model.Features
+	plane := features / len(g.tables)
+	for i := lo * kernel.Lanes; i < min(hi*kernel.Lanes, p.n); i++ {
+		pixels, row := g.set.Image(g.ids[i]), p.act[0][i*features:(i+1)*features]
+		for c := range g.tables {
+			k.Lookup(row[c*plane:(c+1)*plane], pixels[c*plane:], &g.tables[c])
+		}
+	}
 }
 
 // forward computes the logits.
@@ -115,19 +166,44 @@ func (p *pass) forward() []float32 {
 	for _, o := range p.plan.ops {
 		o.forward(p)
 	}
-	return p.act[len(p.act)-1]
+	return p.logits()
 }
+
+// logits are the last activation.
+func (p *pass) logits() []float32 { return p.act[p.plan.results[len(p.plan.results)-1]] }
 
 // gradient is a step forward and back: the gradient of the mean loss goes to grad, the summed loss is returned.
 func (p *pass) gradient() (float64, error) {
-	z, classes := p.forward(), p.plan.model.Classes
-	if err := p.k.CrossEntropy(p.losses, p.dy, classes, z, classes, classes, p.labels[:p.n], 1/float32(p.n)); err != nil {
+	z := p.forward()
+	if len(p.plan.turns) > 0 {
+		p.dy = p.slot[p.plan.turns[0].dy]
+	}
+	if err := p.loss(z, p.dy, 1/float32(p.n)); err != nil {
 		return 0, err
 	}
-	for i := len(p.plan.ops) - 1; i >= max(0, p.plan.first); i-- {
-		p.plan.ops[i].backward(p, i > p.plan.first)
+	p.backward()
+	return total(p.losses[:p.n]), nil
+}
+
+// loss writes the losses of the samples and, unless d is nil, scale times the gradient of each.
+func (p *pass) loss(z, d []float32, scale float32) error {
+	m := p.plan.model
+	if m.Loss != models.Distance {
+		return p.k.CrossEntropy(p.losses, d, m.Classes, z, m.Classes, m.Classes, p.labels[:p.n], scale)
 	}
-	return sum(p.losses[:p.n]), nil
+	x := p.act[0]
+	for s := range p.n {
+		var sum float64
+		for i := s * m.Features; i < (s+1)*m.Features; i++ {
+			e := z[i] - x[i]
+			sum += float64(float64(e) * float64(e))
+			if d != nil {
+				d[i] = 2 * scale * e
+			}
+		}
+		p.losses[s] = float32(sum)
+	}
+	return nil
 }
 
 // score is the summed loss and the correct predictions of the loaded samples.
@@ -135,11 +211,14 @@ func (p *pass) score() (loss float64, correct int64, err error) { return p.tally
 
 // tally is the summed loss and the correct predictions of logits.
 func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
-	classes := p.plan.model.Classes
-	if err := p.k.CrossEntropy(p.losses, nil, 0, z, classes, classes, p.labels[:p.n], 1); err != nil {
+	if err := p.loss(z, nil, 1); err != nil {
 		return 0, 0, err
 	}
+	classes := p.plan.model.Classes
 	for s, l := range p.labels[:p.n] {
+		if classes == 0 {
+			break
+		}
 		row, best := z[s*classes:(s+1)*classes], 0
 		for c, v := range row {
 			if v > row[best] {
@@ -150,10 +229,10 @@ func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
 			correct++
 		}
 	}
-	return sum(p.losses[:p.n]), correct, nil
+	return total(p.losses[:p.n]), correct, nil
 }
 
-func sum(x []float32) (s float64) {
+func total(x []float32) (s float64) {
 	for _, v := range x {
 		s += float64(v)
 	}

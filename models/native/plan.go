@@ -12,9 +12,11 @@ import (
 type plan struct {
 	model   *models.Model
 	ops     []op
-	buffers []buffer // activations; the first is the input, the last the logits
-	first   int      // the first op with parameters: nothing before it needs a gradient
-	open    *relu    // a rectifier whose gradient the next op may take over, while compiling
+	buffers []buffer // activations; the first is the input
+	results []int    // the activation of each result of the model, the last being the logits
+	users   []int    // of each activation: how often it is taken
+	turns   []turn   // the way back
+	slots   []int    // floats of a sample of each gradient
 }
 
 // buffer is one activation: flat as [samples][channels*h*w], or in blocks of kernel.Lanes samples as
@@ -45,11 +47,21 @@ func (b buffer) floats() int { return b.channels * b.plane() }
 
 // op is a layer, or a change between the two forms of an activation.
 type op interface {
+	wiring() wire
 	forward(p *pass)
-	// backward adds the op's parameters to the gradient. p.dy is the gradient of its output; with input it becomes that
-	// of its input.
+	// backward writes the op's parameters' gradient. p.dy is the gradient of its result; with input, that of its first
+	// operand becomes p.dx.
 	backward(p *pass, input bool)
 }
+
+// wire says which activations an op takes and gives. An op embeds it.
+type wire struct {
+	in, with, out int  // with is a second operand, -1: none
+	over          bool // dx may be dy
+	parameters    bool
+}
+
+func (w wire) wiring() wire { return w }
 
 // UncoveredError says that the kernels have nothing for a layer: another engine must take the model.
 type UncoveredError struct {
@@ -66,84 +78,134 @@ func (e *UncoveredError) Unwrap() error { return e.Why }
 
 // compile lays the model out. It fails with an UncoveredError.
 func compile(m *models.Model) (*plan, error) {
-	p := &plan{model: m, buffers: []buffer{shaped(m.Input, false)}, first: -1}
+	takers := m.Takers()
+	p := &plan{model: m, buffers: []buffer{shaped(m.Input, false)}, results: []int{0}, users: []int{takers[0]}}
 	for i := range m.Layers {
-		if err := p.layer(i, &m.Layers[i]); err != nil {
+		l := &m.Layers[i]
+		out, err := p.layer(i, l, p.results[l.From])
+		if err != nil {
 			return nil, &UncoveredError{m.Name, i + 1, err}
 		}
+		if i == len(m.Layers)-1 {
+			out = p.form(out, l.Out, false)
+		}
+		p.results = append(p.results, out)
+		p.users[out] += takers[i+1]
 	}
+	p.schedule()
 	return p, nil
 }
 
-func (p *plan) layer(i int, l *models.Layer) error {
+// layer appends the ops of a layer that takes activation in, and returns the activation that it gives.
+func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 	switch l.Kind {
 	case models.Dense:
-		p.dense(l)
+		return p.dense(l, p.form(in, l.In, false)), nil
 	case models.Conv:
-		return p.conv(l)
-	case models.MaxPool:
-		return p.maxPool(l)
+		return p.conv(l, p.form(in, l.In, true))
+	case models.MaxPool, models.AvgPool:
+		return p.pool(l, p.form(in, l.In, true))
 	case models.GlobalAvg:
-		p.average(l)
+		return p.form(p.average(l, p.form(in, l.In, true)), l.Out, false), nil
 	case models.BatchNorm:
-		p.norm(l)
+		return p.norm(l, p.form(in, l.In, true)), nil
 	case models.ReLU:
-		p.rectifier()
+		return p.rectifier(in), nil
 	case models.Dropout:
-		p.dropout(i, l)
+		if l.Rate == 0 {
+			return p.same(in), nil
+		}
+		return p.dropout(i, l, in), nil
 	case models.Flatten:
-		p.form(false)
-		p.buffers[p.last()] = shaped(l.Out, false)
-	default:
-		return fmt.Errorf("kind %q", l.Kind)
+		if p.buffers[in].block {
+			return p.form(in, l.In, false), nil
+		}
+		return p.same(in), nil
+	case models.Add:
+		return p.sum(l, in), nil
+	case models.Constant:
+		return p.constant(l, in), nil
+	}
+	return 0, fmt.Errorf("kind %q", l.Kind)
+}
+
+// same hands an activation on under another name: that takes nothing.
+func (p *plan) same(in int) int {
+	p.users[in]--
+	return in
+}
+
+// buffer is a new activation.
+func (p *plan) buffer(b buffer) int {
+	p.buffers, p.users = append(p.buffers, b), append(p.users, 0)
+	return len(p.buffers) - 1
+}
+
+// to appends an op and returns the activation that it gives.
+func (p *plan) to(o op) int {
+	p.ops = append(p.ops, o)
+	return o.wiring().out
+}
+
+// before is the op that gives an activation which nothing else takes than what is being compiled, or nil. Its work may be
+// joined with that of the op behind it.
+func (p *plan) before(in int) op {
+	if n := len(p.ops); n > 0 && p.users[in] == 1 && p.ops[n-1].wiring().out == in {
+		return p.ops[n-1]
 	}
 	return nil
 }
 
-// last is the newest activation.
-func (p *plan) last() int { return len(p.buffers) - 1 }
-
-// to appends an op and the activation that it writes, unless it works in place.
-func (p *plan) to(o op, parameters bool, out ...buffer) {
-	if parameters && p.first < 0 {
-		p.first = len(p.ops)
+// form is an activation of the shape, flat or in blocks.
+func (p *plan) form(in int, shape []int, block bool) int {
+	if p.buffers[in].block == block {
+		return in
 	}
-	p.ops, p.open = append(p.ops, o), nil
-	p.buffers = append(p.buffers, out...)
-}
-
-// form makes the newest activation flat or blocked.
-func (p *plan) form(block bool) {
-	b := p.buffers[p.last()]
-	if b.block != block {
-		p.to(&reform{in: p.last(), block: block}, false, buffer{b.channels, b.h, b.w, block})
-	}
+	image := shaped(shape, block)
+	out := p.buffer(image)
+	p.users[out] = 1
+	return p.to(&reform{wire{in: in, with: -1, out: out}, image, block})
 }
 
 // reform changes between the forms of an activation.
 type reform struct {
-	in    int
+	wire
+	image buffer
 	block bool // to blocks
 }
 
-func (o *reform) forward(p *pass) { o.move(p, p.act[o.in+1], p.act[o.in], o.block) }
+func (o *reform) forward(p *pass) {
+	p.spread(&p.mover, p.movement(o, p.act[o.out], p.act[o.in], o.block))
+}
 
 func (o *reform) backward(p *pass, input bool) {
 	if input {
-		o.move(p, p.dx, p.dy, !o.block)
-		p.swap()
+		p.spread(&p.mover, p.movement(o, p.dx, p.dy, !o.block))
 	}
 }
 
-func (o *reform) move(p *pass, dst, src []float32, block bool) {
-	image := p.plan.buffers[o.in]
+// mover is a reform under way.
+type mover struct {
+	o        *reform
+	dst, src []float32
+	block    bool
+}
+
+// movement readies the mover and counts its blocks.
+func (p *pass) movement(o *reform, dst, src []float32, block bool) int {
+	p.mover = mover{o, dst, src, block}
+	return p.blocks()
+}
+
+func (m *mover) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	image := m.o.image
 	flat, wide := image.channels*image.h*image.w, image.channels*kernel.Plane(image.h, image.w)*kernel.Lanes
-	for b := range p.blocks() {
-		lo, n := b*kernel.Lanes, p.live(b)
-		if block {
-			p.k.ToBlock(dst[b*wide:(b+1)*wide], src[lo*flat:], flat, n, image.channels, image.h, image.w)
+	for b := lo; b < hi; b++ {
+		first, n := b*kernel.Lanes, p.live(b)
+		if m.block {
+			k.ToBlock(m.dst[b*wide:(b+1)*wide], m.src[first*flat:], flat, n, image.channels, image.h, image.w)
 		} else {
-			p.k.FromBlock(dst[lo*flat:], flat, src[b*wide:(b+1)*wide], n, image.channels, image.h, image.w)
+			k.FromBlock(m.dst[first*flat:], flat, m.src[b*wide:(b+1)*wide], n, image.channels, image.h, image.w)
 		}
 	}
 }

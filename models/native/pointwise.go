@@ -1,149 +1,66 @@
 package native
 
-import (
-	"math"
+import "brood/models/native/kernel"
 
-	"brood/models"
-	"brood/models/native/kernel"
-	"brood/models/noise"
-)
-
-// relu is max(0, x) in place. A product before it does the forward half on its way, a product behind it the backward half.
+// relu is max(0, x). A product or a normalisation before it does the forward half on its way, a product behind it the
+// backward half.
 type relu struct {
-	at             int
+	wire
 	fused, without bool // forward is done by the op before; backward by the op behind
 }
 
-func (p *plan) rectifier() {
-	o := &relu{at: p.last()}
-	if n := len(p.ops); n > 0 {
-		switch before := p.ops[n-1].(type) {
-		case *dense:
-			before.rectify, o.fused = true, true
-		case *conv:
-			before.rectify, o.fused = true, true
-		}
+// rectifier works in place where nothing else takes the activation. A normalisation takes over all of it.
+func (p *plan) rectifier(in int) int {
+	o := &relu{wire: wire{in: in, with: -1, out: in, over: true}}
+	switch before := p.before(in).(type) {
+	case *norm:
+		before.rectify = true
+		return p.same(in)
+	case *dense:
+		before.rectify, o.fused = true, true
+	case *conv:
+		before.rectify, o.fused = true, true
 	}
-	p.to(o, false)
-	p.open = o
+	if p.users[in] == 1 {
+		p.same(in)
+	} else {
+		o.out = p.buffer(p.buffers[in])
+	}
+	return p.to(o)
 }
 
-// takeOver says whether the newest activation comes straight from a rectifier, whose gradient the caller then does.
-func (p *plan) takeOver() bool {
-	if p.open == nil {
-		return false
+// takeOver says whether an activation comes straight from a rectifier, whose gradient the caller then does.
+func (p *plan) takeOver(in int) bool {
+	o, ok := p.before(in).(*relu)
+	if ok {
+		o.without = true
 	}
-	p.open.without = true
-	return true
+	return ok
 }
 
 func (o *relu) forward(p *pass) {
-	if o.fused {
-		return
-	}
-	x := p.all(o.at)
-	for i, v := range x {
-		x[i] = max(0, v)
+	if !o.fused {
+		p.spread((*reluForward)(o), p.blocks())
 	}
 }
 
 func (o *relu) backward(p *pass, input bool) {
-	if o.without || !input {
-		return
-	}
-	y := p.all(o.at)
-	dy := p.dy[:len(y)]
-	for i, v := range y { // without a branch, which would be guessed wrong half of the time: v is at least 0, or NaN
-		above := uint32(-int32(math.Float32bits(v)) >> 31)
-		dy[i] = math.Float32frombits(math.Float32bits(dy[i]) & above)
+	if input && (!o.without || &p.dx[0] != &p.dy[0]) {
+		p.spread((*reluBack)(o), p.blocks())
 	}
 }
 
-// all is activation i of the present samples.
-func (p *pass) all(i int) []float32 {
-	b, n := p.plan.buffers[i], p.n
-	if b.block {
-		n = whole(n)
-	}
-	return p.act[i][:n*b.floats()]
+type reluForward relu
+
+func (o *reluForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	lo, hi = p.span(o.out, lo, hi)
+	k.Relu(p.act[o.out][lo:hi], p.act[o.in][lo:hi])
 }
 
-// dropout multiplies by 0 or 1/(1-rate). Element sample*features+feature of stream layer decides.
-type dropout struct {
-	index, in, layer int
-	image            buffer
-	rate             float64
-}
+type reluBack relu
 
-func (p *plan) dropout(i int, l *models.Layer) {
-	if l.Rate == 0 {
-		return
-	}
-	b := p.buffers[p.last()]
-	p.to(&dropout{len(p.ops), p.last(), i, b, l.Rate}, false, b)
-}
-
-func (o *dropout) saves(samples int) int { return samples * o.image.floats() }
-
-func (o *dropout) forward(p *pass) {
-	x, y := p.all(o.in), p.all(o.in+1)
-	if p.mode != training {
-		copy(y, x)
-		return
-	}
-	mask := p.saved[o.index][:len(x)]
-	o.draw(p, mask)
-	for i, m := range mask {
-		y[i] = x[i] * m
-	}
-}
-
-func (o *dropout) backward(p *pass, input bool) {
-	if !input {
-		return
-	}
-	for i, m := range p.saved[o.index][:len(p.all(o.in))] {
-		p.dy[i] *= m
-	}
-}
-
-// draw writes the mask in the form of the activation; lanes without a sample get zero.
-func (o *dropout) draw(p *pass, mask []float32) {
-	key := p.mask
-	key.Stream = uint32(o.layer)
-	s, keep, limit := p.schedule(), 1/(1-float32(o.rate)), uint32(o.rate*(1<<24))
-	lanes := 1
-	if o.image.block {
-		clear(mask)
-		lanes = kernel.Lanes
-	}
-	var words [4]uint32
-	pixels, plane := o.image.h*o.image.w, o.image.plane()
-	e := 0
-	for sample := range p.n {
-		at := sample/lanes*lanes*o.image.floats() + sample%lanes
-		for c := range o.image.channels {
-			for q := range pixels {
-				if e%4 == 0 {
-					words = s.Block(key.Counter(uint32(e / 4)))
-				}
-				m := keep
-				if words[e%4]>>8 < limit {
-					m = 0
-				}
-				mask[at+(c*plane+q)*lanes] = m
-				e++
-			}
-		}
-	}
-}
-
-// schedule expands the key of the mask; all rounds of a run share it as long as they are below 2^32.
-func (p *pass) schedule() *noise.Schedule {
-	k := p.mask
-	k.Round, k.Member, k.Stream = k.Round>>32<<32, 0, 0
-	if p.keys == nil || k != p.keyed {
-		p.keys, p.keyed = k.Schedule(), k
-	}
-	return p.keys
+// run gates once more what the op behind has gated, which changes nothing.
+func (o *reluBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	lo, hi = p.span(o.out, lo, hi)
+	k.Gate(p.dx[lo:hi], p.dy[lo:hi], p.act[o.out][lo:hi])
 }

@@ -6,22 +6,6 @@ import (
 	"time"
 )
 
-// peakOf measures the register-only multiply-add rate of k in GFLOP/s: the best of some short runs, since a neighbour only
-// ever slows it down. The portable twin has none.
-func peakOf(k *Kernels) float64 {
-	if k.isa.peak == nil {
-		return 0
-	}
-	const turns = 20_000
-	best := 0.0
-	for range 200 {
-		began := time.Now()
-		k.isa.peak(turns)
-		best = max(best, turns*k.isa.peakFlops/time.Since(began).Seconds()/1e9)
-	}
-	return best
-}
-
 // benches runs f as a benchmark on each twin and reports its rate (work units a call) and, where perPeak is not zero, the
 // rate over perPeak as a share of the peak measured in the same run. Both are the best of short spells of at least 50
 // microseconds, since a neighbour only ever slows a spell down; ns/op remains the mean.
@@ -34,7 +18,7 @@ func benches(b *testing.B, name, unit string, work, perPeak float64, prepare fun
 		}
 		b.Run(name+"/"+tw.String(), func(b *testing.B) {
 			f := prepare(k)
-			peak := peakOf(k)
+			peak := k.Peak()
 			began := time.Now()
 			f()
 			spell := 1 + int(50*time.Microsecond/(1+time.Since(began)))
@@ -48,7 +32,7 @@ func benches(b *testing.B, name, unit string, work, perPeak float64, prepare fun
 			}
 			rate := work * float64(spell) / best.Seconds() / 1e9
 			b.ReportMetric(rate, unit)
-			if peak = max(peak, peakOf(k)); peak > 0 && perPeak > 0 {
+			if peak = max(peak, k.Peak()); peak > 0 && perPeak > 0 {
 				b.ReportMetric(rate*perPeak/peak, "of-peak")
 			}
 		})

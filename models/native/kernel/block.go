@@ -12,6 +12,9 @@ func Plane(h, w int) int { return h*w | 1 }
 func (k *Kernels) ToBlock(dst, src []float32, ld, rows, channels, h, w int) {
 	pixels, plane := h*w, Plane(h, w)
 	dst, src = dst[:channels*plane*Lanes], matrix(src, rows, channels*pixels, ld)
+	if plane == pixels { // nothing lies between the channels
+		channels, pixels = 1, channels*pixels
+	}
 	for c := range channels {
 		k.transpose(dst[c*plane*Lanes:], Lanes, src[c*pixels:], ld, min(rows, Lanes), pixels, Lanes)
 	}
@@ -21,6 +24,9 @@ func (k *Kernels) ToBlock(dst, src []float32, ld, rows, channels, h, w int) {
 func (k *Kernels) FromBlock(dst []float32, ld int, src []float32, rows, channels, h, w int) {
 	pixels, plane := h*w, Plane(h, w)
 	dst, src = matrix(dst, rows, channels*pixels, ld), src[:channels*plane*Lanes]
+	if plane == pixels {
+		channels, pixels = 1, channels*pixels
+	}
 	for c := range channels {
 		k.transpose(dst[c*pixels:], ld, src[c*plane*Lanes:], Lanes, pixels, min(rows, Lanes), pixels)
 	}

@@ -55,6 +55,17 @@ func (c *Conv) Inputs() int  { return c.In * c.inPlane * Lanes }
 func (c *Conv) Outputs() int { return c.Out * c.outPlane * Lanes }
 func (c *Conv) Weights() int { return c.Out * c.In * c.Kernel * c.Kernel }
 
+// Products are the pairs of an output pixel and a tap that meet an input, of one channel to one channel.
+func (c *Conv) Products() int {
+	axis := func(n, m int) (sum int) {
+		for o := range m {
+			sum += c.reads(o, n).n
+		}
+		return sum
+	}
+	return axis(c.H, c.OutH) * axis(c.W, c.OutW)
+}
+
 // taps are n taps from first on; place is the coordinate of the operand that the first one meets.
 type taps struct{ first, n, place int }
 

@@ -102,6 +102,17 @@ func (k *Kernels) convolve(j *convJob, weights int, pack func(dst []float32, lo,
 				if j.gate != nil {
 					t.gate = unsafe.Add(ptr(j.gate, 0), at)
 				}
+				if fours := r.pixels &^ 3; h == 1 && fours > 0 {
+					t.pixels = fours
+					k.isa.convRow(t)
+					if fours == r.pixels {
+						continue
+					}
+					t.b, t.c, t.pixels = unsafe.Add(t.b, fours*j.stepB), unsafe.Add(t.c, fours*j.stepC), r.pixels-fours
+					if j.gate != nil {
+						t.gate = unsafe.Add(t.gate, fours*j.stepC)
+					}
+				}
 				k.isa.conv[h](t)
 			}
 		}

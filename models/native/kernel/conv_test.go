@@ -11,6 +11,7 @@ import (
 var convShapes = []ConvShape{
 	{1, 9, 9, 3, 5, 1, 0}, {3, 7, 9, 5, 3, 1, 1}, {2, 9, 8, 17, 3, 2, 1}, {4, 6, 6, 30, 5, 1, 2}, {3, 5, 5, 7, 1, 1, 0}, {1, 7, 7, 3, 4, 3, 1},
 	{5, 4, 4, 6, 1, 2, 0}, {7, 5, 3, 9, 3, 1, 2}, {8, 3, 3, 14, 3, 1, 0}, {13, 6, 6, 15, 2, 2, 0}, {6, 10, 10, 4, 3, 4, 1}, {1, 1, 1, 1, 1, 1, 0}, {2, 20, 31, 3, 3, 1, 1},
+	{1, 9, 13, 1, 3, 1, 1}, {1, 9, 14, 1, 3, 2, 1}, {1, 5, 23, 1, 1, 1, 0}, {1, 6, 11, 31, 2, 1, 0}, {31, 6, 11, 1, 2, 2, 1},
 }
 
 // tap calls f with each product of a convolution: an output pixel, an input pixel and a weight.
@@ -125,17 +126,46 @@ func TestConvAgainstFloat64(t *testing.T) {
 				near(t, "data gradient", in, dx, dxm)
 				k.ConvData(c, in, dy, w, gate)
 				near(t, "gated data gradient", in, gated, dxm)
-				k.ConvWeights(c, dw, dy, x, -0.5)
+				k.ConvWeights(c, 0, c.Out, dw, dy, x, -0.5)
 				near(t, "weight gradient", dw, g, gm)
 				b := guarded(t, s.Out)
 				for i := range b {
 					b[i] = 1
 				}
-				k.ConvBias(c, b, dy, -0.5)
+				k.ConvBias(c, 0, c.Out, b, dy, -0.5)
 				near(t, "bias gradient", b, db, dbm)
 			})
 		})
 	}
+}
+
+// A pixel's result does not depend on how many are computed beside it, nor the weights' gradient on its share of the outputs.
+func TestConvPiecesAreIndependent(t *testing.T) {
+	long, err := NewConv(ConvShape{2, 3, 17, 1, 3, 1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide, err := NewConv(ConvShape{2, 3, 17, 13, 3, 1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := random(1)
+	x, w, dy := normals(r, wide.Inputs()), normals(r, wide.Weights()), normals(r, wide.Outputs())
+	each(t, func(t *testing.T, k *Kernels) {
+		y, one := make([]float32, wide.Outputs()), make([]float32, long.Outputs())
+		k.ConvForward(wide, y, x, w, nil, true)
+		for out := range wide.Out { // one channel goes through pixels in fours
+			n := long.Weights()
+			k.ConvForward(long, one, x, w[out*n:(out+1)*n], nil, true)
+			sameBits(t, "channel alone", y[out*len(one):(out+1)*len(one)], one)
+		}
+		all, parts := make([]float32, wide.Weights()), make([]float32, wide.Weights())
+		k.ConvWeights(wide, 0, 13, all, dy, x, 1)
+		for _, p := range [][2]int{{0, 1}, {1, 7}, {7, 13}} {
+			k.ConvWeights(wide, p[0], p[1], parts, dy, x, 1)
+		}
+		sameBits(t, "weights in parts", all, parts)
+	})
 }
 
 // A sample's result does not depend on its lane nor on the other samples, and the assembly twins agree.
@@ -234,6 +264,6 @@ func BenchmarkConv(b *testing.B) {
 		name := fmt.Sprintf("%dx%dx%d-%d-k%ds%dp%d", s.In, s.H, s.W, s.Out, s.Kernel, s.Stride, s.Pad)
 		benches(b, "forward/"+name, "GFLOP/s", work, 1, func(k *Kernels) func() { return func() { k.ConvForward(c, y, x, w, nil, true) } })
 		benches(b, "data/"+name, "GFLOP/s", work, 1, func(k *Kernels) func() { return func() { k.ConvData(c, x, y, w, nil) } })
-		benches(b, "weights/"+name, "GFLOP/s", work, 1, func(k *Kernels) func() { return func() { k.ConvWeights(c, w, y, x, 1e-9) } })
+		benches(b, "weights/"+name, "GFLOP/s", work, 1, func(k *Kernels) func() { return func() { k.ConvWeights(c, 0, c.Out, w, y, x, 1e-9) } })
 	}
 }

@@ -82,12 +82,13 @@ func (c *Conv) addSegments(j *dotJob, y0, y1, ky, kx, xlo, xhi int) {
 	}
 }
 
-// ConvWeights adds alpha times the gradient of the weights to dw for one block: alpha is 1 to accumulate a gradient, minus
-// the rate to take a step of descent, dw being the weights. Lanes without a sample must be zero in dy, and finite in x.
-func (k *Kernels) ConvWeights(c *Conv, dw, dy, x []float32, alpha float32) {
+// ConvWeights adds alpha times the gradient of the weights of outputs [lo, hi) to dw for one block: alpha is 1 to accumulate
+// a gradient, minus the rate to take a step of descent, dw being the weights. Lanes without a sample must be zero in dy, and
+// finite in x.
+func (k *Kernels) ConvWeights(c *Conv, lo, hi int, dw, dy, x []float32, alpha float32) {
 	dw, dy, x = dw[:c.Weights()], dy[:c.Outputs()], x[:c.Inputs()]
 	if k.isa.dots == nil {
-		c.dots(dw, dy, x, alpha)
+		c.dots(lo, hi, dw, dy, x, alpha)
 		return
 	}
 	kk := c.Kernel * c.Kernel
@@ -96,26 +97,26 @@ func (k *Kernels) ConvWeights(c *Conv, dw, dy, x []float32, alpha float32) {
 		j := &c.weights[i]
 		if c.In >= fewInputs {
 			k.dot.ldb, k.dot.ldcB = c.inPlane*row, 4*kk
-			k.dotTiles(c, j, c.In, dw, dy, x)
+			k.dotTiles(j, lo, hi, c.In, dw, dy, x)
 			continue
 		}
 		k.dot.ldb, k.dot.ldcB = row, 4
 		for in := range c.In {
-			k.dotTiles(c, j, j.taps, dw[in*kk:], dy, x[in*c.inPlane*Lanes:])
+			k.dotTiles(j, lo, hi, j.taps, dw[in*kk:], dy, x[in*c.inPlane*Lanes:])
 		}
 	}
 }
 
-// dotTiles runs the tiles of output channels by n input channels, or by n taps side by side.
-func (k *Kernels) dotTiles(c *Conv, j *dotJob, n int, dw, dy, x []float32) {
+// dotTiles runs the tiles of output channels [from, to) by n input channels, or by n taps side by side.
+func (k *Kernels) dotTiles(j *dotJob, from, to, n int, dw, dy, x []float32) {
 	t := &k.dot
 	t.list = unsafe.Pointer(unsafe.SliceData(j.list))
 	for lo, w := 0, 0; lo < n; lo += w {
 		w = k.dotWidth(n - lo)
 		tiles := k.isa.dots[w]
 		t.b = ptr(x, lo*t.ldb/4)
-		height, extra := even(c.Out, len(tiles)-1)
-		for out, h := 0, 0; out < c.Out; out += h {
+		height, extra := even(to-from, len(tiles)-1)
+		for out, h := from, 0; out < to; out += h {
 			h = next(height, &extra)
 			t.a, t.c, t.entries = ptr(dy, out*t.lda/4), ptr(dw, (out*t.ldcA+lo*t.ldcB)/4), j.entries
 			tiles[h](t)
@@ -134,13 +135,13 @@ func (k *Kernels) dotWidth(n int) (best int) {
 }
 
 // dots is the portable twin; each sum has eight lanes.
-func (c *Conv) dots(dw, dy, x []float32, alpha float32) {
+func (c *Conv) dots(lo, hi int, dw, dy, x []float32, alpha float32) {
 	kk := c.Kernel * c.Kernel
 	for _, j := range c.weights {
 		for list := j.list; len(list) > 0; {
 			place, segs := int(list[0])/4, list[2:2+3*list[1]]
 			list = list[2+3*list[1]:]
-			for out := range c.Out {
+			for out := lo; out < hi; out++ {
 				for in := range c.In {
 					for tap := range j.taps {
 						var sum [8]float32
@@ -177,10 +178,11 @@ func fold(s []float32) float32 {
 	return s[0]
 }
 
-// ConvBias adds alpha times the gradient of the bias, the sum of dy over pixels and samples, to db for one block.
-func (k *Kernels) ConvBias(c *Conv, db, dy []float32, alpha float32) {
+// ConvBias adds alpha times the gradient of the bias of outputs [lo, hi), the sum of dy over pixels and samples, to db for one
+// block.
+func (k *Kernels) ConvBias(c *Conv, lo, hi int, db, dy []float32, alpha float32) {
 	db, dy = db[:c.Out], dy[:c.Outputs()]
-	for o := range db {
+	for o := lo; o < hi; o++ {
 		s := k.lanes[:]
 		k.ColSum(s, 0, dy[o*c.outPlane*Lanes:], Lanes, c.OutH*c.OutW, 1)
 		db[o] += float32(alpha * fold(s))

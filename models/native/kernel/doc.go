@@ -13,11 +13,14 @@
 //
 //	Gemm                                  products with an epilogue: bias, ReLU, its gradient, accumulation, descent
 //	Lin Add Axpy Scale Adam ColSum        statements over vectors
+//	Relu Gate Mul Lookup                  element by element: rectifiers and their gradient, masks, tables of bytes
 //	CrossEntropy                          softmax, loss and gradient of rows of logits
 //	Normals Perturb NoiseSum              noise of a Field: the bits of models/noise
+//	Drop                                  masks of dropout
 //	ToBlock FromBlock                     sample-major matrices to and from blocks
 //	NewConv ConvForward ConvData ConvWeights ConvBias
 //	NewPool MaxPool MaxPoolBack MeanPool MeanPoolBack
+//	NormSums NormSquares NormApply NormBackSums NormBack     batch normalisation of a block
 //
 // # Memory
 //
@@ -38,8 +41,8 @@
 // the alignment of the memory. A row computed alone equals the same row among others, bit for bit. (ConvWeights and
 // ConvBias sum over a whole block, whose lanes they add in a fixed order.)
 //
-// The same bits in all three twins: Lin, Add, Axpy, Scale, Adam, ColSum, CrossEntropy, Normals, Perturb, NoiseSum,
-// ConvBias, pooling, ToBlock and FromBlock. They round every product before it is added and sum in a fixed order.
+// The same bits in all three twins: Lin, Add, Axpy, Scale, Adam, ColSum, Relu, Gate, Mul, Lookup, CrossEntropy, Normals,
+// Perturb, NoiseSum, Drop, ConvBias, pooling, normalisation, ToBlock and FromBlock. They round every product before it is added and sum in a fixed order.
 //
 // Bits of their own: Gemm, ConvForward, ConvData and ConvWeights fuse multiply and add in avx512 and avx2, which agree with
 // each other in all but ConvWeights; portable does not fuse, and agrees with itself on every architecture. Two NaN count as

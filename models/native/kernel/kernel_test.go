@@ -83,8 +83,23 @@ func TestNothingAllocates(t *testing.T) {
 	in, out, w, b := normals(random(1), conv.Inputs()), normals(random(2), conv.Outputs()), normals(random(3), conv.Weights()), make([]float32, 7)
 	v, c, x := make([]float32, 5000), []float32{1, 2, 3, 4}, [][]float32{make([]float32, 5000), make([]float32, 5000), make([]float32, 5000), make([]float32, 5000)}
 	f, members, labels := field(784), []uint32{1, 2}, []int32{0, 1, 2}
+	nc, bytes, table, schedule := newNormCase(3, 4, 5, 31, true), make([]byte, 999), new([256]float32), f.Key.Schedule()
 	each(t, func(t *testing.T, k *Kernels) {
 		for name, f := range map[string]func(){
+			"pointwise": func() {
+				k.Relu(v, x[0])
+				k.Gate(v, v, x[1])
+				k.Mul(v, v, x[1])
+				k.Lookup(v[:999], bytes, table)
+				k.Drop(v[:999], f.Key, schedule, 4, 0.5)
+			},
+			"normalisation": func() {
+				k.NormSums(&nc.n, nc.sums, nc.x)
+				k.NormSquares(&nc.n, nc.squares, nc.x)
+				k.NormApply(&nc.n, nc.dy, nc.x)
+				k.NormBackSums(&nc.n, nc.grads, nc.scales, nc.dy, nc.x)
+				k.NormBack(&nc.n, nc.dy, nc.dy, nc.x, nc.k, nc.c, nc.d)
+			},
 			"gemm": func() {
 				k.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, ep)
 				k.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, nil)
@@ -92,8 +107,8 @@ func TestNothingAllocates(t *testing.T) {
 			"convolution": func() {
 				k.ConvForward(conv, out, in, w, b, true)
 				k.ConvData(conv, in, out, w, nil)
-				k.ConvWeights(conv, w, out, in, 1e-9)
-				k.ConvBias(conv, b, out, 1e-9)
+				k.ConvWeights(conv, 0, conv.Out, w, out, in, 1e-9)
+				k.ConvBias(conv, 0, conv.Out, b, out, 1e-9)
 			},
 			"pooling": func() {
 				k.MaxPool(pool, out, in)

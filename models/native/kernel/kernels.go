@@ -15,6 +15,7 @@ type Kernels struct {
 	conv   convArgs
 	dot    dotArgs
 	pool   poolArgs
+	norm   normArgs
 	window window // of the portable pooling
 
 	aPack, bPack []float32 // row tiles of A, panels of B
@@ -38,12 +39,18 @@ type isa struct {
 	transpose, copyPanel             func(*moveArgs)
 	lin                              [4]func(*vecArgs) // by terms
 	adam, colSum                     func(*vecArgs)
+	relu, gate, mul, lookup          func(*vecArgs)
 	softmax                          func(*softArgs)
 	noiseFill, noiseSum, noiseSquare func(*noiseArgs)
+	drop                             func(*noiseArgs)
+
+	normSums, normSquares, normApply, normBackSums, normBack func(*normArgs)
 
 	conv                                         []func(*convArgs)  // by channels
+	convRow                                      func(*convArgs)    // one channel, pixels in fours
 	dots                                         [][]func(*dotArgs) // by rows of B, then of A; nil: none
 	maxPool, maxPoolBack, meanPool, meanPoolBack func(*poolArgs)
+	maxPoolSet                                   func(*poolArgs) // maxPoolBack of windows that do not meet
 
 	peak      func(turns int)
 	peakFlops float64 // of one turn

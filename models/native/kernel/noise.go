@@ -14,6 +14,8 @@ type noiseArgs struct {
 	ctr              [4]uint32
 	members, weights unsafe.Pointer
 	count            int
+	keep             float32 // of dropout: what stays is multiplied by, and the words below which it goes
+	limit            uint32
 }
 
 // Field addresses the Gaussian noise of a matrix of Cols columns, one stream of Key: element e is in row e/Cols, and each
@@ -122,5 +124,42 @@ func (k *Kernels) portableTiles(first uint32, count int, f Field, members []uint
 				out[l] += float32(weights[j] * e)
 			}
 		}
+	}
+}
+
+// Drop writes the masks of dropout for elements [lo, lo+len(dst)) of the stream of key: word e of it lets element e pass,
+// times 1/(1-rate), or makes it zero where the word as a fraction is below rate. lo is a multiple of 4.
+func (k *Kernels) Drop(dst []float32, key noise.Key, s *noise.Schedule, lo int, rate float64) {
+	ctr, keep, limit := key.Counter(uint32(lo/4)), 1/(1-float32(rate)), uint32(rate*(1<<24))
+	if k.isa.drop == nil {
+		drop(dst, s, ctr, keep, limit)
+		return
+	}
+	whole := len(dst) / noise.Tile * noise.Tile
+	fill := func(dst []float32, tiles int) {
+		k.noise = noiseArgs{dst: ptr(dst, 0), tiles: tiles, keys: s, ctr: ctr, keep: keep, limit: limit}
+		k.isa.drop(&k.noise)
+	}
+	if whole > 0 {
+		fill(dst, whole/noise.Tile)
+	}
+	if whole < len(dst) {
+		ctr[0] += uint32(whole / 4)
+		fill(k.lanes[:], 1)
+		copy(dst[whole:], k.lanes[:])
+	}
+}
+
+// drop is the portable twin.
+func drop(dst []float32, s *noise.Schedule, ctr [4]uint32, keep float32, limit uint32) {
+	for at := 0; at < len(dst); at += 4 {
+		w := s.Block(ctr)
+		for i := range min(4, len(dst)-at) {
+			dst[at+i] = keep
+			if w[i]>>8 < limit {
+				dst[at+i] = 0
+			}
+		}
+		ctr[0]++
 	}
 }

@@ -54,8 +54,15 @@ func (k *Kernels) MaxPool(p *Pool, y, x []float32) {
 
 // MaxPoolBack writes the gradient dx of the input: dy goes to the first tap that equals y, the maximum.
 func (k *Kernels) MaxPoolBack(p *Pool, dx, dy, y, x []float32) {
-	clear(dx[:p.Inputs()])
-	k.poolWith(k.isa.maxPoolBack, maxPoolBack, p, y, x, dy, dx)
+	apart := p.Stride >= p.Kernel // no two windows meet
+	if !apart || p.OutH*p.Kernel != p.H || p.OutW*p.Kernel != p.W {
+		clear(dx[:p.Inputs()])
+	}
+	if apart {
+		k.poolWith(k.isa.maxPoolSet, maxPoolSet, p, y, x, dy, dx)
+	} else {
+		k.poolWith(k.isa.maxPoolBack, maxPoolBack, p, y, x, dy, dx)
+	}
 }
 
 // MeanPool writes the mean of each window of x to y; with a window as large as the image it is global.
@@ -147,6 +154,19 @@ func maxPoolBack(w *window) {
 				won, g = g, 0
 			}
 			w.dx[i] += won
+		}
+	}
+}
+
+func maxPoolSet(w *window) {
+	for l := range Lanes {
+		g := w.dy[l]
+		for _, t := range w.tab {
+			i, won := int(t)/4+l, float32(0)
+			if w.x[i] == w.y[l] {
+				won, g = g, 0
+			}
+			w.dx[i] = won
 		}
 	}
 }

@@ -99,6 +99,46 @@ func adamAVX2(t *vecArgs)
 //go:noescape
 func colSumAVX2(t *vecArgs)
 
+// reluAVX2: the positive part.
+//
+//go:noescape
+func reluAVX2(t *vecArgs)
+
+// gateAVX2: the gradient through a relu.
+//
+//go:noescape
+func gateAVX2(t *vecArgs)
+
+// mulAVX2: products.
+//
+//go:noescape
+func mulAVX2(t *vecArgs)
+
+// normSumsAVX2: sums of channels.
+//
+//go:noescape
+func normSumsAVX2(t *normArgs)
+
+// normSquaresAVX2: squared distances to the means.
+//
+//go:noescape
+func normSquaresAVX2(t *normArgs)
+
+// normApplyAVX2: normalised channels.
+//
+//go:noescape
+func normApplyAVX2(t *normArgs)
+
+// normBackSumsAVX2: sums of gradients, and of their products with what was normalised.
+//
+//go:noescape
+func normBackSumsAVX2(t *normArgs)
+
+// normBackAVX2: gradients of the input.
+//
+//go:noescape
+func normBackAVX2(t *normArgs)
+
 // softmaxAVX2: rows of softmax.
 //
 //go:noescape
@@ -118,6 +158,11 @@ func noiseSumAVX2(t *noiseArgs)
 //
 //go:noescape
 func noiseSquareAVX2(t *noiseArgs)
+
+// dropAVX2: masks of dropout.
+//
+//go:noescape
+func dropAVX2(t *noiseArgs)
 
 // conv1AVX2: a tile of a convolution, for a run of pixels.
 //
@@ -148,6 +193,11 @@ func conv5AVX2(t *convArgs)
 //
 //go:noescape
 func conv6AVX2(t *convArgs)
+
+// convRowAVX2: one channel of a convolution, for a run of pixels.
+//
+//go:noescape
+func convRowAVX2(t *convArgs)
 
 // dot1x3AVX2: tiles of dot products.
 //
@@ -198,6 +248,11 @@ func maxPoolAVX2(t *poolArgs)
 //
 //go:noescape
 func maxPoolBackAVX2(t *poolArgs)
+
+// maxPoolSetAVX2: gradients go to the first maximum.
+//
+//go:noescape
+func maxPoolSetAVX2(t *poolArgs)
 
 // meanPoolAVX2: the mean of each window.
 //
@@ -387,6 +442,51 @@ func adamAVX512(t *vecArgs)
 //go:noescape
 func colSumAVX512(t *vecArgs)
 
+// reluAVX512: the positive part.
+//
+//go:noescape
+func reluAVX512(t *vecArgs)
+
+// gateAVX512: the gradient through a relu.
+//
+//go:noescape
+func gateAVX512(t *vecArgs)
+
+// mulAVX512: products.
+//
+//go:noescape
+func mulAVX512(t *vecArgs)
+
+// lookupAVX512: a table of bytes.
+//
+//go:noescape
+func lookupAVX512(t *vecArgs)
+
+// normSumsAVX512: sums of channels.
+//
+//go:noescape
+func normSumsAVX512(t *normArgs)
+
+// normSquaresAVX512: squared distances to the means.
+//
+//go:noescape
+func normSquaresAVX512(t *normArgs)
+
+// normApplyAVX512: normalised channels.
+//
+//go:noescape
+func normApplyAVX512(t *normArgs)
+
+// normBackSumsAVX512: sums of gradients, and of their products with what was normalised.
+//
+//go:noescape
+func normBackSumsAVX512(t *normArgs)
+
+// normBackAVX512: gradients of the input.
+//
+//go:noescape
+func normBackAVX512(t *normArgs)
+
 // softmaxAVX512: rows of softmax.
 //
 //go:noescape
@@ -406,6 +506,11 @@ func noiseSumAVX512(t *noiseArgs)
 //
 //go:noescape
 func noiseSquareAVX512(t *noiseArgs)
+
+// dropAVX512: masks of dropout.
+//
+//go:noescape
+func dropAVX512(t *noiseArgs)
 
 // conv1AVX512: a tile of a convolution, for a run of pixels.
 //
@@ -476,6 +581,11 @@ func conv13AVX512(t *convArgs)
 //
 //go:noescape
 func conv14AVX512(t *convArgs)
+
+// convRowAVX512: one channel of a convolution, for a run of pixels.
+//
+//go:noescape
+func convRowAVX512(t *convArgs)
 
 // dot1x5AVX512: tiles of dot products.
 //
@@ -591,6 +701,11 @@ func maxPoolAVX512(t *poolArgs)
 //
 //go:noescape
 func maxPoolBackAVX512(t *poolArgs)
+
+// maxPoolSetAVX512: gradients go to the first maximum.
+//
+//go:noescape
+func maxPoolSetAVX512(t *poolArgs)
 
 // meanPoolAVX512: the mean of each window.
 //

@@ -51,9 +51,13 @@ func avx512() isa {
 		noiseSquare:  noiseSquareAVX512,
 		maxPool:      maxPoolAVX512,
 		maxPoolBack:  maxPoolBackAVX512,
+		maxPoolSet:   maxPoolSetAVX512,
+		convRow:      convRowAVX512,
 		meanPool:     meanPoolAVX512,
 		meanPoolBack: meanPoolBackAVX512,
 		peak:         peakAVX512,
+		relu:         reluAVX512, gate: gateAVX512, mul: mulAVX512, drop: dropAVX512, lookup: lookupAVX512,
+		normSums: normSumsAVX512, normSquares: normSquaresAVX512, normApply: normApplyAVX512, normBackSums: normBackSumsAVX512, normBack: normBackAVX512,
 	}
 }
 
@@ -80,8 +84,12 @@ func avx2() isa {
 		noiseSquare:  noiseSquareAVX2,
 		maxPool:      maxPoolAVX2,
 		maxPoolBack:  maxPoolBackAVX2,
+		maxPoolSet:   maxPoolSetAVX2,
+		convRow:      convRowAVX2,
 		meanPool:     meanPoolAVX2,
 		meanPoolBack: meanPoolBackAVX2,
 		peak:         peakAVX2,
+		relu:         reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2,
+		normSums: normSumsAVX2, normSquares: normSquaresAVX2, normApply: normApplyAVX2, normBackSums: normBackSumsAVX2, normBack: normBackAVX2,
 	}
 }

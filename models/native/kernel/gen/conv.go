@@ -98,3 +98,78 @@ func (g *gen) conv(m int) {
 	g.JNZ(ref("pixel"))
 	g.end()
 }
+
+// convRow emits a tile of one channel by two vectors of samples for four pixels at a time, of which there is a multiple of
+// four: one pixel alone, as in a depthwise convolution, would wait for each of its additions. A sum runs over the taps in the
+// same order as in conv.
+func (g *gen) convRow() {
+	const pixels = 4
+	g.begin("convRow", "convArgs", "one channel of a convolution, for a run of pixels.")
+	t, a, c, k, tab, ra, rb := reg.RDI, reg.RSI, reg.R15, reg.RCX, reg.R13, reg.RBX, reg.RAX
+	b := []reg.Register{reg.RDX, reg.R9, reg.R10, reg.R11}
+	acc := func(p, v int) reg.VecPhysical { return g.r[2*p+v] }
+	w, zero, x := g.r[2*pixels], g.r[2*pixels+1], g.r[2*pixels+2]
+
+	g.MOVQ(at(t, cA), a)
+	g.MOVQ(at(t, cB), b[0])
+	g.MOVQ(at(t, cC), c)
+	g.zero(zero)
+	g.Label("pixel")
+	for p := 1; p < pixels; p++ {
+		g.MOVQ(b[p-1], b[p])
+		g.ADDQ(at(t, cStepB), b[p])
+	}
+	for i := range 2 * pixels {
+		g.zero(g.r[i])
+	}
+	g.MOVQ(at(t, cTab), tab)
+	g.MOVQ(at(t, cK), k)
+	g.byFour(k, "tap", func(entry int) {
+		g.MOVLQSX(at(tab, 8*entry), ra)
+		g.MOVLQSX(at(tab, 8*entry+4), rb)
+		g.VBROADCASTSS(atx(a, ra, 4, 0), w)
+		for p := range pixels {
+			for v := range 2 {
+				g.VFMADD231PS(atx(b[p], rb, 1, v*g.bytes()), w, acc(p, v))
+			}
+		}
+	}, func(u int) { g.ADDQ(operand.Imm(uint64(8*u)), tab) })
+	g.Label("done")
+	flags, gate := rb, ra
+	g.MOVQ(at(t, cFlags), flags)
+	g.when(flags, flagBias, "unbiased", func() {
+		g.MOVQ(at(t, cBias), gate)
+		g.VBROADCASTSS(at(gate, 0), x)
+		for i := range 2 * pixels {
+			g.VADDPS(x, g.r[i], g.r[i])
+		}
+	})
+	g.when(flags, flagGate, "open", func() {
+		g.MOVQ(c, gate) // no pointer past the gate may lie in memory, where the collector would find it
+		g.SUBQ(at(t, cC), gate)
+		g.ADDQ(at(t, cGate), gate)
+		for p := range pixels {
+			for v := range 2 {
+				g.VMOVUPS(at(gate, v*g.bytes()), x)
+				g.positive(x, zero, acc(p, v))
+			}
+			g.ADDQ(at(t, cStepC), gate)
+		}
+	})
+	g.when(flags, flagReLU, "linear", func() {
+		for i := range 2 * pixels {
+			g.VMAXPS(g.r[i], zero, g.r[i])
+		}
+	})
+	for p := range pixels {
+		for v := range 2 {
+			g.VMOVUPS(acc(p, v), at(c, v*g.bytes()))
+		}
+		g.ADDQ(at(t, cStepC), c)
+	}
+	g.MOVQ(b[pixels-1], b[0])
+	g.ADDQ(at(t, cStepB), b[0])
+	g.SUBQ(operand.Imm(pixels), at(t, cPixels))
+	g.JNZ(ref("pixel"))
+	g.end()
+}

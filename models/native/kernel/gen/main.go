@@ -58,13 +58,20 @@ func generate() (map[string][]byte, error) {
 		}
 		g.adam()
 		g.colSum()
+		g.pointwise()
+		if g.wide {
+			g.lookup()
+		}
+		g.norm()
 		g.softmax()
 		g.noiseFill()
 		g.noiseSum(false)
 		g.noiseSum(true)
+		g.drop()
 		for m := 1; m <= len(g.r)/2-2; m++ {
 			g.conv(m)
 		}
+		g.convRow()
 		g.dots()
 		g.pool()
 		g.peak()

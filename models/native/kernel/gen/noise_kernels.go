@@ -7,6 +7,11 @@ import (
 
 // noiseSetup loads what the streams share. AVX-512 makes a tile from one vector of eight counters, AVX2 from two.
 func (g *gen) noiseSetup() {
+	g.philoxSetup(g.consts.list("lanes", 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0))
+}
+
+// philoxSetup is noiseSetup with the counters in another order.
+func (g *gen) philoxSetup(lanes operand.Mem) {
 	t := reg.RDI
 	g.MOVQ(at(t, nDst), reg.RDX)
 	g.MOVQ(at(t, nTiles), reg.RCX)
@@ -15,7 +20,6 @@ func (g *gen) noiseSetup() {
 	g.VPBROADCASTD(g.consts.word(m1), g.mul1())
 	g.VPBROADCASTD(at(t, nCtr), g.ctr())
 	g.VPBROADCASTD(g.consts.word(uint32(g.lanes/2)), g.step())
-	lanes := g.consts.list("lanes", 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0)
 	g.VPADDD(lanes, g.ctr(), g.ctr())
 	if g.wide {
 		g.MOVL(operand.U32(0xAAAA), reg.EAX)

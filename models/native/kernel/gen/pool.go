@@ -11,7 +11,7 @@ const (
 	pCols, pRows, pStepX, pNextX, pScale = 48, 56, 64, 72, 80
 )
 
-// pool emits the four pooling kernels. Each walks rows x cols windows of 32 samples; a table has the offsets of a
+// pool emits the pooling kernels. Each walks rows x cols windows of 32 samples; a table has the offsets of a
 // window's taps. Pixels of y follow each other.
 func (g *gen) pool() {
 	vectors := 32 / g.lanes
@@ -65,28 +65,36 @@ func (g *gen) pool() {
 	}, func() {
 		each(func(v, d int) { g.VMOVUPS(r(0, v), at(y, d)) })
 	})
-	// The first tap that equals the maximum takes the gradient, which is then spent.
-	windows("maxPoolBack", "gradients go to the first maximum.", func() {
-		each(func(v, d int) {
-			g.VMOVUPS(at(y, d), r(0, v))
-			g.VMOVUPS(at(dy, d), r(1, v))
-		})
-	}, func() {
-		each(func(v, d int) {
-			w := g.r[3*vectors]
-			if g.wide {
-				g.VCMPPS(operand.U8(0), atx(x, off, 1, d), r(0, v), reg.K1)
-				g.VMOVAPS_Z(r(1, v), reg.K1, w)
+	// The first tap that equals the maximum takes the gradient, which is then spent. Where windows do not meet, dx is written
+	// instead of added to.
+	for _, add := range []bool{true, false} {
+		name := "maxPoolBack"
+		if !add {
+			name = "maxPoolSet"
+		}
+		windows(name, "gradients go to the first maximum.", func() {
+			each(func(v, d int) {
+				g.VMOVUPS(at(y, d), r(0, v))
+				g.VMOVUPS(at(dy, d), r(1, v))
+			})
+		}, func() {
+			each(func(v, d int) {
+				w := g.r[3*vectors]
+				if g.wide {
+					g.VCMPPS(operand.U8(0), atx(x, off, 1, d), r(0, v), reg.K1)
+					g.VMOVAPS_Z(r(1, v), reg.K1, w)
+				} else {
+					g.VCMPPS(operand.U8(0), atx(x, off, 1, d), r(0, v), w)
+					g.VANDPS(r(1, v), w, w)
+				}
 				g.VXORPS(w, r(1, v), r(1, v))
-			} else {
-				g.VCMPPS(operand.U8(0), atx(x, off, 1, d), r(0, v), w)
-				g.VANDPS(r(1, v), w, w)
-				g.VXORPS(w, r(1, v), r(1, v))
-			}
-			g.VADDPS(atx(dx, off, 1, d), w, w)
-			g.VMOVUPS(w, atx(dx, off, 1, d))
-		})
-	}, func() {})
+				if add {
+					g.VADDPS(atx(dx, off, 1, d), w, w)
+				}
+				g.VMOVUPS(w, atx(dx, off, 1, d))
+			})
+		}, func() {})
+	}
 	windows("meanPool", "the mean of each window.", func() {
 		each(func(v, _ int) { g.zero(r(0, v)) })
 	}, func() {

@@ -1,0 +1,79 @@
+package enginetest
+
+import "testing"
+
+// kinds are all layer kinds, alone and in the combinations where an engine once went wrong.
+var kinds = []struct {
+	name, input string
+	layers      []string
+}{
+	{"linear", "[1,2,3]", []string{"flatten", "dense out=3"}},
+	{"no bias", "[1,2,3]", []string{"flatten", "dense out=4 bias=false", "relu", "dense out=3"}},
+	{"flat input", "[6]", []string{"dense out=5", "relu", "dense out=3"}},
+	{"flat norm", "[1,2,3]", []string{"flatten", "dense out=5", "batchnorm", "relu", "dense out=3"}},
+	{"norm first", "[1,2,3]", []string{"batchnorm", "flatten", "dense out=3"}},
+	{"flat dropout", "[1,2,3]", []string{"flatten", "dense out=7", "dropout rate=0.4", "dense out=3"}},
+	{"conv", "[1,6,6]", []string{"conv out=2 kernel=3", "flatten", "dense out=3"}},
+	{"conv channels", "[2,6,5]", []string{"conv out=3 kernel=3 stride=2 pad=1", "relu", "conv out=2 kernel=2", "flatten", "dense out=3"}},
+	{"conv without bias", "[1,6,6]", []string{"conv out=2 kernel=3 bias=false", "flatten", "dense out=3"}},
+	{"conv norm", "[2,5,5]", []string{"conv out=3 kernel=3", "batchnorm", "relu", "flatten", "dense out=3"}},
+	{"norm of rows", "[1,3,8]", []string{"conv out=3 kernel=3", "batchnorm", "relu", "flatten", "dense out=3"}},
+	{"norm of columns", "[1,8,3]", []string{"conv out=3 kernel=3", "batchnorm", "relu", "flatten", "dense out=3"}},
+	{"norm of points", "[1,3,3]", []string{"conv out=3 kernel=3", "batchnorm", "relu", "flatten", "dense out=3"}},
+	{"norm of one channel", "[1,6,6]", []string{"conv out=1 kernel=3", "batchnorm", "relu", "flatten", "dense out=3"}},
+	{"conv dropout", "[2,5,5]", []string{"conv out=3 kernel=3", "dropout rate=0.3", "flatten", "dense out=3"}},
+	{"pool", "[1,8,8]", []string{"conv out=2 kernel=3", "maxpool kernel=2", "flatten", "dense out=3"}},
+	{"pool remainder", "[1,9,10]", []string{"conv out=2 kernel=3", "maxpool kernel=3", "flatten", "dense out=3"}},
+	{"pool overlap", "[1,9,9]", []string{"conv out=2 kernel=3", "maxpool kernel=3 stride=2", "flatten", "dense out=3"}},
+	{"pool first", "[2,6,6]", []string{"maxpool kernel=2", "conv out=3 kernel=2", "flatten", "dense out=3"}},
+	{"average", "[1,6,6]", []string{"conv out=4 kernel=3", "relu", "globalavgpool", "dense out=3"}},
+	{"average to classes", "[1,6,6]", []string{"conv out=3 kernel=3", "globalavgpool"}},
+	{"one by one", "[3,4,4]", []string{"conv out=2 kernel=1", "batchnorm", "maxpool kernel=4", "flatten", "dense out=3"}},
+	{"two convs and norms", "[1,12,12]", []string{"conv out=3 kernel=3", "batchnorm", "relu", "maxpool kernel=2", "dropout rate=0.25",
+		"conv out=4 kernel=3", "batchnorm", "relu", "maxpool kernel=2", "dropout rate=0.25", "flatten", "dense out=6", "batchnorm", "relu", "dense out=3"}},
+	{"groups", "[4,5,5]", []string{"conv out=6 kernel=3 groups=2", "relu", "flatten", "dense out=3"}},
+	{"groups with stride", "[6,7,6]", []string{"conv out=3 kernel=3 stride=2 pad=1 groups=3 bias=false", "batchnorm", "conv out=4 kernel=1", "flatten", "dense out=3"}},
+	{"depthwise", "[3,6,6]", []string{"conv out=3 kernel=3 pad=1 groups=3", "conv out=5 kernel=1", "batchnorm", "relu", "conv out=5 kernel=3 stride=2 pad=1 groups=5 bias=false", "relu", "flatten", "dense out=3"}},
+	{"depthwise wider", "[2,5,5]", []string{"conv out=6 kernel=3 groups=2", "flatten", "dense out=3"}},
+	{"average windows", "[1,8,8]", []string{"conv out=3 kernel=3", "relu", "avgpool kernel=2", "flatten", "dense out=3"}},
+	{"average windows that overlap", "[2,8,7]", []string{"conv out=3 kernel=2", "avgpool kernel=3 stride=2", "flatten", "dense out=3"}},
+	{"average of all", "[2,6,6]", []string{"conv out=3 kernel=3", "batchnorm", "avgpool kernel=4", "flatten", "dense out=3"}},
+	{"flat sum", "[6]", []string{"dense out=5 name='a'", "relu", "dense out=5", "add with='a'", "relu", "dense out=3"}},
+	{"sum with the sample", "[1,2,3]", []string{"flatten name='x'", "dense out=6", "relu", "add with='x'", "dense out=3"}},
+	{"sum of images", "[2,5,5]", []string{"conv out=3 kernel=3 pad=1", "relu name='a'", "conv out=3 kernel=3 pad=1", "batchnorm", "add with='a'", "relu", "flatten", "dense out=3"}},
+	{"sum with itself", "[1,4,4]", []string{"conv out=2 kernel=3", "relu name='a'", "add with='a'", "flatten", "dense out=3"}},
+	{"sum of a rectified product", "[6]", []string{"dense out=5 name='a'", "relu name='b'", "dense out=5 from='a'", "add with='b'", "add with='a'", "dense out=3"}},
+	{"taken three times", "[2,4,4]", []string{"conv out=3 kernel=3 pad=1 name='a'", "conv out=3 kernel=1 name='b'", "conv out=3 kernel=3 pad=1 from='a'", "add with='b'", "add with='a'", "relu", "flatten", "dense out=3"}},
+	{"added twice", "[2,4,4]", []string{"conv out=3 kernel=3 pad=1 name='a'", "relu", "conv out=3 kernel=1", "add with='a'", "relu", "conv out=3 kernel=3 pad=1", "add with='a'", "flatten", "dense out=3"}},
+	{"shortcut of option A", "[1,7,7]", []string{"conv out=2 kernel=3 pad=1", "relu name='a'", "conv out=5 kernel=3 stride=2 pad=1", "batchnorm", "add with='a' stride=2", "relu name='b'",
+		"conv out=5 kernel=3 pad=1", "batchnorm", "add with='b'", "relu", "globalavgpool", "dense out=3"}},
+	{"shortcut of fewer channels", "[2,4,4]", []string{"conv out=2 kernel=1 name='a'", "conv out=4 kernel=3 pad=1", "add with='a'", "flatten", "dense out=3"}},
+	{"shortcut of option B", "[2,6,5]", []string{"conv out=3 kernel=3 pad=1", "relu name='a'", "conv out=4 kernel=1 stride=2 bias=false", "batchnorm name='p'",
+		"conv out=4 kernel=3 stride=2 pad=1 from='a' bias=false", "batchnorm", "relu", "conv out=4 kernel=3 pad=1 bias=false", "batchnorm", "add with='p'", "relu", "flatten", "dense out=3"}},
+	{"preactivation", "[1,6,6]", []string{"conv out=2 kernel=3 pad=1 name='x'", "batchnorm", "relu", "conv out=2 kernel=3 pad=1", "batchnorm", "relu", "dropout rate=0.3", "conv out=2 kernel=3 pad=1", "add with='x'",
+		"batchnorm", "relu", "globalavgpool", "dense out=3"}},
+	{"dropout before a sum", "[6]", []string{"dense out=4 name='a'", "relu", "dropout rate=0.2", "add with='a'", "dense out=3"}},
+	{"mean", "[1,2,3]", []string{"loss distance", "constant out=6"}},
+	{"constant of a classifier", "[1,2,3]", []string{"constant out=4", "relu", "dense out=3"}},
+	{"images again", "[2,4,3]", []string{"loss distance", "conv out=3 kernel=2", "batchnorm", "relu", "flatten", "dense out=24"}},
+	{"autoencoder", "[1,2,3]", []string{"loss distance", "flatten", "relu", "dense out=4", "batchnorm", "relu", "dense out=6"}},
+}
+
+// layers holds every kind against the reference, in batches of a few samples and of one.
+func (mk Make) layers(t *testing.T) {
+	for _, c := range kinds {
+		t.Run(c.name, func(t *testing.T) {
+			m := Compile(t, c.input, c.layers...)
+			shape := m.Input
+			if len(shape) == 1 {
+				shape = []int{1, 2, 3}
+			}
+			set := Toy(t, shape...)
+			mk.compare(t, m, set, 7, 60, 1)
+			mk.compare(t, m, set, 2, 60, 1)
+			if m.Layout.Stats == 0 {
+				mk.compare(t, m, set, 1, 60, 1)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package enginetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"brood/models"
+)
+
+// fuzzRuns is how many random models Run draws; BROOD_FUZZ_RUNS=n asks for so many, BROOD_FUZZ_SEED=n for that one.
+const fuzzRuns = 12
+
+// fuzz draws layer lists with odd sizes, shortcuts and groups, and holds the engine against the float64 reference on batches
+// of one sample to two blocks.
+func (mk Make) fuzz(t *testing.T) {
+	first, runs := uint64(1), fuzzRuns
+	if s := os.Getenv("BROOD_FUZZ_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("BROOD_FUZZ_SEED: %v", err)
+		}
+		first, runs = n, 1
+	} else if s := os.Getenv("BROOD_FUZZ_RUNS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatalf("BROOD_FUZZ_RUNS: %v", err)
+		}
+		runs = n
+	}
+	for seed := first; seed < first+uint64(runs); seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			d := newDraft(seed)
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("BROOD_FUZZ_SEED=%d: input %v, %d samples\n%s", seed, d.input, d.samples, strings.Join(d.lines, "\n"))
+				}
+			})
+			m := Compile(t, strings.ReplaceAll(fmt.Sprint(d.input), " ", ","), d.lines...)
+			mk.compare(t, m, toy(t, 96, d.input...), d.samples, 16, 3)
+		})
+	}
+}
+
+// draft is a model in the making.
+type draft struct {
+	r       *rand.Rand
+	input   []int
+	lines   []string
+	shapes  [][]int // of all results, the sample first
+	samples int
+}
+
+func newDraft(seed uint64) *draft {
+	d := &draft{r: rand.New(rand.NewPCG(seed, 7))}
+	d.input = []int{d.pick(1, 2, 3, 5), d.pick(3, 4, 5, 6, 7), d.pick(3, 4, 5, 6, 7)}
+	d.samples = d.pick(1, 5, 11, 31, 32, 33, 41, 64)
+	distance := d.r.IntN(8) == 0
+	if distance {
+		d.lines = append(d.lines, "loss "+models.Distance)
+	}
+	d.shapes = [][]int{d.input}
+	for range 2 + d.r.IntN(6) {
+		d.layer()
+	}
+	if len(d.last()) == 3 {
+		d.add([]int{models.Size(d.last())}, "flatten")
+	}
+	out := 3
+	if distance {
+		out = models.Size(d.input)
+	}
+	d.add([]int{out}, "dense out=%d", out)
+	return d
+}
+
+func (d *draft) pick(n ...int) int { return n[d.r.IntN(len(n))] }
+
+func (d *draft) last() []int { return d.shapes[len(d.shapes)-1] }
+
+// add appends a layer, which is named after its result.
+func (d *draft) add(out []int, format string, args ...any) {
+	d.lines = append(d.lines, fmt.Sprintf(format, args...)+fmt.Sprintf(" name='r%d'", len(d.shapes)))
+	d.shapes = append(d.shapes, out)
+}
+
+func (d *draft) layer() {
+	in := d.last()
+	switch k := d.r.IntN(12); {
+	case k < 2:
+		d.add(in, "relu")
+	case k == 2:
+		d.add(in, "dropout rate=0.%d", 1+d.r.IntN(6))
+	case k == 3:
+		if d.samples < 11 {
+			d.samples = 11 // fewer normalise badly
+		}
+		d.add(in, "batchnorm")
+	case k < 6:
+		d.sum()
+	case len(in) == 1:
+		out := d.pick(1, 2, 7, 16, 17, 31, 33)
+		d.add([]int{out}, "dense out=%d bias=%t", out, d.r.IntN(3) > 0)
+	case k < 9:
+		d.conv()
+	case k == 11 && d.r.IntN(2) == 0:
+		d.add(in[:1], "globalavgpool")
+	default:
+		w, s := 1+d.r.IntN(min(3, in[1], in[2])), 1+d.r.IntN(3)
+		d.add([]int{in[0], (in[1]-w)/s + 1, (in[2]-w)/s + 1}, "%s kernel=%d stride=%d", []string{"maxpool", "avgpool"}[d.r.IntN(2)], w, s)
+	}
+}
+
+func (d *draft) conv() {
+	in := d.last()
+	k, s := 1+d.r.IntN(min(3, in[1], in[2])), 1+d.r.IntN(2)
+	pad, groups, out := d.r.IntN(k), 1, d.pick(1, 2, 3, 5, 7)
+	if d.r.IntN(3) == 0 {
+		groups, out = in[0], in[0]*d.pick(1, 2)
+	}
+	d.add([]int{out, (in[1]+2*pad-k)/s + 1, (in[2]+2*pad-k)/s + 1}, "conv out=%d kernel=%d stride=%d pad=%d groups=%d bias=%t", out, k, s, pad, groups, d.r.IntN(3) > 0)
+}
+
+// sum adds an earlier result, as it is, thinned out, or projected.
+func (d *draft) sum() {
+	in := d.last()
+	from := d.r.IntN(len(d.shapes))
+	shape, name := d.shapes[from], fmt.Sprintf("r%d", from)
+	if from == 0 {
+		name = "input"
+	}
+	if slices.Equal(shape, in) {
+		d.add(in, "add with='%s'", name)
+		return
+	}
+	if len(shape) != 3 || len(in) != 3 {
+		return
+	}
+	for s := 1; s < 4; s++ {
+		if (shape[1]+s-1)/s != in[1] || (shape[2]+s-1)/s != in[2] {
+			continue
+		}
+		if shape[0] <= in[0] && d.r.IntN(2) == 0 {
+			d.add(in, "add with='%s' stride=%d", name, s)
+			return
+		}
+		main := len(d.shapes) - 1
+		d.add(in, "conv out=%d kernel=1 stride=%d from='%s'", in[0], s, name)
+		if main == 0 {
+			d.add(in, "add with='input'")
+		} else {
+			d.add(in, "add with='r%d'", main)
+		}
+		return
+	}
+}

@@ -1,0 +1,143 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// perceptron is mlp-small, written as a graph.
+func perceptron() Own {
+	return Own{Name: "perceptron", Input: []int{784}, Classes: 10,
+		Params: []engine.Tensor{{Name: "w1", Shape: []int{64, 784}}, {Name: "b1", Shape: []int{64, 1}}, {Name: "w2", Shape: []int{10, 64}}, {Name: "b2", Shape: []int{10, 1}}},
+		Build: func(_ *G.ExprGraph, _ int, input *G.Node, p []*G.Node) (*G.Node, error) {
+			hidden, err := G.BroadcastAdd(G.Must(G.Mul(p[0], input)), p[1], nil, []byte{1})
+			if err != nil {
+				return nil, err
+			}
+			return G.BroadcastAdd(G.Must(G.Mul(p[2], G.Must(G.Rectify(hidden)))), p[3], nil, []byte{1})
+		}}
+}
+
+// A graph of one's own that is a layer list's computes that list's bits, for every task.
+func TestOwnGraph(t *testing.T) {
+	set, err := data.Glyphs(80, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.FromSource("list", []byte(`
+name = "list"
+input = [784]
+classes = 10
+layer = [{kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := New(m, set, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := NewOwn(perceptron(), set, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own.Layout().Params != m.Layout.Params {
+		t.Fatalf("%d parameters, want %d", own.Layout().Params, m.Layout.Params)
+	}
+	x := engine.New(2, m.Layout.Params, engine.F32)
+	for i := range 2 {
+		if err := m.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got [2]string
+	for i, e := range []*Engine{list, own} {
+		g := engine.Gradients{X: x, Rows: engine.Rows(2), Batches: [][]int32{set.Train()[:9], set.Train()[9:16]}, G: engine.New(2, x.Cols, engine.F32), Loss: make([]float32, 2)}
+		ev := engine.Evaluate{X: x, Rows: engine.Rows(2), Batches: g.Batches, Loss: make([]float64, 2), Correct: make([]int64, 2)}
+		c := engine.Candidates{Theta: x.Sub(0, 1), Sigma: 0.1, Key: noise.Key{Seed: 1, Purpose: noise.Candidate}, IDs: []engine.Member{3, 4}, Batches: g.Batches[:1], Fitness: make([]float32, 2)}
+		if err := e.Do(context.Background(), g, ev, c); err != nil {
+			t.Fatal(err)
+		}
+		got[i] = fmt.Sprint(g.Loss, ev.Loss, ev.Correct, c.Fitness, g.G.F[:3000:3000], g.G.F[len(g.G.F)-700:])
+	}
+	if got[0] != got[1] {
+		t.Error("the graph and the list of layers differ")
+	}
+}
+
+// What does not fit is named before anything runs.
+func TestOwnGraphRefuses(t *testing.T) {
+	set, err := data.Glyphs(20, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for says, change := range map[string]func(*Own){
+		"needs a name, parameters and Build": func(o *Own) { o.Build = nil },
+		"tensor \"\" of shape":               func(o *Own) { o.Params[1].Name = "" },
+		"takes samples of [783]":             func(o *Own) { o.Input = []int{783} },
+		"want 11 classes x 1 samples":        func(o *Own) { o.Classes = 11 },
+		"are nothing": func(o *Own) {
+			o.Build = func(*G.ExprGraph, int, *G.Node, []*G.Node) (*G.Node, error) { return nil, nil }
+		},
+		"perceptron": func(o *Own) {
+			o.Build = func(_ *G.ExprGraph, _ int, in *G.Node, p []*G.Node) (*G.Node, error) {
+				return G.Must(G.Mul(in, p[0])), nil
+			}
+		},
+	} {
+		o := perceptron()
+		change(&o)
+		if _, err := NewOwn(o, set, 1); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
+// A convolution of one's own, trained by steps of descent: images go in as images.
+func ExampleNewOwn() {
+	set, err := data.Glyphs(200, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, err := NewOwn(Own{Name: "edges", Input: []int{1, 28, 28}, Classes: 10,
+		Params: []engine.Tensor{{Name: "filters", Shape: []int{4, 1, 5, 5}}, {Name: "w", Shape: []int{10, 4 * 12 * 12}}},
+		Build: func(_ *G.ExprGraph, samples int, x *G.Node, p []*G.Node) (*G.Node, error) {
+			y := G.Must(G.Conv2d(x, p[0], tensor.Shape{5, 5}, []int{0, 0}, []int{2, 2}, []int{1, 1}))
+			flat := G.Must(G.Reshape(G.Must(G.Rectify(y)), tensor.Shape{samples, 4 * 12 * 12}))
+			return G.Mul(p[1], G.Must(G.Transpose(flat, 1, 0)))
+		}}, set, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x, g, loss := e.Alloc(1, e.Layout().Params, engine.F32), e.Alloc(1, e.Layout().Params, engine.F32), make([]float32, 1)
+	noise.Key{Seed: 1, Purpose: noise.Init}.Each(0, len(x.F), len(x.F), func(at int, eps []float32) {
+		for i, v := range eps {
+			x.F[at+i] = 0.05 * v
+		}
+	})
+	gradients := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:60]}, G: g, Loss: loss}
+	step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.03, Src: g}}}}}
+	var first float32
+	for i := range 60 {
+		if err := e.Do(context.Background(), gradients, step); err != nil {
+			fmt.Println(err)
+			return
+		}
+		if i == 0 {
+			first = loss[0]
+		}
+	}
+	fmt.Println("the loss fell:", loss[0] < 0.8*first)
+	// Output: the loss fell: true
+}

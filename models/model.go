@@ -1,0 +1,121 @@
+package models
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/models/engine"
+)
+
+// Model is a compiled spec: read-only, shared by engines.
+type Model struct {
+	Name, Doc string
+	Input     []int // shape of a sample
+	Features  int   // elements of a sample
+	Classes   int   // 0 with the loss Distance
+	Loss      string
+	Layers    []Layer
+	Layout    engine.Layout
+	inits     []start // one per tensor of the layout
+}
+
+// Layer is one layer with its shapes settled. Result 0 is the sample, result i that of layer i, counted from 1.
+type Layer struct {
+	Kind                Kind
+	From, With          int   // the results that it takes; With is that of an add layer
+	In, Out             []int // shapes of one sample: [n] or [channels, height, width]
+	Kernel, Stride, Pad int
+	Groups              int     // of a convolution
+	Rate                float64 // dropout: the probability of zero
+	Weight, Bias        int     // indices into Layout.Tensors, -1 when absent (batch-norm: scale and shift; constant: Bias)
+	Mean, Var           int     // indices into Layout.StatTensors, -1 when absent
+}
+
+// Takers counts, for each result, the layers that take it; the loss takes the last one, and with Distance the sample.
+func (m *Model) Takers() []int {
+	n := make([]int, len(m.Layers)+1)
+	for i := range m.Layers {
+		l := &m.Layers[i]
+		n[l.From]++
+		if l.Kind == Add {
+			n[l.With]++
+		}
+	}
+	n[len(m.Layers)]++
+	if m.Loss == Distance {
+		n[0]++
+	}
+	return n
+}
+
+// Flops is the multiplications and additions of a sample in the products of the model: of an evaluation, and of a gradient,
+// which takes those of the weights and, behind the first layer with weights, those of the inputs besides. Products with
+// padding count.
+func (m *Model) Flops() (forward, gradient float64) {
+	deep := make([]bool, len(m.Layers)+1) // results that have weights before them
+	for i := range m.Layers {
+		l := &m.Layers[i]
+		deep[i+1] = deep[l.From] || l.Weight >= 0 || l.Kind == Add && deep[l.With]
+		if l.Kind != Dense && l.Kind != Conv {
+			continue
+		}
+		n := 2 * float64(m.Layout.Tensors[l.Weight].Len)
+		if l.Kind == Conv {
+			n *= float64(l.Out[1] * l.Out[2])
+		}
+		forward += n
+		if gradient += 2 * n; deep[l.From] {
+			gradient += n
+		}
+	}
+	return forward, gradient
+}
+
+// Shape is that of a result.
+func (m *Model) Shape(result int) []int {
+	if result == 0 {
+		return m.Input
+	}
+	return m.Layers[result-1].Out
+}
+
+// Bounds are what tasks on this model must fit, over a data set of so many samples.
+func (m *Model) Bounds(samples int) engine.Bounds {
+	b := engine.Bounds{Layout: &m.Layout, Samples: samples}
+	for _, l := range m.Layers {
+		b.Norms = b.Norms || l.Kind == BatchNorm
+		b.Drops = b.Drops || l.Kind == Dropout && l.Rate > 0
+	}
+	return b
+}
+
+// Fits says whether samples of a data set's shape in so many classes are what the model takes.
+func (m *Model) Fits(shape []int, classes int) error {
+	flat := len(m.Input) == 1 && m.Features == Size(shape)
+	if !flat && !slices.Equal(m.Input, shape) {
+		return fmt.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)
+	}
+	if m.Loss != Distance && m.Classes < classes {
+		return fmt.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, classes)
+	}
+	return nil
+}
+
+// Size is the number of elements of a shape.
+func Size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func show(shape []int) string {
+	s := make([]string, len(shape))
+	for i, d := range shape {
+		s[i] = strconv.Itoa(d)
+	}
+	return strings.Join(s, "x")
+}

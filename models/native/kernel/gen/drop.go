@@ -1,0 +1,53 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets of kernel.noiseArgs that only drop reads.
+const nKeep, nLimit = 64, 68
+
+// drop emits tiles of 32 masks of dropout, one for each word of the stream in its order: keep, or zero where the word's
+// upper 24 bits are below limit. The counters are ordered so that unpacking brings four words of each side by side.
+func (g *gen) drop() {
+	g.begin("drop", "noiseArgs", "masks of dropout.")
+	t, dst := reg.RDI, reg.RDX
+	limit, keep := g.r[9], g.r[10]
+	if g.wide {
+		limit = g.key()
+		g.philoxSetup(g.consts.list("lanes of 512", 0, 0, 4, 0, 1, 0, 5, 0, 2, 0, 6, 0, 3, 0, 7, 0))
+		g.VPBROADCASTD(at(t, nLimit), limit)
+		g.VPSLLD(operand.Imm(8), limit, limit)
+	} else {
+		g.philoxSetup(g.consts.list("lanes of 256", 0, 0, 2, 0, 1, 0, 3, 0))
+		g.VPBROADCASTD(at(t, nLimit), limit)
+		g.VBROADCASTSS(at(t, nKeep), keep)
+	}
+	g.tileLoop(3, func(tiles int) {
+		g.eachStream(tiles, func(first int, streams []*stream) {
+			for i, s := range streams {
+				s.philox(at(t, nCtr+8))
+				out := s.r[4:6]
+				s.do(func() { s.VUNPCKLPD(s.r[2], s.r[0], out[0]) })
+				s.do(func() { s.VUNPCKHPD(s.r[2], s.r[0], out[1]) })
+				for half, o := range out {
+					s.do(func() {
+						if s.wide {
+							s.VPCMPUD(operand.U8(5), limit, o, reg.K1) // not below
+							s.VBROADCASTSS_Z(at(t, nKeep), reg.K1, o)
+							return
+						}
+						s.VPSRLD(operand.Imm(8), o, o)
+						s.VPCMPGTD(o, limit, o)
+						s.VANDNPS(keep, o, o)
+					})
+					s.do(func() { s.VMOVUPS(o, at(dst, (2*(first+i)+half)*s.bytes())) })
+				}
+			}
+			interleave(streams)
+		})
+		g.ADDQ(imm(128*tiles), dst)
+	})
+	g.end()
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// pointwise emits what layers do element by element: relu, dst = max(0, x0); gate, dst = x0 where x1 > 0, else 0; and mul,
+// dst = x0*x1.
+func (g *gen) pointwise() {
+	t, dst, x0, x1 := reg.RDI, reg.RDX, reg.RSI, reg.R8
+	zero := g.r[12]
+	emit := func(name, doc string, body func(x, y reg.VecPhysical, m func(dst reg.VecPhysical, base reg.Register))) {
+		g.begin(name, "vecArgs", doc)
+		g.MOVQ(at(t, vDst), dst)
+		g.MOVQ(at(t, vX), x0)
+		g.MOVQ(at(t, vX+8), x1)
+		g.zero(zero)
+		g.sweep(t, 4, func(n int, off reg.Register, mask []operand.Op) {
+			for v := range n {
+				x, y := g.r[2*v], g.r[2*v+1]
+				body(x, y, func(d reg.VecPhysical, base reg.Register) { g.loadMasked(atx(base, off, 1, v*g.bytes()), mask, 0, d) })
+				g.storeMasked(x, mask, 0, atx(dst, off, 1, v*g.bytes()))
+			}
+		})
+		g.end()
+	}
+	emit("relu", "the positive part.", func(x, _ reg.VecPhysical, load func(reg.VecPhysical, reg.Register)) {
+		load(x, x0)
+		g.VMAXPS(x, zero, x) // in this order NaN stays NaN
+	})
+	emit("gate", "the gradient through a relu.", func(x, y reg.VecPhysical, load func(reg.VecPhysical, reg.Register)) {
+		load(x, x0)
+		load(y, x1)
+		g.positive(y, zero, x)
+	})
+	emit("mul", "products.", func(x, y reg.VecPhysical, load func(reg.VecPhysical, reg.Register)) {
+		load(x, x0)
+		load(y, x1)
+		g.VMULPS(y, x, x)
+	})
+}
+
+// lookup emits dst[i] = x1[x0[i]] for bytes x0 and a table of 256 floats, which AVX-512 holds in sixteen registers: eight
+// permutations look the low five bits up in 32 entries each, and the high three bits choose among them. A byte at a time
+// is as fast as what AVX2 has.
+func (g *gen) lookup() {
+	g.begin("lookup", "vecArgs", "a table of bytes.")
+	t, dst, src, table, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.RCX
+	g.MOVQ(at(t, vDst), dst)
+	g.MOVQ(at(t, vX), src)
+	g.MOVQ(at(t, vX+8), table)
+	g.MOVQ(at(t, vN), n)
+	for i := range 16 {
+		g.VMOVUPS(at(table, 64*i), g.r[i])
+	}
+	index, found, bit := g.r[16], g.r[17:25], g.r[25:28]
+	choose := []reg.OpmaskPhysical{reg.K1, reg.K2, reg.K3}
+	for i := range bit {
+		g.VPBROADCASTD(g.consts.word(32<<i), bit[i])
+	}
+	step := func(mask ...operand.Op) {
+		if mask == nil {
+			g.VPMOVZXBD(at(src, 0), index)
+		} else {
+			g.VPMOVZXBD_Z(at(src, 0), mask[0], index)
+		}
+		for i, k := range choose {
+			g.VPTESTMD(bit[i], index, k)
+		}
+		for i, f := range found {
+			g.VMOVDQA32(index, f)
+			g.VPERMI2PS(g.r[2*i+1], g.r[2*i], f)
+		}
+		for i, half := range []int{4, 2, 1} {
+			for j := range half {
+				g.VBLENDMPS(found[2*j+1], found[2*j], choose[i], found[j])
+			}
+		}
+		g.VMOVUPS(append(append([]operand.Op{found[0]}, mask...), at(dst, 0))...)
+	}
+	g.SUBQ(imm(16), n)
+	g.JLT(ref("rest"))
+	g.align()
+	g.Label("whole")
+	step()
+	g.ADDQ(imm(16), src)
+	g.ADDQ(imm(64), dst)
+	g.SUBQ(imm(16), n)
+	g.JGE(ref("whole"))
+	g.Label("rest")
+	g.ADDQ(imm(16), n)
+	g.JZ(ref("finished"))
+	g.KMOVW(at(t, vBits), reg.K4)
+	step(reg.K4)
+	g.Label("finished")
+	g.end()
+}

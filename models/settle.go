@@ -1,0 +1,150 @@
+package models
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// settle works out the shapes of a layer and adds its tensors.
+func (c *compiler) settle(l *Layer, s *LayerSpec) error {
+	n := c.count[s.Kind]
+	switch s.Kind {
+	case Dense:
+		return c.dense(l, s, "fc"+strconv.Itoa(n))
+	case Conv:
+		return c.conv(l, s, "conv"+strconv.Itoa(n))
+	case MaxPool, AvgPool:
+		return pool(l, s)
+	case Add:
+		return c.sum(l, s)
+	case Constant:
+		return c.constant(l, s, "constant"+strconv.Itoa(n))
+	case BatchNorm:
+		c.norm(l, "bn"+strconv.Itoa(n))
+	case Dropout:
+		if s.Rate == nil || !(*s.Rate >= 0 && *s.Rate < 1) {
+			return fmt.Errorf("needs rate, at least 0 and below 1")
+		}
+		l.Rate = *s.Rate
+	case Flatten:
+		l.Out = []int{Size(l.In)}
+	case GlobalAvg:
+		if len(l.In) != 3 {
+			return fmt.Errorf("needs an input of channels x height x width and gets %s", show(l.In))
+		}
+		l.Out = l.In[:1]
+	}
+	return nil
+}
+
+// size is a required or defaulted key (def 0 means required) of at least least.
+func size(p *int, key string, def, least int) (int, error) {
+	if p == nil {
+		if def < least {
+			return 0, fmt.Errorf("needs %s", key)
+		}
+		return def, nil
+	}
+	if *p < least || *p > 1<<20 {
+		return 0, fmt.Errorf("%s = %d; it lies in %d to %d", key, *p, least, 1<<20)
+	}
+	return *p, nil
+}
+
+func (c *compiler) dense(l *Layer, s *LayerSpec, name string) error {
+	out, err := size(s.Out, "out", 0, 1)
+	if err != nil {
+		return err
+	}
+	if len(l.In) != 1 {
+		return fmt.Errorf("needs a flat input and gets %s; put a flatten layer before it", show(l.In))
+	}
+	l.Out = []int{out}
+	return c.linear(l, s, name, []int{out, l.In[0]})
+}
+
+func (c *compiler) conv(l *Layer, s *LayerSpec, name string) (err error) {
+	if len(l.In) != 3 {
+		return fmt.Errorf("needs an input of channels x height x width and gets %s", show(l.In))
+	}
+	out, err := size(s.Out, "out", 0, 1)
+	if err != nil {
+		return err
+	}
+	if l.Pad, err = size(s.Pad, "pad", 0, 0); err != nil {
+		return err
+	}
+	if l.Groups, err = size(s.Groups, "groups", 1, 1); err != nil {
+		return err
+	}
+	if l.In[0]%l.Groups != 0 || out%l.Groups != 0 {
+		return fmt.Errorf("%d groups do not divide %d channels to %d; take a divisor of both", l.Groups, l.In[0], out)
+	}
+	if err := window(l, s, out, 1); err != nil {
+		return err
+	}
+	return c.linear(l, s, name, []int{out, l.In[0] / l.Groups, l.Kernel, l.Kernel})
+}
+
+// sum settles a residual sum.
+func (c *compiler) sum(l *Layer, s *LayerSpec) (err error) {
+	if s.With == nil {
+		return fmt.Errorf("needs with, the name of the layer whose result is added")
+	}
+	if l.With, err = c.result(s.With, "with", 0); err != nil {
+		return err
+	}
+	if l.Stride, err = size(s.Stride, "stride", 1, 1); err != nil {
+		return err
+	}
+	w, k := c.m.Shape(l.With), l.Stride
+	image := len(w) == 3 && len(l.In) == 3
+	switch {
+	case k == 1 && slices.Equal(w, l.In):
+		return nil
+	case image && w[0] <= l.In[0] && (w[1]+k-1)/k == l.In[1] && (w[2]+k-1)/k == l.In[2]:
+		return nil
+	}
+	return fmt.Errorf("%s with stride %d cannot be added to %s; give a stride that fits, or project it by a 1x1 convolution", show(w), k, show(l.In))
+}
+
+func (c *compiler) constant(l *Layer, s *LayerSpec, name string) error {
+	out, err := size(s.Out, "out", 0, 1)
+	if err != nil {
+		return err
+	}
+	l.Out = []int{out}
+	l.From, l.In = 0, c.m.Input // it takes nothing from a layer
+	l.Bias = c.tensor(name, l.Out, start{bound: 1})
+	return nil
+}
+
+func pool(l *Layer, s *LayerSpec) error {
+	if len(l.In) != 3 {
+		return fmt.Errorf("needs an input of channels x height x width and gets %s", show(l.In))
+	}
+	return window(l, s, l.In[0], 0)
+}
+
+// window settles kernel and stride (0: the kernel) and the output of a sliding square.
+func window(l *Layer, s *LayerSpec, out, stride int) (err error) {
+	if l.Kernel, err = size(s.Kernel, "kernel", 0, 1); err != nil {
+		return err
+	}
+	if stride == 0 {
+		stride = l.Kernel
+	}
+	if l.Stride, err = size(s.Stride, "stride", stride, 1); err != nil {
+		return err
+	}
+	h, w := l.In[1]+2*l.Pad-l.Kernel, l.In[2]+2*l.Pad-l.Kernel
+	if h < 0 || w < 0 {
+		return fmt.Errorf("a kernel of %d with padding %d does not fit an input of %s", l.Kernel, l.Pad, show(l.In))
+	}
+	if l.Pad >= l.Kernel {
+		return fmt.Errorf("padding %d is not smaller than the kernel, %d", l.Pad, l.Kernel)
+	}
+	l.Out = []int{out, h/l.Stride + 1, w/l.Stride + 1}
+	return nil
+}
