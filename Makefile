@@ -1,6 +1,6 @@
 # Go alone builds brood: `go run .`. These are the habits around it.
 
-.PHONY: build test race e2e fuzz lint generate check clean
+.PHONY: build test race e2e fuzz lint generate check bench peer clean
 
 build: # bin/brood
 	CGO_ENABLED=0 go build -trimpath -o bin/brood .
@@ -22,6 +22,12 @@ lint:
 
 generate:
 	go generate ./...
+
+bench: build # what this machine does, beside what it would allow
+	for suite in kernels train es noise; do bin/brood bench $$suite || exit 1; done
+
+peer: build # the same beside PyTorch, where that is installed
+	models/native/peer/compare.sh
 
 check: # everything, as CI does
 	.ci/run

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,33 +25,69 @@ type measurement struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
+	Ratio float64 `json:"ratio,omitempty"` // to what the machine allows, as measured in the same run; 0: not measured
+	Goal  float64 `json:"goal,omitempty"`  // of the ratio, or of the value where there is no ratio
 	Note  string  `json:"note,omitempty"`
 }
 
+// text is the line of a table.
+func (m measurement) text() string {
+	ratio, goal := "", ""
+	if m.Ratio > 0 {
+		ratio = fmt.Sprintf("%.2f", m.Ratio)
+	}
+	if m.Goal > 0 {
+		goal = fmt.Sprintf("%.2f", m.Goal)
+	}
+	return strings.TrimRight(fmt.Sprintf("%-44s %12.4g %-12s %6s %6s  %s", m.Name, m.Value, m.Unit, ratio, goal, m.Note), " ")
+}
+
 // suites are what bench can run.
-var suites = map[string]struct {
-	doc string
-	run func(c *cobra.Command, report func(measurement)) error
-}{
-	"start": {"from the start of the built binary to a falling loss", benchStart},
-	"steps": {"steps and samples a second of each algorithm", benchSteps},
+var suites = []suite{
+	{"start", "from the start of the built binary to a falling loss", benchStart},
+	{"steps", "steps and samples a second of each algorithm", benchSteps},
+	{"kernels", "products, convolutions and vectors, beside what registers and memory allow", benchKernels},
+	{"train", "gradients of whole models, beside their products at the peak", benchTrain},
+	{"es", "evaluations of perturbed candidates, beside the same", benchES},
+	{"noise", "random numbers a second", benchNoise},
+}
+
+type suite struct {
+	name, doc string
+	run       func(c *cobra.Command, report func(measurement)) error
+}
+
+// suiteNames are those of all suites, as a sentence has them.
+func suiteNames() string {
+	var names []string
+	for _, s := range suites {
+		names = append(names, s.name)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 func benchCommand(s streams) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "bench SUITE", Short: "Measure this machine: start, steps", Args: exactly("a SUITE: start or steps"),
+	long := "Measure this machine, and say beside each figure what it would allow.\n\n"
+	for _, s := range suites {
+		long += fmt.Sprintf("  %-8s %s\n", s.name, s.doc)
+	}
+	c := &cobra.Command{Use: "bench SUITE", Short: "Measure this machine: " + suiteNames(), Long: long, Args: exactly("a SUITE: " + suiteNames()),
 		RunE: func(c *cobra.Command, args []string) error {
-			suite, ok := suites[args[0]]
-			if !ok {
-				return usage("there is no suite %q: choose start or steps", args[0])
+			at := slices.IndexFunc(suites, func(s suite) bool { return s.name == args[0] })
+			if at < 0 {
+				return usage("there is no suite %q: choose %s", args[0], suiteNames())
 			}
-			return suite.run(c, func(m measurement) {
+			if !asJSON {
+				fmt.Fprintf(s.out, "%-44s %12s %-12s %6s %6s\n", "what", "value", "unit", "ratio", "goal")
+			}
+			return suites[at].run(c, func(m measurement) {
 				m.Suite = args[0]
 				if asJSON {
 					_ = json.NewEncoder(s.out).Encode(m)
 					return
 				}
-				fmt.Fprintf(s.out, "%-34s %12.4g %-10s %s\n", m.Name, m.Value, m.Unit, m.Note)
+				fmt.Fprintln(s.out, m.text())
 			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")

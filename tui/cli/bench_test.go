@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+// A line of a table has a place for every column, and leaves out what was not measured.
+func TestMeasurementText(t *testing.T) {
+	whole := measurement{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Goal: 0.9}.text()
+	if !strings.Contains(whole, "231.2 GFLOP/s") || !strings.HasSuffix(whole, "0.95   0.90") {
+		t.Errorf("%q", whole)
+	}
+	bare := measurement{Name: "door open", Value: 0.5, Unit: "s"}.text()
+	if !strings.HasSuffix(bare, "0.5 s") {
+		t.Errorf("%q", bare)
+	}
+}
+
+// Every suite is named where a person looks for it, once.
+func TestSuites(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range suites {
+		if s.name == "" || s.doc == "" || s.run == nil || seen[s.name] {
+			t.Errorf("suite %q (%q)", s.name, s.doc)
+		}
+		seen[s.name] = true
+	}
+	if got := suiteNames(); got != "start, steps, kernels, train, es or noise" {
+		t.Error(got)
+	}
+}
+
+// The shortest suite prints one object a line, each a number above zero.
+func TestBenchNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds of measuring")
+	}
+	var out, errs bytes.Buffer
+	if code := Run(t.Context(), []string{"bench", "noise", "--json"}, streams{out: &out, err: &errs}); code != 0 {
+		t.Fatalf("exit %d: %s", code, &errs)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) < 3 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for _, l := range lines {
+		var m measurement
+		if err := json.Unmarshal([]byte(l), &m); err != nil || m.Suite != "noise" || m.Name == "" || !(m.Value > 0) || math.IsInf(m.Value, 0) {
+			t.Errorf("%s: %v", l, err)
+		}
+	}
+}
