@@ -63,6 +63,7 @@ func drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	put("address", cell.Plain, x.Address)
 	put("kernels", cell.Plain, strings.ReplaceAll(x.Device, ",", ", "))
 	put("software", cell.Plain, x.Software)
+	put("key", cell.Plain, x.Key)
 	put("joined", cell.Plain, span(x.Since)+" ago")
 	put("RTT", cell.Plain, latency(x.RTT)+" to the coordinator")
 	put("silent", lateness(x), silence(x))

@@ -29,6 +29,12 @@ type Surveyor interface {
 	Fleet(ctx context.Context) (view.Fleet, error)
 }
 
+// Taker is an optional power of a Commander.
+type Taker interface {
+	// Take makes every further command take the writer's lease from whoever holds it.
+	Take()
+}
+
 // Watchers is an optional power of a Source: who is looking.
 type Watchers interface {
 	// Watchers counts the viewers and says whether this one may write.

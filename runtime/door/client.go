@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -87,7 +88,7 @@ func receive(r io.Reader, most uint32, v any) error {
 type Client struct {
 	id   string
 	dial func() (net.Conn, error)
-	take bool
+	take atomic.Bool
 
 	watch, act line
 	mu         sync.Mutex
@@ -103,7 +104,9 @@ type line struct {
 
 // NewClient names itself for the writer's lease; a program that only reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
 func NewClient(id string, take bool, dial func() (net.Conn, error)) *Client {
-	return &Client{id: id, take: take, dial: dial}
+	c := &Client{id: id, dial: dial}
+	c.take.Store(take)
+	return c
 }
 
 // Dial opens the door of the session whose socket this is.
@@ -139,7 +142,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	}
 	conn := l.c
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	q.Client, q.Take = c.id, c.take
+	q.Client, q.Take = c.id, c.take.Load()
 	if err = transmit(conn, q); err == nil {
 		err = receive(conn, maxMessage, &a)
 	}
@@ -214,6 +217,9 @@ func (c *Client) Gate(ctx context.Context, g Gate) (url string, err error) {
 	a, err := c.ask(ctx, &c.act, request{Gate: &g})
 	return a.URL, err
 }
+
+// Take makes every further command take the writer's lease from whoever holds it.
+func (c *Client) Take() { c.take.Store(true) }
 
 // Watchers counts the viewers and says whether this one may write.
 func (c *Client) Watchers() (int, bool) {

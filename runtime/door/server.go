@@ -204,7 +204,7 @@ func (s *Server) obey(ctx context.Context, by net.Conn, client string, take bool
 	s.mu.Lock()
 	if left := time.Until(s.until); s.holder != "" && s.holder != client && left > 0 && !take {
 		s.mu.Unlock()
-		return event.Receipt{ID: c.ID, Reason: fmt.Sprintf("%s holds the writer's lease for %.0f s more: wait, or take it", s.holder, left.Seconds()+1)}, nil
+		return event.Receipt{ID: c.ID, Reason: fmt.Sprintf("%s holds the writer's lease for %.0f s more: wait, or take it (--take, or :take in the workbench)", s.holder, left.Seconds()+1)}, nil
 	}
 	s.holder, s.by, s.until = client, by, time.Now().Add(lease)
 	s.mu.Unlock()
