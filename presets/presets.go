@@ -44,6 +44,8 @@ type Preset struct {
 	Evaluate  uint64         `toml:"evaluate"` // rounds between test evaluations; 0: each epoch
 	OnLoss    string         `toml:"on-loss"`
 	Expect    string         `toml:"expect"` // time on two cores, and what to see
+	Study     string         `toml:"study"`  // the set that it is run with to reproduce a source; "": none
+	Claims    []Claim        `toml:"claims"` // what it tests
 	Knobs     map[string]any `toml:"knobs"`  // a value or a schedule each
 }
 
@@ -104,6 +106,16 @@ func Parse(text []byte) (Preset, error) {
 			return p, fmt.Errorf("line %d, column %d: %s", row, col, bad.Error())
 		}
 		return p, err
+	}
+	for _, c := range p.Claims {
+		if err := c.check(); err != nil {
+			return p, err
+		}
+		for _, name := range c.others() {
+			if _, err := embedded.ReadFile(name + ".toml"); err != nil {
+				return p, fmt.Errorf("a claim compares with %q, and there is no such preset", name)
+			}
+		}
 	}
 	if p.Algorithm == "" {
 		return p, nil

@@ -15,6 +15,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/view"
 )
 
 // printer is what a run in the foreground says.
@@ -80,6 +81,8 @@ type tally struct {
 	began           time.Time
 	before          uint64 // samples of the session before this process
 	losses          map[engine.Member]float64
+	centre          float64   // validation loss of the centre at the last probe
+	fitness         []float64 // of the members at the last probe
 }
 
 func newTally() *tally {
@@ -107,7 +110,12 @@ func (t *tally) record(r event.Record) {
 		t.predicted.Add(c.Predicted)
 		t.apart.Add(c.Apart)
 		t.sum.OverheadBytes += c.Overhead
-	case r.Points != nil && (r.Points.Series == "loss" || r.Points.Series == "fitness"):
+	case r.Points != nil && r.Points.Series == view.CentreLoss:
+		t.centre = r.Points.Values[0]
+	case r.Points != nil && (r.Points.Series == "loss" || r.Points.Series == view.Fitness):
+		if r.Points.Series == view.Fitness {
+			t.fitness = r.Points.Values
+		}
 		sign := 1.0
 		if r.Points.Series == "fitness" {
 			if len(t.losses) > 0 && t.sum.Steps > 0 {
@@ -140,6 +148,7 @@ func (t *tally) finish(exit coordinator.Exit) summary {
 	}
 	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.apart
 	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()
+	t.sum = s
 	return s
 }
 
@@ -281,6 +290,9 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
 	if s.SecondsPredicted > 0 {
 		fmt.Fprintf(p.out, "  time         %.1f s, estimated %.1f s\n", s.Seconds, s.SecondsPredicted)
+	}
+	if p.job != nil && exit.Phase == event.Finished {
+		claimed(p.out, p.job.Config.Preset, p.metric)
 	}
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
 	fmt.Fprintf(p.out, "  session      %s\n", s.Session)
