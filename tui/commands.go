@@ -34,7 +34,7 @@ func commands() []command {
 		{name: "resume", title: "resume training", live: true, do: none(event.Command{Action: event.Resume})},
 		{name: "stop", title: "finish the round, save and end the run (asks)", live: true, do: doStop},
 		{name: "save", title: "save a checkpoint now", live: true, do: none(event.Command{Action: event.Save})},
-		{name: "take", title: "take the writer's lease with your next command", live: true, do: doTake},
+		{name: "take", title: "take the writer's lease with each of your commands", live: true, do: doTake},
 		{name: "kill", args: "WORKER", title: "end a worker, to try faults (asks)", live: true, complete: completeWorker, do: doWorkers(event.Kill)},
 		{name: "cordon", args: "WORKER", title: "give a worker no members any more", live: true, complete: completeWorker, do: doWorkers(event.Cordon)},
 		{name: "drain", args: "WORKER", title: "move a worker's members to the others now", live: true, complete: completeWorker, do: doWorkers(event.Drain)},
@@ -127,7 +127,7 @@ func doTake(m *model, _ []string) (tea.Cmd, error) {
 		return nil, fmt.Errorf("take: there is no lease to take here")
 	}
 	t.Take()
-	m.say(cell.Plain, "your next command takes the writer's lease from whoever holds it")
+	m.say(cell.Plain, "each of your commands takes the writer's lease from whoever holds it")
 	return nil, nil
 }
 

@@ -43,6 +43,9 @@ func exporters(m *model) map[string]func(*view.View) rows {
 }
 
 func (m *model) mayExport() string {
+	if m.opt.NoFiles {
+		return "no file is written at the other end: brood attach from your own machine exports"
+	}
 	if exporters(m)[m.focus] == nil {
 		return "there is nothing to export of " + m.focus + ": focus a chart, the knobs or the events"
 	}

@@ -29,6 +29,7 @@ type Options struct {
 	Env           []string         // of the terminal's owner, "K=V"; nil: this process's
 	Width, Height int              // assumed until the terminal tells; 0: 80 x 24
 	FPS           int              // frames a second at most; 0: 30
+	NoFiles       bool             // write no file here: the person sits at another machine
 	Emulated      bool             // Out is no terminal of this machine, but leads to one, whose colours Env tells
 	Clock         func() time.Time // nil: time.Now
 }

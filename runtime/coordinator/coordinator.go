@@ -97,6 +97,7 @@ type Coordinator struct {
 	plan    *message.Plan // sent, not yet ready everywhere
 	pending []int         // workers that the plan was sent to and that are not ready
 
+	voided             bool // outstanding grants were given up: workers may still be at them until the next epoch
 	committed, granted uint64
 	progress           event.Progress
 	hash               string

@@ -65,7 +65,7 @@ func (c *Coordinator) send(p event.Plan) (fx []any) {
 		m.Checkpoint = c.checkpoint
 	}
 	c.wantSave = c.wantSave || c.saving != nil // what is being saved is cut off: again later
-	c.plan, c.pending, c.saving = &m, slices.Clone(c.alive), nil
+	c.plan, c.pending, c.saving, c.voided = &m, slices.Clone(c.alive), nil, false
 	clear(c.done)
 	c.granted, c.loose = c.committed, nil
 	for _, w := range c.alive {
@@ -81,7 +81,7 @@ func (c *Coordinator) reshape() (fx []any) {
 		return nil // the next to join makes it
 	}
 	deserted := c.deserted()
-	if deserted && c.epoch == c.base { // else what they hold can be saved once a plan has made an epoch of it
+	if deserted && c.epoch == c.base && !c.voided { // else what they hold can be saved once a plan has made an epoch of it
 		return c.abandon(true)
 	}
 	p := event.Plan{From: event.Workers, At: c.committed, Old: c.roster, OldAlg: c.alg.Name, Algorithm: ch.alg, Cause: ch.cause, Note: ch.note,

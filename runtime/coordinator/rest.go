@@ -66,7 +66,14 @@ func (c *Coordinator) leaves(e message.Leaving) []any {
 		return c.dismiss()
 	}
 	c.move("leave", fmt.Sprintf("worker %d leaves", e.Worker))
-	return []any{c.alert("info", "leave", fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
+	fx := []any{c.alert("info", "leave", fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
+	if c.plan != nil { // the next plan moves them
+		return fx
+	}
+	c.voided = c.voided || c.granted > c.committed // whoever leaves has little time, and a round may be long
+	c.granted = c.committed
+	clear(c.done)
+	return append(fx, c.reshape()...)
 }
 
 // move asks for a plan that places the members anew.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"brood/runtime/event"
 )
@@ -20,27 +21,42 @@ type Visitor struct {
 const maxAsked = 1 << 20
 
 // Relay passes a visitor's requests on to the door of a session, under the visitor's name, and the answers back, until either
-// side or ctx ends. It closes both.
-func Relay(ctx context.Context, visitor, session net.Conn, v Visitor) error {
+// side or ctx ends. It closes both. gate answers what concerns the door by which the visitor came; nil: the session does.
+func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(Gate) (string, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	defer visitor.Close()
 	defer session.Close()
 	defer context.AfterFunc(ctx, func() {
 		visitor.Close()
 		session.Close()
 	})()
+	asked := ask(ctx, cancel, visitor, maxAsked)
 	for {
 		var q request
-		if err := receive(visitor, maxAsked, &q); err != nil {
-			return ended(err)
+		select {
+		case q = <-asked:
+		case <-ctx.Done():
+			return nil
 		}
 		q.Client = v.Name
-		if !v.Command && (q.Command != nil || q.Gate != nil) {
-			if err := transmit(visitor, refuse(q)); err != nil {
+		switch {
+		case !v.Command && (q.Command != nil || q.Gate != nil):
+			if err := answerTo(visitor, refuse(q)); err != nil {
 				return err
 			}
 			continue
-		}
-		if q.Command != nil {
+		case q.Gate != nil && gate != nil:
+			var a answer
+			url, err := gate(*q.Gate)
+			if a.URL = url; err != nil {
+				a.Err = err.Error()
+			}
+			if err := answerTo(visitor, a); err != nil {
+				return err
+			}
+			continue
+		case q.Command != nil:
 			q.Command.By = v.Name
 		}
 		if err := transmit(session, q); err != nil {
@@ -50,6 +66,37 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor) error {
 			return ended(err)
 		}
 	}
+}
+
+// ask hands on what a client asks until it hangs up: then it cancels, also while an answer waits for records. Its goroutine ends
+// with c.
+func ask(ctx context.Context, cancel context.CancelFunc, c net.Conn, most uint32) <-chan request {
+	asked := make(chan request)
+	go func() {
+		defer cancel()
+		for {
+			var q request
+			if err := receive(c, most, &q); err != nil {
+				return
+			}
+			select {
+			case asked <- q:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return asked
+}
+
+// readsWithin is how long an answer may take to be taken: who does not read is gone.
+const readsWithin = 30 * time.Second
+
+func answerTo(c net.Conn, a answer) error {
+	if err := c.SetWriteDeadline(time.Now().Add(readsWithin)); err != nil {
+		return err
+	}
+	return transmit(c, a)
 }
 
 func refuse(q request) (a answer) {
@@ -63,7 +110,7 @@ func refuse(q request) (a answer) {
 }
 
 // pass hands one answer on, byte for byte.
-func pass(to io.Writer, from io.Reader) error {
+func pass(to net.Conn, from io.Reader) error {
 	var n [4]byte
 	if _, err := io.ReadFull(from, n[:]); err != nil {
 		return err
@@ -71,6 +118,9 @@ func pass(to io.Writer, from io.Reader) error {
 	size := binary.LittleEndian.Uint32(n[:])
 	if size > maxMessage {
 		return fmt.Errorf("message of %d bytes is larger than %d", size, maxMessage)
+	}
+	if err := to.SetWriteDeadline(time.Now().Add(readsWithin)); err != nil {
+		return err
 	}
 	if _, err := to.Write(n[:]); err != nil {
 		return err

@@ -134,21 +134,7 @@ func (s *Server) talk(c net.Conn) {
 			s.holder, s.by = "", nil
 		}
 	}()
-	asked := make(chan request)
-	go func() { // it ends with c: who hangs up is gone at once, also while an answer waits for records
-		defer cancel()
-		for {
-			var q request
-			if err := receive(c, maxMessage, &q); err != nil {
-				return
-			}
-			select {
-			case asked <- q:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	asked := ask(ctx, cancel, c, maxMessage)
 	for {
 		var q request
 		select {
@@ -163,7 +149,7 @@ func (s *Server) talk(c net.Conn) {
 			s.mu.Unlock()
 		}
 		a := s.answer(ctx, c, q)
-		if err := transmit(c, a); err != nil || a.EOF {
+		if err := answerTo(c, a); err != nil || a.EOF {
 			return
 		}
 	}
@@ -175,7 +161,7 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	case q.Command != nil:
 		a.Receipt, err = s.obey(ctx, c, q.Client, q.Take, *q.Command)
 	case q.Gate != nil:
-		if err = errors.New("this run is not served: brood open SESSION lets others look"); s.Gate != nil {
+		if err = errors.New("this run is not served: brood open SESSION lets others look, by URLs that it prints"); s.Gate != nil {
 			a.URL, err = s.Gate(*q.Gate)
 		}
 	case q.Fleet:

@@ -163,6 +163,9 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 
 // disturb obeys the commands that are not the core's: the end of a worker, and a slow link.
 func (f *Fleet) disturb(ctx context.Context, cmd event.Command) event.Receipt {
+	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" || cmd.Limit != nil || cmd.Link != nil && cmd.Action != "" {
+		return event.Receipt{ID: cmd.ID, Reason: "a kill and a slow link are commands of their own: send the rest by itself"}
+	}
 	note, err := coordinator.Note{}, error(nil)
 	if l := cmd.Link; l != nil {
 		note = coordinator.Note{Kind: "link", Text: fmt.Sprintf("%s, says %s", l, cmp.Or(cmd.By, "an operator"))}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -24,6 +25,9 @@ type Source interface {
 	Snapshot(ctx context.Context, at view.Position) (*view.View, error)
 	Fleet(ctx context.Context) (view.Fleet, error)
 }
+
+// maxScrapers may be connected at once.
+const maxScrapers = 32
 
 // patience with a run that does not answer.
 const patience = 5 * time.Second
@@ -149,7 +153,7 @@ func Listen(address string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for metrics on %s: %w: name an address of this machine and a port that no other program has", address, err)
 	}
-	return &Server{l}, nil
+	return &Server{netutil.LimitListener(l, maxScrapers)}, nil
 }
 
 // Address is where the server listens.
@@ -161,7 +165,7 @@ func (s *Server) Serve(session string, src Source) {
 	reg.MustRegister(collector{session, src})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: patience, WriteTimeout: 2 * patience, MaxHeaderBytes: 1 << 14}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: 2 * patience, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14}
 	_ = srv.Serve(s.listen) // it ends by Close
 	_ = srv.Close()
 }

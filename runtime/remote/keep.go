@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,21 +28,29 @@ type kept struct {
 	Gate   identity.GateState
 }
 
-// recall reads what an earlier coordinator of the session kept. It returns nils where the session was not served.
-func recall(dir string) (*identity.Key, *kept, error) {
-	text, err := os.ReadFile(filepath.Join(dir, keepFile))
+// recall reads what an earlier coordinator of the session kept; nil stands for what there is not.
+func recall(dir string) (key *identity.Key, k *kept, err error) {
+	if _, err := os.Stat(filepath.Join(dir, keyFile)); err == nil {
+		if key, err = identity.Load(filepath.Join(dir, keyFile)); err != nil {
+			return nil, nil, err
+		}
+	}
+	path := filepath.Join(dir, keepFile)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return key, nil, nil
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("what the last coordinator kept: %w", err)
 	}
-	k := &kept{}
+	k = &kept{}
 	if err := json.Unmarshal(text, k); err != nil {
-		return nil, nil, fmt.Errorf("%s is damaged (%w): remove it, and its workers join anew with another URL", filepath.Join(dir, keepFile), err)
+		return nil, nil, fmt.Errorf("%s is damaged (%w): remove it, and workers and visitors join anew with another URL", path, err)
 	}
-	key, err := identity.Load(filepath.Join(dir, keyFile))
-	return key, k, err
+	if key == nil {
+		return nil, nil, fmt.Errorf("%s is there and the key %s is not: put it back, or remove both, and workers and visitors join anew with another URL", path, keyFile)
+	}
+	return key, k, nil
 }
 
 // bound is the address to listen on again: as given, with the port that was found.
@@ -63,6 +72,9 @@ func (s *Server) keep() error {
 	if err != nil {
 		return fmt.Errorf("keep who may come in: %w", err)
 	}
+	if bytes.Equal(text, s.written) { // most who come were here before
+		return nil
+	}
 	tmp, err := os.CreateTemp(s.dir, ".fleet-*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("keep who may come in: %w", err)
@@ -75,5 +87,6 @@ func (s *Server) keep() error {
 	if err != nil {
 		return fmt.Errorf("keep who may come in: %w", err)
 	}
+	s.written = text
 	return nil
 }

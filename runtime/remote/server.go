@@ -62,6 +62,7 @@ type Server struct {
 
 	opened   sync.Once
 	mu       sync.Mutex
+	written  []byte // what keep wrote last
 	dir      string // where keep writes; "" before Open
 	session  string // directory of the session that visitors see; "" before it is there
 	visitors map[*quic.Peer]struct{}
@@ -84,6 +85,9 @@ type admission struct {
 	worker int
 	at     time.Time
 }
+
+// defaultAddress is where a server listens that was told no other.
+const defaultAddress = ":4433"
 
 // arrival is how long a worker may take from Welcome to its acceptance.
 const arrival = 10 * time.Second
@@ -123,12 +127,14 @@ func (s *Server) remember() (err error) {
 		if err != nil {
 			return err
 		}
+		s.cfg.Key = cmp.Or(key, s.cfg.Key)
 		if k != nil {
 			s.run = k.Run
 			s.gate.Restore(k.Gate)
-			s.cfg.Key, s.cfg.Address = key, cmp.Or(s.cfg.Address, k.Listen)
+			s.cfg.Address = cmp.Or(s.cfg.Address, k.Listen)
 		}
 	}
+	s.cfg.Address = cmp.Or(s.cfg.Address, defaultAddress)
 	if s.run == (wire.RunID{}) {
 		if _, err := rand.Read(s.run[:]); err != nil {
 			return fmt.Errorf("name the run: %w", err)
@@ -253,6 +259,11 @@ func (s *Server) take(p *quic.Peer) {
 		return
 	}
 	s.mu.Lock()
+	if s.gate.Revoked(p.Node()) { // while it came in
+		s.mu.Unlock()
+		p.Close("the key was revoked")
+		return
+	}
 	s.visitors[p] = struct{}{}
 	dir := s.session
 	s.mu.Unlock()
@@ -306,8 +317,14 @@ func (s *Server) admitVisitor(r quic.Request) (wire.Welcome, error) {
 	if s.session == "" {
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: try again in a moment", Retry: true}
 	}
-	if len(s.visitors) >= maxVisitors {
-		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: fmt.Sprintf("%d people are looking already", len(s.visitors)), Retry: true}
+	own := 0
+	for p := range s.visitors {
+		if p.Node().Equal(r.Node) {
+			own++
+		}
+	}
+	if len(s.visitors) >= maxVisitors || own >= maxOfOneKey {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: fmt.Sprintf("%d are looking already, %d of them by this key", len(s.visitors), own), Retry: true}
 	}
 	if err := s.gate.Admit(r.Node, r.Hello.Role, r.Hello.Token); err != nil {
 		return wire.Welcome{}, err
@@ -318,8 +335,11 @@ func (s *Server) admitVisitor(r quic.Request) (wire.Welcome, error) {
 	return wire.Welcome{Run: s.run, Worker: wire.Nobody, Software: s.cfg.Software}, nil
 }
 
-// maxVisitors may look at once.
-const maxVisitors = 256
+// maxVisitors may look at once, and so many of one key.
+const (
+	maxVisitors = 256
+	maxOfOneKey = 16
+)
 
 // accept gives a peer that was welcomed its seat. One of the same key that is still there is cut off: it has come again.
 func (s *Server) accept(p *quic.Peer) *seat {

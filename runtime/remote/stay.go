@@ -33,8 +33,11 @@ type visit struct {
 	roster wire.Roster
 }
 
-// handover is how long a worker that leaves waits until its members have moved on.
-const handover = 5 * time.Second
+// handover is how long a worker that leaves waits until its members have moved on: what those who preempt a machine commonly grant.
+const handover = 30 * time.Second
+
+// ErrHandover says that this worker has left, and its members had not moved on by then.
+var ErrHandover = errors.New("its members had not moved on after " + handover.String())
 
 // grace before a failure is reported: longer than the coordinator takes to notice a death.
 const grace = 5 * time.Second
@@ -91,7 +94,7 @@ func (v *visit) leave(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 	select {
 	case <-time.After(handover):
-		cancel(context.Canceled)
+		cancel(ErrHandover)
 	case <-ctx.Done():
 	}
 }

@@ -39,13 +39,19 @@ func (s *Server) receive(p *quic.Peer, dir string) {
 		s.wg.Go(func() {
 			ctx, cancel := context.WithCancel(s.ctx)
 			defer cancel()
-			defer context.AfterFunc(ctx, func() { c.Close() })()
+			s.wg.Go(func() { // who is gone asks for nothing more
+				select {
+				case <-p.Done():
+					cancel()
+				case <-ctx.Done():
+				}
+			})
 			to, err := dialSession(ctx, dir)
 			if err != nil {
 				c.Close() // the run is over
 				return
 			}
-			_ = door.Relay(ctx, c, to, door.Visitor{Name: name, Command: p.Role() == wire.Operator}) // a visitor that breaks off is gone
+			_ = door.Relay(ctx, c, to, door.Visitor{Name: name, Command: p.Role() == wire.Operator}, s.Gate) // a visitor that breaks off is gone
 		})
 	}
 	p.Close("")
@@ -79,6 +85,7 @@ func (s *Server) Gate(g door.Gate) (url string, err error) {
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			s.cfg.Note(fmt.Sprintf("%d are invited, each as %s", max(1, g.Uses), role))
 			return s.url(token), s.keep()
 		}
 	}
@@ -90,7 +97,7 @@ func (s *Server) revoke(prefix string) error {
 	prefix = strings.ToLower(prefix)
 	var found []wire.NodeID
 	for _, k := range s.gate.State().Known {
-		if strings.HasPrefix(strings.ToLower(k.Node.String()), prefix) {
+		if strings.HasPrefix(strings.ToLower(k.Node.String()), prefix) && !slices.Contains(found, k.Node) { // a key may have several roles
 			found = append(found, k.Node)
 		}
 	}
@@ -100,14 +107,16 @@ func (s *Server) revoke(prefix string) error {
 	s.gate.Revoke(found[0])
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.admitted, found[0])
 	if t := s.seats[found[0]]; t != nil {
 		t.cancel(errors.New("its key was revoked"))
 	}
 	for p := range s.visitors {
 		if p.Node().Equal(found[0]) {
-			go p.Close("the key was revoked")
+			s.wg.Go(func() { p.Close("the key was revoked") })
 		}
 	}
+	s.cfg.Note(fmt.Sprintf("the key %s is revoked", found[0].Short()))
 	return s.keep()
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +44,8 @@ func TestVisitors(t *testing.T) {
 	over := make(chan struct{})
 	go func() { defer close(over); s.train() }()
 
-	viewer, looks, err := comeIn(t, s.srv.Join(wire.Viewer), newKey(t))
+	viewerKey := newKey(t)
+	viewer, looks, err := comeIn(t, s.srv.Join(wire.Viewer), viewerKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +114,20 @@ func TestVisitors(t *testing.T) {
 		t.Errorf("a link to nobody: %+v, %v", r, err)
 	}
 
+	// A URL says what it is for, also to who is known in another role.
+	both, _, err := comeIn(t, s.srv.Join(wire.Viewer), key)
+	if err != nil || both.Role() != wire.Viewer {
+		t.Errorf("an operator by a viewer's URL is a %s: %v", both.Role(), err)
+	}
+	// Who is known comes again when its token is long gone.
+	bare := strings.Replace(s.srv.Join(wire.Viewer), s.srv.token[wire.Viewer], "", 1)
+	if again, _, err := comeIn(t, bare, viewerKey); err != nil || again.Role() != wire.Viewer {
+		t.Errorf("a viewer without its token: %v", err)
+	}
+	if _, _, err := comeIn(t, strings.Replace(bare, "/#", "/aaaaaaaaaaaaaaaaaaaaaaaa#", 1), viewerKey); err != nil {
+		t.Errorf("a viewer whose token was forgotten: %v", err)
+	}
+
 	if _, err := steers.Gate(t.Context(), door.Gate{Revoke: "nobody"}); err == nil {
 		t.Error("revoked nobody")
 	}
@@ -126,6 +143,9 @@ func TestVisitors(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-operator.Gone()
+	if _, _, err := comeIn(t, s.srv.Join(wire.Viewer), key); err == nil || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("a revoked key is in by its other role: %v", err)
+	}
 	if _, _, err := comeIn(t, s.srv.Join(wire.Operator), key); err == nil || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("a revoked key is in: %v", err)
 	}
@@ -141,5 +161,82 @@ func TestVisitors(t *testing.T) {
 	<-viewer.Gone()
 	if err := errors.Join(<-ends[0], <-ends[1]); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestVisitorsThatVanish: a viewer that hangs up while its run has nothing to tell costs nothing from then on.
+func TestVisitorsThatVanish(t *testing.T) {
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil) // nobody joins: there are no records
+	defer func() {
+		if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	key, before := newKey(t), 0
+	for i := range 12 {
+		v, c, err := comeIn(t, s.srv.Join(wire.Viewer), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shot, err := c.Snapshot(t.Context(), math.MaxUint64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = c.Next(context.Background(), shot.Position, 10) }() // for ever
+		time.Sleep(20 * time.Millisecond)
+		v.Close()
+		if i == 1 {
+			before = settled()
+		}
+	}
+	if after := settled(); after > before+8 {
+		t.Errorf("%d goroutines after 2 visits, %d after 12", before, after)
+	}
+}
+
+// settled is the number of goroutines once it does not fall any more.
+func settled() int {
+	n := goruntime.NumGoroutine()
+	for still := 0; still < 20; time.Sleep(20 * time.Millisecond) {
+		if m := goruntime.NumGoroutine(); m < n {
+			n, still = m, 0
+		} else {
+			still++
+		}
+	}
+	return n
+}
+
+// TestKeepsItsKey: a coordinator is the same after its list of guests was lost, and says so where its key was.
+func TestKeepsItsKey(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(dir, "run"), nil)
+	id := s.srv.node.ID()
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(s.dir, keepFile)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Listen(Config{Resume: s.dir, Address: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !again.node.ID().Equal(id) {
+		t.Error("it has another key")
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	for content, want := range map[string]string{"{": "damaged", "{}": "put it back"} {
+		if err := errors.Join(os.WriteFile(filepath.Join(s.dir, keepFile), []byte(content), 0o600), os.RemoveAll(filepath.Join(s.dir, keyFile))); err != nil {
+			t.Fatal(err)
+		}
+		if srv, err := Listen(Config{Resume: s.dir, Address: "127.0.0.1:0"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", content, err)
+			if err == nil {
+				srv.Close()
+			}
+		}
 	}
 }

@@ -44,9 +44,17 @@ func (v *Visitor) reach(ctx context.Context) (*quic.Peer, error) {
 		return v.peer, nil
 	}
 	p, _, err := v.node.Dial(ctx, v.join.Address, v.join.Server, v.hello)
-	if r, ok := errors.AsType[wire.Refused](err); ok && v.hello.Role == wire.Operator && (r.Code == wire.CodeRole || r.Code == wire.CodeTokenMissing) {
-		v.hello.Role = wire.Viewer
-		p, _, err = v.node.Dial(ctx, v.join.Address, v.join.Server, v.hello)
+	if r, ok := errors.AsType[wire.Refused](err); ok && v.hello.Role == wire.Operator && !r.Retry && r.Code != wire.CodeRevoked {
+		asViewer := v.hello // whom the run knows as one needs no token any more
+		asViewer.Role = wire.Viewer
+		var second error
+		p, _, second = v.node.Dial(ctx, v.join.Address, v.join.Server, asViewer)
+		if r, ok := errors.AsType[wire.Refused](second); !ok || r.Code != wire.CodeRole { // else the first says what is wrong
+			err = second
+		}
+		if err == nil {
+			v.hello = asViewer
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -69,6 +69,9 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 			heard, pause = time.Now(), firstPause
 		}
 		if told(cfg.Leave) {
+			if errors.Is(err, ErrHandover) {
+				return fmt.Errorf("%w: %w", ErrLeft, err)
+			}
 			return ErrLeft
 		}
 		refused, no := errors.AsType[wire.Refused](err)

@@ -18,6 +18,9 @@ import (
 // TokenTTL is how long a token lets peers in where nothing else is said.
 const TokenTTL = time.Hour
 
+// forgotten is how long an expired token is still called expired, and not unknown.
+const forgotten = 24 * time.Hour
+
 // Gate decides who may come in: keys that it knows, and others with a token. It keeps hashes of tokens, never tokens. It is safe for
 // concurrent use.
 type Gate struct {
@@ -88,6 +91,7 @@ func (g *Gate) Issue(role wire.Role, uses int, ttl time.Duration) (string, error
 	token := strings.ToLower(base32.StdEncoding.EncodeToString(secret))
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.s.Tokens = slices.DeleteFunc(g.s.Tokens, func(t Token) bool { return g.now().Sub(t.Expires) > forgotten })
 	g.s.Tokens = append(g.s.Tokens, Token{hash(token), role, uses, 0, g.now().Add(ttl)})
 	return token, nil
 }
@@ -101,6 +105,9 @@ func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 	defer g.mu.Unlock()
 	if slices.Contains(g.s.Revoked, node) {
 		return revoked(node)
+	}
+	if i := g.find(hash(token)); token != "" && i >= 0 && g.s.Tokens[i].Role != role { // a URL says what it is for, also to those who are known
+		return refuse(wire.CodeRole, "the token is for the role %s, not for %s: ask for a join URL of that role", g.s.Tokens[i].Role, role)
 	}
 	if slices.Contains(g.s.Known, Known{node, role}) {
 		return nil
@@ -116,8 +123,6 @@ func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 	switch {
 	case !g.now().Before(t.Expires):
 		return refuse(wire.CodeTokenExpired, "the token expired at %s by the server's clock: ask for a new join URL", t.Expires.UTC().Format(time.DateTime+" UTC"))
-	case t.Role != role:
-		return refuse(wire.CodeRole, "the token is for a %s, not for a %s: ask for a join URL of that role", t.Role, role)
 	case t.Used >= t.Uses && t.Uses == 1:
 		return refuse(wire.CodeTokenUsed, "the token was good for one %s and another key has used it: ask for a new join URL, or start brood serve with --enrol N", role)
 	case t.Used >= t.Uses:
@@ -145,6 +150,13 @@ func (g *Gate) Revoke(node wire.NodeID) {
 	if !slices.Contains(g.s.Revoked, node) {
 		g.s.Revoked = append(g.s.Revoked, node)
 	}
+}
+
+// Revoked says whether a node was shut out.
+func (g *Gate) Revoked(node wire.NodeID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Contains(g.s.Revoked, node)
 }
 
 func revoked(node wire.NodeID) error {

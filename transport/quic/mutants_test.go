@@ -49,18 +49,16 @@ var mutants = []struct {
 	{"chains are taken", "identity/tls.go", "case n > 1:", "case n > 9:", "identity", "^TestHostileCertificates$"},
 	{"tokens last", "identity/gate.go", "\tt.Used++\n", "", "identity", "^TestGate$"},
 	{"tokens do not expire", "identity/gate.go", "case !g.now().Before(t.Expires):", "case false:", "identity", "^TestGate$"},
-	{"tokens fit any role", "identity/gate.go", "case t.Role != role:", "case false:", "identity", "^TestGate$"},
+	{"tokens fit any role", "identity/gate.go", "i >= 0 && g.s.Tokens[i].Role != role", "i >= 0 && g.s.Tokens[i].Role != role && false", "identity", "^TestGate$"},
 	{"keys may be read by the group", "identity/identity.go", "m&0o077 != 0", "m&0o007 != 0", "identity", "^TestLoad$"},
 	{"the CRC is not compared", "wire/frame.go", "if sum != h.crc {", "if sum != h.crc && false {", "wire", "^TestEveryByteIsChecked$"},
 	{"lengths allocate", "wire/frame.go", "min(n, max(firstPiece, 2*len(p)))", "n", "wire", "^TestLengthsAllocateNothing$"},
-	{"ties go up", "wire/codec.go", "0x7fff + b>>16&1", "0x8000", "wire", "^TestBF16$"},
-	{"nothing is fed back", "wire/codec.go", "v[i] += residual[lo+i]", "_ = residual[lo+i]", "wire", "^TestInt8ErrorFeedback$"},
 }
 
 // TestMutants plants each mutant by an overlay and runs the test that must fail; a test that hangs has noticed too. Each takes a build: BROOD_LONG=1 asks for it.
 func TestMutants(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("36 builds and test runs: set BROOD_LONG=1")
+		t.Skip("34 builds and test runs: set BROOD_LONG=1")
 	}
 	root, err := filepath.Abs("..")
 	if err != nil {

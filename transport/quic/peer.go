@@ -33,6 +33,9 @@ func newPeer(n *Node, o opening, hello wire.Hello) *Peer {
 	p := &Peer{c: newControl(o, n.cfg.MaxQueue), hello: hello, allow: n.cfg.Allow, came: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	p.c.frame = p.take
 	p.c.start()
+	if hello.Role != wire.Viewer && hello.Role != wire.Operator {
+		p.c.run(p.c.noConversation)
+	}
 	return p
 }
 

@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no token", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker}), wire.CodeTokenMissing, "needs the join URL"},
 		{"wrong token", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker, Token: "x"}), wire.CodeTokenUnknown, "unknown"},
-		{"wrong role", try(worker, server, server.ID(), wire.Hello{Role: wire.Operator, Token: token}), wire.CodeRole, "for a worker"},
+		{"wrong role", try(worker, server, server.ID(), wire.Hello{Role: wire.Operator, Token: token}), wire.CodeRole, "for the role worker"},
 		{"let in", try(worker, server, server.ID(), hello), "", ""},
 		{"by its key", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker}), "", ""},
 		{"replayed", try(other, server, server.ID(), hello), wire.CodeTokenUsed, "another key has used it"},

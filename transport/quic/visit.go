@@ -38,7 +38,15 @@ func (p *Peer) Open(ctx context.Context) (net.Conn, error) {
 	return conversation{s, p.c.conn}, nil
 }
 
-// Accept waits for the next conversation that the other side begins. The caller closes it. Where nobody accepts, none begins.
+// noConversation cuts a side that begins a conversation and may have none.
+func (c *control) noConversation() error {
+	if _, err := c.conn.AcceptStream(c.ctx); err != nil {
+		return nil // it is over
+	}
+	return broken("it opens a stream that it may not have")
+}
+
+// Accept waits for the next conversation that the other side, a viewer or an operator, begins. The caller closes it.
 func (p *Peer) Accept(ctx context.Context) (net.Conn, error) {
 	s, err := p.c.conn.AcceptStream(ctx)
 	if err != nil {

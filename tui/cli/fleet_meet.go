@@ -190,14 +190,19 @@ func (m meeting) once(ctx context.Context) (string, error) {
 
 // readURL trusts only a file that nobody else can read, and so cannot have put there.
 func readURL(path string) (string, error) {
-	info, err := os.Lstat(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
 	if err != nil {
 		return "", err
 	}
-	if m := info.Mode(); !m.IsRegular() || m.Perm()&0o077 != 0 && goruntime.GOOS != "windows" { // there, modes say nothing
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if m := info.Mode(); !m.IsRegular() || !mine(info) || m.Perm()&0o077 != 0 && goruntime.GOOS != "windows" { // there, modes say nothing
 		return "", &os.PathError{Op: "trust", Path: path, Err: fmt.Errorf("it is not a file of yours alone (mode %s): remove it, and choose another folder by BROOD_RENDEZVOUS", m)}
 	}
-	text, err := os.ReadFile(path)
+	text, err := io.ReadAll(io.LimitReader(f, 1<<12))
 	if err != nil {
 		return "", err
 	}

@@ -42,9 +42,9 @@ func inviteCommand(s streams) *cobra.Command {
 
 func revokeCommand(s streams) *cobra.Command {
 	return &cobra.Command{Use: "revoke SESSION KEY", Short: "Shut a worker, a viewer or an operator out of a served run, for good",
-		Long: "Shut a worker, a viewer or an operator out of a served run, for good. KEY is the beginning of its key's hash: the Fleet screen shows it\nfor workers, and the events name visitors as NAME@KEY.",
+		Long: "Shut a worker, a viewer or an operator out of a served run, for good. KEY is the beginning of its key's hash: the Fleet screen shows it\nfor workers, and what brood serve prints names visitors as NAME@KEY.",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
+			if len(args) != 2 || args[1] == "" {
 				return usage("revoke needs a SESSION or URL and a KEY; see `brood revoke --help`")
 			}
 			return nil

@@ -97,6 +97,9 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		Software: "brood " + versionText(), Leave: leave, Note: note})
 	cancel()
 	<-watched
+	if errors.Is(err, remote.ErrHandover) {
+		return &exitError{code: code, err: fmt.Errorf("interrupted: %w, and the run treats them as lost", err)}
+	}
 	if errors.Is(err, remote.ErrLeft) {
 		return &exitError{code: code, err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}

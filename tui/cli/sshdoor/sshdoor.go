@@ -16,13 +16,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"sync"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/ssh"
 	"charm.land/wish/v2"
 	gossh "golang.org/x/crypto/ssh"
+	"golang.org/x/net/netutil"
 
 	"brood/transport/wire"
 	"brood/tui"
@@ -30,15 +33,17 @@ import (
 
 // Config is what a server needs.
 type Config struct {
-	Address    string            // HOST:PORT; without a HOST it is this machine's loopback address
-	HostKey    string            // file of the server's own key, made where there is none
-	Authorized string            // file of the public keys that may come in, one a line as OpenSSH has them; read again for each visitor
+	Address string // HOST:PORT; without a HOST it is this machine's loopback address
+	HostKey string // file of the server's own key, made where there is none
+	// Authorized is a file of the public keys that may come in, one a line as OpenSSH has them; it is read again for each visitor. A line
+	// with options (command=, from=, restrict, ...) lets nobody in: what they restrict means nothing here.
+	Authorized string
 	Note       func(text string) // told who comes and goes; must not wait; may be nil
 }
 
 // Visitor is somebody who was let in.
 type Visitor struct {
-	Name    string // the comment of the key, else the beginning of its fingerprint
+	Name    string // COMMENT@FINGERPRINT of the key, its beginning
 	Command bool
 }
 
@@ -58,6 +63,9 @@ type Server struct {
 }
 
 const (
+	maxVisits       = 64 // connections at once
+	handshakeWithin = 10 * time.Second
+
 	lookOnly     = "viewer" // who logs in by this name
 	framesRemote = 10       // a second
 )
@@ -84,14 +92,19 @@ func Listen(cfg Config) (*Server, error) {
 	if err := os.MkdirAll(filepath.Dir(cfg.HostKey), 0o700); err != nil {
 		return nil, fmt.Errorf("the SSH server's key: %w", err)
 	}
+	if info, err := os.Stat(cfg.HostKey); err == nil && info.Mode().Perm()&0o077 != 0 && goruntime.GOOS != "windows" {
+		return nil, fmt.Errorf("the SSH server's key %s may be read by others (mode %04o): chmod 600 %s, or remove it if others had access", cfg.HostKey, info.Mode().Perm(), cfg.HostKey)
+	}
 	s.ssh, err = wish.NewServer(wish.WithHostKeyPath(cfg.HostKey), ssh.EmulatePty(), // an allocated one loses resizes
 		wish.WithPublicKeyAuth(s.authorized), wish.WithMiddleware(s.workbench))
 	if err != nil {
 		return nil, fmt.Errorf("the SSH server's key %s: %w", cfg.HostKey, err)
 	}
+	s.ssh.HandshakeTimeout = handshakeWithin
 	if s.listen, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
 		return nil, fmt.Errorf("listen for SSH on %s: %w: name an address of this machine and a port that no other program has", cfg.Address, err)
 	}
+	s.listen = netutil.LimitListener(s.listen, maxVisits)
 	return s, nil
 }
 
@@ -143,18 +156,18 @@ func keysOf(path string) (out []authorizedKey, err error) {
 		return nil, fmt.Errorf("SSH lets nobody in without a key: put public keys into %s, or name another file with --authorized (%w)", path, err)
 	}
 	for len(bytes.TrimSpace(text)) > 0 {
-		key, comment, _, rest, err := ssh.ParseAuthorizedKey(text)
+		key, comment, options, rest, err := ssh.ParseAuthorizedKey(text)
 		if err != nil {
 			break // no further key
 		}
-		name := strings.TrimSpace(comment)
-		if name == "" {
-			name = strings.TrimPrefix(gossh.FingerprintSHA256(key), "SHA256:")[:10]
+		if text = rest; len(options) > 0 {
+			continue
 		}
-		out, text = append(out, authorizedKey{key, wire.CleanName(name)}), rest
+		name := strings.TrimSpace(comment) + "@" + strings.TrimPrefix(gossh.FingerprintSHA256(key), "SHA256:")[:10]
+		out = append(out, authorizedKey{key, wire.CleanName(name)})
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s holds no public key: SSH would let nobody in; copy the line of an id_ed25519.pub into it", path)
+		return nil, fmt.Errorf("%s holds no public key without options: SSH would let nobody in; copy the line of an id_ed25519.pub into it, or name another file with --authorized", path)
 	}
 	return out, nil
 }
@@ -183,7 +196,7 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 		}
 		opt.In, opt.Out, opt.Env, opt.FPS = sess, sess, append(sess.Environ(), "TERM="+pty.Term), framesRemote
 		opt.Width, opt.Height = pty.Window.Width, pty.Window.Height // 0 x 0 of a terminal that does not know is 80 x 24
-		opt.Emulated = true
+		opt.Emulated, opt.NoFiles = true, true
 		s.cfg.Note(fmt.Sprintf("%s looks in by SSH from %s", v.Name, sess.RemoteAddr()))
 		defer s.cfg.Note(v.Name + " is gone")
 		ctx, cancel := context.WithCancel(sess.Context())

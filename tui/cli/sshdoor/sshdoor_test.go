@@ -35,8 +35,9 @@ func newSigner(t *testing.T) ssh.Signer {
 // rig is a server with a recorded run behind it, and one key that may come in.
 type rig struct {
 	*Server
-	key ssh.Signer
-	src *sourcetest.Memory
+	key   ssh.Signer
+	bound ssh.Signer // its line has options
+	src   *sourcetest.Memory
 
 	mu    sync.Mutex
 	notes []string
@@ -48,7 +49,8 @@ func serve(t *testing.T) *rig {
 	dir := t.TempDir()
 	r := &rig{key: newSigner(t), src: sourcetest.NewMemory(sourcetest.Run(4, 60)...)}
 	authorized := filepath.Join(dir, "authorized_keys")
-	line := "# those who may come in\n" + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(r.key.PublicKey()))) + " ada@\x1b[31mlab\n"
+	r.bound = newSigner(t)
+	line := "# those who may come in\nrestrict,command=\"/bin/false\" " + string(ssh.MarshalAuthorizedKey(r.bound.PublicKey())) + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(r.key.PublicKey()))) + " ada@\x1b[31mlab\n"
 	if err := os.WriteFile(authorized, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +235,7 @@ func TestSizeless(t *testing.T) {
 // TestStrangers: nobody comes in without an authorized key, and there is nothing but the workbench.
 func TestStrangers(t *testing.T) {
 	r := serve(t)
-	for name, auth := range map[string][]ssh.AuthMethod{"another key": {ssh.PublicKeys(newSigner(t))}, "no key": nil, "a password": {ssh.Password("ada")},
+	for name, auth := range map[string][]ssh.AuthMethod{"another key": {ssh.PublicKeys(newSigner(t))}, "a key with options": {ssh.PublicKeys(r.bound)}, "no key": nil, "a password": {ssh.Password("ada")},
 		"an empty answer": {ssh.KeyboardInteractive(func(string, string, []string, []bool) ([]string, error) { return nil, nil })}} {
 		if c, err := r.dial("ada", auth...); err == nil {
 			c.Close()
