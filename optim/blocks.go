@@ -16,8 +16,10 @@ const (
 	BlockW        = "w"        // weight of a member's x in the centre (push-sum)
 	BlockPull     = "pull"     // stale copy of x that the next gradient is taken at
 	BlockShown    = "shown"    // copy of x as last published to partners
-	BlockG        = "g"        // gradient summed over the rounds of a pass
 	BlockResidual = "residual" // what rounding took from a member's messages, to be added to the next
+	BlockG        = "g"        // gradient summed over the rounds of a pass
+	BlockD        = "d"        // direction of the last full gradient step
+	BlockS        = "s"        // standard deviations of a search distribution, in units of its sigma
 	BlockCursor   = "cursor"   // samples drawn from a data stream
 	BlockPhase    = "phase"    // position within a cycle longer than a round
 	BlockCycle    = "cycle"    // whole cycles done
@@ -25,7 +27,9 @@ const (
 	BlockClock    = "clock"    // steps that a member itself has taken
 	BlockStats    = "stats"    // batch-norm running statistics; never averaged
 	BlockElder    = "elder"    // a parent to fall back to
-	BlockFit      = "fit"      // its fitness; NaN when unknown
+	BlockFit      = "fit"      // its fitness, and whose it is
+	BlockScore    = "score"    // fitness of x when it was last compared, and whether x still is what was compared
+	BlockHyper    = "hyper"    // factors of a member's own on knobs
 )
 
 // Params is a block of one parameter vector.

@@ -19,6 +19,7 @@ type bowl struct {
 	a      []float64
 	e      [][]float64 // target by sample
 	flat   bool
+	judges int // of the samples, the last so many are the validation split
 }
 
 func newBowl(t *testing.T, cols, samples int) *bowl {
@@ -57,30 +58,56 @@ func (b *bowl) gradient(x []float64, batch []int32) []float64 {
 	return g
 }
 
+// loss is the mean loss of a mini-batch, in float64.
+func (b *bowl) loss(x []float64, batch []int32) (l float64) {
+	for _, s := range batch {
+		for j := range x {
+			if b.flat {
+				l -= b.e[s][j] * x[j] / float64(len(batch))
+			} else {
+				l += b.a[j] / 2 * (x[j] - b.e[s][j]) * (x[j] - b.e[s][j]) / float64(len(batch))
+			}
+		}
+	}
+	return l
+}
+
 func (b *bowl) Alloc(rows, cols int, d engine.DType) engine.Mat { return engine.New(rows, cols, d) }
 
 func (b *bowl) Copy(_ context.Context, dst, src engine.Span) error { return engine.CopyHost(dst, src) }
 
 func (b *bowl) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, task := range tasks {
-		k, ok := task.(engine.Gradients)
-		if !ok {
+		switch k := task.(type) {
+		case engine.Gradients:
+			for i, r := range k.Rows {
+				for j, v := range b.gradient(doubles(k.X.Row(r)), k.Batches[i]) {
+					k.G.Row(engine.Row(i))[j] = float32(v)
+				}
+				k.Loss[i] = 1
+			}
+		case engine.Evaluate:
+			for i, r := range k.Rows {
+				k.Loss[i] = float64(len(k.Batches[i])) * b.loss(doubles(k.X.Row(r)), k.Batches[i])
+			}
+		case engine.Candidates:
+			x := make([]float32, b.layout.Params)
+			for i, id := range k.IDs {
+				if err := b.Candidate(0, x, &k, id); err != nil {
+					return err
+				}
+				k.Fitness[i] = float32(-b.loss(doubles(x), k.Batches[min(i, len(k.Batches)-1)]))
+			}
+		default:
 			if err := b.Vector.Do(ctx, task); err != nil {
 				return err
 			}
-			continue
-		}
-		for i, r := range k.Rows {
-			for j, v := range b.gradient(doubles(k.X.Row(r)), k.Batches[i]) {
-				k.G.Row(engine.Row(i))[j] = float32(v)
-			}
-			k.Loss[i] = 1
 		}
 	}
 	return nil
 }
 
-func (b *bowl) Train() []int32 {
+func (b *bowl) ids() []int32 {
 	ids := make([]int32, len(b.e))
 	for i := range ids {
 		ids[i] = int32(i)
@@ -88,7 +115,8 @@ func (b *bowl) Train() []int32 {
 	return ids
 }
 
-func (b *bowl) Validation() []int32 { return nil }
+func (b *bowl) Train() []int32      { return b.ids()[:len(b.e)-b.judges] }
+func (b *bowl) Validation() []int32 { return b.ids()[len(b.e)-b.judges:] }
 
 // population is one algorithm on a bowl, all members on one worker.
 type population struct {

@@ -3,6 +3,8 @@ package optim
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -12,108 +14,202 @@ import (
 var OpenAIES = &Algorithm{
 	Name:  "openai-es",
 	Title: "OpenAI-ES",
-	Paper: "Salimans, Ho, Chen, Sidor, Sutskever: Evolution strategies as a scalable alternative to RL (2017); distribution after DarwiNN (2019)",
+	Paper: "Salimans, Ho, Chen, Sidor, Sutskever: Evolution strategies as a scalable alternative to RL (2017); distribution after Malik et al., DarwiNN (2020)",
 	Doc: `Each member is a candidate theta +- sigma*eps in antithetic pairs: ranks 2k and 2k+1 of the population share eps_k.
-Fitness is minus the loss on one mini-batch that all candidates of a generation see.
+Fitness is minus the loss on a mini-batch, by default one that all P candidates of a generation see.
 
     u = centred ranks in [-0.5, 0.5] over ALL results;  g = 1/(P*sigma) * sum_i u_i eps_i - decay*theta
     theta <- theta + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
 
-The division by P and by sigma is a documented choice: the starter code omits sigma. A missing (non-finite) fitness ranks
-last. distribution says who computes the update and does not change a bit of it: with seed every worker regenerates
-all noise and only P fitness values travel; with chromosome each worker computes its slice of M and slices are gathered.
-Bytes a generation: seed 4P(N-1); chromosome 4(P+M)(N-1), summed over N workers.`,
+shaping raw takes the fitness itself, which makes g an unbiased estimate of the smoothed gradient, and sign +-1/2 for the
+better and the worse of a pair. With n pairs and M parameters on a slope, the expected cosine of g and the gradient is
+rho*sqrt(n)/sqrt(M + rho^2*n): rho = 1 raw, 0.977 ranks, 0.798 sign. divide says which divisions are done. A missing
+(non-finite) fitness counts as the worst. samples member gives each candidate a mini-batch of its own (Zhang 2017).
+
+distribution says who computes the update. seed: every worker regenerates all noise, and only P fitness values travel.
+chromosome: each worker computes its slice of M over all P, and slices are gathered; not a bit differs from seed. semi:
+each of groups runs of neighbouring pairs shapes its own results, and the partial sums are added; not exact.
+Series: fitness.
+Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with a group a worker, and 4 for
+the fitness of a candidate that is not where its group is summed, which is where the group's first candidate is.
+
+Deviations: the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
+generation and pair. The source's N of semi is the knob groups, so that results do not depend on the workers.
+Reductions: semi with one group is seed, bit for bit; a shaping that is raw makes semi exact but for rounding.`,
 	Needs: Evaluations,
 	Knobs: []Knob{
-		KnobEta.With(0.005),
-		{Name: "sigma", Title: "sigma", Doc: "standard deviation of the perturbations", Min: 1e-6, Max: 10, Default: 0.02, Scale: Log},
-		KnobB.With(256), KnobWD, KnobMu,
+		KnobEta.With(0.005), knobSigma, KnobB.With(256), knobSamples, KnobWD, KnobMu,
 		{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed", Choices: []string{"adam", "sgd"}, Max: 1},
-		{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, or everybody a slice", Choices: []string{"seed", "chromosome"}, Max: 1},
+		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, the fitness itself, or whether it is the better of its pair", Choices: []string{"ranks", "raw", "sign"}, Max: 2},
+		{Name: "divide", Title: "divide by", Doc: "what the weighted sum of noise is divided by", Choices: []string{"both", "P", "sigma", "none"}, Max: 3},
+		{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or each group from its own results", Choices: []string{"seed", "chromosome", "semi"}, Max: 2},
+		{Name: "groups", Title: "groups", Doc: "of semi: how many groups shape results of their own", Min: 1, Max: 1 << 16, Default: 2, Integer: true, Scale: Log},
 	},
 	Series: []Series{SeriesFitness},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		b := []Block{Params(BlockX, true, EnterCentre, l), Params(BlockM, true, EnterZero, l), Counter(BlockCursor, true), Counter(BlockCycle, true)}
+		b := []Block{Params(BlockX, true, EnterCentre, l), Counter(BlockCursor, true)}
 		if k.I("optimiser") == esAdam {
-			b = append(b, Params(BlockV, true, EnterZero, l))
+			return append(b, Params(BlockM1, true, EnterZero, l), Params(BlockV, true, EnterZero, l), Counter(BlockT, true))
 		}
-		return b
+		return append(b, Params(BlockM, true, EnterZero, l))
 	},
 	Check: func(s Shape) error {
-		if len(s.Roster.Members)%2 == 1 {
+		P := len(s.Roster.Members)
+		switch {
+		case P%2 == 1:
 			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
+		case s.K.I("distribution") == bySemi && s.K.I("groups") > P/2:
+			return fmt.Errorf("%d groups need a pair each, and %d members are %d pairs: lower groups or give more members", s.K.I("groups"), P, P/2)
 		}
 		return nil
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		b := map[Op]int64{"fitness": s.AllGatherBytes(4)}
-		if s.K.I("distribution") == esChromosome {
-			b["slices"] = s.GatherSlicesBytes(s.Layout.Params)
+		if s.K.I("distribution") == bySemi {
+			leaves, edges := s.Roster.pairGroups(s.K.I("groups"))
+			return map[Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
 		}
-		return b
+		return s.updateBytes(1)
 	},
 	Program: openaiES{},
 }
 
 const (
-	esAdam       = 0
-	esChromosome = 1
+	esAdam = 0
+
+	shapeRaw  = 1
+	shapeSign = 2
+
+	divideBoth  = 0
+	divideP     = 1
+	divideSigma = 2
 )
 
 type openaiES struct{}
 
 func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	P, M := len(e.Roster.Members), e.Layout.Params
-	x, at, cycle := e.Block(BlockX), e.Block(BlockCursor).U, e.Block(BlockCycle).U
-	batch := make([]int32, k.I("batch"))
-	e.SharedBatch(batch, at[0])
-	at[0] += uint64(len(batch))
-	ids := make([]Member, len(e.Mine))
-	for i, m := range e.Mine {
-		ids[i] = Member(e.Roster.Rank(m))
+	x, g, key := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
+	fit, rep, err := try(ctx, e, k, key, x, engine.Mat{}, k.F("sigma"), true)
+	if err != nil {
+		return rep, err
 	}
-	key := e.Rand(noise.Candidate, round, 0)
-	mine, all := engine.New(len(ids), 1, engine.F32), engine.New(P, 1, engine.F32)
-	c := engine.Candidates{Theta: x, Sigma: k.F("sigma"), Key: key, Antithetic: true, IDs: ids, Batches: [][]int32{batch}, Fitness: mine.F}
-	if err := e.Engine.Do(ctx, c); err != nil {
-		return Report{}, err
+	if k.I("distribution") == bySemi {
+		err = semiSum(ctx, e, k, key, fit, g)
+	} else {
+		err = exactSum(ctx, e, k, key, fit, g)
 	}
-	if err := e.Comm.AllGather(ctx, "fitness", mine, all); err != nil {
-		return Report{}, err
+	if err != nil {
+		return rep, err
 	}
-	g := e.Scratch(1, M)
-	u := CentredRanks(all.F)
-	pairs, w := make([]Member, P/2), make([]float32, P/2)
-	for i := range pairs {
-		pairs[i], w[i] = Member(2*i), u[2*i]-u[2*i+1]
+	return rep, e.Engine.Do(ctx, follow(e, k, g, len(e.Roster.Members))...)
+}
+
+// exactSum writes g = sum_i u_i eps_i with utilities over all results.
+func exactSum(ctx context.Context, e *Env, k Values, key noise.Key, fit, g engine.Mat) error {
+	all := engine.New(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return err
 	}
-	sum := engine.NoiseSum{Dst: engine.All(g), Weights: w, Key: key, Antithetic: true, IDs: pairs}
-	sliced := k.I("distribution") == esChromosome
-	if sliced {
-		sum.Dst.Lo, sum.Dst.Hi = e.Comm.Slice(M)
+	dst := engine.All(g)
+	dst.Lo, dst.Hi = e.columns(k)
+	if err := e.Engine.Do(ctx, pairSum(dst, key, 0, all.F, k)); err != nil {
+		return err
 	}
-	if err := e.Engine.Do(ctx, sum); err != nil {
-		return Report{}, err
+	return e.complete(ctx, k, g)
+}
+
+// semiSum is exactSum with utilities over the results of each group.
+func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit, g engine.Mat) error {
+	groups := k.I("groups")
+	leaves, edges := e.Roster.pairGroups(groups)
+	hosted, got := leaves.Hosted(e.Self), engine.New(len(Incoming(edges, e.Roster, e.Self)), 1, engine.F32)
+	if err := e.Comm.Move(ctx, "fitness", edges, fit, got); err != nil {
+		return err
 	}
-	if sliced {
-		if err := e.Comm.GatherSlices(ctx, "slices", g); err != nil {
-			return Report{}, err
+	part, tasks, at := e.Scratch(len(hosted), e.Layout.Params), make([]engine.Task, len(hosted)), 0
+	for i, group := range hosted {
+		lo, hi := cut(len(e.Roster.Members)/2, int(group), groups)
+		results := got.F[at : at+2*(hi-lo)]
+		at += len(results)
+		tasks[i] = pairSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return err
+	}
+	return e.Comm.AllReduce(ctx, "gradient", leaves, part, g, false)
+}
+
+// pairGroups cuts the pairs of a population into groups. Leaf i of the roster is group i, where its first candidate is; the
+// edges bring every candidate's result there, group by group.
+func (r Roster) pairGroups(groups int) (leaves Roster, edges []Edge) {
+	leaves = Roster{Members: IDs(groups), Owner: make([]int, groups)}
+	for i := range groups {
+		lo, hi := cut(len(r.Members)/2, i, groups)
+		leaves.Owner[i] = r.Owner[2*lo]
+		for _, m := range r.Members[2*lo : 2*hi] {
+			edges = append(edges, Edge{m, r.Members[2*lo], "fitness"})
 		}
 	}
-	cycle[0]++
-	if err := e.Engine.Do(ctx, follow(e, k, g, P, cycle[0])...); err != nil {
-		return Report{}, err
+	return leaves, edges
+}
+
+// pairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two by two.
+func pairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
+	s := engine.NoiseSum{Dst: dst, Key: key, Antithetic: true}
+	u := utilities(k.I("shaping"), fit)
+	for i := 0; i < len(fit); i += 2 {
+		s.IDs, s.Weights = append(s.IDs, Member(2*first+i)), append(s.Weights, u[i]-u[i+1])
 	}
-	return Report{Samples: int64(P * len(batch)), Evaluations: int64(P), Pass: Pass{int64(len(batch)), int64(len(e.Data.Train()))},
-		Points: e.MemberPoints("fitness", mine.F)}, nil
+	return s
+}
+
+// utilities are what results weigh under a rule of the knob shaping.
+func utilities(rule int, fit []float32) []float32 {
+	switch rule {
+	case shapeRaw:
+		u, worst := make([]float32, len(fit)), float32(math.Inf(1))
+		for _, f := range fit {
+			if f < worst { // false for a missing one
+				worst = f
+			}
+		}
+		for i, f := range fit {
+			if u[i] = f; f != f {
+				u[i] = worst
+			}
+			if math.IsInf(float64(worst), 1) { // all are missing
+				u[i] = 0
+			}
+		}
+		return u
+	case shapeSign:
+		u := make([]float32, 0, len(fit))
+		for i := 0; i < len(fit); i += 2 {
+			if a, b := fit[i], fit[i+1]; a == b || a != a && b != b {
+				u = append(u, 0, 0)
+			} else {
+				u = append(u, CentredRanks(fit[i:i+2])...)
+			}
+		}
+		return u
+	}
+	return CentredRanks(fit)
 }
 
 // follow descends along minus the estimated ascent direction.
-func follow(e *Env, k Values, g engine.Mat, P int, t uint64) []engine.Task {
+func follow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
+	by := float32(1)
+	if d := k.I("divide"); d == divideBoth || d == divideP {
+		by *= float32(P)
+	}
+	if d := k.I("divide"); d == divideBoth || d == divideSigma {
+		by *= k.F("sigma")
+	}
 	x, one := e.Block(BlockX), engine.Rows(1)
-	scale := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1/(float32(P)*k.F("sigma")), g), T(k.F("decay"), x))}}
+	scale := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1/by, g), T(k.F("decay"), x))}}
 	if k.I("optimiser") == esAdam {
-		return []engine.Task{scale, engine.Adam{X: x, M: e.Block(BlockM), V: e.Block(BlockV), G: g, Rows: one, Eta: k.F("eta"), B1: 0.9, B2: 0.999, Eps: 1e-8, T: t}}
+		t := e.Block(BlockT).U
+		t[0]++
+		return []engine.Task{scale, engine.Adam{X: x, M: e.Block(BlockM1), V: e.Block(BlockV), G: g, Rows: one, Eta: k.F("eta"), B1: 0.9, B2: 0.999, Eps: 1e-8, T: t[0]}}
 	}
 	return []engine.Task{scale, engine.Update{Rows: one, Prog: Nesterov(x, e.Block(BlockM), g, k.F("eta"), k.F("momentum"))}}
 }

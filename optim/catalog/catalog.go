@@ -24,7 +24,11 @@ func All() []*optim.Algorithm {
 		optim.ADPSGD,
 		optim.PopSGD,
 		optim.OpenAIES,
+		optim.SNES,
+		optim.HybridES,
+		optim.GA,
 		optim.PESGD,
+		optim.PBT,
 	}
 }
 

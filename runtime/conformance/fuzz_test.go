@@ -115,7 +115,7 @@ func quick(r Rig) Rig {
 	switch r.Algorithm {
 	case "parle":
 		r = r.With("ell", "3").With("eta", "0.1").With("eta_in", "0.05")
-	case "pesgd":
+	case "pesgd", "pbt":
 		r = r.With("period", "0.3").With("slice", "4")
 	}
 	return r

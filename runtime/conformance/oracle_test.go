@@ -212,30 +212,61 @@ func TestDPSGDAgainstNaive(t *testing.T) {
 }
 
 // TestSeedEqualsChromosome: who computes the update does not change a bit of it, whatever the number of workers and even
-// where M does not divide by it.
+// where M does not divide by it. Bytes are 4P(N-1) a generation, and 4M(N-1) for each row in slices.
 func TestSeedEqualsChromosome(t *testing.T) {
-	base := Rig{Algorithm: "openai-es", Members: 30, Seed: 4, Rounds: 10}.With("batch", "8")
-	want := ""
-	for _, workers := range []int{1, 2, 3, 7} {
-		for _, d := range []string{"seed", "chromosome"} {
-			r := base.With("distribution", d)
-			r.Workers = workers
-			o := run(t, r)
-			if want == "" {
-				want = o.Hash()
-			}
-			if o.Hash() != want {
-				t.Errorf("%s on %d workers: hash %s, seed on one worker %s", d, workers, o.Hash(), want)
-			}
-			sent, _ := o.Bytes()
-			M, P, N := int64(base0(t).Layout().Params), int64(30), int64(workers)
-			if wantBytes := 10 * 4 * P * (N - 1); sent["fitness"] != wantBytes {
-				t.Errorf("%s on %d workers: fitness took %d bytes, 4P(N-1) a generation is %d", d, workers, sent["fitness"], wantBytes)
-			}
-			if wantBytes := 10 * 4 * M * (N - 1); d == "chromosome" && sent["slices"] != wantBytes {
-				t.Errorf("%d workers: slices took %d bytes, 4M(N-1) a generation is %d", workers, sent["slices"], wantBytes)
+	M := int64(base0(t).Layout().Params)
+	for name, rows := range map[string]int64{"openai-es": 1, "snes": 2} {
+		base := Rig{Algorithm: name, Members: 30, Seed: 4, Rounds: 10}.With("batch", "8")
+		want := ""
+		for _, workers := range []int{1, 2, 3, 7, 8} {
+			for _, d := range []string{"seed", "chromosome"} {
+				r := base.With("distribution", d)
+				r.Workers = workers
+				o := run(t, r)
+				if want == "" {
+					want = o.Hash()
+				}
+				if o.Hash() != want {
+					t.Errorf("%s, %s on %d workers: hash %s, seed on one worker %s", name, d, workers, o.Hash(), want)
+				}
+				sent, _ := o.Bytes()
+				P, N := int64(30), int64(workers)
+				if wantBytes := 10 * 4 * P * (N - 1); sent["fitness"] != wantBytes {
+					t.Errorf("%s, %s on %d workers: fitness took %d bytes, 4P(N-1) a generation is %d", name, d, workers, sent["fitness"], wantBytes)
+				}
+				if wantBytes := 10 * rows * 4 * M * (N - 1); d == "chromosome" && sent["slices"] != wantBytes {
+					t.Errorf("%s, %d workers: slices took %d bytes, want %d", name, workers, sent["slices"], wantBytes)
+				}
 			}
 		}
+	}
+}
+
+// TestSemiUpdates: with a group a worker an update costs 8M(N-1) bytes over N workers, twice that of slices, and no fitness
+// travels; what it computes depends on the groups and not on the workers.
+func TestSemiUpdates(t *testing.T) {
+	M, hashes := int64(base0(t).Layout().Params), map[string]bool{}
+	for _, groups := range []int64{1, 2, 4} {
+		r := Rig{Algorithm: "openai-es", Members: 16, Seed: 4, Rounds: 10}.With("batch", "8").With("distribution", "semi").With("groups", fmt.Sprint(groups))
+		hash := ""
+		for _, N := range []int64{4, 1, 3, groups} {
+			r.Workers = int(N)
+			o := run(t, r)
+			if hash == "" {
+				hash = o.Hash()
+			}
+			if o.Hash() != hash {
+				t.Errorf("%d groups on %d workers: hash %s, on 4 workers %s", groups, N, o.Hash(), hash)
+			}
+			sent, _ := o.Bytes()
+			if want := 10 * 8 * M * (N - 1); N == groups && (sent["gradient"] != want || sent["fitness"] != 0) {
+				t.Errorf("%d groups on as many workers: %v, want %d for the gradient alone", groups, sent, want)
+			}
+		}
+		hashes[hash] = true
+	}
+	if len(hashes) != 3 {
+		t.Error("1, 2 and 4 groups compute the same: results are not shaped by group")
 	}
 }
 
@@ -304,9 +335,9 @@ func gamma(rows map[string]engine.Mat, n int) (g float64) {
 
 // TestPESGDBestNeverFalls: with back-off and an elite the best fitness is monotone, for every selection and crossover.
 func TestPESGDBestNeverFalls(t *testing.T) {
-	for _, selection := range []string{"truncation", "tournament", "roulette"} {
+	for _, selection := range []string{"truncation", "tournament", "roulette", "random"} {
 		for _, crossover := range []string{"uniform", "tensor", "mean", "none"} {
-			r := quick(Rig{Algorithm: "pesgd", Members: 6, Workers: 2, Seed: 9, Rounds: 60}).With("selection", selection).With("crossover", crossover).With("eta", "0.5").With("mutation", "0.3")
+			r := quick(Rig{Algorithm: "pesgd", Members: 6, Workers: 2, Seed: 9, Rounds: 60}).With("selection", selection).With("crossover", crossover).With("eta", "0.5").With("mutation", "0.3").With("vary", "2").With("parents", "3")
 			o := run(t, r)
 			best, seen := math.Inf(-1), 0
 			for _, rec := range o.Log.Records {

@@ -17,7 +17,7 @@ func TestStructuralKnobs(t *testing.T) {
 		{Rig{Algorithm: "parle"}, [][2]string{{"variant", "paper"}, {"variant", "arxiv"}}},
 		{Rig{Algorithm: "popsgd"}, [][2]string{{"mode", "non-blocking"}, {"code", "lattice8"}, {"mode", "blocking"}}},
 		{Rig{Algorithm: "entropy-sgd"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}}},
-		{Rig{Algorithm: "openai-es"}, [][2]string{{"optimiser", "sgd"}, {"optimiser", "adam"}}},
+		{Rig{Algorithm: "openai-es"}, [][2]string{{"optimiser", "sgd"}, {"distribution", "semi"}, {"optimiser", "adam"}, {"distribution", "chromosome"}}},
 		{Rig{Algorithm: "parle"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}, {"slice", "1"}, {"ell", "1"}}},
 	} {
 		r := quick(c.rig)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -35,6 +36,20 @@ func TestVariants(t *testing.T) {
 		{"popsgd", [][2]string{{"mode", "one-sided"}, {"start", "own"}}},
 		{"popsgd", [][2]string{{"code", "lattice8"}, {"cell", "0.01"}, {"start", "own"}}},
 		{"popsgd", [][2]string{{"code", "lattice8"}, {"cell", "0.00005"}, {"mode", "non-blocking"}, {"parts", "disjoint"}}},
+		{"openai-es", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"optimiser", "sgd"}, {"divide", "P"}}},
+		{"openai-es", [][2]string{{"distribution", "semi"}, {"groups", "3"}, {"shaping", "raw"}}},
+		{"openai-es", [][2]string{{"distribution", "semi"}, {"groups", "4"}, {"shaping", "sign"}, {"decay", "0.01"}}},
+		{"snes", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}}},
+		{"hybrid-es", [][2]string{{"r", "1"}, {"groups", "5"}, {"combine", "softmax"}}},
+		{"hybrid-es", [][2]string{{"r", "3"}, {"groups", "11"}, {"shape", "laplace"}, {"components", "0.5"}}},
+		{"hybrid-es", [][2]string{{"groups", "3"}, {"shape", "student"}, {"unit", "absolute"}, {"s", "0.1"}, {"clip", "0.5"}}},
+		{"ga", [][2]string{{"crossover", "tensor"}, {"selection", "tournament"}, {"elite", "2"}}},
+		{"ga", [][2]string{{"crossover", "mean"}, {"parents", "3"}, {"selection", "roulette"}, {"start", "same"}}},
+		{"pesgd", [][2]string{{"crossover", "mean"}, {"parents", "3"}, {"vary", "3"}, {"decay", "0.01"}, {"clip", "0.5"}, {"split", "0.5"}}},
+		{"pesgd", [][2]string{{"crossover", "none"}, {"selection", "random"}, {"anneal", "1"}, {"backoff", "off"}, {"parts", "disjoint"}}},
+		{"pesgd", [][2]string{{"crossover", "uniform"}, {"selection", "roulette"}, {"period", "0.03"}, {"elite", "3"}}},
+		{"pbt", [][2]string{{"quantile", "0.5"}, {"decay", "0.01"}, {"period", "0.06"}, {"split", "0.5"}}},
+		{"pbt", [][2]string{{"parts", "disjoint"}, {"clip", "0.5"}, {"period", "1"}, {"vary", "1"}}},
 	} {
 		t.Run(fmt.Sprintf("%s/%v", v.algorithm, v.set), func(t *testing.T) {
 			r := quick(Rig{Algorithm: v.algorithm, Rounds: 12, Seed: 3})
@@ -44,6 +59,48 @@ func TestVariants(t *testing.T) {
 			t.Run("placement", func(t *testing.T) { placement(t, r) })
 			t.Run("restored", func(t *testing.T) { restored(t, r) })
 		})
+	}
+}
+
+// TestTurnedInACycle: knobs that say what a cycle is are turned while it runs; bytes are still as predicted and the log verifies.
+func TestTurnedInACycle(t *testing.T) {
+	for _, c := range []struct {
+		rig   Rig
+		turns [][2]string
+	}{
+		{Rig{Algorithm: "hybrid-es"}.With("r", "7"), [][2]string{{"r", "2"}, {"groups", "3"}, {"r", "1"}, {"r", "4"}}},
+		{Rig{Algorithm: "pesgd"}, [][2]string{{"period", "0.05"}, {"crossover", "none"}, {"parts", "disjoint"}, {"elite", "3"}}},
+		{Rig{Algorithm: "pbt"}, [][2]string{{"period", "0.05"}, {"quantile", "0"}, {"split", "0.3"}, {"quantile", "0.5"}}},
+	} {
+		r := quick(c.rig)
+		r.Members, r.Workers, r.Rounds, r.Seed = 5, 3, 60, 7
+		commits, turned := 0, 0
+		r.OnRecord = func(rec event.Record) []event.Command {
+			if rec.Commit == nil {
+				return nil
+			}
+			if commits++; commits%2 == 1 || turned == len(c.turns) {
+				return nil
+			}
+			turned++
+			return []event.Command{{Set: []event.Setting{{Knob: c.turns[turned-1][0], Expr: c.turns[turned-1][1]}}}}
+		}
+		o := run(t, r)
+		accepted := 0
+		for _, rc := range o.Replies {
+			if accepted++; !rc.Accepted {
+				t.Errorf("%s: %s", r.Algorithm, rc.Reason)
+			}
+		}
+		if accepted < 3 {
+			t.Errorf("%s: only %d turns", r.Algorithm, accepted)
+		}
+		if sent, predicted := o.Bytes(); !maps.Equal(sent, predicted) {
+			t.Errorf("%s: sent %v, predicted %v", r.Algorithm, sent, predicted)
+		}
+		if _, err := r.Verify(context.Background(), o); err != nil {
+			t.Errorf("%s: verify: %v", r.Algorithm, err)
+		}
 	}
 }
 

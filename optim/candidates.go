@@ -1,0 +1,89 @@
+package optim
+
+import (
+	"context"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Candidates of a shared model: what the evolution strategies have in common.
+
+var (
+	knobSigma        = Knob{Name: "sigma", Title: "sigma", Doc: "standard deviation of the perturbations", Min: 1e-6, Max: 10, Default: 0.02, Scale: Log}
+	knobSamples      = Knob{Name: "samples", Title: "mini-batch", Doc: "all candidates of a generation see one mini-batch, or each a fresh one", Choices: []string{"shared", "member"}, Max: 1}
+	knobDistribution = Knob{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, or everybody a slice", Choices: []string{"seed", "chromosome"}, Max: 1}
+)
+
+const (
+	byChromosome = 1
+	bySemi       = 2
+)
+
+// SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the measured
+// rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker). Regenerating
+// all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) + 4M(N-1)/(N*bandwidth). So
+// seeds win, for any M and N, when P < 4*rate/bandwidth. Antithetic pairs share a vector.
+func SeedsWin(vectors int, rate, bandwidth float64) bool {
+	return float64(vectors)*bandwidth < 4*rate
+}
+
+// try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are ranks,
+// so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
+func try(ctx context.Context, e *Env, k Values, key noise.Key, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Mat, rep Report, err error) {
+	P, b, at := len(e.Roster.Members), k.I("batch"), e.Block(BlockCursor).U
+	ids, batches := make([]Member, len(e.Mine)), make([][]int32, 1, len(e.Mine))
+	for i, m := range e.Mine {
+		ids[i] = Member(e.Roster.Rank(m))
+	}
+	drawn := b
+	if k.I("samples") == 0 {
+		batches[0] = make([]int32, b)
+		e.SharedBatch(batches[0], at[0])
+	} else {
+		drawn, batches = P*b, batches[:0]
+		for _, rank := range ids {
+			own := make([]int32, b)
+			e.SharedBatch(own, at[0]+uint64(int(rank)*b))
+			batches = append(batches, own)
+		}
+	}
+	at[0] += uint64(drawn)
+	fit = engine.New(len(ids), 1, engine.F32)
+	c := engine.Candidates{Theta: theta, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Fitness: fit.F}
+	if err := e.Engine.Do(ctx, c); err != nil {
+		return fit, rep, err
+	}
+	return fit, Report{Samples: int64(P * b), Evaluations: int64(P), Pass: Pass{int64(drawn), int64(len(e.Data.Train()))},
+		Points: e.MemberPoints(SeriesFitness.Name, fit.F)}, nil
+}
+
+// columns is the part of a shared row that this worker computes: its slice where the update is distributed by chromosome.
+func (e *Env) columns(k Values) (lo, hi int) {
+	if k.I("distribution") == byChromosome {
+		return e.Comm.Slice(e.Layout.Params)
+	}
+	return 0, e.Layout.Params
+}
+
+// complete gathers the slices of rows that were computed by columns.
+func (e *Env) complete(ctx context.Context, k Values, rows ...engine.Mat) error {
+	if k.I("distribution") != byChromosome {
+		return nil
+	}
+	for _, row := range rows {
+		if err := e.Comm.GatherSlices(ctx, "slices", row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateBytes is the payload of an exact update of so many shared rows.
+func (s Shape) updateBytes(rows int64) map[Op]int64 {
+	b := map[Op]int64{"fitness": s.AllGatherBytes(4)}
+	if s.K.I("distribution") == byChromosome {
+		b["slices"] = rows * s.GatherSlicesBytes(s.Layout.Params)
+	}
+	return b
+}

@@ -1,0 +1,274 @@
+package optim
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"brood/models/noise"
+)
+
+// shared draws the generations' mini-batches of the one stream as the seam defines it.
+func (p *population) shared() func() []int32 {
+	at := uint64(0)
+	return func() []int32 {
+		batch := make([]int32, p.k.I("batch"))
+		p.SharedBatch(batch, at)
+		at += uint64(len(batch))
+		return batch
+	}
+}
+
+// descending ranks results, best first.
+func descending(fit []float64) []int {
+	o := make([]int, len(fit))
+	for i := range o {
+		o[i] = i
+	}
+	slices.SortStableFunc(o, func(a, b int) int {
+		if fit[a] > fit[b] {
+			return -1
+		}
+		return 1
+	})
+	return o
+}
+
+func ranked(fit []float64) []float64 {
+	u := make([]float64, len(fit))
+	for pos, i := range descending(fit) {
+		u[i] = 0.5 - float64(pos)/float64(len(fit)-1)
+	}
+	return u
+}
+
+// OpenAI-ES: f(theta +- sigma eps); u = centred ranks over all results, or those of each group; g = 1/(P sigma) sum u eps -
+// decay*theta; a step of Adam or of Nesterov SGD.
+func TestOpenAIES(t *testing.T) {
+	const P, sigma = 12, 0.1
+	for _, k := range []Values{{}, {"optimiser": 1, "momentum": 0.5}, {"samples": 1}, {"shaping": shapeRaw}, {"shaping": shapeSign, "optimiser": 1}, {"distribution": byChromosome},
+		{"distribution": bySemi, "groups": 1}, {"distribution": bySemi, "groups": 4}, {"distribution": bySemi, "groups": 3, "optimiser": 1, "divide": divideP},
+		{"optimiser": 1, "divide": divideSigma}, {"optimiser": 1, "divide": 3}} {
+		k["sigma"], k["eta"], k["batch"], k["decay"] = sigma, 0.05, 4, 0.01
+		p := newBowl(t, cols, samples).populate(t, OpenAIES, P, k)
+		x, m, v, at := start64(), make([]float64, cols), make([]float64, cols), uint64(0)
+		groups := 1
+		if k["distribution"] == bySemi {
+			groups = int(k["groups"])
+		}
+		by := map[float64]float64{divideBoth: P * sigma, divideP: P, divideSigma: sigma, 3: 1}[k["divide"]]
+		for round := range 6 {
+			fit, eps := make([]float64, P), make([][]float64, P)
+			for i := range P {
+				key := p.Rand(noise.Candidate, uint64(round), 0)
+				key.Member = uint32(i / 2)
+				eps[i] = p.normal(key)
+				y := slices.Clone(x)
+				for j := range y {
+					eps[i][j] *= 1 - 2*float64(i%2)
+					y[j] += sigma * eps[i][j]
+				}
+				batch := make([]int32, 4)
+				if p.SharedBatch(batch, at); k["samples"] == 1 {
+					at += 4
+				}
+				fit[i] = -p.bowl.loss(y, batch)
+			}
+			if k["samples"] == 0 {
+				at += 4
+			}
+			g := make([]float64, cols)
+			for group := range groups {
+				lo, hi := 2*(P/2*group/groups), 2*(P/2*(group+1)/groups)
+				u := ranked(fit[lo:hi])
+				switch k["shaping"] {
+				case shapeRaw:
+					u = fit[lo:hi]
+				case shapeSign:
+					for i := range u {
+						u[i] = math.Copysign(0.5, fit[lo+i]-fit[lo+i^1])
+					}
+				}
+				for i := range u {
+					for j := range g {
+						g[j] -= u[i] * eps[lo+i][j] / by
+					}
+				}
+			}
+			for j := range g {
+				g[j] += 0.01 * x[j]
+			}
+			if k["optimiser"] == 1 {
+				nes(x, m, g, 0.05, p.k["momentum"])
+				continue
+			}
+			for j := range g {
+				m[j], v[j] = 0.9*m[j]+0.1*g[j], 0.999*v[j]+0.001*g[j]*g[j]
+				T := float64(round + 1)
+				x[j] -= 0.05 * m[j] / (1 - math.Pow(0.9, T)) / (math.Sqrt(v[j]/(1-math.Pow(0.999, T))) + 1e-8)
+			}
+		}
+		p.rounds(6)
+		if far := apart(p.row(BlockX, 0), x); far > 2e-5 {
+			t.Errorf("%s: x is %g from the twin's", describe(k), far)
+		}
+		if at != p.Block(BlockCursor).U[0] {
+			t.Errorf("%s: %d samples drawn, the twin drew %d", describe(k), p.Block(BlockCursor).U[0], at)
+		}
+	}
+}
+
+// One group of semi is the exact update to the bit; more are exact for raw fitness only, but for rounding.
+func TestSemiReductions(t *testing.T) {
+	b := newBowl(t, cols, samples)
+	run := func(k Values) []float64 {
+		k["eta"], k["batch"], k["optimiser"] = 0.02, 4, 1
+		p := b.populate(t, OpenAIES, 16, k)
+		p.rounds(6)
+		return p.centre()
+	}
+	semi := func(groups, shaping float64) []float64 {
+		return run(Values{"distribution": bySemi, "groups": groups, "shaping": shaping})
+	}
+	if !slices.Equal(semi(1, 0), run(Values{})) {
+		t.Error("one group is not the exact update")
+	}
+	if far := apart(semi(4, shapeRaw), run(Values{"shaping": shapeRaw})); far > 1e-5 {
+		t.Errorf("four groups of raw fitness are %g from the exact update", far)
+	}
+	if far := apart(semi(4, 0), run(Values{})); far < 1e-3 {
+		t.Errorf("four groups of ranks are %g from the exact update: ranks are not local", far)
+	}
+}
+
+// The law of the estimate's quality: on a slope of M parameters with n antithetic pairs the mean cosine to the gradient is
+// rho*sqrt(n)/sqrt(M + rho^2 n), rho the correlation of what a result weighs with the result: 1, sqrt(3/pi), sqrt(2/pi).
+func TestGradientQuality(t *testing.T) {
+	const M = 96
+	for _, n := range []int{24, 96, 384} {
+		for shaping, rho := range []float64{math.Sqrt(3 / math.Pi), 1, math.Sqrt(2 / math.Pi)} {
+			b := newBowl(t, M, 1)
+			b.flat = true
+			p := b.populate(t, OpenAIES, 2*n, Values{"optimiser": 1, "eta": 1e-3, "momentum": 0, "batch": 1, "shaping": float64(shaping), "sigma": 0.1})
+			runs := 60 + 6000/n
+			var sum, square float64
+			for range runs {
+				from := p.row(BlockX, 0)
+				p.rounds(1)
+				var dot, a, c float64
+				for j, x := range p.row(BlockX, 0) {
+					d := x - from[j]
+					dot, a, c = dot+d*b.e[0][j], a+d*d, c+b.e[0][j]*b.e[0][j]
+				}
+				cos := dot / math.Sqrt(a*c)
+				sum, square = sum+cos, square+cos*cos
+			}
+			mean := sum / float64(runs)
+			se := math.Sqrt((square/float64(runs) - mean*mean) / float64(runs))
+			law := rho * math.Sqrt(float64(n)) / math.Sqrt(M+rho*rho*float64(n))
+			t.Logf("%d pairs, shaping %d: cosine %.4f +- %.4f, law %.4f", n, shaping, mean, se, law)
+			if math.Abs(mean-law) > 4*se+0.005 { // the law leaves out terms of order 1/n
+				t.Errorf("%d pairs, shaping %d: mean cosine %.4f +- %.4f, the law says %.4f", n, shaping, mean, se, law)
+			}
+		}
+	}
+}
+
+// What came from SGD does not steer Adam: its state has names of its own, so that a swap carries nothing over.
+func TestAdamStateIsItsOwn(t *testing.T) {
+	p := newBowl(t, cols, samples).populate(t, OpenAIES, 4, nil)
+	for _, b := range DPSGD.Blocks(DPSGD.Defaults(), p.Layout) {
+		for _, own := range OpenAIES.Blocks(p.k, p.Layout) {
+			if own.Name == b.Name && own.Name != BlockX && own.Name != BlockCursor {
+				t.Errorf("block %s would be carried over", b.Name)
+			}
+		}
+	}
+}
+
+// A missing result weighs as the worst.
+func TestMissingResults(t *testing.T) {
+	nan := float32(math.NaN())
+	for rule := range 3 {
+		if u := utilities(rule, []float32{-2, nan, nan, -3}); !(u[1] <= u[3] && u[2] <= u[3] && u[0] > u[1]) {
+			t.Errorf("rule %d: %v", rule, u)
+		}
+		if u := utilities(rule, []float32{nan, nan}); rule > 0 && u[0] != u[1] {
+			t.Errorf("rule %d, all missing: %v", rule, u)
+		}
+	}
+	if u := logUtilities([]float32{nan, -1, -2}); !(u[1] > u[2] && u[2] >= u[0]) {
+		t.Errorf("%v", u)
+	}
+}
+
+// SNES: u_k = max(0, ln(P/2+1) - ln k)/sum - 1/P; mu += eta s.*sum u z; s *= exp(eta_s/2 sum u (z^2-1)).
+func TestSNES(t *testing.T) {
+	const P = 9
+	for _, k := range []Values{{}, {"distribution": byChromosome, "eta": 0.5, "eta_s": 2}, {"samples": 1}} {
+		k["sigma"], k["batch"] = 0.2, 4
+		p := newBowl(t, cols, samples).populate(t, SNES, P, k)
+		mu, s, at := start64(), make([]float64, cols), uint64(0)
+		for j := range s {
+			s[j] = 0.2
+		}
+		for round := range 6 {
+			fit, z := make([]float64, P), make([][]float64, P)
+			for i := range P {
+				z[i] = p.normal(p.Rand(noise.Candidate, uint64(round), Member(i)))
+				y := slices.Clone(mu)
+				for j := range y {
+					y[j] += s[j] * z[i][j]
+				}
+				batch := make([]int32, 4)
+				p.SharedBatch(batch, at+uint64(4*i)*uint64(k["samples"]))
+				fit[i] = -p.bowl.loss(y, batch)
+			}
+			at += uint64(4 * max(1, P*k["samples"]))
+			var total float64
+			for j := 1; j <= P; j++ {
+				total += max(0, math.Log(P/2.0+1)-math.Log(float64(j)))
+			}
+			m1, m2 := make([]float64, cols), make([]float64, cols)
+			for pos, i := range descending(fit) {
+				u := max(0, math.Log(P/2.0+1)-math.Log(float64(pos+1)))/total - 1.0/P
+				for j := range mu {
+					m1[j] += u * z[i][j]
+					m2[j] += u * (z[i][j]*z[i][j] - 1)
+				}
+			}
+			etaS := p.k["eta_s"] * (3 + math.Log(cols)) / (5 * math.Sqrt(cols))
+			for j := range mu {
+				mu[j] += p.k["eta"] * s[j] * m1[j]
+				s[j] *= math.Exp(0.5 * etaS * m2[j])
+			}
+		}
+		p.rounds(6)
+		got := p.row(BlockS, 0)
+		for j := range got {
+			got[j] *= 0.2
+		}
+		if a, b := apart(p.centre(), mu), apart(got, s); a > 1e-5 || b > 1e-5 {
+			t.Errorf("%s: mu is %g and s %g from the twin's", describe(k), a, b)
+		}
+	}
+}
+
+// The choice of a distribution is the cheaper of the two by the cost of each, whatever M and N.
+func TestSeedsWin(t *testing.T) {
+	for _, rate := range []float64{1e8, 2e9} {
+		for _, bandwidth := range []float64{1e6, 1.25e8} {
+			for _, near := range []float64{0.1, 0.9, 1.1, 10} { // of where both cost the same
+				for _, N := range []float64{2, 7, 48} {
+					const M = 3e6
+					P := math.Ceil(near * 4 * rate / bandwidth)
+					seed := P * M / rate
+					chromosome := P*M/(N*rate) + 4*M*(N-1)/(N*bandwidth)
+					if SeedsWin(int(P), rate, bandwidth) != (seed < chromosome) {
+						t.Errorf("P %g, %g elements/s, %g bytes/s, %g workers: seeds take %g s, slices %g s", P, rate, bandwidth, N, seed, chromosome)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package optim
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Selection and variation of networks: what PESGD, the GA and population-based training have in common.
+
+// variation are the knobs of selection, crossover and mutation: what evolve reads.
+var variation = []Knob{
+	{Name: "elite", Title: "elite", Unit: "members", Doc: "best members that stay as they are", Min: 0, Max: 100000, Default: 1, Integer: true},
+	{Name: "selection", Title: "selection", Doc: "how parents are drawn: from the best (share top), as winners of tournaments, by roulette on 1/loss, or from all alike", Choices: []string{"truncation", "tournament", "roulette", "random"}, Max: 3},
+	{Name: "top", Title: "truncation", Doc: "share of the members that truncation draws parents from, the best of them", Min: 0, Max: 1, Default: 0.5},
+	{Name: "rivals", Title: "tournament", Unit: "members", Doc: "members of a tournament", Min: 1, Max: 1000, Default: 3, Integer: true},
+	{Name: "crossover", Title: "crossover", Doc: "how parents make a child: a coin for each weight or each tensor, the mean, or one parent alone", Choices: []string{"uniform", "tensor", "mean", "none"}, Max: 3, Default: crossMean},
+	{Name: "parents", Title: "parents", Unit: "members", Doc: "parents of a child whose crossover is mean; else there are two, or one", Min: 1, Max: 64, Default: 2, Integer: true},
+	{Name: "mutation", Title: "mutation", Doc: "standard deviation of the noise added to a child", Min: 0, Max: 10, Default: 0.001, Scale: Log},
+	{Name: "anneal", Title: "annealing", Unit: "exponent", Doc: "mutation is divided by the number of the generation to this power", Min: 0, Max: 4},
+}
+
+const (
+	crossUniform = iota
+	crossTensor
+	crossMean
+	crossNone
+)
+
+const (
+	selectTournament = 1
+	selectRoulette   = 2
+	selectRandom     = 3
+)
+
+// Columns of the blocks fit and score.
+const (
+	fitValue = 0
+	fitState = 1 // 0 when value is of nobody; of fit: 1 of an earlier self of x, 2 of the slot's previous tenant
+)
+
+// seriesDiversity costs no bytes: both rows are where the child is.
+var seriesDiversity = Series{Name: "diversity", Title: "diversity", Doc: "RMS distance between a member that is replaced and the first parent of what replaces it", Kind: PerMember}
+
+// parentsEach is the number of parents of a child.
+func (v Values) parentsEach() int {
+	switch v.I("crossover") {
+	case crossMean:
+		return v.I("parents")
+	case crossNone:
+		return 1
+	}
+	return 2
+}
+
+// eliteFits is the Check of variation.
+func eliteFits(s Shape) error {
+	if n := len(s.Roster.Members); s.K.I("elite") > n {
+		return fmt.Errorf("elite = %d is more than the population of %d: lower elite or give more members", s.K.I("elite"), n)
+	}
+	return nil
+}
+
+// evolveBytes is the payload of evolve.
+func (s Shape) evolveBytes() map[Op]int64 {
+	n, w, each := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers())), s.K.parentsEach()
+	b := map[Op]int64{"fitness": s.AllGatherBytes(4)}
+	if !s.Drawn {
+		b["parents"] = max(0, n-int64(s.K.I("elite"))) * int64(each) * (w - 1) / max(1, w) * 4 * int64(s.Layout.Params)
+		return b
+	}
+	b["parents"] = s.MoveBytes(s.Edges, 4*s.Layout.Params)
+	return b
+}
+
+// lineage is what an evolution did.
+type lineage struct {
+	edges    []Edge   // from parents to children, of the whole population
+	each     int      // edges a child
+	children []Member // hosted here
+	points   []Point
+}
+
+// evolve replaces x of all members but the elite by children of rows of src, which are what fit (a row for each hosted member)
+// was measured on. The block cycle counts generations.
+func evolve(ctx context.Context, e *Env, k Values, round uint64, src, fit engine.Mat) (l lineage, err error) {
+	members, x, cycle := e.Roster.Members, e.Block(BlockX), e.Block(BlockCycle).U
+	all := engine.New(len(members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return l, err
+	}
+	order := Order(all.F)
+	isChild := map[Member]bool{}
+	for _, i := range order[min(k.I("elite"), len(order)):] {
+		isChild[members[i]] = true
+	}
+	l.each = k.parentsEach()
+	for _, c := range members {
+		if !isChild[c] {
+			continue
+		}
+		key := e.Rand(noise.Select, round, c)
+		for p := range l.each {
+			l.edges = append(l.edges, Edge{members[selectParent(k, key, p, order, all.F)], c, "parents"})
+		}
+		if e.Row(c) >= 0 {
+			l.children = append(l.children, c)
+		}
+	}
+	parents := e.Scratch(l.each*len(e.Mine), e.Layout.Params).Sub(0, l.each*len(l.children))
+	if err := e.Comm.Move(ctx, "parents", l.edges, src, parents); err != nil {
+		return l, err
+	}
+	cycle[0]++
+	sigma := float32(k.Get("mutation") / math.Pow(float64(cycle[0]), k.Get("anneal")))
+	apart, tasks := make([]float64, len(l.children)), []engine.Task(nil)
+	for i, c := range l.children {
+		r, of := e.Row(c), parents.Sub(engine.Row(l.each*i), l.each)
+		tasks = append(tasks, engine.Distance{X: src.Sub(r, 1), Centre: of.Sub(0, 1), RMS: apart[i : i+1]}, breed(e, k, round, c, x.Sub(r, 1), of))
+		if sigma > 0 {
+			tasks = append(tasks, engine.Perturb{X: x.Sub(r, 1), Sigma: []float32{sigma}, Keys: []noise.Key{e.Rand(noise.Mutate, round, c)}})
+		}
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return l, err
+	}
+	l.measured(apart)
+	return l, nil
+}
+
+// measured takes the distance of each child's former self to its first parent.
+func (l *lineage) measured(apart []float64) {
+	for i, c := range l.children {
+		l.points = append(l.points, Point{c, seriesDiversity.Name, apart[i]})
+	}
+}
+
+// selectParent draws the p-th parent of a child: an index into the members. order is best first.
+func selectParent(k Values, key noise.Key, p int, order []int, fit []float32) int {
+	n := len(order)
+	switch k.I("selection") {
+	case selectTournament: // the best-placed of some draws
+		rivals, best := k.I("rivals"), n
+		for i := range rivals {
+			best = min(best, key.Below(max(4, rivals)*p+i, n))
+		}
+		return order[best]
+	case selectRoulette: // probability in proportion to 1/loss
+		weight := func(i int) float64 {
+			if loss := -float64(fit[i]); loss > 0 {
+				return 1 / loss
+			}
+			return 0
+		}
+		var total float64
+		for _, i := range order {
+			total += weight(i)
+		}
+		at := float64(key.Uniform(p)) * total
+		for _, i := range order {
+			if at -= weight(i); at < 0 {
+				return i
+			}
+		}
+		return order[0]
+	case selectRandom:
+		return order[key.Below(p, n)]
+	}
+	return order[key.Below(p, min(n, max(1, int(math.Ceil(k.Get("top")*float64(n))))))]
+}
+
+// breed writes child c into dst from the rows of its parents.
+func breed(e *Env, k Values, round uint64, c Member, dst, parents engine.Mat) engine.Task {
+	switch k.I("crossover") {
+	case crossUniform, crossTensor:
+		key := e.Rand(noise.Select, round, c)
+		key.Stream = 1
+		return engine.Crossover{Dst: dst, A: parents.Sub(0, 1), B: parents.Sub(1, 1), Keys: []noise.Key{key}, PerTensor: k.I("crossover") == crossTensor}
+	}
+	mean := engine.Lin{Dst: dst}
+	for p := range parents.Rows {
+		mean.Terms = append(mean.Terms, T(1/float32(parents.Rows), parents.Sub(engine.Row(p), 1)))
+	}
+	return engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mean}}
+}
+
+// inherit gives each child its first parent's row of a block.
+func (l lineage) inherit(ctx context.Context, e *Env, op Op, block string) error {
+	m := e.Block(block)
+	if m.Cols == 0 {
+		return nil
+	}
+	got := engine.New(len(l.children), m.Cols, engine.F32)
+	if err := e.Comm.Move(ctx, op, every(l.edges, l.each), m, got); err != nil {
+		return err
+	}
+	for i, c := range l.children {
+		copy(m.Row(e.Row(c)), got.Row(engine.Row(i)))
+	}
+	return nil
+}
+
+func every(edges []Edge, n int) (out []Edge) {
+	for i := 0; i < len(edges); i += n {
+		out = append(out, edges[i])
+	}
+	return out
+}
+
+// castBest writes the row of src whose member has the best value in a block like fit; the lowest member's x when there is none.
+func castBest(ctx context.Context, e *Env, block string, src, dst engine.Mat) error {
+	all := engine.New(len(e.Roster.Members), 2, engine.F32)
+	if err := e.Comm.AllGather(ctx, "centre", e.Block(block), all); err != nil {
+		return err
+	}
+	value, known := make([]float32, all.Rows), false
+	for i := range value {
+		f := all.Row(engine.Row(i))
+		if value[i] = f[fitValue]; f[fitState] == 0 {
+			value[i] = float32(math.Inf(-1))
+		}
+		known = known || value[i] > float32(math.Inf(-1))
+	}
+	best := Order(value)[0]
+	if !known {
+		best, src = 0, e.Block(BlockX)
+	}
+	// One leaf of the reduction: a broadcast of the best row.
+	leaf := Roster{Members: e.Roster.Members[best : best+1], Owner: e.Roster.Owner[best : best+1]}
+	row := engine.Mat{Cols: src.Cols}
+	if r := e.Row(leaf.Members[0]); r >= 0 {
+		row = src.Sub(r, 1)
+	}
+	return e.Comm.AllReduce(ctx, "centre", leaf, row, dst, false)
+}

@@ -1,0 +1,101 @@
+package optim
+
+import (
+	"context"
+	"slices"
+
+	"brood/models/engine"
+)
+
+// GA breeds networks without any gradient.
+var GA = &Algorithm{
+	Name:  "ga",
+	Title: "Genetic algorithm",
+	Paper: "Such, Madhavan, Conti, Lehman, Stanley, Clune: Deep neuroevolution (2017); with crossover as Prellberg, Kramer (2018) and as the evolutionary part of Shahab & Grot, PESGD (2020)",
+	Doc: `A round is a generation: all members are scored on one mini-batch of the training set, the best elite stay as they are,
+and every other slot is filled by a child of selected parents:
+
+    child = crossover(parents) + N(0, (mutation/k^anneal)^2)         k-th generation, from 1
+
+It is PESGD with no SGD: see there for selection and crossover. Fitness is minus the loss; a missing (non-finite) one ranks
+last. The elite are scored again on each generation's mini-batch. Batch-norm uses the mini-batch's own statistics. The
+centre is the best of the last generation, before the first the lowest member.
+Series: fitness, and the diversity.
+Bytes a generation: P fitness values to everybody; the rows of parents to workers that host their children, each once. A
+mutation is a pure function of seed, round and child: the 8 bytes of its seed need not travel.
+
+Deviations: the sources' networks start apart and so do ours, by the knob start. Such et al. keep the elite by a second, longer
+evaluation; here a larger batch does that.
+Reductions: crossover none is the mutation-only GA of Such et al.`,
+	Needs: Evaluations,
+	Knobs: slices.Concat([]Knob{KnobB.With(512)}, adapted(variation, map[string]func(*Knob){
+		"elite":     func(k *Knob) { k.Min = 1 },
+		"top":       func(k *Knob) { k.Default = 0.25 },
+		"crossover": func(k *Knob) { k.Default = crossUniform },
+		"mutation":  func(k *Knob) { k.Default = 0.01 },
+		"anneal":    func(k *Knob) { k.Default = 0.25 },
+	}), []Knob{{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1, Default: 1}}),
+	Series: []Series{SeriesFitness, seriesDiversity},
+	Blocks: func(k Values, l engine.Layout) []Block {
+		enter := EnterCentre
+		if k.I("start") == 1 {
+			enter = EnterOwn
+		}
+		return []Block{Params(BlockX, false, enter, l), {Name: BlockScore, Cols: 2}, Counter(BlockCursor, true), Counter(BlockCycle, true)}
+	},
+	Check:   eliteFits,
+	Bytes:   func(s Shape) map[Op]int64 { return s.evolveBytes() },
+	Program: ga{},
+}
+
+// adapted are knobs of which some have other bounds or defaults.
+func adapted(knobs []Knob, changes map[string]func(*Knob)) []Knob {
+	out := slices.Clone(knobs)
+	for i := range out {
+		if change, ok := changes[out[i].Name]; ok {
+			change(&out[i])
+		}
+	}
+	return out
+}
+
+type ga struct{}
+
+func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	n, P, x, at := len(e.Mine), int64(len(e.Roster.Members)), e.Block(BlockX), e.Block(BlockCursor).U
+	batch := make([]int32, k.I("batch"))
+	e.SharedBatch(batch, at[0])
+	at[0] += uint64(len(batch))
+	t := engine.Evaluate{X: x, Rows: engine.Rows(n), Batches: slices.Repeat([][]int32{batch}, n), Loss: make([]float64, n), Correct: make([]int64, n)}
+	if err := e.Engine.Do(ctx, t); err != nil {
+		return Report{}, err
+	}
+	fit := engine.New(n, 1, engine.F32)
+	for i, loss := range t.Loss {
+		fit.F[i] = float32(-loss / float64(len(batch)))
+	}
+	rep := Report{Samples: P * int64(len(batch)), Evaluations: P, Pass: Pass{int64(len(batch)), int64(len(e.Data.Train()))}}
+	l, err := evolve(ctx, e, k, round, x, fit)
+	if err != nil {
+		return rep, err
+	}
+	e.keepScores(fit, l.children)
+	rep.Edges, rep.Points = l.edges, append(e.MemberPoints(SeriesFitness.Name, fit.F), l.points...)
+	return rep, nil
+}
+
+// keepScores records the fitness of the hosted members but for those whose x has been replaced since.
+func (e *Env) keepScores(fit engine.Mat, replaced []Member) {
+	score := e.Block(BlockScore)
+	for i, m := range e.Mine {
+		row := score.Row(engine.Row(i))
+		row[fitValue], row[fitState] = fit.F[i], 1
+		if fit.F[i] != fit.F[i] || slices.Contains(replaced, m) {
+			row[fitValue], row[fitState] = 0, 0
+		}
+	}
+}
+
+func (ga) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return castBest(ctx, e, BlockScore, e.Block(BlockX), dst)
+}

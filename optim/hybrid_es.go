@@ -1,0 +1,132 @@
+package optim
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"brood/models/engine"
+)
+
+// HybridES tries shifted copies of the last gradient between full gradient steps.
+var HybridES = &Algorithm{
+	Name:  "hybrid-es",
+	Title: "Hybrid-ES",
+	Paper: "Bartolo: Backprop considered harmful? Hybrid-evolution strategies for supervised learning training (poster)",
+	Doc: `Every r-th iteration is a full gradient step, whose direction d is kept; in those between, each of N groups tries K shifts
+of d and sends the seed of its best with its cost; everybody rebuilds the winner from its seed and applies it:
+
+    i mod r = 0:          d = 1/n sum_a grad f_a(theta);  theta <- theta - eta*d
+    else, and if r = 1:   theta_g,k = theta - eta*(d + s*eps_g,k), eps ~ N(0, I);  theta <- argmin_g,k f(theta_g,k)
+
+A round is one iteration; with r = 1 ("assisted") the trials follow the full step in it. The gradient is over a global
+batch of members*batch samples, as in data-parallel SGD; trials share the next judges samples of the same stream, and one whose
+cost is not finite never wins. combine softmax averages the groups' best with weights exp(-cost/temperature). s is in units of
+the root mean square of d's components, which follows the gradient (the source's optimum, and its wish for an adaptive
+variance), or absolute. shape draws other shifts of the same variance: a normal shift times a random length, which makes
+components Laplace or Student t (3 degrees of freedom). components is the share of the parameters that an iteration
+shifts, drawn for each anew. The centre is theta.
+Series: loss of full steps, cost of the winner, norm and mean square component of d, variance of the shifts, and memory: that of
+an iteration, in units of a full gradient step's, 1 or 1/3 by the source's account; its mean is (1 + (r-1)/3)/r.
+Bytes: an all-reduce of M values a full step, so 1/r of a gradient a step; 12 for each group to every other worker an iteration of
+trials (8 of the seed, 4 of the cost).
+
+Deviations: the source's N worker nodes are the knob groups, dealt to members in runs; it does not say how winners are
+combined; its costs are over the whole training set.
+Reductions: s = 0 is gradient descent that takes each gradient r times.`,
+	Needs: Gradients | Evaluations,
+	Knobs: []Knob{
+		KnobEta, KnobB, KnobWD, KnobClip,
+		{Name: "r", Title: "interval", Unit: "iterations", Doc: "every r-th iteration is a full gradient step", Min: 1, Max: 1000, Default: 2, Integer: true, Scale: Log},
+		{Name: "groups", Title: "groups", Doc: "groups that try shifts side by side (N in the source)", Min: 1, Max: 1 << 16, Default: 8, Integer: true, Scale: Log},
+		{Name: "tries", Title: "tries", Doc: "shifts that each group tries (K in the source)", Min: 1, Max: 1 << 12, Default: 4, Integer: true, Scale: Log},
+		{Name: "judges", Title: "judges", Unit: "samples", Doc: "training samples that a trial's cost is measured on", Min: 1, Max: 1 << 20, Default: 512, Integer: true, Scale: Log},
+		{Name: "s", Title: "shift s", Doc: "standard deviation of the shifts of the direction", Min: 0, Max: 1000, Default: 1, Scale: Log},
+		{Name: "unit", Title: "unit of s", Doc: "s in units of the root mean square component of the last gradient, or as it is", Choices: []string{"gradient", "absolute"}, Max: 1},
+		{Name: "shape", Title: "shape of shifts", Doc: "distribution of a shift's components", Choices: []string{"normal", "laplace", "student"}, Max: 2},
+		{Name: "components", Title: "components", Doc: "share of the parameters that an iteration shifts", Min: 0.0001, Max: 1, Default: 1, Scale: Log},
+		{Name: "combine", Title: "combine", Doc: "the best of all groups' winners, or their average by softmax of minus the cost", Choices: []string{"argmin", "softmax"}, Max: 1},
+		{Name: "temperature", Title: "temperature", Unit: "nats", Doc: "of softmax", Min: 1e-9, Max: 1e6, Default: 0.01, Scale: Log},
+		KnobWire,
+	},
+	Series: []Series{SeriesLoss,
+		{Name: "cost", Title: "cost", Unit: "nats", Doc: "loss of the best trial on the judges", Combine: Mean},
+		{Name: "gradient.norm", Title: "gradient norm", Doc: "Euclidean norm of the last full gradient", Combine: Mean},
+		{Name: "gradient.variance", Title: "gradient variance", Doc: "mean square of its components", Combine: Mean},
+		{Name: "shift.variance", Title: "shift variance", Doc: "variance of the shifts' components", Combine: Mean},
+		{Name: "memory", Title: "memory", Unit: "gradient steps", Doc: "memory of an iteration, in units of that of a full gradient step", Combine: Mean}},
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return []Block{residual(k, l), Params(BlockX, true, EnterCentre, l), Params(BlockD, true, EnterZero, l), Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l)}
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		b, full := map[Op]int64{}, s.fullStep()
+		if full {
+			b["gradient"] = s.meanBytes()
+		}
+		if !full || s.K.I("r") == 1 {
+			b["winner"] = 12 * int64(s.K.I("groups")) * int64(len(s.Roster.Workers())-1)
+		}
+		return b
+	},
+	Program: hybridES{},
+}
+
+// fullStep says whether the next iteration takes a gradient.
+func (s Shape) fullStep() bool { return s.Phase == 0 }
+
+type hybridES struct{}
+
+func (hybridES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	full, phase, of := e.Shape(k).fullStep(), e.Block(BlockPhase).U, int64(len(e.Data.Train()))
+	rep, memory := Report{Pass: Pass{0, of}}, 1.0/3
+	if full {
+		if err := gradientStep(ctx, e, k, &rep); err != nil {
+			return rep, err
+		}
+		memory = 1
+	}
+	if phase[0]++; phase[0] >= uint64(k.I("r")) {
+		phase[0] = 0
+	}
+	rep.Points = append(rep.Points, e.populationPoint("memory", memory)...)
+	if full && k.I("r") > 1 {
+		return rep, nil
+	}
+	t, err := e.trials(ctx, k, round)
+	if err != nil {
+		return rep, err
+	}
+	best, err := t.race(ctx, e, k, &rep)
+	if err != nil {
+		return rep, err
+	}
+	return rep, t.apply(ctx, e, k, best, &rep)
+}
+
+// gradientStep is a full gradient step; it keeps the direction.
+func gradientStep(ctx context.Context, e *Env, k Values, rep *Report) error {
+	x, d, rms := e.Block(BlockX), e.Block(BlockD), make([]float64, 1)
+	loss, err := sharedGradient(ctx, e, k, "gradient", x, e.Scratch(len(e.Mine), e.Layout.Params), d)
+	if err != nil {
+		return err
+	}
+	step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, x), T(-k.F("eta"), d))}}
+	if err := e.Engine.Do(ctx, step, engine.Distance{X: d, Centre: e.origin(), RMS: rms}); err != nil {
+		return err
+	}
+	steps := e.sharedSteps(k, 1)
+	rep.Steps, rep.Samples, rep.Pass = steps.Steps, steps.Samples, steps.Pass
+	rep.Points = slices.Concat(e.MemberPoints("loss", loss), e.populationPoint("gradient.norm", rms[0]*math.Sqrt(float64(d.Cols))),
+		e.populationPoint("gradient.variance", rms[0]*rms[0]))
+	return nil
+}
+
+// result is a group's best trial.
+type result struct {
+	id   uint64
+	cost float32
+}
+
+func (hybridES) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockX, dst)
+}

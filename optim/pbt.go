@@ -1,0 +1,149 @@
+package optim
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// PBT trains networks side by side, and lets the worst go on from the best with changed hyper-parameters.
+var PBT = &Algorithm{
+	Name:  "pbt",
+	Title: "Population-based training",
+	Paper: "Jaderberg, Dalibard, Osindero et al.: Population based training of neural networks (2017), truncation selection",
+	Doc: `Every member trains by SGD with a learning rate and a weight decay of its own; after each period all are scored on the
+validation split (never the test set), and each of the worst goes on from one of the best:
+
+    x_i <- Nesterov SGD on its own mini-batches, eta_i = eta*f_i, decay_i = decay*f'_i
+    exploit, i among the worst q*n:  x_i, f_i, f'_i <- x_j, f_j, f'_j, j uniform among the best q*n
+    explore:                         f_i <- up*f_i or down*f_i, f'_i likewise, a coin each
+
+q*n is rounded down, but at least one of two or more. f and f' start between 1/vary and vary, uniform in the logarithm, and are
+the block hyper: turning eta or decay moves all members. A member that was replaced starts at rest, with the batch-norm
+statistics of its source. A round is at most slice steps of the period; the block phase counts. The centre is the best at
+the last comparison, as it has trained on.
+Series: loss and the members' learning rates; at comparisons fitness and diversity.
+Bytes a comparison: P fitness values to everybody; for a source on another worker 4M and 8 for its factors.
+
+Deviations: the source's members compare when each is ready; here all do at once, so that a run can be repeated.
+Reductions: period beyond the run is independent SGDs of different rates.`,
+	Needs: Gradients | Evaluations,
+	Knobs: slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod,
+		{Name: "quantile", Title: "quantile", Doc: "share of the members that are replaced, and that replace them", Min: 0, Max: 0.5, Default: 0.25},
+		{Name: "up", Title: "factor up", Doc: "what explore multiplies by when its coin is heads", Min: 1, Max: 100, Default: 1.2, Scale: Log},
+		{Name: "down", Title: "factor down", Doc: "what explore multiplies by when its coin is tails", Min: 0.01, Max: 1, Default: 0.8, Scale: Log},
+		knobVary.With(2), knobJudges, KnobSlice}, OwnStream),
+	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesOwnEta},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
+			{Name: BlockHyper, Cols: 2}, {Name: BlockScore, Cols: 2}, Counter(BlockPhase, true)}
+	},
+	Check: func(s Shape) error {
+		if s.Data.Validation == 0 {
+			return errors.New("fitness needs a validation split: this data set has none")
+		}
+		return nil
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		if !s.endsPeriod() {
+			return nil
+		}
+		b := map[Op]int64{"fitness": s.AllGatherBytes(4)}
+		if s.Drawn {
+			b["parents"], b["parents.hyper"] = s.MoveBytes(s.Edges, 4*s.Layout.Params), s.MoveBytes(s.Edges, 8)
+			return s.statsBytes(b, 1)
+		}
+		n, w := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers()))
+		moved := int64(s.K.replaced(int(n))) * (w - 1) / max(1, w)
+		b["parents"], b["parents.hyper"] = moved*4*int64(s.Layout.Params), moved*8
+		return b
+	},
+	Program: pbt{},
+}
+
+// replaced is how many of n members a comparison replaces.
+func (v Values) replaced(n int) int {
+	q := v.Get("quantile")
+	if q == 0 {
+		return 0
+	}
+	return min(n/2, max(1, int(q*float64(n))))
+}
+
+type pbt struct{}
+
+func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	hyper := e.Block(BlockHyper)
+	for i, m := range e.Mine {
+		if f := hyper.Row(engine.Row(i)); f[0] == 0 { // has just entered
+			first := drawFactors(e.Rand(noise.Select, 0, m), k.Get("vary"))
+			copy(f, first[:])
+		}
+	}
+	rep, over, err := trainPeriod(ctx, e, k, true, func(r engine.Row) [2]float32 { return [2]float32(hyper.Row(r)) })
+	if err != nil || !over {
+		return rep, err
+	}
+	fit, err := validate(ctx, e, k)
+	if err != nil {
+		return rep, err
+	}
+	l, err := exploit(ctx, e, k, round, fit)
+	if err != nil {
+		return rep, err
+	}
+	for _, c := range l.children {
+		key := e.Rand(noise.Mutate, round, c)
+		for i, f := range hyper.Row(e.Row(c)) {
+			hyper.Row(e.Row(c))[i] = f * []float32{k.F("up"), k.F("down")}[key.Below(i, 2)]
+		}
+	}
+	e.keepScores(fit, l.children)
+	rep.Evaluations, rep.Edges = int64(len(e.Roster.Members)), l.edges
+	rep.Points = slices.Concat(rep.Points, e.MemberPoints(SeriesFitness.Name, fit.F), l.points)
+	return rep, nil
+}
+
+// exploit lets the worst members take over what some of the best are.
+func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Mat) (l lineage, err error) {
+	members, x := e.Roster.Members, e.Block(BlockX)
+	all := engine.New(len(members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return l, err
+	}
+	order, count := Order(all.F), k.replaced(len(members))
+	l.each = 1
+	for _, i := range order[len(order)-count:] {
+		c := members[i]
+		l.edges = append(l.edges, Edge{members[order[e.Rand(noise.Select, round, c).Below(0, count)]], c, "parents"})
+		if e.Row(c) >= 0 {
+			l.children = append(l.children, c)
+		}
+	}
+	got := e.Scratch(len(e.Mine), e.Layout.Params).Sub(0, len(l.children))
+	if err := e.Comm.Move(ctx, "parents", l.edges, x, got); err != nil {
+		return l, err
+	}
+	apart, tasks := make([]float64, len(l.children)), []engine.Task(nil)
+	for i, c := range l.children {
+		r, from := e.Row(c), got.Sub(engine.Row(i), 1)
+		tasks = append(tasks, engine.Distance{X: x.Sub(r, 1), Centre: from, RMS: apart[i : i+1]},
+			engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x.Sub(r, 1), T(1, from))}})
+		clear(e.Block(BlockM).Row(r))
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return l, err
+	}
+	l.measured(apart)
+	if err := l.inherit(ctx, e, "parents.hyper", BlockHyper); err != nil {
+		return l, err
+	}
+	return l, l.inherit(ctx, e, "parents.stats", BlockStats)
+}
+
+func (pbt) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return castBest(ctx, e, BlockScore, e.Block(BlockX), dst)
+}

@@ -1,0 +1,103 @@
+package optim
+
+import (
+	"context"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Periods of training alone, between comparisons of the members on the validation split.
+
+var (
+	knobPeriod = Knob{Name: "period", Title: "evolution period", Unit: "epochs", Doc: "epochs of local SGD between evolutions, of what a member sees of the data: the evolution frequency is its inverse", Min: 0.001, Max: 1000, Default: 1, Scale: Log}
+	knobJudges = Knob{Name: "judges", Title: "judges", Unit: "samples", Doc: "validation samples that fitness is measured on; 0 is all of them", Min: 0, Max: 1 << 30, Default: 0, Integer: true}
+	knobVary   = Knob{Name: "vary", Title: "variety", Unit: "factor", Doc: "members draw factors on eta and decay from 1/vary to vary, uniform in the logarithm; 1 is none", Min: 1, Max: 1000, Default: 1, Scale: Log}
+
+	seriesOwnEta = Series{Name: "eta.own", Title: "own learning rate", Doc: "learning rate of the member", Kind: PerMember}
+)
+
+// period is the steps between evolutions: whole steps that cover so many passes of what a member sees.
+func (s Shape) period() int {
+	seen := s.K.share() * float64(s.Data.Train)
+	if seen == 0 { // disjoint parts
+		seen = float64(s.Data.Train) / float64(max(1, len(s.Roster.Members)))
+	}
+	return max(1, int(math.Ceil(s.K.Get("period")*seen/s.K.Get("batch"))))
+}
+
+// periodSlice is how many steps of the period the next round takes.
+func (s Shape) periodSlice() int {
+	left := s.period() - int(min(s.Phase, uint64(s.period())))
+	return max(1, min(left, s.K.I("slice")))
+}
+
+// endsPeriod says whether the next round ends with an evolution.
+func (s Shape) endsPeriod() bool { return s.Phase+uint64(s.periodSlice()) >= uint64(s.period()) }
+
+// drawFactors are a member's factors on eta and decay, by its key.
+func drawFactors(key noise.Key, vary float64) (f [2]float32) {
+	key.Stream = 2 // apart from selection and crossover
+	for i := range f {
+		f[i] = float32(math.Pow(vary, 2*float64(key.Uniform(i))-1))
+	}
+	return f
+}
+
+// trainPeriod takes the next steps of the period on all hosted members: Nesterov SGD with eta and decay times factors of a
+// member's own, which are shown where they are varied. over says that the period is over.
+func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors func(r engine.Row) [2]float32) (rep Report, over bool, err error) {
+	n, shape, phase := len(e.Mine), e.Shape(k), e.Block(BlockPhase).U
+	x, m, loss, eta, steps := e.Block(BlockX), e.Block(BlockM), make([]float32, n), make([]float32, n), shape.periodSlice()
+	s := e.step(k, x, engine.Rows(n), e.Scratch(n, e.Layout.Params), loss)
+	decay := s.Decay
+	s.Decay = 0 // each has its own
+	update := func(r engine.Row, g engine.Mat) []engine.Task {
+		f, xr := factors(r), x.Sub(r, 1)
+		eta[r] = f[0] * k.F("eta")
+		prog := Nesterov(xr, m.Sub(r, 1), g, eta[r], k.F("momentum"))
+		if decay > 0 {
+			prog = append([]engine.Lin{Assign(g, T(1, g), T(f[1]*decay, xr))}, prog...)
+		}
+		return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: prog}}
+	}
+	for range steps {
+		if err := advance(ctx, e, s, update); err != nil {
+			return rep, false, err
+		}
+	}
+	rep = e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep.Points = e.MemberPoints("loss", loss)
+	if varied {
+		rep.Points = append(rep.Points, e.MemberPoints(seriesOwnEta.Name, eta)...)
+	}
+	if over = shape.endsPeriod(); over {
+		phase[0] = 0
+	} else {
+		phase[0] += uint64(steps)
+	}
+	return rep, over, nil
+}
+
+// validate scores the hosted members on the judges: minus the mean loss of each.
+func validate(ctx context.Context, e *Env, k Values) (engine.Mat, error) {
+	judges := e.Data.Validation()
+	if j := k.I("judges"); j > 0 && j < len(judges) {
+		judges = judges[:j]
+	}
+	scores, err := Score(ctx, e.Engine, e.Block(BlockX), engine.Rows(len(e.Mine)), e.Block(BlockStats), judges)
+	fit := engine.New(len(e.Mine), 1, engine.F32)
+	for i, s := range scores {
+		fit.F[i] = float32(-s.Mean())
+	}
+	return fit, err
+}
+
+// statsBytes is the payload of what children inherit of batch-norm statistics.
+func (s Shape) statsBytes(b map[Op]int64, each int) map[Op]int64 {
+	if s.Layout.Stats > 0 && s.Drawn {
+		b["parents.stats"] = s.MoveBytes(every(s.Edges, each), 4*s.Layout.Stats)
+	}
+	return b
+}

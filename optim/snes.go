@@ -1,0 +1,112 @@
+package optim
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// SNES follows the natural gradient of a normal distribution with a standard deviation for each parameter.
+var SNES = &Algorithm{
+	Name:  "snes",
+	Title: "SNES",
+	Paper: "Schaul, Glasmachers, Schmidhuber: High dimensions and heavy tails for natural evolution strategies (2011); for networks Lenc et al. (2019)",
+	Doc: `Members are candidates of a normal distribution whose mean mu and standard deviations s are both learned:
+
+    x_i = mu + s.*z_i, z_i ~ N(0, I);  u = utilities by rank over all P results, k = 1 the best:
+    u_k = max(0, ln(P/2 + 1) - ln k) / sum_j max(0, ln(P/2 + 1) - ln j) - 1/P
+    mu <- mu + eta*s.*sum_i u_i z_i;  s <- s.*exp(eta_s/2 * (3 + ln M)/(5 sqrt(M)) * sum_i u_i (z_i^2 - 1))
+
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
+one ranks last. s is sigma times the block s, which starts at one: sigma is where the deviations start, and turning it
+later scales them all. samples member gives each candidate a mini-batch of its own. distribution seed lets every worker
+compute mu and s from regenerated noise; chromosome a slice each, with not a bit of difference. The centre is mu.
+Series: fitness, and the deviation: the root mean square of s.
+Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P + 2M)(N-1), as both mu and s travel.
+
+Deviations: none in the rule with eta = 1 and eta_s = 1; the source's population is 4 + 3 ln M. Of chromosome the source counts 4M, as for a rule with one vector.
+Reductions: eta_s 0 is a plain evolution strategy of rank utilities.`,
+	Needs: Evaluations,
+	Knobs: []Knob{
+		{Name: "eta", Title: "rate of the mean", Doc: "step size of the natural gradient of the mean", Min: 0, Max: 100, Default: 1, Scale: Log},
+		{Name: "eta_s", Title: "rate of the deviations", Doc: "step size of the deviations, in units of the source's (3 + ln M)/(5 sqrt M)", Min: 0, Max: 100, Default: 1, Scale: Log},
+		knobSigma.With(0.01), KnobB.With(256), knobSamples, knobDistribution,
+	},
+	Series: []Series{SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: Last}},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockS, true, EnterOne, l), Counter(BlockCursor, true)}
+	},
+	Check: func(s Shape) error {
+		if len(s.Roster.Members) < 2 {
+			return errors.New("ranks need candidates to compare: give members at least 2")
+		}
+		return nil
+	},
+	Bytes:   func(s Shape) map[Op]int64 { return s.updateBytes(2) },
+	Program: snes{},
+}
+
+type snes struct{}
+
+func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	M := e.Layout.Params
+	x, s, key := e.Block(BlockX), e.Block(BlockS), e.Rand(noise.Candidate, round, 0)
+	scale, mean, square := e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M)
+	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(scale, T(k.F("sigma"), s))}}); err != nil {
+		return Report{}, err
+	}
+	fit, rep, err := try(ctx, e, k, key, x, scale, 0, false)
+	if err != nil {
+		return rep, err
+	}
+	all := engine.New(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return rep, err
+	}
+	lo, hi := e.columns(k)
+	sum := engine.NoiseSum{Weights: logUtilities(all.F), Key: key, IDs: make([]Member, all.Rows)}
+	for i := range sum.IDs {
+		sum.IDs[i] = Member(i)
+	}
+	first, second := sum, sum
+	first.Dst, second.Dst, second.Square = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}, true
+	if err := e.Engine.Do(ctx, first, second); err != nil {
+		return rep, err
+	}
+	eta, rate := k.F("eta"), k.Get("eta_s")/2*(3+math.Log(float64(M)))/(5*math.Sqrt(float64(M)))
+	for j := lo; j < hi; j++ { // products of rows are no task of an engine
+		x.F[j] += float32(eta * float32(scale.F[j]*mean.F[j]))
+		s.F[j] = float32(float64(s.F[j]) * math.Exp(rate*float64(square.F[j])))
+	}
+	if err := e.complete(ctx, k, x, s); err != nil {
+		return rep, err
+	}
+	rms := make([]float64, 1)
+	if err := e.Engine.Do(ctx, engine.Distance{X: s, Centre: e.origin(), RMS: rms}); err != nil {
+		return rep, err
+	}
+	rep.Points = append(rep.Points, e.populationPoint("deviation", k.Get("sigma")*rms[0])...)
+	return rep, nil
+}
+
+// logUtilities weighs results by rank, the best half most; they add up to zero. Missing results count as the worst.
+func logUtilities(fit []float32) []float32 {
+	P, total := float64(len(fit)), 0.0
+	raw := make([]float64, len(fit))
+	for pos := range raw {
+		raw[pos] = max(0, math.Log(P/2+1)-math.Log(float64(pos+1)))
+		total += raw[pos]
+	}
+	u := make([]float32, len(fit))
+	for pos, i := range Order(fit) {
+		u[i] = float32(raw[pos]/total - 1/P)
+	}
+	return u
+}
+
+func (snes) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockX, dst)
+}

@@ -1,0 +1,204 @@
+package optim
+
+import (
+	"context"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// trials are the shifted steps of an iteration of Hybrid-ES: base + scale*length(id)*eps(id), where scale is zero at the
+// components that are left alone. Trial id g*tries + k is the k-th of group g. Nothing of it is kept or sent: all follows
+// from the seed, the round and the id.
+type trials struct {
+	key    noise.Key
+	shape  int
+	base   engine.Mat // theta - eta*d
+	s      float64    // standard deviation of the shifts of d
+	scale  float32    // eta*s
+	mask   engine.Mat // 1 where a component is shifted; the zero Mat when all are
+	scaled engine.Mat // scratch: the mask times a scale
+}
+
+// trials readies those of a round.
+func (e *Env) trials(ctx context.Context, k Values, round uint64) (*trials, error) {
+	M, rms := e.Layout.Params, make([]float64, 1)
+	t := &trials{key: e.Rand(noise.Direction, round, 0), shape: k.I("shape"), base: e.Scratch(1, M)}
+	x, d := e.Block(BlockX), e.Block(BlockD)
+	err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(t.base, T(1, x), T(-k.F("eta"), d))}},
+		engine.Distance{X: d, Centre: e.origin(), RMS: rms})
+	if err != nil {
+		return nil, err
+	}
+	if t.s = k.Get("s"); k.I("unit") == 0 {
+		t.s *= rms[0]
+	}
+	t.scale = float32(k.Get("eta") * t.s)
+	if share := k.F("components"); share < 1 {
+		t.mask, t.scaled = e.Scratch(1, M), e.Scratch(1, M)
+		coin := t.key
+		coin.Stream = 1 << 31 // apart from the tensors' noise
+		words := coin.Schedule()
+		for j := range t.mask.F {
+			if t.mask.F[j] = 0; float32(words.Block(coin.Counter(uint32(j / 4)))[j%4]>>8)*(1.0/(1<<24)) < share {
+				t.mask.F[j] = 1
+			}
+		}
+	}
+	return t, nil
+}
+
+// length is what a trial's normal shift is multiplied by. Its mean square is 1, so that shapes differ in their tails alone.
+func (t *trials) length(id uint64) float32 {
+	key := t.key
+	key.Member, key.Stream = uint32(id), 1<<31+1
+	switch t.shape {
+	case 1: // components are Laplace: the square of the length is exponential
+		return float32(math.Sqrt(-math.Log(1 - float64(key.Uniform(0)))))
+	case 2: // components are Student t with 3 degrees of freedom, over its standard deviation sqrt(3)
+		var chi float64
+		for i := range 3 {
+			chi += float64(key.Gauss(i)) * float64(key.Gauss(i))
+		}
+		return float32(1 / math.Sqrt(chi))
+	}
+	return 1
+}
+
+// costs evaluates trials.
+func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32) ([]float32, error) {
+	fit, members := make([]float32, len(ids)), make([]Member, len(ids))
+	for i, id := range ids {
+		members[i] = Member(id)
+	}
+	run := func(lo, hi int, length float32) error {
+		c := engine.Candidates{Theta: t.base, Sigma: t.scale * length, Key: t.key, IDs: members[lo:hi], Batches: [][]int32{batch}, Fitness: fit[lo:hi]}
+		var tasks []engine.Task
+		if t.mask.Rows > 0 {
+			c.Scale = t.scaled
+			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(c.Scale, T(c.Sigma, t.mask))}})
+		}
+		return e.Engine.Do(ctx, append(tasks, c)...)
+	}
+	if t.shape == 0 {
+		if err := run(0, len(ids), 1); err != nil {
+			return nil, err
+		}
+	} else {
+		for i, id := range ids { // each has a scale of its own
+			if err := run(i, i+1, t.length(id)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range fit {
+		fit[i] = -fit[i]
+	}
+	return fit, nil
+}
+
+// race lets the hosted groups try, and brings every group's best to every worker: 12 bytes each.
+func (t *trials) race(ctx context.Context, e *Env, k Values, rep *Report) ([]result, error) {
+	groups, tries, at := k.I("groups"), uint64(k.I("tries")), e.Block(BlockCursor).U
+	batch := make([]int32, k.I("judges"))
+	e.SharedBatch(batch, at[0])
+	at[0] += uint64(len(batch))
+	leaves := e.Roster.shards(groups)
+	hosted := leaves.Hosted(e.Self)
+	var ids []uint64
+	for _, g := range hosted {
+		for i := range tries {
+			ids = append(ids, uint64(g)*tries+i)
+		}
+	}
+	cost, err := t.costs(ctx, e, ids, batch)
+	if err != nil {
+		return nil, err
+	}
+	seed, low := engine.New(len(hosted), 1, engine.U64), engine.New(len(hosted), 1, engine.F32)
+	for i := range hosted {
+		fit := make([]float32, tries)
+		for j := range fit {
+			fit[j] = -cost[i*int(tries)+j]
+		}
+		best := i*int(tries) + Order(fit)[0]
+		seed.U[i], low.F[i] = ids[best], cost[best]
+	}
+	workers := e.Roster.Workers()
+	to, edges := Roster{Members: IDs(len(workers)), Owner: workers}, []Edge(nil)
+	for _, g := range leaves.Members {
+		for w := range workers {
+			edges = append(edges, Edge{g, Member(w), "winner"})
+		}
+	}
+	seeds, lows := engine.New(groups, 1, engine.U64), engine.New(groups, 1, engine.F32)
+	if err := e.Comm.MoveBetween(ctx, "winner", leaves, to, edges, seed, seeds); err != nil {
+		return nil, err
+	}
+	if err := e.Comm.MoveBetween(ctx, "winner", leaves, to, edges, low, lows); err != nil {
+		return nil, err
+	}
+	out := make([]result, groups)
+	for g := range out {
+		out[g] = result{seeds.U[g], lows.F[g]}
+	}
+	n := int64(groups) * int64(tries)
+	rep.Evaluations, rep.Samples, rep.Pass.Done = n, rep.Samples+n*int64(len(batch)), rep.Pass.Done+int64(len(batch))
+	return out, nil
+}
+
+// weights are the shares of the groups' winners in the step; nil when none has a finite cost.
+func weights(k Values, best []result) []float32 {
+	fit := make([]float32, len(best))
+	for g, r := range best {
+		fit[g] = -r.cost
+	}
+	top := Order(fit)[0]
+	if fit[top] != fit[top] {
+		return nil
+	}
+	w, total := make([]float64, len(best)), 0.0
+	for g, r := range best {
+		switch {
+		case k.I("combine") == 0:
+			if g == top {
+				w[g] = 1
+			}
+		case r.cost == r.cost:
+			w[g] = math.Exp(-(float64(r.cost) - float64(best[top].cost)) / k.Get("temperature"))
+		}
+		total += w[g]
+	}
+	out := make([]float32, len(w))
+	for g := range w {
+		out[g] = float32(w[g] / total)
+	}
+	return out
+}
+
+// apply rebuilds the winners' steps and takes their weighted mean.
+func (t *trials) apply(ctx context.Context, e *Env, k Values, best []result, rep *Report) error {
+	w := weights(k, best)
+	if w == nil {
+		return nil
+	}
+	x, shift := e.Block(BlockX), e.Scratch(1, e.Layout.Params)
+	sum, low := engine.NoiseSum{Dst: engine.All(shift), Key: t.key}, float32(math.Inf(1))
+	for g, r := range best {
+		if r.cost < low {
+			low = r.cost
+		}
+		if w[g] > 0 {
+			sum.IDs, sum.Weights = append(sum.IDs, Member(r.id)), append(sum.Weights, w[g]*(t.scale*t.length(r.id)))
+		}
+	}
+	if err := e.Engine.Do(ctx, sum); err != nil {
+		return err
+	}
+	for j := range t.mask.F { // products of rows are no task of an engine
+		shift.F[j] *= t.mask.F[j]
+	}
+	rep.Points = append(append(rep.Points, e.populationPoint("shift.variance", t.s*t.s)...), e.populationPoint("cost", float64(low))...)
+	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, t.base), T(1, shift))}})
+}
