@@ -134,5 +134,8 @@ func (b *Bounds) Candidates(t *Candidates) error {
 	c.want(len(t.Batches) == 1 || len(t.Batches) == n, "%d batches for %d candidates, want 1 or one each", len(t.Batches), n)
 	c.want(len(t.Fitness) == n, "room for %d fitnesses, want %d", len(t.Fitness), n)
 	c.batches(t.Batches, b.least())
+	if c.err == nil {
+		c.err = t.CheckNoise()
+	}
 	return c.err
 }

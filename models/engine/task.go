@@ -43,9 +43,11 @@ type Statistics struct {
 
 // Candidates evaluates theta + s*eps(id) for each id without keeping the perturbed parameters: s is Sigma, or Scale
 // (1 row) element by element when Scale has a row. With Antithetic, ids 2k and 2k+1 use +eps(k) and -eps(k). Fitness is
-// minus the mean loss over Batches[i] (or Batches[0] when there is one), NaN when it is not finite.
+// minus the mean loss over Batches[i] (or Batches[0] when there is one), NaN when it is not finite. Its bits depend neither on
+// the cohort nor on threads; twins agree on eps to the bit, and on fitness to rounding. Scale needs noise of full rank.
 type Candidates struct {
 	Theta, Scale Mat // 1 row each; Scale may be the zero Mat
+	Noise        Noise
 	Sigma        float32
 	Key          noise.Key // purpose and round; the member is filled in
 	Antithetic   bool
@@ -56,8 +58,15 @@ type Candidates struct {
 
 // NoiseSum writes dst[j] = sum_i Weights[i]*eps(IDs[i])[j] for the columns of the 1-row span Dst, summed in the order of
 // IDs, in float32 without fused multiply-add. With Square the term is eps^2-1. A weight of zero is added like any other.
+//
+// Integer noise takes whole weights, of at most 2^24 in all, and no Square: the sum of weights*v is exact, is rounded to float32
+// and then multiplied by noise.IntegerScale. It is equal on every twin and machine, and for every order of IDs.
+// With Rank r a matrix gets one product, (diag(weights) A/sqrt(r))' B over all ids, and no Square is allowed. Like those of every
+// matrix product its bits are equal for any threads and slices, and on twins of one architecture that both fuse; a portable
+// twin has bits of its own.
 type NoiseSum struct {
 	Dst        Span
+	Noise      Noise
 	Weights    []float32
 	Key        noise.Key
 	Antithetic bool

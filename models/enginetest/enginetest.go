@@ -51,6 +51,7 @@ func Run(t *testing.T, newEngine Make) {
 			t.Run("evaluations do not see the cohort", b.evaluateCohort)
 			t.Run("tasks run in order", b.order)
 			t.Run("candidates", b.candidates)
+			t.Run("candidates of other noise", b.candidateKinds)
 			t.Run("statistics", b.statistics)
 			t.Run("copy", b.copies)
 			t.Run("errors", b.errors)

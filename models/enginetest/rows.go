@@ -96,8 +96,7 @@ func (b *bench) order(t *testing.T) {
 }
 
 // perturbed is theta + s*eps(id) element by element, straight from the addresses.
-func (b *bench) perturbed(theta, scale []float32, sigma float32, key noise.Key, anti bool, id engine.Member) []float32 {
-	out := make([]float32, len(theta))
+func (b *bench) perturbed(theta, scale []float32, sigma float32, n engine.Noise, key noise.Key, anti bool, id engine.Member) []float32 {
 	sign := float32(1)
 	key.Member = uint32(id)
 	if anti {
@@ -106,18 +105,14 @@ func (b *bench) perturbed(theta, scale []float32, sigma float32, key noise.Key, 
 			sign = -1
 		}
 	}
-	for i, tn := range b.m.Layout.Tensors {
-		key.Stream = uint32(i)
-		key.Each(0, tn.Len, tn.Cols, func(at int, eps []float32) {
-			for j, e := range eps {
-				s := sigma
-				if scale != nil {
-					s = scale[tn.Lo+at+j]
-				}
-				p := float32(s * (sign * e))
-				out[tn.Lo+at+j] = theta[tn.Lo+at+j] + p
-			}
-		})
+	out := epsilon(&b.m.Layout, n, key)
+	for i, e := range out {
+		s := sigma
+		if scale != nil {
+			s = scale[i]
+		}
+		p := float32(s * (sign * e))
+		out[i] = theta[i] + p
 	}
 	return out
 }
@@ -144,7 +139,7 @@ func (b *bench) candidates(t *testing.T) {
 		task := engine.Candidates{Theta: theta, Scale: c.scale, Sigma: 0.05, Key: key, Antithetic: c.anti, IDs: ids, Batches: c.batches, Fitness: fit}
 		do(t, b.make(t, b.m, b.set, 2), task)
 		for i, id := range ids {
-			x := engine.Mat{Rows: 1, Cols: theta.Cols, F: b.perturbed(theta.F, c.scale.F, 0.05, key, c.anti, id)}
+			x := engine.Mat{Rows: 1, Cols: theta.Cols, F: b.perturbed(theta.F, c.scale.F, 0.05, engine.Noise{}, key, c.anti, id)}
 			batch := c.batches[0]
 			if len(c.batches) > 1 {
 				batch = c.batches[i]

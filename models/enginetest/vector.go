@@ -17,6 +17,8 @@ func Vector(t *testing.T, l engine.Layout, newDoer func(t *testing.T, threads in
 		t.Run("update", v.update)
 		t.Run("tree sum", v.treeSum)
 		t.Run("noise sum", v.noiseSum)
+		t.Run("noise of other kinds", v.noiseKinds)
+		t.Run("noise that does not fit", v.noiseErrors)
 		t.Run("perturb", v.perturb)
 		t.Run("adam", v.adam)
 		t.Run("crossover", v.crossover)
@@ -79,15 +81,8 @@ func (v *vector) treeSum(t *testing.T) {
 	same(t, "sum in place", a.F, want.F)
 }
 
-// eps is the noise of one candidate over all parameters.
-func (v *vector) eps(key noise.Key) []float32 {
-	out := make([]float32, v.l.Params)
-	for i, tn := range v.l.Tensors {
-		key.Stream = uint32(i)
-		key.Each(0, tn.Len, tn.Cols, func(at int, eps []float32) { copy(out[tn.Lo+at:], eps) })
-	}
-	return out
-}
+// eps is the Gaussian noise of one candidate over all parameters.
+func (v *vector) eps(key noise.Key) []float32 { return epsilon(&v.l, engine.Noise{}, key) }
 
 func (v *vector) noiseSum(t *testing.T) {
 	key := noise.Key{Seed: 3, Purpose: noise.Candidate, Round: 7}

@@ -69,27 +69,32 @@ func BenchmarkCandidates(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, batch := range []int{128, 256} {
-			b.Run(fmt.Sprintf("%s/batch=%d", name, batch), func(b *testing.B) {
-				e, err := NewEngine(m, set, 1, kernel.Best())
-				if err != nil {
-					b.Fatal(err)
-				}
-				const n = 8
-				t := engine.Candidates{Theta: engine.New(1, m.Layout.Params, engine.F32), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()[:batch]}, Fitness: make([]float32, n)}
-				if err := m.Init(1, 0, t.Theta.F); err != nil {
-					b.Fatal(err)
-				}
-				for i := range n {
-					t.IDs = append(t.IDs, engine.Member(i))
-				}
-				for b.Loop() {
-					if err := e.Do(context.Background(), t); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "evaluations/s")
-			})
+		for kind, n := range map[string]engine.Noise{"full": {}, "integer": {Integer: true}, "rank1": {Rank: 1}} {
+			for _, batch := range []int{128, 256} {
+				b.Run(fmt.Sprintf("%s/%s/batch=%d", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch) })
+			}
 		}
 	}
+}
+
+// candidates32 measures 32 candidates on one thread.
+func candidates32(b *testing.B, m *models.Model, set *data.Set, kind engine.Noise, batch int) {
+	e, err := NewEngine(m, set, 1, kernel.Best())
+	if err != nil {
+		b.Fatal(err)
+	}
+	const n = 32
+	t := engine.Candidates{Noise: kind, Theta: engine.New(1, m.Layout.Params, engine.F32), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()[:batch]}, Fitness: make([]float32, n)}
+	if err := m.Init(1, 0, t.Theta.F); err != nil {
+		b.Fatal(err)
+	}
+	for i := range n {
+		t.IDs = append(t.IDs, engine.Member(i))
+	}
+	for b.Loop() {
+		if err := e.Do(context.Background(), t); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "evaluations/s")
 }

@@ -5,18 +5,19 @@ import (
 	"math"
 
 	"brood/models/engine"
-	"brood/models/native/kernel"
 	"brood/models/noise"
 )
 
 // candidates is what a pass keeps while it evaluates perturbed parameters.
 type candidates struct {
-	eps        []float32    // the noise of a pair, times its scale
-	theta      [2][]float32 // the pair
-	base, turn []float32    // of the first layer: x*W' + b of theta for a whole batch, and of the noise for a piece of it
-	task       uint64       // that base belongs to
-	ids        []int32      // and the batch
-	loss       [2]float64
+	eps   []float32    // the noise of a pair, times its scale
+	theta [2][]float32 // the pair
+	apart apart
+	loss  [][2]float64
+
+	low      []lowLayer // of noise of low rank
+	lowNoise engine.Noise
+	group    int // pairs that low has room for
 }
 
 // pair is one or two candidates that share noise, with opposite signs, and samples: entries [at, at+n) of the task.
@@ -49,54 +50,101 @@ func batch(t *engine.Candidates, i int) []int32 {
 func same(a, b []int32) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
 // candidates evaluates pairs in parallel. Where the model begins with a dense layer, its products with theta and with the
-// noise are taken apart: x*(W + s*E)' = x*W' + s*(x*E)', of which the second serves both signs, and the perturbed
-// weights of that layer, most of the model, are never made.
+// noise are taken apart, and the perturbed weights of that layer, most of the model, are never made.
 func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
 	}
-	first, apart := e.plan.ops[0].(*dense)
-	from := 0
-	if apart {
-		from = first.end(e)
-	}
-	work := pairs(&t)
 	e.task++
+	work := pairs(&t)
+	if t.Noise.Rank > 0 {
+		return e.lowCandidates(ctx, &t, work)
+	}
+	first, isApart := e.plan.ops[0].(*dense)
+	from, outputs := 0, 0
+	if isApart {
+		from, outputs = first.end(e), first.nOut
+	}
+	inBytes := isApart && e.inBytes(&t, first)
 	return e.each(ctx, len(work), func(p *pass, i int) error {
-		c := &p.twin
-		e.spread(p, &t, work[i], from)
-		ids, size := batch(&t, work[i].at), piece
-		if e.bounds.Norms {
-			size = len(ids)
+		c, w := &p.twin, work[i]
+		ids := batch(&t, w.at)
+		known := c.apart.starts(e.task, ids, outputs)
+		if inBytes {
+			e.spread(p, &t, w, from, from)
+			c.apart.drawBytes(p, first, w.key, e.set, ids, known)
+		} else {
+			e.spread(p, &t, w, 0, from)
 		}
-		c.loss = [2]float64{}
-		known := c.task == e.task && same(c.ids, ids)
-		c.task = 0
-		for lo := 0; lo < len(ids); lo += size {
-			if err := p.load(e.set, ids[lo:min(len(ids), lo+size)], false); err != nil {
-				return err
+		loss := c.losses(1)
+		err := e.inPieces(p, ids, inBytes && known, func(lo int) error {
+			if isApart && !known {
+				first.product(p, t.Theta.F, c.apart.base[lo*outputs:])
 			}
-			if apart {
-				first.products(p, t.Theta.F, c, lo, len(ids), known)
+			switch {
+			case inBytes:
+				c.apart.byteProduct(p, first, e.set, lo)
+			case isApart:
+				c.apart.turn = grown(c.apart.turn, p.n*outputs)
+				first.product(p, c.eps, c.apart.turn)
 			}
-			for j := range work[i].n {
+			for j := range w.n {
 				p.mode, p.params, p.stats = running, c.theta[j], nil
-				if apart {
-					first.combine(p, c, lo, e.step(&t, t.IDs[work[i].at+j]))
+				ops := p.plan.ops
+				if isApart {
+					first.combine(p, &c.apart, lo, e.step(&t, t.IDs[w.at+j]))
+					ops = ops[1:]
 				}
-				loss, err := p.rest(apart)
+				for _, o := range ops {
+					o.forward(p)
+				}
+				l, err := p.lossOf(p.logits())
 				if err != nil {
 					return err
 				}
-				c.loss[j] += loss
+				loss[0][j] += l
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		c.task, c.ids = e.task, ids
-		for j := range work[i].n {
-			t.Fitness[work[i].at+j] = fitness(c.loss[j], len(ids))
+		c.apart.ended(e.task, ids)
+		for j := range w.n {
+			t.Fitness[w.at+j] = fitness(loss[0][j], len(ids))
 		}
 		return nil
 	})
+}
+
+// inPieces loads a batch piece by piece, or only its labels, and calls f with the first sample of each.
+func (e *Engine) inPieces(p *pass, ids []int32, labels bool, f func(lo int) error) error {
+	size := piece
+	if e.bounds.Norms {
+		size = len(ids)
+	}
+	load := p.load
+	if labels {
+		load = p.label
+	}
+	for lo := 0; lo < len(ids); lo += size {
+		if err := load(e.set, ids[lo:min(len(ids), lo+size)], false); err != nil {
+			return err
+		}
+		if err := f(lo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// losses is room for those of so many pairs, zero.
+func (c *candidates) losses(n int) [][2]float64 {
+	if len(c.loss) < n {
+		c.loss = make([][2]float64, n)
+	}
+	clear(c.loss[:n])
+	return c.loss[:n]
 }
 
 // step is the factor of the noise, which carries its own scale where there is one.
@@ -108,79 +156,41 @@ func (e *Engine) step(t *engine.Candidates, id engine.Member) float32 {
 	return sign * t.Sigma
 }
 
-// spread writes the noise of a pair, and its candidates from parameter from on.
-func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, from int) {
-	c, n := &p.twin, e.layout.Params
+// room is for the noise and the parameters of a pair.
+func (c *candidates) room(n int) {
 	if c.eps == nil {
 		c.eps, c.theta[0], c.theta[1] = make([]float32, n), make([]float32, n), make([]float32, n)
 	}
-	normals(p.k, e.layout, c.eps, 0, w.key)
+}
+
+// spread writes the noise of a pair from parameter lo on, and its candidates from parameter from on.
+func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
+	c, n := &p.twin, e.layout.Params
+	c.room(n)
+	p.lane.draw(t.Noise, e.layout, c.eps[lo:], lo, w.key)
 	if t.Scale.Rows > 0 {
-		for i, s := range t.Scale.F[:n] {
-			c.eps[i] *= s
+		for i, s := range t.Scale.F[lo:n] {
+			c.eps[lo+i] *= s
 		}
 	}
+	e.perturb(p, t, w, from, n)
+}
+
+// perturb writes parameters [lo, hi) of the candidates of a pair from their noise.
+func (e *Engine) perturb(p *pass, t *engine.Candidates, w pair, lo, hi int) {
+	c := &p.twin
 	for j := range w.n {
 		step := e.step(t, t.IDs[w.at+j])
-		p.k.Lin(c.theta[j][from:], []float32{1, step}, [][]float32{t.Theta.F[from:n], c.eps[from:]})
+		p.k.Lin(c.theta[j][lo:hi], []float32{1, step}, [][]float32{t.Theta.F[lo:hi], c.eps[lo:hi]})
 	}
-}
-
-// end is where the parameters behind this layer begin.
-func (o *dense) end(e *Engine) int {
-	t := e.layout.Tensors[o.wide]
-	if o.bias >= 0 {
-		t = e.layout.Tensors[o.bias]
-	}
-	return t.Lo + t.Len
-}
-
-// products are those of the loaded samples, from lo on of a batch of so many, with the noise, and with theta unless they are
-// known from the pair before.
-func (o *dense) products(p *pass, theta []float32, c *candidates, lo, samples int, known bool) {
-	c.base, c.turn = grown(c.base, samples*o.nOut), grown(c.turn, p.n*o.nOut)
-	o.product(p, c.eps, c.turn)
-	if !known {
-		o.product(p, theta, c.base[lo*o.nOut:])
-	}
-}
-
-func (o *dense) product(p *pass, params, out []float32) {
-	var ep kernel.Epilogue
-	if o.bias >= 0 {
-		ep.Bias = tensor(params, p.plan.model, o.bias)
-	}
-	p.k.Gemm(kernel.NT, p.n, o.nOut, o.nIn, p.act[o.in], o.nIn, tensor(params, p.plan.model, o.wide), o.nIn, out, o.nOut, &ep)
 }
 
 // grown is s, or new memory where it is too short.
-func grown(s []float32, n int) []float32 {
+func grown[T any](s []T, n int) []T {
 	if len(s) < n {
-		return make([]float32, n)
+		return make([]T, n)
 	}
 	return s
-}
-
-// combine is the layer's result for base + step*noise.
-func (o *dense) combine(p *pass, c *candidates, lo int, step float32) {
-	y := p.all(o.out)
-	p.k.Lin(y, []float32{1, step}, [][]float32{c.base[lo*o.nOut:][:len(y)], c.turn[:len(y)]})
-	if o.rectify {
-		p.k.Relu(y, y)
-	}
-}
-
-// rest is the summed loss from the present activations on: of the second op where the first was done apart.
-func (p *pass) rest(apart bool) (float64, error) {
-	ops := p.plan.ops
-	if apart {
-		ops = ops[1:]
-	}
-	for _, o := range ops {
-		o.forward(p)
-	}
-	loss, _, err := p.tally(p.logits())
-	return loss, err
 }
 
 // fitness is minus the mean loss, NaN when it is not finite.

@@ -40,7 +40,7 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 	}
 	e := &Engine{Vector: v, plan: pl, set: d, bounds: m.Bounds(d.Len())}
 	for _, k := range v.lanes {
-		e.passes = append(e.passes, newPass(pl, k.Kernels))
+		e.passes = append(e.passes, newPass(pl, k))
 	}
 	return e, nil
 }

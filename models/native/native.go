@@ -43,13 +43,16 @@ type Vector struct {
 	lanes  []*lane // one a thread
 	ids    []uint32
 	scale  []float32
+	whole  []int32
 }
 
-// lane is one thread's kernels and the terms of its present statement.
+// lane is one thread's kernels, the terms of its present statement and the factors of its present noise.
 type lane struct {
 	*kernel.Kernels
-	c []float32
-	x [][]float32
+	c           []float32
+	x           [][]float32
+	factors     factors
+	left, right []float32 // of many candidates
 }
 
 // New checks the layout and takes the twin that the environment asks for, or the best. Fewer than one thread counts as one.

@@ -8,26 +8,38 @@ import (
 	"brood/models/noise"
 )
 
-// fields calls f for every tensor's share [lo, lo+n) of the parameters [at, at+len): its noise, the first element of the
-// tensor and the place in the span.
-func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f func(field kernel.Field, from, place, n int)) {
+// fields calls f for every tensor's share of the parameters [at, at+n): the tensor, its noise, the first element of it, the
+// place in the span and the number.
+func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f func(t *engine.Tensor, field kernel.Field, from, place, n int)) {
 	end := at + n
 	for i := first(l, at); i < len(l.Tensors) && l.Tensors[i].Lo < end; i++ {
 		t := &l.Tensors[i]
 		key.Stream = uint32(i)
 		lo, hi := max(at, t.Lo), min(end, t.Lo+t.Len)
-		f(kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, lo-t.Lo, lo-at, hi-lo)
+		f(t, kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, lo-t.Lo, lo-at, hi-lo)
 	}
 }
 
 // Normals writes the standard normals of parameters [lo, lo+len(dst)) addressed by key: the stream is the tensor's index
 // in the layout, the element its place in the tensor, in rows of the tensor's Cols.
 func (v *Vector) Normals(dst []float32, lo int, key noise.Key) {
-	normals(v.lanes[0].Kernels, v.layout, dst, lo, key)
+	v.lanes[0].draw(engine.Noise{}, v.layout, dst, lo, key)
 }
 
-func normals(k *kernel.Kernels, l *engine.Layout, dst []float32, lo int, key noise.Key) {
-	fields(l, key, key.Schedule(), lo, len(dst), func(f kernel.Field, from, place, n int) { k.Normals(dst[place:place+n], f, from) })
+// draw writes the noise of parameters [lo, lo+len(dst)).
+func (k *lane) draw(n engine.Noise, l *engine.Layout, dst []float32, lo int, key noise.Key) {
+	fields(l, key, key.Schedule(), lo, len(dst), func(t *engine.Tensor, f kernel.Field, from, place, many int) {
+		d := dst[place : place+many]
+		switch {
+		case n.Integer:
+			k.Integers(d, noise.IntegerScale, f, from)
+		case n.Low(t):
+			k.factors.draw(k.Kernels, f, t.Len, n.Rank)
+			k.factors.spread(k, d, from)
+		default:
+			k.Normals(d, f, from)
+		}
+	})
 }
 
 // first is the tensor that holds parameter at.
@@ -48,11 +60,8 @@ func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float3
 // Candidate writes theta + s*eps(id) of the task into dst (params elements, owned by the caller), on the kernels of thread
 // lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
 func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, id engine.Member) error {
-	return candidate(v.lanes[lane].Kernels, dst, v.layout, t, id)
-}
-
-func candidate(k *kernel.Kernels, dst []float32, l *engine.Layout, t *engine.Candidates, id engine.Member) error {
 	const name = "candidates"
+	l, k := v.layout, v.lanes[lane]
 	if err := single(name, "theta", t.Theta, l.Params); err != nil {
 		return err
 	}
@@ -64,15 +73,16 @@ func candidate(k *kernel.Kernels, dst []float32, l *engine.Layout, t *engine.Can
 	if len(dst) != l.Params {
 		return bad(name, "room for %d parameters, want %d", len(dst), l.Params)
 	}
+	if err := t.CheckNoise(); err != nil {
+		return err
+	}
 	key, sign := signed(t.Key, t.Antithetic, id)
 	theta := t.Theta.F[:len(dst)]
+	k.draw(t.Noise, l, dst, 0, key)
 	if t.Scale.Rows == 0 {
-		fields(l, key, key.Schedule(), 0, len(dst), func(f kernel.Field, from, place, n int) {
-			k.Perturb(dst[place:place+n], theta[place:place+n], sign*t.Sigma, f, from)
-		})
+		k.Lin(dst, []float32{1, sign * t.Sigma}, [][]float32{theta, dst})
 		return nil
 	}
-	normals(k, l, dst, 0, key)
 	for i, s := range t.Scale.F[:len(dst)] {
 		dst[i] = theta[i] + float32(float32(sign*s)*dst[i])
 	}
@@ -95,18 +105,32 @@ func (v *Vector) noiseSum(t engine.NoiseSum) error {
 	case len(t.Weights) != len(t.IDs):
 		return bad(name, "%d weights for %d ids", len(t.Weights), len(t.IDs))
 	}
-	v.ids, v.scale = v.ids[:0], v.scale[:0]
+	if err := t.CheckNoise(); err != nil {
+		return err
+	}
+	v.ids, v.scale, v.whole = v.ids[:0], v.scale[:0], v.whole[:0]
 	for i, id := range t.IDs {
 		key, sign := signed(t.Key, t.Antithetic, id)
 		if t.Square {
 			sign = 1
 		}
 		v.ids, v.scale = append(v.ids, key.Member), append(v.scale, t.Weights[i]*sign)
+		if t.Noise.Integer {
+			v.whole = append(v.whole, int32(v.scale[i]))
+		}
 	}
 	dst, s := d.Mat.Row(d.Row)[d.Lo:d.Hi], t.Key.Schedule()
 	v.split(len(dst), tile, 32*len(t.IDs), func(k *lane, lo, hi int) {
-		fields(v.layout, t.Key, s, d.Lo+lo, hi-lo, func(f kernel.Field, from, place, n int) {
-			k.NoiseSum(dst[lo+place:lo+place+n], v.ids, v.scale, t.Square, f, from)
+		fields(v.layout, t.Key, s, d.Lo+lo, hi-lo, func(w *engine.Tensor, f kernel.Field, from, place, n int) {
+			out := dst[lo+place : lo+place+n]
+			switch {
+			case t.Noise.Integer:
+				k.IntegerSum(out, v.ids, v.whole, noise.IntegerScale, f, from)
+			case t.Noise.Low(w):
+				v.lowSum(k, out, f, from, w.Len, t.Noise.Rank)
+			default:
+				k.NoiseSum(out, v.ids, v.scale, t.Square, f, from)
+			}
 		})
 	})
 	return nil
@@ -123,7 +147,7 @@ func (v *Vector) perturb(t engine.Perturb) error {
 	v.split(t.X.Cols, tile, 32*t.X.Rows, func(k *lane, lo, hi int) {
 		for r, key := range t.Keys {
 			x := t.X.Row(engine.Row(r))[lo:hi]
-			fields(v.layout, key, key.Schedule(), lo, hi-lo, func(f kernel.Field, from, place, n int) {
+			fields(v.layout, key, key.Schedule(), lo, hi-lo, func(_ *engine.Tensor, f kernel.Field, from, place, n int) {
 				k.Perturb(x[place:place+n], x[place:place+n], t.Sigma[r], f, from)
 			})
 		}

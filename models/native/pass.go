@@ -23,8 +23,9 @@ const (
 // batch so far; a pass of that size or less allocates nothing.
 type pass struct {
 	plan *plan
-	k    *kernel.Kernels
-	room int // samples that the buffers hold, whole blocks
+	lane *lane
+	k    *kernel.Kernels // the lane's
+	room int             // samples that the buffers hold, whole blocks
 
 	act    [][]float32 // by activation
 	saved  [][]float32 // by op: what its backward needs besides activations
@@ -54,8 +55,8 @@ type pass struct {
 // saver is an op that keeps something of its own from forward to backward: so many floats for so many samples.
 type saver interface{ saves(samples int) int }
 
-func newPass(pl *plan, k *kernel.Kernels) *pass {
-	return &pass{plan: pl, k: k, act: make([][]float32, len(pl.buffers)), saved: make([][]float32, len(pl.ops)), slot: make([][]float32, len(pl.slots))}
+func newPass(pl *plan, k *lane) *pass {
+	return &pass{plan: pl, lane: k, k: k.Kernels, act: make([][]float32, len(pl.buffers)), saved: make([][]float32, len(pl.ops)), slot: make([][]float32, len(pl.slots))}
 }
 
 func (p *pass) blocks() int { return (p.n + kernel.Lanes - 1) / kernel.Lanes }
@@ -131,12 +132,22 @@ func (p *pass) load(set *data.Set, ids []int32, gradients bool) error {
 	if n := len(p.gather.tables); n == 0 || features/n < fewPixels {
 		return set.Gather(ids, p.act[0][:p.n*features], p.labels[:p.n])
 	}
+	if err := p.label(set, ids, gradients); err != nil {
+		return err
+	}
+	p.spread(&p.gather, p.blocks())
+	return nil
+}
+
+// label is load without the samples.
+func (p *pass) label(set *data.Set, ids []int32, gradients bool) error {
+	p.reserve(len(ids), gradients)
+	p.n = len(ids)
 	for i, id := range ids {
 		if p.labels[i] = set.Label(id); p.labels[i] < 0 {
 			return fmt.Errorf("data %s: no sample %d, ids are below %d", set.Name, id, set.Len())
 		}
 	}
-	p.spread(&p.gather, p.blocks())
 	return nil
 }
 
@@ -209,9 +220,17 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 // score is the summed loss and the correct predictions of the loaded samples.
 func (p *pass) score() (loss float64, correct int64, err error) { return p.tally(p.forward()) }
 
+// lossOf is the summed loss of logits.
+func (p *pass) lossOf(z []float32) (float64, error) {
+	if err := p.loss(z, nil, 1); err != nil {
+		return 0, err
+	}
+	return total(p.losses[:p.n]), nil
+}
+
 // tally is the summed loss and the correct predictions of logits.
 func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
-	if err := p.loss(z, nil, 1); err != nil {
+	if loss, err = p.lossOf(z); err != nil {
 		return 0, 0, err
 	}
 	classes := p.plan.model.Classes
@@ -229,7 +248,7 @@ func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
 			correct++
 		}
 	}
-	return total(p.losses[:p.n]), correct, nil
+	return loss, correct, nil
 }
 
 func total(x []float32) (s float64) {

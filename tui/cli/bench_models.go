@@ -94,11 +94,17 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 	if err != nil {
 		return err
 	}
+	integer, low := engine.Noise{Integer: true}, engine.Noise{Rank: 1}
 	for _, t := range []struct {
 		model string
 		batch int
+		kind  string
+		noise engine.Noise
 		goal  float64
-	}{{"mlp", 256, 1.2}, {"mlp-small", 256, 0}, {"lenet-caffe", 128, 0.75}, {"darwinn-10k", 128, 0}} {
+	}{{"mlp", 256, "antithetic", engine.Noise{}, 1.2}, {"mlp", 256, "integer", integer, 2.5}, {"mlp", 256, "rank 1", low, 0},
+		{"mlp-small", 256, "antithetic", engine.Noise{}, 0}, {"mlp-small", 256, "integer", integer, 0}, {"mlp-small", 256, "rank 1", low, 0},
+		{"lenet-caffe", 128, "antithetic", engine.Noise{}, 0.75}, {"lenet-caffe", 128, "integer", integer, 0}, {"lenet-caffe", 128, "rank 1", low, 0},
+		{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0}} {
 		net, err := models.Load(t.model)
 		if err != nil {
 			return err
@@ -112,8 +118,8 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 			if err != nil {
 				return err
 			}
-			const n = 16
-			task := engine.Candidates{Theta: engine.New(1, net.Layout.Params, engine.F32), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
+			const n = 128 // what they share is done once
+			task := engine.Candidates{Noise: t.noise, Theta: engine.New(1, net.Layout.Params, engine.F32), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
 			if err := net.Init(1, 0, task.Theta.F); err != nil {
 				return err
 			}
@@ -121,7 +127,7 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 				task.IDs = append(task.IDs, engine.Member(i))
 			}
 			flops, _ := net.Flops()
-			name := fmt.Sprintf("%s, batch %d, antithetic", t.model, t.batch)
+			name := fmt.Sprintf("%s, batch %d, %s", t.model, t.batch, t.kind)
 			if threads > 1 {
 				name += fmt.Sprintf(", %d threads", threads)
 			}

@@ -177,10 +177,11 @@ func benchNoise(c *cobra.Command, report func(measurement)) error {
 	const n, count = 784 * 64, 32
 	key := noise.Key{Seed: 1, Purpose: noise.Candidate}
 	f := kernel.Field{Key: key, Schedule: key.Schedule(), Cols: 784}
-	x, members, weights := written(n), make([]uint32, count), make([]float32, count)
+	x, members, weights, whole := written(n), make([]uint32, count), make([]float32, count), make([]int32, count)
 	for i := range members {
-		members[i], weights[i] = uint32(i), 1
+		members[i], weights[i], whole[i] = uint32(i), 1, 1
 	}
+	bytes := make([]int8, n/784*kernel.ByteStride(784))
 	for _, s := range []struct {
 		name string
 		work float64
@@ -188,6 +189,8 @@ func benchNoise(c *cobra.Command, report func(measurement)) error {
 		f    func()
 	}{{"Gaussian", n, 2.5, func() { m.Normals(x, f, 0) }}, {"parameters + sigma * Gaussian", n, 0, func() { m.Perturb(x, x, 1e-9, f, 0) }},
 		{"weighted sum over 32 candidates", n * count, 2, func() { m.NoiseSum(x, members, weights, false, f, 0) }},
+		{"whole numbers in bytes", n, 4, func() { m.IntegerBytes(bytes, f, n/784) }},
+		{"their weighted sum over 32 candidates", n * count, 0, func() { m.IntegerSum(x, members, whole, 1, f, 0) }},
 		{"masks of dropout", n, 0, func() { m.Drop(x, key, f.Schedule, 0, 0.5) }}} {
 		if _, err := m.beside(c, report, s.name, "G/s", s.work*1e-9, 0, s.goal, func() float64 { return 0 }, func() error { s.f(); return nil }); err != nil {
 			return err

@@ -16,6 +16,8 @@
 //	Relu Gate Mul Lookup                  element by element: rectifiers and their gradient, masks, tables of bytes
 //	CrossEntropy                          softmax, loss and gradient of rows of logits
 //	Normals Perturb NoiseSum              noise of a Field: the bits of models/noise
+//	Integers IntegerBytes IntegerSum      the same of whole numbers
+//	GemmBytes RowDots Transpose           exact products of bytes; products with one column; an operand turned
 //	Drop                                  masks of dropout
 //	ToBlock FromBlock                     sample-major matrices to and from blocks
 //	NewConv ConvForward ConvData ConvWeights ConvBias
@@ -42,9 +44,9 @@
 // ConvBias sum over a whole block, whose lanes they add in a fixed order.)
 //
 // The same bits in all three twins: Lin, Add, Axpy, Scale, Adam, ColSum, Relu, Gate, Mul, Lookup, CrossEntropy, Normals,
-// Perturb, NoiseSum, Drop, ConvBias, pooling, normalisation, ToBlock and FromBlock. They round every product before it is added and sum in a fixed order.
+// Perturb, NoiseSum, Integers, IntegerSum, GemmBytes, Drop, ConvBias, pooling, normalisation, ToBlock and FromBlock. They round every product before it is added and sum in a fixed order.
 //
-// Bits of their own: Gemm, ConvForward, ConvData and ConvWeights fuse multiply and add in avx512 and avx2, which agree with
-// each other in all but ConvWeights; portable does not fuse, and agrees with itself on every architecture. Two NaN count as
+// Bits of their own: Gemm, RowDots, ConvForward, ConvData and ConvWeights fuse multiply and add in avx512 and avx2, which agree with
+// each other in all but ConvWeights and RowDots; portable does not fuse, and agrees with itself on every architecture. Two NaN count as
 // equal here; which of their bits survive is left open.
 package kernel

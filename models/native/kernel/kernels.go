@@ -22,6 +22,9 @@ type Kernels struct {
 	filters      []float32 // weights of a convolution, packed
 	line         []float32 // a piece of a long statement, or some tiles of noise
 	unwanted     []float32 // a row of softmax that nobody asked for
+	exact        []float32 // bytes as floats, and their products
+	totals       []int32
+	segment      [5]int32 // of RowDots
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32
 }
@@ -43,6 +46,9 @@ type isa struct {
 	softmax                          func(*softArgs)
 	noiseFill, noiseSum, noiseSquare func(*noiseArgs)
 	drop                             func(*noiseArgs)
+	noiseFloats, noiseBytes          func(*noiseArgs)
+	noiseWhole                       func(*noiseArgs)
+	bytes                            []func(*tileArgs) // products of bytes, by height; nil: none
 
 	normSums, normSquares, normApply, normBackSums, normBack func(*normArgs)
 

@@ -14,7 +14,7 @@ type noiseArgs struct {
 	ctr              [4]uint32
 	members, weights unsafe.Pointer
 	count            int
-	keep             float32 // of dropout: what stays is multiplied by, and the words below which it goes
+	keep             float32 // a scale; of dropout: what stays is multiplied by it, and words below limit go
 	limit            uint32
 }
 
@@ -28,13 +28,13 @@ type Field struct {
 
 // Normals writes the normals of elements [lo, lo+len(dst)) of f.
 func (k *Kernels) Normals(dst []float32, f Field, lo int) {
-	k.runs(len(dst), lo, f, nil, nil, false, func(at int, eps []float32) { copy(dst[at:], eps) })
+	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, nil, nil, false) }, func(at int, eps []float32) { copy(dst[at:], eps) })
 }
 
 // Perturb computes dst = src + sigma*eps over elements [lo, lo+len(dst)) of f, the product rounded. dst may be src.
 func (k *Kernels) Perturb(dst, src []float32, sigma float32, f Field, lo int) {
 	src = src[:len(dst)]
-	k.runs(len(dst), lo, f, nil, nil, false, func(at int, eps []float32) {
+	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, nil, nil, false) }, func(at int, eps []float32) {
 		n := len(eps)
 		k.lin(dst[at:at+n], 2, 1, src[at:], sigma, eps, 0, nil)
 	})
@@ -47,25 +47,26 @@ func (k *Kernels) NoiseSum(dst []float32, members []uint32, weights []float32, s
 		clear(dst)
 		return
 	}
-	k.runs(len(dst), lo, f, members, weights[:len(members)], square, func(at int, sum []float32) { copy(dst[at:], sum) })
+	weights = weights[:len(members)]
+	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, members, weights, square) }, func(at int, sum []float32) { copy(dst[at:], sum) })
 }
 
-// runs makes the tiles of elements [lo, lo+n) of f, some at a time, and hands out what belongs to the matrix, piece by
-// piece with its place in the window. Without members a tile is that of f.Key, with them it is their sum.
-func (k *Kernels) runs(n, lo int, f Field, members []uint32, weights []float32, square bool, emit func(at int, values []float32)) {
+// runs has the tiles of elements [lo, lo+n) of f made in k.line, some at a time, and hands out what belongs to the matrix, piece
+// by piece with its place in the window.
+func (k *Kernels) runs(n, lo int, f Field, tiles func(first uint32, count int), emit func(at int, values []float32)) {
 	if n == 0 {
 		return
 	}
 	if k.line == nil {
 		k.line = aligned(line)
 	}
-	tiles := (f.Cols + noise.Tile - 1) / noise.Tile // of a row
-	tile := func(e int) int { return e/f.Cols*tiles + e%f.Cols/noise.Tile }
+	row := (f.Cols + noise.Tile - 1) / noise.Tile // in tiles
+	tile := func(e int) int { return e/f.Cols*row + e%f.Cols/noise.Tile }
 	last := tile(lo + n - 1)
 	for at := 0; at < n; {
 		first := tile(lo + at)
 		count := min(line/noise.Tile, last-first+1)
-		k.tiles(uint32(first), count, f, members, weights, square)
+		tiles(uint32(first), count)
 		for at < n {
 			e := lo + at
 			t, lane := tile(e)-first, e%f.Cols%noise.Tile
@@ -83,7 +84,7 @@ func (k *Kernels) runs(n, lo int, f Field, members []uint32, weights []float32, 
 	}
 }
 
-// tiles fills k.line with tiles [first, first+count).
+// tiles fills k.line with tiles [first, first+count) of f.Key or, with members, of their sum.
 func (k *Kernels) tiles(first uint32, count int, f Field, members []uint32, weights []float32, square bool) {
 	if k.isa.noiseFill == nil {
 		k.portableTiles(first, count, f, members, weights, square)

@@ -159,6 +159,21 @@ func noiseSumAVX2(t *noiseArgs)
 //go:noescape
 func noiseSquareAVX2(t *noiseArgs)
 
+// noiseWholeAVX2: weighted sums of noise.
+//
+//go:noescape
+func noiseWholeAVX2(t *noiseArgs)
+
+// noiseFloatsAVX2: tiles of whole numbers, scaled.
+//
+//go:noescape
+func noiseFloatsAVX2(t *noiseArgs)
+
+// noiseBytesAVX2: tiles of whole numbers in bytes.
+//
+//go:noescape
+func noiseBytesAVX2(t *noiseArgs)
+
 // dropAVX2: masks of dropout.
 //
 //go:noescape
@@ -462,6 +477,76 @@ func mulAVX512(t *vecArgs)
 //go:noescape
 func lookupAVX512(t *vecArgs)
 
+// bytes1x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes1x32AVX512(t *tileArgs)
+
+// bytes2x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes2x32AVX512(t *tileArgs)
+
+// bytes3x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes3x32AVX512(t *tileArgs)
+
+// bytes4x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes4x32AVX512(t *tileArgs)
+
+// bytes5x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes5x32AVX512(t *tileArgs)
+
+// bytes6x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes6x32AVX512(t *tileArgs)
+
+// bytes7x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes7x32AVX512(t *tileArgs)
+
+// bytes8x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes8x32AVX512(t *tileArgs)
+
+// bytes9x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes9x32AVX512(t *tileArgs)
+
+// bytes10x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes10x32AVX512(t *tileArgs)
+
+// bytes11x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes11x32AVX512(t *tileArgs)
+
+// bytes12x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes12x32AVX512(t *tileArgs)
+
+// bytes13x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes13x32AVX512(t *tileArgs)
+
+// bytes14x32AVX512: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes14x32AVX512(t *tileArgs)
+
 // normSumsAVX512: sums of channels.
 //
 //go:noescape
@@ -506,6 +591,21 @@ func noiseSumAVX512(t *noiseArgs)
 //
 //go:noescape
 func noiseSquareAVX512(t *noiseArgs)
+
+// noiseWholeAVX512: weighted sums of noise.
+//
+//go:noescape
+func noiseWholeAVX512(t *noiseArgs)
+
+// noiseFloatsAVX512: tiles of whole numbers, scaled.
+//
+//go:noescape
+func noiseFloatsAVX512(t *noiseArgs)
+
+// noiseBytesAVX512: tiles of whole numbers in bytes.
+//
+//go:noescape
+func noiseBytesAVX512(t *noiseArgs)
 
 // dropAVX512: masks of dropout.
 //

@@ -15,7 +15,11 @@ func available(t Twin) bool {
 func table(t Twin) isa {
 	switch t {
 	case AVX512:
-		return avx512()
+		t := avx512()
+		if cpu.X86.HasAVX512VNNI { // else by floats, with the same bits
+			t.bytes = bytesAVX512()
+		}
+		return t
 	case AVX2:
 		return avx2()
 	}
@@ -41,14 +45,15 @@ func avx512() isa {
 				dot6x3AVX512, dot7x3AVX512, dot8x3AVX512},
 			5: {nil, dot1x5AVX512, dot2x5AVX512, dot3x5AVX512, dot4x5AVX512, dot5x5AVX512},
 		},
-		transpose:    transposeAVX512,
-		copyPanel:    copyPanelAVX512,
-		adam:         adamAVX512,
-		colSum:       colSumAVX512,
-		softmax:      softmaxAVX512,
-		noiseFill:    noiseFillAVX512,
-		noiseSum:     noiseSumAVX512,
-		noiseSquare:  noiseSquareAVX512,
+		transpose:   transposeAVX512,
+		copyPanel:   copyPanelAVX512,
+		adam:        adamAVX512,
+		colSum:      colSumAVX512,
+		softmax:     softmaxAVX512,
+		noiseFill:   noiseFillAVX512,
+		noiseSum:    noiseSumAVX512,
+		noiseSquare: noiseSquareAVX512,
+		noiseFloats: noiseFloatsAVX512, noiseBytes: noiseBytesAVX512, noiseWhole: noiseWholeAVX512,
 		maxPool:      maxPoolAVX512,
 		maxPoolBack:  maxPoolBackAVX512,
 		maxPoolSet:   maxPoolSetAVX512,
@@ -74,14 +79,15 @@ func avx2() isa {
 			1: {nil, dot1x1AVX2, dot2x1AVX2, dot3x1AVX2, dot4x1AVX2},
 			3: {nil, dot1x3AVX2, dot2x3AVX2, dot3x3AVX2, dot4x3AVX2},
 		},
-		transpose:    transposeAVX2,
-		copyPanel:    copyPanelAVX2,
-		adam:         adamAVX2,
-		colSum:       colSumAVX2,
-		softmax:      softmaxAVX2,
-		noiseFill:    noiseFillAVX2,
-		noiseSum:     noiseSumAVX2,
-		noiseSquare:  noiseSquareAVX2,
+		transpose:   transposeAVX2,
+		copyPanel:   copyPanelAVX2,
+		adam:        adamAVX2,
+		colSum:      colSumAVX2,
+		softmax:     softmaxAVX2,
+		noiseFill:   noiseFillAVX2,
+		noiseSum:    noiseSumAVX2,
+		noiseSquare: noiseSquareAVX2,
+		noiseFloats: noiseFloatsAVX2, noiseBytes: noiseBytesAVX2, noiseWhole: noiseWholeAVX2,
 		maxPool:      maxPoolAVX2,
 		maxPoolBack:  maxPoolBackAVX2,
 		maxPoolSet:   maxPoolSetAVX2,
@@ -92,4 +98,9 @@ func avx2() isa {
 		relu:         reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2,
 		normSums: normSumsAVX2, normSquares: normSquaresAVX2, normApply: normApplyAVX2, normBackSums: normBackSumsAVX2, normBack: normBackAVX2,
 	}
+}
+
+func bytesAVX512() []func(*tileArgs) {
+	return []func(*tileArgs){nil, bytes1x32AVX512, bytes2x32AVX512, bytes3x32AVX512, bytes4x32AVX512, bytes5x32AVX512, bytes6x32AVX512, bytes7x32AVX512,
+		bytes8x32AVX512, bytes9x32AVX512, bytes10x32AVX512, bytes11x32AVX512, bytes12x32AVX512, bytes13x32AVX512, bytes14x32AVX512}
 }

@@ -89,7 +89,9 @@ def es(torch):
                         torch.add(t, e, alpha=sign, out=p)
                     torch.nn.functional.cross_entropy(net(x), y)
 
-        report(f"{name}, batch {batch}, antithetic", fastest(pair) * 2, "evaluations/s")
+        rate = fastest(pair) * 2
+        for kind in "antithetic", "integer", "rank 1":  # the peer's full rank beside each
+            report(f"{name}, batch {batch}, {kind}", rate, "evaluations/s")
 
 
 def noise(torch):

@@ -61,12 +61,18 @@ func generate() (map[string][]byte, error) {
 		g.pointwise()
 		if g.wide {
 			g.lookup()
+			for m := 1; m <= 14; m++ {
+				g.bytesTile(m)
+			}
 		}
 		g.norm()
 		g.softmax()
 		g.noiseFill()
-		g.noiseSum(false)
-		g.noiseSum(true)
+		g.noiseSum(normal)
+		g.noiseSum(square)
+		g.noiseSum(whole)
+		g.noiseIntegers(false)
+		g.noiseIntegers(true)
 		g.drop()
 		for m := 1; m <= len(g.r)/2-2; m++ {
 			g.conv(m)

@@ -94,13 +94,18 @@ func (g *gen) tileLoop(many int, body func(tiles int)) {
 	g.Label("finished")
 }
 
-// noiseSum emits tiles of the sum over members of weight*eps, or weight*(eps^2-1), in the order of the members.
-func (g *gen) noiseSum(square bool) {
-	name := "noiseSum"
-	if square {
-		name = "noiseSquare"
-	}
-	g.begin(name, "noiseArgs", "weighted sums of noise.")
+// term is what noiseSum adds up.
+type term int
+
+const (
+	normal term = iota // weight*eps
+	square             // weight*(eps^2-1)
+	whole              // weight*v, weights and sum in int32; the sum is then scaled
+)
+
+// noiseSum emits tiles of the sum over members of a term, in the order of the members.
+func (g *gen) noiseSum(of term) {
+	g.begin([]string{"noiseSum", "noiseSquare", "noiseWhole"}[of], "noiseArgs", "weighted sums of noise.")
 	g.noiseSetup()
 	t, dst, members, weights, count := reg.RDI, reg.RDX, reg.R8, reg.R9, reg.R10
 	label := 0
@@ -126,20 +131,13 @@ func (g *gen) noiseSum(square bool) {
 			}
 			for i, s := range streams {
 				s.philox(at(members, 0))
-				s.normals()
+				if of == whole {
+					s.integers()
+				} else {
+					s.normals()
+				}
 				for j := range 2 {
-					r, a := s.r[j], acc[2*i+j]
-					if square {
-						s.do(func() { s.VMULPS(r, r, r) })
-						s.addf(-1, r, r)
-					}
-					if g.wide {
-						s.do(func() { s.VMULPS_BCST(at(weights, 0), r, r) })
-					} else {
-						s.do(func() { s.VBROADCASTSS(at(weights, 0), w) })
-						s.do(func() { s.VMULPS(w, r, r) })
-					}
-					s.do(func() { s.VADDPS(r, a, a) })
+					s.weigh(of, s.r[j], w, acc[2*i+j])
 				}
 			}
 			interleave(streams)
@@ -153,6 +151,10 @@ func (g *gen) noiseSum(square bool) {
 			g.DECQ(count)
 			g.JNZ(ref(loop))
 			for i := range streams {
+				if of == whole {
+					g.toScale(acc[2*i], w)
+					g.toScale(acc[2*i+1], w)
+				}
 				cos, sin := g.place(first + i)
 				g.VMOVUPS(acc[2*i], at(dst, cos))
 				g.VMOVUPS(acc[2*i+1], at(dst, sin))
@@ -162,4 +164,30 @@ func (g *gen) noiseSum(square bool) {
 		g.ADDQ(imm(128*tiles), dst)
 	})
 	g.end()
+}
+
+// weigh adds the term of a vector of noise to a; w is lost.
+func (s *stream) weigh(of term, r, w, a reg.VecPhysical) {
+	weights := at(reg.R9, 0)
+	if of == square {
+		s.do(func() { s.VMULPS(r, r, r) })
+		s.addf(-1, r, r)
+	}
+	switch {
+	case of == whole && s.wide:
+		s.do(func() { s.VPMULLD_BCST(weights, r, r) })
+	case of == whole:
+		s.do(func() { s.VPBROADCASTD(weights, w) })
+		s.do(func() { s.VPMULLD(w, r, r) })
+	case s.wide:
+		s.do(func() { s.VMULPS_BCST(weights, r, r) })
+	default:
+		s.do(func() { s.VBROADCASTSS(weights, w) })
+		s.do(func() { s.VMULPS(w, r, r) })
+	}
+	if of == whole {
+		s.do(func() { s.VPADDD(r, a, a) })
+		return
+	}
+	s.do(func() { s.VADDPS(r, a, a) })
 }

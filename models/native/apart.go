@@ -1,0 +1,97 @@
+package native
+
+import (
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/native/kernel"
+	"brood/models/noise"
+)
+
+// apart is the products of a first dense layer, which the candidates of a task share: x*(W + s*E)' = x*W' + s*(x*E)'. The
+// first serves all candidates that see the batch, the second both signs of a pair.
+type apart struct {
+	base, turn []float32 // x*W' + b of a whole batch; x*E' and the bias's noise of a piece
+	task       uint64    // that base belongs to, 0: none
+	ids        []int32   // and the batch
+
+	// Of whole numbers of noise on samples of bytes:
+	pixels, ones []uint8 // of the batch, in rows of whole words
+	whole        []int8  // the weights' noise
+	bias, shift  []float32
+}
+
+// starts says whether base holds the batch, of so many outputs a sample, and makes room for it. Until ended it then holds none,
+// in case of an error.
+func (a *apart) starts(task uint64, ids []int32, outputs int) bool {
+	known := a.task == task && same(a.ids, ids)
+	a.task, a.base = 0, grown(a.base, len(ids)*outputs)
+	return known
+}
+
+func (a *apart) ended(task uint64, ids []int32) { a.task, a.ids = task, ids }
+
+// end is where the parameters behind this layer begin.
+func (o *dense) end(e *Engine) int {
+	t := e.layout.Tensors[o.wide]
+	if o.bias >= 0 {
+		t = e.layout.Tensors[o.bias]
+	}
+	return t.Lo + t.Len
+}
+
+// product is that of the loaded samples with the layer's share of params, and its bias.
+func (o *dense) product(p *pass, params, out []float32) {
+	var ep kernel.Epilogue
+	if o.bias >= 0 {
+		ep.Bias = tensor(params, p.plan.model, o.bias)
+	}
+	p.k.Gemm(kernel.NT, p.n, o.nOut, o.nIn, p.act[o.in], o.nIn, tensor(params, p.plan.model, o.wide), o.nIn, out, o.nOut, &ep)
+}
+
+// combine is the layer's result for base + step*turn.
+func (o *dense) combine(p *pass, a *apart, lo int, step float32) {
+	y := p.all(o.out)
+	p.k.Lin(y, []float32{1, step}, [][]float32{a.base[lo*o.nOut:][:len(y)], a.turn[:len(y)]})
+	if o.rectify {
+		p.k.Relu(y, y)
+	}
+}
+
+// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line maps to x.
+func (e *Engine) inBytes(t *engine.Candidates, o *dense) bool {
+	return t.Noise.Integer && t.Scale.Rows == 0 && o.in == 0 && len(e.set.Normal()) == 1 && o.nIn < 1<<16 && e.plan.model.Loss == models.CrossEntropy
+}
+
+// drawBytes draws the layer's noise and, unless it is known, gathers the batch. x = (pixel/255 - mean)/deviation, so that
+// x*E' = scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V; the second is one row.
+func (a *apart) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, ids []int32, known bool) {
+	l, stride := p.lane, (o.nIn+3)/4*4
+	if !known {
+		a.pixels, a.ones = grown(a.pixels, len(ids)*stride), grown(a.ones, stride)
+		for i, id := range ids {
+			copy(a.pixels[i*stride:(i+1)*stride], set.Image(id))
+		}
+		for i := range o.nIn {
+			a.ones[i] = 1
+		}
+	}
+	tensors := p.plan.model.Layout.Tensors
+	wide := kernel.ByteStride(o.nIn)
+	a.whole, a.bias, a.shift = grown(a.whole, o.nOut*wide), grown(a.bias, o.nOut), grown(a.shift, o.nOut)
+	s := key.Schedule()
+	key.Stream = uint32(o.wide)
+	l.IntegerBytes(a.whole, kernel.Field{Key: key, Schedule: s, Cols: tensors[o.wide].Cols}, o.nOut)
+	if o.bias >= 0 {
+		key.Stream = uint32(o.bias)
+		l.Integers(a.bias[:o.nOut], noise.IntegerScale, kernel.Field{Key: key, Schedule: s, Cols: tensors[o.bias].Cols}, 0)
+	}
+	l.GemmBytes(1, o.nOut, o.nIn, a.ones, stride, a.whole, wide, a.shift, o.nOut, -noise.IntegerScale*set.Mean[0]/set.Std[0], a.bias)
+}
+
+// byteProduct is that of the loaded samples, from lo on of the batch, with the noise.
+func (a *apart) byteProduct(p *pass, o *dense, set *data.Set, lo int) {
+	stride := (o.nIn + 3) / 4 * 4
+	a.turn = grown(a.turn, p.n*o.nOut)
+	p.k.GemmBytes(p.n, o.nOut, o.nIn, a.pixels[lo*stride:], stride, a.whole, kernel.ByteStride(o.nIn), a.turn, o.nOut, noise.IntegerScale/(255*set.Std[0]), a.shift)
+}

@@ -1,0 +1,81 @@
+package kernel
+
+import (
+	"unsafe"
+
+	"brood/models/noise"
+)
+
+// Integers writes scale times the whole numbers of noise of elements [lo, lo+len(dst)) of f, the products rounded.
+func (k *Kernels) Integers(dst []float32, scale float32, f Field, lo int) {
+	k.runs(len(dst), lo, f, func(first uint32, count int) { k.integerTiles(first, count, scale, f) }, func(at int, eps []float32) { copy(dst[at:], eps) })
+}
+
+// ByteStride is the bytes of a row of IntegerBytes.
+func ByteStride(cols int) int { return (cols + noise.Tile - 1) / noise.Tile * noise.Tile }
+
+// IntegerBytes writes the whole numbers of noise of the first rows rows of f, each padded to ByteStride(f.Cols) by numbers that
+// belong to no element.
+func (k *Kernels) IntegerBytes(dst []int8, f Field, rows int) {
+	tiles := rows * ByteStride(f.Cols) / noise.Tile
+	dst = dst[:tiles*noise.Tile]
+	if k.isa.noiseBytes != nil && tiles > 0 {
+		k.noise = noiseArgs{dst: unsafe.Pointer(unsafe.SliceData(dst)), tiles: tiles, keys: f.Schedule, ctr: f.Key.Counter(0)}
+		k.isa.noiseBytes(&k.noise)
+		return
+	}
+	for i := range tiles {
+		f.Schedule.Integers((*[noise.Tile]int8)(dst[noise.Tile*i:]), f.Key, uint32(i))
+	}
+}
+
+// IntegerSum computes dst = scale * (sum_i weights[i]*v(members[i])) over elements [lo, lo+len(dst)) of f, whose Key.Member is not
+// read: the sum is exact in int32, which the caller sees to, then rounded, then multiplied.
+func (k *Kernels) IntegerSum(dst []float32, members []uint32, weights []int32, scale float32, f Field, lo int) {
+	if len(members) == 0 {
+		clear(dst)
+		return
+	}
+	weights = weights[:len(members)]
+	k.runs(len(dst), lo, f, func(first uint32, count int) { k.wholeTiles(first, count, members, weights, scale, f) }, func(at int, sum []float32) { copy(dst[at:], sum) })
+}
+
+// integerTiles fills k.line with scaled tiles [first, first+count).
+func (k *Kernels) integerTiles(first uint32, count int, scale float32, f Field) {
+	if k.isa.noiseFloats != nil {
+		k.noise = noiseArgs{dst: ptr(k.line, 0), tiles: count, keys: f.Schedule, ctr: f.Key.Counter(8 * first), keep: scale}
+		k.isa.noiseFloats(&k.noise)
+		return
+	}
+	var v [noise.Tile]int8
+	for i := range count {
+		f.Schedule.Integers(&v, f.Key, first+uint32(i))
+		for l, x := range v {
+			k.line[noise.Tile*i+l] = float32(x) * scale
+		}
+	}
+}
+
+// wholeTiles fills k.line with tiles of sums.
+func (k *Kernels) wholeTiles(first uint32, count int, members []uint32, weights []int32, scale float32, f Field) {
+	if k.isa.noiseWhole != nil {
+		k.noise = noiseArgs{dst: ptr(k.line, 0), tiles: count, keys: f.Schedule, ctr: f.Key.Counter(8 * first), keep: scale, count: len(members),
+			members: unsafe.Pointer(unsafe.SliceData(members)), weights: unsafe.Pointer(unsafe.SliceData(weights))}
+		k.isa.noiseWhole(&k.noise)
+		return
+	}
+	var v [noise.Tile]int8
+	for i := range count {
+		var sum [noise.Tile]int32
+		for j, m := range members {
+			f.Key.Member = m
+			f.Schedule.Integers(&v, f.Key, first+uint32(i))
+			for l, x := range v {
+				sum[l] += weights[j] * int32(x)
+			}
+		}
+		for l, s := range sum {
+			k.line[noise.Tile*i+l] = float32(s) * scale
+		}
+	}
+}

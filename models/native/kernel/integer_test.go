@@ -1,0 +1,123 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"brood/models/noise"
+)
+
+// wholeNumbers is the noise of elements [lo, lo+n) word by word, straight from its addresses.
+func wholeNumbers(f Field, lo, n int) []int8 {
+	out := make([]int8, n)
+	for i := range out {
+		e := lo + i
+		tile, lane := e/f.Cols*((f.Cols+31)/32)+e%f.Cols/32, e%f.Cols%32
+		out[i] = noise.Integer(f.Key.Words(uint32(8*tile + lane%16/2))[lane%2+lane/16*2])
+	}
+	return out
+}
+
+func TestIntegersHaveTheFrozenBits(t *testing.T) {
+	members, weights := []uint32{3, 0, 1<<32 - 1, 3, 77}, []int32{1, -7, 0, 1 << 23, -8388000}
+	each(t, func(t *testing.T, k *Kernels) {
+		for _, c := range fields {
+			f, want, got := field(c.cols), make([]float32, c.n), guarded(t, c.n)
+			for i, v := range wholeNumbers(f, c.lo, c.n) {
+				want[i] = float32(v) * 0.3
+			}
+			k.Integers(got, 0.3, f, c.lo)
+			sameBits(t, "integers", want, got)
+			for count := range len(members) + 1 {
+				sums := make([]int32, c.n)
+				for i, m := range members[:count] {
+					f.Key.Member = m
+					for j, v := range wholeNumbers(f, c.lo, c.n) {
+						sums[j] += weights[i] * int32(v)
+					}
+				}
+				for i, s := range sums {
+					want[i] = float32(s) * noise.IntegerScale
+				}
+				k.IntegerSum(got, members[:count], weights[:count], noise.IntegerScale, f, c.lo)
+				sameBits(t, "sum", want, got)
+			}
+		}
+		for _, cols := range []int{1, 31, 32, 33, 784} {
+			f, stride := field(cols), ByteStride(cols)
+			got := make([]int8, 5*stride+1)
+			got[5*stride] = 99
+			k.IntegerBytes(got, f, 5)
+			for r := range 5 {
+				for i, v := range wholeNumbers(f, r*cols, cols) {
+					if got[r*stride+i] != v {
+						t.Fatalf("%d columns: byte %d of row %d is %d, want %d", cols, i, r, got[r*stride+i], v)
+					}
+				}
+			}
+			if got[5*stride] != 99 {
+				t.Fatal("wrote past the end")
+			}
+		}
+	})
+}
+
+// Products of bytes are exact: against int64, at the extremes too.
+func TestGemmBytes(t *testing.T) {
+	each(t, func(t *testing.T, k *Kernels) {
+		for _, s := range [][3]int{{1, 1, 1}, {1, 32, 4}, {2, 33, 5}, {14, 31, 64}, {15, 64, 100}, {29, 70, 784}, {3, 5, 1025}, {128, 40, 513}} {
+			m, n, kk := s[0], s[1], s[2]
+			r, words := random(m, n, kk), (kk+3)/4*4
+			lda, ldb, ldc := words+4, ByteStride(kk), n+3
+			for _, extreme := range []bool{false, true} {
+				a, b := make([]uint8, m*lda), make([]int8, n*ldb)
+				for i := range a {
+					if i%lda < kk || i%lda >= words {
+						a[i] = uint8(r.IntN(256))
+					}
+					if extreme && i%lda < kk {
+						a[i] = 255
+					}
+				}
+				for i := range b {
+					b[i] = int8(r.IntN(255) - 127)
+					if extreme {
+						b[i] = int8(127 - 254*(i/ldb%2))
+					}
+				}
+				c, bias := guarded(t, (m-1)*ldc+n), normals(random(1), n)
+				fillWith(c, 77)
+				k.GemmBytes(m, n, kk, a, lda, b, ldb, c, ldc, 0.01, bias)
+				for i := range c {
+					want := float32(77)
+					if j := i % ldc; j < n {
+						sum := int64(0)
+						for q := range kk {
+							sum += int64(a[i/ldc*lda+q]) * int64(b[j*ldb+q])
+						}
+						want = float32(0.01*float32(sum)) + bias[j]
+					}
+					if c[i] != want {
+						t.Fatalf("%v: element %d is %v, want %v", s, i, c[i], want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func fillWith(s []float32, x float32) {
+	for i := range s {
+		s[i] = x
+	}
+}
+
+func BenchmarkGemmBytes(b *testing.B) {
+	const m, n, kk = 128, 256, 784
+	r := rand.New(rand.NewPCG(1, 2))
+	x, y, c, bias := make([]uint8, m*kk), make([]int8, n*800), make([]float32, m*n), make([]float32, n)
+	for i := range x {
+		x[i] = uint8(r.IntN(256))
+	}
+	benches(b, "mlp", "GOP/s", 2*m*n*kk, 0, func(k *Kernels) func() { return func() { k.GemmBytes(m, n, kk, x, kk, y, 800, c, n, 1, bias) } })
+}

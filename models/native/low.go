@@ -1,0 +1,206 @@
+package native
+
+import (
+	"context"
+
+	"brood/models/engine"
+	"brood/models/native/kernel"
+	"brood/models/noise"
+)
+
+// lowLayer is a dense layer under noise of rank r, for a group of pairs: x*(W + s*E)' + b + s*e = x*W' + b + s*(x*B')*A', where
+// the bias's noise e is one more row of A against a column of ones. The perturbed weights are never made.
+type lowLayer struct {
+	o     *dense
+	first bool      // whose products the group shares
+	drawn int       // the rank of the noise
+	rank  int       // rows of A and B for a pair: drawn, and one for the bias
+	a, b  []float32 // rank rows of nOut, and of nIn, for each pair
+	ones  []float32 // what is added to x*B: 1 where the bias's noise is
+	theta []float32 // W', for all candidates of a task; not of the first layer
+	inner []float32 // x*B: rank columns for each pair, of the first layer for the group, else for one
+}
+
+// lowLayers are the dense layers with noise of low rank; the rest of the model has its parameters perturbed one by one.
+func (e *Engine) lowLayers(n engine.Noise, group int) (out []lowLayer) {
+	for at, op := range e.plan.ops {
+		o, ok := op.(*dense)
+		if !ok || !n.Low(&e.layout.Tensors[o.wide]) {
+			continue
+		}
+		w := lowLayer{o: o, first: at == 0, drawn: n.Rank, rank: n.Rank}
+		if o.bias >= 0 {
+			w.rank++
+		}
+		w.a, w.b, w.ones = make([]float32, group*w.rank*o.nOut), make([]float32, group*w.rank*o.nIn), make([]float32, group*w.rank)
+		if o.bias >= 0 {
+			for i := range group {
+				w.ones[(i+1)*w.rank-1] = 1
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// draw makes pair i of the group.
+func (w *lowLayer) draw(e *Engine, k *lane, key noise.Key, i int, n engine.Noise) {
+	o, s := w.o, key.Schedule()
+	a, b := w.a[i*w.rank*o.nOut:], w.b[i*w.rank*o.nIn:]
+	t := &e.layout.Tensors[o.wide]
+	key.Stream = uint32(o.wide)
+	k.factors.draw(k.Kernels, kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, t.Len, n.Rank)
+	copy(a, k.factors.a[:n.Rank*o.nOut])
+	copy(b, k.factors.b[:n.Rank*o.nIn])
+	if o.bias >= 0 {
+		key.Stream = uint32(o.bias)
+		k.Normals(a[n.Rank*o.nOut:w.rank*o.nOut], kernel.Field{Key: key, Schedule: s, Cols: e.layout.Tensors[o.bias].Cols}, 0)
+	}
+}
+
+// together is the columns of x*B that a group of pairs shares: those of a tile.
+const together = 32
+
+// lowCandidates evaluates groups of pairs, in which the first layer multiplies the samples with all B at once.
+func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work []pair) error {
+	group, isApart := 1, false
+	if o, ok := e.plan.ops[0].(*dense); ok && t.Noise.Low(&e.layout.Tensors[o.wide]) {
+		isApart, group = true, max(1, min(together/(t.Noise.Rank+1), (len(work)+len(e.passes)-1)/len(e.passes)))
+	}
+	var groups [][]pair
+	for len(work) > 0 {
+		n := 1
+		for n < min(group, len(work)) && same(batch(t, work[n].at), batch(t, work[0].at)) {
+			n++
+		}
+		groups, work = append(groups, work[:n]), work[n:]
+	}
+	return e.each(ctx, len(groups), func(p *pass, i int) error { return e.lowGroup(p, t, groups[i], group, isApart) })
+}
+
+// lowGroup evaluates pairs that see the same batch.
+func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int, isApart bool) error {
+	c, ids := &p.twin, batch(t, pairs[0].at)
+	if c.lowNoise != t.Noise || c.group < group {
+		c.room(e.layout.Params)
+		c.low, c.lowNoise, c.group = e.lowLayers(t.Noise, group), t.Noise, group
+	}
+	outputs := 0
+	if isApart {
+		outputs = c.low[0].o.nOut
+	}
+	known := c.apart.starts(e.task, ids, outputs)
+	if !known {
+		for j := range c.low {
+			c.low[j].turn(p, t.Theta.F)
+		}
+	}
+	for i, w := range pairs {
+		for j := range c.low {
+			c.low[j].draw(e, p.lane, w.key, i, t.Noise)
+		}
+	}
+	loss := c.losses(len(pairs))
+	err := e.inPieces(p, ids, false, func(lo int) error {
+		base := c.apart.base[lo*outputs:]
+		if isApart {
+			if !known {
+				c.low[0].o.product(p, t.Theta.F, base)
+			}
+			c.low[0].multiply(p, 0, len(pairs))
+		}
+		for i, w := range pairs {
+			e.spreadRest(p, t, w)
+			for j := range w.n {
+				p.mode, p.params, p.stats = running, c.theta[j], nil
+				c.lowForward(p, t.Theta.F, base, i, len(pairs), e.step(t, t.IDs[w.at+j]), isApart)
+				l, err := p.lossOf(p.logits())
+				if err != nil {
+					return err
+				}
+				loss[i][j] += l
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.apart.ended(e.task, ids)
+	for i, w := range pairs {
+		for j := range w.n {
+			t.Fitness[w.at+j] = fitness(loss[i][j], len(ids))
+		}
+	}
+	return nil
+}
+
+// spreadRest writes the candidates of a pair where no low layer holds the parameters.
+func (e *Engine) spreadRest(p *pass, t *engine.Candidates, w pair) {
+	c := &p.twin
+	for i, x := range e.layout.Tensors {
+		held := false
+		for j := range c.low {
+			held = held || i == c.low[j].o.wide || i == c.low[j].o.bias
+		}
+		if !held {
+			p.lane.draw(t.Noise, e.layout, c.eps[x.Lo:x.Lo+x.Len], x.Lo, w.key)
+			e.perturb(p, t, w, x.Lo, x.Lo+x.Len)
+		}
+	}
+}
+
+// turn transposes the layer's share of theta.
+func (w *lowLayer) turn(p *pass, theta []float32) {
+	if o := w.o; !w.first {
+		w.theta = grown(w.theta, o.nIn*o.nOut)
+		p.k.Transpose(w.theta, o.nOut, tensor(theta, p.plan.model, o.wide), o.nIn, o.nOut, o.nIn)
+	}
+}
+
+// few is the rank up to which products with single columns are the faster ones.
+const few = 4
+
+// multiply writes x*B of n pairs from the first on, and the ones.
+func (w *lowLayer) multiply(p *pass, first, n int) {
+	o, cols := w.o, n*w.rank
+	w.inner = grown(w.inner, p.n*cols)
+	if n == 1 && !w.first && w.drawn <= few {
+		for i := range p.n {
+			copy(w.inner[i*cols:(i+1)*cols], w.ones)
+		}
+		for q := range w.drawn {
+			p.k.RowDots(w.inner[q:], cols, p.n, o.nIn, p.act[o.in], o.nIn, w.b[(first*w.rank+q)*o.nIn:])
+		}
+		return
+	}
+	p.k.Gemm(kernel.NT, p.n, cols, o.nIn, p.act[o.in], o.nIn, w.b[first*w.rank*o.nIn:], o.nIn, w.inner, cols, &kernel.Epilogue{Bias: w.ones})
+}
+
+// lowForward is a pass with pair i of n. Of the first layer, if it was taken apart, both products are there.
+func (c *candidates) lowForward(p *pass, theta, base []float32, i, n int, step float32, isApart bool) {
+	next := 0
+	for at, op := range p.plan.ops {
+		o, ok := op.(*dense)
+		if !ok || next == len(c.low) || c.low[next].o != o {
+			op.forward(p)
+			continue
+		}
+		w, y := &c.low[next], p.all(o.out)
+		next++
+		inner, cols := w.inner, w.rank
+		if at == 0 && isApart {
+			copy(y, base)
+			inner, cols = inner[i*w.rank:], n*w.rank
+		} else {
+			var ep kernel.Epilogue
+			if o.bias >= 0 {
+				ep.Bias = tensor(theta, p.plan.model, o.bias)
+			}
+			p.k.Gemm(kernel.NN, p.n, o.nOut, o.nIn, p.act[o.in], o.nIn, w.theta, o.nOut, y, o.nOut, &ep)
+			w.multiply(p, i, 1)
+			inner = w.inner
+		}
+		p.k.Gemm(kernel.NN, p.n, o.nOut, w.rank, inner, cols, w.a[i*w.rank*o.nOut:], o.nOut, y, o.nOut, &kernel.Epilogue{Add: true, Alpha: step, ReLU: o.rectify})
+	}
+}
