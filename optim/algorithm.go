@@ -29,10 +29,18 @@ type Algorithm struct {
 	Bytes func(s Shape) map[Op]int64
 
 	Program Program
+
+	// Given makes the algorithm anew from a text of a person, which the run records in place of a model's layers: the rule
+	// table of a protocol. Nil for one that is told nothing.
+	Given func(text []byte) (*Algorithm, error)
 }
 
-// Needs says what an algorithm asks of its model and population.
+// Needs says what an algorithm asks of its model and population. One that asks for neither gradients nor evaluations is run
+// without a model and without data.
 type Needs uint8
+
+// Model says whether there must be a model, and data.
+func (n Needs) Model() bool { return n&(Gradients|Evaluations) != 0 }
 
 const (
 	Gradients   Needs = 1 << iota // the engine's Gradients task

@@ -4,6 +4,7 @@ package presets
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"brood/optim/catalog"
+	"brood/optim/protocol"
 )
 
 //go:embed *.toml
@@ -47,6 +49,16 @@ type Preset struct {
 	Study     string         `toml:"study"`  // the set that it is run with to reproduce a source; "": none
 	Claims    []Claim        `toml:"claims"` // what it tests
 	Knobs     map[string]any `toml:"knobs"`  // a value or a schedule each
+
+	Protocol *protocol.Spec `toml:"protocol"` // rules, for the algorithm of that name, which it implies
+}
+
+// Rules are what the algorithm is given and the run records, nil for none.
+func (p Preset) Rules() ([]byte, error) {
+	if p.Protocol == nil {
+		return nil, nil
+	}
+	return p.Protocol.Text()
 }
 
 // List names the embedded presets.
@@ -116,6 +128,12 @@ func Parse(text []byte) (Preset, error) {
 				return p, fmt.Errorf("a claim compares with %q, and there is no such preset", name)
 			}
 		}
+	}
+	if p.Protocol != nil {
+		if _, err := p.Protocol.Compile(); err != nil {
+			return p, err
+		}
+		p.Algorithm = cmp.Or(p.Algorithm, protocol.Own.Name)
 	}
 	if p.Algorithm == "" {
 		return p, nil

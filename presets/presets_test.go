@@ -6,6 +6,7 @@ import (
 
 	"brood/models"
 	"brood/optim/catalog"
+	"brood/optim/protocol"
 	"brood/runtime/timeline"
 )
 
@@ -30,7 +31,7 @@ func TestEmbedded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := models.Load(p.Model); err != nil {
+		if _, err := models.Load(p.Model); alg.Needs.Model() && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, s := range p.Settings() {
@@ -52,6 +53,8 @@ func TestParseRefuses(t *testing.T) {
 		"algorithm = \"adam\"":                       "adam",
 		"algorithm = \"parle\"\n[knobs]\nzeta = 1":   "zeta",
 		"algorithm = \"parle\"\n[knobs\neta = 0.1\n": "line",
+		"[protocol]\nname = \"x\"\ncolour = 3":       "colour",
+		"[protocol]\nname = \"x\"\nstates = [\"A\"]": "1 states",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", text, err)
@@ -59,5 +62,24 @@ func TestParseRefuses(t *testing.T) {
 	}
 	if _, err := Load("nope"); err == nil || !strings.Contains(err.Error(), Default) {
 		t.Errorf("unknown preset: %v", err)
+	}
+}
+
+// The preset of a rule table is the example that the algorithm has for itself.
+func TestParity(t *testing.T) {
+	p, err := Load("parity")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := p.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := protocol.Parity.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Algorithm != protocol.Own.Name || string(rules) != string(want) {
+		t.Errorf("%s with\n%s\nwant\n%s", p.Algorithm, rules, want)
 	}
 }

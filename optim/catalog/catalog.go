@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"brood/optim"
+	"brood/optim/protocol"
 )
 
 // All lists every algorithm.
@@ -29,6 +30,13 @@ func All() []*optim.Algorithm {
 		optim.GA,
 		optim.PESGD,
 		optim.PBT,
+		protocol.OR,
+		protocol.Leader,
+		protocol.ExactMajority,
+		protocol.ApproximateMajority,
+		protocol.AverageAndConquer,
+		protocol.GossipMean,
+		protocol.Own,
 	}
 }
 

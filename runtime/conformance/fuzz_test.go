@@ -109,8 +109,15 @@ func draw(seed uint64) *script {
 	return s
 }
 
-// quick sets knobs for tiny rounds on the toy data.
+// quick sets knobs for tiny rounds on the toy data, or of small trials where nothing is trained.
 func quick(r Rig) Rig {
+	if a, err := catalog.Lookup(r.Algorithm); err == nil && !a.Needs.Model() {
+		r = r.With("n", "30").With("slice", "0.1")
+		if _, ok := a.Knob("gap"); ok {
+			r = r.With("gap", "4")
+		}
+		return r
+	}
 	r = r.With("batch", "4")
 	switch r.Algorithm {
 	case "parle":

@@ -25,7 +25,7 @@ func Suite(t *testing.T, a *optim.Algorithm, base Rig) {
 	t.Run("declared", func(t *testing.T) { declared(t, a) })
 	t.Run("placement", func(t *testing.T) { placement(t, base) })
 	t.Run("restored", func(t *testing.T) { restored(t, base) })
-	t.Run("learns", func(t *testing.T) { learns(t, base) })
+	t.Run("learns", func(t *testing.T) { learns(t, base, a.Needs.Model()) })
 	t.Run("shapes", func(t *testing.T) { shapes(t, a, base) })
 }
 
@@ -130,15 +130,19 @@ func restored(t *testing.T, base Rig) {
 	}
 }
 
-// learns: the centre's loss on the validation split falls.
-func learns(t *testing.T, base Rig) {
+// learns: the centre's loss on the validation split falls, or the loss that an algorithm without a model measures.
+func learns(t *testing.T, base Rig, model bool) {
 	base.Members, base.Workers, base.Probe, base.Rounds = 8, 2, 1, 6*base.Rounds
-	_, loss := run(t, base).Series("centre.loss")
+	series := "centre.loss"
+	if !model {
+		series = "loss"
+	}
+	_, loss := run(t, base).Series(series)
 	if len(loss) < 10 {
-		t.Fatalf("%d probes of the centre", len(loss))
+		t.Fatalf("%d points of %s", len(loss), series)
 	}
 	if first, last := loss[0], slices.Min(loss[len(loss)-5:]); !(last < 0.9*first) {
-		t.Errorf("the centre's loss went from %.4f to %.4f", first, last)
+		t.Errorf("%s went from %.4f to %.4f", series, first, last)
 	}
 }
 

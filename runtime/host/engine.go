@@ -25,8 +25,11 @@ type compute interface {
 
 // newEngine makes the engine for a model. kind names the kernels of a recorded session; the empty kind is a person's
 // choice by $BROOD_ENGINE (native or gorgonia) and $BROOD_CPU (avx512, avx2 or portable), and without one the native engine for
-// every model that it has a plan for.
+// every model that it has a plan for. A run without a model has an engine that computes nothing.
 func newEngine(kind string, m *models.Model, d *data.Set, threads int) (compute, error) {
+	if len(m.Layers) == 0 {
+		return memory{}, nil
+	}
 	name, twin, asked, err := kernels(kind)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func (j *Job) estimate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if j.Config.Probe == 0 { // probes may cost about 5%, counting a gradient as three evaluations
+	if j.Config.Probe == 0 && !j.bare() { // probes may cost about 5%, counting a gradient as three evaluations
 		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
 		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
 	}

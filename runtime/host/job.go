@@ -24,8 +24,9 @@ import (
 // Options is what a person asked for. Zero fields take defaults.
 type Options struct {
 	Preset    string // its name, for the record
-	Model     string // name or path of a .toml file; default mlp-small
+	Model     string // name or path of a .toml file; default mlp-small. Model, data and init are empty for an algorithm without a model
 	Data      string // default glyphs
+	Rules     []byte // what such an algorithm may be given instead, see [optim.Algorithm]
 	Algorithm string // default dp-sgd
 	Members   int    // default 4
 	Workers   int    // goroutines that host them; default 1
@@ -59,39 +60,35 @@ const directBytes = 4096
 
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
-	o.Model, o.Data, o.Algorithm = cmp.Or(o.Model, "mlp-small"), cmp.Or(o.Data, "glyphs"), cmp.Or(o.Algorithm, "dp-sgd")
+	o.Algorithm = cmp.Or(o.Algorithm, "dp-sgd")
 	o.Members, o.Workers, o.Threads = cmp.Or(o.Members, 4), cmp.Or(o.Workers, 1), cmp.Or(o.Threads, goruntime.NumCPU())
 	o.OnLoss = cmp.Or(o.OnLoss, coordinator.OnLossReseed)
-	if o.Limit == (event.Limit{}) {
-		o.Limit.Epochs = 10
-	}
 	alg, err := catalog.Lookup(o.Algorithm)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
-		return nil, err
+	if o.Limit == (event.Limit{}) {
+		o.Limit.Epochs = 10
+		if !alg.Needs.Model() {
+			o.Limit.Epochs = 1
+		}
 	}
-	text, err := models.Source(o.Model)
-	if err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	j := &Job{Options: o, Alg: alg}
 	for _, s := range o.Set {
 		j.Edits = append(j.Edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: o.By})
 	}
-	if err := j.compile(o.Model, text); err != nil {
+	if alg.Needs.Model() {
+		err = j.with(o)
+	} else {
+		err = j.without(o)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if data.IsPath(o.Data) { // the session is to be found again from anywhere
-		if o.Data, err = filepath.Abs(o.Data); err != nil {
-			return nil, err
-		}
-	}
-	if j.Samples, err = loadData(o.Data, j.Net); err != nil {
-		return nil, err
-	}
-	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: string(text), Data: o.Data, Digest: j.Samples.Digest(), Seed: o.Seed,
+	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: j.Config.ModelSpec, Data: j.Config.Data, Digest: j.Samples.Digest(), Seed: o.Seed,
 		Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, Limit: o.Limit,
 		Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
 	eng, err := newEngine("", j.Net, j.Samples, 1)
@@ -108,6 +105,29 @@ func Prepare(o Options) (*Job, error) {
 		return nil, err
 	}
 	return j, j.estimate(context.Background())
+}
+
+// with reads the model and the data.
+func (j *Job) with(o Options) error {
+	if o.Rules != nil {
+		return fmt.Errorf("%s takes no rule table: leave it out, or give it to the algorithm protocol", j.Alg.Name)
+	}
+	j.Model, j.Data = cmp.Or(o.Model, "mlp-small"), cmp.Or(o.Data, "glyphs")
+	text, err := models.Source(j.Model)
+	if err != nil {
+		return err
+	}
+	if err := j.compile(j.Model, text); err != nil {
+		return err
+	}
+	j.Config.ModelSpec, j.Config.Data = string(text), j.Data
+	if data.IsPath(j.Data) { // the session is to be found again from anywhere
+		if j.Config.Data, err = filepath.Abs(j.Data); err != nil {
+			return err
+		}
+	}
+	j.Samples, err = loadData(j.Config.Data, j.Net)
+	return err
 }
 
 func (o Options) check() error {
@@ -159,8 +179,8 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 		return nil, err
 	}
 	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
-		Evaluate: j.Config.Evaluate, Lookup: catalog.Lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
-	if tests {
+		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
+	if tests && !j.bare() {
 		cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
 	}
 	return worker.New(cfg), nil
@@ -180,7 +200,7 @@ func (j *Job) init(m engine.Member, dst []float32) {
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
 		Data: optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}, Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: j.Config.OnLoss,
-		Limit: j.Limit, Edits: j.Edits, Lookup: catalog.Lookup, SavePeriod: 10 * time.Second}
+		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 
 // FromConfig rebuilds the job of a recorded session: same model, data and kernels, or a sentence that says what differs.
@@ -188,10 +208,14 @@ func FromConfig(c event.Config) (*Job, error) {
 	if c.Version != logVersion {
 		return nil, fmt.Errorf("the session is of version %d and this brood reads version %d", c.Version, logVersion)
 	}
+	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss}}
+	if j.bare() {
+		j.Net, j.Samples = &models.Model{}, &data.Set{}
+		return j, nil
+	}
 	if _, _, _, err := kernels(c.Kernels); err != nil {
 		return nil, err
 	}
-	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss}}
 	if err := j.compile(c.Model, []byte(c.ModelSpec)); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"brood/models/engine"
 	"brood/optim"
-	"brood/optim/catalog"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/worker"
@@ -125,6 +124,13 @@ const (
 // rehearse runs the algorithm on a counter: its own programme, roster, knobs and data order, but no arithmetic.
 func (j *Job) rehearse() (r rehearsal, err error) {
 	began := time.Now()
+	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member
+		one := *j
+		one.Members = 1
+		c, _, err := one.count(0, 0, 1)
+		r.blocks, r.beside = int64(j.Members)*c.blocks, float64(j.Members)*time.Since(began).Seconds()/float64(min(j.Members, j.Workers))
+		return r, err
+	}
 	base, progress, err := j.count(0, 0, rehearseRounds)
 	if err != nil {
 		return r, err
@@ -153,12 +159,15 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 // count runs up to so many rounds on a counter; probe and test are the rounds between them, 0 never.
 func (j *Job) count(probe, test, rounds uint64) (*counter, event.Progress, error) {
 	c := &counter{params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
+	if j.bare() { // blocks of a dummy's width are as wide as they say
+		c.params, c.stats = dummy, 1+dummy
+	}
 	l := engine.Layout{Params: dummy, Tensors: []engine.Tensor{{Name: "all", Shape: []int{dummy}, Len: dummy, Cols: dummy}}}
 	if j.Net.Layout.Stats > 0 {
 		l.Stats, l.StatTensors = 1+dummy, []engine.Tensor{{Name: "all", Shape: []int{1 + dummy}, Len: 1 + dummy, Cols: 1 + dummy}}
 	}
 	cfg := worker.Config{Layout: l, Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Data: j.Samples, Link: (&local.Hub{}).Link(0),
-		Direct: j.Config.Direct, Probe: probe, Lookup: catalog.Lookup, Clock: func() int64 { return 0 }}
+		Direct: j.Config.Direct, Probe: probe, Lookup: j.lookup, Clock: func() int64 { return 0 }}
 	if test > 0 {
 		cfg.Evaluate, cfg.Test = test, j.Samples.Test()
 	}

@@ -184,7 +184,7 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 			}
 		}
 	}
-	j.Alg, err = catalog.Lookup(out.Checkpoint.Algorithm)
+	j.Alg, err = j.lookup(out.Checkpoint.Algorithm)
 	j.Members = len(out.Checkpoint.Roster.Members)
 	return out, err
 }

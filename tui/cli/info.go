@@ -92,6 +92,9 @@ func needs(n optim.Needs) string {
 			out = append(out, x.name)
 		}
 	}
+	if len(out) == 0 {
+		return "nothing"
+	}
 	return strings.Join(out, ", ")
 }
 

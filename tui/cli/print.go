@@ -225,8 +225,12 @@ func (p *plainPrinter) begin(r prepared) {
 	p.tally.begin(r)
 	p.job = r.job
 	j := r.job
-	fmt.Fprintf(p.out, "brood: %s on %s, %s: %d members of %s parameters on %d workers, %d threads\n",
-		j.Alg.Title, j.Net.Name, j.Config.Data, j.Members, grouped(int64(j.Net.Layout.Params)), j.Workers, j.Threads)
+	if j.Config.Data == "" {
+		fmt.Fprintf(p.out, "brood: %s, without a model: %d members on %d workers\n", j.Alg.Title, j.Members, j.Workers)
+	} else {
+		fmt.Fprintf(p.out, "brood: %s on %s, %s: %d members of %s parameters on %d workers, %d threads\n",
+			j.Alg.Title, j.Net.Name, j.Config.Data, j.Members, grouped(int64(j.Net.Layout.Params)), j.Workers, j.Threads)
+	}
 	fmt.Fprintf(p.out, "brood: about %s of memory%s; session %s\n", humanBytes(j.Config.Memory), duration(j.Config.Seconds), r.sess.Dir())
 	if r.from != nil {
 		fmt.Fprintf(p.out, "brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree\n", r.from.Checkpoint.Round, r.from.Executed)

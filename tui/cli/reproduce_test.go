@@ -13,8 +13,8 @@ import (
 	"brood/runtime/event"
 )
 
-// measured is a tally of a run whose numbers can be followed by hand.
-func measured() *tally {
+// tallied is a tally of a run whose numbers can be followed by hand.
+func tallied() *tally {
 	t := newTally()
 	for _, r := range []event.Record{
 		{Plan: &event.Plan{Algorithm: "parle", New: optim.Place(optim.IDs(2), []int{0})}},
@@ -31,7 +31,7 @@ func measured() *tally {
 }
 
 func TestMetrics(t *testing.T) {
-	m := measured()
+	m := tallied()
 	for name, want := range map[string]float64{"test_error": 2.5, "train_loss": 0.2, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2} {
 		if x, ok := m.metric(name); !ok || math.Abs(x-want) > 1e-12 {
 			t.Errorf("%s = %g, %v, want %g", name, x, ok, want)
@@ -66,7 +66,7 @@ func TestJudged(t *testing.T) {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
 	out.Reset()
-	claimed(&out, "quickstart", measured().metric)
+	claimed(&out, "quickstart", tallied().metric)
 	if text := out.String(); !strings.Contains(text, "measured 2.5 %") || !strings.Contains(text, "brood reproduce quickstart") {
 		t.Errorf("a run says %q", text)
 	}

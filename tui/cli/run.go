@@ -125,6 +125,10 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 		o.Limit.Seconds = d.Seconds()
 	}
 	given := c.Flags().Changed
+	var err error
+	if o.Rules, err = p.Rules(); err != nil {
+		return o, fmt.Errorf("preset %s: %w", preset, err)
+	}
 	if f.algorithm == "" || f.algorithm == p.Algorithm {
 		for _, k := range p.Settings() {
 			o.Set = append(o.Set, event.Setting{Knob: k.Knob, Expr: k.Expr})

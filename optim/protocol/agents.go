@@ -1,0 +1,38 @@
+package protocol
+
+import "context"
+
+// patience is the meetings, jumps or batches between two looks at the context.
+const patience = 1 << 12
+
+// runAgents lets up to `left` pairs meet, agent by agent, and stops when the goal is reached. agent holds state+1 of each;
+// count is kept. It returns the meetings done.
+func (t *Table) runAgents(ctx context.Context, agent, count []uint64, left uint64, r *source) (done uint64, reached bool, err error) {
+	if t.reached(count) {
+		return 0, true, nil
+	}
+	n := uint64(len(agent))
+	for done < left {
+		if done%patience == 0 {
+			if err := ctx.Err(); err != nil {
+				return done, false, err
+			}
+		}
+		done++
+		i, j := r.two(n)
+		a, b := uint16(agent[i]-1), uint16(agent[j]-1)
+		c, d := t.meet(a, b)
+		if c == a && d == b {
+			continue
+		}
+		agent[i], agent[j] = uint64(c)+1, uint64(d)+1
+		count[a]--
+		count[b]--
+		count[c]++
+		count[d]++
+		if t.reached(count) {
+			return done, true, nil
+		}
+	}
+	return done, false, nil
+}

@@ -1,0 +1,115 @@
+package protocol
+
+import (
+	"math"
+	"sort"
+)
+
+// Draws from the distributions of the batched simulation. They use sums, products, quotients and square roots alone, each
+// rounded by itself, so that every platform draws the same; probabilities are right to about 1e-13 of themselves.
+
+// urn is the sample size up to which the hypergeometric is drawn ball by ball.
+const urn = 12
+
+// hypergeometric is the number of good among m drawn without replacement from `all` of which `good` are.
+func (r *source) hypergeometric(all, good, m uint64) uint64 {
+	switch {
+	case m == 0 || good == 0:
+		return 0
+	case good == all:
+		return m
+	case m > all-m:
+		return good - r.hypergeometric(all, good, all-m)
+	case good > all-good:
+		return m - r.hypergeometric(all, all-good, m)
+	case good < m: // symmetric in the two
+		good, m = m, good
+	}
+	if m > urn {
+		return r.ratioOfUniforms(all, good, m)
+	}
+	left := good
+	for i := range m {
+		if r.below(all-i) < left {
+			left--
+		}
+	}
+	return good - left
+}
+
+// ratioOfUniforms draws the hypergeometric by Stadlober's rejection (1990, algorithm HRUE; the constants are 2 sqrt(2/e) and
+// 3 - 2 sqrt(3/e)) for 2m <= all and 2*good <= all. The ratio of a probability to the mode's is a product over the places between
+// them, which only falls on the way, so that most rejections end early.
+func (r *source) ratioOfUniforms(all, good, m uint64) uint64 {
+	n, k, s := float64(all), float64(good), float64(m)
+	p := k / n
+	mean := float64(s * p) // conversions keep products from being fused into sums
+	variance := mean * (1 - p) * (n - s) / (n - 1)
+	width := float64(1.7155277699214135*math.Sqrt(variance+0.5)) + 0.8989161620588988
+	mode := uint64((s + 1) * (k + 1) / (n + 2))
+	end := min(float64(min(m, good)+1), math.Floor(mean+0.5+float64(16*math.Sqrt(variance+0.5))))
+	for {
+		u, v := r.unit(), r.unit()
+		x := mean + 0.5 + float64(width*(v-0.5))/u
+		if x < 0 || x >= end {
+			continue
+		}
+		if at := uint64(x); probable(n, k, s, mode, at, u*u) {
+			return at
+		}
+	}
+}
+
+// probable says whether P(at)/P(mode) >= least, for the hypergeometric of n, k, s.
+func probable(n, k, s float64, mode, at uint64, least float64) bool {
+	ratio := 1.0
+	for x := mode; x < at && ratio >= least; x++ {
+		f := float64(x)
+		ratio *= (k - f) * (s - f) / ((f + 1) * (n - k - s + f + 1))
+	}
+	for x := mode; x > at && ratio >= least; x-- {
+		f := float64(x)
+		ratio *= f * (n - k - s + f) / ((k - f + 1) * (s - f + 1))
+	}
+	return ratio >= least
+}
+
+// deal draws m agents without replacement from those counted in count, of which there are `all`, into dst by state.
+func (r *source) deal(count []uint64, all, m uint64, dst []uint64) {
+	for s, c := range count {
+		dst[s] = r.hypergeometric(all, c, m)
+		all, m = all-c, m-dst[s]
+	}
+}
+
+// nulls is the number of failures before the first success of odds w/all, at most limit. The binary digits of a geometric
+// variable are independent: digit i is 1 with odds q^(2^i) to 1, q = 1 - w/all.
+func (r *source) nulls(w, all, limit uint64) (g uint64) {
+	e := float64(w) / float64(all) // 1 - q^(2^i)
+	for i := 0; e < 1 && i < 64; i++ {
+		if r.unit() < (1-e)/(2-e) {
+			if g += 1 << i; i == 63 || g >= limit || 1<<i >= limit {
+				return limit
+			}
+		}
+		e = float64(e * (2 - e))
+	}
+	return g
+}
+
+// apart[t] is the probability that the first t meetings among n agents have no agent in common.
+func apart(n uint64) []float64 {
+	out := []float64{1}
+	f := float64(n)
+	for p, free := 1.0, f; free >= 2 && p > 1e-19; free -= 2 {
+		p *= free * (free - 1) / (f * (f - 1))
+		out = append(out, p)
+	}
+	return out
+}
+
+// untilCommon is the number of meetings before the first that has an agent in common with an earlier one.
+func (r *source) untilCommon(apart []float64) uint64 {
+	u := r.unit()
+	return uint64(sort.Search(len(apart), func(t int) bool { return apart[t] <= u }) - 1)
+}

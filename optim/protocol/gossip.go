@@ -1,0 +1,113 @@
+package protocol
+
+import (
+	"context"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+	"brood/optim"
+)
+
+// GossipMean averages real numbers: a state for each agent, so that it is simulated agent by agent alone.
+var GossipMean = &optim.Algorithm{
+	Name:  "gossip-mean",
+	Title: "Mean by gossip",
+	Paper: "Boyd, Ghosh, Prabhakar, Shah: Randomized gossip algorithms (2006)",
+	Doc: `Every agent begins with a number drawn from N(0,1); two that meet both take their mean. All approach the mean of all.
+
+    x_i, x_j -> (x_i + x_j)/2
+
+A meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1). A trial has converged when their root mean square
+is at most tol; theory: about ln(1/tol) * 2(n-1)/n, and a little more at a small n. A member is a trial.
+Series: loss is that root mean square. Bytes: 16 a member to every other worker each round.`,
+	Knobs: []optim.Knob{
+		{Name: "n", Title: "agents", Unit: "agents", Doc: "agents of a trial; turning it begins all trials anew", Min: 2, Max: maxAgents, Default: 1000, Integer: true, Scale: optim.Log},
+		{Name: "tol", Title: "tolerance", Doc: "a trial has converged at this root-mean-square distance to the mean", Min: 1e-5, Max: 1, Default: 0.001, Scale: optim.Log},
+		knobSlice,
+	},
+	Series: []optim.Series{seriesLoss, seriesTime},
+	Blocks: func(k optim.Values, _ engine.Layout) []optim.Block {
+		return []optim.Block{{Name: gossipBlock, Cols: k.I("n")}, optim.Counter(optim.BlockClock, false), optim.Counter(optim.BlockEnd, false)}
+	},
+	Bytes:   gatherBytes,
+	Program: gossip{},
+}
+
+const gossipBlock = optim.BlockAgents + ".gossip-mean"
+
+type gossip struct{}
+
+// values are the trials in one round.
+type values struct {
+	e     *optim.Env
+	round uint64
+	x     engine.Mat
+	tol   float64
+}
+
+func (gossip) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	s := &values{e, round, e.Block(gossipBlock), k.Get("tol")}
+	return advance(ctx, e, k, []string{seriesLoss.Name}, s, func(engine.Row) (float64, bool) { return 0, false })
+}
+
+func (gossip) Centre(context.Context, *optim.Env, optim.Values, engine.Mat) error { return nil }
+
+// begin draws the numbers of a row that holds zeros alone.
+func (s *values) begin(r engine.Row, m optim.Member) (bool, error) {
+	x := s.x.Row(r)
+	for _, v := range x {
+		if v != 0 {
+			return false, nil
+		}
+	}
+	key := noise.Key{Seed: s.e.Seed, Purpose: noise.Init, Member: uint32(m)}
+	key.Each(0, len(x), len(x), func(at int, eps []float32) { copy(x[at:], eps) })
+	return true, nil
+}
+
+func (s *values) run(ctx context.Context, r engine.Row, m optim.Member, left uint64) (met, end uint64, err error) {
+	x, random := s.x.Row(r), newSource(s.e.Rand(noise.Pair, s.round, m))
+	n := uint64(len(x))
+	gamma := disagreement(x) // sum of squared distances to the mean
+	goal := float64(s.tol*s.tol) * float64(n)
+	for met < left {
+		if gamma <= goal {
+			return met, 1, nil
+		}
+		if met%patience == 0 {
+			if err := ctx.Err(); err != nil {
+				return met, 0, err
+			}
+		}
+		met++
+		i, j := random.two(n)
+		d := float64(x[i]) - float64(x[j])
+		gamma -= float64(0.5 * d * d)
+		x[i] = (x[i] + x[j]) / 2
+		x[j] = x[i]
+	}
+	if gamma <= goal {
+		end = 1
+	}
+	return met, end, nil
+}
+
+func (s *values) measure(r engine.Row) []float64 {
+	x := s.x.Row(r)
+	return []float64{math.Sqrt(disagreement(x) / float64(len(x)))}
+}
+
+// disagreement is the sum of squared distances to the mean.
+func disagreement(x []float32) (gamma float64) {
+	mean := 0.0
+	for _, v := range x {
+		mean += float64(v)
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		d := float64(v) - mean
+		gamma += float64(d * d)
+	}
+	return gamma
+}

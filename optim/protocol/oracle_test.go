@@ -1,0 +1,226 @@
+package protocol
+
+import (
+	"math"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+)
+
+// sample is the times of some trials, all of which must converge, and how many answered rightly.
+func sample(t *testing.T, a *optim.Algorithm, trials int, seed uint64, set map[string]float64) (times []float64, right int) {
+	t.Helper()
+	k := a.Defaults()
+	for name, x := range set {
+		knob, ok := a.Knob(name)
+		if !ok {
+			t.Fatalf("%s has no knob %s", a.Name, name)
+		}
+		if err := knob.Validate(x); err != nil {
+			t.Fatal(err)
+		}
+		k[name] = x
+	}
+	results, err := Simulate(t.Context(), a, k, seed, optim.IDs(trials))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if math.IsNaN(r.Time) {
+			t.Fatalf("%s %v: trial %d did not converge", a.Name, set, r.Member)
+		}
+		times = append(times, r.Time)
+		if r.Right == 1 {
+			right++
+		}
+	}
+	return times, right
+}
+
+func moments(x []float64) (mean, standardError float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		standardError += (v - mean) * (v - mean)
+	}
+	n := float64(len(x))
+	return mean, math.Sqrt(standardError / (n - 1) / n)
+}
+
+var forms = map[string]float64{"agents": formAgents, "counts": formCounts}
+
+// TestExactMeans: where the mean is known exactly, that of many trials lies within four standard errors, in both simulations.
+func TestExactMeans(t *testing.T) {
+	for _, c := range []struct {
+		a      *optim.Algorithm
+		n      float64
+		trials int
+		want   float64
+	}{
+		{OR, 2, 200, 0.5},
+		{OR, 10, 2000, 0.9 * harmonic(9)},
+		{OR, 1000, 500, 0.999 * harmonic(999)},
+		{Leader, 2, 200, 0.5},
+		{Leader, 10, 2000, 81.0 / 10},
+		{Leader, 300, 300, 299.0 * 299 / 300},
+	} {
+		for form, f := range forms {
+			times, _ := sample(t, c.a, c.trials, 11, map[string]float64{"n": c.n, "simulation": f})
+			mean, se := moments(times)
+			if math.Abs(mean-c.want) > 4*se+1e-12 {
+				t.Errorf("%s, n = %g, %s: mean %.4f, want %.4f within 4*%.4f", c.a.Name, c.n, form, mean, c.want, se)
+			}
+		}
+	}
+}
+
+func harmonic(n int) (h float64) {
+	for i := 1; i <= n; i++ {
+		h += 1 / float64(i)
+	}
+	return h
+}
+
+// exactFourStates is the mean parallel time of four-state exact majority from a gap of 1, by first-step analysis: with a strong A
+// (and a-1 strong B) and w weak agents of b, the next change is a cancellation (a-1, w+1), a weak b turned (w-1) or a
+// weak a turned (w+1). Each a is a tridiagonal system that rests on the one below.
+func exactFourStates(n int) float64 {
+	pairs := float64(n) * float64(n-1) / 2
+	var below []float64 // expected meetings from (a-1, w)
+	for a := 1; 2*a-1 <= n; a++ {
+		b, weak := a-1, n-2*a+1
+		now, c, d := make([]float64, weak+1), make([]float64, weak+1), make([]float64, weak+1)
+		for w := 0; w <= weak; w++ { // now[w] = d[w] + c[w]*now[w+1]
+			cancel, down, up := float64(a*b), float64(a*w), float64(b*(weak-w))
+			rate := cancel + down + up
+			if rate == 0 {
+				continue
+			}
+			rhs := pairs
+			if b > 0 {
+				rhs += cancel * below[w+1]
+			}
+			if w > 0 {
+				rhs += down * d[w-1]
+				rate -= down * c[w-1]
+			}
+			c[w], d[w] = up/rate, rhs/rate
+		}
+		for w := weak; w >= 0; w-- {
+			if now[w] = d[w]; w < weak {
+				now[w] += c[w] * now[w+1]
+			}
+		}
+		below = now
+	}
+	return below[0] / float64(n)
+}
+
+// TestFourStateMean: exact majority and average-and-conquer with m = d = 1 are one process, whose mean is known.
+func TestFourStateMean(t *testing.T) {
+	for _, n := range []int{3, 11, 101} {
+		want := exactFourStates(n)
+		for form, f := range forms {
+			for _, a := range []*optim.Algorithm{ExactMajority, AverageAndConquer} {
+				set := map[string]float64{"n": float64(n), "gap": 1, "simulation": f}
+				if a == AverageAndConquer {
+					set["m"] = 1
+				}
+				times, right := sample(t, a, 600, 5, set)
+				if mean, se := moments(times); math.Abs(mean-want) > 4*se {
+					t.Errorf("%s, n = %d, %s: mean %.3f, want %.3f within 4*%.3f", a.Name, n, form, mean, want, se)
+				}
+				if right != 600 {
+					t.Errorf("%s, n = %d, %s: %d of 600 answers are right", a.Name, n, form, right)
+				}
+			}
+		}
+	}
+}
+
+// TestSourceTimes: approximate figures of the sources, and answers that are always right where the protocol is exact. The tolerances
+// are relative: an asymptotic formula, a single run, or a mean of few.
+func TestSourceTimes(t *testing.T) {
+	for _, c := range []struct {
+		a      *optim.Algorithm
+		trials int
+		set    map[string]float64
+		want   float64
+		within float64
+		exact  bool
+	}{
+		{ExactMajority, 200, map[string]float64{"n": 1000, "gap": 100}, (math.Log(1000) + math.Log(math.Log(1000))) / 0.2, 0.05, true},
+		{AverageAndConquer, 400, map[string]float64{"m": 1}, 281, 0.12, true},
+		{AverageAndConquer, 400, map[string]float64{"m": 21}, 27, 0.15, true},
+		{AverageAndConquer, 400, map[string]float64{"m": 101}, 15, 0.05, true},
+		{ApproximateMajority, 4, map[string]float64{"n": 1e8, "gap": 0}, 25, 0.15, false},
+	} {
+		times, right := sample(t, c.a, c.trials, 5, c.set)
+		mean, se := moments(times)
+		t.Logf("%s %v: mean %.2f +- %.2f; source %.4g", c.a.Name, c.set, mean, se, c.want)
+		if math.Abs(mean-c.want) > c.within*c.want {
+			t.Errorf("%s %v: mean %.2f, source %g within %g of it", c.a.Name, c.set, mean, c.want, c.within)
+		}
+		if c.exact && right != c.trials {
+			t.Errorf("%s %v: %d of %d answers are right", c.a.Name, c.set, right, c.trials)
+		}
+	}
+}
+
+// TestGossipContracts: a meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1), whatever the
+// numbers are, and the mean stays.
+func TestGossipContracts(t *testing.T) {
+	const n, trials = 20, 4000
+	for _, met := range []int{1, 10, 60} {
+		k := GossipMean.Defaults()
+		k["n"], k["tol"], k["slice"] = n, 1e-5, float64(met)/n
+		var ratios []float64
+		e := alone(GossipMean, k, 3, optim.IDs(trials))
+		first := alone(GossipMean, k, 3, optim.IDs(trials))
+		for i, m := range first.Mine {
+			if _, err := (&values{e: first, x: first.Block(gossipBlock)}).begin(engine.Row(i), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := GossipMean.Program.Round(t.Context(), e, k, 0); err != nil {
+			t.Fatal(err)
+		}
+		for i := range trials {
+			before, after := first.Block(gossipBlock).Row(engine.Row(i)), e.Block(gossipBlock).Row(engine.Row(i))
+			ratios = append(ratios, disagreement(after)/disagreement(before))
+			var drift float64
+			for j := range before {
+				drift += float64(after[j]) - float64(before[j])
+			}
+			if math.Abs(drift) > 1e-5 {
+				t.Fatalf("trial %d: the sum moved by %g", i, drift)
+			}
+		}
+		want := math.Pow(1-1.0/(n-1), float64(met))
+		if mean, se := moments(ratios); math.Abs(mean-want) > 4*se {
+			t.Errorf("%d meetings: ratio %.5f, want %.5f within 4*%.5f", met, mean, want, se)
+		}
+	}
+}
+
+// TestGossipStops: within one long round a trial stops at the meeting that brings it to its tolerance.
+func TestGossipStops(t *testing.T) {
+	k := GossipMean.Defaults()
+	k["n"], k["tol"], k["slice"] = 200, 0.01, 1000
+	e := alone(GossipMean, k, 1, optim.IDs(20))
+	rep, err := GossipMean.Program.Round(t.Context(), e, k, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.Pass.Done != 20 {
+		t.Errorf("%d of 20 trials ended", rep.Pass.Done)
+	}
+	for i := range e.Mine {
+		x := e.Block(gossipBlock).Row(engine.Row(i))
+		if rms := math.Sqrt(disagreement(x) / 200); rms > 0.01*1.001 || rms < 0.008 {
+			t.Errorf("trial %d stopped at %.5f", i, rms)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package protocol
+
+import (
+	"context"
+	"math"
+
+	"brood/models/engine"
+	"brood/optim"
+)
+
+// Result is how a trial ended.
+type Result struct {
+	Member optim.Member
+	Time   float64 // parallel time at convergence; NaN for a trial that could change no more and had not converged
+	Right  float64 // 1 or 0; NaN where nothing is asked for
+}
+
+// Simulate runs trials of a protocol to their ends, outside any recorded run, and with the same bits as in a run of this seed and
+// these knobs. It refuses what the algorithm's Check refuses.
+func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint64, members []optim.Member) ([]Result, error) {
+	e := alone(a, k, seed, members)
+	if a.Check != nil {
+		if err := a.Check(optim.Shape{Roster: e.Roster, K: k}); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Result, len(members))
+	for i, m := range members {
+		out[i] = Result{m, math.NaN(), math.NaN()}
+	}
+	for round, ended := uint64(0), int64(0); ended < int64(len(members)); round++ {
+		rep, err := a.Program.Round(ctx, e, k, round)
+		if err != nil {
+			return nil, err
+		}
+		ended += rep.Pass.Done
+		for _, p := range rep.Points {
+			switch r := &out[e.Row(p.Member)]; p.Series {
+			case seriesTime.Name:
+				r.Time = p.Value
+			case "right":
+				r.Right = p.Value
+			}
+		}
+	}
+	return out, nil
+}
+
+// alone is the environment of one worker that hosts these members, before their first round.
+func alone(a *optim.Algorithm, k optim.Values, seed uint64, members []optim.Member) *optim.Env {
+	roster := optim.Place(members, []int{0})
+	e := &optim.Env{Seed: seed, Roster: roster, Mine: members, Blocks: map[string]engine.Mat{}, Comm: optim.NewComm(0, 1, roster, []int{0}, nil, 0)}
+	for _, b := range a.Blocks(k, engine.Layout{}) {
+		e.Blocks[b.Name] = engine.New(len(members), b.Cols, b.Type)
+	}
+	return e
+}

@@ -1,0 +1,211 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Spec is a protocol as a person writes it: the [protocol] table of an experiment. See docs/protocols.md.
+type Spec struct {
+	Name      string            `toml:"name"`
+	States    []string          `toml:"states"`
+	Rules     []string          `toml:"rules"`            // "A,B->C,D"; for B,A too, mirrored, unless that pair has a rule
+	Otherwise string            `toml:"otherwise"`        // "stay": pairs without a rule keep their states; "": there are none
+	Output    map[string]string `toml:"output,omitempty"` // of a state; the others have none
+	Start     map[string]any    `toml:"start"`            // of a state: a share of the agents, whole agents, or "rest"
+	Converged string            `toml:"converged"`        // "consensus", "silent", or such as "L<=1"
+	Expect    string            `toml:"expect,omitempty"` // the right output, where there is one
+}
+
+// maxStates of a rule table that a person writes.
+const maxStates = 256
+
+// ParseSpec reads a rule table as it stands in a log: the keys of [protocol] alone.
+func ParseSpec(text []byte) (s Spec, err error) {
+	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		var strict *toml.StrictMissingError
+		if errors.As(err, &strict) && len(strict.Errors) > 0 {
+			return s, fmt.Errorf("protocol: unknown key %s", strings.Join(strict.Errors[0].Key(), "."))
+		}
+		return s, fmt.Errorf("protocol: %w", err)
+	}
+	return s, nil
+}
+
+// Text is the table as ParseSpec reads it.
+func (s Spec) Text() ([]byte, error) { return toml.Marshal(s) }
+
+// Compile checks everything but what depends on the number of agents.
+func (s Spec) Compile() (*Table, error) {
+	t, err := s.compile()
+	if err != nil {
+		return nil, fmt.Errorf("protocol %s: %w", s.Name, err)
+	}
+	return t, nil
+}
+
+func (s Spec) compile() (*Table, error) {
+	switch {
+	case s.Name == "":
+		return nil, errors.New("it needs a name")
+	case len(s.States) < 2 || len(s.States) > maxStates:
+		return nil, fmt.Errorf("%d states: give 2 to %d", len(s.States), maxStates)
+	}
+	for i, name := range s.States {
+		if name == "" || len(name) > 16 || strings.ContainsAny(name, ",<>=\" \t\r\n") {
+			return nil, fmt.Errorf("state %q: a name is 1 to 16 bytes without blanks, commas, quotes, <, > and =", name)
+		}
+		if slices.Index(s.States, name) < i {
+			return nil, fmt.Errorf("state %s is listed twice", name)
+		}
+	}
+	next, err := s.rules()
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.goal()
+	if err != nil {
+		return nil, err
+	}
+	outputs := make([]string, len(s.States))
+	for _, name := range slices.Sorted(maps.Keys(s.Output)) {
+		i, err := s.state(name, "output")
+		if err != nil {
+			return nil, err
+		}
+		outputs[i] = s.Output[name]
+	}
+	switch {
+	case g.kind == consensus && len(s.Output) == 0:
+		return nil, errors.New("converged = \"consensus\" needs outputs: give some, as in output = {A = \"yes\", B = \"no\"}")
+	case s.Expect != "" && (g.kind != consensus || !slices.Contains(outputs, s.Expect)):
+		return nil, fmt.Errorf("expect = %q is no output of a protocol that converges to a consensus", s.Expect)
+	}
+	if _, err := s.begin(1 << 20); err != nil {
+		return nil, err
+	}
+	return newTable(s.Name, s.States, outputs, g, func(a, b uint16) (uint16, uint16) {
+		n := next[pair{a, b}]
+		return n.a, n.b
+	})
+}
+
+// state is the index of a state that key names.
+func (s Spec) state(name, key string) (uint16, error) {
+	i := slices.Index(s.States, name)
+	if i < 0 {
+		return 0, fmt.Errorf("%s names state %q, which is none of %s", key, name, strings.Join(s.States, ", "))
+	}
+	return uint16(i), nil
+}
+
+// rules gives every ordered pair what it becomes.
+func (s Spec) rules() (map[pair]pair, error) {
+	next := map[pair]pair{}
+	for _, text := range s.Rules {
+		left, right, arrow := strings.Cut(text, "->")
+		a, b, comma := strings.Cut(left, ",")
+		c, d, more := strings.Cut(right, ",")
+		if !arrow || !comma || !more {
+			return nil, fmt.Errorf("rule %q: write it as \"A,B->C,D\"", text)
+		}
+		var at [4]uint16
+		for i, name := range []string{a, b, c, d} {
+			var err error
+			if at[i], err = s.state(strings.TrimSpace(name), fmt.Sprintf("rule %q", text)); err != nil {
+				return nil, err
+			}
+		}
+		from := pair{at[0], at[1]}
+		if _, twice := next[from]; twice {
+			return nil, fmt.Errorf("rule %q: %s,%s has a rule already", text, s.States[from.a], s.States[from.b])
+		}
+		next[from] = pair{at[2], at[3]}
+	}
+	if s.Otherwise != "" && s.Otherwise != "stay" {
+		return nil, fmt.Errorf("otherwise = %q: write \"stay\", or leave it out where every pair has a rule", s.Otherwise)
+	}
+	given := maps.Clone(next)
+	for a := range uint16(len(s.States)) {
+		for b := range uint16(len(s.States)) {
+			from, turned := pair{a, b}, pair{b, a}
+			if _, ok := given[from]; ok {
+				continue
+			}
+			if m, ok := given[turned]; ok {
+				next[from] = pair{m.b, m.a}
+				continue
+			}
+			if s.Otherwise == "" {
+				return nil, fmt.Errorf("%s,%s has no rule: give it one, or otherwise = \"stay\" for pairs that nothing happens to", s.States[a], s.States[b])
+			}
+			next[from] = from
+		}
+	}
+	return next, nil
+}
+
+func (s Spec) goal() (goal, error) {
+	switch s.Converged {
+	case "consensus":
+		return goal{kind: consensus}, nil
+	case "silent":
+		return goal{kind: silent}, nil
+	}
+	name, limit, ok := strings.Cut(s.Converged, "<=")
+	n, err := strconv.ParseUint(strings.TrimSpace(limit), 10, 64)
+	if !ok || err != nil {
+		return goal{}, fmt.Errorf("converged = %q: write \"consensus\", \"silent\", or a limit such as \"L<=1\"", s.Converged)
+	}
+	i, err := s.state(strings.TrimSpace(name), "converged")
+	return goal{atMost, i, n}, err
+}
+
+// begin counts n agents by their first states.
+func (s Spec) begin(n uint64) ([]uint64, error) {
+	count := make([]uint64, len(s.States))
+	rest, left := -1, n
+	for _, name := range slices.Sorted(maps.Keys(s.Start)) {
+		i, err := s.state(name, "start")
+		if err != nil {
+			return nil, err
+		}
+		switch x := s.Start[name].(type) {
+		case string:
+			if x != "rest" || rest >= 0 {
+				return nil, fmt.Errorf("start: %s = %q: exactly one state takes \"rest\"", name, x)
+			}
+			rest = int(i)
+			continue
+		case int64:
+			if x < 0 {
+				return nil, fmt.Errorf("start: %s = %d agents: give 0 or more", name, x)
+			}
+			count[i] = uint64(x)
+		case float64:
+			if !(x >= 0 && x <= 1) {
+				return nil, fmt.Errorf("start: %s = %g: a share lies in 0 to 1, and a number of agents is whole", name, x)
+			}
+			count[i] = uint64(float64(x * float64(n)))
+		default:
+			return nil, fmt.Errorf("start: %s = %v: give a share such as 0.5, whole agents, or \"rest\"", name, x)
+		}
+		if count[i] > left {
+			return nil, fmt.Errorf("start: more than %d agents: lower the counts and shares, or raise n", n)
+		}
+		left -= count[i]
+	}
+	if rest < 0 {
+		return nil, errors.New("start: one state must take \"rest\", as in start = {A = 0.6, B = \"rest\"}")
+	}
+	count[rest] = left
+	return count, nil
+}

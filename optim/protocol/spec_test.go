@@ -1,0 +1,237 @@
+package protocol
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+)
+
+const good = `name = "mine"
+states = ["A", "B", "U"]
+rules = ["A,B->U,U", "A,U->A,A", "B,U->B,B"]
+otherwise = "stay"
+output = { A = "yes", B = "no" }
+start = { A = 0.6, B = 3, U = "rest" }
+converged = "consensus"
+expect = "yes"
+`
+
+// TestSpecRefuses: every fault is refused in one sentence that names it.
+func TestSpecRefuses(t *testing.T) {
+	if _, err := compileText(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new, says string }{
+		{`"A,U->A,A"`, `"A,X->A,A"`, `names state "X", which is none of A, B, U`},
+		{`"A,U->A,A"`, `"A,U->A"`, `write it as "A,B->C,D"`},
+		{`"A,U->A,A"`, `"A,U=A,A"`, `write it as "A,B->C,D"`},
+		{`"A,U->A,A"`, `"A,B->A,A"`, "A,B has a rule already"},
+		{`otherwise = "stay"`, ``, "A,A has no rule"},
+		{`otherwise = "stay"`, `otherwise = "swap"`, `write "stay"`},
+		{`"B,U->B,B"`, `"B,U->B,B", "A,A->A,U"`, "undoes what converged asks for"},
+		{`["A", "B", "U"]`, `["A", "B", "A"]`, "state A is listed twice"},
+		{`["A", "B", "U"]`, `["A", "B", "U,V"]`, "a name is 1 to 16 bytes"},
+		{`["A", "B", "U"]`, `["A"]`, "1 states: give 2 to 256"},
+		{`name = "mine"`, ``, "needs a name"},
+		{`output = { A = "yes", B = "no" }`, ``, "needs outputs"},
+		{`A = "yes"`, `X = "yes"`, `output names state "X"`},
+		{`start = { A = 0.6`, `start = { X = 0.6`, `start names state "X"`},
+		{`A = 0.6`, `A = 1.6`, "a share lies in 0 to 1"},
+		{`B = 3`, `B = -3`, "give 0 or more"},
+		{`B = 3`, `B = 0.7`, "more than 1048576 agents"},
+		{`B = 3`, `B = "rest"`, `exactly one state takes "rest"`},
+		{`U = "rest"`, `U = 5`, `one state must take "rest"`},
+		{`U = "rest"`, `U = true`, "give a share such as 0.5"},
+		{`"consensus"`, `"U<=x"`, "or a limit such as"},
+		{`"consensus"`, `"X<=1"`, `converged names state "X"`},
+		{`"consensus"
+expect = "yes"`, `"U<=1"`, "undoes what converged asks for"},
+		{`expect = "yes"`, `expect = "maybe"`, `expect = "maybe" is no output`},
+		{`expect`, `expects`, "unknown key expects"},
+		{`states = [`, `states = {`, "protocol: toml"},
+	} {
+		if !strings.Contains(good, c.old) {
+			t.Fatalf("no %s in the good table", c.old)
+		}
+		_, err := compileText(strings.Replace(good, c.old, c.new, 1))
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s for %s: %v, want %q", c.new, c.old, err, c.says)
+		}
+	}
+}
+
+func compileText(text string) (*Table, error) {
+	s, err := ParseSpec([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return s.Compile()
+}
+
+// FuzzSpec: no text panics, and what compiles has a rule for every pair and starts with n agents.
+func FuzzSpec(f *testing.F) {
+	f.Add(good)
+	text, err := Parity.Text()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(text))
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSpec([]byte(text))
+		if err != nil {
+			return
+		}
+		table, err := s.Compile()
+		if err != nil {
+			return
+		}
+		if len(table.next) != len(table.States)*len(table.States) {
+			t.Fatalf("%d rules for %d states", len(table.next), len(table.States))
+		}
+		if count, err := s.begin(1 << 20); err == nil {
+			var n uint64
+			for _, c := range count {
+				n += c
+			}
+			if n != 1<<20 {
+				t.Fatalf("%d agents begin", n)
+			}
+		}
+	})
+}
+
+// TestSpecRoundTrip: what a log holds compiles to the same table, and a rule table says the same as the protocol it spells out.
+func TestSpecRoundTrip(t *testing.T) {
+	s, err := ParseSpec([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := s.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := compileText(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ApproximateMajority.Program.(finite).table(ApproximateMajority.Defaults())
+	if !slices.Equal(again.next, want.next) || !slices.Equal(again.effective, want.effective) || !slices.Equal(again.output, want.output) {
+		t.Error("two-way approximate majority as a rule table is another table")
+	}
+}
+
+// TestMirror: a rule holds for both orders, unless the other order has one of its own.
+func TestMirror(t *testing.T) {
+	table, err := compileText(`name = "m"
+states = ["A", "B"]
+rules = ["A,B->A,A", "A,A->A,A", "B,B->B,B"]
+start = { A = 1, B = "rest" }
+converged = "silent"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, d := table.meet(1, 0); c != 0 || d != 0 {
+		t.Errorf("B,A became %d,%d", c, d)
+	}
+	table, err = compileText(`name = "m"
+states = ["A", "B"]
+rules = ["A,B->A,B", "B,A->B,B", "A,A->A,A", "B,B->B,B"]
+start = { A = 1, B = "rest" }
+converged = "silent"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, d := table.meet(1, 0); c != 1 || d != 1 {
+		t.Errorf("B,A became %d,%d", c, d)
+	}
+}
+
+// TestBeginsAnew: another n begins all trials anew, and nothing else does.
+func TestBeginsAnew(t *testing.T) {
+	for form := range 3 {
+		k := ExactMajority.Defaults()
+		k["n"], k["gap"], k["simulation"], k["slice"] = 100, 2, float64(form), 1
+		e := alone(ExactMajority, k, 1, optim.IDs(3))
+		round := func(n uint64) {
+			t.Helper()
+			if _, err := ExactMajority.Program.Round(t.Context(), e, k, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		round(0)
+		round(1)
+		if got := e.Block(optim.BlockClock).U[0]; got != 200 {
+			t.Errorf("form %d: %d meetings after two rounds", form, got)
+		}
+		k["n"] = 50
+		for _, b := range ExactMajority.Blocks(k, engine.Layout{}) {
+			if e.Blocks[b.Name].Cols != b.Cols { // as a plan does
+				e.Blocks[b.Name] = engine.New(3, b.Cols, b.Type)
+			}
+		}
+		round(2)
+		if got := e.Block(optim.BlockClock).U[0]; got != 50 {
+			t.Errorf("form %d: %d meetings of the trial that began with 50 agents", form, got)
+		}
+	}
+}
+
+// TestStuck: a tie of exact majority ends without an answer, so that the run ends too.
+func TestStuck(t *testing.T) {
+	for _, form := range forms {
+		k := ExactMajority.Defaults()
+		k["n"], k["gap"], k["simulation"] = 20, 0, form
+		results, err := Simulate(t.Context(), ExactMajority, k, 1, optim.IDs(20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if r.Time == r.Time || r.Right == r.Right {
+				t.Errorf("a tie gave %+v", r)
+			}
+		}
+	}
+}
+
+// TestRefusedShapes name the knob that is wrong.
+func TestRefusedShapes(t *testing.T) {
+	for _, c := range []struct {
+		a    *optim.Algorithm
+		set  map[string]float64
+		says string
+	}{
+		{ExactMajority, map[string]float64{"n": 10, "gap": 3}, "gap = 3"},
+		{ExactMajority, map[string]float64{"n": 10, "gap": 12}, "gap = 12"},
+		{OR, map[string]float64{"n": 10, "ones": 11}, "ones = 11"},
+		{AverageAndConquer, map[string]float64{"m": 4}, "weights are odd"},
+		{Leader, map[string]float64{"n": 1e7, "simulation": formAgents}, "simulation = counts"},
+		{Own, map[string]float64{"n": 3}, "more than 3 agents"},
+	} {
+		k := c.a.Defaults()
+		for name, x := range c.set {
+			k[name] = x
+		}
+		if _, err := Simulate(t.Context(), c.a, k, 1, optim.IDs(2)); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s %v: %v", c.a.Name, c.set, err)
+		}
+	}
+}
+
+// TestCompany: whoever else is simulated beside a trial, its result is the same.
+func TestCompany(t *testing.T) {
+	k := ApproximateMajority.Defaults()
+	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, optim.IDs(6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := Simulate(t.Context(), ApproximateMajority, k, 1, []optim.Member{2, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if some[0] != all[2] || some[1] != all[5] || all[2].Time == all[5].Time {
+		t.Errorf("%v beside %v", some, all)
+	}
+}

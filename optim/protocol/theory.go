@@ -1,0 +1,92 @@
+package protocol
+
+import (
+	"math"
+
+	"brood/optim"
+)
+
+// Theory is what is known of the mean convergence time of a protocol, in parallel time.
+type Theory struct {
+	Mean float64 // 0 where only a bound is known
+	Note string  // "exactly", "about", or the bound
+}
+
+// TheoryOf finds it by the algorithm and its knobs; the zero Theory says that nothing is known.
+func TheoryOf(a *optim.Algorithm, k optim.Values) Theory {
+	n := k.Get("n")
+	switch a {
+	case OR:
+		return Theory{epidemic(n, k.Get("ones")), "exactly"}
+	case Leader:
+		return Theory{(n - 1) * (n - 1) / n, "exactly"}
+	case ExactMajority:
+		switch gap := math.Abs(k.Get("gap")); {
+		case gap == 0:
+			return Theory{Note: "a tie does not converge"}
+		case gap == n:
+			return Theory{Note: "converged from the start"}
+		default:
+			return Theory{(math.Log(n) + math.Log(math.Log(n))) / (2 * gap / n), "about"}
+		}
+	case ApproximateMajority:
+		return Theory{Note: "O(log n)"}
+	case AverageAndConquer:
+		return Theory{Note: "O(log n/(s*eps) + log n * log s)"}
+	case GossipMean:
+		return Theory{2 * math.Log(1/k.Get("tol")) * (n - 1) / n, "about"}
+	}
+	return Theory{}
+}
+
+// epidemic is the mean parallel time of OR from so many ones: the sum over i informed agents of n(n-1)/(2i(n-i)) meetings; from one,
+// ((n-1)/n) * H(n-1).
+func epidemic(n, ones float64) (time float64) {
+	if ones == 0 {
+		return 0
+	}
+	for i := ones; i < n; i++ {
+		time += (n - 1) / (2 * i * (n - i))
+	}
+	return time
+}
+
+// Bound is a row of the slides' table of states against time (Alistarh: Efficient large-scale optimization by population, part 1).
+type Bound struct {
+	Source, States, Time string
+	Measure              []Measured // rows whose rule is defined here; none: the bound is all there is
+}
+
+// Measured is what is run for a row.
+type Measured struct {
+	Algorithm *optim.Algorithm
+	Set       map[string]float64
+	States    int
+}
+
+// Bounds are the rows of the table, in its order, and leader election after it. The measured ones are at n agents and a gap
+// that is the least.
+func Bounds(n int) []Bound {
+	set := func(more map[string]float64) map[string]float64 {
+		v := map[string]float64{"n": float64(n), "gap": float64(2 - n%2)}
+		for k, x := range more {
+			v[k] = x
+		}
+		return v
+	}
+	average := func(m int) Measured {
+		return Measured{AverageAndConquer, set(map[string]float64{"m": float64(m)}), m + 3}
+	}
+	return []Bound{
+		{"4-state exact majority [PVV09, MNRS14]", "4", "super-linear in n", []Measured{{ExactMajority, set(nil), 4}}},
+		{"lower bound [MNRS14]", "3", "Omega(n)", nil},
+		{"average and conquer [AGV15]", "const/eps", "O(polylog n)", []Measured{average(1), average(21), average(101)}},
+		{"lower bound [AGV15]", "4", "Omega(n)", nil},
+		{"split-join [AAEGR17]", "O(log^2 n)", "O(log^3 n)", nil},
+		{"lower bound [AAEGR17]", "<= 1/2 log log n", "Omega(n/polylog n)", nil},
+		{"[AAG18]", "Theta(log n)", "O(log^2 n)", nil},
+		{"[BKKP20]", "O(log n)", "O(log^(3/2) n)", nil},
+		{"leader election, 2 states [AADFP06]", "2", "Theta(n)", []Measured{{Leader, map[string]float64{"n": float64(n)}, 2}}},
+		{"leader election [AAEGR17, BGK20]", "log log n", "log n", nil},
+	}
+}

@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	goruntime "runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/optim/protocol"
+	"brood/presets"
+)
+
+// simulateFlags are the flags of simulate.
+type simulateFlags struct {
+	agents, trials, threads int
+	seed                    uint64
+	set                     []string
+	table                   bool
+}
+
+func simulateCommand(s streams) *cobra.Command {
+	f := &simulateFlags{}
+	c := &cobra.Command{
+		Use:   "simulate PROTOCOL|FILE.toml",
+		Short: "Measure how long a population protocol takes, or print the table of states against time",
+		Long: "simulate runs trials of a population protocol to convergence and prints their parallel times beside the theory. Nothing is recorded: `brood run\n" +
+			"--algorithm PROTOCOL` runs the same trials in the workbench, with a session. With --table it prints the published table of states against time,\n" +
+			"measured where a rule is defined.",
+		Args: func(c *cobra.Command, args []string) error {
+			if f.table {
+				return noArgs(c, args)
+			}
+			return exactly("a PROTOCOL or a FILE.toml")(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case f.trials < 2 || f.trials > 1<<20:
+				return usage("--trials %d: give 2 to %d", f.trials, 1<<20)
+			case f.threads < 0 || f.threads > 1024:
+				return usage("--threads %d: give 1 to 1024", f.threads)
+			case f.table && len(f.set) > 0:
+				return usage("--set and --table exclude each other: the table's rows have knobs of their own")
+			case f.table:
+				return f.states(c.Context(), s)
+			}
+			return f.one(c, args[0], s)
+		},
+	}
+	fl := c.Flags()
+	fl.IntVar(&f.agents, "agents", 0, "agents of a trial (default: the protocol's own; with --table 101)")
+	fl.IntVar(&f.trials, "trials", 100, "independent trials")
+	fl.IntVar(&f.threads, "threads", 0, "threads (default: all cores)")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of all randomness")
+	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE, such as gap=100 (repeatable)")
+	fl.BoolVar(&f.table, "table", false, "the table of states against time")
+	return c
+}
+
+// one measures one protocol.
+func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
+	a, k, err := protocolOf(name)
+	if err != nil {
+		return err
+	}
+	set, err := parseSettings(f.set)
+	if err != nil {
+		return err
+	}
+	for _, x := range set {
+		if err := turn(a, k, x.Knob, x.Expr); err != nil {
+			return err
+		}
+	}
+	if c.Flags().Changed("agents") {
+		if err := turn(a, k, "n", strconv.Itoa(f.agents)); err != nil {
+			return err
+		}
+	}
+	m, err := f.measure(c.Context(), a, k)
+	if err != nil {
+		return err
+	}
+	t := newTable("protocol", ">agents", ">trials", ">mean time", ">standard error", ">median", ">least", ">most", ">right", "theory")
+	t.row(a.Name, grouped(int64(k.I("n"))), fmt.Sprint(f.trials), figure(m.mean), figure(m.se), figure(m.median), figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
+	t.write(s.out)
+	if m.stuck > 0 {
+		fmt.Fprintf(s.out, "%d of %d trials ended without converging: nothing could change any more; times are of the others\n", m.stuck, f.trials)
+	}
+	return nil
+}
+
+// protocolOf finds a protocol by name, or the one that an experiment runs, with its knobs.
+func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
+	if !strings.HasSuffix(name, ".toml") {
+		a, err := catalog.Lookup(name)
+		if err != nil || a.Needs.Model() {
+			var names []string
+			for _, x := range catalog.All() {
+				if !x.Needs.Model() {
+					names = append(names, x.Name)
+				}
+			}
+			return nil, nil, fmt.Errorf("there is no protocol %q: choose one of %s, or give the path of a .toml file", name, strings.Join(names, ", "))
+		}
+		return a, a.Defaults(), nil
+	}
+	p, err := presets.Load(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := catalog.Lookup(p.Algorithm)
+	if err != nil || a.Needs.Model() {
+		return nil, nil, fmt.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
+	}
+	rules, err := p.Rules()
+	if err == nil && rules != nil && a.Given != nil {
+		a, err = a.Given(rules)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	k := a.Defaults()
+	for _, x := range p.Settings() {
+		if err := turn(a, k, x.Knob, x.Expr); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return a, k, nil
+}
+
+// turn sets a knob to a value.
+func turn(a *optim.Algorithm, k optim.Values, name, text string) error {
+	knob, ok := a.Knob(name)
+	if !ok {
+		return fmt.Errorf("%s has no knob %q; see `brood algorithms %s`", a.Name, name, a.Name)
+	}
+	x, err := knob.Parse(text)
+	if err != nil {
+		return err
+	}
+	k[name] = x
+	return nil
+}
+
+// measured is what trials gave.
+type measured struct {
+	mean, se, median, least, most float64
+	stuck                         int
+	right                         string // share of the trials, "" where nothing is asked for
+}
+
+// measure runs the trials, dealt over threads: which thread runs one does not show.
+func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim.Values) (m measured, err error) {
+	threads := f.threads
+	if threads == 0 {
+		threads = goruntime.NumCPU()
+	}
+	parts := slices.Collect(slices.Chunk(optim.IDs(f.trials), (f.trials+threads-1)/threads))
+	results, errs := make([][]protocol.Result, len(parts)), make([]error, len(parts))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, members := range parts {
+		wg.Go(func() {
+			if results[i], errs[i] = protocol.Simulate(ctx, a, k, f.seed, members); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return m, fmt.Errorf("%s: %w", a.Name, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return m, err
+	}
+	return summarise(slices.Concat(results...)), nil
+}
+
+func summarise(results []protocol.Result) (m measured) {
+	var times []float64
+	asked, right := 0, 0
+	for _, r := range results {
+		if math.IsNaN(r.Time) {
+			m.stuck++
+		} else {
+			times = append(times, r.Time)
+		}
+		if !math.IsNaN(r.Right) {
+			asked++
+			right += int(r.Right)
+		}
+	}
+	if asked > 0 {
+		m.right = fmt.Sprintf("%.4g%%", 100*float64(right)/float64(asked))
+	}
+	if len(times) == 0 {
+		m.mean, m.se, m.median, m.least, m.most = math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		return m
+	}
+	slices.Sort(times)
+	n := float64(len(times))
+	for _, t := range times {
+		m.mean += t / n
+	}
+	var squares float64
+	for _, t := range times {
+		squares += (t - m.mean) * (t - m.mean)
+	}
+	m.se = math.Sqrt(squares / (n - 1) / n)
+	m.median, m.least, m.most = times[len(times)/2], times[0], times[len(times)-1]
+	return m
+}
+
+// figure writes four digits, and a dash for what there is none of.
+func figure(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "–"
+	case math.Abs(x) >= 10000:
+		return grouped(int64(math.Round(x)))
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+func theory(t protocol.Theory) string {
+	if t.Mean > 0 {
+		return t.Note + " " + figure(t.Mean)
+	}
+	return t.Note
+}
+
+// states prints the table of states against time.
+func (f *simulateFlags) states(ctx context.Context, s streams) error {
+	n := f.agents
+	if n == 0 {
+		n = 101
+	}
+	if n < 3 || n > 100000 {
+		return usage("--agents %d: the table takes 3 to 100000 agents", n)
+	}
+	t := newTable("protocol or bound", "states", "time", fmt.Sprintf(">measured at n = %d", n), ">with states")
+	for _, row := range protocol.Bounds(n) {
+		if len(row.Measure) == 0 {
+			t.row(row.Source, row.States, row.Time, "bound only")
+			continue
+		}
+		for i, r := range row.Measure {
+			k := r.Algorithm.Defaults()
+			maps.Copy(k, r.Set)
+			m, err := f.measure(ctx, r.Algorithm, k)
+			if err != nil {
+				return err
+			}
+			cell := figure(m.mean) + " ± " + figure(m.se)
+			if i == 0 {
+				t.row(row.Source, row.States, row.Time, cell, fmt.Sprint(r.States))
+			} else {
+				t.row("", "", "", cell, fmt.Sprint(r.States))
+			}
+		}
+	}
+	t.write(s.out)
+	fmt.Fprintf(s.out, "\nParallel time to convergence: mean and standard error of %d trials. Majority starts from the least lead that n = %d admits.\n"+
+		"Rows of bounds only: their source states the bound and no rule to run.\n", f.trials, n)
+	return nil
+}
