@@ -30,7 +30,7 @@ func SeedsWin(vectors int, rate, bandwidth float64) bool {
 
 // try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are ranks,
 // so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
-func try(ctx context.Context, e *Env, k Values, key noise.Key, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Mat, rep Report, err error) {
+func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Mat, rep Report, err error) {
 	P, b, at := len(e.Roster.Members), k.I("batch"), e.Block(BlockCursor).U
 	ids, batches := make([]Member, len(e.Mine)), make([][]int32, 1, len(e.Mine))
 	for i, m := range e.Mine {
@@ -50,7 +50,7 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, theta, scale engi
 	}
 	at[0] += uint64(drawn)
 	fit = engine.New(len(ids), 1, engine.F32)
-	c := engine.Candidates{Theta: theta, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Fitness: fit.F}
+	c := engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Fitness: fit.F}
 	if err := e.Engine.Do(ctx, c); err != nil {
 		return fit, rep, err
 	}

@@ -26,6 +26,10 @@ better and the worse of a pair. With n pairs and M parameters on a slope, the ex
 rho*sqrt(n)/sqrt(M + rho^2*n): rho = 1 raw, 0.977 ranks, 0.798 sign. divide says which divisions are done. A missing
 (non-finite) fitness counts as the worst. samples member gives each candidate a mini-batch of its own (Zhang 2017).
 
+noise says what eps is: normals, or whole numbers whose sums are exact, so that an update has the same bits on every machine, and
+which multiply samples of bytes faster. rank r makes eps of each weight matrix A B'/sqrt(r), of normals R x r and C x r (EGGROLL; Sarkar et al.,
+2025): many times as many candidates a second, each exploring r directions of a matrix; biases keep full noise.
+
 distribution says who computes the update. seed: every worker regenerates all noise, and only P fitness values travel.
 chromosome: each worker computes its slice of M over all P, and slices are gathered; not a bit differs from seed. semi:
 each of groups runs of neighbouring pairs shapes its own results, and the partial sums are added; not exact.
@@ -42,6 +46,8 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 		{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed", Choices: []string{"adam", "sgd"}, Max: 1},
 		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, the fitness itself, or whether it is the better of its pair", Choices: []string{"ranks", "raw", "sign"}, Max: 2},
 		{Name: "divide", Title: "divide by", Doc: "what the weighted sum of noise is divided by", Choices: []string{"both", "P", "sigma", "none"}, Max: 3},
+		{Name: "noise", Title: "noise", Doc: "what perturbs the parameters: normals, or whole numbers with exact sums", Choices: []string{"gaussian", "integer"}, Max: 1},
+		{Name: "rank", Title: "rank", Doc: "rank of the noise of each weight matrix; 0 is full rank", Max: engine.MaxRank, Integer: true},
 		{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or each group from its own results", Choices: []string{"seed", "chromosome", "semi"}, Max: 2},
 		{Name: "groups", Title: "groups", Doc: "of semi: how many groups shape results of their own", Min: 1, Max: 1 << 16, Default: 2, Integer: true, Scale: Log},
 	},
@@ -54,8 +60,14 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 		return append(b, Params(BlockM, true, EnterZero, l))
 	},
 	Check: func(s Shape) error {
-		P := len(s.Roster.Members)
+		P, integer := len(s.Roster.Members), s.K.I("noise") == esInteger
 		switch {
+		case integer && s.K.I("rank") > 0:
+			return errors.New("noise of whole numbers has full rank: set rank to 0 or noise to gaussian")
+		case integer && (s.K.I("shaping") == shapeRaw || s.K.I("distribution") == bySemi):
+			return errors.New("sums of whole numbers are exact for whole weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian")
+		case integer && P > esIntegerMembers:
+			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", esIntegerMembers)
 		case P%2 == 1:
 			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
 		case s.K.I("distribution") == bySemi && s.K.I("groups") > P/2:
@@ -74,7 +86,10 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 }
 
 const (
-	esAdam = 0
+	esAdam    = 0
+	esInteger = 1
+	// Differences of ranks are at most P^2/4 in all, and engine.NoiseSum adds up whole weights of 2^24 in all.
+	esIntegerMembers = 8192
 
 	shapeRaw  = 1
 	shapeSign = 2
@@ -88,7 +103,7 @@ type openaiES struct{}
 
 func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	x, g, key := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := try(ctx, e, k, key, x, engine.Mat{}, k.F("sigma"), true)
+	fit, rep, err := try(ctx, e, k, key, esNoise(k), x, engine.Mat{}, k.F("sigma"), true)
 	if err != nil {
 		return rep, err
 	}
@@ -101,6 +116,11 @@ func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 		return rep, err
 	}
 	return rep, e.Engine.Do(ctx, follow(e, k, g, len(e.Roster.Members))...)
+}
+
+// esNoise is what perturbs the candidates.
+func esNoise(k Values) engine.Noise {
+	return engine.Noise{Integer: k.I("noise") == esInteger, Rank: k.I("rank")}
 }
 
 // exactSum writes g = sum_i u_i eps_i with utilities over all results.
@@ -154,12 +174,24 @@ func (r Roster) pairGroups(groups int) (leaves Roster, edges []Edge) {
 
 // pairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two by two.
 func pairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
-	s := engine.NoiseSum{Dst: dst, Key: key, Antithetic: true}
-	u := utilities(k.I("shaping"), fit)
+	s := engine.NoiseSum{Dst: dst, Noise: esNoise(k), Key: key, Antithetic: true}
+	u, whole := utilities(k.I("shaping"), fit), 1/esUnit(k, len(fit))
 	for i := 0; i < len(fit); i += 2 {
-		s.IDs, s.Weights = append(s.IDs, Member(2*first+i)), append(s.Weights, u[i]-u[i+1])
+		w := u[i] - u[i+1]
+		if s.Noise.Integer {
+			w = float32(math.RoundToEven(float64(w * whole)))
+		}
+		s.IDs, s.Weights = append(s.IDs, Member(2*first+i)), append(s.Weights, w)
 	}
 	return s
+}
+
+// esUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise is.
+func esUnit(k Values, P int) float32 {
+	if k.I("noise") == esInteger && k.I("shaping") != shapeSign {
+		return 1 / float32(P-1)
+	}
+	return 1
 }
 
 // utilities are what results weigh under a rule of the knob shaping.
@@ -197,7 +229,7 @@ func utilities(rule int, fit []float32) []float32 {
 
 // follow descends along minus the estimated ascent direction.
 func follow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
-	by := float32(1)
+	by := 1 / esUnit(k, P)
 	if d := k.I("divide"); d == divideBoth || d == divideP {
 		by *= float32(P)
 	}

@@ -58,7 +58,7 @@ func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, 
 	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(scale, T(k.F("sigma"), s))}}); err != nil {
 		return Report{}, err
 	}
-	fit, rep, err := try(ctx, e, k, key, x, scale, 0, false)
+	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, x, scale, 0, false)
 	if err != nil {
 		return rep, err
 	}

@@ -20,6 +20,8 @@ func TestVariants(t *testing.T) {
 	}{
 		{"parle", [][2]string{{"variant", "paper"}, {"parts", "disjoint"}, {"clip", "0.5"}, {"thermal", "0.01"}, {"slice", "2"}}},
 		{"parle", [][2]string{{"split", "0.5"}, {"clip", "0.5"}, {"thermal", "0.01"}, {"slice", "2"}, {"inner", "zeroed"}}},
+		{"openai-es", [][2]string{{"noise", "integer"}, {"distribution", "chromosome"}}},
+		{"openai-es", [][2]string{{"rank", "1"}, {"distribution", "chromosome"}}},
 		{"dp-sgd", [][2]string{{"wire", "bf16"}}},
 		{"dp-sgd", [][2]string{{"wire", "int8"}}},
 		{"parle", [][2]string{{"wire", "int8"}, {"slice", "2"}}},
