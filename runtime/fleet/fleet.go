@@ -166,7 +166,8 @@ func (f *Fleet) disturb(ctx context.Context, cmd event.Command) event.Receipt {
 	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" || cmd.Limit != nil || cmd.Link != nil && cmd.Action != "" {
 		return event.Receipt{ID: cmd.ID, Reason: "a kill and a slow link are commands of their own: send the rest by itself"}
 	}
-	note, err := coordinator.Note{}, error(nil)
+	var note coordinator.Note
+	var err error
 	if l := cmd.Link; l != nil {
 		note = coordinator.Note{Kind: "link", Text: fmt.Sprintf("%s, says %s", l, cmp.Or(cmd.By, "an operator"))}
 		if err = errors.New("the workers of this run share one process: only between those of brood serve are there links"); f.cfg.Shape != nil {

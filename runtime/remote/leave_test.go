@@ -22,8 +22,7 @@ func TestLeaves(t *testing.T) {
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	leave := make(chan struct{})
-	var s *served
-	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if c := r.Commit; c != nil && c.To >= 10 && !told(leave) {
 			close(leave)
 		}
