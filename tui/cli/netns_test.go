@@ -126,3 +126,16 @@ func (tr *troupe) inviteMore(role string) string {
 	}
 	return strings.TrimSpace(string(url))
 }
+
+// TestNoRoute: a machine that cannot reach the address says so.
+func TestNoRoute(t *testing.T) {
+	n := newNetwork(t, 1)
+	tr := &troupe{t: t, env: append(os.Environ(), "HOME="+t.TempDir(), "BROOD_SESSIONS="+t.TempDir())}
+	const url = "brood://10.1.2.3:4433/aaaaaaaaaaaaaaaaaaaaaaaa#dh3nl2edlfb6kxdbpybdbx4y2lfkkwo46rlhzzzaqw2v22kcamiq"
+	for _, args := range [][]string{{"attach", url}, {"worker", url, "--patience", "0s"}} {
+		out, err := tr.brood(n.in(1), args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "this machine has no route there: check the address") {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+	}
+}
