@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"brood/runtime/view"
@@ -9,8 +10,29 @@ import (
 	"brood/tui/chart"
 )
 
+// beside is the series next to the main one: the fitness, or in a run without a model that of the algorithm's others which was measured
+// first.
+func (m *model) beside() (name, title string) {
+	name, title = view.Fitness, "fitness  validation"
+	if m.alg == nil || m.shown.Config == nil || m.shown.Config.Data != "" {
+		return name, title
+	}
+	first := uint64(math.MaxUint64)
+	for _, s := range m.alg.Series {
+		if x := m.shown.Find(s.Name); x != nil && s.Name != m.mainSeries() {
+			if lo, _ := x.Rounds(); lo < first {
+				first, name, title = lo, s.Name, s.Title
+			}
+		}
+	}
+	return name, title
+}
+
 func fitnessTitle(m *model) (string, string) {
 	note := m.smoothNote()
+	if name, title := m.beside(); name != view.Fitness {
+		return title, strings.TrimSuffix(note, " · ")
+	}
 	if l := m.shown.Find(view.Spread).Latest(m.shown.Members()); len(l) > 0 {
 		return "fitness  validation", note + "spread " + num(middle(l))
 	}
@@ -18,7 +40,8 @@ func fitnessTitle(m *model) (string, string) {
 }
 
 func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
-	s := m.shown.Find(view.Fitness)
+	name, _ := m.beside()
+	s := m.shown.Find(name)
 	if s == nil || r.H < 4 {
 		explain(g, r, m.waiting("fitness"))
 		return
