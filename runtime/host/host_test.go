@@ -75,11 +75,12 @@ func prepare(t *testing.T, o Options) *Job {
 
 // TestResumeForkVerify: stopped half-way and resumed ends as undisturbed; a branch from within a commit verifies by itself.
 func TestResumeForkVerify(t *testing.T) {
+	const whole = 400 // many more than are under way when the interrupt arrives
 	home := t.TempDir()
 	ctx := context.Background()
-	want := train(t, filepath.Join(home, "whole"), prepare(t, tiny(30)), nil, nil)
+	want := train(t, filepath.Join(home, "whole"), prepare(t, tiny(whole)), nil, nil)
 	dir := filepath.Join(home, "half")
-	train(t, dir, prepare(t, tiny(30)), nil, func(r *Run, rec event.Record) {
+	train(t, dir, prepare(t, tiny(whole)), nil, func(r *Run, rec event.Record) {
 		if rec.Commit != nil && rec.Commit.To >= 8 {
 			go r.Interrupt()
 		}
@@ -91,14 +92,14 @@ func TestResumeForkVerify(t *testing.T) {
 	if from.Executed != 0 {
 		t.Errorf("%d rounds were executed again after a clean stop", from.Executed)
 	}
-	if err := from.Continue(Options{Workers: 3, Threads: 1, Limit: event.Limit{Rounds: 30}}); err != nil {
+	if err := from.Continue(Options{Workers: 3, Threads: 1, Limit: event.Limit{Rounds: whole}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := train(t, dir, from.Job, from, nil); got != want {
 		t.Errorf("resumed: %s, undisturbed %s", got, want)
 	}
 	res, err := Verify(ctx, dir, 1, nil)
-	if err != nil || res.Rounds != 30 || res.Last.Hash != want {
+	if err != nil || res.Rounds != whole || res.Last.Hash != want {
 		t.Errorf("verify: %+v, %v", res, err)
 	}
 
@@ -110,13 +111,13 @@ func TestResumeForkVerify(t *testing.T) {
 	if f.Checkpoint.Round != 17 {
 		t.Fatalf("brought back round %d, want 17", f.Checkpoint.Round)
 	}
-	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: 30}, Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}, By: "test"}); err != nil {
+	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: whole}, Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := train(t, branch, f.Job, f, nil); got == want {
 		t.Error("the branch ends as its parent: the edit did not take effect")
 	}
-	if res, err := Verify(ctx, branch, 1, nil); err != nil || res.Rounds != 13 {
+	if res, err := Verify(ctx, branch, 1, nil); err != nil || res.Rounds != whole-17 {
 		t.Errorf("verify of the branch: %+v, %v", res, err)
 	}
 	// The same branch without an edit goes the parent's way.
@@ -125,7 +126,7 @@ func TestResumeForkVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: 30}}); err != nil {
+	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: whole}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := train(t, same, f.Job, f, nil); got != want {
