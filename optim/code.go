@@ -55,9 +55,9 @@ func (c Code) round(v []float32) {
 	case Int8:
 		for lo := 0; lo < len(v); lo += codeBlock {
 			block := v[lo:min(lo+codeBlock, len(v))]
-			e := exponent(block)
+			up, down := powers(exponent(block))
 			for i, x := range block {
-				block[i] = scaled(quantum(x, e), e)
+				block[i] = float32(float64(quantum(x, down)) * up)
 			}
 		}
 	}
@@ -98,18 +98,19 @@ func exponent(block []float32) int {
 	return max(e, leastExp)
 }
 
-func quantum(x float32, e int) int8 {
+// powers are 2^e and 2^-e, by which a float64 is multiplied exactly: NaN and 0 of a block that is not finite.
+func powers(e int) (up, down float64) {
 	if e == notFinite {
-		return 0
+		return math.NaN(), 0
 	}
-	return int8(math.RoundToEven(math.Ldexp(float64(x), -e)))
+	return math.Ldexp(1, e), math.Ldexp(1, -e)
 }
 
-func scaled(q int8, e int) float32 {
-	if e == notFinite {
-		return float32(math.NaN())
+func quantum(x float32, down float64) int8 {
+	if down == 0 {
+		return 0
 	}
-	return float32(math.Ldexp(float64(q), e))
+	return int8(math.RoundToEven(float64(x) * down))
 }
 
 // append writes rounded values.
@@ -124,9 +125,10 @@ func (c Code) append(p []byte, v []float32) []byte {
 		for lo := 0; lo < len(v); lo += codeBlock {
 			block := v[lo:min(lo+codeBlock, len(v))]
 			e := exponent(block)
+			_, down := powers(e)
 			p = binary.LittleEndian.AppendUint16(p, uint16(int16(e)))
 			for _, x := range block {
-				p = append(p, byte(quantum(x, e)))
+				p = append(p, byte(quantum(x, down)))
 			}
 		}
 		return p
@@ -144,9 +146,9 @@ func (c Code) read(dst []float32, p []byte) {
 	case Int8:
 		for lo := 0; lo < len(dst); lo += codeBlock {
 			block := dst[lo:min(lo+codeBlock, len(dst))]
-			e := int(int16(binary.LittleEndian.Uint16(p)))
+			up, _ := powers(int(int16(binary.LittleEndian.Uint16(p))))
 			for i := range block {
-				block[i] = scaled(int8(p[2+i]), e)
+				block[i] = float32(float64(int8(p[2+i])) * up)
 			}
 			p = p[2+len(block):]
 		}

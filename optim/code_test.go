@@ -197,3 +197,14 @@ func TestErrorFeedback(t *testing.T) {
 type hostEngine struct{ Engine }
 
 func (hostEngine) Alloc(rows, cols int, t engine.DType) engine.Mat { return engine.New(rows, cols, t) }
+
+// BenchmarkInt8 rounds and writes a million values.
+func BenchmarkInt8(b *testing.B) {
+	v := drawn(1<<20, 1)
+	p := make([]byte, 0, Int8.size(len(v)))
+	b.SetBytes(4 << 20)
+	for b.Loop() {
+		Int8.round(v)
+		p = Int8.append(p[:0], v)
+	}
+}

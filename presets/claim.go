@@ -31,8 +31,8 @@ var Metrics = map[string]string{
 	"centre_advance":   "nats",      // mean validation loss of the members less the centre's: above 0 the centre is the better model
 }
 
-// others are the presets that a claim compares with.
-func (c Claim) others() (out []string) {
+// Others are the presets that a claim compares with.
+func (c Claim) Others() (out []string) {
 	for _, name := range []string{c.Below, c.Of} {
 		if name != "" {
 			out = append(out, name)
@@ -149,7 +149,7 @@ func Studies() (map[string][]string, error) {
 		}
 		out[p.Study] = append(out[p.Study], name)
 		for _, c := range p.Claims {
-			out[p.Study] = append(out[p.Study], c.others()...)
+			out[p.Study] = append(out[p.Study], c.Others()...)
 		}
 	}
 	for study, names := range out {

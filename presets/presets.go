@@ -123,7 +123,7 @@ func Parse(text []byte) (Preset, error) {
 		if err := c.check(); err != nil {
 			return p, err
 		}
-		for _, name := range c.others() {
+		for _, name := range c.Others() {
 			if _, err := embedded.ReadFile(name + ".toml"); err != nil {
 				return p, fmt.Errorf("a claim compares with %q, and there is no such preset", name)
 			}

@@ -188,9 +188,8 @@ func (f *fleet) move(m *model, d int) {
 // point chooses the worker under the mouse.
 func (f *fleet) point(m *model, at cell.Rect, y int) {
 	rows, chosen := f.rows(m)
-	first, n := tableWindow(at.Inset(), len(rows), chosen, fleetFoot)
-	if i := y - at.Inset().Y - 1; i >= 0 && i < n {
-		f.chosen = rows[first+i].ID
+	if i, ok := tableAt(at.Inset(), y, len(rows), chosen, fleetFoot); ok {
+		f.chosen = rows[i].ID
 	}
 }
 

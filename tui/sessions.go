@@ -100,9 +100,8 @@ func (s *sessions) move(m *model, d int) {
 // point chooses the session under the mouse.
 func (s *sessions) point(m *model, at cell.Rect, y int) {
 	rows, chosen := s.rows(m)
-	first, n := tableWindow(at.Inset(), len(rows), chosen, sessionsFoot)
-	if i := y - at.Inset().Y - 1; i >= 0 && i < n {
-		s.chosen = rows[first+i].Dir
+	if i, ok := tableAt(at.Inset(), y, len(rows), chosen, sessionsFoot); ok {
+		s.chosen = rows[i].Dir
 	}
 }
 

@@ -62,3 +62,10 @@ func (c column[T]) write(g *cell.Grid, x, y int, role cell.Role, text string) {
 		g.Text(x, y, c.width, role, text)
 	}
 }
+
+// tableAt is the row of n that is drawn on line y, if any is.
+func tableAt(r cell.Rect, y, n, at, foot int) (row int, ok bool) {
+	first, shown := tableWindow(r, n, at, foot)
+	i := y - r.Y - 1 // below the headings
+	return first + i, i >= 0 && i < shown
+}

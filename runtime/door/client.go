@@ -64,14 +64,22 @@ func transmit(w io.Writer, v any) error {
 	return err
 }
 
-func receive(r io.Reader, most uint32, v any) error {
+// head reads the length of the message that follows.
+func head(r io.Reader, most uint32) (size uint32, err error) {
 	var n [4]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {
-		return err
+		return 0, err
 	}
-	size := binary.LittleEndian.Uint32(n[:])
-	if size > most {
-		return fmt.Errorf("message of %d bytes is larger than %d", size, most)
+	if size = binary.LittleEndian.Uint32(n[:]); size > most {
+		return 0, fmt.Errorf("message of %d bytes is larger than %d", size, most)
+	}
+	return size, nil
+}
+
+func receive(r io.Reader, most uint32, v any) error {
+	size, err := head(r, most)
+	if err != nil {
+		return err
 	}
 	p, err := io.ReadAll(io.LimitReader(r, int64(size)))
 	if err != nil {

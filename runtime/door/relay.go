@@ -3,7 +3,6 @@ package door
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"time"
@@ -31,7 +30,7 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(
 		visitor.Close()
 		session.Close()
 	})()
-	asked := ask(ctx, cancel, visitor, maxAsked)
+	asked := requests(ctx, cancel, visitor, maxAsked)
 	for {
 		var q request
 		select {
@@ -39,38 +38,34 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(
 		case <-ctx.Done():
 			return nil
 		}
-		q.Client = v.Name
+		var err error
 		switch {
 		case !v.Command && (q.Command != nil || q.Gate != nil):
-			if err := answerTo(visitor, refuse(q)); err != nil {
-				return err
-			}
-			continue
+			err = answerTo(visitor, refuse(q))
 		case q.Gate != nil && gate != nil:
 			var a answer
-			url, err := gate(*q.Gate)
-			if a.URL = url; err != nil {
-				a.Err = err.Error()
+			var no error
+			if a.URL, no = gate(*q.Gate); no != nil {
+				a.Err = no.Error()
 			}
-			if err := answerTo(visitor, a); err != nil {
-				return err
+			err = answerTo(visitor, a)
+		default:
+			if q.Client = v.Name; q.Command != nil {
+				q.Command.By = v.Name
 			}
-			continue
-		case q.Command != nil:
-			q.Command.By = v.Name
+			if err = transmit(session, q); err == nil {
+				err = pass(visitor, session)
+			}
 		}
-		if err := transmit(session, q); err != nil {
-			return err
-		}
-		if err := pass(visitor, session); err != nil {
+		if err != nil {
 			return ended(err)
 		}
 	}
 }
 
-// ask hands on what a client asks until it hangs up: then it cancels, also while an answer waits for records. Its goroutine ends
+// requests hands on what a client asks until it hangs up: then it cancels, also while an answer waits for records. Its goroutine ends
 // with c.
-func ask(ctx context.Context, cancel context.CancelFunc, c net.Conn, most uint32) <-chan request {
+func requests(ctx context.Context, cancel context.CancelFunc, c net.Conn, most uint32) <-chan request {
 	asked := make(chan request)
 	go func() {
 		defer cancel()
@@ -111,21 +106,17 @@ func refuse(q request) (a answer) {
 
 // pass hands one answer on, byte for byte.
 func pass(to net.Conn, from io.Reader) error {
-	var n [4]byte
-	if _, err := io.ReadFull(from, n[:]); err != nil {
+	size, err := head(from, maxMessage)
+	if err != nil {
 		return err
-	}
-	size := binary.LittleEndian.Uint32(n[:])
-	if size > maxMessage {
-		return fmt.Errorf("message of %d bytes is larger than %d", size, maxMessage)
 	}
 	if err := to.SetWriteDeadline(time.Now().Add(readsWithin)); err != nil {
 		return err
 	}
-	if _, err := to.Write(n[:]); err != nil {
+	if _, err := to.Write(binary.LittleEndian.AppendUint32(nil, size)); err != nil {
 		return err
 	}
-	_, err := io.CopyN(to, from, int64(size))
+	_, err = io.CopyN(to, from, int64(size))
 	return err
 }
 

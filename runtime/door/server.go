@@ -134,7 +134,7 @@ func (s *Server) talk(c net.Conn) {
 			s.holder, s.by = "", nil
 		}
 	}()
-	asked := ask(ctx, cancel, c, maxMessage)
+	asked := requests(ctx, cancel, c, maxMessage)
 	for {
 		var q request
 		select {

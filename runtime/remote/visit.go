@@ -122,8 +122,7 @@ func (s *Server) revoke(prefix string) error {
 
 // Shape slows links down, or lets them go: see event.Link.
 func (s *Server) Shape(l event.Link) error {
-	shape := quic.Shape{Rate: l.Rate, Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
-	if err := shape.Check(); err != nil {
+	if err := shapeFor(l).Check(); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -143,6 +142,10 @@ func (s *Server) Shape(l event.Link) error {
 	return nil
 }
 
+func shapeFor(l event.Link) quic.Shape {
+	return quic.Shape{Rate: l.Rate, Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
+}
+
 // shapeHere slows down what the coordinator's own workers send. The caller holds mu.
 func (s *Server) shapeHere() {
 	for _, w := range s.roster {
@@ -156,7 +159,7 @@ func (s *Server) shapeHere() {
 func applyShapes(mesh *quic.Mesh, self int, shapes []event.Link, roster wire.Roster) {
 	for _, w := range roster {
 		if l := shapeOf(shapes, self, int(w.Index)); l != nil && int(w.Index) != self {
-			_ = mesh.Shape(uint32(self), w.Index, quic.Shape{Rate: l.Rate, Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}) // both may be of one process
+			_ = mesh.Shape(uint32(self), w.Index, shapeFor(*l)) // both may be of one process
 		}
 	}
 }

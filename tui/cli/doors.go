@@ -73,17 +73,10 @@ func (f *doorFlags) listen(note func(string)) (d *doors, err error) {
 // serve opens the doors to a running session.
 func (d *doors) serve(dir string) {
 	name := filepath.Base(dir)
-	dial := func(who string) (*door.Client, error) {
-		socket, err := session.SocketPath(dir)
-		if err != nil {
-			return nil, err
-		}
-		return door.Dial(socket, who, false)
-	}
 	if d.ssh != nil {
 		d.wg.Go(func() {
 			d.ssh.Serve(func(v sshdoor.Visitor) (tui.Options, error) {
-				client, err := dial(v.Name)
+				client, err := dial(dir, v.Name, false)
 				if err != nil {
 					return tui.Options{}, fmt.Errorf("the run does not answer: %w", err)
 				}
@@ -96,7 +89,7 @@ func (d *doors) serve(dir string) {
 		})
 	}
 	if d.metrics != nil {
-		if client, err := dial(""); err == nil { // the run is over: there is nothing to tell
+		if client, err := dial(dir, "", false); err == nil { // the run is over: there is nothing to tell
 			d.scrape = client
 			d.wg.Go(func() { d.metrics.Serve(name, client) })
 		}

@@ -48,11 +48,7 @@ func reach(ctx context.Context, what string, take bool) (reached, error) {
 	if running, _ := session.Running(dir); !running {
 		return reached{}, fmt.Errorf("session %s is not running: go on with it by `brood run --resume %s`, or look back with `brood replay %s`", name, name, name)
 	}
-	socket, err := session.SocketPath(dir)
-	if err != nil {
-		return reached{}, err
-	}
-	client, err := door.Dial(socket, clientName(), take)
+	client, err := dial(dir, clientName(), take)
 	if err != nil {
 		return reached{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", name, err)
 	}
@@ -69,6 +65,15 @@ func reach(ctx context.Context, what string, take bool) (reached, error) {
 		}
 	}
 	return reached{client, name, dir, over, func() error { return nil }}, nil
+}
+
+// dial opens the door of a session in this directory.
+func dial(dir, who string, take bool) (*door.Client, error) {
+	socket, err := session.SocketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	return door.Dial(socket, who, take)
 }
 
 // call reaches a run elsewhere.

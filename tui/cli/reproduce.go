@@ -15,7 +15,6 @@ import (
 
 	"brood/presets"
 	"brood/runtime/coordinator"
-	"brood/runtime/session"
 )
 
 // collector is a printer that keeps what claims are about.
@@ -146,9 +145,6 @@ func repeat(c *cobra.Command, name string, n, threads int, s streams) (*trials, 
 				}
 			}
 		}
-		if f.session, err = session.NewDir(name, time.Now()); err != nil {
-			return nil, err
-		}
 		r, err := f.prepare(c.Context(), flags, name)
 		if err != nil {
 			return nil, err
@@ -157,7 +153,7 @@ func repeat(c *cobra.Command, name string, n, threads int, s streams) (*trials, 
 		out.begin(r)
 		fmt.Fprintf(s.err, "brood: %s, seed %d of %d: about %.0f s\n", name, seed, n, r.job.Config.Seconds)
 		if err := train(c.Context(), r, out); err != nil {
-			return nil, fmt.Errorf("seed %d: %w; the session is %s", seed, err, filepath.Base(f.session))
+			return nil, fmt.Errorf("seed %d: %w; the session is %s", seed, err, filepath.Base(r.sess.Dir()))
 		}
 		t.seconds += out.sum.Seconds / float64(n)
 		for metric := range presets.Metrics {
@@ -181,11 +177,11 @@ func judged(names []string, measured map[string]*trials) *table {
 			}
 			x, others := t.metrics[c.Metric], map[string]presets.Sample{}
 			missing := len(x) == 0
-			for other, m := range measured {
-				others[other] = m.metrics[c.Metric]
-			}
-			for _, other := range []string{c.Below, c.Of} {
-				missing = missing || other != "" && len(others[other]) == 0
+			for _, other := range c.Others() {
+				if m := measured[other]; m != nil {
+					others[other] = m.metrics[c.Metric]
+				}
+				missing = missing || len(others[other]) == 0
 			}
 			verdict := "not measured"
 			if !missing {

@@ -1,0 +1,179 @@
+package quic
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"brood/transport/wire"
+)
+
+// growth is the most that the heap grows while f runs, in bytes.
+func growth(f func()) uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before, most := m.HeapInuse+m.StackInuse, uint64(0)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse+m.StackInuse)
+			select {
+			case <-stop:
+				return
+			case <-time.After(3 * time.Millisecond):
+			}
+		}
+	}()
+	f()
+	close(stop)
+	<-stopped
+	return most - min(most, before)
+}
+
+const maxGrowth = 64 << 20
+
+// TestFloods: floods cost bounded memory, end by themselves, and others still come in.
+func TestFloods(t *testing.T) {
+	s := newScenery(t)
+	round := 0
+	check := func(name string, f func()) {
+		t.Helper()
+		if n := growth(f); n > maxGrowth {
+			t.Errorf("%s: memory grows by %d MiB", name, n>>20)
+		}
+		round++
+		s.undisturbed(t, round)
+	}
+	check("10,000 streams", func() {
+		a, p := s.asWorker(t)
+		opened := 0
+		for range 10_000 {
+			if st, err := a.conn.OpenUniStream(); err == nil {
+				opened++
+				_, _ = st.Write([]byte{'B'})
+			}
+			if _, err := a.conn.OpenStream(); err == nil {
+				opened++
+			}
+		}
+		if opened > 3+maxConversations {
+			t.Errorf("%d streams were opened", opened)
+		}
+		p.Close("")
+	})
+	check("a peer that never reads", func() {
+		_, p := s.asWorker(t)
+		var err error
+		sent := 0
+		for ; err == nil && sent < 1000; sent++ {
+			err = p.Send(wire.Message{Kind: commands, Body: make([]byte, 256<<10)})
+		}
+		if g, ok := errors.AsType[*GoneError](err); !ok || g.Cause != Broken || !strings.Contains(g.Reason, "it does not read") || sent < 60 || sent > 200 {
+			t.Errorf("after %d messages: %v", sent, err)
+		}
+	})
+	check("a peer that nobody reads", func() { // the run is busy: the peer must wait, and live
+		a, p := s.asWorker(t)
+		f, _ := wire.Marshal(wire.Header{}, wire.Message{Kind: fromWorkers, Body: make([]byte, 1<<20)})
+		sent := 0
+		for ; sent < 200; sent++ {
+			_ = a.stream.SetWriteDeadline(time.Now().Add(time.Second)) // only a full line takes so long
+			if _, err := a.stream.Write(f); err != nil {
+				break
+			}
+		}
+		if sent < 10 || sent > 60 || p.Err() != nil {
+			t.Errorf("%d MiB were taken: %v", sent, p.Err())
+		}
+		p.Close("")
+	})
+	check("slow-loris", func() {
+		var all []*attacker
+		for range 40 {
+			a, err := s.attack(t, s.server, nil)
+			if err != nil {
+				continue
+			}
+			all = append(all, a.write([]byte("BRWF\x01\x01")))
+		}
+		_, p := s.asWorker(t) // others come in meanwhile
+		p.Close("")
+		for _, a := range all {
+			if err := a.end(); err == nil {
+				t.Error("it may wait for ever")
+			}
+		}
+	})
+	check("an Initial flood", func() {
+		// From sockets that hear nothing, so that no handshake ever ends.
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		deaf := make([]*quicgo.Transport, 8)
+		for i := range deaf {
+			c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			deaf[i] = &quicgo.Transport{Conn: &deafSocket{PacketConn: c, closed: make(chan struct{})}}
+		}
+		var wg sync.WaitGroup
+		for i := range 400 {
+			wg.Go(func() {
+				_, _ = deaf[i%len(deaf)].Dial(ctx, s.server.Address(), s.key.Client(s.server.ID()), quicConfig())
+			})
+		}
+		until(t, "the flood", func() bool { return s.server.greeting.Load() >= suspicious })
+		if n := s.server.greeting.Load(); n > maxGreeting {
+			t.Errorf("%d strangers at once", n)
+		}
+		_, p := s.asWorker(t) // who owns an address still comes in
+		p.Close("")
+		wg.Wait()
+		for _, d := range deaf {
+			_ = d.Close()
+			_ = d.Conn.Close()
+		}
+	})
+	check("a claimed message of 8 GiB, and 2,000 begun", func() {
+		a := s.asPair(t)
+		stream := a.uni()
+		mib := make([]byte, shard)
+		_ = stream.SetWriteDeadline(time.Now().Add(time.Second))
+		for i := range uint64(2000) {
+			if _, err := stream.Write(frameOf(data(func(h *wire.Header) { h.Total, h.Order = 8<<30, i+1 }), mib)); err != nil {
+				break
+			}
+		}
+		if p := pairOf(s.fleet, 1, 1, 0).stats(); p.Parked > maxParked {
+			t.Errorf("%+v", p)
+		}
+		_ = a.conn.CloseWithError(0, "")
+	})
+}
+
+// deafSocket sends and never hears.
+type deafSocket struct {
+	net.PacketConn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (d *deafSocket) ReadFrom([]byte) (int, net.Addr, error) {
+	<-d.closed
+	return 0, nil, net.ErrClosed
+}
+
+func (d *deafSocket) SetReadDeadline(time.Time) error {
+	d.once.Do(func() { close(d.closed) })
+	return nil
+}
