@@ -91,19 +91,26 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 // start takes initial parameters from a safetensors file whose tensors carry the model's names and shapes.
 func (j *Job) start(path string) error {
 	file, err := safetensors.Open(path)
+	if err == nil {
+		j.given, err = take(file, path, j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params)
+	}
 	if err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
-	given := make([]float32, j.Net.Layout.Params)
-	for _, t := range j.Net.Layout.Tensors {
+	return nil
+}
+
+// take copies the tensors of a layout out of a file into one row of n elements.
+func take(file safetensors.File, path, model string, tensors []engine.Tensor, n int) ([]float32, error) {
+	row := make([]float32, n)
+	for _, t := range tensors {
 		got := file.Find(t.Name)
 		if got == nil || len(got.F) != t.Len {
-			return fmt.Errorf("init: %s holds no tensor %s of shape %v, which model %s needs", path, t.Name, t.Shape, j.Net.Name)
+			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs", path, t.Name, t.Shape, model)
 		}
-		copy(given[t.Lo:t.Lo+t.Len], got.F)
+		copy(row[t.Lo:t.Lo+t.Len], got.F)
 	}
-	j.given = given
-	return nil
+	return row, nil
 }
 
 // keepInit copies the initial parameters into the session, so that it can be executed again.
@@ -125,12 +132,3 @@ func (j *Job) keepInit(dir string) error {
 }
 
 const initFile = "init.safetensors"
-
-// WriteModel writes parameters under the model's names and shapes: what PyTorch's safetensors.load_file reads.
-func (j *Job) WriteModel(path string, params []float32) error {
-	file := safetensors.File{Meta: map[string]string{"model": j.Net.Name}}
-	for _, t := range j.Net.Layout.Tensors {
-		file.Tensors = append(file.Tensors, safetensors.Tensor{Name: t.Name, Shape: t.Shape, F: params[t.Lo : t.Lo+t.Len]})
-	}
-	return safetensors.Save(path, file)
-}

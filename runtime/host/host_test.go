@@ -300,7 +300,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(home, "start.safetensors")
-	if err := j.WriteModel(path, params); err != nil {
+	if err := (&Trained{Net: j.Net, Params: params}).Save(path); err != nil {
 		t.Fatal(err)
 	}
 	o := tiny(3)

@@ -150,26 +150,11 @@ func edits(alg *optim.Algorithm, set []event.Setting, by string) (out []event.Ed
 // into dir itself when store is nil.
 // Rounds since the nearest checkpoint are executed again and compared with the recorded commits.
 func Restore(ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit)) (*Restored, error) {
-	h, err := read(dir, at)
-	if err != nil {
-		return nil, err
-	}
-	if h.last == nil {
-		return nil, fmt.Errorf("%s holds no committed round: nothing to go on from; start it anew", dir)
-	}
-	if at > h.last.To {
-		return nil, fmt.Errorf("round %d lies beyond the last committed round %d of %s", at, h.last.To, dir)
-	}
-	j, err := FromSession(dir, h.config)
+	j, h, err := recorded(dir, at)
 	if err != nil {
 		return nil, err
 	}
 	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit, Hosts: h.hosts}
-	if h.saved != nil {
-		if _, err := (&Files{Dir: dir}).Load(*h.saved, func(string) bool { return false }); err != nil {
-			h.saved = nil // lost or damaged: all rounds are executed again instead
-		}
-	}
 	whole := at == 0 || at == h.last.To
 	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
 		out.Checkpoint = *cp
@@ -189,22 +174,50 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 	return out, err
 }
 
-// execute walks the log on one worker and saves where it ends.
-func (out *Restored) execute(ctx context.Context, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) error {
-	w, err := out.Job.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, threads, false)
-	if err != nil {
-		return err
+// recorded is the job of the session in dir, and what its log says up to round at, which must be in it.
+func recorded(dir string, at uint64) (j *Job, h history, err error) {
+	if h, err = read(dir, at); err != nil {
+		return nil, h, err
+	}
+	if h.last == nil {
+		return nil, h, fmt.Errorf("%s holds no committed round: nothing to go on from; start it anew", dir)
+	}
+	if at > h.last.To {
+		return nil, h, fmt.Errorf("round %d lies beyond the last committed round %d of %s", at, h.last.To, dir)
+	}
+	if h.saved != nil {
+		if _, err := (&Files{Dir: dir}).Load(*h.saved, func(string) bool { return false }); err != nil {
+			h.saved = nil // lost or damaged: all rounds are executed again instead
+		}
+	}
+	j, err = FromSession(dir, h.config)
+	return j, h, err
+}
+
+// walk executes the log from the nearest checkpoint on one worker, until after round at.
+func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) (w *worker.Worker, rounds uint64, err error) {
+	if w, err = j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, threads, false); err != nil {
+		return nil, 0, err
 	}
 	r, err := session.OpenReader(dir)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	defer r.Close()
 	res, err := verify.Run(ctx, verify.Config{Worker: w, From: h.saved, Settled: h.settled, Progress: progress}, r, at)
 	if err != nil {
-		return fmt.Errorf("execute %s again: %w", dir, err)
+		return nil, 0, fmt.Errorf("execute %s again: %w", dir, err)
 	}
-	out.Executed = res.Rounds
+	return w, res.Rounds, nil
+}
+
+// execute saves where a walk ends.
+func (out *Restored) execute(ctx context.Context, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) error {
+	w, rounds, err := walk(ctx, out.Job, dir, at, h, store, threads, progress)
+	if err != nil {
+		return err
+	}
+	out.Executed = rounds
 	cp, ok := w.State()
 	if !ok {
 		return fmt.Errorf("%s holds no plan up to round %d", dir, at)

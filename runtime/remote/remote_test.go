@@ -132,7 +132,7 @@ func TestResumeServed(t *testing.T) {
 	if err := j.Net.Init(77, 0, params); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.WriteModel(o.Init, params); err != nil {
+	if err := (&host.Trained{Net: j.Net, Params: params}).Save(o.Init); err != nil {
 		t.Fatal(err)
 	}
 	if f, err := safetensors.Open(o.Init); err != nil || len(f.Tensors) == 0 {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
+	"brood/runtime/timeline"
 )
 
 // Series that the runtime measures for every algorithm.
@@ -34,11 +36,7 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, 
 	env.Comm.Ledger = d.Apart
 	defer func() { env.Comm.Ledger = sent }()
 
-	centre := env.Scratch(1, w.cfg.Layout.Params)
-	if err := s.alg.Program.Centre(ctx, env, k, centre); err != nil {
-		return fmt.Errorf("centre: %w", err)
-	}
-	stats, err := w.rebuildStats(ctx, centre)
+	centre, stats, err := w.centre(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -55,6 +53,31 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, 
 		d.Tests = append(d.Tests, t)
 	}
 	return nil
+}
+
+// centre is the one model of the algorithm, in scratch, and its batch-norm statistics.
+func (w *Worker) centre(ctx context.Context, k optim.Values) (params, stats engine.Mat, err error) {
+	env := w.now.env
+	params = env.Scratch(1, w.cfg.Layout.Params)
+	if err := w.now.alg.Program.Centre(ctx, env, k, params); err != nil {
+		return params, stats, fmt.Errorf("centre: %w", err)
+	}
+	stats, err = w.rebuildStats(ctx, params)
+	return params, stats, err
+}
+
+// Centre is the one model that the population stands for after the rounds done, 1 x params, and the batch-norm statistics
+// rebuilt for it, 1 x stats or the zero Mat. It is collective: a worker that calls it alone hosts all members. Both
+// matrices are valid until the next round.
+func (w *Worker) Centre(ctx context.Context) (params, stats engine.Mat, err error) {
+	w.install(w.epoch)
+	s := w.now
+	if s == nil {
+		return params, stats, errors.New("centre: no plan is in force")
+	}
+	p := s.progress()
+	s.env.Recycle()
+	return w.centre(ctx, s.time.Values(timeline.Position{Round: s.round, Epochs: p.Epochs, Steps: p.Steps}))
 }
 
 // rebuildStats runs the centre over training samples in fixed batches, so that its batch-norm statistics are its own.

@@ -1,0 +1,140 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strconv"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/safetensors"
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// Trained is a model that can leave brood: what a population stands for after some round, and what it was trained on.
+type Trained struct {
+	Net    *models.Model
+	Spec   string // its layer list, as TOML
+	Data   string // name or absolute path; "" where the file does not say
+	Params []float32
+	Stats  []float32 // batch-norm statistics; empty for a model that has none
+
+	Algorithm, Session string // "" where the file does not say
+	Round              uint64
+}
+
+// Export takes the centre of the session in dir after round at (0: the last commit). Rounds since the nearest checkpoint are
+// executed again and compared with the recorded commits, of which progress is told; the session is not changed.
+func Export(ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit)) (*Trained, error) {
+	j, h, err := recorded(dir, at)
+	if err != nil {
+		return nil, err
+	}
+	if j.bare() {
+		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
+	}
+	w, _, err := walk(ctx, j, dir, at, h, nil, threads, progress)
+	if err != nil {
+		return nil, err
+	}
+	params, stats, err := w.Centre(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, _ := w.State()
+	t := &Trained{Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round}
+	if stats.Rows > 0 {
+		t.Stats = slices.Clone(stats.Row(0))
+	}
+	return t, nil
+}
+
+// The metadata of the file of a trained model.
+const (
+	metaModel, metaSpec, metaData           = "model", "layers", "data"
+	metaAlgorithm, metaSession, metaAtRound = "algorithm", "session", "round"
+)
+
+// Save writes the tensors under the model's names and shapes, which PyTorch's safetensors.load_file reads, with what it was
+// trained on as metadata.
+func (t *Trained) Save(path string) error {
+	file := safetensors.File{Meta: map[string]string{metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm, metaSession: t.Session,
+		metaAtRound: strconv.FormatUint(t.Round, 10)}}
+	for _, part := range []struct {
+		tensors []engine.Tensor
+		row     []float32
+	}{{t.Net.Layout.Tensors, t.Params}, {t.Net.Layout.StatTensors, t.Stats}} {
+		for _, x := range part.tensors {
+			file.Tensors = append(file.Tensors, safetensors.Tensor{Name: x.Name, Shape: x.Shape, F: part.row[x.Lo : x.Lo+x.Len]})
+		}
+	}
+	return safetensors.Save(path, file)
+}
+
+// OpenTrained reads a model from a safetensors file. model names one of brood's or a .toml file with the layers, and may be
+// empty where the file itself holds the layers, as those do that Save wrote.
+func OpenTrained(path, model string) (*Trained, error) {
+	file, err := safetensors.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trained{Spec: file.Meta[metaSpec], Data: file.Meta[metaData], Algorithm: file.Meta[metaAlgorithm], Session: file.Meta[metaSession]}
+	t.Round, _ = strconv.ParseUint(file.Meta[metaAtRound], 10, 64) // 0 where it was written by others
+	switch {
+	case model != "":
+		text, err := models.Source(model)
+		if err != nil {
+			return nil, err
+		}
+		t.Spec = string(text)
+	case t.Spec == "":
+		return nil, fmt.Errorf("%s does not say which model it holds: name it with --model", path)
+	default:
+		model = path
+	}
+	if t.Net, err = models.FromSource(model, []byte(t.Spec)); err != nil {
+		return nil, err
+	}
+	if t.Params, err = take(file, path, t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params); err != nil {
+		return nil, err
+	}
+	t.Stats, err = take(file, path, t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats)
+	return t, err
+}
+
+// Splits are the parts of a data set that a model can be scored on.
+var Splits = []string{"test", "validation", "train"}
+
+// Score evaluates the model on a split of a data set, without dropout; threads 0 takes the machine's.
+func (t *Trained) Score(ctx context.Context, set *data.Set, split string, threads int) (optim.Scores, error) {
+	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
+		return optim.Scores{}, err
+	}
+	samples := map[string][]int32{"test": set.Test(), "validation": set.Validation(), "train": set.Train()}[split]
+	if len(samples) == 0 {
+		return optim.Scores{}, fmt.Errorf("the data has no %s samples", split)
+	}
+	if threads == 0 {
+		threads = goruntime.NumCPU()
+	}
+	eng, err := newEngine("", t.Net, set, threads)
+	if err != nil {
+		return optim.Scores{}, err
+	}
+	x, stats := engine.New(1, len(t.Params), engine.F32), engine.Mat{}
+	copy(x.Row(0), t.Params)
+	if len(t.Stats) > 0 {
+		stats = engine.New(1, len(t.Stats), engine.F32)
+		copy(stats.Row(0), t.Stats)
+	}
+	out, err := optim.Score(ctx, eng, x, engine.Rows(1), stats, samples)
+	if err != nil {
+		return optim.Scores{}, err
+	}
+	return out[0], nil
+}

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zeebo/blake3"
+
+	"brood/models/engine"
+	"brood/models/safetensors"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+)
+
+// TestExport: of every algorithm that trains a model, the exported file is the very centre that the run tested, and scoring it gives what
+// the run recorded.
+func TestExport(t *testing.T) {
+	for _, a := range catalog.All() {
+		if !a.Needs.Model() {
+			continue
+		}
+		t.Run(a.Name, func(t *testing.T) { exports(t, "softmax", a.Name) })
+	}
+	t.Run("statistics", func(t *testing.T) { exports(t, "lenets", "dp-sgd") })
+}
+
+func exports(t *testing.T, model, algorithm string) {
+	home, ctx := t.TempDir(), context.Background()
+	dir, path := filepath.Join(home, "s"), filepath.Join(home, "model.safetensors")
+	j := prepare(t, Options{Model: model, Data: "glyphs", Algorithm: algorithm, Members: 4, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test"})
+	var tested *event.Evaluation
+	train(t, dir, j, nil, func(_ *Run, r event.Record) {
+		if r.Evaluation != nil {
+			tested = r.Evaluation
+		}
+	})
+	out, err := Export(ctx, dir, 0, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := OpenTrained(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := engine.New(1, len(got.Params), engine.F32)
+	copy(x.Row(0), got.Params)
+	if hash := fmt.Sprintf("blake3:%x", blake3.Sum256(optim.AppendRow(nil, x, 0))); hash != tested.Centre {
+		t.Errorf("the file holds %s, the run tested %s", hash, tested.Centre)
+	}
+	if got.Round != 3 || got.Algorithm != algorithm || got.Data != "glyphs" || got.Session != "s" || got.Net.Name != model {
+		t.Errorf("the file says %s on %s by %s in %s, round %d", got.Net.Name, got.Data, got.Algorithm, got.Session, got.Round)
+	}
+	sc, err := got.Score(ctx, j.Samples, "test", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sc.Error() != tested.TestError || sc.Mean() != tested.TestLoss || sc.Samples != tested.Samples {
+		t.Errorf("scored %v %% and %v nats on %d samples, the run recorded %v, %v and %d", sc.Error(), sc.Mean(), sc.Samples, tested.TestError, tested.TestLoss, tested.Samples)
+	}
+}
+
+// TestExportEarlier: an earlier round is brought back by execution, and gives what a run that ended there gives.
+func TestExportEarlier(t *testing.T) {
+	home, ctx := t.TempDir(), context.Background()
+	train(t, filepath.Join(home, "long"), prepare(t, tiny(7)), nil, nil)
+	train(t, filepath.Join(home, "short"), prepare(t, tiny(4)), nil, nil)
+	a, err := Export(ctx, filepath.Join(home, "long"), 4, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Export(ctx, filepath.Join(home, "short"), 0, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Round != 4 || !slices.Equal(a.Params, b.Params) {
+		t.Errorf("round %d of the longer run is not the end of the shorter", a.Round)
+	}
+	if _, err := Export(ctx, filepath.Join(home, "short"), 5, 1, nil); err == nil || !strings.Contains(err.Error(), "round 5 lies beyond") {
+		t.Errorf("a round that was never done: %v", err)
+	}
+}
+
+// TestOpenTrainedRefuses: a file that does not hold the model is refused by what is missing.
+func TestOpenTrainedRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	save := func(meta map[string]string) {
+		t.Helper()
+		file := safetensors.File{Meta: meta, Tensors: []safetensors.Tensor{{Name: "other", Shape: []int{1}, F: []float32{1}}}}
+		if err := safetensors.Save(path, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		meta        map[string]string
+		model, want string
+	}{
+		{nil, "", "name it with --model"},
+		{nil, "softmax", "holds no tensor fc1.weight"},
+		{nil, "no-such-model", "no-such-model"},
+		{map[string]string{"layers": "not TOML ["}, "", path},
+	} {
+		save(c.meta)
+		if _, err := OpenTrained(path, c.model); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("metadata %v, model %q: %v, want %q", c.meta, c.model, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/data"
+	"brood/runtime/event"
+	"brood/runtime/host"
+)
+
+func exportCommand(s streams) *cobra.Command {
+	var at uint64
+	var threads int
+	var file string
+	c := &cobra.Command{Use: "export SESSION", Short: "Write the model that a session has trained to a .safetensors file",
+		Long: "Write the model that a session has trained to a .safetensors file: the centre of its population, whose batch-norm statistics are rebuilt,\nunder the names that PyTorch uses. brood eval scores it, and brood run --init starts from it. The session may be running.",
+		Args: exactly("a SESSION"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("at") && at == 0 {
+				return usage("--at 0: give a round of 1 or more")
+			}
+			dir, err := resolve(args[0])
+			if err != nil {
+				return err
+			}
+			if file == "" {
+				file = filepath.Base(dir) + ".safetensors"
+			}
+			if _, err := os.Stat(file); err == nil {
+				return fmt.Errorf("%s exists: name another file with -o, or remove it", file)
+			}
+			var told time.Time
+			t, err := host.Export(c.Context(), dir, at, threads, func(k event.Commit) {
+				if time.Since(told) > time.Second {
+					told = time.Now()
+					fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if err := t.Save(file); err != nil {
+				return err
+			}
+			fmt.Fprintf(s.out, "%s: %s after round %d of %s, %s parameters\n", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params))))
+			return nil
+		}}
+	c.Flags().Uint64Var(&at, "at", 0, "the round (default: the last)")
+	c.Flags().IntVar(&threads, "threads", 0, "threads (default: all cores)")
+	c.Flags().StringVarP(&file, "output", "o", "", "file to write (default: SESSION.safetensors)")
+	return c
+}
+
+func evalCommand(s streams) *cobra.Command {
+	var model, set, split string
+	var threads int
+	var asJSON bool
+	c := &cobra.Command{Use: "eval FILE.safetensors", Short: "Score a trained model on the samples of a data set",
+		Long: "Score a trained model on the samples of a data set, without dropout. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both.",
+		Args: exactly("a FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(host.Splits, split) {
+				return usage("--split %s: choose one of %s", split, strings.Join(host.Splits, ", "))
+			}
+			t, err := host.OpenTrained(args[0], model)
+			if err != nil {
+				return err
+			}
+			if set == "" {
+				set = t.Data
+			}
+			if set == "" {
+				return usage("%s does not say which data it was trained on: name some with --data", args[0])
+			}
+			samples, err := data.Load(set)
+			if err != nil {
+				return err
+			}
+			t0 := time.Now()
+			sc, err := t.Score(c.Context(), samples, split, threads)
+			if err != nil {
+				return fmt.Errorf("data %s: %w", set, err)
+			}
+			if asJSON {
+				return json.NewEncoder(s.out).Encode(map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples,
+					"error": sc.Error(), "loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()})
+			}
+			fmt.Fprintf(s.out, "%s on %s, %s %s samples\n  error        %.2f %%\n  loss         %.4f\n", t.Net.Name, set, grouped(sc.Samples), split, sc.Error(), sc.Mean())
+			return nil
+		}}
+	fl := c.Flags()
+	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
+	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
+	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
+	fl.IntVar(&threads, "threads", 0, "threads (default: all cores)")
+	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return c
+}
