@@ -27,6 +27,8 @@ var Metrics = map[string]string{
 	"bytes_per_sample": "B",         // payload sent by all workers, divided by the samples that all members have seen
 	"bytes_per_eval":   "B",         // the same, divided by evaluated candidates
 	"samples_per_s":    "samples/s", // on this machine
+	"epochs":           "epochs",    // that were done: with a target, what it took to meet it
+	"seconds":          "s",         // the same on this machine, at work
 	"centre_loss":      "nats",      // on validation samples, the last probe
 	"centre_advance":   "nats",      // mean validation loss of the members less the centre's: above 0 the centre is the better model
 }
@@ -46,7 +48,7 @@ func (c Claim) check() error {
 	case c.Source == "":
 		return fmt.Errorf("a claim on %s names no source: a table, a figure or a section", c.Metric)
 	case Metrics[c.Metric] == "":
-		return fmt.Errorf("a claim is on %q: choose one of %s", c.Metric, strings.Join(metricNames(), ", "))
+		return fmt.Errorf("a claim is on %q: choose one of %s", c.Metric, strings.Join(MetricNames(), ", "))
 	case (c.Ratio == nil) != (c.Of == ""):
 		return fmt.Errorf("a claim on %s needs both ratio and of, or neither", c.Metric)
 	case c.AtMost == nil && c.AtLeast == nil && c.Below == "" && c.Ratio == nil:
@@ -55,7 +57,8 @@ func (c Claim) check() error {
 	return nil
 }
 
-func metricNames() (out []string) {
+// MetricNames are the names of Metrics, sorted.
+func MetricNames() (out []string) {
 	for name := range Metrics {
 		out = append(out, name)
 	}

@@ -208,7 +208,7 @@ func (c *Coordinator) failed(e message.Failed) []any {
 	if c.change == nil {
 		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"}
 	}
-	fx := []any{c.alert("error", "non-finite", text, nf.Member), c.enter(event.Paused, text)}
+	fx := []any{c.alert("error", event.NonFinite, text, nf.Member), c.enter(event.Paused, text)}
 	return append(fx, c.reshape()...)
 }
 

@@ -153,10 +153,13 @@ type Evaluation struct {
 type Alert struct {
 	Round  uint64        `cbor:"0,keyasint"`
 	Level  string        `cbor:"1,keyasint"` // info, warning, error
-	Kind   string        `cbor:"2,keyasint"` // non-finite, lost-worker, rejected, divergence, collapse, disk
+	Kind   string        `cbor:"2,keyasint"` // [NonFinite], lost-worker, rejected, divergence, collapse, disk
 	Text   string        `cbor:"3,keyasint"`
 	Member engine.Member `cbor:"4,keyasint"`
 }
+
+// NonFinite is the kind of the alert that a block holds a number that is none; the run pauses.
+const NonFinite = "non-finite"
 
 // Checkpoint refers to saved blocks of a committed round.
 type Checkpoint struct {

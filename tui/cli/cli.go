@@ -93,7 +93,7 @@ func newRoot(s streams) *cobra.Command {
 	})
 	for _, c := range []func(streams) *cobra.Command{
 		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, verifyCommand, forkCommand, exportCommand, evalCommand,
-		simulateCommand, reproduceCommand, presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
+		simulateCommand, sweepCommand, reproduceCommand, presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
 	} {
 		root.AddCommand(c(s))
 	}

@@ -14,13 +14,14 @@ const patience = time.Minute
 type idler struct {
 	printer
 	leave func() // asks the run to end; nil to wait for ever
+	wait  time.Duration
 
 	mu     sync.Mutex
 	timer  *time.Timer
 	reason string // of the pause that was not ended
 }
 
-func newPatience(p printer) *idler { return &idler{printer: p} }
+func newPatience(p printer, wait time.Duration) *idler { return &idler{printer: p, wait: wait} }
 
 // record passes the record on.
 func (i *idler) record(r event.Record) {
@@ -33,7 +34,7 @@ func (i *idler) record(r event.Record) {
 		reason := r.State.Reason
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		i.timer = time.AfterFunc(patience, func() {
+		i.timer = time.AfterFunc(i.wait, func() {
 			if i.leave != nil {
 				i.mu.Lock()
 				i.reason = reason

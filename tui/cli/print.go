@@ -83,6 +83,7 @@ type tally struct {
 	losses          map[engine.Member]float64
 	centre          float64   // validation loss of the centre at the last probe
 	fitness         []float64 // of the members at the last probe
+	diverged        bool      // the last that was heard of it: a block was not finite
 }
 
 func newTally() *tally {
@@ -102,8 +103,11 @@ func (t *tally) record(r event.Record) {
 	case r.Plan != nil:
 		t.sum.Algorithm, t.sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
 		clear(t.losses)
+	case r.Alert != nil && r.Alert.Kind == event.NonFinite:
+		t.diverged = true
 	case r.Commit != nil:
 		c := r.Commit
+		t.diverged = false
 		t.sum.Rounds, t.sum.Steps, t.sum.Samples = c.Progress.Rounds, c.Progress.Steps, c.Progress.Samples
 		t.sum.Evaluations, t.sum.Epochs, t.sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
 		t.sent.Add(c.Sent)

@@ -43,6 +43,10 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 		return sent / float64(t.sum.Evaluations), true
 	case name == "samples_per_s":
 		return t.sum.SamplesPerSecond, true
+	case name == "epochs":
+		return t.sum.Epochs, true
+	case name == "seconds":
+		return t.sum.Seconds, true
 	case name == "centre_loss" && t.centre > 0:
 		return t.centre, true
 	case name == "centre_advance" && t.centre > 0 && len(t.fitness) > 0:
@@ -152,7 +156,7 @@ func repeat(c *cobra.Command, name string, n, threads int, s streams) (*trials, 
 		out := &collector{tally: newTally(), log: s.err}
 		out.begin(r)
 		fmt.Fprintf(s.err, "brood: %s, seed %d of %d: about %.0f s\n", name, seed, n, r.job.Config.Seconds)
-		if err := train(c.Context(), r, out); err != nil {
+		if err := train(c.Context(), r, out, patience); err != nil {
 			return nil, fmt.Errorf("seed %d: %w; the session is %s", seed, err, filepath.Base(r.sess.Dir()))
 		}
 		t.seconds += out.sum.Seconds / float64(n)

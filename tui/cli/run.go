@@ -300,13 +300,14 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 	}
 	out := newPrinter(s, f.json, f.host)
 	out.begin(p)
-	return train(c.Context(), p, out)
+	return train(c.Context(), p, out, patience)
 }
 
-// train runs to the end, with signals: the first finishes the round and saves, the second leaves at once.
-func train(ctx context.Context, p prepared, out printer) (err error) {
+// train runs to the end, with signals: the first finishes the round and saves, the second leaves at once. A run that pauses
+// for so long is given up, unless it is silent: in a process of its own.
+func train(ctx context.Context, p prepared, out printer, wait time.Duration) (err error) {
 	_, silent := out.(silentPrinter)
-	idle := newPatience(out)
+	idle := newPatience(out, wait)
 	defer idle.stop()
 	run, err := p.start(idle.record)
 	if err != nil {

@@ -134,5 +134,5 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		d.announce(out, s)
 		return run, nil
 	}
-	return train(c.Context(), p, out)
+	return train(c.Context(), p, out, patience)
 }

@@ -196,7 +196,7 @@ func forkCommand(s streams) *cobra.Command {
 			}
 			out := newPrinter(s, f.json, f.host)
 			out.begin(p)
-			return train(c.Context(), p, out)
+			return train(c.Context(), p, out, patience)
 		}}
 	fl := c.Flags()
 	fl.Uint64Var(&at, "at", 0, "the round to branch after")

@@ -28,6 +28,12 @@ func newTable(heads ...string) *table {
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
 func (t *table) write(w io.Writer) {
+	for _, l := range t.lines() {
+		fmt.Fprintln(w, l)
+	}
+}
+
+func (t *table) lines() (out []string) {
 	width := make([]int, len(t.right))
 	for _, r := range t.rows {
 		for i, c := range r {
@@ -45,6 +51,7 @@ func (t *table) write(w io.Writer) {
 			}
 			b.WriteString("  ")
 		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+		out = append(out, strings.TrimRight(b.String(), " "))
 	}
+	return out
 }
