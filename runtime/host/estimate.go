@@ -33,14 +33,18 @@ func (j *Job) estimate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j.Config.Memory = j.memory(r) + eng.Bytes(r.round.batch, max(r.round.largest, r.probe.largest, r.test.largest))
+	j.Config.Memory = j.memory(r, eng)
+	if err := j.fits(eng); err != nil {
+		return err
+	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err
 }
 
-// memory predicts the peak resident bytes beside the engine's: blocks, the snapshots of the outstanding grants, scratch and data.
-func (j *Job) memory(r rehearsal) int64 {
-	return 4*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + processBytes
+// memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and what the engine holds.
+func (j *Job) memory(r rehearsal, eng compute) int64 {
+	return 4*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + processBytes +
+		eng.Bytes(r.round.batch, max(r.round.largest, r.probe.largest, r.test.largest))
 }
 
 // seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.

@@ -28,7 +28,7 @@ type Options struct {
 	Data      string // default glyphs
 	Rules     []byte // what such an algorithm may be given instead, see [optim.Algorithm]
 	Algorithm string // default dp-sgd
-	Members   int    // default 4
+	Members   int    // default 4; or [Auto]
 	Workers   int    // goroutines that host them; default 1
 	Threads   int    // of all workers together; default the machine's
 	Seed      uint64
@@ -101,6 +101,9 @@ func Prepare(o Options) (*Job, error) {
 			return nil, err
 		}
 	}
+	if err := j.fill(); err != nil {
+		return nil, err
+	}
 	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
 		return nil, err
 	}
@@ -132,7 +135,7 @@ func (j *Job) with(o Options) error {
 
 func (o Options) check() error {
 	switch {
-	case o.Members < 1 || o.Members > 1<<20:
+	case o.Members != Auto && o.Members < 1 || o.Members > 1<<20:
 		return fmt.Errorf("members = %d is out of bounds: give 1 to %d", o.Members, 1<<20)
 	case o.Workers < 1 || o.Workers > 1024:
 		return fmt.Errorf("workers = %d is out of bounds: give 1 to 1024", o.Workers)

@@ -101,7 +101,7 @@ func newRoot(s streams) *cobra.Command {
 }
 
 // kinds names what a flag's type takes.
-var kinds = map[string]string{"uint64": "whole number of 0 or more", "int": "whole number", "float64": "number", "duration": "duration such as 30s", "bool": "true or false"}
+var kinds = map[string]string{"uint64": "whole number of 0 or more", "int": "whole number", "population": "whole number, nor auto", "float64": "number", "duration": "duration such as 30s", "bool": "true or false"}
 
 // noArgs refuses arguments; for the root an unknown word is an unknown command.
 func noArgs(c *cobra.Command, args []string) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,7 +23,7 @@ import (
 type runFlags struct {
 	set                    []string
 	algorithm, model, data string
-	members                int
+	members                population
 	workers, threads       int
 	rounds                 uint64
 	epochs                 float64
@@ -46,7 +47,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.algorithm, "algorithm", "", "algorithm (see `brood algorithms`)")
 	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (see `brood models`)")
 	fl.StringVar(&f.data, "data", "", "data set (see `brood data list`)")
-	fl.IntVar(&f.members, "members", 0, "size of the population")
+	fl.Var(&f.members, "members", "size of the population, or auto: what keeps the threads busy and fits into the memory")
 	fl.IntVar(&f.workers, "workers", 0, "workers that host the members, in this process")
 	fl.IntVar(&f.threads, "threads", 0, "threads of all workers together (default: all cores)")
 	fl.Uint64Var(&f.rounds, "rounds", 0, "stop after so many rounds")
@@ -142,9 +143,9 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	for name, dst := range map[string]struct {
 		from int
 		to   *int
-	}{"members": {f.members, &o.Members}, "workers": {f.workers, &o.Workers}, "threads": {f.threads, &o.Threads}} {
+	}{"members": {int(f.members), &o.Members}, "workers": {f.workers, &o.Workers}, "threads": {f.threads, &o.Threads}} {
 		if given(name) {
-			if dst.from < 1 {
+			if dst.from < 1 && dst.from != host.Auto {
 				return o, usage("--%s %d: give 1 or more", name, dst.from)
 			}
 			*dst.to = dst.from
@@ -179,6 +180,28 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	o.Set = append(o.Set, set...)
 	return o, nil
 }
+
+// population is a number of members, or auto.
+type population int
+
+func (p *population) String() string {
+	if *p == host.Auto {
+		return "auto"
+	}
+	return strconv.Itoa(int(*p))
+}
+
+func (p *population) Set(text string) error {
+	if text == "auto" {
+		*p = host.Auto
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	*p = population(n)
+	return err
+}
+
+func (p *population) Type() string { return "population" }
 
 // limit replaces a preset's limit when any is given: the first of several to be reached ends the run.
 func (f *runFlags) limit(c *cobra.Command, l *event.Limit) error {

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"brood/optim"
+	"brood/runtime/coordinator"
+)
+
+// Auto, as a number of members, asks for as many as keep all threads busy and fit into the memory, see [Job.fill].
+const Auto = math.MinInt32
+
+// Filling is how much of the memory an automatic population may take; candidates is its size for each thread where members
+// are only evaluated, which costs little and whose number is the quality of the step.
+const (
+	filling    = 0.8
+	candidates = 16
+)
+
+// machineMemory is what this process may use, in bytes: the machine's or its control group's; 0 when unknown.
+var machineMemory = func() int64 {
+	all, err := memlimit.FromSystem()
+	if err != nil {
+		return 0
+	}
+	if group, err := memlimit.FromCgroup(); err == nil && group > 0 {
+		all = min(all, group)
+	}
+	return int64(min(all, 1<<62))
+}
+
+// fill chooses the members of an automatic population: one for each thread, or some for each where members are only evaluated,
+// or as many more as the algorithm needs; fewer if the memory asks for it.
+func (j *Job) fill() error {
+	if j.Members != Auto {
+		return nil
+	}
+	want := j.Threads
+	if j.Alg.Needs&optim.Gradients == 0 && j.Alg.Needs.Model() {
+		want *= candidates
+	}
+	var err error
+	for j.Members = want; j.Members <= want+64; j.Members++ { // an even number, a pair
+		if _, err = coordinator.New(j.core()); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	eng, err := newEngine(j.Config.Kernels, j.Net, j.Samples, j.Threads)
+	if err != nil {
+		return err
+	}
+	limit := int64(filling * float64(machineMemory()))
+	if limit == 0 || j.needs(j.Members, eng) <= limit {
+		return nil
+	}
+	if most := j.most(limit, eng); most > 0 {
+		j.Members = most
+	}
+	return nil
+}
+
+// fits refuses a run that needs more memory than there is, and says what would fit.
+func (j *Job) fits(eng compute) error {
+	limit := machineMemory()
+	if limit == 0 || j.Config.Memory <= limit {
+		return nil
+	}
+	instead := "take a smaller model or batch"
+	if most := j.most(limit, eng); most > 0 {
+		instead = fmt.Sprintf("%d would fit", most)
+	}
+	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gib(j.Config.Memory), gib(limit), instead)
+}
+
+func gib(bytes int64) string { return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30)) }
+
+// most is the largest population below the present one that the algorithm takes and the memory holds; 0 for none.
+func (j *Job) most(limit int64, eng compute) int {
+	n := sort.Search(j.Members-1, func(i int) bool { return j.needs(i+1, eng) > limit })
+	for ; n > 0; n-- {
+		if _, err := coordinator.New(j.of(n).core()); err == nil {
+			break
+		}
+	}
+	return n
+}
+
+// needs predicts the memory of the job with so many members, in bytes; 0 for a number that the algorithm refuses.
+func (j *Job) needs(members int, eng compute) int64 {
+	k := j.of(members)
+	r, err := k.rehearse()
+	if err != nil {
+		return 0
+	}
+	return k.memory(r, eng)
+}
+
+// of is the job with another number of members.
+func (j *Job) of(members int) *Job {
+	k := *j
+	k.Members = members
+	return &k
+}

@@ -1,0 +1,60 @@
+package host
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAuto: an automatic population keeps the threads busy, is one that the algorithm takes, and fits.
+func TestAuto(t *testing.T) {
+	for _, c := range []struct {
+		algorithm string
+		threads   int
+		want      int
+	}{
+		{"dp-sgd", 3, 3},
+		{"parle", 1, 1},
+		{"popsgd", 1, 2},     // pairs
+		{"openai-es", 2, 32}, // evaluations only, in antithetic pairs
+		{"openai-es", 3, 48},
+	} {
+		o := tiny(1)
+		o.Set, o.Algorithm, o.Threads, o.Members = nil, c.algorithm, c.threads, Auto
+		if j := prepare(t, o); j.Members != c.want {
+			t.Errorf("%s on %d threads: %d members, want %d", c.algorithm, c.threads, j.Members, c.want)
+		}
+	}
+}
+
+// TestFits: what needs more memory than there is, is refused with what would fit, and that fits; an automatic population stays below.
+func TestFits(t *testing.T) {
+	real := machineMemory
+	defer func() { machineMemory = real }()
+	o := tiny(1)
+	o.Members = 40
+	whole := prepare(t, o).Config.Memory
+	one := tiny(1)
+	one.Members = 1
+	least := prepare(t, one).Config.Memory
+	machineMemory = func() int64 { return (whole + least) / 2 }
+	_, err := Prepare(o)
+	if err == nil || !strings.Contains(err.Error(), "a run with 40 members needs about") || !strings.Contains(err.Error(), "20 would fit") {
+		t.Fatalf("a run that does not fit: %v", err)
+	}
+	o.Members = 20
+	if j := prepare(t, o); j.Config.Memory > machineMemory() {
+		t.Errorf("20 members need %d bytes of %d", j.Config.Memory, machineMemory())
+	}
+	machineMemory = func() int64 { return 1 << 62 }
+	o.Members, o.Threads, one.Threads = 40, 40, 40
+	half := (prepare(t, o).Config.Memory + prepare(t, one).Config.Memory) / 2
+	machineMemory = func() int64 { return int64(float64(half) / filling) }
+	o.Members = Auto
+	if j := prepare(t, o); j.Members < 19 || j.Members > 21 {
+		t.Errorf("%d members chosen for half the memory of 40", j.Members)
+	}
+	machineMemory = func() int64 { return least / 2 }
+	if _, err := Prepare(one); err == nil || !strings.Contains(err.Error(), "take a smaller model or batch") {
+		t.Errorf("not even one member fits: %v", err)
+	}
+}
