@@ -42,6 +42,9 @@ const (
 	fitState = 1 // 0 when value is of nobody; of fit: 1 of an earlier self of x, 2 of the slot's previous tenant
 )
 
+// seriesParent is who a member comes from, so that lineages can be drawn.
+var seriesParent = Series{Name: "parent", Title: "parent", Doc: "whose child the member is since this evolution: its first parent's id, its own where it was kept", Kind: PerMember}
+
 // seriesDiversity costs no bytes: both rows are where the child is.
 var seriesDiversity = Series{Name: "diversity", Title: "diversity", Doc: "RMS distance between a member that is replaced and the first parent of what replaces it", Kind: PerMember}
 
@@ -128,7 +131,23 @@ func evolve(ctx context.Context, e *Env, k Values, round uint64, src, fit engine
 		return l, err
 	}
 	l.measured(apart)
+	l.descend(e)
 	return l, nil
+}
+
+// descend tells the parent of each member hosted here.
+func (l *lineage) descend(e *Env) {
+	parent := map[Member]Member{}
+	for i := 0; i < len(l.edges); i += l.each {
+		parent[l.edges[i].To] = l.edges[i].From
+	}
+	for _, m := range e.Mine {
+		from, child := parent[m]
+		if !child {
+			from = m
+		}
+		l.points = append(l.points, Point{m, seriesParent.Name, float64(from)})
+	}
 }
 
 // measured takes the distance of each child's former self to its first parent.

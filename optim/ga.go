@@ -35,7 +35,7 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 		"mutation":  func(k *Knob) { k.Default = 0.01 },
 		"anneal":    func(k *Knob) { k.Default = 0.25 },
 	}), []Knob{{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1, Default: 1}}),
-	Series: []Series{SeriesFitness, seriesDiversity},
+	Series: []Series{SeriesFitness, seriesDiversity, seriesParent},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
 		if k.I("start") == 1 {

@@ -36,7 +36,7 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 		{Name: "up", Title: "factor up", Doc: "what explore multiplies by when its coin is heads", Min: 1, Max: 100, Default: 1.2, Scale: Log},
 		{Name: "down", Title: "factor down", Doc: "what explore multiplies by when its coin is tails", Min: 0.01, Max: 1, Default: 0.8, Scale: Log},
 		knobVary.With(2), knobJudges, KnobSlice}, OwnStream),
-	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesOwnEta},
+	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesOwnEta, seriesParent},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
 			{Name: BlockHyper, Cols: 2}, {Name: BlockScore, Cols: 2}, Counter(BlockPhase, true)}
@@ -138,6 +138,7 @@ func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Mat
 		return l, err
 	}
 	l.measured(apart)
+	l.descend(e)
 	if err := l.inherit(ctx, e, "parents.hyper", BlockHyper); err != nil {
 		return l, err
 	}

@@ -53,6 +53,10 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		g.Text(x+1, y, 4, role, fmt.Sprintf("m%d", id))
 		g.Text(x+6, y, 4, cell.Faint, fmt.Sprintf("w%d", roster.Owner[first+i]))
+		if f, ok := m.shown.Find(view.Founder).Last(id); ok && id < 100 {
+			letter, role := chart.Letter(int(f))
+			g.Set(x+4, y, letter, role)
+		}
 		chart.Spark(g, x+10, y, s.Columns(id, lo, hi, spark), axis, line)
 		if v, ok := s.Last(id); ok {
 			if v != v {
@@ -72,15 +76,45 @@ func heatTitle(m *model) (string, string) {
 }
 
 // drawHeat is members down and rounds across, over the whole height: where there are more members than rows, a row is the
-// mean of its members.
+// mean of its members. The lower half shows the lines of a population that breeds.
 func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	s, roster := m.strip(), m.shown.Members()
 	if s == nil || len(roster.Members) < 2 || r.W < 20 || r.H < 3 {
 		explain(g, r, m.waiting("the population"))
 		return
 	}
+	upper, lower := r, cell.Rect{}
+	if line := m.shown.Find(view.Founder); line != nil && r.H >= 8 {
+		upper, lower = r.Top(r.H / 2)
+		m.drawLines(g, lower, line)
+	}
 	lo, hi := m.rounds()
-	n, h, w := len(roster.Members), r.H-1, r.W-9
+	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return meanOf(s, ids, lo, hi, upper.W-9) })
+	chart.Heat(g, upper.X+8, upper.Y, rows, cell.Median)
+	if lower.H == 0 {
+		m.roundAxis(g, r)
+	}
+}
+
+// drawLines shows of each member whose line it is of.
+func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
+	lo, hi := m.rounds()
+	left := map[int]bool{}
+	for _, v := range line.Latest(m.shown.Members()) {
+		left[int(v.X)] = true
+	}
+	title := fmt.Sprintf("lineage  %d of %d founders left", len(left), len(m.shown.Members().Members))
+	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, title)
+	_, body := r.Top(1)
+	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], lo, hi, r.W-9) })
+	chart.Kinds(g, r.X+8, body.Y, rows)
+	m.roundAxis(g, body)
+}
+
+// rows labels a row for each member, or for some, above the last line of r, and asks for its columns.
+func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []view.Bucket) [][]view.Bucket {
+	members := m.shown.Members().Members
+	n, h := len(members), r.H-1
 	rows, last := make([][]view.Bucket, h), -1
 	for y := range rows {
 		from, to := y*n/h, max(y*n/h+1, (y+1)*n/h)
@@ -89,8 +123,8 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 			continue
 		}
 		last = from
-		rows[y] = meanOf(s, roster.Members[from:to], lo, hi, w)
-		first, end := roster.Members[from], roster.Members[to-1]
+		rows[y] = of(members[from:to])
+		first, end := members[from], members[to-1]
 		role, name := cell.Faint, fmt.Sprintf("m%d", first)
 		if to-from > 1 {
 			name += fmt.Sprintf("-%d", end)
@@ -100,10 +134,15 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		g.Text(r.X+1, r.Y+y, 7, role, name)
 	}
-	chart.Heat(g, r.X+8, r.Y, rows, cell.Median)
+	return rows
+}
+
+// roundAxis names the first and the last round in the last line of r.
+func (m *model) roundAxis(g *cell.Grid, r cell.Rect) {
+	lo, hi := m.rounds()
 	y := r.Y + r.H - 1
 	g.Text(r.X+8, y, 20, cell.Faint, round(lo))
-	g.Right(r.X+8+w, y, 20, cell.Faint, round(max(hi, 1)-1))
+	g.Right(r.X+r.W-1, y, 20, cell.Faint, round(max(hi, 1)-1))
 }
 
 // meanOf sums the columns of some members.

@@ -52,6 +52,26 @@ func (v *View) points(p *event.Points) {
 		s = &v.Series[len(v.Series)-1]
 	}
 	s.add(p)
+	if p.Series == Parent {
+		v.points(v.founders(p))
+	}
+}
+
+// founders are the first ancestors of members, from their parents in a round: a member without a line is the first of its own.
+// What is known of the parents is from before the round, so a run that goes back takes the lines up where they were.
+func (v *View) founders(p *event.Points) *event.Points {
+	out := &event.Points{Round: p.Round, Series: Founder, Members: p.Members}
+	line := v.Find(Founder)
+	for _, parent := range p.Values {
+		x := parent
+		if parent >= 0 && parent < float64(Whole) {
+			if f, ok := line.Last(optim.Member(parent)); ok {
+				x = f
+			}
+		}
+		out.Values = append(out.Values, x)
+	}
+	return out
 }
 
 func (v *View) evaluation(e *event.Evaluation) {

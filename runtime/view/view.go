@@ -26,6 +26,8 @@ const (
 	CentreLoss = "centre.loss" // scalar, nats: loss of the centre on validation samples
 	Fitness    = "fitness"     // per member, on validation samples: higher is better
 	Spread     = "spread"      // per member: RMS distance to the centre
+	Parent     = "parent"      // per member: whose child it is since the round, of algorithms that breed
+	Founder    = "founder"     // per member: the first of its line, which the view works out of parents
 	TestError  = "test.error"  // scalar, percent: of the centre, from evaluations
 	TestLoss   = "test.loss"   // scalar, nats
 )

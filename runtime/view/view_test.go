@@ -202,3 +202,33 @@ func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 		t.Errorf("curve %v", c)
 	}
 }
+
+// TestFounders: lines are followed through parents, all of a round at once, and taken up again where a run goes back to.
+func TestFounders(t *testing.T) {
+	v := New()
+	roster := optim.Place(optim.IDs(3), []int{1})
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: roster, Algorithm: "ga"}})
+	parents := func(round uint64, of ...float64) {
+		v.Apply(event.Record{Points: &event.Points{Round: round, Series: Parent, Members: roster.Members, Values: of}})
+		v.Apply(event.Record{Commit: &event.Commit{Epoch: 1, To: round, Rounds: 1, Progress: event.Progress{Rounds: round}}})
+	}
+	founders := func(want ...float64) {
+		t.Helper()
+		for i, m := range roster.Members {
+			if x, _ := v.Find(Founder).Last(m); x != want[i] {
+				t.Errorf("member %d descends from %v, want %v", m, x, want[i])
+			}
+		}
+	}
+	parents(1, 1, 0, 2) // the first two changed places
+	founders(1, 0, 2)
+	parents(2, 0, 2, 2)
+	founders(1, 2, 2)
+	parents(3, 1, 1, 1)
+	founders(2, 2, 2)
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 2, From: event.Saved, Old: roster, New: roster, Algorithm: "ga", OldAlg: "ga", Cause: "rollback"}})
+	founders(1, 2, 2)
+	parents(3, 0, 0, 2)
+	founders(1, 1, 2)
+	parents(4, 7, 1, math.NaN()) // damage
+}

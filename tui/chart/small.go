@@ -73,3 +73,29 @@ func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 		}
 	}
 }
+
+// lines are the colours of kinds that lie beside each other.
+var lines = []cell.Role{cell.Centre, cell.Member, cell.Median, cell.Predicted, cell.Marks, cell.Key}
+
+// Letter names a kind: a to z and A to Z, again for those beyond, in a colour that also tells it from its neighbours.
+func Letter(kind int) (rune, cell.Role) {
+	const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	kind = max(kind, 0)
+	return rune(names[kind%len(names)]), lines[kind%len(lines)]
+}
+
+// Kinds draws rows of letters, one column a cell: the kind that was there last. A column without values shows what was before.
+func Kinds(g *cell.Grid, x, y int, rows [][]view.Bucket) {
+	for i, r := range rows {
+		kind := -1
+		for c, b := range r {
+			if !b.Empty() {
+				kind = int(b.Max)
+			}
+			if kind >= 0 {
+				letter, role := Letter(kind)
+				g.Set(x+c, y+i, letter, role)
+			}
+		}
+	}
+}

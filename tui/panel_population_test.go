@@ -1,0 +1,44 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// TestLineage: a population that breeds shows below its losses whose line each member is of, and how many founders are left.
+func TestLineage(t *testing.T) {
+	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
+	ids := optim.IDs(3)
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(ids, []int{1}), Algorithm: "ga"}})
+	draw := func() string {
+		g := cell.New(30, 12)
+		drawHeat(m, g, cell.Rect{W: 30, H: 12})
+		return cell.Plainly(false).String(g)
+	}
+	point := func(series string, round uint64, x ...float64) {
+		m.shown.Apply(event.Record{Points: &event.Points{Round: round, Series: series, Members: []engine.Member{0, 1, 2}, Values: x}})
+		m.shown.Apply(event.Record{Commit: &event.Commit{Epoch: 1, To: round, Rounds: 1, Progress: event.Progress{Rounds: round}}})
+	}
+	point("loss", 1, 1, 2, 3)
+	if s := draw(); strings.Contains(s, "lineage") {
+		t.Errorf("a population that does not breed has lines:\n%s", s)
+	}
+	for round, parents := range [][]float64{2: {1, 1, 2}, 3: {0, 2, 2}} {
+		if parents != nil {
+			point("loss", uint64(round), 1, 2, 3)
+			point(view.Parent, uint64(round), parents...)
+		}
+	}
+	s := draw()
+	for _, want := range []string{"2 of 3 founders", "bb", "bc", "cc"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("%q is missing:\n%s", want, s)
+		}
+	}
+}
