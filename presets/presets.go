@@ -117,7 +117,7 @@ func Parse(text []byte) (Preset, error) {
 			row, col := bad.Position()
 			return p, fmt.Errorf("line %d, column %d: %s", row, col, bad.Error())
 		}
-		return p, err
+		return p, fmt.Errorf("a value is of another form than a preset's (%w): compare it with what `brood presets show` prints", err)
 	}
 	for _, c := range p.Claims {
 		if err := c.check(); err != nil {
