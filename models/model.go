@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"brood/models/data"
 	"brood/models/engine"
 )
 
@@ -81,9 +82,9 @@ func (m *Model) Shape(result int) []int {
 	return m.Layers[result-1].Out
 }
 
-// Bounds are what tasks on this model must fit, over a data set of so many samples.
-func (m *Model) Bounds(samples int) engine.Bounds {
-	b := engine.Bounds{Layout: &m.Layout, Samples: samples}
+// Bounds are what tasks on this model and a data set must fit.
+func (m *Model) Bounds(d *data.Set) engine.Bounds {
+	b := engine.Bounds{Layout: &m.Layout, Samples: d.Len(), Changes: d.Augment() != data.Augment{}}
 	for _, l := range m.Layers {
 		b.Norms = b.Norms || l.Kind == BatchNorm
 		b.Drops = b.Drops || l.Kind == Dropout && l.Rate > 0

@@ -32,7 +32,7 @@ func SeedsWin(vectors int, rate, bandwidth float64) bool {
 // so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
 func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Mat, rep Report, err error) {
 	P, b, at := len(e.Roster.Members), k.I("batch"), e.Block(BlockCursor).U
-	ids, batches := make([]Member, len(e.Mine)), make([][]int32, 1, len(e.Mine))
+	ids, batches, places := make([]Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.drawn(at[0])}
 	for i, m := range e.Mine {
 		ids[i] = Member(e.Roster.Rank(m))
 	}
@@ -41,16 +41,16 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 		batches[0] = make([]int32, b)
 		e.SharedBatch(batches[0], at[0])
 	} else {
-		drawn, batches = P*b, batches[:0]
+		drawn, batches, places = P*b, batches[:0], nil
 		for _, rank := range ids {
-			own := make([]int32, b)
-			e.SharedBatch(own, at[0]+uint64(int(rank)*b))
-			batches = append(batches, own)
+			own, pos := make([]int32, b), at[0]+uint64(int(rank)*b)
+			e.SharedBatch(own, pos)
+			batches, places = append(batches, own), append(places, e.drawn(pos))
 		}
 	}
 	at[0] += uint64(drawn)
 	fit = engine.New(len(ids), 1, engine.F32)
-	c := engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Fitness: fit.F}
+	c := engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Drawn: places, Fitness: fit.F}
 	if err := e.Engine.Do(ctx, c); err != nil {
 		return fit, rep, err
 	}

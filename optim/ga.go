@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"brood/models/engine"
+	"brood/models/noise"
 )
 
 // GA breeds networks without any gradient.
@@ -65,8 +66,9 @@ func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, er
 	n, P, x, at := len(e.Mine), int64(len(e.Roster.Members)), e.Block(BlockX), e.Block(BlockCursor).U
 	batch := make([]int32, k.I("batch"))
 	e.SharedBatch(batch, at[0])
+	drawn := e.drawn(at[0])
 	at[0] += uint64(len(batch))
-	t := engine.Evaluate{X: x, Rows: engine.Rows(n), Batches: slices.Repeat([][]int32{batch}, n), Loss: make([]float64, n), Correct: make([]int64, n)}
+	t := engine.Evaluate{X: x, Rows: engine.Rows(n), Batches: slices.Repeat([][]int32{batch}, n), Drawn: slices.Repeat([]noise.Key{drawn}, n), Loss: make([]float64, n), Correct: make([]int64, n)}
 	if err := e.Engine.Do(ctx, t); err != nil {
 		return Report{}, err
 	}

@@ -141,6 +141,9 @@ func (e *Env) SharedBatch(dst []int32, at uint64) {
 	data.Batch(dst, e.Data.Train(), e.Rand(noise.Order, 0, 0), at, data.Window{Lo: 0, Len: len(e.Data.Train())})
 }
 
+// drawn says of a batch of the one stream where it was drawn, see engine.Evaluate.
+func (e *Env) drawn(at uint64) noise.Key { return e.Rand(noise.Order, at, 0) }
+
 // sharedGradient writes the mean over members of the gradients at one shared row x, each of its part of the next global
 // batch of the one stream, and returns the hosted members' losses. g is scratch for a row each.
 func sharedGradient(ctx context.Context, e *Env, k Values, op Op, x, g, mean engine.Mat) ([]float32, error) {

@@ -66,14 +66,14 @@ func (t *trials) length(id uint64) float32 {
 	return 1
 }
 
-// costs evaluates trials.
-func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32) ([]float32, error) {
+// costs evaluates trials on a batch of the one stream, from a position on.
+func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32, at uint64) ([]float32, error) {
 	fit, members := make([]float32, len(ids)), make([]Member, len(ids))
 	for i, id := range ids {
 		members[i] = Member(id)
 	}
 	run := func(lo, hi int, length float32) error {
-		c := engine.Candidates{Theta: t.base, Sigma: t.scale * length, Key: t.key, IDs: members[lo:hi], Batches: [][]int32{batch}, Fitness: fit[lo:hi]}
+		c := engine.Candidates{Theta: t.base, Sigma: t.scale * length, Key: t.key, IDs: members[lo:hi], Batches: [][]int32{batch}, Drawn: []noise.Key{e.drawn(at)}, Fitness: fit[lo:hi]}
 		var tasks []engine.Task
 		if t.mask.Rows > 0 {
 			c.Scale = t.scaled
@@ -103,7 +103,6 @@ func (t *trials) race(ctx context.Context, e *Env, k Values, rep *Report) ([]res
 	groups, tries, at := k.I("groups"), uint64(k.I("tries")), e.Block(BlockCursor).U
 	batch := make([]int32, k.I("judges"))
 	e.SharedBatch(batch, at[0])
-	at[0] += uint64(len(batch))
 	leaves := e.Roster.shards(groups)
 	hosted := leaves.Hosted(e.Self)
 	var ids []uint64
@@ -112,10 +111,11 @@ func (t *trials) race(ctx context.Context, e *Env, k Values, rep *Report) ([]res
 			ids = append(ids, uint64(g)*tries+i)
 		}
 	}
-	cost, err := t.costs(ctx, e, ids, batch)
+	cost, err := t.costs(ctx, e, ids, batch, at[0])
 	if err != nil {
 		return nil, err
 	}
+	at[0] += uint64(len(batch))
 	seed, low := engine.New(len(hosted), 1, engine.U64), engine.New(len(hosted), 1, engine.F32)
 	for i := range hosted {
 		fit := make([]float32, tries)

@@ -34,6 +34,7 @@ type Preset struct {
 	Paper     string         `toml:"paper"` // reference, with table or figure
 	Model     string         `toml:"model"`
 	Data      string         `toml:"data"`
+	Augment   string         `toml:"augment"` // how samples change where they are drawn for training, such as "pad=4,flip"; "": not at all
 	Algorithm string         `toml:"algorithm"`
 	Members   int            `toml:"members"`
 	Workers   int            `toml:"workers"`

@@ -2,6 +2,9 @@ package data
 
 import (
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
 	"brood/models/noise"
 )
@@ -12,33 +15,98 @@ type Augment struct {
 	Flip bool // mirror left and right, half of the time
 }
 
-// Apply writes to dst what becomes of the image src of a shape [channels, height, width]; they must not overlap. It is a
-// pure function of the image, of key's seed, purpose and member, and of the position in the member's stream of data: the
-// cursor of the batch plus the place in it. The key is that of the stream, of purpose noise.Order; its Round is ignored and
-// its Stream must be 0, since 1 is taken here.
-func (a Augment) Apply(dst, src []byte, shape []int, key noise.Key, position uint64) error {
-	if len(shape) != 3 || len(src) != shape[0]*shape[1]*shape[2] || len(dst) != len(src) {
-		return fmt.Errorf("data: augment %d bytes into %d as an image of shape %v", len(src), len(dst), shape)
+// ParseAugment reads what a person writes: pad=N and flip, separated by commas; none, or nothing, is the zero Augment.
+func ParseAugment(text string) (a Augment, err error) {
+	if text == "" || text == "none" {
+		return a, nil
 	}
-	if a.Pad < 0 || a.Pad > 1<<12 {
-		return fmt.Errorf("data: augment with a padding of %d, want 0 to 4096", a.Pad)
+	for _, word := range strings.Split(text, ",") {
+		word = strings.TrimSpace(word)
+		n, pads := strings.CutPrefix(word, "pad=")
+		switch {
+		case word == "flip" && !a.Flip:
+			a.Flip = true
+			continue
+		case pads && a.Pad == 0:
+			if a.Pad, err = strconv.Atoi(n); err == nil && a.Pad > 0 {
+				continue
+			}
+		}
+		return Augment{}, fmt.Errorf("augment = %q: write pad=N, flip, both with a comma between them, such as pad=4,flip, or none", text)
 	}
-	key.Round, key.Stream = position, 1
-	dy, dx := key.Below(0, 2*a.Pad+1)-a.Pad, key.Below(1, 2*a.Pad+1)-a.Pad
-	flip := a.Flip && key.Below(2, 2) == 1
+	return a, nil
+}
+
+// String is what ParseAugment reads; empty for the zero Augment.
+func (a Augment) String() string {
+	var words []string
+	if a.Pad > 0 {
+		words = append(words, "pad="+strconv.Itoa(a.Pad))
+	}
+	if a.Flip {
+		words = append(words, "flip")
+	}
+	return strings.Join(words, ",")
+}
+
+// Augmented is the same data, whose samples change by a where they are drawn for training: see [Set.Drawn]. It shares memory
+// with s, and its digest is that of s.
+func (s *Set) Augmented(a Augment) (*Set, error) {
+	switch {
+	case a == (Augment{}):
+		return s, nil
+	case len(s.Shape) != 3:
+		return nil, fmt.Errorf("data %s: its samples are %d numbers each and no images, so that %s says nothing of them: take augment none", s.Name, s.features, a)
+	case s.pixels == nil:
+		return nil, fmt.Errorf("data %s: its pixels are numbers, and augment = %q takes bytes: save them as whole numbers from 0 to 255, or take augment none", s.Name, a)
+	case a.Pad < 0 || a.Pad > min(s.Shape[1], s.Shape[2]):
+		return nil, fmt.Errorf("data %s: augment with pad=%d on images of %d x %d: give at most the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
+	}
+	c := *s
+	c.augment = a
+	return &c, nil
+}
+
+// Augment is how samples change where they are drawn for training.
+func (s *Set) Augment() Augment { return s.augment }
+
+// Drawn is the bytes of sample id as drawn at an address: at names the seed and the member of a stream of data and, as its
+// Round, the position of the sample in that stream, its cursor plus the place in the batch. The bits are a function of image
+// and address alone. They are written to room (Features bytes, the caller's) and returned; read-only. Where the set is not augmented,
+// or the address has no Purpose, they are those of Image.
+func (s *Set) Drawn(room []byte, id int32, at noise.Key) []byte {
+	px := s.Image(id)
+	if s.augment == (Augment{}) || at.Purpose == 0 || px == nil {
+		return px
+	}
+	s.augment.apply(room[:len(px)], px, s.Shape, at)
+	return room[:len(px)]
+}
+
+// apply writes to dst what becomes of the image src of a shape [channels, height, width]; they must not overlap. Its coins
+// are words of stream 1 of the data order: of pixels down, pixels to the right, and mirrored or not.
+func (a Augment) apply(dst, src []byte, shape []int, at noise.Key) {
+	at.Purpose, at.Stream = noise.Order, 1
+	words := at.Words(0)
+	below := func(i, n int) int { return int(uint64(words[i]) * uint64(n) >> 32) }
+	dy, dx := below(0, 2*a.Pad+1)-a.Pad, below(1, 2*a.Pad+1)-a.Pad
+	flip := a.Flip && words[2] > math.MaxUint32/2
 	height, width := shape[1], shape[2]
 	for row := range shape[0] * height {
 		out := dst[row*width : (row+1)*width]
-		clear(out)
 		y := row%height + dy
-		if lo, hi := max(0, -dx), min(width, width-dx); y >= 0 && y < height && lo < hi {
-			copy(out[lo:hi], src[(row+dy)*width+lo+dx:])
+		lo, hi := max(0, -dx), min(width, width-dx)
+		if y < 0 || y >= height || lo >= hi {
+			clear(out)
+			continue
 		}
+		clear(out[:lo])
+		clear(out[hi:])
+		copy(out[lo:hi], src[(row+dy)*width+lo+dx:])
 		if flip {
 			for i, j := 0, width-1; i < j; i, j = i+1, j-1 {
 				out[i], out[j] = out[j], out[i]
 			}
 		}
 	}
-	return nil
 }

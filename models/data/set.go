@@ -53,6 +53,7 @@ type Set struct {
 	train, validation, test []int32
 	scale                   [][256]float32 // normalised value of a byte, per channel
 	digest                  string
+	augment                 Augment
 }
 
 // New checks the rasters and copies them; share of the training samples, in [0, 1), becomes the validation set.
@@ -207,10 +208,19 @@ func (s *Set) Label(id int32) int32 {
 // Gather writes the normalised samples into dst (len(ids) x features) and their classes into labels. Both belong to the
 // caller.
 func (s *Set) Gather(ids []int32, dst []float32, labels []int32) error {
+	return s.GatherDrawn(ids, noise.Key{}, dst, labels)
+}
+
+// GatherDrawn is Gather of a batch whose first sample was drawn at an address, see [Set.Drawn].
+func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int32) error {
 	if len(dst) != len(ids)*s.features || len(labels) != len(ids) {
 		return fmt.Errorf("data %s: gather %d samples of %d values into %d values and %d labels", s.Name, len(ids), s.features, len(dst), len(labels))
 	}
 	plane := s.features / s.Shape[0]
+	var room []byte
+	if s.augment != (Augment{}) && at.Purpose != 0 {
+		room = make([]byte, s.features)
+	}
 	for i, id := range ids {
 		if id < 0 || int(id) >= len(s.labels) {
 			return fmt.Errorf("data %s: no sample %d, ids are below %d", s.Name, id, len(s.labels))
@@ -221,7 +231,8 @@ func (s *Set) Gather(ids []int32, dst []float32, labels []int32) error {
 			copy(row, s.values[int(id)*s.features:])
 			continue
 		}
-		px := s.Image(id)
+		px := s.Drawn(room, id, at)
+		at.Round++
 		for c := range s.scale {
 			table, out := &s.scale[c], row[c*plane:(c+1)*plane]
 			for j, p := range px[c*plane : (c+1)*plane] {

@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"brood/models/noise"
+)
 
 // ArgumentError says which argument of a task does not fit the model or the data.
 type ArgumentError struct {
@@ -16,6 +20,7 @@ type Bounds struct {
 	Samples int  // ids are below it
 	Norms   bool // the model has batch-norm
 	Drops   bool // the model has dropout with a rate above 0
+	Changes bool // the data set is augmented
 }
 
 // check collects the first fault of a task.
@@ -40,6 +45,14 @@ func (c *check) rows(name string, m Mat, rows []Row) {
 	for _, r := range rows {
 		c.want(r >= 0 && int(r) < m.Rows, "row %d of %s, which has %d rows", r, name, m.Rows)
 	}
+}
+
+// DrawnAt is where batch i was drawn; the zero Key of a batch whose samples are taken as they are.
+func DrawnAt(drawn []noise.Key, i int) noise.Key {
+	if drawn == nil {
+		return noise.Key{}
+	}
+	return drawn[i]
 }
 
 // batches checks ids; least is the fewest samples that a batch may have.
@@ -73,7 +86,7 @@ func (b *Bounds) Gradients(t *Gradients) error {
 	c.want(len(t.Batches) == n, "%d batches for %d rows", len(t.Batches), n)
 	c.want(len(t.Loss) == n, "room for %d losses, want %d", len(t.Loss), n)
 	c.batches(t.Batches, b.least())
-	c.want(!b.Drops || len(t.Masks) == n, "%d dropout masks for %d rows", len(t.Masks), n)
+	c.want(!b.Drops && !b.Changes || len(t.Masks) == n, "%d dropout masks for %d rows", len(t.Masks), n)
 	if b.Norms {
 		if t.StatRows == nil {
 			t.StatRows = t.Rows
@@ -97,6 +110,7 @@ func (b *Bounds) Evaluate(t *Evaluate) error {
 	c.mat("X", t.X, 0, b.Layout.Params)
 	c.rows("X", t.X, t.Rows)
 	c.want(len(t.Batches) == n, "%d batches for %d rows", len(t.Batches), n)
+	c.want(t.Drawn == nil || len(t.Drawn) == n, "%d batches were drawn, want all %d or none", len(t.Drawn), n)
 	c.want(len(t.Loss) == n && len(t.Correct) == n, "room for %d losses and %d counts, want %d", len(t.Loss), len(t.Correct), n)
 	c.batches(t.Batches, 1)
 	if b.Norms && t.Stats.Rows > 0 {
@@ -132,6 +146,7 @@ func (b *Bounds) Candidates(t *Candidates) error {
 		c.want(t.Scale.Rows == 1, "Scale has %d rows, want 1", t.Scale.Rows)
 	}
 	c.want(len(t.Batches) == 1 || len(t.Batches) == n, "%d batches for %d candidates, want 1 or one each", len(t.Batches), n)
+	c.want(t.Drawn == nil || len(t.Drawn) == len(t.Batches), "%d batches were drawn, want all %d or none", len(t.Drawn), len(t.Batches))
 	c.want(len(t.Fitness) == n, "room for %d fitnesses, want %d", len(t.Fitness), n)
 	c.batches(t.Batches, b.least())
 	if c.err == nil {

@@ -9,7 +9,8 @@ type Task interface{ task() }
 // Gradients computes, for each cohort entry i, the mean loss over Batches[i] of the model whose parameters are row
 // Rows[i] of X, and its gradient into row i of G (len(Rows) x params). With a model that has batch-norm statistics,
 // row StatRows[i] of Stats is their running value and is advanced in place. Masks[i] addresses the entry's dropout masks
-// (element = sample*features + feature of stream "layer index"); it may be nil for a model without dropout.
+// (element = sample*features + feature of stream "layer index"), and where its batch was drawn, see Evaluate.Drawn; it may be nil
+// for a model without dropout and a data set without augmentation.
 type Gradients struct {
 	X        Mat
 	Rows     []Row
@@ -23,17 +24,22 @@ type Gradients struct {
 
 // Evaluate computes summed loss and correct predictions over Batches[i] with parameters row Rows[i] of X, dropout off.
 // Batch-norm uses row Rows[i] of Stats, or the batch's own statistics when Stats is the zero Mat.
+//
+// Drawn says for each batch where it was drawn for training: seed, member and, as Round, position of its first sample in that
+// member's stream of data, which decides what becomes of an image that is augmented. Nil, or an address without a Purpose, takes samples as
+// they are.
 type Evaluate struct {
 	X       Mat
 	Rows    []Row
 	Batches [][]int32
+	Drawn   []noise.Key
 	Stats   Mat
 	Loss    []float64 // out: sum over the samples of the batch
 	Correct []int64   // out
 }
 
 // Statistics rebuilds batch-norm statistics: row i of Stats becomes the mean over Batches of the batch statistics of the
-// model in row Rows[i] of X. One list of batches serves all rows.
+// model in row Rows[i] of X. One list of batches serves all rows, and samples are taken as they are.
 type Statistics struct {
 	X       Mat
 	Rows    []Row
@@ -44,7 +50,8 @@ type Statistics struct {
 // Candidates evaluates theta + s*eps(id) for each id without keeping the perturbed parameters: s is Sigma, or Scale
 // (1 row) element by element when Scale has a row. With Antithetic, ids 2k and 2k+1 use +eps(k) and -eps(k). Fitness is
 // minus the mean loss over Batches[i] (or Batches[0] when there is one), NaN when it is not finite. Its bits depend neither on
-// the cohort nor on threads; twins agree on eps to the bit, and on fitness to rounding. Scale needs noise of full rank.
+// the cohort nor on threads; twins agree on eps to the bit, and on fitness to rounding. Scale needs noise of full rank. Drawn is as
+// in Evaluate.
 type Candidates struct {
 	Theta, Scale Mat // 1 row each; Scale may be the zero Mat
 	Noise        Noise
@@ -53,6 +60,7 @@ type Candidates struct {
 	Antithetic   bool
 	IDs          []Member
 	Batches      [][]int32
+	Drawn        []noise.Key
 	Fitness      []float32 // out
 }
 

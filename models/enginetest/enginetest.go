@@ -53,6 +53,7 @@ func Run(t *testing.T, newEngine Make) {
 			t.Run("candidates", b.candidates)
 			t.Run("candidates of other noise", b.candidateKinds)
 			t.Run("statistics", b.statistics)
+			t.Run("augmented samples", b.augmented)
 			t.Run("copy", b.copies)
 			t.Run("errors", b.errors)
 			t.Run("cancelled", b.cancelled)

@@ -230,6 +230,8 @@ func (b *bench) errors(t *testing.T) {
 		"evaluated rows":     engine.Evaluate{X: x, Rows: []engine.Row{5, 0}, Batches: ok, Stats: stats, Loss: d2, Correct: i2},
 		"counts":             engine.Evaluate{X: x, Rows: two, Batches: ok, Stats: stats, Loss: d2, Correct: i2[:1]},
 		"evaluated sample":   engine.Evaluate{X: x, Rows: two, Batches: [][]int32{{0, 1}, {-1, 1}}, Stats: stats, Loss: d2, Correct: i2},
+		"places drawn":       engine.Evaluate{X: x, Rows: two, Batches: ok, Drawn: masks(1), Stats: stats, Loss: d2, Correct: i2},
+		"candidates drawn":   engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2}, Batches: ok[:1], Drawn: masks(2), Fitness: f2},
 		"theta":              engine.Candidates{Theta: x, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
 		"fitness":            engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2, 3}, Batches: ok[:1], Fitness: f2},
 		"scale":              engine.Candidates{Theta: x.Sub(0, 1), Scale: thin.Sub(0, 1), IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},

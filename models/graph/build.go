@@ -32,6 +32,8 @@ type net struct {
 	norms   []norm
 	grads   []G.Value // where Read copies the gradients to
 	logits  G.Value   // classes x samples
+	result  *G.Node   // theirs
+	graph   *G.ExprGraph
 }
 
 type mask struct {
@@ -87,6 +89,7 @@ func (e *Engine) build(samples int, md mode) (n *net, err error) {
 		}
 		b.results = append(b.results, b.x)
 	}
+	b.net.graph, b.net.result = b.g, b.x
 	G.Read(b.x, &b.net.logits)
 	if md == training {
 		if b.loss(); b.err != nil {

@@ -26,8 +26,9 @@ import (
 // Engine runs tasks for one model and one data set. It is used from one goroutine.
 type Engine struct {
 	model   *models.Model
-	own     *Own // nil: a list of layers
-	images  bool // samples go in as images, not flat
+	own     *Own  // nil: a list of layers
+	values  int64 // of an own graph, for a sample
+	images  bool  // samples go in as images, not flat
 	set     *data.Set
 	vector  *native.Vector
 	workers []*worker
@@ -63,7 +64,7 @@ func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, images: images(m), set: d, vector: v, bounds: m.Bounds(d.Len())}
+	e := &Engine{model: m, images: images(m), set: d, vector: v, bounds: m.Bounds(d)}
 	for i := range threads {
 		e.workers = append(e.workers, &worker{e: e, lane: i, nets: map[netKey]*net{}})
 	}
@@ -113,7 +114,7 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 // Bytes predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch every
 // layer's values, a convolution's patches among them. A value costs 16 bytes, as measured.
 func (e *Engine) Bytes(gradients, scores int) int64 {
-	var acts int64
+	acts := e.values
 	for _, l := range e.model.Layers {
 		acts += int64(models.Size(l.Out))
 		if l.Kind == models.Conv || l.Kind == models.AvgPool {

@@ -1,9 +1,12 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
+	"hash"
+	"slices"
+	"strings"
 
+	"github.com/zeebo/blake3"
 	G "gorgonia.org/gorgonia"
 
 	"brood/models"
@@ -16,45 +19,110 @@ type Own struct {
 	Name    string
 	Input   []int // of a sample: [features] or [channels, height, width]
 	Classes int
-	Params  []engine.Tensor // Name and Shape of each; the places in the flat vector are filled in
+	Params  []engine.Tensor // Name and Shape of each; the rest is filled in
 	// Build adds the model for so many samples to g. The input is features x samples, or samples x channels x height x width
 	// where Input has three sizes; params have the shapes of Params. It returns the logits, classes x samples; the softmax, the
-	// loss and the gradients are added behind them. Graphs run again and again: no operator in them may draw numbers.
+	// loss and the gradients are added behind them. It is called again for each size of batch and each thread, and must build the same every time; graphs run
+	// again and again, so that no operator in them may draw numbers.
 	Build func(g *G.ExprGraph, samples int, input *G.Node, params []*G.Node) (logits *G.Node, err error)
 }
 
-// NewOwn is New for a graph of one's own. The engine does all tasks; initial values are the caller's, and there are no
-// statistics.
+// NewOwn is New for a graph of one's own. The engine does all tasks; there are no statistics.
 //
 //	e, err := graph.NewOwn(graph.Own{...}, set, 2)
-//	layout := e.Layout()
+//	layout := e.Model().Layout
 func NewOwn(o Own, d *data.Set, threads int) (*Engine, error) {
-	if o.Build == nil || o.Name == "" || len(o.Params) == 0 {
-		return nil, errors.New("graph: a graph of one's own needs a name, parameters and Build")
-	}
-	m := &models.Model{Name: o.Name, Input: o.Input, Features: models.Size(o.Input), Classes: o.Classes, Loss: models.CrossEntropy}
-	for _, t := range o.Params {
-		if t.Len = models.Size(t.Shape); t.Name == "" || len(t.Shape) == 0 || t.Len < 1 {
-			return nil, fmt.Errorf("graph %s: tensor %q of shape %v: give each parameter a name and sizes above zero", o.Name, t.Name, t.Shape)
-		}
-		t.Lo, t.Cols = m.Layout.Params, t.Len
-		if rows := t.Shape[0]; rows < t.Len { // a column is a vector
-			t.Cols = t.Len / rows
-		}
-		m.Layout.Params += t.Len
-		m.Layout.Tensors = append(m.Layout.Tensors, t)
+	m, err := o.Model()
+	if err != nil {
+		return nil, err
 	}
 	e, err := New(m, d, threads)
 	if err != nil {
 		return nil, err
 	}
 	e.own, e.images = &o, len(o.Input) == 3
-	_, err = e.workers[0].net(1, running) // what Build gives is looked at now
+	n, err := e.workers[0].net(1, running) // what Build gives is looked at now
+	if err == nil {
+		e.values = n.values()
+	}
 	return e, err
 }
 
-// Layout is that of the parameters.
-func (e *Engine) Layout() engine.Layout { return e.model.Layout }
+// Model is the model without the graph: its name, its layout and its default initial values, see models.Own.
+func (o *Own) Model() (*models.Model, error) {
+	if o.Build == nil {
+		return nil, fmt.Errorf("graph %s: a graph of one's own needs Build", o.Name)
+	}
+	m, err := models.Own(o.Name, o.Input, o.Classes, o.Params)
+	if err != nil {
+		return nil, fmt.Errorf("graph: %w", err)
+	}
+	return m, nil
+}
+
+// Text describes the graph, a line each: name, input, classes, parameters, and the number of operators with a digest of them
+// and of how they are wired. Graphs of equal text compute the same. It fails where Build or the gradients do.
+func (o *Own) Text() (string, error) {
+	m, err := o.Model()
+	if err != nil {
+		return "", err
+	}
+	e := &Engine{model: m, own: o, images: len(o.Input) == 3}
+	n, err := e.build(2, training)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "graph %s\ninput %v\nclasses %d\n", o.Name, o.Input, o.Classes)
+	for _, t := range m.Layout.Tensors {
+		fmt.Fprintf(&b, "parameter %s %v\n", t.Name, t.Shape)
+	}
+	w := wiring{g: n.graph, at: map[*G.Node]int{}, to: blake3.New()}
+	w.visit(n.result)
+	fmt.Fprintf(&b, "operators %d blake3:%x\n", len(w.at), w.to.Sum(nil))
+	return b.String(), nil
+}
+
+// wiring numbers the nodes that a node depends on, operands first, and digests each with the numbers of its operands.
+type wiring struct {
+	g  *G.ExprGraph
+	at map[*G.Node]int
+	to hash.Hash
+}
+
+func (w *wiring) visit(n *G.Node) int {
+	if i, ok := w.at[n]; ok {
+		return i
+	}
+	var from []int
+	if operands := w.g.From(n.ID()); operands != nil {
+		for operands.Next() {
+			from = append(from, w.visit(operands.Node().(*G.Node)))
+		}
+	}
+	if op := n.Op(); op == nil {
+		fmt.Fprintf(w.to, "%q", n.Name())
+	} else {
+		fmt.Fprintf(w.to, "%q", op.String())
+		op.WriteHash(w.to)
+	}
+	fmt.Fprintf(w.to, " %v %v %v\n", n.Type(), n.Shape(), from)
+	w.at[n] = len(w.at)
+	return w.at[n]
+}
+
+// values counts those of the nodes of a graph but its parameters.
+func (n *net) values() (sum int64) {
+	for _, node := range n.graph.AllNodes() {
+		if !slices.Contains(n.params, node) {
+			sum += int64(node.Shape().TotalSize())
+		}
+	}
+	return sum
+}
+
+// Model is what the engine computes; read-only.
+func (e *Engine) Model() *models.Model { return e.model }
 
 // ownGraph has the caller build the model.
 func (b *builder) ownGraph(o *Own) {

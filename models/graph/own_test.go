@@ -50,8 +50,8 @@ layer = [{kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own.Layout().Params != m.Layout.Params {
-		t.Fatalf("%d parameters, want %d", own.Layout().Params, m.Layout.Params)
+	if own.Model().Layout.Params != m.Layout.Params {
+		t.Fatalf("%d parameters, want %d", own.Model().Layout.Params, m.Layout.Params)
 	}
 	x := engine.New(2, m.Layout.Params, engine.F32)
 	for i := range 2 {
@@ -81,10 +81,13 @@ func TestOwnGraphRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, change := range map[string]func(*Own){
-		"needs a name, parameters and Build": func(o *Own) { o.Build = nil },
-		"tensor \"\" of shape":               func(o *Own) { o.Params[1].Name = "" },
-		"takes samples of [783]":             func(o *Own) { o.Input = []int{783} },
-		"want 11 classes x 1 samples":        func(o *Own) { o.Classes = 11 },
+		"needs Build":                  func(o *Own) { o.Build = nil },
+		"tensor \"\" of shape":         func(o *Own) { o.Params[1].Name = "" },
+		"two tensors are named \"w1\"": func(o *Own) { o.Params[1].Name = "w1" },
+		"give it a name":               func(o *Own) { o.Params = nil },
+		"or more":                      func(o *Own) { o.Classes = 1 },
+		"takes samples of [783]":       func(o *Own) { o.Input = []int{783} },
+		"want 11 classes x 1 samples":  func(o *Own) { o.Classes = 11 },
 		"are nothing": func(o *Own) {
 			o.Build = func(*G.ExprGraph, int, *G.Node, []*G.Node) (*G.Node, error) { return nil, nil }
 		},
@@ -120,7 +123,7 @@ func ExampleNewOwn() {
 		fmt.Println(err)
 		return
 	}
-	x, g, loss := e.Alloc(1, e.Layout().Params, engine.F32), e.Alloc(1, e.Layout().Params, engine.F32), make([]float32, 1)
+	x, g, loss := e.Alloc(1, e.Model().Layout.Params, engine.F32), e.Alloc(1, e.Model().Layout.Params, engine.F32), make([]float32, 1)
 	noise.Key{Seed: 1, Purpose: noise.Init}.Each(0, len(x.F), len(x.F), func(at int, eps []float32) {
 		for i, v := range eps {
 			x.F[at+i] = 0.05 * v
@@ -140,4 +143,57 @@ func ExampleNewOwn() {
 	}
 	fmt.Println("the loss fell:", loss[0] < 0.8*first)
 	// Output: the loss fell: true
+}
+
+// The text of a graph is that of every graph that computes the same, and of no other.
+func TestOwnText(t *testing.T) {
+	base := perceptron()
+	want, err := base.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := base.Text(); err != nil || again != want {
+		t.Errorf("the same graph again: %v\n%s", err, again)
+	}
+	// between replaces what lies between the layers
+	between := func(f func(*G.Node) (*G.Node, error)) func(*Own) {
+		return func(o *Own) {
+			o.Build = func(_ *G.ExprGraph, _ int, input *G.Node, p []*G.Node) (*G.Node, error) {
+				hidden := G.Must(G.BroadcastAdd(G.Must(G.Mul(p[0], input)), p[1], nil, []byte{1}))
+				return G.BroadcastAdd(G.Must(G.Mul(p[2], G.Must(f(hidden)))), p[3], nil, []byte{1})
+			}
+		}
+	}
+	seen := map[string]string{want: "itself"}
+	for name, change := range map[string]func(*Own){
+		"name":     func(o *Own) { o.Name = "other" },
+		"tensor":   func(o *Own) { o.Params[0].Name = "v1" },
+		"classes":  func(o *Own) { o.Classes = 9; o.Params[2].Shape, o.Params[3].Shape = []int{9, 64}, []int{9, 1} },
+		"operator": between(G.Tanh),
+		"constant": between(func(n *G.Node) (*G.Node, error) { return G.LeakyRelu(n, 0.1) }),
+		"value":    between(func(n *G.Node) (*G.Node, error) { return G.LeakyRelu(n, 0.2) }),
+		"wiring": func(o *Own) {
+			o.Params[0].Shape, o.Params[1].Shape = []int{64, 784}, []int{64, 1}
+			o.Build = func(_ *G.ExprGraph, _ int, input *G.Node, p []*G.Node) (*G.Node, error) {
+				hidden := G.Must(G.Rectify(G.Must(G.BroadcastAdd(G.Must(G.Mul(p[0], input)), p[1], nil, []byte{1}))))
+				return G.BroadcastAdd(G.Must(G.Mul(p[2], G.Must(G.BroadcastAdd(hidden, p[1], nil, []byte{1})))), p[3], nil, []byte{1})
+			}
+		},
+	} {
+		o := perceptron()
+		change(&o)
+		text, err := o.Text()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if other, ok := seen[text]; ok {
+			t.Errorf("%s has the text of %s", name, other)
+		}
+		seen[text] = name
+	}
+	same := perceptron()
+	between(G.Rectify)(&same)
+	if text, err := same.Text(); err != nil || text != want {
+		t.Errorf("built by other lines: %v\n%s", err, text)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"brood/models/engine"
+	"brood/models/noise"
 )
 
 // chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large graph.
@@ -21,7 +22,11 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 			return err
 		}
 		in := inputs{params: t.X.Row(t.Rows[i]), grad: t.G.Row(engine.Row(i))}
-		if in.pixels, in.labels, err = w.gather(ids); err != nil {
+		var at noise.Key
+		if e.bounds.Changes {
+			at = t.Masks[i]
+		}
+		if in.pixels, in.labels, err = w.gather(ids, at); err != nil {
 			return err
 		}
 		if e.bounds.Norms {
@@ -40,8 +45,9 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	})
 }
 
-// forward is the summed loss and the correct predictions over ids. Without stats, batch-norm takes the batch's own.
-func (w *worker) forward(params, stats []float32, ids []int32) (loss float64, correct int64, err error) {
+// forward is the summed loss and the correct predictions over ids, drawn at an address. Without stats, batch-norm takes the
+// batch's own.
+func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (loss float64, correct int64, err error) {
 	m, piece := running, chunk
 	if w.e.bounds.Norms && stats == nil {
 		m, piece = batchStats, len(ids)
@@ -52,10 +58,11 @@ func (w *worker) forward(params, stats []float32, ids []int32) (loss float64, co
 		if err != nil {
 			return 0, 0, err
 		}
-		px, labels, err := w.gather(part)
+		px, labels, err := w.gather(part, at)
 		if err != nil {
 			return 0, 0, err
 		}
+		at.Round += uint64(len(part))
 		logits, err := w.run(n, inputs{params: params, stats: stats, pixels: px})
 		if err != nil {
 			return 0, 0, err
@@ -75,7 +82,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		if e.bounds.Norms && t.Stats.Rows > 0 {
 			stats = t.Stats.Row(t.Rows[i])
 		}
-		t.Loss[i], t.Correct[i], err = w.forward(t.X.Row(t.Rows[i]), stats, t.Batches[i])
+		t.Loss[i], t.Correct[i], err = w.forward(t.X.Row(t.Rows[i]), stats, t.Batches[i], engine.DrawnAt(t.Drawn, i))
 		return err
 	})
 }
@@ -90,11 +97,12 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		if err := e.vector.Candidate(w.lane, theta, &t, t.IDs[i]); err != nil {
 			return err
 		}
-		ids := t.Batches[0]
-		if len(t.Batches) > 1 {
-			ids = t.Batches[i]
+		b := i
+		if len(t.Batches) == 1 {
+			b = 0
 		}
-		loss, _, err := w.forward(theta, nil, ids)
+		ids := t.Batches[b]
+		loss, _, err := w.forward(theta, nil, ids, engine.DrawnAt(t.Drawn, b))
 		if err != nil {
 			return err
 		}
@@ -120,7 +128,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 			if err != nil {
 				return err
 			}
-			px, _, err := w.gather(ids)
+			px, _, err := w.gather(ids, noise.Key{})
 			if err != nil {
 				return err
 			}

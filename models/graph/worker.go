@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"brood/models"
+	"brood/models/noise"
 )
 
 // keep is the number of compiled graphs a worker holds before it starts afresh.
@@ -54,15 +55,15 @@ func (w *worker) net(samples int, m mode) (*net, error) {
 	return n, nil
 }
 
-// gather reads the samples as the graph's input wants them; valid until the next call.
-func (w *worker) gather(ids []int32) ([]float32, []int32, error) {
+// gather reads the samples, drawn at an address, as the graph's input wants them; valid until the next call.
+func (w *worker) gather(ids []int32, at noise.Key) ([]float32, []int32, error) {
 	m := w.e.model
 	raw := w.room(&w.raw, len(ids)*m.Features)
 	if cap(w.labels) < len(ids) {
 		w.labels = make([]int32, len(ids))
 	}
 	labels := w.labels[:len(ids)]
-	if err := w.e.set.Gather(ids, raw, labels); err != nil {
+	if err := w.e.set.GatherDrawn(ids, at, raw, labels); err != nil {
 		return nil, nil, err
 	}
 	if w.e.images {

@@ -14,6 +14,7 @@ type apart struct {
 	base, turn []float32 // x*W' + b of a whole batch; x*E' and the bias's noise of a piece
 	task       uint64    // that base belongs to, 0: none
 	ids        []int32   // and the batch
+	at         noise.Key // where it was drawn
 
 	// Of whole numbers of noise on samples of bytes:
 	pixels, ones []uint8 // of the batch, in rows of whole words
@@ -23,13 +24,13 @@ type apart struct {
 
 // starts says whether base holds the batch, of so many outputs a sample, and makes room for it. Until ended it then holds none,
 // in case of an error.
-func (a *apart) starts(task uint64, ids []int32, outputs int) bool {
-	known := a.task == task && same(a.ids, ids)
+func (a *apart) starts(task uint64, ids []int32, at noise.Key, outputs int) bool {
+	known := a.task == task && same(a.ids, ids) && a.at == at
 	a.task, a.base = 0, grown(a.base, len(ids)*outputs)
 	return known
 }
 
-func (a *apart) ended(task uint64, ids []int32) { a.task, a.ids = task, ids }
+func (a *apart) ended(task uint64, ids []int32, at noise.Key) { a.task, a.ids, a.at = task, ids, at }
 
 // end is where the parameters behind this layer begin.
 func (o *dense) end(e *Engine) int {
@@ -65,12 +66,14 @@ func (e *Engine) inBytes(t *engine.Candidates, o *dense) bool {
 
 // drawBytes draws the layer's noise and, unless it is known, gathers the batch. x = (pixel/255 - mean)/deviation, so that
 // x*E' = scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V; the second is one row.
-func (a *apart) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, ids []int32, known bool) {
+func (a *apart) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, ids []int32, at noise.Key, known bool) {
 	l, stride := p.lane, (o.nIn+3)/4*4
 	if !known {
 		a.pixels, a.ones = grown(a.pixels, len(ids)*stride), grown(a.ones, stride)
 		for i, id := range ids {
-			copy(a.pixels[i*stride:(i+1)*stride], set.Image(id))
+			row := a.pixels[i*stride : (i+1)*stride]
+			copy(row, set.Drawn(row, id, at))
+			at.Round++
 		}
 		for i := range o.nIn {
 			a.ones[i] = 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -31,7 +32,7 @@ type pair struct {
 func pairs(t *engine.Candidates) (out []pair) {
 	for i, id := range t.IDs {
 		key, _ := signed(t.Key, t.Antithetic, id)
-		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && same(batch(t, i-1), batch(t, i)) {
+		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && alike(t, i-1, i) {
 			out[n-1].n = 2
 			continue
 		}
@@ -40,11 +41,19 @@ func pairs(t *engine.Candidates) (out []pair) {
 	return out
 }
 
-func batch(t *engine.Candidates, i int) []int32 {
+// batch is that of entry i, and where it was drawn.
+func batch(t *engine.Candidates, i int) ([]int32, noise.Key) {
 	if len(t.Batches) == 1 {
-		return t.Batches[0]
+		i = 0
 	}
-	return t.Batches[i]
+	return t.Batches[i], engine.DrawnAt(t.Drawn, i)
+}
+
+// alike says that two entries see the same samples.
+func alike(t *engine.Candidates, i, j int) bool {
+	a, from := batch(t, i)
+	b, at := batch(t, j)
+	return same(a, b) && from == at
 }
 
 func same(a, b []int32) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
@@ -68,16 +77,16 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	inBytes := isApart && e.inBytes(&t, first)
 	return e.each(ctx, len(work), func(p *pass, i int) error {
 		c, w := &p.twin, work[i]
-		ids := batch(&t, w.at)
-		known := c.apart.starts(e.task, ids, outputs)
+		ids, at := batch(&t, w.at)
+		known := c.apart.starts(e.task, ids, at, outputs)
 		if inBytes {
 			e.spread(p, &t, w, from, from)
-			c.apart.drawBytes(p, first, w.key, e.set, ids, known)
+			c.apart.drawBytes(p, first, w.key, e.set, ids, at, known)
 		} else {
 			e.spread(p, &t, w, 0, from)
 		}
 		loss := c.losses(1)
-		err := e.inPieces(p, ids, inBytes && known, func(lo int) error {
+		err := e.inPieces(p, ids, at, inBytes && known, func(lo int) error {
 			if isApart && !known {
 				first.product(p, t.Theta.F, c.apart.base[lo*outputs:])
 			}
@@ -109,7 +118,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		if err != nil {
 			return err
 		}
-		c.apart.ended(e.task, ids)
+		c.apart.ended(e.task, ids, at)
 		for j := range w.n {
 			t.Fitness[w.at+j] = fitness(loss[0][j], len(ids))
 		}
@@ -118,19 +127,22 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 }
 
 // inPieces loads a batch piece by piece, or only its labels, and calls f with the first sample of each.
-func (e *Engine) inPieces(p *pass, ids []int32, labels bool, f func(lo int) error) error {
+func (e *Engine) inPieces(p *pass, ids []int32, at noise.Key, labels bool, f func(lo int) error) error {
 	size := piece
 	if e.bounds.Norms {
 		size = len(ids)
 	}
 	load := p.load
 	if labels {
-		load = p.label
+		load = func(set *data.Set, ids []int32, _ noise.Key, gradients bool) error {
+			return p.label(set, ids, gradients)
+		}
 	}
 	for lo := 0; lo < len(ids); lo += size {
-		if err := load(e.set, ids[lo:min(len(ids), lo+size)], false); err != nil {
+		if err := load(e.set, ids[lo:min(len(ids), lo+size)], at, false); err != nil {
 			return err
 		}
+		at.Round += uint64(size)
 		if err := f(lo); err != nil {
 			return err
 		}

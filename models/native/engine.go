@@ -10,6 +10,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/native/kernel"
+	"brood/models/noise"
 )
 
 // Engine runs all tasks for one model and one data set on the kernels of one twin. It is used from one goroutine.
@@ -38,7 +39,7 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{Vector: v, plan: pl, set: d, bounds: m.Bounds(d.Len())}
+	e := &Engine{Vector: v, plan: pl, set: d, bounds: m.Bounds(d)}
 	for _, k := range v.lanes {
 		e.passes = append(e.passes, newPass(pl, k))
 	}
@@ -127,7 +128,11 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 		return err
 	}
 	return e.each(ctx, len(t.Rows), func(p *pass, i int) error {
-		if err := p.load(e.set, t.Batches[i], true); err != nil {
+		var at noise.Key
+		if e.bounds.Changes {
+			at = t.Masks[i]
+		}
+		if err := p.load(e.set, t.Batches[i], at, true); err != nil {
 			return err
 		}
 		p.mode, p.params, p.grad, p.stats = training, t.X.Row(t.Rows[i]), t.G.Row(engine.Row(i)), nil
@@ -143,24 +148,26 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	})
 }
 
-// share is a piece of an entry's batch, and what it came to.
+// share is a piece of an entry's batch, where it was drawn, and what it came to.
 type share struct {
 	entry   int
 	ids     []int32
+	at      noise.Key
 	loss    float64
 	correct int64
 }
 
 // shares cuts batches where samples do not touch each other.
-func (e *Engine) shares(batches [][]int32, whole bool) (out []share) {
+func (e *Engine) shares(batches [][]int32, drawn []noise.Key, whole bool) (out []share) {
 	for i, ids := range batches {
+		at := engine.DrawnAt(drawn, i)
 		for size := piece; len(ids) > 0; {
 			if whole {
 				size = len(ids)
 			}
 			n := min(size, len(ids))
-			out = append(out, share{entry: i, ids: ids[:n]})
-			ids = ids[n:]
+			out = append(out, share{entry: i, ids: ids[:n], at: at})
+			ids, at.Round = ids[n:], at.Round+uint64(n)
 		}
 	}
 	return out
@@ -171,14 +178,14 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		return err
 	}
 	own := e.bounds.Norms && t.Stats.Rows == 0
-	work := e.shares(t.Batches, own)
+	work := e.shares(t.Batches, t.Drawn, own)
 	err := e.each(ctx, len(work), func(p *pass, i int) (err error) {
 		w := &work[i]
 		p.mode, p.params, p.stats = running, t.X.Row(t.Rows[w.entry]), nil
 		if e.bounds.Norms && !own {
 			p.stats = t.Stats.Row(t.Rows[w.entry])
 		}
-		w.loss, w.correct, err = p.evaluate(e.set, w.ids)
+		w.loss, w.correct, err = p.evaluate(e.set, w.ids, w.at)
 		return err
 	})
 	if err != nil {
@@ -195,8 +202,8 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 }
 
 // evaluate scores the samples in one pass.
-func (p *pass) evaluate(set *data.Set, ids []int32) (float64, int64, error) {
-	if err := p.load(set, ids, false); err != nil {
+func (p *pass) evaluate(set *data.Set, ids []int32, at noise.Key) (float64, int64, error) {
+	if err := p.load(set, ids, at, false); err != nil {
 		return 0, 0, err
 	}
 	return p.score()
@@ -213,7 +220,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 		}
 		total := make([]float64, len(out))
 		for _, ids := range t.Batches {
-			if err := p.load(e.set, ids, false); err != nil {
+			if err := p.load(e.set, ids, noise.Key{}, false); err != nil {
 				return err
 			}
 			p.mode, p.params, p.stats = batchStats, t.X.Row(t.Rows[i]), p.own

@@ -181,9 +181,18 @@ func hash(x []float32) (h uint64) {
 	return h
 }
 
-// TestStepAllocatesNothing: once the buffers have grown to a batch, a pass forward and back, and an evaluation, take no memory.
+// TestStepAllocatesNothing: once the buffers have grown to a batch, a pass forward and back, and an evaluation, take no memory,
+// with samples as they are and with augmented ones.
 func TestStepAllocatesNothing(t *testing.T) {
-	set := small(t)
+	stepAllocates(t, small(t))
+	changed, err := small(t).Augmented(data.Augment{Pad: 4, Flip: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stepAllocates(t, changed)
+}
+
+func stepAllocates(t *testing.T, set *data.Set) {
 	zoo(t, set, func(t *testing.T, m *models.Model) {
 		e, err := NewEngine(m, set, 1, kernel.Best())
 		if err != nil {
@@ -193,7 +202,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 		p := e.passes[0]
 		p.mode, p.params, p.grad, p.stats, p.mask = training, g.X.Row(0), g.G.Row(0), g.Stats.Row(0), g.Masks[0]
 		step := func() {
-			if err := p.load(set, g.Batches[0], true); err != nil {
+			if err := p.load(set, g.Batches[0], g.Masks[0], true); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := p.gradient(); err != nil {

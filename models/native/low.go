@@ -70,7 +70,7 @@ func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work [
 	var groups [][]pair
 	for len(work) > 0 {
 		n := 1
-		for n < min(group, len(work)) && same(batch(t, work[n].at), batch(t, work[0].at)) {
+		for n < min(group, len(work)) && alike(t, work[n].at, work[0].at) {
 			n++
 		}
 		groups, work = append(groups, work[:n]), work[n:]
@@ -80,7 +80,8 @@ func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work [
 
 // lowGroup evaluates pairs that see the same batch.
 func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int, isApart bool) error {
-	c, ids := &p.twin, batch(t, pairs[0].at)
+	c := &p.twin
+	ids, at := batch(t, pairs[0].at)
 	if c.lowNoise != t.Noise || c.group < group {
 		c.room(e.layout.Params)
 		c.low, c.lowNoise, c.group = e.lowLayers(t.Noise, group), t.Noise, group
@@ -89,7 +90,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	if isApart {
 		outputs = c.low[0].o.nOut
 	}
-	known := c.apart.starts(e.task, ids, outputs)
+	known := c.apart.starts(e.task, ids, at, outputs)
 	if !known {
 		for j := range c.low {
 			c.low[j].turn(p, t.Theta.F)
@@ -101,7 +102,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 		}
 	}
 	loss := c.losses(len(pairs))
-	err := e.inPieces(p, ids, false, func(lo int) error {
+	err := e.inPieces(p, ids, at, false, func(lo int) error {
 		base := c.apart.base[lo*outputs:]
 		if isApart {
 			if !known {
@@ -126,7 +127,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	if err != nil {
 		return err
 	}
-	c.apart.ended(e.task, ids)
+	c.apart.ended(e.task, ids, at)
 	for i, w := range pairs {
 		for j := range w.n {
 			t.Fitness[w.at+j] = fitness(loss[i][j], len(ids))

@@ -31,6 +31,7 @@ type pass struct {
 	saved  [][]float32 // by op: what its backward needs besides activations
 	slot   [][]float32 // gradients
 	dy, dx []float32   // those of the present op's result and operand; dx is nil where it needs none
+	drawn  []byte      // samples of an augmented set
 	labels []int32
 	losses []float32
 	twin   candidates
@@ -123,14 +124,17 @@ func (p *pass) span(activation, lo, hi int) (int, int) {
 	return lo * kernel.Lanes * b.floats(), samples * b.floats()
 }
 
-// load gathers the samples of a batch.
-func (p *pass) load(set *data.Set, ids []int32, gradients bool) error {
+// load gathers the samples of a batch, the first of which was drawn at an address.
+func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) error {
 	p.reserve(len(ids), gradients)
 	p.n = len(ids)
 	features := p.plan.model.Features
-	p.gather = gather{set.Normal(), set, ids}
+	p.gather = gather{set.Normal(), set, ids, at}
 	if n := len(p.gather.tables); n == 0 || features/n < fewPixels {
-		return set.Gather(ids, p.act[0][:p.n*features], p.labels[:p.n])
+		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
+	}
+	if (set.Augment() != data.Augment{}) && len(p.drawn) < p.room*features {
+		p.drawn = make([]byte, p.room*features)
 	}
 	if err := p.label(set, ids, gradients); err != nil {
 		return err
@@ -159,13 +163,24 @@ type gather struct {
 	tables [][256]float32
 	set    *data.Set
 	ids    []int32
+	at     noise.Key
+}
+
+// image is the bytes of sample i of the batch.
+func (g *gather) image(p *pass, i int) []byte {
+	if len(p.drawn) == 0 {
+		return g.set.Image(g.ids[i])
+	}
+	at, features := g.at, p.plan.model.Features
+	at.Round += uint64(i)
+	return g.set.Drawn(p.drawn[i*features:(i+1)*features], g.ids[i], at)
 }
 
 func (g *gather) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	features := p.plan.model.Features
 	plane := features / len(g.tables)
 	for i := lo * kernel.Lanes; i < min(hi*kernel.Lanes, p.n); i++ {
-		pixels, row := g.set.Image(g.ids[i]), p.act[0][i*features:(i+1)*features]
+		pixels, row := g.image(p, i), p.act[0][i*features:(i+1)*features]
 		for c := range g.tables {
 			k.Lookup(row[c*plane:(c+1)*plane], pixels[c*plane:], &g.tables[c])
 		}

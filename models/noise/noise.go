@@ -49,13 +49,17 @@ type Schedule [20]uint32
 
 // NewSchedule expands the cipher key.
 func NewSchedule(k0, k1 uint32) *Schedule {
-	var s Schedule
+	s := new(Schedule)
+	s.expand(k0, k1)
+	return s
+}
+
+func (s *Schedule) expand(k0, k1 uint32) {
 	for r := 0; r < 20; r += 2 {
 		s[r], s[r+1] = k0, k1
 		k0 += 0x9E3779B9
 		k1 += 0xBB67AE85
 	}
-	return &s
 }
 
 // Block is the cipher: four words from four.
@@ -69,9 +73,11 @@ func (s *Schedule) Block(c [4]uint32) [4]uint32 {
 }
 
 // Schedule is the cipher key of k: the same for all members and streams.
-func (k Key) Schedule() *Schedule {
+func (k Key) Schedule() *Schedule { return NewSchedule(k.cipher()) }
+
+func (k Key) cipher() (k0, k1 uint32) {
 	s := mix(k.Seed ^ mix(uint64(k.Purpose)<<32|k.Round>>32))
-	return NewSchedule(uint32(s), uint32(s>>32))
+	return uint32(s), uint32(s >> 32)
 }
 
 // Counter is the cipher's counter of k's block b.
@@ -79,8 +85,12 @@ func (k Key) Counter(b uint32) [4]uint32 {
 	return [4]uint32{b, k.Stream, k.Member, uint32(k.Round)}
 }
 
-// Words is block b of the stream.
-func (k Key) Words(b uint32) [4]uint32 { return k.Schedule().Block(k.Counter(b)) }
+// Words is block b of the stream. It takes no memory.
+func (k Key) Words(b uint32) [4]uint32 {
+	var s Schedule
+	s.expand(k.cipher())
+	return s.Block(k.Counter(b))
+}
 
 // Uint32 is word i of the stream.
 func (k Key) Uint32(i int) uint32 { return k.Words(uint32(i / 4))[i%4] }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
+	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/native"
 	"brood/models/noise"
@@ -97,6 +99,7 @@ func (t *Toy) Do(ctx context.Context, tasks ...engine.Task) error {
 		case engine.Gradients:
 			err = t.gradients(k)
 		case engine.Evaluate:
+			err = t.placed(k.Batches, k.Drawn)
 			for i, r := range k.Rows {
 				k.Loss[i], k.Correct[i] = t.evaluate(k.X.Row(r), k.Batches[i])
 			}
@@ -223,7 +226,28 @@ func (t *Toy) evaluate(w []float32, batch []int32) (loss float64, correct int64)
 	return
 }
 
+// placed checks that batches of training samples name the place where they were drawn, and no others do: what augmentation goes by.
+func (t *Toy) placed(batches [][]int32, drawn []noise.Key) error {
+	for i, ids := range batches {
+		at := engine.DrawnAt(drawn, i)
+		if len(ids) == 0 || (ids[0] >= toyTrain) != (at.Purpose == 0) {
+			return fmt.Errorf("samples %v, drawn at %+v: Drawn names the place of training samples, and of no others", ids, at)
+		}
+		if at.Purpose == 0 {
+			continue
+		}
+		want, key := make([]int32, len(ids)), noise.Key{Seed: at.Seed, Purpose: noise.Order, Member: at.Member}
+		if data.Batch(want, t.Train(), key, at.Round, data.Window{Len: toyTrain}); !slices.Equal(ids, want) {
+			return fmt.Errorf("samples %v, drawn at %+v, where the stream has %v", ids, at, want)
+		}
+	}
+	return nil
+}
+
 func (t *Toy) candidates(k engine.Candidates) error {
+	if err := t.placed(k.Batches, k.Drawn); err != nil {
+		return err
+	}
 	w := make([]float32, t.layout.Params)
 	for i, id := range k.IDs {
 		if err := t.vector.Candidate(0, w, &k, id); err != nil {

@@ -32,7 +32,7 @@ type Config struct {
 	Version   int     `cbor:"0,keyasint"` // of the log's vocabulary
 	Preset    string  `cbor:"1,keyasint"` // its name, "" for flags alone
 	Model     string  `cbor:"2,keyasint"` // name
-	ModelSpec string  `cbor:"3,keyasint"` // the layer list as TOML
+	ModelSpec string  `cbor:"3,keyasint"` // the layer list as TOML; with Own what the graph looks like
 	Data      string  `cbor:"4,keyasint"` // name
 	Digest    string  `cbor:"5,keyasint"` // of the data, "blake3:..."
 	Seed      uint64  `cbor:"6,keyasint"`
@@ -52,6 +52,8 @@ type Config struct {
 	Test      int     `cbor:"20,keyasint"`
 	Memory    int64   `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
 	Seconds   float64 `cbor:"22,keyasint,omitempty"` // and how long
+	Own       bool    `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
+	Augment   string  `cbor:"24,keyasint,omitempty"` // how samples change where they are drawn for training, see data.ParseAugment
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.

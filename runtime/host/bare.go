@@ -20,8 +20,8 @@ func (j *Job) bare() bool { return j.Config.Data == "" }
 
 // without makes the job of a bare run.
 func (j *Job) without(o Options) error {
-	if o.Model != "" || o.Data != "" || o.Init != "" {
-		return fmt.Errorf("%s trains no model: leave model, data and initial parameters out", j.Alg.Name)
+	if o.Model != "" || o.Data != "" || o.Init != "" || o.Own != nil || o.Augment != "" {
+		return fmt.Errorf("%s trains no model: leave model, data, augmentation and initial parameters out", j.Alg.Name)
 	}
 	if o.Limit.Target != "" {
 		return fmt.Errorf("%s has no model whose %s could be measured: end the run by rounds, by time, or by epochs (1: every member has ended)", j.Alg.Name, o.Limit.Target)

@@ -23,24 +23,34 @@ type compute interface {
 	Bytes(gradients, scores int) int64
 }
 
-// newEngine makes the engine for a model. kind names the kernels of a recorded session; the empty kind is a person's
-// choice by $BROOD_ENGINE (native or gorgonia) and $BROOD_CPU (avx512, avx2 or portable), and without one the native engine for
-// every model that it has a plan for. A run without a model has an engine that computes nothing.
-func newEngine(kind string, m *models.Model, d *data.Set, threads int) (compute, error) {
-	if len(m.Layers) == 0 {
+// engine makes the engine of the job, see newEngine. A run without a model has one that computes nothing.
+func (j *Job) engine(kind string, threads int) (compute, error) {
+	if j.bare() {
 		return memory{}, nil
 	}
+	return newEngine(kind, j.Own, j.Net, j.Samples, threads)
+}
+
+// newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the empty kind is a
+// person's choice by $BROOD_ENGINE (native or gorgonia) and $BROOD_CPU (avx512, avx2 or portable), and without one the native
+// engine for every model that it has a plan for.
+func newEngine(kind string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	name, twin, asked, err := kernels(kind)
 	if err != nil {
 		return nil, err
 	}
-	if name == "gorgonia" {
-		return graph.New(m, d, threads)
+	switch {
+	case own != nil && name == "native" && asked:
+		return nil, fmt.Errorf("graph %s: gorgonia computes a graph of one's own: leave BROOD_ENGINE=native out", net.Name)
+	case own != nil:
+		return graph.NewOwn(own.Graph, set, threads)
+	case name == "gorgonia":
+		return graph.New(net, set, threads)
 	}
-	e, err := native.NewEngine(m, d, threads, twin)
+	e, err := native.NewEngine(net, set, threads, twin)
 	var uncovered *native.UncoveredError
 	if errors.As(err, &uncovered) && !asked {
-		return graph.New(m, d, threads)
+		return graph.New(net, set, threads)
 	}
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ func TestEngineChoice(t *testing.T) {
 		"native/avx4096/" + goruntime.GOARCH:     "avx4096",
 		"native/" + kernel.Best().String() + "/": "the bits may differ",
 	} {
-		e, err := newEngine(kind, j.Net, j.Samples, 1)
+		e, err := j.engine(kind, 1)
 		switch {
 		case err != nil && !strings.Contains(err.Error(), want):
 			t.Errorf("%s: %v, want %s", kind, err, want)
@@ -40,7 +40,7 @@ func TestEngineChoice(t *testing.T) {
 		if got := Kernels(); !strings.Contains(got, c.want) {
 			t.Errorf("engine %q, cpu %q: %s, want %s", c.engine, c.cpu, got, c.want)
 		}
-		e, err := newEngine("", j.Net, j.Samples, 1)
+		e, err := j.engine("", 1)
 		if err == nil && !strings.Contains(e.Kernels(), c.want) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("engine %q, cpu %q: %v, %v, want %s", c.engine, c.cpu, e, err, c.want)
 		}

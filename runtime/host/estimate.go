@@ -29,7 +29,7 @@ func (j *Job) estimate(ctx context.Context) error {
 		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
 		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
 	}
-	eng, err := newEngine(j.Config.Kernels, j.Net, j.Samples, j.Threads)
+	eng, err := j.engine(j.Config.Kernels, j.Threads)
 	if err != nil {
 		return err
 	}
@@ -43,8 +43,11 @@ func (j *Job) estimate(ctx context.Context) error {
 
 // memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and what the engine holds.
 func (j *Job) memory(r rehearsal, eng compute) int64 {
-	return 4*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + processBytes +
-		eng.Bytes(r.round.batch, max(r.round.largest, r.probe.largest, r.test.largest))
+	sum := 4*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + processBytes
+	if j.Config.Augment != "" { // every thread's copy of its batch
+		sum += int64(j.Threads * max(r.round.batch, r.test.largest) * j.Samples.Features())
+	}
+	return sum + eng.Bytes(r.round.batch, max(r.round.largest, r.probe.largest, r.test.largest))
 }
 
 // seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.
@@ -87,12 +90,15 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	for i := range n {
 		j.init(engine.Member(i), x.Row(engine.Row(i)))
 	}
-	rows, one := engine.Rows(n), x.Sub(0, 1)
+	rows, one, drawn := engine.Rows(n), x.Sub(0, 1), make([]noise.Key, n)
+	for i := range drawn {
+		drawn[i] = noise.Key{Purpose: noise.Order, Member: uint32(i)}
+	}
 	samples := func(count, size int) [][]int32 {
 		out := make([][]int32, count)
 		for i := range out {
 			out[i] = make([]int32, max(1, size))
-			data.Batch(out[i], j.Samples.Train(), noise.Key{Purpose: noise.Order, Member: uint32(i)}, 0, data.Window{Len: j.Config.Train})
+			data.Batch(out[i], j.Samples.Train(), drawn[i], 0, data.Window{Len: j.Config.Train})
 		}
 		return out
 	}
@@ -105,13 +111,13 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		task         func() engine.Task
 	}{
 		{all.gradients, float64(n * all.batch), func() engine.Task {
-			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, all.batch), Stats: stats, Masks: make([]noise.Key, n), G: g, Loss: make([]float32, n)}
+			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, all.batch), Stats: stats, Masks: drawn, G: g, Loss: make([]float32, n)}
 		}},
 		{all.scores, float64(n * all.largest), func() engine.Task {
 			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, all.largest), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
 		}},
 		{all.candidates, float64(len(ids) * all.batch), func() engine.Task {
-			return engine.Candidates{Theta: one, Sigma: 0.01, Antithetic: true, IDs: ids, Batches: samples(1, all.batch), Fitness: make([]float32, len(ids))}
+			return engine.Candidates{Theta: one, Sigma: 0.01, Antithetic: true, IDs: ids, Batches: samples(1, all.batch), Drawn: drawn[:1], Fitness: make([]float32, len(ids))}
 		}},
 		{all.terms, 3 * float64(n), func() engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}

@@ -52,7 +52,7 @@ func (j *Job) fill() error {
 	if err != nil {
 		return err
 	}
-	eng, err := newEngine(j.Config.Kernels, j.Net, j.Samples, j.Threads)
+	eng, err := j.engine(j.Config.Kernels, j.Threads)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type Options struct {
 	Preset    string // its name, for the record
 	Model     string // name or path of a .toml file; default mlp-small. Model, data and init are empty for an algorithm without a model
 	Data      string // default glyphs
+	Augment   string // how its samples change where they are drawn for training, see [data.ParseAugment]; default not at all
 	Rules     []byte // what such an algorithm may be given instead, see [optim.Algorithm]
 	Algorithm string // default dp-sgd
 	Members   int    // default 4; or [Auto]
@@ -39,6 +40,7 @@ type Options struct {
 	Evaluate  uint64
 	OnLoss    string
 	Init      string // path of a safetensors file with initial parameters
+	Own       *Own   // a graph in place of Model; nil: none
 }
 
 // Job is a run ready to start.
@@ -52,8 +54,12 @@ type Job struct {
 	given   []float32 // parameters to start from, nil for the model's own
 }
 
-// logVersion of the vocabulary of records.
-const logVersion = 1
+// Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second: older code,
+// which would execute something else, refuses it.
+const (
+	logVersion     = 1
+	logVersionMore = 2
+)
 
 // directBytes is the size up to which a collective goes in one hop.
 const directBytes = 4096
@@ -88,10 +94,13 @@ func Prepare(o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: j.Config.ModelSpec, Data: j.Config.Data, Digest: j.Samples.Digest(), Seed: o.Seed,
+	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: j.Config.ModelSpec, Own: o.Own != nil, Data: j.Config.Data, Digest: j.Samples.Digest(), Augment: j.Samples.Augment().String(), Seed: o.Seed,
 		Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, Limit: o.Limit,
 		Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
-	eng, err := newEngine("", j.Net, j.Samples, 1)
+	if j.Config.Own || j.Config.Augment != "" {
+		j.Config.Version = logVersionMore
+	}
+	eng, err := j.engine("", 1)
 	if err != nil {
 		return nil, err
 	}
@@ -115,21 +124,18 @@ func (j *Job) with(o Options) error {
 	if o.Rules != nil {
 		return fmt.Errorf("%s takes no rule table: leave it out, or give it to the algorithm protocol", j.Alg.Name)
 	}
-	j.Model, j.Data = cmp.Or(o.Model, "mlp-small"), cmp.Or(o.Data, "glyphs")
-	text, err := models.Source(j.Model)
+	j.Data = cmp.Or(o.Data, "glyphs")
+	err := j.model(o)
 	if err != nil {
 		return err
 	}
-	if err := j.compile(j.Model, text); err != nil {
-		return err
-	}
-	j.Config.ModelSpec, j.Config.Data = string(text), j.Data
+	j.Config.Data = j.Data
 	if data.IsPath(j.Data) { // the session is to be found again from anywhere
 		if j.Config.Data, err = filepath.Abs(j.Data); err != nil {
 			return err
 		}
 	}
-	j.Samples, err = loadData(j.Config.Data, j.Net)
+	j.Samples, err = loadData(j.Config.Data, o.Augment, j.Net)
 	return err
 }
 
@@ -158,12 +164,30 @@ func (o Options) check() error {
 	return nil
 }
 
-func (j *Job) compile(name string, text []byte) (err error) {
-	j.Net, err = models.FromSource(name, text)
+// model reads the layers, or looks at a graph in place of them.
+func (j *Job) model(o Options) (err error) {
+	if o.Own != nil {
+		if o.Model != "" {
+			return fmt.Errorf("graph %s: it is the model, so leave model %s out", o.Own.Graph.Name, o.Model)
+		}
+		j.Net, j.Config.ModelSpec, err = o.Own.model(o.Seed)
+		return err
+	}
+	j.Model = cmp.Or(o.Model, "mlp-small")
+	text, err := models.Source(j.Model)
+	if err != nil {
+		return err
+	}
+	j.Config.ModelSpec = string(text)
+	j.Net, err = models.FromSource(j.Model, text)
 	return err
 }
 
-func loadData(name string, net *models.Model) (*data.Set, error) {
+func loadData(name, augment string, net *models.Model) (*data.Set, error) {
+	a, err := data.ParseAugment(augment)
+	if err != nil {
+		return nil, err
+	}
 	set, err := data.Load(name)
 	if err != nil {
 		return nil, err
@@ -171,13 +195,13 @@ func loadData(name string, net *models.Model) (*data.Set, error) {
 	if err := net.Fits(set.Shape, set.Classes); err != nil {
 		return nil, fmt.Errorf("data %s: %w", name, err)
 	}
-	return set, nil
+	return set.Augmented(a)
 }
 
 // Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes; overhead
 // is what its links cost so far, see [worker.Config], and may be nil.
 func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worker.Store, threads int, tests bool) (*worker.Worker, error) {
-	eng, err := newEngine(j.Config.Kernels, j.Net, j.Samples, max(1, threads))
+	eng, err := j.engine(j.Config.Kernels, max(1, threads))
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +218,7 @@ func (j *Job) init(m engine.Member, dst []float32) {
 		copy(dst, j.given)
 		return
 	}
-	if err := j.Net.Init(j.Config.Seed, m, dst); err != nil {
+	if err := j.Own.init(j.Net, j.Config.Seed, m, dst); err != nil {
 		panic(err) // the lengths come from the same layout
 	}
 }
@@ -206,24 +230,29 @@ func (j *Job) core() coordinator.Config {
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 
-// FromConfig rebuilds the job of a recorded session: same model, data and kernels, or a sentence that says what differs.
-func FromConfig(c event.Config) (*Job, error) {
-	if c.Version != logVersion {
-		return nil, fmt.Errorf("the session is of version %d and this brood reads version %d", c.Version, logVersion)
+// job rebuilds the job of a recorded configuration.
+func (o *Own) job(c event.Config) (*Job, error) {
+	if c.Version != logVersion && c.Version != logVersionMore {
+		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d and %d", c.Version, logVersion, logVersionMore)
 	}
-	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss}}
+	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss, Own: o}}
 	if j.bare() {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
 	}
-	if _, _, _, err := kernels(c.Kernels); err != nil {
+	_, _, _, err := kernels(c.Kernels)
+	if err != nil {
 		return nil, err
 	}
-	if err := j.compile(c.Model, []byte(c.ModelSpec)); err != nil {
+	if o != nil || c.Own {
+		j.Net, err = o.recorded(c)
+	} else {
+		j.Net, err = models.FromSource(c.Model, []byte(c.ModelSpec))
+	}
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if j.Samples, err = loadData(c.Data, j.Net); err != nil {
+	if j.Samples, err = loadData(c.Data, c.Augment, j.Net); err != nil {
 		return nil, err
 	}
 	if d := j.Samples.Digest(); d != c.Digest {

@@ -150,7 +150,12 @@ func edits(alg *optim.Algorithm, set []event.Setting, by string) (out []event.Ed
 // into dir itself when store is nil.
 // Rounds since the nearest checkpoint are executed again and compared with the recorded commits.
 func Restore(ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit)) (*Restored, error) {
-	j, h, err := recorded(dir, at)
+	return (*Own)(nil).Restore(ctx, dir, at, store, threads, progress)
+}
+
+// Restore is [Restore] for a session of this graph.
+func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit)) (*Restored, error) {
+	j, h, err := o.past(dir, at)
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +179,8 @@ func Restore(ctx context.Context, dir string, at uint64, store worker.Store, thr
 	return out, err
 }
 
-// recorded is the job of the session in dir, and what its log says up to round at, which must be in it.
-func recorded(dir string, at uint64) (j *Job, h history, err error) {
+// past is the job of the session in dir, and what its log says up to round at, which must be in it.
+func (o *Own) past(dir string, at uint64) (j *Job, h history, err error) {
 	if h, err = read(dir, at); err != nil {
 		return nil, h, err
 	}
@@ -190,7 +195,7 @@ func recorded(dir string, at uint64) (j *Job, h history, err error) {
 			h.saved = nil // lost or damaged: all rounds are executed again instead
 		}
 	}
-	j, err = FromSession(dir, h.config)
+	j, err = o.FromSession(dir, h.config)
 	return j, h, err
 }
 
@@ -231,9 +236,12 @@ func (out *Restored) execute(ctx context.Context, dir string, at uint64, h histo
 	return nil
 }
 
-// FromSession rebuilds the job of the session in dir.
-func FromSession(dir string, c event.Config) (*Job, error) {
-	j, err := FromConfig(c)
+// FromSession rebuilds the job of the session in dir: same model, data and kernels, or a sentence that says what differs.
+func FromSession(dir string, c event.Config) (*Job, error) { return (*Own)(nil).FromSession(dir, c) }
+
+// FromSession is [FromSession] for a session of this graph.
+func (o *Own) FromSession(dir string, c event.Config) (*Job, error) {
+	j, err := o.job(c)
 	if err != nil {
 		return nil, err
 	}
@@ -257,14 +265,19 @@ type Verified struct {
 }
 
 // Verify executes the whole log of dir and compares every commit.
-func Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (out Verified, err error) {
+func Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (Verified, error) {
+	return (*Own)(nil).Verify(ctx, dir, threads, progress)
+}
+
+// Verify is [Verify] for a session of this graph.
+func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (out Verified, err error) {
 	h, err := read(dir, 0)
 	if err != nil {
 		return out, err
 	}
 	out.Torn = h.torn
 	out.Open = !slices.Contains([]event.Phase{event.Finished, event.Stopped, event.Failed}, h.phase)
-	j, err := FromSession(dir, h.config)
+	j, err := o.FromSession(dir, h.config)
 	if err != nil {
 		return out, err
 	}

@@ -26,12 +26,19 @@ type Trained struct {
 
 	Algorithm, Session string // "" where the file does not say
 	Round              uint64
+
+	own *Own
 }
 
 // Export takes the centre of the session in dir after round at (0: the last commit). Rounds since the nearest checkpoint are
 // executed again and compared with the recorded commits, of which progress is told; the session is not changed.
 func Export(ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit)) (*Trained, error) {
-	j, h, err := recorded(dir, at)
+	return (*Own)(nil).Export(ctx, dir, at, threads, progress)
+}
+
+// Export is [Export] for a session of this graph.
+func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit)) (*Trained, error) {
+	j, h, err := o.past(dir, at)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +54,7 @@ func Export(ctx context.Context, dir string, at uint64, threads int, progress fu
 		return nil, err
 	}
 	now, _ := w.State()
-	t := &Trained{Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round}
+	t := &Trained{own: o, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round}
 	if stats.Rows > 0 {
 		t.Stats = slices.Clone(stats.Row(0))
 	}
@@ -122,7 +129,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if threads == 0 {
 		threads = goruntime.NumCPU()
 	}
-	eng, err := newEngine("", t.Net, set, threads)
+	eng, err := newEngine("", t.own, t.Net, set, threads)
 	if err != nil {
 		return optim.Scores{}, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/fleet"
-	"brood/runtime/host"
 	"brood/runtime/message"
 	"brood/transport/quic"
 	"brood/transport/wire"
@@ -156,7 +155,7 @@ func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 			return fmt.Errorf("fetch the initial parameters: %w", err)
 		}
 	}
-	job, err := host.FromSession(dir, setup.Config)
+	job, err := v.cfg.Own.FromSession(dir, setup.Config)
 	if err != nil {
 		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
 	}

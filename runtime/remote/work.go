@@ -25,6 +25,7 @@ type Worker struct {
 	Software  string
 	Leave     <-chan struct{} // closed when this worker shall go: it hands its members over first; may be nil
 	Note      func(string)    // told what happens; may be nil
+	Own       *host.Own       // the graph that the run trains, nil for a list of layers
 }
 
 // RefusedError says that the coordinator does not want this worker, or has put it out: trying again is of no use.

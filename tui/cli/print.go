@@ -166,7 +166,7 @@ type jsonPrinter struct {
 
 func (p *jsonPrinter) begin(r prepared) {
 	p.tally.begin(r)
-	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds})
+	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds})
 }
 
 func (p *jsonPrinter) put(v any) {
@@ -232,8 +232,12 @@ func (p *plainPrinter) begin(r prepared) {
 	if j.Config.Data == "" {
 		fmt.Fprintf(p.out, "brood: %s, without a model: %d members on %d workers\n", j.Alg.Title, j.Members, j.Workers)
 	} else {
+		on := j.Config.Data
+		if a := j.Config.Augment; a != "" {
+			on += " with " + a
+		}
 		fmt.Fprintf(p.out, "brood: %s on %s, %s: %d members of %s parameters on %d workers, %d threads\n",
-			j.Alg.Title, j.Net.Name, j.Config.Data, j.Members, grouped(int64(j.Net.Layout.Params)), j.Workers, j.Threads)
+			j.Alg.Title, j.Net.Name, on, j.Members, grouped(int64(j.Net.Layout.Params)), j.Workers, j.Threads)
 	}
 	fmt.Fprintf(p.out, "brood: about %s of memory%s; session %s\n", humanBytes(j.Config.Memory), duration(j.Config.Seconds), r.sess.Dir())
 	if r.from != nil {

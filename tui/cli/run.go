@@ -23,6 +23,7 @@ import (
 type runFlags struct {
 	set                    []string
 	algorithm, model, data string
+	augment                string
 	members                population
 	workers, threads       int
 	rounds                 uint64
@@ -47,6 +48,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.algorithm, "algorithm", "", "algorithm (see `brood algorithms`)")
 	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (see `brood models`)")
 	fl.StringVar(&f.data, "data", "", "data set (see `brood data list`)")
+	fl.StringVar(&f.augment, "augment", "", "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none")
 	fl.Var(&f.members, "members", "size of the population, or auto: what keeps the threads busy and fits into the memory")
 	fl.IntVar(&f.workers, "workers", 0, "workers that host the members, in this process")
 	fl.IntVar(&f.threads, "threads", 0, "threads of all workers together (default: all cores)")
@@ -116,7 +118,7 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 			return host.Options{}, err
 		}
 	}
-	o := host.Options{Preset: p.Name, Model: p.Model, Data: p.Data, Algorithm: p.Algorithm, Members: p.Members, Workers: p.Workers, Seed: p.Seed,
+	o := host.Options{Preset: p.Name, Model: p.Model, Data: p.Data, Augment: p.Augment, Algorithm: p.Algorithm, Members: p.Members, Workers: p.Workers, Seed: p.Seed,
 		Limit: event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}, Probe: p.Probe, Evaluate: p.Evaluate, OnLoss: p.OnLoss, By: "preset"}
 	if p.For != "" {
 		d, err := time.ParseDuration(p.For)
@@ -138,6 +140,7 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	override(&o.Algorithm, f.algorithm)
 	override(&o.Model, f.model)
 	override(&o.Data, f.data)
+	override(&o.Augment, f.augment)
 	override(&o.OnLoss, f.onLoss)
 	override(&o.Init, f.init)
 	for name, dst := range map[string]struct {
@@ -276,7 +279,7 @@ func (f *runFlags) prepare(ctx context.Context, c *cobra.Command, preset string)
 
 // prepareResume goes on with a session: its model, data and knobs; workers, threads and limits may be others.
 func (f *runFlags) prepareResume(ctx context.Context, c *cobra.Command, preset string) (p prepared, err error) {
-	for _, name := range []string{"algorithm", "model", "data", "members", "seed", "init", "session"} {
+	for _, name := range []string{"algorithm", "model", "data", "augment", "members", "seed", "init", "session"} {
 		if c.Flags().Changed(name) {
 			return p, usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it", name)
 		}
