@@ -61,7 +61,12 @@ func (o *dense) combine(p *pass, a *apart, lo int, step float32) {
 
 // inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line maps to x.
 func (e *Engine) inBytes(t *engine.Candidates, o *dense) bool {
-	return t.Noise.Integer && t.Scale.Rows == 0 && o.in == 0 && len(e.set.Normal()) == 1 && o.nIn < 1<<16 && e.plan.model.Loss == models.CrossEntropy
+	return t.Noise.Integer && t.Scale.Rows == 0 && e.byteLayer(o)
+}
+
+// byteLayer says whether a first layer may be a product of bytes.
+func (e *Engine) byteLayer(o *dense) bool {
+	return o.in == 0 && len(e.set.Normal()) == 1 && o.nIn < 1<<16 && e.plan.model.Loss == models.CrossEntropy
 }
 
 // drawBytes draws the layer's noise and, unless it is known, gathers the batch. x = (pixel/255 - mean)/deviation, so that

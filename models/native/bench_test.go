@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"brood/models"
 	"brood/models/data"
@@ -33,28 +34,91 @@ func BenchmarkGradients(b *testing.B) {
 		}
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
-				e, err := NewEngine(m, set, threads, kernel.Best())
-				if err != nil {
-					b.Fatal(err)
-				}
-				n, batch := threads, 128
-				x, g, stats := engine.New(n, m.Layout.Params, engine.F32), engine.New(n, m.Layout.Params, engine.F32), engine.New(n, m.Layout.Stats, engine.F32)
-				t := engine.Gradients{X: x, Rows: engine.Rows(n), Stats: stats, G: g, Loss: make([]float32, n), Masks: make([]noise.Key, n)}
-				for i := range n {
-					if err := m.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
-						b.Fatal(err)
-					}
-					m.Layout.FreshStats(stats.Row(engine.Row(i)))
-					t.Batches = append(t.Batches, set.Train()[:batch])
-				}
-				for b.Loop() {
+				gradients(b, m, set, threads, threads, 128)
+			})
+		}
+	}
+}
+
+// gradients measures those of n members on batches of one size: the mean, and the best step.
+func gradients(b *testing.B, m *models.Model, set *data.Set, threads, n, batch int) {
+	e, err := NewEngine(m, set, threads, kernel.Best())
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, g, stats := engine.New(n, m.Layout.Params, engine.F32), engine.New(n, m.Layout.Params, engine.F32), engine.New(n, m.Layout.Stats, engine.F32)
+	t := engine.Gradients{X: x, Rows: engine.Rows(n), Stats: stats, G: g, Loss: make([]float32, n), Masks: make([]noise.Key, n)}
+	for i := range n {
+		if err := m.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
+			b.Fatal(err)
+		}
+		m.Layout.FreshStats(stats.Row(engine.Row(i)))
+		t.Batches = append(t.Batches, set.Train()[:batch])
+	}
+	best := time.Duration(1 << 62)
+	for b.Loop() {
+		began := time.Now()
+		if err := e.Do(context.Background(), t); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(began))
+	}
+	b.ReportMetric(float64(n*batch*b.N)/b.Elapsed().Seconds(), "samples/s")
+	b.ReportMetric(float64(n*batch)/best.Seconds(), "best/s")
+}
+
+// BenchmarkTeam is a step's gradients for one member on two threads, in samples a second of the mean: run it beside other work too.
+func BenchmarkTeam(b *testing.B) {
+	for _, name := range []string{"mlp", "lenet", "resnet20"} {
+		m, err := models.Load(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10}, data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]byte, 128)}, data.Raster{}, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) { gradients(b, m, set, threads, 1, 128) })
+		}
+	}
+}
+
+// BenchmarkUpdate is Nesterov's step after the gradients of one member on one thread, as a share of both: the best of each.
+func BenchmarkUpdate(b *testing.B) {
+	for _, name := range []string{"mlp", "lenet", "allcnn"} {
+		m, err := models.Load(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10}, data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]byte, 128)}, data.Raster{}, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			e, err := NewEngine(m, set, 1, kernel.Best())
+			if err != nil {
+				b.Fatal(err)
+			}
+			g := task(b, m, set, 1, 128)
+			v := engine.New(1, m.Layout.Params, engine.F32)
+			step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{
+				{Dst: v, Terms: []engine.Term{{C: 0.9, Src: v}, {C: 1, Src: g.G}}},
+				{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -0.01, Src: g.G}, {C: -0.009, Src: v}}},
+			}}
+			best := [2]time.Duration{1 << 62, 1 << 62}
+			for b.Loop() {
+				for i, t := range []engine.Task{g, step} {
+					began := time.Now()
 					if err := e.Do(context.Background(), t); err != nil {
 						b.Fatal(err)
 					}
+					best[i] = min(best[i], time.Since(began))
 				}
-				b.ReportMetric(float64(n*batch*b.N)/b.Elapsed().Seconds(), "samples/s")
-			})
-		}
+			}
+			b.ReportMetric(best[1].Seconds()/(best[0]+best[1]).Seconds(), "of-step")
+			b.ReportMetric(best[1].Seconds()*1e6, "us")
+		})
 	}
 }
 

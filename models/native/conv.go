@@ -72,6 +72,12 @@ func (o *conv) outputs() int {
 	return o.c.Out
 }
 
+func (o *conv) packs(*kernel.Kernels, int, bool) kernel.Room {
+	return kernel.Room{Filters: o.c.Weights()}
+}
+
+func (o *conv) tables() int64 { return o.c.Bytes() }
+
 type convForward conv
 
 func (o *convForward) run(p *pass, k *kernel.Kernels, lo, hi int) {

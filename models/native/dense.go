@@ -34,6 +34,14 @@ func (o *dense) backward(p *pass, input bool) {
 	}
 }
 
+func (o *dense) packs(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
+	r := k.GemmRoom(kernel.NT, samples, o.nOut, o.nIn, o.nIn, o.nIn)
+	if gradients {
+		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, samples, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, samples, o.nIn, o.nOut, o.nOut, o.nIn))
+	}
+	return r
+}
+
 type denseForward dense
 
 func (o *denseForward) run(p *pass, k *kernel.Kernels, lo, hi int) {

@@ -54,19 +54,6 @@ func (e *Engine) Kernels() string {
 // Alloc is zeroed host memory.
 func (e *Engine) Alloc(rows, cols int, t engine.DType) engine.Mat { return engine.New(rows, cols, t) }
 
-// Bytes predicts the memory of the buffers of all threads for gradients on batches of the one size and evaluations on
-// batches of the other, 0 for none.
-func (e *Engine) Bytes(gradients, scores int) int64 {
-	floats := e.plan.floats(max(gradients, min(scores, piece)), gradients > 0)
-	if gradients == 0 {
-		floats += 3 * e.layout.Params // the noise of a pair, and both of it
-	}
-	return int64(len(e.passes)) * int64(4*floats+scratchBytes)
-}
-
-// scratchBytes is what the kernels of a thread keep for packed operands.
-const scratchBytes = 600 << 10
-
 // Copy copies between host matrices; the spans must have equal shapes.
 func (e *Engine) Copy(ctx context.Context, dst, src engine.Span) error {
 	if err := ctx.Err(); err != nil {

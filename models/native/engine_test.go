@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"brood/models"
@@ -215,27 +214,6 @@ func stepAllocates(t *testing.T, set *data.Set) {
 		step()
 		if n := testing.AllocsPerRun(3, step); n > 0 {
 			t.Errorf("%v allocations a step", n)
-		}
-	})
-}
-
-// TestBytes: what a plan says it needs is what it holds, within a tenth.
-func TestBytes(t *testing.T) {
-	set := small(t)
-	zoo(t, set, func(t *testing.T, m *models.Model) {
-		e, err := NewEngine(m, set, 1, kernel.Best())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Do(context.Background(), task(t, m, set, 1, 96)); err != nil {
-			t.Fatal(err)
-		}
-		p, held := e.passes[0], scratchBytes
-		for _, x := range slices.Concat(p.slot, p.act, p.saved) {
-			held += 4 * len(x)
-		}
-		if got := e.Bytes(96, 0); math.Abs(float64(got)-float64(held)) > 0.1*float64(held) {
-			t.Errorf("%d bytes are predicted, %d are held", got, held)
 		}
 	})
 }

@@ -63,10 +63,7 @@ const together = 32
 
 // lowCandidates evaluates groups of pairs, in which the first layer multiplies the samples with all B at once.
 func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work []pair) error {
-	group, isApart := 1, false
-	if o, ok := e.plan.ops[0].(*dense); ok && t.Noise.Low(&e.layout.Tensors[o.wide]) {
-		isApart, group = true, max(1, min(together/(t.Noise.Rank+1), (len(work)+len(e.passes)-1)/len(e.passes)))
-	}
+	group, isApart := e.grouping(t.Noise, len(work))
 	var groups [][]pair
 	for len(work) > 0 {
 		n := 1
@@ -76,6 +73,14 @@ func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work [
 		groups, work = append(groups, work[:n]), work[n:]
 	}
 	return e.each(ctx, len(groups), func(p *pass, i int) error { return e.lowGroup(p, t, groups[i], group, isApart) })
+}
+
+// grouping is the pairs of a group, and whether their first layer is taken apart.
+func (e *Engine) grouping(n engine.Noise, pairs int) (group int, isApart bool) {
+	if o, ok := e.plan.ops[0].(*dense); ok && n.Low(&e.layout.Tensors[o.wide]) {
+		return max(1, min(together/(n.Rank+1), (pairs+len(e.passes)-1)/len(e.passes))), true
+	}
+	return 1, false
 }
 
 // lowGroup evaluates pairs that see the same batch.

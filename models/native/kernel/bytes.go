@@ -22,7 +22,7 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 		return
 	}
 	const w = 32
-	if need := w * words; len(k.bPack) < need {
+	if need := k.BytesRoom(m, n, kk).B; len(k.bPack) < need {
 		k.bPack = aligned(need)
 	}
 	quads := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4) // words that are moved, never computed with
@@ -43,12 +43,12 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 
 // gemmFloats is GemmBytes by products of floats, so short that they are exact whatever fuses.
 func (k *Kernels) gemmFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
-	kc := min(kk, exactK)
-	if need := (m+n)*kc + m*n; len(k.exact) < need {
-		k.exact = aligned(need)
+	kc, room := min(kk, exactK), k.BytesRoom(m, n, kk)
+	if len(k.exact) < room.Exact {
+		k.exact = aligned(room.Exact)
 	}
-	if len(k.totals) < m*n {
-		k.totals = make([]int32, m*n)
+	if len(k.totals) < room.Totals {
+		k.totals = make([]int32, room.Totals)
 	}
 	totals := k.totals[:m*n]
 	clear(totals)

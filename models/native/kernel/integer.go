@@ -8,7 +8,7 @@ import (
 
 // Integers writes scale times the whole numbers of noise of elements [lo, lo+len(dst)) of f, the products rounded.
 func (k *Kernels) Integers(dst []float32, scale float32, f Field, lo int) {
-	k.runs(len(dst), lo, f, func(first uint32, count int) { k.integerTiles(first, count, scale, f) }, func(at int, eps []float32) { copy(dst[at:], eps) })
+	k.fill(dst, f, lo, k.isa.noiseFloats, scale, func(first uint32, count int) { k.integerTiles(first, count, scale, f) })
 }
 
 // ByteStride is the bytes of a row of IntegerBytes.
@@ -20,7 +20,7 @@ func (k *Kernels) IntegerBytes(dst []int8, f Field, rows int) {
 	tiles := rows * ByteStride(f.Cols) / noise.Tile
 	dst = dst[:tiles*noise.Tile]
 	if k.isa.noiseBytes != nil && tiles > 0 {
-		k.noise = noiseArgs{dst: unsafe.Pointer(unsafe.SliceData(dst)), tiles: tiles, keys: f.Schedule, ctr: f.Key.Counter(0)}
+		k.noise = f.args(unsafe.Pointer(unsafe.SliceData(dst)), 0, tiles)
 		k.isa.noiseBytes(&k.noise)
 		return
 	}
@@ -37,13 +37,15 @@ func (k *Kernels) IntegerSum(dst []float32, members []uint32, weights []int32, s
 		return
 	}
 	weights = weights[:len(members)]
+	k.lead(f, members)
 	k.runs(len(dst), lo, f, func(first uint32, count int) { k.wholeTiles(first, count, members, weights, scale, f) }, func(at int, sum []float32) { copy(dst[at:], sum) })
 }
 
 // integerTiles fills k.line with scaled tiles [first, first+count).
 func (k *Kernels) integerTiles(first uint32, count int, scale float32, f Field) {
 	if k.isa.noiseFloats != nil {
-		k.noise = noiseArgs{dst: ptr(k.line, 0), tiles: count, keys: f.Schedule, ctr: f.Key.Counter(8 * first), keep: scale}
+		k.noise = f.args(ptr(k.line, 0), first, count)
+		k.noise.keep = scale
 		k.isa.noiseFloats(&k.noise)
 		return
 	}
@@ -59,8 +61,8 @@ func (k *Kernels) integerTiles(first uint32, count int, scale float32, f Field) 
 // wholeTiles fills k.line with tiles of sums.
 func (k *Kernels) wholeTiles(first uint32, count int, members []uint32, weights []int32, scale float32, f Field) {
 	if k.isa.noiseWhole != nil {
-		k.noise = noiseArgs{dst: ptr(k.line, 0), tiles: count, keys: f.Schedule, ctr: f.Key.Counter(8 * first), keep: scale, count: len(members),
-			members: unsafe.Pointer(unsafe.SliceData(members)), weights: unsafe.Pointer(unsafe.SliceData(weights))}
+		k.noise = k.sumArgs(f, first, count, members, unsafe.Pointer(unsafe.SliceData(weights)))
+		k.noise.keep = scale
 		k.isa.noiseWhole(&k.noise)
 		return
 	}

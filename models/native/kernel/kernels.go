@@ -24,6 +24,7 @@ type Kernels struct {
 	unwanted     []float32 // a row of softmax that nobody asked for
 	exact        []float32 // bytes as floats, and their products
 	totals       []int32
+	leads        []lead   // of a noise sum's members
 	segment      [5]int32 // of RowDots
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32

@@ -51,203 +51,245 @@ DATA words<>+172(SB)/4, $0x30000000
 DATA words<>+176(SB)/4, $0x30000000
 DATA words<>+180(SB)/4, $0x30000000
 DATA words<>+184(SB)/4, $0x3a60f890
-DATA words<>+188(SB)/4, $0x3f3504f3
-DATA words<>+192(SB)/4, $0x3f3504f3
-DATA words<>+196(SB)/4, $0x3f3504f3
-DATA words<>+200(SB)/4, $0x3f3504f3
-DATA words<>+204(SB)/4, $0x3f3504f3
-DATA words<>+208(SB)/4, $0x3f3504f3
-DATA words<>+212(SB)/4, $0x3f3504f3
-DATA words<>+216(SB)/4, $0x3f3504f3
-DATA words<>+220(SB)/4, $0xbb8ef36b
-DATA words<>+224(SB)/4, $0xbcaa7b13
-DATA words<>+228(SB)/4, $0xbcaa7b13
-DATA words<>+232(SB)/4, $0xbcaa7b13
-DATA words<>+236(SB)/4, $0xbcaa7b13
-DATA words<>+240(SB)/4, $0xbcaa7b13
-DATA words<>+244(SB)/4, $0xbcaa7b13
-DATA words<>+248(SB)/4, $0xbcaa7b13
-DATA words<>+252(SB)/4, $0xbcaa7b13
-DATA words<>+256(SB)/4, $0x3da2ca77
-DATA words<>+260(SB)/4, $0x3da2ca77
-DATA words<>+264(SB)/4, $0x3da2ca77
-DATA words<>+268(SB)/4, $0x3da2ca77
-DATA words<>+272(SB)/4, $0x3da2ca77
-DATA words<>+276(SB)/4, $0x3da2ca77
-DATA words<>+280(SB)/4, $0x3da2ca77
-DATA words<>+284(SB)/4, $0x3da2ca77
-DATA words<>+288(SB)/4, $0xbf800000
-DATA words<>+292(SB)/4, $0xbf800000
-DATA words<>+296(SB)/4, $0xbf800000
-DATA words<>+300(SB)/4, $0xbf800000
-DATA words<>+304(SB)/4, $0xbf800000
-DATA words<>+308(SB)/4, $0xbf800000
-DATA words<>+312(SB)/4, $0xbf800000
-DATA words<>+316(SB)/4, $0xbf800000
-DATA words<>+320(SB)/4, $0xbe73a114
-DATA words<>+324(SB)/4, $0x3ebf2884
-DATA words<>+328(SB)/4, $0x3ebf2884
-DATA words<>+332(SB)/4, $0x3ebf2884
-DATA words<>+336(SB)/4, $0x3ebf2884
-DATA words<>+340(SB)/4, $0x3ebf2884
-DATA words<>+344(SB)/4, $0x3ebf2884
-DATA words<>+348(SB)/4, $0x3ebf2884
-DATA words<>+352(SB)/4, $0x3ebf2884
-DATA words<>+356(SB)/4, $0x3e81de83
-DATA words<>+360(SB)/4, $0x3e81de83
-DATA words<>+364(SB)/4, $0x3e81de83
-DATA words<>+368(SB)/4, $0x3e81de83
-DATA words<>+372(SB)/4, $0x3e81de83
-DATA words<>+376(SB)/4, $0x3e81de83
-DATA words<>+380(SB)/4, $0x3e81de83
-DATA words<>+384(SB)/4, $0x3e81de83
-DATA words<>+388(SB)/4, $0xbed1e1f3
-DATA words<>+392(SB)/4, $0xbed1e1f3
-DATA words<>+396(SB)/4, $0xbed1e1f3
-DATA words<>+400(SB)/4, $0xbed1e1f3
-DATA words<>+404(SB)/4, $0xbed1e1f3
-DATA words<>+408(SB)/4, $0xbed1e1f3
-DATA words<>+412(SB)/4, $0xbed1e1f3
-DATA words<>+416(SB)/4, $0xbed1e1f3
-DATA words<>+420(SB)/4, $0xbf255b14
-DATA words<>+424(SB)/4, $0xbf255b14
-DATA words<>+428(SB)/4, $0xbf255b14
-DATA words<>+432(SB)/4, $0xbf255b14
-DATA words<>+436(SB)/4, $0xbf255b14
-DATA words<>+440(SB)/4, $0xbf255b14
-DATA words<>+444(SB)/4, $0xbf255b14
-DATA words<>+448(SB)/4, $0xbf255b14
-DATA words<>+452(SB)/4, $0x3eff136b
-DATA words<>+456(SB)/4, $0x3eff136b
-DATA words<>+460(SB)/4, $0x3eff136b
-DATA words<>+464(SB)/4, $0x3eff136b
-DATA words<>+468(SB)/4, $0x3eff136b
-DATA words<>+472(SB)/4, $0x3eff136b
-DATA words<>+476(SB)/4, $0x3eff136b
-DATA words<>+480(SB)/4, $0x3eff136b
-DATA words<>+484(SB)/4, $0xbf9de9d3
-DATA words<>+488(SB)/4, $0xbf9de9d3
-DATA words<>+492(SB)/4, $0xbf9de9d3
-DATA words<>+496(SB)/4, $0xbf9de9d3
-DATA words<>+500(SB)/4, $0xbf9de9d3
-DATA words<>+504(SB)/4, $0xbf9de9d3
-DATA words<>+508(SB)/4, $0xbf9de9d3
-DATA words<>+512(SB)/4, $0xbf9de9d3
-DATA words<>+516(SB)/4, $0xbf2a91fe
-DATA words<>+520(SB)/4, $0xbf2a91fe
-DATA words<>+524(SB)/4, $0xbf2a91fe
-DATA words<>+528(SB)/4, $0xbf2a91fe
-DATA words<>+532(SB)/4, $0xbf2a91fe
-DATA words<>+536(SB)/4, $0xbf2a91fe
-DATA words<>+540(SB)/4, $0xbf2a91fe
-DATA words<>+544(SB)/4, $0xbf2a91fe
-DATA words<>+548(SB)/4, $0x3fc90fce
-DATA words<>+552(SB)/4, $0x3fc90fce
-DATA words<>+556(SB)/4, $0x3fc90fce
-DATA words<>+560(SB)/4, $0x3fc90fce
-DATA words<>+564(SB)/4, $0x3fc90fce
-DATA words<>+568(SB)/4, $0x3fc90fce
-DATA words<>+572(SB)/4, $0x3fc90fce
-DATA words<>+576(SB)/4, $0x3fc90fce
-DATA words<>+580(SB)/4, $0x3f8000bb
-DATA words<>+584(SB)/4, $0x3f8000bb
-DATA words<>+588(SB)/4, $0x3f8000bb
-DATA words<>+592(SB)/4, $0x3f8000bb
-DATA words<>+596(SB)/4, $0x3f8000bb
-DATA words<>+600(SB)/4, $0x3f8000bb
-DATA words<>+604(SB)/4, $0x3f8000bb
-DATA words<>+608(SB)/4, $0x3f8000bb
-DATA words<>+612(SB)/4, $0x3f7fffff
-DATA words<>+616(SB)/4, $0x3f7fffff
-DATA words<>+620(SB)/4, $0x3f7fffff
-DATA words<>+624(SB)/4, $0x3f7fffff
-DATA words<>+628(SB)/4, $0x3f7fffff
-DATA words<>+632(SB)/4, $0x3f7fffff
-DATA words<>+636(SB)/4, $0x3f7fffff
-DATA words<>+640(SB)/4, $0x3f7fffff
-DATA words<>+644(SB)/4, $0xc0000008
-DATA words<>+648(SB)/4, $0xc0000008
-DATA words<>+652(SB)/4, $0xc0000008
-DATA words<>+656(SB)/4, $0xc0000008
-DATA words<>+660(SB)/4, $0xc0000008
-DATA words<>+664(SB)/4, $0xc0000008
-DATA words<>+668(SB)/4, $0xc0000008
-DATA words<>+672(SB)/4, $0xc0000008
-DATA words<>+676(SB)/4, $0xbfb17218
-DATA words<>+680(SB)/4, $0xbfb17218
-DATA words<>+684(SB)/4, $0xbfb17218
-DATA words<>+688(SB)/4, $0xbfb17218
-DATA words<>+692(SB)/4, $0xbfb17218
-DATA words<>+696(SB)/4, $0xbfb17218
-DATA words<>+700(SB)/4, $0xbfb17218
-DATA words<>+704(SB)/4, $0xbfb17218
-DATA words<>+708(SB)/4, $0x01010101
-DATA words<>+712(SB)/4, $0x00010001
-DATA words<>+716(SB)/4, $0x01000000
-DATA words<>+720(SB)/4, $0x01000000
-DATA words<>+724(SB)/4, $0x01000000
-DATA words<>+728(SB)/4, $0x01000000
-DATA words<>+732(SB)/4, $0x01000000
-DATA words<>+736(SB)/4, $0x01000000
-DATA words<>+740(SB)/4, $0x01000000
-DATA words<>+744(SB)/4, $0x01000000
-DATA words<>+748(SB)/4, $0x00000003
-DATA words<>+752(SB)/4, $0x00000003
-DATA words<>+756(SB)/4, $0x00000003
-DATA words<>+760(SB)/4, $0x00000003
-DATA words<>+764(SB)/4, $0x00000003
-DATA words<>+768(SB)/4, $0x00000003
-DATA words<>+772(SB)/4, $0x00000003
-DATA words<>+776(SB)/4, $0x00000003
-DATA words<>+780(SB)/4, $0x00000000
-DATA words<>+784(SB)/4, $0x00000000
-DATA words<>+788(SB)/4, $0x00000002
-DATA words<>+792(SB)/4, $0x00000000
-DATA words<>+796(SB)/4, $0x00000001
-DATA words<>+800(SB)/4, $0x00000000
-DATA words<>+804(SB)/4, $0x00000003
-DATA words<>+808(SB)/4, $0x00000000
-DATA words<>+812(SB)/4, $0x00000020
-DATA words<>+816(SB)/4, $0x00000040
-DATA words<>+820(SB)/4, $0x00000080
-DATA words<>+824(SB)/4, $0x00000008
-DATA words<>+828(SB)/4, $0x00000001
-DATA words<>+832(SB)/4, $0x30000000
-DATA words<>+836(SB)/4, $0x3f3504f3
-DATA words<>+840(SB)/4, $0xbcaa7b13
-DATA words<>+844(SB)/4, $0x3da2ca77
-DATA words<>+848(SB)/4, $0xbf800000
-DATA words<>+852(SB)/4, $0x3ebf2884
-DATA words<>+856(SB)/4, $0x3e81de83
-DATA words<>+860(SB)/4, $0xbed1e1f3
-DATA words<>+864(SB)/4, $0xbf255b14
-DATA words<>+868(SB)/4, $0x3eff136b
-DATA words<>+872(SB)/4, $0xbf9de9d3
-DATA words<>+876(SB)/4, $0xbf2a91fe
-DATA words<>+880(SB)/4, $0x3fc90fce
-DATA words<>+884(SB)/4, $0x3f8000bb
-DATA words<>+888(SB)/4, $0x3f7fffff
-DATA words<>+892(SB)/4, $0xc0000008
-DATA words<>+896(SB)/4, $0xbfb17218
-DATA words<>+900(SB)/4, $0x01000000
+DATA words<>+188(SB)/4, $0x3a60f890
+DATA words<>+192(SB)/4, $0x3a60f890
+DATA words<>+196(SB)/4, $0x3a60f890
+DATA words<>+200(SB)/4, $0x3a60f890
+DATA words<>+204(SB)/4, $0x3a60f890
+DATA words<>+208(SB)/4, $0x3a60f890
+DATA words<>+212(SB)/4, $0x3a60f890
+DATA words<>+216(SB)/4, $0x4eb504f3
+DATA words<>+220(SB)/4, $0x4eb504f3
+DATA words<>+224(SB)/4, $0x4eb504f3
+DATA words<>+228(SB)/4, $0x4eb504f3
+DATA words<>+232(SB)/4, $0x4eb504f3
+DATA words<>+236(SB)/4, $0x4eb504f3
+DATA words<>+240(SB)/4, $0x4eb504f3
+DATA words<>+244(SB)/4, $0x4eb504f3
+DATA words<>+248(SB)/4, $0xbb8ef36b
+DATA words<>+252(SB)/4, $0xbb8ef36b
+DATA words<>+256(SB)/4, $0xbb8ef36b
+DATA words<>+260(SB)/4, $0xbb8ef36b
+DATA words<>+264(SB)/4, $0xbb8ef36b
+DATA words<>+268(SB)/4, $0xbb8ef36b
+DATA words<>+272(SB)/4, $0xbb8ef36b
+DATA words<>+276(SB)/4, $0xbb8ef36b
+DATA words<>+280(SB)/4, $0xbcaa7b13
+DATA words<>+284(SB)/4, $0xbcaa7b13
+DATA words<>+288(SB)/4, $0xbcaa7b13
+DATA words<>+292(SB)/4, $0xbcaa7b13
+DATA words<>+296(SB)/4, $0xbcaa7b13
+DATA words<>+300(SB)/4, $0xbcaa7b13
+DATA words<>+304(SB)/4, $0xbcaa7b13
+DATA words<>+308(SB)/4, $0xbcaa7b13
+DATA words<>+312(SB)/4, $0x007fffff
+DATA words<>+316(SB)/4, $0x007fffff
+DATA words<>+320(SB)/4, $0x007fffff
+DATA words<>+324(SB)/4, $0x007fffff
+DATA words<>+328(SB)/4, $0x007fffff
+DATA words<>+332(SB)/4, $0x007fffff
+DATA words<>+336(SB)/4, $0x007fffff
+DATA words<>+340(SB)/4, $0x007fffff
+DATA words<>+344(SB)/4, $0x3da2ca77
+DATA words<>+348(SB)/4, $0x3da2ca77
+DATA words<>+352(SB)/4, $0x3da2ca77
+DATA words<>+356(SB)/4, $0x3da2ca77
+DATA words<>+360(SB)/4, $0x3da2ca77
+DATA words<>+364(SB)/4, $0x3da2ca77
+DATA words<>+368(SB)/4, $0x3da2ca77
+DATA words<>+372(SB)/4, $0x3da2ca77
+DATA words<>+376(SB)/4, $0x3f3504f3
+DATA words<>+380(SB)/4, $0x3f3504f3
+DATA words<>+384(SB)/4, $0x3f3504f3
+DATA words<>+388(SB)/4, $0x3f3504f3
+DATA words<>+392(SB)/4, $0x3f3504f3
+DATA words<>+396(SB)/4, $0x3f3504f3
+DATA words<>+400(SB)/4, $0x3f3504f3
+DATA words<>+404(SB)/4, $0x3f3504f3
+DATA words<>+408(SB)/4, $0xbf800000
+DATA words<>+412(SB)/4, $0xbf800000
+DATA words<>+416(SB)/4, $0xbf800000
+DATA words<>+420(SB)/4, $0xbf800000
+DATA words<>+424(SB)/4, $0xbf800000
+DATA words<>+428(SB)/4, $0xbf800000
+DATA words<>+432(SB)/4, $0xbf800000
+DATA words<>+436(SB)/4, $0xbf800000
+DATA words<>+440(SB)/4, $0xbe73a114
+DATA words<>+444(SB)/4, $0xbe73a114
+DATA words<>+448(SB)/4, $0xbe73a114
+DATA words<>+452(SB)/4, $0xbe73a114
+DATA words<>+456(SB)/4, $0xbe73a114
+DATA words<>+460(SB)/4, $0xbe73a114
+DATA words<>+464(SB)/4, $0xbe73a114
+DATA words<>+468(SB)/4, $0xbe73a114
+DATA words<>+472(SB)/4, $0x3ebf2884
+DATA words<>+476(SB)/4, $0x3ebf2884
+DATA words<>+480(SB)/4, $0x3ebf2884
+DATA words<>+484(SB)/4, $0x3ebf2884
+DATA words<>+488(SB)/4, $0x3ebf2884
+DATA words<>+492(SB)/4, $0x3ebf2884
+DATA words<>+496(SB)/4, $0x3ebf2884
+DATA words<>+500(SB)/4, $0x3ebf2884
+DATA words<>+504(SB)/4, $0x3e81de83
+DATA words<>+508(SB)/4, $0x3e81de83
+DATA words<>+512(SB)/4, $0x3e81de83
+DATA words<>+516(SB)/4, $0x3e81de83
+DATA words<>+520(SB)/4, $0x3e81de83
+DATA words<>+524(SB)/4, $0x3e81de83
+DATA words<>+528(SB)/4, $0x3e81de83
+DATA words<>+532(SB)/4, $0x3e81de83
+DATA words<>+536(SB)/4, $0xbed1e1f3
+DATA words<>+540(SB)/4, $0xbed1e1f3
+DATA words<>+544(SB)/4, $0xbed1e1f3
+DATA words<>+548(SB)/4, $0xbed1e1f3
+DATA words<>+552(SB)/4, $0xbed1e1f3
+DATA words<>+556(SB)/4, $0xbed1e1f3
+DATA words<>+560(SB)/4, $0xbed1e1f3
+DATA words<>+564(SB)/4, $0xbed1e1f3
+DATA words<>+568(SB)/4, $0xbf255b14
+DATA words<>+572(SB)/4, $0xbf255b14
+DATA words<>+576(SB)/4, $0xbf255b14
+DATA words<>+580(SB)/4, $0xbf255b14
+DATA words<>+584(SB)/4, $0xbf255b14
+DATA words<>+588(SB)/4, $0xbf255b14
+DATA words<>+592(SB)/4, $0xbf255b14
+DATA words<>+596(SB)/4, $0xbf255b14
+DATA words<>+600(SB)/4, $0x3eff136b
+DATA words<>+604(SB)/4, $0x3eff136b
+DATA words<>+608(SB)/4, $0x3eff136b
+DATA words<>+612(SB)/4, $0x3eff136b
+DATA words<>+616(SB)/4, $0x3eff136b
+DATA words<>+620(SB)/4, $0x3eff136b
+DATA words<>+624(SB)/4, $0x3eff136b
+DATA words<>+628(SB)/4, $0x3eff136b
+DATA words<>+632(SB)/4, $0xbf9de9d3
+DATA words<>+636(SB)/4, $0xbf9de9d3
+DATA words<>+640(SB)/4, $0xbf9de9d3
+DATA words<>+644(SB)/4, $0xbf9de9d3
+DATA words<>+648(SB)/4, $0xbf9de9d3
+DATA words<>+652(SB)/4, $0xbf9de9d3
+DATA words<>+656(SB)/4, $0xbf9de9d3
+DATA words<>+660(SB)/4, $0xbf9de9d3
+DATA words<>+664(SB)/4, $0xbf2a91fe
+DATA words<>+668(SB)/4, $0xbf2a91fe
+DATA words<>+672(SB)/4, $0xbf2a91fe
+DATA words<>+676(SB)/4, $0xbf2a91fe
+DATA words<>+680(SB)/4, $0xbf2a91fe
+DATA words<>+684(SB)/4, $0xbf2a91fe
+DATA words<>+688(SB)/4, $0xbf2a91fe
+DATA words<>+692(SB)/4, $0xbf2a91fe
+DATA words<>+696(SB)/4, $0x3fc90fce
+DATA words<>+700(SB)/4, $0x3fc90fce
+DATA words<>+704(SB)/4, $0x3fc90fce
+DATA words<>+708(SB)/4, $0x3fc90fce
+DATA words<>+712(SB)/4, $0x3fc90fce
+DATA words<>+716(SB)/4, $0x3fc90fce
+DATA words<>+720(SB)/4, $0x3fc90fce
+DATA words<>+724(SB)/4, $0x3fc90fce
+DATA words<>+728(SB)/4, $0x3f8000bb
+DATA words<>+732(SB)/4, $0x3f8000bb
+DATA words<>+736(SB)/4, $0x3f8000bb
+DATA words<>+740(SB)/4, $0x3f8000bb
+DATA words<>+744(SB)/4, $0x3f8000bb
+DATA words<>+748(SB)/4, $0x3f8000bb
+DATA words<>+752(SB)/4, $0x3f8000bb
+DATA words<>+756(SB)/4, $0x3f8000bb
+DATA words<>+760(SB)/4, $0x3f7fffff
+DATA words<>+764(SB)/4, $0x3f7fffff
+DATA words<>+768(SB)/4, $0x3f7fffff
+DATA words<>+772(SB)/4, $0x3f7fffff
+DATA words<>+776(SB)/4, $0x3f7fffff
+DATA words<>+780(SB)/4, $0x3f7fffff
+DATA words<>+784(SB)/4, $0x3f7fffff
+DATA words<>+788(SB)/4, $0x3f7fffff
+DATA words<>+792(SB)/4, $0xc0000008
+DATA words<>+796(SB)/4, $0xc0000008
+DATA words<>+800(SB)/4, $0xc0000008
+DATA words<>+804(SB)/4, $0xc0000008
+DATA words<>+808(SB)/4, $0xc0000008
+DATA words<>+812(SB)/4, $0xc0000008
+DATA words<>+816(SB)/4, $0xc0000008
+DATA words<>+820(SB)/4, $0xc0000008
+DATA words<>+824(SB)/4, $0xbfb17218
+DATA words<>+828(SB)/4, $0xbfb17218
+DATA words<>+832(SB)/4, $0xbfb17218
+DATA words<>+836(SB)/4, $0xbfb17218
+DATA words<>+840(SB)/4, $0xbfb17218
+DATA words<>+844(SB)/4, $0xbfb17218
+DATA words<>+848(SB)/4, $0xbfb17218
+DATA words<>+852(SB)/4, $0xbfb17218
+DATA words<>+856(SB)/4, $0x01010101
+DATA words<>+860(SB)/4, $0x00010001
+DATA words<>+864(SB)/4, $0x01000000
+DATA words<>+868(SB)/4, $0x01000000
+DATA words<>+872(SB)/4, $0x01000000
+DATA words<>+876(SB)/4, $0x01000000
+DATA words<>+880(SB)/4, $0x01000000
+DATA words<>+884(SB)/4, $0x01000000
+DATA words<>+888(SB)/4, $0x01000000
+DATA words<>+892(SB)/4, $0x01000000
+DATA words<>+896(SB)/4, $0x00000003
+DATA words<>+900(SB)/4, $0x00000003
 DATA words<>+904(SB)/4, $0x00000003
-DATA words<>+908(SB)/4, $0x00000000
-DATA words<>+912(SB)/4, $0x00000000
-DATA words<>+916(SB)/4, $0x00000004
-DATA words<>+920(SB)/4, $0x00000000
-DATA words<>+924(SB)/4, $0x00000001
+DATA words<>+908(SB)/4, $0x00000003
+DATA words<>+912(SB)/4, $0x00000003
+DATA words<>+916(SB)/4, $0x00000003
+DATA words<>+920(SB)/4, $0x00000003
+DATA words<>+924(SB)/4, $0x00000003
 DATA words<>+928(SB)/4, $0x00000000
-DATA words<>+932(SB)/4, $0x00000005
-DATA words<>+936(SB)/4, $0x00000000
-DATA words<>+940(SB)/4, $0x00000002
-DATA words<>+944(SB)/4, $0x00000000
-DATA words<>+948(SB)/4, $0x00000006
-DATA words<>+952(SB)/4, $0x00000000
-DATA words<>+956(SB)/4, $0x00000003
-DATA words<>+960(SB)/4, $0x00000000
-DATA words<>+964(SB)/4, $0x00000007
-DATA words<>+968(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $972
+DATA words<>+932(SB)/4, $0x00000000
+DATA words<>+936(SB)/4, $0x00000002
+DATA words<>+940(SB)/4, $0x00000000
+DATA words<>+944(SB)/4, $0x00000001
+DATA words<>+948(SB)/4, $0x00000000
+DATA words<>+952(SB)/4, $0x00000003
+DATA words<>+956(SB)/4, $0x00000000
+DATA words<>+960(SB)/4, $0x00000020
+DATA words<>+964(SB)/4, $0x00000040
+DATA words<>+968(SB)/4, $0x00000080
+DATA words<>+972(SB)/4, $0x00000008
+DATA words<>+976(SB)/4, $0x00000001
+DATA words<>+980(SB)/4, $0x30000000
+DATA words<>+984(SB)/4, $0x3a60f890
+DATA words<>+988(SB)/4, $0x4eb504f3
+DATA words<>+992(SB)/4, $0xbb8ef36b
+DATA words<>+996(SB)/4, $0xbcaa7b13
+DATA words<>+1000(SB)/4, $0x007fffff
+DATA words<>+1004(SB)/4, $0x3da2ca77
+DATA words<>+1008(SB)/4, $0x3f3504f3
+DATA words<>+1012(SB)/4, $0xbf800000
+DATA words<>+1016(SB)/4, $0xbe73a114
+DATA words<>+1020(SB)/4, $0x3ebf2884
+DATA words<>+1024(SB)/4, $0x3e81de83
+DATA words<>+1028(SB)/4, $0xbed1e1f3
+DATA words<>+1032(SB)/4, $0xbf255b14
+DATA words<>+1036(SB)/4, $0x3eff136b
+DATA words<>+1040(SB)/4, $0xbf9de9d3
+DATA words<>+1044(SB)/4, $0xbf2a91fe
+DATA words<>+1048(SB)/4, $0x3fc90fce
+DATA words<>+1052(SB)/4, $0x3f8000bb
+DATA words<>+1056(SB)/4, $0x3f7fffff
+DATA words<>+1060(SB)/4, $0xc0000008
+DATA words<>+1064(SB)/4, $0xbfb17218
+DATA words<>+1068(SB)/4, $0x01000000
+DATA words<>+1072(SB)/4, $0x00000003
+DATA words<>+1076(SB)/4, $0x00000000
+DATA words<>+1080(SB)/4, $0x00000000
+DATA words<>+1084(SB)/4, $0x00000004
+DATA words<>+1088(SB)/4, $0x00000000
+DATA words<>+1092(SB)/4, $0x00000001
+DATA words<>+1096(SB)/4, $0x00000000
+DATA words<>+1100(SB)/4, $0x00000005
+DATA words<>+1104(SB)/4, $0x00000000
+DATA words<>+1108(SB)/4, $0x00000002
+DATA words<>+1112(SB)/4, $0x00000000
+DATA words<>+1116(SB)/4, $0x00000006
+DATA words<>+1120(SB)/4, $0x00000000
+DATA words<>+1124(SB)/4, $0x00000003
+DATA words<>+1128(SB)/4, $0x00000000
+DATA words<>+1132(SB)/4, $0x00000007
+DATA words<>+1136(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $1140
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -5782,7 +5824,7 @@ scaleend:
 	RET
 
 // func noiseFillAVX2(t *byte)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV
 TEXT ·noiseFillAVX2(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
@@ -5793,115 +5835,103 @@ TEXT ·noiseFillAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Y13
 	VPBROADCASTD words<>+116(SB), Y12
 	VPADDD       words<>+44(SB), Y13, Y13
+	MOVQ         64(DI), R8
+	MOVQ         72(DI), R9
+	MOVQ         80(DI), R10
 
 one:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD 32(DI), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 92(DI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 100(DI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
@@ -5910,43 +5940,39 @@ one:
 	VMULPS       words<>+152(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+152(SB), Y1, Y1
-	VBROADCASTSS words<>+184(SB), Y6
-	VPSUBD       words<>+188(SB), Y1, Y3
-	VBROADCASTSS words<>+220(SB), Y7
-	VPSRAD       $0x17, Y3, Y3
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+224(SB), Y6, Y6
-	VPSLLD       $0x17, Y3, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+256(SB), Y7, Y7
-	VPSUBD       Y4, Y1, Y1
+	VMULPS       words<>+184(SB), Y8, Y6
+	VPSUBD       words<>+216(SB), Y1, Y1
+	VMULPS       words<>+248(SB), Y8, Y7
+	VPSRAD       $0x17, Y1, Y3
+	VADDPS       words<>+280(SB), Y6, Y6
+	VPAND        words<>+312(SB), Y1, Y1
+	VADDPS       words<>+344(SB), Y7, Y7
+	VPADDD       words<>+376(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+288(SB), Y1, Y1
-	VBROADCASTSS words<>+320(SB), Y4
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+324(SB), Y4, Y4
+	VADDPS       words<>+408(SB), Y1, Y1
+	VMULPS       words<>+440(SB), Y1, Y4
+	VADDPS       words<>+472(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+356(SB), Y6, Y6
+	VADDPS       words<>+504(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+388(SB), Y4, Y4
+	VADDPS       words<>+536(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+420(SB), Y7, Y7
+	VADDPS       words<>+568(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+452(SB), Y4, Y4
+	VADDPS       words<>+600(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+484(SB), Y6, Y6
+	VADDPS       words<>+632(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+516(SB), Y4, Y4
+	VADDPS       words<>+664(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+548(SB), Y7, Y7
+	VADDPS       words<>+696(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+580(SB), Y4, Y4
+	VADDPS       words<>+728(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+612(SB), Y6, Y6
+	VADDPS       words<>+760(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+644(SB), Y4, Y4
-	VMULPS       words<>+676(SB), Y3, Y3
+	VADDPS       words<>+792(SB), Y4, Y4
+	VMULPS       words<>+824(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -5957,113 +5983,98 @@ one:
 	VMULPS       Y4, Y7, Y1
 	VMOVUPS      Y0, (DX)
 	VMOVUPS      Y1, 64(DX)
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD 32(DI), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 92(DI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 100(DI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
@@ -6072,43 +6083,39 @@ one:
 	VMULPS       words<>+152(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+152(SB), Y1, Y1
-	VBROADCASTSS words<>+184(SB), Y6
-	VPSUBD       words<>+188(SB), Y1, Y3
-	VBROADCASTSS words<>+220(SB), Y7
-	VPSRAD       $0x17, Y3, Y3
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+224(SB), Y6, Y6
-	VPSLLD       $0x17, Y3, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+256(SB), Y7, Y7
-	VPSUBD       Y4, Y1, Y1
+	VMULPS       words<>+184(SB), Y8, Y6
+	VPSUBD       words<>+216(SB), Y1, Y1
+	VMULPS       words<>+248(SB), Y8, Y7
+	VPSRAD       $0x17, Y1, Y3
+	VADDPS       words<>+280(SB), Y6, Y6
+	VPAND        words<>+312(SB), Y1, Y1
+	VADDPS       words<>+344(SB), Y7, Y7
+	VPADDD       words<>+376(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+288(SB), Y1, Y1
-	VBROADCASTSS words<>+320(SB), Y4
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+324(SB), Y4, Y4
+	VADDPS       words<>+408(SB), Y1, Y1
+	VMULPS       words<>+440(SB), Y1, Y4
+	VADDPS       words<>+472(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+356(SB), Y6, Y6
+	VADDPS       words<>+504(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+388(SB), Y4, Y4
+	VADDPS       words<>+536(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+420(SB), Y7, Y7
+	VADDPS       words<>+568(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+452(SB), Y4, Y4
+	VADDPS       words<>+600(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+484(SB), Y6, Y6
+	VADDPS       words<>+632(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+516(SB), Y4, Y4
+	VADDPS       words<>+664(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+548(SB), Y7, Y7
+	VADDPS       words<>+696(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+580(SB), Y4, Y4
+	VADDPS       words<>+728(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+612(SB), Y6, Y6
+	VADDPS       words<>+760(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+644(SB), Y4, Y4
-	VMULPS       words<>+676(SB), Y3, Y3
+	VADDPS       words<>+792(SB), Y4, Y4
+	VMULPS       words<>+824(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6120,6 +6127,11 @@ one:
 	VMOVUPS      Y0, 32(DX)
 	VMOVUPS      Y1, 96(DX)
 	ADDQ         $0x00000080, DX
+	MOVQ         DX, R11
+	SUBQ         R10, R11
+	DECQ         R8
+	CMOVQEQ      R11, DX
+	CMOVQEQ      R9, R8
 	DECQ         CX
 	JNZ          one
 	VZEROUPPER
@@ -6147,113 +6159,98 @@ one:
 	PCALIGN $0x20
 
 membera:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD (R8), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD (R8), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 4(R8), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 8(R8), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 12(R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
@@ -6262,43 +6259,39 @@ membera:
 	VMULPS       words<>+152(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+152(SB), Y1, Y1
-	VBROADCASTSS words<>+184(SB), Y6
-	VPSUBD       words<>+188(SB), Y1, Y3
-	VBROADCASTSS words<>+220(SB), Y7
-	VPSRAD       $0x17, Y3, Y3
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+224(SB), Y6, Y6
-	VPSLLD       $0x17, Y3, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+256(SB), Y7, Y7
-	VPSUBD       Y4, Y1, Y1
+	VMULPS       words<>+184(SB), Y8, Y6
+	VPSUBD       words<>+216(SB), Y1, Y1
+	VMULPS       words<>+248(SB), Y8, Y7
+	VPSRAD       $0x17, Y1, Y3
+	VADDPS       words<>+280(SB), Y6, Y6
+	VPAND        words<>+312(SB), Y1, Y1
+	VADDPS       words<>+344(SB), Y7, Y7
+	VPADDD       words<>+376(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+288(SB), Y1, Y1
-	VBROADCASTSS words<>+320(SB), Y4
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+324(SB), Y4, Y4
+	VADDPS       words<>+408(SB), Y1, Y1
+	VMULPS       words<>+440(SB), Y1, Y4
+	VADDPS       words<>+472(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+356(SB), Y6, Y6
+	VADDPS       words<>+504(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+388(SB), Y4, Y4
+	VADDPS       words<>+536(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+420(SB), Y7, Y7
+	VADDPS       words<>+568(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+452(SB), Y4, Y4
+	VADDPS       words<>+600(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+484(SB), Y6, Y6
+	VADDPS       words<>+632(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+516(SB), Y4, Y4
+	VADDPS       words<>+664(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+548(SB), Y7, Y7
+	VADDPS       words<>+696(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+580(SB), Y4, Y4
+	VADDPS       words<>+728(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+612(SB), Y6, Y6
+	VADDPS       words<>+760(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+644(SB), Y4, Y4
-	VMULPS       words<>+676(SB), Y3, Y3
+	VADDPS       words<>+792(SB), Y4, Y4
+	VMULPS       words<>+824(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6314,7 +6307,7 @@ membera:
 	VMULPS       Y11, Y1, Y1
 	VADDPS       Y1, Y10, Y10
 	VPSUBD       Y12, Y13, Y13
-	ADDQ         $0x04, R8
+	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
@@ -6329,113 +6322,98 @@ membera:
 	PCALIGN      $0x20
 
 memberb:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD (R8), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD (R8), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 4(R8), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 8(R8), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 12(R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
@@ -6444,43 +6422,39 @@ memberb:
 	VMULPS       words<>+152(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+152(SB), Y1, Y1
-	VBROADCASTSS words<>+184(SB), Y6
-	VPSUBD       words<>+188(SB), Y1, Y3
-	VBROADCASTSS words<>+220(SB), Y7
-	VPSRAD       $0x17, Y3, Y3
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+224(SB), Y6, Y6
-	VPSLLD       $0x17, Y3, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+256(SB), Y7, Y7
-	VPSUBD       Y4, Y1, Y1
+	VMULPS       words<>+184(SB), Y8, Y6
+	VPSUBD       words<>+216(SB), Y1, Y1
+	VMULPS       words<>+248(SB), Y8, Y7
+	VPSRAD       $0x17, Y1, Y3
+	VADDPS       words<>+280(SB), Y6, Y6
+	VPAND        words<>+312(SB), Y1, Y1
+	VADDPS       words<>+344(SB), Y7, Y7
+	VPADDD       words<>+376(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+288(SB), Y1, Y1
-	VBROADCASTSS words<>+320(SB), Y4
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+324(SB), Y4, Y4
+	VADDPS       words<>+408(SB), Y1, Y1
+	VMULPS       words<>+440(SB), Y1, Y4
+	VADDPS       words<>+472(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+356(SB), Y6, Y6
+	VADDPS       words<>+504(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+388(SB), Y4, Y4
+	VADDPS       words<>+536(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+420(SB), Y7, Y7
+	VADDPS       words<>+568(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+452(SB), Y4, Y4
+	VADDPS       words<>+600(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+484(SB), Y6, Y6
+	VADDPS       words<>+632(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+516(SB), Y4, Y4
+	VADDPS       words<>+664(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+548(SB), Y7, Y7
+	VADDPS       words<>+696(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+580(SB), Y4, Y4
+	VADDPS       words<>+728(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+612(SB), Y6, Y6
+	VADDPS       words<>+760(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+644(SB), Y4, Y4
-	VMULPS       words<>+676(SB), Y3, Y3
+	VADDPS       words<>+792(SB), Y4, Y4
+	VMULPS       words<>+824(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6496,7 +6470,7 @@ memberb:
 	VMULPS       Y11, Y1, Y1
 	VADDPS       Y1, Y10, Y10
 	VPSUBD       Y12, Y13, Y13
-	ADDQ         $0x04, R8
+	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          memberb
@@ -6531,113 +6505,98 @@ one:
 	PCALIGN $0x20
 
 membera:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD (R8), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD (R8), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 4(R8), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 8(R8), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 12(R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
@@ -6646,43 +6605,39 @@ membera:
 	VMULPS       words<>+152(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+152(SB), Y1, Y1
-	VBROADCASTSS words<>+184(SB), Y6
-	VPSUBD       words<>+188(SB), Y1, Y3
-	VBROADCASTSS words<>+220(SB), Y7
-	VPSRAD       $0x17, Y3, Y3
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+224(SB), Y6, Y6
-	VPSLLD       $0x17, Y3, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+256(SB), Y7, Y7
-	VPSUBD       Y4, Y1, Y1
+	VMULPS       words<>+184(SB), Y8, Y6
+	VPSUBD       words<>+216(SB), Y1, Y1
+	VMULPS       words<>+248(SB), Y8, Y7
+	VPSRAD       $0x17, Y1, Y3
+	VADDPS       words<>+280(SB), Y6, Y6
+	VPAND        words<>+312(SB), Y1, Y1
+	VADDPS       words<>+344(SB), Y7, Y7
+	VPADDD       words<>+376(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+288(SB), Y1, Y1
-	VBROADCASTSS words<>+320(SB), Y4
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+324(SB), Y4, Y4
+	VADDPS       words<>+408(SB), Y1, Y1
+	VMULPS       words<>+440(SB), Y1, Y4
+	VADDPS       words<>+472(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+356(SB), Y6, Y6
+	VADDPS       words<>+504(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+388(SB), Y4, Y4
+	VADDPS       words<>+536(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+420(SB), Y7, Y7
+	VADDPS       words<>+568(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+452(SB), Y4, Y4
+	VADDPS       words<>+600(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+484(SB), Y6, Y6
+	VADDPS       words<>+632(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+516(SB), Y4, Y4
+	VADDPS       words<>+664(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+548(SB), Y7, Y7
+	VADDPS       words<>+696(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+580(SB), Y4, Y4
+	VADDPS       words<>+728(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+612(SB), Y6, Y6
+	VADDPS       words<>+760(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+644(SB), Y4, Y4
-	VMULPS       words<>+676(SB), Y3, Y3
+	VADDPS       words<>+792(SB), Y4, Y4
+	VMULPS       words<>+824(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6692,17 +6647,17 @@ membera:
 	VMULPS       Y4, Y6, Y0
 	VMULPS       Y4, Y7, Y1
 	VMULPS       Y0, Y0, Y0
-	VADDPS       words<>+288(SB), Y0, Y0
+	VADDPS       words<>+408(SB), Y0, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
 	VADDPS       Y0, Y9, Y9
 	VMULPS       Y1, Y1, Y1
-	VADDPS       words<>+288(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
 	VADDPS       Y1, Y10, Y10
 	VPSUBD       Y12, Y13, Y13
-	ADDQ         $0x04, R8
+	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
@@ -6717,113 +6672,98 @@ membera:
 	PCALIGN      $0x20
 
 memberb:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD (R8), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD (R8), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 4(R8), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 8(R8), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 12(R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
@@ -6832,43 +6772,39 @@ memberb:
 	VMULPS       words<>+152(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+152(SB), Y1, Y1
-	VBROADCASTSS words<>+184(SB), Y6
-	VPSUBD       words<>+188(SB), Y1, Y3
-	VBROADCASTSS words<>+220(SB), Y7
-	VPSRAD       $0x17, Y3, Y3
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+224(SB), Y6, Y6
-	VPSLLD       $0x17, Y3, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+256(SB), Y7, Y7
-	VPSUBD       Y4, Y1, Y1
+	VMULPS       words<>+184(SB), Y8, Y6
+	VPSUBD       words<>+216(SB), Y1, Y1
+	VMULPS       words<>+248(SB), Y8, Y7
+	VPSRAD       $0x17, Y1, Y3
+	VADDPS       words<>+280(SB), Y6, Y6
+	VPAND        words<>+312(SB), Y1, Y1
+	VADDPS       words<>+344(SB), Y7, Y7
+	VPADDD       words<>+376(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+288(SB), Y1, Y1
-	VBROADCASTSS words<>+320(SB), Y4
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+324(SB), Y4, Y4
+	VADDPS       words<>+408(SB), Y1, Y1
+	VMULPS       words<>+440(SB), Y1, Y4
+	VADDPS       words<>+472(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+356(SB), Y6, Y6
+	VADDPS       words<>+504(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+388(SB), Y4, Y4
+	VADDPS       words<>+536(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+420(SB), Y7, Y7
+	VADDPS       words<>+568(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+452(SB), Y4, Y4
+	VADDPS       words<>+600(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+484(SB), Y6, Y6
+	VADDPS       words<>+632(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+516(SB), Y4, Y4
+	VADDPS       words<>+664(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+548(SB), Y7, Y7
+	VADDPS       words<>+696(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+580(SB), Y4, Y4
+	VADDPS       words<>+728(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+612(SB), Y6, Y6
+	VADDPS       words<>+760(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+644(SB), Y4, Y4
-	VMULPS       words<>+676(SB), Y3, Y3
+	VADDPS       words<>+792(SB), Y4, Y4
+	VMULPS       words<>+824(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6878,17 +6814,17 @@ memberb:
 	VMULPS       Y4, Y6, Y0
 	VMULPS       Y4, Y7, Y1
 	VMULPS       Y0, Y0, Y0
-	VADDPS       words<>+288(SB), Y0, Y0
+	VADDPS       words<>+408(SB), Y0, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
 	VADDPS       Y0, Y9, Y9
 	VMULPS       Y1, Y1, Y1
-	VADDPS       words<>+288(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
 	VADDPS       Y1, Y10, Y10
 	VPSUBD       Y12, Y13, Y13
-	ADDQ         $0x04, R8
+	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          memberb
@@ -6913,6 +6849,8 @@ TEXT ·noiseWholeAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Y13
 	VPBROADCASTD words<>+116(SB), Y12
 	VPADDD       words<>+44(SB), Y13, Y13
+	VPBROADCASTD words<>+856(SB), Y6
+	VPBROADCASTD words<>+860(SB), Y7
 
 one:
 	MOVQ    40(DI), R8
@@ -6923,126 +6861,109 @@ one:
 	PCALIGN $0x20
 
 membera:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD (R8), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD (R8), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 4(R8), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 8(R8), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 12(R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPBROADCASTD words<>+708(SB), Y4
-	VPBROADCASTD words<>+712(SB), Y5
-	VPOR         words<>+716(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y4, Y0
-	VPMADDWD     Y5, Y0, Y0
-	VPADDD       words<>+748(SB), Y0, Y0
+	VPOR         words<>+864(SB), Y0, Y0
+	VPMADDUBSW   Y0, Y6, Y0
+	VPMADDWD     Y7, Y0, Y0
+	VPADDD       words<>+896(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+716(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y4, Y2
-	VPMADDWD     Y5, Y2, Y2
-	VPADDD       words<>+748(SB), Y2, Y2
+	VPOR         words<>+864(SB), Y2, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     Y7, Y2, Y2
+	VPADDD       words<>+896(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
@@ -7051,15 +6972,15 @@ membera:
 	VPMULLD      Y11, Y1, Y1
 	VPADDD       Y1, Y10, Y10
 	VPSUBD       Y12, Y13, Y13
-	ADDQ         $0x04, R8
+	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
 	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS 64(DI), Y11
+	VBROADCASTSS 28(DI), Y11
 	VMULPS       Y11, Y9, Y9
 	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSS 64(DI), Y11
+	VBROADCASTSS 28(DI), Y11
 	VMULPS       Y11, Y10, Y10
 	VMOVUPS      Y9, (DX)
 	VMOVUPS      Y10, 64(DX)
@@ -7072,126 +6993,109 @@ membera:
 	PCALIGN      $0x20
 
 memberb:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD (R8), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD (R8), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 4(R8), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 8(R8), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 12(R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPBROADCASTD words<>+708(SB), Y4
-	VPBROADCASTD words<>+712(SB), Y5
-	VPOR         words<>+716(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y4, Y0
-	VPMADDWD     Y5, Y0, Y0
-	VPADDD       words<>+748(SB), Y0, Y0
+	VPOR         words<>+864(SB), Y0, Y0
+	VPMADDUBSW   Y0, Y6, Y0
+	VPMADDWD     Y7, Y0, Y0
+	VPADDD       words<>+896(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+716(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y4, Y2
-	VPMADDWD     Y5, Y2, Y2
-	VPADDD       words<>+748(SB), Y2, Y2
+	VPOR         words<>+864(SB), Y2, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     Y7, Y2, Y2
+	VPADDD       words<>+896(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
@@ -7200,15 +7104,15 @@ memberb:
 	VPMULLD      Y11, Y1, Y1
 	VPADDD       Y1, Y10, Y10
 	VPSUBD       Y12, Y13, Y13
-	ADDQ         $0x04, R8
+	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          memberb
 	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS 64(DI), Y11
+	VBROADCASTSS 28(DI), Y11
 	VMULPS       Y11, Y9, Y9
 	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSS 64(DI), Y11
+	VBROADCASTSS 28(DI), Y11
 	VMULPS       Y11, Y10, Y10
 	VMOVUPS      Y9, 32(DX)
 	VMOVUPS      Y10, 96(DX)
@@ -7220,7 +7124,7 @@ memberb:
 	RET
 
 // func noiseFloatsAVX2(t *byte)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV
 TEXT ·noiseFloatsAVX2(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
@@ -7231,267 +7135,243 @@ TEXT ·noiseFloatsAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Y13
 	VPBROADCASTD words<>+116(SB), Y12
 	VPADDD       words<>+44(SB), Y13, Y13
+	VPBROADCASTD words<>+856(SB), Y6
+	VPBROADCASTD words<>+860(SB), Y7
+	MOVQ         64(DI), R8
+	MOVQ         72(DI), R9
+	MOVQ         80(DI), R10
 
 one:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD 32(DI), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 92(DI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 100(DI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPBROADCASTD words<>+708(SB), Y4
-	VPBROADCASTD words<>+712(SB), Y5
-	VPOR         words<>+716(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y4, Y0
-	VPMADDWD     Y5, Y0, Y0
-	VPADDD       words<>+748(SB), Y0, Y0
+	VPOR         words<>+864(SB), Y0, Y0
+	VPMADDUBSW   Y0, Y6, Y0
+	VPMADDWD     Y7, Y0, Y0
+	VPADDD       words<>+896(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+716(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y4, Y2
-	VPMADDWD     Y5, Y2, Y2
-	VPADDD       words<>+748(SB), Y2, Y2
+	VPOR         words<>+864(SB), Y2, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     Y7, Y2, Y2
+	VPADDD       words<>+896(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
-	VBROADCASTSS 64(DI), Y4
+	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS 28(DI), Y4
+	VMULPS       Y4, Y1, Y1
 	VMOVUPS      Y0, (DX)
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS 64(DI), Y4
-	VMULPS       Y4, Y1, Y1
 	VMOVUPS      Y1, 64(DX)
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD 32(DI), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 92(DI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 100(DI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPBROADCASTD words<>+708(SB), Y4
-	VPBROADCASTD words<>+712(SB), Y5
-	VPOR         words<>+716(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y4, Y0
-	VPMADDWD     Y5, Y0, Y0
-	VPADDD       words<>+748(SB), Y0, Y0
+	VPOR         words<>+864(SB), Y0, Y0
+	VPMADDUBSW   Y0, Y6, Y0
+	VPMADDWD     Y7, Y0, Y0
+	VPADDD       words<>+896(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+716(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y4, Y2
-	VPMADDWD     Y5, Y2, Y2
-	VPADDD       words<>+748(SB), Y2, Y2
+	VPOR         words<>+864(SB), Y2, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     Y7, Y2, Y2
+	VPADDD       words<>+896(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
-	VBROADCASTSS 64(DI), Y4
+	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y0, Y0
-	VMOVUPS      Y0, 32(DX)
 	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS 64(DI), Y4
+	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y1, Y1
+	VMOVUPS      Y0, 32(DX)
 	VMOVUPS      Y1, 96(DX)
 	ADDQ         $0x00000080, DX
+	MOVQ         DX, R11
+	SUBQ         R10, R11
+	DECQ         R8
+	CMOVQEQ      R11, DX
+	CMOVQEQ      R9, R8
 	DECQ         CX
 	JNZ          one
 	VZEROUPPER
@@ -7509,128 +7389,113 @@ TEXT ·noiseBytesAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Y13
 	VPBROADCASTD words<>+116(SB), Y12
 	VPADDD       words<>+44(SB), Y13, Y13
+	VPBROADCASTD words<>+856(SB), Y6
+	VPBROADCASTD words<>+860(SB), Y7
 
 one:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD 32(DI), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 92(DI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 100(DI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPBROADCASTD words<>+708(SB), Y4
-	VPBROADCASTD words<>+712(SB), Y5
-	VPOR         words<>+716(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y4, Y0
-	VPMADDWD     Y5, Y0, Y0
-	VPADDD       words<>+748(SB), Y0, Y0
+	VPOR         words<>+864(SB), Y0, Y0
+	VPMADDUBSW   Y0, Y6, Y0
+	VPMADDWD     Y7, Y0, Y0
+	VPADDD       words<>+896(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+716(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y4, Y2
-	VPMADDWD     Y5, Y2, Y2
-	VPADDD       words<>+748(SB), Y2, Y2
+	VPOR         words<>+864(SB), Y2, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     Y7, Y2, Y2
+	VPADDD       words<>+896(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -7642,126 +7507,109 @@ one:
 	VEXTRACTI128 $0x01, Y1, X4
 	VPUNPCKLDQ   X4, X1, X1
 	VMOVQ        X1, 16(DX)
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD 32(DI), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 92(DI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 100(DI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPBROADCASTD words<>+708(SB), Y4
-	VPBROADCASTD words<>+712(SB), Y5
-	VPOR         words<>+716(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y4, Y0
-	VPMADDWD     Y5, Y0, Y0
-	VPADDD       words<>+748(SB), Y0, Y0
+	VPOR         words<>+864(SB), Y0, Y0
+	VPMADDUBSW   Y0, Y6, Y0
+	VPMADDWD     Y7, Y0, Y0
+	VPADDD       words<>+896(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+716(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y4, Y2
-	VPMADDWD     Y5, Y2, Y2
-	VPADDD       words<>+748(SB), Y2, Y2
+	VPOR         words<>+864(SB), Y2, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     Y7, Y2, Y2
+	VPADDD       words<>+896(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -7790,118 +7638,103 @@ TEXT ·dropAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+112(SB), Y14
 	VPBROADCASTD 24(DI), Y13
 	VPBROADCASTD words<>+116(SB), Y12
-	VPADDD       words<>+780(SB), Y13, Y13
-	VPBROADCASTD 68(DI), Y9
-	VBROADCASTSS 64(DI), Y10
+	VPADDD       words<>+928(SB), Y13, Y13
+	VPBROADCASTD 32(DI), Y9
+	VBROADCASTSS 28(DI), Y10
 
 one:
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD 32(DI), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 92(DI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 100(DI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VUNPCKLPD    Y2, Y0, Y4
@@ -7914,113 +7747,98 @@ one:
 	VPCMPGTD     Y5, Y9, Y5
 	VANDNPS      Y10, Y5, Y5
 	VMOVUPS      Y5, 32(DX)
-	VMOVUPS      Y13, Y0
+	VPMULUDQ     Y13, Y15, Y3
 	VPADDD       Y12, Y13, Y13
-	VPBROADCASTD 28(DI), Y1
-	VPBROADCASTD 32(DI), Y2
-	VPBROADCASTD 36(DI), Y3
-	VPMULUDQ     Y0, Y15, Y4
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD (SI), Y11
-	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 92(DI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 4(SI), Y11
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 8(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 20(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 100(DI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
 	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y3, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
 	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y5, Y0, Y0
 	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
 	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y4, Y2, Y2
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
 	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y1, Y0, Y0
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y4, Y2, Y2
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPBROADCASTD 64(SI), Y11
+	VPSRLQ       $0x20, Y3, Y2
 	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y3, Y2, Y2
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y0, Y15, Y4
 	VPMULUDQ     Y2, Y14, Y1
 	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 72(SI), Y11
+	VPSRLQ       $0x20, Y4, Y2
 	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
 	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y4, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
 	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y1, Y1
-	VBLENDPS     $0xaa, Y1, Y0, Y0
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VUNPCKLPD    Y2, Y0, Y4
@@ -23651,9 +23469,9 @@ TEXT ·lookupAVX512(SB), NOSPLIT, $0-8
 	VMOVUPS      832(R8), Z13
 	VMOVUPS      896(R8), Z14
 	VMOVUPS      960(R8), Z15
-	VPBROADCASTD words<>+812(SB), Z25
-	VPBROADCASTD words<>+816(SB), Z26
-	VPBROADCASTD words<>+820(SB), Z27
+	VPBROADCASTD words<>+960(SB), Z25
+	VPBROADCASTD words<>+964(SB), Z26
+	VPBROADCASTD words<>+968(SB), Z27
 	SUBQ         $0x00000010, CX
 	JLT          rest
 	PCALIGN      $0x20
@@ -26080,7 +25898,7 @@ scaleend:
 	RET
 
 // func noiseFillAVX512(t *byte)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
@@ -26089,213 +25907,189 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+108(SB), Z31
 	VPBROADCASTD words<>+112(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+824(SB), Z28
+	VPBROADCASTD words<>+972(SB), Z28
 	VPADDD       words<>+44(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
+	MOVQ         64(DI), R8
+	MOVQ         72(DI), R9
+	MOVQ         80(DI), R10
 	SUBQ         $0x00000003, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z9
+	VPMULUDQ        Z29, Z31, Z12
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z18
+	VPMULUDQ        Z29, Z31, Z21
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    28(DI), Z10
-	VPBROADCASTD    28(DI), Z19
-	VPBROADCASTD    32(DI), Z2
-	VPBROADCASTD    32(DI), Z11
-	VPBROADCASTD    32(DI), Z20
-	VPBROADCASTD    36(DI), Z3
-	VPBROADCASTD    36(DI), Z12
-	VPBROADCASTD    36(DI), Z21
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPXORD.BCST     88(DI), Z2, Z2
+	VPXORD.BCST     88(DI), Z11, Z11
+	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, (SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, (SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 4(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 4(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     92(DI), Z9, Z9
+	VPXORD.BCST     92(DI), Z18, Z18
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPXORD.BCST     96(DI), Z12, Z11
+	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPMULUDQ        Z20, Z30, Z19
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z19, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 8(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 8(SI), Z23, Z18
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 12(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 12(SI), Z22, Z20
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPXORD.BCST     100(DI), Z11, Z11
+	VPXORD.BCST     100(DI), Z20, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 20(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 20(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
 	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
 	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
 	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
 	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z23, Z18
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPMULUDQ        Z20, Z30, Z19
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z1, K3, Z0
-	VMOVSLDUP       Z10, K3, Z9
-	VMOVSLDUP       Z19, K3, Z18
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z14, K3, Z9
+	VMOVSLDUP       Z23, K3, Z18
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
@@ -26305,129 +26099,117 @@ many:
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
 	VCVTDQ2PS       Z20, Z23
-	VPORD.BCST      words<>+828(SB), Z1, Z1
-	VPORD.BCST      words<>+828(SB), Z10, Z10
-	VPORD.BCST      words<>+828(SB), Z19, Z19
-	VMULPS.BCST     words<>+832(SB), Z5, Z5
-	VMULPS.BCST     words<>+832(SB), Z14, Z14
-	VMULPS.BCST     words<>+832(SB), Z23, Z23
+	VPORD.BCST      words<>+976(SB), Z1, Z1
+	VPORD.BCST      words<>+976(SB), Z10, Z10
+	VPORD.BCST      words<>+976(SB), Z19, Z19
+	VMULPS.BCST     words<>+980(SB), Z5, Z5
+	VMULPS.BCST     words<>+980(SB), Z14, Z14
+	VMULPS.BCST     words<>+980(SB), Z23, Z23
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VCVTDQ2PS       Z19, Z19
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
 	VMULPS          Z23, Z23, Z26
-	VMULPS.BCST     words<>+832(SB), Z1, Z1
-	VMULPS.BCST     words<>+832(SB), Z10, Z10
-	VMULPS.BCST     words<>+832(SB), Z19, Z19
-	VBROADCASTSS    words<>+184(SB), Z6
-	VBROADCASTSS    words<>+184(SB), Z15
-	VBROADCASTSS    words<>+184(SB), Z24
-	VPSUBD.BCST     words<>+836(SB), Z1, Z3
-	VPSUBD.BCST     words<>+836(SB), Z10, Z12
-	VPSUBD.BCST     words<>+836(SB), Z19, Z21
-	VBROADCASTSS    words<>+220(SB), Z7
-	VBROADCASTSS    words<>+220(SB), Z16
-	VBROADCASTSS    words<>+220(SB), Z25
-	VPSRAD          $0x17, Z3, Z3
-	VPSRAD          $0x17, Z12, Z12
-	VPSRAD          $0x17, Z21, Z21
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+840(SB), Z6, Z6
-	VADDPS.BCST     words<>+840(SB), Z15, Z15
-	VADDPS.BCST     words<>+840(SB), Z24, Z24
-	VPSLLD          $0x17, Z3, Z4
-	VPSLLD          $0x17, Z12, Z13
-	VPSLLD          $0x17, Z21, Z22
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+844(SB), Z7, Z7
-	VADDPS.BCST     words<>+844(SB), Z16, Z16
-	VADDPS.BCST     words<>+844(SB), Z25, Z25
-	VPSUBD          Z4, Z1, Z1
-	VPSUBD          Z13, Z10, Z10
-	VPSUBD          Z22, Z19, Z19
+	VMULPS.BCST     words<>+984(SB), Z8, Z6
+	VMULPS.BCST     words<>+984(SB), Z17, Z15
+	VMULPS.BCST     words<>+984(SB), Z26, Z24
+	VPSUBD.BCST     words<>+988(SB), Z1, Z1
+	VPSUBD.BCST     words<>+988(SB), Z10, Z10
+	VPSUBD.BCST     words<>+988(SB), Z19, Z19
+	VMULPS.BCST     words<>+992(SB), Z8, Z7
+	VMULPS.BCST     words<>+992(SB), Z17, Z16
+	VMULPS.BCST     words<>+992(SB), Z26, Z25
+	VPSRAD          $0x17, Z1, Z3
+	VPSRAD          $0x17, Z10, Z12
+	VPSRAD          $0x17, Z19, Z21
+	VADDPS.BCST     words<>+996(SB), Z6, Z6
+	VADDPS.BCST     words<>+996(SB), Z15, Z15
+	VADDPS.BCST     words<>+996(SB), Z24, Z24
+	VPANDD.BCST     words<>+1000(SB), Z1, Z1
+	VPANDD.BCST     words<>+1000(SB), Z10, Z10
+	VPANDD.BCST     words<>+1000(SB), Z19, Z19
+	VADDPS.BCST     words<>+1004(SB), Z7, Z7
+	VADDPS.BCST     words<>+1004(SB), Z16, Z16
+	VADDPS.BCST     words<>+1004(SB), Z25, Z25
+	VPADDD.BCST     words<>+1008(SB), Z1, Z1
+	VPADDD.BCST     words<>+1008(SB), Z10, Z10
+	VPADDD.BCST     words<>+1008(SB), Z19, Z19
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
 	VCVTDQ2PS       Z21, Z21
-	VADDPS.BCST     words<>+848(SB), Z1, Z1
-	VADDPS.BCST     words<>+848(SB), Z10, Z10
-	VADDPS.BCST     words<>+848(SB), Z19, Z19
-	VBROADCASTSS    words<>+320(SB), Z4
-	VBROADCASTSS    words<>+320(SB), Z13
-	VBROADCASTSS    words<>+320(SB), Z22
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+852(SB), Z4, Z4
-	VADDPS.BCST     words<>+852(SB), Z13, Z13
-	VADDPS.BCST     words<>+852(SB), Z22, Z22
+	VADDPS.BCST     words<>+1012(SB), Z1, Z1
+	VADDPS.BCST     words<>+1012(SB), Z10, Z10
+	VADDPS.BCST     words<>+1012(SB), Z19, Z19
+	VMULPS.BCST     words<>+1016(SB), Z1, Z4
+	VMULPS.BCST     words<>+1016(SB), Z10, Z13
+	VMULPS.BCST     words<>+1016(SB), Z19, Z22
+	VADDPS.BCST     words<>+1020(SB), Z4, Z4
+	VADDPS.BCST     words<>+1020(SB), Z13, Z13
+	VADDPS.BCST     words<>+1020(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+856(SB), Z6, Z6
-	VADDPS.BCST     words<>+856(SB), Z15, Z15
-	VADDPS.BCST     words<>+856(SB), Z24, Z24
+	VADDPS.BCST     words<>+1024(SB), Z6, Z6
+	VADDPS.BCST     words<>+1024(SB), Z15, Z15
+	VADDPS.BCST     words<>+1024(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+860(SB), Z4, Z4
-	VADDPS.BCST     words<>+860(SB), Z13, Z13
-	VADDPS.BCST     words<>+860(SB), Z22, Z22
+	VADDPS.BCST     words<>+1028(SB), Z4, Z4
+	VADDPS.BCST     words<>+1028(SB), Z13, Z13
+	VADDPS.BCST     words<>+1028(SB), Z22, Z22
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+864(SB), Z7, Z7
-	VADDPS.BCST     words<>+864(SB), Z16, Z16
-	VADDPS.BCST     words<>+864(SB), Z25, Z25
+	VADDPS.BCST     words<>+1032(SB), Z7, Z7
+	VADDPS.BCST     words<>+1032(SB), Z16, Z16
+	VADDPS.BCST     words<>+1032(SB), Z25, Z25
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+868(SB), Z4, Z4
-	VADDPS.BCST     words<>+868(SB), Z13, Z13
-	VADDPS.BCST     words<>+868(SB), Z22, Z22
+	VADDPS.BCST     words<>+1036(SB), Z4, Z4
+	VADDPS.BCST     words<>+1036(SB), Z13, Z13
+	VADDPS.BCST     words<>+1036(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+872(SB), Z6, Z6
-	VADDPS.BCST     words<>+872(SB), Z15, Z15
-	VADDPS.BCST     words<>+872(SB), Z24, Z24
+	VADDPS.BCST     words<>+1040(SB), Z6, Z6
+	VADDPS.BCST     words<>+1040(SB), Z15, Z15
+	VADDPS.BCST     words<>+1040(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+876(SB), Z4, Z4
-	VADDPS.BCST     words<>+876(SB), Z13, Z13
-	VADDPS.BCST     words<>+876(SB), Z22, Z22
+	VADDPS.BCST     words<>+1044(SB), Z4, Z4
+	VADDPS.BCST     words<>+1044(SB), Z13, Z13
+	VADDPS.BCST     words<>+1044(SB), Z22, Z22
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+880(SB), Z7, Z7
-	VADDPS.BCST     words<>+880(SB), Z16, Z16
-	VADDPS.BCST     words<>+880(SB), Z25, Z25
+	VADDPS.BCST     words<>+1048(SB), Z7, Z7
+	VADDPS.BCST     words<>+1048(SB), Z16, Z16
+	VADDPS.BCST     words<>+1048(SB), Z25, Z25
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+884(SB), Z4, Z4
-	VADDPS.BCST     words<>+884(SB), Z13, Z13
-	VADDPS.BCST     words<>+884(SB), Z22, Z22
+	VADDPS.BCST     words<>+1052(SB), Z4, Z4
+	VADDPS.BCST     words<>+1052(SB), Z13, Z13
+	VADDPS.BCST     words<>+1052(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+888(SB), Z6, Z6
-	VADDPS.BCST     words<>+888(SB), Z15, Z15
-	VADDPS.BCST     words<>+888(SB), Z24, Z24
+	VADDPS.BCST     words<>+1056(SB), Z6, Z6
+	VADDPS.BCST     words<>+1056(SB), Z15, Z15
+	VADDPS.BCST     words<>+1056(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+892(SB), Z4, Z4
-	VADDPS.BCST     words<>+892(SB), Z13, Z13
-	VADDPS.BCST     words<>+892(SB), Z22, Z22
-	VMULPS.BCST     words<>+896(SB), Z3, Z3
-	VMULPS.BCST     words<>+896(SB), Z12, Z12
-	VMULPS.BCST     words<>+896(SB), Z21, Z21
+	VADDPS.BCST     words<>+1060(SB), Z4, Z4
+	VADDPS.BCST     words<>+1060(SB), Z13, Z13
+	VADDPS.BCST     words<>+1060(SB), Z22, Z22
+	VMULPS.BCST     words<>+1064(SB), Z3, Z3
+	VMULPS.BCST     words<>+1064(SB), Z12, Z12
+	VMULPS.BCST     words<>+1064(SB), Z21, Z21
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z23, Z25, Z25
@@ -26453,12 +26235,29 @@ many:
 	VMULPS          Z13, Z16, Z10
 	VMULPS          Z22, Z25, Z19
 	VMOVUPS         Z0, (DX)
-	VMOVUPS         Z9, 128(DX)
-	VMOVUPS         Z18, 256(DX)
 	VMOVUPS         Z1, 64(DX)
-	VMOVUPS         Z10, 192(DX)
-	VMOVUPS         Z19, 320(DX)
-	ADDQ            $0x00000180, DX
+	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
+	VMOVUPS         Z9, (DX)
+	VMOVUPS         Z10, 64(DX)
+	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
+	VMOVUPS         Z18, (DX)
+	VMOVUPS         Z19, 64(DX)
+	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
 	SUBQ            $0x00000003, CX
 	JGE             many
 
@@ -26467,116 +26266,103 @@ few:
 	JZ   finished
 
 one:
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    32(DI), Z2
-	VPBROADCASTD    36(DI), Z3
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     88(DI), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z1, K3, Z0
+	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+828(SB), Z1, Z1
-	VMULPS.BCST     words<>+832(SB), Z5, Z5
+	VPORD.BCST      words<>+976(SB), Z1, Z1
+	VMULPS.BCST     words<>+980(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+832(SB), Z1, Z1
-	VBROADCASTSS    words<>+184(SB), Z6
-	VPSUBD.BCST     words<>+836(SB), Z1, Z3
-	VBROADCASTSS    words<>+220(SB), Z7
-	VPSRAD          $0x17, Z3, Z3
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+840(SB), Z6, Z6
-	VPSLLD          $0x17, Z3, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+844(SB), Z7, Z7
-	VPSUBD          Z4, Z1, Z1
+	VMULPS.BCST     words<>+984(SB), Z8, Z6
+	VPSUBD.BCST     words<>+988(SB), Z1, Z1
+	VMULPS.BCST     words<>+992(SB), Z8, Z7
+	VPSRAD          $0x17, Z1, Z3
+	VADDPS.BCST     words<>+996(SB), Z6, Z6
+	VPANDD.BCST     words<>+1000(SB), Z1, Z1
+	VADDPS.BCST     words<>+1004(SB), Z7, Z7
+	VPADDD.BCST     words<>+1008(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+848(SB), Z1, Z1
-	VBROADCASTSS    words<>+320(SB), Z4
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+852(SB), Z4, Z4
+	VADDPS.BCST     words<>+1012(SB), Z1, Z1
+	VMULPS.BCST     words<>+1016(SB), Z1, Z4
+	VADDPS.BCST     words<>+1020(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+856(SB), Z6, Z6
+	VADDPS.BCST     words<>+1024(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+860(SB), Z4, Z4
+	VADDPS.BCST     words<>+1028(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+864(SB), Z7, Z7
+	VADDPS.BCST     words<>+1032(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+868(SB), Z4, Z4
+	VADDPS.BCST     words<>+1036(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+872(SB), Z6, Z6
+	VADDPS.BCST     words<>+1040(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+876(SB), Z4, Z4
+	VADDPS.BCST     words<>+1044(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+880(SB), Z7, Z7
+	VADDPS.BCST     words<>+1048(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+884(SB), Z4, Z4
+	VADDPS.BCST     words<>+1052(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+888(SB), Z6, Z6
+	VADDPS.BCST     words<>+1056(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+892(SB), Z4, Z4
-	VMULPS.BCST     words<>+896(SB), Z3, Z3
+	VADDPS.BCST     words<>+1060(SB), Z4, Z4
+	VMULPS.BCST     words<>+1064(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -26588,6 +26374,11 @@ one:
 	VMOVUPS         Z0, (DX)
 	VMOVUPS         Z1, 64(DX)
 	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
 	DECQ            CX
 	JNZ             one
 
@@ -26605,7 +26396,7 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+108(SB), Z31
 	VPBROADCASTD words<>+112(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+824(SB), Z28
+	VPBROADCASTD words<>+972(SB), Z28
 	VPADDD       words<>+44(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -26625,226 +26416,200 @@ many:
 
 membera:
 	VMOVUPS         Z29, Z22
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z9
+	VPMULUDQ        Z29, Z31, Z12
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    28(DI), Z10
-	VPBROADCASTD    (R8), Z2
-	VPBROADCASTD    (R8), Z11
-	VPBROADCASTD    36(DI), Z3
-	VPBROADCASTD    36(DI), Z12
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPXORD.BCST     (R8), Z2, Z2
+	VPXORD.BCST     (R8), Z11, Z11
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, (SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 4(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPXORD.BCST     4(R8), Z0, Z0
+	VPXORD.BCST     4(R8), Z9, Z9
+	VPXORD.BCST     8(R8), Z3, Z2
+	VPXORD.BCST     8(R8), Z12, Z11
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 8(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 12(SI), Z13, Z11
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPXORD.BCST     12(R8), Z2, Z2
+	VPXORD.BCST     12(R8), Z11, Z11
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 20(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VMOVSLDUP       Z1, K3, Z0
-	VMOVSLDUP       Z10, K3, Z9
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z14, K3, Z9
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VPSRLD          $0x01, Z0, Z1
 	VPSRLD          $0x01, Z9, Z10
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
-	VPORD.BCST      words<>+828(SB), Z1, Z1
-	VPORD.BCST      words<>+828(SB), Z10, Z10
-	VMULPS.BCST     words<>+832(SB), Z5, Z5
-	VMULPS.BCST     words<>+832(SB), Z14, Z14
+	VPORD.BCST      words<>+976(SB), Z1, Z1
+	VPORD.BCST      words<>+976(SB), Z10, Z10
+	VMULPS.BCST     words<>+980(SB), Z5, Z5
+	VMULPS.BCST     words<>+980(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+832(SB), Z1, Z1
-	VMULPS.BCST     words<>+832(SB), Z10, Z10
-	VBROADCASTSS    words<>+184(SB), Z6
-	VBROADCASTSS    words<>+184(SB), Z15
-	VPSUBD.BCST     words<>+836(SB), Z1, Z3
-	VPSUBD.BCST     words<>+836(SB), Z10, Z12
-	VBROADCASTSS    words<>+220(SB), Z7
-	VBROADCASTSS    words<>+220(SB), Z16
-	VPSRAD          $0x17, Z3, Z3
-	VPSRAD          $0x17, Z12, Z12
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+840(SB), Z6, Z6
-	VADDPS.BCST     words<>+840(SB), Z15, Z15
-	VPSLLD          $0x17, Z3, Z4
-	VPSLLD          $0x17, Z12, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+844(SB), Z7, Z7
-	VADDPS.BCST     words<>+844(SB), Z16, Z16
-	VPSUBD          Z4, Z1, Z1
-	VPSUBD          Z13, Z10, Z10
+	VMULPS.BCST     words<>+984(SB), Z8, Z6
+	VMULPS.BCST     words<>+984(SB), Z17, Z15
+	VPSUBD.BCST     words<>+988(SB), Z1, Z1
+	VPSUBD.BCST     words<>+988(SB), Z10, Z10
+	VMULPS.BCST     words<>+992(SB), Z8, Z7
+	VMULPS.BCST     words<>+992(SB), Z17, Z16
+	VPSRAD          $0x17, Z1, Z3
+	VPSRAD          $0x17, Z10, Z12
+	VADDPS.BCST     words<>+996(SB), Z6, Z6
+	VADDPS.BCST     words<>+996(SB), Z15, Z15
+	VPANDD.BCST     words<>+1000(SB), Z1, Z1
+	VPANDD.BCST     words<>+1000(SB), Z10, Z10
+	VADDPS.BCST     words<>+1004(SB), Z7, Z7
+	VADDPS.BCST     words<>+1004(SB), Z16, Z16
+	VPADDD.BCST     words<>+1008(SB), Z1, Z1
+	VPADDD.BCST     words<>+1008(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
-	VADDPS.BCST     words<>+848(SB), Z1, Z1
-	VADDPS.BCST     words<>+848(SB), Z10, Z10
-	VBROADCASTSS    words<>+320(SB), Z4
-	VBROADCASTSS    words<>+320(SB), Z13
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+852(SB), Z4, Z4
-	VADDPS.BCST     words<>+852(SB), Z13, Z13
+	VADDPS.BCST     words<>+1012(SB), Z1, Z1
+	VADDPS.BCST     words<>+1012(SB), Z10, Z10
+	VMULPS.BCST     words<>+1016(SB), Z1, Z4
+	VMULPS.BCST     words<>+1016(SB), Z10, Z13
+	VADDPS.BCST     words<>+1020(SB), Z4, Z4
+	VADDPS.BCST     words<>+1020(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+856(SB), Z6, Z6
-	VADDPS.BCST     words<>+856(SB), Z15, Z15
+	VADDPS.BCST     words<>+1024(SB), Z6, Z6
+	VADDPS.BCST     words<>+1024(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+860(SB), Z4, Z4
-	VADDPS.BCST     words<>+860(SB), Z13, Z13
+	VADDPS.BCST     words<>+1028(SB), Z4, Z4
+	VADDPS.BCST     words<>+1028(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+864(SB), Z7, Z7
-	VADDPS.BCST     words<>+864(SB), Z16, Z16
+	VADDPS.BCST     words<>+1032(SB), Z7, Z7
+	VADDPS.BCST     words<>+1032(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+868(SB), Z4, Z4
-	VADDPS.BCST     words<>+868(SB), Z13, Z13
+	VADDPS.BCST     words<>+1036(SB), Z4, Z4
+	VADDPS.BCST     words<>+1036(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+872(SB), Z6, Z6
-	VADDPS.BCST     words<>+872(SB), Z15, Z15
+	VADDPS.BCST     words<>+1040(SB), Z6, Z6
+	VADDPS.BCST     words<>+1040(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+876(SB), Z4, Z4
-	VADDPS.BCST     words<>+876(SB), Z13, Z13
+	VADDPS.BCST     words<>+1044(SB), Z4, Z4
+	VADDPS.BCST     words<>+1044(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+880(SB), Z7, Z7
-	VADDPS.BCST     words<>+880(SB), Z16, Z16
+	VADDPS.BCST     words<>+1048(SB), Z7, Z7
+	VADDPS.BCST     words<>+1048(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+884(SB), Z4, Z4
-	VADDPS.BCST     words<>+884(SB), Z13, Z13
+	VADDPS.BCST     words<>+1052(SB), Z4, Z4
+	VADDPS.BCST     words<>+1052(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+888(SB), Z6, Z6
-	VADDPS.BCST     words<>+888(SB), Z15, Z15
+	VADDPS.BCST     words<>+1056(SB), Z6, Z6
+	VADDPS.BCST     words<>+1056(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+892(SB), Z4, Z4
-	VADDPS.BCST     words<>+892(SB), Z13, Z13
-	VMULPS.BCST     words<>+896(SB), Z3, Z3
-	VMULPS.BCST     words<>+896(SB), Z12, Z12
+	VADDPS.BCST     words<>+1060(SB), Z4, Z4
+	VADDPS.BCST     words<>+1060(SB), Z13, Z13
+	VMULPS.BCST     words<>+1064(SB), Z3, Z3
+	VMULPS.BCST     words<>+1064(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -26870,7 +26635,7 @@ membera:
 	VADDPS          Z1, Z19, Z19
 	VADDPS          Z10, Z21, Z21
 	VMOVUPS         Z22, Z29
-	ADDQ            $0x04, R8
+	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             membera
@@ -26898,116 +26663,103 @@ one:
 
 memberb:
 	VMOVUPS         Z29, Z22
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    (R8), Z2
-	VPBROADCASTD    36(DI), Z3
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPXORD.BCST     4(R8), Z0, Z0
+	VPXORD.BCST     8(R8), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     12(R8), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z1, K3, Z0
+	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+828(SB), Z1, Z1
-	VMULPS.BCST     words<>+832(SB), Z5, Z5
+	VPORD.BCST      words<>+976(SB), Z1, Z1
+	VMULPS.BCST     words<>+980(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+832(SB), Z1, Z1
-	VBROADCASTSS    words<>+184(SB), Z6
-	VPSUBD.BCST     words<>+836(SB), Z1, Z3
-	VBROADCASTSS    words<>+220(SB), Z7
-	VPSRAD          $0x17, Z3, Z3
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+840(SB), Z6, Z6
-	VPSLLD          $0x17, Z3, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+844(SB), Z7, Z7
-	VPSUBD          Z4, Z1, Z1
+	VMULPS.BCST     words<>+984(SB), Z8, Z6
+	VPSUBD.BCST     words<>+988(SB), Z1, Z1
+	VMULPS.BCST     words<>+992(SB), Z8, Z7
+	VPSRAD          $0x17, Z1, Z3
+	VADDPS.BCST     words<>+996(SB), Z6, Z6
+	VPANDD.BCST     words<>+1000(SB), Z1, Z1
+	VADDPS.BCST     words<>+1004(SB), Z7, Z7
+	VPADDD.BCST     words<>+1008(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+848(SB), Z1, Z1
-	VBROADCASTSS    words<>+320(SB), Z4
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+852(SB), Z4, Z4
+	VADDPS.BCST     words<>+1012(SB), Z1, Z1
+	VMULPS.BCST     words<>+1016(SB), Z1, Z4
+	VADDPS.BCST     words<>+1020(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+856(SB), Z6, Z6
+	VADDPS.BCST     words<>+1024(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+860(SB), Z4, Z4
+	VADDPS.BCST     words<>+1028(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+864(SB), Z7, Z7
+	VADDPS.BCST     words<>+1032(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+868(SB), Z4, Z4
+	VADDPS.BCST     words<>+1036(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+872(SB), Z6, Z6
+	VADDPS.BCST     words<>+1040(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+876(SB), Z4, Z4
+	VADDPS.BCST     words<>+1044(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+880(SB), Z7, Z7
+	VADDPS.BCST     words<>+1048(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+884(SB), Z4, Z4
+	VADDPS.BCST     words<>+1052(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+888(SB), Z6, Z6
+	VADDPS.BCST     words<>+1056(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+892(SB), Z4, Z4
-	VMULPS.BCST     words<>+896(SB), Z3, Z3
+	VADDPS.BCST     words<>+1060(SB), Z4, Z4
+	VMULPS.BCST     words<>+1064(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -27021,7 +26773,7 @@ memberb:
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          Z1, Z19, Z19
 	VMOVUPS         Z22, Z29
-	ADDQ            $0x04, R8
+	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             memberb
@@ -27046,7 +26798,7 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+108(SB), Z31
 	VPBROADCASTD words<>+112(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+824(SB), Z28
+	VPBROADCASTD words<>+972(SB), Z28
 	VPADDD       words<>+44(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -27066,226 +26818,200 @@ many:
 
 membera:
 	VMOVUPS         Z29, Z22
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z9
+	VPMULUDQ        Z29, Z31, Z12
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    28(DI), Z10
-	VPBROADCASTD    (R8), Z2
-	VPBROADCASTD    (R8), Z11
-	VPBROADCASTD    36(DI), Z3
-	VPBROADCASTD    36(DI), Z12
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPXORD.BCST     (R8), Z2, Z2
+	VPXORD.BCST     (R8), Z11, Z11
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, (SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 4(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPXORD.BCST     4(R8), Z0, Z0
+	VPXORD.BCST     4(R8), Z9, Z9
+	VPXORD.BCST     8(R8), Z3, Z2
+	VPXORD.BCST     8(R8), Z12, Z11
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 8(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 12(SI), Z13, Z11
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPXORD.BCST     12(R8), Z2, Z2
+	VPXORD.BCST     12(R8), Z11, Z11
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 20(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VMOVSLDUP       Z1, K3, Z0
-	VMOVSLDUP       Z10, K3, Z9
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z14, K3, Z9
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VPSRLD          $0x01, Z0, Z1
 	VPSRLD          $0x01, Z9, Z10
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
-	VPORD.BCST      words<>+828(SB), Z1, Z1
-	VPORD.BCST      words<>+828(SB), Z10, Z10
-	VMULPS.BCST     words<>+832(SB), Z5, Z5
-	VMULPS.BCST     words<>+832(SB), Z14, Z14
+	VPORD.BCST      words<>+976(SB), Z1, Z1
+	VPORD.BCST      words<>+976(SB), Z10, Z10
+	VMULPS.BCST     words<>+980(SB), Z5, Z5
+	VMULPS.BCST     words<>+980(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+832(SB), Z1, Z1
-	VMULPS.BCST     words<>+832(SB), Z10, Z10
-	VBROADCASTSS    words<>+184(SB), Z6
-	VBROADCASTSS    words<>+184(SB), Z15
-	VPSUBD.BCST     words<>+836(SB), Z1, Z3
-	VPSUBD.BCST     words<>+836(SB), Z10, Z12
-	VBROADCASTSS    words<>+220(SB), Z7
-	VBROADCASTSS    words<>+220(SB), Z16
-	VPSRAD          $0x17, Z3, Z3
-	VPSRAD          $0x17, Z12, Z12
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+840(SB), Z6, Z6
-	VADDPS.BCST     words<>+840(SB), Z15, Z15
-	VPSLLD          $0x17, Z3, Z4
-	VPSLLD          $0x17, Z12, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+844(SB), Z7, Z7
-	VADDPS.BCST     words<>+844(SB), Z16, Z16
-	VPSUBD          Z4, Z1, Z1
-	VPSUBD          Z13, Z10, Z10
+	VMULPS.BCST     words<>+984(SB), Z8, Z6
+	VMULPS.BCST     words<>+984(SB), Z17, Z15
+	VPSUBD.BCST     words<>+988(SB), Z1, Z1
+	VPSUBD.BCST     words<>+988(SB), Z10, Z10
+	VMULPS.BCST     words<>+992(SB), Z8, Z7
+	VMULPS.BCST     words<>+992(SB), Z17, Z16
+	VPSRAD          $0x17, Z1, Z3
+	VPSRAD          $0x17, Z10, Z12
+	VADDPS.BCST     words<>+996(SB), Z6, Z6
+	VADDPS.BCST     words<>+996(SB), Z15, Z15
+	VPANDD.BCST     words<>+1000(SB), Z1, Z1
+	VPANDD.BCST     words<>+1000(SB), Z10, Z10
+	VADDPS.BCST     words<>+1004(SB), Z7, Z7
+	VADDPS.BCST     words<>+1004(SB), Z16, Z16
+	VPADDD.BCST     words<>+1008(SB), Z1, Z1
+	VPADDD.BCST     words<>+1008(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
-	VADDPS.BCST     words<>+848(SB), Z1, Z1
-	VADDPS.BCST     words<>+848(SB), Z10, Z10
-	VBROADCASTSS    words<>+320(SB), Z4
-	VBROADCASTSS    words<>+320(SB), Z13
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+852(SB), Z4, Z4
-	VADDPS.BCST     words<>+852(SB), Z13, Z13
+	VADDPS.BCST     words<>+1012(SB), Z1, Z1
+	VADDPS.BCST     words<>+1012(SB), Z10, Z10
+	VMULPS.BCST     words<>+1016(SB), Z1, Z4
+	VMULPS.BCST     words<>+1016(SB), Z10, Z13
+	VADDPS.BCST     words<>+1020(SB), Z4, Z4
+	VADDPS.BCST     words<>+1020(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+856(SB), Z6, Z6
-	VADDPS.BCST     words<>+856(SB), Z15, Z15
+	VADDPS.BCST     words<>+1024(SB), Z6, Z6
+	VADDPS.BCST     words<>+1024(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+860(SB), Z4, Z4
-	VADDPS.BCST     words<>+860(SB), Z13, Z13
+	VADDPS.BCST     words<>+1028(SB), Z4, Z4
+	VADDPS.BCST     words<>+1028(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+864(SB), Z7, Z7
-	VADDPS.BCST     words<>+864(SB), Z16, Z16
+	VADDPS.BCST     words<>+1032(SB), Z7, Z7
+	VADDPS.BCST     words<>+1032(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+868(SB), Z4, Z4
-	VADDPS.BCST     words<>+868(SB), Z13, Z13
+	VADDPS.BCST     words<>+1036(SB), Z4, Z4
+	VADDPS.BCST     words<>+1036(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+872(SB), Z6, Z6
-	VADDPS.BCST     words<>+872(SB), Z15, Z15
+	VADDPS.BCST     words<>+1040(SB), Z6, Z6
+	VADDPS.BCST     words<>+1040(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+876(SB), Z4, Z4
-	VADDPS.BCST     words<>+876(SB), Z13, Z13
+	VADDPS.BCST     words<>+1044(SB), Z4, Z4
+	VADDPS.BCST     words<>+1044(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+880(SB), Z7, Z7
-	VADDPS.BCST     words<>+880(SB), Z16, Z16
+	VADDPS.BCST     words<>+1048(SB), Z7, Z7
+	VADDPS.BCST     words<>+1048(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+884(SB), Z4, Z4
-	VADDPS.BCST     words<>+884(SB), Z13, Z13
+	VADDPS.BCST     words<>+1052(SB), Z4, Z4
+	VADDPS.BCST     words<>+1052(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+888(SB), Z6, Z6
-	VADDPS.BCST     words<>+888(SB), Z15, Z15
+	VADDPS.BCST     words<>+1056(SB), Z6, Z6
+	VADDPS.BCST     words<>+1056(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+892(SB), Z4, Z4
-	VADDPS.BCST     words<>+892(SB), Z13, Z13
-	VMULPS.BCST     words<>+896(SB), Z3, Z3
-	VMULPS.BCST     words<>+896(SB), Z12, Z12
+	VADDPS.BCST     words<>+1060(SB), Z4, Z4
+	VADDPS.BCST     words<>+1060(SB), Z13, Z13
+	VMULPS.BCST     words<>+1064(SB), Z3, Z3
+	VMULPS.BCST     words<>+1064(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -27304,22 +27030,22 @@ membera:
 	VMULPS          Z13, Z16, Z10
 	VMULPS          Z0, Z0, Z0
 	VMULPS          Z9, Z9, Z9
-	VADDPS.BCST     words<>+848(SB), Z0, Z0
-	VADDPS.BCST     words<>+848(SB), Z9, Z9
+	VADDPS.BCST     words<>+1012(SB), Z0, Z0
+	VADDPS.BCST     words<>+1012(SB), Z9, Z9
 	VMULPS.BCST     (R9), Z0, Z0
 	VMULPS.BCST     (R9), Z9, Z9
 	VADDPS          Z0, Z18, Z18
 	VADDPS          Z9, Z20, Z20
 	VMULPS          Z1, Z1, Z1
 	VMULPS          Z10, Z10, Z10
-	VADDPS.BCST     words<>+848(SB), Z1, Z1
-	VADDPS.BCST     words<>+848(SB), Z10, Z10
+	VADDPS.BCST     words<>+1012(SB), Z1, Z1
+	VADDPS.BCST     words<>+1012(SB), Z10, Z10
 	VMULPS.BCST     (R9), Z1, Z1
 	VMULPS.BCST     (R9), Z10, Z10
 	VADDPS          Z1, Z19, Z19
 	VADDPS          Z10, Z21, Z21
 	VMOVUPS         Z22, Z29
-	ADDQ            $0x04, R8
+	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             membera
@@ -27347,116 +27073,103 @@ one:
 
 memberb:
 	VMOVUPS         Z29, Z22
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    (R8), Z2
-	VPBROADCASTD    36(DI), Z3
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPXORD.BCST     4(R8), Z0, Z0
+	VPXORD.BCST     8(R8), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     12(R8), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z1, K3, Z0
+	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+828(SB), Z1, Z1
-	VMULPS.BCST     words<>+832(SB), Z5, Z5
+	VPORD.BCST      words<>+976(SB), Z1, Z1
+	VMULPS.BCST     words<>+980(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+832(SB), Z1, Z1
-	VBROADCASTSS    words<>+184(SB), Z6
-	VPSUBD.BCST     words<>+836(SB), Z1, Z3
-	VBROADCASTSS    words<>+220(SB), Z7
-	VPSRAD          $0x17, Z3, Z3
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+840(SB), Z6, Z6
-	VPSLLD          $0x17, Z3, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+844(SB), Z7, Z7
-	VPSUBD          Z4, Z1, Z1
+	VMULPS.BCST     words<>+984(SB), Z8, Z6
+	VPSUBD.BCST     words<>+988(SB), Z1, Z1
+	VMULPS.BCST     words<>+992(SB), Z8, Z7
+	VPSRAD          $0x17, Z1, Z3
+	VADDPS.BCST     words<>+996(SB), Z6, Z6
+	VPANDD.BCST     words<>+1000(SB), Z1, Z1
+	VADDPS.BCST     words<>+1004(SB), Z7, Z7
+	VPADDD.BCST     words<>+1008(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+848(SB), Z1, Z1
-	VBROADCASTSS    words<>+320(SB), Z4
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+852(SB), Z4, Z4
+	VADDPS.BCST     words<>+1012(SB), Z1, Z1
+	VMULPS.BCST     words<>+1016(SB), Z1, Z4
+	VADDPS.BCST     words<>+1020(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+856(SB), Z6, Z6
+	VADDPS.BCST     words<>+1024(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+860(SB), Z4, Z4
+	VADDPS.BCST     words<>+1028(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+864(SB), Z7, Z7
+	VADDPS.BCST     words<>+1032(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+868(SB), Z4, Z4
+	VADDPS.BCST     words<>+1036(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+872(SB), Z6, Z6
+	VADDPS.BCST     words<>+1040(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+876(SB), Z4, Z4
+	VADDPS.BCST     words<>+1044(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+880(SB), Z7, Z7
+	VADDPS.BCST     words<>+1048(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+884(SB), Z4, Z4
+	VADDPS.BCST     words<>+1052(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+888(SB), Z6, Z6
+	VADDPS.BCST     words<>+1056(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+892(SB), Z4, Z4
-	VMULPS.BCST     words<>+896(SB), Z3, Z3
+	VADDPS.BCST     words<>+1060(SB), Z4, Z4
+	VMULPS.BCST     words<>+1064(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -27466,15 +27179,15 @@ memberb:
 	VMULPS          Z4, Z6, Z0
 	VMULPS          Z4, Z7, Z1
 	VMULPS          Z0, Z0, Z0
-	VADDPS.BCST     words<>+848(SB), Z0, Z0
+	VADDPS.BCST     words<>+1012(SB), Z0, Z0
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          Z0, Z18, Z18
 	VMULPS          Z1, Z1, Z1
-	VADDPS.BCST     words<>+848(SB), Z1, Z1
+	VADDPS.BCST     words<>+1012(SB), Z1, Z1
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          Z1, Z19, Z19
 	VMOVUPS         Z22, Z29
-	ADDQ            $0x04, R8
+	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             memberb
@@ -27499,10 +27212,12 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+108(SB), Z31
 	VPBROADCASTD words<>+112(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+824(SB), Z28
+	VPBROADCASTD words<>+972(SB), Z28
 	VPADDD       words<>+44(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
+	VPBROADCASTD words<>+856(SB), Z6
+	VPBROADCASTD words<>+860(SB), Z7
 	SUBQ         $0x00000002, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -27519,162 +27234,140 @@ many:
 
 membera:
 	VMOVUPS         Z29, Z22
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z9
+	VPMULUDQ        Z29, Z31, Z12
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    28(DI), Z10
-	VPBROADCASTD    (R8), Z2
-	VPBROADCASTD    (R8), Z11
-	VPBROADCASTD    36(DI), Z3
-	VPBROADCASTD    36(DI), Z12
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPXORD.BCST     (R8), Z2, Z2
+	VPXORD.BCST     (R8), Z11, Z11
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, (SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 4(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPXORD.BCST     4(R8), Z0, Z0
+	VPXORD.BCST     4(R8), Z9, Z9
+	VPXORD.BCST     8(R8), Z3, Z2
+	VPXORD.BCST     8(R8), Z12, Z11
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 8(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 12(SI), Z13, Z11
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPXORD.BCST     12(R8), Z2, Z2
+	VPXORD.BCST     12(R8), Z11, Z11
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 20(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VMOVSLDUP       Z1, K3, Z0
-	VMOVSLDUP       Z10, K3, Z9
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z14, K3, Z9
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
-	VPBROADCASTD    words<>+708(SB), Z4
-	VPBROADCASTD    words<>+708(SB), Z13
-	VPBROADCASTD    words<>+712(SB), Z5
-	VPBROADCASTD    words<>+712(SB), Z14
-	VPORD.BCST      words<>+900(SB), Z0, Z0
-	VPORD.BCST      words<>+900(SB), Z9, Z9
-	VPMADDUBSW      Z0, Z4, Z0
-	VPMADDUBSW      Z9, Z13, Z9
-	VPMADDWD        Z5, Z0, Z0
-	VPMADDWD        Z14, Z9, Z9
-	VPADDD.BCST     words<>+904(SB), Z0, Z0
-	VPADDD.BCST     words<>+904(SB), Z9, Z9
+	VPORD.BCST      words<>+1068(SB), Z0, Z0
+	VPORD.BCST      words<>+1068(SB), Z9, Z9
+	VPMADDUBSW      Z0, Z6, Z0
+	VPMADDUBSW      Z9, Z6, Z9
+	VPMADDWD        Z7, Z0, Z0
+	VPMADDWD        Z7, Z9, Z9
+	VPADDD.BCST     words<>+1072(SB), Z0, Z0
+	VPADDD.BCST     words<>+1072(SB), Z9, Z9
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
-	VPORD.BCST      words<>+900(SB), Z2, Z2
-	VPORD.BCST      words<>+900(SB), Z11, Z11
-	VPMADDUBSW      Z2, Z4, Z2
-	VPMADDUBSW      Z11, Z13, Z11
-	VPMADDWD        Z5, Z2, Z2
-	VPMADDWD        Z14, Z11, Z11
-	VPADDD.BCST     words<>+904(SB), Z2, Z2
-	VPADDD.BCST     words<>+904(SB), Z11, Z11
+	VPORD.BCST      words<>+1068(SB), Z2, Z2
+	VPORD.BCST      words<>+1068(SB), Z11, Z11
+	VPMADDUBSW      Z2, Z6, Z2
+	VPMADDUBSW      Z11, Z6, Z11
+	VPMADDWD        Z7, Z2, Z2
+	VPMADDWD        Z7, Z11, Z11
+	VPADDD.BCST     words<>+1072(SB), Z2, Z2
+	VPADDD.BCST     words<>+1072(SB), Z11, Z11
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -27686,21 +27379,21 @@ membera:
 	VPADDD          Z1, Z19, Z19
 	VPADDD          Z10, Z21, Z21
 	VMOVUPS         Z22, Z29
-	ADDQ            $0x04, R8
+	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             membera
 	VCVTDQ2PS       Z18, Z18
-	VMULPS.BCST     64(DI), Z18, Z18
+	VMULPS.BCST     28(DI), Z18, Z18
 	VCVTDQ2PS       Z19, Z19
-	VMULPS.BCST     64(DI), Z19, Z19
+	VMULPS.BCST     28(DI), Z19, Z19
 	VMOVUPS         Z18, (DX)
 	VMOVUPS         Z19, 64(DX)
 	VPADDD          Z28, Z29, Z29
 	VCVTDQ2PS       Z20, Z20
-	VMULPS.BCST     64(DI), Z20, Z20
+	VMULPS.BCST     28(DI), Z20, Z20
 	VCVTDQ2PS       Z21, Z21
-	VMULPS.BCST     64(DI), Z21, Z21
+	VMULPS.BCST     28(DI), Z21, Z21
 	VMOVUPS         Z20, 128(DX)
 	VMOVUPS         Z21, 192(DX)
 	VPADDD          Z28, Z29, Z29
@@ -27722,98 +27415,87 @@ one:
 
 memberb:
 	VMOVUPS         Z29, Z22
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    (R8), Z2
-	VPBROADCASTD    36(DI), Z3
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPXORD.BCST     4(R8), Z0, Z0
+	VPXORD.BCST     8(R8), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     12(R8), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z1, K3, Z0
+	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPBROADCASTD    words<>+708(SB), Z4
-	VPBROADCASTD    words<>+712(SB), Z5
-	VPORD.BCST      words<>+900(SB), Z0, Z0
-	VPMADDUBSW      Z0, Z4, Z0
-	VPMADDWD        Z5, Z0, Z0
-	VPADDD.BCST     words<>+904(SB), Z0, Z0
+	VPORD.BCST      words<>+1068(SB), Z0, Z0
+	VPMADDUBSW      Z0, Z6, Z0
+	VPMADDWD        Z7, Z0, Z0
+	VPADDD.BCST     words<>+1072(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+900(SB), Z2, Z2
-	VPMADDUBSW      Z2, Z4, Z2
-	VPMADDWD        Z5, Z2, Z2
-	VPADDD.BCST     words<>+904(SB), Z2, Z2
+	VPORD.BCST      words<>+1068(SB), Z2, Z2
+	VPMADDUBSW      Z2, Z6, Z2
+	VPMADDWD        Z7, Z2, Z2
+	VPADDD.BCST     words<>+1072(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          Z0, Z18, Z18
 	VPMULLD.BCST    (R9), Z1, Z1
 	VPADDD          Z1, Z19, Z19
 	VMOVUPS         Z22, Z29
-	ADDQ            $0x04, R8
+	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             memberb
 	VCVTDQ2PS       Z18, Z18
-	VMULPS.BCST     64(DI), Z18, Z18
+	VMULPS.BCST     28(DI), Z18, Z18
 	VCVTDQ2PS       Z19, Z19
-	VMULPS.BCST     64(DI), Z19, Z19
+	VMULPS.BCST     28(DI), Z19, Z19
 	VMOVUPS         Z18, (DX)
 	VMOVUPS         Z19, 64(DX)
 	VPADDD          Z28, Z29, Z29
@@ -27826,7 +27508,7 @@ finished:
 	RET
 
 // func noiseFloatsAVX512(t *byte)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, CMOV
 TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
@@ -27835,271 +27517,260 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+108(SB), Z31
 	VPBROADCASTD words<>+112(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+824(SB), Z28
+	VPBROADCASTD words<>+972(SB), Z28
 	VPADDD       words<>+44(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
+	VPBROADCASTD words<>+856(SB), Z6
+	VPBROADCASTD words<>+860(SB), Z7
+	MOVQ         64(DI), R8
+	MOVQ         72(DI), R9
+	MOVQ         80(DI), R10
 	SUBQ         $0x00000003, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z9
+	VPMULUDQ        Z29, Z31, Z12
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z18
+	VPMULUDQ        Z29, Z31, Z21
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    28(DI), Z10
-	VPBROADCASTD    28(DI), Z19
-	VPBROADCASTD    32(DI), Z2
-	VPBROADCASTD    32(DI), Z11
-	VPBROADCASTD    32(DI), Z20
-	VPBROADCASTD    36(DI), Z3
-	VPBROADCASTD    36(DI), Z12
-	VPBROADCASTD    36(DI), Z21
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPXORD.BCST     88(DI), Z2, Z2
+	VPXORD.BCST     88(DI), Z11, Z11
+	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, (SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, (SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 4(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 4(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     92(DI), Z9, Z9
+	VPXORD.BCST     92(DI), Z18, Z18
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPXORD.BCST     96(DI), Z12, Z11
+	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPMULUDQ        Z20, Z30, Z19
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z19, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 8(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 8(SI), Z23, Z18
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 12(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 12(SI), Z22, Z20
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPXORD.BCST     100(DI), Z11, Z11
+	VPXORD.BCST     100(DI), Z20, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 20(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 20(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
 	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
 	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
 	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
 	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z23, Z18
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPMULUDQ        Z20, Z30, Z19
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z1, K3, Z0
-	VMOVSLDUP       Z10, K3, Z9
-	VMOVSLDUP       Z19, K3, Z18
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z14, K3, Z9
+	VMOVSLDUP       Z23, K3, Z18
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPBROADCASTD    words<>+708(SB), Z4
-	VPBROADCASTD    words<>+708(SB), Z13
-	VPBROADCASTD    words<>+708(SB), Z22
-	VPBROADCASTD    words<>+712(SB), Z5
-	VPBROADCASTD    words<>+712(SB), Z14
-	VPBROADCASTD    words<>+712(SB), Z23
-	VPORD.BCST      words<>+900(SB), Z0, Z0
-	VPORD.BCST      words<>+900(SB), Z9, Z9
-	VPORD.BCST      words<>+900(SB), Z18, Z18
-	VPMADDUBSW      Z0, Z4, Z0
-	VPMADDUBSW      Z9, Z13, Z9
-	VPMADDUBSW      Z18, Z22, Z18
-	VPMADDWD        Z5, Z0, Z0
-	VPMADDWD        Z14, Z9, Z9
-	VPMADDWD        Z23, Z18, Z18
-	VPADDD.BCST     words<>+904(SB), Z0, Z0
-	VPADDD.BCST     words<>+904(SB), Z9, Z9
-	VPADDD.BCST     words<>+904(SB), Z18, Z18
+	VPORD.BCST      words<>+1068(SB), Z0, Z0
+	VPORD.BCST      words<>+1068(SB), Z9, Z9
+	VPORD.BCST      words<>+1068(SB), Z18, Z18
+	VPMADDUBSW      Z0, Z6, Z0
+	VPMADDUBSW      Z9, Z6, Z9
+	VPMADDUBSW      Z18, Z6, Z18
+	VPMADDWD        Z7, Z0, Z0
+	VPMADDWD        Z7, Z9, Z9
+	VPMADDWD        Z7, Z18, Z18
+	VPADDD.BCST     words<>+1072(SB), Z0, Z0
+	VPADDD.BCST     words<>+1072(SB), Z9, Z9
+	VPADDD.BCST     words<>+1072(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+900(SB), Z2, Z2
-	VPORD.BCST      words<>+900(SB), Z11, Z11
-	VPORD.BCST      words<>+900(SB), Z20, Z20
-	VPMADDUBSW      Z2, Z4, Z2
-	VPMADDUBSW      Z11, Z13, Z11
-	VPMADDUBSW      Z20, Z22, Z20
-	VPMADDWD        Z5, Z2, Z2
-	VPMADDWD        Z14, Z11, Z11
-	VPMADDWD        Z23, Z20, Z20
-	VPADDD.BCST     words<>+904(SB), Z2, Z2
-	VPADDD.BCST     words<>+904(SB), Z11, Z11
-	VPADDD.BCST     words<>+904(SB), Z20, Z20
+	VPORD.BCST      words<>+1068(SB), Z2, Z2
+	VPORD.BCST      words<>+1068(SB), Z11, Z11
+	VPORD.BCST      words<>+1068(SB), Z20, Z20
+	VPMADDUBSW      Z2, Z6, Z2
+	VPMADDUBSW      Z11, Z6, Z11
+	VPMADDUBSW      Z20, Z6, Z20
+	VPMADDWD        Z7, Z2, Z2
+	VPMADDWD        Z7, Z11, Z11
+	VPMADDWD        Z7, Z20, Z20
+	VPADDD.BCST     words<>+1072(SB), Z2, Z2
+	VPADDD.BCST     words<>+1072(SB), Z11, Z11
+	VPADDD.BCST     words<>+1072(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
 	VCVTDQ2PS       Z0, Z0
-	VMULPS.BCST     64(DI), Z0, Z0
+	VMULPS.BCST     28(DI), Z0, Z0
 	VCVTDQ2PS       Z9, Z9
-	VMULPS.BCST     64(DI), Z9, Z9
+	VMULPS.BCST     28(DI), Z9, Z9
 	VCVTDQ2PS       Z18, Z18
-	VMULPS.BCST     64(DI), Z18, Z18
-	VMOVUPS         Z0, (DX)
-	VMOVUPS         Z9, 128(DX)
-	VMOVUPS         Z18, 256(DX)
+	VMULPS.BCST     28(DI), Z18, Z18
 	VCVTDQ2PS       Z1, Z1
-	VMULPS.BCST     64(DI), Z1, Z1
+	VMULPS.BCST     28(DI), Z1, Z1
 	VCVTDQ2PS       Z10, Z10
-	VMULPS.BCST     64(DI), Z10, Z10
+	VMULPS.BCST     28(DI), Z10, Z10
 	VCVTDQ2PS       Z19, Z19
-	VMULPS.BCST     64(DI), Z19, Z19
+	VMULPS.BCST     28(DI), Z19, Z19
+	VMOVUPS         Z0, (DX)
 	VMOVUPS         Z1, 64(DX)
-	VMOVUPS         Z10, 192(DX)
-	VMOVUPS         Z19, 320(DX)
-	ADDQ            $0x00000180, DX
+	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
+	VMOVUPS         Z9, (DX)
+	VMOVUPS         Z10, 64(DX)
+	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
+	VMOVUPS         Z18, (DX)
+	VMOVUPS         Z19, 64(DX)
+	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
 	SUBQ            $0x00000003, CX
 	JGE             many
 
@@ -28108,92 +27779,86 @@ few:
 	JZ   finished
 
 one:
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    32(DI), Z2
-	VPBROADCASTD    36(DI), Z3
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     88(DI), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z1, K3, Z0
+	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPBROADCASTD    words<>+708(SB), Z4
-	VPBROADCASTD    words<>+712(SB), Z5
-	VPORD.BCST      words<>+900(SB), Z0, Z0
-	VPMADDUBSW      Z0, Z4, Z0
-	VPMADDWD        Z5, Z0, Z0
-	VPADDD.BCST     words<>+904(SB), Z0, Z0
+	VPORD.BCST      words<>+1068(SB), Z0, Z0
+	VPMADDUBSW      Z0, Z6, Z0
+	VPMADDWD        Z7, Z0, Z0
+	VPADDD.BCST     words<>+1072(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+900(SB), Z2, Z2
-	VPMADDUBSW      Z2, Z4, Z2
-	VPMADDWD        Z5, Z2, Z2
-	VPADDD.BCST     words<>+904(SB), Z2, Z2
+	VPORD.BCST      words<>+1068(SB), Z2, Z2
+	VPMADDUBSW      Z2, Z6, Z2
+	VPMADDWD        Z7, Z2, Z2
+	VPADDD.BCST     words<>+1072(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
-	VMULPS.BCST     64(DI), Z0, Z0
-	VMOVUPS         Z0, (DX)
+	VMULPS.BCST     28(DI), Z0, Z0
 	VCVTDQ2PS       Z1, Z1
-	VMULPS.BCST     64(DI), Z1, Z1
+	VMULPS.BCST     28(DI), Z1, Z1
+	VMOVUPS         Z0, (DX)
 	VMOVUPS         Z1, 64(DX)
 	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
 	DECQ            CX
 	JNZ             one
 
@@ -28211,249 +27876,218 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+108(SB), Z31
 	VPBROADCASTD words<>+112(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+824(SB), Z28
+	VPBROADCASTD words<>+972(SB), Z28
 	VPADDD       words<>+44(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
+	VPBROADCASTD words<>+856(SB), Z6
+	VPBROADCASTD words<>+860(SB), Z7
 	SUBQ         $0x00000003, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z9
+	VPMULUDQ        Z29, Z31, Z12
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z18
+	VPMULUDQ        Z29, Z31, Z21
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    28(DI), Z10
-	VPBROADCASTD    28(DI), Z19
-	VPBROADCASTD    32(DI), Z2
-	VPBROADCASTD    32(DI), Z11
-	VPBROADCASTD    32(DI), Z20
-	VPBROADCASTD    36(DI), Z3
-	VPBROADCASTD    36(DI), Z12
-	VPBROADCASTD    36(DI), Z21
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPXORD.BCST     88(DI), Z2, Z2
+	VPXORD.BCST     88(DI), Z11, Z11
+	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, (SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, (SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 4(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 4(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     92(DI), Z9, Z9
+	VPXORD.BCST     92(DI), Z18, Z18
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPXORD.BCST     96(DI), Z12, Z11
+	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPMULUDQ        Z20, Z30, Z19
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z19, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 8(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 8(SI), Z23, Z18
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 12(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 12(SI), Z22, Z20
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPXORD.BCST     100(DI), Z11, Z11
+	VPXORD.BCST     100(DI), Z20, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 20(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 20(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
 	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
 	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
 	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
 	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z23, Z18
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPMULUDQ        Z20, Z30, Z19
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z1, K3, Z0
-	VMOVSLDUP       Z10, K3, Z9
-	VMOVSLDUP       Z19, K3, Z18
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z14, K3, Z9
+	VMOVSLDUP       Z23, K3, Z18
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPBROADCASTD    words<>+708(SB), Z4
-	VPBROADCASTD    words<>+708(SB), Z13
-	VPBROADCASTD    words<>+708(SB), Z22
-	VPBROADCASTD    words<>+712(SB), Z5
-	VPBROADCASTD    words<>+712(SB), Z14
-	VPBROADCASTD    words<>+712(SB), Z23
-	VPORD.BCST      words<>+900(SB), Z0, Z0
-	VPORD.BCST      words<>+900(SB), Z9, Z9
-	VPORD.BCST      words<>+900(SB), Z18, Z18
-	VPMADDUBSW      Z0, Z4, Z0
-	VPMADDUBSW      Z9, Z13, Z9
-	VPMADDUBSW      Z18, Z22, Z18
-	VPMADDWD        Z5, Z0, Z0
-	VPMADDWD        Z14, Z9, Z9
-	VPMADDWD        Z23, Z18, Z18
-	VPADDD.BCST     words<>+904(SB), Z0, Z0
-	VPADDD.BCST     words<>+904(SB), Z9, Z9
-	VPADDD.BCST     words<>+904(SB), Z18, Z18
+	VPORD.BCST      words<>+1068(SB), Z0, Z0
+	VPORD.BCST      words<>+1068(SB), Z9, Z9
+	VPORD.BCST      words<>+1068(SB), Z18, Z18
+	VPMADDUBSW      Z0, Z6, Z0
+	VPMADDUBSW      Z9, Z6, Z9
+	VPMADDUBSW      Z18, Z6, Z18
+	VPMADDWD        Z7, Z0, Z0
+	VPMADDWD        Z7, Z9, Z9
+	VPMADDWD        Z7, Z18, Z18
+	VPADDD.BCST     words<>+1072(SB), Z0, Z0
+	VPADDD.BCST     words<>+1072(SB), Z9, Z9
+	VPADDD.BCST     words<>+1072(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+900(SB), Z2, Z2
-	VPORD.BCST      words<>+900(SB), Z11, Z11
-	VPORD.BCST      words<>+900(SB), Z20, Z20
-	VPMADDUBSW      Z2, Z4, Z2
-	VPMADDUBSW      Z11, Z13, Z11
-	VPMADDUBSW      Z20, Z22, Z20
-	VPMADDWD        Z5, Z2, Z2
-	VPMADDWD        Z14, Z11, Z11
-	VPMADDWD        Z23, Z20, Z20
-	VPADDD.BCST     words<>+904(SB), Z2, Z2
-	VPADDD.BCST     words<>+904(SB), Z11, Z11
-	VPADDD.BCST     words<>+904(SB), Z20, Z20
+	VPORD.BCST      words<>+1068(SB), Z2, Z2
+	VPORD.BCST      words<>+1068(SB), Z11, Z11
+	VPORD.BCST      words<>+1068(SB), Z20, Z20
+	VPMADDUBSW      Z2, Z6, Z2
+	VPMADDUBSW      Z11, Z6, Z11
+	VPMADDUBSW      Z20, Z6, Z20
+	VPMADDWD        Z7, Z2, Z2
+	VPMADDWD        Z7, Z11, Z11
+	VPMADDWD        Z7, Z20, Z20
+	VPADDD.BCST     words<>+1072(SB), Z2, Z2
+	VPADDD.BCST     words<>+1072(SB), Z11, Z11
+	VPADDD.BCST     words<>+1072(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -28472,84 +28106,73 @@ few:
 	JZ   finished
 
 one:
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    32(DI), Z2
-	VPBROADCASTD    36(DI), Z3
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     88(DI), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z1, K3, Z0
+	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPBROADCASTD    words<>+708(SB), Z4
-	VPBROADCASTD    words<>+712(SB), Z5
-	VPORD.BCST      words<>+900(SB), Z0, Z0
-	VPMADDUBSW      Z0, Z4, Z0
-	VPMADDWD        Z5, Z0, Z0
-	VPADDD.BCST     words<>+904(SB), Z0, Z0
+	VPORD.BCST      words<>+1068(SB), Z0, Z0
+	VPMADDUBSW      Z0, Z6, Z0
+	VPMADDWD        Z7, Z0, Z0
+	VPADDD.BCST     words<>+1072(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+900(SB), Z2, Z2
-	VPMADDUBSW      Z2, Z4, Z2
-	VPMADDWD        Z5, Z2, Z2
-	VPADDD.BCST     words<>+904(SB), Z2, Z2
+	VPORD.BCST      words<>+1068(SB), Z2, Z2
+	VPMADDUBSW      Z2, Z6, Z2
+	VPMADDWD        Z7, Z2, Z2
+	VPADDD.BCST     words<>+1072(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVDB         Z0, (DX)
 	VPMOVDB         Z1, 16(DX)
@@ -28571,215 +28194,188 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+108(SB), Z31
 	VPBROADCASTD words<>+112(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+824(SB), Z28
-	VPADDD       words<>+908(SB), Z29, Z29
+	VPBROADCASTD words<>+972(SB), Z28
+	VPADDD       words<>+1076(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
-	VPBROADCASTD 68(DI), Z27
+	VPBROADCASTD 32(DI), Z27
 	VPSLLD       $0x08, Z27, Z27
 	SUBQ         $0x00000003, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z9
+	VPMULUDQ        Z29, Z31, Z12
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z29, Z18
+	VPMULUDQ        Z29, Z31, Z21
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    28(DI), Z10
-	VPBROADCASTD    28(DI), Z19
-	VPBROADCASTD    32(DI), Z2
-	VPBROADCASTD    32(DI), Z11
-	VPBROADCASTD    32(DI), Z20
-	VPBROADCASTD    36(DI), Z3
-	VPBROADCASTD    36(DI), Z12
-	VPBROADCASTD    36(DI), Z21
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPXORD.BCST     88(DI), Z2, Z2
+	VPXORD.BCST     88(DI), Z11, Z11
+	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, (SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, (SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 4(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 4(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     92(DI), Z9, Z9
+	VPXORD.BCST     92(DI), Z18, Z18
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPXORD.BCST     96(DI), Z12, Z11
+	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPMULUDQ        Z20, Z30, Z19
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z19, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 8(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 8(SI), Z23, Z18
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 12(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 12(SI), Z22, Z20
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPXORD.BCST     100(DI), Z11, Z11
+	VPXORD.BCST     100(DI), Z20, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 20(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 20(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
 	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
 	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z9, Z31, Z13
 	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
 	VPSRLQ          $0x20, Z4, Z2
 	VPSRLQ          $0x20, Z13, Z11
 	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
 	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z9, Z31, Z12
 	VPMULUDQ        Z18, Z31, Z21
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z23, Z18
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
-	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z11, Z30, Z14
 	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z14, Z9
 	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z11, Z30, Z10
 	VPMULUDQ        Z20, Z30, Z19
 	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
 	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
 	VPSRLQ          $0x20, Z3, Z2
 	VPSRLQ          $0x20, Z12, Z11
 	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z1, K3, Z0
-	VMOVSLDUP       Z10, K3, Z9
-	VMOVSLDUP       Z19, K3, Z18
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z14, K3, Z9
+	VMOVSLDUP       Z23, K3, Z18
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
@@ -28790,20 +28386,20 @@ many:
 	VUNPCKHPD       Z11, Z9, Z14
 	VUNPCKHPD       Z20, Z18, Z23
 	VPCMPUD         $0x05, Z27, Z4, K1
-	VBROADCASTSS.Z  64(DI), K1, Z4
+	VBROADCASTSS.Z  28(DI), K1, Z4
 	VPCMPUD         $0x05, Z27, Z13, K1
-	VBROADCASTSS.Z  64(DI), K1, Z13
+	VBROADCASTSS.Z  28(DI), K1, Z13
 	VPCMPUD         $0x05, Z27, Z22, K1
-	VBROADCASTSS.Z  64(DI), K1, Z22
+	VBROADCASTSS.Z  28(DI), K1, Z22
 	VMOVUPS         Z4, (DX)
 	VMOVUPS         Z13, 128(DX)
 	VMOVUPS         Z22, 256(DX)
 	VPCMPUD         $0x05, Z27, Z5, K1
-	VBROADCASTSS.Z  64(DI), K1, Z5
+	VBROADCASTSS.Z  28(DI), K1, Z5
 	VPCMPUD         $0x05, Z27, Z14, K1
-	VBROADCASTSS.Z  64(DI), K1, Z14
+	VBROADCASTSS.Z  28(DI), K1, Z14
 	VPCMPUD         $0x05, Z27, Z23, K1
-	VBROADCASTSS.Z  64(DI), K1, Z23
+	VBROADCASTSS.Z  28(DI), K1, Z23
 	VMOVUPS         Z5, 64(DX)
 	VMOVUPS         Z14, 192(DX)
 	VMOVUPS         Z23, 320(DX)
@@ -28816,80 +28412,71 @@ few:
 	JZ   finished
 
 one:
-	VMOVUPS         Z29, Z0
+	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPBROADCASTD    28(DI), Z1
-	VPBROADCASTD    32(DI), Z2
-	VPBROADCASTD    36(DI), Z3
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     88(DI), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, (SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 4(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 8(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 12(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 16(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 20(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 24(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 32(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 40(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 48(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z2, Z30, Z1
-	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 56(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z4, Z2
-	VPTERNLOGD.BCST $0x96, 64(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPMULUDQ        Z0, Z31, Z3
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z2, Z30, Z1
 	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
 	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z1, K3, Z0
+	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
 	VUNPCKLPD       Z2, Z0, Z4
 	VUNPCKHPD       Z2, Z0, Z5
 	VPCMPUD         $0x05, Z27, Z4, K1
-	VBROADCASTSS.Z  64(DI), K1, Z4
+	VBROADCASTSS.Z  28(DI), K1, Z4
 	VMOVUPS         Z4, (DX)
 	VPCMPUD         $0x05, Z27, Z5, K1
-	VBROADCASTSS.Z  64(DI), K1, Z5
+	VBROADCASTSS.Z  28(DI), K1, Z5
 	VMOVUPS         Z5, 64(DX)
 	ADDQ            $0x00000080, DX
 	DECQ            CX

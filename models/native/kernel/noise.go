@@ -8,14 +8,28 @@ import (
 
 // noiseArgs is the argument of the noise kernels.
 type noiseArgs struct {
-	dst              unsafe.Pointer // whole tiles
-	tiles            int
-	keys             *noise.Schedule
-	ctr              [4]uint32
-	members, weights unsafe.Pointer
-	count            int
-	keep             float32 // a scale; of dropout: what stays is multiplied by it, and words below limit go
-	limit            uint32
+	dst             unsafe.Pointer // whole tiles
+	tiles           int
+	keys            *noise.Schedule
+	block           uint32  // of the first tile
+	keep            float32 // a scale; of dropout: what stays is multiplied by it, and words below limit go
+	limit           uint32
+	_               uint32
+	leads, weights  unsafe.Pointer // of a sum's members
+	count           int            // of them
+	left, row, back int            // tiles left in the row and in a whole row; bytes of its last tile that are too many
+	lead            lead           // of what is no sum
+}
+
+// lead is what the first three rounds of the cipher have in common for all blocks of a stream: the words that halves of products
+// are xored with. Only word 0 of the counter differs among blocks, so that two of the first four products are constant.
+type lead [4]uint32
+
+// leadOf is the lead of a counter.
+func leadOf(s *noise.Schedule, c [4]uint32) lead {
+	first := 0xCD9E8D57 * uint64(c[2])
+	second := 0xD2511F53 * uint64(uint32(first>>32)^c[1]^s[0])
+	return lead{c[3] ^ s[1], uint32(first) ^ s[2], uint32(second>>32) ^ s[3], uint32(second) ^ s[5]}
 }
 
 // Field addresses the Gaussian noise of a matrix of Cols columns, one stream of Key: element e is in row e/Cols, and each
@@ -28,7 +42,61 @@ type Field struct {
 
 // Normals writes the normals of elements [lo, lo+len(dst)) of f.
 func (k *Kernels) Normals(dst []float32, f Field, lo int) {
-	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, nil, nil, false) }, func(at int, eps []float32) { copy(dst[at:], eps) })
+	k.fill(dst, f, lo, k.isa.noiseFill, 1, func(first uint32, count int) { k.tiles(first, count, f, nil, nil, false) })
+}
+
+// fill has a kernel write the tiles of elements [lo, lo+len(dst)) of f where they belong. Only a tile that does not begin in
+// dst, and those that would pass its end, go through k.line, where lines makes them.
+func (k *Kernels) fill(dst []float32, f Field, lo int, kernel func(*noiseArgs), scale float32, lines func(first uint32, count int)) {
+	at := 0
+	through := func(end int) {
+		from := at
+		k.runs(end-at, lo+at, f, lines, func(i int, eps []float32) { copy(dst[from+i:], eps) })
+		at = end
+	}
+	if c := lo % f.Cols; c%noise.Tile > 0 {
+		through(min(len(dst), noise.Tile-c%noise.Tile, f.Cols-c))
+	}
+	if kernel != nil && len(dst)-at >= noise.Tile {
+		first, next := f.tile(lo+at), f.tile(lo+len(dst)-noise.Tile)+1
+		k.noise = f.args(ptr(dst, at), uint32(first), next-first)
+		row := f.row()
+		k.noise.keep, k.noise.row, k.noise.left, k.noise.back = scale, row, row-first%row, 4*(row*noise.Tile-f.Cols)
+		kernel(&k.noise)
+		at = next/row*f.Cols + next%row*noise.Tile - lo
+	}
+	through(len(dst))
+}
+
+// row is the tiles of a row.
+func (f *Field) row() int { return (f.Cols + noise.Tile - 1) / noise.Tile }
+
+// tile is the one that element e is in.
+func (f *Field) tile(e int) int { return e/f.Cols*f.row() + e%f.Cols/noise.Tile }
+
+// args is what all kernels need to make tiles.
+func (f *Field) args(dst unsafe.Pointer, first uint32, count int) noiseArgs {
+	c := f.Key.Counter(8 * first)
+	return noiseArgs{dst: dst, tiles: count, keys: f.Schedule, block: c[0], lead: leadOf(f.Schedule, c), left: count, row: count}
+}
+
+// sumArgs is args of a sum over members.
+func (k *Kernels) sumArgs(f Field, first uint32, count int, members []uint32, weights unsafe.Pointer) noiseArgs {
+	a := f.args(ptr(k.line, 0), first, count)
+	a.leads, a.weights, a.count = unsafe.Pointer(unsafe.SliceData(k.leads)), weights, len(members)
+	return a
+}
+
+// lead readies the members of a sum.
+func (k *Kernels) lead(f Field, members []uint32) {
+	if cap(k.leads) < len(members) {
+		k.leads = make([]lead, len(members))
+	}
+	k.leads = k.leads[:len(members)]
+	for i, m := range members {
+		f.Key.Member = m
+		k.leads[i] = leadOf(f.Schedule, f.Key.Counter(0))
+	}
 }
 
 // Perturb computes dst = src + sigma*eps over elements [lo, lo+len(dst)) of f, the product rounded. dst may be src.
@@ -48,6 +116,7 @@ func (k *Kernels) NoiseSum(dst []float32, members []uint32, weights []float32, s
 		return
 	}
 	weights = weights[:len(members)]
+	k.lead(f, members)
 	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, members, weights, square) }, func(at int, sum []float32) { copy(dst[at:], sum) })
 }
 
@@ -60,16 +129,14 @@ func (k *Kernels) runs(n, lo int, f Field, tiles func(first uint32, count int), 
 	if k.line == nil {
 		k.line = aligned(line)
 	}
-	row := (f.Cols + noise.Tile - 1) / noise.Tile // in tiles
-	tile := func(e int) int { return e/f.Cols*row + e%f.Cols/noise.Tile }
-	last := tile(lo + n - 1)
+	last := f.tile(lo + n - 1)
 	for at := 0; at < n; {
-		first := tile(lo + at)
+		first := f.tile(lo + at)
 		count := min(line/noise.Tile, last-first+1)
 		tiles(uint32(first), count)
 		for at < n {
 			e := lo + at
-			t, lane := tile(e)-first, e%f.Cols%noise.Tile
+			t, lane := f.tile(e)-first, e%f.Cols%noise.Tile
 			if t >= count {
 				break
 			}
@@ -90,18 +157,16 @@ func (k *Kernels) tiles(first uint32, count int, f Field, members []uint32, weig
 		k.portableTiles(first, count, f, members, weights, square)
 		return
 	}
-	a := &k.noise
-	*a = noiseArgs{dst: ptr(k.line, 0), tiles: count, keys: f.Schedule, ctr: f.Key.Counter(8 * first), count: len(members)}
-	switch {
-	case len(members) == 0:
-		k.isa.noiseFill(a)
+	if len(members) == 0 {
+		k.noise = f.args(ptr(k.line, 0), first, count)
+		k.isa.noiseFill(&k.noise)
 		return
-	case square:
-		a.members, a.weights = unsafe.Pointer(unsafe.SliceData(members)), ptr(weights, 0)
-		k.isa.noiseSquare(a)
-	default:
-		a.members, a.weights = unsafe.Pointer(unsafe.SliceData(members)), ptr(weights, 0)
-		k.isa.noiseSum(a)
+	}
+	k.noise = k.sumArgs(f, first, count, members, ptr(weights, 0))
+	if square {
+		k.isa.noiseSquare(&k.noise)
+	} else {
+		k.isa.noiseSum(&k.noise)
 	}
 }
 
@@ -138,7 +203,7 @@ func (k *Kernels) Drop(dst []float32, key noise.Key, s *noise.Schedule, lo int, 
 	}
 	whole := len(dst) / noise.Tile * noise.Tile
 	fill := func(dst []float32, tiles int) {
-		k.noise = noiseArgs{dst: ptr(dst, 0), tiles: tiles, keys: s, ctr: ctr, keep: keep, limit: limit}
+		k.noise = noiseArgs{dst: ptr(dst, 0), tiles: tiles, keys: s, block: ctr[0], lead: leadOf(s, ctr), keep: keep, limit: limit}
 		k.isa.drop(&k.noise)
 	}
 	if whole > 0 {

@@ -43,6 +43,24 @@ func TestNormalsHaveTheFrozenBits(t *testing.T) {
 	})
 }
 
+// Tiles are written whole over what follows them: windows that begin and end anywhere in rows of any length, with no room behind.
+func TestFillEndsWhereItShould(t *testing.T) {
+	each(t, func(t *testing.T, k *Kernels) {
+		r := random(5)
+		for range 400 {
+			f, lo, n := field(1+r.IntN(100)), r.IntN(300), 1+r.IntN(500)
+			got, want := guarded(t, n), reference(f, lo, n)
+			k.Normals(got, f, lo)
+			sameBits(t, "normals", want, got)
+			for i, v := range wholeNumbers(f, lo, n) {
+				want[i] = float32(v) * 0.3
+			}
+			k.Integers(got, 0.3, f, lo)
+			sameBits(t, "integers", want, got)
+		}
+	})
+}
+
 func TestManyNormals(t *testing.T) {
 	const n = 1 << 20
 	f := field(n)

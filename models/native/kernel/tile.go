@@ -23,20 +23,13 @@ func bits(n int) uint64 { return 1<<min(n, 32) - 1 }
 
 // gemm runs a product as tiles. The rows are cut evenly: ten tiles of 12 or 13 for 128 rows, not nine of 14 and one of 2.
 func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
-	packA := n >= packCols && lda >= packLda
-	packB := form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb)
-	block := m
+	room := k.GemmRoom(form, m, n, kk, lda, ldb)
+	packA, packB, block := room.A > 0, room.B > 0, m
 	if packA {
 		block = packRows
 	}
-	if packB {
-		need := k.isa.width * min(kk, maxK)
-		if block < m { // all panels are kept for the next block of rows
-			need *= (n + k.isa.width - 1) / k.isa.width
-		}
-		if len(k.bPack) < need {
-			k.bPack = aligned(need)
-		}
+	if len(k.bPack) < room.B {
+		k.bPack = aligned(room.B)
 	}
 	for k0 := 0; k0 == 0 || k0 < kk; k0 += maxK {
 		kc := min(maxK, kk-k0)
@@ -116,8 +109,8 @@ func next(height int, extra *int) int {
 
 // packA packs rows [i0, i1) tile by tile, each with its rows side by side.
 func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
-	if need := packRows*maxK + 16; len(k.aPack) < need {
-		k.aPack = aligned(need)
+	if len(k.aPack) < roomA {
+		k.aPack = aligned(roomA)
 	}
 	height, extra := even(i1-i0, k.isa.height)
 	at := 0

@@ -5,9 +5,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Offsets of kernel.noiseArgs that only drop reads.
-const nKeep, nLimit = 64, 68
-
 // drop emits tiles of 32 masks of dropout, one for each word of the stream in its order: keep, or zero where the word's
 // upper 24 bits are below limit. The counters are ordered so that unpacking brings four words of each side by side.
 func (g *gen) drop() {
@@ -27,7 +24,7 @@ func (g *gen) drop() {
 	g.tileLoop(3, func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
 			for i, s := range streams {
-				s.philox(at(t, nCtr+8))
+				s.philox(at(t, nLead))
 				out := s.r[4:6]
 				s.do(func() { s.VUNPCKLPD(s.r[2], s.r[0], out[0]) })
 				s.do(func() { s.VUNPCKHPD(s.r[2], s.r[0], out[1]) })

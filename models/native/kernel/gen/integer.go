@@ -7,9 +7,7 @@ import (
 
 // integers turns the words in r0 and r2 into whole numbers, noise.Integer of each, in r0 and r1.
 func (s *stream) integers() {
-	ones, pairs := s.r[4], s.r[5]
-	s.do(func() { s.VPBROADCASTD(s.consts.word(0x01010101), ones) })
-	s.do(func() { s.VPBROADCASTD(s.consts.word(0x00010001), pairs) })
+	ones, pairs := s.byteOnes()
 	for i, w := range []reg.VecPhysical{s.r[0], s.r[2]} {
 		s.with(0x01000000, func(x, y, z operand.Op) { s.VPORD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPOR(x, y, z) }, w, w)
 		s.do(func() { s.VPMADDUBSW(w, ones, w) })
@@ -17,6 +15,17 @@ func (s *stream) integers() {
 		s.with(3, func(x, y, z operand.Op) { s.VPADDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPADDD(x, y, z) }, w, w)
 		s.do(func() { s.VPSRAD(operand.Imm(2), w, s.r[i]) })
 	}
+}
+
+// byteOnes are bytes and words of one, in registers that no cipher and no sum uses.
+func (g *gen) byteOnes() (bytes, words reg.VecPhysical) { return g.r[6], g.r[7] }
+
+// integerSetup is noiseSetup for integers.
+func (g *gen) integerSetup() {
+	g.noiseSetup()
+	ones, pairs := g.byteOnes()
+	g.VPBROADCASTD(g.consts.word(0x01010101), ones)
+	g.VPBROADCASTD(g.consts.word(0x00010001), pairs)
 }
 
 // toScale turns r into floats, times the argument's scale; tmp is lost.
@@ -32,32 +41,39 @@ func (g *gen) toScale(r, tmp reg.VecPhysical) {
 
 // noiseIntegers emits the writing of tiles of 32 whole numbers, as bytes or as floats times a scale.
 func (g *gen) noiseIntegers(asBytes bool) {
-	name, doc, size := "noiseFloats", "tiles of whole numbers, scaled.", 4
+	name, doc := "noiseFloats", "tiles of whole numbers, scaled."
 	if asBytes {
-		name, doc, size = "noiseBytes", "tiles of whole numbers in bytes.", 1
+		name, doc = "noiseBytes", "tiles of whole numbers in bytes."
 	}
 	g.begin(name, "noiseArgs", doc)
-	g.noiseSetup()
-	dst := reg.RDX
+	g.integerSetup()
+	if !asBytes {
+		g.rowSetup()
+	}
 	g.tileLoop(3, func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
 			for i, s := range streams {
-				s.philox(at(reg.RDI, nCtr+8))
+				s.philox(at(reg.RDI, nLead))
 				s.integers()
 				lo, hi := g.place(first + i)
 				for j, place := range []int{lo, hi} {
-					r, to := s.r[j], at(dst, place/4*size)
 					if asBytes {
-						s.do(func() { g.narrow(r, s.r[4], to) })
-						continue
+						s.do(func() { g.narrow(s.r[j], s.r[4], at(reg.RDX, place/4)) })
+					} else {
+						s.do(func() { g.toScale(s.r[j], s.r[4]) })
 					}
-					s.do(func() { g.toScale(r, s.r[4]) })
-					s.do(func() { s.VMOVUPS(r, to) })
 				}
 			}
 			interleave(streams)
+			for i, s := range streams {
+				if !asBytes {
+					g.inRow(first+i, s.r[0], s.r[1])
+				}
+			}
 		})
-		g.ADDQ(imm(32*size*tiles), dst)
+		if asBytes {
+			g.ADDQ(imm(32*tiles), reg.RDX)
+		}
 	})
 	g.end()
 }

@@ -9,8 +9,9 @@ import (
 
 // Offsets of kernel.noiseArgs.
 const (
-	nDst, nTiles, nKeys, nCtr  = 0, 8, 16, 24
-	nMembers, nWeights, nCount = 40, 48, 56
+	nDst, nTiles, nKeys, nBlock, nKeep, nLimit = 0, 8, 16, 24, 28, 32
+	nLeads, nWeights, nCount                   = 40, 48, 56
+	nLeft, nRow, nBack, nLead                  = 64, 72, 80, 88
 )
 
 // The coefficients of noise.Normals; a test compares the bits.
@@ -24,6 +25,8 @@ const (
 	m0, m1  = 0xD2511F53, 0xCD9E8D57
 	twoM31  = float32(1) / (1 << 31)
 	minus2L = float32(-2 * math.Ln2)
+
+	rootHalf = 0x3f3504f3 // of sqrt(1/2)
 )
 
 // stream is the instructions of one run of counters, in order, on nine registers of its own. One stream is a chain of some
@@ -80,38 +83,53 @@ func (g *gen) key() reg.VecPhysical  { return g.r[len(g.r)-5] } // AVX2 only
 
 // philox leaves the words of one vector of counters in r0 (words 0 and 1 of counter i in lanes 2i and 2i+1) and r2 (words
 // 2 and 3). A 64-bit lane holds a word in its low half; the high halves are garbage, which the multiplication ignores,
-// so that no shuffle is needed inside a round.
-func (s *stream) philox(member operand.Mem) {
-	t, keys := reg.RDI, reg.RSI
-	c0, c1, c2, c3, p0, p1 := s.r[0], s.r[1], s.r[2], s.r[3], s.r[4], s.r[5]
-	s.do(func() { // in one step, because the streams share the counter
-		s.VMOVUPS(s.ctr(), c0)
-		s.VPADDD(s.step(), s.ctr(), s.ctr())
-	})
-	s.do(func() { s.VPBROADCASTD(at(t, nCtr+4), c1) })
-	s.do(func() { s.VPBROADCASTD(member, c2) })
-	s.do(func() { s.VPBROADCASTD(at(t, nCtr+12), c3) })
-	xor := func(key int, a, b reg.VecPhysical) {
+// so that no shuffle is needed inside a round. lead is what the first three rounds have in common, a kernel.lead.
+func (s *stream) philox(lead operand.Mem) {
+	c0, c2 := s.r[0], s.r[2]
+	product := func(x, m, p reg.VecPhysical) { s.do(func() { s.VPMULUDQ(x, m, p) }) }
+	upper := func(p, c reg.VecPhysical) { s.do(func() { s.VPSRLQ(operand.Imm(32), p, c) }) }
+	mix := func(word operand.Mem, a, b reg.VecPhysical) { // b = a ^ word
 		if s.wide {
-			s.do(func() { s.VPTERNLOGD_BCST(operand.U8(0x96), at(keys, 4*key), a, b) })
+			s.do(func() { s.VPXORD_BCST(word, a, b) })
 			return
 		}
-		s.do(func() { s.VPBROADCASTD(at(keys, 4*key), s.key()) })
-		s.do(func() { s.VPXOR(a, b, b) })
-		s.do(func() { s.VPXOR(s.key(), b, b) })
+		s.do(func() { s.VPBROADCASTD(word, s.key()) })
+		s.do(func() { s.VPXOR(s.key(), a, b) })
 	}
-	for r := range 10 {
-		c1, c3, p0, p1 := c1, c3, p0, p1
-		if r%2 == 1 {
-			c1, p1 = p1, c1
-			c3, p0 = p0, c3
+	key := func(i int, a, b reg.VecPhysical) { // b ^= a ^ key
+		word := at(reg.RSI, 4*i)
+		if s.wide {
+			s.do(func() { s.VPTERNLOGD_BCST(operand.U8(0x96), word, a, b) })
+			return
 		}
-		s.do(func() { s.VPMULUDQ(c0, s.mul0(), p0) })
-		s.do(func() { s.VPMULUDQ(c2, s.mul1(), p1) })
-		s.do(func() { s.VPSRLQ(operand.Imm(32), p1, c0) })
-		s.do(func() { s.VPSRLQ(operand.Imm(32), p0, c2) })
-		xor(2*r, c1, c0)
-		xor(2*r+1, c3, c2)
+		s.do(func() { s.VPXOR(a, b, b) })
+		mix(word, b, b)
+	}
+	c1, c3, p0, p1 := s.r[1], s.r[4], s.r[3], s.r[5]
+	s.do(func() { // in one step, because the streams share the counter; r3 is p0, whose name moves on below
+		s.VPMULUDQ(s.ctr(), s.mul0(), s.r[3])
+		s.VPADDD(s.step(), s.ctr(), s.ctr())
+	})
+	upper(p0, c2)
+	mix(lead, c2, c2)
+	product(c2, s.mul1(), p1)
+	upper(p1, c0)
+	mix(lead.Offset(4), c0, c0)
+	mix(lead.Offset(8), p0, c2)
+	product(c0, s.mul0(), c3)
+	product(c2, s.mul1(), c1)
+	upper(c1, c0)
+	upper(c3, c2)
+	key(4, p1, c0)
+	mix(lead.Offset(12), c2, c2)
+	for r := 3; r < 10; r++ {
+		product(c0, s.mul0(), p0)
+		product(c2, s.mul1(), p1)
+		upper(p1, c0)
+		upper(p0, c2)
+		key(2*r, c1, c0)
+		key(2*r+1, c3, c2)
+		c1, c3, p0, p1 = p1, p0, c3, c1
 	}
 	for _, w := range [][2]reg.VecPhysical{{c0, c1}, {c2, c3}} {
 		if s.wide {
@@ -124,15 +142,12 @@ func (s *stream) philox(member operand.Mem) {
 }
 
 // normals turns the words in r0 and r2 into normals, the operations being those of noise.Normals: cosines in r0, sines
-// in r1.
+// in r1. The factor 2^-31 of the first uniform is taken from the exponent's bits.
 func (s *stream) normals() {
 	u, f, w, e, q, v, c, sn, v2 := s.r[0], s.r[1], s.r[2], s.r[3], s.r[4], s.r[5], s.r[6], s.r[7], s.r[8]
 	mad := func(x reg.VecPhysical, k float32, y reg.VecPhysical) { // y = y*x + k
 		s.do(func() { s.VMULPS(x, y, y) })
 		s.addf(k, y, y)
-	}
-	top := func(k []float32, y reg.VecPhysical) {
-		s.do(func() { s.VBROADCASTSS(s.consts.float(k[len(k)-1]), y) })
 	}
 	s.do(func() { s.VPSRLD(operand.Imm(1), u, f) })
 	s.do(func() { s.VCVTDQ2PS(w, v) })
@@ -140,19 +155,18 @@ func (s *stream) normals() {
 	s.mulf(twoM31, v, v)
 	s.do(func() { s.VCVTDQ2PS(f, f) })
 	s.do(func() { s.VMULPS(v, v, v2) })
-	s.mulf(twoM31, f, f)
-	top(cosC, c)
-	s.with(0x3f3504f3, func(x, y, z operand.Op) { s.VPSUBD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPSUBD(x, y, z) }, f, e)
-	top(sinC, sn)
-	s.do(func() { s.VPSRAD(operand.Imm(23), e, e) })
-	mad(v2, cosC[3], c)
-	s.do(func() { s.VPSLLD(operand.Imm(23), e, q) })
-	mad(v2, sinC[2], sn)
-	s.do(func() { s.VPSUBD(q, f, f) })
+	s.mulf(cosC[4], v2, c)
+	s.with(rootHalf+31<<23, func(x, y, z operand.Op) { s.VPSUBD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPSUBD(x, y, z) }, f, f)
+	s.mulf(sinC[3], v2, sn)
+	s.do(func() { s.VPSRAD(operand.Imm(23), f, e) })
+	s.addf(cosC[3], c, c)
+	s.with(1<<23-1, func(x, y, z operand.Op) { s.VPANDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPAND(x, y, z) }, f, f)
+	s.addf(sinC[2], sn, sn)
+	s.with(rootHalf, func(x, y, z operand.Op) { s.VPADDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPADDD(x, y, z) }, f, f)
 	s.do(func() { s.VCVTDQ2PS(e, e) })
 	s.addf(-1, f, f)
-	top(logC, q)
-	mad(f, logC[5], q)
+	s.mulf(logC[6], f, q)
+	s.addf(logC[5], q, q)
 	mad(v2, cosC[2], c)
 	mad(f, logC[4], q)
 	mad(v2, sinC[1], sn)

@@ -18,7 +18,7 @@ func (g *gen) philoxSetup(lanes operand.Mem) {
 	g.MOVQ(at(t, nKeys), reg.RSI)
 	g.VPBROADCASTD(g.consts.word(m0), g.mul0())
 	g.VPBROADCASTD(g.consts.word(m1), g.mul1())
-	g.VPBROADCASTD(at(t, nCtr), g.ctr())
+	g.VPBROADCASTD(at(t, nBlock), g.ctr())
 	g.VPBROADCASTD(g.consts.word(uint32(g.lanes/2)), g.step())
 	g.VPADDD(lanes, g.ctr(), g.ctr())
 	if g.wide {
@@ -39,21 +39,50 @@ func (g *gen) place(stream int) (cos, sin int) {
 func (g *gen) noiseFill() {
 	g.begin("noiseFill", "noiseArgs", "tiles of normals.")
 	g.noiseSetup()
-	dst := reg.RDX
+	g.rowSetup()
 	g.tileLoop(3, func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
-			for i, s := range streams {
-				s.philox(at(reg.RDI, nCtr+8))
+			for _, s := range streams {
+				s.philox(at(reg.RDI, nLead))
 				s.normals()
-				cos, sin := g.place(first + i)
-				s.do(func() { s.VMOVUPS(s.r[0], at(dst, cos)) })
-				s.do(func() { s.VMOVUPS(s.r[1], at(dst, sin)) })
 			}
 			interleave(streams)
+			for i, s := range streams {
+				g.inRow(first+i, s.r[0], s.r[1])
+			}
 		})
-		g.ADDQ(imm(128*tiles), dst)
 	})
 	g.end()
+}
+
+// rowSetup loads where a row ends: after so many tiles, and so many bytes before the end of its last one.
+func (g *gen) rowSetup() {
+	t := reg.RDI
+	g.MOVQ(at(t, nLeft), reg.R8)
+	g.MOVQ(at(t, nRow), reg.R9)
+	g.MOVQ(at(t, nBack), reg.R10)
+}
+
+// inRow writes what stream i made, and moves on after a tile's last. A row's last tile is written whole: the next row's first
+// one goes over what is too much.
+func (g *gen) inRow(i int, cos, sin reg.VecPhysical) {
+	dst, left, next := reg.RDX, reg.R8, reg.R11
+	last := true
+	place, half := 0, 64
+	if !g.wide {
+		place, last = 32*(i%2), i%2 == 1
+	}
+	g.VMOVUPS(cos, at(dst, place))
+	g.VMOVUPS(sin, at(dst, place+half))
+	if !last {
+		return
+	}
+	g.ADDQ(imm(128), dst)
+	g.MOVQ(dst, next)
+	g.SUBQ(reg.R10, next)
+	g.DECQ(left)
+	g.CMOVQEQ(next, dst)
+	g.CMOVQEQ(reg.R9, left)
 }
 
 // eachStream hands out the streams of some tiles: all at once in AVX-512, one after the other in AVX2, which has registers
@@ -106,8 +135,12 @@ const (
 // noiseSum emits tiles of the sum over members of a term, in the order of the members.
 func (g *gen) noiseSum(of term) {
 	g.begin([]string{"noiseSum", "noiseSquare", "noiseWhole"}[of], "noiseArgs", "weighted sums of noise.")
-	g.noiseSetup()
-	t, dst, members, weights, count := reg.RDI, reg.RDX, reg.R8, reg.R9, reg.R10
+	if of == whole {
+		g.integerSetup()
+	} else {
+		g.noiseSetup()
+	}
+	t, dst, leads, weights, count := reg.RDI, reg.RDX, reg.R8, reg.R9, reg.R10
 	label := 0
 	g.tileLoop(2, func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
@@ -116,7 +149,7 @@ func (g *gen) noiseSum(of term) {
 			if g.wide {
 				acc, saved = g.r[18:22], g.r[22]
 			}
-			g.MOVQ(at(t, nMembers), members)
+			g.MOVQ(at(t, nLeads), leads)
 			g.MOVQ(at(t, nWeights), weights)
 			g.MOVQ(at(t, nCount), count)
 			for i := range 2 * len(streams) {
@@ -130,7 +163,7 @@ func (g *gen) noiseSum(of term) {
 				g.VMOVUPS(g.ctr(), saved)
 			}
 			for i, s := range streams {
-				s.philox(at(members, 0))
+				s.philox(at(leads, 0))
 				if of == whole {
 					s.integers()
 				} else {
@@ -146,7 +179,7 @@ func (g *gen) noiseSum(of term) {
 			} else {
 				g.VPSUBD(g.step(), g.ctr(), g.ctr())
 			}
-			g.ADDQ(operand.Imm(4), members)
+			g.ADDQ(operand.Imm(16), leads)
 			g.ADDQ(operand.Imm(4), weights)
 			g.DECQ(count)
 			g.JNZ(ref(loop))

@@ -1,0 +1,74 @@
+package kernel
+
+import "unsafe"
+
+// Room is what a Kernels keeps of packed operands, in elements of four bytes: each part grows to the largest that was needed.
+type Room struct {
+	A, B    int // of products
+	Filters int // of convolutions
+	Exact   int // of products of bytes by floats
+	Totals  int
+	Line    bool // a piece of noise
+}
+
+// Max has the larger of each part.
+func (r Room) Max(o Room) Room {
+	return Room{max(r.A, o.A), max(r.B, o.B), max(r.Filters, o.Filters), max(r.Exact, o.Exact), max(r.Totals, o.Totals), r.Line || o.Line}
+}
+
+// Bytes is the memory of all parts.
+func (r Room) Bytes() int64 {
+	n := r.A + r.B + r.Filters + r.Exact + r.Totals
+	if r.Line {
+		n += line
+	}
+	return 4 * int64(n)
+}
+
+// roomA is that of the packed rows of A.
+const roomA = packRows*maxK + 16
+
+// GemmRoom is what a product of these sizes keeps, by which Gemm decides what it packs.
+func (k *Kernels) GemmRoom(form Form, m, n, kk, lda, ldb int) (r Room) {
+	if k.isa.tiles == nil {
+		return r
+	}
+	block := m
+	if n >= packCols && lda >= packLda {
+		r.A, block = roomA, packRows
+	}
+	if form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb) {
+		r.B = k.isa.width * min(kk, maxK)
+		if block < m { // all panels are kept for the next block of rows
+			r.B *= (n + k.isa.width - 1) / k.isa.width
+		}
+	}
+	return r
+}
+
+// BytesRoom is what a product of bytes keeps.
+func (k *Kernels) BytesRoom(m, n, kk int) Room {
+	if k.isa.bytes != nil {
+		return Room{B: 32 * ((kk + 3) / 4)}
+	}
+	kc := min(kk, exactK)
+	return k.GemmRoom(NT, m, n, kc, kc, kc).Max(Room{Exact: (m+n)*kc + m*n, Totals: m * n})
+}
+
+// Bytes is the memory of the tables.
+func (c *Conv) Bytes() int64 {
+	n := int(unsafe.Sizeof(*c)) + (cap(c.forward)+cap(c.data))*int(unsafe.Sizeof(convRun{})) + cap(c.weights)*int(unsafe.Sizeof(dotJob{}))
+	seen := map[*int32]bool{}
+	for _, runs := range [][]convRun{c.forward, c.data} {
+		for _, r := range runs { // most share theirs
+			if first := unsafe.SliceData(r.tab); !seen[first] {
+				seen[first] = true
+				n += 4 * cap(r.tab)
+			}
+		}
+	}
+	for _, j := range c.weights {
+		n += 4 * cap(j.list)
+	}
+	return int64(n)
+}

@@ -1,0 +1,152 @@
+package native
+
+import (
+	"brood/models/engine"
+	"brood/models/native/kernel"
+)
+
+// packer is an op whose products pack operands: for so many samples, forward and, with gradients, back.
+type packer interface {
+	packs(k *kernel.Kernels, samples int, gradients bool) kernel.Room
+}
+
+// tabled is an op with tables.
+type tabled interface{ tables() int64 }
+
+// fixedBytes is what a thread has besides buffers: its kernels' arguments, the descriptors of the buffers and its share of the
+// plan; it was measured.
+const fixedBytes = 14 << 10
+
+// Bytes is Room for gradients of a member a thread on batches of the one size and evaluations on batches of the other, 0 for
+// none; without gradients the evaluations are of candidates.
+func (e *Engine) Bytes(gradients, scores int) int64 {
+	n := len(e.passes)
+	w := engine.Work{Members: n, Gradients: gradients, Rows: n, Scores: scores}
+	if gradients == 0 {
+		w.Candidates, w.Batch = n, scores
+	}
+	return e.Room(w)
+}
+
+// Room predicts the bytes that the engine holds once it has done such work: the tables of the plan, the buffers of the passes and
+// what their kernels keep. Blocks that tasks name are the caller's.
+func (e *Engine) Room(w engine.Work) (bytes int64) {
+	for _, o := range e.plan.ops {
+		if t, ok := o.(tabled); ok {
+			bytes += t.tables()
+		}
+	}
+	pairs := w.Candidates
+	if w.Antithetic {
+		pairs = (pairs + 1) / 2
+	}
+	group := 1
+	if w.Noise.Rank > 0 {
+		group, _ = e.grouping(w.Noise, pairs)
+		pairs = (pairs + group - 1) / group
+	}
+	members, scores, own := w.Members, w.Rows*((w.Scores+piece-1)/piece), w.Rows
+	if w.Gradients == 0 {
+		members = 0
+	}
+	if w.Own == 0 {
+		own = 0
+	}
+	for i, p := range e.passes {
+		samples, packed := 0, max(w.Gradients, min(w.Scores, piece), w.Own, e.sight(w.Batch)) // of a helper, at most
+		for _, task := range []struct{ entries, samples int }{{members, w.Gradients}, {scores, min(w.Scores, piece)}, {own, w.Own}, {pairs, e.sight(w.Batch)}} {
+			if i < task.entries {
+				samples = max(samples, task.samples)
+			}
+		}
+		if samples > 0 {
+			packed = samples
+		}
+		bytes += fixedBytes + 4*int64(e.passFloats(samples, i < members, i < own))
+		var keep kernel.Room
+		for _, o := range e.plan.ops {
+			if s, ok := o.(packer); ok && packed > 0 {
+				keep = keep.Max(s.packs(p.k, packed, members > 0))
+			}
+		}
+		if i < pairs {
+			c, more := e.candidateBytes(w, group, p.k)
+			bytes, keep = bytes+c, keep.Max(more)
+		}
+		bytes += keep.Bytes()
+	}
+	return bytes
+}
+
+// sight is the samples that a pass of candidates loads at once.
+func (e *Engine) sight(batch int) int {
+	if e.bounds.Norms {
+		return batch
+	}
+	return min(batch, piece)
+}
+
+// passFloats is what the buffers of a pass over so many samples hold, 0: of none.
+func (e *Engine) passFloats(samples int, gradients, own bool) int {
+	if samples == 0 {
+		return 0
+	}
+	n := e.plan.floats(samples, gradients) + 2*whole(samples)
+	if own {
+		n += e.layout.Stats
+	}
+	sums := 0
+	for _, o := range e.plan.ops {
+		if o, ok := o.(*norm); ok {
+			sums = max(sums, 2*o.image.channels)
+		}
+	}
+	return n + sums*kernel.Lanes
+}
+
+// candidateBytes is what a pass keeps to evaluate candidates, and what its kernels do.
+func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (bytes int64, keep kernel.Room) {
+	keep.Line = true
+	floats, n := 3*e.layout.Params, e.sight(w.Batch)
+	first, isApart := e.plan.ops[0].(*dense)
+	if w.Noise.Rank > 0 {
+		isApart = isApart && w.Noise.Low(&e.layout.Tensors[first.wide])
+		rows, cols := 0, 0
+		for at, op := range e.plan.ops {
+			o, ok := op.(*dense)
+			if !ok || !w.Noise.Low(&e.layout.Tensors[o.wide]) {
+				continue
+			}
+			l := lowLayer{o: o, rank: w.Noise.Rank}
+			if o.bias >= 0 {
+				l.rank++
+			}
+			columns := l.rank
+			if at == 0 {
+				columns *= group
+			} else {
+				floats += o.nIn * o.nOut
+				keep = keep.Max(k.GemmRoom(kernel.NN, n, o.nOut, o.nIn, o.nIn, o.nOut))
+			}
+			floats += group*l.rank*(o.nIn+o.nOut+1) + n*columns
+			rows, cols = max(rows, o.nOut), max(cols, o.nIn)
+			keep = keep.Max(k.GemmRoom(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn)).Max(k.GemmRoom(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
+		}
+		floats += w.Noise.Rank * (rows + cols)
+		if isApart {
+			floats += w.Batch * first.nOut
+		}
+		return 4 * int64(floats), keep
+	}
+	if !isApart {
+		return 4 * int64(floats), keep
+	}
+	floats += (w.Batch + n) * first.nOut
+	if e.byteLayer(first) && w.Noise.Integer {
+		stride := (first.nIn + 3) / 4 * 4
+		bytes = int64((w.Batch+1)*stride + first.nOut*kernel.ByteStride(first.nIn))
+		floats += 2 * first.nOut
+		keep = keep.Max(k.BytesRoom(n, first.nOut, first.nIn))
+	}
+	return bytes + 4*int64(floats), keep
+}

@@ -1,0 +1,163 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"math"
+	goruntime "runtime"
+	"slices"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/native/kernel"
+)
+
+// heap is the bytes of all live objects.
+func heap() int64 {
+	goruntime.GC()
+	goruntime.GC()
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// works are what runs ask of an engine: gradients of fewer, as many and more members than threads, batches that are no whole
+// blocks, evolution strategies with each kind of noise, and statistics of batches.
+var works = []engine.Work{
+	{Members: 1, Gradients: 32},
+	{Members: 3, Gradients: 75, Rows: 1, Scores: 40},
+	{Members: 2, Gradients: 32, Rows: 1, Scores: 190, Own: 120},
+	{Candidates: 1, Batch: 64},
+	{Candidates: 8, Antithetic: true, Batch: 130, Rows: 1, Scores: 64},
+	{Candidates: 8, Antithetic: true, Batch: 130, Noise: engine.Noise{Integer: true}},
+	{Candidates: 12, Antithetic: true, Batch: 64, Noise: engine.Noise{Rank: 1}},
+	{Candidates: 5, Batch: 150, Noise: engine.Noise{Rank: 4}},
+}
+
+// TestRoom: what an engine says it will hold is what the heap grows by, within a tenth, for the models of the zoo, on every twin.
+func TestRoom(t *testing.T) {
+	for _, name := range models.List() {
+		m, err := models.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			if m.Layout.Params > 3.5e5 {
+				t.Skip("the smaller models have the same layers")
+			}
+			channels := 1
+			if len(m.Input) == 3 {
+				channels = m.Input[0]
+			}
+			even := slices.Repeat([]float32{0.5}, channels)
+			pixels := data.Raster{Pixels: make([]byte, 200*m.Features), Labels: make([]byte, 200)}
+			set, err := data.New(data.Info{Name: "gray", Shape: m.Input, Classes: max(2, m.Classes), Mean: even, Std: even}, pixels, data.Raster{}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set.Normal()
+			twins, works := twinsHere(), works
+			if m.Features > 1024 { // slow, and no new kinds of layers
+				twins, works = twins[len(twins)-1:], works[:4]
+			}
+			for _, twin := range twins {
+				if twin == kernel.Portable && m.Name != "lenets" && m.Name != "mlp-small" {
+					continue // slow, and the tables and buffers are the same
+				}
+				for _, w := range works {
+					room(t, m, set, twin, w)
+				}
+			}
+		})
+	}
+}
+
+// TestRoomOfThreads: threads that all have work hold what one does each, and share the tables; helpers and idle ones hold less.
+func TestRoomOfThreads(t *testing.T) {
+	set := small(t)
+	zoo(t, set, func(t *testing.T, m *models.Model) {
+		of := func(threads int, w engine.Work) int64 {
+			e, err := NewEngine(m, set, threads, kernel.Best())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e.Room(w)
+		}
+		tables := of(1, engine.Work{}) - fixedBytes
+		for _, w := range []engine.Work{{Members: 3, Gradients: 75}, {Candidates: 6, Antithetic: true, Batch: 64}, {Rows: 1, Scores: 3 * piece}, {Rows: 4, Own: 30}} {
+			one, three, four := of(1, w)-tables, of(3, w)-tables, of(4, w)-tables
+			if three != 3*one {
+				t.Errorf("%+v: three threads hold %d, one %d", w, three, one)
+			}
+			if more := four - three; more <= 0 || more > one {
+				t.Errorf("%+v: a fourth thread holds %d, one with work %d", w, more, one)
+			}
+		}
+	})
+}
+
+// twinsHere are those that this machine runs.
+func twinsHere() (out []kernel.Twin) {
+	for tw := kernel.Portable; tw <= kernel.Best(); tw++ {
+		if _, err := kernel.New(tw); err == nil {
+			out = append(out, tw)
+		}
+	}
+	return out
+}
+
+// room has an engine of one thread do the work, and compares; on more threads it is luck which of them come to hold what.
+func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engine.Work) {
+	t.Helper()
+	ctx, ids := context.Background(), set.Train()
+	g := task(t, m, set, max(1, w.Members), max(1, w.Gradients))
+	x := g.X.Sub(0, 1)
+	many := func(n, batch int) (out [][]int32) {
+		for range n {
+			out = append(out, ids[:batch])
+		}
+		return out
+	}
+	var tasks []engine.Task
+	if w.Gradients > 0 {
+		tasks = append(tasks, g)
+	}
+	if w.Candidates > 0 {
+		c := engine.Candidates{Noise: w.Noise, Theta: x, Sigma: 0.01, Antithetic: w.Antithetic, Batches: many(1, w.Batch), Fitness: make([]float32, w.Candidates)}
+		for i := range w.Candidates {
+			c.IDs = append(c.IDs, engine.Member(i))
+		}
+		tasks = append(tasks, c)
+	}
+	e := engine.Evaluate{X: x, Rows: engine.Rows(w.Rows), Loss: make([]float64, w.Rows), Correct: make([]int64, w.Rows)}
+	if w.Scores > 0 {
+		e.Batches, e.Stats = many(w.Rows, w.Scores), g.Stats
+		tasks = append(tasks, e)
+	}
+	if w.Own > 0 {
+		tasks = append(tasks, engine.Statistics{X: x, Rows: engine.Rows(w.Rows), Batches: many(1, w.Own), Stats: engine.New(w.Rows, m.Layout.Stats, engine.F32)})
+		e.Batches, e.Stats = many(w.Rows, w.Own), engine.Mat{}
+		tasks = append(tasks, e)
+	}
+	before := heap()
+	eng, err := NewEngine(m, set, 1, twin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // gradients after larger evaluations grow once more
+		if err := eng.Do(ctx, tasks...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, said := heap()-before, eng.Room(w)
+	name := fmt.Sprintf("%s, %+v", twin, w)
+	if math.Abs(float64(said-held)) > 0.1*float64(held) {
+		t.Errorf("%s: said %d bytes, holds %d (%.2f)", name, said, held, float64(said)/float64(held))
+	} else if testing.Verbose() {
+		t.Logf("%s: %.3f of %d", name, float64(said)/float64(held), held)
+	}
+	goruntime.KeepAlive(tasks)
+	goruntime.KeepAlive(eng)
+}
