@@ -21,7 +21,9 @@ const (
 	candidates = 16
 )
 
-// machineMemory is what this process may use, in bytes: the machine's or its control group's; 0 when unknown.
+// Memory is what this process may use, in bytes: the machine's or its control group's; 0 when unknown.
+func Memory() int64 { return machineMemory() }
+
 var machineMemory = func() int64 {
 	all, err := memlimit.FromSystem()
 	if err != nil {

@@ -163,7 +163,7 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 	whole := at == 0 || at == h.last.To
 	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
 		out.Checkpoint = *cp
-	} else if err := out.execute(ctx, dir, at, h, store, cmp.Or(threads, goruntime.NumCPU()), progress); err != nil {
+	} else if err := out.execute(ctx, dir, at, h, store, threads, progress); err != nil {
 		return nil, err
 	}
 	if whole {
@@ -201,7 +201,7 @@ func (o *Own) past(dir string, at uint64) (j *Job, h history, err error) {
 
 // walk executes the log from the nearest checkpoint on one worker, until after round at.
 func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) (w *worker.Worker, rounds uint64, err error) {
-	if w, err = j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, threads, false); err != nil {
+	if w, err = j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, cmp.Or(threads, goruntime.NumCPU()), false); err != nil {
 		return nil, 0, err
 	}
 	r, err := session.OpenReader(dir)

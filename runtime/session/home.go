@@ -140,8 +140,11 @@ func holdsLog(dir string) bool {
 	return err == nil
 }
 
+// ErrNoLog says that a directory, if it is there, holds no session.
+var ErrNoLog = errors.New("holds no session")
+
 func noLog(dir string) error {
-	return fmt.Errorf("session: %s holds no session (%s is missing): list them with brood sessions", dir, segmentName(1))
+	return fmt.Errorf("session: %s %w (%s is missing): list them with brood sessions", dir, ErrNoLog, segmentName(1))
 }
 
 // names lists the directories of home that hold a log, sorted.

@@ -8,20 +8,20 @@ import (
 )
 
 // patience is how long a run in the foreground stays paused: there may be nobody to resume it.
-const patience = time.Minute
+func patience() time.Duration { return time.Minute }
 
 // idler watches for a pause that nobody ends. In a process of its own a run waits for ever.
 type idler struct {
 	printer
 	leave func() // asks the run to end; nil to wait for ever
-	wait  time.Duration
+	wait  func() time.Duration
 
 	mu     sync.Mutex
 	timer  *time.Timer
 	reason string // of the pause that was not ended
 }
 
-func newPatience(p printer, wait time.Duration) *idler { return &idler{printer: p, wait: wait} }
+func newPatience(p printer, wait func() time.Duration) *idler { return &idler{printer: p, wait: wait} }
 
 // record passes the record on.
 func (i *idler) record(r event.Record) {
@@ -34,7 +34,7 @@ func (i *idler) record(r event.Record) {
 		reason := r.State.Reason
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		i.timer = time.AfterFunc(i.wait, func() {
+		i.timer = time.AfterFunc(i.wait(), func() {
 			if i.leave != nil {
 				i.mu.Lock()
 				i.reason = reason

@@ -84,6 +84,7 @@ type tally struct {
 	centre          float64   // validation loss of the centre at the last probe
 	fitness         []float64 // of the members at the last probe
 	diverged        bool      // the last that was heard of it: a block was not finite
+	phase           event.Phase
 }
 
 func newTally() *tally {
@@ -130,6 +131,8 @@ func (t *tally) record(r event.Record) {
 		for i, m := range r.Points.Members {
 			t.losses[m] = sign * r.Points.Values[i]
 		}
+	case r.State != nil:
+		t.phase = r.State.Phase
 	case r.Evaluation != nil:
 		t.sum.TestError, t.sum.CentreHash = &r.Evaluation.TestError, r.Evaluation.Centre
 	}

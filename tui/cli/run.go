@@ -330,8 +330,8 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 }
 
 // train runs to the end, with signals: the first finishes the round and saves, the second leaves at once. A run that pauses
-// for so long is given up, unless it is silent: in a process of its own.
-func train(ctx context.Context, p prepared, out printer, wait time.Duration) (err error) {
+// is given up after some time, unless it is silent: in a process of its own.
+func train(ctx context.Context, p prepared, out printer, wait func() time.Duration) (err error) {
 	_, silent := out.(silentPrinter)
 	idle := newPatience(out, wait)
 	defer idle.stop()

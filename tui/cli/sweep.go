@@ -34,11 +34,12 @@ type sweep struct {
 	axes   []presets.Axis
 	by     string
 	jobs   int
+	seeds  int
 	dir    string
 	same   []byte // what a new directory says of the runs in it
 
 	mu     sync.Mutex
-	trials []*trial
+	trials []*trial // the seeds of a point side by side
 }
 
 // trial is one run of the grid.
@@ -52,6 +53,8 @@ type trial struct {
 
 	state trialState
 	tally *tally // what it measured, or has measured so far
+
+	failed error // why it could not be run
 }
 
 type trialState int
@@ -62,6 +65,7 @@ const (
 	trialElsewhere            // another process trains it
 	trialDone
 	trialDiverged // a block was not finite: it is not tried again
+	trialFailed   // it could not be run, by this process or now
 )
 
 // over says that nothing is left to do.
@@ -115,12 +119,21 @@ disk that they share: each takes the runs that nobody has taken.`,
 }
 
 func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
+	given := c.Flags().Changed
 	for _, name := range []string{"background", "session", "resume", "seed"} {
-		if c.Flags().Changed(name) {
+		if given(name) {
 			return usage("--%s is for a single run: leave it out; a sweep has --seeds and -o DIR", name)
 		}
 	}
 	switch {
+	case given("for"):
+		return usage("--for compares machines rather than settings: give --epochs or --rounds")
+	case given("target") && !given("epochs") && !given("rounds"):
+		return usage("--target may never be met: give --epochs or --rounds too, where a run ends without it")
+	case f.run.members == host.Auto:
+		return usage("--members auto differs from machine to machine: give a number")
+	case given("threads") && f.run.threads < 1:
+		return usage("--threads %d: give 1 or more", f.run.threads)
 	case f.seeds < 1 || f.seeds > 1000:
 		return usage("--seeds %d: give 1 to 1000", f.seeds)
 	case f.jobs < 1 || f.jobs > 1024:
@@ -130,7 +143,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case f.by != "" && presets.Metrics[f.by] == "":
 		return usage("--by %s: choose one of %s", f.by, strings.Join(presets.MetricNames(), ", "))
 	}
-	w := &sweep{preset: preset, base: c, by: f.by, jobs: f.jobs}
+	w := &sweep{preset: preset, base: c, by: f.by, jobs: f.jobs, seeds: f.seeds}
 	var err error
 	if w.axes, err = presets.ParseAxes(f.run.set); err != nil {
 		return usage("--set %w", err)
@@ -138,6 +151,9 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	for _, a := range w.axes {
 		if a.Name == "seed" || a.Name == "seeds" {
 			return usage("--set %s: the seeds of a sweep are 1 to --seeds", a.Name)
+		}
+		if a.Name == "members" && slices.Contains(a.Values, "auto") {
+			return usage("--set members=auto differs from machine to machine: give numbers")
 		}
 	}
 	if w.preset == "" && f.run.algorithm == "" && f.run.model == "" && f.run.data == "" {
@@ -202,12 +218,13 @@ func (w *sweep) place(dir string) error {
 	old, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if entries, err := os.ReadDir(w.dir); err == nil && len(entries) > 0 {
+		entries, _ := os.ReadDir(w.dir)
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".sweep-") }) {
 			return fmt.Errorf("%s holds other things than a sweep: name another directory with -o", w.dir)
 		}
 	case err != nil:
 		return err
-	case !bytes.Equal(bytes.TrimSpace(old), same):
+	case !bytes.Equal(old, append(same, '\n')):
 		return fmt.Errorf("%s holds a sweep of other settings (see %s): name another directory with -o", w.dir, path)
 	default:
 		return nil
@@ -224,7 +241,15 @@ func (w *sweep) keep() error {
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	return os.WriteFile(filepath.Join(w.dir, "sweep.json"), w.same, 0o644)
+	f, err := os.CreateTemp(w.dir, ".sweep-*") // others may start at the same time
+	if err != nil {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	_, err = f.Write(w.same)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(w.dir, "sweep.json"))
+	}
+	return err
 }
 
 // name is a run's directory: its settings and its seed, without what a file system does not like.
@@ -242,7 +267,7 @@ func (w *sweep) name(p presets.Point, seed int) string {
 	}, text)
 	if plain != text || len(plain) > 200 {
 		sum := blake3.Sum256([]byte(text))
-		plain = fmt.Sprintf("%.180s~%x", plain, sum[:3])
+		plain = fmt.Sprintf("%.180s~%x", plain, sum[:8])
 	}
 	return plain
 }
@@ -291,9 +316,8 @@ func (w *sweep) job(p presets.Point, threads int) (*host.Job, error) {
 
 // check prepares a run of each setting, so that what cannot be run is refused before anything has run.
 func (w *sweep) check(ctx context.Context, f *sweepFlags, s streams) error {
-	jobs := map[string]*host.Job{}
-	points := presets.Points(w.axes)
 	told := time.Now()
+	points, most := presets.Points(w.axes), int64(0)
 	for i, p := range points {
 		if time.Since(told) > time.Second {
 			told = time.Now()
@@ -310,14 +334,15 @@ func (w *sweep) check(ctx context.Context, f *sweepFlags, s streams) error {
 		if j.Limit.Target != "" && f.by == "" {
 			w.by = "epochs"
 		}
-		jobs[w.name(p, 0)] = &host.Job{Options: j.Options, Config: j.Config}
+		for _, t := range w.trials[i*w.seeds : (i+1)*w.seeds] {
+			t.seconds, t.limit = j.Config.Seconds, j.Limit
+		}
+		if most = max(most, j.Config.Memory); host.Memory() > 0 && int64(w.jobs)*most > host.Memory() {
+			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", w.jobs, humanBytes(int64(w.jobs)*most), humanBytes(host.Memory()))
+		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-	}
-	for _, t := range w.trials {
-		j := jobs[w.name(t.point, 0)]
-		t.seconds, t.limit = j.Config.Seconds, j.Limit
 	}
 	return nil
 }

@@ -56,16 +56,18 @@ func (v *sweepView) done(t *trial) {
 	x, ok := t.tally.metric(v.w.by)
 	switch {
 	case v.json:
-		line := map[string]any{"event": "run", "settings": v.settings(t.point), "seed": t.seed, "session": t.dir, "diverged": t.state == trialDiverged}
+		line := map[string]any{"event": "run", "settings": v.settings(t.point), "seed": t.seed, "session": t.dir, "diverged": t.state == trialDiverged, "failed": t.failed != nil}
 		for _, name := range presets.MetricNames() {
-			if x, ok := t.tally.metric(name); ok && t.state == trialDone {
+			if x, ok := t.tally.metric(name); ok && t.over() {
 				line[name] = finite(x)
 			}
 		}
 		_ = json.NewEncoder(v.s.out).Encode(line)
 	case v.tea != nil:
 	case t.state == trialDiverged:
-		fmt.Fprintf(v.s.out, "%s  seed %d: diverged after round %d\n", v.count(), t.seed, t.tally.sum.Rounds)
+		fmt.Fprintf(v.s.out, "%s  %s seed %d: diverged after round %d\n", v.count(), v.w.show(t.point), t.seed, t.tally.sum.Rounds)
+	case t.state == trialFailed:
+		fmt.Fprintf(v.s.out, "%s  %s seed %d: %v\n", v.count(), v.w.show(t.point), t.seed, t.failed)
 	default:
 		figure := "no " + v.w.by
 		if ok {
