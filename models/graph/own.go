@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"hash"
 	"slices"
@@ -77,17 +78,21 @@ func (o *Own) Text() (string, error) {
 	for _, t := range m.Layout.Tensors {
 		fmt.Fprintf(&b, "parameter %s %v\n", t.Name, t.Shape)
 	}
-	w := wiring{g: n.graph, at: map[*G.Node]int{}, to: blake3.New()}
-	w.visit(n.result)
+	w := wiring{g: n.graph, given: append(slices.Clone(n.params), n.input), at: map[*G.Node]int{}, to: blake3.New()}
+	if w.visit(n.result); w.err != nil {
+		return "", fmt.Errorf("graph %s: %w", o.Name, w.err)
+	}
 	fmt.Fprintf(&b, "operators %d blake3:%x\n", len(w.at), w.to.Sum(nil))
 	return b.String(), nil
 }
 
 // wiring numbers the nodes that a node depends on, operands first, and digests each with the numbers of its operands.
 type wiring struct {
-	g  *G.ExprGraph
-	at map[*G.Node]int
-	to hash.Hash
+	g     *G.ExprGraph
+	given []*G.Node // whose values are the engine's
+	at    map[*G.Node]int
+	to    hash.Hash
+	err   error // what cannot be executed again
 }
 
 func (w *wiring) visit(n *G.Node) int {
@@ -105,6 +110,15 @@ func (w *wiring) visit(n *G.Node) int {
 	} else {
 		fmt.Fprintf(w.to, "%q", op.String())
 		op.WriteHash(w.to)
+		switch fmt.Sprintf("%T", op) { // most of gorgonia's types have no name outside it
+		case "*gorgonia.BatchNormOp":
+			w.err = errors.New("BatchNorm keeps statistics in its operator, which no session holds: leave it out, or use a layer list")
+		case "*gorgonia.dropoutOp", "gorgonia.randomOp":
+			w.err = errors.New("an operator draws random numbers of its own, which cannot be drawn again: leave dropout and noise out, or use a layer list")
+		}
+	}
+	if v := n.Value(); v != nil && !slices.Contains(w.given, n) { // a constant: its operator's own digest leaves most of it out
+		fmt.Fprintf(w.to, " %v", v.Data())
 	}
 	fmt.Fprintf(w.to, " %v %v %v\n", n.Type(), n.Shape(), from)
 	w.at[n] = len(w.at)

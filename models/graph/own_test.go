@@ -197,3 +197,43 @@ func TestOwnText(t *testing.T) {
 		t.Errorf("built by other lines: %v\n%s", err, text)
 	}
 }
+
+// TestOwnGraphText: another constant is another graph, and operators whose work cannot be repeated are refused.
+func TestOwnGraphText(t *testing.T) {
+	with := func(change func(x *G.Node) (*G.Node, error)) (string, error) {
+		o := perceptron()
+		build := o.Build
+		o.Build = func(g *G.ExprGraph, n int, input *G.Node, p []*G.Node) (*G.Node, error) {
+			x, err := build(g, n, input, p)
+			if err != nil {
+				return nil, err
+			}
+			return change(x)
+		}
+		return o.Text()
+	}
+	scaled := func(at int, by float32) func(x *G.Node) (*G.Node, error) {
+		return func(x *G.Node) (*G.Node, error) {
+			by20 := make([]float32, x.Shape().TotalSize())
+			by20[at] = by
+			return G.Add(x, G.NewConstant(tensor.New(tensor.WithShape(x.Shape()...), tensor.WithBacking(by20)), G.WithName("c")))
+		}
+	}
+	a, err := with(scaled(11, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := with(scaled(11, 1))
+	b, _ := with(scaled(11, 2))
+	if a != again || a == b {
+		t.Errorf("texts of constants: equal ones %t, different ones %t", a == again, a == b)
+	}
+	noise := func(x *G.Node) (*G.Node, error) {
+		return G.Add(x, G.GaussianRandomNode(x.Graph(), tensor.Float32, 0, 1, x.Shape()...))
+	}
+	for name, change := range map[string]func(x *G.Node) (*G.Node, error){"dropout": func(x *G.Node) (*G.Node, error) { return G.Dropout(x, 0.5) }, "noise": noise} {
+		if _, err := with(change); err == nil || !strings.Contains(err.Error(), "draws random numbers") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func (j *Job) fill() error {
 // fits refuses a run that needs more memory than there is, and says what would fit.
 func (j *Job) fits(eng compute) error {
 	limit := machineMemory()
-	if limit == 0 || j.Config.Memory <= limit {
+	if limit == 0 || j.Config.Memory <= limit || j.Elsewhere {
 		return nil
 	}
 	instead := "take a smaller model or batch"

@@ -30,6 +30,7 @@ type Options struct {
 	Rules     []byte // what such an algorithm may be given instead, see [optim.Algorithm]
 	Algorithm string // default dp-sgd
 	Members   int    // default 4; or [Auto]
+	Elsewhere bool   // processes on other machines host members too: this one's memory bounds nothing
 	Workers   int    // goroutines that host them; default 1
 	Threads   int    // of all workers together; default the machine's
 	Seed      uint64

@@ -72,6 +72,9 @@ const (
 func (t *Trained) Save(path string) error {
 	file := safetensors.File{Meta: map[string]string{metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm, metaSession: t.Session,
 		metaAtRound: strconv.FormatUint(t.Round, 10)}}
+	if t.own != nil { // what its text describes can be built by its program alone
+		delete(file.Meta, metaSpec)
+	}
 	for _, part := range []struct {
 		tensors []engine.Tensor
 		row     []float32

@@ -57,6 +57,22 @@ func (v *View) points(p *event.Points) {
 	}
 }
 
+// newcomers begin lines of their own, also in the place of members that had left.
+func (v *View) newcomers(p *event.Plan) {
+	if v.Find(Founder) == nil {
+		return
+	}
+	out := &event.Points{Round: p.At, Series: Founder}
+	for _, m := range p.New.Members {
+		if !p.Old.Has(m) {
+			out.Members, out.Values = append(out.Members, m), append(out.Values, float64(m))
+		}
+	}
+	if len(out.Members) > 0 {
+		v.points(out)
+	}
+}
+
 // founders are the first ancestors of members, from their parents in a round: a member without a line is the first of its own.
 // What is known of the parents is from before the round, so a run that goes back takes the lines up where they were.
 func (v *View) founders(p *event.Points) *event.Points {
@@ -176,6 +192,7 @@ func (v *View) plan(p *event.Plan) {
 	if old == nil {
 		return
 	}
+	v.newcomers(p)
 	switch {
 	case p.OldAlg != "" && p.OldAlg != p.Algorithm:
 		v.mark(Mark{Round: p.At, Text: p.OldAlg + "→" + p.Algorithm})

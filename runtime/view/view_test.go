@@ -230,5 +230,11 @@ func TestFounders(t *testing.T) {
 	founders(1, 2, 2)
 	parents(3, 0, 0, 2)
 	founders(1, 1, 2)
-	parents(4, 7, 1, math.NaN()) // damage
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 3, From: event.Workers, Old: optim.Place(optim.IDs(2), []int{1}), New: roster, Algorithm: "ga", Cause: "resize"}})
+	founders(1, 1, 2) // the third is new
+	parents(4, 2, 2, 2)
+	founders(2, 2, 2)
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 4, At: 4, From: event.Workers, Old: optim.Place(optim.IDs(1), []int{1}), New: roster, Algorithm: "ga", Cause: "resize"}})
+	founders(2, 1, 2)
+	parents(5, 7, 1, math.NaN()) // damage
 }

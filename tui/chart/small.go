@@ -84,7 +84,7 @@ func Letter(kind int) (rune, cell.Role) {
 	return rune(names[kind%len(names)]), lines[kind%len(lines)]
 }
 
-// Kinds draws rows of letters, one column a cell: the kind that was there last. A column without values shows what was before.
+// Kinds draws rows of letters, one column a cell: of several kinds in a column the highest. A column without values shows what was before.
 func Kinds(g *cell.Grid, x, y int, rows [][]view.Bucket) {
 	for i, r := range rows {
 		kind := -1

@@ -155,7 +155,10 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 		}
 	}
 	if f.serves {
-		o.Workers = f.workers + f.wait
+		o.Workers, o.Elsewhere = f.workers+f.wait, f.wait > 0
+		if o.Members == host.Auto {
+			return o, usage("--members auto counts the threads of this machine, and a served run has those of others: give a number")
+		}
 	}
 	if given("seed") {
 		o.Seed = f.seed
