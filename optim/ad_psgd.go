@@ -102,7 +102,7 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 			}
 		}
 		loss := make([]float32, len(rows))
-		err := advance(ctx, e, e.step(k, pull, rows, g, loss), func(r engine.Row, g engine.Mat) []engine.Task {
+		err := advance(ctx, e, e.step(k, pull, rows, g, loss), 1, func(r engine.Row, g engine.Mat) []engine.Task {
 			again := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(pull.Sub(r, 1), T(1, x.Sub(r, 1)))}}
 			return append(step(r, g), again)
 		})

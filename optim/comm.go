@@ -36,13 +36,15 @@ type Comm struct {
 	Roster  Roster
 	Workers []int // who takes part in every collective, ascending
 	Link    Link
-	Ledger  Ledger // payload sent by this worker
-	Direct  int    // collectives up to this many bytes go to everyone in one hop instead of two
+	Ledger  Ledger              // payload sent by this worker
+	Direct  int                 // collectives up to this many bytes go to everyone in one hop instead of two
+	Watch   func() (end func()) // told of every collective, for a benchmark; may be nil
 
 	sent, seen map[int]uint64 // sequence numbers are per pair: two workers may converse unseen by the others
 	parts      map[int][]node
 	bufs       [][]float32
 	used       int
+	free       [][]float32 // of bufs, given back within a collective
 }
 
 // NewComm readies the collectives of an epoch.
@@ -122,6 +124,31 @@ func (c *Comm) vector(n int) []float32 {
 	return c.bufs[c.used-1][:n]
 }
 
+// spare is vectors of n floats until the collective ends.
+type spare struct {
+	c *Comm
+	n int
+}
+
+func (s spare) take() []float32 {
+	if last := len(s.c.free) - 1; last >= 0 && cap(s.c.free[last]) >= s.n {
+		v := s.c.free[last][:s.n]
+		s.c.free = s.c.free[:last]
+		return v
+	}
+	return s.c.vector(s.n)
+}
+
+func (s spare) give(v []float32) { s.c.free = append(s.c.free, v) }
+
+// watch tells Watch of a collective until what it returns is called.
+func (c *Comm) watch() func() {
+	if c.Watch == nil {
+		return func() {}
+	}
+	return c.Watch()
+}
+
 // AllReduce sums one row of src per leaf of the roster into dst (1 x src.Cols), the same bits on every worker. src holds
 // a row for each leaf hosted here, in order. With mean the sum is divided by the number of leaves.
 func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool) error {
@@ -130,26 +157,26 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 
 // reduce is AllReduce through a code.
 func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code Code) error {
+	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
 	mine := leaves.Hosted(c.Self)
 	if me < 0 || src.Rows != len(mine) || dst.Cols != m {
 		return fmt.Errorf("%s: worker %d sums %d rows of %d into %d columns for %d leaves", op, c.Self, src.Rows, m, dst.Cols, len(mine))
 	}
-	c.used = 0
-	row := func(n node) []float32 {
+	c.used, c.free = 0, c.free[:0]
+	row := func(n node) ([]float32, bool) {
 		if n.level == 0 {
 			if i, ok := slices.BinarySearch(mine, n.prefix); ok {
 				return c.rounded(src.Row(engine.Row(i)), code)
 			}
 		}
-		return nil
+		return nil, false
 	}
-	scratch := func(n int) func() []float32 { return func() []float32 { return c.vector(n) } }
 	parts := c.partsFor(leaves, c.Self)
 	known := make(map[node][]float32, len(parts)+len(ws))
 	for _, n := range parts {
-		known[n] = sumTree(leaves, n, row, scratch(m), code)
+		known[n], _ = sumTree(leaves, n, row, spare{c, m}, code)
 	}
 	slice := func(k int) (int, int) { return code.cut(m, k, len(ws)) }
 	direct := code.size(m) <= c.Direct
@@ -188,7 +215,7 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 			known[n] = v
 		}
 	}
-	total := sumTree(leaves, rootOf(leaves), func(n node) []float32 { return known[n] }, scratch(hi-lo), code)
+	total, _ := sumTree(leaves, rootOf(leaves), func(n node) ([]float32, bool) { return known[n], false }, spare{c, hi - lo}, code)
 	out := dst.Row(0)[lo:hi]
 	if d := float32(len(leaves.Members)); mean {
 		for i, x := range total {
@@ -204,15 +231,15 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 	return c.gather(ctx, op, dst, code)
 }
 
-// rounded is v as a code can write it; v itself is not touched.
-func (c *Comm) rounded(v []float32, code Code) []float32 {
+// rounded is v as a code can write it; v itself is not touched. ours says that it is scratch.
+func (c *Comm) rounded(v []float32, code Code) (out []float32, ours bool) {
 	if code == Float32 {
-		return v
+		return v, false
 	}
-	out := c.vector(len(v))
+	out = spare{c, len(v)}.take()
 	copy(out, v)
 	code.round(out)
-	return out
+	return out, true
 }
 
 // Slice is the columns [lo, hi) of a vector of m that this worker computes in a sliced reduction.
@@ -222,6 +249,7 @@ func (c *Comm) Slice(m int) (lo, hi int) {
 
 // GatherSlices completes v (1 row), of which each worker holds its Slice.
 func (c *Comm) GatherSlices(ctx context.Context, op Op, v engine.Mat) error {
+	defer c.watch()()
 	return c.gather(ctx, op, v, Float32)
 }
 
@@ -250,6 +278,7 @@ func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code Code) error
 // AllGather brings a record per member to everybody: mine has a row for each member hosted here, all one for each member
 // of the roster, in order.
 func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Mat) error {
+	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
 		return fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
@@ -301,6 +330,7 @@ func (c *Comm) Move(ctx context.Context, op Op, edges []Edge, src, dst engine.Ma
 
 // MoveBetween is Move from one roster to another: src rows follow from, dst rows follow to.
 func (c *Comm) MoveBetween(ctx context.Context, op Op, from, to Roster, edges []Edge, src, dst engine.Mat) error {
+	defer c.watch()()
 	mine := from.Hosted(c.Self)
 	local := func(m Member) engine.Row {
 		i, ok := slices.BinarySearch(mine, m)

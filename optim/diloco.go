@@ -51,7 +51,7 @@ type diLoCo struct{}
 func (diLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, M, shape := len(e.Mine), e.Layout.Params, e.Shape(k)
 	x, xbar, m, v, t := e.Block(BlockX), e.Block(BlockXBar), e.Block(BlockM1), e.Block(BlockV), e.Block(BlockT)
-	g, loss, steps := e.Scratch(n, M), make([]float32, n), shape.sliceSteps("h")
+	g, loss, steps := e.cohortScratch(n), make([]float32, n), shape.sliceSteps("h")
 	adamW := func(r engine.Row, g engine.Mat) []engine.Task {
 		t.URow(r)[0]++
 		return []engine.Task{engine.Adam{X: x.Sub(r, 1), M: m.Sub(r, 1), V: v.Sub(r, 1), G: g, Rows: engine.Rows(1),
@@ -59,10 +59,8 @@ func (diLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, er
 	}
 	s := e.step(k, x, engine.Rows(n), g, loss)
 	s.Decay = 0 // AdamW's own is decoupled
-	for range steps {
-		if err := advance(ctx, e, s, adamW); err != nil {
-			return Report{}, err
-		}
+	if err := advance(ctx, e, s, steps, adamW); err != nil {
+		return Report{}, err
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.MemberPoints("loss", loss)

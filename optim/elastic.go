@@ -38,16 +38,17 @@ type elastic struct{}
 
 func (elastic) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, x := len(e.Mine), e.Block(BlockX)
-	rows, g, r, loss := engine.Rows(n), e.Scratch(n, e.Layout.Params), e.Scratch(1, e.Layout.Params), make([]float32, n)
+	g, r, loss := e.cohortScratch(n), e.Scratch(1, e.Layout.Params), make([]float32, n)
 	if err := e.mean(ctx, k, "couple", x, r); err != nil {
 		return Report{}, err
 	}
-	if err := MemberGradients(ctx, e, e.step(k, x, rows, g, loss)); err != nil {
-		return Report{}, err
-	}
-	pull := 1 / k.F("rho")
-	prog := append([]engine.Lin{Assign(g, T(1, g), T(pull, x), T(-pull, r))}, Nesterov(x, e.Block(BlockM), g, k.F("eta"), k.F("momentum"))...)
-	if err := e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: prog}); err != nil {
+	pull, m := 1/k.F("rho"), e.Block(BlockM)
+	err := advance(ctx, e, e.step(k, x, engine.Rows(n), g, loss), 1, func(row engine.Row, g engine.Mat) []engine.Task {
+		x, m := x.Sub(row, 1), m.Sub(row, 1)
+		prog := append([]engine.Lin{Assign(g, T(1, g), T(pull, x), T(-pull, r))}, Nesterov(x, m, g, k.F("eta"), k.F("momentum"))...)
+		return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: prog}}
+	})
+	if err != nil {
 		return Report{}, err
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)))

@@ -2,25 +2,52 @@ package optim
 
 import (
 	"context"
+	"iter"
 	"math"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
 )
 
-// advance takes one gradient of each of some members, and then does what update lists for a row of theirs and its gradient.
-func advance(ctx context.Context, e *Env, s Step, update func(r engine.Row, g engine.Mat) []engine.Task) error {
-	if len(s.Rows) == 0 {
-		return nil
+// cohort is how many members take their steps before the next do: what their rows hold stays in the caches from step to step, and
+// gradients take memory for them alone. No bit depends on it.
+const cohort = 16
+
+// cohorts cuts n rows into runs [lo, hi) of at most cohort.
+func cohorts(n int) iter.Seq2[int, int] {
+	return func(yield func(lo, hi int) bool) {
+		for lo := 0; lo < n; lo += cohort {
+			if !yield(lo, min(n, lo+cohort)) {
+				return
+			}
+		}
 	}
-	if err := MemberGradients(ctx, e, s); err != nil {
-		return err
+}
+
+// cohortScratch is a row for each member of the largest cohort of n.
+func (e *Env) cohortScratch(n int) engine.Mat { return e.Scratch(min(n, cohort), e.Layout.Params) }
+
+// advance takes so many steps of some members: a gradient of each, and then what update lists for a row of theirs and its
+// gradient. Of s.G it needs cohortScratch.
+func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engine.Row, g engine.Mat) []engine.Task) error {
+	for lo, hi := range cohorts(len(s.Rows)) {
+		part := s
+		part.Rows, part.XRows, part.Loss = s.Rows[lo:hi], s.XRows[lo:hi], s.Loss[lo:hi]
+		for range steps {
+			if err := MemberGradients(ctx, e, part); err != nil {
+				return err
+			}
+			var tasks []engine.Task
+			for i, r := range part.Rows {
+				tasks = append(tasks, update(r, s.G.Sub(engine.Row(i), 1))...)
+			}
+			if err := e.Engine.Do(ctx, tasks...); err != nil {
+				return err
+			}
+		}
 	}
-	var tasks []engine.Task
-	for i, r := range s.Rows {
-		tasks = append(tasks, update(r, s.G.Sub(engine.Row(i), 1))...)
-	}
-	return e.Engine.Do(ctx, tasks...)
+	return nil
 }
 
 // descend is a Nesterov step of one member's x.
@@ -31,7 +58,7 @@ func (e *Env) descend(k Values) func(r engine.Row, g engine.Mat) []engine.Task {
 	}
 }
 
-// localSteps takes h steps of Nesterov SGD on some members, with g as scratch; last receives their last losses, by row.
+// localSteps takes h steps of Nesterov SGD on some members, with g as cohortScratch; last receives their last losses, by row.
 func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []float32) error {
 	steps := make([]int, len(rows))
 	for i := range steps {
@@ -42,24 +69,24 @@ func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int,
 
 // unevenSteps is localSteps with a number of steps for each row; those of a row with none keep their last loss.
 func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat, last []float32) error {
-	for s := 0; ; s++ {
-		var now []engine.Row
-		for i, r := range rows {
-			if s < steps[i] {
-				now = append(now, r)
+	for lo, hi := range cohorts(len(rows)) {
+		for s := range slices.Max(steps[lo:hi]) {
+			var now []engine.Row
+			for i, r := range rows[lo:hi] {
+				if s < steps[lo+i] {
+					now = append(now, r)
+				}
+			}
+			loss := make([]float32, len(now))
+			if err := advance(ctx, e, e.step(k, e.Block(BlockX), now, g, loss), 1, e.descend(k)); err != nil {
+				return err
+			}
+			for i, r := range now {
+				last[r] = loss[i]
 			}
 		}
-		if len(now) == 0 {
-			return nil
-		}
-		loss := make([]float32, len(now))
-		if err := advance(ctx, e, e.step(k, e.Block(BlockX), now, g, loss), e.descend(k)); err != nil {
-			return err
-		}
-		for i, r := range now {
-			last[r] = loss[i]
-		}
 	}
+	return nil
 }
 
 // Knobs of local entropy: Entropy-SGD and Parle.
@@ -80,6 +107,16 @@ type inner struct {
 	rows       []engine.Row
 	x, y, z, m engine.Mat
 	eta        float32
+}
+
+// part is the cycle of rows [lo, hi). y may be cohortScratch.
+func (c inner) part(lo, hi int) inner {
+	of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
+	p := inner{rows: engine.Rows(hi - lo), x: of(c.x), z: of(c.z), m: of(c.m), eta: c.eta}
+	if p.y = c.y.Sub(0, hi-lo); c.y.Rows == c.x.Rows {
+		p.y = of(c.y)
+	}
+	return p
 }
 
 // begin is the start of a cycle: m <- 0 where the knob says so, and with fresh y = z = x.

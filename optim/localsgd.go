@@ -61,13 +61,13 @@ type localSGD struct{}
 
 func (localSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, M, shape, steps := len(e.Mine), e.Layout.Params, e.Shape(k), 1
-	x, g, r, loss := e.Block(BlockX), e.Scratch(n, M), e.Scratch(1, M), make([]float32, n)
+	x, r, loss := e.Block(BlockX), e.Scratch(1, M), make([]float32, n)
 	if !shape.warm() {
 		steps = shape.sliceSteps("h")
-		if err := localSteps(ctx, e, k, engine.Rows(n), steps, g, loss); err != nil {
+		if err := localSteps(ctx, e, k, engine.Rows(n), steps, e.cohortScratch(n), loss); err != nil {
 			return Report{}, err
 		}
-	} else if err := warmStep(ctx, e, k, g, r, loss); err != nil {
+	} else if err := warmStep(ctx, e, k, e.Scratch(n, M), r, loss); err != nil {
 		return Report{}, err
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))

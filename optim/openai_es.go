@@ -32,7 +32,10 @@ which multiply samples of bytes faster. rank r makes eps of each weight matrix A
 
 distribution says who computes the update. seed: every worker regenerates all noise, and only P fitness values travel.
 chromosome: each worker computes its slice of M over all P, and slices are gathered; not a bit differs from seed. semi:
-each of groups runs of neighbouring pairs shapes its own results, and the partial sums are added; not exact.
+each of groups runs of neighbouring pairs shapes its own results, and the partial sums are added; not exact. auto: the
+workers measure the rate F of their noise (elements/s) and B of their links (bytes/s) before the first round, and the run
+sets seed where the P/2 vectors are fewer than 4F/B, else chromosome: an edit with its reason in the log. It stays until
+somebody sets auto again, after workers joined, say.
 Series: fitness.
 Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with a group a worker, and 4 for
 the fitness of a candidate that is not where its group is summed, which is where the group's first candidate is.
@@ -48,7 +51,7 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 		{Name: "divide", Title: "divide by", Doc: "what the weighted sum of noise is divided by", Choices: []string{"both", "P", "sigma", "none"}, Max: 3},
 		{Name: "noise", Title: "noise", Doc: "what perturbs the parameters: normals, or whole numbers with exact sums", Choices: []string{"gaussian", "integer"}, Max: 1},
 		{Name: "rank", Title: "rank", Doc: "rank of the noise of each weight matrix; 0 is full rank", Max: engine.MaxRank, Integer: true},
-		{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or each group from its own results", Choices: []string{"seed", "chromosome", "semi"}, Max: 2},
+		{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, each group from its own results, or whichever of the first two the workers measure to be faster", Choices: []string{"seed", "chromosome", "semi", Auto}, Max: 3},
 		{Name: "groups", Title: "groups", Doc: "of semi: how many groups shape results of their own", Min: 1, Max: 1 << 16, Default: 2, Integer: true, Scale: Log},
 	},
 	Series: []Series{SeriesFitness},
@@ -121,6 +124,14 @@ func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 // esNoise is what perturbs the candidates.
 func esNoise(k Values) engine.Noise {
 	return engine.Noise{Integer: k.I("noise") == esInteger, Rank: k.I("rank")}
+}
+
+// Noise implements Chooser.
+func (openaiES) Noise(k Values) engine.Noise { return esNoise(k) }
+
+// Prefer implements Chooser: antithetic pairs share a vector.
+func (openaiES) Prefer(s Shape, r Rates) []Choice {
+	return s.exactDistribution(len(s.Roster.Members)/2, r)
 }
 
 // exactSum writes g = sum_i u_i eps_i with utilities over all results.

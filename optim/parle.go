@@ -74,23 +74,20 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 	if !paper {
 		c.eta = k.F("eta_in")
 		if c.y.Rows == 0 && n > 0 {
-			c.y, c.z = e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
+			c.y, c.z = e.cohortScratch(n), e.Scratch(n, e.Layout.Params)
 		}
 	}
-	if phase[0] == 0 {
-		if err := e.Engine.Do(ctx, c.begin(e, k, !paper)); err != nil {
-			return Report{}, err
+	steps, loss, g := shape.sliceSteps("ell"), make([]float32, n), e.cohortScratch(n)
+	for lo, hi := range cohorts(n) {
+		part := c.part(lo, hi)
+		if phase[0] == 0 {
+			if err := e.Engine.Do(ctx, part.begin(e, k, !paper)); err != nil {
+				return Report{}, err
+			}
 		}
-	}
-	steps, loss, g, keys := shape.sliceSteps("ell"), make([]float32, n), e.Scratch(n, e.Layout.Params), make([]noise.Key, n)
-	for range steps {
-		if err := MemberGradients(ctx, e, e.step(k, c.y, c.rows, g, loss)); err != nil {
-			return Report{}, err
-		}
-		for i, m := range e.Mine {
-			keys[i] = e.Rand(noise.Thermal, e.Block(BlockCursor).URow(engine.Row(i))[0], m)
-		}
-		if err := e.Engine.Do(ctx, c.step(k, g, keys)...); err != nil {
+		s := e.step(k, part.y, engine.Rows(n)[lo:hi], g.Sub(0, hi-lo), loss[lo:hi])
+		s.XRows = part.rows
+		if err := part.steps(ctx, e, k, s, steps); err != nil {
 			return Report{}, err
 		}
 	}
@@ -104,7 +101,24 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 	return rep, couple(ctx, e, k, c.x, c.z, g, paper)
 }
 
-// couple is the outer step of a cycle.
+// steps takes inner steps on members' own streams.
+func (c inner) steps(ctx context.Context, e *Env, k Values, s Step, steps int) error {
+	keys := make([]noise.Key, len(s.Rows))
+	for range steps {
+		if err := MemberGradients(ctx, e, s); err != nil {
+			return err
+		}
+		for i, r := range s.Rows {
+			keys[i] = e.Rand(noise.Thermal, e.Block(BlockCursor).URow(r)[0], e.Mine[r])
+		}
+		if err := e.Engine.Do(ctx, c.step(k, s.G, keys)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// couple is the outer step of a cycle, with g as cohortScratch.
 func couple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, paper bool) error {
 	rows := engine.Rows(len(e.Mine))
 	if paper {
@@ -118,8 +132,14 @@ func couple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, paper boo
 	if err := e.mean(ctx, k, "couple", z, r); err != nil {
 		return err
 	}
-	prog := []engine.Lin{Assign(g, T(1+pull, x), T(-1, z), T(-pull, r))}
-	return e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: append(prog, Nesterov(x, e.Block(BlockMX), g, k.F("eta"), k.F("momentum"))...)})
+	var tasks []engine.Task
+	for lo, hi := range cohorts(len(rows)) {
+		of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
+		d, x := g.Sub(0, hi-lo), of(x)
+		prog := []engine.Lin{Assign(d, T(1+pull, x), T(-1, of(z)), T(-pull, r))}
+		tasks = append(tasks, engine.Update{Rows: rows[:hi-lo], Prog: append(prog, Nesterov(x, of(e.Block(BlockMX)), d, k.F("eta"), k.F("momentum"))...)})
+	}
+	return e.Engine.Do(ctx, tasks...)
 }
 
 func (parle) Centre(ctx context.Context, e *Env, k Values, dst engine.Mat) error {

@@ -50,7 +50,7 @@ func drawFactors(key noise.Key, vary float64) (f [2]float32) {
 func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors func(r engine.Row) [2]float32) (rep Report, over bool, err error) {
 	n, shape, phase := len(e.Mine), e.Shape(k), e.Block(BlockPhase).U
 	x, m, loss, eta, steps := e.Block(BlockX), e.Block(BlockM), make([]float32, n), make([]float32, n), shape.periodSlice()
-	s := e.step(k, x, engine.Rows(n), e.Scratch(n, e.Layout.Params), loss)
+	s := e.step(k, x, engine.Rows(n), e.cohortScratch(n), loss)
 	decay := s.Decay
 	s.Decay = 0 // each has its own
 	update := func(r engine.Row, g engine.Mat) []engine.Task {
@@ -62,10 +62,8 @@ func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors fun
 		}
 		return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: prog}}
 	}
-	for range steps {
-		if err := advance(ctx, e, s, update); err != nil {
-			return rep, false, err
-		}
+	if err := advance(ctx, e, s, steps, update); err != nil {
+		return rep, false, err
 	}
 	rep = e.ownSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.MemberPoints("loss", loss)

@@ -23,7 +23,8 @@ var SNES = &Algorithm{
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
 one ranks last. s is sigma times the block s, which starts at one: sigma is where the deviations start, and turning it
 later scales them all. samples member gives each candidate a mini-batch of its own. distribution seed lets every worker
-compute mu and s from regenerated noise; chromosome a slice each, with not a bit of difference. The centre is mu.
+compute mu and s from regenerated noise; chromosome a slice each, with not a bit of difference; auto sets the faster of the two,
+as openai-es does, for P vectors. The centre is mu.
 Series: fitness, and the deviation: the root mean square of s.
 Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P + 2M)(N-1), as both mu and s travel.
 
@@ -91,6 +92,12 @@ func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, 
 	rep.Points = append(rep.Points, e.populationPoint("deviation", k.Get("sigma")*rms[0])...)
 	return rep, nil
 }
+
+// Noise implements Chooser.
+func (snes) Noise(Values) engine.Noise { return engine.Noise{} }
+
+// Prefer implements Chooser: both sums are drawn, or both travel, so that the rule for one vector stands.
+func (snes) Prefer(s Shape, r Rates) []Choice { return s.exactDistribution(len(s.Roster.Members), r) }
 
 // logUtilities weighs results by rank, the best half most; they add up to zero. Missing results count as the worst.
 func logUtilities(fit []float32) []float32 {

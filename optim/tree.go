@@ -61,29 +61,44 @@ func partsOf(r Roster, w int) []node {
 	return walk(rootOf(r))
 }
 
-// sumTree adds known vectors up to n. leaf returns a vector that must not be written, or nil; the result may be one of
-// them. scratch gives vectors of the right length. Every sum is rounded to what code can write.
-func sumTree(r Roster, n node, leaf func(node) []float32, scratch func() []float32, code Code) []float32 {
-	if v := leaf(n); v != nil {
-		return v
+// lender gives scratch of one length and takes it back.
+type lender interface {
+	take() []float32
+	give([]float32)
+}
+
+// sumTree adds known vectors up to n. leaf returns a vector or nil; one that is not ours must not be written, the others and
+// the sum are from scratch. No more of those are in use at a time than the tree is deep. Every sum is rounded to what code can write.
+func sumTree(r Roster, n node, leaf func(node) (v []float32, ours bool), scratch lender, code Code) (sum []float32, ours bool) {
+	if v, ours := leaf(n); v != nil {
+		return v, ours
 	}
 	if lo, hi := n.under(r); lo == hi || n.level == 0 {
-		return nil
+		return nil, false
 	}
 	l, rt := n.children()
-	a, b := sumTree(r, l, leaf, scratch, code), sumTree(r, rt, leaf, scratch, code)
+	a, ourA := sumTree(r, l, leaf, scratch, code)
+	b, ourB := sumTree(r, rt, leaf, scratch, code)
 	switch {
 	case a == nil:
-		return b
+		return b, ourB
 	case b == nil:
-		return a
+		return a, ourA
 	}
-	out := scratch()
+	out := a
+	switch {
+	case ourA && ourB:
+		defer scratch.give(b)
+	case ourB:
+		out = b
+	case !ourA:
+		out = scratch.take()
+	}
 	for i := range out {
 		out[i] = a[i] + b[i]
 	}
 	code.round(out)
-	return out
+	return out, true
 }
 
 // cut is the k-th of w even slices of m columns. m need not divide by w.

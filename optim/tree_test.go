@@ -18,13 +18,17 @@ func TestTreeAssociation(t *testing.T) {
 			}
 		}
 		r := Roster{members, make([]int, len(members))}
-		leaf := func(n node) []float32 {
+		leaf := func(n node) ([]float32, bool) {
 			if n.level == 0 && slices.Contains(members, n.prefix) {
-				return []float32{value(n.prefix, 0)}
+				return []float32{value(n.prefix, 0)}, false
 			}
-			return nil
+			return nil, false
 		}
-		got := sumTree(r, rootOf(r), leaf, func() []float32 { return make([]float32, 1) }, Float32)
+		s := &lent{}
+		got, _ := sumTree(r, rootOf(r), leaf, s, Float32)
+		if deep := int(rootOf(r).level); s.most > deep {
+			t.Fatalf("%v: %d vectors of scratch at a time, the tree is %d deep", members, s.most, deep)
+		}
 		want, _ := treeSum(members, 0, 64, 0)
 		if math.Float32bits(got[0]) != math.Float32bits(want) {
 			t.Fatalf("%v: %g, want %g", members, got[0], want)
@@ -36,6 +40,20 @@ func TestTreeAssociation(t *testing.T) {
 	if differ == 0 {
 		t.Error("the test's values do not tell the tree of ids from that of ranks")
 	}
+}
+
+// lent counts the scratch that is in use, and spoils what comes back.
+type lent struct{ now, most int }
+
+func (s *lent) take() []float32 {
+	s.now++
+	s.most = max(s.most, s.now)
+	return make([]float32, 1)
+}
+
+func (s *lent) give(v []float32) {
+	s.now--
+	v[0] = float32(math.NaN())
 }
 
 // rankSum is another tree: that of positions.

@@ -26,6 +26,8 @@ type model struct {
 	shown *view.View // live, or a clone of it while frozen
 	knobs *view.Knobs
 	alg   *optim.Algorithm
+	rules string           // that ruled was made of
+	ruled *optim.Algorithm // see given
 
 	screen    int
 	focus     string // panel
@@ -181,13 +183,28 @@ func (m *model) say(role cell.Role, text string) {
 	m.toast = toast{text, role, m.opt.Clock().Add(6 * time.Second)}
 }
 
+// given is a, or what the run made of it: the rule table of a protocol names its own series.
+func (m *model) given(a *optim.Algorithm) *optim.Algorithm {
+	c := m.shown.Config
+	if a.Given == nil || c == nil || c.Data != "" || c.ModelSpec == "" {
+		return a
+	}
+	if m.rules != c.ModelSpec {
+		m.rules, m.ruled = c.ModelSpec, a
+		if own, err := a.Given([]byte(c.ModelSpec)); err == nil { // the run refused what does not compile
+			m.ruled = own
+		}
+	}
+	return m.ruled
+}
+
 // refresh derives what depends on the shown view.
 func (m *model) refresh() {
 	name := m.shown.Algorithm()
 	m.alg = nil
 	for _, a := range m.opt.Algorithms {
 		if a.Name == name {
-			m.alg = a
+			m.alg = m.given(a)
 		}
 	}
 	m.knobs = nil

@@ -22,12 +22,25 @@ func Batch(dst, ids []int32, key noise.Key, cursor uint64, w Window) {
 	n, lo := uint64(max(1, min(w.Len, len(ids)))), uint64(max(0, w.Lo))%total
 	base := noise.Key{Seed: key.Seed, Purpose: noise.Split, Round: 1}.Permutation(total)
 	var perm noise.Permutation
-	for i := range dst {
-		p := cursor + uint64(i)
-		if pass := p / n; i == 0 || pass != key.Round {
+	var places [64]uint64
+	for p, pass, first := cursor, uint64(0), true; len(dst) > 0; first = false {
+		if first || p/n != pass {
+			pass = p / n
 			key.Round = pass
 			perm = key.Permutation(n)
 		}
-		dst[i] = ids[base.At((lo+perm.At(p%n))%total)]
+		at := places[:min(uint64(len(places)), uint64(len(dst)), n-p%n)] // of one pass
+		for i := range at {
+			at[i] = p%n + uint64(i)
+		}
+		perm.Map(at)
+		for i, x := range at {
+			at[i] = (lo + x) % total
+		}
+		base.Map(at)
+		for i, x := range at {
+			dst[i] = ids[x]
+		}
+		p, dst = p+uint64(len(at)), dst[len(at):]
 	}
 }

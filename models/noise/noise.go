@@ -64,12 +64,12 @@ func (s *Schedule) expand(k0, k1 uint32) {
 
 // Block is the cipher: four words from four.
 func (s *Schedule) Block(c [4]uint32) [4]uint32 {
+	c0, c1, c2, c3 := c[0], c[1], c[2], c[3] // an array would go through memory in every round
 	for r := 0; r < 20; r += 2 {
-		h0, l0 := bits.Mul32(0xD2511F53, c[0])
-		h1, l1 := bits.Mul32(0xCD9E8D57, c[2])
-		c = [4]uint32{h1 ^ c[1] ^ s[r], l1, h0 ^ c[3] ^ s[r+1], l0}
+		p, q := uint64(c0)*0xD2511F53, uint64(c2)*0xCD9E8D57
+		c0, c1, c2, c3 = uint32(q>>32)^c1^s[r], uint32(q), uint32(p>>32)^c3^s[r+1], uint32(p)
 	}
-	return c
+	return [4]uint32{c0, c1, c2, c3}
 }
 
 // Schedule is the cipher key of k: the same for all members and streams.
@@ -118,6 +118,45 @@ type Permutation struct {
 // Permutation expands k for repeated use.
 func (k Key) Permutation(n uint64) Permutation {
 	return Permutation{k.Schedule(), k.Counter(0), n, uint(max(1, (bits.Len64(n-1)+1)/2))}
+}
+
+// Map puts At(x) in the place of every x < n of xs. Two at a time: the cipher waits for itself.
+func (p Permutation) Map(xs []uint64) {
+	if p.n <= 1 {
+		clear(xs)
+		return
+	}
+	mask := uint64(1)<<p.half - 1
+	for len(xs) > 1 {
+		l, r, m, q := xs[0]>>p.half, xs[0]&mask, xs[1]>>p.half, xs[1]&mask
+		for i := range uint32(4) {
+			a, b := p.s.pair(uint32(r), uint32(q), p.ctr[1]^(i<<28), p.ctr[2], p.ctr[3])
+			l, r, m, q = r, (l^uint64(a))&mask, q, (m^uint64(b))&mask
+		}
+		xs[0], xs[1] = l<<p.half|r, m<<p.half|q
+		for i, x := range xs[:2] { // those that walked out of the range walk on
+			if x >= p.n {
+				xs[i] = p.At(x)
+			}
+		}
+		xs = xs[2:]
+	}
+	if len(xs) > 0 {
+		xs[0] = p.At(xs[0])
+	}
+}
+
+// pair is the first word of two blocks whose counters differ in theirs.
+func (s *Schedule) pair(a0, b0, c1, c2, c3 uint32) (uint32, uint32) {
+	a1, a2, a3, b1, b2, b3 := c1, c2, c3, c1, c2, c3
+	for r := 0; r < 20; r += 2 {
+		k0, k1 := s[r], s[r+1]
+		p, q := uint64(a0)*0xD2511F53, uint64(a2)*0xCD9E8D57
+		t, u := uint64(b0)*0xD2511F53, uint64(b2)*0xCD9E8D57
+		a0, a1, a2, a3 = uint32(q>>32)^a1^k0, uint32(q), uint32(p>>32)^a3^k1, uint32(p)
+		b0, b1, b2, b3 = uint32(u>>32)^b1^k0, uint32(u), uint32(t>>32)^b3^k1, uint32(t)
+	}
+	return a0, b0
 }
 
 // At is the place of x < n.

@@ -45,7 +45,7 @@ var mutants = []mutant{
 		"./transport/local", "^TestLink$", 0},
 	{"frames of a later epoch are taken early", "transport/local/local.go", "if f.epoch > epoch {", "if f.epoch > epoch+1 {",
 		"./transport/local", "^TestLink$", 0},
-	{"a sum in the order of workers", "optim/comm.go", "total := sumTree(leaves, rootOf(leaves), func(n node) []float32 { return known[n] }, scratch(hi-lo), code)",
+	{"a sum in the order of workers", "optim/comm.go", "total, _ := sumTree(leaves, rootOf(leaves), func(n node) ([]float32, bool) { return known[n], false }, spare{c, hi - lo}, code)",
 		"total := c.vector(hi - lo); clear(total); for _, w := range ws { for _, n := range c.partsFor(leaves, w) { for i, x := range known[n] { total[i] += x } } }",
 		"./optim", "^TestAllReduce$", 0},
 	{"ranks instead of ids in the tree", "optim/comm.go", "m, ws := src.Cols, c.Workers\n", "m, ws := src.Cols, c.Workers; leaves = Roster{IDs(len(leaves.Members)), leaves.Owner}\n",

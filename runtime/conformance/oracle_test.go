@@ -22,7 +22,7 @@ func (r Rig) alone(t *testing.T) (*Toy, func(to uint64) message.Done, func() map
 		t.Fatal(err)
 	}
 	store := &Memory{}
-	w := r.worker(0, toy, (&local.Hub{}).Link(0), store)
+	w := r.worker(0, toy, (&local.Hub{}).Link(0), store, false)
 	p := event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(r.Members), []int{0}), Algorithm: r.Algorithm, Timeline: r.edits()}
 	ctx := context.Background()
 	if reply, ok := w.Handle(ctx, message.Plan{Plan: p}).(message.Ready); !ok {

@@ -31,6 +31,7 @@ type Rig struct {
 	Stats     bool
 	Direct    int
 	Save      time.Duration
+	Keep      int64 // see coordinator.Config
 	Resume    *event.Checkpoint
 	Epoch     uint32
 	Poison    func(m engine.Member, cursor uint64) bool
@@ -150,9 +151,10 @@ func (r Rig) lookup() func(string) (*optim.Algorithm, error) {
 	return catalog.Lookup
 }
 
-func (r Rig) worker(id int, toy *Toy, link optim.Link, store *Memory) *worker.Worker {
+// worker of a run, or, without measuring, of an execution of its record.
+func (r Rig) worker(id int, toy *Toy, link optim.Link, store *Memory, measure bool) *worker.Worker {
 	return worker.New(worker.Config{ID: id, Seed: r.Seed, Layout: toy.Layout(), Init: toy.Init(r.Seed), Engine: toy, Data: toy, Test: toy.Test(), Link: link,
-		Direct: r.Direct, Probe: r.Probe, Evaluate: 1 << 40, Lookup: r.lookup(), Store: store, Clock: func() int64 { return time.Now().UnixNano() }})
+		Direct: r.Direct, Probe: r.Probe, Evaluate: 1 << 40, Lookup: r.lookup(), Store: store, Measure: measure, Clock: func() int64 { return time.Now().UnixNano() }})
 }
 
 // Run trains to the end, or for at most a minute.
@@ -194,7 +196,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	fl, err = fleet.New(fleet.Config{
 		Core: coordinator.Config{Algorithm: r.Algorithm, Members: r.Members, Wait: r.Workers, Layout: toy.Layout(),
 			Data: optim.DataSize{Train: toyTrain, Validation: toyValid}, Tests: toyTest, Direct: r.Direct, OnLoss: r.OnLoss,
-			Limit: event.Limit{Rounds: r.Rounds}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Resume: r.Resume, Epoch: r.Epoch},
+			Limit: event.Limit{Rounds: r.Rounds}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,
 		Spawn: func(id int) (*worker.Worker, error) {
 			var link optim.Link = hub.Link(id)
@@ -206,7 +208,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 				return nil, err
 			}
 			own.Poison = r.Poison
-			return r.worker(id, own, link, o.Store), nil
+			return r.worker(id, own, link, o.Store, true), nil
 		},
 	})
 	if err != nil {
@@ -231,7 +233,7 @@ func (r Rig) VerifyFrom(ctx context.Context, o *Outcome, cp *event.Checkpoint) (
 	if err != nil {
 		return verify.Result{}, err
 	}
-	w := r.worker(0, toy, (&local.Hub{}).Link(0), o.Store)
+	w := r.worker(0, toy, (&local.Hub{}).Link(0), o.Store, false)
 	return verify.Run(ctx, verify.Config{Worker: w, From: cp}, o.Log.Reader(), 0)
 }
 

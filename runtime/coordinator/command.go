@@ -141,6 +141,7 @@ func (c *Coordinator) stage(a event.Accepted) error {
 	if err != nil {
 		return err
 	}
+	structural = structural || c.undecided(alg, all) // workers measure in a plan
 	if !swap && !resize && !structural && c.change == nil {
 		c.staged = append(c.staged, edits...)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"brood/models/engine"
 	"brood/optim"
@@ -203,11 +204,18 @@ func (c *Coordinator) failed(e message.Failed) []any {
 		last := c.edits[n-1]
 		text += fmt.Sprintf("; the last edit was %s = %s at round %d", last.Knob, last.Expr, last.At+1)
 	}
-	text += fmt.Sprintf("; back at round %d: turn a knob (a smaller eta, say) and resume", c.committed)
 	c.granted = c.committed
 	if c.change == nil {
 		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"}
 	}
+	to := c.committed
+	if !c.keep {
+		c.change.back, to = true, 0
+		if c.checkpoint != nil {
+			to = c.checkpoint.Round
+		}
+	}
+	text += fmt.Sprintf("; back at round %d: turn a knob (a smaller eta, say) and resume", to)
 	fx := []any{c.alert("error", event.NonFinite, text, nf.Member), c.enter(event.Paused, text)}
 	return append(fx, c.reshape()...)
 }
@@ -246,6 +254,10 @@ func (c *Coordinator) saved(e message.Saved) (fx []any) {
 		}
 		return append(fx, c.enter(event.Paused, e.Err))
 	}
+	if len(c.saving.files) == 0 {
+		c.saveCost = 0
+	}
+	c.saveCost = max(c.saveCost, time.Duration(e.Nanos))
 	c.saving.files[e.Worker] = e.Files
 	if len(c.saving.files) < len(c.roster.Workers()) {
 		return nil

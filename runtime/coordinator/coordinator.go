@@ -38,6 +38,7 @@ type Config struct {
 	SavePeriod time.Duration // between checkpoints; 0: only at the end
 	Ahead      int           // grants outstanding; 0 means 2
 	GrantMax   time.Duration // longest grant; 0 means 1 s
+	Keep       int64         // bytes of blocks up to which a worker that hosts everybody keeps snapshots; 0 means KeepBytes
 
 	Resume *event.Checkpoint // go on from here instead of from the seed
 	Epoch  uint32            // newest epoch in the log that is resumed
@@ -96,6 +97,8 @@ type Coordinator struct {
 	lost    map[optim.Member]bool
 	plan    *message.Plan // sent, not yet ready everywhere
 	pending []int         // workers that the plan was sent to and that are not ready
+	rates   optim.Rates   // of the slowest of those that are
+	keep    bool          // workers keep snapshots of the rounds that grants begin at
 
 	voided             bool // outstanding grants were given up: workers may still be at them until the next epoch
 	committed, granted uint64
@@ -108,8 +111,9 @@ type Coordinator struct {
 	checkpoint *event.Checkpoint
 	saving     *saving
 	savedAt    time.Time
-	wantSave   bool  // asked for by a person
-	ending     *Exit // once everything granted is committed and saved
+	saveCost   time.Duration // of the last checkpoint, on the slowest worker
+	wantSave   bool          // asked for by a person
+	ending     *Exit         // once everything granted is committed and saved
 	over       bool
 }
 
@@ -138,7 +142,7 @@ func New(cfg Config) (*Coordinator, error) {
 		return nil, err
 	}
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
-	cfg.GrantMax = cmp.Or(cfg.GrantMax, time.Second)
+	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
 	cfg.OnLoss, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.Cause, "start")
 	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, rests: map[int]rest{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
 		done: map[uint64]map[int]message.Done{}, edits: slices.Clone(cfg.Edits)}
@@ -283,14 +287,14 @@ func (c *Coordinator) push() (fx []any) {
 	if idle && c.phase != event.Training {
 		fx = c.settle()
 	}
-	if c.wantSave || c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= c.cfg.SavePeriod && !c.isSaved() {
+	if (c.keep || idle) && (c.wantSave || c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= max(c.cfg.SavePeriod, saveShare*c.saveCost) && !c.isSaved()) {
 		fx = append(fx, c.save()...)
 	}
 	if c.phase != event.Training {
 		return fx
 	}
 	ahead := c.cfg.Ahead
-	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Target != "" {
+	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Target != "" || !c.keep {
 		ahead = 1
 	}
 	for n := len(c.done); n < ahead; n++ {
@@ -313,7 +317,7 @@ func (c *Coordinator) isSaved() bool {
 
 // grant gives out the next rounds and the edits that govern them: no vote, no race.
 func (c *Coordinator) grant() (fx []any) {
-	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + c.batch, Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != ""}
+	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + c.batch, Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != "", Onward: !c.keep}
 	if l := c.cfg.Limit.Rounds; l > 0 {
 		if g.From >= l {
 			return nil

@@ -65,7 +65,7 @@ func (c *Coordinator) send(p event.Plan) (fx []any) {
 		m.Checkpoint = c.checkpoint
 	}
 	c.wantSave = c.wantSave || c.saving != nil // what is being saved is cut off: again later
-	c.plan, c.pending, c.saving, c.voided = &m, slices.Clone(c.alive), nil, false
+	c.plan, c.pending, c.rates, c.saving, c.voided = &m, slices.Clone(c.alive), optim.Rates{}, nil, false
 	clear(c.done)
 	c.granted, c.loose = c.committed, nil
 	for _, w := range c.alive {
@@ -162,6 +162,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	if c.plan == nil || e.Epoch != c.plan.Epoch {
 		return nil
 	}
+	c.rates = c.rates.Slower(optim.Rates{Noise: e.Noise, Bytes: e.Bytes})
 	if c.pending = slices.DeleteFunc(c.pending, func(w int) bool { return w == e.Worker }); len(c.pending) > 0 {
 		return nil
 	}
@@ -175,6 +176,8 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	if c.phase == event.Waiting {
 		fx = append(fx, c.enter(event.Training, ""))
 	}
+	c.choose()
+	c.keep = c.keeps()
 	return append(fx, c.dismiss()...)
 }
 
@@ -188,6 +191,9 @@ func (c *Coordinator) loses(e Lost) (fx []any) {
 	fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
 	if c.ending != nil && len(c.alive) == 0 {
 		return append(fx, c.exit()...) // nobody is left to save it: the log holds what was committed
+	}
+	if !c.keep && c.plan == nil && c.base != c.cfg.Epoch && len(c.lost) == 0 && len(c.roster.Hosted(e.Worker)) == 0 {
+		return fx // the grant that is out goes on: there is no way back to its start
 	}
 	if c.base == c.cfg.Epoch { // nothing was ever ready
 		c.plan = nil

@@ -67,7 +67,7 @@ func (c *Coordinator) leaves(e message.Leaving) []any {
 	}
 	c.move("leave", fmt.Sprintf("worker %d leaves", e.Worker))
 	fx := []any{c.alert("info", "leave", fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
-	if c.plan != nil { // the next plan moves them
+	if c.plan != nil || !c.keep && c.granted > c.committed { // the next plan moves them, after a grant that has no way back
 		return fx
 	}
 	c.voided = c.voided || c.granted > c.committed // whoever leaves has little time, and a round may be long

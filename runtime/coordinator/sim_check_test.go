@@ -33,6 +33,7 @@ type checker struct {
 	grants []message.Grant // not committed
 	to     map[meeting][]int
 	ready  map[uint32]map[int]bool
+	rates  map[uint32]map[int]optim.Rates
 	done   map[meeting]map[int]message.Done
 	saves  map[meeting]map[int]bool
 
@@ -58,7 +59,7 @@ type ask struct {
 }
 
 func newChecker(s *sim) *checker {
-	return &checker{s: s, hashes: map[uint64]string{}, count: map[string]int{}, ready: map[uint32]map[int]bool{}, done: map[meeting]map[int]message.Done{}, saves: map[meeting]map[int]bool{}, to: map[meeting][]int{},
+	return &checker{s: s, hashes: map[uint64]string{}, count: map[string]int{}, ready: map[uint32]map[int]bool{}, rates: map[uint32]map[int]optim.Rates{}, done: map[meeting]map[int]message.Done{}, saves: map[meeting]map[int]bool{}, to: map[meeting][]int{},
 		members: optim.IDs(s.cfg.Members), want: s.cfg.Algorithm, alg: s.cfg.Algorithm, overdue: -1, known: slices.Clone(s.cfg.Edits), force: slices.Clone(s.cfg.Edits)}
 }
 
@@ -68,9 +69,9 @@ func (c *checker) before(ev any) {
 	switch m := ev.(type) {
 	case message.Ready:
 		if c.ready[m.Epoch] == nil {
-			c.ready[m.Epoch] = map[int]bool{}
+			c.ready[m.Epoch], c.rates[m.Epoch] = map[int]bool{}, map[int]optim.Rates{}
 		}
-		c.ready[m.Epoch][m.Worker] = true
+		c.ready[m.Epoch][m.Worker], c.rates[m.Epoch][m.Worker] = true, optim.Rates{Noise: m.Noise, Bytes: m.Bytes}
 	case message.Done:
 		k := meeting{epoch: m.Epoch, from: m.From}
 		if c.done[k] == nil {
@@ -222,6 +223,9 @@ func (c *checker) record(r event.Record) error {
 		if e.At < c.at { // only a plan that goes back may follow
 			c.early = &e
 		}
+		if err := c.chosen(e); err != nil {
+			return err
+		}
 		c.known, c.force, c.fresh = append(c.known, e), append(c.force, e), append(c.fresh, e)
 		return lastWins(c.force)
 	case r.Commit != nil:
@@ -352,6 +356,9 @@ func (c *checker) grant(to int, g message.Grant) error {
 	}
 	if g.From != from || g.To <= g.From {
 		return fmt.Errorf("round %d is next", from)
+	}
+	if err := c.decided(g); err != nil {
+		return err
 	}
 	c.grants = append(c.grants, g)
 	ahead := c.s.core.cfg.Ahead

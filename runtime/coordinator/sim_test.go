@@ -54,6 +54,10 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 		posts: map[uint32]map[int]*published{}, began: map[meeting]map[int]bool{}, nextID: 1}
 	s.scene = drawScene(&s.draw)
 	s.cfg = s.scene.cfg
+	drawAuto(s, seed)
+	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // whoever is alone keeps no snapshots
+		s.cfg.Keep = 1
+	}
 	var err error
 	if s.core, err = New(s.cfg); err != nil {
 		return nil, err
@@ -399,14 +403,14 @@ func TestSimulatorRepeats(t *testing.T) {
 // tally counts what the runs went through, so that a scene that never happens is noticed.
 type tally struct {
 	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
-	Left, Abandoned, Drained, Uncordoned                                                                                                                       int
+	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes                                                                                                   int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"]})
+		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"]})
 }
 
 func (t *tally) sum(o tally) {
@@ -414,10 +418,11 @@ func (t *tally) sum(o tally) {
 	t.Swaps, t.Resizes, t.Structural, t.Edits = t.Swaps+o.Swaps, t.Resizes+o.Resizes, t.Structural+o.Structural, t.Edits+o.Edits
 	t.Refused, t.Saves, t.FailedSaves, t.Aborted = t.Refused+o.Refused, t.Saves+o.Saves, t.FailedSaves+o.FailedSaves, t.Aborted+o.Aborted
 	t.Left, t.Abandoned, t.Drained, t.Uncordoned = t.Left+o.Left, t.Abandoned+o.Abandoned, t.Drained+o.Drained, t.Uncordoned+o.Uncordoned
+	t.Seeds, t.Chromosomes = t.Seeds+o.Seeds, t.Chromosomes+o.Chromosomes
 	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
 	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
-		t.Left, t.Abandoned, t.Drained, t.Uncordoned}
+		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes}
 }

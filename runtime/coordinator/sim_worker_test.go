@@ -316,7 +316,8 @@ func (w *simWorker) ready(p message.Plan) error {
 		next.state = carry(all, s.twin.blocks(p.OldAlg, p.Timeline, p.At), s.twin.blocks(p.Algorithm, p.Timeline, p.At), p.New.Hosted(w.id))
 	}
 	w.next = next
-	s.reply(w.id, message.Ready{Worker: w.id, Epoch: p.Epoch})
+	r := measured(w.id, p, tl.Values(timeline.Position{Round: p.At}), alg)
+	s.reply(w.id, message.Ready{Worker: w.id, Epoch: p.Epoch, Noise: r.Noise, Bytes: r.Bytes})
 	return nil
 }
 
@@ -359,7 +360,9 @@ func (w *simWorker) grant(g message.Grant) error {
 			delete(e.snaps, at)
 		}
 	}
-	e.snaps[e.round] = simSnap{e.state.clone(), e.time.Len()}
+	if !g.Onward {
+		e.snaps[e.round] = simSnap{e.state.clone(), e.time.Len()}
+	}
 	for _, ed := range g.Edits {
 		if err := e.time.Add(ed); err != nil {
 			return err

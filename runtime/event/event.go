@@ -97,7 +97,7 @@ type Edit struct {
 	Algorithm string `cbor:"1,keyasint"`
 	Knob      string `cbor:"2,keyasint"`
 	Expr      string `cbor:"3,keyasint"`
-	By        string `cbor:"4,keyasint,omitempty"` // preset, flag, or the operator who made it
+	By        string `cbor:"4,keyasint,omitempty"` // preset, flag, auto, or the operator who made it
 	ID        uint64 `cbor:"5,keyasint,omitempty"` // of the command that asked for it
 
 	// Where the run stood at round At: filled in once that round is committed, for schedules in epochs or steps.
@@ -105,6 +105,15 @@ type Edit struct {
 	Steps  uint64  `cbor:"7,keyasint,omitempty"`
 
 	Obeys uint64 `cbor:"8,keyasint,omitempty"` // number of the accepted command
+	Why   string `cbor:"9,keyasint,omitempty"` // of a choice that was left to the run (optim.Auto): what was measured
+}
+
+// Whose says who made the edit, and why where the run did.
+func (e Edit) Whose() string {
+	if e.Why == "" {
+		return e.By
+	}
+	return e.By + ": " + e.Why
 }
 
 // Same compares edits but for what is learnt about them later.

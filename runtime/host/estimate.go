@@ -3,20 +3,24 @@ package host
 import (
 	"context"
 	"math"
+	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/runtime/coordinator"
 )
 
 // processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in
-// copies of its pixels. Both were measured.
+// copies of its pixels. All were measured.
 const (
 	processBytes = 45 << 20
 	dataCopies   = 2.2
-	upkeep       = 1.1 // of the time of tasks: with snapshots, digests, links and the log
+	shortBytes   = 60 << 20 // of the points and records of thousands of rounds a second, as protocols have them
+	upkeep       = 1.1      // of the time of tasks: with snapshots, digests, links and the log
 )
 
 // estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
@@ -43,11 +47,27 @@ func (j *Job) estimate(ctx context.Context) error {
 
 // memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and what the engine holds.
 func (j *Job) memory(r rehearsal, eng compute) int64 {
-	sum := 4*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + processBytes
+	copies, sum := int64(4), int64(processBytes)
+	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
+		copies = 1
+	}
+	if j.bare() {
+		sum += shortBytes
+	}
 	if j.Config.Augment != "" { // every thread's copy of its batch
 		sum += int64(j.Threads * max(r.round.batch, r.test.largest) * j.Samples.Features())
 	}
-	return sum + eng.Bytes(r.round.batch, max(r.round.largest, r.probe.largest, r.test.largest))
+	return sum + copies*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + eng.Bytes(r.round.batch, max(r.round.largest, r.probe.largest, r.test.largest))
+}
+
+// garbage is how much of it may pile up beside large blocks before it is collected: they hold no pointers, so that collecting is cheap.
+const garbage = 256 << 20
+
+// collect holds the process to the memory that the run is expected to need, unless a person has said how with GOGC.
+func (j *Job) collect() {
+	if os.Getenv("GOGC") == "" && j.Config.Memory > garbage {
+		debug.SetGCPercent(int(max(5, 100*garbage/j.Config.Memory)))
+	}
 }
 
 // seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.

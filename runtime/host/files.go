@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -46,11 +47,14 @@ func (f *Files) Save(round uint64, epoch uint32, id int, rows []worker.Row) (eve
 }
 
 func describe(rel, path string) (event.File, error) {
-	p, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return event.File{}, err
 	}
-	return event.File{Path: rel, Digest: fmt.Sprintf("blake3:%x", blake3.Sum256(p)), Bytes: int64(len(p))}, nil
+	defer f.Close()
+	h := blake3.New()
+	n, err := io.Copy(h, f)
+	return event.File{Path: rel, Digest: fmt.Sprintf("blake3:%x", h.Sum(nil)), Bytes: n}, err
 }
 
 // Load implements worker.Store. A file that is not what the log says is refused.

@@ -206,10 +206,11 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	if err != nil {
 		return nil, err
 	}
+	j.collect()
 	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
 		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
 	if tests && !j.bare() {
-		cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
+		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
 	}
 	return worker.New(cfg), nil
 }

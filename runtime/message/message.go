@@ -17,6 +17,7 @@ type (
 		Edits     []event.Edit `cbor:"4,keyasint,omitempty"`
 		Limit     event.Limit  `cbor:"5,keyasint,omitempty"`
 		Hold      bool         `cbor:"6,keyasint,omitempty"` // end the grant at an evaluation: a target waits for it
+		Onward    bool         `cbor:"7,keyasint,omitempty"` // keep no snapshot of From: nobody goes back to it
 	}
 	// Abort ends an epoch: everything granted and not committed is void.
 	Abort struct{ Epoch uint32 }
@@ -36,10 +37,12 @@ type (
 
 // From a worker.
 type (
-	// Ready says that the worker holds the blocks of the plan.
+	// Ready says that the worker holds the blocks of the plan, and what it measured where the plan leaves a knob to the run.
 	Ready struct {
-		Worker int    `cbor:"0,keyasint"`
-		Epoch  uint32 `cbor:"1,keyasint"`
+		Worker int     `cbor:"0,keyasint"`
+		Epoch  uint32  `cbor:"1,keyasint"`
+		Noise  float64 `cbor:"2,keyasint,omitempty"` // see [optim.Rates]
+		Bytes  float64 `cbor:"3,keyasint,omitempty"`
 	}
 	// Done says that a grant was run.
 	Done struct {
@@ -73,6 +76,7 @@ type (
 		At     uint64       `cbor:"2,keyasint,omitempty"`
 		Files  []event.File `cbor:"3,keyasint,omitempty"`
 		Err    string       `cbor:"4,keyasint,omitempty"`
+		Nanos  int64        `cbor:"5,keyasint,omitempty"` // that saving took
 	}
 )
 

@@ -162,7 +162,7 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 	if c.Epoch != v.epoch || c.To <= v.at {
 		return &MismatchError{Round: c.To, What: "the order of commits", Got: fmt.Sprintf("epoch %d after round %d", v.epoch, v.at), Want: fmt.Sprintf("epoch %d, round %d", c.Epoch, c.To)}
 	}
-	g := message.Grant{Epoch: v.epoch, From: v.at, To: c.To, Committed: v.at}
+	g := message.Grant{Epoch: v.epoch, From: v.at, To: c.To, Committed: v.at, Onward: true}
 	part := v.stop > 0 && c.To > v.stop
 	if part {
 		g.To = v.stop

@@ -144,7 +144,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		}
 	}
 	v.Edits = append(v.Edits, Edit{e, old, at})
-	if e.By == "preset" || e.By == "flag" || e.At == 0 {
+	if e.Why == "" && (e.By == "preset" || e.By == "flag" || e.At == 0) {
 		return
 	}
 	text := e.Knob + " " + e.Expr
@@ -152,7 +152,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		text = e.Knob + " " + old + "→" + e.Expr
 	}
 	v.mark(Mark{Round: e.At, Text: text})
-	v.note("info", "edit", e.At, strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.At+1)+by(e.By))
+	v.note("info", "edit", e.At, strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.At+1)+by(e.Whose()))
 }
 
 func by(who string) string {

@@ -174,6 +174,17 @@ func TestRollbackForgetsTheFuture(t *testing.T) {
 	}
 }
 
+// A choice of the run itself is shown with its reason, at the start too.
+func TestChoicesSayWhy(t *testing.T) {
+	v := fold(New(), []event.Record{
+		{Plan: &event.Plan{Algorithm: "x", Cause: "start"}},
+		{Edit: &event.Edit{Algorithm: "x", Knob: "distribution", Expr: "seed", By: optim.Auto, Why: "one worker"}},
+	})
+	if last := v.Lane[len(v.Lane)-1]; last.Kind != "edit" || last.Text != "distribution seed effective from round 1 on (auto: one worker)" {
+		t.Errorf("%+v", last)
+	}
+}
+
 func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 	alg := &optim.Algorithm{Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "n", Min: 1, Max: 9, Default: 2, Integer: true}}}
 	v := fold(New(), []event.Record{

@@ -14,14 +14,14 @@ import (
 
 // prepare builds the blocks of a new epoch beside the present ones. All old survivors and all new workers take part, in
 // one sequence of collectives.
-func (w *Worker) prepare(ctx context.Context, p message.Plan) error {
+func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, err error) {
 	if w.next != nil && w.next.epoch == p.Base {
 		w.install(p.Base) // the plan before was ready everywhere, though no grant of it arrived here
 	}
 	w.next = nil
 	next, err := w.begin(p)
 	if err != nil {
-		return err
+		return r, err
 	}
 	switch p.From {
 	case event.Fresh:
@@ -34,11 +34,15 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) error {
 		err = fmt.Errorf("plan %d takes its blocks from %q: unknown", p.Epoch, p.From)
 	}
 	if err != nil {
-		return err
+		return r, err
 	}
-	next.env.Comm.Workers, next.env.Comm.Ledger = p.New.Workers(), optim.Ledger{}
+	next.env.Comm.Workers = p.New.Workers()
+	if r, err = w.rates(ctx, next); err != nil {
+		return r, err
+	}
+	next.env.Comm.Ledger = optim.Ledger{}
 	w.next = next
-	return nil
+	return r, nil
 }
 
 // begin lays out the epoch: environment, knobs, empty blocks.
@@ -62,8 +66,9 @@ func (w *Worker) begin(p message.Plan) (*installed, error) {
 
 func (w *Worker) environment(r optim.Roster, epoch uint32, workers []int) *optim.Env {
 	c := w.cfg
-	return &optim.Env{Seed: c.Seed, Roster: r, Self: c.ID, Mine: r.Hosted(c.ID), Layout: c.Layout, Engine: c.Engine, Data: c.Data,
-		Comm: optim.NewComm(c.ID, epoch, r, workers, c.Link, c.Direct), Blocks: map[string]engine.Mat{}}
+	comm := optim.NewComm(c.ID, epoch, r, workers, c.Link, c.Direct)
+	comm.Watch = c.Watch
+	return &optim.Env{Seed: c.Seed, Roster: r, Self: c.ID, Mine: r.Hosted(c.ID), Layout: c.Layout, Engine: c.Engine, Data: c.Data, Comm: comm, Blocks: map[string]engine.Mat{}}
 }
 
 // blocks are those of the algorithm at the present round.
@@ -148,7 +153,7 @@ func (w *Worker) save(at uint64) ([]event.File, error) {
 	blocks := s.env.Blocks
 	if snap, ok := s.snaps[at]; ok {
 		blocks = snap.blocks
-	} else if s.round != at {
+	} else if s.round != at || s.dirty {
 		return nil, fmt.Errorf("worker %d has no snapshot of round %d to save", w.cfg.ID, at)
 	}
 	shared, lead := s.shared(), s.env.Lead()

@@ -45,7 +45,7 @@ func (s *installed) snapshot() {
 func (s *installed) restore(at uint64) error {
 	snap, ok := s.snaps[at]
 	if !ok {
-		if s.round == at {
+		if s.round == at && !s.dirty {
 			return nil // no grant from here has begun
 		}
 		return fmt.Errorf("no snapshot of round %d", at)
@@ -54,7 +54,7 @@ func (s *installed) restore(at uint64) error {
 		copy(s.env.Blocks[name].F, m.F)
 		copy(s.env.Blocks[name].U, m.U)
 	}
-	s.round, s.ended = at, false
+	s.round, s.ended, s.dirty = at, false, false
 	return s.time.Truncate(snap.edits)
 }
 

@@ -30,8 +30,10 @@ type Config struct {
 	Evaluate uint64 // rounds between test evaluations, 0 each epoch
 	Lookup   func(name string) (*optim.Algorithm, error)
 	Store    Store
-	Clock    func() int64 // nanoseconds, for reports
-	Overhead func() int64 // bytes the transport sent beyond payload, cumulative; may be nil
+	Clock    func() int64        // nanoseconds, for reports
+	Overhead func() int64        // bytes the transport sent beyond payload, cumulative; may be nil
+	Watch    func() (end func()) // see [optim.Comm]; may be nil
+	Measure  bool                // measure rates where a plan leaves a knob to the run; false where a record is executed
 }
 
 // Store keeps checkpoints. Rows are named "block/member" or "block/shared".
@@ -68,6 +70,7 @@ type installed struct {
 	snaps map[uint64]snapshot
 	spare []snapshot
 	ended bool
+	dirty bool // a grant has begun and not ended
 }
 
 // New makes a worker without blocks.
@@ -102,10 +105,11 @@ func (w *Worker) Handle(ctx context.Context, m any) any {
 			return nil
 		}
 		w.epoch = m.Epoch
-		if err := w.prepare(ctx, m); err != nil {
+		r, err := w.prepare(ctx, m)
+		if err != nil {
 			return w.failed(m.Epoch, err)
 		}
-		return message.Ready{Worker: w.cfg.ID, Epoch: m.Epoch}
+		return message.Ready{Worker: w.cfg.ID, Epoch: m.Epoch, Noise: r.Noise, Bytes: r.Bytes}
 	case message.Grant:
 		if m.Epoch != w.epoch {
 			return nil
@@ -124,8 +128,9 @@ func (w *Worker) Handle(ctx context.Context, m any) any {
 			return nil
 		}
 		w.install(m.Epoch)
+		t := w.cfg.Clock()
 		files, err := w.save(m.At)
-		s := message.Saved{Worker: w.cfg.ID, Epoch: m.Epoch, At: m.At, Files: files}
+		s := message.Saved{Worker: w.cfg.ID, Epoch: m.Epoch, At: m.At, Files: files, Nanos: w.cfg.Clock() - t}
 		if err != nil {
 			s.Err = err.Error()
 		}
@@ -163,7 +168,12 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 			s.spare = append(s.spare, snap)
 		}
 	}
-	s.snapshot()
+	if g.Onward {
+		s.spare = nil
+	} else {
+		s.snapshot()
+	}
+	s.dirty = true
 	for _, e := range g.Edits {
 		if err := s.time.Add(e); err != nil {
 			return message.Done{}, err
@@ -187,6 +197,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	if err := s.finite(g.From); err != nil {
 		return d, err
 	}
+	s.dirty = false
 	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, s.digests(), s.progress()
 	d.Points, d.Overhead = points.rows, w.overhead()-before
 	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2

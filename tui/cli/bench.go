@@ -46,6 +46,7 @@ func (m measurement) text() string {
 var suites = []suite{
 	{"start", "from the start of the built binary to a falling loss", benchStart},
 	{"steps", "steps and samples a second of each algorithm", benchSteps},
+	{"rounds", "where the time of a round goes, for each algorithm", benchRounds},
 	{"kernels", "products, convolutions and vectors, beside what registers and memory allow", benchKernels},
 	{"train", "gradients of whole models, beside their products at the peak", benchTrain},
 	{"es", "evaluations of perturbed candidates, beside the same", benchES},

@@ -29,7 +29,7 @@ func TestSuites(t *testing.T) {
 		}
 		seen[s.name] = true
 	}
-	if got := suiteNames(); got != "start, steps, kernels, train, es or noise" {
+	if got := suiteNames(); got != "start, steps, rounds, kernels, train, es or noise" {
 		t.Error(got)
 	}
 }

@@ -32,7 +32,9 @@ func newPrinter(s streams, asJSON, silent bool) printer {
 	case silent:
 		return silentPrinter{}
 	case asJSON:
-		return &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, tally: t}
+		p := &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, tally: t}
+		p.enc.SetEscapeHTML(false) // reasons compare with < and >
+		return p
 	}
 	return &plainPrinter{out: s.out, tally: t}
 }
@@ -79,7 +81,8 @@ type tally struct {
 	sent, predicted optim.Ledger
 	apart           optim.Ledger
 	began           time.Time
-	before          uint64 // samples of the session before this process
+	before          event.Progress // of the session before this process
+	bare            bool           // it trains no model: there is a distance in place of a loss, and no samples
 	losses          map[engine.Member]float64
 	centre          float64   // validation loss of the centre at the last probe
 	fitness         []float64 // of the members at the last probe
@@ -94,13 +97,16 @@ func newTally() *tally {
 func (t *tally) begin(p prepared) {
 	t.began = time.Now()
 	t.sum = summary{Event: "summary", Kernels: p.job.Config.Kernels, Session: p.sess.Dir(), MemoryPredicted: p.job.Config.Memory, SecondsPredicted: p.job.Config.Seconds}
+	t.bare = p.job.Config.Data == ""
 	if p.from != nil { // the session's estimate was of all its rounds
-		t.before, t.sum.SecondsPredicted = p.from.Checkpoint.Progress.Samples, 0
+		t.before, t.sum.SecondsPredicted = p.from.Checkpoint.Progress, 0
 	}
 }
 
 func (t *tally) record(r event.Record) {
 	switch {
+	case r.Config != nil:
+		t.bare = r.Config.Data == ""
 	case r.Plan != nil:
 		t.sum.Algorithm, t.sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
 		clear(t.losses)
@@ -146,10 +152,27 @@ func (t *tally) loss() (float64, bool) {
 	return s / float64(len(t.losses)), len(t.losses) > 0
 }
 
+// word is what the series loss is called.
+func (t *tally) word() string {
+	if t.bare {
+		return "distance"
+	}
+	return "loss"
+}
+
+// rate is how fast this process came to a state.
+func (t *tally) rate(p event.Progress, seconds float64) string {
+	done, unit := p.Samples-t.before.Samples, "samples/s"
+	if t.bare {
+		done, unit = p.Rounds-t.before.Rounds, "rounds/s"
+	}
+	return grouped(int64(float64(done)/max(seconds, 1e-9))) + " " + unit
+}
+
 func (t *tally) finish(exit coordinator.Exit) summary {
 	s := t.sum
 	s.Seconds = time.Since(t.began).Seconds()
-	s.SamplesPerSecond = float64(s.Samples-t.before) / max(s.Seconds, 1e-9)
+	s.SamplesPerSecond = float64(s.Samples-t.before.Samples) / max(s.Seconds, 1e-9)
 	if l, ok := t.loss(); ok && finite(l) != nil {
 		s.TrainLoss = &l
 	}
@@ -190,7 +213,11 @@ func (p *jsonPrinter) record(r event.Record) {
 			p.put(line)
 		}
 	case r.Edit != nil:
-		p.put(map[string]any{"event": "edit", "round": r.Edit.At + 1, "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob, "value": r.Edit.Expr, "by": r.Edit.By})
+		line := map[string]any{"event": "edit", "round": r.Edit.At + 1, "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob, "value": r.Edit.Expr, "by": r.Edit.By}
+		if r.Edit.Why != "" {
+			line["why"] = r.Edit.Why
+		}
+		p.put(line)
 	case r.Alert != nil:
 		line := map[string]any{"event": "alert", "round": r.Alert.Round, "level": r.Alert.Level, "kind": r.Alert.Kind, "text": r.Alert.Text}
 		if r.Alert.Member != engine.None {
@@ -261,7 +288,7 @@ func (p *plainPrinter) record(r event.Record) {
 	case r.Alert != nil:
 		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
-		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.At+1, r.Edit.By)
+		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.At+1, r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != "start":
 		fmt.Fprintf(p.out, "round %6d  %s: %d members on %d workers %s\n", r.Plan.At, r.Plan.Cause, len(r.Plan.New.Members), len(r.Plan.New.Workers()), r.Plan.Note)
 	case r.State != nil && r.State.Phase == event.Paused:
@@ -277,8 +304,7 @@ func (p *plainPrinter) progress(c event.Commit) {
 	if l, ok := p.loss(); ok {
 		loss = fmt.Sprintf("%7.4f", l)
 	}
-	rate := float64(c.Progress.Samples-p.before) / max(time.Since(p.began).Seconds(), 1e-9)
-	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  loss %s  %8s samples/s\n", c.To, c.Progress.Epochs, loss, grouped(int64(rate)))
+	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s %s  %8s\n", c.To, c.Progress.Epochs, p.word(), loss, p.rate(c.Progress, time.Since(p.began).Seconds()))
 }
 
 func (p *plainPrinter) note(text string) { fmt.Fprintln(p.out, "brood: "+text) }
@@ -288,13 +314,15 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	defer p.mu.Unlock()
 	s := p.finish(exit)
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
-	if s.TrainLoss != nil {
+	if s.TrainLoss != nil && p.bare {
+		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
+	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
 	}
 	if s.TestError != nil {
 		fmt.Fprintf(p.out, "  test error   %.2f %%\n", *s.TestError)
 	}
-	fmt.Fprintf(p.out, "  speed        %s samples/s\n", grouped(int64(s.SamplesPerSecond)))
+	fmt.Fprintf(p.out, "  speed        %s\n", p.rate(event.Progress{Rounds: s.Rounds, Samples: s.Samples}, s.Seconds))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
 		same := "= predicted"
 		if s.BytesPredicted[op] != s.BytesSent[op] {

@@ -127,7 +127,7 @@ func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
 			p.tally.record(rec)
 			loss := ""
 			if l, ok := p.loss(); ok {
-				loss = fmt.Sprintf("loss %7.4f", l)
+				loss = fmt.Sprintf("%s %7.4f", p.word(), l)
 			}
 			fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s  %s\n", rec.Commit.To, rec.Commit.Progress.Epochs, loss, rec.Commit.Hash)
 		default:

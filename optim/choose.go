@@ -1,0 +1,70 @@
+package optim
+
+import (
+	"fmt"
+
+	"brood/models/engine"
+)
+
+// Auto is the choice of a knob that leaves the choice to the run: before a round is governed by it, an edit puts another in
+// its place, by what the workers measured. Programs read it as the knob's first choice.
+const Auto = "auto"
+
+// Rates are what a worker measures of itself where something is left to the run; 0 is not measured.
+type Rates struct {
+	Noise float64 // elements of the weighted sum of noise, a second
+	Bytes float64 // payload a second out of one worker to all its peers
+}
+
+// Slower is the slower of two workers in each respect.
+func (r Rates) Slower(o Rates) Rates {
+	least := func(a, b float64) float64 {
+		if a <= 0 || b > 0 && b < a {
+			return b
+		}
+		return a
+	}
+	return Rates{least(r.Noise, o.Noise), least(r.Bytes, o.Bytes)}
+}
+
+// Chooser is an optional power of a Program with knobs that may be Auto. It must choose among what gives equal bits: a choice
+// is recorded, and whoever executes the record takes it from there.
+type Chooser interface {
+	// Noise is the kind of noise whose rate decides.
+	Noise(k Values) engine.Noise
+	// Prefer chooses for every knob of s.K that is Auto, by the rates of the slowest worker.
+	Prefer(s Shape, r Rates) []Choice
+}
+
+// Choice is what a knob left to the run becomes.
+type Choice struct{ Knob, Expr, Why string }
+
+// Undecided are the knobs that values leave to the run.
+func (a *Algorithm) Undecided(v Values) (out []Knob) {
+	if _, ok := a.Program.(Chooser); !ok {
+		return nil
+	}
+	for _, k := range a.Knobs {
+		if len(k.Choices) > 0 && k.Choices[v.I(k.Name)] == Auto {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// exactDistribution chooses between the two exact distributions of an update with so many noise vectors.
+func (s Shape) exactDistribution(vectors int, r Rates) []Choice {
+	c := Choice{Knob: "distribution", Expr: "seed"}
+	switch limit := 4 * r.Noise / r.Bytes; {
+	case len(s.Roster.Workers()) < 2:
+		c.Why = "one worker"
+	case r.Noise <= 0 || r.Bytes <= 0:
+		c.Why = "no rates were measured"
+	case SeedsWin(vectors, r.Noise, r.Bytes):
+		c.Why = fmt.Sprintf("%d vectors < 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s", vectors, limit, r.Noise, r.Bytes)
+	default:
+		c.Expr = "chromosome"
+		c.Why = fmt.Sprintf("%d vectors >= 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s", vectors, limit, r.Noise, r.Bytes)
+	}
+	return []Choice{c}
+}

@@ -1,0 +1,70 @@
+package conformance
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"brood/models/engine"
+	"brood/runtime/event"
+)
+
+// TestAloneWithoutSnapshots: a worker that hosts more than Keep keeps no snapshot. The run has the bits of one that does; what is not
+// finite leads back to the checkpoint, and the population still moves to a worker that joins.
+func TestAloneWithoutSnapshots(t *testing.T) {
+	ctx := context.Background()
+	base := quick(Rig{Algorithm: "parle", Members: 4, Workers: 1, Rounds: 30, Seed: 7})
+	want := run(t, base).Hash()
+	r := base
+	r.Keep, r.JoinAfter = 1, 6
+	o := run(t, r)
+	if o.Hash() != want {
+		t.Errorf("hash %s, with snapshots %s", o.Hash(), want)
+	}
+	if _, err := r.Verify(ctx, o); err != nil {
+		t.Errorf("verify: %v", err)
+	}
+
+	r.JoinAfter = 0
+	commits, fired, saved, back := 0, false, uint64(0), event.Plan{}
+	var said string
+	r.Rounds = 1 << 30
+	r.Poison = func(m engine.Member, cursor uint64) bool { // one worker: one goroutine
+		if m != 2 || cursor < 800 || fired {
+			return false
+		}
+		fired = true
+		return true
+	}
+	r.OnRecord = func(rec event.Record) []event.Command {
+		switch {
+		case rec.Checkpoint != nil && saved == 0:
+			saved = rec.Checkpoint.Round
+		case rec.Alert != nil && rec.Alert.Kind == "non-finite":
+			said = rec.Alert.Text
+		case rec.Plan != nil && rec.Plan.Cause == "rollback":
+			back = *rec.Plan
+			return []event.Command{{Action: event.Resume}}
+		case rec.Commit != nil:
+			if commits++; commits == 3 {
+				return []event.Command{{Action: event.Save}}
+			}
+			if back.Epoch > 0 && rec.Commit.To > 100 {
+				back.Epoch = 0
+				return []event.Command{{Action: event.Stop}}
+			}
+		}
+		return nil
+	}
+	o, err := r.Run(ctx)
+	if err != nil || o.Exit.Phase != event.Stopped {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if saved == 0 || back.At != saved || back.From != event.Saved || !strings.Contains(said, "is not finite") {
+		t.Errorf("saved round %d, went back to %d from %q: %s", saved, back.At, back.From, said)
+	}
+	r.Poison = nil
+	if _, err := r.Verify(ctx, o); err != nil {
+		t.Errorf("verify: %v", err)
+	}
+}

@@ -1,0 +1,136 @@
+package host
+
+import (
+	"fmt"
+	goruntime "runtime"
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/transport/local"
+)
+
+// held is what the heap holds after two rounds of a job whose members one worker hosts, in bytes.
+func held(t *testing.T, j *Job, onward bool) int64 {
+	t.Helper()
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, nil, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roster := optim.Place(optim.IDs(j.Members), []int{0})
+	if r, ok := w.Handle(t.Context(), message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: j.Alg.Name, Timeline: j.Edits}}).(message.Ready); !ok {
+		t.Fatalf("%+v", r)
+	}
+	for at := range uint64(2) {
+		if d, ok := w.Handle(t.Context(), message.Grant{Epoch: 1, From: at, To: at + 1, Committed: at, Onward: onward}).(message.Done); !ok {
+			t.Fatalf("%+v", d)
+		}
+	}
+	var m goruntime.MemStats
+	goruntime.GC()
+	goruntime.GC() // also what pools held on to
+	goruntime.ReadMemStats(&m)
+	goruntime.KeepAlive(w)
+	return int64(m.HeapAlloc)
+}
+
+// TestMemoryPerMember holds what is predicted of one more member against the heap: blocks and scratch where no snapshot is kept, and the
+// blocks once more where one is. Members of Parle and LocalSGD take four and two rows of parameters, a data-parallel one a gradient.
+func TestMemoryPerMember(t *testing.T) {
+	for _, c := range []struct {
+		algorithm string
+		rows      float64 // of parameters, a member
+		snapshot  float64
+	}{{"parle", 4, 3}, {"localsgd", 2, 2}, {"dp-sgd", 1, 0}} {
+		job := func(members int) *Job {
+			j, err := Prepare(Options{Algorithm: c.algorithm, Model: "mlp-small", Data: "glyphs", Members: members, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
+				Set: []event.Setting{{Knob: "batch", Expr: "8"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		}
+		few, many := job(40), job(120)
+		const more = 80
+		row := float64(4 * few.Net.Layout.Params)
+		a, err := few.rehearse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := many.rehearse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		near := func(what string, got, want float64) {
+			t.Helper()
+			if d := got - want; d > 0.06*max(want, row) || d < -0.06*max(want, row) {
+				t.Errorf("%s, %s: %.0f bytes a member, want %.0f", c.algorithm, what, got, want)
+			}
+		}
+		predicted := float64(b.blocks+b.scratch-a.blocks-a.scratch) / more
+		near("predicted", predicted, c.rows*row)
+		real := float64(held(t, many, true)-held(t, few, true)) / more
+		near("on the heap", real, predicted)
+		kept := float64(held(t, many, false)-held(t, few, false)) / more
+		goruntime.KeepAlive([]*Job{few, many}) // with their data
+		near("with a snapshot", kept, predicted+c.snapshot*row)
+		t.Logf("%s: predicted %.0f, on the heap %.0f, with snapshots %.0f bytes a member of %.0f a row", c.algorithm, predicted, real, kept, row)
+	}
+}
+
+// TestLargeAlone: one worker that hosts more than coordinator.KeepBytes is expected to hold its blocks once, several workers four times.
+func TestLargeAlone(t *testing.T) {
+	expected := func(workers int) (*Job, rehearsal) {
+		j, err := Prepare(Options{Algorithm: "parle", Model: "mlp", Data: "glyphs", Members: 120, Workers: workers, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := j.rehearse()
+		if err != nil || r.blocks <= coordinator.KeepBytes {
+			t.Fatalf("%d bytes of blocks, %v", r.blocks, err)
+		}
+		return j, r
+	}
+	j, r := expected(1)
+	two, _ := expected(2)
+	if d := two.memory(r, memory{}) - j.memory(r, memory{}); d != 3*r.blocks {
+		t.Errorf("two workers are expected to need %d bytes more than one, want %d", d, 3*r.blocks)
+	}
+}
+
+// BenchmarkMembers is a cycle of five steps of Parle on `mlp`, each member on a hundredth of the data, on one worker that keeps no snapshot.
+func BenchmarkMembers(b *testing.B) {
+	for _, members := range []int{8, 1000} {
+		b.Run(fmt.Sprint("n=", members), func(b *testing.B) {
+			j, err := Prepare(Options{Algorithm: "parle", Model: "mlp", Data: "glyphs", Members: members, Workers: 1, Limit: event.Limit{Rounds: 1}, By: "test",
+				Set: []event.Setting{{Knob: "batch", Expr: "128"}, {Knob: "split", Expr: "0.01"}, {Knob: "ell", Expr: "5"}}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, nil, j.Threads, false)
+			if err != nil {
+				b.Fatal(err)
+			}
+			roster := optim.Place(optim.IDs(members), []int{0})
+			w.Handle(b.Context(), message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Timeline: j.Edits}})
+			at, each := uint64(0), uint64(max(1, 200/members))
+			round := func() uint64 {
+				d, ok := w.Handle(b.Context(), message.Grant{Epoch: 1, From: at, To: at + each, Committed: at, Onward: true}).(message.Done)
+				if !ok {
+					b.Fatalf("rounds %d to %d failed", at, at+each)
+				}
+				at += each
+				return d.Progress.Samples
+			}
+			before := round() // warms up
+			b.ResetTimer()
+			var done uint64
+			for range b.N {
+				done = round()
+			}
+			b.ReportMetric(float64(done-before)/b.Elapsed().Seconds(), "samples/s")
+		})
+	}
+}

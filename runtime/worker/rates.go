@@ -1,0 +1,60 @@
+package worker
+
+import (
+	"context"
+	"slices"
+
+	"brood/models/engine"
+	"brood/models/noise"
+	"brood/optim"
+	"brood/runtime/timeline"
+)
+
+// A measurement takes the best of a few runs: the first warms caches and links up, and the machine may be shared.
+const (
+	rateRuns    = 3
+	rateVectors = 32
+	rateColumns = 1 << 16 // of noise, and of the row whose slices are exchanged: at most 256 KiB out of a worker
+)
+
+// rates measures what the choices of an epoch depend on, where its plan leaves a knob to the run. All workers that host
+// members take part at the same point. What travels belongs to no round.
+func (w *Worker) rates(ctx context.Context, s *installed) (r optim.Rates, err error) {
+	chooser, ok := s.alg.Program.(optim.Chooser)
+	k := s.time.Values(timeline.Position{Round: s.round})
+	if !ok || !w.cfg.Measure || len(s.env.Mine) == 0 || len(s.alg.Undecided(k)) == 0 {
+		return r, nil
+	}
+	comm, cols, n := s.env.Comm, min(s.env.Layout.Params, rateColumns), len(s.env.Comm.Workers)
+	sum := engine.NoiseSum{Dst: engine.All(s.env.Scratch(1, s.env.Layout.Params)), Noise: chooser.Noise(k), Key: noise.Key{Purpose: noise.Candidate},
+		Weights: slices.Repeat([]float32{1}, rateVectors), IDs: make([]engine.Member, rateVectors)}
+	sum.Dst.Hi = cols
+	for i := range sum.IDs {
+		sum.IDs[i] = engine.Member(i)
+	}
+	r.Noise, err = w.fastest(float64(rateVectors*cols), func() error { return nil }, func() error { return w.cfg.Engine.Do(ctx, sum) })
+	if err != nil || n < 2 {
+		return r, err
+	}
+	together, row := engine.New(1, n, engine.F32), engine.New(1, cols, engine.F32) // the first so that nobody's exchange waits for a worker that has not begun
+	r.Bytes, err = w.fastest(4*float64(cols)*float64(n-1)/float64(n),
+		func() error { return comm.GatherSlices(ctx, "rates", together) }, func() error { return comm.GatherSlices(ctx, "rates", row) })
+	return r, err
+}
+
+// fastest is the highest rate at which f does so much, 0 where the clock did not move; before is not timed.
+func (w *Worker) fastest(amount float64, before, f func() error) (rate float64, err error) {
+	for range rateRuns {
+		if err = before(); err != nil {
+			return 0, err
+		}
+		t := w.cfg.Clock()
+		if err = f(); err != nil {
+			return 0, err
+		}
+		if nanos := w.cfg.Clock() - t; nanos > 0 {
+			rate = max(rate, amount*1e9/float64(nanos))
+		}
+	}
+	return rate, nil
+}
