@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -76,10 +77,15 @@ func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
 	return dims, values, nil
 }
 
-// readExactly reads the n bytes that must be left. It grows as they arrive: n is a promise of the file. On an error it
-// returns what there was.
+// trusted is how many bytes are set aside on the word of a file.
+const trusted = 64 << 20
+
+// readExactly reads the n bytes that must be left. Room for many of them grows as they arrive: n is a promise of the file. On
+// an error it returns what there was.
 func readExactly(r io.Reader, n int) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, int64(n)+1))
+	room := bytes.NewBuffer(make([]byte, 0, min(n, trusted)+bytes.MinRead+1)) // so much that the end is found without growing
+	_, err := room.ReadFrom(io.LimitReader(r, int64(n)+1))
+	b := room.Bytes()
 	switch {
 	case err != nil && !(errors.Is(err, io.ErrUnexpectedEOF) && len(b) < n):
 		return b, err

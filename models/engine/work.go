@@ -15,3 +15,18 @@ type Work struct {
 	Scores int // samples that each is evaluated on, with given statistics
 	Own    int // the same with the batch's own statistics, and of Statistics
 }
+
+// Max is the work of both.
+func (w Work) Max(o Work) Work {
+	out := Work{Members: max(w.Members, o.Members), Gradients: max(w.Gradients, o.Gradients), Candidates: max(w.Candidates, o.Candidates),
+		Antithetic: w.Antithetic && o.Antithetic, Batch: max(w.Batch, o.Batch), Noise: w.Noise, Rows: max(w.Rows, o.Rows), Scores: max(w.Scores, o.Scores), Own: max(w.Own, o.Own)}
+	switch {
+	case w.Candidates == 0:
+		out.Antithetic, out.Noise = o.Antithetic, o.Noise
+	case o.Candidates == 0:
+		out.Antithetic = w.Antithetic
+	case o.Noise.Rank > w.Noise.Rank || o.Noise.Integer:
+		out.Noise = o.Noise
+	}
+	return out
+}

@@ -111,9 +111,9 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// Bytes predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch every
+// Room predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch every
 // layer's values, a convolution's patches among them. A value costs 16 bytes, as measured.
-func (e *Engine) Bytes(gradients, scores int) int64 {
+func (e *Engine) Room(w engine.Work) int64 {
 	acts := e.values
 	for _, l := range e.model.Layers {
 		acts += int64(models.Size(l.Out))
@@ -121,5 +121,5 @@ func (e *Engine) Bytes(gradients, scores int) int64 {
 			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
 		}
 	}
-	return int64(len(e.workers)) * (4*4*int64(e.model.Layout.Params) + int64(gradients+scores)*acts*16)
+	return int64(len(e.workers)) * (4*4*int64(e.model.Layout.Params) + int64(max(w.Gradients, w.Batch)+max(w.Scores, w.Own))*acts*16)
 }

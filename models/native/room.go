@@ -17,17 +17,6 @@ type tabled interface{ tables() int64 }
 // plan; it was measured.
 const fixedBytes = 14 << 10
 
-// Bytes is Room for gradients of a member a thread on batches of the one size and evaluations on batches of the other, 0 for
-// none; without gradients the evaluations are of candidates.
-func (e *Engine) Bytes(gradients, scores int) int64 {
-	n := len(e.passes)
-	w := engine.Work{Members: n, Gradients: gradients, Rows: n, Scores: scores}
-	if gradients == 0 {
-		w.Candidates, w.Batch = n, scores
-	}
-	return e.Room(w)
-}
-
 // Room predicts the bytes that the engine holds once it has done such work: the tables of the plan, the buffers of the passes and
 // what their kernels keep. Blocks that tasks name are the caller's.
 func (e *Engine) Room(w engine.Work) (bytes int64) {

@@ -81,9 +81,10 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 		clear(c.done)
 	}
 	switch {
-	case !first.Ended || c.ending != nil:
-	case c.reached():
+	case !first.Ended:
+	case c.reached() && c.leaving():
 		c.ending = &Exit{Phase: event.Finished, Reason: "its limit is reached"}
+	case c.ending != nil:
 	default: // the limit was raised meanwhile: workers that have ended go on with a plan
 		next := c.target()
 		if c.change == nil {
@@ -181,11 +182,16 @@ func Target(text string) (metric string, value float64, err error) {
 // aim ends the run when a target is met.
 func (c *Coordinator) aim(metric string, value float64) []any {
 	want, at, err := Target(c.cfg.Limit.Target)
-	if err != nil || want != metric || !(value <= at) || c.ending != nil {
+	if err != nil || want != metric || !(value <= at) || !c.leaving() {
 		return nil
 	}
+	c.ending = nil
 	return c.end(event.Finished, fmt.Sprintf("%s = %.4g reached the target %g", metric, value, at))
 }
+
+// leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it, so that a run
+// which is interrupted there has no other end than one that is not.
+func (c *Coordinator) leaving() bool { return c.ending == nil || c.ending.Phase == event.Stopped }
 
 // failed handles a grant or plan that a worker could not do.
 func (c *Coordinator) failed(e message.Failed) []any {

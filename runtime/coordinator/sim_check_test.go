@@ -120,6 +120,9 @@ func (c *checker) effect(x any) error {
 		}
 	case Exit:
 		c.count[string(x.Phase)]++
+		if l := c.s.core.cfg.Limit; x.Reason == "interrupted" && l.Rounds > 0 && c.at >= l.Rounds && c.count["limit"] == 0 {
+			return fmt.Errorf("interrupted after the last of %d rounds, it is %s", l.Rounds, x.Phase)
+		}
 		if x.Phase == event.Finished && x.Reason == "its limit is reached" {
 			l, p := c.s.core.cfg.Limit, c.s.twin.state.prog
 			if l.Rounds > 0 && c.at > l.Rounds && c.count["limit"] == 0 {

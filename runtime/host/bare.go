@@ -69,5 +69,5 @@ func (memory) Do(_ context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-func (memory) Kernels() string      { return bareKernels }
-func (memory) Bytes(int, int) int64 { return 0 }
+func (memory) Kernels() string        { return bareKernels }
+func (memory) Room(engine.Work) int64 { return 0 }

@@ -9,18 +9,19 @@ import (
 
 	"brood/models"
 	"brood/models/data"
+	"brood/models/engine"
 	"brood/models/graph"
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/optim"
 )
 
-// compute is an engine that says what produces its bits (engine/twin/architecture), and what memory it takes for
-// gradients on batches of the one size and evaluations on batches of the other, 0 for none.
+// compute is an engine that says what produces its bits (engine/twin/architecture), and what memory it holds
+// once it has done some work, in bytes.
 type compute interface {
 	optim.Engine
 	Kernels() string
-	Bytes(gradients, scores int) int64
+	Room(engine.Work) int64
 }
 
 // engine makes the engine of the job, see newEngine. A run without a model has one that computes nothing.

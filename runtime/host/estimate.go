@@ -55,9 +55,9 @@ func (j *Job) memory(r rehearsal, eng compute) int64 {
 		sum += shortBytes
 	}
 	if j.Config.Augment != "" { // every thread's copy of its batch
-		sum += int64(j.Threads * max(r.round.batch, r.test.largest) * j.Samples.Features())
+		sum += int64(j.Threads * max(r.round.most.Gradients, r.round.most.Batch, r.test.most.Scores) * j.Samples.Features())
 	}
-	return sum + copies*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + eng.Bytes(r.round.batch, max(r.round.largest, r.probe.largest, r.test.largest))
+	return sum + copies*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + eng.Room(r.round.most.Max(r.probe.most).Max(r.test.most))
 }
 
 // garbage is how much of it may pile up beside large blocks before it is collected: they hold no pointers, so that collecting is cheap.
@@ -126,24 +126,25 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	for i := range ids {
 		ids[i] = engine.Member(i)
 	}
+	scores := max(all.most.Scores, all.most.Own)
 	for _, work := range []struct {
 		amount, once float64
 		task         func() engine.Task
 	}{
-		{all.gradients, float64(n * all.batch), func() engine.Task {
-			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, all.batch), Stats: stats, Masks: drawn, G: g, Loss: make([]float32, n)}
+		{all.gradients, float64(n * all.most.Gradients), func() engine.Task {
+			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, all.most.Gradients), Stats: stats, Masks: drawn, G: g, Loss: make([]float32, n)}
 		}},
-		{all.scores, float64(n * all.largest), func() engine.Task {
-			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, all.largest), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
+		{all.scores, float64(n * scores), func() engine.Task {
+			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, scores), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
 		}},
-		{all.candidates, float64(len(ids) * all.batch), func() engine.Task {
-			return engine.Candidates{Theta: one, Sigma: 0.01, Antithetic: true, IDs: ids, Batches: samples(1, all.batch), Drawn: drawn[:1], Fitness: make([]float32, len(ids))}
+		{all.candidates, float64(len(ids) * all.most.Batch), func() engine.Task {
+			return engine.Candidates{Theta: one, Noise: all.most.Noise, Sigma: 0.01, Antithetic: true, IDs: ids, Batches: samples(1, all.most.Batch), Drawn: drawn[:1], Fitness: make([]float32, len(ids))}
 		}},
 		{all.terms, 3 * float64(n), func() engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
 		}},
 		{all.normals, float64(len(ids)), func() engine.Task {
-			return engine.NoiseSum{Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, len(ids)), IDs: ids}
+			return engine.NoiseSum{Noise: all.most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, len(ids)), IDs: ids}
 		}},
 	} {
 		if work.amount == 0 {
@@ -158,14 +159,14 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	return seconds, nil
 }
 
-// timed runs a task once to warm up and then for some tens of milliseconds; the median run counts, since the machine may be
+// timed runs a task once to warm up and then for some milliseconds; the median run counts, since the machine may be
 // shared.
 func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) {
 	if err := eng.Do(ctx, task); err != nil {
 		return 0, err
 	}
 	var runs []float64
-	for begin := time.Now(); time.Since(begin) < 40*time.Millisecond; {
+	for begin := time.Now(); time.Since(begin) < 15*time.Millisecond; {
 		t0 := time.Now()
 		if err := eng.Do(ctx, task); err != nil {
 			return 0, err

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -38,20 +39,31 @@ func TestFits(t *testing.T) {
 	least := prepare(t, one).Config.Memory
 	machineMemory = func() int64 { return (whole + least) / 2 }
 	_, err := Prepare(o)
-	if err == nil || !strings.Contains(err.Error(), "a run with 40 members needs about") || !strings.Contains(err.Error(), "20 would fit") {
+	if err == nil {
+		t.Fatal("a run that does not fit was prepared")
+	}
+	var most int
+	_, say, _ := strings.Cut(err.Error(), ": ")
+	if _, bad := fmt.Sscanf(say, "%d would fit", &most); bad != nil || !strings.HasPrefix(err.Error(), "a run with 40 members needs about") {
 		t.Fatalf("a run that does not fit: %v", err)
 	}
-	o.Members = 20
+	o.Members = most
 	if j := prepare(t, o); j.Config.Memory > machineMemory() {
-		t.Errorf("20 members need %d bytes of %d", j.Config.Memory, machineMemory())
+		t.Errorf("%d members need %d bytes of %d", most, j.Config.Memory, machineMemory())
+	}
+	o.Members++
+	if _, err := Prepare(o); err == nil {
+		t.Errorf("%d members were said to be the most, but one more fits", most)
 	}
 	machineMemory = func() int64 { return 1 << 62 }
 	o.Members, o.Threads, one.Threads = 40, 40, 40
 	half := (prepare(t, o).Config.Memory + prepare(t, one).Config.Memory) / 2
 	machineMemory = func() int64 { return int64(float64(half) / filling) }
 	o.Members = Auto
-	if j := prepare(t, o); j.Members < 19 || j.Members > 21 {
-		t.Errorf("%d members chosen for half the memory of 40", j.Members)
+	chosen := prepare(t, o)
+	o.Members = chosen.Members + 1
+	if more := prepare(t, o); chosen.Config.Memory > half || more.Config.Memory <= half {
+		t.Errorf("%d members chosen for %d bytes need %d, one more %d", chosen.Members, half, chosen.Config.Memory, more.Config.Memory)
 	}
 	machineMemory = func() int64 { return least / 2 }
 	if _, err := Prepare(one); err == nil || !strings.Contains(err.Error(), "take a smaller model or batch") {

@@ -18,13 +18,12 @@ type effort struct {
 	gradients, scores, candidates float64 // samples
 	terms                         float64 // elements read or written by updates, sums and copies, as multiples of the parameters
 	normals                       float64 // drawn outside candidates, as multiples of the parameters
-	batch                         int     // largest batch of gradients or candidates
-	largest                       int     // largest batch of all
+	most                          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, max(e.batch, o.batch), max(e.largest, o.largest)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.most.Max(o.most)}
 }
 
 // dummy is the width of the parameters in a rehearsal: small, and no other width occurs.
@@ -62,17 +61,21 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, t := range tasks {
 		switch t := t.(type) {
 		case engine.Gradients:
-			c.gradients += c.samples(t.Batches, 1, &c.batch)
+			c.gradients += c.work(engine.Work{Members: len(t.Rows), Gradients: longest(t.Batches)}, t.Batches, 1)
 		case engine.Evaluate:
-			c.scores += c.samples(t.Batches, 1, &c.largest)
+			w := engine.Work{Rows: len(t.Rows), Scores: longest(t.Batches)}
+			if c.stats > 0 && t.Stats.Rows == 0 {
+				w.Scores, w.Own = 0, w.Scores
+			}
+			c.scores += c.work(w, t.Batches, 1)
 		case engine.Statistics:
-			c.scores += c.samples(t.Batches, len(t.Rows), &c.largest)
+			c.scores += c.work(engine.Work{Rows: len(t.Rows), Own: longest(t.Batches)}, t.Batches, len(t.Rows))
 		case engine.Candidates:
 			each := 1
 			if len(t.Batches) == 1 {
 				each = len(t.IDs)
 			}
-			c.candidates += c.samples(t.Batches, each, &c.batch)
+			c.candidates += c.work(engine.Work{Candidates: len(t.IDs), Antithetic: t.Antithetic, Batch: longest(t.Batches), Noise: t.Noise}, t.Batches, each)
 		case engine.NoiseSum:
 			c.normals += float64(len(t.IDs)) * share(t.Dst)
 		case engine.Perturb:
@@ -96,14 +99,21 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-func (c *counter) samples(batches [][]int32, times int, largest *int) float64 {
+// work counts the samples of batches that are seen so many times.
+func (c *counter) work(w engine.Work, batches [][]int32, times int) float64 {
+	c.most = c.most.Max(w)
 	n := 0
 	for _, b := range batches {
 		n += len(b)
-		*largest = max(*largest, len(b))
 	}
-	c.largest = max(c.largest, *largest)
 	return float64(n * times)
+}
+
+func longest(batches [][]int32) (n int) {
+	for _, b := range batches {
+		n = max(n, len(b))
+	}
+	return n
 }
 
 // rehearsal is what the first rounds of a job would do.
