@@ -81,7 +81,7 @@ func (c *Coordinator) reshape() (fx []any) {
 		return nil // the next to join makes it
 	}
 	deserted := c.deserted()
-	if deserted && c.epoch == c.base && !c.voided { // else what they hold can be saved once a plan has made an epoch of it
+	if deserted && c.epoch == c.base && !c.voided && !ch.back { // else what they hold can be saved once a plan has made an epoch of it
 		return c.abandon(true)
 	}
 	p := event.Plan{From: event.Workers, At: c.committed, Old: c.roster, OldAlg: c.alg.Name, Algorithm: ch.alg, Cause: ch.cause, Note: ch.note,
