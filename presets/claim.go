@@ -1,6 +1,7 @@
 package presets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,30 +13,40 @@ import (
 type Claim struct {
 	Source    string   `toml:"source"`    // table, figure or section of the paper
 	Metric    string   `toml:"metric"`    // see Metrics
-	Published *float64 `toml:"published"` // in the metric's unit, by the full form; nil where the source has a curve or an order only
+	Published *float64 `toml:"published"` // by the full form: the metric, ratio or slope; nil where the source has a curve or an order only
 	AtMost    *float64 `toml:"at_most"`
 	AtLeast   *float64 `toml:"at_least"`
-	Below     string   `toml:"below"` // a preset whose mean is higher
-	Ratio     *float64 `toml:"ratio"` // of this preset's mean to Of's, within 1%
-	Of        string   `toml:"of"`    // a preset
+	Below     string   `toml:"below"`  // a preset whose mean is higher
+	Ratio     *float64 `toml:"ratio"`  // of this preset's mean to Of's
+	Of        string   `toml:"of"`     // a preset
+	Within    float64  `toml:"within"` // relative tolerance of Ratio; 0 is 1%
+
+	// A law over presets that differ in members: Slope is the exponent b of metric - least ~ members^b.
+	Slope *float64 `toml:"slope"`
+	Over  []string `toml:"over"`  // the presets, this one or others
+	Least string   `toml:"least"` // a preset that measures the metric's least possible value; "": it is 0
 }
 
 // Metrics are what a claim may be about, with their units.
 var Metrics = map[string]string{
 	"test_error":       "%",         // of the centre, at the end
+	"test_loss":        "nats",      // of the centre, at the end; squared distance where that is the model's loss
 	"train_loss":       "nats",      // of the last mini-batches, mean over members
+	"bytes":            "B",         // payload sent by all workers
 	"bytes_per_sample": "B",         // payload sent by all workers, divided by the samples that all members have seen
 	"bytes_per_eval":   "B",         // the same, divided by evaluated candidates
 	"samples_per_s":    "samples/s", // on this machine
 	"epochs":           "epochs",    // that were done: with a target, what it took to meet it
-	"seconds":          "s",         // the same on this machine, at work
+	"seconds":          "s",         // of the run on this machine, with its evaluations
+	"memory":           "steps",     // mean of the series memory: in units of a full gradient step's
+	"diversity":        "RMS",       // mean of the series diversity
 	"centre_loss":      "nats",      // on validation samples, the last probe
 	"centre_advance":   "nats",      // mean validation loss of the members less the centre's: above 0 the centre is the better model
 }
 
 // Others are the presets that a claim compares with.
 func (c Claim) Others() (out []string) {
-	for _, name := range []string{c.Below, c.Of} {
+	for _, name := range append([]string{c.Below, c.Of, c.Least}, c.Over...) {
 		if name != "" {
 			out = append(out, name)
 		}
@@ -51,8 +62,14 @@ func (c Claim) check() error {
 		return fmt.Errorf("a claim is on %q: choose one of %s", c.Metric, strings.Join(MetricNames(), ", "))
 	case (c.Ratio == nil) != (c.Of == ""):
 		return fmt.Errorf("a claim on %s needs both ratio and of, or neither", c.Metric)
-	case c.AtMost == nil && c.AtLeast == nil && c.Below == "" && c.Ratio == nil:
-		return fmt.Errorf("a claim on %s states nothing that could fail: give at_most, at_least, below, or ratio and of", c.Metric)
+	case c.Ratio != nil && (c.AtMost != nil || c.AtLeast != nil || c.Below != ""):
+		return fmt.Errorf("a claim on %s has a ratio: state what else it shall show in a claim of its own", c.Metric)
+	case (c.Slope == nil) != (len(c.Over) < 3):
+		return fmt.Errorf("a claim on %s needs both slope and over, with three presets or more, or neither", c.Metric)
+	case c.Slope != nil && (c.AtMost != nil || c.AtLeast != nil || c.Below != "" || c.Ratio != nil):
+		return fmt.Errorf("a claim on %s has a slope: state what else it shall show in a claim of its own", c.Metric)
+	case c.AtMost == nil && c.AtLeast == nil && c.Below == "" && c.Ratio == nil && c.Slope == nil:
+		return fmt.Errorf("a claim on %s states nothing that could fail: give at_most, at_least, below, ratio and of, or slope and over", c.Metric)
 	}
 	return nil
 }
@@ -96,22 +113,76 @@ const (
 	Unseparated Verdict = "not separated" // the means are in order, or not, by less than two standard errors
 )
 
-// Judge compares a sample with the claim; other are the samples of the presets it names.
+// Measured is what the claim is about, with its standard error: the mean of a sample, its ratio to another's, or the slope
+// over those that it names.
+func (c Claim) Measured(s Sample, other map[string]Sample) (value, se float64) {
+	switch {
+	case c.Ratio != nil:
+		m, o := s.Mean(), other[c.Of]
+		if o.Mean() == 0 {
+			return math.NaN(), math.NaN()
+		}
+		r := m / o.Mean()
+		return r, math.Hypot(s.Error(), r*o.Error()) / o.Mean()
+	case c.Slope == nil:
+		return s.Mean(), s.Error()
+	}
+	least := 0.0
+	if c.Least != "" {
+		least = other[c.Least].Mean()
+	}
+	var x, y []float64
+	for _, name := range c.Over {
+		p, err := Load(name)
+		if err != nil {
+			return math.NaN(), math.NaN()
+		}
+		for _, v := range other[name] {
+			x, y = append(x, math.Log(float64(p.Members))), append(y, math.Log(v-least))
+		}
+	}
+	return slope(x, y)
+}
+
+// slope is that of the least-squares line, with its standard error.
+func slope(x, y []float64) (b, se float64) {
+	mx, my, sxx, sxy, rest := Sample(x).Mean(), Sample(y).Mean(), 0.0, 0.0, 0.0
+	for i := range x {
+		sxx += (x[i] - mx) * (x[i] - mx)
+		sxy += (x[i] - mx) * (y[i] - my)
+	}
+	b = sxy / sxx
+	for i := range x {
+		r := y[i] - my - b*(x[i]-mx)
+		rest += r * r
+	}
+	return b, math.Sqrt(rest / float64(len(x)-2) / sxx)
+}
+
+// Judge compares a sample with the claim; other are the samples of the presets it names. A slope holds when it is within two
+// standard errors of what is stated, and decides nothing when these are more than a quarter of it.
 func (c Claim) Judge(s Sample, other map[string]Sample) Verdict {
-	m := s.Mean()
-	if c.AtMost != nil && !(m <= *c.AtMost) || c.AtLeast != nil && !(m >= *c.AtLeast) {
+	m, err := c.Measured(s, other)
+	if c.Slope != nil {
+		switch {
+		case !(2*err <= math.Abs(*c.Slope)/4):
+			return Unseparated
+		case math.Abs(m-*c.Slope) <= 2*err:
+			return Holds
+		}
 		return Contradicts
 	}
-	if c.Ratio != nil {
-		if r := m / other[c.Of].Mean(); !(math.Abs(r / *c.Ratio - 1) <= 0.01) {
-			return Contradicts
-		}
+	if c.Ratio != nil && !(math.Abs(m / *c.Ratio - 1) <= c.tolerance()) {
+		return Contradicts
+	}
+	if c.AtMost != nil && !(m <= *c.AtMost) || c.AtLeast != nil && !(m >= *c.AtLeast) {
+		return Contradicts
 	}
 	if c.Below == "" {
 		return Holds
 	}
 	o := other[c.Below]
-	gap, se := o.Mean()-m, math.Hypot(s.Error(), o.Error())
+	gap, se := o.Mean()-m, math.Hypot(err, o.Error())
 	switch {
 	case !(math.Abs(gap) >= 2*se): // also of one seed, which says nothing
 		return Unseparated
@@ -120,6 +191,8 @@ func (c Claim) Judge(s Sample, other map[string]Sample) Verdict {
 	}
 	return Contradicts
 }
+
+func (c Claim) tolerance() float64 { return cmp.Or(c.Within, 0.01) }
 
 // States says in words what must be shown.
 func (c Claim) States() string {
@@ -134,7 +207,18 @@ func (c Claim) States() string {
 		out = append(out, "below "+c.Below)
 	}
 	if c.Ratio != nil {
-		out = append(out, fmt.Sprintf("%.4g of %s", *c.Ratio, c.Of))
+		text := fmt.Sprintf("%.4g of %s", *c.Ratio, c.Of)
+		if c.Within != 0 {
+			text += fmt.Sprintf(" within %g %%", 100*c.Within)
+		}
+		out = append(out, text)
+	}
+	if c.Slope != nil {
+		what := c.Metric
+		if c.Least != "" {
+			what += " less that of " + c.Least
+		}
+		out = append(out, fmt.Sprintf("%s goes as members to the power %g, over %s to %s", what, *c.Slope, c.Over[0], c.Over[len(c.Over)-1]))
 	}
 	return strings.Join(out, ", ")
 }

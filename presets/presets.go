@@ -50,6 +50,7 @@ type Preset struct {
 	Study     string         `toml:"study"`  // the set that it is run with to reproduce a source; "": none
 	Claims    []Claim        `toml:"claims"` // what it tests
 	Knobs     map[string]any `toml:"knobs"`  // a value or a schedule each
+	Full      *Full          `toml:"full"`   // the source's own form, of which this is a short one
 
 	Protocol *protocol.Spec `toml:"protocol"` // rules, for the algorithm of that name, which it implies
 }
@@ -120,6 +121,11 @@ func Parse(text []byte) (Preset, error) {
 		}
 		return p, fmt.Errorf("a value is of another form than a preset's (%w): compare it with what `brood presets show` prints", err)
 	}
+	if p.Full != nil {
+		if err := p.Full.check(); err != nil {
+			return p, err
+		}
+	}
 	for _, c := range p.Claims {
 		if err := c.check(); err != nil {
 			return p, err
@@ -143,7 +149,11 @@ func Parse(text []byte) (Preset, error) {
 	if err != nil {
 		return p, err
 	}
-	for _, s := range p.Settings() {
+	names := p.Settings()
+	if p.Full != nil {
+		names = append(names, settings(p.Full.Knobs)...)
+	}
+	for _, s := range names {
 		if _, ok := alg.Knob(s.Knob); !ok {
 			return p, fmt.Errorf("%s has no knob %q", alg.Name, s.Knob)
 		}
@@ -155,9 +165,11 @@ func Parse(text []byte) (Preset, error) {
 type Setting struct{ Knob, Expr string }
 
 // Settings lists the knobs in order of name.
-func (p Preset) Settings() (out []Setting) {
-	for _, name := range slices.Sorted(maps.Keys(p.Knobs)) {
-		out = append(out, Setting{name, format(p.Knobs[name])})
+func (p Preset) Settings() []Setting { return settings(p.Knobs) }
+
+func settings(knobs map[string]any) (out []Setting) {
+	for _, name := range slices.Sorted(maps.Keys(knobs)) {
+		out = append(out, Setting{name, format(knobs[name])})
 	}
 	return out
 }

@@ -88,10 +88,15 @@ type tally struct {
 	fitness         []float64 // of the members at the last probe
 	diverged        bool      // the last that was heard of it: a block was not finite
 	phase           event.Phase
+	testLoss        *float64
+	means           map[string]*mean // of series, over rounds and members
 }
 
+// mean is a running one.
+type mean struct{ sum, count float64 }
+
 func newTally() *tally {
-	return &tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, apart: optim.Ledger{}, losses: map[engine.Member]float64{}, began: time.Now()}
+	return &tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, apart: optim.Ledger{}, losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
 }
 
 func (t *tally) begin(p prepared) {
@@ -104,6 +109,16 @@ func (t *tally) begin(p prepared) {
 }
 
 func (t *tally) record(r event.Record) {
+	if p := r.Points; p != nil {
+		m := t.means[p.Series]
+		if m == nil {
+			m = &mean{}
+			t.means[p.Series] = m
+		}
+		for _, x := range p.Values {
+			m.sum, m.count = m.sum+x, m.count+1
+		}
+	}
 	switch {
 	case r.Config != nil:
 		t.bare = r.Config.Data == ""
@@ -140,7 +155,7 @@ func (t *tally) record(r event.Record) {
 	case r.State != nil:
 		t.phase = r.State.Phase
 	case r.Evaluation != nil:
-		t.sum.TestError, t.sum.CentreHash = &r.Evaluation.TestError, r.Evaluation.Centre
+		t.sum.TestError, t.sum.CentreHash, t.testLoss = &r.Evaluation.TestError, r.Evaluation.Centre, &r.Evaluation.TestLoss
 	}
 }
 

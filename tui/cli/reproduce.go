@@ -35,8 +35,16 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 	switch {
 	case name == "test_error" && t.sum.TestError != nil:
 		return *t.sum.TestError, true
+	case name == "test_loss" && t.testLoss != nil:
+		return *t.testLoss, true
+	case (name == "memory" || name == "diversity") && t.means[name] != nil:
+		return t.means[name].sum / t.means[name].count, true
+	case name == "seconds" && t.sum.Seconds > 0:
+		return t.sum.Seconds, true
 	case name == "train_loss" && t.sum.TrainLoss != nil:
 		return *t.sum.TrainLoss, true
+	case name == "bytes" && t.sum.Rounds > 0:
+		return sent, true
 	case name == "bytes_per_sample" && t.sum.Samples > 0:
 		return sent / float64(t.sum.Samples), true
 	case name == "bytes_per_eval" && t.sum.Evaluations > 0:
@@ -187,15 +195,22 @@ func judged(names []string, measured map[string]*trials) *table {
 				}
 				missing = missing || len(others[other]) == 0
 			}
-			verdict := "not measured"
+			value, se, verdict := "–", "–", "not measured"
 			if !missing {
-				verdict = string(c.Judge(x, others))
+				v, e := c.Measured(x, others)
+				value, verdict = fmt.Sprintf("%.4g", v), string(c.Judge(x, others))
+				if e == e {
+					se = fmt.Sprintf("%.2g", e)
+				}
 			}
-			se := "–"
-			if len(x) > 1 {
-				se = fmt.Sprintf("%.2g", x.Error())
+			metric := c.Metric + " " + presets.Metrics[c.Metric]
+			switch {
+			case c.Slope != nil:
+				metric = "slope of " + c.Metric
+			case c.Ratio != nil:
+				metric = "ratio of " + c.Metric
 			}
-			out.row(name, c.Source, c.Metric+" "+presets.Metrics[c.Metric], published, fmt.Sprintf("%.4g", x.Mean()), se, fmt.Sprint(len(x)), fmt.Sprintf("%.0f s", t.seconds), c.States(), verdict)
+			out.row(name, c.Source, metric, published, value, se, fmt.Sprint(len(x)), fmt.Sprintf("%.0f s", t.seconds), c.States(), verdict)
 		}
 	}
 	return out
@@ -219,25 +234,26 @@ func (t *table) markdown() string {
 	return b.String()
 }
 
-// claimed prints a preset's claims beside what its run measured.
+// claimed prints a preset's claims beside what its run measured. What a claim states is of the short form; the published
+// number is of the full one.
 func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
-	if !slices.Contains(presets.List(), preset) {
-		return
-	}
-	p, err := presets.Load(preset)
-	if err != nil {
-		return // it was another version's
+	p, full, err := presets.Recorded(preset)
+	if err != nil || !slices.Contains(presets.List(), p.Name) {
+		return // a person's own, or another version's
 	}
 	for _, c := range p.Claims {
 		x, ok := metric(c.Metric)
-		if !ok {
+		if !ok || c.Slope != nil {
 			continue
 		}
 		text := fmt.Sprintf("measured %.4g %s", x, presets.Metrics[c.Metric])
-		if c.Published != nil {
+		if c.Published != nil && c.Ratio == nil {
 			text += fmt.Sprintf(", published %g, difference %+.3g", *c.Published, x-*c.Published)
 		}
-		fmt.Fprintf(w, "  claim        %s: %s; stated %s (%s)\n", c.Metric, text, c.States(), c.Source)
+		if !full {
+			text += "; stated " + c.States()
+		}
+		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
 	}
 	if len(p.Claims) > 0 {
 		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", p.Study)

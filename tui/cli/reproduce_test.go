@@ -22,7 +22,9 @@ func tallied() *tally {
 		{Points: &event.Points{Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{0.1, 0.3}}},
 		{Points: &event.Points{Series: "fitness", Members: []engine.Member{0, 1}, Values: []float64{-0.5, -0.7}}},
 		{Points: &event.Points{Series: "centre.loss", Members: []engine.Member{engine.None}, Values: []float64{0.4}}},
-		{Evaluation: &event.Evaluation{TestError: 2.5}},
+		{Points: &event.Points{Series: "memory", Members: []engine.Member{engine.None}, Values: []float64{1}}},
+		{Points: &event.Points{Series: "memory", Members: []engine.Member{engine.None}, Values: []float64{0.25}}},
+		{Evaluation: &event.Evaluation{TestError: 2.5, TestLoss: 0.3}},
 	} {
 		t.record(r)
 	}
@@ -32,13 +34,16 @@ func tallied() *tally {
 
 func TestMetrics(t *testing.T) {
 	m := tallied()
-	for name, want := range map[string]float64{"test_error": 2.5, "train_loss": 0.2, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2} {
+	for name, want := range map[string]float64{"test_error": 2.5, "test_loss": 0.3, "train_loss": 0.2, "memory": 0.625, "bytes": 400, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2} {
 		if x, ok := m.metric(name); !ok || math.Abs(x-want) > 1e-12 {
 			t.Errorf("%s = %g, %v, want %g", name, x, ok, want)
 		}
 	}
 	if _, ok := m.metric("bytes_per_eval"); ok {
 		t.Error("bytes for each of no evaluations")
+	}
+	if _, ok := m.metric("diversity"); ok {
+		t.Error("a diversity that no round reported")
 	}
 	for name := range presets.Metrics {
 		if x, ok := newTally().metric(name); ok && name != "samples_per_s" {
@@ -65,9 +70,26 @@ func TestJudged(t *testing.T) {
 	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
+	share := map[string]*trials{"a": {preset: presets.Preset{Claims: []presets.Claim{{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"}}}, metrics: map[string]presets.Sample{"bytes": {30, 30}}},
+		"b": {metrics: map[string]presets.Sample{"bytes": {60, 60}}}}
+	if rows := judged([]string{"a"}, share).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != string(presets.Holds) {
+		t.Errorf("a share is judged %q", rows[1])
+	}
+	law := map[string]*trials{"c": {preset: presets.Preset{Claims: []presets.Claim{{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}}}}, metrics: map[string]presets.Sample{"test_loss": {1}}}}
+	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} { // of 3, 4 and 8 members
+		law[name] = &trials{metrics: map[string]presets.Sample{"test_loss": {0.99 * x, 1.01 * x}}}
+	}
+	if rows := judged([]string{"c"}, law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][9] != string(presets.Holds) {
+		t.Errorf("a law is judged %q", rows[1])
+	}
 	out.Reset()
 	claimed(&out, "quickstart", tallied().metric)
 	if text := out.String(); !strings.Contains(text, "measured 2.5 %") || !strings.Contains(text, "brood reproduce quickstart") {
 		t.Errorf("a run says %q", text)
+	}
+	out.Reset()
+	claimed(&out, "parle-lenet-full", tallied().metric)
+	if text := out.String(); !strings.Contains(text, "published 0.44, difference +2.06") || strings.Contains(text, "stated") {
+		t.Errorf("a run of a full form says %q", text)
 	}
 }

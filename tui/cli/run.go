@@ -37,6 +37,7 @@ type runFlags struct {
 	background             bool
 	plain, json            bool
 	ascii                  bool
+	full                   bool // the preset in its full form
 	host                   bool // this is the process that trains, started by a workbench
 	serves                 bool // workers of other processes may come in
 	wait                   int  // and the first round waits for so many of them
@@ -45,6 +46,7 @@ type runFlags struct {
 func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@200 (repeatable)")
+	fl.BoolVar(&f.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
 	fl.StringVar(&f.algorithm, "algorithm", "", "algorithm (see `brood algorithms`)")
 	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (see `brood models`)")
 	fl.StringVar(&f.data, "data", "", "data set (see `brood data list`)")
@@ -115,6 +117,15 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	if preset != "" {
 		var err error
 		if p, err = presets.Load(preset); err != nil {
+			return host.Options{}, err
+		}
+	}
+	if f.full {
+		if preset == "" {
+			return host.Options{}, usage("--full is a form of a preset: name one")
+		}
+		var err error
+		if p, err = p.InFull(); err != nil {
 			return host.Options{}, err
 		}
 	}
@@ -282,7 +293,7 @@ func (f *runFlags) prepare(ctx context.Context, c *cobra.Command, preset string)
 
 // prepareResume goes on with a session: its model, data and knobs; workers, threads and limits may be others.
 func (f *runFlags) prepareResume(ctx context.Context, c *cobra.Command, preset string) (p prepared, err error) {
-	for _, name := range []string{"algorithm", "model", "data", "augment", "members", "seed", "init", "session"} {
+	for _, name := range []string{"algorithm", "model", "data", "augment", "members", "seed", "init", "session", "full"} {
 		if c.Flags().Changed(name) {
 			return p, usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it", name)
 		}

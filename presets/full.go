@@ -1,0 +1,73 @@
+package presets
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// Full is what the source's own form of an experiment changes of a preset, which is a shorter one: what is given here takes the
+// place of the preset's, knob by knob.
+type Full struct {
+	None    string         `toml:"none"` // why there is no full form, in a line; then nothing else is given
+	Model   string         `toml:"model"`
+	Data    string         `toml:"data"`
+	Members int            `toml:"members"`
+	Workers int            `toml:"workers"`
+	Rounds  uint64         `toml:"rounds"`
+	Epochs  float64        `toml:"epochs"`
+	Expect  string         `toml:"expect"` // time on two cores
+	Knobs   map[string]any `toml:"knobs"`
+}
+
+func (f Full) check() error {
+	given := f.Model != "" || f.Data != "" || f.Members+f.Workers > 0 || f.Rounds > 0 || f.Epochs > 0 || f.Expect != "" || len(f.Knobs) > 0
+	switch {
+	case f.None != "" && given:
+		return errors.New("the full form says why there is none, and then gives one: leave one of them out")
+	case f.None == "" && f.Expect == "":
+		return errors.New("the full form needs expect, the time to expect, or none, why there is no full form")
+	}
+	return nil
+}
+
+// fullSuffix ends the recorded name of a preset that was run in its full form. No preset's own name ends so.
+const fullSuffix = "-full"
+
+// InFull is the preset in its full form, under a name of its own. Its claims keep what the source published; what they state
+// is of the short form.
+func (p Preset) InFull() (Preset, error) {
+	switch f := p.Full; {
+	case f == nil:
+		return p, fmt.Errorf("the preset %s has no full form: run it as it is, or change it by flags", p.Name)
+	case f.None != "":
+		return p, fmt.Errorf("the preset %s has no full form: %s", p.Name, f.None)
+	default:
+		p.Model, p.Data, p.Expect = cmp.Or(f.Model, p.Model), cmp.Or(f.Data, p.Data), f.Expect
+		p.Members, p.Workers = cmp.Or(f.Members, p.Members), cmp.Or(f.Workers, p.Workers)
+		if f.Rounds > 0 || f.Epochs > 0 {
+			p.Rounds, p.Epochs = f.Rounds, f.Epochs
+		}
+		p.Knobs = maps.Clone(p.Knobs)
+		if p.Knobs == nil {
+			p.Knobs = map[string]any{}
+		}
+		maps.Copy(p.Knobs, f.Knobs)
+	}
+	if path, ok := strings.CutSuffix(p.Name, ".toml"); ok {
+		p.Name = path + fullSuffix + ".toml"
+	} else {
+		p.Name += fullSuffix
+	}
+	p.Title, p.Full = strings.TrimSuffix(p.Title, ", short")+", in full", nil
+	return p, nil
+}
+
+// Recorded is the preset of a recorded name; full says that it ran in its full form.
+func Recorded(name string) (p Preset, full bool, err error) {
+	name, full = strings.CutSuffix(name, fullSuffix)
+	p, err = Load(name)
+	return p, full, err
+}

@@ -1,0 +1,56 @@
+package presets
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestInFull: the full form replaces what it gives, knob by knob, keeps the rest and leaves the short form as it was.
+func TestInFull(t *testing.T) {
+	p, err := Parse([]byte("title = \"A, short\"\nalgorithm = \"parle\"\nmodel = \"lenet\"\nmembers = 3\nepochs = 3\nseed = 7\n[knobs]\neta = 0.1\nell = 10\n" +
+		"[full]\nmembers = 6\nrounds = 50\nexpect = \"an hour\"\n[full.knobs]\neta = 0.2\nrho = 2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Name = "a"
+	full, err := p.InFull()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if full.Name != "a-full" || full.Title != "A, in full" || full.Members != 6 || full.Rounds != 50 || full.Epochs != 0 || full.Model != "lenet" || full.Seed != 7 || full.Expect != "an hour" || full.Full != nil {
+		t.Errorf("in full it is %+v", full)
+	}
+	text := func(p Preset) (out string) {
+		for _, s := range p.Settings() {
+			out += s.Knob + "=" + s.Expr + " "
+		}
+		return out
+	}
+	if text(full) != "ell=10 eta=0.2 rho=2 " || text(p) != "ell=10 eta=0.1 " {
+		t.Errorf("knobs are %sin full and %sin short", text(full), text(p))
+	}
+	for _, none := range []Preset{{Name: "b"}, {Name: "c", Full: &Full{None: "it is all there is"}}} {
+		if _, err := none.InFull(); err == nil || !strings.Contains(err.Error(), "no full form") {
+			t.Errorf("%s: %v", none.Name, err)
+		}
+	}
+}
+
+func TestFullIsChecked(t *testing.T) {
+	for text, says := range map[string]string{
+		"[full]\nepochs = 3":                                                                  "needs expect",
+		"[full]\nnone = \"too long\"\nepochs = 3":                                             "leave one of them out",
+		"[full]\nexpect = \"a day\"\ncolour = 3":                                              "colour",
+		"algorithm = \"parle\"\n[full]\nexpect = \"a day\"\n[full.knobs]\nzeta = 1":           "zeta",
+		"algorithm = \"parle\"\n[full]\nexpect = \"a day\"\nnone = \"\"\n[full.knobs]\nh = 1": "no knob \"h\"",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, name := range List() { // else a recorded name could mean two things
+		if strings.HasSuffix(name, fullSuffix) {
+			t.Errorf("the name of the preset %s is that of a full form", name)
+		}
+	}
+}

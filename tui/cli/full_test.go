@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/data"
+	"brood/presets"
+	"brood/runtime/event"
+	"brood/runtime/host"
+)
+
+// madeUp puts files of zeros, as large as theirs, in place of MNIST and CIFAR-10: presets are prepared where neither is. They
+// are sparse, and cost no space.
+func madeUp(t *testing.T) {
+	t.Helper()
+	home := t.TempDir()
+	put := func(set, name string, head []byte, size int64) {
+		path := filepath.Join(home, set, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, head, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, int64(len(head))+size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := func(set string) []string {
+		known, err := data.Lookup(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return known.Files
+	}
+	idx := func(dims ...uint32) []byte {
+		out := []byte{0, 0, 8, byte(len(dims))}
+		for _, d := range dims {
+			out = binary.BigEndian.AppendUint32(out, d)
+		}
+		return out
+	}
+	for i, n := range []uint32{60000, 60000, 10000, 10000} { // pictures and labels, of training and test
+		if i%2 == 0 {
+			put("mnist", files("mnist")[i], idx(n, 28, 28), int64(n)*28*28)
+		} else {
+			put("mnist", files("mnist")[i], idx(n), int64(n))
+		}
+	}
+	for _, name := range files("cifar10") {
+		put("cifar10", name, nil, 10000*(1+3*32*32))
+	}
+	t.Setenv("BROOD_DATA", home)
+}
+
+// prepareForm is what `brood run NAME FLAG...` prepares, but for the time it would take, which has to be measured.
+func prepareForm(t *testing.T, name string, flags ...string) (*host.Job, error) {
+	t.Helper()
+	f, c := &runFlags{}, &cobra.Command{}
+	f.register(c)
+	if err := c.ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	o, err := f.options(c, name)
+	if err != nil {
+		return nil, err
+	}
+	if o.Limit == (event.Limit{}) {
+		t.Errorf("%s %v has no end", name, flags)
+	}
+	o.Limit = event.Limit{Seconds: 1}
+	return host.Prepare(o)
+}
+
+// TestFullForms: each preset of a study has the source's form beside the short one, or says why there is none, and the longest
+// that there is passes everything that a run refuses before it starts: model, data, knobs with their schedules, and the
+// algorithm's own check.
+func TestFullForms(t *testing.T) {
+	madeUp(t)
+	for _, name := range presets.List() {
+		p, err := presets.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case p.Study == "":
+			continue
+		case p.Full == nil:
+			t.Errorf("%s is of the study %s, and has no full form and no word on why", name, p.Study)
+			continue
+		case p.Full.None != "":
+			if _, err := prepareForm(t, name, "--full"); err == nil || !strings.Contains(err.Error(), p.Full.None) {
+				t.Errorf("%s says that it has no full form, and asked for it: %v", name, err)
+			}
+			if _, err := prepareForm(t, name); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		job, err := prepareForm(t, name, "--full")
+		if err != nil {
+			t.Errorf("%s in full: %v", name, err)
+			continue
+		}
+		full, err := p.InFull()
+		if same := full.Rounds == p.Rounds && full.Epochs == p.Epochs && full.Members == p.Members && full.Model == p.Model; err != nil || same && slices.Equal(full.Settings(), p.Settings()) {
+			t.Errorf("%s in full is its short form: %v", name, err)
+		}
+		if back, isFull, err := presets.Recorded(job.Config.Preset); err != nil || !isFull || back.Name != name {
+			t.Errorf("%s in full is recorded as %q: %v", name, job.Config.Preset, err)
+		}
+	}
+}
