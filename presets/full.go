@@ -14,6 +14,7 @@ type Full struct {
 	None    string         `toml:"none"` // why there is no full form, in a line; then nothing else is given
 	Model   string         `toml:"model"`
 	Data    string         `toml:"data"`
+	Augment string         `toml:"augment"`
 	Members int            `toml:"members"`
 	Workers int            `toml:"workers"`
 	Rounds  uint64         `toml:"rounds"`
@@ -23,7 +24,7 @@ type Full struct {
 }
 
 func (f Full) check() error {
-	given := f.Model != "" || f.Data != "" || f.Members+f.Workers > 0 || f.Rounds > 0 || f.Epochs > 0 || f.Expect != "" || len(f.Knobs) > 0
+	given := f.Model != "" || f.Data != "" || f.Augment != "" || f.Members+f.Workers > 0 || f.Rounds > 0 || f.Epochs > 0 || f.Expect != "" || len(f.Knobs) > 0
 	switch {
 	case f.None != "" && given:
 		return errors.New("the full form says why there is none, and then gives one: leave one of them out")
@@ -46,6 +47,7 @@ func (p Preset) InFull() (Preset, error) {
 		return p, fmt.Errorf("the preset %s has no full form: %s", p.Name, f.None)
 	default:
 		p.Model, p.Data, p.Expect = cmp.Or(f.Model, p.Model), cmp.Or(f.Data, p.Data), f.Expect
+		p.Augment = cmp.Or(f.Augment, p.Augment)
 		p.Members, p.Workers = cmp.Or(f.Members, p.Members), cmp.Or(f.Workers, p.Workers)
 		if f.Rounds > 0 || f.Epochs > 0 {
 			p.Rounds, p.Epochs = f.Rounds, f.Epochs
