@@ -84,9 +84,27 @@ func Source(nameOrPath string) ([]byte, error) {
 	}
 	text, err := embedded.ReadFile(nameOrPath + ".toml")
 	if err != nil {
-		return nil, fmt.Errorf("there is no preset %q: choose one of %s, or give the path of a .toml file", nameOrPath, strings.Join(List(), ", "))
+		return nil, fmt.Errorf("there is no preset %q: choose one of %s, or another of `brood presets`, or give the path of a .toml file", nameOrPath, strings.Join(like(nameOrPath), ", "))
 	}
 	return text, nil
+}
+
+// like are the presets whose names begin as this one does, or those that no study needs.
+func like(name string) (out []string) {
+	for _, x := range List() {
+		if n := min(4, len(name)); n > 0 && strings.HasPrefix(x, name[:n]) {
+			out = append(out, x)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, x := range List() {
+		if p, err := Load(x); err == nil && (p.Study == "" || x == Default) {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // Load reads what Source finds.

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	goruntime "runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,13 +40,18 @@ func presetsCommand(s streams) *cobra.Command {
 
 func listPresets(s streams) func(*cobra.Command, []string) error {
 	return func(*cobra.Command, []string) error {
-		t := newTable("preset", "algorithm", "model", "data", ">members", "what")
+		t := newTable("preset", "algorithm", "model", "data", ">members", "study", "what")
+		var all []presets.Preset
 		for _, name := range presets.List() {
 			p, err := presets.Load(name)
 			if err != nil {
 				return err
 			}
-			t.row(name, p.Algorithm, p.Model, p.Data, fmt.Sprint(p.Members), p.Title)
+			all = append(all, p)
+		}
+		slices.SortStableFunc(all, func(a, b presets.Preset) int { return cmp.Compare(a.Study, b.Study) }) // those of no study first
+		for _, p := range all {
+			t.row(p.Name, p.Algorithm, p.Model, p.Data, fmt.Sprint(p.Members), p.Study, p.Title)
 		}
 		t.write(s.out)
 		return nil

@@ -247,7 +247,7 @@ func (w *sweep) run(ctx context.Context, t *trial, view *sweepView) error {
 		p, err := w.prepare(ctx, t, out.sum.Rounds > 0)
 		if ctx.Err() != nil {
 			if err == nil {
-				err = p.sess.Close()
+				p.sess.Close()
 			}
 			w.set(t, trialWaits, out)
 			return nil
@@ -258,8 +258,7 @@ func (w *sweep) run(ctx context.Context, t *trial, view *sweepView) error {
 		now := &follower{newTally(), w}
 		now.begin(p)
 		w.set(t, trialRuns, now.tally)
-		err = train(w.base.Context(), p, now, now.patience)
-		if state, out, err = t.ended(err); err != nil {
+		if state, out, err = t.ended(train(w.base.Context(), p, now, now.patience)); err != nil {
 			return err
 		}
 	}

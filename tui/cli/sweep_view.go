@@ -265,7 +265,6 @@ func withUnit(x float64, metric string) string {
 type sweepModel struct {
 	v             *sweepView
 	width, height int
-	light         bool
 }
 
 type tick struct{}
