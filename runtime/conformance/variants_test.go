@@ -75,7 +75,7 @@ func TestTurnedInACycle(t *testing.T) {
 		{Rig{Algorithm: "pbt"}, [][2]string{{"period", "0.05"}, {"quantile", "0"}, {"split", "0.3"}, {"quantile", "0.5"}}},
 	} {
 		r := quick(c.rig)
-		r.Members, r.Workers, r.Rounds, r.Seed = 5, 3, 60, 7
+		r.Members, r.Workers, r.Rounds, r.Seed = 5, 3, 240, 7 // however few commits they are
 		commits, turned := 0, 0
 		r.OnRecord = func(rec event.Record) []event.Command {
 			if rec.Commit == nil {
