@@ -51,10 +51,8 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 		return sent / float64(t.sum.Evaluations), true
 	case name == "samples_per_s":
 		return t.sum.SamplesPerSecond, true
-	case name == "epochs":
+	case name == "epochs" && t.sum.Epochs > 0:
 		return t.sum.Epochs, true
-	case name == "seconds":
-		return t.sum.Seconds, true
 	case name == "centre_loss" && t.centre > 0:
 		return t.centre, true
 	case name == "centre_advance" && t.centre > 0 && len(t.fitness) > 0:
