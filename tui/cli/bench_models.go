@@ -44,7 +44,11 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		if threads == 1 || t.batch < 128 {
 			continue
 		}
-		if _, err := m.train(c, report, t.model, t.batch, 8, threads, 0.95, one); err != nil {
+		eight, err := m.train(c, report, t.model, t.batch, 8, 1, 0, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := m.train(c, report, t.model, t.batch, 8, threads, 0.95, eight); err != nil {
 			return err
 		}
 		if _, err := m.train(c, report, t.model, t.batch, 1, threads, 0, one); err != nil {
@@ -55,7 +59,7 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 }
 
 // train measures the gradients of members on threads, in samples a second. The ratio is to the products of the model at the peak
-// or, where the rate of a thread is given, to as many times that as the threads' peak is of one.
+// or, where the rate of one thread at the same members is given, to as many times that as the threads' peak is of one.
 func (m *machine) train(c *cobra.Command, report func(measurement), model string, batch, members, threads int, goal, one float64) (float64, error) {
 	net, err := models.Load(model)
 	if err != nil {
@@ -81,9 +85,11 @@ func (m *machine) train(c *cobra.Command, report func(measurement), model string
 	}
 	_, flops := net.Flops()
 	limit, per, name := m.Peak, flops*1e-9, fmt.Sprintf("%s, batch %d", model, batch)
+	if members > 1 || threads > 1 {
+		name += fmt.Sprintf(", %s on %s", plural(members, "member"), plural(threads, "thread"))
+	}
 	if one > 0 {
 		limit, per = func() float64 { return one * m.peaks(threads) / m.Peak() }, 1
-		name += fmt.Sprintf(", %d members on %d threads", members, threads)
 	}
 	rate, err := m.beside(c, report, name, "samples/s", float64(batch*members), per, goal, limit, func() error { return e.Do(c.Context(), g) })
 	return rate * float64(batch*members), err
