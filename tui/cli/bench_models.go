@@ -36,7 +36,7 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		model string
 		batch int
 		goal  float64
-	}{{"mlp", 128, 0.8}, {"lenet-caffe", 128, 0.7}, {"lenet", 128, 0}, {"lenets", 128, 0}, {"allcnn", 64, 0.75}, {"resnet20", 64, 0.6}, {"wrn-28-10", 16, 0.6}, {"cif-300k", 64, 0}} {
+	}{{"mlp", 128, 0.8}, {"lenet-caffe", 128, 0.7}, {"lenet", 128, 0}, {"lenets", 128, 0}, {"allcnn", 64, 0.75}, {"resnet20", 64, 0.6}, {"wrn-28-10", 32, 0.6}, {"cif-300k", 64, 0}} {
 		one, err := m.train(c, report, t.model, t.batch, 1, 1, t.goal, 0)
 		if err != nil {
 			return err
