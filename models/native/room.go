@@ -1,6 +1,7 @@
 package native
 
 import (
+	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/native/kernel"
 )
@@ -52,6 +53,9 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 			packed = samples
 		}
 		bytes += fixedBytes + 4*int64(e.passFloats(samples, i < members, i < own))
+		if (e.set.Augment() != data.Augment{}) {
+			bytes += int64(samples * e.set.Features()) // what becomes of its images
+		}
 		var keep kernel.Room
 		for _, o := range e.plan.ops {
 			if s, ok := o.(packer); ok && packed > 0 {

@@ -24,7 +24,7 @@ const (
 )
 
 // estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
-func (j *Job) estimate(ctx context.Context) error {
+func (j *Job) estimate(ctx context.Context, eng compute) error {
 	r, err := j.rehearse()
 	if err != nil {
 		return err
@@ -32,10 +32,6 @@ func (j *Job) estimate(ctx context.Context) error {
 	if j.Config.Probe == 0 && !j.bare() { // probes may cost about 5%, counting a gradient as three evaluations
 		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
 		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
-	}
-	eng, err := j.engine(j.Config.Kernels, j.Threads)
-	if err != nil {
-		return err
 	}
 	j.Config.Memory = j.memory(r, eng)
 	if err := j.fits(eng); err != nil {
@@ -53,9 +49,6 @@ func (j *Job) memory(r rehearsal, eng compute) int64 {
 	}
 	if j.bare() {
 		sum += shortBytes
-	}
-	if j.Config.Augment != "" { // every thread's copy of its batch
-		sum += int64(j.Threads * max(r.round.most.Gradients, r.round.most.Batch, r.test.most.Scores) * j.Samples.Features())
 	}
 	return sum + copies*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + eng.Room(r.round.most.Max(r.probe.most).Max(r.test.most))
 }

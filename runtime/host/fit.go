@@ -37,7 +37,7 @@ var machineMemory = func() int64 {
 
 // fill chooses the members of an automatic population: one for each thread, or some for each where members are only evaluated,
 // or as many more as the algorithm needs; fewer if the memory asks for it.
-func (j *Job) fill() error {
+func (j *Job) fill(eng compute) error {
 	if j.Members != Auto {
 		return nil
 	}
@@ -51,10 +51,6 @@ func (j *Job) fill() error {
 			break
 		}
 	}
-	if err != nil {
-		return err
-	}
-	eng, err := j.engine(j.Config.Kernels, j.Threads)
 	if err != nil {
 		return err
 	}

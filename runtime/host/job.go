@@ -101,7 +101,7 @@ func Prepare(o Options) (*Job, error) {
 	if j.Config.Own || j.Config.Augment != "" {
 		j.Config.Version = logVersionMore
 	}
-	eng, err := j.engine("", 1)
+	eng, err := j.engine("", j.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -111,13 +111,13 @@ func Prepare(o Options) (*Job, error) {
 			return nil, err
 		}
 	}
-	if err := j.fill(); err != nil {
+	if err := j.fill(eng); err != nil {
 		return nil, err
 	}
 	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
 		return nil, err
 	}
-	return j, j.estimate(context.Background())
+	return j, j.estimate(context.Background(), eng)
 }
 
 // with reads the model and the data.

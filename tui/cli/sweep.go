@@ -182,7 +182,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 
 // place finds the directory, and refuses one that holds runs of another kind.
 func (w *sweep) place(dir string) error {
-	shared := passOn(w.base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads", "background")
+	shared := w.shared()
 	slices.Sort(shared)
 	var names []string
 	for _, a := range w.axes {
@@ -272,11 +272,16 @@ func (w *sweep) name(p presets.Point, seed int) string {
 	return plain
 }
 
+// shared are the flags that every run has, and that make it what it is.
+func (w *sweep) shared() []string {
+	return passOn(w.base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads")
+}
+
 // flags are the flags of one run.
 func (w *sweep) flags(t *trial, threads int) (*runFlags, *cobra.Command, error) {
 	f, c := &runFlags{}, &cobra.Command{Use: "run"}
 	f.register(c)
-	args := append(passOn(w.base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads"), "--seed", strconv.Itoa(t.seed))
+	args := append(w.shared(), "--seed", strconv.Itoa(t.seed))
 	if threads > 0 {
 		args = append(args, "--threads", strconv.Itoa(threads))
 	}
@@ -316,7 +321,7 @@ func (w *sweep) job(p presets.Point, threads int) (*host.Job, error) {
 
 // check prepares a run of each setting, so that what cannot be run is refused before anything has run.
 func (w *sweep) check(ctx context.Context, f *sweepFlags, s streams) error {
-	told := time.Now()
+	told, memory := time.Now(), host.Memory()
 	points, most := presets.Points(w.axes), int64(0)
 	for i, p := range points {
 		if time.Since(told) > time.Second {
@@ -337,8 +342,8 @@ func (w *sweep) check(ctx context.Context, f *sweepFlags, s streams) error {
 		for _, t := range w.trials[i*w.seeds : (i+1)*w.seeds] {
 			t.seconds, t.limit = j.Config.Seconds, j.Limit
 		}
-		if most = max(most, j.Config.Memory); host.Memory() > 0 && int64(w.jobs)*most > host.Memory() {
-			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", w.jobs, humanBytes(int64(w.jobs)*most), humanBytes(host.Memory()))
+		if most = max(most, j.Config.Memory); memory > 0 && int64(w.jobs)*most > memory {
+			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", w.jobs, humanBytes(int64(w.jobs)*most), humanBytes(memory))
 		}
 		if err := ctx.Err(); err != nil {
 			return err
