@@ -52,16 +52,19 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document.
+// TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document. A full form is not judged.
 func TestJudged(t *testing.T) {
 	at := func(x float64) *float64 { return &x }
-	all := map[string]*trials{
-		"a": {preset: presets.Preset{Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, {Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)}}},
-			seconds: 7, metrics: map[string]presets.Sample{"test_error": {2, 2.1, 1.9}}},
+	of := func(name string, claims ...presets.Claim) *study {
+		return &study{presets: []presets.Preset{{Name: name, Claims: claims}}}
+	}
+	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
+	all := map[string]*outcome{
+		"a": {seconds: 7, metrics: map[string]presets.Sample{"test_error": {2, 2.1, 1.9}}},
 		"b": {metrics: map[string]presets.Sample{"test_error": {3, 3.1, 2.9}}},
 	}
 	var out bytes.Buffer
-	table := judged([]string{"a", "b"}, all)
+	table := w.judged(all)
 	table.write(&out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "at most 3, below b  holds") || !strings.HasSuffix(lines[2], "not measured") {
@@ -70,16 +73,21 @@ func TestJudged(t *testing.T) {
 	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
-	share := map[string]*trials{"a": {preset: presets.Preset{Claims: []presets.Claim{{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"}}}, metrics: map[string]presets.Sample{"bytes": {30, 30}}},
-		"b": {metrics: map[string]presets.Sample{"bytes": {60, 60}}}}
-	if rows := judged([]string{"a"}, share).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != string(presets.Holds) {
+	w.full = true
+	if md := w.judged(all).markdown(); strings.Contains(md, "holds") || strings.Contains(md, "at most") || !strings.Contains(md, "| 0.44 | 2 |") {
+		t.Errorf("a full form is judged\n%s", md)
+	}
+	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
+	sent := map[string]*outcome{"a": {metrics: map[string]presets.Sample{"bytes": {30, 30}}}, "b": {metrics: map[string]presets.Sample{"bytes": {60, 60}}}}
+	if rows := share.judged(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != string(presets.Holds) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
-	law := map[string]*trials{"c": {preset: presets.Preset{Claims: []presets.Claim{{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}}}}, metrics: map[string]presets.Sample{"test_loss": {1}}}}
+	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
+	law := map[string]*outcome{"c": {metrics: map[string]presets.Sample{"test_loss": {1}}}}
 	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} { // of 3, 4 and 8 members
-		law[name] = &trials{metrics: map[string]presets.Sample{"test_loss": {0.99 * x, 1.01 * x}}}
+		law[name] = &outcome{metrics: map[string]presets.Sample{"test_loss": {0.99 * x, 1.01 * x}}}
 	}
-	if rows := judged([]string{"c"}, law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][9] != string(presets.Holds) {
+	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][9] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
 	out.Reset()

@@ -1,75 +1,26 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/zeebo/blake3"
 
 	"brood/presets"
-	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/session"
 )
 
-// sweep is a grid of runs, each a session of its own in one directory. What it has measured is read from their logs alone: the same
-// command goes on where it was stopped, and several processes that share the directory share the work, since each
-// run is claimed by who trains it.
+// sweep is a grid of runs, with the seeds of a point side by side.
 type sweep struct {
-	preset string
-	base   *cobra.Command // the flags that all runs share
-	axes   []presets.Axis
-	by     string
-	jobs   int
-	seeds  int
-	dir    string
-	same   []byte // what a new directory says of the runs in it
-
-	mu     sync.Mutex
-	trials []*trial // the seeds of a point side by side
+	batch
+	axes  []presets.Axis
+	seeds int
 }
-
-// trial is one run of the grid.
-type trial struct {
-	point   presets.Point
-	seed    int
-	dir     string // of its session
-	claim   string // locked by the process that is at it
-	limit   event.Limit
-	seconds float64 // estimated
-
-	state trialState
-	tally *tally // what it measured, or has measured so far
-
-	failed error // why it could not be run
-}
-
-type trialState int
-
-const (
-	trialWaits     trialState = iota
-	trialRuns                 // this process is at it
-	trialElsewhere            // another process trains it
-	trialDone
-	trialDiverged // a block was not finite: it is not tried again
-	trialFailed   // it could not be run, by this process or now
-)
-
-// over says that nothing is left to do.
-func (t *trial) over() bool { return t.state == trialDone || t.state == trialDiverged }
 
 // aside are the settings that an axis may vary beside knobs: flags of run.
 var aside = []string{"algorithm", "model", "data", "members", "workers", "epochs", "rounds"}
@@ -143,7 +94,11 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case f.by != "" && presets.Metrics[f.by] == "":
 		return usage("--by %s: choose one of %s", f.by, strings.Join(presets.MetricNames(), ", "))
 	}
-	w := &sweep{preset: preset, base: c, by: f.by, jobs: f.jobs, seeds: f.seeds}
+	if preset == "" && f.run.algorithm == "" && f.run.model == "" && f.run.data == "" {
+		preset = presets.Default
+	}
+	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "test_error"), jobs: f.jobs, threads: f.run.threads}, seeds: f.seeds}
+	w.table = w.best
 	var err error
 	if w.axes, err = presets.ParseAxes(f.run.set); err != nil {
 		return usage("--set %w", err)
@@ -155,199 +110,165 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		if a.Name == "members" && slices.Contains(a.Values, "auto") {
 			return usage("--set members=auto differs from machine to machine: give numbers")
 		}
+		w.columns = append(w.columns, a.Name)
 	}
-	if w.preset == "" && f.run.algorithm == "" && f.run.model == "" && f.run.data == "" {
-		w.preset = presets.Default
-	}
-	if w.by == "" {
-		w.by = "test_error"
-	}
-	if err := w.place(f.dir); err != nil {
+	if err := w.fill(c, preset, f.dir); err != nil {
 		return err
 	}
-	for _, p := range presets.Points(w.axes) {
-		for seed := 1; seed <= f.seeds; seed++ {
-			name := w.name(p, seed)
-			w.trials = append(w.trials, &trial{point: p, seed: seed, dir: filepath.Join(w.dir, name), claim: filepath.Join(w.dir, ".claims", name)})
-		}
-	}
-	if err := w.check(c.Context(), f, s); err != nil {
+	if err := w.check(c.Context(), s); err != nil {
 		return err
+	}
+	if w.trials[0].limit.Target != "" && f.by == "" {
+		w.by = "epochs"
 	}
 	if err := w.keep(); err != nil {
 		return err
 	}
-	return w.work(c.Context(), newSweepView(w, f, s))
-}
-
-// place finds the directory, and refuses one that holds runs of another kind.
-func (w *sweep) place(dir string) error {
-	shared := w.shared()
-	slices.Sort(shared)
-	var names []string
-	for _, a := range w.axes {
-		names = append(names, a.Name)
-	}
-	var text []byte
-	if w.preset != "" {
-		var err error
-		if text, err = presets.Source(w.preset); err != nil {
-			return err
-		}
-	}
-	same, err := json.MarshalIndent(map[string]any{"preset": w.preset, "flags": shared, "settings": names, "text": fmt.Sprintf("%x", blake3.Sum256(text))}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if dir == "" {
-		home, err := session.Home()
-		if err != nil {
-			return err
-		}
-		stem := strings.TrimSuffix(filepath.Base(w.preset), ".toml")
-		if w.preset == "" {
-			stem = "run"
-		}
-		sum := blake3.Sum256(same)
-		dir = filepath.Join(home, fmt.Sprintf("sweep-%s-%x", stem, sum[:3]))
-	}
-	if w.dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	path := filepath.Join(w.dir, "sweep.json")
-	old, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		entries, _ := os.ReadDir(w.dir)
-		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".sweep-") }) {
-			return fmt.Errorf("%s holds other things than a sweep: name another directory with -o", w.dir)
-		}
-	case err != nil:
-		return err
-	case !bytes.Equal(old, append(same, '\n')):
-		return fmt.Errorf("%s holds a sweep of other settings (see %s): name another directory with -o", w.dir, path)
-	default:
-		return nil
-	}
-	w.same = append(same, '\n')
-	return nil
-}
-
-// keep makes the directory, where it is new, and says in it what the runs share.
-func (w *sweep) keep() error {
-	if w.same == nil {
-		return nil
-	}
-	if err := os.MkdirAll(w.dir, 0o700); err != nil {
-		return fmt.Errorf("sweep: %w", err)
-	}
-	f, err := os.CreateTemp(w.dir, ".sweep-*") // others may start at the same time
-	if err != nil {
-		return fmt.Errorf("sweep: %w", err)
-	}
-	_, err = f.Write(w.same)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(w.dir, "sweep.json"))
+	err = w.work(c.Context(), newBatchView(&w.batch, f.run.plain, f.run.json, s))
+	if !f.run.json {
+		fmt.Fprintln(s.out)
+		w.best(-1).write(s.out)
+		fmt.Fprintf(s.out, "\nbest first by %s; a row for each run: %s\n", w.by, filepath.Join(w.dir, runsFile))
 	}
 	return err
 }
 
-// name is a run's directory: its settings and its seed, without what a file system does not like.
-func (w *sweep) name(p presets.Point, seed int) string {
-	var parts []string
-	for i, a := range w.axes {
-		parts = append(parts, a.Name+"="+p[i])
-	}
-	text := strings.Join(append(parts, "seed="+strconv.Itoa(seed)), ",")
-	plain := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>| `, r) || r < ' ' {
-			return '_'
-		}
-		return r
-	}, text)
-	if plain != text || len(plain) > 200 {
-		sum := blake3.Sum256([]byte(text))
-		plain = fmt.Sprintf("%.180s~%x", plain, sum[:8])
-	}
-	return plain
-}
-
-// shared are the flags that every run has, and that make it what it is.
-func (w *sweep) shared() []string {
-	return passOn(w.base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads")
-}
-
-// flags are the flags of one run.
-func (w *sweep) flags(t *trial, threads int) (*runFlags, *cobra.Command, error) {
-	f, c := &runFlags{}, &cobra.Command{Use: "run"}
-	f.register(c)
-	args := append(w.shared(), "--seed", strconv.Itoa(t.seed))
-	if threads > 0 {
-		args = append(args, "--threads", strconv.Itoa(threads))
-	}
-	for i, a := range w.axes {
-		if slices.Contains(aside, a.Name) {
-			args = append(args, "--"+a.Name, t.point[i])
-		} else {
-			args = append(args, "--set", a.Name+"="+t.point[i])
-		}
-	}
-	if err := c.ParseFlags(args); err != nil {
-		return nil, nil, usage("%w", err)
-	}
-	return f, c, nil
-}
-
-func (w *sweep) show(p presets.Point) string {
-	var out []string
-	for i, a := range w.axes {
-		out = append(out, a.Name+"="+p[i])
-	}
-	return cmp.Or(strings.Join(out, " "), w.title())
-}
-
-// job is what a run of a setting would be.
-func (w *sweep) job(p presets.Point, threads int) (*host.Job, error) {
-	f, c, err := w.flags(&trial{point: p, seed: 1}, threads)
-	if err != nil {
-		return nil, err
-	}
-	o, err := f.options(c, w.preset)
-	if err != nil {
-		return nil, err
-	}
-	return host.Prepare(o)
-}
-
-// check prepares a run of each setting, so that what cannot be run is refused before anything has run.
-func (w *sweep) check(ctx context.Context, f *sweepFlags, s streams) error {
-	told, memory := time.Now(), host.Memory()
-	points, most := presets.Points(w.axes), int64(0)
-	for i, p := range points {
-		if time.Since(told) > time.Second {
-			told = time.Now()
-			fmt.Fprintf(s.err, "brood: checked %d of %d settings\n", i, len(points))
-		}
-		j, err := w.job(p, f.run.threads)
-		if err != nil {
-			status := exitFailed
-			if e, ok := errors.AsType[*exitError](err); ok {
-				status = e.code
-			}
-			return &exitError{code: status, err: fmt.Errorf("%s: %w", w.show(p), err)}
-		}
-		if j.Limit.Target != "" && f.by == "" {
-			w.by = "epochs"
-		}
-		for _, t := range w.trials[i*w.seeds : (i+1)*w.seeds] {
-			t.seconds, t.limit = j.Config.Seconds, j.Limit
-		}
-		if most = max(most, j.Config.Memory); memory > 0 && int64(w.jobs)*most > memory {
-			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", w.jobs, humanBytes(int64(w.jobs)*most), humanBytes(memory))
-		}
-		if err := ctx.Err(); err != nil {
+// fill finds the directory and lays the grid out.
+func (w *sweep) fill(base *cobra.Command, preset, dir string) error {
+	title, text := base.Flag("algorithm").Value.String(), []byte(nil)
+	if preset != "" {
+		var err error
+		if text, err = presets.Source(preset); err != nil {
 			return err
 		}
+		title = strings.TrimSuffix(filepath.Base(preset), ".toml")
 	}
+	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads")
+	slices.Sort(shared)
+	same := map[string]any{"preset": preset, "flags": shared, "settings": w.columns, "text": fmt.Sprintf("%x", blake3.Sum256(text))}
+	if err := w.place(dir, cmp.Or(title, "run"), same); err != nil {
+		return err
+	}
+	points := presets.Points(w.axes)
+	for _, p := range points {
+		var words []string
+		args := slices.Clone(shared)
+		for i, a := range w.axes {
+			words = append(words, a.Name+"="+p[i])
+			if slices.Contains(aside, a.Name) {
+				args = append(args, "--"+a.Name, p[i])
+			} else {
+				args = append(args, "--set", a.Name+"="+p[i])
+			}
+		}
+		name := func(seed int) string {
+			return plainName(strings.Join(append(slices.Clone(words), "seed="+strconv.Itoa(seed)), ","))
+		}
+		w.add(preset, cmp.Or(strings.Join(words, " "), title, "run"), p, args, name, w.seeds)
+	}
+	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"), plural(w.seeds, "seed"), plural(len(w.trials), "run"))
 	return nil
+}
+
+// result is a metric of one setting over its seeds.
+type result struct {
+	point    presets.Point
+	sample   presets.Sample
+	error    presets.Sample // test error, whatever is sorted by
+	seconds  float64        // mean
+	of       int            // seeds wanted
+	diverged int
+}
+
+// results are the settings, best first; those of which a seed diverged come after those of which none did, and last those without a
+// figure.
+func (w *sweep) results() []result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []result
+	for trials := range slices.Chunk(w.trials, w.seeds) {
+		r, done := result{point: trials[0].point, of: w.seeds}, 0
+		for _, t := range trials {
+			if t.state == trialDiverged {
+				r.diverged++
+			}
+			if t.state != trialDone {
+				continue
+			}
+			done++
+			r.seconds += t.tally.sum.Seconds
+			if x, ok := t.tally.metric(w.by); ok {
+				r.sample = append(r.sample, x)
+			}
+			if x, ok := t.tally.metric("test_error"); ok {
+				r.error = append(r.error, x)
+			}
+		}
+		r.seconds /= float64(max(1, done))
+		out = append(out, r)
+	}
+	sign := 1.0
+	if w.by == "samples_per_s" || w.by == "centre_advance" { // more is better
+		sign = -1
+	}
+	rank := func(r result) (class int, x float64) {
+		switch {
+		case len(r.sample) == 0:
+			return 2, 0
+		case r.diverged > 0:
+			return 1, sign * r.sample.Mean()
+		}
+		return 0, sign * r.sample.Mean()
+	}
+	slices.SortStableFunc(out, func(a, b result) int {
+		ca, xa := rank(a)
+		cb, xb := rank(b)
+		return cmp.Or(cmp.Compare(ca, cb), cmp.Compare(xa, xb))
+	})
+	return out
+}
+
+// best is the table of what is measured, best first: of those measured so far at most so many rows, or all settings where rows is negative.
+func (w *sweep) best(rows int) *table {
+	results := w.results()
+	if rows >= 0 {
+		results = slices.DeleteFunc(results, func(r result) bool { return len(r.sample)+r.diverged == 0 })
+		results = results[:min(len(results), rows)]
+	}
+	var heads []string
+	for _, name := range w.columns {
+		heads = append(heads, ">"+name)
+	}
+	unit := presets.Metrics[w.by]
+	if unit != w.by {
+		unit = w.by + " " + unit
+	}
+	heads = append(heads, ">"+unit, ">± s.e.")
+	if w.by != "test_error" {
+		heads = append(heads, ">test_error %")
+	}
+	out := newTable(append(heads, ">seeds", ">time", "")...)
+	for _, r := range results {
+		row := slices.Clone(r.point)
+		mean, se, secs, test := "–", "–", "–", "–"
+		if len(r.sample) > 0 {
+			mean, secs = fmt.Sprintf("%.4g", r.sample.Mean()), fmt.Sprintf("%.1f s", r.seconds)
+		}
+		if len(r.sample) > 1 {
+			se = fmt.Sprintf("%.2g", r.sample.Error())
+		}
+		if len(r.error) > 0 {
+			test = fmt.Sprintf("%.2f", r.error.Mean())
+		}
+		row = append(row, mean, se)
+		if w.by != "test_error" {
+			row = append(row, test)
+		}
+		note := ""
+		if r.diverged > 0 {
+			note = fmt.Sprintf("%d diverged", r.diverged)
+		}
+		out.row(append(row, fmt.Sprintf("%d of %d", len(r.sample), r.of), secs, note)...)
+	}
+	return out
 }

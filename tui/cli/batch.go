@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zeebo/blake3"
+
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/session"
+)
+
+// batch is a set of runs, each a session of its own in one directory: the grid of a sweep, or the presets of a study. What it has
+// measured is read from their logs alone: the same command goes on where it was stopped, and several processes that share the
+// directory share the work, since each run is claimed by who trains it.
+type batch struct {
+	kind    string   // what its directory is called: sweep or study
+	head    string   // what it is, on one line
+	columns []string // what its runs differ in, besides the seed
+	by      string   // the metric that a run is told by
+	jobs    int      // runs at a time
+	threads int      // of all of them together; 0: all cores
+	dir     string
+	same    []byte                // what a new directory says of the runs in it
+	table   func(rows int) *table // of what is measured, for a moving view: no more than so many rows
+
+	mu     sync.Mutex
+	trials []*trial
+}
+
+// trial is one run of a batch.
+type trial struct {
+	point   []string // a value for each column
+	label   string   // the same for a person
+	seed    int
+	preset  string
+	args    []string // flags of `brood run`, without threads and session
+	dir     string   // of its session
+	claim   string   // locked by the process that is at it
+	limit   event.Limit
+	seconds float64 // estimated
+
+	state trialState
+	tally *tally // what it measured, or has measured so far
+
+	failed error // why it could not be run
+}
+
+type trialState int
+
+const (
+	trialWaits     trialState = iota
+	trialRuns                 // this process is at it
+	trialElsewhere            // another process trains it
+	trialDone
+	trialDiverged // a block was not finite: it is not tried again
+	trialFailed   // it could not be run, by this process or now
+)
+
+// over says that nothing is left to do.
+func (t *trial) over() bool { return t.state == trialDone || t.state == trialDiverged }
+
+func (t *trial) String() string { return fmt.Sprintf("%s seed %d", t.label, t.seed) }
+
+// add puts the runs of one setting into the batch, with seeds 1 to seeds. A point has a value for each column.
+func (b *batch) add(preset, label string, point, args []string, name func(seed int) string, seeds int) {
+	for seed := 1; seed <= seeds; seed++ {
+		b.trials = append(b.trials, &trial{point: point, label: label, seed: seed, preset: preset, args: append(slices.Clone(args), "--seed", strconv.Itoa(seed)),
+			dir: filepath.Join(b.dir, name(seed)), claim: filepath.Join(b.dir, ".claims", name(seed))})
+	}
+}
+
+// plainName is text without what a file system does not like.
+func plainName(text string) string {
+	plain := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>| `, r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, text)
+	if plain != text || len(plain) > 200 {
+		sum := blake3.Sum256([]byte(text))
+		plain = fmt.Sprintf("%.180s~%x", plain, sum[:8])
+	}
+	return plain
+}
+
+// place finds the directory, and refuses one that holds runs of another kind. It is dir, or one among a person's sessions that is
+// named for stem and for same: what all runs of it have in common.
+func (b *batch) place(dir, stem string, same map[string]any) error {
+	text, err := json.MarshalIndent(same, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if dir == "" {
+		home, err := session.Home()
+		if err != nil {
+			return err
+		}
+		sum := blake3.Sum256(text)
+		dir = filepath.Join(home, fmt.Sprintf("%s-%s-%x", b.kind, stem, sum[:3]))
+	}
+	if b.dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	path := filepath.Join(b.dir, b.kind+".json")
+	old, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		entries, _ := os.ReadDir(b.dir)
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), newBatch) }) {
+			return fmt.Errorf("%s holds other things than a %s: name another directory", b.dir, b.kind)
+		}
+	case err != nil:
+		return err
+	case !bytes.Equal(old, text):
+		return fmt.Errorf("%s holds a %s of other settings (see %s): name another directory", b.dir, b.kind, path)
+	default:
+		return nil
+	}
+	b.same = text
+	return nil
+}
+
+// newBatch begins the names of files that several processes may make at the same time.
+const newBatch = ".batch-"
+
+// keep makes the directory, where it is new, and says in it what the runs share.
+func (b *batch) keep() error {
+	if b.same == nil {
+		return nil
+	}
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return fmt.Errorf("%s: %w", b.kind, err)
+	}
+	f, err := os.CreateTemp(b.dir, newBatch+"*")
+	if err != nil {
+		return fmt.Errorf("%s: %w", b.kind, err)
+	}
+	_, err = f.Write(b.same)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(b.dir, b.kind+".json"))
+	}
+	return err
+}
+
+// flags are those of one run.
+func (b *batch) flags(args ...string) (*runFlags, *cobra.Command, error) {
+	f, c := &runFlags{}, &cobra.Command{Use: "run"}
+	f.register(c)
+	if err := c.ParseFlags(append(args, "--threads", strconv.Itoa(b.share()))); err != nil {
+		return nil, nil, usage("%w", err)
+	}
+	return f, c, nil
+}
+
+// share is the threads of one run.
+func (b *batch) share() int {
+	threads := b.threads
+	if threads == 0 {
+		threads = goruntime.NumCPU()
+	}
+	return max(1, threads/b.jobs)
+}
+
+// check prepares a run of each setting, so that what cannot be run is refused before anything has run.
+func (b *batch) check(ctx context.Context, s streams) error {
+	told, memory, most := time.Now(), host.Memory(), int64(0)
+	var j *host.Job
+	for i, t := range b.trials {
+		if i > 0 && b.trials[i-1].label == t.label { // another seed
+			t.seconds, t.limit = b.trials[i-1].seconds, b.trials[i-1].limit
+			continue
+		}
+		if time.Since(told) > time.Second {
+			told = time.Now()
+			fmt.Fprintf(s.err, "brood: checked %d of %s\n", i, plural(len(b.trials), "run"))
+		}
+		f, c, err := b.flags(t.args...)
+		if err != nil {
+			return labelled(t, err)
+		}
+		o, err := f.options(c, t.preset)
+		if err == nil {
+			j, err = host.Prepare(o)
+		}
+		if err != nil {
+			return labelled(t, err)
+		}
+		t.seconds, t.limit = j.Config.Seconds, j.Limit
+		if most = max(most, j.Config.Memory); memory > 0 && int64(b.jobs)*most > memory {
+			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", b.jobs, humanBytes(int64(b.jobs)*most), humanBytes(memory))
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// labelled is an error of a setting, with the status that it had.
+func labelled(t *trial, err error) error {
+	status := exitFailed
+	if e, ok := errors.AsType[*exitError](err); ok {
+		status = e.code
+	}
+	return &exitError{code: status, err: fmt.Errorf("%s: %w", t.label, err)}
+}
+
+// prepare goes on with the session of a trial, or makes it anew.
+func (b *batch) prepare(ctx context.Context, t *trial, begun bool) (prepared, error) {
+	preset, args := t.preset, t.args
+	if begun { // its log holds its settings
+		preset, args = "", []string{"--resume", t.dir}
+	} else if err := os.RemoveAll(t.dir); err != nil {
+		return prepared{}, err
+	}
+	f, c, err := b.flags(args...)
+	if err != nil {
+		return prepared{}, err
+	}
+	if !begun {
+		f.session = t.dir
+	}
+	return f.prepare(ctx, c, preset)
+}

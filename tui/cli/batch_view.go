@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/presets"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// batchView is what a person sees of a batch: a moving view on a terminal, else a line for each run that ends.
+type batchView struct {
+	b     *batch
+	s     streams
+	json  bool
+	began time.Time
+	was   float64 // estimated seconds of what was done before
+	tea   *tea.Program
+	ended chan struct{}
+}
+
+func newBatchView(b *batch, plain, asJSON bool, s streams) *batchView {
+	v := &batchView{b: b, s: s, json: asJSON}
+	if s.terminal && !plain && !asJSON {
+		v.tea = tea.NewProgram(batchModel{v: v, width: 80, height: 24}, tea.WithInput(nil), tea.WithOutput(s.out), tea.WithoutSignalHandler())
+	}
+	return v
+}
+
+func (v *batchView) begin() {
+	v.began = time.Now()
+	v.was, _ = v.share()
+	switch {
+	case v.tea != nil:
+		v.ended = make(chan struct{})
+		go func() { defer close(v.ended); _, _ = v.tea.Run() }()
+	case !v.json:
+		fmt.Fprintf(v.s.out, "brood: %s; sessions in %s\n", v.b.head, v.b.dir)
+	}
+}
+
+// done tells of a run that ended.
+func (v *batchView) done(t *trial) {
+	x, ok := t.tally.metric(v.b.by)
+	switch {
+	case v.json:
+		line := map[string]any{"event": "run", "settings": v.b.settings(t), "seed": t.seed, "session": t.dir, "diverged": t.state == trialDiverged, "failed": t.failed != nil}
+		for _, name := range presets.MetricNames() {
+			if x, ok := t.tally.metric(name); ok && t.over() {
+				line[name] = finite(x)
+			}
+		}
+		_ = json.NewEncoder(v.s.out).Encode(line)
+	case v.tea != nil:
+	case t.state == trialDiverged:
+		fmt.Fprintf(v.s.out, "%s  %s: diverged after round %d\n", v.count(), t, t.tally.sum.Rounds)
+	case t.state == trialFailed:
+		fmt.Fprintf(v.s.out, "%s  %s: %v\n", v.count(), t, t.failed)
+	default:
+		figure := "no " + v.b.by
+		if ok {
+			figure = fmt.Sprintf("%s %s", v.b.by, withUnit(x, v.b.by))
+		}
+		fmt.Fprintf(v.s.out, "%s  %s: %s, %.1f s\n", v.count(), t, figure, t.tally.sum.Seconds)
+	}
+}
+
+// close takes the moving view away.
+func (v *batchView) close() {
+	if v.tea != nil {
+		v.tea.Quit()
+		<-v.ended
+		v.tea = nil
+	}
+}
+
+// settings are what a run differs in, besides its seed.
+func (b *batch) settings(t *trial) map[string]string {
+	out := map[string]string{}
+	for i, name := range b.columns {
+		out[name] = t.point[i]
+	}
+	return out
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (v *batchView) count() string {
+	v.b.mu.Lock()
+	defer v.b.mu.Unlock()
+	n := 0
+	for _, t := range v.b.trials {
+		if t.over() {
+			n++
+		}
+	}
+	return fmt.Sprintf("%*d of %d", len(strconv.Itoa(len(v.b.trials))), n, len(v.b.trials))
+}
+
+// share is the estimated seconds of what is done, and of all.
+func (v *batchView) share() (done, all float64) {
+	v.b.mu.Lock()
+	defer v.b.mu.Unlock()
+	for _, t := range v.b.trials {
+		s := max(t.seconds, 0.1)
+		all += s
+		switch {
+		case t.over():
+			done += s
+		case t.state == trialRuns && t.tally != nil:
+			done += s * t.part()
+		}
+	}
+	return done, all
+}
+
+// part is how far a run under way is, of its limit in epochs or rounds; 0 where it has neither.
+func (t *trial) part() float64 {
+	l, x := t.limit, t.tally.sum
+	part := 0.0
+	if l.Epochs > 0 {
+		part = x.Epochs / l.Epochs
+	}
+	if l.Rounds > 0 {
+		part = max(part, float64(x.Rounds)/float64(l.Rounds))
+	}
+	return min(part, 1)
+}
+
+func withUnit(x float64, metric string) string {
+	unit := presets.Metrics[metric]
+	if unit == metric {
+		return fmt.Sprintf("%.4g", x)
+	}
+	return fmt.Sprintf("%.4g %s", x, unit)
+}
+
+// batchModel is the moving view. It has no keys: Ctrl-C is a signal, as without it.
+type batchModel struct {
+	v             *batchView
+	width, height int
+}
+
+type tick struct{}
+
+func again() tea.Cmd {
+	return tea.Tick(250*time.Millisecond, func(time.Time) tea.Msg { return tick{} })
+}
+
+func (m batchModel) Init() tea.Cmd { return again() }
+
+func (m batchModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tick:
+		return m, again()
+	}
+	return m, nil
+}
+
+func (m batchModel) View() tea.View { return tea.NewView(m.v.draw(m.width, m.height)) }
+
+// draw is the view in a terminal of so many cells: what is done, what runs, and the best so far.
+func (v *batchView) draw(width, height int) string {
+	done, all := v.share()
+	type line struct {
+		part float64
+		text string
+	}
+	var under []line
+	theirs := 0
+	v.b.mu.Lock()
+	for _, t := range v.b.trials {
+		switch {
+		case t.state == trialElsewhere:
+			theirs++
+		case t.state == trialRuns && t.tally != nil:
+			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.tally.sum.Rounds)))
+			if l, ok := t.tally.loss(); ok {
+				text += fmt.Sprintf(", loss %.4f", l)
+			}
+			under = append(under, line{t.part(), text})
+		}
+	}
+	v.b.mu.Unlock()
+	under = under[:min(len(under), max(1, height/4))]
+	rows := v.b.table(max(0, height-7-len(under))).lines()
+	g := cell.New(width, 4+len(under)+len(rows))
+	bar := min(30, width/3)
+	g.Text(0, 0, width, cell.Title, v.b.head)
+	meter := func(y int, part float64, role cell.Role) {
+		g.Text(0, y, bar, cell.Border, strings.Repeat("─", bar))
+		chart.Bar(g, 0, y, bar, part, role)
+	}
+	meter(1, done/all, cell.Centre)
+	left := v.count()
+	if spent := time.Since(v.began).Seconds(); done > v.was && spent > 2 {
+		left += ", about " + shortTime((all-done)/(done-v.was)*spent) + " left"
+	}
+	if theirs > 0 {
+		left += fmt.Sprintf(", %d under way elsewhere", theirs)
+	}
+	g.Text(bar+2, 1, width-bar-2, cell.Plain, left)
+	y := 2
+	for _, u := range under {
+		meter(y, u.part, cell.Band)
+		g.Text(bar+2, y, width-bar-2, cell.Faint, u.text)
+		y++
+	}
+	y++
+	for i, text := range rows {
+		role := cell.Plain
+		if i == 0 {
+			role = cell.Faint
+		}
+		g.Text(0, y, width, role, text)
+		y++
+	}
+	return cell.Coloured(true, false).String(g)
+}
+
+func shortTime(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	if d > time.Minute {
+		return d.Round(time.Minute / 2).String()
+	}
+	return d.Round(time.Second).String()
+}
