@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"brood/models/data"
 )
 
 // Full is what the source's own form of an experiment changes of a preset, which is a shorter one: what is given here takes the
@@ -30,6 +32,9 @@ func (f Full) check() error {
 		return errors.New("the full form says why there is none, and then gives one: leave one of them out")
 	case f.None == "" && f.Expect == "":
 		return errors.New("the full form needs expect, the time to expect, or none, why there is no full form")
+	}
+	if _, err := data.ParseAugment(f.Augment); err != nil {
+		return fmt.Errorf("the full form: %w", err)
 	}
 	return nil
 }

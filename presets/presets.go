@@ -16,6 +16,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"brood/models/data"
 	"brood/optim/catalog"
 	"brood/optim/protocol"
 )
@@ -138,6 +139,9 @@ func Parse(text []byte) (Preset, error) {
 			return p, fmt.Errorf("line %d, column %d: %s", row, col, bad.Error())
 		}
 		return p, fmt.Errorf("a value is of another form than a preset's (%w): compare it with what `brood presets show` prints", err)
+	}
+	if _, err := data.ParseAugment(p.Augment); err != nil {
+		return p, err
 	}
 	if p.Full != nil {
 		if err := p.Full.check(); err != nil {

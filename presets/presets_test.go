@@ -48,7 +48,9 @@ func TestEmbedded(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for text, says := range map[string]string{
-		"colour = 3":                                 "colour",
+		"colour = 3":         "colour",
+		"augment = \"turn\"": "pad=N",
+		"[full]\nexpect = \"x\"\naugment = \"turn\"": "the full form: augment",
 		"members = \"three\"":                        "line 1",
 		"algorithm = \"adam\"":                       "adam",
 		"algorithm = \"parle\"\n[knobs]\nzeta = 1":   "zeta",
