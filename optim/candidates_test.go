@@ -46,7 +46,7 @@ func ranked(fit []float64) []float64 {
 // decay*theta; a step of Adam or of Nesterov SGD.
 func TestOpenAIES(t *testing.T) {
 	const P, sigma = 12, 0.1
-	for _, k := range []Values{{}, {"optimiser": 1, "momentum": 0.5}, {"samples": 1}, {"shaping": shapeRaw}, {"shaping": shapeSign, "optimiser": 1}, {"distribution": byChromosome},
+	for _, k := range []Values{{}, {"optimiser": 1, "momentum": 0.5}, {"samples": 1}, {"shaping": shapeRaw}, {"shaping": shapeSign, "optimiser": 1}, {"shaping": shapeStandard, "optimiser": 1}, {"distribution": byChromosome},
 		{"distribution": bySemi, "groups": 1}, {"distribution": bySemi, "groups": 4}, {"distribution": bySemi, "groups": 3, "optimiser": 1, "divide": divideP},
 		{"optimiser": 1, "divide": divideSigma}, {"optimiser": 1, "divide": 3}} {
 		k["sigma"], k["eta"], k["batch"], k["decay"] = sigma, 0.05, 4, 0.01
@@ -87,6 +87,18 @@ func TestOpenAIES(t *testing.T) {
 				case shapeSign:
 					for i := range u {
 						u[i] = math.Copysign(0.5, fit[lo+i]-fit[lo+i^1])
+					}
+				case shapeStandard:
+					n, d, mean, deviation := float64(P/2), make([]float64, P/2), 0.0, 0.0
+					for k := range d {
+						d[k] = fit[2*k] - fit[2*k+1]
+						mean += d[k] / n
+					}
+					for k := range d {
+						deviation += (d[k] - mean) * (d[k] - mean) / n
+					}
+					for i := range u {
+						u[i] = (1 - 2*float64(i%2)) * (d[i/2] - mean) / math.Sqrt(deviation) / 2
 					}
 				}
 				for i := range u {
@@ -142,11 +154,11 @@ func TestSemiReductions(t *testing.T) {
 }
 
 // The law of the estimate's quality: on a slope of M parameters with n antithetic pairs the mean cosine to the gradient is
-// rho*sqrt(n)/sqrt(M + rho^2 n), rho the correlation of what a result weighs with the result: 1, sqrt(3/pi), sqrt(2/pi).
+// rho*sqrt(n)/sqrt(M + rho^2 n), rho the correlation of what a result weighs with the result: sqrt(3/pi) of ranks, 1 raw, sqrt(2/pi) of signs, 1 standard.
 func TestGradientQuality(t *testing.T) {
 	const M = 96
 	for _, n := range []int{24, 96, 384} {
-		for shaping, rho := range []float64{math.Sqrt(3 / math.Pi), 1, math.Sqrt(2 / math.Pi)} {
+		for shaping, rho := range []float64{math.Sqrt(3 / math.Pi), 1, math.Sqrt(2 / math.Pi), 1} {
 			b := newBowl(t, M, 1)
 			b.flat = true
 			p := b.populate(t, OpenAIES, 2*n, Values{"optimiser": 1, "eta": 1e-3, "momentum": 0, "batch": 1, "shaping": float64(shaping), "sigma": 0.1})
@@ -186,10 +198,15 @@ func TestAdamStateIsItsOwn(t *testing.T) {
 	}
 }
 
-// A missing result weighs as the worst.
+// A missing result weighs as the worst, and so does an infinite one where amounts count.
 func TestMissingResults(t *testing.T) {
-	nan := float32(math.NaN())
-	for rule := range 3 {
+	nan, far := float32(math.NaN()), float32(math.Inf(-1))
+	for _, rule := range []int{shapeRaw, shapeStandard} {
+		if u := utilities(rule, []float32{-2, far, nan, -3, -1, far}); !Finite(u) || u[1] > u[3] || u[5] > u[3] {
+			t.Errorf("rule %d with an infinite result: %v", rule, u)
+		}
+	}
+	for rule := range 4 {
 		if u := utilities(rule, []float32{-2, nan, nan, -3}); !(u[1] <= u[3] && u[2] <= u[3] && u[0] > u[1]) {
 			t.Errorf("rule %d: %v", rule, u)
 		}
