@@ -25,7 +25,7 @@ Asynchrony is a schedule: a round is n*(1+gossip) events, one after another, dra
 gossip/(1+gossip) a meeting of a uniform active and a uniform passive member, else the end of the gradient of a uniform
 member. Staleness is what happens to x_i between its pull and that end, and is kept in the block pull. Events that share no
 member run at once, with the same bits. The centre is mean_a x.
-Series: loss.
+Series: loss, and whom each member met.
 Bytes: 4M each way for a meeting of members of different workers.
 
 Deviations: the bipartite graph is complete. Whole meetings are atomic, as the source's locks make them.
@@ -34,7 +34,7 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 	Knobs: append([]Knob{KnobEta, KnobMu,
 		{Name: "gossip", Title: "meetings a gradient", Doc: "meetings for each gradient, on average", Min: 0, Max: 100, Default: 1},
 	}, OwnStream...),
-	Series: []Series{SeriesLoss},
+	Series: []Series{SeriesLoss, seriesPartner},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)}
 	},
@@ -118,7 +118,7 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		met = append(met, edges...)
 	}
 	rep := e.ownSteps(k, steps)
-	rep.Edges, rep.Points = met, e.pointsOf("loss", last, stepped)
+	rep.Edges, rep.Points = met, append(e.pointsOf("loss", last, stepped), e.partnersOf(events, false)...)
 	return rep, nil
 }
 

@@ -41,7 +41,7 @@ type Kind uint8
 const (
 	Scalar    Kind = iota // one value a round
 	PerMember             // one value a member a round
-	PairEdges             // edges between members
+	PairEdges             // edges between members: of each the ids at the other ends, a point an edge
 )
 
 // Combine says how values of one point of the axis become one value.

@@ -35,6 +35,35 @@ func Waves(meetings [][2]Member) (waves [][]int) {
 	return waves
 }
 
+// seriesPartner is who meets whom, so that meetings can be drawn.
+var seriesPartner = Series{Name: "partner", Title: "partner", Kind: PairEdges,
+	Doc: "whom the member met in the round, a point a meeting in their order, so that the last is whom it met last; its own id where it met nobody. Both who meet tell of it; of a push only who sends does"}
+
+// partnersOf tells whom each member hosted here met, in the order of the meetings. Of pushes only the first of a pair tells. A pair of a
+// member and itself is no meeting.
+func (e *Env) partnersOf(meetings [][2]Member, pushes bool) (out []Point) {
+	met := make([][]Member, len(e.Mine))
+	tell := func(m, partner Member) {
+		if r := e.Row(m); r >= 0 && m != partner {
+			met[r] = append(met[r], partner)
+		}
+	}
+	for _, p := range meetings {
+		if tell(p[0], p[1]); !pushes {
+			tell(p[1], p[0])
+		}
+	}
+	for r, m := range e.Mine {
+		if len(met[r]) == 0 {
+			met[r] = []Member{m}
+		}
+		for _, p := range met[r] {
+			out = append(out, Point{m, seriesPartner.Name, float64(p)})
+		}
+	}
+	return out
+}
+
 // halve replaces x at the end of each incoming edge by its mean with the edge's row of peer. A member ends one edge at most.
 func halve(e *Env, in []Edge, peer engine.Mat) (tasks []engine.Task) {
 	x := e.Block(BlockX)

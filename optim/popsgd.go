@@ -28,7 +28,7 @@ With code lattice8 an exchanged row is one byte an element, decoded against the 
 noticed by its checksum and the row is sent again in full.
 Without gradients, blocking, per meeting and for independent members, E[Gamma'] = Gamma*(1 - 1/(n-1)), Gamma = sum ||x_i - mean||^2;
 with pure noise of variance s^2 as gradient, E[Gamma] = h*eta^2*s^2*(n-1)*(1-2/n) a coordinate in the long run.
-Series: loss, and the fallbacks of a round.
+Series: loss, whom each member met, and the fallbacks of a round.
 Bytes: 4M each way for a meeting of members of different workers; as a code 8*(ceil(M/8)+1), a verdict of 4 bytes a member to
 every other worker for each set of meetings that run at once, and 4M for a fallback.
 
@@ -45,7 +45,7 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		{Name: "cell", Title: "lattice cell", Doc: "spacing of the lattice: partners may differ by 127 cells in each parameter", Min: 1e-9, Max: 1, Default: 0.001, Scale: Log},
 		{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1},
 	}, OwnStream...),
-	Series: []Series{SeriesLoss, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
+	Series: []Series{SeriesLoss, seriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
 		if k.I("start") == 1 {
@@ -154,7 +154,7 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		met, again = append(met, edges...), append(again, full...)
 	}
 	rep := e.ownSteps(k, total)
-	rep.Edges, rep.Points = append(met, again...), e.pointsOf("loss", last, stepped)
+	rep.Edges, rep.Points = append(met, again...), append(e.pointsOf("loss", last, stepped), e.partnersOf(meetings, false)...)
 	if k.I("code") == popLattice {
 		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
 	}

@@ -24,7 +24,7 @@ The out-peers are 2^a members further round the ring of ids, for peers successiv
 on by one each round, counted in the phase block. Nobody waits for an answer and the sum of masses is conserved: the centre
 is sum w*x / sum w. In and out degrees are equal here, so all weights stay one until a member leaves: it hands its mass to
 the next one that stays. A member that dies takes its mass along, which moves the centre but not the rule.
-Series: loss, and the weight w.
+Series: loss, the weight w, and whom each member pushed to.
 Bytes: 4M+4 for each row that crosses to another worker, at most peers a member.
 
 Deviations: the block x holds the de-biased model z = x/w of the source instead of the mass, so that it means what it means
@@ -34,7 +34,7 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 	Knobs: append([]Knob{KnobEta, KnobMu,
 		{Name: "peers", Title: "out-peers", Doc: "members that each one pushes to in a round", Min: 1, Max: 30, Default: 1, Integer: true},
 	}, OwnStream...),
-	Series: []Series{SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: PerMember}},
+	Series: []Series{SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: PerMember}, seriesPartner},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), {Name: BlockW, Cols: 1, Enter: EnterOne},
 			Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
@@ -86,13 +86,17 @@ func (sgp) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error
 		return Report{}, err
 	}
 	edges := pushes(e.Roster, phase[0], peers)
+	met := make([][2]Member, len(edges))
+	for i, edge := range edges {
+		met[i] = [2]Member{edge.From, edge.To}
+	}
 	phase[0] = (phase[0] + 1) % uint64(len(hops(len(e.Roster.Members))))
 	keep := 1 / float64(peers+1)
 	if err := receive(ctx, e, "push", edges, keep, keep, all); err != nil {
 		return Report{}, err
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)))
-	rep.Points = append(e.MemberPoints("loss", loss), e.MemberPoints("weight", e.Block(BlockW).F)...)
+	rep.Points = slices.Concat(e.MemberPoints("loss", loss), e.MemberPoints("weight", e.Block(BlockW).F), e.partnersOf(met, true))
 	return rep, nil
 }
 

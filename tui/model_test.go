@@ -155,6 +155,7 @@ func (d *desk) hides(words ...string) {
 func TestGoldenScreens(t *testing.T) {
 	run := sourcetest.Run(6, 400)
 	crowd := sourcetest.Run(64, 400)
+	pairs, hops := sourcetest.Gossip(8, 400), sourcetest.Partners(sourcetest.Run(16, 400), exponential(16))
 	for _, c := range []struct {
 		name string
 		w, h int
@@ -166,6 +167,9 @@ func TestGoldenScreens(t *testing.T) {
 		{"drawer", 80, 24, run, "k l l j l"}, {"help", 120, 40, run, "?"}, {"palette", 80, 24, run, "ctrl+p"}, {"stop", 80, 24, run, "X"},
 		{"empty", 80, 24, nil, ""}, {"expanded", 80, 24, run, "tab tab e"}, {"short", 120, 24, run, ""},
 		{"zoomed", 40, 10, run, "+ + H m"}, {"zoomed", 60, 12, run, "+ + H m"}, {"zoomed", 80, 24, run, "+ + H m"}, {"zoomed", 120, 40, run, "+ + m m m"}, {"zoomed", 200, 50, crowd, "+ + m"},
+		{"meetings", 80, 24, pairs, "e tab"}, {"meetings", 120, 40, pairs, "e tab"}, {"meetings", 200, 50, pairs, ""},
+		{"meetings-crowd", 80, 24, sourcetest.Gossip(64, 400), "e tab"}, {"meetings-crowd", 200, 50, sourcetest.Gossip(64, 400), ""},
+		{"meetings-hops", 80, 24, hops, "e tab"}, {"meetings-hops", 120, 40, hops, "e tab"}, {"meetings-hops", 200, 50, hops, "] ]"},
 		{"filtered", 80, 24, run, "tab tab tab / e d i t"}, {"filtered", 120, 40, run, "k / a g"},
 	} {
 		name := fmt.Sprintf("%s-%dx%d", c.name, c.w, c.h)
@@ -195,9 +199,9 @@ func golden(t *testing.T, name, got string) {
 // Whatever happens, a frame is exactly as large as the terminal.
 func TestFramesFitWhateverTheSize(t *testing.T) {
 	d := open(t, 80, 24, nil, func(o *Options) {
-		o.Source, o.Library = &crew{Memory: sourcetest.NewMemory(sourcetest.Run(9, 60)...), now: machines(12)}, &shelf{list: recordedOnes()}
+		o.Source, o.Library = &crew{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...), now: machines(12)}, &shelf{list: recordedOnes()}
 	})
-	for _, keys := range []string{"", "k", "e", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "2", "v", "tab", "l", "enter", "esc", "e", "tab", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
+	for _, keys := range []string{"", "k", "e", "tab", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "2", "v", "tab", "l", "enter", "esc", "e", "tab", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
 		if keys != "" {
 			d.press(keys)
 		}
@@ -236,13 +240,13 @@ func TestPanelsDoNotMoveWhileValuesChange(t *testing.T) {
 }
 
 func TestPlainOutputs(t *testing.T) {
-	rs := sourcetest.Run(6, 100)
+	rs := sourcetest.Gossip(6, 100)
 	rs = append(rs, event.Record{At: 2e18, Alert: &event.Alert{Level: "error", Text: "bad \x1b[31mred\x1b[0m name\x07", Member: view.Whole}})
 	d := open(t, 120, 40, rs, nil)
 	if s := d.screenText(); strings.ContainsAny(s, "\x1b\x07") {
 		t.Errorf("without colours there is an escape sequence: %q", s[strings.IndexAny(s, "\x1b\x07"):][:20])
 	}
-	for _, key := range []string{"", "m", "+ + H", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p", "2 v V", "2 tab j l l enter"} {
+	for _, key := range []string{"", "m", "+ + H", "e tab", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p", "2 v V", "2 tab j l l enter"} {
 		a := open(t, 120, 40, rs, func(o *Options) {
 			o.Source, o.ASCII, o.Library = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)}, true, &shelf{list: recordedOnes()}
 		})

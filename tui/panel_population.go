@@ -76,7 +76,7 @@ func heatTitle(m *model) (string, string) {
 }
 
 // drawHeat is members down and rounds across, over the whole height: where there are more members than rows, a row is the
-// mean of its members. The lower half shows the lines of a population that breeds.
+// mean of its members. The lower half shows who met whom in one that pairs, and the lines of one that breeds.
 func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	s, roster := m.strip(), m.shown.Members()
 	if s == nil || len(roster.Members) < 2 || r.W < 20 || r.H < 3 {
@@ -84,8 +84,16 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	upper, lower := r, cell.Rect{}
-	if line := m.shown.Find(view.Founder); line != nil && r.H >= 8 {
+	line := m.shown.Find(view.Founder)
+	if r.H >= 8 && (line != nil || m.shown.Meetings != nil) {
 		upper, lower = r.Top(r.H / 2)
+	}
+	switch {
+	case lower.H == 0:
+	case m.shown.Meetings != nil:
+		m.roundAxis(g, upper)
+		m.drawMeetings(g, lower)
+	default:
 		m.drawLines(g, lower, line)
 	}
 	lo, hi := m.rounds()
@@ -124,15 +132,11 @@ func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []vi
 		}
 		last = from
 		rows[y] = of(members[from:to])
-		first, end := members[from], members[to-1]
-		role, name := cell.Faint, fmt.Sprintf("m%d", first)
-		if to-from > 1 {
-			name += fmt.Sprintf("-%d", end)
-		}
-		if first <= m.member && m.member <= end {
+		role := cell.Faint
+		if members[from] <= m.member && m.member <= members[to-1] {
 			role = cell.Member
 		}
-		g.Text(r.X+1, r.Y+y, 7, role, name)
+		g.Text(r.X+1, r.Y+y, 7, role, blockName(members[from:to]))
 	}
 	return rows
 }

@@ -47,7 +47,7 @@ func fast(l Log) *Replay {
 }
 
 func TestMemoryKeepsTheContract(t *testing.T) {
-	rs := sourcetest.Run(3, 40)
+	rs := sourcetest.Gossip(3, 40)
 	m := sourcetest.NewMemory(rs...)
 	sourcetest.Contract(t, m, rs, false)
 	m.Close()
@@ -55,7 +55,7 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 }
 
 func TestReplayKeepsTheContract(t *testing.T) {
-	rs := sourcetest.Run(3, 40)
+	rs := sourcetest.Gossip(3, 40)
 	sourcetest.Contract(t, fast(&tape{rs: rs}), rs, true)
 	scanned := fast(&tape{rs: rs})
 	if err := scanned.Scan(context.Background()); err != nil {

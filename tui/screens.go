@@ -97,7 +97,7 @@ func (m *model) layout() {
 
 // everyPanel is the panels of the screen where all have a place.
 func (m *model) everyPanel() []placement {
-	return m.screens()[m.screen].place(m, cell.Rect{X: 0, Y: 2, W: fullW, H: 40})
+	return m.screens()[m.screen].place(m, cell.Rect{X: 0, Y: 2, W: wideW, H: 40})
 }
 
 // focusIn is the focused panel when the screen has it, else its first.

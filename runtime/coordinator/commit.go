@@ -105,7 +105,7 @@ func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 	}
 }
 
-// points merges the workers' rows: members ascend, whoever hosted them.
+// points merges the workers' rows: members ascend, whoever hosted them, and points of one keep their order.
 func (c *Coordinator) points(done map[int]message.Done) (fx []any) {
 	type key struct {
 		round  uint64
@@ -144,7 +144,7 @@ func sortPoints(p *event.Points) {
 	for i := range at {
 		at[i] = i
 	}
-	slices.SortFunc(at, func(a, b int) int { return int(int64(p.Members[a]) - int64(p.Members[b])) })
+	slices.SortStableFunc(at, func(a, b int) int { return int(int64(p.Members[a]) - int64(p.Members[b])) })
 	m, v := make([]engine.Member, len(at)), make([]float64, len(at))
 	for i, j := range at {
 		m[i], v[i] = p.Members[j], p.Values[j]

@@ -54,7 +54,7 @@ func record(t *testing.T, s *session.Session, srv *Server, r event.Record) {
 }
 
 func TestContractLive(t *testing.T) {
-	rs := sourcetest.Run(4, 30)
+	rs := sourcetest.Gossip(4, 30)
 	_, c, s := serve(t, rs, nil)
 	if err := s.Sync(); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestContractLive(t *testing.T) {
 }
 
 func TestContractOver(t *testing.T) {
-	rs := sourcetest.Run(4, 30)
+	rs := sourcetest.Gossip(4, 30)
 	srv, c, s := serve(t, rs, nil)
 	if err := s.Sync(); err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ type Progress struct {
 type Points struct {
 	Round   uint64          `cbor:"0,keyasint"` // the round that was done, counted from 1
 	Series  string          `cbor:"1,keyasint"`
-	Members []engine.Member `cbor:"2,keyasint"` // ascending; [engine.None] for a value of the whole population
+	Members []engine.Member `cbor:"2,keyasint"` // ascending, of edges as often as a member has one; [engine.None] for a value of the whole population
 	Values  []float64       `cbor:"3,keyasint"`
 }
 

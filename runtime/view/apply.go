@@ -46,6 +46,10 @@ func (v *View) Apply(r event.Record) {
 }
 
 func (v *View) points(p *event.Points) {
+	if p.Series == Partner {
+		v.met(p)
+		return
+	}
 	s := v.Find(p.Series)
 	if s == nil {
 		v.Series = append(v.Series, Series{Name: p.Series})
@@ -193,6 +197,7 @@ func (v *View) plan(p *event.Plan) {
 		return
 	}
 	v.newcomers(p)
+	v.regroup(p)
 	switch {
 	case p.OldAlg != "" && p.OldAlg != p.Algorithm:
 		v.mark(Mark{Round: p.At, Text: p.OldAlg + "→" + p.Algorithm})

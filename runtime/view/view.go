@@ -28,6 +28,7 @@ const (
 	Spread     = "spread"      // per member: RMS distance to the centre
 	Parent     = "parent"      // per member: whose child it is since the round, of algorithms that breed
 	Founder    = "founder"     // per member: the first of its line, which the view works out of parents
+	Partner    = "partner"     // of each member whom it met in the round, of algorithms that pair: the view keeps them as Meetings alone
 	TestError  = "test.error"  // scalar, percent: of the centre, from evaluations
 	TestLoss   = "test.loss"   // scalar, nats
 )
@@ -69,6 +70,7 @@ type View struct {
 	Evaluations uint64            `cbor:"18,keyasint"`
 	Checkpoint  *event.Checkpoint `cbor:"19,keyasint,omitempty"` // the last one
 	Series      []Series          `cbor:"20,keyasint"`           // in the order of their first points
+	Meetings    *Meetings         `cbor:"21,keyasint,omitempty"` // nil where the algorithm does not pair
 }
 
 // Edit is a change of a knob with what it replaced.
@@ -111,7 +113,7 @@ func (v *View) Clone() *View {
 	c := *v
 	c.Edits, c.Marks, c.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
 	v.Edits, v.Marks, v.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
-	c.Ledger = v.Ledger.clone()
+	c.Ledger, c.Meetings = v.Ledger.clone(), v.Meetings.clone()
 	c.Series = slices.Clone(v.Series)
 	for i := range c.Series {
 		c.Series[i] = v.Series[i].clone()

@@ -39,6 +39,11 @@ func recorded(seed uint64, n int) []event.Record {
 				}
 			}
 			put(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: roster.Members, Values: vals}})
+			if ids := roster.Members; len(ids) > 1 {
+				met, _ := encounters(rng, ids, len(ids)/2, false)
+				met.Round = r
+				put(event.Record{Points: met})
+			}
 			if r%7 == 0 {
 				put(event.Record{Points: scalar(CentreLoss, r, rng.Float64())})
 			}

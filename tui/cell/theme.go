@@ -137,9 +137,15 @@ func fold(r rune) byte {
 		return '_'
 	case '▃', '▄':
 		return '-'
-	case '▅', '▆', '░':
+	case '▅', '▆':
 		return '='
-	case '▇', '█', '▒', '▓':
+	case '░':
+		return ':'
+	case '▒':
+		return '+'
+	case '▓':
+		return '%'
+	case '▇', '█':
 		return '#'
 	case '↑':
 		return '^'

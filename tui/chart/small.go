@@ -41,6 +41,23 @@ func Bar(g *cell.Grid, x, y, width int, share float64, role cell.Role) {
 
 var shades = []rune(" ░▒▓█")
 
+// Shades there are besides the blank.
+const Shades = 4
+
+// ShadeBy is the darker the more of the ascending bounds x reaches: a blank for nothing.
+func ShadeBy(x float64, bounds [Shades - 1]float64) rune {
+	if !(x > 0) {
+		return shades[0]
+	}
+	n := 1
+	for _, b := range bounds {
+		if x >= b {
+			n++
+		}
+	}
+	return shades[n]
+}
+
 // Shade is x from nothing to `top`: a blank for nothing, then ever darker.
 func Shade(x, top float64) rune {
 	if !(x > 0 && top > 0) {

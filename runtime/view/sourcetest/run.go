@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"brood/models/noise"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -72,6 +73,40 @@ func Run(members, rounds int) (out []event.Record) {
 			put(event.Record{Checkpoint: &event.Checkpoint{Round: r, Epoch: 1, Roster: roster, Algorithm: "sample", Progress: p}})
 		case uint64(rounds) * 3 / 4:
 			put(event.Record{Alert: &event.Alert{Round: r, Level: "warning", Kind: "collapse", Text: "spread below 0.05 (was 0.09): replicas are collapsing", Member: view.Whole}})
+		}
+	}
+	return out
+}
+
+// Gossip is [Run] of members who meet in uniformly drawn pairs, half as many a round as there are members; both tell of it.
+func Gossip(members, rounds int) []event.Record {
+	ids := optim.IDs(members)
+	return Partners(Run(members, rounds), func(round uint64) (p *event.Points) {
+		p = &event.Points{}
+		met := make([][]float64, members)
+		for _, pair := range optim.Meetings(noise.Key{Purpose: noise.Pair, Round: round}, ids, members/2) {
+			a, b := pair[0], pair[1]
+			met[a], met[b] = append(met[a], float64(b)), append(met[b], float64(a))
+		}
+		for m, partners := range met {
+			if len(partners) == 0 {
+				partners = []float64{float64(m)}
+			}
+			for _, x := range partners {
+				p.Members, p.Values = append(p.Members, optim.Member(m)), append(p.Values, x)
+			}
+		}
+		return p
+	})
+}
+
+// Partners puts points of the series partner behind each round's losses; of gives their members and values.
+func Partners(rs []event.Record, of func(round uint64) *event.Points) (out []event.Record) {
+	for _, r := range rs {
+		if out = append(out, r); r.Points != nil && r.Points.Series == "loss" {
+			p := of(r.Points.Round)
+			p.Round, p.Series = r.Points.Round, view.Partner
+			out = append(out, event.Record{At: r.At, Points: p})
 		}
 	}
 	return out

@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// partners are the recorded points of partner.
+func partners(o *Outcome) (out []event.Points) {
+	for _, r := range o.Log.Records {
+		if r.Points != nil && r.Points.Series == view.Partner {
+			out = append(out, *r.Points)
+		}
+	}
+	return out
+}
+
+// TestPartnersEverywhere: who met whom is recorded alike whoever hosts the members, through a stop and from another worker on.
+func TestPartnersEverywhere(t *testing.T) {
+	tested := 0
+	for _, a := range catalog.All() {
+		if !slices.ContainsFunc(a.Series, func(s optim.Series) bool { return s.Name == view.Partner }) {
+			if a.Needs&optim.Pairs != 0 {
+				t.Errorf("%s pairs its members and does not tell who met whom", a.Name)
+			}
+			continue
+		}
+		tested++
+		base := quick(Rig{Algorithm: a.Name, Members: 21, Workers: 1, Rounds: 12, Seed: 5}) // more points than an insertion sort takes
+		want := partners(run(t, base))
+		if len(want) != 12 {
+			t.Fatalf("%s: partners of %d rounds, want all 12", a.Name, len(want))
+		}
+		same := func(how string, got []event.Points) {
+			if !slices.EqualFunc(got, want, func(x, y event.Points) bool {
+				return x.Round == y.Round && slices.Equal(x.Members, y.Members) && slices.Equal(x.Values, y.Values)
+			}) {
+				t.Errorf("%s, %s: other partners than on one worker:\n%v\n%v", a.Name, how, got, want)
+			}
+		}
+		for _, p := range want {
+			if ids := slices.Compact(slices.Clone(p.Members)); !slices.IsSorted(ids) || len(ids) != 21 {
+				t.Errorf("%s: partners of %v", a.Name, p.Members)
+			}
+		}
+		several := base
+		several.Workers = 3
+		same("three workers", partners(run(t, several)))
+		several.Workers, several.JoinAfter = 2, 3
+		same("a third worker joining", partners(run(t, several)))
+
+		half := base
+		half.Workers, half.Rounds, half.Store = 2, 6, &Memory{}
+		first := run(t, half)
+		rest := base
+		rest.Workers, rest.Resume, rest.Store = 3, first.Checkpoint(), half.Store
+		rest.Epoch = rest.Resume.Epoch
+		o, err := rest.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same("resumed", append(partners(first), partners(o)...))
+	}
+	if tested < 3 {
+		t.Errorf("%d algorithms tell who met whom", tested)
+	}
+}

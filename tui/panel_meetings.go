@@ -1,0 +1,164 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"brood/optim"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// Columns beside the matrix: names on its left, on its right the scale.
+const (
+	meetNames = 8
+	meetScale = 23
+)
+
+// meetingGrid is how the matrix fills its place.
+type meetingGrid struct {
+	at   cell.Rect // of the matrix
+	each int       // members a row, and a column
+	size int       // lines of a row; a column is twice as many cells wide
+}
+
+// meetingsIn fits n members into r: as few a row as can be, then rows as high as can be.
+func meetingsIn(r cell.Rect, n int) meetingGrid {
+	room := max(1, min(r.H, (r.W-meetNames-meetScale)/2))
+	each := (n + room - 1) / room
+	k := (n + each - 1) / each
+	size := room / k
+	return meetingGrid{cell.Rect{X: r.X + meetNames, Y: r.Y, W: 2 * size * k, H: size * k}, each, size}
+}
+
+// drawMeetings is members by members: two are the darker the more often they met.
+func (m *model) drawMeetings(g *cell.Grid, r cell.Rect) {
+	met, roster := m.shown.Meetings, m.shown.Members()
+	rounds := "last round"
+	if n := met.Rounds(); n != 1 {
+		rounds = "last " + round(uint64(n)) + " rounds"
+	}
+	title, body := r.Top(1)
+	names, body := body.Top(1)
+	f := meetingsIn(body, len(roster.Members))
+	rows, even := met.Between(roster, f.each)
+	if even == 0 {
+		why := "nobody met anybody in the " + rounds
+		if met.Rounds() == 0 {
+			why = m.waiting("who meets whom")
+		}
+		g.Text(title.X+1, title.Y, title.W-2, cell.Faint, "meetings")
+		explain(g, body, why)
+		return
+	}
+	least, most := math.Inf(1), 0.0
+	bounds, free := meetingBounds(even, f.each), f.at.W
+	for i, row := range rows {
+		ids := roster.Members[i*f.each:]
+		ids = ids[:min(f.each, len(ids))]
+		y, role, dark := f.at.Y+i*f.size, cell.Faint, cell.Median
+		if at := roster.Rank(m.member); at >= 0 && at/f.each == i {
+			role, dark = cell.Member, cell.Member
+			g.Set(r.X, y, '▸', role)
+		}
+		name := blockName(ids)
+		g.Text(r.X+1, y, meetNames-1, role, name)
+		for j, x := range row {
+			if x == x {
+				least, most = min(least, x), max(most, x)
+				meetingCell(g, cell.Rect{X: f.at.X + 2*f.size*j, Y: y, W: 2 * f.size, H: f.size}, chart.ShadeBy(x, bounds), dark)
+			}
+		}
+		switch {
+		case i == 0:
+			free -= g.Text(f.at.X, names.Y, r.W-meetNames, cell.Faint, name) + 1 - f.at.X
+		case i == len(rows)-1 && cell.Width(name) <= free:
+			g.Right(f.at.X+f.at.W, names.Y, free, cell.Faint, name)
+		}
+	}
+	g.Text(title.X+1, title.Y, title.W-2, cell.Faint, fmt.Sprintf("meetings  %s  %s–%s a pair", rounds, times(least, f.each), times(most, f.each)))
+	x := f.at.X + f.at.W + 2
+	meetingScale(g, cell.Rect{X: x, Y: body.Y, W: r.X + r.W - x, H: body.H}, even, f.each)
+}
+
+// meetingCell fills a cell; a pair that never met is a dot.
+func meetingCell(g *cell.Grid, r cell.Rect, shade rune, role cell.Role) {
+	for y := range r.H {
+		for x := range r.W {
+			switch {
+			case shade != ' ':
+				g.Set(r.X+x, r.Y+y, shade, role)
+			case x%2 == 0:
+				g.Set(r.X+x, r.Y+y, '·', cell.Faint)
+			}
+		}
+	}
+}
+
+// meetingBounds part the shades by what each pair would have if all met alike: three standard deviations to either side have one shade,
+// so that chance alone looks even (sqrt(even) is Poisson's, of a mean over pairs less; the diagonal's has the fewest); then four times as much.
+func meetingBounds(even float64, each int) [chart.Shades - 1]float64 {
+	chance := 3 * math.Sqrt(even/float64(max(1, each*(each-1)/2)))
+	return [...]float64{even - chance, even + chance, 4*even + chance}
+}
+
+// meetingScale says what the shades mean, in as many columns as it takes. A shade that no number of meetings has is left out.
+func meetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
+	type line struct {
+		shade rune
+		text  string
+	}
+	all := []line{{'·', "never"}}
+	bounds := meetingBounds(even, each)
+	from := math.SmallestNonzeroFloat64
+	if each == 1 { // whole numbers
+		from = 1
+	}
+	for _, b := range bounds {
+		if each == 1 {
+			b = math.Ceil(b)
+		}
+		if b > from {
+			all, from = append(all, line{chart.ShadeBy(from, bounds), "below " + times(b, each)}), b
+		}
+	}
+	all = append(all, line{chart.ShadeBy(from, bounds), times(from, each) + " and more"}, line{' ', "if all alike: " + average(even)})
+	if each > 1 {
+		all = append(all, line{' ', fmt.Sprintf("%d members a row:", each)}, line{' ', "mean of their pairs"})
+	}
+	for i, l := range all {
+		if x := i / r.H * meetScale; x+meetScale-2 <= r.W {
+			role := cell.Median
+			if l.shade == '·' {
+				role = cell.Faint
+			}
+			g.Set(r.X+x, r.Y+i%r.H, l.shade, role)
+			g.Text(r.X+x+2, r.Y+i%r.H, meetScale-2, cell.Faint, l.text)
+		}
+	}
+}
+
+// times is a number of meetings of a pair, or of several their mean.
+func times(x float64, each int) string {
+	if each > 1 {
+		return average(x)
+	}
+	return chart.Count(uint64(x))
+}
+
+func average(x float64) string {
+	if x >= 9.95 {
+		return chart.Count(uint64(math.Round(x)))
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
+
+// blockName names neighbours.
+func blockName(ids []optim.Member) string {
+	name := fmt.Sprintf("m%d", ids[0])
+	if n := len(ids); n > 1 {
+		name += fmt.Sprintf("-%d", ids[n-1])
+	}
+	return name
+}
