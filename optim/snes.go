@@ -74,13 +74,10 @@ func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, 
 	}
 	first, second := sum, sum
 	first.Dst, second.Dst, second.Square = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}, true
-	if err := e.Engine.Do(ctx, first, second); err != nil {
+	step := engine.NaturalStep{X: x, S: s, G: mean, H: square, Lo: lo, Hi: hi, Eta: k.F("eta") * k.F("sigma"),
+		Rate: float32(k.Get("eta_s") / 2 * (3 + math.Log(float64(M))) / (5 * math.Sqrt(float64(M))))}
+	if err := e.Engine.Do(ctx, first, second, step); err != nil {
 		return rep, err
-	}
-	eta, rate := k.F("eta"), k.Get("eta_s")/2*(3+math.Log(float64(M)))/(5*math.Sqrt(float64(M)))
-	for j := lo; j < hi; j++ { // products of rows are no task of an engine
-		x.F[j] += float32(eta * float32(scale.F[j]*mean.F[j]))
-		s.F[j] = float32(float64(s.F[j]) * math.Exp(rate*float64(square.F[j])))
 	}
 	if err := e.complete(ctx, k, x, s); err != nil {
 		return rep, err

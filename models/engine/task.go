@@ -112,6 +112,19 @@ type Adam struct {
 	T                    uint64
 }
 
+// NaturalStep is a step of the natural gradient on normals of mean X and standard deviation S, one of each for a parameter (Schaul,
+// Glasmachers, Schmidhuber 2011), in columns [Lo, Hi) of matrices of 1 row:
+//
+//	X <- X + Eta*(S.*G);  S <- S.*exp(Rate*H)
+//
+// X takes the S from before; every product is rounded before it is added. The exponential of t, held to [-86, 86], has a relative error
+// of at most 2e-7 + 1e-7*|t|: exp(0) is 1 exactly, no t makes it zero or infinite, NaN stays NaN.
+type NaturalStep struct {
+	X, S, G, H Mat
+	Lo, Hi     int
+	Eta, Rate  float32
+}
+
 // Perturb adds Sigma[i]*eps(Keys[i]) to row i of X.
 type Perturb struct {
 	X     Mat
@@ -133,14 +146,15 @@ type Distance struct {
 	RMS       []float64 // out, one per row of X
 }
 
-func (Gradients) task()  {}
-func (Evaluate) task()   {}
-func (Statistics) task() {}
-func (Candidates) task() {}
-func (NoiseSum) task()   {}
-func (TreeSum) task()    {}
-func (Update) task()     {}
-func (Adam) task()       {}
-func (Perturb) task()    {}
-func (Crossover) task()  {}
-func (Distance) task()   {}
+func (Gradients) task()   {}
+func (Evaluate) task()    {}
+func (Statistics) task()  {}
+func (Candidates) task()  {}
+func (NoiseSum) task()    {}
+func (TreeSum) task()     {}
+func (Update) task()      {}
+func (Adam) task()        {}
+func (NaturalStep) task() {}
+func (Perturb) task()     {}
+func (Crossover) task()   {}
+func (Distance) task()    {}

@@ -21,6 +21,7 @@ func Vector(t *testing.T, l engine.Layout, newDoer func(t *testing.T, threads in
 		t.Run("noise that does not fit", v.noiseErrors)
 		t.Run("perturb", v.perturb)
 		t.Run("adam", v.adam)
+		t.Run("natural step", v.naturalStep)
 		t.Run("crossover", v.crossover)
 		t.Run("distance", v.distance)
 		t.Run("vector errors", v.errors)
@@ -240,6 +241,10 @@ func (v *vector) errors(t *testing.T) {
 		"sigmas":           engine.Perturb{X: x, Sigma: []float32{1}, Keys: make([]noise.Key, 2)},
 		"adam step 0":      engine.Adam{X: x, M: x, V: x, G: x, Rows: two},
 		"adam columns":     engine.Adam{X: x, M: thin, V: x, G: x, Rows: two, T: 1},
+		"natural rows":     engine.NaturalStep{X: x, S: one, G: one, H: one},
+		"natural columns":  engine.NaturalStep{X: one, S: one, G: thin.Sub(0, 1), H: one},
+		"natural span":     engine.NaturalStep{X: one, S: one, G: one, H: one, Lo: 5, Hi: one.Cols + 1},
+		"natural order":    engine.NaturalStep{X: one, S: one, G: one, H: one, Lo: 5, Hi: 4},
 		"crossover rows":   engine.Crossover{Dst: x, A: x, B: one, Keys: make([]noise.Key, 2)},
 		"crossover keys":   engine.Crossover{Dst: x, A: x, B: x},
 		"distance results": engine.Distance{X: x, Centre: one, RMS: make([]float64, 1)},

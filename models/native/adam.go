@@ -38,6 +38,27 @@ func (v *Vector) adam(t engine.Adam) error {
 	return nil
 }
 
+func (v *Vector) naturalStep(t engine.NaturalStep) error {
+	const name = "natural step"
+	cols := t.X.Cols
+	for _, m := range []struct {
+		name string
+		m    engine.Mat
+	}{{"x", t.X}, {"s", t.S}, {"g", t.G}, {"h", t.H}} {
+		if err := single(name, m.name, m.m, cols); err != nil {
+			return err
+		}
+	}
+	if t.Lo < 0 || t.Hi < t.Lo || t.Hi > cols {
+		return bad(name, "columns [%d, %d) of %d", t.Lo, t.Hi, cols)
+	}
+	v.split(t.Hi-t.Lo, tile, 8, func(k *lane, lo, hi int) {
+		lo, hi = t.Lo+lo, t.Lo+hi
+		k.NaturalStep(t.X.F[lo:hi], t.S.F[lo:hi], t.G.F[lo:hi], t.H.F[lo:hi], t.Eta, t.Rate)
+	})
+	return nil
+}
+
 // power is b^n by squaring: multiplications alone, so that no architecture differs.
 func power(b float64, n uint64) float64 {
 	p := 1.0

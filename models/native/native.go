@@ -106,6 +106,8 @@ func (v *Vector) do(t engine.Task) error {
 		return v.update(t)
 	case engine.Adam:
 		return v.adam(t)
+	case engine.NaturalStep:
+		return v.naturalStep(t)
 	case engine.TreeSum:
 		return v.treeSum(t)
 	case engine.NoiseSum:

@@ -86,6 +86,8 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			}
 		case engine.Adam:
 			c.terms += 8 * float64(len(t.Rows))
+		case engine.NaturalStep:
+			c.terms += 6 * float64(t.Hi-t.Lo) / dummy
 		case engine.TreeSum:
 			c.terms += 3 * rowsOf(t.Dst)
 		case engine.Crossover:

@@ -12,7 +12,8 @@
 // # What there is
 //
 //	Gemm                                  products with an epilogue: bias, ReLU, its gradient, accumulation, descent
-//	Lin Add Axpy Scale Adam ColSum        statements over vectors
+//	Lin Add Axpy Scale ColSum             statements over vectors
+//	Adam NaturalStep                      steps of optimisers
 //	Relu Gate Mul Lookup                  element by element: rectifiers and their gradient, masks, tables of bytes
 //	CrossEntropy                          softmax, loss and gradient of rows of logits
 //	Normals Perturb NoiseSum              noise of a Field: the bits of models/noise
@@ -43,7 +44,7 @@
 // the alignment of the memory. A row computed alone equals the same row among others, bit for bit. (ConvWeights and
 // ConvBias sum over a whole block, whose lanes they add in a fixed order.)
 //
-// The same bits in all three twins: Lin, Add, Axpy, Scale, Adam, ColSum, Relu, Gate, Mul, Lookup, CrossEntropy, Normals,
+// The same bits in all three twins: Lin, Add, Axpy, Scale, ColSum, Adam, NaturalStep, Relu, Gate, Mul, Lookup, CrossEntropy, Normals,
 // Perturb, NoiseSum, Integers, IntegerSum, GemmBytes, Drop, ConvBias, pooling, normalisation, ToBlock and FromBlock. They round every product before it is added and sum in a fixed order.
 //
 // Bits of their own: Gemm, RowDots, ConvForward, ConvData and ConvWeights fuse multiply and add in avx512 and avx2, which agree with

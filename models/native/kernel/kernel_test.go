@@ -123,6 +123,7 @@ func TestNothingAllocates(t *testing.T) {
 			"vectors": func() {
 				k.Lin(v, c, x)
 				k.Adam(v, x[0], x[1], x[2], &AdamStep{Eps: 1})
+				k.NaturalStep(v, x[0], x[1], x[2], 1, 1)
 				k.ColSum(v, 0, x[0], 5000, 1, 1)
 			},
 			"cross entropy": func() {

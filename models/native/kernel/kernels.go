@@ -42,7 +42,7 @@ type isa struct {
 
 	transpose, copyPanel             func(*moveArgs)
 	lin                              [4]func(*vecArgs) // by terms
-	adam, colSum                     func(*vecArgs)
+	adam, natural, colSum            func(*vecArgs)
 	relu, gate, mul, lookup          func(*vecArgs)
 	softmax                          func(*softArgs)
 	noiseFill, noiseSum, noiseSquare func(*noiseArgs)

@@ -76,11 +76,7 @@ func softmax(d, x []float32, scale float32) (maximum, sum float32) {
 	}
 	var lane [16]float32
 	for i, v := range x {
-		t := v - maximum
-		if t < -86 {
-			t = -86
-		}
-		d[i] = exp2(float32(t * math.Log2E))
+		d[i] = exp(max(-expLimit, v-maximum))
 		lane[i%16] += d[i]
 	}
 	for h := 8; h > 0; h /= 2 {
@@ -97,16 +93,20 @@ func softmax(d, x []float32, scale float32) (maximum, sum float32) {
 
 var exp2C = [...]float32{1.0, 0.6931471824645996, 0.24022646248340607, 0.05550328642129898, 0.009618489071726799, 0.0013399930903688073, 0.0001534580806037411}
 
-// exp2 is 2^u for u in [-125, 1]: a polynomial of the fraction, the integer part added to the exponent.
-func exp2(u float32) float32 {
+// expLimit bounds the arguments of exp, so that the result is a normal number.
+const expLimit float32 = 86
+
+// exp is e^t for t in [-expLimit, expLimit]: 2 to the integer part of t/ln 2 times a polynomial of the fraction. NaN stays NaN.
+func exp(t float32) float32 {
 	const round = 1.5 * (1 << 23) // adding it rounds to an integer, whose bits are the lowest
+	u := float32(t * math.Log2E)
 	e := u + round
 	f := u - float32(e-round)
 	p := exp2C[6]
 	for i := 5; i >= 0; i-- {
 		p = float32(p*f) + exp2C[i]
 	}
-	return math.Float32frombits(math.Float32bits(p) + math.Float32bits(e)<<23)
+	return p * math.Float32frombits(math.Float32bits(e)<<23+math.Float32bits(1))
 }
 
 var atanhC = [...]float64{1, 1. / 3, 1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15}

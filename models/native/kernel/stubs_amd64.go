@@ -94,6 +94,11 @@ func lin3AVX2(t *vecArgs)
 //go:noescape
 func adamAVX2(t *vecArgs)
 
+// naturalAVX2: one step of the natural gradient.
+//
+//go:noescape
+func naturalAVX2(t *vecArgs)
+
 // colSumAVX2: the sums of columns.
 //
 //go:noescape
@@ -451,6 +456,11 @@ func lin3AVX512(t *vecArgs)
 //
 //go:noescape
 func adamAVX512(t *vecArgs)
+
+// naturalAVX512: one step of the natural gradient.
+//
+//go:noescape
+func naturalAVX512(t *vecArgs)
 
 // colSumAVX512: the sums of columns.
 //

@@ -145,6 +145,28 @@ func adam(x, m, v, g []float32, s *AdamStep) {
 	}
 }
 
+// NaturalStep does x = x + eta*(s*g) and s = s*exp(rate*h) in place, every product rounded, x with the s from before. The exponential is that
+// of CrossEntropy, its argument held to [-86, 86]; NaN stays NaN. s, g and h are at least as long as x.
+func (k *Kernels) NaturalStep(x, s, g, h []float32, eta, rate float32) {
+	n := len(x)
+	if n == 0 {
+		return
+	}
+	s, g, h = s[:n], g[:n], h[:n]
+	if k.isa.natural == nil {
+		for i, si := range s {
+			x[i] += float32(eta * float32(si*g[i]))
+			s[i] = si * exp(max(-expLimit, min(expLimit, rate*h[i])))
+		}
+		return
+	}
+	k.sweep(n)
+	v := &k.vec
+	v.dst, v.x[0], v.x[1], v.x[2] = ptr(x, 0), ptr(s, 0), ptr(g, 0), ptr(h, 0)
+	v.c[0], v.c[1] = eta, rate
+	k.isa.natural(v)
+}
+
 // ColSum computes dst[j] = beta*dst[j] + alpha*(src[0][j] + src[1][j] + ...) for the len(dst) columns of a matrix of rows
 // rows at stride ld, the rows in order: the gradient of a bias. With beta = 0 dst is not read.
 func (k *Kernels) ColSum(dst []float32, beta float32, src []float32, ld, rows int, alpha float32) {

@@ -123,6 +123,46 @@ func TestAdamFormula(t *testing.T) {
 	}
 }
 
+func TestNaturalStepHasTheSameBits(t *testing.T) {
+	p, err := New(Portable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(t, func(t *testing.T, k *Kernels) {
+		for _, n := range lengths() {
+			x, s, g, h := unruly(n, 1), wild(n, 2), unruly(n, 3), unruly(n, 4)
+			for i := range h {
+				if i%5 == 1 {
+					h[i] = math.Float32frombits(0x7fc00000 + uint32(i)) // NaN whose bits are not those of the usual one
+				}
+			}
+			x1, s1 := slices.Clone(x), slices.Clone(s)
+			p.NaturalStep(x1, s1, g, h, 0.3, -2)
+			for i, v := range h {
+				if v != v && s1[i] == s1[i] {
+					t.Fatalf("s[%d] is %v, want NaN", i, s1[i])
+				}
+			}
+			k.NaturalStep(x, s, g, h, 0.3, -2)
+			sameBits(t, "x", x1, x)
+			sameBits(t, "s", s1, s)
+		}
+	})
+}
+
+// exp in steps over all that it is for: its error, and that of the ends.
+func TestExp(t *testing.T) {
+	if one := exp(0); one != 1 {
+		t.Errorf("exp(0) is %v", one)
+	}
+	for x := -expLimit; x <= expLimit; x += 1.0 / 512 {
+		want := math.Exp(float64(x))
+		if off := math.Abs(float64(exp(x))-want) / want; off > 2e-7+1e-7*math.Abs(float64(x)) {
+			t.Fatalf("exp(%v) is %v, off by %.3g", x, exp(x), off)
+		}
+	}
+}
+
 func TestColSumHasTheSameBits(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		for _, n := range lengths() {
@@ -152,6 +192,7 @@ func TestVectorGuardPages(t *testing.T) {
 			a, b, c, d := guarded(t, n), guarded(t, n), guarded(t, n), guarded(t, n)
 			k.Lin(a, []float32{1, 2, 3}, [][]float32{b, c, d})
 			k.Adam(a, b, c, d, &AdamStep{Eps: 1})
+			k.NaturalStep(a, b, c, d, 1, 1)
 			k.ColSum(a, 1, b, n, 1, 1)
 		}
 	})
@@ -167,5 +208,6 @@ func BenchmarkVector(b *testing.B) {
 	benches(b, "lin2", "G/s", n, 0, func(k *Kernels) func() { return func() { k.lin(w, 2, 1, x, 0.5, y, 0, nil) } })
 	benches(b, "lin3", "G/s", n, 0, func(k *Kernels) func() { return func() { k.lin(w, 3, 1, x, 0.5, y, 0.1, z) } })
 	benches(b, "adam", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Adam(x, y, z, w, s) } })
+	benches(b, "natural", "G/s", n, 0, func(k *Kernels) func() { return func() { k.NaturalStep(x, y, w, z, 0, 1e-9) } })
 	benches(b, "colsum-128x16", "G/s", n, 0, func(k *Kernels) func() { return func() { k.ColSum(y[:16], 1, x, 16, 128, 1) } })
 }

@@ -57,6 +57,7 @@ func generate() (map[string][]byte, error) {
 			g.lin(terms)
 		}
 		g.adam()
+		g.natural()
 		g.colSum()
 		g.pointwise()
 		if g.wide {

@@ -14,8 +14,10 @@ const (
 	sBits, sLanes, sScale     = 64, 72, 80
 )
 
-// The polynomial of 2^f on [-1/2, 1/2] stands in kernel.exp2 too; a test compares the bits.
+// The polynomial of 2^f on [-1/2, 1/2] stands in kernel.exp too; a test compares the bits.
 var exp2C = []float32{1.0, 0.6931471824645996, 0.24022646248340607, 0.05550328642129898, 0.009618489071726799, 0.0013399930903688073, 0.0001534580806037411}
+
+const expLimit = 86
 
 // softmax emits rows of d = scale*softmax(x), with the maximum and the sum of each row. Sums have 16 lanes, folded by
 // halves, in either instruction set.
@@ -62,15 +64,10 @@ func (g *gen) softmax() {
 	}
 	a, b, e, m := g.r[0], g.r[1], g.r[2], g.r[3]
 	acc := g.r[4:6]
-	word := func(mem operand.Mem, r reg.VecPhysical) { g.VBROADCASTSS(mem, r) }
-	float := func(f float32, r reg.VecPhysical) { word(g.consts.float(f), r) }
 	// k holds what exp needs often; AVX2 has no more room.
 	k := g.r[6:14]
-	float(math.Log2E, k[0])
-	for i := 1; i < 7; i++ {
-		float(exp2C[i], k[i])
-	}
-	float(float32(math.Inf(-1)), k[7])
+	g.expConstants(k)
+	g.float(float32(math.Inf(-1)), k[7])
 	off := func(v int) int { return v * g.bytes() }
 
 	g.Label("row")
@@ -101,24 +98,9 @@ func (g *gen) softmax() {
 	units("exp", func(v int, mask []operand.Op) {
 		g.loadMasked(at(px, off(v)), mask, v, a)
 		g.VSUBPS(m, a, a)
-		float(-86, b)
+		g.float(-expLimit, b)
 		g.VMAXPS(a, b, a) // in this order NaN stays NaN
-		g.VMULPS(k[0], a, a)
-		float(1.5*(1<<23), b) // rounds to an integer, whose bits are the lowest
-		g.VADDPS(b, a, e)
-		g.VSUBPS(b, e, b)
-		g.VSUBPS(b, a, a)
-		g.VPSLLD(operand.Imm(23), e, e)
-		g.VMOVAPS(k[6], b)
-		for i := 5; i >= 0; i-- {
-			g.VMULPS(a, b, b)
-			if i > 0 {
-				g.VADDPS(k[i], b, b)
-			}
-		}
-		float(exp2C[0], a)
-		g.VADDPS(a, b, b)
-		g.VPADDD(e, b, b)
+		g.exp(a, b, e, k)
 		if mask != nil {
 			if g.wide {
 				g.VMOVAPS_Z(b, mask[v], b)
@@ -146,6 +128,38 @@ func (g *gen) softmax() {
 	g.DECQ(rows)
 	g.JNZ(ref("row"))
 	g.end()
+}
+
+// float fills r.
+func (g *gen) float(f float32, r reg.VecPhysical) { g.VBROADCASTSS(g.consts.float(f), r) }
+
+// expConstants fills the first seven of k with what exp needs often.
+func (g *gen) expConstants(k []reg.VecPhysical) {
+	g.float(math.Log2E, k[0])
+	for i := 1; i < 7; i++ {
+		g.float(exp2C[i], k[i])
+	}
+}
+
+// exp emits b = e^a; a and e are lost. The operations and their order are those of kernel.exp.
+func (g *gen) exp(a, b, e reg.VecPhysical, k []reg.VecPhysical) {
+	g.VMULPS(k[0], a, a)
+	g.float(1.5*(1<<23), b) // rounds to an integer, whose bits are the lowest
+	g.VADDPS(b, a, e)
+	g.VSUBPS(b, e, b)
+	g.VSUBPS(b, a, a)
+	g.VPSLLD(operand.Imm(23), e, e)
+	g.VMOVAPS(k[6], b)
+	for i := 5; i >= 0; i-- {
+		g.VMULPS(a, b, b)
+		if i > 0 {
+			g.VADDPS(k[i], b, b)
+		}
+	}
+	g.float(1, a) // the polynomial's last coefficient, and the bits of 2^0
+	g.VADDPS(a, b, b)
+	g.VPADDD(a, e, e)
+	g.VMULPS(e, b, b)
 }
 
 // fold combines 16 lanes by halves into lane 0 of acc[0].

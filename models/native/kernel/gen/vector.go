@@ -125,6 +125,40 @@ func (g *gen) adam() {
 	g.end()
 }
 
+// natural emits a step of the natural gradient; the order of operations is that of kernel.NaturalStep.
+func (g *gen) natural() {
+	g.begin("natural", "vecArgs", "one step of the natural gradient.")
+	t, x, s, grad, h := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9
+	for i, r := range []reg.Register{x, s, grad, h} {
+		g.MOVQ(at(t, vDst+8*i), r)
+	}
+	eta, rate, k := g.r[4], g.r[5], g.r[6:13]
+	g.VBROADCASTSS(at(t, vC), eta)
+	g.VBROADCASTSS(at(t, vC+4), rate)
+	g.expConstants(k)
+	g.sweep(t, 1, func(_ int, off reg.Register, mask []operand.Op) {
+		load := func(base reg.Register, d reg.VecPhysical) { g.loadMasked(atx(base, off, 1, 0), mask, 0, d) }
+		a, b, e, xi := g.r[0], g.r[1], g.r[2], g.r[3]
+		load(h, a)
+		g.VMULPS(rate, a, a)
+		g.float(expLimit, b)
+		g.VMINPS(a, b, a) // in this order NaN stays NaN
+		g.float(-expLimit, b)
+		g.VMAXPS(a, b, a)
+		g.exp(a, b, e, k)
+		load(s, a)
+		load(grad, e)
+		load(x, xi)
+		g.VMULPS(a, e, e)
+		g.VMULPS(eta, e, e)
+		g.VADDPS(e, xi, xi)
+		g.VMULPS(a, b, b)
+		g.storeMasked(xi, mask, 0, atx(x, off, 1, 0))
+		g.storeMasked(b, mask, 0, atx(s, off, 1, 0))
+	})
+	g.end()
+}
+
 // colSum emits dst = c0*dst + c1 * (sum of the rows of src), rows in order.
 func (g *gen) colSum() {
 	g.begin("colSum", "vecArgs", "the sums of columns.")
