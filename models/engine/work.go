@@ -9,7 +9,8 @@ type Work struct {
 	Candidates int   // evaluated at once
 	Antithetic bool  // in pairs
 	Batch      int   // samples that a candidate sees
-	Noise      Noise // its kind
+	Sums       int   // noise vectors added up at once
+	Noise      Noise // of candidates and sums
 
 	Rows   int // whose parameters are evaluated at once
 	Scores int // samples that each is evaluated on, with given statistics
@@ -19,13 +20,14 @@ type Work struct {
 // Max is the work of both.
 func (w Work) Max(o Work) Work {
 	out := Work{Members: max(w.Members, o.Members), Gradients: max(w.Gradients, o.Gradients), Candidates: max(w.Candidates, o.Candidates),
-		Antithetic: w.Antithetic && o.Antithetic, Batch: max(w.Batch, o.Batch), Noise: w.Noise, Rows: max(w.Rows, o.Rows), Scores: max(w.Scores, o.Scores), Own: max(w.Own, o.Own)}
+		Antithetic: w.Antithetic && o.Antithetic, Batch: max(w.Batch, o.Batch), Sums: max(w.Sums, o.Sums), Noise: w.Noise, Rows: max(w.Rows, o.Rows), Scores: max(w.Scores, o.Scores), Own: max(w.Own, o.Own)}
 	switch {
 	case w.Candidates == 0:
-		out.Antithetic, out.Noise = o.Antithetic, o.Noise
+		out.Antithetic = o.Antithetic
 	case o.Candidates == 0:
 		out.Antithetic = w.Antithetic
-	case o.Noise.Rank > w.Noise.Rank || o.Noise.Integer:
+	}
+	if w.Candidates == 0 && w.Sums == 0 || (o.Candidates > 0 || o.Sums > 0) && (o.Noise.Rank > w.Noise.Rank || o.Noise.Integer) {
 		out.Noise = o.Noise
 	}
 	return out

@@ -112,7 +112,7 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 }
 
 // Room predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch every
-// layer's values, a convolution's patches among them. A value costs 16 bytes, as measured.
+// layer's values, a convolution's patches among them. A value costs 16 bytes, as measured. Sums of noise are the native engine's.
 func (e *Engine) Room(w engine.Work) int64 {
 	acts := e.values
 	for _, l := range e.model.Layers {
@@ -121,5 +121,5 @@ func (e *Engine) Room(w engine.Work) int64 {
 			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
 		}
 	}
-	return int64(len(e.workers)) * (4*4*int64(e.model.Layout.Params) + int64(max(w.Gradients, w.Batch)+max(w.Scores, w.Own))*acts*16)
+	return e.vector.Room(w) + int64(len(e.workers))*(4*4*int64(e.model.Layout.Params)+int64(max(w.Gradients, w.Batch)+max(w.Scores, w.Own))*acts*16)
 }

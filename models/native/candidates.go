@@ -18,7 +18,8 @@ type candidates struct {
 
 	low      []lowLayer // of noise of low rank
 	lowNoise engine.Noise
-	group    int // pairs that low has room for
+	group    int   // pairs that low has room for
+	rest     []int // tensors outside low
 }
 
 // pair is one or two candidates that share noise, with opposite signs, and samples: entries [at, at+n) of the task.

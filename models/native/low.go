@@ -88,8 +88,10 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	c := &p.twin
 	ids, at := batch(t, pairs[0].at)
 	if c.lowNoise != t.Noise || c.group < group {
-		c.room(e.layout.Params)
 		c.low, c.lowNoise, c.group = e.lowLayers(t.Noise, group), t.Noise, group
+		if c.rest = e.rest(t.Noise); len(c.rest) > 0 {
+			c.room(e.layout.Params)
+		}
 	}
 	outputs := 0
 	if isApart {
@@ -141,19 +143,29 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	return nil
 }
 
-// spreadRest writes the candidates of a pair where no low layer holds the parameters.
+// spreadRest writes the candidates of a pair where they are made.
 func (e *Engine) spreadRest(p *pass, t *engine.Candidates, w pair) {
-	c := &p.twin
-	for i, x := range e.layout.Tensors {
-		held := false
-		for j := range c.low {
-			held = held || i == c.low[j].o.wide || i == c.low[j].o.bias
-		}
-		if !held {
-			p.lane.draw(t.Noise, e.layout, c.eps[x.Lo:x.Lo+x.Len], x.Lo, w.key)
-			e.perturb(p, t, w, x.Lo, x.Lo+x.Len)
+	for _, i := range p.twin.rest {
+		x := &e.layout.Tensors[i]
+		p.lane.draw(t.Noise, e.layout, part(p.twin.eps, x), x.Lo, w.key)
+		e.perturb(p, t, w, x.Lo, x.Lo+x.Len)
+	}
+}
+
+// rest are the tensors whose perturbed parameters are made, being of no layer with noise of low rank.
+func (e *Engine) rest(n engine.Noise) (out []int) {
+	held := map[int]bool{}
+	for _, op := range e.plan.ops {
+		if o, ok := op.(*dense); ok && n.Low(&e.layout.Tensors[o.wide]) {
+			held[o.wide], held[o.bias] = true, true
 		}
 	}
+	for i := range e.layout.Tensors {
+		if !held[i] {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // turn transposes the layer's share of theta.

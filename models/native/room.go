@@ -66,9 +66,16 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 			c, more := e.candidateBytes(w, group, p.k)
 			bytes, keep = bytes+c, keep.Max(more)
 		}
+		if i < pairs || w.Sums > 0 {
+			bytes += e.factorBytes(w.Noise)
+		}
+		if w.Sums > 0 {
+			s, more := e.sumBytes(w, p.k)
+			bytes, keep = bytes+s, keep.Max(more)
+		}
 		bytes += keep.Bytes()
 	}
-	return bytes
+	return bytes + sumIDs(w)
 }
 
 // sight is the samples that a pass of candidates loads at once.
@@ -101,10 +108,12 @@ func (e *Engine) passFloats(samples int, gradients, own bool) int {
 func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (bytes int64, keep kernel.Room) {
 	keep.Line = true
 	floats, n := 3*e.layout.Params, e.sight(w.Batch)
+	if w.Noise.Rank > 0 && len(e.rest(w.Noise)) == 0 {
+		floats = 0
+	}
 	first, isApart := e.plan.ops[0].(*dense)
 	if w.Noise.Rank > 0 {
 		isApart = isApart && w.Noise.Low(&e.layout.Tensors[first.wide])
-		rows, cols := 0, 0
 		for at, op := range e.plan.ops {
 			o, ok := op.(*dense)
 			if !ok || !w.Noise.Low(&e.layout.Tensors[o.wide]) {
@@ -122,10 +131,8 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 				keep = keep.Max(k.GemmRoom(kernel.NN, n, o.nOut, o.nIn, o.nIn, o.nOut))
 			}
 			floats += group*l.rank*(o.nIn+o.nOut+1) + n*columns
-			rows, cols = max(rows, o.nOut), max(cols, o.nIn)
 			keep = keep.Max(k.GemmRoom(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn)).Max(k.GemmRoom(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
 		}
-		floats += w.Noise.Rank * (rows + cols)
 		if isApart {
 			floats += w.Batch * first.nOut
 		}
@@ -142,4 +149,59 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 		keep = keep.Max(k.BytesRoom(n, first.nOut, first.nIn))
 	}
 	return bytes + 4*int64(floats), keep
+}
+
+// Room predicts the bytes that all threads hold once they have added up noise.
+func (v *Vector) Room(w engine.Work) (bytes int64) {
+	if w.Sums == 0 {
+		return 0
+	}
+	for _, k := range v.lanes {
+		s, keep := v.sumBytes(w, k.Kernels)
+		bytes += s + v.factorBytes(w.Noise) + keep.Bytes()
+	}
+	return bytes + sumIDs(w)
+}
+
+// sumIDs is what a Vector keeps of the candidates in a sum: ids, weights and, of noise of whole numbers, whole weights.
+func sumIDs(w engine.Work) int64 {
+	if w.Noise.Integer {
+		return 12 * int64(w.Sums)
+	}
+	return 8 * int64(w.Sums)
+}
+
+// leadBytes is what a thread's kernels keep of a candidate in a sum.
+const leadBytes = 16
+
+// factorBytes is what a thread keeps of one tensor's noise of low rank.
+func (v *Vector) factorBytes(n engine.Noise) int64 {
+	rows, cols := 0, 0
+	for i := range v.layout.Tensors {
+		if t := &v.layout.Tensors[i]; n.Low(t) {
+			rows, cols = max(rows, t.Len/t.Cols), max(cols, t.Cols)
+		}
+	}
+	return 4 * int64(n.Rank*(rows+cols))
+}
+
+// sumBytes is what a thread keeps to add up noise besides, and what its kernels do.
+func (v *Vector) sumBytes(w engine.Work, k *kernel.Kernels) (bytes int64, keep kernel.Room) {
+	keep.Line = true
+	r := w.Noise.Rank
+	if r == 0 {
+		return leadBytes * int64(w.Sums), keep
+	}
+	left, right, some := 0, 0, min(w.Sums, columnsAtOnce/r)
+	for i := range v.layout.Tensors {
+		t := &v.layout.Tensors[i]
+		if !w.Noise.Low(t) {
+			bytes = leadBytes * int64(w.Sums)
+			continue
+		}
+		rows := t.Len / t.Cols
+		left, right = max(left, some*r*rows), max(right, some*r*t.Cols)
+		keep = keep.Max(k.GemmRoom(kernel.TN, rows, t.Cols, some*r, rows, t.Cols))
+	}
+	return bytes + 4*int64(left+right), keep
 }

@@ -34,6 +34,10 @@ var works = []engine.Work{
 	{Candidates: 8, Antithetic: true, Batch: 130, Noise: engine.Noise{Integer: true}},
 	{Candidates: 12, Antithetic: true, Batch: 64, Noise: engine.Noise{Rank: 1}},
 	{Candidates: 5, Batch: 150, Noise: engine.Noise{Rank: 4}},
+	{Candidates: 600, Antithetic: true, Batch: 16, Sums: 300, Noise: engine.Noise{Rank: 1}},
+	{Candidates: 6, Batch: 16, Sums: 10000},
+	{Sums: 8000, Noise: engine.Noise{Integer: true}},
+	{Sums: 6000, Noise: engine.Noise{Rank: 4}},
 }
 
 // TestRoom: what an engine says it will hold is what the heap grows by, within a tenth, for the models of the zoo, on every twin.
@@ -130,6 +134,9 @@ func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engi
 			c.IDs = append(c.IDs, engine.Member(i))
 		}
 		tasks = append(tasks, c)
+	}
+	if w.Sums > 0 {
+		tasks = append(tasks, engine.NoiseSum{Dst: engine.All(g.G.Sub(0, 1)), Noise: w.Noise, Weights: make([]float32, w.Sums), IDs: make([]engine.Member, w.Sums)})
 	}
 	e := engine.Evaluate{X: x, Rows: engine.Rows(w.Rows), Loss: make([]float64, w.Rows), Correct: make([]int64, w.Rows)}
 	if w.Scores > 0 {

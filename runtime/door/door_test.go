@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -83,6 +84,28 @@ func TestOlderThanTheRing(t *testing.T) {
 	srv.base, srv.ring = srv.base+20, srv.ring[20:]
 	srv.mu.Unlock()
 	sourcetest.Contract(t, c, rs, false)
+}
+
+// However many members a record tells of, the ring holds no more points than it should, and the rest is read from the log.
+func TestRingOfManyMembers(t *testing.T) {
+	const members = 4096
+	rs := make([]event.Record, 2*ringPoints/members+20)
+	for i := range rs {
+		rs[i].Points = &event.Points{Round: uint64(i + 1), Series: "fitness", Members: make([]optim.Member, members), Values: make([]float64, members)}
+		for m := range members {
+			rs[i].Points.Members[m] = optim.Member(m)
+		}
+	}
+	srv, c, s := serve(t, rs, nil)
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if held := members * len(srv.ring); held > 2*ringPoints || held != srv.points || srv.base+uint64(len(srv.ring)) != uint64(len(rs)) {
+		t.Errorf("%d records from %d on are held, said to have %d points", len(srv.ring), srv.base, srv.points)
+	}
+	if b, err := c.Next(t.Context(), 0, 1); err != nil || len(b.Records) != 1 || b.Records[0].Points.Round != 1 || len(b.Records[0].Points.Members) != members {
+		t.Errorf("the first record: %d records, %v", len(b.Records), err)
+	}
 }
 
 // A waiting viewer does not hold up a command, and learns what the command did.

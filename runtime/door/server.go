@@ -17,8 +17,19 @@ import (
 	"brood/runtime/view"
 )
 
-// ringSize is the newest records kept in memory for viewers; older ones are read from the log.
-const ringSize = 1 << 14
+// ringSize is the newest records kept in memory for viewers, and ringPoints the points in them; older ones are read from the log.
+const (
+	ringSize   = 1 << 14
+	ringPoints = 1 << 19
+)
+
+// Room predicts the bytes that a server holds of so many records with so many points.
+func Room(records, points float64) int64 {
+	return int64(recordBytes*min(records, 2*ringSize) + pointBytes*min(points, 2*ringPoints))
+}
+
+// recordBytes is a record in the ring, pointBytes a member and its value; both were measured.
+const recordBytes, pointBytes = 250, 14
 
 // lease is how long an operator may write alone after a command, while the connection lasts.
 const lease = 10 * time.Second
@@ -38,6 +49,7 @@ type Server struct {
 	view    *view.View
 	ring    []event.Record // positions [base, base+len)
 	base    uint64
+	points  int           // in the ring
 	changed chan struct{} // closed and replaced when there is more
 	over    bool
 	viewers int
@@ -61,14 +73,25 @@ func (s *Server) Watch(r event.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view.Apply(r)
-	if len(s.ring) >= 2*ringSize {
-		n := len(s.ring) - ringSize
+	if len(s.ring) >= 2*ringSize || s.points >= 2*ringPoints {
+		n := 0
+		for ; len(s.ring)-n > ringSize || s.points > ringPoints; n++ {
+			s.points -= points(s.ring[n])
+		}
 		s.base += uint64(n)
 		s.ring = append(s.ring[:0:0], s.ring[n:]...)
 	}
 	s.ring = append(s.ring, r)
+	s.points += points(r)
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+func points(r event.Record) int {
+	if r.Points == nil {
+		return 0
+	}
+	return len(r.Points.Members)
 }
 
 // View is what a viewer would see now: the caller's own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
+	goruntime "runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -11,16 +12,24 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
 	"brood/runtime/coordinator"
+	"brood/runtime/door"
+	"brood/runtime/view"
 )
 
-// processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in
-// copies of its pixels. All were measured.
+// processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in copies of its pixels. A round
+// allocates roundBytes in each worker, tellBytes for every point until it is in the log, and what is sent frameCopies times. A view is encoded in
+// several steps, which hold encodedCopies of it. All were measured.
 const (
-	processBytes = 45 << 20
-	dataCopies   = 2.2
-	shortBytes   = 60 << 20 // of the points and records of thousands of rounds a second, as protocols have them
-	upkeep       = 1.1      // of the time of tasks: with snapshots, digests, links and the log
+	processBytes  = 32 << 20
+	dataCopies    = 2.2
+	roundBytes    = 10 << 10
+	tellBytes     = 500
+	frameCopies   = 3
+	encodedCopies = 4
+	shortBytes    = 60 << 20 // of the points and records of thousands of rounds a second, as protocols have them
+	upkeep        = 1.1      // of the time of tasks: with snapshots, digests, links and the log
 )
 
 // estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
@@ -33,45 +42,100 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
 		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
 	}
-	j.Config.Memory = j.memory(r, eng)
-	if err := j.fits(eng); err != nil {
+	seat, err := j.seat(eng)
+	if err != nil {
+		return err
+	}
+	j.Config.Memory = j.memory(r, seat)
+	if err := j.fits(seat); err != nil {
 		return err
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err
 }
 
-// memory predicts the peak resident bytes: blocks, the snapshots of the outstanding grants, scratch, data and what the engine holds.
-func (j *Job) memory(r rehearsal, eng compute) int64 {
-	copies, sum := int64(4), int64(processBytes)
+// seat is the engine of one worker, which eng is where a worker has all threads.
+func (j *Job) seat(eng compute) (compute, error) {
+	if threads := max(1, j.Threads/j.Workers); threads < j.Threads {
+		return j.engine("", threads)
+	}
+	return eng, nil
+}
+
+// memory predicts the peak resident bytes: those of reading the data and timing tasks, or of the run with what piles up before it is collected.
+// seat is the engine of a worker.
+func (j *Job) memory(r rehearsal, seat compute) int64 {
+	prepared, live := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, seat)
+	for _, w := range r.works {
+		prepared += seat.Room(w)
+	}
+	if j.bare() {
+		return processBytes + live
+	}
+	made := j.rounds(r) * (roundBytes*float64(len(r.works)) + tellBytes*r.reports.points + frameCopies*r.reports.sent)
+	piled := min(made, float64(max(min(live, garbage), live*leastPercent/100)))
+	return processBytes + max(prepared, live+int64(piled))
+}
+
+// live predicts what a run holds: data, blocks, the snapshots of the outstanding grants, scratch, what the engines hold, and what is told of rounds.
+func (j *Job) live(r rehearsal, seat compute) int64 {
+	copies, sum := int64(4), j.Samples.Bytes()+j.told(r)
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
 		copies = 1
 	}
 	if j.bare() {
 		sum += shortBytes
 	}
-	return sum + copies*r.blocks + r.scratch + int64(dataCopies*float64(j.Samples.Bytes())) + eng.Room(r.round.most.Max(r.probe.most).Max(r.test.most))
+	for _, w := range r.works {
+		sum += seat.Room(w)
+	}
+	return sum + copies*r.blocks + r.scratch
 }
 
-// garbage is how much of it may pile up beside large blocks before it is collected: they hold no pointers, so that collecting is cheap.
-const garbage = 256 << 20
+// told predicts what records of rounds take: the newest ones, the view that they are folded into, and now and then its encoded form.
+func (j *Job) told(r rehearsal) (bytes int64) {
+	rounds := j.rounds(r)
+	for _, members := range r.reports.series {
+		held, encoded := view.Room(members, rounds)
+		bytes += held + encodedCopies*encoded
+	}
+	return bytes + door.Room(rounds*r.reports.records, rounds*r.reports.points)
+}
+
+// garbage is how much may pile up beside what is held before it is collected: what is held has few pointers, so that collecting is cheap.
+// leastPercent is the least of it, in percent of what is held.
+const (
+	garbage      = 64 << 20
+	leastPercent = 5
+)
 
 // collect holds the process to the memory that the run is expected to need, unless a person has said how with GOGC.
 func (j *Job) collect() {
-	if os.Getenv("GOGC") == "" && j.Config.Memory > garbage {
-		debug.SetGCPercent(int(max(5, 100*garbage/j.Config.Memory)))
+	if os.Getenv("GOGC") != "" {
+		return
 	}
+	held := max(1, j.Config.Memory-processBytes-garbage)
+	percent := int(max(leastPercent, min(99, 100*garbage/held))) // never the 100 that a process begins with
+	if debug.SetGCPercent(percent) != percent {
+		goruntime.GC() // what was needed to prepare the run
+	}
+}
+
+// rounds is how many a run is expected to have, infinite where its limit says nothing of work.
+func (j *Job) rounds(r rehearsal) float64 {
+	rounds := math.Inf(1)
+	if j.Limit.Rounds > 0 {
+		rounds = float64(j.Limit.Rounds)
+	}
+	if j.Limit.Epochs > 0 && r.epochs > 0 {
+		rounds = min(rounds, math.Ceil(j.Limit.Epochs/r.epochs))
+	}
+	return rounds
 }
 
 // seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.
 func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, error) {
-	l, rounds := j.Limit, math.Inf(1)
-	if l.Rounds > 0 {
-		rounds = float64(l.Rounds)
-	}
-	if l.Epochs > 0 && r.epochs > 0 {
-		rounds = min(rounds, math.Ceil(l.Epochs/r.epochs))
-	}
+	l, rounds := j.Limit, j.rounds(r)
 	if math.IsInf(rounds, 1) {
 		return l.Seconds, nil
 	}
@@ -103,47 +167,57 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	for i := range n {
 		j.init(engine.Member(i), x.Row(engine.Row(i)))
 	}
-	rows, one, drawn := engine.Rows(n), x.Sub(0, 1), make([]noise.Key, n)
-	for i := range drawn {
-		drawn[i] = noise.Key{Purpose: noise.Order, Member: uint32(i)}
-	}
-	samples := func(count, size int) [][]int32 {
-		out := make([][]int32, count)
-		for i := range out {
-			out[i] = make([]int32, max(1, size))
-			data.Batch(out[i], j.Samples.Train(), drawn[i], 0, data.Window{Len: j.Config.Train})
+	rows, one := engine.Rows(n), x.Sub(0, 1)
+	drawn := func(count int) (out []noise.Key) {
+		for i := range count {
+			out = append(out, noise.Key{Purpose: noise.Order, Member: uint32(i)})
 		}
 		return out
 	}
-	ids := make([]engine.Member, 2*j.Threads)
-	for i := range ids {
-		ids[i] = engine.Member(i)
+	samples := func(count, size int) [][]int32 {
+		out := make([][]int32, count)
+		for i, at := range drawn(count) {
+			out[i] = make([]int32, max(1, size))
+			data.Batch(out[i], j.Samples.Train(), at, 0, data.Window{Len: j.Config.Train})
+		}
+		return out
 	}
-	scores := max(all.most.Scores, all.most.Own)
+	var scale engine.Mat
+	if all.scaled {
+		scale = one
+	}
+	most, scores, ids := all.most, max(all.most.Scores, all.most.Own), optim.IDs(j.Members)
+	few := min(j.Members, 2*j.Threads) // of what is dealt to threads one by one or in pairs
 	for _, work := range []struct {
-		amount, once float64
-		task         func() engine.Task
+		amount, once float64 // of an entry of the task
+		few, most    int     // entries
+		task         func(n int) engine.Task
 	}{
-		{all.gradients, float64(n * all.most.Gradients), func() engine.Task {
-			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, all.most.Gradients), Stats: stats, Masks: drawn, G: g, Loss: make([]float32, n)}
+		{all.gradients, float64(most.Gradients), n, n, func(n int) engine.Task {
+			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, most.Gradients), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
 		}},
-		{all.scores, float64(n * scores), func() engine.Task {
+		{all.scores, float64(scores), n, n, func(n int) engine.Task {
 			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, scores), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
 		}},
-		{all.candidates, float64(len(ids) * all.most.Batch), func() engine.Task {
-			return engine.Candidates{Theta: one, Noise: all.most.Noise, Sigma: 0.01, Antithetic: true, IDs: ids, Batches: samples(1, all.most.Batch), Drawn: drawn[:1], Fitness: make([]float32, len(ids))}
+		{all.candidates, float64(most.Batch), few, j.Members, func(n int) engine.Task {
+			batches := 1
+			if all.fresh {
+				batches = n
+			}
+			return engine.Candidates{Theta: one, Noise: most.Noise, Scale: scale, Sigma: 0.01, Antithetic: most.Antithetic,
+				IDs: ids[:n], Batches: samples(batches, most.Batch), Drawn: drawn(batches), Fitness: make([]float32, n)}
 		}},
-		{all.terms, 3 * float64(n), func() engine.Task {
+		{all.terms, 3, n, n, func(int) engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
 		}},
-		{all.normals, float64(len(ids)), func() engine.Task {
-			return engine.NoiseSum{Noise: all.most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, len(ids)), IDs: ids}
+		{all.normals, 1, min(few, most.Sums), most.Sums, func(n int) engine.Task {
+			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
 		}},
 	} {
 		if work.amount == 0 {
 			continue
 		}
-		each, err := timed(ctx, eng, work.task())
+		each, err := entry(ctx, eng, max(1, work.few), work.most, work.task)
 		if err != nil {
 			return 0, err
 		}
@@ -151,6 +225,28 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	}
 	return seconds, nil
 }
+
+// entry is the seconds of an entry of a task of at most so many: few are tried, and twice as many until what entries have in common, and is
+// done once, hardly counts.
+func entry(ctx context.Context, eng compute, few, most int, task func(entries int) engine.Task) (float64, error) {
+	for n, warm := few, false; ; warm = true {
+		work := task(n)
+		began := time.Now()
+		if err := eng.Do(ctx, work); err != nil {
+			return 0, err
+		}
+		switch {
+		case n >= most || warm && time.Since(began) > enough:
+			each, err := timed(ctx, eng, work)
+			return each / float64(n), err
+		case warm:
+			n = min(2*n, most)
+		}
+	}
+}
+
+// enough is the time of a task whose entries are many.
+const enough = 8 * time.Millisecond
 
 // timed runs a task once to warm up and then for some milliseconds; the median run counts, since the machine may be
 // shared.

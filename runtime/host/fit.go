@@ -55,23 +55,24 @@ func (j *Job) fill(eng compute) error {
 		return err
 	}
 	limit := int64(filling * float64(machineMemory()))
-	if limit == 0 || j.needs(j.Members, eng) <= limit {
-		return nil
+	seat, err := j.seat(eng)
+	if err != nil || limit == 0 || j.needs(j.Members, seat) <= limit {
+		return err
 	}
-	if most := j.most(limit, eng); most > 0 {
+	if most := j.most(limit, seat); most > 0 {
 		j.Members = most
 	}
 	return nil
 }
 
 // fits refuses a run that needs more memory than there is, and says what would fit.
-func (j *Job) fits(eng compute) error {
+func (j *Job) fits(seat compute) error {
 	limit := machineMemory()
 	if limit == 0 || j.Config.Memory <= limit || j.Elsewhere {
 		return nil
 	}
 	instead := "take a smaller model or batch"
-	if most := j.most(limit, eng); most > 0 {
+	if most := j.most(limit, seat); most > 0 {
 		instead = fmt.Sprintf("%d would fit", most)
 	}
 	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gib(j.Config.Memory), gib(limit), instead)
@@ -80,8 +81,8 @@ func (j *Job) fits(eng compute) error {
 func gib(bytes int64) string { return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30)) }
 
 // most is the largest population below the present one that the algorithm takes and the memory holds; 0 for none.
-func (j *Job) most(limit int64, eng compute) int {
-	n := sort.Search(j.Members-1, func(i int) bool { return j.needs(i+1, eng) > limit })
+func (j *Job) most(limit int64, seat compute) int {
+	n := sort.Search(j.Members-1, func(i int) bool { return j.needs(i+1, seat) > limit })
 	for ; n > 0; n-- {
 		if _, err := coordinator.New(j.of(n).core()); err == nil {
 			break
@@ -91,13 +92,13 @@ func (j *Job) most(limit int64, eng compute) int {
 }
 
 // needs predicts the memory of the job with so many members, in bytes; 0 for a number that the algorithm refuses.
-func (j *Job) needs(members int, eng compute) int64 {
+func (j *Job) needs(members int, seat compute) int64 {
 	k := j.of(members)
 	r, err := k.rehearse()
 	if err != nil {
 		return 0
 	}
-	return k.memory(r, eng)
+	return k.memory(r, seat)
 }
 
 // of is the job with another number of members.

@@ -95,7 +95,7 @@ func TestLargeAlone(t *testing.T) {
 	}
 	j, r := expected(1)
 	two, _ := expected(2)
-	if d := two.memory(r, memory{}) - j.memory(r, memory{}); d != 3*r.blocks {
+	if d := two.live(r, memory{}) - j.live(r, memory{}); d != 3*r.blocks {
 		t.Errorf("two workers are expected to need %d bytes more than one, want %d", d, 3*r.blocks)
 	}
 }

@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"brood/models/engine"
@@ -18,12 +20,13 @@ type effort struct {
 	gradients, scores, candidates float64 // samples
 	terms                         float64 // elements read or written by updates, sums and copies, as multiples of the parameters
 	normals                       float64 // drawn outside candidates, as multiples of the parameters
+	fresh, scaled                 bool    // candidates have batches of their own, or a scale for each parameter
 	most                          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.most.Max(o.most)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
 }
 
 // dummy is the width of the parameters in a rehearsal: small, and no other width occurs.
@@ -32,8 +35,8 @@ const dummy = 251
 // counter is an engine that counts tasks instead of doing them.
 type counter struct {
 	effort
-	blocks, scratch int64 // bytes, with the model's parameters in place of the dummy's
-	params, stats   int64
+	scratch       int64 // bytes that were allocated, with the model's parameters in place of the dummy's
+	params, stats int64
 }
 
 func (c *counter) Alloc(rows, cols int, t engine.DType) engine.Mat {
@@ -74,10 +77,14 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			each := 1
 			if len(t.Batches) == 1 {
 				each = len(t.IDs)
+			} else {
+				c.fresh = true
 			}
+			c.scaled = c.scaled || t.Scale.Rows > 0
 			c.candidates += c.work(engine.Work{Candidates: len(t.IDs), Antithetic: t.Antithetic, Batch: longest(t.Batches), Noise: t.Noise}, t.Batches, each)
 		case engine.NoiseSum:
 			c.normals += float64(len(t.IDs)) * share(t.Dst)
+			c.most = c.most.Max(engine.Work{Sums: len(t.IDs), Noise: t.Noise})
 		case engine.Perturb:
 			c.normals += rowsOf(t.X)
 		case engine.Update:
@@ -124,7 +131,32 @@ type rehearsal struct {
 	epochs          float64 // of a round
 	beside          float64 // seconds of a round that are not spent in tasks: the order of the data, bookkeeping
 	probe, test     effort  // of one of them
-	blocks, scratch int64   // bytes that one worker with all members needs
+	blocks, scratch int64   // bytes that the workers of this process need
+	works           []engine.Work
+	reports         reports // of a round
+}
+
+// reports is what workers tell of rounds.
+type reports struct {
+	records, points float64
+	sent            float64        // bytes of frames, with the model's parameters in place of the dummy's
+	series          map[string]int // the members that have a value of it, 1 for one of the population
+}
+
+// add counts the reports of all workers.
+func (h *reports) add(points []event.Points, members int) {
+	if h.series == nil {
+		h.series = map[string]int{}
+	}
+	for _, p := range points {
+		h.points += float64(len(p.Members))
+		if h.series[p.Series] == 0 {
+			h.series[p.Series] = 1
+		}
+		if p.Members[0] != engine.None {
+			h.series[p.Series] = members
+		}
+	}
 }
 
 // rehearsing ends after so many rounds or so long, whatever comes first.
@@ -133,73 +165,146 @@ const (
 	rehearseTime   = 15 * time.Millisecond
 )
 
-// rehearse runs the algorithm on a counter: its own programme, roster, knobs and data order, but no arithmetic.
+// rehearse runs the algorithm on counters: its own programme, roster, workers, knobs and data order, but no arithmetic.
 func (j *Job) rehearse() (r rehearsal, err error) {
 	began := time.Now()
 	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member
 		one := *j
-		one.Members = 1
-		c, _, err := one.count(0, 0, 1)
+		one.Members, one.Workers = 1, 1
+		c, err := one.count(0, 0, 1)
 		r.blocks, r.beside = int64(j.Members)*c.blocks, float64(j.Members)*time.Since(began).Seconds()/float64(min(j.Members, j.Workers))
 		return r, err
 	}
-	base, progress, err := j.count(0, 0, rehearseRounds)
+	base, err := j.count(0, 0, rehearseRounds)
 	if err != nil {
 		return r, err
 	}
-	if progress.Rounds == 0 {
+	rounds := float64(base.progress.Rounds)
+	if rounds == 0 {
 		return r, fmt.Errorf("rehearse %s: no round was done", j.Alg.Name)
 	}
-	r.round = effort{}.add(base.effort, 1/float64(progress.Rounds))
-	r.beside = time.Since(began).Seconds() / float64(progress.Rounds)
-	r.epochs = progress.Epochs / float64(progress.Rounds)
-	r.blocks, r.scratch = base.blocks, base.scratch
-	first, _, err := j.count(0, 0, 1)
+	r.round = effort{}.add(base.effort, 1/rounds)
+	r.beside = time.Since(began).Seconds() / rounds
+	r.epochs = base.progress.Epochs / rounds
+	first, err := j.count(0, 0, 1)
 	if err != nil {
 		return r, err
 	}
-	probed, _, err := j.count(1, 0, 1)
+	probed, err := j.count(1, 0, 1)
 	if err != nil {
 		return r, err
 	}
-	tested, _, err := j.count(0, 1, 1)
+	tested, err := j.count(0, 1, 1)
 	r.probe, r.test = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1)
-	r.scratch = max(r.scratch, probed.scratch, tested.scratch)
+	r.blocks, r.scratch, r.works = base.blocks, max(base.scratch, probed.scratch, tested.scratch), base.works
+	for i := range r.works {
+		r.works[i] = r.works[i].Max(probed.works[i]).Max(tested.works[i])
+	}
+	r.reports = probed.reports
+	r.reports.records, r.reports.points, r.reports.sent = base.reports.records/rounds, base.reports.points/rounds, base.reports.sent/rounds
 	return r, err
 }
 
-// count runs up to so many rounds on a counter; probe and test are the rounds between them, 0 never.
-func (j *Job) count(probe, test, rounds uint64) (*counter, event.Progress, error) {
-	c := &counter{params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
-	if j.bare() { // blocks of a dummy's width are as wide as they say
-		c.params, c.stats = dummy, 1+dummy
+// crew is what all workers of a rehearsal did together.
+type crew struct {
+	effort
+	blocks, scratch int64
+	works           []engine.Work // of each worker
+	reports         reports       // of all rounds
+	progress        event.Progress
+}
+
+// count runs up to so many rounds on counters; probe and test are the rounds between them, 0 never.
+func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
+	workers := min(j.Workers, j.Members)
+	hub, counters, ws, ids := &local.Hub{}, make([]*counter, workers), make([]*worker.Worker, workers), make([]int, workers)
+	for i := range workers {
+		ids[i], counters[i] = i, j.counter()
+		ws[i] = worker.New(j.rehearsing(counters[i], hub.Link(i), i, probe, test))
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	// together hands a message to every worker and waits for all replies; the others give up when one fails.
+	together := func(m any) ([]any, error) {
+		replies, failed := make([]any, workers), make([]error, workers)
+		var wg sync.WaitGroup
+		for i, w := range ws {
+			wg.Go(func() {
+				replies[i] = w.Handle(ctx, m)
+				if f, bad := replies[i].(message.Failed); bad {
+					failed[i] = errors.New(f.Err)
+					cancel()
+				}
+			})
+		}
+		wg.Wait()
+		for _, err := range failed {
+			if err != nil {
+				return nil, fmt.Errorf("rehearse %s: %w", j.Alg.Name, err)
+			}
+		}
+		return replies, nil
+	}
+	if _, err := together(message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(j.Members), ids), Algorithm: j.Alg.Name, Timeline: j.Edits}}); err != nil {
+		return out, err
+	}
+	for _, c := range counters {
+		out.blocks += c.scratch
+		c.scratch = 0
+	}
+	for begin, n := time.Now(), uint64(0); n < rounds && (n < 2 || time.Since(begin) < rehearseTime); n++ {
+		replies, err := together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Limit: event.Limit{Rounds: j.Limit.Rounds}})
+		if err != nil {
+			return out, err
+		}
+		ended, sent := false, optim.Ledger{}
+		for i, r := range replies {
+			if d, ok := r.(message.Done); ok {
+				out.progress, ended = d.Progress, d.Ended
+				out.reports.add(d.Points, j.Members)
+				sent.Add(d.Sent)
+				if i == 0 { // the others tell of the same series
+					out.reports.records += float64(len(d.Points))
+				}
+			}
+		}
+		for _, b := range sent {
+			if b%(4*dummy) == 0 { // vectors, and slices of them together
+				b = b / dummy * int64(j.Net.Layout.Params)
+			}
+			out.reports.sent += float64(b)
+		}
+		if ended {
+			break
+		}
+	}
+	for _, c := range counters {
+		out.effort = out.effort.add(c.effort, 1)
+		out.scratch += c.scratch
+		out.works = append(out.works, c.most)
+	}
+	return out, nil
+}
+
+// counter counts for a model of the job's size.
+func (j *Job) counter() *counter {
+	if j.bare() { // blocks of a dummy's width are as wide as they say
+		return &counter{params: dummy, stats: 1 + dummy}
+	}
+	return &counter{params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
+}
+
+// rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as large ones are.
+func (j *Job) rehearsing(c *counter, link optim.Link, id int, probe, test uint64) worker.Config {
 	l := engine.Layout{Params: dummy, Tensors: []engine.Tensor{{Name: "all", Shape: []int{dummy}, Len: dummy, Cols: dummy}}}
 	if j.Net.Layout.Stats > 0 {
 		l.Stats, l.StatTensors = 1+dummy, []engine.Tensor{{Name: "all", Shape: []int{1 + dummy}, Len: 1 + dummy, Cols: 1 + dummy}}
 	}
-	cfg := worker.Config{Layout: l, Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Data: j.Samples, Link: (&local.Hub{}).Link(0),
-		Direct: j.Config.Direct, Probe: probe, Lookup: j.lookup, Clock: func() int64 { return 0 }}
+	direct := min(j.Config.Direct, 4*dummy-1)
+	cfg := worker.Config{ID: id, Layout: l, Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Data: j.Samples, Link: link,
+		Direct: direct, Probe: probe, Lookup: j.lookup, Clock: func() int64 { return 0 }}
 	if test > 0 {
 		cfg.Evaluate, cfg.Test = test, j.Samples.Test()
 	}
-	w, ctx := worker.New(cfg), context.Background()
-	ready := w.Handle(ctx, message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(j.Members), []int{0}), Algorithm: j.Alg.Name, Timeline: j.Edits}})
-	if f, failed := ready.(message.Failed); failed {
-		return c, event.Progress{}, fmt.Errorf("rehearse %s: %s", j.Alg.Name, f.Err)
-	}
-	c.blocks, c.scratch = c.scratch, 0
-	var p event.Progress
-	for begin, n := time.Now(), uint64(0); n < rounds && (n < 2 || time.Since(begin) < rehearseTime); n++ {
-		switch d := w.Handle(ctx, message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Limit: event.Limit{Rounds: j.Limit.Rounds}}).(type) {
-		case message.Done:
-			p = d.Progress
-			if d.Ended {
-				return c, p, nil
-			}
-		case message.Failed:
-			return c, p, fmt.Errorf("rehearse %s: round %d: %s", j.Alg.Name, n, d.Err)
-		}
-	}
-	return c, p, nil
+	return cfg
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"math"
 	"slices"
+	"unsafe"
 
 	"brood/optim"
 	"brood/runtime/event"
@@ -30,9 +31,24 @@ const (
 	budget     = 1 << 16
 )
 
-func (s *Series) limit() uint64 {
-	return uint64(min(max(budget/max(1, len(s.tracks)), minBuckets), maxBuckets))
+func (s *Series) limit() uint64 { return limit(len(s.tracks)) }
+
+func limit(members int) uint64 {
+	return uint64(min(max(budget/max(1, members), minBuckets), maxBuckets))
 }
+
+// Room predicts the bytes that a view holds of a series of so many members after so many rounds: their tracks, of all together and the
+// median, each with its buckets and half as many in every further level. encoded is what a snapshot has of it.
+func Room(members int, rounds float64) (held, encoded int64) {
+	tracks, buckets, each := float64(members+2), min(rounds, float64(limit(members))), 9.0
+	if rounds > buckets {
+		each = 25 // with minimum and maximum
+	}
+	return int64(tracks * (trackBytes + 2*buckets*float64(unsafe.Sizeof(Bucket{})))), int64(tracks * buckets * each)
+}
+
+// trackBytes is a track without its buckets: the slots of its levels among them.
+const trackBytes = float64(unsafe.Sizeof(track{})) + 8*float64(unsafe.Sizeof([]Bucket(nil)))
 
 // maxRound is further than any run gets; points beyond it are damage.
 const maxRound = 1 << 50
@@ -80,7 +96,11 @@ func (s *Series) fit(r uint64) {
 // track is the member's, made when it is new.
 func (s *Series) track(m optim.Member) *track {
 	i, ok := slices.BinarySearch(s.Members, m)
-	if !ok {
+	switch {
+	case ok:
+	case i == len(s.Members): // clones end before it
+		s.Members, s.tracks = append(s.Members, m), append(s.tracks, track{})
+	default:
 		s.Members = slices.Insert(slices.Clone(s.Members), i, m)
 		s.tracks = slices.Insert(s.tracks, i, track{})
 	}
@@ -114,6 +134,7 @@ func (s *Series) forget(r optim.Roster) {
 
 func (s *Series) clone() Series {
 	c := *s
+	c.Members = slices.Clip(s.Members)
 	c.all, c.median, c.scratch = s.all.clone(), s.median.clone(), nil
 	c.tracks = make([]track, len(s.tracks))
 	for i := range s.tracks {

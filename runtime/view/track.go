@@ -95,6 +95,7 @@ func (t *track) halve() {
 		t.open = left
 	}
 	if len(t.levels) > 0 {
+		t.levels[0] = nil // else the slots keep it
 		t.levels = t.levels[1:]
 	}
 	t.origin, t.at = t.origin>>1, t.at>>1

@@ -1,0 +1,169 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	goruntime "runtime"
+	"testing"
+
+	"brood/models/engine"
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// many is a job of so many candidates on glyphs, with some rounds of little work.
+func many(t *testing.T, members, workers int, rounds uint64, set ...string) *Job {
+	t.Helper()
+	o := tiny(rounds)
+	o.Algorithm, o.Members, o.Workers, o.Threads = "openai-es", members, workers, 2
+	o.Set = []event.Setting{{Knob: "batch", Expr: "8"}}
+	for i := 0; i < len(set); i += 2 {
+		o.Set = append(o.Set, event.Setting{Knob: set[i], Expr: set[i+1]})
+	}
+	return prepare(t, o)
+}
+
+func rehearsed(t *testing.T, j *Job) rehearsal {
+	t.Helper()
+	r, err := j.rehearse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestLiveOfManyCandidates holds what a run is said to hold against the heap at its end, which is mostly what was told of each candidate.
+func TestLiveOfManyCandidates(t *testing.T) {
+	heap := func() int64 {
+		var m goruntime.MemStats
+		goruntime.GC()
+		goruntime.GC()
+		goruntime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for _, c := range []struct {
+		members int
+		rounds  uint64
+	}{{32, 300}, {3000, 20}, {3000, 100}, {10000, 70}} {
+		t.Run(fmt.Sprintf("%d members, %d rounds", c.members, c.rounds), func(t *testing.T) {
+			j := many(t, c.members, 2, c.rounds, "rank", "1")
+			r := rehearsed(t, j)
+			seat, err := j.seat(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := j.live(r, seat) - j.Samples.Bytes()
+			for _, members := range r.reports.series {
+				_, encoded := view.Room(members, float64(c.rounds))
+				said -= encodedCopies * encoded
+			}
+			var held int64
+			before := heap()
+			train(t, filepath.Join(t.TempDir(), "s"), j, nil, func(_ *Run, rec event.Record) {
+				if rec.State != nil && rec.State.Phase == event.Finished {
+					held = heap() - before
+				}
+			})
+			const small = 4 << 20 // the log, its compressor, the doors
+			if d := said - held; d > held/10+small || -d > held/10+small {
+				t.Errorf("said %d bytes, held %d", said, held)
+			}
+			t.Logf("said %d bytes, held %d", said, held)
+		})
+	}
+}
+
+// TestRehearseWorkers: each worker has blocks that are shared, its own engine and, where seeds are distributed, all noise to draw again.
+func TestRehearseWorkers(t *testing.T) {
+	for _, c := range []struct {
+		distribution string
+		noise        float64 // of four workers, of what one draws
+	}{{"seed", 4}, {"chromosome", 1}} {
+		one, four := rehearsed(t, many(t, 40, 1, 9, "distribution", c.distribution)), rehearsed(t, many(t, 40, 4, 9, "distribution", c.distribution))
+		if got := four.round.normals / one.round.normals; got < 0.99*c.noise || got > 1.01*c.noise {
+			t.Errorf("%s: four workers draw %.2f times the noise of one, want %.0f", c.distribution, got, c.noise)
+		}
+		if four.round.candidates != one.round.candidates {
+			t.Errorf("%s: four workers evaluate %.0f samples, one %.0f", c.distribution, four.round.candidates, one.round.candidates)
+		}
+		if four.blocks != 4*one.blocks {
+			t.Errorf("%s: shared blocks of four workers take %d bytes, of one %d", c.distribution, four.blocks, one.blocks)
+		}
+		if len(four.works) != 4 || four.works[3].Candidates != 10 || four.works[3].Sums != 20 {
+			t.Errorf("%s: the workers' engines are asked for %+v", c.distribution, four.works)
+		}
+		if want := (map[string]int{"fitness": 40, "centre.loss": 1}); fmt.Sprint(four.reports.series) != fmt.Sprint(want) || four.reports.points != 40 || four.reports.records != 1 {
+			t.Errorf("%s: told %+v, want 40 points of a record a round in %v", c.distribution, four.reports, want)
+		}
+	}
+	rows := func(workers int) int64 {
+		o := tiny(9)
+		o.Workers = workers
+		return rehearsed(t, prepare(t, o)).blocks
+	}
+	if a, b := rows(1), rows(4); b < a || b > a+a/100 {
+		t.Errorf("rows of members take %d bytes on one worker and %d on four", a, b)
+	}
+}
+
+// asked keeps the largest tasks that an engine was timed on; it computes nothing.
+type asked struct {
+	memory
+	candidates engine.Candidates
+	sum        engine.NoiseSum
+}
+
+func (a *asked) Do(_ context.Context, tasks ...engine.Task) error {
+	for _, t := range tasks {
+		switch t := t.(type) {
+		case engine.Candidates:
+			if len(t.IDs) > len(a.candidates.IDs) {
+				a.candidates = t
+			}
+		case engine.NoiseSum:
+			if len(t.IDs) > len(a.sum.IDs) {
+				a.sum = t
+			}
+		}
+	}
+	return nil
+}
+
+// TestClockAsks: what is timed has as many candidates as a round, as long as they take no time, and of the round's kind.
+func TestClockAsks(t *testing.T) {
+	for _, c := range []struct {
+		algorithm string
+		set       []string
+		batches   int
+		scaled    bool
+		vectors   int
+	}{
+		{"openai-es", []string{"rank", "1"}, 1, false, 150},
+		{"openai-es", []string{"noise", "integer"}, 1, false, 150},
+		{"snes", nil, 1, true, 300},
+		{"snes", []string{"samples", "member"}, 300, true, 300},
+	} {
+		o := tiny(5)
+		o.Algorithm, o.Members, o.Workers, o.Set = c.algorithm, 300, 1, nil
+		for i := 0; i < len(c.set); i += 2 {
+			o.Set = append(o.Set, event.Setting{Knob: c.set[i], Expr: c.set[i+1]})
+		}
+		j := prepare(t, o)
+		r, a := rehearsed(t, j), &asked{}
+		if _, err := j.clock(t.Context(), r.round, a); err != nil {
+			t.Fatal(err)
+		}
+		got, kind := a.candidates, engine.Noise{}
+		if len(c.set) > 0 {
+			kind = engine.Noise{Integer: c.set[0] == "noise", Rank: map[bool]int{true: 1}[c.set[0] == "rank"]}
+		}
+		if len(got.IDs) != 300 || len(got.Batches) != c.batches || (got.Scale.Rows > 0) != c.scaled || got.Noise != kind || got.Antithetic == c.scaled {
+			t.Errorf("%s %v: timed on %d candidates with %d batches, scale of %d rows, noise %+v, antithetic %v",
+				c.algorithm, c.set, len(got.IDs), len(got.Batches), got.Scale.Rows, got.Noise, got.Antithetic)
+		}
+		if len(a.sum.IDs) != c.vectors || a.sum.Noise != kind {
+			t.Errorf("%s %v: timed on a sum of %d vectors of %+v, want %d", c.algorithm, c.set, len(a.sum.IDs), a.sum.Noise, c.vectors)
+		}
+	}
+}
