@@ -27,6 +27,7 @@ type Run struct {
 	Resumed *Restored // nil for a fresh run
 
 	fleet  *fleet.Fleet
+	doors  Doors
 	door   *door.Server
 	listen net.Listener
 	keep   []string // checkpoint files of the newest two checkpoints
@@ -41,7 +42,7 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 }
 
 func start(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Doors, grace time.Duration) (*Run, error) {
-	r := &Run{Job: j, Session: s, Resumed: from}
+	r := &Run{Job: j, Session: s, Resumed: from, doors: d}
 	v := view.New()
 	if from == nil {
 		if err := j.keepInit(s.Dir()); err != nil {
@@ -193,6 +194,9 @@ func (r *Run) Command(ctx context.Context, c event.Command) (event.Receipt, erro
 
 // Close ends the doors and the log.
 func (r *Run) Close() error {
+	if r.doors.Close != nil {
+		r.doors.Close()
+	}
 	if r.door != nil {
 		r.door.Close()
 	}

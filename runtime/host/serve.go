@@ -22,6 +22,7 @@ type Doors struct {
 	Shape    func(event.Link) error          // see fleet.Config; may be nil
 	Gate     func(door.Gate) (string, error) // lets others in; may be nil
 	Fleet    func([]view.Worker) view.Fleet  // adds to what the core knows of the workers; may be nil
+	Close    func()                          // ends them, while the session is still there; may be nil
 }
 
 // grace before a failure is blamed on the worker that reports it: longer than the transport takes to notice a death.

@@ -180,7 +180,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	s.srv.mu.Lock()
-	s.srv.job, s.srv.session = nil, "" // as before Open
+	s.srv.runs, s.srv.session = nil, "" // as before Serve
 	s.srv.mu.Unlock()
 	if _, err := knock(s, newKey(t), nil); err == nil {
 		t.Error("let in before the run is prepared")
@@ -278,7 +278,7 @@ func TestWrongData(t *testing.T) {
 	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	digest := s.run.Job.Config.Digest
 	s.srv.mu.Lock()
-	s.srv.job.config.Digest = "blake3:77"
+	s.srv.runs[0].config.Digest = "blake3:77"
 	s.srv.mu.Unlock()
 	err := <-s.work(t.Context(), s.config())
 	var out *RefusedError

@@ -15,7 +15,7 @@ import (
 	"brood/transport/wire"
 )
 
-// Files of a session that is served. They say who its coordinator is: nobody but its owner may read them.
+// Files of a server's directory. They say who the coordinator is: nobody but its owner may read them.
 const (
 	keyFile  = "fleet.key"
 	keepFile = "fleet.json"
@@ -23,12 +23,12 @@ const (
 
 // kept is what makes a coordinator that restarts the same to its workers, besides its key.
 type kept struct {
-	Run    wire.RunID
-	Listen string // address that it was told to listen on
+	Run    wire.RunID `json:",omitzero"` // that visitors and workers of a single run name
+	Listen string     // address that it was told to listen on
 	Gate   identity.GateState
 }
 
-// recall reads what an earlier coordinator of the session kept; nil stands for what there is not.
+// recall reads what an earlier coordinator of the directory kept; nil stands for what there is not.
 func recall(dir string) (key *identity.Key, k *kept, err error) {
 	if _, err := os.Stat(filepath.Join(dir, keyFile)); err == nil {
 		if key, err = identity.Load(filepath.Join(dir, keyFile)); err != nil {
@@ -63,12 +63,26 @@ func (s *Server) bound() string {
 	return net.JoinHostPort(host, strconv.Itoa(u.Port))
 }
 
+// keepIn keeps from now on in a directory, made where it is missing.
+func (s *Server) keepIn(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := s.cfg.Key.Save(filepath.Join(dir, keyFile)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dir = dir
+	return s.keep()
+}
+
 // keep writes what recall reads, whole or not at all. The caller holds mu.
 func (s *Server) keep() error {
 	if s.dir == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{s.run, s.bound(), s.gate.State()})
+	text, err := json.Marshal(kept{s.id, s.bound(), s.gate.State()})
 	if err != nil {
 		return fmt.Errorf("keep who may come in: %w", err)
 	}

@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/session"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -106,30 +104,19 @@ func TestRestart(t *testing.T) {
 	if err := from.Continue(host.Options{Workers: 2, Threads: 1, Limit: from.Limit, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	again := &served{t: t, dir: dir}
-	again.sum.Sent, again.sum.Predicted = map[optim.Op]int64{}, map[optim.Op]int64{}
+	again := &served{t: t}
+	if again.srv, err = Listen(Config{Dir: dir, Note: again.notes.add}); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.srv.node.Address().String(); got != address || !again.srv.node.ID().Equal(s.srv.node.ID()) || again.srv.id != s.srv.id {
+		t.Errorf("it is at %s as %s, was at %s as %s", got, again.srv.node.ID().Short(), address, s.srv.node.ID().Short())
+	}
 	began := time.Now()
-	again.watch = func(r event.Record) {
+	again.begin(from.Job, from, dir, func(r event.Record) {
 		if r.Plan != nil && len(again.plans) == 1 {
 			t.Logf("the workers are back after %s", time.Since(began).Round(time.Millisecond))
 		}
-	}
-	if again.srv, err = Listen(Config{Resume: dir, Note: again.notes.add}); err != nil {
-		t.Fatal(err)
-	}
-	if got := again.srv.node.Address().String(); got != address || !again.srv.node.ID().Equal(s.srv.node.ID()) || again.srv.run != s.srv.run {
-		t.Errorf("it is at %s as %s, was at %s as %s", got, again.srv.node.ID().Short(), address, s.srv.node.ID().Short())
-	}
-	sess, err := session.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again.run, err = host.Serve(from.Job, sess, from, again.record, again.srv.Doors(0)); err != nil {
-		t.Fatal(err)
-	}
-	if err := again.srv.Open(again.run); err != nil {
-		t.Fatal(err)
-	}
+	})
 	if again.srv.Join(wire.Worker) != "" {
 		t.Error("nobody was to be enrolled")
 	}

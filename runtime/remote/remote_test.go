@@ -40,6 +40,7 @@ func TestServedRunIsTheRun(t *testing.T) {
 		for range n {
 			ends = append(ends, s.work(t.Context(), s.config()))
 		}
+		mesh := s.srv.hosted().mesh
 		exit := s.train()
 		for _, end := range ends {
 			if err := <-end; err != nil {
@@ -52,7 +53,7 @@ func TestServedRunIsTheRun(t *testing.T) {
 		if total(s.sum.Sent) == 0 || !maps.Equal(s.sum.Sent, s.sum.Predicted) || s.sum.Overhead <= 0 {
 			t.Errorf("%d workers: sent %v, predicted %v, overhead %d", n, s.sum.Sent, s.sum.Predicted, s.sum.Overhead)
 		}
-		if p := s.srv.mesh.Totals(); p.Payload != 0 || p.Sent != 0 {
+		if p := mesh.Totals(); p.Payload != 0 || p.Sent != 0 {
 			t.Errorf("%d workers: %+v on the coordinator's links", n, p)
 		}
 		// A row of parameters is 200 KB: not one of them passed.
@@ -72,9 +73,10 @@ func total[K comparable](m map[K]int64) (sum int64) {
 
 // control is what the coordinator's control connections carried so far, both ways.
 func (s *served) control() (n int64) {
+	r := s.srv.hosted()
 	s.srv.mu.Lock()
 	defer s.srv.mu.Unlock()
-	for _, t := range s.srv.seats {
+	for _, t := range r.seats {
 		st := t.peer.Stats()
 		n += st.Sent + st.Received
 	}
@@ -229,9 +231,10 @@ func TestReturns(t *testing.T) {
 		switch {
 		case r.Commit != nil && r.Commit.To >= 5 && !cut:
 			cut = true
+			run := s.srv.hosted()
 			s.srv.mu.Lock()
 			defer s.srv.mu.Unlock()
-			for _, seat := range s.srv.seats {
+			for _, seat := range run.seats {
 				if seat.id == 1 {
 					address := seat.peer.Address().String()
 					if err := s.srv.node.Shaper().Set(address, quic.Shape{Loss: 1}); err != nil {
@@ -279,14 +282,15 @@ func TestPutOut(t *testing.T) {
 	s := serve(t, prepare(t, o), nil, dir, nil)
 	s.srv.cfg.Note = func(text string) { // after the roster, before the seat
 		if s.notes.add(text); strings.HasPrefix(text, "worker 1 ") && strings.HasSuffix(text, " joined") {
+			run := s.srv.hosted()
 			s.srv.mu.Lock()
 			defer s.srv.mu.Unlock()
-			for i := range s.srv.roster {
-				if s.srv.roster[i].Index == 1 {
-					s.srv.roster[i].Node[0] ^= 1
+			for i := range run.roster {
+				if run.roster[i].Index == 1 {
+					run.roster[i].Node[0] ^= 1
 				}
 			}
-			s.srv.tell()
+			run.tell()
 		}
 	}
 	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}

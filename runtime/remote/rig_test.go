@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -80,26 +81,37 @@ func (n *notes) text() string {
 // serve readies a job to be trained by workers that join; o.Workers says how many are waited for.
 func serve(t *testing.T, j *host.Job, from *host.Restored, dir string, watch func(event.Record)) *served {
 	t.Helper()
-	s := &served{t: t, dir: dir, watch: watch, sum: event.Commit{Sent: map[optim.Op]int64{}, Predicted: map[optim.Op]int64{}}}
+	s := &served{t: t}
 	var err error
 	if s.srv, err = Listen(Config{Key: newKey(t), Address: "127.0.0.1:0", Enrol: 3, Guests: 4, Note: s.notes.add}); err != nil {
 		t.Fatal(err)
 	}
+	s.begin(j, from, dir, watch)
+	return s
+}
+
+// begin readies a job on the server.
+func (s *served) begin(j *host.Job, from *host.Restored, dir string, watch func(event.Record)) {
+	s.t.Helper()
+	s.dir, s.watch, s.sum = dir, watch, event.Commit{Sent: map[optim.Op]int64{}, Predicted: map[optim.Op]int64{}}
 	open := session.Create
 	if from != nil {
 		open = session.Open
 	}
 	sess, err := open(dir)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	if s.run, err = host.Serve(j, sess, from, s.record, s.srv.Doors(0)); err != nil {
-		t.Fatal(err)
+	if s.run, err = s.srv.Serve(j, sess, from, s.record, 0); err != nil {
+		s.t.Fatal(err)
 	}
-	if err := s.srv.Open(s.run); err != nil {
-		t.Fatal(err)
-	}
-	return s
+}
+
+// hosted is the one run that a server lets workers in to.
+func (s *Server) hosted() *run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[0]
 }
 
 func (s *served) record(r event.Record) {
@@ -180,4 +192,109 @@ func alone(t *testing.T, o host.Options) (hash string) {
 		t.Fatal(err)
 	}
 	return hash
+}
+
+// series is a server of several runs, and the workers that come to it.
+type series struct {
+	served // without a run
+	root   string
+}
+
+func newSeries(t *testing.T, root string, enrol int) *series {
+	t.Helper()
+	s := &series{served: served{t: t}, root: root}
+	var err error
+	if s.srv, err = Listen(Config{Address: "127.0.0.1:0", Dir: filepath.Join(root, "fleet"), Series: true, Enrol: enrol, Note: s.notes.add}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// begin readies a run of the series in a directory of its own.
+func (s *series) begin(name string, o host.Options, watch func(event.Record)) *served {
+	s.t.Helper()
+	one := &served{t: s.t, srv: s.srv}
+	one.begin(prepare(s.t, o), nil, filepath.Join(s.root, name), watch)
+	return one
+}
+
+// again goes on with a run that was cut off.
+func (s *series) again(name string, workers int) *served {
+	s.t.Helper()
+	dir := filepath.Join(s.root, name)
+	from, err := host.Restore(s.t.Context(), dir, 0, nil, 1, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := from.Continue(host.Options{Workers: workers, Threads: 1, Limit: from.Limit, By: "test"}); err != nil {
+		s.t.Fatal(err)
+	}
+	one := &served{t: s.t, srv: s.srv}
+	one.begin(from.Job, from, dir, nil)
+	return one
+}
+
+// toEnd trains one run of a series.
+func (s *served) toEnd() coordinator.Exit {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	exit, err := s.run.Train(ctx)
+	if err := errors.Join(err, s.run.Close()); err != nil {
+		s.t.Error(err)
+	}
+	return exit
+}
+
+// is wants the bits of the same run in this process, all bytes predicted, and a log that says so again.
+func (s *served) is(o host.Options) {
+	s.t.Helper()
+	o.Workers = 1
+	if want := alone(s.t, o); s.hash != want {
+		s.t.Errorf("%s ends with %s, alone with %s", s.dir, s.hash, want)
+	}
+	if !maps.Equal(s.sum.Sent, s.sum.Predicted) {
+		s.t.Errorf("%s: sent %v, predicted %v", s.dir, s.sum.Sent, s.sum.Predicted)
+	}
+	verifies(s.t, s.dir, s.hash)
+}
+
+// until waits for texts among the notes, in this order.
+func (s *series) until(texts ...string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		rest, all := s.notes.text(), true
+		for _, text := range texts {
+			_, after, ok := strings.Cut(rest, text)
+			rest, all = after, all && ok
+		}
+		if all {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Errorf("never %q: %s", texts, s.notes.text())
+			return
+		}
+	}
+}
+
+// close ends the series: every worker is told, and ends well.
+func (s *series) close(ends ...<-chan error) {
+	s.t.Helper()
+	began := time.Now()
+	if err := s.srv.Close(); err != nil {
+		s.t.Error(err)
+	}
+	s.t.Logf("the server takes %s to close", time.Since(began).Round(time.Millisecond))
+	s.workers.Wait()
+	for _, end := range ends {
+		if err := <-end; err != nil {
+			s.t.Errorf("a worker ends with %v", err)
+		}
+	}
+}
+
+func seeded(rounds, seed uint64, workers int) host.Options {
+	o := small(rounds)
+	o.Seed, o.Workers = seed, workers
+	return o
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -15,14 +16,13 @@ import (
 
 // seat is a worker of another process, as the coordinator sees it. It implements fleet.Seat.
 type seat struct {
-	srv  *Server
-	job  *job
+	run  *run
 	peer *quic.Peer
 	id   int
 
-	ctx    context.Context // ends with the server, by Close, or when the worker breaks a rule
+	ctx    context.Context // ends with the run, by Close, or when the worker breaks a rule
 	cancel context.CancelCauseFunc
-	seated bool // guarded by srv.mu
+	seated bool // under the server's mu
 
 	mu    sync.Mutex
 	asked map[string]bool // checkpoint files that it was told to save
@@ -41,14 +41,18 @@ var (
 // farewell is how long a goodbye may take.
 const farewell = 2 * time.Second
 
-func newSeat(s *Server, j *job, p *quic.Peer, id int) *seat {
-	t := &seat{srv: s, job: j, peer: p, id: id, asked: map[string]bool{}, since: time.Now(), shelf: shelf{dir: j.dir}}
-	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
+func newSeat(r *run, p *quic.Peer, id int) *seat {
+	t := &seat{run: r, peer: p, id: id, asked: map[string]bool{}, since: time.Now(), shelf: shelf{dir: r.dir}}
+	t.ctx, t.cancel = context.WithCancelCause(r.ctx)
 	return t
 }
 
 func (t *seat) String() string {
-	return fmt.Sprintf("worker %d (%s at %s)", t.id, t.peer.Hello().Name, t.peer.Address())
+	text := fmt.Sprintf("worker %d (%s at %s)", t.id, t.peer.Hello().Name, t.peer.Address())
+	if t.run.srv.cfg.Series {
+		text += " of " + filepath.Base(t.run.dir)
+	}
+	return text
 }
 
 // Post sends a message of the core.
@@ -58,14 +62,31 @@ func (t *seat) Post(msg any) {
 		t.asked[session.CheckpointFile(save.At, save.Epoch, t.id)] = true
 		t.mu.Unlock()
 	}
-	t.send(msg)
 	if _, stop := msg.(message.Stop); stop {
-		t.cancel(errOver)
+		t.stop()
+		return
 	}
+	t.send(msg)
 }
 
-// Close ends the worker.
-func (t *seat) Close() { t.cancel(errPutOut) }
+// stop tells the worker that the run is over.
+func (t *seat) stop() {
+	t.send(message.Stop{})
+	t.cancel(errOver)
+}
+
+// Close ends the worker: it is put out, or came to the run too late.
+func (t *seat) Close() {
+	s := t.run.srv
+	s.mu.Lock()
+	over := t.run.over
+	s.mu.Unlock()
+	if over {
+		t.stop()
+	} else {
+		t.cancel(errPutOut)
+	}
+}
 
 func (t *seat) send(msg any) {
 	m, err := encode(msg)
@@ -84,10 +105,10 @@ func encode(msg any) (wire.Message, error) {
 
 // attend hears the worker until it is gone.
 func (t *seat) attend() {
-	t.send(message.Setup{Config: t.job.config, Members: t.job.members})
+	t.send(message.Setup{Config: t.run.config, Members: t.run.members})
 	err := t.hear()
 	t.shelf.drop()
-	t.srv.leave(t, err)
+	t.run.leave(t, err)
 	switch {
 	case t.peer.Err() != nil:
 		t.peer.Close("")
@@ -129,7 +150,7 @@ func (t *seat) take(msg any) error {
 			if t.seated {
 				return errors.New("it says twice that it is prepared")
 			}
-			t.srv.sit(t)
+			t.run.sit(t)
 			return nil
 		}
 	case message.Done:
@@ -161,7 +182,7 @@ func (t *seat) take(msg any) error {
 	if from != t.id || !t.seated {
 		return fmt.Errorf("it speaks as worker %d", from)
 	}
-	t.job.fleet.Report(msg)
+	t.run.fleet.Report(msg)
 	return nil
 }
 

@@ -55,6 +55,9 @@ func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w w
 	wg.Go(func() { v.tell(ctx) })
 	wg.Go(func() { v.leave(ctx, cancel) })
 	err = v.work(ctx, hello)
+	if peer.Err() != nil {
+		<-ctx.Done() // a reply that could not be sent: who hears the coordinator knows what it said last
+	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -62,13 +62,13 @@ func (t *seat) shape(l event.Link) {
 	}
 }
 
-// Fleet adds what the connections tell to what the core knows of the workers, and those that are on their way in.
-func (s *Server) Fleet(workers []view.Worker) (f view.Fleet) {
+// describe adds what the connections tell to what the core knows of the workers, and those that are on their way in.
+func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	r.srv.mu.Lock()
+	defer r.srv.mu.Unlock()
 	byID := map[int]*seat{}
-	for _, t := range s.seats {
+	for _, t := range r.seats {
 		byID[t.id] = t
 	}
 	for _, w := range workers {
@@ -88,7 +88,7 @@ func (s *Server) Fleet(workers []view.Worker) (f view.Fleet) {
 	}
 	slices.SortFunc(f.Workers, func(a, b view.Worker) int { return a.ID - b.ID })
 	for i := range f.Links {
-		if l := shapeOf(s.shapes, f.Links[i].From, f.Links[i].To); l != nil && l.Slow() {
+		if l := shapeOf(r.shapes, f.Links[i].From, f.Links[i].To); l != nil && l.Slow() {
 			f.Links[i].Shape = l
 		}
 	}
@@ -104,7 +104,7 @@ func (s *Server) Fleet(workers []view.Worker) (f view.Fleet) {
 func (t *seat) describe(w *view.Worker, now time.Time) []view.Link {
 	h, s := t.peer.Hello(), t.peer.Stats()
 	w.Name, w.Address, w.Software = h.Name, t.peer.Address().String(), h.Software
-	w.Device = t.job.config.Kernels
+	w.Device = t.run.config.Kernels
 	w.Key = t.peer.Node().Short()
 	w.Since, w.RTT, w.Silent = now.Sub(t.since), s.RTT, s.Silent
 	t.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"brood/runtime/door"
-	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/transport/identity"
 	"brood/transport/quic"
@@ -24,7 +23,19 @@ func (s *Server) Visit(dir string) {
 	s.mu.Lock()
 	s.session = dir
 	s.mu.Unlock()
-	s.attend()
+}
+
+// look takes a visitor in.
+func (s *Server) look(p *quic.Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gate.Revoked(p.Node()) { // while it came in
+		s.wg.Go(func() { p.Close("the key was revoked") })
+		return
+	}
+	s.visitors[p] = struct{}{}
+	dir := s.session
+	s.wg.Go(func() { s.receive(p, dir) })
 }
 
 // receive hears a visitor's conversations until it is gone.
@@ -79,6 +90,9 @@ func (s *Server) Gate(g door.Gate) (url string, err error) {
 	}
 	for _, role := range []wire.Role{wire.Worker, wire.Viewer, wire.Operator} {
 		if role.String() == g.Role {
+			if s.cfg.Series && role != wire.Worker {
+				return "", errors.New(noVisitors)
+			}
 			token, err := s.gate.Issue(role, max(1, g.Uses), g.TTL)
 			if err != nil {
 				return "", err
@@ -108,8 +122,10 @@ func (s *Server) revoke(prefix string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.admitted, found[0])
-	if t := s.seats[found[0]]; t != nil {
-		t.cancel(errors.New("its key was revoked"))
+	for _, r := range s.runs {
+		if t := r.seats[found[0]]; t != nil {
+			t.cancel(errors.New("its key was revoked"))
+		}
 	}
 	for p := range s.visitors {
 		if p.Node().Equal(found[0]) {
@@ -118,84 +134,6 @@ func (s *Server) revoke(prefix string) error {
 	}
 	s.cfg.Note(fmt.Sprintf("the key %s is revoked", found[0].Short()))
 	return s.keep()
-}
-
-// Shape slows links down, or lets them go: see event.Link.
-func (s *Server) Shape(l event.Link) error {
-	if err := shapeFor(l).Check(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, end := range []int{l.From, l.To} {
-		if end != event.Every && !s.enlisted(end) {
-			return fmt.Errorf("there is no worker %d: those on the roster are %v", end, s.indices())
-		}
-	}
-	s.shapes = reshaped(s.shapes, l)
-	for _, t := range s.seats {
-		if t.seated {
-			t.shape(l)
-		}
-	}
-	s.shapeHere()
-	return nil
-}
-
-func shapeFor(l event.Link) quic.Shape {
-	return quic.Shape{Rate: l.Rate, Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
-}
-
-// shapeHere slows down what the coordinator's own workers send. The caller holds mu.
-func (s *Server) shapeHere() {
-	for _, w := range s.roster {
-		if w.Node.Equal(s.node.ID()) {
-			applyShapes(s.mesh, int(w.Index), s.shapes, s.roster)
-		}
-	}
-}
-
-// applyShapes makes one worker's links as slow as the newest shape for each says. A link that does not exist has none.
-func applyShapes(mesh *quic.Mesh, self int, shapes []event.Link, roster wire.Roster) {
-	for _, w := range roster {
-		if l := shapeOf(shapes, self, int(w.Index)); l != nil && int(w.Index) != self {
-			_ = mesh.Shape(uint32(self), w.Index, shapeFor(*l)) // both may be of one process
-		}
-	}
-}
-
-// reshaped are the shapes with a newer one, which replaces what it covers.
-func reshaped(shapes []event.Link, l event.Link) []event.Link {
-	kept := slices.DeleteFunc(slices.Clone(shapes), func(o event.Link) bool {
-		return (l.From == event.Every || l.From == o.From) && (l.To == event.Every || l.To == o.To)
-	})
-	return append(kept, l)
-}
-
-// shapeOf is the newest shape for a link, nil where there never was one.
-func shapeOf(shapes []event.Link, from, to int) (found *event.Link) {
-	for i, l := range shapes {
-		if (l.From == event.Every || l.From == from) && (l.To == event.Every || l.To == to) {
-			found = &shapes[i]
-		}
-	}
-	return found
-}
-
-func (s *Server) enlisted(w int) bool {
-	for _, x := range s.roster {
-		if int(x.Index) == w {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *Server) indices() (out []int) {
-	for _, x := range s.roster {
-		out = append(out, int(x.Index))
-	}
-	return out
 }
 
 // Key is the identity with which a person looks at runs of others: known to their gates once it came in.

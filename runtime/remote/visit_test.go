@@ -218,7 +218,7 @@ func TestKeepsItsKey(t *testing.T) {
 	if err := os.Remove(filepath.Join(s.dir, keepFile)); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Listen(Config{Resume: s.dir, Address: "127.0.0.1:0"})
+	again, err := Listen(Config{Dir: s.dir, Address: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestKeepsItsKey(t *testing.T) {
 		if err := errors.Join(os.WriteFile(filepath.Join(s.dir, keepFile), []byte(content), 0o600), os.RemoveAll(filepath.Join(s.dir, keyFile))); err != nil {
 			t.Fatal(err)
 		}
-		if srv, err := Listen(Config{Resume: s.dir, Address: "127.0.0.1:0"}); err == nil || !strings.Contains(err.Error(), want) {
+		if srv, err := Listen(Config{Dir: s.dir, Address: "127.0.0.1:0"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", content, err)
 			if err == nil {
 				srv.Close()

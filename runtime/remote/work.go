@@ -42,7 +42,7 @@ const (
 // ErrLeft says that this worker has left, as it was told to.
 var ErrLeft = errors.New("this worker has left")
 
-// Work hosts members until the run is over (nil), it was told to leave (ErrLeft), ctx ends (its error; the coordinator is told,
+// Work hosts members until the run is over, or the last one of a series (nil), it was told to leave (ErrLeft), ctx ends (its error; the coordinator is told,
 // and the members are lost), or it cannot go on. A coordinator that is silent is dialled again for Patience; the worker then joins anew, by its key.
 func Work(ctx context.Context, cfg Worker) (err error) {
 	if cfg.Note == nil {
@@ -61,13 +61,13 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	if cfg.Advertise != "" {
 		hello.Listen = []string{cfg.Advertise}
 	}
-	heard, pause := time.Now(), firstPause
+	heard, pause, waited := time.Now(), firstPause, false
 	for {
 		peer, welcome, err := node.Dial(ctx, cfg.Join.Address, cfg.Join.Server, hello)
 		if err == nil {
 			hello.Run = welcome.Run
 			err = stay(ctx, cfg, node, peer, welcome, &hello)
-			heard, pause = time.Now(), firstPause
+			heard, pause, waited = time.Now(), firstPause, false
 		}
 		if told(cfg.Leave) {
 			if errors.Is(err, ErrHandover) {
@@ -77,17 +77,34 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		}
 		refused, no := errors.AsType[wire.Refused](err)
 		_, out := errors.AsType[*RefusedError](err)
+		waits := no && refused.Code == wire.CodeWait
 		switch {
 		case err == nil:
-			return nil
+			cfg.Note(errOver.Error())
+			if !welcome.Series {
+				return nil
+			}
+			continue
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case no && refused.Code == wire.CodeOver:
+			cfg.Note(refused.Reason)
+			return nil
 		case out || no && !refused.Retry:
 			return err
+		case waits:
+			heard = time.Now()
 		case time.Since(heard)+pause > cfg.Patience:
 			return fmt.Errorf("the coordinator is not there for %s (%w): start brood serve and this worker again", cfg.Patience, err)
 		}
-		if pause == firstPause {
+		if waits != waited {
+			pause, waited = firstPause, waits
+		}
+		switch {
+		case pause > firstPause: // it was said
+		case waits:
+			cfg.Note(refused.Reason)
+		default:
 			cfg.Note(fmt.Sprintf("%v; trying again for %s", err, cfg.Patience))
 		}
 		select {

@@ -60,10 +60,9 @@ func (n *Node) greet(conn *quicgo.Conn) {
 		case wire.Hello:
 			err = n.welcome(ctx, first, m)
 		case wire.Open:
-			if mesh := n.mesh.Load(); mesh != nil {
+			var mesh *Mesh
+			if mesh, err = n.meshOf(m.Run); err == nil {
 				err = mesh.opened(first, m)
-			} else {
-				err = refuseRoster("this process has not joined the run yet")
 			}
 		default:
 			err = &wire.FormatError{Reason: "a connection begins with Hello or Open"}

@@ -2,7 +2,6 @@ package quic
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -31,17 +30,33 @@ type Mesh struct {
 	}
 }
 
-// Mesh makes a process part of a run. A node has one mesh at a time; close the last before the next.
+// Mesh makes a process part of a run. A node has at most one mesh of each run at a time.
 func (n *Node) Mesh(run wire.RunID) (*Mesh, error) {
 	m := &Mesh{node: n, run: run, pairs: map[[2]uint32]*pair{}}
 	m.ctx, m.cancel = context.WithCancel(n.ctx)
 	m.count.ledger = map[string]int64{}
-	if !n.mesh.CompareAndSwap(nil, m) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.meshes[run] != nil {
 		m.cancel()
-		return nil, errors.New("this process is part of a run already: close that mesh first")
+		return nil, fmt.Errorf("this process is part of run %s already: close that mesh first", run)
 	}
+	n.meshes[run] = m
 	m.wg.Go(m.watch)
 	return m, nil
+}
+
+// meshOf finds the mesh that a worker who opens a pair means.
+func (n *Node) meshOf(run wire.RunID) (*Mesh, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch m := n.meshes[run]; {
+	case m != nil:
+		return m, nil
+	case len(n.meshes) == 0:
+		return nil, refuseRoster("this process has not joined the run yet")
+	}
+	return nil, wire.Refused{Code: wire.CodeRun, Reason: fmt.Sprintf("this process is part of another run, not of %s", run)}
 }
 
 // SetRoster says who speaks for which index. Pairs of this node with others are made and ended accordingly.
@@ -121,9 +136,6 @@ const patienceForPairs = 10 * time.Second
 
 // opened answers a worker that opens a pair, or a lane of one.
 func (m *Mesh) opened(o opening, open wire.Open) error {
-	if open.Run != m.run {
-		return wire.Refused{Code: wire.CodeRun, Reason: fmt.Sprintf("this worker is part of run %s, not of %s", m.run, open.Run)}
-	}
 	p := m.find(open.To, open.From)
 	if p == nil || !p.node.Equal(o.node) || p.local || p.self < p.other {
 		return refuseRoster(fmt.Sprintf("worker %d is not %s here, yet or any more", open.From, o.node.Short()))
@@ -208,7 +220,11 @@ func (m *Mesh) Close() {
 	}
 	m.mu.Unlock()
 	m.wg.Wait()
-	m.node.mesh.CompareAndSwap(m, nil)
+	m.node.mu.Lock()
+	defer m.node.mu.Unlock()
+	if m.node.meshes[m.run] == m {
+		delete(m.node.meshes, m.run)
+	}
 }
 
 // Link is worker self's end of its pairs. One goroutine may use it at a time.

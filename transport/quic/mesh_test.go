@@ -325,6 +325,51 @@ func TestRosterChanges(t *testing.T) {
 	exchange(1, 0)
 }
 
+// Two runs share a node: each has its own workers under the same indices, and neither hears the other's. A link that was slow in one is not in the next.
+func TestTwoRuns(t *testing.T) {
+	f := newFleet(t, onLoopback(t), 1, 1)
+	defer f.close(t)
+	other := wire.RunID{8}
+	third := newNode(t, nil)
+	roster := wire.Roster{f.roster[0], {Index: 1, Node: third.ID(), Addresses: []string{third.Address().String()}}}
+	var links []linktest.Link
+	for i, n := range []*Node{f.nodes[0], third} {
+		m, err := n.Mesh(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.SetRoster(roster); err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, m.Link(uint32(i)))
+	}
+	for i, l := range []linktest.Link{f.links[0], links[0]} {
+		send(t, l, 1, 1, 1, "op", []byte{byte(i)})
+	}
+	for i, l := range []linktest.Link{f.links[1], links[1]} {
+		recv(t, l, 0, 1, 1, []byte{byte(i)})
+	}
+	if err := f.meshes[0].Shape(0, 1, Shape{Delay: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	there := connected(t, pairOf(f, 0, 0, 1)).conn.RemoteAddr()
+	shaped := func() Shape {
+		s := f.nodes[0].Shaper()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.line(there).shape
+	}
+	if shaped().Delay != time.Second {
+		t.Errorf("%+v", shaped())
+	}
+	f.meshes[0].Close()
+	if shaped() != (Shape{}) {
+		t.Errorf("after its run a link still has %+v", shaped())
+	}
+	send(t, links[1], 0, 2, 1, "op", []byte{3})
+	recv(t, links[0], 1, 2, 1, []byte{3})
+}
+
 // What is not asked for waits in bounded memory, and what is asked for arrives however large it is.
 func TestParkedIsBounded(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 1)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +24,8 @@ type Config struct {
 	Key     *identity.Key
 	Address string         // UDP HOST:PORT to listen on; "" is any port
 	Conn    net.PacketConn // in place of Address; the node closes it
-	// Admit decides on those who say Hello; nil lets nobody in. It may be called by many goroutines at once, and must return soon.
+	// Admit decides on those who say Hello; nil lets nobody in. It may be called by many goroutines at once, and must return soon. Its context ends once the
+	// answer was heard, or cannot be.
 	Admit func(context.Context, Request) (wire.Welcome, error)
 	// Allow says whether a peer of a role may send a kind of message; nil allows everything.
 	Allow func(role wire.Role, kind uint16) bool
@@ -55,10 +58,10 @@ type Node struct {
 
 	greeting atomic.Int32 // connections that have not been answered yet
 	accepted chan *Peer
-	mesh     atomic.Pointer[Mesh]
 
-	mu    sync.Mutex
-	peers map[*Peer]struct{}
+	mu     sync.Mutex
+	peers  map[*Peer]struct{}
+	meshes map[wire.RunID]*Mesh
 }
 
 const (
@@ -99,7 +102,7 @@ func Listen(cfg Config) (*Node, error) {
 	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", conn.LocalAddr(), err)
 	}
-	n := &Node{cfg: cfg, accepted: make(chan *Peer), peers: map[*Peer]struct{}{}}
+	n := &Node{cfg: cfg, accepted: make(chan *Peer), peers: map[*Peer]struct{}{}, meshes: map[wire.RunID]*Mesh{}}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	n.shaper = newShaper(n.ctx, &n.wg)
 	n.conn = n.shaper.wrap(conn)
@@ -159,15 +162,12 @@ func (n *Node) Close() error {
 	var err error
 	n.closed.Do(func() {
 		n.cancel(ErrClosed)
-		if m := n.mesh.Load(); m != nil {
+		n.mu.Lock()
+		meshes, peers := slices.Collect(maps.Values(n.meshes)), slices.Collect(maps.Keys(n.peers))
+		n.mu.Unlock()
+		for _, m := range meshes {
 			m.Close()
 		}
-		n.mu.Lock()
-		peers := make([]*Peer, 0, len(n.peers))
-		for p := range n.peers {
-			peers = append(peers, p)
-		}
-		n.mu.Unlock()
 		for _, p := range peers {
 			p.Close("the program ends")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type pair struct {
 	out       outbox
 	session   *session // nil while there is no connection
 	shape     *Shape   // nil is none
+	shaped    net.Addr // where it is in effect; nil is nowhere
 
 	// Epochs below cut may have lost frames: nothing is sent or received in them any more. In epochs below used, frames were sent or received; below asked, waited for.
 	cut, used, asked uint64
@@ -193,6 +195,9 @@ func (p *pair) end(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = why
+	if p.shaped != nil {
+		p.mesh.node.shaper.unset(p.shaped)
+	}
 	p.breakUp(p.session, &GoneError{Closed, why.Error()})
 	signal(p.moved)
 }
@@ -237,7 +242,8 @@ func (p *pair) install(s *session, theirs, told uint64) error {
 
 func (p *pair) applyShape() {
 	if p.shape != nil && p.session != nil {
-		p.mesh.node.shaper.set(p.session.conn.RemoteAddr(), *p.shape)
+		p.shaped = p.session.conn.RemoteAddr()
+		p.mesh.node.shaper.set(p.shaped, *p.shape)
 	}
 }
 

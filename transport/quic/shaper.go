@@ -90,6 +90,13 @@ func (s *Shaper) set(to net.Addr, shape Shape) {
 	s.start()
 }
 
+// unset takes an address's own shape away.
+func (s *Shaper) unset(to net.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line(to).own = false
+}
+
 // start begins to deliver late packets, once.
 func (s *Shaper) start() {
 	if s.ctx.Err() == nil && s.on.CompareAndSwap(false, true) {

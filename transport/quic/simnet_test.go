@@ -289,7 +289,7 @@ func (s *scene) faults(mild bool) {
 			s.restart(r.IntN(n))
 		case 5: // one connection of a pair breaks
 			i := r.IntN(n)
-			if pairs := s.fleet.nodes[i].mesh.Load().all(); len(pairs) > 0 {
+			if pairs := s.fleet.nodes[i].meshes[run].all(); len(pairs) > 0 {
 				p := pairs[r.IntN(len(pairs))]
 				p.mu.Lock()
 				if p.session != nil {

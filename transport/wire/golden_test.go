@@ -40,7 +40,8 @@ func samples() map[string]Body {
 	return map[string]Body{
 		"hello":       Hello{Version, run16(1), Worker, "node-7", "abc", node32(9), []string{"10.0.0.7:4433"}, "brood 0.1", "native/avx512/amd64", map[string]string{"mnist": "blake3:00", "a": "blake3:11"}},
 		"hello-bare":  Hello{Version: Version, Role: Viewer, Node: node32(9)},
-		"welcome":     Welcome{Version, run16(1), 3, "serve", "brood 0.1"},
+		"welcome":     Welcome{Version, run16(1), 3, "serve", "brood 0.1", false},
+		"welcome-to":  Welcome{Version: Version, Run: run16(1), Worker: 3, Series: true},
 		"refused":     Refused{CodeTokenExpired, "the token has expired", Version, 0, false},
 		"refused-ver": RefuseVersion(9),
 		"heartbeat":   Heartbeat{1 << 60, false, make([]byte, 48)},

@@ -32,6 +32,7 @@ type (
 		Worker   uint32 `cbor:"3,keyasint,omitempty"` // the index given to a worker
 		Name     string `cbor:"4,keyasint,omitempty"`
 		Software string `cbor:"5,keyasint,omitempty"`
+		Series   bool   `cbor:"6,keyasint,omitempty"` // more runs may come: a worker dials again when this one is over
 	}
 	// Refused answers a Hello or an Open. It is an error.
 	Refused struct {
@@ -112,6 +113,8 @@ const (
 	CodeData         = "data"
 	CodeRoster       = "roster"
 	CodeBusy         = "busy"
+	CodeWait         = "wait" // no run wants a worker now: it is tried again for as long as that takes
+	CodeOver         = "over" // nothing is left to do
 	CodeRefused      = "refused"
 )
 

@@ -99,7 +99,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	out := newPrinter(s, f.run.json, false)
 	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.wait, 1), Guests: guests, Software: "brood " + versionText(), Note: out.note}
 	if f.run.resume != "" {
-		if cfg.Resume, err = resolve(f.run.resume); err != nil {
+		if cfg.Dir, err = resolve(f.run.resume); err != nil {
 			return err
 		}
 		if !c.Flags().Changed("listen") {
@@ -122,12 +122,9 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	}
 	out.begin(p)
 	p.open = func(p prepared, watch func(event.Record)) (*host.Run, error) {
-		run, err := host.Serve(p.job, p.sess, p.from, watch, srv.Doors(f.run.workers))
+		run, err := srv.Serve(p.job, p.sess, p.from, watch, f.run.workers)
 		if err != nil {
 			return nil, err
-		}
-		if err := srv.Open(run); err != nil {
-			return nil, errors.Join(err, run.Close())
 		}
 		f.invite(out, srv)
 		d.serve(p.sess.Dir())

@@ -103,8 +103,5 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	if errors.Is(err, remote.ErrLeft) {
 		return &exitError{code: code, err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}
-	if err == nil {
-		fmt.Fprintln(s.out, "brood: the run is over")
-	}
 	return err
 }

@@ -1,0 +1,156 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// maxVisitors may look at once, and so many of one key.
+const (
+	maxVisitors = 256
+	maxOfOneKey = 16
+)
+
+// admit decides on a Hello. ctx ends once the answer was heard.
+func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.Hello.Role != wire.Worker {
+		return s.admitVisitor(q)
+	}
+	r, err := s.place(ctx, q)
+	if err != nil {
+		return wire.Welcome{}, err
+	}
+	h := q.Hello
+	if r != nil {
+		if kinds := strings.Split(h.Kernels, ","); !slices.Contains(kinds, r.config.Kernels) {
+			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run computes with kernels %s and your machine has %s: start the run with kernels that both have (BROOD_CPU, BROOD_ENGINE)", r.config.Kernels, strings.Join(kinds, ", "))}
+		}
+	}
+	for _, a := range h.Listen {
+		if _, _, err := net.SplitHostPort(a); err != nil || len(h.Listen) > 8 {
+			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("%q is no HOST:PORT where other workers could reach you: see --advertise", a)}
+		}
+	}
+	if !s.cfg.Series && h.Run != (wire.RunID{}) && h.Run != r.id {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeRun, Reason: fmt.Sprintf("run %s is over and this is run %s: ask for its join URL", h.Run, r.id)}
+	}
+	if before, ok := s.admitted[q.Node]; ok && time.Since(before.at) < arrival {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the same key is coming in just now: it is tried again", Retry: true}
+	}
+	if err := s.gate.Admit(q.Node, h.Role, h.Token); err != nil {
+		return wire.Welcome{}, err
+	}
+	if r != nil {
+		if d, ok := h.Data[r.config.Data]; ok && d != r.config.Digest {
+			return wire.Welcome{}, wire.Refused{Code: wire.CodeData, Reason: fmt.Sprintf("this run trains on %s with digest %s and yours has %s: copy the files", r.config.Data, r.config.Digest, d)}
+		}
+	}
+	if err := s.keep(); err != nil {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
+	}
+	if r == nil {
+		s.due[q.Node] = time.Now()
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: "no run wants a worker now: waiting for the next", Retry: true}
+	}
+	delete(s.due, q.Node)
+	id := r.fleet.Reserve()
+	s.admitted[q.Node] = admission{r, id, time.Now()}
+	return wire.Welcome{Run: r.id, Worker: uint32(id), Software: s.cfg.Software, Series: s.cfg.Series}, nil
+}
+
+// place finds the run for a worker; in a series it is nil where none wants one now. The caller holds mu.
+func (s *Server) place(ctx context.Context, q quic.Request) (best *run, err error) {
+	switch {
+	case s.over:
+		context.AfterFunc(ctx, func() { s.told(q.Node) })
+		if s.cfg.Series {
+			return nil, wire.Refused{Code: wire.CodeOver, Reason: "the runs are over"}
+		}
+		return nil, wire.Refused{Code: wire.CodeOver, Reason: errOver.Error()}
+	case s.cfg.Series:
+		least := math.MaxInt
+		for _, r := range s.runs {
+			n := r.lacks(q.Node)
+			if n > 0 && r.id == q.Hello.Run {
+				return r, nil
+			}
+			if n > 0 && n < least { // a run that lost one comes before those that wait for their first
+				best, least = r, n
+			}
+		}
+		return best, nil
+	case len(s.runs) > 0:
+		return s.runs[0], nil
+	case s.session != "":
+		return nil, wire.Refused{Code: wire.CodeRole, Reason: "this run takes no workers, since it was not begun by brood serve: it lets people look only"}
+	}
+	return nil, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: it is tried again", Retry: true}
+}
+
+// told notes that a worker knows that nothing is left.
+func (s *Server) told(n wire.NodeID) {
+	s.mu.Lock()
+	delete(s.due, n)
+	s.mu.Unlock()
+	select {
+	case s.heard <- struct{}{}:
+	default:
+	}
+}
+
+// lacks is how many workers a run of a series wants still, with those on their way in counted and without this node. The caller holds mu.
+func (r *run) lacks(node wire.NodeID) int {
+	if r.over {
+		return 0
+	}
+	n := r.wants
+	for k := range r.seats {
+		if k != node {
+			n--
+		}
+	}
+	for k, a := range r.srv.admitted {
+		if k != node && a.run == r && time.Since(a.at) < arrival {
+			n--
+		}
+	}
+	return n
+}
+
+// admitVisitor decides on somebody who wants to look. The caller holds mu.
+func (s *Server) admitVisitor(q quic.Request) (wire.Welcome, error) {
+	if s.cfg.Series {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeRole, Reason: noVisitors}
+	}
+	if s.session == "" {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: try again in a moment", Retry: true}
+	}
+	own := 0
+	for p := range s.visitors {
+		if p.Node().Equal(q.Node) {
+			own++
+		}
+	}
+	if len(s.visitors) >= maxVisitors || own >= maxOfOneKey {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: fmt.Sprintf("%d are looking already, %d of them by this key", len(s.visitors), own), Retry: true}
+	}
+	if err := s.gate.Admit(q.Node, q.Hello.Role, q.Hello.Token); err != nil {
+		return wire.Welcome{}, err
+	}
+	if err := s.keep(); err != nil {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
+	}
+	return wire.Welcome{Run: s.id, Worker: wire.Nobody, Software: s.cfg.Software}, nil
+}
+
+const noVisitors = "a series of runs lets nobody look by URL: on its machine, brood attach SESSION shows one of them"

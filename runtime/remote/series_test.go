@@ -1,0 +1,326 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/transport/identity"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// TestTwoAtOnce: two runs train at the same time on one socket, one by two workers and one by a third, with the bits that each
+// has alone. Neither commits a second time before both have committed once.
+func TestTwoAtOnce(t *testing.T) {
+	s := newSeries(t, t.TempDir(), 3)
+	var both sync.WaitGroup
+	both.Add(2)
+	meet := func() func(event.Record) {
+		var once sync.Once
+		return func(r event.Record) {
+			if r.Commit != nil {
+				once.Do(func() { both.Done(); both.Wait() })
+			}
+		}
+	}
+	a, b := seeded(24, 3, 2), seeded(24, 4, 1)
+	runs := []*served{s.begin("a", a, meet()), s.begin("b", b, meet())}
+	var ends []<-chan error
+	for range 3 {
+		ends = append(ends, s.work(t.Context(), s.config()))
+	}
+	var all sync.WaitGroup
+	for _, r := range runs {
+		all.Go(func() {
+			if x := r.toEnd(); x.Phase != event.Finished {
+				t.Errorf("%s: %+v", r.dir, x)
+			}
+		})
+	}
+	all.Wait()
+	s.close(ends...)
+	runs[0].is(a)
+	runs[1].is(b)
+	if n, m := len(runs[0].plans[0].New.Workers()), len(runs[1].plans[0].New.Workers()); n != 2 || m != 1 || total(runs[0].sum.Sent) == 0 {
+		t.Errorf("%d and %d workers, sent %v", n, m, runs[0].sum.Sent)
+	}
+	if runs[0].hash == runs[1].hash {
+		t.Error("both are the same run")
+	}
+}
+
+// TestInARow: one worker trains three runs, one after the other, and waits between them without losing its patience, of which it has none. A
+// run that is closed before its end lets it go on too. It says once that it waits, and hears in the end that nothing is left.
+func TestInARow(t *testing.T) {
+	s := newSeries(t, t.TempDir(), 1)
+	cfg := s.config()
+	cfg.Patience = 0
+	end := s.work(t.Context(), cfg)
+	waits := func(n int) {
+		t.Helper()
+		s.until(slices.Repeat([]string{"waiting for the next"}, n)...)
+	}
+	for i := range 3 {
+		waits(i + 1)
+		time.Sleep(2 * firstPause) // it asks again
+		o := seeded(8, uint64(i), 1)
+		r := s.begin(string(rune('a'+i)), o, nil)
+		if x, err := r.run.Train(t.Context()); err != nil || x.Phase != event.Finished {
+			t.Errorf("%+v, %v", x, err)
+		}
+		waits(i + 2) // it does not come back to a run that is over and not closed yet
+		if err := r.run.Close(); err != nil {
+			t.Error(err)
+		}
+		r.is(o)
+		if files, _ := filepath.Glob(filepath.Join(r.dir, "fleet*")); len(files) > 0 {
+			t.Errorf("the session holds %v", files)
+		}
+	}
+	waits(4)
+	given := s.begin("given up", seeded(8, 9, 1), nil)
+	s.until(" of given up joined")
+	if err := given.run.Close(); err != nil {
+		t.Error(err)
+	}
+	waits(5)
+	s.close(end)
+	if text := s.notes.text(); strings.Count(text, "waiting for the next") != 5 || strings.Count(text, "the run is over") != 4 || strings.Count(text, "the runs are over") != 1 || strings.Contains(text, "trying again") {
+		t.Error(text)
+	}
+}
+
+// TestReplaced: a worker that dies in the middle of a run is replaced by one that waits, and the run goes back to its checkpoint: it ends as
+// one that nobody disturbed.
+func TestReplaced(t *testing.T) {
+	s := newSeries(t, t.TempDir(), 3)
+	o := seeded(200, 3, 2)
+	o.OnLoss = coordinator.OnLossRollback
+	dies, die := context.WithCancel(t.Context())
+	r := s.begin("a", o, func(r event.Record) {
+		if r.Commit != nil && r.Commit.To >= 10 {
+			die()
+		}
+		if r.Plan != nil && r.Plan.Epoch == 2 { // this machine would be done before the other comes
+			s.until("worker 2 ", " joined")
+		}
+	})
+	stays, falls := s.work(t.Context(), s.config()), s.work(dies, s.config())
+	s.until("joined as", "joined as")
+	waits := s.work(t.Context(), s.config())
+	s.until("waiting for the next")
+	if x := r.toEnd(); x.Phase != event.Finished {
+		t.Errorf("%+v", x)
+	}
+	s.close(stays, waits)
+	if err := <-falls; !errors.Is(err, context.Canceled) {
+		t.Errorf("who falls ends with %v", err)
+	}
+	if last := r.plans[len(r.plans)-1].New.Workers(); len(r.plans) != 3 || r.plans[1].Cause != "rollback" || len(last) != 2 || last[1] != 2 {
+		t.Errorf("plans %+v", r.plans)
+	}
+	r.is(o)
+}
+
+// TestSeriesRestarts: a coordinator of two runs vanishes and comes back on what it kept: its workers return by themselves, each to whichever
+// run wants it, and both runs end as if nobody had disturbed them.
+func TestSeriesRestarts(t *testing.T) {
+	root := t.TempDir()
+	s := newSeries(t, root, 2)
+	ctx, kill := context.WithCancel(t.Context())
+	var both sync.WaitGroup
+	both.Add(2)
+	begun := func() func(event.Record) { // and comes no further
+		var once sync.Once
+		return func(r event.Record) {
+			if r.Commit != nil && r.Commit.To >= 10 {
+				once.Do(func() { both.Done(); <-ctx.Done() })
+			}
+		}
+	}
+	a, b := seeded(60, 3, 1), seeded(60, 4, 1)
+	before := []*served{s.begin("a", a, begun()), s.begin("b", b, begun())}
+	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
+	var all sync.WaitGroup
+	for _, r := range before {
+		all.Go(func() {
+			if _, err := r.run.Train(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil { // its goodbyes are not heard: it was killed
+		t.Fatal(err)
+	}
+	kill()
+	all.Wait()
+	if err := errors.Join(before[0].run.Close(), before[1].run.Close(), s.srv.Close()); err != nil {
+		t.Fatal(err)
+	}
+	back := &series{served: served{t: t}, root: root}
+	var err error
+	if back.srv, err = Listen(Config{Dir: filepath.Join(root, "fleet"), Series: true, Note: back.notes.add}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := back.srv.node.Address().String(), s.srv.node.Address().String(); got != want || !back.srv.node.ID().Equal(s.srv.node.ID()) || back.srv.Join(wire.Worker) != "" {
+		t.Errorf("it is at %s, was at %s", got, want)
+	}
+	after := []*served{back.again("a", 1), back.again("b", 1)}
+	for _, r := range after {
+		all.Go(func() {
+			if x := r.toEnd(); x.Phase != event.Finished {
+				t.Errorf("%+v", x)
+			}
+		})
+	}
+	all.Wait()
+	back.close()
+	s.workers.Wait()
+	for _, end := range ends {
+		if err := <-end; err != nil {
+			t.Errorf("a worker ends with %v", err)
+		}
+	}
+	for i, r := range after {
+		r.is([]host.Options{a, b}[i])
+	}
+}
+
+// TestHostileSeries: who names a run gets no more than the others: none that is full, nor the place of who is there. Strangers are not asked to wait.
+func TestHostileSeries(t *testing.T) {
+	s := newSeries(t, t.TempDir(), 2)
+	a, b := s.begin("a", seeded(3, 3, 1), nil), s.begin("b", seeded(3, 4, 1), nil)
+	first, second := s.srv.runs[0].id, s.srv.runs[1].id
+	sits, err := knock(&s.served, newKey(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(code string, key *identity.Key, change func(*wire.Hello)) {
+		t.Helper()
+		_, err := knock(&s.served, key, change)
+		if got, _ := errors.AsType[wire.Refused](err); got.Code != code {
+			t.Errorf("want %s: %v", code, err)
+		}
+	}
+	names := func(id wire.RunID) func(*wire.Hello) { return func(h *wire.Hello) { h.Run = id } }
+	key := newKey(t)
+	node, err := quic.Listen(quic.Config{Key: key, Address: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	h, join := hello(&s.served, names(first))
+	peer, w, err := node.Dial(t.Context(), join.Address, join.Server, h) // the first is full
+	if err != nil || w.Run != second || !w.Series {
+		t.Fatalf("%v, %+v, runs %s and %s", err, w, first, second)
+	}
+	for s.srv.settling() { // it is accepted behind its Welcome
+		time.Sleep(time.Millisecond)
+	}
+	for _, id := range []wire.RunID{{}, {9}, first, second} {
+		refused(wire.CodeTokenUnknown, newKey(t), func(h *wire.Hello) { h.Run, h.Token = id, "x" })
+		refused(wire.CodeTokenMissing, newKey(t), func(h *wire.Hello) { h.Run, h.Token = id, "" })
+		refused(wire.CodeTokenSpent, newKey(t), names(id))
+	}
+	refused(wire.CodeRole, newKey(t), func(h *wire.Hello) { h.Role = wire.Viewer })
+	refused(wire.CodeRole, key, func(h *wire.Hello) { h.Role, h.Token = wire.Operator, "" })
+	if len(s.srv.due) != 0 {
+		t.Errorf("strangers are expected again: %v", s.srv.due)
+	}
+	if sits.peer.Err() != nil || peer.Err() != nil {
+		t.Errorf("who sat is gone: %v, %v", sits.peer.Err(), peer.Err())
+	}
+	// The same key takes its own place, whichever run it names, and no other's.
+	again, err := knock(&s.served, key, func(h *wire.Hello) { h.Run, h.Token = first, "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-peer.Done()
+	if sits.peer.Err() != nil || again.peer.Err() != nil {
+		t.Errorf("%v, %v", sits.peer.Err(), again.peer.Err())
+	}
+	if err := errors.Join(a.run.Close(), b.run.Close()); err != nil {
+		t.Error(err)
+	}
+	clear(s.srv.due) // strangers do not come back
+	if err := s.srv.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// settling says whether somebody is welcomed and not accepted.
+func (s *Server) settling() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.admitted) > 0
+}
+
+// TestPlaces: a worker goes to the run that lacks fewest, of these to the oldest; to its own where that still wants it.
+func TestPlaces(t *testing.T) {
+	s := &Server{cfg: Config{Series: true}, admitted: map[wire.NodeID]admission{}, due: map[wire.NodeID]time.Time{}}
+	add := func(wants int, there ...byte) *run {
+		r := &run{srv: s, id: wire.RunID{byte(len(s.runs) + 1)}, wants: wants, seats: map[wire.NodeID]*seat{}}
+		for _, n := range there {
+			r.seats[wire.NodeID{n}] = &seat{}
+		}
+		s.runs = append(s.runs, r)
+		return r
+	}
+	goes := func(node byte, names byte, want *run) {
+		t.Helper()
+		got, err := s.place(t.Context(), quic.Request{Node: wire.NodeID{node}, Hello: wire.Hello{Role: wire.Worker, Run: wire.RunID{names}}})
+		if err != nil || got != want {
+			t.Errorf("worker %d, of run %d, goes to %+v, %v", node, names, got, err)
+		}
+	}
+	goes(99, 0, nil)
+	full := add(2, 1, 2)
+	goes(99, 0, nil)
+	fresh := add(3)
+	lost := add(3, 3, 4)
+	add(3, 5, 6)
+	goes(99, 0, lost)
+	goes(99, 2, fresh)
+	goes(99, 1, lost) // its own is full
+	goes(99, 77, lost)
+	goes(1, 1, full) // it is there twice
+	goes(1, 0, full)
+	s.admitted[wire.NodeID{98}] = admission{run: lost, at: time.Now()}
+	goes(99, 0, s.runs[3])
+	goes(98, 0, lost)
+	s.runs[3].over = true
+	goes(99, 0, fresh)
+	s.admitted[wire.NodeID{98}] = admission{run: lost, at: time.Now().Add(-arrival)}
+	goes(99, 0, lost) // who did not arrive leaves its place
+}
+
+// TestLeavesWaiting: a worker that waits for a run ends at once when it is told to.
+func TestLeavesWaiting(t *testing.T) {
+	s := newSeries(t, t.TempDir(), 1)
+	cfg := s.config()
+	leave := make(chan struct{})
+	cfg.Leave, cfg.Note = leave, func(text string) {
+		if strings.Contains(text, "waiting for the next") {
+			close(leave)
+		}
+	}
+	if err := <-s.work(t.Context(), cfg); !errors.Is(err, ErrLeft) {
+		t.Errorf("%v", err)
+	}
+	clear(s.srv.due) // its next question need not be waited for
+	s.close()
+	if files, err := os.ReadDir(filepath.Join(s.root, "fleet")); err != nil || len(files) != 2 {
+		t.Errorf("%v, %v", files, err)
+	}
+}
