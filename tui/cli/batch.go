@@ -34,6 +34,7 @@ type batch struct {
 	by      string   // the metric that a run is told by
 	jobs    int      // runs at a time
 	threads int      // of all of them together; 0: all cores
+	fleet   batchFleet
 	dir     string
 	same    []byte                // what a new directory says of the runs in it
 	table   func(rows int) *table // of what is measured, for a moving view: no more than so many rows
@@ -166,6 +167,8 @@ func (b *batch) flags(args ...string) (*runFlags, *cobra.Command, error) {
 	if err := c.ParseFlags(append(args, "--threads", strconv.Itoa(b.share()))); err != nil {
 		return nil, nil, usage("%w", err)
 	}
+	f.wait = b.fleet.workers()
+	f.serves = f.wait > 0
 	return f, c, nil
 }
 
@@ -203,7 +206,7 @@ func (b *batch) check(ctx context.Context, s streams) error {
 			return labelled(t, err)
 		}
 		t.seconds, t.limit = j.Config.Seconds, j.Limit
-		if most = max(most, j.Config.Memory); memory > 0 && int64(b.jobs)*most > memory {
+		if most = max(most, j.Config.Memory); !f.serves && memory > 0 && int64(b.jobs)*most > memory {
 			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", b.jobs, humanBytes(int64(b.jobs)*most), humanBytes(memory))
 		}
 		if err := ctx.Err(); err != nil {
@@ -237,5 +240,9 @@ func (b *batch) prepare(ctx context.Context, t *trial, begun bool) (prepared, er
 	if !begun {
 		f.session = t.dir
 	}
-	return f.prepare(ctx, c, preset)
+	p, err := f.prepare(ctx, c, preset)
+	if f.serves {
+		p.open = b.fleet.serve
+	}
+	return p, err
 }

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/presets"
+	"brood/runtime/event"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -23,6 +24,7 @@ type batchView struct {
 	was   float64 // estimated seconds of what was done before
 	tea   *tea.Program
 	ended chan struct{}
+	drawn int // rows of the table in the moving view; read once it has ended
 }
 
 func newBatchView(b *batch, plain, asJSON bool, s streams) *batchView {
@@ -71,10 +73,10 @@ func (v *batchView) done(t *trial) {
 	}
 }
 
-// close takes the moving view away.
+// close leaves the moving view as it is in the end.
 func (v *batchView) close() {
 	if v.tea != nil {
-		v.tea.Quit()
+		v.tea.Send(last{})
 		<-v.ended
 		v.tea = nil
 	}
@@ -152,6 +154,8 @@ type batchModel struct {
 	width, height int
 }
 
+type last struct{}
+
 type tick struct{}
 
 func again() tea.Cmd {
@@ -166,6 +170,8 @@ func (m batchModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case tick:
 		return m, again()
+	case last:
+		return m, tea.Quit
 	}
 	return m, nil
 }
@@ -191,12 +197,18 @@ func (v *batchView) draw(width, height int) string {
 			if l, ok := t.tally.loss(); ok {
 				text += fmt.Sprintf(", loss %.4f", l)
 			}
+			if p := t.tally.phase; v.b.fleet.workers() > 0 && (p == "" || p == event.Waiting) {
+				text = fmt.Sprintf("%s waits for %s", t, plural(v.b.fleet.workers(), "worker"))
+			}
 			under = append(under, line{t.part(), text})
 		}
 	}
 	v.b.mu.Unlock()
 	under = under[:min(len(under), max(1, height/4))]
 	rows := v.b.table(max(0, height-7-len(under))).lines()
+	if v.drawn = len(rows) - 1; v.drawn == 0 { // headings of nothing
+		rows = nil
+	}
 	g := cell.New(width, 4+len(under)+len(rows))
 	bar := min(30, width/3)
 	g.Text(0, 0, width, cell.Title, v.b.head)

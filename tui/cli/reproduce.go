@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -34,6 +35,7 @@ type reproduceFlags struct {
 	full, plain, json    bool
 	file, sessions       string
 	only                 []string
+	fleet                batchFleet
 }
 
 func reproduceCommand(s streams) *cobra.Command {
@@ -74,6 +76,7 @@ more seeds it adds them.`,
 	fl.BoolVar(&f.full, "full", false, "the presets in their full form, as the source has them, where they have one")
 	fl.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads, so that times are no measure")
 	fl.IntVar(&f.threads, "threads", 0, "threads of all runs together (default: all cores)")
+	f.fleet.register(fl)
 	fl.StringVarP(&f.file, "output", "o", "", "write the table as Markdown")
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions, named for the study and its presets)")
 	fl.StringArrayVar(&f.only, "preset", nil, "run this preset of the study only (repeatable)")
@@ -93,12 +96,15 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 	case f.plain && f.json:
 		return usage("--plain and --json are two ways to print the same runs: give one of them")
 	}
+	if err := f.fleet.check(c, f.jobs); err != nil {
+		return err
+	}
 	for _, p := range f.only {
 		if !slices.Contains(names, p) {
 			return usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
 		}
 	}
-	w := &study{batch: batch{kind: "study", by: "test_error", columns: []string{"preset"}, jobs: f.jobs, threads: f.threads}, name: name, full: f.full, seeds: f.seeds}
+	w := &study{batch: batch{kind: "study", by: "test_error", columns: []string{"preset"}, jobs: f.jobs, threads: f.threads, fleet: f.fleet}, name: name, full: f.full, seeds: f.seeds}
 	w.table = w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
 		return err
@@ -109,7 +115,11 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 	if err := w.keep(); err != nil {
 		return err
 	}
-	err := w.work(c.Context(), newBatchView(&w.batch, f.plain, f.json, s))
+	shut, err := w.fleet.open(w.dir, f.json, s)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(w.work(c.Context(), newBatchView(&w.batch, f.plain, f.json, s)), shut())
 	out := w.judged(w.measured())
 	if !f.json {
 		fmt.Fprintln(s.out)

@@ -99,6 +99,13 @@ func joinBy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("URL", strings.TrimSpace(ts.ReadFile(args[0])))
 }
 
+// series ARGUMENTS... starts a sweep, or a study, that workers come to; $URL and $HOSTPORT are what they need.
+func seriesBackground(ts *testscript.TestScript, neg bool, args []string) {
+	urls := hire(ts, "series", args...).await(ts, 1)
+	ts.Setenv("URL", urls[0][0])
+	ts.Setenv("HOSTPORT", urls[0][1])
+}
+
 // opens ARGUMENTS... starts brood open; $WATCH, $OPERATE, $HOSTPORT and $KEYHASH are what people need.
 func openBackground(ts *testscript.TestScript, neg bool, args []string) {
 	h := hire(ts, "open", append([]string{"open"}, args...)...)

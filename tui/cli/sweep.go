@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ var aside = []string{"algorithm", "model", "data", "members", "workers", "epochs
 
 type sweepFlags struct {
 	run         runFlags
+	fleet       batchFleet
 	seeds, jobs int
 	by, dir     string
 }
@@ -39,13 +41,15 @@ func sweepCommand(s streams) *cobra.Command {
 		Long: `Run a grid of settings with several seeds, and sort them by what they reach.
 
   brood sweep quickstart --set eta=0.01,0.1 --set members=1..8 --seeds 3
+  brood sweep quickstart --set eta=0.01,0.1 --seeds 3 --listen :4433 --jobs 4
 
 VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one schedule; a name that is given again adds values. NAME is a knob,
 or one of ` + strings.Join(aside, ", ") + `.
 
 Each run is a session in one directory, which brood verify executes again. The same command goes on where it was stopped, and skips what is
-done; more values or seeds are added to what is there. On a cluster, start it once on each machine with the same -o DIR on a
-disk that they share: each takes the runs that nobody has taken.`,
+done; more values or seeds are added to what is there. With --listen the runs train on workers of other machines, --jobs of them at a time
+with --wait workers each: it prints one command that joins them, and they go from run to run. Where the machines share a disk,
+the command may also be started on each of them with the same -o DIR: each takes the runs that nobody has taken.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("sweep takes one preset, but got %q too", args[1])
@@ -65,6 +69,7 @@ disk that they share: each takes the runs that nobody has taken.`,
 	fl.IntVar(&f.seeds, "seeds", 1, "runs of each setting, with seeds 1, 2, ...")
 	fl.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
 	fl.StringVar(&f.by, "by", "", "sort by this metric (default: test_error; with a target: epochs): "+strings.Join(presets.MetricNames(), ", "))
+	f.fleet.register(fl)
 	fl.StringVarP(&f.dir, "output", "o", "", "directory for the sessions (default: one among your sessions, named for the preset and what the runs share)")
 	return c
 }
@@ -94,10 +99,13 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case f.by != "" && presets.Metrics[f.by] == "":
 		return usage("--by %s: choose one of %s", f.by, strings.Join(presets.MetricNames(), ", "))
 	}
+	if err := f.fleet.check(c, f.jobs); err != nil {
+		return err
+	}
 	if preset == "" && f.run.algorithm == "" && f.run.model == "" && f.run.data == "" {
 		preset = presets.Default
 	}
-	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "test_error"), jobs: f.jobs, threads: f.run.threads}, seeds: f.seeds}
+	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "test_error"), jobs: f.jobs, threads: f.run.threads, fleet: f.fleet}, seeds: f.seeds}
 	w.table = w.best
 	var err error
 	if w.axes, err = presets.ParseAxes(f.run.set); err != nil {
@@ -109,6 +117,9 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		}
 		if a.Name == "members" && slices.Contains(a.Values, "auto") {
 			return usage("--set members=auto differs from machine to machine: give numbers")
+		}
+		if a.Name == "workers" && f.fleet.listen != "" {
+			return usage("--set workers=...: --wait says how many workers each run has")
 		}
 		w.columns = append(w.columns, a.Name)
 	}
@@ -124,10 +135,17 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	if err := w.keep(); err != nil {
 		return err
 	}
-	err = w.work(c.Context(), newBatchView(&w.batch, f.run.plain, f.run.json, s))
+	shut, err := w.fleet.open(w.dir, f.run.json, s)
+	if err != nil {
+		return err
+	}
+	view := newBatchView(&w.batch, f.run.plain, f.run.json, s)
+	err = errors.Join(w.work(c.Context(), view), shut())
 	if !f.run.json {
-		fmt.Fprintln(s.out)
-		w.best(-1).write(s.out)
+		if view.drawn < len(w.trials)/w.seeds {
+			fmt.Fprintln(s.out)
+			w.best(-1).write(s.out)
+		}
 		fmt.Fprintf(s.out, "\nbest first by %s; a row for each run: %s\n", w.by, filepath.Join(w.dir, runsFile))
 	}
 	return err
@@ -143,7 +161,7 @@ func (w *sweep) fill(base *cobra.Command, preset, dir string) error {
 		}
 		title = strings.TrimSuffix(filepath.Base(preset), ".toml")
 	}
-	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads")
+	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads", "listen", "wait", "enrol")
 	slices.Sort(shared)
 	same := map[string]any{"preset": preset, "flags": shared, "settings": w.columns, "text": fmt.Sprintf("%x", blake3.Sum256(text))}
 	if err := w.place(dir, cmp.Or(title, "run"), same); err != nil {

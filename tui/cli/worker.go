@@ -28,8 +28,8 @@ func workerCommand(s streams) *cobra.Command {
 	f := &workerFlags{}
 	c := &cobra.Command{
 		Use:   "worker JOIN-URL|-",
-		Short: "Host members of a run that brood serve has started, perhaps on another machine",
-		Long:  "Host members of a run that brood serve has started, perhaps on another machine. With - the join URL is read from standard\ninput, so that no process list shows its token.",
+		Short: "Host members of runs that brood serve, sweep or reproduce has started, perhaps on another machine",
+		Long:  "Host members of a run that brood serve has started, perhaps on another machine, or of the runs of a sweep or a study, one after another. With - the join URL is read from standard\ninput, so that no process list shows its token.",
 		Args:  exactly("a join URL"),
 		RunE:  func(c *cobra.Command, args []string) error { return f.execute(c, args[0], s) },
 	}
