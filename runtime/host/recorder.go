@@ -51,7 +51,8 @@ func (r *recorder) Append(records ...event.Record) error {
 	return nil
 }
 
-// keyframe saves the present view. One that cannot be saved is only missed by seeks.
+// keyframe saves the present view. One that cannot be saved is only missed by seeks; one that is too large, of tens of thousands of
+// members, is not tried again soon.
 func (r *recorder) keyframe() error {
 	v := r.door.View()
 	p, err := cbor.Marshal(v)
@@ -59,7 +60,11 @@ func (r *recorder) keyframe() error {
 		return err
 	}
 	var disk *session.DiskError
-	if err := r.sess.AppendKeyframe(p); err != nil && !errors.As(err, &disk) {
+	err = r.sess.AppendKeyframe(p)
+	switch {
+	case errors.Is(err, session.ErrKeyframe):
+		r.framed = r.framed.Add(time.Minute)
+	case err != nil && !errors.As(err, &disk):
 		return err
 	}
 	return nil

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -52,5 +54,53 @@ func TestKeyframeStandsBetweenRecords(t *testing.T) {
 	}
 	if err := sourcetest.Same(&v, d.View()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A view of so many members that no keyframe holds it does not end the run: its records are in the log, and are followed.
+func TestKeyframeTooLarge(t *testing.T) {
+	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rs := sourcetest.Run(30_000, 40)
+	rec := &recorder{sess: s, door: door.NewServer(s.Dir(), view.New(), nil)}
+	for _, r := range rs[:len(rs)-1] {
+		rec.framed = time.Now() // none is due
+		if err := rec.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec.framed = time.Time{}
+	if err := rec.Append(rs[len(rs)-1]); err != nil {
+		t.Fatal(err)
+	}
+	p, err := cbor.Marshal(rec.door.View())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AppendKeyframe(p); !errors.Is(err, session.ErrKeyframe) {
+		t.Fatalf("a keyframe of %d bytes: %v; the test needs one over the limit", len(p), err)
+	}
+	if wait := rec.framed.Sub(time.Now()); wait < 50*time.Second {
+		t.Errorf("the next is tried in %v", wait)
+	}
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := session.OpenReader(s.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	n := 0
+	for ; ; n++ {
+		if _, err := r.Next(); err != nil {
+			break
+		}
+	}
+	if n != len(rs) {
+		t.Errorf("%d records in the log of %d", n, len(rs))
 	}
 }

@@ -43,7 +43,10 @@ func (s *Session) Append(records ...event.Record) error {
 	return s.takeFailure()
 }
 
-// AppendKeyframe adds what a viewer needs to begin here, at most 16 MiB. It is not essential: on a full disk
+// ErrKeyframe says that a keyframe is over the limit of 16 MiB. Nothing was written.
+var ErrKeyframe = errors.New("session: the keyframe is over the limit of 16 MiB")
+
+// AppendKeyframe adds what a viewer needs to begin here, at most 16 MiB: else [ErrKeyframe]. It is not essential: on a full disk
 // it is dropped and counted.
 func (s *Session) AppendKeyframe(payload []byte) error {
 	s.mu.Lock()
@@ -52,7 +55,7 @@ func (s *Session) AppendKeyframe(payload []byte) error {
 	case s.closed:
 		return ErrClosed
 	case len(payload) > maxPayload:
-		return fmt.Errorf("session: a keyframe of %d bytes is over the limit of %d", len(payload), maxPayload)
+		return ErrKeyframe
 	}
 	if err := s.flush(); err != nil {
 		return err
