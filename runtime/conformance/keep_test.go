@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"brood/models/engine"
@@ -26,11 +27,12 @@ func TestAloneWithoutSnapshots(t *testing.T) {
 	}
 
 	r.JoinAfter = 0
-	commits, fired, saved, back := 0, false, uint64(0), event.Plan{}
+	commits, fired, back := 0, false, event.Plan{}
+	var saved atomic.Uint64
 	var said string
 	r.Rounds = 1 << 30
 	r.Poison = func(m engine.Member, cursor uint64) bool { // one worker: one goroutine
-		if m != 2 || cursor < 800 || fired {
+		if m != 2 || cursor < 800 || saved.Load() == 0 || fired {
 			return false
 		}
 		fired = true
@@ -38,8 +40,8 @@ func TestAloneWithoutSnapshots(t *testing.T) {
 	}
 	r.OnRecord = func(rec event.Record) []event.Command {
 		switch {
-		case rec.Checkpoint != nil && saved == 0:
-			saved = rec.Checkpoint.Round
+		case rec.Checkpoint != nil:
+			saved.CompareAndSwap(0, rec.Checkpoint.Round)
 		case rec.Alert != nil && rec.Alert.Kind == "non-finite":
 			said = rec.Alert.Text
 		case rec.Plan != nil && rec.Plan.Cause == "rollback":
@@ -60,8 +62,8 @@ func TestAloneWithoutSnapshots(t *testing.T) {
 	if err != nil || o.Exit.Phase != event.Stopped {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if saved == 0 || back.At != saved || back.From != event.Saved || !strings.Contains(said, "is not finite") {
-		t.Errorf("saved round %d, went back to %d from %q: %s", saved, back.At, back.From, said)
+	if saved.Load() == 0 || back.At != saved.Load() || back.From != event.Saved || !strings.Contains(said, "is not finite") {
+		t.Errorf("saved round %d, went back to %d from %q: %s", saved.Load(), back.At, back.From, said)
 	}
 	r.Poison = nil
 	if _, err := r.Verify(ctx, o); err != nil {
