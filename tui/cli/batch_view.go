@@ -24,6 +24,7 @@ type batchView struct {
 	was   float64 // estimated seconds of what was done before
 	tea   *tea.Program
 	ended chan struct{}
+	over  chan struct{}
 	drawn int // rows of the table in the moving view; read once it has ended
 }
 
@@ -44,6 +45,8 @@ func (v *batchView) begin() {
 		go func() { defer close(v.ended); _, _ = v.tea.Run() }()
 	case !v.json:
 		fmt.Fprintf(v.s.out, "brood: %s; sessions in %s\n", v.b.head, v.b.dir)
+		v.over = make(chan struct{})
+		go v.progress(v.over)
 	}
 }
 
@@ -79,6 +82,10 @@ func (v *batchView) close() {
 		v.tea.Send(last{})
 		<-v.ended
 		v.tea = nil
+	}
+	if v.over != nil {
+		close(v.over)
+		v.over = nil
 	}
 }
 
@@ -126,6 +133,64 @@ func (v *batchView) share() (done, all float64) {
 	}
 	return done, all
 }
+
+// left is how many runs are over, and how long the others may take.
+func (v *batchView) left(done, all float64) string {
+	text := v.count()
+	if spent := time.Since(v.began).Seconds(); done > v.was && spent > 2 {
+		text += ", about " + shortTime((all-done)/(done-v.was)*spent) + " left"
+	}
+	return text
+}
+
+// running is a run under way: how far it is, and what there is to say of it.
+type running struct {
+	part float64
+	text string
+}
+
+// underWay are the runs of this process, and how many others have.
+func (v *batchView) underWay() (here []running, elsewhere int) {
+	v.b.mu.Lock()
+	defer v.b.mu.Unlock()
+	for _, t := range v.b.trials {
+		switch {
+		case t.state == trialElsewhere:
+			elsewhere++
+		case t.state == trialRuns && t.tally != nil:
+			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.tally.sum.Rounds)))
+			if l, ok := t.tally.loss(); ok {
+				text += fmt.Sprintf(", loss %.4f", l)
+			}
+			if p := t.tally.phase; v.b.fleet.workers() > 0 && (p == "" || p == event.Waiting) {
+				text = fmt.Sprintf("%s waits for %s", t, plural(v.b.fleet.workers(), "worker"))
+			}
+			here = append(here, running{t.part(), text})
+		}
+	}
+	return here, elsewhere
+}
+
+// progress is a line now and then where nothing moves, until the batch is over.
+func (v *batchView) progress(over <-chan struct{}) {
+	tick := time.NewTicker(progressPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			here, _ := v.underWay()
+			text := v.left(v.share())
+			for _, r := range here[:min(len(here), 1)] {
+				text += "; " + r.text
+			}
+			fmt.Fprintln(v.s.err, "brood: "+text)
+		case <-over:
+			return
+		}
+	}
+}
+
+const progressPeriod = 15 * time.Second
 
 // part is how far a run under way is, of its limit in epochs or rounds; 0 where it has neither.
 func (t *trial) part() float64 {
@@ -181,29 +246,7 @@ func (m batchModel) View() tea.View { return tea.NewView(m.v.draw(m.width, m.hei
 // draw is the view in a terminal of so many cells: what is done, what runs, and the best so far.
 func (v *batchView) draw(width, height int) string {
 	done, all := v.share()
-	type line struct {
-		part float64
-		text string
-	}
-	var under []line
-	theirs := 0
-	v.b.mu.Lock()
-	for _, t := range v.b.trials {
-		switch {
-		case t.state == trialElsewhere:
-			theirs++
-		case t.state == trialRuns && t.tally != nil:
-			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.tally.sum.Rounds)))
-			if l, ok := t.tally.loss(); ok {
-				text += fmt.Sprintf(", loss %.4f", l)
-			}
-			if p := t.tally.phase; v.b.fleet.workers() > 0 && (p == "" || p == event.Waiting) {
-				text = fmt.Sprintf("%s waits for %s", t, plural(v.b.fleet.workers(), "worker"))
-			}
-			under = append(under, line{t.part(), text})
-		}
-	}
-	v.b.mu.Unlock()
+	under, theirs := v.underWay()
 	under = under[:min(len(under), max(1, height/4))]
 	rows := v.b.table(max(0, height-7-len(under))).lines()
 	if v.drawn = len(rows) - 1; v.drawn == 0 { // headings of nothing
@@ -217,10 +260,7 @@ func (v *batchView) draw(width, height int) string {
 		chart.Bar(g, 0, y, bar, part, role)
 	}
 	meter(1, done/all, cell.Centre)
-	left := v.count()
-	if spent := time.Since(v.began).Seconds(); done > v.was && spent > 2 {
-		left += ", about " + shortTime((all-done)/(done-v.was)*spent) + " left"
-	}
+	left := v.left(done, all)
 	if theirs > 0 {
 		left += fmt.Sprintf(", %d under way elsewhere", theirs)
 	}
