@@ -12,8 +12,13 @@ import (
 	"brood/runtime/session"
 )
 
-// keyframePeriod is the time between views saved in the log, so that a viewer can seek without folding it all.
+// keyframePeriod is the least time between views saved in the log, so that a viewer can seek without folding it all. What was appended
+// since is at least as large as the view was, so that they take no more of the log than records do: to fold so many costs no more
+// than to read one.
 const keyframePeriod = 5 * time.Second
+
+// A record and a value in one take about so many bytes of the log, before it is compressed.
+const recordBytes, valueBytes = 100, 12
 
 // recorder is the log as the fleet sees it: what is in the session is then shown at the door. It belongs to the fleet's
 // event loop.
@@ -22,6 +27,8 @@ type recorder struct {
 	door    *door.Server
 	trouble func(kind, reason string)
 	framed  time.Time
+	size    int    // of the last keyframe, in bytes
+	since   int    // bytes appended after it
 	told    uint64 // of the dropped records, those that an alert speaks of
 }
 
@@ -43,28 +50,28 @@ func (r *recorder) Append(records ...event.Record) error {
 	}
 	for _, rec := range records {
 		r.door.Watch(rec)
+		r.since += recordBytes
+		if rec.Points != nil {
+			r.since += valueBytes * len(rec.Points.Values)
+		}
 	}
-	if now := time.Now(); now.Sub(r.framed) >= keyframePeriod {
+	if now := time.Now(); now.Sub(r.framed) >= keyframePeriod && r.since >= r.size {
 		r.framed = now
 		return r.keyframe()
 	}
 	return nil
 }
 
-// keyframe saves the present view. One that cannot be saved is only missed by seeks; one that is too large, of tens of thousands of
-// members, is not tried again soon.
+// keyframe saves the present view. One that cannot be saved, or is too large since there are tens of thousands of members, is only missed by seeks.
 func (r *recorder) keyframe() error {
 	v := r.door.View()
 	p, err := cbor.Marshal(v)
 	if err != nil {
 		return err
 	}
+	r.size, r.since = len(p), 0
 	var disk *session.DiskError
-	err = r.sess.AppendKeyframe(p)
-	switch {
-	case errors.Is(err, session.ErrKeyframe):
-		r.framed = r.framed.Add(time.Minute)
-	case err != nil && !errors.As(err, &disk):
+	if err := r.sess.AppendKeyframe(p); err != nil && !errors.Is(err, session.ErrKeyframe) && !errors.As(err, &disk) {
 		return err
 	}
 	return nil
