@@ -94,6 +94,9 @@ func (j *Job) live(r rehearsal, seat compute) int64 {
 
 // told predicts what records of rounds take: the newest ones, the view that they are folded into, and now and then its encoded form.
 func (j *Job) told(r rehearsal) (bytes int64) {
+	if j.bare() { // counted as shortBytes
+		return 0
+	}
 	rounds := j.rounds(r)
 	for _, members := range r.reports.series {
 		held, encoded := view.Room(members, rounds)

@@ -97,6 +97,9 @@ func (s *Server) place(ctx context.Context, q quic.Request) (best *run, err erro
 	return nil, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: it is tried again", Retry: true}
 }
 
+// preparation is how long a worker that was let in may take to be ready, before another is let in beside it.
+const preparation = 2 * time.Minute
+
 // told notes that a worker knows that nothing is left.
 func (s *Server) told(n wire.NodeID) {
 	s.mu.Lock()
@@ -114,8 +117,8 @@ func (r *run) lacks(node wire.NodeID) int {
 		return 0
 	}
 	n := r.wants
-	for k := range r.seats {
-		if k != node {
+	for k, t := range r.seats {
+		if k != node && (t.seated || time.Since(t.came) < preparation) {
 			n--
 		}
 	}

@@ -23,6 +23,7 @@ type seat struct {
 	ctx    context.Context // ends with the run, by Close, or when the worker breaks a rule
 	cancel context.CancelCauseFunc
 	seated bool // under the server's mu
+	came   time.Time
 
 	mu    sync.Mutex
 	asked map[string]bool // checkpoint files that it was told to save
@@ -42,7 +43,7 @@ var (
 const farewell = 2 * time.Second
 
 func newSeat(r *run, p *quic.Peer, id int) *seat {
-	t := &seat{run: r, peer: p, id: id, asked: map[string]bool{}, since: time.Now(), shelf: shelf{dir: r.dir}}
+	t := &seat{run: r, peer: p, id: id, asked: map[string]bool{}, came: time.Now(), since: time.Now(), shelf: shelf{dir: r.dir}}
 	t.ctx, t.cancel = context.WithCancelCause(r.ctx)
 	return t
 }

@@ -62,6 +62,7 @@ type Server struct {
 	visitors map[*quic.Peer]struct{}
 	runs     []*run // that workers may join, oldest first
 	over     bool   // there will be no other, and workers are told so
+	paused   bool   // there will be others, by another server
 	admitted map[wire.NodeID]admission
 	due      map[wire.NodeID]time.Time // workers of a series that were told, then, to ask again
 }
@@ -207,7 +208,7 @@ func (s *Server) accept(p *quic.Peer) {
 // frees the socket. It returns when every goroutine of the server has ended.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	s.over = s.over || s.cfg.Series
+	s.over = s.over || s.cfg.Series && !s.paused
 	runs := slices.Clone(s.runs)
 	s.mu.Unlock()
 	for _, r := range runs {
@@ -217,6 +218,14 @@ func (s *Server) Close() error {
 	s.cancel()
 	s.wg.Wait()
 	return s.node.Close()
+}
+
+// Pause says that a series goes on by another server of the same directory: workers are not told that nothing is left, and look for
+// it for their patience.
+func (s *Server) Pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = true
 }
 
 // lastWord is how long those who were told to ask again are waited for.
@@ -230,6 +239,9 @@ func (s *Server) lastWords() {
 		s.mu.Lock()
 		maps.DeleteFunc(s.due, func(_ wire.NodeID, told time.Time) bool { return time.Since(told) > lastWord })
 		left := len(s.due)
+		if s.paused {
+			left = 0
+		}
 		s.mu.Unlock()
 		if left == 0 {
 			return

@@ -95,7 +95,7 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		case waits:
 			heard = time.Now()
 		case time.Since(heard)+pause > cfg.Patience:
-			return fmt.Errorf("the coordinator is not there for %s (%w): start brood serve and this worker again", cfg.Patience, err)
+			return fmt.Errorf("the coordinator is not there for %s (%w): start the coordinator and this worker again", cfg.Patience, err)
 		}
 		if waits != waited {
 			pause, waited = firstPause, waits

@@ -73,7 +73,9 @@ const (
 )
 
 // over says that nothing is left to do.
-func (t *trial) over() bool { return t.state == trialDone || t.state == trialDiverged }
+func (s trialState) over() bool { return s == trialDone || s == trialDiverged }
+
+func (t *trial) over() bool { return t.state.over() }
 
 func (t *trial) String() string { return fmt.Sprintf("%s seed %d", t.label, t.seed) }
 
@@ -153,8 +155,9 @@ func (b *batch) keep() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.kind, err)
 	}
+	defer os.Remove(f.Name()) // where it was not renamed
 	_, err = f.Write(b.same)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), filepath.Join(b.dir, b.kind+".json"))
 	}
 	return err

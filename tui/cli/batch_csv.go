@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/csv"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,18 +14,17 @@ import (
 
 const runsFile = "runs.csv"
 
-// writeRuns keeps a row for each run that was measured.
-func (b *batch) writeRuns() (err error) {
-	f, err := os.Create(filepath.Join(b.dir, runsFile))
+// writeRuns keeps a row for each run of this command that was measured.
+func (b *batch) writeRuns() error {
+	f, err := os.CreateTemp(b.dir, newBatch+"*")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
-		}
-	}()
-	return b.rows(f)
+	defer os.Remove(f.Name()) // where it was not renamed
+	if err := errors.Join(b.rows(f), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(b.dir, runsFile))
 }
 
 func (b *batch) rows(to io.Writer) error {

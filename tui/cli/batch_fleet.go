@@ -27,7 +27,7 @@ type batchFleet struct {
 func (f *batchFleet) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.listen, "listen", "", "train on workers of other machines, and not on this one: UDP address to listen on, such as :4433. It prints the command that joins them")
 	fl.IntVar(&f.wait, "wait", 1, "workers of each run (with --listen)")
-	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (with --listen; default: --jobs times --wait)")
+	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (with --listen; default: four times --jobs times --wait)")
 }
 
 func (f *batchFleet) check(c *cobra.Command, jobs int) error {
@@ -52,7 +52,7 @@ func (f *batchFleet) check(c *cobra.Command, jobs int) error {
 		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.wait)
 	}
 	if f.enrol == 0 {
-		f.enrol = jobs * f.wait
+		f.enrol = 4 * jobs * f.wait // those that take the place of lost ones too
 	}
 	return nil
 }
@@ -65,9 +65,9 @@ func (f *batchFleet) workers() int {
 	return f.wait
 }
 
-// open listens for workers, whom a server of the same directory knows again, and says how they come in. Close ends it; their
-// processes end then too.
-func (f *batchFleet) open(dir string, asJSON bool, s streams) (close func() error, err error) {
+// open listens for workers, whom a server of the same directory knows again, and says how they come in; view is told who comes and
+// goes. Close ends it. Where all runs are over the workers' processes end too, else they wait for the same command.
+func (f *batchFleet) open(dir string, view *batchView) (close func() error, err error) {
 	if f.listen == "" {
 		return func() error { return nil }, nil
 	}
@@ -80,16 +80,21 @@ func (f *batchFleet) open(dir string, asJSON bool, s streams) (close func() erro
 	if err != nil {
 		return nil, err
 	}
-	f.server, err = remote.Listen(remote.Config{Address: f.listen, Dir: home, Series: true, Enrol: f.enrol, Software: "brood " + versionText()}) // who comes and goes is in the logs
+	f.server, err = remote.Listen(remote.Config{Address: f.listen, Dir: home, Series: true, Enrol: f.enrol, Software: "brood " + versionText(), Note: view.note})
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	if url := f.server.Join(wire.Worker); asJSON {
-		_ = json.NewEncoder(s.out).Encode(map[string]any{"event": "join", "url": url})
+	if url := f.server.Join(wire.Worker); view.json {
+		_ = json.NewEncoder(view.s.out).Encode(map[string]any{"event": "join", "url": url})
 	} else {
-		fmt.Fprintf(s.out, "join: brood worker %s\n", url)
+		fmt.Fprintf(view.s.out, "join: brood worker %s\n", url)
 	}
-	return func() error { return errors.Join(f.server.Close(), lock.Close()) }, nil
+	return func() error {
+		if view.b.left() {
+			f.server.Pause()
+		}
+		return errors.Join(f.server.Close(), lock.Close())
+	}, nil
 }
 
 // serve is how a run starts that trains elsewhere.

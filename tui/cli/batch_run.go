@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,8 +25,7 @@ func (b *batch) work(ctx context.Context, view *batchView) error {
 	for _, t := range b.trials {
 		t.state = trialElsewhere // as far as is known
 		if _, err := b.update(t); err != nil {
-			b.set(t, trialFailed, newTally())
-			t.failed = err
+			b.fail(t, err)
 		}
 	}
 	view.begin()
@@ -41,7 +41,7 @@ func (b *batch) work(ctx context.Context, view *batchView) error {
 	if err := b.writeRuns(); err != nil {
 		fmt.Fprintln(view.s.err, "brood: "+err.Error())
 	}
-	if n := code(); n != 0 {
+	if n := code(); n != 0 && b.left() {
 		return &exitError{code: n, err: errors.New("interrupted: the same command goes on")}
 	}
 	failed := 0
@@ -55,6 +55,13 @@ func (b *batch) work(ctx context.Context, view *batchView) error {
 		return fmt.Errorf("%d of %s failed; the same command tries them again", failed, plural(len(b.trials), "run"))
 	}
 	return nil
+}
+
+// left says that the same command would go on with some run.
+func (b *batch) left() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.trials, func(t *trial) bool { return !t.over() && t.failed == nil })
 }
 
 // interruptible is ctx until a signal, whose exit status code gives; the runs under way hear of it too.
@@ -84,8 +91,7 @@ func (b *batch) drain(ctx context.Context, view *batchView) {
 		switch {
 		case t != nil:
 			if err := b.run(ctx, t, view); err != nil {
-				b.set(t, trialFailed, newTally())
-				t.failed = err
+				b.fail(t, err)
 				view.done(t)
 			}
 		case !left:
@@ -120,33 +126,45 @@ func (b *batch) others(view *batchView) {
 	theirs := slices.DeleteFunc(slices.Clone(b.trials), func(t *trial) bool { return t.state != trialElsewhere })
 	b.mu.Unlock()
 	for _, t := range theirs {
-		if changed, err := b.update(t); err == nil && changed && t.over() { // an error is told by who takes it
+		state, err := b.update(t)
+		switch {
+		case err != nil:
+			b.fail(t, err)
+			view.done(t)
+		case state.over():
 			view.done(t)
 		}
 	}
 }
 
-// update looks at a trial that another process had, or may have, and says whether it has it no more. Of several goroutines that
+// update looks at a trial that another process had, or may have, and says what became of it. Of several goroutines that
 // find out, one is told.
-func (b *batch) update(t *trial) (changed bool, err error) {
+func (b *batch) update(t *trial) (now trialState, err error) {
 	busy := func() bool { busy, _ := session.Running(t.claim); return busy }
 	if busy() {
-		return false, nil
+		return trialElsewhere, nil
 	}
 	state, out, err := t.look()
 	if err != nil {
 		if busy() { // it was made anew meanwhile
-			return false, nil
+			return trialElsewhere, nil
 		}
-		return false, err
+		return trialFailed, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if t.state != trialElsewhere {
-		return false, nil
+		return trialElsewhere, nil
 	}
 	t.state, t.tally = state, out
-	return true, nil
+	return state, nil
+}
+
+// fail notes why a trial could not be run.
+func (b *batch) fail(t *trial, why error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t.state, t.tally, t.failed = trialFailed, newTally(), why
 }
 
 func (b *batch) set(t *trial, state trialState, out *tally) {
@@ -165,8 +183,12 @@ func (t *trial) look() (trialState, *tally, error) {
 		return trialWaits, nil, fmt.Errorf("%w: remove %s to run it again", err, t.dir)
 	case out.diverged:
 		return trialDiverged, out, nil
-	case out.phase == event.Finished, l.Epochs > 0 && out.sum.Epochs >= l.Epochs, l.Rounds > 0 && out.sum.Rounds >= l.Rounds:
+	case out.phase == event.Finished:
 		return trialDone, out, nil
+	case l.Epochs > 0 && out.sum.Epochs >= l.Epochs, l.Rounds > 0 && out.sum.Rounds >= l.Rounds:
+		if out.bare || out.tested == out.sum.Rounds { // else what it came to is not in the log: a full disk, or a power cut
+			return trialDone, out, nil
+		}
 	}
 	return trialWaits, out, nil
 }
@@ -210,14 +232,18 @@ func (f *follower) record(r event.Record) {
 	f.b.mu.Unlock()
 }
 
-// patience waits for a person who paused the run, and not for one who would mend a run that diverged.
+// patience waits for a person who paused the run, and not for one who would mend a run that diverged; a disk that is full has as long as
+// in any run.
 func (f *follower) patience() time.Duration {
 	f.b.mu.Lock()
 	defer f.b.mu.Unlock()
-	if f.diverged {
+	switch {
+	case f.diverged:
 		return 0
+	case strings.HasPrefix(f.reason, "by "):
+		return math.MaxInt64
 	}
-	return math.MaxInt64
+	return patience()
 }
 
 func (f *follower) note(string)          {}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -22,7 +23,8 @@ type batchView struct {
 	json  bool
 	began time.Time
 	was   float64 // estimated seconds of what was done before
-	tea   *tea.Program
+	mu    sync.Mutex   // guards tea
+	tea   *tea.Program // nil where nothing moves
 	ended chan struct{}
 	over  chan struct{}
 	drawn int // rows of the table in the moving view; read once it has ended
@@ -48,6 +50,17 @@ func (v *batchView) begin() {
 		v.over = make(chan struct{})
 		go v.progress(v.over)
 	}
+}
+
+// note says something beside the runs.
+func (v *batchView) note(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.tea != nil {
+		v.tea.Println("brood: " + text)
+		return
+	}
+	fmt.Fprintln(v.s.err, "brood: "+text)
 }
 
 // done tells of a run that ended.
@@ -78,10 +91,13 @@ func (v *batchView) done(t *trial) {
 
 // close leaves the moving view as it is in the end.
 func (v *batchView) close() {
-	if v.tea != nil {
-		v.tea.Send(last{})
+	v.mu.Lock()
+	moving := v.tea
+	v.tea = nil
+	v.mu.Unlock()
+	if moving != nil && v.ended != nil {
+		moving.Send(last{})
 		<-v.ended
-		v.tea = nil
 	}
 	if v.over != nil {
 		close(v.over)

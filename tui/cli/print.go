@@ -88,6 +88,8 @@ type tally struct {
 	fitness         []float64 // of the members at the last probe
 	diverged        bool      // the last that was heard of it: a block was not finite
 	phase           event.Phase
+	reason          string // of the phase
+	tested          uint64 // the round of the last evaluation
 	testLoss        *float64
 	means           map[string]*mean // of series, over rounds and members
 }
@@ -153,8 +155,9 @@ func (t *tally) record(r event.Record) {
 			t.losses[m] = sign * r.Points.Values[i]
 		}
 	case r.State != nil:
-		t.phase = r.State.Phase
+		t.phase, t.reason = r.State.Phase, r.State.Reason
 	case r.Evaluation != nil:
+		t.tested = r.Evaluation.Round
 		t.sum.TestError, t.sum.CentreHash, t.testLoss = &r.Evaluation.TestError, r.Evaluation.Centre, &r.Evaluation.TestLoss
 	}
 }

@@ -104,6 +104,11 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 			return usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
 		}
 	}
+	if f.file != "" { // told before, and not after hours
+		if err := writable(f.file); err != nil {
+			return err
+		}
+	}
 	w := &study{batch: batch{kind: "study", by: "test_error", columns: []string{"preset"}, jobs: f.jobs, threads: f.threads, fleet: f.fleet}, name: name, full: f.full, seeds: f.seeds}
 	w.table = w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
@@ -115,11 +120,12 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 	if err := w.keep(); err != nil {
 		return err
 	}
-	shut, err := w.fleet.open(w.dir, f.json, s)
+	view := newBatchView(&w.batch, f.plain, f.json, s)
+	shut, err := w.fleet.open(w.dir, view)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(w.work(c.Context(), newBatchView(&w.batch, f.plain, f.json, s)), shut())
+	err = errors.Join(w.work(c.Context(), view), shut())
 	out := w.judged(w.measured())
 	if !f.json {
 		fmt.Fprintln(s.out)
@@ -139,6 +145,19 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 	return nil
 }
 
+// writable says whether a file can be written, and leaves it as it is.
+func writable(path string) error {
+	_, missing := os.Stat(path)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	if missing != nil {
+		defer os.Remove(path)
+	}
+	return file.Close()
+}
+
 // fill finds the directory and lays the runs out: of all presets that are named, or only of some.
 func (w *study) fill(names, only []string, dir string, s streams) error {
 	texts, without := map[string]string{}, []error(nil)
@@ -155,11 +174,16 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 		if len(only) > 0 && !slices.Contains(only, name) {
 			continue
 		}
+		form := p
 		if w.full {
-			if _, err := p.InFull(); err != nil {
+			if form, err = p.InFull(); err != nil {
 				without = append(without, err)
 				continue
 			}
+		}
+		if n := w.fleet.workers(); n > 0 && n != form.Workers && slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
+			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name, plural(form.Workers, "worker"), form.Workers))
+			continue
 		}
 		w.presets = append(w.presets, p)
 	}

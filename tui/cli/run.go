@@ -349,6 +349,9 @@ func train(ctx context.Context, p prepared, out printer, wait func() time.Durati
 	_, silent := out.(silentPrinter)
 	idle := newPatience(out, wait)
 	defer idle.stop()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
 	run, err := p.start(idle.record)
 	if err != nil {
 		p.sess.Close()
@@ -357,9 +360,6 @@ func train(ctx context.Context, p prepared, out printer, wait func() time.Durati
 	defer func() { err = errors.Join(err, run.Close()) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	code := 0
 	if !silent {
 		idle.leave = run.Interrupt

@@ -135,11 +135,11 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	if err := w.keep(); err != nil {
 		return err
 	}
-	shut, err := w.fleet.open(w.dir, f.run.json, s)
+	view := newBatchView(&w.batch, f.run.plain, f.run.json, s)
+	shut, err := w.fleet.open(w.dir, view)
 	if err != nil {
 		return err
 	}
-	view := newBatchView(&w.batch, f.run.plain, f.run.json, s)
 	err = errors.Join(w.work(c.Context(), view), shut())
 	if !f.run.json {
 		if view.drawn < len(w.trials)/w.seeds {
