@@ -120,7 +120,7 @@ func TestStagedAppliedEffective(t *testing.T) {
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
 	d.shows("→ 0.125 @402")
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
-	d.shows("eta            0.125", "in effect since round 402")
+	d.shows("eta            0.125", "in effect since round 403")
 }
 
 func TestRefusalKeepsWhatIsStaged(t *testing.T) {

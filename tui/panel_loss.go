@@ -148,7 +148,7 @@ func (m *model) legendLine(g *cell.Grid, r cell.Rect, entries []entry) {
 func (m *model) lossLegend(g *cell.Grid, r cell.Rect, s, centre *view.Series) {
 	var out []entry
 	if x, ok := centre.Last(view.Whole); ok {
-		out = append(out, entry{"━━", "centre", lead(num(x), 5), cell.Centre})
+		out = append(out, entry{"━━", "centre val", lead(num(x), 5), cell.Centre})
 	}
 	if s != nil {
 		l := s.Latest(m.shown.Members())

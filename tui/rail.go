@@ -25,10 +25,11 @@ type rail struct {
 
 // answer is what became of the last transaction: it stays until the next one.
 type answer struct {
-	text  string
-	bad   bool
-	round uint64 // from which it holds, 0 when refused or lost
-	done  bool   // and it is in effect
+	text string
+	what string // the knobs that it is about
+	bad  bool
+	from uint64 // the first round under it, 0 when refused or lost
+	done bool   // and it is in effect
 }
 
 // population is the pseudo-knob on top of the rail.
@@ -232,10 +233,10 @@ func (r *rail) evaluate(m *model, k optim.Knob, text string) (string, error) {
 	return text, nil
 }
 
-// settle follows the view: an accepted transaction is in effect once a commit lies beyond its round.
+// settle follows the view: an accepted transaction is in effect once its first round is committed.
 func (r *rail) settle(m *model) {
-	if a := &r.answer; a.round > 0 && !a.done && m.live.Progress.Rounds > a.round {
+	if a := &r.answer; a.from > 0 && !a.done && m.live.Progress.Rounds >= a.from {
 		a.done = true
-		a.text = "in effect since round " + round(a.round)
+		a.text = "in effect since round " + round(a.from) + ": " + a.what
 	}
 }

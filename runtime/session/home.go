@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -88,7 +90,7 @@ func plain(name string) string {
 	return "run"
 }
 
-// Resolve finds the directory of a session by path, name, beginning of its name, or the last part of it (7f3a).
+// Resolve finds the directory of a session by path, also one below home, by name, beginning of its name, or the last part of it (7f3a).
 func Resolve(home, what string) (string, error) {
 	if what == "" {
 		return "", errors.New("session: no session named: list them with brood sessions")
@@ -97,6 +99,9 @@ func Resolve(home, what string) (string, error) {
 		return filepath.Abs(what)
 	}
 	if strings.ContainsRune(what, '/') || strings.ContainsRune(what, filepath.Separator) {
+		if within := filepath.Join(home, what); filepath.IsLocal(what) && holdsLog(within) { // of a sweep or a study
+			return within, nil
+		}
 		return "", noLog(what)
 	}
 	names, err := names(home)
@@ -120,6 +125,13 @@ func Resolve(home, what string) (string, error) {
 	case len(names) == 0:
 		return "", fmt.Errorf("session: there is no session %q, nor any other in %s: start one with brood run", what, home)
 	}
+	written := func(name string) int64 {
+		if i, err := os.Stat(filepath.Join(home, name, segmentName(1))); err == nil {
+			return i.ModTime().UnixNano()
+		}
+		return 0
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(written(a), written(b)) })
 	return "", fmt.Errorf("session: there is no session %q in %s; the latest are %s", what, home, some3(names))
 }
 

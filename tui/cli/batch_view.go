@@ -22,7 +22,7 @@ type batchView struct {
 	s     streams
 	json  bool
 	began time.Time
-	was   float64 // estimated seconds of what was done before
+	was   float64      // estimated seconds of what was done before
 	mu    sync.Mutex   // guards tea
 	tea   *tea.Program // nil where nothing moves
 	ended chan struct{}
