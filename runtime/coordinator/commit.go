@@ -176,6 +176,9 @@ func Target(text string) (metric string, value float64, err error) {
 	if !ok || perr != nil || !slices.Contains([]string{"loss", "test_error", "test_loss"}, metric) {
 		return "", 0, fmt.Errorf("target %q: write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)", text)
 	}
+	if !(value >= 0) {
+		return "", 0, fmt.Errorf("target %q would never be met: give a number from 0 on", text)
+	}
 	return metric, value, nil
 }
 

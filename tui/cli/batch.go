@@ -36,6 +36,7 @@ type batch struct {
 	threads int      // of all of them together; 0: all cores
 	fleet   batchFleet
 	dir     string
+	bare    bool                  // its runs train no model
 	same    []byte                // what a new directory says of the runs in it
 	table   func(rows int) *table // of what is measured, for a moving view: no more than so many rows
 
@@ -208,7 +209,7 @@ func (b *batch) check(ctx context.Context, s streams) error {
 		if err != nil {
 			return labelled(t, err)
 		}
-		t.seconds, t.limit = j.Config.Seconds, j.Limit
+		t.seconds, t.limit, b.bare = j.Config.Seconds, j.Limit, j.Config.Data == ""
 		if most = max(most, j.Config.Memory); !f.serves && memory > 0 && int64(b.jobs)*most > memory {
 			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", b.jobs, humanBytes(int64(b.jobs)*most), humanBytes(memory))
 		}

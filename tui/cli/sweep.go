@@ -129,8 +129,12 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	if err := w.check(c.Context(), s); err != nil {
 		return err
 	}
-	if w.trials[0].limit.Target != "" && f.by == "" {
+	switch {
+	case f.by != "":
+	case w.trials[0].limit.Target != "":
 		w.by = "epochs"
+	case w.bare: // there is no test
+		w.by = "seconds"
 	}
 	if err := w.keep(); err != nil {
 		return err
@@ -195,6 +199,7 @@ type result struct {
 	error    presets.Sample // test error, whatever is sorted by
 	seconds  float64        // mean
 	of       int            // seeds wanted
+	done     int
 	diverged int
 }
 
@@ -205,7 +210,7 @@ func (w *sweep) results() []result {
 	defer w.mu.Unlock()
 	var out []result
 	for trials := range slices.Chunk(w.trials, w.seeds) {
-		r, done := result{point: trials[0].point, of: w.seeds}, 0
+		r := result{point: trials[0].point, of: w.seeds}
 		for _, t := range trials {
 			if t.state == trialDiverged {
 				r.diverged++
@@ -213,7 +218,7 @@ func (w *sweep) results() []result {
 			if t.state != trialDone {
 				continue
 			}
-			done++
+			r.done++
 			r.seconds += t.tally.sum.Seconds
 			if x, ok := t.tally.metric(w.by); ok {
 				r.sample = append(r.sample, x)
@@ -222,7 +227,7 @@ func (w *sweep) results() []result {
 				r.error = append(r.error, x)
 			}
 		}
-		r.seconds /= float64(max(1, done))
+		r.seconds /= float64(max(1, r.done))
 		out = append(out, r)
 	}
 	sign := 1.0
@@ -250,7 +255,7 @@ func (w *sweep) results() []result {
 func (w *sweep) best(rows int) *table {
 	results := w.results()
 	if rows >= 0 {
-		results = slices.DeleteFunc(results, func(r result) bool { return len(r.sample)+r.diverged == 0 })
+		results = slices.DeleteFunc(results, func(r result) bool { return r.done+r.diverged == 0 })
 		results = results[:min(len(results), rows)]
 	}
 	var heads []string
@@ -262,7 +267,7 @@ func (w *sweep) best(rows int) *table {
 		unit = w.by + " " + unit
 	}
 	heads = append(heads, ">"+unit, ">± s.e.")
-	if w.by != "test_error" {
+	if w.by != "test_error" && !w.bare {
 		heads = append(heads, ">test_error %")
 	}
 	out := newTable(append(heads, ">seeds", ">time", "")...)
@@ -270,7 +275,10 @@ func (w *sweep) best(rows int) *table {
 		row := slices.Clone(r.point)
 		mean, se, secs, test := "–", "–", "–", "–"
 		if len(r.sample) > 0 {
-			mean, secs = fmt.Sprintf("%.4g", r.sample.Mean()), fmt.Sprintf("%.1f s", r.seconds)
+			mean = fmt.Sprintf("%.4g", r.sample.Mean())
+		}
+		if r.done > 0 {
+			secs = fmt.Sprintf("%.1f s", r.seconds)
 		}
 		if len(r.sample) > 1 {
 			se = fmt.Sprintf("%.2g", r.sample.Error())
@@ -279,14 +287,14 @@ func (w *sweep) best(rows int) *table {
 			test = fmt.Sprintf("%.2f", r.error.Mean())
 		}
 		row = append(row, mean, se)
-		if w.by != "test_error" {
+		if w.by != "test_error" && !w.bare {
 			row = append(row, test)
 		}
 		note := ""
 		if r.diverged > 0 {
 			note = fmt.Sprintf("%d diverged", r.diverged)
 		}
-		out.row(append(row, fmt.Sprintf("%d of %d", len(r.sample), r.of), secs, note)...)
+		out.row(append(row, fmt.Sprintf("%d of %d", r.done, r.of), secs, note)...)
 	}
 	return out
 }
