@@ -23,9 +23,10 @@ Fitness is minus the loss on a mini-batch, by default one that all P candidates 
 
 shaping raw takes the fitness itself, which makes g an unbiased estimate of the smoothed gradient, and sign +-1/2 for the
 better and the worse of a pair; standard is how much better a pair's first is than its second, less the mean of all pairs and
-over their deviation, half to each of the two (as EGGROLL was reproduced on MNIST). With n pairs and M parameters on a slope, the expected cosine of g and the gradient is
-rho*sqrt(n)/sqrt(M + rho^2*n): rho = 1 raw and standard, 0.977 ranks, 0.798 sign. divide says which divisions are done. A missing
-(non-finite) fitness counts as the worst. samples member gives each candidate a mini-batch of its own (Zhang 2017).
+over their deviation, half to each of the two (as EGGROLL was reproduced on MNIST). With n pairs and M parameters on a slope,
+the expected cosine of g and the gradient is rho*sqrt(n)/sqrt(M + rho^2*n): rho = 1 raw and standard, 0.977 ranks, 0.798 sign.
+divide says which divisions are done. A missing (non-finite) fitness counts as the worst. samples member gives each candidate
+a mini-batch of its own (Zhang 2017).
 
 noise says what eps is: normals, or whole numbers whose sums are exact, so that an update has the same bits on every machine, and
 which multiply samples of bytes faster. rank r makes eps of each weight matrix A B'/sqrt(r), of normals R x r and C x r (EGGROLL; Sarkar et al.,
