@@ -107,6 +107,7 @@ func (t *tally) begin(p prepared) {
 	t.bare = p.job.Config.Data == ""
 	if p.from != nil { // the session's estimate was of all its rounds
 		t.before, t.sum.SecondsPredicted = p.from.Checkpoint.Progress, 0
+		t.sum.Rounds = t.before.Rounds
 	}
 }
 
@@ -308,7 +309,11 @@ func (p *plainPrinter) record(r event.Record) {
 	case r.Edit != nil:
 		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.At+1, r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != "start":
-		fmt.Fprintf(p.out, "round %6d  %s: %d members on %d workers %s\n", r.Plan.At, r.Plan.Cause, len(r.Plan.New.Members), len(r.Plan.New.Workers()), r.Plan.Note)
+		text := fmt.Sprintf("%s: %d members on %d workers", r.Plan.Cause, len(r.Plan.New.Members), len(r.Plan.New.Workers()))
+		if r.Plan.Note != "" {
+			text += "; " + r.Plan.Note
+		}
+		fmt.Fprintf(p.out, "round %6d  %s\n", r.Plan.At, text)
 	case r.State != nil && r.State.Phase == event.Paused:
 		fmt.Fprintf(p.out, "round %6d  paused: %s\n", r.State.Round, r.State.Reason)
 		if p.sum.Session != "" {
