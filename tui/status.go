@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"brood/runtime/event"
@@ -104,22 +105,24 @@ func (m *model) statusLine(g *cell.Grid) {
 	g.Right(g.W-1, 0, g.W-2, role, tail)
 }
 
-// fit drops the least segments until the rest takes at most n cells.
-func fit(segs []segment, n int) []segment {
-	for len(segs) > 1 {
-		total, least := -2, 0
-		for i, s := range segs {
-			total += max(s.width, cell.Width(s.text)) + 2
-			if s.weight < segs[least].weight {
-				least = i
-			}
-		}
-		if total <= n {
-			break
-		}
-		segs = append(segs[:least:least], segs[least+1:]...)
+// fit keeps the segments that take at most n cells together: the weightiest first, each where there is room for it still.
+func fit(segs []segment, n int) (out []segment) {
+	keep, order, left := make([]bool, len(segs)), make([]int, len(segs)), n+2
+	for i := range order {
+		order[i] = i
 	}
-	return segs
+	slices.SortStableFunc(order, func(a, b int) int { return segs[b].weight - segs[a].weight })
+	for at, i := range order {
+		if need := max(segs[i].width, cell.Width(segs[i].text)) + 2; at == 0 || need <= left {
+			keep[i], left = true, left-need
+		}
+	}
+	for i, s := range segs {
+		if keep[i] {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // tail is the right end of the status line: what is special about this view.
