@@ -206,7 +206,7 @@ func TestPatience(t *testing.T) {
 	}
 	cfg.Patience = 0
 	err := Work(t.Context(), cfg)
-	if err == nil || !strings.Contains(err.Error(), "the coordinator is not there for 0s") || !strings.Contains(err.Error(), "start brood serve") {
+	if err == nil || !strings.Contains(err.Error(), "the coordinator is not there for 0s") || !strings.Contains(err.Error(), "start the coordinator") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

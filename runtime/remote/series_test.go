@@ -272,7 +272,7 @@ func TestPlaces(t *testing.T) {
 	add := func(wants int, there ...byte) *run {
 		r := &run{srv: s, id: wire.RunID{byte(len(s.runs) + 1)}, wants: wants, seats: map[wire.NodeID]*seat{}}
 		for _, n := range there {
-			r.seats[wire.NodeID{n}] = &seat{}
+			r.seats[wire.NodeID{n}] = &seat{came: time.Now()}
 		}
 		s.runs = append(s.runs, r)
 		return r
@@ -303,6 +303,10 @@ func TestPlaces(t *testing.T) {
 	goes(99, 0, fresh)
 	s.admitted[wire.NodeID{98}] = admission{run: lost, at: time.Now().Add(-arrival)}
 	goes(99, 0, lost) // who did not arrive leaves its place
+	full.seats[wire.NodeID{1}].came = time.Now().Add(-preparation)
+	goes(99, 1, full) // who is not ready for long leaves it too
+	full.seats[wire.NodeID{1}].seated = true
+	goes(99, 1, lost)
 }
 
 // TestLeavesWaiting: a worker that waits for a run ends at once when it is told to.
