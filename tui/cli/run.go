@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -250,9 +249,6 @@ func parseSettings(words []string) (out []event.Setting, err error) {
 		name, expr, ok := strings.Cut(w, "=")
 		if !ok || name == "" || expr == "" {
 			return nil, usage("%q: write NAME=VALUE, such as eta=0.1", w)
-		}
-		if slices.ContainsFunc(out, func(s event.Setting) bool { return s.Knob == name }) {
-			return nil, usage("%s is set twice: give one value", name)
 		}
 		out = append(out, event.Setting{Knob: name, Expr: expr})
 	}
