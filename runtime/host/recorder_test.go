@@ -59,6 +59,9 @@ func TestKeyframeStandsBetweenRecords(t *testing.T) {
 
 // A view of so many members that no keyframe holds it does not end the run: its records are in the log, and are followed.
 func TestKeyframeTooLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("folds a million points")
+	}
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +107,9 @@ func TestKeyframeTooLarge(t *testing.T) {
 
 // Views take no more of the log than what they are views of: one of many members is not saved every few seconds.
 func TestKeyframesAreFew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("folds a million points")
+	}
 	const members, rounds = 3000, 400
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {
