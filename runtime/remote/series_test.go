@@ -322,7 +322,9 @@ func TestLeavesWaiting(t *testing.T) {
 	if err := <-s.work(t.Context(), cfg); !errors.Is(err, ErrLeft) {
 		t.Errorf("%v", err)
 	}
+	s.srv.mu.Lock()
 	clear(s.srv.due) // its next question need not be waited for
+	s.srv.mu.Unlock()
 	s.close()
 	if files, err := os.ReadDir(filepath.Join(s.root, "fleet")); err != nil || len(files) != 2 {
 		t.Errorf("%v, %v", files, err)
