@@ -26,7 +26,7 @@ type rail struct {
 // answer is what became of the last transaction: it stays until the next one.
 type answer struct {
 	text string
-	what string // the knobs that it is about
+	what string // what it changes, in words
 	bad  bool
 	from uint64 // the first round under it, 0 when refused or lost
 	done bool   // and it is in effect

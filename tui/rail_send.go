@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -100,22 +99,11 @@ func (r *rail) answered(m *model, msg receiptMsg) bool {
 		r.staged = slices.DeleteFunc(r.staged, func(s event.Setting) bool {
 			return slices.Contains(sent.Set, s) || s.Knob == view.MembersKnob && s.Expr == strconv.Itoa(sent.Members)
 		})
-		what, from := strings.Join(turned(sent), ", "), msg.receipt.Round+1
-		r.answer = answer{what: what, text: "accepted, effective from round " + round(from), from: from}
+		from := msg.receipt.Round + 1
+		r.answer = answer{what: words(*sent), text: "accepted, effective from round " + round(from), from: from}
 		r.settle(m)
 	}
 	return true
-}
-
-// turned names the knobs of a transaction.
-func turned(c *event.Command) (out []string) {
-	if c.Members > 0 {
-		out = append(out, view.MembersKnob)
-	}
-	for _, s := range c.Set {
-		out = append(out, s.Knob)
-	}
-	return out
 }
 
 // type1 handles a key while a value is typed.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/zeebo/blake3"
 
 	"brood/runtime/event"
@@ -60,6 +61,32 @@ type trial struct {
 	tally *tally // what it measured, or has measured so far
 
 	failed error // why it could not be run
+}
+
+// batchFlags are the flags that sweep and reproduce share, besides those of the run.
+type batchFlags struct {
+	seeds, jobs int
+	fleet       batchFleet
+}
+
+func (f *batchFlags) register(fl *pflag.FlagSet, seeds int) {
+	fl.IntVar(&f.seeds, "seeds", seeds, "runs of each setting, with seeds 1, 2, ...")
+	fl.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads, so that times are no measure")
+	f.fleet.register(fl)
+}
+
+func (f *batchFlags) check(c *cobra.Command, threads int, plain, json bool) error {
+	switch {
+	case f.seeds < 1 || f.seeds > 1000:
+		return usage("--seeds %d: give 1 to 1000", f.seeds)
+	case f.jobs < 1 || f.jobs > 1024:
+		return usage("--jobs %d: give 1 to 1024", f.jobs)
+	case c.Flags().Changed("threads") && threads < 1:
+		return usage("--threads %d: give 1 or more", threads)
+	case plain && json:
+		return usage("--plain and --json are two ways to print the same runs: give one of them")
+	}
+	return f.fleet.check(c, f.jobs)
 }
 
 type trialState int
@@ -152,14 +179,19 @@ func (b *batch) keep() error {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return fmt.Errorf("%s: %w", b.kind, err)
 	}
+	return b.write(b.kind+".json", b.same)
+}
+
+// write makes a file of the directory, whole or not at all.
+func (b *batch) write(name string, text []byte) error {
 	f, err := os.CreateTemp(b.dir, newBatch+"*")
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.kind, err)
 	}
 	defer os.Remove(f.Name()) // where it was not renamed
-	_, err = f.Write(b.same)
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(b.dir, b.kind+".json"))
+		err = os.Rename(f.Name(), filepath.Join(b.dir, name))
 	}
 	return err
 }
@@ -185,32 +217,28 @@ func (b *batch) share() int {
 	return max(1, threads/b.jobs)
 }
 
-// check prepares a run of each setting, so that what cannot be run is refused before anything has run.
+// check prepares a run of each setting that has something left to do, so that what cannot be run is refused before anything has run.
 func (b *batch) check(ctx context.Context, s streams) error {
 	told, memory, most := time.Now(), host.Memory(), int64(0)
-	var j *host.Job
 	for i, t := range b.trials {
 		if i > 0 && b.trials[i-1].label == t.label { // another seed
 			t.seconds, t.limit = b.trials[i-1].seconds, b.trials[i-1].limit
+			continue
+		}
+		if c := b.settled(i); c != nil {
+			t.seconds, t.limit, b.bare = c.Seconds, c.Limit, c.Data == ""
 			continue
 		}
 		if time.Since(told) > time.Second {
 			told = time.Now()
 			fmt.Fprintf(s.err, "brood: checked %d of %s\n", i, plural(len(b.trials), "run"))
 		}
-		f, c, err := b.flags(t.args...)
-		if err != nil {
-			return labelled(t, err)
-		}
-		o, err := f.options(c, t.preset)
-		if err == nil {
-			j, err = host.Prepare(o)
-		}
+		j, err := b.job(t)
 		if err != nil {
 			return labelled(t, err)
 		}
 		t.seconds, t.limit, b.bare = j.Config.Seconds, j.Limit, j.Config.Data == ""
-		if most = max(most, j.Config.Memory); !f.serves && memory > 0 && int64(b.jobs)*most > memory {
+		if most = max(most, j.Config.Memory); b.fleet.workers() == 0 && memory > 0 && int64(b.jobs)*most > memory {
 			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", b.jobs, humanBytes(int64(b.jobs)*most), humanBytes(memory))
 		}
 		if err := ctx.Err(); err != nil {
@@ -218,6 +246,35 @@ func (b *batch) check(ctx context.Context, s streams) error {
 		}
 	}
 	return nil
+}
+
+// settled is the configuration that the log of trial i holds, where all runs of its setting are over; else nil.
+func (b *batch) settled(i int) *event.Config {
+	var config *event.Config
+	for _, t := range b.trials[i:] {
+		if t.label != b.trials[i].label {
+			break
+		}
+		state, out, err := t.look()
+		if err != nil || !state.over() {
+			return nil
+		}
+		config = &out.config
+	}
+	return config
+}
+
+// job is what a trial would run.
+func (b *batch) job(t *trial) (*host.Job, error) {
+	f, c, err := b.flags(t.args...)
+	if err != nil {
+		return nil, err
+	}
+	o, err := f.options(c, t.preset)
+	if err != nil {
+		return nil, err
+	}
+	return host.Prepare(o)
 }
 
 // labelled is an error of a setting, with the status that it had.

@@ -1,11 +1,8 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/csv"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -16,20 +13,13 @@ const runsFile = "runs.csv"
 
 // writeRuns keeps a row for each run of this command that was measured.
 func (b *batch) writeRuns() error {
-	f, err := os.CreateTemp(b.dir, newBatch+"*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // where it was not renamed
-	if err := errors.Join(b.rows(f), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(b.dir, runsFile))
+	return b.write(runsFile, b.rows())
 }
 
-func (b *batch) rows(to io.Writer) error {
-	out := csv.NewWriter(to)
-	_ = out.Write(append(append(slices.Clone(b.columns), "seed", "outcome"), presets.MetricNames()...)) // Flush tells
+func (b *batch) rows() []byte {
+	var text bytes.Buffer
+	out := csv.NewWriter(&text) // which cannot fail
+	_ = out.Write(append(append(slices.Clone(b.columns), "seed", "outcome"), presets.MetricNames()...))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range b.trials {
@@ -48,5 +38,5 @@ func (b *batch) rows(to io.Writer) error {
 		_ = out.Write(row)
 	}
 	out.Flush()
-	return out.Error()
+	return text.Bytes()
 }

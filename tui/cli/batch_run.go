@@ -20,6 +20,24 @@ import (
 	"brood/runtime/session"
 )
 
+// train runs the batch, here or on a fleet.
+func (b *batch) train(ctx context.Context, view *batchView) error {
+	ctx, code, stop := interruptible(ctx, view)
+	defer stop()
+	if err := b.keep(); err != nil {
+		return err
+	}
+	shut, err := b.fleet.open(b.dir, view)
+	if err != nil {
+		return err
+	}
+	err = b.work(ctx, view)
+	if n := code(); n != 0 && b.left() {
+		err = &exitError{code: n, err: errors.New("interrupted: the same command goes on")}
+	}
+	return errors.Join(err, shut())
+}
+
 // work runs what is not done, a few at a time, until nothing is left that anybody trains. A run that fails does not end the others.
 func (b *batch) work(ctx context.Context, view *batchView) error {
 	for _, t := range b.trials {
@@ -30,8 +48,6 @@ func (b *batch) work(ctx context.Context, view *batchView) error {
 	}
 	view.begin()
 	defer view.close()
-	ctx, code, stop := interruptible(ctx)
-	defer stop()
 	var all sync.WaitGroup
 	for range b.jobs {
 		all.Go(func() { b.drain(ctx, view) })
@@ -40,9 +56,6 @@ func (b *batch) work(ctx context.Context, view *batchView) error {
 	view.close()
 	if err := b.writeRuns(); err != nil {
 		fmt.Fprintln(view.s.err, "brood: "+err.Error())
-	}
-	if n := code(); n != 0 && b.left() {
-		return &exitError{code: n, err: errors.New("interrupted: the same command goes on")}
 	}
 	failed := 0
 	for _, t := range b.trials {
@@ -65,7 +78,7 @@ func (b *batch) left() bool {
 }
 
 // interruptible is ctx until a signal, whose exit status code gives; the runs under way hear of it too.
-func interruptible(ctx context.Context) (out context.Context, code func() int, stop func()) {
+func interruptible(ctx context.Context, view *batchView) (out context.Context, code func() int, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -78,6 +91,7 @@ func interruptible(ctx context.Context) (out context.Context, code func() int, s
 				status.Store(exitSigterm)
 			}
 			cancel()
+			view.note("finishing the rounds under way and saving; once more to leave at once")
 		case <-ctx.Done():
 		}
 	}()
@@ -176,7 +190,7 @@ func (b *batch) set(t *trial, state trialState, out *tally) {
 // look reads from a trial's log how far it is. One that is at its limit is done, whatever ended its process.
 func (t *trial) look() (trialState, *tally, error) {
 	out, err := recount(t.dir)
-	switch l := t.limit; {
+	switch {
 	case errors.Is(err, session.ErrNoLog):
 		return trialWaits, newTally(), nil
 	case err != nil:
@@ -185,8 +199,9 @@ func (t *trial) look() (trialState, *tally, error) {
 		return trialDiverged, out, nil
 	case out.phase == event.Finished:
 		return trialDone, out, nil
-	case l.Epochs > 0 && out.sum.Epochs >= l.Epochs, l.Rounds > 0 && out.sum.Rounds >= l.Rounds:
-		if out.bare || out.tested == out.sum.Rounds { // else what it came to is not in the log: a full disk, or a power cut
+	}
+	if l := out.config.Limit; l.Epochs > 0 && out.sum.Epochs >= l.Epochs || l.Rounds > 0 && out.sum.Rounds >= l.Rounds {
+		if out.bare() || out.tested == out.sum.Rounds { // else what it came to is not in the log: a full disk, or a power cut
 			return trialDone, out, nil
 		}
 	}
@@ -246,7 +261,7 @@ func (f *follower) patience() time.Duration {
 	return patience()
 }
 
-func (f *follower) note(string)          {}
+func (f *follower) note(string)          {} // the batch says it, for all runs under way
 func (f *follower) end(coordinator.Exit) {}
 
 // run trains one trial to its end, unless another process has taken it. Who holds the claim of a trial may make, resume and

@@ -148,6 +148,8 @@ func openCommand(s streams) *cobra.Command {
 			if run.dir == "" {
 				return usage("%s is elsewhere: open its doors on its own machine", args[0])
 			}
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
 			out := newPrinter(s, false, false)
 			d, err := f.listen(out.note)
 			if err != nil {
@@ -165,8 +167,6 @@ func openCommand(s streams) *cobra.Command {
 			}
 			d.serve(run.dir)
 			d.announce(out, s)
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
 			if err := run.over(ctx); !errors.Is(err, context.Canceled) {
 				fmt.Fprintln(s.out, "brood: the run is over")
 				return err

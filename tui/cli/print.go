@@ -82,7 +82,7 @@ type tally struct {
 	apart           optim.Ledger
 	began           time.Time
 	before          event.Progress // of the session before this process
-	bare            bool           // it trains no model: there is a distance in place of a loss, and no samples
+	config          event.Config
 	losses          map[engine.Member]float64
 	centre          float64   // validation loss of the centre at the last probe
 	fitness         []float64 // of the members at the last probe
@@ -104,12 +104,15 @@ func newTally() *tally {
 func (t *tally) begin(p prepared) {
 	t.began = time.Now()
 	t.sum = summary{Event: "summary", Kernels: p.job.Config.Kernels, Session: p.sess.Dir(), MemoryPredicted: p.job.Config.Memory, SecondsPredicted: p.job.Config.Seconds}
-	t.bare = p.job.Config.Data == ""
+	t.config = p.job.Config
 	if p.from != nil { // the session's estimate was of all its rounds
 		t.before, t.sum.SecondsPredicted = p.from.Checkpoint.Progress, 0
 		t.sum.Rounds = t.before.Rounds
 	}
 }
+
+// bare says that the run trains no model: there is a distance in place of a loss, and no samples.
+func (t *tally) bare() bool { return t.config.Data == "" }
 
 func (t *tally) record(r event.Record) {
 	if p := r.Points; p != nil {
@@ -124,7 +127,7 @@ func (t *tally) record(r event.Record) {
 	}
 	switch {
 	case r.Config != nil:
-		t.bare = r.Config.Data == ""
+		t.config = *r.Config
 	case r.Plan != nil:
 		t.sum.Algorithm, t.sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
 		clear(t.losses)
@@ -173,7 +176,7 @@ func (t *tally) loss() (float64, bool) {
 
 // word is what the series loss is called.
 func (t *tally) word() string {
-	if t.bare {
+	if t.bare() {
 		return "distance"
 	}
 	return "loss"
@@ -182,7 +185,7 @@ func (t *tally) word() string {
 // rate is how fast this process came to a state.
 func (t *tally) rate(p event.Progress, seconds float64) string {
 	done, unit := p.Samples-t.before.Samples, "samples/s"
-	if t.bare {
+	if t.bare() {
 		done, unit = p.Rounds-t.before.Rounds, "rounds/s"
 	}
 	return grouped(int64(float64(done)/max(seconds, 1e-9))) + " " + unit
@@ -337,7 +340,7 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	defer p.mu.Unlock()
 	s := p.finish(exit)
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
-	if s.TrainLoss != nil && p.bare {
+	if s.TrainLoss != nil && p.bare() {
 		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -31,11 +30,11 @@ type outcome struct {
 }
 
 type reproduceFlags struct {
-	seeds, jobs, threads int
-	full, plain, json    bool
-	file, sessions       string
-	only                 []string
-	fleet                batchFleet
+	batch             batchFlags
+	threads           int
+	full, plain, json bool
+	file, sessions    string
+	only              []string
 }
 
 func reproduceCommand(s streams) *cobra.Command {
@@ -72,11 +71,9 @@ more seeds it adds them.`,
 			return f.execute(c, args[0], names, s)
 		}}
 	fl := c.Flags()
-	fl.IntVar(&f.seeds, "seeds", 3, "runs of each preset, with seeds 1, 2, ...")
+	f.batch.register(fl, 3)
 	fl.BoolVar(&f.full, "full", false, "the presets in their full form, as the source has them, where they have one")
-	fl.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads, so that times are no measure")
 	fl.IntVar(&f.threads, "threads", 0, "threads of all runs together (default: all cores)")
-	f.fleet.register(fl)
 	fl.StringVarP(&f.file, "output", "o", "", "write the table as Markdown")
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions, named for the study and its presets)")
 	fl.StringArrayVar(&f.only, "preset", nil, "run this preset of the study only (repeatable)")
@@ -86,17 +83,7 @@ more seeds it adds them.`,
 }
 
 func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, s streams) error {
-	switch {
-	case f.seeds < 1 || f.seeds > 1000:
-		return usage("--seeds %d: give 1 to 1000", f.seeds)
-	case f.jobs < 1 || f.jobs > 1024:
-		return usage("--jobs %d: give 1 to 1024", f.jobs)
-	case c.Flags().Changed("threads") && f.threads < 1:
-		return usage("--threads %d: give 1 or more", f.threads)
-	case f.plain && f.json:
-		return usage("--plain and --json are two ways to print the same runs: give one of them")
-	}
-	if err := f.fleet.check(c, f.jobs); err != nil {
+	if err := f.batch.check(c, f.threads, f.plain, f.json); err != nil {
 		return err
 	}
 	for _, p := range f.only {
@@ -109,7 +96,7 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 			return err
 		}
 	}
-	w := &study{batch: batch{kind: "study", by: "test_error", columns: []string{"preset"}, jobs: f.jobs, threads: f.threads, fleet: f.fleet}, name: name, full: f.full, seeds: f.seeds}
+	w := &study{batch: batch{kind: "study", by: "test_error", columns: []string{"preset"}, jobs: f.batch.jobs, threads: f.threads, fleet: f.batch.fleet}, name: name, full: f.full, seeds: f.batch.seeds}
 	w.table = w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
 		return err
@@ -117,15 +104,8 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 	if err := w.check(c.Context(), s); err != nil {
 		return err
 	}
-	if err := w.keep(); err != nil {
-		return err
-	}
 	view := newBatchView(&w.batch, f.plain, f.json, s)
-	shut, err := w.fleet.open(w.dir, view)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(w.work(c.Context(), view), shut())
+	err := w.train(c.Context(), view)
 	out := w.judged(w.measured())
 	if !f.json {
 		fmt.Fprintln(s.out)
@@ -138,7 +118,7 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 	if f.full {
 		flags = " --full"
 	}
-	text := fmt.Sprintf("## %s\n\n`brood reproduce %s%s --seeds %d`, %s\n\n%s\n", name, name, flags, f.seeds, time.Now().Format(time.DateOnly), out.markdown())
+	text := fmt.Sprintf("## %s\n\n`brood reproduce %s%s --seeds %d`, %s\n\n%s\n", name, name, flags, f.batch.seeds, time.Now().Format(time.DateOnly), out.markdown())
 	if err := os.WriteFile(f.file, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("write the table: %w", err)
 	}

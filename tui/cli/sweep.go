@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -27,10 +26,9 @@ type sweep struct {
 var aside = []string{"algorithm", "model", "data", "members", "workers", "epochs", "rounds"}
 
 type sweepFlags struct {
-	run         runFlags
-	fleet       batchFleet
-	seeds, jobs int
-	by, dir     string
+	run     runFlags
+	batch   batchFlags
+	by, dir string
 }
 
 func sweepCommand(s streams) *cobra.Command {
@@ -66,10 +64,8 @@ the command may also be started on each of them with the same -o DIR: each takes
 	fl.Lookup("set").Usage = "values of a setting: NAME=VALUES (repeatable)"
 	fl.Lookup("plain").Usage = "a line for each run that ends, in place of the moving view"
 	fl.Lookup("json").Usage = "one JSON object for each run"
-	fl.IntVar(&f.seeds, "seeds", 1, "runs of each setting, with seeds 1, 2, ...")
-	fl.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
+	f.batch.register(fl, 1)
 	fl.StringVar(&f.by, "by", "", "sort by this metric (default: test_error; with a target: epochs): "+strings.Join(presets.MetricNames(), ", "))
-	f.fleet.register(fl)
 	fl.StringVarP(&f.dir, "output", "o", "", "directory for the sessions (default: one among your sessions, named for the preset and what the runs share)")
 	return c
 }
@@ -88,24 +84,16 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		return usage("--target may never be met: give --epochs or --rounds too, where a run ends without it")
 	case f.run.members == host.Auto:
 		return usage("--members auto differs from machine to machine: give a number")
-	case given("threads") && f.run.threads < 1:
-		return usage("--threads %d: give 1 or more", f.run.threads)
-	case f.seeds < 1 || f.seeds > 1000:
-		return usage("--seeds %d: give 1 to 1000", f.seeds)
-	case f.jobs < 1 || f.jobs > 1024:
-		return usage("--jobs %d: give 1 to 1024", f.jobs)
-	case f.run.plain && f.run.json:
-		return usage("--plain and --json are two ways to print the same runs: give one of them")
 	case f.by != "" && presets.Metrics[f.by] == "":
 		return usage("--by %s: choose one of %s", f.by, strings.Join(presets.MetricNames(), ", "))
 	}
-	if err := f.fleet.check(c, f.jobs); err != nil {
+	if err := f.batch.check(c, f.run.threads, f.run.plain, f.run.json); err != nil {
 		return err
 	}
 	if preset == "" && f.run.algorithm == "" && f.run.model == "" && f.run.data == "" {
 		preset = presets.Default
 	}
-	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "test_error"), jobs: f.jobs, threads: f.run.threads, fleet: f.fleet}, seeds: f.seeds}
+	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "test_error"), jobs: f.batch.jobs, threads: f.run.threads, fleet: f.batch.fleet}, seeds: f.batch.seeds}
 	w.table = w.best
 	var err error
 	if w.axes, err = presets.ParseAxes(f.run.set); err != nil {
@@ -118,7 +106,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		if a.Name == "members" && slices.Contains(a.Values, "auto") {
 			return usage("--set members=auto differs from machine to machine: give numbers")
 		}
-		if a.Name == "workers" && f.fleet.listen != "" {
+		if a.Name == "workers" && f.batch.fleet.listen != "" {
 			return usage("--set workers=...: --wait says how many workers each run has")
 		}
 		w.columns = append(w.columns, a.Name)
@@ -136,15 +124,8 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case w.bare: // there is no test
 		w.by = "seconds"
 	}
-	if err := w.keep(); err != nil {
-		return err
-	}
 	view := newBatchView(&w.batch, f.run.plain, f.run.json, s)
-	shut, err := w.fleet.open(w.dir, view)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(w.work(c.Context(), view), shut())
+	err = w.train(c.Context(), view)
 	if !f.run.json {
 		if view.drawn < len(w.trials)/w.seeds {
 			fmt.Fprintln(s.out)
