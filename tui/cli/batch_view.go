@@ -301,7 +301,10 @@ func (v *batchView) draw(width, height int) string {
 
 func shortTime(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
-	if d > time.Minute {
+	switch {
+	case d >= time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	case d > time.Minute:
 		return d.Round(time.Minute / 2).String()
 	}
 	return d.Round(time.Second).String()

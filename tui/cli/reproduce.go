@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,9 +43,12 @@ type reproduceFlags struct {
 
 func reproduceCommand(s streams) *cobra.Command {
 	f := &reproduceFlags{}
-	c := &cobra.Command{Use: "reproduce [STUDY]", Short: "Run the presets of a study with several seeds, and judge what they claim",
+	c := &cobra.Command{Use: "reproduce [STUDY|all]", Short: "Run the presets of a study with several seeds, and judge what they claim",
 		Long: `Run the presets of a study with several seeds, and judge what they claim: an interval or an order that the preset states
-beforehand, beside the number that its source published. Without a STUDY the studies are listed.
+beforehand, beside the number that its source published. all is every study, one after the other, and so is no STUDY with any flag;
+brood reproduce alone lists them.
+
+  brood reproduce parle --seeds 3 -o parle.md
 
 Each run is a session, which brood verify executes again. The same command goes on where it was stopped, and skips what is done; with
 more seeds it adds them.`,
@@ -56,19 +63,30 @@ more seeds it adds them.`,
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				t := newTable("study", "presets")
-				for _, study := range slices.Sorted(maps.Keys(all)) {
-					t.row(study, strings.Join(all[study], " "))
+			names := slices.Sorted(maps.Keys(all))
+			study := strings.Join(args, "")
+			if study == "" && c.Flags().NFlag() == 0 {
+				return listStudies(all, names, s)
+			}
+			if err := f.batch.check(c, f.threads, f.plain, f.json); err != nil {
+				return err
+			}
+			if f.file != "" { // told before, and not after hours
+				if err := writable(f.file); err != nil {
+					return err
 				}
-				t.write(s.out)
-				return nil
 			}
-			names, ok := all[args[0]]
-			if !ok {
-				return usage("there is no study %q: choose one of %s", args[0], strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+			switch {
+			case study == "" || study == "all":
+				return f.everything(c, all, names, s)
+			case all[study] == nil:
+				return usage("there is no study %q: choose all, or one of %s", study, strings.Join(names, ", "))
 			}
-			return f.execute(c, args[0], names, s)
+			text, err := f.execute(c, study, all[study], s)
+			if err != nil {
+				return err
+			}
+			return f.write(text)
 		}}
 	fl := c.Flags()
 	f.batch.register(fl, 3)
@@ -82,47 +100,105 @@ more seeds it adds them.`,
 	return c
 }
 
-func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, s streams) error {
-	if err := f.batch.check(c, f.threads, f.plain, f.json); err != nil {
-		return err
+// listStudies is what there is, with its sources.
+func listStudies(all map[string][]string, names []string, s streams) error {
+	t := newTable("study", ">presets", "source")
+	for _, study := range names {
+		source := ""
+		for _, name := range all[study] {
+			p, err := presets.Load(name)
+			if err != nil {
+				return err
+			}
+			if work, _, ok := strings.Cut(p.Paper, ")"); ok && source == "" {
+				source = work + ")" // without table and section, which differ
+			}
+		}
+		t.row(study, strconv.Itoa(len(all[study])), cmp.Or(source, "our own"))
 	}
-	for _, p := range f.only {
-		if !slices.Contains(names, p) {
-			return usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
+	t.write(s.out)
+	fmt.Fprintln(s.out, "\nrun one: brood reproduce STUDY --seeds 3; all of them: brood reproduce all; their presets: brood presets")
+	return nil
+}
+
+// everything runs the studies one after the other, each in its own directory, as when it is run alone.
+func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, names []string, s streams) error {
+	given := c.Flags().Changed
+	switch {
+	case given("preset"):
+		return usage("--preset is one of a study: name the study")
+	case given("listen"):
+		return usage("--listen prints a URL for one study: name it")
+	}
+	text := ""
+	var failed error
+	for i, name := range names {
+		one := *f
+		if f.sessions != "" {
+			one.sessions = filepath.Join(f.sessions, name)
+		}
+		if !f.json {
+			fmt.Fprintf(s.out, "\nstudy %d of %d: %s\n", i+1, len(names), name)
+		}
+		section, err := one.execute(c, name, all[name], s)
+		if _, ok := errors.AsType[leftOutError](err); ok {
+			fmt.Fprintln(s.err, "brood: left out: "+err.Error())
+			continue
+		}
+		if e, ok := errors.AsType[*exitError](err); ok { // refused, or interrupted
+			return e
+		}
+		if err != nil {
+			fmt.Fprintf(s.err, "brood: %s: %v\n", name, err)
+			failed = errors.New("not all studies could be run to their end; the same command tries again what failed")
+			continue
+		}
+		text += section
+		if err := f.write(text); err != nil {
+			return err
 		}
 	}
-	if f.file != "" { // told before, and not after hours
-		if err := writable(f.file); err != nil {
-			return err
+	return failed
+}
+
+// write keeps the tables in the file that is asked for.
+func (f *reproduceFlags) write(text string) error {
+	if f.file == "" {
+		return nil
+	}
+	if err := os.WriteFile(f.file, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	return nil
+}
+
+// execute runs one study and prints what it came to; text is the same as Markdown.
+func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, s streams) (text string, err error) {
+	for _, p := range f.only {
+		if !slices.Contains(names, p) {
+			return "", usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
 		}
 	}
 	w := &study{batch: batch{kind: "study", by: "test_error", columns: []string{"preset"}, jobs: f.batch.jobs, threads: f.threads, fleet: f.batch.fleet}, name: name, full: f.full, seeds: f.batch.seeds}
 	w.table = w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
-		return err
+		return "", err
 	}
 	if err := w.check(c.Context(), s); err != nil {
-		return err
+		return "", err
 	}
 	view := newBatchView(&w.batch, f.plain, f.json, s)
-	err := w.train(c.Context(), view)
+	err = w.train(c.Context(), view)
 	out := w.judged(w.measured())
 	if !f.json {
 		fmt.Fprintln(s.out)
 		out.write(s.out)
 	}
-	if err != nil || f.file == "" {
-		return err
-	}
 	flags := ""
 	if f.full {
 		flags = " --full"
 	}
-	text := fmt.Sprintf("## %s\n\n`brood reproduce %s%s --seeds %d`, %s\n\n%s\n", name, name, flags, f.batch.seeds, time.Now().Format(time.DateOnly), out.markdown())
-	if err := os.WriteFile(f.file, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	return nil
+	return fmt.Sprintf("## %s\n\n`brood reproduce %s%s --seeds %d`, %s\n\n%s\n", name, name, flags, f.batch.seeds, time.Now().Format(time.DateOnly), out.markdown()), err
 }
 
 // writable says whether a file can be written, and leaves it as it is.
@@ -137,6 +213,9 @@ func writable(path string) error {
 	}
 	return file.Close()
 }
+
+// leftOutError says why no preset of a study can be run.
+type leftOutError struct{ error }
 
 // fill finds the directory and lays the runs out: of all presets that are named, or only of some.
 func (w *study) fill(names, only []string, dir string, s streams) error {
@@ -168,7 +247,7 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 		w.presets = append(w.presets, p)
 	}
 	if len(w.presets) == 0 {
-		return without[0]
+		return leftOutError{without[0]}
 	}
 	for _, err := range without {
 		fmt.Fprintln(s.err, "brood: left out: "+err.Error())

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -99,5 +101,37 @@ func TestJudged(t *testing.T) {
 	claimed(&out, "parle-lenet-full", tallied().metric)
 	if text := out.String(); !strings.Contains(text, "published 0.44, difference +2.06") || strings.Contains(text, "stated") {
 		t.Errorf("a run of a full form says %q", text)
+	}
+}
+
+// TestEverything: the studies go one after the other, each in a directory of its own, into one document; one that has nothing to run is left out.
+func TestEverything(t *testing.T) {
+	madeUp(t)
+	dir := t.TempDir()
+	f := &reproduceFlags{threads: 1, plain: true, file: filepath.Join(dir, "all.md"), sessions: filepath.Join(dir, "sessions")}
+	f.batch.seeds, f.batch.jobs = 1, 1
+	var out, told bytes.Buffer
+	s := streams{out: &out, err: &told}
+	c := reproduceCommand(s)
+	c.SetContext(t.Context())
+	all := map[string][]string{"one": {"mean-sgd"}, "two": {"mean-popsgd-2", "mean-sgd"}}
+	if err := f.everything(c, all, []string{"one", "two"}, s); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(text); strings.Count(s, "## ") != 2 || !strings.HasPrefix(s, "## one\n\n`brood reproduce one --seeds 1`") || !strings.Contains(s, "\n## two\n") {
+		t.Errorf("the document is\n%s", s)
+	}
+	for _, name := range []string{"one/mean-sgd,seed=1", "two/mean-sgd,seed=1", "two/mean-popsgd-2,seed=1"} {
+		if _, err := os.Stat(filepath.Join(f.sessions, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	f.full = true
+	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil || !strings.Contains(told.String(), "left out: the preset quickstart has no full form") {
+		t.Errorf("a study without a full form: %v, told %q", err, told.String())
 	}
 }
