@@ -35,7 +35,7 @@ type answer struct {
 // population is the pseudo-knob on top of the rail.
 func (m *model) population() optim.Knob {
 	n := max(1, len(m.shown.Members().Members))
-	return optim.Knob{Name: view.MembersKnob, Title: "population", Unit: "members", Min: 1, Max: 1 << 20, Default: float64(n), Integer: true,
+	return optim.Knob{Name: view.MembersKnob, Title: "population", Unit: "members", Min: 1, Max: event.MaxMembers, Default: float64(n), Integer: true,
 		Doc: "how many members there are; new ones enter as the algorithm says, the highest ids leave first"}
 }
 

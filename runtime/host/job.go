@@ -142,8 +142,8 @@ func (j *Job) with(o Options) error {
 
 func (o Options) check() error {
 	switch {
-	case o.Members != Auto && o.Members < 1 || o.Members > 1<<20:
-		return fmt.Errorf("members = %d is out of bounds: give 1 to %d", o.Members, 1<<20)
+	case o.Members != Auto && o.Members < 1 || o.Members > event.MaxMembers:
+		return fmt.Errorf("members = %d is out of bounds: give 1 to %d", o.Members, event.MaxMembers)
 	case o.Workers < 1 || o.Workers > 1024:
 		return fmt.Errorf("workers = %d is out of bounds: give 1 to 1024", o.Workers)
 	case o.Threads < 1 || o.Threads > 1024:

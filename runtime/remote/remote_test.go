@@ -14,6 +14,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/transport/quic"
+	"brood/transport/wire"
 )
 
 // TestServedRunIsTheRun: over sockets, by two and three workers, a run has the bits and the predicted bytes of the run in
@@ -307,4 +308,26 @@ func TestPutOut(t *testing.T) {
 		t.Errorf("ends: %v", out)
 	}
 	verifies(t, dir, s.hash)
+}
+
+// TestOpening: who comes before a run is let in to is told to try again, whatever that takes; it is no run that takes no workers.
+func TestOpening(t *testing.T) {
+	srv, err := Listen(Config{Address: "127.0.0.1:0", Enrol: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.open(&run{srv: srv, id: wire.RunID{1}, dir: filepath.Join(file, "run")}); err == nil {
+		t.Fatal("a server keeps who it is below a file")
+	}
+	for _, role := range []wire.Role{wire.Worker, wire.Viewer} {
+		var no wire.Refused
+		if _, err := srv.admit(t.Context(), quic.Request{Hello: wire.Hello{Role: role}}); !errors.As(err, &no) || !no.Retry || no.Code != wire.CodeBusy {
+			t.Errorf("%v in between: %v", role, err)
+		}
+	}
 }

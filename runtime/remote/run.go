@@ -74,11 +74,11 @@ func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, 
 	return out, nil
 }
 
-// open lets workers in to a run that is ready to train, and whoever has a URL to look at it.
+// open lets workers in to a run that is ready to train, and whoever has a URL to look at it. Until then all of them are told to try again.
 func (s *Server) open(r *run) error {
 	if !s.cfg.Series {
 		s.mu.Lock()
-		s.id, s.session = r.id, r.dir
+		s.id = r.id
 		s.mu.Unlock()
 		if err := s.keepIn(r.dir); err != nil {
 			return err
@@ -87,6 +87,9 @@ func (s *Server) open(r *run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs = append(s.runs, r)
+	if !s.cfg.Series {
+		s.session = r.dir
+	}
 	return nil
 }
 

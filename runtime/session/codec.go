@@ -10,8 +10,8 @@ import (
 	"brood/runtime/event"
 )
 
-// maxElements bounds an array in a record: 262,144 members of one series of points, or 27 MB of forged empty edits.
-const maxElements = 1 << 18
+// maxElements bounds an array in a record: a value of each member, or 54 MB of forged empty edits.
+const maxElements = event.MaxMembers
 
 // coder turns records into bytes and frames, and back. It is used by one goroutine at a time.
 type coder struct {

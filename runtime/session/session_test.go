@@ -223,6 +223,28 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
+// TestLargestPopulation: what is logged of as many members as there may be fits into a record, and can be read again.
+func TestLargestPopulation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	s, err := create(dir, manual())
+	check(t, err)
+	defer s.Close()
+	ids, odd := optim.IDs(event.MaxMembers), make([]float64, event.MaxMembers)
+	for i := range odd {
+		odd[i] = math.Sqrt(float64(i + 2)) // no float32 is the same: nine bytes each
+	}
+	workers := make([]int, 300) // ids of three bytes
+	for i := range workers {
+		workers[i] = i
+	}
+	roster := optim.Place(ids, workers)
+	check(t, s.Append(event.Record{Points: &event.Points{Series: "fitness", Members: ids, Values: odd}}, event.Record{Plan: &event.Plan{Old: roster, New: roster}}))
+	check(t, s.Close())
+	if got, err := read(t, dir); err != io.EOF || len(got) != 2 || len(got[1].Plan.New.Members) != event.MaxMembers {
+		t.Fatal("what was logged is not there", len(got), err)
+	}
+}
+
 func TestCreateAndOpenRefuse(t *testing.T) {
 	dir := write(t, manual(), some(3), 1)
 	if _, err := Create(dir); err == nil {
