@@ -34,10 +34,11 @@ func exporters(m *model) map[string]func(*view.View) rows {
 	if s := m.strip(); s != nil {
 		members = s.Name
 	}
-	population := func(v *view.View) rows { return seriesRows(v, members) }
+	replicas := func(v *view.View) rows { return seriesRows(v, members) }
+	population := func(v *view.View) rows { return append(replicas(v), meetingRows(v)...) }
 	return map[string]func(*view.View) rows{
 		"loss": loss, "fitness": func(v *view.View) rows { return seriesRows(v, view.Fitness, view.Spread) },
-		"replicas": population, "population": population, "bandwidth": bandwidthRows, "events": eventRows,
+		"replicas": replicas, "population": population, "bandwidth": bandwidthRows, "events": eventRows,
 		"knobs": editRows, "schedules": editRows, "knob": editRows, "history": editRows,
 	}
 }
@@ -127,6 +128,18 @@ func seriesRows(v *view.View, names ...string) rows {
 			put(memberText(id), s.Columns(id, lo, end, n))
 		}
 	}
+	return out
+}
+
+// meetingRows are the meetings that a view keeps as points of the series partner, one for each: of the member with the lower id the other.
+func meetingRows(v *view.View) (out rows) {
+	if v.Meetings == nil {
+		return nil
+	}
+	v.Meetings.Pairs(func(round uint64, a, b optim.Member) {
+		at, with := uints(round), memberText(b)
+		out = append(out, []string{view.Partner, memberText(a), at, at, "1", with, with, with})
+	})
 	return out
 }
 

@@ -62,6 +62,47 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// The population comes with its meetings: each once, in the columns of all series.
+func TestExportOfMeetings(t *testing.T) {
+	rs := sourcetest.Gossip(5, 40)
+	d := open(t, 120, 40, rs, nil)
+	met, most := map[[3]string]int{}, 0 // how often, by round, member and partner
+	for _, r := range rs {
+		if r.Points == nil || r.Points.Series != view.Partner {
+			continue
+		}
+		for i, x := range r.Points.Values {
+			if m := r.Points.Members[i]; float64(m) < x { // both tell of it
+				met[[3]string{uints(r.Points.Round), memberText(m), exact(x)}]++
+				most++
+			}
+		}
+	}
+	got := 0
+	all := exporters(d.model)["population"](d.shown)
+	for _, r := range all {
+		if len(r) != len(all[0]) {
+			t.Fatalf("%v below %v", r, all[0])
+		}
+		if r[0] != view.Partner {
+			continue
+		}
+		k := [3]string{r[2], r[1], r[6]}
+		if met[k]--; met[k] < 0 || r[3] != r[2] || r[5] != r[6] || r[7] != r[6] || r[4] != "1" {
+			t.Errorf("%v is no meeting, or told too often", r)
+		}
+		got++
+	}
+	if got != most || got < 40 {
+		t.Errorf("%d of %d meetings", got, most)
+	}
+	for _, r := range exporters(d.model)["replicas"](d.shown) {
+		if r[0] == view.Partner {
+			t.Fatalf("the panel without meetings exports %v", r)
+		}
+	}
+}
+
 // The numbers in the file are those of the log, to the last bit.
 func TestExportIsExact(t *testing.T) {
 	rs := sourcetest.Run(3, 50)

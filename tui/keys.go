@@ -101,6 +101,9 @@ func (m *model) key(name, text string) tea.Cmd {
 	case m.rail.typing != nil:
 		return m.rail.type1(m, name, text)
 	}
+	if m.toast.role == cell.Alert || m.toast.role == cell.Warn { // a refusal is read by now
+		m.toast = toast{}
+	}
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
 		return m.digit(int(name[0] - '0'))
 	}

@@ -297,3 +297,29 @@ func TestAlertsStayUntilAcknowledged(t *testing.T) {
 	d.press("x")
 	d.hides("2 alerts", "acknowledges")
 }
+
+// An alert whose cause is over steps back: it is counted no more and leaves the one line, and stays in the lane.
+func TestAnsweredAlertsStepBack(t *testing.T) {
+	d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
+	d.press("x")
+	text := "block x of member 3 is not finite"
+	d.apply(event.Record{Alert: &event.Alert{Round: 100, Level: "error", Kind: event.NonFinite, Text: text}}, event.Record{State: &event.State{Round: 100, Phase: event.Paused, Reason: "see above"}})
+	d.toast = toast{}
+	d.shows("1 alert, x acknowledges", text)
+	d.apply(event.Record{State: &event.State{Round: 100, Phase: event.Training, Reason: "by ann"}})
+	d.toast = toast{}
+	d.hides("acknowledges", text)
+	d.shows("training: by ann")
+	d.focus = "events"
+	d.press("e")
+	d.shows(text)
+}
+
+// On a screen an epoch is a pass over the data, and nothing else.
+func TestEpochMeansOneThing(t *testing.T) {
+	d := open(t, 200, 50, sourcetest.Run(6, 100), nil)
+	d.shows("plan 1: sample with 6 members on 3 workers (start)")
+	if n := strings.Count(d.screenText(), "epoch"); n != 1 {
+		t.Errorf("it says epoch %d times:\n%s", n, d.screenText())
+	}
+}

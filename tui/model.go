@@ -70,6 +70,7 @@ type (
 		command event.Command
 		receipt event.Receipt
 		err     error
+		resets  []string // knobs that an accepted swap puts back at their defaults
 	}
 	seekMsg struct {
 		gen int // of the feed when it was asked for
@@ -225,10 +226,10 @@ func (m *model) send(c event.Command) tea.Cmd {
 	}
 	c = m.sign(c)
 	m.past.ask(m, c)
-	ctx, to := m.reading.ctx, m.opt.Commander
+	ctx, to, resets := m.reading.ctx, m.opt.Commander, m.resets(c)
 	return m.task(func() tea.Msg {
 		r, err := to.Command(ctx, c)
-		return receiptMsg{c, r, err}
+		return receiptMsg{c, r, err, resets}
 	})
 }
 
@@ -284,6 +285,8 @@ func (m *model) answered(msg receiptMsg) {
 		m.say(cell.Alert, what+": "+msg.err.Error())
 	case !msg.receipt.Accepted:
 		m.say(cell.Alert, what+" refused: "+msg.receipt.Reason)
+	case len(msg.resets) > 0:
+		m.swapped(msg)
 	case msg.receipt.Round > 0:
 		m.say(cell.Good, what+" accepted, effective from round "+round(msg.receipt.Round+1)+" on")
 	default:

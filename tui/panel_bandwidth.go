@@ -17,8 +17,8 @@ func bandwidthTitle(m *model) (string, string) {
 	return "bandwidth  per round", count(len(r.Workers()), "worker")
 }
 
-// drawBandwidth lists what each operation sends beside what the algorithm's formula says: equality is quiet, a difference
-// is loud.
+// drawBandwidth lists what workers exchange in each operation beside what the algorithm's formula says: equality is quiet, a
+// difference is loud. Workers of one process exchange it in its memory.
 func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 	l := &m.shown.Ledger
 	ops, overhead, rounds := l.Recent()
@@ -27,7 +27,7 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	if l.Total().Sent == 0 && l.Total().Predicted == 0 && len(l.Apart) == 0 {
-		explain(g, r, "nothing is sent: all members live on one worker, and their exchange stays in its memory")
+		explain(g, r, "nothing is exchanged: all members live on one worker, and what they share stays in its memory")
 		return
 	}
 	wide := r.W >= 54
@@ -89,7 +89,11 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 // traffic is the two lines below: the last commits, totals and rates.
 func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	x := g.Text(r.X, r.Y, r.W, cell.Faint, "commits ")
-	room := min(24, r.W-(x-r.X)-18)
+	what, w := "/s exchanged", 20
+	if r.W < 40 {
+		what, w = "/s", 10
+	}
+	room := min(24, r.W-(x-r.X)-w-2)
 	from := max(0, len(l.Ring)-room)
 	cols, top := make([]view.Bucket, room), 0.0
 	for i, c := range l.Ring[from:] {
@@ -98,12 +102,12 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 		top = max(top, b)
 	}
 	chart.Spark(g, x, r.Y, cols, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
-	g.Right(r.X+r.W, r.Y, 16, cell.Plain, size(m.shown.Rates.Bytes)+"/s sent")
-	sent := "total " + size(float64(l.Total().Sent))
+	g.Right(r.X+r.W, r.Y, w, cell.Plain, size(m.shown.Rates.Bytes)+what)
+	total := "total " + size(float64(l.Total().Sent))
 	if a := apart(l); a > 0 {
-		sent += ", evaluation " + size(float64(a))
+		total += ", evaluation " + size(float64(a))
 	}
-	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, sent)
+	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
 	if l.Aborted > 0 {
 		g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+size(float64(l.Aborted)))
 	}

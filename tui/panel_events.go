@@ -14,6 +14,10 @@ func eventsTitle(m *model) (string, string) {
 
 func level(e view.Entry) (glyph rune, role cell.Role) {
 	switch {
+	case e.Answered && e.Level == "error":
+		return '✗', cell.Faint
+	case e.Answered && e.Level == "warning":
+		return '!', cell.Faint
 	case e.Level == "error":
 		return '✗', cell.Alert
 	case e.Level == "warning":
@@ -60,7 +64,7 @@ func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// eventLine is the lane where it has one line: the newest alert that nobody acknowledged, else the last event.
+// eventLine is the lane where it has one line: the newest error that is due, else the last event.
 func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
 	lane := m.lane()
 	x, end := r.X+1, r.X+r.W-1
@@ -77,7 +81,7 @@ func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
 	}
 	e := lane[max(0, len(lane)-1-m.scroll)]
 	for i := len(lane) - 1; i >= 0 && m.scroll == 0; i-- {
-		if a := lane[i]; a.Kind == "alert" && a.Level == "error" && a.At >= m.acked {
+		if a := lane[i]; a.Level == "error" && m.due(a) {
 			e = a
 			break
 		}

@@ -156,7 +156,11 @@ func drawHistory(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		g.Right(r.X+10, y, 8, cell.Faint, round(e.At))
 		x := g.Text(r.X+12, y, r.W-13, role, text)
-		g.Text(x+2, y, r.X+r.W-x-3, cell.Faint, e.By)
+		by := e.By
+		if e.Void {
+			by += ", before the swap"
+		}
+		g.Text(x+2, y, r.X+r.W-x-3, cell.Faint, by)
 		y++
 	}
 	if y == r.Y {

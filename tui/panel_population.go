@@ -72,7 +72,7 @@ func heatTitle(m *model) (string, string) {
 	if s := m.strip(); s != nil {
 		what = s.Name
 	}
-	return "population  " + what, "light is low in its column"
+	return "population  " + what, "░ lower ▒ alike ▓█ higher"
 }
 
 // drawHeat is members down and rounds across, over the whole height: where there are more members than rows, a row is the

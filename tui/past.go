@@ -48,7 +48,7 @@ func (m *model) reverse(c event.Command) (out event.Command) {
 // latest is the expression of a knob's last edit, in effect or not yet, else its default; "" for an unknown knob.
 func (m *model) latest(knob string) string {
 	for i := len(m.live.Edits) - 1; i >= 0; i-- {
-		if e := m.live.Edits[i]; e.Knob == knob && e.Algorithm == m.live.Algorithm() {
+		if e := m.live.Edits[i]; e.Knob == knob && e.Algorithm == m.live.Algorithm() && !e.Void {
 			return e.Expr
 		}
 	}

@@ -13,7 +13,16 @@ import (
 // prompt is the command line.
 type prompt struct {
 	line
-	err string
+	err string // why what was entered is refused: its text is still there to be mended
+}
+
+// edit takes a key. After a refusal one that writes begins anew, and any other mends what is there.
+func (p *prompt) edit(name, text string) {
+	if p.err != "" && text != "" {
+		p.set("")
+	}
+	p.err = ""
+	p.key(name, text)
 }
 
 func (m *model) openPrompt() tea.Cmd { m.prompt = &prompt{}; return nil }
@@ -66,17 +75,16 @@ func (m *model) promptKey(name, text string) tea.Cmd {
 		m.prompt = nil
 		return cmd
 	case "tab":
+		p.err = ""
 		p.complete(m)
 	case "backspace":
 		if len(p.runes) == 0 {
 			m.prompt = nil
 			return nil
 		}
-		p.key(name, text)
-		p.err = ""
+		p.edit(name, text)
 	default:
-		p.key(name, text)
-		p.err = ""
+		p.edit(name, text)
 	}
 	return nil
 }
@@ -124,11 +132,16 @@ func (p *prompt) complete(m *model) {
 	p.set(text[:strings.LastIndex(text, " ")+1] + same)
 }
 
+// drawPrompt writes the line, and beside it what may come next or why it is refused: above it where there is no room.
 func (m *model) drawPrompt(g *cell.Grid, y int) {
 	p := m.prompt
 	x := g.Text(1, y, 2, cell.Key, ":")
 	from := min(max(0, p.at-max(1, g.W-6)), len(p.runes))
-	end := g.Text(x, y, g.W-4, cell.Plain, string(p.runes[from:]))
+	role := cell.Plain
+	if p.err != "" {
+		role = cell.Faint
+	}
+	end := g.Text(x, y, g.W-4, role, string(p.runes[from:]))
 	at := x + p.at - from
 	c := g.At(at, y)
 	g.Set(at, y, c.R, cell.Chosen)
@@ -136,6 +149,9 @@ func (m *model) drawPrompt(g *cell.Grid, y int) {
 		g.Set(at, y, '_', cell.Chosen)
 	}
 	switch room := g.W - end - 4; {
+	case p.err != "" && cell.Width(p.err) > room:
+		g.Clear(cell.Rect{X: 0, Y: y - 1, W: g.W, H: 1})
+		g.Text(1, y-1, g.W-2, cell.Alert, p.err)
 	case p.err != "":
 		g.Text(end+2, y, room, cell.Alert, p.err)
 	case p.at == len(p.runes):

@@ -125,6 +125,7 @@ func (r *rail) base(m *model, k optim.Knob) float64 {
 
 // turn moves the chosen knob n steps.
 func (r *rail) turn(m *model, n int) {
+	r.forgive()
 	k := r.chosen(m)
 	x := r.base(m, k)
 	for range max(n, -n) {

@@ -111,6 +111,7 @@ func (r *rail) type1(m *model, name, text string) tea.Cmd {
 	switch name {
 	case "esc":
 		r.typing = nil
+		r.forgive()
 		return nil
 	case "enter":
 		k := r.chosen(m)
@@ -125,6 +126,14 @@ func (r *rail) type1(m *model, name, text string) tea.Cmd {
 		r.typing, r.answer = nil, answer{}
 		return nil
 	}
+	r.forgive()
 	r.typing.key(name, text)
 	return nil
+}
+
+// forgive forgets a refusal: what it was of is being mended or was given up.
+func (r *rail) forgive() {
+	if r.answer.bad {
+		r.answer = answer{}
+	}
 }

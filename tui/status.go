@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"brood/runtime/event"
+	"brood/runtime/view"
 	"brood/tui/cell"
 )
 
@@ -161,10 +162,13 @@ func (m *model) screenLine(g *cell.Grid) {
 	g.Right(g.W-1, 1, 6, cell.Faint, "? help")
 }
 
-// alerts counts those that nobody here acknowledged.
+// due says whether an entry is an alert that nobody here acknowledged, of something that is not over.
+func (m *model) due(e view.Entry) bool { return e.Kind == "alert" && !e.Answered && e.At >= m.acked }
+
+// alerts counts those that are due.
 func (m *model) alerts() (n int) {
 	for _, e := range m.shown.Lane {
-		if e.Kind == "alert" && e.Level != "info" && e.At >= m.acked {
+		if m.due(e) && e.Level != "info" {
 			n++
 		}
 	}

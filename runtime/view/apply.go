@@ -32,13 +32,11 @@ func (v *View) Apply(r event.Record) {
 	case r.Evaluation != nil:
 		v.evaluation(r.Evaluation)
 	case r.Alert != nil:
-		v.note(r.Alert.Level, "alert", r.Alert.Round, r.Alert.Text)
-		if r.Alert.Level == "error" {
-			v.mark(Mark{Round: r.Alert.Round, Text: r.Alert.Kind, Alert: true})
-		}
+		v.alert(r.Alert)
 	case r.Checkpoint != nil:
 		v.Checkpoint = r.Checkpoint
 		v.note("info", "checkpoint", r.Checkpoint.Round, "checkpoint saved")
+		v.saved()
 	case r.State != nil:
 		v.state(r.State)
 	}
@@ -143,11 +141,11 @@ func scalar(name string, round uint64, x float64) *event.Points {
 func (v *View) edit(e event.Edit, at int64) {
 	old := ""
 	for _, x := range v.Edits {
-		if x.Algorithm == e.Algorithm && x.Knob == e.Knob {
+		if x.Algorithm == e.Algorithm && x.Knob == e.Knob && !x.Void {
 			old = x.Expr
 		}
 	}
-	v.Edits = append(v.Edits, Edit{e, old, at})
+	v.Edits = append(v.Edits, Edit{Edit: e, Old: old, When: at})
 	if e.Why == "" && (e.By == "preset" || e.By == "flag" || e.At == 0) {
 		return
 	}
@@ -176,6 +174,9 @@ func (v *View) plan(p *event.Plan) {
 			v.Edits = append(v.Edits, Edit{Edit: e, When: v.Last})
 		}
 	}
+	if swaps(p) {
+		v.void(p)
+	}
 	if old != nil && p.At < v.Progress.Rounds && p.From == event.Saved {
 		v.back(p.At)
 	}
@@ -193,13 +194,14 @@ func (v *View) plan(p *event.Plan) {
 		level = "warning"
 	}
 	v.note(level, "plan", p.At, text)
+	v.hosted(old, p)
 	if old == nil {
 		return
 	}
 	v.newcomers(p)
 	v.regroup(p)
 	switch {
-	case p.OldAlg != "" && p.OldAlg != p.Algorithm:
+	case swaps(p):
 		v.mark(Mark{Round: p.At, Text: p.OldAlg + "→" + p.Algorithm})
 	case len(p.Old.Members) != len(p.New.Members):
 		v.mark(Mark{Round: p.At, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == "warning"})
@@ -208,11 +210,23 @@ func (v *View) plan(p *event.Plan) {
 	}
 }
 
+// swaps says whether a plan puts another algorithm in the place of one.
+func swaps(p *event.Plan) bool { return p.OldAlg != "" && p.OldAlg != p.Algorithm }
+
+// void puts the knobs of an algorithm that takes over back at their defaults, but for the edits of the swap itself.
+func (v *View) void(p *event.Plan) {
+	v.Edits = slices.Clone(v.Edits)
+	for i := range v.Edits {
+		e := &v.Edits[i]
+		e.Void = e.Void || e.Algorithm == p.Algorithm && !slices.ContainsFunc(p.Timeline, e.Same)
+	}
+}
+
 func planText(p *event.Plan) string {
 	if p.Note != "" {
 		return p.Note
 	}
-	text := fmt.Sprintf("epoch %d: %s with %s on %s", p.Epoch, p.Algorithm, plural(len(p.New.Members), "member"), plural(len(p.New.Workers()), "worker"))
+	text := fmt.Sprintf("plan %d: %s with %s on %s", p.Epoch, p.Algorithm, plural(len(p.New.Members), "member"), plural(len(p.New.Workers()), "worker"))
 	if p.Cause != "" {
 		text += " (" + p.Cause + ")"
 	}
@@ -243,6 +257,9 @@ func (v *View) state(s *event.State) {
 	if !changed {
 		return
 	}
+	if v.Running() {
+		v.trainsAgain()
+	}
 	level, text := "info", string(s.Phase)
 	if s.Phase == event.Failed {
 		level = "error"
@@ -260,7 +277,7 @@ func (v *View) mark(m Mark) {
 }
 
 func (v *View) note(level, kind string, round uint64, text string) {
-	v.Lane = append(v.Lane, Entry{v.Position, v.Last, v.Trained, round, level, kind, text})
+	v.Lane = append(v.Lane, Entry{At: v.Position, When: v.Last, Trained: v.Trained, Round: round, Level: level, Kind: kind, Text: text})
 	v.Events++
 	if len(v.Lane) > maxLane {
 		v.Lane = slices.Delete(slices.Clone(v.Lane), 0, maxLane/4)

@@ -23,7 +23,7 @@ type Knobs struct {
 }
 
 // Resolve reads the edits of alg, which must be the algorithm of the plan. Edits that it does not understand (a newer
-// coordinator's) are left out. The result does not change when the view does.
+// coordinator's) are left out, and those that a swap made void. The result does not change when the view does.
 func (v *View) Resolve(alg *optim.Algorithm) *Knobs {
 	p := v.Progress
 	k := &Knobs{Algorithm: alg, now: timeline.Position{Round: p.Rounds, Epochs: p.Epochs, Steps: p.Steps}, edits: map[string][]Edit{}}
@@ -32,7 +32,7 @@ func (v *View) Resolve(alg *optim.Algorithm) *Knobs {
 	}
 	k.line, _ = timeline.New(alg, nil)
 	for _, e := range v.Edits {
-		if e.Algorithm == alg.Name && k.line.Add(e.Edit) == nil {
+		if e.Algorithm == alg.Name && !e.Void && k.line.Add(e.Edit) == nil {
 			k.edits[e.Knob] = append(k.edits[e.Knob], e)
 		}
 	}

@@ -36,6 +36,15 @@ const (
 // Rounds is how many rounds the meetings are of.
 func (s *Meetings) Rounds() int { return len(s.rounds) }
 
+// Pairs are the meetings from the oldest kept to the newest: of each its round and the two, the lower id first.
+func (s *Meetings) Pairs(yield func(round uint64, a, b optim.Member)) {
+	for _, in := range s.rounds {
+		for _, p := range in.pairs {
+			yield(in.round, p.a, p.b)
+		}
+	}
+}
+
 // Between says how often pairs met. It cuts the members into blocks of `each`, the last one of what is left, and gives for two blocks the
 // mean over the pairs of a member of one and a member of the other: symmetric, NaN where there is no such pair, which is the diagonal
 // where each is 1. even is the mean over all pairs. The rows are the caller's.
@@ -161,7 +170,7 @@ func (v *View) regroup(p *event.Plan) {
 	}
 	old.truncate(p.At)
 	switch {
-	case p.OldAlg != "" && p.OldAlg != p.Algorithm:
+	case swaps(p):
 		v.Meetings = nil
 	case !slices.Equal(p.Old.Members, p.New.Members):
 		v.Meetings = &Meetings{most: metRounds}

@@ -48,7 +48,7 @@ type Batch struct {
 type View struct {
 	Position Position       `cbor:"0,keyasint"`
 	Config   *event.Config  `cbor:"1,keyasint,omitempty"`
-	Plan     *event.Plan    `cbor:"2,keyasint,omitempty"` // of the epoch that was announced last
+	Plan     *event.Plan    `cbor:"2,keyasint,omitempty"` // of the membership epoch that was announced last
 	State    event.State    `cbor:"3,keyasint"`
 	Limit    event.Limit    `cbor:"4,keyasint"`
 	Progress event.Progress `cbor:"5,keyasint"`
@@ -78,6 +78,7 @@ type Edit struct {
 	event.Edit
 	Old  string `cbor:"16,keyasint,omitempty"` // expression it replaced; "" for the algorithm's default
 	When int64  `cbor:"17,keyasint"`           // Unix nanoseconds of its record
+	Void bool   `cbor:"18,keyasint,omitempty"` // its algorithm has been swapped for another and taken over again since
 }
 
 // Mark is a point on the round axis that explains the curves after it.
@@ -96,6 +97,9 @@ type Entry struct {
 	Level   string   `cbor:"4,keyasint"` // info, warning, error
 	Kind    string   `cbor:"5,keyasint"` // edit, plan, alert, checkpoint, state
 	Text    string   `cbor:"6,keyasint"`
+
+	Alert    string `cbor:"7,keyasint,omitempty"` // of an alert, its kind
+	Answered bool   `cbor:"8,keyasint,omitempty"` // what it told of is over
 }
 
 // What a View keeps of lists that grow with a run's age.

@@ -66,31 +66,6 @@ func Shade(x, top float64) rune {
 	return shades[1+int(math.Round(min(x/top, 1)*float64(len(shades)-2)))]
 }
 
-// Heat draws rows of shades, one column a cell: each value's place between the least and greatest of its column.
-func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
-	if len(rows) == 0 {
-		return
-	}
-	for c := range rows[0] {
-		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, r := range rows {
-			if !r[c].Empty() {
-				lo, hi = min(lo, r[c].Mean()), max(hi, r[c].Mean())
-			}
-		}
-		for i, r := range rows {
-			if r[c].Empty() {
-				continue
-			}
-			t := 0.5
-			if hi > lo {
-				t = (r[c].Mean() - lo) / (hi - lo)
-			}
-			g.Set(x+c, y+i, shades[1+int(math.Round(t*float64(len(shades)-2)))], role)
-		}
-	}
-}
-
 // lines are the colours of kinds that lie beside each other.
 var lines = []cell.Role{cell.Centre, cell.Member, cell.Median, cell.Predicted, cell.Marks, cell.Key}
 

@@ -1,0 +1,78 @@
+package view
+
+import (
+	"slices"
+
+	"brood/runtime/event"
+)
+
+// An alert is answered by what ends what it told of, as far as the log says that:
+//
+//	what paused the run             it trains again
+//	a checkpoint was not written    a checkpoint is written
+//	a worker is lost                a worker hosts members that hosted none, one for each that was lost
+//	no worker is left               any worker hosts members
+//
+// All others, such as a command that was rejected, stay until a person acknowledges them.
+
+const (
+	lostWorker = "lost-worker"
+	leave      = "leave"
+	rejected   = "rejected"
+	disk       = "disk"
+)
+
+// alert adds one to the lane.
+func (v *View) alert(a *event.Alert) {
+	v.note(a.Level, "alert", a.Round, a.Text)
+	v.Lane[len(v.Lane)-1].Alert = a.Kind
+	if a.Level == "error" {
+		v.mark(Mark{Round: a.Round, Text: a.Kind, Alert: true})
+	}
+}
+
+// answer takes the oldest n of the alerts of a kind as answered.
+func (v *View) answer(n int, of func(Entry) bool) {
+	cloned := false
+	for i, e := range v.Lane {
+		if n == 0 {
+			return
+		}
+		if e.Alert == "" || e.Answered || !of(e) {
+			continue
+		}
+		if !cloned {
+			v.Lane, cloned = slices.Clone(v.Lane), true
+		}
+		v.Lane[i].Answered = true
+		n--
+	}
+}
+
+func (v *View) trainsAgain() {
+	v.answer(-1, func(e Entry) bool { return e.Level == "error" && e.Alert != lostWorker && e.Alert != rejected })
+}
+
+func (v *View) saved() {
+	v.answer(-1, func(e Entry) bool { return e.Alert == disk })
+}
+
+// hosted follows a plan that installs other hosts; old is the plan before, nil for none.
+func (v *View) hosted(old, p *event.Plan) {
+	var before []int
+	if old != nil {
+		before = old.New.Workers()
+	}
+	now := p.New.Workers()
+	if len(now) == 0 {
+		return
+	}
+	v.answer(-1, func(e Entry) bool { return e.Alert == lostWorker && e.Level == "error" || e.Alert == leave })
+	fresh := 0
+	for _, w := range now {
+		if !slices.Contains(before, w) {
+			fresh++
+		}
+	}
+	v.answer(fresh, func(e Entry) bool { return e.Alert == lostWorker })
+}

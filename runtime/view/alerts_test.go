@@ -1,0 +1,98 @@
+package view
+
+import (
+	"slices"
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// An alert is answered by what ends what it told of, and by nothing else; no clone taken before sees that.
+func TestAlertsAreAnswered(t *testing.T) {
+	ids := optim.IDs(4)
+	on := func(cause string, workers ...int) event.Record {
+		return event.Record{Plan: &event.Plan{New: optim.Place(ids, workers), Algorithm: "a", Cause: cause}}
+	}
+	alert := func(level, kind string) event.Record {
+		return event.Record{Alert: &event.Alert{Level: level, Kind: kind, Text: kind}}
+	}
+	phase := func(p event.Phase) event.Record { return event.Record{State: &event.State{Phase: p}} }
+	lost, nobody := alert("warning", "lost-worker"), alert("error", "lost-worker")
+	notFinite, full := alert("error", event.NonFinite), alert("error", "disk")
+	for _, c := range []struct {
+		name string
+		rs   []event.Record
+		due  []string // alerts that are not answered
+	}{
+		{"paused", []event.Record{notFinite, phase(event.Paused)}, []string{event.NonFinite}},
+		{"a plan while it is paused", []event.Record{notFinite, phase(event.Paused), on("restore", 1, 2)}, []string{event.NonFinite}},
+		{"resumed", []event.Record{notFinite, phase(event.Paused), phase(event.Training)}, nil},
+		{"resumed, and again", []event.Record{notFinite, phase(event.Paused), phase(event.Training), notFinite, phase(event.Paused)}, []string{event.NonFinite}},
+		{"stopped and resumed", []event.Record{notFinite, phase(event.Paused), phase(event.Stopped), phase(event.Waiting), phase(event.Training)}, nil},
+		{"another limit", []event.Record{phase(event.Training), full, phase(event.Training)}, []string{"disk"}},
+		{"saved after all", []event.Record{full, notFinite, {Checkpoint: &event.Checkpoint{}}}, []string{event.NonFinite}},
+		{"on the survivor", []event.Record{lost, on("death", 1)}, []string{"lost-worker"}},
+		{"resumed with a worker less", []event.Record{lost, on("death", 1), phase(event.Paused), phase(event.Training)}, []string{"lost-worker"}},
+		{"replaced", []event.Record{lost, on("death", 1), on("join", 1, 3)}, nil},
+		{"replaced at once", []event.Record{lost, on("death", 1, 3)}, nil},
+		{"one of two replaced", []event.Record{lost, lost, on("death", 3)}, []string{"lost-worker"}},
+		{"a swap replaces nobody", []event.Record{lost, on("death", 1), on("swap", 1)}, []string{"lost-worker"}},
+		{"all lost, one joins", []event.Record{lost, lost, nobody, on("rollback", 7)}, []string{"lost-worker"}},
+		{"the last one left", []event.Record{alert("warning", "leave"), on("join", 4)}, nil},
+		{"rejected", []event.Record{alert("error", "rejected"), phase(event.Paused), phase(event.Training), on("join", 1, 2, 3)}, []string{"rejected"}},
+		{"unknown", []event.Record{alert("warning", "log"), phase(event.Paused), phase(event.Training), on("join", 1, 2, 3)}, []string{"log"}},
+	} {
+		v := fold(New(), []event.Record{on("start", 1, 2), phase(event.Training)})
+		var before []*View
+		for _, r := range c.rs {
+			before = append(before, v.Clone())
+			v.Apply(r)
+		}
+		var due []string
+		for _, e := range v.Lane {
+			if e.Kind == "alert" && !e.Answered {
+				due = append(due, e.Alert)
+			}
+			if e.Kind != "alert" && (e.Answered || e.Alert != "") {
+				t.Errorf("%s: %+v is no alert", c.name, e)
+			}
+		}
+		if !slices.Equal(due, c.due) {
+			t.Errorf("%s: %v are due, want %v", c.name, due, c.due)
+		}
+		for i, b := range before {
+			same(t, c.name, b, fold(New(), slices.Concat([]event.Record{on("start", 1, 2), phase(event.Training)}, c.rs[:i])))
+		}
+	}
+}
+
+// What an algorithm had been given does not hold when it takes over again: the coordinator begins from defaults, and the plan says with what.
+func TestSwapVoidsEdits(t *testing.T) {
+	alg := &optim.Algorithm{Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "rho", Max: 10, Default: 2}}}
+	eta, rho := alg.Knobs[0], alg.Knobs[1]
+	set := event.Edit{At: 20, Algorithm: "x", Knob: "rho", Expr: "7", By: "ann"}
+	v := fold(New(), []event.Record{
+		{Plan: &event.Plan{Algorithm: "x"}},
+		{Edit: &event.Edit{Algorithm: "x", Knob: "eta", Expr: "5"}},
+		{Edit: &event.Edit{At: 3, Algorithm: "x", Knob: "rho", Expr: "6", By: "ann"}},
+		{Commit: &event.Commit{To: 10, Progress: event.Progress{Rounds: 10}}},
+		{Plan: &event.Plan{Algorithm: "y", OldAlg: "x", At: 10, Cause: "swap"}},
+		{Commit: &event.Commit{To: 20, Progress: event.Progress{Rounds: 20}}},
+	})
+	if k := v.Resolve(alg); k.Value(eta) != 5 || k.Value(rho) != 6 {
+		t.Errorf("while another runs: eta %g, rho %g", k.Value(eta), k.Value(rho))
+	}
+	away := v.Clone()
+	fold(v, []event.Record{{Edit: &set}, {Plan: &event.Plan{Algorithm: "x", OldAlg: "y", At: 20, Cause: "swap", Timeline: []event.Edit{set}}}})
+	if k := v.Resolve(alg); k.Value(eta) != 1 || k.Value(rho) != 7 || len(k.History("rho")) != 1 {
+		t.Errorf("taken over again: eta %g, rho %g of %v, want 1 and 7", k.Value(eta), k.Value(rho), k.History("rho"))
+	}
+	if k := away.Resolve(alg); k.Value(eta) != 5 {
+		t.Error("what was applied to the origin changed its clone")
+	}
+	fold(v, []event.Record{{Edit: &event.Edit{At: 25, Algorithm: "x", Knob: "eta", Expr: "3"}}})
+	if e := v.Edits[len(v.Edits)-1]; e.Old != "" {
+		t.Errorf("eta 3 replaces %q, want the default", e.Old)
+	}
+}

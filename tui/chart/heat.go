@@ -1,0 +1,93 @@
+package chart
+
+import (
+	"math"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+const (
+	alike  = 0.05 // part of the middle value by which values differ without meaning anything
+	chance = 3    // standard deviations by which chance makes them differ
+	nearby = 3    // columns to either side that tell how much chance there is
+)
+
+// Heat draws rows of shades, one column a cell: how a value compares with the middle one of its column,
+//
+//	░ lower   ▒ within half a step   ▓ higher   █ by a step and a half
+//
+// A step is a quarter of the column's range, but at least 2 `alike` of the middle value, and 2 `chance` standard deviations of what does not
+// last: rows whose places change from column to column look even, and one that stays above the others does not.
+func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
+	if len(rows) == 0 {
+		return
+	}
+	mid, jump := middles(distinct(rows))
+	for c := range rows[0] {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, r := range rows {
+			if !r[c].Empty() {
+				lo, hi = min(lo, r[c].Mean()), max(hi, r[c].Mean())
+			}
+		}
+		step := max((hi-lo)/4, 2*alike*math.Abs(mid[c]), 2*chance*around(jump, c), least)
+		for i, r := range rows {
+			if !r[c].Empty() {
+				n := math.Floor((r[c].Mean()-mid[c])/step + 1.5)
+				g.Set(x+c, y+i, shades[1+int(min(max(n, 0), Shades-1))], role)
+			}
+		}
+	}
+}
+
+// distinct leaves out rows that repeat the one before.
+func distinct(rows [][]view.Bucket) (out [][]view.Bucket) {
+	for _, r := range rows {
+		if n := len(out); n == 0 || len(r) == 0 || &r[0] != &out[n-1][0] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// middles are the median of each column, and what chance makes of it: the standard deviation of a row's distance to it, from the median
+// jump of those distances since the last column with values, NaN where there is none. Of normal values that is 0.6745 sqrt(2) deviations.
+func middles(rows [][]view.Bucket) (mid, jump []float64) {
+	n, w := len(rows), len(rows[0])
+	mid, jump = make([]float64, w), make([]float64, w)
+	before, seen := make([]float64, n), make([]bool, n)
+	var all []float64
+	for c := range w {
+		all = all[:0]
+		for _, r := range rows {
+			if !r[c].Empty() {
+				all = append(all, r[c].Mean())
+			}
+		}
+		mid[c], all = view.Median(all), all[:0]
+		for i, r := range rows {
+			if r[c].Empty() {
+				continue
+			}
+			d := r[c].Mean() - mid[c]
+			if seen[i] {
+				all = append(all, math.Abs(d-before[i]))
+			}
+			before[i], seen[i] = d, true
+		}
+		jump[c] = view.Median(all) / (0.6745 * math.Sqrt2)
+	}
+	return mid, jump
+}
+
+// around is the mean of what is known near column c, 0 where nothing is.
+func around(jump []float64, c int) float64 {
+	sum, n := 0.0, 0.0
+	for _, x := range jump[max(0, c-nearby):min(len(jump), c+nearby+1)] {
+		if x == x {
+			sum, n = sum+x, n+1
+		}
+	}
+	return sum / max(n, 1)
+}

@@ -1,0 +1,84 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view/sourcetest"
+)
+
+// What was refused may be mended while the line is open; whoever types on begins anew, and nothing of it is left behind.
+func TestRefusedCommandLine(t *testing.T) {
+	refused := func() *desk {
+		d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
+		d.press(":").write("swap x").press("enter")
+		d.shows(":swap x", `there is no algorithm "x"`)
+		return d
+	}
+	for _, c := range []struct {
+		keys, want string // want: the text that is left in the line
+	}{
+		{"left", "swap x"},
+		{"backspace", "swap "},
+		{"backspace s", "swap s"},
+		{"tab", "swap x"},
+		{"ctrl+w", "swap "},
+		{"p", "p"},
+		{"p a", "pa"},
+		{": p", ":p"},
+	} {
+		d := refused()
+		d.press(strings.Fields(c.keys)...)
+		if d.prompt == nil || d.prompt.text() != c.want || d.prompt.err != "" {
+			t.Errorf("%q leaves %+v, want %q", c.keys, d.prompt, c.want)
+		}
+		d.hides("there is no algorithm")
+	}
+	d := refused()
+	if d.Update(tea.PasteMsg{Content: "pause"}); d.prompt.text() != "pause" {
+		t.Errorf("pasting leaves %q", d.prompt.text())
+	}
+	d = refused()
+	d.press("esc")
+	d.hides("swap x", "there is no algorithm")
+	if d.press(":"); d.prompt.text() != "" {
+		t.Errorf("it opens again with %q", d.prompt.text())
+	}
+}
+
+// A reason that has no room beside the text stands above it, whole.
+func TestLongRefusal(t *testing.T) {
+	d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
+	d.press(":").write("swap something-with-a-long-name").press("enter")
+	d.shows(":swap something-with-a-long-name", `swap: there is no algorithm "something-with-a-long-name": choose one of`)
+}
+
+// What the run refuses is told until the next key.
+func TestRefusalGoesWithTheNextKey(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
+	d.say1 = func(c event.Command) (event.Receipt, error) {
+		return event.Receipt{ID: c.ID, Reason: "eta is too large"}, nil
+	}
+	d.press(":").write("set eta 9").press("enter")
+	d.shows("eta = 9 refused: eta is too large")
+	d.press("tab")
+	d.hides("refused")
+
+	d.press("k", "j", "enter").write("fast").press("enter")
+	d.shows("eta", "\"fast\"")
+	for _, key := range []string{"esc", "backspace"} {
+		d.rail.typing, d.rail.answer = &line{}, answer{text: "bad", bad: true}
+		if d.press(key); d.rail.answer.text != "" {
+			t.Errorf("%s leaves %q at the rail", key, d.rail.answer.text)
+		}
+		d.rail.typing = nil
+	}
+	d.rail.answer = answer{text: "nothing is staged", bad: true}
+	if d.press("l"); d.rail.answer.text != "" {
+		t.Errorf("a turn leaves %q at the rail", d.rail.answer.text)
+	}
+	d.shows("1 staged")
+}

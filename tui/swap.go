@@ -1,0 +1,61 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/tui/cell"
+)
+
+// resets are the knobs that a command puts back at their defaults by swapping the algorithm, a person's before a preset's: a swap carries no
+// knob over, neither what the one that runs was given nor what the next one was given when it ran before.
+func (m *model) resets(c event.Command) (names []string) {
+	i := slices.IndexFunc(m.opt.Algorithms, func(a *optim.Algorithm) bool { return a.Name == c.Algorithm })
+	if i < 0 || c.Algorithm == m.live.Algorithm() {
+		return nil
+	}
+	var others []string
+	for _, k := range m.opt.Algorithms[i].Knobs {
+		if slices.ContainsFunc(c.Set, func(s event.Setting) bool { return s.Knob == k.Name }) {
+			continue
+		}
+		switch tuned, person := m.tuned(k, c.Algorithm); {
+		case person:
+			names = append(names, k.Name)
+		case tuned:
+			others = append(others, k.Name)
+		}
+	}
+	return append(names, others...)
+}
+
+// tuned says whether an algorithm's knob, or the one of that name of the algorithm that runs, has another value than the default, and
+// whether a person gave it.
+func (m *model) tuned(k optim.Knob, algorithm string) (some, person bool) {
+	last := map[string]event.Edit{}
+	for _, e := range m.live.Edits {
+		if e.Knob == k.Name && !e.Void && (e.Algorithm == algorithm || e.Algorithm == m.live.Algorithm()) {
+			last[e.Algorithm] = e.Edit
+		}
+	}
+	for _, e := range last {
+		if x, err := k.Parse(e.Expr); err != nil || x != k.Default {
+			some = true
+			person = person || e.By != "preset" && e.By != "flag" && e.By != optim.Auto
+		}
+	}
+	return some, person
+}
+
+// swapped tells of a swap that was accepted, and until the next answer at the rail what it puts back.
+func (m *model) swapped(msg receiptMsg) {
+	from, what := msg.receipt.Round+1, "swap to "+msg.command.Algorithm
+	back := "back at defaults: " + strings.Join(msg.resets, ", ")
+	m.say(cell.Good, what+" from round "+round(from)+" on, "+back)
+	if m.rail.sent == nil {
+		m.rail.answer = answer{what: what + ", " + back, text: what + " from round " + round(from) + " on, " + back, from: from}
+		m.rail.settle(m)
+	}
+}

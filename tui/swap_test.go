@@ -1,0 +1,65 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+// rival shares two knobs with the algorithm of sourcetest.
+func rival() *optim.Algorithm {
+	return &optim.Algorithm{Name: "rival", Title: "Rival", Knobs: []optim.Knob{
+		{Name: "gamma", Min: 1e-9, Max: 1e12, Default: 100}, {Name: "ell", Min: 1, Max: 10000, Default: 25, Integer: true},
+		{Name: "eta", Max: 100, Default: 0.1}, {Name: "own", Max: 1}}}
+}
+
+func (d *desk) apply(rs ...event.Record) {
+	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs}})
+}
+
+// A swap says which knobs it puts back at their defaults: those of the same name in the algorithm that runs, a person's before the preset's,
+// and those that the next one was given when it ran before.
+func TestSwapTellsWhatItPutsBack(t *testing.T) {
+	both := func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) }
+	d := open(t, 120, 40, sourcetest.Run(6, 400), both) // ell is ann's, gamma the preset's
+	d.press(":").write("swap rival").press("enter")
+	if got, want := d.toast.text, "swap to rival from round 403 on, back at defaults: ell, gamma"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	d.toast = toast{}
+	d.shows("swap to rival from round 403", "back at defaults: ell, gamma") // at the rail, until the next answer
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: d.live.Members(), New: d.live.Members(), OldAlg: "sample", Algorithm: "rival", Cause: "swap"}},
+		event.Record{Commit: &event.Commit{Epoch: 2, To: 410, Rounds: 8, Progress: event.Progress{Rounds: 410}}})
+	if a := d.rail.answer; !a.done || a.text != "in effect since round 403: swap to rival, back at defaults: ell, gamma" {
+		t.Errorf("in effect: %+v", a)
+	}
+	for _, k := range rival().Knobs {
+		if x := d.current(k); x != k.Default {
+			t.Errorf("%s is shown as %g, not its default %g", k.Name, x, k.Default)
+		}
+	}
+
+	d.apply(event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "eta", Expr: "0.3", By: "ann"}},
+		event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "own", Expr: "0.3", By: "ann"}}) // which the next one has not
+	d.press(":").write("swap sample").press("enter")
+	if got := d.toast.text; !strings.HasSuffix(got, "back at defaults: eta, ell, gamma") {
+		t.Errorf("the way back says %q", got)
+	}
+
+	d = open(t, 120, 40, sourcetest.Run(6, 90), both)
+	d.apply(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "ell", Expr: "25", By: "ann"}}, event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "100", By: "ann"}})
+	if d.press(":").write("swap rival").press("enter"); d.toast.text != "swap to rival accepted, effective from round 403 on" || d.rail.answer.text != "" {
+		t.Errorf("with all at their defaults it says %q and %q", d.toast.text, d.rail.answer.text)
+	}
+	d.say1 = func(c event.Command) (event.Receipt, error) {
+		return event.Receipt{ID: c.ID, Reason: "rival pairs members"}, nil
+	}
+	d.apply(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "ell", Expr: "7", By: "ann"}})
+	if d.press(":").write("swap rival").press("enter"); d.toast.text != "swap to rival refused: rival pairs members" || d.rail.answer.text != "" {
+		t.Errorf("a refused one says %q and %q", d.toast.text, d.rail.answer.text)
+	}
+}
