@@ -118,7 +118,7 @@ func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s %ss", grouped(int64(n)), what)
 }
 
 func (v *batchView) count() string {
@@ -297,15 +297,4 @@ func (v *batchView) draw(width, height int) string {
 		y++
 	}
 	return cell.Coloured(true, false).String(g)
-}
-
-func shortTime(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d >= time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	case d > time.Minute:
-		return d.Round(time.Minute / 2).String()
-	}
-	return d.Round(time.Second).String()
 }

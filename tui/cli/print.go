@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -282,16 +283,20 @@ func (p *plainPrinter) begin(r prepared) {
 	p.job = r.job
 	j := r.job
 	if j.Config.Data == "" {
-		fmt.Fprintf(p.out, "brood: %s, without a model: %d members on %d workers\n", j.Alg.Title, j.Members, j.Workers)
+		fmt.Fprintf(p.out, "brood: %s, without a model: %s on %s\n", j.Alg.Title, plural(j.Members, "member"), plural(j.Workers, "worker"))
 	} else {
 		on := j.Config.Data
 		if a := j.Config.Augment; a != "" {
 			on += " with " + a
 		}
-		fmt.Fprintf(p.out, "brood: %s on %s, %s: %d members of %s parameters on %d workers, %d threads\n",
-			j.Alg.Title, j.Net.Name, on, j.Members, grouped(int64(j.Net.Layout.Params)), j.Workers, j.Threads)
+		fmt.Fprintf(p.out, "brood: %s on %s, %s: %s of %s parameters on %s, %s\n",
+			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), plural(j.Threads, "thread"))
 	}
-	fmt.Fprintf(p.out, "brood: about %s of memory%s; session %s\n", humanBytes(j.Config.Memory), duration(j.Config.Seconds), r.sess.Dir())
+	expected := humanBytes(j.Config.Memory) + " of memory"
+	if j.Config.Seconds > 0 {
+		expected += " and " + shortTime(j.Config.Seconds)
+	}
+	fmt.Fprintf(p.out, "brood: about %s; session %s\n", expected, r.sess.Dir())
 	if r.from != nil {
 		fmt.Fprintf(p.out, "brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree\n", r.from.Checkpoint.Round, r.from.Executed)
 	}
@@ -312,7 +317,7 @@ func (p *plainPrinter) record(r event.Record) {
 	case r.Edit != nil:
 		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.At+1, r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != "start":
-		text := fmt.Sprintf("%s: %d members on %d workers", r.Plan.Cause, len(r.Plan.New.Members), len(r.Plan.New.Workers()))
+		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"), plural(len(r.Plan.New.Workers()), "worker"))
 		if r.Plan.Note != "" {
 			text += "; " + r.Plan.Note
 		}
@@ -367,12 +372,18 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	fmt.Fprintf(p.out, "  session      %s\n", s.Session)
 }
 
-// duration names an expected time, when there is one.
-func duration(seconds float64) string {
-	if seconds <= 0 {
-		return ""
+// shortTime is an estimated time, as exact as estimates are.
+func shortTime(seconds float64) string {
+	minutes := int64(math.Round(seconds / 60))
+	switch {
+	case seconds < 10:
+		return fmt.Sprintf("%.1f s", seconds)
+	case seconds < 99.5:
+		return fmt.Sprintf("%.0f s", seconds)
+	case minutes < 100:
+		return fmt.Sprintf("%d min", minutes)
 	}
-	return " and " + time.Duration(seconds*float64(time.Second)).Round(time.Second/10).String()
+	return fmt.Sprintf("%s h %d min", grouped(minutes/60), minutes%60)
 }
 
 // grouped writes 1234567 as 1 234 567.

@@ -135,3 +135,11 @@ func TestEverything(t *testing.T) {
 		t.Errorf("a study without a full form: %v, told %q", err, told.String())
 	}
 }
+
+func TestShortTime(t *testing.T) {
+	for seconds, want := range map[float64]string{0: "0.0 s", 5.26: "5.3 s", 59.8: "60 s", 99.4: "99 s", 100: "2 min", 5460: "91 min", 5999: "1 h 40 min", 4e6: "1 111 h 7 min"} {
+		if s := shortTime(seconds); s != want {
+			t.Errorf("%g s are %q, want %q", seconds, s, want)
+		}
+	}
+}
