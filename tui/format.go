@@ -11,6 +11,8 @@ import (
 	"brood/tui/cell"
 )
 
+var exponent = strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e")
+
 // num writes a measurement with three decimals or four digits, so that it keeps its width while it changes.
 func num(x float64) string {
 	a := math.Abs(x)
@@ -20,7 +22,7 @@ func num(x float64) string {
 	case math.IsInf(x, 0):
 		return "inf"
 	case a >= 1e6 || a > 0 && a < 5e-4:
-		return strconv.FormatFloat(x, 'e', 1, 64)
+		return exponent.Replace(strconv.FormatFloat(x, 'e', 1, 64))
 	case a >= 1000:
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	case a >= 100:
