@@ -57,7 +57,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.Uint64Var(&f.rounds, "rounds", 0, "stop after so many rounds")
 	fl.Float64Var(&f.epochs, "epochs", 0, "stop after so many passes over the data")
 	fl.DurationVar(&f.duration, "for", 0, "stop after so long, such as 30s")
-	fl.StringVar(&f.target, "target", "", "stop when a target is met: loss=0.1, test_loss=0.1 or test_error=2.8")
+	fl.StringVar(&f.target, "target", "", "stop when a target is met: loss=0.1, test_loss=0.1 or test_error=2.8 (a preset's own limit stays)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default 1)")
 	fl.StringVar(&f.session, "session", "", "directory to record into (default: a new one among your sessions)")
 	fl.StringVar(&f.resume, "resume", "", "go on with this session")
@@ -182,7 +182,9 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	if given("evaluate") {
 		o.Evaluate = f.evaluate
 	}
-	if err := f.limit(c, &o.Limit); err != nil {
+	if given("target") && !given("rounds") && !given("epochs") && !given("for") {
+		o.Limit.Target = f.target // which may never be met: what the preset ends at stays
+	} else if err := f.limit(c, &o.Limit); err != nil {
 		return o, err
 	}
 	set, err := parseSettings(f.set)

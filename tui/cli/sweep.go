@@ -80,8 +80,6 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	switch {
 	case given("for"):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
-	case given("target") && !given("epochs") && !given("rounds"):
-		return usage("--target may never be met: give --epochs or --rounds too, where a run ends without it")
 	case f.run.members == host.Auto:
 		return usage("--members auto differs from machine to machine: give a number")
 	case f.by != "" && presets.Metrics[f.by] == "":
@@ -116,6 +114,9 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	}
 	if err := w.check(c.Context(), s); err != nil {
 		return err
+	}
+	if l := w.trials[0].limit; l.Target != "" && l.Epochs == 0 && l.Rounds == 0 {
+		return usage("--target may never be met: give --epochs or --rounds too, where a run ends without it")
 	}
 	switch {
 	case f.by != "":
