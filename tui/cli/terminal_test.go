@@ -79,9 +79,11 @@ func parentOf(ts *testscript.TestScript, _ bool, args []string) {
 func awaitScreen(ts *testscript.TestScript, neg bool, args []string) {
 	want := regexp.MustCompile("(?m)" + args[0])
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		ts.Check(ts.Exec("tmux", "-L", "t", "capture-pane", "-p"))
-		text := ts.ReadFile("stdout")
-		if want.MatchString(text) != neg {
+		look := exec.Command("tmux", "-L", "t", "capture-pane", "-p") // not by ts.Exec, which would log every look
+		look.Env = append(os.Environ(), "TMUX_TMPDIR="+ts.Getenv("TMUX_TMPDIR"))
+		text, err := look.Output()
+		ts.Check(err)
+		if want.Match(text) != neg {
 			return
 		}
 		if time.Now().After(end) {
