@@ -18,7 +18,7 @@ type prompt struct {
 
 // edit takes a key. After a refusal one that writes begins anew, and any other mends what is there.
 func (p *prompt) edit(name, text string) {
-	if p.err != "" && text != "" {
+	if p.err != "" && text != "" && text != " " { // a space goes on
 		p.set("")
 	}
 	p.err = ""

@@ -27,6 +27,7 @@ func TestRefusedCommandLine(t *testing.T) {
 		{"tab", "swap x"},
 		{"ctrl+w", "swap "},
 		{"p", "p"},
+		{"space b", "swap x b"},
 		{"p a", "pa"},
 		{": p", ":p"},
 	} {
@@ -49,7 +50,7 @@ func TestRefusedCommandLine(t *testing.T) {
 	}
 }
 
-// A reason that has no room beside the text stands above it, whole.
+// A reason that has no room beside the text stands above it.
 func TestLongRefusal(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
 	d.press(":").write("swap something-with-a-long-name").press("enter")

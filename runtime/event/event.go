@@ -64,8 +64,9 @@ type Limit struct {
 	Target  string  `cbor:"3,keyasint,omitempty"` // e.g. "test_error=2.8": at or below ends the run
 }
 
-// MaxMembers is the largest population: two rosters of it in a plan, or a value of each member, are one record of the log (8 MiB).
-const MaxMembers = 1 << 19
+// MaxMembers is the largest population: a plan names all of them up to three times, with their workers, and those that were lost, and is one
+// record of the log and one message (8 MiB).
+const MaxMembers = 1 << 18
 
 // Source says where a plan takes its blocks from.
 type Source string

@@ -10,7 +10,7 @@ import (
 	"brood/runtime/event"
 )
 
-// maxElements bounds an array in a record: a value of each member, or 54 MB of forged empty edits.
+// maxElements bounds an array in a record: a value of each member, or 27 MB of forged empty edits.
 const maxElements = event.MaxMembers
 
 // coder turns records into bytes and frames, and back. It is used by one goroutine at a time.

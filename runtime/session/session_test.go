@@ -233,12 +233,12 @@ func TestLargestPopulation(t *testing.T) {
 	for i := range odd {
 		odd[i] = math.Sqrt(float64(i + 2)) // no float32 is the same: nine bytes each
 	}
-	workers := make([]int, 300) // ids of three bytes
+	workers := make([]int, 300)
 	for i := range workers {
-		workers[i] = i
+		workers[i] = 1000 + i // ids of three bytes
 	}
 	roster := optim.Place(ids, workers)
-	check(t, s.Append(event.Record{Points: &event.Points{Series: "fitness", Members: ids, Values: odd}}, event.Record{Plan: &event.Plan{Old: roster, New: roster}}))
+	check(t, s.Append(event.Record{Points: &event.Points{Series: "fitness", Members: ids, Values: odd}}, event.Record{Plan: &event.Plan{Old: roster, New: roster, Lost: ids}}))
 	check(t, s.Close())
 	if got, err := read(t, dir); err != io.EOF || len(got) != 2 || len(got[1].Plan.New.Members) != event.MaxMembers {
 		t.Fatal("what was logged is not there", len(got), err)

@@ -140,16 +140,16 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 			i--
 		}
 		if i < 0 {
-			return fmt.Errorf("plan of epoch %d goes back to the checkpoint of round %d, which the log does not mention", p.Epoch, p.At)
+			return fmt.Errorf("plan of membership epoch %d goes back to the checkpoint of round %d, which the log does not mention", p.Epoch, p.At)
 		}
 		m.Checkpoint = &v.cps[i]
 	}
 	switch reply := v.w.Handle(ctx, m).(type) {
 	case message.Ready:
 	case message.Failed:
-		return fmt.Errorf("epoch %d at round %d: %s", p.Epoch, p.At, reply.Err)
+		return fmt.Errorf("membership epoch %d at round %d: %s", p.Epoch, p.At, reply.Err)
 	default:
-		return errors.Join(ctx.Err(), fmt.Errorf("epoch %d of the log is older than its predecessor", p.Epoch))
+		return errors.Join(ctx.Err(), fmt.Errorf("membership epoch %d of the log is older than its predecessor", p.Epoch))
 	}
 	v.epoch, v.at, v.alive, v.edits = p.Epoch, p.At, true, nil
 	return nil
@@ -160,7 +160,7 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 		return fmt.Errorf("the log commits round %d before any plan", c.To)
 	}
 	if c.Epoch != v.epoch || c.To <= v.at {
-		return &MismatchError{Round: c.To, What: "the order of commits", Got: fmt.Sprintf("epoch %d after round %d", v.epoch, v.at), Want: fmt.Sprintf("epoch %d, round %d", c.Epoch, c.To)}
+		return &MismatchError{Round: c.To, What: "the order of commits", Got: fmt.Sprintf("membership epoch %d after round %d", v.epoch, v.at), Want: fmt.Sprintf("membership epoch %d, round %d", c.Epoch, c.To)}
 	}
 	g := message.Grant{Epoch: v.epoch, From: v.at, To: c.To, Committed: v.at, Onward: true}
 	part := v.stop > 0 && c.To > v.stop

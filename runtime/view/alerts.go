@@ -9,7 +9,7 @@ import (
 // An alert is answered by what ends what it told of, as far as the log says that:
 //
 //	what paused the run             it trains again
-//	a checkpoint was not written    a checkpoint is written
+//	a checkpoint was not written    one of that round or a later one is written
 //	a worker is lost                a worker hosts members that hosted none, one for each that was lost
 //	no worker is left               any worker hosts members
 //
@@ -53,8 +53,9 @@ func (v *View) trainsAgain() {
 	v.answer(-1, func(e Entry) bool { return e.Level == "error" && e.Alert != lostWorker && e.Alert != rejected })
 }
 
-func (v *View) saved() {
-	v.answer(-1, func(e Entry) bool { return e.Alert == disk })
+// saved follows a checkpoint. What was lost before, such as points that were not recorded, stays lost.
+func (v *View) saved(c *event.Checkpoint) {
+	v.answer(-1, func(e Entry) bool { return e.Alert == disk && e.Level == "error" && e.Round <= c.Round })
 }
 
 // hosted follows a plan that installs other hosts; old is the plan before, nil for none.

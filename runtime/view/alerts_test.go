@@ -32,6 +32,8 @@ func TestAlertsAreAnswered(t *testing.T) {
 		{"stopped and resumed", []event.Record{notFinite, phase(event.Paused), phase(event.Stopped), phase(event.Waiting), phase(event.Training)}, nil},
 		{"another limit", []event.Record{phase(event.Training), full, phase(event.Training)}, []string{"disk"}},
 		{"saved after all", []event.Record{full, notFinite, {Checkpoint: &event.Checkpoint{}}}, []string{event.NonFinite}},
+		{"saved before", []event.Record{{Alert: &event.Alert{Level: "error", Kind: "disk", Round: 9}}, {Checkpoint: &event.Checkpoint{Round: 8}}}, []string{"disk"}},
+		{"points that are lost", []event.Record{alert("warning", "disk"), {Checkpoint: &event.Checkpoint{}}}, []string{"disk"}},
 		{"on the survivor", []event.Record{lost, on("death", 1)}, []string{"lost-worker"}},
 		{"resumed with a worker less", []event.Record{lost, on("death", 1), phase(event.Paused), phase(event.Training)}, []string{"lost-worker"}},
 		{"replaced", []event.Record{lost, on("death", 1), on("join", 1, 3)}, nil},
@@ -94,5 +96,12 @@ func TestSwapVoidsEdits(t *testing.T) {
 	fold(v, []event.Record{{Edit: &event.Edit{At: 25, Algorithm: "x", Knob: "eta", Expr: "3"}}})
 	if e := v.Edits[len(v.Edits)-1]; e.Old != "" {
 		t.Errorf("eta 3 replaces %q, want the default", e.Old)
+	}
+	if e := v.Edits[2]; e.Knob != "rho" || e.Old != "" {
+		t.Errorf("%+v of the swap replaces something, want the default", e)
+	}
+	fold(v, []event.Record{{Plan: &event.Plan{Algorithm: "x", OldAlg: "x", At: 5, From: event.Saved, Cause: "rollback", Timeline: []event.Edit{{Algorithm: "x", Knob: "eta", Expr: "5"}}}}})
+	if k := v.Resolve(alg); k.Value(eta) == 1 {
+		t.Error("back before the swaps, what was set then is in force again")
 	}
 }

@@ -36,7 +36,7 @@ func (v *View) Apply(r event.Record) {
 	case r.Checkpoint != nil:
 		v.Checkpoint = r.Checkpoint
 		v.note("info", "checkpoint", r.Checkpoint.Round, "checkpoint saved")
-		v.saved()
+		v.saved(r.Checkpoint)
 	case r.State != nil:
 		v.state(r.State)
 	}
@@ -140,9 +140,11 @@ func scalar(name string, round uint64, x float64) *event.Points {
 
 func (v *View) edit(e event.Edit, at int64) {
 	old := ""
-	for _, x := range v.Edits {
-		if x.Algorithm == e.Algorithm && x.Knob == e.Knob && !x.Void {
-			old = x.Expr
+	if v.Plan == nil || e.Algorithm == v.Plan.Algorithm { // else it is of a swap, which begins with defaults
+		for _, x := range v.Edits {
+			if x.Algorithm == e.Algorithm && x.Knob == e.Knob && !x.Void {
+				old = x.Expr
+			}
 		}
 	}
 	v.Edits = append(v.Edits, Edit{Edit: e, Old: old, When: at})
@@ -174,9 +176,7 @@ func (v *View) plan(p *event.Plan) {
 			v.Edits = append(v.Edits, Edit{Edit: e, When: v.Last})
 		}
 	}
-	if swaps(p) {
-		v.void(p)
-	}
+	v.void(p)
 	if old != nil && p.At < v.Progress.Rounds && p.From == event.Saved {
 		v.back(p.At)
 	}
@@ -213,12 +213,14 @@ func (v *View) plan(p *event.Plan) {
 // swaps says whether a plan puts another algorithm in the place of one.
 func swaps(p *event.Plan) bool { return p.OldAlg != "" && p.OldAlg != p.Algorithm }
 
-// void puts the knobs of an algorithm that takes over back at their defaults, but for the edits of the swap itself.
+// void puts the knobs of an algorithm that takes over back at their defaults, but for the edits of the swap itself. A plan that goes back
+// to a round before such a swap has the edits of then in force.
 func (v *View) void(p *event.Plan) {
 	v.Edits = slices.Clone(v.Edits)
 	for i := range v.Edits {
-		e := &v.Edits[i]
-		e.Void = e.Void || e.Algorithm == p.Algorithm && !slices.ContainsFunc(p.Timeline, e.Same)
+		if e := &v.Edits[i]; e.Algorithm == p.Algorithm {
+			e.Void = !slices.ContainsFunc(p.Timeline, e.Same) && (e.Void || swaps(p))
+		}
 	}
 }
 

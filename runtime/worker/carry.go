@@ -16,7 +16,7 @@ import (
 func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) error {
 	left := p.Old.Without(p.Lost)
 	if len(left.Members) == 0 {
-		return fmt.Errorf("epoch %d: no member survived: go back to a checkpoint", p.Epoch)
+		return fmt.Errorf("membership epoch %d: no member survived: go back to a checkpoint", p.Epoch)
 	}
 	oldAlg, err := w.cfg.Lookup(p.OldAlg)
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 // present goes back to round p.At and views the survivors' rows of the last epoch.
 func (w *Worker) present(p message.Plan, old *optim.Env) error {
 	if w.now == nil {
-		return fmt.Errorf("worker %d is counted among the survivors of epoch %d but holds no blocks", w.cfg.ID, p.Base)
+		return fmt.Errorf("worker %d is counted among the survivors of membership epoch %d but holds no blocks", w.cfg.ID, p.Base)
 	}
 	if err := w.now.restore(p.At); err != nil {
 		return fmt.Errorf("worker %d: %w", w.cfg.ID, err)

@@ -44,7 +44,7 @@ type CutError struct {
 }
 
 func (e *CutError) Error() string {
-	return fmt.Sprintf("the connection with worker %d was cut in epoch %d or before (%v): the run goes on in a new epoch", e.Worker, e.Epoch, e.Err)
+	return fmt.Sprintf("the connection with worker %d was cut in membership epoch %d or before (%v): the run goes on in a new one", e.Worker, e.Epoch, e.Err)
 }
 
 func (e *CutError) Unwrap() error { return e.Err }

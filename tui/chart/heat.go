@@ -34,8 +34,11 @@ func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 		step := max((hi-lo)/4, 2*alike*math.Abs(mid[c]), 2*chance*around(jump, c), least)
 		for i, r := range rows {
 			if !r[c].Empty() {
-				n := math.Floor((r[c].Mean()-mid[c])/step + 1.5)
-				g.Set(x+c, y+i, shades[1+int(min(max(n, 0), Shades-1))], role)
+				n := 1.0 // alike, where values are too large to compare
+				if d := (r[c].Mean() - mid[c]) / step; d == d {
+					n = min(max(math.Floor(d+1.5), 0), Shades-1)
+				}
+				g.Set(x+c, y+i, shades[1+int(n)], role)
 			}
 		}
 	}

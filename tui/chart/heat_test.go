@@ -70,6 +70,9 @@ func TestHeatOfOneColumn(t *testing.T) {
 	if s := strings.Join(heat(3, 1, func(i, _ int) float64 { return math.Pow(10, float64(6*i)) }), ""); s != "▒▒█" {
 		t.Errorf("one far above the others: %q", s)
 	}
+	if s := strings.Join(heat(3, 2, func(int, int) float64 { return 1.5e308 }), ""); s != "▒▒▒▒▒▒" {
+		t.Errorf("whose sum is too large are %q", s)
+	}
 	if s := strings.Join(heat(3, 1, func(int, int) float64 { return 0 }), ""); s != "▒▒▒" {
 		t.Errorf("zeros are %q", s)
 	}

@@ -37,9 +37,12 @@ type batch struct {
 	threads int      // of all of them together; 0: all cores
 	fleet   batchFleet
 	dir     string
-	bare    bool                  // its runs train no model
-	same    []byte                // what a new directory says of the runs in it
-	table   func(rows int) *table // of what is measured, for a moving view: no more than so many rows
+	bare    bool // its runs train no model
+	begun   bool // what there is to tell may be told
+
+	interrupted int                   // exit status of the signal that ended it; 0: none
+	same        []byte                // what a new directory says of the runs in it
+	table       func(rows int) *table // of what is measured, for a moving view: no more than so many rows
 
 	mu     sync.Mutex
 	trials []*trial
@@ -225,13 +228,16 @@ func (b *batch) check(ctx context.Context, s streams) error {
 			t.seconds, t.limit = b.trials[i-1].seconds, b.trials[i-1].limit
 			continue
 		}
-		if c := b.settled(i); c != nil {
-			t.seconds, t.limit, b.bare = c.Seconds, c.Limit, c.Data == ""
-			continue
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		if time.Since(told) > time.Second {
 			told = time.Now()
 			fmt.Fprintf(s.err, "brood: checked %d of %s\n", i, plural(len(b.trials), "run"))
+		}
+		if c := b.settled(i); c != nil {
+			t.seconds, t.limit, b.bare = c.Seconds, c.Limit, c.Data == ""
+			continue
 		}
 		j, err := b.job(t)
 		if err != nil {
@@ -240,9 +246,6 @@ func (b *batch) check(ctx context.Context, s streams) error {
 		t.seconds, t.limit, b.bare = j.Config.Seconds, j.Limit, j.Config.Data == ""
 		if most = max(most, j.Config.Memory); b.fleet.workers() == 0 && memory > 0 && int64(b.jobs)*most > memory {
 			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", b.jobs, humanBytes(int64(b.jobs)*most), humanBytes(memory))
-		}
-		if err := ctx.Err(); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -259,6 +262,7 @@ func (b *batch) settled(i int) *event.Config {
 		if err != nil || !state.over() {
 			return nil
 		}
+		t.state, t.tally = state, out
 		config = &out.config
 	}
 	return config

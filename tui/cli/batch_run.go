@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,9 +19,11 @@ import (
 	"brood/runtime/session"
 )
 
+var errInterrupted = errors.New("interrupted: the same command goes on")
+
 // train runs the batch, here or on a fleet.
 func (b *batch) train(ctx context.Context, view *batchView) error {
-	ctx, code, stop := interruptible(ctx, view)
+	ctx, stop := interruptible(ctx, view)
 	defer stop()
 	if err := b.keep(); err != nil {
 		return err
@@ -31,9 +32,10 @@ func (b *batch) train(ctx context.Context, view *batchView) error {
 	if err != nil {
 		return err
 	}
+	b.begun = true
 	err = b.work(ctx, view)
-	if n := code(); n != 0 && b.left() {
-		err = &exitError{code: n, err: errors.New("interrupted: the same command goes on")}
+	if b.interrupted = stop(); b.interrupted != 0 && b.left() {
+		err = &exitError{code: b.interrupted, err: errInterrupted}
 	}
 	return errors.Join(err, shut())
 }
@@ -41,6 +43,9 @@ func (b *batch) train(ctx context.Context, view *batchView) error {
 // work runs what is not done, a few at a time, until nothing is left that anybody trains. A run that fails does not end the others.
 func (b *batch) work(ctx context.Context, view *batchView) error {
 	for _, t := range b.trials {
+		if t.over() { // by its log
+			continue
+		}
 		t.state = trialElsewhere // as far as is known
 		if _, err := b.update(t); err != nil {
 			b.fail(t, err)
@@ -77,25 +82,41 @@ func (b *batch) left() bool {
 	return slices.ContainsFunc(b.trials, func(t *trial) bool { return !t.over() && t.failed == nil })
 }
 
-// interruptible is ctx until a signal, whose exit status code gives; the runs under way hear of it too.
-func interruptible(ctx context.Context, view *batchView) (out context.Context, code func() int, stop func()) {
+// interruptible is ctx until a signal, at which the runs under way finish their round and save; each listens for a second one itself. The
+// first call of stop gives the exit status of the signal that came, or 0.
+func interruptible(ctx context.Context, view *batchView) (out context.Context, stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	var status atomic.Int32
+	status, heard := 0, make(chan struct{})
+	hear := func(sig os.Signal) {
+		signal.Stop(signals) // where no run is under way a second one ends the process
+		status = exitCtrlC
+		if sig == syscall.SIGTERM {
+			status = exitSigterm
+		}
+		cancel()
+		view.note("finishing the rounds under way and saving; once more to leave at once")
+	}
 	go func() {
+		defer close(heard)
 		select {
 		case sig := <-signals:
-			status.Store(exitCtrlC)
-			if sig == syscall.SIGTERM {
-				status.Store(exitSigterm)
-			}
-			cancel()
-			view.note("finishing the rounds under way and saving; once more to leave at once")
+			hear(sig)
 		case <-ctx.Done():
+			select {
+			case sig := <-signals:
+				hear(sig)
+			default:
+			}
 		}
 	}()
-	return ctx, func() int { return int(status.Load()) }, func() { signal.Stop(signals); cancel() }
+	return ctx, func() int {
+		signal.Stop(signals)
+		cancel()
+		<-heard
+		return status
+	}
 }
 
 // drain takes trials until none is left. Those that other processes train are waited for.
@@ -241,6 +262,12 @@ type follower struct {
 	b *batch
 }
 
+func (f *follower) begin(p prepared) {
+	f.b.mu.Lock()
+	f.tally.begin(p)
+	f.b.mu.Unlock()
+}
+
 func (f *follower) record(r event.Record) {
 	f.b.mu.Lock()
 	f.tally.record(r)
@@ -294,9 +321,9 @@ func (b *batch) run(ctx context.Context, t *trial, view *batchView) error {
 			return err
 		}
 		now := &follower{newTally(), b}
-		now.begin(p)
 		b.set(t, trialRuns, now.tally)
-		if state, out, err = t.ended(train(context.WithoutCancel(ctx), p, now, now.patience)); err != nil {
+		p.until = ctx
+		if state, out, err = t.ended(train(context.WithoutCancel(ctx), p, now, now.patience), ctx.Err() != nil); err != nil {
 			return err
 		}
 	}
@@ -307,13 +334,13 @@ func (b *batch) run(ctx context.Context, t *trial, view *batchView) error {
 }
 
 // ended is what became of a trial, and why it did not end as it should: it is no error that it diverged or was interrupted.
-func (t *trial) ended(err error) (trialState, *tally, error) {
+func (t *trial) ended(err error, interrupted bool) (trialState, *tally, error) {
 	state, out, bad := t.look()
 	var left *exitError
 	switch {
 	case bad != nil:
 		return state, out, bad
-	case state != trialWaits, errors.As(err, &left) && left.code >= exitCtrlC:
+	case state != trialWaits, errors.As(err, &left) && left.code >= exitCtrlC, err == nil && interrupted:
 		return state, out, nil
 	case err == nil:
 		err = errors.New("somebody stopped it")

@@ -23,7 +23,7 @@ type batchView struct {
 	json  bool
 	began time.Time
 	was   float64      // estimated seconds of what was done before
-	mu    sync.Mutex   // guards tea
+	mu    sync.Mutex   // guards tea and ended
 	tea   *tea.Program // nil where nothing moves
 	ended chan struct{}
 	over  chan struct{}
@@ -43,7 +43,9 @@ func (v *batchView) begin() {
 	v.was, _ = v.share()
 	switch {
 	case v.tea != nil:
+		v.mu.Lock()
 		v.ended = make(chan struct{})
+		v.mu.Unlock()
 		go func() { defer close(v.ended); _, _ = v.tea.Run() }()
 	case !v.json:
 		fmt.Fprintf(v.s.out, "brood: %s; sessions in %s\n", v.b.head, v.b.dir)
@@ -56,7 +58,7 @@ func (v *batchView) begin() {
 func (v *batchView) note(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.tea != nil {
+	if v.tea != nil && v.ended != nil { // it moves
 		v.tea.Println("brood: " + text)
 		return
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,7 +83,11 @@ more seeds it adds them.`,
 			case all[study] == nil:
 				return usage("there is no study %q: choose all, or one of %s", study, strings.Join(names, ", "))
 			}
-			text, err := f.execute(c, study, all[study], s)
+			w, err := f.prepare(c.Context(), study, all[study], s)
+			if err != nil {
+				return err
+			}
+			text, err := f.execute(c.Context(), w, s)
 			if err != nil {
 				return err
 			}
@@ -121,7 +126,8 @@ func listStudies(all map[string][]string, names []string, s streams) error {
 	return nil
 }
 
-// everything runs the studies one after the other, each in its own directory, as when it is run alone.
+// everything runs the studies one after the other, each in its own directory, as when it is run alone. What cannot be run is refused
+// before any has begun; a run that fails does not end the others.
 func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, names []string, s streams) error {
 	given := c.Flags().Changed
 	switch {
@@ -130,35 +136,43 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 	case given("listen"):
 		return usage("--listen prints a URL for one study: name it")
 	}
-	text := ""
-	var failed error
-	for i, name := range names {
+	var studies []*study
+	for _, name := range names {
 		one := *f
 		if f.sessions != "" {
 			one.sessions = filepath.Join(f.sessions, name)
 		}
-		if !f.json {
-			fmt.Fprintf(s.out, "\nstudy %d of %d: %s\n", i+1, len(names), name)
-		}
-		section, err := one.execute(c, name, all[name], s)
+		w, err := one.prepare(c.Context(), name, all[name], s)
 		if _, ok := errors.AsType[leftOutError](err); ok {
 			fmt.Fprintln(s.err, "brood: left out: "+err.Error())
 			continue
 		}
-		if e, ok := errors.AsType[*exitError](err); ok { // refused, or interrupted
-			return e
+		if err != nil {
+			return err
+		}
+		studies = append(studies, w)
+	}
+	text := ""
+	var failed error
+	for i, w := range studies {
+		if !f.json {
+			fmt.Fprintf(s.out, "\nstudy %d of %d: %s\n", i+1, len(studies), w.name)
+		}
+		section, err := f.execute(c.Context(), w, s)
+		if w.interrupted != 0 {
+			return &exitError{code: w.interrupted, err: errInterrupted}
 		}
 		if err != nil {
-			fmt.Fprintf(s.err, "brood: %s: %v\n", name, err)
+			fmt.Fprintf(s.err, "brood: %s: %v\n", w.name, err)
 			failed = errors.New("not all studies could be run to their end; the same command tries again what failed")
 			continue
 		}
 		text += section
-		if err := f.write(text); err != nil {
-			return err
-		}
 	}
-	return failed
+	if text == "" {
+		return failed
+	}
+	return errors.Join(failed, f.write(text))
 }
 
 // write keeps the tables in the file that is asked for.
@@ -172,25 +186,26 @@ func (f *reproduceFlags) write(text string) error {
 	return nil
 }
 
-// execute runs one study and prints what it came to; text is the same as Markdown.
-func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, s streams) (text string, err error) {
+// prepare is a study of which nothing has run yet, and that can be run.
+func (f *reproduceFlags) prepare(ctx context.Context, name string, names []string, s streams) (*study, error) {
 	for _, p := range f.only {
 		if !slices.Contains(names, p) {
-			return "", usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
+			return nil, usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
 		}
 	}
 	w := &study{batch: batch{kind: "study", by: "test_error", columns: []string{"preset"}, jobs: f.batch.jobs, threads: f.threads, fleet: f.batch.fleet}, name: name, full: f.full, seeds: f.batch.seeds}
 	w.table = w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
-		return "", err
+		return nil, err
 	}
-	if err := w.check(c.Context(), s); err != nil {
-		return "", err
-	}
-	view := newBatchView(&w.batch, f.plain, f.json, s)
-	err = w.train(c.Context(), view)
+	return w, w.check(ctx, s)
+}
+
+// execute runs a study and prints what it came to; text is the same as Markdown.
+func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (text string, err error) {
+	err = w.train(ctx, newBatchView(&w.batch, f.plain, f.json, s))
 	out := w.judged(w.measured())
-	if !f.json {
+	if w.begun && !f.json {
 		fmt.Fprintln(s.out)
 		out.write(s.out)
 	}
@@ -198,7 +213,7 @@ func (f *reproduceFlags) execute(c *cobra.Command, name string, names []string, 
 	if f.full {
 		flags = " --full"
 	}
-	return fmt.Sprintf("## %s\n\n`brood reproduce %s%s --seeds %d`, %s\n\n%s\n", name, name, flags, f.batch.seeds, time.Now().Format(time.DateOnly), out.markdown()), err
+	return fmt.Sprintf("## %s\n\n`brood reproduce %s%s --seeds %d`, %s\n\n%s\n", w.name, w.name, flags, f.batch.seeds, time.Now().Format(time.DateOnly), out.markdown()), err
 }
 
 // writable says whether a file can be written, and leaves it as it is.

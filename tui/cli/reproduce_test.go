@@ -130,6 +130,28 @@ func TestEverything(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	out.Reset()
+	if err := f.everything(c, map[string][]string{"one": {"mean-sgd"}, "two": {"no-such-preset"}}, []string{"one", "two"}, s); err == nil || out.Len() > 0 {
+		t.Errorf("a study that cannot be run is found after %q: %v", out.String(), err)
+	}
+	log := filepath.Join(f.sessions, "one/mean-sgd,seed=1/log-000001.brood")
+	text, err = os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(log, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(f.file); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.everything(c, all, []string{"one", "two"}, s); err == nil || !strings.Contains(told.String(), "brood: one: 1 of 1 run failed") {
+		t.Errorf("a study with a damaged log: %v, told %q", err, told.String())
+	}
+	if text, err := os.ReadFile(f.file); err != nil || !strings.HasPrefix(string(text), "## two\n") {
+		t.Errorf("the study behind a failed one is not told: %q, %v", text, err)
+	}
 	f.full = true
 	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil || !strings.Contains(told.String(), "left out: the preset quickstart has no full form") {
 		t.Errorf("a study without a full form: %v, told %q", err, told.String())

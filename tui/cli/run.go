@@ -263,6 +263,8 @@ type prepared struct {
 	sess *session.Session
 	from *host.Restored
 	open func(p prepared, watch func(event.Record)) (*host.Run, error) // nil: in this process alone
+
+	until context.Context // at whose end the run finishes its round and saves; nil: only signals say so
 }
 
 func (p prepared) start(watch func(event.Record)) (*host.Run, error) {
@@ -340,9 +342,7 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 	if err != nil {
 		return err
 	}
-	out := newPrinter(s, f.json, f.host)
-	out.begin(p)
-	return train(c.Context(), p, out, patience)
+	return train(c.Context(), p, newPrinter(s, f.json, f.host), patience)
 }
 
 // train runs to the end, with signals: the first finishes the round and saves, the second leaves at once. A run that pauses
@@ -354,12 +354,16 @@ func train(ctx context.Context, p prepared, out printer, wait func() time.Durati
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
+	out.begin(p) // whoever reads of the run may interrupt it from now on
 	run, err := p.start(idle.record)
 	if err != nil {
 		p.sess.Close()
 		return err
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
+	if p.until != nil {
+		defer context.AfterFunc(p.until, run.Interrupt)()
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	code := 0

@@ -120,7 +120,6 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	if err != nil {
 		return err
 	}
-	out.begin(p)
 	p.open = func(p prepared, watch func(event.Record)) (*host.Run, error) {
 		run, err := srv.Serve(p.job, p.sess, p.from, watch, f.run.workers)
 		if err != nil {

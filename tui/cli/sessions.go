@@ -194,9 +194,7 @@ func forkCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := newPrinter(s, f.json, f.host)
-			out.begin(p)
-			return train(c.Context(), p, out, patience)
+			return train(c.Context(), p, newPrinter(s, f.json, f.host), patience)
 		}}
 	fl := c.Flags()
 	fl.Uint64Var(&at, "at", 0, "the round to branch after")

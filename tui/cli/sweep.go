@@ -127,7 +127,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	}
 	view := newBatchView(&w.batch, f.run.plain, f.run.json, s)
 	err = w.train(c.Context(), view)
-	if !f.run.json {
+	if w.begun && !f.run.json {
 		if view.drawn < len(w.trials)/w.seeds {
 			fmt.Fprintln(s.out)
 			w.best(-1).write(s.out)
