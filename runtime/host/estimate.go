@@ -34,6 +34,9 @@ const (
 
 // estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
 func (j *Job) estimate(ctx context.Context, eng compute) error {
+	if err := j.holds(eng); err != nil {
+		return err
+	}
 	r, err := j.rehearse()
 	if err != nil {
 		return err
@@ -47,8 +50,8 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		return err
 	}
 	j.Config.Memory = j.memory(r, seat)
-	if err := j.fits(seat); err != nil {
-		return err
+	if limit := machineMemory(); limit > 0 && j.Config.Memory > limit && !j.Elsewhere {
+		return j.tooLarge(j.Config.Memory, seat)
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err

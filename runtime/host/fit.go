@@ -65,24 +65,59 @@ func (j *Job) fill(eng compute) error {
 	return nil
 }
 
-// fits refuses a run that needs more memory than there is, and says what would fit.
-func (j *Job) fits(seat compute) error {
+// sampled is a population that is rehearsed in no time; what larger ones need grows in proportion to it.
+const sampled = 512
+
+// slope predicts memory from two rehearsals of few members: at sampled ones, and for each more. Of ten thousands of members a rehearsal
+// takes many seconds. ok is false where there are too few members to save anything, or the algorithm refuses these numbers.
+func (j *Job) slope(seat compute) (at, each float64, ok bool) {
+	if j.Members < 8*sampled {
+		return 0, 0, false
+	}
+	a, b := j.needs(sampled, seat), j.needs(2*sampled, seat)
+	return float64(a), float64(b-a) / sampled, a > 0 && b > a
+}
+
+// holds refuses a run that needs more memory than there is by a tenth or more, before it is rehearsed.
+func (j *Job) holds(eng compute) error {
 	limit := machineMemory()
-	if limit == 0 || j.Config.Memory <= limit || j.Elsewhere {
+	if limit == 0 || j.Elsewhere || j.bare() {
 		return nil
 	}
-	instead := "take a smaller model or batch"
+	seat, err := j.seat(eng)
+	if err != nil {
+		return err
+	}
+	at, each, ok := j.slope(seat)
+	if needs := at + each*float64(j.Members-sampled); ok && needs > 1.1*float64(limit) {
+		return j.tooLarge(int64(needs), seat)
+	}
+	return nil
+}
+
+// tooLarge says how much memory a run needs, and what would fit.
+func (j *Job) tooLarge(needs int64, seat compute) error {
+	limit, instead := machineMemory(), "take a smaller model or batch"
 	if most := j.most(limit, seat); most > 0 {
 		instead = fmt.Sprintf("%d would fit", most)
 	}
-	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gib(j.Config.Memory), gib(limit), instead)
+	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gib(needs), gib(limit), instead)
 }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30)) }
 
-// most is the largest population below the present one that the algorithm takes and the memory holds; 0 for none.
+// most is the largest population below the present one that the algorithm takes and the memory holds, of thousands within some percent; 0 for
+// none.
 func (j *Job) most(limit int64, seat compute) int {
-	n := sort.Search(j.Members-1, func(i int) bool { return j.needs(i+1, seat) > limit })
+	n := 0
+	if at, each, ok := j.slope(seat); ok {
+		if n = int(0.97*(float64(limit)-at)/each) + sampled; n > j.Members-1 || n < sampled {
+			n = 0
+		}
+	}
+	if n == 0 {
+		n = sort.Search(j.Members-1, func(i int) bool { return j.needs(i+1, seat) > limit })
+	}
 	for ; n > 0; n-- {
 		if _, err := coordinator.New(j.of(n).core()); err == nil {
 			break

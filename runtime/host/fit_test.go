@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 )
@@ -68,5 +69,42 @@ func TestFits(t *testing.T) {
 	machineMemory = func() int64 { return least / 2 }
 	if _, err := Prepare(one); err == nil || !strings.Contains(err.Error(), "take a smaller model or batch") {
 		t.Errorf("not even one member fits: %v", err)
+	}
+}
+
+// TestFitsThousands: many members are refused by what few need; the figures are those of a rehearsal of all of them within some percent.
+func TestFitsThousands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("rehearses thousands of members")
+	}
+	real := machineMemory
+	defer func() { machineMemory = real }()
+	machineMemory = func() int64 { return 0 }
+	of := func(algorithm string, members int) Options {
+		o := tiny(1)
+		o.Algorithm, o.Members, o.Set = algorithm, members, nil
+		return o
+	}
+	for _, algorithm := range []string{"dp-sgd", "elastic", "openai-es"} {
+		needs := func(members int) int64 {
+			return prepare(t, of(algorithm, members)).Config.Memory
+		}
+		const many = 16 * sampled
+		whole, limit := needs(many), needs(10*sampled)
+		machineMemory = func() int64 { return limit }
+		j, err := Prepare(of(algorithm, many))
+		if err == nil {
+			t.Fatalf("%s: %d members of %d bytes fit into %d", algorithm, many, j.Config.Memory, limit)
+		}
+		var about float64
+		var most int
+		if _, bad := fmt.Sscanf(err.Error(), "a run with 8192 members needs about %g GiB", &about); bad != nil || math.Abs(about*(1<<30)/float64(whole)-1) > 0.05 {
+			t.Errorf("%s: %v; a rehearsal says %s", algorithm, err, gib(whole))
+		}
+		_, say, _ := strings.Cut(err.Error(), ": ")
+		if _, bad := fmt.Sscanf(say, "%d would fit", &most); bad != nil || most > 10*sampled || most < 9*sampled {
+			t.Errorf("%s: %v; %d would", algorithm, err, 10*sampled)
+		}
+		machineMemory = func() int64 { return 0 }
 	}
 }
