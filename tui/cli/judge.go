@@ -59,24 +59,33 @@ type judgement struct {
 func (w *study) judgements(all map[string]*outcome) (out []judgement) {
 	for _, p := range w.presets {
 		for _, c := range p.Claims {
-			x, others := all[p.Name].metrics[c.Metric], map[string]presets.Sample{}
-			missing := len(x) == 0
+			x, others, lacks := all[p.Name].metrics[c.Metric], map[string]presets.Sample{}, []string(nil)
 			for _, other := range c.Others() {
 				if m := all[other]; m != nil {
 					others[other] = m.metrics[c.Metric]
 				}
-				missing = missing || len(others[other]) == 0
+				if len(others[other]) == 0 {
+					lacks = append(lacks, other)
+				}
 			}
-			j := judgement{preset: p.Name, published: "–", value: "–", se: "–", verdict: "not measured", claim: c, seeds: len(x), seconds: all[p.Name].seconds}
+			j := judgement{preset: p.Name, published: "–", value: "–", se: "–", claim: c, seeds: len(x), seconds: all[p.Name].seconds}
 			if c.Published != nil {
 				j.published = fmt.Sprintf("%g", *c.Published)
 			}
-			if !missing {
+			if len(x) > 0 && (len(lacks) == 0 || c.Ratio == nil && c.Slope == nil) {
 				v, e := c.Measured(x, others)
-				j.value, j.verdict = fmt.Sprintf("%.4g", v), string(c.Judge(x, others))
+				j.value = fmt.Sprintf("%.4g", v)
 				if e == e {
 					j.se = fmt.Sprintf("%.2g", e)
 				}
+			}
+			switch {
+			case len(x) == 0:
+				j.verdict = unmeasured
+			case len(lacks) > 0:
+				j.verdict = fmt.Sprintf("%s: %s", unmeasured, strings.Join(lacks, ", "))
+			default:
+				j.verdict = string(c.Judge(x, others))
 			}
 			j.metric = c.Metric + " " + presets.Metrics[c.Metric]
 			switch {
@@ -90,6 +99,8 @@ func (w *study) judgements(all map[string]*outcome) (out []judgement) {
 	}
 	return out
 }
+
+const unmeasured = "not measured"
 
 // judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was published, and are not judged.
 func (w *study) judged(all map[string]*outcome) *table {
@@ -115,7 +126,7 @@ func (w *study) soFar(rows int) *table {
 		if j.value == "–" || len(out.rows) > rows {
 			continue
 		}
-		if w.full {
+		if w.full || strings.HasPrefix(j.verdict, unmeasured) {
 			j.verdict = ""
 		}
 		out.row(j.preset, j.metric, j.published, j.value, j.se, j.verdict)

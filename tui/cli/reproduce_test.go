@@ -75,6 +75,9 @@ func TestJudged(t *testing.T) {
 	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
+	if rows := w.judged(map[string]*outcome{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][9] != "not measured: b" {
+		t.Errorf("without what it is compared with it is judged %q", rows[1])
+	}
 	w.full = true
 	if md := w.judged(all).markdown(); strings.Contains(md, "holds") || strings.Contains(md, "at most") || !strings.Contains(md, "| 0.44 | 2 |") {
 		t.Errorf("a full form is judged\n%s", md)
