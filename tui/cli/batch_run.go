@@ -44,6 +44,9 @@ func (b *batch) train(ctx context.Context, view *batchView) error {
 func (b *batch) work(ctx context.Context, view *batchView) error {
 	for _, t := range b.trials {
 		if t.over() { // by its log
+			if view.json {
+				view.done(t)
+			}
 			continue
 		}
 		t.state = trialElsewhere // as far as is known

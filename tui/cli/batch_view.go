@@ -46,7 +46,8 @@ func (v *batchView) begin() {
 		v.mu.Lock()
 		v.ended = make(chan struct{})
 		v.mu.Unlock()
-		go func() { defer close(v.ended); _, _ = v.tea.Run() }()
+		moving := v.tea // close takes it away
+		go func() { defer close(v.ended); _, _ = moving.Run() }()
 	case !v.json:
 		fmt.Fprintf(v.s.out, "brood: %s; sessions in %s\n", v.b.head, v.b.dir)
 		v.over = make(chan struct{})
@@ -155,7 +156,7 @@ func (v *batchView) share() (done, all float64) {
 // left is how many runs are over, and how long the others may take.
 func (v *batchView) left(done, all float64) string {
 	text := v.count()
-	if spent := time.Since(v.began).Seconds(); done > v.was && spent > 2 {
+	if spent := time.Since(v.began).Seconds(); done > v.was && done < all && spent > 2 {
 		text += ", about " + shortTime((all-done)/(done-v.was)*spent) + " left"
 	}
 	return text

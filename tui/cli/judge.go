@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -52,6 +53,8 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 type judgement struct {
 	preset, metric, published, value, se, verdict string
 	claim                                         presets.Claim
+	known                                         bool
+	x, e                                          float64 // where it is known: the value, and its standard error
 	seeds                                         int
 	seconds                                       float64
 }
@@ -74,7 +77,7 @@ func (w *study) judgements(all map[string]*outcome) (out []judgement) {
 			}
 			if len(x) > 0 && (len(lacks) == 0 || c.Ratio == nil && c.Slope == nil) {
 				v, e := c.Measured(x, others)
-				j.value = fmt.Sprintf("%.4g", v)
+				j.value, j.known, j.x, j.e = fmt.Sprintf("%.4g", v), true, v, e
 				if e == e {
 					j.se = fmt.Sprintf("%.2g", e)
 				}
@@ -117,6 +120,21 @@ func (w *study) judged(all map[string]*outcome) *table {
 		out.row(row...)
 	}
 	return out
+}
+
+// tell writes the claims as objects, one a line.
+func (w *study) tell(to io.Writer) {
+	enc := json.NewEncoder(to)
+	for _, j := range w.judgements(w.measured()) {
+		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source, "metric": j.metric, "published": j.claim.Published, "measured": nil, "standard_error": nil, "seeds": j.seeds, "seconds": j.seconds}
+		if j.known {
+			line["measured"], line["standard_error"] = finite(j.x), finite(j.e)
+		}
+		if !w.full {
+			line["stated"], line["verdict"] = j.claim.States(), j.verdict
+		}
+		_ = enc.Encode(line)
+	}
 }
 
 // soFar is the table of the claims that something is known of.

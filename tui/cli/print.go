@@ -108,7 +108,8 @@ func (t *tally) begin(p prepared) {
 	t.config = p.job.Config
 	if p.from != nil { // the session's estimate was of all its rounds
 		t.before, t.sum.SecondsPredicted = p.from.Checkpoint.Progress, 0
-		t.sum.Rounds = t.before.Rounds
+		t.sum.Rounds, t.sum.Steps, t.sum.Samples = t.before.Rounds, t.before.Steps, t.before.Samples
+		t.sum.Evaluations, t.sum.Epochs, t.sum.ParamsHash = t.before.Evaluations, t.before.Epochs, p.from.Checkpoint.Hash
 	}
 }
 

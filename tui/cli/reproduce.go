@@ -101,7 +101,7 @@ more seeds it adds them.`,
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions, named for the study and its presets)")
 	fl.StringArrayVar(&f.only, "preset", nil, "run this preset of the study only (repeatable)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
-	fl.BoolVar(&f.json, "json", false, "one JSON object for each run")
+	fl.BoolVar(&f.json, "json", false, "one JSON object for each run, and for each claim")
 	return c
 }
 
@@ -205,7 +205,10 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (text string, err error) {
 	err = w.train(ctx, newBatchView(&w.batch, f.plain, f.json, s))
 	out := w.judged(w.measured())
-	if w.begun && !f.json {
+	switch {
+	case w.begun && f.json:
+		w.tell(s.out)
+	case w.begun:
 		fmt.Fprintln(s.out)
 		out.write(s.out)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -166,5 +167,15 @@ func TestShortTime(t *testing.T) {
 		if s := shortTime(seconds); s != want {
 			t.Errorf("%g s are %q, want %q", seconds, s, want)
 		}
+	}
+}
+
+// TestBatchEndsAtOnce: a moving view whose runs are all over ends before it has begun to move.
+func TestBatchEndsAtOnce(t *testing.T) {
+	for range 50 {
+		b := &batch{table: func(int) *table { return newTable("x") }}
+		v := newBatchView(b, false, false, streams{out: io.Discard, err: io.Discard, terminal: true})
+		v.begin()
+		v.close()
 	}
 }

@@ -398,7 +398,7 @@ func train(ctx context.Context, p prepared, out printer, wait func() time.Durati
 	out.end(exit)
 	switch {
 	case idle.left() != "":
-		return fmt.Errorf("nobody resumed the run, which paused because %s; it is saved: turn a knob and go on with brood run --resume %s --set eta=VALUE", idle.left(), p.sess.Dir())
+		return fmt.Errorf("nobody resumed the run, which paused because %s; it is saved: turn a knob and go on with brood run --resume %[2]s --set eta=VALUE, or where the trouble began earlier, branch before it: brood fork %[2]s --at ROUND --set eta=VALUE", idle.left(), p.sess.Dir())
 	case code != 0 && exit.Phase != event.Finished: // it was at its end
 		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: brood run --resume %s", p.sess.Dir())}
 	case err != nil:

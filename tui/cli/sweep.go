@@ -89,6 +89,9 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		return err
 	}
 	if preset == "" && f.run.algorithm == "" && f.run.model == "" && f.run.data == "" {
+		if len(f.run.set) == 0 {
+			return usage("sweep over what? give --set NAME=VALUES, such as --set eta=0.01,0.1, or a preset to repeat with --seeds")
+		}
 		preset = presets.Default
 	}
 	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "test_error"), jobs: f.batch.jobs, threads: f.run.threads, fleet: f.batch.fleet}, seeds: f.batch.seeds}
