@@ -43,15 +43,14 @@ func (b *batch) train(ctx context.Context, view *batchView) error {
 // work runs what is not done, a few at a time, until nothing is left that anybody trains. A run that fails does not end the others.
 func (b *batch) work(ctx context.Context, view *batchView) error {
 	for _, t := range b.trials {
-		if t.over() { // by its log
-			if view.json {
-				view.done(t)
+		if !t.over() { // by its log
+			t.state = trialElsewhere // as far as is known
+			if _, err := b.update(t); err != nil {
+				b.fail(t, err)
 			}
-			continue
 		}
-		t.state = trialElsewhere // as far as is known
-		if _, err := b.update(t); err != nil {
-			b.fail(t, err)
+		if view.json && t.over() {
+			view.done(t)
 		}
 	}
 	view.begin()
