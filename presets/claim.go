@@ -3,13 +3,12 @@ package presets
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
 
 // Claim is what a preset tests, stated beforehand: a number that its source published, and what the preset's own, usually shorter, form
-// must show: an interval, or an ordering against another preset of the same study.
+// must show: an interval, or an order, a distance or a ratio against another preset of the same study.
 type Claim struct {
 	Source    string   `toml:"source"`    // table, figure or section of the paper
 	Metric    string   `toml:"metric"`    // see Metrics
@@ -17,6 +16,8 @@ type Claim struct {
 	AtMost    *float64 `toml:"at_most"`
 	AtLeast   *float64 `toml:"at_least"`
 	Below     string   `toml:"below"`  // a preset whose mean is higher
+	Near      string   `toml:"near"`   // a preset whose mean is lower by Margin at most, or higher
+	Margin    float64  `toml:"margin"` // in the metric's unit
 	Ratio     *float64 `toml:"ratio"`  // of this preset's mean to Of's
 	Of        string   `toml:"of"`     // a preset
 	Within    float64  `toml:"within"` // relative tolerance of Ratio; 0 is 1%
@@ -46,13 +47,17 @@ var Metrics = map[string]string{
 
 // Others are the presets that a claim compares with.
 func (c Claim) Others() (out []string) {
-	for _, name := range append([]string{c.Below, c.Of, c.Least}, c.Over...) {
+	for _, name := range append([]string{c.Below, c.Near, c.Of, c.Least}, c.Over...) {
 		if name != "" {
 			out = append(out, name)
 		}
 	}
 	return out
 }
+
+// Accounting says that the metric is counted, and follows from a formula and the knobs: bytes, and memory in steps. What is counted as
+// the formula says is no evidence for a method.
+func (c Claim) Accounting() bool { return c.Metric == "memory" || strings.HasPrefix(c.Metric, "bytes") }
 
 func (c Claim) check() error {
 	switch {
@@ -62,14 +67,16 @@ func (c Claim) check() error {
 		return fmt.Errorf("a claim is on %q: choose one of %s", c.Metric, strings.Join(MetricNames(), ", "))
 	case (c.Ratio == nil) != (c.Of == ""):
 		return fmt.Errorf("a claim on %s needs both ratio and of, or neither", c.Metric)
-	case c.Ratio != nil && (c.AtMost != nil || c.AtLeast != nil || c.Below != ""):
+	case (c.Near == "") != !(c.Margin > 0):
+		return fmt.Errorf("a claim on %s needs both near and a margin above 0, or neither", c.Metric)
+	case c.Ratio != nil && (c.AtMost != nil || c.AtLeast != nil || c.Below != "" || c.Near != ""):
 		return fmt.Errorf("a claim on %s has a ratio: state what else it shall show in a claim of its own", c.Metric)
 	case (c.Slope == nil) != (len(c.Over) < 3):
 		return fmt.Errorf("a claim on %s needs both slope and over, with three presets or more, or neither", c.Metric)
-	case c.Slope != nil && (c.AtMost != nil || c.AtLeast != nil || c.Below != "" || c.Ratio != nil):
+	case c.Slope != nil && (c.AtMost != nil || c.AtLeast != nil || c.Below != "" || c.Near != "" || c.Ratio != nil):
 		return fmt.Errorf("a claim on %s has a slope: state what else it shall show in a claim of its own", c.Metric)
-	case c.AtMost == nil && c.AtLeast == nil && c.Below == "" && c.Ratio == nil && c.Slope == nil:
-		return fmt.Errorf("a claim on %s states nothing that could fail: give at_most, at_least, below, ratio and of, or slope and over", c.Metric)
+	case c.AtMost == nil && c.AtLeast == nil && c.Below == "" && c.Near == "" && c.Ratio == nil && c.Slope == nil:
+		return fmt.Errorf("a claim on %s states nothing that could fail: give at_most, at_least, below, near and margin, ratio and of, or slope and over", c.Metric)
 	}
 	return nil
 }
@@ -81,115 +88,6 @@ func MetricNames() (out []string) {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// Sample is a metric over several seeds.
-type Sample []float64
-
-// Mean of the sample.
-func (s Sample) Mean() (m float64) {
-	for _, x := range s {
-		m += x / float64(len(s))
-	}
-	return m
-}
-
-// Error is the standard error of the mean; NaN of fewer than two.
-func (s Sample) Error() float64 {
-	m, v := s.Mean(), 0.0
-	for _, x := range s {
-		v += (x - m) * (x - m)
-	}
-	n := float64(len(s))
-	return math.Sqrt(v / (n - 1) / n)
-}
-
-// Verdict is what a sample says of a claim.
-type Verdict string
-
-const (
-	Holds       Verdict = "holds"
-	Contradicts Verdict = "contradicts"
-	Unseparated Verdict = "not separated" // the means are in order, or not, by less than two standard errors
-)
-
-// Measured is what the claim is about, with its standard error: the mean of a sample, its ratio to another's, or the slope
-// over those that it names.
-func (c Claim) Measured(s Sample, other map[string]Sample) (value, se float64) {
-	switch {
-	case c.Ratio != nil:
-		m, o := s.Mean(), other[c.Of]
-		if o.Mean() == 0 {
-			return math.NaN(), math.NaN()
-		}
-		r := m / o.Mean()
-		return r, math.Hypot(s.Error(), r*o.Error()) / o.Mean()
-	case c.Slope == nil:
-		return s.Mean(), s.Error()
-	}
-	least := 0.0
-	if c.Least != "" {
-		least = other[c.Least].Mean()
-	}
-	var x, y []float64
-	for _, name := range c.Over {
-		p, err := Load(name)
-		if err != nil {
-			return math.NaN(), math.NaN()
-		}
-		for _, v := range other[name] {
-			x, y = append(x, math.Log(float64(p.Members))), append(y, math.Log(v-least))
-		}
-	}
-	return slope(x, y)
-}
-
-// slope is that of the least-squares line, with its standard error.
-func slope(x, y []float64) (b, se float64) {
-	mx, my, sxx, sxy, rest := Sample(x).Mean(), Sample(y).Mean(), 0.0, 0.0, 0.0
-	for i := range x {
-		sxx += (x[i] - mx) * (x[i] - mx)
-		sxy += (x[i] - mx) * (y[i] - my)
-	}
-	b = sxy / sxx
-	for i := range x {
-		r := y[i] - my - b*(x[i]-mx)
-		rest += r * r
-	}
-	return b, math.Sqrt(rest / float64(len(x)-2) / sxx)
-}
-
-// Judge compares a sample with the claim; other are the samples of the presets it names. A slope holds when it is within two
-// standard errors of what is stated, and decides nothing when these are more than a quarter of it.
-func (c Claim) Judge(s Sample, other map[string]Sample) Verdict {
-	m, err := c.Measured(s, other)
-	if c.Slope != nil {
-		switch {
-		case !(2*err <= math.Abs(*c.Slope)/4):
-			return Unseparated
-		case math.Abs(m-*c.Slope) <= 2*err:
-			return Holds
-		}
-		return Contradicts
-	}
-	if c.Ratio != nil && !(math.Abs(m / *c.Ratio - 1) <= c.tolerance()) {
-		return Contradicts
-	}
-	if c.AtMost != nil && !(m <= *c.AtMost) || c.AtLeast != nil && !(m >= *c.AtLeast) {
-		return Contradicts
-	}
-	if c.Below == "" {
-		return Holds
-	}
-	o := other[c.Below]
-	gap, se := o.Mean()-m, math.Hypot(err, o.Error())
-	switch {
-	case !(math.Abs(gap) >= 2*se): // also of one seed, which says nothing
-		return Unseparated
-	case gap > 0:
-		return Holds
-	}
-	return Contradicts
 }
 
 func (c Claim) tolerance() float64 { return cmp.Or(c.Within, 0.01) }
@@ -205,6 +103,9 @@ func (c Claim) States() string {
 	}
 	if c.Below != "" {
 		out = append(out, "below "+c.Below)
+	}
+	if c.Near != "" {
+		out = append(out, fmt.Sprintf("at most %g above %s", c.Margin, c.Near))
 	}
 	if c.Ratio != nil {
 		text := fmt.Sprintf("%.4g of %s", *c.Ratio, c.Of)

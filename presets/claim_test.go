@@ -9,49 +9,96 @@ import (
 func ptr(x float64) *float64 { return &x }
 
 func TestSample(t *testing.T) {
-	s := Sample{1, 2, 3, 6}
-	if s.Mean() != 3 || math.Abs(s.Error()-math.Sqrt(14.0/3/4)) > 1e-12 {
-		t.Errorf("mean %g, standard error %g", s.Mean(), s.Error())
+	e := Sample{1, 2, 3, 6}.Estimate()
+	if e.Value != 3 || math.Abs(e.Error-math.Sqrt(14.0/3/4)) > 1e-12 || e.Freedom != 3 {
+		t.Errorf("the estimate is %+v", e)
 	}
-	if e := (Sample{5}).Error(); e == e {
-		t.Errorf("one seed has a standard error of %g", e)
+	if e := (Sample{5}).Estimate(); e.Error == e.Error || !math.IsInf(e.Needed(), 1) {
+		t.Errorf("one seed has a standard error of %g and decides at %g", e.Error, e.Needed())
 	}
 }
 
-// TestJudge: a claim holds, is contradicted, or is not decided by what was measured.
+// TestNeeded: the quantiles of Student's t as tables have them.
+func TestNeeded(t *testing.T) {
+	for freedom, want := range map[float64]float64{1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262, 30: 2.042, math.Inf(1): 1.960} {
+		if got := (Estimate{Error: 1, Freedom: freedom}).Needed(); math.Abs(got-want) > 6e-4 {
+			t.Errorf("with %g degrees of freedom %g standard errors, want %g", freedom, got, want)
+		}
+	}
+}
+
+// TestWelch: a difference and a ratio worked out by hand. The variances of the means are 1 and 4, with 3 and 5 degrees of freedom: together
+// 25 / (1/3 + 16/5) = 7.075. The ratio 10 / 5 has the error sqrt((1/5)^2 + (2*2/5)^2) = 0.8246.
+func TestWelch(t *testing.T) {
+	a, b := Estimate{10, 1, 3}, Estimate{5, 2, 5}
+	if d := a.Minus(b); d.Value != 5 || math.Abs(d.Error-math.Sqrt(5)) > 1e-12 || math.Abs(d.Freedom-25/(1.0/3+16.0/5)) > 1e-12 {
+		t.Errorf("the difference is %+v", d)
+	}
+	if r := a.Over(b); r.Value != 2 || math.Abs(r.Error-math.Sqrt(0.04+0.64)) > 1e-12 || math.Abs(r.Freedom-0.68*0.68/(0.04*0.04/3+0.64*0.64/5)) > 1e-9 {
+		t.Errorf("the ratio is %+v", r)
+	}
+	if r := a.Over(Estimate{}); r.Value == r.Value {
+		t.Errorf("a ratio to nothing is %+v", r)
+	}
+	if d := (Sample{3, 3}).Estimate().Minus(Sample{1, 1, 1}.Estimate()); d.Error != 0 || !math.IsInf(d.Freedom, 1) {
+		t.Errorf("what does not scatter differs by %+v", d)
+	}
+}
+
+// TestJudge: a claim holds, is contradicted, or is not decided by what was measured; what is counted is accounting.
 func TestJudge(t *testing.T) {
-	others := map[string]Sample{"worse": {3.0, 3.1, 2.9}, "alike": {2.0, 2.4, 1.6}, "full": {100, 100, 100}}
-	s := Sample{2.0, 2.1, 1.9}
+	others := map[string]Sample{"worse": {3.0, 3.1, 2.9}, "alike": {2.0, 2.4, 1.6}, "full": {100, 100, 100}, "once": {3}, "slow": {90, 100, 110}}
+	s := Sample{2.0, 2.1, 1.9} // 2 with a standard error of 0.0577: with two degrees of freedom 0.248 decide
 	for _, c := range []struct {
 		claim Claim
 		s     Sample
 		want  Verdict
 	}{
-		{Claim{AtMost: ptr(2)}, s, Holds},
-		{Claim{AtMost: ptr(1.99)}, s, Contradicts},
-		{Claim{AtLeast: ptr(2.01)}, s, Contradicts},
+		{Claim{AtMost: ptr(2.25)}, s, Holds},
+		{Claim{AtMost: ptr(2.24)}, s, Undecided},
+		{Claim{AtMost: ptr(1.76)}, s, Undecided},
+		{Claim{AtMost: ptr(1.75)}, s, Contradicts},
+		{Claim{AtLeast: ptr(2.25)}, s, Contradicts},
 		{Claim{AtLeast: ptr(1), AtMost: ptr(3)}, s, Holds},
-		{Claim{AtMost: ptr(3)}, Sample{math.NaN()}, Contradicts},
+		{Claim{AtLeast: ptr(1), AtMost: ptr(2.1)}, s, Undecided},
+		{Claim{AtMost: ptr(3)}, Sample{math.NaN(), 1}, Contradicts},
+		{Claim{AtMost: ptr(3)}, Sample{2}, Undecided},
 		{Claim{Below: "worse"}, s, Holds},
-		{Claim{Below: "alike"}, s, Unseparated},
-		{Claim{Below: "worse"}, Sample{2}, Unseparated},
+		{Claim{Below: "alike"}, s, Undecided},
+		{Claim{Below: "worse"}, Sample{2}, Undecided},
+		{Claim{Below: "once"}, s, Undecided},
 		{Claim{Below: "worse"}, Sample{3.9, 4, 4.1}, Contradicts},
 		{Claim{Below: "worse", AtMost: ptr(1)}, s, Contradicts},
-		{Claim{Ratio: ptr(0.02), Of: "full"}, s, Holds},
-		{Claim{Ratio: ptr(0.021), Of: "full"}, s, Contradicts},
-		{Claim{Ratio: ptr(0.021), Of: "full", Within: 0.1}, s, Holds},
+		// 0.2 apart with an error of 0.0816: 2.45 standard errors, where four degrees of freedom need 2.78.
+		{Claim{Below: "worse"}, Sample{2.7, 2.8, 2.9}, Undecided},
+		{Claim{Below: "worse"}, Sample{2.65, 2.75, 2.85}, Holds},
+		{Claim{Near: "worse", Margin: 0.5}, Sample{3.1, 3.2, 3.0}, Holds},
+		{Claim{Near: "worse", Margin: 0.3}, Sample{3.1, 3.2, 3.0}, Undecided},
+		{Claim{Near: "worse", Margin: 0.5}, Sample{4.1, 4.2, 4.0}, Contradicts},
+		{Claim{Ratio: ptr(0.02), Of: "full"}, s, Undecided},
+		{Claim{Ratio: ptr(0.02), Of: "full", Within: 0.2}, s, Holds},
+		{Claim{Ratio: ptr(0.04), Of: "full", Within: 0.2}, s, Contradicts},
+		// The measured run time of Hybrid-ES: .78 +- .16 is no evidence for 1.2 within a half.
+		{Claim{Ratio: ptr(1.208), Of: "slow", Within: 0.5}, Sample{50, 78, 106}, Undecided},
+		{Claim{Metric: "bytes", Ratio: ptr(0.02), Of: "full"}, Sample{2, 2}, Accounting},
+		{Claim{Metric: "bytes", Ratio: ptr(0.03), Of: "full"}, Sample{2, 2}, Contradicts},
+		{Claim{Metric: "bytes_per_eval", AtMost: ptr(4), AtLeast: ptr(4)}, Sample{4}, Accounting},
+		{Claim{Metric: "memory", AtMost: ptr(4)}, Sample{5}, Contradicts},
 	} {
-		if got := c.claim.Judge(c.s, others); got != c.want {
-			t.Errorf("%s of %v: %s, want %s", c.claim.States(), c.s, got, c.want)
+		if got := c.claim.Judge(c.s, others); got.Verdict != c.want {
+			t.Errorf("%s of %v: %+v, want %s", c.claim.States(), c.s, got, c.want)
 		}
+	}
+	if f := (Claim{Below: "worse"}).Judge(s, others); math.Abs(f.T-1/math.Sqrt(0.02/3)) > 1e-9 || math.Abs(f.Freedom-4) > 1e-9 || math.Abs(f.Needed-2.776) > 1e-3 {
+		t.Errorf("the finding is %+v", f)
 	}
 }
 
 // TestSlope: the least-squares line of made-up points, and a law over presets of 3, 4, 6 and 8 members that is or is not there.
 func TestSlope(t *testing.T) {
-	b, se := slope([]float64{0, 1, 2, 3}, []float64{1, 2.9, 5.1, 7})
-	if math.Abs(b-2.02) > 1e-12 || math.Abs(se-math.Sqrt(0.018/2/5)) > 1e-12 { // the squares of the residuals 0.03, -0.09, 0.09 and -0.03 add up to 0.018
-		t.Errorf("slope %g, standard error %g", b, se)
+	e := slope([]float64{0, 1, 2, 3}, []float64{1, 2.9, 5.1, 7})
+	if math.Abs(e.Value-2.02) > 1e-12 || math.Abs(e.Error-math.Sqrt(0.018/2/5)) > 1e-12 { // the squares of the residuals 0.03, -0.09, 0.09 and -0.03 add up to 0.018
+		t.Errorf("the slope is %+v", e)
 	}
 	at := func(exponent, noise float64) map[string]Sample {
 		out := map[string]Sample{"least": {5}}
@@ -69,10 +116,9 @@ func TestSlope(t *testing.T) {
 	for _, x := range []struct {
 		exponent, noise float64
 		want            Verdict
-	}{{-1, 0.02, Holds}, {-0.5, 0.02, Contradicts}, {-1, 0.9, Unseparated}} {
-		if got := c.Judge(nil, at(x.exponent, x.noise)); got != x.want {
-			b, se := c.Measured(nil, at(x.exponent, x.noise))
-			t.Errorf("exponent %g with noise %g: %s (%g +- %g), want %s", x.exponent, x.noise, got, b, se, x.want)
+	}{{-1, 0.02, Holds}, {-0.5, 0.02, Contradicts}, {-1, 0.9, Undecided}} {
+		if got := c.Judge(nil, at(x.exponent, x.noise)); got.Verdict != x.want {
+			t.Errorf("exponent %g with noise %g: %s (%+v), want %s", x.exponent, x.noise, got.Verdict, c.Measured(nil, at(x.exponent, x.noise)), x.want)
 		}
 	}
 }
@@ -86,6 +132,7 @@ func TestClaimsAreChecked(t *testing.T) {
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nratio = 1.0":                      "both ratio and of",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_loss\"\nslope = -1.0\nover = [\"leader\"]": "both slope and over",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nat_most = 1\nbelow = \"nope\"":    "nope",
+		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nnear = \"leader\"":                "both near and a margin",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)

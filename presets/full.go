@@ -72,6 +72,16 @@ func (p Preset) InFull() (Preset, error) {
 	return p, nil
 }
 
+// Published is what the source of a claim reports of the form that is run, full or short; nil where it reports no number, and where the
+// short form has another net or other data, of which a number says nothing. A ratio or a slope is compared all the same.
+func (p Preset) Published(c Claim, full bool) *float64 {
+	other := p.Full != nil && (cmp.Or(p.Full.Model, p.Model) != p.Model || cmp.Or(p.Full.Data, p.Data) != p.Data)
+	if other && !full && c.Ratio == nil && c.Slope == nil {
+		return nil
+	}
+	return c.Published
+}
+
 // Recorded is the preset of a recorded name; full says that it ran in its full form.
 func Recorded(name string) (p Preset, full bool, err error) {
 	name, full = strings.CutSuffix(name, fullSuffix)

@@ -54,3 +54,36 @@ func TestFullIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestPublished: a number of another net or of other data does not stand beside a short form, and does beside the full one; a ratio does.
+func TestPublished(t *testing.T) {
+	for _, c := range []struct {
+		preset string
+		claim  int
+		full   bool
+		want   bool
+	}{
+		{"parle-lenet", 0, false, true},  // the source's net and data
+		{"parle-split", 0, false, false}, // LeNet on MNIST for All-CNN on CIFAR-10
+		{"parle-split", 0, true, true},
+		{"parle-cifar", 0, false, false},
+		{"hybrid-r2", 1, false, true}, // half of the bytes, whatever the net
+	} {
+		p, err := Load(c.preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Published(p.Claims[c.claim], c.full); (got != nil) != c.want || p.Claims[c.claim].Published == nil {
+			t.Errorf("%s, full %v: published %v, want one: %v", c.preset, c.full, got, c.want)
+		}
+	}
+	for _, name := range []string{"darwinn-10k-es", "darwinn-30k-es"} { // neither form has the net that a number is known of
+		p, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Claims[0].Published != nil {
+			t.Errorf("%s stands beside %g, of another net", name, *p.Claims[0].Published)
+		}
+	}
+}

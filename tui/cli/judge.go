@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,51 +52,34 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 
 // judgement is a claim beside what was measured.
 type judgement struct {
-	preset, metric, published, value, se, verdict string
-	claim                                         presets.Claim
-	known                                         bool
-	x, e                                          float64 // where it is known: the value, and its standard error
-	seeds                                         int
-	seconds                                       float64
+	preset    string
+	claim     presets.Claim
+	published *float64         // of the form that ran
+	measured  presets.Estimate // of Value NaN where it is not known
+	finding   presets.Finding  // without a verdict where something was not measured
+	lacks     []string         // the presets that it compares with, and of which nothing was measured
+	seeds     int
+	seconds   float64
 }
 
 func (w *study) judgements(all map[string]*outcome) (out []judgement) {
 	for _, p := range w.presets {
 		for _, c := range p.Claims {
-			x, others, lacks := all[p.Name].metrics[c.Metric], map[string]presets.Sample{}, []string(nil)
+			x, others := all[p.Name].metrics[c.Metric], map[string]presets.Sample{}
+			j := judgement{preset: p.Name, claim: c, published: p.Published(c, w.full), measured: presets.Estimate{Value: math.NaN(), Error: math.NaN()}, seeds: len(x), seconds: all[p.Name].seconds}
 			for _, other := range c.Others() {
 				if m := all[other]; m != nil {
 					others[other] = m.metrics[c.Metric]
 				}
 				if len(others[other]) == 0 {
-					lacks = append(lacks, other)
+					j.lacks = append(j.lacks, other)
 				}
 			}
-			j := judgement{preset: p.Name, published: "–", value: "–", se: "–", claim: c, seeds: len(x), seconds: all[p.Name].seconds}
-			if c.Published != nil {
-				j.published = fmt.Sprintf("%g", *c.Published)
+			if len(x) > 0 && (len(j.lacks) == 0 || c.Ratio == nil && c.Slope == nil) {
+				j.measured = c.Measured(x, others)
 			}
-			if len(x) > 0 && (len(lacks) == 0 || c.Ratio == nil && c.Slope == nil) {
-				v, e := c.Measured(x, others)
-				j.value, j.known, j.x, j.e = fmt.Sprintf("%.4g", v), true, v, e
-				if e == e {
-					j.se = fmt.Sprintf("%.2g", e)
-				}
-			}
-			switch {
-			case len(x) == 0:
-				j.verdict = unmeasured
-			case len(lacks) > 0:
-				j.verdict = fmt.Sprintf("%s: %s", unmeasured, strings.Join(lacks, ", "))
-			default:
-				j.verdict = string(c.Judge(x, others))
-			}
-			j.metric = c.Metric + " " + presets.Metrics[c.Metric]
-			switch {
-			case c.Slope != nil:
-				j.metric = "slope of " + c.Metric
-			case c.Ratio != nil:
-				j.metric = "ratio of " + c.Metric
+			if len(x) > 0 && len(j.lacks) == 0 {
+				j.finding = c.Judge(x, others)
 			}
 			out = append(out, j)
 		}
@@ -103,35 +87,88 @@ func (w *study) judgements(all map[string]*outcome) (out []judgement) {
 	return out
 }
 
+// known is whether anything was measured of the claim.
+func (j judgement) known() bool { return j.measured.Value == j.measured.Value }
+
+func (j judgement) metric() string {
+	switch c := j.claim; {
+	case c.Slope != nil:
+		return "slope of " + c.Metric
+	case c.Ratio != nil:
+		return "ratio of " + c.Metric
+	}
+	return j.claim.Metric + " " + presets.Metrics[j.claim.Metric]
+}
+
+func (j judgement) verdict() string {
+	switch {
+	case j.finding.Verdict != "":
+		return string(j.finding.Verdict)
+	case len(j.lacks) > 0 && j.seeds > 0:
+		return unmeasured + ": " + strings.Join(j.lacks, ", ")
+	}
+	return unmeasured
+}
+
 const unmeasured = "not measured"
 
+// numeral is a number as a table has it, or a dash.
+func numeral(format string, x float64) string {
+	if x != x || math.IsInf(x, 0) {
+		return "–"
+	}
+	return fmt.Sprintf(format, x)
+}
+
+// figures are the cells published, measured and standard error.
+func (j judgement) figures() []string {
+	published := "–"
+	if j.published != nil {
+		published = fmt.Sprintf("%g", *j.published)
+	}
+	return []string{published, numeral("%.4g", j.measured.Value), numeral("%.2g", j.measured.Error)}
+}
+
 // judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was published, and are not judged.
+// t is how many standard errors measured and stated are apart, of how many decide.
 func (w *study) judged(all map[string]*outcome) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
-		heads = append(heads, "stated beforehand", "verdict")
+		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", "verdict")
 	}
 	out := newTable(heads...)
 	for _, j := range w.judgements(all) {
-		row := []string{j.preset, j.claim.Source, j.metric, j.published, j.value, j.se, fmt.Sprint(j.seeds), fmt.Sprintf("%.0f s", j.seconds)}
+		row := append([]string{j.preset, j.claim.Source, j.metric()}, j.figures()...)
+		row = append(row, fmt.Sprint(j.seeds), fmt.Sprintf("%.0f s", j.seconds))
 		if !w.full {
-			row = append(row, j.claim.States(), j.verdict)
+			row = append(row, j.claim.States())
+			row = append(append(row, j.evidence()...), j.verdict())
 		}
 		out.row(row...)
 	}
 	return out
 }
 
+// evidence are the cells t, needed and degrees of freedom: dashes where nothing scatters, or of a single seed.
+func (j judgement) evidence() []string {
+	f := j.finding
+	if f.Verdict == "" || math.IsInf(f.T, 0) || math.IsInf(f.Needed, 0) {
+		return []string{"–", "–", "–"}
+	}
+	return []string{numeral("%.1f", f.T), numeral("%.1f", f.Needed), numeral("%.1f", f.Freedom)}
+}
+
 // tell writes the claims as objects, one a line.
 func (w *study) tell(to io.Writer) {
 	enc := json.NewEncoder(to)
 	for _, j := range w.judgements(w.measured()) {
-		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source, "metric": j.metric, "published": j.claim.Published, "measured": nil, "standard_error": nil, "seeds": j.seeds, "seconds": j.seconds}
-		if j.known {
-			line["measured"], line["standard_error"] = finite(j.x), finite(j.e)
-		}
+		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source, "metric": j.metric(), "published": j.published,
+			"measured": finite(j.measured.Value), "standard_error": finite(j.measured.Error), "seeds": j.seeds, "seconds": j.seconds}
 		if !w.full {
-			line["stated"], line["verdict"] = j.claim.States(), j.verdict
+			line["stated"], line["verdict"] = j.claim.States(), j.verdict()
+			if f := j.finding; f.Verdict != "" {
+				line["t"], line["t_needed"], line["degrees_of_freedom"] = finite(f.T), finite(f.Needed), finite(f.Freedom)
+			}
 		}
 		_ = enc.Encode(line)
 	}
@@ -141,13 +178,14 @@ func (w *study) tell(to io.Writer) {
 func (w *study) soFar(rows int) *table {
 	out := newTable("preset", "metric", ">published", ">measured", ">± s.e.", "")
 	for _, j := range w.judgements(w.measured()) {
-		if j.value == "–" || len(out.rows) > rows {
+		if !j.known() || len(out.rows) > rows {
 			continue
 		}
-		if w.full || strings.HasPrefix(j.verdict, unmeasured) {
-			j.verdict = ""
+		verdict := ""
+		if !w.full {
+			verdict = string(j.finding.Verdict)
 		}
-		out.row(j.preset, j.metric, j.published, j.value, j.se, j.verdict)
+		out.row(append(append([]string{j.preset, j.metric()}, j.figures()...), verdict)...)
 	}
 	return out
 }
@@ -183,8 +221,8 @@ func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 			continue
 		}
 		text := fmt.Sprintf("measured %.4g %s", x, presets.Metrics[c.Metric])
-		if c.Published != nil && c.Ratio == nil {
-			text += fmt.Sprintf(", published %g, difference %+.3g", *c.Published, x-*c.Published)
+		if published := p.Published(c, full); published != nil && c.Ratio == nil {
+			text += fmt.Sprintf(", published %g, difference %+.3g", *published, x-*published)
 		}
 		if !full {
 			text += "; stated " + c.States()

@@ -63,20 +63,20 @@ func TestJudged(t *testing.T) {
 	}
 	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
 	all := map[string]*outcome{
-		"a": {seconds: 7, metrics: map[string]presets.Sample{"test_error": {2, 2.1, 1.9}}},
+		"a": {seconds: 7, metrics: map[string]presets.Sample{"test_error": {2, 2.1, 1.9}}}, // 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3
 		"b": {metrics: map[string]presets.Sample{"test_error": {3, 3.1, 2.9}}},
 	}
 	var out bytes.Buffer
 	table := w.judged(all)
 	table.write(&out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "at most 3, below b  holds") || !strings.HasSuffix(lines[2], "not measured") {
+	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "at most 3, below b  17.3     4.3   2.0  holds") || !strings.HasSuffix(lines[2], "not measured") {
 		t.Errorf("the table is\n%s", out.String())
 	}
 	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
-	if rows := w.judged(map[string]*outcome{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][9] != "not measured: b" {
+	if rows := w.judged(map[string]*outcome{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "not measured: b" {
 		t.Errorf("without what it is compared with it is judged %q", rows[1])
 	}
 	w.full = true
@@ -85,7 +85,7 @@ func TestJudged(t *testing.T) {
 	}
 	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
 	sent := map[string]*outcome{"a": {metrics: map[string]presets.Sample{"bytes": {30, 30}}}, "b": {metrics: map[string]presets.Sample{"bytes": {60, 60}}}}
-	if rows := share.judged(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != string(presets.Holds) {
+	if rows := share.judged(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != string(presets.Accounting) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
 	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
@@ -93,7 +93,7 @@ func TestJudged(t *testing.T) {
 	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} { // of 3, 4 and 8 members
 		law[name] = &outcome{metrics: map[string]presets.Sample{"test_loss": {0.99 * x, 1.01 * x}}}
 	}
-	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][9] != string(presets.Holds) {
+	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
 	out.Reset()

@@ -266,7 +266,7 @@ func (w *sweep) best(rows int) *table {
 			secs = fmt.Sprintf("%.1f s", r.seconds)
 		}
 		if len(r.sample) > 1 {
-			se = fmt.Sprintf("%.2g", r.sample.Error())
+			se = fmt.Sprintf("%.2g", r.sample.Estimate().Error)
 		}
 		if len(r.error) > 0 {
 			test = fmt.Sprintf("%.2f", r.error.Mean())

@@ -1,0 +1,100 @@
+package presets
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Sample is a metric over several seeds.
+type Sample []float64
+
+// Mean of the sample.
+func (s Sample) Mean() (m float64) {
+	for _, x := range s {
+		m += x / float64(len(s))
+	}
+	return m
+}
+
+// Estimate is the mean with its standard error.
+func (s Sample) Estimate() Estimate {
+	m, v := s.Mean(), 0.0
+	for _, x := range s {
+		v += (x - m) * (x - m)
+	}
+	n := float64(len(s))
+	return Estimate{Value: m, Error: math.Sqrt(v / (n - 1) / n), Freedom: n - 1}
+}
+
+// Estimate is a quantity and how well it is known: a mean over seeds, the difference or the ratio of two means, a slope.
+type Estimate struct {
+	Value   float64
+	Error   float64 // standard error, in the unit of Value; NaN of a single seed
+	Freedom float64 // degrees of freedom of Error; +Inf where that is 0
+}
+
+// Minus is the difference of two independent estimates, with Welch's degrees of freedom.
+func (e Estimate) Minus(o Estimate) Estimate { return e.combined(e.Value-o.Value, 1, o, 1) }
+
+// Over is the ratio of two independent estimates. Its error is that of the first order in both errors; NaN where o is 0.
+func (e Estimate) Over(o Estimate) Estimate {
+	if o.Value == 0 {
+		return Estimate{math.NaN(), math.NaN(), math.NaN()}
+	}
+	r := e.Value / o.Value
+	return e.combined(r, 1/o.Value, o, r/o.Value)
+}
+
+// combined is an estimate whose variance is that of a*e plus that of b*o; its degrees of freedom are Welch's and Satterthwaite's,
+// (u+v)^2 / (u^2/f + v^2/g) for variances u and v with f and g degrees.
+func (e Estimate) combined(value, a float64, o Estimate, b float64) Estimate {
+	u, v := math.Pow(a*e.Error, 2), math.Pow(b*o.Error, 2)
+	out := Estimate{Value: value, Error: math.Sqrt(u + v), Freedom: math.Inf(1)}
+	if u+v != 0 {
+		out.Freedom = (u + v) * (u + v) / (share(u, e.Freedom) + share(v, o.Freedom))
+	}
+	return out
+}
+
+func share(variance, freedom float64) float64 {
+	if variance == 0 { // also of one seed of what is exact
+		return 0
+	}
+	return variance * variance / freedom
+}
+
+// Needed is how many standard errors a bound must be away for a verdict at 95 %: the two-sided quantile of Student's t. +Inf of a single seed.
+func (e Estimate) Needed() float64 {
+	if !(e.Freedom > 0) {
+		return math.Inf(1)
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: min(e.Freedom, 1e6)}.Quantile(0.975)
+}
+
+// away is how many standard errors a bound is away from the value: above 0 if the value is on the side that is asked for.
+func (e Estimate) away(distance float64) float64 {
+	switch {
+	case e.Error == 0 && distance == 0:
+		return math.Inf(1) // what is exact is at most itself
+	case e.Error == 0:
+		return math.Copysign(math.Inf(1), distance)
+	}
+	return distance / e.Error
+}
+
+// slope is that of the least-squares line.
+func slope(x, y []float64) Estimate {
+	mx, my, sxx, sxy, rest := Sample(x).Mean(), Sample(y).Mean(), 0.0, 0.0, 0.0
+	for i := range x {
+		sxx += (x[i] - mx) * (x[i] - mx)
+		sxy += (x[i] - mx) * (y[i] - my)
+	}
+	b := sxy / sxx
+	for i := range x {
+		r := y[i] - my - b*(x[i]-mx)
+		rest += r * r
+	}
+	freedom := float64(len(x) - 2)
+	return Estimate{Value: b, Error: math.Sqrt(rest / freedom / sxx), Freedom: freedom}
+}
