@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -13,7 +15,7 @@ func TestGlyphsFrozen(t *testing.T) {
 	if sum := sha256.Sum256(glyphFile); hex.EncodeToString(sum[:]) != fields {
 		t.Errorf("glyphs.bin.gz has SHA-256 %x, recorded %s", sum, fields)
 	}
-	s, err := Load("glyphs")
+	s, err := drawGlyphs(glyphInfo(), GlyphTrain, GlyphTest) // and not from the cache
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestGlyphsRefusesSizes(t *testing.T) {
 
 // The mean and deviation that normalise the set are its own.
 func TestGlyphsNormalised(t *testing.T) {
-	s, err := Load("glyphs")
+	s, err := drawGlyphs(glyphInfo(), GlyphTrain, GlyphTest) // and not from the cache
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,5 +87,56 @@ func TestGlyphsNormalised(t *testing.T) {
 	n := float64(len(x))
 	if mean, variance := sum/n, sq/n-sum/n*sum/n; mean < -.05 || mean > .05 || variance < .9 || variance > 1.1 {
 		t.Errorf("normalised mean %.3f and variance %.3f", mean, variance)
+	}
+}
+
+// TestKeptGlyphs: the default set is drawn once; what the cache holds is believed only if it is what would be drawn.
+func TestKeptGlyphs(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, home)
+	}
+	drawn := func() *Set {
+		t.Helper()
+		s, err := Glyphs(GlyphTrain, GlyphTest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Digest() != GlyphDigest || len(s.Test()) != GlyphTest {
+			t.Fatalf("digest %s, %d test images", s.Digest(), len(s.Test()))
+		}
+		return s
+	}
+	first, path := drawn(), glyphCache()
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := keptGlyphs(first.Info); s == nil || !bytes.Equal(s.Image(13999), first.Image(13999)) || s.Label(13999) != first.Label(13999) {
+		t.Error("what was drawn is not read again")
+	}
+	flipped := bytes.Clone(good)
+	flipped[5_000_000] ^= 1
+	for name, bad := range map[string][]byte{"flipped": flipped, "cut": good[:len(good)-1], "empty": nil, "a label of 200": append(bytes.Clone(good[:len(good)-1]), 200)} {
+		if err := os.WriteFile(path, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if keptGlyphs(first.Info) != nil {
+			t.Errorf("%s: a cache that was changed is believed", name)
+		}
+		drawn()
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, good) {
+			t.Errorf("%s: the cache was not mended: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(home, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, filepath.Join(home, "file")) // where no folder can be made
+	}
+	drawn()
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.tmp")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

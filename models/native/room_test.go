@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	goruntime "runtime"
 	"slices"
 	"testing"
@@ -40,9 +41,15 @@ var works = []engine.Work{
 	{Sums: 6000, Noise: engine.Noise{Rank: 4}},
 }
 
-// TestRoom: what an engine says it will hold is what the heap grows by, within a tenth, for the models of the zoo, on every twin.
+// TestRoom: what an engine says it will hold is what the heap grows by, within a tenth: for two models on the best twin, and with BROOD_LONG=1
+// for all of the zoo on every twin, with thousands of candidates.
 func TestRoom(t *testing.T) {
-	for _, name := range models.List() {
+	long := os.Getenv("BROOD_LONG") != ""
+	names := []string{"mlp-small", "lenets"}
+	if long {
+		names = models.List()
+	}
+	for _, name := range names {
 		m, err := models.Load(name)
 		if err != nil {
 			t.Fatal(err)
@@ -63,8 +70,11 @@ func TestRoom(t *testing.T) {
 			}
 			set.Normal()
 			twins, works := twinsHere(), works
-			if m.Features > 1024 { // slow, and no new kinds of layers
-				twins, works = twins[len(twins)-1:], works[:4]
+			switch best := twins[len(twins)-1:]; {
+			case m.Features > 1024: // slow, and no new kinds of layers
+				twins, works = best, works[:4]
+			case !long:
+				twins, works = best, works[:8]
 			}
 			for _, twin := range twins {
 				if twin == kernel.Portable && m.Name != "lenets" && m.Name != "mlp-small" {

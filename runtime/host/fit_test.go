@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 )
@@ -74,8 +75,8 @@ func TestFits(t *testing.T) {
 
 // TestFitsThousands: many members are refused by what few need; the figures are those of a rehearsal of all of them within some percent.
 func TestFitsThousands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("rehearses thousands of members")
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: rehearses thousands of members")
 	}
 	real := machineMemory
 	defer func() { machineMemory = real }()

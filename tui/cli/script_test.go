@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"brood/models/data"
 	"brood/runtime/session"
 )
 
@@ -33,6 +34,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("BROOD_SESSIONS", filepath.Join(e.WorkDir, "s"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("LocalAppData", filepath.Join(e.WorkDir, "home"))
+			if err := drawnGlyphs(filepath.Join(e.WorkDir, "home")); err != nil {
+				return err
+			}
 			if built := os.Getenv("BROOD_BINARY"); built != "" {
 				if err := preferred(e, built); err != nil {
 					return err
@@ -61,6 +65,25 @@ func TestScripts(t *testing.T) {
 			"differ": differ,
 		},
 	})
+}
+
+// drawnGlyphs lends a script's home the default data set of the person who tests, so that not every process draws it anew.
+func drawnGlyphs(home string) error {
+	if _, err := data.Load("glyphs"); err != nil {
+		return err
+	}
+	mine, err := data.Cache("glyphs")
+	if err != nil {
+		return nil // there is no cache to lend
+	}
+	if _, err := os.Stat(mine); err != nil {
+		return nil
+	}
+	dir := filepath.Join(home, ".cache", "brood", "data")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Symlink(mine, filepath.Join(dir, "glyphs"))
 }
 
 // preferred puts the built binary before the test binary in the script's PATH.
