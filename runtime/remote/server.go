@@ -99,7 +99,7 @@ func Listen(cfg Config) (*Server, error) {
 		}
 	}
 	allow := func(r wire.Role, kind uint16) bool { return r == wire.Worker && message.FromWorker(kind) }
-	if s.node, err = quic.Listen(quic.Config{Key: s.cfg.Key, Address: s.cfg.Address, Admit: s.admit, Allow: allow}); err != nil {
+	if s.node, err = quic.Listen(quic.Config{Key: s.cfg.Key, Address: s.cfg.Address, Admit: s.admit, Known: s.gate.Knows, Allow: allow}); err != nil {
 		return nil, err
 	}
 	if cfg.Series && cfg.Dir != "" { // a session is written to by whoever holds its lock: see Serve

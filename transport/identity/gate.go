@@ -142,6 +142,13 @@ func (g *Gate) find(h [32]byte) int {
 	return at
 }
 
+// Knows says whether a node came in once, in whatever role, and may come again.
+func (g *Gate) Knows(node wire.NodeID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.s.Known, func(k Known) bool { return k.Node == node }) && !slices.Contains(g.s.Revoked, node)
+}
+
 // Revoke shuts a node out for good, in every role. Whoever holds its connections closes them.
 func (g *Gate) Revoke(node wire.NodeID) {
 	g.mu.Lock()

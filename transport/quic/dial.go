@@ -31,25 +31,58 @@ func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello 
 	return p, w, nil
 }
 
-// begin opens a connection, says the first words and hears the answer; a Refused is returned as the error.
-func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first wire.Body) (o opening, err error) {
+// begin opens a connection, says the first words and hears the answer; a Refused is returned as the error. A node that is too busy with
+// strangers is tried again for as long as one that does not answer.
+func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first wire.Body) (opening, error) {
 	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, first)
 	if err != nil {
-		return o, fmt.Errorf("dial %s: %w", address, err)
+		return opening{}, fmt.Errorf("dial %s: %w", address, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*handshakeTimeout)
 	defer cancel()
 	defer context.AfterFunc(n.ctx, cancel)()
 	addr, err := resolve(ctx, address)
 	if err != nil {
-		return o, dialError(address, err)
+		return opening{}, dialError(address, err)
 	}
-	o.node = pin
-	if o.conn, err = n.transport.Dial(ctx, addr, n.cfg.Key.Client(pin), quicConfig()); err != nil {
-		if n.ctx.Err() != nil {
+	for {
+		o, err := n.ask(ctx, addr, pin, frame)
+		switch {
+		case err == nil:
+			return o, nil
+		case n.ctx.Err() != nil:
 			return o, ErrClosed
+		case refusedAsBusy(err):
+			select {
+			case <-time.After(againAfter):
+				continue
+			case <-ctx.Done():
+			}
+		case ctx.Err() != nil:
+			err = ctx.Err()
+		case o.conn != nil && !timedOut(err): // somebody answered
+			if r, ok := errors.AsType[wire.Refused](err); ok {
+				return o, fmt.Errorf("dial %s: %w", address, r)
+			}
+			return o, fmt.Errorf("dial %s: %w", address, gone(err))
 		}
 		return o, dialError(address, err)
+	}
+}
+
+func timedOut(err error) bool {
+	t, ok := errors.AsType[net.Error](err)
+	return ok && t.Timeout()
+}
+
+// againAfter is how long a dial waits that met a busy node.
+const againAfter = 100 * time.Millisecond
+
+// ask is one attempt to begin. Its error is that of the connection, or what the other side refuses it with.
+func (n *Node) ask(ctx context.Context, addr net.Addr, pin wire.NodeID, frame []byte) (o opening, err error) {
+	o.node = pin
+	if o.conn, err = n.transport.Dial(ctx, addr, n.cfg.Key.Client(pin), quicConfig()); err != nil {
+		return o, err
 	}
 	defer func() {
 		if err != nil {
@@ -57,28 +90,22 @@ func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first
 		}
 	}()
 	if o.stream, err = o.conn.OpenStreamSync(ctx); err != nil {
-		return o, dialError(address, err)
+		return o, err
 	}
 	defer context.AfterFunc(ctx, func() { o.stream.SetDeadline(time.Now()) })()
-	if _, err = o.stream.Write(frame); err == nil {
-		o.frames = wire.NewReader(o.stream)
-		var h wire.Header
-		var p []byte
-		if h, p, err = o.frames.Next(); err == nil {
-			o.body, err = wire.Unmarshal(h, p)
-		}
+	if _, err = o.stream.Write(frame); err != nil {
+		return o, err
 	}
+	o.frames = wire.NewReader(o.stream)
+	h, p, err := o.frames.Next()
 	if err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		if timeout, ok := errors.AsType[net.Error](err); ctx.Err() != nil || ok && timeout.Timeout() {
-			return o, dialError(address, err)
-		}
-		return o, fmt.Errorf("dial %s: %w", address, gone(err))
+		return o, err
+	}
+	if o.body, err = wire.Unmarshal(h, p); err != nil {
+		return o, err
 	}
 	if r, ok := o.body.(wire.Refused); ok {
-		return o, fmt.Errorf("dial %s: %w", address, r)
+		return o, r
 	}
 	return o, nil
 }

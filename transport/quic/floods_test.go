@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,8 +133,8 @@ func TestFloods(t *testing.T) {
 				_, _ = deaf[i%len(deaf)].Dial(ctx, s.server.Address(), s.key.Client(s.server.ID()), quicConfig())
 			})
 		}
-		until(t, "the flood", func() bool { return s.server.greeting.Load() >= suspicious })
-		if n := s.server.greeting.Load(); n > maxGreeting {
+		until(t, "the flood", func() bool { return s.server.strangers.count() >= suspicious })
+		if n := s.server.strangers.count(); n > maxStrangers {
 			t.Errorf("%d strangers at once", n)
 		}
 		_, p := s.asWorker(t) // who owns an address still comes in
@@ -143,6 +144,51 @@ func TestFloods(t *testing.T) {
 			_ = d.Close()
 			_ = d.Conn.Close()
 		}
+	})
+	check("10,000 silent connections a minute from one address", func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		var begun, shut atomic.Int64
+		for range 8 { // each one connection every 48 ms
+			wg.Go(func() {
+				flood := newNode(t, nil)
+				tick := time.NewTicker(48 * time.Millisecond)
+				defer tick.Stop()
+				for ctx.Err() == nil {
+					wg.Go(func() {
+						conn, err := flood.transport.Dial(ctx, s.server.Address(), s.key.Client(s.server.ID()), quicConfig())
+						if err != nil {
+							return
+						}
+						begun.Add(1)
+						select {
+						case <-conn.Context().Done():
+							shut.Add(1)
+						case <-ctx.Done():
+							_ = conn.CloseWithError(0, "")
+						}
+					})
+					<-tick.C
+				}
+			})
+		}
+		until(t, "the flood", func() bool { return shut.Load() > 0 && begun.Load() > maxShare })
+		for range 5 { // newcomers with a token, from the same address
+			one, stop := context.WithTimeout(t.Context(), 5*time.Second)
+			p, _, err := newNode(t, nil).Dial(one, s.server.Address().String(), s.server.ID(), wire.Hello{Role: wire.Worker, Token: s.token})
+			if err != nil {
+				t.Error(err)
+			} else {
+				accept(t, s.server).Close("")
+				p.Close("")
+			}
+			stop()
+		}
+		if n := s.server.strangers.count(); n > maxShare {
+			t.Errorf("%d strangers of one address", n)
+		}
+		cancel()
+		wg.Wait()
 	})
 	check("a claimed message of 8 GiB, and 2,000 begun", func() {
 		a := s.asPair(t)

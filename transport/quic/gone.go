@@ -53,6 +53,7 @@ const (
 	codeDone   quicgo.ApplicationErrorCode = 0 // politely
 	codeBroken quicgo.ApplicationErrorCode = 1 // the other side broke the protocol
 	codeSilent quicgo.ApplicationErrorCode = 2 // nothing came from the other side
+	codeBusy   quicgo.ApplicationErrorCode = 3 // others wait, and the other side has not said what it wants
 )
 
 // gone turns an error of a connection into the reason for its end.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -12,29 +11,6 @@ import (
 	"brood/transport/identity"
 	"brood/transport/wire"
 )
-
-// ticket counts a connection among the strangers until it is let in or gone.
-type ticket struct {
-	once sync.Once
-	n    *Node
-}
-
-type ticketKey struct{}
-
-func (t *ticket) release() { t.once.Do(func() { t.n.greeting.Add(-1) }) }
-
-var errBusy = errors.New("too many strangers at once")
-
-// admitStranger bounds how many connections cost memory before anybody knows who they are.
-func (n *Node) admitStranger(ctx context.Context, _ *quicgo.ClientInfo) (context.Context, error) {
-	if n.greeting.Add(1) > maxGreeting {
-		n.greeting.Add(-1)
-		return nil, errBusy
-	}
-	t := &ticket{n: n}
-	context.AfterFunc(ctx, t.release)
-	return context.WithValue(ctx, ticketKey{}, t), nil
-}
 
 func (n *Node) greetAll() {
 	for {
@@ -48,13 +24,23 @@ func (n *Node) greetAll() {
 
 // greet hears what a new connection is for, and answers.
 func (n *Node) greet(conn *quicgo.Conn) {
-	t, _ := conn.Context().Value(ticketKey{}).(*ticket)
-	if t != nil {
-		defer t.release()
-	}
+	s, _ := conn.Context().Value(strangerKey{}).(*stranger)
+	defer s.leave()
 	ctx, cancel := context.WithTimeout(n.ctx, handshakeTimeout)
 	defer cancel()
-	first, err := hear(ctx, conn)
+	node, err := identity.Peer(conn.ConnectionState().TLS)
+	if err == nil && n.known(node) {
+		s.leave()
+	} else {
+		s.arrived(conn)
+	}
+	first := opening{conn: conn, node: node}
+	if err != nil {
+		err = broken("%v", err)
+	} else {
+		err = first.hear(ctx)
+	}
+	s.spoke()
 	if err == nil {
 		switch m := first.body.(type) {
 		case wire.Hello:
@@ -82,24 +68,20 @@ type opening struct {
 	body   wire.Body
 }
 
-func hear(ctx context.Context, conn *quicgo.Conn) (opening, error) {
-	o := opening{conn: conn}
-	var err error
-	if o.node, err = identity.Peer(conn.ConnectionState().TLS); err != nil {
-		return o, broken("%v", err)
-	}
-	if o.stream, err = conn.AcceptStream(ctx); err != nil {
-		return o, fmt.Errorf("wait for its first words: %w", err)
+// hear waits for the first words of a connection.
+func (o *opening) hear(ctx context.Context) (err error) {
+	if o.stream, err = o.conn.AcceptStream(ctx); err != nil {
+		return fmt.Errorf("wait for its first words: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { o.stream.SetReadDeadline(time.Now()) })
 	defer stop()
 	o.frames = wire.NewReader(o.stream)
 	h, p, err := o.frames.Next()
 	if err != nil {
-		return o, err
+		return err
 	}
 	o.body, err = wire.Unmarshal(h, p)
-	return o, err
+	return err
 }
 
 // welcome lets a peer in, or says why not.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -27,6 +26,8 @@ type Config struct {
 	// Admit decides on those who say Hello; nil lets nobody in. It may be called by many goroutines at once, and must return soon. Its context ends once the
 	// answer was heard, or cannot be.
 	Admit func(context.Context, Request) (wire.Welcome, error)
+	// Known says whether a node came in before: it needs no place among the strangers. nil: none did.
+	Known func(wire.NodeID) bool
 	// Allow says whether a peer of a role may send a kind of message; nil allows everything.
 	Allow func(role wire.Role, kind uint16) bool
 	// MaxQueue is how many bytes may wait for a peer that does not read, before it is cut; 0 is 16 MiB.
@@ -56,8 +57,8 @@ type Node struct {
 	wg     sync.WaitGroup
 	closed sync.Once
 
-	greeting atomic.Int32 // connections that have not been answered yet
-	accepted chan *Peer
+	strangers strangers
+	accepted  chan *Peer
 
 	mu     sync.Mutex
 	peers  map[*Peer]struct{}
@@ -67,8 +68,6 @@ type Node struct {
 const (
 	handshakeTimeout = 5 * time.Second
 	idleTimeout      = 6 * time.Second
-	maxGreeting      = 64 // strangers at once
-	suspicious       = 8  // strangers at once, from where on they must show that they own their address
 	defaultQueue     = 16 << 20
 	defaultBacklog   = min(4<<30, math.MaxInt)
 )
@@ -108,8 +107,10 @@ func Listen(cfg Config) (*Node, error) {
 	n.conn = n.shaper.wrap(conn)
 	reset := quicgo.StatelessResetKey(cfg.Key.ResetKey())
 	n.transport = &quicgo.Transport{Conn: n.conn, StatelessResetKey: &reset, ConnContext: n.admitStranger,
-		VerifySourceAddress: func(net.Addr) bool { return n.greeting.Load() >= suspicious }}
-	listener, err := n.transport.Listen(cfg.Key.Server(), quicConfig())
+		VerifySourceAddress: func(net.Addr) bool { return n.strangers.count() >= suspicious }}
+	first := quicConfig()
+	first.GetConfigForClient = n.configFor
+	listener, err := n.transport.Listen(cfg.Key.Server(), first)
 	if err != nil {
 		n.cancel(ErrClosed)
 		err = errors.Join(err, conn.Close())

@@ -1,0 +1,103 @@
+package quic
+
+import (
+	"net"
+	"testing"
+
+	"brood/transport/wire"
+)
+
+// TestStrangers: there is a bound for all and a share for each address; who is silent longest gives way, and who has spoken does not.
+func TestStrangers(t *testing.T) {
+	udp := func(ip string, port int) net.Addr { return &net.UDPAddr{IP: net.ParseIP(ip), Port: port} }
+	var s strangers
+	var first []*stranger
+	for i := range maxShare {
+		n, err := s.enter(udp("192.0.2.1", 1000+i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = append(first, n)
+	}
+	if _, err := s.enter(udp("192.0.2.1", 1)); err != errBusy {
+		t.Errorf("an address has more than its share, and none of its strangers can be ended: %v", err)
+	}
+	for i := range maxStrangers - maxShare {
+		if _, err := s.enter(udp("192.0.2.2", 1000+i)); err != nil {
+			t.Fatalf("another address: %v", err)
+		}
+	}
+	if _, err := s.enter(udp("2001:db8::1", 1)); err != errBusy {
+		t.Errorf("more than %d strangers: %v", maxStrangers, err)
+	}
+	first[7].leave()
+	first[7].leave()
+	if s.count() != maxStrangers-1 {
+		t.Errorf("%d strangers after one has left", s.count())
+	}
+	if _, err := s.enter(udp("2001:db8::1", 1)); err != nil {
+		t.Error(err)
+	}
+	for a, b := range map[string]string{"2001:db8::1": "2001:db8::ffff", "192.0.2.1": "::ffff:192.0.2.1"} {
+		if origin(udp(a, 1)) != origin(udp(b, 2)) {
+			t.Errorf("%s and %s are two addresses", a, b)
+		}
+	}
+	if origin(udp("192.0.2.1", 1)) == origin(udp("192.0.2.2", 1)) || origin(udp("2001:db8::1", 1)) == origin(udp("2001:db8:0:1::1", 1)) {
+		t.Error("two addresses are one")
+	}
+}
+
+// TestSilenceGivesWay: where there is no room the oldest silent connection is ended for a new one, and one that has spoken, or whose key came
+// in before, is not.
+func TestSilenceGivesWay(t *testing.T) {
+	s := newScenery(t)
+	var all []*attacker
+	for range 3 {
+		a, err := s.attack(t, s.server, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	n := &s.server.strangers
+	until(t, "three silent strangers", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		silent := 0
+		for _, o := range n.all {
+			if o.silent != nil {
+				silent++
+			}
+		}
+		return silent == 3
+	})
+	n.mu.Lock()
+	n.all[0].silent = nil // as if it had spoken
+	for len(n.all) < maxShare {
+		n.all = append(n.all, &stranger{of: n, address: n.all[0].address})
+	}
+	n.mu.Unlock()
+	b, err := s.attack(t, s.server, nil)
+	if err != nil {
+		t.Fatalf("a newcomer: %v", err)
+	}
+	until(t, "the oldest silent one to be ended", func() bool { return all[1].conn.Context().Err() != nil })
+	if all[0].conn.Context().Err() != nil || all[2].conn.Context().Err() != nil || b.conn.Context().Err() != nil {
+		t.Error("another than the oldest silent one was ended")
+	}
+}
+
+// TestKnownKeysAreNoStrangers: a key that came in before needs no place.
+func TestKnownKeysAreNoStrangers(t *testing.T) {
+	s := newScenery(t)
+	s.server.cfg.Known = func(n wire.NodeID) bool { return n.Equal(s.key.Node()) }
+	a, err := s.attack(t, s.server, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a known key to be no stranger", func() bool { return s.server.strangers.count() == 0 })
+	if a.conn.Context().Err() != nil {
+		t.Error("a known key was ended")
+	}
+}
