@@ -60,6 +60,8 @@ type Server struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+
+	screens screens
 }
 
 const (
@@ -68,6 +70,12 @@ const (
 
 	lookOnly     = "viewer" // who logs in by this name
 	framesRemote = 10       // a second
+)
+
+// What a terminal may measure: a screen costs some 250 bytes a cell, on this side.
+const (
+	maxWidth  = 400
+	maxHeight = 120
 )
 
 type visitorKey struct{}
@@ -101,6 +109,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("the SSH server's key %s: %w", cfg.HostKey, err)
 	}
 	s.ssh.HandshakeTimeout = handshakeWithin
+	s.ssh.ChannelHandlers = map[string]ssh.ChannelHandler{"session": s.screens.handle}
 	if s.listen, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
 		return nil, fmt.Errorf("listen for SSH on %s: %w: name an address of this machine and a port that no other program has", cfg.Address, err)
 	}
@@ -138,6 +147,7 @@ func (s *Server) authorized(ctx ssh.Context, key ssh.PublicKey) bool {
 	for _, k := range keys {
 		if ssh.KeysEqual(k.key, key) {
 			ctx.SetValue(visitorKey{}, Visitor{k.name, ctx.User() != lookOnly})
+			ctx.SetValue(keyOf{}, string(key.Marshal()))
 			return true
 		}
 	}
@@ -179,6 +189,9 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 		defer s.wg.Done()
 		v, _ := sess.Context().Value(visitorKey{}).(Visitor)
 		pty, changes, ok := sess.Pty()
+		if changes != nil {
+			defer func() { go drain(changes) }()
+		}
 		switch {
 		case len(sess.Command()) > 0:
 			wish.Fatalln(sess, "brood: no commands by SSH: connect with a terminal and without a command")
@@ -194,8 +207,8 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 			wish.Fatalln(sess, "brood: "+err.Error())
 			return
 		}
-		opt.In, opt.Out, opt.Env, opt.FPS = sess, sess, append(sess.Environ(), "TERM="+pty.Term), framesRemote
-		opt.Width, opt.Height = pty.Window.Width, pty.Window.Height // 0 x 0 of a terminal that does not know is 80 x 24
+		opt.In, opt.Out, opt.Env, opt.FPS = sess, sess, append(sess.Environ(), "TERM="+pty.Term[:min(len(pty.Term), 64)]), framesRemote
+		opt.Width, opt.Height = clamped(pty.Window) // 0 x 0 of a terminal that does not know is 80 x 24
 		opt.Emulated, opt.NoFiles = true, true
 		s.cfg.Note(fmt.Sprintf("%s looks in by SSH from %s", v.Name, sess.RemoteAddr()))
 		defer s.cfg.Note(v.Name + " is gone")
@@ -215,6 +228,17 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 	}
 }
 
+// drain takes what a session says of its size once its screen is gone. It ends with the session's requests, which would wait for it.
+func drain(changes <-chan ssh.Window) {
+	for range changes {
+	}
+}
+
+// clamped is a terminal's size, no larger than a screen may be.
+func clamped(w ssh.Window) (width, height int) {
+	return max(0, min(w.Width, maxWidth)), max(0, min(w.Height, maxHeight))
+}
+
 // resize follows the visitor's terminal. One that does not know its size keeps the one assumed.
 func resize(ctx context.Context, p *tea.Program, changes <-chan ssh.Window) {
 	for {
@@ -223,8 +247,8 @@ func resize(ctx context.Context, p *tea.Program, changes <-chan ssh.Window) {
 			if !ok {
 				return
 			}
-			if w.Width > 0 && w.Height > 0 {
-				p.Send(tea.WindowSizeMsg{Width: w.Width, Height: w.Height})
+			if width, height := clamped(w); width > 0 && height > 0 {
+				p.Send(tea.WindowSizeMsg{Width: width, Height: height})
 			}
 		case <-ctx.Done():
 			return

@@ -2,10 +2,12 @@ package sshdoor
 
 import (
 	"crypto/ed25519"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -267,6 +269,93 @@ func TestStrangers(t *testing.T) {
 	}
 	if err == nil {
 		t.Error("there is a file system")
+	}
+}
+
+// TestLargeTerminals: a terminal of any size costs what a large one does, at first and when it changes.
+func TestLargeTerminals(t *testing.T) {
+	r := serve(t)
+	c, err := r.dial("ada", ssh.PublicKeys(r.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	sess, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := sess.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	heap := func() uint64 {
+		var m goruntime.MemStats
+		goruntime.GC()
+		goruntime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	if err := sess.RequestPty("xterm-256color", 1_000_000, 1_000_000, ssh.TerminalModes{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := sess.Shell(); err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, 4096)
+	if _, err := io.ReadFull(out, first); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, out)
+	for range 3 {
+		if err := sess.WindowChange(3_000_000, 3_000_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // some frames of that size
+	if grown := int64(heap()) - int64(before); grown > 64<<20 {
+		t.Errorf("one visitor's screen takes %d MiB", grown>>20)
+	}
+}
+
+// TestScreensOfAKey: a key has so many screens at once and no more, on however many connections; one that ends makes room.
+func TestScreensOfAKey(t *testing.T) {
+	r := serve(t)
+	var all []*ssh.Session
+	for range 2 {
+		c, err := r.dial("ada", ssh.PublicKeys(r.key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for range maxOfKey / 2 {
+			sess, err := c.NewSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, sess)
+		}
+		if len(all) < maxOfKey {
+			continue
+		}
+		if _, err := c.NewSession(); err == nil || !strings.Contains(err.Error(), "leave one of them with q") {
+			t.Errorf("one screen more: %v", err)
+		}
+		if err := all[maxOfKey-1].Close(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			if _, err = c.NewSession(); err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("a screen that has ended leaves no room: %v", err)
+			}
+		}
+	}
+	for i := range 10 * maxEnv {
+		if err := all[0].Setenv(fmt.Sprint("A", i), "x"); (err == nil) != (i < maxEnv) {
+			t.Fatalf("variable %d: %v", i, err)
+		}
 	}
 }
 
