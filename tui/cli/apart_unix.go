@@ -2,7 +2,13 @@
 
 package cli
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // apart puts a run's process into a session of its own: the terminal's signals and its end do not reach it.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// signalAll reaches a process that was started apart, and whatever it has started.
+func signalAll(p *os.Process, sig syscall.Signal) error { return syscall.Kill(-p.Pid, sig) }

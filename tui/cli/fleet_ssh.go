@@ -68,7 +68,8 @@ type distant struct {
 func (d *distant) start(h launch.Host, slot int, url string) {
 	argv := d.ssh.Command(h, d.what...)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.SysProcAttr = apart() // a Ctrl+C is for the coordinator, which then tells the workers
+	cmd.SysProcAttr = apart()   // a Ctrl+C is for the coordinator, which then tells the workers
+	cmd.WaitDelay = time.Second // what the program has started may hold its output open when it is gone itself
 	cmd.Stdin = strings.NewReader(url + "\n")
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
@@ -159,7 +160,7 @@ func (d *distant) end(told bool) {
 			wait = farewell
 		}
 		for _, cmd := range d.all {
-			_ = cmd.Process.Signal(sig) // who has ended is none to signal
+			_ = signalAll(cmd.Process, sig) // who has ended is none to signal
 		}
 	}
 	<-done
