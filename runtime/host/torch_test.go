@@ -1,0 +1,72 @@
+package host
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models/data"
+	"brood/models/safetensors"
+	"brood/runtime/event"
+)
+
+// The state of a PyTorch module with conv1, bn1, fc1, bn2 and fc2, trained for twenty steps and saved by safetensors, with the samples that
+// it was scored on and their classes as tensors that no model needs.
+const (
+	torchFile, torchModel = "testdata/torch.safetensors", "testdata/torch.toml"
+	torchLoss, torchError = 0.4168, 0.0 // of module.eval(), by torch.nn.functional.cross_entropy
+)
+
+func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
+	t.Helper()
+	file, err := safetensors.Open(torchFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := data.Raster{Values: file.Find("check.x").F}
+	for _, y := range file.Find("check.y").F {
+		x.Labels = append(x.Labels, byte(y))
+	}
+	set, err := data.New(data.Info{Name: "torch", Shape: []int{1, 6, 6}, Classes: 3, Mean: []float32{0}, Std: []float32{1}}, x, x, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, file
+}
+
+// TestTorch: a state dict under our names is scored as PyTorch scores it: with its running statistics, and without the counts of its batches.
+func TestTorch(t *testing.T) {
+	set, _ := torchSamples(t)
+	got, err := OpenTrained(torchFile, torchModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := got.Score(context.Background(), set, "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(sc.Mean()-torchLoss) > 1e-4 || math.Abs(sc.Error()-torchError) > 1e-4 {
+		t.Errorf("%v nats and %v %%, PyTorch has %v and %v", sc.Mean(), sc.Error(), torchLoss, torchError)
+	}
+}
+
+// TestShapes: a tensor of the right length and another shape is another tensor: it is refused with both shapes.
+func TestShapes(t *testing.T) {
+	_, file := torchSamples(t)
+	path := filepath.Join(t.TempDir(), "transposed.safetensors")
+	file.Tensors = slices.DeleteFunc(file.Tensors, func(x safetensors.Tensor) bool { return x.F == nil })
+	file.Find("fc1.weight").Shape = []int{12, 8}
+	if err := safetensors.Save(path, file); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenTrained(path, torchModel)
+	_, prepared := Prepare(Options{Model: torchModel, Data: "glyphs", Init: path, Limit: event.Limit{Rounds: 1}})
+	for _, err := range []error{err, prepared} {
+		if err == nil || !strings.Contains(err.Error(), "fc1.weight") || !strings.Contains(err.Error(), "[12 8]") || !strings.Contains(err.Error(), "[8 12]") {
+			t.Errorf("a transposed weight: %v", err)
+		}
+	}
+}
