@@ -37,14 +37,14 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 		return t.sum.SamplesPerSecond, true
 	case name == "epochs" && t.sum.Epochs > 0:
 		return t.sum.Epochs, true
-	case name == "centre_loss" && t.centre > 0:
-		return t.centre, true
-	case name == "centre_advance" && t.centre > 0 && len(t.fitness) > 0:
+	case name == "centre_loss" && t.centre != nil:
+		return *t.centre, true
+	case name == "centre_advance" && t.centre != nil && len(t.fitness) > 0:
 		mean := 0.0
 		for _, f := range t.fitness {
 			mean -= f / float64(len(t.fitness))
 		}
-		return mean - t.centre, true
+		return mean - *t.centre, true
 	}
 	return 0, false
 }

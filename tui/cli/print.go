@@ -85,7 +85,7 @@ type tally struct {
 	before          event.Progress // of the session before this process
 	config          event.Config
 	losses          map[engine.Member]float64
-	centre          float64   // validation loss of the centre at the last probe
+	centre          *float64  // validation loss of the centre at the last probe
 	fitness         []float64 // of the members at the last probe
 	diverged        bool      // the last that was heard of it: a block was not finite
 	phase           event.Phase
@@ -145,7 +145,7 @@ func (t *tally) record(r event.Record) {
 		t.apart.Add(c.Apart)
 		t.sum.OverheadBytes += c.Overhead
 	case r.Points != nil && r.Points.Series == view.CentreLoss:
-		t.centre = r.Points.Values[0]
+		t.centre = &r.Points.Values[0]
 	case r.Points != nil && (r.Points.Series == "loss" || r.Points.Series == view.Fitness):
 		if r.Points.Series == view.Fitness {
 			t.fitness = r.Points.Values
