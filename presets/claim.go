@@ -226,6 +226,26 @@ func (c Claim) States() string {
 	return strings.Join(out, ", ")
 }
 
+// Own is the study of a person's own preset: the file, and the presets that its claims compare it with.
+func Own(path string) ([]string, error) {
+	p, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Claims) == 0 {
+		return nil, fmt.Errorf("preset %s claims nothing: add what it shall show as [[claims]], as in `brood presets show quickstart`", path)
+	}
+	out := []string{path}
+	for _, c := range p.Claims {
+		for _, name := range c.Others() {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out, nil
+}
+
 // Studies are the sets that presets belong to, with their presets and those that these compare with, in order of name.
 func Studies() (map[string][]string, error) {
 	out := map[string][]string{}

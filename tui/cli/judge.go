@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"brood/presets"
@@ -174,8 +174,11 @@ func (t *table) markdown() string {
 // number is of the full one.
 func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 	p, full, err := presets.Recorded(preset)
-	if err != nil || !slices.Contains(presets.List(), p.Name) {
-		return // a person's own, or another version's
+	if err != nil {
+		if strings.HasSuffix(preset, ".toml") {
+			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
+		}
+		return // of none, or of another version
 	}
 	for _, c := range p.Claims {
 		x, ok := metric(c.Metric)
@@ -192,6 +195,6 @@ func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
 	}
 	if len(p.Claims) > 0 {
-		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", p.Study)
+		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", cmp.Or(p.Study, p.Name))
 	}
 }
