@@ -17,10 +17,10 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 		sent += float64(n)
 	}
 	switch {
-	case name == "test_error" && t.sum.TestError != nil:
-		return *t.sum.TestError, true
-	case name == "test_loss" && t.testLoss != nil:
-		return *t.testLoss, true
+	case name == "test_error" && t.tested() != nil:
+		return t.tested().TestError, true
+	case name == "test_loss" && t.tested() != nil:
+		return t.tested().TestLoss, true
 	case (name == "memory" || name == "diversity") && t.means[name] != nil:
 		return t.means[name].sum / t.means[name].count, true
 	case name == "seconds" && t.sum.Seconds > 0:

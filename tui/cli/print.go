@@ -16,6 +16,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/session"
 	"brood/runtime/view"
 )
 
@@ -60,6 +61,7 @@ type summary struct {
 	Evaluations      uint64             `json:"evaluations"`
 	TrainLoss        *float64           `json:"train_loss"`
 	TestError        *float64           `json:"test_error"`
+	TestRound        *uint64            `json:"test_round"` // that it is of, which may lie before the last
 	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`
 	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`
 	EvaluationBytes  map[optim.Op]int64 `json:"evaluation_bytes"`
@@ -81,7 +83,9 @@ type tally struct {
 	sum             summary
 	sent, predicted optim.Ledger
 	apart           optim.Ledger
-	began           time.Time
+	began           time.Time // of the first plan: before it there is nobody to train
+	planned         bool
+	nanos           int64          // wall time of the rounds that were committed
 	before          event.Progress // of the session before this process
 	config          event.Config
 	losses          map[engine.Member]float64
@@ -89,10 +93,9 @@ type tally struct {
 	fitness         []float64 // of the members at the last probe
 	diverged        bool      // the last that was heard of it: a block was not finite
 	phase           event.Phase
-	reason          string // of the phase
-	tested          uint64 // the round of the last evaluation
-	testLoss        *float64
-	means           map[string]*mean // of series, over rounds and members
+	reason          string              // of the phase
+	tests           []*event.Evaluation // of rounds that are still part of the run
+	means           map[string]*mean    // of series, over rounds and members
 }
 
 // mean is a running one.
@@ -110,13 +113,50 @@ func (t *tally) begin(p prepared) {
 		t.before, t.sum.SecondsPredicted = p.from.Checkpoint.Progress, 0
 		t.sum.Rounds, t.sum.Steps, t.sum.Samples = t.before.Rounds, t.before.Steps, t.before.Samples
 		t.sum.Evaluations, t.sum.Epochs, t.sum.ParamsHash = t.before.Evaluations, t.before.Epochs, p.from.Checkpoint.Hash
+		t.tests = tests(p.sess.Dir())
 	}
+}
+
+// tests are the evaluations that a session's log holds of rounds that are part of the run; what cannot be read is as if it were not there.
+func tests(dir string) []*event.Evaluation {
+	t := &tally{}
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	for {
+		rec, err := r.Next()
+		if err != nil {
+			return t.tests
+		}
+		t.evaluation(rec)
+	}
+}
+
+// evaluation keeps evaluations, and forgets those of rounds that a plan goes back before.
+func (t *tally) evaluation(r event.Record) {
+	switch {
+	case r.Plan != nil:
+		t.tests = slices.DeleteFunc(t.tests, func(e *event.Evaluation) bool { return e.Round > r.Plan.At })
+	case r.Evaluation != nil:
+		t.tests = append(t.tests, r.Evaluation)
+	}
+}
+
+// tested is the last evaluation, nil without any.
+func (t *tally) tested() *event.Evaluation {
+	if len(t.tests) == 0 {
+		return nil
+	}
+	return t.tests[len(t.tests)-1]
 }
 
 // bare says that the run trains no model: there is a distance in place of a loss, and no samples.
 func (t *tally) bare() bool { return t.config.Data == "" }
 
 func (t *tally) record(r event.Record) {
+	t.evaluation(r)
 	if p := r.Points; p != nil {
 		m := t.means[p.Series]
 		if m == nil {
@@ -133,11 +173,15 @@ func (t *tally) record(r event.Record) {
 	case r.Plan != nil:
 		t.sum.Algorithm, t.sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
 		clear(t.losses)
+		if !t.planned {
+			t.planned, t.began = true, time.Now()
+		}
 	case r.Alert != nil && r.Alert.Kind == event.NonFinite:
 		t.diverged = true
 	case r.Commit != nil:
 		c := r.Commit
 		t.diverged = false
+		t.nanos += c.Nanos
 		t.sum.Rounds, t.sum.Steps, t.sum.Samples = c.Progress.Rounds, c.Progress.Steps, c.Progress.Samples
 		t.sum.Evaluations, t.sum.Epochs, t.sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
 		t.sent.Add(c.Sent)
@@ -162,9 +206,6 @@ func (t *tally) record(r event.Record) {
 		}
 	case r.State != nil:
 		t.phase, t.reason = r.State.Phase, r.State.Reason
-	case r.Evaluation != nil:
-		t.tested = r.Evaluation.Round
-		t.sum.TestError, t.sum.CentreHash, t.testLoss = &r.Evaluation.TestError, r.Evaluation.Centre, &r.Evaluation.TestLoss
 	}
 }
 
@@ -184,19 +225,26 @@ func (t *tally) word() string {
 	return "loss"
 }
 
-// rate is how fast this process came to a state.
-func (t *tally) rate(p event.Progress, seconds float64) string {
+// rate is how fast the rounds that this process committed went: waits for workers and pauses are no part of it.
+func (t *tally) rate(p event.Progress) string {
 	done, unit := p.Samples-t.before.Samples, "samples/s"
 	if t.bare() {
 		done, unit = p.Rounds-t.before.Rounds, "rounds/s"
 	}
-	return grouped(int64(float64(done)/max(seconds, 1e-9))) + " " + unit
+	return grouped(int64(float64(done)/t.spent())) + " " + unit
 }
+
+// spent is the seconds that the committed rounds took.
+func (t *tally) spent() float64 { return max(float64(t.nanos)/1e9, 1e-9) }
 
 func (t *tally) finish(exit coordinator.Exit) summary {
 	s := t.sum
 	s.Seconds = time.Since(t.began).Seconds()
-	s.SamplesPerSecond = float64(s.Samples-t.before.Samples) / max(s.Seconds, 1e-9)
+	s.SamplesPerSecond = float64(s.Samples-t.before.Samples) / t.spent()
+	s.TestError, s.TestRound, s.CentreHash = nil, nil, ""
+	if e := t.tested(); e != nil {
+		s.TestError, s.TestRound, s.CentreHash = &e.TestError, &e.Round, e.Centre
+	}
 	if l, ok := t.loss(); ok && finite(l) != nil {
 		s.TrainLoss = &l
 	}
@@ -336,7 +384,7 @@ func (p *plainPrinter) progress(c event.Commit) {
 	if l, ok := p.loss(); ok {
 		loss = fmt.Sprintf("%7.4f", l)
 	}
-	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s %s  %8s\n", c.To, c.Progress.Epochs, p.word(), loss, p.rate(c.Progress, time.Since(p.began).Seconds()))
+	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s %s  %8s\n", c.To, c.Progress.Epochs, p.word(), loss, p.rate(c.Progress))
 }
 
 func (p *plainPrinter) note(text string) { fmt.Fprintln(p.out, "brood: "+text) }
@@ -351,10 +399,14 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
 	}
-	if s.TestError != nil {
+	switch {
+	case s.TestError == nil:
+	case *s.TestRound != s.Rounds:
+		fmt.Fprintf(p.out, "  test error   %.2f %%, of round %d\n", *s.TestError, *s.TestRound)
+	default:
 		fmt.Fprintf(p.out, "  test error   %.2f %%\n", *s.TestError)
 	}
-	fmt.Fprintf(p.out, "  speed        %s\n", p.rate(event.Progress{Rounds: s.Rounds, Samples: s.Samples}, s.Seconds))
+	fmt.Fprintf(p.out, "  speed        %s\n", p.rate(event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
 		same := "= predicted"
 		if s.BytesPredicted[op] != s.BytesSent[op] {

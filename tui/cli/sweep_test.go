@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"brood/runtime/event"
 )
 
 // trained is the loss of the centre on validation samples at the end of a run.
@@ -76,7 +78,7 @@ func TestSweepSorts(t *testing.T) {
 		validation, error float64
 	}{{"0.1", 0.5, 3}, {"0.2", 0.2, 9}, {"0.3", math.NaN(), 1}, {"0.4", 0, 20}} {
 		tally := newTally()
-		tally.centre, tally.sum.TestError = &x.validation, &x.error
+		tally.centre, tally.tests = &x.validation, []*event.Evaluation{{TestError: x.error}}
 		w.trials = append(w.trials, &trial{point: []string{x.eta}, state: trialDone, tally: tally})
 	}
 	var out bytes.Buffer
