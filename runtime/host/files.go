@@ -107,6 +107,9 @@ func (j *Job) start(path string, recorded bool) error {
 		return nil
 	}
 	j.reading = file.reading
+	if j.Spare, err = file.spare(j.Net.Layout, j.Net.Name); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
 	if !slices.ContainsFunc(j.Net.Layout.StatTensors, func(t engine.Tensor) bool { return file.Find(t.Name) != nil }) {
 		return nil
 	}

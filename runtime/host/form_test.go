@@ -180,3 +180,34 @@ func TestFormRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestFormOfOldFile: a file that an older brood exported says nothing of a form; its data are read by the rule of then, and by their own form.
+func TestFormOfOldFile(t *testing.T) {
+	dir, path, _ := trainedMeadow(t)
+	file, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"format", "reading", "kernels", "shape", "samples", "mean", "deviation", "classes", "features", "label"} {
+		delete(file.Meta, key)
+	}
+	if err := safetensors.Save(path, file); err != nil {
+		t.Fatal(err)
+	}
+	first, err := data.Reading{}.Load(filepath.Join(dir, "flowers.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := OpenTrained(path, "")
+	if err != nil || m.Read.Form != nil {
+		t.Fatalf("form %v: %v", m.Read.Form, err)
+	}
+	set, err := m.Load(m.Data)
+	if err != nil || set.Digest() != first.Digest() {
+		t.Errorf("scored on other splits than it was trained on: %v", err)
+	}
+	j := prepare(t, Options{Model: filepath.Join(dir, "linear.toml"), Data: m.Data, Algorithm: "dp-sgd", Members: 1, Init: path, Limit: event.Limit{Rounds: 2}, By: "test"})
+	if j.Config.Reading != data.RuleFirst || j.Config.Digest != first.Digest() {
+		t.Errorf("a run from it reads by rule %d", j.Config.Reading)
+	}
+}

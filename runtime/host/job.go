@@ -53,6 +53,7 @@ type Job struct {
 	Net     *models.Model
 	Samples *data.Set
 	Edits   []event.Edit
+	Spare   []string  // tensors of the file that it begins with, for which the model has no place
 	given   []float32 // parameters to start from, nil for the model's own
 	stats   []float32 // statistics to start from, nil for those of a model that has seen no batch
 	reading data.Reading

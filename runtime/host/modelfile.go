@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"brood/models/data"
 	"brood/models/engine"
@@ -103,6 +104,26 @@ func readForm(meta map[string]string) (*data.Form, error) {
 		return nil, fmt.Errorf("%s is %q, neither %s nor %s", metaSamples, kind, ofBytes, ofNumbers)
 	}
 	return f, f.Check()
+}
+
+// spare are the tensors of numbers that the model has no place for. One of a layer that the model has, as the bias of one that has none here,
+// is an error: the layer of the file computes something else.
+func (f *modelFile) spare(l engine.Layout, model string) (names []string, err error) {
+	layer := func(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
+	known, layers := map[string]bool{}, map[string]bool{}
+	for _, t := range slices.Concat(l.Tensors, l.StatTensors) {
+		known[t.Name], layers[layer(t.Name)] = true, true
+	}
+	for _, t := range f.Tensors {
+		switch {
+		case known[t.Name] || t.F == nil:
+		case layers[layer(t.Name)] && layer(t.Name) != "":
+			return nil, fmt.Errorf("%s holds a tensor %s, and that layer of model %s has none: name the model that it was trained as", f.path, t.Name, model)
+		default:
+			names = append(names, t.Name)
+		}
+	}
+	return names, nil
 }
 
 // take copies the tensors of a layout out of the file into one row of n elements. Names and shapes must be the model's, and the elements

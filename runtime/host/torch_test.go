@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,6 +49,13 @@ func TestTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if want := []string{"check.x", "check.y"}; !slices.Equal(got.Spare, want) {
+		t.Errorf("passed over %q, want %q", got.Spare, want)
+	}
+	j := &Job{Net: got.Net}
+	if err := j.start(torchFile, false); err != nil || !slices.Equal(j.given, got.Params) || !slices.Equal(j.stats, got.Stats) || j.stats[0] == 0 {
+		t.Errorf("a run does not begin with parameters and statistics of the file: %v", err)
+	}
 	if math.Abs(sc.Mean()-torchLoss) > 1e-6 || math.Abs(sc.Error()-torchError) > 1e-4 {
 		t.Errorf("%v nats and %v %%, PyTorch has %v and %v", sc.Mean(), sc.Error(), torchLoss, torchError)
 	}
@@ -75,5 +83,18 @@ func TestShapes(t *testing.T) {
 	_, err = Prepare(Options{Model: "softmax", Data: "glyphs", Init: path, Limit: event.Limit{Rounds: 1}})
 	if err == nil || !strings.Contains(err.Error(), "fc1.weight is of shape [784 10], and model softmax takes [10 784]") {
 		t.Errorf("a run from it: %v", err)
+	}
+}
+
+// TestSpareTensor: the bias of a layer that has none in the model is no tensor that can be passed over.
+func TestSpareTensor(t *testing.T) {
+	text, err := os.ReadFile(torchModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unbiased := filepath.Join(t.TempDir(), "unbiased.toml")
+	write(t, unbiased, []byte(strings.Replace(string(text), "kernel = 3\n", "kernel = 3\nbias = false\n", 1)))
+	if _, err := OpenTrained(torchFile, unbiased); err == nil || !strings.Contains(err.Error(), "holds a tensor conv1.bias, and that layer of model torch has none") {
+		t.Errorf("a bias without a place: %v", err)
 	}
 }

@@ -30,6 +30,8 @@ type Trained struct {
 	Round              uint64
 	Kernels            string // that computed it; "" where the file does not say
 
+	Spare []string // tensors of the file that the model has no place for
+
 	own *Own
 }
 
@@ -117,6 +119,9 @@ func OpenTrained(path, model string) (*Trained, error) {
 		return nil, err
 	}
 	if t.Params, err = file.take(t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params, false); err != nil {
+		return nil, err
+	}
+	if t.Spare, err = file.spare(t.Net.Layout, t.Net.Name); err != nil {
 		return nil, err
 	}
 	t.Stats, err = file.take(t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats, false)

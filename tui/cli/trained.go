@@ -58,6 +58,14 @@ func exportCommand(s streams) *cobra.Command {
 	return c
 }
 
+// passedOver tells of the tensors of a file that a model has no place for; nothing where there are none.
+func passedOver(file string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file, plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", "))
+}
+
 func evalCommand(s streams) *cobra.Command {
 	var model, set, split string
 	var threads int
@@ -87,6 +95,9 @@ func evalCommand(s streams) *cobra.Command {
 			sc, err := t.Score(c.Context(), samples, split, threads)
 			if err != nil {
 				return fmt.Errorf("data %s: %w", set, err)
+			}
+			if text := passedOver(args[0], t.Spare); text != "" {
+				fmt.Fprintln(s.err, "brood: "+text)
 			}
 			switch {
 			case t.Read.Form == nil:
