@@ -44,7 +44,8 @@ var Metrics = map[string]string{
 	"centre_advance":   "nats",      // mean validation loss of the members less the centre's: above 0 the centre is the better model
 }
 
-// Selects says whether settings may be chosen by a metric: what is measured on the test set is reported and selects nothing.
+// Selects says whether settings may be chosen by a metric: what is measured on the test set is reported and selects
+// nothing.
 func Selects(metric string) bool { return metric != "test_error" && metric != "test_loss" }
 
 // Others are the presets that a claim compares with.

@@ -45,9 +45,9 @@ type csvTable struct {
 	intern map[string]string
 }
 
-// readCSV reads samples of numbers and their labels. The first line's most frequent of comma, semicolon and tab separates
-// columns; a first line without a number, or with a label's column in it, is a header. Wanted columns are found by their names, and the
-// others are passed over; without any that are wanted all are features but the label's.
+// readCSV reads samples of numbers and their labels. The first line's most frequent of comma, semicolon and tab
+// separates columns; a first line without a number, or with a label's column in it, is a header. Wanted columns are
+// found by their names, and the others are passed over; without any that are wanted all are features but the label's.
 func readCSV(r io.Reader, file string, want *columns) (*part, error) {
 	plain, err := gunzip(r)
 	if err != nil {

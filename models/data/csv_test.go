@@ -26,7 +26,8 @@ func loadFile(t *testing.T, name string, b []byte) (*Set, error) {
 	return Load(filepath.Join(put(t, map[string][]byte{name: b}), name))
 }
 
-// However a table is written, it is the same data. The digests are frozen: sessions name them, of the rule that they were recorded by.
+// However a table is written, it is the same data. The digests are frozen: sessions name them, of the rule that they
+// were recorded by.
 func TestCSVForms(t *testing.T) {
 	digests := map[int]string{
 		RuleFirst:   "blake3:dee7729d948c1e85ed98564a61de14911907a44faa38a778eea16e288a537196",
@@ -123,7 +124,8 @@ func TestCSVWithTests(t *testing.T) {
 	}
 }
 
-// The columns of the test samples are those of the training samples by name, wherever they stand, and columns that training has not are passed over.
+// The columns of the test samples are those of the training samples by name, wherever they stand, and columns that
+// training has not are passed over.
 func TestCSVColumnsByName(t *testing.T) {
 	train := flowers(60, "size,shade,kind", ",")
 	swapped := []byte("kind,shade,note,size\n")

@@ -64,8 +64,8 @@ func IsPath(name string) bool {
 	return strings.ContainsAny(name, "/.") || strings.ContainsRune(name, os.PathSeparator)
 }
 
-// Load reads a set by name, or a person's own by its path, with the default validation share. The files of a named set are looked for in
-// $BROOD_DATA/NAME, then in the user's cache; glyphs needs none.
+// Load reads a set by name, or a person's own by its path, with the default validation share. The files of a named set
+// are looked for in $BROOD_DATA/NAME, then in the user's cache; glyphs needs none.
 func Load(nameOrPath string) (*Set, error) { return Reading{Rule: RuleByClass}.Load(nameOrPath) }
 
 // from reads the set from the first of dirs that has it.

@@ -100,7 +100,8 @@ func (r Reading) folder(dir string, want *columns) (train, test *part, err error
 	return train, nil, err
 }
 
-// parts reads the two halves of a folder; neither may have a test part of its own. The columns of the second are those of the first, by name.
+// parts reads the two halves of a folder; neither may have a test part of its own. The columns of the second are those
+// of the first, by name.
 func (r Reading) parts(trainPath, testPath string, want *columns) (train, test *part, err error) {
 	var inner [2]*part
 	for i, path := range []string{trainPath, testPath} {

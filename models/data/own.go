@@ -88,8 +88,9 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 	return s, s.CheckClasses()
 }
 
-// CheckClasses refuses a set of a person's own of which a split lacks a class that the others have: what training never sees cannot be learnt, and
-// selection and tests that lack it tell nothing of it. By the first rule only training is looked at.
+// CheckClasses refuses a set of a person's own of which a split lacks a class that the others have: what training never
+// sees cannot be learnt, and selection and tests that lack it tell nothing of it. By the first rule only training is
+// looked at.
 func (s *Set) CheckClasses() error {
 	any := make([]bool, s.Classes)
 	for _, l := range s.labels {
@@ -193,8 +194,8 @@ func numbered(from string, names []string) ([]string, error) {
 	return out, nil
 }
 
-// settleType turns values that were written as text into bytes when all of them are, and 255 is among those to train on; or when a model was
-// trained on bytes.
+// settleType turns values that were written as text into bytes when all of them are, and 255 is among those to train on;
+// or when a model was trained on bytes.
 func (r Reading) settleType(train, test *part) error {
 	if test != nil && (train.Values == nil) != (test.Values == nil) {
 		return fmt.Errorf("%s: the test samples are of another type than the training samples; save both as bytes or both as numbers", test.from)
@@ -239,8 +240,8 @@ func (r Reading) settleType(train, test *part) error {
 	return nil
 }
 
-// join puts the test samples behind the training samples, of which there are n; without any it takes a share for them, and order is where
-// the samples were.
+// join puts the test samples behind the training samples, of which there are n; without any it takes a share for them,
+// and order is where the samples were.
 func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 	if test != nil {
 		all.Pixels, all.Values = append(train.Pixels, test.Pixels...), append(train.Values, test.Values...)

@@ -31,7 +31,8 @@ func raw(t *testing.T, s *Set, which []int32) (out []int) {
 	return out
 }
 
-// By the first rule a sixth is for tests, a twelfth of the rest for validation, spread over the file, without overlap and always the same.
+// By the first rule a sixth is for tests, a twelfth of the rest for validation, spread over the file, without overlap
+// and always the same.
 func TestOwnSplit(t *testing.T) {
 	s, err := Reading{}.assemble("x", column(600, 3), nil)
 	if err != nil {
@@ -63,7 +64,8 @@ func TestOwnSplit(t *testing.T) {
 	}
 }
 
-// By the newest rule every class has its share of every split, without overlap and always the same; a rare one has a sample in each.
+// By the newest rule every class has its share of every split, without overlap and always the same; a rare one has a
+// sample in each.
 func TestSplitByClass(t *testing.T) {
 	p := column(603, 3)
 	for i := range 600 {

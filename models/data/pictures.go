@@ -18,8 +18,9 @@ import (
 // picture is a file of a class.
 type picture struct{ path, class string }
 
-// readPictures reads a folder with a sub-folder of PNG and JPEG pictures for each class. All have one size; they are grey
-// when every file is stored as grey, else red, green and blue; what is transparent is drawn on black. Channels of 16 bits are rounded to 8, or cut.
+// readPictures reads a folder with a sub-folder of PNG and JPEG pictures for each class. All have one size; they are
+// grey when every file is stored as grey, else red, green and blue; what is transparent is drawn on black. Channels of
+// 16 bits are rounded to 8, or cut.
 func readPictures(dir string, round bool) (*part, error) {
 	files, err := listPictures(dir)
 	if err != nil {

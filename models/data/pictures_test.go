@@ -170,7 +170,8 @@ func fixCRC(b []byte) []byte {
 	return b
 }
 
-// Channels of 16 bits are rounded to 8: 65535/255 = 257 steps are one. By the first rule they were cut, and sessions on them still are.
+// Channels of 16 bits are rounded to 8: 65535/255 = 257 steps are one. By the first rule they were cut, and sessions on
+// them still are.
 func TestDeepPictures(t *testing.T) {
 	values := []uint16{0, 128, 129, 255, 256, 32768, 65406, 65407, 65535}
 	files := map[string][]byte{}

@@ -141,7 +141,8 @@ func object(text []byte) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// fill reads a tensor's bytes piece by piece, so that memory follows what really arrives. Of a type that is not read they are passed over.
+// fill reads a tensor's bytes piece by piece, so that memory follows what really arrives. Of a type that is not read
+// they are passed over.
 func fill(r io.Reader, t *Tensor, e entry) error {
 	size, float := width(e.DType), floats(e.DType)
 	switch {

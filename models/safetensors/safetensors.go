@@ -1,7 +1,7 @@
-// Package safetensors writes and reads the safetensors format: an 8-byte little-endian header length, a JSON header with
-// dtype, shape and byte offsets of each tensor, then the tensors' bytes, little-endian. PyTorch opens what Write writes.
-// It writes F32 and U64, and reads F16, BF16 and F64 too, as float32; of tensors of other types it reads the names and shapes. A File
-// read from untrusted bytes is checked in full before anything is allocated.
+// Package safetensors writes and reads the safetensors format: an 8-byte little-endian header length, a JSON header
+// with dtype, shape and byte offsets of each tensor, then the tensors' bytes, little-endian. PyTorch opens what Write
+// writes. It writes F32 and U64, and reads F16, BF16 and F64 too, as float32; of tensors of other types it reads the
+// names and shapes. A File read from untrusted bytes is checked in full before anything is allocated.
 //
 //	err := safetensors.Save("model.safetensors", safetensors.File{Tensors: ts, Meta: map[string]string{"model": "mlp"}})
 package safetensors

@@ -20,8 +20,8 @@ func width(dtype string) int {
 	return 0
 }
 
-// floats makes a float32 of an element of the type; nil where it is no floating-point type that is read. F16 and BF16 become exactly what
-// they were, F64 the nearest.
+// floats makes a float32 of an element of the type; nil where it is no floating-point type that is read. F16 and BF16
+// become exactly what they were, F64 the nearest.
 func floats(dtype string) func(b []byte) float32 {
 	switch dtype {
 	case "F32":

@@ -68,7 +68,8 @@ func write(t *testing.T, path string, b []byte) {
 	}
 }
 
-// TestForm: a model's file says how samples become its input and what its results stand for, to the last bit, and other data are read so.
+// TestForm: a model's file says how samples become its input and what its results stand for, to the last bit, and other
+// data are read so.
 func TestForm(t *testing.T) {
 	dir, path, j := trainedMeadow(t)
 	m, err := OpenTrained(path, "")
@@ -120,8 +121,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestFormOfStart: a run that begins with a model's file reads its data as the model's were read, with the statistics of its batch-norms, and is
-// executed again to the same bits.
+// TestFormOfStart: a run that begins with a model's file reads its data as the model's were read, with the statistics of
+// its batch-norms, and is executed again to the same bits.
 func TestFormOfStart(t *testing.T) {
 	dir, path, first := trainedMeadow(t)
 	write(t, filepath.Join(dir, "more.csv"), meadow(300, "shade,size,kind", func(a, b float64, kind string) string { return plainRow(b+40, a, kind) }))
@@ -181,7 +182,8 @@ func TestFormRefused(t *testing.T) {
 	}
 }
 
-// TestFormOfOldFile: a file that an older brood exported says nothing of a form; its data are read by the rule of then, and by their own form.
+// TestFormOfOldFile: a file that an older brood exported says nothing of a form; its data are read by the rule of then,
+// and by their own form.
 func TestFormOfOldFile(t *testing.T) {
 	dir, path, _ := trainedMeadow(t)
 	file, err := safetensors.Open(path)

@@ -59,8 +59,9 @@ type Job struct {
 	reading data.Reading
 }
 
-// Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second, and one on a person's own
-// data by a newer rule, or that begins with a model's file, the third: older code, which would execute something else, refuses it.
+// Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second, and
+// one on a person's own data by a newer rule, or that begins with a model's file, the third: older code, which would
+// execute something else, refuses it.
 const (
 	logVersion      = 1
 	logVersionMore  = 2

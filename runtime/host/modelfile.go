@@ -106,8 +106,8 @@ func readForm(meta map[string]string) (*data.Form, error) {
 	return f, f.Check()
 }
 
-// spare are the tensors of numbers that the model has no place for. One of a layer that the model has, as the bias of one that has none here,
-// is an error: the layer of the file computes something else.
+// spare are the tensors of numbers that the model has no place for. One of a layer that the model has, as the bias of
+// one that has none here, is an error: the layer of the file computes something else.
 func (f *modelFile) spare(l engine.Layout, model string) (names []string, err error) {
 	layer := func(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
 	known, layers := map[string]bool{}, map[string]bool{}
@@ -126,8 +126,8 @@ func (f *modelFile) spare(l engine.Layout, model string) (names []string, err er
 	return names, nil
 }
 
-// take copies the tensors of a layout out of the file into one row of n elements. Names and shapes must be the model's, and the elements
-// finite; of a session that was recorded before that was asked for only the lengths are.
+// take copies the tensors of a layout out of the file into one row of n elements. Names and shapes must be the model's,
+// and the elements finite; of a session that was recorded before that was asked for only the lengths are.
 func (f *modelFile) take(model string, tensors []engine.Tensor, n int, recorded bool) ([]float32, error) {
 	row := make([]float32, n)
 	for _, t := range tensors {

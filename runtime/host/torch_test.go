@@ -14,8 +14,8 @@ import (
 	"brood/runtime/event"
 )
 
-// The state of a PyTorch module with conv1, bn1, fc1, bn2 and fc2, trained for twenty steps and saved by safetensors, with the samples that
-// it was scored on and their classes as tensors that no model needs.
+// The state of a PyTorch module with conv1, bn1, fc1, bn2 and fc2, trained for twenty steps and saved by safetensors,
+// with the samples that it was scored on and their classes as tensors that no model needs.
 const (
 	torchFile, torchModel = "testdata/torch.safetensors", "testdata/torch.toml"
 	torchLoss, torchError = 0.5974053, 100. / 12 // of module.eval(), by torch.nn.functional.cross_entropy
@@ -38,7 +38,8 @@ func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
 	return set, file
 }
 
-// TestTorch: a state dict under our names is scored as PyTorch scores it: with its running statistics, and without the counts of its batches.
+// TestTorch: a state dict under our names is scored as PyTorch scores it: with its running statistics, and without the
+// counts of its batches.
 func TestTorch(t *testing.T) {
 	set, _ := torchSamples(t)
 	got, err := OpenTrained(torchFile, torchModel)

@@ -70,7 +70,8 @@ func TestParleIsInsensitive(t *testing.T) {
 	}
 }
 
-// TestSweepSorts: settings are sorted by what they reach on validation samples, with the test error beside it; what is not a number is no figure.
+// TestSweepSorts: settings are sorted by what they reach on validation samples, with the test error beside it; what is
+// not a number is no figure.
 func TestSweepSorts(t *testing.T) {
 	w := &sweep{batch: batch{by: "centre_loss", columns: []string{"eta"}}, seeds: 1}
 	for _, x := range []struct {

@@ -83,7 +83,8 @@ func (t *tally) begin(p prepared) {
 	}
 }
 
-// tests are the evaluations that a session's log holds of rounds that are part of the run; what cannot be read is as if it were not there.
+// tests are the evaluations that a session's log holds of rounds that are part of the run; what cannot be read is as if
+// it were not there.
 func tests(dir string) []*event.Evaluation {
 	t := &tally{}
 	r, err := session.OpenReader(dir)

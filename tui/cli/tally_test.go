@@ -30,7 +30,8 @@ func TestSpeedOfRounds(t *testing.T) {
 	}
 }
 
-// TestTestedRound: the test error is the newest of a round that is part of the run, and is told with its round where the run has gone on.
+// TestTestedRound: the test error is the newest of a round that is part of the run, and is told with its round where the
+// run has gone on.
 func TestTestedRound(t *testing.T) {
 	tested := func(round uint64, percent float64) event.Record {
 		return event.Record{Evaluation: &event.Evaluation{Round: round, TestError: percent}}
