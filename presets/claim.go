@@ -45,6 +45,10 @@ var Metrics = map[string]string{
 	"centre_advance":   "nats",      // mean validation loss of the members less the centre's: above 0 the centre is the better model
 }
 
+// Selects says whether settings may be chosen by a metric: what is measured on the test set is reported and selects
+// nothing.
+func Selects(metric string) bool { return metric != "test_error" && metric != "test_loss" }
+
 // Others are the presets that a claim compares with.
 func (c Claim) Others() (out []string) {
 	for _, name := range append([]string{c.Below, c.Near, c.Of, c.Least}, c.Over...) {
@@ -122,6 +126,26 @@ func (c Claim) States() string {
 		out = append(out, fmt.Sprintf("%s goes as members to the power %g, over %s to %s", what, *c.Slope, c.Over[0], c.Over[len(c.Over)-1]))
 	}
 	return strings.Join(out, ", ")
+}
+
+// Own is the study of a person's own preset: the file, and the presets that its claims compare it with.
+func Own(path string) ([]string, error) {
+	p, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Claims) == 0 {
+		return nil, fmt.Errorf("preset %s claims nothing: add what it shall show as [[claims]], as in `brood presets show quickstart`", path)
+	}
+	out := []string{path}
+	for _, c := range p.Claims {
+		for _, name := range c.Others() {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out, nil
 }
 
 // Studies are the sets that presets belong to, with their presets and those that these compare with, in order of name.

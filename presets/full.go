@@ -84,7 +84,17 @@ func (p Preset) Published(c Claim, full bool) *float64 {
 
 // Recorded is the preset of a recorded name; full says that it ran in its full form.
 func Recorded(name string) (p Preset, full bool, err error) {
-	name, full = strings.CutSuffix(name, fullSuffix)
-	p, err = Load(name)
+	if p, err = Load(name); err == nil {
+		return p, false, nil
+	}
+	path, own := strings.CutSuffix(name, ".toml")
+	short, full := strings.CutSuffix(path, fullSuffix)
+	if !full {
+		return p, false, err
+	}
+	if own {
+		short += ".toml"
+	}
+	p, err = Load(short)
 	return p, full, err
 }

@@ -153,7 +153,7 @@ func Parse(text []byte) (Preset, error) {
 			return p, err
 		}
 		for _, name := range c.Others() {
-			if _, err := embedded.ReadFile(name + ".toml"); err != nil {
+			if _, err := Source(name); err != nil {
 				return p, fmt.Errorf("a claim compares with %q, and there is no such preset", name)
 			}
 		}

@@ -105,7 +105,7 @@ func (a arrays) pair(from, x string) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.from = from
+	p.from, p.array = from, a.path(x)
 	p.names, err = labels.labels(samples.shape[0])
 	return p, err
 }

@@ -18,26 +18,37 @@ func labelColumns() []string { return []string{"label", "class", "target"} }
 // missing are the usual ways to write no value.
 func missing() []string { return []string{"", "na", "n/a", "nan", "null", "none", "?"} }
 
-func readTable(path string) (*part, error) {
+// columns are those that a table must have, by name: of the samples that it is to be tested with, or of a model's.
+type columns struct {
+	of       string // whose they are
+	features []string
+	label    string // "" where that is not known
+}
+
+func readTable(path string, want *columns) (*part, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readCSV(f, path)
+	return readCSV(f, path, want)
 }
 
 // csvTable gathers a table line by line.
 type csvTable struct {
 	part
+	want   *columns
+	width  int
 	header []string // nil without one
 	label  int      // its column
+	take   []int    // those of the features, in their order
 	intern map[string]string
 }
 
-// readCSV reads samples of numbers and their labels. The first line's most frequent of comma, semicolon and tab separates
-// columns; a first line without a number, or with a label's column in it, is a header.
-func readCSV(r io.Reader, file string) (*part, error) {
+// readCSV reads samples of numbers and their labels. The first line's most frequent of comma, semicolon and tab
+// separates columns; a first line without a number, or with a label's column in it, is a header. Wanted columns are
+// found by their names, and the others are passed over; without any that are wanted all are features but the label's.
+func readCSV(r io.Reader, file string, want *columns) (*part, error) {
 	plain, err := gunzip(r)
 	if err != nil {
 		return nil, &FileError{file, 0, err.Error()}
@@ -48,7 +59,7 @@ func readCSV(r io.Reader, file string) (*part, error) {
 	}
 	c := csv.NewReader(in)
 	c.Comma, c.ReuseRecord, c.TrimLeadingSpace = separator(in), true, true
-	t := &csvTable{part: part{text: true, from: file, note: "labels in the last column"}, intern: map[string]string{}}
+	t := &csvTable{part: part{text: true, from: file, note: "labels in the last column"}, want: want, intern: map[string]string{}}
 	for first := true; ; first = false {
 		row, err := c.Read()
 		if errors.Is(err, io.EOF) {
@@ -103,7 +114,7 @@ func (t *csvTable) explain(err error, fields int) error {
 	var p *csv.ParseError
 	switch {
 	case errors.Is(err, csv.ErrFieldCount) && errors.As(err, &p):
-		return fmt.Errorf("%s: line %d has %d columns where the first line has %d; give every line the same", t.from, p.StartLine, fields, t.shape[0]+1)
+		return fmt.Errorf("%s: line %d has %d columns where the first line has %d; give every line the same", t.from, p.StartLine, fields, t.width)
 	case errors.As(err, &p):
 		return fmt.Errorf("%s: line %d: %v; repair that line", t.from, p.StartLine, p.Err)
 	}
@@ -118,11 +129,12 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 	if len(row) > maxFeatures {
 		return false, fmt.Errorf("%s has %d columns, at most %d can be read", t.from, len(row), maxFeatures)
 	}
-	t.shape, t.label = []int{len(row) - 1}, len(row)-1
-	lower := make([]string, len(row))
+	t.width, t.label = len(row), len(row)-1
+	lower, trimmed := make([]string, len(row)), make([]string, len(row))
 	numbers := 0
 	for i, f := range row {
-		lower[i] = strings.ToLower(strings.TrimSpace(f))
+		trimmed[i] = strings.Clone(strings.TrimSpace(f))
+		lower[i] = strings.ToLower(trimmed[i])
 		if _, err := strconv.ParseFloat(lower[i], 64); err == nil {
 			numbers++
 		}
@@ -133,18 +145,70 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 			named = i
 		}
 	}
-	if named < 0 && numbers > 0 {
-		return false, nil
+	if t.want != nil && named < 0 {
+		named = slices.Index(trimmed, t.want.label)
 	}
-	t.header = slices.Clone(row)
+	if named < 0 && numbers > 0 {
+		return false, t.choose()
+	}
+	t.header = trimmed
 	if i := slices.Index(lower, ""); i >= 0 {
 		return true, fmt.Errorf("%s: column %d has no name; name it, or remove it when it only counts the lines", t.from, i+1)
 	}
 	if named >= 0 {
 		t.label = named
 	}
+	if t.want != nil && slices.Contains(trimmed, t.want.label) {
+		t.label = slices.Index(trimmed, t.want.label)
+	}
 	t.note = fmt.Sprintf("labels in column %q", t.header[t.label])
-	return true, nil
+	return true, t.choose()
+}
+
+// choose finds the columns of the features.
+func (t *csvTable) choose() error {
+	if t.want == nil {
+		for i := range t.width {
+			if i != t.label {
+				t.take = append(t.take, i)
+			}
+		}
+		t.shape = []int{len(t.take)}
+		if t.header == nil {
+			return nil
+		}
+		t.labelName = t.header[t.label]
+		for _, i := range t.take {
+			t.features = append(t.features, t.header[i])
+		}
+		if len(slices.Compact(slices.Sorted(slices.Values(t.features)))) < len(t.features) {
+			t.features = nil // two of one name: their places tell them apart
+		}
+		return nil
+	}
+	if t.header == nil {
+		return fmt.Errorf("%s has no line of names, and its columns are those of %s by name: write %s and the label's into its first line", t.from, t.want.of, some(t.want.features))
+	}
+	for _, name := range t.want.features {
+		i := slices.Index(t.header, name)
+		switch {
+		case i < 0 || i == t.label:
+			return fmt.Errorf("%s has no column %q, which %s has: add it, or name it so", t.from, name, t.want.of)
+		case slices.Contains(t.header[i+1:], name):
+			return fmt.Errorf("%s has two columns %q: rename one of them", t.from, name)
+		}
+		t.take = append(t.take, i)
+	}
+	t.shape, t.features, t.labelName = []int{len(t.take)}, t.want.features, t.header[t.label]
+	return nil
+}
+
+// some is the first of many names.
+func some(names []string) string {
+	if len(names) > 8 {
+		return strings.Join(names[:8], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
 }
 
 func (t *csvTable) column(i int) string {
@@ -158,14 +222,18 @@ func (t *csvTable) add(row []string, line int) error {
 	if 4*(len(t.Values)+len(row)) > maxBytes {
 		return fmt.Errorf("%s is too large: more than %d bytes of samples; leave out lines or columns", t.from, maxBytes)
 	}
-	for i, f := range row {
-		f = strings.TrimSpace(f)
+	for k := range len(t.take) + 1 {
+		i := t.label
+		if k > 0 {
+			i = t.take[k-1]
+		}
+		f := strings.TrimSpace(row[i])
 		v, err := strconv.ParseFloat(f, 32)
 		switch {
 		case (err != nil || v != v) && slices.Contains(missing(), strings.ToLower(f)):
 			return fmt.Errorf("%s: line %d, column %s: the value is missing; fill it in or leave the line out", t.from, line, t.column(i))
-		case i == t.label:
-			t.names = append(t.names, t.name(f))
+		case k == 0:
+			t.names, t.lines = append(t.names, t.name(f)), append(t.lines, int32(line))
 		case err != nil || !finite(float32(v)):
 			return fmt.Errorf("%s: line %d, column %s: %.40q is no number that can be trained on; write one, or leave the column out", t.from, line, t.column(i), f)
 		default:

@@ -26,9 +26,13 @@ func loadFile(t *testing.T, name string, b []byte) (*Set, error) {
 	return Load(filepath.Join(put(t, map[string][]byte{name: b}), name))
 }
 
-// However a table is written, it is the same data. The digest is frozen: sessions name it.
+// However a table is written, it is the same data. The digests are frozen: sessions name them, of the rule that they
+// were recorded by.
 func TestCSVForms(t *testing.T) {
-	const digest = "blake3:dee7729d948c1e85ed98564a61de14911907a44faa38a778eea16e288a537196"
+	digests := map[int]string{
+		RuleFirst:   "blake3:dee7729d948c1e85ed98564a61de14911907a44faa38a778eea16e288a537196",
+		RuleByClass: "blake3:200b278770d1a34016e08fba1d0fe596a17aa49aa0d240516a20f18bcb9c6cda",
+	}
 	for name, b := range map[string][]byte{
 		"plain.csv":      flowers(60, "", ","),
 		"header.csv":     flowers(60, "size,shade,kind", ","),
@@ -41,13 +45,16 @@ func TestCSVForms(t *testing.T) {
 		"returns.csv":    []byte(strings.ReplaceAll(string(flowers(60, "", ",")), "\n", "\r\n")),
 		"no newline.csv": []byte(strings.TrimSpace(string(flowers(60, "", ",")))),
 	} {
-		s, err := loadFile(t, name, b)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if s.Digest() != digest || s.Len() != 60 || !slices.Equal(s.Shape, []int{2}) || !slices.Equal(s.Names, []string{"aster", "rose", "tulip"}) {
-			t.Errorf("%s: %d samples of %v in %v, digest %s", name, s.Len(), s.Shape, s.Names, s.Digest())
+		path := filepath.Join(put(t, map[string][]byte{name: b}), name)
+		for rule, digest := range digests {
+			s, err := Reading{Rule: rule}.Load(path)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if s.Digest() != digest || s.Len() != 60 || !slices.Equal(s.Shape, []int{2}) || !slices.Equal(s.Names, []string{"aster", "rose", "tulip"}) {
+				t.Errorf("%s: %d samples of %v in %v, digest %s", name, s.Len(), s.Shape, s.Names, s.Digest())
+			}
 		}
 	}
 }
@@ -117,6 +124,44 @@ func TestCSVWithTests(t *testing.T) {
 	}
 }
 
+// The columns of the test samples are those of the training samples by name, wherever they stand, and columns that
+// training has not are passed over.
+func TestCSVColumnsByName(t *testing.T) {
+	train := flowers(60, "size,shade,kind", ",")
+	swapped := []byte("kind,shade,note,size\n")
+	for line := range strings.Lines(string(flowers(9, "", ","))) {
+		f := strings.Split(strings.TrimSpace(line), ",")
+		swapped = fmt.Appendf(swapped, "%s,%s,nothing to train on,%s\n", f[2], f[1], f[0])
+	}
+	var rows [2][]float32
+	for i, test := range [][]byte{flowers(9, "size,shade,kind", ","), swapped} {
+		s, err := Load(put(t, map[string][]byte{"train.csv": train, "test.csv": test}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows[i] = make([]float32, 18)
+		if err := s.Gather(s.Test(), rows[i], make([]int32, 9)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(rows[0], rows[1]) {
+		t.Errorf("in another order of columns the test samples are %v, in the order of training %v", rows[1], rows[0])
+	}
+	for says, test := range map[string]string{
+		`test.csv has no column "shade", which`:     "size,tint,kind\n1,2,rose\n",
+		`test.csv has two columns "size"`:           "size,shade,size,kind\n1,2,3,rose\n",
+		"test.csv has no line of names":             "1,2,rose\n",
+		`test.csv has no column "size", which /`:    "shade,kind\n1,rose\n",
+		`test.csv: line 2, column "shade": "x" is`:  "shade,size,kind\nx,1,rose\n",
+		`test.csv: line 3: label "oak" is none of`:  "shade,size,kind\n1,1,rose\n1,1,oak\n",
+		"test.csv: line 3 has 2 columns where the ": "shade,size,kind\n1,1,rose\n1,1\n",
+	} {
+		if _, err := Load(put(t, map[string][]byte{"train.csv": train, "test.csv": []byte(test)})); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
+
 // lines repeats valid lines around a bad one, which is line 11.
 func lines(bad string) []byte {
 	return []byte(strings.Repeat("1,2,yes\n3,4,no\n", 5) + bad + "\n" + strings.Repeat("1,2,yes\n3,4,no\n", 5))
@@ -167,14 +212,14 @@ func FuzzCSV(f *testing.F) {
 	f.Add([]byte("1,2\n3\n"))
 	f.Add(gzipped([]byte("1\t2\n")))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := readCSV(strings.NewReader(string(b)), "fuzz")
+		p, err := readCSV(strings.NewReader(string(b)), "fuzz", nil)
 		if err != nil {
 			return
 		}
 		if len(p.names) == 0 || len(p.Values) != len(p.names)*p.shape[0] || slices.ContainsFunc(p.Values, func(v float32) bool { return !finite(v) }) {
 			t.Fatalf("%d labels, %d values of shape %v", len(p.names), len(p.Values), p.shape)
 		}
-		if s, err := assemble("fuzz", p, nil); err == nil && s.Len() != len(p.names) {
+		if s, err := (Reading{Rule: RuleByClass}).assemble("fuzz", p, nil); err == nil && s.Len() != len(p.names) {
 			t.Fatalf("%d samples of %d", s.Len(), len(p.names))
 		}
 	})

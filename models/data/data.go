@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -65,17 +64,9 @@ func IsPath(name string) bool {
 	return strings.ContainsAny(name, "/.") || strings.ContainsRune(name, os.PathSeparator)
 }
 
-// Load reads a set by name, or a person's own by its path, with the default validation share. The files of a named set are looked for in $BROOD_DATA/NAME, then in the user's cache; glyphs needs none.
-func Load(nameOrPath string) (*Set, error) {
-	if IsPath(nameOrPath) {
-		return Open(filepath.Clean(nameOrPath))
-	}
-	k, err := Lookup(nameOrPath)
-	if err != nil {
-		return nil, err
-	}
-	return k.from(k.Dirs())
-}
+// Load reads a set by name, or a person's own by its path, with the default validation share. The files of a named set
+// are looked for in $BROOD_DATA/NAME, then in the user's cache; glyphs needs none.
+func Load(nameOrPath string) (*Set, error) { return Reading{Rule: RuleByClass}.Load(nameOrPath) }
 
 // from reads the set from the first of dirs that has it.
 func (k Known) from(dirs []string) (*Set, error) {

@@ -82,7 +82,7 @@ func (s *Set) normalise() error {
 		c := i % s.features / plane
 		s.values[i] = float32((float64(v) - float64(s.Mean[c])) / float64(s.Std[c]))
 		if !finite(s.values[i]) {
-			return fmt.Errorf("data %s: sample %d has the value %g, too far from the mean of its feature, %g", s.Name, i/s.features+1, v, s.Mean[c])
+			return fmt.Errorf("%s has the value %g, too far from the mean of its feature, %g", s.place(i/s.features), v, s.Mean[c])
 		}
 	}
 	return nil

@@ -125,14 +125,14 @@ func TestArrays(t *testing.T) {
 		y[i] = int64(i % 3)
 	}
 	pair := map[string][]byte{"x": npy("<f4", "(24, 6)", x), "y": npy("<i8", "(24,)", y)}
-	split := map[string][]byte{"x_train": pair["x"], "y_train": npy("<i8", "(24, 1)", y), "x_test": npy("<f4", "(12, 6)", x[:72]), "y_test": npy("|u1", "(12,)", make([]uint8, 12))}
-	for tests, files := range map[int]map[string][]byte{4: pair, 12: split} {
+	split := map[string][]byte{"x_train": pair["x"], "y_train": npy("<i8", "(24, 1)", y), "x_test": npy("<f4", "(12, 6)", x[:72]), "y_test": npy("<i8", "(12,)", y[:12])}
+	for tests, files := range map[int]map[string][]byte{3: pair, 12: split} {
 		onDisk := map[string][]byte{"all.npz": npz(files)}
 		for name, b := range files {
 			onDisk[name+".npy"] = b
 		}
 		dir, digest := put(t, onDisk), ""
-		first := map[int]string{4: "x.npy", 12: "x_train.npy"}[tests]
+		first := map[int]string{3: "x.npy", 12: "x_train.npy"}[tests]
 		for _, path := range []string{dir, filepath.Join(dir, first), filepath.Join(dir, "all.npz")} {
 			s, err := Load(path)
 			if err != nil {
@@ -203,7 +203,7 @@ func TestArraysRefuse(t *testing.T) {
 		"range":     {map[string][]byte{"x": x, "y": npy("<i4", "(9,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, -2})}, "label -2 is out of range"},
 		"shape":     {map[string][]byte{"x": npy("<f4", "(9, 2, 1, 2)", make([]float32, 36)), "y": y}, "has shape [9 2 1 2]"},
 		"flat":      {map[string][]byte{"x": npy("<f4", "(9,)", make([]float32, 9)), "y": y}, "has shape [9]"},
-		"NaN":       {map[string][]byte{"x": npy("<f4", "(9, 2)", nan), "y": y}, "has the value NaN"},
+		"NaN":       {map[string][]byte{"x": npy("<f4", "(9, 2)", nan), "y": y}, "x.npz: x: row 4 has the value NaN"},
 		"broken":    {map[string][]byte{"x": x[:100], "y": y}, "save the file again"},
 	} {
 		if _, err := loadFile(t, "x.npz", npz(c.files)); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -251,7 +251,7 @@ func FuzzNPZ(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if s, err := assemble("fuzz", train, test); err == nil && s.Len() < leastOwn {
+		if s, err := (Reading{Rule: RuleByClass}).assemble("fuzz", train, test); err == nil && s.Len() < leastOwn {
 			t.Fatalf("%d samples", s.Len())
 		}
 	})

@@ -19,9 +19,9 @@ import (
 //	                                   sub-folders of PNG and JPEG pictures, one a class
 //
 // Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. Without test samples
-// a sixth is taken for them, by a permutation that all runs share.
-func Open(path string) (*Set, error) {
-	train, test, err := readOwn(path)
+// a sixth of each class is taken for them, by a permutation that all runs share.
+func (r Reading) open(path string) (*Set, error) {
+	train, test, err := r.own(path, r.columns())
 	var damaged *FileError
 	switch {
 	case errors.As(err, &damaged):
@@ -31,22 +31,30 @@ func Open(path string) (*Set, error) {
 	case err != nil:
 		return nil, err
 	}
-	return assemble(path, train, test)
+	return r.assemble(path, train, test)
 }
 
-// readOwn reads the training samples and, where there are any, the test samples.
-func readOwn(path string) (train, test *part, err error) {
+// columns are the wanted ones of a table, nil without any.
+func (r Reading) columns() *columns {
+	if r.Form == nil || r.Form.Features == nil {
+		return nil
+	}
+	return &columns{of: "the model", features: r.Form.Features, label: r.Form.Label}
+}
+
+// own reads the training samples and, where there are any, the test samples.
+func (r Reading) own(path string, want *columns) (train, test *part, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	if info.IsDir() {
-		return readFolder(path)
+		return r.folder(path, want)
 	}
 	name := strings.ToLower(filepath.Base(path))
 	switch filepath.Ext(strings.TrimSuffix(name, ".gz")) {
 	case ".csv", ".tsv":
-		train, err = readTable(path)
+		train, err = readTable(path, want)
 		return train, nil, err
 	case ".npz":
 		return readNPZ(path)
@@ -59,7 +67,7 @@ func readOwn(path string) (train, test *part, err error) {
 	return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
 }
 
-func readFolder(dir string) (train, test *part, err error) {
+func (r Reading) folder(dir string, want *columns) (train, test *part, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +83,7 @@ func readFolder(dir string) (train, test *part, err error) {
 	}
 	for _, ext := range []string{"", ".csv", ".csv.gz", ".tsv"} {
 		if a, b := found["train"+ext], found["test"+ext]; a != "" && b != "" {
-			return readParts(a, b)
+			return r.parts(a, b, want)
 		}
 	}
 	if found["x.npy"] != "" || found["x_train.npy"] != "" {
@@ -88,20 +96,24 @@ func readFolder(dir string) (train, test *part, err error) {
 		}
 		return readIDXPairs(path)
 	}
-	train, err = readPictures(dir)
+	train, err = readPictures(dir, r.Rule >= RuleByClass)
 	return train, nil, err
 }
 
-// readParts reads the two halves of a folder; neither may have a test part of its own.
-func readParts(trainPath, testPath string) (train, test *part, err error) {
+// parts reads the two halves of a folder; neither may have a test part of its own. The columns of the second are those
+// of the first, by name.
+func (r Reading) parts(trainPath, testPath string, want *columns) (train, test *part, err error) {
 	var inner [2]*part
 	for i, path := range []string{trainPath, testPath} {
-		p, more, err := readOwn(path)
+		p, more, err := r.own(path, want)
 		if err != nil {
 			return nil, nil, err
 		}
 		if more != nil {
 			return nil, nil, fmt.Errorf("%s has test samples of its own; give that path instead of its parent", path)
+		}
+		if want == nil && p.features != nil && r.Rule >= RuleByClass {
+			want = &columns{of: trainPath, features: p.features, label: p.labelName}
 		}
 		inner[i] = p
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,24 +24,38 @@ type part struct {
 	text  bool     // the values were written as text, which does not say that they are bytes
 	from  string   // path
 	note  string   // what a person may want to know about how it was read
+
+	features  []string // names of the columns, nil where they have none that tell them apart
+	labelName string   // of the column of labels
+	array     string   // which one of several the samples are; "": the path says it
+	lines     []int32  // of the file, of each sample; nil: they are counted
+}
+
+// place names a sample as a person finds it in the file.
+func (p *part) place(i int) string {
+	if p.lines != nil {
+		return fmt.Sprintf("%s: line %d", p.from, p.lines[i])
+	}
+	return fmt.Sprintf("%s: row %d", cmp.Or(p.array, p.from), i+1)
 }
 
 // assemble numbers the classes and splits.
-func assemble(name string, train, test *part) (*Set, error) {
+func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 	if n := len(train.names); n < leastOwn {
 		return nil, fmt.Errorf("%s: %d samples; a training, a validation and a test split need at least %d", train.from, n, leastOwn)
 	}
 	if test != nil && !slices.Equal(train.shape, test.shape) {
 		return nil, fmt.Errorf("%s: the test samples are of shape %v, the training samples of %v; bring them to one shape", test.from, test.shape, train.shape)
 	}
-	names, err := classify(train, test)
+	names, err := r.classify(train, test)
 	if err != nil {
 		return nil, err
 	}
-	if err := settleType(train, test); err != nil {
+	if err := r.settleType(train, test); err != nil {
 		return nil, err
 	}
-	all, n := join(train, test)
+	byClass := r.Rule >= RuleByClass
+	all, n, order := join(train, test, byClass)
 	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, From: train.from}
 	if train.note != "" {
 		info.From += ", " + train.note
@@ -48,21 +63,56 @@ func assemble(name string, train, test *part) (*Set, error) {
 	if isNumbers(names) {
 		info.Names = nil
 	}
-	s, err := own(info, all, n, DefaultShare)
-	if err != nil {
+	if f := r.Form; f != nil {
+		if info.Shape, err = fitShape(train.shape, f.Shape); err != nil {
+			return nil, fmt.Errorf("data %s: %w", name, err)
+		}
+		info.Mean, info.Std = f.Mean, f.Std
+	}
+	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, byClass: byClass, columns: columns{features: train.features, label: train.labelName}}
+	s.place = func(i int) string {
+		switch {
+		case order != nil:
+			return train.place(order[i])
+		case i < n:
+			return train.place(i)
+		}
+		return test.place(i - n)
+	}
+	if err := s.build(n, DefaultShare); err != nil {
 		return nil, err
 	}
-	return s, s.checkClasses()
+	if r.Form != nil { // whoever trains on it asks, and a test may well lack a class
+		return s, nil
+	}
+	return s, s.CheckClasses()
 }
 
-// checkClasses refuses a class that training never sees: rare ones may fall into the other splits whole.
-func (s *Set) checkClasses() error {
-	seen := make([]bool, s.Classes)
-	for _, id := range s.train {
-		seen[s.labels[id]] = true
+// CheckClasses refuses a set of a person's own of which a split lacks a class that the others have: what training never
+// sees cannot be learnt, and selection and tests that lack it tell nothing of it. By the first rule only training is
+// looked at.
+func (s *Set) CheckClasses() error {
+	any := make([]bool, s.Classes)
+	for _, l := range s.labels {
+		any[l] = true
 	}
-	if c := slices.Index(seen, false); c >= 0 {
-		return fmt.Errorf("data %s: class %s has no sample left in the training split; add samples of it or leave it out", s.Name, s.ClassName(c))
+	splits := []struct {
+		name string
+		ids  []int32
+	}{{"training", s.train}, {"validation", s.validation}, {"test", s.test}}
+	if !s.byClass {
+		splits = splits[:1]
+	}
+	for _, split := range splits {
+		seen := make([]bool, s.Classes)
+		for _, id := range split.ids {
+			seen[s.labels[id]] = true
+		}
+		for c := range seen {
+			if any[c] && !seen[c] {
+				return fmt.Errorf("data %s: class %s has no sample in the %s split; add samples of it or leave it out", s.Name, s.ClassName(c), split.name)
+			}
+		}
 	}
 	return nil
 }
@@ -76,8 +126,11 @@ func (s *Set) ClassName(c int) string {
 }
 
 // classify sets Labels and returns the name of each class: whole numbers are the classes themselves, other labels are
-// sorted.
-func classify(train, test *part) ([]string, error) {
+// sorted. A model's classes are what they are.
+func (r Reading) classify(train, test *part) ([]string, error) {
+	if r.Form != nil {
+		return r.Form.Classes, number(r.Form.Classes, "the model", train, test)
+	}
 	count := map[string]int{}
 	for _, l := range train.names {
 		count[l]++
@@ -95,11 +148,16 @@ func classify(train, test *part) ([]string, error) {
 	case len(names) < 2:
 		return nil, fmt.Errorf("%s: every label is %q; a classifier needs two classes", train.from, names[0])
 	}
+	return names, number(names, "the training samples", train, test)
+}
+
+// number sets Labels to the places of the samples' names among the classes that something has.
+func number(classes []string, of string, parts ...*part) error {
 	index := map[string]byte{}
-	for i, name := range names {
+	for i, name := range classes {
 		index[name] = byte(i)
 	}
-	for _, p := range []*part{train, test} {
+	for _, p := range parts {
 		if p == nil {
 			continue
 		}
@@ -107,19 +165,12 @@ func classify(train, test *part) ([]string, error) {
 		for i, l := range p.names {
 			c, ok := index[l]
 			if !ok {
-				return nil, fmt.Errorf("%s: label %q of sample %d is none of the %d classes of the training samples", p.from, l, i+1, len(names))
+				return fmt.Errorf("%s: label %q is none of the %d classes of %s: %s", p.place(i), l, len(classes), of, some(classes))
 			}
 			p.Labels[i] = c
 		}
 	}
-	return names, nil
-}
-
-func isNumbers(names []string) bool {
-	return !slices.ContainsFunc(names, func(s string) bool {
-		n, err := strconv.Atoi(s)
-		return err != nil || strconv.Itoa(n) != s
-	})
+	return nil
 }
 
 // numbered is the names 0, 1, ... of labels that are whole numbers.
@@ -143,8 +194,9 @@ func numbered(from string, names []string) ([]string, error) {
 	return out, nil
 }
 
-// settleType turns values that were written as text into bytes when all of them are, and 255 is among those to train on.
-func settleType(train, test *part) error {
+// settleType turns values that were written as text into bytes when all of them are, and 255 is among those to train on;
+// or when a model was trained on bytes.
+func (r Reading) settleType(train, test *part) error {
 	if test != nil && (train.Values == nil) != (test.Values == nil) {
 		return fmt.Errorf("%s: the test samples are of another type than the training samples; save both as bytes or both as numbers", test.from)
 	}
@@ -152,15 +204,33 @@ func settleType(train, test *part) error {
 	if test != nil {
 		parts = append(parts, test)
 	}
-	for _, p := range parts {
-		if !p.text || slices.ContainsFunc(p.Values, func(v float32) bool { return v != float32(uint8(min(max(v, 0), 255))) }) {
-			return nil
+	if r.Form != nil && !r.Form.Bytes {
+		if train.Values == nil {
+			return fmt.Errorf("%s: %w", train.from, typeError(false))
 		}
-	}
-	if !slices.Contains(train.Values, 255) {
 		return nil
 	}
 	for _, p := range parts {
+		odd := -1
+		if p.Values != nil {
+			odd = slices.IndexFunc(p.Values, func(v float32) bool { return v != float32(uint8(min(max(v, 0), 255))) })
+		}
+		switch {
+		case r.Form == nil && (!p.text || odd >= 0):
+			return nil
+		case p.Values != nil && !p.text:
+			return fmt.Errorf("%s: %w", p.from, typeError(true))
+		case odd >= 0:
+			return fmt.Errorf("%s: the value %g is no byte, and the model was trained on bytes; save whole numbers, 0 to 255", p.place(odd/size(p.shape)), p.Values[odd])
+		}
+	}
+	if r.Form == nil && !slices.Contains(train.Values, 255) {
+		return nil
+	}
+	for _, p := range parts {
+		if p.Values == nil {
+			continue
+		}
 		p.Pixels = make([]byte, len(p.Values))
 		for i, v := range p.Values {
 			p.Pixels[i] = byte(v)
@@ -170,25 +240,50 @@ func settleType(train, test *part) error {
 	return nil
 }
 
-// join puts the test samples behind the training samples, of which there are n; without any it takes a share for them.
-func join(train, test *part) (all Raster, n int) {
+// join puts the test samples behind the training samples, of which there are n; without any it takes a share for them,
+// and order is where the samples were.
+func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 	if test != nil {
 		all.Pixels, all.Values = append(train.Pixels, test.Pixels...), append(train.Values, test.Values...)
 		all.Labels = append(train.Labels, test.Labels...)
-		return all, len(train.names)
+		return all, len(train.names), nil
 	}
 	total := len(train.names)
-	taken := total - int(testShare*float64(total)+0.5)
 	p := noise.Key{Purpose: noise.Split, Stream: 1}.Permutation(uint64(total))
-	order := make([]int, total)
+	order = make([]int, total)
 	for i := range order {
 		order[i] = int(p.At(uint64(i)))
+	}
+	taken := total - int(testShare*float64(total)+0.5)
+	if byClass {
+		left := quota(train.Labels, testShare)
+		tests := func(i int) bool { left[train.Labels[i]]--; return left[train.Labels[i]] >= 0 }
+		var kept, out []int
+		for _, i := range order {
+			if tests(i) {
+				out = append(out, i)
+			} else {
+				kept = append(kept, i)
+			}
+		}
+		taken, order = len(kept), append(kept, out...)
 	}
 	slices.Sort(order[:taken])
 	slices.Sort(order[taken:])
 	all.Pixels, all.Values = pick(train.Pixels, order), pick(train.Values, order)
 	all.Labels = pick(train.Labels, order)
-	return all, taken
+	return all, taken, order
+}
+
+// quota is how many samples of each class a share is: at least one, and never all.
+func quota(labels []byte, share float64) (out [maxClasses]int) {
+	for _, l := range labels {
+		out[l]++
+	}
+	for c, n := range out {
+		out[c] = max(0, min(max(held(n, share), 1), n-1))
+	}
+	return out
 }
 
 // pick is the rows of v in this order; nil stays nil.

@@ -31,9 +31,10 @@ func raw(t *testing.T, s *Set, which []int32) (out []int) {
 	return out
 }
 
-// A sixth is for tests, a twelfth of the rest for validation, spread over the file, without overlap and always the same.
+// By the first rule a sixth is for tests, a twelfth of the rest for validation, spread over the file, without overlap
+// and always the same.
 func TestOwnSplit(t *testing.T) {
-	s, err := assemble("x", column(600, 3), nil)
+	s, err := Reading{}.assemble("x", column(600, 3), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +64,52 @@ func TestOwnSplit(t *testing.T) {
 	}
 }
 
+// By the newest rule every class has its share of every split, without overlap and always the same; a rare one has a
+// sample in each.
+func TestSplitByClass(t *testing.T) {
+	p := column(603, 3)
+	for i := range 600 {
+		p.names[i] = strconv.Itoa(min(1, i/480))
+	}
+	p.names[600], p.names[601], p.names[602] = "2", "2", "2"
+	s, err := Reading{Rule: RuleByClass}.assemble("x", p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, validation, test := raw(t, s, s.Train()), raw(t, s, s.Validation()), raw(t, s, s.Test())
+	for i, v := range slices.Sorted(slices.Values(slices.Concat(train, validation, test))) {
+		if v != i {
+			t.Fatalf("sample %d of the file is %d", i, v)
+		}
+	}
+	for name, c := range map[string]struct {
+		split []int
+		want  [3]int
+	}{"training": {train, [3]int{367, 92, 1}}, "validation": {validation, [3]int{33, 8, 1}}, "test": {test, [3]int{80, 20, 1}}} {
+		var got [3]int
+		for _, v := range c.split {
+			class, err := strconv.Atoi(p.names[v])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[class]++
+		}
+		if got != c.want {
+			t.Errorf("%s: %v samples of the classes, want %v", name, got, c.want)
+		}
+	}
+	if want := []int{13, 20, 23, 34, 44, 48}; !slices.Equal(test[:6], want) {
+		t.Errorf("the split has changed: test samples %v, recorded %v", test[:6], want)
+	}
+}
+
 // Mean and deviation are those of the training split and of nothing else.
 func TestNormalisedByTrainingSplit(t *testing.T) {
 	train, test := column(100, 2), column(8, 2)
 	for i := range test.Values {
 		test.Values[i] = 1e6
 	}
-	s, err := assemble("x", train, test)
+	s, err := Reading{Rule: RuleByClass}.assemble("x", train, test)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +135,7 @@ func TestConstantFeature(t *testing.T) {
 	for i := range p.Values {
 		p.Values[i] = 5
 	}
-	s, err := assemble("x", p, nil)
+	s, err := Reading{Rule: RuleByClass}.assemble("x", p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +152,12 @@ func TestAssembleRefuses(t *testing.T) {
 	shaped.shape, shaped.Values = []int{2}, make([]float32, 16)
 	typed := column(8, 2)
 	typed.Values, typed.Pixels = nil, make([]byte, 8)
-	even, err := assemble("x", column(24, 2), nil)
-	if err != nil {
-		t.Fatal(err)
+	rare := column(24, 2) // two samples are enough for two splits
+	rare.names[0], rare.names[1] = "2", "2"
+	untested := column(8, 2)
+	for i := range untested.names {
+		untested.names[i] = "1"
 	}
-	rare := column(24, 2) // the only sample of its class falls into the test split
-	rare.names[raw(t, even, even.Test())[0]] = "2"
 	far := column(24, 2)
 	for i := range far.Values {
 		far.Values[i] = float32(i) * 1e-30
@@ -128,13 +168,14 @@ func TestAssembleRefuses(t *testing.T) {
 		train, test *part
 		says        string
 	}{
-		"label": {column(24, 2), named, `label "cat" of sample 8 is none of the 2 classes`},
+		"label": {column(24, 2), named, `column: row 8: label "cat" is none of the 2 classes`},
 		"shape": {column(24, 2), shaped, "the test samples are of shape [2], the training samples of [1]"},
 		"type":  {column(24, 2), typed, "of another type"},
-		"rare":  {rare, nil, "class 2 has no sample left in the training split"},
-		"far":   {far, outlier, "too far from the mean"},
+		"rare":  {rare, nil, "class 2 has no sample in the validation split"},
+		"test":  {column(24, 2), untested, "class 0 has no sample in the test split"},
+		"far":   {far, outlier, "column: row 1 has the value 3e+38, too far from the mean"},
 	} {
-		if _, err := assemble("x", c.train, c.test); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := (Reading{Rule: RuleByClass}).assemble("x", c.train, c.test); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

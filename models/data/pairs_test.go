@@ -32,7 +32,7 @@ func TestIDXPairs(t *testing.T) {
 		}
 	}
 	s, err := Load(filepath.Join(dir, "t10k-images-idx3-ubyte")) // a pair that is no train pair is all there is
-	if err != nil || s.Len() != 9 || len(s.Test()) != 2 {
+	if err != nil || s.Len() != 9 || len(s.Test()) != 3 {
 		t.Errorf("one pair: %v", err)
 	}
 }

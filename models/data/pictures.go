@@ -18,9 +18,10 @@ import (
 // picture is a file of a class.
 type picture struct{ path, class string }
 
-// readPictures reads a folder with a sub-folder of PNG and JPEG pictures for each class. All have one size; they are grey
-// when every file is stored as grey, else red, green and blue; what is transparent is drawn on black.
-func readPictures(dir string) (*part, error) {
+// readPictures reads a folder with a sub-folder of PNG and JPEG pictures for each class. All have one size; they are
+// grey when every file is stored as grey, else red, green and blue; what is transparent is drawn on black. Channels of
+// 16 bits are rounded to 8, or cut.
+func readPictures(dir string, round bool) (*part, error) {
 	files, err := listPictures(dir)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func readPictures(dir string) (*part, error) {
 	for j := range k {
 		wg.Go(func() {
 			for i := j; i < len(files); i += k {
-				failed[i] = files[i].read(p.Pixels[i*row:(i+1)*row], size, grey)
+				failed[i] = files[i].read(p.Pixels[i*row:(i+1)*row], size, grey, round)
 			}
 		})
 	}
@@ -151,7 +152,7 @@ func (f picture) header() (c image.Config, err error) {
 	return c, err
 }
 
-func (f picture) read(dst []byte, size image.Point, grey bool) error {
+func (f picture) read(dst []byte, size image.Point, grey, round bool) error {
 	decode := jpeg.Decode
 	if f.isPNG() {
 		decode = png.Decode
@@ -161,14 +162,18 @@ func (f picture) read(dst []byte, size image.Point, grey bool) error {
 		if err != nil {
 			return err
 		}
-		return planes(dst, img, size, grey)
+		return planes(dst, img, size, grey, round)
 	})
 }
 
 // planes writes a picture channel by channel.
-func planes(dst []byte, img image.Image, size image.Point, grey bool) error {
+func planes(dst []byte, img image.Image, size image.Point, grey, round bool) error {
 	if img.Bounds().Size() != size {
 		return fmt.Errorf("it is %v, its header says %v", img.Bounds().Size(), size)
+	}
+	if m := img.ColorModel(); round && (m == color.Gray16Model || m == color.RGBA64Model || m == color.NRGBA64Model) {
+		deep(dst, img, size, grey)
+		return nil
 	}
 	box := image.Rectangle{Max: size}
 	if grey {
@@ -182,4 +187,17 @@ func planes(dst []byte, img image.Image, size image.Point, grey bool) error {
 		dst[i], dst[n+i], dst[2*n+i] = rgba.Pix[4*i], rgba.Pix[4*i+1], rgba.Pix[4*i+2]
 	}
 	return nil
+}
+
+// deep writes a picture of 16 bits a channel: 65535 is 255, and what lies between is rounded.
+func deep(dst []byte, img image.Image, size image.Point, grey bool) {
+	n, min := size.X*size.Y, img.Bounds().Min
+	for i := range n {
+		r, g, b, _ := img.At(min.X+i%size.X, min.Y+i/size.X).RGBA()
+		for c, v := range []uint32{r, g, b} {
+			if c == 0 || !grey {
+				dst[c*n+i] = byte((v + 128) / 257)
+			}
+		}
+	}
 }

@@ -82,12 +82,14 @@ func TestColouredPictures(t *testing.T) {
 		files[fmt.Sprintf("train/photo/%d.jpg", i)] = encodeJPEG(tint(2, 2, color.NRGBA{90, 90, 90, 255}))
 		files[fmt.Sprintf("train/zinc/%d.png", i)] = encodePNG(shade(2, 2, 70))
 	}
-	files["test/grey/a.jpeg"] = encodeJPEG(tint(2, 2, color.NRGBA{7, 7, 7, 255}))
+	for _, class := range []string{"grey", "half", "palette", "photo", "zinc"} {
+		files["test/"+class+"/a.jpeg"] = encodeJPEG(tint(2, 2, color.NRGBA{7, 7, 7, 255}))
+	}
 	s, err := Load(put(t, files))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.Shape, []int{3, 2, 2}) || len(s.Test()) != 1 || len(s.Train())+len(s.Validation()) != 30 {
+	if !slices.Equal(s.Shape, []int{3, 2, 2}) || len(s.Test()) != 5 || len(s.Train())+len(s.Validation()) != 30 {
 		t.Fatalf("shape %v, %d test pictures", s.Shape, len(s.Test()))
 	}
 	want := [][]byte{
@@ -157,7 +159,7 @@ func FuzzPicture(f *testing.F) {
 		if grey {
 			dst = dst[:size.X*size.Y]
 		}
-		_ = p.read(dst, size, grey)
+		_ = p.read(dst, size, grey, true)
 	})
 }
 
@@ -166,4 +168,39 @@ func fixCRC(b []byte) []byte {
 	b = bytes.Clone(b)
 	binary.BigEndian.PutUint32(b[29:], crc32.ChecksumIEEE(b[12:29]))
 	return b
+}
+
+// Channels of 16 bits are rounded to 8: 65535/255 = 257 steps are one. By the first rule they were cut, and sessions on
+// them still are.
+func TestDeepPictures(t *testing.T) {
+	values := []uint16{0, 128, 129, 255, 256, 32768, 65406, 65407, 65535}
+	files := map[string][]byte{}
+	for i := range 10 {
+		grey, colour := image.NewGray16(image.Rect(0, 0, 9, 1)), image.NewNRGBA64(image.Rect(0, 0, 9, 1))
+		for x, v := range values {
+			grey.SetGray16(x, 0, color.Gray16{Y: v})
+			colour.SetNRGBA64(x, 0, color.NRGBA64{R: v, G: 65535 - v, B: v, A: 65535})
+		}
+		for _, class := range []string{"a", "b"} {
+			files[fmt.Sprintf("grey/%s/%d.png", class, i)] = encodePNG(grey)
+			files[fmt.Sprintf("colour/%s/%d.png", class, i)] = encodePNG(colour)
+		}
+	}
+	dir := put(t, files)
+	for rule, want := range [][]byte{{0, 0, 0, 0, 1, 128, 255, 255, 255}, {0, 0, 1, 1, 1, 128, 254, 255, 255}} {
+		grey, err := Reading{Rule: rule}.Load(dir + "/grey")
+		if err != nil {
+			t.Fatal(err)
+		}
+		colour, err := Reading{Rule: rule}.Load(dir + "/colour")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := grey.Image(0); !bytes.Equal(got, want) {
+			t.Errorf("rule %d: grey %v, want %v", rule, got, want)
+		}
+		if got := colour.Image(0); !bytes.Equal(got[:9], want) || !bytes.Equal(got[18:], want) || got[9] != 255 || got[17] != 0 {
+			t.Errorf("rule %d: coloured %v, want %v", rule, got, want)
+		}
+	}
 }

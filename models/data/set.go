@@ -54,6 +54,9 @@ type Set struct {
 	scale                   [][256]float32 // normalised value of a byte, per channel
 	digest                  string
 	augment                 Augment
+	byClass                 bool             // splits are of each class
+	columns                 columns          // their names, where a person gave them
+	place                   func(int) string // names a sample for errors
 }
 
 // New checks the rasters and copies them; share of the training samples, in [0, 1), becomes the validation set.
@@ -69,24 +72,30 @@ func New(info Info, train, test Raster, share float64) (*Set, error) {
 // own makes a set of samples, of which the first are for training, without copying them.
 func own(info Info, all Raster, train int, share float64) (*Set, error) {
 	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values}
+	s.place = func(i int) string { return fmt.Sprintf("data %s: sample %d", s.Name, i+1) }
+	return s, s.build(train, share)
+}
+
+// build checks, splits and normalises samples, of which the first are for training.
+func (s *Set) build(train int, share float64) error {
 	if err := s.checkShape(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.checkSamples(); err != nil {
-		return nil, err
+		return err
 	}
 	if train == 0 {
-		return nil, fmt.Errorf("data %s: no training samples", s.Name)
+		return fmt.Errorf("data %s: no training samples", s.Name)
 	}
 	s.test = ids(train, len(s.labels))
 	if err := s.split(train, share); err != nil {
-		return nil, err
+		return err
 	}
 	s.digest = s.sum(train)
 	if s.Mean == nil {
 		s.measure()
 	}
-	return s, s.normalise()
+	return s.normalise()
 }
 
 func (s *Set) checkShape() error {
@@ -123,7 +132,7 @@ func (s *Set) checkSamples() error {
 	}
 	for i, v := range s.values {
 		if !finite(v) {
-			return fmt.Errorf("data %s: sample %d has the value %v; leave it out or repair it", s.Name, i/s.features+1, v)
+			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.place(i/s.features), v)
 		}
 	}
 	return nil
@@ -149,8 +158,21 @@ func (s *Set) split(n int, share float64) error {
 	}
 	p := noise.Key{Purpose: noise.Split}.Permutation(uint64(n))
 	out := make([]bool, n)
-	for i := range v {
-		out[p.At(uint64(i))] = true
+	if s.byClass && share > 0 {
+		left := quota(s.labels[:n], share)
+		v = 0
+		for i := range n {
+			id := p.At(uint64(i))
+			if l := s.labels[id]; left[l] > 0 {
+				left[l]--
+				out[id] = true
+				v++
+			}
+		}
+	} else {
+		for i := range v {
+			out[p.At(uint64(i))] = true
+		}
 	}
 	s.train, s.validation = make([]int32, 0, n-v), make([]int32, 0, v)
 	for i, h := range out {

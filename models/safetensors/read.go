@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 )
@@ -88,9 +87,9 @@ func parse(text []byte, room int64) (File, []entry, error) {
 	at, order := int64(0), make([]entry, 0, len(names))
 	for _, name := range names {
 		e := places[name]
-		bytes := map[string]int64{"F32": 4, "U64": 8}[e.DType]
+		bytes := int64(width(e.DType))
 		if bytes == 0 {
-			return File{}, nil, bad("tensor %q is %q; F32 and U64 are read", name, e.DType)
+			return File{}, nil, bad("tensor %q is of the type %q, which is none that is known here", name, e.DType)
 		}
 		if e.Offsets[0] != at || e.Offsets[1] < at || e.Offsets[1] > room {
 			return File{}, nil, bad("tensor %q lies at [%d, %d), expected at %d within %d bytes: tensors overlap, leave a gap or leave the file", name, e.Offsets[0], e.Offsets[1], at, room)
@@ -142,30 +141,36 @@ func object(text []byte) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// fill reads a tensor's bytes piece by piece, so that memory follows what really arrives.
+// fill reads a tensor's bytes piece by piece, so that memory follows what really arrives. Of a type that is not read
+// they are passed over.
 func fill(r io.Reader, t *Tensor, e entry) error {
-	if e.DType == "F32" {
+	size, float := width(e.DType), floats(e.DType)
+	switch {
+	case float != nil:
 		t.F = []float32{}
-	} else {
+	case e.DType == "U64":
 		t.U = []uint64{}
+	default:
+		t.Unread = e.DType
 	}
 	var buf [1 << 16]byte
 	for left := e.Offsets[1] - e.Offsets[0]; left > 0; {
-		b := buf[:min(left, int64(len(buf)))]
+		b := buf[:min(left, int64(len(buf)))] // a multiple of every size
 		if _, err := io.ReadFull(r, b); err != nil {
 			return bad("tensor %q: %v", t.Name, err)
 		}
 		left -= int64(len(b))
-		if t.F != nil {
-			t.F = slices.Grow(t.F, len(b)/4)
-			for ; len(b) > 0; b = b[4:] {
-				t.F = append(t.F, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		switch {
+		case t.F != nil:
+			t.F = slices.Grow(t.F, len(b)/size)
+			for ; len(b) > 0; b = b[size:] {
+				t.F = append(t.F, float(b))
 			}
-			continue
-		}
-		t.U = slices.Grow(t.U, len(b)/8)
-		for ; len(b) > 0; b = b[8:] {
-			t.U = append(t.U, binary.LittleEndian.Uint64(b))
+		case t.U != nil:
+			t.U = slices.Grow(t.U, len(b)/size)
+			for ; len(b) > 0; b = b[size:] {
+				t.U = append(t.U, binary.LittleEndian.Uint64(b))
+			}
 		}
 	}
 	return nil

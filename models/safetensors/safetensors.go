@@ -1,6 +1,7 @@
-// Package safetensors writes and reads the safetensors format: an 8-byte little-endian header length, a JSON header with
-// dtype, shape and byte offsets of each tensor, then the tensors' bytes, little-endian. PyTorch opens what Write writes.
-// Only F32 and U64 are supported. A File read from untrusted bytes is checked in full before anything is allocated.
+// Package safetensors writes and reads the safetensors format: an 8-byte little-endian header length, a JSON header
+// with dtype, shape and byte offsets of each tensor, then the tensors' bytes, little-endian. PyTorch opens what Write
+// writes. It writes F32 and U64, and reads F16, BF16 and F64 too, as float32; of tensors of other types it reads the
+// names and shapes. A File read from untrusted bytes is checked in full before anything is allocated.
 //
 //	err := safetensors.Save("model.safetensors", safetensors.File{Tensors: ts, Meta: map[string]string{"model": "mlp"}})
 package safetensors
@@ -10,12 +11,13 @@ import (
 	"math"
 )
 
-// Tensor is one named array; exactly one of F and U holds its elements, row-major.
+// Tensor is one named array; exactly one of F and U holds its elements, row-major, or neither where they were not read.
 type Tensor struct {
-	Name  string
-	Shape []int
-	F     []float32
-	U     []uint64
+	Name   string
+	Shape  []int
+	F      []float32
+	U      []uint64
+	Unread string // the type of elements that Read passed over, such as I64
 }
 
 // File is the content of a file. Read returns tensors in the order of their bytes.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/zeebo/blake3"
 
@@ -92,29 +93,30 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 	return out, nil
 }
 
-// start takes initial parameters from a safetensors file whose tensors carry the model's names and shapes.
-func (j *Job) start(path string) error {
-	file, err := safetensors.Open(path)
+// start takes what the run begins with from a model's file: parameters, the running statistics of its batch-norms where
+// it has them, and how the data are read. A session that was recorded before the last two were taken has none of them.
+func (j *Job) start(path string, recorded bool) error {
+	file, err := openModel(path)
 	if err == nil {
-		j.given, err = take(file, path, j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params)
+		j.given, err = file.take(j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params, recorded)
 	}
 	if err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
-	return nil
-}
-
-// take copies the tensors of a layout out of a file into one row of n elements.
-func take(file safetensors.File, path, model string, tensors []engine.Tensor, n int) ([]float32, error) {
-	row := make([]float32, n)
-	for _, t := range tensors {
-		got := file.Find(t.Name)
-		if got == nil || len(got.F) != t.Len {
-			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs", path, t.Name, t.Shape, model)
-		}
-		copy(row[t.Lo:t.Lo+t.Len], got.F)
+	if recorded {
+		return nil
 	}
-	return row, nil
+	j.reading = file.reading
+	if j.Spare, err = file.spare(j.Net.Layout, j.Net.Name); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	if !slices.ContainsFunc(j.Net.Layout.StatTensors, func(t engine.Tensor) bool { return file.Find(t.Name) != nil }) {
+		return nil
+	}
+	if j.stats, err = file.take(j.Net.Name, j.Net.Layout.StatTensors, j.Net.Layout.Stats, false); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	return nil
 }
 
 // keepInit copies the initial parameters into the session, so that it can be executed again.

@@ -18,6 +18,7 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
+	"brood/runtime/session"
 	"brood/runtime/worker"
 )
 
@@ -52,14 +53,19 @@ type Job struct {
 	Net     *models.Model
 	Samples *data.Set
 	Edits   []event.Edit
+	Spare   []string  // tensors of the file that it begins with, for which the model has no place
 	given   []float32 // parameters to start from, nil for the model's own
+	stats   []float32 // statistics to start from, nil for those of a model that has seen no batch
+	reading data.Reading
 }
 
-// Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second: older code,
-// which would execute something else, refuses it.
+// Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second, and
+// one on a person's own data by a newer rule, or that begins with a model's file, the third: older code, which would
+// execute something else, refuses it.
 const (
-	logVersion     = 1
-	logVersionMore = 2
+	logVersion      = 1
+	logVersionMore  = 2
+	logVersionFiles = 3
 )
 
 // directBytes is the size up to which a collective goes in one hop.
@@ -83,7 +89,7 @@ func Prepare(o Options) (*Job, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	j := &Job{Options: o, Alg: alg}
+	j := &Job{Options: o, Alg: alg, reading: data.Reading{Rule: data.RuleByClass}}
 	for _, s := range o.Set {
 		j.Edits = append(j.Edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: o.By})
 	}
@@ -101,16 +107,17 @@ func Prepare(o Options) (*Job, error) {
 	if j.Config.Own || j.Config.Augment != "" {
 		j.Config.Version = logVersionMore
 	}
+	if data.IsPath(j.Config.Data) {
+		j.Config.Reading = j.reading.Rule
+	}
+	if j.Config.Reading != data.RuleFirst || o.Init != "" {
+		j.Config.Version = logVersionFiles
+	}
 	eng, err := j.engine("", j.Threads)
 	if err != nil {
 		return nil, err
 	}
 	j.Config.Kernels = eng.Kernels()
-	if o.Init != "" {
-		if err := j.start(o.Init); err != nil {
-			return nil, err
-		}
-	}
 	if err := j.fill(eng); err != nil {
 		return nil, err
 	}
@@ -136,8 +143,12 @@ func (j *Job) with(o Options) error {
 			return err
 		}
 	}
-	j.Samples, err = loadData(j.Config.Data, o.Augment, j.Net)
-	return err
+	if o.Init != "" {
+		if err := j.start(o.Init, false); err != nil {
+			return err
+		}
+	}
+	return j.load(o.Augment)
 }
 
 func (o Options) check() error {
@@ -184,19 +195,27 @@ func (j *Job) model(o Options) (err error) {
 	return err
 }
 
-func loadData(name, augment string, net *models.Model) (*data.Set, error) {
+// load reads the samples.
+func (j *Job) load(augment string) error {
+	name := j.Config.Data
 	a, err := data.ParseAugment(augment)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	set, err := data.Load(name)
+	set, err := j.reading.Load(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := net.Fits(set.Shape, set.Classes); err != nil {
-		return nil, fmt.Errorf("data %s: %w", name, err)
+	if err := j.Net.Fits(set.Shape, set.Classes); err != nil {
+		return fmt.Errorf("data %s: %w", name, err)
 	}
-	return set.Augmented(a)
+	if data.IsPath(name) {
+		if err := set.CheckClasses(); err != nil {
+			return err
+		}
+	}
+	j.Samples, err = set.Augmented(a)
+	return err
 }
 
 // Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes; overhead
@@ -207,7 +226,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 		return nil, err
 	}
 	j.collect()
-	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
+	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
 		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
@@ -232,10 +251,10 @@ func (j *Job) core() coordinator.Config {
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 
-// job rebuilds the job of a recorded configuration.
-func (o *Own) job(c event.Config) (*Job, error) {
-	if c.Version != logVersion && c.Version != logVersionMore {
-		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d and %d", c.Version, logVersion, logVersionMore)
+// job rebuilds the job of a configuration that was recorded in dir.
+func (o *Own) job(dir string, c event.Config) (*Job, error) {
+	if c.Version < logVersion || c.Version > logVersionFiles {
+		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionFiles)
 	}
 	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss, Own: o}}
 	if j.bare() {
@@ -254,7 +273,17 @@ func (o *Own) job(c event.Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Samples, err = loadData(c.Data, c.Augment, j.Net); err != nil {
+	if c.Init != nil {
+		path, err := session.Path(dir, c.Init.Path)
+		if err != nil {
+			return nil, err
+		}
+		if err := j.start(path, c.Version < logVersionFiles); err != nil {
+			return nil, err
+		}
+	}
+	j.reading.Rule = c.Reading
+	if err := j.load(c.Augment); err != nil {
 		return nil, err
 	}
 	if d := j.Samples.Digest(); d != c.Digest {

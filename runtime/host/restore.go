@@ -241,20 +241,7 @@ func FromSession(dir string, c event.Config) (*Job, error) { return (*Own)(nil).
 
 // FromSession is [FromSession] for a session of this graph.
 func (o *Own) FromSession(dir string, c event.Config) (*Job, error) {
-	j, err := o.job(c)
-	if err != nil {
-		return nil, err
-	}
-	if c.Init != nil {
-		path, err := session.Path(dir, c.Init.Path)
-		if err != nil {
-			return nil, err
-		}
-		if err := j.start(path); err != nil {
-			return nil, err
-		}
-	}
-	return j, nil
+	return o.job(dir, c)
 }
 
 // Verified is what a log holds, executed again.

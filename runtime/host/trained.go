@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
@@ -19,13 +20,17 @@ import (
 // Trained is a model that can leave brood: what a population stands for after some round, and what it was trained on.
 type Trained struct {
 	Net    *models.Model
-	Spec   string // its layer list, as TOML
-	Data   string // name or absolute path; "" where the file does not say
+	Spec   string       // its layer list, as TOML
+	Data   string       // name or absolute path; "" where the file does not say
+	Read   data.Reading // how its samples become the model's input, which others must fit; without a Form where the file does not say
 	Params []float32
 	Stats  []float32 // batch-norm statistics; empty for a model that has none
 
 	Algorithm, Session string // "" where the file does not say
 	Round              uint64
+	Kernels            string // that computed it; "" where the file does not say
+
+	Spare []string // tensors of the file that the model has no place for
 
 	own *Own
 }
@@ -54,24 +59,26 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 		return nil, err
 	}
 	now, _ := w.State()
-	t := &Trained{own: o, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round}
+	t := &Trained{own: o, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
+		Read: data.Reading{Rule: j.Config.Reading}, Kernels: j.Config.Kernels}
+	form := j.Samples.Form()
+	t.Read.Form = &form
 	if stats.Rows > 0 {
 		t.Stats = slices.Clone(stats.Row(0))
 	}
 	return t, nil
 }
 
-// The metadata of the file of a trained model.
-const (
-	metaModel, metaSpec, metaData           = "model", "layers", "data"
-	metaAlgorithm, metaSession, metaAtRound = "algorithm", "session", "round"
-)
-
 // Save writes the tensors under the model's names and shapes, which PyTorch's safetensors.load_file reads, with what it was
 // trained on as metadata.
 func (t *Trained) Save(path string) error {
-	file := safetensors.File{Meta: map[string]string{metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm, metaSession: t.Session,
-		metaAtRound: strconv.FormatUint(t.Round, 10)}}
+	file := safetensors.File{Meta: map[string]string{metaFormat: modelFormat, metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm,
+		metaSession: t.Session, metaAtRound: strconv.FormatUint(t.Round, 10), metaReading: strconv.Itoa(t.Read.Rule), metaKernels: t.Kernels}}
+	if f := t.Read.Form; f != nil {
+		if err := writeForm(file.Meta, *f); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	if t.own != nil { // what its text describes can be built by its program alone
 		delete(file.Meta, metaSpec)
 	}
@@ -89,11 +96,12 @@ func (t *Trained) Save(path string) error {
 // OpenTrained reads a model from a safetensors file. model names one of brood's or a .toml file with the layers, and may be
 // empty where the file itself holds the layers, as those do that Save wrote.
 func OpenTrained(path, model string) (*Trained, error) {
-	file, err := safetensors.Open(path)
+	file, err := openModel(path)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trained{Spec: file.Meta[metaSpec], Data: file.Meta[metaData], Algorithm: file.Meta[metaAlgorithm], Session: file.Meta[metaSession]}
+	t := &Trained{Spec: file.Meta[metaSpec], Data: file.Meta[metaData], Algorithm: file.Meta[metaAlgorithm], Session: file.Meta[metaSession],
+		Read: file.reading, Kernels: file.Meta[metaKernels]}
 	t.Round, _ = strconv.ParseUint(file.Meta[metaAtRound], 10, 64) // 0 where it was written by others
 	switch {
 	case model != "":
@@ -110,31 +118,53 @@ func OpenTrained(path, model string) (*Trained, error) {
 	if t.Net, err = models.FromSource(model, []byte(t.Spec)); err != nil {
 		return nil, err
 	}
-	if t.Params, err = take(file, path, t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params); err != nil {
+	if t.Params, err = file.take(t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params, false); err != nil {
 		return nil, err
 	}
-	t.Stats, err = take(file, path, t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats)
+	if t.Spare, err = file.spare(t.Net.Layout, t.Net.Name); err != nil {
+		return nil, err
+	}
+	t.Stats, err = file.take(t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats, false)
 	return t, err
 }
 
 // Splits are the parts of a data set that a model can be scored on.
 var Splits = []string{"test", "validation", "train"}
 
+// Scored is what an evaluation found, and what computed it.
+type Scored struct {
+	optim.Scores
+	Kernels string
+}
+
+// Load reads data in the form of those that the model was trained on, and refuses what does not fit.
+func (t *Trained) Load(nameOrPath string) (*data.Set, error) { return t.Read.Load(nameOrPath) }
+
+// compute is the engine that computed the model where this machine has it and the environment asks for no other.
+func (t *Trained) compute(set *data.Set, threads int) (compute, error) {
+	if t.Kernels != "" && os.Getenv("BROOD_ENGINE") == "" && os.Getenv("BROOD_CPU") == "" {
+		if eng, err := newEngine(t.Kernels, t.own, t.Net, set, threads); err == nil {
+			return eng, nil
+		}
+	}
+	return newEngine("", t.own, t.Net, set, threads)
+}
+
 // Score evaluates the model on a split of a data set, without dropout; threads 0 takes the machine's.
-func (t *Trained) Score(ctx context.Context, set *data.Set, split string, threads int) (optim.Scores, error) {
+func (t *Trained) Score(ctx context.Context, set *data.Set, split string, threads int) (Scored, error) {
 	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
-		return optim.Scores{}, err
+		return Scored{}, err
 	}
 	samples := map[string][]int32{"test": set.Test(), "validation": set.Validation(), "train": set.Train()}[split]
 	if len(samples) == 0 {
-		return optim.Scores{}, fmt.Errorf("the data has no %s samples", split)
+		return Scored{}, fmt.Errorf("the data has no %s samples", split)
 	}
 	if threads == 0 {
 		threads = goruntime.NumCPU()
 	}
-	eng, err := newEngine("", t.own, t.Net, set, threads)
+	eng, err := t.compute(set, threads)
 	if err != nil {
-		return optim.Scores{}, err
+		return Scored{}, err
 	}
 	x, stats := engine.New(1, len(t.Params), engine.F32), engine.Mat{}
 	copy(x.Row(0), t.Params)
@@ -144,7 +174,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	}
 	out, err := optim.Score(ctx, eng, x, engine.Rows(1), stats, samples)
 	if err != nil {
-		return optim.Scores{}, err
+		return Scored{}, err
 	}
-	return out[0], nil
+	return Scored{out[0], eng.Kernels()}, nil
 }

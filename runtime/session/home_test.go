@@ -112,6 +112,18 @@ func TestListAndResolve(t *testing.T) {
 	}
 }
 
+// A run that went back is described as it is, and not by the test of a round that was undone.
+func TestDescribeGoneBack(t *testing.T) {
+	s, err := create(filepath.Join(t.TempDir(), "s"), manual())
+	check(t, err)
+	check(t, s.Append(config(), event.Record{Plan: &event.Plan{Epoch: 1}}, event.Record{Commit: &event.Commit{Epoch: 1, To: 6}},
+		event.Record{Evaluation: &event.Evaluation{Round: 6, TestError: 2}}, event.Record{Plan: &event.Plan{Epoch: 2, At: 4, From: event.Saved}}))
+	check(t, s.Close())
+	if x := Describe(s.Dir()); x.Round != 4 || x.TestError != nil {
+		t.Errorf("round %d with a test error %v, want 4 without any", x.Round, x.TestError)
+	}
+}
+
 func TestPathStaysInside(t *testing.T) {
 	dir := t.TempDir()
 	if p, err := Path(dir, CheckpointFile(12, 2, 3)); err != nil || p != filepath.Join(dir, "checkpoints", "12", "epoch-2-worker-3.safetensors") {

@@ -82,6 +82,7 @@ func (x *Info) read() error {
 	if err := r.refresh(); err != nil {
 		return err
 	}
+	epoch := uint32(0)
 	for _, want := range []event.Record{{Plan: &event.Plan{}}, {Commit: &event.Commit{}}, {State: &event.State{}}, {Evaluation: &event.Evaluation{}}} {
 		kind, _ := kindOf(want)
 		rec, err := r.latest(kind)
@@ -93,12 +94,12 @@ func (x *Info) read() error {
 		}
 		switch {
 		case rec.Plan != nil:
-			x.Algorithm = rec.Plan.Algorithm
-		case rec.Commit != nil:
+			x.Algorithm, x.Round, epoch = rec.Plan.Algorithm, rec.Plan.At, rec.Plan.Epoch
+		case rec.Commit != nil && rec.Commit.Epoch >= epoch: // else the plan may have gone back behind it
 			x.Round = rec.Commit.To
 		case rec.State != nil:
 			x.Phase = rec.State.Phase
-		case rec.Evaluation != nil:
+		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
 			x.TestError = &rec.Evaluation.TestError
 		}
 	}

@@ -242,8 +242,11 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// back forgets the curves and marks after round r.
+// back forgets the curves and marks after round r, and the test of one.
 func (v *View) back(r uint64) {
+	if v.Evaluation != nil && v.Evaluation.Round > r {
+		v.Evaluation = nil
+	}
 	for i := range v.Series {
 		v.Series[i].truncate(r)
 	}

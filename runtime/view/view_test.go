@@ -173,9 +173,13 @@ func TestRollbackForgetsTheFuture(t *testing.T) {
 		v.Apply(event.Record{Points: scalar("s", r, float64(r))})
 	}
 	v.Apply(event.Record{Commit: &event.Commit{To: 9, Progress: event.Progress{Rounds: 9}}})
+	v.Apply(event.Record{Evaluation: &event.Evaluation{Round: 9, TestError: 2}})
 	v.Apply(event.Record{Plan: &event.Plan{At: 4, From: event.Saved, Old: roster, New: roster, Algorithm: "a", Cause: "rollback"}})
 	if _, hi := v.Find("s").Rounds(); hi != 5 || v.Progress.Rounds != 4 {
 		t.Errorf("curve ends at %d and progress is %d after going back to round 4", hi-1, v.Progress.Rounds)
+	}
+	if v.Evaluation != nil {
+		t.Errorf("round 4 shows the test error %g of round %d", v.Evaluation.TestError, v.Evaluation.Round)
 	}
 }
 

@@ -112,7 +112,11 @@ func (w *Worker) enter(b optim.Block, m engine.Mat, centre []float32) {
 				m.Row(row)[j] = 1
 			}
 		case optim.EnterStats:
-			w.cfg.Layout.FreshStats(m.Row(row))
+			if w.cfg.Stats != nil {
+				copy(m.Row(row), w.cfg.Stats)
+			} else {
+				w.cfg.Layout.FreshStats(m.Row(row))
+			}
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Config struct {
 	Seed     uint64
 	Layout   engine.Layout
 	Init     func(m engine.Member, params []float32) // initial parameters of a member; the centre is member 0's
+	Stats    []float32                               // batch-norm statistics that members begin with; nil: those of a model that has seen no batch
 	Engine   optim.Engine
 	Data     optim.Data
 	Test     []int32 // sample ids, for reporting only

@@ -224,7 +224,7 @@ func (t *trial) look() (trialState, *tally, error) {
 		return trialDone, out, nil
 	}
 	if l := out.config.Limit; l.Epochs > 0 && out.sum.Epochs >= l.Epochs || l.Rounds > 0 && out.sum.Rounds >= l.Rounds {
-		if out.bare() || out.tested == out.sum.Rounds { // else what it came to is not in the log: a full disk, or a power cut
+		if out.bare() || out.tested() != nil && out.tested().Round == out.sum.Rounds { // else what it came to is not in the log: a full disk, or a power cut
 			return trialDone, out, nil
 		}
 	}
@@ -238,7 +238,7 @@ func recount(dir string) (*tally, error) {
 		return nil, err
 	}
 	defer r.Close()
-	t, nanos := newTally(), int64(0)
+	t := newTally()
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -248,13 +248,9 @@ func recount(dir string) (*tally, error) {
 			return nil, err
 		}
 		t.record(rec)
-		if rec.Commit != nil {
-			nanos += rec.Commit.Nanos
-		}
 	}
 	t.finish(coordinator.Exit{})
-	t.sum.Seconds = float64(nanos) / 1e9
-	t.sum.SamplesPerSecond = float64(t.sum.Samples) / max(t.sum.Seconds, 1e-9)
+	t.sum.Seconds = float64(t.nanos) / 1e9
 	return t, nil
 }
 

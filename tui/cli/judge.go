@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"brood/presets"
@@ -18,10 +18,10 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 		sent += float64(n)
 	}
 	switch {
-	case name == "test_error" && t.sum.TestError != nil:
-		return *t.sum.TestError, true
-	case name == "test_loss" && t.testLoss != nil:
-		return *t.testLoss, true
+	case name == "test_error" && t.tested() != nil:
+		return t.tested().TestError, true
+	case name == "test_loss" && t.tested() != nil:
+		return t.tested().TestLoss, true
 	case (name == "memory" || name == "diversity") && t.means[name] != nil:
 		return t.means[name].sum / t.means[name].count, true
 	case name == "seconds" && t.sum.Seconds > 0:
@@ -38,14 +38,14 @@ func (t *tally) metric(name string) (x float64, ok bool) {
 		return t.sum.SamplesPerSecond, true
 	case name == "epochs" && t.sum.Epochs > 0:
 		return t.sum.Epochs, true
-	case name == "centre_loss" && t.centre > 0:
-		return t.centre, true
-	case name == "centre_advance" && t.centre > 0 && len(t.fitness) > 0:
+	case name == "centre_loss" && t.centre != nil:
+		return *t.centre, true
+	case name == "centre_advance" && t.centre != nil && len(t.fitness) > 0:
 		mean := 0.0
 		for _, f := range t.fitness {
 			mean -= f / float64(len(t.fitness))
 		}
-		return mean - t.centre, true
+		return mean - *t.centre, true
 	}
 	return 0, false
 }
@@ -212,8 +212,11 @@ func (t *table) markdown() string {
 // number is of the full one.
 func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 	p, full, err := presets.Recorded(preset)
-	if err != nil || !slices.Contains(presets.List(), p.Name) {
-		return // a person's own, or another version's
+	if err != nil {
+		if strings.HasSuffix(preset, ".toml") {
+			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
+		}
+		return // of none, or of another version
 	}
 	for _, c := range p.Claims {
 		x, ok := metric(c.Metric)
@@ -230,6 +233,6 @@ func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
 	}
 	if len(p.Claims) > 0 {
-		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", p.Study)
+		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", cmp.Or(p.Study, p.Name))
 	}
 }

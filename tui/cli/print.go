@@ -12,11 +12,9 @@ import (
 	"time"
 
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/view"
 )
 
 // printer is what a run in the foreground says.
@@ -47,165 +45,6 @@ func (silentPrinter) record(event.Record)  {}
 func (silentPrinter) note(string)          {}
 func (silentPrinter) end(coordinator.Exit) {}
 
-// summary is the last line of --json.
-type summary struct {
-	Event            string             `json:"event"`
-	Algorithm        string             `json:"algorithm"`
-	Rounds           uint64             `json:"rounds"`
-	Steps            uint64             `json:"steps"`
-	Samples          uint64             `json:"samples"`
-	Epochs           float64            `json:"epochs"`
-	Seconds          float64            `json:"seconds"`
-	SamplesPerSecond float64            `json:"samples_per_second"`
-	Evaluations      uint64             `json:"evaluations"`
-	TrainLoss        *float64           `json:"train_loss"`
-	TestError        *float64           `json:"test_error"`
-	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`
-	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`
-	EvaluationBytes  map[optim.Op]int64 `json:"evaluation_bytes"`
-	OverheadBytes    int64              `json:"overhead_bytes"`
-	ParamsHash       string             `json:"params_hash"`
-	CentreHash       string             `json:"centre_hash"`
-	Kernels          string             `json:"kernels"`
-	Members          int                `json:"members"`
-	Phase            event.Phase        `json:"phase"`
-	Reason           string             `json:"reason"`
-	MemoryPredicted  int64              `json:"memory_predicted"`
-	MemoryMeasured   int64              `json:"memory_measured"`
-	SecondsPredicted float64            `json:"seconds_predicted,omitempty"`
-	Session          string             `json:"session"`
-}
-
-// tally folds the records of this process into a summary.
-type tally struct {
-	sum             summary
-	sent, predicted optim.Ledger
-	apart           optim.Ledger
-	began           time.Time
-	before          event.Progress // of the session before this process
-	config          event.Config
-	losses          map[engine.Member]float64
-	centre          float64   // validation loss of the centre at the last probe
-	fitness         []float64 // of the members at the last probe
-	diverged        bool      // the last that was heard of it: a block was not finite
-	phase           event.Phase
-	reason          string // of the phase
-	tested          uint64 // the round of the last evaluation
-	testLoss        *float64
-	means           map[string]*mean // of series, over rounds and members
-}
-
-// mean is a running one.
-type mean struct{ sum, count float64 }
-
-func newTally() *tally {
-	return &tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, apart: optim.Ledger{}, losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
-}
-
-func (t *tally) begin(p prepared) {
-	t.began = time.Now()
-	t.sum = summary{Event: "summary", Kernels: p.job.Config.Kernels, Session: p.sess.Dir(), MemoryPredicted: p.job.Config.Memory, SecondsPredicted: p.job.Config.Seconds}
-	t.config = p.job.Config
-	if p.from != nil { // the session's estimate was of all its rounds
-		t.before, t.sum.SecondsPredicted = p.from.Checkpoint.Progress, 0
-		t.sum.Rounds, t.sum.Steps, t.sum.Samples = t.before.Rounds, t.before.Steps, t.before.Samples
-		t.sum.Evaluations, t.sum.Epochs, t.sum.ParamsHash = t.before.Evaluations, t.before.Epochs, p.from.Checkpoint.Hash
-	}
-}
-
-// bare says that the run trains no model: there is a distance in place of a loss, and no samples.
-func (t *tally) bare() bool { return t.config.Data == "" }
-
-func (t *tally) record(r event.Record) {
-	if p := r.Points; p != nil {
-		m := t.means[p.Series]
-		if m == nil {
-			m = &mean{}
-			t.means[p.Series] = m
-		}
-		for _, x := range p.Values {
-			m.sum, m.count = m.sum+x, m.count+1
-		}
-	}
-	switch {
-	case r.Config != nil:
-		t.config = *r.Config
-	case r.Plan != nil:
-		t.sum.Algorithm, t.sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
-		clear(t.losses)
-	case r.Alert != nil && r.Alert.Kind == event.NonFinite:
-		t.diverged = true
-	case r.Commit != nil:
-		c := r.Commit
-		t.diverged = false
-		t.sum.Rounds, t.sum.Steps, t.sum.Samples = c.Progress.Rounds, c.Progress.Steps, c.Progress.Samples
-		t.sum.Evaluations, t.sum.Epochs, t.sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
-		t.sent.Add(c.Sent)
-		t.predicted.Add(c.Predicted)
-		t.apart.Add(c.Apart)
-		t.sum.OverheadBytes += c.Overhead
-	case r.Points != nil && r.Points.Series == view.CentreLoss:
-		t.centre = r.Points.Values[0]
-	case r.Points != nil && (r.Points.Series == "loss" || r.Points.Series == view.Fitness):
-		if r.Points.Series == view.Fitness {
-			t.fitness = r.Points.Values
-		}
-		sign := 1.0
-		if r.Points.Series == "fitness" {
-			if len(t.losses) > 0 && t.sum.Steps > 0 {
-				return // the training loss says it
-			}
-			sign = -1
-		}
-		for i, m := range r.Points.Members {
-			t.losses[m] = sign * r.Points.Values[i]
-		}
-	case r.State != nil:
-		t.phase, t.reason = r.State.Phase, r.State.Reason
-	case r.Evaluation != nil:
-		t.tested = r.Evaluation.Round
-		t.sum.TestError, t.sum.CentreHash, t.testLoss = &r.Evaluation.TestError, r.Evaluation.Centre, &r.Evaluation.TestLoss
-	}
-}
-
-func (t *tally) loss() (float64, bool) {
-	var s float64
-	for _, m := range slices.Sorted(maps.Keys(t.losses)) {
-		s += t.losses[m]
-	}
-	return s / float64(len(t.losses)), len(t.losses) > 0
-}
-
-// word is what the series loss is called.
-func (t *tally) word() string {
-	if t.bare() {
-		return "distance"
-	}
-	return "loss"
-}
-
-// rate is how fast this process came to a state.
-func (t *tally) rate(p event.Progress, seconds float64) string {
-	done, unit := p.Samples-t.before.Samples, "samples/s"
-	if t.bare() {
-		done, unit = p.Rounds-t.before.Rounds, "rounds/s"
-	}
-	return grouped(int64(float64(done)/max(seconds, 1e-9))) + " " + unit
-}
-
-func (t *tally) finish(exit coordinator.Exit) summary {
-	s := t.sum
-	s.Seconds = time.Since(t.began).Seconds()
-	s.SamplesPerSecond = float64(s.Samples-t.before.Samples) / max(s.Seconds, 1e-9)
-	if l, ok := t.loss(); ok && finite(l) != nil {
-		s.TrainLoss = &l
-	}
-	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.apart
-	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()
-	t.sum = s
-	return s
-}
-
 // jsonPrinter writes one object a line.
 type jsonPrinter struct {
 	mu  sync.Mutex
@@ -217,6 +56,9 @@ type jsonPrinter struct {
 func (p *jsonPrinter) begin(r prepared) {
 	p.tally.begin(r)
 	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds})
+	if text := passedOver(r.job.Init, r.job.Spare); text != "" {
+		p.note(text)
+	}
 }
 
 func (p *jsonPrinter) put(v any) {
@@ -298,6 +140,9 @@ func (p *plainPrinter) begin(r prepared) {
 		expected += " and " + shortTime(j.Config.Seconds)
 	}
 	fmt.Fprintf(p.out, "brood: about %s; session %s\n", expected, r.sess.Dir())
+	if text := passedOver(j.Init, j.Spare); text != "" {
+		p.note(text)
+	}
 	if r.from != nil {
 		fmt.Fprintf(p.out, "brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree\n", r.from.Checkpoint.Round, r.from.Executed)
 	}
@@ -336,7 +181,7 @@ func (p *plainPrinter) progress(c event.Commit) {
 	if l, ok := p.loss(); ok {
 		loss = fmt.Sprintf("%7.4f", l)
 	}
-	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s %s  %8s\n", c.To, c.Progress.Epochs, p.word(), loss, p.rate(c.Progress, time.Since(p.began).Seconds()))
+	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s %s  %8s\n", c.To, c.Progress.Epochs, p.word(), loss, p.rate(c.Progress))
 }
 
 func (p *plainPrinter) note(text string) { fmt.Fprintln(p.out, "brood: "+text) }
@@ -351,10 +196,14 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
 	}
-	if s.TestError != nil {
+	switch {
+	case s.TestError == nil:
+	case *s.TestRound != s.Rounds:
+		fmt.Fprintf(p.out, "  test error   %.2f %%, of round %d\n", *s.TestError, *s.TestRound)
+	default:
 		fmt.Fprintf(p.out, "  test error   %.2f %%\n", *s.TestError)
 	}
-	fmt.Fprintf(p.out, "  speed        %s\n", p.rate(event.Progress{Rounds: s.Rounds, Samples: s.Samples}, s.Seconds))
+	fmt.Fprintf(p.out, "  speed        %s\n", p.rate(event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
 		same := "= predicted"
 		if s.BytesPredicted[op] != s.BytesSent[op] {

@@ -44,10 +44,10 @@ type reproduceFlags struct {
 
 func reproduceCommand(s streams) *cobra.Command {
 	f := &reproduceFlags{}
-	c := &cobra.Command{Use: "reproduce [STUDY|all]", Short: "Run the presets of a study with several seeds, and judge what they claim",
+	c := &cobra.Command{Use: "reproduce [STUDY|FILE.toml|all]", Short: "Run the presets of a study with several seeds, and judge what they claim",
 		Long: `Run the presets of a study with several seeds, and judge what they claim: an interval or an order that the preset states
 beforehand, beside the number that its source published. all is every study, one after the other, and so is no STUDY with any flag;
-brood reproduce alone lists them.
+brood reproduce alone lists them. FILE.toml is a preset of your own, which is run with those that its claims compare it with.
 
   brood reproduce parle --seeds 3 -o parle.md
 
@@ -80,6 +80,10 @@ more seeds it adds them.`,
 			switch {
 			case study == "" || study == "all":
 				return f.everything(c, all, names, s)
+			case strings.HasSuffix(study, ".toml"):
+				if all[study], err = presets.Own(study); err != nil {
+					return err
+				}
 			case all[study] == nil:
 				return usage("there is no study %q: choose all, or one of %s", study, strings.Join(names, ", "))
 			}
@@ -270,7 +274,7 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 	for _, err := range without {
 		fmt.Fprintln(s.err, "brood: left out: "+err.Error())
 	}
-	stem := w.name
+	stem := strings.TrimSuffix(filepath.Base(w.name), ".toml")
 	if w.full {
 		stem += "-full"
 	}
@@ -282,7 +286,7 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 		if w.full {
 			args = []string{"--full"}
 		}
-		w.add(p.Name, p.Name, []string{p.Name}, args, func(seed int) string { return fmt.Sprintf("%s,seed=%d", p.Name, seed) }, w.seeds)
+		w.add(p.Name, p.Name, []string{p.Name}, args, func(seed int) string { return plainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
 	}
 	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(w.seeds, "seed"), plural(len(w.trials), "run"))
 	return nil

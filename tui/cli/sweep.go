@@ -35,8 +35,8 @@ func sweepCommand(s streams) *cobra.Command {
 	f := &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "sweep [PRESET|FILE.toml] --set NAME=VALUES ...",
-		Short: "Run a grid of settings with several seeds, and sort them by what they reach",
-		Long: `Run a grid of settings with several seeds, and sort them by what they reach.
+		Short: "Run a grid of settings with several seeds, and sort them by what they reach on validation samples",
+		Long: `Run a grid of settings with several seeds, and sort them by the loss that they reach on validation samples, with the test error beside it.
 
   brood sweep quickstart --set eta=0.01,0.1 --set members=1..8 --seeds 3
   brood sweep quickstart --set eta=0.01,0.1 --seeds 3 --listen :4433 --jobs 4
@@ -65,7 +65,7 @@ the command may also be started on each of them with the same -o DIR: each takes
 	fl.Lookup("plain").Usage = "a line for each run that ends, in place of the moving view"
 	fl.Lookup("json").Usage = "one JSON object for each run"
 	f.batch.register(fl, 1)
-	fl.StringVar(&f.by, "by", "", "sort by this metric (default: test_error; with a target: epochs): "+strings.Join(presets.MetricNames(), ", "))
+	fl.StringVar(&f.by, "by", "", "sort by this metric (default: centre_loss, on validation samples; with a target: epochs): "+strings.Join(selecting(), ", "))
 	fl.StringVarP(&f.dir, "output", "o", "", "directory for the sessions (default: one among your sessions, named for the preset and what the runs share)")
 	return c
 }
@@ -83,7 +83,9 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case f.run.members == host.Auto:
 		return usage("--members auto differs from machine to machine: give a number")
 	case f.by != "" && presets.Metrics[f.by] == "":
-		return usage("--by %s: choose one of %s", f.by, strings.Join(presets.MetricNames(), ", "))
+		return usage("--by %s: choose one of %s", f.by, strings.Join(selecting(), ", "))
+	case f.by != "" && !presets.Selects(f.by):
+		return usage("--by %s would choose settings by the test set, which is reported and selects nothing: sort by centre_loss, with the test error beside it", f.by)
 	}
 	if err := f.batch.check(c, f.run.threads, f.run.plain, f.run.json); err != nil {
 		return err
@@ -94,7 +96,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		}
 		preset = presets.Default
 	}
-	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "test_error"), jobs: f.batch.jobs, threads: f.run.threads, fleet: f.batch.fleet}, seeds: f.batch.seeds}
+	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "centre_loss"), jobs: f.batch.jobs, threads: f.run.threads, fleet: f.batch.fleet}, seeds: f.batch.seeds}
 	w.table = w.best
 	var err error
 	if w.axes, err = presets.ParseAxes(f.run.set); err != nil {
@@ -140,6 +142,11 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	return err
 }
 
+// selecting are the metrics that settings may be sorted by.
+func selecting() []string {
+	return slices.DeleteFunc(presets.MetricNames(), func(name string) bool { return !presets.Selects(name) })
+}
+
 // fill finds the directory and lays the grid out.
 func (w *sweep) fill(base *cobra.Command, preset, dir string) error {
 	title, text := base.Flag("algorithm").Value.String(), []byte(nil)
@@ -181,7 +188,7 @@ func (w *sweep) fill(base *cobra.Command, preset, dir string) error {
 type result struct {
 	point    presets.Point
 	sample   presets.Sample
-	error    presets.Sample // test error, whatever is sorted by
+	error    presets.Sample // test error, which is told and sorts nothing
 	seconds  float64        // mean
 	of       int            // seeds wanted
 	done     int
@@ -205,7 +212,7 @@ func (w *sweep) results() []result {
 			}
 			r.done++
 			r.seconds += t.tally.sum.Seconds
-			if x, ok := t.tally.metric(w.by); ok {
+			if x, ok := t.tally.metric(w.by); ok && x == x {
 				r.sample = append(r.sample, x)
 			}
 			if x, ok := t.tally.metric("test_error"); ok {
@@ -252,7 +259,7 @@ func (w *sweep) best(rows int) *table {
 		unit = w.by + " " + unit
 	}
 	heads = append(heads, ">"+unit, ">± s.e.")
-	if w.by != "test_error" && !w.bare {
+	if !w.bare {
 		heads = append(heads, ">test_error %")
 	}
 	out := newTable(append(heads, ">seeds", ">time", "")...)
@@ -272,7 +279,7 @@ func (w *sweep) best(rows int) *table {
 			test = fmt.Sprintf("%.2f", r.error.Mean())
 		}
 		row = append(row, mean, se)
-		if w.by != "test_error" && !w.bare {
+		if !w.bare {
 			row = append(row, test)
 		}
 		note := ""

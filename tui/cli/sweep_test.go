@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"brood/runtime/event"
 )
 
 // trained is the loss of the centre on validation samples at the end of a run.
@@ -65,5 +67,29 @@ func TestParleIsInsensitive(t *testing.T) {
 	}
 	if r := sweep("eta", func(x float64) string { return fmt.Sprintf("eta=cosine:%g..0@2e", x) }, 0.003, 0.01, 0.03); !(r > 1.2) {
 		t.Errorf("eta over a decade changes the loss by a factor of %.3f only: the sweeps above show nothing", r)
+	}
+}
+
+// TestSweepSorts: settings are sorted by what they reach on validation samples, with the test error beside it; what is
+// not a number is no figure.
+func TestSweepSorts(t *testing.T) {
+	w := &sweep{batch: batch{by: "centre_loss", columns: []string{"eta"}}, seeds: 1}
+	for _, x := range []struct {
+		eta               string
+		validation, error float64
+	}{{"0.1", 0.5, 3}, {"0.2", 0.2, 9}, {"0.3", math.NaN(), 1}, {"0.4", 0, 20}} {
+		tally := newTally()
+		tally.centre, tally.tests = &x.validation, []*event.Evaluation{{TestError: x.error}}
+		w.trials = append(w.trials, &trial{point: []string{x.eta}, state: trialDone, tally: tally})
+	}
+	var out bytes.Buffer
+	w.best(-1).write(&out)
+	var order []string
+	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[1:] {
+		f := strings.Fields(line)
+		order = append(order, f[0]+" "+f[3])
+	}
+	if got, want := strings.Join(order, ", "), "0.4 20.00, 0.2 9.00, 0.1 3.00, 0.3 1.00"; got != want {
+		t.Errorf("sorted %s, want %s\n%s", got, want, out.String())
 	}
 }

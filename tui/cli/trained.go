@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models/data"
 	"brood/runtime/event"
 	"brood/runtime/host"
 )
@@ -59,6 +58,14 @@ func exportCommand(s streams) *cobra.Command {
 	return c
 }
 
+// passedOver tells of the tensors of a file that a model has no place for; nothing where there are none.
+func passedOver(file string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file, plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", "))
+}
+
 func evalCommand(s streams) *cobra.Command {
 	var model, set, split string
 	var threads int
@@ -80,7 +87,7 @@ func evalCommand(s streams) *cobra.Command {
 			if set == "" {
 				return usage("%s does not say which data it was trained on: name some with --data", args[0])
 			}
-			samples, err := data.Load(set)
+			samples, err := t.Load(set)
 			if err != nil {
 				return err
 			}
@@ -89,8 +96,17 @@ func evalCommand(s streams) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("data %s: %w", set, err)
 			}
+			if text := passedOver(args[0], t.Spare); text != "" {
+				fmt.Fprintln(s.err, "brood: "+text)
+			}
+			switch {
+			case t.Read.Form == nil:
+				fmt.Fprintf(s.err, "brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used\n", args[0], set)
+			case t.Kernels != sc.Kernels:
+				fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", args[0], t.Kernels, sc.Kernels)
+			}
 			if asJSON {
-				return json.NewEncoder(s.out).Encode(map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples,
+				return json.NewEncoder(s.out).Encode(map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,
 					"error": sc.Error(), "loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()})
 			}
 			fmt.Fprintf(s.out, "%s on %s, %s %s samples\n  error        %.2f %%\n  loss         %.4f\n", t.Net.Name, set, grouped(sc.Samples), split, sc.Error(), sc.Mean())

@@ -1,0 +1,141 @@
+package data
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Rules by which a person's own data are read. A session records its own, since runs on other rules are other runs.
+const (
+	RuleFirst   = 0 // splits are of all samples, columns are taken in their order, and pictures of 16 bits are cut to 8
+	RuleByClass = 1 // splits are of each class, columns of tests are found by name, and pictures of 16 bits are rounded to 8
+)
+
+// Reading says how data are read.
+type Reading struct {
+	Rule int   // of a person's own; named sets have no other
+	Form *Form // that of a model, which the data must fit; nil: their own
+}
+
+// Form is how samples become the input of a model, and what its results stand for. Slices are read-only.
+type Form struct {
+	Shape     []int     // of a sample: [channels, height, width], or [features]
+	Bytes     bool      // samples are bytes, scaled to [0, 1]; else numbers
+	Mean, Std []float32 // per channel or feature: x becomes (x - mean)/std
+	Classes   []string  // names, in order of the results
+	Features  []string  // names of the features; nil where they have none
+	Label     string    // name of the column of labels; "" where it has none
+}
+
+// Load reads a set by name, or a person's own by its path; see [Load].
+func (r Reading) Load(nameOrPath string) (*Set, error) {
+	if IsPath(nameOrPath) {
+		return r.open(filepath.Clean(nameOrPath))
+	}
+	k, err := Lookup(nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	s, err := k.from(k.Dirs())
+	if err != nil || r.Form == nil {
+		return s, err
+	}
+	return s.as(*r.Form)
+}
+
+// Form is that of the set.
+func (s *Set) Form() Form {
+	f := Form{Shape: s.Shape, Bytes: s.values == nil, Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label}
+	for c := range s.Classes {
+		f.Classes = append(f.Classes, s.ClassName(c))
+	}
+	return f
+}
+
+// Check says what is wrong with a form that was read from a file.
+func (f Form) Check() error {
+	size := 1
+	for _, d := range f.Shape {
+		if d < 1 || size > maxFeatures/d {
+			return fmt.Errorf("the shape %v of a sample", f.Shape)
+		}
+		size *= d
+	}
+	switch n := len(f.Shape); {
+	case n != 1 && n != 3:
+		return fmt.Errorf("the shape %v of a sample: it is [features] or [channels, height, width]", f.Shape)
+	case len(f.Mean) != f.Shape[0] || len(f.Std) != f.Shape[0]:
+		return fmt.Errorf("%d means and %d deviations for samples of %v", len(f.Mean), len(f.Std), f.Shape)
+	case len(f.Classes) < 1 || len(f.Classes) > maxClasses:
+		return fmt.Errorf("%d classes", len(f.Classes))
+	case f.Features != nil && (n != 1 || len(f.Features) != f.Shape[0]):
+		return fmt.Errorf("%d names of features for samples of %v", len(f.Features), f.Shape)
+	}
+	for c := range f.Mean {
+		if !finite(f.Mean[c]) || !(f.Std[c] > 0) || !finite(f.Std[c]) || !finite(1/f.Std[c]) {
+			return fmt.Errorf("the mean %g and the deviation %g of feature %d", f.Mean[c], f.Std[c], c+1)
+		}
+	}
+	for _, names := range [][]string{f.Classes, f.Features} {
+		sorted := slices.Sorted(slices.Values(names))
+		for i := range max(0, len(sorted)-1) {
+			if sorted[i] == sorted[i+1] {
+				return fmt.Errorf("the name %q, which is there twice", sorted[i])
+			}
+		}
+	}
+	return nil
+}
+
+// as is the set normalised as the form says; it shares memory with s, whose samples are bytes.
+func (s *Set) as(f Form) (*Set, error) {
+	c := *s
+	have := s.Form()
+	shape, err := fitShape(have.Shape, f.Shape)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("data %s: %w", s.Name, err)
+	case have.Bytes != f.Bytes:
+		return nil, fmt.Errorf("data %s: %w", s.Name, typeError(f.Bytes))
+	}
+	for i := range max(len(have.Classes), len(f.Classes)) {
+		if i >= len(have.Classes) || i >= len(f.Classes) || have.Classes[i] != f.Classes[i] {
+			return nil, fmt.Errorf("data %s has the classes %s, the model was trained on %s; choose data of the same classes", s.Name, some(have.Classes), some(f.Classes))
+		}
+	}
+	c.Shape, c.Mean, c.Std = shape, f.Mean, f.Std
+	return &c, c.normalise()
+}
+
+// fitShape is the shape that samples take for a model: one of both may be flat where the other is an image.
+func fitShape(have, want []int) ([]int, error) {
+	if size(have) == size(want) && (slices.Equal(have, want) || len(have) == 1 || len(want) == 1) {
+		return want, nil
+	}
+	return nil, fmt.Errorf("samples are of %v, and the model was trained on samples of %v; choose data that match", have, want)
+}
+
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func typeError(wantBytes bool) error {
+	if wantBytes {
+		return fmt.Errorf("samples are numbers, and the model was trained on bytes; save them as bytes, 0 to 255")
+	}
+	return fmt.Errorf("samples are bytes, and the model was trained on numbers; save them as numbers of the same unit")
+}
+
+// isNumbers says whether all names are whole numbers.
+func isNumbers(names []string) bool {
+	return !slices.ContainsFunc(names, func(s string) bool {
+		n, err := strconv.Atoi(s)
+		return err != nil || strconv.Itoa(n) != s
+	})
+}

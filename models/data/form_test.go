@@ -1,0 +1,60 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Data in the form of a model: its means, its shape where one of both is flat, bytes where it takes bytes.
+func TestFormOfModel(t *testing.T) {
+	glyphs, err := Load("glyphs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := glyphs.Form()
+	f.Mean, f.Std = []float32{0.5}, []float32{0.25}
+	s, err := glyphs.as(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([]float32, s.Features()), make([]int32, 1)
+	if err := s.Gather([]int32{7}, x, y); err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	for i := range int32(40) { // the same pictures as a table, none of which has a 255
+		for _, p := range s.Image(i) {
+			fmt.Fprintf(&table, "%d,", min(p, 254))
+		}
+		fmt.Fprintln(&table, s.Label(i))
+	}
+	for i, v := range x {
+		if want := (float32(s.Image(7)[i])/255 - 0.5) / 0.25; v != want {
+			t.Fatalf("byte %d becomes %v, want %v", s.Image(7)[i], v, want)
+		}
+	}
+	path := put(t, map[string][]byte{"x.csv": table.Bytes()}) + "/x.csv"
+	flat, err := Reading{Rule: RuleByClass, Form: &f}.Load(path)
+	if err != nil || !slices.Equal(flat.Shape, f.Shape) || flat.Image(0) == nil || flat.Classes != 10 {
+		t.Fatalf("a table of pictures: %v", err)
+	}
+	for says, change := range map[string]func(f *Form){
+		"has the classes 0, 1, 2":                      func(f *Form) { f.Classes = f.Classes[:9] },
+		"samples are of [1 28 28], and the model was":  func(f *Form) { f.Shape = []int{1, 14, 56} },
+		"samples are bytes, and the model was trained": func(f *Form) { f.Bytes = false },
+	} {
+		g := f
+		change(&g)
+		if _, err := glyphs.as(g); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	_, rest, _ := strings.Cut(table.String(), ",")
+	path = put(t, map[string][]byte{"x.csv": []byte("0.5," + rest)}) + "/x.csv"
+	if _, err := (Reading{Rule: RuleByClass, Form: &f}).Load(path); err == nil || !strings.Contains(err.Error(), "x.csv: line 1: the value 0.5 is no byte") {
+		t.Errorf("halves of bytes: %v", err)
+	}
+}

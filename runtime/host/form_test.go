@@ -1,0 +1,215 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"brood/models/data"
+	"brood/models/safetensors"
+	"brood/runtime/event"
+)
+
+const linear = `name = "linear"
+input = [2]
+classes = 3
+[[layer]]
+kind = "batchnorm"
+[[layer]]
+kind = "dense"
+out = 3
+`
+
+// meadow is n flowers of three kinds that their features tell apart, under a header; row writes one.
+func meadow(n int, header string, row func(size, shade float64, kind string) string) []byte {
+	out := []byte(header + "\n")
+	for i := range n {
+		k, jitter := i%3, float64(i*7%11)/11
+		line := row(10+4*float64(k)+jitter, 300-50*float64(k)*float64(k-1)-jitter, []string{"aster", "rose", "tulip"}[k])
+		if line != "" {
+			out = append(out, line+"\n"...)
+		}
+	}
+	return out
+}
+
+func plainRow(size, shade float64, kind string) string {
+	return fmt.Sprintf("%g,%g,%s", size, shade, kind)
+}
+
+// trainedMeadow is a model of flowers, in a file, and the folder that it lies in.
+func trainedMeadow(t *testing.T) (dir, model string, j *Job) {
+	t.Helper()
+	dir = t.TempDir()
+	write(t, filepath.Join(dir, "linear.toml"), []byte(linear))
+	write(t, filepath.Join(dir, "flowers.csv"), meadow(240, "size,shade,kind", plainRow))
+	j = prepare(t, Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "flowers.csv"), Algorithm: "dp-sgd", Members: 1, Seed: 1,
+		Limit: event.Limit{Rounds: 300}, Set: []event.Setting{{Knob: "eta", Expr: "0.5"}, {Knob: "batch", Expr: "32"}}, By: "test"})
+	train(t, filepath.Join(dir, "s"), j, nil, nil)
+	out, err := Export(context.Background(), filepath.Join(dir, "s"), 0, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model = filepath.Join(dir, "model.safetensors")
+	if err := out.Save(model); err != nil {
+		t.Fatal(err)
+	}
+	return dir, model, j
+}
+
+func write(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForm: a model's file says how samples become its input and what its results stand for, to the last bit, and other
+// data are read so.
+func TestForm(t *testing.T) {
+	dir, path, j := trainedMeadow(t)
+	m, err := OpenTrained(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := j.Samples.Form(); m.Read.Form == nil || !reflect.DeepEqual(*m.Read.Form, want) || m.Kernels != j.Config.Kernels || m.Read.Rule != data.RuleByClass {
+		t.Fatalf("the file says %+v by %s, the run had %+v by %s", m.Read, m.Kernels, want, j.Config.Kernels)
+	}
+	score := func(name string, b []byte) (float64, error) {
+		t.Helper()
+		write(t, filepath.Join(dir, name), b)
+		set, err := m.Load(filepath.Join(dir, name))
+		if err != nil {
+			return 0, err
+		}
+		sc, err := m.Score(context.Background(), set, "test", 1)
+		return sc.Error(), err
+	}
+	for name, c := range map[string]struct {
+		b           []byte
+		least, most float64 // of the error in %
+	}{
+		"same": {meadow(120, "size,shade,kind", plainRow), 0, 0},
+		"less": {meadow(120, "size,shade,kind", func(a, b float64, kind string) string {
+			if kind == "aster" {
+				return ""
+			}
+			return plainRow(a, b, kind)
+		}), 0, 0},
+		"reordered": {meadow(120, "note,kind,shade,size", func(a, b float64, kind string) string { return fmt.Sprintf("x,%s,%g,%g", kind, b, a) }), 0, 0},
+		"scaled":    {meadow(120, "size,shade,kind", func(a, b float64, kind string) string { return plainRow(7*a+50, 7*b+50, kind) }), 30, 100},
+	} {
+		if got, err := score(name+".csv", c.b); err != nil || got < c.least || got > c.most {
+			t.Errorf("%s: error %v %%, want %v to %v (%v)", name, got, c.least, c.most, err)
+		}
+	}
+	for says, b := range map[string][]byte{
+		`has no column "shade", which the model has`:                         meadow(120, "size,tint,kind", plainRow),
+		"has no line of names":                                               meadow(120, "1,2,rose", plainRow),
+		`label "oak" is none of the 3 classes of the model: aster, rose, tu`: meadow(120, "size,shade,kind", func(a, b float64, _ string) string { return plainRow(a, b, "oak") }),
+	} {
+		if _, err := score("refused.csv", b); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	if _, err := m.Load("glyphs"); err == nil || !strings.Contains(err.Error(), "samples are of [1 28 28], and the model was trained on samples of [2]") {
+		t.Errorf("glyphs: %v", err)
+	}
+}
+
+// TestFormOfStart: a run that begins with a model's file reads its data as the model's were read, with the statistics of
+// its batch-norms, and is executed again to the same bits.
+func TestFormOfStart(t *testing.T) {
+	dir, path, first := trainedMeadow(t)
+	write(t, filepath.Join(dir, "more.csv"), meadow(300, "shade,size,kind", func(a, b float64, kind string) string { return plainRow(b+40, a, kind) }))
+	j := prepare(t, Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "more.csv"), Algorithm: "dp-sgd", Members: 1, Init: path, Limit: event.Limit{Rounds: 3}, By: "test"})
+	if want, got := first.Samples.Form(), j.Samples.Form(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the run reads %+v, the model was trained on %+v", got, want)
+	}
+	file, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := file.Find("bn1.running_mean").F; !reflect.DeepEqual(j.stats[:2], want) {
+		t.Errorf("it begins with statistics %v, the model has %v", j.stats, want)
+	}
+	train(t, filepath.Join(dir, "again"), j, nil, nil)
+	if v, err := Verify(context.Background(), filepath.Join(dir, "again"), 1, nil); err != nil || v.Rounds != 3 {
+		t.Errorf("%d rounds agree: %v", v.Rounds, err)
+	}
+	if j.Config.Version != logVersionFiles || j.Config.Reading != data.RuleByClass {
+		t.Errorf("the session has version %d and rule %d", j.Config.Version, j.Config.Reading)
+	}
+	write(t, filepath.Join(dir, "more.csv"), meadow(300, "tint,size,kind", plainRow))
+	_, err = Prepare(Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "more.csv"), Init: path, Limit: event.Limit{Rounds: 3}})
+	if err == nil || !strings.Contains(err.Error(), `has no column "shade", which the model has`) {
+		t.Errorf("a column less: %v", err)
+	}
+}
+
+// TestFormRefused: metadata that cannot be a form is told by its key.
+func TestFormRefused(t *testing.T) {
+	whole := map[string]string{"shape": "[2]", "samples": "numbers", "mean": "[0,1]", "deviation": "[1,2]", "classes": `["a","b"]`}
+	for key, c := range map[string][2]string{
+		"mean":      {"", "lacks mean"},
+		"deviation": {"[1,0]", "the deviation 0 of feature 2"},
+		"classes":   {`["a","a"]`, `the name "a", which is there twice`},
+		"shape":     {"[3]", "2 means and 2 deviations for samples of [3]"},
+		"samples":   {"words", `samples is "words"`},
+		"features":  {`["x"]`, "1 names of features"},
+		"reading":   {"9", `rule "9"`},
+	} {
+		meta := map[string]string{key: c[0]}
+		for k, v := range whole {
+			if k != key {
+				meta[k] = v
+			}
+		}
+		if c[0] == "" {
+			delete(meta, key)
+		}
+		path := filepath.Join(t.TempDir(), "x.safetensors")
+		if err := safetensors.Save(path, safetensors.File{Meta: meta}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openModel(path); err == nil || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %v, want %q", key, err, c[1])
+		}
+	}
+}
+
+// TestFormOfOldFile: a file that an older brood exported says nothing of a form; its data are read by the rule of then,
+// and by their own form.
+func TestFormOfOldFile(t *testing.T) {
+	dir, path, _ := trainedMeadow(t)
+	file, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"format", "reading", "kernels", "shape", "samples", "mean", "deviation", "classes", "features", "label"} {
+		delete(file.Meta, key)
+	}
+	if err := safetensors.Save(path, file); err != nil {
+		t.Fatal(err)
+	}
+	first, err := data.Reading{}.Load(filepath.Join(dir, "flowers.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := OpenTrained(path, "")
+	if err != nil || m.Read.Form != nil {
+		t.Fatalf("form %v: %v", m.Read.Form, err)
+	}
+	set, err := m.Load(m.Data)
+	if err != nil || set.Digest() != first.Digest() {
+		t.Errorf("scored on other splits than it was trained on: %v", err)
+	}
+	j := prepare(t, Options{Model: filepath.Join(dir, "linear.toml"), Data: m.Data, Algorithm: "dp-sgd", Members: 1, Init: path, Limit: event.Limit{Rounds: 2}, By: "test"})
+	if j.Config.Reading != data.RuleFirst || j.Config.Digest != first.Digest() {
+		t.Errorf("a run from it reads by rule %d", j.Config.Reading)
+	}
+}

@@ -1,0 +1,151 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/safetensors"
+)
+
+// The metadata of the file of a model: docs/model-files.md says what they mean.
+const (
+	metaFormat, metaModel, metaSpec, metaData, metaReading = "format", "model", "layers", "data", "reading"
+	metaAlgorithm, metaSession, metaAtRound, metaKernels   = "algorithm", "session", "round", "kernels"
+	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
+	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
+)
+
+const (
+	modelFormat        = "brood-model"
+	ofBytes, ofNumbers = "bytes", "numbers"
+)
+
+// modelFile is a safetensors file with a model in it.
+type modelFile struct {
+	safetensors.File
+	path    string
+	reading data.Reading // of the data that it was trained on; Form is nil where the file does not say
+}
+
+func openModel(path string) (f modelFile, err error) {
+	if f.File, err = safetensors.Open(path); err != nil {
+		return f, err
+	}
+	f.path, f.reading.Rule = path, data.RuleByClass
+	if text, ok := f.Meta[metaReading]; ok {
+		if f.reading.Rule, err = strconv.Atoi(text); err != nil || f.reading.Rule < data.RuleFirst || f.reading.Rule > data.RuleByClass {
+			return f, fmt.Errorf("%s: its data were read by rule %q, which this brood does not know: use the one that wrote it", path, text)
+		}
+	} else if f.Meta[metaSession] != "" { // before there was another
+		f.reading.Rule = data.RuleFirst
+	}
+	f.reading.Form, err = readForm(f.Meta)
+	if err != nil {
+		return f, fmt.Errorf("%s: its metadata cannot be used: %w; export the model again", path, err)
+	}
+	return f, nil
+}
+
+// writeForm adds a form to metadata. Numbers are the shortest decimals that are the same float32.
+func writeForm(meta map[string]string, f data.Form) error {
+	meta[metaSamples] = ofNumbers
+	if f.Bytes {
+		meta[metaSamples] = ofBytes
+	}
+	for key, v := range map[string]any{metaShape: f.Shape, metaMean: f.Mean, metaDeviation: f.Std, metaClasses: f.Classes, metaFeatures: f.Features} {
+		if key == metaFeatures && f.Features == nil {
+			continue
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		meta[key] = string(text)
+	}
+	if f.Label != "" {
+		meta[metaLabel] = f.Label
+	}
+	return nil
+}
+
+// readForm is the form in metadata, nil where there is none.
+func readForm(meta map[string]string) (*data.Form, error) {
+	f := &data.Form{Label: meta[metaLabel], Bytes: meta[metaSamples] == ofBytes}
+	missing, found := "", false
+	for _, x := range []struct {
+		key  string
+		into any
+	}{{metaShape, &f.Shape}, {metaMean, &f.Mean}, {metaDeviation, &f.Std}, {metaClasses, &f.Classes}, {metaFeatures, &f.Features}} {
+		text, ok := meta[x.key]
+		if !ok {
+			if x.key != metaFeatures {
+				missing = x.key
+			}
+			continue
+		}
+		found = true
+		if err := json.Unmarshal([]byte(text), x.into); err != nil {
+			return nil, fmt.Errorf("%s is no list of what it should be (%w)", x.key, err)
+		}
+	}
+	kind := meta[metaSamples]
+	switch {
+	case !found && kind == "":
+		return nil, nil
+	case missing != "":
+		return nil, fmt.Errorf("it lacks %s", missing)
+	case kind != ofBytes && kind != ofNumbers:
+		return nil, fmt.Errorf("%s is %q, neither %s nor %s", metaSamples, kind, ofBytes, ofNumbers)
+	}
+	return f, f.Check()
+}
+
+// spare are the tensors of numbers that the model has no place for. One of a layer that the model has, as the bias of
+// one that has none here, is an error: the layer of the file computes something else.
+func (f *modelFile) spare(l engine.Layout, model string) (names []string, err error) {
+	layer := func(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
+	known, layers := map[string]bool{}, map[string]bool{}
+	for _, t := range slices.Concat(l.Tensors, l.StatTensors) {
+		known[t.Name], layers[layer(t.Name)] = true, true
+	}
+	for _, t := range f.Tensors {
+		switch {
+		case known[t.Name] || t.F == nil:
+		case layers[layer(t.Name)] && layer(t.Name) != "":
+			return nil, fmt.Errorf("%s holds a tensor %s, and that layer of model %s has none: name the model that it was trained as", f.path, t.Name, model)
+		default:
+			names = append(names, t.Name)
+		}
+	}
+	return names, nil
+}
+
+// take copies the tensors of a layout out of the file into one row of n elements. Names and shapes must be the model's,
+// and the elements finite; of a session that was recorded before that was asked for only the lengths are.
+func (f *modelFile) take(model string, tensors []engine.Tensor, n int, recorded bool) ([]float32, error) {
+	row := make([]float32, n)
+	for _, t := range tensors {
+		got := f.Find(t.Name)
+		switch {
+		case got == nil:
+			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs", f.path, t.Name, t.Shape, model)
+		case got.Unread != "" || got.U != nil:
+			return nil, fmt.Errorf("%s: tensor %s is of whole numbers; save it as F32, F16, BF16 or F64", f.path, t.Name)
+		case !slices.Equal(got.Shape, t.Shape) && !recorded || len(got.F) != t.Len:
+			return nil, fmt.Errorf("%s: tensor %s is of shape %v, and model %s takes %v; name the model that it was trained as, or bring the tensor to that shape", f.path, t.Name, got.Shape, model, t.Shape)
+		}
+		for i, v := range got.F {
+			if math.Float32bits(v)&0x7f800000 == 0x7f800000 && !recorded {
+				return nil, fmt.Errorf("%s: element %d of tensor %s is %v; a model is of finite numbers", f.path, i, t.Name, v)
+			}
+		}
+		copy(row[t.Lo:t.Lo+t.Len], got.F)
+	}
+	return row, nil
+}

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models/data"
+	"brood/models/safetensors"
+	"brood/runtime/event"
+)
+
+// The state of a PyTorch module with conv1, bn1, fc1, bn2 and fc2, trained for twenty steps and saved by safetensors,
+// with the samples that it was scored on and their classes as tensors that no model needs.
+const (
+	torchFile, torchModel = "testdata/torch.safetensors", "testdata/torch.toml"
+	torchLoss, torchError = 0.5974053, 100. / 12 // of module.eval(), by torch.nn.functional.cross_entropy
+)
+
+func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
+	t.Helper()
+	file, err := safetensors.Open(torchFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := data.Raster{Values: file.Find("check.x").F}
+	for _, y := range file.Find("check.y").F {
+		x.Labels = append(x.Labels, byte(y))
+	}
+	set, err := data.New(data.Info{Name: "torch", Shape: []int{1, 6, 6}, Classes: 3, Mean: []float32{0}, Std: []float32{1}}, x, x, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, file
+}
+
+// TestTorch: a state dict under our names is scored as PyTorch scores it: with its running statistics, and without the
+// counts of its batches.
+func TestTorch(t *testing.T) {
+	set, _ := torchSamples(t)
+	got, err := OpenTrained(torchFile, torchModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := got.Score(context.Background(), set, "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"check.x", "check.y"}; !slices.Equal(got.Spare, want) {
+		t.Errorf("passed over %q, want %q", got.Spare, want)
+	}
+	j := &Job{Net: got.Net}
+	if err := j.start(torchFile, false); err != nil || !slices.Equal(j.given, got.Params) || !slices.Equal(j.stats, got.Stats) || j.stats[0] == 0 {
+		t.Errorf("a run does not begin with parameters and statistics of the file: %v", err)
+	}
+	if math.Abs(sc.Mean()-torchLoss) > 1e-6 || math.Abs(sc.Error()-torchError) > 1e-4 {
+		t.Errorf("%v nats and %v %%, PyTorch has %v and %v", sc.Mean(), sc.Error(), torchLoss, torchError)
+	}
+}
+
+// TestShapes: a tensor of the right length and another shape is another tensor: it is refused with both shapes.
+func TestShapes(t *testing.T) {
+	_, file := torchSamples(t)
+	path := filepath.Join(t.TempDir(), "transposed.safetensors")
+	file.Tensors = slices.DeleteFunc(file.Tensors, func(x safetensors.Tensor) bool { return x.F == nil })
+	file.Find("fc1.weight").Shape = []int{12, 8}
+	if err := safetensors.Save(path, file); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenTrained(path, torchModel)
+	for _, want := range []string{"fc1.weight", "[12 8]", "[8 12]"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a transposed weight: %v, want %s", err, want)
+		}
+	}
+	turned := safetensors.File{Tensors: []safetensors.Tensor{{Name: "fc1.weight", Shape: []int{784, 10}, F: make([]float32, 7840)}, {Name: "fc1.bias", Shape: []int{10}, F: make([]float32, 10)}}}
+	if err := safetensors.Save(path, turned); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Prepare(Options{Model: "softmax", Data: "glyphs", Init: path, Limit: event.Limit{Rounds: 1}})
+	if err == nil || !strings.Contains(err.Error(), "fc1.weight is of shape [784 10], and model softmax takes [10 784]") {
+		t.Errorf("a run from it: %v", err)
+	}
+}
+
+// TestSpareTensor: the bias of a layer that has none in the model is no tensor that can be passed over.
+func TestSpareTensor(t *testing.T) {
+	text, err := os.ReadFile(torchModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unbiased := filepath.Join(t.TempDir(), "unbiased.toml")
+	write(t, unbiased, []byte(strings.Replace(string(text), "kernel = 3\n", "kernel = 3\nbias = false\n", 1)))
+	if _, err := OpenTrained(torchFile, unbiased); err == nil || !strings.Contains(err.Error(), "holds a tensor conv1.bias, and that layer of model torch has none") {
+		t.Errorf("a bias without a place: %v", err)
+	}
+}
