@@ -47,7 +47,7 @@ const (
 // measured says whether there are workers to ask: a recording and a run that ended tell only who hosted what.
 func (m *model) measured() bool {
 	_, ok := m.opt.Source.(Surveyor)
-	return ok && m.replay == nil && !m.live.Over()
+	return ok && m.replay == nil && !m.gone()
 }
 
 // survey asks for the workers when their screen is shown and what is known is old.
@@ -109,7 +109,7 @@ func (m *model) workers() (out []fleetRow) {
 	}
 	for _, w := range all {
 		x := fleetRow{Worker: w, measured: measured, steps: math.NaN()}
-		if r := m.shown.Rates; m.shown.Running() && r.Weight > 0 && len(roster.Members) > 0 {
+		if r := m.shown.Rates; m.running() && r.Weight > 0 && len(roster.Members) > 0 {
 			x.steps = r.Steps * float64(len(w.Members)) / float64(len(roster.Members))
 		}
 		out = append(out, x)

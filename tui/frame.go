@@ -103,6 +103,9 @@ func (m *model) vital(g *cell.Grid) {
 		g.Text(x, y, g.W-2, l.role, l.value)
 	}
 	hint := fmt.Sprintf("%d x %d shows panels   q leave", leastW, leastH)
+	if m.feed.lost != nil {
+		hint = m.lostLine()
+	}
 	if m.toast.text != "" {
 		hint = m.toast.text
 	}

@@ -123,7 +123,7 @@ func (m *model) linkless() string {
 	switch {
 	case m.replay != nil:
 		return "links are measured and not recorded: only a run that trains has them"
-	case m.live.Over():
+	case m.gone():
 		return "the run has ended, and its links with it: they are measured and not recorded"
 	case !m.measured():
 		return "this source does not tell of links"

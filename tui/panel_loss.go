@@ -47,13 +47,13 @@ func explain(g *cell.Grid, r cell.Rect, text string) {
 
 func (m *model) waiting(what string) string {
 	switch {
-	case m.feed.err != nil:
+	case m.feed.err != nil || m.feed.lost != nil && !m.feed.loaded:
 		return "the run cannot be reached"
 	case !m.feed.loaded:
 		return "reading the run"
 	case m.shown.Plan == nil:
 		return "waiting for workers"
-	case m.shown.Over():
+	case m.shown.Over() || m.killed():
 		return "the run ended before " + what
 	}
 	return what + " appears with the first rounds"

@@ -30,6 +30,12 @@ func (m *model) title() string {
 
 // phase is the run's state as a glyph, a word and a role.
 func (m *model) phase() (glyph, word string, role cell.Role) {
+	switch {
+	case m.killed():
+		return "✗", "killed", cell.Alert
+	case m.feed.lost != nil:
+		return "?", "no answer", cell.Warn
+	}
 	return phase(m.shown.State.Phase)
 }
 
@@ -79,13 +85,13 @@ func (m *model) statusLine(g *cell.Grid) {
 		{epochs + e, len(epochs) + 3, 7, cell.Plain},
 		{span(v.Elapsed()), 7, 4, cell.Plain},
 	}
-	if left, ok := v.Left(); ok && v.Running() {
+	if left, ok := v.Left(); ok && m.running() {
 		segs = append(segs, segment{span(left) + " left", 12, 3, cell.Plain})
 	}
 	if v.Evaluation != nil {
 		segs = append(segs, segment{fmt.Sprintf("%s %.2f %%", test, v.Evaluation.TestError), len(test) + 8, 5, cell.Plain})
 	}
-	if v.Rates.Weight > 0 {
+	if v.Rates.Weight > 0 && !m.silent() {
 		segs = append(segs, segment{lead(rate(v.Rates.Samples), 5) + " samples/s", 15, 1, cell.Faint})
 	}
 	tail := m.tail()
@@ -100,7 +106,7 @@ func (m *model) statusLine(g *cell.Grid) {
 		x += max(s.width, cell.Width(s.text)) + 2
 	}
 	role = cell.Faint
-	if m.frozen() || m.feed.err != nil {
+	if m.frozen() || m.silent() {
 		role = cell.Warn
 	}
 	g.Right(g.W-1, 0, g.W-2, role, tail)
@@ -130,6 +136,10 @@ func fit(segs []segment, n int) (out []segment) {
 func (m *model) tail() string {
 	switch {
 	case m.feed.err != nil:
+		return "broken"
+	case m.killed():
+		return ""
+	case m.feed.lost != nil:
 		return "disconnected"
 	case m.frozen():
 		return "frozen"
@@ -189,8 +199,14 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		return
 	}
 	right := "q detach, training goes on"
-	if m.live.Over() || m.replay != nil {
+	if m.gone() || m.silent() || m.replay != nil {
 		right = "q leave"
+	}
+	if m.feed.lost != nil {
+		_, _, role := m.phase()
+		g.Text(1, y, g.W-3-cell.Width(right), role, m.lostLine())
+		g.Right(g.W-1, y, g.W-2, cell.Faint, right)
+		return
 	}
 	drawHints(g, 1, y, g.W-2-cell.Width(right), m.hints())
 	g.Right(g.W-1, y, g.W-2, cell.Faint, right)

@@ -214,3 +214,6 @@ const (
 	Stopped  Phase = "stopped"  // by a person or a signal; may be resumed
 	Failed   Phase = "failed"   // nothing survived, or the disk is full
 )
+
+// Over says whether a run has ended; it may still be resumed.
+func (p Phase) Over() bool { return p == Finished || p == Stopped || p == Failed }

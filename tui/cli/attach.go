@@ -169,12 +169,11 @@ func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath str
 
 // awaitDoor calls meanwhile now and then as it waits.
 func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, meanwhile func()) (*door.Client, error) {
-	socket, err := session.SocketPath(dir)
-	if err != nil {
+	if _, err := session.SocketPath(dir); err != nil {
 		return nil, err
 	}
 	for {
-		if client, err := door.Dial(socket, clientName(), false); err == nil {
+		if client, err := door.Dial(dir, clientName(), false); err == nil {
 			return client, nil
 		}
 		meanwhile()
@@ -214,7 +213,7 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
 	if o.Commander == nil {
 		opt.Title = filepath.Base(o.Session)
 	}
-	opt.Source, opt.Commander, opt.Session, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Close, lib
+	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Resume, o.Close, lib
 	opt.Algorithms, opt.By, opt.In, opt.Out = catalog.All(), clientName(), s.in, s.out
 	err := tui.Run(ctx, opt)
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -250,7 +249,7 @@ func attachCommand(s streams) *cobra.Command {
 			}
 			defer run.Close()
 			if !s.terminal {
-				return follow(c.Context(), run.Client, s)
+				return run.broken(follow(c.Context(), run.Client, s))
 			}
 			o := live(run.dir, run.Client)
 			o.Close = run.Close
