@@ -72,8 +72,11 @@ func (m *model) read() tea.Cmd {
 		defer cancel()
 		for len(b.Records) < maxBatch {
 			more, err := src.Next(short, b.Next, maxBatch-len(b.Records))
-			if err != nil {
-				break // it is told again by the next read
+			if errors.Is(err, context.DeadlineExceeded) {
+				break
+			}
+			if err != nil { // told now: to ask again may take long
+				return batchMsg{gen, b, err}
 			}
 			b.Records = append(b.Records[:len(b.Records):len(b.Records)], more.Records...)
 			b.Next, b.Live = more.Next, more.Live
@@ -105,14 +108,14 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 	if msg.gen != m.feed.gen {
 		return nil
 	}
-	if msg.err != nil {
-		return m.broke(msg.err)
-	}
 	for _, r := range msg.batch.Records {
 		m.live.Apply(r)
 		m.notice(r)
 	}
 	m.refresh()
+	if msg.err != nil {
+		return m.broke(msg.err)
+	}
 	return m.read()
 }
 

@@ -92,3 +92,32 @@ func TestLostRun(t *testing.T) {
 		t.Error("the end of a run is taken for a loss")
 	}
 }
+
+// dying is a source that breaks after its first records.
+type dying struct {
+	*sourcetest.Memory
+	calls int
+}
+
+func (d *dying) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
+	if d.calls++; d.calls > 1 {
+		return view.Batch{}, errors.New("broken pipe")
+	}
+	return d.Memory.Next(ctx, after, most)
+}
+
+// TestLossIsToldAtOnce: a source that breaks while a frame is gathered is not asked once more, which may take long, before that is told.
+func TestLossIsToldAtOnce(t *testing.T) {
+	src := &dying{Memory: sourcetest.NewMemory()}
+	d := open(t, 80, 24, nil, func(o *Options) { o.Source = src })
+	src.Append(sourcetest.Run(3, 5)...)
+	msg := d.read()().(batchMsg)
+	if msg.err == nil || len(msg.batch.Records) == 0 {
+		t.Fatalf("%d records, %v", len(msg.batch.Records), msg.err)
+	}
+	d.Update(msg)
+	d.shows("? no answer", "broken pipe")
+	if d.live.Position != uint64(len(msg.batch.Records)) {
+		t.Errorf("the records before the loss are not shown: %d of %d", d.live.Position, len(msg.batch.Records))
+	}
+}

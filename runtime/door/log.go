@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"brood/runtime/event"
 	"brood/runtime/session"
@@ -55,13 +56,26 @@ func folded(dir string, at uint64) (*view.View, error) {
 	return v, nil
 }
 
+// dies is how long the system may take to free the lock of a process whose socket it has closed already.
+const dies = 300 * time.Millisecond
+
 // orphaned says that no process records the session any more: what its log holds is all there is.
 func (c *Client) orphaned(ctx context.Context) bool {
-	if c.dir == "" || ctx.Err() != nil {
+	if c.dir == "" {
 		return false
 	}
-	running, _ := session.Running(c.dir)
-	return !running
+	ctx, cancel := context.WithTimeout(ctx, dies)
+	defer cancel()
+	for ctx.Err() == nil {
+		if running, _ := session.Running(c.dir); !running {
+			return true
+		}
+		select {
+		case <-time.After(dies / 30):
+		case <-ctx.Done():
+		}
+	}
+	return false
 }
 
 // end is what follows the last record of a log without a process: io.EOF, or ErrKilled where the run did not say that it ends.

@@ -210,7 +210,7 @@ func clientName() string {
 // look opens the workbench on a session; from there a person may go to others. opt has what the flags say.
 func look(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
 	lib := &library{at: o}
-	if o.Commander == nil {
+	if o.Commander == nil && o.Session != "" {
 		opt.Title = filepath.Base(o.Session)
 	}
 	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Resume, o.Close, lib
@@ -252,7 +252,9 @@ func attachCommand(s streams) *cobra.Command {
 				return run.broken(follow(c.Context(), run.Client, s))
 			}
 			o := live(run.dir, run.Client)
-			o.Close = run.Close
+			if o.Close = run.Close; run.look {
+				o.Commander = nil
+			}
 			return look(c.Context(), o, tui.Options{ASCII: ascii, Title: run.name}, s)
 		}}
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")

@@ -19,6 +19,7 @@ import (
 	"brood/runtime/metrics"
 	"brood/runtime/remote"
 	"brood/runtime/session"
+	"brood/runtime/view"
 	"brood/tui"
 	"brood/tui/cli/sshdoor"
 )
@@ -168,6 +169,9 @@ func openCommand(s streams) *cobra.Command {
 			d.serve(run.dir)
 			d.announce(out, s)
 			if err := run.over(ctx); !errors.Is(err, context.Canceled) {
+				if !session.Describe(run.dir).Phase.Over() {
+					return run.broken(view.ErrKilled)
+				}
 				fmt.Fprintln(s.out, "brood: the run is over")
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/transport/identity"
+	"brood/transport/wire"
 )
 
 // reached is a running session, here or elsewhere.
@@ -20,6 +21,7 @@ type reached struct {
 	*door.Client
 	name string                      // for a person
 	dir  string                      // of the session; "" elsewhere
+	look bool                        // only: its commands would be refused
 	over func(context.Context) error // waits for the end of its process
 	shut func() error
 }
@@ -93,7 +95,7 @@ func reach(ctx context.Context, what string, take bool) (reached, error) {
 			}
 		}
 	}
-	return reached{client, name, dir, over, func() error { return nil }}, nil
+	return reached{client, name, dir, false, over, func() error { return nil }}, nil
 }
 
 // call reaches a run elsewhere.
@@ -118,5 +120,5 @@ func call(ctx context.Context, url string, take bool) (reached, error) {
 			return ctx.Err()
 		}
 	}
-	return reached{door.NewClient(clientName(), take, v.Dial), join.Address, "", over, v.Close}, nil
+	return reached{door.NewClient(clientName(), take, v.Dial), join.Address, "", v.Role() == wire.Viewer, over, v.Close}, nil
 }
