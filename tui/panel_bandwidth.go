@@ -101,7 +101,7 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 		cols[i] = view.Bucket{Min: b, Max: b, Sum: b, Count: 1}
 		top = max(top, b)
 	}
-	chart.Spark(g, x, r.Y, cols, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
+	chart.Spark(g, x, r.Y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
 	g.Right(r.X+r.W, r.Y, w, cell.Plain, size(m.shown.Rates.Bytes)+what)
 	total := "total " + size(float64(l.Total().Sent))
 	if a := apart(l); a > 0 {

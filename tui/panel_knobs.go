@@ -58,7 +58,7 @@ func (m *model) scheduleRow(g *cell.Grid, r cell.Rect, k optim.Knob, lo, hi uint
 		chart.Curve(g, r, axis, m.opt.ASCII, chart.Layer{Columns: cols, Role: cell.Median, Style: chart.Thin})
 		return
 	}
-	chart.Spark(g, r.X, r.Y, chart.Of(m.knobs.Curve(k, lo, hi, r.W)), axis, cell.Median)
+	chart.Spark(g, r.X, r.Y, chart.Of(m.knobs.Curve(k, lo, hi, r.W)), nil, axis, cell.Median)
 	g.Set(now, r.Y, '│', cell.Focus)
 }
 

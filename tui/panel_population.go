@@ -13,15 +13,14 @@ func replicasTitle(m *model) (string, string) {
 	return count(len(m.shown.Members().Members), "member"), "by id · [ ] focus, b best"
 }
 
-// strip is the series of the members' panels: the algorithm's, or fitness where it measures no other.
-func (m *model) strip() *view.Series {
-	if s := m.shown.Find(m.mainSeries()); s != nil && len(s.Members) > 0 {
-		return s
+// strip is the series of the members' panels: the algorithm's, or fitness where it measures no other now.
+func (m *model) strip() (best *view.Series) {
+	for _, name := range []string{m.mainSeries(), view.Fitness} {
+		if s := m.shown.Find(name); s != nil && len(s.Members) > 0 && (best == nil || m.shown.Dropped(best)) {
+			best = s
+		}
 	}
-	if s := m.shown.Find(view.Fitness); s != nil && len(s.Members) > 0 {
-		return s
-	}
-	return nil
+	return best
 }
 
 // drawReplicas is a cell for each member, in columns: id, worker, sparkline, value. Those that do not fit are around the
@@ -42,7 +41,7 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 	lo, hi := m.rounds()
 	spark := w - 18
 	all := s.Band(lo, hi, 1)
-	axis := chart.Fit(m.logAxis, all)
+	axis, void := chart.Fit(m.logAxis, all), s.Unmeasured(lo, hi, spark)
 	for i := range min(rows*cols, len(roster.Members)-first) {
 		id := roster.Members[first+i]
 		x, y := r.X+1+i/rows*w, r.Y+i%rows
@@ -57,10 +56,12 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 			letter, role := chart.Letter(int(f))
 			g.Set(x+4, y, letter, role)
 		}
-		chart.Spark(g, x+10, y, s.Columns(id, lo, hi, spark), axis, line)
+		chart.Spark(g, x+10, y, s.Columns(id, lo, hi, spark), void, axis, line)
 		if v, ok := s.Last(id); ok {
 			if v != v {
 				role = cell.Alert
+			} else if !m.shown.Fresh(s) {
+				role = cell.Faint
 			}
 			g.Right(x+w-1, y, 6, role, num(v))
 		}

@@ -85,7 +85,7 @@ func (m *model) railRow(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
 	if expr, moving := m.knobs.Expr(k.Name); moving {
 		lo, hi := m.horizon()
 		c := m.knobs.Curve(k, lo, hi, 6)
-		chart.Spark(g, x, r.Y, chart.Of(c), chart.Fit(k.Scale == optim.Log, chart.Of(c)), cell.Median)
+		chart.Spark(g, x, r.Y, chart.Of(c), nil, chart.Fit(k.Scale == optim.Log, chart.Of(c)), cell.Median)
 		form, _, _ := strings.Cut(expr, ":")
 		g.Text(x+7, r.Y, w-7, cell.Faint, form)
 	}

@@ -89,7 +89,7 @@ func (m *model) statusLine(g *cell.Grid) {
 		segs = append(segs, segment{span(left) + " left", 12, 3, cell.Plain})
 	}
 	if v.Evaluation != nil {
-		segs = append(segs, segment{fmt.Sprintf("%s %.2f %%", test, v.Evaluation.TestError), len(test) + 8, 5, cell.Plain})
+		segs = append(segs, segment{test + " " + m.tested(), len(test) + 8, 5, cell.Plain})
 	}
 	if v.Rates.Weight > 0 && !m.silent() {
 		segs = append(segs, segment{lead(rate(v.Rates.Samples), 5) + " samples/s", 15, 1, cell.Faint})

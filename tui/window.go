@@ -157,9 +157,9 @@ func (c curves) axis(log bool) chart.Axis {
 // or the like.
 func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int) []view.Bucket, n int, role cell.Role, style chart.Style) {
 	lo, hi := m.rounds()
-	raw := columns(lo, hi, n)
+	raw, void := columns(lo, hi, n), s.Unmeasured(lo, hi, n)
 	if m.keep() == 0 {
-		c.front = append(c.front, chart.Layer{Columns: raw, Role: role, Style: style})
+		c.front = append(c.front, chart.Layer{Columns: raw, Void: void, Role: role, Style: style})
 		return
 	}
 	// What the average remembers from before the window: near it as fine as the window is, coarser before that.
@@ -170,9 +170,16 @@ func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int
 		from := edge - min(edge-first, hi-lo)
 		from -= from % s.Width()
 		before = append(columns(first, from, n), columns(from, edge, n)...)
+		unmeasured := append(s.Unmeasured(first, from, n), s.Unmeasured(from, edge, n)...)
+		for i := len(before) - 1; i >= 0; i-- {
+			if unmeasured[i] {
+				before = before[i+1:]
+				break
+			}
+		}
 	}
-	c.behind = append(c.behind, chart.Layer{Columns: raw, Role: cell.Raw, Style: style})
-	c.front = append(c.front, chart.Layer{Columns: chart.Smooth(m.keep(), before, raw), Role: role, Style: style})
+	c.behind = append(c.behind, chart.Layer{Columns: raw, Void: void, Role: cell.Raw, Style: style})
+	c.front = append(c.front, chart.Layer{Columns: chart.Smooth(m.keep(), before, raw, void), Void: void, Role: role, Style: style})
 }
 
 func columnsOf(s *view.Series, id optim.Member) func(lo, hi uint64, n int) []view.Bucket {

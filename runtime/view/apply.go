@@ -188,6 +188,12 @@ func (v *View) plan(p *event.Plan) {
 	}
 	for i := range v.Series {
 		v.Series[i].forget(p.New)
+		if swaps(p) {
+			v.Series[i].swaps++
+		}
+	}
+	if swaps(p) { // what is recent is of the algorithm before
+		v.Ledger.Ring, v.Rates = nil, Rates{}
 	}
 	text, level := planText(p), "info"
 	if len(p.Lost) > 0 || p.Cause == "death" {

@@ -11,6 +11,7 @@ import (
 // Layer is one curve or band. Later layers cover earlier ones: a cell has one colour.
 type Layer struct {
 	Columns []view.Bucket // two for each cell of the plot, see [Plot]
+	Void    []bool        // of each column: nobody measured there, and no line crosses it; nil: of none
 	Role    cell.Role
 	Style   Style
 	Glyph   rune // stands for the layer where only ASCII may be written

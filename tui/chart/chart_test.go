@@ -176,7 +176,7 @@ func TestMarksAndASCII(t *testing.T) {
 
 func TestSmallOnes(t *testing.T) {
 	g := cell.New(10, 2)
-	Spark(g, 0, 0, Of([]float64{0, 1, math.NaN(), 0.5}), Axis{0, 1, false}, 0)
+	Spark(g, 0, 0, Of([]float64{0, 1, math.NaN(), 0.5}), nil, Axis{0, 1, false}, 0)
 	Bar(g, 0, 1, 4, 0.5, 0)
 	Bar(g, 5, 1, 4, 0.0001, 0)
 	want := []string{"▁██▄      ", "██   ▏    "}
