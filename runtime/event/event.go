@@ -112,6 +112,9 @@ type Edit struct {
 	Why   string `cbor:"9,keyasint,omitempty"` // of a choice that was left to the run (optim.Auto): what was measured
 }
 
+// First is the first round under the edit, as rounds are counted for a person: from 1.
+func (e Edit) First() uint64 { return e.At + 1 }
+
 // Whose says who made the edit, and why where the run did.
 func (e Edit) Whose() string {
 	if e.Why == "" {

@@ -269,6 +269,7 @@ func follow(ctx context.Context, client *door.Client, s streams) error {
 		return err
 	}
 	p := &plainPrinter{out: s.out, tally: newTally()}
+	defer p.flush()
 	for at := v.Position; ; {
 		b, err := client.Next(ctx, at, 1024)
 		if err != nil {
