@@ -34,6 +34,7 @@ type model struct {
 	expanded  bool
 	drawer    bool // the knob rail over a narrow screen
 	logAxis   bool
+	outliers  bool   // axes hold what lies far outside too
 	smoothing int    // of smoothings
 	window    window // of the round axis
 	member    optim.Member

@@ -57,7 +57,7 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 	c.add(m, s, best(s), n, cell.Centre, chart.Thin)
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: c.axis(false), ASCII: m.opt.ASCII})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
 	l := s.Latest(m.shown.Members())
 	if len(l) == 0 || m.shown.Dropped(s) {
 		return

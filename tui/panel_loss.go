@@ -93,7 +93,7 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Axis: c.axis(m.logAxis), ASCII: m.opt.ASCII})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Axis: c.axis(m, m.logAxis), ASCII: m.opt.ASCII, Hint: allHint})
 	m.lossLegend(g, legend, s, centre)
 }
 

@@ -55,7 +55,8 @@ func phase(p event.Phase) (glyph, word string, role cell.Role) {
 	return "○", "waiting", cell.Faint
 }
 
-// segment is a part of the status line; those of the least weight leave first.
+// segment is a part of the status line; those of the least weight leave first: the state, the round, what remains, the test error and
+// what has elapsed stay longest.
 type segment struct {
 	text   string
 	width  int // it keeps at least
@@ -80,33 +81,41 @@ func (m *model) statusLine(g *cell.Grid) {
 	segs := []segment{
 		{"brood", 5, 2, cell.Strong},
 		{glyph + " " + word, 10, 10, role},
-		{m.title(), 0, 6, cell.Plain},
+		{m.title(), 0, 5, cell.Plain},
 		{rounds + r, len(rounds) + 4, 9, cell.Plain},
-		{epochs + e, len(epochs) + 3, 7, cell.Plain},
-		{span(v.Elapsed()), 7, 4, cell.Plain},
+		{epochs + e, len(epochs) + 3, 4, cell.Plain},
+		{span(v.Elapsed()), 7, 6, cell.Plain},
 	}
 	if left, ok := v.Left(); ok && m.running() {
-		segs = append(segs, segment{span(left) + " left", 12, 3, cell.Plain})
+		segs = append(segs, segment{span(left) + " left", 12, 8, cell.Plain})
 	}
 	if v.Evaluation != nil {
-		segs = append(segs, segment{test + " " + m.tested(), len(test) + 8, 5, cell.Plain})
+		segs = append(segs, segment{test + " " + m.tested(), len(test) + 8, 7, cell.Plain})
 	}
 	if v.Rates.Weight > 0 && !m.silent() {
 		segs = append(segs, segment{lead(rate(v.Rates.Samples), 5) + " samples/s", 15, 1, cell.Faint})
 	}
-	tail := m.tail()
-	room := g.W - 2 - cell.Width(tail)
+	tail, special := m.tail()
+	room := g.W - 2
 	if tail != "" {
-		room -= 2
+		segs = append(segs, segment{tail, 0, 3, cell.Faint})
+		if special {
+			segs[len(segs)-1].weight = 11
+		}
 	}
 	segs = fit(segs, room)
+	if n := len(segs); tail != "" && segs[n-1].text == tail {
+		segs, room = segs[:n-1], room-cell.Width(tail)-2
+	} else {
+		tail = ""
+	}
 	x := 1
 	for _, s := range segs {
 		g.Text(x, 0, room-x+1, s.role, s.text)
 		x += max(s.width, cell.Width(s.text)) + 2
 	}
 	role = cell.Faint
-	if m.frozen() || m.silent() {
+	if special && m.replay == nil {
 		role = cell.Warn
 	}
 	g.Right(g.W-1, 0, g.W-2, role, tail)
@@ -132,19 +141,19 @@ func fit(segs []segment, n int) (out []segment) {
 	return out
 }
 
-// tail is the right end of the status line: what is special about this view.
-func (m *model) tail() string {
+// tail is the right end of the status line: who looks, or what is special about this view.
+func (m *model) tail() (text string, special bool) {
 	switch {
 	case m.feed.err != nil:
-		return "broken"
+		return "broken", true
 	case m.killed():
-		return ""
+		return "", false
 	case m.feed.lost != nil:
-		return "disconnected"
+		return "disconnected", true
 	case m.frozen():
-		return "frozen"
+		return "frozen", true
 	case m.replay != nil:
-		return "recording"
+		return "recording", true
 	}
 	if w, ok := m.opt.Source.(Watchers); ok {
 		n, writer := w.Watchers()
@@ -152,9 +161,9 @@ func (m *model) tail() string {
 		if writer && m.opt.Commander != nil {
 			role = "you write"
 		}
-		return fmt.Sprintf("%s, %s", count(n, "viewer"), role)
+		return fmt.Sprintf("%s, %s", count(n, "viewer"), role), false
 	}
-	return ""
+	return "", false
 }
 
 func (m *model) screenLine(g *cell.Grid) {

@@ -144,13 +144,13 @@ type curves struct{ behind, front []chart.Layer }
 
 func (c curves) layers() []chart.Layer { return append(c.behind, c.front...) }
 
-// axis holds all of them: an average may lie outside of what its window holds.
-func (c curves) axis(log bool) chart.Axis {
+// axis holds all of them, or all that is not far outside: an average may lie outside of what its window holds.
+func (c curves) axis(m *model, log bool) chart.Axis {
 	var sets [][]view.Bucket
 	for _, l := range c.layers() {
 		sets = append(sets, l.Columns)
 	}
-	return chart.Fit(log, sets...)
+	return m.fit(log, sets...)
 }
 
 // add draws s in n columns of the shown rounds: smoothed over what was measured, or the latter alone. columns is s.Median
@@ -181,6 +181,27 @@ func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int
 	c.behind = append(c.behind, chart.Layer{Columns: raw, Void: void, Role: cell.Raw, Style: style})
 	c.front = append(c.front, chart.Layer{Columns: chart.Smooth(m.keep(), before, raw, void), Void: void, Role: role, Style: style})
 }
+
+// fit is the axis of what is drawn: of all of it where a person asked for that.
+func (m *model) fit(log bool, sets ...[]view.Bucket) chart.Axis {
+	if m.outliers {
+		return chart.Fit(log, sets...)
+	}
+	return chart.Robust(log, sets...)
+}
+
+// showAll turns over whether axes hold what lies far outside.
+func (m *model) showAll() tea.Cmd {
+	if m.outliers = !m.outliers; m.outliers {
+		m.say(cell.Plain, "axes hold all that was measured")
+	} else {
+		m.say(cell.Plain, "axes leave out what lies far outside, and mark it")
+	}
+	return nil
+}
+
+// allHint says in a chart how to see what its axis leaves out.
+const allHint = ", A shows all"
 
 func columnsOf(s *view.Series, id optim.Member) func(lo, hi uint64, n int) []view.Bucket {
 	return func(lo, hi uint64, n int) []view.Bucket { return s.Columns(id, lo, hi, n) }

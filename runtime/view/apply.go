@@ -155,8 +155,8 @@ func (v *View) edit(e event.Edit, at int64) {
 	if old != "" {
 		text = e.Knob + " " + old + "→" + e.Expr
 	}
-	v.mark(Mark{Round: e.At, Text: text})
-	v.note("info", "edit", e.At, strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.At+1)+by(e.Whose()))
+	v.mark(Mark{Round: e.First(), Text: text})
+	v.note("info", "edit", e.First(), strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.First())+by(e.Whose()))
 }
 
 func by(who string) string {

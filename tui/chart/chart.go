@@ -4,6 +4,8 @@
 package chart
 
 import (
+	"slices"
+
 	"brood/runtime/view"
 	"brood/tui/cell"
 )
@@ -42,6 +44,7 @@ type Chart struct {
 	Axis     Axis
 	Now      *uint64 // the present round, where To lies beyond it; nil draws no line
 	ASCII    bool
+	Hint     string // how to see what lies outside of the axis
 }
 
 const gutter = 8 // columns of the y labels and the axis line
@@ -63,10 +66,14 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 		c.vertical(g, p, Mark{Round: *c.Now, Role: cell.Focus}, '│')
 	}
 	for _, m := range c.Marks {
+		c.vertical(g, p, m, '┆')
+	}
+	for _, m := range slices.Backward(c.Marks) { // the newest explain what is seen now
 		c.mark(g, p, m, taken)
 	}
 	c.ticks(g, p, taken)
 	Curve(g, p, c.Axis, c.ASCII, c.Layers...)
+	c.clipped(g, p)
 }
 
 // column is the cell column of a round, -1 when it lies outside.
@@ -88,9 +95,9 @@ func (c Chart) vertical(g *cell.Grid, p cell.Rect, m Mark, r rune) int {
 	return x
 }
 
-// mark draws the line, and the word to its right or left where there is room.
+// mark writes the word below its line, to the right or left, where there is room.
 func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
-	x := c.vertical(g, p, m, '┆')
+	x := c.column(p, m.Round)
 	if x < 0 {
 		return
 	}

@@ -166,7 +166,7 @@ func TestMarksAndASCII(t *testing.T) {
 			t.Fatalf("%q is not ASCII", r)
 		}
 	}
-	if !strings.Contains(s, "|ell 10") || strings.Contains(s, "outside") || strings.Contains(s, "eta 1") || !strings.Contains(s, "*") {
+	if !strings.Contains(s, "|eta 1") || strings.Contains(s, "outside") || strings.Contains(s, "ell 10") || !strings.Contains(s, "*") {
 		t.Errorf("marks overlap or are lost:\n%s", s)
 	}
 	if !strings.HasSuffix(strings.TrimRight(s, " "), "99") {
@@ -209,5 +209,21 @@ func BenchmarkDraw(b *testing.B) {
 	a := Fit(false, cols)
 	for b.Loop() {
 		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Style: Fill}, {Columns: cols, Style: Thin}, {Columns: cols}}, To: 1000, Axis: a})
+	}
+}
+
+// A logarithmic axis of nothing that is positive is linear: else all of it would lie on the rim.
+func TestLogOfNegatives(t *testing.T) {
+	if a := Fit(true, Of([]float64{-2, -1.5, -1})); a.Log || a.Lo > -2 || a.Hi < -1 || a.Hi > 0 {
+		t.Errorf("the axis of -2..-1 is %+v", a)
+	}
+}
+
+// An axis has numbers enough to read it by, however little of a decade it spans.
+func TestTicksWithinADecade(t *testing.T) {
+	for _, c := range [][2]float64{{2.2, 2.5}, {0.11, 0.19}, {6, 9}, {1, 3}, {0.5, 40}} {
+		if got := Span(true, c[0], c[1]).ticks(16); len(got) < 3 || len(got) > 12 {
+			t.Errorf("the logarithmic axis of %v has the ticks %v", c, got)
+		}
 	}
 }
