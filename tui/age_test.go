@@ -18,7 +18,7 @@ func other() *optim.Algorithm {
 func TestSwapIsNoLine(t *testing.T) {
 	change := func(o *Options) { o.Algorithms = append(o.Algorithms, other()) }
 	d := open(t, 200, 50, sourcetest.Swapped(3, 400, false), change)
-	d.shows("score", "centre val 0.250", "vote")
+	d.shows("round 401", "score", "centre val 0.250", "vote")
 	d.hides("━━ best", "▒ worst", "· spread", "couple ")
 	d = open(t, 200, 50, sourcetest.Swapped(3, 400, true), change)
 	d.shows("training loss", "couple")

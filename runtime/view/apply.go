@@ -199,7 +199,11 @@ func (v *View) plan(p *event.Plan) {
 	if len(p.Lost) > 0 || p.Cause == "death" {
 		level = "warning"
 	}
-	v.note(level, "plan", p.At, text)
+	at := p.At
+	if swaps(p) || p.Cause == "resize" { // like an edit, it is told by the first round under it
+		at++
+	}
+	v.note(level, "plan", at, text)
 	v.hosted(old, p)
 	if old == nil {
 		return
@@ -208,9 +212,9 @@ func (v *View) plan(p *event.Plan) {
 	v.regroup(p)
 	switch {
 	case swaps(p):
-		v.mark(Mark{Round: p.At, Text: p.OldAlg + "→" + p.Algorithm})
+		v.mark(Mark{Round: at, Text: p.OldAlg + "→" + p.Algorithm})
 	case len(p.Old.Members) != len(p.New.Members):
-		v.mark(Mark{Round: p.At, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == "warning"})
+		v.mark(Mark{Round: at, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == "warning"})
 	case level == "warning" || p.From == event.Saved:
 		v.mark(Mark{Round: p.At, Text: p.Cause, Alert: level == "warning"})
 	}
