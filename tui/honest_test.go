@@ -144,3 +144,18 @@ func TestShowAll(t *testing.T) {
 	d.press("A")
 	d.hides("▲ to")
 }
+
+// TestExchangedInMemory: the Live and the Fleet screen tell the same of what workers of one process exchange.
+func TestExchangedInMemory(t *testing.T) {
+	rs := sourcetest.Run(6, 400)
+	for _, r := range rs {
+		if r.Commit != nil {
+			r.Commit.Overhead = 0
+		}
+	}
+	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: view.Hosting, Members: []optim.Member{0, 1}}, {ID: 2, State: view.Hosting, Members: []optim.Member{2, 3}}}}
+	d := open(t, 200, 50, nil, func(o *Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: here} })
+	d.shows("3 workers, in memory", "412 kB/s in memory")
+	d.press("2")
+	d.shows("they exchange 412 kB/s in its memory")
+}

@@ -134,6 +134,9 @@ func (m *model) linkless() string {
 	case len(all) == 1 && all[0].Name+all[0].Address != "":
 		return "one worker has nobody to send to: start another with the line that brood serve printed, `brood worker brood://...`"
 	}
+	if r := m.shown.Rates.Bytes; r > 0 && m.running() {
+		return "all workers share one process: they exchange " + size(r) + "/s in its memory and send nothing; start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
+	}
 	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
 }
 

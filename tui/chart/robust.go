@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -76,14 +75,17 @@ func (c Chart) clipped(g *cell.Grid, p cell.Rect) {
 		}
 	}
 	say := func(y int, text string) {
-		if n := cell.Width(text); n < p.W/2 {
-			g.Right(p.X+p.W, y, n, cell.Warn, text)
+		for _, t := range []string{text + c.Hint, text} {
+			if n := cell.Width(t); n <= p.W/2 {
+				g.Right(p.X+p.W, y, n, cell.Warn, t)
+				return
+			}
 		}
 	}
 	if top > c.Axis.Hi {
-		say(p.Y, fmt.Sprintf(" ▲ to %s%s", Label(top), c.Hint))
+		say(p.Y, " ▲ to "+Label(top))
 	}
 	if bottom < c.Axis.Lo {
-		say(p.Y+p.H-1, fmt.Sprintf(" ▼ to %s%s", Label(bottom), c.Hint))
+		say(p.Y+p.H-1, " ▼ to "+Label(bottom))
 	}
 }
