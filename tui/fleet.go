@@ -94,6 +94,7 @@ func (m *model) surveyed(msg fleetMsg) {
 type fleetRow struct {
 	view.Worker
 	measured bool    // else only what a plan says is known
+	over     bool    // the run has ended
 	steps    float64 // a second; NaN while the run does not train
 }
 
@@ -108,7 +109,7 @@ func (m *model) workers() (out []fleetRow) {
 		}
 	}
 	for _, w := range all {
-		x := fleetRow{Worker: w, measured: measured, steps: math.NaN()}
+		x := fleetRow{Worker: w, measured: measured, over: m.gone(), steps: math.NaN()}
 		if r := m.shown.Rates; m.running() && r.Weight > 0 && len(roster.Members) > 0 {
 			x.steps = r.Steps * float64(len(w.Members)) / float64(len(roster.Members))
 		}
@@ -162,6 +163,8 @@ func fleetOrders() []fleetOrder {
 // standing is a worker's state as a glyph, a word and a role.
 func (x fleetRow) standing() (glyph, word string, role cell.Role) {
 	switch {
+	case x.over:
+		return "○", "hosted", cell.Faint
 	case x.State == view.Cordoned && len(x.Members) == 0:
 		return "□", "drained", cell.Warn
 	case x.State == view.Cordoned:

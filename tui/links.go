@@ -124,7 +124,7 @@ func (m *model) linkless() string {
 	case m.replay != nil:
 		return "links are measured and not recorded: only a run that trains has them"
 	case m.gone():
-		return "the run has ended, and its links with it: they are measured and not recorded"
+		return m.ending() + ", and its links with it: they are measured and not recorded"
 	case !m.measured():
 		return "this source does not tell of links"
 	case m.fleet.told.IsZero():

@@ -66,6 +66,14 @@ func (m *model) silent() bool { return m.feed.lost != nil || m.feed.err != nil }
 // gone says that there is no process that could be asked or told anything.
 func (m *model) gone() bool { return m.live.Over() || m.killed() }
 
+// ending says how a run that is gone came to its end.
+func (m *model) ending() string {
+	if m.killed() {
+		return "the run was killed"
+	}
+	return "the run has ended"
+}
+
 // running says whether rounds are being done, as far as is known.
 func (m *model) running() bool { return m.shown.Running() && !m.silent() }
 

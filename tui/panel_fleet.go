@@ -218,7 +218,7 @@ func (m *model) fleetSays(rows []fleetRow, at int) (string, cell.Role) {
 	case m.replay != nil:
 		return "from the recording: traffic, round trips and silence are not recorded", cell.Faint
 	case m.gone():
-		return "the run has ended: who hosted what then, with nobody left to measure", cell.Faint
+		return m.ending() + ": who hosted what then, with nobody left to measure", cell.Faint
 	case !m.measured():
 		return "from the log: this source does not measure workers", cell.Faint
 	}

@@ -25,6 +25,9 @@ func (s *Series) pass(r uint64) {
 	case s.swaps == 0 && s.end > 0:
 		s.every = r - s.end
 	}
+	if s.swaps > 0 { // the interval may be another
+		s.every = 0
+	}
 	s.swaps = 0
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -60,7 +61,28 @@ func TestDropped(t *testing.T) {
 		t.Errorf("behind the end of the loss it is said to be unmeasured in %v", void)
 	}
 	v = fold(sourcetest.Swapped(3, 100, true))
+	if v.Find("fitness").Gaps() != nil {
+		t.Error("the fitness has a gap and no value after it")
+	}
 	if !v.Fresh(v.Find("loss")) || v.Dropped(v.Find("loss")) || !v.Dropped(v.Find("score")) {
 		t.Error("after the swap back the loss is still taken for dropped, or the score for current")
+	}
+}
+
+// TestIntervalOfTheAlgorithm: an algorithm that measures a series less often than the one before has no old values for that.
+func TestIntervalOfTheAlgorithm(t *testing.T) {
+	rs := sourcetest.Swapped(2, 40, false)
+	last := rs[len(rs)-1]
+	p := *last.Commit
+	for r := uint64(84); r <= 120; r += 4 { // "other" takes over what was measured every round, every twentieth
+		if r%20 == 0 {
+			rs = append(rs, event.Record{At: last.At, Points: &event.Points{Round: r, Series: "loss", Members: []optim.Member{0, 1}, Values: []float64{1, 2}}})
+		}
+		c := p
+		c.To, c.Progress.Rounds = r, r
+		rs = append(rs, event.Record{At: last.At, Commit: &c})
+		if v := fold(rs); r >= 100 && !v.Fresh(v.Find("loss")) {
+			t.Errorf("at round %d the loss is taken for old", r)
+		}
 	}
 }

@@ -101,11 +101,12 @@ func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
 	if x < 0 {
 		return
 	}
-	at := x - p.X
-	for _, l := range []struct {
-		from int
-		text string
-	}{{at, "┆" + m.Text}, {at - cell.Width(m.Text), m.Text + "┆"}, {at, "┆"}} {
+	at, w := x-p.X, cell.Width(m.Text)
+	places := []place{{at, "┆" + m.Text}, {at - w, m.Text + "┆"}}
+	for d := 1; d <= aside && m.Text != ""; d++ {
+		places = append(places, place{at - w - d, m.Text + "┆"})
+	}
+	for _, l := range append(places, place{at, "┆"}) {
 		n := cell.Width(l.text)
 		if l.from < 0 || l.from+n > len(taken) || !free(taken[max(0, l.from-1):min(l.from+n+1, len(taken))]) {
 			continue
@@ -117,6 +118,16 @@ func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
 		return
 	}
 }
+
+// place is where a text may begin.
+type place struct {
+	from int
+	text string
+}
+
+// aside is how many columns to the left of its line a mark's word may stand, where others are below it: the newest is often above the last
+// round's number.
+const aside = 8
 
 func free(t []bool) bool {
 	for _, b := range t {

@@ -166,7 +166,7 @@ func TestMarksAndASCII(t *testing.T) {
 			t.Fatalf("%q is not ASCII", r)
 		}
 	}
-	if !strings.Contains(s, "|eta 1") || strings.Contains(s, "outside") || strings.Contains(s, "ell 10") || !strings.Contains(s, "*") {
+	if !strings.Contains(s, "ell 10| |eta 1") || strings.Contains(s, "outside") || !strings.Contains(s, "*") {
 		t.Errorf("marks overlap or are lost:\n%s", s)
 	}
 	if !strings.HasSuffix(strings.TrimRight(s, " "), "99") {
@@ -224,6 +224,18 @@ func TestTicksWithinADecade(t *testing.T) {
 	for _, c := range [][2]float64{{2.2, 2.5}, {0.11, 0.19}, {6, 9}, {1, 3}, {0.5, 40}} {
 		if got := Span(true, c[0], c[1]).ticks(16); len(got) < 3 || len(got) > 12 {
 			t.Errorf("the logarithmic axis of %v has the ticks %v", c, got)
+		}
+	}
+}
+
+// The newest mark is named, also right above the number of the last round.
+func TestNewestMarkIsNamed(t *testing.T) {
+	for _, round := range []uint64{90, 94, 97, 99} {
+		g := cell.New(70, 8)
+		cols := Of([]float64{1, 2, 3})
+		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols}}, To: 100, Axis: Fit(false, cols), Marks: []Mark{{Round: 80, Text: "eta 0.1→0.01"}, {Round: round, Text: "ell 25→10"}}})
+		if s := cell.Plainly(false).String(g); !strings.Contains(s, "ell 25→10") || !strings.Contains(s, "99") {
+			t.Errorf("a mark at round %d of 99 is not named:\n%s", round, s)
 		}
 	}
 }
