@@ -121,3 +121,23 @@ func TestLossIsToldAtOnce(t *testing.T) {
 		t.Errorf("the records before the loss are not shown: %d of %d", d.live.Position, len(msg.batch.Records))
 	}
 }
+
+// TestRecordingThatIsCutOff: at the end of a recording without the end of its run nothing trains; before it, it shows what was.
+func TestRecordingThatIsCutOff(t *testing.T) {
+	rs := sourcetest.Run(3, 50)
+	for _, ends := range []bool{false, true} {
+		if ends {
+			rs = append(rs, event.Record{At: 2e18, State: &event.State{Phase: event.Finished}})
+		}
+		d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander = fast(&tape{rs: rs}), nil })
+		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[:40]}})
+		d.shows("● training", "recording")
+		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[40:]}, err: io.EOF})
+		if ends {
+			d.shows("✓ finished")
+			continue
+		}
+		d.shows("✗ cut off")
+		d.hides("● training", " left ")
+	}
+}

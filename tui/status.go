@@ -35,6 +35,8 @@ func (m *model) phase() (glyph, word string, role cell.Role) {
 		return "✗", "killed", cell.Alert
 	case m.feed.lost != nil:
 		return "?", "no answer", cell.Warn
+	case m.cutOff():
+		return "✗", "cut off", cell.Warn
 	}
 	return phase(m.shown.State.Phase)
 }
