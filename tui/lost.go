@@ -31,7 +31,7 @@ func (m *model) miss(err error) {
 	l := m.feed.lost
 	if l == nil {
 		l = &lost{}
-		m.feed.lost = l
+		m.feed.lost, m.toast = l, toast{} // what was said before hides it
 	}
 	wait := min(firstWait<<min(l.tries, 10), lastWait)
 	l.err, l.tries, l.asking, l.again = err, l.tries+1, false, m.opt.Clock().Add(wait)

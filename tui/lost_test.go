@@ -10,6 +10,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
 )
 
 // broken is a source that does not answer while err is set.
@@ -42,6 +43,7 @@ func TestKilledRun(t *testing.T) {
 		src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...)}
 		d := open(t, size[0], size[1], nil, func(o *Options) { o.Source, o.Resume = src, "brood run --resume a" })
 		d.shows("● training")
+		d.say(cell.Plain, "something said just before")
 		d.Update(batchMsg{gen: d.feed.gen, err: view.ErrKilled})
 		src.err = view.ErrKilled
 		d.shows("✗ killed")
