@@ -64,7 +64,7 @@ func absences(page, text string, tests []string) (out []string) {
 		case strings.ContainsAny(word, " *<>"):
 		case inside && slices.Contains(places, room) && !exists(filepath.Join("..", word)),
 			named.MatchString(word) && !slices.Contains(tests, word),
-			path.Ext(word) == ".txtar" && !exists(filepath.Join("../tui/cli/testdata/script", word)):
+			path.Ext(word) == ".txtar" && !exists(filepath.Join("../tui/cli/testdata/script", word)) && !exists(filepath.Join("../tui/cli/testdata/tmux", word)):
 			out = append(out, word)
 		}
 	}

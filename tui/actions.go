@@ -133,7 +133,7 @@ func (m *model) bestMember() {
 func (m *model) copyNumbers() tea.Cmd {
 	v := m.shown
 	s := []string{m.title(), "round " + round(v.Progress.Rounds), fmt.Sprintf("epoch %.2f", v.Progress.Epochs)}
-	if x, ok := v.Find(view.CentreLoss).Last(view.Whole); ok {
+	if x, ok := v.Find(view.CentreLoss).Last(view.Whole); ok && v.Fresh(v.Find(view.CentreLoss)) {
 		s = append(s, "centre loss "+num(x))
 	}
 	if v.Evaluation != nil {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func commands() []command {
 		return func(m *model, _ []string) (tea.Cmd, error) { return m.send(c), nil }
 	}
 	return []command{
-		{name: "set", args: "KNOB VALUE", title: "set a knob to a value or schedule", live: true, complete: completeSet, do: doSet},
+		{name: "set", args: "KNOB=VALUE", title: "set a knob to a value or schedule", live: true, complete: completeSet, do: doSet},
 		{name: "members", args: "N", title: "change the population size", live: true, do: doMembers},
 		{name: "swap", args: "ALGORITHM", title: "go on with another algorithm", live: true, complete: completeAlgorithm, do: doSwap},
 		{name: "pause", title: "pause training", live: true, do: none(event.Command{Action: event.Pause})},
@@ -81,7 +82,17 @@ func completeScreen(m *model, _ []string) (out []string) {
 	return out
 }
 
+// doSet takes NAME VALUE, and NAME=VALUE as brood set does.
 func doSet(m *model, args []string) (tea.Cmd, error) {
+	if name, value, ok := strings.Cut(args[0], "="); ok {
+		if bare := strings.TrimRight(name, "+-"); bare != name { // eta+=0.1
+			name, value = bare, name[len(bare):]+"="+value
+		}
+		args = []string{name, value}
+	}
+	if len(args) < 2 || args[0] == "" || args[1] == "" {
+		return nil, errors.New("set: write set KNOB=VALUE, such as set eta=0.05")
+	}
 	expr := args[1]
 	for _, k := range m.allKnobs() {
 		if k.Name != args[0] {

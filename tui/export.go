@@ -164,7 +164,7 @@ func eventRows(v *view.View) rows {
 func editRows(v *view.View) rows {
 	out := rows{{"time", "round", "algorithm", "knob", "before", "after", "by"}}
 	for _, e := range v.Edits {
-		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), uints(e.At), e.Algorithm, e.Knob, e.Old, e.Expr, e.By})
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), uints(e.First()), e.Algorithm, e.Knob, e.Old, e.Expr, e.By})
 	}
 	return out
 }

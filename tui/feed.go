@@ -18,7 +18,8 @@ type feed struct {
 	cancel context.CancelFunc
 	ctx    context.Context
 	ended  bool  // nothing further will come
-	err    error // why reading stopped
+	err    error // why a recording cannot be read further
+	lost   *lost // a live run does not answer; nil: it does
 	loaded bool  // a snapshot has arrived
 }
 
@@ -46,7 +47,7 @@ func (m *model) seek(at view.Position) tea.Cmd {
 	}
 	gen := m.feed.gen + 1
 	ctx, cancel := context.WithCancel(m.reading.ctx)
-	m.feed = feed{gen: gen, ctx: ctx, cancel: cancel, loaded: m.feed.loaded}
+	m.feed = feed{gen: gen, ctx: ctx, cancel: cancel, loaded: m.feed.loaded, lost: m.feed.lost}
 	src := m.opt.Source
 	return m.task(func() tea.Msg {
 		v, err := src.Snapshot(ctx, at)
@@ -71,8 +72,11 @@ func (m *model) read() tea.Cmd {
 		defer cancel()
 		for len(b.Records) < maxBatch {
 			more, err := src.Next(short, b.Next, maxBatch-len(b.Records))
-			if err != nil {
-				break // it is told again by the next read
+			if errors.Is(err, context.DeadlineExceeded) {
+				break
+			}
+			if err != nil { // told now: to ask again may take long
+				return batchMsg{gen, b, err}
 			}
 			b.Records = append(b.Records[:len(b.Records):len(b.Records)], more.Records...)
 			b.Next, b.Live = more.Next, more.Live
@@ -91,6 +95,7 @@ func (m *model) took(msg snapshotMsg) tea.Cmd {
 	}
 	frozen := m.frozen()
 	m.live, m.feed.loaded = msg.view, true
+	m.found()
 	if !frozen || m.replay != nil {
 		m.shown = m.live
 	}
@@ -103,14 +108,14 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 	if msg.gen != m.feed.gen {
 		return nil
 	}
-	if msg.err != nil {
-		return m.broke(msg.err)
-	}
 	for _, r := range msg.batch.Records {
 		m.live.Apply(r)
 		m.notice(r)
 	}
 	m.refresh()
+	if msg.err != nil {
+		return m.broke(msg.err)
+	}
 	return m.read()
 }
 
@@ -125,10 +130,12 @@ func (m *model) broke(err error) tea.Cmd {
 	switch {
 	case m.reading.ctx.Err() != nil:
 	case errors.Is(err, io.EOF), m.live.Over():
-		m.feed.ended = true
-	default:
+		m.feed.ended, m.feed.lost = true, nil
+	case m.replay != nil:
 		m.feed.err = err
-		m.say(cell.Alert, "the connection to the run is lost: "+err.Error()+" (training goes on; attach again)")
+		m.say(cell.Alert, "the recording cannot be read further: "+err.Error())
+	default:
+		m.miss(err)
 	}
 	return nil
 }

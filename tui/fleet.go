@@ -47,7 +47,7 @@ const (
 // measured says whether there are workers to ask: a recording and a run that ended tell only who hosted what.
 func (m *model) measured() bool {
 	_, ok := m.opt.Source.(Surveyor)
-	return ok && m.replay == nil && !m.live.Over()
+	return ok && m.replay == nil && !m.gone()
 }
 
 // survey asks for the workers when their screen is shown and what is known is old.
@@ -94,6 +94,7 @@ func (m *model) surveyed(msg fleetMsg) {
 type fleetRow struct {
 	view.Worker
 	measured bool    // else only what a plan says is known
+	over     bool    // the run has ended
 	steps    float64 // a second; NaN while the run does not train
 }
 
@@ -108,8 +109,8 @@ func (m *model) workers() (out []fleetRow) {
 		}
 	}
 	for _, w := range all {
-		x := fleetRow{Worker: w, measured: measured, steps: math.NaN()}
-		if r := m.shown.Rates; m.shown.Running() && r.Weight > 0 && len(roster.Members) > 0 {
+		x := fleetRow{Worker: w, measured: measured, over: m.gone(), steps: math.NaN()}
+		if r := m.shown.Rates; m.running() && r.Weight > 0 && len(roster.Members) > 0 {
 			x.steps = r.Steps * float64(len(w.Members)) / float64(len(roster.Members))
 		}
 		out = append(out, x)
@@ -162,6 +163,8 @@ func fleetOrders() []fleetOrder {
 // standing is a worker's state as a glyph, a word and a role.
 func (x fleetRow) standing() (glyph, word string, role cell.Role) {
 	switch {
+	case x.over:
+		return "○", "hosted", cell.Faint
 	case x.State == view.Cordoned && len(x.Members) == 0:
 		return "□", "drained", cell.Warn
 	case x.State == view.Cordoned:

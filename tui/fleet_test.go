@@ -52,7 +52,7 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	if d.again(); c.asked != 3 {
 		t.Error("a run that has ended is asked")
 	}
-	d.shows("the run has ended", "● hosting")
+	d.shows("the run has ended", "○ hosted")
 	d.hides("rack1")
 }
 

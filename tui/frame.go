@@ -88,7 +88,7 @@ func (m *model) vital(g *cell.Grid) {
 		lines[4].value = num(x)
 	}
 	if v.Evaluation != nil {
-		lines[5].value = fmt.Sprintf("%.2f %%", v.Evaluation.TestError)
+		lines[5].value = m.tested()
 	}
 	for y, l := range lines {
 		if y >= g.H-1 {
@@ -103,6 +103,9 @@ func (m *model) vital(g *cell.Grid) {
 		g.Text(x, y, g.W-2, l.role, l.value)
 	}
 	hint := fmt.Sprintf("%d x %d shows panels   q leave", leastW, leastH)
+	if m.feed.lost != nil {
+		hint = m.lostLine()
+	}
 	if m.toast.text != "" {
 		hint = m.toast.text
 	}
@@ -115,11 +118,13 @@ func (m *model) vital(g *cell.Grid) {
 
 // headline is the loss that stands for the run: the centre's, or the population's median.
 func (m *model) headline() float64 {
-	if x, ok := m.shown.Find(view.CentreLoss).Last(view.Whole); ok {
-		return x
+	if s := m.shown.Find(view.CentreLoss); !m.shown.Dropped(s) {
+		if x, ok := s.Last(view.Whole); ok {
+			return x
+		}
 	}
 	s := m.shown.Find(m.mainSeries())
-	if s == nil {
+	if m.shown.Dropped(s) {
 		return math.NaN()
 	}
 	l := s.Latest(m.shown.Members())

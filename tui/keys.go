@@ -52,6 +52,7 @@ func bindings() []binding {
 		binding{keys: []string{"]"}, title: "next member", group: looking, do: func(m *model) tea.Cmd { m.moveMember(1); return nil }},
 		binding{keys: []string{"b"}, title: "focus the best member", group: looking, do: func(m *model) tea.Cmd { m.bestMember(); return nil }},
 		binding{keys: []string{"o"}, title: "logarithmic loss axis", group: looking, do: func(m *model) tea.Cmd { m.logAxis = !m.logAxis; return nil }},
+		binding{keys: []string{"A"}, title: "axes of all values, or of most", group: looking, do: (*model).showAll},
 		binding{keys: []string{"m"}, title: "smoother curves, then none", group: looking, do: func(m *model) tea.Cmd { return m.turnSmoothing(1) }},
 		binding{keys: []string{"M"}, title: "rougher curves", group: looking, do: func(m *model) tea.Cmd { return m.turnSmoothing(-1) }},
 		binding{keys: []string{"+", "="}, show: "+", title: "zoom into the last rounds", group: looking, do: func(m *model) tea.Cmd { return m.zoom(true) }},

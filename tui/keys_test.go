@@ -118,7 +118,7 @@ func TestStagedAppliedEffective(t *testing.T) {
 	d.shows("accepted, effective from round 403")
 	d.hides("0.125*", "5*")
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
-	d.shows("→ 0.125 @402")
+	d.shows("→ 0.125 @403")
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
 	d.shows("eta            0.125", "in effect since round 403")
 }

@@ -43,6 +43,7 @@ type Opened struct {
 	Session   string // its directory
 	Source    Source
 	Commander Commander    // nil: look only
+	Resume    string       // see Options
 	Close     func() error // when it is left; nil: nothing to close
 }
 
@@ -73,7 +74,7 @@ func (m *model) enter(msg openedMsg) tea.Cmd {
 	leave := m.leave()
 	o := msg.opened
 	m.opt.Session, m.opt.Source, m.opt.Commander, m.opt.Close = o.Session, o.Source, o.Commander, o.Close
-	m.opt.Title = ""
+	m.opt.Title, m.opt.Resume = "", o.Resume
 	if o.Commander == nil {
 		m.opt.Title = filepath.Base(o.Session)
 	}

@@ -123,8 +123,8 @@ func (m *model) linkless() string {
 	switch {
 	case m.replay != nil:
 		return "links are measured and not recorded: only a run that trains has them"
-	case m.live.Over():
-		return "the run has ended, and its links with it: they are measured and not recorded"
+	case m.gone():
+		return m.ending() + ", and its links with it: they are measured and not recorded"
 	case !m.measured():
 		return "this source does not tell of links"
 	case m.fleet.told.IsZero():
@@ -133,6 +133,9 @@ func (m *model) linkless() string {
 		return "nothing was measured between the workers yet"
 	case len(all) == 1 && all[0].Name+all[0].Address != "":
 		return "one worker has nobody to send to: start another with the line that brood serve printed, `brood worker brood://...`"
+	}
+	if r := m.shown.Rates.Bytes; r > 0 && m.running() {
+		return "all workers share one process: they exchange " + size(r) + "/s in its memory and send nothing; start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
 	}
 	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
 }

@@ -34,6 +34,7 @@ type model struct {
 	expanded  bool
 	drawer    bool // the knob rail over a narrow screen
 	logAxis   bool
+	outliers  bool   // axes hold what lies far outside too
 	smoothing int    // of smoothings
 	window    window // of the round axis
 	member    optim.Member
@@ -160,7 +161,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.toast.text != "" && m.opt.Clock().After(m.toast.until) {
 			m.toast = toast{}
 		}
-		return m, tea.Batch(m.tick(), m.relist(), m.survey())
+		return m, tea.Batch(m.tick(), m.retry(), m.relist(), m.survey())
 	case sessionsMsg:
 		m.listed(msg)
 	case fleetMsg:
@@ -252,6 +253,8 @@ func (m *model) mayCommand() string {
 		return "you are looking only: attach as the writer to give commands"
 	case m.live.Over():
 		return "the run has ended: resume it to go on"
+	case m.killed():
+		return m.epitaph()
 	}
 	return ""
 }

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -286,15 +285,6 @@ func TestOldReadersAreIgnored(t *testing.T) {
 	if d.live.Position != 20 {
 		t.Errorf("records of a reader before the last seek were applied: position %d", d.live.Position)
 	}
-}
-
-func TestLostSourceIsShownAndHarmless(t *testing.T) {
-	d := open(t, 80, 24, sourcetest.Run(3, 50), nil)
-	d.Update(batchMsg{gen: d.feed.gen, err: errors.New("broken pipe")})
-	d.shows("broken pipe", "training goes on")
-	d.now = d.now.Add(time.Minute)
-	d.Update(tickMsg(d.now))
-	d.hides("broken pipe")
 }
 
 // The reader hands over one message for all that arrives within a frame.

@@ -14,6 +14,7 @@ type Options struct {
 	Algorithms []*optim.Algorithm // known ones; knobs of others are shown without bounds and cannot be turned
 	Title      string             // of the run; "": from its configuration
 	Session    string             // its directory, for what is named after it; "": it has none here
+	Resume     string             // what a person types to go on with the run once it has stopped; "": nobody here can
 	Close      func() error       // of the source, when it is left or the workbench ends; nil: nothing to close
 	Library    Library            // the sessions to list and open; nil: there is no such screen
 	By         string             // who sits here, for the log of edits; "": operator

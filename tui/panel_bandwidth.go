@@ -14,7 +14,16 @@ func bandwidthTitle(m *model) (string, string) {
 	if len(r.Members) == 0 {
 		return "bandwidth", ""
 	}
-	return "bandwidth  per round", count(len(r.Workers()), "worker")
+	note := count(len(r.Workers()), "worker")
+	if m.inMemory() {
+		note += ", in memory"
+	}
+	return "bandwidth  per round", note
+}
+
+// inMemory says whether what workers exchange has never left the process: nothing was on a wire.
+func (m *model) inMemory() bool {
+	return m.shown.Ledger.Overhead == 0 && m.shown.Ledger.Total().Sent > 0
 }
 
 // drawBandwidth lists what workers exchange in each operation beside what the algorithm's formula says: equality is quiet, a
@@ -90,6 +99,9 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	x := g.Text(r.X, r.Y, r.W, cell.Faint, "commits ")
 	what, w := "/s exchanged", 20
+	if m.inMemory() {
+		what = "/s in memory"
+	}
 	if r.W < 40 {
 		what, w = "/s", 10
 	}
@@ -101,7 +113,7 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 		cols[i] = view.Bucket{Min: b, Max: b, Sum: b, Count: 1}
 		top = max(top, b)
 	}
-	chart.Spark(g, x, r.Y, cols, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
+	chart.Spark(g, x, r.Y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
 	g.Right(r.X+r.W, r.Y, w, cell.Plain, size(m.shown.Rates.Bytes)+what)
 	total := "total " + size(float64(l.Total().Sent))
 	if a := apart(l); a > 0 {

@@ -33,8 +33,9 @@ func fitnessTitle(m *model) (string, string) {
 	if name, title := m.beside(); name != view.Fitness {
 		return title, strings.TrimSuffix(note, " · ")
 	}
-	if l := m.shown.Find(view.Spread).Latest(m.shown.Members()); len(l) > 0 {
-		return "fitness  validation", note + "spread " + num(middle(l))
+	spread := m.shown.Find(view.Spread)
+	if l := spread.Latest(m.shown.Members()); len(l) > 0 && !m.shown.Dropped(spread) {
+		return "fitness  validation", note + "spread " + m.dated(spread, num(middle(l)))
 	}
 	return "fitness  validation", strings.TrimSuffix(note, " · ")
 }
@@ -51,14 +52,18 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 	lo, hi := m.rounds()
 	n := 2 * chart.Plot(area).W
 	band := s.Band(lo, hi, n)
-	c := curves{behind: []chart.Layer{{Columns: band, Role: cell.Band, Style: chart.Fill}}}
+	c := curves{behind: []chart.Layer{{Columns: band, Void: s.Unmeasured(lo, hi, n), Role: cell.Band, Style: chart.Fill}}}
 	c.add(m, s, s.Median, n, cell.Median, chart.Thin)
 	c.add(m, s, best(s), n, cell.Centre, chart.Thin)
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: c.axis(false), ASCII: m.opt.ASCII})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
 	l := s.Latest(m.shown.Members())
-	if len(l) == 0 {
+	if len(l) == 0 || m.shown.Dropped(s) {
+		return
+	}
+	if !m.shown.Fresh(s) {
+		m.legendLine(g, legend, []entry{{"", "best", m.dated(s, num(l[0].X)), 0}, {"", "worst", m.dated(s, num(l[len(l)-1].X)), 0}})
 		return
 	}
 	worst := l[len(l)-1]

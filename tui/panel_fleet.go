@@ -217,8 +217,8 @@ func (m *model) fleetSays(rows []fleetRow, at int) (string, cell.Role) {
 		return text, cell.Alert
 	case m.replay != nil:
 		return "from the recording: traffic, round trips and silence are not recorded", cell.Faint
-	case m.live.Over():
-		return "the run has ended: who hosted what then, with nobody left to measure", cell.Faint
+	case m.gone():
+		return m.ending() + ": who hosted what then, with nobody left to measure", cell.Faint
 	case !m.measured():
 		return "from the log: this source does not measure workers", cell.Faint
 	}

@@ -58,7 +58,7 @@ func (m *model) scheduleRow(g *cell.Grid, r cell.Rect, k optim.Knob, lo, hi uint
 		chart.Curve(g, r, axis, m.opt.ASCII, chart.Layer{Columns: cols, Role: cell.Median, Style: chart.Thin})
 		return
 	}
-	chart.Spark(g, r.X, r.Y, chart.Of(m.knobs.Curve(k, lo, hi, r.W)), axis, cell.Median)
+	chart.Spark(g, r.X, r.Y, chart.Of(m.knobs.Curve(k, lo, hi, r.W)), nil, axis, cell.Median)
 	g.Set(now, r.Y, '│', cell.Focus)
 }
 
@@ -76,7 +76,7 @@ func (m *model) governed(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
 		return
 	}
 	if e, ok := m.knobs.Pending(k.Name); ok {
-		g.Text(r.X, r.Y, r.W, cell.Good, "→ "+e.Expr+" at round "+round(e.At))
+		g.Text(r.X, r.Y, r.W, cell.Good, "→ "+e.Expr+" from round "+round(e.First()))
 		return
 	}
 	h := m.knobs.History(k.Name)
@@ -154,7 +154,7 @@ func drawHistory(m *model, g *cell.Grid, r cell.Rect) {
 			role = cell.Plain
 			g.Set(r.X+1, y, '▸', cell.Focus)
 		}
-		g.Right(r.X+10, y, 8, cell.Faint, round(e.At))
+		g.Right(r.X+10, y, 8, cell.Faint, round(e.First()))
 		x := g.Text(r.X+12, y, r.W-13, role, text)
 		by := e.By
 		if e.Void {

@@ -47,13 +47,13 @@ func explain(g *cell.Grid, r cell.Rect, text string) {
 
 func (m *model) waiting(what string) string {
 	switch {
-	case m.feed.err != nil:
+	case m.feed.err != nil || m.feed.lost != nil && !m.feed.loaded:
 		return "the run cannot be reached"
 	case !m.feed.loaded:
 		return "reading the run"
 	case m.shown.Plan == nil:
 		return "waiting for workers"
-	case m.shown.Over():
+	case m.shown.Over() || m.killed():
 		return "the run ended before " + what
 	}
 	return what + " appears with the first rounds"
@@ -82,7 +82,7 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	n := 2 * chart.Plot(area).W
 	var c curves
 	if s != nil {
-		c.behind = append(c.behind, chart.Layer{Columns: s.Band(lo, hi, n), Role: cell.Band, Style: chart.Fill})
+		c.behind = append(c.behind, chart.Layer{Columns: s.Band(lo, hi, n), Void: s.Unmeasured(lo, hi, n), Role: cell.Band, Style: chart.Fill})
 		c.add(m, s, s.Median, n, cell.Median, chart.Thin)
 		if len(s.Members) > 1 {
 			c.add(m, s, columnsOf(s, m.member), n, cell.Member, chart.Dots)
@@ -93,7 +93,7 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Axis: c.axis(m.logAxis), ASCII: m.opt.ASCII})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Axis: c.axis(m, m.logAxis), ASCII: m.opt.ASCII, Hint: allHint})
 	m.lossLegend(g, legend, s, centre)
 }
 
@@ -147,23 +147,24 @@ func (m *model) legendLine(g *cell.Grid, r cell.Rect, entries []entry) {
 
 func (m *model) lossLegend(g *cell.Grid, r cell.Rect, s, centre *view.Series) {
 	var out []entry
-	if x, ok := centre.Last(view.Whole); ok {
-		out = append(out, entry{"━━", "centre val", lead(num(x), 5), cell.Centre})
+	v := m.shown
+	if x, ok := centre.Last(view.Whole); ok && !v.Dropped(centre) {
+		out = append(out, entry{"━━", "centre val", m.dated(centre, lead(num(x), 5)), cell.Centre})
 	}
-	if s != nil {
-		l := s.Latest(m.shown.Members())
+	if !v.Dropped(s) {
+		l := s.Latest(v.Members())
 		if x, ok := s.Last(m.member); ok && len(l) > 1 {
-			out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), lead(num(x), 5), cell.Member})
+			out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(num(x), 5)), cell.Member})
 		}
 		if len(l) > 0 {
-			out = append(out, entry{"──", "median", lead(num(middle(l)), 5), cell.Median},
-				entry{"▒", fmt.Sprintf("all %d", len(l)), lead(num(l[len(l)-1].X), 5) + "–" + num(l[0].X), cell.Band})
+			out = append(out, entry{"──", "median", m.dated(s, lead(num(middle(l)), 5)), cell.Median},
+				entry{"▒", fmt.Sprintf("all %d", len(l)), m.dated(s, lead(num(l[len(l)-1].X), 5)+"–"+num(l[0].X)), cell.Band})
 		} else if x, ok := s.Last(view.Whole); ok {
-			out = append(out, entry{"──", "population", lead(num(x), 5), cell.Median})
+			out = append(out, entry{"──", "population", m.dated(s, lead(num(x), 5)), cell.Median})
 		}
 	}
-	if e := m.shown.Evaluation; e != nil {
-		out = append(out, entry{"", "test", fmt.Sprintf("%.2f %%", e.TestError), cell.Plain})
+	if e := v.Evaluation; e != nil {
+		out = append(out, entry{"", "test", m.tested(), cell.Plain})
 	}
 	m.legendLine(g, r, out)
 }

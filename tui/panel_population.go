@@ -13,15 +13,14 @@ func replicasTitle(m *model) (string, string) {
 	return count(len(m.shown.Members().Members), "member"), "by id · [ ] focus, b best"
 }
 
-// strip is the series of the members' panels: the algorithm's, or fitness where it measures no other.
-func (m *model) strip() *view.Series {
-	if s := m.shown.Find(m.mainSeries()); s != nil && len(s.Members) > 0 {
-		return s
+// strip is the series of the members' panels: the algorithm's, or fitness where it measures no other now.
+func (m *model) strip() (best *view.Series) {
+	for _, name := range []string{m.mainSeries(), view.Fitness} {
+		if s := m.shown.Find(name); s != nil && len(s.Members) > 0 && (best == nil || m.shown.Dropped(best)) {
+			best = s
+		}
 	}
-	if s := m.shown.Find(view.Fitness); s != nil && len(s.Members) > 0 {
-		return s
-	}
-	return nil
+	return best
 }
 
 // drawReplicas is a cell for each member, in columns: id, worker, sparkline, value. Those that do not fit are around the
@@ -41,8 +40,7 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	lo, hi := m.rounds()
 	spark := w - 18
-	all := s.Band(lo, hi, 1)
-	axis := chart.Fit(m.logAxis, all)
+	axis, void := m.fit(m.logAxis, s.Band(lo, hi, spark)), s.Unmeasured(lo, hi, spark)
 	for i := range min(rows*cols, len(roster.Members)-first) {
 		id := roster.Members[first+i]
 		x, y := r.X+1+i/rows*w, r.Y+i%rows
@@ -57,10 +55,12 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 			letter, role := chart.Letter(int(f))
 			g.Set(x+4, y, letter, role)
 		}
-		chart.Spark(g, x+10, y, s.Columns(id, lo, hi, spark), axis, line)
+		chart.Spark(g, x+10, y, s.Columns(id, lo, hi, spark), void, axis, line)
 		if v, ok := s.Last(id); ok {
 			if v != v {
 				role = cell.Alert
+			} else if !m.shown.Fresh(s) {
+				role = cell.Faint
 			}
 			g.Right(x+w-1, y, 6, role, num(v))
 		}
@@ -76,7 +76,7 @@ func heatTitle(m *model) (string, string) {
 }
 
 // drawHeat is members down and rounds across, over the whole height: where there are more members than rows, a row is the
-// mean of its members. The lower half shows who met whom in one that pairs, and the lines of one that breeds.
+// mean of its members, as many in each. The lower half shows who met whom in one that pairs, and the lines of one that breeds.
 func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	s, roster := m.strip(), m.shown.Members()
 	if s == nil || len(roster.Members) < 2 || r.W < 20 || r.H < 3 {
@@ -91,16 +91,16 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	switch {
 	case lower.H == 0:
 	case m.shown.Meetings != nil:
-		m.roundAxis(g, upper)
 		m.drawMeetings(g, lower)
 	default:
 		m.drawLines(g, lower, line)
 	}
 	lo, hi := m.rounds()
-	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return meanOf(s, ids, lo, hi, upper.W-9) })
+	void := s.Unmeasured(lo, hi, upper.W-9)
+	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, lo, hi, upper.W-9), void) })
 	chart.Heat(g, upper.X+8, upper.Y, rows, cell.Median)
-	if lower.H == 0 {
-		m.roundAxis(g, r)
+	if lower.H == 0 || m.shown.Meetings != nil { // else that of the lines below serves both
+		m.roundAxis(g, upper.X, upper.Y+len(rows), upper.W)
 	}
 }
 
@@ -116,22 +116,20 @@ func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	_, body := r.Top(1)
 	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], lo, hi, r.W-9) })
 	chart.Kinds(g, r.X+8, body.Y, rows)
-	m.roundAxis(g, body)
+	m.roundAxis(g, r.X, body.Y+len(rows), r.W)
 }
 
-// rows labels a row for each member, or for some, above the last line of r, and asks for its columns.
-func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []view.Bucket) [][]view.Bucket {
+// rows labels as many lines for each member, or a line for as many members each, above the last line of r, and asks for their columns.
+func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []view.Bucket) (rows [][]view.Bucket) {
 	members := m.shown.Members().Members
 	n, h := len(members), r.H-1
-	rows, last := make([][]view.Bucket, h), -1
-	for y := range rows {
-		from, to := y*n/h, max(y*n/h+1, (y+1)*n/h)
-		if from == last {
-			rows[y] = rows[y-1]
-			continue
+	each, tall := (n+h-1)/h, max(1, h/n)
+	for from := 0; from < n; from += each {
+		to, y := min(n, from+each), len(rows)
+		rows = append(rows, of(members[from:to]))
+		for range tall - 1 {
+			rows = append(rows, rows[y])
 		}
-		last = from
-		rows[y] = of(members[from:to])
 		role := cell.Faint
 		if members[from] <= m.member && m.member <= members[to-1] {
 			role = cell.Member
@@ -141,12 +139,11 @@ func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []vi
 	return rows
 }
 
-// roundAxis names the first and the last round in the last line of r.
-func (m *model) roundAxis(g *cell.Grid, r cell.Rect) {
+// roundAxis names the first and the last round in a line of w cells.
+func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	lo, hi := m.rounds()
-	y := r.Y + r.H - 1
-	g.Text(r.X+8, y, 20, cell.Faint, round(lo))
-	g.Right(r.X+r.W-1, y, 20, cell.Faint, round(max(hi, 1)-1))
+	g.Text(x+8, y, 20, cell.Faint, round(lo))
+	g.Right(x+w-1, y, 20, cell.Faint, round(max(hi, 1)-1))
 }
 
 // meanOf sums the columns of some members.

@@ -79,13 +79,13 @@ func (m *model) railRow(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
 		return
 	}
 	if e, ok := m.knobs.Pending(k.Name); ok {
-		g.Text(x, r.Y, w, cell.Good, "→ "+e.Expr+" @"+round(e.At))
+		g.Text(x, r.Y, w, cell.Good, "→ "+e.Expr+" @"+round(e.First()))
 		return
 	}
 	if expr, moving := m.knobs.Expr(k.Name); moving {
 		lo, hi := m.horizon()
 		c := m.knobs.Curve(k, lo, hi, 6)
-		chart.Spark(g, x, r.Y, chart.Of(c), chart.Fit(k.Scale == optim.Log, chart.Of(c)), cell.Median)
+		chart.Spark(g, x, r.Y, chart.Of(c), nil, chart.Fit(k.Scale == optim.Log, chart.Of(c)), cell.Median)
 		form, _, _ := strings.Cut(expr, ":")
 		g.Text(x+7, r.Y, w-7, cell.Faint, form)
 	}
@@ -156,11 +156,17 @@ func limits(k optim.Knob) string {
 	return fmt.Sprintf("  %s–%s%s", short(k, k.Min), short(k, k.Max), unit)
 }
 
-// horizon is the rounds over which schedules are drawn: to the limit, or twice as far as the run is.
+// horizon is the rounds over which schedules are drawn: to the end or the limit, and without one twice as far as the run is.
 func (m *model) horizon() (lo, hi uint64) {
 	v := m.shown
-	hi = max(v.Limit.Rounds, 2*v.Progress.Rounds, 10)
-	if v.Limit.Rounds == 0 && v.Limit.Epochs > 0 && v.Progress.Epochs > 0 {
+	switch {
+	case v.Over():
+		return 0, max(v.Progress.Rounds, 1)
+	case v.Limit.Rounds > 0:
+		return 0, max(v.Limit.Rounds, v.Progress.Rounds)
+	}
+	hi = max(2*v.Progress.Rounds, 10)
+	if v.Limit.Epochs > 0 && v.Progress.Epochs > 0 {
 		hi = max(v.Progress.Rounds, uint64(v.Limit.Epochs/v.Progress.Epochs*float64(v.Progress.Rounds)))
 	}
 	return 0, hi

@@ -30,6 +30,14 @@ func (m *model) title() string {
 
 // phase is the run's state as a glyph, a word and a role.
 func (m *model) phase() (glyph, word string, role cell.Role) {
+	switch {
+	case m.killed():
+		return "✗", "killed", cell.Alert
+	case m.feed.lost != nil:
+		return "?", "no answer", cell.Warn
+	case m.cutOff():
+		return "✗", "cut off", cell.Warn
+	}
 	return phase(m.shown.State.Phase)
 }
 
@@ -49,7 +57,8 @@ func phase(p event.Phase) (glyph, word string, role cell.Role) {
 	return "○", "waiting", cell.Faint
 }
 
-// segment is a part of the status line; those of the least weight leave first.
+// segment is a part of the status line; those of the least weight leave first: the state, the round, what remains, the test error and
+// what has elapsed stay longest.
 type segment struct {
 	text   string
 	width  int // it keeps at least
@@ -74,33 +83,41 @@ func (m *model) statusLine(g *cell.Grid) {
 	segs := []segment{
 		{"brood", 5, 2, cell.Strong},
 		{glyph + " " + word, 10, 10, role},
-		{m.title(), 0, 6, cell.Plain},
+		{m.title(), 0, 5, cell.Plain},
 		{rounds + r, len(rounds) + 4, 9, cell.Plain},
-		{epochs + e, len(epochs) + 3, 7, cell.Plain},
-		{span(v.Elapsed()), 7, 4, cell.Plain},
+		{epochs + e, len(epochs) + 3, 4, cell.Plain},
+		{span(v.Elapsed()), 7, 6, cell.Plain},
 	}
-	if left, ok := v.Left(); ok && v.Running() {
-		segs = append(segs, segment{span(left) + " left", 12, 3, cell.Plain})
+	if left, ok := v.Left(); ok && m.running() {
+		segs = append(segs, segment{span(left) + " left", 12, 8, cell.Plain})
 	}
 	if v.Evaluation != nil {
-		segs = append(segs, segment{fmt.Sprintf("%s %.2f %%", test, v.Evaluation.TestError), len(test) + 8, 5, cell.Plain})
+		segs = append(segs, segment{test + " " + m.tested(), len(test) + 8, 7, cell.Plain})
 	}
-	if v.Rates.Weight > 0 {
+	if v.Rates.Weight > 0 && !m.silent() {
 		segs = append(segs, segment{lead(rate(v.Rates.Samples), 5) + " samples/s", 15, 1, cell.Faint})
 	}
-	tail := m.tail()
-	room := g.W - 2 - cell.Width(tail)
+	tail, special := m.tail()
+	room := g.W - 2
 	if tail != "" {
-		room -= 2
+		segs = append(segs, segment{tail, 0, 3, cell.Faint})
+		if special {
+			segs[len(segs)-1].weight = 11
+		}
 	}
 	segs = fit(segs, room)
+	if n := len(segs); tail != "" && segs[n-1].text == tail {
+		segs, room = segs[:n-1], room-cell.Width(tail)-2
+	} else {
+		tail = ""
+	}
 	x := 1
 	for _, s := range segs {
 		g.Text(x, 0, room-x+1, s.role, s.text)
 		x += max(s.width, cell.Width(s.text)) + 2
 	}
 	role = cell.Faint
-	if m.frozen() || m.feed.err != nil {
+	if special && m.replay == nil {
 		role = cell.Warn
 	}
 	g.Right(g.W-1, 0, g.W-2, role, tail)
@@ -126,15 +143,19 @@ func fit(segs []segment, n int) (out []segment) {
 	return out
 }
 
-// tail is the right end of the status line: what is special about this view.
-func (m *model) tail() string {
+// tail is the right end of the status line: who looks, or what is special about this view.
+func (m *model) tail() (text string, special bool) {
 	switch {
 	case m.feed.err != nil:
-		return "disconnected"
+		return "broken", true
+	case m.killed():
+		return "", false
+	case m.feed.lost != nil:
+		return "disconnected", true
 	case m.frozen():
-		return "frozen"
+		return "frozen", true
 	case m.replay != nil:
-		return "recording"
+		return "recording", true
 	}
 	if w, ok := m.opt.Source.(Watchers); ok {
 		n, writer := w.Watchers()
@@ -142,9 +163,9 @@ func (m *model) tail() string {
 		if writer && m.opt.Commander != nil {
 			role = "you write"
 		}
-		return fmt.Sprintf("%s, %s", count(n, "viewer"), role)
+		return fmt.Sprintf("%s, %s", count(n, "viewer"), role), false
 	}
-	return ""
+	return "", false
 }
 
 func (m *model) screenLine(g *cell.Grid) {
@@ -189,8 +210,14 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		return
 	}
 	right := "q detach, training goes on"
-	if m.live.Over() || m.replay != nil {
+	if m.gone() || m.silent() || m.replay != nil {
 		right = "q leave"
+	}
+	if m.feed.lost != nil {
+		_, _, role := m.phase()
+		g.Text(1, y, g.W-3-cell.Width(right), role, m.lostLine())
+		g.Right(g.W-1, y, g.W-2, cell.Faint, right)
+		return
 	}
 	drawHints(g, 1, y, g.W-2-cell.Width(right), m.hints())
 	g.Right(g.W-1, y, g.W-2, cell.Faint, right)

@@ -144,22 +144,22 @@ type curves struct{ behind, front []chart.Layer }
 
 func (c curves) layers() []chart.Layer { return append(c.behind, c.front...) }
 
-// axis holds all of them: an average may lie outside of what its window holds.
-func (c curves) axis(log bool) chart.Axis {
+// axis holds all of them, or all that is not far outside: an average may lie outside of what its window holds.
+func (c curves) axis(m *model, log bool) chart.Axis {
 	var sets [][]view.Bucket
 	for _, l := range c.layers() {
 		sets = append(sets, l.Columns)
 	}
-	return chart.Fit(log, sets...)
+	return m.fit(log, sets...)
 }
 
 // add draws s in n columns of the shown rounds: smoothed over what was measured, or the latter alone. columns is s.Median
 // or the like.
 func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int) []view.Bucket, n int, role cell.Role, style chart.Style) {
 	lo, hi := m.rounds()
-	raw := columns(lo, hi, n)
+	raw, void := columns(lo, hi, n), s.Unmeasured(lo, hi, n)
 	if m.keep() == 0 {
-		c.front = append(c.front, chart.Layer{Columns: raw, Role: role, Style: style})
+		c.front = append(c.front, chart.Layer{Columns: raw, Void: void, Role: role, Style: style})
 		return
 	}
 	// What the average remembers from before the window: near it as fine as the window is, coarser before that.
@@ -170,10 +170,38 @@ func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int
 		from := edge - min(edge-first, hi-lo)
 		from -= from % s.Width()
 		before = append(columns(first, from, n), columns(from, edge, n)...)
+		unmeasured := append(s.Unmeasured(first, from, n), s.Unmeasured(from, edge, n)...)
+		for i := len(before) - 1; i >= 0; i-- {
+			if unmeasured[i] {
+				before = before[i+1:]
+				break
+			}
+		}
 	}
-	c.behind = append(c.behind, chart.Layer{Columns: raw, Role: cell.Raw, Style: style})
-	c.front = append(c.front, chart.Layer{Columns: chart.Smooth(m.keep(), before, raw), Role: role, Style: style})
+	c.behind = append(c.behind, chart.Layer{Columns: raw, Void: void, Role: cell.Raw, Style: style})
+	c.front = append(c.front, chart.Layer{Columns: chart.Smooth(m.keep(), before, raw, void), Void: void, Role: role, Style: style})
 }
+
+// fit is the axis of what is drawn: of all of it where a person asked for that.
+func (m *model) fit(log bool, sets ...[]view.Bucket) chart.Axis {
+	if m.outliers {
+		return chart.Fit(log, sets...)
+	}
+	return chart.Robust(log, sets...)
+}
+
+// showAll turns over whether axes hold what lies far outside.
+func (m *model) showAll() tea.Cmd {
+	if m.outliers = !m.outliers; m.outliers {
+		m.say(cell.Plain, "axes hold all that was measured")
+	} else {
+		m.say(cell.Plain, "axes leave out what lies far outside, and mark it")
+	}
+	return nil
+}
+
+// allHint says in a chart how to see what its axis leaves out.
+const allHint = ", A shows all"
 
 func columnsOf(s *view.Series, id optim.Member) func(lo, hi uint64, n int) []view.Bucket {
 	return func(lo, hi uint64, n int) []view.Bucket { return s.Columns(id, lo, hi, n) }

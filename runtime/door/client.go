@@ -14,6 +14,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/event"
+	"brood/runtime/session"
 	"brood/runtime/view"
 )
 
@@ -95,7 +96,8 @@ func receive(r io.Reader, most uint32, v any) error {
 // command.
 type Client struct {
 	id   string
-	dial func() (net.Conn, error)
+	dir  string // of the session on this machine, whose log is there when its process is not; "" elsewhere
+	dial func(context.Context) (net.Conn, error)
 	take atomic.Bool
 
 	watch, act line
@@ -111,21 +113,35 @@ type line struct {
 }
 
 // NewClient names itself for the writer's lease; a program that only reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
-func NewClient(id string, take bool, dial func() (net.Conn, error)) *Client {
+func NewClient(id string, take bool, dial func(context.Context) (net.Conn, error)) *Client {
 	c := &Client{id: id, dial: dial}
 	c.take.Store(take)
 	return c
 }
 
-// Dial opens the door of the session whose socket this is.
-func Dial(socket, id string, take bool) (*Client, error) {
-	c := NewClient(id, take, func() (net.Conn, error) { return net.DialTimeout("unix", socket, 2*time.Second) })
-	conn, err := c.dial()
+// Dial opens the door of the session in dir, on this machine. Where the process that records it is gone later, the client tells what
+// the log has.
+func Dial(dir, id string, take bool) (*Client, error) {
+	c := local(dir, id, take)
+	conn, err := c.dial(context.Background())
 	if err != nil {
 		return nil, err
 	}
 	c.watch.c = conn
 	return c, nil
+}
+
+func local(dir, id string, take bool) *Client {
+	c := NewClient(id, take, func(ctx context.Context) (net.Conn, error) {
+		socket, err := session.SocketPath(dir)
+		if err != nil {
+			return nil, err
+		}
+		d := net.Dialer{Timeout: 2 * time.Second}
+		return d.DialContext(ctx, "unix", socket)
+	})
+	c.dir = dir
+	return c
 }
 
 // Close ends the conversations.
@@ -144,8 +160,8 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.c == nil {
-		if l.c, err = c.dial(); err != nil {
-			return a, err
+		if l.c, err = c.dial(ctx); err != nil {
+			return a, fmt.Errorf("the run does not answer: %w", err)
 		}
 	}
 	conn := l.c
@@ -161,6 +177,8 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	switch {
 	case ctx.Err() != nil:
 		return a, ctx.Err()
+	case errors.Is(err, io.EOF): // it broke off: that is not how a run ends
+		return a, fmt.Errorf("the run does not answer: %w", io.ErrUnexpectedEOF)
 	case err != nil:
 		return a, fmt.Errorf("the run does not answer: %w", err)
 	case a.EOF:
@@ -179,6 +197,9 @@ func (c *Client) Snapshot(ctx context.Context, at view.Position) (*view.View, er
 	a, err := c.ask(ctx, &c.watch, request{Snapshot: true, At: at})
 	if err == nil && a.View == nil {
 		err = errors.New("the run sent no view")
+	}
+	if err != nil && c.orphaned(ctx) {
+		return c.remains(at)
 	}
 	return a.View, err
 }
@@ -199,8 +220,11 @@ func (c *Client) Next(ctx context.Context, after view.Position, most int) (view.
 		ctx = late
 	}
 	a, err := c.ask(ctx, &c.watch, q)
-	if err == nil && len(a.Batch.Records) == 0 {
+	switch {
+	case err == nil && len(a.Batch.Records) == 0:
 		err = context.DeadlineExceeded
+	case err != nil && !errors.Is(err, io.EOF) && c.orphaned(ctx):
+		return c.rest(after, most)
 	}
 	return a.Batch, err
 }

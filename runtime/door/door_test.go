@@ -31,14 +31,17 @@ func serve(t *testing.T, rs []event.Record, obey func(context.Context, event.Com
 	for _, r := range rs {
 		record(t, s, srv, r)
 	}
-	socket := filepath.Join(dir, "door")
+	socket, err := session.SocketPath(s.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Skip("no Unix sockets here: " + err.Error())
 	}
 	go srv.Serve(l)
 	t.Cleanup(srv.Close)
-	c, err := Dial(socket, "ada", false)
+	c, err := Dial(s.Dir(), "ada", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,9 +145,8 @@ func TestLease(t *testing.T) {
 		return event.Receipt{Accepted: true}, nil
 	}
 	_, ada, s := serve(t, sourcetest.Run(2, 5), obey)
-	socket := filepath.Join(filepath.Dir(s.Dir()), "door")
 	dial := func(take bool) *Client {
-		c, err := Dial(socket, "bob", take)
+		c, err := Dial(s.Dir(), "bob", take)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +176,10 @@ func TestLease(t *testing.T) {
 
 func TestHostileLengths(t *testing.T) {
 	_, c, s := serve(t, sourcetest.Run(2, 5), nil)
-	socket := filepath.Join(filepath.Dir(s.Dir()), "door")
+	socket, err := session.SocketPath(s.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, bytes := range []string{"\xff\xff\xff\xff", "\x02\x00\x00\x00{", "\x05\x00\x00\x00\xff\xff\xff\xff\xff", ""} {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
@@ -202,7 +207,7 @@ func TestWaits(t *testing.T) {
 	dials := 0
 	srv, c, s := serve(t, sourcetest.Run(2, 5), nil)
 	dial := c.dial
-	c.dial = func() (net.Conn, error) { dials++; return dial() }
+	c.dial = func(ctx context.Context) (net.Conn, error) { dials++; return dial(ctx) }
 	v, err := c.Snapshot(context.Background(), math.MaxUint64)
 	if err != nil {
 		t.Fatal(err)

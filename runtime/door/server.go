@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"brood/runtime/event"
-	"brood/runtime/session"
 	"brood/runtime/view"
 )
 
@@ -227,20 +226,7 @@ func (s *Server) snapshot(at uint64) (*view.View, error) {
 		return s.view.Clone(), nil
 	}
 	s.mu.Unlock()
-	v := view.New()
-	r, err := session.OpenReader(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	for v.Position < at {
-		rec, err := r.Next()
-		if err != nil {
-			return nil, err
-		}
-		v.Apply(rec)
-	}
-	return v, nil
+	return folded(s.dir, at)
 }
 
 // next waits for records after a position; with a limit to that it may come back with none.
@@ -262,7 +248,7 @@ func (s *Server) next(ctx context.Context, after uint64, most int, wait time.Dur
 		switch {
 		case len(b.Records) > 0:
 		case old:
-			if b.Records, err = s.past(after, most); err != nil {
+			if b.Records, err = past(s.dir, after, most); err != nil {
 				return b, err
 			}
 		case over:
@@ -281,28 +267,4 @@ func (s *Server) next(ctx context.Context, after uint64, most int, wait time.Dur
 		b.Live = b.Next >= end
 		return b, nil
 	}
-}
-
-// past reads records that have left the ring.
-func (s *Server) past(after uint64, most int) ([]event.Record, error) {
-	r, err := session.OpenReader(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	if err := r.Seek(after); err != nil {
-		return nil, err
-	}
-	var out []event.Record
-	for len(out) < most {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) && len(out) > 0 {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, rec)
-	}
-	return out, nil
 }

@@ -113,6 +113,9 @@ type Edit struct {
 	Why   string `cbor:"9,keyasint,omitempty"` // of a choice that was left to the run (optim.Auto): what was measured
 }
 
+// First is the first round under the edit, as rounds are counted for a person: from 1.
+func (e Edit) First() uint64 { return e.At + 1 }
+
 // Whose says who made the edit, and why where the run did.
 func (e Edit) Whose() string {
 	if e.Why == "" {
@@ -215,3 +218,6 @@ const (
 	Stopped  Phase = "stopped"  // by a person or a signal; may be resumed
 	Failed   Phase = "failed"   // nothing survived, or the disk is full
 )
+
+// Over says whether a run has ended; it may still be resumed.
+func (p Phase) Over() bool { return p == Finished || p == Stopped || p == Failed }

@@ -42,7 +42,7 @@ var (
 	evals    = desc("evaluations_total", "candidates evaluated")
 	epochs   = desc("epochs", "passes over the data")
 	members  = desc("members", "size of the population")
-	series   = desc("value", "newest value of a series; member is empty for the whole population", "series", "member")
+	series   = desc("value", "newest value of a series that is still measured; member is empty for the whole population", "series", "member")
 	sent     = desc("sent_bytes_total", "payload sent by all workers, of committed rounds", "op")
 	expected = desc("predicted_bytes_total", "payload as the algorithm's formula predicts it", "op")
 	overhead = desc("overhead_bytes_total", "bytes on the wire beyond payload")
@@ -103,6 +103,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(members, float64(len(v.Members().Members)))
 	for i := range v.Series {
 		s := &v.Series[i]
+		if v.Dropped(s) { // of an algorithm before
+			continue
+		}
 		if x, ok := s.Last(view.Whole); ok && len(s.Members) == 0 {
 			gauge(series, x, s.Name, "")
 		}

@@ -131,3 +131,11 @@ func TestListen(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestDroppedSeries: what the algorithm that runs does not measure has no newest value.
+func TestDroppedSeries(t *testing.T) {
+	_, text := scrape(t, source{Memory: sourcetest.NewMemory(sourcetest.Swapped(2, 40, false)...)})
+	if !strings.Contains(text, `series="score"`) || strings.Contains(text, `series="loss"`) {
+		t.Errorf("after a swap the values are\n%s", text)
+	}
+}

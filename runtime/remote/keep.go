@@ -53,6 +53,12 @@ func recall(dir string) (key *identity.Key, k *kept, err error) {
 	return key, k, nil
 }
 
+// Served says whether the session in dir was recorded by a server, which left its key there.
+func Served(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, keepFile))
+	return err == nil
+}
+
 // bound is the address to listen on again: as given, with the port that was found.
 func (s *Server) bound() string {
 	host, _, err := net.SplitHostPort(s.cfg.Address)

@@ -64,8 +64,8 @@ func (v *Visitor) reach(ctx context.Context) (*quic.Peer, error) {
 }
 
 // Dial begins a conversation with the run's door.
-func (v *Visitor) Dial() (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), arrival)
+func (v *Visitor) Dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
 	p, err := v.reach(ctx)
 	if err != nil {

@@ -155,8 +155,8 @@ func (v *View) edit(e event.Edit, at int64) {
 	if old != "" {
 		text = e.Knob + " " + old + "→" + e.Expr
 	}
-	v.mark(Mark{Round: e.At, Text: text})
-	v.note("info", "edit", e.At, strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.At+1)+by(e.Whose()))
+	v.mark(Mark{Round: e.First(), Text: text})
+	v.note("info", "edit", e.First(), strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.First())+by(e.Whose()))
 }
 
 func by(who string) string {
@@ -188,12 +188,22 @@ func (v *View) plan(p *event.Plan) {
 	}
 	for i := range v.Series {
 		v.Series[i].forget(p.New)
+		if swaps(p) {
+			v.Series[i].swaps++
+		}
+	}
+	if swaps(p) { // what is recent is of the algorithm before
+		v.Ledger.Ring, v.Rates = nil, Rates{}
 	}
 	text, level := planText(p), "info"
 	if len(p.Lost) > 0 || p.Cause == "death" {
 		level = "warning"
 	}
-	v.note(level, "plan", p.At, text)
+	at := p.At
+	if swaps(p) || p.Cause == "resize" { // like an edit, it is told by the first round under it
+		at++
+	}
+	v.note(level, "plan", at, text)
 	v.hosted(old, p)
 	if old == nil {
 		return
@@ -202,9 +212,9 @@ func (v *View) plan(p *event.Plan) {
 	v.regroup(p)
 	switch {
 	case swaps(p):
-		v.mark(Mark{Round: p.At, Text: p.OldAlg + "→" + p.Algorithm})
+		v.mark(Mark{Round: at, Text: p.OldAlg + "→" + p.Algorithm})
 	case len(p.Old.Members) != len(p.New.Members):
-		v.mark(Mark{Round: p.At, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == "warning"})
+		v.mark(Mark{Round: at, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == "warning"})
 	case level == "warning" || p.From == event.Saved:
 		v.mark(Mark{Round: p.At, Text: p.Cause, Alert: level == "warning"})
 	}

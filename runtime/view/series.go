@@ -18,6 +18,9 @@ type Series struct {
 
 	level   uint
 	end     uint64 // last round that had a point
+	every   uint64 // rounds between the last two that had one
+	swaps   uint   // of the algorithm, since the last point
+	gaps    []Gap
 	all     track
 	median  track
 	tracks  []track // one per entry of Members
@@ -59,6 +62,7 @@ func (s *Series) add(p *event.Points) {
 		return
 	}
 	s.fit(p.Round)
+	s.pass(p.Round)
 	s.end = max(s.end, p.Round)
 	s.scratch = s.scratch[:0]
 	n := min(len(p.Members), len(p.Values))
@@ -109,7 +113,10 @@ func (s *Series) track(m optim.Member) *track {
 
 // truncate forgets what lies after round r: the run went back there.
 func (s *Series) truncate(r uint64) {
-	s.end = min(s.end, r)
+	if s.end > r {
+		s.end, s.swaps = r, 0
+		s.gaps = slices.DeleteFunc(slices.Clone(s.gaps), func(g Gap) bool { return g.To > r })
+	}
 	s.all.truncate(s.level, r)
 	s.median.truncate(s.level, r)
 	for i := range s.tracks {
@@ -134,7 +141,8 @@ func (s *Series) forget(r optim.Roster) {
 
 func (s *Series) clone() Series {
 	c := *s
-	c.Members = slices.Clip(s.Members)
+	c.Members, c.gaps = slices.Clip(s.Members), slices.Clip(s.gaps)
+	s.gaps = c.gaps
 	c.all, c.median, c.scratch = s.all.clone(), s.median.clone(), nil
 	c.tracks = make([]track, len(s.tracks))
 	for i := range s.tracks {

@@ -18,6 +18,9 @@ type wireSeries struct {
 	Members []optim.Member `cbor:"4,keyasint"`
 	Tracks  []wireTrack    `cbor:"5,keyasint"`
 	End     uint64         `cbor:"6,keyasint"`
+	Every   uint64         `cbor:"7,keyasint,omitempty"`
+	Swaps   uint           `cbor:"8,keyasint,omitempty"`
+	Gaps    []Gap          `cbor:"9,keyasint,omitempty"`
 }
 
 type wireTrack struct {
@@ -31,7 +34,7 @@ type wireTrack struct {
 
 // MarshalCBOR writes a series.
 func (s Series) MarshalCBOR() ([]byte, error) {
-	w := wireSeries{Name: s.Name, Level: s.level, All: s.all.wire(), Median: s.median.wire(), Members: s.Members, End: s.end}
+	w := wireSeries{Name: s.Name, Level: s.level, All: s.all.wire(), Median: s.median.wire(), Members: s.Members, End: s.end, Every: s.every, Swaps: s.swaps, Gaps: s.gaps}
 	for i := range s.tracks {
 		w.Tracks = append(w.Tracks, s.tracks[i].wire())
 	}
@@ -47,7 +50,7 @@ func (s *Series) UnmarshalCBOR(p []byte) (err error) {
 	if len(w.Tracks) != len(w.Members) || w.Level > 63 || !slices.IsSorted(w.Members) {
 		return fmt.Errorf("series %q: %d members but %d tracks at level %d: the snapshot is damaged, attach again", w.Name, len(w.Members), len(w.Tracks), w.Level)
 	}
-	*s = Series{Name: w.Name, Members: w.Members, level: w.Level, end: w.End, tracks: make([]track, len(w.Tracks))}
+	*s = Series{Name: w.Name, Members: w.Members, level: w.Level, end: w.End, every: w.Every, swaps: w.Swaps, gaps: w.Gaps, tracks: make([]track, len(w.Tracks))}
 	if s.all, err = w.All.track(); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@
 package view
 
 import (
+	"errors"
 	"slices"
 
 	"brood/models/engine"
@@ -42,6 +43,9 @@ type Batch struct {
 	Next    Position // after the last of Records
 	Live    bool     // there was nothing further to read at that moment
 }
+
+// ErrKilled is of a source whose run is recorded by no process any more, and whose log does not say that it ended.
+var ErrKilled = errors.New("the process of the run is gone, and did not say that it ends")
 
 // View is the state of a run at a position. Apply is its only writer; everything that it points to is never changed, so
 // Clone shares it.
@@ -155,7 +159,4 @@ func (v *View) Algorithm() string {
 func (v *View) Running() bool { return v.State.Phase == event.Training }
 
 // Over says whether the run has ended; it may still be resumed.
-func (v *View) Over() bool {
-	p := v.State.Phase
-	return p == event.Finished || p == event.Stopped || p == event.Failed
-}
+func (v *View) Over() bool { return v.State.Phase.Over() }

@@ -3,6 +3,7 @@ package quic
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -14,11 +15,21 @@ const maxConversations = 4
 // conversation is a two-way stream beside a peer's messages. It ends with the peer.
 type conversation struct {
 	*quicgo.Stream
-	conn *quicgo.Conn
+	peer *Peer
 }
 
-func (c conversation) LocalAddr() net.Addr  { return c.conn.LocalAddr() }
-func (c conversation) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
+// Read fails with the reason why the peer is gone, where it is.
+func (c conversation) Read(b []byte) (n int, err error) {
+	if n, err = c.Stream.Read(b); err != nil && err != io.EOF {
+		if gone := c.peer.Err(); gone != nil {
+			err = gone
+		}
+	}
+	return n, err
+}
+
+func (c conversation) LocalAddr() net.Addr  { return c.peer.c.conn.LocalAddr() }
+func (c conversation) RemoteAddr() net.Addr { return c.peer.c.conn.RemoteAddr() }
 
 // Close ends both directions; what was written is still delivered.
 func (c conversation) Close() error {
@@ -35,7 +46,7 @@ func (p *Peer) Open(ctx context.Context) (net.Conn, error) {
 		}
 		return nil, fmt.Errorf("open a conversation: %w", err)
 	}
-	return conversation{s, p.c.conn}, nil
+	return conversation{s, p}, nil
 }
 
 // noConversation cuts a side that begins a conversation and may have none.
@@ -55,5 +66,5 @@ func (p *Peer) Accept(ctx context.Context) (net.Conn, error) {
 		}
 		return nil, fmt.Errorf("wait for a conversation: %w", err)
 	}
-	return conversation{s, p.c.conn}, nil
+	return conversation{s, p}, nil
 }

@@ -147,9 +147,9 @@ func fold(r rune) byte {
 		return '%'
 	case '▇', '█':
 		return '#'
-	case '↑':
+	case '↑', '▲':
 		return '^'
-	case '↓':
+	case '↓', '▼':
 		return 'v'
 	case '≈':
 		return '~'

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"brood/runtime/view"
@@ -17,6 +18,9 @@ type Axis struct {
 // Fit is the axis of round numbers around the finite values of some columns. A logarithmic one leaves out what is not
 // positive, and becomes linear when nothing is.
 func Fit(log bool, sets ...[]view.Bucket) Axis {
+	log = log && slices.ContainsFunc(sets, func(s []view.Bucket) bool {
+		return slices.ContainsFunc(s, func(b view.Bucket) bool { return !b.Empty() && b.Max > 0 })
+	})
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, s := range sets {
 		for _, b := range s {
@@ -108,15 +112,24 @@ func (a Axis) draw(g *cell.Grid, r, p cell.Rect) {
 	}
 }
 
-// ticks are round values from high to low, about one for every three rows.
+// ticks are round values from high to low, about one for every three rows. Where a logarithmic axis has hardly a round number of its decades
+// they are those of a linear one.
 func (a Axis) ticks(rows int) (out []float64) {
-	if !a.Log {
-		step := niceStep((a.Hi - a.Lo) / max(1, float64(rows)/3))
-		for i := math.Floor(a.Hi/step + 1e-9); i*step >= a.Lo-step*1e-9; i-- {
-			out = append(out, i*step)
+	if a.Log {
+		if out = a.decades(rows); len(out) >= min(3, rows/3) {
+			return out
 		}
-		return out
+		out = nil
 	}
+	step := niceStep((a.Hi - a.Lo) / max(1, float64(rows)/3))
+	for i := math.Floor(a.Hi/step + 1e-9); i*step >= a.Lo-step*1e-9; i-- {
+		out = append(out, i*step)
+	}
+	return out
+}
+
+// decades are the round values of a logarithmic axis, from high to low.
+func (a Axis) decades(rows int) (out []float64) {
 	decades := math.Log10(a.Hi / a.Lo)
 	every, within := math.Ceil(decades/max(1, float64(rows)/2)), []float64{5, 2, 1}
 	if decades > float64(rows)/4 {

@@ -4,6 +4,8 @@
 package chart
 
 import (
+	"slices"
+
 	"brood/runtime/view"
 	"brood/tui/cell"
 )
@@ -11,6 +13,7 @@ import (
 // Layer is one curve or band. Later layers cover earlier ones: a cell has one colour.
 type Layer struct {
 	Columns []view.Bucket // two for each cell of the plot, see [Plot]
+	Void    []bool        // of each column: nobody measured there, and no line crosses it; nil: of none
 	Role    cell.Role
 	Style   Style
 	Glyph   rune // stands for the layer where only ASCII may be written
@@ -41,6 +44,7 @@ type Chart struct {
 	Axis     Axis
 	Now      *uint64 // the present round, where To lies beyond it; nil draws no line
 	ASCII    bool
+	Hint     string // how to see what lies outside of the axis
 }
 
 const gutter = 8 // columns of the y labels and the axis line
@@ -62,10 +66,14 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 		c.vertical(g, p, Mark{Round: *c.Now, Role: cell.Focus}, '│')
 	}
 	for _, m := range c.Marks {
+		c.vertical(g, p, m, '┆')
+	}
+	for _, m := range slices.Backward(c.Marks) { // the newest explain what is seen now
 		c.mark(g, p, m, taken)
 	}
 	c.ticks(g, p, taken)
 	Curve(g, p, c.Axis, c.ASCII, c.Layers...)
+	c.clipped(g, p)
 }
 
 // column is the cell column of a round, -1 when it lies outside.
@@ -87,17 +95,18 @@ func (c Chart) vertical(g *cell.Grid, p cell.Rect, m Mark, r rune) int {
 	return x
 }
 
-// mark draws the line, and the word to its right or left where there is room.
+// mark writes the word below its line, to the right or left, where there is room.
 func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
-	x := c.vertical(g, p, m, '┆')
+	x := c.column(p, m.Round)
 	if x < 0 {
 		return
 	}
-	at := x - p.X
-	for _, l := range []struct {
-		from int
-		text string
-	}{{at, "┆" + m.Text}, {at - cell.Width(m.Text), m.Text + "┆"}, {at, "┆"}} {
+	at, w := x-p.X, cell.Width(m.Text)
+	places := []place{{at, "┆" + m.Text}, {at - w, m.Text + "┆"}}
+	for d := 1; d <= aside && m.Text != ""; d++ {
+		places = append(places, place{at - w - d, m.Text + "┆"})
+	}
+	for _, l := range append(places, place{at, "┆"}) {
 		n := cell.Width(l.text)
 		if l.from < 0 || l.from+n > len(taken) || !free(taken[max(0, l.from-1):min(l.from+n+1, len(taken))]) {
 			continue
@@ -109,6 +118,16 @@ func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
 		return
 	}
 }
+
+// place is where a text may begin.
+type place struct {
+	from int
+	text string
+}
+
+// aside is how many columns to the left of its line a mark's word may stand, where others are below it: the newest is often above the last
+// round's number.
+const aside = 8
 
 func free(t []bool) bool {
 	for _, b := range t {

@@ -166,7 +166,7 @@ func TestMarksAndASCII(t *testing.T) {
 			t.Fatalf("%q is not ASCII", r)
 		}
 	}
-	if !strings.Contains(s, "|ell 10") || strings.Contains(s, "outside") || strings.Contains(s, "eta 1") || !strings.Contains(s, "*") {
+	if !strings.Contains(s, "ell 10| |eta 1") || strings.Contains(s, "outside") || !strings.Contains(s, "*") {
 		t.Errorf("marks overlap or are lost:\n%s", s)
 	}
 	if !strings.HasSuffix(strings.TrimRight(s, " "), "99") {
@@ -176,7 +176,7 @@ func TestMarksAndASCII(t *testing.T) {
 
 func TestSmallOnes(t *testing.T) {
 	g := cell.New(10, 2)
-	Spark(g, 0, 0, Of([]float64{0, 1, math.NaN(), 0.5}), Axis{0, 1, false}, 0)
+	Spark(g, 0, 0, Of([]float64{0, 1, math.NaN(), 0.5}), nil, Axis{0, 1, false}, 0)
 	Bar(g, 0, 1, 4, 0.5, 0)
 	Bar(g, 5, 1, 4, 0.0001, 0)
 	want := []string{"▁██▄      ", "██   ▏    "}
@@ -209,5 +209,33 @@ func BenchmarkDraw(b *testing.B) {
 	a := Fit(false, cols)
 	for b.Loop() {
 		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Style: Fill}, {Columns: cols, Style: Thin}, {Columns: cols}}, To: 1000, Axis: a})
+	}
+}
+
+// A logarithmic axis of nothing that is positive is linear: else all of it would lie on the rim.
+func TestLogOfNegatives(t *testing.T) {
+	if a := Fit(true, Of([]float64{-2, -1.5, -1})); a.Log || a.Lo > -2 || a.Hi < -1 || a.Hi > 0 {
+		t.Errorf("the axis of -2..-1 is %+v", a)
+	}
+}
+
+// An axis has numbers enough to read it by, however little of a decade it spans.
+func TestTicksWithinADecade(t *testing.T) {
+	for _, c := range [][2]float64{{2.2, 2.5}, {0.11, 0.19}, {6, 9}, {1, 3}, {0.5, 40}} {
+		if got := Span(true, c[0], c[1]).ticks(16); len(got) < 3 || len(got) > 12 {
+			t.Errorf("the logarithmic axis of %v has the ticks %v", c, got)
+		}
+	}
+}
+
+// The newest mark is named, also right above the number of the last round.
+func TestNewestMarkIsNamed(t *testing.T) {
+	for _, round := range []uint64{90, 94, 97, 99} {
+		g := cell.New(70, 8)
+		cols := Of([]float64{1, 2, 3})
+		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols}}, To: 100, Axis: Fit(false, cols), Marks: []Mark{{Round: 80, Text: "eta 0.1→0.01"}, {Round: round, Text: "ell 25→10"}}})
+		if s := cell.Plainly(false).String(g); !strings.Contains(s, "ell 25→10") || !strings.Contains(s, "99") {
+			t.Errorf("a mark at round %d of 99 is not named:\n%s", round, s)
+		}
 	}
 }

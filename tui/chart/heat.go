@@ -44,6 +44,21 @@ func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	}
 }
 
+// Hold fills columns without values with what was before them, but for those in which nobody measured and those behind the last value: a
+// series that has a point every few columns is no stripes.
+func Hold(cols []view.Bucket, void []bool) []view.Bucket {
+	last := len(cols) - 1
+	for last >= 0 && cols[last].Empty() {
+		last--
+	}
+	for i := 1; i < last; i++ {
+		if cols[i].Empty() && !void[i] {
+			cols[i] = cols[i-1]
+		}
+	}
+	return cols
+}
+
 // distinct leaves out rows that repeat the one before.
 func distinct(rows [][]view.Bucket) (out [][]view.Bucket) {
 	for _, r := range rows {

@@ -34,10 +34,14 @@ func (r *raster) dot(x, y int, owner int8) {
 	r.bits[i] |= braille[y&3][x&1]
 }
 
-// layer puts a layer's dots. Columns without values between others are crossed by a straight line, or two.
+// layer puts a layer's dots. Columns without values between others are crossed by a straight line, or two, but for those in which nobody
+// measured.
 func (r *raster) layer(l Layer, owner int8, a Axis) {
 	rows, last, lastTop, lastBottom := 4*r.h, -1, 0, 0
 	for x, b := range l.Columns[:min(len(l.Columns), 2*r.w)] {
+		if x < len(l.Void) && l.Void[x] {
+			last = -1
+		}
 		if b.Empty() {
 			continue
 		}

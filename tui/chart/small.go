@@ -9,10 +9,14 @@ import (
 
 var steps = []rune("▁▂▃▄▅▆▇█")
 
-// Spark draws one row of means, from the axis' low to its high; a column without values repeats the one before it.
-func Spark(g *cell.Grid, x, y int, cols []view.Bucket, a Axis, role cell.Role) {
+// Spark draws one row of means, from the axis' low to its high; a column without values repeats the one before it, but for those in which
+// nobody measured (nil: none).
+func Spark(g *cell.Grid, x, y int, cols []view.Bucket, void []bool, a Axis, role cell.Role) {
 	level := -1
 	for i, b := range cols {
+		if i < len(void) && void[i] {
+			level = -1
+		}
 		if !b.Empty() {
 			level = len(steps) - 1 - a.Dot(b.Mean(), len(steps))
 		}

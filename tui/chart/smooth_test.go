@@ -43,7 +43,7 @@ func TestSmoothIsTensorBoards(t *testing.T) {
 		for _, b := range cols[:cut] {
 			at += int(b.Count)
 		}
-		for i, b := range Smooth(keep, cols[:cut], cols[cut:]) {
+		for i, b := range Smooth(keep, cols[:cut], cols[cut:], nil) {
 			if b.Empty() != cols[cut+i].Empty() {
 				t.Fatalf("column %d: empty is %v", i, b.Empty())
 			}
@@ -62,11 +62,11 @@ func TestSmoothIsTensorBoards(t *testing.T) {
 func TestSmoothCountsPoints(t *testing.T) {
 	cols := []view.Bucket{{Min: 1, Max: 3, Sum: 6, Count: 3}, {}, {Min: 4, Max: 8, Sum: 12, Count: 2}}
 	want := tensorboard(0.9, []float64{2, 2, 2, 6, 6})
-	got := Smooth(0.9, nil, cols)
+	got := Smooth(0.9, nil, cols, nil)
 	if !near(got[0].Mean(), want[2]) || !got[1].Empty() || !near(got[2].Mean(), want[4]) {
 		t.Errorf("smoothed to %v, want %g and %g", got, want[2], want[4])
 	}
-	for _, b := range Smooth(0.97, nil, Of([]float64{5, 5, 5})) {
+	for _, b := range Smooth(0.97, nil, Of([]float64{5, 5, 5}), nil) {
 		if !near(b.Mean(), 5) {
 			t.Errorf("a constant becomes %g: the average is biased to its start", b.Mean())
 		}
@@ -88,7 +88,7 @@ func TestRawTraceDecodesBehindItsSmoothedCurve(t *testing.T) {
 		}
 		a := Fit(false, cols)
 		g := cell.New(r.W, r.H)
-		Draw(g, r, Chart{To: 9, Axis: a, Layers: []Layer{{Columns: cols, Role: cell.Raw}, {Columns: Smooth(0.9, nil, cols), Role: cell.Centre}}})
+		Draw(g, r, Chart{To: 9, Axis: a, Layers: []Layer{{Columns: cols, Role: cell.Raw}, {Columns: Smooth(0.9, nil, cols, nil), Role: cell.Centre}}})
 		top, bottom := decode(g, p)
 		for i, b := range cols {
 			for _, want := range []int{a.Dot(b.Max, 4*p.H), a.Dot(b.Min, 4*p.H)} {

@@ -169,12 +169,11 @@ func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath str
 
 // awaitDoor calls meanwhile now and then as it waits.
 func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, meanwhile func()) (*door.Client, error) {
-	socket, err := session.SocketPath(dir)
-	if err != nil {
+	if _, err := session.SocketPath(dir); err != nil {
 		return nil, err
 	}
 	for {
-		if client, err := door.Dial(socket, clientName(), false); err == nil {
+		if client, err := door.Dial(dir, clientName(), false); err == nil {
 			return client, nil
 		}
 		meanwhile()
@@ -211,10 +210,10 @@ func clientName() string {
 // look opens the workbench on a session; from there a person may go to others. opt has what the flags say.
 func look(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
 	lib := &library{at: o}
-	if o.Commander == nil {
+	if o.Commander == nil && o.Session != "" {
 		opt.Title = filepath.Base(o.Session)
 	}
-	opt.Source, opt.Commander, opt.Session, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Close, lib
+	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Resume, o.Close, lib
 	opt.Algorithms, opt.By, opt.In, opt.Out = catalog.All(), clientName(), s.in, s.out
 	err := tui.Run(ctx, opt)
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -250,10 +249,12 @@ func attachCommand(s streams) *cobra.Command {
 			}
 			defer run.Close()
 			if !s.terminal {
-				return follow(c.Context(), run.Client, s)
+				return run.broken(follow(c.Context(), run.Client, s))
 			}
 			o := live(run.dir, run.Client)
-			o.Close = run.Close
+			if o.Close = run.Close; run.look {
+				o.Commander = nil
+			}
 			return look(c.Context(), o, tui.Options{ASCII: ascii, Title: run.name}, s)
 		}}
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
@@ -268,6 +269,7 @@ func follow(ctx context.Context, client *door.Client, s streams) error {
 		return err
 	}
 	p := &plainPrinter{out: s.out, tally: newTally()}
+	defer p.flush()
 	for at := v.Position; ; {
 		b, err := client.Next(ctx, at, 1024)
 		if err != nil {

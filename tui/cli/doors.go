@@ -19,6 +19,7 @@ import (
 	"brood/runtime/metrics"
 	"brood/runtime/remote"
 	"brood/runtime/session"
+	"brood/runtime/view"
 	"brood/tui"
 	"brood/tui/cli/sshdoor"
 )
@@ -76,11 +77,11 @@ func (d *doors) serve(dir string) {
 	if d.ssh != nil {
 		d.wg.Go(func() {
 			d.ssh.Serve(func(v sshdoor.Visitor) (tui.Options, error) {
-				client, err := dial(dir, v.Name, false)
+				client, err := door.Dial(dir, v.Name, false)
 				if err != nil {
 					return tui.Options{}, fmt.Errorf("the run does not answer: %w", err)
 				}
-				opt := tui.Options{Source: client, Title: name, By: v.Name, Algorithms: catalog.All(), Close: func() error { client.Close(); return nil }}
+				opt := tui.Options{Source: client, Title: name, Resume: resumeLine(dir), By: v.Name, Algorithms: catalog.All(), Close: func() error { client.Close(); return nil }}
 				if v.Command {
 					opt.Commander = client
 				}
@@ -89,7 +90,7 @@ func (d *doors) serve(dir string) {
 		})
 	}
 	if d.metrics != nil {
-		if client, err := dial(dir, "", false); err == nil { // the run is over: there is nothing to tell
+		if client, err := door.Dial(dir, "", false); err == nil { // the run is over: there is nothing to tell
 			d.scrape = client
 			d.wg.Go(func() { d.metrics.Serve(name, client) })
 		}
@@ -168,6 +169,9 @@ func openCommand(s streams) *cobra.Command {
 			d.serve(run.dir)
 			d.announce(out, s)
 			if err := run.over(ctx); !errors.Is(err, context.Canceled) {
+				if !session.Describe(run.dir).Phase.Over() {
+					return run.broken(view.ErrKilled)
+				}
 				fmt.Fprintln(s.out, "brood: the run is over")
 				return err
 			}

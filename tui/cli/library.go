@@ -21,7 +21,7 @@ type library struct {
 
 // live is a running session as the workbench takes it.
 func live(dir string, client *door.Client) tui.Opened {
-	return tui.Opened{Session: dir, Source: client, Commander: client, Close: func() error { client.Close(); return nil }}
+	return tui.Opened{Session: dir, Source: client, Commander: client, Resume: resumeLine(dir), Close: func() error { client.Close(); return nil }}
 }
 
 // recorded is a recording as the workbench takes it.

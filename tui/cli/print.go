@@ -79,7 +79,7 @@ func (p *jsonPrinter) record(r event.Record) {
 			p.put(line)
 		}
 	case r.Edit != nil:
-		line := map[string]any{"event": "edit", "round": r.Edit.At + 1, "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob, "value": r.Edit.Expr, "by": r.Edit.By}
+		line := map[string]any{"event": "edit", "round": r.Edit.First(), "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob, "value": r.Edit.Expr, "by": r.Edit.By}
 		if r.Edit.Why != "" {
 			line["why"] = r.Edit.Why
 		}
@@ -117,6 +117,8 @@ type plainPrinter struct {
 	mu   sync.Mutex
 	out  io.Writer
 	last time.Time
+	held string // a line of progress, which waits for the evaluations of rounds before it: they are told later
+	upTo uint64 // the round of it
 	job  *host.Job
 	*tally
 }
@@ -151,17 +153,26 @@ func (p *plainPrinter) begin(r prepared) {
 func (p *plainPrinter) record(r event.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if e := r.Evaluation; r.Points == nil && (e == nil || e.Round > p.upTo) {
+		p.release()
+	}
 	p.tally.record(r)
 	switch {
 	case r.Commit != nil && time.Since(p.last) >= 500*time.Millisecond:
-		p.last = time.Now()
-		p.progress(*r.Commit)
+		p.last, p.upTo, p.held = time.Now(), r.Commit.To, p.progress(*r.Commit)
+		time.AfterFunc(heldFor, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.upTo == r.Commit.To {
+				p.release()
+			}
+		})
 	case r.Evaluation != nil:
 		fmt.Fprintf(p.out, "round %6d  test error %.2f %%\n", r.Evaluation.Round, r.Evaluation.TestError)
 	case r.Alert != nil:
 		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
-		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.At+1, r.Edit.Whose())
+		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(), r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != "start":
 		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"), plural(len(r.Plan.New.Workers()), "worker"))
 		if r.Plan.Note != "" {
@@ -176,19 +187,42 @@ func (p *plainPrinter) record(r event.Record) {
 	}
 }
 
-func (p *plainPrinter) progress(c event.Commit) {
+// heldFor is the longest that a line of progress waits for an evaluation.
+const heldFor = time.Second
+
+// flush is for who follows a run and does not end it.
+func (p *plainPrinter) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release()
+}
+
+// release writes the line of progress that waits.
+func (p *plainPrinter) release() {
+	if p.held != "" {
+		fmt.Fprintln(p.out, p.held)
+		p.held = ""
+	}
+}
+
+func (p *plainPrinter) progress(c event.Commit) string {
 	loss := "      –"
 	if l, ok := p.loss(); ok {
 		loss = fmt.Sprintf("%7.4f", l)
 	}
-	fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s %s  %8s\n", c.To, c.Progress.Epochs, p.word(), loss, p.rate(c.Progress))
+	return fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, p.word(), loss, p.rate(c.Progress))
 }
 
-func (p *plainPrinter) note(text string) { fmt.Fprintln(p.out, "brood: "+text) }
+func (p *plainPrinter) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintln(p.out, "brood: "+text)
+}
 
 func (p *plainPrinter) end(exit coordinator.Exit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.release()
 	s := p.finish(exit)
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
 	if s.TrainLoss != nil && p.bare() {

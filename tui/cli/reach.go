@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/remote"
 	"brood/runtime/session"
+	"brood/runtime/view"
 	"brood/transport/identity"
+	"brood/transport/wire"
 )
 
 // reached is a running session, here or elsewhere.
@@ -18,8 +21,17 @@ type reached struct {
 	*door.Client
 	name string                      // for a person
 	dir  string                      // of the session; "" elsewhere
+	look bool                        // only: its commands would be refused
 	over func(context.Context) error // waits for the end of its process
 	shut func() error
+}
+
+// broken adds to an error of following the run where it ended, and how to go on, as far as that is known here.
+func (r reached) broken(err error) error {
+	if errors.Is(err, view.ErrKilled) {
+		return fmt.Errorf("session %s was killed after round %d: %s", r.name, session.Describe(r.dir).Round, r.goOn())
+	}
+	return err
 }
 
 // goOn says how to resume the run once it has stopped.
@@ -27,7 +39,26 @@ func (r reached) goOn() string {
 	if r.dir == "" {
 		return "its owner goes on with it by brood serve --resume"
 	}
-	return "go on with: brood run --resume " + r.name
+	return "go on with: " + resumeLine(r.dir)
+}
+
+// resumeLine is what goes on with the session in dir, as it was begun; "" for none.
+func resumeLine(dir string) string {
+	switch {
+	case dir == "":
+		return ""
+	case remote.Served(dir):
+		return "brood serve --resume " + called(dir)
+	}
+	return "brood run --resume " + called(dir)
+}
+
+// called is how a person names the session in dir: by its name where that is enough.
+func called(dir string) string {
+	if home, err := session.Home(); err == nil && filepath.Dir(dir) == home {
+		return filepath.Base(dir)
+	}
+	return dir
 }
 
 func (r reached) Close() error {
@@ -46,9 +77,9 @@ func reach(ctx context.Context, what string, take bool) (reached, error) {
 	}
 	name := filepath.Base(dir)
 	if running, _ := session.Running(dir); !running {
-		return reached{}, fmt.Errorf("session %s is not running: go on with it by `brood run --resume %s`, or look back with `brood replay %s`", name, name, name)
+		return reached{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", name, resumeLine(dir), called(dir))
 	}
-	client, err := dial(dir, clientName(), take)
+	client, err := door.Dial(dir, clientName(), take)
 	if err != nil {
 		return reached{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", name, err)
 	}
@@ -64,16 +95,7 @@ func reach(ctx context.Context, what string, take bool) (reached, error) {
 			}
 		}
 	}
-	return reached{client, name, dir, over, func() error { return nil }}, nil
-}
-
-// dial opens the door of a session in this directory.
-func dial(dir, who string, take bool) (*door.Client, error) {
-	socket, err := session.SocketPath(dir)
-	if err != nil {
-		return nil, err
-	}
-	return door.Dial(socket, who, take)
+	return reached{client, name, dir, false, over, func() error { return nil }}, nil
 }
 
 // call reaches a run elsewhere.
@@ -98,5 +120,5 @@ func call(ctx context.Context, url string, take bool) (reached, error) {
 			return ctx.Err()
 		}
 	}
-	return reached{door.NewClient(clientName(), take, v.Dial), join.Address, "", over, v.Close}, nil
+	return reached{door.NewClient(clientName(), take, v.Dial), join.Address, "", v.Role() == wire.Viewer, over, v.Close}, nil
 }

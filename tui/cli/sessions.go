@@ -106,6 +106,7 @@ func replayCommand(s streams) *cobra.Command {
 // reprint writes a recorded session as plain lines, from a round on.
 func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
 	p := &plainPrinter{out: s.out, tally: newTally()}
+	defer p.flush()
 	var round uint64
 	seen := uint64(0)
 	for {

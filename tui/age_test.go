@@ -1,0 +1,29 @@
+package tui
+
+import (
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/view/sourcetest"
+)
+
+// other is an algorithm beside the sample one.
+func other() *optim.Algorithm {
+	a := *sourcetest.Algorithm()
+	a.Name, a.Series = "other", []optim.Series{{Name: "score", Title: "score", Kind: optim.PerMember}}
+	return &a
+}
+
+// TestSwapIsNoLine: no line crosses rounds that nobody measured, and no value of the algorithm before stands as one of this.
+func TestSwapIsNoLine(t *testing.T) {
+	change := func(o *Options) { o.Algorithms = append(o.Algorithms, other()) }
+	d := open(t, 200, 50, sourcetest.Swapped(3, 400, false), change)
+	d.shows("round 401", "score", "centre val 0.250", "vote")
+	d.hides("━━ best", "▒ worst", "· spread", "couple ")
+	d = open(t, 200, 50, sourcetest.Swapped(3, 400, true), change)
+	d.shows("training loss", "couple")
+	d.hides("━━ best", "· spread", "vote ")
+	golden(t, "swapped-200x50", d.screenText())
+	d = open(t, 80, 24, sourcetest.Swapped(3, 400, true), change)
+	golden(t, "swapped-80x24", d.screenText())
+}

@@ -1,0 +1,161 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
+)
+
+// crowded is a source that several look at.
+type crowded struct{ *sourcetest.Memory }
+
+func (crowded) Watchers() (int, bool) { return 3, true }
+
+// TestStatusKeepsWhatMatters: names and ornaments leave the status line before the round, what remains, the test error and what has elapsed.
+func TestStatusKeepsWhatMatters(t *testing.T) {
+	for _, w := range []int{60, 80, 100} {
+		d := open(t, w, 24, nil, func(o *Options) {
+			o.Source, o.Title = crowded{sourcetest.NewMemory(sourcetest.Run(3, 400)...)}, "a-session-with-a-long-name-20261122-043311"
+		})
+		line, _, _ := strings.Cut(d.screenText(), "\n")
+		for _, want := range []string{"● training", "r 400/800", "40s ", "40s left", "test 1.42 %"} {
+			if !strings.Contains(line, want) {
+				t.Errorf("at %d columns %q is missing: %s", w, want, line)
+			}
+		}
+	}
+}
+
+// TestOneRoundOfAnEdit: whatever place tells of an edit names the same round, the first one under it.
+func TestOneRoundOfAnEdit(t *testing.T) {
+	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+	if k := d.shown.Marks[0]; k.Round != 103 {
+		t.Errorf("the mark of the edit is at round %d", k.Round)
+	}
+	d.shows("round 103  ┆ ell 10 effective from round 103 on")
+	d.press("3")
+	d.shows("103  ell  10  ann")
+	d.hides("102 ")
+	d.live.Apply(event.Record{Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "alpha", Expr: "0.5", By: "ann"}})
+	d.refresh()
+	d.shows("→ 0.5 from round 403")
+	d.press("1")
+	d.shows("→ 0.5 @403")
+}
+
+// TestSetAsOnTheCommandLine: the command line of the workbench takes what brood set takes, and refuses what it cannot take for what it is.
+func TestSetAsOnTheCommandLine(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
+	for text, want := range map[string]string{"set eta=50": "50", "set eta 50": "50", "set eta=*0.5": "0.05", "set eta+=0.1": "0.2", "set eta=linear:0.1..0.01@200": "linear:0.1..0.01@200"} {
+		d.sent = nil
+		d.press(":").write(text).press("enter")
+		if len(d.sent) != 1 || len(d.sent[0].Set) != 1 || d.sent[0].Set[0] != (event.Setting{Knob: "eta", Expr: want}) {
+			t.Errorf("%q sends %+v", text, d.sent)
+		}
+	}
+	for _, text := range []string{"set eta", "set eta=", "set =5"} {
+		d.sent = nil
+		d.press(":").write(text).press("enter")
+		if d.shows("write set KNOB=VALUE"); len(d.sent) > 0 {
+			t.Errorf("%q sends %+v", text, d.sent)
+		}
+		d.press("esc")
+	}
+}
+
+// TestHorizonOfARunThatEnded: schedules are drawn over the rounds that there were.
+func TestHorizonOfARunThatEnded(t *testing.T) {
+	rs := sourcetest.Run(3, 400)
+	rs[0].Config.Limit = event.Limit{}
+	d := open(t, 120, 40, rs, nil)
+	if _, hi := d.horizon(); hi != 800 {
+		t.Errorf("without a limit, schedules of a run at round 400 are drawn up to %d", hi)
+	}
+	d.live.Apply(event.Record{State: &event.State{Phase: event.Finished, Round: 400}})
+	if _, hi := d.horizon(); hi != 400 {
+		t.Errorf("schedules of a run that ended after round 400 are drawn up to %d", hi)
+	}
+}
+
+// TestSparklinesOfNegatives: members whose only series is negative have lines that rise and fall.
+func TestSparklinesOfNegatives(t *testing.T) {
+	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, shown: view.New(), logAxis: true}
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(optim.IDs(2), []int{1}), Algorithm: "es"}})
+	for r := range uint64(20) {
+		m.shown.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: view.Fitness, Members: []engine.Member{0, 1}, Values: []float64{-3 + float64(r)/10, -2}}})
+	}
+	g := cell.New(40, 3)
+	drawReplicas(m, g, g.Rect())
+	s, _, _ := strings.Cut(cell.Plainly(false).String(g), "\n")
+	if !strings.Contains(s, "▁") || !strings.Contains(s, "▇") && !strings.Contains(s, "█") {
+		t.Errorf("a fitness from -3 to -1 is drawn as %s", s)
+	}
+}
+
+// TestHeatRowsAreAlike: each row of the heat map is of as many members, or each member of as many rows, and points every few columns leave
+// no stripes.
+func TestHeatRowsAreAlike(t *testing.T) {
+	for _, c := range []struct{ members, height, rows int }{{3, 13, 12}, {5, 13, 10}, {16, 13, 8}, {64, 22, 16}, {12, 13, 12}} {
+		m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
+		ids := optim.IDs(c.members)
+		m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(ids, []int{1}), Algorithm: "x"}})
+		for r := uint64(10); r <= 100; r += 10 {
+			p := &event.Points{Round: r, Series: "loss"}
+			for _, id := range ids {
+				p.Members, p.Values = append(p.Members, id), append(p.Values, 1)
+			}
+			m.shown.Apply(event.Record{Points: p})
+		}
+		g := cell.New(60, c.height)
+		drawHeat(m, g, g.Rect())
+		lines := strings.Split(cell.Plainly(false).String(g), "\n")
+		drawn := 0
+		for _, l := range lines {
+			if strings.Contains(l, "▒") {
+				drawn++
+			}
+			if at := strings.Index(l, "▒"); at >= 0 && strings.Contains(strings.TrimRight(l[at:], " "), " ") {
+				t.Errorf("%d members in %d lines have stripes: %q", c.members, c.height, l)
+			}
+		}
+		if drawn != c.rows || !strings.Contains(lines[drawn], "100") {
+			t.Errorf("%d members in %d lines take %d rows, want %d:\n%s", c.members, c.height, drawn, c.rows, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// TestShowAll: the axis leaves out a divergence, says so, and shows it when asked.
+func TestShowAll(t *testing.T) {
+	rs := sourcetest.Run(3, 400)
+	for _, r := range rs {
+		if p := r.Points; p != nil && p.Series == "loss" && p.Round == 200 {
+			p.Values[1] = 1e7
+		}
+	}
+	d := open(t, 120, 40, rs, nil)
+	d.press("m", "m", "m") // as measured
+	d.shows("▲ to 10M, A shows all")
+	d.press("A")
+	d.hides("▲ to")
+}
+
+// TestExchangedInMemory: the Live and the Fleet screen tell the same of what workers of one process exchange.
+func TestExchangedInMemory(t *testing.T) {
+	rs := sourcetest.Run(6, 400)
+	for _, r := range rs {
+		if r.Commit != nil {
+			r.Commit.Overhead = 0
+		}
+	}
+	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: view.Hosting, Members: []optim.Member{0, 1}}, {ID: 2, State: view.Hosting, Members: []optim.Member{2, 3}}}}
+	d := open(t, 200, 50, nil, func(o *Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: here} })
+	d.shows("3 workers, in memory", "412 kB/s in memory")
+	d.press("2")
+	d.shows("they exchange 412 kB/s in its memory")
+}
