@@ -11,6 +11,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
+	"brood/runtime/worker"
 )
 
 func (c *Coordinator) joined(e Joined) (fx []any) {
@@ -169,6 +170,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	p := c.plan.Plan
 	c.plan, c.base, c.roster, c.before = nil, p.Epoch, p.New, p.Timeline
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
+	c.declare(p)
 	clear(c.lost)
 	c.batch = 1
 	c.savedAt = cmp.Or(c.savedAt, c.now)
@@ -179,6 +181,21 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	c.choose()
 	c.keep = c.keeps()
 	return append(fx, c.dismiss()...)
+}
+
+// declare notes what the workers of a plan hold and may measure.
+func (c *Coordinator) declare(p event.Plan) {
+	c.blocks, c.series = map[string]bool{worker.ProgressBlock: true}, map[string]optim.Kind{}
+	tl, err := timeline.New(c.alg, p.Timeline)
+	if err != nil {
+		return // no edit is accepted that does not parse
+	}
+	for _, b := range worker.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
+		c.blocks[b.Name] = b.Shared
+	}
+	for _, s := range slices.Concat(worker.Series, c.alg.Series) {
+		c.series[s.Name] = s.Kind
+	}
 }
 
 func (c *Coordinator) loses(e Lost) (fx []any) {
