@@ -192,6 +192,8 @@ func (c *Coordinator) checkPoints(d message.Done, rows int, lead bool) error {
 			return fmt.Errorf("its points of %s are of round %d, out of order in its rounds %d to %d", p.Series, p.Round, d.From+1, d.To)
 		case kind == optim.PairEdges && len(p.Members) > mostMeetings*len(c.roster.Members):
 			return fmt.Errorf("it reports %d meetings in round %d of %d members", len(p.Members), p.Round, len(c.roster.Members))
+		case kind != optim.PairEdges && (len(p.Members) > rows+1 || twice(p.Members)):
+			return fmt.Errorf("it reports %s of a member twice in round %d", p.Series, p.Round)
 		}
 		if p.Round > at {
 			at = p.Round
@@ -207,14 +209,25 @@ func (c *Coordinator) checkPoints(d message.Done, rows int, lead bool) error {
 				return fmt.Errorf("it reports %s of the whole population, which worker %d does", p.Series, c.roster.Owner[0])
 			case m != engine.None && !c.owns(d.Worker, m):
 				return fmt.Errorf("it reports %s of member %d, which it does not host", p.Series, m)
-			case j > 0 && kind != optim.PairEdges && m <= p.Members[j-1]:
-				return fmt.Errorf("it reports %s of a member twice in round %d", p.Series, p.Round)
 			case kind == optim.PairEdges && !c.roster.Has(memberOf(p.Values[j])):
 				return fmt.Errorf("it reports that member %d met %g, which is no member", m, p.Values[j])
 			}
 		}
 	}
 	return nil
+}
+
+// twice says whether a member is listed again.
+func twice(members []optim.Member) bool {
+	if !slices.IsSorted(members) {
+		members = slices.Sorted(slices.Values(members))
+	}
+	for i := 1; i < len(members); i++ {
+		if members[i] == members[i-1] {
+			return true
+		}
+	}
+	return false
 }
 
 // memberOf is the member whose id a value is; [engine.None] where it is none.
