@@ -197,7 +197,7 @@ func (c *Coordinator) failed(e message.Failed) []any {
 		return nil
 	}
 	if e.NonFinite == nil || c.plan != nil {
-		return c.fence(e.Worker, e.Err)
+		return c.fence(e.Worker, "it reports: "+e.Err)
 	}
 	nf := e.NonFinite
 	text := fmt.Sprintf("block %s is not finite within rounds %d to %d", nf.Block, nf.From+1, nf.To)
