@@ -45,12 +45,16 @@ type Walk struct {
 	epoch  uint32
 	roster optim.Roster // as recorded
 	at     uint64
+	most   uint64 // rounds that the next commit can have: the first of a membership epoch has one, and each at most twice those of the one before
 	alive  bool
 	edits  []event.Edit // logged since the last commit
 	cps    []event.Checkpoint
 	missed []event.Commit // while skipping: those that may lie between a checkpoint's round and its record
 	res    Result
 }
+
+// unknown is a number of rounds that no commit has.
+const unknown = 1 << 62
 
 // Config of a walk.
 type Config struct {
@@ -121,6 +125,7 @@ func (v *Walk) skip(ctx context.Context, r event.Record) error {
 	}
 	v.cps = append(v.cps, *cp)
 	err := v.plan(ctx, event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: cp.Roster, New: cp.Roster, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline})
+	v.most = unknown // of the commits that were skipped
 	for _, c := range v.missed {
 		if err == nil && c.To > cp.Round {
 			err = v.commit(ctx, c)
@@ -151,7 +156,7 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	default:
 		return errors.Join(ctx.Err(), fmt.Errorf("membership epoch %d of the log is older than its predecessor", p.Epoch))
 	}
-	v.epoch, v.at, v.alive, v.edits = p.Epoch, p.At, true, nil
+	v.epoch, v.at, v.most, v.alive, v.edits = p.Epoch, p.At, 1, true, nil
 	return nil
 }
 
@@ -162,6 +167,11 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 	if c.Epoch != v.epoch || c.To <= v.at {
 		return &MismatchError{Round: c.To, What: "the order of commits", Got: fmt.Sprintf("membership epoch %d after round %d", v.epoch, v.at), Want: fmt.Sprintf("membership epoch %d, round %d", c.Epoch, c.To)}
 	}
+	if c.Rounds != c.To-v.at || c.Rounds > v.most || c.Progress.Rounds != c.To { // a forged log would be executed for ever
+		return &MismatchError{Round: c.To, What: "the number of rounds of the commit", Want: fmt.Sprintf("%d of %d", c.Rounds, c.Progress.Rounds),
+			Got: fmt.Sprintf("%d of %d, and the grant had no more than %d", c.To-v.at, c.To, v.most)}
+	}
+	v.most = min(2*v.most, unknown)
 	g := message.Grant{Epoch: v.epoch, From: v.at, To: c.To, Committed: v.at, Onward: true}
 	part := v.stop > 0 && c.To > v.stop
 	if part {
@@ -193,6 +203,9 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 func (v *Walk) compare(c event.Commit, d message.Done) error {
 	if got := worker.Root(d.Digests); got != c.Hash {
 		return &MismatchError{Round: c.To, What: "the state", Got: got, Want: c.Hash}
+	}
+	if c.Progress != d.Progress {
+		return &MismatchError{Round: c.To, What: "the progress", Got: fmt.Sprintf("%+v", d.Progress), Want: fmt.Sprintf("%+v", c.Progress)}
 	}
 	for _, op := range slices.Sorted(maps.Keys(both(c.Sent, d.Predicted))) {
 		if c.Sent[op] != d.Predicted[op] {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -132,12 +133,21 @@ func TestTampered(t *testing.T) {
 			r.Commit = &k
 		}, "the bytes of smuggle"},
 		{"an epoch", late(3), func(r *event.Record) { k := *r.Commit; k.Epoch++; r.Commit = &k }, "the order of commits"},
+		{"infinite epochs", late(3), func(r *event.Record) { k := *r.Commit; k.Progress.Epochs = math.Inf(1); r.Commit = &k }, "the progress is recorded as"},
+		{"steps", late(3), func(r *event.Record) { k := *r.Commit; k.Progress.Steps += 4; r.Commit = &k }, "the progress is recorded as"},
+		{"rounds without end", late(3), func(r *event.Record) {
+			k := *r.Commit
+			k.To, k.Rounds, k.Progress.Rounds = 1<<62, 1<<62-r.Commit.To+r.Commit.Rounds, 1<<62
+			r.Commit = &k
+		}, "and the grant had no more than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, o := recorded(t)
 			i := find(t, o.Log.Records, c.which)
 			want := governed(o.Log.Records, i).To
-			c.do(&o.Log.Records[i])
+			if c.do(&o.Log.Records[i]); o.Log.Records[i].Commit != nil {
+				want = o.Log.Records[i].Commit.To
+			}
 			_, err := r.Verify(t.Context(), o)
 			var m *verify.MismatchError
 			if !errors.As(err, &m) || m.Round != want || !strings.Contains(err.Error(), c.say) || !strings.HasPrefix(err.Error(), fmt.Sprintf("round %d: ", want)) {
