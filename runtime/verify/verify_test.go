@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/conformance"
 	"brood/runtime/event"
 	"brood/runtime/verify"
+	"brood/runtime/worker"
 )
 
 // recorded is a run with an edit, a checkpoint and a resize, each asked for when the one before is in the log, and stopped
@@ -213,6 +216,38 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Verify(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestForgedCheckpoint: a plan that goes back to a checkpoint whose rows are not those of its commit is named, though what follows was
+// computed from them.
+func TestForgedCheckpoint(t *testing.T) {
+	r, o := recorded(t)
+	var cp event.Checkpoint
+	for _, rec := range o.Log.Records {
+		if rec.Checkpoint != nil && rec.Checkpoint.Round > 0 {
+			cp = *rec.Checkpoint
+			break
+		}
+	}
+	if _, err := r.VerifyFrom(t.Context(), o, &cp); err != nil {
+		t.Fatal(err)
+	}
+	forged := worker.Row{Name: "x/shared", Mat: engine.New(1, o.Toy.Layout().Params, engine.F32)}
+	f, err := o.Store.Save(1<<20, 1, 7, []worker.Row{forged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rec := range o.Log.Records {
+		if rec.Checkpoint != nil && rec.Checkpoint.Round == cp.Round {
+			k := *rec.Checkpoint
+			k.Files = append(slices.Clone(k.Files), f)
+			o.Log.Records[i].Checkpoint = &k
+		}
+	}
+	_, err = r.VerifyFrom(t.Context(), o, &cp)
+	if err == nil || !strings.Contains(err.Error(), "the state of the checkpoint is recorded as") {
 		t.Errorf("%v", err)
 	}
 }
