@@ -35,9 +35,9 @@ func (c *Coordinator) claim(d message.Done) claim {
 func (c *Coordinator) differ(a, b message.Done) string {
 	switch {
 	case a.To != b.To || a.Ended != b.Ended:
-		return "the round they stopped at"
+		return "the round to stop at"
 	case a.Progress != b.Progress:
-		return "the progress they count"
+		return "the progress that is counted"
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.blocks)) {
 		if c.blocks[name] && a.Digests[name+"/shared"] != b.Digests[name+"/shared"] {
@@ -64,15 +64,16 @@ func (c *Coordinator) agree(done map[int]message.Done) (fx []any, ok bool) {
 		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(first, done[workers[other]]), first.To)), false
 	}
 	first := done[believed]
+	var out []Lost
 	for _, w := range workers {
 		if c.claim(done[w]) != c.claim(first) {
-			fx = append(fx, c.fence(w, fmt.Sprintf("it differs from most others in %s after round %d", strings.Replace(c.differ(first, done[w]), "they", "it", 1), first.To))...)
+			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(first, done[w]), first.To)})
 		} else if err := c.checkProgress(done[w]); err != nil { // of what was committed since it came
-			fx = append(fx, c.fence(w, err.Error())...)
+			out = append(out, Lost{w, err.Error()})
 		}
 	}
-	if len(fx) > 0 {
-		return fx, false
+	if len(out) > 0 {
+		return c.fence(out...), false
 	}
 	if op, sent, predicted := c.unaccounted(done); op != "" {
 		said := fmt.Sprintf("say that they sent %d bytes for %s up to round %d, and %s sends %d", sent, op, first.To, c.alg.Name, predicted)
@@ -107,7 +108,7 @@ func (c *Coordinator) unaccounted(done map[int]message.Done) (op optim.Op, sent,
 // doubt throws the rounds in progress away and pauses: one of these workers lies or has failed, and the core cannot know which.
 func (c *Coordinator) doubt(workers []int, said string) []any {
 	if len(workers) == 1 {
-		return c.fence(workers[0], "its word cannot be: workers "+said)
+		return c.fence(Lost{workers[0], "it says what cannot be: workers " + said})
 	}
 	text := fmt.Sprintf("workers %s %s: one of them lies, or its memory failed; end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
 		list(workers), said, c.committed)

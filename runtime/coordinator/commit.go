@@ -197,7 +197,7 @@ func (c *Coordinator) failed(e message.Failed) []any {
 		return nil
 	}
 	if e.NonFinite == nil || c.plan != nil {
-		return c.fence(e.Worker, "it reports: "+e.Err)
+		return c.fence(Lost{e.Worker, "it reports: " + e.Err})
 	}
 	nf := e.NonFinite
 	text := fmt.Sprintf("block %s is not finite within rounds %d to %d", nf.Block, nf.From+1, nf.To)
@@ -224,9 +224,12 @@ func (c *Coordinator) failed(e message.Failed) []any {
 	return append(fx, c.reshape()...)
 }
 
-// fence puts a worker out whose word cannot be trusted.
-func (c *Coordinator) fence(w int, reason string) []any {
-	return append([]any{Send{w, message.Stop{}}}, c.loses(Lost{w, reason})...)
+// fence puts workers out whose word cannot be trusted.
+func (c *Coordinator) fence(all ...Lost) (fx []any) {
+	for _, e := range all {
+		fx = append(fx, Send{e.Worker, message.Stop{}})
+	}
+	return append(fx, c.loses(all...)...)
 }
 
 // save asks for a checkpoint of the committed round.
@@ -237,7 +240,7 @@ func (c *Coordinator) save() (fx []any) {
 	c.wantSave = false
 	c.saving, c.savedAt = &saving{c.committed, c.hash, c.progress, map[int][]event.File{}}, c.now
 	for _, w := range c.roster.Workers() {
-		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed}})
+		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed, Most: c.mostSaved(w)}})
 	}
 	return fx
 }

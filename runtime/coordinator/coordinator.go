@@ -192,7 +192,7 @@ func (c *Coordinator) Step(now time.Time, ev any) []any {
 			return nil // it is gone, or was put out
 		}
 		if err := c.check(ev); err != nil {
-			return append(c.fence(w, err.Error()), c.push()...)
+			return append(c.fence(Lost{w, err.Error()}), c.push()...)
 		}
 	}
 	var fx []any

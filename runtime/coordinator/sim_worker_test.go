@@ -430,7 +430,7 @@ func (w *simWorker) done(g message.Grant) error {
 	d.To, d.Ended, d.Progress, d.Digests = e.round, e.ended, e.state.prog, e.state.digests()
 	if s.scene.drift(&s.draw) && e.roster.Owner[0] != w.id {
 		w.faulty = true
-		d.Digests["y/shared"], d.Digests["progress/shared"] = [32]byte{1}, [32]byte{2}
+		d.Digests["y/shared"], d.Digests["progress/shared"] = [32]byte{1, byte(w.id)}, [32]byte{2, byte(w.id)}
 	}
 	s.reply(w.id, d)
 	return nil

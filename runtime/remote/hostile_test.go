@@ -368,6 +368,15 @@ func TestShelf(t *testing.T) {
 	}
 }
 
+// TestLargeFile: a worker brings no more of a checkpoint than its rows take.
+func TestLargeFile(t *testing.T) {
+	rel := session.CheckpointFile(5, 2, 1)
+	x := &seat{asked: map[string]int64{rel: 1 << 20}, shelf: shelf{dir: t.TempDir()}}
+	if err := x.keep(message.Piece{Path: rel, Total: 1<<20 + 1, Data: []byte{1}}); err == nil || !strings.Contains(err.Error(), "takes 1048576 at most") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestWrongData: a worker that reads other data than the run's leaves, and both sides are told both digests.
 func TestWrongData(t *testing.T) {
 	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)

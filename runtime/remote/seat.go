@@ -27,9 +27,9 @@ type seat struct {
 	came   time.Time
 
 	mu    sync.Mutex
-	asked map[string]bool // checkpoint files that it was told to save
-	owes  int             // replies to what it was told, at most
-	kept  *event.File     // the newest of the asked files that is here
+	asked map[string]int64 // checkpoint files that it was told to save, and the bytes that they may have
+	owes  int              // replies to what it was told, at most
+	kept  *event.File      // the newest of the asked files that is here
 	since time.Time
 	links linkRates
 
@@ -56,7 +56,7 @@ var errFails = errors.New("the coordinator has failed")
 const farewell = 2 * time.Second
 
 func newSeat(r *run, p *quic.Peer, id int) *seat {
-	t := &seat{run: r, peer: p, id: id, asked: map[string]bool{}, came: time.Now(), since: time.Now(), shelf: shelf{dir: r.dir}}
+	t := &seat{run: r, peer: p, id: id, asked: map[string]int64{}, came: time.Now(), since: time.Now(), shelf: shelf{dir: r.dir}}
 	t.ctx, t.cancel = context.WithCancelCause(r.ctx)
 	return t
 }
@@ -74,7 +74,7 @@ func (t *seat) Post(msg any) {
 	t.mu.Lock()
 	switch m := msg.(type) {
 	case message.Save:
-		t.asked[session.CheckpointFile(m.At, m.Epoch, t.id)] = true
+		t.asked[session.CheckpointFile(m.At, m.Epoch, t.id)] = m.Most
 		t.owes++
 	case message.Plan, message.Grant:
 		t.owes++
@@ -243,10 +243,13 @@ func (t *seat) answers(msg any) error {
 // keep takes a piece of a checkpoint that this worker was told to save.
 func (t *seat) keep(p message.Piece) error {
 	t.mu.Lock()
-	ok := t.asked[p.Path]
+	most, ok := t.asked[p.Path]
 	t.mu.Unlock()
 	if !ok {
 		return fmt.Errorf("it was not asked for the file %q", p.Path)
+	}
+	if p.Total > most {
+		return fmt.Errorf("its file %q has %d bytes, and what it holds takes %d at most", p.Path, p.Total, most)
 	}
 	whole, kept, err := t.shelf.keep(p)
 	if err != nil {
