@@ -188,7 +188,7 @@ func (r *run) leave(t *seat, why error) {
 	}
 }
 
-// close says goodbye to the workers. It returns when every goroutine of the run has ended.
+// close says goodbye to the workers, if the run is over; else they may come back to whoever goes on with it. It returns when every goroutine of the run has ended.
 func (r *run) close() {
 	r.ends.Do(func() {
 		s := r.srv
@@ -198,8 +198,8 @@ func (r *run) close() {
 			s.over, s.broke = s.over || r.over, !r.over
 		}
 		s.runs = slices.DeleteFunc(s.runs, func(o *run) bool { return o == r })
-		why := errEnds
-		if s.cfg.Series {
+		why := errFails
+		if s.cfg.Series || r.over {
 			why = errOver
 			for _, t := range r.seats {
 				t.stop()

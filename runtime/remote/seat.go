@@ -46,11 +46,10 @@ const maxOwed = 4
 var (
 	errPutOut = errors.New("the run goes on without it")
 	errOver   = errors.New("the run is over")
-	errEnds   = errors.New("the coordinator ends before the run does")
 )
 
 // errFails ends a seat without a goodbye: the worker may come back to whoever goes on with the run.
-var errFails = errors.New("the coordinator has failed")
+var errFails = errors.New("the coordinator ends before the run does")
 
 // farewell is how long a goodbye may take.
 const farewell = 2 * time.Second
@@ -135,7 +134,7 @@ func (t *seat) attend() {
 	switch {
 	case t.peer.Err() != nil:
 		t.peer.Close("")
-	case errors.Is(err, errPutOut), errors.Is(err, errOver), errors.Is(err, errEnds):
+	case errors.Is(err, errPutOut), errors.Is(err, errOver):
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		defer cancel()
 		_ = t.peer.Leave(ctx, err.Error()) // gone either way
