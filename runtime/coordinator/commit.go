@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,19 +17,25 @@ import (
 )
 
 func (c *Coordinator) isDone(d message.Done) (fx []any) {
-	got := c.done[d.From]
-	if got == nil || d.Epoch != c.base || c.plan != nil || len(c.roster.Hosted(d.Worker)) == 0 {
+	o := c.done[d.From]
+	if o == nil || d.Epoch != c.base || c.plan != nil {
 		return nil
 	}
-	got[d.Worker] = d
+	d.Nanos = c.passed(d.Nanos, o.sent)
+	d.Extra = min(c.passed(d.Extra, o.sent), c.now.Sub(o.sent).Nanoseconds()-d.Nanos)
+	o.got[d.Worker] = d
 	// Grants are committed in order, whatever the order in which reports come.
 	for len(c.done) > 0 {
 		first := slices.Min(slices.Collect(maps.Keys(c.done)))
-		if len(c.done[first]) < len(c.roster.Workers()) {
+		if len(c.done[first].got) < len(c.roster.Workers()) {
 			break
 		}
-		done := c.done[first]
+		done := c.done[first].got
 		delete(c.done, first)
+		agreed, ok := c.agree(done)
+		if fx = append(fx, agreed...); !ok {
+			break
+		}
 		fx = append(fx, c.commit(done)...)
 		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
 			break
@@ -37,7 +44,7 @@ func (c *Coordinator) isDone(d message.Done) (fx []any) {
 	return fx
 }
 
-// commit makes a grant's rounds final.
+// commit makes a grant's rounds final, on whose reports all agree.
 func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 	ws := c.roster.Workers()
 	first := done[ws[0]]
@@ -47,19 +54,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 	var extra int64
 	for _, w := range ws {
 		d := done[w]
-		if d.To != first.To || d.Ended != first.Ended {
-			return c.fence(w, fmt.Sprintf("it stopped at round %d, the others at %d", d.To, first.To))
-		}
-		var differ []string
-		for name, sum := range d.Digests {
-			if old, ok := digests[name]; ok && old != sum {
-				differ = append(differ, name)
-			}
-			digests[name] = sum
-		}
-		if len(differ) > 0 {
-			return c.fence(w, fmt.Sprintf("its %s differs from the others' after round %d", slices.Min(differ), d.To))
-		}
+		maps.Copy(digests, d.Digests)
 		optim.Ledger(r.Sent).Add(d.Sent)
 		optim.Ledger(r.Predicted).Add(d.Predicted)
 		optim.Ledger(r.Apart).Add(d.Apart)
@@ -124,7 +119,7 @@ func (c *Coordinator) points(done map[int]message.Done) (fx []any) {
 			merged[k].Values = append(merged[k].Values, p.Values...)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b key) int { return int(a.round) - int(b.round) })
+	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(a.round, b.round) })
 	for _, k := range order {
 		p := merged[k]
 		sortPoints(p)
@@ -202,7 +197,7 @@ func (c *Coordinator) failed(e message.Failed) []any {
 		return nil
 	}
 	if e.NonFinite == nil || c.plan != nil {
-		return c.fence(e.Worker, e.Err)
+		return c.fence(Lost{e.Worker, "it reports: " + e.Err})
 	}
 	nf := e.NonFinite
 	text := fmt.Sprintf("block %s is not finite within rounds %d to %d", nf.Block, nf.From+1, nf.To)
@@ -229,9 +224,12 @@ func (c *Coordinator) failed(e message.Failed) []any {
 	return append(fx, c.reshape()...)
 }
 
-// fence puts a worker out whose word cannot be trusted.
-func (c *Coordinator) fence(w int, reason string) []any {
-	return append([]any{Send{w, message.Stop{}}}, c.loses(Lost{w, reason})...)
+// fence puts workers out whose word cannot be trusted.
+func (c *Coordinator) fence(all ...Lost) (fx []any) {
+	for _, e := range all {
+		fx = append(fx, Send{e.Worker, message.Stop{}})
+	}
+	return append(fx, c.loses(all...)...)
 }
 
 // save asks for a checkpoint of the committed round.
@@ -242,7 +240,7 @@ func (c *Coordinator) save() (fx []any) {
 	c.wantSave = false
 	c.saving, c.savedAt = &saving{c.committed, c.hash, c.progress, map[int][]event.File{}}, c.now
 	for _, w := range c.roster.Workers() {
-		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed}})
+		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed, Most: c.mostSaved(w)}})
 	}
 	return fx
 }
@@ -253,6 +251,7 @@ func (c *Coordinator) saved(e message.Saved) (fx []any) {
 	}
 	if e.Err != "" {
 		c.saving = nil
+		e.Err = fmt.Sprintf("worker %d cannot save: %s", e.Worker, e.Err)
 		fx = append(fx, c.alert("error", "disk", e.Err, engine.None))
 		if c.deserted() && c.granted == c.committed { // it was to be the last of those that leave
 			return append(fx, c.abandon(false)...)
@@ -266,7 +265,7 @@ func (c *Coordinator) saved(e message.Saved) (fx []any) {
 	if len(c.saving.files) == 0 {
 		c.saveCost = 0
 	}
-	c.saveCost = max(c.saveCost, time.Duration(e.Nanos))
+	c.saveCost = max(c.saveCost, time.Duration(c.passed(e.Nanos, c.savedAt)))
 	c.saving.files[e.Worker] = e.Files
 	if len(c.saving.files) < len(c.roster.Workers()) {
 		return nil

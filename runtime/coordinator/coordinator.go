@@ -104,9 +104,11 @@ type Coordinator struct {
 	committed, granted uint64
 	progress           event.Progress
 	hash               string
-	batch              uint64 // rounds of the next grant
-	held               bool   // the outstanding grant may end before its last round
-	done               map[uint64]map[int]message.Done
+	batch              uint64                  // rounds of the next grant
+	held               bool                    // the outstanding grant may end before its last round
+	done               map[uint64]*outstanding // by the round before their first
+	blocks             map[string]bool         // of base, and whether they are shared
+	series             map[string]optim.Kind   // that its points may be of
 
 	checkpoint *event.Checkpoint
 	saving     *saving
@@ -145,7 +147,7 @@ func New(cfg Config) (*Coordinator, error) {
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
 	cfg.OnLoss, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.Cause, "start")
 	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, rests: map[int]rest{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
-		done: map[uint64]map[int]message.Done{}, edits: slices.Clone(cfg.Edits)}
+		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits)}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
 		c.checkpoint, c.committed, c.granted, c.progress, c.hash = cp, cp.Round, cp.Round, cp.Progress, cp.Hash
@@ -185,6 +187,14 @@ func (c *Coordinator) Step(now time.Time, ev any) []any {
 		return nil
 	}
 	c.now = now
+	if w, ok := sender(ev); ok {
+		if !slices.Contains(c.alive, w) {
+			return nil // it is gone, or was put out
+		}
+		if err := c.check(ev); err != nil {
+			return append(c.fence(Lost{w, err.Error()}), c.push()...)
+		}
+	}
 	var fx []any
 	switch e := ev.(type) {
 	case Joined:
@@ -305,8 +315,7 @@ func (c *Coordinator) push() (fx []any) {
 
 // reached says whether the committed rounds are all that the limit asks for.
 func (c *Coordinator) reached() bool {
-	l := c.cfg.Limit
-	return l.Rounds > 0 && c.committed >= l.Rounds || l.Epochs > 0 && c.progress.Epochs >= l.Epochs
+	return reached(c.cfg.Limit, event.Progress{Rounds: c.committed, Epochs: c.progress.Epochs})
 }
 
 // isSaved says whether the newest checkpoint is of this very state: a plan changes it without a round.
@@ -331,7 +340,7 @@ func (c *Coordinator) grant() (fx []any) {
 	}
 	g.Edits, c.loose = c.loose, nil
 	fx = c.takeStaged(g.From, &g.Edits)
-	c.done[g.From] = map[int]message.Done{}
+	c.done[g.From] = &outstanding{g, c.now, map[int]message.Done{}}
 	c.granted, c.held = g.To, g.Hold
 	for _, w := range c.roster.Workers() {
 		fx = append(fx, Send{w, g})

@@ -17,20 +17,33 @@ const saveShare = 33
 
 // keeps says whether the epoch in force keeps snapshots.
 func (c *Coordinator) keeps() bool {
-	if len(c.roster.Workers()) > 1 {
-		return true
-	}
+	rows, shared, _ := c.weigh()
+	return len(c.roster.Workers()) > 1 || rows*int64(len(c.roster.Members))+shared <= c.cfg.Keep
+}
+
+// weigh is the bytes of a member's rows, those of the shared rows, and how many blocks there are.
+func (c *Coordinator) weigh() (rows, shared, blocks int64) {
 	tl, err := timeline.New(c.alg, c.edits)
 	if err != nil {
-		return true // no edit is accepted that does not parse
+		return 0, 0, 0 // no edit is accepted that does not parse
 	}
-	var bytes int64
 	for _, b := range c.alg.Blocks(tl.Values(timeline.Position{Round: c.committed, Epochs: c.progress.Epochs, Steps: c.progress.Steps}), c.cfg.Layout) {
-		row := int64(b.Cols * b.Type.Size())
-		if !b.Shared {
-			row *= int64(len(c.roster.Members))
+		if n := int64(b.Cols * b.Type.Size()); b.Shared {
+			shared += n
+		} else {
+			rows += n
 		}
-		bytes += row
+		blocks++
 	}
-	return bytes <= c.cfg.Keep
+	return rows, shared, blocks
+}
+
+// A row of a file has a name and a place in its head; the rest of the head and the counters of progress take less than the base.
+const headBytes, baseBytes = 256, 1 << 16
+
+// mostSaved bounds the file that a worker brings of a checkpoint.
+func (c *Coordinator) mostSaved(w int) int64 {
+	rows, shared, blocks := c.weigh()
+	n := int64(len(c.roster.Hosted(w)))
+	return n*(rows+blocks*headBytes) + shared + blocks*headBytes + baseBytes
 }

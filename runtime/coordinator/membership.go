@@ -11,6 +11,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
+	"brood/runtime/worker"
 )
 
 func (c *Coordinator) joined(e Joined) (fx []any) {
@@ -169,6 +170,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	p := c.plan.Plan
 	c.plan, c.base, c.roster, c.before = nil, p.Epoch, p.New, p.Timeline
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
+	c.declare(p)
 	clear(c.lost)
 	c.batch = 1
 	c.savedAt = cmp.Or(c.savedAt, c.now)
@@ -181,18 +183,41 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	return append(fx, c.dismiss()...)
 }
 
-func (c *Coordinator) loses(e Lost) (fx []any) {
-	i := slices.Index(c.alive, e.Worker)
-	if i < 0 {
+// declare notes what the workers of a plan hold and may measure.
+func (c *Coordinator) declare(p event.Plan) {
+	c.blocks, c.series = map[string]bool{worker.ProgressBlock: true}, map[string]optim.Kind{}
+	tl, err := timeline.New(c.alg, p.Timeline)
+	if err != nil {
+		return // no edit is accepted that does not parse
+	}
+	for _, b := range worker.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
+		c.blocks[b.Name] = b.Shared
+	}
+	for _, s := range slices.Concat(worker.Series, c.alg.Series) {
+		c.series[s.Name] = s.Kind
+	}
+}
+
+// loses goes on without workers that are gone, with one plan for all of them.
+func (c *Coordinator) loses(all ...Lost) (fx []any) {
+	var gone []int
+	hosted := 0
+	for _, e := range all {
+		if i := slices.Index(c.alive, e.Worker); i >= 0 {
+			c.alive = slices.Delete(c.alive, i, i+1)
+			delete(c.rests, e.Worker)
+			gone = append(gone, e.Worker)
+			hosted += len(c.roster.Hosted(e.Worker))
+			fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
+		}
+	}
+	if len(gone) == 0 {
 		return nil
 	}
-	c.alive = slices.Delete(c.alive, i, i+1)
-	delete(c.rests, e.Worker)
-	fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
 	if c.ending != nil && len(c.alive) == 0 {
 		return append(fx, c.exit()...) // nobody is left to save it: the log holds what was committed
 	}
-	if !c.keep && c.plan == nil && c.base != c.cfg.Epoch && len(c.lost) == 0 && len(c.roster.Hosted(e.Worker)) == 0 {
+	if !c.keep && c.plan == nil && c.base != c.cfg.Epoch && len(c.lost) == 0 && hosted == 0 {
 		return fx // the grant that is out goes on: there is no way back to its start
 	}
 	if c.base == c.cfg.Epoch { // nothing was ever ready
@@ -205,11 +230,16 @@ func (c *Coordinator) loses(e Lost) (fx []any) {
 		}
 		return fx
 	}
-	for _, m := range c.roster.Hosted(e.Worker) {
-		c.lost[m] = true
+	for _, w := range gone {
+		for _, m := range c.roster.Hosted(w) {
+			c.lost[m] = true
+		}
 	}
 	next := c.target()
-	next.cause, next.note = "death", fmt.Sprintf("worker %d is lost", e.Worker)
+	next.cause, next.note = "death", fmt.Sprintf("worker %s is lost", list(gone))
+	if len(gone) > 1 {
+		next.note = fmt.Sprintf("workers %s are lost", list(gone))
+	}
 	if c.plan != nil && c.plan.From != event.Workers {
 		next.back = true // the way back was cut off: nobody holds that round but the checkpoint
 	}

@@ -113,6 +113,9 @@ func (c *checker) effect(x any) error {
 			if !c.s.core.over && !c.s.workers[x.Worker].faulty {
 				return fmt.Errorf("worker %d is put out, which did nothing wrong", x.Worker)
 			}
+			if !c.s.core.over && slices.Contains(c.s.core.roster.Workers(), x.Worker) {
+				c.count["outvoted"]++
+			}
 		case message.Save:
 			if m.Epoch != c.epoch || m.At != c.at {
 				return fmt.Errorf("the log stands at epoch %d, round %d", c.epoch, c.at)

@@ -403,14 +403,14 @@ func TestSimulatorRepeats(t *testing.T) {
 // tally counts what the runs went through, so that a scene that never happens is noticed.
 type tally struct {
 	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
-	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes                                                                                                   int
+	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted                                                                              int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"]})
+		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[event.Disagree], c.count["outvoted"]})
 }
 
 func (t *tally) sum(o tally) {
@@ -419,10 +419,11 @@ func (t *tally) sum(o tally) {
 	t.Refused, t.Saves, t.FailedSaves, t.Aborted = t.Refused+o.Refused, t.Saves+o.Saves, t.FailedSaves+o.FailedSaves, t.Aborted+o.Aborted
 	t.Left, t.Abandoned, t.Drained, t.Uncordoned = t.Left+o.Left, t.Abandoned+o.Abandoned, t.Drained+o.Drained, t.Uncordoned+o.Uncordoned
 	t.Seeds, t.Chromosomes = t.Seeds+o.Seeds, t.Chromosomes+o.Chromosomes
+	t.Disagreed, t.Outvoted = t.Disagreed+o.Disagreed, t.Outvoted+o.Outvoted
 	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
 	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
-		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes}
+		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted}
 }

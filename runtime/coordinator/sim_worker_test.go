@@ -8,6 +8,7 @@ import (
 
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/catalog"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
@@ -63,10 +64,30 @@ func (y symbols) clone() symbols {
 	return y
 }
 
+// symbolic is an algorithm whose blocks are those of symbols; their width stands for what the algorithm keeps.
+func symbolic(name string) (*optim.Algorithm, error) {
+	known, err := catalog.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	alg := *known
+	alg.Blocks = func(k optim.Values, l engine.Layout) []optim.Block {
+		var h hash
+		for _, b := range known.Blocks(k, l) {
+			if b.Cols > 0 {
+				h = mix(mixText(h, b.Name), uint64(b.Cols), uint64(b.Type))
+			}
+		}
+		cols := 1 + int(uint64(h)%1000)
+		return []optim.Block{{Name: "x", Cols: cols}, {Name: "y", Shared: true, Cols: cols}}
+	}
+	return &alg, nil
+}
+
 // digests has two shared rows, so that a difference in both is named alike every time.
 func (y symbols) digests() map[string][32]byte {
 	p := mix(0, y.prog.Rounds, y.prog.Steps, y.prog.Samples, math.Float64bits(y.prog.Epochs))
-	out := map[string][32]byte{"x/shared": y.shared.digest(), "progress/shared": p.digest()}
+	out := map[string][32]byte{"y/shared": y.shared.digest(), "progress/shared": p.digest()}
 	for m, h := range y.rows {
 		out[fmt.Sprintf("x/%d", m)] = h.digest()
 	}
@@ -409,7 +430,7 @@ func (w *simWorker) done(g message.Grant) error {
 	d.To, d.Ended, d.Progress, d.Digests = e.round, e.ended, e.state.prog, e.state.digests()
 	if s.scene.drift(&s.draw) && e.roster.Owner[0] != w.id {
 		w.faulty = true
-		d.Digests["x/shared"], d.Digests["progress/shared"] = [32]byte{1}, [32]byte{2}
+		d.Digests["y/shared"], d.Digests["progress/shared"] = [32]byte{1, byte(w.id)}, [32]byte{2, byte(w.id)}
 	}
 	s.reply(w.id, d)
 	return nil

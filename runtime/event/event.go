@@ -172,13 +172,16 @@ type Evaluation struct {
 type Alert struct {
 	Round  uint64        `cbor:"0,keyasint"`
 	Level  string        `cbor:"1,keyasint"` // info, warning, error
-	Kind   string        `cbor:"2,keyasint"` // [NonFinite], lost-worker, rejected, divergence, collapse, disk
+	Kind   string        `cbor:"2,keyasint"` // [NonFinite], [Disagree], lost-worker, rejected, divergence, collapse, disk
 	Text   string        `cbor:"3,keyasint"`
 	Member engine.Member `cbor:"4,keyasint"`
 }
 
 // NonFinite is the kind of the alert that a block holds a number that is none; the run pauses.
 const NonFinite = "non-finite"
+
+// Disagree is the kind of the alert that workers report what cannot all be true; the run pauses.
+const Disagree = "disagree"
 
 // Checkpoint refers to saved blocks of a committed round.
 type Checkpoint struct {

@@ -89,12 +89,21 @@ func New(cfg Config) (*Fleet, error) {
 }
 
 // Run trains until the core's exit, or until ctx ends: then the workers are dropped where they stand, and the log holds
-// what was committed.
-func (f *Fleet) Run(ctx context.Context) (coordinator.Exit, error) {
+// what was committed. A fault of the coordinator's own is an error too; workers that can are then told that it is gone, and not that
+// they are put out.
+func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
+	left := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the coordinator has failed (%v): what was committed is in the log; resume the session, and report this", r)
+			exit = coordinator.Exit{Phase: event.Failed, Reason: err.Error()}
+		}
 		cancel()
 		for _, b := range f.boxes {
+			if x, ok := b.(Forsaker); ok && err != nil && left.Err() == nil {
+				x.Forsake()
+			}
 			b.Close()
 		}
 		close(f.done)

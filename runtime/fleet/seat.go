@@ -16,6 +16,10 @@ type Seat interface {
 	Close()
 }
 
+// Forsaker is a Seat whose worker may come back to the run when this process fails and another goes on with it. Forsake comes before
+// Close.
+type Forsaker interface{ Forsake() }
+
 type seated struct {
 	worker int
 	seat   Seat

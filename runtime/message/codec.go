@@ -143,8 +143,16 @@ func Encode(m any) (kind uint16, body []byte, err error) {
 	return kind, body, err
 }
 
-// Decode is the inverse of Encode.
+// Decode is the inverse of Encode, but for control characters in sentences.
 func Decode(kind uint16, body []byte) (any, error) {
+	if err := admits(kind, body); err != nil {
+		return nil, err
+	}
+	m, err := decodeKind(kind, body)
+	return cleaned(m), err
+}
+
+func decodeKind(kind uint16, body []byte) (any, error) {
 	switch kind {
 	case kindGrant:
 		return decode[Grant](body)

@@ -29,7 +29,7 @@ func samples() map[string]any {
 		"abort": Abort{Epoch: 4},
 		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []optim.Member{5}, OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
 			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2}, Checkpoint: &cp},
-		"save":  Save{Epoch: 5, At: 12},
+		"save":  Save{Epoch: 5, At: 12, Most: 4096},
 		"stop":  Stop{},
 		"setup": Setup{Config: event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1 << 63}, Members: 3},
 		"kept":  Kept{Path: "checkpoints/6/a", From: 1 << 20, Err: "full"},

@@ -77,6 +77,8 @@ func (s *Server) place(ctx context.Context, q quic.Request) (best *run, err erro
 			return nil, wire.Refused{Code: wire.CodeOver, Reason: "the runs are over"}
 		}
 		return nil, wire.Refused{Code: wire.CodeOver, Reason: errOver.Error()}
+	case s.broke:
+		return nil, wire.Refused{Code: wire.CodeBusy, Reason: "the coordinator ends before the run does: it is tried again", Retry: true}
 	case s.cfg.Series:
 		least := math.MaxInt
 		for _, r := range s.runs {

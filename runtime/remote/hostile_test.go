@@ -3,12 +3,17 @@ package remote
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
+	"brood/models/engine"
+	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/message"
@@ -92,6 +97,32 @@ func TestHostileWorkers(t *testing.T) {
 		"saves unasked": {func(x *stranger) {
 			x.say(message.Piece{Path: session.CheckpointFile(3, 1, x.id), Total: 1, Data: []byte{1}})
 		}, "it was not asked for the file"},
+		"answers unasked": {func(x *stranger) {
+			ready(x)
+			for range 50 {
+				x.say(message.Done{Worker: x.id})
+			}
+		}, "was asked nothing"},
+		"leaves twice": {func(x *stranger) {
+			ready(x)
+			x.say(message.Leaving{Worker: x.id})
+			x.say(message.Leaving{Worker: x.id})
+		}, "twice that it leaves"},
+		"tells too much": {func(x *stranger) {
+			for range 1000 {
+				x.say(message.Telemetry{Worker: x.id})
+			}
+		}, "more often than once a second"},
+		"tells of links that are not": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Links: make([]message.LinkCount, 3000)})
+		}, "worker 0"},
+		"measures what is no number": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Links: []message.LinkCount{{To: 9, Lost: math.NaN()}}})
+		}, "measures"},
+		"sends a frame of nulls": {func(x *stranger) {
+			nulls := append([]byte{0xa1, 7, 0x9a, 0, 0x1f, 0xff, 0xff}, bytes.Repeat([]byte{0xf6}, 0x1fffff)...)
+			_ = x.peer.Send(wire.Message{Kind: 33, Body: nulls})
+		}, "MiB"},
 		"climbs":             {func(x *stranger) { x.say(message.Piece{Path: "../../evil", Total: 1, Data: []byte{1}}) }, "it was not asked for the file"},
 		"overwrites the log": {func(x *stranger) { x.say(message.Piece{Path: "log-000001.brood", Total: 1, Data: []byte{1}}) }, "it was not asked for the file"},
 	} {
@@ -143,6 +174,70 @@ func TestHostileWorkers(t *testing.T) {
 	}
 	if err := <-end; err != nil {
 		t.Error(err)
+	}
+	verifies(t, dir, s.hash)
+}
+
+// TestInsider: a worker in the middle of a run that reports what cannot be is put out with one clean line that says whose words they are,
+// the run goes on with the others, and verifies.
+func TestInsider(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	var alerts []string
+	s := serve(t, prepare(t, small(3)), nil, dir, func(r event.Record) {
+		if r.Alert != nil {
+			alerts = append(alerts, r.Alert.Text)
+		}
+	})
+	trained := make(chan coordinator.Exit)
+	go func() { trained <- s.train() }()
+	for _, lie := range []func(x *stranger, g message.Grant) any{
+		func(x *stranger, g message.Grant) any {
+			return message.Failed{Worker: x.id, Epoch: g.Epoch, Err: "\x1b[2J\x1b]0;hello\x07\nbrood: the run is over"}
+		},
+		func(x *stranger, g message.Grant) any {
+			return message.Done{Worker: x.id, Epoch: g.Epoch, From: g.From, To: g.To, Points: []event.Points{{Round: g.To, Series: "loss", Members: []engine.Member{2, 1, 0}, Values: []float64{1}}}}
+		},
+		func(x *stranger, g message.Grant) any {
+			return message.Done{Worker: x.id, Epoch: g.Epoch, From: g.From, To: 1 << 62, Progress: event.Progress{Rounds: 1 << 62, Epochs: math.Inf(1)}}
+		},
+	} {
+		x, err := knock(s, newKey(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.say(message.Ready{Worker: x.id})
+		for err == nil {
+			var m any
+			m, err = x.next()
+			switch m := m.(type) {
+			case message.Plan:
+				x.say(message.Ready{Worker: x.id, Epoch: m.Epoch})
+			case message.Grant:
+				x.say(lie(x, m))
+			}
+		}
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Left || gone.Reason != errPutOut.Error() {
+			t.Errorf("the stranger is gone: %v", err)
+		}
+	}
+	cfg := s.config()
+	token, err := s.srv.gate.Issue(wire.Worker, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Join.Token = token
+	end := s.work(t.Context(), cfg)
+	if exit := <-trained; exit.Phase != event.Finished {
+		t.Errorf("%+v", exit)
+	}
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	if said := "worker 0 is lost: it reports: [2J]0;hello brood: the run is over"; !slices.Contains(alerts, said) {
+		t.Errorf("alerts %q, want %q", alerts, said)
+	}
+	if all := strings.Join(append(alerts, s.notes.all...), ""); strings.ContainsFunc(all, unicode.IsControl) {
+		t.Errorf("the operator sees %q", all)
 	}
 	verifies(t, dir, s.hash)
 }
@@ -270,6 +365,15 @@ func TestShelf(t *testing.T) {
 	}
 	if _, k, err := s.keep(message.Piece{Path: session.CheckpointFile(6, 3, 1), Total: 9, Data: want[:4]}); err != nil || k.Err == "" {
 		t.Errorf("%+v, %v", k, err)
+	}
+}
+
+// TestLargeFile: a worker brings no more of a checkpoint than its rows take.
+func TestLargeFile(t *testing.T) {
+	rel := session.CheckpointFile(5, 2, 1)
+	x := &seat{asked: map[string]int64{rel: 1 << 20}, shelf: shelf{dir: t.TempDir()}}
+	if err := x.keep(message.Piece{Path: rel, Total: 1<<20 + 1, Data: []byte{1}}); err == nil || !strings.Contains(err.Error(), "takes 1048576 at most") {
+		t.Errorf("%v", err)
 	}
 }
 

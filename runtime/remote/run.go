@@ -35,7 +35,7 @@ type run struct {
 	ends   sync.Once
 
 	// Under srv.mu.
-	over   bool                  // of a series: its last record is in the log
+	over   bool                  // its last record is in the log
 	closed bool                  // nobody else gets a seat
 	shapes []event.Link          // in the order in which they were set
 	seats  map[wire.NodeID]*seat // accepted
@@ -93,11 +93,8 @@ func (s *Server) open(r *run) error {
 	return nil
 }
 
-// watching notices the end of a run of a series, before its workers hear of it: no more go there.
+// watching notices the end of a run before its workers hear of it: no more go there.
 func (r *run) watching(watch func(event.Record)) func(event.Record) {
-	if !r.srv.cfg.Series {
-		return watch
-	}
 	return func(rec event.Record) {
 		if s := rec.State; s != nil && (s.Phase == event.Finished || s.Phase == event.Stopped || s.Phase == event.Failed) {
 			r.srv.mu.Lock()
@@ -191,16 +188,18 @@ func (r *run) leave(t *seat, why error) {
 	}
 }
 
-// close says goodbye to the workers. It returns when every goroutine of the run has ended.
+// close says goodbye to the workers, if the run is over; else they may come back to whoever goes on with it. It returns when every goroutine of the run has ended.
 func (r *run) close() {
 	r.ends.Do(func() {
 		s := r.srv
 		s.mu.Lock()
 		r.closed = true
-		s.over = s.over || !s.cfg.Series && slices.Contains(s.runs, r)
+		if !s.cfg.Series && slices.Contains(s.runs, r) { // else another process may go on with it
+			s.over, s.broke = s.over || r.over, !r.over
+		}
 		s.runs = slices.DeleteFunc(s.runs, func(o *run) bool { return o == r })
-		why := errEnds
-		if s.cfg.Series {
+		why := errFails
+		if s.cfg.Series || r.over {
 			why = errOver
 			for _, t := range r.seats {
 				t.stop()

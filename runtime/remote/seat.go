@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/session"
 	"brood/transport/quic"
@@ -26,24 +27,35 @@ type seat struct {
 	came   time.Time
 
 	mu    sync.Mutex
-	asked map[string]bool // checkpoint files that it was told to save
-	shelf shelf           // used by attend alone
+	asked map[string]int64 // checkpoint files that it was told to save, and the bytes that they may have
+	owes  int              // replies to what it was told, at most
+	kept  *event.File      // the newest of the asked files that is here
 	since time.Time
 	links linkRates
+
+	// Used by attend alone.
+	shelf  shelf
+	leaves bool
+	told   bucket // of telemetry
 }
+
+// maxOwed replies may be on their way when a worker is told to drop what it is doing: to two grants, a save and a plan.
+const maxOwed = 4
 
 // Polite ends of a seat.
 var (
 	errPutOut = errors.New("the run goes on without it")
 	errOver   = errors.New("the run is over")
-	errEnds   = errors.New("the coordinator ends before the run does")
 )
+
+// errFails ends a seat without a goodbye: the worker may come back to whoever goes on with the run.
+var errFails = errors.New("the coordinator ends before the run does")
 
 // farewell is how long a goodbye may take.
 const farewell = 2 * time.Second
 
 func newSeat(r *run, p *quic.Peer, id int) *seat {
-	t := &seat{run: r, peer: p, id: id, asked: map[string]bool{}, came: time.Now(), since: time.Now(), shelf: shelf{dir: r.dir}}
+	t := &seat{run: r, peer: p, id: id, asked: map[string]int64{}, came: time.Now(), since: time.Now(), shelf: shelf{dir: r.dir}}
 	t.ctx, t.cancel = context.WithCancelCause(r.ctx)
 	return t
 }
@@ -58,11 +70,17 @@ func (t *seat) String() string {
 
 // Post sends a message of the core.
 func (t *seat) Post(msg any) {
-	if save, ok := msg.(message.Save); ok {
-		t.mu.Lock()
-		t.asked[session.CheckpointFile(save.At, save.Epoch, t.id)] = true
-		t.mu.Unlock()
+	t.mu.Lock()
+	switch m := msg.(type) {
+	case message.Save:
+		t.asked[session.CheckpointFile(m.At, m.Epoch, t.id)] = m.Most
+		t.owes++
+	case message.Plan, message.Grant:
+		t.owes++
+	case message.Abort:
+		t.owes = min(t.owes, maxOwed) // what is on its way
 	}
+	t.mu.Unlock()
 	if _, stop := msg.(message.Stop); stop {
 		t.stop()
 		return
@@ -89,6 +107,9 @@ func (t *seat) Close() {
 	}
 }
 
+// Forsake implements fleet.Forsaker.
+func (t *seat) Forsake() { t.cancel(errFails) }
+
 func (t *seat) send(msg any) {
 	m, err := encode(msg)
 	if err == nil {
@@ -113,17 +134,25 @@ func (t *seat) attend() {
 	switch {
 	case t.peer.Err() != nil:
 		t.peer.Close("")
-	case errors.Is(err, errPutOut), errors.Is(err, errOver), errors.Is(err, errEnds):
+	case errors.Is(err, errPutOut), errors.Is(err, errOver):
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		defer cancel()
 		_ = t.peer.Leave(ctx, err.Error()) // gone either way
+	case errors.Is(err, errFails):
+		t.peer.Forsake(err.Error())
 	default:
 		t.peer.Cut(err.Error())
 	}
 	t.cancel(nil)
 }
 
-func (t *seat) hear() error {
+// hear takes what the worker says. A fault in handling it ends the seat, and nothing else.
+func (t *seat) hear() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("what it sent cannot be handled: %v", r)
+		}
+	}()
 	for {
 		m, err := t.peer.Receive(t.ctx)
 		if t.ctx.Err() != nil {
@@ -168,10 +197,7 @@ func (t *seat) take(msg any) error {
 		if m.Worker != t.id {
 			return fmt.Errorf("it speaks as worker %d", m.Worker)
 		}
-		t.mu.Lock()
-		t.links.take(m, time.Now())
-		t.mu.Unlock()
-		return nil
+		return t.measured(m)
 	case message.Get:
 		t.send(t.shelf.give(m))
 		return nil
@@ -183,17 +209,46 @@ func (t *seat) take(msg any) error {
 	if from != t.id || !t.seated {
 		return fmt.Errorf("it speaks as worker %d", from)
 	}
+	if err := t.answers(msg); err != nil {
+		return err
+	}
 	t.run.fleet.Report(msg)
+	return nil
+}
+
+// answers holds a reply against what the worker was told: one at most to each plan, grant and save, and a file that came.
+func (t *seat) answers(msg any) error {
+	if _, ok := msg.(message.Leaving); ok {
+		if t.leaves {
+			return errors.New("it says twice that it leaves")
+		}
+		t.leaves = true
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.owes--; t.owes < 0 {
+		return fmt.Errorf("it answers with %T, and was asked nothing", msg)
+	}
+	if m, ok := msg.(message.Saved); ok && m.Err == "" {
+		path := session.CheckpointFile(m.At, m.Epoch, t.id)
+		if len(m.Files) != 1 || t.kept == nil || m.Files[0] != *t.kept || t.kept.Path != path {
+			return fmt.Errorf("it says that it saved %.200q, and brought %+v", fmt.Sprint(m.Files), t.kept)
+		}
+	}
 	return nil
 }
 
 // keep takes a piece of a checkpoint that this worker was told to save.
 func (t *seat) keep(p message.Piece) error {
 	t.mu.Lock()
-	ok := t.asked[p.Path]
+	most, ok := t.asked[p.Path]
 	t.mu.Unlock()
 	if !ok {
 		return fmt.Errorf("it was not asked for the file %q", p.Path)
+	}
+	if p.Total > most {
+		return fmt.Errorf("its file %q has %d bytes, and what it holds takes %d at most", p.Path, p.Total, most)
 	}
 	whole, kept, err := t.shelf.keep(p)
 	if err != nil {
@@ -202,6 +257,7 @@ func (t *seat) keep(p message.Piece) error {
 	if whole {
 		t.mu.Lock()
 		delete(t.asked, p.Path)
+		t.kept = &event.File{Path: p.Path, Digest: t.shelf.digest(), Bytes: p.Total}
 		t.mu.Unlock()
 	}
 	t.send(kept)

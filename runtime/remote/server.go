@@ -62,6 +62,7 @@ type Server struct {
 	visitors map[*quic.Peer]struct{}
 	runs     []*run // that workers may join, oldest first
 	over     bool   // there will be no other, and workers are told so
+	broke    bool   // its run was not over when this process let go of it
 	paused   bool   // there will be others, by another server
 	admitted map[wire.NodeID]admission
 	due      map[wire.NodeID]time.Time // workers of a series that were told, then, to ask again

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/zeebo/blake3"
+
 	"brood/runtime/message"
 	"brood/runtime/session"
 )
@@ -22,6 +24,7 @@ type shelf struct {
 	rel       string // being written
 	file      *os.File
 	at, total int64
+	sum       *blake3.Hasher // of what was written
 }
 
 // maxShard bounds what a worker may bring as one file of a checkpoint.
@@ -58,9 +61,9 @@ func (s *shelf) write(p message.Piece) error {
 		if s.file, err = os.CreateTemp(filepath.Dir(path), ".shard-*"); err != nil {
 			return err
 		}
-		s.rel, s.at, s.total = p.Path, 0, p.Total
+		s.rel, s.at, s.total, s.sum = p.Path, 0, p.Total, blake3.New()
 	}
-	if _, err := s.file.Write(p.Data); err != nil {
+	if _, err := io.MultiWriter(s.file, s.sum).Write(p.Data); err != nil {
 		return err
 	}
 	if s.at += int64(len(p.Data)); s.at < s.total {
@@ -77,6 +80,9 @@ func (s *shelf) write(p message.Piece) error {
 	s.file = nil
 	return nil
 }
+
+// digest is that of the newest file that is complete.
+func (s *shelf) digest() string { return fmt.Sprintf("blake3:%x", s.sum.Sum(nil)) }
 
 // drop forgets a file that is not complete.
 func (s *shelf) drop() {

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,12 +24,57 @@ type linkRates struct {
 	recv  float64
 }
 
-// maxLinks of one worker are believed.
-const maxLinks = 4096
+// A worker may tell so many times at once, after a while of silence.
+const maxTold = 16
+
+// bucket holds the tellings that a worker may make now: one more each period.
+type bucket struct {
+	at   time.Time
+	left float64
+}
+
+func (b *bucket) take(now time.Time) bool {
+	if b.at.IsZero() {
+		b.left = maxTold
+	} else {
+		b.left = min(maxTold, b.left+2*now.Sub(b.at).Seconds()/telemetryPeriod.Seconds())
+	}
+	b.at = now
+	b.left--
+	return b.left >= 0
+}
+
+// measured takes a worker's telemetry: of links to workers that there are, each once, and no more often than it is due.
+func (t *seat) measured(m message.Telemetry) error {
+	now := time.Now()
+	if !t.told.take(now) {
+		return errors.New("it tells of its links more often than once a second")
+	}
+	t.run.srv.mu.Lock()
+	there := len(t.run.roster)
+	t.run.srv.mu.Unlock()
+	seen := map[int]bool{}
+	for _, l := range m.Links {
+		switch {
+		case l.To == t.id || seen[l.To] || len(m.Links) > there+maxGone:
+			return fmt.Errorf("it tells of %d links, one of them to worker %d, of a run with %d workers", len(m.Links), l.To, there)
+		case l.Sent < 0 || l.Received < 0 || l.RTT < 0 || !(l.Lost >= 0 && l.Lost <= 1):
+			return fmt.Errorf("it measures %+v of a link", l)
+		}
+		seen[l.To] = true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.links.take(m, now)
+	return nil
+}
+
+// maxGone workers may be told of that are on the roster no more.
+const maxGone = 64
 
 func (r *linkRates) take(m message.Telemetry, now time.Time) {
 	dt, last := now.Sub(r.at).Seconds(), r.last
-	if dt <= 0 || len(m.Links) > maxLinks {
+	if dt <= 0 {
 		return
 	}
 	r.at, r.last, r.rates, r.sent, r.recv = now, map[int]message.LinkCount{}, nil, 0, 0

@@ -45,12 +45,18 @@ type Walk struct {
 	epoch  uint32
 	roster optim.Roster // as recorded
 	at     uint64
+	most   uint64 // rounds that the next commit can have: the first of a membership epoch has one, and each at most twice those of the one before
 	alive  bool
 	edits  []event.Edit // logged since the last commit
 	cps    []event.Checkpoint
-	missed []event.Commit // while skipping: those that may lie between a checkpoint's round and its record
+	exact  []bool            // of cps: whether the state is that of a commit, which has its hash
+	hashes map[uint64]string // of the commits of this membership epoch, by round
+	missed []event.Commit    // while skipping: those that may lie between a checkpoint's round and its record
 	res    Result
 }
+
+// unknown is a number of rounds that no commit has.
+const unknown = 1 << 62
 
 // Config of a walk.
 type Config struct {
@@ -64,7 +70,7 @@ type Config struct {
 }
 
 // New starts a walk.
-func New(cfg Config) *Walk { return &Walk{w: cfg.Worker, cfg: cfg} }
+func New(cfg Config) *Walk { return &Walk{w: cfg.Worker, cfg: cfg, hashes: map[uint64]string{}} }
 
 // Run consumes the log to its end, or to exactly round stop when stop > 0.
 func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, error) {
@@ -102,25 +108,31 @@ func (v *Walk) Record(ctx context.Context, r event.Record) error {
 	case r.Commit != nil:
 		return v.commit(ctx, *r.Commit)
 	case r.Checkpoint != nil:
-		v.cps = append(v.cps, *r.Checkpoint)
+		v.keep(*r.Checkpoint)
 	}
 	return nil
+}
+
+func (v *Walk) keep(cp event.Checkpoint) {
+	v.cps, v.exact = append(v.cps, cp), append(v.exact, v.hashes[cp.Round] == cp.Hash)
 }
 
 // skip waits for the checkpoint to start from, and restores it as a plan of its own.
 func (v *Walk) skip(ctx context.Context, r event.Record) error {
 	cp := r.Checkpoint
 	if r.Plan != nil {
-		v.roster, v.missed = r.Plan.New, nil
+		v.roster, v.missed, v.hashes = r.Plan.New, nil, map[uint64]string{}
 	}
 	if r.Commit != nil {
+		v.hashes[r.Commit.To] = r.Commit.Hash
 		v.missed = append(v.missed, *r.Commit)
 	}
 	if cp == nil || cp.Round != v.cfg.From.Round || cp.Hash != v.cfg.From.Hash {
 		return nil
 	}
-	v.cps = append(v.cps, *cp)
+	v.keep(*cp)
 	err := v.plan(ctx, event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: cp.Roster, New: cp.Roster, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline})
+	v.most = unknown // of the commits that were skipped
 	for _, c := range v.missed {
 		if err == nil && c.To > cp.Round {
 			err = v.commit(ctx, c)
@@ -134,6 +146,7 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	m := message.Plan{Plan: p}
 	m.Old, m.New = p.Old.OnOne(v.w.ID()), p.New.OnOne(v.w.ID())
 	m.Base = v.epoch
+	want := ""
 	if p.From == event.Saved {
 		i := len(v.cps) - 1 // a run goes back to its newest
 		for i >= 0 && !(v.cps[i].Round == p.At && v.cps[i].Algorithm == p.OldAlg && slices.Equal(v.cps[i].Roster.Members, p.Old.Members)) {
@@ -142,7 +155,9 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 		if i < 0 {
 			return fmt.Errorf("plan of membership epoch %d goes back to the checkpoint of round %d, which the log does not mention", p.Epoch, p.At)
 		}
-		m.Checkpoint = &v.cps[i]
+		if m.Checkpoint = &v.cps[i]; v.exact[i] {
+			want = v.cps[i].Hash
+		}
 	}
 	switch reply := v.w.Handle(ctx, m).(type) {
 	case message.Ready:
@@ -151,7 +166,11 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	default:
 		return errors.Join(ctx.Err(), fmt.Errorf("membership epoch %d of the log is older than its predecessor", p.Epoch))
 	}
-	v.epoch, v.at, v.alive, v.edits = p.Epoch, p.At, true, nil
+	if got, ok := v.w.State(); ok && want != "" && got.Hash != want {
+		return &MismatchError{Round: p.At, What: "the state of the checkpoint", Got: got.Hash, Want: want}
+	}
+	v.hashes = map[uint64]string{}
+	v.epoch, v.at, v.most, v.alive, v.edits = p.Epoch, p.At, 1, true, nil
 	return nil
 }
 
@@ -162,6 +181,11 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 	if c.Epoch != v.epoch || c.To <= v.at {
 		return &MismatchError{Round: c.To, What: "the order of commits", Got: fmt.Sprintf("membership epoch %d after round %d", v.epoch, v.at), Want: fmt.Sprintf("membership epoch %d, round %d", c.Epoch, c.To)}
 	}
+	if c.Rounds != c.To-v.at || c.Rounds > v.most || c.Progress.Rounds != c.To { // a forged log would be executed for ever
+		return &MismatchError{Round: c.To, What: "the number of rounds of the commit", Want: fmt.Sprintf("%d of %d", c.Rounds, c.Progress.Rounds),
+			Got: fmt.Sprintf("%d of %d, and the grant had no more than %d", c.To-v.at, c.To, v.most)}
+	}
+	v.most = min(2*v.most, unknown)
 	g := message.Grant{Epoch: v.epoch, From: v.at, To: c.To, Committed: v.at, Onward: true}
 	part := v.stop > 0 && c.To > v.stop
 	if part {
@@ -194,6 +218,9 @@ func (v *Walk) compare(c event.Commit, d message.Done) error {
 	if got := worker.Root(d.Digests); got != c.Hash {
 		return &MismatchError{Round: c.To, What: "the state", Got: got, Want: c.Hash}
 	}
+	if c.Progress != d.Progress {
+		return &MismatchError{Round: c.To, What: "the progress", Got: fmt.Sprintf("%+v", d.Progress), Want: fmt.Sprintf("%+v", c.Progress)}
+	}
 	for _, op := range slices.Sorted(maps.Keys(both(c.Sent, d.Predicted))) {
 		if c.Sent[op] != d.Predicted[op] {
 			return &MismatchError{Round: c.To, What: "the bytes of " + string(op), Got: fmt.Sprint(d.Predicted[op]), Want: fmt.Sprint(c.Sent[op])}
@@ -203,6 +230,7 @@ func (v *Walk) compare(c event.Commit, d message.Done) error {
 	v.res.Commits++
 	v.res.Rounds += c.To - v.at
 	v.res.Last = &c
+	v.hashes[c.To] = c.Hash
 	v.at = c.To
 	if v.cfg.Progress != nil {
 		v.cfg.Progress(c)

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/conformance"
 	"brood/runtime/event"
 	"brood/runtime/verify"
+	"brood/runtime/worker"
 )
 
 // recorded is a run with an edit, a checkpoint and a resize, each asked for when the one before is in the log, and stopped
@@ -132,12 +136,21 @@ func TestTampered(t *testing.T) {
 			r.Commit = &k
 		}, "the bytes of smuggle"},
 		{"an epoch", late(3), func(r *event.Record) { k := *r.Commit; k.Epoch++; r.Commit = &k }, "the order of commits"},
+		{"infinite epochs", late(3), func(r *event.Record) { k := *r.Commit; k.Progress.Epochs = math.Inf(1); r.Commit = &k }, "the progress is recorded as"},
+		{"steps", late(3), func(r *event.Record) { k := *r.Commit; k.Progress.Steps += 4; r.Commit = &k }, "the progress is recorded as"},
+		{"rounds without end", late(3), func(r *event.Record) {
+			k := *r.Commit
+			k.To, k.Rounds, k.Progress.Rounds = 1<<62, 1<<62-r.Commit.To+r.Commit.Rounds, 1<<62
+			r.Commit = &k
+		}, "and the grant had no more than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, o := recorded(t)
 			i := find(t, o.Log.Records, c.which)
 			want := governed(o.Log.Records, i).To
-			c.do(&o.Log.Records[i])
+			if c.do(&o.Log.Records[i]); o.Log.Records[i].Commit != nil {
+				want = o.Log.Records[i].Commit.To
+			}
 			_, err := r.Verify(t.Context(), o)
 			var m *verify.MismatchError
 			if !errors.As(err, &m) || m.Round != want || !strings.Contains(err.Error(), c.say) || !strings.HasPrefix(err.Error(), fmt.Sprintf("round %d: ", want)) {
@@ -203,6 +216,38 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Verify(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestForgedCheckpoint: a plan that goes back to a checkpoint whose rows are not those of its commit is named, though what follows was
+// computed from them.
+func TestForgedCheckpoint(t *testing.T) {
+	r, o := recorded(t)
+	var cp event.Checkpoint
+	for _, rec := range o.Log.Records {
+		if rec.Checkpoint != nil && rec.Checkpoint.Round > 0 {
+			cp = *rec.Checkpoint
+			break
+		}
+	}
+	if _, err := r.VerifyFrom(t.Context(), o, &cp); err != nil {
+		t.Fatal(err)
+	}
+	forged := worker.Row{Name: "x/shared", Mat: engine.New(1, o.Toy.Layout().Params, engine.F32)}
+	f, err := o.Store.Save(1<<20, 1, 7, []worker.Row{forged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rec := range o.Log.Records {
+		if rec.Checkpoint != nil && rec.Checkpoint.Round == cp.Round {
+			k := *rec.Checkpoint
+			k.Files = append(slices.Clone(k.Files), f)
+			o.Log.Records[i].Checkpoint = &k
+		}
+	}
+	_, err = r.VerifyFrom(t.Context(), o, &cp)
+	if err == nil || !strings.Contains(err.Error(), "the state of the checkpoint is recorded as") {
 		t.Errorf("%v", err)
 	}
 }

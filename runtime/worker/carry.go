@@ -53,7 +53,7 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 	if err := c.cast(centre); err != nil {
 		return err
 	}
-	carried := []optim.Block{{Name: progressBlock, Shared: true, Cols: progCols, Type: engine.U64}}
+	carried := []optim.Block{{Name: ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64}}
 	for _, b := range next.blocks() {
 		w.enter(b, next.env.Blocks[b.Name], centre.F)
 		if i := slices.IndexFunc(oldBlocks, func(o optim.Block) bool { return o.Name == b.Name }); i >= 0 {
@@ -112,7 +112,7 @@ func (w *Worker) present(p message.Plan, old *optim.Env) error {
 }
 
 func positionOf(e *optim.Env) timeline.Position {
-	p := readProgress(e.Blocks[progressBlock].U)
+	p := readProgress(e.Blocks[ProgressBlock].U)
 	return timeline.Position{Round: p.Rounds, Epochs: p.Epochs, Steps: p.Steps}
 }
 

@@ -22,6 +22,9 @@ const (
 	SeriesSpread  = "spread"      // root-mean-square distance of each member to the centre
 )
 
+// Series are those, whether or not a model and its population have them.
+var Series = []optim.Series{{Name: SeriesCentre}, {Name: SeriesFitness, Kind: optim.PerMember}, {Name: SeriesSpread, Kind: optim.PerMember}}
+
 const (
 	probeSamples = 500  // of the validation split
 	statSamples  = 2048 // of the training split, to rebuild the centre's batch-norm statistics

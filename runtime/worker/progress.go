@@ -6,10 +6,10 @@ import (
 	"brood/runtime/event"
 )
 
-// The progress block belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that
+// ProgressBlock belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that
 // decides at which round a run stops. Epochs are exact: whole units of 2^-32 epoch of finished segments, and the samples
 // of the present segment, in which the size of a pass has not changed.
-const progressBlock = "progress"
+const ProgressBlock = "progress"
 
 const (
 	progRounds = iota
@@ -22,7 +22,7 @@ const (
 	progCols
 )
 
-func (s *installed) counters() []uint64 { return s.env.Blocks[progressBlock].U }
+func (s *installed) counters() []uint64 { return s.env.Blocks[ProgressBlock].U }
 
 // advance counts a round.
 func (s *installed) advance(r optim.Report) {

@@ -57,7 +57,7 @@ func (w *Worker) begin(p message.Plan) (*installed, error) {
 	}
 	s := &installed{epoch: p.Epoch, alg: alg, round: p.At, time: tl, snaps: map[uint64]snapshot{}}
 	s.env = w.environment(p.New, p.Epoch, p.New.Workers())
-	s.env.Blocks[progressBlock] = newProgress()
+	s.env.Blocks[ProgressBlock] = newProgress()
 	for _, b := range s.blocks() {
 		s.env.Blocks[b.Name] = w.cfg.Engine.Alloc(rowsOf(b, s.env), b.Cols, b.Type)
 	}

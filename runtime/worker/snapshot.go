@@ -81,7 +81,7 @@ func eachRow(env *optim.Env, blocks map[string]engine.Mat, shared map[string]boo
 }
 
 func (s *installed) shared() map[string]bool {
-	out := map[string]bool{progressBlock: true}
+	out := map[string]bool{ProgressBlock: true}
 	for _, b := range s.blocks() {
 		out[b.Name] = b.Shared
 	}

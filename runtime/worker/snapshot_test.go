@@ -24,7 +24,7 @@ func someEpoch(t *testing.T) *installed {
 	}
 	r := optim.Roster{Members: []optim.Member{2, 5}, Owner: []int{0, 0}}
 	s := &installed{alg: twoBlocks, time: tl, snaps: map[uint64]snapshot{}, env: &optim.Env{Roster: r, Mine: r.Members, Layout: engine.Layout{Params: 3}}}
-	s.env.Blocks = map[string]engine.Mat{"x": engine.New(2, 3, engine.F32), "cursor": engine.New(1, 1, engine.U64), progressBlock: newProgress()}
+	s.env.Blocks = map[string]engine.Mat{"x": engine.New(2, 3, engine.F32), "cursor": engine.New(1, 1, engine.U64), ProgressBlock: newProgress()}
 	return s
 }
 
@@ -70,7 +70,7 @@ func TestRestoreHalfWay(t *testing.T) {
 // TestSnapshotIsACopy, also when its memory is used again.
 func TestSnapshotIsACopy(t *testing.T) {
 	s := someEpoch(t)
-	s.spare = append(s.spare, snapshot{blocks: map[string]engine.Mat{"x": engine.New(2, 3, engine.F32), "cursor": engine.New(1, 1, engine.U64), progressBlock: newProgress()}})
+	s.spare = append(s.spare, snapshot{blocks: map[string]engine.Mat{"x": engine.New(2, 3, engine.F32), "cursor": engine.New(1, 1, engine.U64), ProgressBlock: newProgress()}})
 	for round := range uint64(2) { // from spare memory, then from new
 		s.round, s.env.Blocks["x"].F[0] = round, float32(round+1)
 		s.snapshot()

@@ -1,0 +1,137 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// claim is what all workers must report alike of a grant.
+type claim struct {
+	to       uint64
+	ended    bool
+	progress event.Progress
+	shared   string // digests of the shared rows, in the order of their names
+}
+
+func (c *Coordinator) claim(d message.Done) claim {
+	var shared strings.Builder
+	for _, b := range slices.Sorted(maps.Keys(c.blocks)) {
+		if c.blocks[b] {
+			sum := d.Digests[b+"/shared"]
+			shared.Write(sum[:])
+		}
+	}
+	return claim{d.To, d.Ended, d.Progress, shared.String()}
+}
+
+// differ names the first thing in which two reports differ that must be alike.
+func (c *Coordinator) differ(a, b message.Done) string {
+	switch {
+	case a.To != b.To || a.Ended != b.Ended:
+		return "the round to stop at"
+	case a.Progress != b.Progress:
+		return "the progress that is counted"
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.blocks)) {
+		if c.blocks[name] && a.Digests[name+"/shared"] != b.Digests[name+"/shared"] {
+			return "block " + name
+		}
+	}
+	return "nothing"
+}
+
+// agree believes the report that more than half of a grant's workers give, whoever has members; those that differ from it are put out.
+// Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing to do, and all may be committed.
+func (c *Coordinator) agree(done map[int]message.Done) (fx []any, ok bool) {
+	workers := c.roster.Workers()
+	votes, believed := map[claim]int{}, -1
+	for _, w := range workers {
+		k := c.claim(done[w])
+		if votes[k]++; 2*votes[k] > len(workers) {
+			believed = w
+		}
+	}
+	if believed < 0 {
+		first := done[workers[0]]
+		other := slices.IndexFunc(workers, func(w int) bool { return c.claim(done[w]) != c.claim(first) })
+		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(first, done[workers[other]]), first.To)), false
+	}
+	first := done[believed]
+	var out []Lost
+	for _, w := range workers {
+		if c.claim(done[w]) != c.claim(first) {
+			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(first, done[w]), first.To)})
+		} else if err := c.checkProgress(done[w]); err != nil { // of what was committed since it came
+			out = append(out, Lost{w, err.Error()})
+		}
+	}
+	if len(out) > 0 {
+		return c.fence(out...), false
+	}
+	if op, sent, predicted := c.unaccounted(done); op != "" {
+		said := fmt.Sprintf("say that they sent %d bytes for %s up to round %d, and %s sends %d", sent, op, first.To, c.alg.Name, predicted)
+		return c.doubt(workers, said), false
+	}
+	return nil, true
+}
+
+// unaccounted is the first operation whose bytes, summed over workers, are not those that were predicted; "" where all are.
+func (c *Coordinator) unaccounted(done map[int]message.Done) (op optim.Op, sent, predicted int64) {
+	if c.alg.Bytes == nil {
+		return "", 0, 0
+	}
+	all, want := optim.Ledger{}, optim.Ledger{}
+	for _, d := range done {
+		all.Add(d.Sent)
+		want.Add(d.Predicted)
+	}
+	for _, op := range slices.Sorted(maps.Keys(all)) {
+		if all[op] != want[op] {
+			return op, all[op], want[op]
+		}
+	}
+	for _, op := range slices.Sorted(maps.Keys(want)) {
+		if all[op] != want[op] {
+			return op, all[op], want[op]
+		}
+	}
+	return "", 0, 0
+}
+
+// doubt throws the rounds in progress away and pauses: one of these workers lies or has failed, and the core cannot know which.
+func (c *Coordinator) doubt(workers []int, said string) []any {
+	if len(workers) == 1 {
+		return c.fence(Lost{workers[0], "it says what cannot be: workers " + said})
+	}
+	text := fmt.Sprintf("workers %s %s: one of them lies, or its memory failed; end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
+		list(workers), said, c.committed)
+	c.granted = c.committed
+	clear(c.done)
+	if c.change == nil {
+		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last round that all agreed on"}
+	}
+	fx := []any{c.alert("error", event.Disagree, text, engine.None), c.enter(event.Paused, text)}
+	return append(fx, c.reshape()...)
+}
+
+// list names workers: "0, 2 and 3".
+func list(workers []int) string {
+	var b strings.Builder
+	for i, w := range workers {
+		switch {
+		case i > 0 && i == len(workers)-1:
+			b.WriteString(" and ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, w)
+	}
+	return b.String()
+}

@@ -1,0 +1,330 @@
+package coordinator
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// Whatever a worker says passes check before anything uses it. Who says what cannot be is put out, with the sentence that check
+// gives; what comes too late to be used is not looked at.
+
+// outstanding is a grant that is out, and what came back of it.
+type outstanding struct {
+	message.Grant
+	sent time.Time
+	got  map[int]message.Done
+}
+
+// sender is the worker that an event comes from; false for one of the shell's own.
+func sender(ev any) (int, bool) {
+	switch m := ev.(type) {
+	case message.Ready:
+		return m.Worker, true
+	case message.Done:
+		return m.Worker, true
+	case message.Failed:
+		return m.Worker, true
+	case message.Saved:
+		return m.Worker, true
+	case message.Leaving:
+		return m.Worker, true
+	}
+	return 0, false
+}
+
+// check says what a worker's message holds that cannot be.
+func (c *Coordinator) check(ev any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("its %T cannot be understood: %v", ev, r)
+		}
+	}()
+	switch m := ev.(type) {
+	case message.Ready:
+		if !finiteRate(m.Noise) || !finiteRate(m.Bytes) {
+			return fmt.Errorf("it measured rates of %g and %g", m.Noise, m.Bytes)
+		}
+		return c.planned(m.Epoch)
+	case message.Done:
+		o := c.done[m.From]
+		if m.Epoch != c.base || c.plan != nil || o == nil {
+			return c.planned(m.Epoch)
+		}
+		return c.checkDone(m, o)
+	case message.Failed:
+		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
+			return c.checkNonFinite(m.Worker, nf)
+		}
+		return c.planned(m.Epoch)
+	case message.Saved:
+		return c.planned(m.Epoch)
+	}
+	return nil
+}
+
+func finiteRate(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
+
+// planned refuses what belongs to a membership epoch that never was.
+func (c *Coordinator) planned(epoch uint32) error {
+	if epoch > c.epoch {
+		return fmt.Errorf("it speaks of membership epoch %d, and the newest is %d", epoch, c.epoch)
+	}
+	return nil
+}
+
+func (c *Coordinator) checkDone(d message.Done, o *outstanding) error {
+	rows, lead := len(c.roster.Hosted(d.Worker)), c.roster.Owner[0] == d.Worker
+	_, again := o.got[d.Worker]
+	switch {
+	case rows == 0:
+		return fmt.Errorf("it reports round %d and was granted none", d.To)
+	case again:
+		return fmt.Errorf("it reports the rounds from %d on twice", d.From+1)
+	case d.To <= d.From || d.To > o.To:
+		return fmt.Errorf("it stopped at round %d, and was granted rounds %d to %d", d.To, o.From+1, o.To)
+	case d.Ended != reached(o.Limit, d.Progress):
+		return fmt.Errorf("it ended %t, and its progress says that a limit is reached: %t", d.Ended, reached(o.Limit, d.Progress))
+	case d.To < o.To && !d.Ended && !o.Hold:
+		return fmt.Errorf("it stopped at round %d of the %d that it was granted", d.To, o.To)
+	}
+	if err := c.checkProgress(d); err != nil {
+		return err
+	}
+	if err := c.checkDigests(d, rows); err != nil {
+		return err
+	}
+	if err := c.checkPoints(d, rows, lead); err != nil {
+		return err
+	}
+	if err := c.checkTests(d, lead); err != nil {
+		return err
+	}
+	return c.checkLedgers(d, lead)
+}
+
+// mostARound is the most that a member may count of anything in one round: far more than any does, and small enough that sums of a run
+// are exact.
+const mostARound = 1 << 32
+
+// checkProgress holds what is counted against what is committed: it grows, by no more than the rounds can have done. An epoch takes
+// at least a sample; a round that counts other things passes at most one.
+func (c *Coordinator) checkProgress(d message.Done) error {
+	p, was := d.Progress, c.progress
+	rounds := float64(d.To - c.committed)
+	most := rounds * mostARound * float64(max(1, len(c.roster.Members)))
+	for _, n := range []struct {
+		what     string
+		now, was uint64
+	}{{"steps", p.Steps, was.Steps}, {"samples", p.Samples, was.Samples}, {"evaluations", p.Evaluations, was.Evaluations}} {
+		if n.now < n.was || float64(n.now-n.was) > most || n.now > 1<<53 {
+			return fmt.Errorf("it counts %d %s after round %d, where %d were committed at round %d", n.now, n.what, d.To, n.was, c.committed)
+		}
+	}
+	switch {
+	case p.Rounds != d.To:
+		return fmt.Errorf("it counts %d rounds at round %d", p.Rounds, d.To)
+	case !(p.Epochs >= was.Epochs) || p.Epochs-was.Epochs > float64(p.Samples-was.Samples)+rounds:
+		return fmt.Errorf("it counts %g epochs after round %d, where %g were committed at round %d and %d samples were drawn since", p.Epochs, d.To, was.Epochs, c.committed, p.Samples-was.Samples)
+	}
+	return nil
+}
+
+// checkDigests wants one of every row that the worker hosts, one of every shared row, and no other.
+func (c *Coordinator) checkDigests(d message.Done, rows int) error {
+	want := 0
+	for _, shared := range c.blocks {
+		if shared {
+			want++
+		} else {
+			want += rows
+		}
+	}
+	for name := range d.Digests {
+		at := strings.LastIndexByte(name, '/')
+		shared, ok := c.blocks[name[:max(at, 0)]]
+		if of := name[at+1:]; ok && shared {
+			ok = of == "shared"
+		} else if ok {
+			m, err := strconv.ParseUint(of, 10, 32)
+			ok = err == nil && strconv.FormatUint(m, 10) == of && c.owns(d.Worker, optim.Member(m))
+		}
+		if !ok {
+			return fmt.Errorf("it reports a digest of %q, a row that it does not host", name)
+		}
+	}
+	if len(d.Digests) != want {
+		return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
+	}
+	return nil
+}
+
+// owns says whether a worker hosts a member.
+func (c *Coordinator) owns(w int, m optim.Member) bool {
+	i := c.roster.Rank(m)
+	return i >= 0 && c.roster.Owner[i] == w
+}
+
+// mostMeetings is how often a member may meet others in one round, on average.
+const mostMeetings = 1 << 10
+
+// checkPoints wants series that are declared, of members that the worker hosts, each once a round but for meetings, and what belongs to
+// the whole population from the worker that hosts the lowest member alone.
+func (c *Coordinator) checkPoints(d message.Done, rows int, lead bool) error {
+	at, seen := d.From, map[string]bool{}
+	for i := range d.Points {
+		p := &d.Points[i]
+		kind, ok := c.series[p.Series]
+		switch {
+		case !ok:
+			return fmt.Errorf("it reports a series %.64q, which %s does not declare", p.Series, c.alg.Name)
+		case len(p.Members) != len(p.Values) || len(p.Members) == 0:
+			return fmt.Errorf("its points of %s have %d members and %d values", p.Series, len(p.Members), len(p.Values))
+		case p.Round <= d.From || p.Round > d.To || p.Round < at:
+			return fmt.Errorf("its points of %s are of round %d, out of order in its rounds %d to %d", p.Series, p.Round, d.From+1, d.To)
+		case kind == optim.PairEdges && len(p.Members) > mostMeetings*len(c.roster.Members):
+			return fmt.Errorf("it reports %d meetings in round %d of %d members", len(p.Members), p.Round, len(c.roster.Members))
+		case kind != optim.PairEdges && (len(p.Members) > rows+1 || twice(p.Members)):
+			return fmt.Errorf("it reports %s of a member twice in round %d", p.Series, p.Round)
+		}
+		if p.Round > at {
+			at = p.Round
+			clear(seen)
+		}
+		if seen[p.Series] {
+			return fmt.Errorf("it reports %s of round %d twice", p.Series, p.Round)
+		}
+		seen[p.Series] = true
+		for j, m := range p.Members {
+			switch {
+			case m == engine.None && !lead:
+				return fmt.Errorf("it reports %s of the whole population, which worker %d does", p.Series, c.roster.Owner[0])
+			case m != engine.None && !c.owns(d.Worker, m):
+				return fmt.Errorf("it reports %s of member %d, which it does not host", p.Series, m)
+			case kind == optim.PairEdges && !c.roster.Has(memberOf(p.Values[j])):
+				return fmt.Errorf("it reports that member %d met %g, which is no member", m, p.Values[j])
+			}
+		}
+	}
+	return nil
+}
+
+// twice says whether a member is listed again.
+func twice(members []optim.Member) bool {
+	if !slices.IsSorted(members) {
+		members = slices.Sorted(slices.Values(members))
+	}
+	for i := 1; i < len(members); i++ {
+		if members[i] == members[i-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// memberOf is the member whose id a value is; [engine.None] where it is none.
+func memberOf(x float64) optim.Member {
+	if m := optim.Member(x); x >= 0 && x < math.MaxUint32 && float64(m) == x {
+		return m
+	}
+	return engine.None
+}
+
+// checkTests wants exactly the worker's share of the test set in each evaluation, and the centre's digest from the worker that hosts the
+// lowest member alone.
+func (c *Coordinator) checkTests(d message.Done, lead bool) error {
+	workers := c.roster.Workers()
+	me, chunks := slices.Index(workers, d.Worker), (c.cfg.Tests+optim.ScoreChunk-1)/optim.ScoreChunk
+	at := d.From
+	for _, t := range d.Tests {
+		if t.Round <= at || t.Round > d.To || c.cfg.Tests == 0 {
+			return fmt.Errorf("it reports a test of round %d among its rounds %d to %d", t.Round, d.From+1, d.To)
+		}
+		at = t.Round
+		if lead != isDigest(t.Centre) || !lead && t.Centre != "" {
+			return fmt.Errorf("it reports %.80q as the digest of the centre", t.Centre)
+		}
+		next := me
+		for _, k := range t.Chunks {
+			size := int64(min(optim.ScoreChunk, c.cfg.Tests-k.Index*optim.ScoreChunk))
+			if k.Index != next || k.Index >= chunks || k.Samples != size || k.Correct < 0 || k.Correct > size {
+				return fmt.Errorf("it reports %d of %d right in chunk %d of the test set", k.Correct, k.Samples, k.Index)
+			}
+			next += len(workers)
+		}
+		if next < chunks {
+			return fmt.Errorf("its test of round %d lacks chunk %d of the test set", t.Round, next)
+		}
+	}
+	return nil
+}
+
+// isDigest says whether a text is one of BLAKE3.
+func isDigest(s string) bool {
+	hex, ok := strings.CutPrefix(s, "blake3:")
+	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// mostBytes may be counted for one operation of a grant, so that sums of a run do not overflow.
+const mostBytes = 1 << 50
+
+// checkLedgers bounds what the bytes can be; whether they add up to what is predicted is seen at the commit.
+func (c *Coordinator) checkLedgers(d message.Done, lead bool) error {
+	alone := len(c.roster.Workers()) == 1
+	for _, l := range []struct {
+		what string
+		ops  optim.Ledger
+		none bool
+	}{{"sent", d.Sent, alone}, {"predicted", d.Predicted, !lead}, {"sent apart", d.Apart, alone}} {
+		if len(l.ops) > 64 {
+			return fmt.Errorf("it %s bytes of %d operations", l.what, len(l.ops))
+		}
+		for op, n := range l.ops {
+			switch {
+			case len(op) == 0 || len(op) > 64 || strings.ContainsFunc(string(op), func(r rune) bool { return r <= ' ' || r > '~' }):
+				return fmt.Errorf("it %s bytes of an operation %.64q, which is no name", l.what, op)
+			case n < 0 || n > mostBytes || n > 0 && l.none:
+				return fmt.Errorf("it %s %d bytes of %s", l.what, n, op)
+			}
+		}
+	}
+	if d.Overhead < -mostBytes || d.Overhead > mostBytes {
+		return fmt.Errorf("it sent %d bytes beyond them", d.Overhead)
+	}
+	return nil
+}
+
+// checkNonFinite wants a block that exists, a member that the worker hosts, and rounds that are out.
+func (c *Coordinator) checkNonFinite(w int, nf *message.NonFinite) error {
+	shared, ok := c.blocks[nf.Block]
+	o := c.done[nf.From]
+	switch {
+	case !ok:
+		return fmt.Errorf("it says that %.64q is not finite, which is no block of %s", nf.Block, c.alg.Name)
+	case shared != (nf.Member == engine.None) || !shared && !c.owns(w, nf.Member):
+		return fmt.Errorf("it says that block %s of member %d is not finite, which it does not host", nf.Block, nf.Member)
+	case o == nil && c.voided:
+		return nil
+	case o == nil || nf.To <= nf.From || nf.To > o.To:
+		return fmt.Errorf("it says that a block is not finite within rounds %d to %d, which it was not granted", nf.From+1, nf.To)
+	}
+	return nil
+}
+
+// reached says whether progress is all that a limit asks for.
+func reached(l event.Limit, p event.Progress) bool {
+	return l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs
+}
+
+// passed is a time that a worker measured, as far as it has passed here.
+func (c *Coordinator) passed(nanos int64, since time.Time) int64 {
+	return min(max(0, nanos), c.now.Sub(since).Nanoseconds())
+}

@@ -1,0 +1,325 @@
+package coordinator
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/timeline"
+	"brood/runtime/worker"
+)
+
+// party is a core with workers that are told apart by what they say: the test answers in their place.
+type party struct {
+	t    *testing.T
+	core *Coordinator
+	now  time.Time
+	log  []event.Record
+	sent map[int][]any // by worker, since the newest plan
+	out  []int         // workers that were put out, in order
+	exit *Exit
+}
+
+const partyRounds = 1 << 30
+
+func newParty(t *testing.T, workers int, change func(*Config)) *party {
+	t.Helper()
+	cfg := Config{Algorithm: "parle", Members: 4, Wait: workers, Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 100, Validation: 10}, Tests: 40,
+		Lookup: catalog.Lookup, Limit: event.Limit{Rounds: partyRounds}}
+	if change != nil {
+		change(&cfg)
+	}
+	core, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &party{t: t, core: core, now: time.Unix(1, 0), sent: map[int][]any{}}
+	for w := range workers {
+		p.step(Joined{w})
+	}
+	p.ready()
+	return p
+}
+
+// step feeds the core and keeps what it does.
+func (p *party) step(ev any) []any {
+	p.now = p.now.Add(time.Millisecond)
+	fx := p.core.Step(p.now, ev)
+	for _, x := range fx {
+		switch x := x.(type) {
+		case Append:
+			p.log = append(p.log, x.Record)
+		case Send:
+			if _, ok := x.Msg.(message.Stop); ok && !p.core.over {
+				p.out = append(p.out, x.Worker)
+			}
+			if _, ok := x.Msg.(message.Abort); ok {
+				p.sent[x.Worker] = nil
+			}
+			p.sent[x.Worker] = append(p.sent[x.Worker], x.Msg)
+		case Exit:
+			p.exit = &x
+		}
+	}
+	return fx
+}
+
+// ready answers the plan for everybody.
+func (p *party) ready() {
+	for p.core.plan != nil {
+		p.step(message.Ready{Worker: p.core.pending[0], Epoch: p.core.plan.Epoch})
+	}
+}
+
+// grant is the first of those that are out.
+func (p *party) grant(w int) (g message.Grant) {
+	p.t.Helper()
+	for _, m := range p.sent[w] {
+		if g, ok := m.(message.Grant); ok && g.Epoch == p.core.base && g.From >= p.core.committed {
+			return g
+		}
+	}
+	p.t.Fatalf("worker %d has no grant: it was sent %v", w, p.sent[w])
+	return g
+}
+
+// done is what an honest worker reports of a grant.
+func (p *party) done(w int) message.Done {
+	g := p.grant(w)
+	c := p.core
+	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Digests: map[string][32]byte{}, Sent: optim.Ledger{}, Nanos: 1000,
+		Progress: event.Progress{Rounds: g.To, Steps: 4 * g.To, Samples: 40 * g.To, Epochs: 0.4 * float64(g.To)}}
+	tl, err := timeline.New(c.alg, c.edits)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	members := c.roster.Hosted(w)
+	for _, b := range worker.BlocksAt(c.alg, tl, g.From, c.cfg.Layout) {
+		for _, m := range members {
+			if !b.Shared {
+				d.Digests[fmt.Sprintf("%s/%d", b.Name, m)] = [32]byte{byte(m), byte(g.To)}
+			}
+		}
+		if b.Shared {
+			d.Digests[b.Name+"/shared"] = [32]byte{77, byte(g.To)}
+		}
+	}
+	d.Digests["progress/shared"] = [32]byte{78, byte(g.To)}
+	points := event.Points{Round: g.To, Series: "loss"}
+	for _, m := range members {
+		points.Members, points.Values = append(points.Members, m), append(points.Values, 0.5)
+	}
+	d.Points = append(d.Points, points)
+	if c.roster.Owner[0] == w {
+		d.Points = append(d.Points, event.Points{Round: g.To, Series: "centre.loss", Members: []optim.Member{engine.None}, Values: []float64{0.5}})
+	}
+	return d
+}
+
+// round lets all workers report a grant, each as change makes it.
+func (p *party) round(change func(w int, d *message.Done)) {
+	p.t.Helper()
+	var all []message.Done
+	for _, w := range p.core.roster.Workers() {
+		d := p.done(w)
+		if change != nil {
+			change(w, &d)
+		}
+		all = append(all, d)
+	}
+	for _, d := range all {
+		p.step(d)
+	}
+}
+
+func (p *party) alerts() (texts []string) {
+	for _, r := range p.log {
+		if r.Alert != nil {
+			texts = append(texts, r.Alert.Level+" "+r.Alert.Kind+": "+r.Alert.Text)
+		}
+	}
+	return texts
+}
+
+// sound says what in the log cannot have happened.
+func (p *party) sound() error {
+	for _, r := range p.log {
+		switch {
+		case r.Commit != nil && (r.Commit.To > 1<<20 || r.Commit.Progress.Epochs > 1e6 || math.IsInf(r.Commit.Progress.Epochs, 0) || r.Commit.Progress.Steps > 1<<40 || r.Commit.Nanos > int64(time.Hour) || r.Commit.Nanos < 0):
+			return fmt.Errorf("a commit %+v", *r.Commit)
+		case r.Points != nil && (len(r.Points.Members) != len(r.Points.Values) || len(r.Points.Members) > 4 || r.Points.Round > 1<<20):
+			return fmt.Errorf("points %d of %q with %d members and %d values", r.Points.Round, r.Points.Series, len(r.Points.Members), len(r.Points.Values))
+		case r.Alert != nil && strings.ContainsFunc(r.Alert.Text, func(c rune) bool { return c < ' ' }):
+			return fmt.Errorf("an alert %q", r.Alert.Text)
+		}
+	}
+	return nil
+}
+
+// TestGuests: what a worker says that does not fit what the core knows puts that worker out, with a sentence; the run goes on with the
+// others, and nothing of it is in the log.
+func TestGuests(t *testing.T) {
+	done := func(change func(p *party, d *message.Done)) func(p *party) any {
+		return func(p *party) any {
+			d := p.done(1)
+			change(p, &d)
+			return d
+		}
+	}
+	failed := func(nf message.NonFinite) func(p *party) any {
+		return func(p *party) any { return message.Failed{Worker: 1, Epoch: p.core.base, NonFinite: &nf} }
+	}
+	for name, c := range map[string]struct {
+		says string
+		bad  func(p *party) any
+	}{
+		"three members, one value": {"3 members and 1 value", done(func(_ *party, d *message.Done) {
+			d.Points = append(d.Points, event.Points{Round: d.To, Series: "spread", Members: []optim.Member{3, 2, 2}, Values: []float64{1}})
+		})},
+		"another's member":              {"member 0", done(func(_ *party, d *message.Done) { d.Points[0].Members[0] = 0 })},
+		"a series that nobody declared": {`"secret"`, done(func(_ *party, d *message.Done) { d.Points[0].Series = "secret" })},
+		"50,000 series": {`series "s0"`, done(func(_ *party, d *message.Done) {
+			for i := range 50000 {
+				d.Points = append(d.Points, event.Points{Round: d.To, Series: fmt.Sprint("s", i), Members: []optim.Member{2}, Values: []float64{1}})
+			}
+		})},
+		"a series twice": {"twice", done(func(_ *party, d *message.Done) { d.Points = append(d.Points, d.Points[0]) })},
+		"a member twice": {"twice", done(func(_ *party, d *message.Done) {
+			d.Points[0].Members, d.Points[0].Values = []optim.Member{2, 2}, []float64{1, 1}
+		})},
+		"a huge row": {"", done(func(_ *party, d *message.Done) {
+			d.Points[0].Members, d.Points[0].Values = slices.Repeat([]optim.Member{2}, 1<<20), make([]float64, 1<<20)
+		})},
+		"points of another round": {"round 4611686018427387904", done(func(_ *party, d *message.Done) { d.Points[0].Round = 1 << 62 })},
+		"the population's point": {"the whole population", done(func(_ *party, d *message.Done) {
+			d.Points[0].Members[0] = engine.None
+			d.Points[0].Members, d.Points[0].Values = d.Points[0].Members[:1], d.Points[0].Values[:1]
+		})},
+		"rounds beyond the grant":      {"", done(func(_ *party, d *message.Done) { d.To, d.Progress.Rounds = 1<<62, 1<<62 })},
+		"no round":                     {"", done(func(_ *party, d *message.Done) { d.To = d.From })},
+		"an end that is none":          {"limit", done(func(_ *party, d *message.Done) { d.Ended = true })},
+		"the report again":             {"twice", func(p *party) any { d := p.done(1); p.step(d); return d }},
+		"infinite epochs":              {"epochs", done(func(_ *party, d *message.Done) { d.Progress.Epochs = math.Inf(1) })},
+		"no number of epochs":          {"epochs", done(func(_ *party, d *message.Done) { d.Progress.Epochs = math.NaN() })},
+		"2^62 steps":                   {"steps", done(func(_ *party, d *message.Done) { d.Progress.Steps = 1 << 62 })},
+		"rounds that are not its own":  {"", done(func(_ *party, d *message.Done) { d.Progress.Rounds = 7 })},
+		"no digests":                   {"digest", done(func(_ *party, d *message.Done) { d.Digests = nil })},
+		"a digest less":                {"digest", done(func(_ *party, d *message.Done) { delete(d.Digests, "progress/shared") })},
+		"another's digest":             {"x/0", done(func(_ *party, d *message.Done) { delete(d.Digests, "x/2"); d.Digests["x/0"] = [32]byte{} })},
+		"a block that nobody declared": {"y/2", done(func(_ *party, d *message.Done) { delete(d.Digests, "x/2"); d.Digests["y/2"] = [32]byte{} })},
+		"negative bytes":               {"bytes", done(func(_ *party, d *message.Done) { d.Sent["reduce"] = -5 })},
+		"an operation of escapes":      {"operation", done(func(_ *party, d *message.Done) { d.Apart = optim.Ledger{"\x1b[2J": 5} })},
+		"a prediction of its own":      {"predict", done(func(_ *party, d *message.Done) { d.Predicted = optim.Ledger{"reduce": 5} })},
+		"a test of another round":      {"round 9999", done(func(_ *party, d *message.Done) { d.Tests = []message.Test{{Round: 9999}} })},
+		"another's share of a test": {"chunk", done(func(_ *party, d *message.Done) {
+			d.Tests = []message.Test{{Round: d.To, Chunks: []message.Chunk{{Index: 0, Samples: 40}}}}
+		})},
+		"a blow-up in another's name":     {"member 0", failed(message.NonFinite{Block: "x", Member: 0, To: 1})},
+		"a blow-up of a block of its own": {`"bomb"`, failed(message.NonFinite{Block: "bomb", Member: 2, To: 1})},
+		"a blow-up of rounds never given": {"round", failed(message.NonFinite{Block: "x", Member: 2, From: 0, To: 1 << 62})},
+		"rates that are no number": {"rate", func(p *party) any {
+			p.step(Joined{2})
+			p.round(nil)
+			p.round(nil)
+			return message.Ready{Worker: 1, Epoch: p.core.epoch, Noise: math.NaN()}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newParty(t, 2, nil)
+			p.step(c.bad(p))
+			for _, m := range p.sent[0] { // the other reports too: what is believed comes to be used
+				if _, ok := m.(message.Grant); ok && p.core.plan == nil {
+					p.step(p.done(0))
+					break
+				}
+			}
+			texts := strings.Join(p.alerts(), "\n")
+			if !slices.Equal(p.out, []int{1}) || !strings.Contains(texts, "worker 1 is lost: ") || !strings.Contains(texts, c.says) {
+				t.Errorf("put out %v, alerts %.300q, want %q", p.out, texts, c.says)
+			}
+			if err := p.sound(); err != nil {
+				t.Error(err)
+			}
+			if p.exit != nil || p.core.Phase() != event.Training {
+				t.Fatalf("the run is %s: %+v", p.core.Phase(), p.exit)
+			}
+			p.ready()
+			before, _ := p.core.Committed()
+			p.round(nil)
+			if after, _ := p.core.Committed(); after <= before {
+				t.Errorf("the run does not go on: round %d after %d", after, before)
+			}
+		})
+	}
+}
+
+// TestMajority: where digests of shared blocks differ, those that more than half of the workers report are believed.
+func TestMajority(t *testing.T) {
+	p := newParty(t, 3, nil)
+	p.round(nil)
+	p.round(func(w int, d *message.Done) {
+		if w == 0 {
+			d.Digests["progress/shared"] = [32]byte{1}
+		}
+	})
+	if !slices.Equal(p.out, []int{0}) {
+		t.Errorf("put out %v, alerts %q", p.out, p.alerts())
+	}
+	p.ready()
+	p.round(nil)
+	if at, _ := p.core.Committed(); at < 2 || p.core.Phase() != event.Training {
+		t.Errorf("round %d, %s", at, p.core.Phase())
+	}
+}
+
+// TestNoMajority: two that disagree pause the run, and both are named; what they did is done again once a person lets it.
+func TestNoMajority(t *testing.T) {
+	for name, change := range map[string]func(d *message.Done){
+		"digests":  func(d *message.Done) { d.Digests["progress/shared"] = [32]byte{1} },
+		"progress": func(d *message.Done) { d.Progress.Steps++ },
+		"bytes":    func(d *message.Done) { d.Sent["reduce"] = 4096 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newParty(t, 2, nil)
+			p.round(func(w int, d *message.Done) {
+				if w == 0 {
+					change(d)
+				}
+			})
+			texts := strings.Join(p.alerts(), "\n")
+			if len(p.out) > 0 || p.core.Phase() != event.Paused || !strings.Contains(texts, "0 and 1") {
+				t.Errorf("put out %v, %s, alerts %q", p.out, p.core.Phase(), texts)
+			}
+			if at, _ := p.core.Committed(); at != 0 {
+				t.Errorf("round %d is committed", at)
+			}
+			p.ready()
+			p.step(event.Command{ID: 1, Action: event.Resume})
+			p.round(nil)
+			if at, _ := p.core.Committed(); at == 0 || p.core.Phase() != event.Training {
+				t.Errorf("round %d, %s", at, p.core.Phase())
+			}
+		})
+	}
+}
+
+// TestTimesAreTheCores: what a worker says of its own time is held to what passed here.
+func TestTimesAreTheCores(t *testing.T) {
+	p := newParty(t, 1, nil)
+	p.round(func(_ int, d *message.Done) { d.Nanos, d.Extra = math.MaxInt64, math.MaxInt64 })
+	p.round(func(_ int, d *message.Done) { d.Nanos, d.Extra = -5, math.MinInt64 })
+	if err := p.sound(); err != nil {
+		t.Error(err)
+	}
+	if at, _ := p.core.Committed(); at != 2 {
+		t.Errorf("round %d", at)
+	}
+}

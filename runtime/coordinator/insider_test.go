@@ -1,0 +1,241 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// insider plays a worker that was let in and says what a script makes of an honest report: bytes of its message changed on the way, or
+// fields that hold what an attacker would choose. An exhausted script gives zeros.
+type insider struct {
+	*party
+	script []byte
+	id     int
+	next   int // number of the next worker
+}
+
+func (x *insider) byte() byte {
+	if len(x.script) == 0 {
+		return 0
+	}
+	b := x.script[0]
+	x.script = x.script[1:]
+	return b
+}
+
+func (x *insider) below(n int) int { return (int(x.byte())<<8 | int(x.byte())) % max(1, n) }
+
+// number is one that bounds are made for.
+func (x *insider) number() uint64 {
+	all := []uint64{0, 1, 2, 3, 7, 255, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1 << 53, 1 << 62, 1<<63 - 1, 1 << 63, math.MaxUint64}
+	return all[x.below(len(all))] + uint64(x.below(3))
+}
+
+func (x *insider) real() float64 {
+	all := []float64{0, -1, 0.5, 1e308, math.Inf(1), math.Inf(-1), math.NaN(), 1 << 53}
+	return all[x.below(len(all))]
+}
+
+// report is the honest answer to the insider's grant, or a plain one where it has none.
+func (x *insider) report() message.Done {
+	for _, m := range x.sent[x.id] {
+		if g, ok := m.(message.Grant); ok && g.Epoch == x.core.base && x.core.plan == nil && g.From >= x.core.committed && len(x.core.roster.Hosted(x.id)) > 0 {
+			return x.done(x.id)
+		}
+	}
+	return message.Done{Worker: x.id, Epoch: x.core.epoch, From: x.core.committed, To: x.core.granted, Digests: map[string][32]byte{}}
+}
+
+// lie is what the insider says.
+func (x *insider) lie() any {
+	d := x.report()
+	points := &event.Points{}
+	if len(d.Points) > 0 {
+		points = &d.Points[x.below(len(d.Points))]
+	}
+	switch x.below(24) {
+	case 0:
+		d.To = x.number()
+	case 1:
+		d.From = x.number()
+	case 2:
+		d.Epoch = uint32(x.number())
+	case 3:
+		d.Ended = !d.Ended
+	case 4:
+		d.Progress.Rounds = x.number()
+	case 5:
+		d.Progress.Steps = x.number()
+	case 6:
+		d.Progress.Epochs = x.real()
+	case 7:
+		points.Round = x.number()
+	case 8:
+		points.Members = append(points.Members, engine.Member(x.number()))
+	case 9:
+		points.Values = append(points.Values, x.real())
+	case 10:
+		points.Members, points.Values = append(points.Members, engine.Member(x.number())), append(points.Values, x.real())
+	case 11:
+		points.Series = []string{"partner", "loss", "centre.loss", "\x1b[2J", ""}[x.below(5)]
+	case 12:
+		d.Points = slices.Repeat(d.Points, 1+x.below(50))
+	case 13:
+		d.Digests[fmt.Sprintf("x/%d", x.number())] = [32]byte{}
+	case 14:
+		for name := range maps.Keys(d.Digests) {
+			delete(d.Digests, name)
+			break
+		}
+	case 15:
+		d.Sent = optim.Ledger{optim.Op([]string{"reduce", "", "\x1b"}[x.below(3)]): int64(x.number())}
+	case 16:
+		d.Predicted, d.Apart = optim.Ledger{"a": int64(x.number())}, optim.Ledger{"b": int64(x.number())}
+	case 17:
+		d.Nanos, d.Extra, d.Overhead = int64(x.number()), int64(x.number()), int64(x.number())
+	case 18:
+		t := message.Test{Round: d.To, Centre: "blake3:"}
+		for range x.below(4) {
+			t.Chunks = append(t.Chunks, message.Chunk{Index: int(x.number()), Loss: x.real(), Correct: int64(x.number()), Samples: int64(x.number())})
+		}
+		d.Tests = append(d.Tests, t)
+	case 19:
+		nf := message.NonFinite{Block: []string{"x", "progress", "?"}[x.below(3)], Member: engine.Member(x.number()), From: d.From, To: d.To}
+		return message.Failed{Worker: x.id, Epoch: d.Epoch, Err: "\x1b[2J", NonFinite: &nf}
+	case 20:
+		return message.Ready{Worker: x.id, Epoch: uint32(x.number()), Noise: x.real(), Bytes: x.real()}
+	case 21:
+		return message.Saved{Worker: x.id, Epoch: x.core.base, At: x.core.committed, Nanos: int64(x.number()), Err: []string{"", "\nno"}[x.below(2)]}
+	case 22:
+		return message.Leaving{Worker: x.id}
+	}
+	return d
+}
+
+// say sends a lie as a seat would take it: what cannot be decoded, or speaks as another, cuts the insider off.
+func (x *insider) say() {
+	kind, body, err := message.Encode(x.lie())
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if x.below(2) == 1 {
+		for range 1 + x.below(4) {
+			body[x.below(len(body))] = x.byte()
+		}
+	}
+	msg, err := message.Decode(kind, body)
+	if w, ok := sender(msg); err == nil && ok && w == x.id {
+		x.step(msg)
+		return
+	}
+	x.step(Lost{x.id, "it was cut off"})
+}
+
+// honest lets everybody but the insider do what is due.
+func (x *insider) honest() {
+	if x.core.plan != nil && !slices.Contains(x.core.pending, x.id) {
+		x.ready()
+	}
+	for _, w := range slices.Clone(x.core.pending) {
+		if x.core.plan != nil && w != x.id {
+			x.step(message.Ready{Worker: w, Epoch: x.core.plan.Epoch})
+		}
+	}
+	if x.core.plan != nil || x.core.phase != event.Training {
+		return
+	}
+	for _, w := range x.core.roster.Workers() {
+		if o := x.core.done[x.core.committed]; w != x.id && o != nil && x.core.plan == nil {
+			if _, did := o.got[w]; !did {
+				x.step(x.done(w))
+			}
+		}
+	}
+}
+
+// play lets an insider say what a script makes of it among two honest workers, who go on whatever it is.
+func play(t *testing.T, script []byte) {
+	p := newParty(t, 3, nil)
+	x := &insider{party: p, script: script, id: 2, next: 3}
+	for range 24 {
+		if len(x.script) == 0 {
+			break
+		}
+		switch x.below(8) {
+		case 0:
+			x.honest()
+		case 1:
+			if x.core.plan != nil && slices.Contains(x.core.pending, x.id) {
+				x.step(message.Ready{Worker: x.id, Epoch: x.core.plan.Epoch})
+			}
+		case 2:
+			if d := x.report(); len(d.Digests) > 0 {
+				x.step(d)
+			}
+		default:
+			x.say()
+		}
+		if !slices.Contains(x.core.alive, x.id) { // it comes again
+			x.id = x.next
+			x.next++
+			x.step(Joined{x.id})
+		}
+		if x.core.phase == event.Paused {
+			x.step(event.Command{ID: 1, Action: event.Resume})
+		}
+	}
+	x.step(Lost{x.id, "it is gone"})
+	if x.core.phase == event.Paused {
+		x.step(event.Command{ID: 1, Action: event.Resume})
+	}
+	before, _ := x.core.Committed()
+	for range 4 {
+		x.id = -1
+		x.honest()
+	}
+	if after, _ := x.core.Committed(); after <= before || x.exit != nil || slices.Contains(x.out, 0) || slices.Contains(x.out, 1) {
+		t.Fatalf("the run does not go on: round %d after %d, put out %v, %+v, %s\n%q", after, before, x.out, x.exit, x.core.phase, x.alerts())
+	}
+	if err := x.sound(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzInsider holds that no script makes the core panic, put an honest worker out, stop, or log what cannot have happened.
+func FuzzInsider(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(drawn(seed))
+	}
+	f.Fuzz(func(t *testing.T, script []byte) { play(t, script[:min(len(script), 400)]) })
+}
+
+func drawn(seed uint64) []byte {
+	d, script := dice{seed}, make([]byte, 200)
+	for i := range script {
+		script[i] = byte(d.n(256))
+	}
+	return script
+}
+
+// TestInsiders is FuzzInsider with drawn scripts; BROOD_LONG=1 draws 100,000.
+func TestInsiders(t *testing.T) {
+	runs := uint64(2000)
+	if os.Getenv("BROOD_LONG") != "" {
+		runs = 100_000
+	}
+	for seed := range runs {
+		play(t, drawn(seed))
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
