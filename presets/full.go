@@ -73,10 +73,10 @@ func (p Preset) InFull() (Preset, error) {
 }
 
 // Published is what the source of a claim reports of the form that is run, full or short; nil where it reports no number, and where the
-// short form has another net or other data, of which a number says nothing. A ratio or a slope is compared all the same.
+// short form has another net or other data, of which a number says nothing. A ratio, a slope and what is counted are compared all the same.
 func (p Preset) Published(c Claim, full bool) *float64 {
 	other := p.Full != nil && (cmp.Or(p.Full.Model, p.Model) != p.Model || cmp.Or(p.Full.Data, p.Data) != p.Data)
-	if other && !full && c.Ratio == nil && c.Slope == nil {
+	if other && !full && c.Ratio == nil && c.Slope == nil && !c.Accounting() {
 		return nil
 	}
 	return c.Published

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"encoding/csv"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"brood/presets"
+)
+
+var updatePage = flag.Bool("update-page", false, "write the tables of docs/reproduction.md anew from docs/results")
+
+const page = "../../docs/reproduction.md"
+
+// recordedStudy is a study as docs/results has it: the runs.csv that brood reproduce leaves in the directory of its sessions.
+func recordedStudy(t *testing.T, name string) (*study, map[string]*outcome) {
+	t.Helper()
+	file, err := os.Open(filepath.Join("../../docs/results", name+".csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, all := &study{name: name}, map[string]*outcome{}
+	for _, row := range rows[1:] {
+		one := all[row[0]]
+		if one == nil {
+			p, err := presets.Load(row[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.presets = append(w.presets, p)
+			one = &outcome{metrics: map[string]presets.Sample{}}
+			all[row[0]] = one
+		}
+		for i, metric := range rows[0] {
+			if presets.Metrics[metric] == "" || row[i] == "" {
+				continue
+			}
+			x, err := strconv.ParseFloat(row[i], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one.metrics[metric] = append(one.metrics[metric], x)
+		}
+	}
+	for _, one := range all {
+		one.seconds = one.metrics["seconds"].Mean()
+	}
+	return w, all
+}
+
+var tableOf = regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
+
+// section is the part of the page that begins with a study's heading, and where it lies.
+func section(text, name string) (from, to int) {
+	from = strings.Index(text, "\n## "+name+"\n")
+	if from < 0 {
+		return -1, -1
+	}
+	if next := strings.Index(text[from+1:], "\n## "); next >= 0 {
+		return from, from + 1 + next
+	}
+	return from, len(text)
+}
+
+// TestReproductionPage: every table of the page is what the judge says of the recorded runs, to the letter, and no study is left out.
+func TestReproductionPage(t *testing.T) {
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(content)
+	studies, err := presets.Studies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(studies)) {
+		w, all := recordedStudy(t, name)
+		want := w.judged(all).markdown()
+		from, to := section(text, name)
+		if from < 0 {
+			t.Errorf("%s has no section ## %s", page, name)
+			continue
+		}
+		at := tableOf.FindStringIndex(text[from:to])
+		if at == nil {
+			t.Errorf("the section %s of %s has no table", name, page)
+			continue
+		}
+		if got := text[from+at[0] : from+at[1]]; got != want && !*updatePage {
+			t.Errorf("the table of %s is not what the judge says of docs/results/%s.csv (go test ./tui/cli -run TestReproductionPage -update-page):\n%s", name, name, want)
+		}
+		text = text[:from+at[0]] + want + text[from+at[1]:]
+	}
+	if *updatePage {
+		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
