@@ -53,7 +53,8 @@ func readCSV(r io.Reader, file string, want *columns) (*part, error) {
 	if err != nil {
 		return nil, &FileError{file, 0, err.Error()}
 	}
-	in := bufio.NewReaderSize(plain, 1<<16)
+	bound := &lineBound{in: plain, left: maxLine}
+	in := bufio.NewReaderSize(bound, 1<<16)
 	if bom, _ := in.Peek(3); string(bom) == "\ufeff" {
 		in.Discard(3)
 	}
@@ -65,9 +66,13 @@ func readCSV(r io.Reader, file string, want *columns) (*part, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if errors.Is(err, errLongLine) {
+			return nil, fmt.Errorf("%s: sample %d is longer than %d MiB: end its line, or close its quotation mark", file, len(t.names)+1, maxLine>>20)
+		}
 		if err != nil {
 			return nil, t.explain(err, len(row))
 		}
+		bound.left = maxLine
 		line, _ := c.FieldPos(0)
 		if first {
 			if isHeader, err := t.begin(row); err != nil {
@@ -84,6 +89,26 @@ func readCSV(r io.Reader, file string, want *columns) (*part, error) {
 		return nil, fmt.Errorf("%s has no samples: write one a line, numbers first, the label last", file)
 	}
 	return &t.part, nil
+}
+
+// maxLine bounds the text of a sample, so that a file without line ends costs no more than that.
+const maxLine = 64 << 20
+
+var errLongLine = errors.New("the line is too long")
+
+// lineBound reads so many bytes and no more, until it is told that a line was complete.
+type lineBound struct {
+	in   io.Reader
+	left int
+}
+
+func (b *lineBound) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLongLine
+	}
+	n, err := b.in.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // separator is the most frequent candidate of the first line, outside of quotes.

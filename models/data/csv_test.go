@@ -2,8 +2,10 @@ package data
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -223,4 +225,49 @@ func FuzzCSV(f *testing.F) {
 			t.Fatalf("%d samples of %d", s.Len(), len(p.names))
 		}
 	})
+}
+
+// endless is a file of one line, plain or as a quoted label.
+type endless struct {
+	head string
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.head)
+	e.head = e.head[n:]
+	for i := n; i < len(p); i++ {
+		p[i] = '7'
+		if i%100 == 99 && e.head == "" && e.read > 1<<20 {
+			p[i] = '\n' // which ends no line within quotation marks
+		}
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+// TestLongLine: a line that does not end is told of, and not read until the memory is full.
+func TestLongLine(t *testing.T) {
+	for name, in := range map[string]io.Reader{"a line": io.MultiReader(strings.NewReader("1,2,a\n1,"), io.LimitReader(repeat('7'), 3<<30)), "quoted": &endless{head: "1,2,a\n1,2,\""}} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := readCSV(in, "long.csv", nil)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), "long.csv: sample 2 is longer than 64 MiB") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 1024 {
+			t.Errorf("%s: %d MiB were allocated", name, grown)
+		}
+	}
+}
+
+// repeat is a file of one byte.
+type repeat byte
+
+func (r repeat) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r)
+	}
+	return len(p), nil
 }
