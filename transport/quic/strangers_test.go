@@ -91,12 +91,12 @@ func TestSilenceGivesWay(t *testing.T) {
 // TestKnownKeysAreNoStrangers: a key that came in before needs no place.
 func TestKnownKeysAreNoStrangers(t *testing.T) {
 	s := newScenery(t)
-	s.server.cfg.Known = func(n wire.NodeID) bool { return n.Equal(s.key.Node()) }
-	a, err := s.attack(t, s.server, nil)
+	server := newNode(t, func(c *Config) { c.Known = func(n wire.NodeID) bool { return n.Equal(s.key.Node()) } })
+	a, err := s.attack(t, server, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a known key to be no stranger", func() bool { return s.server.strangers.count() == 0 })
+	until(t, "a known key to be no stranger", func() bool { return server.strangers.count() == 0 })
 	if a.conn.Context().Err() != nil {
 		t.Error("a known key was ended")
 	}
