@@ -84,6 +84,8 @@ func TestJudge(t *testing.T) {
 		{Claim{Metric: "bytes", Ratio: ptr(0.03), Of: "full"}, Sample{2, 2}, Contradicts},
 		{Claim{Metric: "bytes_per_eval", AtMost: ptr(4), AtLeast: ptr(4)}, Sample{4}, Accounting},
 		{Claim{Metric: "memory", AtMost: ptr(4)}, Sample{5}, Contradicts},
+		{Claim{Metric: "bytes", Below: "full"}, Sample{100, 100, 100}, Contradicts},
+		{Claim{Metric: "bytes", Below: "full"}, Sample{99, 99, 99}, Accounting},
 	} {
 		if got := c.claim.Judge(c.s, others); got.Verdict != c.want {
 			t.Errorf("%s of %v: %+v, want %s", c.claim.States(), c.s, got, c.want)

@@ -72,17 +72,6 @@ func (e Estimate) Needed() float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: min(e.Freedom, 1e6)}.Quantile(0.975)
 }
 
-// away is how many standard errors a bound is away from the value: above 0 if the value is on the side that is asked for.
-func (e Estimate) away(distance float64) float64 {
-	switch {
-	case e.Error == 0 && distance == 0:
-		return math.Inf(1) // what is exact is at most itself
-	case e.Error == 0:
-		return math.Copysign(math.Inf(1), distance)
-	}
-	return distance / e.Error
-}
-
 // slope is that of the least-squares line.
 func slope(x, y []float64) Estimate {
 	mx, my, sxx, sxy, rest := Sample(x).Mean(), Sample(y).Mean(), 0.0, 0.0, 0.0

@@ -45,11 +45,28 @@ func (c Claim) Measured(s Sample, other map[string]Sample) Estimate {
 	return slope(x, y)
 }
 
-// condition is a quantity that shall not be below 0.
-type condition struct{ Estimate }
+// condition is a quantity that shall not be below 0, nor, in an order, equal to it.
+type condition struct {
+	Estimate
+	order bool
+}
 
-func atLeast(e Estimate, bound float64) condition { e.Value -= bound; return condition{e} }
-func atMost(e Estimate, bound float64) condition  { e.Value = bound - e.Value; return condition{e} }
+func atLeast(e Estimate, bound float64) condition { e.Value -= bound; return condition{Estimate: e} }
+func atMost(e Estimate, bound float64) condition {
+	e.Value = bound - e.Value
+	return condition{Estimate: e}
+}
+
+// t is how many standard errors the quantity is above 0: infinitely many where nothing scatters.
+func (q condition) t() float64 {
+	switch {
+	case q.Error != 0:
+		return q.Value / q.Error
+	case q.Value < 0 || q.order && q.Value == 0:
+		return math.Inf(-1)
+	}
+	return math.Inf(1)
+}
 
 // conditions are what the claim states of samples.
 func (c Claim) conditions(s Sample, other map[string]Sample) (out []condition) {
@@ -65,7 +82,7 @@ func (c Claim) conditions(s Sample, other map[string]Sample) (out []condition) {
 		out = append(out, atLeast(m, *c.AtLeast))
 	}
 	if c.Below != "" {
-		out = append(out, atLeast(other[c.Below].Estimate().Minus(m), 0))
+		out = append(out, condition{other[c.Below].Estimate().Minus(m), true})
 	}
 	if c.Near != "" {
 		out = append(out, atMost(m.Minus(other[c.Near].Estimate()), c.Margin))
@@ -86,7 +103,7 @@ func (c Claim) Judge(s Sample, other map[string]Sample) Finding {
 		if c.Accounting() {
 			q.Error, q.Freedom = 0, math.Inf(1)
 		}
-		f := Finding{Verdict: Undecided, T: q.away(q.Value), Needed: q.Needed(), Freedom: q.Freedom}
+		f := Finding{Verdict: Undecided, T: q.t(), Needed: q.Needed(), Freedom: q.Freedom}
 		switch {
 		case q.Value != q.Value, f.T < 0 && -f.T >= f.Needed:
 			f.Verdict = Contradicts

@@ -110,7 +110,7 @@ func (c *Coordinator) doubt(workers []int, said string) []any {
 	if len(workers) == 1 {
 		return c.fence(Lost{workers[0], "it says what cannot be: workers " + said})
 	}
-	text := fmt.Sprintf("workers %s %s: one of them lies, or its memory failed; end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
+	text := fmt.Sprintf("workers %s %s: one of them lies, its memory failed, or, where it is bytes that differ, the algorithm's own formula is wrong; end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
 		list(workers), said, c.committed)
 	c.granted = c.committed
 	clear(c.done)

@@ -10,7 +10,6 @@ import (
 
 	"brood/models/engine"
 	"brood/optim"
-	"brood/runtime/event"
 	"brood/runtime/message"
 )
 
@@ -91,8 +90,8 @@ func (c *Coordinator) checkDone(d message.Done, o *outstanding) error {
 		return fmt.Errorf("it reports the rounds from %d on twice", d.From+1)
 	case d.To <= d.From || d.To > o.To:
 		return fmt.Errorf("it stopped at round %d, and was granted rounds %d to %d", d.To, o.From+1, o.To)
-	case d.Ended != reached(o.Limit, d.Progress):
-		return fmt.Errorf("it ended %t, and its progress says that a limit is reached: %t", d.Ended, reached(o.Limit, d.Progress))
+	case d.Ended != o.Limit.Reached(d.Progress):
+		return fmt.Errorf("it ended %t, and its progress says that a limit is reached: %t", d.Ended, o.Limit.Reached(d.Progress))
 	case d.To < o.To && !d.Ended && !o.Hold:
 		return fmt.Errorf("it stopped at round %d of the %d that it was granted", d.To, o.To)
 	}
@@ -111,8 +110,8 @@ func (c *Coordinator) checkDone(d message.Done, o *outstanding) error {
 	return c.checkLedgers(d, lead)
 }
 
-// mostARound is the most that a member may count of anything in one round: far more than any does, and small enough that sums of a run
-// are exact.
+// mostARound is the most that a member that trains a model may count of anything in one round: far more than any does, and small enough that
+// sums of a run are exact. A trial of a protocol counts meetings, of which a round may have any number.
 const mostARound = 1 << 32
 
 // checkProgress holds what is counted against what is committed: it grows, by no more than the rounds can have done. An epoch takes
@@ -120,12 +119,15 @@ const mostARound = 1 << 32
 func (c *Coordinator) checkProgress(d message.Done) error {
 	p, was := d.Progress, c.progress
 	rounds := float64(d.To - c.committed)
-	most := rounds * mostARound * float64(max(1, len(c.roster.Members)))
+	most, all := rounds*mostARound*float64(max(1, len(c.roster.Members))), uint64(1)<<53
+	if !c.alg.Needs.Model() {
+		most, all = math.Inf(1), math.MaxInt64
+	}
 	for _, n := range []struct {
 		what     string
 		now, was uint64
 	}{{"steps", p.Steps, was.Steps}, {"samples", p.Samples, was.Samples}, {"evaluations", p.Evaluations, was.Evaluations}} {
-		if n.now < n.was || float64(n.now-n.was) > most || n.now > 1<<53 {
+		if n.now < n.was || float64(n.now-n.was) > most || n.now > all {
 			return fmt.Errorf("it counts %d %s after round %d, where %d were committed at round %d", n.now, n.what, d.To, n.was, c.committed)
 		}
 	}
@@ -317,11 +319,6 @@ func (c *Coordinator) checkNonFinite(w int, nf *message.NonFinite) error {
 		return fmt.Errorf("it says that a block is not finite within rounds %d to %d, which it was not granted", nf.From+1, nf.To)
 	}
 	return nil
-}
-
-// reached says whether progress is all that a limit asks for.
-func reached(l event.Limit, p event.Progress) bool {
-	return l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs
 }
 
 // passed is a time that a worker measured, as far as it has passed here.

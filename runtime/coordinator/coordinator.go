@@ -315,7 +315,7 @@ func (c *Coordinator) push() (fx []any) {
 
 // reached says whether the committed rounds are all that the limit asks for.
 func (c *Coordinator) reached() bool {
-	return reached(c.cfg.Limit, event.Progress{Rounds: c.committed, Epochs: c.progress.Epochs})
+	return c.cfg.Limit.Reached(event.Progress{Rounds: c.committed, Epochs: c.progress.Epochs})
 }
 
 // isSaved says whether the newest checkpoint is of this very state: a plan changes it without a round.

@@ -65,6 +65,11 @@ type Limit struct {
 	Target  string  `cbor:"3,keyasint,omitempty"` // e.g. "test_error=2.8": at or below ends the run
 }
 
+// Reached says whether progress is all that the limit asks for in rounds or epochs.
+func (l Limit) Reached(p Progress) bool {
+	return l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs
+}
+
 // MaxMembers is the largest population: a plan names all of them up to three times, with their workers, and those that were lost, and is one
 // record of the log and one message (8 MiB).
 const MaxMembers = 1 << 18

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -88,20 +89,29 @@ func New(cfg Config) (*Fleet, error) {
 	return &Fleet{cfg: cfg, core: core, events: make(chan any, 64), done: make(chan struct{}), boxes: map[int]Seat{}}, nil
 }
 
+// Fault is a mistake of the coordinator's own.
+type Fault struct {
+	Value any // that it panicked with
+	Stack []byte
+}
+
+func (f *Fault) Error() string {
+	return fmt.Sprintf("the coordinator has failed (%v): what was committed is in the log; resume the session, and report this", f.Value)
+}
+
 // Run trains until the core's exit, or until ctx ends: then the workers are dropped where they stand, and the log holds
 // what was committed. A fault of the coordinator's own is an error too; workers that can are then told that it is gone, and not that
 // they are put out.
 func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
-	left := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the coordinator has failed (%v): what was committed is in the log; resume the session, and report this", r)
+			err = &Fault{r, debug.Stack()}
 			exit = coordinator.Exit{Phase: event.Failed, Reason: err.Error()}
 		}
 		cancel()
 		for _, b := range f.boxes {
-			if x, ok := b.(Forsaker); ok && err != nil && left.Err() == nil {
+			if x, ok := b.(Forsaker); ok && err != nil {
 				x.Forsake()
 			}
 			b.Close()

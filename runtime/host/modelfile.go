@@ -45,6 +45,9 @@ func openModel(path string) (f modelFile, err error) {
 	} else if f.Meta[metaSession] != "" { // before there was another
 		f.reading.Rule = data.RuleFirst
 	}
+	if !data.IsPath(f.Meta[metaData]) { // a named set is read in one way only
+		f.reading.Rule = data.RuleByClass
+	}
 	f.reading.Form, err = readForm(f.Meta)
 	if err != nil {
 		return f, fmt.Errorf("%s: its metadata cannot be used: %w; export the model again", path, err)

@@ -51,16 +51,16 @@ func weigh(p []byte, depth int) (rest []byte, bytes int, err error) {
 		p = p[size:]
 	}
 	items := uint64(0)
+	if major >= 2 && major <= 5 && n > uint64(len(p)) {
+		return nil, 0, errCBOR
+	}
 	switch major {
 	case 2, 3: // bytes and text
-		if n > uint64(len(p)) {
-			return nil, 0, errCBOR
-		}
 		return p[n:], 2*valueWeight + int(n), nil
 	case 4:
 		items, bytes = n, 3*valueWeight
 	case 5:
-		items, bytes = 2*n, recordWeight+int(min(n, uint64(len(p))))*pairWeight
+		items, bytes = 2*n, recordWeight+int(n)*pairWeight
 	case 7:
 		if n == 22 || n == 23 {
 			return p, recordWeight, nil

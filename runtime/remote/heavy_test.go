@@ -12,7 +12,7 @@ import (
 	"brood/transport/wire"
 )
 
-// TestHeavyInsider: frames as heavy as they may be, one after the other, take less than 64 MiB, and cut their sender. What the sender
+// TestHeavyInsider: frames as heavy as they may be, one after the other, take less than 80 MiB with what the sender holds, and cut their sender. What the sender
 // itself queues in this process, two frames, is not counted.
 func TestHeavyInsider(t *testing.T) {
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), nil)

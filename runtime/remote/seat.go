@@ -39,8 +39,9 @@ type seat struct {
 	told   bucket // of telemetry
 }
 
-// maxOwed replies may be on their way when a worker is told to drop what it is doing: to two grants, a save and a plan.
-const maxOwed = 4
+// maxOwed replies may be on their way when a worker is told to drop what it is doing: to grants, a save, and a plan for each of those who
+// left one after the other.
+const maxOwed = 64
 
 // Polite ends of a seat.
 var (

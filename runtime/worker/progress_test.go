@@ -40,7 +40,7 @@ func TestReached(t *testing.T) {
 		{event.Limit{}, false}, {event.Limit{Rounds: 10}, true}, {event.Limit{Rounds: 11}, false}, {event.Limit{Epochs: 2}, true}, {event.Limit{Epochs: 2.01}, false},
 		{event.Limit{Rounds: 11, Epochs: 1}, true}, {event.Limit{Seconds: 1, Target: "loss=9"}, false},
 	} {
-		if got := reached(c.l, p); got != c.want {
+		if got := c.l.Reached(p); got != c.want {
 			t.Errorf("%+v at %+v: %v", c.l, p, got)
 		}
 	}

@@ -239,7 +239,7 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	s.advance(rep)
 	after := s.progress()
 	points.add(s.round, rep.Points)
-	s.ended = reached(limit, after)
+	s.ended = limit.Reached(after)
 	probe := w.cfg.Probe > 0 && (s.round%w.cfg.Probe == 0 || s.round == 1 || s.ended)
 	test := w.evaluates(before, after) || s.ended && len(w.cfg.Test) > 0
 	if !probe && !test {
@@ -257,10 +257,6 @@ func (w *Worker) evaluates(before, after event.Progress) bool {
 		return after.Rounds%w.cfg.Evaluate == 0
 	}
 	return int64(after.Epochs) > int64(before.Epochs)
-}
-
-func reached(l event.Limit, p event.Progress) bool {
-	return l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs
 }
 
 // series collects points of a grant, one row per (round, series).

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -55,12 +56,12 @@ type distant struct {
 	need   int         // that must be there at once for the run to begin
 	failed func(error) // told why it never will
 	wg     sync.WaitGroup
-	all    []*exec.Cmd
 
 	mu    sync.Mutex
-	to    io.Writer // what workers say, a line at a time
-	hope  int       // workers that have not failed
-	here  int       // of these, joined
+	all   []*exec.Cmd // that have not ended
+	to    io.Writer   // what workers say, a line at a time
+	hope  int         // workers that have not failed
+	here  int         // of these, joined
 	begun bool
 	over  bool // whoever ends now is not missed
 }
@@ -77,7 +78,9 @@ func (d *distant) start(h launch.Host, slot int, url string) {
 		d.failed(fmt.Errorf("start %s: %w", argv[0], err))
 		return
 	}
+	d.mu.Lock()
 	d.all = append(d.all, cmd)
+	d.mu.Unlock()
 	prefix := h.String()
 	if h.Slots > 1 {
 		prefix += fmt.Sprintf("#%d", slot)
@@ -100,6 +103,9 @@ func (d *distant) start(h launch.Host, slot int, url string) {
 	})
 	d.wg.Go(func() {
 		err := cmd.Wait()
+		d.mu.Lock()
+		d.all = slices.DeleteFunc(d.all, func(c *exec.Cmd) bool { return c == cmd }) // its number may be another's now
+		d.mu.Unlock()
 		in.Close()
 		<-read
 		if err != nil {
@@ -159,9 +165,11 @@ func (d *distant) end(told bool) {
 		case <-time.After(wait):
 			wait = farewell
 		}
+		d.mu.Lock()
 		for _, cmd := range d.all {
-			_ = signalAll(cmd.Process, sig) // who has ended is none to signal
+			_ = signalAll(cmd.Process, sig) // it may end just now
 		}
+		d.mu.Unlock()
 	}
 	<-done
 }

@@ -1,6 +1,7 @@
 package sshdoor
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -32,7 +33,7 @@ func (s *screens) handle(srv *ssh.Server, conn *gossh.ServerConn, ch gossh.NewCh
 		_ = ch.Reject(gossh.ResourceShortage, "brood: "+err.Error()) // it may be gone
 		return
 	}
-	ssh.DefaultSessionHandler(srv, conn, &counted{NewChannel: ch, leave: sync.OnceFunc(func() { s.leave(key) })}, ctx)
+	ssh.DefaultSessionHandler(srv, conn, &counted{NewChannel: ch, ctx: ctx, leave: sync.OnceFunc(func() { s.leave(key) })}, ctx)
 }
 
 func (s *screens) enter(key string) error {
@@ -64,6 +65,7 @@ func (s *screens) leave(key string) {
 // counted is a session that takes a screen. It ends with its requests, and keeps a sane number of variables.
 type counted struct {
 	gossh.NewChannel
+	ctx   context.Context // of the connection
 	leave func()
 }
 
@@ -75,7 +77,7 @@ func (c *counted) Accept() (gossh.Channel, <-chan *gossh.Request, error) {
 		return ch, all, err
 	}
 	reqs := make(chan *gossh.Request)
-	go func() { // it ends with the channel, which the server's Close ends
+	go func() { // it ends with the channel or the connection, which the server's Close ends
 		defer c.leave()
 		defer close(reqs)
 		variables := 0
@@ -86,7 +88,11 @@ func (c *counted) Accept() (gossh.Channel, <-chan *gossh.Request, error) {
 					continue
 				}
 			}
-			reqs <- r
+			select {
+			case reqs <- r:
+			case <-c.ctx.Done():
+				return
+			}
 		}
 	}()
 	return ch, reqs, nil
