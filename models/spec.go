@@ -114,6 +114,9 @@ type SpecError struct {
 	What  string
 }
 
+// Typed implements [typed.Is]: a layer list is what a person writes.
+func (e *SpecError) Typed() bool { return true }
+
 func (e *SpecError) Error() string {
 	if e.Layer == 0 {
 		return "model: " + e.What

@@ -80,7 +80,7 @@ func large(b *testing.B) (dir string) {
 		b.Fatal(err)
 	}
 	batch := bulk(640)
-	for i := 0; size(dir) < 200_000_000; i++ {
+	for i := 0; Size(dir) < 200_000_000; i++ {
 		if err := s.Append(batch...); err != nil {
 			b.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func BenchmarkLarge(b *testing.B) {
 		}
 	})
 	b.Run("read", func(b *testing.B) {
-		b.SetBytes(size(dir))
+		b.SetBytes(Size(dir))
 		for b.Loop() {
 			if _, err := read(b, dir); err != io.EOF {
 				b.Fatal(err)
