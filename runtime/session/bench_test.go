@@ -70,7 +70,7 @@ func report(b *testing.B, each []time.Duration) {
 	b.ReportMetric(float64(each[len(each)*99/100].Nanoseconds())/1e3, "p99-us")
 }
 
-// large is a log of about 200 MB, in 64 MiB segments; BROOD_LOG keeps it between runs.
+// large is a log of about 200 MB, in 64 MiB segments.
 func large(b *testing.B) (dir string) {
 	dir = filepath.Join(b.TempDir(), "s")
 	o := defaults()
