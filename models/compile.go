@@ -90,7 +90,7 @@ func (c *compiler) finish() error {
 }
 
 func (c *compiler) add(s *LayerSpec) error {
-	allowed, known := s.Kind.keys()
+	allowed, known := s.Kind.Keys()
 	if !known {
 		return fmt.Errorf("unknown kind %q; kinds are %s", s.Kind, list(Kinds))
 	}

@@ -1,13 +1,13 @@
 package models
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/typed"
 )
 
 // Model is a compiled spec: read-only, shared by engines.
@@ -96,10 +96,10 @@ func (m *Model) Bounds(d *data.Set) engine.Bounds {
 func (m *Model) Fits(shape []int, classes int) error {
 	flat := len(m.Input) == 1 && m.Features == Size(shape)
 	if !flat && !slices.Equal(m.Input, shape) {
-		return fmt.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)
+		return typed.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)
 	}
 	if m.Loss != Distance && m.Classes < classes {
-		return fmt.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, classes)
+		return typed.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, classes)
 	}
 	return nil
 }

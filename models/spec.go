@@ -72,8 +72,8 @@ type LayerSpec struct {
 	Init   *string  `toml:"init"` // of dense and conv; see the Init constants
 }
 
-// keys are the optional keys that each kind takes, besides name and from.
-func (k Kind) keys() ([]string, bool) {
+// Keys are the optional keys that each kind takes, besides name and from.
+func (k Kind) Keys() ([]string, bool) {
 	switch k {
 	case Dense:
 		return []string{"out", "bias", "init"}, true
@@ -113,6 +113,9 @@ type SpecError struct {
 	Kind  Kind
 	What  string
 }
+
+// Typed implements [typed.Is]: a layer list is what a person writes.
+func (e *SpecError) Typed() bool { return true }
 
 func (e *SpecError) Error() string {
 	if e.Layer == 0 {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"brood/models/typed"
 )
 
 //go:embed zoo/*.toml
@@ -35,7 +37,7 @@ func Source(nameOrPath string) (text []byte, err error) {
 		return text, nil
 	}
 	if text, err = zoo.ReadFile("zoo/" + nameOrPath + ".toml"); err != nil {
-		return nil, fmt.Errorf("model: no model %q; there are %s, or give the path of a .toml file", nameOrPath, strings.Join(List(), ", "))
+		return nil, typed.Errorf("model: no model %q; there are %s, or give the path of a .toml file", nameOrPath, strings.Join(List(), ", "))
 	}
 	return text, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"brood/models/typed"
 )
 
 // Claim is what a preset tests, stated beforehand: a number that its source published, and what the preset's own, usually shorter, form
@@ -135,7 +137,7 @@ func Own(path string) ([]string, error) {
 		return nil, err
 	}
 	if len(p.Claims) == 0 {
-		return nil, fmt.Errorf("preset %s claims nothing: add what it shall show as [[claims]], as in `brood presets show quickstart`", path)
+		return nil, typed.Errorf("preset %s claims nothing: add what it shall show as [[claims]], as in `brood presets show quickstart`", path)
 	}
 	out := []string{path}
 	for _, c := range p.Claims {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"brood/models/data"
+	"brood/models/typed"
 )
 
 // Full is what the source's own form of an experiment changes of a preset, which is a shorter one: what is given here takes the
@@ -47,9 +48,9 @@ const fullSuffix = "-full"
 func (p Preset) InFull() (Preset, error) {
 	switch f := p.Full; {
 	case f == nil:
-		return p, fmt.Errorf("the preset %s has no full form: run it as it is, or change it by flags", p.Name)
+		return p, typed.Errorf("the preset %s has no full form: run it as it is, or change it by flags", p.Name)
 	case f.None != "":
-		return p, fmt.Errorf("the preset %s has no full form: %s", p.Name, f.None)
+		return p, typed.Errorf("the preset %s has no full form: %s", p.Name, f.None)
 	default:
 		p.Model, p.Data, p.Expect = cmp.Or(f.Model, p.Model), cmp.Or(f.Data, p.Data), f.Expect
 		p.Augment = cmp.Or(f.Augment, p.Augment)

@@ -1,11 +1,12 @@
 package presets
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"brood/models/typed"
 )
 
 // Axis is a setting that a sweep varies.
@@ -36,11 +37,11 @@ func ParseAxes(words []string) ([]Axis, error) {
 	for _, w := range words {
 		name, text, ok := strings.Cut(w, "=")
 		if !ok || name == "" || text == "" {
-			return nil, fmt.Errorf("%q: write NAME=VALUES, such as eta=0.01,0.1 or members=1..8", w)
+			return nil, typed.Errorf("%q: write NAME=VALUES, such as eta=0.01,0.1 or members=1..8", w)
 		}
 		values, err := values(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w, err)
+			return nil, typed.Errorf("%s: %w", w, err)
 		}
 		i := slices.IndexFunc(out, func(a Axis) bool { return a.Name == name })
 		if i < 0 {
@@ -48,7 +49,7 @@ func ParseAxes(words []string) ([]Axis, error) {
 		}
 		for _, v := range values {
 			if slices.Contains(out[i].Values, v) {
-				return nil, fmt.Errorf("%s: %s is given twice", name, v)
+				return nil, typed.Errorf("%s: %s is given twice", name, v)
 			}
 			out[i].Values = append(out[i].Values, v)
 		}
@@ -56,7 +57,7 @@ func ParseAxes(words []string) ([]Axis, error) {
 	n := 1
 	for _, a := range out {
 		if n *= len(a.Values); n > maxPoints || len(a.Values) > maxValues {
-			return nil, fmt.Errorf("the grid has more than %d points: give fewer values", maxPoints)
+			return nil, typed.Errorf("the grid has more than %d points: give fewer values", maxPoints)
 		}
 	}
 	return out, nil
@@ -69,7 +70,7 @@ func values(text string) ([]string, error) {
 	var out []string
 	for _, v := range strings.Split(text, ",") {
 		if v = strings.TrimSpace(v); v == "" {
-			return nil, fmt.Errorf("a value is missing: write VALUE,VALUE")
+			return nil, typed.Errorf("a value is missing: write VALUE,VALUE")
 		}
 		if from, to, ok := strings.Cut(v, ".."); ok {
 			r, err := interval(from, to)
@@ -90,7 +91,7 @@ func interval(from, to string) (out []string, err error) {
 	number := func(s string) (x float64) {
 		x, e := strconv.ParseFloat(s, 64)
 		if e != nil || math.IsInf(x, 0) || math.IsNaN(x) {
-			err = fmt.Errorf("%q is no number: write FROM..TO or FROM..TO*FACTOR, such as 1..8 or 0.001..1*10", s)
+			err = typed.Errorf("%q is no number: write FROM..TO or FROM..TO*FACTOR, such as 1..8 or 0.001..1*10", s)
 		}
 		return x
 	}
@@ -102,15 +103,15 @@ func interval(from, to string) (out []string, err error) {
 	case err != nil:
 		return nil, err
 	case hi < lo:
-		return nil, fmt.Errorf("%s..%s runs backwards: write the smaller first", from, to)
+		return nil, typed.Errorf("%s..%s runs backwards: write the smaller first", from, to)
 	case geometric && !(factor > 1 && lo > 0):
-		return nil, fmt.Errorf("%s..%s*%s does not grow: give a start above 0 and a factor above 1", from, to, by)
+		return nil, typed.Errorf("%s..%s*%s does not grow: give a start above 0 and a factor above 1", from, to, by)
 	case !geometric && (lo != math.Trunc(lo) || hi != math.Trunc(hi)):
-		return nil, fmt.Errorf("%s..%s are no whole numbers: list the values, or write a factor as in 0.001..1*10", from, to)
+		return nil, typed.Errorf("%s..%s are no whole numbers: list the values, or write a factor as in 0.001..1*10", from, to)
 	}
 	for x, i := lo, 0; x <= hi*(1+1e-12) || x <= hi; i++ {
 		if i == maxValues {
-			return nil, fmt.Errorf("%s..%s are more than %d values", from, to, maxValues)
+			return nil, typed.Errorf("%s..%s are more than %d values", from, to, maxValues)
 		}
 		out = append(out, strconv.FormatFloat(x, 'g', 12, 64))
 		if x++; geometric {

@@ -17,6 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"brood/models/data"
+	"brood/models/typed"
 	"brood/optim/catalog"
 	"brood/optim/protocol"
 )
@@ -85,7 +86,7 @@ func Source(nameOrPath string) ([]byte, error) {
 	}
 	text, err := embedded.ReadFile(nameOrPath + ".toml")
 	if err != nil {
-		return nil, fmt.Errorf("there is no preset %q: choose one of %s, or another of `brood presets`, or give the path of a .toml file", nameOrPath, strings.Join(like(nameOrPath), ", "))
+		return nil, typed.Errorf("there is no preset %q: choose one of %s, or another of `brood presets`, or give the path of a .toml file", nameOrPath, strings.Join(like(nameOrPath), ", "))
 	}
 	return text, nil
 }
@@ -116,7 +117,7 @@ func Load(nameOrPath string) (Preset, error) {
 	}
 	p, err := Parse(text)
 	if err != nil {
-		return p, fmt.Errorf("preset %s: %w", nameOrPath, err)
+		return p, typed.Errorf("preset %s: %w", nameOrPath, err)
 	}
 	p.Name = nameOrPath
 	return p, nil

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"brood/models/typed"
 )
 
 // Known describes a set that Load knows by name, without reading it.
@@ -54,7 +56,7 @@ func Lookup(name string) (Known, error) {
 	all := Catalogue()
 	i := slices.IndexFunc(all, func(k Known) bool { return k.Name == name })
 	if i < 0 {
-		return Known{}, fmt.Errorf("no data set %q; there are %s; give your own by its path, such as ./%s", name, strings.Join(List(), ", "), name)
+		return Known{}, typed.Errorf("no data set %q; there are %s; give your own by its path, such as ./%s", name, strings.Join(List(), ", "), name)
 	}
 	return all[i], nil
 }

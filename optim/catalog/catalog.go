@@ -2,10 +2,10 @@
 package catalog
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/protocol"
 )
@@ -50,5 +50,5 @@ func Lookup(name string) (*optim.Algorithm, error) {
 	for _, a := range all {
 		names = append(names, a.Name)
 	}
-	return nil, fmt.Errorf("there is no algorithm %q: choose one of %s", name, strings.Join(names, ", "))
+	return nil, typed.Errorf("there is no algorithm %q: choose one of %s", name, strings.Join(names, ", "))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"brood/models/typed"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
@@ -19,7 +20,7 @@ var MembersKnob = optim.Knob{Name: "members", Title: "population", Unit: "member
 func (c *Coordinator) command(cmd event.Command) []any {
 	round, fx, err := c.obey(cmd)
 	if err != nil {
-		return []any{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error()}}}
+		return []any{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: typed.Is(err)}}}
 	}
 	return append([]any{Receipt{event.Receipt{ID: cmd.ID, Accepted: true, Round: round}}}, fx...)
 }
@@ -79,7 +80,7 @@ func (c *Coordinator) allows(cmd event.Command) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("unknown action %q: use pause, resume, stop, save, cordon, drain or uncordon", cmd.Action)
+		return typed.Errorf("unknown action %q: use pause, resume, stop, save, cordon, drain or uncordon", cmd.Action)
 	}
 	if l := cmd.Limit; l != nil && l.Target != "" {
 		_, _, err := Target(l.Target)
@@ -179,7 +180,7 @@ func at(round uint64, edits []event.Edit) []event.Edit {
 func parseMembers(expr string) (int, error) {
 	x, err := strconv.ParseFloat(expr, 64)
 	if err != nil || x != math.Trunc(x) {
-		return 0, fmt.Errorf("members = %q must be a whole number", expr)
+		return 0, typed.Errorf("members = %q must be a whole number", expr)
 	}
 	return int(x), MembersKnob.Validate(x)
 }

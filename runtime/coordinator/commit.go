@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"brood/models/engine"
+	"brood/models/typed"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -78,7 +79,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 	switch {
 	case !first.Ended:
 	case c.reached() && c.leaving():
-		c.ending = &Exit{Phase: event.Finished, Reason: "its limit is reached"}
+		c.ending = c.limited()
 	case c.ending != nil:
 	default: // the limit was raised meanwhile: workers that have ended go on with a plan
 		next := c.target()
@@ -169,12 +170,17 @@ func Target(text string) (metric string, value float64, err error) {
 	metric, num, ok := strings.Cut(text, "=")
 	value, perr := strconv.ParseFloat(num, 64)
 	if !ok || perr != nil || !slices.Contains([]string{"loss", "test_error", "test_loss"}, metric) {
-		return "", 0, fmt.Errorf("target %q: write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)", text)
+		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)", text)
 	}
 	if !(value >= 0) {
-		return "", 0, fmt.Errorf("target %q would never be met: give a number from 0 on", text)
+		return "", 0, typed.Errorf("target %q would never be met: give a number from 0 on", text)
 	}
 	return metric, value, nil
+}
+
+// limited is the end by a limit, which came before the target where there is one.
+func (c *Coordinator) limited() *Exit {
+	return &Exit{Phase: event.Finished, Reason: "its limit is reached", Missed: c.cfg.Limit.Target}
 }
 
 // aim ends the run when a target is met.

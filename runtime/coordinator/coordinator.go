@@ -71,6 +71,7 @@ type (
 	Exit    struct {
 		Phase  event.Phase
 		Reason string
+		Missed string // the target that was not met when the run was at another limit, else ""
 	}
 )
 
@@ -274,7 +275,7 @@ func (c *Coordinator) exit() []any {
 func (c *Coordinator) push() (fx []any) {
 	idle := c.granted == c.committed && c.plan == nil
 	if idle && c.ending == nil && c.phase == event.Training && c.reached() { // by a limit that was given late
-		c.ending = &Exit{Phase: event.Finished, Reason: "its limit is reached"}
+		c.ending = c.limited()
 	}
 	switch {
 	case c.over || c.plan != nil || c.base == c.cfg.Epoch:

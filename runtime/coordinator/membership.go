@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"brood/models/engine"
+	"brood/models/typed"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -277,7 +278,7 @@ func (c *Coordinator) shrunk(ch change) []optim.Member {
 // of schedules whose rounds are not known beforehand.
 func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits []event.Edit, at uint64) error {
 	if len(members) == 0 {
-		return fmt.Errorf("%s needs a population of one or more", alg.Name)
+		return typed.Errorf("%s needs a population of one or more", alg.Name)
 	}
 	tl, err := timeline.New(alg, edits)
 	if err != nil {
@@ -310,10 +311,10 @@ func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits
 // Admits is Check with the conditions that hold for every algorithm.
 func Admits(alg *optim.Algorithm, s optim.Shape) error {
 	if alg.Needs&optim.Pairs != 0 && len(s.Roster.Members) < 2 {
-		return fmt.Errorf("%s pairs members: give members at least 2", alg.Name)
+		return typed.Errorf("%s pairs members: give members at least 2", alg.Name)
 	}
 	if alg.Check == nil {
 		return nil
 	}
-	return alg.Check(s)
+	return typed.Error(alg.Check(s))
 }

@@ -90,4 +90,5 @@ type Receipt struct {
 	Accepted bool   `cbor:"1,keyasint"`
 	Round    uint64 `cbor:"2,keyasint,omitempty"` // first round that can be governed
 	Reason   string `cbor:"3,keyasint,omitempty"` // of a refusal: a sentence that says what to do
+	Typed    bool   `cbor:"4,keyasint,omitempty"` // the refusal is of what was typed, and every run would give it
 }

@@ -3,11 +3,11 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/catalog"
 )
@@ -21,13 +21,13 @@ func (j *Job) bare() bool { return j.Config.Data == "" }
 // without makes the job of a bare run.
 func (j *Job) without(o Options) error {
 	if o.Model != "" || o.Data != "" || o.Init != "" || o.Own != nil || o.Augment != "" {
-		return fmt.Errorf("%s trains no model: leave model, data, augmentation and initial parameters out", j.Alg.Name)
+		return typed.Errorf("%s trains no model: leave model, data, augmentation and initial parameters out", j.Alg.Name)
 	}
 	if o.Limit.Target != "" {
-		return fmt.Errorf("%s has no model whose %s could be measured: end the run by rounds, by time, or by epochs (1: every member has ended)", j.Alg.Name, o.Limit.Target)
+		return typed.Errorf("%s has no model whose %s could be measured: end the run by rounds, by time, or by epochs (1: every member has ended)", j.Alg.Name, o.Limit.Target)
 	}
 	if o.Rules != nil && j.Alg.Given == nil {
-		return fmt.Errorf("%s has rules of its own: give a rule table to an algorithm that asks for one, such as protocol", j.Alg.Name)
+		return typed.Errorf("%s has rules of its own: give a rule table to an algorithm that asks for one, such as protocol", j.Alg.Name)
 	}
 	j.Net, j.Samples = &models.Model{}, &data.Set{}
 	j.Config.ModelSpec = string(o.Rules)
@@ -43,9 +43,9 @@ func (j *Job) lookup(name string) (*optim.Algorithm, error) {
 	case err != nil:
 		return nil, err
 	case j.bare() && a.Needs.Model():
-		return nil, fmt.Errorf("%s trains a model and this run has none: start a run of its own with brood run --algorithm %s", name, name)
+		return nil, typed.Errorf("%s trains a model and this run has none: start a run of its own with brood run --algorithm %s", name, name)
 	case !j.bare() && !a.Needs.Model():
-		return nil, fmt.Errorf("%s trains no model and this run does: start a run of its own with brood run --algorithm %s", name, name)
+		return nil, typed.Errorf("%s trains no model and this run does: start a run of its own with brood run --algorithm %s", name, name)
 	case a.Given == nil || j.Config.ModelSpec == "":
 		return a, nil
 	}

@@ -83,14 +83,24 @@ func kernels(kind string) (name string, twin kernel.Twin, asked bool, err error)
 	return name, twin, true, err
 }
 
-// Kernels names what a new run computes with here, for models that the native engine covers.
-func Kernels() string {
+// Available names what a new run computes with here, for models that the native engine covers; it fails where the
+// environment asks for what there is not.
+func Available() (string, error) {
 	name, twin, _, err := kernels("")
 	switch {
 	case err != nil:
-		return err.Error()
+		return "", err
 	case name == "gorgonia":
-		return (*graph.Engine)(nil).Kernels()
+		return (*graph.Engine)(nil).Kernels(), nil
 	}
-	return "native/" + twin.String() + "/" + goruntime.GOARCH
+	return "native/" + twin.String() + "/" + goruntime.GOARCH, nil
+}
+
+// Kernels is Available, or its error, as text.
+func Kernels() string {
+	text, err := Available()
+	if err != nil {
+		return err.Error()
+	}
+	return text
 }

@@ -14,6 +14,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
@@ -130,7 +131,7 @@ func Prepare(o Options) (*Job, error) {
 // with reads the model and the data.
 func (j *Job) with(o Options) error {
 	if o.Rules != nil {
-		return fmt.Errorf("%s takes no rule table: leave it out, or give it to the algorithm protocol", j.Alg.Name)
+		return typed.Errorf("%s takes no rule table: leave it out, or give it to the algorithm protocol", j.Alg.Name)
 	}
 	j.Data = cmp.Or(o.Data, "glyphs")
 	err := j.model(o)
@@ -154,20 +155,20 @@ func (j *Job) with(o Options) error {
 func (o Options) check() error {
 	switch {
 	case o.Members != Auto && o.Members < 1 || o.Members > event.MaxMembers:
-		return fmt.Errorf("members = %d is out of bounds: give 1 to %d", o.Members, event.MaxMembers)
+		return typed.Errorf("members = %d is out of bounds: give 1 to %d", o.Members, event.MaxMembers)
 	case o.Workers < 1 || o.Workers > 1024:
-		return fmt.Errorf("workers = %d is out of bounds: give 1 to 1024", o.Workers)
+		return typed.Errorf("workers = %d is out of bounds: give 1 to 1024", o.Workers)
 	case o.Threads < 1 || o.Threads > 1024:
-		return fmt.Errorf("threads = %d is out of bounds: give 1 to 1024", o.Threads)
+		return typed.Errorf("threads = %d is out of bounds: give 1 to 1024", o.Threads)
 	case o.Limit.Epochs < 0 || math.IsNaN(o.Limit.Epochs) || math.IsInf(o.Limit.Epochs, 0):
-		return fmt.Errorf("epochs = %g must be a number above 0", o.Limit.Epochs)
+		return typed.Errorf("epochs = %g must be a number above 0", o.Limit.Epochs)
 	case o.Limit.Seconds < 0:
-		return fmt.Errorf("a run for %g seconds is no run: give a duration such as 30s", o.Limit.Seconds)
+		return typed.Errorf("a run for %g seconds is no run: give a duration such as 30s", o.Limit.Seconds)
 	}
 	switch o.OnLoss {
 	case coordinator.OnLossReseed, coordinator.OnLossRollback, coordinator.OnLossShrink:
 	default:
-		return fmt.Errorf("on-loss %q: choose reseed, rollback or shrink", o.OnLoss)
+		return typed.Errorf("on-loss %q: choose reseed, rollback or shrink", o.OnLoss)
 	}
 	if o.Limit.Target != "" {
 		_, _, err := coordinator.Target(o.Limit.Target)
@@ -180,7 +181,7 @@ func (o Options) check() error {
 func (j *Job) model(o Options) (err error) {
 	if o.Own != nil {
 		if o.Model != "" {
-			return fmt.Errorf("graph %s: it is the model, so leave model %s out", o.Own.Graph.Name, o.Model)
+			return typed.Errorf("graph %s: it is the model, so leave model %s out", o.Own.Graph.Name, o.Model)
 		}
 		j.Net, j.Config.ModelSpec, err = o.Own.model(o.Seed)
 		return err

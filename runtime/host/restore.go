@@ -9,6 +9,7 @@ import (
 	goruntime "runtime"
 	"slices"
 
+	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
@@ -241,7 +242,8 @@ func FromSession(dir string, c event.Config) (*Job, error) { return (*Own)(nil).
 
 // FromSession is [FromSession] for a session of this graph.
 func (o *Own) FromSession(dir string, c event.Config) (*Job, error) {
-	return o.job(dir, c)
+	j, err := o.job(dir, c)
+	return j, typed.Recorded(err)
 }
 
 // Verified is what a log holds, executed again.

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
 
+	"brood/models/typed"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -147,7 +148,7 @@ type Server struct{ listen net.Listener }
 func Listen(address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("--metrics %q is no HOST:PORT, such as :9464 (this machine only) or 0.0.0.0:9464", address)
+		return nil, typed.Errorf("--metrics %q is no HOST:PORT, such as :9464 (this machine only) or 0.0.0.0:9464", address)
 	}
 	if host == "" {
 		host = "127.0.0.1"

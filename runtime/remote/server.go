@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"brood/models/typed"
 	"brood/runtime/message"
 	"brood/transport/identity"
 	"brood/transport/quic"
@@ -85,6 +86,9 @@ const arrival = 10 * time.Second
 func Listen(cfg Config) (*Server, error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}
+	}
+	if _, _, err := net.SplitHostPort(cfg.Address); cfg.Address != "" && err != nil {
+		return nil, typed.Errorf("listen on %q: name an address as HOST:PORT", cfg.Address)
 	}
 	s := &Server{cfg: cfg, gate: identity.NewGate(time.Now), token: map[wire.Role]string{}, heard: make(chan struct{}, 1),
 		visitors: map[*quic.Peer]struct{}{}, admitted: map[wire.NodeID]admission{}, due: map[wire.NodeID]time.Time{}}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"brood/models/typed"
 	"brood/runtime/door"
 	"brood/runtime/session"
 	"brood/transport/identity"
@@ -103,7 +104,7 @@ func (s *Server) Gate(g door.Gate) (url string, err error) {
 			return s.url(token), s.keep()
 		}
 	}
-	return "", fmt.Errorf("there is no role %q: choose worker, viewer or operator", g.Role)
+	return "", typed.Errorf("there is no role %q: choose worker, viewer or operator", g.Role)
 }
 
 // revoke shuts a key out and ends its connections.

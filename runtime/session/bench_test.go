@@ -70,7 +70,7 @@ func report(b *testing.B, each []time.Duration) {
 	b.ReportMetric(float64(each[len(each)*99/100].Nanoseconds())/1e3, "p99-us")
 }
 
-// large is a log of about 200 MB, in 64 MiB segments; BROOD_LOG keeps it between runs.
+// large is a log of about 200 MB, in 64 MiB segments.
 func large(b *testing.B) (dir string) {
 	dir = filepath.Join(b.TempDir(), "s")
 	o := defaults()
@@ -80,7 +80,7 @@ func large(b *testing.B) (dir string) {
 		b.Fatal(err)
 	}
 	batch := bulk(640)
-	for i := 0; size(dir) < 200_000_000; i++ {
+	for i := 0; Size(dir) < 200_000_000; i++ {
 		if err := s.Append(batch...); err != nil {
 			b.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func BenchmarkLarge(b *testing.B) {
 		}
 	})
 	b.Run("read", func(b *testing.B) {
-		b.SetBytes(size(dir))
+		b.SetBytes(Size(dir))
 		for b.Loop() {
 			if _, err := read(b, dir); err != io.EOF {
 				b.Fatal(err)

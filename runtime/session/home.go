@@ -104,7 +104,7 @@ func Resolve(home, what string) (string, error) {
 		}
 		return "", noLog(what)
 	}
-	names, err := names(home)
+	names, err := Names(home)
 	if err != nil {
 		return "", err
 	}
@@ -159,8 +159,8 @@ func noLog(dir string) error {
 	return fmt.Errorf("session: %s %w (%s is missing): list them with brood sessions", dir, ErrNoLog, segmentName(1))
 }
 
-// names lists the directories of home that hold a log, sorted.
-func names(home string) (out []string, err error) {
+// Names lists the directories of home that hold a log, sorted.
+func Names(home string) (out []string, err error) {
 	entries, err := os.ReadDir(home)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -33,7 +33,7 @@ type Info struct {
 // List describes the sessions in home, the latest start first. It reads the head and the tail of each; a session that
 // cannot be read is listed with its error. A home that does not exist has none.
 func List(home string) ([]Info, error) {
-	all, err := names(home)
+	all, err := Names(home)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func Describe(dir string) Info {
 	if st, err := os.Stat(dir); err == nil {
 		x.Started = st.ModTime()
 	}
-	x.Size = size(dir)
+	x.Size = Size(dir)
 	if err := x.read(); err != nil {
 		x.Err = err.Error()
 	}
@@ -131,8 +131,8 @@ func (r *Reader) latest(kind int) (out event.Record, err error) {
 	return out, err
 }
 
-// size is the bytes of all regular files below dir.
-func size(dir string) (n int64) {
+// Size is the bytes of all regular files below dir.
+func Size(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
 		if err != nil {
 			return nil // removed while it was looked at

@@ -3,11 +3,11 @@
 package timeline
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
+	"brood/models/typed"
 	"brood/optim"
 )
 
@@ -70,10 +70,10 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 		return s, err
 	}
 	if len(k.Choices) > 0 {
-		return s, fmt.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name, strings.Join(k.Choices, ", "))
+		return s, typed.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name, strings.Join(k.Choices, ", "))
 	}
 	s.form = form
-	bad := func(want string) error { return fmt.Errorf("%s: %q is no schedule: write %s", k.Name, text, want) }
+	bad := func(want string) error { return typed.Errorf("%s: %q is no schedule: write %s", k.Name, text, want) }
 	num := func(t string, dst *float64) bool {
 		v, err := strconv.ParseFloat(t, 64)
 		*dst = v
@@ -99,7 +99,7 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 		if limited {
 			s.last = new(float64)
 			if !num(last, s.last) || (*s.last-s.a)*(s.b-1) < 0 {
-				return s, fmt.Errorf("%s: %q never comes from %g to %s", k.Name, text, s.a, last)
+				return s, typed.Errorf("%s: %q never comes from %g to %s", k.Name, text, s.a, last)
 			}
 		}
 	case "step", "piecewise":
@@ -119,7 +119,7 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 				return s, bad(want)
 			}
 			if i := len(s.knots); i > 0 && s.knots[i-1].at >= n.at {
-				return s, fmt.Errorf("%s: %q: positions must ascend", k.Name, text)
+				return s, typed.Errorf("%s: %q: positions must ascend", k.Name, text)
 			}
 			s.knots = append(s.knots, n)
 		}
@@ -127,7 +127,7 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 			return s, bad(want)
 		}
 	default:
-		return s, fmt.Errorf("%s: unknown schedule %q: use a number, linear, cosine, exp, step or piecewise", k.Name, form)
+		return s, typed.Errorf("%s: unknown schedule %q: use a number, linear, cosine, exp, step or piecewise", k.Name, form)
 	}
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"brood/models/typed"
 	"brood/optim"
 	"brood/runtime/event"
 )
@@ -64,7 +65,7 @@ func UnknownKnob(a *optim.Algorithm, name string) error {
 		names = append(names, k.Name)
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%s has no knob %q: it has members and %s", a.Name, name, strings.Join(names, ", "))
+	return typed.Errorf("%s has no knob %q: it has members and %s", a.Name, name, strings.Join(names, ", "))
 }
 
 // Edits lists all edits with what is known of their first rounds.

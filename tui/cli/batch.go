@@ -281,14 +281,8 @@ func (b *batch) job(t *trial) (*host.Job, error) {
 	return host.Prepare(o)
 }
 
-// labelled is an error of a setting, with the status that it had.
-func labelled(t *trial, err error) error {
-	status := exitFailed
-	if e, ok := errors.AsType[*exitError](err); ok {
-		status = e.code
-	}
-	return &exitError{code: status, err: fmt.Errorf("%s: %w", t.label, err)}
-}
+// labelled is an error of a setting.
+func labelled(t *trial, err error) error { return fmt.Errorf("%s: %w", t.label, err) }
 
 // prepare goes on with the session of a trial, or makes it anew.
 func (b *batch) prepare(ctx context.Context, t *trial, begun bool) (prepared, error) {

@@ -12,29 +12,43 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"brood/models/typed"
 )
 
 // Exit statuses.
 const (
 	exitDone    = 0
-	exitFailed  = 1 // with a sentence that says what to do
-	exitUsage   = 2
+	exitFailed  = 1 // here, with a sentence that says what to do
+	exitUsage   = 2 // what was typed is refused on any machine
 	exitCtrlC   = 130
 	exitSigterm = 143
 )
 
-// exitError carries a status; its sentence has been printed when Quiet.
+// exitError carries a status of its own.
 type exitError struct {
-	code  int
-	err   error
-	quiet bool
+	code int
+	err  error
 }
 
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-func usage(format string, args ...any) error {
-	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+// usage is an error of what was typed.
+func usage(format string, args ...any) error { return typed.Errorf(format, args...) }
+
+// statusOf is the one rule of exit statuses: an error that carries its own, what was typed wrongly, and what failed here.
+func statusOf(err error) int {
+	var e *exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &e):
+		return e.code
+	case typed.Is(err):
+		return exitUsage
+	}
+	return exitFailed
 }
 
 // streams are where a command reads and writes.
@@ -57,18 +71,10 @@ func Run(ctx context.Context, args []string, s streams) int {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitDone
+	if err != nil {
+		fmt.Fprintln(s.err, "brood: "+err.Error())
 	}
-	var e *exitError
-	if errors.As(err, &e) {
-		if !e.quiet {
-			fmt.Fprintln(s.err, "brood: "+e.Error())
-		}
-		return e.code
-	}
-	fmt.Fprintln(s.err, "brood: "+err.Error())
-	return exitFailed
+	return statusOf(err)
 }
 
 func newRoot(s streams) *cobra.Command {
@@ -83,6 +89,8 @@ func newRoot(s streams) *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return run.execute(c, "", s) },
 	}
 	run.register(root)
+	root.Version = versionText()
+	root.SetVersionTemplate(versionLine() + "\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		var value *pflag.InvalidValueError
@@ -92,16 +100,17 @@ func newRoot(s streams) *cobra.Command {
 		return usage("%w; see `%s --help`", err, c.CommandPath())
 	})
 	for _, c := range []func(streams) *cobra.Command{
-		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, verifyCommand, forkCommand, exportCommand, evalCommand,
+		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, evalCommand,
 		simulateCommand, sweepCommand, reproduceCommand, presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
 	} {
 		root.AddCommand(c(s))
 	}
+	completeIn(root)
 	return root
 }
 
 // kinds names what a flag's type takes.
-var kinds = map[string]string{"uint64": "whole number of 0 or more", "int": "whole number", "population": "whole number, nor auto", "float64": "number", "duration": "duration such as 30s", "bool": "true or false"}
+var kinds = map[string]string{"uint64": "whole number of 0 or more", "int": "whole number", "population": "whole number, nor auto", "float64": "number", "duration": "duration such as 30s", "age": "time such as 30d or 12h", "bool": "true or false"}
 
 // noArgs refuses arguments; for the root an unknown word is an unknown command.
 func noArgs(c *cobra.Command, args []string) error {

@@ -12,18 +12,32 @@ import (
 )
 
 func dataCommand(s streams) *cobra.Command {
-	list := func(*cobra.Command, []string) error { return listData(s.out) }
-	c := &cobra.Command{Use: "data", Short: "List, describe and fetch the data sets", Args: noArgs, RunE: list}
-	c.AddCommand(&cobra.Command{Use: "list", Short: "List the data sets, where they are and how to get them", Args: noArgs, RunE: list})
-	c.AddCommand(&cobra.Command{Use: "info NAME|PATH", Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples", Args: exactly("a NAME or a PATH"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := data.Load(args[0])
-			if err != nil {
-				return err
-			}
-			describeData(s.out, d)
-			return nil
-		}})
+	list := func(asJSON bool) error {
+		if !asJSON {
+			return listData(s.out)
+		}
+		var all []map[string]any
+		for _, k := range data.Catalogue() {
+			all = append(all, knownObject(k))
+		}
+		return objects(s.out, all...)
+	}
+	c := listing(&cobra.Command{Use: "data", Short: "List, describe and fetch the data sets"}, list)
+	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the data sets, where they are and how to get them"}, list))
+	info := &cobra.Command{Use: "info NAME|PATH", Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples", Args: exactly("a NAME or a PATH")}
+	asJSON := jsonFlag(info)
+	info.RunE = func(_ *cobra.Command, args []string) error {
+		d, err := data.Load(args[0])
+		switch {
+		case err != nil:
+			return err
+		case *asJSON:
+			return objects(s.out, setObject(d))
+		}
+		describeData(s.out, d)
+		return nil
+	}
+	c.AddCommand(info)
 	c.AddCommand(getCommand(s))
 	return c
 }
@@ -34,13 +48,11 @@ func listData(w io.Writer) error {
 	var absent []string
 	for _, k := range data.Catalogue() {
 		where, err := k.Where()
-		state := "here"
+		state := presence(k, err)
 		switch {
 		case k.Files == nil:
-			state = "built in"
 			where = ""
 		case err != nil:
-			state = "not here"
 			set, err := fetch.Lookup(k.Name)
 			if err != nil {
 				return err
@@ -57,6 +69,17 @@ func listData(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "your own: --data with a path to a .csv, .npy or .npz file, IDX images, or a folder of pictures; `brood data info PATH` tries it")
 	return nil
+}
+
+// presence says whether a set can be read; err is that of looking for its files.
+func presence(k data.Known, err error) string {
+	switch {
+	case k.Files == nil:
+		return "built in"
+	case err != nil:
+		return "not here"
+	}
+	return "here"
 }
 
 func describeData(w io.Writer, d *data.Set) {

@@ -2,44 +2,54 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	goruntime "runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"brood/models"
-	"brood/models/data"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/presets"
 	"brood/runtime/coordinator"
-	"brood/runtime/host"
-	"brood/runtime/session"
 )
 
 func presetsCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "presets", Short: "List and show the built-in experiments", Args: noArgs, RunE: listPresets(s)}
-	c.AddCommand(&cobra.Command{Use: "list", Short: "List the presets", Args: noArgs, RunE: listPresets(s)})
-	c.AddCommand(&cobra.Command{Use: "show NAME", Short: "Show one as TOML, ready to save and change", Args: exactly("a NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := presets.Source(args[0])
+	c := listing(&cobra.Command{Use: "presets", Short: "List and show the built-in experiments"}, listPresets(s))
+	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the presets"}, listPresets(s)))
+	show := &cobra.Command{Use: "show NAME", Short: "Show one as TOML, ready to save and change", Args: exactly("a NAME")}
+	asJSON := jsonFlag(show)
+	show.RunE = func(_ *cobra.Command, args []string) error {
+		if *asJSON {
+			p, err := presetObject(args[0])
 			if err != nil {
 				return err
 			}
-			_, err = s.out.Write(text)
+			return objects(s.out, p)
+		}
+		text, err := presets.Source(args[0])
+		if err != nil {
 			return err
-		}})
+		}
+		_, err = s.out.Write(text)
+		return err
+	}
+	c.AddCommand(show)
 	return c
 }
 
-func listPresets(s streams) func(*cobra.Command, []string) error {
-	return func(*cobra.Command, []string) error {
+// listing makes a command that lists all of something, as a table or as JSON.
+func listing(c *cobra.Command, list func(asJSON bool) error) *cobra.Command {
+	asJSON := jsonFlag(c)
+	c.Args = noArgs
+	c.RunE = func(*cobra.Command, []string) error { return list(*asJSON) }
+	return c
+}
+
+func listPresets(s streams) func(bool) error {
+	return func(asJSON bool) error {
 		t := newTable("preset", "algorithm", "model", "data", ">members", "study", "what")
 		var all []presets.Preset
 		for _, name := range presets.List() {
@@ -50,6 +60,18 @@ func listPresets(s streams) func(*cobra.Command, []string) error {
 			all = append(all, p)
 		}
 		slices.SortStableFunc(all, func(a, b presets.Preset) int { return cmp.Compare(a.Study, b.Study) }) // those of no study first
+		if asJSON {
+			for _, p := range all {
+				x, err := presetObject(p.Name)
+				if err == nil {
+					err = objects(s.out, x)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 		for _, p := range all {
 			t.row(p.Name, p.Algorithm, p.Model, p.Data, fmt.Sprint(p.Members), p.Study, p.Title)
 		}
@@ -59,38 +81,46 @@ func listPresets(s streams) func(*cobra.Command, []string) error {
 }
 
 func algorithmsCommand(s streams) *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{Use: "algorithms [NAME]", Short: "List the algorithms, or explain one with its knobs", Args: func(c *cobra.Command, args []string) error {
 		if len(args) > 1 {
 			return exactly("a NAME")(c, args)
 		}
 		return nil
-	},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				t := newTable("algorithm", "needs", "knobs", "paper")
-				for _, a := range catalog.All() {
-					t.row(a.Name, needs(a.Needs), fmt.Sprint(len(a.Knobs)), shorten(a.Paper, 70))
-				}
-				t.write(s.out)
-				return nil
-			}
+	}}
+	asJSON := jsonFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		all := catalog.All()
+		if len(args) > 0 {
 			a, err := catalog.Lookup(args[0])
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(s.out).Encode(map[string]any{"name": a.Name, "title": a.Title, "paper": a.Paper, "doc": a.Doc, "knobs": a.Knobs, "series": a.Series})
+			all = []*optim.Algorithm{a}
+		}
+		switch {
+		case *asJSON:
+			var out []map[string]any
+			for _, a := range all {
+				out = append(out, algorithmObject(a))
 			}
-			explain(s.out, a)
+			return objects(s.out, out...)
+		case len(args) > 0:
+			explain(s.out, all[0])
 			return nil
-		}}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+		}
+		t := newTable("algorithm", "needs", "knobs", "paper")
+		for _, a := range all {
+			needed := strings.Join(needs(a.Needs), ", ")
+			t.row(a.Name, cmp.Or(needed, "nothing"), fmt.Sprint(len(a.Knobs)), shorten(a.Paper, 70))
+		}
+		t.write(s.out)
+		return nil
+	}
 	return c
 }
 
-func needs(n optim.Needs) string {
-	var out []string
+func needs(n optim.Needs) []string {
+	out := []string{}
 	for _, x := range []struct {
 		n    optim.Needs
 		name string
@@ -99,10 +129,12 @@ func needs(n optim.Needs) string {
 			out = append(out, x.name)
 		}
 	}
-	if len(out) == 0 {
-		return "nothing"
-	}
-	return strings.Join(out, ", ")
+	return out
+}
+
+// knobsOf are the knobs of an algorithm, and the one that all have.
+func knobsOf(a *optim.Algorithm) []optim.Knob {
+	return append([]optim.Knob{coordinator.MembersKnob}, a.Knobs...)
 }
 
 func shorten(s string, n int) string {
@@ -115,7 +147,7 @@ func shorten(s string, n int) string {
 func explain(w io.Writer, a *optim.Algorithm) {
 	fmt.Fprintf(w, "%s (%s)\n%s\n\n%s\n\n", a.Title, a.Name, a.Paper, a.Doc)
 	t := newTable("knob", ">default", "bounds", "unit", "what")
-	for _, k := range append([]optim.Knob{coordinator.MembersKnob}, a.Knobs...) {
+	for _, k := range knobsOf(a) {
 		bounds := k.Format(k.Min) + " to " + k.Format(k.Max)
 		if len(k.Choices) > 0 {
 			bounds = strings.Join(k.Choices, ", ")
@@ -132,107 +164,52 @@ func explain(w io.Writer, a *optim.Algorithm) {
 }
 
 func modelsCommand(s streams) *cobra.Command {
-	list := func(*cobra.Command, []string) error {
+	list := func(asJSON bool) error {
 		t := newTable("model", "input", ">classes", ">parameters", ">statistics", "what")
 		for _, name := range models.List() {
 			m, err := models.Load(name)
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				if err := objects(s.out, modelObject(m)); err != nil {
+					return err
+				}
+				continue
+			}
 			t.row(m.Name, fmt.Sprint(m.Input), fmt.Sprint(m.Classes), grouped(int64(m.Layout.Params)), grouped(int64(m.Layout.Stats)), m.Doc)
 		}
+		if !asJSON {
+			t.write(s.out)
+		}
+		return nil
+	}
+	c := listing(&cobra.Command{Use: "models", Short: "List and show the models"}, list)
+	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the models"}, list))
+	show := &cobra.Command{Use: "show NAME", Short: "Show the layers and tensors of one", Args: exactly("a NAME")}
+	asJSON := jsonFlag(show)
+	show.RunE = func(_ *cobra.Command, args []string) error {
+		m, err := models.Load(args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return objects(s.out, modelObject(m))
+		}
+		t := newTable(">layer", "kind", "in", "out")
+		for i, l := range m.Layers {
+			t.row(fmt.Sprint(i+1), string(l.Kind), fmt.Sprint(l.In), fmt.Sprint(l.Out))
+		}
+		t.write(s.out)
+		fmt.Fprintln(s.out)
+		t = newTable("tensor", "shape", ">parameters")
+		for _, x := range m.Layout.Tensors {
+			t.row(x.Name, fmt.Sprint(x.Shape), grouped(int64(x.Len)))
+		}
+		t.row("all", "", grouped(int64(m.Layout.Params)))
 		t.write(s.out)
 		return nil
 	}
-	c := &cobra.Command{Use: "models", Short: "List and show the models", Args: noArgs, RunE: list}
-	c.AddCommand(&cobra.Command{Use: "list", Short: "List the models", Args: noArgs, RunE: list})
-	c.AddCommand(&cobra.Command{Use: "show NAME", Short: "Show the layers and tensors of one", Args: exactly("a NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := models.Load(args[0])
-			if err != nil {
-				return err
-			}
-			t := newTable(">layer", "kind", "in", "out")
-			for i, l := range m.Layers {
-				t.row(fmt.Sprint(i+1), string(l.Kind), fmt.Sprint(l.In), fmt.Sprint(l.Out))
-			}
-			t.write(s.out)
-			fmt.Fprintln(s.out)
-			t = newTable("tensor", "shape", ">parameters")
-			for _, x := range m.Layout.Tensors {
-				t.row(x.Name, fmt.Sprint(x.Shape), grouped(int64(x.Len)))
-			}
-			t.row("all", "", grouped(int64(m.Layout.Params)))
-			t.write(s.out)
-			return nil
-		}})
+	c.AddCommand(show)
 	return c
-}
-
-// version is set when a release is linked.
-var version = ""
-
-func versionText() string {
-	v := version
-	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
-		v = info.Main.Version
-		for _, x := range info.Settings {
-			if x.Key == "vcs.revision" && len(x.Value) >= 12 {
-				v = x.Value[:12]
-			}
-		}
-	}
-	if v == "" || v == "(devel)" {
-		v = "unreleased"
-	}
-	return v
-}
-
-func versionCommand(s streams) *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintf(s.out, "brood %s %s/%s %s\n", versionText(), goruntime.GOOS, goruntime.GOARCH, goruntime.Version())
-			return nil
-		}}
-}
-
-func doctorCommand(s streams) *cobra.Command {
-	return &cobra.Command{Use: "doctor", Short: "Check what brood needs here, and say what is missing", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			t := newTable("what", "state")
-			t.row("version", versionText()+" "+goruntime.Version())
-			t.row("machine", fmt.Sprintf("%s/%s, %d cores", goruntime.GOOS, goruntime.GOARCH, goruntime.NumCPU()))
-			t.row("kernels", host.Kernels())
-			t.row("terminal", fmt.Sprintf("%v, TERM=%s", s.terminal, os.Getenv("TERM")))
-			failed := 0
-			home, err := session.Home()
-			if err == nil {
-				err = os.MkdirAll(home, 0o755)
-			}
-			if err == nil {
-				var f *os.File
-				if f, err = os.CreateTemp(home, ".doctor"); err == nil {
-					f.Close()
-					err = os.Remove(f.Name())
-				}
-			}
-			if err != nil {
-				failed++
-				t.row("sessions", "cannot be written: "+err.Error()+"; set BROOD_SESSIONS to another directory")
-			} else {
-				t.row("sessions", home)
-			}
-			for _, name := range data.List() {
-				if _, err := data.Load(name); err != nil {
-					t.row("data "+name, err.Error())
-				} else {
-					t.row("data "+name, "ready")
-				}
-			}
-			t.write(s.out)
-			if failed > 0 {
-				return &exitError{code: exitFailed, err: fmt.Errorf("%d of these keep brood from running", failed)}
-			}
-			return nil
-		}}
 }

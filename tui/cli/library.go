@@ -2,9 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -70,20 +67,8 @@ func (l *library) Open(ctx context.Context, dir string) (tui.Opened, error) {
 
 // Delete implements tui.Library: only what is listed can be deleted.
 func (l *library) Delete(_ context.Context, dir string) error {
-	home, err := session.Home()
-	if err != nil {
-		return err
-	}
-	if dir = filepath.Clean(dir); filepath.Dir(dir) != home {
-		return fmt.Errorf("session %s is not in %s: delete its directory yourself", dir, home)
-	}
-	if running, pid := session.Running(dir); running {
-		return &session.LockedError{Dir: dir, PID: pid}
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("delete session %s: %w", filepath.Base(dir), err)
-	}
-	return nil
+	_, err := removeSession(dir)
+	return err
 }
 
 // Branch implements tui.Brancher.

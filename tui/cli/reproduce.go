@@ -46,8 +46,8 @@ func reproduceCommand(s streams) *cobra.Command {
 	f := &reproduceFlags{}
 	c := &cobra.Command{Use: "reproduce [STUDY|FILE.toml|all]", Short: "Run the presets of a study with several seeds, and judge what they claim",
 		Long: `Run the presets of a study with several seeds, and judge what they claim: an interval or an order that the preset states
-beforehand, beside the number that its source published. all is every study, one after the other, and so is no STUDY with any flag;
-brood reproduce alone lists them. FILE.toml is a preset of your own, which is run with those that its claims compare it with.
+beforehand, beside the number that its source published. all is every study, one after the other, and so is no STUDY with any flag but
+--json; brood reproduce alone lists them. FILE.toml is a preset of your own, which is run with those that its claims compare it with.
 
   brood reproduce parle --seeds 3 -o parle.md
 
@@ -66,8 +66,8 @@ more seeds it adds them.`,
 			}
 			names := slices.Sorted(maps.Keys(all))
 			study := strings.Join(args, "")
-			if study == "" && c.Flags().NFlag() == 0 {
-				return listStudies(all, names, s)
+			if n := c.Flags().NFlag(); study == "" && (n == 0 || n == 1 && f.json) {
+				return listStudies(all, names, f.json, s)
 			}
 			if err := f.batch.check(c, f.threads, f.plain, f.json); err != nil {
 				return err
@@ -110,7 +110,7 @@ more seeds it adds them.`,
 }
 
 // listStudies is what there is, with its sources.
-func listStudies(all map[string][]string, names []string, s streams) error {
+func listStudies(all map[string][]string, names []string, asJSON bool, s streams) error {
 	t := newTable("study", ">presets", "source")
 	for _, study := range names {
 		source := ""
@@ -123,7 +123,15 @@ func listStudies(all map[string][]string, names []string, s streams) error {
 				source = work + ")" // without table and section, which differ
 			}
 		}
+		if asJSON {
+			if err := objects(s.out, map[string]any{"study": study, "presets": all[study], "source": cmp.Or(source, "our own")}); err != nil {
+				return err
+			}
+		}
 		t.row(study, strconv.Itoa(len(all[study])), cmp.Or(source, "our own"))
+	}
+	if asJSON {
+		return nil
 	}
 	t.write(s.out)
 	fmt.Fprintln(s.out, "\nrun one: brood reproduce STUDY --seeds 3; all of them: brood reproduce all; their presets: brood presets")
@@ -238,6 +246,8 @@ func writable(path string) error {
 
 // leftOutError says why no preset of a study can be run.
 type leftOutError struct{ error }
+
+func (e leftOutError) Unwrap() error { return e.error }
 
 // fill finds the directory and lays the runs out: of all presets that are named, or only of some.
 func (w *study) fill(names, only []string, dir string, s streams) error {

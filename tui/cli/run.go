@@ -405,6 +405,8 @@ func train(ctx context.Context, p prepared, out printer, wait func() time.Durati
 		return err
 	case exit.Phase == event.Failed:
 		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
+	case exit.Missed != "" && !silent:
+		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as brood run --resume %s --target %s --epochs MORE", exit.Missed, p.sess.Dir(), exit.Missed)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/models/typed"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
@@ -27,55 +28,47 @@ func ignoreEnd(err error) error {
 }
 
 func sessionsCommand(s streams) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{Use: "sessions", Short: "List your recorded and running sessions", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			home, err := session.Home()
-			if err != nil {
-				return err
-			}
-			list, err := session.List(home)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				enc := json.NewEncoder(s.out)
-				for _, x := range list {
-					if err := enc.Encode(x); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			if len(list) == 0 {
-				fmt.Fprintf(s.out, "no sessions in %s yet: `brood run` makes one\n", home)
-				return nil
-			}
-			t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test error", "started", ">size")
+	c := &cobra.Command{Use: "sessions", Short: "List your recorded and running sessions", Args: noArgs}
+	asJSON := jsonFlag(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		home, err := session.Home()
+		if err != nil {
+			return err
+		}
+		list, err := session.List(home)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			var all []map[string]any
 			for _, x := range list {
-				state, test := string(x.Phase), "–"
-				if x.Running {
-					state = "● " + state
-				} else if x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused {
-					state = "killed"
-				}
-				if x.TestError != nil {
-					test = fmt.Sprintf("%.2f %%", *x.TestError)
-				}
-				if x.Err != "" {
-					state = "broken"
-				}
-				t.row(x.Name, state, x.Algorithm, x.Model, x.Data, grouped(int64(x.Round)), test, x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size))
+				all = append(all, sessionObject(x))
 			}
-			t.write(s.out)
-			for _, x := range list {
-				if x.Err != "" {
-					fmt.Fprintf(s.out, "%s: %s\n", x.Name, x.Err)
-				}
-			}
+			return objects(s.out, all...)
+		}
+		if len(list) == 0 {
+			fmt.Fprintf(s.out, "no sessions in %s yet: `brood run` makes one\n", home)
 			return nil
-		}}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+		}
+		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test error", "started", ">size")
+		for _, x := range list {
+			state, test := stateOf(x), "–"
+			if x.Running {
+				state = "● " + state
+			}
+			if x.TestError != nil {
+				test = fmt.Sprintf("%.2f %%", *x.TestError)
+			}
+			t.row(x.Name, state, x.Algorithm, x.Model, x.Data, grouped(int64(x.Round)), test, x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size))
+		}
+		t.write(s.out)
+		for _, x := range list {
+			if x.Err != "" {
+				fmt.Fprintf(s.out, "%s: %s\n", x.Name, x.Err)
+			}
+		}
+		return nil
+	}
 	return c
 }
 
@@ -158,7 +151,7 @@ func verifyCommand(s streams) *cobra.Command {
 				}
 			})
 			if err != nil {
-				return fmt.Errorf("session %s does not verify: %w", filepath.Base(dir), err)
+				return fmt.Errorf("session %s does not verify: %w", filepath.Base(dir), typed.Recorded(err))
 			}
 			if res.Last == nil {
 				return fmt.Errorf("session %s holds no committed round: there is nothing to verify", filepath.Base(dir))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/optim/protocol"
@@ -110,7 +111,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 					names = append(names, x.Name)
 				}
 			}
-			return nil, nil, fmt.Errorf("there is no protocol %q: choose one of %s, or give the path of a .toml file", name, strings.Join(names, ", "))
+			return nil, nil, typed.Errorf("there is no protocol %q: choose one of %s, or give the path of a .toml file", name, strings.Join(names, ", "))
 		}
 		return a, a.Defaults(), nil
 	}
@@ -120,7 +121,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 	}
 	a, err := catalog.Lookup(p.Algorithm)
 	if err != nil || a.Needs.Model() {
-		return nil, nil, fmt.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
+		return nil, nil, typed.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
 	}
 	rules, err := p.Rules()
 	if err == nil && rules != nil && a.Given != nil {
@@ -142,7 +143,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 func turn(a *optim.Algorithm, k optim.Values, name, text string) error {
 	knob, ok := a.Knob(name)
 	if !ok {
-		return fmt.Errorf("%s has no knob %q; see `brood algorithms %s`", a.Name, name, a.Name)
+		return typed.Errorf("%s has no knob %q; see `brood algorithms %s`", a.Name, name, a.Name)
 	}
 	x, err := knob.Parse(text)
 	if err != nil {

@@ -60,6 +60,9 @@ func send(ctx context.Context, what string, take bool, cmd event.Command, s stre
 	if err != nil {
 		return err
 	}
+	if !r.Accepted && r.Typed {
+		return usage("%s", r.Reason)
+	}
 	if !r.Accepted {
 		return errors.New(r.Reason)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/models/typed"
 	"brood/runtime/remote"
 	"brood/transport/identity"
 )
@@ -53,6 +54,9 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	join, err := identity.ParseJoin(url)
 	if err != nil {
 		return usage("%w", err)
+	}
+	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
+		return usage("--listen %q is no HOST:PORT", f.listen)
 	}
 	if _, _, err := net.SplitHostPort(f.advertise); f.advertise != "" && err != nil {
 		return usage("--advertise %q is no HOST:PORT", f.advertise)
@@ -103,5 +107,5 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	if errors.Is(err, remote.ErrLeft) {
 		return &exitError{code: code, err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}
-	return err
+	return typed.Recorded(err) // what the run asks for was typed elsewhere
 }

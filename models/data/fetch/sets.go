@@ -2,12 +2,12 @@ package fetch
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"brood/models/data"
+	"brood/models/typed"
 )
 
 // File is a published file.
@@ -57,7 +57,7 @@ func Lookup(name string) (Set, error) {
 		s.URL = "https://www.cs.toronto.edu/~kriz"
 		s.Files = []File{{k.Archive, 168513733, "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}}
 	default:
-		return Set{}, fmt.Errorf("data %s is built in: there is nothing to fetch", name)
+		return Set{}, typed.Errorf("data %s is built in: there is nothing to fetch", name)
 	}
 	return s, nil
 }

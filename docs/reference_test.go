@@ -1,0 +1,157 @@
+package docs_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models"
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+var variable = regexp.MustCompile(`\bBROOD_[A-Z]+(?:_[A-Z]+)*\b`)
+
+// The page of environment variables names those of the code, and no other.
+func TestEnvironmentPage(t *testing.T) {
+	page, err := os.ReadFile("environment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code []string
+	err = filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, m := range variable.FindAllString(string(text), -1) {
+			if !slices.Contains(code, m) {
+				code = append(code, m)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := variable.FindAllString(string(page), -1)
+	for _, name := range code {
+		if !slices.Contains(told, name) {
+			t.Errorf("environment.md does not name %s", name)
+		}
+	}
+	for _, name := range told {
+		if !slices.Contains(code, name) {
+			t.Errorf("environment.md names %s, which nothing reads", name)
+		}
+	}
+}
+
+// The table of layer kinds is the code's.
+func TestLayersPage(t *testing.T) {
+	page, err := os.ReadFile("layers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, kind := range models.Kinds {
+		keys, _ := kind.Keys()
+		text := "–"
+		if len(keys) > 0 {
+			text = "`" + strings.Join(keys, "`, `") + "`"
+		}
+		fmt.Fprintf(&want, "| `%s` | %s |\n", kind, text)
+	}
+	if !strings.Contains(string(page), "| kind | keys |\n|---|---|\n"+want.String()+"\n") {
+		t.Errorf("the table of kinds in layers.md is not the code's, which is\n%s", want.String())
+	}
+	for _, block := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1) {
+		if _, err := models.FromSource("layers.md", block[1]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The reader in Python finds every record of a log, but for those in frames that its library cannot read, which it counts.
+func TestPythonReadsALog(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 here")
+	}
+	dir := t.TempDir()
+	s, err := session.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := []event.Record{
+		{At: 1, Config: &event.Config{Version: 1, Model: "m", Seed: 7}},
+		{At: 2, State: &event.State{Round: 3, Phase: event.Finished, Reason: "its limit is reached"}},
+		{At: 3, Evaluation: &event.Evaluation{Round: 3, TestError: 2.5, Centre: strings.Repeat("x", 4000)}}, // which is compressed
+	}
+	for _, r := range written {
+		if err := s.Append(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Sync(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "read_log.py", dir)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := map[int64]string{}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[rec.At] = map[bool]string{rec.Config != nil: "config", rec.State != nil: "state", rec.Evaluation != nil: "evaluation"}[true]
+	}
+	seen, skipped := 0, 0
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); seen++ {
+		var line struct {
+			At     int64
+			Kind   string
+			Record map[string]any
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		if all[line.At] != line.Kind {
+			t.Errorf("a record at %d is of kind %q, want %q", line.At, line.Kind, all[line.At])
+		}
+		if line.Kind == "state" && (line.Record["0"] != 3.0 || line.Record["1"] != "finished") {
+			t.Errorf("the state is %v", line.Record)
+		}
+	}
+	_, _ = fmt.Sscanf(errs.String(), "%d records are in frames of zstd", &skipped)
+	if seen == 0 || seen+skipped != len(all) || len(all) != len(written) {
+		t.Errorf("%d records printed and %d skipped of %d, and %d were written", seen, skipped, len(all), len(written))
+	}
+}

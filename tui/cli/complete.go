@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/optim/catalog"
+	"brood/presets"
+	"brood/runtime/session"
+)
+
+// completer gives the words that a shell offers; where files serves too, paths are offered beside them.
+type completer struct {
+	words func() []string
+	files bool
+}
+
+func (k completer) complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	if k.files {
+		return k.words(), cobra.ShellCompDirectiveDefault
+	}
+	return k.words(), cobra.ShellCompDirectiveNoFileComp
+}
+
+var (
+	presetNames    = completer{presets.List, true}
+	modelNames     = completer{models.List, true}
+	dataNames      = completer{data.List, true}
+	sessionNames   = completer{mySessions, false}
+	algorithmNames = completer{func() (out []string) {
+		for _, a := range catalog.All() {
+			out = append(out, a.Name)
+		}
+		return out
+	}, false}
+)
+
+// mySessions are the names of all sessions; a shell that completes hears of no error.
+func mySessions() []string {
+	home, err := session.Home()
+	if err != nil {
+		return nil
+	}
+	names, _ := session.Names(home)
+	return names
+}
+
+// What a shell completes: the arguments of commands, and values of flags wherever they are.
+var (
+	argumentWords = map[string]completer{
+		"brood run": presetNames, "brood serve": presetNames, "brood sweep": presetNames, "brood presets show": presetNames,
+		"brood algorithms": algorithmNames, "brood models show": modelNames, "brood data info": dataNames, "brood data get": dataNames,
+		"brood attach": sessionNames, "brood set": sessionNames, "brood stop": sessionNames, "brood replay": sessionNames, "brood verify": sessionNames,
+		"brood fork": sessionNames, "brood export": sessionNames, "brood rm": sessionNames, "brood open": sessionNames, "brood invite": sessionNames, "brood revoke": sessionNames,
+	}
+	flagWords = map[string]completer{"algorithm": algorithmNames, "model": modelNames, "data": dataNames, "resume": sessionNames,
+		"on-loss": {func() []string { return []string{"reseed", "rollback", "shrink"} }, false}}
+)
+
+// completeIn gives a command and those below it their completions.
+func completeIn(c *cobra.Command) {
+	if k, ok := argumentWords[c.CommandPath()]; ok {
+		c.ValidArgsFunction = k.complete
+	}
+	for name, k := range flagWords {
+		if f := c.LocalNonPersistentFlags().Lookup(name); f != nil && f.Value.Type() == "string" {
+			_ = c.RegisterFlagCompletionFunc(name, k.complete) // it fails for a flag that is not there, or has one
+		}
+	}
+	for _, below := range slices.Clone(c.Commands()) {
+		completeIn(below)
+	}
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/data"
+	"brood/runtime/host"
+	"brood/runtime/session"
+)
+
+// version is set when a release is linked.
+var version = ""
+
+func versionText() string {
+	v := version
+	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+		v = info.Main.Version
+		for _, x := range info.Settings {
+			if x.Key == "vcs.revision" && len(x.Value) >= 12 {
+				v = x.Value[:12]
+			}
+		}
+	}
+	if v == "" || v == "(devel)" {
+		v = "unreleased"
+	}
+	return v
+}
+
+// versionLine is what `brood version` and `brood --version` print.
+func versionLine() string {
+	return fmt.Sprintf("brood %s %s/%s %s", versionText(), goruntime.GOOS, goruntime.GOARCH, goruntime.Version())
+}
+
+func versionCommand(s streams) *cobra.Command {
+	c := &cobra.Command{Use: "version", Short: "Print the version", Args: noArgs}
+	asJSON := jsonFlag(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		if *asJSON {
+			return objects(s.out, map[string]any{"version": versionText(), "os": goruntime.GOOS, "arch": goruntime.GOARCH, "go": goruntime.Version()})
+		}
+		fmt.Fprintln(s.out, versionLine())
+		return nil
+	}
+	return c
+}
+
+// finding is one line of the doctor. What is Needed and not Ready keeps brood from running.
+type finding struct {
+	What   string `json:"what"`
+	State  string `json:"state"`
+	Ready  bool   `json:"ready"`
+	Needed bool   `json:"needed"`
+}
+
+func doctorCommand(s streams) *cobra.Command {
+	c := &cobra.Command{Use: "doctor", Short: "Check what brood needs here, and say what is missing", Args: noArgs}
+	asJSON := jsonFlag(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		found := examine(s.terminal)
+		t, failed := newTable("what", "state"), 0
+		for _, f := range found {
+			t.row(f.What, f.State)
+			if f.Needed && !f.Ready {
+				failed++
+			}
+		}
+		if *asJSON {
+			if err := objects(s.out, found...); err != nil {
+				return err
+			}
+		} else {
+			t.write(s.out)
+		}
+		if failed > 0 {
+			return fmt.Errorf("%d of these keep brood from running", failed)
+		}
+		return nil
+	}
+	return c
+}
+
+// examine looks at this machine. Data sets that are not here keep nothing from running but themselves.
+func examine(terminal bool) []finding {
+	kernels, kernelsErr := host.Available()
+	home, homeErr := session.Home()
+	if homeErr == nil {
+		if homeErr = writableDir(home); homeErr != nil {
+			homeErr = fmt.Errorf("cannot be written: %w; set BROOD_SESSIONS to another directory", homeErr)
+		}
+	}
+	found := []finding{
+		{"version", versionText() + " " + goruntime.Version(), true, true},
+		{"machine", fmt.Sprintf("%s/%s, %d cores", goruntime.GOOS, goruntime.GOARCH, goruntime.NumCPU()), true, true},
+		state("kernels", kernels, kernelsErr, true),
+		{"terminal", fmt.Sprintf("%v, TERM=%s", terminal, os.Getenv("TERM")), terminal, false},
+		state("sessions", home, homeErr, true),
+	}
+	for _, name := range data.List() {
+		_, err := data.Load(name)
+		found = append(found, state("data "+name, "ready", err, false))
+	}
+	return found
+}
+
+func state(what, text string, err error, needed bool) finding {
+	if err != nil {
+		text = err.Error()
+	}
+	return finding{what, text, err == nil, needed}
+}
+
+// writableDir tries to make a file in a directory, which is made where it is not there.
+func writableDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".doctor")
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}

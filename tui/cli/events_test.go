@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	putEvent  = regexp.MustCompile(`"event": *"([a-z]+)"`)
+	codeWords = regexp.MustCompile("`([a-z_]+)`")
+)
+
+// The page of JSON events names every kind that is printed, and every key of the summary.
+func TestEventsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/json-events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, m := range codeWords.FindAllStringSubmatch(string(page), -1) {
+		told = append(told, m[1])
+	}
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := 0
+	for _, name := range sources {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, m := range putEvent.FindAllStringSubmatch(string(text), -1) {
+			kinds++
+			if !slices.Contains(told, m[1]) {
+				t.Errorf("json-events.md does not name the event %s of %s", m[1], name)
+			}
+		}
+	}
+	if kinds < 10 {
+		t.Errorf("%d kinds of events were found in the code", kinds)
+	}
+	for field := range reflect.TypeFor[summary]().Fields() {
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !slices.Contains(told, key) {
+			t.Errorf("json-events.md does not name the key %s of the summary", key)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/cobra"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/optim"
+	"brood/presets"
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+// jsonFlag gives a command that lists or shows the flag --json.
+func jsonFlag(c *cobra.Command) *bool { return c.Flags().Bool("json", false, "one JSON object a line") }
+
+// objects writes one JSON object a line.
+func objects[T any](w io.Writer, all ...T) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // sentences compare with < and >
+	for _, x := range all {
+		if err := enc.Encode(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// presetObject is the TOML of a preset under its name, all keys with underscores.
+func presetObject(name string) (map[string]any, error) {
+	text, err := presets.Source(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := presets.Load(name); err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	if err := toml.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	if x, ok := out["on-loss"]; ok {
+		delete(out, "on-loss")
+		out["on_loss"] = x
+	}
+	out["name"] = name
+	return out, nil
+}
+
+func algorithmObject(a *optim.Algorithm) map[string]any {
+	knobs, series := []any{}, []any{}
+	for _, k := range knobsOf(a) {
+		line := map[string]any{"name": k.Name, "title": k.Title, "unit": k.Unit, "doc": k.Doc, "integer": k.Integer}
+		if len(k.Choices) > 0 {
+			line["choices"], line["default"] = k.Choices, k.Format(k.Default)
+		} else {
+			line["min"], line["max"], line["default"] = finite(k.Min), finite(k.Max), k.Default
+		}
+		knobs = append(knobs, line)
+	}
+	for _, x := range a.Series {
+		series = append(series, map[string]any{"name": x.Name, "title": x.Title, "unit": x.Unit, "doc": x.Doc})
+	}
+	return map[string]any{"name": a.Name, "title": a.Title, "paper": a.Paper, "doc": a.Doc, "needs": needs(a.Needs), "knobs": knobs, "series": series}
+}
+
+func modelObject(m *models.Model) map[string]any {
+	layers, tensors := []any{}, []any{}
+	for _, l := range m.Layers {
+		layers = append(layers, map[string]any{"kind": l.Kind, "in": l.In, "out": l.Out})
+	}
+	for _, x := range m.Layout.Tensors {
+		tensors = append(tensors, map[string]any{"name": x.Name, "shape": x.Shape, "parameters": x.Len})
+	}
+	return map[string]any{"name": m.Name, "doc": m.Doc, "input": m.Input, "classes": m.Classes, "parameters": m.Layout.Params, "statistics": m.Layout.Stats,
+		"layers": layers, "tensors": tensors}
+}
+
+// knownObject is a data set by what is known of it without reading it.
+func knownObject(k data.Known) map[string]any {
+	where, err := k.Where()
+	train, validation, test := k.Splits()
+	line := map[string]any{"name": k.Name, "state": strings.ReplaceAll(presence(k, err), " ", "_"), "shape": k.Shape, "classes": k.Classes, "train": train, "validation": validation, "test": test}
+	if k.Files != nil && err == nil {
+		line["path"] = where
+	}
+	return line
+}
+
+func setObject(d *data.Set) map[string]any {
+	return map[string]any{"name": d.Name, "from": d.From, "shape": d.Shape, "classes": d.Classes, "class_names": d.Names, "train": len(d.Train()), "validation": len(d.Validation()),
+		"test": len(d.Test()), "normalised": d.Normalisation(), "bytes": d.Bytes(), "digest": d.Digest()}
+}
+
+func sessionObject(x session.Info) map[string]any {
+	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": stateOf(x), "preset": x.Preset, "algorithm": x.Algorithm, "model": x.Model, "data": x.Data,
+		"seed": x.Seed, "started": x.Started, "round": x.Round, "test_error": x.TestError, "bytes": x.Size}
+	if x.PID != 0 {
+		line["pid"] = x.PID
+	}
+	if x.Err != "" {
+		line["error"] = x.Err
+	}
+	return line
+}
+
+// stateOf is the phase of a session, or what has become of it.
+func stateOf(x session.Info) string {
+	switch {
+	case x.Err != "":
+		return "broken"
+	case !x.Running && (x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused):
+		return "killed"
+	}
+	return string(x.Phase)
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/session"
+)
+
+func rmCommand(s streams) *cobra.Command {
+	return &cobra.Command{Use: "rm SESSION...", Short: "Remove sessions that do not run", Args: func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return exactly("a SESSION")(c, args)
+		}
+		return nil
+	},
+		RunE: func(_ *cobra.Command, args []string) error {
+			var dirs []string
+			for _, a := range args {
+				dir, err := resolve(a)
+				if err == nil {
+					err = removable(dir)
+				}
+				if err != nil {
+					return err // before any is gone
+				}
+				dirs = append(dirs, dir)
+			}
+			freed := int64(0)
+			for _, dir := range dirs {
+				n, err := removeSession(dir)
+				if err != nil {
+					return err
+				}
+				freed += n
+				fmt.Fprintf(s.out, "removed %s\n", filepath.Base(dir))
+			}
+			fmt.Fprintf(s.out, "freed %s\n", humanBytes(freed))
+			return nil
+		}}
+}
+
+// removable says why the session in dir may not be removed: only what is listed can be, and nothing that runs.
+func removable(dir string) error {
+	home, err := session.Home()
+	if err != nil {
+		return err
+	}
+	if dir = filepath.Clean(dir); filepath.Dir(dir) != home {
+		return fmt.Errorf("session %s is not in %s: delete its directory yourself", dir, home)
+	}
+	if running, pid := session.Running(dir); running {
+		return &session.LockedError{Dir: dir, PID: pid}
+	}
+	return nil
+}
+
+// removeSession removes a session and gives the bytes that it held.
+func removeSession(dir string) (int64, error) {
+	if err := removable(dir); err != nil {
+		return 0, err
+	}
+	size := session.Size(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		return 0, fmt.Errorf("delete session %s: %w", filepath.Base(dir), err)
+	}
+	return size, nil
+}
+
+// age is a duration that may be given in days.
+type age time.Duration
+
+func (a *age) String() string { return time.Duration(*a).String() }
+
+func (a *age) Set(text string) error {
+	days, inDays := strings.CutSuffix(text, "d")
+	if !inDays {
+		d, err := time.ParseDuration(text)
+		*a = age(d)
+		return err
+	}
+	n, err := strconv.ParseFloat(days, 64)
+	*a = age(n * 24 * float64(time.Hour))
+	return err
+}
+
+func (a *age) Type() string { return "age" }
+
+type pruneFlags struct {
+	older  age
+	keep   int
+	dryRun bool
+}
+
+func pruneCommand(s streams) *cobra.Command {
+	f := &pruneFlags{}
+	c := &cobra.Command{Use: "prune", Short: "Remove old sessions that do not run",
+		Long: "Remove sessions that do not run: those that nothing was written to for --older, or all but the --keep that were begun last, or, with\nboth, those that are old and not among them. Sessions that were stopped or killed, and could be resumed, are removed too.",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			given := c.Flags().Changed
+			switch {
+			case !given("older") && !given("keep"):
+				return usage("prune needs --older, such as --older 30d, or --keep N, or both; --dry-run shows what would be removed")
+			case given("older") && f.older <= 0:
+				return usage("--older %s: give a time above 0, such as 30d", time.Duration(f.older))
+			case f.keep < 0:
+				return usage("--keep %d: give 0 or more", f.keep)
+			}
+			home, err := session.Home()
+			if err != nil {
+				return err
+			}
+			list, err := session.List(home)
+			if err != nil {
+				return err
+			}
+			return f.prune(list, time.Now(), s.out)
+		}}
+	c.Flags().Var(&f.older, "older", "remove sessions that nothing was written to for so long, such as 30d or 12h")
+	c.Flags().IntVar(&f.keep, "keep", 0, "keep this many of the newest sessions")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	return c
+}
+
+// prune removes from a list whose latest sessions come first.
+func (f *pruneFlags) prune(list []session.Info, now time.Time, out io.Writer) error {
+	said, verb := "removed", "freed"
+	if f.dryRun {
+		said, verb = "would remove", "would free"
+	}
+	freed, gone := int64(0), 0
+	for _, x := range list[min(f.keep, len(list)):] {
+		idle := now.Sub(touched(x))
+		if x.Running || idle < time.Duration(f.older) {
+			continue
+		}
+		size := x.Size
+		if !f.dryRun {
+			var err error
+			if size, err = removeSession(x.Dir); err != nil {
+				return err
+			}
+		}
+		freed, gone = freed+size, gone+1
+		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", said, x.Name, cmp.Or(stateOf(x), "empty"), idle.Hours()/24)
+	}
+	fmt.Fprintf(out, "%s %s: %d of %s\n", verb, humanBytes(freed), gone, plural(len(list), "session"))
+	return nil
+}
+
+// touched is when something was last written to a session.
+func touched(x session.Info) time.Time {
+	last := x.Started
+	entries, _ := os.ReadDir(x.Dir)
+	for _, e := range entries {
+		if i, err := e.Info(); err == nil && e.Name() != "lock" && i.ModTime().After(last) {
+			last = i.ModTime()
+		}
+	}
+	return last
+}
