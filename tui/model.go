@@ -217,6 +217,7 @@ func (m *model) refresh() {
 		m.member = r.Members[0]
 	}
 	m.rail.settle(m)
+	m.past.follow(m.live.Algorithm())
 }
 
 // send issues a command; the answer comes as a message.
@@ -225,7 +226,9 @@ func (m *model) send(c event.Command) tea.Cmd {
 		m.say(cell.Warn, why)
 		return nil
 	}
-	c = m.sign(c)
+	if c = m.sign(c); c.Algorithm == "" && (len(c.Set) > 0 || c.Members > 0) {
+		c.Of = m.live.Algorithm()
+	}
 	m.past.ask(m, c)
 	ctx, to, resets := m.reading.ctx, m.opt.Commander, m.resets(c)
 	return m.task(func() tea.Msg {
