@@ -329,7 +329,7 @@ func TestStagedScheduleIsShown(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		d.press("k", "j", "enter").write("cosine:0.1..0.001@200").press("enter")
-		if a := d.rail.answer; !a.bad || !strings.Contains(a.text, "ends at position 200") || len(d.rail.staged) != 0 {
+		if a := d.rail.answer; !a.bad || !strings.Contains(a.text, "is over by round 401: write @+200") || len(d.rail.staged) != 0 {
 			t.Errorf("a schedule that is over is staged: %+v, %v", a, d.rail.staged)
 		}
 		d.press("esc")

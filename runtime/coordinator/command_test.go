@@ -30,7 +30,7 @@ func TestScheduleThatIsOver(t *testing.T) {
 	set := func(expr string) event.Command {
 		return event.Command{Set: []event.Setting{{Knob: "eta", Expr: expr}}}
 	}
-	if r := p.asks(set("cosine:0.1..0.001@200")); r.Accepted || !strings.Contains(r.Reason, "write cosine:0.1..0.001@+200") {
+	if r := p.asks(set("cosine:0.1..0.001@200")); r.Accepted || !strings.Contains(r.Reason, "write @+200") {
 		t.Errorf("a schedule that ended at round 200 is answered at round %d by %+v", p.core.granted, r)
 	}
 	if r := p.asks(set("cosine:0.1..0.001@+200")); !r.Accepted {

@@ -22,18 +22,21 @@ func Accept(k optim.Knob, expr string, at Position) error {
 	if !ok || s.place(at) < last {
 		return nil
 	}
-	unit, where, again, why := "", "", func(t string) string { return "+" + strings.TrimPrefix(t, "+") }, "to count from there"
+	where, again, why := "", func(t string) string { return "+" + strings.TrimPrefix(t, "+") }, "to count from there"
 	switch s.unit {
 	case 'e':
-		unit, where = "e", fmt.Sprintf(", at epoch %.4g", at.Epochs)
+		where = fmt.Sprintf(" (epoch %.4g)", at.Epochs)
 	case 's':
-		unit, where = "s", fmt.Sprintf(", at step %d", at.Steps)
+		where = fmt.Sprintf(" (step %d)", at.Steps)
 	}
-	if unit != "" {
-		again, why = func(string) string { return "+N" }, "for N rounds from there"
+	if where != "" {
+		again, why = func(string) string { return "+N" }, "to count N rounds from there"
 	}
-	return fmt.Errorf("%s: %q ends at position %s%s, and would take effect from round %d on%s: write %s %s",
-		k.Name, expr, strconv.FormatFloat(last, 'f', -1, 64), unit, at.Round+1, where, positions(expr, again), why)
+	instead := positions(expr, again)
+	if i := strings.LastIndexByte(instead, '@'); i >= 0 {
+		instead = instead[i:]
+	}
+	return fmt.Errorf("%s: %q is over by round %d%s: write %s %s", k.Name, expr, at.Round+1, where, instead, why)
 }
 
 // end is the position from which a schedule keeps its last value; false for one without positions.
