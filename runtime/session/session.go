@@ -41,13 +41,13 @@ type Session struct {
 type options struct {
 	disk    disk
 	segment int64         // bytes at which a segment is closed
-	reserve int           // bytes kept for essential records on a full disk
+	reserve int           // bytes kept at least for essential records on a full disk
 	flush   time.Duration // records that are not essential wait this long at most
 	sync    time.Duration
 }
 
 func defaults() options {
-	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveBytes, flush: 250 * time.Millisecond, sync: time.Second}
+	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveLeast, flush: 250 * time.Millisecond, sync: time.Second}
 }
 
 // Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log.
@@ -87,7 +87,7 @@ func start(dir string, o options, prepare func(*log) (*Recovered, error)) (_ *Se
 	}
 	s := &Session{dir: dir, lock: held, stop: make(chan struct{})}
 	s.log = &log{dir: dir, disk: o.disk, code: code, limit: o.segment}
-	s.reserve = reserve{path: filepath.Join(dir, "reserve"), disk: o.disk, bytes: o.reserve}
+	s.reserve = reserve{path: filepath.Join(dir, "reserve"), disk: o.disk, bytes: o.reserve, most: max(o.reserve, reserveMost)}
 	s.recovered, err = prepare(s.log)
 	if err == nil {
 		if err = onDisk("open", s.reserve.path, 0, s.reserve.take()); err != nil {
