@@ -14,6 +14,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -50,22 +52,47 @@ func defaults() options {
 	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveLeast, flush: 250 * time.Millisecond, sync: time.Second}
 }
 
-// Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log.
+// Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log, or files of others.
 func Create(dir string) (*Session, error) { return create(dir, defaults()) }
 
 // Open opens an existing session to append to it. A torn tail is cut off; Recovery tells.
 func Open(dir string) (*Session, error) { return open(dir, defaults()) }
 
 func create(dir string, o options) (*Session, error) {
+	if !holdsLog(dir) { // else whoever holds its lock is named first
+		if err := Vacant(dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
 	return start(dir, o, func(l *log) (*Recovered, error) {
-		if _, err := os.Stat(filepath.Join(dir, segmentName(1))); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("session: %s already holds a session: resume it, or choose another directory", dir)
+		if err := Vacant(dir); err != nil { // another process may have been faster
+			return nil, err
 		}
 		return nil, onDisk("open", dir, 0, l.begin(1, 0))
 	})
+}
+
+// HostLog is the file of a session in which a process without a terminal says what goes wrong before there is a log.
+const HostLog = "host.log"
+
+// Vacant refuses a directory in which no session can begin: it holds one, or what is no session's.
+func Vacant(dir string) error {
+	if holdsLog(dir) {
+		return fmt.Errorf("session: %s already holds a session: resume it, or choose another directory", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("session: %w", err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); !slices.Contains([]string{lockName, "reserve", "socket", HostLog, CheckpointDir}, name) && !strings.HasPrefix(name, ".") {
+			return fmt.Errorf("session: %s holds other files (%s): choose an empty or a new directory", dir, name)
+		}
+	}
+	return nil
 }
 
 func open(dir string, o options) (*Session, error) {
