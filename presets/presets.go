@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,7 +121,25 @@ func Load(nameOrPath string) (Preset, error) {
 		return p, typed.Errorf("preset %s: %w", nameOrPath, err)
 	}
 	p.Name = nameOrPath
+	if strings.HasSuffix(nameOrPath, ".toml") {
+		p.beside(filepath.Dir(nameOrPath))
+	}
 	return p, nil
+}
+
+// beside makes the relative paths of a preset's file those of its folder.
+func (p *Preset) beside(dir string) {
+	at := func(path *string, is bool) {
+		if is && dir != "." && !filepath.IsAbs(*path) {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+	at(&p.Model, strings.HasSuffix(p.Model, ".toml"))
+	at(&p.Data, data.IsPath(p.Data))
+	if f := p.Full; f != nil {
+		at(&f.Model, strings.HasSuffix(f.Model, ".toml"))
+		at(&f.Data, data.IsPath(f.Data))
+	}
 }
 
 // Parse reads a preset and checks its algorithm and the names of its knobs.

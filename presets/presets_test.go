@@ -1,6 +1,9 @@
 package presets
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,5 +86,27 @@ func TestParity(t *testing.T) {
 	}
 	if p.Algorithm != protocol.Own.Name || string(rules) != string(want) {
 		t.Errorf("%s with\n%s\nwant\n%s", p.Algorithm, rules, want)
+	}
+}
+
+// Relative paths in a preset's file are of its folder, wherever it is run.
+func TestPathsOfAPresetFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "p.toml")
+	text := "model = \"nets/net.toml\"\ndata = \"digits.csv\"\nalgorithm = \"dp-sgd\"\n[full]\nexpect = \"a minute\"\nmodel = \"lenet\"\ndata = \"../all\"\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{p.Model, p.Data, p.Full.Model, p.Full.Data}
+	if want := []string{filepath.Join(dir, "nets/net.toml"), filepath.Join(dir, "digits.csv"), "lenet", filepath.Join(filepath.Dir(dir), "all")}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	t.Chdir(dir)
+	if p, err = Load("p.toml"); err != nil || p.Model != "nets/net.toml" || p.Data != "digits.csv" {
+		t.Errorf("in the folder itself: %q, %q, %v", p.Model, p.Data, err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/view"
-	"brood/tui/cell"
 )
 
 // command is a word of the command line.
@@ -35,7 +34,8 @@ func commands() []command {
 		{name: "resume", title: "resume training", live: true, do: none(event.Command{Action: event.Resume})},
 		{name: "stop", title: "finish the round, save and end the run (asks)", live: true, do: doStop},
 		{name: "save", title: "save a checkpoint now", live: true, do: none(event.Command{Action: event.Save})},
-		{name: "take", title: "take the writer's lease with each of your commands", live: true, do: doTake},
+		{name: "take", title: "ask for the writer's lease", live: true, do: doLease(view.LeaseAsk)},
+		{name: "give", title: "give the writer's lease away", live: true, do: doLease(view.LeaseGive)},
 		{name: "kill", args: "WORKER", title: "end a worker, to try faults (asks)", live: true, complete: completeWorker, do: doWorkers(event.Kill)},
 		{name: "cordon", args: "WORKER", title: "give a worker no members any more", live: true, complete: completeWorker, do: doWorkers(event.Cordon)},
 		{name: "drain", args: "WORKER", title: "move a worker's members to the others now", live: true, complete: completeWorker, do: doWorkers(event.Drain)},
@@ -129,16 +129,6 @@ func doSwap(m *model, args []string) (tea.Cmd, error) {
 func doStop(m *model, _ []string) (tea.Cmd, error) {
 	m.overlay = &question{text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q instead.", yes: "stop the run",
 		do: func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Stop}) }}
-	return nil, nil
-}
-
-func doTake(m *model, _ []string) (tea.Cmd, error) {
-	t, ok := m.opt.Commander.(Taker)
-	if !ok {
-		return nil, fmt.Errorf("take: there is no lease to take here")
-	}
-	t.Take()
-	m.say(cell.Plain, "each of your commands takes the writer's lease from whoever holds it")
 	return nil, nil
 }
 

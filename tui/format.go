@@ -87,6 +87,12 @@ func lead(s string, n int) string { return strings.Repeat(" ", max(0, n-cell.Wid
 func wrap(text string, n int) (lines []string) {
 	line := ""
 	for _, w := range strings.Fields(text) {
+		for r := []rune(w); n > 0 && len(r) > n; w = string(r) { // a schedule has no spaces to break it at
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			lines, r = append(lines, string(r[:n])), r[n:]
+		}
 		switch {
 		case line == "":
 			line = w

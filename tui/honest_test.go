@@ -15,7 +15,7 @@ import (
 // crowded is a source that several look at.
 type crowded struct{ *sourcetest.Memory }
 
-func (crowded) Watchers() (int, bool) { return 3, true }
+func (crowded) Watchers() (int, view.Lease) { return 3, view.Lease{Holder: "ann", Mine: true} }
 
 // TestStatusKeepsWhatMatters: names and ornaments leave the status line before the round, what remains, the test error and what has elapsed.
 func TestStatusKeepsWhatMatters(t *testing.T) {

@@ -323,3 +323,42 @@ func TestEpochMeansOneThing(t *testing.T) {
 		t.Errorf("it says epoch %d times:\n%s", n, d.screenText())
 	}
 }
+
+// A staged schedule is drawn and written whole before it is applied, and refused where it is over.
+func TestStagedScheduleIsShown(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
+		d.press("k", "j", "enter").write("cosine:0.1..0.001@200").press("enter")
+		if a := d.rail.answer; !a.bad || !strings.Contains(a.text, "is over by round 401: write @+200") || len(d.rail.staged) != 0 {
+			t.Errorf("a schedule that is over is staged: %+v, %v", a, d.rail.staged)
+		}
+		d.press("esc")
+		const expr = "piecewise:+0=0.1,+100=0.02,+200=0.01,+300=0.005,+400=0.001"
+		d.press("enter").write(expr).press("enter")
+		d.shows("1 staged   a apply")
+		for _, p := range d.placed {
+			if p.panel == "knobs" {
+				d.shows(wrap(expr, p.at.Inset().W-2)...)
+			}
+		}
+		d.press("3")
+		d.shows("piecewise:+0=0.1")
+	}
+	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+	d.press("3", "tab", "j")
+	spark := func() string {
+		g := d.paint()
+		for y := range g.H {
+			line := strings.Split(d.theme.String(g), "\n")[y]
+			if strings.Contains(line, "eta") {
+				return line
+			}
+		}
+		return ""
+	}
+	before := spark()
+	d.press("enter").write("linear:0.1..0.001@+200").press("enter")
+	if after := spark(); before == after {
+		t.Errorf("the row of eta does not change")
+	}
+}

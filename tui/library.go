@@ -131,6 +131,7 @@ func (m *model) begin() {
 	m.shown = m.live
 	m.member, m.scroll, m.window, m.acked = 0, 0, window{}, 0
 	m.drawer, m.expanded = false, false
+	m.leasing = leasing{}
 	m.rail, m.past, m.prompt, m.overlay, m.fleet = rail{}, past{}, nil, nil, newFleet()
 	m.filters = filters{text: map[string]string{}}
 	m.replay, _ = m.opt.Source.(*Replay)

@@ -50,7 +50,9 @@ type model struct {
 	placed    []placement   // of the last frame: where panels are, for focus and mouse
 	grid      *cell.Grid
 	replay    *Replay
+	firstID   uint64 // commands of this viewer have the numbers behind it, up to lastID
 	lastID    uint64
+	leasing   leasing
 	jobs      *jobs // Run waits for them
 	reading   reading
 	sessions  sessions
@@ -84,7 +86,8 @@ func newModel(ctx context.Context, opt Options) *model {
 	opt.defaults()
 	m := &model{opt: opt, ctx: ctx, dark: !opt.Light, w: opt.Width, h: opt.Height, focus: "loss", logAxis: true, smoothing: 1, jobs: &jobs{}}
 	m.begin()
-	m.lastID = uint64(opt.Clock().UnixNano())
+	m.firstID = uint64(opt.Clock().UnixNano())
+	m.lastID = m.firstID
 	for i, s := range m.screens() {
 		if s.name == opt.Screen {
 			m.screen = i
@@ -161,9 +164,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.toast.text != "" && m.opt.Clock().After(m.toast.until) {
 			m.toast = toast{}
 		}
-		return m, tea.Batch(m.tick(), m.retry(), m.relist(), m.survey())
+		return m, tea.Batch(m.tick(), m.retry(), m.relist(), m.survey(), m.heedLease())
 	case sessionsMsg:
 		m.listed(msg)
+	case leaseMsg:
+		m.leased(msg)
 	case fleetMsg:
 		m.surveyed(msg)
 	case actedMsg:
@@ -217,6 +222,7 @@ func (m *model) refresh() {
 		m.member = r.Members[0]
 	}
 	m.rail.settle(m)
+	m.past.follow(m.live.Algorithm())
 }
 
 // send issues a command; the answer comes as a message.
@@ -225,7 +231,9 @@ func (m *model) send(c event.Command) tea.Cmd {
 		m.say(cell.Warn, why)
 		return nil
 	}
-	c = m.sign(c)
+	if c = m.sign(c); c.Algorithm == "" && (len(c.Set) > 0 || c.Members > 0) {
+		c.Of = m.live.Algorithm()
+	}
 	m.past.ask(m, c)
 	ctx, to, resets := m.reading.ctx, m.opt.Commander, m.resets(c)
 	return m.task(func() tea.Msg {

@@ -85,7 +85,7 @@ func (d *desk) settle() {
 
 func (d *desk) deliver(msg tea.Msg) {
 	switch msg := msg.(type) {
-	case receiptMsg, snapshotMsg, sessionsMsg, exportedMsg, fleetMsg:
+	case receiptMsg, snapshotMsg, sessionsMsg, exportedMsg, fleetMsg, leaseMsg:
 		d.Update(msg)
 	case seekMsg, openedMsg, branchedMsg, deletedMsg, actedMsg:
 		d.Update(msg)

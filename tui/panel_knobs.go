@@ -49,17 +49,34 @@ func (m *model) scheduleRow(g *cell.Grid, r cell.Rect, k optim.Knob, lo, hi uint
 		return
 	}
 	now := r.X + min(r.W-1, int(float64(r.W)*float64(m.shown.Progress.Rounds-min(lo, m.shown.Progress.Rounds))/float64(max(1, hi-lo))))
-	cols := chart.Of(m.knobs.Curve(k, lo, hi, 2*r.W))
-	axis := chart.Fit(k.Scale == optim.Log, cols)
+	layers := m.curves(k, lo, hi, 2*r.W)
+	axis := chart.Fit(k.Scale == optim.Log, columns(layers)...)
 	for y := r.Y; y < r.Y+r.H; y++ {
 		g.Set(now, y, '│', cell.Focus)
 	}
 	if r.H > 1 {
-		chart.Curve(g, r, axis, m.opt.ASCII, chart.Layer{Columns: cols, Role: cell.Median, Style: chart.Thin})
+		chart.Curve(g, r, axis, m.opt.ASCII, layers...)
 		return
 	}
-	chart.Spark(g, r.X, r.Y, chart.Of(m.knobs.Curve(k, lo, hi, r.W)), nil, axis, cell.Median)
+	last := m.curves(k, lo, hi, r.W)[len(layers)-1]
+	chart.Spark(g, r.X, r.Y, last.Columns, nil, axis, last.Role)
 	g.Set(now, r.Y, '│', cell.Focus)
+}
+
+// curves are a knob over the run as it is, and behind it as what is staged would make it from now on.
+func (m *model) curves(k optim.Knob, lo, hi uint64, n int) []chart.Layer {
+	out := []chart.Layer{{Columns: chart.Of(m.knobs.Curve(k, lo, hi, n)), Role: cell.Median, Style: chart.Thin}}
+	if expr, ok := m.rail.of(k.Name); ok {
+		out = append(out, chart.Layer{Columns: chart.Of(m.knobs.With(k.Name, expr).Curve(k, lo, hi, n)), Role: cell.Staged, Style: chart.Thin, Glyph: 'o'})
+	}
+	return out
+}
+
+func columns(layers []chart.Layer) (out [][]view.Bucket) {
+	for _, l := range layers {
+		out = append(out, l.Columns)
+	}
+	return out
 }
 
 // governed says where a knob's value comes from.
@@ -119,6 +136,9 @@ func drawKnob(m *model, g *cell.Grid, r cell.Rect) {
 		role = cell.Alert
 	}
 	if answer == "" && len(m.rail.staged) > 0 {
+		for _, l := range m.stagedSchedule(k, r.W-2) {
+			put(cell.Staged, l)
+		}
 		answer, role = m.stagedLine(), cell.Staged
 	}
 	for _, l := range wrap(answer, r.W-2) {
@@ -131,9 +151,9 @@ func drawKnob(m *model, g *cell.Grid, r cell.Rect) {
 	y++
 	lo, hi := m.horizon()
 	area := cell.Rect{X: r.X, Y: y, W: r.W - 1, H: rest - 1}
-	cols := chart.Of(m.knobs.Curve(k, lo, hi, 2*chart.Plot(area).W))
-	chart.Draw(g, area, chart.Chart{From: lo, To: hi + 1, Axis: chart.Fit(k.Scale == optim.Log, cols), Now: &m.shown.Progress.Rounds, ASCII: m.opt.ASCII,
-		Layers: []chart.Layer{{Columns: cols, Role: cell.Median, Style: chart.Thin}}})
+	layers := m.curves(k, lo, hi, 2*chart.Plot(area).W)
+	chart.Draw(g, area, chart.Chart{From: lo, To: hi + 1, Axis: chart.Fit(k.Scale == optim.Log, columns(layers)...), Now: &m.shown.Progress.Rounds, ASCII: m.opt.ASCII,
+		Layers: layers})
 }
 
 func historyTitle(m *model) (string, string) { return "edits", "newest first" }

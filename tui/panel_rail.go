@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"brood/optim"
+	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -72,7 +73,11 @@ func (m *model) railRow(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
 		return
 	}
 	if expr, ok := m.rail.of(k.Name); ok {
-		g.Text(x, r.Y, w, cell.Staged, "→ "+expr+"*")
+		if m.knobs == nil || !strings.Contains(expr, ":") {
+			g.Text(x, r.Y, w, cell.Staged, "→ "+expr+"*")
+			return
+		}
+		m.railSpark(g, x, r.Y, w, k, m.knobs.With(k.Name, expr), expr+"*", cell.Staged)
 		return
 	}
 	if m.knobs == nil {
@@ -83,12 +88,20 @@ func (m *model) railRow(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
 		return
 	}
 	if expr, moving := m.knobs.Expr(k.Name); moving {
-		lo, hi := m.horizon()
-		c := m.knobs.Curve(k, lo, hi, 6)
-		chart.Spark(g, x, r.Y, chart.Of(c), nil, chart.Fit(k.Scale == optim.Log, chart.Of(c)), cell.Median)
 		form, _, _ := strings.Cut(expr, ":")
-		g.Text(x+7, r.Y, w-7, cell.Faint, form)
+		m.railSpark(g, x, r.Y, w, k, m.knobs, form, cell.Median)
 	}
+}
+
+// railSpark is a schedule over the run in six columns, with a word behind it.
+func (m *model) railSpark(g *cell.Grid, x, y, w int, k optim.Knob, knobs *view.Knobs, word string, role cell.Role) {
+	lo, hi := m.horizon()
+	c := chart.Of(knobs.Curve(k, lo, hi, 6))
+	chart.Spark(g, x, y, c, nil, chart.Fit(k.Scale == optim.Log, c), role)
+	if role == cell.Median {
+		role = cell.Faint
+	}
+	g.Text(x+7, y, w-7, role, word)
 }
 
 func (m *model) drawTyping(g *cell.Grid, x, y, w int) {
@@ -129,7 +142,7 @@ func (m *model) railFoot(g *cell.Grid, r cell.Rect, k optim.Knob) {
 	}
 	lines := wrap(answer, r.W-2)
 	if n := len(m.rail.staged); n > 0 && answer == "" {
-		role, lines = cell.Staged, []string{m.stagedLine()}
+		role, lines = cell.Staged, append(m.stagedSchedule(k, r.W-2), m.stagedLine())
 	}
 	if answer == "" && len(m.rail.staged) == 0 {
 		role, lines = cell.Faint, wrap(k.Doc, r.W-2)
@@ -156,6 +169,14 @@ func limits(k optim.Knob) string {
 	return fmt.Sprintf("  %s–%s%s", short(k, k.Min), short(k, k.Max), unit)
 }
 
+// stagedSchedule is what is staged for a knob, whole, where its row cuts it.
+func (m *model) stagedSchedule(k optim.Knob, width int) []string {
+	if expr, ok := m.rail.of(k.Name); ok && strings.Contains(expr, ":") {
+		return wrap(expr, width)
+	}
+	return nil
+}
+
 // horizon is the rounds over which schedules are drawn: to the end or the limit, and without one twice as far as the run is.
 func (m *model) horizon() (lo, hi uint64) {
 	v := m.shown
@@ -168,6 +189,11 @@ func (m *model) horizon() (lo, hi uint64) {
 	hi = max(2*v.Progress.Rounds, 10)
 	if v.Limit.Epochs > 0 && v.Progress.Epochs > 0 {
 		hi = max(v.Progress.Rounds, uint64(v.Limit.Epochs/v.Progress.Epochs*float64(v.Progress.Rounds)))
+	}
+	for _, s := range m.rail.staged { // what is staged is drawn to its end
+		if m.knobs != nil && v.Limit.Epochs == 0 {
+			hi = max(hi, m.knobs.With(s.Knob, s.Expr).Ends(s.Knob))
+		}
 	}
 	return 0, hi
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
@@ -12,12 +13,25 @@ import (
 )
 
 // change is a transaction of knobs with what it replaced: either is a command of its own.
-type change struct{ before, after event.Command }
+type change struct {
+	before, after event.Command
+	era           int // how many swaps this viewer had seen
+}
 
 // past is the knob changes of this viewer that the run accepted, and those of them that were undone.
 type past struct {
 	done, undone []change
 	asked        map[uint64]asked // by command
+	running      string           // algorithm
+	era          int              // swaps seen so far: a swap starts from knobs of its own, and nothing before it can be taken back
+}
+
+// follow takes note of a swap.
+func (p *past) follow(algorithm string) {
+	if p.running != "" && algorithm != p.running {
+		p.era++
+	}
+	p.running = algorithm
 }
 
 // asked is a change that is not answered yet.
@@ -68,7 +82,7 @@ func (p *past) ask(m *model, c event.Command) {
 	if p.asked == nil {
 		p.asked = map[uint64]asked{}
 	}
-	p.asked[c.ID] = asked{change{before: m.reverse(c), after: c}, applied}
+	p.asked[c.ID] = asked{change{m.reverse(c), c, p.era}, applied}
 }
 
 // answer files an accepted change; a refused one is forgotten. text says what an undo or redo did, "" for others.
@@ -122,7 +136,11 @@ func (m *model) mayTurn(t turn) string {
 	case len(list) == 0:
 		return "nothing to " + what
 	}
-	for _, s := range list[len(list)-1].before.Set {
+	last := list[len(list)-1]
+	if last.era != m.past.era {
+		return fmt.Sprintf("%s was a change of %s, and %s took over since: it is not %s", words(last.after), last.after.Of, m.live.Algorithm(), map[turn]string{undo: "undone", redo: "redone"}[t])
+	}
+	for _, s := range last.before.Set {
 		if s.Expr == "" {
 			return fmt.Sprintf("the value of %s before the change is not known: this brood does not know its algorithm", s.Knob)
 		}
@@ -139,13 +157,28 @@ func (m *model) turnBack() tea.Cmd {
 	return m.sendTurn(c.before, asked{c, undo})
 }
 
+// asOf are settings as they can be asked for now: a schedule that is over is the value that it came to.
+func (p *past) asOf(m *model, set []event.Setting) []event.Setting {
+	set = slices.Clone(set)
+	for i, s := range set {
+		if m.knobs == nil {
+			break
+		}
+		if k, ok := m.alg.Knob(s.Knob); ok && m.knobs.Accept(k, s.Expr) != nil {
+			set[i].Expr = k.Format(m.knobs.With(s.Knob, s.Expr).Value(k))
+		}
+	}
+	return set
+}
+
 func (m *model) turnAgain() tea.Cmd {
 	c := m.past.undone[len(m.past.undone)-1]
 	return m.sendTurn(c.after, asked{c, redo})
 }
 
 func (m *model) sendTurn(c event.Command, a asked) tea.Cmd {
-	send := m.send(event.Command{Set: c.Set, Members: c.Members})
+	c = event.Command{Set: m.past.asOf(m, c.Set), Members: c.Members}
+	send := m.send(c)
 	if send != nil {
 		m.past.asked[m.lastID] = a
 		m.say(cell.Plain, map[turn]string{undo: "undo: ", redo: "redo: "}[a.turn]+words(c)+", waiting for the answer")

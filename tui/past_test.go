@@ -109,3 +109,42 @@ func TestUndoSaysWhyNot(t *testing.T) {
 		t.Errorf("who looks only is told %q", look.toast.text)
 	}
 }
+
+// A swap starts from knobs of its own: what was changed before it is not taken back in the algorithm that took over, nor in the first one
+// when that trains again.
+func TestUndoStopsAtASwap(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) })
+	d.press(":").write("set eta 0.2").press("enter")
+	d.follow(d.sent[0])
+	d.press("k", "j", "j", "l")
+	swap := func(epoch uint32, from, to string) {
+		d.apply(event.Record{Plan: &event.Plan{Epoch: epoch, At: 402, Old: d.live.Members(), New: d.live.Members(), OldAlg: from, Algorithm: to, Cause: "swap"}})
+	}
+	swap(2, "sample", "rival")
+	if len(d.rail.staged) != 0 || !strings.Contains(d.toast.text, "rival took over: ell = 13 was staged for sample") {
+		t.Errorf("what was staged for the other algorithm: %v, %q", d.rail.staged, d.toast.text)
+	}
+	const why = "eta = 0.2 was a change of sample, and rival took over since: it is not undone"
+	if d.press("z"); len(d.sent) != 1 || d.toast.text != why {
+		t.Errorf("after a swap z sends %q and says %q", sets(d.sent[1:]), d.toast.text)
+	}
+	swap(3, "rival", "sample")
+	if d.press("z"); len(d.sent) != 1 || !strings.HasSuffix(d.toast.text, "it is not undone") {
+		t.Errorf("after a swap back z sends %q and says %q", sets(d.sent[1:]), d.toast.text)
+	}
+	d.press(":").write("set eta 0.3").press("enter")
+	if d.press("z"); len(d.sent) != 3 || d.sent[1].Of != "sample" || d.sent[2].Of != "sample" {
+		t.Errorf("what came after the swap: %+v", d.sent[1:])
+	}
+}
+
+// A schedule that is over by now comes back as the value that it came to: the run would refuse it.
+func TestUndoOfAScheduleThatIsOver(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.apply(event.Record{Edit: &event.Edit{At: 100, Algorithm: "sample", Knob: "eta", Expr: "linear:0.5..0.25@200"}})
+	d.press(":").write("set eta 0.2").press("enter")
+	d.follow(d.sent[0])
+	if d.press("z"); !slices.Equal(sets(d.sent), []string{"eta=0.2", "eta=0.25"}) {
+		t.Errorf("sent %q", sets(d.sent))
+	}
+}

@@ -10,14 +10,15 @@ import (
 
 	"brood/optim"
 	"brood/runtime/event"
-	"brood/runtime/timeline"
 	"brood/runtime/view"
+	"brood/tui/cell"
 )
 
 // rail is the state of knob editing: what is chosen, typed, staged, sent and answered.
 type rail struct {
 	cursor int
 	staged []event.Setting // in the order they were turned
+	owner  string          // the algorithm whose knobs they are
 	typing *line           // the value being typed for the chosen knob
 	sent   *event.Command
 	answer answer
@@ -91,18 +92,21 @@ func (r *rail) stage(m *model, k optim.Knob, expr string) error {
 		if _, err := k.Parse(expr); err != nil {
 			return err
 		}
-	} else if _, err := timeline.Parse(k, expr); err != nil {
-		return err
 	}
-	r.unstage(k.Name)
 	same := k.Format(m.current(k))
 	if m.knobs != nil {
 		if e, moving := m.knobs.Expr(k.Name); moving {
 			same = e
 		}
 	}
+	if expr != same && k.Name != view.MembersKnob && m.knobs != nil {
+		if err := m.knobs.Accept(k, expr); err != nil {
+			return err
+		}
+	}
+	r.unstage(k.Name)
 	if expr != same {
-		r.staged = append(r.staged, event.Setting{Knob: k.Name, Expr: expr})
+		r.staged, r.owner = append(r.staged, event.Setting{Knob: k.Name, Expr: expr}), m.shown.Algorithm()
 	}
 	return nil
 }
@@ -234,8 +238,13 @@ func (r *rail) evaluate(m *model, k optim.Knob, text string) (string, error) {
 	return text, nil
 }
 
-// settle follows the view: an accepted transaction is in effect once its first round is committed.
+// settle follows the view: an accepted transaction is in effect once its first round is committed, and what was staged for an algorithm
+// is not for the one that takes over.
 func (r *rail) settle(m *model) {
+	if now := m.shown.Algorithm(); len(r.staged) > 0 && now != r.owner {
+		m.say(cell.Warn, now+" took over: "+words(event.Command{Set: r.staged})+" was staged for "+r.owner+" and is not any more")
+		r.staged = nil
+	}
 	if a := &r.answer; a.from > 0 && !a.done && m.live.Progress.Rounds >= a.from {
 		a.done = true
 		a.text = "in effect since round " + round(a.from) + ": " + a.what

@@ -30,14 +30,14 @@ type Surveyor interface {
 	Fleet(ctx context.Context) (view.Fleet, error)
 }
 
-// Taker is an optional power of a Commander.
-type Taker interface {
-	// Take makes every further command take the writer's lease from whoever holds it.
-	Take()
+// Lessee is an optional power of a Commander: one person at a time writes, and another may ask for it.
+type Lessee interface {
+	// Lease asks for the writer's lease, gives it away or looks who holds it.
+	Lease(ctx context.Context, act view.LeaseAct) (view.Lease, error)
 }
 
 // Watchers is an optional power of a Source: who is looking.
 type Watchers interface {
-	// Watchers counts the viewers and says whether this one may write.
-	Watchers() (n int, writer bool)
+	// Watchers counts the viewers and says who writes, as far as was heard.
+	Watchers() (n int, l view.Lease)
 }

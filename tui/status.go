@@ -66,6 +66,9 @@ type segment struct {
 	role   cell.Role
 }
 
+// narrow is the width below which the status line abbreviates.
+const narrow = 110
+
 func (m *model) statusLine(g *cell.Grid) {
 	v := m.shown
 	glyph, word, role := m.phase()
@@ -77,7 +80,7 @@ func (m *model) statusLine(g *cell.Grid) {
 		e = lead(e, len(fmt.Sprintf("%.1f", v.Limit.Epochs))) + fmt.Sprintf("/%g", v.Limit.Epochs)
 	}
 	rounds, epochs, test := "round ", "epoch ", "test error"
-	if g.W < 110 {
+	if g.W < narrow {
 		rounds, epochs, test = "r ", "ep ", "test"
 	}
 	segs := []segment{
@@ -103,6 +106,8 @@ func (m *model) statusLine(g *cell.Grid) {
 		segs = append(segs, segment{tail, 0, 3, cell.Faint})
 		if special {
 			segs[len(segs)-1].weight = 11
+		} else if g.W < narrow {
+			segs[len(segs)-1].weight = 5 // who writes is said before the epoch
 		}
 	}
 	segs = fit(segs, room)
@@ -158,12 +163,12 @@ func (m *model) tail() (text string, special bool) {
 		return "recording", true
 	}
 	if w, ok := m.opt.Source.(Watchers); ok {
-		n, writer := w.Watchers()
-		role := "you look"
-		if writer && m.opt.Commander != nil {
-			role = "you write"
+		n, l := w.Watchers()
+		role, asked := m.writer(l)
+		if l.Holder != "" && m.w < narrow {
+			return role, asked
 		}
-		return fmt.Sprintf("%s, %s", count(n, "viewer"), role), false
+		return fmt.Sprintf("%s, %s", count(n, "viewer"), role), asked
 	}
 	return "", false
 }

@@ -99,6 +99,13 @@ func by(cmd event.Command) string {
 // stage validates settings, a resize and a swap together, and keeps them for the next grant or plan.
 func (c *Coordinator) stage(a event.Accepted) error {
 	cmd, next := a.Command, c.target()
+	if cmd.Of != "" && cmd.Algorithm == "" && cmd.Of != next.alg {
+		verb := "runs"
+		if next.alg != c.alg.Name {
+			verb = "takes over"
+		}
+		return fmt.Errorf("these knobs are of %s, and %s %s: nothing is set", cmd.Of, next.alg, verb)
+	}
 	swap := cmd.Algorithm != "" && cmd.Algorithm != next.alg
 	if swap {
 		next.alg, next.reset = cmd.Algorithm, true
@@ -121,7 +128,7 @@ func (c *Coordinator) stage(a event.Accepted) error {
 		if !ok {
 			return timeline.UnknownKnob(alg, s.Knob)
 		}
-		if _, err := timeline.Parse(k, s.Expr); err != nil {
+		if err := timeline.Accept(k, s.Expr, timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}); err != nil {
 			return err
 		}
 		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID, Obeys: a.N})
@@ -172,7 +179,7 @@ func (c *Coordinator) foreseen(ch change) []event.Edit {
 func at(round uint64, edits []event.Edit) []event.Edit {
 	out := slices.Clone(edits)
 	for i := range out {
-		out[i].At = round
+		out[i].At, out[i].Expr = round, timeline.Absolute(out[i].Expr, round)
 	}
 	return out
 }

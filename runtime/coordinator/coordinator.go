@@ -19,6 +19,7 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
+	"brood/runtime/timeline"
 )
 
 // Config is what the core knows beforehand.
@@ -355,7 +356,7 @@ func (c *Coordinator) settle() []any { return c.takeStaged(c.committed, &c.loose
 // takeStaged gives staged edits their first round and logs them.
 func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []any) {
 	for _, e := range c.staged {
-		e.At = at
+		e.At, e.Expr = at, timeline.Absolute(e.Expr, at)
 		if at == c.committed {
 			e.Epochs, e.Steps = c.progress.Epochs, c.progress.Steps
 		}

@@ -110,6 +110,7 @@ var simSettings = []event.Setting{
 	{Knob: "eta", Expr: "step:0.1,12=0.02,25=0.004"}, {Knob: "eta", Expr: "piecewise:0s=0.1,90s=0.02"}, {Knob: "eta", Expr: "-1"}, {Knob: "eta", Expr: "exp:0.1*0.9/epoch"},
 	{Knob: "batch", Expr: "10"}, {Knob: "batch", Expr: "33"}, {Knob: "batch", Expr: "linear:10..40@25"}, {Knob: "momentum", Expr: "0.5"}, {Knob: "momentum", Expr: "linear:0.1..0.9@60s"},
 	{Knob: "members", Expr: "4"}, {Knob: "members", Expr: "3"}, {Knob: "members", Expr: "2.5"}, {Knob: "nonsense", Expr: "1"},
+	{Knob: "eta", Expr: "cosine:0.1..0.02@+20"}, {Knob: "batch", Expr: "step:10,8=30,+9=20"},
 }
 
 var simOwn = map[string][]event.Setting{

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -34,6 +33,7 @@ type request struct {
 	Fleet    bool           `cbor:"6,keyasint,omitempty"`
 	Gate     *Gate          `cbor:"7,keyasint,omitempty"`
 	Wait     time.Duration  `cbor:"8,keyasint,omitempty"` // for records, at most; 0: for ever
+	Lease    view.LeaseAct  `cbor:"9,keyasint,omitempty"` // with Fleet, which a run that knows no such requests answers
 }
 
 // Gate asks the keeper of a served run to let others in, or to shut one out.
@@ -54,6 +54,7 @@ type answer struct {
 	Writer  bool          `cbor:"6,keyasint,omitempty"`
 	Fleet   *view.Fleet   `cbor:"7,keyasint,omitempty"`
 	URL     string        `cbor:"8,keyasint,omitempty"`
+	Lease   view.Lease    `cbor:"9,keyasint,omitempty"`
 }
 
 func transmit(w io.Writer, v any) error {
@@ -98,12 +99,13 @@ type Client struct {
 	id   string
 	dir  string // of the session on this machine, whose log is there when its process is not; "" elsewhere
 	dial func(context.Context) (net.Conn, error)
-	take atomic.Bool
+	take bool
 
 	watch, act line
 	mu         sync.Mutex
 	viewers    int
-	writer     bool
+	lease      view.Lease
+	heard      time.Time // when it was as lease says
 }
 
 // line is one connection, used by one call at a time.
@@ -114,9 +116,7 @@ type line struct {
 
 // NewClient names itself for the writer's lease; a program that only reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
 func NewClient(id string, take bool, dial func(context.Context) (net.Conn, error)) *Client {
-	c := &Client{id: id, dial: dial}
-	c.take.Store(take)
-	return c
+	return &Client{id: id, take: take, dial: dial}
 }
 
 // Dial opens the door of the session in dir, on this machine. Where the process that records it is gone later, the client tells what
@@ -166,7 +166,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	}
 	conn := l.c
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	q.Client, q.Take = c.id, c.take.Load()
+	q.Client, q.Take = c.id, c.take
 	if err = transmit(conn, q); err == nil {
 		err = receive(conn, maxMessage, &a)
 	}
@@ -187,7 +187,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 		return a, errors.New(a.Err)
 	}
 	c.mu.Lock()
-	c.viewers, c.writer = a.Viewers, a.Writer
+	c.viewers, c.lease, c.heard = a.Viewers, a.Lease, time.Now()
 	c.mu.Unlock()
 	return a, nil
 }
@@ -250,12 +250,19 @@ func (c *Client) Gate(ctx context.Context, g Gate) (url string, err error) {
 	return a.URL, err
 }
 
-// Take makes every further command take the writer's lease from whoever holds it.
-func (c *Client) Take() { c.take.Store(true) }
+// Lease asks for the writer's lease, gives it away or looks who holds it.
+func (c *Client) Lease(ctx context.Context, act view.LeaseAct) (view.Lease, error) {
+	a, err := c.ask(ctx, &c.act, request{Fleet: true, Lease: act})
+	return a.Lease, err
+}
 
-// Watchers counts the viewers and says whether this one may write.
-func (c *Client) Watchers() (int, bool) {
+// Watchers counts the viewers and says who holds the writer's lease, as far as was heard.
+func (c *Client) Watchers() (int, view.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.viewers, c.writer
+	l := c.lease
+	if l.Left -= time.Since(c.heard); l.Left <= 0 {
+		l = view.Lease{}
+	}
+	return c.viewers, l
 }

@@ -174,6 +174,86 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// Nobody writes until somebody commands. The lease can be asked for: the holder is told by whom, and it passes when the holder gives it,
+// ends or leaves.
+func TestLeaseIsAskedFor(t *testing.T) {
+	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+		return event.Receipt{Accepted: true}, nil
+	}
+	srv, ada, s := serve(t, sourcetest.Run(2, 5), obey)
+	dial := func(name string) *Client {
+		c, err := Dial(s.Dir(), name, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	bob, carol := dial("bob"), dial("carol")
+	must := func(c *Client, act view.LeaseAct) view.Lease {
+		t.Helper()
+		l, err := c.Lease(t.Context(), act)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, heard := c.Watchers(); n != 0 || heard.Holder != l.Holder || heard.Mine != l.Mine {
+			t.Errorf("the client says %+v, and heard %+v", heard, l)
+		}
+		return l
+	}
+	writes := func(c *Client) event.Receipt {
+		t.Helper()
+		r, err := c.Command(t.Context(), event.Command{Action: event.Save})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for _, c := range []*Client{ada, bob, carol} {
+		if l := must(c, view.LeaseLook); l.Holder != "" || l.Mine {
+			t.Errorf("before anybody wrote %s is told %+v", c.id, l)
+		}
+	}
+	if r := writes(ada); !r.Accepted {
+		t.Fatal(r.Reason)
+	}
+	if r := writes(bob); r.Accepted || !strings.HasPrefix(r.Reason, "ada writes for ") || !strings.Contains(r.Reason, ":take") {
+		t.Errorf("bob is told %+v", r)
+	}
+	if l := must(bob, view.LeaseAsk); l.Holder != "ada" || l.Mine || l.Asks != "bob" {
+		t.Errorf("bob asks: %+v", l)
+	}
+	if _, err := carol.Lease(t.Context(), view.LeaseAsk); err == nil || !strings.Contains(err.Error(), "bob asked before you") {
+		t.Errorf("carol asks too: %v", err)
+	}
+	if _, err := carol.Lease(t.Context(), view.LeaseGive); err == nil {
+		t.Error("carol gives what she has not")
+	}
+	if l := must(ada, view.LeaseLook); !l.Mine || l.Asks != "bob" {
+		t.Errorf("ada is told %+v", l)
+	}
+	if l := must(ada, view.LeaseGive); l.Holder != "bob" || l.Mine || l.Asks != "" {
+		t.Errorf("ada gives: %+v", l)
+	}
+	if r := writes(ada); r.Accepted {
+		t.Error("ada writes what she gave away")
+	}
+	if r := writes(bob); !r.Accepted {
+		t.Error(r.Reason)
+	}
+	must(carol, view.LeaseAsk)
+	srv.mu.Lock()
+	srv.lease.until = time.Now() // as if nobody had written for long
+	srv.mu.Unlock()
+	if l := must(carol, view.LeaseLook); !l.Mine || l.Left <= 0 {
+		t.Errorf("after bob's lease carol is told %+v", l)
+	}
+	must(bob, view.LeaseAsk)
+	carol.Close()
+	for l := must(bob, view.LeaseLook); !l.Mine; l = must(bob, view.LeaseLook) {
+	}
+}
+
 func TestHostileLengths(t *testing.T) {
 	_, c, s := serve(t, sourcetest.Run(2, 5), nil)
 	socket, err := session.SocketPath(s.Dir())
@@ -230,5 +310,37 @@ func TestWaits(t *testing.T) {
 	}
 	if n, _ := c.Watchers(); n != 1 {
 		t.Errorf("%d viewers", n)
+	}
+}
+
+// A visitor who may look only is told who writes, and cannot ask for the lease.
+func TestVisitorCannotAskForTheLease(t *testing.T) {
+	_, ada, s := serve(t, sourcetest.Run(2, 5), func(_ context.Context, c event.Command) (event.Receipt, error) {
+		return event.Receipt{Accepted: true}, nil
+	})
+	if _, err := ada.Command(t.Context(), event.Command{Action: event.Save}); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := session.SocketPath(s.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, may := range []bool{false, true} {
+		c := NewClient("bob", false, func(context.Context) (net.Conn, error) {
+			here, there := net.Pipe()
+			to, err := net.Dial("unix", socket)
+			if err != nil {
+				return nil, err
+			}
+			go func() { _ = Relay(t.Context(), there, to, Visitor{Name: "bob@key", Command: may}, nil) }()
+			return here, nil
+		})
+		if l, err := c.Lease(t.Context(), view.LeaseLook); err != nil || l.Holder != "ada" || l.Mine {
+			t.Errorf("who looks is told %+v, %v", l, err)
+		}
+		if l, err := c.Lease(t.Context(), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" || !may && !strings.Contains(err.Error(), "a viewer may look only") {
+			t.Errorf("may command %v: asking gives %+v, %v", may, l, err)
+		}
+		c.Close()
 	}
 }

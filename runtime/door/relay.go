@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"brood/runtime/event"
+	"brood/runtime/view"
 )
 
 // Visitor is somebody who comes to a session's door by another way than its socket.
@@ -40,7 +41,7 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(
 		}
 		var err error
 		switch {
-		case !v.Command && (q.Command != nil || q.Gate != nil):
+		case !v.Command && (q.Command != nil || q.Gate != nil || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive):
 			err = answerTo(visitor, refuse(q))
 		case q.Gate != nil && gate != nil:
 			var a answer

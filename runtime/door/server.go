@@ -6,7 +6,6 @@ package door
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -30,9 +29,6 @@ func Room(records, points float64) int64 {
 // recordBytes is a record in the ring, pointBytes a member and its value; both were measured.
 const recordBytes, pointBytes = 250, 14
 
-// lease is how long an operator may write alone after a command, while the connection lasts.
-const lease = 10 * time.Second
-
 // Server answers viewers. The run calls Watch for every record.
 type Server struct {
 	// Fleet tells of the workers; nil where nobody can. Set it before Serve.
@@ -52,9 +48,7 @@ type Server struct {
 	changed chan struct{} // closed and replaced when there is more
 	over    bool
 	viewers int
-	holder  string
-	by      net.Conn // over which the holder commanded last: the lease ends with it
-	until   time.Time
+	lease   lease
 
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
@@ -152,9 +146,7 @@ func (s *Server) talk(c net.Conn) {
 		if viewer {
 			s.viewers--
 		}
-		if s.by == c {
-			s.holder, s.by = "", nil
-		}
+		s.lease.gone(c)
 	}()
 	asked := requests(ctx, cancel, c, maxMessage)
 	for {
@@ -180,6 +172,8 @@ func (s *Server) talk(c net.Conn) {
 func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	var err error
 	switch {
+	case q.Lease != "":
+		err = s.about(c, q.Client, q.Lease)
 	case q.Command != nil:
 		a.Receipt, err = s.obey(ctx, c, q.Client, q.Take, *q.Command)
 	case q.Gate != nil:
@@ -197,7 +191,8 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 		a.Batch, err = s.next(ctx, q.At, q.Max, q.Wait)
 	}
 	s.mu.Lock()
-	a.Viewers, a.Writer = s.viewers, s.holder == "" || s.holder == q.Client || time.Now().After(s.until)
+	a.Viewers, a.Lease = s.viewers, s.lease.of(q.Client, time.Now())
+	a.Writer = a.Lease.Holder == "" || a.Lease.Mine
 	s.mu.Unlock()
 	if errors.Is(err, io.EOF) {
 		a.EOF = true
@@ -210,13 +205,25 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 // obey passes a command on when nobody else holds the writer's lease.
 func (s *Server) obey(ctx context.Context, by net.Conn, client string, take bool, c event.Command) (event.Receipt, error) {
 	s.mu.Lock()
-	if left := time.Until(s.until); s.holder != "" && s.holder != client && left > 0 && !take {
-		s.mu.Unlock()
-		return event.Receipt{ID: c.ID, Reason: fmt.Sprintf("%s holds the writer's lease for %.0f s more: wait, or take it (--take, or :take in the workbench)", s.holder, left.Seconds()+1)}, nil
-	}
-	s.holder, s.by, s.until = client, by, time.Now().Add(lease)
+	reason := s.lease.command(by, client, take, time.Now())
 	s.mu.Unlock()
+	if reason != "" {
+		return event.Receipt{ID: c.ID, Reason: reason}, nil
+	}
 	return s.command(ctx, c)
+}
+
+// about asks for the lease or gives it away.
+func (s *Server) about(by net.Conn, client string, act view.LeaseAct) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch act {
+	case view.LeaseAsk:
+		return s.lease.ask(by, client, time.Now())
+	case view.LeaseGive:
+		return s.lease.give(client, time.Now())
+	}
+	return nil
 }
 
 func (s *Server) snapshot(at uint64) (*view.View, error) {

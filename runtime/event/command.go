@@ -17,6 +17,7 @@ type Command struct {
 	Limit     *Limit    `cbor:"6,keyasint,omitempty"` // with Resume: go on to another limit
 	Worker    int       `cbor:"7,keyasint,omitempty"` // with Kill, Cordon, Drain and Uncordon
 	Link      *Link     `cbor:"8,keyasint,omitempty"` // slow a link down, or let it go again
+	Of        string    `cbor:"9,keyasint,omitempty"` // algorithm that Set and Members were meant for: refused where another runs or takes over
 }
 
 // Setting asks for a knob's value or schedule, as typed. The knob "members" is the population size.

@@ -128,18 +128,22 @@ func Settable(dir string, at uint64, set []event.Setting) error {
 	if err != nil {
 		return err
 	}
-	_, err = edits(alg, set, "")
+	here := timeline.Position{Round: at}
+	if l := h.last; l != nil && (at == 0 || at == l.To) {
+		here = timeline.Position{Round: l.To, Epochs: l.Progress.Epochs, Steps: l.Progress.Steps}
+	}
+	_, err = edits(alg, set, "", here)
 	return err
 }
 
-// edits are settings as edits, or what is wrong with the first that cannot be one.
-func edits(alg *optim.Algorithm, set []event.Setting, by string) (out []event.Edit, err error) {
+// edits are settings as edits from a position on, or what is wrong with the first that cannot be one.
+func edits(alg *optim.Algorithm, set []event.Setting, by string, from timeline.Position) (out []event.Edit, err error) {
 	for _, s := range set {
 		k, ok := alg.Knob(s.Knob)
 		if !ok {
 			return nil, timeline.UnknownKnob(alg, s.Knob)
 		}
-		if _, err := timeline.Parse(k, s.Expr); err != nil {
+		if err := timeline.Accept(k, s.Expr, from); err != nil {
 			return nil, err
 		}
 		out = append(out, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
@@ -305,7 +309,8 @@ func (out *Restored) Continue(o Options) error {
 
 // turn stages knobs for the first round after the restored one.
 func (out *Restored) turn(set []event.Setting, by string) error {
-	late, err := edits(out.Job.Alg, set, by)
+	p := out.Checkpoint.Progress
+	late, err := edits(out.Job.Alg, set, by, timeline.Position{Round: out.Checkpoint.Round, Epochs: p.Epochs, Steps: p.Steps})
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (s *Session) Append(records ...event.Record) error {
 	if s.closed {
 		return ErrClosed
 	}
-	essential := false
+	essential, bytes := false, 0
 	encoded := make([]queued, 0, len(records))
 	for i, r := range records {
 		data, kind, err := s.log.code.record(r)
@@ -30,8 +30,11 @@ func (s *Session) Append(records ...event.Record) error {
 			return fmt.Errorf("record %d of %d: %w", i+1, len(records), err)
 		}
 		encoded = append(encoded, queued{data, kind, r.Essential()})
-		essential = essential || r.Essential()
+		if r.Essential() {
+			essential, bytes = true, bytes+len(data)
+		}
 	}
+	s.reserve.need(bytes)
 	for _, q := range encoded {
 		s.queue.push(q)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"brood/optim"
 	"brood/runtime/event"
 )
 
@@ -77,6 +78,53 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameCommits(t, got, want)
+}
+
+// The reserve of a run of a few members is small, and grows with what its essential records take: where there is no room for that, what is
+// reserved stays.
+func TestReserveFitsTheRun(t *testing.T) {
+	d := newFaulty()
+	o := defaults()
+	o.disk, o.flush, o.sync = d, manual().flush, manual().sync
+	dir := filepath.Join(t.TempDir(), "s")
+	s, err := create(dir, o)
+	check(t, err)
+	defer s.Close()
+	size := func() int64 {
+		st, err := os.Stat(filepath.Join(dir, "reserve"))
+		check(t, err)
+		return st.Size()
+	}
+	check(t, s.Append(commit(1)))
+	s.syncSome()
+	if n := size(); n != reserveLeast {
+		t.Errorf("a small run reserves %d bytes", n)
+	}
+	crowd := event.Record{Plan: &event.Plan{Epoch: 1}}
+	for m := range 30_000 {
+		crowd.Plan.New.Members = append(crowd.Plan.New.Members, optim.Member(m))
+	}
+	d.setRoom(1 << 19)
+	check(t, s.Append(crowd))
+	s.syncSome()
+	if n := size(); n != reserveLeast {
+		t.Errorf("without room for more %d bytes are reserved", n)
+	}
+	d.setRoom(0)
+	s.syncSome()
+	if n := size(); n != reserveMost {
+		t.Errorf("a run of 30000 members reserves %d bytes", n)
+	}
+	d.setRoom(reserveMost + 400<<10) // and it serves
+	for i := uint64(2); ; i++ {
+		if err := s.Append(crowd); err != nil {
+			var disk *DiskError
+			if !errors.As(err, &disk) || disk.Missing != 0 {
+				t.Errorf("the reserve did not help: %v", err)
+			}
+			break
+		}
+	}
 }
 
 func sameCommits(t *testing.T, got []event.Record, want []uint64) {

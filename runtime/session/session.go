@@ -14,6 +14,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -41,31 +43,56 @@ type Session struct {
 type options struct {
 	disk    disk
 	segment int64         // bytes at which a segment is closed
-	reserve int           // bytes kept for essential records on a full disk
+	reserve int           // bytes kept at least for essential records on a full disk
 	flush   time.Duration // records that are not essential wait this long at most
 	sync    time.Duration
 }
 
 func defaults() options {
-	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveBytes, flush: 250 * time.Millisecond, sync: time.Second}
+	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveLeast, flush: 250 * time.Millisecond, sync: time.Second}
 }
 
-// Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log.
+// Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log, or files of others.
 func Create(dir string) (*Session, error) { return create(dir, defaults()) }
 
 // Open opens an existing session to append to it. A torn tail is cut off; Recovery tells.
 func Open(dir string) (*Session, error) { return open(dir, defaults()) }
 
 func create(dir string, o options) (*Session, error) {
+	if !holdsLog(dir) { // else whoever holds its lock is named first
+		if err := Vacant(dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
 	return start(dir, o, func(l *log) (*Recovered, error) {
-		if _, err := os.Stat(filepath.Join(dir, segmentName(1))); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("session: %s already holds a session: resume it, or choose another directory", dir)
+		if err := Vacant(dir); err != nil { // another process may have been faster
+			return nil, err
 		}
 		return nil, onDisk("open", dir, 0, l.begin(1, 0))
 	})
+}
+
+// HostLog is the file of a session in which a process without a terminal says what goes wrong before there is a log.
+const HostLog = "host.log"
+
+// Vacant refuses a directory in which no session can begin: it holds one, or what is no session's.
+func Vacant(dir string) error {
+	if holdsLog(dir) {
+		return fmt.Errorf("session: %s already holds a session: resume it, or choose another directory", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("session: %w", err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); !slices.Contains([]string{lockName, "reserve", "socket", HostLog, CheckpointDir}, name) && !strings.HasPrefix(name, ".") {
+			return fmt.Errorf("session: %s holds other files (%s): choose an empty or a new directory", dir, name)
+		}
+	}
+	return nil
 }
 
 func open(dir string, o options) (*Session, error) {
@@ -87,7 +114,7 @@ func start(dir string, o options, prepare func(*log) (*Recovered, error)) (_ *Se
 	}
 	s := &Session{dir: dir, lock: held, stop: make(chan struct{})}
 	s.log = &log{dir: dir, disk: o.disk, code: code, limit: o.segment}
-	s.reserve = reserve{path: filepath.Join(dir, "reserve"), disk: o.disk, bytes: o.reserve}
+	s.reserve = reserve{path: filepath.Join(dir, "reserve"), disk: o.disk, bytes: o.reserve, most: max(o.reserve, reserveMost)}
 	s.recovered, err = prepare(s.log)
 	if err == nil {
 		if err = onDisk("open", s.reserve.path, 0, s.reserve.take()); err != nil {

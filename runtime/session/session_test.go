@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -272,4 +273,24 @@ func TestReopenAppends(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, got, want)
+}
+
+// A folder with other files is refused and left as it is; one with what a session's process leaves before its log is not.
+func TestForeignFolder(t *testing.T) {
+	dir := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(dir, HostLog), nil, 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, "holiday.jpg"), []byte("x"), 0o600))
+	if _, err := create(dir, manual()); err == nil || !strings.Contains(err.Error(), "holds other files (holiday.jpg): choose an empty or a new directory") {
+		t.Errorf("a folder of somebody's: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("it holds %v, %v", left, err)
+	}
+	check(t, os.Remove(filepath.Join(dir, "holiday.jpg")))
+	s, err := create(dir, manual())
+	check(t, err)
+	check(t, s.Close())
+	if err := Vacant(dir); err == nil || !strings.Contains(err.Error(), "already holds a session") {
+		t.Errorf("a folder with a session: %v", err)
+	}
 }

@@ -28,12 +28,14 @@ type Position struct {
 //	step:0.1,60=0.02,120=0.004   A, then each value from its position on
 //	piecewise:0=0.1,200=0.02     straight lines between the positions
 //
-// A position is a run round, or epochs with suffix e, or steps with suffix s. An edit's schedule starts at its first round.
+// A position is a run round, or epochs with suffix e, or steps with suffix s. An edit's schedule starts at its first round, and
+// a position that was asked for as +200 counts rounds from there: see Accept and Absolute.
 type Schedule struct {
 	text  string
 	form  string
 	a, b  float64
 	unit  byte // r, e or s
+	plus  bool // a position was written with a +
 	until float64
 	last  *float64 // of exp; nil: the knob's bound
 	knots []knot
@@ -141,7 +143,7 @@ func (s *Schedule) position(t string, dst *float64) bool {
 	if len(s.knots) > 0 && unit != s.unit {
 		return false
 	}
-	s.unit = unit
+	s.unit, s.plus = unit, s.plus || strings.HasPrefix(t, "+")
 	v, err := strconv.ParseFloat(t, 64)
 	*dst = v
 	return err == nil && v >= 0 && !math.IsInf(v, 0) && !math.IsNaN(v)

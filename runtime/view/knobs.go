@@ -70,6 +70,32 @@ func (k *Knobs) Expr(knob string) (expr string, moving bool) {
 	return s.String(), !s.Constant()
 }
 
+// With are the knobs as they would be if an expression took effect now: what it would draw before it is sent. One that is no
+// expression of the knob changes nothing.
+func (k *Knobs) With(knob, expr string) *Knobs {
+	out, p := *k, k.now
+	e := event.Edit{At: p.Round, Algorithm: k.Algorithm.Name, Knob: knob, Expr: timeline.Absolute(expr, p.Round), Epochs: p.Epochs, Steps: p.Steps}
+	line, err := timeline.New(k.Algorithm, append(k.line.Edits(), e))
+	if err != nil {
+		return k
+	}
+	out.line = line
+	return &out
+}
+
+// Accept says why an expression cannot be asked for now, as the run would.
+func (k *Knobs) Accept(knob optim.Knob, expr string) error { return timeline.Accept(knob, expr, k.now) }
+
+// Ends is the round from which the schedule of a knob keeps its last value, where that is known.
+func (k *Knobs) Ends(knob string) (last uint64) {
+	if s, _, ok := k.line.Ruling(knob, k.now.Round); ok {
+		for _, b := range s.Breakpoints() {
+			last = max(last, b)
+		}
+	}
+	return last
+}
+
 // Pending is the next edit that is accepted and not yet in effect.
 func (k *Knobs) Pending(knob string) (e event.Edit, ok bool) {
 	for _, x := range k.edits[knob] {

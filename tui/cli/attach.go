@@ -80,8 +80,8 @@ func (f *runFlags) vacant(dir string) error {
 	if running, pid := session.Running(dir); running {
 		return &session.LockedError{Dir: dir, PID: pid}
 	}
-	if _, err := session.Resolve("", dir); err == nil && f.resume == "" {
-		return fmt.Errorf("session: %s already holds a session: resume it, or choose another directory", dir)
+	if f.resume == "" {
+		return session.Vacant(dir)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func startApart(dir string, args []string) (*exec.Cmd, string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
-	logPath := filepath.Join(dir, "host.log")
+	logPath := filepath.Join(dir, session.HostLog)
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)

@@ -45,7 +45,7 @@ type runFlags struct {
 
 func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@200 (repeatable)")
+	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
 	fl.BoolVar(&f.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
 	fl.StringVar(&f.algorithm, "algorithm", "", "algorithm (see brood algorithms)")
 	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (see brood models)")

@@ -1,0 +1,89 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// asks is the receipt of a command.
+func (p *party) asks(c event.Command) (r event.Receipt) {
+	p.t.Helper()
+	for _, x := range p.step(c) {
+		if got, ok := x.(Receipt); ok {
+			return got.Receipt
+		}
+	}
+	p.t.Fatalf("no receipt of %+v", c)
+	return r
+}
+
+// A schedule that is over before it would take effect is refused; positions that count from there are in the log as rounds of the run.
+func TestScheduleThatIsOver(t *testing.T) {
+	p := newParty(t, 1, nil)
+	for p.core.granted < 300 {
+		p.round(nil)
+	}
+	set := func(expr string) event.Command {
+		return event.Command{Set: []event.Setting{{Knob: "eta", Expr: expr}}}
+	}
+	if r := p.asks(set("cosine:0.1..0.001@200")); r.Accepted || !strings.Contains(r.Reason, "write @+200") {
+		t.Errorf("a schedule that ended at round 200 is answered at round %d by %+v", p.core.granted, r)
+	}
+	if r := p.asks(set("cosine:0.1..0.001@+200")); !r.Accepted {
+		t.Fatal(r.Reason)
+	}
+	for len(p.core.staged) > 0 {
+		p.round(nil)
+	}
+	var logged event.Edit
+	for _, r := range p.log {
+		if r.Edit != nil {
+			logged = *r.Edit
+		}
+	}
+	want := fmt.Sprintf("cosine:0.1..0.001@%d", logged.At+200)
+	if logged.Expr != want || logged.At < 300 {
+		t.Errorf("the log has %q from round %d on, not %q", logged.Expr, logged.At, want)
+	}
+	for _, m := range p.sent[0] {
+		if g, ok := m.(message.Grant); ok {
+			for _, e := range g.Edits {
+				if e.Expr != want {
+					t.Errorf("the grant carries %q", e.Expr)
+				}
+			}
+		}
+	}
+}
+
+// A setting that names the algorithm whose knob it is does not turn the knob of that name of another, also where the swap is accepted and
+// not in effect yet.
+func TestSettingOfAnotherAlgorithm(t *testing.T) {
+	p := newParty(t, 1, nil)
+	of := func(alg string) event.Receipt {
+		return p.asks(event.Command{Set: []event.Setting{{Knob: "eta", Expr: "0.05"}}, Of: alg})
+	}
+	if r := of("parle"); !r.Accepted {
+		t.Error(r.Reason)
+	}
+	if r := p.asks(event.Command{Algorithm: "elastic"}); !r.Accepted {
+		t.Fatal(r.Reason)
+	}
+	if r := of("parle"); r.Accepted || r.Reason != "these knobs are of parle, and elastic takes over: nothing is set" {
+		t.Errorf("with a swap on its way: %+v", r)
+	}
+	for p.core.plan == nil {
+		p.round(nil)
+	}
+	p.ready()
+	if r := of("parle"); r.Accepted || p.core.alg.Name != "elastic" {
+		t.Errorf("after the swap to %s: %+v", p.core.alg.Name, r)
+	}
+	if r := of("elastic"); !r.Accepted {
+		t.Error(r.Reason)
+	}
+}

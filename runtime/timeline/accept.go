@@ -1,0 +1,83 @@
+package timeline
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"brood/optim"
+)
+
+// Accept says what is wrong with an expression that a person asks for and that would take effect at a position: what Parse
+// refuses, and a schedule that is over there, which would jump to its last value.
+func Accept(k optim.Knob, expr string, at Position) error {
+	s, err := Parse(k, Absolute(expr, at.Round))
+	if err != nil {
+		return err
+	}
+	if s.plus {
+		return fmt.Errorf("%s: %q: + counts rounds: write +N for so many from there on, or epochs and steps without it", k.Name, expr)
+	}
+	last, ok := s.end()
+	if !ok || s.place(at) < last {
+		return nil
+	}
+	where, again, why := "", func(t string) string { return "+" + strings.TrimPrefix(t, "+") }, "to count from there"
+	switch s.unit {
+	case 'e':
+		where = fmt.Sprintf(" (epoch %.4g)", at.Epochs)
+	case 's':
+		where = fmt.Sprintf(" (step %d)", at.Steps)
+	}
+	if where != "" {
+		again, why = func(string) string { return "+N" }, "to count N rounds from there"
+	}
+	instead := positions(expr, again)
+	if i := strings.LastIndexByte(instead, '@'); i >= 0 {
+		instead = instead[i:]
+	}
+	return fmt.Errorf("%s: %q is over by round %d%s: write %s %s", k.Name, expr, at.Round+1, where, instead, why)
+}
+
+// end is the position from which a schedule keeps its last value; false for one without positions.
+func (s Schedule) end() (float64, bool) {
+	switch {
+	case s.form == "linear" || s.form == "cosine":
+		return s.until, true
+	case len(s.knots) > 0:
+		return s.knots[len(s.knots)-1].at, true
+	}
+	return 0, false
+}
+
+// Absolute is an expression whose positions that count from its first round (+200) are rounds of the run, now that the round is
+// known. An expression in a log is absolute.
+func Absolute(expr string, round uint64) string {
+	return positions(expr, func(t string) string {
+		n, err := strconv.ParseFloat(t, 64)
+		if err != nil || !strings.HasPrefix(t, "+") {
+			return t
+		}
+		return strconv.FormatFloat(float64(round)+n, 'f', -1, 64)
+	})
+}
+
+// positions is an expression with its positions as change writes them.
+func positions(expr string, change func(string) string) string {
+	form, rest, _ := strings.Cut(expr, ":")
+	switch strings.TrimSpace(form) {
+	case "linear", "cosine":
+		if values, at, ok := strings.Cut(rest, "@"); ok {
+			return form + ":" + values + "@" + change(at)
+		}
+	case "step", "piecewise":
+		parts := strings.Split(rest, ",")
+		for i, p := range parts {
+			if at, v, ok := strings.Cut(p, "="); ok {
+				parts[i] = change(at) + "=" + v
+			}
+		}
+		return form + ":" + strings.Join(parts, ",")
+	}
+	return expr
+}

@@ -1,0 +1,143 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+// pen is a commander and source whose lease the test holds.
+type pen struct {
+	*sourcetest.Memory
+	*desk
+	lease view.Lease
+	acts  []view.LeaseAct
+	err   error
+}
+
+func (p *pen) Watchers() (int, view.Lease) { return 2, p.lease }
+
+func (p *pen) Lease(_ context.Context, act view.LeaseAct) (view.Lease, error) {
+	if act != view.LeaseLook {
+		p.acts = append(p.acts, act)
+	}
+	return p.lease, p.err
+}
+
+func openPen(t *testing.T, change func(*Options)) (*desk, *pen) {
+	p := &pen{Memory: sourcetest.NewMemory(sourcetest.Run(3, 400)...)}
+	d := open(t, 200, 50, nil, func(o *Options) {
+		p.desk = o.Commander.(*desk)
+		o.Source, o.Commander = p, p
+		if change != nil {
+			change(o)
+		}
+	})
+	return d, p
+}
+
+// listen lets a second pass and delivers what is heard of the lease.
+func (d *desk) listen(p *pen) string {
+	d.now = d.now.Add(2 * time.Second)
+	d.toast = toast{}
+	if cmd := d.heedLease(); cmd != nil {
+		d.Update(cmd())
+	}
+	return d.toast.text
+}
+
+func TestStatusSaysWhoWrites(t *testing.T) {
+	for _, c := range []struct {
+		lease view.Lease
+		want  string
+	}{
+		{view.Lease{}, "2 viewers, you may write"},
+		{view.Lease{Holder: "ada", Left: time.Second}, "2 viewers, ada writes"},
+		{view.Lease{Holder: "ann", Mine: true, Left: time.Second}, "2 viewers, you write"},
+		{view.Lease{Holder: "ann", Mine: true, Left: time.Second, Asks: "bob"}, "2 viewers, you write, bob asks"},
+	} {
+		d, p := openPen(t, nil)
+		p.lease = c.lease
+		line, _, _ := strings.Cut(d.screenText(), "\n")
+		if !strings.HasSuffix(strings.TrimSpace(line), c.want) {
+			t.Errorf("%+v: the status line ends %q, want %q", c.lease, line, c.want)
+		}
+		d.w, d.h = 80, 24
+		line, _, _ = strings.Cut(d.screenText(), "\n")
+		if _, short, _ := strings.Cut(c.want, ", "); c.lease.Holder != "" && !strings.HasSuffix(strings.TrimSpace(line), short) {
+			t.Errorf("%+v: at 80 columns the status line is %q, want %q at its end", c.lease, line, short)
+		}
+		d, p = openPen(t, func(o *Options) { o.Commander = nil })
+		p.lease = c.lease
+		if d.shows("2 viewers, you look"); d.heedLease() != nil {
+			t.Error("who may only look asks for the lease")
+		}
+	}
+}
+
+func TestLeaseIsAskedForAndGiven(t *testing.T) {
+	d, p := openPen(t, nil)
+	p.lease = view.Lease{Holder: "ada", Left: 8 * time.Second}
+	if s := d.listen(p); s != "" {
+		t.Errorf("at first it says %q", s)
+	}
+	d.press(":").write("take").press("enter")
+	if want := "ada is asked: you write when they agree, or in 8 s if they do no more"; d.toast.text != want || p.acts[0] != view.LeaseAsk {
+		t.Errorf("after :take it says %q, and did %v", d.toast.text, p.acts)
+	}
+	p.lease = view.Lease{Holder: "ann", Mine: true, Left: 10 * time.Second}
+	if s := d.listen(p); !strings.HasPrefix(s, "you write now") {
+		t.Errorf("when it passes it says %q", s)
+	}
+	p.lease.Asks = "bob"
+	if s := d.listen(p); !strings.HasPrefix(s, "bob asks to write: :give lets them") {
+		t.Errorf("when bob asks it says %q", s)
+	}
+	if s := d.listen(p); s != "" {
+		t.Errorf("and once more: %q", s)
+	}
+	p.lease = view.Lease{Holder: "bob", Left: 10 * time.Second}
+	d.press(":").write("give").press("enter")
+	if d.toast.text != "bob writes now" || p.acts[1] != view.LeaseGive {
+		t.Errorf("after :give it says %q, and did %v", d.toast.text, p.acts)
+	}
+	p.err = errors.New("bob asked before you")
+	d.press(":").write("take").press("enter")
+	if d.toast.text != "bob asked before you" {
+		t.Errorf("a refusal is told as %q", d.toast.text)
+	}
+	if s := d.listen(p); s != "" {
+		t.Errorf("a look in vain says %q", s)
+	}
+}
+
+// What somebody else changes is told at once, one's own changes by their answers.
+func TestChangesOfOthersAreTold(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(3, 400), nil)
+	told := func(c event.Command) string {
+		d.toast = toast{}
+		d.apply(event.Record{Accepted: &event.Accepted{N: 1, Command: c}})
+		return d.toast.text
+	}
+	for _, c := range []struct {
+		c    event.Command
+		want string
+	}{
+		{event.Command{By: "bob", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}, Members: 4}, "bob: members = 4, eta = 0.2"},
+		{event.Command{By: "bob", Algorithm: "rival", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}, ID: 7}, "bob: swap to rival, eta = 0.2"},
+	} {
+		if got := told(c.c); got != c.want {
+			t.Errorf("it says %q, want %q", got, c.want)
+		}
+	}
+	d.press(":").write("set eta 0.2").press("enter")
+	if got := told(d.sent[0]); got != "" {
+		t.Errorf("one's own: %q", got)
+	}
+}
