@@ -134,7 +134,7 @@ func withoutEdits(edits []event.Edit, alg string) []event.Edit {
 }
 
 // back returns to the last checkpoint, or to the start, with the knobs of that time. The edits accepted since then are
-// left over: they take effect with a plan of their own, since some may be structural.
+// left over: they take effect with a plan of their own, since some may be structural. A change that undoes drops those that were in force.
 func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
 	from, then := c.committed, c.cfg.Edits
 	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
@@ -147,7 +147,7 @@ func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
 	}
 	then = slices.Clone(then) // those of rounds to come keep them
 	for _, e := range c.edits {
-		if !slices.ContainsFunc(then, func(t event.Edit) bool { return t.Same(e) }) {
+		if !ch.undo && !slices.ContainsFunc(then, func(t event.Edit) bool { return t.Same(e) }) {
 			late = append(late, e)
 		}
 	}
