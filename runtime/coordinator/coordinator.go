@@ -133,7 +133,7 @@ type change struct {
 	cause   string
 	note    string
 	back    bool // to the checkpoint
-	undo    bool // and without the edits since
+	undo    bool // and without what a person turned since
 	reset   bool // alg takes over: it starts from its defaults and edits
 }
 

@@ -60,7 +60,7 @@ func (c *Coordinator) blownUp(what string, m optim.Member) (fx []any) {
 			where = fmt.Sprintf("round %d, the newest checkpoint at which the loss of the centre was not above that of the start", c.checkpoint.Round)
 		}
 		c.change.note = "back before the trouble"
-		what += fmt.Sprintf("; back to %s, without the edits since: try %d of %d", where, c.tries, backTries)
+		what += fmt.Sprintf("; back to %s, without what was turned since: try %d of %d", where, c.tries, backTries)
 		return append([]any{c.alert("error", event.NonFinite, what, m)}, c.reshape()...)
 	}
 	to := c.committed
