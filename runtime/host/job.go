@@ -267,8 +267,24 @@ func (j *Job) core() coordinator.Config {
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 
-// job rebuilds the job of a configuration that was recorded in dir.
+// job rebuilds the job of a configuration that was recorded in dir. Where only the data cannot be read as they were, the job comes without
+// them beside the error.
 func (o *Own) job(dir string, c event.Config) (*Job, error) {
+	j, err := o.modelled(dir, c)
+	if err != nil || j.bare() {
+		return j, err
+	}
+	if err := j.load(c.Augment); err != nil {
+		return j, err
+	}
+	if d := j.Samples.Digest(); d != c.Digest {
+		return j, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files", c.Data, d, c.Digest)
+	}
+	return j, nil
+}
+
+// modelled is the job without its data.
+func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	if c.Version < logVersion || c.Version > logVersionFiles {
 		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionFiles)
 	}
@@ -299,11 +315,5 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 		}
 	}
 	j.reading.Rule = c.Reading
-	if err := j.load(c.Augment); err != nil {
-		return nil, err
-	}
-	if d := j.Samples.Digest(); d != c.Digest {
-		return nil, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files", c.Data, d, c.Digest)
-	}
 	return j, nil
 }
