@@ -100,7 +100,9 @@ func TestOnTrouble(t *testing.T) {
 // TestBack: a run that goes back by itself takes the newest checkpoint that a probe found sane, or the start, without the edits
 // that came since, and gives up after some tries.
 func TestBack(t *testing.T) {
-	p := newParty(t, 2, func(c *Config) { c.OnTrouble = OnTroubleBack })
+	p := newParty(t, 2, func(c *Config) {
+		c.OnTrouble, c.Edits = OnTroubleBack, []event.Edit{{Algorithm: "parle", Knob: "eta", Expr: "0.07", By: "flag"}}
+	})
 	p.probes(0.5)
 	p.blows() // nothing is saved yet
 	p.ready()
@@ -125,6 +127,9 @@ func TestBack(t *testing.T) {
 		if e.Expr == "50" {
 			t.Errorf("the edit %+v is in force again", e)
 		}
+	}
+	if len(p.core.edits) != 1 || p.core.edits[0].Expr != "0.07" {
+		t.Errorf("in force are %+v, want the run's own setting", p.core.edits)
 	}
 	p.probes(0.4)
 	p.blows()
