@@ -49,11 +49,12 @@ type Preset struct {
 	Probe     uint64         `toml:"probe"`    // rounds between probes of the centre; 0 chooses
 	Evaluate  uint64         `toml:"evaluate"` // rounds between test evaluations; 0: each epoch
 	OnLoss    string         `toml:"on-loss"`
-	Expect    string         `toml:"expect"` // time on two cores, and what to see
-	Study     string         `toml:"study"`  // the set that it is run with to reproduce a source; "": none
-	Claims    []Claim        `toml:"claims"` // what it tests
-	Knobs     map[string]any `toml:"knobs"`  // a value or a schedule each
-	Full      *Full          `toml:"full"`   // the source's own form, of which this is a short one
+	OnTrouble string         `toml:"on-trouble"` // wait, stop or back; "": wait where a terminal looks, else stop
+	Expect    string         `toml:"expect"`     // time on two cores, and what to see
+	Study     string         `toml:"study"`      // the set that it is run with to reproduce a source; "": none
+	Claims    []Claim        `toml:"claims"`     // what it tests
+	Knobs     map[string]any `toml:"knobs"`      // a value or a schedule each
+	Full      *Full          `toml:"full"`       // the source's own form, of which this is a short one
 
 	Protocol *protocol.Spec `toml:"protocol"` // rules, for the algorithm of that name, which it implies
 }

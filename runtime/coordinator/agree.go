@@ -117,8 +117,7 @@ func (c *Coordinator) doubt(workers []int, said string) []any {
 	if c.change == nil {
 		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last round that all agreed on"}
 	}
-	fx := []any{c.alert("error", event.Disagree, text, engine.None), c.enter(event.Paused, text)}
-	return append(fx, c.reshape()...)
+	return append(c.halt(event.Disagree, text, engine.None), c.reshape()...)
 }
 
 // list names workers: "0, 2 and 3".

@@ -45,7 +45,7 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []any, err error
 		fx = append(fx, c.record(event.Record{Accepted: &a}))
 	}
 	if cmd.Limit != nil {
-		c.cfg.Limit = *cmd.Limit
+		c.cfg.Limit, c.cfg.Met = *cmd.Limit, ""
 		fx = append(fx, c.record(event.Record{State: &event.State{Round: c.committed, Phase: c.phase, Reason: "another limit by " + by(cmd), Limit: cmd.Limit}}))
 	}
 	switch cmd.Action {

@@ -185,12 +185,21 @@ func (c *Coordinator) limited() *Exit {
 
 // aim ends the run when a target is met.
 func (c *Coordinator) aim(metric string, value float64) []any {
-	want, at, err := Target(c.cfg.Limit.Target)
-	if err != nil || want != metric || !(value <= at) || !c.leaving() {
+	met := Met(c.cfg.Limit, metric, value)
+	if met == "" || !c.leaving() {
 		return nil
 	}
 	c.ending = nil
-	return c.end(event.Finished, fmt.Sprintf("%s = %.4g reached the target %g", metric, value, at))
+	return c.end(event.Finished, met)
+}
+
+// Met says that a value which was measured meets the target of a limit; "" where it does not.
+func Met(l event.Limit, metric string, value float64) string {
+	want, at, err := Target(l.Target)
+	if err != nil || want != metric || !(value <= at) {
+		return ""
+	}
+	return fmt.Sprintf("%s = %.4g reached the target %g", metric, value, at)
 }
 
 // leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it, so that a run
@@ -214,20 +223,7 @@ func (c *Coordinator) failed(e message.Failed) []any {
 		last := c.edits[n-1]
 		text += fmt.Sprintf("; the last edit was %s = %s at round %d", last.Knob, last.Expr, last.At+1)
 	}
-	c.granted = c.committed
-	if c.change == nil {
-		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"}
-	}
-	to := c.committed
-	if !c.keep {
-		c.change.back, to = true, 0
-		if c.checkpoint != nil {
-			to = c.checkpoint.Round
-		}
-	}
-	text += fmt.Sprintf("; back at round %d: turn a knob (a smaller eta, say) and resume", to)
-	fx := []any{c.alert("error", event.NonFinite, text, nf.Member), c.enter(event.Paused, text)}
-	return append(fx, c.reshape()...)
+	return c.blownUp(text, nf.Member)
 }
 
 // fence puts workers out whose word cannot be trusted.
@@ -258,15 +254,16 @@ func (c *Coordinator) saved(e message.Saved) (fx []any) {
 	if e.Err != "" {
 		c.saving = nil
 		e.Err = fmt.Sprintf("worker %d cannot save: %s", e.Worker, e.Err)
+		lone := c.deserted() && c.granted == c.committed // it was to be the last of those that leave
+		if !lone && c.ending == nil {
+			return c.halt("disk", e.Err, engine.None)
+		}
 		fx = append(fx, c.alert("error", "disk", e.Err, engine.None))
-		if c.deserted() && c.granted == c.committed { // it was to be the last of those that leave
+		if lone {
 			return append(fx, c.abandon(false)...)
 		}
-		if c.ending != nil {
-			c.ending.Phase, c.ending.Reason = event.Failed, e.Err
-			return append(fx, c.exit()...)
-		}
-		return append(fx, c.enter(event.Paused, e.Err))
+		c.ending.Phase, c.ending.Reason = event.Failed, e.Err
+		return append(fx, c.exit()...)
 	}
 	if len(c.saving.files) == 0 {
 		c.saveCost = 0

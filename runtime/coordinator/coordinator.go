@@ -32,6 +32,7 @@ type Config struct {
 	Tests     int // samples of the test set
 	Direct    int
 	OnLoss    string // reseed, rollback, shrink
+	OnTrouble string // wait, stop, back; "" means wait
 	Limit     event.Limit
 	Edits     []event.Edit // in force from the first round on
 	Lookup    func(string) (*optim.Algorithm, error)
@@ -46,6 +47,8 @@ type Config struct {
 	Late   []event.Edit      // in the log, but in force in no round up to Resume: they take effect at once
 	Asked  event.Pending     // accepted in the log, without a round or plan: they are obeyed first
 	Cause  string            // of the first plan: start, resume, fork
+	Met    string            // how the round that it goes on from met the target of the limit; "" where it did not
+	Sane   Sane              // what the log that is resumed knows to be good
 }
 
 // Events.
@@ -73,6 +76,7 @@ type (
 		Phase  event.Phase
 		Reason string
 		Missed string // the target that was not met when the run was at another limit, else ""
+		Branch uint64 // where a block was not finite: the newest round that is known to be sane; else 0
 	}
 )
 
@@ -113,6 +117,8 @@ type Coordinator struct {
 	series             map[string]optim.Kind   // that its points may be of
 
 	checkpoint *event.Checkpoint
+	sane       Sane
+	tries      int // how often the run went back by itself
 	saving     *saving
 	savedAt    time.Time
 	saveCost   time.Duration // of the last checkpoint, on the slowest worker
@@ -129,6 +135,7 @@ type change struct {
 	cause   string
 	note    string
 	back    bool // to the checkpoint
+	undo    bool // and without what a person turned since
 	reset   bool // alg takes over: it starts from its defaults and edits
 }
 
@@ -147,9 +154,9 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
-	cfg.OnLoss, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.Cause, "start")
+	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, "start")
 	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, rests: map[int]rest{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
-		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits)}
+		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits), sane: cfg.Sane}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
 		c.checkpoint, c.committed, c.granted, c.progress, c.hash = cp, cp.Round, cp.Round, cp.Progress, cp.Hash
@@ -237,6 +244,7 @@ func (c *Coordinator) Phase() event.Phase { return c.phase }
 
 func (c *Coordinator) record(r event.Record) Append {
 	r.At = c.now.UnixNano()
+	c.sane.Take(r)
 	return Append{r}
 }
 
@@ -275,8 +283,13 @@ func (c *Coordinator) exit() []any {
 // push does whatever may be done now: grants, the next plan, a checkpoint, the end.
 func (c *Coordinator) push() (fx []any) {
 	idle := c.granted == c.committed && c.plan == nil
-	if idle && c.ending == nil && c.phase == event.Training && c.reached() { // by a limit that was given late
-		c.ending = c.limited()
+	if idle && c.ending == nil && c.phase == event.Training { // by a limit that was given late, or before a process that was killed
+		switch {
+		case c.reached():
+			c.ending = c.limited()
+		case c.cfg.Met != "" && c.committed == c.cfg.Resume.Round:
+			c.ending = &Exit{Phase: event.Finished, Reason: c.cfg.Met}
+		}
 	}
 	switch {
 	case c.over || c.plan != nil || c.base == c.cfg.Epoch:

@@ -135,7 +135,8 @@ func withoutEdits(edits []event.Edit, alg string) []event.Edit {
 }
 
 // back returns to the last checkpoint, or to the start, with the knobs of that time. The edits accepted since then are
-// left over: they take effect with a plan of their own, since some may be structural.
+// left over: they take effect with a plan of their own, since some may be structural. A change that undoes drops those
+// that a person made at that round or after it.
 func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
 	from, then := c.committed, c.cfg.Edits
 	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
@@ -146,9 +147,13 @@ func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
 	if c.ending != nil && c.ending.Phase == event.Finished {
 		c.ending = nil // what ended the run is to be reached again
 	}
+	undone := func(e event.Edit) bool { return ch.undo && e.Obeys > 0 && e.At >= c.committed }
 	then = slices.Clone(then) // those of rounds to come keep them
+	if fewer := slices.DeleteFunc(slices.Clone(then), undone); ch.undo && !c.shaped(then, fewer) {
+		then = fewer
+	}
 	for _, e := range c.edits {
-		if !slices.ContainsFunc(then, func(t event.Edit) bool { return t.Same(e) }) {
+		if !undone(e) && !slices.ContainsFunc(then, func(t event.Edit) bool { return t.Same(e) }) {
 			late = append(late, e)
 		}
 	}
@@ -158,6 +163,20 @@ func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
 		fx = append(fx, c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
 	}
 	return fx, late
+}
+
+// shaped says whether the blocks of the checkpoint, or of the start, are others under these edits than under those.
+func (c *Coordinator) shaped(these, those []event.Edit) bool {
+	name := c.cfg.Algorithm
+	if c.checkpoint != nil {
+		name = c.checkpoint.Algorithm
+	}
+	alg, err := c.cfg.Lookup(name)
+	if err != nil {
+		return true
+	}
+	differ, err := c.structural(alg, these, those)
+	return differ || err != nil
 }
 
 func (c *Coordinator) isReady(e message.Ready) (fx []any) {

@@ -24,7 +24,10 @@ type checker struct {
 	alg     string
 	roster  optim.Roster
 	newest  *event.Checkpoint
+	saved   []*event.Checkpoint
+	undo    bool // the next plan that goes back drops the edits since
 	pending event.Pending
+	sane    Sane
 	known   []event.Edit // every edit that was ever logged, and those of the configuration
 	force   []event.Edit // of the newest plan and after it
 
@@ -189,7 +192,8 @@ func (c *checker) resumed(cp *event.Checkpoint) error {
 	if err := c.s.twin.record(event.Record{Checkpoint: cp}); err != nil {
 		return err
 	}
-	c.newest = cp
+	c.newest, c.saved = cp, append(c.saved, cp)
+	c.sane.Take(event.Record{Checkpoint: cp})
 	c.begun, c.stopped, c.rejected, c.overdue, c.fresh, c.early, c.grants = false, false, false, -1, nil, nil, nil
 	c.members, c.want = cp.Roster.Members, cp.Algorithm
 	for _, a := range c.pending.Commands {
@@ -220,6 +224,7 @@ func (c *checker) void(which func(ask) bool) {
 
 func (c *checker) record(r event.Record) error {
 	c.pending.Take(r)
+	c.sane.Take(r)
 	switch {
 	case r.Plan != nil:
 		return c.planned(*r.Plan)
@@ -248,9 +253,12 @@ func (c *checker) record(r event.Record) error {
 			}
 		}
 		c.newest, c.overdue = cp, -1
+		c.saved = append(c.saved, cp)
 	case r.Alert != nil:
 		c.count[r.Alert.Kind]++
 		switch r.Alert.Kind {
+		case event.NonFinite:
+			c.undo = c.s.cfg.OnTrouble == OnTroubleBack
 		case "rejected":
 			c.rejected = true
 		case "disk":
@@ -423,6 +431,16 @@ func (c *checker) plan(p event.Plan) error {
 	return c.population(p)
 }
 
+// checkpointAt is the newest checkpoint that a plan can go back to.
+func checkpointAt(all []*event.Checkpoint, p event.Plan) *event.Checkpoint {
+	for _, cp := range slices.Backward(all) {
+		if p.From == event.Saved && cp.Round == p.At && cp.Algorithm == p.OldAlg && slices.Equal(cp.Roster.Members, p.Old.Members) {
+			return cp
+		}
+	}
+	return nil
+}
+
 // population holds that no member is lost or doubled by a plan unless its cause says so.
 func (c *checker) population(p event.Plan) error {
 	members, want := p.New.Members, p.Algorithm
@@ -430,6 +448,11 @@ func (c *checker) population(p event.Plan) error {
 	first := !c.begun
 	switch {
 	case p.From != event.Workers && !first:
+		if c.undo { // to the newest sane checkpoint, and what governed since is not asked for again
+			c.count["back"]++
+			c.void(func(a ask) bool { return logged(c.force, a.id) && !logged(p.Timeline, a.id) })
+			c.undo, c.newest = false, checkpointAt(c.saved, p)
+		}
 		want := optim.IDs(c.s.cfg.Members)
 		c.want = c.s.cfg.Algorithm
 		if c.newest != nil {
@@ -519,7 +542,7 @@ func (c *checker) after(fx []any) error {
 // end asks what must hold when the run is over.
 func (c *checker) end() error {
 	k, x := c.s.core, c.s.exit
-	if x.Phase != event.Failed && c.epoch > 0 && len(k.alive) > 0 && (c.newest == nil || c.newest.Round != c.at || c.newest.Algorithm != c.alg || !slices.Equal(c.newest.Roster.Members, c.roster.Members)) {
+	if (x.Phase != event.Failed || c.count["disk"] == 0) && c.epoch > 0 && len(k.alive) > 0 && (c.newest == nil || c.newest.Round != c.at || c.newest.Algorithm != c.alg || !slices.Equal(c.newest.Roster.Members, c.roster.Members)) {
 		return fmt.Errorf("it ended %s at round %d without a checkpoint of it", x.Phase, c.at)
 	}
 	waiting := slices.Clone(k.staged)

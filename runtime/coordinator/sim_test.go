@@ -55,6 +55,8 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	s.scene = drawScene(&s.draw)
 	s.cfg = s.scene.cfg
 	drawAuto(s, seed)
+	odds := dice{seed ^ 0x70b1}
+	s.cfg.OnTrouble = []string{"", OnTroubleWait, OnTroubleStop, OnTroubleBack}[odds.n(4)]
 	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // whoever is alone keeps no snapshots
 		s.cfg.Keep = 1
 	}
@@ -153,6 +155,7 @@ func (s *sim) restart(cp *event.Checkpoint) error {
 		w.dead, w.here = true, false
 	}
 	s.cfg.Resume, s.cfg.Epoch, s.cfg.Late, s.cfg.Asked, s.cfg.Cause = cp, s.check.epoch, nil, s.check.pending, "resume"
+	s.cfg.Sane = s.check.sane
 	s.cfg.Limit = event.Limit{Rounds: max(1, cp.Round+uint64(s.draw.n(12)))}
 	for _, e := range s.check.force {
 		if e.At >= cp.Round && !slices.ContainsFunc(cp.Timeline, e.Same) {
@@ -403,14 +406,14 @@ func TestSimulatorRepeats(t *testing.T) {
 // tally counts what the runs went through, so that a scene that never happens is noticed.
 type tally struct {
 	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
-	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted                                                                              int
+	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back                                                                int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[event.Disagree], c.count["outvoted"]})
+		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[event.Disagree], c.count["outvoted"], c.count["failed"], c.count["back"]})
 }
 
 func (t *tally) sum(o tally) {
@@ -420,10 +423,11 @@ func (t *tally) sum(o tally) {
 	t.Left, t.Abandoned, t.Drained, t.Uncordoned = t.Left+o.Left, t.Abandoned+o.Abandoned, t.Drained+o.Drained, t.Uncordoned+o.Uncordoned
 	t.Seeds, t.Chromosomes = t.Seeds+o.Seeds, t.Chromosomes+o.Chromosomes
 	t.Disagreed, t.Outvoted = t.Disagreed+o.Disagreed, t.Outvoted+o.Outvoted
+	t.Failed, t.Back = t.Failed+o.Failed, t.Back+o.Back
 	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
 	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
-		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted}
+		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted, t.Failed, t.Back}
 }

@@ -27,7 +27,7 @@ type twin struct {
 	planned []event.Edit                 // by the newest plan
 	where   map[uint64]timeline.Position // of the rounds that led here
 	past    map[meeting]symbols          // by epoch and round
-	saved   *event.Checkpoint
+	saved   []*event.Checkpoint
 	parsed  map[string]timeline.Schedule
 	shapes  map[hash]hash
 }
@@ -49,7 +49,7 @@ func (t *twin) record(r event.Record) error {
 		if _, ok := t.past[meeting{epoch: cp.Epoch, from: cp.Round}]; !ok {
 			return fmt.Errorf("round %d was never committed in epoch %d", cp.Round, cp.Epoch)
 		}
-		t.saved = &cp
+		t.saved = append(t.saved, &cp)
 	}
 	return nil
 }
@@ -63,10 +63,11 @@ func (t *twin) plan(p event.Plan) error {
 	case event.Fresh:
 		t.state = freshSymbols(p.Algorithm, p.New.Members)
 	case event.Saved:
-		if t.saved == nil || t.saved.Round != p.At {
-			return fmt.Errorf("the log's newest checkpoint is not of round %d", p.At)
+		cp := checkpointAt(t.saved, p)
+		if cp == nil {
+			return fmt.Errorf("the log holds no checkpoint of round %d", p.At)
 		}
-		t.state = t.past[meeting{epoch: t.saved.Epoch, from: t.saved.Round}].clone()
+		t.state = t.past[meeting{epoch: cp.Epoch, from: cp.Round}].clone()
 	default:
 		if !t.alive || p.At != t.round || p.OldAlg != t.alg.Name || !slices.Equal(p.Old.Members, t.roster.Members) {
 			return fmt.Errorf("it starts from %d members of %s at round %d, the log stands at %d of %s at %d", len(p.Old.Members), p.OldAlg, p.At, len(t.roster.Members), t.alg.Name, t.round)

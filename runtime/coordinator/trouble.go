@@ -1,7 +1,10 @@
 package coordinator
 
 import (
+	"fmt"
+
 	"brood/models/engine"
+	"brood/optim"
 	"brood/runtime/event"
 )
 
@@ -11,9 +14,74 @@ type Trouble struct{ Kind, Reason string }
 // Note is something around the run that a reader of its log should know.
 type Note struct{ Kind, Text string }
 
+// OnTrouble policies: what a run does that a person should look at, since a block is not finite, the disk is full, or workers
+// disagree. To wait for workers is no such trouble.
+const (
+	OnTroubleWait = "wait" // it pauses until a person resumes it
+	OnTroubleStop = "stop" // it saves what it can and ends as failed
+	OnTroubleBack = "back" // a block that is not finite: everybody goes back to the newest sane checkpoint; else as stop
+)
+
+// backTries is how often a run goes back by itself before it stops: rounds that are done again have the same bits, so that it helps
+// against a machine's fault and a knob that was turned since, and against nothing else.
+const backTries = 3
+
 func (c *Coordinator) troubled(e Trouble) []any {
 	if c.phase == event.Paused || c.ending != nil {
 		return nil
 	}
-	return []any{c.alert("error", e.Kind, e.Reason, engine.None), c.enter(event.Paused, e.Reason)}
+	return c.halt(e.Kind, e.Reason, engine.None)
+}
+
+// halt pauses the run, or ends it once what is committed is saved.
+func (c *Coordinator) halt(kind, text string, m optim.Member) []any {
+	fx := []any{c.alert("error", kind, text, m)}
+	if c.cfg.OnTrouble == OnTroubleWait {
+		return append(fx, c.enter(event.Paused, text))
+	}
+	if c.ending == nil {
+		c.ending = &Exit{Phase: event.Failed, Reason: text}
+	}
+	return fx
+}
+
+// blownUp gives up the rounds in progress, in which a block was not finite.
+func (c *Coordinator) blownUp(what string, m optim.Member) (fx []any) {
+	c.granted = c.committed
+	if c.change == nil {
+		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"}
+	}
+	if c.cfg.OnTrouble == OnTroubleBack && c.tries < backTries && c.ending == nil && (c.sane.Good != nil || c.cfg.Resume == nil) {
+		c.tries++
+		c.checkpoint = c.sane.Good
+		c.change.back, c.change.undo = true, true
+		where := "the start"
+		if c.checkpoint != nil {
+			where = fmt.Sprintf("round %d, the newest checkpoint at which the loss of the centre was not above that of the start", c.checkpoint.Round)
+		}
+		c.change.note = "back before the trouble"
+		what += fmt.Sprintf("; back to %s, without what was turned since: try %d of %d", where, c.tries, backTries)
+		return append([]any{c.alert("error", event.NonFinite, what, m)}, c.reshape()...)
+	}
+	to := c.committed
+	if !c.keep {
+		c.change.back, to = true, c.savedRound()
+	}
+	what += fmt.Sprintf("; back at round %d: turn a knob (a smaller eta, say) and resume", to)
+	sane := min(c.sane.Round, to)
+	if sane < to && sane > 0 {
+		what += fmt.Sprintf(", or branch at round %d, the last at which the loss of the centre was not above that of the start", sane)
+	}
+	if fx = c.halt(event.NonFinite, what, m); c.ending != nil && c.ending.Phase == event.Failed {
+		c.ending.Branch = sane
+	}
+	return append(fx, c.reshape()...)
+}
+
+// savedRound is the round of the checkpoint, 0 for the start.
+func (c *Coordinator) savedRound() uint64 {
+	if c.checkpoint == nil {
+		return 0
+	}
+	return c.checkpoint.Round
 }

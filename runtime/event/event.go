@@ -54,6 +54,7 @@ type Config struct {
 	Seconds   float64 `cbor:"22,keyasint,omitempty"` // and how long
 	Own       bool    `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
 	Augment   string  `cbor:"24,keyasint,omitempty"` // how samples change where they are drawn for training, see data.ParseAugment
+	OnTrouble string  `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait where a terminal looks, else stop
 	Reading   int     `cbor:"25,keyasint,omitempty"` // the rule by which a person's own data were read, see data.RuleFirst
 }
 

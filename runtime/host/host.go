@@ -32,7 +32,8 @@ type Run struct {
 	listen net.Listener
 	keep   []string // checkpoint files of the newest two checkpoints
 	older  []string
-	pinned []string // of checkpoints that a plan went back to: verify needs them
+	sane   coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
+	pinned []string         // of checkpoints that a plan went back to: verify needs them
 }
 
 // Start opens the doors of a run and readies its fleet. watch is told of every record after it is in the log; it must not
@@ -71,8 +72,10 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		return d.Fleet(workers)
 	}
 	core := j.core()
+	core.Sane = r.sane
 	if from != nil {
 		core.Resume, core.Epoch, core.Late, core.Asked, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, from.Asked, "resume", nil
+		core.Met = from.met
 		if j.Config.Parent != "" && from.Epoch == 0 {
 			core.Cause = "fork"
 		}
@@ -162,22 +165,29 @@ func (r *Run) open() error {
 
 // track remembers the files of the newest two checkpoints, and of all that a plan went back to: verify needs them.
 func (r *Run) track(rec event.Record) {
+	r.sane.Take(rec)
 	if rec.Plan != nil && rec.Plan.From == event.Saved {
-		r.pinned = append(r.pinned, r.keep...)
+		r.pinned = append(r.pinned, paths(r.sane.Newest())...)
 	}
-	if rec.Checkpoint == nil {
-		return
+	if rec.Checkpoint != nil {
+		r.older, r.keep = r.keep, paths(rec.Checkpoint)
 	}
-	r.older, r.keep = r.keep, nil
-	for _, f := range rec.Checkpoint.Files {
-		r.keep = append(r.keep, f.Path)
+}
+
+// paths are the files of a checkpoint, if there is one.
+func paths(cp *event.Checkpoint) (out []string) {
+	if cp != nil {
+		for _, f := range cp.Files {
+			out = append(out, f.Path)
+		}
 	}
+	return out
 }
 
 // prune removes the files of other checkpoints.
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil {
-		_ = r.Session.Prune(slices.Concat(r.keep, r.older, r.pinned)) // what cannot be removed is only in the way
+		_ = r.Session.Prune(slices.Concat(r.keep, r.older, paths(r.sane.Good), r.pinned)) // what cannot be removed is only in the way
 	}
 }
 

@@ -32,18 +32,21 @@ type Options struct {
 	Rules     []byte // what such an algorithm may be given instead, see [optim.Algorithm]
 	Algorithm string // default dp-sgd
 	Members   int    // default 4; or [Auto]
-	Elsewhere bool   // processes on other machines host members too: this one's memory bounds nothing
-	Workers   int    // goroutines that host them; default 1
-	Threads   int    // of all workers together; default the machine's
-	Seed      uint64
-	Limit     event.Limit // default 10 epochs
-	Set       []event.Setting
-	By        string // who set them
-	Probe     uint64 // rounds between probes; 0 chooses
-	Evaluate  uint64
-	OnLoss    string
-	Init      string // path of a safetensors file with initial parameters
-	Own       *Own   // a graph in place of Model; nil: none
+	// Unattended says that nobody looks at the run: the default of OnTrouble is stop.
+	Unattended bool
+	Elsewhere  bool // processes on other machines host members too: this one's memory bounds nothing
+	Workers    int  // goroutines that host them; default 1
+	Threads    int  // of all workers together; default the machine's
+	Seed       uint64
+	Limit      event.Limit // default 10 epochs
+	Set        []event.Setting
+	By         string // who set them
+	Probe      uint64 // rounds between probes; 0 chooses
+	Evaluate   uint64
+	OnLoss     string
+	OnTrouble  string // wait, stop or back; default wait
+	Init       string // path of a safetensors file with initial parameters
+	Own        *Own   // a graph in place of Model; nil: none
 }
 
 // Job is a run ready to start.
@@ -103,7 +106,7 @@ func Prepare(o Options) (*Job, error) {
 		return nil, err
 	}
 	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: j.Config.ModelSpec, Own: o.Own != nil, Data: j.Config.Data, Digest: j.Samples.Digest(), Augment: j.Samples.Augment().String(), Seed: o.Seed,
-		Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, Limit: o.Limit,
+		Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, OnTrouble: o.OnTrouble, Limit: o.Limit,
 		Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
 	if j.Config.Own || j.Config.Augment != "" {
 		j.Config.Version = logVersionMore
@@ -169,6 +172,11 @@ func (o Options) check() error {
 	case coordinator.OnLossReseed, coordinator.OnLossRollback, coordinator.OnLossShrink:
 	default:
 		return typed.Errorf("on-loss %q: choose reseed, rollback or shrink", o.OnLoss)
+	}
+	switch o.OnTrouble {
+	case "", coordinator.OnTroubleWait, coordinator.OnTroubleStop, coordinator.OnTroubleBack:
+	default:
+		return fmt.Errorf("on-trouble %q: choose wait, stop or back", o.OnTrouble)
 	}
 	if o.Limit.Target != "" {
 		_, _, err := coordinator.Target(o.Limit.Target)
@@ -245,19 +253,43 @@ func (j *Job) init(m engine.Member, dst []float32) {
 	}
 }
 
+// onTrouble is what was asked for, or what goes without saying.
+func (j *Job) onTrouble() string {
+	if j.OnTrouble == "" && j.Unattended {
+		return coordinator.OnTroubleStop
+	}
+	return cmp.Or(j.OnTrouble, coordinator.OnTroubleWait)
+}
+
 // core is the coordinator's share of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}, Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: j.Config.OnLoss,
+		Data: optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}, Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: j.Config.OnLoss, OnTrouble: j.onTrouble(),
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 
-// job rebuilds the job of a configuration that was recorded in dir.
+// job rebuilds the job of a configuration that was recorded in dir. Where only the data cannot be read as they were, the job comes without
+// them beside the error.
 func (o *Own) job(dir string, c event.Config) (*Job, error) {
+	j, err := o.modelled(dir, c)
+	if err != nil || j.bare() {
+		return j, err
+	}
+	if err := j.load(c.Augment); err != nil {
+		return j, err
+	}
+	if d := j.Samples.Digest(); d != c.Digest {
+		return j, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files", c.Data, d, c.Digest)
+	}
+	return j, nil
+}
+
+// modelled is the job without its data.
+func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	if c.Version < logVersion || c.Version > logVersionFiles {
 		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionFiles)
 	}
-	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss, Own: o}}
+	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss, OnTrouble: c.OnTrouble, Own: o}}
 	if j.bare() {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
@@ -284,11 +316,5 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 		}
 	}
 	j.reading.Rule = c.Reading
-	if err := j.load(c.Augment); err != nil {
-		return nil, err
-	}
-	if d := j.Samples.Digest(); d != c.Digest {
-		return nil, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files", c.Data, d, c.Digest)
-	}
 	return j, nil
 }

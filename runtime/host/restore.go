@@ -31,9 +31,11 @@ type history struct {
 	saved  *event.Checkpoint // newest at or before the round asked for that later plans did not undo
 	edits  []event.Edit      // of the newest plan and after it
 	hosts  int               // workers of the newest plan
-	asked  event.Pending     // commands accepted and not obeyed
-	count  uint64            // records read
-	alg    string            // of the newest plan before the round asked for
+	sane   coordinator.Sane
+	met    string        // how the last commit met the target of the limit
+	asked  event.Pending // commands accepted and not obeyed
+	count  uint64        // records read
+	alg    string        // of the newest plan before the round asked for
 	torn   *session.Recovered
 	phase  event.Phase // newest
 	// settled is the record of the last plan that went back behind the round asked for
@@ -72,6 +74,7 @@ func read(dir string, at uint64) (h history, err error) {
 
 func (h *history) take(rec event.Record, at uint64) {
 	h.asked.Take(rec)
+	h.sane.Take(rec)
 	switch {
 	case rec.Config != nil:
 		h.config, h.limit = *rec.Config, rec.Config.Limit
@@ -82,7 +85,9 @@ func (h *history) take(rec event.Record, at uint64) {
 		}
 		h.edits, h.hosts = rec.Plan.Timeline, len(rec.Plan.New.Workers())
 		if h.saved != nil && h.saved.Round > rec.Plan.At {
-			h.saved = nil
+			if h.saved = h.sane.Newest(); h.saved != nil && at > 0 && h.saved.Round > at {
+				h.saved = nil
+			}
 		}
 		if at > rec.Plan.At && h.last != nil && h.last.To > rec.Plan.At {
 			h.settled = h.count
@@ -90,17 +95,26 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Edit != nil:
 		h.edits = append(h.edits[:len(h.edits):len(h.edits)], *rec.Edit)
 	case rec.Commit != nil:
-		h.last = rec.Commit
+		h.last, h.met = rec.Commit, ""
+	case rec.Evaluation != nil:
+		h.measured("test_error", rec.Evaluation.TestError)
+		h.measured("test_loss", rec.Evaluation.TestLoss)
+	case rec.Points != nil && rec.Points.Series == worker.SeriesCentre && len(rec.Points.Values) > 0:
+		h.measured("loss", rec.Points.Values[0])
 	case rec.Checkpoint != nil:
 		if at == 0 || rec.Checkpoint.Round <= at {
 			h.saved = rec.Checkpoint
 		}
 	case rec.State != nil:
 		h.phase = rec.State.Phase
-		if rec.State.Limit != nil {
-			h.limit = *rec.State.Limit
+		if l := rec.State.Limit; l != nil && *l != h.limit {
+			h.limit, h.met = *l, ""
 		}
 	}
+}
+
+func (h *history) measured(metric string, value float64) {
+	h.met = cmp.Or(h.met, coordinator.Met(h.limit, metric, value))
 }
 
 // Restored is a recorded session, ready to go on.
@@ -113,6 +127,9 @@ type Restored struct {
 	Asked      event.Pending // accepted, without a round so far
 	Limit      event.Limit
 	Hosts      int // workers that hosted it last
+
+	met      string // how it met the target of its limit
+	finished bool   // the log says so
 }
 
 // Settable says whether knobs can be set on the session in dir after round at (0: the last commit), before anything is executed.
@@ -164,7 +181,7 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 	if err != nil {
 		return nil, err
 	}
-	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit, Hosts: h.hosts}
+	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit, Hosts: h.hosts, finished: h.phase == event.Finished}
 	whole := at == 0 || at == h.last.To
 	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
 		out.Checkpoint = *cp
@@ -172,7 +189,7 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 		return nil, err
 	}
 	if whole {
-		out.Asked = h.asked
+		out.Asked, out.met = h.asked, h.met
 		for _, e := range h.edits {
 			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
 				out.Late = append(out.Late, e)
@@ -287,16 +304,25 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 	return out, err
 }
 
-// Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was.
+// Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was. One that was at the end
+// of its limit, and killed before its log said so, goes on to that end.
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
 	j.Workers, j.Threads = cmp.Or(o.Workers, out.Hosts, 1), cmp.Or(o.Threads, goruntime.NumCPU())
 	if o.OnLoss != "" {
 		j.Config.OnLoss, j.OnLoss = o.OnLoss, o.OnLoss
 	}
-	j.Limit = o.Limit
+	if o.OnTrouble != "" {
+		j.Config.OnTrouble, j.OnTrouble = o.OnTrouble, o.OnTrouble
+	}
+	j.Limit, j.Unattended = o.Limit, o.Unattended
 	p := out.Checkpoint.Progress
-	if l := o.Limit; l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs {
+	if o.Limit != out.Limit {
+		out.met = ""
+	}
+	l := o.Limit
+	complete := l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs || out.met != ""
+	if complete && (out.finished || l != out.Limit) {
 		return fmt.Errorf("the run is complete: %d rounds, %.4g epochs; give it more with --rounds or --epochs", p.Rounds, p.Epochs)
 	}
 	check := j.Options
@@ -326,6 +352,6 @@ func (out *Restored) Fork(parent string, o Options) error {
 	j := out.Job
 	j.Config.Parent, j.Config.ParentAt, j.Config.Limit = parent, out.Checkpoint.Round, o.Limit
 	out.Epoch, out.Checkpoint.Epoch = 0, 0
-	out.Asked = event.Pending{} // what was asked of the parent
+	out.Asked, out.met, out.finished = event.Pending{}, "", true // what was asked of the parent, and what became of it
 	return out.Continue(o)
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,6 +16,9 @@ import (
 	"brood/models/safetensors"
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/worker"
+	"brood/transport/local"
 )
 
 // Trained is a model that can leave brood: what a population stands for after some round, and what it was trained on.
@@ -44,13 +48,16 @@ func Export(ctx context.Context, dir string, at uint64, threads int, progress fu
 // Export is [Export] for a session of this graph.
 func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit)) (*Trained, error) {
 	j, h, err := o.past(dir, at)
-	if err != nil {
-		return nil, err
+	var w *worker.Worker
+	switch {
+	case err != nil && j != nil && h.holds(at) && j.Net.Layout.Stats == 0: // only the data are gone, and nothing is computed on them
+		w, err = j.loaded(ctx, dir, *h.saved, threads)
+	case err != nil:
+	case j.bare():
+		err = fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
+	default:
+		w, _, err = walk(ctx, j, dir, at, h, nil, threads, progress)
 	}
-	if j.bare() {
-		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
-	}
-	w, _, err := walk(ctx, j, dir, at, h, nil, threads, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +68,34 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 	now, _ := w.State()
 	t := &Trained{own: o, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
 		Read: data.Reading{Rule: j.Config.Reading}, Kernels: j.Config.Kernels}
-	form := j.Samples.Form()
-	t.Read.Form = &form
+	if j.Samples.Digest() == j.Config.Digest { // else it is not known how they were normalised
+		form := j.Samples.Form()
+		t.Read.Form = &form
+	}
 	if stats.Rows > 0 {
 		t.Stats = slices.Clone(stats.Row(0))
 	}
 	return t, nil
+}
+
+// holds says that the checkpoint is of exactly the round asked for (0: the last commit).
+func (h *history) holds(at uint64) bool {
+	return h.saved != nil && (at > 0 && h.saved.Round == at || h.saved.Round == h.last.To && h.saved.Hash == h.last.Hash)
+}
+
+// loaded is a worker with the state of a checkpoint, and without samples to compute on.
+func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threads int) (*worker.Worker, error) {
+	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes}}
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	if err != nil {
+		return nil, err
+	}
+	all := cp.Roster.OnOne(w.ID())
+	p := event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: all, New: all, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline}
+	if failed, ok := w.Handle(ctx, message.Plan{Plan: p, Checkpoint: &cp}).(message.Failed); ok {
+		return nil, fmt.Errorf("load round %d: %s", cp.Round, failed.Err)
+	}
+	return w, nil
 }
 
 // Save writes the tensors under the model's names and shapes, which PyTorch's safetensors.load_file reads, with what it was

@@ -46,6 +46,18 @@ func exports(t *testing.T, model, algorithm string) {
 	if err := out.Save(path); err != nil {
 		t.Fatal(err)
 	}
+	if h, err := read(dir, 0); err != nil || !h.holds(0) {
+		t.Errorf("no checkpoint of the last round: %v", err)
+	} else if len(out.Stats) == 0 { // the same without the data
+		lacking := *j
+		w, err := lacking.loaded(ctx, dir, *h.saved, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, _, err := w.Centre(ctx); err != nil || !slices.Equal(x.Row(0), out.Params) {
+			t.Errorf("without the data another centre, %v", err)
+		}
+	}
 	got, err := OpenTrained(path, "")
 	if err != nil {
 		t.Fatal(err)

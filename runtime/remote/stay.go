@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -144,11 +143,11 @@ func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	dir, err := os.MkdirTemp("", "brood-worker-*")
+	dir, remove, err := scratch()
 	if err != nil {
 		return &RefusedError{fmt.Errorf("a place for checkpoints on their way: %w", err)}
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	st := &store{ctx: ctx, dir: dir, send: v.send, replies: v.replies}
 	if f := setup.Config.Init; f != nil {
 		if f.Path != initFile {

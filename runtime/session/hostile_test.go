@@ -136,7 +136,7 @@ func TestUnknownKindsPass(t *testing.T) {
 
 // A reader waits on no pipe or device that poses as a part of a session.
 func TestOnlyRegularFiles(t *testing.T) {
-	for _, name := range []string{segmentName(1), segmentName(2), indexName(1), lockName} {
+	for _, name := range []string{segmentName(1), segmentName(2), indexName(1), LockName} {
 		dir := write(t, manual(), some(5), 1)
 		path := filepath.Join(dir, name)
 		_ = os.Remove(path)

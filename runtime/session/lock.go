@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-const lockName = "lock"
+// LockName is the file of a directory that its writer locks.
+const LockName = "lock"
 
 // lock takes the writer's lock of dir. It lasts until the file is closed or the process dies.
 func lock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, LockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
@@ -69,7 +70,7 @@ func readPID(f *os.File) int {
 
 // Running says whether a process writes the session in dir, and which (0 when that cannot be read).
 func Running(dir string) (running bool, pid int) {
-	f, err := openRegular(filepath.Join(dir, lockName))
+	f, err := openRegular(filepath.Join(dir, LockName))
 	if err != nil {
 		return false, 0
 	}

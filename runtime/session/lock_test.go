@@ -122,7 +122,7 @@ func TestTwoWriters(t *testing.T) {
 // A lock file that nobody holds is not a lock, whatever it says.
 func TestStaleLock(t *testing.T) {
 	dir := write(t, manual(), some(3), 1)
-	check(t, os.WriteFile(filepath.Join(dir, lockName), []byte("1\n and more"), 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, LockName), []byte("1\n and more"), 0o600))
 	if running, _ := Running(dir); running {
 		t.Error("it runs")
 	}
@@ -137,7 +137,7 @@ func TestStaleLock(t *testing.T) {
 // A listing that looks at the lock for a moment does not keep a writer out.
 func TestListingDoesNotLockOut(t *testing.T) {
 	dir := write(t, manual(), some(3), 1)
-	f, err := os.Open(filepath.Join(dir, lockName))
+	f, err := os.Open(filepath.Join(dir, LockName))
 	check(t, err)
 	if ok, err := tryLock(f, false); !ok || err != nil {
 		t.Fatal(ok, err)

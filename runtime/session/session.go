@@ -88,7 +88,7 @@ func Vacant(dir string) error {
 		return fmt.Errorf("session: %w", err)
 	}
 	for _, e := range entries {
-		if name := e.Name(); !slices.Contains([]string{lockName, "reserve", "socket", HostLog, CheckpointDir}, name) && !strings.HasPrefix(name, ".") {
+		if name := e.Name(); !slices.Contains([]string{LockName, "reserve", "socket", HostLog, CheckpointDir}, name) && !strings.HasPrefix(name, ".") {
 			return fmt.Errorf("session: %s holds other files (%s): choose an empty or a new directory", dir, name)
 		}
 	}

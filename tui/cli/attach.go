@@ -112,7 +112,7 @@ func startHost(c *cobra.Command, dir, preset string, resume bool) (*exec.Cmd, st
 		args = append(args, preset)
 	}
 	args = append(args, "--host")
-	args = append(args, passOn(c, "background", "ascii", "session", "resume")...)
+	args = append(args, passOn(c, "ascii", "session", "resume")...)
 	if resume {
 		args = append(args, "--resume", dir)
 	} else {

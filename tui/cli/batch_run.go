@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"os/signal"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"brood/runtime/coordinator"
@@ -89,14 +85,11 @@ func (b *batch) left() bool {
 func interruptible(ctx context.Context, view *batchView) (out context.Context, stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	quiet := leaving(signals)
 	status, heard := 0, make(chan struct{})
 	hear := func(sig os.Signal) {
-		signal.Stop(signals) // where no run is under way a second one ends the process
-		status = exitCtrlC
-		if sig == syscall.SIGTERM {
-			status = exitSigterm
-		}
+		quiet() // where no run is under way a second one ends the process
+		status = statusOf(sig)
 		cancel()
 		view.note("finishing the rounds under way and saving; once more to leave at once")
 	}
@@ -114,7 +107,7 @@ func interruptible(ctx context.Context, view *batchView) (out context.Context, s
 		}
 	}()
 	return ctx, func() int {
-		signal.Stop(signals)
+		quiet()
 		cancel()
 		<-heard
 		return status
@@ -272,20 +265,6 @@ func (f *follower) record(r event.Record) {
 	f.b.mu.Unlock()
 }
 
-// patience waits for a person who paused the run, and not for one who would mend a run that diverged; a disk that is full has as long as
-// in any run.
-func (f *follower) patience() time.Duration {
-	f.b.mu.Lock()
-	defer f.b.mu.Unlock()
-	switch {
-	case f.diverged:
-		return 0
-	case strings.HasPrefix(f.reason, "by "):
-		return math.MaxInt64
-	}
-	return patience()
-}
-
 func (f *follower) note(string)          {} // the batch says it, for all runs under way
 func (f *follower) end(coordinator.Exit) {}
 
@@ -321,7 +300,7 @@ func (b *batch) run(ctx context.Context, t *trial, view *batchView) error {
 		now := &follower{newTally(), b}
 		b.set(t, trialRuns, now.tally)
 		p.until = ctx
-		if state, out, err = t.ended(train(context.WithoutCancel(ctx), p, now, now.patience), ctx.Err() != nil); err != nil {
+		if state, out, err = t.ended(train(context.WithoutCancel(ctx), p, now), ctx.Err() != nil); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	exitFailed  = 1 // here, with a sentence that says what to do
 	exitUsage   = 2 // what was typed is refused on any machine
 	exitCtrlC   = 130
-	exitSigterm = 143
+	exitSigterm = 143 // see statusOf
 )
 
 // exitError carries a status of its own.
@@ -61,7 +61,11 @@ type streams struct {
 // Main runs the command of this process's arguments and gives its exit status.
 func Main() int {
 	tty := term.IsTerminal(os.Stdout.Fd()) && term.IsTerminal(os.Stdin.Fd()) && os.Getenv("TERM") != "dumb"
-	return Run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, terminal: tty})
+	s := streams{in: os.Stdin, out: stdout, err: os.Stderr, terminal: tty}
+	if tty {
+		s.out = os.Stdout // the workbench asks the terminal for its size
+	}
+	return Run(context.Background(), os.Args[1:], s)
 }
 
 // Run is Main for given arguments.

@@ -50,7 +50,7 @@ func (f *runFlags) forkApart(c *cobra.Command, parent string, at uint64, s strea
 	if err := f.vacant(dir); err != nil {
 		return err
 	}
-	client, err := forkHost(c.Context(), from, at, dir, keep, passOn(c, "at", "background", "session"), func(uint64) {})
+	client, err := forkHost(c.Context(), from, at, dir, keep, passOn(c, "at", "session"), func(uint64) {})
 	if err != nil {
 		return err
 	}

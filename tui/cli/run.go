@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +30,7 @@ type runFlags struct {
 	target                 string
 	seed                   uint64
 	session, resume, init  string
-	onLoss                 string
+	onLoss, onTrouble      string
 	probe, evaluate        uint64
 	background             bool
 	plain, json            bool
@@ -63,6 +61,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.resume, "resume", "", "go on with this session")
 	fl.StringVar(&f.init, "init", "", "start from the parameters in this .safetensors file")
 	fl.StringVar(&f.onLoss, "on-loss", "", "when a worker dies its members: reseed, rollback or shrink")
+	fl.StringVar(&f.onTrouble, "on-trouble", "", onTroubleUsage)
 	fl.Uint64Var(&f.probe, "probe", 0, "rounds between probes of the centre (default: about 5% of the work)")
 	fl.Uint64Var(&f.evaluate, "evaluate", 0, "rounds between test evaluations (default: each epoch)")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
@@ -72,6 +71,11 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.BoolVar(&f.host, "host", false, "")
 	_ = fl.MarkHidden("host")
 }
+
+const onTroubleUsage = "when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the newest sane checkpoint (default: wait in the workbench, else stop)"
+
+// unattended says that no terminal looks at the run.
+func (f *runFlags) unattended() bool { return !f.host || f.background }
 
 func runCommand(s streams) *cobra.Command {
 	f := &runFlags{}
@@ -130,7 +134,7 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 		}
 	}
 	o := host.Options{Preset: p.Name, Model: p.Model, Data: p.Data, Augment: p.Augment, Algorithm: p.Algorithm, Members: p.Members, Workers: p.Workers, Seed: p.Seed,
-		Limit: event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}, Probe: p.Probe, Evaluate: p.Evaluate, OnLoss: p.OnLoss, By: "preset"}
+		Limit: event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}, Probe: p.Probe, Evaluate: p.Evaluate, OnLoss: p.OnLoss, OnTrouble: p.OnTrouble, Unattended: f.unattended(), By: "preset"}
 	if p.For != "" {
 		d, err := time.ParseDuration(p.For)
 		if err != nil {
@@ -153,6 +157,7 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	override(&o.Data, f.data)
 	override(&o.Augment, f.augment)
 	override(&o.OnLoss, f.onLoss)
+	override(&o.OnTrouble, f.onTrouble)
 	override(&o.Init, f.init)
 	for name, dst := range map[string]struct {
 		from int
@@ -332,7 +337,7 @@ func (f *runFlags) prepareResume(ctx context.Context, c *cobra.Command, preset s
 	if err := f.limit(c, &l); err != nil {
 		return p, err
 	}
-	err = p.from.Continue(host.Options{Workers: f.workers + f.wait, Threads: f.threads, OnLoss: f.onLoss, Limit: l, Set: set, By: "flag"})
+	err = p.from.Continue(host.Options{Workers: f.workers + f.wait, Threads: f.threads, OnLoss: f.onLoss, OnTrouble: f.onTrouble, Unattended: f.unattended(), Limit: l, Set: set, By: "flag"})
 	return p, err
 }
 
@@ -342,20 +347,15 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 	if err != nil {
 		return err
 	}
-	return train(c.Context(), p, newPrinter(s, f.json, f.host), patience)
+	return train(c.Context(), p, newPrinter(s, f.json, f.host))
 }
 
-// train runs to the end, with signals: the first finishes the round and saves, the second leaves at once. A run that pauses
-// is given up after some time, unless it is silent: in a process of its own.
-func train(ctx context.Context, p prepared, out printer, wait func() time.Duration) (err error) {
-	_, silent := out.(silentPrinter)
-	idle := newPatience(out, wait)
-	defer idle.stop()
+// train runs to the end, with signals: the first finishes the round and saves, the second leaves at once.
+func train(ctx context.Context, p prepared, out printer) (err error) {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	defer leaving(signals)()
 	out.begin(p) // whoever reads of the run may interrupt it from now on
-	run, err := p.start(idle.record)
+	run, err := p.start(out.record)
 	if err != nil {
 		p.sess.Close()
 		return err
@@ -367,9 +367,6 @@ func train(ctx context.Context, p prepared, out printer, wait func() time.Durati
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	code := 0
-	if !silent {
-		idle.leave = run.Interrupt
-	}
 	done := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -377,10 +374,7 @@ func train(ctx context.Context, p prepared, out printer, wait func() time.Durati
 		for n := 0; ; n++ {
 			select {
 			case sig := <-signals:
-				code = exitCtrlC
-				if sig == syscall.SIGTERM {
-					code = exitSigterm
-				}
+				code = statusOf(sig)
 				if n > 0 {
 					cancel()
 					return
@@ -397,12 +391,12 @@ func train(ctx context.Context, p prepared, out printer, wait func() time.Durati
 	<-watched
 	out.end(exit)
 	switch {
-	case idle.left() != "":
-		return fmt.Errorf("nobody resumed the run, which paused because %s; it is saved: turn a knob and go on with brood run --resume %[2]s --set eta=VALUE, or where the trouble began earlier, branch before it: brood fork %[2]s --at ROUND --set eta=VALUE", idle.left(), p.sess.Dir())
 	case code != 0 && exit.Phase != event.Finished: // it was at its end
 		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: brood run --resume %s", p.sess.Dir())}
 	case err != nil:
 		return err
+	case exit.Phase == event.Failed && exit.Branch > 0:
+		return fmt.Errorf("the run failed: %s; branch before it: brood fork %s --at %d --set eta=VALUE", exit.Reason, p.sess.Dir(), exit.Branch)
 	case exit.Phase == event.Failed:
 		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
 	case exit.Missed != "" && !silent:

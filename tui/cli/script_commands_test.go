@@ -178,7 +178,7 @@ func kill9(ts *testscript.TestScript, neg bool, args []string) {
 
 // signal INT|TERM SESSION signals the process that writes it, if there is one still.
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
-	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[args[0]]
+	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
 	p := writer(ts, args[1])
 	if p == nil {
 		return

@@ -130,5 +130,5 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		d.announce(out, s)
 		return run, nil
 	}
-	return train(c.Context(), p, out, patience)
+	return train(c.Context(), p, out)
 }

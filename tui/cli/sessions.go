@@ -181,14 +181,14 @@ func forkCommand(s streams) *cobra.Command {
 			if at == 0 {
 				return usage("fork needs --at ROUND, 1 or more; a branch at the start is a new `brood run`")
 			}
-			if f.background {
+			if f.background && !f.host {
 				return f.forkApart(c, args[0], at, s)
 			}
 			p, err := f.branch(c.Context(), c, args[0], at, s)
 			if err != nil {
 				return err
 			}
-			return train(c.Context(), p, newPrinter(s, f.json, f.host), patience)
+			return train(c.Context(), p, newPrinter(s, f.json, f.host))
 		}}
 	fl := c.Flags()
 	fl.Uint64Var(&at, "at", 0, "the round to branch after")
@@ -201,6 +201,7 @@ func forkCommand(s streams) *cobra.Command {
 	fl.StringVar(&f.target, "target", "", "stop when a target is met")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
 	fl.StringVar(&f.onLoss, "on-loss", "", "when a worker dies its members: reseed, rollback or shrink")
+	fl.StringVar(&f.onTrouble, "on-trouble", "", onTroubleUsage)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
 	fl.BoolVar(&f.host, "host", false, "")
@@ -267,5 +268,5 @@ func (f *runFlags) branch(ctx context.Context, c *cobra.Command, parent string, 
 		return p, err
 	}
 	p.job = p.from.Job
-	return p, p.from.Fork(filepath.Base(from), host.Options{Workers: f.workers, Threads: f.threads, OnLoss: f.onLoss, Limit: l, Set: set, By: "fork"})
+	return p, p.from.Fork(filepath.Base(from), host.Options{Workers: f.workers, Threads: f.threads, OnLoss: f.onLoss, OnTrouble: f.onTrouble, Unattended: f.unattended(), Limit: l, Set: set, By: "fork"})
 }

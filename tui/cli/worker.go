@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	goruntime "runtime"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,21 +78,18 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	defer cancel()
 	note := func(text string) { fmt.Fprintln(s.out, "brood: "+text) }
 	signals, leave := make(chan os.Signal, 2), make(chan struct{})
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	quiet := leaving(signals)
 	code, watched := 0, make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case sig := <-signals:
-			signal.Stop(signals) // a second one ends the process where it stands
-			code = exitCtrlC
-			if sig == syscall.SIGTERM {
-				code = exitSigterm
-			}
+			quiet() // a second one ends the process where it stands
+			code = statusOf(sig)
 			note("leaving: its members move to the other workers; once more to leave at once")
 			close(leave)
 		case <-ctx.Done():
-			signal.Stop(signals)
+			quiet()
 		}
 	}()
 	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Patience: f.patience,

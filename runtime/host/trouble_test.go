@@ -1,0 +1,63 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"brood/runtime/event"
+)
+
+// TestSaneIsKept: a run that diverges long after its newest sane checkpoint still has its files, goes back to it, without the edit that
+// blew it up, and ends; the log verifies, and can be gone on with from a round that was done again.
+func TestSaneIsKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	ctx := context.Background()
+	o := tiny(60)
+	o.Algorithm, o.Probe, o.OnTrouble, o.Set = "dp-sgd", 1, "back", []event.Setting{{Knob: "batch", Expr: "8"}}
+	o.Model = "mlp-small" // a convex one does not blow up
+	var sane, later uint64
+	var back *event.Plan
+	saves, ruined := 0, false
+	ask := func(r *Run, c event.Command) {
+		go func() {
+			if _, err := r.Command(ctx, c); err != nil {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}()
+	}
+	train(t, dir, prepare(t, o), nil, func(r *Run, rec event.Record) {
+		switch {
+		case rec.Commit != nil && back == nil && rec.Commit.To >= 4 && !ruined && saves == 0:
+			saves++
+			ask(r, event.Command{Action: event.Save})
+		case rec.Checkpoint != nil && back == nil && !ruined:
+			ruined, sane = true, rec.Checkpoint.Round
+			ask(r, event.Command{Set: []event.Setting{{Knob: "eta", Expr: "90"}}, Limit: &event.Limit{Rounds: 1 << 30}})
+		case rec.Checkpoint != nil && back == nil:
+			later = rec.Checkpoint.Round
+			if saves++; saves < 5 {
+				ask(r, event.Command{Action: event.Save})
+			}
+		case rec.Edit != nil && rec.Edit.Expr == "90":
+			ask(r, event.Command{Action: event.Save})
+		case rec.Plan != nil && rec.Plan.Cause == "rollback" && back == nil:
+			back = rec.Plan
+			ask(r, event.Command{Limit: &event.Limit{Rounds: 60}})
+		}
+	})
+	if back == nil || back.At != sane && back.At != later {
+		t.Fatalf("sane at %d, saved at %d, back to %+v", sane, later, back)
+	}
+	t.Logf("sane at %d, saved at %d, back to %d", sane, later, back.At)
+	if _, err := Verify(ctx, dir, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	from, err := Restore(ctx, dir, 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from.Checkpoint.Round != 60 {
+		t.Errorf("it goes on after round %d", from.Checkpoint.Round)
+	}
+}
