@@ -103,6 +103,7 @@ func (f *Fault) Error() string {
 // what was committed. A fault of the coordinator's own is an error too; workers that can are then told that it is gone, and not that
 // they are put out.
 func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
+	left := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		if r := recover(); r != nil {
@@ -111,7 +112,7 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 		}
 		cancel()
 		for _, b := range f.boxes {
-			if x, ok := b.(Forsaker); ok && err != nil {
+			if x, ok := b.(Forsaker); ok && err != nil && left.Err() == nil {
 				x.Forsake()
 			}
 			b.Close()

@@ -89,7 +89,7 @@ func interruptible(ctx context.Context, view *batchView) (out context.Context, s
 	status, heard := 0, make(chan struct{})
 	hear := func(sig os.Signal) {
 		quiet() // where no run is under way a second one ends the process
-		status = statusOf(sig)
+		status = leftBy(sig)
 		cancel()
 		view.note("finishing the rounds under way and saving; once more to leave at once")
 	}

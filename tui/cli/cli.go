@@ -22,7 +22,7 @@ const (
 	exitFailed  = 1 // here, with a sentence that says what to do
 	exitUsage   = 2 // what was typed is refused on any machine
 	exitCtrlC   = 130
-	exitSigterm = 143 // see statusOf
+	exitSigterm = 143
 )
 
 // exitError carries a status of its own.

@@ -374,7 +374,7 @@ func train(ctx context.Context, p prepared, out printer) (err error) {
 		for n := 0; ; n++ {
 			select {
 			case sig := <-signals:
-				code = statusOf(sig)
+				code = leftBy(sig)
 				if n > 0 {
 					cancel()
 					return
@@ -392,15 +392,15 @@ func train(ctx context.Context, p prepared, out printer) (err error) {
 	out.end(exit)
 	switch {
 	case code != 0 && exit.Phase != event.Finished: // it was at its end
-		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: brood run --resume %s", p.sess.Dir())}
+		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}
 	case err != nil:
 		return err
 	case exit.Phase == event.Failed && exit.Branch > 0:
 		return fmt.Errorf("the run failed: %s; branch before it: brood fork %s --at %d --set eta=VALUE", exit.Reason, p.sess.Dir(), exit.Branch)
 	case exit.Phase == event.Failed:
 		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
-	case exit.Missed != "" && !silent:
-		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as brood run --resume %s --target %s --epochs MORE", exit.Missed, p.sess.Dir(), exit.Missed)
+	case exit.Missed != "":
+		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as %s --target %s --epochs MORE", exit.Missed, resumeLine(p.sess.Dir()), exit.Missed)
 	}
 	return nil
 }

@@ -55,8 +55,8 @@ func leaving(out chan<- os.Signal) (stop func()) {
 	})
 }
 
-// statusOf is the exit status of a process that a signal made leave, as shells have it.
-func statusOf(sig os.Signal) int {
+// leftBy is the exit status of a process that a signal made leave, as shells have it.
+func leftBy(sig os.Signal) int {
 	if s, ok := sig.(syscall.Signal); ok {
 		return 128 + int(s)
 	}

@@ -85,7 +85,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		select {
 		case sig := <-signals:
 			quiet() // a second one ends the process where it stands
-			code = statusOf(sig)
+			code = leftBy(sig)
 			note("leaving: its members move to the other workers; once more to leave at once")
 			close(leave)
 		case <-ctx.Done():
