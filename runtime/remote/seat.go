@@ -45,7 +45,7 @@ const maxOwed = 64
 
 // Polite ends of a seat.
 var (
-	errPutOut = errors.New("the run goes on without it")
+	errPutOut = errors.New("the run goes on without it, or was left at once")
 	errOver   = errors.New("the run is over")
 )
 
