@@ -41,7 +41,8 @@ var mutants = []struct {
 	{"a peer that does not read is not cut", "quic/control.go", "if c.queued+len(frame) > c.most && c.queued > 0 {", "if false {", "quic", "^TestFloods$"},
 	{"the silent live for ever", "quic/beat.go", "quiet >= silentAt && c.packets() == before", "false", "quic", "^TestDeathIsNoticed$"},
 	{"restarts are not noticed", "quic/node.go", "StatelessResetKey: &reset, ", "StatelessResetKey: map[bool]*quicgo.StatelessResetKey{true: &reset}[false], ", "quic", "^TestRestartIsNoticed"},
-	{"strangers are not counted", "quic/greet.go", "if n.greeting.Add(1) > maxGreeting {", "if n.greeting.Load() > maxGreeting {", "quic", "^TestFloods$"},
+	{"strangers are not counted", "quic/strangers.go", "if here >= maxShare || len(s.all) >= maxStrangers {", "if here < 0 {", "quic", "^TestStrangers$"},
+	{"an address may have all places", "quic/strangers.go", "if here >= maxShare || len(s.all)", "if len(s.all)", "quic", "^TestStrangers$"},
 	{"bytes are not charged", "quic/session.go", "s.pair.mesh.charge(h.Op, len(b), false)", "", "quic", "^TestLedger$"},
 	{"packets overtake in the shaper", "quic/shaper.go", "l.due = later(l.due, free", "l.due = later(time.Time{}, free", "quic", "^TestShapes$"},
 	{"the pin is not compared", "identity/tls.go", "if !n.Equal(pin) {", "if false {", "identity", "^TestHandshake$"},
@@ -58,7 +59,7 @@ var mutants = []struct {
 // TestMutants plants each mutant by an overlay and runs the test that must fail; a test that hangs has noticed too. Each takes a build: BROOD_LONG=1 asks for it.
 func TestMutants(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("34 builds and test runs: set BROOD_LONG=1")
+		t.Skip("35 builds and test runs: set BROOD_LONG=1")
 	}
 	root, err := filepath.Abs("..")
 	if err != nil {
