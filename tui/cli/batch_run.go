@@ -243,7 +243,7 @@ func recount(dir string) (*tally, error) {
 		t.record(rec)
 	}
 	t.finish(coordinator.Exit{})
-	t.sum.Seconds = float64(t.nanos) / 1e9
+	t.sum.Seconds = t.spent()
 	return t, nil
 }
 

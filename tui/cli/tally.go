@@ -51,7 +51,7 @@ type tally struct {
 	apart           optim.Ledger
 	began           time.Time // of the first plan: before it there is nobody to train
 	planned         bool
-	nanos           int64          // wall time of the rounds that were committed
+	times           []committed    // of the rounds that are still part of the run
 	before          event.Progress // of the session before this process
 	config          event.Config
 	losses          map[engine.Member]float64
@@ -62,6 +62,12 @@ type tally struct {
 	reason          string              // of the phase
 	tests           []*event.Evaluation // of rounds that are still part of the run
 	means           map[string]*mean    // of series, over rounds and members
+}
+
+// committed is the wall time of a commit.
+type committed struct {
+	to    uint64
+	nanos int64
 }
 
 // mean is a running one.
@@ -139,6 +145,7 @@ func (t *tally) record(r event.Record) {
 		t.config = *r.Config
 	case r.Plan != nil:
 		t.sum.Algorithm, t.sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
+		t.times = slices.DeleteFunc(t.times, func(c committed) bool { return c.to > r.Plan.At })
 		clear(t.losses)
 		if !t.planned {
 			t.planned, t.began = true, time.Now()
@@ -148,7 +155,7 @@ func (t *tally) record(r event.Record) {
 	case r.Commit != nil:
 		c := r.Commit
 		t.diverged = false
-		t.nanos += c.Nanos
+		t.times = append(t.times, committed{c.To, c.Nanos})
 		t.sum.Rounds, t.sum.Steps, t.sum.Samples = c.Progress.Rounds, c.Progress.Steps, c.Progress.Samples
 		t.sum.Evaluations, t.sum.Epochs, t.sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
 		t.sent.Add(c.Sent)
@@ -192,22 +199,31 @@ func (t *tally) word() string {
 	return "loss"
 }
 
-// rate is how fast the rounds that this process committed went: waits for workers and pauses are no part of it.
+// rate is how fast the rounds that this process committed went: waits for workers, pauses, and rounds that were undone are no part of it.
 func (t *tally) rate(p event.Progress) string {
-	done, unit := p.Samples-t.before.Samples, "samples/s"
+	done, unit := since(p.Samples, t.before.Samples), "samples/s"
 	if t.bare() {
-		done, unit = p.Rounds-t.before.Rounds, "rounds/s"
+		done, unit = since(p.Rounds, t.before.Rounds), "rounds/s"
 	}
-	return grouped(int64(float64(done)/t.spent())) + " " + unit
+	return grouped(int64(done/max(t.spent(), 1e-9))) + " " + unit
 }
 
+// since is what was counted after before; 0 of a run that went back beyond that.
+func since(now, before uint64) float64 { return float64(max(now, before) - before) }
+
 // spent is the seconds that the committed rounds took.
-func (t *tally) spent() float64 { return max(float64(t.nanos)/1e9, 1e-9) }
+func (t *tally) spent() float64 {
+	var nanos int64
+	for _, c := range t.times {
+		nanos += c.nanos
+	}
+	return float64(nanos) / 1e9
+}
 
 func (t *tally) finish(exit coordinator.Exit) summary {
 	s := t.sum
 	s.Seconds = time.Since(t.began).Seconds()
-	s.SamplesPerSecond = float64(s.Samples-t.before.Samples) / t.spent()
+	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(t.spent(), 1e-9)
 	s.TestError, s.TestRound, s.CentreHash = nil, nil, ""
 	if e := t.tested(); e != nil {
 		s.TestError, s.TestRound, s.CentreHash = &e.TestError, &e.Round, e.Centre

@@ -25,8 +25,14 @@ func TestSpeedOfRounds(t *testing.T) {
 	if got := m.rate(event.Progress{Rounds: 2, Samples: 600}); got != "200 samples/s" {
 		t.Errorf("%s, want 200 samples/s", got)
 	}
-	if sum := m.finish(coordinator.Exit{}); sum.SamplesPerSecond != 200 || sum.Seconds > 3000 {
-		t.Errorf("%v samples/s in %v s, want 200 and no hour", sum.SamplesPerSecond, sum.Seconds)
+	m.record(commit(3, 900, 3*time.Second))
+	m.record(event.Record{Plan: &event.Plan{At: 2}}) // which are done again, faster
+	m.record(commit(3, 900, time.Second))
+	if got := m.rate(event.Progress{Rounds: 3, Samples: 900}); got != "225 samples/s" {
+		t.Errorf("%s after going back, want 225 samples/s", got)
+	}
+	if sum := m.finish(coordinator.Exit{}); sum.SamplesPerSecond != 225 || sum.Seconds > 3000 {
+		t.Errorf("%v samples/s in %v s, want 225 and no hour", sum.SamplesPerSecond, sum.Seconds)
 	}
 }
 
