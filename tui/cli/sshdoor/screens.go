@@ -11,6 +11,7 @@ import (
 
 // screens counts the sessions that are open, of each key and of all: a connection may ask for any number of them, and each costs a screen.
 type screens struct {
+	wg  sync.WaitGroup // of what passes requests on
 	mu  sync.Mutex
 	of  map[string]int // by key
 	all int
@@ -33,7 +34,7 @@ func (s *screens) handle(srv *ssh.Server, conn *gossh.ServerConn, ch gossh.NewCh
 		_ = ch.Reject(gossh.ResourceShortage, "brood: "+err.Error()) // it may be gone
 		return
 	}
-	ssh.DefaultSessionHandler(srv, conn, &counted{NewChannel: ch, ctx: ctx, leave: sync.OnceFunc(func() { s.leave(key) })}, ctx)
+	ssh.DefaultSessionHandler(srv, conn, &counted{NewChannel: ch, wg: &s.wg, ctx: ctx, leave: sync.OnceFunc(func() { s.leave(key) })}, ctx)
 }
 
 func (s *screens) enter(key string) error {
@@ -65,6 +66,7 @@ func (s *screens) leave(key string) {
 // counted is a session that takes a screen. It ends with its requests, and keeps a sane number of variables.
 type counted struct {
 	gossh.NewChannel
+	wg    *sync.WaitGroup
 	ctx   context.Context // of the connection
 	leave func()
 }
@@ -77,7 +79,7 @@ func (c *counted) Accept() (gossh.Channel, <-chan *gossh.Request, error) {
 		return ch, all, err
 	}
 	reqs := make(chan *gossh.Request)
-	go func() { // it ends with the channel or the connection, which the server's Close ends
+	c.wg.Go(func() { // it ends with the channel or the connection, which the server's Close ends
 		defer c.leave()
 		defer close(reqs)
 		variables := 0
@@ -94,7 +96,7 @@ func (c *counted) Accept() (gossh.Channel, <-chan *gossh.Request, error) {
 				return
 			}
 		}
-	}()
+	})
 	return ch, reqs, nil
 }
 

@@ -135,6 +135,7 @@ func (s *Server) Close() error {
 		err = errors.Join(err, cerr)
 	}
 	s.wg.Wait()
+	s.screens.wg.Wait()
 	return err
 }
 
@@ -191,7 +192,7 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 		v, _ := sess.Context().Value(visitorKey{}).(Visitor)
 		pty, changes, ok := sess.Pty()
 		if changes != nil {
-			defer func() { go drain(changes) }()
+			defer s.wg.Go(func() { drain(changes) })
 		}
 		switch {
 		case len(sess.Command()) > 0:
