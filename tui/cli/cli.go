@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"brood/models/typed"
+	"brood/runtime/fleet"
 )
 
 // Exit statuses.
@@ -77,6 +78,9 @@ func Run(ctx context.Context, args []string, s streams) int {
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		fmt.Fprintln(s.err, "brood: "+err.Error())
+		if f, ok := errors.AsType[*fleet.Fault](err); ok { // a mistake of ours, for the report
+			_, _ = s.err.Write(f.Stack)
+		}
 	}
 	return statusOf(err)
 }
