@@ -176,7 +176,7 @@ func (o Options) check() error {
 	switch o.OnTrouble {
 	case "", coordinator.OnTroubleWait, coordinator.OnTroubleStop, coordinator.OnTroubleBack:
 	default:
-		return fmt.Errorf("on-trouble %q: choose wait, stop or back", o.OnTrouble)
+		return typed.Errorf("on-trouble %q: choose wait, stop or back", o.OnTrouble)
 	}
 	if o.Limit.Target != "" {
 		_, _, err := coordinator.Target(o.Limit.Target)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"brood/models/typed"
 	"brood/optim"
 )
 
@@ -16,7 +17,7 @@ func Accept(k optim.Knob, expr string, at Position) error {
 		return err
 	}
 	if s.plus {
-		return fmt.Errorf("%s: %q: + counts rounds: write +N for so many from there on, or epochs and steps without it", k.Name, expr)
+		return typed.Errorf("%s: %q: + counts rounds: write +N for so many from there on, or epochs and steps without it", k.Name, expr)
 	}
 	last, ok := s.end()
 	if !ok || s.place(at) < last {

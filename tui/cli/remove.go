@@ -162,7 +162,7 @@ func touched(x session.Info) time.Time {
 	last := x.Started
 	entries, _ := os.ReadDir(x.Dir)
 	for _, e := range entries {
-		if i, err := e.Info(); err == nil && e.Name() != "lock" && i.ModTime().After(last) {
+		if i, err := e.Info(); err == nil && e.Name() != session.LockName && i.ModTime().After(last) {
 			last = i.ModTime()
 		}
 	}
