@@ -29,7 +29,7 @@ func samples() map[string]any {
 		"abort": Abort{Epoch: 4},
 		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []optim.Member{5}, OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
 			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2}, Checkpoint: &cp},
-		"save":  Save{Epoch: 5, At: 12, Most: 4096},
+		"save":  Save{Epoch: 5, At: 12},
 		"stop":  Stop{},
 		"setup": Setup{Config: event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1 << 63}, Members: 3},
 		"kept":  Kept{Path: "checkpoints/6/a", From: 1 << 20, Err: "full"},
@@ -89,6 +89,9 @@ func full(t *testing.T, name string, v reflect.Value) {
 	}
 	for i := range v.NumField() {
 		f := v.Field(i)
+		if v.Type().Field(i).Tag.Get("cbor") == "-" {
+			continue // not for the other side
+		}
 		if f.IsZero() && name != "stop" {
 			t.Errorf("the sample of %s leaves %s empty", name, v.Type().Field(i).Name)
 		}

@@ -30,7 +30,7 @@ type (
 	Save struct {
 		Epoch uint32 `cbor:"0,keyasint"`
 		At    uint64 `cbor:"1,keyasint,omitempty"`
-		Most  int64  `cbor:"2,keyasint,omitempty"` // bytes that the file may have
+		Most  int64  `cbor:"-"` // bytes that the file may have: for whoever takes it in, and not told
 	}
 	// Stop ends the worker.
 	Stop struct{}
