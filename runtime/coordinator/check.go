@@ -63,6 +63,9 @@ func (c *Coordinator) check(ev any) (err error) {
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
 			return c.checkNonFinite(m.Worker, nf)
 		}
+		if m.Cut != nil && m.Epoch == c.epoch && (*m.Cut == m.Worker || !slices.Contains(c.alive, *m.Cut)) {
+			return fmt.Errorf("it says that it lost worker %d, and those that are here are %v", *m.Cut, c.alive)
+		}
 		return c.planned(m.Epoch)
 	case message.Saved:
 		return c.planned(m.Epoch)

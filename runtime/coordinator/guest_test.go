@@ -58,7 +58,7 @@ func (p *party) step(ev any) []any {
 		case Append:
 			p.log = append(p.log, x.Record)
 		case Send:
-			if _, ok := x.Msg.(message.Stop); ok && !p.core.over {
+			if _, ok := x.Msg.(message.Away); ok {
 				p.out = append(p.out, x.Worker)
 			}
 			if _, ok := x.Msg.(message.Abort); ok {

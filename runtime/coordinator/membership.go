@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"brood/models/engine"
 	"brood/models/typed"
@@ -69,7 +70,7 @@ func (c *Coordinator) send(p event.Plan) (fx []any) {
 	c.wantSave = c.wantSave || c.saving != nil // what is being saved is cut off: again later
 	c.plan, c.pending, c.rates, c.saving, c.voided = &m, slices.Clone(c.alive), optim.Rates{}, nil, false
 	clear(c.done)
-	c.granted, c.loose = c.committed, nil
+	c.granted, c.loose, c.retry = c.committed, nil, time.Time{}
 	for _, w := range c.alive {
 		fx = append(fx, Send{w, message.Abort{Epoch: c.epoch}}, Send{w, m})
 	}
@@ -226,6 +227,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []any) {
 		if i := slices.Index(c.alive, e.Worker); i >= 0 {
 			c.alive = slices.Delete(c.alive, i, i+1)
 			delete(c.rests, e.Worker)
+			maps.DeleteFunc(c.cuts, func(pair [2]int, _ cuts) bool { return slices.Contains(pair[:], e.Worker) })
 			gone = append(gone, e.Worker)
 			hosted += len(c.roster.Hosted(e.Worker))
 			fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))

@@ -82,7 +82,7 @@ func weigh(p []byte, depth int) (rest []byte, bytes int, err error) {
 	return p, bytes, nil
 }
 
-// cleaned takes control characters out of a worker's sentences: they are shown to people.
+// cleaned takes control characters out of sentences that are shown to people.
 func cleaned(m any) any {
 	switch m := m.(type) {
 	case Failed:
@@ -90,6 +90,9 @@ func cleaned(m any) any {
 		return m
 	case Saved:
 		m.Err = wire.CleanText(m.Err)
+		return m
+	case Away:
+		m.Why = wire.CleanText(m.Why)
 		return m
 	}
 	return m

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"brood/runtime/event"
+	"brood/runtime/fleet"
 	"brood/runtime/message"
 	"brood/runtime/session"
 	"brood/transport/quic"
@@ -43,14 +44,13 @@ type seat struct {
 // left one after the other.
 const maxOwed = 64
 
-// Polite ends of a seat.
-var (
-	errPutOut = errors.New("the run goes on without it, or was left at once")
-	errOver   = errors.New("the run is over")
-)
+// errOver ends a seat politely.
+var errOver = errors.New("the run is over")
 
-// errFails ends a seat without a goodbye: the worker may come back to whoever goes on with the run.
-var errFails = errors.New("the coordinator ends before the run does")
+// away ends a seat: the worker is told why, and whether it may come back.
+type away struct{ message.Away }
+
+func (a *away) Error() string { return a.Why }
 
 // farewell is how long a goodbye may take.
 const farewell = 2 * time.Second
@@ -82,11 +82,14 @@ func (t *seat) Post(msg any) {
 		t.owes = min(t.owes, maxOwed) // what is on its way
 	}
 	t.mu.Unlock()
-	if _, stop := msg.(message.Stop); stop {
+	switch m := msg.(type) {
+	case message.Stop:
 		t.stop()
-		return
+	case message.Away:
+		t.cancel(&away{m})
+	default:
+		t.send(msg)
 	}
-	t.send(msg)
 }
 
 // stop tells the worker that the run is over.
@@ -95,7 +98,7 @@ func (t *seat) stop() {
 	t.cancel(errOver)
 }
 
-// Close ends the worker: it is put out, or came to the run too late.
+// Close ends the worker when the fleet does: the run is over, or another process may go on with it.
 func (t *seat) Close() {
 	s := t.run.srv
 	s.mu.Lock()
@@ -104,12 +107,9 @@ func (t *seat) Close() {
 	if over {
 		t.stop()
 	} else {
-		t.cancel(errPutOut)
+		t.cancel(&away{fleet.Unfinished})
 	}
 }
-
-// Forsake implements fleet.Forsaker.
-func (t *seat) Forsake() { t.cancel(errFails) }
 
 func (t *seat) send(msg any) {
 	m, err := encode(msg)
@@ -132,15 +132,17 @@ func (t *seat) attend() {
 	err := t.hear()
 	t.shelf.drop()
 	t.run.leave(t, err)
+	a, isAway := errors.AsType[*away](err)
+	if isAway {
+		t.send(a.Away)
+	}
 	switch {
 	case t.peer.Err() != nil:
 		t.peer.Close("")
-	case errors.Is(err, errPutOut), errors.Is(err, errOver):
+	case isAway, errors.Is(err, errOver):
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		defer cancel()
 		_ = t.peer.Leave(ctx, err.Error()) // gone either way
-	case errors.Is(err, errFails):
-		t.peer.Forsake(err.Error())
 	default:
 		t.peer.Cut(err.Error())
 	}

@@ -228,6 +228,11 @@ func (v *visit) hear(ctx context.Context) error {
 			}
 		case message.Stop:
 			return errOver
+		case message.Away:
+			if msg.After > 0 {
+				return &away{msg}
+			}
+			return &RefusedError{fmt.Errorf("the coordinator sent this worker away for good: %s", msg.Why)}
 		case message.Shape:
 			v.shaped(&msg.Link, nil)
 		case message.Kept, message.Piece:
