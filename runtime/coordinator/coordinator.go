@@ -106,6 +106,8 @@ type Coordinator struct {
 	rates   optim.Rates   // of the slowest of those that are
 	keep    bool          // workers keep snapshots of the rounds that grants begin at
 
+	misjudged map[string]bool // algorithms whose bytes are not those that they predict, which was said
+
 	cuts  map[[2]int]cuts // connections between workers that broke, the lower number first
 	retry time.Time       // the change of membership epoch because of one waits until then
 
@@ -158,7 +160,7 @@ func New(cfg Config) (*Coordinator, error) {
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
 	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, "start")
-	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, rests: map[int]rest{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
+	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, misjudged: map[string]bool{}, rests: map[int]rest{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
 		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits), sane: cfg.Sane}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {

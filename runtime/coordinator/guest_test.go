@@ -285,7 +285,6 @@ func TestNoMajority(t *testing.T) {
 	for name, change := range map[string]func(d *message.Done){
 		"digests":  func(d *message.Done) { d.Digests["progress/shared"] = [32]byte{1} },
 		"progress": func(d *message.Done) { d.Progress.Steps++ },
-		"bytes":    func(d *message.Done) { d.Sent["reduce"] = 4096 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newParty(t, 2, nil)
