@@ -116,6 +116,7 @@ type Coordinator struct {
 	progress           event.Progress
 	hash               string
 	batch              uint64                  // rounds of the next grant
+	most               uint64                  // rounds of a grant whose report fits into a message
 	held               bool                    // the outstanding grant may end before its last round
 	done               map[uint64]*outstanding // by the round before their first
 	blocks             map[string]bool         // of base, and whether they are shared
@@ -160,7 +161,7 @@ func New(cfg Config) (*Coordinator, error) {
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
 	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, "start")
-	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, misjudged: map[string]bool{}, rests: map[int]rest{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
+	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, misjudged: map[string]bool{}, rests: map[int]rest{}, batch: 1, most: 1, epoch: cfg.Epoch, base: cfg.Epoch,
 		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits), sane: cfg.Sane}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
@@ -346,7 +347,7 @@ func (c *Coordinator) isSaved() bool {
 
 // grant gives out the next rounds and the edits that govern them: no vote, no race.
 func (c *Coordinator) grant() (fx []any) {
-	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + c.batch, Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != "", Onward: !c.keep}
+	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + min(c.batch, c.most), Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != "", Onward: !c.keep}
 	if l := c.cfg.Limit.Rounds; l > 0 {
 		if g.From >= l {
 			return nil

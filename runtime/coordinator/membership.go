@@ -204,7 +204,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	return append(fx, c.dismiss()...)
 }
 
-// declare notes what the workers of a plan hold and may measure.
+// declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
 func (c *Coordinator) declare(p event.Plan) {
 	c.blocks, c.series = map[string]bool{worker.ProgressBlock: true}, map[string]optim.Kind{}
 	tl, err := timeline.New(c.alg, p.Timeline)
@@ -217,6 +217,26 @@ func (c *Coordinator) declare(p event.Plan) {
 	for _, s := range slices.Concat(worker.Series, c.alg.Series) {
 		c.series[s.Name] = s.Kind
 	}
+	c.most = c.mostRounds()
+}
+
+// mostRounds is how many rounds a worker can report in one message, if it measures every series of every member that it hosts in each.
+func (c *Coordinator) mostRounds() uint64 {
+	rows, each := 0, 0
+	for _, w := range c.roster.Workers() {
+		rows = max(rows, len(c.roster.Hosted(w)))
+	}
+	for name, kind := range c.series {
+		values := 1
+		switch kind {
+		case optim.PerMember:
+			values = rows + 1 // and the whole population
+		case optim.PairEdges:
+			values = 2 * len(c.roster.Members)
+		}
+		each += message.PointsWeight(len(name), values)
+	}
+	return max(1, uint64(message.MostPoints/each))
 }
 
 // loses goes on without workers that are gone, with one plan for all of them.

@@ -175,7 +175,7 @@ func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 		if f, ok := reply.(message.Failed); ok {
 			v.failed = f.Err
 		}
-		if err := v.send(reply); err != nil && lost == nil {
+		if err := v.send(fitting(reply)); err != nil && lost == nil {
 			lost = err
 			v.box.Close()
 		}
@@ -184,6 +184,20 @@ func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 		return &RefusedError{err}
 	}
 	return lost
+}
+
+// fitting is a reply, or the failure that it does not fit into a message: one round of very many members may not.
+func fitting(reply any) any {
+	d, ok := reply.(message.Done)
+	if !ok {
+		return reply
+	}
+	m, err := encode(d)
+	if err == nil && len(m.Body) <= wire.MaxBody {
+		return reply
+	}
+	return message.Failed{Worker: d.Worker, Epoch: d.Epoch, Err: fmt.Sprintf("its report of rounds %d to %d takes %d bytes, and a message holds %d: host fewer members on each worker",
+		d.From+1, d.To, len(m.Body), wire.MaxBody)}
 }
 
 func (v *visit) send(msg any) error {
