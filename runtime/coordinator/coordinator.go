@@ -12,6 +12,7 @@ package coordinator
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -207,7 +208,11 @@ func (c *Coordinator) Step(now time.Time, ev any) []any {
 			return nil // it is gone, or was put out
 		}
 		if err := c.check(ev); err != nil {
-			return append(c.fence(Lost{w, err.Error()}), c.push()...)
+			fx := append(c.fence(Lost{w, err.Error()}), c.push()...)
+			if f, ok := errors.AsType[*Fault](err); ok {
+				fx = append(fx, f)
+			}
+			return fx
 		}
 	}
 	var fx []any

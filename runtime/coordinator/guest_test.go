@@ -322,3 +322,22 @@ func TestTimesAreTheCores(t *testing.T) {
 		t.Errorf("round %d", at)
 	}
 }
+
+// TestFaultInCheck: a mistake of ours that a worker's message shows puts that worker out, and its stack is kept for the report.
+func TestFaultInCheck(t *testing.T) {
+	p := newParty(t, 2, nil)
+	d := p.done(1)
+	p.core.roster, p.core.keep = optim.Roster{}, false // nothing is left that could go on
+	var stacks []string
+	for _, x := range p.step(d) {
+		if f, ok := x.(*Fault); ok {
+			stacks = append(stacks, string(f.Stack))
+		}
+	}
+	if len(stacks) != 1 || !strings.Contains(stacks[0], "checkDone") {
+		t.Errorf("stacks %q", stacks)
+	}
+	if said := "warning lost-worker: worker 1 is lost: its message.Done cannot be understood, by a mistake of brood's own: runtime error: index out of range [0] with length 0; report this"; !slices.Equal(p.alerts(), []string{said}) || !slices.Equal(p.out, []int{1}) {
+		t.Errorf("put out %v, alerts %q, want %q", p.out, p.alerts(), said)
+	}
+}

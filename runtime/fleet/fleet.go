@@ -36,6 +36,8 @@ type Config struct {
 	Now     func() time.Time
 	Tick    time.Duration          // between ticks of the core; 0 means 100 ms
 	Shape   func(event.Link) error // slows links down; nil: there are none. It must not wait
+	// Fault keeps the stack of a mistake of ours for the report. Any goroutine may call it; may be nil.
+	Fault func(what any, stack []byte)
 	// Watch is told of every record after it is in the log; it must not block. May be nil.
 	Watch func(event.Record)
 }
@@ -105,6 +107,7 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		if r := recover(); r != nil {
+			f.Fault(r, debug.Stack())
 			err = &Fault{r, debug.Stack()}
 			exit = coordinator.Exit{Phase: event.Failed, Reason: err.Error()}
 		}
@@ -227,6 +230,13 @@ func (f *Fleet) Workers(ctx context.Context) []view.Worker {
 	}
 }
 
+// Fault keeps the stack of a mistake of ours that was caught: what goes on is told by itself.
+func (f *Fleet) Fault(what any, stack []byte) {
+	if f.cfg.Fault != nil {
+		f.cfg.Fault(what, stack)
+	}
+}
+
 func (f *Fleet) step(ctx context.Context, ev any) { f.apply(ctx, f.core.Step(f.cfg.Now(), ev)) }
 
 // apply carries out effects in order: records are in the log before the messages behind them leave.
@@ -260,6 +270,8 @@ func (f *Fleet) apply(ctx context.Context, fx []any) {
 			if b := f.boxes[x.Worker]; b != nil {
 				b.Post(message.Stop{})
 			}
+		case *coordinator.Fault:
+			f.Fault(x.Value, x.Stack)
 		case coordinator.Exit:
 			flush()
 			f.exit = &x

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -126,10 +127,10 @@ func encode(msg any) (wire.Message, error) {
 	return wire.Message{Kind: kind, Body: body}, err
 }
 
-// attend hears the worker until it is gone.
+// attend hears the worker until it is gone. A fault in handling it ends the seat, and nothing else.
 func (t *seat) attend() {
 	t.send(message.Setup{Config: t.run.config, Members: t.run.members})
-	err := t.hear()
+	err := surely(t.run.fleet.Fault, t.hear)
 	t.shelf.drop()
 	t.run.leave(t, err)
 	a, isAway := errors.AsType[*away](err)
@@ -149,13 +150,19 @@ func (t *seat) attend() {
 	t.cancel(nil)
 }
 
-// hear takes what the worker says. A fault in handling it ends the seat, and nothing else.
-func (t *seat) hear() (err error) {
+// surely turns a mistake of ours in f into an error, and keeps its stack for the report.
+func surely(keep func(what any, stack []byte), f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("what it sent cannot be handled: %v", r)
+			keep(r, debug.Stack())
+			err = fmt.Errorf("what it sent cannot be handled, by a mistake of brood's own: %v; report this", r)
 		}
 	}()
+	return f()
+}
+
+// hear takes what the worker says until it is gone.
+func (t *seat) hear() error {
 	for {
 		m, err := t.peer.Receive(t.ctx)
 		if t.ctx.Err() != nil {
