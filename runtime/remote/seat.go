@@ -134,20 +134,32 @@ func (t *seat) attend() {
 	t.shelf.drop()
 	t.run.leave(t, err)
 	a, isAway := errors.AsType[*away](err)
-	if isAway {
-		t.send(a.Away)
-	}
 	switch {
 	case t.peer.Err() != nil:
 		t.peer.Close("")
-	case isAway, errors.Is(err, errOver):
-		ctx, cancel := context.WithTimeout(context.Background(), farewell)
-		defer cancel()
-		_ = t.peer.Leave(ctx, err.Error()) // gone either way
+	case isAway:
+		sendAway(t.peer, a.Away)
+	case errors.Is(err, errOver):
+		leave(t.peer, err.Error())
 	default:
 		t.peer.Cut(err.Error())
 	}
 	t.cancel(nil)
+}
+
+// sendAway tells a worker why it is sent away and whether it may come back, and ends the connection.
+func sendAway(p *quic.Peer, a message.Away) {
+	if m, err := encode(a); err == nil && p.Send(m) != nil {
+		return // it is gone
+	}
+	leave(p, a.Why)
+}
+
+// leave says goodbye.
+func leave(p *quic.Peer, reason string) {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	_ = p.Leave(ctx, reason) // gone either way
 }
 
 // surely turns a mistake of ours in f into an error, and keeps its stack for the report.

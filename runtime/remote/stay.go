@@ -69,11 +69,11 @@ func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w w
 	switch {
 	case peer.Err() != nil:
 	case errors.Is(err, errOver):
-		v.goodbye(errOver.Error())
+		leave(peer, errOver.Error())
 	case errors.Is(err, context.Canceled):
-		v.goodbye("stopped by its operator")
+		leave(peer, "stopped by its operator")
 	default:
-		v.goodbye(err.Error())
+		leave(peer, err.Error())
 	}
 	peer.Close("")
 	if errors.Is(err, errOver) {
@@ -127,12 +127,6 @@ func (v *visit) shaped(l *event.Link, r wire.Roster) {
 		v.roster = r
 	}
 	applyShapes(v.mesh, v.id, v.shapes, v.roster)
-}
-
-func (v *visit) goodbye(reason string) {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	_ = v.peer.Leave(ctx, reason) // gone either way
 }
 
 // work prepares the job and does what comes into the mailbox. An error is final.
