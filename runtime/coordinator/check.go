@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,11 +41,22 @@ func sender(ev any) (int, bool) {
 	return 0, false
 }
 
+// Fault is a mistake of ours that a worker's message has shown. It ends that worker's part, and is an effect: the stack is for the report.
+type Fault struct {
+	Value any // that was panicked with
+	Stack []byte
+	event any
+}
+
+func (f *Fault) Error() string {
+	return fmt.Sprintf("its %T cannot be understood, by a mistake of brood's own: %v; report this", f.event, f.Value)
+}
+
 // check says what a worker's message holds that cannot be.
 func (c *Coordinator) check(ev any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("its %T cannot be understood: %v", ev, r)
+			err = &Fault{r, debug.Stack(), ev}
 		}
 	}()
 	switch m := ev.(type) {
@@ -62,6 +74,9 @@ func (c *Coordinator) check(ev any) (err error) {
 	case message.Failed:
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
 			return c.checkNonFinite(m.Worker, nf)
+		}
+		if m.Cut != nil && m.Epoch == c.epoch && (*m.Cut == m.Worker || !slices.Contains(c.alive, *m.Cut)) {
+			return fmt.Errorf("it says that it lost worker %d, and those that are here are %v", *m.Cut, c.alive)
 		}
 		return c.planned(m.Epoch)
 	case message.Saved:

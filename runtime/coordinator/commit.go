@@ -211,6 +211,9 @@ func (c *Coordinator) failed(e message.Failed) []any {
 	if e.Epoch != c.epoch || !slices.Contains(c.alive, e.Worker) {
 		return nil
 	}
+	if e.Cut != nil && e.NonFinite == nil {
+		return c.severed(e)
+	}
 	if e.NonFinite == nil || c.plan != nil {
 		return c.fence(Lost{e.Worker, "it reports: " + e.Err})
 	}
@@ -226,10 +229,10 @@ func (c *Coordinator) failed(e message.Failed) []any {
 	return c.blownUp(text, nf.Member)
 }
 
-// fence puts workers out whose word cannot be trusted.
+// fence puts workers out, for good: their word cannot be trusted, or they cannot do what they are asked to.
 func (c *Coordinator) fence(all ...Lost) (fx []any) {
 	for _, e := range all {
-		fx = append(fx, Send{e.Worker, message.Stop{}})
+		fx = append(fx, Send{e.Worker, message.Away{Why: e.Reason}})
 	}
 	return append(fx, c.loses(all...)...)
 }

@@ -12,6 +12,7 @@ package coordinator
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -106,11 +107,17 @@ type Coordinator struct {
 	rates   optim.Rates   // of the slowest of those that are
 	keep    bool          // workers keep snapshots of the rounds that grants begin at
 
+	misjudged map[string]bool // algorithms whose bytes are not those that they predict, which was said
+
+	cuts  map[[2]int]cuts // connections between workers that broke, the lower number first
+	retry time.Time       // the change of membership epoch because of one waits until then
+
 	voided             bool // outstanding grants were given up: workers may still be at them until the next epoch
 	committed, granted uint64
 	progress           event.Progress
 	hash               string
 	batch              uint64                  // rounds of the next grant
+	most               uint64                  // rounds of a grant whose report fits into a message
 	held               bool                    // the outstanding grant may end before its last round
 	done               map[uint64]*outstanding // by the round before their first
 	blocks             map[string]bool         // of base, and whether they are shared
@@ -155,7 +162,7 @@ func New(cfg Config) (*Coordinator, error) {
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
 	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, "start")
-	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, rests: map[int]rest{}, batch: 1, epoch: cfg.Epoch, base: cfg.Epoch,
+	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, misjudged: map[string]bool{}, rests: map[int]rest{}, batch: 1, most: 1, epoch: cfg.Epoch, base: cfg.Epoch,
 		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits), sane: cfg.Sane}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
@@ -201,7 +208,11 @@ func (c *Coordinator) Step(now time.Time, ev any) []any {
 			return nil // it is gone, or was put out
 		}
 		if err := c.check(ev); err != nil {
-			return append(c.fence(Lost{w, err.Error()}), c.push()...)
+			fx := append(c.fence(Lost{w, err.Error()}), c.push()...)
+			if f, ok := errors.AsType[*Fault](err); ok {
+				fx = append(fx, f)
+			}
+			return fx
 		}
 	}
 	var fx []any
@@ -295,7 +306,7 @@ func (c *Coordinator) push() (fx []any) {
 	case c.over || c.plan != nil || c.base == c.cfg.Epoch:
 		return nil
 	case c.change != nil:
-		if idle {
+		if idle && !c.now.Before(c.retry) {
 			return c.reshape()
 		}
 		return nil
@@ -341,7 +352,7 @@ func (c *Coordinator) isSaved() bool {
 
 // grant gives out the next rounds and the edits that govern them: no vote, no race.
 func (c *Coordinator) grant() (fx []any) {
-	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + c.batch, Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != "", Onward: !c.keep}
+	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + min(c.batch, c.most), Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != "", Onward: !c.keep}
 	if l := c.cfg.Limit.Rounds; l > 0 {
 		if g.From >= l {
 			return nil

@@ -58,7 +58,7 @@ func (p *party) step(ev any) []any {
 		case Append:
 			p.log = append(p.log, x.Record)
 		case Send:
-			if _, ok := x.Msg.(message.Stop); ok && !p.core.over {
+			if _, ok := x.Msg.(message.Away); ok {
 				p.out = append(p.out, x.Worker)
 			}
 			if _, ok := x.Msg.(message.Abort); ok {
@@ -285,7 +285,6 @@ func TestNoMajority(t *testing.T) {
 	for name, change := range map[string]func(d *message.Done){
 		"digests":  func(d *message.Done) { d.Digests["progress/shared"] = [32]byte{1} },
 		"progress": func(d *message.Done) { d.Progress.Steps++ },
-		"bytes":    func(d *message.Done) { d.Sent["reduce"] = 4096 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newParty(t, 2, nil)
@@ -321,5 +320,24 @@ func TestTimesAreTheCores(t *testing.T) {
 	}
 	if at, _ := p.core.Committed(); at != 2 {
 		t.Errorf("round %d", at)
+	}
+}
+
+// TestFaultInCheck: a mistake of ours that a worker's message shows puts that worker out, and its stack is kept for the report.
+func TestFaultInCheck(t *testing.T) {
+	p := newParty(t, 2, nil)
+	d := p.done(1)
+	p.core.roster, p.core.keep = optim.Roster{}, false // nothing is left that could go on
+	var stacks []string
+	for _, x := range p.step(d) {
+		if f, ok := x.(*Fault); ok {
+			stacks = append(stacks, string(f.Stack))
+		}
+	}
+	if len(stacks) != 1 || !strings.Contains(stacks[0], "checkDone") {
+		t.Errorf("stacks %q", stacks)
+	}
+	if said := "warning lost-worker: worker 1 is lost: its message.Done cannot be understood, by a mistake of brood's own: runtime error: index out of range [0] with length 0; report this"; !slices.Equal(p.alerts(), []string{said}) || !slices.Equal(p.out, []int{1}) {
+		t.Errorf("put out %v, alerts %q, want %q", p.out, p.alerts(), said)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"brood/models/engine"
 	"brood/models/typed"
@@ -69,7 +70,7 @@ func (c *Coordinator) send(p event.Plan) (fx []any) {
 	c.wantSave = c.wantSave || c.saving != nil // what is being saved is cut off: again later
 	c.plan, c.pending, c.rates, c.saving, c.voided = &m, slices.Clone(c.alive), optim.Rates{}, nil, false
 	clear(c.done)
-	c.granted, c.loose = c.committed, nil
+	c.granted, c.loose, c.retry = c.committed, nil, time.Time{}
 	for _, w := range c.alive {
 		fx = append(fx, Send{w, message.Abort{Epoch: c.epoch}}, Send{w, m})
 	}
@@ -203,7 +204,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 	return append(fx, c.dismiss()...)
 }
 
-// declare notes what the workers of a plan hold and may measure.
+// declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
 func (c *Coordinator) declare(p event.Plan) {
 	c.blocks, c.series = map[string]bool{worker.ProgressBlock: true}, map[string]optim.Kind{}
 	tl, err := timeline.New(c.alg, p.Timeline)
@@ -216,6 +217,26 @@ func (c *Coordinator) declare(p event.Plan) {
 	for _, s := range slices.Concat(worker.Series, c.alg.Series) {
 		c.series[s.Name] = s.Kind
 	}
+	c.most = c.mostRounds()
+}
+
+// mostRounds is how many rounds a worker can report in one message, if it measures every series of every member that it hosts in each.
+func (c *Coordinator) mostRounds() uint64 {
+	rows, each := 0, 0
+	for _, w := range c.roster.Workers() {
+		rows = max(rows, len(c.roster.Hosted(w)))
+	}
+	for name, kind := range c.series {
+		values := 1
+		switch kind {
+		case optim.PerMember:
+			values = rows + 1 // and the whole population
+		case optim.PairEdges:
+			values = 2 * len(c.roster.Members)
+		}
+		each += message.PointsWeight(len(name), values)
+	}
+	return max(1, uint64(message.MostPoints/each))
 }
 
 // loses goes on without workers that are gone, with one plan for all of them.
@@ -226,6 +247,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []any) {
 		if i := slices.Index(c.alive, e.Worker); i >= 0 {
 			c.alive = slices.Delete(c.alive, i, i+1)
 			delete(c.rests, e.Worker)
+			maps.DeleteFunc(c.cuts, func(pair [2]int, _ cuts) bool { return slices.Contains(pair[:], e.Worker) })
 			gone = append(gone, e.Worker)
 			hosted += len(c.roster.Hosted(e.Worker))
 			fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))

@@ -112,11 +112,14 @@ func (c *checker) effect(x any) error {
 			if c.sent == nil || c.sent.Epoch != m.Epoch {
 				return c.plan(m.Plan)
 			}
-		case message.Stop:
-			if !c.s.core.over && !c.s.workers[x.Worker].faulty {
+		case message.Away:
+			w := c.s.workers[x.Worker]
+			if !w.faulty && w.cuts <= len(linkPauses) {
 				return fmt.Errorf("worker %d is put out, which did nothing wrong", x.Worker)
 			}
-			if !c.s.core.over && slices.Contains(c.s.core.roster.Workers(), x.Worker) {
+			if !w.faulty {
+				c.count["astray"]++
+			} else if slices.Contains(c.s.core.roster.Workers(), x.Worker) {
 				c.count["outvoted"]++
 			}
 		case message.Save:

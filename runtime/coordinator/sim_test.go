@@ -36,6 +36,8 @@ type sim struct {
 	exit    *Exit
 	nextID  uint64
 	waiting bool // a resume command is on its way
+	odds    dice // of connections that break
+	severs  int  // still to break
 
 	trace   hash
 	verbose bool
@@ -81,6 +83,7 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 		s.at(int64(20+odds.n(380)), s.crash)
 	}
 	drawLeaves(s, seed)
+	drawCuts(s, seed)
 	if s.scene.interrupt > 0 {
 		s.at(s.scene.interrupt, func() error { s.check.stopped = true; return s.step(Interrupt{}) })
 	}
@@ -187,6 +190,8 @@ func (s *sim) nudge() error {
 			return fmt.Errorf("asked to stop with no worker left, it waits for one")
 		}
 		s.spawn(1)
+	case !s.core.retry.IsZero():
+		s.at(50, func() error { return s.step(Tick{}) })
 	case s.core.phase == event.Paused && s.core.ending == nil:
 		return s.command(event.Command{Action: event.Resume})
 	case s.cfg.Limit.Seconds > 0 && s.now < 1e6:
@@ -406,14 +411,14 @@ func TestSimulatorRepeats(t *testing.T) {
 // tally counts what the runs went through, so that a scene that never happens is noticed.
 type tally struct {
 	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
-	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back                                                                int
+	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back, Severed, Astray                                               int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[event.Disagree], c.count["outvoted"], c.count["failed"], c.count["back"]})
+		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[event.Disagree], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[event.LostLink], c.count["astray"]})
 }
 
 func (t *tally) sum(o tally) {
@@ -423,11 +428,12 @@ func (t *tally) sum(o tally) {
 	t.Left, t.Abandoned, t.Drained, t.Uncordoned = t.Left+o.Left, t.Abandoned+o.Abandoned, t.Drained+o.Drained, t.Uncordoned+o.Uncordoned
 	t.Seeds, t.Chromosomes = t.Seeds+o.Seeds, t.Chromosomes+o.Chromosomes
 	t.Disagreed, t.Outvoted = t.Disagreed+o.Disagreed, t.Outvoted+o.Outvoted
+	t.Severed, t.Astray = t.Severed+o.Severed, t.Astray+o.Astray
 	t.Failed, t.Back = t.Failed+o.Failed, t.Back+o.Back
 	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
 	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
-		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted, t.Failed, t.Back}
+		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted, t.Failed, t.Back, t.Severed, t.Astray}
 }

@@ -22,6 +22,7 @@ type simWorker struct {
 	here   bool // it has joined
 	dead   bool
 	faulty bool // it may be put out
+	cuts   int  // connections that broke
 	epoch  uint32
 
 	inbox  []any
@@ -158,7 +159,7 @@ func (w *simWorker) work() error {
 func (w *simWorker) begin(msg any) error {
 	s := w.sim
 	switch m := msg.(type) {
-	case message.Stop:
+	case message.Stop, message.Away:
 		return s.kill(w.id, "put out")
 	case message.Abort:
 		w.epoch = max(w.epoch, m.Epoch)
@@ -213,6 +214,7 @@ func (w *simWorker) start(at meeting, peers []int, f func() error) error {
 	if s.scene.strike(&s.draw) {
 		s.at(int64(s.draw.n(6)), func() error { return s.kill(w.id, "struck at work") })
 	}
+	s.drawCut(w.id, peers)
 	for _, p := range peers { // those that wait for this one
 		if err := s.workers[p].meet(); err != nil {
 			return err

@@ -178,13 +178,19 @@ type Evaluation struct {
 type Alert struct {
 	Round  uint64        `cbor:"0,keyasint"`
 	Level  string        `cbor:"1,keyasint"` // info, warning, error
-	Kind   string        `cbor:"2,keyasint"` // [NonFinite], [Disagree], lost-worker, rejected, divergence, collapse, disk
+	Kind   string        `cbor:"2,keyasint"` // [NonFinite], [Disagree], [LostLink], [WrongBytes], lost-worker, rejected, divergence, collapse, disk
 	Text   string        `cbor:"3,keyasint"`
 	Member engine.Member `cbor:"4,keyasint"`
 }
 
 // NonFinite is the kind of the alert that a block holds a number that is none; the run pauses.
 const NonFinite = "non-finite"
+
+// LostLink is the kind of the alert that two workers lost each other, and are tried again.
+const LostLink = "lost-link"
+
+// WrongBytes is the kind of the alert that an algorithm does not send what it predicts. Bytes behind it in a log prove nothing.
+const WrongBytes = "bytes"
 
 // Disagree is the kind of the alert that workers report what cannot all be true; the run pauses.
 const Disagree = "disagree"

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +36,8 @@ type Config struct {
 	Now     func() time.Time
 	Tick    time.Duration          // between ticks of the core; 0 means 100 ms
 	Shape   func(event.Link) error // slows links down; nil: there are none. It must not wait
+	// Fault keeps the stack of a mistake of ours for the report. Any goroutine may call it; may be nil.
+	Fault func(what any, stack []byte)
 	// Watch is told of every record after it is in the log; it must not block. May be nil.
 	Watch func(event.Record)
 }
@@ -100,20 +101,20 @@ func (f *Fault) Error() string {
 }
 
 // Run trains until the core's exit, or until ctx ends: then the workers are dropped where they stand, and the log holds
-// what was committed. A fault of the coordinator's own is an error too; workers that can are then told that it is gone, and not that
-// they are put out.
+// what was committed. A fault of the coordinator's own is an error too. Whatever ends it before the run is over, workers are told that they
+// may come back to whoever goes on with it.
 func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
-	left := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		if r := recover(); r != nil {
+			f.Fault(r, debug.Stack())
 			err = &Fault{r, debug.Stack()}
 			exit = coordinator.Exit{Phase: event.Failed, Reason: err.Error()}
 		}
 		cancel()
 		for _, b := range f.boxes {
-			if x, ok := b.(Forsaker); ok && err != nil && left.Err() == nil {
-				x.Forsake()
+			if err != nil {
+				b.Post(Unfinished)
 			}
 			b.Close()
 		}
@@ -204,7 +205,7 @@ func (f *Fleet) disturb(ctx context.Context, cmd event.Command) event.Receipt {
 	}
 	f.step(ctx, note)
 	if cmd.Link == nil {
-		f.boxes[cmd.Worker].Close()
+		f.boxes[cmd.Worker].Post(message.Away{Why: "it was killed by " + cmp.Or(cmd.By, "an operator")})
 	}
 	return event.Receipt{ID: cmd.ID, Accepted: true}
 }
@@ -229,12 +230,18 @@ func (f *Fleet) Workers(ctx context.Context) []view.Worker {
 	}
 }
 
+// Fault keeps the stack of a mistake of ours that was caught: what goes on is told by itself.
+func (f *Fleet) Fault(what any, stack []byte) {
+	if f.cfg.Fault != nil {
+		f.cfg.Fault(what, stack)
+	}
+}
+
 func (f *Fleet) step(ctx context.Context, ev any) { f.apply(ctx, f.core.Step(f.cfg.Now(), ev)) }
 
 // apply carries out effects in order: records are in the log before the messages behind them leave.
 func (f *Fleet) apply(ctx context.Context, fx []any) {
 	var pending []event.Record
-	ends := slices.ContainsFunc(fx, func(x any) bool { _, ok := x.(coordinator.Exit); return ok })
 	flush := func() {
 		if len(pending) > 0 && f.logErr == nil {
 			f.logErr = f.cfg.Log.Append(pending...)
@@ -255,20 +262,16 @@ func (f *Fleet) apply(ctx context.Context, fx []any) {
 			pending = append(pending, x.Record)
 		case coordinator.Send:
 			flush()
-			b := f.boxes[x.Worker]
-			if b == nil || f.logErr != nil {
-				continue
+			if b := f.boxes[x.Worker]; b != nil && f.logErr == nil {
+				b.Post(x.Msg)
 			}
-			if _, stop := x.Msg.(message.Stop); stop && !ends {
-				b.Close() // the run goes on without it
-				continue
-			}
-			b.Post(x.Msg)
 		case coordinator.Dismiss:
 			flush()
 			if b := f.boxes[x.Worker]; b != nil {
 				b.Post(message.Stop{})
 			}
+		case *coordinator.Fault:
+			f.Fault(x.Value, x.Stack)
 		case coordinator.Exit:
 			flush()
 			f.exit = &x

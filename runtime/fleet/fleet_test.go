@@ -277,3 +277,36 @@ func TestLeftAtOnce(t *testing.T) {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
+
+// TestWrongBytes: an algorithm whose formula of its own traffic is wrong is said so once, by name, and the run goes on to its end.
+func TestWrongBytes(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		log := &conformance.Log{}
+		f := newFleet(t, workers, func(c *fleet.Config) {
+			c.Log = log
+			lookup := c.Core.Lookup
+			c.Core.Lookup = func(name string) (*optim.Algorithm, error) {
+				known, err := lookup(name)
+				if err != nil {
+					return nil, err
+				}
+				alg := *known
+				alg.Bytes = func(s optim.Shape) map[optim.Op]int64 { return map[optim.Op]int64{"gradient": 7} }
+				return &alg, nil
+			}
+		})
+		exit, err := f.Run(bounded(t))
+		if err != nil || exit.Phase != event.Finished {
+			t.Errorf("%d workers: %+v, %v", workers, exit, err)
+		}
+		var said []string
+		for _, r := range log.Records {
+			if r.Alert != nil {
+				said = append(said, r.Alert.Level+" "+r.Alert.Kind+": "+r.Alert.Text)
+			}
+		}
+		if len(said) != 1 || !strings.HasPrefix(said[0], "warning bytes: Bytes of dp-sgd predicts 7 bytes for gradient up to round 1, and its workers sent ") {
+			t.Errorf("%d workers: alerts %q", workers, said)
+		}
+	}
+}

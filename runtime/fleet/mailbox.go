@@ -23,7 +23,11 @@ func NewMailbox() *Mailbox { return &Mailbox{wake: make(chan struct{}, 1)} }
 func (m *Mailbox) Post(msg any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, ok := msg.(message.Abort); ok {
+	switch msg.(type) {
+	case message.Away:
+		m.end()
+		return
+	case message.Abort:
 		m.q = m.q[:0] // what an abort overtakes is void
 		if m.cancel != nil {
 			m.cancel()
@@ -37,6 +41,10 @@ func (m *Mailbox) Post(msg any) {
 func (m *Mailbox) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.end()
+}
+
+func (m *Mailbox) end() {
 	m.closed = true
 	if m.cancel != nil {
 		m.cancel()

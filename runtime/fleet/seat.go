@@ -9,16 +9,15 @@ import (
 	"brood/runtime/worker"
 )
 
-// Seat is a worker as the fleet sees it. Both methods are called by the fleet's loop and must not wait. Close ends the
-// worker: it was killed or put out, or the run is over.
+// Seat is a worker as the fleet sees it. Both methods are called by the fleet's loop and must not wait. A [message.Away] or Close ends
+// the worker at once, the one that comes first: it was killed or put out, or the run is over.
 type Seat interface {
 	Post(msg any)
 	Close()
 }
 
-// Forsaker is a Seat whose worker may come back to the run when this process fails and another goes on with it. Forsake comes before
-// Close.
-type Forsaker interface{ Forsake() }
+// Unfinished sends workers away from a coordinator that ends before the run does.
+var Unfinished = message.Away{Why: "the coordinator ends before the run does", After: time.Second}
 
 type seated struct {
 	worker int
@@ -59,10 +58,14 @@ func (f *Fleet) Report(msg any) { f.post(msg) }
 // Gone says that a worker hosted elsewhere is lost.
 func (f *Fleet) Gone(id int, reason string) { f.post(died{worker: id, reason: reason}) }
 
+// shortGrace is longer than two workers, or a worker and the coordinator, may differ in when they notice the same silence.
+const shortGrace = 500 * time.Millisecond
+
 // Attend lets w do what comes into box, and reports its replies, until ctx ends, the box is closed or a Stop comes. An
 // error is a panic of w's program, or the loss of its device. A failure is reported after grace only, unless an Abort comes
-// before: when a worker dies, its partners may notice before the coordinator does, and must not be blamed. At its end w's
-// memory is given back.
+// before: when a worker dies, its partners may notice before the coordinator does, and must not be blamed. A connection
+// that broke between workers that are there is reported after shortGrace: by then both of them have noticed, and the
+// coordinator any death. At its end w's memory is given back.
 func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Duration, report func(reply any)) error {
 	defer w.Free()
 	for {
@@ -81,10 +84,14 @@ func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Dura
 			return err
 		}
 		if failed, ok := reply.(message.Failed); ok && failed.NonFinite == nil && grace > 0 {
+			wait := grace
+			if failed.Cut != nil {
+				wait = min(grace, shortGrace)
+			}
 			select {
 			case <-mctx.Done():
 				continue
-			case <-time.After(grace):
+			case <-time.After(wait):
 			}
 		}
 		if reply != nil {

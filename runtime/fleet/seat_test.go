@@ -88,8 +88,16 @@ type mute struct {
 	once   sync.Once
 }
 
-func (m *mute) Post(msg any) { m.mu.Lock(); defer m.mu.Unlock(); m.posted = append(m.posted, msg) }
-func (m *mute) Close()       { m.once.Do(func() { close(m.closed) }) }
+func (m *mute) Post(msg any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.posted = append(m.posted, msg)
+	if _, away := msg.(message.Away); away {
+		m.Close()
+	}
+}
+
+func (m *mute) Close() { m.once.Do(func() { close(m.closed) }) }
 
 func wait(t *testing.T, c <-chan struct{}) {
 	t.Helper()
@@ -100,7 +108,7 @@ func wait(t *testing.T, c <-chan struct{}) {
 	}
 }
 
-// TestPutOut: a worker whose word cannot be trusted is closed, not told that the run is over; at the end everybody is told,
+// TestPutOut: a worker whose word cannot be trusted is sent away for good, not told that the run is over; at the end everybody is told,
 // then closed; and a seat that comes later is closed too.
 func TestPutOut(t *testing.T) {
 	f := newFleet(t, 0, func(c *fleet.Config) { c.Core.Wait = 2 })
@@ -114,11 +122,11 @@ func TestPutOut(t *testing.T) {
 	f.Seat(f.Reserve(), b)
 	f.Report(message.Failed{Worker: 1, Epoch: 1, Err: "no"})
 	wait(t, b.closed)
-	for _, m := range b.posted {
-		if _, stop := m.(message.Stop); stop {
-			t.Error("who is put out hears that the run is over")
-		}
+	b.mu.Lock()
+	if a, ok := b.posted[len(b.posted)-1].(message.Away); !ok || a.After != 0 || a.Why != "it reports: no" {
+		t.Errorf("who is put out hears %+v", b.posted)
 	}
+	b.mu.Unlock()
 	f.Gone(1, "closed")
 	f.Seat(f.Reserve(), b)
 	f.Interrupt()

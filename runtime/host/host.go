@@ -87,6 +87,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		Spawn: func(id int) (*worker.Worker, error) {
 			return j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
 		},
+		Fault: r.fault,
 		Watch: func(rec event.Record) {
 			r.prune(rec)
 			watch(rec)

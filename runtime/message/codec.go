@@ -71,6 +71,7 @@ const (
 	kindSetup
 	kindKept
 	kindShape
+	kindAway
 )
 
 const (
@@ -120,6 +121,8 @@ func Encode(m any) (kind uint16, body []byte, err error) {
 		kind = kindKept
 	case Shape:
 		kind = kindShape
+	case Away:
+		kind = kindAway
 	case Ready:
 		kind = kindReady
 	case Done:
@@ -170,6 +173,8 @@ func decodeKind(kind uint16, body []byte) (any, error) {
 		return decode[Kept](body)
 	case kindShape:
 		return decode[Shape](body)
+	case kindAway:
+		return decode[Away](body)
 	case kindReady:
 		return decode[Ready](body)
 	case kindDone:

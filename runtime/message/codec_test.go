@@ -20,6 +20,7 @@ var update = flag.Bool("update", false, "write the golden vectors")
 
 // samples have every field of every message set.
 func samples() map[string]any {
+	other := 1
 	roster := optim.Roster{Members: []optim.Member{0, 1, 5}, Owner: []int{0, 0, 2}}
 	edit := event.Edit{At: 7, Algorithm: "parle", Knob: "eta", Expr: "0.1", By: "ann", ID: 3, Epochs: 1.5, Steps: 9, Obeys: 2, Why: "one worker"}
 	cp := event.Checkpoint{Round: 6, Epoch: 2, Roster: roster, Algorithm: "parle", Hash: "blake3:00", Files: []event.File{{Path: "checkpoints/6/a", Digest: "blake3:11", Bytes: 12}},
@@ -29,8 +30,9 @@ func samples() map[string]any {
 		"abort": Abort{Epoch: 4},
 		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []optim.Member{5}, OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
 			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2}, Checkpoint: &cp},
-		"save":  Save{Epoch: 5, At: 12, Most: 4096},
+		"save":  Save{Epoch: 5, At: 12},
 		"stop":  Stop{},
+		"away":  Away{Why: "it lost others", After: 5},
 		"setup": Setup{Config: event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1 << 63}, Members: 3},
 		"kept":  Kept{Path: "checkpoints/6/a", From: 1 << 20, Err: "full"},
 		"ready": Ready{Worker: 2, Epoch: 5, Noise: 1.5e9, Bytes: 1e8},
@@ -38,7 +40,7 @@ func samples() map[string]any {
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
 			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}}},
 			Sent:   optim.Ledger{"couple": 4}, Predicted: optim.Ledger{"couple": 8}, Apart: optim.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9},
-		"failed":    Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}},
+		"failed":    Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other},
 		"saved":     Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},
 		"get":       Get{Path: "init.safetensors", From: 9},
 		"leaving":   Leaving{Worker: 2},
@@ -89,6 +91,9 @@ func full(t *testing.T, name string, v reflect.Value) {
 	}
 	for i := range v.NumField() {
 		f := v.Field(i)
+		if v.Type().Field(i).Tag.Get("cbor") == "-" {
+			continue // not for the other side
+		}
 		if f.IsZero() && name != "stop" {
 			t.Errorf("the sample of %s leaves %s empty", name, v.Type().Field(i).Name)
 		}

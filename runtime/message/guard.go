@@ -11,8 +11,18 @@ import (
 // mostOf are the bytes that a worker's message of a kind may have; those of other kinds are bounded by their frame.
 var mostOf = map[uint16]int{kindReady: 1 << 10, kindFailed: 1 << 16, kindSaved: 1 << 16, kindGet: 1 << 12, kindPiece: MaxPiece + 1<<12, kindLeaving: 1 << 6, kindTelemetry: 1 << 18}
 
-// mostWeight is what a worker's message may take in memory: more than any that is worth a frame does.
+// mostWeight is what a worker's message may take in memory: far more than an honest one, since points of a report are bounded by
+// MostPoints, and all else that is worth a frame weighs little more than it takes there.
 const mostWeight = 32 << 20
+
+// MostPoints is what the points of one report may weigh, so that the report with all else that it holds fits into a message: the
+// coordinator grants no more rounds than that. Points weigh more than they take on the wire.
+const MostPoints = 6 << 20
+
+// PointsWeight is what the points of one series in one round weigh at most, of so many values, and a name of so many bytes.
+func PointsWeight(name, values int) int {
+	return recordWeight + 4*(pairWeight+valueWeight) + valueWeight + 2*valueWeight + name + 2*(3*valueWeight+values*valueWeight)
+}
 
 // admits says whether a body may be decoded: it is not larger than its kind ever is, and does not become much more in memory.
 func admits(kind uint16, body []byte) error {
@@ -82,7 +92,7 @@ func weigh(p []byte, depth int) (rest []byte, bytes int, err error) {
 	return p, bytes, nil
 }
 
-// cleaned takes control characters out of a worker's sentences: they are shown to people.
+// cleaned takes control characters out of sentences that are shown to people.
 func cleaned(m any) any {
 	switch m := m.(type) {
 	case Failed:
@@ -90,6 +100,9 @@ func cleaned(m any) any {
 		return m
 	case Saved:
 		m.Err = wire.CleanText(m.Err)
+		return m
+	case Away:
+		m.Why = wire.CleanText(m.Why)
 		return m
 	}
 	return m

@@ -2,6 +2,8 @@
 package message
 
 import (
+	"time"
+
 	"brood/optim"
 	"brood/runtime/event"
 )
@@ -30,10 +32,15 @@ type (
 	Save struct {
 		Epoch uint32 `cbor:"0,keyasint"`
 		At    uint64 `cbor:"1,keyasint,omitempty"`
-		Most  int64  `cbor:"2,keyasint,omitempty"` // bytes that the file may have
+		Most  int64  `cbor:"-"` // bytes that the file may have: for whoever takes it in, and not told
 	}
-	// Stop ends the worker.
+	// Stop ends the worker: the run is over, or it was let go.
 	Stop struct{}
+	// Away sends a worker away while the run is not over, at once.
+	Away struct {
+		Why   string        `cbor:"0,keyasint"`           // a sentence for whoever started the worker
+		After time.Duration `cbor:"1,keyasint,omitempty"` // it may come back then; 0 is never
+	}
 )
 
 // From a worker.
@@ -69,6 +76,7 @@ type (
 		Epoch     uint32     `cbor:"1,keyasint"`
 		Err       string     `cbor:"2,keyasint,omitempty"`
 		NonFinite *NonFinite `cbor:"3,keyasint,omitempty"`
+		Cut       *int       `cbor:"4,keyasint,omitempty"` // the worker to which the connection broke; both may still be there
 	}
 	// Saved answers Save.
 	Saved struct {

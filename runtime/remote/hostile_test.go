@@ -206,6 +206,7 @@ func TestInsider(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.say(message.Ready{Worker: x.id})
+		var away message.Away
 		for err == nil {
 			var m any
 			m, err = x.next()
@@ -214,10 +215,12 @@ func TestInsider(t *testing.T) {
 				x.say(message.Ready{Worker: x.id, Epoch: m.Epoch})
 			case message.Grant:
 				x.say(lie(x, m))
+			case message.Away:
+				away = m
 			}
 		}
-		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Left || gone.Reason != errPutOut.Error() {
-			t.Errorf("the stranger is gone: %v", err)
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Left || away.Why == "" || away.After != 0 || gone.Reason != away.Why {
+			t.Errorf("the stranger is gone: %v, after %+v", err, away)
 		}
 	}
 	cfg := s.config()

@@ -75,21 +75,22 @@ func TestLastLeaves(t *testing.T) {
 	verifies(t, dir, s.hash)
 }
 
-// TestRestart: a coordinator that vanishes, or that a fault of its own ends, and comes back is the same to its workers: they return by
+// TestRestart: a coordinator that vanishes, or that a fault of its own or a second Ctrl+C ends, and comes back is the same to its workers: they return by
 // themselves, without a token, and the run ends as one that nobody disturbed.
 func TestRestart(t *testing.T) {
-	t.Run("killed", func(t *testing.T) { restarts(t, true) })
-	t.Run("failed", func(t *testing.T) { restarts(t, false) })
+	for _, how := range []string{"killed", "failed", "left at once"} {
+		t.Run(how, func(t *testing.T) { restarts(t, how) })
+	}
 }
 
-func restarts(t *testing.T, killed bool) {
+func restarts(t *testing.T, how string) {
 	o := small(80)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, kill := context.WithCancel(t.Context())
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if r.Commit != nil && r.Commit.To >= 20 {
-			if !killed {
+			if how == "failed" {
 				panic("something is wrong here")
 			}
 			kill()
@@ -97,10 +98,10 @@ func restarts(t *testing.T, killed bool) {
 	})
 	address := s.srv.node.Address().String()
 	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
-	if _, err := s.run.Train(ctx); killed && !errors.Is(err, context.Canceled) || !killed && (err == nil || !strings.Contains(err.Error(), "something is wrong here")) {
+	if _, err := s.run.Train(ctx); how != "failed" && !errors.Is(err, context.Canceled) || how == "failed" && (err == nil || !strings.Contains(err.Error(), "something is wrong here")) {
 		t.Fatal(err)
 	}
-	if killed { // its goodbyes are not heard
+	if how == "killed" { // its goodbyes are not heard
 		if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil {
 			t.Fatal(err)
 		}

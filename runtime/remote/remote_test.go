@@ -175,7 +175,8 @@ func TestResumeServed(t *testing.T) {
 	verifies(t, dir, want)
 }
 
-// TestLeftAtOnce: a coordinator that ends before the run does says so, and the worker does not wait for it.
+// TestLeftAtOnce: a coordinator that ends before the run does, as upon a second Ctrl+C, never says goodbye for good: its worker comes back,
+// and looks for whoever goes on with the run as long as its patience lasts.
 func TestLeftAtOnce(t *testing.T) {
 	o := small(1 << 40)
 	dir := filepath.Join(t.TempDir(), "run")
@@ -185,15 +186,21 @@ func TestLeftAtOnce(t *testing.T) {
 			cancel()
 		}
 	})
-	end := s.work(t.Context(), s.config())
+	cfg := s.config()
+	cfg.Patience = 3 * time.Second
+	end := s.work(t.Context(), cfg)
 	if _, err := s.run.Train(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}
-	if err := <-end; err == nil || !strings.Contains(err.Error(), "the coordinator ended this worker's part: ") {
+	err := <-end
+	if _, out := errors.AsType[*RefusedError](err); err == nil || out || !strings.Contains(err.Error(), "the coordinator is not there for 3s") {
 		t.Errorf("the worker ends with %v", err)
+	}
+	if said := "the coordinator ends before the run does; this worker comes back in 1s, and tries for 3s"; !strings.Contains(s.notes.text(), said) {
+		t.Errorf("the worker says %q, want %q", s.notes.text(), said)
 	}
 	s.workers.Wait()
 }
@@ -304,7 +311,7 @@ func TestPutOut(t *testing.T) {
 			out = append(out, err)
 		}
 	}
-	if len(out) != 1 || !strings.Contains(out[0].Error(), "ended this worker's part: the run goes on without it, or was left at once; this worker had reported: ") {
+	if len(out) != 1 || !strings.Contains(out[0].Error(), "the coordinator sent this worker away for good: it reports: ") || !strings.Contains(out[0].Error(), "--advertise") {
 		t.Errorf("ends: %v", out)
 	}
 	verifies(t, dir, s.hash)

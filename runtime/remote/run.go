@@ -198,7 +198,7 @@ func (r *run) close() {
 			s.over, s.broke = s.over || r.over, !r.over
 		}
 		s.runs = slices.DeleteFunc(s.runs, func(o *run) bool { return o == r })
-		why := errFails
+		why := error(&away{fleet.Unfinished})
 		if s.cfg.Series || r.over {
 			why = errOver
 			for _, t := range r.seats {

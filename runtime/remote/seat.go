@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"brood/runtime/event"
+	"brood/runtime/fleet"
 	"brood/runtime/message"
 	"brood/runtime/session"
 	"brood/transport/quic"
@@ -43,14 +45,13 @@ type seat struct {
 // left one after the other.
 const maxOwed = 64
 
-// Polite ends of a seat.
-var (
-	errPutOut = errors.New("the run goes on without it, or was left at once")
-	errOver   = errors.New("the run is over")
-)
+// errOver ends a seat politely.
+var errOver = errors.New("the run is over")
 
-// errFails ends a seat without a goodbye: the worker may come back to whoever goes on with the run.
-var errFails = errors.New("the coordinator ends before the run does")
+// away ends a seat: the worker is told why, and whether it may come back.
+type away struct{ message.Away }
+
+func (a *away) Error() string { return a.Why }
 
 // farewell is how long a goodbye may take.
 const farewell = 2 * time.Second
@@ -82,11 +83,14 @@ func (t *seat) Post(msg any) {
 		t.owes = min(t.owes, maxOwed) // what is on its way
 	}
 	t.mu.Unlock()
-	if _, stop := msg.(message.Stop); stop {
+	switch m := msg.(type) {
+	case message.Stop:
 		t.stop()
-		return
+	case message.Away:
+		t.cancel(&away{m})
+	default:
+		t.send(msg)
 	}
-	t.send(msg)
 }
 
 // stop tells the worker that the run is over.
@@ -95,7 +99,7 @@ func (t *seat) stop() {
 	t.cancel(errOver)
 }
 
-// Close ends the worker: it is put out, or came to the run too late.
+// Close ends the worker when the fleet does: the run is over, or another process may go on with it.
 func (t *seat) Close() {
 	s := t.run.srv
 	s.mu.Lock()
@@ -104,12 +108,9 @@ func (t *seat) Close() {
 	if over {
 		t.stop()
 	} else {
-		t.cancel(errPutOut)
+		t.cancel(&away{fleet.Unfinished})
 	}
 }
-
-// Forsake implements fleet.Forsaker.
-func (t *seat) Forsake() { t.cancel(errFails) }
 
 func (t *seat) send(msg any) {
 	m, err := encode(msg)
@@ -126,34 +127,54 @@ func encode(msg any) (wire.Message, error) {
 	return wire.Message{Kind: kind, Body: body}, err
 }
 
-// attend hears the worker until it is gone.
+// attend hears the worker until it is gone. A fault in handling it ends the seat, and nothing else.
 func (t *seat) attend() {
 	t.send(message.Setup{Config: t.run.config, Members: t.run.members})
-	err := t.hear()
+	err := surely(t.run.fleet.Fault, t.hear)
 	t.shelf.drop()
 	t.run.leave(t, err)
+	a, isAway := errors.AsType[*away](err)
 	switch {
 	case t.peer.Err() != nil:
 		t.peer.Close("")
-	case errors.Is(err, errPutOut), errors.Is(err, errOver):
-		ctx, cancel := context.WithTimeout(context.Background(), farewell)
-		defer cancel()
-		_ = t.peer.Leave(ctx, err.Error()) // gone either way
-	case errors.Is(err, errFails):
-		t.peer.Forsake(err.Error())
+	case isAway:
+		sendAway(t.peer, a.Away)
+	case errors.Is(err, errOver):
+		leave(t.peer, err.Error())
 	default:
 		t.peer.Cut(err.Error())
 	}
 	t.cancel(nil)
 }
 
-// hear takes what the worker says. A fault in handling it ends the seat, and nothing else.
-func (t *seat) hear() (err error) {
+// sendAway tells a worker why it is sent away and whether it may come back, and ends the connection.
+func sendAway(p *quic.Peer, a message.Away) {
+	if m, err := encode(a); err == nil && p.Send(m) != nil {
+		return // it is gone
+	}
+	leave(p, a.Why)
+}
+
+// leave says goodbye.
+func leave(p *quic.Peer, reason string) {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	_ = p.Leave(ctx, reason) // gone either way
+}
+
+// surely turns a mistake of ours in f into an error, and keeps its stack for the report.
+func surely(keep func(what any, stack []byte), f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("what it sent cannot be handled: %v", r)
+			keep(r, debug.Stack())
+			err = fmt.Errorf("what it sent cannot be handled, by a mistake of brood's own: %v; report this", r)
 		}
 	}()
+	return f()
+}
+
+// hear takes what the worker says until it is gone.
+func (t *seat) hear() error {
 	for {
 		m, err := t.peer.Receive(t.ctx)
 		if t.ctx.Err() != nil {

@@ -188,7 +188,7 @@ func (s *Server) accept(p *quic.Peer) {
 	defer s.mu.Unlock()
 	a, ok := s.admitted[p.Node()]
 	if !ok {
-		s.wg.Go(func() { p.Close("come again") })
+		s.wg.Go(func() { sendAway(p, message.Away{Why: "it came in twice at once", After: time.Second}) })
 		return
 	}
 	delete(s.admitted, p.Node())

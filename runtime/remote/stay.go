@@ -69,11 +69,11 @@ func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w w
 	switch {
 	case peer.Err() != nil:
 	case errors.Is(err, errOver):
-		v.goodbye(errOver.Error())
+		leave(peer, errOver.Error())
 	case errors.Is(err, context.Canceled):
-		v.goodbye("stopped by its operator")
+		leave(peer, "stopped by its operator")
 	default:
-		v.goodbye(err.Error())
+		leave(peer, err.Error())
 	}
 	peer.Close("")
 	if errors.Is(err, errOver) {
@@ -129,12 +129,6 @@ func (v *visit) shaped(l *event.Link, r wire.Roster) {
 	applyShapes(v.mesh, v.id, v.shapes, v.roster)
 }
 
-func (v *visit) goodbye(reason string) {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	_ = v.peer.Leave(ctx, reason) // gone either way
-}
-
 // work prepares the job and does what comes into the mailbox. An error is final.
 func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 	var setup message.Setup
@@ -175,7 +169,7 @@ func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 		if f, ok := reply.(message.Failed); ok {
 			v.failed = f.Err
 		}
-		if err := v.send(reply); err != nil && lost == nil {
+		if err := v.send(fitting(reply)); err != nil && lost == nil {
 			lost = err
 			v.box.Close()
 		}
@@ -184,6 +178,20 @@ func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 		return &RefusedError{err}
 	}
 	return lost
+}
+
+// fitting is a reply, or the failure that it does not fit into a message: one round of very many members may not.
+func fitting(reply any) any {
+	d, ok := reply.(message.Done)
+	if !ok {
+		return reply
+	}
+	m, err := encode(d)
+	if err == nil && len(m.Body) <= wire.MaxBody {
+		return reply
+	}
+	return message.Failed{Worker: d.Worker, Epoch: d.Epoch, Err: fmt.Sprintf("its report of rounds %d to %d takes %d bytes, and a message holds %d: host fewer members on each worker",
+		d.From+1, d.To, len(m.Body), wire.MaxBody)}
 }
 
 func (v *visit) send(msg any) error {
@@ -228,6 +236,11 @@ func (v *visit) hear(ctx context.Context) error {
 			}
 		case message.Stop:
 			return errOver
+		case message.Away:
+			if msg.After > 0 {
+				return &away{msg}
+			}
+			return &RefusedError{fmt.Errorf("the coordinator sent this worker away for good: %s", msg.Why)}
 		case message.Shape:
 			v.shaped(&msg.Link, nil)
 		case message.Kept, message.Piece:

@@ -78,6 +78,7 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		refused, no := errors.AsType[wire.Refused](err)
 		_, out := errors.AsType[*RefusedError](err)
 		waits := no && refused.Code == wire.CodeWait
+		sent, back := errors.AsType[*away](err)
 		switch {
 		case err == nil:
 			cfg.Note(errOver.Error())
@@ -94,13 +95,19 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 			return err
 		case waits:
 			heard = time.Now()
+		case back:
+			heard = time.Now().Add(sent.After)
 		case time.Since(heard)+pause > cfg.Patience:
 			return fmt.Errorf("the coordinator is not there for %s (%w): start the coordinator and this worker again", cfg.Patience, err)
 		}
 		if waits != waited {
 			pause, waited = firstPause, waits
 		}
+		wait := pause
 		switch {
+		case back:
+			wait = sent.After
+			cfg.Note(fmt.Sprintf("%s; this worker comes back in %s, and tries for %s", sent.Why, sent.After, cfg.Patience))
 		case pause > firstPause: // it was said
 		case waits:
 			cfg.Note(refused.Reason)
@@ -110,11 +117,13 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		select {
 		case <-cfg.Leave:
 			return ErrLeft
-		case <-time.After(pause):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		pause = min(2*pause, maxPause)
+		if !back {
+			pause = min(2*pause, maxPause)
+		}
 	}
 }
 

@@ -160,6 +160,25 @@ func TestTampered(t *testing.T) {
 	}
 }
 
+// TestWrongBytesAreSaid: where the log says that the algorithm does not send what it predicts, its bytes are not compared, and all else is.
+func TestWrongBytesAreSaid(t *testing.T) {
+	r, o := recorded(t)
+	i := find(t, o.Log.Records, func(r event.Record) bool { return r.Commit != nil })
+	k := *o.Log.Records[i].Commit
+	k.Sent = map[optim.Op]int64{"gradient": 1}
+	o.Log.Records[i].Commit = &k
+	said := event.Record{Alert: &event.Alert{Level: "warning", Kind: event.WrongBytes}}
+	o.Log.Records = slices.Insert(o.Log.Records, i, said)
+	if res, err := r.Verify(t.Context(), o); err != nil || !res.WrongBytes {
+		t.Errorf("%+v, %v", res, err)
+	}
+	k.Hash += "0"
+	var m *verify.MismatchError
+	if _, err := r.Verify(t.Context(), o); !errors.As(err, &m) || m.What != "the state" {
+		t.Errorf("another state: %v", err)
+	}
+}
+
 // TestOrderOfRecords: a log that cannot be executed is refused with its place.
 func TestOrderOfRecords(t *testing.T) {
 	r, o := recorded(t)

@@ -12,6 +12,7 @@ import (
 //	a checkpoint was not written    one of that round or a later one is written
 //	a worker is lost                a worker hosts members that hosted none, one for each that was lost
 //	no worker is left               any worker hosts members
+//	two workers lost each other     members are placed anew
 //
 // All others, such as a command that was rejected, stay until a person acknowledges them.
 
@@ -68,7 +69,9 @@ func (v *View) hosted(old, p *event.Plan) {
 	if len(now) == 0 {
 		return
 	}
-	v.answer(-1, func(e Entry) bool { return e.Alert == lostWorker && e.Level == "error" || e.Alert == leave })
+	v.answer(-1, func(e Entry) bool {
+		return e.Alert == lostWorker && e.Level == "error" || e.Alert == leave || e.Alert == event.LostLink
+	})
 	fresh := 0
 	for _, w := range now {
 		if !slices.Contains(before, w) {

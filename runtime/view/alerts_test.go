@@ -40,6 +40,8 @@ func TestAlertsAreAnswered(t *testing.T) {
 		{"replaced at once", []event.Record{lost, on("death", 1, 3)}, nil},
 		{"one of two replaced", []event.Record{lost, lost, on("death", 3)}, []string{"lost-worker"}},
 		{"a swap replaces nobody", []event.Record{lost, on("death", 1), on("swap", 1)}, []string{"lost-worker"}},
+		{"two lost each other, not tried again yet", []event.Record{alert("warning", event.LostLink), phase(event.Training)}, []string{event.LostLink}},
+		{"two lost each other, tried again", []event.Record{alert("warning", event.LostLink), on("restore", 1)}, nil},
 		{"all lost, one joins", []event.Record{lost, lost, nobody, on("rollback", 7)}, []string{"lost-worker"}},
 		{"the last one left", []event.Record{alert("warning", "leave"), on("join", 4)}, nil},
 		{"rejected", []event.Record{alert("error", "rejected"), phase(event.Paused), phase(event.Training), on("join", 1, 2, 3)}, []string{"rejected"}},

@@ -175,6 +175,12 @@ func (w *Worker) failed(epoch uint32, err error) any {
 	if errors.As(err, &nf) {
 		f.NonFinite = &nf.NonFinite
 	}
+	var cut interface{ Lost() (worker int, ok bool) } // of a link that can break
+	if errors.As(err, &cut) {
+		if w, ok := cut.Lost(); ok {
+			f.Cut = &w
+		}
+	}
 	return f
 }
 

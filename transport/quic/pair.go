@@ -32,6 +32,7 @@ type pair struct {
 	// Epochs below cut may have lost frames: nothing is sent or received in them any more. In epochs below used, frames were sent or received; below asked, waited for.
 	cut, used, asked uint64
 	why              error     // of the cut, or of the last dial that failed
+	met              bool      // there was a connection
 	wanted           time.Time // since when somebody waits for a connection; zero is nobody
 	ended            error     // the pair is over
 }
@@ -41,7 +42,11 @@ type CutError struct {
 	Worker uint32
 	Epoch  uint32
 	Err    error
+	Never  bool // there was no connection: the other is not reachable from here, or this worker not from there
 }
+
+// Lost is the worker whose connection broke; false where there never was one.
+func (e *CutError) Lost() (worker int, ok bool) { return int(e.Worker), !e.Never }
 
 func (e *CutError) Error() string {
 	return fmt.Sprintf("the connection with worker %d was cut in membership epoch %d or before (%v): the run goes on in a new one", e.Worker, e.Epoch, e.Err)
@@ -156,7 +161,7 @@ func (p *pair) want() {
 	}
 }
 
-func (p *pair) cutError(epoch uint32) error { return &CutError{p.other, epoch, p.why} }
+func (p *pair) cutError(epoch uint32) error { return &CutError{p.other, epoch, p.why, !p.met} }
 
 // breakUp ends a session, if it is still the pair's, and cuts every epoch in which it may have lost something.
 func (p *pair) breakUp(s *session, why error) {
@@ -229,7 +234,7 @@ func (p *pair) install(s *session, theirs, told uint64) error {
 			return err
 		}
 	}
-	p.session, p.wanted = s, time.Time{}
+	p.session, p.wanted, p.met = s, time.Time{}, true
 	p.applyShape()
 	p.mesh.wg.Go(s.keep)
 	s.start()
@@ -240,9 +245,15 @@ func (p *pair) install(s *session, theirs, told uint64) error {
 	return nil
 }
 
+// applyShape slows down what goes to the other. Where a connection has just broken, what is dialled anew goes the same way.
 func (p *pair) applyShape() {
-	if p.shape != nil && p.session != nil {
+	if p.shape == nil {
+		return
+	}
+	if p.session != nil {
 		p.shaped = p.session.conn.RemoteAddr()
+	}
+	if p.shaped != nil {
 		p.mesh.node.shaper.set(p.shaped, *p.shape)
 	}
 }

@@ -153,12 +153,6 @@ func (p *Peer) Cut(reason string) {
 	p.c.wait()
 }
 
-// Forsake ends the connection at once because of what happened here: the peer may dial again, as if nothing had come from this side.
-func (p *Peer) Forsake(reason string) {
-	p.c.fail(&GoneError{Silent, reason})
-	p.c.wait()
-}
-
 // Stats are figures of a connection.
 type Stats struct {
 	Payload  int64         // bytes of messages sent

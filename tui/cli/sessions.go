@@ -159,7 +159,11 @@ func verifyCommand(s streams) *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(s.out).Encode(map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": time.Since(t0).Seconds(), "session": dir, "open": res.Open, "torn": res.Torn})
 			}
-			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %.1f s, %s on the links as predicted\n%s\n", res.Commits, grouped(int64(res.Rounds)), time.Since(t0).Seconds(), humanBytes(res.Bytes), res.Last.Hash)
+			predicted := "as predicted"
+			if res.WrongBytes {
+				predicted = "which the algorithm's formula does not predict"
+			}
+			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %.1f s, %s on the links %s\n%s\n", res.Commits, grouped(int64(res.Rounds)), time.Since(t0).Seconds(), humanBytes(res.Bytes), predicted, res.Last.Hash)
 			switch {
 			case res.Torn != nil:
 				fmt.Fprintf(s.out, "missing: %d bytes at byte %d of %s are no whole frame; what came after round %d is not in the log, a resume does it again\n", res.Torn.Lost, res.Torn.Offset, res.Torn.Segment, res.Last.To)

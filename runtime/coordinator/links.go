@@ -1,0 +1,85 @@
+package coordinator
+
+import (
+	"fmt"
+	"time"
+
+	"brood/models/engine"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// Two workers may lose each other while both reach the coordinator. Nobody has lost a row then: the rounds in progress are void, and all
+// go on in a new membership epoch, in which the two connect anew. That is tried twice; whoever lost others a third time within
+// linkForgiven is put out. Of the two that is the one that lost more, and where they are equal the one that says so first: no worker can
+// put another out by what it alone says.
+
+// linkPauses are how long the first and the second try wait.
+var linkPauses = [...]time.Duration{0, 2 * time.Second}
+
+// linkForgiven is how long a connection must hold until its earlier ends no longer count.
+const linkForgiven = 10 * time.Minute
+
+// cuts are how often a connection broke, and when last.
+type cuts struct {
+	times int
+	last  time.Time
+}
+
+// severed handles the failure of a worker whose connection to another broke.
+func (c *Coordinator) severed(e message.Failed) []any {
+	if !c.retry.IsZero() {
+		return nil // both ends of a connection notice
+	}
+	if c.plan == nil && !c.keep {
+		return c.fence(Lost{e.Worker, "it reports: " + e.Err}) // who is alone exchanges nothing
+	}
+	one, other := min(e.Worker, *e.Cut), max(e.Worker, *e.Cut)
+	n := c.cuts[[2]int{one, other}]
+	if c.now.Sub(n.last) > linkForgiven {
+		n.times = 0
+	}
+	c.cuts[[2]int{one, other}] = cuts{n.times + 1, c.now}
+	worst, times := e.Worker, c.cutsOf(e.Worker)
+	if n := c.cutsOf(*e.Cut); n > times {
+		worst, times = *e.Cut, n
+	}
+	if times > len(linkPauses) {
+		return c.fence(Lost{worst, fmt.Sprintf("it lost others %d times in %s, though it reaches the coordinator: see to the network between the workers, or start this one elsewhere; the last time, worker %d reported: %s",
+			times, linkForgiven, e.Worker, e.Err)})
+	}
+	wait := linkPauses[times-1]
+	when := "at once"
+	if wait > 0 {
+		when = fmt.Sprintf("after %s", wait)
+	}
+	note := fmt.Sprintf("workers %d and %d lost each other", one, other)
+	fx := []any{c.alert("warning", event.LostLink, fmt.Sprintf("%s: tried again %s, %d of %d; worker %d reports: %s", note, when, times, len(linkPauses), e.Worker, e.Err), engine.None)}
+	if c.base == c.cfg.Epoch { // nothing was ever ready
+		c.plan = nil
+		return append(fx, c.first()...)
+	}
+	next := c.target()
+	if next.cause == "" {
+		next.cause = "restore"
+	}
+	next.note = note
+	if c.plan != nil && c.plan.From != event.Workers {
+		next.back = true // the way back was cut off: nobody holds that round but the checkpoint
+	}
+	c.voided = c.voided || c.granted > c.committed
+	c.change, c.plan, c.retry = &next, nil, c.now.Add(wait)
+	c.granted = c.committed
+	clear(c.done)
+	return fx
+}
+
+// cutsOf is how often connections of a worker broke lately.
+func (c *Coordinator) cutsOf(w int) (n int) {
+	for pair, k := range c.cuts {
+		if (pair[0] == w || pair[1] == w) && c.now.Sub(k.last) <= linkForgiven {
+			n += k.times
+		}
+	}
+	return n
+}

@@ -1,0 +1,129 @@
+package coordinator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// loses lets a worker report that its connection to another broke.
+func (p *party) loses(w, other int) {
+	p.step(message.Failed{Worker: w, Epoch: p.core.epoch, Err: "nothing came for 1.6 s", Cut: &other})
+}
+
+// TestLostLinks: workers that lose each other are tried again in a new membership epoch, at once and after a pause, with the members that
+// they have; a third time one of them is sent away for good, with a sentence that says what to do.
+func TestLostLinks(t *testing.T) {
+	p := newParty(t, 2, nil)
+	p.round(nil)
+	for try, wait := range linkPauses {
+		epoch, at := p.core.epoch, p.core.committed
+		p.loses(1, 0)
+		p.step(message.Failed{Worker: 0, Epoch: epoch, Err: "it ended the connection", Cut: new(1)}) // both ends notice
+		if wait > 0 && p.core.epoch != epoch {
+			t.Errorf("try %d does not wait", try+1)
+		}
+		p.now = p.now.Add(wait)
+		p.step(Tick{})
+		if p.core.epoch != epoch+1 || p.core.plan == nil || p.core.plan.At != at || len(p.core.plan.Lost) > 0 || len(p.out) > 0 {
+			t.Fatalf("try %d: epoch %d after %d, plan %+v, put out %v", try+1, p.core.epoch, epoch, p.core.plan, p.out)
+		}
+		p.ready()
+		p.round(nil)
+		if p.core.committed <= at || len(p.core.roster.Workers()) != 2 {
+			t.Fatalf("try %d: round %d after %d by %v", try+1, p.core.committed, at, p.core.roster.Workers())
+		}
+	}
+	p.loses(1, 0)
+	texts := strings.Join(p.alerts(), "\n")
+	if !slices.Equal(p.out, []int{1}) || !strings.Contains(texts, "worker 1 is lost: it lost others 3 times in 10m0s, though it reaches the coordinator: see to the network") {
+		t.Errorf("put out %v, alerts %s", p.out, texts)
+	}
+	if !strings.Contains(texts, "warning lost-link: workers 0 and 1 lost each other: tried again at once, 1 of 2; worker 1 reports: nothing came for 1.6 s") ||
+		!strings.Contains(texts, "tried again after 2s, 2 of 2") {
+		t.Errorf("alerts %s", texts)
+	}
+	p.ready()
+	p.round(nil)
+}
+
+// TestLostLinkInPlan: the way into a membership epoch is tried again too, also the first one.
+func TestLostLinkInPlan(t *testing.T) {
+	p := newParty(t, 2, nil)
+	p.step(Joined{2})
+	p.round(nil)
+	p.round(nil)
+	if p.core.plan == nil {
+		t.Fatal("nobody joins")
+	}
+	p.loses(2, 0)
+	if p.core.plan == nil || p.core.plan.Cause != "restore" || len(p.core.plan.New.Workers()) != 3 || len(p.out) > 0 {
+		t.Errorf("plan %+v, put out %v", p.core.plan, p.out)
+	}
+	p.ready()
+	p.round(nil)
+
+	first := &party{t: t, now: time.Unix(1, 0), sent: map[int][]any{}}
+	first.core = newParty(t, 1, nil).core
+	core, err := New(first.core.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core.cfg.Wait, first.core = 2, core
+	first.step(Joined{0})
+	first.step(Joined{1})
+	first.loses(0, 1)
+	first.ready()
+	first.round(nil)
+	if at, _ := first.core.Committed(); at == 0 || len(first.out) > 0 {
+		t.Errorf("round %d, put out %v", at, first.out)
+	}
+}
+
+// TestWhoIsSentAway: whoever lost more goes, and where two are equal the one that says so: no worker talks another out.
+func TestWhoIsSentAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost [][2]int // who says so, and of whom
+		out  []int
+	}{
+		"one against all":        {[][2]int{{1, 0}, {2, 0}, {2, 0}}, []int{0}},
+		"a liar about one":       {[][2]int{{2, 0}, {2, 0}, {2, 0}}, []int{2}},
+		"a liar about all":       {[][2]int{{2, 0}, {2, 1}, {2, 0}}, []int{2}},
+		"a death in between":     {[][2]int{{2, 0}, {2, 0}, {0, -1}, {2, 1}}, nil},
+		"a long time in between": {[][2]int{{2, 0}, {2, 0}, {-1, -1}, {2, 0}}, nil},
+	} {
+		p := newParty(t, 3, nil)
+		for _, l := range c.lost {
+			switch {
+			case l[0] < 0:
+				p.now = p.now.Add(linkForgiven + time.Second)
+			case l[1] < 0:
+				p.step(Lost{l[0], "it died"})
+			default:
+				p.loses(l[0], l[1])
+			}
+			p.now = p.now.Add(time.Minute)
+			p.step(Tick{})
+			p.ready()
+			p.round(nil)
+		}
+		if !slices.Equal(p.out, c.out) {
+			t.Errorf("%s: put out %v, want %v: %q", name, p.out, c.out, p.alerts())
+		}
+	}
+}
+
+// TestLostLinkOfNobody: who lost a worker that is not there says what cannot be.
+func TestLostLinkOfNobody(t *testing.T) {
+	for _, other := range []int{1, 7, -1} {
+		p := newParty(t, 2, nil)
+		p.loses(1, other)
+		if !slices.Equal(p.out, []int{1}) || p.core.Phase() != event.Training {
+			t.Errorf("lost %d: put out %v, alerts %q", other, p.out, p.alerts())
+		}
+	}
+}

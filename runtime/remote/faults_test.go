@@ -1,0 +1,35 @@
+package remote
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"brood/runtime/host"
+)
+
+// TestFaultIsKept: a mistake of ours in handling a worker is an error of its seat, and its stack is with the session.
+func TestFaultIsKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := serve(t, prepare(t, small(3)), nil, dir, nil)
+	keep := s.run.Fleet().Fault
+	if err := surely(keep, func() error { var none []int; return errors.New(string(rune(none[3]))) }); err == nil || strings.ContainsRune(err.Error(), '\n') ||
+		!strings.Contains(err.Error(), "by a mistake of brood's own: runtime error: index out of range [3]") {
+		t.Errorf("%v", err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, host.FaultsFile))
+	if err != nil || !strings.Contains(string(text), "index out of range [3]") || !strings.Contains(string(text), "faults_test.go") {
+		t.Errorf("%v: %s", err, text)
+	}
+	for range 1000 {
+		keep("again", make([]byte, 1<<14))
+	}
+	if info, err := os.Stat(filepath.Join(dir, host.FaultsFile)); err != nil || info.Size() > 1<<20+1<<15 {
+		t.Errorf("%v: %d bytes", err, info.Size())
+	}
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Error(err)
+	}
+}
