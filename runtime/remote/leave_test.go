@@ -78,8 +78,9 @@ func TestLastLeaves(t *testing.T) {
 // TestRestart: a coordinator that vanishes, or that a fault of its own ends, and comes back is the same to its workers: they return by
 // themselves, without a token, and the run ends as one that nobody disturbed.
 func TestRestart(t *testing.T) {
-	t.Run("killed", func(t *testing.T) { restarts(t, true) })
-	t.Run("failed", func(t *testing.T) { restarts(t, false) })
+	t.Parallel()
+	t.Run("killed", func(t *testing.T) { t.Parallel(); restarts(t, true) })
+	t.Run("failed", func(t *testing.T) { t.Parallel(); restarts(t, false) })
 }
 
 func restarts(t *testing.T, killed bool) {
