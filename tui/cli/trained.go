@@ -109,7 +109,11 @@ func evalCommand(s streams) *cobra.Command {
 				return json.NewEncoder(s.out).Encode(map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,
 					"error": sc.Error(), "loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()})
 			}
-			fmt.Fprintf(s.out, "%s on %s, %s %s samples\n  error        %.2f %%\n  loss         %.4f\n", t.Net.Name, set, grouped(sc.Samples), split, sc.Error(), sc.Mean())
+			scored := grouped(sc.Samples) + " " + split
+			if split == "all" {
+				scored = "all " + grouped(sc.Samples)
+			}
+			fmt.Fprintf(s.out, "%s on %s, %s samples\n  error        %.2f %%\n  loss         %.4f\n", t.Net.Name, set, scored, sc.Error(), sc.Mean())
 			return nil
 		}}
 	fl := c.Flags()
