@@ -66,6 +66,14 @@ func passedOver(file string, names []string) string {
 	return fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file, plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", "))
 }
 
+// onStart tells of the file that a run begins with; nothing where it begins with none, or there is nothing to tell.
+func onStart(j *host.Job) []string {
+	if text := passedOver(j.Init, j.Spare); text != "" {
+		return append([]string{text}, j.Notes...)
+	}
+	return j.Notes
+}
+
 func evalCommand(s streams) *cobra.Command {
 	var model, set, split string
 	var threads int
