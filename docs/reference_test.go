@@ -110,6 +110,9 @@ func TestPythonReadsALog(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if real, err := exec.Command(python, "-c", "import sys; print(sys.executable)").Output(); err == nil {
+		python = strings.TrimSpace(string(real)) // what the path names may be a script
+	}
 	const install = "read_log.py: this log has frames of zstd: pip install zstandard, or install the program zstd\n"
 	bare := exec.Command(python, "read_log.py", dir)
 	bare.Env = []string{"PATH=" + t.TempDir()}
