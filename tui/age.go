@@ -15,11 +15,12 @@ func (m *model) dated(s *view.Series, text string) string {
 	return text + " @" + round(end-1)
 }
 
-// tested is the last test error; there is one.
+// tested is the last test error, with its round where that is not the last; there is one.
 func (m *model) tested() string {
-	text := fmt.Sprintf("%.2f %%", m.shown.Evaluation.TestError)
-	if s := m.shown.Find(view.TestError); s != nil {
-		return m.dated(s, text)
+	e := m.shown.Evaluation
+	text := fmt.Sprintf("%.2f %%", e.TestError)
+	if e.Round != m.shown.Progress.Rounds {
+		text += " @" + round(e.Round)
 	}
 	return text
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"brood/optim"
 )
 
@@ -35,6 +37,20 @@ type Options struct {
 	Clock         func() time.Time // nil: time.Now
 }
 
+// What a terminal may measure: a screen costs some 250 bytes a cell, and up to a gigabyte where it says that it has 3000 by 3000.
+const (
+	maxWidth  = 400
+	maxHeight = 120
+)
+
+// bounded is a terminal's size, no larger than a screen may be.
+func bounded(_ tea.Model, msg tea.Msg) tea.Msg {
+	if size, ok := msg.(tea.WindowSizeMsg); ok {
+		return tea.WindowSizeMsg{Width: min(size.Width, maxWidth), Height: min(size.Height, maxHeight)}
+	}
+	return msg
+}
+
 func (o *Options) defaults() {
 	if o.By == "" {
 		o.By = "operator"
@@ -42,6 +58,7 @@ func (o *Options) defaults() {
 	if o.Width <= 0 || o.Height <= 0 {
 		o.Width, o.Height = 80, 24
 	}
+	o.Width, o.Height = min(o.Width, maxWidth), min(o.Height, maxHeight)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

@@ -45,7 +45,7 @@ func Program(ctx context.Context, opt Options) (p *tea.Program, done func() erro
 		opt.defaults()
 	}
 	m := newModel(ctx, opt)
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(cmp.Or(opt.FPS, 30))}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(cmp.Or(opt.FPS, 30)), tea.WithFilter(bounded)}
 	if opt.In != nil {
 		options = append(options, tea.WithInput(opt.In))
 	}

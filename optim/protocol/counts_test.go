@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -74,11 +75,13 @@ func smirnov(a, b []float64) float64 {
 const farApart = 2.23
 
 // TestWaysAgree: agent by agent, in batches and in jumps, the times of convergence and what the trials converge to have the
-// same distribution: no difference at a
-// confidence of 1 - 1e-4 a comparison, with fixed seeds and so many trials that
-// a shift by a quarter of a standard deviation shows.
+// same distribution: no difference at a confidence of 1 - 1e-4 a comparison, with fixed seeds and so many trials that a shift
+// by four tenths of a standard deviation shows; with BROOD_LONG=1, by a quarter.
 func TestWaysAgree(t *testing.T) {
-	const trials = 1500
+	trials := 600
+	if os.Getenv("BROOD_LONG") != "" {
+		trials = 1500
+	}
 	values := func(a *optim.Algorithm, set map[string]float64) optim.Values {
 		k := a.Defaults()
 		for name, x := range set {

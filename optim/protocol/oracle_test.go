@@ -120,20 +120,20 @@ func exactFourStates(n int) float64 {
 
 // TestFourStateMean: exact majority and average-and-conquer with m = d = 1 are one process, whose mean is known.
 func TestFourStateMean(t *testing.T) {
-	for _, n := range []int{3, 11, 101} {
-		want := exactFourStates(n)
+	for _, c := range []struct{ n, trials int }{{3, 600}, {11, 600}, {101, 150}} {
+		n, want := c.n, exactFourStates(c.n)
 		for form, f := range forms {
 			for _, a := range []*optim.Algorithm{ExactMajority, AverageAndConquer} {
 				set := map[string]float64{"n": float64(n), "gap": 1, "simulation": f}
 				if a == AverageAndConquer {
 					set["m"] = 1
 				}
-				times, right := sample(t, a, 600, 5, set)
+				times, right := sample(t, a, c.trials, 5, set)
 				if mean, se := moments(times); math.Abs(mean-want) > 4*se {
 					t.Errorf("%s, n = %d, %s: mean %.3f, want %.3f within 4*%.3f", a.Name, n, form, mean, want, se)
 				}
-				if right != 600 {
-					t.Errorf("%s, n = %d, %s: %d of 600 answers are right", a.Name, n, form, right)
+				if right != c.trials {
+					t.Errorf("%s, n = %d, %s: %d of %d answers are right", a.Name, n, form, right, c.trials)
 				}
 			}
 		}
@@ -152,9 +152,9 @@ func TestSourceTimes(t *testing.T) {
 		exact  bool
 	}{
 		{ExactMajority, 200, map[string]float64{"n": 1000, "gap": 100}, (math.Log(1000) + math.Log(math.Log(1000))) / 0.2, 0.05, true},
-		{AverageAndConquer, 400, map[string]float64{"m": 1}, 281, 0.12, true},
-		{AverageAndConquer, 400, map[string]float64{"m": 21}, 27, 0.15, true},
-		{AverageAndConquer, 400, map[string]float64{"m": 101}, 15, 0.05, true},
+		{AverageAndConquer, 100, map[string]float64{"m": 1}, 281, 0.12, true},
+		{AverageAndConquer, 100, map[string]float64{"m": 21}, 27, 0.15, true},
+		{AverageAndConquer, 100, map[string]float64{"m": 101}, 15, 0.05, true},
 		{ApproximateMajority, 4, map[string]float64{"n": 1e8, "gap": 0}, 25, 0.15, false},
 	} {
 		times, right := sample(t, c.a, c.trials, 5, c.set)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"brood/models/data"
 	"brood/models/engine"
@@ -48,6 +49,14 @@ func NewToy(stats bool) (*Toy, error) {
 		t.layout.Stats = toyStats
 		t.layout.StatTensors = []engine.Tensor{{Name: "bn.running_mean", Len: 1, Cols: 1, Shape: []int{1}}, {Name: "bn.running_var", Lo: 1, Len: 1, Cols: 1, Shape: []int{1}, Start: 1}}
 	}
+	t.x, t.y = clusters()
+	var err error
+	t.vector, err = native.New(t.layout, 1)
+	return t, err
+}
+
+// clusters are the samples, of which all engines read the same.
+var clusters = sync.OnceValues(func() (xs [][toyIn]float32, ys []int) {
 	for i := range toyTrain + toyValid + toyTest {
 		k := noise.Key{Seed: 1, Purpose: noise.Data, Member: uint32(i)}
 		c := k.Below(1000, toyOut)
@@ -55,12 +64,10 @@ func NewToy(stats bool) (*Toy, error) {
 		for j := range x {
 			x[j] = 0.7*k.Gauss(j) + 1.2*noise.Key{Seed: 2, Purpose: noise.Data, Member: uint32(c)}.Gauss(j)
 		}
-		t.x, t.y = append(t.x, x), append(t.y, c)
+		xs, ys = append(xs, x), append(ys, c)
 	}
-	var err error
-	t.vector, err = native.New(t.layout, 1)
-	return t, err
-}
+	return xs, ys
+})
 
 // Layout of the toy model.
 func (t *Toy) Layout() engine.Layout { return t.layout }

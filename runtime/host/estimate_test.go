@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"testing"
@@ -47,8 +48,8 @@ func TestLiveOfManyCandidates(t *testing.T) {
 		rounds  uint64
 	}{{32, 300}, {3000, 20}, {3000, 100}, {10000, 70}} {
 		t.Run(fmt.Sprintf("%d members, %d rounds", c.members, c.rounds), func(t *testing.T) {
-			if testing.Short() && uint64(c.members)*c.rounds > 100_000 {
-				t.Skip("evaluates hundreds of thousands of candidates")
+			if os.Getenv("BROOD_LONG") == "" && uint64(c.members)*c.rounds > 500_000 {
+				t.Skip("set BROOD_LONG=1: evaluates hundreds of thousands of candidates")
 			}
 			j := many(t, c.members, 2, c.rounds, "rank", "1")
 			r := rehearsed(t, j)

@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/zeebo/blake3"
 
+	"brood/models"
 	"brood/models/engine"
 	"brood/models/safetensors"
 	"brood/runtime/event"
@@ -107,6 +109,14 @@ func (j *Job) start(path string, recorded bool) error {
 		return nil
 	}
 	j.reading = file.reading
+	if text := file.Meta[metaSpec]; text != "" {
+		if m, err := models.FromSource(path, []byte(text)); err == nil && (m.Loss != j.Net.Loss || !reflect.DeepEqual(m.Layers, j.Net.Layers)) {
+			j.Notes = append(j.Notes, fmt.Sprintf("init: %s holds other layers than %s: its parameters fit, and begin a model that computes something else", path, j.Net.Name))
+		}
+	}
+	if file.reading.Form == nil {
+		j.Notes = append(j.Notes, fmt.Sprintf("init: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used", path, j.Data))
+	}
 	if j.Spare, err = file.spare(j.Net.Layout, j.Net.Name); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}

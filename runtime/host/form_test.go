@@ -212,4 +212,7 @@ func TestFormOfOldFile(t *testing.T) {
 	if j.Config.Reading != data.RuleFirst || j.Config.Digest != first.Digest() {
 		t.Errorf("a run from it reads by rule %d", j.Config.Reading)
 	}
+	if len(j.Notes) != 1 || !strings.Contains(j.Notes[0], "model.safetensors does not say how its samples were normalised") {
+		t.Errorf("it says %q of a file without a form", j.Notes)
+	}
 }

@@ -58,6 +58,7 @@ type Job struct {
 	Samples *data.Set
 	Edits   []event.Edit
 	Spare   []string  // tensors of the file that it begins with, for which the model has no place
+	Notes   []string  // on that file: sentences of what is not as a person may expect
 	given   []float32 // parameters to start from, nil for the model's own
 	stats   []float32 // statistics to start from, nil for those of a model that has seen no batch
 	reading data.Reading

@@ -52,8 +52,8 @@ func TestMemoryPerMember(t *testing.T) {
 			}
 			return j
 		}
-		few, many := job(40), job(120)
-		const more = 80
+		few, many := job(20), job(60)
+		const more = 40
 		row := float64(4 * few.Net.Layout.Params)
 		a, err := few.rehearse()
 		if err != nil {
@@ -82,19 +82,18 @@ func TestMemoryPerMember(t *testing.T) {
 
 // TestLargeAlone: one worker that hosts more than coordinator.KeepBytes is expected to hold its blocks once, several workers four times.
 func TestLargeAlone(t *testing.T) {
-	expected := func(workers int) (*Job, rehearsal) {
-		j, err := Prepare(Options{Algorithm: "parle", Model: "mlp", Data: "glyphs", Members: 120, Workers: workers, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test"})
+	with := func(workers int) *Job {
+		j, err := Prepare(Options{Algorithm: "parle", Model: "mlp", Data: "glyphs", Members: 100, Workers: workers, Threads: 1, Limit: event.Limit{Seconds: 1}, By: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := j.rehearse()
-		if err != nil || r.blocks <= coordinator.KeepBytes {
-			t.Fatalf("%d bytes of blocks, %v", r.blocks, err)
-		}
-		return j, r
+		return j
 	}
-	j, r := expected(1)
-	two, _ := expected(2)
+	j, two := with(1), with(2)
+	r, err := j.rehearse()
+	if err != nil || r.blocks <= coordinator.KeepBytes {
+		t.Fatalf("%d bytes of blocks, %v", r.blocks, err)
+	}
 	if d := two.live(r, memory{}) - j.live(r, memory{}); d != 3*r.blocks {
 		t.Errorf("two workers are expected to need %d bytes more than one, want %d", d, 3*r.blocks)
 	}

@@ -110,7 +110,7 @@ func TestKeyframesAreFew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("folds a million points")
 	}
-	const members, rounds = 3000, 400
+	const members, rounds = 3000, 150
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)

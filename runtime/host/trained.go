@@ -161,8 +161,8 @@ func OpenTrained(path, model string) (*Trained, error) {
 	return t, err
 }
 
-// Splits are the parts of a data set that a model can be scored on.
-var Splits = []string{"test", "validation", "train"}
+// Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never seen may be.
+var Splits = []string{"test", "validation", "train", "all"}
 
 // Scored is what an evaluation found, and what computed it.
 type Scored struct {
@@ -188,7 +188,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
 		return Scored{}, err
 	}
-	samples := map[string][]int32{"test": set.Test(), "validation": set.Validation(), "train": set.Train()}[split]
+	samples := map[string][]int32{"test": set.Test(), "validation": set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
 	if len(samples) == 0 {
 		return Scored{}, fmt.Errorf("the data has no %s samples", split)
 	}

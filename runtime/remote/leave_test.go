@@ -78,8 +78,9 @@ func TestLastLeaves(t *testing.T) {
 // TestRestart: a coordinator that vanishes, or that a fault of its own or a second Ctrl+C ends, and comes back is the same to its workers: they return by
 // themselves, without a token, and the run ends as one that nobody disturbed.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"killed", "failed", "left at once"} {
-		t.Run(how, func(t *testing.T) { restarts(t, how) })
+		t.Run(how, func(t *testing.T) { t.Parallel(); restarts(t, how) })
 	}
 }
 

@@ -207,6 +207,7 @@ func TestLeftAtOnce(t *testing.T) {
 
 // TestPatience: a worker tries again for a while, then says what to do.
 func TestPatience(t *testing.T) {
+	t.Parallel()
 	s := serve(t, prepare(t, small(1)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	cfg := s.config()
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {

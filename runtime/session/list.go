@@ -26,6 +26,7 @@ type Info struct {
 	Round     uint64    // rounds done
 	Phase     event.Phase
 	TestError *float64 // percent; nil before the first evaluation
+	TestRound uint64   // that it is of
 	Size      int64    // bytes of all files
 	Err       string   // why it cannot be read, a sentence; "" if it can
 }
@@ -100,7 +101,7 @@ func (x *Info) read() error {
 		case rec.State != nil:
 			x.Phase = rec.State.Phase
 		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
-			x.TestError = &rec.Evaluation.TestError
+			x.TestError, x.TestRound = &rec.Evaluation.TestError, rec.Evaluation.Round
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package quic
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"brood/transport/wire"
@@ -185,9 +186,10 @@ func (c *control) leave(ctx context.Context, reason string) error {
 	return err
 }
 
-// streams takes the peer's one-way streams; the first frame of each says what it is for.
+// streams takes the peer's one-way streams; the first frame of each says what it is for. One of which nothing has come yet, since no small
+// message was sent so far, keeps no other waiting.
 func (c *control) streams() error {
-	var beats, data bool
+	var beats, data atomic.Bool
 	for {
 		s, err := c.conn.AcceptUniStream(c.ctx)
 		if err != nil {
@@ -196,19 +198,18 @@ func (c *control) streams() error {
 			}
 			return err
 		}
-		r := wire.NewReader(s)
-		kind, err := r.Peek()
-		switch {
-		case err != nil:
-			return err
-		case kind == wire.KindHeartbeat && !beats:
-			beats = true
-			c.run(func() error { return c.listen(r) })
-		case kind == wire.KindData && !data && c.data != nil:
-			data = true
-			c.run(func() error { return c.data(r) })
-		default:
+		c.run(func() error {
+			r := wire.NewReader(s)
+			kind, err := r.Peek()
+			switch {
+			case err != nil:
+				return err
+			case kind == wire.KindHeartbeat && beats.CompareAndSwap(false, true):
+				return c.listen(r)
+			case kind == wire.KindData && c.data != nil && data.CompareAndSwap(false, true):
+				return c.data(r)
+			}
 			return broken("it opens a stream that it may not have, of kind %d", kind)
-		}
+		})
 	}
 }

@@ -92,6 +92,7 @@ func benchCommand(s streams) *cobra.Command {
 			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.Flags().Duration("each", 800*time.Millisecond, "how long a figure of kernels, train, es and noise is measured")
 	return c
 }
 

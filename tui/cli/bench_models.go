@@ -28,7 +28,7 @@ func samples(m *models.Model, n int) (*data.Set, error) {
 }
 
 func benchTrain(c *cobra.Command, report func(measurement)) error {
-	m, err := newMachine()
+	m, err := newMachine(c)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (m *machine) train(c *cobra.Command, report func(measurement), model string
 }
 
 func benchES(c *cobra.Command, report func(measurement)) error {
-	m, err := newMachine()
+	m, err := newMachine(c)
 	if err != nil {
 		return err
 	}

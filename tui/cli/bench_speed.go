@@ -12,16 +12,13 @@ import (
 	"brood/models/noise"
 )
 
-// perFigure is how long a figure is measured.
-const perFigure = 800 * time.Millisecond
-
-// fastest is the rate of f, in calls a second: the best of many spells, since a neighbour only ever slows one down.
-func fastest(ctx context.Context, f func() error) (float64, error) {
+// fastest is the rate of f, in calls a second, of so long a measurement: the best of many spells, since a neighbour only ever slows one down.
+func fastest(ctx context.Context, long time.Duration, f func() error) (float64, error) {
 	if err := f(); err != nil { // grows what is kept
 		return 0, err
 	}
 	best, calls := time.Duration(1<<62), 1
-	for began := time.Now(); time.Since(began) < perFigure; {
+	for began := time.Now(); time.Since(began) < long; {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -44,16 +41,22 @@ func fastest(ctx context.Context, f func() error) (float64, error) {
 // machine is the kernels that a suite measures and what the processor allows them.
 type machine struct {
 	*kernel.Kernels
-	twin kernel.Twin
+	twin      kernel.Twin
+	perFigure time.Duration
 }
 
-func newMachine() (*machine, error) {
+// newMachine takes the flags of the command bench.
+func newMachine(c *cobra.Command) (*machine, error) {
+	perFigure, err := c.Flags().GetDuration("each")
+	if err != nil {
+		return nil, err
+	}
 	twin, err := kernel.FromEnv()
 	if err != nil {
 		return nil, err
 	}
 	k, err := kernel.New(twin)
-	return &machine{k, twin}, err
+	return &machine{k, twin, perFigure}, err
 }
 
 // peaks is the multiply-add rate of so many threads at once, in GFLOP/s.
@@ -78,7 +81,7 @@ func (m *machine) peaks(threads int) float64 {
 // beside reports the rate of f, work units a call, and its ratio to what limit measures before and after.
 func (m *machine) beside(c *cobra.Command, report func(measurement), name, unit string, work, perLimit, goal float64, limit func() float64, f func() error) (float64, error) {
 	top := limit()
-	rate, err := fastest(c.Context(), f)
+	rate, err := fastest(c.Context(), m.perFigure, f)
 	if err != nil {
 		return 0, err
 	}
@@ -101,7 +104,7 @@ func written(n int) []float32 {
 }
 
 func benchKernels(c *cobra.Command, report func(measurement)) error {
-	m, err := newMachine()
+	m, err := newMachine(c)
 	if err != nil {
 		return err
 	}
@@ -170,7 +173,7 @@ func (m *machine) conv(c *cobra.Command, report func(measurement), s kernel.Conv
 }
 
 func benchNoise(c *cobra.Command, report func(measurement)) error {
-	m, err := newMachine()
+	m, err := newMachine(c)
 	if err != nil {
 		return err
 	}

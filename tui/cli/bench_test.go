@@ -36,11 +36,8 @@ func TestSuites(t *testing.T) {
 
 // The shortest suite prints one object a line, each a number above zero.
 func TestBenchNoise(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds of measuring")
-	}
 	var out, errs bytes.Buffer
-	if code := Run(t.Context(), []string{"bench", "noise", "--json"}, streams{out: &out, err: &errs}); code != 0 {
+	if code := Run(t.Context(), []string{"bench", "noise", "--json", "--each", "10ms"}, streams{out: &out, err: &errs}); code != 0 {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

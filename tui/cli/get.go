@@ -20,6 +20,7 @@ import (
 func getCommand(s streams) *cobra.Command {
 	var from string
 	var stall time.Duration
+	var asJSON *bool
 	c := &cobra.Command{Use: "get NAME", Short: "Fetch a data set into your cache, or go on where an earlier fetch broke off", Args: exactly("a NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if stall <= 0 {
@@ -32,8 +33,19 @@ func getCommand(s streams) *cobra.Command {
 			if from != "" {
 				set.URL = from
 			}
-			return getData(c.Context(), s, set, stall)
+			if !*asJSON {
+				return getData(c.Context(), s, set, stall)
+			}
+			if err := getData(c.Context(), streams{out: s.err}, set, stall); err != nil {
+				return err
+			}
+			d, err := data.Load(set.Name)
+			if err != nil {
+				return err
+			}
+			return objects(s.out, setObject(d))
 		}}
+	asJSON = jsonFlag(c)
 	c.Flags().StringVar(&from, "from", "", "folder on a server that holds the published files (default: where they are published)")
 	c.Flags().DurationVar(&stall, "stall", 30*time.Second, "give a try up when nothing came for so long")
 	return c

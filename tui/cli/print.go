@@ -56,7 +56,7 @@ type jsonPrinter struct {
 func (p *jsonPrinter) begin(r prepared) {
 	p.tally.begin(r)
 	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds})
-	if text := passedOver(r.job.Init, r.job.Spare); text != "" {
+	for _, text := range onStart(r.job) {
 		p.note(text)
 	}
 }
@@ -142,7 +142,7 @@ func (p *plainPrinter) begin(r prepared) {
 		expected += " and " + shortTime(j.Config.Seconds)
 	}
 	fmt.Fprintf(p.out, "brood: about %s; session %s\n", expected, r.sess.Dir())
-	if text := passedOver(j.Init, j.Spare); text != "" {
+	for _, text := range onStart(j) {
 		p.note(text)
 	}
 	if r.from != nil {

@@ -58,6 +58,9 @@ func sessionsCommand(s streams) *cobra.Command {
 			}
 			if x.TestError != nil {
 				test = fmt.Sprintf("%.2f %%", *x.TestError)
+				if x.TestRound != x.Round {
+					test += " @" + grouped(int64(x.TestRound))
+				}
 			}
 			t.row(x.Name, state, x.Algorithm, x.Model, x.Data, grouped(int64(x.Round)), test, x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size))
 		}

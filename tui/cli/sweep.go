@@ -45,7 +45,8 @@ VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one sched
 or one of ` + strings.Join(aside, ", ") + `.
 
 Each run is a session in one directory, which brood verify executes again. The same command goes on where it was stopped, and skips what is
-done; more values or seeds are added to what is there. With --listen the runs train on workers of other machines, --jobs of them at a time
+done; more values or seeds are added to what is there. With a --target the order is by the epochs to meet it, of those runs that met it: one
+on the test set is for measuring, and settings that are chosen by it are chosen by the test set. With --listen the runs train on workers of other machines, --jobs of them at a time
 with --wait workers each: it prints one command that joins them, and they go from run to run. Where the machines share a disk,
 the command may also be started on each of them with the same -o DIR: each takes the runs that nobody has taken.`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -193,9 +194,10 @@ type result struct {
 	of       int            // seeds wanted
 	done     int
 	diverged int
+	missed   int // ended without meeting the target that is sorted by
 }
 
-// results are the settings, best first; those of which a seed diverged come after those of which none did, and last those without a
+// results are the settings, best first; those of which a seed diverged or missed the target come after those of which none did, and last those without a
 // figure.
 func (w *sweep) results() []result {
 	w.mu.Lock()
@@ -212,7 +214,9 @@ func (w *sweep) results() []result {
 			}
 			r.done++
 			r.seconds += t.tally.sum.Seconds
-			if x, ok := t.tally.metric(w.by); ok && x == x {
+			if w.by == "epochs" && t.limit.Target != "" && !strings.Contains(t.tally.reason, "reached the target") {
+				r.missed++
+			} else if x, ok := t.tally.metric(w.by); ok && x == x {
 				r.sample = append(r.sample, x)
 			}
 			if x, ok := t.tally.metric("test_error"); ok {
@@ -230,7 +234,7 @@ func (w *sweep) results() []result {
 		switch {
 		case len(r.sample) == 0:
 			return 2, 0
-		case r.diverged > 0:
+		case r.diverged+r.missed > 0:
 			return 1, sign * r.sample.Mean()
 		}
 		return 0, sign * r.sample.Mean()
@@ -285,6 +289,9 @@ func (w *sweep) best(rows int) *table {
 		note := ""
 		if r.diverged > 0 {
 			note = fmt.Sprintf("%d diverged", r.diverged)
+		}
+		if r.missed > 0 {
+			note = strings.TrimPrefix(note+fmt.Sprintf(", %d missed the target", r.missed), ", ")
 		}
 		out.row(append(row, fmt.Sprintf("%d of %d", r.done, r.of), secs, note)...)
 	}

@@ -93,3 +93,23 @@ func TestSweepSorts(t *testing.T) {
 		t.Errorf("sorted %s, want %s\n%s", got, want, out.String())
 	}
 }
+
+// TestSweepSortsByTarget: the epochs of a run that ended without meeting its target are not those that it took to meet it.
+func TestSweepSortsByTarget(t *testing.T) {
+	w := &sweep{batch: batch{by: "epochs", columns: []string{"eta"}}, seeds: 1}
+	for _, x := range []struct {
+		eta    string
+		epochs float64
+		reason string
+	}{{"0.1", 1, "the limit of rounds"}, {"0.2", 5, "test_error = 3 reached the target 3"}, {"0.3", 4, "test_error = 2 reached the target 3"}} {
+		tally := newTally()
+		tally.sum.Epochs, tally.reason = x.epochs, x.reason
+		w.trials = append(w.trials, &trial{point: []string{x.eta}, state: trialDone, tally: tally, limit: event.Limit{Target: "test_error=3", Epochs: 9}})
+	}
+	var out bytes.Buffer
+	w.best(-1).write(&out)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")[1:]
+	if !strings.HasPrefix(lines[0], "0.3 ") || !strings.HasPrefix(lines[1], "0.2 ") || !strings.HasSuffix(lines[2], "1 missed the target") {
+		t.Errorf("sorted\n%s", out.String())
+	}
+}

@@ -66,6 +66,14 @@ func passedOver(file string, names []string) string {
 	return fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file, plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", "))
 }
 
+// onStart tells of the file that a run begins with; nothing where it begins with none, or there is nothing to tell.
+func onStart(j *host.Job) []string {
+	if text := passedOver(j.Init, j.Spare); text != "" {
+		return append([]string{text}, j.Notes...)
+	}
+	return j.Notes
+}
+
 func evalCommand(s streams) *cobra.Command {
 	var model, set, split string
 	var threads int
@@ -109,7 +117,11 @@ func evalCommand(s streams) *cobra.Command {
 				return json.NewEncoder(s.out).Encode(map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,
 					"error": sc.Error(), "loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()})
 			}
-			fmt.Fprintf(s.out, "%s on %s, %s %s samples\n  error        %.2f %%\n  loss         %.4f\n", t.Net.Name, set, grouped(sc.Samples), split, sc.Error(), sc.Mean())
+			scored := grouped(sc.Samples) + " " + split
+			if split == "all" {
+				scored = "all " + grouped(sc.Samples)
+			}
+			fmt.Fprintf(s.out, "%s on %s, %s samples\n  error        %.2f %%\n  loss         %.4f\n", t.Net.Name, set, scored, sc.Error(), sc.Mean())
 			return nil
 		}}
 	fl := c.Flags()

@@ -73,12 +73,6 @@ const (
 	framesRemote = 10       // a second
 )
 
-// What a terminal may measure: a screen costs some 250 bytes a cell, on this side.
-const (
-	maxWidth  = 400
-	maxHeight = 120
-)
-
 type visitorKey struct{}
 
 // Listen binds the address and reads the keys; nobody is let in before Serve.
@@ -210,7 +204,7 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 			return
 		}
 		opt.In, opt.Out, opt.Env, opt.FPS = sess, sess, append(sess.Environ(), "TERM="+pty.Term[:min(len(pty.Term), 64)]), framesRemote
-		opt.Width, opt.Height = clamped(pty.Window) // 0 x 0 of a terminal that does not know is 80 x 24
+		opt.Width, opt.Height = pty.Window.Width, pty.Window.Height // 0 x 0 of a terminal that does not know is 80 x 24
 		opt.Emulated, opt.NoFiles = true, true
 		s.cfg.Note(fmt.Sprintf("%s looks in by SSH from %s", v.Name, sess.RemoteAddr()))
 		defer s.cfg.Note(v.Name + " is gone")
@@ -236,11 +230,6 @@ func drain(changes <-chan ssh.Window) {
 	}
 }
 
-// clamped is a terminal's size, no larger than a screen may be.
-func clamped(w ssh.Window) (width, height int) {
-	return max(0, min(w.Width, maxWidth)), max(0, min(w.Height, maxHeight))
-}
-
 // resize follows the visitor's terminal. One that does not know its size keeps the one assumed.
 func resize(ctx context.Context, p *tea.Program, changes <-chan ssh.Window) {
 	for {
@@ -249,8 +238,8 @@ func resize(ctx context.Context, p *tea.Program, changes <-chan ssh.Window) {
 			if !ok {
 				return
 			}
-			if width, height := clamped(w); width > 0 && height > 0 {
-				p.Send(tea.WindowSizeMsg{Width: width, Height: height})
+			if w.Width > 0 && w.Height > 0 {
+				p.Send(tea.WindowSizeMsg{Width: w.Width, Height: w.Height})
 			}
 		case <-ctx.Done():
 			return
