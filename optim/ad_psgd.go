@@ -84,7 +84,7 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 	n, M := len(e.Mine), e.Layout.Params
 	x, pull, g, peer := e.Block(BlockX), e.Block(BlockPull), e.Scratch(n, M), e.Scratch(n, M)
 	events := happenings(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip"))
-	last, stepped, step := make([]float32, n), make([]bool, n), e.descend(k)
+	last, step := make([]*float32, n), e.descend(k)
 	var met []Edge
 	var steps int64
 	for _, wave := range Waves(events) {
@@ -110,7 +110,7 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 			return Report{}, err
 		}
 		for i, r := range rows {
-			last[r], stepped[r] = loss[i], true
+			last[r] = &loss[i]
 		}
 		if err := average(ctx, e, "gossip", edges, peer); err != nil {
 			return Report{}, err
@@ -118,7 +118,7 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		met = append(met, edges...)
 	}
 	rep := e.ownSteps(k, steps)
-	rep.Edges, rep.Points = met, append(e.pointsOf("loss", last, stepped), e.partnersOf(events, false)...)
+	rep.Edges, rep.Points = met, append(e.latePoints("loss", last), e.partnersOf(events, false)...)
 	return rep, nil
 }
 

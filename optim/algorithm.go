@@ -80,6 +80,7 @@ type Block struct {
 	Shared bool // one row equal on every worker, else a row per member on the worker that hosts it
 	Cols   int
 	Type   engine.DType
+	Record bool // in host memory, for what programs read and write themselves; else in the engine's, and F32
 	Enter  Enter
 }
 
@@ -97,6 +98,15 @@ type Point struct {
 	Member engine.Member // engine.None for a value of the whole population
 	Series string
 	Value  float64
+	Late   *float32 // not nil: the value is there, once the engine's next Wait returns
+}
+
+// Get is the value; one that is late must have arrived.
+func (p Point) Get() float64 {
+	if p.Late != nil {
+		return float64(*p.Late)
+	}
+	return p.Value
 }
 
 // Report is what a round did.

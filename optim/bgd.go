@@ -54,7 +54,9 @@ Reductions: groups 1 with batch N is the textbook rule; any other cut agrees up 
 type bgd struct{}
 
 // worksOn is the range of shards of the member of a rank: neighbours, so that a worker's sums share subtrees.
-func (r Roster) worksOn(rank, groups int) (lo, hi int) { return cut(groups, rank, len(r.Members)) }
+func (r Roster) worksOn(rank, groups int) (lo, hi int) {
+	return engine.Cut(groups, rank, len(r.Members))
+}
 
 // shards is the roster whose leaves are shards 0..groups-1, each where its member is.
 func (r Roster) shards(groups int) Roster {
@@ -75,7 +77,7 @@ func pass(k Values, samples int, phase uint64) (batches, lo, hi int) {
 }
 
 func (bgd) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
-	samples, groups, phase := len(e.Data.Train()), k.I("groups"), e.Block(BlockPhase).U
+	samples, groups, phase := len(e.Data.Train()), k.I("groups"), e.Record(BlockPhase).U
 	leaves := e.Roster.shards(groups)
 	batches, lo, hi := pass(k, samples, phase[0])
 	var done int64
@@ -100,27 +102,24 @@ func (bgd) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error
 		return rep, e.Engine.Do(ctx, tasks...)
 	}
 	phase[0], rep.Steps = 0, 1
-	if err := e.Engine.Do(ctx, tasks...); err != nil {
-		return rep, err
-	}
-	tasks, err = e.regularise(ctx, Step{X: x, XRows: engine.Rows(1), Rows: engine.Rows(1), G: g, Clip: k.clip(), Decay: k.F("decay")})
-	if err != nil {
-		return rep, err
-	}
-	step := append(Nesterov(x, e.Block(BlockM), g, k.F("eta"), k.F("momentum")), Assign(g, T(0, e.origin())))
-	return rep, e.Engine.Do(ctx, append(tasks, engine.Update{Rows: engine.Rows(1), Prog: step})...)
+	tasks = append(tasks, Step{X: x, XRows: engine.Rows(1), Rows: engine.Rows(1), G: g, Clip: k.clip(), Decay: k.F("decay")}.regularise()...)
+	step := Nesterov(x, e.Block(BlockM), g, k.F("eta"), k.F("momentum"))
+	return rep, e.Engine.Do(ctx, append(tasks, engine.Update{Rows: engine.Rows(1), Prog: step}, engine.Fill{Dst: engine.All(g)})...)
 }
 
 // shardGradients writes into sum, a row for each hosted shard, what mini-batches [lo, hi) of the shard add to the gradient
 // of the whole set, and returns the members' mean losses over them.
 func shardGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, batches, lo, hi int) ([]Point, error) {
 	train, groups, mine := e.Data.Train(), len(leaves.Members), leaves.Hosted(e.Self)
-	err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(len(mine)), Prog: []engine.Lin{Assign(sum, T(0, e.origin()))}})
-	if err != nil {
+	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(sum)}); err != nil {
 		return nil, err
 	}
-	g, last, seen := e.Scratch(len(e.Mine), e.Layout.Params), make([]float32, len(e.Mine)), make([]bool, len(e.Mine))
-	total, of := make([]float64, len(e.Mine)), make([]int, len(e.Mine))
+	type batch struct {
+		r       engine.Row
+		loss    *float32
+		samples int
+	}
+	g, done := e.Scratch(len(e.Mine), e.Layout.Params), []batch(nil)
 	for b := lo; b < hi; b++ {
 		for q, left := 0, true; left; q++ { // the q-th shard of each member at a time
 			s := Step{X: e.Block(BlockX), G: g}
@@ -150,19 +149,27 @@ func shardGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, 
 				return nil, err
 			}
 			for i, r := range s.Rows {
-				total[r] += float64(s.Loss[i]) * float64(len(ids[i]))
-				of[r] += len(ids[i])
-				last[r], seen[r] = float32(total[r]/float64(of[r])), true
+				done = append(done, batch{r, &s.Loss[i], len(ids[i])})
 			}
 		}
 	}
-	return e.pointsOf("loss", last, seen), nil
+	if err := e.Engine.Wait(ctx); err != nil {
+		return nil, err
+	}
+	total, of, mean := make([]float64, len(e.Mine)), make([]int, len(e.Mine)), make([]*float32, len(e.Mine))
+	for _, b := range done {
+		total[b.r] += float64(*b.loss) * float64(b.samples)
+		of[b.r] += b.samples
+		m := float32(total[b.r] / float64(of[b.r]))
+		mean[b.r] = &m
+	}
+	return e.latePoints("loss", mean), nil
 }
 
 // shardBatch is the range of samples of mini-batch b of shard s.
 func shardBatch(samples, groups, s, batches, b int) (lo, hi int) {
-	a, z := cut(samples, s, groups)
-	lo, hi = cut(z-a, b, batches)
+	a, z := engine.Cut(samples, s, groups)
+	lo, hi = engine.Cut(z-a, b, batches)
 	return a + lo, a + hi
 }
 

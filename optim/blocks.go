@@ -40,9 +40,9 @@ func Params(name string, shared bool, e Enter, l engine.Layout) Block {
 	return Block{Name: name, Shared: shared, Cols: l.Params, Enter: e}
 }
 
-// Counter is a block of one unsigned integer.
+// Counter is a record of one unsigned integer.
 func Counter(name string, shared bool) Block {
-	return Block{Name: name, Shared: shared, Cols: 1, Type: engine.U64}
+	return Block{Name: name, Shared: shared, Cols: 1, Type: engine.U64, Record: true}
 }
 
 // Stats is the batch-norm block of a model that has statistics; it vanishes for others.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native"
 	"brood/models/noise"
 )
@@ -72,23 +73,25 @@ func (b *bowl) loss(x []float64, batch []int32) (l float64) {
 	return l
 }
 
-func (b *bowl) Alloc(rows, cols int, d engine.DType) engine.Mat { return engine.New(rows, cols, d) }
+// flat is all elements of m, whose engine is one of the processor.
+func flat(m engine.Mat) []float32 { return ram.View(m).F }
 
-func (b *bowl) Copy(_ context.Context, dst, src engine.Span) error { return engine.CopyHost(dst, src) }
+// rowOf is row r of m, whose engine is one of the processor.
+func rowOf(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
 func (b *bowl) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, task := range tasks {
 		switch k := task.(type) {
 		case engine.Gradients:
 			for i, r := range k.Rows {
-				for j, v := range b.gradient(doubles(k.X.Row(r)), k.Batches[i]) {
-					k.G.Row(engine.Row(i))[j] = float32(v)
+				for j, v := range b.gradient(doubles(rowOf(k.X, r)), k.Batches[i]) {
+					rowOf(k.G, engine.Row(i))[j] = float32(v)
 				}
 				k.Loss[i] = 1
 			}
 		case engine.Evaluate:
 			for i, r := range k.Rows {
-				k.Loss[i] = float64(len(k.Batches[i])) * b.loss(doubles(k.X.Row(r)), k.Batches[i])
+				k.Loss[i] = float64(len(k.Batches[i])) * b.loss(doubles(rowOf(k.X, r)), k.Batches[i])
 			}
 		case engine.Candidates:
 			x := make([]float32, b.layout.Params)
@@ -141,14 +144,14 @@ func (b *bowl) populate(t *testing.T, alg *Algorithm, members int, set Values) *
 		p.k[name] = v
 	}
 	r := Place(IDs(members), []int{0})
-	p.Env = &Env{Seed: 11, Roster: r, Mine: r.Hosted(0), Layout: b.layout, Engine: b, Data: b, Blocks: map[string]engine.Mat{},
-		Comm: NewComm(0, 1, r, []int{0}, memoryLink{newMemory(), 0}, 0)}
+	p.Env = &Env{Seed: 11, Roster: r, Mine: r.Hosted(0), Layout: b.layout, Engine: b, Data: b, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{},
+		Comm: NewComm(0, 1, r, []int{0}, memoryLink{newMemory(), 0}, b, 0)}
 	for _, d := range alg.Blocks(p.k, b.layout) {
 		rows := members
 		if d.Shared {
 			rows = 1
 		}
-		m := engine.New(rows, d.Cols, d.Type)
+		m := engine.NewHost(rows, d.Cols, d.Type)
 		for i := range m.F {
 			switch d.Enter {
 			case EnterCentre, EnterOwn:
@@ -157,7 +160,11 @@ func (b *bowl) populate(t *testing.T, alg *Algorithm, members int, set Values) *
 				m.F[i] = 1
 			}
 		}
-		p.Blocks[d.Name] = m
+		if d.Record {
+			p.Records[d.Name] = m
+		} else {
+			p.Blocks[d.Name] = ram.Of(m)
+		}
 	}
 	return p
 }
@@ -178,15 +185,18 @@ func (p *population) rounds(n int) (rep Report) {
 
 func (p *population) centre() []float64 {
 	p.t.Helper()
-	dst := engine.New(1, p.Layout.Params, engine.F32)
+	dst := ram.New(1, p.Layout.Params)
 	if err := p.alg.Program.Centre(context.Background(), p.Env, p.k, dst); err != nil {
 		p.t.Fatal(err)
 	}
-	return doubles(dst.F)
+	return doubles(flat(dst))
 }
 
 func (p *population) row(block string, m int) []float64 {
-	return doubles(p.Block(block).Row(engine.Row(m)))
+	if r, ok := p.Records[block]; ok {
+		return doubles(r.Row(engine.Row(m)))
+	}
+	return doubles(rowOf(p.Block(block), engine.Row(m)))
 }
 
 // same compares rows of a block with a twin's.
@@ -260,11 +270,11 @@ func average64(rows [][]float64) []float64 {
 // normal is the noise of a key, as an engine adds it.
 func (p *population) normal(key noise.Key) []float64 {
 	p.t.Helper()
-	z := engine.New(1, p.Layout.Params, engine.F32)
+	z := ram.New(1, p.Layout.Params)
 	if err := p.Engine.Do(context.Background(), engine.Perturb{X: z, Sigma: []float32{1}, Keys: []noise.Key{key}}); err != nil {
 		p.t.Fatal(err)
 	}
-	return doubles(z.F)
+	return doubles(flat(z))
 }
 
 func describe(v Values) string { return fmt.Sprint(map[string]float64(v)) }

@@ -1,19 +1,21 @@
 package optim
 
+import "brood/models/engine"
+
 // Exact payload of the collectives, summed over workers: what Comm sends, as functions of the shape alone.
 
 // AllReduceBytes is the payload of Comm.AllReduce of cols floats over these leaves among the shape's workers. With one
 // leaf on each of n workers it is 2(n-1)*4*cols, the 2(n-1)/n*4*cols a worker of the literature.
 func (s Shape) AllReduceBytes(leaves Roster, cols int) int64 {
-	return s.reduceBytes(leaves, cols, Float32)
+	return s.reduceBytes(leaves, cols, engine.Float32)
 }
 
 // meanBytes is the payload of Env.mean.
 func (s Shape) meanBytes() int64 {
-	return s.reduceBytes(s.Roster, s.Layout.Params, Code(s.K.I(KnobWire.Name)))
+	return s.reduceBytes(s.Roster, s.Layout.Params, wire(s.K))
 }
 
-func (s Shape) reduceBytes(leaves Roster, cols int, code Code) (b int64) {
+func (s Shape) reduceBytes(leaves Roster, cols int, code engine.Code) (b int64) {
 	ws := s.Roster.Workers()
 	n := int64(len(ws))
 	if n < 2 {
@@ -21,15 +23,15 @@ func (s Shape) reduceBytes(leaves Roster, cols int, code Code) (b int64) {
 	}
 	for k, w := range ws {
 		parts := int64(len(partsOf(leaves, w)))
-		if code.size(cols) <= s.Direct {
-			b += int64(code.size(cols)) * parts * (n - 1)
+		if code.Size(cols) <= s.Direct {
+			b += int64(code.Size(cols)) * parts * (n - 1)
 			continue
 		}
-		lo, hi := code.cut(cols, k, len(ws))
-		b += int64(code.size(hi-lo)) * (n - 1)
+		lo, hi := code.Cut(cols, k, len(ws))
+		b += int64(code.Size(hi-lo)) * (n - 1)
 		for j := range ws {
-			if a, z := code.cut(cols, j, len(ws)); j != k {
-				b += parts * int64(code.size(z-a))
+			if a, z := code.Cut(cols, j, len(ws)); j != k {
+				b += parts * int64(code.Size(z-a))
 			}
 		}
 	}

@@ -30,8 +30,8 @@ func SeedsWin(vectors int, rate, bandwidth float64) bool {
 
 // try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are ranks,
 // so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
-func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Mat, rep Report, err error) {
-	P, b, at := len(e.Roster.Members), k.I("batch"), e.Block(BlockCursor).U
+func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Host, rep Report, err error) {
+	P, b, at := len(e.Roster.Members), k.I("batch"), e.Record(BlockCursor).U
 	ids, batches, places := make([]Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.drawn(at[0])}
 	for i, m := range e.Mine {
 		ids[i] = Member(e.Roster.Rank(m))
@@ -49,9 +49,12 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 		}
 	}
 	at[0] += uint64(drawn)
-	fit = engine.New(len(ids), 1, engine.F32)
+	fit = engine.NewHost(len(ids), 1, engine.F32)
 	c := engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Drawn: places, Fitness: fit.F}
 	if err := e.Engine.Do(ctx, c); err != nil {
+		return fit, rep, err
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
 		return fit, rep, err
 	}
 	return fit, Report{Samples: int64(P * b), Evaluations: int64(P), Pass: Pass{int64(drawn), int64(len(e.Data.Train()))},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
 	"brood/models/noise"
 )
 
@@ -124,8 +125,8 @@ func TestOpenAIES(t *testing.T) {
 		if far := apart(p.row(BlockX, 0), x); far > 2e-5 {
 			t.Errorf("%s: x is %g from the twin's", describe(k), far)
 		}
-		if at != p.Block(BlockCursor).U[0] {
-			t.Errorf("%s: %d samples drawn, the twin drew %d", describe(k), p.Block(BlockCursor).U[0], at)
+		if at != p.Record(BlockCursor).U[0] {
+			t.Errorf("%s: %d samples drawn, the twin drew %d", describe(k), p.Record(BlockCursor).U[0], at)
 		}
 	}
 }
@@ -202,7 +203,7 @@ func TestAdamStateIsItsOwn(t *testing.T) {
 func TestMissingResults(t *testing.T) {
 	nan, far := float32(math.NaN()), float32(math.Inf(-1))
 	for _, rule := range []int{shapeRaw, shapeStandard} {
-		if u := utilities(rule, []float32{-2, far, nan, -3, -1, far}); !Finite(u) || u[1] > u[3] || u[5] > u[3] {
+		if u := utilities(rule, []float32{-2, far, nan, -3, -1, far}); !engine.AllFinite(u) || u[1] > u[3] || u[5] > u[3] {
 			t.Errorf("rule %d with an infinite result: %v", rule, u)
 		}
 	}

@@ -36,21 +36,29 @@ type Comm struct {
 	Roster  Roster
 	Workers []int // who takes part in every collective, ascending
 	Link    Link
+	Engine  Engine              // whose matrices travel
 	Ledger  Ledger              // payload sent by this worker
 	Direct  int                 // collectives up to this many bytes go to everyone in one hop instead of two
 	Watch   func() (end func()) // told of every collective, for a benchmark; may be nil
 
 	sent, seen map[int]uint64 // sequence numbers are per pair: two workers may converse unseen by the others
 	parts      map[int][]node
-	bufs       [][]float32
+	staging    []engine.Mat // rows for what was received or added up within a collective
 	used       int
-	free       [][]float32 // of bufs, given back within a collective
 }
 
 // NewComm readies the collectives of an epoch.
-func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, direct int) *Comm {
-	return &Comm{Self: self, Epoch: epoch, Roster: r, Workers: workers, Link: link, Direct: direct,
+func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e Engine, direct int) *Comm {
+	return &Comm{Self: self, Epoch: epoch, Roster: r, Workers: workers, Link: link, Engine: e, Direct: direct,
 		Ledger: Ledger{}, sent: map[int]uint64{}, seen: map[int]uint64{}}
+}
+
+// Free gives back what the collectives hold of the engine's memory.
+func (c *Comm) Free() {
+	for _, m := range c.staging {
+		c.Engine.Free(m)
+	}
+	c.staging = nil
 }
 
 // Continue makes c the successor of a Comm of the same epoch, which must not be used any more: it goes on in its
@@ -112,34 +120,26 @@ func sameRoster(a, b Roster) bool {
 	return len(a.Members) == len(b.Members) && (len(a.Members) == 0 || &a.Members[0] == &b.Members[0] && &a.Owner[0] == &b.Owner[0])
 }
 
-// vector is scratch of n floats until the collective ends.
-func (c *Comm) vector(n int) []float32 {
-	if c.used == len(c.bufs) {
-		c.bufs = append(c.bufs, nil)
+// stage is a row of n columns until the collective ends.
+func (c *Comm) stage(n int) (engine.Span, error) {
+	if c.used == len(c.staging) {
+		c.staging = append(c.staging, engine.Mat{})
 	}
-	if cap(c.bufs[c.used]) < n {
-		c.bufs[c.used] = make([]float32, n)
+	m := &c.staging[c.used]
+	if m.Cols < max(1, n) {
+		if m.Cols > 0 {
+			c.Engine.Free(*m)
+		}
+		fresh, err := c.Engine.Alloc(1, max(1, n))
+		if err != nil {
+			*m = engine.Mat{}
+			return engine.Span{}, err
+		}
+		*m = fresh
 	}
 	c.used++
-	return c.bufs[c.used-1][:n]
+	return engine.Span{Mat: *m, Rows: 1, Hi: n}, nil
 }
-
-// spare is vectors of n floats until the collective ends.
-type spare struct {
-	c *Comm
-	n int
-}
-
-func (s spare) take() []float32 {
-	if last := len(s.c.free) - 1; last >= 0 && cap(s.c.free[last]) >= s.n {
-		v := s.c.free[last][:s.n]
-		s.c.free = s.c.free[:last]
-		return v
-	}
-	return s.c.vector(s.n)
-}
-
-func (s spare) give(v []float32) { s.c.free = append(s.c.free, v) }
 
 // watch tells Watch of a collective until what it returns is called.
 func (c *Comm) watch() func() {
@@ -150,13 +150,13 @@ func (c *Comm) watch() func() {
 }
 
 // AllReduce sums one row of src per leaf of the roster into dst (1 x src.Cols), the same bits on every worker. src holds
-// a row for each leaf hosted here, in order. With mean the sum is divided by the number of leaves.
+// a row for each leaf hosted here, in order. With mean the sum is divided by the number of leaves. Alone, nothing leaves the engine.
 func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool) error {
-	return c.reduce(ctx, op, leaves, src, dst, mean, Float32)
+	return c.reduce(ctx, op, leaves, src, dst, mean, engine.Float32)
 }
 
 // reduce is AllReduce through a code.
-func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code Code) error {
+func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
 	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
@@ -164,112 +164,201 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 	if me < 0 || src.Rows != len(mine) || dst.Cols != m {
 		return fmt.Errorf("%s: worker %d sums %d rows of %d into %d columns for %d leaves", op, c.Self, src.Rows, m, dst.Cols, len(mine))
 	}
-	c.used, c.free = 0, c.free[:0]
-	row := func(n node) ([]float32, bool) {
-		if n.level == 0 {
-			if i, ok := slices.BinarySearch(mine, n.prefix); ok {
-				return c.rounded(src.Row(engine.Row(i)), code)
-			}
-		}
-		return nil, false
+	c.used = 0
+	s := reduction{c: c, leaves: leaves, code: code}
+	if mean {
+		s.div = float32(len(leaves.Members))
+	}
+	local := map[node]engine.Span{}
+	for i, leaf := range mine {
+		local[node{0, leaf}] = engine.RowOf(src, engine.Row(i))
+	}
+	if len(ws) == 1 {
+		return s.add(ctx, rootOf(leaves), local, engine.All(dst), s.div)
 	}
 	parts := c.partsFor(leaves, c.Self)
-	known := make(map[node][]float32, len(parts)+len(ws))
-	for _, n := range parts {
-		known[n], _ = sumTree(leaves, n, row, spare{c, m}, code)
+	known, err := s.parts(ctx, parts, local, m)
+	if err != nil {
+		return err
 	}
-	slice := func(k int) (int, int) { return code.cut(m, k, len(ws)) }
-	direct := code.size(m) <= c.Direct
+	slice := func(k int) (int, int) { return code.Cut(m, k, len(ws)) }
+	direct := code.Size(m) <= c.Direct
 	if direct {
 		slice = func(int) (int, int) { return 0, m }
 	}
-	for k, w := range ws {
-		if w == c.Self || len(parts) == 0 {
-			continue
-		}
-		lo, hi := slice(k)
-		buf := make([]byte, 0, code.size(hi-lo)*len(parts))
-		for _, n := range parts {
-			buf = code.append(buf, known[n][lo:hi])
-		}
-		if err := c.send(w, op, buf); err != nil {
-			return err
-		}
+	if err := s.tell(ctx, op, parts, known, slice); err != nil {
+		return err
 	}
 	lo, hi := slice(me)
 	for n, v := range known {
-		known[n] = v[lo:hi]
+		v.Lo, v.Hi = lo, hi
+		known[n] = v
 	}
-	for _, w := range ws {
-		theirs := c.partsFor(leaves, w)
-		if w == c.Self || len(theirs) == 0 {
-			continue
-		}
-		p, err := c.recv(ctx, w, op, code.size(hi-lo)*len(theirs))
-		if err != nil {
-			return err
-		}
-		for i, n := range theirs {
-			v := c.vector(hi - lo)
-			code.read(v, p[i*code.size(hi-lo):])
-			known[n] = v
-		}
+	if err := s.hear(ctx, op, known, hi-lo); err != nil {
+		return err
 	}
-	total, _ := sumTree(leaves, rootOf(leaves), func(n node) ([]float32, bool) { return known[n], false }, spare{c, hi - lo}, code)
-	out := dst.Row(0)[lo:hi]
-	if d := float32(len(leaves.Members)); mean {
-		for i, x := range total {
-			out[i] = x / d
-		}
-	} else {
-		copy(out, total)
-	}
-	code.round(out)
-	if direct || len(ws) == 1 {
-		return nil
+	if err := s.add(ctx, rootOf(leaves), known, engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}, s.div); err != nil || direct {
+		return err
 	}
 	return c.gather(ctx, op, dst, code)
 }
 
-// rounded is v as a code can write it; v itself is not touched. ours says that it is scratch.
-func (c *Comm) rounded(v []float32, code Code) (out []float32, ours bool) {
-	if code == Float32 {
-		return v, false
+// reduction is one call of reduce.
+type reduction struct {
+	c      *Comm
+	leaves Roster
+	code   engine.Code
+	div    float32
+}
+
+// add writes the sum of node n into dst, from rows that are known.
+func (s reduction) add(ctx context.Context, n node, known map[node]engine.Span, dst engine.Span, div float32) error {
+	src, tree := sumTree(s.leaves, n, func(n node) bool { _, ok := known[n]; return ok })
+	if len(src) == 0 {
+		return nil
 	}
-	out = spare{c, len(v)}.take()
-	copy(out, v)
-	code.round(out)
-	return out, true
+	t := engine.Sum{Dst: dst, Tree: tree, Div: div, Code: s.code}
+	for _, n := range src {
+		t.Src = append(t.Src, known[n])
+	}
+	return s.c.Engine.Do(ctx, t)
+}
+
+// parts adds up the subtrees that are hosted here. One that is an exact row needs no sum.
+func (s reduction) parts(ctx context.Context, parts []node, local map[node]engine.Span, cols int) (map[node]engine.Span, error) {
+	known := make(map[node]engine.Span, len(parts)+len(s.c.Workers))
+	for _, n := range parts {
+		if row, ok := local[n]; ok && s.code == engine.Float32 {
+			known[n] = row
+			continue
+		}
+		row, err := s.c.stage(cols)
+		if err == nil {
+			err = s.add(ctx, n, local, row, 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+		known[n] = row
+	}
+	return known, nil
+}
+
+// tell sends every other worker its slice of the parts.
+func (s reduction) tell(ctx context.Context, op Op, parts []node, known map[node]engine.Span, slice func(k int) (lo, hi int)) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	for k, w := range s.c.Workers {
+		if w == s.c.Self {
+			continue
+		}
+		var buf []byte
+		for _, n := range parts {
+			row := known[n]
+			lo, hi := slice(k)
+			row.Lo, row.Hi = row.Lo+lo, row.Lo+hi
+			var err error
+			if buf, err = s.c.fetch(ctx, buf, row, s.code); err != nil {
+				return err
+			}
+		}
+		if err := s.c.send(w, op, buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hear adds every other worker's parts to those that are known, wide columns of each.
+func (s reduction) hear(ctx context.Context, op Op, known map[node]engine.Span, wide int) error {
+	for _, w := range s.c.Workers {
+		theirs := s.c.partsFor(s.leaves, w)
+		if w == s.c.Self || len(theirs) == 0 {
+			continue
+		}
+		size := s.code.Size(wide)
+		p, err := s.c.recv(ctx, w, op, size*len(theirs))
+		if err != nil {
+			return err
+		}
+		for i, n := range theirs {
+			row, err := s.c.stage(wide)
+			if err == nil {
+				err = s.c.put(ctx, row, p[i*size:(i+1)*size], s.code)
+			}
+			if err != nil {
+				return err
+			}
+			known[n] = row
+		}
+	}
+	return nil
+}
+
+// fetch appends a row of the engine's as it travels.
+func (c *Comm) fetch(ctx context.Context, p []byte, row engine.Span, code engine.Code) ([]byte, error) {
+	at := len(p)
+	p = slices.Grow(p, row.Bytes())[:at+row.Bytes()]
+	if err := c.Engine.Read(ctx, p[at:], row); err != nil || code == engine.Float32 {
+		return p, err
+	}
+	v := make([]float32, row.Hi-row.Lo)
+	engine.ReadFloats(v, p[at:])
+	return code.Append(p[:at], v), nil
+}
+
+// put writes what travelled into a row of the engine's.
+func (c *Comm) put(ctx context.Context, row engine.Span, p []byte, code engine.Code) error {
+	if code != engine.Float32 {
+		v := make([]float32, row.Hi-row.Lo)
+		code.Read(v, p)
+		p = engine.AppendFloats(nil, v)
+	}
+	return c.Engine.Write(ctx, row, p)
 }
 
 // Slice is the columns [lo, hi) of a vector of m that this worker computes in a sliced reduction.
 func (c *Comm) Slice(m int) (lo, hi int) {
-	return cut(m, slices.Index(c.Workers, c.Self), len(c.Workers))
+	return engine.Cut(m, slices.Index(c.Workers, c.Self), len(c.Workers))
 }
 
 // GatherSlices completes v (1 row), of which each worker holds its Slice.
 func (c *Comm) GatherSlices(ctx context.Context, op Op, v engine.Mat) error {
 	defer c.watch()()
-	return c.gather(ctx, op, v, Float32)
+	return c.gather(ctx, op, v, engine.Float32)
 }
 
-func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code Code) error {
-	lo, hi := code.cut(v.Cols, slices.Index(c.Workers, c.Self), len(c.Workers))
-	for _, w := range c.Workers {
-		if w != c.Self {
-			if err := c.send(w, op, code.append(nil, v.Row(0)[lo:hi])); err != nil {
+func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
+	slice := func(k int) engine.Span {
+		lo, hi := code.Cut(v.Cols, k, len(c.Workers))
+		return engine.Span{Mat: v, Rows: 1, Lo: lo, Hi: hi}
+	}
+	if len(c.Workers) > 1 {
+		mine, err := c.fetch(ctx, nil, slice(slices.Index(c.Workers, c.Self)), code)
+		if err != nil {
+			return err
+		}
+		for _, w := range c.Workers {
+			if w == c.Self {
+				continue
+			}
+			if err := c.send(w, op, slices.Clone(mine)); err != nil {
 				return err
 			}
 		}
 	}
 	for k, w := range c.Workers {
-		if w != c.Self {
-			a, b := code.cut(v.Cols, k, len(c.Workers))
-			p, err := c.recv(ctx, w, op, code.size(b-a))
-			if err != nil {
-				return err
-			}
-			code.read(v.Row(0)[a:b], p)
+		if w == c.Self {
+			continue
+		}
+		row := slice(k)
+		p, err := c.recv(ctx, w, op, code.Size(row.Hi-row.Lo))
+		if err == nil {
+			err = c.put(ctx, row, p, code)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -277,14 +366,14 @@ func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code Code) error
 
 // AllGather brings a record per member to everybody: mine has a row for each member hosted here, all one for each member
 // of the roster, in order.
-func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Mat) error {
+func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) error {
 	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
 		return fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
 	for _, w := range c.Workers {
 		if w != c.Self && mine.Rows > 0 {
-			if err := c.send(w, op, appendRows(nil, mine, 0, mine.Rows)); err != nil {
+			if err := c.send(w, op, engine.AppendRows(nil, mine, 0, mine.Rows)); err != nil {
 				return err
 			}
 		}
@@ -297,7 +386,7 @@ func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Mat) error
 		}
 		p := []byte(nil)
 		if w == c.Self {
-			p = appendRows(nil, mine, 0, mine.Rows)
+			p = engine.AppendRows(nil, mine, 0, mine.Rows)
 		} else {
 			var err error
 			if p, err = c.recv(ctx, w, op, width*len(host)); err != nil {
@@ -305,7 +394,7 @@ func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Mat) error
 			}
 		}
 		for i, m := range host {
-			readRow(all, engine.Row(c.Roster.Rank(m)), p[i*width:])
+			engine.ReadRow(all, engine.Row(c.Roster.Rank(m)), p[i*width:])
 		}
 	}
 	return nil
@@ -330,6 +419,46 @@ func (c *Comm) Move(ctx context.Context, op Op, edges []Edge, src, dst engine.Ma
 
 // MoveBetween is Move from one roster to another: src rows follow from, dst rows follow to.
 func (c *Comm) MoveBetween(ctx context.Context, op Op, from, to Roster, edges []Edge, src, dst engine.Mat) error {
+	var stay []engine.Task
+	m := mover{width: 4 * max(src.Cols, dst.Cols), rows: dst.Rows,
+		fetch: func(r engine.Row) ([]byte, error) { return c.fetch(ctx, nil, engine.RowOf(src, r), engine.Float32) },
+		put:   func(r engine.Row, p []byte) error { return c.Engine.Write(ctx, engine.RowOf(dst, r), p) },
+		keep: func(to, from engine.Row) error {
+			stay = append(stay, engine.Copy{Dst: engine.RowOf(dst, to), Src: engine.RowOf(src, from)})
+			return nil
+		}}
+	if err := c.move(ctx, op, from, to, edges, m); err != nil {
+		return err
+	}
+	return c.Engine.Do(ctx, stay...)
+}
+
+// MoveRecords is Move of rows of records.
+func (c *Comm) MoveRecords(ctx context.Context, op Op, edges []Edge, src, dst engine.Host) error {
+	return c.MoveRecordsBetween(ctx, op, c.Roster, c.Roster, edges, src, dst)
+}
+
+// MoveRecordsBetween is MoveBetween of rows of records.
+func (c *Comm) MoveRecordsBetween(ctx context.Context, op Op, from, to Roster, edges []Edge, src, dst engine.Host) error {
+	put := func(r engine.Row, p []byte) error { engine.ReadRow(dst, r, p); return nil }
+	fetch := func(r engine.Row) ([]byte, error) { return engine.AppendRows(nil, src, r, 1), nil }
+	m := mover{width: max(src.Cols, dst.Cols) * dst.Type.Size(), rows: dst.Rows, fetch: fetch, put: put,
+		keep: func(to, from engine.Row) error { return put(to, engine.AppendRows(nil, src, from, 1)) }}
+	if src.Rows > 0 && dst.Rows > 0 && src.Type != dst.Type {
+		return fmt.Errorf("%s: rows of %s into rows of %s", op, src.Type, dst.Type)
+	}
+	return c.move(ctx, op, from, to, edges, m)
+}
+
+// mover is how rows of some kind are taken and given.
+type mover struct {
+	width, rows int // bytes of a row, and rows at the end of edges
+	fetch       func(r engine.Row) ([]byte, error)
+	put         func(r engine.Row, p []byte) error
+	keep        func(to, from engine.Row) error // a row that stays on this worker
+}
+
+func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m mover) error {
 	defer c.watch()()
 	mine := from.Hosted(c.Self)
 	local := func(m Member) engine.Row {
@@ -348,37 +477,38 @@ func (c *Comm) MoveBetween(ctx context.Context, op Op, from, to Roster, edges []
 		a, b := from.Of(e.From), to.Of(e.To)
 		if p := (parcel{e.From, b}); a == c.Self && b != c.Self && !shipped[p] {
 			shipped[p] = true
-			if err := c.send(b, op, appendRows(nil, src, int(local(e.From)), 1)); err != nil {
+			row, err := m.fetch(local(e.From))
+			if err == nil {
+				err = c.send(b, op, row)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
-	width, i := src.Cols*src.Type.Size(), engine.Row(0)
-	if src.Rows == 0 {
-		width = dst.Cols * dst.Type.Size()
-	}
-	got := map[Member][]byte{}
+	i, got := engine.Row(0), map[Member][]byte{}
 	for _, e := range edges {
 		if to.Of(e.To) != c.Self {
 			continue
 		}
-		if int(i) >= dst.Rows {
-			return fmt.Errorf("%s: %d rows for more incoming edges", op, dst.Rows)
+		if int(i) >= m.rows {
+			return fmt.Errorf("%s: %d rows for more incoming edges", op, m.rows)
 		}
+		var err error
 		if a := from.Of(e.From); a == c.Self {
-			if err := engine.CopyHost(engine.Span{Mat: dst, Row: i, Rows: 1, Hi: dst.Cols}, engine.Span{Mat: src, Row: local(e.From), Rows: 1, Hi: src.Cols}); err != nil {
-				return err
-			}
+			err = m.keep(i, local(e.From))
 		} else {
 			p, ok := got[e.From]
 			if !ok {
-				var err error
-				if p, err = c.recv(ctx, a, op, width); err != nil {
+				if p, err = c.recv(ctx, a, op, m.width); err != nil {
 					return err
 				}
 				got[e.From] = p
 			}
-			readRow(dst, i, p)
+			err = m.put(i, p)
+		}
+		if err != nil {
+			return err
 		}
 		i++
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 )
 
 var populations = [][]Member{{0}, {9}, {0, 1}, {2, 5}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}, {1, 4, 6, 11}, {0, 3, 8, 9, 21}, {2, 3, 5, 7, 12, 13}}
@@ -39,8 +40,8 @@ func checkReduce(t *testing.T, r Roster, cols, direct int, mean bool, want []flo
 	t.Helper()
 	s := Shape{Roster: r, Direct: direct}
 	sent := together(t, r, r.Workers(), direct, func(c *Comm) error {
-		dst := engine.New(1, cols, engine.F32)
-		if err := c.AllReduce(context.Background(), "sum", r, vectors(r.Hosted(c.Self), cols), dst, mean); err != nil {
+		dst := engine.NewHost(1, cols, engine.F32)
+		if err := c.AllReduce(context.Background(), "sum", r, vectors(r.Hosted(c.Self), cols), ram.Of(dst), mean); err != nil {
 			return err
 		}
 		for i, x := range dst.Row(0) {
@@ -65,7 +66,7 @@ func TestAllReduceCost(t *testing.T) {
 		const cols = 60
 		r := Place(IDs(n), ints(n))
 		got := together(t, r, ints(n), 0, func(c *Comm) error {
-			return c.AllReduce(context.Background(), "sum", r, vectors(r.Hosted(c.Self), cols), engine.New(1, cols, engine.F32), false)
+			return c.AllReduce(context.Background(), "sum", r, vectors(r.Hosted(c.Self), cols), ram.New(1, cols), false)
 		})
 		if want := int64(2 * (n - 1) * 4 * cols); got["sum"] != want {
 			t.Errorf("%d workers send %d bytes, want %d", n, got["sum"], want)
@@ -86,8 +87,8 @@ func TestReduceOfSomeLeaves(t *testing.T) {
 	r := Place(IDs(5), []int{0, 1, 2})
 	leaf := Roster{Members: r.Members[3:4], Owner: r.Owner[3:4]}
 	got := together(t, r, r.Workers(), 0, func(c *Comm) error {
-		dst := engine.New(1, 8, engine.F32)
-		err := c.AllReduce(context.Background(), "cast", leaf, vectors(leaf.Hosted(c.Self), 8), dst, false)
+		dst := engine.NewHost(1, 8, engine.F32)
+		err := c.AllReduce(context.Background(), "cast", leaf, vectors(leaf.Hosted(c.Self), 8), ram.Of(dst), false)
 		for i, x := range dst.Row(0) {
 			if x != value(3, i) {
 				t.Errorf("worker %d: column %d is %g", c.Self, i, x)
@@ -105,7 +106,7 @@ func TestAllGather(t *testing.T) {
 		placements([]Member{1, 4, 6, 11}, 3, func(r Roster) {
 			const cols = 3
 			got := together(t, r, r.Workers(), 0, func(c *Comm) error {
-				mine, all := engine.New(len(r.Hosted(c.Self)), cols, kind), engine.New(len(r.Members), cols, kind)
+				mine, all := engine.NewHost(len(r.Hosted(c.Self)), cols, kind), engine.NewHost(len(r.Members), cols, kind)
 				for i, m := range r.Hosted(c.Self) {
 					fill(mine, engine.Row(i), m)
 				}
@@ -113,9 +114,9 @@ func TestAllGather(t *testing.T) {
 					return err
 				}
 				for i, m := range r.Members {
-					want := engine.New(1, cols, kind)
+					want := engine.NewHost(1, cols, kind)
 					fill(want, 0, m)
-					if string(AppendRow(nil, all, engine.Row(i))) != string(AppendRow(nil, want, 0)) {
+					if string(engine.AppendRows(nil, all, engine.Row(i), 1)) != string(engine.AppendRows(nil, want, 0, 1)) {
 						t.Errorf("%s: worker %d has a wrong record of member %d", describeRoster(r), c.Self, m)
 					}
 				}
@@ -128,7 +129,7 @@ func TestAllGather(t *testing.T) {
 	}
 }
 
-func fill(m engine.Mat, r engine.Row, id Member) {
+func fill(m engine.Host, r engine.Row, id Member) {
 	for c := range m.Cols {
 		if m.Type == engine.U64 {
 			m.URow(r)[c] = uint64(id)<<40 + uint64(c)
@@ -144,12 +145,12 @@ func TestGatherSlices(t *testing.T) {
 		for _, cols := range []int{1, 2, 3, 7, 8, 13} {
 			r := Place(IDs(n), ints(n))
 			got := together(t, r, ints(n), 0, func(c *Comm) error {
-				v := engine.New(1, cols, engine.F32)
+				v := engine.NewHost(1, cols, engine.F32)
 				lo, hi := c.Slice(cols)
 				for i := lo; i < hi; i++ {
 					v.F[i] = value(1, i)
 				}
-				if err := c.GatherSlices(context.Background(), "slices", v); err != nil {
+				if err := c.GatherSlices(context.Background(), "slices", ram.Of(v)); err != nil {
 					return err
 				}
 				for i, x := range v.F {
@@ -173,8 +174,8 @@ func TestMove(t *testing.T) {
 		const cols = 5
 		got := together(t, r, r.Workers(), 0, func(c *Comm) error {
 			in := Incoming(edges, r, c.Self)
-			dst := engine.New(len(in), cols, engine.F32)
-			if err := c.Move(context.Background(), "p", edges, vectors(r.Hosted(c.Self), cols), dst); err != nil {
+			dst := engine.NewHost(len(in), cols, engine.F32)
+			if err := c.Move(context.Background(), "p", edges, vectors(r.Hosted(c.Self), cols), ram.Of(dst)); err != nil {
 				return err
 			}
 			for i, e := range in {
@@ -203,12 +204,12 @@ func TestMoveBetween(t *testing.T) {
 	edges := []Edge{{0, 0, ""}, {2, 2, ""}, {1, 5, ""}}
 	together(t, from, []int{0, 1, 2}, 0, func(c *Comm) error {
 		in := Incoming(edges, to, c.Self)
-		dst := engine.New(len(in), 2, engine.U64)
-		src := engine.New(len(from.Hosted(c.Self)), 2, engine.U64)
+		dst := engine.NewHost(len(in), 2, engine.U64)
+		src := engine.NewHost(len(from.Hosted(c.Self)), 2, engine.U64)
 		for i, m := range from.Hosted(c.Self) {
 			fill(src, engine.Row(i), m)
 		}
-		err := c.MoveBetween(context.Background(), "reshape", from, to, edges, src, dst)
+		err := c.MoveRecordsBetween(context.Background(), "reshape", from, to, edges, src, dst)
 		for i, e := range in {
 			if dst.URow(engine.Row(i))[1] != uint64(e.From)<<40+1 {
 				t.Errorf("worker %d: edge %v brought %x", c.Self, e, dst.URow(engine.Row(i)))
@@ -236,8 +237,8 @@ func TestOutOfStep(t *testing.T) {
 		if err := (memoryLink{net, 1}).Send(0, 1, c.seq, c.op, c.p); err != nil {
 			t.Fatal(err)
 		}
-		comm := NewComm(0, 1, r, []int{0, 1}, memoryLink{net, 0}, 1<<20)
-		err := comm.AllReduce(context.Background(), "sum", r, vectors(IDs(1), 1), engine.New(1, 1, engine.F32), false)
+		comm := NewComm(0, 1, r, []int{0, 1}, memoryLink{net, 0}, newVector(t), 1<<20)
+		err := comm.AllReduce(context.Background(), "sum", r, vectors(IDs(1), 1), ram.New(1, 1), false)
 		var p *ProtocolError
 		if !errors.As(err, &p) || p.From != 1 {
 			t.Errorf("%s: %v", c.name, err)
@@ -248,14 +249,14 @@ func TestOutOfStep(t *testing.T) {
 // TestShapesRefused: mismatched shapes are an error of the caller, before anything is sent.
 func TestShapesRefused(t *testing.T) {
 	net, r := newMemory(), Place(IDs(2), []int{0, 1})
-	c := NewComm(0, 1, r, []int{0, 1}, memoryLink{net, 0}, 0)
-	if c.AllReduce(context.Background(), "sum", r, engine.New(2, 3, engine.F32), engine.New(1, 3, engine.F32), false) == nil {
+	c := NewComm(0, 1, r, []int{0, 1}, memoryLink{net, 0}, newVector(t), 0)
+	if c.AllReduce(context.Background(), "sum", r, ram.New(2, 3), ram.New(1, 3), false) == nil {
 		t.Error("two rows for one leaf are summed")
 	}
-	if c.AllReduce(context.Background(), "sum", r, engine.New(1, 3, engine.F32), engine.New(1, 4, engine.F32), false) == nil {
+	if c.AllReduce(context.Background(), "sum", r, ram.New(1, 3), ram.New(1, 4), false) == nil {
 		t.Error("three columns are summed into four")
 	}
-	if c.AllGather(context.Background(), "all", engine.New(1, 3, engine.F32), engine.New(1, 3, engine.F32)) == nil {
+	if c.AllGather(context.Background(), "all", engine.NewHost(1, 3, engine.F32), engine.NewHost(1, 3, engine.F32)) == nil {
 		t.Error("two members are gathered into one row")
 	}
 	if net.frames != 0 {

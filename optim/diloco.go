@@ -50,7 +50,7 @@ type diLoCo struct{}
 
 func (diLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, M, shape := len(e.Mine), e.Layout.Params, e.Shape(k)
-	x, xbar, m, v, t := e.Block(BlockX), e.Block(BlockXBar), e.Block(BlockM1), e.Block(BlockV), e.Block(BlockT)
+	x, xbar, m, v, t := e.Block(BlockX), e.Block(BlockXBar), e.Block(BlockM1), e.Block(BlockV), e.Record(BlockT)
 	g, loss, steps := e.cohortScratch(n), make([]float32, n), shape.sliceSteps("h")
 	adamW := func(r engine.Row, g engine.Mat) []engine.Task {
 		t.URow(r)[0]++
@@ -63,12 +63,12 @@ func (diLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, er
 		return Report{}, err
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = e.MemberPoints("loss", loss)
+	rep.Points = e.LatePoints("loss", loss)
 	if !shape.ends("h") {
-		e.Block(BlockPhase).U[0] += uint64(steps)
+		e.Record(BlockPhase).U[0] += uint64(steps)
 		return rep, nil
 	}
-	e.Block(BlockPhase).U[0] = 0
+	e.Record(BlockPhase).U[0] = 0
 	d := e.Scratch(1, M)
 	if err := e.Comm.AllReduce(ctx, "outer", e.Roster, x, d, true); err != nil {
 		return rep, err

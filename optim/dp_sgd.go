@@ -45,7 +45,7 @@ func (dpSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 		return Report{}, err
 	}
 	rep := e.sharedSteps(k, 1)
-	rep.Points = e.MemberPoints("loss", loss)
+	rep.Points = e.LatePoints("loss", loss)
 	return rep, nil
 }
 

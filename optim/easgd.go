@@ -114,7 +114,7 @@ func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	if alpha == 0 {
 		alpha = 0.9 / float32(len(members))
 	}
-	rep, last, stepped := e.ownSteps(k, int64(len(ts))), make([]float32, n), make([]bool, n)
+	rep, last := e.ownSteps(k, int64(len(ts))), make([]*float32, n)
 	g, met := e.Scratch(n, M), e.Scratch(1, M)
 	for _, wave := range turnWaves(ts) {
 		var rows []engine.Row
@@ -122,7 +122,7 @@ func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 		for _, i := range wave {
 			if r := e.Row(ts[i].member); r >= 0 {
 				rows = append(rows, r)
-				e.Block(BlockClock).URow(r)[0]++
+				e.Record(BlockClock).URow(r)[0]++
 			}
 			if ts[i].meets {
 				meet = append(meet, ts[i].member)
@@ -144,13 +144,13 @@ func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 		step := e.descend(k)
 		for i, r := range rows {
 			tasks = append(tasks, step(r, g.Sub(engine.Row(i), 1))...)
-			last[r], stepped[r] = loss[i], true
+			last[r] = &loss[i]
 		}
 		if err := e.Engine.Do(ctx, tasks...); err != nil {
 			return rep, err
 		}
 	}
-	rep.Points = e.pointsOf("loss", last, stepped)
+	rep.Points = e.latePoints("loss", last)
 	return rep, nil
 }
 

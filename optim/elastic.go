@@ -52,7 +52,7 @@ func (elastic) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, e
 		return Report{}, err
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)))
-	rep.Points = append(e.MemberPoints("loss", loss), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)
+	rep.Points = append(e.LatePoints("loss", loss), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)
 	return rep, nil
 }
 

@@ -51,13 +51,13 @@ momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient 
 type entropySGD struct{}
 
 func (entropySGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
-	M, phase, shape := e.Layout.Params, e.Block(BlockPhase).U, e.Shape(k)
+	M, phase, shape := e.Layout.Params, e.Record(BlockPhase).U, e.Shape(k)
 	c := inner{rows: engine.Rows(1), x: e.Block(BlockX), y: e.Block(BlockY), z: e.Block(BlockZ), m: e.Block(BlockM), eta: k.F("eta_in")}
 	if c.y.Rows == 0 {
 		c.y, c.z = e.Scratch(1, M), e.Scratch(1, M)
 	}
 	if phase[0] == 0 {
-		if err := e.Engine.Do(ctx, c.begin(e, k, true)); err != nil {
+		if err := e.Engine.Do(ctx, c.begin(k, true)...); err != nil {
 			return Report{}, err
 		}
 	}
@@ -68,13 +68,13 @@ func (entropySGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report
 		if loss, err = sharedGradient(ctx, e, k, "gradient", c.y, own, g); err != nil {
 			return Report{}, err
 		}
-		key := e.Rand(noise.Thermal, e.Block(BlockCursor).U[0], 0)
+		key := e.Rand(noise.Thermal, e.Record(BlockCursor).U[0], 0)
 		if err := e.Engine.Do(ctx, c.step(k, g, []noise.Key{key})...); err != nil {
 			return Report{}, err
 		}
 	}
 	rep := e.sharedSteps(k, int64(steps))
-	rep.Points = append(e.MemberPoints("loss", loss), e.populationPoint(seriesGamma.Name, 1/k.Get("gamma"))...)
+	rep.Points = append(e.LatePoints("loss", loss), e.populationPoint(seriesGamma.Name, 1/k.Get("gamma"))...)
 	if !shape.ends("ell") {
 		phase[0] += uint64(steps)
 		return rep, nil

@@ -8,12 +8,45 @@ import (
 	"brood/models/noise"
 )
 
-// Engine turns tasks into numbers. Do runs the tasks in order; it returns when their outputs are readable. Alloc gives
-// zeroed memory that lives as long as the engine. Implementations are used by one worker, from one goroutine.
+// Memory is what an engine keeps matrices in. Nobody else sees their elements but by Write and Read.
+type Memory interface {
+	// Alloc gives zeroed memory, which is the caller's to Free. The error says what was wanted and what is free.
+	Alloc(rows, cols int) (engine.Mat, error)
+	// Free gives the memory behind m, and so that of every view of it, back once all that was queued before is done.
+	Free(m engine.Mat)
+	// Write copies little-endian elements to dst, row by row, after all that was queued before; p is the caller's again on return.
+	Write(ctx context.Context, dst engine.Span, p []byte) error
+	// Read copies the elements of src to p after all that was queued before, and so waits for it.
+	Read(ctx context.Context, p []byte, src engine.Span) error
+}
+
+// Engine turns tasks into numbers. It is used by one worker, from one goroutine.
 type Engine interface {
-	Alloc(rows, cols int, t engine.DType) engine.Mat
+	Memory
+	// Do queues tasks, to be run in order. A task that does not fit is refused at once; what fails later is the error of the next
+	// call. See [engine.Task] for when slices of a task are whose.
 	Do(ctx context.Context, tasks ...engine.Task) error
-	Copy(ctx context.Context, dst, src engine.Span) error
+	// Wait returns when all that was queued is done, and everything marked "out" holds its result.
+	Wait(ctx context.Context) error
+}
+
+// Upload is h (F32) in memory of e, which the caller frees.
+func Upload(ctx context.Context, e Memory, h engine.Host) (engine.Mat, error) {
+	m, err := e.Alloc(h.Rows, h.Cols)
+	if err != nil {
+		return m, err
+	}
+	return m, e.Write(ctx, engine.All(m), engine.AppendRows(nil, h, 0, h.Rows))
+}
+
+// Download is the elements of m, once all that was queued before is done.
+func Download(ctx context.Context, e Memory, m engine.Mat) (engine.Host, error) {
+	h, p := engine.NewHost(m.Rows, m.Cols, engine.F32), make([]byte, m.Bytes())
+	if err := e.Read(ctx, p, engine.All(m)); err != nil {
+		return h, err
+	}
+	engine.ReadFloats(h.F, p)
+	return h, nil
 }
 
 // Data names the samples a program may train on and select by. The test set is out of reach.
@@ -24,18 +57,19 @@ type Data interface {
 
 // Env is all a program may touch.
 type Env struct {
-	Seed   uint64
-	Roster Roster
-	Self   int
-	Mine   []Member // hosted here, ascending: the rows of per-member blocks
-	Layout engine.Layout
-	Comm   *Comm
-	Engine Engine
-	Data   Data
-	Blocks map[string]engine.Mat // owned by the runtime; use Block
+	Seed    uint64
+	Roster  Roster
+	Self    int
+	Mine    []Member // hosted here, ascending: the rows of per-member blocks
+	Layout  engine.Layout
+	Comm    *Comm
+	Engine  Engine
+	Data    Data
+	Blocks  map[string]engine.Mat  // owned by the runtime; use Block
+	Records map[string]engine.Host // likewise; use Record
 
 	scratch map[shape]*pool
-	zeros   engine.Mat
+	fault   error
 }
 
 type shape struct{ rows, cols int }
@@ -44,10 +78,25 @@ type pool struct {
 	used int
 }
 
-// Block is the state of that name: 1 row when shared, else a row per member of Mine. The zero Mat when it does not exist.
-func (e *Env) Block(name string) engine.Mat { return e.Blocks[name] }
+// Block is the state of that name in the engine's memory: 1 row when shared, else a row per member of Mine. The zero Mat when it does
+// not exist.
+func (e *Env) Block(name string) engine.Mat {
+	if _, ok := e.Records[name]; ok {
+		panic("block " + name + " is declared as a record: take Env.Record")
+	}
+	return e.Blocks[name]
+}
 
-// Scratch is memory for this round, contents undefined.
+// Record is the state of that name in host memory, with rows as Block has. The zero Host when it does not exist.
+func (e *Env) Record(name string) engine.Host {
+	if _, ok := e.Blocks[name]; ok {
+		panic("block " + name + " is no record: take Env.Block, or declare it as one")
+	}
+	return e.Records[name]
+}
+
+// Scratch is memory for this round, contents undefined. Where the engine has none left it is a matrix without memory, which every task
+// refuses; Fault says why.
 func (e *Env) Scratch(rows, cols int) engine.Mat {
 	if e.scratch == nil {
 		e.scratch = map[shape]*pool{}
@@ -58,10 +107,34 @@ func (e *Env) Scratch(rows, cols int) engine.Mat {
 		e.scratch[shape{rows, cols}] = p
 	}
 	if p.used == len(p.mats) {
-		p.mats = append(p.mats, e.Engine.Alloc(rows, cols, engine.F32))
+		m, err := e.Engine.Alloc(rows, cols)
+		if err != nil {
+			if e.fault == nil {
+				e.fault = err
+			}
+			return engine.Mat{Rows: rows, Cols: cols}
+		}
+		p.mats = append(p.mats, m)
 	}
 	p.used++
 	return p.mats[p.used-1]
+}
+
+// Fault is why scratch could not be had, if ever.
+func (e *Env) Fault() error { return e.fault }
+
+// Free gives all blocks, all scratch and what the collectives hold back to the engine. The Env must not be used any more.
+func (e *Env) Free() {
+	for _, p := range e.scratch {
+		for _, m := range p.mats {
+			e.Engine.Free(m)
+		}
+	}
+	for _, m := range e.Blocks {
+		e.Engine.Free(m)
+	}
+	e.Comm.Free()
+	e.scratch, e.Blocks = nil, nil
 }
 
 // Recycle takes all scratch back; the runtime calls it before each round.
@@ -69,14 +142,6 @@ func (e *Env) Recycle() {
 	for _, p := range e.scratch {
 		p.used = 0
 	}
-}
-
-// origin is a row of zeros, never written.
-func (e *Env) origin() engine.Mat {
-	if e.zeros.Rows == 0 {
-		e.zeros = e.Engine.Alloc(1, e.Layout.Params, engine.F32)
-	}
-	return e.zeros
 }
 
 // Rand addresses randomness of this round.
@@ -101,10 +166,10 @@ func (e *Env) Lead() bool {
 // Shape is the shape of a round that starts now.
 func (e *Env) Shape(k Values) Shape {
 	s := Shape{Roster: e.Roster, Layout: e.Layout, K: k, Direct: e.Comm.Direct, Data: DataSize{len(e.Data.Train()), len(e.Data.Validation())}}
-	if p := e.Block(BlockPhase); p.Rows > 0 {
+	if p := e.Record(BlockPhase); p.Rows > 0 {
 		s.Phase = p.U[0]
 	}
-	if w := e.Block(BlockWarm); w.Rows > 0 {
+	if w := e.Record(BlockWarm); w.Rows > 0 {
 		s.Warm = w.U[0]
 	}
 	return s

@@ -89,9 +89,9 @@ type lineage struct {
 
 // evolve replaces x of all members but the elite by children of rows of src, which are what fit (a row for each hosted member)
 // was measured on. The block cycle counts generations.
-func evolve(ctx context.Context, e *Env, k Values, round uint64, src, fit engine.Mat) (l lineage, err error) {
-	members, x, cycle := e.Roster.Members, e.Block(BlockX), e.Block(BlockCycle).U
-	all := engine.New(len(members), 1, engine.F32)
+func evolve(ctx context.Context, e *Env, k Values, round uint64, src engine.Mat, fit engine.Host) (l lineage, err error) {
+	members, x, cycle := e.Roster.Members, e.Block(BlockX), e.Record(BlockCycle).U
+	all := engine.NewHost(len(members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return l, err
 	}
@@ -130,6 +130,9 @@ func evolve(ctx context.Context, e *Env, k Values, round uint64, src, fit engine
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return l, err
 	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return l, err
+	}
 	l.measured(apart)
 	l.descend(e)
 	return l, nil
@@ -146,14 +149,14 @@ func (l *lineage) descend(e *Env) {
 		if !child {
 			from = m
 		}
-		l.points = append(l.points, Point{m, seriesParent.Name, float64(from)})
+		l.points = append(l.points, Point{Member: m, Series: seriesParent.Name, Value: float64(from)})
 	}
 }
 
 // measured takes the distance of each child's former self to its first parent.
 func (l *lineage) measured(apart []float64) {
 	for i, c := range l.children {
-		l.points = append(l.points, Point{c, seriesDiversity.Name, apart[i]})
+		l.points = append(l.points, Point{Member: c, Series: seriesDiversity.Name, Value: apart[i]})
 	}
 }
 
@@ -212,12 +215,26 @@ func (l lineage) inherit(ctx context.Context, e *Env, op Op, block string) error
 	if m.Cols == 0 {
 		return nil
 	}
-	got := engine.New(len(l.children), m.Cols, engine.F32)
+	got := e.Scratch(len(e.Mine), m.Cols).Sub(0, len(l.children))
 	if err := e.Comm.Move(ctx, op, every(l.edges, l.each), m, got); err != nil {
 		return err
 	}
+	var tasks []engine.Task
 	for i, c := range l.children {
-		copy(m.Row(e.Row(c)), got.Row(engine.Row(i)))
+		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(m, e.Row(c)), Src: engine.RowOf(got, engine.Row(i))})
+	}
+	return e.Engine.Do(ctx, tasks...)
+}
+
+// inheritRecord is inherit of a record.
+func (l lineage) inheritRecord(ctx context.Context, e *Env, op Op, record string) error {
+	m := e.Record(record)
+	got := engine.NewHost(len(l.children), m.Cols, m.Type)
+	if err := e.Comm.MoveRecords(ctx, op, every(l.edges, l.each), m, got); err != nil {
+		return err
+	}
+	for i, c := range l.children {
+		m.Sub(e.Row(c), 1).Set(got.Sub(engine.Row(i), 1))
 	}
 	return nil
 }
@@ -231,8 +248,8 @@ func every(edges []Edge, n int) (out []Edge) {
 
 // castBest writes the row of src whose member has the best value in a block like fit; the lowest member's x when there is none.
 func castBest(ctx context.Context, e *Env, block string, src, dst engine.Mat) error {
-	all := engine.New(len(e.Roster.Members), 2, engine.F32)
-	if err := e.Comm.AllGather(ctx, "centre", e.Block(block), all); err != nil {
+	all := engine.NewHost(len(e.Roster.Members), 2, engine.F32)
+	if err := e.Comm.AllGather(ctx, "centre", e.Record(block), all); err != nil {
 		return err
 	}
 	value, known := make([]float32, all.Rows), false

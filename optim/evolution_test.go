@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -19,15 +20,12 @@ type breeder struct {
 // coins are the tosses of a crossover: 1 where the child takes from the second parent.
 func (b *breeder) coins(key noise.Key, perTensor bool) []float64 {
 	b.t.Helper()
-	dst, ones := engine.New(1, b.Layout.Params, engine.F32), engine.New(1, b.Layout.Params, engine.F32)
-	for j := range ones.F {
-		ones.F[j] = 1
-	}
+	dst, zeros, ones := ram.New(1, b.Layout.Params), ram.New(1, b.Layout.Params), ram.New(1, b.Layout.Params)
 	key.Stream = 1
-	if err := b.Engine.Do(context.Background(), engine.Crossover{Dst: dst, A: b.origin(), B: ones, Keys: []noise.Key{key}, PerTensor: perTensor}); err != nil {
+	if err := b.Engine.Do(context.Background(), engine.Fill{Dst: engine.All(ones), Value: 1}, engine.Crossover{Dst: dst, A: zeros, B: ones, Keys: []noise.Key{key}, PerTensor: perTensor}); err != nil {
 		b.t.Fatal(err)
 	}
-	return doubles(dst.F)
+	return doubles(flat(dst))
 }
 
 // next is the generation after rows with this fitness; first is the first parent of each, -1 for the elite.
@@ -116,7 +114,7 @@ func TestGA(t *testing.T) {
 		for m := range x { // members start apart
 			for j := range x[m] {
 				x[m][j] += float64(m) / 4
-				p.Block(BlockX).Row(engine.Row(m))[j] = float32(x[m][j])
+				rowOf(p.Block(BlockX), engine.Row(m))[j] = float32(x[m][j])
 			}
 		}
 		for round := range 6 {
@@ -198,7 +196,7 @@ func TestPESGD(t *testing.T) {
 						for j := range x[a] {
 							d += (x[a][j] - x[first[a]][j]) * (x[a][j] - x[first[a]][j]) / cols
 						}
-						apart = append(apart, Point{Member(a), "diversity", math.Sqrt(d)})
+						apart = append(apart, Point{Member: Member(a), Series: "diversity", Value: math.Sqrt(d)})
 						clear(m[a])
 						state[a] = 2
 					}

@@ -42,7 +42,7 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 		if k.I("start") == 1 {
 			enter = EnterOwn
 		}
-		return []Block{Params(BlockX, false, enter, l), {Name: BlockScore, Cols: 2}, Counter(BlockCursor, true), Counter(BlockCycle, true)}
+		return []Block{Params(BlockX, false, enter, l), {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockCursor, true), Counter(BlockCycle, true)}
 	},
 	Check:   eliteFits,
 	Bytes:   func(s Shape) map[Op]int64 { return s.evolveBytes() },
@@ -63,7 +63,7 @@ func adapted(knobs []Knob, changes map[string]func(*Knob)) []Knob {
 type ga struct{}
 
 func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	n, P, x, at := len(e.Mine), int64(len(e.Roster.Members)), e.Block(BlockX), e.Block(BlockCursor).U
+	n, P, x, at := len(e.Mine), int64(len(e.Roster.Members)), e.Block(BlockX), e.Record(BlockCursor).U
 	batch := make([]int32, k.I("batch"))
 	e.SharedBatch(batch, at[0])
 	drawn := e.drawn(at[0])
@@ -72,7 +72,10 @@ func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, er
 	if err := e.Engine.Do(ctx, t); err != nil {
 		return Report{}, err
 	}
-	fit := engine.New(n, 1, engine.F32)
+	if err := e.Engine.Wait(ctx); err != nil {
+		return Report{}, err
+	}
+	fit := engine.NewHost(n, 1, engine.F32)
 	for i, loss := range t.Loss {
 		fit.F[i] = float32(-loss / float64(len(batch)))
 	}
@@ -87,8 +90,8 @@ func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, er
 }
 
 // keepScores records the fitness of the hosted members but for those whose x has been replaced since.
-func (e *Env) keepScores(fit engine.Mat, replaced []Member) {
-	score := e.Block(BlockScore)
+func (e *Env) keepScores(fit engine.Host, replaced []Member) {
+	score := e.Record(BlockScore)
 	for i, m := range e.Mine {
 		row := score.Row(engine.Row(i))
 		row[fitValue], row[fitState] = fit.F[i], 1

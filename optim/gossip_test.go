@@ -21,7 +21,7 @@ func TestSGP(t *testing.T) {
 			w, next := make([]float64, n), p.streams()
 			for i := range w {
 				w[i] = 0.5 + float64(i%3)
-				p.Block(BlockW).F[i] = float32(w[i])
+				p.Record(BlockW).F[i] = float32(w[i])
 			}
 			for round := range 7 {
 				share := 1 / float64(peers+1)
@@ -53,7 +53,7 @@ func TestSGP(t *testing.T) {
 			}
 			p.rounds(7)
 			p.same(BlockX, z...)
-			if far := apart(doubles(p.Block(BlockW).F), w); far > 1e-5 {
+			if far := apart(doubles(p.Record(BlockW).F), w); far > 1e-5 {
 				t.Errorf("n = %d, %d peers: weights are %g from the twin's", n, peers, far)
 			}
 		}
@@ -62,8 +62,8 @@ func TestSGP(t *testing.T) {
 
 // scatter gives members an x of their own.
 func (p *population) scatter() {
-	for i := range p.Block(BlockX).F {
-		p.Block(BlockX).F[i] = noise.Key{Seed: p.Seed, Purpose: noise.Init}.Gauss(i)
+	for i := range flat(p.Block(BlockX)) {
+		flat(p.Block(BlockX))[i] = noise.Key{Seed: p.Seed, Purpose: noise.Init}.Gauss(i)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestSGPConservesTheMean(t *testing.T) {
 			if far := apart(p.row(BlockX, m), mean); far > 1e-5 {
 				t.Errorf("n = %d: member %d is %g from the mean", n, m, far)
 			}
-			if w := p.Block(BlockW).F[m]; math.Abs(float64(w)-1) > 1e-5 {
+			if w := p.Record(BlockW).F[m]; math.Abs(float64(w)-1) > 1e-5 {
 				t.Errorf("n = %d: the weight of member %d is %v", n, m, w)
 			}
 		}
@@ -93,7 +93,7 @@ func TestSGPConservesTheMean(t *testing.T) {
 	if err := p.alg.Program.(Leaver).Leave(context.Background(), p.Env, p.k, []Member{2, 3, 6}); err != nil {
 		t.Fatal(err)
 	}
-	if w := doubles(p.Block(BlockW).F); apart(w, []float64{2, 1, 0, 0, 3, 1, 0}) != 0 { // 6 hands on to 0; 2 and 3 to 4
+	if w := doubles(p.Record(BlockW).F); apart(w, []float64{2, 1, 0, 0, 3, 1, 0}) != 0 { // 6 hands on to 0; 2 and 3 to 4
 		t.Errorf("weights after three left: %v", w)
 	}
 	if far := apart(p.centre(), mean); far > 1e-6 {

@@ -2,7 +2,6 @@ package optim
 
 import (
 	"context"
-	"math"
 
 	"brood/models/data"
 	"brood/models/engine"
@@ -18,7 +17,7 @@ type Step struct {
 	XRows []engine.Row // of X, one per entry of Rows
 	Rows  []engine.Row // rows of Mine that step
 	G     engine.Mat   // out: a row per entry
-	Loss  []float32    // out: one per entry
+	Loss  []float32    // out, of the task: one per entry
 	Batch int
 	Frac  float64 // share of the training set that a member sees: a contiguous window of its own; 0: a disjoint part, 1/n
 	Clip  float32 // longest norm of a gradient, 0 for any; applied before Decay
@@ -46,7 +45,7 @@ func (v Values) clip() float32 { return float32(v[KnobClip.Name]) }
 // MemberGradients draws each member's next mini-batch from its own data stream, advances its cursor and computes the
 // gradients. The member's stream and its dropout masks are addressed by (member, cursor): placement does not matter.
 func MemberGradients(ctx context.Context, e *Env, s Step) error {
-	cursor := e.Block(BlockCursor)
+	cursor := e.Record(BlockCursor)
 	batches, masks := make([][]int32, len(s.Rows)), make([]noise.Key, len(s.Rows))
 	for i, r := range s.Rows {
 		m := e.Mine[r]
@@ -61,25 +60,13 @@ func MemberGradients(ctx context.Context, e *Env, s Step) error {
 func (e *Env) gradients(ctx context.Context, s Step, batches [][]int32, masks []noise.Key) error {
 	tasks := []engine.Task{engine.Gradients{X: s.X, Rows: s.XRows, Batches: batches, Stats: e.Block(BlockStats), StatRows: s.Rows,
 		Masks: masks, G: s.G.Sub(0, len(s.Rows)), Loss: s.Loss}}
-	if s.Clip > 0 { // norms are read between the tasks
-		if err := e.Engine.Do(ctx, tasks...); err != nil {
-			return err
-		}
-		tasks = nil
-	}
-	more, err := e.regularise(ctx, s)
-	if err != nil {
-		return err
-	}
-	return e.Engine.Do(ctx, append(tasks, more...)...)
+	return e.Engine.Do(ctx, append(tasks, s.regularise()...)...)
 }
 
 // regularise lists what follows the gradients of a step: clipping, then weight decay.
-func (e *Env) regularise(ctx context.Context, s Step) (tasks []engine.Task, err error) {
+func (s Step) regularise() (tasks []engine.Task) {
 	if s.Clip > 0 {
-		if tasks, err = e.clip(ctx, s.G.Sub(0, len(s.Rows)), s.Clip); err != nil {
-			return nil, err
-		}
+		tasks = append(tasks, engine.Clip{X: s.G.Sub(0, len(s.Rows)), Longest: s.Clip})
 	}
 	if s.Decay > 0 {
 		for i := range s.Rows {
@@ -87,22 +74,7 @@ func (e *Env) regularise(ctx context.Context, s Step) (tasks []engine.Task, err 
 			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(1, g), T(s.Decay, s.X.Sub(s.XRows[i], 1)))}})
 		}
 	}
-	return tasks, nil
-}
-
-// clip lists the updates that scale rows of g which are longer than longest down to it.
-func (e *Env) clip(ctx context.Context, g engine.Mat, longest float32) (tasks []engine.Task, err error) {
-	rms := make([]float64, g.Rows)
-	if err := e.Engine.Do(ctx, engine.Distance{X: g, Centre: e.origin(), RMS: rms}); err != nil {
-		return nil, err
-	}
-	for i, d := range rms {
-		if norm := d * math.Sqrt(float64(g.Cols)); norm > float64(longest) {
-			row := g.Sub(engine.Row(i), 1)
-			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(row, T(float32(float64(longest)/norm), row))}})
-		}
-	}
-	return tasks, nil
+	return tasks
 }
 
 // window is the part of the training set that member m sees: frac*N samples from floor(N*rank/n), wrapping; with frac 0
@@ -112,7 +84,7 @@ func (e *Env) window(m Member, frac float64) data.Window {
 	if frac >= 1 {
 		return data.Window{Lo: 0, Len: n}
 	}
-	lo, hi := cut(n, e.Roster.Rank(m), len(e.Roster.Members))
+	lo, hi := engine.Cut(n, e.Roster.Rank(m), len(e.Roster.Members))
 	if frac == 0 {
 		return data.Window{Lo: lo, Len: max(1, hi-lo)}
 	}
@@ -148,7 +120,7 @@ func (e *Env) drawn(at uint64) noise.Key { return e.Rand(noise.Order, at, 0) }
 // batch of the one stream, and returns the hosted members' losses. g is scratch for a row each.
 func sharedGradient(ctx context.Context, e *Env, k Values, op Op, x, g, mean engine.Mat) ([]float32, error) {
 	n, mine, b := len(e.Roster.Members), len(e.Mine), k.I("batch")
-	at := e.Block(BlockCursor).U
+	at := e.Record(BlockCursor).U
 	batches, masks := make([][]int32, mine), make([]noise.Key, mine)
 	for i, m := range e.Mine {
 		pos := at[0] + uint64(e.Roster.Rank(m)*b)

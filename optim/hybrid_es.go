@@ -77,7 +77,7 @@ func (s Shape) fullStep() bool { return s.Phase == 0 }
 type hybridES struct{}
 
 func (hybridES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	full, phase, of := e.Shape(k).fullStep(), e.Block(BlockPhase).U, int64(len(e.Data.Train()))
+	full, phase, of := e.Shape(k).fullStep(), e.Record(BlockPhase).U, int64(len(e.Data.Train()))
 	rep, memory := Report{Pass: Pass{0, of}}, 1.0/3
 	if full {
 		if err := gradientStep(ctx, e, k, &rep); err != nil {
@@ -105,19 +105,23 @@ func (hybridES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 
 // gradientStep is a full gradient step; it keeps the direction.
 func gradientStep(ctx context.Context, e *Env, k Values, rep *Report) error {
-	x, d, rms := e.Block(BlockX), e.Block(BlockD), make([]float64, 1)
+	x, d := e.Block(BlockX), e.Block(BlockD)
 	loss, err := sharedGradient(ctx, e, k, "gradient", x, e.Scratch(len(e.Mine), e.Layout.Params), d)
 	if err != nil {
 		return err
 	}
 	step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, x), T(-k.F("eta"), d))}}
-	if err := e.Engine.Do(ctx, step, engine.Distance{X: d, Centre: e.origin(), RMS: rms}); err != nil {
+	if err := e.Engine.Do(ctx, step); err != nil {
+		return err
+	}
+	rms, err := e.rms(ctx, d)
+	if err != nil {
 		return err
 	}
 	steps := e.sharedSteps(k, 1)
 	rep.Steps, rep.Samples, rep.Pass = steps.Steps, steps.Samples, steps.Pass
-	rep.Points = slices.Concat(e.MemberPoints("loss", loss), e.populationPoint("gradient.norm", rms[0]*math.Sqrt(float64(d.Cols))),
-		e.populationPoint("gradient.variance", rms[0]*rms[0]))
+	rep.Points = slices.Concat(e.LatePoints("loss", loss), e.populationPoint("gradient.norm", rms*math.Sqrt(float64(d.Cols))),
+		e.populationPoint("gradient.variance", rms*rms))
 	return nil
 }
 

@@ -57,7 +57,7 @@ func TestHybridES(t *testing.T) {
 					for j := range y {
 						shift := s * float64(tr.length(uint64(id))) * eps[j]
 						if tr.mask.Rows > 0 {
-							shift *= float64(tr.mask.F[j])
+							shift *= float64(flat(tr.mask)[j])
 						}
 						y[j] -= 0.1 * (d[j] - shift)
 					}
@@ -85,7 +85,7 @@ func TestHybridES(t *testing.T) {
 		p.rounds(7)
 		p.same(BlockX, x)
 		p.same(BlockD, d)
-		if got := p.Block(BlockCursor).U[0]; got != at {
+		if got := p.Record(BlockCursor).U[0]; got != at {
 			t.Errorf("%s: %d samples drawn, the twin drew %d", describe(k), got, at)
 		}
 	}
@@ -139,7 +139,7 @@ func TestShifts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range tr.mask.F {
+		for _, v := range flat(tr.mask) {
 			left += float64(v) / 20000
 		}
 	}

@@ -65,22 +65,34 @@ func latticeDecode(dst []float32, code []uint64, x []float32, cell float64) (ok 
 // salt tells the calls of a round apart; spare is scratch for a row for each hosted member.
 func moveLattice(ctx context.Context, e *Env, cell float64, round uint64, salt int, edges []Edge, src, dst, spare engine.Mat) ([]Edge, error) {
 	in, words := Incoming(edges, e.Roster, e.Self), latticeWords(src.Cols)
-	codes, got := engine.New(len(e.Mine), words, engine.U64), engine.New(len(in), words, engine.U64)
+	codes, got := engine.NewHost(len(e.Mine), words, engine.U64), engine.NewHost(len(in), words, engine.U64)
 	for _, edge := range edges {
 		if r := e.Row(edge.From); r >= 0 {
+			row, err := Download(ctx, e.Engine, src.Sub(r, 1))
+			if err != nil {
+				return nil, err
+			}
 			key := e.Rand(noise.Pair, round, edge.From)
 			key.Stream = uint32(1 + salt)
-			latticeEncode(codes.URow(r), src.Row(r), cell, key)
+			latticeEncode(codes.URow(r), row.F, cell, key)
 		}
 	}
-	if err := e.Comm.Move(ctx, "exchange", edges, codes, got); err != nil {
+	if err := e.Comm.MoveRecords(ctx, "exchange", edges, codes, got); err != nil {
 		return nil, err
 	}
-	mine, all := engine.New(len(e.Mine), 1, engine.F32), engine.New(len(e.Roster.Members), 1, engine.F32)
+	mine, all := engine.NewHost(len(e.Mine), 1, engine.F32), engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	for i, edge := range in {
 		r := e.Row(edge.To)
-		if !latticeDecode(dst.Row(engine.Row(i)), got.URow(engine.Row(i)), e.Block(BlockX).Row(r), cell) {
+		near, err := Download(ctx, e.Engine, e.Block(BlockX).Sub(r, 1))
+		if err != nil {
+			return nil, err
+		}
+		row := engine.NewHost(1, dst.Cols, engine.F32)
+		if !latticeDecode(row.F, got.URow(engine.Row(i)), near.F, cell) {
 			mine.F[r] = 1
+		}
+		if err := e.Engine.Write(ctx, engine.RowOf(dst, engine.Row(i)), engine.AppendRows(nil, row, 0, 1)); err != nil {
+			return nil, err
 		}
 	}
 	if err := e.Comm.AllGather(ctx, "verdict", mine, all); err != nil {
@@ -96,12 +108,13 @@ func moveLattice(ctx context.Context, e *Env, cell float64, round uint64, salt i
 	if err := e.Comm.Move(ctx, "fallback", again, src, full); err != nil {
 		return nil, err
 	}
+	var tasks []engine.Task
 	next := engine.Row(0)
 	for i, edge := range in {
 		if mine.F[e.Row(edge.To)] == 1 {
-			copy(dst.Row(engine.Row(i)), full.Row(next))
+			tasks = append(tasks, engine.Copy{Dst: engine.RowOf(dst, engine.Row(i)), Src: engine.RowOf(full, next)})
 			next++
 		}
 	}
-	return again, nil
+	return again, e.Engine.Do(ctx, tasks...)
 }

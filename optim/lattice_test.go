@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -82,9 +83,9 @@ func TestLatticeExchange(t *testing.T) {
 	if fallbacks := rep.Points[len(rep.Points)-1]; fallbacks.Series != "fallbacks" || fallbacks.Value != 6 {
 		t.Errorf("%+v, want 6 fallbacks of 3 meetings", fallbacks)
 	}
-	for i, v := range full.Block(BlockX).F {
-		if wrapped.Block(BlockX).F[i] != v {
-			t.Fatalf("element %d: %v after a fallback, %v in full", i, wrapped.Block(BlockX).F[i], v)
+	for i, v := range flat(full.Block(BlockX)) {
+		if flat(wrapped.Block(BlockX))[i] != v {
+			t.Fatalf("element %d: %v after a fallback, %v in full", i, flat(wrapped.Block(BlockX))[i], v)
 		}
 	}
 	coarse, rep := run(Values{"code": 1, "cell": 0.1})
@@ -108,18 +109,18 @@ func TestLatticeBytes(t *testing.T) {
 	for _, cell := range []float64{1, 1e-6} {
 		var predicted Ledger
 		src := vectors(r.Members, 20)
-		for i := range src.F {
-			src.F[i] = float32(i%20)/10 + float32(i/20)
+		for i := range flat(src) {
+			flat(src)[i] = float32(i%20)/10 + float32(i/20)
 		}
 		edges := []Edge{{0, 2, "exchange"}, {2, 0, "exchange"}, {1, 3, "exchange"}, {3, 1, "exchange"}}
 		sent := together(t, r, []int{0, 1}, 0, func(c *Comm) error {
 			mine := r.Hosted(c.Self)
-			x := engine.New(2, 20, engine.F32)
+			x := ram.New(2, 20)
 			for i, m := range mine {
-				copy(x.Row(engine.Row(i)), src.Row(engine.Row(m)))
+				copy(rowOf(x, engine.Row(i)), rowOf(src, engine.Row(m)))
 			}
-			e := &Env{Roster: r, Self: c.Self, Mine: mine, Comm: c, Blocks: map[string]engine.Mat{BlockX: x}}
-			again, err := moveLattice(context.Background(), e, cell, 0, 0, edges, x, engine.New(2, 20, engine.F32), engine.New(2, 20, engine.F32))
+			e := &Env{Roster: r, Self: c.Self, Mine: mine, Comm: c, Engine: c.Engine, Blocks: map[string]engine.Mat{BlockX: x}}
+			again, err := moveLattice(context.Background(), e, cell, 0, 0, edges, x, ram.New(2, 20), ram.New(2, 20))
 			if c.Self == 0 {
 				predicted = Ledger{}
 				predicted.Add(popBytes(Shape{Roster: r, Layout: engine.Layout{Params: 20}, K: Values{"code": 1, "mode": 0}, Drawn: true, Edges: append(edges, again...)}))

@@ -59,7 +59,7 @@ func (e *Env) descend(k Values) func(r engine.Row, g engine.Mat) []engine.Task {
 }
 
 // localSteps takes h steps of Nesterov SGD on some members, with g as cohortScratch; last receives their last losses, by row.
-func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []float32) error {
+func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []*float32) error {
 	steps := make([]int, len(rows))
 	for i := range steps {
 		steps[i] = h
@@ -68,7 +68,7 @@ func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int,
 }
 
 // unevenSteps is localSteps with a number of steps for each row; those of a row with none keep their last loss.
-func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat, last []float32) error {
+func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat, last []*float32) error {
 	for lo, hi := range cohorts(len(rows)) {
 		for s := range slices.Max(steps[lo:hi]) {
 			var now []engine.Row
@@ -82,7 +82,7 @@ func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps
 				return err
 			}
 			for i, r := range now {
-				last[r] = loss[i]
+				last[r] = &loss[i]
 			}
 		}
 	}
@@ -120,15 +120,14 @@ func (c inner) part(lo, hi int) inner {
 }
 
 // begin is the start of a cycle: m <- 0 where the knob says so, and with fresh y = z = x.
-func (c inner) begin(e *Env, k Values, fresh bool) engine.Task {
-	var prog []engine.Lin
+func (c inner) begin(k Values, fresh bool) (tasks []engine.Task) {
 	if k.I("inner") == 1 {
-		prog = append(prog, Assign(c.m, T(0, e.origin())))
+		tasks = append(tasks, engine.Fill{Dst: engine.All(c.m)})
 	}
 	if fresh {
-		prog = append(prog, Assign(c.y, T(1, c.x)), Assign(c.z, T(1, c.x)))
+		tasks = append(tasks, engine.Update{Rows: c.rows, Prog: []engine.Lin{Assign(c.y, T(1, c.x)), Assign(c.z, T(1, c.x))}})
 	}
-	return engine.Update{Rows: c.rows, Prog: prog}
+	return tasks
 }
 
 // step is y <- y - eta*Nes(m, g + (y-x)/gamma) + thermal*sqrt(2 eta)*N(0, 1);  z <- alpha*z + (1-alpha)*y.

@@ -153,11 +153,11 @@ func TestBGDIgnoresMembers(t *testing.T) {
 		p := b.populate(t, BGD, 4, k)
 		p.rounds(4) // in the middle of a pass
 		q := b.populate(t, BGD, n, k)
-		q.Blocks = p.Blocks
+		q.Blocks, q.Records = p.Blocks, p.Records
 		q.rounds(6)
-		for j, v := range q.Block(BlockX).F {
-			if v != want.Block(BlockX).F[j] {
-				t.Fatalf("%d members: element %d is %v, of one member %v", n, j, v, want.Block(BlockX).F[j])
+		for j, v := range flat(q.Block(BlockX)) {
+			if v != flat(want.Block(BlockX))[j] {
+				t.Fatalf("%d members: element %d is %v, of one member %v", n, j, v, flat(want.Block(BlockX))[j])
 			}
 		}
 	}
@@ -182,11 +182,11 @@ func TestProximalLimit(t *testing.T) {
 	p.same(BlockX, prox(start64(), gamma))
 
 	q := b.populate(t, Parle, 1, Values{"variant": parlePaper, "ell": 100, "slice": 100, "eta": 0.05, "momentum": 0, "gamma": gamma, "rho": rho, "batch": 1})
-	held := engine.New(1, cols, engine.F32)
-	copy(held.F, q.Block(BlockXBar).F)
+	held := engine.NewHost(1, cols, engine.F32)
+	copy(held.F, flat(q.Block(BlockXBar)))
 	for range 60 {
 		q.rounds(1)
-		copy(q.Block(BlockXBar).F, held.F)
+		copy(flat(q.Block(BlockXBar)), held.F)
 	}
 	q.same(BlockZ, prox(start64(), gamma+rho))
 	if far := apart(q.row(BlockZ, 0), prox(start64(), gamma)); far < 1e-2 {

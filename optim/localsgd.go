@@ -61,7 +61,7 @@ type localSGD struct{}
 
 func (localSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, M, shape, steps := len(e.Mine), e.Layout.Params, e.Shape(k), 1
-	x, r, loss := e.Block(BlockX), e.Scratch(1, M), make([]float32, n)
+	x, r, loss := e.Block(BlockX), e.Scratch(1, M), make([]*float32, n)
 	if !shape.warm() {
 		steps = shape.sliceSteps("h")
 		if err := localSteps(ctx, e, k, engine.Rows(n), steps, e.cohortScratch(n), loss); err != nil {
@@ -71,16 +71,16 @@ func (localSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, 
 		return Report{}, err
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = e.MemberPoints("loss", loss)
+	rep.Points = e.latePoints("loss", loss)
 	if !shape.warm() && !shape.ends("h") {
-		e.Block(BlockPhase).U[0] += uint64(steps)
+		e.Record(BlockPhase).U[0] += uint64(steps)
 		return rep, nil
 	}
 	if shape.warm() {
-		e.Block(BlockWarm).U[0]++
+		e.Record(BlockWarm).U[0]++
 		return rep, nil
 	}
-	e.Block(BlockPhase).U[0] = 0
+	e.Record(BlockPhase).U[0] = 0
 	if err := e.Comm.AllReduce(ctx, "average", e.Roster, x, r, true); err != nil {
 		return rep, err
 	}
@@ -88,8 +88,10 @@ func (localSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, 
 }
 
 // warmStep is the data-parallel step: every replica follows the mean gradient.
-func warmStep(ctx context.Context, e *Env, k Values, g, mean engine.Mat, loss []float32) error {
+func warmStep(ctx context.Context, e *Env, k Values, g, mean engine.Mat, last []*float32) error {
 	x, rows := e.Block(BlockX), engine.Rows(len(e.Mine))
+	loss := make([]float32, len(rows))
+	copy(last, pointers(loss))
 	if err := MemberGradients(ctx, e, e.step(k, x, rows, g, loss)); err != nil {
 		return err
 	}

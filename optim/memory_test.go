@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
+	"brood/models/native"
 )
 
 // memory is a link of the tests: unbounded queues between workers of this process, in one epoch.
@@ -70,6 +72,25 @@ func (l memoryLink) Recv(_ context.Context, from int, _ uint32) (uint64, string,
 	return f.seq, f.op, f.p, nil
 }
 
+// vectorEngines are engines for collectives: each is used by one worker at a time.
+var vectorEngines = sync.Pool{New: func() any {
+	v, err := native.New(engine.Layout{}, 1)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}}
+
+// newVector is an engine of vectors.
+func newVector(t *testing.T) Engine {
+	t.Helper()
+	v, err := native.New(engine.Layout{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // together runs f as every worker of a roster at once and returns the sum of their ledgers.
 func together(t *testing.T, r Roster, workers []int, direct int, f func(c *Comm) error) Ledger {
 	t.Helper()
@@ -79,7 +100,9 @@ func together(t *testing.T, r Roster, workers []int, direct int, f func(c *Comm)
 	sum := Ledger{}
 	for _, w := range workers {
 		wg.Go(func() {
-			c := NewComm(w, 1, r, workers, memoryLink{net, w}, direct)
+			v := vectorEngines.Get().(*native.Vector)
+			defer vectorEngines.Put(v)
+			c := NewComm(w, 1, r, workers, memoryLink{net, w}, v, direct)
 			err := f(c)
 			mu.Lock()
 			defer mu.Unlock()
@@ -126,13 +149,13 @@ func value(m Member, col int) float32 {
 }
 
 func vectors(mine []Member, cols int) engine.Mat {
-	out := engine.New(len(mine), cols, engine.F32)
+	out := engine.NewHost(len(mine), cols, engine.F32)
 	for i, m := range mine {
 		for c := range cols {
 			out.Row(engine.Row(i))[c] = value(m, c)
 		}
 	}
-	return out
+	return ram.Of(out)
 }
 
 // treeSum is the fixed tree by its definition: halves of the id space, absent ids passed over.

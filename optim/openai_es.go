@@ -140,8 +140,8 @@ func (openaiES) Prefer(s Shape, r Rates) []Choice {
 }
 
 // exactSum writes g = sum_i u_i eps_i with utilities over all results.
-func exactSum(ctx context.Context, e *Env, k Values, key noise.Key, fit, g engine.Mat) error {
-	all := engine.New(len(e.Roster.Members), 1, engine.F32)
+func exactSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return err
 	}
@@ -154,16 +154,16 @@ func exactSum(ctx context.Context, e *Env, k Values, key noise.Key, fit, g engin
 }
 
 // semiSum is exactSum with utilities over the results of each group.
-func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit, g engine.Mat) error {
+func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
 	groups := k.I("groups")
 	leaves, edges := e.Roster.pairGroups(groups)
-	hosted, got := leaves.Hosted(e.Self), engine.New(len(Incoming(edges, e.Roster, e.Self)), 1, engine.F32)
-	if err := e.Comm.Move(ctx, "fitness", edges, fit, got); err != nil {
+	hosted, got := leaves.Hosted(e.Self), engine.NewHost(len(Incoming(edges, e.Roster, e.Self)), 1, engine.F32)
+	if err := e.Comm.MoveRecords(ctx, "fitness", edges, fit, got); err != nil {
 		return err
 	}
 	part, tasks, at := e.Scratch(len(hosted), e.Layout.Params), make([]engine.Task, len(hosted)), 0
 	for i, group := range hosted {
-		lo, hi := cut(len(e.Roster.Members)/2, int(group), groups)
+		lo, hi := engine.Cut(len(e.Roster.Members)/2, int(group), groups)
 		results := got.F[at : at+2*(hi-lo)]
 		at += len(results)
 		tasks[i] = pairSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
@@ -179,7 +179,7 @@ func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit, g engine
 func (r Roster) pairGroups(groups int) (leaves Roster, edges []Edge) {
 	leaves = Roster{Members: IDs(groups), Owner: make([]int, groups)}
 	for i := range groups {
-		lo, hi := cut(len(r.Members)/2, i, groups)
+		lo, hi := engine.Cut(len(r.Members)/2, i, groups)
 		leaves.Owner[i] = r.Owner[2*lo]
 		for _, m := range r.Members[2*lo : 2*hi] {
 			edges = append(edges, Edge{m, r.Members[2*lo], "fitness"})
@@ -263,13 +263,13 @@ func utilities(rule int, fit []float32) []float32 {
 func present(fit []float32) []float32 {
 	u, worst := make([]float32, len(fit)), float32(math.Inf(1))
 	for i := range fit {
-		if Finite(fit[i : i+1]) {
+		if engine.AllFinite(fit[i : i+1]) {
 			worst = min(worst, fit[i])
 		}
 	}
 	for i, f := range fit {
 		switch {
-		case Finite(fit[i : i+1]):
+		case engine.AllFinite(fit[i : i+1]):
 			u[i] = f
 		case !math.IsInf(float64(worst), 1): // else all are missing
 			u[i] = worst
@@ -290,7 +290,7 @@ func follow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
 	x, one := e.Block(BlockX), engine.Rows(1)
 	scale := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1/by, g), T(k.F("decay"), x))}}
 	if k.I("optimiser") == esAdam {
-		t := e.Block(BlockT).U
+		t := e.Record(BlockT).U
 		t[0]++
 		return []engine.Task{scale, engine.Adam{X: x, M: e.Block(BlockM1), V: e.Block(BlockV), G: g, Rows: one, Eta: k.F("eta"), B1: 0.9, B2: 0.999, Eps: 1e-8, T: t[0]}}
 	}

@@ -58,7 +58,7 @@ func (e *Env) partnersOf(meetings [][2]Member, pushes bool) (out []Point) {
 			met[r] = []Member{m}
 		}
 		for _, p := range met[r] {
-			out = append(out, Point{m, seriesPartner.Name, float64(p)})
+			out = append(out, Point{Member: m, Series: seriesPartner.Name, Value: float64(p)})
 		}
 	}
 	return out

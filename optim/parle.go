@@ -68,7 +68,7 @@ const parlePaper = 0
 type parle struct{}
 
 func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
-	n, phase, shape := len(e.Mine), e.Block(BlockPhase).U, e.Shape(k)
+	n, phase, shape := len(e.Mine), e.Record(BlockPhase).U, e.Shape(k)
 	paper := k.I("variant") == parlePaper
 	c := inner{rows: engine.Rows(n), x: e.Block(BlockX), y: e.Block(BlockY), z: e.Block(BlockZ), m: e.Block(BlockM), eta: k.F("eta")}
 	if !paper {
@@ -81,7 +81,7 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 	for lo, hi := range cohorts(n) {
 		part := c.part(lo, hi)
 		if phase[0] == 0 {
-			if err := e.Engine.Do(ctx, part.begin(e, k, !paper)); err != nil {
+			if err := e.Engine.Do(ctx, part.begin(k, !paper)...); err != nil {
 				return Report{}, err
 			}
 		}
@@ -92,7 +92,7 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 		}
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = append(e.MemberPoints("loss", loss), append(e.populationPoint(seriesGamma.Name, 1/k.Get("gamma")), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)...)
+	rep.Points = append(e.LatePoints("loss", loss), append(e.populationPoint(seriesGamma.Name, 1/k.Get("gamma")), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)...)
 	if !shape.ends("ell") {
 		phase[0] += uint64(steps)
 		return rep, nil
@@ -109,7 +109,7 @@ func (c inner) steps(ctx context.Context, e *Env, k Values, s Step, steps int) e
 			return err
 		}
 		for i, r := range s.Rows {
-			keys[i] = e.Rand(noise.Thermal, e.Block(BlockCursor).URow(r)[0], e.Mine[r])
+			keys[i] = e.Rand(noise.Thermal, e.Record(BlockCursor).URow(r)[0], e.Mine[r])
 		}
 		if err := e.Engine.Do(ctx, c.step(k, s.G, keys)...); err != nil {
 			return err

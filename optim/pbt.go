@@ -39,7 +39,7 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesOwnEta, seriesParent},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
-			{Name: BlockHyper, Cols: 2}, {Name: BlockScore, Cols: 2}, Counter(BlockPhase, true)}
+			{Name: BlockHyper, Cols: 2, Record: true}, {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockPhase, true)}
 	},
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
@@ -76,7 +76,7 @@ func (v Values) replaced(n int) int {
 type pbt struct{}
 
 func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	hyper := e.Block(BlockHyper)
+	hyper := e.Record(BlockHyper)
 	for i, m := range e.Mine {
 		if f := hyper.Row(engine.Row(i)); f[0] == 0 { // has just entered
 			first := drawFactors(e.Rand(noise.Select, 0, m), k.Get("vary"))
@@ -108,9 +108,9 @@ func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 }
 
 // exploit lets the worst members take over what some of the best are.
-func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Mat) (l lineage, err error) {
+func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Host) (l lineage, err error) {
 	members, x := e.Roster.Members, e.Block(BlockX)
-	all := engine.New(len(members), 1, engine.F32)
+	all := engine.NewHost(len(members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return l, err
 	}
@@ -131,15 +131,17 @@ func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Mat
 	for i, c := range l.children {
 		r, from := e.Row(c), got.Sub(engine.Row(i), 1)
 		tasks = append(tasks, engine.Distance{X: x.Sub(r, 1), Centre: from, RMS: apart[i : i+1]},
-			engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x.Sub(r, 1), T(1, from))}})
-		clear(e.Block(BlockM).Row(r))
+			engine.Copy{Dst: engine.RowOf(x, r), Src: engine.All(from)}, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), r)})
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return l, err
 	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return l, err
+	}
 	l.measured(apart)
 	l.descend(e)
-	if err := l.inherit(ctx, e, "parents.hyper", BlockHyper); err != nil {
+	if err := l.inheritRecord(ctx, e, "parents.hyper", BlockHyper); err != nil {
 		return l, err
 	}
 	return l, l.inherit(ctx, e, "parents.stats", BlockStats)

@@ -48,7 +48,7 @@ func drawFactors(key noise.Key, vary float64) (f [2]float32) {
 // trainPeriod takes the next steps of the period on all hosted members: Nesterov SGD with eta and decay times factors of a
 // member's own, which are shown where they are varied. over says that the period is over.
 func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors func(r engine.Row) [2]float32) (rep Report, over bool, err error) {
-	n, shape, phase := len(e.Mine), e.Shape(k), e.Block(BlockPhase).U
+	n, shape, phase := len(e.Mine), e.Shape(k), e.Record(BlockPhase).U
 	x, m, loss, eta, steps := e.Block(BlockX), e.Block(BlockM), make([]float32, n), make([]float32, n), shape.periodSlice()
 	s := e.step(k, x, engine.Rows(n), e.cohortScratch(n), loss)
 	decay := s.Decay
@@ -66,7 +66,7 @@ func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors fun
 		return rep, false, err
 	}
 	rep = e.ownSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = e.MemberPoints("loss", loss)
+	rep.Points = e.LatePoints("loss", loss)
 	if varied {
 		rep.Points = append(rep.Points, e.MemberPoints(seriesOwnEta.Name, eta)...)
 	}
@@ -79,13 +79,13 @@ func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors fun
 }
 
 // validate scores the hosted members on the judges: minus the mean loss of each.
-func validate(ctx context.Context, e *Env, k Values) (engine.Mat, error) {
+func validate(ctx context.Context, e *Env, k Values) (engine.Host, error) {
 	judges := e.Data.Validation()
 	if j := k.I("judges"); j > 0 && j < len(judges) {
 		judges = judges[:j]
 	}
 	scores, err := Score(ctx, e.Engine, e.Block(BlockX), engine.Rows(len(e.Mine)), e.Block(BlockStats), judges)
-	fit := engine.New(len(e.Mine), 1, engine.F32)
+	fit := engine.NewHost(len(e.Mine), 1, engine.F32)
 	for i, s := range scores {
 		fit.F[i] = float32(-s.Mean())
 	}

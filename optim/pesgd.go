@@ -40,7 +40,7 @@ ESGD's m-elitism whose rest is drawn at random.`,
 	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesOwnEta, seriesParent},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
-			Params(BlockElder, false, EnterCentre, l), {Name: BlockFit, Cols: 2}, Counter(BlockPhase, true), Counter(BlockCycle, true)}
+			Params(BlockElder, false, EnterCentre, l), {Name: BlockFit, Cols: 2, Record: true}, Counter(BlockPhase, true), Counter(BlockCycle, true)}
 	},
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
@@ -60,7 +60,7 @@ ESGD's m-elitism whose rest is drawn at random.`,
 type pesgd struct{}
 
 func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	cycle := e.Block(BlockCycle).U[0]
+	cycle := e.Record(BlockCycle).U[0]
 	rep, over, err := trainPeriod(ctx, e, k, k.Get("vary") > 1, func(r engine.Row) [2]float32 {
 		return drawFactors(e.Rand(noise.Select, cycle, e.Mine[r]), k.Get("vary"))
 	})
@@ -75,9 +75,13 @@ func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	if err != nil {
 		return rep, err
 	}
+	var restart []engine.Task
 	for _, c := range l.children {
-		clear(e.Block(BlockM).Row(e.Row(c)))
-		e.Block(BlockFit).Row(e.Row(c))[fitState] = 2
+		restart = append(restart, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), e.Row(c))})
+		e.Record(BlockFit).Row(e.Row(c))[fitState] = 2
+	}
+	if err := e.Engine.Do(ctx, restart...); err != nil {
+		return rep, err
 	}
 	rep.Evaluations, rep.Edges = int64(len(e.Roster.Members)), l.edges
 	rep.Points = slices.Concat(rep.Points, e.MemberPoints(SeriesFitness.Name, fit.F), l.points)
@@ -86,28 +90,27 @@ func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 
 // judge scores the hosted members, backs off those that got worse, and makes each its own elder. The result has the
 // fitness of each, 1 column.
-func judge(ctx context.Context, e *Env, k Values) (engine.Mat, error) {
-	x, elder, fit := e.Block(BlockX), e.Block(BlockElder), e.Block(BlockFit)
+func judge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
+	x, elder, fit := e.Block(BlockX), e.Block(BlockElder), e.Record(BlockFit)
 	mine, err := validate(ctx, e, k)
 	if err != nil {
 		return mine, err
 	}
+	var tasks []engine.Task
 	for r := range e.Mine {
 		row, f, now := engine.Row(r), fit.Row(engine.Row(r)), mine.F[r]
 		worse := now != now || now < f[fitValue]
 		from, to := x, elder
 		if k.I("backoff") == 1 && f[fitState] == 1 && worse {
 			from, to = elder, x
-			clear(e.Block(BlockM).Row(row))
+			tasks = append(tasks, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), row)})
 		} else {
 			f[fitValue], f[fitState] = now, 1
 		}
-		if err := e.Engine.Copy(ctx, engine.Span{Mat: to, Row: row, Rows: 1, Hi: to.Cols}, engine.Span{Mat: from, Row: row, Rows: 1, Hi: from.Cols}); err != nil {
-			return mine, err
-		}
+		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(to, row), Src: engine.RowOf(from, row)})
 		mine.F[r] = f[fitValue]
 	}
-	return mine, nil
+	return mine, e.Engine.Do(ctx, tasks...)
 }
 
 func (pesgd) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -124,7 +124,7 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 	n := len(e.Mine)
 	count, each := meetingsARound(k, len(e.Roster.Members))
 	meetings := Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)
-	last, stepped := make([]float32, n), make([]bool, n)
+	last := make([]*float32, n)
 	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
 	var met, again []Edge
 	var total int64
@@ -140,7 +140,6 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 				total += int64(h)
 				if r := e.Row(m); r >= 0 {
 					rows, steps = append(rows, r), append(steps, h)
-					stepped[r] = stepped[r] || h > 0
 				}
 			}
 		}
@@ -154,7 +153,7 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		met, again = append(met, edges...), append(again, full...)
 	}
 	rep := e.ownSteps(k, total)
-	rep.Edges, rep.Points = append(met, again...), append(e.pointsOf("loss", last, stepped), e.partnersOf(meetings, false)...)
+	rep.Edges, rep.Points = append(met, again...), append(e.latePoints("loss", last), e.partnersOf(meetings, false)...)
 	if k.I("code") == popLattice {
 		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
 	}

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 )
@@ -27,22 +28,40 @@ func (s Scores) Error() float64 {
 // Score evaluates rows of x on samples, dropout off, chunk by chunk in order. stats holds batch-norm statistics in the
 // same rows, or is the zero Mat.
 func Score(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32) ([]Scores, error) {
-	out := make([]Scores, len(rows))
-	loss, correct, batches := make([]float64, len(rows)), make([]int64, len(rows)), make([][]int32, len(rows))
-	for lo := 0; lo < len(samples); lo += ScoreChunk {
-		chunk := samples[lo:min(lo+ScoreChunk, len(samples))]
-		for i := range batches {
-			batches[i] = chunk
-		}
-		t := engine.Evaluate{X: x, Rows: rows, Batches: batches, Stats: stats, Loss: loss, Correct: correct}
+	type part struct {
+		loss    []float64
+		correct []int64
+		samples int
+	}
+	var parts []part
+	for chunk := range slices.Chunk(samples, ScoreChunk) {
+		p := part{make([]float64, len(rows)), make([]int64, len(rows)), len(chunk)}
+		t := engine.Evaluate{X: x, Rows: rows, Batches: slices.Repeat([][]int32{chunk}, len(rows)), Stats: stats, Loss: p.loss, Correct: p.correct}
 		if err := eng.Do(ctx, t); err != nil {
 			return nil, err
 		}
+		parts = append(parts, p)
+	}
+	if err := eng.Wait(ctx); err != nil {
+		return nil, err
+	}
+	out := make([]Scores, len(rows))
+	for _, p := range parts {
 		for i := range out {
-			out[i].Loss += loss[i]
-			out[i].Correct += correct[i]
-			out[i].Samples += int64(len(chunk))
+			out[i].Loss += p.loss[i]
+			out[i].Correct += p.correct[i]
+			out[i].Samples += int64(p.samples)
 		}
 	}
 	return out, nil
+}
+
+// rms is the root of the mean square of x (1 row).
+func (e *Env) rms(ctx context.Context, x engine.Mat) (float64, error) {
+	out := make([]float64, 1)
+	if err := e.Engine.Do(ctx, engine.Distance{X: x, RMS: out}); err != nil {
+		return 0, err
+	}
+	err := e.Engine.Wait(ctx)
+	return out[0], err
 }

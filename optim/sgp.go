@@ -36,7 +36,7 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 	}, OwnStream...),
 	Series: []Series{SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: PerMember}, seriesPartner},
 	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), {Name: BlockW, Cols: 1, Enter: EnterOne},
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), {Name: BlockW, Cols: 1, Enter: EnterOne, Record: true},
 			Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
 	},
 	Check: func(s Shape) error {
@@ -80,8 +80,8 @@ func pushes(r Roster, phase uint64, peers int) (edges []Edge) {
 }
 
 func (sgp) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
-	n, phase, peers := len(e.Mine), e.Block(BlockPhase).U, k.I("peers")
-	loss, all := make([]float32, n), e.Scratch((peers+1)*n, e.Layout.Params)
+	n, phase, peers := len(e.Mine), e.Record(BlockPhase).U, k.I("peers")
+	loss, all := make([]*float32, n), e.Scratch((peers+1)*n, e.Layout.Params)
 	if err := localSteps(ctx, e, k, engine.Rows(n), 1, all.Sub(0, n), loss); err != nil {
 		return Report{}, err
 	}
@@ -96,19 +96,19 @@ func (sgp) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error
 		return Report{}, err
 	}
 	rep := e.ownSteps(k, int64(len(e.Roster.Members)))
-	rep.Points = slices.Concat(e.MemberPoints("loss", loss), e.MemberPoints("weight", e.Block(BlockW).F), e.partnersOf(met, true))
+	rep.Points = slices.Concat(e.latePoints("loss", loss), e.MemberPoints("weight", e.Record(BlockW).F), e.partnersOf(met, true))
 	return rep, nil
 }
 
 // receive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what each
 // incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
 func receive(ctx context.Context, e *Env, op Op, edges []Edge, keep, p float64, got engine.Mat) error {
-	x, w, in := e.Block(BlockX), e.Block(BlockW), Incoming(edges, e.Roster, e.Self)
-	rows, weights := got.Sub(0, len(in)), engine.New(len(in), 1, engine.F32)
+	x, w, in := e.Block(BlockX), e.Record(BlockW), Incoming(edges, e.Roster, e.Self)
+	rows, weights := got.Sub(0, len(in)), engine.NewHost(len(in), 1, engine.F32)
 	if err := e.Comm.Move(ctx, op, edges, x, rows); err != nil {
 		return err
 	}
-	if err := e.Comm.Move(ctx, "weight", edges, w, weights); err != nil {
+	if err := e.Comm.MoveRecords(ctx, "weight", edges, w, weights); err != nil {
 		return err
 	}
 	var tasks []engine.Task
@@ -152,7 +152,7 @@ func (sgp) Leave(ctx context.Context, e *Env, _ Values, gone []Member) error {
 	}
 	for _, m := range gone {
 		if r := e.Row(m); r >= 0 {
-			e.Block(BlockW).F[r] = 0
+			e.Record(BlockW).F[r] = 0
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func (sgp) Leave(ctx context.Context, e *Env, _ Values, gone []Member) error {
 
 // Centre is sum w*x / sum w.
 func (sgp) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
-	x, w, mass, sum := e.Block(BlockX), e.Block(BlockW), e.Scratch(len(e.Mine), e.Layout.Params), engine.New(1, 1, engine.F32)
+	x, w, mass, sum := e.Block(BlockX), e.Record(BlockW), e.Scratch(len(e.Mine), e.Layout.Params), e.Scratch(1, 1)
 	var tasks []engine.Task
 	for r := range e.Mine {
 		row := engine.Row(r)
@@ -172,8 +172,16 @@ func (sgp) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
 	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, mass, dst, false); err != nil {
 		return err
 	}
-	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, w, sum, false); err != nil {
+	masses := e.Scratch(len(e.Mine), 1)
+	if err := e.Engine.Write(ctx, engine.All(masses), engine.AppendFloats(nil, w.F)); err != nil {
 		return err
 	}
-	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(dst, T(1/sum.F[0], dst))}})
+	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, masses, sum, false); err != nil {
+		return err
+	}
+	total, err := Download(ctx, e.Engine, sum)
+	if err != nil {
+		return err
+	}
+	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(dst, T(1/total.F[0], dst))}})
 }

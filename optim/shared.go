@@ -2,7 +2,6 @@ package optim
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"brood/models/engine"
@@ -53,32 +52,46 @@ func (e *Env) populationPoint(series string, v float64) []Point {
 	if !e.Lead() {
 		return nil
 	}
-	return []Point{{engine.None, series, v}}
+	return []Point{{Member: engine.None, Series: series, Value: v}}
 }
 
 // MemberPoints are one series' values of the members hosted here.
 func (e *Env) MemberPoints(series string, v []float32) []Point {
 	out := make([]Point, len(e.Mine))
 	for i, m := range e.Mine {
-		out[i] = Point{m, series, float64(v[i])}
+		out[i] = Point{Member: m, Series: series, Value: float64(v[i])}
 	}
 	return out
 }
 
-// pointsOf is MemberPoints for the rows that have a value.
-func (e *Env) pointsOf(series string, v []float32, has []bool) (out []Point) {
-	for i, p := range e.MemberPoints(series, v) {
-		if has[i] {
-			out = append(out, p)
+// LatePoints is MemberPoints of what tasks write out, the losses of gradients for instance: the values are read once they are there,
+// and v must not be used again.
+func (e *Env) LatePoints(series string, v []float32) []Point {
+	return e.latePoints(series, pointers(v))
+}
+
+// latePoints is LatePoints for the rows that have a value, which is not nil.
+func (e *Env) latePoints(series string, v []*float32) (out []Point) {
+	for i, m := range e.Mine {
+		if v[i] != nil {
+			out = append(out, Point{Member: m, Series: series, Late: v[i]})
 		}
+	}
+	return out
+}
+
+func pointers(v []float32) []*float32 {
+	out := make([]*float32, len(v))
+	for i := range v {
+		out[i] = &v[i]
 	}
 	return out
 }
 
 // gatherCounters brings a per-member counter of all members, by rank, to every worker: AllGatherBytes(8).
 func (e *Env) gatherCounters(ctx context.Context, op Op, block string) ([]uint64, error) {
-	all := engine.New(len(e.Roster.Members), 1, engine.U64)
-	return all.U, e.Comm.AllGather(ctx, op, e.Block(block), all)
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.U64)
+	return all.U, e.Comm.AllGather(ctx, op, e.Record(block), all)
 }
 
 // MeanX is the centre of an algorithm whose members own a row x.
@@ -88,7 +101,7 @@ func MeanX(ctx context.Context, e *Env, dst engine.Mat) error {
 
 // CopyBlock is the centre of an algorithm that keeps it in a shared block.
 func CopyBlock(ctx context.Context, e *Env, name string, dst engine.Mat) error {
-	return e.Engine.Copy(ctx, engine.All(dst), engine.All(e.Block(name)))
+	return e.Engine.Do(ctx, engine.Copy{Dst: engine.All(dst), Src: engine.All(e.Block(name))})
 }
 
 // Order lists indices of fit, best (highest) first; equal values by index, missing ones (NaN) last.
@@ -122,14 +135,4 @@ func CentredRanks(fit []float32) []float32 {
 		u[i] = 0.5 - float32(pos)/float32(len(fit)-1)
 	}
 	return u
-}
-
-// Finite says whether no element is NaN or infinite.
-func Finite(v []float32) bool {
-	for _, x := range v {
-		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
-			return false
-		}
-	}
-	return true
 }

@@ -63,7 +63,7 @@ func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, 
 	if err != nil {
 		return rep, err
 	}
-	all := engine.New(len(e.Roster.Members), 1, engine.F32)
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, err
 	}
@@ -82,11 +82,11 @@ func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, 
 	if err := e.complete(ctx, k, x, s); err != nil {
 		return rep, err
 	}
-	rms := make([]float64, 1)
-	if err := e.Engine.Do(ctx, engine.Distance{X: s, Centre: e.origin(), RMS: rms}); err != nil {
+	rms, err := e.rms(ctx, s)
+	if err != nil {
 		return rep, err
 	}
-	rep.Points = append(rep.Points, e.populationPoint("deviation", k.Get("sigma")*rms[0])...)
+	rep.Points = append(rep.Points, e.populationPoint("deviation", k.Get("sigma")*rms)...)
 	return rep, nil
 }
 

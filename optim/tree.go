@@ -61,45 +61,38 @@ func partsOf(r Roster, w int) []node {
 	return walk(rootOf(r))
 }
 
-// lender gives scratch of one length and takes it back.
-type lender interface {
-	take() []float32
-	give([]float32)
+// sumTree lists the additions that make node n, as [engine.Sum] takes them: the known nodes that are its sources, and the sums in an order in
+// which no more of them wait for their second operand than the tree is deep. Nothing is listed for a node without members.
+func sumTree(r Roster, n node, known func(node) bool) (src []node, sums [][2]int) {
+	// A sum's number is only known with that of the sources: until then it is below zero.
+	var walk func(n node) (operand int, ok bool)
+	walk = func(n node) (int, bool) {
+		if known(n) {
+			src = append(src, n)
+			return len(src) - 1, true
+		}
+		if lo, hi := n.under(r); lo == hi || n.level == 0 {
+			return 0, false
+		}
+		left, right := n.children()
+		a, okA := walk(left)
+		b, okB := walk(right)
+		switch {
+		case !okA:
+			return b, okB
+		case !okB:
+			return a, true
+		}
+		sums = append(sums, [2]int{a, b})
+		return -len(sums), true
+	}
+	walk(n)
+	for j := range sums {
+		for i, operand := range sums[j] {
+			if operand < 0 {
+				sums[j][i] = len(src) - 1 - operand
+			}
+		}
+	}
+	return src, sums
 }
-
-// sumTree adds known vectors up to n. leaf returns a vector or nil; one that is not ours must not be written, the others and
-// the sum are from scratch. No more of those are in use at a time than the tree is deep. Every sum is rounded to what code can write.
-func sumTree(r Roster, n node, leaf func(node) (v []float32, ours bool), scratch lender, code Code) (sum []float32, ours bool) {
-	if v, ours := leaf(n); v != nil {
-		return v, ours
-	}
-	if lo, hi := n.under(r); lo == hi || n.level == 0 {
-		return nil, false
-	}
-	l, rt := n.children()
-	a, ourA := sumTree(r, l, leaf, scratch, code)
-	b, ourB := sumTree(r, rt, leaf, scratch, code)
-	switch {
-	case a == nil:
-		return b, ourB
-	case b == nil:
-		return a, ourA
-	}
-	out := a
-	switch {
-	case ourA && ourB:
-		defer scratch.give(b)
-	case ourB:
-		out = b
-	case !ourA:
-		out = scratch.take()
-	}
-	for i := range out {
-		out[i] = a[i] + b[i]
-	}
-	code.round(out)
-	return out, true
-}
-
-// cut is the k-th of w even slices of m columns. m need not divide by w.
-func cut(m, k, w int) (lo, hi int) { return m * k / w, m * (k + 1) / w }

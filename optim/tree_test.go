@@ -18,16 +18,25 @@ func TestTreeAssociation(t *testing.T) {
 			}
 		}
 		r := Roster{members, make([]int, len(members))}
-		leaf := func(n node) ([]float32, bool) {
-			if n.level == 0 && slices.Contains(members, n.prefix) {
-				return []float32{value(n.prefix, 0)}, false
-			}
-			return nil, false
+		src, sums := sumTree(r, rootOf(r), func(n node) bool { return n.level == 0 && slices.Contains(members, n.prefix) })
+		var known []float32
+		for _, n := range src {
+			known = append(known, value(n.prefix, 0))
 		}
-		s := &lent{}
-		got, _ := sumTree(r, rootOf(r), leaf, s, Float32)
-		if deep := int(rootOf(r).level); s.most > deep {
-			t.Fatalf("%v: %d vectors of scratch at a time, the tree is %d deep", members, s.most, deep)
+		waiting, most := 0, 0 // sums that are not used yet
+		for _, pair := range sums {
+			for _, i := range pair {
+				if i >= len(src) {
+					waiting--
+				}
+			}
+			waiting++
+			most = max(most, waiting)
+			known = append(known, known[pair[0]]+known[pair[1]])
+		}
+		got := known[len(known)-1:]
+		if deep := int(rootOf(r).level); most > deep {
+			t.Fatalf("%v: %d sums wait at a time, the tree is %d deep", members, most, deep)
 		}
 		want, _ := treeSum(members, 0, 64, 0)
 		if math.Float32bits(got[0]) != math.Float32bits(want) {
@@ -40,20 +49,6 @@ func TestTreeAssociation(t *testing.T) {
 	if differ == 0 {
 		t.Error("the test's values do not tell the tree of ids from that of ranks")
 	}
-}
-
-// lent counts the scratch that is in use, and spoils what comes back.
-type lent struct{ now, most int }
-
-func (s *lent) take() []float32 {
-	s.now++
-	s.most = max(s.most, s.now)
-	return make([]float32, 1)
-}
-
-func (s *lent) give(v []float32) {
-	s.now--
-	v[0] = float32(math.NaN())
 }
 
 // rankSum is another tree: that of positions.
@@ -114,24 +109,6 @@ func TestLargeIDs(t *testing.T) {
 		}
 		if lo, hi := parts[0].under(r); lo != i || hi != i+1 {
 			t.Errorf("part %v of member %d covers [%d, %d)", parts[0], m, lo, hi)
-		}
-	}
-}
-
-func TestCut(t *testing.T) {
-	for m := range 20 {
-		for w := 1; w <= 6; w++ {
-			at := 0
-			for k := range w {
-				lo, hi := cut(m, k, w)
-				if lo != at || hi < lo || hi-lo > m/w+1 {
-					t.Fatalf("slice %d of %d columns over %d is [%d, %d)", k, m, w, lo, hi)
-				}
-				at = hi
-			}
-			if at != m {
-				t.Fatalf("%d columns over %d workers end at %d", m, w, at)
-			}
 		}
 	}
 }

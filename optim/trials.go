@@ -23,16 +23,18 @@ type trials struct {
 
 // trials readies those of a round.
 func (e *Env) trials(ctx context.Context, k Values, round uint64) (*trials, error) {
-	M, rms := e.Layout.Params, make([]float64, 1)
+	M := e.Layout.Params
 	t := &trials{key: e.Rand(noise.Direction, round, 0), shape: k.I("shape"), base: e.Scratch(1, M)}
 	x, d := e.Block(BlockX), e.Block(BlockD)
-	err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(t.base, T(1, x), T(-k.F("eta"), d))}},
-		engine.Distance{X: d, Centre: e.origin(), RMS: rms})
-	if err != nil {
+	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(t.base, T(1, x), T(-k.F("eta"), d))}}); err != nil {
 		return nil, err
 	}
 	if t.s = k.Get("s"); k.I("unit") == 0 {
-		t.s *= rms[0]
+		rms, err := e.rms(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		t.s *= rms
 	}
 	t.scale = float32(k.Get("eta") * t.s)
 	if share := k.F("components"); share < 1 {
@@ -40,10 +42,14 @@ func (e *Env) trials(ctx context.Context, k Values, round uint64) (*trials, erro
 		coin := t.key
 		coin.Stream = 1 << 31 // apart from the tensors' noise
 		words := coin.Schedule()
-		for j := range t.mask.F {
-			if t.mask.F[j] = 0; float32(words.Block(coin.Counter(uint32(j / 4)))[j%4]>>8)*(1.0/(1<<24)) < share {
-				t.mask.F[j] = 1
+		mask := make([]float32, M)
+		for j := range mask {
+			if float32(words.Block(coin.Counter(uint32(j / 4)))[j%4]>>8)*(1.0/(1<<24)) < share {
+				mask[j] = 1
 			}
+		}
+		if err := e.Engine.Write(ctx, engine.All(t.mask), engine.AppendFloats(nil, mask)); err != nil {
+			return nil, err
 		}
 	}
 	return t, nil
@@ -92,6 +98,9 @@ func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32,
 			}
 		}
 	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return nil, err
+	}
 	for i := range fit {
 		fit[i] = -fit[i]
 	}
@@ -100,7 +109,7 @@ func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32,
 
 // race lets the hosted groups try, and brings every group's best to every worker: 12 bytes each.
 func (t *trials) race(ctx context.Context, e *Env, k Values, rep *Report) ([]result, error) {
-	groups, tries, at := k.I("groups"), uint64(k.I("tries")), e.Block(BlockCursor).U
+	groups, tries, at := k.I("groups"), uint64(k.I("tries")), e.Record(BlockCursor).U
 	batch := make([]int32, k.I("judges"))
 	e.SharedBatch(batch, at[0])
 	leaves := e.Roster.shards(groups)
@@ -116,7 +125,7 @@ func (t *trials) race(ctx context.Context, e *Env, k Values, rep *Report) ([]res
 		return nil, err
 	}
 	at[0] += uint64(len(batch))
-	seed, low := engine.New(len(hosted), 1, engine.U64), engine.New(len(hosted), 1, engine.F32)
+	seed, low := engine.NewHost(len(hosted), 1, engine.U64), engine.NewHost(len(hosted), 1, engine.F32)
 	for i := range hosted {
 		fit := make([]float32, tries)
 		for j := range fit {
@@ -132,11 +141,11 @@ func (t *trials) race(ctx context.Context, e *Env, k Values, rep *Report) ([]res
 			edges = append(edges, Edge{g, Member(w), "winner"})
 		}
 	}
-	seeds, lows := engine.New(groups, 1, engine.U64), engine.New(groups, 1, engine.F32)
-	if err := e.Comm.MoveBetween(ctx, "winner", leaves, to, edges, seed, seeds); err != nil {
+	seeds, lows := engine.NewHost(groups, 1, engine.U64), engine.NewHost(groups, 1, engine.F32)
+	if err := e.Comm.MoveRecordsBetween(ctx, "winner", leaves, to, edges, seed, seeds); err != nil {
 		return nil, err
 	}
-	if err := e.Comm.MoveBetween(ctx, "winner", leaves, to, edges, low, lows); err != nil {
+	if err := e.Comm.MoveRecordsBetween(ctx, "winner", leaves, to, edges, low, lows); err != nil {
 		return nil, err
 	}
 	out := make([]result, groups)
@@ -193,12 +202,10 @@ func (t *trials) apply(ctx context.Context, e *Env, k Values, best []result, rep
 			sum.IDs, sum.Weights = append(sum.IDs, Member(r.id)), append(sum.Weights, w[g]*(t.scale*t.length(r.id)))
 		}
 	}
-	if err := e.Engine.Do(ctx, sum); err != nil {
-		return err
-	}
-	for j := range t.mask.F { // products of rows are no task of an engine
-		shift.F[j] *= t.mask.F[j]
+	tasks := []engine.Task{sum}
+	if t.mask.Rows > 0 {
+		tasks = append(tasks, engine.Product{Dst: shift, A: shift, B: t.mask})
 	}
 	rep.Points = append(append(rep.Points, e.populationPoint("shift.variance", t.s*t.s)...), e.populationPoint("cost", float64(low))...)
-	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, t.base), T(1, shift))}})
+	return e.Engine.Do(ctx, append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, t.base), T(1, shift))}})...)
 }

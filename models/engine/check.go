@@ -14,6 +14,17 @@ type ArgumentError struct {
 
 func (e *ArgumentError) Error() string { return e.Task + ": " + e.What }
 
+// DeviceError is the end of an engine: every later call gives it too.
+type DeviceError struct {
+	Device string // as a person knows it, e.g. "gpu:1 (NVIDIA H100)"
+	Op     string // what was asked of it, e.g. "launch gemm"
+	Err    error
+}
+
+func (e *DeviceError) Error() string { return e.Device + ": " + e.Op + ": " + e.Err.Error() }
+
+func (e *DeviceError) Unwrap() error { return e.Err }
+
 // Bounds are what the tasks of one model and one data set must fit.
 type Bounds struct {
 	Layout  *Layout
@@ -37,8 +48,8 @@ func (c *check) want(ok bool, format string, args ...any) {
 }
 
 func (c *check) mat(name string, m Mat, rows, cols int) {
-	c.want(m.Type == F32, "%s is %s, want f32", name, m.Type)
-	c.want(m.Rows >= rows && m.Cols == cols && len(m.F) >= m.Rows*m.Cols, "%s is %dx%d, want at least %d rows of %d", name, m.Rows, m.Cols, rows, cols)
+	c.want(m.Rows >= rows && m.Cols == cols, "%s is %dx%d, want at least %d rows of %d", name, m.Rows, m.Cols, rows, cols)
+	c.want(m.Rows*m.Cols == 0 || m.buf != nil && m.at+m.Rows*m.Cols <= m.buf.Len(), "%s says %dx%d and has no such memory", name, m.Rows, m.Cols)
 }
 
 func (c *check) rows(name string, m Mat, rows []Row) {

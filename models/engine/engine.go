@@ -6,7 +6,10 @@
 // computed with nor on the number of threads. And tasks given together run in their order.
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Member is a slot of the population (replica, candidate, individual, trial): an id that owns work. Ids survive joins,
 // deaths and resizes; they are not indices.
@@ -41,18 +44,19 @@ func (t DType) String() string {
 	return "f32"
 }
 
-// Mat is Rows x Cols elements, row-major, of one type. It is a handle passed by value: copies share the memory.
-// F is nil for U64; U is nil for F32. The zero Mat has no rows.
-type Mat struct {
+// Host is Rows x Cols elements, row-major, of one type, in host memory: counters, records of fitness, and what is staged
+// between an engine and the world. It is passed by value; copies share the memory. F is nil for U64; U is nil for F32. The zero
+// Host has no rows.
+type Host struct {
 	Rows, Cols int
 	Type       DType
 	F          []float32
 	U          []uint64
 }
 
-// New allocates zeroed host memory.
-func New(rows, cols int, t DType) Mat {
-	m := Mat{Rows: rows, Cols: cols, Type: t}
+// NewHost is zeroed.
+func NewHost(rows, cols int, t DType) Host {
+	m := Host{Rows: rows, Cols: cols, Type: t}
 	if t == U64 {
 		m.U = make([]uint64, rows*cols)
 	} else {
@@ -62,8 +66,8 @@ func New(rows, cols int, t DType) Mat {
 }
 
 // Sub views n rows from row lo; it shares memory with m.
-func (m Mat) Sub(lo Row, n int) Mat {
-	s := Mat{Rows: n, Cols: m.Cols, Type: m.Type}
+func (m Host) Sub(lo Row, n int) Host {
+	s := Host{Rows: n, Cols: m.Cols, Type: m.Type}
 	a, b := int(lo)*m.Cols, (int(lo)+n)*m.Cols
 	if m.Type == U64 {
 		s.U = m.U[a:b:b]
@@ -74,21 +78,57 @@ func (m Mat) Sub(lo Row, n int) Mat {
 }
 
 // Row is the F32 row r: Cols values, owned by m.
-func (m Mat) Row(r Row) []float32 { return m.F[int(r)*m.Cols : (int(r)+1)*m.Cols] }
+func (m Host) Row(r Row) []float32 { return m.F[int(r)*m.Cols : (int(r)+1)*m.Cols] }
 
 // URow is the U64 row r: Cols values, owned by m.
-func (m Mat) URow(r Row) []uint64 { return m.U[int(r)*m.Cols : (int(r)+1)*m.Cols] }
+func (m Host) URow(r Row) []uint64 { return m.U[int(r)*m.Cols : (int(r)+1)*m.Cols] }
 
 // Clone copies m into memory of its own.
-func (m Mat) Clone() Mat {
-	c := New(m.Rows, m.Cols, m.Type)
-	copy(c.F, m.F)
-	copy(c.U, m.U)
+func (m Host) Clone() Host {
+	c := NewHost(m.Rows, m.Cols, m.Type)
+	c.Set(m)
 	return c
 }
 
+// Set copies the elements of o, which has m's shape and type, into m.
+func (m Host) Set(o Host) {
+	copy(m.F, o.F)
+	copy(m.U, o.U)
+}
+
 // Bytes is the size of m's elements.
-func (m Mat) Bytes() int { return m.Rows * m.Cols * m.Type.Size() }
+func (m Host) Bytes() int { return m.Rows * m.Cols * m.Type.Size() }
+
+// Buffer is memory of an engine, in a type of the engine's own.
+type Buffer interface {
+	Len() int // elements
+}
+
+// Mat is a handle on Rows x Cols float32 elements, row-major, in an engine's memory. Only the engine that allocated it sees what
+// is behind it: others give it to tasks, or read and write it through the engine. It is passed by value; copies share the memory.
+// The zero Mat has no rows.
+type Mat struct {
+	Rows, Cols int
+	buf        Buffer
+	at         int // first element
+}
+
+// Over is the matrix that begins at an element of an engine's buffer. It is for engines alone.
+func Over(b Buffer, at, rows, cols int) Mat { return Mat{Rows: rows, Cols: cols, buf: b, at: at} }
+
+// Behind is the buffer of m and m's first element in it; nil where m has no memory. It is for engines alone.
+func (m Mat) Behind() (b Buffer, at int) { return m.buf, m.at }
+
+// Sub views n rows from row lo; it shares memory with m.
+func (m Mat) Sub(lo Row, n int) Mat {
+	if lo < 0 || n < 0 || int(lo)+n > m.Rows {
+		panic(fmt.Sprintf("rows [%d, %d) of a matrix of %d", lo, int(lo)+n, m.Rows))
+	}
+	return Mat{Rows: n, Cols: m.Cols, buf: m.buf, at: m.at + int(lo)*m.Cols}
+}
+
+// Bytes is the size of m's elements.
+func (m Mat) Bytes() int { return m.Rows * m.Cols * F32.Size() }
 
 // Span is columns [Lo, Hi) of rows [Row, Row+Rows) of Mat.
 type Span struct {
@@ -101,20 +141,31 @@ type Span struct {
 // All is the whole of m.
 func All(m Mat) Span { return Span{Mat: m, Rows: m.Rows, Hi: m.Cols} }
 
-// CopyHost is Engine.Copy for host memory: equal shapes and types, or an error.
-func CopyHost(dst, src Span) error {
-	if dst.Rows != src.Rows || dst.Hi-dst.Lo != src.Hi-src.Lo || dst.Mat.Type != src.Mat.Type {
-		return fmt.Errorf("copy %dx%d %s to %dx%d %s: shapes differ", src.Rows, src.Hi-src.Lo, src.Mat.Type, dst.Rows, dst.Hi-dst.Lo, dst.Mat.Type)
-	}
-	for i := range dst.Rows {
-		d, s := (int(dst.Row)+i)*dst.Mat.Cols, (int(src.Row)+i)*src.Mat.Cols
-		if dst.Mat.Type == U64 {
-			copy(dst.Mat.U[d+dst.Lo:d+dst.Hi], src.Mat.U[s+src.Lo:s+src.Hi])
-		} else {
-			copy(dst.Mat.F[d+dst.Lo:d+dst.Hi], src.Mat.F[s+src.Lo:s+src.Hi])
-		}
+// RowOf is row r of m.
+func RowOf(m Mat, r Row) Span { return Span{Mat: m, Row: r, Rows: 1, Hi: m.Cols} }
+
+// Bytes is the size of s's elements.
+func (s Span) Bytes() int { return s.Rows * (s.Hi - s.Lo) * F32.Size() }
+
+// Check says what is wrong with s, if anything.
+func (s Span) Check() error {
+	switch {
+	case s.Row < 0 || s.Rows < 0 || int(s.Row)+s.Rows > s.Mat.Rows:
+		return fmt.Errorf("rows [%d, %d) of a matrix of %d", s.Row, int(s.Row)+s.Rows, s.Mat.Rows)
+	case s.Lo < 0 || s.Hi < s.Lo || s.Hi > s.Mat.Cols:
+		return fmt.Errorf("columns [%d, %d) of a matrix of %d", s.Lo, s.Hi, s.Mat.Cols)
 	}
 	return nil
+}
+
+// AllFinite says whether no value is NaN or infinite.
+func AllFinite(v []float32) bool {
+	for _, x := range v {
+		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
+			return false
+		}
+	}
+	return true
 }
 
 // Rows lists rows 0..n-1.

@@ -2,8 +2,9 @@ package engine
 
 import "brood/models/noise"
 
-// Task is one of the closed set below. Slices in a task belong to the caller, must not change until Do returns, and are
-// not kept by the engine.
+// Task is one of the closed set below. An engine may run it later than Do returns: it copies what it still needs of the slices
+// that it reads, which are the caller's again then. Slices marked "out" are the engine's until the next Wait or Read returns,
+// and hold the results from then on.
 type Task interface{ task() }
 
 // Gradients computes, for each cohort entry i, the mean loss over Batches[i] of the model whose parameters are row
@@ -82,8 +83,55 @@ type NoiseSum struct {
 	IDs        []Member
 }
 
-// TreeSum writes Dst (1 row) = Src[0] + Src[1]: one node of the fixed reduction tree.
-type TreeSum struct{ Dst, A, B Mat }
+// Sum adds rows pairwise, in an order that its caller fixes. Operand i is the row Src[i], and operand len(Src)+j the sum of the
+// operands Tree[j], both of lower index; Dst becomes the last operand, over Div where that is not 0. All spans are one row of equal
+// width. Code rounds every source, every sum and the result; with Int8 a block begins at column Lo of every span. An operand is
+// used once. Dst may be a source.
+type Sum struct {
+	Dst  Span
+	Src  []Span
+	Tree [][2]int
+	Div  float32
+	Code Code
+}
+
+// Feedback rounds rows and keeps what is lost: with v = Src + Lost, Dst becomes v rounded by Code and Lost what v lost, v - Dst, or 0
+// where that is no number. All have equal shapes.
+type Feedback struct {
+	Dst, Src, Lost Mat
+	Code           Code
+}
+
+// Copy copies a span to another of equal shape, in the same engine's memory. They do not overlap.
+type Copy struct{ Dst, Src Span }
+
+// Fill sets every element of a span.
+type Fill struct {
+	Dst   Span
+	Value float32
+}
+
+// Product writes Dst = A.*B, element by element. A 1-row B serves every row.
+type Product struct{ Dst, A, B Mat }
+
+// Clip scales the rows of X whose Euclidean norm, sqrt(Cols) times the Distance to zero, is above Longest down to it: each element is
+// multiplied by float32(Longest/norm). A row whose norm is not a number stays as it is.
+type Clip struct {
+	X       Mat
+	Longest float32
+}
+
+// Finite says of each row of X whether all its elements are finite.
+type Finite struct {
+	X  Mat
+	OK []bool // out, one per row of X
+}
+
+// Digest is the BLAKE3 hash of each row of X, as little-endian elements.
+type Digest struct {
+	X    Mat
+	Hash [][32]byte // out, one per row of X
+}
 
 // Term is C*Src in a linear statement. A 1-row Src serves every row.
 type Term struct {
@@ -140,7 +188,7 @@ type Crossover struct {
 	PerTensor bool
 }
 
-// Distance writes the root-mean-square difference of each row of X to the 1-row Centre.
+// Distance writes the root-mean-square difference of each row of X to the 1-row Centre, or to zero where that is the zero Mat.
 type Distance struct {
 	X, Centre Mat
 	RMS       []float64 // out, one per row of X
@@ -151,7 +199,14 @@ func (Evaluate) task()    {}
 func (Statistics) task()  {}
 func (Candidates) task()  {}
 func (NoiseSum) task()    {}
-func (TreeSum) task()     {}
+func (Sum) task()         {}
+func (Feedback) task()    {}
+func (Copy) task()        {}
+func (Fill) task()        {}
+func (Product) task()     {}
+func (Clip) task()        {}
+func (Finite) task()      {}
+func (Digest) task()      {}
 func (Update) task()      {}
 func (Adam) task()        {}
 func (NaturalStep) task() {}

@@ -6,6 +6,7 @@ import (
 
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -30,16 +31,16 @@ func (b *bench) augmented(t *testing.T) {
 	lists := [][]int32{ids[:20], ids[7:27], ids}
 	plain, batches := b.materialise(t, set, lists, keys)
 	rows, x := engine.Rows(3), b.rows(t, 3)
-	bare := engine.Gradients{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3), G: engine.New(3, b.m.Layout.Params, engine.F32), Loss: make([]float32, 3)}
-	if err := b.make(t, b.m, set, 1).Do(t.Context(), bare); err == nil {
+	bare := engine.Gradients{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3), G: ram.New(3, b.m.Layout.Params), Loss: make([]float32, 3)}
+	if err := try(t.Context(), b.make(t, b.m, set, 1), bare); err == nil {
 		t.Error("gradients of samples drawn nowhere")
 	}
 	for _, threads := range []int{1, 2} {
 		on, as := b.make(t, b.m, set, threads), b.make(t, b.m, plain, threads)
 		gradients := func(e Engine, lists [][]int32) (out []float32) {
-			g := engine.Gradients{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3), Masks: keys, G: engine.New(3, b.m.Layout.Params, engine.F32), Loss: make([]float32, 3)}
+			g := engine.Gradients{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3), Masks: keys, G: ram.New(3, b.m.Layout.Params), Loss: make([]float32, 3)}
 			do(t, e, g)
-			return slices.Concat(g.Loss, g.G.F, g.Stats.F)
+			return slices.Concat(g.Loss, flat(g.G), flat(g.Stats))
 		}
 		same(t, "gradients", gradients(on, lists), gradients(as, batches))
 		score := func(e Engine, lists [][]int32, drawn []noise.Key) (out []float32) {
@@ -55,7 +56,7 @@ func (b *bench) augmented(t *testing.T) {
 		statistics := func(e Engine) []float32 {
 			s := engine.Statistics{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3)}
 			do(t, e, s)
-			return s.Stats.F
+			return flat(s.Stats)
 		}
 		same(t, "statistics", statistics(on), statistics(b.make(t, b.m, b.set, threads)))
 		for _, n := range kinds {

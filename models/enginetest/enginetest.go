@@ -13,19 +13,18 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
-// Doer runs tasks.
-type Doer interface {
-	Do(ctx context.Context, tasks ...engine.Task) error
-}
-
-// Engine is what programs see of an engine.
+// Engine is what programs see of an engine: optim.Engine says what the calls mean.
 type Engine interface {
-	Doer
-	Alloc(rows, cols int, t engine.DType) engine.Mat
-	Copy(ctx context.Context, dst, src engine.Span) error
+	Alloc(rows, cols int) (engine.Mat, error)
+	Free(engine.Mat)
+	Write(ctx context.Context, dst engine.Span, p []byte) error
+	Read(ctx context.Context, p []byte, src engine.Span) error
+	Do(ctx context.Context, tasks ...engine.Task) error
+	Wait(ctx context.Context) error
 }
 
 // Make builds an engine for a model and a data set; it fails the test itself.
@@ -54,7 +53,7 @@ func Run(t *testing.T, newEngine Make) {
 			t.Run("candidates of other noise", b.candidateKinds)
 			t.Run("statistics", b.statistics)
 			t.Run("augmented samples", b.augmented)
-			t.Run("copy", b.copies)
+			t.Run("memory", b.memory)
 			t.Run("errors", b.errors)
 			t.Run("cancelled", b.cancelled)
 		})
@@ -66,7 +65,7 @@ func Run(t *testing.T, newEngine Make) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Vector(t, m.Layout, func(t *testing.T, threads int) Doer { return newEngine(t, m, set, threads) })
+	Vector(t, m.Layout, func(t *testing.T, threads int) Engine { return newEngine(t, m, set, threads) })
 }
 
 type bench struct {
@@ -78,9 +77,9 @@ type bench struct {
 // rows are n different initial members.
 func (b *bench) rows(t *testing.T, n int) engine.Mat {
 	t.Helper()
-	x := engine.New(n, b.m.Layout.Params, engine.F32)
+	x := ram.New(n, b.m.Layout.Params)
 	for i := range n {
-		if err := b.m.Init(11, engine.Member(i), x.Row(engine.Row(i))); err != nil {
+		if err := b.m.Init(11, engine.Member(i), row(x, engine.Row(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,22 +88,15 @@ func (b *bench) rows(t *testing.T, n int) engine.Mat {
 
 func (b *bench) stats(t *testing.T, n int) engine.Mat {
 	t.Helper()
-	s := engine.New(n, b.m.Layout.Stats, engine.F32)
+	s := ram.New(n, b.m.Layout.Stats)
 	for i := range n {
-		b.m.Layout.FreshStats(s.Row(engine.Row(i)))
+		b.m.Layout.FreshStats(row(s, engine.Row(i)))
 	}
 	return s
 }
 
 // batch is samples [lo, lo+n) of the training set.
 func (b *bench) batch(lo, n int) []int32 { return b.set.Train()[lo : lo+n] }
-
-func do(t *testing.T, e Doer, tasks ...engine.Task) {
-	t.Helper()
-	if err := e.Do(context.Background(), tasks...); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // same fails unless the values are equal to the bit.
 func same(t *testing.T, what string, got, want []float32) {

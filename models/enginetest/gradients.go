@@ -9,6 +9,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -65,13 +66,13 @@ func Compile(t *testing.T, input string, layers ...string) *models.Model {
 // Start is initial parameters with some noise, so that batch-norm scales and shifts differ.
 func Start(t *testing.T, m *models.Model) engine.Mat {
 	t.Helper()
-	x := engine.New(1, m.Layout.Params, engine.F32)
-	if err := m.Init(3, 0, x.F); err != nil {
+	x := ram.New(1, m.Layout.Params)
+	if err := m.Init(3, 0, flat(x)); err != nil {
 		t.Fatal(err)
 	}
 	key := noise.Key{Seed: 9, Purpose: noise.Mutate}
-	for i := range x.F {
-		x.F[i] += 0.1 * (key.Uniform(i) - 0.5)
+	for i := range flat(x) {
+		flat(x)[i] += 0.1 * (key.Uniform(i) - 0.5)
 	}
 	return x
 }
@@ -106,26 +107,26 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 	t.Helper()
 	ctx := context.Background()
 	e := mk(t, m, set, 1)
-	x, g := Start(t, m), engine.New(1, m.Layout.Params, engine.F32)
-	before := x.Clone()
-	stats := engine.New(1, m.Layout.Stats, engine.F32)
-	m.Layout.FreshStats(stats.F)
+	x, g := Start(t, m), ram.New(1, m.Layout.Params)
+	before := clone(x)
+	stats := ram.New(1, m.Layout.Stats)
+	m.Layout.FreshStats(flat(stats))
 	key := noise.Key{Seed: 2, Purpose: noise.Dropout, Round: 4}
 	ids, rows, loss := set.Train()[:samples], engine.Rows(1), make([]float32, 1)
 	task := engine.Gradients{X: x, Rows: rows, Batches: [][]int32{ids}, Stats: stats, Masks: []noise.Key{key}, G: g, Loss: loss}
-	if err := e.Do(ctx, task); err != nil {
+	if err := try(ctx, e, task); err != nil {
 		t.Fatal(err)
 	}
-	for i := range x.F {
-		if x.F[i] != before.F[i] {
-			t.Fatalf("parameter %d was changed from %v to %v", i, before.F[i], x.F[i])
+	for i := range flat(x) {
+		if flat(x)[i] != flat(before)[i] {
+			t.Fatalf("parameter %d was changed from %v to %v", i, flat(before)[i], flat(x)[i])
 		}
 	}
 	pixels, labels := make([]float32, samples*m.Features), make([]int32, samples)
 	if err := set.Gather(ids, pixels, labels); err != nil {
 		t.Fatal(err)
 	}
-	r := reference{m: m, params: wide(x.F), mask: &key, batch: map[int][2][]float64{}}
+	r := reference{m: m, params: wide(flat(x)), mask: &key, batch: map[int][2][]float64{}}
 	near(t, "loss", float64(loss[0]), r.loss(pixels, labels), 1e-5*slack)
 	batch := r.batch
 	for i, l := range m.Layers {
@@ -133,33 +134,33 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 			continue
 		}
 		for c := range l.In[0] {
-			near(t, "running mean", float64(stats.F[m.Layout.StatTensors[l.Mean].Lo+c]), 0.1*batch[i][0][c], 1e-5*slack)
-			near(t, "running variance", float64(stats.F[m.Layout.StatTensors[l.Var].Lo+c]), 0.9+0.1*batch[i][1][c], 1e-5*slack)
+			near(t, "running mean", float64(flat(stats)[m.Layout.StatTensors[l.Mean].Lo+c]), 0.1*batch[i][0][c], 1e-5*slack)
+			near(t, "running variance", float64(flat(stats)[m.Layout.StatTensors[l.Var].Lo+c]), 0.9+0.1*batch[i][1][c], 1e-5*slack)
 		}
 	}
 	r.batch = nil
 	var scale float64
-	for _, v := range g.F {
+	for _, v := range flat(g) {
 		scale = max(scale, math.Abs(float64(v)))
 	}
 	step := max(1, m.Layout.Params/coordinates)
 	for _, tn := range m.Layout.Tensors {
 		for i := tn.Lo; i < tn.Lo+tn.Len; i += min(step, (tn.Len+3)/4) {
-			near(t, tn.Name, float64(g.F[i]), r.slope(i, pixels, labels), slack*(2e-5+1e-4*scale))
+			near(t, tn.Name, float64(flat(g)[i]), r.slope(i, pixels, labels), slack*(2e-5+1e-4*scale))
 		}
 	}
 	// Evaluation: given statistics, then the batch's own; dropout off in both.
 	r.mask, r.stats = nil, nil
 	sum, correct := make([]float64, 1), make([]int64, 1)
 	if m.Layout.Stats > 0 {
-		r.stats = wide(stats.F)
+		r.stats = wide(flat(stats))
 	}
 	ev := engine.Evaluate{X: x, Rows: rows, Batches: [][]int32{ids}, Stats: stats, Loss: sum, Correct: correct}
 	for _, own := range []bool{false, true} {
 		if own {
 			ev.Stats, r.stats = engine.Mat{}, nil
 		}
-		if err := e.Do(ctx, ev); err != nil {
+		if err := try(ctx, e, ev); err != nil {
 			t.Fatal(err)
 		}
 		near(t, "evaluated loss", sum[0]/float64(samples), r.loss(pixels, labels), 1e-5*slack)

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 )
 
 // naturalStep against the equations in float64, with arguments of the exponential of all sizes, infinities and NaN; whole, and in slices
 // with the same bits.
 func (v *vector) naturalStep(t *testing.T) {
 	task := engine.NaturalStep{X: v.filled(1, 1), S: v.filled(1, 2), G: v.filled(1, 3), H: v.filled(1, 4), Hi: v.l.Params, Eta: 0.7, Rate: -0.3}
-	s, h, inf := task.S.F, task.H.F, float32(math.Inf(1))
+	s, h, inf := flat(task.S), flat(task.H), float32(math.Inf(1))
 	for i, extreme := range []float32{0, 0, 1e-30, -1e-30, 3, -290, 290, -3000, 3000, -inf, inf, float32(math.NaN())} {
 		for at := 17*i + 1; at < len(h); at += 1009 {
 			h[at] = extreme
@@ -20,11 +21,11 @@ func (v *vector) naturalStep(t *testing.T) {
 	for at := 0; at < len(s); at += 997 {
 		s[at] = []float32{0, 1e-38, 1e38, inf}[at%4]
 	}
-	x0, s0 := task.X.Clone().F, task.S.Clone().F
+	x0, s0 := flat(clone(task.X)), flat(clone(task.S))
 	do(t, v.e, task)
-	for i, x := range task.X.F {
+	for i, x := range flat(task.X) {
 		was := float64(s0[i])
-		if want := float64(x0[i]) + 0.7*was*float64(task.G.F[i]); !agrees(x, want, 2e-7*(math.Abs(float64(x0[i]))+math.Abs(was*float64(task.G.F[i])))) {
+		if want := float64(x0[i]) + 0.7*was*float64(flat(task.G)[i]); !agrees(x, want, 2e-7*(math.Abs(float64(x0[i]))+math.Abs(was*float64(flat(task.G)[i])))) {
 			t.Fatalf("x[%d] is %v, want %v", i, x, want)
 		}
 		arg := max(-86, min(86, float64(task.Rate*h[i])))
@@ -36,7 +37,7 @@ func (v *vector) naturalStep(t *testing.T) {
 		}
 	}
 	whole := task
-	task.X, task.S = engine.Mat{Rows: 1, Cols: len(x0), F: x0}, engine.Mat{Rows: 1, Cols: len(s0), F: s0}
+	task.X, task.S = ram.Of(engine.Host{Rows: 1, Cols: len(x0), F: x0}), ram.Of(engine.Host{Rows: 1, Cols: len(s0), F: s0})
 	cuts := []int{0, 5, 1029, 1030, v.l.Params/2 + 1, v.l.Params - 1}
 	last := [2]float32{x0[v.l.Params-1], s0[v.l.Params-1]}
 	for i := range len(cuts) - 1 {
@@ -48,8 +49,8 @@ func (v *vector) naturalStep(t *testing.T) {
 	}
 	task.Lo, task.Hi = v.l.Params-1, v.l.Params
 	do(t, v.e, task)
-	alike(t, "x in slices", x0, whole.X.F)
-	alike(t, "s in slices", s0, whole.S.F)
+	alike(t, "x in slices", x0, flat(whole.X))
+	alike(t, "s in slices", s0, flat(whole.S))
 }
 
 // agrees: the value is within a distance, or equally not finite in float32; results below the normal numbers may be off by the least of them.

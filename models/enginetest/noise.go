@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -62,10 +63,10 @@ func (v *vector) noiseKinds(t *testing.T) {
 				exact[j] += int64(weights[i]*sign) * int64(math.Round(float64(e/noise.IntegerScale)))
 			}
 		}
-		whole, sliced := engine.New(1, v.l.Params, engine.F32), engine.New(3, v.l.Params, engine.F32)
+		whole, sliced := ram.New(1, v.l.Params), ram.New(3, v.l.Params)
 		task := engine.NoiseSum{Dst: engine.All(whole), Noise: kind.noise, Weights: weights, Key: key, Antithetic: true, IDs: ids}
 		do(t, v.e, task)
-		for j, got := range whole.F {
+		for j, got := range flat(whole) {
 			if kind.noise.Integer && got != float32(exact[j])*noise.IntegerScale {
 				t.Fatalf("%s: element %d is %v, the exact sum %d", kind.name, j, got, exact[j])
 			}
@@ -78,11 +79,11 @@ func (v *vector) noiseKinds(t *testing.T) {
 			task.Dst = engine.Span{Mat: sliced, Row: 1, Rows: 1, Lo: cuts[i], Hi: cuts[i+1]}
 			do(t, v.e, task)
 		}
-		same(t, kind.name+" in slices", sliced.Row(1), whole.F)
+		same(t, kind.name+" in slices", row(sliced, 1), flat(whole))
 		if kind.noise.Integer { // for any order
 			task.Dst, task.IDs, task.Weights = engine.All(sliced.Sub(2, 1)), []engine.Member{2, 7, 1, 4}, []float32{3000, 0, -125, 5}
 			do(t, v.e, task)
-			same(t, "whole numbers in another order", sliced.Row(2), whole.F)
+			same(t, "whole numbers in another order", row(sliced, 2), flat(whole))
 		}
 	}
 	v.manyRanks(t, key)
@@ -92,7 +93,7 @@ func (v *vector) noiseKinds(t *testing.T) {
 func (v *vector) manyRanks(t *testing.T, key noise.Key) {
 	const n = 300
 	task := engine.NoiseSum{Noise: engine.Noise{Rank: 1}, Key: key}
-	want, sum := make([]float64, v.l.Params), engine.New(1, v.l.Params, engine.F32)
+	want, sum := make([]float64, v.l.Params), ram.New(1, v.l.Params)
 	for i := range n {
 		task.IDs, task.Weights = append(task.IDs, engine.Member(i)), append(task.Weights, float32(i%5)-1.5)
 		k := key
@@ -103,7 +104,7 @@ func (v *vector) manyRanks(t *testing.T, key noise.Key) {
 	}
 	task.Dst = engine.All(sum)
 	do(t, v.e, task)
-	for j, got := range sum.F {
+	for j, got := range flat(sum) {
 		if math.Abs(float64(got)-want[j]) > 1e-3 {
 			t.Fatalf("sum of %d: element %d is %v, want %v", n, j, got, want[j])
 		}
@@ -126,7 +127,7 @@ func (v *vector) noiseErrors(t *testing.T) {
 		"a large rank":         sum(engine.Noise{Rank: engine.MaxRank + 1}, false, 1),
 		"both":                 sum(engine.Noise{Integer: true, Rank: 1}, false, 1),
 	} {
-		if err := v.e.Do(context.Background(), task); err == nil || err.Error() == "" {
+		if err := try(context.Background(), v.e, task); err == nil || err.Error() == "" {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -135,9 +136,9 @@ func (v *vector) noiseErrors(t *testing.T) {
 
 // candidateKinds: fitness under the other forms of noise is that of the perturbed parameters, and does not see the cohort.
 func (b *bench) candidateKinds(t *testing.T) {
-	theta, scale := b.rows(t, 1), engine.New(1, b.m.Layout.Params, engine.F32)
-	for i := range scale.F {
-		scale.F[i] = 0.01 + float32(i%7)*0.01
+	theta, scale := b.rows(t, 1), ram.New(1, b.m.Layout.Params)
+	for i := range flat(scale) {
+		flat(scale)[i] = 0.01 + float32(i%7)*0.01
 	}
 	key := noise.Key{Seed: 8, Purpose: noise.Candidate, Round: 3}
 	ids := []engine.Member{5, 2, 3, 10, 11, 7, 8, 9}
@@ -151,7 +152,7 @@ func (b *bench) candidateKinds(t *testing.T) {
 			do(t, b.make(t, b.m, b.set, 2), task)
 			alone := b.make(t, b.m, b.set, 1)
 			for i, id := range ids {
-				x := engine.Mat{Rows: 1, Cols: theta.Cols, F: b.perturbed(theta.F, s.F, 0.05, kind.noise, key, true, id)}
+				x := ram.Of(engine.Host{Rows: 1, Cols: theta.Cols, F: b.perturbed(flat(theta), flat(s), 0.05, kind.noise, key, true, id)})
 				l, n := make([]float64, 1), make([]int64, 1)
 				do(t, alone, engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: task.Batches, Loss: l, Correct: n})
 				if want := -l[0] / 13; math.Abs(float64(fit[i])-want) > 1e-4*math.Abs(want) {
@@ -172,7 +173,7 @@ func (b *bench) candidateKinds(t *testing.T) {
 	} {
 		c := task
 		f(&c)
-		if err := e.Do(context.Background(), c); err == nil || err.Error() == "" {
+		if err := try(context.Background(), e, c); err == nil || err.Error() == "" {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -15,23 +16,23 @@ func (b *bench) gradientCohort(t *testing.T) {
 	const n = 3
 	x, keys := b.rows(t, n), masks(n)
 	batches := [][]int32{b.batch(0, 9), b.batch(20, 9), b.batch(3, 5)}
-	g, stats, loss := engine.New(n, x.Cols, engine.F32), b.stats(t, n), make([]float32, n)
+	g, stats, loss := ram.New(n, x.Cols), b.stats(t, n), make([]float32, n)
 	alone := b.make(t, b.m, b.set, 1)
 	for i := range n {
 		r := engine.Row(i)
 		do(t, alone, engine.Gradients{X: x, Rows: []engine.Row{r}, Batches: batches[i : i+1], Stats: stats, Masks: keys[i : i+1], G: g.Sub(r, 1), Loss: loss[i : i+1]})
 	}
 	order := []int{2, 0, 1}
-	g2, stats2, loss2 := engine.New(n, x.Cols, engine.F32), b.stats(t, n), make([]float32, n)
+	g2, stats2, loss2 := ram.New(n, x.Cols), b.stats(t, n), make([]float32, n)
 	task := engine.Gradients{X: x, Stats: stats2, G: g2, Loss: loss2}
 	for _, i := range order {
 		task.Rows, task.Batches, task.Masks = append(task.Rows, engine.Row(i)), append(task.Batches, batches[i]), append(task.Masks, keys[i])
 	}
 	do(t, b.make(t, b.m, b.set, 2), task)
 	for at, i := range order {
-		same(t, "gradient", g2.Row(engine.Row(at)), g.Row(engine.Row(i)))
+		same(t, "gradient", row(g2, engine.Row(at)), row(g, engine.Row(i)))
 		same(t, "loss", loss2[at:at+1], loss[i:i+1])
-		same(t, "statistics", stats2.Row(engine.Row(i)), stats.Row(engine.Row(i)))
+		same(t, "statistics", row(stats2, engine.Row(i)), row(stats, engine.Row(i)))
 		if !(loss[i] > 0) {
 			t.Errorf("loss %v", loss[i])
 		}
@@ -39,8 +40,8 @@ func (b *bench) gradientCohort(t *testing.T) {
 	// One shared row with statistics of its own per entry, as data-parallel methods use it.
 	shared := engine.Gradients{X: x, Rows: make([]engine.Row, n), Batches: batches, Stats: b.stats(t, n), StatRows: engine.Rows(n), Masks: keys, G: g2, Loss: loss2}
 	do(t, alone, shared)
-	same(t, "gradient of a shared row", g2.Row(0), g.Row(0))
-	same(t, "statistics of a shared row", shared.Stats.Row(0), stats.Row(0))
+	same(t, "gradient of a shared row", row(g2, 0), row(g, 0))
+	same(t, "statistics of a shared row", row(shared.Stats, 0), row(stats, 0))
 }
 
 func (b *bench) evaluateCohort(t *testing.T) {
@@ -73,7 +74,7 @@ func (b *bench) order(t *testing.T) {
 	e := b.make(t, b.m, b.set, 2)
 	one := engine.Rows(1)
 	run := func(split bool) (float32, []float32) {
-		x, g, stats, loss := b.rows(t, 1), engine.New(1, b.m.Layout.Params, engine.F32), b.stats(t, 1), make([]float32, 1)
+		x, g, stats, loss := b.rows(t, 1), ram.New(1, b.m.Layout.Params), b.stats(t, 1), make([]float32, 1)
 		grad := engine.Gradients{X: x, Rows: one, Batches: [][]int32{b.batch(0, 8)}, Stats: stats, Masks: masks(1), G: g, Loss: loss}
 		step := engine.Update{Rows: one, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.05, Src: g}}}}}
 		if split {
@@ -87,7 +88,7 @@ func (b *bench) order(t *testing.T) {
 		} else {
 			do(t, e, grad, step, grad)
 		}
-		return loss[0], x.F
+		return loss[0], flat(x)
 	}
 	l1, x1 := run(true)
 	l2, x2 := run(false)
@@ -119,9 +120,9 @@ func (b *bench) perturbed(theta, scale []float32, sigma float32, n engine.Noise,
 
 // candidates: fitness is minus the mean evaluated loss of the perturbed parameters.
 func (b *bench) candidates(t *testing.T) {
-	theta, scale := b.rows(t, 1), engine.New(1, b.m.Layout.Params, engine.F32)
-	for i := range scale.F {
-		scale.F[i] = 0.01 + float32(i%7)*0.01
+	theta, scale := b.rows(t, 1), ram.New(1, b.m.Layout.Params)
+	for i := range flat(scale) {
+		flat(scale)[i] = 0.01 + float32(i%7)*0.01
 	}
 	key := noise.Key{Seed: 8, Purpose: noise.Candidate, Round: 3}
 	ids := []engine.Member{5, 2, 3, 10}
@@ -139,7 +140,7 @@ func (b *bench) candidates(t *testing.T) {
 		task := engine.Candidates{Theta: theta, Scale: c.scale, Sigma: 0.05, Key: key, Antithetic: c.anti, IDs: ids, Batches: c.batches, Fitness: fit}
 		do(t, b.make(t, b.m, b.set, 2), task)
 		for i, id := range ids {
-			x := engine.Mat{Rows: 1, Cols: theta.Cols, F: b.perturbed(theta.F, c.scale.F, 0.05, engine.Noise{}, key, c.anti, id)}
+			x := ram.Of(engine.Host{Rows: 1, Cols: theta.Cols, F: b.perturbed(flat(theta), flat(c.scale), 0.05, engine.Noise{}, key, c.anti, id)})
 			batch := c.batches[0]
 			if len(c.batches) > 1 {
 				batch = c.batches[i]
@@ -153,7 +154,7 @@ func (b *bench) candidates(t *testing.T) {
 		}
 	}
 	lost := b.rows(t, 1)
-	lost.F[len(lost.F)-1] = float32(math.NaN())
+	flat(lost)[len(flat(lost))-1] = float32(math.NaN())
 	fit := []float32{0}
 	do(t, b.make(t, b.m, b.set, 1), engine.Candidates{Theta: lost, Sigma: 0.1, Key: key, IDs: ids[:1], Batches: [][]int32{b.batch(0, 4)}, Fitness: fit})
 	if fit[0] == fit[0] {
@@ -170,9 +171,9 @@ func (b *bench) statistics(t *testing.T) {
 	e := b.make(t, b.m, b.set, 2)
 	do(t, e, engine.Statistics{X: x, Rows: rows, Batches: [][]int32{p, q}, Stats: all},
 		engine.Statistics{X: x, Rows: rows, Batches: [][]int32{p}, Stats: one}, engine.Statistics{X: x, Rows: rows, Batches: [][]int32{q}, Stats: two})
-	for i := range all.F {
-		if want := (float64(one.F[i]) + float64(two.F[i])) / 2; math.Abs(float64(all.F[i])-want) > 1e-5*max(1, math.Abs(want)) {
-			t.Fatalf("statistic %d is %v, the mean of the batches' %v", i, all.F[i], want)
+	for i := range flat(all) {
+		if want := (float64(flat(one)[i]) + float64(flat(two)[i])) / 2; math.Abs(float64(flat(all)[i])-want) > 1e-5*max(1, math.Abs(want)) {
+			t.Fatalf("statistic %d is %v, the mean of the batches' %v", i, flat(all)[i], want)
 		}
 	}
 	if b.m.Layout.Stats == 0 {
@@ -180,7 +181,7 @@ func (b *bench) statistics(t *testing.T) {
 	}
 	single := b.stats(t, 1)
 	do(t, b.make(t, b.m, b.set, 1), engine.Statistics{X: x, Rows: rows[:1], Batches: [][]int32{p, q}, Stats: single})
-	same(t, "row alone", single.Row(0), all.Row(0))
+	same(t, "row alone", row(single, 0), row(all, 0))
 	// A large batch is nearly its own statistics: only the variance's divisor differs.
 	loss, correct := make([]float64, 2), make([]int64, 2)
 	do(t, e, engine.Statistics{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 80)}, Stats: single},
@@ -191,31 +192,57 @@ func (b *bench) statistics(t *testing.T) {
 	}
 }
 
-func (b *bench) copies(t *testing.T) {
-	e := b.make(t, b.m, b.set, 1)
-	m := e.Alloc(3, 5, engine.F32)
-	u := e.Alloc(2, 1, engine.U64)
-	if m.Rows != 3 || m.Cols != 5 || u.Type != engine.U64 {
-		t.Fatalf("allocated %+v and %+v", m, u)
+// memory: zeroed at first, written and read in spans, freed and had again.
+func (b *bench) memory(t *testing.T) {
+	ctx, e := context.Background(), b.make(t, b.m, b.set, 1)
+	m, err := e.Alloc(3, 5)
+	if err != nil || m.Rows != 3 || m.Cols != 5 {
+		t.Fatalf("allocated %+v: %v", m, err)
 	}
-	src := engine.New(1, 2, engine.F32)
-	copy(src.F, []float32{7, 8})
-	if err := e.Copy(context.Background(), engine.Span{Mat: m, Row: 1, Rows: 1, Lo: 2, Hi: 4}, engine.All(src)); err != nil {
+	read := func(s engine.Span) []float32 {
+		p := make([]byte, s.Bytes())
+		if err := e.Read(ctx, p, s); err != nil {
+			t.Fatal(err)
+		}
+		out := make([]float32, len(p)/4)
+		engine.ReadFloats(out, p)
+		return out
+	}
+	same(t, "new", read(engine.All(m)), make([]float32, 15))
+	p := engine.AppendFloats(nil, []float32{7, 8, 9, 10})
+	if err := e.Write(ctx, engine.Span{Mat: m, Row: 1, Rows: 2, Lo: 2, Hi: 4}, p); err != nil {
 		t.Fatal(err)
 	}
-	back := engine.New(3, 5, engine.F32)
-	if err := e.Copy(context.Background(), engine.All(back), engine.All(m)); err != nil {
+	clear(p) // it is the caller's again
+	same(t, "written", read(engine.All(m)), []float32{0, 0, 0, 0, 0, 0, 0, 7, 8, 0, 0, 0, 9, 10, 0})
+	same(t, "view", read(engine.Span{Mat: m.Sub(1, 2), Row: 1, Rows: 1, Lo: 1, Hi: 4}), []float32{0, 9, 10})
+	if err := e.Do(ctx, engine.Copy{Dst: engine.Span{Mat: m, Rows: 1, Lo: 0, Hi: 2}, Src: engine.Span{Mat: m, Row: 2, Rows: 1, Lo: 2, Hi: 4}}); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "copied", back.F, []float32{0, 0, 0, 0, 0, 0, 0, 7, 8, 0, 0, 0, 0, 0, 0})
-	if err := e.Copy(context.Background(), engine.All(m), engine.All(src)); err == nil {
-		t.Error("unequal shapes were copied")
+	same(t, "copied", read(engine.All(m.Sub(0, 1))), []float32{9, 10, 0, 0, 0})
+	for name, s := range map[string]engine.Span{"rows": {Mat: m, Row: 2, Rows: 2, Hi: 2}, "columns": {Mat: m, Rows: 1, Lo: 4, Hi: 6}, "order": {Mat: m, Rows: 1, Lo: 2, Hi: 1}, "no memory": engine.All(engine.Mat{Rows: 1, Cols: 1})} {
+		if e.Write(ctx, s, make([]byte, max(0, s.Bytes()))) == nil || e.Read(ctx, make([]byte, max(0, s.Bytes())), s) == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
+	if e.Write(ctx, engine.All(m), p) == nil || e.Read(ctx, p, engine.All(m)) == nil {
+		t.Error("bytes of another number of elements: no error")
+	}
+	e.Free(m)
+	if _, err := e.Alloc(1<<40, 1<<40); err == nil {
+		t.Error("a matrix of 2^80 elements was allocated")
+	}
+	again, err := e.Alloc(3, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "had again", read(engine.All(again)), make([]float32, 15))
+	e.Free(again)
 }
 
 func (b *bench) errors(t *testing.T) {
-	x, g := b.rows(t, 2), engine.New(2, b.m.Layout.Params, engine.F32)
-	thin, stats := engine.New(2, b.m.Layout.Params-1, engine.F32), b.stats(t, 2)
+	x, g := b.rows(t, 2), ram.New(2, b.m.Layout.Params)
+	thin, stats := ram.New(2, b.m.Layout.Params-1), b.stats(t, 2)
 	ok, two := [][]int32{b.batch(0, 4), b.batch(4, 4)}, engine.Rows(2)
 	f2, d2, i2 := make([]float32, 2), make([]float64, 2), make([]int64, 2)
 	cases := map[string]engine.Task{
@@ -245,7 +272,7 @@ func (b *bench) errors(t *testing.T) {
 	}
 	e := b.make(t, b.m, b.set, 1)
 	for name, task := range cases {
-		if err := e.Do(context.Background(), task); err == nil || err.Error() == "" {
+		if err := try(context.Background(), e, task); err == nil || err.Error() == "" {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -256,7 +283,7 @@ func (b *bench) cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	x := b.rows(t, 1)
-	err := b.make(t, b.m, b.set, 1).Do(ctx, engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 4)}, Loss: make([]float64, 1), Correct: make([]int64, 1)})
+	err := try(ctx, b.make(t, b.m, b.set, 1), engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 4)}, Loss: make([]float64, 1), Correct: make([]int64, 1)})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancellation: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/models/noise"
@@ -32,26 +33,26 @@ func TestEnginesAgree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := engine.New(1, m.Layout.Params, engine.F32)
-			if err := m.Init(3, 0, x.F); err != nil {
+			x := ram.New(1, m.Layout.Params)
+			if err := m.Init(3, 0, flat(x)); err != nil {
 				t.Fatal(err)
 			}
 			var got [2]engine.Gradients
 			for i, e := range []interface {
 				Do(context.Context, ...engine.Task) error
 			}{slow, fast} {
-				g := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:37]}, Stats: engine.New(1, m.Layout.Stats, engine.F32),
-					Masks: []noise.Key{{Seed: 2, Purpose: noise.Dropout, Round: 5}}, G: engine.New(1, m.Layout.Params, engine.F32), Loss: make([]float32, 1)}
-				m.Layout.FreshStats(g.Stats.F)
+				g := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:37]}, Stats: ram.New(1, m.Layout.Stats),
+					Masks: []noise.Key{{Seed: 2, Purpose: noise.Dropout, Round: 5}}, G: ram.New(1, m.Layout.Params), Loss: make([]float32, 1)}
+				m.Layout.FreshStats(flat(g.Stats))
 				if err := e.Do(ctx, g); err != nil {
 					t.Fatal(err)
 				}
 				got[i] = g
 			}
 			close(t, "loss", got[1].Loss, got[0].Loss, 1e-5)
-			close(t, "statistics", got[1].Stats.F, got[0].Stats.F, 1e-4)
+			close(t, "statistics", flat(got[1].Stats), flat(got[0].Stats), 1e-4)
 			for _, tn := range m.Layout.Tensors {
-				close(t, tn.Name, got[1].G.F[tn.Lo:tn.Lo+tn.Len], got[0].G.F[tn.Lo:tn.Lo+tn.Len], 1e-2)
+				close(t, tn.Name, flat(got[1].G)[tn.Lo:tn.Lo+tn.Len], flat(got[0].G)[tn.Lo:tn.Lo+tn.Len], 1e-2)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -30,18 +31,18 @@ func TestGradientsDoNotDependOnAlignment(t *testing.T) {
 	var want []float32
 	for shift := range 4 {
 		place := func(n int) engine.Mat {
-			return engine.Mat{Rows: 1, Cols: n, F: make([]float32, n+shift)[shift:]}
+			return ram.Of(engine.Host{Rows: 1, Cols: n, F: make([]float32, n+shift)[shift:]})
 		}
 		x, g, stats := place(P), place(P), place(S)
-		if err := m.Init(1, 0, x.F); err != nil {
+		if err := m.Init(1, 0, flat(x)); err != nil {
 			t.Fatal(err)
 		}
-		m.Layout.FreshStats(stats.F)
+		m.Layout.FreshStats(flat(stats))
 		task := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{d.Train()[:8]}, Stats: stats, Masks: []noise.Key{{Seed: 1, Purpose: noise.Dropout}}, G: g, Loss: make([]float32, 1)}
 		if err := e.Do(context.Background(), task); err != nil {
 			t.Fatal(err)
 		}
-		got := append(append([]float32(nil), g.F...), stats.F...)
+		got := append(append([]float32(nil), flat(g)...), flat(stats)...)
 		if want == nil {
 			want = got
 		}

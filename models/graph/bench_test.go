@@ -8,6 +8,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -31,10 +32,10 @@ func BenchmarkGradients(b *testing.B) {
 				b.Fatal(err)
 			}
 			n := c.members
-			x, g, stats := engine.New(n, m.Layout.Params, engine.F32), engine.New(n, m.Layout.Params, engine.F32), engine.New(n, m.Layout.Stats, engine.F32)
+			x, g, stats := ram.New(n, m.Layout.Params), ram.New(n, m.Layout.Params), ram.New(n, m.Layout.Stats)
 			t := engine.Gradients{X: x, Rows: engine.Rows(n), G: g, Stats: stats, Loss: make([]float32, n), Masks: make([]noise.Key, n)}
 			for i := range n {
-				if err := m.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
+				if err := m.Init(1, engine.Member(i), row(x, engine.Row(i))); err != nil {
 					b.Fatal(err)
 				}
 				t.Batches = append(t.Batches, set.Train()[:c.batch])

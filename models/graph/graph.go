@@ -20,11 +20,13 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native"
 )
 
 // Engine runs tasks for one model and one data set. It is used from one goroutine.
 type Engine struct {
+	ram.Memory
 	model   *models.Model
 	own     *Own  // nil: a list of layers
 	values  int64 // of an own graph, for a sample
@@ -73,17 +75,6 @@ func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
 
 // Kernels names what computes: results are equal to the bit only where this is equal.
 func (e *Engine) Kernels() string { return "gorgonia/gonum/" + runtime.GOARCH }
-
-// Alloc is zeroed host memory.
-func (e *Engine) Alloc(rows, cols int, t engine.DType) engine.Mat { return engine.New(rows, cols, t) }
-
-// Copy copies between host matrices; the spans must have equal shapes.
-func (e *Engine) Copy(ctx context.Context, dst, src engine.Span) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return engine.CopyHost(dst, src)
-}
 
 // Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {

@@ -9,6 +9,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/enginetest"
 	"brood/models/noise"
 )
@@ -48,9 +49,9 @@ func TestLossIsStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, g, loss := engine.New(1, m.Layout.Params, engine.F32), engine.New(1, m.Layout.Params, engine.F32), make([]float32, 1)
+	x, g, loss := ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params), make([]float32, 1)
 	bias := m.Layout.Tensors[1].Lo
-	x.F[bias], x.F[bias+1] = 500, -500
+	flat(x)[bias], flat(x)[bias+1] = 500, -500
 	ids := set.Train()[:6]
 	var wrong int
 	for _, id := range ids {
@@ -66,7 +67,7 @@ func TestLossIsStable(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "loss", float64(loss[0]), want)
-	near(t, "gradient of bias 0", float64(g.F[bias]), float64(wrong)/6)
+	near(t, "gradient of bias 0", float64(flat(g)[bias]), float64(wrong)/6)
 }
 
 // Samples whose first class leads by a hundred stay finite whatever the other samples of the batch are.
@@ -77,14 +78,14 @@ func TestGradientSurvivesALeadingFirstClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, g, loss := engine.New(1, m.Layout.Params, engine.F32), engine.New(1, m.Layout.Params, engine.F32), make([]float32, 1)
+	x, g, loss := ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params), make([]float32, 1)
 	for i := range 6 { // class 0 sees every input a hundredfold, with either sign
-		x.F[i] = 300
+		flat(x)[i] = 300
 	}
 	if err := e.Do(context.Background(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:8]}, G: g, Loss: loss}); err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range g.F {
+	for i, v := range flat(g) {
 		if v != v || math.IsInf(float64(v), 0) {
 			t.Fatalf("gradient %d is %v", i, v)
 		}

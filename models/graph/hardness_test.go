@@ -8,6 +8,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -25,11 +26,11 @@ func train(t *testing.T, model string, set *data.Set, epochs int) float64 {
 	}
 	const batch, eta, mu = 128, 0.03, 0.9
 	one := engine.Rows(1)
-	x, g, buf, stats := e.Alloc(1, m.Layout.Params, engine.F32), e.Alloc(1, m.Layout.Params, engine.F32), e.Alloc(1, m.Layout.Params, engine.F32), e.Alloc(1, m.Layout.Stats, engine.F32)
-	if err := m.Init(1, 0, x.F); err != nil {
+	x, g, buf, stats := ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Stats)
+	if err := m.Init(1, 0, flat(x)); err != nil {
 		t.Fatal(err)
 	}
-	m.Layout.FreshStats(stats.F)
+	m.Layout.FreshStats(flat(stats))
 	ids, loss := set.Train(), make([]float32, 1)
 	w := data.Window{Len: len(ids)}
 	b := make([]int32, batch)

@@ -12,6 +12,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
 
@@ -53,21 +54,21 @@ layer = [{kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}
 	if own.Model().Layout.Params != m.Layout.Params {
 		t.Fatalf("%d parameters, want %d", own.Model().Layout.Params, m.Layout.Params)
 	}
-	x := engine.New(2, m.Layout.Params, engine.F32)
+	x := ram.New(2, m.Layout.Params)
 	for i := range 2 {
-		if err := m.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
+		if err := m.Init(1, engine.Member(i), row(x, engine.Row(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var got [2]string
 	for i, e := range []*Engine{list, own} {
-		g := engine.Gradients{X: x, Rows: engine.Rows(2), Batches: [][]int32{set.Train()[:9], set.Train()[9:16]}, G: engine.New(2, x.Cols, engine.F32), Loss: make([]float32, 2)}
+		g := engine.Gradients{X: x, Rows: engine.Rows(2), Batches: [][]int32{set.Train()[:9], set.Train()[9:16]}, G: ram.New(2, x.Cols), Loss: make([]float32, 2)}
 		ev := engine.Evaluate{X: x, Rows: engine.Rows(2), Batches: g.Batches, Loss: make([]float64, 2), Correct: make([]int64, 2)}
 		c := engine.Candidates{Theta: x.Sub(0, 1), Sigma: 0.1, Key: noise.Key{Seed: 1, Purpose: noise.Candidate}, IDs: []engine.Member{3, 4}, Batches: g.Batches[:1], Fitness: make([]float32, 2)}
 		if err := e.Do(context.Background(), g, ev, c); err != nil {
 			t.Fatal(err)
 		}
-		got[i] = fmt.Sprint(g.Loss, ev.Loss, ev.Correct, c.Fitness, g.G.F[:3000:3000], g.G.F[len(g.G.F)-700:])
+		got[i] = fmt.Sprint(g.Loss, ev.Loss, ev.Correct, c.Fitness, flat(g.G)[:3000:3000], flat(g.G)[len(flat(g.G))-700:])
 	}
 	if got[0] != got[1] {
 		t.Error("the graph and the list of layers differ")
@@ -123,10 +124,11 @@ func ExampleNewOwn() {
 		fmt.Println(err)
 		return
 	}
-	x, g, loss := e.Alloc(1, e.Model().Layout.Params, engine.F32), e.Alloc(1, e.Model().Layout.Params, engine.F32), make([]float32, 1)
-	noise.Key{Seed: 1, Purpose: noise.Init}.Each(0, len(x.F), len(x.F), func(at int, eps []float32) {
+	x, g, loss := ram.New(1, e.Model().Layout.Params), ram.New(1, e.Model().Layout.Params), make([]float32, 1)
+	start := ram.View(x).F // the matrix is in host memory, as this engine is
+	noise.Key{Seed: 1, Purpose: noise.Init}.Each(0, len(start), len(start), func(at int, eps []float32) {
 		for i, v := range eps {
-			x.F[at+i] = 0.05 * v
+			start[at+i] = 0.05 * v
 		}
 	})
 	gradients := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:60]}, G: g, Loss: loss}

@@ -5,8 +5,15 @@ import (
 	"math"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 )
+
+// flat is the elements of m.
+func flat(m engine.Mat) []float32 { return ram.View(m).F }
+
+// row is row r of m.
+func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
 // chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large graph.
 const chunk = 256
@@ -21,7 +28,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 		if err != nil {
 			return err
 		}
-		in := inputs{params: t.X.Row(t.Rows[i]), grad: t.G.Row(engine.Row(i))}
+		in := inputs{params: row(t.X, t.Rows[i]), grad: row(t.G, engine.Row(i))}
 		var at noise.Key
 		if e.bounds.Changes {
 			at = t.Masks[i]
@@ -30,7 +37,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 			return err
 		}
 		if e.bounds.Norms {
-			in.stats = t.Stats.Row(t.StatRows[i])
+			in.stats = row(t.Stats, t.StatRows[i])
 		}
 		if e.bounds.Drops {
 			in.mask = t.Masks[i]
@@ -80,9 +87,9 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 	return engine.Each(ctx, e.workers, len(t.Rows), func(w *worker, i int) (err error) {
 		var stats []float32
 		if e.bounds.Norms && t.Stats.Rows > 0 {
-			stats = t.Stats.Row(t.Rows[i])
+			stats = row(t.Stats, t.Rows[i])
 		}
-		t.Loss[i], t.Correct[i], err = w.forward(t.X.Row(t.Rows[i]), stats, t.Batches[i], engine.DrawnAt(t.Drawn, i))
+		t.Loss[i], t.Correct[i], err = w.forward(row(t.X, t.Rows[i]), stats, t.Batches[i], engine.DrawnAt(t.Drawn, i))
 		return err
 	})
 }
@@ -120,7 +127,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 		return err
 	}
 	return engine.Each(ctx, e.workers, len(t.Rows), func(w *worker, i int) error {
-		out := t.Stats.Row(engine.Row(i))
+		out := row(t.Stats, engine.Row(i))
 		sum := make([]float64, len(out))
 		own := w.room(&w.stats, len(out))
 		for _, ids := range t.Batches {
@@ -132,7 +139,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 			if err != nil {
 				return err
 			}
-			if _, err := w.run(n, inputs{params: t.X.Row(t.Rows[i]), stats: own, pixels: px}); err != nil {
+			if _, err := w.run(n, inputs{params: row(t.X, t.Rows[i]), stats: own, pixels: px}); err != nil {
 				return err
 			}
 			for j, v := range own {

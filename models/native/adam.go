@@ -54,7 +54,7 @@ func (v *Vector) naturalStep(t engine.NaturalStep) error {
 	}
 	v.split(t.Hi-t.Lo, tile, 8, func(k *lane, lo, hi int) {
 		lo, hi = t.Lo+lo, t.Lo+hi
-		k.NaturalStep(t.X.F[lo:hi], t.S.F[lo:hi], t.G.F[lo:hi], t.H.F[lo:hi], t.Eta, t.Rate)
+		k.NaturalStep(flat(t.X)[lo:hi], flat(t.S)[lo:hi], flat(t.G)[lo:hi], flat(t.H)[lo:hi], t.Eta, t.Rate)
 	})
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native/kernel"
 	"brood/models/noise"
 )
@@ -46,13 +47,13 @@ func gradients(b *testing.B, m *models.Model, set *data.Set, threads, n, batch i
 	if err != nil {
 		b.Fatal(err)
 	}
-	x, g, stats := engine.New(n, m.Layout.Params, engine.F32), engine.New(n, m.Layout.Params, engine.F32), engine.New(n, m.Layout.Stats, engine.F32)
+	x, g, stats := ram.New(n, m.Layout.Params), ram.New(n, m.Layout.Params), ram.New(n, m.Layout.Stats)
 	t := engine.Gradients{X: x, Rows: engine.Rows(n), Stats: stats, G: g, Loss: make([]float32, n), Masks: make([]noise.Key, n)}
 	for i := range n {
-		if err := m.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
+		if err := m.Init(1, engine.Member(i), row(x, engine.Row(i))); err != nil {
 			b.Fatal(err)
 		}
-		m.Layout.FreshStats(stats.Row(engine.Row(i)))
+		m.Layout.FreshStats(row(stats, engine.Row(i)))
 		t.Batches = append(t.Batches, set.Train()[:batch])
 	}
 	best := time.Duration(1 << 62)
@@ -101,7 +102,7 @@ func BenchmarkUpdate(b *testing.B) {
 				b.Fatal(err)
 			}
 			g := task(b, m, set, 1, 128)
-			v := engine.New(1, m.Layout.Params, engine.F32)
+			v := ram.New(1, m.Layout.Params)
 			step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{
 				{Dst: v, Terms: []engine.Term{{C: 0.9, Src: v}, {C: 1, Src: g.G}}},
 				{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -0.01, Src: g.G}, {C: -0.009, Src: v}}},
@@ -148,8 +149,8 @@ func candidates32(b *testing.B, m *models.Model, set *data.Set, kind engine.Nois
 		b.Fatal(err)
 	}
 	const n = 32
-	t := engine.Candidates{Noise: kind, Theta: engine.New(1, m.Layout.Params, engine.F32), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()[:batch]}, Fitness: make([]float32, n)}
-	if err := m.Init(1, 0, t.Theta.F); err != nil {
+	t := engine.Candidates{Noise: kind, Theta: ram.New(1, m.Layout.Params), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()[:batch]}, Fitness: make([]float32, n)}
+	if err := m.Init(1, 0, flat(t.Theta)); err != nil {
 		b.Fatal(err)
 	}
 	for i := range n {

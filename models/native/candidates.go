@@ -89,7 +89,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		loss := c.losses(1)
 		err := e.inPieces(p, ids, at, inBytes && known, func(lo int) error {
 			if isApart && !known {
-				first.product(p, t.Theta.F, c.apart.base[lo*outputs:])
+				first.product(p, flat(t.Theta), c.apart.base[lo*outputs:])
 			}
 			switch {
 			case inBytes:
@@ -182,7 +182,7 @@ func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
 	c.room(n)
 	p.lane.draw(t.Noise, e.layout, c.eps[lo:], lo, w.key)
 	if t.Scale.Rows > 0 {
-		for i, s := range t.Scale.F[lo:n] {
+		for i, s := range flat(t.Scale)[lo:n] {
 			c.eps[lo+i] *= s
 		}
 	}
@@ -194,7 +194,7 @@ func (e *Engine) perturb(p *pass, t *engine.Candidates, w pair, lo, hi int) {
 	c := &p.twin
 	for j := range w.n {
 		step := e.step(t, t.IDs[w.at+j])
-		p.k.Lin(c.theta[j][lo:hi], []float32{1, step}, [][]float32{t.Theta.F[lo:hi], c.eps[lo:hi]})
+		p.k.Lin(c.theta[j][lo:hi], []float32{1, step}, [][]float32{flat(t.Theta)[lo:hi], c.eps[lo:hi]})
 	}
 }
 

@@ -27,7 +27,7 @@ func (v *Vector) crossover(t engine.Crossover) error {
 	// Coins come 128 to a block of noise, so the cut is by rows, and within a row by tensor.
 	v.split(t.Dst.Rows, 1, v.layout.Params, func(_ *lane, lo, hi int) {
 		for r := engine.Row(lo); r < engine.Row(hi); r++ {
-			v.cross(t.Dst.Row(r), t.A.Row(r), t.B.Row(r), t.Keys[r], t.PerTensor)
+			v.cross(row(t.Dst, r), row(t.A, r), row(t.B, r), t.Keys[r], t.PerTensor)
 		}
 	})
 	return nil
@@ -64,21 +64,31 @@ func (v *Vector) distance(t engine.Distance) error {
 	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
 		return err
 	}
-	if err := single(name, "centre", t.Centre, t.X.Cols); err != nil {
-		return err
+	if t.Centre.Rows > 0 {
+		if err := single(name, "centre", t.Centre, t.X.Cols); err != nil {
+			return err
+		}
 	}
 	if len(t.RMS) != t.X.Rows {
 		return bad(name, "room for %d results, want %d", len(t.RMS), t.X.Rows)
 	}
 	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
 		for r := lo; r < hi; r++ {
-			var sum float64
-			for i, x := range t.X.Row(engine.Row(r)) {
-				d := float64(x) - float64(t.Centre.F[i])
-				sum += float64(d * d)
-			}
-			t.RMS[r] = math.Sqrt(sum / float64(max(1, t.X.Cols)))
+			t.RMS[r] = rms(row(t.X, engine.Row(r)), flat(t.Centre))
 		}
 	})
 	return nil
+}
+
+// rms is the root of the mean square of x - centre, or of x where that is nil.
+func rms(x, centre []float32) float64 {
+	var sum float64
+	for i, a := range x {
+		d := float64(a)
+		if centre != nil {
+			d -= float64(centre[i])
+		}
+		sum += float64(d * d)
+	}
+	return math.Sqrt(sum / float64(max(1, len(x))))
 }

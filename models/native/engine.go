@@ -51,17 +51,6 @@ func (e *Engine) Kernels() string {
 	return "native/" + e.lanes[0].Twin().String() + "/" + goruntime.GOARCH
 }
 
-// Alloc is zeroed host memory.
-func (e *Engine) Alloc(rows, cols int, t engine.DType) engine.Mat { return engine.New(rows, cols, t) }
-
-// Copy copies between host matrices; the spans must have equal shapes.
-func (e *Engine) Copy(ctx context.Context, dst, src engine.Span) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return engine.CopyHost(dst, src)
-}
-
 // Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, t := range tasks {
@@ -122,9 +111,9 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 		if err := p.load(e.set, t.Batches[i], at, true); err != nil {
 			return err
 		}
-		p.mode, p.params, p.grad, p.stats = training, t.X.Row(t.Rows[i]), t.G.Row(engine.Row(i)), nil
+		p.mode, p.params, p.grad, p.stats = training, row(t.X, t.Rows[i]), row(t.G, engine.Row(i)), nil
 		if e.bounds.Norms {
-			p.stats = t.Stats.Row(t.StatRows[i])
+			p.stats = row(t.Stats, t.StatRows[i])
 		}
 		if e.bounds.Drops {
 			p.mask = t.Masks[i]
@@ -168,9 +157,9 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 	work := e.shares(t.Batches, t.Drawn, own)
 	err := e.each(ctx, len(work), func(p *pass, i int) (err error) {
 		w := &work[i]
-		p.mode, p.params, p.stats = running, t.X.Row(t.Rows[w.entry]), nil
+		p.mode, p.params, p.stats = running, row(t.X, t.Rows[w.entry]), nil
 		if e.bounds.Norms && !own {
-			p.stats = t.Stats.Row(t.Rows[w.entry])
+			p.stats = row(t.Stats, t.Rows[w.entry])
 		}
 		w.loss, w.correct, err = p.evaluate(e.set, w.ids, w.at)
 		return err
@@ -201,7 +190,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 		return err
 	}
 	return e.each(ctx, len(t.Rows), func(p *pass, i int) error {
-		out := t.Stats.Row(engine.Row(i))
+		out := row(t.Stats, engine.Row(i))
 		if len(p.own) < len(out) {
 			p.own = make([]float32, len(out))
 		}
@@ -210,7 +199,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 			if err := p.load(e.set, ids, noise.Key{}, false); err != nil {
 				return err
 			}
-			p.mode, p.params, p.stats = batchStats, t.X.Row(t.Rows[i]), p.own
+			p.mode, p.params, p.stats = batchStats, row(t.X, t.Rows[i]), p.own
 			p.forward()
 			for j, v := range p.own {
 				total[j] += float64(v)

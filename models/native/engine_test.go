@@ -11,6 +11,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native/kernel"
 	"brood/models/noise"
 )
@@ -58,13 +59,13 @@ func small(t testing.TB) *data.Set {
 // task is gradients of n members on batches of so many samples.
 func task(t testing.TB, m *models.Model, set *data.Set, n, batch int) engine.Gradients {
 	t.Helper()
-	g := engine.Gradients{X: engine.New(n, m.Layout.Params, engine.F32), Rows: engine.Rows(n), Stats: engine.New(n, m.Layout.Stats, engine.F32),
-		Masks: make([]noise.Key, n), G: engine.New(n, m.Layout.Params, engine.F32), Loss: make([]float32, n)}
+	g := engine.Gradients{X: ram.New(n, m.Layout.Params), Rows: engine.Rows(n), Stats: ram.New(n, m.Layout.Stats),
+		Masks: make([]noise.Key, n), G: ram.New(n, m.Layout.Params), Loss: make([]float32, n)}
 	for i := range n {
-		if err := m.Init(1, engine.Member(i), g.X.Row(engine.Row(i))); err != nil {
+		if err := m.Init(1, engine.Member(i), row(g.X, engine.Row(i))); err != nil {
 			t.Fatal(err)
 		}
-		m.Layout.FreshStats(g.Stats.Row(engine.Row(i)))
+		m.Layout.FreshStats(row(g.Stats, engine.Row(i)))
 		g.Masks[i] = noise.Key{Seed: 3, Purpose: noise.Dropout, Member: uint32(i)}
 		g.Batches = append(g.Batches, set.Train()[i:i+batch])
 	}
@@ -105,11 +106,11 @@ func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, twin
 	g := task(t, m, set, n, 75)
 	c := engine.Candidates{Theta: g.X.Sub(0, 1), Sigma: 0.1, Antithetic: true, IDs: []engine.Member{3}, Batches: [][]int32{set.Train()[:140]}, Fitness: make([]float32, 1)}
 	ev := engine.Evaluate{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:90]}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
-	st := engine.Statistics{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:65]}, Stats: engine.New(1, m.Layout.Stats, engine.F32)}
+	st := engine.Statistics{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:65]}, Stats: ram.New(1, m.Layout.Stats)}
 	if err := e.Do(context.Background(), g, g, c, ev, st); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(hash(g.G.F), hash(g.Loss), hash(g.Stats.F), hash(c.Fitness), ev.Loss, ev.Correct, hash(st.Stats.F))
+	return fmt.Sprint(hash(flat(g.G)), hash(g.Loss), hash(flat(g.Stats)), hash(c.Fitness), ev.Loss, ev.Correct, hash(flat(st.Stats)))
 }
 
 // TestThreads: gradients, evaluations and candidates of a shuffled cohort have the same bits on 1, 2, 3 and 5 threads.
@@ -140,9 +141,9 @@ func TestThreads(t *testing.T) {
 			if err := e.Do(ctx, g); err != nil {
 				t.Fatal(err)
 			}
-			back, loss := engine.New(n, g.G.Cols, engine.F32), make([]float32, n)
+			back, loss := ram.New(n, g.G.Cols), make([]float32, n)
 			for i, r := range g.Rows {
-				copy(back.Row(r), g.G.Row(engine.Row(i)))
+				copy(row(back, r), row(g.G, engine.Row(i)))
 				loss[r] = g.Loss[i]
 			}
 			ev := engine.Evaluate{X: g.X, Rows: engine.Rows(n), Batches: make([][]int32, n), Stats: g.Stats, Loss: make([]float64, n), Correct: make([]int64, n)}
@@ -166,7 +167,7 @@ func TestThreads(t *testing.T) {
 					t.Errorf("candidate %d alone has fitness %v, among others %v", id, one.Fitness[0], c.Fitness[i])
 				}
 			}
-			got := [3]string{fmt.Sprint(hash(back.F), hash(loss), hash(g.Stats.F)), fmt.Sprint(ev.Loss, ev.Correct), fmt.Sprint(hash(c.Fitness))}
+			got := [3]string{fmt.Sprint(hash(flat(back)), hash(loss), hash(flat(g.Stats))), fmt.Sprint(ev.Loss, ev.Correct), fmt.Sprint(hash(c.Fitness))}
 			if at == 0 {
 				want = got
 			}
@@ -203,7 +204,7 @@ func stepAllocates(t *testing.T, set *data.Set) {
 		}
 		g := task(t, m, set, 1, 70)
 		p := e.passes[0]
-		p.mode, p.params, p.grad, p.stats, p.mask = training, g.X.Row(0), g.G.Row(0), g.Stats.Row(0), g.Masks[0]
+		p.mode, p.params, p.grad, p.stats, p.mask = training, row(g.X, 0), row(g.G, 0), row(g.Stats, 0), g.Masks[0]
 		step := func() {
 			if err := p.load(set, g.Batches[0], g.Masks[0], true); err != nil {
 				t.Fatal(err)
@@ -263,8 +264,8 @@ func TestLargeLosses(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := task(t, m, set, 1, 8)
-		for i := range g.X.F {
-			g.X.F[i] *= 1e6
+		for i := range flat(g.X) {
+			flat(g.X)[i] *= 1e6
 		}
 		if err := e.Do(context.Background(), g); err != nil {
 			t.Fatal(err)
@@ -272,7 +273,7 @@ func TestLargeLosses(t *testing.T) {
 		if l := float64(g.Loss[0]); math.IsNaN(l) || math.IsInf(l, 0) || l < 100 {
 			t.Errorf("loss %v", l)
 		}
-		g.X.F[0] = float32(math.NaN())
+		flat(g.X)[0] = float32(math.NaN())
 		if err := e.Do(context.Background(), g); err != nil || g.Loss[0] == g.Loss[0] {
 			t.Errorf("loss %v, %v of parameters that are not finite", g.Loss[0], err)
 		}

@@ -8,6 +8,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native/kernel"
 	"brood/models/noise"
 )
@@ -31,7 +32,7 @@ func TestNoiseIsFrozen(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range noises {
-			task := engine.Candidates{Theta: engine.New(1, m.Layout.Params, engine.F32), Noise: n.noise, Sigma: 1, Antithetic: true,
+			task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 1, Antithetic: true,
 				Key: noise.Key{Seed: 7, Purpose: noise.Candidate, Round: 1<<33 + 5}}
 			eps := make([]float32, m.Layout.Params)
 			if err := v.Candidate(0, eps, &task, 9); err != nil {
@@ -82,9 +83,9 @@ layer = [{kind = "dense", out = 96}, {kind = "relu"}, {kind = "dense", out = 10}
 				if err != nil {
 					t.Fatal(err)
 				}
-				task := engine.Candidates{Theta: engine.New(1, m.Layout.Params, engine.F32), Noise: n.noise, Sigma: 0.5, Antithetic: true, // so large that a last bit shows
+				task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 0.5, Antithetic: true, // so large that a last bit shows
 					Batches: [][]int32{c.set.Train()[:140]}, Fitness: make([]float32, 42)}
-				if err := m.Init(1, 0, task.Theta.F); err != nil {
+				if err := m.Init(1, 0, flat(task.Theta)); err != nil {
 					t.Fatal(err)
 				}
 				for i := range task.Fitness {

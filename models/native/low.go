@@ -100,7 +100,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	known := c.apart.starts(e.task, ids, at, outputs)
 	if !known {
 		for j := range c.low {
-			c.low[j].turn(p, t.Theta.F)
+			c.low[j].turn(p, flat(t.Theta))
 		}
 	}
 	for i, w := range pairs {
@@ -113,7 +113,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 		base := c.apart.base[lo*outputs:]
 		if isApart {
 			if !known {
-				c.low[0].o.product(p, t.Theta.F, base)
+				c.low[0].o.product(p, flat(t.Theta), base)
 			}
 			c.low[0].multiply(p, 0, len(pairs))
 		}
@@ -121,7 +121,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 			e.spreadRest(p, t, w)
 			for j := range w.n {
 				p.mode, p.params, p.stats = running, c.theta[j], nil
-				c.lowForward(p, t.Theta.F, base, i, len(pairs), e.step(t, t.IDs[w.at+j]), isApart)
+				c.lowForward(p, flat(t.Theta), base, i, len(pairs), e.step(t, t.IDs[w.at+j]), isApart)
 				l, err := p.lossOf(p.logits())
 				if err != nil {
 					return err

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native/kernel"
 )
 
@@ -39,6 +40,7 @@ func bad(task, format string, args ...any) error {
 
 // Vector runs tasks on vectors of one layout. It is used from one goroutine.
 type Vector struct {
+	ram.Memory
 	layout *engine.Layout
 	lanes  []*lane // one a thread
 	ids    []uint32
@@ -46,11 +48,15 @@ type Vector struct {
 	whole  []int32
 }
 
-// lane is one thread's kernels, the terms of its present statement and the factors of its present noise.
+// lane is one thread's kernels, the terms of its present statement, the operands of its present sum and the factors of its present
+// noise.
 type lane struct {
 	*kernel.Kernels
 	c           []float32
 	x           [][]float32
+	operands    [][]float32 // of the present sum, over a tile
+	spare       [][]float32 // tiles for its partial sums
+	bytes       []byte      // of the present digest
 	factors     factors
 	left, right []float32 // of many candidates
 }
@@ -108,8 +114,22 @@ func (v *Vector) do(t engine.Task) error {
 		return v.adam(t)
 	case engine.NaturalStep:
 		return v.naturalStep(t)
-	case engine.TreeSum:
-		return v.treeSum(t)
+	case engine.Sum:
+		return v.sum(t)
+	case engine.Feedback:
+		return v.feedback(t)
+	case engine.Copy:
+		return v.copy(t)
+	case engine.Fill:
+		return v.fill(t)
+	case engine.Product:
+		return v.product(t)
+	case engine.Clip:
+		return v.clip(t)
+	case engine.Finite:
+		return v.finite(t)
+	case engine.Digest:
+		return v.digest(t)
 	case engine.NoiseSum:
 		return v.noiseSum(t)
 	case engine.Perturb:
@@ -139,15 +159,19 @@ func (v *Vector) split(n, unit, cost int, f func(k *lane, lo, hi int)) {
 	wg.Wait()
 }
 
-// fit checks that m is an F32 matrix of cols columns whose memory is all there.
+// flat is the elements of m; nil where its memory is no engine's of the processor.
+func flat(m engine.Mat) []float32 { return ram.View(m).F }
+
+// row is row r of m.
+func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
+
+// fit checks that m is a matrix of cols columns whose memory is all there.
 func fit(task, name string, m engine.Mat, cols int) error {
 	switch {
-	case m.Type != engine.F32:
-		return bad(task, "%s is %s, want f32", name, m.Type)
 	case m.Cols != cols:
 		return bad(task, "%s has %d columns, want %d", name, m.Cols, cols)
-	case m.Rows < 0 || len(m.F) < m.Rows*m.Cols:
-		return bad(task, "%s says %dx%d but holds %d elements", name, m.Rows, m.Cols, len(m.F))
+	case len(flat(m)) < m.Rows*m.Cols:
+		return bad(task, "%s says %dx%d and has no such memory", name, m.Rows, m.Cols)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/enginetest"
 	"brood/models/native/kernel"
 	"brood/models/noise"
@@ -38,7 +39,7 @@ func twins(t *testing.T, f func(t *testing.T, twin kernel.Twin)) {
 
 func TestVectorContract(t *testing.T) {
 	twins(t, func(t *testing.T, twin kernel.Twin) {
-		enginetest.Vector(t, odd(), func(t *testing.T, threads int) enginetest.Doer {
+		enginetest.Vector(t, odd(), func(t *testing.T, threads int) enginetest.Engine {
 			t.Helper()
 			v, err := NewTwin(odd(), threads, twin)
 			if err != nil {
@@ -93,7 +94,7 @@ func TestNewRefusesLayouts(t *testing.T) {
 
 func TestCandidateRefuses(t *testing.T) {
 	l := odd()
-	dst, theta := make([]float32, l.Params), engine.New(1, l.Params, engine.F32)
+	dst, theta := make([]float32, l.Params), ram.New(1, l.Params)
 	v, err := New(l, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +104,8 @@ func TestCandidateRefuses(t *testing.T) {
 		task engine.Candidates
 	}{
 		"room":  {dst[1:], engine.Candidates{Theta: theta}},
-		"theta": {dst, engine.Candidates{Theta: engine.New(2, l.Params, engine.F32)}},
-		"scale": {dst, engine.Candidates{Theta: theta, Scale: engine.New(1, 3, engine.F32)}},
+		"theta": {dst, engine.Candidates{Theta: ram.New(2, l.Params)}},
+		"scale": {dst, engine.Candidates{Theta: theta, Scale: ram.New(1, 3)}},
 	} {
 		if err := v.Candidate(0, c.dst, &c.task, 0); err == nil {
 			t.Errorf("%s: no error", name)
@@ -118,7 +119,7 @@ func TestNoAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, g := engine.New(2, v.layout.Params, engine.F32), engine.New(2, v.layout.Params, engine.F32)
+	x, g := ram.New(2, v.layout.Params), ram.New(2, v.layout.Params)
 	tasks := []engine.Task{
 		engine.Update{Rows: engine.Rows(2), Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -1, Src: g}}}}},
 		engine.Adam{X: x, M: x, V: g, G: g, Rows: engine.Rows(2), T: 1},
@@ -133,4 +134,22 @@ func TestNoAllocations(t *testing.T) {
 	}); n > 10 {
 		t.Errorf("%v allocations for four tasks, want a few headers at most", n)
 	}
+}
+
+// TestElsewhere: the contract is met by an engine that owns its memory and works late, so that what is tested on it stands on the contract.
+func TestElsewhere(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+		t.Helper()
+		e, err := NewEngine(m, d, threads, kernel.Best())
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := enginetest.NewElsewhere(e, 7)
+		t.Cleanup(func() {
+			for _, f := range there.Faults(true) {
+				t.Error(f)
+			}
+		})
+		return there
+	})
 }

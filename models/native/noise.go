@@ -77,13 +77,13 @@ func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, id eng
 		return err
 	}
 	key, sign := signed(t.Key, t.Antithetic, id)
-	theta := t.Theta.F[:len(dst)]
+	theta := flat(t.Theta)[:len(dst)]
 	k.draw(t.Noise, l, dst, 0, key)
 	if t.Scale.Rows == 0 {
 		k.Lin(dst, []float32{1, sign * t.Sigma}, [][]float32{theta, dst})
 		return nil
 	}
-	for i, s := range t.Scale.F[:len(dst)] {
+	for i, s := range flat(t.Scale)[:len(dst)] {
 		dst[i] = theta[i] + float32(float32(sign*s)*dst[i])
 	}
 	return nil
@@ -119,7 +119,7 @@ func (v *Vector) noiseSum(t engine.NoiseSum) error {
 			v.whole = append(v.whole, int32(v.scale[i]))
 		}
 	}
-	dst, s := d.Mat.Row(d.Row)[d.Lo:d.Hi], t.Key.Schedule()
+	dst, s := row(d.Mat, d.Row)[d.Lo:d.Hi], t.Key.Schedule()
 	v.split(len(dst), tile, 32*len(t.IDs), func(k *lane, lo, hi int) {
 		fields(v.layout, t.Key, s, d.Lo+lo, hi-lo, func(w *engine.Tensor, f kernel.Field, from, place, n int) {
 			out := dst[lo+place : lo+place+n]
@@ -146,7 +146,7 @@ func (v *Vector) perturb(t engine.Perturb) error {
 	}
 	v.split(t.X.Cols, tile, 32*t.X.Rows, func(k *lane, lo, hi int) {
 		for r, key := range t.Keys {
-			x := t.X.Row(engine.Row(r))[lo:hi]
+			x := row(t.X, engine.Row(r))[lo:hi]
 			fields(v.layout, key, key.Schedule(), lo, hi-lo, func(_ *engine.Tensor, f kernel.Field, from, place, n int) {
 				k.Perturb(x[place:place+n], x[place:place+n], t.Sigma[r], f, from)
 			})

@@ -12,6 +12,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native/kernel"
 )
 
@@ -154,7 +155,7 @@ func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engi
 		tasks = append(tasks, e)
 	}
 	if w.Own > 0 {
-		tasks = append(tasks, engine.Statistics{X: x, Rows: engine.Rows(w.Rows), Batches: many(1, w.Own), Stats: engine.New(w.Rows, m.Layout.Stats, engine.F32)})
+		tasks = append(tasks, engine.Statistics{X: x, Rows: engine.Rows(w.Rows), Batches: many(1, w.Own), Stats: ram.New(w.Rows, m.Layout.Stats)})
 		e.Batches, e.Stats = many(w.Rows, w.Own), engine.Mat{}
 		tasks = append(tasks, e)
 	}

@@ -47,7 +47,7 @@ func cut(m engine.Mat, r engine.Row, a, b int) []float32 {
 		r = 0
 	}
 	at := int(r) * m.Cols
-	return m.F[at+a : at+b]
+	return flat(m)[at+a : at+b]
 }
 
 // run is one statement over columns [a, b), at most a tile, of row r. A destination may also be a source.
@@ -57,17 +57,4 @@ func (p *lane) run(s *engine.Lin, r engine.Row, a, b int) {
 		p.c, p.x = append(p.c, t.C), append(p.x, cut(t.Src, r, a, b))
 	}
 	p.Lin(cut(s.Dst, r, a, b), p.c, p.x)
-}
-
-func (v *Vector) treeSum(t engine.TreeSum) error {
-	for _, m := range []struct {
-		name string
-		m    engine.Mat
-	}{{"dst", t.Dst}, {"a", t.A}, {"b", t.B}} {
-		if err := single("tree sum", m.name, m.m, t.Dst.Cols); err != nil {
-			return err
-		}
-	}
-	v.split(t.Dst.Cols, tile, 1, func(k *lane, lo, hi int) { k.Add(t.Dst.F[lo:hi], t.A.F[lo:hi], t.B.F[lo:hi]) })
-	return nil
 }

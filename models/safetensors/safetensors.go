@@ -17,7 +17,8 @@ type Tensor struct {
 	Shape  []int
 	F      []float32
 	U      []uint64
-	Unread string // the type of elements that Read passed over, such as I64
+	Pull   func(p []byte) error // not nil: in place of F, Write takes the elements from here, little-endian
+	Unread string               // the type of elements that Read passed over, such as I64
 }
 
 // File is the content of a file. Read returns tensors in the order of their bytes.

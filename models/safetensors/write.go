@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // entry is a tensor in the header.
@@ -36,7 +37,7 @@ func Write(w io.Writer, f File) error {
 		if err != nil {
 			return err
 		}
-		if n != int64(len(t.F)+len(t.U)) {
+		if t.Pull == nil && n != int64(len(t.F)+len(t.U)) {
 			return bad("tensor %q has %d elements for shape %v", t.Name, len(t.F)+len(t.U), t.Shape)
 		}
 		e := entry{"F32", append([]int{}, t.Shape...), [2]int64{at, at + 4*n}}
@@ -60,7 +61,16 @@ func Write(w io.Writer, f File) error {
 	binary.LittleEndian.PutUint64(word[:], uint64(len(text)))
 	b.Write(word[:]) // a bufio.Writer keeps its first error for Flush
 	b.Write(text)
+	var pulled []byte
 	for _, t := range f.Tensors {
+		if t.Pull != nil {
+			e := header[t.Name].(entry)
+			pulled = slices.Grow(pulled[:0], int(e.Offsets[1]-e.Offsets[0]))[:e.Offsets[1]-e.Offsets[0]]
+			if err := t.Pull(pulled); err != nil {
+				return err
+			}
+			b.Write(pulled)
+		}
 		for _, v := range t.F {
 			binary.LittleEndian.PutUint32(word[:], math.Float32bits(v))
 			b.Write(word[:4])

@@ -94,7 +94,7 @@ func (p finite) byAgents(k optim.Values, states int) bool {
 // first is named after the protocol too, since another's states mean something else.
 func (p finite) blocks(k optim.Values, _ engine.Layout) []optim.Block {
 	states := len(p.table(k).States)
-	b := optim.Block{Name: optim.BlockCounts + "." + p.name, Cols: states, Type: engine.U64}
+	b := optim.Block{Name: optim.BlockCounts + "." + p.name, Cols: states, Type: engine.U64, Record: true}
 	if p.byAgents(k, states) {
 		b.Name, b.Cols = optim.BlockAgents+"."+p.name, k.I("n")
 	}

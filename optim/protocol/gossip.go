@@ -28,7 +28,7 @@ Series: loss is that root mean square. Bytes: 16 a member to every other worker 
 	},
 	Series: []optim.Series{seriesLoss, seriesTime},
 	Blocks: func(k optim.Values, _ engine.Layout) []optim.Block {
-		return []optim.Block{{Name: gossipBlock, Cols: k.I("n")}, optim.Counter(optim.BlockClock, false), optim.Counter(optim.BlockEnd, false)}
+		return []optim.Block{{Name: gossipBlock, Cols: k.I("n"), Record: true}, optim.Counter(optim.BlockClock, false), optim.Counter(optim.BlockEnd, false)}
 	},
 	Bytes:   gatherBytes,
 	Program: gossip{},
@@ -42,12 +42,12 @@ type gossip struct{}
 type values struct {
 	e     *optim.Env
 	round uint64
-	x     engine.Mat
+	x     engine.Host
 	tol   float64
 }
 
 func (gossip) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
-	s := &values{e, round, e.Block(gossipBlock), k.Get("tol")}
+	s := &values{e, round, e.Record(gossipBlock), k.Get("tol")}
 	return advance(ctx, e, k, []string{seriesLoss.Name}, s, func(engine.Row) (float64, bool) { return 0, false })
 }
 

@@ -180,7 +180,7 @@ func TestGossipContracts(t *testing.T) {
 		e := alone(GossipMean, k, 3, optim.IDs(trials))
 		first := alone(GossipMean, k, 3, optim.IDs(trials))
 		for i, m := range first.Mine {
-			if _, err := (&values{e: first, x: first.Block(gossipBlock)}).begin(engine.Row(i), m); err != nil {
+			if _, err := (&values{e: first, x: first.Record(gossipBlock)}).begin(engine.Row(i), m); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -188,7 +188,7 @@ func TestGossipContracts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range trials {
-			before, after := first.Block(gossipBlock).Row(engine.Row(i)), e.Block(gossipBlock).Row(engine.Row(i))
+			before, after := first.Record(gossipBlock).Row(engine.Row(i)), e.Record(gossipBlock).Row(engine.Row(i))
 			ratios = append(ratios, disagreement(after)/disagreement(before))
 			var drift float64
 			for j := range before {
@@ -218,7 +218,7 @@ func TestGossipStops(t *testing.T) {
 		t.Errorf("%d of 20 trials ended", rep.Pass.Done)
 	}
 	for i := range e.Mine {
-		x := e.Block(gossipBlock).Row(engine.Row(i))
+		x := e.Record(gossipBlock).Row(engine.Row(i))
 		if rms := math.Sqrt(disagreement(x) / 200); rms > 0.01*1.001 || rms < 0.008 {
 			t.Errorf("trial %d stopped at %.5f", i, rms)
 		}

@@ -33,8 +33,8 @@ func gatherBytes(s optim.Shape) map[optim.Op]int64 {
 // advance does a round of all trials of this worker. series are those of measure. A pass of the run is over when as many trials ended as
 // there are members, so that `epochs 1` ends it exactly then; samples are meetings. right says what a converged row answered.
 func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string, s simulation, right func(engine.Row) (float64, bool)) (rep optim.Report, err error) {
-	clock, end := e.Block(optim.BlockClock), e.Block(optim.BlockEnd)
-	mine := engine.New(len(e.Mine), recordBytes/8, engine.U64)
+	clock, end := e.Record(optim.BlockClock), e.Record(optim.BlockEnd)
+	mine := engine.NewHost(len(e.Mine), recordBytes/8, engine.U64)
 	measured := make([][]optim.Point, len(series))
 	var once []optim.Point
 	left := max(1, uint64(k.Get("slice")*k.Get("n")))
@@ -72,7 +72,7 @@ func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string,
 			measured[j] = append(measured[j], optim.Point{Member: m, Series: series[j], Value: v})
 		}
 	}
-	all := engine.New(len(e.Roster.Members), recordBytes/8, engine.U64)
+	all := engine.NewHost(len(e.Roster.Members), recordBytes/8, engine.U64)
 	if err := e.Comm.AllGather(ctx, "trials", mine, all); err != nil {
 		return rep, err
 	}
@@ -94,9 +94,9 @@ type trials struct {
 	round  uint64
 	table  *Table
 	n      uint64
-	want   int        // index of the right output, -1 without one
-	agents engine.Mat // one of the two exists
-	counts engine.Mat
+	want   int         // index of the right output, -1 without one
+	agents engine.Host // one of the two exists
+	counts engine.Host
 	crowd  *crowd
 	tally  []uint64 // counts of the row at hand, where its agents are simulated
 }
@@ -104,7 +104,7 @@ type trials struct {
 // Round implements optim.Program.
 func (p finite) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
 	s := &trials{finite: p, e: e, k: k, round: round, table: p.table(k), n: uint64(k.I("n")), want: -1,
-		agents: e.Block(optim.BlockAgents + "." + p.name), counts: e.Block(optim.BlockCounts + "." + p.name)}
+		agents: e.Record(optim.BlockAgents + "." + p.name), counts: e.Record(optim.BlockCounts + "." + p.name)}
 	if p.right != nil {
 		s.want = slices.Index(s.table.Outputs, p.right(k))
 	}

@@ -49,9 +49,9 @@ func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint
 // alone is the environment of one worker that hosts these members, before their first round.
 func alone(a *optim.Algorithm, k optim.Values, seed uint64, members []optim.Member) *optim.Env {
 	roster := optim.Place(members, []int{0})
-	e := &optim.Env{Seed: seed, Roster: roster, Mine: members, Blocks: map[string]engine.Mat{}, Comm: optim.NewComm(0, 1, roster, []int{0}, nil, 0)}
+	e := &optim.Env{Seed: seed, Roster: roster, Mine: members, Records: map[string]engine.Host{}, Comm: optim.NewComm(0, 1, roster, []int{0}, nil, nil, 0)}
 	for _, b := range a.Blocks(k, engine.Layout{}) {
-		e.Blocks[b.Name] = engine.New(len(members), b.Cols, b.Type)
+		e.Records[b.Name] = engine.NewHost(len(members), b.Cols, b.Type)
 	}
 	return e
 }

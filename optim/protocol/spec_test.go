@@ -163,17 +163,17 @@ func TestBeginsAnew(t *testing.T) {
 		}
 		round(0)
 		round(1)
-		if got := e.Block(optim.BlockClock).U[0]; got != 200 {
+		if got := e.Record(optim.BlockClock).U[0]; got != 200 {
 			t.Errorf("form %d: %d meetings after two rounds", form, got)
 		}
 		k["n"] = 50
 		for _, b := range ExactMajority.Blocks(k, engine.Layout{}) {
-			if e.Blocks[b.Name].Cols != b.Cols { // as a plan does
-				e.Blocks[b.Name] = engine.New(3, b.Cols, b.Type)
+			if e.Records[b.Name].Cols != b.Cols { // as a plan does
+				e.Records[b.Name] = engine.NewHost(3, b.Cols, b.Type)
 			}
 		}
 		round(2)
-		if got := e.Block(optim.BlockClock).U[0]; got != 50 {
+		if got := e.Record(optim.BlockClock).U[0]; got != 50 {
 			t.Errorf("form %d: %d meetings of the trial that began with 50 agents", form, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/noise"
 	"brood/optim"
 	"brood/runtime/event"
@@ -15,7 +16,7 @@ import (
 )
 
 // alone plans a rig's first epoch on one worker of its own and returns it with the toy.
-func (r Rig) alone(t *testing.T) (*Toy, func(to uint64) message.Done, func() map[string]engine.Mat) {
+func (r Rig) alone(t *testing.T) (*Toy, func(to uint64) message.Done, func() map[string]engine.Host) {
 	t.Helper()
 	toy, err := NewToy(r.Stats)
 	if err != nil {
@@ -38,7 +39,7 @@ func (r Rig) alone(t *testing.T) (*Toy, func(to uint64) message.Done, func() map
 		at = to
 		return d
 	}
-	blocks := func() map[string]engine.Mat {
+	blocks := func() map[string]engine.Host {
 		t.Helper()
 		s, ok := w.Handle(ctx, message.Save{Epoch: 1, At: at}).(message.Saved)
 		if !ok || s.Err != "" {
@@ -80,12 +81,12 @@ func (r Rig) stream(toy *Toy, m uint32, cursor uint64, n int) []int32 {
 func gradient(t *testing.T, toy *Toy, x []float64, batch []int32) []float64 {
 	t.Helper()
 	n := len(x)
-	m := engine.New(1, n, engine.F32)
+	m := engine.NewHost(1, n, engine.F32)
 	for i := range x {
 		m.F[i] = float32(x[i])
 	}
-	g := engine.New(1, n, engine.F32)
-	err := toy.Do(context.Background(), engine.Gradients{X: m, Rows: engine.Rows(1), Batches: [][]int32{batch}, Masks: make([]noise.Key, 1), G: g, Loss: make([]float32, 1)})
+	g := engine.NewHost(1, n, engine.F32)
+	err := toy.Do(context.Background(), engine.Gradients{X: ram.Of(m), Rows: engine.Rows(1), Batches: [][]int32{batch}, Masks: make([]noise.Key, 1), G: ram.Of(g), Loss: make([]float32, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func TestPopSGDContraction(t *testing.T) {
 	}
 }
 
-func gamma(rows map[string]engine.Mat, n int) (g float64) {
+func gamma(rows map[string]engine.Host, n int) (g float64) {
 	M := rows["x/0"].Cols
 	for j := range M {
 		var mean float64

@@ -36,6 +36,7 @@ type Rig struct {
 	Epoch     uint32
 	Poison    func(m engine.Member, cursor uint64) bool
 	Link      func(hub *local.Hub, id int) optim.Link // nil: the hub's own
+	Engine    func(*Toy) optim.Engine                 // nil: the toy itself
 	Respawn   time.Duration
 	Lookup    func(string) (*optim.Algorithm, error)
 	Store     *Memory
@@ -83,7 +84,7 @@ func (r *Reader) Next() (event.Record, error) {
 // Memory keeps checkpoints in memory.
 type Memory struct {
 	mu   sync.Mutex
-	rows map[string]map[string]engine.Mat // file -> row
+	rows map[string]map[string]engine.Host // file -> row
 }
 
 // Save implements worker.Store.
@@ -91,21 +92,30 @@ func (m *Memory) Save(round uint64, epoch uint32, id int, rows []worker.Row) (ev
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.rows == nil {
-		m.rows = map[string]map[string]engine.Mat{}
+		m.rows = map[string]map[string]engine.Host{}
 	}
 	name := fmt.Sprintf("%d/%d/%d", round, epoch, id)
-	m.rows[name] = map[string]engine.Mat{}
+	m.rows[name] = map[string]engine.Host{}
 	for _, r := range rows {
-		m.rows[name][r.Name] = r.Mat.Clone()
+		kept := r.Record.Clone()
+		if r.Pull != nil {
+			p := make([]byte, 4*r.Cols)
+			if err := r.Pull(p); err != nil {
+				return event.File{}, err
+			}
+			kept = engine.NewHost(1, r.Cols, engine.F32)
+			engine.ReadRow(kept, 0, p)
+		}
+		m.rows[name][r.Name] = kept
 	}
 	return event.File{Path: name}, nil
 }
 
 // Load implements worker.Store.
-func (m *Memory) Load(cp event.Checkpoint, want func(string) bool) (map[string]engine.Mat, error) {
+func (m *Memory) Load(cp event.Checkpoint, want func(string) bool) (map[string]engine.Host, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := map[string]engine.Mat{}
+	out := map[string]engine.Host{}
 	for _, f := range cp.Files {
 		for name, row := range m.rows[f.Path] {
 			if want(name) {
@@ -151,9 +161,17 @@ func (r Rig) lookup() func(string) (*optim.Algorithm, error) {
 	return catalog.Lookup
 }
 
+// computes is the toy as a worker sees it.
+func (r Rig) computes(toy *Toy) optim.Engine {
+	if r.Engine != nil {
+		return r.Engine(toy)
+	}
+	return toy
+}
+
 // worker of a run, or, without measuring, of an execution of its record.
 func (r Rig) worker(id int, toy *Toy, link optim.Link, store *Memory, measure bool) *worker.Worker {
-	return worker.New(worker.Config{ID: id, Seed: r.Seed, Layout: toy.Layout(), Init: toy.Init(r.Seed), Engine: toy, Data: toy, Test: toy.Test(), Link: link,
+	return worker.New(worker.Config{ID: id, Seed: r.Seed, Layout: toy.Layout(), Init: toy.Init(r.Seed), Engine: r.computes(toy), Data: toy, Test: toy.Test(), Link: link,
 		Direct: r.Direct, Probe: r.Probe, Evaluate: 1 << 40, Lookup: r.lookup(), Store: store, Measure: measure, Clock: func() int64 { return time.Now().UnixNano() }})
 }
 
@@ -234,6 +252,7 @@ func (r Rig) VerifyFrom(ctx context.Context, o *Outcome, cp *event.Checkpoint) (
 		return verify.Result{}, err
 	}
 	w := r.worker(0, toy, (&local.Hub{}).Link(0), o.Store, false)
+	defer w.Free()
 	return verify.Run(ctx, verify.Config{Worker: w, From: cp}, o.Log.Reader(), 0)
 }
 

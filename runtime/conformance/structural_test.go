@@ -21,7 +21,7 @@ func TestStructuralKnobs(t *testing.T) {
 		{Rig{Algorithm: "parle"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}, {"slice", "1"}, {"ell", "1"}}},
 	} {
 		r := quick(c.rig)
-		r.Members, r.Workers, r.Rounds, r.Seed = 4, 2, 60, 11
+		r.Members, r.Workers, r.Rounds, r.Seed = 4, 2, 240, 11 // however few commits they are
 		commits, next := 0, 0
 		lost, plans := 0, 0
 		r.OnRecord = func(rec event.Record) []event.Command {

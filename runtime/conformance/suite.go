@@ -5,8 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 
+	"brood/models/enginetest"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -25,6 +27,7 @@ func Suite(t *testing.T, a *optim.Algorithm, base Rig) {
 	t.Run("declared", func(t *testing.T) { declared(t, a) })
 	t.Run("placement", func(t *testing.T) { placement(t, base) })
 	t.Run("restored", func(t *testing.T) { restored(t, base) })
+	t.Run("elsewhere", func(t *testing.T) { elsewhere(t, base) })
 	t.Run("learns", func(t *testing.T) { learns(t, base, a.Needs.Model()) })
 	t.Run("shapes", func(t *testing.T) { shapes(t, a, base) })
 }
@@ -109,6 +112,56 @@ func placement(t *testing.T, base Rig) {
 		check("probed every round", r)
 		r.Probe, r.JoinAfter = 0, 3
 		check("a fourth worker joining", r)
+	}
+}
+
+// elsewhere: on engines that own their memory and work late, the hash and every point are the same, and all memory is given back. A program
+// that looks at what a task writes out before it has waited for it, or keeps matrices for itself, is found here.
+func elsewhere(t *testing.T, base Rig) {
+	base.Members, base.Workers, base.Stats, base.Probe = 8, 1, true, 5
+	want, measured := run(t, base), map[string]bool{}
+	for _, rec := range want.Log.Records {
+		if rec.Points != nil {
+			measured[rec.Points.Series] = true
+		}
+	}
+	var mu sync.Mutex
+	var made []*enginetest.Elsewhere
+	base.Engine = func(toy *Toy) optim.Engine {
+		mu.Lock()
+		defer mu.Unlock()
+		e := enginetest.NewElsewhere(toy, uint64(len(made)))
+		made = append(made, e)
+		return e
+	}
+	for _, workers := range []int{1, 3} {
+		r := base
+		r.Workers, r.JoinAfter = workers, 3*(workers/3)
+		o := run(t, r)
+		if o.Hash() != want.Hash() {
+			t.Errorf("%d workers: hash %s, in host memory %s", workers, o.Hash(), want.Hash())
+		}
+		if workers > 1 {
+			continue
+		}
+		for name := range measured {
+			_, got := o.Series(name)
+			if _, was := want.Series(name); !slices.Equal(got, was) {
+				t.Errorf("series %s: %v, in host memory %v: take LatePoints for what a task writes out, or wait for the engine", name, got, was)
+			}
+		}
+		if _, err := r.Verify(context.Background(), want); err != nil {
+			t.Errorf("verify elsewhere: %v", err)
+		}
+		r.Engine = nil
+		if _, err := r.Verify(context.Background(), o); err != nil {
+			t.Errorf("verify here: %v", err)
+		}
+	}
+	for i, e := range made {
+		for _, f := range e.Faults(true) {
+			t.Errorf("engine %d: %s", i, f)
+		}
 	}
 }
 

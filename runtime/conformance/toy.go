@@ -11,6 +11,7 @@ import (
 
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native"
 	"brood/models/noise"
 )
@@ -25,6 +26,7 @@ const (
 // Toy is a 6-7-3 perceptron in plain loops: an engine whose every number can be followed by hand. With stats it also
 // keeps two running statistics (mean and variance of the first input), to exercise batch-norm bookkeeping.
 type Toy struct {
+	ram.Memory
 	layout engine.Layout
 	vector *native.Vector
 	x      [][toyIn]float32
@@ -95,9 +97,8 @@ func (t *Toy) Init(seed uint64) func(m engine.Member, dst []float32) {
 	}
 }
 
-func (t *Toy) Alloc(rows, cols int, d engine.DType) engine.Mat { return engine.New(rows, cols, d) }
-
-func (t *Toy) Copy(_ context.Context, dst, src engine.Span) error { return engine.CopyHost(dst, src) }
+// rowOf is row r of m.
+func rowOf(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
 func (t *Toy) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, task := range tasks {
@@ -108,11 +109,11 @@ func (t *Toy) Do(ctx context.Context, tasks ...engine.Task) error {
 		case engine.Evaluate:
 			err = t.placed(k.Batches, k.Drawn)
 			for i, r := range k.Rows {
-				k.Loss[i], k.Correct[i] = t.evaluate(k.X.Row(r), k.Batches[i])
+				k.Loss[i], k.Correct[i] = t.evaluate(rowOf(k.X, r), k.Batches[i])
 			}
 		case engine.Statistics:
 			for i := range k.Rows {
-				t.observe(k.Stats.Row(engine.Row(i)), k.Batches[0], 1)
+				t.observe(rowOf(k.Stats, engine.Row(i)), k.Batches[0], 1)
 			}
 		case engine.Candidates:
 			err = t.candidates(k)
@@ -171,7 +172,7 @@ func (t *Toy) gradients(k engine.Gradients) error {
 		return fmt.Errorf("gradients: %d batches and %d rows of G for %d rows", len(k.Batches), k.G.Rows, len(k.Rows))
 	}
 	for i, r := range k.Rows {
-		w, g := k.X.Row(r), k.G.Row(engine.Row(i))
+		w, g := rowOf(k.X, r), rowOf(k.G, engine.Row(i))
 		clear(g)
 		w2 := w[toyIn*toyHidden+toyHidden:]
 		gb1 := g[toyIn*toyHidden:]
@@ -207,7 +208,7 @@ func (t *Toy) gradients(k engine.Gradients) error {
 			if k.StatRows != nil {
 				sr = k.StatRows[i]
 			}
-			t.observe(k.Stats.Row(sr), k.Batches[i], 0.1)
+			t.observe(rowOf(k.Stats, sr), k.Batches[i], 0.1)
 		}
 		if m := k.Masks[i]; t.Poison != nil && t.Poison(engine.Member(m.Member), m.Round) {
 			g[0] = float32(math.NaN())

@@ -62,10 +62,12 @@ func (f *Fleet) Gone(id int, reason string) { f.post(died{worker: id, reason: re
 const shortGrace = 500 * time.Millisecond
 
 // Attend lets w do what comes into box, and reports its replies, until ctx ends, the box is closed or a Stop comes. An
-// error is a panic of w's program. A failure is reported after grace only, unless an Abort comes before: when a worker
-// dies, its partners may notice before the coordinator does, and must not be blamed. A connection that broke between workers that are
-// there is reported after shortGrace: by then both of them have noticed, and the coordinator any death.
+// error is a panic of w's program, or the loss of its device. A failure is reported after grace only, unless an Abort comes
+// before: when a worker dies, its partners may notice before the coordinator does, and must not be blamed. A connection
+// that broke between workers that are there is reported after shortGrace: by then both of them have noticed, and the
+// coordinator any death. At its end w's memory is given back.
 func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Duration, report func(reply any)) error {
+	defer w.Free()
 	for {
 		mctx, msg, ok := box.next(ctx)
 		if !ok {
@@ -76,6 +78,9 @@ func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Dura
 		}
 		reply, err := safely(mctx, w, msg)
 		if err != nil {
+			return err
+		}
+		if err := w.Broken(); err != nil {
 			return err
 		}
 		if failed, ok := reply.(message.Failed); ok && failed.NonFinite == nil && grace > 0 {

@@ -7,6 +7,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -53,14 +54,10 @@ func (j *Job) lookup(name string) (*optim.Algorithm, error) {
 }
 
 // memory is the engine of a bare run. Its bits are the same everywhere: such an algorithm draws and counts.
-type memory struct{}
+type memory struct{ ram.Memory }
 
 // bareKernels names it.
 const bareKernels = "none"
-
-func (memory) Alloc(rows, cols int, t engine.DType) engine.Mat { return engine.New(rows, cols, t) }
-
-func (memory) Copy(_ context.Context, dst, src engine.Span) error { return engine.CopyHost(dst, src) }
 
 func (memory) Do(_ context.Context, tasks ...engine.Task) error {
 	if len(tasks) > 0 {

@@ -162,16 +162,29 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 // clock times each kind of work for a moment, with all threads at it, and says how long all of it takes.
 func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float64, err error) {
 	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
-	x, g := engine.New(n, params, engine.F32), engine.New(n, params, engine.F32)
-	var stats engine.Mat
-	if j.Net.Layout.Stats > 0 {
-		stats = engine.New(n, j.Net.Layout.Stats, engine.F32)
-		for i := range n {
-			j.Net.Layout.FreshStats(stats.Row(engine.Row(i)))
+	start, still := engine.NewHost(n, params, engine.F32), engine.NewHost(n, j.Net.Layout.Stats, engine.F32)
+	for i := range n {
+		j.init(engine.Member(i), start.Row(engine.Row(i)))
+		if still.Cols > 0 {
+			j.Net.Layout.FreshStats(still.Row(engine.Row(i)))
 		}
 	}
-	for i := range n {
-		j.init(engine.Member(i), x.Row(engine.Row(i)))
+	x, err := optim.Upload(ctx, eng, start)
+	if err != nil {
+		return 0, err
+	}
+	defer eng.Free(x)
+	g, err := optim.Upload(ctx, eng, engine.NewHost(n, params, engine.F32))
+	if err != nil {
+		return 0, err
+	}
+	defer eng.Free(g)
+	var stats engine.Mat
+	if still.Cols > 0 {
+		if stats, err = optim.Upload(ctx, eng, still); err != nil {
+			return 0, err
+		}
+		defer eng.Free(stats)
 	}
 	rows, one := engine.Rows(n), x.Sub(0, 1)
 	drawn := func(count int) (out []noise.Key) {
@@ -238,7 +251,7 @@ func entry(ctx context.Context, eng compute, few, most int, task func(entries in
 	for n, warm := few, false; ; warm = true {
 		work := task(n)
 		began := time.Now()
-		if err := eng.Do(ctx, work); err != nil {
+		if err := done(ctx, eng, work); err != nil {
 			return 0, err
 		}
 		switch {
@@ -251,19 +264,27 @@ func entry(ctx context.Context, eng compute, few, most int, task func(entries in
 	}
 }
 
+// done runs a task to its end.
+func done(ctx context.Context, eng compute, task engine.Task) error {
+	if err := eng.Do(ctx, task); err != nil {
+		return err
+	}
+	return eng.Wait(ctx)
+}
+
 // enough is the time of a task whose entries are many.
 const enough = 8 * time.Millisecond
 
 // timed runs a task once to warm up and then for some milliseconds; the median run counts, since the machine may be
 // shared.
 func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) {
-	if err := eng.Do(ctx, task); err != nil {
+	if err := done(ctx, eng, task); err != nil {
 		return 0, err
 	}
 	var runs []float64
 	for begin := time.Now(); time.Since(begin) < 15*time.Millisecond; {
 		t0 := time.Now()
-		if err := eng.Do(ctx, task); err != nil {
+		if err := done(ctx, eng, task); err != nil {
 			return 0, err
 		}
 		runs = append(runs, time.Since(t0).Seconds())

@@ -38,7 +38,7 @@ func (f *Files) Save(round uint64, epoch uint32, id int, rows []worker.Row) (eve
 	}
 	file := safetensors.File{Meta: map[string]string{"format": "brood-checkpoint"}}
 	for _, r := range rows {
-		file.Tensors = append(file.Tensors, safetensors.Tensor{Name: r.Name, Shape: []int{r.Mat.Cols}, F: r.Mat.F, U: r.Mat.U})
+		file.Tensors = append(file.Tensors, safetensors.Tensor{Name: r.Name, Shape: []int{r.Cols}, F: r.Record.F, U: r.Record.U, Pull: r.Pull})
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return event.File{}, err
@@ -61,8 +61,8 @@ func describe(rel, path string) (event.File, error) {
 }
 
 // Load implements worker.Store. A file that is not what the log says is refused.
-func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]engine.Mat, error) {
-	out := map[string]engine.Mat{}
+func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]engine.Host, error) {
+	out := map[string]engine.Host{}
 	for _, file := range cp.Files {
 		path, err := session.Path(f.Dir, file.Path)
 		if err != nil {
@@ -84,7 +84,7 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 		}
 		for _, t := range st.Tensors {
 			if want(t.Name) {
-				m := engine.Mat{Rows: 1, Cols: len(t.F) + len(t.U), F: t.F, U: t.U}
+				m := engine.Host{Rows: 1, Cols: len(t.F) + len(t.U), F: t.F, U: t.U}
 				if t.U != nil {
 					m.Type = engine.U64
 				}

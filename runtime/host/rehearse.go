@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -34,12 +35,14 @@ const dummy = 251
 
 // counter is an engine that counts tasks instead of doing them.
 type counter struct {
+	ram.Memory
 	effort
 	scratch       int64 // bytes that were allocated, with the model's parameters in place of the dummy's
 	params, stats int64
 }
 
-func (c *counter) Alloc(rows, cols int, t engine.DType) engine.Mat {
+// bytes are those of a matrix, in the model's size.
+func (c *counter) bytes(rows, cols int) int64 {
 	wide := int64(cols)
 	switch cols {
 	case dummy:
@@ -47,13 +50,17 @@ func (c *counter) Alloc(rows, cols int, t engine.DType) engine.Mat {
 	case 1 + dummy:
 		wide = c.stats
 	}
-	c.scratch += int64(rows) * wide * int64(t.Size())
-	return engine.New(rows, cols, t)
+	return 4 * int64(rows) * wide
 }
 
-func (c *counter) Copy(ctx context.Context, dst, src engine.Span) error {
-	c.terms += 2 * share(src)
-	return engine.CopyHost(dst, src)
+func (c *counter) Alloc(rows, cols int) (engine.Mat, error) {
+	c.scratch += c.bytes(rows, cols)
+	return c.Memory.Alloc(rows, cols)
+}
+
+func (c *counter) Free(m engine.Mat) {
+	c.scratch -= c.bytes(m.Rows, m.Cols)
+	c.Memory.Free(m)
 }
 
 func share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / dummy }
@@ -95,8 +102,23 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			c.terms += 8 * float64(len(t.Rows))
 		case engine.NaturalStep:
 			c.terms += 6 * float64(t.Hi-t.Lo) / dummy
-		case engine.TreeSum:
+		case engine.Sum:
+			c.terms += float64(len(t.Src)+1) * share(t.Dst)
+		case engine.Feedback:
+			c.terms += 4 * rowsOf(t.Src)
+		case engine.Copy:
+			c.terms += 2 * share(t.Src)
+		case engine.Fill:
+			c.terms += share(t.Dst)
+		case engine.Product:
 			c.terms += 3 * rowsOf(t.Dst)
+		case engine.Clip:
+			c.terms += 3 * rowsOf(t.X)
+		case engine.Finite:
+			for i := range t.OK {
+				t.OK[i] = true
+			}
+		case engine.Digest: // counted with what a grant costs beside its rounds
 		case engine.Crossover:
 			c.terms += 3 * rowsOf(t.Dst)
 		case engine.Distance:
@@ -253,7 +275,7 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 		c.scratch = 0
 	}
 	for begin, n := time.Now(), uint64(0); n < rounds && (n < 2 || time.Since(begin) < rehearseTime); n++ {
-		replies, err := together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Limit: event.Limit{Rounds: j.Limit.Rounds}})
+		replies, err := together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true, Limit: event.Limit{Rounds: j.Limit.Rounds}})
 		if err != nil {
 			return out, err
 		}

@@ -245,9 +245,9 @@ func (out *Restored) execute(ctx context.Context, dir string, at uint64, h histo
 		return err
 	}
 	out.Executed = rounds
-	cp, ok := w.State()
-	if !ok {
-		return fmt.Errorf("%s holds no plan up to round %d", dir, at)
+	cp, err := w.State(ctx)
+	if err != nil {
+		return fmt.Errorf("%s up to round %d: %w", dir, at, err)
 	}
 	saved, ok := w.Handle(ctx, message.Save{Epoch: cp.Epoch, At: cp.Round}).(message.Saved)
 	if !ok || saved.Err != "" {
@@ -295,6 +295,7 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 	if err != nil {
 		return out, err
 	}
+	defer w.Free()
 	r, err := session.OpenReader(dir)
 	if err != nil {
 		return out, err

@@ -61,11 +61,15 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 	if err != nil {
 		return nil, err
 	}
+	defer w.Free()
 	params, stats, err := w.Centre(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, _ := w.State()
+	now, err := w.State(ctx)
+	if err != nil {
+		return nil, err
+	}
 	t := &Trained{own: o, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
 		Read: data.Reading{Rule: j.Config.Reading}, Kernels: j.Config.Kernels}
 	if j.Samples.Digest() == j.Config.Digest { // else it is not known how they were normalised
@@ -195,11 +199,15 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if err != nil {
 		return Scored{}, err
 	}
-	x, stats := engine.New(1, len(t.Params), engine.F32), engine.Mat{}
-	copy(x.Row(0), t.Params)
+	x, err := optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(t.Params), F: t.Params})
+	if err != nil {
+		return Scored{}, err
+	}
+	var stats engine.Mat
 	if len(t.Stats) > 0 {
-		stats = engine.New(1, len(t.Stats), engine.F32)
-		copy(stats.Row(0), t.Stats)
+		if stats, err = optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(t.Stats), F: t.Stats}); err != nil {
+			return Scored{}, err
+		}
 	}
 	out, err := optim.Score(ctx, eng, x, engine.Rows(1), stats, samples)
 	if err != nil {

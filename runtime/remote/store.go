@@ -84,7 +84,7 @@ func (s *store) bring(rel, path string) error {
 }
 
 // Load implements worker.Store.
-func (s *store) Load(cp event.Checkpoint, want func(string) bool) (map[string]engine.Mat, error) {
+func (s *store) Load(cp event.Checkpoint, want func(string) bool) (map[string]engine.Host, error) {
 	for _, f := range cp.Files {
 		path, err := s.fetch(f)
 		if err != nil {

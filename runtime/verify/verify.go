@@ -170,8 +170,14 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	default:
 		return errors.Join(ctx.Err(), fmt.Errorf("membership epoch %d of the log is older than its predecessor", p.Epoch))
 	}
-	if got, ok := v.w.State(); ok && want != "" && got.Hash != want {
-		return &MismatchError{Round: p.At, What: "the state of the checkpoint", Got: got.Hash, Want: want}
+	if want != "" {
+		got, err := v.w.State(ctx)
+		if err != nil {
+			return err
+		}
+		if got.Hash != want {
+			return &MismatchError{Round: p.At, What: "the state of the checkpoint", Got: got.Hash, Want: want}
+		}
 	}
 	v.hashes = map[uint64]string{}
 	v.epoch, v.at, v.most, v.alive, v.edits = p.Epoch, p.At, 1, true, nil

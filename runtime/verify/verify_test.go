@@ -253,7 +253,7 @@ func TestForgedCheckpoint(t *testing.T) {
 	if _, err := r.VerifyFrom(t.Context(), o, &cp); err != nil {
 		t.Fatal(err)
 	}
-	forged := worker.Row{Name: "x/shared", Mat: engine.New(1, o.Toy.Layout().Params, engine.F32)}
+	forged := worker.Row{Name: "x/shared", Record: engine.NewHost(1, o.Toy.Layout().Params, engine.F32)}
 	f, err := o.Store.Save(1<<20, 1, 7, []worker.Row{forged})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"brood/models/engine"
@@ -33,17 +34,22 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 	slices.Sort(everyone)
 	everyone = slices.Compact(everyone)
 
-	old := w.environment(left, p.Epoch, survivors)
-	centre := engine.New(1, w.cfg.Layout.Params, engine.F32)
+	old := &departing{Env: w.environment(left, p.Epoch, survivors)}
+	defer old.end()
+	centre, err := w.cfg.Engine.Alloc(1, w.cfg.Layout.Params)
+	if err != nil {
+		return err
+	}
+	defer w.cfg.Engine.Free(centre)
 	if had {
-		if err := w.present(p, old); err != nil {
+		if err := w.present(ctx, p, old); err != nil {
 			return err
 		}
-		k := oldTime.Values(positionOf(old))
-		if err := leave(ctx, oldAlg, old, k, p); err != nil {
+		k := oldTime.Values(positionOf(old.Env))
+		if err := old.leave(ctx, oldAlg, k, p); err != nil {
 			return err
 		}
-		if err := oldAlg.Program.Centre(ctx, old, k, centre); err != nil {
+		if err := oldAlg.Program.Centre(ctx, old.Env, k, centre); err != nil {
 			return err
 		}
 	}
@@ -53,58 +59,102 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 	if err := c.cast(centre); err != nil {
 		return err
 	}
-	carried := []optim.Block{{Name: ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64}}
+	carried := []optim.Block{{Name: ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}
 	for _, b := range next.blocks() {
-		w.enter(b, next.env.Blocks[b.Name], centre.F)
+		if err := w.enter(ctx, next.env, b, centre); err != nil {
+			return err
+		}
 		if i := slices.IndexFunc(oldBlocks, func(o optim.Block) bool { return o.Name == b.Name }); i >= 0 {
-			if o := oldBlocks[i]; o.Shared == b.Shared && o.Cols == b.Cols && o.Type == b.Type {
+			if o := oldBlocks[i]; o.Shared == b.Shared && o.Cols == b.Cols && o.Type == b.Type && o.Record == b.Record {
 				carried = append(carried, b)
 			}
 		}
 	}
 	for _, b := range carried {
-		dst, src := next.env.Blocks[b.Name], old.Blocks[b.Name]
-		if !b.Shared {
-			if err := moveRows(ctx, next, left, p.New, b, src, dst); err != nil {
-				return err
+		var err error
+		switch {
+		case b.Record:
+			err = c.record(left, p.New, b, next.env, old.Records[b.Name], had)
+		case b.Shared:
+			dst := next.env.Blocks[b.Name]
+			if had {
+				err = w.cfg.Engine.Do(ctx, engine.Copy{Dst: engine.All(dst), Src: engine.All(old.Blocks[b.Name])})
 			}
-			continue
-		}
-		if had {
-			if err := engine.CopyHost(engine.All(dst), engine.All(src)); err != nil {
-				return err
+			if err == nil {
+				err = c.cast(dst)
 			}
+		default:
+			err = moveRows(ctx, next.env, left, p.New, b, old.Blocks[b.Name])
 		}
-		if err := c.cast(dst); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	if !slices.Equal(oldBlocks, next.blocks()) { // a position within a cycle means nothing to another state
-		if b, ok := next.env.Blocks[optim.BlockPhase]; ok {
-			clear(b.U)
-		}
+		clear(next.env.Records[optim.BlockPhase].U)
 	}
 	return nil
 }
 
+// departing is the last epoch's blocks as a plan finds them: views of those in force, or copies of its own.
+type departing struct {
+	*optim.Env
+	own []engine.Mat
+}
+
+// end gives the copies back.
+func (d *departing) end() {
+	for _, m := range d.own {
+		d.Engine.Free(m)
+	}
+	d.Blocks = nil
+	d.Free()
+}
+
+// copied is a copy of some rows of m.
+func (d *departing) copied(ctx context.Context, m engine.Mat, rows []engine.Row) (engine.Mat, error) {
+	c, err := d.Engine.Alloc(len(rows), m.Cols)
+	if err != nil {
+		return c, err
+	}
+	d.own = append(d.own, c)
+	var tasks []engine.Task
+	for i, r := range rows {
+		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(c, engine.Row(i)), Src: engine.RowOf(m, r)})
+	}
+	return c, d.Engine.Do(ctx, tasks...)
+}
+
 // present goes back to round p.At and views the survivors' rows of the last epoch.
-func (w *Worker) present(p message.Plan, old *optim.Env) error {
+func (w *Worker) present(ctx context.Context, p message.Plan, old *departing) error {
 	if w.now == nil {
 		return fmt.Errorf("worker %d is counted among the survivors of membership epoch %d but holds no blocks", w.cfg.ID, p.Base)
 	}
-	if err := w.now.restore(p.At); err != nil {
+	if err := w.now.restore(ctx, p.At); err != nil {
 		return fmt.Errorf("worker %d: %w", w.cfg.ID, err)
 	}
 	shared := w.now.shared()
-	for name, m := range w.now.env.Blocks {
-		if !shared[name] && len(old.Mine) != m.Rows { // verify hosts lost members too: drop their rows
-			kept := engine.New(len(old.Mine), m.Cols, m.Type)
-			for i, id := range old.Mine {
-				if err := engine.CopyHost(engine.Span{Mat: kept, Row: engine.Row(i), Rows: 1, Hi: m.Cols}, engine.Span{Mat: m, Row: w.now.env.Row(id), Rows: 1, Hi: m.Cols}); err != nil {
-					return err
-				}
+	var rows []engine.Row
+	for _, id := range old.Mine {
+		rows = append(rows, w.now.env.Row(id))
+	}
+	for name, m := range w.now.env.Records {
+		if !shared[name] && len(rows) != m.Rows { // verify hosts lost members too: drop their rows
+			kept := engine.NewHost(len(rows), m.Cols, m.Type)
+			for i, r := range rows {
+				kept.Sub(engine.Row(i), 1).Set(m.Sub(r, 1))
 			}
 			m = kept
+		}
+		old.Records[name] = m
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.now.env.Blocks)) {
+		m := w.now.env.Blocks[name]
+		if !shared[name] && len(rows) != m.Rows {
+			var err error
+			if m, err = old.copied(ctx, m, rows); err != nil {
+				return err
+			}
 		}
 		old.Blocks[name] = m
 	}
@@ -112,15 +162,15 @@ func (w *Worker) present(p message.Plan, old *optim.Env) error {
 }
 
 func positionOf(e *optim.Env) timeline.Position {
-	p := readProgress(e.Blocks[ProgressBlock].U)
+	p := readProgress(e.Records[ProgressBlock].U)
 	return timeline.Position{Round: p.Rounds, Epochs: p.Epochs, Steps: p.Steps}
 }
 
 // leave lets a program hand on what departing members carry. It works on copies: the plan may be abandoned.
-func leave(ctx context.Context, alg *optim.Algorithm, old *optim.Env, k optim.Values, p message.Plan) error {
+func (d *departing) leave(ctx context.Context, alg *optim.Algorithm, k optim.Values, p message.Plan) error {
 	l, ok := alg.Program.(optim.Leaver)
 	var gone []optim.Member
-	for _, m := range old.Roster.Members {
+	for _, m := range d.Roster.Members {
 		if !p.New.Has(m) {
 			gone = append(gone, m)
 		}
@@ -128,10 +178,17 @@ func leave(ctx context.Context, alg *optim.Algorithm, old *optim.Env, k optim.Va
 	if !ok || len(gone) == 0 || p.Algorithm != p.OldAlg {
 		return nil
 	}
-	for name, m := range old.Blocks {
-		old.Blocks[name] = m.Clone()
+	for name, m := range d.Records {
+		d.Records[name] = m.Clone()
 	}
-	return l.Leave(ctx, old, k, gone)
+	for _, name := range slices.Sorted(maps.Keys(d.Blocks)) {
+		m, err := d.copied(ctx, d.Blocks[name], engine.Rows(d.Blocks[name].Rows))
+		if err != nil {
+			return err
+		}
+		d.Blocks[name] = m
+	}
+	return l.Leave(ctx, d.Env, k, gone)
 }
 
 // caster brings what the survivors agree on to workers that were not there.
@@ -142,47 +199,94 @@ type caster struct {
 	to   []int
 }
 
-func (c caster) cast(m engine.Mat) error {
+// each calls move for every one of them, with rosters of one member that is here and there.
+func (c caster) each(move func(from, to optim.Roster, edges []optim.Edge) error) error {
 	for _, to := range c.to {
-		from := optim.Roster{Members: []optim.Member{0}, Owner: []int{c.from}}
-		dest := optim.Roster{Members: []optim.Member{0}, Owner: []int{to}}
-		dst := engine.Mat{Cols: m.Cols, Type: m.Type}
-		if c.comm.Self == to {
-			dst = m
-		}
-		src := engine.Mat{Cols: m.Cols, Type: m.Type}
-		if c.comm.Self == c.from {
-			src = m
-		}
-		if err := c.comm.MoveBetween(c.ctx, "reshape", from, dest, []optim.Edge{{From: 0, To: 0}}, src, dst); err != nil {
+		at := func(w int) optim.Roster { return optim.Roster{Members: []optim.Member{0}, Owner: []int{w}} }
+		if err := move(at(c.from), at(to), []optim.Edge{{From: 0, To: 0}}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// moveRows brings each surviving member's row of a block to its new host.
-func moveRows(ctx context.Context, next *installed, left, to optim.Roster, b optim.Block, src, dst engine.Mat) error {
-	var edges []optim.Edge
+func (c caster) cast(m engine.Mat) error {
+	return c.each(func(from, to optim.Roster, edges []optim.Edge) error {
+		src, dst := engine.Mat{Cols: m.Cols}, engine.Mat{Cols: m.Cols}
+		if c.comm.Self == from.Owner[0] {
+			src = m
+		}
+		if c.comm.Self == to.Owner[0] {
+			dst = m
+		}
+		return c.comm.MoveBetween(c.ctx, "reshape", from, to, edges, src, dst)
+	})
+}
+
+// record is how a record that is kept comes to where it belongs now.
+func (c caster) record(left, to optim.Roster, b optim.Block, next *optim.Env, src engine.Host, had bool) error {
+	dst := next.Records[b.Name]
+	none := engine.Host{Cols: b.Cols, Type: b.Type}
+	if b.Shared {
+		if had {
+			dst.Set(src)
+		}
+		return c.each(func(from, to optim.Roster, edges []optim.Edge) error {
+			here, there := none, none
+			if c.comm.Self == from.Owner[0] {
+				here = dst
+			}
+			if c.comm.Self == to.Owner[0] {
+				there = dst
+			}
+			return c.comm.MoveRecordsBetween(c.ctx, "reshape", from, to, edges, here, there)
+		})
+	}
+	if src.Cols == 0 {
+		src = none
+	}
+	edges := survive(left, to)
+	in := optim.Incoming(edges, to, next.Self)
+	got := engine.NewHost(len(in), b.Cols, b.Type)
+	if err := c.comm.MoveRecordsBetween(c.ctx, "reshape", left, to, edges, src, got); err != nil {
+		return err
+	}
+	for i, e := range in {
+		dst.Sub(next.Row(e.To), 1).Set(got.Sub(engine.Row(i), 1))
+	}
+	return nil
+}
+
+// survive is an edge for each member that stays.
+func survive(left, to optim.Roster) (edges []optim.Edge) {
 	for _, m := range to.Members {
 		if left.Has(m) {
 			edges = append(edges, optim.Edge{From: m, To: m})
 		}
 	}
-	in := optim.Incoming(edges, to, next.env.Self)
-	got := engine.New(len(in), b.Cols, b.Type)
+	return edges
+}
+
+// moveRows brings each surviving member's row of a block to its new host.
+func moveRows(ctx context.Context, next *optim.Env, left, to optim.Roster, b optim.Block, src engine.Mat) error {
+	edges := survive(left, to)
+	in := optim.Incoming(edges, to, next.Self)
 	if src.Cols == 0 {
-		src = engine.Mat{Cols: b.Cols, Type: b.Type}
+		src = engine.Mat{Cols: b.Cols}
 	}
-	if err := next.env.Comm.MoveBetween(ctx, "reshape", left, to, edges, src, got); err != nil {
+	got, err := next.Engine.Alloc(len(in), b.Cols)
+	if err != nil {
+		return fmt.Errorf("block %s: %w", b.Name, err)
+	}
+	defer next.Engine.Free(got)
+	if err := next.Comm.MoveBetween(ctx, "reshape", left, to, edges, src, got); err != nil {
 		return err
 	}
+	var tasks []engine.Task
 	for i, e := range in {
-		if err := engine.CopyHost(engine.Span{Mat: dst, Row: next.env.Row(e.To), Rows: 1, Hi: b.Cols}, engine.Span{Mat: got, Row: engine.Row(i), Rows: 1, Hi: b.Cols}); err != nil {
-			return err
-		}
+		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(next.Blocks[b.Name], next.Row(e.To)), Src: engine.RowOf(got, engine.Row(i))})
 	}
-	return nil
+	return next.Engine.Do(ctx, tasks...)
 }
 
 func without(a, b []int) []int {

@@ -136,8 +136,8 @@ func TestRowsFollowMembers(t *testing.T) {
 	if r, ok := w.Handle(t.Context(), message.Save{Epoch: 2, At: 3}).(message.Saved); !ok || r.Err != "" {
 		t.Fatalf("%+v", r)
 	}
-	st, ok := w.State()
-	if !ok || st.Round != 3 || st.Progress.Rounds != 3 {
+	st, err := w.State(t.Context())
+	if err != nil || st.Round != 3 || st.Progress.Rounds != 3 {
 		t.Fatalf("%+v", st)
 	}
 	after := w.Digests()

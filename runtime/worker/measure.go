@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zeebo/blake3"
-
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -71,8 +69,8 @@ func (w *Worker) centre(ctx context.Context, k optim.Values) (params, stats engi
 
 // Centre is the one model that the population stands for after the rounds done, 1 x params, and the batch-norm statistics
 // rebuilt for it, 1 x stats or the zero Mat. It is collective: a worker that calls it alone hosts all members. Both
-// matrices are valid until the next round.
-func (w *Worker) Centre(ctx context.Context) (params, stats engine.Mat, err error) {
+// are copies.
+func (w *Worker) Centre(ctx context.Context) (params, stats engine.Host, err error) {
 	w.install(w.epoch)
 	s := w.now
 	if s == nil {
@@ -80,7 +78,15 @@ func (w *Worker) Centre(ctx context.Context) (params, stats engine.Mat, err erro
 	}
 	p := s.progress()
 	s.env.Recycle()
-	return w.centre(ctx, s.time.Values(timeline.Position{Round: s.round, Epochs: p.Epochs, Steps: p.Steps}))
+	x, st, err := w.centre(ctx, s.time.Values(timeline.Position{Round: s.round, Epochs: p.Epochs, Steps: p.Steps}))
+	if err != nil {
+		return params, stats, err
+	}
+	if params, err = optim.Download(ctx, w.cfg.Engine, x); err != nil || st.Rows == 0 {
+		return params, stats, err
+	}
+	stats, err = optim.Download(ctx, w.cfg.Engine, st)
+	return params, stats, err
 }
 
 // rebuildStats runs the centre over training samples in fixed batches, so that its batch-norm statistics are its own.
@@ -90,7 +96,6 @@ func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Ma
 		return engine.Mat{}, nil
 	}
 	stats := w.now.env.Scratch(1, w.cfg.Layout.Stats)
-	w.cfg.Layout.FreshStats(stats.Row(0))
 	train := w.cfg.Data.Train()
 	batches := slices.Collect(slices.Chunk(train[:min(len(train), statSamples)/statBatch*statBatch], statBatch))
 	if len(batches) == 0 {
@@ -134,6 +139,9 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *se
 	if err := w.cfg.Engine.Do(ctx, engine.Distance{X: x, Centre: centre, RMS: far}); err != nil {
 		return fmt.Errorf("probe: %w", err)
 	}
+	if err := w.cfg.Engine.Wait(ctx); err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
 	spread := make([]optim.Point, len(far))
 	for i, m := range env.Mine {
 		spread[i] = optim.Point{Member: m, Series: SeriesSpread, Value: far[i]}
@@ -147,7 +155,14 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 	env := w.now.env
 	t := message.Test{Round: w.now.round}
 	if env.Lead() {
-		t.Centre = fmt.Sprintf("blake3:%x", blake3.Sum256(optim.AppendRow(nil, centre, 0)))
+		hash := make([][32]byte, 1)
+		if err := w.cfg.Engine.Do(ctx, engine.Digest{X: centre, Hash: hash}); err != nil {
+			return t, fmt.Errorf("test: %w", err)
+		}
+		if err := w.cfg.Engine.Wait(ctx); err != nil {
+			return t, fmt.Errorf("test: %w", err)
+		}
+		t.Centre = fmt.Sprintf("blake3:%x", hash[0])
 	}
 	ws := env.Roster.Workers()
 	me := slices.Index(ws, w.cfg.ID)

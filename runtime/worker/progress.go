@@ -22,7 +22,7 @@ const (
 	progCols
 )
 
-func (s *installed) counters() []uint64 { return s.env.Blocks[ProgressBlock].U }
+func (s *installed) counters() []uint64 { return s.env.Records[ProgressBlock].U }
 
 // advance counts a round.
 func (s *installed) advance(r optim.Report) {
@@ -56,4 +56,4 @@ func readProgress(c []uint64) event.Progress {
 	return p
 }
 
-func newProgress() engine.Mat { return engine.New(1, progCols, engine.U64) }
+func newProgress() engine.Host { return engine.NewHost(1, progCols, engine.U64) }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"brood/models/engine"
@@ -32,11 +33,11 @@ func (w *Worker) rates(ctx context.Context, s *installed) (r optim.Rates, err er
 	for i := range sum.IDs {
 		sum.IDs[i] = engine.Member(i)
 	}
-	r.Noise, err = w.fastest(float64(rateVectors*cols), func() error { return nil }, func() error { return w.cfg.Engine.Do(ctx, sum) })
+	r.Noise, err = w.fastest(float64(rateVectors*cols), func() error { return nil }, func() error { return errors.Join(w.cfg.Engine.Do(ctx, sum), w.cfg.Engine.Wait(ctx)) })
 	if err != nil || n < 2 {
 		return r, err
 	}
-	together, row := engine.New(1, n, engine.F32), engine.New(1, cols, engine.F32) // the first so that nobody's exchange waits for a worker that has not begun
+	together, row := s.env.Scratch(1, n), s.env.Scratch(1, cols) // the first so that nobody's exchange waits for a worker that has not begun
 	r.Bytes, err = w.fastest(4*float64(cols)*float64(n-1)/float64(n),
 		func() error { return comm.GatherSlices(ctx, "rates", together) }, func() error { return comm.GatherSlices(ctx, "rates", row) })
 	return r, err

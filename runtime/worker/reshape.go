@@ -18,16 +18,24 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 	if w.next != nil && w.next.epoch == p.Base {
 		w.install(p.Base) // the plan before was ready everywhere, though no grant of it arrived here
 	}
-	w.next = nil
+	if w.next != nil {
+		w.next.free()
+		w.next = nil
+	}
 	next, err := w.begin(p)
 	if err != nil {
 		return r, err
 	}
+	defer func() {
+		if err != nil {
+			next.free()
+		}
+	}()
 	switch p.From {
 	case event.Fresh:
-		w.fresh(next)
+		err = w.fresh(ctx, next)
 	case event.Saved:
-		err = w.load(next, p)
+		err = w.load(ctx, next, p)
 	case event.Workers:
 		err = w.carry(ctx, next, p)
 	default:
@@ -57,18 +65,27 @@ func (w *Worker) begin(p message.Plan) (*installed, error) {
 	}
 	s := &installed{epoch: p.Epoch, alg: alg, round: p.At, time: tl, snaps: map[uint64]snapshot{}}
 	s.env = w.environment(p.New, p.Epoch, p.New.Workers())
-	s.env.Blocks[ProgressBlock] = newProgress()
+	s.env.Records[ProgressBlock] = newProgress()
 	for _, b := range s.blocks() {
-		s.env.Blocks[b.Name] = w.cfg.Engine.Alloc(rowsOf(b, s.env), b.Cols, b.Type)
+		if b.Record {
+			s.env.Records[b.Name] = engine.NewHost(rowsOf(b, s.env), b.Cols, b.Type)
+			continue
+		}
+		m, err := w.cfg.Engine.Alloc(rowsOf(b, s.env), b.Cols)
+		if err != nil {
+			s.free()
+			return nil, fmt.Errorf("block %s: %w", b.Name, err)
+		}
+		s.env.Blocks[b.Name] = m
 	}
 	return s, nil
 }
 
 func (w *Worker) environment(r optim.Roster, epoch uint32, workers []int) *optim.Env {
 	c := w.cfg
-	comm := optim.NewComm(c.ID, epoch, r, workers, c.Link, c.Direct)
+	comm := optim.NewComm(c.ID, epoch, r, workers, c.Link, c.Engine, c.Direct)
 	comm.Watch = c.Watch
-	return &optim.Env{Seed: c.Seed, Roster: r, Self: c.ID, Mine: r.Hosted(c.ID), Layout: c.Layout, Engine: c.Engine, Data: c.Data, Comm: comm, Blocks: map[string]engine.Mat{}}
+	return &optim.Env{Seed: c.Seed, Roster: r, Self: c.ID, Mine: r.Hosted(c.ID), Layout: c.Layout, Engine: c.Engine, Data: c.Data, Comm: comm, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{}}
 }
 
 // blocks are those of the algorithm at the present round.
@@ -87,42 +104,74 @@ func rowsOf(b optim.Block, env *optim.Env) int {
 }
 
 // fresh fills all blocks from the seed.
-func (w *Worker) fresh(s *installed) {
-	centre := make([]float32, w.cfg.Layout.Params)
-	w.cfg.Init(0, centre)
+func (w *Worker) fresh(ctx context.Context, s *installed) error {
+	e, initial := w.cfg.Engine, engine.NewHost(1, w.cfg.Layout.Params, engine.F32)
+	write := func(dst engine.Span, m engine.Member) error {
+		clear(initial.F)
+		w.cfg.Init(m, initial.F)
+		return e.Write(ctx, dst, engine.AppendRows(nil, initial, 0, 1))
+	}
+	centre, err := e.Alloc(1, w.cfg.Layout.Params)
+	if err != nil {
+		return err
+	}
+	defer e.Free(centre)
+	if err := write(engine.All(centre), 0); err != nil {
+		return err
+	}
 	for _, b := range s.blocks() {
-		m := s.env.Blocks[b.Name]
-		w.enter(b, m, centre)
-		if b.Enter == optim.EnterOwn && !b.Shared {
-			for i, id := range s.env.Mine {
-				w.cfg.Init(id, m.Row(engine.Row(i)))
+		if err := w.enter(ctx, s.env, b, centre); err != nil {
+			return err
+		}
+		if b.Enter != optim.EnterOwn || b.Shared {
+			continue
+		}
+		for i, id := range s.env.Mine {
+			if err := write(engine.RowOf(s.env.Blocks[b.Name], engine.Row(i)), id); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
-// enter fills every row of a block as for a member that was not there before.
-func (w *Worker) enter(b optim.Block, m engine.Mat, centre []float32) {
-	for r := range m.Rows {
-		switch row := engine.Row(r); b.Enter {
-		case optim.EnterCentre, optim.EnterOwn:
-			copy(m.Row(row), centre)
-		case optim.EnterOne:
-			for j := range m.Row(row) {
-				m.Row(row)[j] = 1
+// enter fills every row of a block, which is zero, as for a member that was not there before.
+func (w *Worker) enter(ctx context.Context, env *optim.Env, b optim.Block, centre engine.Mat) error {
+	if b.Record {
+		if m := env.Records[b.Name]; b.Enter == optim.EnterOne {
+			for i := range m.F {
+				m.F[i] = 1
 			}
-		case optim.EnterStats:
-			if w.cfg.Stats != nil {
-				copy(m.Row(row), w.cfg.Stats)
-			} else {
-				w.cfg.Layout.FreshStats(m.Row(row))
+		}
+		return nil
+	}
+	m := env.Blocks[b.Name]
+	var tasks []engine.Task
+	switch b.Enter {
+	case optim.EnterCentre, optim.EnterOwn:
+		for r := range engine.Row(m.Rows) {
+			tasks = append(tasks, engine.Copy{Dst: engine.RowOf(m, r), Src: engine.All(centre)})
+		}
+	case optim.EnterOne:
+		tasks = append(tasks, engine.Fill{Dst: engine.All(m), Value: 1})
+	case optim.EnterStats:
+		first := w.cfg.Stats
+		if first == nil {
+			first = make([]float32, b.Cols)
+			w.cfg.Layout.FreshStats(first)
+		}
+		p := engine.AppendFloats(nil, first)
+		for r := range engine.Row(m.Rows) {
+			if err := w.cfg.Engine.Write(ctx, engine.RowOf(m, r), p); err != nil {
+				return err
 			}
 		}
 	}
+	return w.cfg.Engine.Do(ctx, tasks...)
 }
 
 // load restores a checkpoint: the same algorithm and members, whoever hosts them.
-func (w *Worker) load(s *installed, p message.Plan) error {
+func (w *Worker) load(ctx context.Context, s *installed, p message.Plan) error {
 	if p.Checkpoint == nil {
 		return fmt.Errorf("plan %d restores a checkpoint but names none", p.Epoch)
 	}
@@ -130,43 +179,51 @@ func (w *Worker) load(s *installed, p message.Plan) error {
 	if cp.Algorithm != p.Algorithm || !slices.Equal(cp.Roster.Members, p.New.Members) {
 		return fmt.Errorf("checkpoint of round %d holds %d members of %s, the plan wants %d of %s", cp.Round, len(cp.Roster.Members), cp.Algorithm, len(p.New.Members), p.Algorithm)
 	}
-	mine := map[string]bool{}
-	eachRow(s.env, s.env.Blocks, s.shared(), func(name string, _ engine.Member, _ engine.Mat) { mine[name] = true })
-	rows, err := w.cfg.Store.Load(cp, func(name string) bool { return mine[name] })
+	mine, rows := map[string]bool{}, stateOf(s.env).rows(s.env.Mine, s.shared())
+	for _, r := range rows {
+		mine[r.name()] = true
+	}
+	saved, err := w.cfg.Store.Load(cp, func(name string) bool { return mine[name] })
 	if err != nil {
 		return err
 	}
-	eachRow(s.env, s.env.Blocks, s.shared(), func(name string, _ engine.Member, row engine.Mat) {
-		got, ok := rows[name]
-		if err == nil && (!ok || got.Cols != row.Cols || got.Type != row.Type) {
-			err = fmt.Errorf("checkpoint of round %d has no row %s of %d %s", cp.Round, name, row.Cols, row.Type)
+	for _, r := range rows {
+		got, ok := saved[r.name()]
+		if !ok || got.Cols != r.cols || got.Type != r.dtype() {
+			return fmt.Errorf("checkpoint of round %d has no row %s of %d %s", cp.Round, r.name(), r.cols, r.dtype())
 		}
-		if err == nil {
-			err = engine.CopyHost(engine.All(row), engine.All(got))
+		if err := r.write(ctx, w.cfg.Engine, engine.AppendRows(nil, got, 0, 1)); err != nil {
+			return err
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // save writes the hosted rows as they were after round at.
-func (w *Worker) save(at uint64) ([]event.File, error) {
+func (w *Worker) save(ctx context.Context, at uint64) ([]event.File, error) {
 	s := w.now
 	if s == nil {
 		return nil, fmt.Errorf("worker %d holds no blocks to save", w.cfg.ID)
 	}
-	blocks := s.env.Blocks
+	blocks := stateOf(s.env)
 	if snap, ok := s.snaps[at]; ok {
-		blocks = snap.blocks
+		blocks = snap.state
 	} else if s.round != at || s.dirty {
 		return nil, fmt.Errorf("worker %d has no snapshot of round %d to save", w.cfg.ID, at)
 	}
-	shared, lead := s.shared(), s.env.Lead()
+	ctx = context.WithoutCancel(ctx) // a save that is begun is of use, whatever follows
+	lead := s.env.Lead()
 	var rows []Row
-	eachRow(s.env, blocks, shared, func(name string, m engine.Member, row engine.Mat) {
-		if m != engine.None || lead { // shared rows once
-			rows = append(rows, Row{name, row})
+	for _, r := range blocks.rows(s.env.Mine, s.shared()) {
+		if r.member == engine.None && !lead {
+			continue // shared rows once
 		}
-	})
+		out := Row{Name: r.name(), Cols: r.cols, Record: r.record}
+		if r.mat.Rows > 0 {
+			out.Pull = func(p []byte) error { return r.read(ctx, w.cfg.Engine, p) }
+		}
+		rows = append(rows, out)
+	}
 	f, err := w.cfg.Store.Save(at, s.epoch, w.cfg.ID, rows)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint of round %d: %w", at, err)

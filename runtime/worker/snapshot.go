@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,40 +10,35 @@ import (
 	"github.com/zeebo/blake3"
 
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/message"
 )
 
 // snapshot is a copy of all blocks, with the timeline's length that goes with it.
 type snapshot struct {
-	blocks map[string]engine.Mat
-	edits  int
+	state
+	edits int
 }
 
-// snapshot keeps the state at the present round until a commit beyond it is known.
-func (s *installed) snapshot() {
+// snapshot keeps the state at the present round until a commit beyond it is known. It is not cut off half-way.
+func (s *installed) snapshot(ctx context.Context) error {
 	var snap snapshot
 	if n := len(s.spare); n > 0 {
 		snap, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
-		snap.blocks = map[string]engine.Mat{}
-	}
-	for name, m := range s.env.Blocks {
-		d, ok := snap.blocks[name]
-		if !ok {
-			snap.blocks[name] = m.Clone()
-			continue
+		copied, err := stateOf(s.env).like(s.env.Engine)
+		if err != nil {
+			return fmt.Errorf("snapshot of round %d: %w", s.round, err)
 		}
-		copy(d.F, m.F)
-		copy(d.U, m.U)
+		snap.state = copied
 	}
 	snap.edits = s.time.Len()
 	s.snaps[s.round] = snap
+	return s.env.Engine.Do(context.WithoutCancel(ctx), copyState(snap.state, stateOf(s.env))...)
 }
 
 // restore goes back to the start of a grant: always, whether or not the round number moved, since a round may have been
-// cut off half-way.
-func (s *installed) restore(at uint64) error {
+// cut off half-way. Itself it is not.
+func (s *installed) restore(ctx context.Context, at uint64) error {
 	snap, ok := s.snaps[at]
 	if !ok {
 		if s.round == at && !s.dirty {
@@ -50,34 +46,29 @@ func (s *installed) restore(at uint64) error {
 		}
 		return fmt.Errorf("no snapshot of round %d", at)
 	}
-	for name, m := range snap.blocks {
-		copy(s.env.Blocks[name].F, m.F)
-		copy(s.env.Blocks[name].U, m.U)
+	if err := s.env.Engine.Do(context.WithoutCancel(ctx), copyState(stateOf(s.env), snap.state)...); err != nil {
+		return err
 	}
 	s.round, s.ended, s.dirty = at, false, false
 	return s.time.Truncate(snap.edits)
 }
 
-// rowName names a row in digests and checkpoints.
-func rowName(block string, m engine.Member) string {
-	if m == engine.None {
-		return block + "/shared"
+// free gives all memory of the epoch back.
+func (s *installed) free() {
+	for _, snap := range s.snaps {
+		snap.free(s.env.Engine)
 	}
-	return fmt.Sprintf("%s/%d", block, m)
+	s.forget()
+	s.env.Free()
+	s.snaps = nil
 }
 
-// eachRow visits all rows of blocks in a fixed order.
-func eachRow(env *optim.Env, blocks map[string]engine.Mat, shared map[string]bool, f func(name string, m engine.Member, row engine.Mat)) {
-	for _, b := range slices.Sorted(maps.Keys(blocks)) {
-		mat := blocks[b]
-		if shared[b] {
-			f(rowName(b, engine.None), engine.None, mat)
-			continue
-		}
-		for i, m := range env.Mine {
-			f(rowName(b, m), m, mat.Sub(engine.Row(i), 1))
-		}
+// forget gives the memory of snapshots that are not needed any more back.
+func (s *installed) forget() {
+	for _, snap := range s.spare {
+		snap.free(s.env.Engine)
 	}
+	s.spare = nil
 }
 
 func (s *installed) shared() map[string]bool {
@@ -88,14 +79,43 @@ func (s *installed) shared() map[string]bool {
 	return out
 }
 
-// digests is BLAKE3 of every hosted row.
-func (s *installed) digests() map[string][32]byte {
-	out, buf := map[string][32]byte{}, []byte(nil)
-	eachRow(s.env, s.env.Blocks, s.shared(), func(name string, _ engine.Member, row engine.Mat) {
-		buf = optim.AppendRow(buf[:0], row, 0)
-		out[name] = blake3.Sum256(buf)
-	})
-	return out
+// digests is BLAKE3 of every hosted row. bad is the first block of parameters that holds NaN or infinity, if any; records such as a
+// missing fitness may. It waits for all that was queued.
+func (s *installed) digests(ctx context.Context) (out map[string][32]byte, bad *message.NonFinite, err error) {
+	var tasks []engine.Task
+	hashes, finite := map[string][][32]byte{}, map[string][]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.env.Blocks)) {
+		m := s.env.Blocks[name]
+		hashes[name] = make([][32]byte, m.Rows)
+		tasks = append(tasks, engine.Digest{X: m, Hash: hashes[name]})
+		if m.Cols == s.env.Layout.Params {
+			finite[name] = make([]bool, m.Rows)
+			tasks = append(tasks, engine.Finite{X: m, OK: finite[name]})
+		}
+	}
+	if err := s.env.Engine.Do(ctx, tasks...); err != nil {
+		return nil, nil, err
+	}
+	if err := s.env.Engine.Wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	out = map[string][32]byte{}
+	var buf []byte
+	for _, r := range stateOf(s.env).rows(s.env.Mine, s.shared()) {
+		if r.mat.Rows == 0 {
+			buf = engine.AppendRows(buf[:0], r.record, 0, 1)
+			out[r.name()] = blake3.Sum256(buf)
+			continue
+		}
+		if ok := finite[r.block]; len(ok) > 0 {
+			if !ok[0] && bad == nil {
+				bad = &message.NonFinite{Block: r.block, Member: r.member, To: s.round}
+			}
+			finite[r.block] = ok[1:]
+		}
+		out[r.name()], hashes[r.block] = hashes[r.block][0], hashes[r.block][1:]
+	}
+	return out, bad, nil
 }
 
 // Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.
@@ -118,15 +138,4 @@ func (e *NonFiniteError) Error() string {
 		return fmt.Sprintf("block %s is not finite after rounds %d to %d", e.Block, e.From+1, e.To)
 	}
 	return fmt.Sprintf("block %s of member %d is not finite after rounds %d to %d", e.Block, e.Member, e.From+1, e.To)
-}
-
-// finite refuses a state with NaN or infinity in a parameter block; records such as a missing fitness may be NaN.
-func (s *installed) finite(from uint64) (err error) {
-	eachRow(s.env, s.env.Blocks, s.shared(), func(name string, m engine.Member, row engine.Mat) {
-		if err == nil && row.Cols == s.env.Layout.Params && row.F != nil && !optim.Finite(row.F) {
-			block, _, _ := bytes.Cut([]byte(name), []byte("/"))
-			err = &NonFiniteError{message.NonFinite{Block: string(block), Member: m, From: from, To: s.round}}
-		}
-	})
-	return err
 }

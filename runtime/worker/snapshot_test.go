@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/engine/ram"
+	"brood/models/native"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
@@ -24,29 +26,49 @@ func someEpoch(t *testing.T) *installed {
 	}
 	r := optim.Roster{Members: []optim.Member{2, 5}, Owner: []int{0, 0}}
 	s := &installed{alg: twoBlocks, time: tl, snaps: map[uint64]snapshot{}, env: &optim.Env{Roster: r, Mine: r.Members, Layout: engine.Layout{Params: 3}}}
-	s.env.Blocks = map[string]engine.Mat{"x": engine.New(2, 3, engine.F32), "cursor": engine.New(1, 1, engine.U64), ProgressBlock: newProgress()}
+	v, err := native.New(engine.Layout{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.env.Engine, s.env.Blocks = v, map[string]engine.Mat{"x": ram.New(2, 3)}
+	s.env.Records = map[string]engine.Host{"cursor": engine.NewHost(1, 1, engine.U64), ProgressBlock: newProgress()}
 	return s
+}
+
+// x is the elements of the block of that name.
+func (s *installed) x() []float32 { return ram.View(s.env.Blocks["x"]).F }
+
+// root is the hash of the state.
+func (s *installed) root(t *testing.T) string {
+	t.Helper()
+	d, _, err := s.digests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Root(d)
 }
 
 // TestRestore: going back brings every block, the round, the end and the timeline of that time back.
 func TestRestore(t *testing.T) {
 	s := someEpoch(t)
 	s.round = 7
-	s.env.Blocks["x"].F[4], s.env.Blocks["cursor"].U[0], s.counters()[progSteps] = 1.5, 12, 70
-	was := Root(s.digests())
-	s.snapshot()
+	s.x()[4], s.env.Records["cursor"].U[0], s.counters()[progSteps] = 1.5, 12, 70
+	was := s.root(t)
+	if err := s.snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.time.Add(event.Edit{At: 7, Algorithm: "two", Knob: "eta", Expr: "0.9"}); err != nil {
 		t.Fatal(err)
 	}
-	s.env.Blocks["x"].F[4], s.env.Blocks["cursor"].U[0], s.counters()[progSteps], s.round, s.ended = 9, 13, 80, 9, true
-	if Root(s.digests()) == was {
+	s.x()[4], s.env.Records["cursor"].U[0], s.counters()[progSteps], s.round, s.ended = 9, 13, 80, 9, true
+	if s.root(t) == was {
 		t.Fatal("the hash does not see the change")
 	}
-	if err := s.restore(7); err != nil {
+	if err := s.restore(t.Context(), 7); err != nil {
 		t.Fatal(err)
 	}
-	if Root(s.digests()) != was || s.round != 7 || s.ended {
-		t.Errorf("back at %d, ended %v: %s, want %s", s.round, s.ended, Root(s.digests()), was)
+	if s.root(t) != was || s.round != 7 || s.ended {
+		t.Errorf("back at %d, ended %v: %s, want %s", s.round, s.ended, s.root(t), was)
 	}
 	if x := s.time.Values(timeline.Position{Round: 7})["eta"]; x != 0.5 || s.time.Len() != 1 {
 		t.Errorf("the aborted grant's edit still rules: eta is %g", x)
@@ -57,12 +79,14 @@ func TestRestore(t *testing.T) {
 func TestRestoreHalfWay(t *testing.T) {
 	s := someEpoch(t)
 	s.round = 4
-	s.snapshot()
-	s.env.Blocks["x"].F[0] = 3
-	if err := s.restore(4); err != nil || s.env.Blocks["x"].F[0] != 0 {
-		t.Errorf("%v, x is %g", err, s.env.Blocks["x"].F[0])
+	if err := s.snapshot(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if err := s.restore(3); err == nil {
+	s.x()[0] = 3
+	if err := s.restore(t.Context(), 4); err != nil || s.x()[0] != 0 {
+		t.Errorf("%v, x is %g", err, s.x()[0])
+	}
+	if err := s.restore(t.Context(), 3); err == nil {
 		t.Error("a round nobody kept is restored")
 	}
 }
@@ -70,14 +94,20 @@ func TestRestoreHalfWay(t *testing.T) {
 // TestSnapshotIsACopy, also when its memory is used again.
 func TestSnapshotIsACopy(t *testing.T) {
 	s := someEpoch(t)
-	s.spare = append(s.spare, snapshot{blocks: map[string]engine.Mat{"x": engine.New(2, 3, engine.F32), "cursor": engine.New(1, 1, engine.U64), ProgressBlock: newProgress()}})
-	for round := range uint64(2) { // from spare memory, then from new
-		s.round, s.env.Blocks["x"].F[0] = round, float32(round+1)
-		s.snapshot()
+	spare, err := stateOf(s.env).like(s.env.Engine)
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.env.Blocks["x"].F[0] = 99
+	s.spare = append(s.spare, snapshot{state: spare})
+	for round := range uint64(2) { // from spare memory, then from new
+		s.round, s.x()[0] = round, float32(round+1)
+		if err := s.snapshot(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.x()[0] = 99
 	for round, snap := range s.snaps {
-		if got := snap.blocks["x"].F[0]; got != float32(round+1) {
+		if got := ram.View(snap.blocks["x"]).F[0]; got != float32(round+1) {
 			t.Errorf("snapshot of round %d holds %g", round, got)
 		}
 	}
@@ -86,14 +116,17 @@ func TestSnapshotIsACopy(t *testing.T) {
 func TestFinite(t *testing.T) {
 	s := someEpoch(t)
 	s.round = 9
-	if err := s.finite(6); err != nil {
-		t.Fatal(err)
+	if _, bad, err := s.digests(t.Context()); err != nil || bad != nil {
+		t.Fatal(bad, err)
 	}
-	s.env.Blocks["x"].Row(1)[2] = float32(math.Inf(-1))
-	err := s.finite(6)
-	nf, ok := err.(*NonFiniteError)
-	if !ok || nf.Member != 5 || nf.Block != "x" || nf.From != 6 || nf.To != 9 || err.Error() != "block x of member 5 is not finite after rounds 7 to 9" {
-		t.Errorf("%v", err)
+	s.x()[3+2] = float32(math.Inf(-1))
+	_, bad, err := s.digests(t.Context())
+	if err != nil || bad == nil {
+		t.Fatal(bad, err)
+	}
+	bad.From = 6
+	if text := (&NonFiniteError{*bad}).Error(); text != "block x of member 5 is not finite after rounds 7 to 9" {
+		t.Error(text)
 	}
 }
 

@@ -41,13 +41,15 @@ type Config struct {
 type Store interface {
 	Save(round uint64, epoch uint32, worker int, rows []Row) (event.File, error)
 	// Load reads the rows that want asks for.
-	Load(cp event.Checkpoint, want func(name string) bool) (map[string]engine.Mat, error)
+	Load(cp event.Checkpoint, want func(name string) bool) (map[string]engine.Host, error)
 }
 
 // Row is a named row of a block.
 type Row struct {
-	Name string
-	Mat  engine.Mat // 1 row
+	Name   string
+	Cols   int
+	Record engine.Host          // the row of a record; else zero
+	Pull   func(p []byte) error // copies the row of another block to p, as little-endian float32; valid until Save returns
 }
 
 // Worker is the state of one worker.
@@ -56,6 +58,8 @@ type Worker struct {
 	epoch uint32 // newest heard of
 
 	placed *optim.Roster // as recorded, where bytes are predicted for another placement than one's own
+
+	broken error // of the engine, for good
 
 	now  *installed // nil before the first plan is installed
 	next *installed // prepared by the last plan, installed by its first grant
@@ -84,15 +88,26 @@ func (w *Worker) ID() int { return w.cfg.ID }
 func (w *Worker) Placement(r optim.Roster) { w.placed = &r }
 
 // State describes the epoch in force: what a checkpoint of it must say.
-func (w *Worker) State() (c event.Checkpoint, ok bool) {
+func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 	s := w.next
 	if s == nil {
 		s = w.now
 	}
 	if s == nil {
-		return c, false
+		return c, errors.New("no plan is in force")
 	}
-	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: Root(s.digests()), Timeline: s.time.Edits(), Progress: s.progress()}, true
+	digests, _, err := s.digests(ctx)
+	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: Root(digests), Timeline: s.time.Edits(), Progress: s.progress()}, err
+}
+
+// Free gives the memory of all blocks back to the engine. The worker must not be used any more.
+func (w *Worker) Free() {
+	for _, s := range []*installed{w.now, w.next} {
+		if s != nil {
+			s.free()
+		}
+	}
+	w.now, w.next = nil, nil
 }
 
 // Handle does what a message asks. The reply is nil where none is due. ctx is cancelled by an abort; a cancelled grant
@@ -130,9 +145,10 @@ func (w *Worker) Handle(ctx context.Context, m any) any {
 		}
 		w.install(m.Epoch)
 		t := w.cfg.Clock()
-		files, err := w.save(m.At)
+		files, err := w.save(ctx, m.At)
 		s := message.Saved{Worker: w.cfg.ID, Epoch: m.Epoch, At: m.At, Files: files, Nanos: w.cfg.Clock() - t}
 		if err != nil {
+			w.note(err)
 			s.Err = err.Error()
 		}
 		return s
@@ -140,7 +156,17 @@ func (w *Worker) Handle(ctx context.Context, m any) any {
 	return nil
 }
 
+// Broken is why the worker's engine computes no more, if it does not: the worker cannot go on.
+func (w *Worker) Broken() error { return w.broken }
+
+func (w *Worker) note(err error) {
+	if lost, ok := errors.AsType[*engine.DeviceError](err); ok {
+		w.broken = lost
+	}
+}
+
 func (w *Worker) failed(epoch uint32, err error) any {
+	w.note(err)
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -161,6 +187,9 @@ func (w *Worker) failed(epoch uint32, err error) any {
 // install puts the prepared epoch in force.
 func (w *Worker) install(epoch uint32) {
 	if w.next != nil && w.next.epoch == epoch {
+		if w.now != nil {
+			w.now.free()
+		}
 		w.now, w.next = w.next, nil
 	}
 }
@@ -176,9 +205,9 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		}
 	}
 	if g.Onward {
-		s.spare = nil
-	} else {
-		s.snapshot()
+		s.forget()
+	} else if err := s.snapshot(ctx); err != nil {
+		return message.Done{}, err
 	}
 	s.dirty = true
 	for _, e := range g.Edits {
@@ -200,13 +229,21 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 			break
 		}
 	}
+	if err := s.env.Engine.Wait(ctx); err != nil {
+		return d, fmt.Errorf("worker %d, rounds up to %d, %s: %w", w.cfg.ID, s.round, s.alg.Name, err)
+	}
 	t2 := w.cfg.Clock()
-	if err := s.finite(g.From); err != nil {
+	digests, bad, err := s.digests(ctx)
+	if err != nil {
 		return d, err
 	}
+	if bad != nil {
+		bad.From = g.From
+		return d, &NonFiniteError{*bad}
+	}
 	s.dirty = false
-	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, s.digests(), s.progress()
-	d.Points, d.Overhead = points.rows, w.overhead()-before
+	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, digests, s.progress()
+	d.Points, d.Overhead = points.rows(), w.overhead()-before
 	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2
 	return d, nil
 }
@@ -231,6 +268,9 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	shape := s.env.Shape(k)
 	s.env.Recycle()
 	rep, err := s.alg.Program.Round(ctx, s.env, k, s.round)
+	if full := s.env.Fault(); full != nil {
+		err = full
+	}
 	if err != nil {
 		return false, err
 	}
@@ -265,16 +305,28 @@ func (w *Worker) evaluates(before, after event.Progress) bool {
 	return int64(after.Epochs) > int64(before.Epochs)
 }
 
-// series collects points of a grant, one row per (round, series).
-type series struct{ rows []event.Points }
+// series collects the points of a grant: some are late, see [optim.Point].
+type series []measured
 
-func (s *series) add(round uint64, points []optim.Point) {
-	for i := 0; i < len(points); {
-		r := event.Points{Round: round, Series: points[i].Series}
-		for i < len(points) && points[i].Series == r.Series {
-			r.Members, r.Values = append(r.Members, points[i].Member), append(r.Values, points[i].Value)
-			i++
+// measured is what was measured after a round.
+type measured struct {
+	round  uint64
+	points []optim.Point
+}
+
+func (s *series) add(round uint64, points []optim.Point) { *s = append(*s, measured{round, points}) }
+
+// rows are the points, a row for each round and series. The engine has been waited for.
+func (s series) rows() (out []event.Points) {
+	for _, m := range s {
+		for i := 0; i < len(m.points); {
+			r := event.Points{Round: m.round, Series: m.points[i].Series}
+			for i < len(m.points) && m.points[i].Series == r.Series {
+				r.Members, r.Values = append(r.Members, m.points[i].Member), append(r.Values, m.points[i].Get())
+				i++
+			}
+			out = append(out, r)
 		}
-		s.rows = append(s.rows, r)
 	}
+	return out
 }

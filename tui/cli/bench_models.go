@@ -9,6 +9,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native"
 	"brood/models/noise"
 )
@@ -73,13 +74,14 @@ func (m *machine) train(c *cobra.Command, report func(measurement), model string
 	if err != nil {
 		return 0, err
 	}
-	g := engine.Gradients{X: engine.New(members, net.Layout.Params, engine.F32), Rows: engine.Rows(members), Stats: engine.New(members, net.Layout.Stats, engine.F32),
-		Masks: make([]noise.Key, members), G: engine.New(members, net.Layout.Params, engine.F32), Loss: make([]float32, members)}
+	x, stats := engine.NewHost(members, net.Layout.Params, engine.F32), engine.NewHost(members, net.Layout.Stats, engine.F32)
+	g := engine.Gradients{X: ram.Of(x), Rows: engine.Rows(members), Stats: ram.Of(stats),
+		Masks: make([]noise.Key, members), G: ram.New(members, net.Layout.Params), Loss: make([]float32, members)}
 	for i := range members {
-		if err := net.Init(1, engine.Member(i), g.X.Row(engine.Row(i))); err != nil {
+		if err := net.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
 			return 0, err
 		}
-		net.Layout.FreshStats(g.Stats.Row(engine.Row(i)))
+		net.Layout.FreshStats(stats.Row(engine.Row(i)))
 		g.Masks[i].Member = uint32(i)
 		g.Batches = append(g.Batches, set.Train()[i:i+batch])
 	}
@@ -125,8 +127,9 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 				return err
 			}
 			const n = 128 // what they share is done once
-			task := engine.Candidates{Noise: t.noise, Theta: engine.New(1, net.Layout.Params, engine.F32), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
-			if err := net.Init(1, 0, task.Theta.F); err != nil {
+			theta := engine.NewHost(1, net.Layout.Params, engine.F32)
+			task := engine.Candidates{Noise: t.noise, Theta: ram.Of(theta), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
+			if err := net.Init(1, 0, theta.F); err != nil {
 				return err
 			}
 			for i := range n {

@@ -37,7 +37,7 @@ func (s split) least(o split) split {
 	return split{min(s.engine, o.engine), min(s.comm, o.comm), min(s.rest, o.rest)}
 }
 
-// timedEngine counts the time of tasks and copies.
+// timedEngine counts the time of tasks, and of waiting for them.
 type timedEngine struct {
 	optim.Engine
 	nanos *int64
@@ -48,9 +48,19 @@ func (e timedEngine) Do(ctx context.Context, tasks ...engine.Task) error {
 	return e.Engine.Do(ctx, tasks...)
 }
 
-func (e timedEngine) Copy(ctx context.Context, dst, src engine.Span) error {
+func (e timedEngine) Wait(ctx context.Context) error {
 	defer e.since(time.Now())
-	return e.Engine.Copy(ctx, dst, src)
+	return e.Engine.Wait(ctx)
+}
+
+func (e timedEngine) Read(ctx context.Context, p []byte, src engine.Span) error {
+	defer e.since(time.Now())
+	return e.Engine.Read(ctx, p, src)
+}
+
+func (e timedEngine) Write(ctx context.Context, dst engine.Span, p []byte) error {
+	defer e.since(time.Now())
+	return e.Engine.Write(ctx, dst, p)
 }
 
 func (e timedEngine) since(t time.Time) { *e.nanos += time.Since(t).Nanoseconds() }

@@ -1,4 +1,4 @@
-package optim
+package engine
 
 import (
 	"bytes"
@@ -16,12 +16,12 @@ func TestFloatsTravel(t *testing.T) {
 			for _, x := range v[:n] {
 				want = binary.LittleEndian.AppendUint32(want, math.Float32bits(x))
 			}
-			got := appendFloats(make([]byte, lead, lead+1), v[:n])
+			got := AppendFloats(make([]byte, lead, lead+1), v[:n])
 			if !bytes.Equal(got, want) {
 				t.Fatalf("%d floats behind %d bytes: %x, want %x", n, lead, got, want)
 			}
 			back := make([]float32, n)
-			readFloats(back, append(got[lead:], 9, 9)) // more bytes may follow
+			ReadFloats(back, append(got[lead:], 9, 9)) // more bytes may follow
 			for i, x := range back {
 				if math.Float32bits(x) != math.Float32bits(v[i]) {
 					t.Errorf("element %d comes back as %v, was %v", i, x, v[i])
@@ -36,7 +36,7 @@ func TestFloatsTravel(t *testing.T) {
 					t.Errorf("%d bytes were read as a float", n)
 				}
 			}()
-			readFloats(make([]float32, 1), make([]byte, n))
+			ReadFloats(make([]float32, 1), make([]byte, n))
 		}()
 	}
 }

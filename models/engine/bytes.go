@@ -1,11 +1,9 @@
-package optim
+package engine
 
 import (
 	"encoding/binary"
 	"math"
 	"unsafe"
-
-	"brood/models/engine"
 )
 
 // Rows travel as little-endian elements without framing: lengths follow from the roster on both ends. Machines of that
@@ -18,7 +16,8 @@ func bytesOf(v []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
 }
 
-func appendFloats(p []byte, v []float32) []byte {
+// AppendFloats appends v as little-endian bytes.
+func AppendFloats(p []byte, v []float32) []byte {
 	if little {
 		return append(p, bytesOf(v)...)
 	}
@@ -28,8 +27,8 @@ func appendFloats(p []byte, v []float32) []byte {
 	return p
 }
 
-// readFloats reads 4*len(dst) bytes of p.
-func readFloats(dst []float32, p []byte) {
+// ReadFloats reads 4*len(dst) bytes of p.
+func ReadFloats(dst []float32, p []byte) {
 	if little {
 		copy(bytesOf(dst), p[:4*len(dst)])
 		return
@@ -39,25 +38,22 @@ func readFloats(dst []float32, p []byte) {
 	}
 }
 
-func appendRows(p []byte, m engine.Mat, lo, n int) []byte {
-	if m.Type == engine.U64 {
-		for _, x := range m.U[lo*m.Cols : (lo+n)*m.Cols] {
-			p = binary.LittleEndian.AppendUint64(p, x)
-		}
-		return p
+// AppendRows appends n rows of m from row lo as little-endian bytes: what travels, and what digests and checkpoints are made of.
+func AppendRows(p []byte, m Host, lo Row, n int) []byte {
+	m = m.Sub(lo, n)
+	for _, x := range m.U {
+		p = binary.LittleEndian.AppendUint64(p, x)
 	}
-	return appendFloats(p, m.F[lo*m.Cols:(lo+n)*m.Cols])
+	return AppendFloats(p, m.F)
 }
 
-func readRow(m engine.Mat, r engine.Row, p []byte) {
-	if m.Type == engine.U64 {
+// ReadRow reads row r of m from as many bytes of p.
+func ReadRow(m Host, r Row, p []byte) {
+	if m.Type == U64 {
 		for i := range m.URow(r) {
 			m.URow(r)[i] = binary.LittleEndian.Uint64(p[8*i:])
 		}
 		return
 	}
-	readFloats(m.Row(r), p)
+	ReadFloats(m.Row(r), p)
 }
-
-// AppendRow appends row r of m as little-endian bytes: what digests and checkpoints are made of.
-func AppendRow(p []byte, m engine.Mat, r engine.Row) []byte { return appendRows(p, m, int(r), 1) }

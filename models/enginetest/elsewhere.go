@@ -1,0 +1,323 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"sync"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Elsewhere makes of an engine one whose memory is not the host's and that works late: a stand-in for a device. Its matrices hold
+// nothing that others can see. Tasks and writes are queued and done at seeded moments, at the latest at a Read or Wait; until then
+// what they write out is poisoned. It counts what crosses its border, and what is freed twice, used after it was freed or never
+// freed is a fault of whoever uses it.
+type Elsewhere struct {
+	Engine
+	key    noise.Key
+	draws  int
+	queue  []func(context.Context) error
+	told   []int64 // bytes that each item of the queue writes out
+	live   map[*away]engine.Mat
+	sticky error
+	faults []string
+	ran    int
+
+	// Fail is asked before each task is done, counted from 0: an error is the device's, and that of every call from then on. Nil never
+	// fails.
+	Fail func(task int) error
+	mu   sync.Mutex // guards what Traffic and Faults tell
+	sum  Traffic
+}
+
+// Traffic is what crossed the border of an engine.
+type Traffic struct {
+	Wrote, Read int64 // bytes of matrices
+	Told        int64 // bytes that tasks wrote out
+	Waits       int   // times that somebody waited for what tasks wrote out
+}
+
+// Less is what crossed since an earlier count.
+func (t Traffic) Less(o Traffic) Traffic {
+	return Traffic{t.Wrote - o.Wrote, t.Read - o.Read, t.Told - o.Told, t.Waits - o.Waits}
+}
+
+// away is memory of an Elsewhere: there is nothing in it.
+type away struct{ elements int }
+
+func (a *away) Len() int { return a.elements }
+
+// late is the longest that a queue grows.
+const late = 40
+
+// NewElsewhere wraps an engine that nobody else uses.
+func NewElsewhere(e Engine, seed uint64) *Elsewhere {
+	return &Elsewhere{Engine: e, key: noise.Key{Seed: seed, Purpose: noise.Data}, live: map[*away]engine.Mat{}}
+}
+
+// Kernels are those of the engine within.
+func (e *Elsewhere) Kernels() string {
+	if k, ok := e.Engine.(interface{ Kernels() string }); ok {
+		return k.Kernels()
+	}
+	return ""
+}
+
+// Traffic is what crossed so far.
+func (e *Elsewhere) Traffic() Traffic {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sum
+}
+
+// Faults lists what those who use the engine did wrong; at its end what they never freed too.
+func (e *Elsewhere) Faults(end bool) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := append([]string(nil), e.faults...)
+	if end {
+		for a := range e.live {
+			out = append(out, fmt.Sprintf("%d elements were never freed", a.elements))
+		}
+	}
+	return out
+}
+
+// Live is the elements that are allocated.
+func (e *Elsewhere) Live() (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for a := range e.live {
+		n += a.elements
+	}
+	return n
+}
+
+func (e *Elsewhere) count(f func(t *Traffic)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f(&e.sum)
+}
+
+func (e *Elsewhere) fault(format string, args ...any) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.faults = append(e.faults, fmt.Sprintf(format, args...))
+	return fmt.Errorf(format, args...)
+}
+
+// Alloc is memory within.
+func (e *Elsewhere) Alloc(rows, cols int) (engine.Mat, error) {
+	if e.sticky != nil {
+		return engine.Mat{}, e.sticky
+	}
+	m, err := e.Engine.Alloc(rows, cols)
+	if err != nil {
+		return m, err
+	}
+	a := &away{rows * cols}
+	e.mu.Lock()
+	e.live[a] = m
+	e.mu.Unlock()
+	return engine.Over(a, 0, rows, cols), nil
+}
+
+// Free gives memory back after what was queued. A matrix without memory is none.
+func (e *Elsewhere) Free(m engine.Mat) {
+	b, _ := m.Behind()
+	a, ok := b.(*away)
+	if !ok {
+		return
+	}
+	e.mu.Lock()
+	inner, ok := e.live[a]
+	delete(e.live, a)
+	e.mu.Unlock()
+	if !ok {
+		_ = e.fault("%d elements were freed twice", a.elements)
+		return
+	}
+	e.push(0, func(context.Context) error { e.Engine.Free(inner); return nil })
+}
+
+// inner is the matrix within.
+func (e *Elsewhere) inner(m engine.Mat) (engine.Mat, error) {
+	b, at := m.Behind()
+	a, ok := b.(*away)
+	if !ok {
+		return m, nil // nobody's: refused within
+	}
+	e.mu.Lock()
+	own, ok := e.live[a]
+	e.mu.Unlock()
+	if !ok {
+		return m, e.fault("%d elements were used after they were freed", a.elements)
+	}
+	to, first := own.Behind()
+	return engine.Over(to, first+at, m.Rows, m.Cols), nil
+}
+
+func (e *Elsewhere) push(told int64, f func(context.Context) error) {
+	e.queue, e.told = append(e.queue, f), append(e.told, told)
+}
+
+// below is the next seeded number.
+func (e *Elsewhere) below(n int) int {
+	e.draws++
+	return e.key.Below(e.draws, n)
+}
+
+// run does the first n of the queue.
+func (e *Elsewhere) run(n int) error {
+	for ; n > 0 && e.sticky == nil; n-- {
+		f, told := e.queue[0], e.told[0]
+		e.queue, e.told = e.queue[1:], e.told[1:]
+		if e.sticky = f(context.Background()); e.sticky == nil {
+			e.count(func(t *Traffic) { t.Told += told })
+		}
+	}
+	return e.sticky
+}
+
+// failed is the error of what was done late, once where it was the caller's and for ever where it was the device's.
+func (e *Elsewhere) failed() error {
+	err := e.sticky
+	if _, device := err.(*engine.DeviceError); err != nil && !device {
+		e.sticky, e.queue, e.told = nil, nil, nil
+	}
+	return err
+}
+
+// Write queues.
+func (e *Elsewhere) Write(ctx context.Context, dst engine.Span, p []byte) error {
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
+	inner, err := e.inner(dst.Mat)
+	if err != nil {
+		return err
+	}
+	if err := dst.Check(); err != nil {
+		return err
+	}
+	if b, _ := dst.Mat.Behind(); b == nil || len(p) != dst.Bytes() {
+		return fmt.Errorf("write: %d bytes into %d of a matrix", len(p), dst.Bytes())
+	}
+	p, dst.Mat = append([]byte(nil), p...), inner
+	e.count(func(t *Traffic) { t.Wrote += int64(len(p)) })
+	e.push(0, func(ctx context.Context) error { return e.Engine.Write(ctx, dst, p) })
+	return nil
+}
+
+// ready is why a call cannot be taken.
+func (e *Elsewhere) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return e.failed()
+}
+
+// Read does all that was queued first.
+func (e *Elsewhere) Read(ctx context.Context, p []byte, src engine.Span) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	inner, err := e.inner(src.Mat)
+	if err == nil {
+		_ = e.run(len(e.queue))
+		err = e.failed()
+	}
+	if err != nil {
+		return err
+	}
+	src.Mat = inner
+	if err := e.Engine.Read(ctx, p, src); err != nil {
+		return err
+	}
+	e.count(func(t *Traffic) { t.Read += int64(len(p)) })
+	return nil
+}
+
+// Wait does all that was queued.
+func (e *Elsewhere) Wait(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_ = e.run(len(e.queue))
+	e.count(func(t *Traffic) { t.Waits++ })
+	if err := e.failed(); err != nil {
+		return err
+	}
+	return e.Engine.Wait(ctx)
+}
+
+// Do queues the tasks, and does some of what is queued.
+func (e *Elsewhere) Do(ctx context.Context, tasks ...engine.Task) error {
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		var wrong error
+		inner := remade(t, func(m engine.Mat) engine.Mat {
+			own, err := e.inner(m)
+			if err != nil {
+				wrong = err
+			}
+			return own
+		})
+		if wrong != nil {
+			return wrong
+		}
+		e.push(poison(t), func(ctx context.Context) error {
+			if e.Fail != nil {
+				if err := e.Fail(e.ran); err != nil {
+					return &engine.DeviceError{Device: "elsewhere", Op: fmt.Sprintf("%T", t), Err: err}
+				}
+			}
+			e.ran++
+			if err := e.Engine.Do(ctx, inner); err != nil {
+				return err
+			}
+			return e.Engine.Wait(ctx)
+		})
+	}
+	n := e.below(2 * (len(e.queue) + 1)) // half of the time all of it
+	_ = e.run(max(min(n, len(e.queue)), len(e.queue)-late))
+	return nil
+}
+
+// poison spoils what a task will write out, and says how many bytes that is.
+func poison(t engine.Task) (bytes int64) {
+	v := reflect.ValueOf(t)
+	for i := range v.NumField() {
+		if !outputs[v.Type().Field(i).Name] {
+			continue
+		}
+		out := v.Field(i)
+		bytes += int64(out.Len()) * int64(out.Type().Elem().Size())
+		switch out := out.Interface().(type) {
+		case []float32:
+			fill(out, float32(math.NaN()))
+		case []float64:
+			fill(out, math.NaN())
+		case []int64:
+			fill(out, -1<<40)
+		case []bool:
+			fill(out, false)
+		case [][32]byte:
+			fill(out, [32]byte{0xde, 0xad})
+		default:
+			panic(fmt.Sprintf("%T writes out %T", t, out))
+		}
+	}
+	return bytes
+}
+
+func fill[T any](v []T, x T) {
+	for i := range v {
+		v[i] = x
+	}
+}

@@ -1,0 +1,103 @@
+package enginetest
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"brood/models/engine"
+	"brood/models/engine/ram"
+)
+
+// outputs are the fields of tasks that an engine writes to host memory.
+var outputs = map[string]bool{"Loss": true, "Correct": true, "Fitness": true, "RMS": true, "OK": true, "Hash": true}
+
+// remade is a copy of a task with every matrix replaced and every slice that is read in memory of its own. Slices that are written are
+// the task's.
+func remade(t engine.Task, mat func(engine.Mat) engine.Mat) engine.Task {
+	v := reflect.New(reflect.TypeOf(t)).Elem()
+	v.Set(reflect.ValueOf(t))
+	remake(v, mat)
+	return v.Interface().(engine.Task)
+}
+
+var matType = reflect.TypeFor[engine.Mat]()
+
+func remake(v reflect.Value, mat func(engine.Mat) engine.Mat) {
+	switch {
+	case v.Type() == matType:
+		v.Set(reflect.ValueOf(mat(v.Interface().(engine.Mat))))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && !outputs[v.Type().Field(i).Name] {
+				remake(v.Field(i), mat)
+			}
+		}
+	case v.Kind() == reflect.Slice && !v.IsNil():
+		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(c, v)
+		for i := range c.Len() {
+			remake(c.Index(i), mat)
+		}
+		v.Set(c)
+	}
+}
+
+// try runs tasks on matrices of package ram on an engine with memory of its own: what they hold is written there, and read back. A
+// matrix without memory stays one.
+func try(ctx context.Context, e Engine, tasks ...engine.Task) (err error) {
+	there := map[engine.Buffer]engine.Mat{}
+	defer func() {
+		for b, m := range there {
+			p := make([]byte, m.Bytes())
+			if fault := e.Read(context.Background(), p, engine.All(m)); fault != nil && err == nil {
+				err = fault
+			}
+			engine.ReadFloats(ram.View(engine.Over(b, 0, 1, b.Len())).F, p)
+			e.Free(m)
+		}
+	}()
+	var broken error
+	var moved []engine.Task
+	for _, t := range tasks {
+		moved = append(moved, remade(t, func(m engine.Mat) engine.Mat {
+			b, at := m.Behind()
+			if b == nil {
+				return m
+			}
+			own, ok := there[b]
+			if !ok {
+				var err error
+				if own, err = e.Alloc(1, b.Len()); err == nil {
+					err = e.Write(context.Background(), engine.All(own), engine.AppendFloats(nil, ram.View(engine.Over(b, 0, 1, b.Len())).F))
+				}
+				if err != nil {
+					broken = err
+				}
+				there[b] = own
+			}
+			to, first := own.Behind()
+			return engine.Over(to, first+at, m.Rows, m.Cols)
+		}))
+	}
+	if broken != nil {
+		return broken
+	}
+	if err := e.Do(ctx, moved...); err != nil {
+		return err
+	}
+	return e.Wait(ctx)
+}
+
+func do(t *testing.T, e Engine, tasks ...engine.Task) {
+	t.Helper()
+	if err := try(context.Background(), e, tasks...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// row is row r of a matrix of package ram, flat all of it.
+func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
+func flat(m engine.Mat) []float32              { return ram.View(m).F }
+
+func clone(m engine.Mat) engine.Mat { return ram.Of(ram.View(m).Clone()) }

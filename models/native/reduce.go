@@ -1,0 +1,259 @@
+package native
+
+import (
+	"math"
+	"slices"
+
+	"github.com/zeebo/blake3"
+
+	"brood/models/engine"
+)
+
+// inside checks a span of one matrix.
+func inside(task, name string, s engine.Span) error {
+	if err := fit(task, name, s.Mat, s.Mat.Cols); err != nil {
+		return err
+	}
+	if err := s.Check(); err != nil {
+		return bad(task, "%s: %v", name, err)
+	}
+	return nil
+}
+
+// line is a span of one row of the width.
+func line(task, name string, s engine.Span, wide int) error {
+	if err := inside(task, name, s); err != nil {
+		return err
+	}
+	if s.Rows != 1 || s.Hi-s.Lo != wide {
+		return bad(task, "%s is %d rows of %d columns, want one row of %d", name, s.Rows, s.Hi-s.Lo, wide)
+	}
+	return nil
+}
+
+// segment is columns [a, b) of a span of one row.
+func segment(s engine.Span, a, b int) []float32 { return row(s.Mat, s.Row)[s.Lo+a : s.Lo+b] }
+
+// sum takes the tree tile by tile, while its operands are in the first-level cache. A tile is whole blocks of every code.
+func (v *Vector) sum(t engine.Sum) error {
+	const name = "sum"
+	wide := t.Dst.Hi - t.Dst.Lo
+	if err := line(name, "dst", t.Dst, wide); err != nil {
+		return err
+	}
+	for _, s := range t.Src {
+		if err := line(name, "a source", s, wide); err != nil {
+			return err
+		}
+	}
+	if len(t.Src) == 0 {
+		return bad(name, "nothing to add up")
+	}
+	used := make([]bool, len(t.Src)+len(t.Tree))
+	for j, pair := range t.Tree {
+		for _, i := range pair {
+			if i < 0 || i >= len(t.Src)+j || used[i] {
+				return bad(name, "operand %d of sum %d, of %d known ones, each to be used once", i, j, len(t.Src)+j)
+			}
+			used[i] = true
+		}
+	}
+	if i := slices.Index(used[:len(used)-1], false); i >= 0 {
+		return bad(name, "operand %d is left out", i)
+	}
+	if t.Code > engine.Int8 {
+		return bad(name, "code %d is not known", t.Code)
+	}
+	v.split(wide, tile, 1+len(t.Tree), func(k *lane, lo, hi int) {
+		for a := lo; a < hi; a += tile {
+			k.sum(&t, a, min(hi, a+tile))
+		}
+	})
+	return nil
+}
+
+// sum is a tile of the task. Partial sums take the place of one of their operands where that is one too, so that no more of them are
+// held than the tree is wide.
+func (p *lane) sum(t *engine.Sum, a, b int) {
+	p.operands = p.operands[:0]
+	take := func() []float32 {
+		if last := len(p.spare) - 1; last >= 0 {
+			x := p.spare[last][:b-a]
+			p.spare = p.spare[:last]
+			return x
+		}
+		return make([]float32, tile)[:b-a]
+	}
+	ours := func(i int) bool { return i >= len(t.Src) || t.Code != engine.Float32 }
+	for _, s := range t.Src {
+		x := segment(s, a, b)
+		if t.Code != engine.Float32 {
+			kept := take()
+			copy(kept, x)
+			t.Code.Round(kept)
+			x = kept
+		}
+		p.operands = append(p.operands, x)
+	}
+	for _, pair := range t.Tree {
+		x, y := p.operands[pair[0]], p.operands[pair[1]]
+		out := x
+		switch {
+		case ours(pair[0]) && ours(pair[1]):
+			p.spare = append(p.spare, y)
+		case ours(pair[1]):
+			out = y
+		case !ours(pair[0]):
+			out = take()
+		}
+		p.Add(out, x, y)
+		t.Code.Round(out)
+		p.operands = append(p.operands, out)
+	}
+	last, dst := len(p.operands)-1, segment(t.Dst, a, b)
+	if total := p.operands[last]; t.Div != 0 {
+		for i, x := range total {
+			dst[i] = x / t.Div
+		}
+	} else {
+		copy(dst, total)
+	}
+	t.Code.Round(dst)
+	if ours(last) {
+		p.spare = append(p.spare, p.operands[last])
+	}
+}
+
+// shapes checks matrices against the first of them.
+func shapes(task string, ms ...engine.Mat) error {
+	for i, m := range ms {
+		if err := fit(task, "operand", m, ms[0].Cols); err != nil {
+			return err
+		}
+		if m.Rows != ms[0].Rows {
+			return bad(task, "operand %d has %d rows, want %d", i, m.Rows, ms[0].Rows)
+		}
+	}
+	return nil
+}
+
+func (v *Vector) feedback(t engine.Feedback) error {
+	if err := shapes("feedback", t.Dst, t.Src, t.Lost); err != nil {
+		return err
+	}
+	v.split(t.Dst.Rows, 1, t.Dst.Cols, func(_ *lane, lo, hi int) {
+		for r := engine.Row(lo); r < engine.Row(hi); r++ {
+			out, lost := row(t.Dst, r), row(t.Lost, r)
+			for j, x := range row(t.Src, r) {
+				out[j] = x + lost[j]
+				lost[j] = out[j]
+			}
+			t.Code.Round(out)
+			for j, x := range out {
+				if lost[j] -= x; lost[j] != lost[j] {
+					lost[j] = 0 // a block that is not finite: it is not hidden, and not fed back
+				}
+			}
+		}
+	})
+	return nil
+}
+
+func (v *Vector) copy(t engine.Copy) error {
+	const name = "copy"
+	for _, s := range []engine.Span{t.Dst, t.Src} {
+		if err := inside(name, "span", s); err != nil {
+			return err
+		}
+	}
+	if t.Dst.Rows != t.Src.Rows || t.Dst.Hi-t.Dst.Lo != t.Src.Hi-t.Src.Lo {
+		return bad(name, "%dx%d to %dx%d", t.Src.Rows, t.Src.Hi-t.Src.Lo, t.Dst.Rows, t.Dst.Hi-t.Dst.Lo)
+	}
+	v.split(t.Dst.Rows, 1, t.Dst.Hi-t.Dst.Lo, func(_ *lane, lo, hi int) {
+		for r := engine.Row(lo); r < engine.Row(hi); r++ {
+			copy(row(t.Dst.Mat, t.Dst.Row+r)[t.Dst.Lo:t.Dst.Hi], row(t.Src.Mat, t.Src.Row+r)[t.Src.Lo:t.Src.Hi])
+		}
+	})
+	return nil
+}
+
+func (v *Vector) fill(t engine.Fill) error {
+	if err := inside("fill", "dst", t.Dst); err != nil {
+		return err
+	}
+	for r := range engine.Row(t.Dst.Rows) {
+		x := row(t.Dst.Mat, t.Dst.Row+r)[t.Dst.Lo:t.Dst.Hi]
+		for i := range x {
+			x[i] = t.Value
+		}
+	}
+	return nil
+}
+
+func (v *Vector) product(t engine.Product) error {
+	const name = "product"
+	if err := shapes(name, t.Dst, t.A); err != nil {
+		return err
+	}
+	if err := fit(name, "b", t.B, t.Dst.Cols); err != nil {
+		return err
+	}
+	if t.B.Rows != 1 && t.B.Rows != t.Dst.Rows {
+		return bad(name, "b has %d rows, want 1 or %d", t.B.Rows, t.Dst.Rows)
+	}
+	for r := range engine.Row(t.Dst.Rows) {
+		out, b := row(t.Dst, r), cut(t.B, r, 0, t.B.Cols)
+		for i, x := range row(t.A, r) {
+			out[i] = x * b[i]
+		}
+	}
+	return nil
+}
+
+func (v *Vector) clip(t engine.Clip) error {
+	if err := fit("clip", "x", t.X, t.X.Cols); err != nil {
+		return err
+	}
+	v.split(t.X.Rows, 1, 2*t.X.Cols, func(k *lane, lo, hi int) {
+		for r := engine.Row(lo); r < engine.Row(hi); r++ {
+			x := row(t.X, r)
+			if norm := rms(x, nil) * math.Sqrt(float64(len(x))); norm > float64(t.Longest) {
+				k.Lin(x, []float32{float32(float64(t.Longest) / norm)}, [][]float32{x})
+			}
+		}
+	})
+	return nil
+}
+
+func (v *Vector) finite(t engine.Finite) error {
+	const name = "finite"
+	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
+		return err
+	}
+	if len(t.OK) != t.X.Rows {
+		return bad(name, "room for %d results, want %d", len(t.OK), t.X.Rows)
+	}
+	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
+		for r := lo; r < hi; r++ {
+			t.OK[r] = engine.AllFinite(row(t.X, engine.Row(r)))
+		}
+	})
+	return nil
+}
+
+func (v *Vector) digest(t engine.Digest) error {
+	const name = "digest"
+	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
+		return err
+	}
+	if len(t.Hash) != t.X.Rows {
+		return bad(name, "room for %d hashes, want %d", len(t.Hash), t.X.Rows)
+	}
+	v.split(t.X.Rows, 1, 4*t.X.Cols, func(k *lane, lo, hi int) {
+		for r := lo; r < hi; r++ {
+			k.bytes = engine.AppendFloats(k.bytes[:0], row(t.X, engine.Row(r)))
+			t.Hash[r] = blake3.Sum256(k.bytes)
+		}
+	})
+	return nil
+}

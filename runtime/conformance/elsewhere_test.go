@@ -1,0 +1,239 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"brood/models/engine"
+	"brood/models/enginetest"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/transport/local"
+)
+
+// abroad gives a rig engines whose memory is elsewhere, and collects them.
+type abroad struct {
+	mu   sync.Mutex
+	made []*enginetest.Elsewhere
+	fail func(worker int) func(task int) error // may be nil
+}
+
+func (a *abroad) engine(toy *Toy) optim.Engine {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := enginetest.NewElsewhere(toy, uint64(len(a.made)))
+	if a.fail != nil {
+		e.Fail = a.fail(len(a.made))
+	}
+	a.made = append(a.made, e)
+	return e
+}
+
+// clean fails the test where memory was misused.
+func (a *abroad) clean(t *testing.T) {
+	t.Helper()
+	for i, e := range a.made {
+		for _, f := range e.Faults(true) {
+			t.Errorf("engine %d: %s", i, f)
+		}
+	}
+}
+
+// TestElsewhere: the whole suite passes on engines that own their memory and work late.
+func TestElsewhere(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("the suite over again; a part of it is in TestConformance: set BROOD_LONG=1")
+	}
+	for _, a := range catalog.All() {
+		t.Run(a.Name, func(t *testing.T) {
+			var there abroad
+			Suite(t, a, quick(Rig{Algorithm: a.Name, Rounds: 12, Engine: there.engine}))
+			there.clean(t)
+		})
+	}
+}
+
+// TestTraffic: what crosses the border of an engine in a round of one worker that hosts everybody. Gradient methods leave everything there;
+// a generation brings the results of its candidates, and an evolution the scores of its members, in three numbers of 8 bytes or fewer.
+func TestTraffic(t *testing.T) {
+	const n = 8
+	for _, a := range catalog.All() {
+		if !a.Needs.Model() {
+			continue
+		}
+		t.Run(a.Name, func(t *testing.T) {
+			r := quick(Rig{Algorithm: a.Name, Members: n, Seed: 3, Rounds: 1 << 20})
+			toy, err := NewToy(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := enginetest.NewElsewhere(toy, 1)
+			r.Engine = func(*Toy) optim.Engine { return e }
+			w := r.worker(0, toy, (&local.Hub{}).Link(0), &Memory{}, false)
+			defer w.Free()
+			ctx, all := t.Context(), optim.Place(optim.IDs(n), []int{0})
+			if m, ok := w.Handle(ctx, message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: all, Algorithm: a.Name, Timeline: r.edits()}}).(message.Failed); ok {
+				t.Fatal(m.Err)
+			}
+			const rounds = 24
+			at := uint64(0)
+			grant := func(rounds uint64) (enginetest.Traffic, int64) {
+				before := e.Traffic()
+				d, ok := w.Handle(ctx, message.Grant{Epoch: 1, From: at, To: at + rounds, Committed: at, Limit: event.Limit{Rounds: 1 << 30}}).(message.Done)
+				if !ok {
+					t.Fatal("the grant failed")
+				}
+				at += rounds
+				return e.Traffic().Less(before), int64(d.Progress.Evaluations)
+			}
+			grant(rounds) // memory is had, and a first period is over
+			_, done := grant(1)
+			short, one := grant(rounds)
+			long, two := grant(2 * rounds)
+			more, evaluated := long.Less(short), (two-one)-(one-done) // of as many rounds as the short one has
+			switch {
+			case a.Needs&optim.Evaluations == 0 || a.Name == "hybrid-es":
+				if a.Name == "hybrid-es" { // costs of trials are candidates' results, and the scale of the shifts follows from two lengths
+					if more.Wrote != 0 || more.Read != 0 {
+						t.Errorf("%d rounds write %d bytes and read %d", rounds, more.Wrote, more.Read)
+					}
+					return
+				}
+				waits := 0
+				if a.Name == "bgd" { // whose report is a mean over the passes of a shard
+					waits = rounds
+				}
+				if more.Wrote != 0 || more.Read != 0 || more.Waits > waits {
+					t.Errorf("%d rounds write %d bytes, read %d and wait %d times", rounds, more.Wrote, more.Read, more.Waits)
+				}
+				if more.Told > rounds*n*4*64 { // losses of steps, once a grant
+					t.Errorf("%d rounds tell %d bytes", rounds, more.Told)
+				}
+			default:
+				if more.Wrote != 0 || more.Read != 0 {
+					t.Errorf("%d rounds write %d bytes and read %d", rounds, more.Wrote, more.Read)
+				}
+				if evaluated == 0 {
+					t.Fatal("nothing was evaluated")
+				}
+				if each := float64(more.Told) / float64(evaluated); a.Needs&optim.Gradients == 0 && each > 24 || each > 4096 {
+					t.Errorf("%d evaluations tell %d bytes", evaluated, more.Told)
+				}
+			}
+			for _, f := range e.Faults(false) {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// TestResizesDoNotGrow: the memory of a run that is resized a hundred times is that of one which never was.
+func TestResizesDoNotGrow(t *testing.T) {
+	toy, err := NewToy(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := enginetest.NewElsewhere(toy, 1)
+	r := quick(Rig{Algorithm: "parle", Seed: 3, Engine: func(*Toy) optim.Engine { return e }})
+	w := r.worker(0, toy, (&local.Hub{}).Link(0), &Memory{}, false)
+	ctx, was := t.Context(), optim.Roster{}
+	at, held := uint64(0), map[int]int{}
+	for i := range uint32(100) {
+		n := 3 + int(i%2)
+		p := event.Plan{Epoch: i + 1, Base: i, At: at, From: event.Workers, Old: was, New: optim.Place(optim.IDs(n), []int{0}), OldAlg: "parle", Algorithm: "parle", Timeline: r.edits(), Before: r.edits()}
+		if i == 0 {
+			p.From = event.Fresh
+		}
+		if m, ok := w.Handle(ctx, message.Plan{Plan: p}).(message.Failed); ok {
+			t.Fatal(m.Err)
+		}
+		for range 3 {
+			if _, ok := w.Handle(ctx, message.Grant{Epoch: i + 1, From: at, To: at + 2, Committed: at, Limit: event.Limit{Rounds: 1 << 30}}).(message.Done); !ok {
+				t.Fatal("the grant failed")
+			}
+			at += 2
+		}
+		was = p.New
+		now := e.Live()
+		if i > 2 && now != held[n] {
+			t.Fatalf("after %d plans %d elements are held, before %d", i+1, now, held[n])
+		}
+		held[n] = now
+	}
+	w.Free()
+	if left := e.Live(); left != 0 {
+		t.Errorf("%d elements are held at the end", left)
+	}
+	for _, f := range e.Faults(true) {
+		t.Error(f)
+	}
+}
+
+// TestDeviceLost: a device that fails in the middle of a round is its worker's end, with its own words, and the run goes on without.
+func TestDeviceLost(t *testing.T) {
+	lost := errors.New("gpu 3 fell off the bus")
+	for _, task := range []int{40, 41, 90, 120} {
+		there := abroad{fail: func(worker int) func(int) error {
+			if worker != 1 {
+				return nil
+			}
+			return func(k int) error {
+				if k >= task {
+					return lost
+				}
+				return nil
+			}
+		}}
+		o := run(t, quick(Rig{Algorithm: "parle", Members: 6, Workers: 3, Rounds: 12, Seed: 3, OnLoss: "reseed", Engine: there.engine}))
+		said := slices.ContainsFunc(o.Log.Records, func(r event.Record) bool {
+			return strings.Contains(fmt.Sprintf("%+v", cmp.Or(r.Alert, &event.Alert{})), lost.Error())
+		})
+		if !said {
+			t.Errorf("task %d: nothing in the log names the fault", task)
+		}
+	}
+}
+
+// TestElsewhereFindsFaults: the stand-in sees what it is there to see.
+func TestElsewhereFindsFaults(t *testing.T) {
+	toy, err := NewToy(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, e := context.Background(), enginetest.NewElsewhere(toy, 1)
+	a, err := e.Alloc(1, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := e.Alloc(1, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Free(a)
+	if e.Do(ctx, engine.Fill{Dst: engine.All(a)}) == nil {
+		t.Error("freed memory is filled")
+	}
+	e.Free(a)
+	got := fmt.Sprint(e.Faults(true))
+	for _, want := range []string{"4 elements were used after they were freed", "4 elements were freed twice", "5 elements were never freed"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: want %s", got, want)
+		}
+	}
+	ok := make([]bool, 1)
+	if err := e.Do(ctx, engine.Fill{Dst: engine.All(b), Value: 3}, engine.Finite{X: b, OK: ok}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Wait(ctx); err != nil || !ok[0] {
+		t.Errorf("%v, %v after waiting", ok, err)
+	}
+}

@@ -1,0 +1,121 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"brood/models/engine"
+	"brood/optim"
+)
+
+// state is all blocks of an epoch: those in the engine's memory and the records.
+type state struct {
+	blocks  map[string]engine.Mat
+	records map[string]engine.Host
+}
+
+func stateOf(env *optim.Env) state { return state{env.Blocks, env.Records} }
+
+// row is one row of a block.
+type row struct {
+	block  string
+	member engine.Member // engine.None of a shared block
+	cols   int
+	mat    engine.Mat  // 1 row, or the zero Mat
+	record engine.Host // 1 row, where mat is the zero Mat
+}
+
+// name names the row in digests and checkpoints.
+func (r row) name() string {
+	if r.member == engine.None {
+		return r.block + "/shared"
+	}
+	return fmt.Sprintf("%s/%d", r.block, r.member)
+}
+
+func (r row) dtype() engine.DType {
+	if r.mat.Rows > 0 {
+		return engine.F32
+	}
+	return r.record.Type
+}
+
+func (r row) bytes() int { return r.cols * r.dtype().Size() }
+
+// read copies the row to p, which has its bytes.
+func (r row) read(ctx context.Context, e optim.Engine, p []byte) error {
+	if r.mat.Rows > 0 {
+		return e.Read(ctx, p, engine.All(r.mat))
+	}
+	engine.AppendRows(p[:0], r.record, 0, 1)
+	return nil
+}
+
+// write sets the row from p, which has its bytes.
+func (r row) write(ctx context.Context, e optim.Engine, p []byte) error {
+	if r.mat.Rows > 0 {
+		return e.Write(ctx, engine.All(r.mat), p)
+	}
+	engine.ReadRow(r.record, 0, p)
+	return nil
+}
+
+// rows lists the rows of all blocks in a fixed order.
+func (s state) rows(mine []engine.Member, shared map[string]bool) (out []row) {
+	names := slices.Sorted(maps.Keys(s.blocks))
+	names = append(names, slices.Collect(maps.Keys(s.records))...)
+	slices.Sort(names)
+	for _, b := range names {
+		mat, isMat := s.blocks[b]
+		record := s.records[b]
+		members := mine
+		if shared[b] {
+			members = []engine.Member{engine.None}
+		}
+		for i, m := range members {
+			r := row{block: b, member: m}
+			if isMat {
+				r.mat, r.cols = mat.Sub(engine.Row(i), 1), mat.Cols
+			} else {
+				r.record, r.cols = record.Sub(engine.Row(i), 1), record.Cols
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// copyState lists the tasks that make dst, which has src's blocks, equal to it, and copies the records at once.
+func copyState(dst, src state) (tasks []engine.Task) {
+	for _, name := range slices.Sorted(maps.Keys(src.blocks)) {
+		tasks = append(tasks, engine.Copy{Dst: engine.All(dst.blocks[name]), Src: engine.All(src.blocks[name])})
+	}
+	for name, r := range src.records {
+		dst.records[name].Set(r)
+	}
+	return tasks
+}
+
+// like allocates a state of the same shape.
+func (s state) like(e optim.Engine) (c state, err error) {
+	c = state{map[string]engine.Mat{}, map[string]engine.Host{}}
+	for name, m := range s.blocks {
+		if c.blocks[name], err = e.Alloc(m.Rows, m.Cols); err != nil {
+			delete(c.blocks, name)
+			c.free(e)
+			return c, err
+		}
+	}
+	for name, r := range s.records {
+		c.records[name] = engine.NewHost(r.Rows, r.Cols, r.Type)
+	}
+	return c, nil
+}
+
+func (s state) free(e optim.Engine) {
+	for _, m := range s.blocks {
+		e.Free(m)
+	}
+}
