@@ -150,7 +150,7 @@ func shardGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, 
 				return nil, err
 			}
 			for i, r := range s.Rows {
-				total[r] += float64(s.Loss[i]) * float64(len(ids[i]))
+				total[r] += float64(float64(s.Loss[i]) * float64(len(ids[i])))
 				of[r] += len(ids[i])
 				last[r], seen[r] = float32(total[r]/float64(of[r])), true
 			}

@@ -1,8 +1,6 @@
 package native
 
 import (
-	"math"
-
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -57,28 +55,4 @@ func (v *Vector) cross(dst, a, b []float32, key noise.Key, perTensor bool) {
 			}
 		}
 	}
-}
-
-func (v *Vector) distance(t engine.Distance) error {
-	const name = "distance"
-	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
-		return err
-	}
-	if err := single(name, "centre", t.Centre, t.X.Cols); err != nil {
-		return err
-	}
-	if len(t.RMS) != t.X.Rows {
-		return bad(name, "room for %d results, want %d", len(t.RMS), t.X.Rows)
-	}
-	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
-		for r := lo; r < hi; r++ {
-			var sum float64
-			for i, x := range t.X.Row(engine.Row(r)) {
-				d := float64(x) - float64(t.Centre.F[i])
-				sum += float64(d * d)
-			}
-			t.RMS[r] = math.Sqrt(sum / float64(max(1, t.X.Cols)))
-		}
-	})
-	return nil
 }
