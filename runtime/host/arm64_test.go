@@ -44,7 +44,7 @@ func TestArm64(t *testing.T) {
 		"exp":    "--algorithm dp-sgd --set eta=exp:0.1*0.93/round --model " + model,
 		"rank":   "--algorithm openai-es --set rank=1 --model mlp-small",
 		"snes":   "--algorithm snes --model mlp-small",
-		"hybrid": "--algorithm hybrid-es --set combine=softmax --set shape=student --model mlp-small",
+		"hybrid": "--algorithm hybrid-es --set combine=softmax --set shape=student --set judges=16 --model mlp-small",
 		"ga":     "--algorithm ga --set anneal=0.7 --model mlp-small",
 		"pesgd":  "--algorithm pesgd --set vary=2 --set period=0.005 --set slice=8 --model mlp-small",
 	} {
