@@ -46,7 +46,6 @@ func TestArm64(t *testing.T) {
 		"snes":   "--algorithm snes --model mlp-small",
 		"hybrid": "--algorithm hybrid-es --set combine=softmax --set shape=student --set judges=16 --model mlp-small",
 		"ga":     "--algorithm ga --set anneal=0.7 --model mlp-small",
-		"pesgd":  "--algorithm pesgd --set vary=2 --set period=0.005 --set slice=8 --model mlp-small",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "s")
