@@ -158,7 +158,7 @@ func shardGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, 
 	}
 	total, of, mean := make([]float64, len(e.Mine)), make([]int, len(e.Mine)), make([]*float32, len(e.Mine))
 	for _, b := range done {
-		total[b.r] += float64(*b.loss) * float64(b.samples)
+		total[b.r] += float64(float64(*b.loss) * float64(b.samples))
 		of[b.r] += b.samples
 		m := float32(total[b.r] / float64(of[b.r]))
 		mean[b.r] = &m

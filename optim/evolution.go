@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -118,7 +119,7 @@ func evolve(ctx context.Context, e *Env, k Values, round uint64, src engine.Mat,
 		return l, err
 	}
 	cycle[0]++
-	sigma := float32(k.Get("mutation") / math.Pow(float64(cycle[0]), k.Get("anneal")))
+	sigma := float32(k.Get("mutation") / arith.Pow(float64(cycle[0]), k.Get("anneal")))
 	apart, tasks := make([]float64, len(l.children)), []engine.Task(nil)
 	for i, c := range l.children {
 		r, of := e.Row(c), parents.Sub(engine.Row(l.each*i), l.each)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -40,7 +41,7 @@ func (s Shape) endsPeriod() bool { return s.Phase+uint64(s.periodSlice()) >= uin
 func drawFactors(key noise.Key, vary float64) (f [2]float32) {
 	key.Stream = 2 // apart from selection and crossover
 	for i := range f {
-		f[i] = float32(math.Pow(vary, 2*float64(key.Uniform(i))-1))
+		f[i] = float32(arith.Pow(vary, 2*float64(key.Uniform(i))-1))
 	}
 	return f
 }

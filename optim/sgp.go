@@ -117,7 +117,7 @@ func receive(ctx context.Context, e *Env, op Op, edges []Edge, keep, p float64, 
 		sum := own
 		for i, edge := range in {
 			if edge.To == m {
-				sum += p * float64(weights.F[i])
+				sum += float64(p * float64(weights.F[i]))
 			}
 		}
 		xr := x.Sub(engine.Row(r), 1)

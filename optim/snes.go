@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -75,7 +76,7 @@ func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, 
 	first, second := sum, sum
 	first.Dst, second.Dst, second.Square = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}, true
 	step := engine.NaturalStep{X: x, S: s, G: mean, H: square, Lo: lo, Hi: hi, Eta: k.F("eta") * k.F("sigma"),
-		Rate: float32(k.Get("eta_s") / 2 * (3 + math.Log(float64(M))) / (5 * math.Sqrt(float64(M))))}
+		Rate: float32(k.Get("eta_s") / 2 * (3 + arith.Log(float64(M))) / (5 * math.Sqrt(float64(M))))}
 	if err := e.Engine.Do(ctx, first, second, step); err != nil {
 		return rep, err
 	}
@@ -101,7 +102,7 @@ func logUtilities(fit []float32) []float32 {
 	P, total := float64(len(fit)), 0.0
 	raw := make([]float64, len(fit))
 	for pos := range raw {
-		raw[pos] = max(0, math.Log(P/2+1)-math.Log(float64(pos+1)))
+		raw[pos] = max(0, arith.Log(float64(P/2)+1)-arith.Log(float64(pos+1)))
 		total += raw[pos]
 	}
 	u := make([]float32, len(fit))

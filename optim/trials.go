@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -61,11 +62,11 @@ func (t *trials) length(id uint64) float32 {
 	key.Member, key.Stream = uint32(id), 1<<31+1
 	switch t.shape {
 	case 1: // components are Laplace: the square of the length is exponential
-		return float32(math.Sqrt(-math.Log(1 - float64(key.Uniform(0)))))
+		return float32(math.Sqrt(-arith.Log(1 - float64(key.Uniform(0)))))
 	case 2: // components are Student t with 3 degrees of freedom, over its standard deviation sqrt(3)
 		var chi float64
 		for i := range 3 {
-			chi += float64(key.Gauss(i)) * float64(key.Gauss(i))
+			chi += float64(float64(key.Gauss(i)) * float64(key.Gauss(i)))
 		}
 		return float32(1 / math.Sqrt(chi))
 	}
@@ -175,7 +176,7 @@ func weights(k Values, best []result) []float32 {
 				w[g] = 1
 			}
 		case r.cost == r.cost:
-			w[g] = math.Exp(-(float64(r.cost) - float64(best[top].cost)) / k.Get("temperature"))
+			w[g] = arith.Exp(-(float64(r.cost) - float64(best[top].cost)) / k.Get("temperature"))
 		}
 		total += w[g]
 	}

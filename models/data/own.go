@@ -254,7 +254,7 @@ func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 	for i := range order {
 		order[i] = int(p.At(uint64(i)))
 	}
-	taken := total - int(testShare*float64(total)+0.5)
+	taken := total - int(float64(testShare*float64(total))+0.5)
 	if byClass {
 		left := quota(train.Labels, testShare)
 		tests := func(i int) bool { left[train.Labels[i]]--; return left[train.Labels[i]] >= 0 }

@@ -145,7 +145,7 @@ func (s *Set) WithShare(share float64) (*Set, error) {
 }
 
 // held is how many of n training samples are for validation.
-func held(n int, share float64) int { return int(share*float64(n) + 0.5) }
+func held(n int, share float64) int { return int(float64(share*float64(n)) + 0.5) }
 
 // split takes the samples at the first places of a permutation that all runs share: the split belongs to the data.
 func (s *Set) split(n int, share float64) error {

@@ -71,8 +71,7 @@ type Candidates struct {
 // Integer noise takes whole weights, of at most 2^24 in all, and no Square: the sum of weights*v is exact, is rounded to float32
 // and then multiplied by noise.IntegerScale. It is equal on every twin and machine, and for every order of IDs.
 // With Rank r a matrix gets one product, (diag(weights) A/sqrt(r))' B over all ids, and no Square is allowed. Like those of every
-// matrix product its bits are equal for any threads and slices, and on twins of one architecture that both fuse; a portable
-// twin has bits of its own.
+// matrix product its bits are equal for any threads and slices.
 type NoiseSum struct {
 	Dst        Span
 	Noise      Noise

@@ -1,8 +1,6 @@
 package native
 
 import (
-	"math"
-
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -57,38 +55,4 @@ func (v *Vector) cross(dst, a, b []float32, key noise.Key, perTensor bool) {
 			}
 		}
 	}
-}
-
-func (v *Vector) distance(t engine.Distance) error {
-	const name = "distance"
-	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
-		return err
-	}
-	if t.Centre.Rows > 0 {
-		if err := single(name, "centre", t.Centre, t.X.Cols); err != nil {
-			return err
-		}
-	}
-	if len(t.RMS) != t.X.Rows {
-		return bad(name, "room for %d results, want %d", len(t.RMS), t.X.Rows)
-	}
-	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
-		for r := lo; r < hi; r++ {
-			t.RMS[r] = rms(row(t.X, engine.Row(r)), flat(t.Centre))
-		}
-	})
-	return nil
-}
-
-// rms is the root of the mean square of x - centre, or of x where that is nil.
-func rms(x, centre []float32) float64 {
-	var sum float64
-	for i, a := range x {
-		d := float64(a)
-		if centre != nil {
-			d -= float64(centre[i])
-		}
-		sum += float64(d * d)
-	}
-	return math.Sqrt(sum / float64(max(1, len(x))))
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	goruntime "runtime"
 
 	"brood/models"
+	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/native/kernel"
@@ -46,10 +46,8 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 	return e, nil
 }
 
-// Kernels names what computes: results are equal to the bit only where this is equal.
-func (e *Engine) Kernels() string {
-	return "native/" + e.lanes[0].Twin().String() + "/" + goruntime.GOARCH
-}
+// Kernels names the arithmetic: results are equal to the bit where this is equal, whatever the twin, the threads and the machine.
+func (e *Engine) Kernels() string { return arith.Name }
 
 // Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {

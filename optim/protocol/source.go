@@ -51,7 +51,7 @@ func (r *source) below(n uint64) uint64 {
 
 // unit is uniform in (0, 1): an odd multiple of 2^-53.
 func (r *source) unit() float64 {
-	return float64(r.word64()>>12)*(1.0/(1<<52)) + 1.0/(1<<53)
+	return float64(float64(r.word64()>>12)*(1.0/(1<<52))) + 1.0/(1<<53)
 }
 
 // two are distinct agents of n: who begins and who answers.

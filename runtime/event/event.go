@@ -36,7 +36,7 @@ type Config struct {
 	Data      string  `cbor:"4,keyasint"` // name
 	Digest    string  `cbor:"5,keyasint"` // of the data, "blake3:..."
 	Seed      uint64  `cbor:"6,keyasint"`
-	Kernels   string  `cbor:"7,keyasint"`  // kind that produced the bits: engine/twin/architecture
+	Kernels   string  `cbor:"7,keyasint"`  // kind that produced the bits: f32/1, or engine/library/architecture; before f32/1 native/twin/architecture
 	Direct    int     `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
 	Probe     uint64  `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
 	Evaluate  uint64  `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch

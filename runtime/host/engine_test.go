@@ -4,20 +4,16 @@ import (
 	goruntime "runtime"
 	"strings"
 	"testing"
-
-	"brood/models/native/kernel"
 )
 
-// TestEngineChoice: a recorded kind is taken again to the twin or refused by name; without one the environment decides.
+// TestEngineChoice: a recorded kind is computed again or refused by name; without one the environment decides.
 func TestEngineChoice(t *testing.T) {
 	j := prepare(t, tiny(1))
-	native := "native/portable/" + goruntime.GOARCH
 	for kind, want := range map[string]string{
-		native:                                   native,
-		"gorgonia/gonum/" + goruntime.GOARCH:     "gorgonia/gonum/" + goruntime.GOARCH,
-		"native/portable/vax":                    "the bits may differ",
-		"native/avx4096/" + goruntime.GOARCH:     "avx4096",
-		"native/" + kernel.Best().String() + "/": "the bits may differ",
+		"f32/1":                              "f32/1",
+		"gorgonia/gonum/" + goruntime.GOARCH: "gorgonia/gonum/" + goruntime.GOARCH,
+		"gorgonia/gonum/vax":                 "the bits may differ",
+		"f32/2":                              "the bits may differ",
 	} {
 		e, err := j.engine(kind, 1)
 		switch {
@@ -28,9 +24,9 @@ func TestEngineChoice(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ engine, cpu, want string }{
-		{"", "", "native/" + kernel.Best().String()},
-		{"", "portable", "native/portable"},
-		{"native", "portable", "native/portable"},
+		{"", "", "f32/1"},
+		{"", "portable", "f32/1"},
+		{"native", "portable", "f32/1"},
 		{"gorgonia", "", "gorgonia/gonum"},
 		{"torch", "", "choose native or gorgonia"},
 		{"", "z80", "choose avx512, avx2 or portable"},

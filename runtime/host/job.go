@@ -295,16 +295,19 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
 	}
-	_, _, _, err := kernels(c.Kernels)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if o != nil || c.Own {
 		j.Net, err = o.recorded(c)
 	} else {
 		j.Net, err = models.FromSource(c.Model, []byte(c.ModelSpec))
 	}
 	if err != nil {
+		return nil, err
+	}
+	if j.Config.Kernels, err = recorded(c.Kernels, j.Net); err != nil {
+		return nil, err
+	}
+	if _, _, _, err = kernels(j.Config.Kernels); err != nil {
 		return nil, err
 	}
 	if c.Init != nil {

@@ -233,7 +233,7 @@ func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store w
 	defer r.Close()
 	res, err := verify.Run(ctx, verify.Config{Worker: w, From: h.saved, Settled: h.settled, Progress: progress}, r, at)
 	if err != nil {
-		return nil, 0, fmt.Errorf("execute %s again: %w", dir, err)
+		return nil, 0, fmt.Errorf("execute %s again: %w", dir, older(h.config.Kernels, err))
 	}
 	return w, res.Rounds, nil
 }
@@ -302,7 +302,7 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 	}
 	defer r.Close()
 	out.Result, err = verify.Run(ctx, verify.Config{Worker: w, Progress: progress}, r, 0)
-	return out, err
+	return out, older(h.config.Kernels, err)
 }
 
 // Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was. One that was at the end

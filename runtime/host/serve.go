@@ -1,9 +1,9 @@
 package host
 
 import (
-	goruntime "runtime"
 	"time"
 
+	"brood/models/arith"
 	"brood/models/graph"
 	"brood/optim"
 	"brood/runtime/door"
@@ -44,12 +44,5 @@ func (r *Run) Fleet() *fleet.Fleet { return r.fleet }
 
 // AllKernels are the kinds of kernels that this machine can compute with.
 func AllKernels() []string {
-	out := []string{(*graph.Engine)(nil).Kernels()}
-	for _, twin := range []string{"avx512", "avx2", "portable"} {
-		kind := "native/" + twin + "/" + goruntime.GOARCH
-		if _, _, _, err := kernels(kind); err == nil {
-			out = append(out, kind)
-		}
-	}
-	return out
+	return []string{arith.Name, (*graph.Engine)(nil).Kernels()}
 }

@@ -151,6 +151,9 @@ func OpenTrained(path, model string) (*Trained, error) {
 	if t.Net, err = models.FromSource(model, []byte(t.Spec)); err != nil {
 		return nil, err
 	}
+	if kind, err := recorded(t.Kernels, t.Net); err == nil {
+		t.Kernels = kind
+	}
 	if t.Params, err = file.take(t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params, false); err != nil {
 		return nil, err
 	}
@@ -175,7 +178,7 @@ func (t *Trained) Load(nameOrPath string) (*data.Set, error) { return t.Read.Loa
 
 // compute is the engine that computed the model where this machine has it and the environment asks for no other.
 func (t *Trained) compute(set *data.Set, threads int) (compute, error) {
-	if t.Kernels != "" && os.Getenv("BROOD_ENGINE") == "" && os.Getenv("BROOD_CPU") == "" {
+	if t.Kernels != "" && os.Getenv("BROOD_ENGINE") == "" {
 		if eng, err := newEngine(t.Kernels, t.own, t.Net, set, threads); err == nil {
 			return eng, nil
 		}

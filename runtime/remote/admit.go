@@ -33,7 +33,7 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 	h := q.Hello
 	if r != nil {
 		if kinds := strings.Split(h.Kernels, ","); !slices.Contains(kinds, r.config.Kernels) {
-			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run computes with kernels %s and your machine has %s: start the run with kernels that both have (BROOD_CPU, BROOD_ENGINE)", r.config.Kernels, strings.Join(kinds, ", "))}
+			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run computes with kernels %s and your machine has %s: start the run with kernels that both have (BROOD_ENGINE), by the same version of brood", r.config.Kernels, strings.Join(kinds, ", "))}
 		}
 	}
 	for _, a := range h.Listen {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"brood/models/arith"
 	"brood/models/typed"
 	"brood/optim"
 )
@@ -192,14 +193,14 @@ func (s Schedule) At(p, first Position) float64 {
 		}
 		t := max(0, (x-x0)/(s.until-x0))
 		if s.form == "cosine" {
-			return s.b + (s.a-s.b)*0.5*(1+math.Cos(math.Pi*t))
+			return s.b + float64((s.a-s.b)*0.5*(1+arith.Cos(math.Pi*t)))
 		}
-		return s.a + (s.b-s.a)*t
+		return s.a + float64((s.b-s.a)*t)
 	case "exp":
 		if s.a == 0 {
 			return 0 // whatever the factor: it may overflow
 		}
-		v := s.a * math.Pow(s.b, max(0, x-x0))
+		v := float64(s.a * arith.Pow(s.b, max(0, x-x0)))
 		if s.last != nil && (v-*s.last)*(s.b-1) > 0 {
 			return *s.last
 		}

@@ -49,7 +49,7 @@ func (s *installed) progress() event.Progress { return readProgress(s.counters()
 
 func readProgress(c []uint64) event.Progress {
 	p := event.Progress{Rounds: c[progRounds], Steps: c[progSteps], Samples: c[progSamples], Evaluations: c[progEvaluations]}
-	p.Epochs = float64(c[progBase]) / (1 << 32)
+	p.Epochs = float64(float64(c[progBase]) / (1 << 32))
 	if c[progOf] > 0 {
 		p.Epochs += float64(c[progDone]) / float64(c[progOf])
 	}

@@ -119,7 +119,7 @@ func (k *Kernels) convolve(j *convJob, weights int, pack func(dst []float32, lo,
 	}
 }
 
-// convolve is the portable twin: the same tables, a product and a sum at a time, tiles of one channel.
+// convolve is the portable twin: the same tables, a multiply-add at a time, tiles of one channel.
 func convolve(j *convJob, filters []float32, taps int) {
 	var sum [Lanes]float32
 	for _, r := range j.runs {
@@ -128,9 +128,7 @@ func convolve(j *convJob, filters []float32, taps int) {
 				clear(sum[:])
 				for q := 0; q < len(r.tab); q += 2 {
 					w := filters[ch*taps+int(r.tab[q])]
-					for l, x := range j.b[(r.b+p*j.stepB+int(r.tab[q+1]))/4:][:Lanes] {
-						sum[l] += float32(w * x)
-					}
+					fmaRow(sum[:], w, j.b[(r.b+p*j.stepB+int(r.tab[q+1]))/4:])
 				}
 				at := (ch*j.ldc + r.c + p*j.stepC) / 4
 				ep := Epilogue{ReLU: j.relu}
@@ -142,7 +140,7 @@ func convolve(j *convJob, filters []float32, taps int) {
 				if j.gate != nil {
 					ep.Gate = j.gate[at : at+Lanes]
 				}
-				finish(j.c[at:at+Lanes], sum[:], 0, 0, &ep)
+				finish(j.c[at:at+Lanes], sum[:], 0, 0, &ep, true, true)
 			}
 		}
 	}

@@ -168,7 +168,7 @@ func TestConvPiecesAreIndependent(t *testing.T) {
 	})
 }
 
-// A sample's result does not depend on its lane nor on the other samples, and the assembly twins agree.
+// A sample's result does not depend on its lane nor on the other samples.
 func TestConvLanesAreIndependent(t *testing.T) {
 	c, err := NewConv(ConvShape{3, 7, 9, 17, 3, 2, 1})
 	if err != nil {
@@ -183,20 +183,11 @@ func TestConvLanesAreIndependent(t *testing.T) {
 		}
 		return d
 	}
-	var first []float32
 	each(t, func(t *testing.T, k *Kernels) {
 		y, z := make([]float32, c.Outputs()), make([]float32, c.Outputs())
 		k.ConvForward(c, y, x, w, nil, false)
 		k.ConvForward(c, z, turn(x), w, nil, false)
 		sameBits(t, "turned samples", turn(y), z)
-		dx := make([]float32, c.Inputs())
-		k.ConvData(c, dx, y, w, nil)
-		if k.Twin() != Portable {
-			if first != nil {
-				sameBits(t, "twins", first, append(y, dx...))
-			}
-			first = append(y, dx...)
-		}
 	})
 }
 

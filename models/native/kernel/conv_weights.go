@@ -8,7 +8,7 @@ type dotArgs struct {
 	entries         int
 	lda, ldb, stepB int
 	ldcA, ldcB      int // of C from row to row of A and of B
-	_               int // the kernel's own: the entry's place in C
+	_, _            int // the kernel's own: the entry's place in C, and its list
 	alpha           float32
 	_               [28]float32 // the kernel's own: the sums of a tile
 }
@@ -134,7 +134,7 @@ func (k *Kernels) dotWidth(n int) (best int) {
 	return best
 }
 
-// dots is the portable twin; each sum has eight lanes.
+// dots is the portable twin.
 func (c *Conv) dots(lo, hi int, dw, dy, x []float32, alpha float32) {
 	kk := c.Kernel * c.Kernel
 	for _, j := range c.weights {
@@ -144,14 +144,15 @@ func (c *Conv) dots(lo, hi int, dw, dy, x []float32, alpha float32) {
 			for out := lo; out < hi; out++ {
 				for in := range c.In {
 					for tap := range j.taps {
-						var sum [8]float32
-						for s := 0; s < len(segs); s += 3 {
-							a, b := out*c.outPlane*Lanes+int(segs[s])/4, (in*c.inPlane+tap)*Lanes+int(segs[s+1])/4
-							for p := range int(segs[s+2]) {
-								dots8(&sum, dy[a+p*Lanes:][:Lanes], x[b+p*c.Stride*Lanes:][:Lanes])
+						var s sixteen
+						for i := 0; i < len(segs); i += 3 {
+							a, b := out*c.outPlane*Lanes+int(segs[i])/4, (in*c.inPlane+tap)*Lanes+int(segs[i+1])/4
+							for p := range int(segs[i+2]) {
+								s.add(dy[a+p*Lanes:], x[b+p*c.Stride*Lanes:])
 							}
 						}
-						dw[(out*c.In+in)*kk+place+tap] += float32(alpha * fold(sum[:]))
+						d := &dw[(out*c.In+in)*kk+place+tap]
+						*d = fma(alpha, s.total(), *d)
 					}
 				}
 			}
@@ -159,13 +160,22 @@ func (c *Conv) dots(lo, hi int, dw, dy, x []float32, alpha float32) {
 	}
 }
 
-// dots8 adds the products of one pixel's samples.
-func dots8(sum *[8]float32, a, b []float32) {
-	for l := 0; l < Lanes; l += 8 {
-		for q := range sum {
-			sum[q] += float32(a[l+q] * b[l+q])
-		}
+// sixteen is the sums of a dot product: element e goes into sum e%16, in order.
+type sixteen [16]float32
+
+// add adds the products of Lanes elements.
+func (s *sixteen) add(a, b []float32) {
+	fmaEach(s[:], a, b)
+	fmaEach(s[:], a[16:Lanes], b[16:Lanes])
+}
+
+// total adds the sums of each quad by halves, then the quads by halves.
+func (s *sixteen) total() float32 {
+	var quad [4]float32
+	for i := range quad {
+		quad[i] = (s[4*i] + s[4*i+2]) + (s[4*i+1] + s[4*i+3])
 	}
+	return (quad[0] + quad[2]) + (quad[1] + quad[3])
 }
 
 // fold adds by halves; the length is a power of two.

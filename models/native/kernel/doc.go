@@ -44,10 +44,7 @@
 // the alignment of the memory. A row computed alone equals the same row among others, bit for bit. (ConvWeights and
 // ConvBias sum over a whole block, whose lanes they add in a fixed order.)
 //
-// The same bits in all three twins: Lin, Add, Axpy, Scale, ColSum, Adam, NaturalStep, Relu, Gate, Mul, Lookup, CrossEntropy, Normals,
-// Perturb, NoiseSum, Integers, IntegerSum, GemmBytes, Drop, ConvBias, pooling, normalisation, ToBlock and FromBlock. They round every product before it is added and sum in a fixed order.
-//
-// Bits of their own: Gemm, RowDots, ConvForward, ConvData and ConvWeights fuse multiply and add in avx512 and avx2, which agree with
-// each other in all but ConvWeights and RowDots; portable does not fuse, and agrees with itself on every architecture. Two NaN count as
-// equal here; which of their bits survive is left open.
+// All twins write the same bits, on every architecture: they hold the arithmetic f32/1 (docs/arithmetic.md), which says of each
+// operation in which order it sums and where it rounds. Gemm, RowDots, ConvForward, ConvData and ConvWeights fuse multiply and
+// add; all others round every product before it is added. Two NaN count as equal here; which of their bits survive is left open.
 package kernel

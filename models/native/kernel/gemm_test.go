@@ -200,24 +200,6 @@ func TestGemmRowsAreIndependent(t *testing.T) {
 	})
 }
 
-// The two assembly twins agree to the bit.
-func TestGemmTwinsAgree(t *testing.T) {
-	x, err := New(AVX512)
-	if err != nil {
-		t.Skip(err)
-	}
-	y, err := New(AVX2)
-	if err != nil {
-		t.Skip(err)
-	}
-	for form := range TN + 1 {
-		p, q := newProduct(form, 50, 300, 1100, 1024, heap), newProduct(form, 50, 300, 1100, 1024, heap)
-		x.Gemm(form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, nil)
-		y.Gemm(form, q.m, q.n, q.k, q.a, q.lda, q.b, q.ldb, q.c, q.ldc, nil)
-		sameBits(t, form.String(), p.c, q.c)
-	}
-}
-
 func sameBits(t *testing.T, what string, want, got []float32) {
 	t.Helper()
 	if len(want) != len(got) {

@@ -9368,6 +9368,7 @@ entry:
 	VXORPS  Y2, Y2, Y2
 	MOVLQSX (BX), R8
 	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
 	MOVLQSX 4(BX), AX
 	ADDQ    $0x08, BX
 
@@ -9380,24 +9381,57 @@ segment:
 	PCALIGN $0x20
 
 pixel:
-	VMOVUPS      (R9), Y3
-	VMOVUPS      (R9)(R15*1), Y4
-	VMOVUPS      (R9)(R15*2), Y5
-	VMOVUPS      (R8), Y6
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	VFMADD231PS  Y6, Y5, Y2
+	VMOVUPS     (R9), Y3
+	VMOVUPS     (R9)(R15*1), Y4
+	VMOVUPS     (R9)(R15*2), Y5
+	VMOVUPS     (R8), Y6
+	VFMADD231PS Y6, Y3, Y0
+	VFMADD231PS Y6, Y4, Y1
+	VFMADD231PS Y6, Y5, Y2
+	VMOVUPS     64(R9), Y3
+	VMOVUPS     64(R9)(R15*1), Y4
+	VMOVUPS     64(R9)(R15*2), Y5
+	VMOVUPS     64(R8), Y6
+	VFMADD231PS Y6, Y3, Y0
+	VFMADD231PS Y6, Y4, Y1
+	VFMADD231PS Y6, Y5, Y2
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y3
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y3, Y0, Y0
+	VUNPCKLPS   Y6, Y2, Y3
+	VUNPCKHPS   Y6, Y2, Y2
+	VADDPS      Y3, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y3
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y3, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
 	VMOVUPS      32(R9), Y3
 	VMOVUPS      32(R9)(R15*1), Y4
 	VMOVUPS      32(R9)(R15*2), Y5
 	VMOVUPS      32(R8), Y6
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVUPS      64(R9), Y3
-	VMOVUPS      64(R9)(R15*1), Y4
-	VMOVUPS      64(R9)(R15*2), Y5
-	VMOVUPS      64(R8), Y6
 	VFMADD231PS  Y6, Y3, Y0
 	VFMADD231PS  Y6, Y4, Y1
 	VFMADD231PS  Y6, Y5, Y2
@@ -9411,10 +9445,10 @@ pixel:
 	ADDQ         $0x00000080, R8
 	ADDQ         SI, R9
 	DECQ         CX
-	JNZ          pixel
+	JNZ          pixel1
 	ADDQ         $0x0c, BX
 	DECQ         AX
-	JNZ          segment
+	JNZ          segment1
 	VUNPCKLPS    Y1, Y0, Y3
 	VUNPCKHPS    Y1, Y0, Y0
 	VADDPS       Y3, Y0, Y0
@@ -9424,24 +9458,25 @@ pixel:
 	VUNPCKLPD    Y2, Y0, Y3
 	VUNPCKHPD    Y2, Y0, Y0
 	VADDPS       Y3, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X3
 	VADDPS       X3, X0, X0
-	VMOVUPS      X0, 92(DI)
+	VMOVUPS      X0, 100(DI)
 	MOVQ         16(DI), R8
 	ADDQ         80(DI), R8
 	MOVQ         72(DI), AX
-	VMOVSS       88(DI), X3
+	VMOVSS       96(DI), X3
 	MOVQ         R8, R9
 	VMOVSS       (R9), X6
-	VFMADD231SS  92(DI), X3, X6
-	VMOVSS       X6, (R9)
-	ADDQ         AX, R9
-	VMOVSS       (R9), X6
-	VFMADD231SS  96(DI), X3, X6
-	VMOVSS       X6, (R9)
-	ADDQ         AX, R9
-	VMOVSS       (R9), X6
 	VFMADD231SS  100(DI), X3, X6
+	VMOVSS       X6, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X6
+	VFMADD231SS  104(DI), X3, X6
+	VMOVSS       X6, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X6
+	VFMADD231SS  108(DI), X3, X6
 	VMOVSS       X6, (R9)
 	DECQ         32(DI)
 	JNZ          entry
@@ -9470,6 +9505,7 @@ entry:
 	VXORPS  Y5, Y5, Y5
 	MOVLQSX (BX), R8
 	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
 	MOVLQSX 4(BX), AX
 	ADDQ    $0x08, BX
 
@@ -9482,17 +9518,74 @@ segment:
 	PCALIGN $0x20
 
 pixel:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      (R9)(R15*1), Y7
-	VMOVUPS      (R9)(R15*2), Y8
-	VMOVUPS      (R8), Y9
-	VFMADD231PS  Y9, Y6, Y0
-	VFMADD231PS  Y9, Y7, Y1
-	VFMADD231PS  Y9, Y8, Y2
-	VMOVUPS      (R8)(R10*1), Y10
-	VFMADD231PS  Y10, Y6, Y3
-	VFMADD231PS  Y10, Y7, Y4
-	VFMADD231PS  Y10, Y8, Y5
+	VMOVUPS     (R9), Y6
+	VMOVUPS     (R9)(R15*1), Y7
+	VMOVUPS     (R9)(R15*2), Y8
+	VMOVUPS     (R8), Y9
+	VFMADD231PS Y9, Y6, Y0
+	VFMADD231PS Y9, Y7, Y1
+	VFMADD231PS Y9, Y8, Y2
+	VMOVUPS     (R8)(R10*1), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VFMADD231PS Y10, Y7, Y4
+	VFMADD231PS Y10, Y8, Y5
+	VMOVUPS     64(R9), Y6
+	VMOVUPS     64(R9)(R15*1), Y7
+	VMOVUPS     64(R9)(R15*2), Y8
+	VMOVUPS     64(R8), Y9
+	VFMADD231PS Y9, Y6, Y0
+	VFMADD231PS Y9, Y7, Y1
+	VFMADD231PS Y9, Y8, Y2
+	VMOVUPS     64(R8)(R10*1), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VFMADD231PS Y10, Y7, Y4
+	VFMADD231PS Y10, Y8, Y5
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y6
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y6, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y6, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y6
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y6, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VUNPCKLPS   Y5, Y4, Y6
+	VUNPCKHPS   Y5, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VUNPCKLPS   Y9, Y9, Y6
+	VUNPCKHPS   Y9, Y9, Y9
+	VADDPS      Y6, Y9, Y9
+	VUNPCKLPD   Y9, Y4, Y6
+	VUNPCKHPD   Y9, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VMOVUPS     Y4, 132(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
 	VMOVUPS      32(R9), Y6
 	VMOVUPS      32(R9)(R15*1), Y7
 	VMOVUPS      32(R9)(R15*2), Y8
@@ -9501,17 +9594,6 @@ pixel:
 	VFMADD231PS  Y9, Y7, Y1
 	VFMADD231PS  Y9, Y8, Y2
 	VMOVUPS      32(R8)(R10*1), Y10
-	VFMADD231PS  Y10, Y6, Y3
-	VFMADD231PS  Y10, Y7, Y4
-	VFMADD231PS  Y10, Y8, Y5
-	VMOVUPS      64(R9), Y6
-	VMOVUPS      64(R9)(R15*1), Y7
-	VMOVUPS      64(R9)(R15*2), Y8
-	VMOVUPS      64(R8), Y9
-	VFMADD231PS  Y9, Y6, Y0
-	VFMADD231PS  Y9, Y7, Y1
-	VFMADD231PS  Y9, Y8, Y2
-	VMOVUPS      64(R8)(R10*1), Y10
 	VFMADD231PS  Y10, Y6, Y3
 	VFMADD231PS  Y10, Y7, Y4
 	VFMADD231PS  Y10, Y8, Y5
@@ -9529,10 +9611,10 @@ pixel:
 	ADDQ         $0x00000080, R8
 	ADDQ         SI, R9
 	DECQ         CX
-	JNZ          pixel
+	JNZ          pixel1
 	ADDQ         $0x0c, BX
 	DECQ         AX
-	JNZ          segment
+	JNZ          segment1
 	VUNPCKLPS    Y1, Y0, Y6
 	VUNPCKHPS    Y1, Y0, Y0
 	VADDPS       Y6, Y0, Y0
@@ -9542,9 +9624,10 @@ pixel:
 	VUNPCKLPD    Y2, Y0, Y6
 	VUNPCKHPD    Y2, Y0, Y0
 	VADDPS       Y6, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X6
 	VADDPS       X6, X0, X0
-	VMOVUPS      X0, 92(DI)
+	VMOVUPS      X0, 100(DI)
 	VUNPCKLPS    Y5, Y4, Y6
 	VUNPCKHPS    Y5, Y4, Y4
 	VADDPS       Y6, Y4, Y4
@@ -9554,27 +9637,19 @@ pixel:
 	VUNPCKLPD    Y9, Y4, Y6
 	VUNPCKHPD    Y9, Y4, Y4
 	VADDPS       Y6, Y4, Y4
+	VADDPS       132(DI), Y4, Y4
 	VEXTRACTF128 $0x01, Y4, X6
 	VADDPS       X6, X4, X4
-	VMOVUPS      X4, 108(DI)
+	VMOVUPS      X4, 116(DI)
 	MOVQ         16(DI), R8
 	ADDQ         80(DI), R8
 	MOVQ         72(DI), AX
-	VMOVSS       88(DI), X6
+	VMOVSS       96(DI), X6
 	MOVQ         R8, R9
-	VMOVSS       (R9), X9
-	VFMADD231SS  92(DI), X6, X9
-	VMOVSS       X9, (R9)
-	ADDQ         AX, R9
-	VMOVSS       (R9), X9
-	VFMADD231SS  96(DI), X6, X9
-	VMOVSS       X9, (R9)
-	ADDQ         AX, R9
 	VMOVSS       (R9), X9
 	VFMADD231SS  100(DI), X6, X9
 	VMOVSS       X9, (R9)
-	ADDQ         64(DI), R8
-	MOVQ         R8, R9
+	ADDQ         AX, R9
 	VMOVSS       (R9), X9
 	VFMADD231SS  104(DI), X6, X9
 	VMOVSS       X9, (R9)
@@ -9582,9 +9657,18 @@ pixel:
 	VMOVSS       (R9), X9
 	VFMADD231SS  108(DI), X6, X9
 	VMOVSS       X9, (R9)
-	ADDQ         AX, R9
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
 	VMOVSS       (R9), X9
 	VFMADD231SS  112(DI), X6, X9
+	VMOVSS       X9, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X9
+	VFMADD231SS  116(DI), X6, X9
+	VMOVSS       X9, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X9
+	VFMADD231SS  120(DI), X6, X9
 	VMOVSS       X9, (R9)
 	DECQ         32(DI)
 	JNZ          entry
@@ -9616,6 +9700,7 @@ entry:
 	VXORPS  Y8, Y8, Y8
 	MOVLQSX (BX), R8
 	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
 	MOVLQSX 4(BX), AX
 	ADDQ    $0x08, BX
 
@@ -9628,21 +9713,95 @@ segment:
 	PCALIGN $0x20
 
 pixel:
-	VMOVUPS      (R9), Y9
-	VMOVUPS      (R9)(R15*1), Y10
-	VMOVUPS      (R9)(R15*2), Y11
-	VMOVUPS      (R8), Y12
-	VFMADD231PS  Y12, Y9, Y0
-	VFMADD231PS  Y12, Y10, Y1
-	VFMADD231PS  Y12, Y11, Y2
-	VMOVUPS      (R8)(R10*1), Y13
-	VFMADD231PS  Y13, Y9, Y3
-	VFMADD231PS  Y13, Y10, Y4
-	VFMADD231PS  Y13, Y11, Y5
-	VMOVUPS      (R8)(R10*2), Y12
-	VFMADD231PS  Y12, Y9, Y6
-	VFMADD231PS  Y12, Y10, Y7
-	VFMADD231PS  Y12, Y11, Y8
+	VMOVUPS     (R9), Y9
+	VMOVUPS     (R9)(R15*1), Y10
+	VMOVUPS     (R9)(R15*2), Y11
+	VMOVUPS     (R8), Y12
+	VFMADD231PS Y12, Y9, Y0
+	VFMADD231PS Y12, Y10, Y1
+	VFMADD231PS Y12, Y11, Y2
+	VMOVUPS     (R8)(R10*1), Y13
+	VFMADD231PS Y13, Y9, Y3
+	VFMADD231PS Y13, Y10, Y4
+	VFMADD231PS Y13, Y11, Y5
+	VMOVUPS     (R8)(R10*2), Y12
+	VFMADD231PS Y12, Y9, Y6
+	VFMADD231PS Y12, Y10, Y7
+	VFMADD231PS Y12, Y11, Y8
+	VMOVUPS     64(R9), Y9
+	VMOVUPS     64(R9)(R15*1), Y10
+	VMOVUPS     64(R9)(R15*2), Y11
+	VMOVUPS     64(R8), Y12
+	VFMADD231PS Y12, Y9, Y0
+	VFMADD231PS Y12, Y10, Y1
+	VFMADD231PS Y12, Y11, Y2
+	VMOVUPS     64(R8)(R10*1), Y13
+	VFMADD231PS Y13, Y9, Y3
+	VFMADD231PS Y13, Y10, Y4
+	VFMADD231PS Y13, Y11, Y5
+	VMOVUPS     64(R8)(R10*2), Y12
+	VFMADD231PS Y12, Y9, Y6
+	VFMADD231PS Y12, Y10, Y7
+	VFMADD231PS Y12, Y11, Y8
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y9
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y9, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y9
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y9, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y9
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y9, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VUNPCKLPS   Y5, Y4, Y9
+	VUNPCKHPS   Y5, Y4, Y4
+	VADDPS      Y9, Y4, Y4
+	VUNPCKLPS   Y7, Y6, Y9
+	VUNPCKHPS   Y7, Y6, Y6
+	VADDPS      Y9, Y6, Y6
+	VUNPCKLPD   Y6, Y4, Y9
+	VUNPCKHPD   Y6, Y4, Y4
+	VADDPS      Y9, Y4, Y4
+	VMOVUPS     Y4, 132(DI)
+	VUNPCKLPS   Y12, Y8, Y9
+	VUNPCKHPS   Y12, Y8, Y8
+	VADDPS      Y9, Y8, Y8
+	VUNPCKLPS   Y12, Y12, Y9
+	VUNPCKHPS   Y12, Y12, Y12
+	VADDPS      Y9, Y12, Y12
+	VUNPCKLPD   Y12, Y8, Y9
+	VUNPCKHPD   Y12, Y8, Y8
+	VADDPS      Y9, Y8, Y8
+	VMOVUPS     Y8, 164(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VXORPS      Y8, Y8, Y8
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
 	VMOVUPS      32(R9), Y9
 	VMOVUPS      32(R9)(R15*1), Y10
 	VMOVUPS      32(R9)(R15*2), Y11
@@ -9655,21 +9814,6 @@ pixel:
 	VFMADD231PS  Y13, Y10, Y4
 	VFMADD231PS  Y13, Y11, Y5
 	VMOVUPS      32(R8)(R10*2), Y12
-	VFMADD231PS  Y12, Y9, Y6
-	VFMADD231PS  Y12, Y10, Y7
-	VFMADD231PS  Y12, Y11, Y8
-	VMOVUPS      64(R9), Y9
-	VMOVUPS      64(R9)(R15*1), Y10
-	VMOVUPS      64(R9)(R15*2), Y11
-	VMOVUPS      64(R8), Y12
-	VFMADD231PS  Y12, Y9, Y0
-	VFMADD231PS  Y12, Y10, Y1
-	VFMADD231PS  Y12, Y11, Y2
-	VMOVUPS      64(R8)(R10*1), Y13
-	VFMADD231PS  Y13, Y9, Y3
-	VFMADD231PS  Y13, Y10, Y4
-	VFMADD231PS  Y13, Y11, Y5
-	VMOVUPS      64(R8)(R10*2), Y12
 	VFMADD231PS  Y12, Y9, Y6
 	VFMADD231PS  Y12, Y10, Y7
 	VFMADD231PS  Y12, Y11, Y8
@@ -9691,10 +9835,10 @@ pixel:
 	ADDQ         $0x00000080, R8
 	ADDQ         SI, R9
 	DECQ         CX
-	JNZ          pixel
+	JNZ          pixel1
 	ADDQ         $0x0c, BX
 	DECQ         AX
-	JNZ          segment
+	JNZ          segment1
 	VUNPCKLPS    Y1, Y0, Y9
 	VUNPCKHPS    Y1, Y0, Y0
 	VADDPS       Y9, Y0, Y0
@@ -9704,9 +9848,10 @@ pixel:
 	VUNPCKLPD    Y2, Y0, Y9
 	VUNPCKHPD    Y2, Y0, Y0
 	VADDPS       Y9, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X9
 	VADDPS       X9, X0, X0
-	VMOVUPS      X0, 92(DI)
+	VMOVUPS      X0, 100(DI)
 	VUNPCKLPS    Y5, Y4, Y9
 	VUNPCKHPS    Y5, Y4, Y4
 	VADDPS       Y9, Y4, Y4
@@ -9716,9 +9861,10 @@ pixel:
 	VUNPCKLPD    Y6, Y4, Y9
 	VUNPCKHPD    Y6, Y4, Y4
 	VADDPS       Y9, Y4, Y4
+	VADDPS       132(DI), Y4, Y4
 	VEXTRACTF128 $0x01, Y4, X9
 	VADDPS       X9, X4, X4
-	VMOVUPS      X4, 108(DI)
+	VMOVUPS      X4, 116(DI)
 	VUNPCKLPS    Y12, Y8, Y9
 	VUNPCKHPS    Y12, Y8, Y8
 	VADDPS       Y9, Y8, Y8
@@ -9728,27 +9874,19 @@ pixel:
 	VUNPCKLPD    Y12, Y8, Y9
 	VUNPCKHPD    Y12, Y8, Y8
 	VADDPS       Y9, Y8, Y8
+	VADDPS       164(DI), Y8, Y8
 	VEXTRACTF128 $0x01, Y8, X9
 	VADDPS       X9, X8, X8
-	VMOVUPS      X8, 124(DI)
+	VMOVUPS      X8, 132(DI)
 	MOVQ         16(DI), R8
 	ADDQ         80(DI), R8
 	MOVQ         72(DI), AX
-	VMOVSS       88(DI), X9
+	VMOVSS       96(DI), X9
 	MOVQ         R8, R9
-	VMOVSS       (R9), X12
-	VFMADD231SS  92(DI), X9, X12
-	VMOVSS       X12, (R9)
-	ADDQ         AX, R9
-	VMOVSS       (R9), X12
-	VFMADD231SS  96(DI), X9, X12
-	VMOVSS       X12, (R9)
-	ADDQ         AX, R9
 	VMOVSS       (R9), X12
 	VFMADD231SS  100(DI), X9, X12
 	VMOVSS       X12, (R9)
-	ADDQ         64(DI), R8
-	MOVQ         R8, R9
+	ADDQ         AX, R9
 	VMOVSS       (R9), X12
 	VFMADD231SS  104(DI), X9, X12
 	VMOVSS       X12, (R9)
@@ -9756,12 +9894,12 @@ pixel:
 	VMOVSS       (R9), X12
 	VFMADD231SS  108(DI), X9, X12
 	VMOVSS       X12, (R9)
-	ADDQ         AX, R9
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
 	VMOVSS       (R9), X12
 	VFMADD231SS  112(DI), X9, X12
 	VMOVSS       X12, (R9)
-	ADDQ         64(DI), R8
-	MOVQ         R8, R9
+	ADDQ         AX, R9
 	VMOVSS       (R9), X12
 	VFMADD231SS  116(DI), X9, X12
 	VMOVSS       X12, (R9)
@@ -9769,9 +9907,18 @@ pixel:
 	VMOVSS       (R9), X12
 	VFMADD231SS  120(DI), X9, X12
 	VMOVSS       X12, (R9)
-	ADDQ         AX, R9
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
 	VMOVSS       (R9), X12
 	VFMADD231SS  124(DI), X9, X12
+	VMOVSS       X12, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  128(DI), X9, X12
+	VMOVSS       X12, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  132(DI), X9, X12
 	VMOVSS       X12, (R9)
 	DECQ         32(DI)
 	JNZ          entry
@@ -9806,6 +9953,7 @@ entry:
 	VXORPS  Y11, Y11, Y11
 	MOVLQSX (BX), R8
 	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
 	MOVLQSX 4(BX), AX
 	ADDQ    $0x08, BX
 
@@ -9818,25 +9966,106 @@ segment:
 	PCALIGN $0x20
 
 pixel:
-	VMOVUPS      (R9), Y12
-	VMOVUPS      (R9)(R15*1), Y13
-	VMOVUPS      (R9)(R15*2), Y14
-	VMOVUPS      (R8), Y15
-	VFMADD231PS  Y15, Y12, Y0
-	VFMADD231PS  Y15, Y13, Y1
-	VFMADD231PS  Y15, Y14, Y2
-	VMOVUPS      (R8)(R10*1), Y15
-	VFMADD231PS  Y15, Y12, Y3
-	VFMADD231PS  Y15, Y13, Y4
-	VFMADD231PS  Y15, Y14, Y5
-	VMOVUPS      (R8)(R10*2), Y15
-	VFMADD231PS  Y15, Y12, Y6
-	VFMADD231PS  Y15, Y13, Y7
-	VFMADD231PS  Y15, Y14, Y8
-	VMOVUPS      (R8)(R11*1), Y15
-	VFMADD231PS  Y15, Y12, Y9
-	VFMADD231PS  Y15, Y13, Y10
-	VFMADD231PS  Y15, Y14, Y11
+	VMOVUPS     (R9), Y12
+	VMOVUPS     (R9)(R15*1), Y13
+	VMOVUPS     (R9)(R15*2), Y14
+	VMOVUPS     (R8), Y15
+	VFMADD231PS Y15, Y12, Y0
+	VFMADD231PS Y15, Y13, Y1
+	VFMADD231PS Y15, Y14, Y2
+	VMOVUPS     (R8)(R10*1), Y15
+	VFMADD231PS Y15, Y12, Y3
+	VFMADD231PS Y15, Y13, Y4
+	VFMADD231PS Y15, Y14, Y5
+	VMOVUPS     (R8)(R10*2), Y15
+	VFMADD231PS Y15, Y12, Y6
+	VFMADD231PS Y15, Y13, Y7
+	VFMADD231PS Y15, Y14, Y8
+	VMOVUPS     (R8)(R11*1), Y15
+	VFMADD231PS Y15, Y12, Y9
+	VFMADD231PS Y15, Y13, Y10
+	VFMADD231PS Y15, Y14, Y11
+	VMOVUPS     64(R9), Y12
+	VMOVUPS     64(R9)(R15*1), Y13
+	VMOVUPS     64(R9)(R15*2), Y14
+	VMOVUPS     64(R8), Y15
+	VFMADD231PS Y15, Y12, Y0
+	VFMADD231PS Y15, Y13, Y1
+	VFMADD231PS Y15, Y14, Y2
+	VMOVUPS     64(R8)(R10*1), Y15
+	VFMADD231PS Y15, Y12, Y3
+	VFMADD231PS Y15, Y13, Y4
+	VFMADD231PS Y15, Y14, Y5
+	VMOVUPS     64(R8)(R10*2), Y15
+	VFMADD231PS Y15, Y12, Y6
+	VFMADD231PS Y15, Y13, Y7
+	VFMADD231PS Y15, Y14, Y8
+	VMOVUPS     64(R8)(R11*1), Y15
+	VFMADD231PS Y15, Y12, Y9
+	VFMADD231PS Y15, Y13, Y10
+	VFMADD231PS Y15, Y14, Y11
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y12
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y12, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y12
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y12, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y12
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y12, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VUNPCKLPS   Y5, Y4, Y12
+	VUNPCKHPS   Y5, Y4, Y4
+	VADDPS      Y12, Y4, Y4
+	VUNPCKLPS   Y7, Y6, Y12
+	VUNPCKHPS   Y7, Y6, Y6
+	VADDPS      Y12, Y6, Y6
+	VUNPCKLPD   Y6, Y4, Y12
+	VUNPCKHPD   Y6, Y4, Y4
+	VADDPS      Y12, Y4, Y4
+	VMOVUPS     Y4, 132(DI)
+	VUNPCKLPS   Y9, Y8, Y12
+	VUNPCKHPS   Y9, Y8, Y8
+	VADDPS      Y12, Y8, Y8
+	VUNPCKLPS   Y11, Y10, Y12
+	VUNPCKHPS   Y11, Y10, Y10
+	VADDPS      Y12, Y10, Y10
+	VUNPCKLPD   Y10, Y8, Y12
+	VUNPCKHPD   Y10, Y8, Y8
+	VADDPS      Y12, Y8, Y8
+	VMOVUPS     Y8, 164(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VXORPS      Y8, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	VXORPS      Y10, Y10, Y10
+	VXORPS      Y11, Y11, Y11
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
 	VMOVUPS      32(R9), Y12
 	VMOVUPS      32(R9)(R15*1), Y13
 	VMOVUPS      32(R9)(R15*2), Y14
@@ -9853,25 +10082,6 @@ pixel:
 	VFMADD231PS  Y15, Y13, Y7
 	VFMADD231PS  Y15, Y14, Y8
 	VMOVUPS      32(R8)(R11*1), Y15
-	VFMADD231PS  Y15, Y12, Y9
-	VFMADD231PS  Y15, Y13, Y10
-	VFMADD231PS  Y15, Y14, Y11
-	VMOVUPS      64(R9), Y12
-	VMOVUPS      64(R9)(R15*1), Y13
-	VMOVUPS      64(R9)(R15*2), Y14
-	VMOVUPS      64(R8), Y15
-	VFMADD231PS  Y15, Y12, Y0
-	VFMADD231PS  Y15, Y13, Y1
-	VFMADD231PS  Y15, Y14, Y2
-	VMOVUPS      64(R8)(R10*1), Y15
-	VFMADD231PS  Y15, Y12, Y3
-	VFMADD231PS  Y15, Y13, Y4
-	VFMADD231PS  Y15, Y14, Y5
-	VMOVUPS      64(R8)(R10*2), Y15
-	VFMADD231PS  Y15, Y12, Y6
-	VFMADD231PS  Y15, Y13, Y7
-	VFMADD231PS  Y15, Y14, Y8
-	VMOVUPS      64(R8)(R11*1), Y15
 	VFMADD231PS  Y15, Y12, Y9
 	VFMADD231PS  Y15, Y13, Y10
 	VFMADD231PS  Y15, Y14, Y11
@@ -9897,10 +10107,10 @@ pixel:
 	ADDQ         $0x00000080, R8
 	ADDQ         SI, R9
 	DECQ         CX
-	JNZ          pixel
+	JNZ          pixel1
 	ADDQ         $0x0c, BX
 	DECQ         AX
-	JNZ          segment
+	JNZ          segment1
 	VUNPCKLPS    Y1, Y0, Y12
 	VUNPCKHPS    Y1, Y0, Y0
 	VADDPS       Y12, Y0, Y0
@@ -9910,9 +10120,10 @@ pixel:
 	VUNPCKLPD    Y2, Y0, Y12
 	VUNPCKHPD    Y2, Y0, Y0
 	VADDPS       Y12, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X12
 	VADDPS       X12, X0, X0
-	VMOVUPS      X0, 92(DI)
+	VMOVUPS      X0, 100(DI)
 	VUNPCKLPS    Y5, Y4, Y12
 	VUNPCKHPS    Y5, Y4, Y4
 	VADDPS       Y12, Y4, Y4
@@ -9922,9 +10133,10 @@ pixel:
 	VUNPCKLPD    Y6, Y4, Y12
 	VUNPCKHPD    Y6, Y4, Y4
 	VADDPS       Y12, Y4, Y4
+	VADDPS       132(DI), Y4, Y4
 	VEXTRACTF128 $0x01, Y4, X12
 	VADDPS       X12, X4, X4
-	VMOVUPS      X4, 108(DI)
+	VMOVUPS      X4, 116(DI)
 	VUNPCKLPS    Y9, Y8, Y12
 	VUNPCKHPS    Y9, Y8, Y8
 	VADDPS       Y12, Y8, Y8
@@ -9934,27 +10146,19 @@ pixel:
 	VUNPCKLPD    Y10, Y8, Y12
 	VUNPCKHPD    Y10, Y8, Y8
 	VADDPS       Y12, Y8, Y8
+	VADDPS       164(DI), Y8, Y8
 	VEXTRACTF128 $0x01, Y8, X12
 	VADDPS       X12, X8, X8
-	VMOVUPS      X8, 124(DI)
+	VMOVUPS      X8, 132(DI)
 	MOVQ         16(DI), R8
 	ADDQ         80(DI), R8
 	MOVQ         72(DI), AX
-	VMOVSS       88(DI), X12
+	VMOVSS       96(DI), X12
 	MOVQ         R8, R9
-	VMOVSS       (R9), X15
-	VFMADD231SS  92(DI), X12, X15
-	VMOVSS       X15, (R9)
-	ADDQ         AX, R9
-	VMOVSS       (R9), X15
-	VFMADD231SS  96(DI), X12, X15
-	VMOVSS       X15, (R9)
-	ADDQ         AX, R9
 	VMOVSS       (R9), X15
 	VFMADD231SS  100(DI), X12, X15
 	VMOVSS       X15, (R9)
-	ADDQ         64(DI), R8
-	MOVQ         R8, R9
+	ADDQ         AX, R9
 	VMOVSS       (R9), X15
 	VFMADD231SS  104(DI), X12, X15
 	VMOVSS       X15, (R9)
@@ -9962,12 +10166,12 @@ pixel:
 	VMOVSS       (R9), X15
 	VFMADD231SS  108(DI), X12, X15
 	VMOVSS       X15, (R9)
-	ADDQ         AX, R9
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
 	VMOVSS       (R9), X15
 	VFMADD231SS  112(DI), X12, X15
 	VMOVSS       X15, (R9)
-	ADDQ         64(DI), R8
-	MOVQ         R8, R9
+	ADDQ         AX, R9
 	VMOVSS       (R9), X15
 	VFMADD231SS  116(DI), X12, X15
 	VMOVSS       X15, (R9)
@@ -9975,12 +10179,12 @@ pixel:
 	VMOVSS       (R9), X15
 	VFMADD231SS  120(DI), X12, X15
 	VMOVSS       X15, (R9)
-	ADDQ         AX, R9
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
 	VMOVSS       (R9), X15
 	VFMADD231SS  124(DI), X12, X15
 	VMOVSS       X15, (R9)
-	ADDQ         64(DI), R8
-	MOVQ         R8, R9
+	ADDQ         AX, R9
 	VMOVSS       (R9), X15
 	VFMADD231SS  128(DI), X12, X15
 	VMOVSS       X15, (R9)
@@ -9988,9 +10192,18 @@ pixel:
 	VMOVSS       (R9), X15
 	VFMADD231SS  132(DI), X12, X15
 	VMOVSS       X15, (R9)
-	ADDQ         AX, R9
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
 	VMOVSS       (R9), X15
 	VFMADD231SS  136(DI), X12, X15
+	VMOVSS       X15, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X15
+	VFMADD231SS  140(DI), X12, X15
+	VMOVSS       X15, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X15
+	VFMADD231SS  144(DI), X12, X15
 	VMOVSS       X15, (R9)
 	DECQ         32(DI)
 	JNZ          entry
@@ -10014,6 +10227,7 @@ entry:
 	VXORPS  Y0, Y0, Y0
 	MOVLQSX (BX), R8
 	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
 	MOVLQSX 4(BX), AX
 	ADDQ    $0x08, BX
 
@@ -10026,14 +10240,45 @@ segment:
 	PCALIGN $0x20
 
 pixel:
-	VMOVUPS      (R9), Y1
-	VMOVUPS      (R8), Y2
-	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS     (R9), Y1
+	VMOVUPS     (R8), Y2
+	VFMADD231PS Y2, Y1, Y0
+	VMOVUPS     64(R9), Y1
+	VMOVUPS     64(R8), Y2
+	VFMADD231PS Y2, Y1, Y0
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y2, Y0, Y1
+	VUNPCKHPS   Y2, Y0, Y0
+	VADDPS      Y1, Y0, Y0
+	VUNPCKLPS   Y2, Y2, Y1
+	VUNPCKHPS   Y2, Y2, Y2
+	VADDPS      Y1, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y1
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y1, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VXORPS      Y0, Y0, Y0
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
 	VMOVUPS      32(R9), Y1
 	VMOVUPS      32(R8), Y2
-	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      64(R9), Y1
-	VMOVUPS      64(R8), Y2
 	VFMADD231PS  Y2, Y1, Y0
 	VMOVUPS      96(R9), Y1
 	VMOVUPS      96(R8), Y2
@@ -10041,10 +10286,10 @@ pixel:
 	ADDQ         $0x00000080, R8
 	ADDQ         SI, R9
 	DECQ         CX
-	JNZ          pixel
+	JNZ          pixel1
 	ADDQ         $0x0c, BX
 	DECQ         AX
-	JNZ          segment
+	JNZ          segment1
 	VUNPCKLPS    Y2, Y0, Y1
 	VUNPCKHPS    Y2, Y0, Y0
 	VADDPS       Y1, Y0, Y0
@@ -10054,16 +10299,17 @@ pixel:
 	VUNPCKLPD    Y2, Y0, Y1
 	VUNPCKHPD    Y2, Y0, Y0
 	VADDPS       Y1, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMOVUPS      X0, 92(DI)
+	VMOVUPS      X0, 100(DI)
 	MOVQ         16(DI), R8
 	ADDQ         80(DI), R8
 	MOVQ         72(DI), AX
-	VMOVSS       88(DI), X1
+	VMOVSS       96(DI), X1
 	MOVQ         R8, R9
 	VMOVSS       (R9), X2
-	VFMADD231SS  92(DI), X1, X2
+	VFMADD231SS  100(DI), X1, X2
 	VMOVSS       X2, (R9)
 	DECQ         32(DI)
 	JNZ          entry
@@ -10088,6 +10334,7 @@ entry:
 	VXORPS  Y1, Y1, Y1
 	MOVLQSX (BX), R8
 	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
 	MOVLQSX 4(BX), AX
 	ADDQ    $0x08, BX
 
@@ -10100,20 +10347,52 @@ segment:
 	PCALIGN $0x20
 
 pixel:
-	VMOVUPS      (R9), Y2
-	VMOVUPS      (R8), Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VMOVUPS      (R8)(R10*1), Y4
-	VFMADD231PS  Y4, Y2, Y1
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y3, Y2, Y0
+	VMOVUPS     (R8)(R10*1), Y4
+	VFMADD231PS Y4, Y2, Y1
+	VMOVUPS     64(R9), Y2
+	VMOVUPS     64(R8), Y3
+	VFMADD231PS Y3, Y2, Y0
+	VMOVUPS     64(R8)(R10*1), Y4
+	VFMADD231PS Y4, Y2, Y1
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y2
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VUNPCKLPS   Y3, Y3, Y2
+	VUNPCKHPS   Y3, Y3, Y3
+	VADDPS      Y2, Y3, Y3
+	VUNPCKLPD   Y3, Y0, Y2
+	VUNPCKHPD   Y3, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
 	VMOVUPS      32(R9), Y2
 	VMOVUPS      32(R8), Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VMOVUPS      32(R8)(R10*1), Y4
-	VFMADD231PS  Y4, Y2, Y1
-	VMOVUPS      64(R9), Y2
-	VMOVUPS      64(R8), Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VMOVUPS      64(R8)(R10*1), Y4
 	VFMADD231PS  Y4, Y2, Y1
 	VMOVUPS      96(R9), Y2
 	VMOVUPS      96(R8), Y3
@@ -10123,10 +10402,10 @@ pixel:
 	ADDQ         $0x00000080, R8
 	ADDQ         SI, R9
 	DECQ         CX
-	JNZ          pixel
+	JNZ          pixel1
 	ADDQ         $0x0c, BX
 	DECQ         AX
-	JNZ          segment
+	JNZ          segment1
 	VUNPCKLPS    Y1, Y0, Y2
 	VUNPCKHPS    Y1, Y0, Y0
 	VADDPS       Y2, Y0, Y0
@@ -10136,21 +10415,22 @@ pixel:
 	VUNPCKLPD    Y3, Y0, Y2
 	VUNPCKHPD    Y3, Y0, Y0
 	VADDPS       Y2, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X2
 	VADDPS       X2, X0, X0
-	VMOVUPS      X0, 92(DI)
+	VMOVUPS      X0, 100(DI)
 	MOVQ         16(DI), R8
 	ADDQ         80(DI), R8
 	MOVQ         72(DI), AX
-	VMOVSS       88(DI), X2
+	VMOVSS       96(DI), X2
 	MOVQ         R8, R9
 	VMOVSS       (R9), X3
-	VFMADD231SS  92(DI), X2, X3
+	VFMADD231SS  100(DI), X2, X3
 	VMOVSS       X3, (R9)
 	ADDQ         64(DI), R8
 	MOVQ         R8, R9
 	VMOVSS       (R9), X3
-	VFMADD231SS  96(DI), X2, X3
+	VFMADD231SS  104(DI), X2, X3
 	VMOVSS       X3, (R9)
 	DECQ         32(DI)
 	JNZ          entry
@@ -10176,6 +10456,7 @@ entry:
 	VXORPS  Y2, Y2, Y2
 	MOVLQSX (BX), R8
 	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
 	MOVLQSX 4(BX), AX
 	ADDQ    $0x08, BX
 
@@ -10188,26 +10469,59 @@ segment:
 	PCALIGN $0x20
 
 pixel:
-	VMOVUPS      (R9), Y3
-	VMOVUPS      (R8), Y4
-	VFMADD231PS  Y4, Y3, Y0
-	VMOVUPS      (R8)(R10*1), Y5
-	VFMADD231PS  Y5, Y3, Y1
-	VMOVUPS      (R8)(R10*2), Y4
-	VFMADD231PS  Y4, Y3, Y2
+	VMOVUPS     (R9), Y3
+	VMOVUPS     (R8), Y4
+	VFMADD231PS Y4, Y3, Y0
+	VMOVUPS     (R8)(R10*1), Y5
+	VFMADD231PS Y5, Y3, Y1
+	VMOVUPS     (R8)(R10*2), Y4
+	VFMADD231PS Y4, Y3, Y2
+	VMOVUPS     64(R9), Y3
+	VMOVUPS     64(R8), Y4
+	VFMADD231PS Y4, Y3, Y0
+	VMOVUPS     64(R8)(R10*1), Y5
+	VFMADD231PS Y5, Y3, Y1
+	VMOVUPS     64(R8)(R10*2), Y4
+	VFMADD231PS Y4, Y3, Y2
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y3
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y3, Y0, Y0
+	VUNPCKLPS   Y4, Y2, Y3
+	VUNPCKHPS   Y4, Y2, Y2
+	VADDPS      Y3, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y3
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y3, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
 	VMOVUPS      32(R9), Y3
 	VMOVUPS      32(R8), Y4
 	VFMADD231PS  Y4, Y3, Y0
 	VMOVUPS      32(R8)(R10*1), Y5
 	VFMADD231PS  Y5, Y3, Y1
 	VMOVUPS      32(R8)(R10*2), Y4
-	VFMADD231PS  Y4, Y3, Y2
-	VMOVUPS      64(R9), Y3
-	VMOVUPS      64(R8), Y4
-	VFMADD231PS  Y4, Y3, Y0
-	VMOVUPS      64(R8)(R10*1), Y5
-	VFMADD231PS  Y5, Y3, Y1
-	VMOVUPS      64(R8)(R10*2), Y4
 	VFMADD231PS  Y4, Y3, Y2
 	VMOVUPS      96(R9), Y3
 	VMOVUPS      96(R8), Y4
@@ -10219,10 +10533,10 @@ pixel:
 	ADDQ         $0x00000080, R8
 	ADDQ         SI, R9
 	DECQ         CX
-	JNZ          pixel
+	JNZ          pixel1
 	ADDQ         $0x0c, BX
 	DECQ         AX
-	JNZ          segment
+	JNZ          segment1
 	VUNPCKLPS    Y1, Y0, Y3
 	VUNPCKHPS    Y1, Y0, Y0
 	VADDPS       Y3, Y0, Y0
@@ -10232,26 +10546,27 @@ pixel:
 	VUNPCKLPD    Y2, Y0, Y3
 	VUNPCKHPD    Y2, Y0, Y0
 	VADDPS       Y3, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X3
 	VADDPS       X3, X0, X0
-	VMOVUPS      X0, 92(DI)
+	VMOVUPS      X0, 100(DI)
 	MOVQ         16(DI), R8
 	ADDQ         80(DI), R8
 	MOVQ         72(DI), AX
-	VMOVSS       88(DI), X3
-	MOVQ         R8, R9
-	VMOVSS       (R9), X4
-	VFMADD231SS  92(DI), X3, X4
-	VMOVSS       X4, (R9)
-	ADDQ         64(DI), R8
-	MOVQ         R8, R9
-	VMOVSS       (R9), X4
-	VFMADD231SS  96(DI), X3, X4
-	VMOVSS       X4, (R9)
-	ADDQ         64(DI), R8
+	VMOVSS       96(DI), X3
 	MOVQ         R8, R9
 	VMOVSS       (R9), X4
 	VFMADD231SS  100(DI), X3, X4
+	VMOVSS       X4, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X4
+	VFMADD231SS  104(DI), X3, X4
+	VMOVSS       X4, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X4
+	VFMADD231SS  108(DI), X3, X4
 	VMOVSS       X4, (R9)
 	DECQ         32(DI)
 	JNZ          entry
@@ -10278,6 +10593,7 @@ entry:
 	VXORPS  Y3, Y3, Y3
 	MOVLQSX (BX), R8
 	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
 	MOVLQSX 4(BX), AX
 	ADDQ    $0x08, BX
 
@@ -10290,15 +10606,58 @@ segment:
 	PCALIGN $0x20
 
 pixel:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      (R8), Y5
-	VFMADD231PS  Y5, Y4, Y0
-	VMOVUPS      (R8)(R10*1), Y6
-	VFMADD231PS  Y6, Y4, Y1
-	VMOVUPS      (R8)(R10*2), Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VMOVUPS      (R8)(R11*1), Y6
-	VFMADD231PS  Y6, Y4, Y3
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R8), Y5
+	VFMADD231PS Y5, Y4, Y0
+	VMOVUPS     (R8)(R10*1), Y6
+	VFMADD231PS Y6, Y4, Y1
+	VMOVUPS     (R8)(R10*2), Y5
+	VFMADD231PS Y5, Y4, Y2
+	VMOVUPS     (R8)(R11*1), Y6
+	VFMADD231PS Y6, Y4, Y3
+	VMOVUPS     64(R9), Y4
+	VMOVUPS     64(R8), Y5
+	VFMADD231PS Y5, Y4, Y0
+	VMOVUPS     64(R8)(R10*1), Y6
+	VFMADD231PS Y6, Y4, Y1
+	VMOVUPS     64(R8)(R10*2), Y5
+	VFMADD231PS Y5, Y4, Y2
+	VMOVUPS     64(R8)(R11*1), Y6
+	VFMADD231PS Y6, Y4, Y3
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y4, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y4
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y4, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y4
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y4, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
 	VMOVUPS      32(R9), Y4
 	VMOVUPS      32(R8), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -10307,15 +10666,6 @@ pixel:
 	VMOVUPS      32(R8)(R10*2), Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VMOVUPS      32(R8)(R11*1), Y6
-	VFMADD231PS  Y6, Y4, Y3
-	VMOVUPS      64(R9), Y4
-	VMOVUPS      64(R8), Y5
-	VFMADD231PS  Y5, Y4, Y0
-	VMOVUPS      64(R8)(R10*1), Y6
-	VFMADD231PS  Y6, Y4, Y1
-	VMOVUPS      64(R8)(R10*2), Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VMOVUPS      64(R8)(R11*1), Y6
 	VFMADD231PS  Y6, Y4, Y3
 	VMOVUPS      96(R9), Y4
 	VMOVUPS      96(R8), Y5
@@ -10329,10 +10679,10 @@ pixel:
 	ADDQ         $0x00000080, R8
 	ADDQ         SI, R9
 	DECQ         CX
-	JNZ          pixel
+	JNZ          pixel1
 	ADDQ         $0x0c, BX
 	DECQ         AX
-	JNZ          segment
+	JNZ          segment1
 	VUNPCKLPS    Y1, Y0, Y4
 	VUNPCKHPS    Y1, Y0, Y0
 	VADDPS       Y4, Y0, Y0
@@ -10342,23 +10692,14 @@ pixel:
 	VUNPCKLPD    Y2, Y0, Y4
 	VUNPCKHPD    Y2, Y0, Y0
 	VADDPS       Y4, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X4
 	VADDPS       X4, X0, X0
-	VMOVUPS      X0, 92(DI)
+	VMOVUPS      X0, 100(DI)
 	MOVQ         16(DI), R8
 	ADDQ         80(DI), R8
 	MOVQ         72(DI), AX
-	VMOVSS       88(DI), X4
-	MOVQ         R8, R9
-	VMOVSS       (R9), X5
-	VFMADD231SS  92(DI), X4, X5
-	VMOVSS       X5, (R9)
-	ADDQ         64(DI), R8
-	MOVQ         R8, R9
-	VMOVSS       (R9), X5
-	VFMADD231SS  96(DI), X4, X5
-	VMOVSS       X5, (R9)
-	ADDQ         64(DI), R8
+	VMOVSS       96(DI), X4
 	MOVQ         R8, R9
 	VMOVSS       (R9), X5
 	VFMADD231SS  100(DI), X4, X5
@@ -10367,6 +10708,16 @@ pixel:
 	MOVQ         R8, R9
 	VMOVSS       (R9), X5
 	VFMADD231SS  104(DI), X4, X5
+	VMOVSS       X5, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X5
+	VFMADD231SS  108(DI), X4, X5
+	VMOVSS       X5, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X5
+	VFMADD231SS  112(DI), X4, X5
 	VMOVSS       X5, (R9)
 	DECQ         32(DI)
 	JNZ          entry
@@ -33613,7 +33964,7 @@ pixel:
 	VADDPS        Y5, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X5
 	VADDPS        X5, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z10, Z4, Z5
 	VUNPCKHPS     Z10, Z4, Z4
 	VADDPS        Z5, Z4, Z4
@@ -33627,20 +33978,12 @@ pixel:
 	VADDPS        Y5, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X5
 	VADDPS        X5, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X5
+	VMOVSS        96(DI), X5
 	MOVQ          R8, R9
-	VMOVSS        (R9), X10
-	VFMADD231SS   92(DI), X5, X10
-	VMOVSS        X10, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X10
-	VFMADD231SS   96(DI), X5, X10
-	VMOVSS        X10, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X10
 	VFMADD231SS   100(DI), X5, X10
 	VMOVSS        X10, (R9)
@@ -33651,6 +33994,14 @@ pixel:
 	ADDQ          AX, R9
 	VMOVSS        (R9), X10
 	VFMADD231SS   108(DI), X5, X10
+	VMOVSS        X10, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X10
+	VFMADD231SS   112(DI), X5, X10
+	VMOVSS        X10, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X10
+	VFMADD231SS   116(DI), X5, X10
 	VMOVSS        X10, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -33749,7 +34100,7 @@ pixel:
 	VADDPS        Y10, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X10
 	VADDPS        X10, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z10
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z10, Z4, Z4
@@ -33763,7 +34114,7 @@ pixel:
 	VADDPS        Y10, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X10
 	VADDPS        X10, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z10
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z10, Z8, Z8
@@ -33777,20 +34128,12 @@ pixel:
 	VADDPS        Y10, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X10
 	VADDPS        X10, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X10
+	VMOVSS        96(DI), X10
 	MOVQ          R8, R9
-	VMOVSS        (R9), X15
-	VFMADD231SS   92(DI), X10, X15
-	VMOVSS        X15, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X15
-	VFMADD231SS   96(DI), X10, X15
-	VMOVSS        X15, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   100(DI), X10, X15
 	VMOVSS        X15, (R9)
@@ -33802,8 +34145,7 @@ pixel:
 	VMOVSS        (R9), X15
 	VFMADD231SS   108(DI), X10, X15
 	VMOVSS        X15, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   112(DI), X10, X15
 	VMOVSS        X15, (R9)
@@ -33811,7 +34153,8 @@ pixel:
 	VMOVSS        (R9), X15
 	VFMADD231SS   116(DI), X10, X15
 	VMOVSS        X15, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   120(DI), X10, X15
 	VMOVSS        X15, (R9)
@@ -33822,6 +34165,14 @@ pixel:
 	ADDQ          AX, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   128(DI), X10, X15
+	VMOVSS        X15, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X15
+	VFMADD231SS   132(DI), X10, X15
+	VMOVSS        X15, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X15
+	VFMADD231SS   136(DI), X10, X15
 	VMOVSS        X15, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -33937,7 +34288,7 @@ pixel:
 	VADDPS        Y15, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X15
 	VADDPS        X15, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z15
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z15, Z4, Z4
@@ -33951,7 +34302,7 @@ pixel:
 	VADDPS        Y15, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X15
 	VADDPS        X15, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z15
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z15, Z8, Z8
@@ -33965,7 +34316,7 @@ pixel:
 	VADDPS        Y15, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X15
 	VADDPS        X15, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	VUNPCKLPS     Z13, Z12, Z15
 	VUNPCKHPS     Z13, Z12, Z12
 	VADDPS        Z15, Z12, Z12
@@ -33979,20 +34330,12 @@ pixel:
 	VADDPS        Y15, Y12, Y12
 	VEXTRACTF32X4 $0x01, Y12, X15
 	VADDPS        X15, X12, X12
-	VMOVUPS       X12, 140(DI)
+	VMOVUPS       X12, 148(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X15
+	VMOVSS        96(DI), X15
 	MOVQ          R8, R9
-	VMOVSS        (R9), X20
-	VFMADD231SS   92(DI), X15, X20
-	VMOVSS        X20, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X20
-	VFMADD231SS   96(DI), X15, X20
-	VMOVSS        X20, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X20
 	VFMADD231SS   100(DI), X15, X20
 	VMOVSS        X20, (R9)
@@ -34004,8 +34347,7 @@ pixel:
 	VMOVSS        (R9), X20
 	VFMADD231SS   108(DI), X15, X20
 	VMOVSS        X20, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X20
 	VFMADD231SS   112(DI), X15, X20
 	VMOVSS        X20, (R9)
@@ -34013,7 +34355,8 @@ pixel:
 	VMOVSS        (R9), X20
 	VFMADD231SS   116(DI), X15, X20
 	VMOVSS        X20, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X20
 	VFMADD231SS   120(DI), X15, X20
 	VMOVSS        X20, (R9)
@@ -34025,8 +34368,7 @@ pixel:
 	VMOVSS        (R9), X20
 	VFMADD231SS   128(DI), X15, X20
 	VMOVSS        X20, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X20
 	VFMADD231SS   132(DI), X15, X20
 	VMOVSS        X20, (R9)
@@ -34034,7 +34376,8 @@ pixel:
 	VMOVSS        (R9), X20
 	VFMADD231SS   136(DI), X15, X20
 	VMOVSS        X20, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X20
 	VFMADD231SS   140(DI), X15, X20
 	VMOVSS        X20, (R9)
@@ -34045,6 +34388,14 @@ pixel:
 	ADDQ          AX, R9
 	VMOVSS        (R9), X20
 	VFMADD231SS   148(DI), X15, X20
+	VMOVSS        X20, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X20
+	VFMADD231SS   152(DI), X15, X20
+	VMOVSS        X20, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X20
+	VFMADD231SS   156(DI), X15, X20
 	VMOVSS        X20, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -34177,7 +34528,7 @@ pixel:
 	VADDPS        Y20, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X20
 	VADDPS        X20, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z20
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z20, Z4, Z4
@@ -34191,7 +34542,7 @@ pixel:
 	VADDPS        Y20, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X20
 	VADDPS        X20, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z20
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z20, Z8, Z8
@@ -34205,7 +34556,7 @@ pixel:
 	VADDPS        Y20, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X20
 	VADDPS        X20, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	VUNPCKLPS     Z13, Z12, Z20
 	VUNPCKHPS     Z13, Z12, Z12
 	VADDPS        Z20, Z12, Z12
@@ -34219,7 +34570,7 @@ pixel:
 	VADDPS        Y20, Y12, Y12
 	VEXTRACTF32X4 $0x01, Y12, X20
 	VADDPS        X20, X12, X12
-	VMOVUPS       X12, 140(DI)
+	VMOVUPS       X12, 148(DI)
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VADDPS        Z20, Z16, Z16
@@ -34233,20 +34584,12 @@ pixel:
 	VADDPS        Y20, Y16, Y16
 	VEXTRACTF32X4 $0x01, Y16, X20
 	VADDPS        X20, X16, X16
-	VMOVUPS       X16, 156(DI)
+	VMOVUPS       X16, 164(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X20
+	VMOVSS        96(DI), X20
 	MOVQ          R8, R9
-	VMOVSS        (R9), X25
-	VFMADD231SS   92(DI), X20, X25
-	VMOVSS        X25, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X25
-	VFMADD231SS   96(DI), X20, X25
-	VMOVSS        X25, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X25
 	VFMADD231SS   100(DI), X20, X25
 	VMOVSS        X25, (R9)
@@ -34258,8 +34601,7 @@ pixel:
 	VMOVSS        (R9), X25
 	VFMADD231SS   108(DI), X20, X25
 	VMOVSS        X25, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X25
 	VFMADD231SS   112(DI), X20, X25
 	VMOVSS        X25, (R9)
@@ -34267,7 +34609,8 @@ pixel:
 	VMOVSS        (R9), X25
 	VFMADD231SS   116(DI), X20, X25
 	VMOVSS        X25, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X25
 	VFMADD231SS   120(DI), X20, X25
 	VMOVSS        X25, (R9)
@@ -34279,8 +34622,7 @@ pixel:
 	VMOVSS        (R9), X25
 	VFMADD231SS   128(DI), X20, X25
 	VMOVSS        X25, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X25
 	VFMADD231SS   132(DI), X20, X25
 	VMOVSS        X25, (R9)
@@ -34288,7 +34630,8 @@ pixel:
 	VMOVSS        (R9), X25
 	VFMADD231SS   136(DI), X20, X25
 	VMOVSS        X25, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X25
 	VFMADD231SS   140(DI), X20, X25
 	VMOVSS        X25, (R9)
@@ -34300,8 +34643,7 @@ pixel:
 	VMOVSS        (R9), X25
 	VFMADD231SS   148(DI), X20, X25
 	VMOVSS        X25, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X25
 	VFMADD231SS   152(DI), X20, X25
 	VMOVSS        X25, (R9)
@@ -34309,7 +34651,8 @@ pixel:
 	VMOVSS        (R9), X25
 	VFMADD231SS   156(DI), X20, X25
 	VMOVSS        X25, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X25
 	VFMADD231SS   160(DI), X20, X25
 	VMOVSS        X25, (R9)
@@ -34320,6 +34663,14 @@ pixel:
 	ADDQ          AX, R9
 	VMOVSS        (R9), X25
 	VFMADD231SS   168(DI), X20, X25
+	VMOVSS        X25, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X25
+	VFMADD231SS   172(DI), X20, X25
+	VMOVSS        X25, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X25
+	VFMADD231SS   176(DI), X20, X25
 	VMOVSS        X25, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -34469,7 +34820,7 @@ pixel:
 	VADDPS        Y25, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X25
 	VADDPS        X25, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z25
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z25, Z4, Z4
@@ -34483,7 +34834,7 @@ pixel:
 	VADDPS        Y25, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X25
 	VADDPS        X25, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z25
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z25, Z8, Z8
@@ -34497,7 +34848,7 @@ pixel:
 	VADDPS        Y25, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X25
 	VADDPS        X25, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	VUNPCKLPS     Z13, Z12, Z25
 	VUNPCKHPS     Z13, Z12, Z12
 	VADDPS        Z25, Z12, Z12
@@ -34511,7 +34862,7 @@ pixel:
 	VADDPS        Y25, Y12, Y12
 	VEXTRACTF32X4 $0x01, Y12, X25
 	VADDPS        X25, X12, X12
-	VMOVUPS       X12, 140(DI)
+	VMOVUPS       X12, 148(DI)
 	VUNPCKLPS     Z17, Z16, Z25
 	VUNPCKHPS     Z17, Z16, Z16
 	VADDPS        Z25, Z16, Z16
@@ -34525,7 +34876,7 @@ pixel:
 	VADDPS        Y25, Y16, Y16
 	VEXTRACTF32X4 $0x01, Y16, X25
 	VADDPS        X25, X16, X16
-	VMOVUPS       X16, 156(DI)
+	VMOVUPS       X16, 164(DI)
 	VUNPCKLPS     Z21, Z20, Z25
 	VUNPCKHPS     Z21, Z20, Z20
 	VADDPS        Z25, Z20, Z20
@@ -34539,7 +34890,7 @@ pixel:
 	VADDPS        Y25, Y20, Y20
 	VEXTRACTF32X4 $0x01, Y20, X25
 	VADDPS        X25, X20, X20
-	VMOVUPS       X20, 172(DI)
+	VMOVUPS       X20, 180(DI)
 	VUNPCKLPS     Z30, Z24, Z25
 	VUNPCKHPS     Z30, Z24, Z24
 	VADDPS        Z25, Z24, Z24
@@ -34553,20 +34904,12 @@ pixel:
 	VADDPS        Y25, Y24, Y24
 	VEXTRACTF32X4 $0x01, Y24, X25
 	VADDPS        X25, X24, X24
-	VMOVUPS       X24, 188(DI)
+	VMOVUPS       X24, 196(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X25
+	VMOVSS        96(DI), X25
 	MOVQ          R8, R9
-	VMOVSS        (R9), X30
-	VFMADD231SS   92(DI), X25, X30
-	VMOVSS        X30, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X30
-	VFMADD231SS   96(DI), X25, X30
-	VMOVSS        X30, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   100(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34578,8 +34921,7 @@ pixel:
 	VMOVSS        (R9), X30
 	VFMADD231SS   108(DI), X25, X30
 	VMOVSS        X30, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   112(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34587,7 +34929,8 @@ pixel:
 	VMOVSS        (R9), X30
 	VFMADD231SS   116(DI), X25, X30
 	VMOVSS        X30, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   120(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34599,8 +34942,7 @@ pixel:
 	VMOVSS        (R9), X30
 	VFMADD231SS   128(DI), X25, X30
 	VMOVSS        X30, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   132(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34608,7 +34950,8 @@ pixel:
 	VMOVSS        (R9), X30
 	VFMADD231SS   136(DI), X25, X30
 	VMOVSS        X30, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   140(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34620,8 +34963,7 @@ pixel:
 	VMOVSS        (R9), X30
 	VFMADD231SS   148(DI), X25, X30
 	VMOVSS        X30, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   152(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34629,7 +34971,8 @@ pixel:
 	VMOVSS        (R9), X30
 	VFMADD231SS   156(DI), X25, X30
 	VMOVSS        X30, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   160(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34641,8 +34984,7 @@ pixel:
 	VMOVSS        (R9), X30
 	VFMADD231SS   168(DI), X25, X30
 	VMOVSS        X30, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   172(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34650,7 +34992,8 @@ pixel:
 	VMOVSS        (R9), X30
 	VFMADD231SS   176(DI), X25, X30
 	VMOVSS        X30, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   180(DI), X25, X30
 	VMOVSS        X30, (R9)
@@ -34661,6 +35004,14 @@ pixel:
 	ADDQ          AX, R9
 	VMOVSS        (R9), X30
 	VFMADD231SS   188(DI), X25, X30
+	VMOVSS        X30, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X30
+	VFMADD231SS   192(DI), X25, X30
+	VMOVSS        X30, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X30
+	VFMADD231SS   196(DI), X25, X30
 	VMOVSS        X30, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -34732,22 +35083,22 @@ pixel:
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X3
 	VADDPS        X3, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X3
+	VMOVSS        96(DI), X3
 	MOVQ          R8, R9
 	VMOVSS        (R9), X6
-	VFMADD231SS   92(DI), X3, X6
-	VMOVSS        X6, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X6
-	VFMADD231SS   96(DI), X3, X6
-	VMOVSS        X6, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X6
 	VFMADD231SS   100(DI), X3, X6
+	VMOVSS        X6, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X6
+	VFMADD231SS   104(DI), X3, X6
+	VMOVSS        X6, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X6
+	VFMADD231SS   108(DI), X3, X6
 	VMOVSS        X6, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -34830,7 +35181,7 @@ pixel:
 	VADDPS        Y6, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X6
 	VADDPS        X6, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z6
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z6, Z4, Z4
@@ -34844,25 +35195,16 @@ pixel:
 	VADDPS        Y6, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X6
 	VADDPS        X6, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X6
+	VMOVSS        96(DI), X6
 	MOVQ          R8, R9
-	VMOVSS        (R9), X9
-	VFMADD231SS   92(DI), X6, X9
-	VMOVSS        X9, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X9
-	VFMADD231SS   96(DI), X6, X9
-	VMOVSS        X9, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X9
 	VFMADD231SS   100(DI), X6, X9
 	VMOVSS        X9, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X9
 	VFMADD231SS   104(DI), X6, X9
 	VMOVSS        X9, (R9)
@@ -34870,9 +35212,18 @@ pixel:
 	VMOVSS        (R9), X9
 	VFMADD231SS   108(DI), X6, X9
 	VMOVSS        X9, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X9
 	VFMADD231SS   112(DI), X6, X9
+	VMOVSS        X9, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X9
+	VFMADD231SS   116(DI), X6, X9
+	VMOVSS        X9, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X9
+	VFMADD231SS   120(DI), X6, X9
 	VMOVSS        X9, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -34966,7 +35317,7 @@ pixel:
 	VADDPS        Y9, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X9
 	VADDPS        X9, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z9
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z9, Z4, Z4
@@ -34980,7 +35331,7 @@ pixel:
 	VADDPS        Y9, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X9
 	VADDPS        X9, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z12, Z8, Z9
 	VUNPCKHPS     Z12, Z8, Z8
 	VADDPS        Z9, Z8, Z8
@@ -34994,25 +35345,16 @@ pixel:
 	VADDPS        Y9, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X9
 	VADDPS        X9, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X9
+	VMOVSS        96(DI), X9
 	MOVQ          R8, R9
-	VMOVSS        (R9), X12
-	VFMADD231SS   92(DI), X9, X12
-	VMOVSS        X12, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X12
-	VFMADD231SS   96(DI), X9, X12
-	VMOVSS        X12, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X12
 	VFMADD231SS   100(DI), X9, X12
 	VMOVSS        X12, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X12
 	VFMADD231SS   104(DI), X9, X12
 	VMOVSS        X12, (R9)
@@ -35020,12 +35362,12 @@ pixel:
 	VMOVSS        (R9), X12
 	VFMADD231SS   108(DI), X9, X12
 	VMOVSS        X12, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X12
 	VFMADD231SS   112(DI), X9, X12
 	VMOVSS        X12, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X12
 	VFMADD231SS   116(DI), X9, X12
 	VMOVSS        X12, (R9)
@@ -35033,9 +35375,18 @@ pixel:
 	VMOVSS        (R9), X12
 	VFMADD231SS   120(DI), X9, X12
 	VMOVSS        X12, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X12
 	VFMADD231SS   124(DI), X9, X12
+	VMOVSS        X12, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X12
+	VFMADD231SS   128(DI), X9, X12
+	VMOVSS        X12, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X12
+	VFMADD231SS   132(DI), X9, X12
 	VMOVSS        X12, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -35140,7 +35491,7 @@ pixel:
 	VADDPS        Y12, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X12
 	VADDPS        X12, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z12
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z12, Z4, Z4
@@ -35154,7 +35505,7 @@ pixel:
 	VADDPS        Y12, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X12
 	VADDPS        X12, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z12
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z12, Z8, Z8
@@ -35168,25 +35519,16 @@ pixel:
 	VADDPS        Y12, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X12
 	VADDPS        X12, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X12
+	VMOVSS        96(DI), X12
 	MOVQ          R8, R9
-	VMOVSS        (R9), X15
-	VFMADD231SS   92(DI), X12, X15
-	VMOVSS        X15, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X15
-	VFMADD231SS   96(DI), X12, X15
-	VMOVSS        X15, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   100(DI), X12, X15
 	VMOVSS        X15, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   104(DI), X12, X15
 	VMOVSS        X15, (R9)
@@ -35194,12 +35536,12 @@ pixel:
 	VMOVSS        (R9), X15
 	VFMADD231SS   108(DI), X12, X15
 	VMOVSS        X15, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   112(DI), X12, X15
 	VMOVSS        X15, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   116(DI), X12, X15
 	VMOVSS        X15, (R9)
@@ -35207,12 +35549,12 @@ pixel:
 	VMOVSS        (R9), X15
 	VFMADD231SS   120(DI), X12, X15
 	VMOVSS        X15, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   124(DI), X12, X15
 	VMOVSS        X15, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   128(DI), X12, X15
 	VMOVSS        X15, (R9)
@@ -35220,9 +35562,18 @@ pixel:
 	VMOVSS        (R9), X15
 	VFMADD231SS   132(DI), X12, X15
 	VMOVSS        X15, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X15
 	VFMADD231SS   136(DI), X12, X15
+	VMOVSS        X15, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X15
+	VFMADD231SS   140(DI), X12, X15
+	VMOVSS        X15, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X15
+	VFMADD231SS   144(DI), X12, X15
 	VMOVSS        X15, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -35338,7 +35689,7 @@ pixel:
 	VADDPS        Y15, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X15
 	VADDPS        X15, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z15
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z15, Z4, Z4
@@ -35352,7 +35703,7 @@ pixel:
 	VADDPS        Y15, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X15
 	VADDPS        X15, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z15
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z15, Z8, Z8
@@ -35366,7 +35717,7 @@ pixel:
 	VADDPS        Y15, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X15
 	VADDPS        X15, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	VUNPCKLPS     Z13, Z12, Z15
 	VUNPCKHPS     Z13, Z12, Z12
 	VADDPS        Z15, Z12, Z12
@@ -35380,25 +35731,16 @@ pixel:
 	VADDPS        Y15, Y12, Y12
 	VEXTRACTF32X4 $0x01, Y12, X15
 	VADDPS        X15, X12, X12
-	VMOVUPS       X12, 140(DI)
+	VMOVUPS       X12, 148(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X15
+	VMOVSS        96(DI), X15
 	MOVQ          R8, R9
-	VMOVSS        (R9), X18
-	VFMADD231SS   92(DI), X15, X18
-	VMOVSS        X18, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X18
-	VFMADD231SS   96(DI), X15, X18
-	VMOVSS        X18, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   100(DI), X15, X18
 	VMOVSS        X18, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   104(DI), X15, X18
 	VMOVSS        X18, (R9)
@@ -35406,12 +35748,12 @@ pixel:
 	VMOVSS        (R9), X18
 	VFMADD231SS   108(DI), X15, X18
 	VMOVSS        X18, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   112(DI), X15, X18
 	VMOVSS        X18, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   116(DI), X15, X18
 	VMOVSS        X18, (R9)
@@ -35419,12 +35761,12 @@ pixel:
 	VMOVSS        (R9), X18
 	VFMADD231SS   120(DI), X15, X18
 	VMOVSS        X18, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   124(DI), X15, X18
 	VMOVSS        X18, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   128(DI), X15, X18
 	VMOVSS        X18, (R9)
@@ -35432,12 +35774,12 @@ pixel:
 	VMOVSS        (R9), X18
 	VFMADD231SS   132(DI), X15, X18
 	VMOVSS        X18, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   136(DI), X15, X18
 	VMOVSS        X18, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   140(DI), X15, X18
 	VMOVSS        X18, (R9)
@@ -35445,9 +35787,18 @@ pixel:
 	VMOVSS        (R9), X18
 	VFMADD231SS   144(DI), X15, X18
 	VMOVSS        X18, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X18
 	VFMADD231SS   148(DI), X15, X18
+	VMOVSS        X18, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X18
+	VFMADD231SS   152(DI), X15, X18
+	VMOVSS        X18, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X18
+	VFMADD231SS   156(DI), X15, X18
 	VMOVSS        X18, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -35574,7 +35925,7 @@ pixel:
 	VADDPS        Y18, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X18
 	VADDPS        X18, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z18
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z18, Z4, Z4
@@ -35588,7 +35939,7 @@ pixel:
 	VADDPS        Y18, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X18
 	VADDPS        X18, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z18
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z18, Z8, Z8
@@ -35602,7 +35953,7 @@ pixel:
 	VADDPS        Y18, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X18
 	VADDPS        X18, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	VUNPCKLPS     Z13, Z12, Z18
 	VUNPCKHPS     Z13, Z12, Z12
 	VADDPS        Z18, Z12, Z12
@@ -35616,7 +35967,7 @@ pixel:
 	VADDPS        Y18, Y12, Y12
 	VEXTRACTF32X4 $0x01, Y12, X18
 	VADDPS        X18, X12, X12
-	VMOVUPS       X12, 140(DI)
+	VMOVUPS       X12, 148(DI)
 	VUNPCKLPS     Z17, Z16, Z18
 	VUNPCKHPS     Z17, Z16, Z16
 	VADDPS        Z18, Z16, Z16
@@ -35630,25 +35981,16 @@ pixel:
 	VADDPS        Y18, Y16, Y16
 	VEXTRACTF32X4 $0x01, Y16, X18
 	VADDPS        X18, X16, X16
-	VMOVUPS       X16, 156(DI)
+	VMOVUPS       X16, 164(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X18
+	VMOVSS        96(DI), X18
 	MOVQ          R8, R9
-	VMOVSS        (R9), X21
-	VFMADD231SS   92(DI), X18, X21
-	VMOVSS        X21, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X21
-	VFMADD231SS   96(DI), X18, X21
-	VMOVSS        X21, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   100(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   104(DI), X18, X21
 	VMOVSS        X21, (R9)
@@ -35656,12 +35998,12 @@ pixel:
 	VMOVSS        (R9), X21
 	VFMADD231SS   108(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   112(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   116(DI), X18, X21
 	VMOVSS        X21, (R9)
@@ -35669,12 +36011,12 @@ pixel:
 	VMOVSS        (R9), X21
 	VFMADD231SS   120(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   124(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   128(DI), X18, X21
 	VMOVSS        X21, (R9)
@@ -35682,12 +36024,12 @@ pixel:
 	VMOVSS        (R9), X21
 	VFMADD231SS   132(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   136(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   140(DI), X18, X21
 	VMOVSS        X21, (R9)
@@ -35695,12 +36037,12 @@ pixel:
 	VMOVSS        (R9), X21
 	VFMADD231SS   144(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   148(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   152(DI), X18, X21
 	VMOVSS        X21, (R9)
@@ -35708,9 +36050,18 @@ pixel:
 	VMOVSS        (R9), X21
 	VFMADD231SS   156(DI), X18, X21
 	VMOVSS        X21, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X21
 	VFMADD231SS   160(DI), X18, X21
+	VMOVSS        X21, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X21
+	VFMADD231SS   164(DI), X18, X21
+	VMOVSS        X21, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X21
+	VFMADD231SS   168(DI), X18, X21
 	VMOVSS        X21, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -35848,7 +36199,7 @@ pixel:
 	VADDPS        Y21, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X21
 	VADDPS        X21, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z21
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z21, Z4, Z4
@@ -35862,7 +36213,7 @@ pixel:
 	VADDPS        Y21, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X21
 	VADDPS        X21, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z21
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z21, Z8, Z8
@@ -35876,7 +36227,7 @@ pixel:
 	VADDPS        Y21, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X21
 	VADDPS        X21, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	VUNPCKLPS     Z13, Z12, Z21
 	VUNPCKHPS     Z13, Z12, Z12
 	VADDPS        Z21, Z12, Z12
@@ -35890,7 +36241,7 @@ pixel:
 	VADDPS        Y21, Y12, Y12
 	VEXTRACTF32X4 $0x01, Y12, X21
 	VADDPS        X21, X12, X12
-	VMOVUPS       X12, 140(DI)
+	VMOVUPS       X12, 148(DI)
 	VUNPCKLPS     Z17, Z16, Z21
 	VUNPCKHPS     Z17, Z16, Z16
 	VADDPS        Z21, Z16, Z16
@@ -35904,7 +36255,7 @@ pixel:
 	VADDPS        Y21, Y16, Y16
 	VEXTRACTF32X4 $0x01, Y16, X21
 	VADDPS        X21, X16, X16
-	VMOVUPS       X16, 156(DI)
+	VMOVUPS       X16, 164(DI)
 	VUNPCKLPS     Z24, Z20, Z21
 	VUNPCKHPS     Z24, Z20, Z20
 	VADDPS        Z21, Z20, Z20
@@ -35918,25 +36269,16 @@ pixel:
 	VADDPS        Y21, Y20, Y20
 	VEXTRACTF32X4 $0x01, Y20, X21
 	VADDPS        X21, X20, X20
-	VMOVUPS       X20, 172(DI)
+	VMOVUPS       X20, 180(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X21
+	VMOVSS        96(DI), X21
 	MOVQ          R8, R9
-	VMOVSS        (R9), X24
-	VFMADD231SS   92(DI), X21, X24
-	VMOVSS        X24, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X24
-	VFMADD231SS   96(DI), X21, X24
-	VMOVSS        X24, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   100(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   104(DI), X21, X24
 	VMOVSS        X24, (R9)
@@ -35944,12 +36286,12 @@ pixel:
 	VMOVSS        (R9), X24
 	VFMADD231SS   108(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   112(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   116(DI), X21, X24
 	VMOVSS        X24, (R9)
@@ -35957,12 +36299,12 @@ pixel:
 	VMOVSS        (R9), X24
 	VFMADD231SS   120(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   124(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   128(DI), X21, X24
 	VMOVSS        X24, (R9)
@@ -35970,12 +36312,12 @@ pixel:
 	VMOVSS        (R9), X24
 	VFMADD231SS   132(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   136(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   140(DI), X21, X24
 	VMOVSS        X24, (R9)
@@ -35983,12 +36325,12 @@ pixel:
 	VMOVSS        (R9), X24
 	VFMADD231SS   144(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   148(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   152(DI), X21, X24
 	VMOVSS        X24, (R9)
@@ -35996,12 +36338,12 @@ pixel:
 	VMOVSS        (R9), X24
 	VFMADD231SS   156(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   160(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   164(DI), X21, X24
 	VMOVSS        X24, (R9)
@@ -36009,9 +36351,18 @@ pixel:
 	VMOVSS        (R9), X24
 	VFMADD231SS   168(DI), X21, X24
 	VMOVSS        X24, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X24
 	VFMADD231SS   172(DI), X21, X24
+	VMOVSS        X24, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X24
+	VFMADD231SS   176(DI), X21, X24
+	VMOVSS        X24, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X24
+	VFMADD231SS   180(DI), X21, X24
 	VMOVSS        X24, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -36160,7 +36511,7 @@ pixel:
 	VADDPS        Y24, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X24
 	VADDPS        X24, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z24
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z24, Z4, Z4
@@ -36174,7 +36525,7 @@ pixel:
 	VADDPS        Y24, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X24
 	VADDPS        X24, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	VUNPCKLPS     Z9, Z8, Z24
 	VUNPCKHPS     Z9, Z8, Z8
 	VADDPS        Z24, Z8, Z8
@@ -36188,7 +36539,7 @@ pixel:
 	VADDPS        Y24, Y8, Y8
 	VEXTRACTF32X4 $0x01, Y8, X24
 	VADDPS        X24, X8, X8
-	VMOVUPS       X8, 124(DI)
+	VMOVUPS       X8, 132(DI)
 	VUNPCKLPS     Z13, Z12, Z24
 	VUNPCKHPS     Z13, Z12, Z12
 	VADDPS        Z24, Z12, Z12
@@ -36202,7 +36553,7 @@ pixel:
 	VADDPS        Y24, Y12, Y12
 	VEXTRACTF32X4 $0x01, Y12, X24
 	VADDPS        X24, X12, X12
-	VMOVUPS       X12, 140(DI)
+	VMOVUPS       X12, 148(DI)
 	VUNPCKLPS     Z17, Z16, Z24
 	VUNPCKHPS     Z17, Z16, Z16
 	VADDPS        Z24, Z16, Z16
@@ -36216,7 +36567,7 @@ pixel:
 	VADDPS        Y24, Y16, Y16
 	VEXTRACTF32X4 $0x01, Y16, X24
 	VADDPS        X24, X16, X16
-	VMOVUPS       X16, 156(DI)
+	VMOVUPS       X16, 164(DI)
 	VUNPCKLPS     Z21, Z20, Z24
 	VUNPCKHPS     Z21, Z20, Z20
 	VADDPS        Z24, Z20, Z20
@@ -36230,25 +36581,16 @@ pixel:
 	VADDPS        Y24, Y20, Y20
 	VEXTRACTF32X4 $0x01, Y20, X24
 	VADDPS        X24, X20, X20
-	VMOVUPS       X20, 172(DI)
+	VMOVUPS       X20, 180(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X24
+	VMOVSS        96(DI), X24
 	MOVQ          R8, R9
-	VMOVSS        (R9), X27
-	VFMADD231SS   92(DI), X24, X27
-	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
-	VMOVSS        (R9), X27
-	VFMADD231SS   96(DI), X24, X27
-	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   100(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   104(DI), X24, X27
 	VMOVSS        X27, (R9)
@@ -36256,12 +36598,12 @@ pixel:
 	VMOVSS        (R9), X27
 	VFMADD231SS   108(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   112(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   116(DI), X24, X27
 	VMOVSS        X27, (R9)
@@ -36269,12 +36611,12 @@ pixel:
 	VMOVSS        (R9), X27
 	VFMADD231SS   120(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   124(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   128(DI), X24, X27
 	VMOVSS        X27, (R9)
@@ -36282,12 +36624,12 @@ pixel:
 	VMOVSS        (R9), X27
 	VFMADD231SS   132(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   136(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   140(DI), X24, X27
 	VMOVSS        X27, (R9)
@@ -36295,12 +36637,12 @@ pixel:
 	VMOVSS        (R9), X27
 	VFMADD231SS   144(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   148(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   152(DI), X24, X27
 	VMOVSS        X27, (R9)
@@ -36308,12 +36650,12 @@ pixel:
 	VMOVSS        (R9), X27
 	VFMADD231SS   156(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   160(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   164(DI), X24, X27
 	VMOVSS        X27, (R9)
@@ -36321,12 +36663,12 @@ pixel:
 	VMOVSS        (R9), X27
 	VFMADD231SS   168(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   172(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
+	ADDQ          AX, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   176(DI), X24, X27
 	VMOVSS        X27, (R9)
@@ -36334,9 +36676,18 @@ pixel:
 	VMOVSS        (R9), X27
 	VFMADD231SS   180(DI), X24, X27
 	VMOVSS        X27, (R9)
-	ADDQ          AX, R9
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
 	VMOVSS        (R9), X27
 	VFMADD231SS   184(DI), X24, X27
+	VMOVSS        X27, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X27
+	VFMADD231SS   188(DI), X24, X27
+	VMOVSS        X27, (R9)
+	ADDQ          AX, R9
+	VMOVSS        (R9), X27
+	VFMADD231SS   192(DI), X24, X27
 	VMOVSS        X27, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -36398,14 +36749,14 @@ pixel:
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X1
+	VMOVSS        96(DI), X1
 	MOVQ          R8, R9
 	VMOVSS        (R9), X2
-	VFMADD231SS   92(DI), X1, X2
+	VFMADD231SS   100(DI), X1, X2
 	VMOVSS        X2, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -36472,19 +36823,19 @@ pixel:
 	VADDPS        Y2, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X2
 	VADDPS        X2, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X2
+	VMOVSS        96(DI), X2
 	MOVQ          R8, R9
 	VMOVSS        (R9), X3
-	VFMADD231SS   92(DI), X2, X3
+	VFMADD231SS   100(DI), X2, X3
 	VMOVSS        X3, (R9)
 	ADDQ          64(DI), R8
 	MOVQ          R8, R9
 	VMOVSS        (R9), X3
-	VFMADD231SS   96(DI), X2, X3
+	VFMADD231SS   104(DI), X2, X3
 	VMOVSS        X3, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -36556,24 +36907,24 @@ pixel:
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X3
 	VADDPS        X3, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X3
-	MOVQ          R8, R9
-	VMOVSS        (R9), X4
-	VFMADD231SS   92(DI), X3, X4
-	VMOVSS        X4, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
-	VMOVSS        (R9), X4
-	VFMADD231SS   96(DI), X3, X4
-	VMOVSS        X4, (R9)
-	ADDQ          64(DI), R8
+	VMOVSS        96(DI), X3
 	MOVQ          R8, R9
 	VMOVSS        (R9), X4
 	VFMADD231SS   100(DI), X3, X4
+	VMOVSS        X4, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X4
+	VFMADD231SS   104(DI), X3, X4
+	VMOVSS        X4, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X4
+	VFMADD231SS   108(DI), X3, X4
 	VMOVSS        X4, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -36650,21 +37001,11 @@ pixel:
 	VADDPS        Y4, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X4
 	VADDPS        X4, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X4
-	MOVQ          R8, R9
-	VMOVSS        (R9), X5
-	VFMADD231SS   92(DI), X4, X5
-	VMOVSS        X5, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
-	VMOVSS        (R9), X5
-	VFMADD231SS   96(DI), X4, X5
-	VMOVSS        X5, (R9)
-	ADDQ          64(DI), R8
+	VMOVSS        96(DI), X4
 	MOVQ          R8, R9
 	VMOVSS        (R9), X5
 	VFMADD231SS   100(DI), X4, X5
@@ -36673,6 +37014,16 @@ pixel:
 	MOVQ          R8, R9
 	VMOVSS        (R9), X5
 	VFMADD231SS   104(DI), X4, X5
+	VMOVSS        X5, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X5
+	VFMADD231SS   108(DI), X4, X5
+	VMOVSS        X5, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X5
+	VFMADD231SS   112(DI), X4, X5
 	VMOVSS        X5, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -36754,7 +37105,7 @@ pixel:
 	VADDPS        Y5, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X5
 	VADDPS        X5, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z6, Z4, Z5
 	VUNPCKHPS     Z6, Z4, Z4
 	VADDPS        Z5, Z4, Z4
@@ -36768,21 +37119,11 @@ pixel:
 	VADDPS        Y5, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X5
 	VADDPS        X5, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X5
-	MOVQ          R8, R9
-	VMOVSS        (R9), X6
-	VFMADD231SS   92(DI), X5, X6
-	VMOVSS        X6, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
-	VMOVSS        (R9), X6
-	VFMADD231SS   96(DI), X5, X6
-	VMOVSS        X6, (R9)
-	ADDQ          64(DI), R8
+	VMOVSS        96(DI), X5
 	MOVQ          R8, R9
 	VMOVSS        (R9), X6
 	VFMADD231SS   100(DI), X5, X6
@@ -36796,6 +37137,16 @@ pixel:
 	MOVQ          R8, R9
 	VMOVSS        (R9), X6
 	VFMADD231SS   108(DI), X5, X6
+	VMOVSS        X6, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X6
+	VFMADD231SS   112(DI), X5, X6
+	VMOVSS        X6, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X6
+	VFMADD231SS   116(DI), X5, X6
 	VMOVSS        X6, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -36882,7 +37233,7 @@ pixel:
 	VADDPS        Y6, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X6
 	VADDPS        X6, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z6
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z6, Z4, Z4
@@ -36896,21 +37247,11 @@ pixel:
 	VADDPS        Y6, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X6
 	VADDPS        X6, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X6
-	MOVQ          R8, R9
-	VMOVSS        (R9), X7
-	VFMADD231SS   92(DI), X6, X7
-	VMOVSS        X7, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
-	VMOVSS        (R9), X7
-	VFMADD231SS   96(DI), X6, X7
-	VMOVSS        X7, (R9)
-	ADDQ          64(DI), R8
+	VMOVSS        96(DI), X6
 	MOVQ          R8, R9
 	VMOVSS        (R9), X7
 	VFMADD231SS   100(DI), X6, X7
@@ -36929,6 +37270,16 @@ pixel:
 	MOVQ          R8, R9
 	VMOVSS        (R9), X7
 	VFMADD231SS   112(DI), X6, X7
+	VMOVSS        X7, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X7
+	VFMADD231SS   116(DI), X6, X7
+	VMOVSS        X7, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X7
+	VFMADD231SS   120(DI), X6, X7
 	VMOVSS        X7, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -37020,7 +37371,7 @@ pixel:
 	VADDPS        Y7, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X7
 	VADDPS        X7, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z7
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z7, Z4, Z4
@@ -37034,21 +37385,11 @@ pixel:
 	VADDPS        Y7, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X7
 	VADDPS        X7, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X7
-	MOVQ          R8, R9
-	VMOVSS        (R9), X8
-	VFMADD231SS   92(DI), X7, X8
-	VMOVSS        X8, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
-	VMOVSS        (R9), X8
-	VFMADD231SS   96(DI), X7, X8
-	VMOVSS        X8, (R9)
-	ADDQ          64(DI), R8
+	VMOVSS        96(DI), X7
 	MOVQ          R8, R9
 	VMOVSS        (R9), X8
 	VFMADD231SS   100(DI), X7, X8
@@ -37072,6 +37413,16 @@ pixel:
 	MOVQ          R8, R9
 	VMOVSS        (R9), X8
 	VFMADD231SS   116(DI), X7, X8
+	VMOVSS        X8, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X8
+	VFMADD231SS   120(DI), X7, X8
+	VMOVSS        X8, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X8
+	VFMADD231SS   124(DI), X7, X8
 	VMOVSS        X8, (R9)
 	DECQ          32(DI)
 	JNZ           entry
@@ -37168,7 +37519,7 @@ pixel:
 	VADDPS        Y8, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X8
 	VADDPS        X8, X0, X0
-	VMOVUPS       X0, 92(DI)
+	VMOVUPS       X0, 100(DI)
 	VUNPCKLPS     Z5, Z4, Z8
 	VUNPCKHPS     Z5, Z4, Z4
 	VADDPS        Z8, Z4, Z4
@@ -37182,21 +37533,11 @@ pixel:
 	VADDPS        Y8, Y4, Y4
 	VEXTRACTF32X4 $0x01, Y4, X8
 	VADDPS        X8, X4, X4
-	VMOVUPS       X4, 108(DI)
+	VMOVUPS       X4, 116(DI)
 	MOVQ          16(DI), R8
 	ADDQ          80(DI), R8
 	MOVQ          72(DI), AX
-	VMOVSS        88(DI), X8
-	MOVQ          R8, R9
-	VMOVSS        (R9), X9
-	VFMADD231SS   92(DI), X8, X9
-	VMOVSS        X9, (R9)
-	ADDQ          64(DI), R8
-	MOVQ          R8, R9
-	VMOVSS        (R9), X9
-	VFMADD231SS   96(DI), X8, X9
-	VMOVSS        X9, (R9)
-	ADDQ          64(DI), R8
+	VMOVSS        96(DI), X8
 	MOVQ          R8, R9
 	VMOVSS        (R9), X9
 	VFMADD231SS   100(DI), X8, X9
@@ -37225,6 +37566,16 @@ pixel:
 	MOVQ          R8, R9
 	VMOVSS        (R9), X9
 	VFMADD231SS   120(DI), X8, X9
+	VMOVSS        X9, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X9
+	VFMADD231SS   124(DI), X8, X9
+	VMOVSS        X9, (R9)
+	ADDQ          64(DI), R8
+	MOVQ          R8, R9
+	VMOVSS        (R9), X9
+	VFMADD231SS   128(DI), X8, X9
 	VMOVSS        X9, (R9)
 	DECQ          32(DI)
 	JNZ           entry

@@ -183,7 +183,7 @@ func meanPool(w *window) {
 
 func meanPoolBack(w *window) {
 	for l := range Lanes {
-		g := w.dy[l] * w.scale
+		g := float32(w.dy[l] * w.scale)
 		for _, t := range w.tab {
 			w.dx[int(t)/4+l] += g
 		}

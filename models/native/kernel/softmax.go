@@ -106,7 +106,7 @@ func exp(t float32) float32 {
 	for i := 5; i >= 0; i-- {
 		p = float32(p*f) + exp2C[i]
 	}
-	return p * math.Float32frombits(math.Float32bits(e)<<23+math.Float32bits(1))
+	return float32(p * math.Float32frombits(math.Float32bits(e)<<23+math.Float32bits(1)))
 }
 
 var atanhC = [...]float64{1, 1. / 3, 1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15}

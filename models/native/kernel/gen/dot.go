@@ -11,12 +11,13 @@ import (
 const (
 	dA, dB, dC, dList, dEntries      = 0, 8, 16, 24, 32
 	dLda, dLdb, dStepB, dLdcA, dLdcB = 40, 48, 56, 64, 72
-	dPlace, dAlpha, dSums            = 80, 88, 92
+	dPlace, dAgain, dAlpha, dSums    = 80, 88, 96, 100
 )
 
 // dot emits tiles of m x n dot products along segments of pixels, for weight gradients: C[i][j] += alpha * sum of
 // A[i]*B[j]. Both operands are loaded as vectors, ten loads for 25 multiply-adds. The list has entries of a tap: its
-// offset in C, the number of segments, and for each one the offsets in A and B and the pixels.
+// offset in C, the number of segments, and for each one the offsets in A and B and the pixels. A dot product has sixteen
+// sums in either instruction set, which AVX2 makes in two passes; their order is that of kernel.sixteen.
 func (g *gen) dot(m, n int) {
 	g.begin(fmt.Sprintf("dot%dx%d", m, n), "dotArgs", "tiles of dot products.")
 	t, stepB, pixels, list, count := reg.RDI, reg.RSI, reg.RCX, reg.RBX, reg.RAX
@@ -32,51 +33,80 @@ func (g *gen) dot(m, n int) {
 	g.LEAQ(atx(lda3, lda, 4, 0), lda7)
 	g.LEAQ(atx(ldb, ldb, 2, 0), ldb3)
 	g.Label("entry")
-	for _, r := range acc {
-		g.zero(r)
-	}
-	g.MOVLQSX(at(list, 0), pa)
-	g.MOVQ(pa, at(t, dPlace))
-	g.MOVLQSX(at(list, 4), count)
-	g.ADDQ(operand.Imm(8), list)
-	g.Label("segment")
-	g.MOVLQSX(at(list, 0), pa)
-	g.MOVLQSX(at(list, 4), pb)
-	g.MOVLQSX(at(list, 8), pixels)
-	g.ADDQ(at(t, dA), pa)
-	g.ADDQ(at(t, dB), pb)
-	g.align()
-	g.Label("pixel")
-	for v := range 32 / g.lanes {
-		for j := range n {
-			b := rowOf(j, pb, nil, ldb, ldb3, nil, nil)
-			b.Disp += v * g.bytes()
-			g.VMOVUPS(b, bv[j])
+	passes := 16 / g.lanes
+	for pass := range passes {
+		label := func(name string) string {
+			if pass > 0 {
+				return fmt.Sprint(name, pass)
+			}
+			return name
 		}
-		for i := range m {
-			x := spare[i%min(len(spare), 2)]
-			a := rowOf(i, pa, nil, lda, lda3, lda5, lda7)
-			a.Disp += v * g.bytes()
-			g.VMOVUPS(a, x)
+		for _, r := range acc {
+			g.zero(r)
+		}
+		if pass == 0 {
+			g.MOVLQSX(at(list, 0), pa)
+			g.MOVQ(pa, at(t, dPlace))
+			if passes > 1 {
+				g.MOVQ(list, at(t, dAgain))
+			}
+		} else {
+			g.MOVQ(at(t, dAgain), list)
+		}
+		g.MOVLQSX(at(list, 4), count)
+		g.ADDQ(operand.Imm(8), list)
+		g.Label(label("segment"))
+		g.MOVLQSX(at(list, 0), pa)
+		g.MOVLQSX(at(list, 4), pb)
+		g.MOVLQSX(at(list, 8), pixels)
+		g.ADDQ(at(t, dA), pa)
+		g.ADDQ(at(t, dB), pb)
+		g.align()
+		g.Label(label("pixel"))
+		for v := pass; v < 32/g.lanes; v += passes {
 			for j := range n {
-				g.VFMADD231PS(x, bv[j], acc[n*i+j])
+				b := rowOf(j, pb, nil, ldb, ldb3, nil, nil)
+				b.Disp += v * g.bytes()
+				g.VMOVUPS(b, bv[j])
+			}
+			for i := range m {
+				x := spare[i%min(len(spare), 2)]
+				a := rowOf(i, pa, nil, lda, lda3, lda5, lda7)
+				a.Disp += v * g.bytes()
+				g.VMOVUPS(a, x)
+				for j := range n {
+					g.VFMADD231PS(x, bv[j], acc[n*i+j])
+				}
 			}
 		}
-	}
-	g.ADDQ(imm(128), pa)
-	g.ADDQ(stepB, pb)
-	g.DECQ(pixels)
-	g.JNZ(ref("pixel"))
-	g.ADDQ(operand.Imm(12), list)
-	g.DECQ(count)
-	g.JNZ(ref("segment"))
+		g.ADDQ(imm(128), pa)
+		g.ADDQ(stepB, pb)
+		g.DECQ(pixels)
+		g.JNZ(ref(label("pixel")))
+		g.ADDQ(operand.Imm(12), list)
+		g.DECQ(count)
+		g.JNZ(ref(label("segment")))
 
-	// Four sums of lanes at a time; a group that is not full is made up with what lies in spare.
-	for first := 0; first < m*n; first += 4 {
-		four := append([]reg.VecPhysical(nil), acc[first:min(first+4, m*n)]...)
-		four = append(four, spare[0], spare[0], spare[0])[:4]
-		g.sumLanes(four, bv[0])
-		g.VMOVUPS(four[0].AsX(), at(t, dSums+4*first))
+		// Four sums of lanes at a time; a group that is not full is made up with what lies in spare.
+		for first := 0; first < m*n; first += 4 {
+			four := append([]reg.VecPhysical(nil), acc[first:min(first+4, m*n)]...)
+			four = append(four, spare[0], spare[0], spare[0])[:4]
+			g.sumQuads(four, bv[0])
+			switch {
+			case pass < passes-1:
+				g.VMOVUPS(four[0], at(t, dSums+8*first))
+				continue
+			case g.wide:
+				g.VEXTRACTF64X4(operand.Imm(1), four[0], bv[0].AsY())
+				g.VADDPS(bv[0].AsY(), four[0].AsY(), four[0].AsY())
+				g.VEXTRACTF32X4(operand.Imm(1), four[0].AsY(), bv[0].AsX())
+			default:
+				g.VADDPS(at(t, dSums+8*first), four[0], four[0])
+				g.VEXTRACTF128(operand.Imm(1), four[0], bv[0].AsX())
+			}
+			g.VADDPS(bv[0].AsX(), four[0].AsX(), four[0].AsX())
+			g.VMOVUPS(four[0].AsX(), at(t, dSums+4*first))
+		}
 	}
 	c, p, ldc, alpha, x := pa, pb, count, bv[0], spare[0]
 	g.MOVQ(at(t, dC), c)
@@ -102,8 +132,8 @@ func (g *gen) dot(m, n int) {
 	g.end()
 }
 
-// sumLanes leaves the sums of the lanes of four vectors in the first four lanes of r[0].
-func (g *gen) sumLanes(r []reg.VecPhysical, tmp reg.VecPhysical) {
+// sumQuads adds the four lanes of each quad of four vectors by halves: r[0] has in each quad the four sums.
+func (g *gen) sumQuads(r []reg.VecPhysical, tmp reg.VecPhysical) {
 	for i := 0; i < 4; i += 2 {
 		g.VUNPCKLPS(r[i+1], r[i], tmp)
 		g.VUNPCKHPS(r[i+1], r[i], r[i])
@@ -112,14 +142,6 @@ func (g *gen) sumLanes(r []reg.VecPhysical, tmp reg.VecPhysical) {
 	g.VUNPCKLPD(r[2], r[0], tmp)
 	g.VUNPCKHPD(r[2], r[0], r[0])
 	g.VADDPS(tmp, r[0], r[0])
-	if g.wide {
-		g.VEXTRACTF64X4(operand.Imm(1), r[0], tmp.AsY())
-		g.VADDPS(tmp.AsY(), r[0].AsY(), r[0].AsY())
-		g.VEXTRACTF32X4(operand.Imm(1), r[0].AsY(), tmp.AsX())
-	} else {
-		g.VEXTRACTF128(operand.Imm(1), r[0], tmp.AsX())
-	}
-	g.VADDPS(tmp.AsX(), r[0].AsX(), r[0].AsX())
 }
 
 // dots emits the tiles that the registers allow: kernel.table lists the same.

@@ -1,0 +1,357 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// whole are methods that compute no result of a model.
+var whole = []string{"Twin", "Peak", "Bandwidth", "GemmRoom", "BytesRoom"}
+
+// drawn runs each kernel on shapes and numbers that r draws, and gives what it wrote. Every exported method of Kernels is here or
+// in whole.
+var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
+	"Gemm": func(k *Kernels, r *rand.Rand) []float32 {
+		p := newProduct(Form(r.IntN(3)), 1+r.IntN(70), 1+r.IntN(90), r.IntN(300), r.IntN(3), heap)
+		if r.IntN(8) == 0 { // a sum that is cut
+			p = newProduct(p.form, 1+r.IntN(20), 1+r.IntN(40), maxK+r.IntN(2*maxK), r.IntN(700), heap)
+		}
+		p.rough(r)
+		ep := Epilogue{Add: r.IntN(2) == 0, Alpha: float32(r.NormFloat64()), ReLU: r.IntN(2) == 0}
+		if r.IntN(2) == 0 {
+			ep.Bias = p.bias
+		}
+		if r.IntN(2) == 0 {
+			ep.Gate, ep.LDGate = p.gate, p.ldc
+		}
+		k.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, &ep)
+		return p.c
+	},
+	"RowDots": func(k *Kernels, r *rand.Rand) []float32 {
+		m, kk, ldd := 1+r.IntN(40), 1+r.IntN(200), 1+r.IntN(4)
+		if r.IntN(2) == 0 {
+			kk = Lanes * (1 + r.IntN(40))
+		}
+		dst := rough(r, (m-1)*ldd+1)
+		k.RowDots(dst, ldd, m, kk, rough(r, m*kk), kk, rough(r, kk))
+		return dst
+	},
+	"ConvForward": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawConv(r)
+		y, bias := make([]float32, c.Outputs()), rough(r, c.Out)
+		if r.IntN(2) == 0 {
+			bias = nil
+		}
+		k.ConvForward(c, y, rough(r, c.Inputs()), rough(r, c.Weights()), bias, r.IntN(2) == 0)
+		return y
+	},
+	"ConvData": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawConv(r)
+		dx, gate := make([]float32, c.Inputs()), rough(r, c.Inputs())
+		if r.IntN(2) == 0 {
+			gate = nil
+		}
+		k.ConvData(c, dx, rough(r, c.Outputs()), rough(r, c.Weights()), gate)
+		return dx
+	},
+	"ConvWeights": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawConv(r)
+		dw, lo := rough(r, c.Weights()), r.IntN(c.Out)
+		k.ConvWeights(c, lo, c.Out, dw, rough(r, c.Outputs()), rough(r, c.Inputs()), float32(r.IntN(3)-1)+0.3*float32(r.IntN(2)))
+		return dw
+	},
+	"ConvBias": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawConv(r)
+		db := rough(r, c.Out)
+		k.ConvBias(c, r.IntN(c.Out), c.Out, db, rough(r, c.Outputs()), -0.3)
+		return db
+	},
+	"GemmBytes": func(k *Kernels, r *rand.Rand) []float32 {
+		m, n, kk := 1+r.IntN(40), 1+r.IntN(70), 1+r.IntN(1200)
+		ld := (kk + 3) / 4 * 4
+		a, b, c := make([]uint8, m*ld), make([]int8, n*ld), make([]float32, m*n)
+		for i := range a {
+			if i%ld < kk {
+				a[i] = uint8(r.Uint32())
+			}
+		}
+		for i := range b {
+			b[i] = int8(r.IntN(255) - 127)
+		}
+		k.GemmBytes(m, n, kk, a, ld, b, ld, c, n, float32(r.NormFloat64()), normals(r, n))
+		return c
+	},
+	"CrossEntropy": func(k *Kernels, r *rand.Rand) []float32 {
+		rows, n := 1+r.IntN(70), 1+r.IntN(100)
+		x, labels, loss := normals(r, rows*n), make([]int32, rows), make([]float32, rows)
+		for i := range labels {
+			labels[i] = int32(r.IntN(n))
+		}
+		for i := range x {
+			x[i] *= float32(1 + 40*r.IntN(2))
+		}
+		d := make([]float32, rows*n)
+		if err := k.CrossEntropy(loss, d, n, x, n, n, labels, 1/float32(rows)); err != nil {
+			panic(err)
+		}
+		return append(d, loss...)
+	},
+	"MaxPool": func(k *Kernels, r *rand.Rand) []float32 {
+		p, x, y := drawPool(r)
+		k.MaxPool(p, y, x)
+		return y
+	},
+	"MaxPoolBack": func(k *Kernels, r *rand.Rand) []float32 {
+		p, x, y := drawPool(r)
+		k.MaxPool(p, y, x)
+		dx := make([]float32, p.Inputs())
+		k.MaxPoolBack(p, dx, rough(r, p.Outputs()), y, x)
+		return dx
+	},
+	"MeanPool": func(k *Kernels, r *rand.Rand) []float32 {
+		p, x, y := drawPool(r)
+		k.MeanPool(p, y, x)
+		return y
+	},
+	"MeanPoolBack": func(k *Kernels, r *rand.Rand) []float32 {
+		p, dx, dy := drawPool(r)
+		k.MeanPoolBack(p, dx, dy)
+		return dx
+	},
+	"NormSums": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawNorm(r)
+		k.NormSums(&c.n, c.sums, c.x)
+		return flat(c.sums)
+	},
+	"NormSquares": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawNorm(r)
+		k.NormSquares(&c.n, c.sums, c.x)
+		return flat(c.sums)
+	},
+	"NormApply": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawNorm(r)
+		k.NormApply(&c.n, c.dy, c.x)
+		return c.dy
+	},
+	"NormBackSums": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawNorm(r)
+		k.NormBackSums(&c.n, c.sums, c.scales, c.dy, c.x)
+		return append(flat(c.sums), flat(c.scales)...)
+	},
+	"NormBack": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawNorm(r)
+		k.NormBack(&c.n, c.dy, c.dy, c.x, c.k, c.c, c.d)
+		return c.dy
+	},
+	"ToBlock": func(k *Kernels, r *rand.Rand) []float32 {
+		rows, channels, h, w := 1+r.IntN(Lanes), 1+r.IntN(4), 1+r.IntN(6), 1+r.IntN(6)
+		dst := make([]float32, channels*Plane(h, w)*Lanes)
+		k.ToBlock(dst, normals(r, rows*channels*h*w), channels*h*w, rows, channels, h, w)
+		return dst
+	},
+	"FromBlock": func(k *Kernels, r *rand.Rand) []float32 {
+		rows, channels, h, w := 1+r.IntN(Lanes), 1+r.IntN(4), 1+r.IntN(6), 1+r.IntN(6)
+		dst := make([]float32, rows*channels*h*w)
+		k.FromBlock(dst, channels*h*w, normals(r, channels*Plane(h, w)*Lanes), rows, channels, h, w)
+		return dst
+	},
+	"Transpose": func(k *Kernels, r *rand.Rand) []float32 {
+		rows, cols := 1+r.IntN(50), 1+r.IntN(50)
+		dst := make([]float32, rows*cols)
+		k.Transpose(dst, rows, normals(r, rows*cols), cols, rows, cols)
+		return dst
+	},
+	"Lin": func(k *Kernels, r *rand.Rand) []float32 {
+		dst, n := make([]float32, 1+r.IntN(2*line)), r.IntN(6)
+		x := make([][]float32, n)
+		for i := range x {
+			x[i] = rough(r, len(dst))
+		}
+		k.Lin(dst, rough(r, n), x)
+		return dst
+	},
+	"Add": func(k *Kernels, r *rand.Rand) []float32 {
+		dst := rough(r, 1+r.IntN(500))
+		k.Add(dst, dst, rough(r, len(dst)))
+		return dst
+	},
+	"Axpy": func(k *Kernels, r *rand.Rand) []float32 {
+		dst := rough(r, 1+r.IntN(500))
+		k.Axpy(dst, float32(r.NormFloat64()), rough(r, len(dst)))
+		return dst
+	},
+	"Scale": func(k *Kernels, r *rand.Rand) []float32 {
+		dst := rough(r, 1+r.IntN(500))
+		k.Scale(dst, float32(r.NormFloat64()))
+		return dst
+	},
+	"ColSum": func(k *Kernels, r *rand.Rand) []float32 {
+		dst, rows := rough(r, 1+r.IntN(100)), r.IntN(90)
+		k.ColSum(dst, float32(r.IntN(2)), rough(r, rows*len(dst)), len(dst), rows, 0.7)
+		return dst
+	},
+	"Adam": func(k *Kernels, r *rand.Rand) []float32 {
+		n := 1 + r.IntN(200)
+		x, m, v, g := rough(r, n), rough(r, n), rough(r, n), rough(r, n)
+		for i := range v {
+			v[i] = max(v[i], -v[i])
+		}
+		k.Adam(x, m, v, g, &AdamStep{0.9, 0.999, 0.1, 0.001, 1.3, 1.1, 0.01, 1e-8, 1e-4})
+		return slices.Concat(x, m, v)
+	},
+	"NaturalStep": func(k *Kernels, r *rand.Rand) []float32 {
+		n := 1 + r.IntN(200)
+		x, s, g, h := rough(r, n), rough(r, n), rough(r, n), rough(r, n)
+		k.NaturalStep(x, s, g, h, 0.1, float32(r.NormFloat64()))
+		return append(x, s...)
+	},
+	"Relu": func(k *Kernels, r *rand.Rand) []float32 {
+		x := rough(r, 1+r.IntN(200))
+		k.Relu(x, x)
+		return x
+	},
+	"Gate": func(k *Kernels, r *rand.Rand) []float32 {
+		x := rough(r, 1+r.IntN(200))
+		k.Gate(x, x, rough(r, len(x)))
+		return x
+	},
+	"Mul": func(k *Kernels, r *rand.Rand) []float32 {
+		x := rough(r, 1+r.IntN(200))
+		k.Mul(x, x, rough(r, len(x)))
+		return x
+	},
+	"Lookup": func(k *Kernels, r *rand.Rand) []float32 {
+		src, dst, table := make([]byte, 1+r.IntN(200)), make([]float32, 200), [256]float32{}
+		for i := range src {
+			src[i] = byte(r.Uint32())
+		}
+		fill(r, table[:])
+		k.Lookup(dst[:len(src)], src, &table)
+		return dst
+	},
+	"Drop": func(k *Kernels, r *rand.Rand) []float32 {
+		f, dst := field(9), make([]float32, 1+r.IntN(300))
+		k.Drop(dst, f.Key, f.Schedule, 4*r.IntN(50), r.Float64())
+		return dst
+	},
+	"Normals": func(k *Kernels, r *rand.Rand) []float32 {
+		dst := make([]float32, 1+r.IntN(300))
+		k.Normals(dst, field(1+r.IntN(100)), r.IntN(300))
+		return dst
+	},
+	"Perturb": func(k *Kernels, r *rand.Rand) []float32 {
+		dst := rough(r, 1+r.IntN(300))
+		k.Perturb(dst, dst, 0.3, field(1+r.IntN(100)), r.IntN(300))
+		return dst
+	},
+	"NoiseSum": func(k *Kernels, r *rand.Rand) []float32 {
+		dst, members := make([]float32, 1+r.IntN(300)), make([]uint32, r.IntN(9))
+		for i := range members {
+			members[i] = r.Uint32()
+		}
+		k.NoiseSum(dst, members, normals(r, len(members)), r.IntN(2) == 0, field(1+r.IntN(100)), r.IntN(300))
+		return dst
+	},
+	"Integers": func(k *Kernels, r *rand.Rand) []float32 {
+		dst := make([]float32, 1+r.IntN(300))
+		k.Integers(dst, 0.3, field(1+r.IntN(100)), r.IntN(300))
+		return dst
+	},
+	"IntegerBytes": func(k *Kernels, r *rand.Rand) []float32 {
+		rows, cols := 1+r.IntN(5), 1+r.IntN(100)
+		dst := make([]int8, rows*ByteStride(cols))
+		k.IntegerBytes(dst, field(cols), rows)
+		out := make([]float32, len(dst))
+		for i, b := range dst {
+			out[i] = float32(b)
+		}
+		return out
+	},
+	"IntegerSum": func(k *Kernels, r *rand.Rand) []float32 {
+		dst, members, weights := make([]float32, 1+r.IntN(300)), []uint32{1, 7, 9}, []int32{5, -3, 1 << 20}
+		k.IntegerSum(dst, members, weights, 0.1, field(1+r.IntN(100)), r.IntN(300))
+		return dst
+	},
+}
+
+// rough draws normals, a tenth of them zero, and some so small that their products are no normal numbers.
+func rough(r *rand.Rand, n int) []float32 {
+	s := normals(r, n)
+	for i := range s {
+		switch r.IntN(40) {
+		case 0, 1, 2, 3:
+			s[i] = 0
+		case 4:
+			s[i] *= 1e-30
+		case 5:
+			s[i] *= 1e-39
+		}
+	}
+	return s
+}
+
+// rough puts such numbers into a product.
+func (p *product) rough(r *rand.Rand) {
+	for _, s := range [][]float32{p.a, p.b, p.c, p.gate, p.bias} {
+		copy(s, rough(r, len(s)))
+	}
+}
+
+func drawConv(r *rand.Rand) *Conv {
+	for {
+		c, err := NewConv(ConvShape{1 + r.IntN(9), 1 + r.IntN(12), 1 + r.IntN(25), 1 + r.IntN(12), 1 + r.IntN(5), 1 + r.IntN(3), r.IntN(3)})
+		if err == nil {
+			return c
+		}
+	}
+}
+
+func drawPool(r *rand.Rand) (p *Pool, x, y []float32) {
+	for {
+		p, err := NewPool(PoolShape{1 + r.IntN(4), 1 + r.IntN(9), 1 + r.IntN(9), 1 + r.IntN(3), 1 + r.IntN(3)})
+		if err == nil {
+			return p, rough(r, p.Inputs()), rough(r, p.Outputs())
+		}
+	}
+}
+
+func drawNorm(r *rand.Rand) *normCase {
+	rows := 1 + r.IntN(20)
+	return newNormCase(1+r.IntN(5), rows, rows+r.IntN(2), 1+r.IntN(Lanes), r.IntN(2) == 0)
+}
+
+func flat(s [][Lanes]float32) (out []float32) {
+	for i := range s {
+		out = append(out, s[i][:]...)
+	}
+	return out
+}
+
+// TestTwinsHaveTheSameBits: every kernel, on shapes and numbers that are drawn, writes the same bits on all twins of this machine;
+// BROOD_LONG=1 draws more of them.
+func TestTwinsHaveTheSameBits(t *testing.T) {
+	for m := range reflect.TypeFor[*Kernels]().Methods() {
+		if drawn[m.Name] == nil && !slices.Contains(whole, m.Name) {
+			t.Errorf("%s is in no table of this test", m.Name)
+		}
+	}
+	runs := 60
+	if os.Getenv("BROOD_LONG") == "1" {
+		runs = 1500
+	}
+	want := map[string][][]float32{} // of portable, which each runs first
+	each(t, func(t *testing.T, k *Kernels) {
+		for name, f := range drawn {
+			for i := range runs {
+				got := f(k, random(len(name), int(name[0]), int(name[len(name)-1]), i))
+				if len(want[name]) <= i {
+					want[name] = append(want[name], slices.Clone(got))
+				}
+				sameBits(t, name, want[name][i], got)
+			}
+		}
+	})
+}

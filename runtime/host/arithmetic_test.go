@@ -1,0 +1,162 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/native/kernel"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+)
+
+// mixed has convolutions of few and of many channels and of groups, and a dense layer whose products with one column are of whole
+// vectors.
+const mixed = `
+name = "mixed"
+input = [1, 28, 28]
+classes = 10
+layer = [{kind = "conv", out = 6, kernel = 5, stride = 2}, {kind = "batchnorm"}, {kind = "relu"}, {kind = "maxpool", kernel = 2},
+  {kind = "conv", out = 8, kernel = 3, groups = 2}, {kind = "relu"}, {kind = "conv", out = 7, kernel = 3, pad = 1}, {kind = "relu"}, {kind = "dropout", rate = 0.2},
+  {kind = "flatten"}, {kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}]`
+
+// briefly are knobs that make rounds short, where an algorithm has them.
+var briefly = map[string]string{"batch": "4", "ell": "2", "h": "2", "period": "0.01", "slice": "4", "judges": "4", "clip": "0.5", "decay": "0.001", "n": "30", "gap": "4"}
+
+// brief are the options of a short run of an algorithm.
+func brief(a *optim.Algorithm, model, set string) Options {
+	o := Options{Algorithm: a.Name, Members: 4, Workers: 1, Threads: 2, Seed: 3, Limit: event.Limit{Rounds: 3}, By: "test", Evaluate: 1000, Probe: 1000}
+	if a.Needs.Model() {
+		o.Model, o.Data = model, set
+	}
+	for name, value := range briefly {
+		if _, ok := a.Knob(name); ok && !(name == "slice" && !a.Needs.Model()) {
+			o.Set = append(o.Set, event.Setting{Knob: name, Expr: value})
+		}
+	}
+	return o
+}
+
+// agree records a run on the best twin and executes it again on the others.
+func agree(t *testing.T, o Options) {
+	t.Helper()
+	t.Setenv("BROOD_CPU", "")
+	dir := filepath.Join(t.TempDir(), "s")
+	want := train(t, dir, prepare(t, o), nil, nil)
+	for twin := kernel.Portable; twin < kernel.Best(); twin++ {
+		t.Setenv("BROOD_CPU", twin.String())
+		v, err := Verify(context.Background(), dir, 2, nil)
+		if err != nil {
+			t.Errorf("recorded on %s, executed on %s: %v", kernel.Best(), twin, err)
+		} else if v.Last.Hash != want || v.Rounds != o.Limit.Rounds {
+			t.Errorf("recorded on %s: %s; %d rounds on %s: %s", kernel.Best(), want, v.Rounds, twin, v.Last.Hash)
+		}
+	}
+}
+
+// spec writes a list of layers to a file.
+func spec(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "model.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestOneArithmetic: every algorithm of the catalog has one hash on all twins of this machine, and what is recorded on one is
+// executed on the others.
+func TestOneArithmetic(t *testing.T) {
+	model := spec(t, mixed)
+	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}, "dp-sgd": {{"eta", "cosine:0.1..0.01@3"}}}
+	for _, a := range catalog.All() {
+		t.Run(a.Name, func(t *testing.T) {
+			agree(t, brief(a, model, "glyphs"))
+			for _, s := range more[a.Name] {
+				o := brief(a, model, "glyphs")
+				o.Set = append(o.Set, event.Setting{Knob: s[0], Expr: s[1]})
+				agree(t, o)
+			}
+		})
+	}
+	t.Run("recorded on portable", func(t *testing.T) {
+		t.Setenv("BROOD_CPU", "portable")
+		dir := filepath.Join(t.TempDir(), "s")
+		j := prepare(t, brief(optim.Parle, "mlp-small", "glyphs"))
+		want := train(t, dir, j, nil, nil)
+		t.Setenv("BROOD_CPU", "")
+		if v, err := Verify(context.Background(), dir, 1, nil); err != nil || v.Last.Hash != want {
+			t.Errorf("recorded on portable: %s, executed on %s: %v, %v", want, kernel.Best(), v.Last, err)
+		}
+		if j.Config.Kernels != "f32/1" {
+			t.Errorf("the log names %q", j.Config.Kernels)
+		}
+	})
+}
+
+// TestOneArithmeticOnMNIST is the same with the models of the zoo.
+func TestOneArithmeticOnMNIST(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: executes resnet20 on the portable twin")
+	}
+	if _, err := data.Load("mnist"); err != nil {
+		t.Skip(err)
+	}
+	source, err := models.Source("resnet20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resnet := strings.Replace(string(source), "input = [3, 32, 32]", "input = [1, 28, 28]", 1)
+	for _, model := range []string{"mlp", "lenet", spec(t, resnet)} {
+		for _, a := range catalog.All() {
+			long := a == optim.BGD && filepath.IsAbs(model) // a round sees the whole training set
+			if a.Needs.Model() && !long {
+				t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, brief(a, model, "mnist")) })
+			}
+		}
+	}
+}
+
+// TestKernelsOfBefore: what was recorded before f32/1 had a name is executed where its bits are the same, and refused by name where
+// they are not.
+func TestKernelsOfBefore(t *testing.T) {
+	net := func(name string) *models.Model {
+		m, err := models.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, c := range []struct{ kind, model, want, refused string }{
+		{"f32/1", "lenet", "f32/1", ""},
+		{"gorgonia/gonum/vax", "lenet", "gorgonia/gonum/vax", ""},
+		{"native/avx512/amd64", "lenet", "f32/1", ""},
+		{"native/avx2/amd64", "mlp", "f32/1", ""},
+		{"native/avx2/amd64", "lenet", "", "kernels native/avx2/amd64, which added up the gradients of convolutions in another order than f32/1"},
+		{"native/portable/arm64", "mlp", "", "kernels native/portable/arm64, which rounded each product"},
+		{"native/avx4096/amd64", "mlp", "", "not known here"},
+	} {
+		got, err := recorded(c.kind, net(c.model))
+		if got != c.want || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("%s of %s: %q, %v; want %q, %q", c.kind, c.model, got, err, c.want, c.refused)
+		}
+	}
+	j := prepare(t, tiny(2))
+	dir := filepath.Join(t.TempDir(), "s")
+	train(t, dir, j, nil, nil)
+	c := j.Config
+	c.Kernels = "native/avx512/amd64"
+	old, err := FromSession(dir, c)
+	if err != nil || old.Config.Kernels != "f32/1" {
+		t.Errorf("a session of avx512: %v", err)
+	}
+	c.Kernels = "native/portable/" + goruntime.GOARCH
+	if _, err := FromSession(dir, c); err == nil || !strings.Contains(err.Error(), "brood replay") {
+		t.Errorf("a session of portable: %v", err)
+	}
+}

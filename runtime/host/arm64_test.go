@@ -1,0 +1,76 @@
+package host
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// emulated builds for arm64 and gives what runs it, or skips. What it runs is told to be short.
+func emulated(t *testing.T, build ...string) []string {
+	t.Helper()
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: emulates another processor")
+	}
+	t.Setenv("BROOD_LONG", "")
+	path := filepath.Join(t.TempDir(), "binary")
+	c := exec.Command("go", slices.Concat(build[:1], []string{"-o", path}, build[1:])...)
+	c.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")
+	if goruntime.GOARCH == "arm64" && goruntime.GOOS == "linux" {
+		return []string{path}
+	}
+	qemu, err := exec.LookPath("qemu-aarch64-static")
+	if err != nil {
+		t.Skip("needs qemu-aarch64-static: install qemu-user-static")
+	}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", c.Args, err, out)
+	}
+	return []string{qemu, path}
+}
+
+// TestArm64 records sessions on arm64, where the compiler fuses multiply and add, and executes them here.
+func TestArm64(t *testing.T) {
+	binary := emulated(t, "build", "brood")
+	model := spec(t, mixed)
+	for name, args := range map[string]string{
+		"parle":  "--algorithm parle --set ell=2 --set thermal=0.01 --set clip=0.5 --model " + model,
+		"cosine": "--algorithm dp-sgd --set eta=cosine:0.1..0.01@6 --model " + model,
+		"exp":    "--algorithm dp-sgd --set eta=exp:0.1*0.93/round --model " + model,
+		"rank":   "--algorithm openai-es --set rank=1 --model mlp-small",
+		"snes":   "--algorithm snes --model mlp-small",
+		"hybrid": "--algorithm hybrid-es --set combine=softmax --set shape=student --set judges=16 --model mlp-small",
+		"ga":     "--algorithm ga --set anneal=0.7 --model mlp-small",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "s")
+			line := append(binary, strings.Fields("run --json --data glyphs --members 4 --rounds 6 --probe 1000 --set batch=8 --session "+dir+" "+args)...)
+			out, err := exec.Command(line[0], line[1:]...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			v, err := Verify(context.Background(), dir, 2, nil)
+			if err != nil || v.Rounds != 6 || !strings.Contains(string(out), v.Last.Hash) {
+				t.Errorf("%d rounds, %v: %v", v.Rounds, v.Last, err)
+			}
+		})
+	}
+}
+
+// TestArm64Kernels runs the tests of the kernels there.
+func TestArm64Kernels(t *testing.T) {
+	for _, of := range []string{"brood/models/native/kernel", "brood/models/arith"} {
+		t.Run(filepath.Base(of), func(t *testing.T) {
+			line := append(emulated(t, "test", "-c", of), "-test.v", "-test.run", "TestFMA|TestTwins|TestConv|TestRowDots|TestCross|TestPool|TestFunctions")
+			out, err := exec.Command(line[0], line[1:]...).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "--- PASS") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
