@@ -42,13 +42,14 @@ func bad(task, format string, args ...any) error {
 type Vector struct {
 	ram.Memory
 	layout *engine.Layout
-	lanes  []*lane // one a thread
+	lanes  []*lane     // one a thread
+	prog   []statement // of the present update
 	ids    []uint32
 	scale  []float32
 	whole  []int32
 }
 
-// lane is one thread's kernels, the terms of its present statement, the operands of its present sum and the factors of its present
+// lane is one thread's kernels, the operands of its present statement, those of its present sum and the factors of its present
 // noise.
 type lane struct {
 	*kernel.Kernels

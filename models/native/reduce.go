@@ -31,8 +31,8 @@ func line(task, name string, s engine.Span, wide int) error {
 	return nil
 }
 
-// segment is columns [a, b) of a span of one row.
-func segment(s engine.Span, a, b int) []float32 { return row(s.Mat, s.Row)[s.Lo+a : s.Lo+b] }
+// segment is the elements of a span of one row.
+func segment(s engine.Span) []float32 { return row(s.Mat, s.Row)[s.Lo:s.Hi] }
 
 // sum takes the tree tile by tile, while its operands are in the first-level cache. A tile is whole blocks of every code.
 func (v *Vector) sum(t engine.Sum) error {
@@ -64,17 +64,22 @@ func (v *Vector) sum(t engine.Sum) error {
 	if t.Code > engine.Int8 {
 		return bad(name, "code %d is not known", t.Code)
 	}
+	src := make([][]float32, len(t.Src))
+	for i, s := range t.Src {
+		src[i] = segment(s)
+	}
+	dst := segment(t.Dst)
 	v.split(wide, tile, 1+len(t.Tree), func(k *lane, lo, hi int) {
 		for a := lo; a < hi; a += tile {
-			k.sum(&t, a, min(hi, a+tile))
+			k.sum(&t, src, dst, a, min(hi, a+tile))
 		}
 	})
 	return nil
 }
 
-// sum is a tile of the task. Partial sums take the place of one of their operands where that is one too, so that no more of them are
+// sum is columns [a, b) of the task, at most a tile. Partial sums take the place of one of their operands where that is one too, so that no more of them are
 // held than the tree is wide.
-func (p *lane) sum(t *engine.Sum, a, b int) {
+func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 	p.operands = p.operands[:0]
 	take := func() []float32 {
 		if last := len(p.spare) - 1; last >= 0 {
@@ -85,8 +90,8 @@ func (p *lane) sum(t *engine.Sum, a, b int) {
 		return make([]float32, tile)[:b-a]
 	}
 	ours := func(i int) bool { return i >= len(t.Src) || t.Code != engine.Float32 }
-	for _, s := range t.Src {
-		x := segment(s, a, b)
+	for _, s := range src {
+		x := s[a:b]
 		if t.Code != engine.Float32 {
 			kept := take()
 			copy(kept, x)
@@ -110,7 +115,7 @@ func (p *lane) sum(t *engine.Sum, a, b int) {
 		t.Code.Round(out)
 		p.operands = append(p.operands, out)
 	}
-	last, dst := len(p.operands)-1, segment(t.Dst, a, b)
+	last, dst := len(p.operands)-1, into[a:b]
 	if total := p.operands[last]; t.Div != 0 {
 		for i, x := range total {
 			dst[i] = x / t.Div

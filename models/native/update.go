@@ -21,17 +21,58 @@ func (v *Vector) update(t engine.Update) error {
 			}
 		}
 	}
-	v.split(cols, tile, len(t.Rows)*len(t.Prog), func(k *lane, lo, hi int) {
+	prog := v.statements(t.Prog)
+	v.split(cols, tile, len(t.Rows)*len(prog), func(k *lane, lo, hi int) {
 		for a := lo; a < hi; a += tile {
 			b := min(hi, a+tile)
 			for _, r := range t.Rows {
-				for i := range t.Prog {
-					k.run(&t.Prog[i], r, a, b)
+				for i := range prog {
+					k.run(&prog[i], r, a, b)
 				}
 			}
 		}
 	})
 	return nil
+}
+
+// statement is a statement of a programme with its matrices looked up.
+type statement struct {
+	dst elements
+	c   []float32
+	src []elements
+}
+
+// elements are those of a matrix.
+type elements struct {
+	f    []float32
+	cols int
+	one  bool // a single row serves all
+}
+
+func elementsOf(m engine.Mat) elements { return elements{flat(m), m.Cols, m.Rows == 1} }
+
+// cut is columns [a, b) of row r, or of the only row.
+func (e *elements) cut(r engine.Row, a, b int) []float32 {
+	at := 0
+	if !e.one {
+		at = int(r) * e.cols
+	}
+	return e.f[at+a : at+b]
+}
+
+// statements looks the matrices of a programme up; valid until the next call.
+func (v *Vector) statements(prog []engine.Lin) []statement {
+	for len(v.prog) < len(prog) {
+		v.prog = append(v.prog, statement{})
+	}
+	for i, l := range prog {
+		s := &v.prog[i]
+		s.dst, s.c, s.src = elementsOf(l.Dst), s.c[:0], s.src[:0]
+		for _, t := range l.Terms {
+			s.c, s.src = append(s.c, t.C), append(s.src, elementsOf(t.Src))
+		}
+	}
+	return v.prog[:len(prog)]
 }
 
 func operand(m engine.Mat, cols int, rows []engine.Row) error {
@@ -43,18 +84,15 @@ func operand(m engine.Mat, cols int, rows []engine.Row) error {
 
 // cut is columns [a, b) of row r of m, or of its only row.
 func cut(m engine.Mat, r engine.Row, a, b int) []float32 {
-	if m.Rows == 1 {
-		r = 0
-	}
-	at := int(r) * m.Cols
-	return flat(m)[at+a : at+b]
+	e := elementsOf(m)
+	return e.cut(r, a, b)
 }
 
 // run is one statement over columns [a, b), at most a tile, of row r. A destination may also be a source.
-func (p *lane) run(s *engine.Lin, r engine.Row, a, b int) {
-	p.c, p.x = p.c[:0], p.x[:0]
-	for _, t := range s.Terms {
-		p.c, p.x = append(p.c, t.C), append(p.x, cut(t.Src, r, a, b))
+func (p *lane) run(s *statement, r engine.Row, a, b int) {
+	p.x = p.x[:0]
+	for i := range s.src {
+		p.x = append(p.x, s.src[i].cut(r, a, b))
 	}
-	p.Lin(cut(s.Dst, r, a, b), p.c, p.x)
+	p.Lin(s.dst.cut(r, a, b), s.c, p.x)
 }
