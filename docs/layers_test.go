@@ -46,6 +46,13 @@ var (
 	clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 )
 
+// engines see what is behind a matrix; nobody else does. Those of the processor keep theirs in package ram, which the tools that measure
+// them, and engines that only count, take too.
+var (
+	engines = []string{"models"}
+	ramToo  = []string{"runtime/host", "runtime/conformance", "tui/cli"}
+)
+
 // testSupport is imported by tests and by test support only.
 var testSupport = []string{"runtime/conformance", "models/enginetest", "runtime/view/sourcetest"}
 
@@ -83,6 +90,9 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"optim/protocol/a.go", `func f() { go f() }`, "starts a goroutine"},
 		{"runtime/worker/a.go", `import _ "brood/runtime/conformance"`, "is test support"},
 		{"tui/a.go", `import _ "brood/runtime/view/sourcetest"`, "is test support"},
+		{"optim/a.go", `import _ "brood/models/engine/ram"`, "may not look behind matrices"},
+		{"runtime/worker/a.go", `func f(m interface{ Behind() int }) { m.Behind() }`, "Behind is for engines"},
+		{"runtime/host/a.go", `import "brood/models/engine"; var m = engine.Over(nil, 0, 1, 1)`, "Over is for engines"},
 	} {
 		tree := fstest.MapFS{c.file: {Data: []byte("package a\n" + c.text)}}
 		if _, v := violations(t, tree); len(v) != 1 || !strings.Contains(v[0], c.says) {
@@ -171,6 +181,8 @@ func fileViolations(name string, file *ast.File) (out []violation) {
 		case test && within(ours, rooms[at].tests...):
 		case !within(ours, rooms[at].may...) || within(ours, "tui/cli") && !within(dir, "tui/cli") && dir != ".":
 			out = append(out, violation{spec.Pos(), dir + " may not import " + imported})
+		case ours == "models/engine/ram" && !test && !within(dir, engines...) && !within(dir, ramToo...):
+			out = append(out, violation{spec.Pos(), dir + " may not look behind matrices: import of " + imported})
 		case !test && within(ours, testSupport...) && !within(dir, testSupport...):
 			out = append(out, violation{spec.Pos(), imported + " is test support and may be imported by tests only"})
 		}
@@ -178,6 +190,23 @@ func fileViolations(name string, file *ast.File) (out []violation) {
 	if clean {
 		out = append(out, moving(file, clock)...)
 	}
+	if !test && !within(dir, engines...) {
+		out = append(out, peeking(file)...)
+	}
+	return out
+}
+
+// peeking finds what only engines may do to matrices.
+func peeking(file *ast.File) (out []violation) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			x, pkg := s.X.(*ast.Ident)
+			if s.Sel.Name == "Behind" || pkg && x.Name == "engine" && s.Sel.Name == "Over" {
+				out = append(out, violation{n.Pos(), "looks behind a matrix: " + s.Sel.Name + " is for engines"})
+			}
+		}
+		return true
+	})
 	return out
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -35,53 +34,92 @@ func (j *Job) engine(kind string, threads int) (compute, error) {
 	return newEngine(kind, j.Own, j.Net, j.Samples, threads)
 }
 
-// newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the empty kind is a
-// person's choice by $BROOD_ENGINE (native or gorgonia), and without one the native engine for every model that it has a plan
-// for. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice (avx512, avx2 or portable).
-func newEngine(kind string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
-	name, twin, asked, err := kernels(kind)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case own != nil && name == "native" && asked:
-		return nil, fmt.Errorf("graph %s: gorgonia computes a graph of one's own: leave BROOD_ENGINE=native out", net.Name)
-	case own != nil:
-		return graph.NewOwn(own.Graph, set, threads)
-	case name == "gorgonia":
-		return graph.New(net, set, threads)
-	}
-	e, err := native.NewEngine(net, set, threads, twin)
-	var uncovered *native.UncoveredError
-	if errors.As(err, &uncovered) && !asked {
-		return graph.New(net, set, threads)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+// maker is an engine that a run may compute with.
+type maker struct {
+	name    string // as $BROOD_ENGINE has it
+	kernels string // what its bits are called in a log
+	// open fails with an uncovered error where the engine has nothing for the model.
+	open func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error)
 }
 
-// kernels reads a recorded kind, or the environment; asked says that nothing else will do.
-func kernels(kind string) (name string, twin kernel.Twin, asked bool, err error) {
-	if kind == "" {
-		switch name = os.Getenv("BROOD_ENGINE"); name {
-		case "", "native", "gorgonia":
-		default:
-			return "", 0, false, fmt.Errorf("BROOD_ENGINE = %q is no engine; choose native or gorgonia", name)
+// engines are all there are, in the order in which they are taken where nobody asks for one.
+var engines = []maker{
+	{"native", arith.Name, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+		if own != nil {
+			return nil, &ownError{net.Name}
 		}
-		twin, err = kernel.FromEnv()
-		return name, twin, name != "", err
+		twin, err := kernel.FromEnv()
+		if err != nil {
+			return nil, err
+		}
+		return native.NewEngine(net, set, threads, twin)
+	}},
+	{"gorgonia", (*graph.Engine)(nil).Kernels(), func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+		if own != nil {
+			return graph.NewOwn(own.Graph, set, threads)
+		}
+		return graph.New(net, set, threads)
+	}},
+}
+
+// ownError says that an engine takes lists of layers only.
+type ownError struct{ graph string }
+
+func (e *ownError) Error() string {
+	return fmt.Sprintf("graph %s: gorgonia computes a graph of one's own: leave BROOD_ENGINE=native out", e.graph)
+}
+
+// uncovered says that another engine may have what this one has not.
+func uncovered(err error) bool {
+	_, layers := errors.AsType[*native.UncoveredError](err)
+	_, own := errors.AsType[*ownError](err)
+	return layers || own
+}
+
+// newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the empty kind is a
+// person's choice by $BROOD_ENGINE (native or gorgonia), and without one the first engine that covers the model. Which twin the native
+// engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice (avx512, avx2 or portable).
+func newEngine(kind string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+	asked, err := chosen(kind)
+	if err != nil {
+		return nil, err
 	}
-	if kind == arith.Name {
-		twin, err = kernel.FromEnv()
-		return "native", twin, true, err
+	var why error
+	for _, m := range engines {
+		if asked != nil && m.name != asked.name {
+			continue
+		}
+		e, err := m.open(own, net, set, threads)
+		if err == nil {
+			return e, nil
+		}
+		if why = err; !uncovered(err) {
+			break
+		}
 	}
-	parts := strings.Split(kind, "/")
-	if len(parts) != 3 || parts[0] == "native" || parts[2] != goruntime.GOARCH {
-		return "", 0, true, fmt.Errorf("the session was computed by kernels %s and this machine has %s: the bits may differ, so it is not executed here", kind, Kernels())
+	return nil, why
+}
+
+// chosen is the engine that a recorded kind or the environment asks for; nil where any will do.
+func chosen(kind string) (*maker, error) {
+	name := os.Getenv("BROOD_ENGINE")
+	if _, err := kernel.FromEnv(); err != nil {
+		return nil, err
 	}
-	return parts[0], 0, true, nil
+	var names []string
+	for i, m := range engines {
+		if kind != "" && m.kernels == kind || kind == "" && m.name == name {
+			return &engines[i], nil
+		}
+		names = append(names, m.name)
+	}
+	switch {
+	case kind != "":
+		return nil, fmt.Errorf("the session was computed by kernels %s and this machine has %s: the bits may differ, so it is not executed here", kind, Kernels())
+	case name != "":
+		return nil, fmt.Errorf("BROOD_ENGINE = %q is no engine; choose %s", name, strings.Join(names, " or "))
+	}
+	return nil, nil
 }
 
 // recorded is the kind that computes a session or a file whose kernels were kind, as they are named today. Before f32/1 each twin had
@@ -119,14 +157,11 @@ func older(kind string, err error) error {
 // Available names what a new run computes with here, for models that the native engine covers; it fails where the
 // environment asks for what there is not.
 func Available() (string, error) {
-	name, _, _, err := kernels("")
-	switch {
-	case err != nil:
-		return "", err
-	case name == "gorgonia":
-		return (*graph.Engine)(nil).Kernels(), nil
+	m, err := chosen("")
+	if m == nil {
+		m = &engines[0]
 	}
-	return arith.Name, nil
+	return m.kernels, err
 }
 
 // Kernels is Available, or its error, as text.

@@ -307,7 +307,7 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	if j.Config.Kernels, err = recorded(c.Kernels, j.Net); err != nil {
 		return nil, err
 	}
-	if _, _, _, err = kernels(j.Config.Kernels); err != nil {
+	if _, err = chosen(j.Config.Kernels); err != nil {
 		return nil, err
 	}
 	if c.Init != nil {

@@ -3,8 +3,6 @@ package host
 import (
 	"time"
 
-	"brood/models/arith"
-	"brood/models/graph"
 	"brood/optim"
 	"brood/runtime/door"
 	"brood/runtime/event"
@@ -43,6 +41,9 @@ func closed(j *Job) Doors {
 func (r *Run) Fleet() *fleet.Fleet { return r.fleet }
 
 // AllKernels are the kinds of kernels that this machine can compute with.
-func AllKernels() []string {
-	return []string{arith.Name, (*graph.Engine)(nil).Kernels()}
+func AllKernels() (out []string) {
+	for _, m := range engines {
+		out = append(out, m.kernels)
+	}
+	return out
 }
