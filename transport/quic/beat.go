@@ -83,10 +83,9 @@ func (c *control) beat() error {
 	c.pulse.mu.Unlock()
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	var before uint64
+	silence := silence{woke: time.Now()}
 	for {
-		if n := c.packets(); n != before {
-			before = n
+		if silence.heard(c.packets()) {
 			c.pulse.heard(time.Now())
 		}
 		if err := c.pulse.send(beatNow(c)); err != nil {
@@ -97,10 +96,38 @@ func (c *control) beat() error {
 		case <-c.ctx.Done():
 			return nil
 		}
-		if quiet := c.pulse.quiet(time.Now()); quiet >= silentAt && c.packets() == before {
+		if quiet := silence.tick(time.Now(), c.packets()); quiet >= silentAt {
 			return &GoneError{Silent, fmt.Sprintf("nothing came for %.1f s", quiet.Seconds())}
 		}
 	}
+}
+
+// silence is how long nothing came while this process was awake to hear it. One that the system left no time for longer than a beat
+// has itself to blame, and what came meanwhile may lie in the socket still.
+type silence struct {
+	packets uint64
+	woke    time.Time
+	quiet   time.Duration
+}
+
+// heard says whether packets came since the last look.
+func (s *silence) heard(packets uint64) bool {
+	if packets == s.packets {
+		return false
+	}
+	s.packets, s.quiet = packets, 0
+	return true
+}
+
+// tick is the silence at a beat.
+func (s *silence) tick(now time.Time, packets uint64) time.Duration {
+	awake := min(now.Sub(s.woke), beatEvery*5/4)
+	s.woke = now
+	if packets != s.packets {
+		return 0 // heard counts them with the next beat
+	}
+	s.quiet += awake
+	return s.quiet
 }
 
 // listen answers heartbeats, and measures the answers.

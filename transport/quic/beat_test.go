@@ -2,6 +2,7 @@ package quic
 
 import (
 	"testing"
+	"time"
 
 	"brood/transport/wire"
 )
@@ -43,4 +44,34 @@ func TestBeatsPassASilentStream(t *testing.T) {
 		}
 	}
 	t.Error("the peer asked five times and gave no answer")
+}
+
+// TestSleeperBlamesNobody: a process that was asleep for long counts only what it could have heard.
+func TestSleeperBlamesNobody(t *testing.T) {
+	at := time.Unix(100, 0)
+	s := silence{woke: at}
+	s.heard(7)
+	beat := func(pass time.Duration, packets uint64) time.Duration {
+		at = at.Add(pass)
+		q := s.tick(at, packets)
+		s.heard(packets)
+		return q
+	}
+	for i := 1; i <= 3; i++ {
+		if q := beat(beatEvery, 7); q != time.Duration(i)*beatEvery {
+			t.Fatalf("after %d beats %v", i, q)
+		}
+	}
+	if q := beat(10*time.Second, 7); q >= silentAt {
+		t.Errorf("asleep for 10 s: %v of silence", q)
+	}
+	if q := beat(beatEvery, 8); q != 0 {
+		t.Errorf("something came: %v", q)
+	}
+	for range 7 {
+		beat(beatEvery, 8)
+	}
+	if q := beat(beatEvery, 8); q < silentAt {
+		t.Errorf("eight beats of silence: %v", q)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,18 +17,21 @@ import (
 	"brood/transport/wire"
 )
 
-// growth is the most that the heap grows while f runs, in bytes.
+// growth is the most that what is held, on the heap and on stacks, grows while f runs, in bytes. What waits to be collected is not held:
+// how much of it there is depends on how much time the collector gets.
 func growth(f func()) uint64 {
+	held := func() uint64 {
+		s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+		metrics.Read(s)
+		return s[0].Value.Uint64() + s[1].Value.Uint64()
+	}
 	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	before, most := m.HeapInuse+m.StackInuse, uint64(0)
+	before, most := held(), uint64(0)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
 		for {
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapInuse+m.StackInuse)
+			most = max(most, held())
 			select {
 			case <-stop:
 				return
