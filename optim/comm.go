@@ -45,6 +45,8 @@ type Comm struct {
 	parts      map[int][]node
 	staging    []engine.Mat // rows for what was received or added up within a collective
 	used       int
+	floats     []float32 // of a row on its way through a code
+	bytes      []byte
 }
 
 // NewComm readies the collectives of an epoch.
@@ -249,18 +251,23 @@ func (s reduction) tell(ctx context.Context, op Op, parts []node, known map[node
 	if len(parts) == 0 {
 		return nil
 	}
+	var buf []byte
+	from, to := -1, -1 // the columns that are in buf: of one hop, everybody gets the same
 	for k, w := range s.c.Workers {
 		if w == s.c.Self {
 			continue
 		}
-		var buf []byte
-		for _, n := range parts {
-			row := known[n]
-			lo, hi := slice(k)
-			row.Lo, row.Hi = row.Lo+lo, row.Lo+hi
-			var err error
-			if buf, err = s.c.fetch(ctx, buf, row, s.code); err != nil {
-				return err
+		if lo, hi := slice(k); lo == from && hi == to {
+			buf = slices.Clone(buf)
+		} else {
+			from, to, buf = lo, hi, make([]byte, 0, s.code.Size(hi-lo)*len(parts))
+			for _, n := range parts {
+				row := known[n]
+				row.Lo, row.Hi = row.Lo+lo, row.Lo+hi
+				var err error
+				if buf, err = s.c.fetch(ctx, buf, row, s.code); err != nil {
+					return err
+				}
 			}
 		}
 		if err := s.c.send(w, op, buf); err != nil {
@@ -298,22 +305,31 @@ func (s reduction) hear(ctx context.Context, op Op, known map[node]engine.Span, 
 
 // fetch appends a row of the engine's as it travels.
 func (c *Comm) fetch(ctx context.Context, p []byte, row engine.Span, code engine.Code) ([]byte, error) {
-	at := len(p)
-	p = slices.Grow(p, row.Bytes())[:at+row.Bytes()]
-	if err := c.Engine.Read(ctx, p[at:], row); err != nil || code == engine.Float32 {
+	if code == engine.Float32 {
+		at := len(p)
+		p = slices.Grow(p, row.Bytes())[:at+row.Bytes()]
+		return p, c.Engine.Read(ctx, p[at:], row)
+	}
+	c.exact(row.Hi - row.Lo)
+	if err := c.Engine.Read(ctx, c.bytes, row); err != nil {
 		return p, err
 	}
-	v := make([]float32, row.Hi-row.Lo)
-	engine.ReadFloats(v, p[at:])
-	return code.Append(p[:at], v), nil
+	engine.ReadFloats(c.floats, c.bytes)
+	return code.Append(p, c.floats), nil
+}
+
+// exact readies room for n values on their way between a code and the engine.
+func (c *Comm) exact(n int) {
+	c.floats = slices.Grow(c.floats[:0], n)[:n]
+	c.bytes = slices.Grow(c.bytes[:0], 4*n)[:4*n]
 }
 
 // put writes what travelled into a row of the engine's.
 func (c *Comm) put(ctx context.Context, row engine.Span, p []byte, code engine.Code) error {
 	if code != engine.Float32 {
-		v := make([]float32, row.Hi-row.Lo)
-		code.Read(v, p)
-		p = engine.AppendFloats(nil, v)
+		c.exact(row.Hi - row.Lo)
+		code.Read(c.floats, p)
+		p = engine.AppendFloats(c.bytes[:0], c.floats)
 	}
 	return c.Engine.Write(ctx, row, p)
 }

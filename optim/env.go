@@ -36,7 +36,11 @@ func Upload(ctx context.Context, e Memory, h engine.Host) (engine.Mat, error) {
 	if err != nil {
 		return m, err
 	}
-	return m, e.Write(ctx, engine.All(m), engine.AppendRows(nil, h, 0, h.Rows))
+	if err := e.Write(ctx, engine.All(m), engine.AppendRows(nil, h, 0, h.Rows)); err != nil {
+		e.Free(m)
+		return engine.Mat{}, err
+	}
+	return m, nil
 }
 
 // Download is the elements of m, once all that was queued before is done.

@@ -14,7 +14,7 @@ import (
 // Elsewhere makes of an engine one whose memory is not the host's and that works late: a stand-in for a device. Its matrices hold
 // nothing that others can see. Tasks and writes are queued and done at seeded moments, at the latest at a Read or Wait; until then
 // what they write out is poisoned. It counts what crosses its border, and what is freed twice, used after it was freed or never
-// freed is a fault of whoever uses it.
+// freed is a fault of whoever uses it. What does not fit is an error of a later call, as only the engine within knows.
 type Elsewhere struct {
 	Engine
 	key    noise.Key

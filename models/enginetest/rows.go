@@ -228,6 +228,24 @@ func (b *bench) memory(t *testing.T) {
 	if e.Write(ctx, engine.All(m), p) == nil || e.Read(ctx, p, engine.All(m)) == nil {
 		t.Error("bytes of another number of elements: no error")
 	}
+	for _, none := range [][2]int{{0, 4}, {4, 0}} { // a worker without members, a model without statistics
+		z, err := e.Alloc(none[0], none[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Write(ctx, engine.All(z), nil); err != nil {
+			t.Error(err)
+		}
+		ok, hash := make([]bool, none[0]), make([][32]byte, none[0])
+		if err := e.Do(ctx, engine.Finite{X: z, OK: ok}, engine.Digest{X: z, Hash: hash}, engine.Fill{Dst: engine.All(z)}, engine.Copy{Dst: engine.All(z), Src: engine.All(z)},
+			engine.Update{Prog: []engine.Lin{{Dst: z}}}); err != nil {
+			t.Error(err)
+		}
+		if err := e.Read(ctx, nil, engine.All(z)); err != nil {
+			t.Error(err)
+		}
+		e.Free(z)
+	}
 	e.Free(m)
 	if _, err := e.Alloc(1<<40, 1<<40); err == nil {
 		t.Error("a matrix of 2^80 elements was allocated")
@@ -272,9 +290,7 @@ func (b *bench) errors(t *testing.T) {
 	}
 	e := b.make(t, b.m, b.set, 1)
 	for name, task := range cases {
-		if err := try(context.Background(), e, task); err == nil || err.Error() == "" {
-			t.Errorf("%s: no error", name)
-		}
+		refuses(t, e, name, task)
 	}
 	do(t, e, engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2}) // still works
 }

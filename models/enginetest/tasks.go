@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"testing"
 
@@ -69,12 +70,13 @@ func try(ctx context.Context, e Engine, tasks ...engine.Task) (err error) {
 			if !ok {
 				var err error
 				if own, err = e.Alloc(1, b.Len()); err == nil {
+					there[b] = own
 					err = e.Write(context.Background(), engine.All(own), engine.AppendFloats(nil, ram.View(engine.Over(b, 0, 1, b.Len())).F))
 				}
 				if err != nil {
 					broken = err
+					return m
 				}
-				there[b] = own
 			}
 			to, first := own.Behind()
 			return engine.Over(to, first+at, m.Rows, m.Cols)
@@ -84,9 +86,49 @@ func try(ctx context.Context, e Engine, tasks ...engine.Task) (err error) {
 		return broken
 	}
 	if err := e.Do(ctx, moved...); err != nil {
-		return err
+		return &refusedError{err}
+	}
+	for _, t := range moved { // what they read is the caller's again
+		spoil(reflect.ValueOf(t))
 	}
 	return e.Wait(ctx)
+}
+
+// refusedError is an error of Do itself.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+// refuses fails unless the task is refused at once: an error that came later would be blamed on what is done then. An Elsewhere is late with
+// that too, since only the engine within knows.
+func refuses(t *testing.T, e Engine, name string, task engine.Task) {
+	t.Helper()
+	err := try(context.Background(), e, task)
+	if err == nil || err.Error() == "" {
+		t.Errorf("%s: no error", name)
+	}
+	_, late := e.(*Elsewhere)
+	if _, atOnce := errors.AsType[*refusedError](err); err != nil && !atOnce && !late {
+		t.Errorf("%s: refused late: %v", name, err)
+	}
+}
+
+// spoil writes over the slices that a task reads, down to the numbers in them; not over those that it writes.
+func spoil(v reflect.Value) {
+	switch {
+	case v.Type() == matType:
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && !outputs[v.Type().Field(i).Name] {
+				spoil(v.Field(i))
+			}
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			spoil(v.Index(i))
+			v.Index(i).SetZero()
+		}
+	}
 }
 
 func do(t *testing.T, e Engine, tasks ...engine.Task) {

@@ -77,8 +77,8 @@ func (v *Vector) sum(t engine.Sum) error {
 	return nil
 }
 
-// sum is columns [a, b) of the task, at most a tile. Partial sums take the place of one of their operands where that is one too, so that no more of them are
-// held than the tree is wide.
+// sum is columns [a, b) of the task, at most a tile. A partial sum takes the place of one of its operands where that is scratch too, so
+// that no more of it is held than the tree is deep.
 func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 	p.operands = p.operands[:0]
 	take := func() []float32 {
@@ -91,17 +91,21 @@ func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 	}
 	ours := func(i int) bool { return i >= len(t.Src) || t.Code != engine.Float32 }
 	for _, s := range src {
-		x := s[a:b]
-		if t.Code != engine.Float32 {
+		p.operands = append(p.operands, s[a:b])
+	}
+	known := func(i int) []float32 { // a source is rounded when its turn comes
+		x := p.operands[i]
+		if i < len(t.Src) && t.Code != engine.Float32 {
 			kept := take()
 			copy(kept, x)
 			t.Code.Round(kept)
 			x = kept
+			p.operands[i] = x
 		}
-		p.operands = append(p.operands, x)
+		return x
 	}
 	for _, pair := range t.Tree {
-		x, y := p.operands[pair[0]], p.operands[pair[1]]
+		x, y := known(pair[0]), known(pair[1])
 		out := x
 		switch {
 		case ours(pair[0]) && ours(pair[1]):
@@ -116,7 +120,11 @@ func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 		p.operands = append(p.operands, out)
 	}
 	last, dst := len(p.operands)-1, into[a:b]
-	if total := p.operands[last]; t.Div != 0 {
+	total := p.operands[last]
+	if len(t.Tree) == 0 {
+		total = known(last)
+	}
+	if t.Div != 0 {
 		for i, x := range total {
 			dst[i] = x / t.Div
 		}
@@ -127,6 +135,7 @@ func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 	if ours(last) {
 		p.spare = append(p.spare, p.operands[last])
 	}
+	clear(p.operands) // rows may be freed
 }
 
 // shapes checks matrices against the first of them.
@@ -186,12 +195,14 @@ func (v *Vector) fill(t engine.Fill) error {
 	if err := inside("fill", "dst", t.Dst); err != nil {
 		return err
 	}
-	for r := range engine.Row(t.Dst.Rows) {
-		x := row(t.Dst.Mat, t.Dst.Row+r)[t.Dst.Lo:t.Dst.Hi]
-		for i := range x {
-			x[i] = t.Value
+	v.split(t.Dst.Hi-t.Dst.Lo, tile, t.Dst.Rows, func(_ *lane, lo, hi int) {
+		for r := range engine.Row(t.Dst.Rows) {
+			x := row(t.Dst.Mat, t.Dst.Row+r)[t.Dst.Lo+lo : t.Dst.Lo+hi]
+			for i := range x {
+				x[i] = t.Value
+			}
 		}
-	}
+	})
 	return nil
 }
 
@@ -206,12 +217,14 @@ func (v *Vector) product(t engine.Product) error {
 	if t.B.Rows != 1 && t.B.Rows != t.Dst.Rows {
 		return bad(name, "b has %d rows, want 1 or %d", t.B.Rows, t.Dst.Rows)
 	}
-	for r := range engine.Row(t.Dst.Rows) {
-		out, b := row(t.Dst, r), cut(t.B, r, 0, t.B.Cols)
-		for i, x := range row(t.A, r) {
-			out[i] = x * b[i]
+	v.split(t.Dst.Cols, tile, t.Dst.Rows, func(_ *lane, lo, hi int) {
+		for r := range engine.Row(t.Dst.Rows) {
+			out, b := cut(t.Dst, r, lo, hi), cut(t.B, r, lo, hi)
+			for i, x := range cut(t.A, r, lo, hi) {
+				out[i] = x * b[i]
+			}
 		}
-	}
+	})
 	return nil
 }
 
@@ -219,14 +232,23 @@ func (v *Vector) clip(t engine.Clip) error {
 	if err := fit("clip", "x", t.X, t.X.Cols); err != nil {
 		return err
 	}
-	v.split(t.X.Rows, 1, 2*t.X.Cols, func(k *lane, lo, hi int) {
-		for r := engine.Row(lo); r < engine.Row(hi); r++ {
-			x := row(t.X, r)
+	by := make([]float32, t.X.Rows)
+	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
+		for r := lo; r < hi; r++ {
+			x := row(t.X, engine.Row(r))
+			by[r] = 1
 			if norm := rms(x, nil) * math.Sqrt(float64(len(x))); norm > float64(t.Longest) {
-				k.Lin(x, []float32{float32(float64(t.Longest) / norm)}, [][]float32{x})
+				by[r] = float32(float64(t.Longest) / norm)
 			}
 		}
 	})
+	for r, c := range by {
+		if c == 1 {
+			continue
+		}
+		x := row(t.X, engine.Row(r))
+		v.split(len(x), tile, 1, func(k *lane, lo, hi int) { k.Lin(x[lo:hi], []float32{c}, [][]float32{x[lo:hi]}) })
+	}
 	return nil
 }
 
@@ -256,8 +278,12 @@ func (v *Vector) digest(t engine.Digest) error {
 	}
 	v.split(t.X.Rows, 1, 4*t.X.Cols, func(k *lane, lo, hi int) {
 		for r := lo; r < hi; r++ {
-			k.bytes = engine.AppendFloats(k.bytes[:0], row(t.X, engine.Row(r)))
-			t.Hash[r] = blake3.Sum256(k.bytes)
+			h := blake3.New()
+			for piece := range slices.Chunk(row(t.X, engine.Row(r)), 16*tile) {
+				k.bytes = engine.AppendFloats(k.bytes[:0], piece)
+				_, _ = h.Write(k.bytes) // never fails
+			}
+			h.Sum(t.Hash[r][:0])
 		}
 	})
 	return nil

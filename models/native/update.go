@@ -22,6 +22,7 @@ func (v *Vector) update(t engine.Update) error {
 		}
 	}
 	prog := v.statements(t.Prog)
+	defer v.forget()
 	v.split(cols, tile, len(t.Rows)*len(prog), func(k *lane, lo, hi int) {
 		for a := lo; a < hi; a += tile {
 			b := min(hi, a+tile)
@@ -58,6 +59,17 @@ func (e *elements) cut(r engine.Row, a, b int) []float32 {
 		at = int(r) * e.cols
 	}
 	return e.f[at+a : at+b]
+}
+
+// forget drops what was looked up, since it may be freed.
+func (v *Vector) forget() {
+	for i := range v.prog {
+		v.prog[i].dst = elements{}
+		clear(v.prog[i].src)
+	}
+	for _, l := range v.lanes {
+		clear(l.x)
+	}
 }
 
 // statements looks the matrices of a programme up; valid until the next call.

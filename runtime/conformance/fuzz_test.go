@@ -254,9 +254,14 @@ func TestFaultFuzz(t *testing.T) {
 	}
 	for seed := from; seed < from+uint64(runs); seed++ {
 		s := draw(seed)
+		var there abroad
+		if seed%3 == 0 {
+			s.rig.Engine = there.engine
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		err := s.run(ctx)
 		cancel()
+		there.clean(t)
 		if err != nil {
 			t.Errorf("seed %d: %s, %d members on %d workers, %s: %v\n  %v", seed, s.rig.Algorithm, s.rig.Members, s.rig.Workers, s.rig.OnLoss, err, s.what)
 		}

@@ -150,7 +150,7 @@ func older(kind string, err error) error {
 	if !strings.HasPrefix(kind, "native/") || !errors.As(err, &m) {
 		return err
 	}
-	return fmt.Errorf("%w; kernels %s, which computed it, are of before %s: products of low rank (avx2) and the lengths of clipped gradients (a last bit) were added up in another order, "+
+	return fmt.Errorf("%w; kernels %s, which computed it, are of before %s: products of low rank (avx2), and the lengths of clipped gradients and of the shifts of hybrid-es (a last bit), were added up in another order, "+
 		"which only the brood that recorded it has", err, kind, arith.Name)
 }
 

@@ -162,29 +162,36 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 // clock times each kind of work for a moment, with all threads at it, and says how long all of it takes.
 func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float64, err error) {
 	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
-	start, still := engine.NewHost(n, params, engine.F32), engine.NewHost(n, j.Net.Layout.Stats, engine.F32)
-	for i := range n {
-		j.init(engine.Member(i), start.Row(engine.Row(i)))
-		if still.Cols > 0 {
-			j.Net.Layout.FreshStats(still.Row(engine.Row(i)))
-		}
-	}
-	x, err := optim.Upload(ctx, eng, start)
+	x, err := eng.Alloc(n, params)
 	if err != nil {
 		return 0, err
 	}
 	defer eng.Free(x)
-	g, err := optim.Upload(ctx, eng, engine.NewHost(n, params, engine.F32))
+	g, err := eng.Alloc(n, params)
 	if err != nil {
 		return 0, err
 	}
 	defer eng.Free(g)
 	var stats engine.Mat
-	if still.Cols > 0 {
-		if stats, err = optim.Upload(ctx, eng, still); err != nil {
+	if wide := j.Net.Layout.Stats; wide > 0 {
+		if stats, err = eng.Alloc(n, wide); err != nil {
 			return 0, err
 		}
 		defer eng.Free(stats)
+	}
+	first, still := make([]float32, params), make([]float32, j.Net.Layout.Stats)
+	j.Net.Layout.FreshStats(still)
+	for i := range n {
+		clear(first)
+		j.init(engine.Member(i), first)
+		if err := eng.Write(ctx, engine.RowOf(x, engine.Row(i)), engine.AppendFloats(nil, first)); err != nil {
+			return 0, err
+		}
+		if stats.Rows > 0 {
+			if err := eng.Write(ctx, engine.RowOf(stats, engine.Row(i)), engine.AppendFloats(nil, still)); err != nil {
+				return 0, err
+			}
+		}
 	}
 	rows, one := engine.Rows(n), x.Sub(0, 1)
 	drawn := func(count int) (out []noise.Key) {

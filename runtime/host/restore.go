@@ -226,6 +226,11 @@ func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store w
 	if w, err = j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, cmp.Or(threads, goruntime.NumCPU()), false); err != nil {
 		return nil, 0, err
 	}
+	defer func() {
+		if err != nil {
+			w.Free()
+		}
+	}()
 	r, err := session.OpenReader(dir)
 	if err != nil {
 		return nil, 0, err
@@ -244,6 +249,7 @@ func (out *Restored) execute(ctx context.Context, dir string, at uint64, h histo
 	if err != nil {
 		return err
 	}
+	defer w.Free()
 	out.Executed = rounds
 	cp, err := w.State(ctx)
 	if err != nil {

@@ -97,6 +97,7 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 	all := cp.Roster.OnOne(w.ID())
 	p := event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: all, New: all, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline}
 	if failed, ok := w.Handle(ctx, message.Plan{Plan: p, Checkpoint: &cp}).(message.Failed); ok {
+		w.Free()
 		return nil, fmt.Errorf("load round %d: %s", cp.Round, failed.Err)
 	}
 	return w, nil
@@ -206,11 +207,13 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if err != nil {
 		return Scored{}, err
 	}
+	defer eng.Free(x)
 	var stats engine.Mat
 	if len(t.Stats) > 0 {
 		if stats, err = optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(t.Stats), F: t.Stats}); err != nil {
 			return Scored{}, err
 		}
+		defer eng.Free(stats)
 	}
 	out, err := optim.Score(ctx, eng, x, engine.Rows(1), stats, samples)
 	if err != nil {

@@ -47,10 +47,10 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 		}
 		k := oldTime.Values(positionOf(old.Env))
 		if err := old.leave(ctx, oldAlg, k, p); err != nil {
-			return err
+			return because(old.Env, err)
 		}
 		if err := oldAlg.Program.Centre(ctx, old.Env, k, centre); err != nil {
-			return err
+			return because(old.Env, err)
 		}
 	}
 	next.env.Comm.Continue(old.Comm)

@@ -61,7 +61,7 @@ func (w *Worker) centre(ctx context.Context, k optim.Values) (params, stats engi
 	env := w.now.env
 	params = env.Scratch(1, w.cfg.Layout.Params)
 	if err := w.now.alg.Program.Centre(ctx, env, k, params); err != nil {
-		return params, stats, fmt.Errorf("centre: %w", err)
+		return params, stats, fmt.Errorf("centre: %w", because(env, err))
 	}
 	stats, err = w.rebuildStats(ctx, params)
 	return params, stats, err
@@ -102,7 +102,7 @@ func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Ma
 		batches = [][]int32{train}
 	}
 	t := engine.Statistics{X: centre, Rows: engine.Rows(1), Batches: batches, Stats: stats}
-	return stats, w.cfg.Engine.Do(ctx, t)
+	return stats, because(w.now.env, w.cfg.Engine.Do(ctx, t))
 }
 
 func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *series) error {

@@ -35,12 +35,12 @@ func (w *Worker) rates(ctx context.Context, s *installed) (r optim.Rates, err er
 	}
 	r.Noise, err = w.fastest(float64(rateVectors*cols), func() error { return nil }, func() error { return errors.Join(w.cfg.Engine.Do(ctx, sum), w.cfg.Engine.Wait(ctx)) })
 	if err != nil || n < 2 {
-		return r, err
+		return r, because(s.env, err)
 	}
 	together, row := s.env.Scratch(1, n), s.env.Scratch(1, cols) // the first so that nobody's exchange waits for a worker that has not begun
 	r.Bytes, err = w.fastest(4*float64(cols)*float64(n-1)/float64(n),
 		func() error { return comm.GatherSlices(ctx, "rates", together) }, func() error { return comm.GatherSlices(ctx, "rates", row) })
-	return r, err
+	return r, because(s.env, err)
 }
 
 // fastest is the highest rate at which f does so much, 0 where the clock did not move; before is not timed.

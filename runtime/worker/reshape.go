@@ -26,8 +26,9 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 	if err != nil {
 		return r, err
 	}
+	ready := false // a program may panic
 	defer func() {
-		if err != nil {
+		if !ready {
 			next.free()
 		}
 	}()
@@ -49,7 +50,7 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 		return r, err
 	}
 	next.env.Comm.Ledger = optim.Ledger{}
-	w.next = next
+	w.next, ready = next, true
 	return r, nil
 }
 
@@ -67,6 +68,10 @@ func (w *Worker) begin(p message.Plan) (*installed, error) {
 	s.env = w.environment(p.New, p.Epoch, p.New.Workers())
 	s.env.Records[ProgressBlock] = newProgress()
 	for _, b := range s.blocks() {
+		if b.Record && b.Enter != optim.EnterZero && b.Enter != optim.EnterOne || !b.Record && b.Type != engine.F32 {
+			s.free()
+			return nil, fmt.Errorf("block %s of %s: a record enters with zeros or ones, and counters are records", b.Name, alg.Name)
+		}
 		if b.Record {
 			s.env.Records[b.Name] = engine.NewHost(rowsOf(b, s.env), b.Cols, b.Type)
 			continue
@@ -220,7 +225,7 @@ func (w *Worker) save(ctx context.Context, at uint64) ([]event.File, error) {
 		}
 		out := Row{Name: r.name(), Cols: r.cols, Record: r.record}
 		if r.mat.Rows > 0 {
-			out.Pull = func(p []byte) error { return r.read(ctx, w.cfg.Engine, p) }
+			out.Pull = func(p []byte) error { return w.cfg.Engine.Read(ctx, p, engine.All(r.mat)) }
 		}
 		rows = append(rows, out)
 	}

@@ -42,17 +42,6 @@ func (r row) dtype() engine.DType {
 	return r.record.Type
 }
 
-func (r row) bytes() int { return r.cols * r.dtype().Size() }
-
-// read copies the row to p, which has its bytes.
-func (r row) read(ctx context.Context, e optim.Engine, p []byte) error {
-	if r.mat.Rows > 0 {
-		return e.Read(ctx, p, engine.All(r.mat))
-	}
-	engine.AppendRows(p[:0], r.record, 0, 1)
-	return nil
-}
-
 // write sets the row from p, which has its bytes.
 func (r row) write(ctx context.Context, e optim.Engine, p []byte) error {
 	if r.mat.Rows > 0 {

@@ -32,8 +32,12 @@ func (s *installed) snapshot(ctx context.Context) error {
 		snap.state = copied
 	}
 	snap.edits = s.time.Len()
+	if err := s.env.Engine.Do(context.WithoutCancel(ctx), copyState(snap.state, stateOf(s.env))...); err != nil {
+		s.spare = append(s.spare, snap)
+		return err
+	}
 	s.snaps[s.round] = snap
-	return s.env.Engine.Do(context.WithoutCancel(ctx), copyState(snap.state, stateOf(s.env))...)
+	return nil
 }
 
 // restore goes back to the start of a grant: always, whether or not the round number moved, since a round may have been

@@ -268,10 +268,7 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	shape := s.env.Shape(k)
 	s.env.Recycle()
 	rep, err := s.alg.Program.Round(ctx, s.env, k, s.round)
-	if full := s.env.Fault(); full != nil {
-		err = full
-	}
-	if err != nil {
+	if err = because(s.env, err); err != nil {
 		return false, err
 	}
 	if s.env.Lead() && s.alg.Bytes != nil {
@@ -292,6 +289,14 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 		return false, nil
 	}
 	return true, w.measure(ctx, k, probe, test, d, points)
+}
+
+// because is the want of memory behind an error, if that was it: tasks refuse scratch that could not be had.
+func because(env *optim.Env, err error) error {
+	if full := env.Fault(); err != nil && full != nil {
+		return full
+	}
+	return err
 }
 
 // evaluates says whether a test evaluation falls between two states of progress.

@@ -33,8 +33,9 @@ func (Memory) Alloc(rows, cols int) (engine.Mat, error) {
 
 // Free gives the memory behind m back, and that of every view of it. Whoever uses it afterwards finds a matrix without memory.
 func (Memory) Free(m engine.Mat) {
-	if b, _ := m.Behind(); b != nil {
-		b.(*buffer).f = nil
+	b, _ := m.Behind()
+	if b, ok := b.(*buffer); ok {
+		b.f = nil
 	}
 }
 
