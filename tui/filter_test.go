@@ -11,7 +11,7 @@ import (
 
 func TestFilterOfEvents(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.focus = "events"
+	d.focus = eventsPanel
 	d.press("/").write("CHECK")
 	d.shows("1 of 5 · /CHECK_", "checkpoint saved", "enter keep the filter")
 	d.hides("ell 10 effective")
@@ -37,7 +37,10 @@ func TestFilterOfEvents(t *testing.T) {
 }
 
 func TestFilterOfKnobs(t *testing.T) {
-	for _, c := range []struct{ focus, keys, text string }{{"knobs", "k", "average"}, {"schedules", "3", "average"}} {
+	for _, c := range []struct {
+		focus      panelID
+		keys, text string
+	}{{knobsPanel, "k", "average"}, {schedulesPanel, "3", "average"}} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 		d.press(c.keys, "j", "j", "/").write("ag").press("enter")
 		if d.focus != c.focus || d.rail.chosen(d.model).Name != "alpha" {
@@ -68,10 +71,11 @@ func TestFilterOfKnobs(t *testing.T) {
 
 func TestFilterNeedsAList(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	if d.press("/"); d.filters.typing != nil || !strings.Contains(d.toast.text, "focus the events") {
+	d.press("/")
+	if d.filters.typing != nil || !strings.Contains(d.toast.text, "focus the knobs, the events or the workers first") {
 		t.Errorf("on the loss / says %q", d.toast.text)
 	}
-	d.focus = "events"
+	d.focus = eventsPanel
 	d.press("/")
 	d.Update(tea.PasteMsg{Content: "check\x1b[2J"})
 	if got := d.filters.text["events"]; got != "check[2J" {
@@ -82,7 +86,7 @@ func TestFilterNeedsAList(t *testing.T) {
 // Keys that mean something elsewhere are letters while a filter is typed, q too.
 func TestFilterTakesAllLetters(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.focus = "events"
+	d.focus = eventsPanel
 	d.press("/").write("qXz9/:?")
 	if d.filters.text["events"] != "qXz9/:?" || len(d.sent) > 0 || d.overlay != nil || d.screen != 0 {
 		t.Errorf("typed %q, sent %v", d.filters.text["events"], d.sent)

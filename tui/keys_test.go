@@ -17,30 +17,44 @@ func TestHelpNamesEveryKey(t *testing.T) {
 	d := open(t, 120, 200, sourcetest.Run(3, 20), func(o *Options) { o.Source, o.Library = NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{} })
 	d.press("?")
 	s := d.screenText()
-	for _, b := range bindings() {
-		if !strings.Contains(s, b.label()) || !strings.Contains(s, b.title) {
-			t.Errorf("help does not show %q, %q", b.label(), b.title)
+	all := ownKeys()
+	for _, b := range all {
+		if b.group == "" {
+			t.Errorf("%v has no group", b.keys)
 		}
-		if b.group == "" || b.title == "" {
-			t.Errorf("%v has no group or title", b.keys)
+	}
+	for _, p := range d.panels {
+		all = append(all, p.keys...)
+	}
+	for _, b := range all {
+		if b.title == "" || !strings.Contains(s, b.label()) || !strings.Contains(s, b.title) {
+			t.Errorf("help does not show %q, %q", b.label(), b.title)
 		}
 	}
 }
 
-// A key must not be in two rows that can apply at once, unless the first is meant to win: rows with a condition come first.
+// A key must not be in two rows that can apply at once, unless the first is meant to win: rows with a condition come
+// first, and those of the focused panel before all others.
 func TestKeysAreUnambiguous(t *testing.T) {
-	seen := map[string]bool{}
-	for _, b := range bindings() {
-		for _, k := range b.keys {
-			if b.when == nil && seen[k] {
-				t.Errorf("%q is bound twice without a condition", k)
+	d, _ := shelved(t, 120, 40, "")
+	tables := [][]binding{d.bindings()}
+	for _, p := range d.panels {
+		tables = append(tables, p.keys)
+	}
+	for _, rows := range tables {
+		seen := map[string]bool{}
+		for _, b := range rows {
+			for _, k := range b.keys {
+				if b.when == nil && seen[k] {
+					t.Errorf("%q is bound twice without a condition", k)
+				}
+				if b.when == nil {
+					seen[k] = true
+				}
 			}
-			if b.when == nil {
-				seen[k] = true
+			if slices.Contains(b.keys, "ctrl+i") || slices.Contains(b.keys, "ctrl+m") {
+				t.Errorf("%v cannot be told from tab or enter", b.keys)
 			}
-		}
-		if slices.Contains(b.keys, "ctrl+i") || slices.Contains(b.keys, "ctrl+m") {
-			t.Errorf("%v cannot be told from tab or enter", b.keys)
 		}
 	}
 }
@@ -50,13 +64,13 @@ func TestDispatch(t *testing.T) {
 		keys  string
 		check func(*desk) bool
 	}{
-		{"2", func(d *desk) bool { return d.screen == 1 && d.focus == "fleet" }},
+		{"2", func(d *desk) bool { return d.screen == 1 && d.focus == fleetPanel }},
 		{"3", func(d *desk) bool { return d.screen == 2 }},
-		{"3 1", func(d *desk) bool { return d.screen == 0 && d.focus == "loss" }},
+		{"3 1", func(d *desk) bool { return d.screen == 0 && d.focus == lossPanel }},
 		{"9", func(d *desk) bool { return d.screen == 0 && d.toast.text != "" }},
-		{"tab", func(d *desk) bool { return d.focus == "knobs" }},
-		{"tab shift+tab", func(d *desk) bool { return d.focus == "loss" }},
-		{"k", func(d *desk) bool { return d.focus == "knobs" && !d.drawer }},
+		{"tab", func(d *desk) bool { return d.focus == knobsPanel }},
+		{"tab shift+tab", func(d *desk) bool { return d.focus == lossPanel }},
+		{"k", func(d *desk) bool { return d.focus == knobsPanel && !d.drawer }},
 		{"e", func(d *desk) bool { return d.expanded }},
 		{"e esc", func(d *desk) bool { return !d.expanded }},
 		{"o", func(d *desk) bool { return !d.logAxis }},
@@ -97,7 +111,7 @@ func TestDrawerOpensWhereTheRailHasNoPlace(t *testing.T) {
 	if d.press("k"); !d.drawer {
 		t.Error("k does not open the drawer")
 	}
-	if d.press("esc"); d.drawer || d.focus == "knobs" {
+	if d.press("esc"); d.drawer || d.focus == knobsPanel {
 		t.Errorf("esc leaves drawer %v, focus %s", d.drawer, d.focus)
 	}
 }
@@ -263,7 +277,7 @@ func TestMouseFocuses(t *testing.T) {
 		}
 	}
 	for _, p := range d.placed {
-		if p.panel == "knobs" {
+		if p.panel == knobsPanel {
 			if d.Update(tea.MouseClickMsg{X: p.at.X + 3, Y: p.at.Y + 3}); d.rail.cursor != 2 {
 				t.Errorf("a click on the third knob chooses %d", d.rail.cursor)
 			}
@@ -310,7 +324,7 @@ func TestAnsweredAlertsStepBack(t *testing.T) {
 	d.toast = toast{}
 	d.hides("acknowledges", text)
 	d.shows("training: by ann")
-	d.focus = "events"
+	d.focus = eventsPanel
 	d.press("e")
 	d.shows(text)
 }
@@ -337,7 +351,7 @@ func TestStagedScheduleIsShown(t *testing.T) {
 		d.press("enter").write(expr).press("enter")
 		d.shows("1 staged   a apply")
 		for _, p := range d.placed {
-			if p.panel == "knobs" {
+			if p.panel == knobsPanel {
 				d.shows(wrap(expr, p.at.Inset().W-2)...)
 			}
 		}

@@ -21,6 +21,13 @@ func (m *model) mainSeries() string {
 	return "loss"
 }
 
+const lossPanel panelID = "loss"
+
+// newLoss is the chart of what is trained for, which leads the Live screen.
+func newLoss() panel {
+	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, page: &page{1, "Live", placeLive}, export: lossRows}
+}
+
 func lossTitle(m *model) (string, string) {
 	title, unit := "loss", ""
 	if m.alg != nil {

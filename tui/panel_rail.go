@@ -25,8 +25,7 @@ func (m *model) railWindow(r cell.Rect) (first, n int) {
 }
 
 // point chooses the knob under the mouse.
-func (r *rail) point(m *model, at cell.Rect, y int) {
-	in := at.Inset()
+func (r *rail) point(m *model, in cell.Rect, _, y int) {
 	first, n := m.railWindow(in)
 	if i := y - in.Y; i >= 0 && i < n {
 		r.cursor = first + i
@@ -59,7 +58,7 @@ func drawRail(m *model, g *cell.Grid, r cell.Rect) {
 // railRow is a knob: name, value in effect, and to the right what is staged, pending or how it moves.
 func (m *model) railRow(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
 	role := cell.Plain
-	if chosen && m.focus == "knobs" {
+	if chosen && m.focus == knobsPanel {
 		role = cell.FocusTitle
 	}
 	if chosen {

@@ -14,7 +14,9 @@ import (
 	"brood/tui/cell"
 )
 
-// rail is the state of knob editing: what is chosen, typed, staged, sent and answered.
+// rail is the state of knob editing: what is chosen, typed, staged, sent and answered. The model knows it besides its
+// panels, since what is staged goes further than they do: a branch begins with it, a swap puts it down, and the command
+// line counts from it.
 type rail struct {
 	cursor int
 	staged []event.Setting // in the order they were turned
@@ -31,6 +33,48 @@ type answer struct {
 	bad  bool
 	from uint64 // the first round under it, 0 when refused or lost
 	done bool   // and it is in effect
+}
+
+const (
+	knobsPanel     panelID = "knobs"
+	schedulesPanel panelID = "schedules"
+	knobPanel      panelID = "knob"
+	historyPanel   panelID = "history"
+)
+
+// panels are the rail, and those of the Knobs screen.
+func (r *rail) panels() []panel {
+	const group = "knobs (focus on the rail)"
+	knobs := &list{name: "knobs", entries: "knobs", top: func() { r.cursor = 0 }}
+	edits := plainly(editRows)
+	turn, send := r.keys()
+	return []panel{
+		{
+			id: knobsPanel, title: railTitle, draw: drawRail, export: edits,
+			group: group, keys: slices.Concat(turn, send), typing: r.typed, hints: r.hints, point: r.point, list: knobs,
+			reset: func() { *r = rail{} },
+		},
+		{
+			id: schedulesPanel, title: schedulesTitle, draw: drawSchedules, export: edits,
+			page: &page{3, "Knobs", placeKnobs}, group: group, keys: turn, hints: r.hints, list: knobs,
+		},
+		{id: knobPanel, title: knobTitle, draw: drawKnob, export: edits},
+		{id: historyPanel, title: historyTitle, draw: drawHistory, export: edits},
+	}
+}
+
+// typed is the value of a knob while it is typed.
+func (r *rail) typed() *typing {
+	if r.typing == nil {
+		return nil
+	}
+	return &typing{r.type1, [][2]string{{"enter", "stage"}, {"esc", "back"}}}
+}
+
+// hints are the keys that matter on the knobs.
+func (r *rail) hints(m *model) [][2]string {
+	own := [][2]string{{"j k", "choose"}, {"h l", "turn"}, {"enter", "type"}, m.applyKey(), {"u", "unstage"}, {"z", "undo"}}
+	return m.hintsAfter(own)
 }
 
 // population is the pseudo-knob on top of the rail.
@@ -55,7 +99,7 @@ func (m *model) railKnobs() []optim.Knob {
 }
 
 // onKnobs says whether the keys are the knobs'.
-func (m *model) onKnobs() bool { return m.focus == "knobs" || m.focus == "schedules" }
+func (m *model) onKnobs() bool { return m.focus == knobsPanel || m.focus == schedulesPanel }
 
 // current is a knob's value in the next round.
 func (m *model) current(k optim.Knob) float64 {
