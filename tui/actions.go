@@ -59,7 +59,7 @@ func (m *model) back() tea.Cmd {
 
 func (m *model) openScreen(i int) tea.Cmd {
 	m.screen, m.expanded, m.drawer = i, false, false
-	m.focus = m.screens()[i].focus
+	m.focus = m.screens()[i].lead
 	return m.poll()
 }
 

@@ -240,7 +240,7 @@ func (f *fleet) panels() []panel {
 	table, worker := f.keys()
 	return []panel{
 		{
-			id: fleetPanel, title: f.title, draw: f.draw, page: &page{2, "Fleet", placeFleet},
+			id: fleetPanel, title: f.title, draw: f.draw, screen: &screen{digit: 2, name: "Fleet", place: placeFleet},
 			group: group, keys: table, hints: f.hints, point: f.point, back: f.unmark,
 			list: &list{name: "fleet", entries: "workers"}, commands: f.commands(), poll: f.survey,
 			reset: func() { *f = *newFleet() },

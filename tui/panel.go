@@ -17,11 +17,11 @@ type panelID string
 // over a state of its own, which the model knows nothing of. id, title and draw are required; what else is nil is
 // left out.
 type panel struct {
-	id    panelID
-	title func(*model) (title, note string)
-	draw  func(m *model, g *cell.Grid, r cell.Rect) // within its border, whose inside is r
-	line  func(m *model, g *cell.Grid, r cell.Rect) // in less than a border takes; nil: nothing is shown there
-	page  *page                                     // the screen that it leads; nil: others' screens place it
+	id     panelID
+	title  func(*model) (title, note string)
+	draw   func(m *model, g *cell.Grid, r cell.Rect) // within its border, whose inside is r
+	line   func(m *model, g *cell.Grid, r cell.Rect) // in less than a border takes; nil: nothing is shown there
+	screen *screen                                   // that it leads; nil: others' screens place it
 
 	group    string                                // heading of its keys in help; panels that share keys share it
 	keys     []binding                             // while it has the focus
@@ -37,11 +37,12 @@ type panel struct {
 	reset  func()                             // another session is shown, and nothing of the one before may stay
 }
 
-// page is a screen of the workbench; the panel that leads it has the focus at first.
-type page struct {
+// screen is one page of the workbench, with a panel that leads it: it has the focus at first.
+type screen struct {
 	digit int
 	name  string
-	place func(*model, cell.Rect) []placement // between the screen line and the key line; nil: the panel alone
+	place func(*model, cell.Rect) []placement // between the screen line and the key line; nil: the leading panel alone
+	lead  panelID                             // its panel's own id, as screens tells it
 }
 
 // list is the entries that a panel shows. Panels may share one.
@@ -95,17 +96,13 @@ func (m *model) typing() *typing {
 	return nil
 }
 
-// screen is a page with the panel that leads it.
-type screen struct {
-	page
-	focus panelID
-}
-
 // screens are the pages in the order of their digits; the digits between are kept for pages to come.
 func (m *model) screens() (all []screen) {
 	for _, p := range m.panels {
-		if p.page != nil {
-			all = append(all, screen{*p.page, p.id})
+		if p.screen != nil {
+			s := *p.screen
+			s.lead = p.id
+			all = append(all, s)
 		}
 	}
 	slices.SortFunc(all, func(a, b screen) int { return cmp.Compare(a.digit, b.digit) })
@@ -113,7 +110,7 @@ func (m *model) screens() (all []screen) {
 }
 
 // leads says whether the screen that is shown is the panel's.
-func (m *model) leads(id panelID) bool { return m.screens()[m.screen].focus == id }
+func (m *model) leads(id panelID) bool { return m.screens()[m.screen].lead == id }
 
 // poll lets every panel ask for what it shows.
 func (m *model) poll() tea.Cmd {

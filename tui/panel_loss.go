@@ -25,7 +25,8 @@ const lossPanel panelID = "loss"
 
 // newLoss is the chart of what is trained for, which leads the Live screen.
 func newLoss() panel {
-	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, page: &page{1, "Live", placeLive}, export: lossRows}
+	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, export: lossRows,
+		screen: &screen{digit: 1, name: "Live", place: placeLive}}
 }
 
 func lossTitle(m *model) (string, string) {

@@ -56,7 +56,8 @@ func (r *rail) panels() []panel {
 		},
 		{
 			id: schedulesPanel, title: schedulesTitle, draw: drawSchedules, export: edits,
-			page: &page{3, "Knobs", placeKnobs}, group: group, keys: turn, hints: r.hints, list: knobs,
+			screen: &screen{digit: 3, name: "Knobs", place: placeKnobs},
+			group:  group, keys: turn, hints: r.hints, list: knobs,
 		},
 		{id: knobPanel, title: knobTitle, draw: drawKnob, export: edits},
 		{id: historyPanel, title: historyTitle, draw: drawHistory, export: edits},

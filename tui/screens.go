@@ -53,10 +53,10 @@ func (m *model) everyPanel() []placement {
 // place lays the screen's panels out.
 func (m *model) place(body cell.Rect) []placement {
 	s := m.screens()[m.screen]
-	if s.page.place == nil {
-		return []placement{{s.focus, body}}
+	if s.place == nil {
+		return []placement{{s.lead, body}}
 	}
-	return s.page.place(m, body)
+	return s.place(m, body)
 }
 
 // focusIn is the focused panel when the screen has it, else its first.

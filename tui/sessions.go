@@ -35,7 +35,7 @@ func newSessions() *sessions { return &sessions{} }
 // panel leads the Sessions screen and has it alone. Another session changes nothing in the list.
 func (s *sessions) panel() panel {
 	return panel{
-		id: sessionsPanel, title: s.title, draw: s.draw, page: &page{digit: 9, name: "Sessions"},
+		id: sessionsPanel, title: s.title, draw: s.draw, screen: &screen{digit: 9, name: "Sessions"},
 		group: "sessions (on their screen)", keys: s.keys(), hints: s.hints, point: s.point,
 		list: &list{name: "sessions", entries: "sessions"}, poll: s.relist,
 	}
