@@ -50,17 +50,17 @@ func (r *rail) panels() []panel {
 	turn, send := r.keys()
 	return []panel{
 		{
-			id: knobsPanel, title: railTitle, draw: drawRail, export: edits,
+			id: knobsPanel, title: r.title, draw: r.draw, export: edits,
 			group: group, keys: slices.Concat(turn, send), typing: r.typed, hints: r.hints, point: r.point, list: knobs,
 			reset: func() { *r = rail{} },
 		},
 		{
-			id: schedulesPanel, title: schedulesTitle, draw: drawSchedules, export: edits,
+			id: schedulesPanel, title: r.schedulesTitle, draw: r.drawSchedules, export: edits,
 			screen: &screen{digit: 3, name: "Knobs", place: placeKnobs},
 			group:  group, keys: turn, hints: r.hints, list: knobs,
 		},
-		{id: knobPanel, title: knobTitle, draw: drawKnob, export: edits},
-		{id: historyPanel, title: historyTitle, draw: drawHistory, export: edits},
+		{id: knobPanel, title: r.knobTitle, draw: r.drawKnob, export: edits},
+		{id: historyPanel, title: historyTitle, draw: r.drawHistory, export: edits},
 	}
 }
 
@@ -70,6 +70,11 @@ func (r *rail) typed() *typing {
 		return nil
 	}
 	return &typing{r.type1, [][2]string{{"enter", "stage"}, {"esc", "back"}}}
+}
+
+func (r *rail) stagedLine(m *model) string {
+	k := m.applyKey()
+	return fmt.Sprintf("%d staged   %s %s   u unstage", len(r.staged), k[0], k[1])
 }
 
 // hints are the keys that matter on the knobs.
@@ -94,8 +99,8 @@ func (m *model) allKnobs() []optim.Knob {
 	return out
 }
 
-// railKnobs are the rows of the rail: those that pass the filter.
-func (m *model) railKnobs() []optim.Knob {
+// knobs are the rows of the rail: those that pass the filter.
+func (r *rail) knobs(m *model) []optim.Knob {
 	return slices.DeleteFunc(m.allKnobs(), func(k optim.Knob) bool { return !m.passes("knobs", k.Name, k.Title) })
 }
 
@@ -112,7 +117,7 @@ func (m *model) current(k optim.Knob) float64 {
 
 // chosen is the knob under the cursor; where the filter lets none through, the first of all.
 func (r *rail) chosen(m *model) optim.Knob {
-	ks := m.railKnobs()
+	ks := r.knobs(m)
 	if len(ks) == 0 {
 		ks = m.allKnobs()
 	}

@@ -14,7 +14,7 @@ import (
 // keys are those that choose and turn a knob, and those that send what is staged and take it back.
 func (r *rail) keys() (turning, sending []binding) {
 	some := func(m *model) string {
-		if len(m.railKnobs()) == 0 {
+		if len(r.knobs(m)) == 0 {
 			return m.nothing("knobs", "knob")
 		}
 		return ""
@@ -22,7 +22,7 @@ func (r *rail) keys() (turning, sending []binding) {
 	may := func(m *model) string { return cmp.Or(m.mayStage(), some(m)) }
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
-			n := len(m.railKnobs())
+			n := len(r.knobs(m))
 			r.cursor = (min(r.cursor, n-1) + d + n) % n
 			return nil
 		}
@@ -40,15 +40,14 @@ func (r *rail) keys() (turning, sending []binding) {
 		{keys: []string{"enter"}, title: "type a value, *0.5 or a schedule", why: may, do: func(m *model) tea.Cmd { r.typing = &line{}; return nil }},
 	}
 	sending = []binding{
-		{keys: []string{"a"}, title: "apply all that is staged", why: (*model).mayCommand, do: (*model).apply, anywhere: true},
-		{keys: []string{"u"}, title: "unstage", why: (*model).mayStage, do: (*model).unstage, anywhere: true},
+		{keys: []string{"a"}, title: "apply all that is staged", why: (*model).mayCommand, do: r.apply, anywhere: true},
+		{keys: []string{"u"}, title: "unstage", why: (*model).mayStage, do: r.takeBack, anywhere: true},
 	}
 	return turning, sending
 }
 
 // apply sends everything staged as one transaction.
-func (m *model) apply() tea.Cmd {
-	r := m.rail
+func (r *rail) apply(m *model) tea.Cmd {
 	switch {
 	case r.sent != nil:
 		r.answer = answer{text: "the last changes are not answered yet", bad: true}
@@ -74,9 +73,8 @@ func (m *model) apply() tea.Cmd {
 	return send
 }
 
-// unstage takes the chosen knob back, or everything when it is not staged.
-func (m *model) unstage() tea.Cmd {
-	r := m.rail
+// takeBack unstages the chosen knob, or everything when it is not staged.
+func (r *rail) takeBack(m *model) tea.Cmd {
 	if !m.onKnobs() || !r.unstage(r.chosen(m).Name) {
 		r.staged = nil
 	}

@@ -283,11 +283,6 @@ func (m *model) applyKey() [2]string {
 	return [2]string{"a", "apply"}
 }
 
-func (m *model) stagedLine() string {
-	k := m.applyKey()
-	return fmt.Sprintf("%d staged   %s %s   u unstage", len(m.rail.staged), k[0], k[1])
-}
-
 func (m *model) stagedNote() string {
 	if n := len(m.rail.staged); n > 0 {
 		return fmt.Sprintf(" (%d staged)", n)
