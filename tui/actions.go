@@ -45,8 +45,7 @@ func (m *model) back() tea.Cmd {
 		m.branching.cancel()
 	case m.filters.text[m.list()] != "":
 		m.setFilter(m.list(), "")
-	case m.focus == "fleet" && len(m.fleet.marked) > 0:
-		clear(m.fleet.marked)
+	case m.panel(m.focus).back != nil && m.panel(m.focus).back(m):
 	case m.expanded:
 		m.expand()
 	case m.drawer:
@@ -60,8 +59,8 @@ func (m *model) back() tea.Cmd {
 
 func (m *model) openScreen(i int) tea.Cmd {
 	m.screen, m.expanded, m.drawer = i, false, false
-	m.focus = m.screens()[i].focus
-	return tea.Batch(m.relist(), m.survey())
+	m.focus = m.screens()[i].lead
+	return m.poll()
 }
 
 // digit opens the screen of a digit.
@@ -83,34 +82,31 @@ func (m *model) moveFocus(d int) {
 	if len(m.placed) == 0 {
 		return
 	}
-	names := m.panels()
+	all := ids(m.placed)
 	if m.w < panelsW || m.expanded {
-		names = nil
-		for _, p := range m.everyPanel() {
-			names = append(names, p.panel)
-		}
+		all = ids(m.everyPanel())
 	}
-	i := slices.Index(names, m.focus)
+	i := slices.Index(all, m.focus)
 	if i < 0 {
 		i = 0
 	} else {
-		i = (i + d + len(names)) % len(names)
+		i = (i + d + len(all)) % len(all)
 	}
-	m.focus = names[i]
-	m.drawer = m.drawer && m.focus == "knobs"
+	m.focus = all[i]
+	m.drawer = m.drawer && m.focus == knobsPanel
 }
 
 // toggleRail puts the focus on the knobs, opening the drawer where the rail has no place.
 func (m *model) toggleRail() tea.Cmd {
-	if m.focus == "knobs" && m.drawer {
+	if m.focus == knobsPanel && m.drawer {
 		m.drawer = false
 		m.moveFocus(0)
 		return nil
 	}
 	m.expanded = false
 	m.layout()
-	m.drawer = !slices.ContainsFunc(m.placed, func(p placement) bool { return p.panel == "knobs" })
-	m.focus = "knobs"
+	m.drawer = !slices.Contains(ids(m.placed), knobsPanel)
+	m.focus = knobsPanel
 	return nil
 }
 
@@ -162,20 +158,11 @@ func (m *model) click(x, y int) tea.Cmd {
 		return nil
 	}
 	for i := len(m.placed) - 1; i >= 0; i-- {
-		if m.placed[i].at.Has(x, y) {
-			m.focus = m.placed[i].panel
-			m.drawer = m.drawer && m.focus == "knobs"
-			if m.focus == "knobs" {
-				m.rail.point(m, m.placed[i].at, y)
-			}
-			if m.focus == "sessions" {
-				m.sessions.point(m, m.placed[i].at, y)
-			}
-			if m.focus == "fleet" {
-				m.fleet.point(m, m.placed[i].at, y)
-			}
-			if m.focus == "links" {
-				m.fleet.linkAt(x, y, m.fleet.matrix(m.placed[i].at.Inset()))
+		if p := m.placed[i]; p.at.Has(x, y) {
+			m.focus = p.panel
+			m.drawer = m.drawer && m.focus == knobsPanel
+			if point := m.panel(p.panel).point; point != nil {
+				point(m, p.at.Inset(), x, y)
 			}
 			return nil
 		}

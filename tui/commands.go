@@ -21,8 +21,17 @@ type command struct {
 	do                func(m *model, args []string) (tea.Cmd, error)
 }
 
-// commands is the table that the command line, its completion and the palette read.
-func commands() []command {
+// commands is the table that the command line, its completion and the palette read: of the run, of the panels, of this
+// viewer.
+func (m *model) commands() []command {
+	all := runCommands()
+	for _, p := range m.panels {
+		all = append(all, p.commands...)
+	}
+	return append(all, lookingCommands()...)
+}
+
+func runCommands() []command {
 	none := func(c event.Command) func(*model, []string) (tea.Cmd, error) {
 		return func(m *model, _ []string) (tea.Cmd, error) { return m.send(c), nil }
 	}
@@ -36,10 +45,12 @@ func commands() []command {
 		{name: "save", title: "save a checkpoint now", live: true, do: none(event.Command{Action: event.Save})},
 		{name: "take", title: "ask for the writer's lease", live: true, do: doLease(view.LeaseAsk)},
 		{name: "give", title: "give the writer's lease away", live: true, do: doLease(view.LeaseGive)},
-		{name: "kill", args: "WORKER", title: "end a worker, to try faults (asks)", live: true, complete: completeWorker, do: doWorkers(event.Kill)},
-		{name: "cordon", args: "WORKER", title: "give a worker no members any more", live: true, complete: completeWorker, do: doWorkers(event.Cordon)},
-		{name: "drain", args: "WORKER", title: "move a worker's members to the others now", live: true, complete: completeWorker, do: doWorkers(event.Drain)},
-		{name: "uncordon", args: "WORKER", title: "let a worker take part again", live: true, complete: completeWorker, do: doWorkers(event.Uncordon)},
+	}
+}
+
+// lookingCommands are those that concern this viewer alone.
+func lookingCommands() []command {
+	return []command{
 		{name: "goto", args: "ROUND|PERCENT%", title: "go to a round of a recording", do: doGoto},
 		{name: "speed", args: "X", title: "play a recording X times as fast", do: doSpeed},
 		{name: "member", args: "ID", title: "focus a member", do: doMember},

@@ -26,41 +26,51 @@ type exportedMsg struct {
 	err  error
 }
 
-// exporters make the table behind a panel from a view.
-func exporters(m *model) map[string]func(*view.View) rows {
+// plainly exports what asks nothing of the model.
+func plainly(table func(*view.View) rows) func(*model) func(*view.View) rows {
+	return func(*model) func(*view.View) rows { return table }
+}
+
+func lossRows(m *model) func(*view.View) rows {
 	main := m.mainSeries()
-	loss := func(v *view.View) rows { return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestError) }
-	members := main
+	return func(v *view.View) rows { return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestError) }
+}
+
+func fitnessRows(*model) func(*view.View) rows {
+	return func(v *view.View) rows { return seriesRows(v, view.Fitness, view.Spread) }
+}
+
+func replicaRows(m *model) func(*view.View) rows {
+	name := m.mainSeries()
 	if s := m.strip(); s != nil {
-		members = s.Name
+		name = s.Name
 	}
-	replicas := func(v *view.View) rows { return seriesRows(v, members) }
-	population := func(v *view.View) rows { return append(replicas(v), meetingRows(v)...) }
-	return map[string]func(*view.View) rows{
-		"loss": loss, "fitness": func(v *view.View) rows { return seriesRows(v, view.Fitness, view.Spread) },
-		"replicas": replicas, "population": population, "bandwidth": bandwidthRows, "events": eventRows,
-		"knobs": editRows, "schedules": editRows, "knob": editRows, "history": editRows,
-	}
+	return func(v *view.View) rows { return seriesRows(v, name) }
+}
+
+func populationRows(m *model) func(*view.View) rows {
+	replicas := replicaRows(m)
+	return func(v *view.View) rows { return append(replicas(v), meetingRows(v)...) }
 }
 
 func (m *model) mayExport() string {
 	if m.opt.NoFiles {
 		return "no file is written at the other end: brood attach from your own machine exports"
 	}
-	if exporters(m)[m.focus] == nil {
-		return "there is nothing to export of " + m.focus + ": focus a chart, the knobs or the events"
+	if m.panel(m.focus).export == nil {
+		return "there is nothing to export of " + string(m.focus) + ": focus a chart, the knobs or the events"
 	}
 	return ""
 }
 
 // export writes what is behind the focused panel into the current directory.
 func (m *model) export() tea.Cmd {
-	table, v := exporters(m)[m.focus], m.shown.Clone()
+	table, v := m.panel(m.focus).export(m), m.shown.Clone()
 	name := "run"
 	if m.opt.Session != "" {
 		name = filepath.Base(m.opt.Session)
 	}
-	name += "-" + m.focus
+	name += "-" + string(m.focus)
 	return m.job(func() tea.Msg {
 		all := table(v)
 		path, err := writeCSV(name, all)

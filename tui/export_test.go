@@ -28,8 +28,9 @@ func readCSV(t *testing.T, path string) [][]string {
 
 func TestExport(t *testing.T) {
 	for _, c := range []struct {
-		focus, head string
-		rows        int
+		focus panelID
+		head  string
+		rows  int
 	}{
 		// 400 rounds of 6 members, all and median; the centre's 100 probes; one evaluation, two numbers.
 		{"loss", "series,member,round,to,points,min,mean,max", 400*8 + 100 + 2},
@@ -41,13 +42,13 @@ func TestExport(t *testing.T) {
 		{"knobs", "time,round,algorithm,knob,before,after,by", 2},
 		{"history", "time,round,algorithm,knob,before,after,by", 2},
 	} {
-		t.Run(c.focus, func(t *testing.T) {
+		t.Run(string(c.focus), func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
 			d := open(t, 200, 50, sourcetest.Run(6, 400), func(o *Options) { o.Session = filepath.Join("/somewhere", "run-7f3a") })
 			d.focus = c.focus
 			d.press("E")
-			want := filepath.Join(dir, "run-7f3a-"+c.focus+".csv")
+			want := filepath.Join(dir, "run-7f3a-"+string(c.focus)+".csv")
 			all := readCSV(t, want)
 			if len(all) != c.rows+1 || strings.Join(all[0], ",") != c.head {
 				t.Errorf("%d rows below %v, want %d below %s", len(all)-1, all[0], c.rows, c.head)
@@ -55,7 +56,7 @@ func TestExport(t *testing.T) {
 			if got := d.toast.text; !strings.Contains(got, want) || !strings.HasPrefix(got, strconv.Itoa(c.rows)+" rows") {
 				t.Errorf("it says %q", got)
 			}
-			if d.press("E"); !strings.HasSuffix(d.toast.text, c.focus+"-2.csv") || len(readCSV(t, want)) != len(all) {
+			if d.press("E"); !strings.HasSuffix(d.toast.text, string(c.focus)+"-2.csv") || len(readCSV(t, want)) != len(all) {
 				t.Errorf("a second export says %q: the first must stay", d.toast.text)
 			}
 		})
@@ -79,7 +80,7 @@ func TestExportOfMeetings(t *testing.T) {
 		}
 	}
 	got := 0
-	all := exporters(d.model)["population"](d.shown)
+	all := d.panel(populationPanel).export(d.model)(d.shown)
 	for _, r := range all {
 		if len(r) != len(all[0]) {
 			t.Fatalf("%v below %v", r, all[0])
@@ -96,7 +97,7 @@ func TestExportOfMeetings(t *testing.T) {
 	if got != most || got < 40 {
 		t.Errorf("%d of %d meetings", got, most)
 	}
-	for _, r := range exporters(d.model)["replicas"](d.shown) {
+	for _, r := range d.panel(replicasPanel).export(d.model)(d.shown) {
 		if r[0] == view.Partner {
 			t.Fatalf("the panel without meetings exports %v", r)
 		}
@@ -154,13 +155,13 @@ func TestExportOfThinnedSeries(t *testing.T) {
 
 func TestExportRefusals(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 50), func(o *Options) { o.Session = "/x/gone" })
-	d.focus = "sessions"
+	d.focus = fleetPanel
 	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export") {
 		t.Errorf("it says %q", d.toast.text)
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
-	d.focus, d.opt.Session = "loss", "/x/"+strings.Repeat("long", 100)
+	d.focus, d.opt.Session = lossPanel, "/x/"+strings.Repeat("long", 100)
 	if d.press("E"); !strings.HasPrefix(d.toast.text, "export: ") {
 		t.Errorf("a file that cannot be made says %q", d.toast.text)
 	}

@@ -1,11 +1,10 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-
-	"brood/runtime/view"
 )
 
 // filters are what the entries of a list must hold, by list, and the one being typed. A filter works while it is typed.
@@ -15,22 +14,33 @@ type filters struct {
 	list   string // that is being typed for
 }
 
-// list names the list that a panel shows, "" for none.
+// list names the list of the focused panel, "" for none.
 func (m *model) list() string {
-	switch m.focus {
-	case "knobs", "schedules":
-		return "knobs"
-	case "events", "sessions", "fleet":
-		return m.focus
+	if l := m.panel(m.focus).list; l != nil {
+		return l.name
 	}
 	return ""
 }
 
 func (m *model) mayFilter() string {
 	if m.list() == "" {
-		return "nothing to filter here: focus the events, the knobs, the workers or the sessions first (tab)"
+		return "nothing to filter here: focus " + m.lists() + " first (tab)"
 	}
 	return ""
+}
+
+// lists are the entries of all lists, for a sentence.
+func (m *model) lists() string {
+	var all []string
+	for _, p := range m.panels {
+		if p.list != nil && !slices.Contains(all, "the "+p.list.entries) {
+			all = append(all, "the "+p.list.entries)
+		}
+	}
+	if n := len(all); n > 1 {
+		all = append(all[:n-2], all[n-2]+" or "+all[n-1])
+	}
+	return strings.Join(all, ", ")
 }
 
 func (m *model) openFilter() tea.Cmd {
@@ -56,11 +66,10 @@ func (m *model) filterKey(name, text string) tea.Cmd {
 
 func (m *model) setFilter(list, text string) {
 	m.filters.text[list] = text
-	switch list {
-	case "events":
-		m.scroll = 0
-	case "knobs":
-		m.rail.cursor = 0
+	for _, p := range m.panels {
+		if p.list != nil && p.list.name == list && p.list.top != nil {
+			p.list.top()
+		}
 	}
 }
 
@@ -88,18 +97,4 @@ func (m *model) filterNote(list, note string) string {
 // nothing says that a list's filter lets no entry through.
 func (m *model) nothing(list, entry string) string {
 	return "no " + entry + " holds \"" + m.filters.text[list] + "\": esc clears the filter"
-}
-
-// lane is the events that pass the filter.
-func (m *model) lane() []view.Entry {
-	if m.filters.text["events"] == "" {
-		return m.shown.Lane
-	}
-	var out []view.Entry
-	for _, e := range m.shown.Lane {
-		if m.passes("events", e.Level, e.Kind, e.Text) {
-			out = append(out, e)
-		}
-	}
-	return out
 }

@@ -11,7 +11,7 @@ import (
 
 func TestFilterOfEvents(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.focus = "events"
+	d.focus = eventsPanel
 	d.press("/").write("CHECK")
 	d.shows("1 of 5 · /CHECK_", "checkpoint saved", "enter keep the filter")
 	d.hides("ell 10 effective")
@@ -36,42 +36,13 @@ func TestFilterOfEvents(t *testing.T) {
 	d.shows("none of the events")
 }
 
-func TestFilterOfKnobs(t *testing.T) {
-	for _, c := range []struct{ focus, keys, text string }{{"knobs", "k", "average"}, {"schedules", "3", "average"}} {
-		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-		d.press(c.keys, "j", "j", "/").write("ag").press("enter")
-		if d.focus != c.focus || d.rail.chosen(d.model).Name != "alpha" {
-			t.Errorf("%s: the filter leaves %q chosen", d.focus, d.rail.chosen(d.model).Name)
-		}
-		d.shows("/ag", "alpha")
-		d.hides("variant")
-		d.press("j", "l")
-		if e, ok := d.rail.of("alpha"); !ok || e != "0.76" {
-			t.Errorf("%s: turning the only knob stages %v", c.focus, d.rail.staged)
-		}
-		d.press("/").write("?").press("enter")
-		d.shows(`no knob holds "ag?"`)
-		for _, key := range []string{"j", "k", "l", "h", "enter", "L"} {
-			d.toast = toast{}
-			if d.press(key); d.toast.text == "" || d.rail.typing != nil || len(d.rail.staged) != 1 {
-				t.Errorf("%s: %s on an empty list says %q and stages %v", c.focus, key, d.toast.text, d.rail.staged)
-			}
-		}
-		d.press(":").write("set eta 0.2").press("enter")
-		if len(d.sent) != 1 || d.sent[0].Set[0].Expr != "0.2" {
-			t.Errorf("the command line does not find a knob that is filtered out: %v", d.sent)
-		}
-		d.press("esc", "esc")
-		d.shows("variant")
-	}
-}
-
 func TestFilterNeedsAList(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	if d.press("/"); d.filters.typing != nil || !strings.Contains(d.toast.text, "focus the events") {
+	d.press("/")
+	if d.filters.typing != nil || !strings.Contains(d.toast.text, "focus the knobs, the events or the workers first") {
 		t.Errorf("on the loss / says %q", d.toast.text)
 	}
-	d.focus = "events"
+	d.focus = eventsPanel
 	d.press("/")
 	d.Update(tea.PasteMsg{Content: "check\x1b[2J"})
 	if got := d.filters.text["events"]; got != "check[2J" {
@@ -82,7 +53,7 @@ func TestFilterNeedsAList(t *testing.T) {
 // Keys that mean something elsewhere are letters while a filter is typed, q too.
 func TestFilterTakesAllLetters(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.focus = "events"
+	d.focus = eventsPanel
 	d.press("/").write("qXz9/:?")
 	if d.filters.text["events"] != "qXz9/:?" || len(d.sent) > 0 || d.overlay != nil || d.screen != 0 {
 		t.Errorf("typed %q, sent %v", d.filters.text["events"], d.sent)

@@ -15,7 +15,7 @@ import (
 	"brood/tui/cell"
 )
 
-// fleet is the state of the Fleet screen. A live run is asked for its workers while the screen is shown.
+// fleet is the state of the Fleet screen's panels. A live run is asked for its workers while the screen is shown.
 type fleet struct {
 	now      view.Fleet // as it was told last
 	told     time.Time  // when; zero: never
@@ -33,12 +33,6 @@ type fleet struct {
 	measure  int // of linkMeasures
 }
 
-type fleetMsg struct {
-	gen   int // of the feed when it was asked for
-	fleet view.Fleet
-	err   error
-}
-
 const (
 	surveyEvery = 900 * time.Millisecond // less than two ticks of the clock
 	surveyWait  = 3 * time.Second        // for the answer
@@ -51,9 +45,12 @@ func (m *model) measured() bool {
 }
 
 // survey asks for the workers when their screen is shown and what is known is old.
-func (m *model) survey() tea.Cmd {
-	f, now := &m.fleet, m.opt.Clock()
-	if m.screens()[m.screen].focus != "fleet" || !m.measured() || f.asking || f.answered && m.frozen() || f.answered && now.Sub(f.asked) < surveyEvery {
+func (f *fleet) survey(m *model) tea.Cmd {
+	now := m.opt.Clock()
+	if !m.leads(fleetPanel) || !m.measured() || f.asking {
+		return nil
+	}
+	if f.answered && (m.frozen() || now.Sub(f.asked) < surveyEvery) {
 		return nil
 	}
 	f.asking, f.asked = true, now
@@ -62,29 +59,28 @@ func (m *model) survey() tea.Cmd {
 		ctx, cancel := context.WithTimeout(ctx, surveyWait)
 		defer cancel()
 		now, err := src.Fleet(ctx)
-		return fleetMsg{gen, now, err}
+		return reply(func(m *model) tea.Cmd { f.surveyed(m, gen, now, err); return nil })
 	})
 }
 
-// surveyed takes the answer. The cursor stays on its worker, or in its row when that has gone; marks of those that have gone
-// go too.
-func (m *model) surveyed(msg fleetMsg) {
-	f := &m.fleet
-	if msg.gen != m.feed.gen {
+// surveyed takes the answer to a question that was asked in a generation of the feed. The cursor stays on its worker, or
+// in its row when that has gone; marks of those that have gone go too.
+func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
+	if gen != m.feed.gen {
 		return
 	}
 	first := !f.answered
-	f.asking, f.answered, f.err = false, true, msg.err
-	if msg.err != nil || m.frozen() && !first {
+	f.asking, f.answered, f.err = false, true, err
+	if err != nil || m.frozen() && !first {
 		return
 	}
 	_, at := f.rows(m)
-	f.now, f.told = msg.fleet, m.opt.Clock()
+	f.now, f.told = now, m.opt.Clock()
 	if rows, _ := f.rows(m); len(rows) > 0 && !slices.ContainsFunc(rows, func(x fleetRow) bool { return x.ID == f.chosen }) {
 		f.chosen = rows[min(at, len(rows)-1)].ID
 	}
 	for id := range f.marked {
-		if !slices.ContainsFunc(msg.fleet.Workers, func(x view.Worker) bool { return x.ID == id }) {
+		if !slices.ContainsFunc(now.Workers, func(x view.Worker) bool { return x.ID == id }) {
 			delete(f.marked, id)
 		}
 	}
@@ -99,9 +95,9 @@ type fleetRow struct {
 }
 
 // workers are all there are: as measured, else as the plan in view has it.
-func (m *model) workers() (out []fleetRow) {
-	roster, measured := m.shown.Members(), m.measured() && !m.fleet.told.IsZero()
-	all := m.fleet.now.Workers
+func (f *fleet) workers(m *model) (out []fleetRow) {
+	roster, measured := m.shown.Members(), m.measured() && !f.told.IsZero()
+	all := f.now.Workers
 	if !measured {
 		all = nil
 		for _, w := range roster.Workers() {
@@ -120,7 +116,7 @@ func (m *model) workers() (out []fleetRow) {
 
 // rows are the workers that pass the filter, in their order, and which of them is chosen.
 func (f *fleet) rows(m *model) (rows []fleetRow, at int) {
-	for _, x := range m.workers() {
+	for _, x := range f.workers(m) {
 		if _, word, _ := x.standing(); m.passes("fleet", label(x.ID), x.Name, word, x.Device, x.Address, x.Software) {
 			rows = append(rows, x)
 		}
@@ -189,9 +185,9 @@ func (f *fleet) move(m *model, d int) {
 }
 
 // point chooses the worker under the mouse.
-func (f *fleet) point(m *model, at cell.Rect, y int) {
+func (f *fleet) point(m *model, in cell.Rect, _, y int) {
 	rows, chosen := f.rows(m)
-	if i, ok := tableAt(at.Inset(), y, len(rows), chosen, fleetFoot); ok {
+	if i, ok := tableAt(in, y, len(rows), chosen, fleetFoot); ok {
 		f.chosen = rows[i].ID
 	}
 }
@@ -223,4 +219,39 @@ func (f *fleet) markAll(m *model) {
 
 func (f *fleet) reorder(d int) { f.order, f.turned = (f.order+d)%len(fleetOrders()), false }
 
-func newFleet() fleet { return fleet{marked: map[int]bool{}, from: event.Every, to: event.Every} }
+// unmark takes all marks away, if there are any.
+func (f *fleet) unmark(*model) bool {
+	some := len(f.marked) > 0
+	clear(f.marked)
+	return some
+}
+
+func newFleet() *fleet { return &fleet{marked: map[int]bool{}, from: event.Every, to: event.Every} }
+
+const (
+	fleetPanel  panelID = "fleet"
+	linksPanel  panelID = "links"
+	workerPanel panelID = "worker"
+)
+
+// panels are those of the Fleet screen.
+func (f *fleet) panels() []panel {
+	const group = "workers (on their screen)"
+	table, worker := f.keys()
+	return []panel{
+		{
+			id: fleetPanel, title: f.title, draw: f.draw, screen: &screen{digit: 2, name: "Fleet", place: placeFleet},
+			group: group, keys: table, hints: f.hints, point: f.point, back: f.unmark,
+			list: &list{name: "fleet", entries: "workers"}, commands: f.commands(), poll: f.survey,
+			reset: func() { *f = *newFleet() },
+		},
+		{
+			id: linksPanel, title: f.linksTitle, draw: f.drawLinks,
+			group: "links (focus on the matrix)", keys: f.linkKeys(), hints: f.hints, point: f.pointLink,
+		},
+		{
+			id: workerPanel, title: f.workerTitle, draw: f.drawWorker,
+			group: group, keys: worker, hints: f.hints,
+		},
+	}
+}

@@ -18,8 +18,8 @@ import (
 	"brood/tui/cell"
 )
 
-// actedMsg is what became of an action on some workers, which are asked for one after the other.
-type actedMsg struct {
+// acted is what became of an action on some workers, which are asked for one after the other.
+type acted struct {
 	action  event.Action
 	done    []int
 	refused []string // "w2: reason"
@@ -27,11 +27,11 @@ type actedMsg struct {
 }
 
 // targets are the marked workers, else the one under the cursor.
-func (m *model) targets() []int {
-	if len(m.fleet.marked) > 0 {
-		return slices.Sorted(maps.Keys(m.fleet.marked))
+func (f *fleet) targets(m *model) []int {
+	if len(f.marked) > 0 {
+		return slices.Sorted(maps.Keys(f.marked))
 	}
-	rows, at := m.fleet.rows(m)
+	rows, at := f.rows(m)
 	if len(rows) == 0 {
 		return nil
 	}
@@ -39,13 +39,13 @@ func (m *model) targets() []int {
 }
 
 // able are the targets that an action makes sense for, or why there are none.
-func (m *model) able(a event.Action) (ids []int, why string) {
+func (f *fleet) able(m *model, a event.Action) (ids []int, why string) {
 	if why := m.mayCommand(); why != "" {
 		return nil, why
 	}
 	why = "there is no worker to choose"
-	for i, id := range m.targets() {
-		no := m.unable(a, id)
+	for i, id := range f.targets(m) {
+		no := f.unable(m, a, id)
 		if no == "" {
 			ids = append(ids, id)
 		}
@@ -56,15 +56,15 @@ func (m *model) able(a event.Action) (ids []int, why string) {
 	switch {
 	case len(ids) == 0:
 		return nil, why
-	case (a == event.Cordon || a == event.Drain) && len(m.free(ids)) == 0:
+	case (a == event.Cordon || a == event.Drain) && len(f.free(m, ids)) == 0:
 		return nil, fmt.Sprintf("no other worker could take the members of %s: let one join first", labels(ids))
 	}
 	return ids, ""
 }
 
 // unable says why an action makes no sense for a worker, "" when it does. The run judges again.
-func (m *model) unable(a event.Action, id int) string {
-	for _, x := range m.workers() {
+func (f *fleet) unable(m *model, a event.Action, id int) string {
+	for _, x := range f.workers(m) {
 		if x.ID != id {
 			continue
 		}
@@ -85,8 +85,8 @@ func (m *model) unable(a event.Action, id int) string {
 }
 
 // free are the workers besides some that may be given members.
-func (m *model) free(but []int) (out []int) {
-	for _, x := range m.workers() {
+func (f *fleet) free(m *model, but []int) (out []int) {
+	for _, x := range f.workers(m) {
 		if (x.State == view.Hosting || x.State == view.Idle) && !slices.Contains(but, x.ID) {
 			out = append(out, x.ID)
 		}
@@ -95,12 +95,12 @@ func (m *model) free(but []int) (out []int) {
 }
 
 // ask acts on workers, after a question where that may cost something: a kill, and a drain that leaves one host alone.
-func (m *model) ask(a event.Action, ids []int) tea.Cmd {
-	q := &question{do: func(m *model) tea.Cmd { return m.act(a, ids) }}
-	free := m.free(ids)
+func (f *fleet) ask(m *model, a event.Action, ids []int) tea.Cmd {
+	q := &question{do: func(m *model) tea.Cmd { return f.act(m, a, ids) }}
+	free := f.free(m, ids)
 	switch {
 	case a == event.Kill && len(ids) == 1:
-		q.text, q.yes = fmt.Sprintf("Kill worker %d%s? What it held is lost, as in a real failure.", ids[0], m.about(ids[0])), "kill it"
+		q.text, q.yes = fmt.Sprintf("Kill worker %d%s? What it held is lost, as in a real failure.", ids[0], f.about(m, ids[0])), "kill it"
 	case a == event.Kill:
 		q.text, q.yes = fmt.Sprintf("Kill %s: %s? What they held is lost, as in a real failure.", count(len(ids), "worker"), labels(ids)), "kill them"
 	case a == event.Drain && len(free) == 1:
@@ -113,8 +113,8 @@ func (m *model) ask(a event.Action, ids []int) tea.Cmd {
 }
 
 // about is what a worker hosts and where, for a question.
-func (m *model) about(id int) string {
-	for _, x := range m.workers() {
+func (f *fleet) about(m *model, id int) string {
+	for _, x := range f.workers(m) {
 		if x.ID == id {
 			return fmt.Sprintf(" (%s%s)", strings.TrimPrefix(x.Name+", ", ", "), count(len(x.Members), "member"))
 		}
@@ -123,7 +123,7 @@ func (m *model) about(id int) string {
 }
 
 // act sends an action for each worker in turn, so that each is judged by what those before it left.
-func (m *model) act(a event.Action, ids []int) tea.Cmd {
+func (f *fleet) act(m *model, a event.Action, ids []int) tea.Cmd {
 	if why := m.mayCommand(); why != "" {
 		m.say(cell.Warn, why)
 		return nil
@@ -134,25 +134,25 @@ func (m *model) act(a event.Action, ids []int) tea.Cmd {
 	}
 	ctx, to := m.reading.ctx, m.opt.Commander
 	return m.task(func() tea.Msg {
-		out := actedMsg{action: a}
+		out := acted{action: a}
 		for _, c := range all {
 			r, err := to.Command(ctx, c)
-			switch {
-			case err != nil:
+			if err != nil {
 				out.err = err
-				return out
-			case r.Accepted:
+				break
+			}
+			if r.Accepted {
 				out.done = append(out.done, c.Worker)
-			default:
+			} else {
 				out.refused = append(out.refused, label(c.Worker)+": "+r.Reason)
 			}
 		}
-		return out
+		return reply(func(m *model) tea.Cmd { return f.acted(m, out) })
 	})
 }
 
 // acted tells it, takes the marks away and asks anew how the workers are.
-func (m *model) acted(msg actedMsg) tea.Cmd {
+func (f *fleet) acted(m *model, msg acted) tea.Cmd {
 	if errors.Is(msg.err, context.Canceled) {
 		return nil // its session was left
 	}
@@ -169,14 +169,23 @@ func (m *model) acted(msg actedMsg) tea.Cmd {
 	}
 	m.say(role, text)
 	for _, id := range msg.done {
-		delete(m.fleet.marked, id)
+		delete(f.marked, id)
 	}
-	m.fleet.asked = time.Time{}
-	return m.survey()
+	f.asked = time.Time{}
+	return f.survey(m)
+}
+
+func (f *fleet) commands() []command {
+	return []command{
+		{name: "kill", args: "WORKER", title: "end a worker, to try faults (asks)", live: true, complete: f.complete, do: f.doWorkers(event.Kill)},
+		{name: "cordon", args: "WORKER", title: "give a worker no members any more", live: true, complete: f.complete, do: f.doWorkers(event.Cordon)},
+		{name: "drain", args: "WORKER", title: "move a worker's members to the others now", live: true, complete: f.complete, do: f.doWorkers(event.Drain)},
+		{name: "uncordon", args: "WORKER", title: "let a worker take part again", live: true, complete: f.complete, do: f.doWorkers(event.Uncordon)},
+	}
 }
 
 // doWorkers is a command line's action on workers, given by their numbers. The run judges whether it may be.
-func doWorkers(a event.Action) func(*model, []string) (tea.Cmd, error) {
+func (f *fleet) doWorkers(a event.Action) func(*model, []string) (tea.Cmd, error) {
 	return func(m *model, args []string) (tea.Cmd, error) {
 		var ids []int
 		for _, s := range args {
@@ -187,12 +196,12 @@ func doWorkers(a event.Action) func(*model, []string) (tea.Cmd, error) {
 			ids = append(ids, w)
 		}
 		slices.Sort(ids)
-		return m.ask(a, slices.Compact(ids)), nil
+		return f.ask(m, a, slices.Compact(ids)), nil
 	}
 }
 
-func completeWorker(m *model, _ []string) (out []string) {
-	all := m.workers()
+func (f *fleet) complete(m *model, _ []string) (out []string) {
+	all := f.workers(m)
 	slices.SortFunc(all, func(a, b fleetRow) int { return cmp.Compare(a.ID, b.ID) })
 	for _, x := range all {
 		out = append(out, label(x.ID))

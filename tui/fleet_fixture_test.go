@@ -91,7 +91,7 @@ func commanding(t testing.TB, w, h int, f view.Fleet, keys string) (*desk, *crew
 // again lets the clock go on and delivers what the next tick reads.
 func (d *desk) again() {
 	d.now = d.now.Add(time.Second)
-	if cmd := d.survey(); cmd != nil {
+	if cmd := d.fleet.survey(d.model); cmd != nil {
 		d.deliver(cmd())
 	}
 }
@@ -106,7 +106,7 @@ func (d *desk) did() (out []string) {
 
 // order are the workers of the table from top to bottom.
 func (d *desk) order() (out []int) {
-	rows, _ := d.model.fleet.rows(d.model)
+	rows, _ := d.fleet.rows(d.model)
 	for _, x := range rows {
 		out = append(out, x.ID)
 	}
@@ -114,7 +114,7 @@ func (d *desk) order() (out []int) {
 }
 
 func (d *desk) marks() (out []int) {
-	for id := range d.model.fleet.marked {
+	for id := range d.fleet.marked {
 		out = append(out, id)
 	}
 	slices.Sort(out)

@@ -23,7 +23,7 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	if c.asked != 1 {
 		t.Fatalf("opening the screen asks %d times", c.asked)
 	}
-	if d.survey() != nil {
+	if d.fleet.survey(d.model) != nil {
 		t.Error("it asks again at once")
 	}
 	d.again()
@@ -31,14 +31,14 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 		t.Errorf("a second later it was asked %d times", c.asked)
 	}
 	d.now = d.now.Add(time.Second)
-	if d.survey() == nil {
+	if d.fleet.survey(d.model) == nil {
 		t.Error("it is not asked a second later")
 	}
 	d.now = d.now.Add(time.Second)
-	if d.survey() != nil {
+	if d.fleet.survey(d.model) != nil {
 		t.Error("a question that is not answered is asked again")
 	}
-	d.Update(fleetMsg{gen: d.feed.gen, fleet: c.now})
+	d.fleet.surveyed(d.model, d.feed.gen, c.now, nil)
 	d.press("f")
 	if d.again(); c.asked != 2 {
 		t.Error("a frozen display goes on to ask")
@@ -61,8 +61,8 @@ func TestLateFleetIsIgnored(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "")
 	gen := d.feed.gen
 	d.begin()
-	d.Update(fleetMsg{gen: gen, fleet: c.now})
-	if len(d.model.fleet.now.Workers) > 0 || d.model.fleet.answered {
+	d.fleet.surveyed(d.model, gen, c.now, nil)
+	if len(d.fleet.now.Workers) > 0 || d.fleet.answered {
 		t.Error("the answer of a session that was left is taken")
 	}
 }
@@ -129,33 +129,33 @@ func TestFleetOrderAndFilter(t *testing.T) {
 // The cursor stays on its worker whatever the order, and in its row when the worker goes.
 func TestFleetCursorStays(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "j j v")
-	if d.model.fleet.chosen != 4 || !slices.Equal(d.marks(), []int{3}) {
-		t.Fatalf("chosen %d, marked %v", d.model.fleet.chosen, d.marks())
+	if d.fleet.chosen != 4 || !slices.Equal(d.marks(), []int{3}) {
+		t.Fatalf("chosen %d, marked %v", d.fleet.chosen, d.marks())
 	}
 	d.press("O")
-	if rows, at := d.model.fleet.rows(d.model); rows[at].ID != 4 || at != 1 {
+	if rows, at := d.fleet.rows(d.model); rows[at].ID != 4 || at != 1 {
 		t.Errorf("turned round, the cursor is on w%d in row %d", rows[at].ID, at)
 	}
 	c.now.Workers = slices.Delete(c.now.Workers, 2, 4) // w3 and w4
 	d.again()
-	if d.model.fleet.chosen != 2 || len(d.marks()) > 0 {
-		t.Errorf("w4 has gone: chosen w%d, marked %v", d.model.fleet.chosen, d.marks())
+	if d.fleet.chosen != 2 || len(d.marks()) > 0 {
+		t.Errorf("w4 has gone: chosen w%d, marked %v", d.fleet.chosen, d.marks())
 	}
 	d.paint()
 	d.Update(tea.MouseClickMsg{X: 10, Y: 4})
-	if d.model.fleet.chosen != 5 {
-		t.Errorf("a click on the first row chooses w%d", d.model.fleet.chosen)
+	if d.fleet.chosen != 5 {
+		t.Errorf("a click on the first row chooses w%d", d.fleet.chosen)
 	}
 	d.Update(tea.MouseWheelMsg{X: 10, Y: 4, Button: tea.MouseWheelDown})
-	if d.model.fleet.chosen != 2 {
-		t.Errorf("the wheel leads to w%d", d.model.fleet.chosen)
+	if d.fleet.chosen != 2 {
+		t.Errorf("the wheel leads to w%d", d.fleet.chosen)
 	}
 }
 
 func TestFleetMoves(t *testing.T) {
 	for keys, want := range map[string]int{"j": 2, "down down": 3, "k": 1, "j up": 1, "G": 5, "G g": 1, "enter j": 2} {
-		if d, _ := commanding(t, 120, 40, machines(5), keys); d.model.fleet.chosen != want {
-			t.Errorf("%s leads to w%d, want w%d", keys, d.model.fleet.chosen, want)
+		if d, _ := commanding(t, 120, 40, machines(5), keys); d.fleet.chosen != want {
+			t.Errorf("%s leads to w%d, want w%d", keys, d.fleet.chosen, want)
 		}
 	}
 }
@@ -166,13 +166,13 @@ func TestFleetDetails(t *testing.T) {
 	d.hides("fleet ─")
 	d.press("k")
 	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms late")
-	if d.press("esc"); d.focus != "fleet" || d.expanded {
+	if d.press("esc"); d.focus != fleetPanel || d.expanded {
 		t.Errorf("esc leads to %s, expanded %v", d.focus, d.expanded)
 	}
 	// Where it has a place it is there already.
 	d, _ = commanding(t, 200, 50, machines(5), "j")
 	d.shows("worker w2", "10.0.0.8:41037")
-	if d.press("enter"); d.focus != "worker" || d.expanded {
+	if d.press("enter"); d.focus != workerPanel || d.expanded {
 		t.Errorf("enter leads to %s, expanded %v", d.focus, d.expanded)
 	}
 }
@@ -184,21 +184,21 @@ func TestTabReachesEveryPanel(t *testing.T) {
 		if size[0] >= panelsW {
 			d.press("e")
 		}
-		var seen []string
+		var seen []panelID
 		for range 5 {
 			seen = append(seen, d.focus)
 			d.paint()
-			if got := d.panels(); !slices.Equal(got, []string{d.focus}) {
+			if got := ids(d.placed); !slices.Equal(got, []panelID{d.focus}) {
 				t.Errorf("at %v the focus is on %s and shown is %v", size, d.focus, got)
 			}
 			d.press("tab")
 		}
-		if !slices.Equal(seen, []string{"fleet", "links", "worker", "events", "fleet"}) {
+		if !slices.Equal(seen, []panelID{fleetPanel, linksPanel, workerPanel, eventsPanel, fleetPanel}) {
 			t.Errorf("at %v tab leads through %v", size, seen)
 		}
 	}
 	d, _ := commanding(t, 80, 24, machines(5), "e tab tab e")
-	if d.focus != "fleet" {
+	if d.focus != fleetPanel {
 		t.Errorf("back from a panel without a place the focus is on %s", d.focus)
 	}
 }
@@ -273,7 +273,7 @@ func TestFleetOfARecording(t *testing.T) {
 		}
 	}
 	at := d.live.Position
-	if d.press("tab", "left"); d.focus != "links" || d.live.Position >= at {
+	if d.press("tab", "left"); d.focus != linksPanel || d.live.Position >= at {
 		t.Errorf("on the matrix, which a recording has not, the commit before %d is at %d", at, d.live.Position)
 	}
 }

@@ -49,23 +49,24 @@ func (m *model) paint() *cell.Grid {
 	return g
 }
 
+// leastPanelH is the height of a border around one line.
+const leastPanelH = 3
+
 func (m *model) paintPanel(g *cell.Grid, p placement) {
-	for _, t := range panelTable() {
-		if t.name != p.panel {
-			continue
+	t := m.panel(p.panel)
+	g.Clear(p.at)
+	if p.at.H < leastPanelH {
+		if t.line != nil {
+			t.line(m, g, p.at)
 		}
-		g.Clear(p.at)
-		if p.at.H < 3 {
-			m.eventLine(g, p.at)
-			return
-		}
-		border := cell.Border
-		if m.focus == p.panel {
-			border = cell.Focus
-		}
-		title, note := t.title(m)
-		t.draw(m, g, g.Box(p.at, border, title, note))
+		return
 	}
+	border := cell.Border
+	if m.focus == p.panel {
+		border = cell.Focus
+	}
+	title, note := t.title(m)
+	t.draw(m, g, g.Box(p.at, border, title, note))
 }
 
 // vital is the screen for terminals that are too small for panels.

@@ -69,20 +69,6 @@ func TestSetAsOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestHorizonOfARunThatEnded: schedules are drawn over the rounds that there were.
-func TestHorizonOfARunThatEnded(t *testing.T) {
-	rs := sourcetest.Run(3, 400)
-	rs[0].Config.Limit = event.Limit{}
-	d := open(t, 120, 40, rs, nil)
-	if _, hi := d.horizon(); hi != 800 {
-		t.Errorf("without a limit, schedules of a run at round 400 are drawn up to %d", hi)
-	}
-	d.live.Apply(event.Record{State: &event.State{Phase: event.Finished, Round: 400}})
-	if _, hi := d.horizon(); hi != 400 {
-		t.Errorf("schedules of a run that ended after round 400 are drawn up to %d", hi)
-	}
-}
-
 // TestSparklinesOfNegatives: members whose only series is negative have lines that rise and fall.
 func TestSparklinesOfNegatives(t *testing.T) {
 	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, shown: view.New(), logAxis: true}

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -17,30 +16,44 @@ func TestHelpNamesEveryKey(t *testing.T) {
 	d := open(t, 120, 200, sourcetest.Run(3, 20), func(o *Options) { o.Source, o.Library = NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{} })
 	d.press("?")
 	s := d.screenText()
-	for _, b := range bindings() {
-		if !strings.Contains(s, b.label()) || !strings.Contains(s, b.title) {
-			t.Errorf("help does not show %q, %q", b.label(), b.title)
+	all := ownKeys()
+	for _, b := range all {
+		if b.group == "" {
+			t.Errorf("%v has no group", b.keys)
 		}
-		if b.group == "" || b.title == "" {
-			t.Errorf("%v has no group or title", b.keys)
+	}
+	for _, p := range d.panels {
+		all = append(all, p.keys...)
+	}
+	for _, b := range all {
+		if b.title == "" || !strings.Contains(s, b.label()) || !strings.Contains(s, b.title) {
+			t.Errorf("help does not show %q, %q", b.label(), b.title)
 		}
 	}
 }
 
-// A key must not be in two rows that can apply at once, unless the first is meant to win: rows with a condition come first.
+// A key must not be in two rows that can apply at once, unless the first is meant to win: rows with a condition come
+// first, and those of the focused panel before all others.
 func TestKeysAreUnambiguous(t *testing.T) {
-	seen := map[string]bool{}
-	for _, b := range bindings() {
-		for _, k := range b.keys {
-			if b.when == nil && seen[k] {
-				t.Errorf("%q is bound twice without a condition", k)
+	d, _ := shelved(t, 120, 40, "")
+	tables := [][]binding{d.bindings()}
+	for _, p := range d.panels {
+		tables = append(tables, p.keys)
+	}
+	for _, rows := range tables {
+		seen := map[string]bool{}
+		for _, b := range rows {
+			for _, k := range b.keys {
+				if b.when == nil && seen[k] {
+					t.Errorf("%q is bound twice without a condition", k)
+				}
+				if b.when == nil {
+					seen[k] = true
+				}
 			}
-			if b.when == nil {
-				seen[k] = true
+			if slices.Contains(b.keys, "ctrl+i") || slices.Contains(b.keys, "ctrl+m") {
+				t.Errorf("%v cannot be told from tab or enter", b.keys)
 			}
-		}
-		if slices.Contains(b.keys, "ctrl+i") || slices.Contains(b.keys, "ctrl+m") {
-			t.Errorf("%v cannot be told from tab or enter", b.keys)
 		}
 	}
 }
@@ -50,13 +63,13 @@ func TestDispatch(t *testing.T) {
 		keys  string
 		check func(*desk) bool
 	}{
-		{"2", func(d *desk) bool { return d.screen == 1 && d.focus == "fleet" }},
+		{"2", func(d *desk) bool { return d.screen == 1 && d.focus == fleetPanel }},
 		{"3", func(d *desk) bool { return d.screen == 2 }},
-		{"3 1", func(d *desk) bool { return d.screen == 0 && d.focus == "loss" }},
+		{"3 1", func(d *desk) bool { return d.screen == 0 && d.focus == lossPanel }},
 		{"9", func(d *desk) bool { return d.screen == 0 && d.toast.text != "" }},
-		{"tab", func(d *desk) bool { return d.focus == "knobs" }},
-		{"tab shift+tab", func(d *desk) bool { return d.focus == "loss" }},
-		{"k", func(d *desk) bool { return d.focus == "knobs" && !d.drawer }},
+		{"tab", func(d *desk) bool { return d.focus == knobsPanel }},
+		{"tab shift+tab", func(d *desk) bool { return d.focus == lossPanel }},
+		{"k", func(d *desk) bool { return d.focus == knobsPanel && !d.drawer }},
 		{"e", func(d *desk) bool { return d.expanded }},
 		{"e esc", func(d *desk) bool { return !d.expanded }},
 		{"o", func(d *desk) bool { return !d.logAxis }},
@@ -89,100 +102,6 @@ func TestLeavingDoesNotStop(t *testing.T) {
 		if _, ok := d.last().(tea.QuitMsg); !ok || len(d.sent) > 0 {
 			t.Errorf("%s: quits %v, sent %v", k, ok, d.sent)
 		}
-	}
-}
-
-func TestDrawerOpensWhereTheRailHasNoPlace(t *testing.T) {
-	d := open(t, 80, 24, sourcetest.Run(3, 20), nil)
-	if d.press("k"); !d.drawer {
-		t.Error("k does not open the drawer")
-	}
-	if d.press("esc"); d.drawer || d.focus == "knobs" {
-		t.Errorf("esc leaves drawer %v, focus %s", d.drawer, d.focus)
-	}
-}
-
-func TestStagedAppliedEffective(t *testing.T) {
-	rs := sourcetest.Run(6, 400)
-	d := open(t, 120, 40, rs, nil)
-	d.press("k", "l", "l", "j", "l", "j", "enter").write("*0.5").press("enter")
-	d.shows("6 → 8*", "0.1 → 0.125*", "10 → 5*", "3 staged")
-	if len(d.sent) != 0 {
-		t.Fatalf("turning sent %v", d.sent)
-	}
-	d.press("a")
-	c := d.sent[0]
-	if len(d.sent) != 1 || c.Members != 8 || !slices.Equal(c.Set, []event.Setting{{Knob: "eta", Expr: "0.125"}, {Knob: "ell", Expr: "5"}}) || c.By != "ann" || c.ID == 0 {
-		t.Fatalf("sent %+v, want one transaction", d.sent)
-	}
-	d.shows("accepted, effective from round 403")
-	d.hides("0.125*", "5*")
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
-	d.shows("→ 0.125 @403")
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
-	d.shows("eta            0.125", "in effect since round 403")
-}
-
-func TestRefusalKeepsWhatIsStaged(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.say1 = func(c event.Command) (event.Receipt, error) {
-		return event.Receipt{ID: c.ID, Reason: "eta must be below 1"}, nil
-	}
-	d.press("k", "j", "L", "a")
-	d.shows("refused: eta must be below 1", "0.1 → 1*")
-	d.say1 = func(event.Command) (event.Receipt, error) { return event.Receipt{}, errors.New("the pipe is broken") }
-	d.press("a")
-	d.shows("not sent: the pipe is broken", "0.1 → 1*")
-	d.press("u")
-	d.hides("1*")
-}
-
-func TestTypingChecksBounds(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.press("k", "j", "j", "enter").write("0").press("enter")
-	d.shows("out of bounds")
-	if d.rail.typing == nil || len(d.rail.staged) != 0 {
-		t.Error("a bad value is staged, or what was typed is lost")
-	}
-	d.press("backspace").write("linear:5..50@800").press("enter")
-	if e, _ := d.rail.of("ell"); e != "linear:5..50@800" {
-		t.Errorf("staged %q", e)
-	}
-}
-
-func TestStepsAreRoundAndBounded(t *testing.T) {
-	a := sourcetest.Algorithm()
-	eta, ell, alpha, variant := a.Knobs[0], a.Knobs[1], a.Knobs[3], a.Knobs[4]
-	for _, c := range []struct {
-		knob string
-		from float64
-		up   bool
-		want float64
-	}{
-		{"eta", 0.02, true, 0.025}, {"eta", 0.1, false, 0.08}, {"eta", 0.03, true, 0.032}, {"eta", 100, true, 100}, {"eta", 0, true, 0.001}, {"eta", 1e-9, false, 0},
-		{"ell", 1, false, 1}, {"ell", 3, true, 4}, {"ell", 25, true, 32}, {"ell", 10000, true, 10000},
-		{"alpha", 0.75, true, 0.76}, {"alpha", 1, true, 1}, {"alpha", 0, false, 0},
-		{"variant", 1, true, 1}, {"variant", 1, false, 0},
-	} {
-		k := eta
-		switch c.knob {
-		case "ell":
-			k = ell
-		case "alpha":
-			k = alpha
-		case "variant":
-			k = variant
-		}
-		if got := step(k, c.from, c.up); got != c.want {
-			t.Errorf("%s: from %g up %v is %g, want %g", c.knob, c.from, c.up, got, c.want)
-		}
-	}
-	x := 0.02
-	for range 10 {
-		x = step(eta, x, true)
-	}
-	if x != 0.2 {
-		t.Errorf("ten steps from 0.02 lead to %g, want a decade", x)
 	}
 }
 
@@ -263,7 +182,7 @@ func TestMouseFocuses(t *testing.T) {
 		}
 	}
 	for _, p := range d.placed {
-		if p.panel == "knobs" {
+		if p.panel == knobsPanel {
 			if d.Update(tea.MouseClickMsg{X: p.at.X + 3, Y: p.at.Y + 3}); d.rail.cursor != 2 {
 				t.Errorf("a click on the third knob chooses %d", d.rail.cursor)
 			}
@@ -310,7 +229,7 @@ func TestAnsweredAlertsStepBack(t *testing.T) {
 	d.toast = toast{}
 	d.hides("acknowledges", text)
 	d.shows("training: by ann")
-	d.focus = "events"
+	d.focus = eventsPanel
 	d.press("e")
 	d.shows(text)
 }
@@ -321,44 +240,5 @@ func TestEpochMeansOneThing(t *testing.T) {
 	d.shows("plan 1: sample with 6 members on 3 workers (start)")
 	if n := strings.Count(d.screenText(), "epoch"); n != 1 {
 		t.Errorf("it says epoch %d times:\n%s", n, d.screenText())
-	}
-}
-
-// A staged schedule is drawn and written whole before it is applied, and refused where it is over.
-func TestStagedScheduleIsShown(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
-		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
-		d.press("k", "j", "enter").write("cosine:0.1..0.001@200").press("enter")
-		if a := d.rail.answer; !a.bad || !strings.Contains(a.text, "is over by round 401: write @+200") || len(d.rail.staged) != 0 {
-			t.Errorf("a schedule that is over is staged: %+v, %v", a, d.rail.staged)
-		}
-		d.press("esc")
-		const expr = "piecewise:+0=0.1,+100=0.02,+200=0.01,+300=0.005,+400=0.001"
-		d.press("enter").write(expr).press("enter")
-		d.shows("1 staged   a apply")
-		for _, p := range d.placed {
-			if p.panel == "knobs" {
-				d.shows(wrap(expr, p.at.Inset().W-2)...)
-			}
-		}
-		d.press("3")
-		d.shows("piecewise:+0=0.1")
-	}
-	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
-	d.press("3", "tab", "j")
-	spark := func() string {
-		g := d.paint()
-		for y := range g.H {
-			line := strings.Split(d.theme.String(g), "\n")[y]
-			if strings.Contains(line, "eta") {
-				return line
-			}
-		}
-		return ""
-	}
-	before := spark()
-	d.press("enter").write("linear:0.1..0.001@+200").press("enter")
-	if after := spark(); before == after {
-		t.Errorf("the row of eta does not change")
 	}
 }

@@ -129,10 +129,15 @@ func (m *model) begin() {
 	m.feed = feed{gen: m.feed.gen + 1}
 	m.live, m.knobs, m.alg = view.New(), nil, nil
 	m.shown = m.live
-	m.member, m.scroll, m.window, m.acked = 0, 0, window{}, 0
+	m.member, m.window, m.acked = 0, window{}, 0
 	m.drawer, m.expanded = false, false
 	m.leasing = leasing{}
-	m.rail, m.past, m.prompt, m.overlay, m.fleet = rail{}, past{}, nil, nil, newFleet()
+	m.past, m.prompt, m.overlay = past{}, nil, nil
+	for _, p := range m.panels {
+		if p.reset != nil {
+			p.reset()
+		}
+	}
 	m.filters = filters{text: map[string]string{}}
 	m.replay, _ = m.opt.Source.(*Replay)
 }

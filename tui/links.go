@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
 	"brood/runtime/view"
+	"brood/tui/cell"
 )
 
 // linkMeasure is what the matrix shows of a link.
@@ -104,22 +106,22 @@ func end(id int) string {
 }
 
 // mayShape says why the link under the cursor cannot be slowed down, "" when it can.
-func (m *model) mayShape() string {
-	from, to := m.fleet.onLink()
+func (f *fleet) mayShape(m *model) string {
+	from, to := f.onLink()
 	switch why := m.mayCommand(); {
 	case why != "":
 		return why
-	case len(m.fleet.now.Links) == 0:
-		return m.linkless()
-	case len(m.fleet.links(from, to)) == 0:
+	case len(f.now.Links) == 0:
+		return f.linkless(m)
+	case len(f.links(from, to)) == 0:
 		return fmt.Sprintf("there is no link from %s to %s: choose another cell", end(from), end(to))
 	}
 	return ""
 }
 
 // linkless says why there are no links, and what to do.
-func (m *model) linkless() string {
-	all := m.workers()
+func (f *fleet) linkless(m *model) string {
+	all := f.workers(m)
 	switch {
 	case m.replay != nil:
 		return "links are measured and not recorded: only a run that trains has them"
@@ -127,7 +129,7 @@ func (m *model) linkless() string {
 		return m.ending() + ", and its links with it: they are measured and not recorded"
 	case !m.measured():
 		return "this source does not tell of links"
-	case m.fleet.told.IsZero():
+	case f.told.IsZero():
 		return "asking the run for its links"
 	case slices.ContainsFunc(all, func(x fleetRow) bool { return x.Name+x.Address != "" }) && len(all) > 1:
 		return "nothing was measured between the workers yet"
@@ -141,16 +143,33 @@ func (m *model) linkless() string {
 }
 
 // letGo takes back what slows the chosen links down.
-func (m *model) letGo() tea.Cmd {
-	from, to := m.fleet.onLink()
-	return m.shape(event.Link{From: from, To: to})
+func (f *fleet) letGo(m *model) tea.Cmd {
+	from, to := f.onLink()
+	return f.shape(m, event.Link{From: from, To: to})
 }
 
-func (m *model) shape(l event.Link) tea.Cmd { return m.send(event.Command{Link: &l}) }
+// shape sends how links are to be, and has them measured anew once that is answered.
+func (f *fleet) shape(m *model, l event.Link) tea.Cmd {
+	send := m.send(event.Command{Link: &l})
+	if send == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		answer, ok := send().(receiptMsg)
+		if !ok { // the session was left
+			return nil
+		}
+		return reply(func(m *model) tea.Cmd {
+			f.asked = time.Time{}
+			m.answered(answer)
+			return nil
+		})
+	}
+}
 
-// linkAt chooses the cell under the mouse.
-func (f *fleet) linkAt(x, y int, v matrixView) {
-	ends := f.ends()
+// pointLink chooses the cell under the mouse.
+func (f *fleet) pointLink(_ *model, in cell.Rect, x, y int) {
+	ends, v := f.ends(), f.matrix(in)
 	for i := range v.rows {
 		for j := range v.cols {
 			if v.cell(i, j).Has(x, y) {

@@ -19,25 +19,25 @@ func TestLinkCursor(t *testing.T) {
 		{"h k", event.Every, event.Every}, {"j j j j j j j j j", 5, event.Every},
 	} {
 		d, _ := commanding(t, 120, 40, machines(5), "tab "+c.keys)
-		if from, to := d.model.fleet.onLink(); from != c.from || to != c.to {
+		if from, to := d.fleet.onLink(); from != c.from || to != c.to {
 			t.Errorf("%q leads to %d → %d, want %d → %d", c.keys, from, to, c.from, c.to)
 		}
 	}
 	d, c := commanding(t, 120, 40, machines(5), "tab j j j j j l l")
 	c.now = machines(4)
 	d.again()
-	if from, to := d.model.fleet.onLink(); from != event.Every || to != 2 {
+	if from, to := d.fleet.onLink(); from != event.Every || to != 2 {
 		t.Errorf("w5 has gone: the cursor is on %d → %d", from, to)
 	}
 	d.paint()
 	for _, p := range d.placed {
-		if p.panel == "links" {
-			v := d.model.fleet.matrix(p.at.Inset())
+		if p.panel == linksPanel {
+			v := d.fleet.matrix(p.at.Inset())
 			at := v.cell(3, 1)
 			d.Update(tea.MouseClickMsg{X: at.X + 3, Y: at.Y})
 		}
 	}
-	if from, to := d.model.fleet.onLink(); from != 3 || to != 1 {
+	if from, to := d.fleet.onLink(); from != 3 || to != 1 {
 		t.Errorf("a click leads to %d → %d", from, to)
 	}
 }
@@ -57,14 +57,14 @@ func TestLinkMeasures(t *testing.T) {
 func TestLinkMatrixFollowsItsCursor(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 50}} {
 		d, _ := commanding(t, size[0], size[1], machines(40), "")
-		if d.press("tab"); d.focus != "links" {
+		if d.press("tab"); d.focus != linksPanel {
 			t.Fatalf("at %v tab leads to %s", size, d.focus)
 		}
 		for i := range 41 {
-			d.shows(end(d.model.fleet.from)+" → "+end(d.model.fleet.to), "▸")
+			d.shows(end(d.fleet.from)+" → "+end(d.fleet.to), "▸")
 			s := d.screenText()
 			body := s[strings.Index(s, "links"):]
-			if id := end(d.model.fleet.to); !strings.Contains(body, " "+id+" ") {
+			if id := end(d.fleet.to); !strings.Contains(body, " "+id+" ") {
 				t.Errorf("at %v step %d: no column %s:\n%s", size, i, id, s)
 			}
 			d.press("j", "l")

@@ -30,7 +30,7 @@ type model struct {
 	ruled *optim.Algorithm // see given
 
 	screen    int
-	focus     string // panel
+	focus     panelID
 	expanded  bool
 	drawer    bool // the knob rail over a narrow screen
 	logAxis   bool
@@ -38,9 +38,9 @@ type model struct {
 	smoothing int    // of smoothings
 	window    window // of the round axis
 	member    optim.Member
-	scroll    int // of the event lane, from its end
 
-	rail      rail
+	panels    []panel // see newPanels
+	rail      *rail
 	filters   filters
 	past      past
 	overlay   overlay // nil, help, palette or a question
@@ -55,8 +55,6 @@ type model struct {
 	leasing   leasing
 	jobs      *jobs // Run waits for them
 	reading   reading
-	sessions  sessions
-	fleet     fleet
 	branching *branching // while a branch is brought back
 }
 
@@ -84,7 +82,9 @@ type (
 
 func newModel(ctx context.Context, opt Options) *model {
 	opt.defaults()
-	m := &model{opt: opt, ctx: ctx, dark: !opt.Light, w: opt.Width, h: opt.Height, focus: "loss", logAxis: true, smoothing: 1, jobs: &jobs{}}
+	m := &model{opt: opt, ctx: ctx, dark: !opt.Light, w: opt.Width, h: opt.Height, focus: lossPanel,
+		rail: &rail{}, logAxis: true, smoothing: 1, jobs: &jobs{}}
+	m.panels = newPanels(m)
 	m.begin()
 	m.firstID = uint64(opt.Clock().UnixNano())
 	m.lastID = m.firstID
@@ -164,17 +164,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.toast.text != "" && m.opt.Clock().After(m.toast.until) {
 			m.toast = toast{}
 		}
-		return m, tea.Batch(m.tick(), m.retry(), m.relist(), m.survey(), m.heedLease())
-	case sessionsMsg:
-		m.listed(msg)
+		return m, tea.Batch(m.tick(), m.retry(), m.poll(), m.heedLease())
+	case reply:
+		return m, msg(m)
 	case leaseMsg:
 		m.leased(msg)
-	case fleetMsg:
-		m.surveyed(msg)
-	case actedMsg:
-		return m, m.acted(msg)
-	case deletedMsg:
-		return m, m.deleted(msg)
 	case exportedMsg:
 		m.exported(msg)
 	case branchedMsg:
@@ -279,7 +273,7 @@ func (m *model) answered(msg receiptMsg) {
 	switch {
 	case what != "":
 	case msg.command.Link != nil:
-		what, m.fleet.asked = msg.command.Link.String()+":", time.Time{}
+		what = msg.command.Link.String() + ":"
 	case msg.command.Algorithm != "":
 		what = "swap to " + msg.command.Algorithm
 	case msg.command.Action != "":

@@ -30,6 +30,9 @@ type desk struct {
 	now  time.Time
 	sent []event.Command
 	say1 func(event.Command) (event.Receipt, error)
+
+	fleet    *fleet // the states behind panels
+	sessions *sessions
 }
 
 func (d *desk) Command(_ context.Context, c event.Command) (event.Receipt, error) {
@@ -48,9 +51,20 @@ func open(t testing.TB, w, h int, rs []event.Record, change func(*Options)) *des
 		change(&opt)
 	}
 	d.model = newModel(context.Background(), opt)
+	d.fleet, d.sessions = newFleet(), newSessions()
+	for _, own := range append(d.fleet.panels(), d.sessions.panel()) {
+		d.replace(own)
+	}
 	d.Init()
 	d.take()
 	return d
+}
+
+// replace puts a panel in the place of the one with its id, if there is one.
+func (d *desk) replace(own panel) {
+	if i := slices.IndexFunc(d.panels, func(p panel) bool { return p.id == own.id }); i >= 0 {
+		d.panels[i] = own
+	}
 }
 
 // take delivers the snapshot that the last seek asked for.
@@ -85,9 +99,9 @@ func (d *desk) settle() {
 
 func (d *desk) deliver(msg tea.Msg) {
 	switch msg := msg.(type) {
-	case receiptMsg, snapshotMsg, sessionsMsg, exportedMsg, fleetMsg, leaseMsg:
+	case receiptMsg, snapshotMsg, exportedMsg, leaseMsg:
 		d.Update(msg)
-	case seekMsg, openedMsg, branchedMsg, deletedMsg, actedMsg:
+	case seekMsg, openedMsg, branchedMsg, reply:
 		d.Update(msg)
 		d.settle()
 	case tea.BatchMsg:

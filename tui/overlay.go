@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -14,24 +15,33 @@ type overlay interface {
 	draw(m *model, g *cell.Grid)
 }
 
-// help is generated from the key table.
+// help is generated from the key tables: a group of panels is shown as the first of them has it.
 type help struct{ scroll int }
 
 // helpLine is a row of help: a group's name, or a key and what it does.
 type helpLine struct{ group, key, title string }
 
 func helpLines(m *model) (out []helpLine) {
-	for _, group := range []string{looking, running, inRail, inLane, inFleet, inLinks, inSessions, playing, leavings} {
-		if group == playing && m.replay == nil || group == inSessions && m.opt.Library == nil {
-			continue
-		}
+	put := func(group string, keys []binding) {
 		out = append(out, helpLine{group: group})
-		for _, b := range bindings() {
-			if b.group == group {
-				out = append(out, helpLine{key: b.label(), title: b.title})
-			}
+		for _, b := range keys {
+			out = append(out, helpLine{key: b.label(), title: b.title})
 		}
 	}
+	own := func(group string) {
+		put(group, slices.DeleteFunc(ownKeys(), func(b binding) bool { return b.group != group }))
+	}
+	own(looking)
+	own(running)
+	for i, p := range m.panels {
+		if p.group != "" && !slices.ContainsFunc(m.panels[:i], func(q panel) bool { return q.group == p.group }) {
+			put(p.group, p.keys)
+		}
+	}
+	if m.replay != nil {
+		own(playing)
+	}
+	own(leavings)
 	return out
 }
 

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,7 +9,7 @@ import (
 	"brood/tui/cell"
 )
 
-// palette finds any action by its words: keys, commands and screens.
+// palette finds any action by its words: the workbench's keys, commands and screens.
 type palette struct {
 	line
 	chosen int
@@ -27,7 +26,7 @@ func newPalette(m *model) *palette {
 	for i, s := range m.screens() {
 		p.all = append(p.all, choice{"screen " + s.name, fmt.Sprint(s.digit), func(m *model) tea.Cmd { return m.openScreen(i) }})
 	}
-	for _, c := range commands() {
+	for _, c := range m.commands() {
 		text, do := c.name, func(m *model) tea.Cmd { return m.run(c.name) }
 		if c.args != "" {
 			text += " " + c.args
@@ -39,8 +38,8 @@ func newPalette(m *model) *palette {
 		}
 		p.all = append(p.all, choice{text + ": " + c.title, ":", do})
 	}
-	for _, b := range bindings() {
-		if b.do != nil && !slices.Contains([]string{inRail, inLane, inFleet, inLinks, inSessions}, b.group) && (b.group != playing || m.replay != nil) {
+	for _, b := range ownKeys() {
+		if b.do != nil && (b.group != playing || m.replay != nil) {
 			p.all = append(p.all, choice{b.title, b.label(), func(m *model) tea.Cmd {
 				if b.why != nil {
 					if why := b.why(m); why != "" {

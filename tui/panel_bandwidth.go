@@ -9,6 +9,12 @@ import (
 	"brood/tui/chart"
 )
 
+const bandwidthPanel panelID = "bandwidth"
+
+func newBandwidth() panel {
+	return panel{id: bandwidthPanel, title: bandwidthTitle, draw: drawBandwidth, export: plainly(bandwidthRows)}
+}
+
 func bandwidthTitle(m *model) (string, string) {
 	r := m.shown.Members()
 	if len(r.Members) == 0 {

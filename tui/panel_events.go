@@ -4,12 +4,59 @@ import (
 	"fmt"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"brood/runtime/view"
 	"brood/tui/cell"
 )
 
-func eventsTitle(m *model) (string, string) {
-	return "events", m.filterNote("events", fmt.Sprintf("%d of %d", len(m.lane()), m.shown.Events))
+const eventsPanel panelID = "events"
+
+// lane is the state of the events: how far they are scrolled from their end.
+type lane struct{ scroll int }
+
+func newLane() *lane { return &lane{} }
+
+func (l *lane) panel() panel {
+	return panel{
+		id: eventsPanel, title: l.title, draw: l.draw, line: l.line,
+		group: "events (focus on the lane)", keys: l.keys(), export: plainly(eventRows),
+		list:  &list{name: "events", entries: "events", top: func() { l.scroll = 0 }},
+		reset: func() { *l = lane{} },
+	}
+}
+
+func (l *lane) keys() []binding {
+	scroll := func(d int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd {
+			l.scroll = min(max(l.scroll+d, 0), max(0, len(l.entries(m))-1))
+			return nil
+		}
+	}
+	return []binding{
+		{keys: []string{"j", "down"}, title: "later", do: scroll(-1)},
+		{keys: []string{"k", "up"}, title: "earlier", do: scroll(1)},
+		{keys: []string{"g"}, title: "oldest", do: scroll(1 << 30)},
+		{keys: []string{"G"}, title: "newest", do: scroll(-1 << 30)},
+	}
+}
+
+// entries are the events that pass the filter.
+func (l *lane) entries(m *model) []view.Entry {
+	if m.filters.text["events"] == "" {
+		return m.shown.Lane
+	}
+	var out []view.Entry
+	for _, e := range m.shown.Lane {
+		if m.passes("events", e.Level, e.Kind, e.Text) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (l *lane) title(m *model) (string, string) {
+	return "events", m.filterNote("events", fmt.Sprintf("%d of %d", len(l.entries(m)), m.shown.Events))
 }
 
 func level(e view.Entry) (glyph rune, role cell.Role) {
@@ -28,9 +75,9 @@ func level(e view.Entry) (glyph rune, role cell.Role) {
 	return '·', cell.Plain
 }
 
-// drawEvents is the lane: the newest at the bottom, or scrolled.
-func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
-	lane := m.lane()
+// draw has the newest at the bottom, or is scrolled.
+func (l *lane) draw(m *model, g *cell.Grid, r cell.Rect) {
+	lane := l.entries(m)
 	switch {
 	case len(m.shown.Lane) == 0:
 		explain(g, r, "edits, plans, alerts and checkpoints appear here")
@@ -40,7 +87,7 @@ func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	y := r.Y + r.H
-	for i := max(1, len(lane)-m.scroll) - 1; i >= 0 && y > r.Y; i-- {
+	for i := max(1, len(lane)-l.scroll) - 1; i >= 0 && y > r.Y; i-- {
 		e := lane[i]
 		lines := wrap(e.Text, r.W-28)
 		if len(lines) == 0 {
@@ -51,9 +98,9 @@ func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		y -= len(lines)
 		glyph, role := level(e)
-		for j, l := range lines {
+		for j, text := range lines {
 			if y+j >= r.Y {
-				g.Text(r.X+27, y+j, r.W-28, role, l)
+				g.Text(r.X+27, y+j, r.W-28, role, text)
 			}
 		}
 		if y >= r.Y {
@@ -64,9 +111,9 @@ func drawEvents(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// eventLine is the lane where it has one line: the newest error that is due, else the last event.
-func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
-	lane := m.lane()
+// line is the newest error that is due, else the last event.
+func (l *lane) line(m *model, g *cell.Grid, r cell.Rect) {
+	lane := l.entries(m)
 	x, end := r.X+1, r.X+r.W-1
 	more := m.filterNote("events", fmt.Sprintf("%d events", m.shown.Events))
 	g.Right(end, r.Y, 40, cell.Faint, more)
@@ -79,8 +126,8 @@ func (m *model) eventLine(g *cell.Grid, r cell.Rect) {
 		g.Text(x, r.Y, end-x, cell.Faint, text)
 		return
 	}
-	e := lane[max(0, len(lane)-1-m.scroll)]
-	for i := len(lane) - 1; i >= 0 && m.scroll == 0; i-- {
+	e := lane[max(0, len(lane)-1-l.scroll)]
+	for i := len(lane) - 1; i >= 0 && l.scroll == 0; i-- {
 		if a := lane[i]; a.Level == "error" && m.due(a) {
 			e = a
 			break

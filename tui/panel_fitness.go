@@ -28,6 +28,12 @@ func (m *model) beside() (name, title string) {
 	return name, title
 }
 
+const fitnessPanel panelID = "fitness"
+
+func newFitness() panel {
+	return panel{id: fitnessPanel, title: fitnessTitle, draw: drawFitness, export: fitnessRows}
+}
+
 func fitnessTitle(m *model) (string, string) {
 	note := m.smoothNote()
 	if name, title := m.beside(); name != view.Fitness {

@@ -21,19 +21,18 @@ func placeFleet(_ *model, b cell.Rect) []placement {
 	case b.W >= wideW && b.H >= 34:
 		left, one := main.Left(main.W - max(52, main.W/3))
 		table, links := left.Top(left.H / 2)
-		return []placement{{"fleet", table}, {"links", links}, {"worker", one}, {"events", lane}}
+		return []placement{{fleetPanel, table}, {linksPanel, links}, {workerPanel, one}, {eventsPanel, lane}}
 	case b.W >= fullW:
 		table, low := main.Top(main.H * 2 / 5)
 		links, one := low.Left(low.W - 45)
-		return []placement{{"fleet", table}, {"links", links}, {"worker", one}, {"events", lane}}
+		return []placement{{fleetPanel, table}, {linksPanel, links}, {workerPanel, one}, {eventsPanel, lane}}
 	}
 	table, links := main.Top(main.H / 2)
-	return []placement{{"fleet", table}, {"links", links}, {"events", lane}}
+	return []placement{{fleetPanel, table}, {linksPanel, links}, {eventsPanel, lane}}
 }
 
-func fleetTitle(m *model) (string, string) {
-	f := &m.fleet
-	all := m.workers()
+func (f *fleet) title(m *model) (string, string) {
+	all := f.workers(m)
 	rows, _ := f.rows(m)
 	o := fleetOrders()[f.order]
 	arrow := "↑"
@@ -153,14 +152,13 @@ func latency(d time.Duration) string {
 	return three(float64(d)/1e6) + " ms"
 }
 
-func drawFleet(m *model, g *cell.Grid, r cell.Rect) {
-	f := &m.fleet
+func (f *fleet) draw(m *model, g *cell.Grid, r cell.Rect) {
 	rows, at := f.rows(m)
 	switch {
 	case m.measured() && !f.answered:
 		explain(g, r, m.waiting("the workers"))
 		return
-	case len(m.workers()) == 0 && f.err == nil:
+	case len(f.workers(m)) == 0 && f.err == nil:
 		explain(g, r, m.workerless())
 		return
 	case len(rows) == 0 && f.err == nil:
@@ -193,7 +191,7 @@ func drawFleet(m *model, g *cell.Grid, r cell.Rect) {
 		g.Set(r.X, r.Y+n, '↓', cell.Faint)
 	}
 	if r.H > n+fleetFoot {
-		text, role := m.fleetSays(rows, at)
+		text, role := f.says(m, rows, at)
 		g.Text(r.X+1, r.Y+r.H-1, r.W-2, role, text)
 	}
 }
@@ -206,13 +204,13 @@ func (m *model) workerless() string {
 	return m.waiting("the workers")
 }
 
-// fleetSays is the line below the table: why it is old, or how the chosen worker is.
-func (m *model) fleetSays(rows []fleetRow, at int) (string, cell.Role) {
-	switch err := m.fleet.err; {
+// says is the line below the table: why it is old, or how the chosen worker is.
+func (f *fleet) says(m *model, rows []fleetRow, at int) (string, cell.Role) {
+	switch err := f.err; {
 	case m.measured() && err != nil:
 		text := "the workers cannot be asked: " + err.Error()
-		if !m.fleet.told.IsZero() {
-			text += " · this is " + span(m.opt.Clock().Sub(m.fleet.told)) + " old"
+		if !f.told.IsZero() {
+			text += " · this is " + span(m.opt.Clock().Sub(f.told)) + " old"
 		}
 		return text, cell.Alert
 	case m.replay != nil:

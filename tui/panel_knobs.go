@@ -7,66 +7,66 @@ import (
 	"brood/tui/chart"
 )
 
-func schedulesTitle(m *model) (string, string) {
-	_, hi := m.horizon()
+func (r *rail) schedulesTitle(m *model) (string, string) {
+	_, hi := r.horizon(m)
 	return "knobs and schedules", m.filterNote("knobs", "rounds 0–"+round(hi))
 }
 
 // drawSchedules is a row for each knob: name, value now, the curve over the run with a line at the present, expression.
-func drawSchedules(m *model, g *cell.Grid, r cell.Rect) {
-	knobs := m.railKnobs()
+func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
+	knobs := r.knobs(m)
 	if len(knobs) == 0 {
-		explain(g, r, m.nothing("knobs", "knob"))
+		explain(g, in, m.nothing("knobs", "knob"))
 		return
 	}
-	m.rail.cursor = min(m.rail.cursor, len(knobs)-1)
-	g.Text(r.X+3, r.Y, 12, cell.Faint, "knob")
-	g.Right(r.X+25, r.Y, 9, cell.Faint, "now")
-	w := max(8, (r.W-28)/2)
-	g.Text(r.X+28, r.Y, w, cell.Faint, "over the run")
-	g.Text(r.X+30+w, r.Y, r.W-31-w, cell.Faint, "governed by")
-	tall := min(4, max(1, (r.H-1)/len(knobs)))
-	n := (r.H - 1) / tall
-	first := min(max(0, m.rail.cursor-n/2), max(0, len(knobs)-n))
-	lo, hi := m.horizon()
+	r.cursor = min(r.cursor, len(knobs)-1)
+	g.Text(in.X+3, in.Y, 12, cell.Faint, "knob")
+	g.Right(in.X+25, in.Y, 9, cell.Faint, "now")
+	w := max(8, (in.W-28)/2)
+	g.Text(in.X+28, in.Y, w, cell.Faint, "over the run")
+	g.Text(in.X+30+w, in.Y, in.W-31-w, cell.Faint, "governed by")
+	tall := min(4, max(1, (in.H-1)/len(knobs)))
+	n := (in.H - 1) / tall
+	first := min(max(0, r.cursor-n/2), max(0, len(knobs)-n))
+	lo, hi := r.horizon(m)
 	for i := 0; i < n && first+i < len(knobs); i++ {
-		k, y := knobs[first+i], r.Y+1+i*tall
+		k, y := knobs[first+i], in.Y+1+i*tall
 		role := cell.Plain
-		if first+i == m.rail.cursor {
+		if first+i == r.cursor {
 			role = cell.FocusTitle
-			g.Set(r.X+1, y, '▸', role)
+			g.Set(in.X+1, y, '▸', role)
 		}
-		g.Text(r.X+3, y, 12, role, k.Name)
-		g.Right(r.X+25, y, 9, role, short(k, m.current(k)))
-		m.scheduleRow(g, cell.Rect{X: r.X + 28, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
-		m.governed(g, cell.Rect{X: r.X + 30 + w, Y: y, W: r.W - 31 - w, H: 1}, k, first+i == m.rail.cursor)
+		g.Text(in.X+3, y, 12, role, k.Name)
+		g.Right(in.X+25, y, 9, role, short(k, m.current(k)))
+		r.scheduleRow(m, g, cell.Rect{X: in.X + 28, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
+		r.governed(m, g, cell.Rect{X: in.X + 30 + w, Y: y, W: in.W - 31 - w, H: 1}, k, first+i == r.cursor)
 	}
 }
 
 // scheduleRow draws a knob's curve over the run, with a line at the present.
-func (m *model) scheduleRow(g *cell.Grid, r cell.Rect, k optim.Knob, lo, hi uint64) {
+func (r *rail) scheduleRow(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, lo, hi uint64) {
 	if m.knobs == nil || k.Name == view.MembersKnob {
 		return
 	}
-	now := r.X + min(r.W-1, int(float64(r.W)*float64(m.shown.Progress.Rounds-min(lo, m.shown.Progress.Rounds))/float64(max(1, hi-lo))))
-	layers := m.curves(k, lo, hi, 2*r.W)
+	now := in.X + min(in.W-1, int(float64(in.W)*float64(m.shown.Progress.Rounds-min(lo, m.shown.Progress.Rounds))/float64(max(1, hi-lo))))
+	layers := r.curves(m, k, lo, hi, 2*in.W)
 	axis := chart.Fit(k.Scale == optim.Log, columns(layers)...)
-	for y := r.Y; y < r.Y+r.H; y++ {
+	for y := in.Y; y < in.Y+in.H; y++ {
 		g.Set(now, y, '│', cell.Focus)
 	}
-	if r.H > 1 {
-		chart.Curve(g, r, axis, m.opt.ASCII, layers...)
+	if in.H > 1 {
+		chart.Curve(g, in, axis, m.opt.ASCII, layers...)
 		return
 	}
-	last := m.curves(k, lo, hi, r.W)[len(layers)-1]
-	chart.Spark(g, r.X, r.Y, last.Columns, nil, axis, last.Role)
-	g.Set(now, r.Y, '│', cell.Focus)
+	last := r.curves(m, k, lo, hi, in.W)[len(layers)-1]
+	chart.Spark(g, in.X, in.Y, last.Columns, nil, axis, last.Role)
+	g.Set(now, in.Y, '│', cell.Focus)
 }
 
 // curves are a knob over the run as it is, and behind it as what is staged would make it from now on.
-func (m *model) curves(k optim.Knob, lo, hi uint64, n int) []chart.Layer {
+func (r *rail) curves(m *model, k optim.Knob, lo, hi uint64, n int) []chart.Layer {
 	out := []chart.Layer{{Columns: chart.Of(m.knobs.Curve(k, lo, hi, n)), Role: cell.Median, Style: chart.Thin}}
-	if expr, ok := m.rail.of(k.Name); ok {
+	if expr, ok := r.of(k.Name); ok {
 		out = append(out, chart.Layer{Columns: chart.Of(m.knobs.With(k.Name, expr).Curve(k, lo, hi, n)), Role: cell.Staged, Style: chart.Thin, Glyph: 'o'})
 	}
 	return out
@@ -80,25 +80,25 @@ func columns(layers []chart.Layer) (out [][]view.Bucket) {
 }
 
 // governed says where a knob's value comes from.
-func (m *model) governed(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
-	if chosen && m.rail.typing != nil {
-		m.drawTyping(g, r.X, r.Y, r.W)
+func (r *rail) governed(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bool) {
+	if chosen && r.typing != nil {
+		r.drawTyping(m, g, in.X, in.Y, in.W)
 		return
 	}
-	if expr, ok := m.rail.of(k.Name); ok {
-		g.Text(r.X, r.Y, r.W, cell.Staged, "→ "+expr+"*")
+	if expr, ok := r.of(k.Name); ok {
+		g.Text(in.X, in.Y, in.W, cell.Staged, "→ "+expr+"*")
 		return
 	}
 	if m.knobs == nil || k.Name == view.MembersKnob {
 		return
 	}
 	if e, ok := m.knobs.Pending(k.Name); ok {
-		g.Text(r.X, r.Y, r.W, cell.Good, "→ "+e.Expr+" from round "+round(e.First()))
+		g.Text(in.X, in.Y, in.W, cell.Good, "→ "+e.Expr+" from round "+round(e.First()))
 		return
 	}
 	h := m.knobs.History(k.Name)
 	if len(h) == 0 {
-		g.Text(r.X, r.Y, r.W, cell.Faint, "default")
+		g.Text(in.X, in.Y, in.W, cell.Faint, "default")
 		return
 	}
 	expr, moving := m.knobs.Expr(k.Name)
@@ -109,49 +109,49 @@ func (m *model) governed(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
 	if by != "" {
 		expr += "  " + by
 	}
-	g.Text(r.X, r.Y, r.W, cell.Faint, expr)
+	g.Text(in.X, in.Y, in.W, cell.Faint, expr)
 }
 
-func knobTitle(m *model) (string, string) {
-	k := m.rail.chosen(m)
+func (r *rail) knobTitle(m *model) (string, string) {
+	k := r.chosen(m)
 	return k.Name, k.Title
 }
 
 // drawKnob is all there is to know of the chosen knob.
-func drawKnob(m *model, g *cell.Grid, r cell.Rect) {
-	k := m.rail.chosen(m)
-	y := r.Y
+func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
+	k := r.chosen(m)
+	y := in.Y
 	put := func(role cell.Role, s string) {
-		if y < r.Y+r.H {
-			g.Text(r.X+1, y, r.W-2, role, s)
+		if y < in.Y+in.H {
+			g.Text(in.X+1, y, in.W-2, role, s)
 			y++
 		}
 	}
-	for _, l := range wrap(k.Doc, r.W-2) {
+	for _, l := range wrap(k.Doc, in.W-2) {
 		put(cell.Plain, l)
 	}
 	put(cell.Faint, "bounds"+limits(k)+", default "+k.Format(k.Default))
-	answer, role := m.rail.answer.text, cell.Good
-	if m.rail.answer.bad {
+	answer, role := r.answer.text, cell.Good
+	if r.answer.bad {
 		role = cell.Alert
 	}
-	if answer == "" && len(m.rail.staged) > 0 {
-		for _, l := range m.stagedSchedule(k, r.W-2) {
+	if answer == "" && len(r.staged) > 0 {
+		for _, l := range r.stagedSchedule(k, in.W-2) {
 			put(cell.Staged, l)
 		}
-		answer, role = m.stagedLine(), cell.Staged
+		answer, role = r.stagedLine(m), cell.Staged
 	}
-	for _, l := range wrap(answer, r.W-2) {
+	for _, l := range wrap(answer, in.W-2) {
 		put(role, l)
 	}
-	rest := r.Y + r.H - y
+	rest := in.Y + in.H - y
 	if m.knobs == nil || k.Name == view.MembersKnob || rest < 6 {
 		return
 	}
 	y++
-	lo, hi := m.horizon()
-	area := cell.Rect{X: r.X, Y: y, W: r.W - 1, H: rest - 1}
-	layers := m.curves(k, lo, hi, 2*chart.Plot(area).W)
+	lo, hi := r.horizon(m)
+	area := cell.Rect{X: in.X, Y: y, W: in.W - 1, H: rest - 1}
+	layers := r.curves(m, k, lo, hi, 2*chart.Plot(area).W)
 	chart.Draw(g, area, chart.Chart{From: lo, To: hi + 1, Axis: chart.Fit(k.Scale == optim.Log, columns(layers)...), Now: &m.shown.Progress.Rounds, ASCII: m.opt.ASCII,
 		Layers: layers})
 }
@@ -159,9 +159,9 @@ func drawKnob(m *model, g *cell.Grid, r cell.Rect) {
 func historyTitle(m *model) (string, string) { return "edits", "newest first" }
 
 // drawHistory lists all edits of the algorithm; those of the chosen knob stand out.
-func drawHistory(m *model, g *cell.Grid, r cell.Rect) {
-	chosen, y := m.rail.chosen(m).Name, r.Y
-	for i := len(m.shown.Edits) - 1; i >= 0 && y < r.Y+r.H; i-- {
+func (r *rail) drawHistory(m *model, g *cell.Grid, in cell.Rect) {
+	chosen, y := r.chosen(m).Name, in.Y
+	for i := len(m.shown.Edits) - 1; i >= 0 && y < in.Y+in.H; i-- {
 		e := m.shown.Edits[i]
 		if e.Algorithm != m.shown.Algorithm() {
 			continue
@@ -172,18 +172,18 @@ func drawHistory(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		if e.Knob == chosen {
 			role = cell.Plain
-			g.Set(r.X+1, y, '▸', cell.Focus)
+			g.Set(in.X+1, y, '▸', cell.Focus)
 		}
-		g.Right(r.X+10, y, 8, cell.Faint, round(e.First()))
-		x := g.Text(r.X+12, y, r.W-13, role, text)
+		g.Right(in.X+10, y, 8, cell.Faint, round(e.First()))
+		x := g.Text(in.X+12, y, in.W-13, role, text)
 		by := e.By
 		if e.Void {
 			by += ", before the swap"
 		}
-		g.Text(x+2, y, r.X+r.W-x-3, cell.Faint, by)
+		g.Text(x+2, y, in.X+in.W-x-3, cell.Faint, by)
 		y++
 	}
-	if y == r.Y {
-		explain(g, r, "no knob was changed: all have their defaults")
+	if y == in.Y {
+		explain(g, in, "no knob was changed: all have their defaults")
 	}
 }

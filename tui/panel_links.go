@@ -11,13 +11,13 @@ import (
 	"brood/tui/chart"
 )
 
-func linksTitle(m *model) (string, string) {
-	k := linkMeasures()[m.fleet.measure]
-	if len(m.fleet.now.Links) == 0 || !m.measured() {
+func (f *fleet) linksTitle(m *model) (string, string) {
+	k := linkMeasures()[f.measure]
+	if len(f.now.Links) == 0 || !m.measured() {
 		return "links", ""
 	}
 	note := "t " + k.next + " · from row to column"
-	if _, slow := shape(m.fleet.now.Links); slow {
+	if _, slow := shape(f.now.Links); slow {
 		note = "◆ slowed down · " + note
 	}
 	return "links  " + k.title, note
@@ -63,10 +63,9 @@ func (f *fleet) matrix(r cell.Rect) (v matrixView) {
 }
 
 // drawLinks is the matrix: what each row's worker sends to each column's.
-func drawLinks(m *model, g *cell.Grid, r cell.Rect) {
-	f := &m.fleet
+func (f *fleet) drawLinks(m *model, g *cell.Grid, r cell.Rect) {
 	if len(f.now.Links) == 0 || !m.measured() {
-		explain(g, r, m.linkless())
+		explain(g, r, f.linkless(m))
 		return
 	}
 	ends, v, k := f.ends(), f.matrix(r), linkMeasures()[f.measure]
@@ -94,8 +93,8 @@ func drawLinks(m *model, g *cell.Grid, r cell.Rect) {
 			m.linkCell(g, v.cell(i, j), f.links(row, col), k, top, row == from && col == to)
 		}
 	}
-	m.moreLinks(g, r, v, len(ends))
-	m.linkFoot(g, cell.Rect{X: r.X + 1, Y: r.Y + r.H - 1, W: r.W - 2, H: 1})
+	moreLinks(g, r, v, len(ends))
+	f.linkFoot(g, cell.Rect{X: r.X + 1, Y: r.Y + r.H - 1, W: r.W - 2, H: 1})
 }
 
 // linkCell is one cell: a worker sends nothing to itself, nor over a link to one of its own process.
@@ -127,14 +126,14 @@ func (m *model) linkCell(g *cell.Grid, r cell.Rect, links []view.Link, k linkMea
 	if !chosen {
 		return
 	}
-	if m.focus == "links" {
+	if m.focus == linksPanel {
 		g.Paint(cell.Rect{X: r.X + 1, Y: r.Y, W: r.W - 1, H: 1}, cell.Chosen)
 	}
 	g.Set(r.X, r.Y, '▸', cell.FocusTitle)
 }
 
 // moreLinks says that there are rows and columns beyond those shown.
-func (m *model) moreLinks(g *cell.Grid, r cell.Rect, v matrixView, total int) {
+func moreLinks(g *cell.Grid, r cell.Rect, v matrixView, total int) {
 	x, y := v.at.X+v.cols*linkCell, v.at.Y+v.rows-1
 	if v.col > 1 {
 		g.Set(r.X, r.Y, '←', cell.Faint)
@@ -151,9 +150,9 @@ func (m *model) moreLinks(g *cell.Grid, r cell.Rect, v matrixView, total int) {
 }
 
 // linkFoot tells all of the chosen link, row or column.
-func (m *model) linkFoot(g *cell.Grid, r cell.Rect) {
-	from, to := m.fleet.onLink()
-	links := m.fleet.links(from, to)
+func (f *fleet) linkFoot(g *cell.Grid, r cell.Rect) {
+	from, to := f.onLink()
+	links := f.links(from, to)
 	name := end(from) + " → " + end(to)
 	if len(links) == 0 {
 		g.Text(r.X, r.Y, r.W, cell.Faint, name+"  no link between them")

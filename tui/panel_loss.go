@@ -21,6 +21,14 @@ func (m *model) mainSeries() string {
 	return "loss"
 }
 
+const lossPanel panelID = "loss"
+
+// newLoss is the chart of what is trained for, which leads the Live screen.
+func newLoss() panel {
+	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, export: lossRows,
+		screen: &screen{digit: 1, name: "Live", place: placeLive}}
+}
+
 func lossTitle(m *model) (string, string) {
 	title, unit := "loss", ""
 	if m.alg != nil {

@@ -9,6 +9,19 @@ import (
 	"brood/tui/chart"
 )
 
+const (
+	replicasPanel   panelID = "replicas"
+	populationPanel panelID = "population"
+)
+
+func newReplicas() panel {
+	return panel{id: replicasPanel, title: replicasTitle, draw: drawReplicas, export: replicaRows}
+}
+
+func newPopulation() panel {
+	return panel{id: populationPanel, title: heatTitle, draw: drawHeat, export: populationRows}
+}
+
 func replicasTitle(m *model) (string, string) {
 	return count(len(m.shown.Members().Members), "member"), "by id · [ ] focus, b best"
 }

@@ -11,91 +11,90 @@ import (
 	"brood/tui/chart"
 )
 
-func railTitle(m *model) (string, string) {
+func (r *rail) title(m *model) (string, string) {
 	return "knobs", m.filterNote("knobs", m.shown.Algorithm())
 }
 
 const railFoot = 5 // lines below the list: a rule, the knob's doc and the answer
 
-// railWindow is the first row of the list and how many there are.
-func (m *model) railWindow(r cell.Rect) (first, n int) {
-	total := len(m.railKnobs())
-	n = min(total, max(1, r.H-railFoot))
-	return min(max(0, m.rail.cursor-n/2), total-n), n
+// window is the first row of the list and how many there are.
+func (r *rail) window(m *model, in cell.Rect) (first, n int) {
+	total := len(r.knobs(m))
+	n = min(total, max(1, in.H-railFoot))
+	return min(max(0, r.cursor-n/2), total-n), n
 }
 
 // point chooses the knob under the mouse.
-func (r *rail) point(m *model, at cell.Rect, y int) {
-	in := at.Inset()
-	first, n := m.railWindow(in)
+func (r *rail) point(m *model, in cell.Rect, _, y int) {
+	first, n := r.window(m, in)
 	if i := y - in.Y; i >= 0 && i < n {
 		r.cursor = first + i
 	}
 }
 
-func drawRail(m *model, g *cell.Grid, r cell.Rect) {
-	knobs := m.railKnobs()
+func (r *rail) draw(m *model, g *cell.Grid, in cell.Rect) {
+	knobs := r.knobs(m)
 	if len(knobs) == 0 {
-		explain(g, r, m.nothing("knobs", "knob"))
+		explain(g, in, m.nothing("knobs", "knob"))
 		return
 	}
-	first, n := m.railWindow(r)
-	m.rail.cursor = min(m.rail.cursor, len(knobs)-1)
+	first, n := r.window(m, in)
+	r.cursor = min(r.cursor, len(knobs)-1)
 	for i := range n {
-		m.railRow(g, cell.Rect{X: r.X, Y: r.Y + i, W: r.W, H: 1}, knobs[first+i], first+i == m.rail.cursor)
+		r.row(m, g, cell.Rect{X: in.X, Y: in.Y + i, W: in.W, H: 1}, knobs[first+i], first+i == r.cursor)
 	}
 	if first > 0 {
-		g.Set(r.X+r.W-1, r.Y, '↑', cell.Faint)
+		g.Set(in.X+in.W-1, in.Y, '↑', cell.Faint)
 	}
 	if first+n < len(knobs) {
-		g.Set(r.X+r.W-1, r.Y+n-1, '↓', cell.Faint)
+		g.Set(in.X+in.W-1, in.Y+n-1, '↓', cell.Faint)
 	}
-	if foot := r.H - n; foot >= 2 {
-		_, rest := r.Top(r.H - min(foot, railFoot))
-		m.railFoot(g, rest, knobs[m.rail.cursor])
+	if foot := in.H - n; foot >= 2 {
+		_, rest := in.Top(in.H - min(foot, railFoot))
+		r.foot(m, g, rest, knobs[r.cursor])
 	}
 }
 
-// railRow is a knob: name, value in effect, and to the right what is staged, pending or how it moves.
-func (m *model) railRow(g *cell.Grid, r cell.Rect, k optim.Knob, chosen bool) {
+// row is a knob: name, value in effect, and to the right what is staged, pending or how it moves.
+func (r *rail) row(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bool) {
 	role := cell.Plain
-	if chosen && m.focus == "knobs" {
+	if chosen && m.focus == knobsPanel {
 		role = cell.FocusTitle
 	}
 	if chosen {
-		g.Set(r.X+1, r.Y, '▸', role)
+		g.Set(in.X+1, in.Y, '▸', role)
 	}
-	g.Text(r.X+3, r.Y, 11, role, k.Name)
-	g.Right(r.X+23, r.Y, 9, role, short(k, m.current(k)))
-	x, w := r.X+24, r.W-25
-	if chosen && m.rail.typing != nil {
-		m.drawTyping(g, x, r.Y, w)
+	g.Text(in.X+3, in.Y, 11, role, k.Name)
+	g.Right(in.X+23, in.Y, 9, role, short(k, m.current(k)))
+	x, w := in.X+24, in.W-25
+	if chosen && r.typing != nil {
+		r.drawTyping(m, g, x, in.Y, w)
 		return
 	}
-	if expr, ok := m.rail.of(k.Name); ok {
+	if expr, ok := r.of(k.Name); ok {
 		if m.knobs == nil || !strings.Contains(expr, ":") {
-			g.Text(x, r.Y, w, cell.Staged, "→ "+expr+"*")
+			g.Text(x, in.Y, w, cell.Staged, "→ "+expr+"*")
 			return
 		}
-		m.railSpark(g, x, r.Y, w, k, m.knobs.With(k.Name, expr), expr+"*", cell.Staged)
+		r.spark(m, g, x, in.Y, w, k, m.knobs.With(k.Name, expr), expr+"*", cell.Staged)
 		return
 	}
 	if m.knobs == nil {
 		return
 	}
 	if e, ok := m.knobs.Pending(k.Name); ok {
-		g.Text(x, r.Y, w, cell.Good, "→ "+e.Expr+" @"+round(e.First()))
+		g.Text(x, in.Y, w, cell.Good, "→ "+e.Expr+" @"+round(e.First()))
 		return
 	}
 	if expr, moving := m.knobs.Expr(k.Name); moving {
 		form, _, _ := strings.Cut(expr, ":")
-		m.railSpark(g, x, r.Y, w, k, m.knobs, form, cell.Median)
+		r.spark(m, g, x, in.Y, w, k, m.knobs, form, cell.Median)
 	}
 }
 
-// railSpark is a schedule over the run in six columns, with a word behind it.
-func (m *model) railSpark(g *cell.Grid, x, y, w int, k optim.Knob, knobs *view.Knobs, word string, role cell.Role) {
-	lo, hi := m.horizon()
+// spark is a schedule over the run in six columns, with a word behind it.
+func (r *rail) spark(m *model, g *cell.Grid, x, y, w int, k optim.Knob, knobs *view.Knobs, word string, role cell.Role) {
+	lo, hi := r.horizon(m)
 	c := chart.Of(knobs.Curve(k, lo, hi, 6))
 	chart.Spark(g, x, y, c, nil, chart.Fit(k.Scale == optim.Log, c), role)
 	if role == cell.Median {
@@ -104,8 +103,8 @@ func (m *model) railSpark(g *cell.Grid, x, y, w int, k optim.Knob, knobs *view.K
 	g.Text(x+7, y, w-7, role, word)
 }
 
-func (m *model) drawTyping(g *cell.Grid, x, y, w int) {
-	l := m.rail.typing
+func (r *rail) drawTyping(m *model, g *cell.Grid, x, y, w int) {
+	l := r.typing
 	from := max(0, l.at-w+1)
 	g.Text(x, y, w, cell.Staged, string(l.runes[from:min(len(l.runes), from+w)]))
 	c := g.At(x+l.at-from, y)
@@ -126,26 +125,26 @@ func short(k optim.Knob, x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-// railFoot explains the chosen knob and tells what became of the last change.
-func (m *model) railFoot(g *cell.Grid, r cell.Rect, k optim.Knob) {
-	for x := r.X + 1; x < r.X+r.W-1; x++ {
-		g.Set(x, r.Y, '╌', cell.Border)
+// foot explains the chosen knob and tells what became of the last change.
+func (r *rail) foot(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
+	for x := in.X + 1; x < in.X+in.W-1; x++ {
+		g.Set(x, in.Y, '╌', cell.Border)
 	}
-	y, end := r.Y+1, r.Y+r.H-1
+	y, end := in.Y+1, in.Y+in.H-1
 	if y < end {
-		g.Text(r.X+1, y, r.W-2, cell.Faint, k.Title+limits(k))
+		g.Text(in.X+1, y, in.W-2, cell.Faint, k.Title+limits(k))
 		y++
 	}
-	answer, role := m.rail.answer.text, cell.Good
-	if m.rail.answer.bad {
+	answer, role := r.answer.text, cell.Good
+	if r.answer.bad {
 		role = cell.Alert
 	}
-	lines := wrap(answer, r.W-2)
-	if n := len(m.rail.staged); n > 0 && answer == "" {
-		role, lines = cell.Staged, append(m.stagedSchedule(k, r.W-2), m.stagedLine())
+	lines := wrap(answer, in.W-2)
+	if n := len(r.staged); n > 0 && answer == "" {
+		role, lines = cell.Staged, append(r.stagedSchedule(k, in.W-2), r.stagedLine(m))
 	}
-	if answer == "" && len(m.rail.staged) == 0 {
-		role, lines = cell.Faint, wrap(k.Doc, r.W-2)
+	if answer == "" && len(r.staged) == 0 {
+		role, lines = cell.Faint, wrap(k.Doc, in.W-2)
 	}
 	for i, l := range lines {
 		if y+i > end {
@@ -154,7 +153,7 @@ func (m *model) railFoot(g *cell.Grid, r cell.Rect, k optim.Knob) {
 		if y+i == end && i < len(lines)-1 {
 			l += "…"
 		}
-		g.Text(r.X+1, y+i, r.W-2, role, l)
+		g.Text(in.X+1, y+i, in.W-2, role, l)
 	}
 }
 
@@ -170,15 +169,15 @@ func limits(k optim.Knob) string {
 }
 
 // stagedSchedule is what is staged for a knob, whole, where its row cuts it.
-func (m *model) stagedSchedule(k optim.Knob, width int) []string {
-	if expr, ok := m.rail.of(k.Name); ok && strings.Contains(expr, ":") {
+func (r *rail) stagedSchedule(k optim.Knob, width int) []string {
+	if expr, ok := r.of(k.Name); ok && strings.Contains(expr, ":") {
 		return wrap(expr, width)
 	}
 	return nil
 }
 
 // horizon is the rounds over which schedules are drawn: to the end or the limit, and without one twice as far as the run is.
-func (m *model) horizon() (lo, hi uint64) {
+func (r *rail) horizon(m *model) (lo, hi uint64) {
 	v := m.shown
 	switch {
 	case v.Over():
@@ -190,7 +189,7 @@ func (m *model) horizon() (lo, hi uint64) {
 	if v.Limit.Epochs > 0 && v.Progress.Epochs > 0 {
 		hi = max(v.Progress.Rounds, uint64(v.Limit.Epochs/v.Progress.Epochs*float64(v.Progress.Rounds)))
 	}
-	for _, s := range m.rail.staged { // what is staged is drawn to its end
+	for _, s := range r.staged { // what is staged is drawn to its end
 		if m.knobs != nil && v.Limit.Epochs == 0 {
 			hi = max(hi, m.knobs.With(s.Knob, s.Expr).Ends(s.Knob))
 		}

@@ -7,12 +7,10 @@ import (
 	"brood/tui/cell"
 )
 
-// placeSessions is the Sessions screen.
-func placeSessions(_ *model, b cell.Rect) []placement { return []placement{{"sessions", b}} }
-
-func sessionsTitle(m *model) (string, string) {
-	rows, _ := m.sessions.rows(m)
-	return "sessions", m.filterNote("sessions", fmt.Sprintf("running first, then the newest · %d of %d", len(rows), len(m.sessions.all)))
+func (s *sessions) title(m *model) (string, string) {
+	rows, _ := s.rows(m)
+	note := fmt.Sprintf("running first, then the newest · %d of %d", len(rows), len(s.all))
+	return "sessions", m.filterNote("sessions", note)
 }
 
 func sessionColumns() []column[session.Info] {
@@ -45,8 +43,7 @@ const (
 	sessionsFoot = 2 // lines below the list
 )
 
-func drawSessions(m *model, g *cell.Grid, r cell.Rect) {
-	s := &m.sessions
+func (s *sessions) draw(m *model, g *cell.Grid, r cell.Rect) {
 	rows, at := s.rows(m)
 	switch {
 	case !s.loaded:

@@ -9,8 +9,8 @@ import (
 	"brood/tui/cell"
 )
 
-func workerTitle(m *model) (string, string) {
-	rows, at := m.fleet.rows(m)
+func (f *fleet) workerTitle(m *model) (string, string) {
+	rows, at := f.rows(m)
 	if len(rows) == 0 {
 		return "worker", ""
 	}
@@ -19,8 +19,8 @@ func workerTitle(m *model) (string, string) {
 }
 
 // drawWorker is all that is known of the chosen worker.
-func drawWorker(m *model, g *cell.Grid, r cell.Rect) {
-	rows, at := m.fleet.rows(m)
+func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
+	rows, at := f.rows(m)
 	if len(rows) == 0 {
 		explain(g, r, "choose a worker in the table")
 		return
@@ -52,7 +52,7 @@ func drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	switch {
 	case !x.measured:
-		text, _ := m.fleetSays(rows, at)
+		text, _ := f.says(m, rows, at)
 		put("", cell.Faint, text)
 		return
 	case x.here():
@@ -68,7 +68,7 @@ func drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	put("RTT", cell.Plain, latency(x.RTT)+" to the coordinator")
 	put("silent", lateness(x), silence(x))
 	y++
-	m.peers(g, cell.Rect{X: r.X, Y: y, W: r.W, H: end - y}, x.ID)
+	f.peers(g, cell.Rect{X: r.X, Y: y, W: r.W, H: end - y}, x.ID)
 }
 
 // peer is what a worker exchanges with another.
@@ -79,10 +79,10 @@ type peer struct {
 }
 
 // peers lists the links of a worker, both ways.
-func (m *model) peers(g *cell.Grid, r cell.Rect, id int) {
+func (f *fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 	var all []peer
-	for _, other := range m.fleet.ends() {
-		out, in := m.fleet.links(id, other), m.fleet.links(other, id)
+	for _, other := range f.ends() {
+		out, in := f.links(id, other), f.links(other, id)
 		if other < 0 || len(out)+len(in) == 0 {
 			continue
 		}

@@ -46,7 +46,7 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 	} else if _, err := strconv.ParseUint(words[0], 10, 63); err == nil {
 		words = []string{"goto", words[0]}
 	}
-	for _, c := range commands() {
+	for _, c := range m.commands() {
 		if c.name != words[0] {
 			continue
 		}
@@ -97,7 +97,7 @@ func candidates(m *model, text string) (out []string) {
 	}
 	last := words[len(words)-1]
 	var all []string
-	for _, c := range commands() {
+	for _, c := range m.commands() {
 		switch {
 		case len(words) == 1:
 			all = append(all, c.name)

@@ -14,7 +14,9 @@ import (
 	"brood/tui/cell"
 )
 
-// rail is the state of knob editing: what is chosen, typed, staged, sent and answered.
+// rail is the state of knob editing: what is chosen, typed, staged, sent and answered. The model knows it besides its
+// panels, since what is staged goes further than they do: a branch begins with it, a swap puts it down, and the command
+// line counts from it.
 type rail struct {
 	cursor int
 	staged []event.Setting // in the order they were turned
@@ -33,6 +35,54 @@ type answer struct {
 	done bool   // and it is in effect
 }
 
+const (
+	knobsPanel     panelID = "knobs"
+	schedulesPanel panelID = "schedules"
+	knobPanel      panelID = "knob"
+	historyPanel   panelID = "history"
+)
+
+// panels are the rail, and those of the Knobs screen.
+func (r *rail) panels() []panel {
+	const group = "knobs (focus on the rail)"
+	knobs := &list{name: "knobs", entries: "knobs", top: func() { r.cursor = 0 }}
+	edits := plainly(editRows)
+	turn, send := r.keys()
+	return []panel{
+		{
+			id: knobsPanel, title: r.title, draw: r.draw, export: edits,
+			group: group, keys: slices.Concat(turn, send), typing: r.typed, hints: r.hints, point: r.point, list: knobs,
+			reset: func() { *r = rail{} },
+		},
+		{
+			id: schedulesPanel, title: r.schedulesTitle, draw: r.drawSchedules, export: edits,
+			screen: &screen{digit: 3, name: "Knobs", place: placeKnobs},
+			group:  group, keys: turn, hints: r.hints, list: knobs,
+		},
+		{id: knobPanel, title: r.knobTitle, draw: r.drawKnob, export: edits},
+		{id: historyPanel, title: historyTitle, draw: r.drawHistory, export: edits},
+	}
+}
+
+// typed is the value of a knob while it is typed.
+func (r *rail) typed() *typing {
+	if r.typing == nil {
+		return nil
+	}
+	return &typing{r.type1, [][2]string{{"enter", "stage"}, {"esc", "back"}}}
+}
+
+func (r *rail) stagedLine(m *model) string {
+	k := m.applyKey()
+	return fmt.Sprintf("%d staged   %s %s   u unstage", len(r.staged), k[0], k[1])
+}
+
+// hints are the keys that matter on the knobs.
+func (r *rail) hints(m *model) [][2]string {
+	own := [][2]string{{"j k", "choose"}, {"h l", "turn"}, {"enter", "type"}, m.applyKey(), {"u", "unstage"}, {"z", "undo"}}
+	return m.hintsAfter(own)
+}
+
 // population is the pseudo-knob on top of the rail.
 func (m *model) population() optim.Knob {
 	n := max(1, len(m.shown.Members().Members))
@@ -49,13 +99,13 @@ func (m *model) allKnobs() []optim.Knob {
 	return out
 }
 
-// railKnobs are the rows of the rail: those that pass the filter.
-func (m *model) railKnobs() []optim.Knob {
+// knobs are the rows of the rail: those that pass the filter.
+func (r *rail) knobs(m *model) []optim.Knob {
 	return slices.DeleteFunc(m.allKnobs(), func(k optim.Knob) bool { return !m.passes("knobs", k.Name, k.Title) })
 }
 
 // onKnobs says whether the keys are the knobs'.
-func (m *model) onKnobs() bool { return m.focus == "knobs" || m.focus == "schedules" }
+func (m *model) onKnobs() bool { return m.focus == knobsPanel || m.focus == schedulesPanel }
 
 // current is a knob's value in the next round.
 func (m *model) current(k optim.Knob) float64 {
@@ -67,7 +117,7 @@ func (m *model) current(k optim.Knob) float64 {
 
 // chosen is the knob under the cursor; where the filter lets none through, the first of all.
 func (r *rail) chosen(m *model) optim.Knob {
-	ks := m.railKnobs()
+	ks := r.knobs(m)
 	if len(ks) == 0 {
 		ks = m.allKnobs()
 	}

@@ -11,10 +11,10 @@ import (
 	"brood/runtime/view"
 )
 
-func railKeys() []binding {
-	on := (*model).onKnobs
+// keys are those that choose and turn a knob, and those that send what is staged and take it back.
+func (r *rail) keys() (turning, sending []binding) {
 	some := func(m *model) string {
-		if len(m.railKnobs()) == 0 {
+		if len(r.knobs(m)) == 0 {
 			return m.nothing("knobs", "knob")
 		}
 		return ""
@@ -22,30 +22,32 @@ func railKeys() []binding {
 	may := func(m *model) string { return cmp.Or(m.mayStage(), some(m)) }
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
-			n := len(m.railKnobs())
-			m.rail.cursor = (min(m.rail.cursor, n-1) + d + n) % n
+			n := len(r.knobs(m))
+			r.cursor = (min(r.cursor, n-1) + d + n) % n
 			return nil
 		}
 	}
 	turn := func(n int) func(*model) tea.Cmd {
-		return func(m *model) tea.Cmd { m.rail.turn(m, n); return nil }
+		return func(m *model) tea.Cmd { r.turn(m, n); return nil }
 	}
-	return []binding{
-		{keys: []string{"j", "down"}, title: "next knob", group: inRail, when: on, why: some, do: move(1)},
-		{keys: []string{"k", "up"}, title: "knob before", group: inRail, when: on, why: some, do: move(-1)},
-		{keys: []string{"h", "left"}, title: "a step down", group: inRail, when: on, why: may, do: turn(-1)},
-		{keys: []string{"l", "right"}, title: "a step up", group: inRail, when: on, why: may, do: turn(1)},
-		{keys: []string{"H", "shift+left"}, title: "ten steps down", group: inRail, when: on, why: may, do: turn(-10)},
-		{keys: []string{"L", "shift+right"}, title: "ten steps up", group: inRail, when: on, why: may, do: turn(10)},
-		{keys: []string{"enter"}, title: "type a value, *0.5 or a schedule", group: inRail, when: on, why: may, do: func(m *model) tea.Cmd { m.rail.typing = &line{}; return nil }},
-		{keys: []string{"a"}, title: "apply all that is staged", group: inRail, why: (*model).mayCommand, do: (*model).apply},
-		{keys: []string{"u"}, title: "unstage", group: inRail, why: (*model).mayStage, do: (*model).unstage},
+	turning = []binding{
+		{keys: []string{"j", "down"}, title: "next knob", why: some, do: move(1)},
+		{keys: []string{"k", "up"}, title: "knob before", why: some, do: move(-1)},
+		{keys: []string{"h", "left"}, title: "a step down", why: may, do: turn(-1)},
+		{keys: []string{"l", "right"}, title: "a step up", why: may, do: turn(1)},
+		{keys: []string{"H", "shift+left"}, title: "ten steps down", why: may, do: turn(-10)},
+		{keys: []string{"L", "shift+right"}, title: "ten steps up", why: may, do: turn(10)},
+		{keys: []string{"enter"}, title: "type a value, *0.5 or a schedule", why: may, do: func(m *model) tea.Cmd { r.typing = &line{}; return nil }},
 	}
+	sending = []binding{
+		{keys: []string{"a"}, title: "apply all that is staged", why: (*model).mayCommand, do: r.apply, anywhere: true},
+		{keys: []string{"u"}, title: "unstage", why: (*model).mayStage, do: r.takeBack, anywhere: true},
+	}
+	return turning, sending
 }
 
 // apply sends everything staged as one transaction.
-func (m *model) apply() tea.Cmd {
-	r := &m.rail
+func (r *rail) apply(m *model) tea.Cmd {
 	switch {
 	case r.sent != nil:
 		r.answer = answer{text: "the last changes are not answered yet", bad: true}
@@ -71,9 +73,8 @@ func (m *model) apply() tea.Cmd {
 	return send
 }
 
-// unstage takes the chosen knob back, or everything when it is not staged.
-func (m *model) unstage() tea.Cmd {
-	r := &m.rail
+// takeBack unstages the chosen knob, or everything when it is not staged.
+func (r *rail) takeBack(m *model) tea.Cmd {
 	if !m.onKnobs() || !r.unstage(r.chosen(m).Name) {
 		r.staged = nil
 	}

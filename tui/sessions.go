@@ -24,23 +24,31 @@ type sessions struct {
 	chosen  string // directory
 }
 
-type (
-	sessionsMsg struct {
-		all []session.Info
-		err error
-	}
-	deletedMsg struct {
-		name string
-		err  error
-	}
+const (
+	sessionsPanel panelID = "sessions"
+
+	listEvery = 2 * time.Second
 )
 
-const listEvery = 2 * time.Second
+func newSessions() *sessions { return &sessions{} }
+
+// panel leads the Sessions screen and has it alone. Another session changes nothing in the list.
+func (s *sessions) panel() panel {
+	return panel{
+		id: sessionsPanel, title: s.title, draw: s.draw, screen: &screen{digit: 9, name: "Sessions"},
+		group: "sessions (on their screen)", keys: s.keys(), hints: s.hints, point: s.point,
+		list: &list{name: "sessions", entries: "sessions"}, poll: s.relist,
+	}
+}
+
+func (s *sessions) hints(*model) [][2]string {
+	return [][2]string{{"j k", "choose"}, {"enter", "open"}, {"d", "delete"}, {"/", "filter"}, {"1", "back to the run"}}
+}
 
 // relist reads the list when its screen is shown and it is old.
-func (m *model) relist() tea.Cmd {
-	s, now := &m.sessions, m.opt.Clock()
-	if m.screens()[m.screen].focus != "sessions" || s.loading || s.loaded && now.Sub(s.asked) < listEvery {
+func (s *sessions) relist(m *model) tea.Cmd {
+	now := m.opt.Clock()
+	if !m.leads(sessionsPanel) || s.loading || s.loaded && now.Sub(s.asked) < listEvery {
 		return nil
 	}
 	s.loading, s.asked = true, now
@@ -50,7 +58,7 @@ func (m *model) relist() tea.Cmd {
 		slices.SortStableFunc(all, func(a, b session.Info) int {
 			return cmp.Or(cmp.Compare(order(a), order(b)), b.Started.Compare(a.Started), cmp.Compare(a.Name, b.Name))
 		})
-		return sessionsMsg{all, err}
+		return reply(func(*model) tea.Cmd { s.listed(all, err); return nil })
 	})
 }
 
@@ -61,11 +69,10 @@ func order(x session.Info) int {
 	return 1
 }
 
-func (m *model) listed(msg sessionsMsg) {
-	s := &m.sessions
-	s.loading, s.loaded, s.err = false, true, msg.err
-	if msg.err == nil {
-		s.all = msg.all
+func (s *sessions) listed(all []session.Info, err error) {
+	s.loading, s.loaded, s.err = false, true, err
+	if err == nil {
+		s.all = all
 	}
 }
 
@@ -98,9 +105,9 @@ func (s *sessions) move(m *model, d int) {
 }
 
 // point chooses the session under the mouse.
-func (s *sessions) point(m *model, at cell.Rect, y int) {
+func (s *sessions) point(m *model, in cell.Rect, _, y int) {
 	rows, chosen := s.rows(m)
-	if i, ok := tableAt(at.Inset(), y, len(rows), chosen, sessionsFoot); ok {
+	if i, ok := tableAt(in, y, len(rows), chosen, sessionsFoot); ok {
 		s.chosen = rows[i].Dir
 	}
 }
@@ -114,39 +121,38 @@ func (s *sessions) on(m *model) (x session.Info, why string) {
 	return rows[at], ""
 }
 
-func sessionKeys() []binding {
-	on := func(m *model) bool { return m.focus == "sessions" }
+func (s *sessions) keys() []binding {
 	move := func(d int) func(*model) tea.Cmd {
-		return func(m *model) tea.Cmd { m.sessions.move(m, d); return nil }
+		return func(m *model) tea.Cmd { s.move(m, d); return nil }
 	}
 	return []binding{
-		{keys: []string{"j", "down"}, title: "next session", group: inSessions, when: on, do: move(1)},
-		{keys: []string{"k", "up"}, title: "session before", group: inSessions, when: on, do: move(-1)},
-		{keys: []string{"g", "home"}, title: "first session", group: inSessions, when: on, do: move(-1 << 30)},
-		{keys: []string{"G", "end"}, title: "last session", group: inSessions, when: on, do: move(1 << 30)},
-		{keys: []string{"enter"}, title: "attach, or replay", group: inSessions, when: on, why: mayOpen, do: openChosen},
-		{keys: []string{"d"}, title: "delete it (asks)", group: inSessions, when: on, why: mayDelete, do: deleteChosen},
+		{keys: []string{"j", "down"}, title: "next session", do: move(1)},
+		{keys: []string{"k", "up"}, title: "session before", do: move(-1)},
+		{keys: []string{"g", "home"}, title: "first session", do: move(-1 << 30)},
+		{keys: []string{"G", "end"}, title: "last session", do: move(1 << 30)},
+		{keys: []string{"enter"}, title: "attach, or replay", why: s.mayOpen, do: s.open},
+		{keys: []string{"d"}, title: "delete it (asks)", why: s.mayDelete, do: s.remove},
 	}
 }
 
-func mayOpen(m *model) string {
-	x, why := m.sessions.on(m)
+func (s *sessions) mayOpen(m *model) string {
+	x, why := s.on(m)
 	if x.Err != "" {
 		return x.Name + " cannot be read: " + x.Err
 	}
 	return why
 }
 
-func openChosen(m *model) tea.Cmd {
-	x, _ := m.sessions.on(m)
+func (s *sessions) open(m *model) tea.Cmd {
+	x, _ := s.on(m)
 	if x.Dir == m.opt.Session && x.Running == (m.replay == nil) {
 		return m.openScreen(0)
 	}
 	return m.open(x.Dir)
 }
 
-func mayDelete(m *model) string {
-	x, why := m.sessions.on(m)
+func (s *sessions) mayDelete(m *model) string {
+	x, why := s.on(m)
 	switch {
 	case why != "":
 		return why
@@ -158,22 +164,25 @@ func mayDelete(m *model) string {
 	return ""
 }
 
-func deleteChosen(m *model) tea.Cmd {
-	x, _ := m.sessions.on(m)
+func (s *sessions) remove(m *model) tea.Cmd {
+	x, _ := s.on(m)
 	ctx, lib := m.ctx, m.opt.Library
 	m.overlay = &question{text: fmt.Sprintf("Delete session %s? Its log and its checkpoints, %s, are gone for good.", x.Name, size(float64(x.Size))), yes: "delete it",
 		do: func(m *model) tea.Cmd {
-			return m.job(func() tea.Msg { return deletedMsg{filepath.Base(x.Dir), lib.Delete(ctx, x.Dir)} })
+			return m.job(func() tea.Msg {
+				err := lib.Delete(ctx, x.Dir)
+				return reply(func(m *model) tea.Cmd { return s.removed(m, filepath.Base(x.Dir), err) })
+			})
 		}}
 	return nil
 }
 
-func (m *model) deleted(msg deletedMsg) tea.Cmd {
-	if msg.err != nil {
-		m.say(cell.Alert, msg.err.Error())
+func (s *sessions) removed(m *model, name string, err error) tea.Cmd {
+	if err != nil {
+		m.say(cell.Alert, err.Error())
 	} else {
-		m.say(cell.Plain, "deleted "+msg.name)
+		m.say(cell.Plain, "deleted "+name)
 	}
-	m.sessions.loaded = false
-	return m.relist()
+	s.loaded = false
+	return s.relist(m)
 }

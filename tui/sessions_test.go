@@ -111,14 +111,14 @@ func TestSessionsAreSorted(t *testing.T) {
 	// Only while its screen is shown.
 	d.press("1")
 	d.now = d.now.Add(time.Hour)
-	if d.relist() != nil {
+	if d.sessions.relist(d.model) != nil {
 		t.Error("the list is read while another screen is shown")
 	}
 }
 
 // relisted is what a tick of the clock reads.
 func (d *desk) relisted() tea.Msg {
-	if cmd := d.relist(); cmd != nil {
+	if cmd := d.sessions.relist(d.model); cmd != nil {
 		return cmd()
 	}
 	return nil

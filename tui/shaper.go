@@ -15,6 +15,7 @@ import (
 
 // shaper is the form in which a link, a row or a column of them is slowed down.
 type shaper struct {
+	fleet    *fleet
 	from, to int
 	count    int // of links
 	fields   [4]line
@@ -42,10 +43,10 @@ func shaperFields() [4]shaperField {
 }
 
 // openShaper begins with how the links are slowed down already, when all are alike.
-func (m *model) openShaper() tea.Cmd {
-	from, to := m.fleet.onLink()
-	links := m.fleet.links(from, to)
-	s := &shaper{from: from, to: to, count: len(links)}
+func (f *fleet) openShaper(m *model) tea.Cmd {
+	from, to := f.onLink()
+	links := f.links(from, to)
+	s := &shaper{fleet: f, from: from, to: to, count: len(links)}
 	now, _ := shape(links)
 	for i, f := range shaperFields() {
 		if x := f.get(now); x > 0 {
@@ -89,7 +90,7 @@ func (s *shaper) key(m *model, name, text string) tea.Cmd {
 			return nil
 		}
 		m.overlay = nil
-		return m.shape(l)
+		return s.fleet.shape(m, l)
 	default:
 		s.fields[s.at].key(name, text)
 		s.err = ""

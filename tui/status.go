@@ -241,34 +241,34 @@ func drawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
 
 // hints are the keys that matter now.
 func (m *model) hints() [][2]string {
-	var out [][2]string
-	switch {
-	case m.filters.typing != nil:
+	if m.filters.typing != nil {
 		return [][2]string{{"enter", "keep the filter"}, {"esc", "clear it"}}
-	case m.rail.typing != nil:
-		return [][2]string{{"enter", "stage"}, {"esc", "back"}}
-	case m.focus == "sessions":
-		return [][2]string{{"j k", "choose"}, {"enter", "open"}, {"d", "delete"}, {"/", "filter"}, {"1", "back to the run"}}
-	case m.focus == "fleet" || m.focus == "worker" || m.focus == "links":
-		return m.fleetHints()
-	case m.onKnobs():
-		out = append(out, [2]string{"j k", "choose"}, [2]string{"h l", "turn"}, [2]string{"enter", "type"}, m.applyKey(), [2]string{"u", "unstage"}, [2]string{"z", "undo"})
-	default:
-		pause := "pause"
-		if m.live.State.Phase == event.Paused {
-			pause = "resume"
-		}
-		if m.replay != nil {
-			pause = "play or pause"
-		}
-		out = append(out, [2]string{"space", pause}, [2]string{"k", "knobs" + m.stagedNote()})
-		if m.replay != nil && m.brancher() != nil {
-			out = append(out, [2]string{"B", "branch"})
-		}
-		if m.w < panelsW {
-			out = [][2]string{{"tab", "next panel"}, out[0], out[1]}
-		}
 	}
+	if t := m.typing(); t != nil {
+		return t.hints
+	}
+	if own := m.panel(m.focus).hints; own != nil {
+		return own(m)
+	}
+	pause := "pause"
+	if m.live.State.Phase == event.Paused {
+		pause = "resume"
+	}
+	if m.replay != nil {
+		pause = "play or pause"
+	}
+	out := [][2]string{{"space", pause}, {"k", "knobs" + m.stagedNote()}}
+	if m.replay != nil && m.brancher() != nil {
+		out = append(out, [2]string{"B", "branch"})
+	}
+	if m.w < panelsW {
+		out = [][2]string{{"tab", "next panel"}, out[0], out[1]}
+	}
+	return m.hintsAfter(out)
+}
+
+// hintsAfter puts the keys that work wherever a run is charted behind those of a panel.
+func (m *model) hintsAfter(out [][2]string) [][2]string {
 	if m.w >= panelsW {
 		out = append(out, [2]string{"tab", "panel"})
 	}
@@ -281,11 +281,6 @@ func (m *model) applyKey() [2]string {
 		return [2]string{"B", "branch"}
 	}
 	return [2]string{"a", "apply"}
-}
-
-func (m *model) stagedLine() string {
-	k := m.applyKey()
-	return fmt.Sprintf("%d staged   %s %s   u unstage", len(m.rail.staged), k[0], k[1])
 }
 
 func (m *model) stagedNote() string {

@@ -83,15 +83,6 @@ func TestWindowStaysWithinTheRun(t *testing.T) {
 	d.paint()
 }
 
-// The rail's H and L turn knobs; outside of it they move the window.
-func TestRailKeepsItsKeys(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.press("+", "k", "j", "H")
-	if e, ok := d.rail.of("eta"); !ok || e != "0.01" || d.window.right != 0 {
-		t.Errorf("H on the rail stages %q and moves the window to %+v", e, d.window)
-	}
-}
-
 func TestSmoothingKeys(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	for _, want := range []string{"ema 0.6", "ema 0.9", "ema 0.97", "", "ema 0.6"} {

@@ -1,0 +1,201 @@
+package tui
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+func TestStagedAppliedEffective(t *testing.T) {
+	rs := sourcetest.Run(6, 400)
+	d := open(t, 120, 40, rs, nil)
+	d.press("k", "l", "l", "j", "l", "j", "enter").write("*0.5").press("enter")
+	d.shows("6 → 8*", "0.1 → 0.125*", "10 → 5*", "3 staged")
+	if len(d.sent) != 0 {
+		t.Fatalf("turning sent %v", d.sent)
+	}
+	d.press("a")
+	c := d.sent[0]
+	if len(d.sent) != 1 || c.Members != 8 || !slices.Equal(c.Set, []event.Setting{{Knob: "eta", Expr: "0.125"}, {Knob: "ell", Expr: "5"}}) || c.By != "ann" || c.ID == 0 {
+		t.Fatalf("sent %+v, want one transaction", d.sent)
+	}
+	d.shows("accepted, effective from round 403")
+	d.hides("0.125*", "5*")
+	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
+	d.shows("→ 0.125 @403")
+	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
+	d.shows("eta            0.125", "in effect since round 403")
+}
+
+func TestRefusalKeepsWhatIsStaged(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.say1 = func(c event.Command) (event.Receipt, error) {
+		return event.Receipt{ID: c.ID, Reason: "eta must be below 1"}, nil
+	}
+	d.press("k", "j", "L", "a")
+	d.shows("refused: eta must be below 1", "0.1 → 1*")
+	d.say1 = func(event.Command) (event.Receipt, error) { return event.Receipt{}, errors.New("the pipe is broken") }
+	d.press("a")
+	d.shows("not sent: the pipe is broken", "0.1 → 1*")
+	d.press("u")
+	d.hides("1*")
+}
+
+func TestTypingChecksBounds(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.press("k", "j", "j", "enter").write("0").press("enter")
+	d.shows("out of bounds")
+	if d.rail.typing == nil || len(d.rail.staged) != 0 {
+		t.Error("a bad value is staged, or what was typed is lost")
+	}
+	d.press("backspace").write("linear:5..50@800").press("enter")
+	if e, _ := d.rail.of("ell"); e != "linear:5..50@800" {
+		t.Errorf("staged %q", e)
+	}
+}
+
+func TestStepsAreRoundAndBounded(t *testing.T) {
+	a := sourcetest.Algorithm()
+	eta, ell, alpha, variant := a.Knobs[0], a.Knobs[1], a.Knobs[3], a.Knobs[4]
+	for _, c := range []struct {
+		knob string
+		from float64
+		up   bool
+		want float64
+	}{
+		{"eta", 0.02, true, 0.025}, {"eta", 0.1, false, 0.08}, {"eta", 0.03, true, 0.032}, {"eta", 100, true, 100}, {"eta", 0, true, 0.001}, {"eta", 1e-9, false, 0},
+		{"ell", 1, false, 1}, {"ell", 3, true, 4}, {"ell", 25, true, 32}, {"ell", 10000, true, 10000},
+		{"alpha", 0.75, true, 0.76}, {"alpha", 1, true, 1}, {"alpha", 0, false, 0},
+		{"variant", 1, true, 1}, {"variant", 1, false, 0},
+	} {
+		k := eta
+		switch c.knob {
+		case "ell":
+			k = ell
+		case "alpha":
+			k = alpha
+		case "variant":
+			k = variant
+		}
+		if got := step(k, c.from, c.up); got != c.want {
+			t.Errorf("%s: from %g up %v is %g, want %g", c.knob, c.from, c.up, got, c.want)
+		}
+	}
+	x := 0.02
+	for range 10 {
+		x = step(eta, x, true)
+	}
+	if x != 0.2 {
+		t.Errorf("ten steps from 0.02 lead to %g, want a decade", x)
+	}
+}
+
+func TestDrawerOpensWhereTheRailHasNoPlace(t *testing.T) {
+	d := open(t, 80, 24, sourcetest.Run(3, 20), nil)
+	if d.press("k"); !d.drawer {
+		t.Error("k does not open the drawer")
+	}
+	if d.press("esc"); d.drawer || d.focus == knobsPanel {
+		t.Errorf("esc leaves drawer %v, focus %s", d.drawer, d.focus)
+	}
+}
+
+// A staged schedule is drawn and written whole before it is applied, and refused where it is over.
+func TestStagedScheduleIsShown(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
+		d.press("k", "j", "enter").write("cosine:0.1..0.001@200").press("enter")
+		if a := d.rail.answer; !a.bad || !strings.Contains(a.text, "is over by round 401: write @+200") || len(d.rail.staged) != 0 {
+			t.Errorf("a schedule that is over is staged: %+v, %v", a, d.rail.staged)
+		}
+		d.press("esc")
+		const expr = "piecewise:+0=0.1,+100=0.02,+200=0.01,+300=0.005,+400=0.001"
+		d.press("enter").write(expr).press("enter")
+		d.shows("1 staged   a apply")
+		for _, p := range d.placed {
+			if p.panel == knobsPanel {
+				d.shows(wrap(expr, p.at.Inset().W-2)...)
+			}
+		}
+		d.press("3")
+		d.shows("piecewise:+0=0.1")
+	}
+	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+	d.press("3", "tab", "j")
+	spark := func() string {
+		g := d.paint()
+		for y := range g.H {
+			line := strings.Split(d.theme.String(g), "\n")[y]
+			if strings.Contains(line, "eta") {
+				return line
+			}
+		}
+		return ""
+	}
+	before := spark()
+	d.press("enter").write("linear:0.1..0.001@+200").press("enter")
+	if after := spark(); before == after {
+		t.Errorf("the row of eta does not change")
+	}
+}
+
+func TestFilterOfKnobs(t *testing.T) {
+	for _, c := range []struct {
+		focus      panelID
+		keys, text string
+	}{{knobsPanel, "k", "average"}, {schedulesPanel, "3", "average"}} {
+		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+		d.press(c.keys, "j", "j", "/").write("ag").press("enter")
+		if d.focus != c.focus || d.rail.chosen(d.model).Name != "alpha" {
+			t.Errorf("%s: the filter leaves %q chosen", d.focus, d.rail.chosen(d.model).Name)
+		}
+		d.shows("/ag", "alpha")
+		d.hides("variant")
+		d.press("j", "l")
+		if e, ok := d.rail.of("alpha"); !ok || e != "0.76" {
+			t.Errorf("%s: turning the only knob stages %v", c.focus, d.rail.staged)
+		}
+		d.press("/").write("?").press("enter")
+		d.shows(`no knob holds "ag?"`)
+		for _, key := range []string{"j", "k", "l", "h", "enter", "L"} {
+			d.toast = toast{}
+			if d.press(key); d.toast.text == "" || d.rail.typing != nil || len(d.rail.staged) != 1 {
+				t.Errorf("%s: %s on an empty list says %q and stages %v", c.focus, key, d.toast.text, d.rail.staged)
+			}
+		}
+		d.press(":").write("set eta 0.2").press("enter")
+		if len(d.sent) != 1 || d.sent[0].Set[0].Expr != "0.2" {
+			t.Errorf("the command line does not find a knob that is filtered out: %v", d.sent)
+		}
+		d.press("esc", "esc")
+		d.shows("variant")
+	}
+}
+
+// The rail's H and L turn knobs; outside of it they move the window.
+func TestRailKeepsItsKeys(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.press("+", "k", "j", "H")
+	if e, ok := d.rail.of("eta"); !ok || e != "0.01" || d.window.right != 0 {
+		t.Errorf("H on the rail stages %q and moves the window to %+v", e, d.window)
+	}
+}
+
+// TestHorizonOfARunThatEnded: schedules are drawn over the rounds that there were.
+func TestHorizonOfARunThatEnded(t *testing.T) {
+	rs := sourcetest.Run(3, 400)
+	rs[0].Config.Limit = event.Limit{}
+	d := open(t, 120, 40, rs, nil)
+	if _, hi := d.rail.horizon(d.model); hi != 800 {
+		t.Errorf("without a limit, schedules of a run at round 400 are drawn up to %d", hi)
+	}
+	d.live.Apply(event.Record{State: &event.State{Phase: event.Finished, Round: 400}})
+	if _, hi := d.rail.horizon(d.model); hi != 400 {
+		t.Errorf("schedules of a run that ended after round 400 are drawn up to %d", hi)
+	}
+}
