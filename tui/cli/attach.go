@@ -17,6 +17,7 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/door"
 	"brood/runtime/session"
+	"brood/runtime/summary"
 	"brood/tui"
 )
 
@@ -268,7 +269,7 @@ func follow(ctx context.Context, client *door.Client, s streams) error {
 	if err != nil {
 		return err
 	}
-	p := &plainPrinter{out: s.out, tally: newTally()}
+	p := &plainPrinter{out: s.out, Tally: summary.New()}
 	defer p.flush()
 	for at := v.Position; ; {
 		b, err := client.Next(ctx, at, 1024)

@@ -114,38 +114,46 @@ func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
 
 // options merges the preset and the flags.
 func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error) {
-	var p presets.Preset
-	if bare := f.algorithm == "" && f.model == "" && f.data == ""; preset == "" && bare {
-		preset = presets.Default
+	p, err := f.preset(preset)
+	if err != nil {
+		return host.Options{}, err
 	}
-	if preset != "" {
-		var err error
-		if p, err = presets.Load(preset); err != nil {
-			return host.Options{}, err
+	return f.merge(p, c.Flags().Changed)
+}
+
+// preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to train, which is none.
+func (f *runFlags) preset(name string) (p presets.Preset, err error) {
+	if bare := f.algorithm == "" && f.model == "" && f.data == ""; name == "" && bare {
+		name = presets.Default
+	}
+	if name != "" {
+		if p, err = presets.Load(name); err != nil {
+			return p, err
 		}
 	}
-	if f.full {
-		if preset == "" {
-			return host.Options{}, usage("--full is a form of a preset: name one")
-		}
-		var err error
-		if p, err = p.InFull(); err != nil {
-			return host.Options{}, err
-		}
+	switch {
+	case !f.full:
+		return p, nil
+	case name == "":
+		return p, usage("--full is a form of a preset: name one")
 	}
+	return p.InFull()
+}
+
+// merge puts the flags that are given over a preset.
+func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.Options, error) {
 	o := host.Options{Preset: p.Name, Model: p.Model, Data: p.Data, Augment: p.Augment, Algorithm: p.Algorithm, Members: p.Members, Workers: p.Workers, Seed: p.Seed,
 		Limit: event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}, Probe: p.Probe, Evaluate: p.Evaluate, OnLoss: p.OnLoss, OnTrouble: p.OnTrouble, Unattended: f.unattended(), By: "preset"}
 	if p.For != "" {
 		d, err := time.ParseDuration(p.For)
 		if err != nil {
-			return o, fmt.Errorf("preset %s: for = %q is no duration such as 30s", preset, p.For)
+			return o, fmt.Errorf("preset %s: for = %q is no duration such as 30s", p.Name, p.For)
 		}
 		o.Limit.Seconds = d.Seconds()
 	}
-	given := c.Flags().Changed
 	var err error
 	if o.Rules, err = p.Rules(); err != nil {
-		return o, fmt.Errorf("preset %s: %w", preset, err)
+		return o, fmt.Errorf("preset %s: %w", p.Name, err)
 	}
 	if f.algorithm == "" || f.algorithm == p.Algorithm {
 		for _, k := range p.Settings() {
@@ -189,7 +197,7 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	}
 	if given("target") && !given("rounds") && !given("epochs") && !given("for") {
 		o.Limit.Target = f.target // which may never be met: what the preset ends at stays
-	} else if err := f.limit(c, &o.Limit); err != nil {
+	} else if err := f.limit(given, &o.Limit); err != nil {
 		return o, err
 	}
 	set, err := parseSettings(f.set)
@@ -228,8 +236,7 @@ func (p *population) Set(text string) error {
 func (p *population) Type() string { return "population" }
 
 // limit replaces a preset's limit when any is given: the first of several to be reached ends the run.
-func (f *runFlags) limit(c *cobra.Command, l *event.Limit) error {
-	given := c.Flags().Changed
+func (f *runFlags) limit(given func(flag string) bool, l *event.Limit) error {
 	if given("rounds") || given("epochs") || given("for") || given("target") {
 		*l = event.Limit{Rounds: f.rounds, Epochs: f.epochs, Seconds: f.duration.Seconds(), Target: f.target}
 	}
@@ -334,7 +341,7 @@ func (f *runFlags) prepareResume(ctx context.Context, c *cobra.Command, preset s
 	}
 	p.job = p.from.Job
 	l := p.from.Limit
-	if err := f.limit(c, &l); err != nil {
+	if err := f.limit(c.Flags().Changed, &l); err != nil {
 		return p, err
 	}
 	err = p.from.Continue(host.Options{Workers: f.workers + f.wait, Threads: f.threads, OnLoss: f.onLoss, OnTrouble: f.onTrouble, Unattended: f.unattended(), Limit: l, Set: set, By: "flag"})

@@ -17,6 +17,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
+	"brood/runtime/summary"
 	"brood/tui"
 )
 
@@ -101,7 +102,7 @@ func replayCommand(s streams) *cobra.Command {
 
 // reprint writes a recorded session as plain lines, from a round on.
 func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
-	p := &plainPrinter{out: s.out, tally: newTally()}
+	p := &plainPrinter{out: s.out, Tally: summary.New()}
 	defer p.flush()
 	var round uint64
 	seen := uint64(0)
@@ -119,12 +120,12 @@ func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
 		}
 		switch {
 		case round < at:
-			p.tally.record(rec)
+			p.Tally.Record(rec)
 		case rec.Commit != nil:
-			p.tally.record(rec)
+			p.Tally.Record(rec)
 			loss := ""
-			if l, ok := p.loss(); ok {
-				loss = fmt.Sprintf("%s %7.4f", p.word(), l)
+			if l, ok := p.Loss(); ok {
+				loss = fmt.Sprintf("%s %7.4f", p.Word(), l)
 			}
 			fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s  %s\n", rec.Commit.To, rec.Commit.Progress.Epochs, loss, rec.Commit.Hash)
 		default:
@@ -271,7 +272,7 @@ func (f *runFlags) branch(ctx context.Context, c *cobra.Command, parent string, 
 		return p, err
 	}
 	l := p.from.Limit
-	if err := f.limit(c, &l); err != nil {
+	if err := f.limit(c.Flags().Changed, &l); err != nil {
 		return p, err
 	}
 	p.job = p.from.Job
