@@ -165,23 +165,31 @@ func passOn(c *cobra.Command, but ...string) (out []string) {
 
 // waitForDoor waits until the run answers, or its process ends with a sentence.
 func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath string) (*door.Client, error) {
-	return awaitDoor(ctx, dir, gone, logPath, func() {})
+	return awaitDoor(ctx, dir, gone, logPath, func(uint64) {})
 }
 
-// awaitDoor calls meanwhile now and then as it waits.
-func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, meanwhile func()) (*door.Client, error) {
+// awaitDoor is told meanwhile of the rounds that are executed again before the run begins, as they are done.
+func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (*door.Client, error) {
 	if _, err := session.SocketPath(dir); err != nil {
 		return nil, err
 	}
 	for {
+		again := 5 * time.Millisecond
 		if client, err := door.Dial(dir, clientName(), false); err == nil {
-			return client, nil
+			ahead, err := client.Ahead(ctx)
+			if err == nil && ahead == nil {
+				return client, nil
+			}
+			client.Close()
+			if ahead != nil { // rounds are brought back: there is time
+				told(ahead.Round)
+				again = 50 * time.Millisecond
+			}
 		}
-		meanwhile()
 		select {
 		case err := <-gone:
 			text, _ := os.ReadFile(logPath)
-			sentence := strings.TrimPrefix(strings.TrimSpace(bringing.ReplaceAllString(string(text), "")), "brood: ")
+			sentence := strings.TrimPrefix(strings.TrimSpace(string(text)), "brood: ")
 			code := exitFailed
 			var exit *exec.ExitError
 			if errors.As(err, &exit) && exit.ExitCode() > 0 {
@@ -193,7 +201,7 @@ func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath strin
 			return nil, &exitError{code: code, err: errors.New(sentence)}
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(again):
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -15,14 +14,6 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/session"
 )
-
-// What a fork in a process of its own writes into its log while it executes rounds again, for whoever waits for it.
-const (
-	bringingBack = "brood: bringing back: round %d of %d\n"
-	tellEvery    = 200 * time.Millisecond
-)
-
-var bringing = regexp.MustCompile(`(?m)^brood: bringing back: round (\d+) of \d+\n`)
 
 // forkApart begins a branch in a process of its own and returns when it trains.
 func (f *runFlags) forkApart(c *cobra.Command, parent string, at uint64, s streams) error {
@@ -71,18 +62,7 @@ func forkHost(ctx context.Context, from string, at uint64, dir, keep string, mor
 	}
 	gone, ended := make(chan error, 1), make(chan struct{})
 	go func() { gone <- child.Wait(); close(ended) }()
-	var heard time.Time
-	client, err := awaitDoor(ctx, dir, gone, logPath, func() {
-		if time.Since(heard) < tellEvery {
-			return
-		}
-		heard = time.Now()
-		text, _ := os.ReadFile(logPath)
-		if all := bringing.FindAllSubmatch(text, -1); len(all) > 0 {
-			n, _ := strconv.ParseUint(string(all[len(all)-1][1]), 10, 64)
-			told(n)
-		}
-	})
+	client, err := awaitDoor(ctx, dir, gone, logPath, told)
 	if err == nil {
 		return client, nil
 	}

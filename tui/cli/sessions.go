@@ -9,11 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"brood/models/typed"
+	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
@@ -257,17 +259,11 @@ func (f *runFlags) branch(ctx context.Context, c *cobra.Command, parent string, 
 			vanish(filepath.Dir(dir), keep)
 		}
 	}()
-	var told time.Time
-	progress := func(k event.Commit) {
-		switch {
-		case f.host && time.Since(told) > tellEvery:
-			told = time.Now()
-			fmt.Fprintf(s.err, bringingBack, k.To, at)
-		case !f.host && told.IsZero():
-			told = time.Now()
-			fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, filepath.Base(from))
-		}
+	progress, quiet, err := f.progress(dir, filepath.Base(from), at, s)
+	if err != nil {
+		return p, err
 	}
+	defer quiet()
 	if p.from, err = host.Restore(ctx, from, at, &host.Files{Dir: dir}, f.threads, progress); err != nil {
 		return p, err
 	}
@@ -277,4 +273,17 @@ func (f *runFlags) branch(ctx context.Context, c *cobra.Command, parent string, 
 	}
 	p.job = p.from.Job
 	return p, p.from.Fork(filepath.Base(from), host.Options{Workers: f.workers, Threads: f.threads, OnLoss: f.onLoss, OnTrouble: f.onTrouble, Unattended: f.unattended(), Limit: l, Set: set, By: "fork"})
+}
+
+// progress tells of the rounds that are executed again until quiet: a process of its own at the door of its session, another with a line.
+func (f *runFlags) progress(dir, parent string, at uint64, s streams) (told func(event.Commit), quiet func(), err error) {
+	if f.host {
+		a, err := door.Announce(dir, at)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(k event.Commit) { a.Tell(k.To) }, a.Close, nil
+	}
+	say := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, parent) })
+	return func(event.Commit) { say() }, func() {}, nil
 }
