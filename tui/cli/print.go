@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"brood/models/engine"
+	"brood/presets"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -300,4 +302,41 @@ func humanBytes(n int64) string {
 		x /= 1000
 	}
 	return ""
+}
+
+// onStart tells of the file that a run begins with; nothing where it begins with none, or there is nothing to tell.
+func onStart(j *host.Job) []string {
+	if text := passedOver(j.Init, j.Spare); text != "" {
+		return append([]string{text}, j.Notes...)
+	}
+	return j.Notes
+}
+
+// claimed prints a preset's claims beside what its run measured. What a claim states is of the short form; the published
+// number is of the full one.
+func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
+	p, full, err := presets.Recorded(preset)
+	if err != nil {
+		if strings.HasSuffix(preset, ".toml") {
+			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
+		}
+		return // of none, or of another version
+	}
+	for _, c := range p.Claims {
+		x, ok := metric(c.Metric)
+		if !ok || c.Slope != nil {
+			continue
+		}
+		text := fmt.Sprintf("measured %.4g %s", x, presets.Metrics[c.Metric])
+		if published := p.Published(c, full); published != nil && c.Ratio == nil {
+			text += fmt.Sprintf(", published %g, difference %+.3g", *published, x-*published)
+		}
+		if !full {
+			text += "; stated " + c.States()
+		}
+		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
+	}
+	if len(p.Claims) > 0 {
+		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", cmp.Or(p.Study, p.Name))
+	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -165,33 +164,4 @@ func (t *table) markdown() string {
 		line(r)
 	}
 	return b.String()
-}
-
-// claimed prints a preset's claims beside what its run measured. What a claim states is of the short form; the published
-// number is of the full one.
-func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
-	p, full, err := presets.Recorded(preset)
-	if err != nil {
-		if strings.HasSuffix(preset, ".toml") {
-			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
-		}
-		return // of none, or of another version
-	}
-	for _, c := range p.Claims {
-		x, ok := metric(c.Metric)
-		if !ok || c.Slope != nil {
-			continue
-		}
-		text := fmt.Sprintf("measured %.4g %s", x, presets.Metrics[c.Metric])
-		if published := p.Published(c, full); published != nil && c.Ratio == nil {
-			text += fmt.Sprintf(", published %g, difference %+.3g", *published, x-*published)
-		}
-		if !full {
-			text += "; stated " + c.States()
-		}
-		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
-	}
-	if len(p.Claims) > 0 {
-		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", cmp.Or(p.Study, p.Name))
-	}
 }
