@@ -16,12 +16,9 @@ import (
 
 // Ready is a trial that is about to be trained.
 type Ready struct {
-	Trial   *Trial
-	Job     *host.Job
-	Session *session.Session // the runner's, who closes it
-	From    *host.Restored   // nil for a new run
-
-	Watch func(event.Record) // is told of every record
+	host.Opened // whose session is the runner's, who closes it
+	Trial       *Trial
+	Watch       func(event.Record) // is told of every record
 }
 
 // Runner trains what is ready to its end, or until ctx ends, when it finishes the round under way and saves. It returns [ErrLeft] where a
@@ -164,7 +161,7 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 		return false, err
 	}
 	if state == Waits {
-		r, err := b.prepare(ctx, t, out.Sum.Rounds > 0)
+		r, err := b.open(ctx, t, out.Sum.Rounds > 0)
 		if ctx.Err() != nil {
 			if err == nil {
 				r.Session.Close()
@@ -177,13 +174,13 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 		}
 		now := summary.New()
 		now.Begin(r.Job.Config, t.Dir, r.From)
-		r.Watch = func(rec event.Record) {
+		watch := func(rec event.Record) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			now.Record(rec)
 		}
 		b.set(t, Runs, now)
-		if state, out, err = t.ended(train(ctx, r), ctx.Err() != nil); err != nil {
+		if state, out, err = t.ended(train(ctx, Ready{r, t, watch}), ctx.Err() != nil); err != nil {
 			return false, err
 		}
 	}
@@ -191,36 +188,13 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 	return state.over(), nil
 }
 
-// prepare goes on with the session of a trial, or makes it anew.
-func (b *Batch) prepare(ctx context.Context, t *Trial, begun bool) (r Ready, err error) {
-	r.Trial = t
+// open goes on with the session of a trial, or makes it anew.
+func (b *Batch) open(ctx context.Context, t *Trial, begun bool) (host.Opened, error) {
 	if begun { // its log holds its settings
-		err = b.resume(ctx, &r)
-		return r, err
+		return host.Order{Dir: t.Dir, Resume: true, Options: host.Options{Workers: b.Wait, Threads: b.share(), Unattended: true}}.Open(ctx, nil)
 	}
 	if err := os.RemoveAll(t.Dir); err != nil {
-		return r, err
+		return host.Opened{}, err
 	}
-	if r.Job, err = host.Prepare(b.options(t)); err != nil {
-		return r, err
-	}
-	r.Session, err = session.Create(t.Dir)
-	return r, err
-}
-
-// resume brings the session of a trial back.
-func (b *Batch) resume(ctx context.Context, r *Ready) (err error) {
-	if r.Session, err = session.Open(r.Trial.Dir); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			r.Session.Close()
-		}
-	}()
-	if r.From, err = host.Restore(ctx, r.Trial.Dir, 0, nil, b.share(), nil); err != nil {
-		return err
-	}
-	r.Job = r.From.Job
-	return r.From.Continue(host.Options{Workers: b.Wait, Threads: b.share(), Unattended: true, Limit: r.From.Limit})
+	return host.Order{Dir: t.Dir, Options: b.options(t)}.Open(ctx, nil)
 }

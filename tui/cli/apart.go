@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,15 +14,20 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"brood/runtime/door"
+	"brood/runtime/host"
 	"brood/runtime/session"
 	"brood/tui"
 )
 
 // detached starts the run as a process of its own and looks at it, as at any other run.
 func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
+	f.apart = true
+	o, err := f.order(c, preset)
+	if err != nil {
+		return err
+	}
 	home, err := session.Home()
 	if err != nil {
 		return err
@@ -33,7 +40,8 @@ func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
 	if err := f.vacant(dir); err != nil {
 		return err
 	}
-	child, logPath, err := startHost(c, dir, preset, f.resume != "")
+	o.Dir = dir
+	child, logPath, err := startApart(o)
 	if err != nil {
 		return err
 	}
@@ -97,6 +105,12 @@ func existing(path string) string {
 	return ""
 }
 
+// vacuous says that nothing is in a directory, or that there is none.
+func vacuous(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
+}
+
 // vanish takes back directories, below keep, that were made for a run that came to nothing.
 func vanish(dir, keep string) {
 	for keep != "" && len(dir) > len(keep) && os.Remove(dir) == nil {
@@ -104,61 +118,30 @@ func vanish(dir, keep string) {
 	}
 }
 
-// startHost runs this binary again with the same flags, apart.
-func startHost(c *cobra.Command, dir, preset string, resume bool) (*exec.Cmd, string, error) {
-	args := []string{"run"}
-	if preset != "" {
-		args = append(args, preset)
+// startApart runs this binary again, in a session of its own as the operating system has them, to train what o says: it reads that on its
+// standard input. What it says is in the log beside the recording.
+func startApart(o host.Order) (*exec.Cmd, string, error) {
+	var text bytes.Buffer
+	if err := o.Write(&text); err != nil {
+		return nil, "", err
 	}
-	args = append(args, "--host")
-	args = append(args, passOn(c, "ascii", "session", "resume")...)
-	if resume {
-		args = append(args, "--resume", dir)
-	} else {
-		args = append(args, "--session", dir)
-	}
-	return startApart(dir, args)
-}
-
-// startApart runs this binary again, in a session of its own as the operating system has them. What it says is in the log
-// beside the recording.
-func startApart(dir string, args []string) (*exec.Cmd, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, "", fmt.Errorf("session %s: %w", dir, err)
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, "", fmt.Errorf("session %s: %w", o.Dir, err)
 	}
-	logPath := filepath.Join(dir, session.HostLog)
+	logPath := filepath.Join(o.Dir, session.HostLog)
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
-		return nil, "", fmt.Errorf("session %s: %w", dir, err)
+		return nil, "", fmt.Errorf("session %s: %w", o.Dir, err)
 	}
 	defer log.Close()
-	child := exec.Command(self, args...)
-	child.Stdout, child.Stderr = log, log
+	child := exec.Command(self, "run", "--host", "--session", o.Dir) // the directory is for whoever lists processes
+	child.Stdin, child.Stdout, child.Stderr = &text, log, log
 	child.SysProcAttr = apart()
 	return child, logPath, child.Start()
-}
-
-// passOn repeats the flags that were given, but for some.
-func passOn(c *cobra.Command, but ...string) (out []string) {
-	c.Flags().Visit(func(fl *pflag.Flag) {
-		for _, name := range but {
-			if fl.Name == name {
-				return
-			}
-		}
-		if values, ok := fl.Value.(interface{ GetSlice() []string }); ok {
-			for _, v := range values.GetSlice() {
-				out = append(out, "--"+fl.Name+"="+v)
-			}
-			return
-		}
-		out = append(out, "--"+fl.Name+"="+fl.Value.String())
-	})
-	return out
 }
 
 // waitForDoor waits until the run answers, or its process ends with a sentence.

@@ -34,7 +34,7 @@ func openCommand(s streams) *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			out := newPrinter(s, false, false)
+			out := newPrinter(s, false)
 			d, err := f.listen(out.note)
 			if err != nil {
 				return err

@@ -28,12 +28,9 @@ type printer interface {
 	end(exit coordinator.Exit)
 }
 
-func newPrinter(s streams, asJSON, silent bool) printer {
+func newPrinter(s streams, asJSON bool) printer {
 	t := summary.New()
-	switch {
-	case silent:
-		return silentPrinter{}
-	case asJSON:
+	if asJSON {
 		p := &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, Tally: t}
 		p.enc.SetEscapeHTML(false) // reasons compare with < and >
 		return p
