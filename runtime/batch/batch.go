@@ -1,6 +1,7 @@
-// Package batch runs many runs, each a session of its own in one directory: the grid of a sweep, or the presets of a study with several seeds.
-// A run is a value, a [Trial]: the options that it begins with. What it has measured is read from its log alone, so the same batch goes on where
-// it was stopped, and several processes that share the directory share the work, since each run is claimed by who trains it.
+// Package batch runs many runs, each a session of its own in one directory: the grid of a sweep, or the presets of a
+// study with several seeds. A run is a value, a [Trial]: the options that it begins with. What it has measured is read
+// from its log alone, so the same batch goes on where it was stopped, and several processes that share the directory
+// share the work, since each run is claimed by who trains it.
 //
 //	b := &batch.Batch{Kind: "sweep", Columns: []string{"eta"}, Jobs: 1}
 //	err := b.Place("grid", "quickstart", shared)       // refuses a directory of other runs
@@ -10,7 +11,8 @@
 //	b.Look()                                           // finds what is done
 //	b.Run(ctx, train, done)                            // trains the rest
 //
-// It knows no flags, no signals and no presets: who calls it passes values in and prints what comes out. It imports the runtime and the seam.
+// It knows no flags, no signals and no presets: who calls it passes values in and prints what comes out. It imports the
+// runtime and the seam.
 package batch
 
 import (
@@ -35,7 +37,8 @@ import (
 	"brood/runtime/session"
 )
 
-// Batch is a set of runs. Its exported fields are set before Place and not changed afterwards, but for Dir, Bare and the trials, see [Trial].
+// Batch is a set of runs. Its exported fields are set before Place and not changed afterwards, but for Dir, Bare and
+// the trials, see [Trial].
 type Batch struct {
 	Kind    string   // what its directory is called: sweep or study
 	Columns []string // what its runs differ in, besides the seed
@@ -52,8 +55,8 @@ type Batch struct {
 	mu   sync.Mutex
 }
 
-// Add puts the runs of one setting into the batch, with seeds 1 to seeds: o is what each begins with, but for its seed, point has a value for
-// each column, label says the same to a person, and name is the directory of a seed's session.
+// Add puts the runs of one setting into the batch, with seeds 1 to seeds: o is what each begins with, but for its seed,
+// point has a value for each column, label says the same to a person, and name is the directory of a seed's session.
 func (b *Batch) Add(point []string, label string, o host.Options, name func(seed int) string, seeds int) {
 	for seed := 1; seed <= seeds; seed++ {
 		o.Seed = uint64(seed)
@@ -77,8 +80,8 @@ func PlainName(text string) string {
 	return plain
 }
 
-// Place finds the directory, and refuses one that holds runs of another kind. It is dir, or, where that is "", one among a person's sessions that
-// is named for stem and for same: what all runs of the batch have in common, as JSON.
+// Place finds the directory, and refuses one that holds runs of another kind. It is dir, or, where that is "", one
+// among a person's sessions that is named for stem and for same: what all runs of the batch have in common, as JSON.
 func (b *Batch) Place(dir, stem string, same map[string]any) error {
 	text, err := json.MarshalIndent(same, "", "  ")
 	if err != nil {
@@ -152,8 +155,8 @@ func (b *Batch) share() int {
 	return max(1, threads/b.Jobs)
 }
 
-// Check prepares a run of each setting that has something left to do, so that what cannot be run is refused before anything has run. told
-// hears, at most once a second, of how many trials were looked at.
+// Check prepares a run of each setting that has something left to do, so that what cannot be run is refused before
+// anything has run. told hears, at most once a second, of how many trials were looked at.
 func (b *Batch) Check(ctx context.Context, told func(trials int)) error {
 	last, memory, most := time.Now(), host.Memory(), int64(0)
 	for i, t := range b.Trials {
@@ -191,7 +194,9 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%d runs at a time may need %.3g GiB of memory, and this machine has %.3g GiB: run fewer at a time", e.Jobs, float64(e.Needs)/(1<<30), float64(e.Has)/(1<<30))
+	const gib = 1 << 30
+	return fmt.Sprintf("%d runs at a time may need %.3g GiB of memory, and this machine has %.3g GiB: run fewer at a time",
+		e.Jobs, float64(e.Needs)/gib, float64(e.Has)/gib)
 }
 
 // settled is the configuration that the log of trial i holds, where all runs of its setting are over; else nil.

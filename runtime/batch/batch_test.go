@@ -23,7 +23,8 @@ func small(t *testing.T, dir string) *Batch {
 		t.Fatal(err)
 	}
 	for _, n := range []string{"50", "100"} {
-		o := host.Options{Algorithm: "leader", Members: 2, Limit: event.Limit{Rounds: 400}, Set: []event.Setting{{Knob: "n", Expr: n}}, By: "test"}
+		o := host.Options{Algorithm: "leader", Members: 2, Limit: event.Limit{Rounds: 400},
+			Set: []event.Setting{{Knob: "n", Expr: n}}, By: "test"}
 		b.Add([]string{n}, "n="+n, o, func(seed int) string { return fmt.Sprintf("n=%s,seed=%d", n, seed) }, 2)
 	}
 	if err := b.Check(t.Context(), func(int) {}); err != nil {
@@ -62,8 +63,8 @@ func states(b *Batch) (out []State) {
 	return out
 }
 
-// TestGoesOn: a batch that was left goes on with the same bits, repeats nothing, keeps off what another process is at, and tells of a log that
-// cannot be read without ending the other runs.
+// TestGoesOn: a batch that was left goes on with the same bits, repeats nothing, keeps off what another process is at,
+// and tells of a log that cannot be read without ending the other runs.
 func TestGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	whole := small(t, filepath.Join(dir, "whole"))
@@ -89,11 +90,13 @@ func TestGoesOn(t *testing.T) {
 			t.Errorf("%s is %d with %s, undisturbed %s", x, x.State, x.Tally.Sum.ParamsHash, want)
 		}
 	}
-	if rows := string(b.Rows()); strings.Count(rows, "measured") != 4 || !strings.HasPrefix(rows, "n,seed,outcome,bytes,epochs\n50,1,measured,") {
+	rows := string(b.Rows())
+	if strings.Count(rows, "measured") != 4 || !strings.HasPrefix(rows, "n,seed,outcome,bytes,epochs\n50,1,measured,") {
 		t.Errorf("the rows are\n%s", rows)
 	}
 
-	small(t, cut).Run(t.Context(), func(context.Context, Ready) error { t.Error("a run that is done runs again"); return nil }, func(*Trial) {})
+	again := func(context.Context, Ready) error { t.Error("a run that is done runs again"); return nil }
+	small(t, cut).Run(t.Context(), again, func(*Trial) {})
 
 	log := filepath.Join(cut, "n=50,seed=1", "log-000001.brood")
 	text, err := os.ReadFile(log)
@@ -105,7 +108,8 @@ func TestGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = small(t, cut)
-	if got, want := states(b), []State{Failed, Done, Done, Done}; !slices.Equal(got, want) || !strings.Contains(b.Trials[0].Failed.Error(), "remove "+filepath.Dir(log)) {
+	if got, want := states(b), []State{Failed, Done, Done, Done}; !slices.Equal(got, want) ||
+		!strings.Contains(b.Trials[0].Failed.Error(), "remove "+filepath.Dir(log)) {
 		t.Errorf("with a damaged log the states are %v, want %v: %v", got, want, b.Trials[0].Failed)
 	}
 }
@@ -141,10 +145,12 @@ func TestClaimed(t *testing.T) {
 func TestOtherSettings(t *testing.T) {
 	b := small(t, filepath.Join(t.TempDir(), "b"))
 	other := &Batch{Kind: "sweep"}
-	if err := other.Place(b.Dir, "x", map[string]any{"preset": "other"}); err == nil || !strings.Contains(err.Error(), "of other settings") {
+	err := other.Place(b.Dir, "x", map[string]any{"preset": "other"})
+	if err == nil || !strings.Contains(err.Error(), "of other settings") {
 		t.Errorf("another batch in the same directory: %v", err)
 	}
-	if err := (&Batch{Kind: "study"}).Place(b.Dir, "x", nil); err == nil || !strings.Contains(err.Error(), "other things than a study") {
+	err = (&Batch{Kind: "study"}).Place(b.Dir, "x", nil)
+	if err == nil || !strings.Contains(err.Error(), "other things than a study") {
 		t.Errorf("a study in a sweep's directory: %v", err)
 	}
 }

@@ -18,15 +18,17 @@ type Fleet struct {
 	lock   interface{ Close() error }
 }
 
-// Listen lets workers in at a UDP address, as many as enrol says, and knows those again that a server of the same directory let in. note hears
-// who comes and goes. The error is a [session.LockedError] where another process lets workers in. Close the fleet.
+// Listen lets workers in at a UDP address, as many as enrol says, and knows those again that a server of the same
+// directory let in. note hears who comes and goes. The error is a [session.LockedError] where another process lets
+// workers in. Close the fleet.
 func (b *Batch) Listen(address string, enrol int, software string, note func(string)) (*Fleet, error) {
 	home := filepath.Join(b.Dir, ".fleet")
 	lock, err := session.Lock(home)
 	if err != nil {
 		return nil, err
 	}
-	server, err := remote.Listen(remote.Config{Address: address, Dir: home, Series: true, Enrol: enrol, Software: software, Note: note})
+	server, err := remote.Listen(remote.Config{Address: address, Dir: home, Series: true, Enrol: enrol,
+		Software: software, Note: note})
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}

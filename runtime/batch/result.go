@@ -54,11 +54,13 @@ func (r *Result) take(t *Trial, metrics []string) {
 	}
 }
 
-// Aimed is the metric that a target is about: the epochs of a run that missed its target are not those that it took to meet it.
+// Aimed is the metric that a target is about: the epochs of a run that missed its target are not those that it took to
+// meet it.
 const Aimed = "epochs"
 
-// Sort puts the settings that are best by a metric first; less is better, or more. Settings of which a seed diverged, or, by [Aimed], missed its
-// target, come after those of which none did, and last those without a figure. What is not a number is no figure.
+// Sort puts the settings that are best by a metric first; less is better, or more. Settings of which a seed diverged,
+// or, by [Aimed], missed its target, come after those of which none did, and last those without a figure. What is not a
+// number is no figure.
 func Sort(all []Result, metric string, more bool) {
 	class := func(r Result) int {
 		switch {
@@ -78,7 +80,8 @@ func Sort(all []Result, metric string, more bool) {
 	})
 }
 
-// Numbers are the figures by which settings are sorted: those of the metric that are numbers, and by [Aimed] of the runs that met their target.
+// Numbers are the figures by which settings are sorted: those of the metric that are numbers, and by [Aimed] of the
+// runs that met their target.
 func (r Result) Numbers(metric string) []float64 {
 	all := r.Figures[metric]
 	if metric == Aimed {

@@ -21,7 +21,8 @@ func over(eta string, records ...event.Record) *Trial {
 }
 
 func probed(loss float64) event.Record {
-	return event.Record{Points: &event.Points{Series: view.CentreLoss, Members: []engine.Member{engine.None}, Values: []float64{loss}}}
+	return event.Record{Points: &event.Points{Series: view.CentreLoss, Members: []engine.Member{engine.None},
+		Values: []float64{loss}}}
 }
 
 func tested(percent float64) event.Record {
@@ -38,15 +39,18 @@ func order(b *Batch, metric string, more bool) (out []string) {
 	return out
 }
 
-// TestSorts: settings are sorted by what they reach on validation samples, whatever the test error beside it; what is not a number is no figure,
-// and comes behind a setting of which a seed diverged.
+// TestSorts: settings are sorted by what they reach on validation samples, whatever the test error beside it; what is
+// not a number is no figure, and comes behind a setting of which a seed diverged.
 func TestSorts(t *testing.T) {
-	b := &Batch{Trials: []*Trial{over("0.1", probed(0.5), tested(3)), over("0.2", probed(0.2), tested(9)), over("0.3", probed(math.NaN()), tested(1)), over("0.4", probed(0), tested(20)),
+	b := &Batch{Trials: []*Trial{over("0.1", probed(0.5), tested(3)), over("0.2", probed(0.2), tested(9)),
+		over("0.3", probed(math.NaN()), tested(1)), over("0.4", probed(0), tested(20)),
 		over("0.5", probed(0)), {Point: []string{"0.5"}, Label: "eta=0.5", Seed: 2, State: Diverged}}}
-	if got, want := order(b, "centre_loss", false), []string{"0.4", "0.2", "0.1", "0.5", "0.3"}; !slices.Equal(got, want) {
+	got, want := order(b, "centre_loss", false), []string{"0.4", "0.2", "0.1", "0.5", "0.3"}
+	if !slices.Equal(got, want) {
 		t.Errorf("sorted %q, want %q", got, want)
 	}
-	if got, want := order(b, "centre_loss", true), []string{"0.1", "0.2", "0.4", "0.5", "0.3"}; !slices.Equal(got, want) {
+	got, want = order(b, "centre_loss", true), []string{"0.1", "0.2", "0.4", "0.5", "0.3"}
+	if !slices.Equal(got, want) {
 		t.Errorf("with more as the better sorted %q, want %q", got, want)
 	}
 	if x := b.Results("test_error")[3].Figures["test_error"]; !slices.Equal(x, []float64{20}) {
@@ -54,15 +58,16 @@ func TestSorts(t *testing.T) {
 	}
 }
 
-// TestSortsByTarget: the epochs of a run that ended without meeting its target are not those that it took to meet it. Whether it did is
-// judged by what was measured at its last commit, and not by what it said of its end.
+// TestSortsByTarget: the epochs of a run that ended without meeting its target are not those that it took to meet it.
+// Whether it did is judged by what was measured at its last commit, and not by what it said of its end.
 func TestSortsByTarget(t *testing.T) {
 	config := event.Record{Config: &event.Config{Limit: event.Limit{Target: "test_error=3", Epochs: 9}}}
 	at := func(epochs float64) event.Record {
 		return event.Record{Commit: &event.Commit{Progress: event.Progress{Epochs: epochs}}}
 	}
 	said := event.Record{State: &event.State{Phase: event.Finished, Reason: "what reached the target is not said here"}}
-	b := &Batch{Trials: []*Trial{over("0.1", config, at(0.5), tested(3), at(1), tested(3.5), said), over("0.2", config, at(5), tested(3), said), over("0.3", config, at(4), tested(2))}}
+	b := &Batch{Trials: []*Trial{over("0.1", config, at(0.5), tested(3), at(1), tested(3.5), said),
+		over("0.2", config, at(5), tested(3), said), over("0.3", config, at(4), tested(2))}}
 	if got, want := order(b, Aimed, false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
 		t.Errorf("sorted %q, want %q", got, want)
 	}

@@ -21,8 +21,8 @@ type Ready struct {
 	Watch       func(event.Record) // is told of every record
 }
 
-// Runner trains what is ready to its end, or until ctx ends, when it finishes the round under way and saves. It returns [ErrLeft] where a
-// person had it leave before.
+// Runner trains what is ready to its end, or until ctx ends, when it finishes the round under way and saves. It returns
+// [ErrLeft] where a person had it leave before.
 type Runner func(ctx context.Context, r Ready) error
 
 // ErrLeft says that a run ended since a person had it leave: it is no failure of the trial.
@@ -41,8 +41,8 @@ func (b *Batch) Look() {
 	}
 }
 
-// Run trains what is not done, some at a time, until nothing is left that anybody trains, or ctx ends. A run that fails does not end the
-// others. done is told of each trial that ended meanwhile, here or elsewhere, by several goroutines.
+// Run trains what is not done, some at a time, until nothing is left that anybody trains, or ctx ends. A run that fails
+// does not end the others. done is told of each trial that ended meanwhile, here or elsewhere, by several goroutines.
 func (b *Batch) Run(ctx context.Context, train Runner, done func(*Trial)) {
 	var all sync.WaitGroup
 	for range b.Jobs {
@@ -143,8 +143,8 @@ func (b *Batch) set(t *Trial, state State, out *summary.Tally) {
 	t.State, t.Tally = state, out
 }
 
-// run trains one trial, unless another process has taken it, and says whether it is over now. Who holds the claim of a trial may make, resume and
-// remove its session.
+// run trains one trial, unless another process has taken it, and says whether it is over now. Who holds the claim of a
+// trial may make, resume and remove its session.
 func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err error) {
 	claim, err := session.Lock(t.claim)
 	var locked *session.LockedError
@@ -191,7 +191,8 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 // open goes on with the session of a trial, or makes it anew.
 func (b *Batch) open(ctx context.Context, t *Trial, begun bool) (host.Opened, error) {
 	if begun { // its log holds its settings
-		return host.Order{Dir: t.Dir, Resume: true, Options: host.Options{Workers: b.Wait, Threads: b.share(), Unattended: true}}.Open(ctx, nil)
+		return host.Order{Dir: t.Dir, Resume: true, Options: host.Options{Workers: b.Wait, Threads: b.share(),
+			Unattended: true}}.Open(ctx, nil)
 	}
 	if err := os.RemoveAll(t.Dir); err != nil {
 		return host.Opened{}, err

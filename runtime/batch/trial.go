@@ -10,8 +10,8 @@ import (
 	"brood/runtime/summary"
 )
 
-// Trial is one run of a batch. State, Tally and Failed change while the batch runs: they are read within [Batch.Each], or by who is told of the
-// end of the trial.
+// Trial is one run of a batch. State, Tally and Failed change while the batch runs: they are read within [Batch.Each],
+// or by who is told of the end of the trial.
 type Trial struct {
 	Point   []string     // a value for each column
 	Label   string       // the same for a person
@@ -93,7 +93,8 @@ func (t *Trial) look() (State, *summary.Tally, error) {
 	return Waits, out, nil
 }
 
-// ended is what became of a trial, and why it did not end as it should: it is no error that it diverged or was interrupted.
+// ended is what became of a trial, and why it did not end as it should: it is no error that it diverged or was
+// interrupted.
 func (t *Trial) ended(err error, interrupted bool) (State, *summary.Tally, error) {
 	state, out, bad := t.look()
 	switch {

@@ -39,6 +39,6 @@ func (g *Goal) measured(metric string, value float64) {
 	}
 }
 
-// Reached says that nothing is left to do: the limit of rounds or epochs is reached, or the target is met. A limit of time is of a process, and
-// no log tells of it but by the end of the run.
+// Reached says that nothing is left to do: the limit of rounds or epochs is reached, or the target is met. A limit of
+// time is of a process, and no log tells of it but by the end of the run.
 func (g Goal) Reached() bool { return g.Limit.Reached(g.Progress) || g.Met != "" }

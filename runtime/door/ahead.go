@@ -17,8 +17,8 @@ type Ahead struct {
 	Of    uint64 `cbor:"1,keyasint"` // at which the run begins
 }
 
-// Announcer answers at the door of a session whose run has not begun: whoever asks hears how far its process is. It is closed before the run opens
-// the door.
+// Announcer answers at the door of a session whose run has not begun: whoever asks hears how far its process is. It is
+// closed before the run opens the door.
 type Announcer struct {
 	listener net.Listener
 	cancel   context.CancelFunc
@@ -28,7 +28,8 @@ type Announcer struct {
 	ahead Ahead
 }
 
-// Listen opens the socket of the session in dir. A stale one, left by a killed process, is replaced: the caller holds the session's lock.
+// Listen opens the socket of the session in dir. A stale one, left by a killed process, is replaced: the caller holds
+// the session's lock.
 func Listen(dir string) (net.Listener, error) {
 	path, err := session.SocketPath(dir)
 	if err != nil {
@@ -44,7 +45,8 @@ func Listen(dir string) (net.Listener, error) {
 	return l, nil
 }
 
-// Announce answers at the door of the session in dir, whose lock the caller holds, that its run begins at round of. Close it.
+// Announce answers at the door of the session in dir, whose lock the caller holds, that its run begins at round of.
+// Close it.
 func Announce(dir string, of uint64) (*Announcer, error) {
 	l, err := Listen(dir)
 	if err != nil {

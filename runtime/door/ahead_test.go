@@ -10,8 +10,8 @@ import (
 	"brood/runtime/view"
 )
 
-// TestAhead: before a run begins its door says how far it is, and to all else that it has not begun; the run that opens the door then says nothing
-// of it, and the socket is free for it.
+// TestAhead: before a run begins its door says how far it is, and to all else that it has not begun; the run that opens
+// the door then says nothing of it, and the socket is free for it.
 func TestAhead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := session.Create(dir)
@@ -35,7 +35,8 @@ func TestAhead(t *testing.T) {
 			t.Errorf("it is at %v, %v, want round %d of 60", got, err, want)
 		}
 	}
-	if _, err := c.Snapshot(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "round 41 of 60 is brought back") {
+	_, err = c.Snapshot(t.Context(), 0)
+	if err == nil || !strings.Contains(err.Error(), "round 41 of 60 is brought back") {
 		t.Errorf("who looks at it is told %v", err)
 	}
 	a.Close()

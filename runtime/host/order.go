@@ -14,16 +14,16 @@ import (
 	"brood/runtime/session"
 )
 
-// Order is a run as a value, for who trains it: in this process, or in another that it is written to. It is a new run; or, with Resume, the
-// session that goes on; or, with From, a branch.
+// Order is a run as a value, for who trains it: in this process, or in another that it is written to. It is a new run;
+// or, with Resume, the session that goes on; or, with From, a branch.
 type Order struct {
 	Dir    string // of the session; a new run and a branch make it. "" of a new run: one among a person's sessions
 	Resume bool
 	From   string // directory of the session that it branches off
 	At     uint64 // and the round, 1 or more
 
-	// Options of a new run. Of the others what changes, where zero fields keep what was: Workers, Threads, Limit, OnLoss, OnTrouble, with
-	// Unattended and what is Set.
+	// Options of a new run. Of the others what changes, where zero fields keep what was: Workers, Threads, Limit,
+	// OnLoss, OnTrouble, with Unattended and what is Set.
 	Options Options
 }
 
@@ -45,8 +45,8 @@ func ReadOrder(r io.Reader) (o Order, err error) {
 	return o, err
 }
 
-// Open readies the run, or says in a sentence what cannot be; what it made of a directory until then stays. progress hears of the rounds of
-// a branch that are executed again; nil tells them at the door of its session.
+// Open readies the run, or says in a sentence what cannot be; what it made of a directory until then stays. progress
+// hears of the rounds of a branch that are executed again; nil tells them at the door of its session.
 func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, error) {
 	switch {
 	case o.Resume:

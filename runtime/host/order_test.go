@@ -49,10 +49,11 @@ func obey(t *testing.T, o Order, watch func(*Run, event.Record)) (hash string) {
 	return hash
 }
 
-// TestOrder: a run that another process is given as a value, left in the middle, goes on with the bits of one that nobody disturbed, and so does
-// a branch of it. A zero limit keeps the one that was.
+// TestOrder: a run that another process is given as a value, left in the middle, goes on with the bits of one that
+// nobody disturbed, and so does a branch of it. A zero limit keeps the one that was.
 func TestOrder(t *testing.T) {
-	o := Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Seed: 5, Limit: event.Limit{Rounds: 300}, Set: []event.Setting{{Knob: "n", Expr: "500"}}, By: "test"}
+	o := Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Seed: 5, Limit: event.Limit{Rounds: 300},
+		Set: []event.Setting{{Knob: "n", Expr: "500"}}, By: "test"}
 	home := t.TempDir()
 	whole, cut, branch := filepath.Join(home, "whole"), filepath.Join(home, "cut"), filepath.Join(home, "branch")
 	want := obey(t, Order{Dir: whole, Options: o}, nil)

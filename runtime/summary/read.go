@@ -8,8 +8,8 @@ import (
 	"brood/runtime/session"
 )
 
-// Read is the tally of the session in dir by its whole log. Its time is that of the workers' rounds, so that pauses between processes do not
-// count.
+// Read is the tally of the session in dir by its whole log. Its time is that of the workers' rounds, so that pauses
+// between processes do not count.
 func Read(dir string) (*Tally, error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package summary folds the records of a run into what it came to: the summary that a run prints in the end, and the figures by which runs are
-// compared. It imports the records, the coordinator's judgement of limits, and host for what a run began with.
+// Package summary folds the records of a run into what it came to: the summary that a run prints in the end, and the
+// figures by which runs are compared. It imports the records, the coordinator's judgement of limits, and host for what
+// a run began with.
 package summary
 
 import (

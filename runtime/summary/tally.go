@@ -15,8 +15,8 @@ import (
 	"brood/runtime/view"
 )
 
-// Tally folds records into a [Summary]: those of a process that trains, or those of a whole log. It is no view: what it holds of rounds that a plan
-// went back behind is taken back exactly, and it keeps nothing to draw.
+// Tally folds records into a [Summary]: those of a process that trains, or those of a whole log. It is no view: what it
+// holds of rounds that a plan went back behind is taken back exactly, and it keeps nothing to draw.
 type Tally struct {
 	Sum    Summary      // so far; what [Tally.Finish] adds is zero before it
 	Config event.Config // of the run
@@ -49,13 +49,16 @@ type mean struct{ sum, count float64 }
 
 // New is the tally of no records.
 func New() *Tally {
-	return &Tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, apart: optim.Ledger{}, losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
+	return &Tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, apart: optim.Ledger{},
+		losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
 }
 
-// Begin is called before the first record by a process that trains the session in dir; from is what it goes on from, nil for a new run.
+// Begin is called before the first record by a process that trains the session in dir; from is what it goes on from,
+// nil for a new run.
 func (t *Tally) Begin(c event.Config, dir string, from *host.Restored) {
 	t.began = time.Now()
-	t.Sum = Summary{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory, SecondsPredicted: c.Seconds}
+	t.Sum = Summary{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory,
+		SecondsPredicted: c.Seconds}
 	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
 	if from != nil { // the session's estimate was of all its rounds
 		t.before, t.Sum.SecondsPredicted = from.Checkpoint.Progress, 0
@@ -162,7 +165,8 @@ func (t *Tally) Record(r event.Record) {
 	}
 }
 
-// Loss is the mean of the members' last training losses, or of minus their fitness where there are none; ok is false before the first.
+// Loss is the mean of the members' last training losses, or of minus their fitness where there are none; ok is false
+// before the first.
 func (t *Tally) Loss() (float64, bool) {
 	var s float64
 	for _, m := range slices.Sorted(maps.Keys(t.losses)) {
@@ -179,8 +183,8 @@ func (t *Tally) Word() string {
 	return "loss"
 }
 
-// Rate is how many samples, or rounds where there are none, the rounds up to p did in a second that this process committed: waits for workers,
-// pauses, and rounds that were undone are no part of it.
+// Rate is how many samples, or rounds where there are none, the rounds up to p did in a second that this process
+// committed: waits for workers, pauses, and rounds that were undone are no part of it.
 func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
 	done, unit := since(p.Samples, t.before.Samples), "samples/s"
 	if t.Bare() {

@@ -12,7 +12,8 @@ import (
 )
 
 func commit(to, samples uint64, took time.Duration) event.Record {
-	return event.Record{Commit: &event.Commit{To: to, Progress: event.Progress{Rounds: to, Samples: samples}, Nanos: int64(took)}}
+	return event.Record{Commit: &event.Commit{To: to, Progress: event.Progress{Rounds: to, Samples: samples},
+		Nanos: int64(took)}}
 }
 
 // TestSpeedOfRounds: the speed is that of the rounds; an hour's wait for workers, or of a paused run, is no part of it.
@@ -42,7 +43,8 @@ func tallied() *Tally {
 	t := New()
 	for _, r := range []event.Record{
 		{Plan: &event.Plan{Algorithm: "parle", New: optim.Place(optim.IDs(2), []int{0})}},
-		{Commit: &event.Commit{Progress: event.Progress{Rounds: 5, Steps: 10, Samples: 200}, Sent: map[optim.Op]int64{"couple": 300, "other": 100}}},
+		{Commit: &event.Commit{Progress: event.Progress{Rounds: 5, Steps: 10, Samples: 200},
+			Sent: map[optim.Op]int64{"couple": 300, "other": 100}}},
 		{Points: &event.Points{Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{0.1, 0.3}}},
 		{Points: &event.Points{Series: "fitness", Members: []engine.Member{0, 1}, Values: []float64{-0.5, -0.7}}},
 		{Points: &event.Points{Series: "centre.loss", Members: []engine.Member{engine.None}, Values: []float64{0.4}}},
@@ -58,7 +60,8 @@ func tallied() *Tally {
 
 func TestMetrics(t *testing.T) {
 	m := tallied()
-	for name, want := range map[string]float64{"test_error": 2.5, "test_loss": 0.3, "train_loss": 0.2, "memory": 0.625, "bytes": 400, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2} {
+	for name, want := range map[string]float64{"test_error": 2.5, "test_loss": 0.3, "train_loss": 0.2, "memory": 0.625,
+		"bytes": 400, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2} {
 		if x, ok := m.Metric(name); !ok || math.Abs(x-want) > 1e-12 {
 			t.Errorf("%s = %g, %v, want %g", name, x, ok, want)
 		}
@@ -69,7 +72,8 @@ func TestMetrics(t *testing.T) {
 	if _, ok := m.Metric("diversity"); ok {
 		t.Error("a diversity that no round reported")
 	}
-	for _, name := range []string{"test_error", "test_loss", "train_loss", "bytes", "bytes_per_sample", "epochs", "seconds", "memory", "centre_loss", "centre_advance"} {
+	for _, name := range []string{"test_error", "test_loss", "train_loss", "bytes", "bytes_per_sample", "epochs",
+		"seconds", "memory", "centre_loss", "centre_advance"} {
 		if x, ok := New().Metric(name); ok {
 			t.Errorf("%s of nothing is %g", name, x)
 		}

@@ -53,9 +53,12 @@ type fleetFlags struct {
 }
 
 func (f *fleetFlags) register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.listen, "listen", "", "train on workers of other machines, and not on this one: UDP address to listen on, such as :4433. It prints the command that joins them")
+	fl.StringVar(&f.listen, "listen", "",
+		"train on workers of other machines, and not on this one: UDP address to listen on, such as :4433. "+
+			"It prints the command that joins them")
 	fl.IntVar(&f.wait, "wait", 1, "workers of each run (with --listen)")
-	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (with --listen; default: four times --jobs times --wait)")
+	fl.IntVar(&f.enrol, "enrol", 0,
+		"how many workers the join URL lets in (with --listen; default: four times --jobs times --wait)")
 }
 
 func (f *fleetFlags) check(c *cobra.Command, jobs int) error {
@@ -107,14 +110,17 @@ type runs struct {
 
 // newRuns is a batch of these flags that has no runs yet.
 func newRuns(kind string, f batchFlags, threads int) runs {
-	return runs{Batch: &batch.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: threads, Wait: f.fleet.workers()}, fleet: f.fleet}
+	return runs{Batch: &batch.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: threads,
+		Wait: f.fleet.workers()}, fleet: f.fleet}
 }
 
 // check refuses what cannot be run, before anything has run.
 func (b *runs) check(ctx context.Context, s streams) error {
-	err := b.Check(ctx, func(n int) { fmt.Fprintf(s.err, "brood: checked %d of %s\n", n, plural(len(b.Trials), "run")) })
+	all := plural(len(b.Trials), "run")
+	err := b.Check(ctx, func(n int) { fmt.Fprintf(s.err, "brood: checked %d of %s\n", n, all) })
 	if e, ok := errors.AsType[*batch.MemoryError](err); ok {
-		return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", e.Jobs, humanBytes(e.Needs), humanBytes(e.Has))
+		return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs",
+			e.Jobs, humanBytes(e.Needs), humanBytes(e.Has))
 	}
 	return err
 }
@@ -150,7 +156,8 @@ func (b *runs) open(view *batchView) (*batch.Fleet, error) {
 	}
 	fleet, err := b.Listen(b.fleet.listen, b.fleet.enrol, "brood "+versionText(), view.note)
 	if _, ok := errors.AsType[*session.LockedError](err); ok {
-		return nil, fmt.Errorf("another process lets workers in to %s: join them there, or leave --listen out to train on this machine", b.Dir)
+		return nil, fmt.Errorf("another process lets workers in to %s: join them there, "+
+			"or leave --listen out to train on this machine", b.Dir)
 	}
 	if err != nil {
 		return nil, err
@@ -205,8 +212,8 @@ type follower struct {
 
 func (f follower) record(r event.Record) { f.watch(r) }
 
-// interruptible is ctx until a signal, at which the runs under way finish their round and save; each listens for a second one itself. The
-// first call of stop gives the exit status of the signal that came, or 0.
+// interruptible is ctx until a signal, at which the runs under way finish their round and save; each listens for a
+// second one itself. The first call of stop gives the exit status of the signal that came, or 0.
 func interruptible(ctx context.Context, view *batchView) (out context.Context, stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
@@ -263,7 +270,8 @@ func (f *runFlags) give(name, text string) (err error) {
 	return nil
 }
 
-// trial is what one run of a batch begins with: flags over a preset, and over both what the batch varies, which are flags of run or knobs.
+// trial is what one run of a batch begins with: flags over a preset, and over both what the batch varies, which are
+// flags of run or knobs.
 func (f runFlags) trial(p presets.Preset, given func(flag string) bool, vary []presets.Setting) (host.Options, error) {
 	var names []string
 	f.set = nil

@@ -20,7 +20,8 @@ import (
 func forkCommand(s streams) *cobra.Command {
 	f := &runFlags{}
 	var at uint64
-	c := &cobra.Command{Use: "fork SESSION --at ROUND", Short: "Branch a run of its own off a recorded round", Args: exactly("a SESSION"),
+	c := &cobra.Command{Use: "fork SESSION --at ROUND", Short: "Branch a run of its own off a recorded round",
+		Args: exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if at == 0 {
 				return usage("fork needs --at ROUND, 1 or more; a branch at the start is a new `brood run`")
@@ -80,7 +81,8 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams)
 		return prepared{}, err
 	}
 	fresh := vacuous(o.Dir)
-	say := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, filepath.Base(o.From)) })
+	name := filepath.Base(o.From)
+	say := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, name) })
 	p, err := open(o.Open(c.Context(), func(event.Commit) { say() }))
 	if err != nil && fresh { // all of it was made here
 		os.RemoveAll(o.Dir)
@@ -108,12 +110,15 @@ func (f *runFlags) branchApart(c *cobra.Command, parent string, at uint64, s str
 	}
 	client.Close()
 	name := filepath.Base(o.Dir)
-	fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", o.Dir, name, name)
+	fmt.Fprintf(s.out,
+		"training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n",
+		o.Dir, name, name)
 	return nil
 }
 
-// forkApart starts a branch as a process of its own and waits until it answers. told hears of the rounds that are executed again until then.
-// When that fails or ctx ends, the process is ended and what it made, below keep, is taken back.
+// forkApart starts a branch as a process of its own and waits until it answers. told hears of the rounds that are
+// executed again until then. When that fails or ctx ends, the process is ended and what it made, below keep, is taken
+// back.
 func forkApart(ctx context.Context, o host.Order, keep string, told func(uint64)) (*door.Client, error) {
 	fresh := vacuous(o.Dir)
 	child, logPath, err := startApart(o)
