@@ -51,6 +51,9 @@ var Metrics = map[string]string{
 // nothing.
 func Selects(metric string) bool { return metric != "test_error" && metric != "test_loss" }
 
+// MoreIsBetter says whether the setting with more of a metric is the better one.
+func MoreIsBetter(metric string) bool { return metric == "samples_per_s" || metric == "centre_advance" }
+
 // Others are the presets that a claim compares with.
 func (c Claim) Others() (out []string) {
 	for _, name := range append([]string{c.Below, c.Near, c.Of, c.Least}, c.Over...) {

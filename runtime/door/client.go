@@ -34,6 +34,7 @@ type request struct {
 	Gate     *Gate          `cbor:"7,keyasint,omitempty"`
 	Wait     time.Duration  `cbor:"8,keyasint,omitempty"` // for records, at most; 0: for ever
 	Lease    view.LeaseAct  `cbor:"9,keyasint,omitempty"` // with Fleet, which a run that knows no such requests answers
+	Ahead    bool           `cbor:"10,keyasint,omitempty"`
 }
 
 // Gate asks the keeper of a served run to let others in, or to shut one out.
@@ -55,6 +56,7 @@ type answer struct {
 	Fleet   *view.Fleet   `cbor:"7,keyasint,omitempty"`
 	URL     string        `cbor:"8,keyasint,omitempty"`
 	Lease   view.Lease    `cbor:"9,keyasint,omitempty"`
+	Ahead   *Ahead        `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
 }
 
 func transmit(w io.Writer, v any) error {

@@ -156,7 +156,7 @@ func (s *Server) talk(c net.Conn) {
 		case <-ctx.Done():
 			return
 		}
-		if !viewer && q.Client != "" && q.Command == nil && !q.Fleet && q.Gate == nil {
+		if !viewer && q.Client != "" && q.Command == nil && !q.Fleet && q.Gate == nil && !q.Ahead {
 			viewer = true
 			s.mu.Lock()
 			s.viewers++
@@ -172,6 +172,7 @@ func (s *Server) talk(c net.Conn) {
 func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	var err error
 	switch {
+	case q.Ahead: // it has begun
 	case q.Lease != "":
 		err = s.about(c, q.Client, q.Lease)
 	case q.Command != nil:

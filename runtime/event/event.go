@@ -71,6 +71,18 @@ func (l Limit) Reached(p Progress) bool {
 	return l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs
 }
 
+// Part is how much of what the limit asks for in rounds or epochs is done, from 0 to 1; 0 where it asks for neither.
+func (l Limit) Part(p Progress) float64 {
+	part := 0.0
+	if l.Epochs > 0 {
+		part = p.Epochs / l.Epochs
+	}
+	if l.Rounds > 0 {
+		part = max(part, float64(p.Rounds)/float64(l.Rounds))
+	}
+	return min(part, 1)
+}
+
 // MaxMembers is the largest population: a plan names all of them up to three times, with their workers, and those that were lost, and is one
 // record of the log and one message (8 MiB).
 const MaxMembers = 1 << 18

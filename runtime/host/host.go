@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -147,18 +146,10 @@ func (r *Run) replayInto(v *view.View) error {
 	}
 }
 
-// open listens on the session's socket. A stale one, left by a killed process, is replaced: the session's lock is ours.
-func (r *Run) open() error {
-	path, err := session.SocketPath(r.Session.Dir())
-	if err != nil {
+// open listens on the session's socket.
+func (r *Run) open() (err error) {
+	if r.listen, err = door.Listen(r.Session.Dir()); err != nil {
 		return err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("socket %s: %w", path, err)
-	}
-	r.listen, err = net.Listen("unix", path)
-	if err != nil {
-		return fmt.Errorf("socket of the session: %w", err)
 	}
 	go r.door.Serve(r.listen)
 	return nil

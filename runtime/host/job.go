@@ -46,7 +46,7 @@ type Options struct {
 	OnLoss     string
 	OnTrouble  string // wait, stop or back; default wait
 	Init       string // path of a safetensors file with initial parameters
-	Own        *Own   // a graph in place of Model; nil: none
+	Own        *Own   `cbor:"-"` // a graph in place of Model; nil: none. No other process can be given it
 }
 
 // Job is a run ready to start.

@@ -25,14 +25,13 @@ import (
 // history is what one pass over a log finds, without executing anything.
 type history struct {
 	config event.Config
-	limit  event.Limit
+	goal   coordinator.Goal
 	epoch  uint32
 	last   *event.Commit
 	saved  *event.Checkpoint // newest at or before the round asked for that later plans did not undo
 	edits  []event.Edit      // of the newest plan and after it
 	hosts  int               // workers of the newest plan
 	sane   coordinator.Sane
-	met    string        // how the last commit met the target of the limit
 	asked  event.Pending // commands accepted and not obeyed
 	count  uint64        // records read
 	alg    string        // of the newest plan before the round asked for
@@ -75,9 +74,10 @@ func read(dir string, at uint64) (h history, err error) {
 func (h *history) take(rec event.Record, at uint64) {
 	h.asked.Take(rec)
 	h.sane.Take(rec)
+	h.goal.Take(rec)
 	switch {
 	case rec.Config != nil:
-		h.config, h.limit = *rec.Config, rec.Config.Limit
+		h.config = *rec.Config
 	case rec.Plan != nil:
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
 		if at == 0 || rec.Plan.At < at {
@@ -95,26 +95,14 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Edit != nil:
 		h.edits = append(h.edits[:len(h.edits):len(h.edits)], *rec.Edit)
 	case rec.Commit != nil:
-		h.last, h.met = rec.Commit, ""
-	case rec.Evaluation != nil:
-		h.measured("test_error", rec.Evaluation.TestError)
-		h.measured("test_loss", rec.Evaluation.TestLoss)
-	case rec.Points != nil && rec.Points.Series == worker.SeriesCentre && len(rec.Points.Values) > 0:
-		h.measured("loss", rec.Points.Values[0])
+		h.last = rec.Commit
 	case rec.Checkpoint != nil:
 		if at == 0 || rec.Checkpoint.Round <= at {
 			h.saved = rec.Checkpoint
 		}
 	case rec.State != nil:
 		h.phase = rec.State.Phase
-		if l := rec.State.Limit; l != nil && *l != h.limit {
-			h.limit, h.met = *l, ""
-		}
 	}
-}
-
-func (h *history) measured(metric string, value float64) {
-	h.met = cmp.Or(h.met, coordinator.Met(h.limit, metric, value))
 }
 
 // Restored is a recorded session, ready to go on.
@@ -181,7 +169,7 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 	if err != nil {
 		return nil, err
 	}
-	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.limit, Hosts: h.hosts, finished: h.phase == event.Finished}
+	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.goal.Limit, Hosts: h.hosts, finished: h.phase == event.Finished}
 	whole := at == 0 || at == h.last.To
 	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
 		out.Checkpoint = *cp
@@ -189,7 +177,7 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 		return nil, err
 	}
 	if whole {
-		out.Asked, out.met = h.asked, h.met
+		out.Asked, out.met = h.asked, h.goal.Met
 		for _, e := range h.edits {
 			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
 				out.Late = append(out.Late, e)
@@ -328,7 +316,7 @@ func (out *Restored) Continue(o Options) error {
 		out.met = ""
 	}
 	l := o.Limit
-	complete := l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs || out.met != ""
+	complete := l.Reached(p) || out.met != ""
 	if complete && (out.finished || l != out.Limit) {
 		return fmt.Errorf("the run is complete: %d rounds, %.4g epochs; give it more with --rounds or --epochs", p.Rounds, p.Epochs)
 	}

@@ -1,201 +1,20 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"brood/optim/catalog"
 	"brood/runtime/door"
 	"brood/runtime/session"
+	"brood/runtime/summary"
 	"brood/tui"
 )
-
-// detached starts the run as a process of its own and looks at it, as at any other run.
-func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
-	home, err := session.Home()
-	if err != nil {
-		return err
-	}
-	keep := existing(cmp.Or(f.session, home))
-	dir, err := f.place(preset)
-	if err != nil {
-		return err
-	}
-	if err := f.vacant(dir); err != nil {
-		return err
-	}
-	child, logPath, err := startHost(c, dir, preset, f.resume != "")
-	if err != nil {
-		return err
-	}
-	gone := make(chan error, 1)
-	go func() { gone <- child.Wait() }()
-	client, err := waitForDoor(c.Context(), dir, gone, logPath)
-	if err != nil {
-		if f.resume == "" {
-			os.Remove(logPath)
-			vanish(dir, keep)
-		}
-		return err
-	}
-	defer client.Close()
-	if f.background {
-		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", dir, filepath.Base(dir), filepath.Base(dir))
-		return nil
-	}
-	return look(c.Context(), live(dir, client), tui.Options{ASCII: f.ascii}, s)
-}
-
-// place chooses the session's directory before the process that will own it starts.
-func (f *runFlags) place(preset string) (string, error) {
-	switch {
-	case f.resume != "":
-		return resolve(f.resume)
-	case f.session != "":
-		return filepath.Abs(f.session)
-	}
-	name := preset
-	if name == "" {
-		name = f.algorithm
-	}
-	if name == "" {
-		name = "quickstart"
-	}
-	return session.NewDir(strings.TrimSuffix(filepath.Base(name), ".toml"), time.Now())
-}
-
-// vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers at its
-// door would not be the run that is about to start.
-func (f *runFlags) vacant(dir string) error {
-	if running, pid := session.Running(dir); running {
-		return &session.LockedError{Dir: dir, PID: pid}
-	}
-	if f.resume == "" {
-		return session.Vacant(dir)
-	}
-	return nil
-}
-
-// existing is the longest part of a path that is there.
-func existing(path string) string {
-	path, err := filepath.Abs(path)
-	for err == nil {
-		if _, gone := os.Lstat(path); gone == nil || path == filepath.Dir(path) {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
-	return ""
-}
-
-// vanish takes back directories, below keep, that were made for a run that came to nothing.
-func vanish(dir, keep string) {
-	for keep != "" && len(dir) > len(keep) && os.Remove(dir) == nil {
-		dir = filepath.Dir(dir)
-	}
-}
-
-// startHost runs this binary again with the same flags, apart.
-func startHost(c *cobra.Command, dir, preset string, resume bool) (*exec.Cmd, string, error) {
-	args := []string{"run"}
-	if preset != "" {
-		args = append(args, preset)
-	}
-	args = append(args, "--host")
-	args = append(args, passOn(c, "ascii", "session", "resume")...)
-	if resume {
-		args = append(args, "--resume", dir)
-	} else {
-		args = append(args, "--session", dir)
-	}
-	return startApart(dir, args)
-}
-
-// startApart runs this binary again, in a session of its own as the operating system has them. What it says is in the log
-// beside the recording.
-func startApart(dir string, args []string) (*exec.Cmd, string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, "", fmt.Errorf("session %s: %w", dir, err)
-	}
-	logPath := filepath.Join(dir, session.HostLog)
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return nil, "", fmt.Errorf("session %s: %w", dir, err)
-	}
-	defer log.Close()
-	child := exec.Command(self, args...)
-	child.Stdout, child.Stderr = log, log
-	child.SysProcAttr = apart()
-	return child, logPath, child.Start()
-}
-
-// passOn repeats the flags that were given, but for some.
-func passOn(c *cobra.Command, but ...string) (out []string) {
-	c.Flags().Visit(func(fl *pflag.Flag) {
-		for _, name := range but {
-			if fl.Name == name {
-				return
-			}
-		}
-		if values, ok := fl.Value.(interface{ GetSlice() []string }); ok {
-			for _, v := range values.GetSlice() {
-				out = append(out, "--"+fl.Name+"="+v)
-			}
-			return
-		}
-		out = append(out, "--"+fl.Name+"="+fl.Value.String())
-	})
-	return out
-}
-
-// waitForDoor waits until the run answers, or its process ends with a sentence.
-func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath string) (*door.Client, error) {
-	return awaitDoor(ctx, dir, gone, logPath, func() {})
-}
-
-// awaitDoor calls meanwhile now and then as it waits.
-func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, meanwhile func()) (*door.Client, error) {
-	if _, err := session.SocketPath(dir); err != nil {
-		return nil, err
-	}
-	for {
-		if client, err := door.Dial(dir, clientName(), false); err == nil {
-			return client, nil
-		}
-		meanwhile()
-		select {
-		case err := <-gone:
-			text, _ := os.ReadFile(logPath)
-			sentence := strings.TrimPrefix(strings.TrimSpace(bringing.ReplaceAllString(string(text), "")), "brood: ")
-			code := exitFailed
-			var exit *exec.ExitError
-			if errors.As(err, &exit) && exit.ExitCode() > 0 {
-				code = exit.ExitCode()
-			}
-			if sentence == "" {
-				sentence = fmt.Sprintf("the run ended before it could be looked at: brood replay %s", dir)
-			}
-			return nil, &exitError{code: code, err: errors.New(sentence)}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
 
 // clientName is who sits here: the writer's lease and the log of edits name people, not processes.
 func clientName() string {
@@ -268,7 +87,7 @@ func follow(ctx context.Context, client *door.Client, s streams) error {
 	if err != nil {
 		return err
 	}
-	p := &plainPrinter{out: s.out, tally: newTally()}
+	p := &plainPrinter{out: s.out, Tally: summary.New()}
 	defer p.flush()
 	for at := v.Position; ; {
 		b, err := client.Next(ctx, at, 1024)

@@ -1,75 +1,29 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	goruntime "runtime"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/zeebo/blake3"
 
+	"brood/presets"
+	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
 )
 
-// batch is a set of runs, each a session of its own in one directory: the grid of a sweep, or the presets of a study. What it has
-// measured is read from their logs alone: the same command goes on where it was stopped, and several processes that share the
-// directory share the work, since each run is claimed by who trains it.
-type batch struct {
-	kind    string   // what its directory is called: sweep or study
-	head    string   // what it is, on one line
-	columns []string // what its runs differ in, besides the seed
-	by      string   // the metric that a run is told by
-	jobs    int      // runs at a time
-	threads int      // of all of them together; 0: all cores
-	fleet   batchFleet
-	dir     string
-	bare    bool // its runs train no model
-	begun   bool // what there is to tell may be told
-
-	interrupted int                   // exit status of the signal that ended it; 0: none
-	same        []byte                // what a new directory says of the runs in it
-	table       func(rows int) *table // of what is measured, for a moving view: no more than so many rows
-
-	mu     sync.Mutex
-	trials []*trial
-}
-
-// trial is one run of a batch.
-type trial struct {
-	point   []string // a value for each column
-	label   string   // the same for a person
-	seed    int
-	preset  string
-	args    []string // flags of `brood run`, without threads and session
-	dir     string   // of its session
-	claim   string   // locked by the process that is at it
-	limit   event.Limit
-	seconds float64 // estimated
-
-	state trialState
-	tally *tally // what it measured, or has measured so far
-
-	failed error // why it could not be run
-}
+// What sweep and reproduce share: flags, signals and what a person sees of a batch. The batch itself is package batch.
 
 // batchFlags are the flags that sweep and reproduce share, besides those of the run.
 type batchFlags struct {
 	seeds, jobs int
-	fleet       batchFleet
+	fleet       fleetFlags
 }
 
 func (f *batchFlags) register(fl *pflag.FlagSet, seeds int) {
@@ -92,216 +46,241 @@ func (f *batchFlags) check(c *cobra.Command, threads int, plain, json bool) erro
 	return f.fleet.check(c, f.jobs)
 }
 
-type trialState int
-
-const (
-	trialWaits     trialState = iota
-	trialRuns                 // this process is at it
-	trialElsewhere            // another process trains it
-	trialDone
-	trialDiverged // a block was not finite: it is not tried again
-	trialFailed   // it could not be run, by this process or now
-)
-
-// over says that nothing is left to do.
-func (s trialState) over() bool { return s == trialDone || s == trialDiverged }
-
-func (t *trial) over() bool { return t.state.over() }
-
-func (t *trial) String() string { return fmt.Sprintf("%s seed %d", t.label, t.seed) }
-
-// add puts the runs of one setting into the batch, with seeds 1 to seeds. A point has a value for each column.
-func (b *batch) add(preset, label string, point, args []string, name func(seed int) string, seeds int) {
-	for seed := 1; seed <= seeds; seed++ {
-		b.trials = append(b.trials, &trial{point: point, label: label, seed: seed, preset: preset, args: append(slices.Clone(args), "--seed", strconv.Itoa(seed)),
-			dir: filepath.Join(b.dir, name(seed)), claim: filepath.Join(b.dir, ".claims", name(seed))})
-	}
+// fleetFlags let workers of other processes train the runs.
+type fleetFlags struct {
+	listen      string
+	wait, enrol int
 }
 
-// plainName is text without what a file system does not like.
-func plainName(text string) string {
-	plain := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>| `, r) || r < ' ' {
-			return '_'
-		}
-		return r
-	}, text)
-	if plain != text || len(plain) > 200 {
-		sum := blake3.Sum256([]byte(text))
-		plain = fmt.Sprintf("%.180s~%x", plain, sum[:8])
-	}
-	return plain
+func (f *fleetFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.listen, "listen", "",
+		"train on workers of other machines, and not on this one: UDP address to listen on, such as :4433. "+
+			"It prints the command that joins them")
+	fl.IntVar(&f.wait, "wait", 1, "workers of each run (with --listen)")
+	fl.IntVar(&f.enrol, "enrol", 0,
+		"how many workers the join URL lets in (with --listen; default: four times --jobs times --wait)")
 }
 
-// place finds the directory, and refuses one that holds runs of another kind. It is dir, or one among a person's sessions that is
-// named for stem and for same: what all runs of it have in common.
-func (b *batch) place(dir, stem string, same map[string]any) error {
-	text, err := json.MarshalIndent(same, "", "  ")
-	if err != nil {
-		return err
-	}
-	text = append(text, '\n')
-	if dir == "" {
-		home, err := session.Home()
-		if err != nil {
-			return err
-		}
-		sum := blake3.Sum256(text)
-		dir = filepath.Join(home, fmt.Sprintf("%s-%s-%x", b.kind, stem, sum[:3]))
-	}
-	if b.dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	path := filepath.Join(b.dir, b.kind+".json")
-	old, err := os.ReadFile(path)
+func (f *fleetFlags) check(c *cobra.Command, jobs int) error {
+	given := c.Flags().Changed
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		entries, _ := os.ReadDir(b.dir)
-		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), newBatch) }) {
-			return fmt.Errorf("%s holds other things than a %s: name another directory", b.dir, b.kind)
+	case f.listen == "" && given("listen"):
+		return usage("--listen: give HOST:PORT, or :PORT for all addresses of this machine")
+	case f.listen == "":
+		for _, name := range []string{"wait", "enrol"} {
+			if given(name) {
+				return usage("--%s is about workers of other machines: give --listen too", name)
+			}
 		}
-	case err != nil:
-		return err
-	case !bytes.Equal(old, text):
-		return fmt.Errorf("%s holds a %s of other settings (see %s): name another directory", b.dir, b.kind, path)
-	default:
 		return nil
+	case c.Flags().Lookup("workers") != nil && given("workers"):
+		return usage("--workers are in this process, and --listen trains on others: --wait says how many each run has")
+	case given("threads"):
+		return usage("--threads are this machine's, and --listen trains on others: brood worker has --threads")
+	case f.wait < 1 || f.wait > 1024:
+		return usage("--wait %d: give 1 to 1024", f.wait)
+	case given("enrol") && f.enrol < f.wait:
+		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.wait)
 	}
-	b.same = text
+	if f.enrol == 0 {
+		f.enrol = 4 * jobs * f.wait // those that take the place of lost ones too
+	}
 	return nil
 }
 
-// newBatch begins the names of files that several processes may make at the same time.
-const newBatch = ".batch-"
-
-// keep makes the directory, where it is new, and says in it what the runs share.
-func (b *batch) keep() error {
-	if b.same == nil {
-		return nil
+// workers are those of a run that come from elsewhere; 0: the runs are trained here.
+func (f *fleetFlags) workers() int {
+	if f.listen == "" {
+		return 0
 	}
-	if err := os.MkdirAll(b.dir, 0o700); err != nil {
-		return fmt.Errorf("%s: %w", b.kind, err)
-	}
-	return b.write(b.kind+".json", b.same)
+	return f.wait
 }
 
-// write makes a file of the directory, whole or not at all.
-func (b *batch) write(name string, text []byte) error {
-	f, err := os.CreateTemp(b.dir, newBatch+"*")
-	if err != nil {
-		return fmt.Errorf("%s: %w", b.kind, err)
-	}
-	defer os.Remove(f.Name()) // where it was not renamed
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(b.dir, name))
+// runs are a batch as a command has it.
+type runs struct {
+	*batch.Batch
+	head  string // what it is, on one line
+	by    string // the metric that a run is told by
+	fleet fleetFlags
+	table func(rows int) *table // of what is measured, for a moving view: no more than so many rows
+
+	begun       bool // what there is to tell may be told
+	interrupted int  // exit status of the signal that ended it; 0: none
+}
+
+// newRuns is a batch of these flags that has no runs yet.
+func newRuns(kind string, f batchFlags, threads int) runs {
+	return runs{Batch: &batch.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: threads,
+		Wait: f.fleet.workers()}, fleet: f.fleet}
+}
+
+// check refuses what cannot be run, before anything has run.
+func (b *runs) check(ctx context.Context, s streams) error {
+	all := plural(len(b.Trials), "run")
+	err := b.Check(ctx, func(n int) { fmt.Fprintf(s.err, "brood: checked %d of %s\n", n, all) })
+	if e, ok := errors.AsType[*batch.MemoryError](err); ok {
+		return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs",
+			e.Jobs, humanBytes(e.Needs), humanBytes(e.Has))
 	}
 	return err
 }
 
-// flags are those of one run.
-func (b *batch) flags(args ...string) (*runFlags, *cobra.Command, error) {
-	f, c := &runFlags{}, &cobra.Command{Use: "run"}
-	f.register(c)
-	if err := c.ParseFlags(append(args, "--threads", strconv.Itoa(b.share()))); err != nil {
-		return nil, nil, usage("%w", err)
+var errInterrupted = errors.New("interrupted: the same command goes on")
+
+// train runs the batch, here or on a fleet.
+func (b *runs) train(ctx context.Context, view *batchView) error {
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	if err := b.Keep(); err != nil {
+		return err
 	}
-	f.wait = b.fleet.workers()
-	f.serves = f.wait > 0
-	return f, c, nil
+	fleet, err := b.open(view)
+	if err != nil {
+		return err
+	}
+	b.begun = true
+	err = b.work(ctx, view, fleet)
+	if b.interrupted = stop(); b.interrupted != 0 && b.Left() {
+		err = &exitError{code: b.interrupted, err: errInterrupted}
+	}
+	if fleet != nil {
+		err = errors.Join(err, fleet.Close())
+	}
+	return err
 }
 
-// share is the threads of one run.
-func (b *batch) share() int {
-	threads := b.threads
-	if threads == 0 {
-		threads = goruntime.NumCPU()
+// open listens for workers, and says how they come in; nil where the runs are trained here.
+func (b *runs) open(view *batchView) (*batch.Fleet, error) {
+	if b.Wait == 0 {
+		return nil, nil
 	}
-	return max(1, threads/b.jobs)
+	fleet, err := b.Listen(b.fleet.listen, b.fleet.enrol, "brood "+versionText(), view.note)
+	if _, ok := errors.AsType[*session.LockedError](err); ok {
+		return nil, fmt.Errorf("another process lets workers in to %s: join them there, "+
+			"or leave --listen out to train on this machine", b.Dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	view.join(fleet.Join())
+	return fleet, nil
 }
 
-// check prepares a run of each setting that has something left to do, so that what cannot be run is refused before anything has run.
-func (b *batch) check(ctx context.Context, s streams) error {
-	told, memory, most := time.Now(), host.Memory(), int64(0)
-	for i, t := range b.trials {
-		if i > 0 && b.trials[i-1].label == t.label { // another seed
-			t.seconds, t.limit = b.trials[i-1].seconds, b.trials[i-1].limit
-			continue
+// work runs what is not done, and says what failed.
+func (b *runs) work(ctx context.Context, view *batchView, fleet *batch.Fleet) error {
+	b.Look()
+	view.begin()
+	defer view.close()
+	b.Run(ctx, runner(fleet), view.done)
+	view.close()
+	if err := b.WriteRows(); err != nil {
+		fmt.Fprintln(view.s.err, "brood: "+err.Error())
+	}
+	failed := 0
+	for _, t := range b.Trials {
+		if t.Failed != nil {
+			failed++
+			fmt.Fprintf(view.s.err, "brood: %s: %v\n", t, t.Failed)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if time.Since(told) > time.Second {
-			told = time.Now()
-			fmt.Fprintf(s.err, "brood: checked %d of %s\n", i, plural(len(b.trials), "run"))
-		}
-		if c := b.settled(i); c != nil {
-			t.seconds, t.limit, b.bare = c.Seconds, c.Limit, c.Data == ""
-			continue
-		}
-		j, err := b.job(t)
-		if err != nil {
-			return labelled(t, err)
-		}
-		t.seconds, t.limit, b.bare = j.Config.Seconds, j.Limit, j.Config.Data == ""
-		if most = max(most, j.Config.Memory); b.fleet.workers() == 0 && memory > 0 && int64(b.jobs)*most > memory {
-			return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs", b.jobs, humanBytes(int64(b.jobs)*most), humanBytes(memory))
-		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %s failed; the same command tries them again", failed, plural(len(b.Trials), "run"))
 	}
 	return nil
 }
 
-// settled is the configuration that the log of trial i holds, where all runs of its setting are over; else nil.
-func (b *batch) settled(i int) *event.Config {
-	var config *event.Config
-	for _, t := range b.trials[i:] {
-		if t.label != b.trials[i].label {
-			break
+// runner trains a run of a batch with signals, as any other run of this process.
+func runner(fleet *batch.Fleet) batch.Runner {
+	return func(ctx context.Context, r batch.Ready) error {
+		p := prepared{job: r.Job, sess: r.Session, from: r.From, until: ctx}
+		if fleet != nil {
+			p.open = func(_ prepared, watch func(event.Record)) (*host.Run, error) { return fleet.Serve(r, watch) }
 		}
-		state, out, err := t.look()
-		if err != nil || !state.over() {
-			return nil
+		err := train(context.WithoutCancel(ctx), p, follower{watch: r.Watch})
+		if left, ok := errors.AsType[*exitError](err); ok && left.code >= exitCtrlC {
+			return batch.ErrLeft
 		}
-		t.state, t.tally = state, out
-		config = &out.config
+		return err
 	}
-	return config
 }
 
-// job is what a trial would run.
-func (b *batch) job(t *trial) (*host.Job, error) {
-	f, c, err := b.flags(t.args...)
-	if err != nil {
-		return nil, err
-	}
-	o, err := f.options(c, t.preset)
-	if err != nil {
-		return nil, err
-	}
-	return host.Prepare(o)
+// follower is the printer of a run of a batch: what there is to say, the batch says for all runs under way.
+type follower struct {
+	silentPrinter
+	watch func(event.Record)
 }
 
-// labelled is an error of a setting.
-func labelled(t *trial, err error) error { return fmt.Errorf("%s: %w", t.label, err) }
+func (f follower) record(r event.Record) { f.watch(r) }
 
-// prepare goes on with the session of a trial, or makes it anew.
-func (b *batch) prepare(ctx context.Context, t *trial, begun bool) (prepared, error) {
-	preset, args := t.preset, t.args
-	if begun { // its log holds its settings
-		preset, args = "", []string{"--resume", t.dir}
-	} else if err := os.RemoveAll(t.dir); err != nil {
-		return prepared{}, err
+// interruptible is ctx until a signal, at which the runs under way finish their round and save; each listens for a
+// second one itself. The first call of stop gives the exit status of the signal that came, or 0.
+func interruptible(ctx context.Context, view *batchView) (out context.Context, stop func() int) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 1)
+	quiet := leaving(signals)
+	status, heard := 0, make(chan struct{})
+	hear := func(sig os.Signal) {
+		quiet() // where no run is under way a second one ends the process
+		status = leftBy(sig)
+		cancel()
+		view.note("finishing the rounds under way and saving; once more to leave at once")
 	}
-	f, c, err := b.flags(args...)
+	go func() {
+		defer close(heard)
+		select {
+		case sig := <-signals:
+			hear(sig)
+		case <-ctx.Done():
+			select {
+			case sig := <-signals:
+				hear(sig)
+			default:
+			}
+		}
+	}()
+	return ctx, func() int {
+		quiet()
+		cancel()
+		<-heard
+		return status
+	}
+}
+
+// give sets the flag of a name of aside, as if it had been typed.
+func (f *runFlags) give(name, text string) (err error) {
+	switch name {
+	case "algorithm":
+		f.algorithm = text
+	case "model":
+		f.model = text
+	case "data":
+		f.data = text
+	case "members":
+		err = f.members.Set(text)
+	case "workers":
+		f.workers, err = strconv.Atoi(text)
+	case "rounds":
+		f.rounds, err = strconv.ParseUint(text, 10, 64)
+	case "epochs":
+		f.epochs, err = strconv.ParseFloat(text, 64)
+	}
 	if err != nil {
-		return prepared{}, err
+		return usage("--%s %s: give a number", name, text)
 	}
-	if !begun {
-		f.session = t.dir
+	return nil
+}
+
+// trial is what one run of a batch begins with: flags over a preset, and over both what the batch varies, which are
+// flags of run or knobs.
+func (f runFlags) trial(p presets.Preset, given func(flag string) bool, vary []presets.Setting) (host.Options, error) {
+	var names []string
+	f.set = nil
+	for _, x := range vary {
+		if names = append(names, x.Knob); !slices.Contains(aside, x.Knob) {
+			f.set = append(f.set, x.Knob+"="+x.Expr)
+		} else if err := f.give(x.Knob, x.Expr); err != nil {
+			return host.Options{}, err
+		}
 	}
-	p, err := f.prepare(ctx, c, preset)
-	if f.serves {
-		p.open = b.fleet.serve
-	}
-	return p, err
+	return f.merge(p, func(flag string) bool { return given(flag) || slices.Contains(names, flag) })
 }

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/presets"
+	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -18,7 +19,7 @@ import (
 
 // batchView is what a person sees of a batch: a moving view on a terminal, else a line for each run that ends.
 type batchView struct {
-	b     *batch
+	b     *runs
 	s     streams
 	json  bool
 	began time.Time
@@ -30,7 +31,7 @@ type batchView struct {
 	drawn int // rows of the table in the moving view; read once it has ended
 }
 
-func newBatchView(b *batch, plain, asJSON bool, s streams) *batchView {
+func newBatchView(b *runs, plain, asJSON bool, s streams) *batchView {
 	v := &batchView{b: b, s: s, json: asJSON}
 	if s.terminal && !plain && !asJSON {
 		v.tea = tea.NewProgram(batchModel{v: v, width: 80, height: 24}, tea.WithInput(nil), tea.WithOutput(s.out), tea.WithoutSignalHandler())
@@ -39,6 +40,13 @@ func newBatchView(b *batch, plain, asJSON bool, s streams) *batchView {
 }
 
 func (v *batchView) begin() {
+	if v.json {
+		v.b.Each(func(t *batch.Trial) {
+			if t.Over() {
+				v.done(t)
+			}
+		})
+	}
 	v.began = time.Now()
 	v.was, _ = v.share()
 	switch {
@@ -49,7 +57,7 @@ func (v *batchView) begin() {
 		moving := v.tea // close takes it away
 		go func() { defer close(v.ended); _, _ = moving.Run() }()
 	case !v.json:
-		fmt.Fprintf(v.s.out, "brood: %s; sessions in %s\n", v.b.head, v.b.dir)
+		fmt.Fprintf(v.s.out, "brood: %s; sessions in %s\n", v.b.head, v.b.Dir)
 		v.over = make(chan struct{})
 		go v.progress(v.over)
 	}
@@ -66,29 +74,38 @@ func (v *batchView) note(text string) {
 	fmt.Fprintln(v.s.err, "brood: "+text)
 }
 
+// join says how workers come in.
+func (v *batchView) join(url string) {
+	if v.json {
+		_ = json.NewEncoder(v.s.out).Encode(map[string]any{"event": "join", "url": url})
+		return
+	}
+	fmt.Fprintf(v.s.out, "join: brood worker %s\n", url)
+}
+
 // done tells of a run that ended.
-func (v *batchView) done(t *trial) {
-	x, ok := t.tally.metric(v.b.by)
+func (v *batchView) done(t *batch.Trial) {
+	x, ok := t.Metric(v.b.by)
 	switch {
 	case v.json:
-		line := map[string]any{"event": "run", "settings": v.b.settings(t), "seed": t.seed, "session": t.dir, "diverged": t.state == trialDiverged, "failed": t.failed != nil}
+		line := map[string]any{"event": "run", "settings": v.b.Settings(t), "seed": t.Seed, "session": t.Dir, "diverged": t.State == batch.Diverged, "failed": t.Failed != nil}
 		for _, name := range presets.MetricNames() {
-			if x, ok := t.tally.metric(name); ok && t.over() {
+			if x, ok := t.Metric(name); ok && t.Over() {
 				line[name] = finite(x)
 			}
 		}
 		_ = json.NewEncoder(v.s.out).Encode(line)
 	case v.tea != nil:
-	case t.state == trialDiverged:
-		fmt.Fprintf(v.s.out, "%s  %s: diverged after round %d\n", v.count(), t, t.tally.sum.Rounds)
-	case t.state == trialFailed:
-		fmt.Fprintf(v.s.out, "%s  %s: %v\n", v.count(), t, t.failed)
+	case t.State == batch.Diverged:
+		fmt.Fprintf(v.s.out, "%s  %s: diverged after round %d\n", v.count(), t, t.Tally.Sum.Rounds)
+	case t.State == batch.Failed:
+		fmt.Fprintf(v.s.out, "%s  %s: %v\n", v.count(), t, t.Failed)
 	default:
 		figure := "no " + v.b.by
 		if ok {
 			figure = fmt.Sprintf("%s %s", v.b.by, withUnit(x, v.b.by))
 		}
-		fmt.Fprintf(v.s.out, "%s  %s: %s, %.1f s\n", v.count(), t, figure, t.tally.sum.Seconds)
+		fmt.Fprintf(v.s.out, "%s  %s: %s, %.1f s\n", v.count(), t, figure, t.Tally.Sum.Seconds)
 	}
 }
 
@@ -108,15 +125,6 @@ func (v *batchView) close() {
 	}
 }
 
-// settings are what a run differs in, besides its seed.
-func (b *batch) settings(t *trial) map[string]string {
-	out := map[string]string{}
-	for i, name := range b.columns {
-		out[name] = t.point[i]
-	}
-	return out
-}
-
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -125,31 +133,27 @@ func plural(n int, what string) string {
 }
 
 func (v *batchView) count() string {
-	v.b.mu.Lock()
-	defer v.b.mu.Unlock()
-	n := 0
-	for _, t := range v.b.trials {
-		if t.over() {
+	n, all := 0, len(v.b.Trials)
+	v.b.Each(func(t *batch.Trial) {
+		if t.Over() {
 			n++
 		}
-	}
-	return fmt.Sprintf("%*d of %d", len(strconv.Itoa(len(v.b.trials))), n, len(v.b.trials))
+	})
+	return fmt.Sprintf("%*d of %d", len(strconv.Itoa(all)), n, all)
 }
 
 // share is the estimated seconds of what is done, and of all.
 func (v *batchView) share() (done, all float64) {
-	v.b.mu.Lock()
-	defer v.b.mu.Unlock()
-	for _, t := range v.b.trials {
-		s := max(t.seconds, 0.1)
+	v.b.Each(func(t *batch.Trial) {
+		s := max(t.Seconds, 0.1)
 		all += s
 		switch {
-		case t.over():
+		case t.Over():
 			done += s
-		case t.state == trialRuns && t.tally != nil:
-			done += s * t.part()
+		case t.State == batch.Runs && t.Tally != nil:
+			done += s * t.Part()
 		}
-	}
+	})
 	return done, all
 }
 
@@ -170,23 +174,21 @@ type running struct {
 
 // underWay are the runs of this process, and how many others have.
 func (v *batchView) underWay() (here []running, elsewhere int) {
-	v.b.mu.Lock()
-	defer v.b.mu.Unlock()
-	for _, t := range v.b.trials {
+	v.b.Each(func(t *batch.Trial) {
 		switch {
-		case t.state == trialElsewhere:
+		case t.State == batch.Elsewhere:
 			elsewhere++
-		case t.state == trialRuns && t.tally != nil:
-			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.tally.sum.Rounds)))
-			if l, ok := t.tally.loss(); ok {
+		case t.State == batch.Runs && t.Tally != nil:
+			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.Tally.Sum.Rounds)))
+			if l, ok := t.Tally.Loss(); ok {
 				text += fmt.Sprintf(", loss %.4f", l)
 			}
-			if p := t.tally.phase; v.b.fleet.workers() > 0 && (p == "" || p == event.Waiting) {
-				text = fmt.Sprintf("%s waits for %s", t, plural(v.b.fleet.workers(), "worker"))
+			if p := t.Tally.Phase; v.b.Wait > 0 && (p == "" || p == event.Waiting) {
+				text = fmt.Sprintf("%s waits for %s", t, plural(v.b.Wait, "worker"))
 			}
-			here = append(here, running{t.part(), text})
+			here = append(here, running{t.Part(), text})
 		}
-	}
+	})
 	return here, elsewhere
 }
 
@@ -210,19 +212,6 @@ func (v *batchView) progress(over <-chan struct{}) {
 }
 
 const progressPeriod = 15 * time.Second
-
-// part is how far a run under way is, of its limit in epochs or rounds; 0 where it has neither.
-func (t *trial) part() float64 {
-	l, x := t.limit, t.tally.sum
-	part := 0.0
-	if l.Epochs > 0 {
-		part = x.Epochs / l.Epochs
-	}
-	if l.Rounds > 0 {
-		part = max(part, float64(x.Rounds)/float64(l.Rounds))
-	}
-	return min(part, 1)
-}
 
 func withUnit(x float64, metric string) string {
 	unit := presets.Metrics[metric]

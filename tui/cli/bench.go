@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/presets"
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -105,11 +106,12 @@ func benchStart(c *cobra.Command, report func(measurement)) error {
 	defer os.RemoveAll(home)
 	dir := filepath.Join(home, "start")
 	t0 := time.Now()
-	run, _, err := c.Root().Find([]string{"run"})
+	f := &runFlags{apart: true}
+	o, err := f.options(c, presets.Default)
 	if err != nil {
 		return err
 	}
-	child, logPath, err := startHost(run, dir, "quickstart", false)
+	child, logPath, err := startApart(host.Order{Dir: dir, Options: o})
 	if err != nil {
 		return err
 	}

@@ -143,3 +143,22 @@ func exactly(names ...string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// passOn repeats the flags that were given, but for some.
+func passOn(c *cobra.Command, but ...string) (out []string) {
+	c.Flags().Visit(func(fl *pflag.Flag) {
+		for _, name := range but {
+			if fl.Name == name {
+				return
+			}
+		}
+		if values, ok := fl.Value.(interface{ GetSlice() []string }); ok {
+			for _, v := range values.GetSlice() {
+				out = append(out, "--"+fl.Name+"="+v)
+			}
+			return
+		}
+		out = append(out, "--"+fl.Name+"="+fl.Value.String())
+	})
+	return out
+}

@@ -1,25 +1,19 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
-	"syscall"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"brood/optim/catalog"
 	"brood/runtime/door"
 	"brood/runtime/metrics"
-	"brood/runtime/remote"
 	"brood/runtime/session"
-	"brood/runtime/view"
 	"brood/tui"
 	"brood/tui/cli/sshdoor"
 )
@@ -130,55 +124,4 @@ func (d *doors) Close() (err error) {
 	}
 	d.wg.Wait()
 	return err
-}
-
-func openCommand(s streams) *cobra.Command {
-	var f doorFlags
-	var listen string
-	c := &cobra.Command{Use: "open SESSION", Short: "Let others look at a running session, without stopping it", Args: exactly("a SESSION"),
-		Long: "Let others look at a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe doors close with Ctrl+C, or with the run.",
-		RunE: func(c *cobra.Command, args []string) (err error) {
-			if listen == "" && f.ssh == "" && f.metrics == "" {
-				return usage("open which door? give --listen, --ssh or --metrics an address")
-			}
-			run, err := reach(c.Context(), args[0], false)
-			if err != nil {
-				return err
-			}
-			defer run.Close()
-			if run.dir == "" {
-				return usage("%s is elsewhere: open its doors on its own machine", args[0])
-			}
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			out := newPrinter(s, false, false)
-			d, err := f.listen(out.note)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, d.Close()) }()
-			if listen != "" {
-				srv, err := remote.Listen(remote.Config{Address: listen, Guests: guests, Software: "brood " + versionText(), Note: out.note})
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, srv.Close()) }()
-				srv.Visit(run.dir)
-				invite(out, s, srv)
-			}
-			d.serve(run.dir)
-			d.announce(out, s)
-			if err := run.over(ctx); !errors.Is(err, context.Canceled) {
-				if !session.Describe(run.dir).Phase.Over() {
-					return run.broken(view.ErrKilled)
-				}
-				fmt.Fprintln(s.out, "brood: the run is over")
-				return err
-			}
-			fmt.Fprintln(s.out, "brood: the doors are closed; training goes on")
-			return nil
-		}}
-	c.Flags().StringVar(&listen, "listen", "", "UDP address for viewers and operators: HOST:PORT, or :PORT for all addresses of this machine")
-	f.register(c.Flags())
-	return c
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"brood/runtime/summary"
 )
 
 var (
@@ -48,7 +50,7 @@ func TestEventsPage(t *testing.T) {
 	if kinds < 10 {
 		t.Errorf("%d kinds of events were found in the code", kinds)
 	}
-	for field := range reflect.TypeFor[summary]().Fields() {
+	for field := range reflect.TypeFor[summary.Summary]().Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !slices.Contains(told, key) {
 			t.Errorf("json-events.md does not name the key %s of the summary", key)

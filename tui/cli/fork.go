@@ -6,92 +6,137 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"brood/runtime/door"
+	"brood/runtime/event"
+	"brood/runtime/host"
 	"brood/runtime/session"
 )
 
-// What a fork in a process of its own writes into its log while it executes rounds again, for whoever waits for it.
-const (
-	bringingBack = "brood: bringing back: round %d of %d\n"
-	tellEvery    = 200 * time.Millisecond
-)
+func forkCommand(s streams) *cobra.Command {
+	f := &runFlags{}
+	var at uint64
+	c := &cobra.Command{Use: "fork SESSION --at ROUND", Short: "Branch a run of its own off a recorded round",
+		Args: exactly("a SESSION"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if at == 0 {
+				return usage("fork needs --at ROUND, 1 or more; a branch at the start is a new `brood run`")
+			}
+			if f.background {
+				return f.branchApart(c, args[0], at, s)
+			}
+			p, err := f.branch(c, args[0], at, s)
+			if err != nil {
+				return err
+			}
+			return train(c.Context(), p, newPrinter(s, f.json))
+		}}
+	fl := c.Flags()
+	fl.Uint64Var(&at, "at", 0, "the round to branch after")
+	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
+	fl.IntVar(&f.workers, "workers", 0, "workers that host the members")
+	fl.IntVar(&f.threads, "threads", 0, "threads of all workers together")
+	fl.Uint64Var(&f.rounds, "rounds", 0, "stop at this round")
+	fl.Float64Var(&f.epochs, "epochs", 0, "stop after so many epochs")
+	fl.DurationVar(&f.duration, "for", 0, "stop after so long, such as 30s")
+	fl.StringVar(&f.target, "target", "", "stop when a target is met")
+	fl.StringVar(&f.session, "session", "", "directory to record into")
+	fl.StringVar(&f.onLoss, "on-loss", "", "when a worker dies its members: reseed, rollback or shrink")
+	fl.StringVar(&f.onTrouble, "on-trouble", "", onTroubleUsage)
+	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
+	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
+	return c
+}
 
-var bringing = regexp.MustCompile(`(?m)^brood: bringing back: round (\d+) of \d+\n`)
-
-// forkApart begins a branch in a process of its own and returns when it trains.
-func (f *runFlags) forkApart(c *cobra.Command, parent string, at uint64, s streams) error {
-	if f.json {
-		return usage("--json and --background exclude each other: a run in the background prints nothing")
+// branchOrder is the branch that the flags say, and the part of its path that was there before.
+func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64) (o host.Order, keep string, err error) {
+	o.At = at
+	if o.From, err = resolve(parent); err != nil {
+		return o, "", err
 	}
-	from, err := resolve(parent)
-	if err != nil {
-		return err
+	if o.Options, err = f.changes(c, "fork"); err != nil {
+		return o, "", err
 	}
 	home, err := session.Home()
 	if err != nil {
-		return err
+		return o, "", err
 	}
-	keep := existing(cmp.Or(f.session, home))
-	dir := f.session
-	if dir == "" {
-		dir, err = session.NewDir("fork", time.Now())
+	keep = existing(cmp.Or(f.session, home))
+	if f.session == "" {
+		o.Dir, err = session.NewDir("fork", time.Now())
 	} else {
-		dir, err = filepath.Abs(dir)
+		o.Dir, err = filepath.Abs(f.session)
 	}
+	return o, keep, err
+}
+
+// branch restores a round of one session into another, here. When that fails, what it made is taken back.
+func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams) (prepared, error) {
+	o, keep, err := f.branchOrder(c, parent, at)
+	if err != nil {
+		return prepared{}, err
+	}
+	fresh := vacuous(o.Dir)
+	name := filepath.Base(o.From)
+	say := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, name) })
+	p, err := open(o.Open(c.Context(), func(event.Commit) { say() }))
+	if err != nil && fresh { // all of it was made here
+		os.RemoveAll(o.Dir)
+		vanish(filepath.Dir(o.Dir), keep)
+	}
+	return p, err
+}
+
+// branchApart begins a branch in a process of its own and returns when it trains.
+func (f *runFlags) branchApart(c *cobra.Command, parent string, at uint64, s streams) error {
+	if f.json {
+		return usage("--json and --background exclude each other: a run in the background prints nothing")
+	}
+	f.apart = true
+	o, keep, err := f.branchOrder(c, parent, at)
 	if err != nil {
 		return err
 	}
-	if err := f.vacant(dir); err != nil {
+	if err := f.vacant(o.Dir); err != nil {
 		return err
 	}
-	client, err := forkHost(c.Context(), from, at, dir, keep, passOn(c, "at", "session"), func(uint64) {})
+	client, err := forkApart(c.Context(), o, keep, func(uint64) {})
 	if err != nil {
 		return err
 	}
 	client.Close()
-	fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", dir, filepath.Base(dir), filepath.Base(dir))
+	name := filepath.Base(o.Dir)
+	fmt.Fprintf(s.out,
+		"training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n",
+		o.Dir, name, name)
 	return nil
 }
 
-// forkHost starts a branch of the session in from as a process of its own, into dir, and waits until it answers. told hears
-// of the rounds that are executed again until then. When that fails or ctx ends, the process is ended and what it made,
-// below keep, is taken back.
-func forkHost(ctx context.Context, from string, at uint64, dir, keep string, more []string, told func(uint64)) (*door.Client, error) {
-	args := append([]string{"fork", from, "--at", strconv.FormatUint(at, 10), "--host", "--session", dir}, more...)
-	made, _ := os.ReadDir(dir)
-	child, logPath, err := startApart(dir, args)
+// forkApart starts a branch as a process of its own and waits until it answers. told hears of the rounds that are
+// executed again until then. When that fails or ctx ends, the process is ended and what it made, below keep, is taken
+// back.
+func forkApart(ctx context.Context, o host.Order, keep string, told func(uint64)) (*door.Client, error) {
+	fresh := vacuous(o.Dir)
+	child, logPath, err := startApart(o)
 	if err != nil {
 		return nil, err
 	}
 	gone, ended := make(chan error, 1), make(chan struct{})
 	go func() { gone <- child.Wait(); close(ended) }()
-	var heard time.Time
-	client, err := awaitDoor(ctx, dir, gone, logPath, func() {
-		if time.Since(heard) < tellEvery {
-			return
-		}
-		heard = time.Now()
-		text, _ := os.ReadFile(logPath)
-		if all := bringing.FindAllSubmatch(text, -1); len(all) > 0 {
-			n, _ := strconv.ParseUint(string(all[len(all)-1][1]), 10, 64)
-			told(n)
-		}
-	})
+	client, err := awaitDoor(ctx, o.Dir, gone, logPath, told)
 	if err == nil {
 		return client, nil
 	}
 	_ = child.Process.Kill() // it may have ended by itself
 	<-ended
 	os.Remove(logPath)
-	if len(made) == 0 { // all of it was made here
-		os.RemoveAll(dir)
-		vanish(filepath.Dir(dir), keep)
+	if fresh { // all of it was made here
+		os.RemoveAll(o.Dir)
+		vanish(filepath.Dir(o.Dir), keep)
 	}
 	return nil, err
 }

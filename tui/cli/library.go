@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"brood/runtime/door"
+	"brood/runtime/event"
+	"brood/runtime/host"
 	"brood/runtime/session"
 	"brood/tui"
 )
@@ -82,11 +84,11 @@ func (l *library) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) 
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	var set []string
+	o := host.Order{Dir: dir, From: b.Session, At: b.At, Options: host.Options{By: "fork"}}
 	for _, s := range b.Set {
-		set = append(set, "--set="+s.Knob+"="+s.Expr)
+		o.Options.Set = append(o.Options.Set, event.Setting{Knob: s.Knob, Expr: s.Expr})
 	}
-	client, err := forkHost(ctx, b.Session, b.At, dir, keep, set, b.Told)
+	client, err := forkApart(ctx, o, keep, b.Told)
 	if err != nil {
 		return tui.Opened{}, err
 	}

@@ -90,14 +90,3 @@ func TestLibraryDeletes(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 }
-
-// What a fork says on its way is not part of the sentence that it fails with.
-func TestProgressIsNotTheSentence(t *testing.T) {
-	text := "brood: bringing back: round 4 of 60\nbrood: bringing back: round 41 of 60\nbrood: the disk is full\n"
-	if got := bringing.ReplaceAllString(text, ""); got != "brood: the disk is full\n" {
-		t.Errorf("left %q", got)
-	}
-	if all := bringing.FindAllStringSubmatch(text, -1); len(all) != 2 || all[1][1] != "41" {
-		t.Errorf("found %v", all)
-	}
-}

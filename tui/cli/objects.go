@@ -122,3 +122,11 @@ func stateOf(x session.Info) string {
 	}
 	return string(x.Phase)
 }
+
+// listing makes a command that lists all of something, as a table or as JSON.
+func listing(c *cobra.Command, list func(asJSON bool) error) *cobra.Command {
+	asJSON := jsonFlag(c)
+	c.Args = noArgs
+	c.RunE = func(*cobra.Command, []string) error { return list(*asJSON) }
+	return c
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,9 +13,11 @@ import (
 	"time"
 
 	"brood/models/engine"
+	"brood/presets"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/summary"
 )
 
 // printer is what a run in the foreground says.
@@ -25,17 +28,14 @@ type printer interface {
 	end(exit coordinator.Exit)
 }
 
-func newPrinter(s streams, asJSON, silent bool) printer {
-	t := newTally()
-	switch {
-	case silent:
-		return silentPrinter{}
-	case asJSON:
-		p := &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, tally: t}
+func newPrinter(s streams, asJSON bool) printer {
+	t := summary.New()
+	if asJSON {
+		p := &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, Tally: t}
 		p.enc.SetEscapeHTML(false) // reasons compare with < and >
 		return p
 	}
-	return &plainPrinter{out: s.out, tally: t}
+	return &plainPrinter{out: s.out, Tally: t}
 }
 
 type silentPrinter struct{}
@@ -50,11 +50,11 @@ type jsonPrinter struct {
 	mu  sync.Mutex
 	enc *json.Encoder
 	err io.Writer
-	*tally
+	*summary.Tally
 }
 
 func (p *jsonPrinter) begin(r prepared) {
-	p.tally.begin(r)
+	p.Begin(r.job.Config, r.sess.Dir(), r.from)
 	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds})
 	for _, text := range onStart(r.job) {
 		p.note(text)
@@ -68,7 +68,7 @@ func (p *jsonPrinter) put(v any) {
 }
 
 func (p *jsonPrinter) record(r event.Record) {
-	p.tally.record(r)
+	p.Record(r)
 	switch {
 	case r.Points != nil:
 		for i, m := range r.Points.Members {
@@ -110,7 +110,7 @@ func finite(x float64) any {
 }
 
 func (p *jsonPrinter) note(text string)          { fmt.Fprintln(p.err, "brood: "+text) }
-func (p *jsonPrinter) end(exit coordinator.Exit) { p.put(p.finish(exit)) }
+func (p *jsonPrinter) end(exit coordinator.Exit) { p.put(p.Finish(exit)) }
 
 // plainPrinter writes a line about twice a second, for pipes, logs and screen readers.
 type plainPrinter struct {
@@ -120,11 +120,11 @@ type plainPrinter struct {
 	held string // a line of progress, which waits for the evaluations of rounds before it: they are told later
 	upTo uint64 // the round of it
 	job  *host.Job
-	*tally
+	*summary.Tally
 }
 
 func (p *plainPrinter) begin(r prepared) {
-	p.tally.begin(r)
+	p.Begin(r.job.Config, r.sess.Dir(), r.from)
 	p.job = r.job
 	j := r.job
 	if j.Config.Data == "" {
@@ -156,7 +156,7 @@ func (p *plainPrinter) record(r event.Record) {
 	if e := r.Evaluation; r.Points == nil && (e == nil || e.Round > p.upTo) {
 		p.release()
 	}
-	p.tally.record(r)
+	p.Record(r)
 	switch {
 	case r.Commit != nil && time.Since(p.last) >= 500*time.Millisecond:
 		p.last, p.upTo, p.held = time.Now(), r.Commit.To, p.progress(*r.Commit)
@@ -172,7 +172,7 @@ func (p *plainPrinter) record(r event.Record) {
 	case r.Alert != nil:
 		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
-		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(), r.Edit.Whose())
+		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.Sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(), r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != "start":
 		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"), plural(len(r.Plan.New.Workers()), "worker"))
 		if r.Plan.Note != "" {
@@ -181,8 +181,8 @@ func (p *plainPrinter) record(r event.Record) {
 		fmt.Fprintf(p.out, "round %6d  %s\n", r.Plan.At, text)
 	case r.State != nil && r.State.Phase == event.Paused:
 		fmt.Fprintf(p.out, "round %6d  paused: %s\n", r.State.Round, r.State.Reason)
-		if p.sum.Session != "" {
-			fmt.Fprintf(p.out, "              mend it and go on: brood attach %s\n", p.sum.Session)
+		if p.Sum.Session != "" {
+			fmt.Fprintf(p.out, "              mend it and go on: brood attach %s\n", p.Sum.Session)
 		}
 	}
 }
@@ -207,10 +207,16 @@ func (p *plainPrinter) release() {
 
 func (p *plainPrinter) progress(c event.Commit) string {
 	loss := "      –"
-	if l, ok := p.loss(); ok {
+	if l, ok := p.Loss(); ok {
 		loss = fmt.Sprintf("%7.4f", l)
 	}
-	return fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, p.word(), loss, p.rate(c.Progress))
+	return fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, p.Word(), loss, rate(p.Tally, c.Progress))
+}
+
+// rate is how fast the rounds up to a position went that this process committed.
+func rate(t *summary.Tally, at event.Progress) string {
+	x, unit := t.Rate(at)
+	return grouped(int64(x)) + " " + unit
 }
 
 func (p *plainPrinter) note(text string) {
@@ -223,9 +229,9 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release()
-	s := p.finish(exit)
+	s := p.Finish(exit)
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
-	if s.TrainLoss != nil && p.bare() {
+	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
@@ -237,7 +243,7 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	default:
 		fmt.Fprintf(p.out, "  test error   %.2f %%\n", *s.TestError)
 	}
-	fmt.Fprintf(p.out, "  speed        %s\n", p.rate(event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
+	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
 		same := "= predicted"
 		if s.BytesPredicted[op] != s.BytesSent[op] {
@@ -250,7 +256,7 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 		fmt.Fprintf(p.out, "  time         %.1f s, estimated %.1f s\n", s.Seconds, s.SecondsPredicted)
 	}
 	if p.job != nil && exit.Phase == event.Finished {
-		claimed(p.out, p.job.Config.Preset, p.metric)
+		claimed(p.out, p.job.Config.Preset, p.Metric)
 	}
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
 	fmt.Fprintf(p.out, "  session      %s\n", s.Session)
@@ -293,4 +299,41 @@ func humanBytes(n int64) string {
 		x /= 1000
 	}
 	return ""
+}
+
+// onStart tells of the file that a run begins with; nothing where it begins with none, or there is nothing to tell.
+func onStart(j *host.Job) []string {
+	if text := passedOver(j.Init, j.Spare); text != "" {
+		return append([]string{text}, j.Notes...)
+	}
+	return j.Notes
+}
+
+// claimed prints a preset's claims beside what its run measured. What a claim states is of the short form; the published
+// number is of the full one.
+func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
+	p, full, err := presets.Recorded(preset)
+	if err != nil {
+		if strings.HasSuffix(preset, ".toml") {
+			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
+		}
+		return // of none, or of another version
+	}
+	for _, c := range p.Claims {
+		x, ok := metric(c.Metric)
+		if !ok || c.Slope != nil {
+			continue
+		}
+		text := fmt.Sprintf("measured %.4g %s", x, presets.Metrics[c.Metric])
+		if published := p.Published(c, full); published != nil && c.Ratio == nil {
+			text += fmt.Sprintf(", published %g, difference %+.3g", *published, x-*published)
+		}
+		if !full {
+			text += "; stated " + c.States()
+		}
+		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
+	}
+	if len(p.Claims) > 0 {
+		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", cmp.Or(p.Study, p.Name))
+	}
 }

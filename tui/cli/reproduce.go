@@ -17,21 +17,16 @@ import (
 	"github.com/zeebo/blake3"
 
 	"brood/presets"
+	"brood/runtime/batch"
 )
 
 // study is the presets of one source, each run with several seeds.
 type study struct {
-	batch
+	runs
 	name    string
 	full    bool
 	presets []presets.Preset
 	seeds   int
-}
-
-// outcome is what the runs of one preset came to.
-type outcome struct {
-	seconds float64 // mean
-	metrics map[string]presets.Sample
 }
 
 type reproduceFlags struct {
@@ -205,8 +200,8 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 			return nil, usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
 		}
 	}
-	w := &study{batch: batch{kind: "study", by: "test_error", columns: []string{"preset"}, jobs: f.batch.jobs, threads: f.threads, fleet: f.batch.fleet}, name: name, full: f.full, seeds: f.batch.seeds}
-	w.table = w.soFar
+	w := &study{runs: newRuns("study", f.batch, f.threads), name: name, full: f.full, seeds: f.batch.seeds}
+	w.by, w.Columns, w.table = "test_error", []string{"preset"}, w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
 		return nil, err
 	}
@@ -215,7 +210,7 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 
 // execute runs a study and prints what it came to; text is the same as Markdown.
 func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (text string, err error) {
-	err = w.train(ctx, newBatchView(&w.batch, f.plain, f.json, s))
+	err = w.train(ctx, newBatchView(&w.runs, f.plain, f.json, s))
 	out := w.judged(w.measured())
 	switch {
 	case w.begun && f.json:
@@ -251,7 +246,7 @@ func (e leftOutError) Unwrap() error { return e.error }
 
 // fill finds the directory and lays the runs out: of all presets that are named, or only of some.
 func (w *study) fill(names, only []string, dir string, s streams) error {
-	texts, without := map[string]string{}, []error(nil)
+	texts, forms, without := map[string]string{}, []presets.Preset(nil), []error(nil)
 	for _, name := range names {
 		text, err := presets.Source(name)
 		if err != nil {
@@ -272,11 +267,11 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 				continue
 			}
 		}
-		if n := w.fleet.workers(); n > 0 && n != form.Workers && slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
+		if n := w.Wait; n > 0 && n != form.Workers && slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
 			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name, plural(form.Workers, "worker"), form.Workers))
 			continue
 		}
-		w.presets = append(w.presets, p)
+		w.presets, forms = append(w.presets, p), append(forms, form)
 	}
 	if len(w.presets) == 0 {
 		return leftOutError{without[0]}
@@ -288,41 +283,25 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 	if w.full {
 		stem += "-full"
 	}
-	if err := w.place(dir, stem, map[string]any{"study": w.name, "full": w.full, "presets": texts}); err != nil {
+	if err := w.Place(dir, stem, map[string]any{"study": w.name, "full": w.full, "presets": texts}); err != nil {
 		return err
 	}
-	for _, p := range w.presets {
-		var args []string
-		if w.full {
-			args = []string{"--full"}
+	for i, p := range w.presets {
+		o, err := runFlags{}.trial(forms[i], func(string) bool { return false }, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		w.add(p.Name, p.Name, []string{p.Name}, args, func(seed int) string { return plainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
+		w.Add([]string{p.Name}, p.Name, o, func(seed int) string { return batch.PlainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
 	}
-	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(w.seeds, "seed"), plural(len(w.trials), "run"))
+	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
 	return nil
 }
 
 // measured is what was measured so far, by preset.
-func (w *study) measured() map[string]*outcome {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	out := map[string]*outcome{}
-	for trials := range slices.Chunk(w.trials, w.seeds) {
-		m, done := &outcome{metrics: map[string]presets.Sample{}}, 0
-		for _, t := range trials {
-			if t.state != trialDone {
-				continue
-			}
-			done++
-			m.seconds += t.tally.sum.Seconds
-			for name := range presets.Metrics {
-				if x, ok := t.tally.metric(name); ok {
-					m.metrics[name] = append(m.metrics[name], x)
-				}
-			}
-		}
-		m.seconds /= float64(max(1, done))
-		out[trials[0].preset] = m
+func (w *study) measured() map[string]batch.Result {
+	out := map[string]batch.Result{}
+	for _, r := range w.Results(w.Metrics...) {
+		out[r.Point[0]] = r
 	}
 	return out
 }

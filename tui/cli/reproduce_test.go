@@ -3,57 +3,14 @@ package cli
 import (
 	"bytes"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"brood/models/engine"
-	"brood/optim"
 	"brood/presets"
-	"brood/runtime/coordinator"
-	"brood/runtime/event"
+	"brood/runtime/batch"
 )
-
-// tallied is a tally of a run whose numbers can be followed by hand.
-func tallied() *tally {
-	t := newTally()
-	for _, r := range []event.Record{
-		{Plan: &event.Plan{Algorithm: "parle", New: optim.Place(optim.IDs(2), []int{0})}},
-		{Commit: &event.Commit{Progress: event.Progress{Rounds: 5, Steps: 10, Samples: 200}, Sent: map[optim.Op]int64{"couple": 300, "other": 100}}},
-		{Points: &event.Points{Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{0.1, 0.3}}},
-		{Points: &event.Points{Series: "fitness", Members: []engine.Member{0, 1}, Values: []float64{-0.5, -0.7}}},
-		{Points: &event.Points{Series: "centre.loss", Members: []engine.Member{engine.None}, Values: []float64{0.4}}},
-		{Points: &event.Points{Series: "memory", Members: []engine.Member{engine.None}, Values: []float64{1}}},
-		{Points: &event.Points{Series: "memory", Members: []engine.Member{engine.None}, Values: []float64{0.25}}},
-		{Evaluation: &event.Evaluation{TestError: 2.5, TestLoss: 0.3}},
-	} {
-		t.record(r)
-	}
-	t.finish(coordinator.Exit{Phase: event.Finished})
-	return t
-}
-
-func TestMetrics(t *testing.T) {
-	m := tallied()
-	for name, want := range map[string]float64{"test_error": 2.5, "test_loss": 0.3, "train_loss": 0.2, "memory": 0.625, "bytes": 400, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2} {
-		if x, ok := m.metric(name); !ok || math.Abs(x-want) > 1e-12 {
-			t.Errorf("%s = %g, %v, want %g", name, x, ok, want)
-		}
-	}
-	if _, ok := m.metric("bytes_per_eval"); ok {
-		t.Error("bytes for each of no evaluations")
-	}
-	if _, ok := m.metric("diversity"); ok {
-		t.Error("a diversity that no round reported")
-	}
-	for name := range presets.Metrics {
-		if x, ok := newTally().metric(name); ok && name != "samples_per_s" {
-			t.Errorf("%s of nothing is %g", name, x)
-		}
-	}
-}
 
 // TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document. A full form is not judged.
 func TestJudged(t *testing.T) {
@@ -62,9 +19,9 @@ func TestJudged(t *testing.T) {
 		return &study{presets: []presets.Preset{{Name: name, Claims: claims}}}
 	}
 	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
-	all := map[string]*outcome{
-		"a": {seconds: 7, metrics: map[string]presets.Sample{"test_error": {2, 2.1, 1.9}}}, // 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3
-		"b": {metrics: map[string]presets.Sample{"test_error": {3, 3.1, 2.9}}},
+	all := map[string]batch.Result{
+		"a": {Seconds: 7, Figures: map[string][]float64{"test_error": {2, 2.1, 1.9}}}, // 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3
+		"b": {Figures: map[string][]float64{"test_error": {3, 3.1, 2.9}}},
 	}
 	var out bytes.Buffer
 	table := w.judged(all)
@@ -76,7 +33,7 @@ func TestJudged(t *testing.T) {
 	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
-	if rows := w.judged(map[string]*outcome{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "not measured: b" {
+	if rows := w.judged(map[string]batch.Result{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "not measured: b" {
 		t.Errorf("without what it is compared with it is judged %q", rows[1])
 	}
 	w.full = true
@@ -84,25 +41,26 @@ func TestJudged(t *testing.T) {
 		t.Errorf("a full form is judged\n%s", md)
 	}
 	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
-	sent := map[string]*outcome{"a": {metrics: map[string]presets.Sample{"bytes": {30, 30}}}, "b": {metrics: map[string]presets.Sample{"bytes": {60, 60}}}}
+	sent := map[string]batch.Result{"a": {Figures: map[string][]float64{"bytes": {30, 30}}}, "b": {Figures: map[string][]float64{"bytes": {60, 60}}}}
 	if rows := share.judged(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != string(presets.Accounting) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
 	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
-	law := map[string]*outcome{"c": {metrics: map[string]presets.Sample{"test_loss": {1}}}}
+	law := map[string]batch.Result{"c": {Figures: map[string][]float64{"test_loss": {1}}}}
 	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} { // of 3, 4 and 8 members
-		law[name] = &outcome{metrics: map[string]presets.Sample{"test_loss": {0.99 * x, 1.01 * x}}}
+		law[name] = batch.Result{Figures: map[string][]float64{"test_loss": {0.99 * x, 1.01 * x}}}
 	}
 	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
 	out.Reset()
-	claimed(&out, "quickstart", tallied().metric)
+	came := func(metric string) (float64, bool) { return 2.5, metric == "test_error" }
+	claimed(&out, "quickstart", came)
 	if text := out.String(); !strings.Contains(text, "measured 2.5 %") || !strings.Contains(text, "brood reproduce quickstart") {
 		t.Errorf("a run says %q", text)
 	}
 	out.Reset()
-	claimed(&out, "parle-lenet-full", tallied().metric)
+	claimed(&out, "parle-lenet-full", came)
 	if text := out.String(); !strings.Contains(text, "published 0.44, difference +2.06") || strings.Contains(text, "stated") {
 		t.Errorf("a run of a full form says %q", text)
 	}
@@ -173,7 +131,7 @@ func TestShortTime(t *testing.T) {
 // TestBatchEndsAtOnce: a moving view whose runs are all over ends before it has begun to move.
 func TestBatchEndsAtOnce(t *testing.T) {
 	for range 50 {
-		b := &batch{table: func(int) *table { return newTable("x") }}
+		b := &runs{Batch: &batch.Batch{}, table: func(int) *table { return newTable("x") }}
 		v := newBatchView(b, false, false, streams{out: io.Discard, err: io.Discard, terminal: true})
 		v.begin()
 		v.close()

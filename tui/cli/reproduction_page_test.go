@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"brood/presets"
+	"brood/runtime/batch"
 )
 
 var updatePage = flag.Bool("update-page", false, "write the tables of docs/reproduction.md anew from docs/results")
@@ -20,7 +21,7 @@ var updatePage = flag.Bool("update-page", false, "write the tables of docs/repro
 const page = "../../docs/reproduction.md"
 
 // recordedStudy is a study as docs/results has it: the runs.csv that brood reproduce leaves in the directory of its sessions.
-func recordedStudy(t *testing.T, name string) (*study, map[string]*outcome) {
+func recordedStudy(t *testing.T, name string) (*study, map[string]batch.Result) {
 	t.Helper()
 	file, err := os.Open(filepath.Join("../../docs/results", name+".csv"))
 	if err != nil {
@@ -31,17 +32,16 @@ func recordedStudy(t *testing.T, name string) (*study, map[string]*outcome) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, all := &study{name: name}, map[string]*outcome{}
+	w, all := &study{name: name}, map[string]batch.Result{}
 	for _, row := range rows[1:] {
-		one := all[row[0]]
-		if one == nil {
+		one, ok := all[row[0]]
+		if !ok {
 			p, err := presets.Load(row[0])
 			if err != nil {
 				t.Fatal(err)
 			}
 			w.presets = append(w.presets, p)
-			one = &outcome{metrics: map[string]presets.Sample{}}
-			all[row[0]] = one
+			one = batch.Result{Figures: map[string][]float64{}}
 		}
 		for i, metric := range rows[0] {
 			if presets.Metrics[metric] == "" || row[i] == "" {
@@ -51,11 +51,10 @@ func recordedStudy(t *testing.T, name string) (*study, map[string]*outcome) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			one.metrics[metric] = append(one.metrics[metric], x)
+			one.Figures[metric] = append(one.Figures[metric], x)
 		}
-	}
-	for _, one := range all {
-		one.seconds = one.metrics["seconds"].Mean()
+		one.Seconds = presets.Sample(one.Figures["seconds"]).Mean()
+		all[row[0]] = one
 	}
 	return w, all
 }

@@ -36,7 +36,8 @@ type runFlags struct {
 	plain, json            bool
 	ascii                  bool
 	full                   bool // the preset in its full form
-	host                   bool // this is the process that trains, started by a workbench
+	host                   bool // this is a process that trains what it reads on its standard input
+	apart                  bool // such a process trains, and a workbench looks at it
 	serves                 bool // workers of other processes may come in
 	wait                   int  // and the first round waits for so many of them
 }
@@ -75,7 +76,7 @@ func (f *runFlags) register(c *cobra.Command) {
 const onTroubleUsage = "when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the newest sane checkpoint (default: wait in the workbench, else stop)"
 
 // unattended says that no terminal looks at the run.
-func (f *runFlags) unattended() bool { return !f.host || f.background }
+func (f *runFlags) unattended() bool { return !f.apart || f.background }
 
 func runCommand(s streams) *cobra.Command {
 	f := &runFlags{}
@@ -99,6 +100,8 @@ func runCommand(s streams) *cobra.Command {
 // execute decides who trains: this process, or one of its own that a workbench looks at.
 func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
 	switch {
+	case f.host:
+		return ordered(c.Context(), s)
 	case f.plain && f.json:
 		return usage("--plain and --json are two ways to print the same run: give one of them")
 	case f.background && f.plain:
@@ -106,7 +109,7 @@ func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case f.background && f.json:
 		return usage("--json and --background exclude each other: a run in the background prints nothing")
 	}
-	if f.host || f.plain || f.json || !f.background && !s.terminal {
+	if f.plain || f.json || !f.background && !s.terminal {
 		return f.foreground(c, preset, s)
 	}
 	return f.detached(c, preset, s)
@@ -114,38 +117,46 @@ func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
 
 // options merges the preset and the flags.
 func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error) {
-	var p presets.Preset
-	if bare := f.algorithm == "" && f.model == "" && f.data == ""; preset == "" && bare {
-		preset = presets.Default
+	p, err := f.preset(preset)
+	if err != nil {
+		return host.Options{}, err
 	}
-	if preset != "" {
-		var err error
-		if p, err = presets.Load(preset); err != nil {
-			return host.Options{}, err
+	return f.merge(p, c.Flags().Changed)
+}
+
+// preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to train, which is none.
+func (f *runFlags) preset(name string) (p presets.Preset, err error) {
+	if bare := f.algorithm == "" && f.model == "" && f.data == ""; name == "" && bare {
+		name = presets.Default
+	}
+	if name != "" {
+		if p, err = presets.Load(name); err != nil {
+			return p, err
 		}
 	}
-	if f.full {
-		if preset == "" {
-			return host.Options{}, usage("--full is a form of a preset: name one")
-		}
-		var err error
-		if p, err = p.InFull(); err != nil {
-			return host.Options{}, err
-		}
+	switch {
+	case !f.full:
+		return p, nil
+	case name == "":
+		return p, usage("--full is a form of a preset: name one")
 	}
+	return p.InFull()
+}
+
+// merge puts the flags that are given over a preset.
+func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.Options, error) {
 	o := host.Options{Preset: p.Name, Model: p.Model, Data: p.Data, Augment: p.Augment, Algorithm: p.Algorithm, Members: p.Members, Workers: p.Workers, Seed: p.Seed,
 		Limit: event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}, Probe: p.Probe, Evaluate: p.Evaluate, OnLoss: p.OnLoss, OnTrouble: p.OnTrouble, Unattended: f.unattended(), By: "preset"}
 	if p.For != "" {
 		d, err := time.ParseDuration(p.For)
 		if err != nil {
-			return o, fmt.Errorf("preset %s: for = %q is no duration such as 30s", preset, p.For)
+			return o, fmt.Errorf("preset %s: for = %q is no duration such as 30s", p.Name, p.For)
 		}
 		o.Limit.Seconds = d.Seconds()
 	}
-	given := c.Flags().Changed
 	var err error
 	if o.Rules, err = p.Rules(); err != nil {
-		return o, fmt.Errorf("preset %s: %w", preset, err)
+		return o, fmt.Errorf("preset %s: %w", p.Name, err)
 	}
 	if f.algorithm == "" || f.algorithm == p.Algorithm {
 		for _, k := range p.Settings() {
@@ -189,7 +200,7 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	}
 	if given("target") && !given("rounds") && !given("epochs") && !given("for") {
 		o.Limit.Target = f.target // which may never be met: what the preset ends at stays
-	} else if err := f.limit(c, &o.Limit); err != nil {
+	} else if err := f.limit(given, &o.Limit); err != nil {
 		return o, err
 	}
 	set, err := parseSettings(f.set)
@@ -228,8 +239,7 @@ func (p *population) Set(text string) error {
 func (p *population) Type() string { return "population" }
 
 // limit replaces a preset's limit when any is given: the first of several to be reached ends the run.
-func (f *runFlags) limit(c *cobra.Command, l *event.Limit) error {
-	given := c.Flags().Changed
+func (f *runFlags) limit(given func(flag string) bool, l *event.Limit) error {
 	if given("rounds") || given("epochs") || given("for") || given("target") {
 		*l = event.Limit{Rounds: f.rounds, Epochs: f.epochs, Seconds: f.duration.Seconds(), Target: f.target}
 	}
@@ -279,66 +289,63 @@ func (p prepared) start(watch func(event.Record)) (*host.Run, error) {
 	return host.Start(p.job, p.sess, p.from, watch)
 }
 
+// prepare readies the run that the flags say for this process.
 func (f *runFlags) prepare(ctx context.Context, c *cobra.Command, preset string) (p prepared, err error) {
-	if f.resume != "" {
-		return f.prepareResume(ctx, c, preset)
-	}
-	o, err := f.options(c, preset)
+	o, err := f.order(c, preset)
 	if err != nil {
 		return p, err
 	}
-	if p.job, err = host.Prepare(o); err != nil {
-		return p, err
-	}
-	dir := f.session
-	if dir == "" {
-		if dir, err = session.NewDir(o.Preset, time.Now()); err != nil {
-			return p, err
-		}
-	}
-	p.sess, err = session.Create(dir)
-	return p, err
+	return open(o.Open(ctx, nil))
 }
 
-// prepareResume goes on with a session: its model, data and knobs; workers, threads and limits may be others.
-func (f *runFlags) prepareResume(ctx context.Context, c *cobra.Command, preset string) (p prepared, err error) {
+// open is what an order came to.
+func open(r host.Opened, err error) (prepared, error) {
+	return prepared{job: r.Job, sess: r.Session, from: r.From}, err
+}
+
+// ordered trains what another process orders, and prints nothing.
+func ordered(ctx context.Context, s streams) error {
+	o, err := host.ReadOrder(s.in)
+	if err != nil {
+		return err
+	}
+	p, err := open(o.Open(ctx, nil))
+	if err != nil {
+		return err
+	}
+	return train(ctx, p, silentPrinter{})
+}
+
+// order is the run that the flags say.
+func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err error) {
+	if f.resume == "" {
+		o.Dir = f.session
+		o.Options, err = f.options(c, preset)
+		return o, err
+	}
 	for _, name := range []string{"algorithm", "model", "data", "augment", "members", "seed", "init", "session", "full"} {
 		if c.Flags().Changed(name) {
-			return p, usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it", name)
+			return o, usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it", name)
 		}
 	}
 	if preset != "" {
-		return p, usage("a resumed session keeps its own settings: leave the preset %q out", preset)
+		return o, usage("a resumed session keeps its own settings: leave the preset %q out", preset)
 	}
-	dir, err := resolve(f.resume)
-	if err != nil {
-		return p, err
+	o.Resume = true
+	if o.Dir, err = resolve(f.resume); err != nil {
+		return o, err
 	}
-	if p.sess, err = session.Open(dir); err != nil {
-		return p, err
+	o.Options, err = f.changes(c, "flag")
+	return o, err
+}
+
+// changes are what flags say of a run that goes on or branches; by is who says so.
+func (f *runFlags) changes(c *cobra.Command, by string) (o host.Options, err error) {
+	if o.Set, err = parseSettings(f.set); err != nil {
+		return o, err
 	}
-	defer func() {
-		if err != nil {
-			p.sess.Close()
-		}
-	}()
-	set, err := parseSettings(f.set)
-	if err != nil {
-		return p, err
-	}
-	if err := host.Settable(dir, 0, set); err != nil {
-		return p, err
-	}
-	if p.from, err = host.Restore(ctx, dir, 0, nil, max(f.threads, 0), nil); err != nil {
-		return p, err
-	}
-	p.job = p.from.Job
-	l := p.from.Limit
-	if err := f.limit(c, &l); err != nil {
-		return p, err
-	}
-	err = p.from.Continue(host.Options{Workers: f.workers + f.wait, Threads: f.threads, OnLoss: f.onLoss, OnTrouble: f.onTrouble, Unattended: f.unattended(), Limit: l, Set: set, By: "flag"})
-	return p, err
+	o.Workers, o.Threads, o.OnLoss, o.OnTrouble, o.Unattended, o.By = f.workers+f.wait, f.threads, f.onLoss, f.onTrouble, f.unattended(), by
+	return o, f.limit(c.Flags().Changed, &o.Limit)
 }
 
 // foreground trains in this process and prints.
@@ -347,7 +354,7 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 	if err != nil {
 		return err
 	}
-	return train(c.Context(), p, newPrinter(s, f.json, f.host))
+	return train(c.Context(), p, newPrinter(s, f.json))
 }
 
 // train runs to the end, with signals: the first finishes the round and saves, the second leaves at once.

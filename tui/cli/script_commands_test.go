@@ -138,10 +138,16 @@ func differ(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// begun waits until a session has a writer.
+// begun waits until a session has a writer and a log.
 func begun(ts *testscript.TestScript, neg bool, args []string) {
 	for running := false; !running; time.Sleep(5 * time.Millisecond) {
-		running, _ = session.Running(ts.MkAbs(args[0]))
+		if running, _ = session.Running(ts.MkAbs(args[0])); !running {
+			continue
+		}
+		r, err := session.OpenReader(ts.MkAbs(args[0]))
+		if running = err == nil; running { // its log is made after its lock is taken
+			ts.Check(r.Close())
+		}
 	}
 }
 

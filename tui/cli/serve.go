@@ -96,7 +96,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	if f.run.workers == 0 {
 		c.Flags().Lookup("workers").Changed = false
 	}
-	out := newPrinter(s, f.run.json, false)
+	out := newPrinter(s, f.run.json)
 	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.wait, 1), Guests: guests, Software: "brood " + versionText(), Note: out.note}
 	if f.run.resume != "" {
 		if cfg.Dir, err = resolve(f.run.resume); err != nil {

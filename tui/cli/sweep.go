@@ -12,13 +12,14 @@ import (
 	"github.com/zeebo/blake3"
 
 	"brood/presets"
+	"brood/runtime/batch"
 	"brood/runtime/host"
 )
 
 // sweep is a grid of runs, with the seeds of a point side by side.
 type sweep struct {
-	batch
-	axes  []presets.Axis
+	runs
+	axes  []batch.Axis
 	seeds int
 }
 
@@ -97,10 +98,10 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		}
 		preset = presets.Default
 	}
-	w := &sweep{batch: batch{kind: "sweep", by: cmp.Or(f.by, "centre_loss"), jobs: f.batch.jobs, threads: f.run.threads, fleet: f.batch.fleet}, seeds: f.batch.seeds}
-	w.table = w.best
+	w := &sweep{runs: newRuns("sweep", f.batch, f.run.threads), seeds: f.batch.seeds}
+	w.by, w.table = cmp.Or(f.by, "centre_loss"), w.best
 	var err error
-	if w.axes, err = presets.ParseAxes(f.run.set); err != nil {
+	if w.axes, err = batch.ParseAxes(f.run.set); err != nil {
 		return usage("--set %w", err)
 	}
 	for _, a := range w.axes {
@@ -113,32 +114,32 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		if a.Name == "workers" && f.batch.fleet.listen != "" {
 			return usage("--set workers=...: --wait says how many workers each run has")
 		}
-		w.columns = append(w.columns, a.Name)
+		w.Columns = append(w.Columns, a.Name)
 	}
-	if err := w.fill(c, preset, f.dir); err != nil {
+	if err := w.fill(c, f.run, preset, f.dir); err != nil {
 		return err
 	}
 	if err := w.check(c.Context(), s); err != nil {
 		return err
 	}
-	if l := w.trials[0].limit; l.Target != "" && l.Epochs == 0 && l.Rounds == 0 {
+	if l := w.Trials[0].Limit; l.Target != "" && l.Epochs == 0 && l.Rounds == 0 {
 		return usage("--target may never be met: give --epochs or --rounds too, where a run ends without it")
 	}
 	switch {
 	case f.by != "":
-	case w.trials[0].limit.Target != "":
+	case w.Trials[0].Limit.Target != "":
 		w.by = "epochs"
-	case w.bare: // there is no test
+	case w.Bare: // there is no test
 		w.by = "seconds"
 	}
-	view := newBatchView(&w.batch, f.run.plain, f.run.json, s)
+	view := newBatchView(&w.runs, f.run.plain, f.run.json, s)
 	err = w.train(c.Context(), view)
 	if w.begun && !f.run.json {
-		if view.drawn < len(w.trials)/w.seeds {
+		if view.drawn < len(w.Trials)/w.seeds {
 			fmt.Fprintln(s.out)
 			w.best(-1).write(s.out)
 		}
-		fmt.Fprintf(s.out, "\nbest first by %s; a row for each run: %s\n", w.by, filepath.Join(w.dir, runsFile))
+		fmt.Fprintf(s.out, "\nbest first by %s; a row for each run: %s\n", w.by, filepath.Join(w.Dir, batch.RowsFile))
 	}
 	return err
 }
@@ -149,7 +150,7 @@ func selecting() []string {
 }
 
 // fill finds the directory and lays the grid out.
-func (w *sweep) fill(base *cobra.Command, preset, dir string) error {
+func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 	title, text := base.Flag("algorithm").Value.String(), []byte(nil)
 	if preset != "" {
 		var err error
@@ -160,102 +161,45 @@ func (w *sweep) fill(base *cobra.Command, preset, dir string) error {
 	}
 	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads", "listen", "wait", "enrol")
 	slices.Sort(shared)
-	same := map[string]any{"preset": preset, "flags": shared, "settings": w.columns, "text": fmt.Sprintf("%x", blake3.Sum256(text))}
-	if err := w.place(dir, cmp.Or(title, "run"), same); err != nil {
+	same := map[string]any{"preset": preset, "flags": shared, "settings": w.Columns, "text": fmt.Sprintf("%x", blake3.Sum256(text))}
+	if err := w.Place(dir, cmp.Or(title, "run"), same); err != nil {
 		return err
 	}
-	points := presets.Points(w.axes)
-	for _, p := range points {
+	p, err := f.preset(preset)
+	if err != nil {
+		return err
+	}
+	points := batch.Points(w.axes)
+	for _, point := range points {
 		var words []string
-		args := slices.Clone(shared)
+		var vary []presets.Setting
 		for i, a := range w.axes {
-			words = append(words, a.Name+"="+p[i])
-			if slices.Contains(aside, a.Name) {
-				args = append(args, "--"+a.Name, p[i])
-			} else {
-				args = append(args, "--set", a.Name+"="+p[i])
-			}
+			words = append(words, a.Name+"="+point[i])
+			vary = append(vary, presets.Setting{Knob: a.Name, Expr: point[i]})
 		}
-		name := func(seed int) string {
-			return plainName(strings.Join(append(slices.Clone(words), "seed="+strconv.Itoa(seed)), ","))
+		label := cmp.Or(strings.Join(words, " "), title, "run")
+		o, err := f.trial(p, base.Flags().Changed, vary)
+		if err != nil {
+			return fmt.Errorf("%s: %w", label, err)
 		}
-		w.add(preset, cmp.Or(strings.Join(words, " "), title, "run"), p, args, name, w.seeds)
+		w.Add(point, label, o, func(seed int) string {
+			return batch.PlainName(strings.Join(append(slices.Clone(words), "seed="+strconv.Itoa(seed)), ","))
+		}, w.seeds)
 	}
-	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"), plural(w.seeds, "seed"), plural(len(w.trials), "run"))
+	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"), plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
 	return nil
-}
-
-// result is a metric of one setting over its seeds.
-type result struct {
-	point    presets.Point
-	sample   presets.Sample
-	error    presets.Sample // test error, which is told and sorts nothing
-	seconds  float64        // mean
-	of       int            // seeds wanted
-	done     int
-	diverged int
-	missed   int // ended without meeting the target that is sorted by
-}
-
-// results are the settings, best first; those of which a seed diverged or missed the target come after those of which none did, and last those without a
-// figure.
-func (w *sweep) results() []result {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var out []result
-	for trials := range slices.Chunk(w.trials, w.seeds) {
-		r := result{point: trials[0].point, of: w.seeds}
-		for _, t := range trials {
-			if t.state == trialDiverged {
-				r.diverged++
-			}
-			if t.state != trialDone {
-				continue
-			}
-			r.done++
-			r.seconds += t.tally.sum.Seconds
-			if w.by == "epochs" && t.limit.Target != "" && !strings.Contains(t.tally.reason, "reached the target") {
-				r.missed++
-			} else if x, ok := t.tally.metric(w.by); ok && x == x {
-				r.sample = append(r.sample, x)
-			}
-			if x, ok := t.tally.metric("test_error"); ok {
-				r.error = append(r.error, x)
-			}
-		}
-		r.seconds /= float64(max(1, r.done))
-		out = append(out, r)
-	}
-	sign := 1.0
-	if w.by == "samples_per_s" || w.by == "centre_advance" { // more is better
-		sign = -1
-	}
-	rank := func(r result) (class int, x float64) {
-		switch {
-		case len(r.sample) == 0:
-			return 2, 0
-		case r.diverged+r.missed > 0:
-			return 1, sign * r.sample.Mean()
-		}
-		return 0, sign * r.sample.Mean()
-	}
-	slices.SortStableFunc(out, func(a, b result) int {
-		ca, xa := rank(a)
-		cb, xb := rank(b)
-		return cmp.Or(cmp.Compare(ca, cb), cmp.Compare(xa, xb))
-	})
-	return out
 }
 
 // best is the table of what is measured, best first: of those measured so far at most so many rows, or all settings where rows is negative.
 func (w *sweep) best(rows int) *table {
-	results := w.results()
+	results := w.Results(w.by, "test_error")
+	batch.Sort(results, w.by, presets.MoreIsBetter(w.by))
 	if rows >= 0 {
-		results = slices.DeleteFunc(results, func(r result) bool { return r.done+r.diverged == 0 })
+		results = slices.DeleteFunc(results, func(r batch.Result) bool { return r.Done+r.Diverged == 0 })
 		results = results[:min(len(results), rows)]
 	}
 	var heads []string
-	for _, name := range w.columns {
+	for _, name := range w.Columns {
 		heads = append(heads, ">"+name)
 	}
 	unit := presets.Metrics[w.by]
@@ -263,37 +207,37 @@ func (w *sweep) best(rows int) *table {
 		unit = w.by + " " + unit
 	}
 	heads = append(heads, ">"+unit, ">± s.e.")
-	if !w.bare {
+	if !w.Bare {
 		heads = append(heads, ">test_error %")
 	}
 	out := newTable(append(heads, ">seeds", ">time", "")...)
 	for _, r := range results {
-		row := slices.Clone(r.point)
 		mean, se, secs, test := "–", "–", "–", "–"
-		if len(r.sample) > 0 {
-			mean = fmt.Sprintf("%.4g", r.sample.Mean())
+		sample, errors := presets.Sample(r.Numbers(w.by)), presets.Sample(r.Figures["test_error"])
+		if len(sample) > 0 {
+			mean = fmt.Sprintf("%.4g", sample.Mean())
 		}
-		if r.done > 0 {
-			secs = fmt.Sprintf("%.1f s", r.seconds)
+		if len(sample) > 1 {
+			se = fmt.Sprintf("%.2g", sample.Estimate().Error)
 		}
-		if len(r.sample) > 1 {
-			se = fmt.Sprintf("%.2g", r.sample.Estimate().Error)
+		if r.Done > 0 {
+			secs = fmt.Sprintf("%.1f s", r.Seconds)
 		}
-		if len(r.error) > 0 {
-			test = fmt.Sprintf("%.2f", r.error.Mean())
+		if len(errors) > 0 {
+			test = fmt.Sprintf("%.2f", errors.Mean())
 		}
-		row = append(row, mean, se)
-		if !w.bare {
+		row := append(slices.Clone(r.Point), mean, se)
+		if !w.Bare {
 			row = append(row, test)
 		}
-		note := ""
-		if r.diverged > 0 {
-			note = fmt.Sprintf("%d diverged", r.diverged)
+		var notes []string
+		if r.Diverged > 0 {
+			notes = append(notes, fmt.Sprintf("%d diverged", r.Diverged))
 		}
-		if r.missed > 0 {
-			note = strings.TrimPrefix(note+fmt.Sprintf(", %d missed the target", r.missed), ", ")
+		if w.by == batch.Aimed && r.Missed > 0 {
+			notes = append(notes, fmt.Sprintf("%d missed the target", r.Missed))
 		}
-		out.row(append(row, fmt.Sprintf("%d of %d", r.done, r.of), secs, note)...)
+		out.row(append(row, fmt.Sprintf("%d of %d", r.Done, r.Seeds), secs, strings.Join(notes, ", "))...)
 	}
 	return out
 }

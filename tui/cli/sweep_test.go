@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"brood/runtime/event"
 )
 
 // trained is the loss of the centre on validation samples at the end of a run.
@@ -67,49 +65,5 @@ func TestParleIsInsensitive(t *testing.T) {
 	}
 	if r := sweep("eta", func(x float64) string { return fmt.Sprintf("eta=cosine:%g..0@2e", x) }, 0.003, 0.01, 0.03); !(r > 1.2) {
 		t.Errorf("eta over a decade changes the loss by a factor of %.3f only: the sweeps above show nothing", r)
-	}
-}
-
-// TestSweepSorts: settings are sorted by what they reach on validation samples, with the test error beside it; what is
-// not a number is no figure.
-func TestSweepSorts(t *testing.T) {
-	w := &sweep{batch: batch{by: "centre_loss", columns: []string{"eta"}}, seeds: 1}
-	for _, x := range []struct {
-		eta               string
-		validation, error float64
-	}{{"0.1", 0.5, 3}, {"0.2", 0.2, 9}, {"0.3", math.NaN(), 1}, {"0.4", 0, 20}} {
-		tally := newTally()
-		tally.centre, tally.tests = &x.validation, []*event.Evaluation{{TestError: x.error}}
-		w.trials = append(w.trials, &trial{point: []string{x.eta}, state: trialDone, tally: tally})
-	}
-	var out bytes.Buffer
-	w.best(-1).write(&out)
-	var order []string
-	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[1:] {
-		f := strings.Fields(line)
-		order = append(order, f[0]+" "+f[3])
-	}
-	if got, want := strings.Join(order, ", "), "0.4 20.00, 0.2 9.00, 0.1 3.00, 0.3 1.00"; got != want {
-		t.Errorf("sorted %s, want %s\n%s", got, want, out.String())
-	}
-}
-
-// TestSweepSortsByTarget: the epochs of a run that ended without meeting its target are not those that it took to meet it.
-func TestSweepSortsByTarget(t *testing.T) {
-	w := &sweep{batch: batch{by: "epochs", columns: []string{"eta"}}, seeds: 1}
-	for _, x := range []struct {
-		eta    string
-		epochs float64
-		reason string
-	}{{"0.1", 1, "the limit of rounds"}, {"0.2", 5, "test_error = 3 reached the target 3"}, {"0.3", 4, "test_error = 2 reached the target 3"}} {
-		tally := newTally()
-		tally.sum.Epochs, tally.reason = x.epochs, x.reason
-		w.trials = append(w.trials, &trial{point: []string{x.eta}, state: trialDone, tally: tally, limit: event.Limit{Target: "test_error=3", Epochs: 9}})
-	}
-	var out bytes.Buffer
-	w.best(-1).write(&out)
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")[1:]
-	if !strings.HasPrefix(lines[0], "0.3 ") || !strings.HasPrefix(lines[1], "0.2 ") || !strings.HasSuffix(lines[2], "1 missed the target") {
-		t.Errorf("sorted\n%s", out.String())
 	}
 }

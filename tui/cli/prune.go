@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -14,66 +13,6 @@ import (
 
 	"brood/runtime/session"
 )
-
-func rmCommand(s streams) *cobra.Command {
-	return &cobra.Command{Use: "rm SESSION...", Short: "Remove sessions that do not run", Args: func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return exactly("a SESSION")(c, args)
-		}
-		return nil
-	},
-		RunE: func(_ *cobra.Command, args []string) error {
-			var dirs []string
-			for _, a := range args {
-				dir, err := resolve(a)
-				if err == nil {
-					err = removable(dir)
-				}
-				if err != nil {
-					return err // before any is gone
-				}
-				dirs = append(dirs, dir)
-			}
-			freed := int64(0)
-			for _, dir := range dirs {
-				n, err := removeSession(dir)
-				if err != nil {
-					return err
-				}
-				freed += n
-				fmt.Fprintf(s.out, "removed %s\n", filepath.Base(dir))
-			}
-			fmt.Fprintf(s.out, "freed %s\n", humanBytes(freed))
-			return nil
-		}}
-}
-
-// removable says why the session in dir may not be removed: only what is listed can be, and nothing that runs.
-func removable(dir string) error {
-	home, err := session.Home()
-	if err != nil {
-		return err
-	}
-	if dir = filepath.Clean(dir); filepath.Dir(dir) != home {
-		return fmt.Errorf("session %s is not in %s: delete its directory yourself", dir, home)
-	}
-	if running, pid := session.Running(dir); running {
-		return &session.LockedError{Dir: dir, PID: pid}
-	}
-	return nil
-}
-
-// removeSession removes a session and gives the bytes that it held.
-func removeSession(dir string) (int64, error) {
-	if err := removable(dir); err != nil {
-		return 0, err
-	}
-	size := session.Size(dir)
-	if err := os.RemoveAll(dir); err != nil {
-		return 0, fmt.Errorf("delete session %s: %w", filepath.Base(dir), err)
-	}
-	return size, nil
-}
 
 // age is a duration that may be given in days.
 type age time.Duration

@@ -1,4 +1,4 @@
-package presets
+package batch
 
 import (
 	"math"
@@ -107,7 +107,8 @@ func interval(from, to string) (out []string, err error) {
 	case geometric && !(factor > 1 && lo > 0):
 		return nil, typed.Errorf("%s..%s*%s does not grow: give a start above 0 and a factor above 1", from, to, by)
 	case !geometric && (lo != math.Trunc(lo) || hi != math.Trunc(hi)):
-		return nil, typed.Errorf("%s..%s are no whole numbers: list the values, or write a factor as in 0.001..1*10", from, to)
+		return nil, typed.Errorf("%s..%s are no whole numbers: list the values, or write a factor as in 0.001..1*10",
+			from, to)
 	}
 	for x, i := lo, 0; x <= hi*(1+1e-12) || x <= hi; i++ {
 		if i == maxValues {

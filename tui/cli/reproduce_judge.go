@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,46 +8,8 @@ import (
 	"strings"
 
 	"brood/presets"
+	"brood/runtime/batch"
 )
-
-// metric is what a run measured, once it is finished; ok is false where it did not.
-func (t *tally) metric(name string) (x float64, ok bool) {
-	sent := 0.0
-	for _, n := range t.sum.BytesSent {
-		sent += float64(n)
-	}
-	switch {
-	case name == "test_error" && t.tested() != nil:
-		return t.tested().TestError, true
-	case name == "test_loss" && t.tested() != nil:
-		return t.tested().TestLoss, true
-	case (name == "memory" || name == "diversity") && t.means[name] != nil:
-		return t.means[name].sum / t.means[name].count, true
-	case name == "seconds" && t.sum.Seconds > 0:
-		return t.sum.Seconds, true
-	case name == "train_loss" && t.sum.TrainLoss != nil:
-		return *t.sum.TrainLoss, true
-	case name == "bytes" && t.sum.Rounds > 0:
-		return sent, true
-	case name == "bytes_per_sample" && t.sum.Samples > 0:
-		return sent / float64(t.sum.Samples), true
-	case name == "bytes_per_eval" && t.sum.Evaluations > 0:
-		return sent / float64(t.sum.Evaluations), true
-	case name == "samples_per_s":
-		return t.sum.SamplesPerSecond, true
-	case name == "epochs" && t.sum.Epochs > 0:
-		return t.sum.Epochs, true
-	case name == "centre_loss" && t.centre != nil:
-		return *t.centre, true
-	case name == "centre_advance" && t.centre != nil && len(t.fitness) > 0:
-		mean := 0.0
-		for _, f := range t.fitness {
-			mean -= f / float64(len(t.fitness))
-		}
-		return mean - *t.centre, true
-	}
-	return 0, false
-}
 
 // judgement is a claim beside what was measured.
 type judgement struct {
@@ -62,16 +23,13 @@ type judgement struct {
 	seconds   float64
 }
 
-func (w *study) judgements(all map[string]*outcome) (out []judgement) {
+func (w *study) judgements(all map[string]batch.Result) (out []judgement) {
 	for _, p := range w.presets {
 		for _, c := range p.Claims {
-			x, others := all[p.Name].metrics[c.Metric], map[string]presets.Sample{}
-			j := judgement{preset: p.Name, claim: c, published: p.Published(c, w.full), measured: presets.Estimate{Value: math.NaN(), Error: math.NaN()}, seeds: len(x), seconds: all[p.Name].seconds}
+			x, others := presets.Sample(all[p.Name].Figures[c.Metric]), map[string]presets.Sample{}
+			j := judgement{preset: p.Name, claim: c, published: p.Published(c, w.full), measured: presets.Estimate{Value: math.NaN(), Error: math.NaN()}, seeds: len(x), seconds: all[p.Name].Seconds}
 			for _, other := range c.Others() {
-				if m := all[other]; m != nil {
-					others[other] = m.metrics[c.Metric]
-				}
-				if len(others[other]) == 0 {
+				if others[other] = all[other].Figures[c.Metric]; len(others[other]) == 0 {
 					j.lacks = append(j.lacks, other)
 				}
 			}
@@ -131,7 +89,7 @@ func (j judgement) figures() []string {
 
 // judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was published, and are not judged.
 // t is how many standard errors measured and stated are apart, of how many decide.
-func (w *study) judged(all map[string]*outcome) *table {
+func (w *study) judged(all map[string]batch.Result) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
 		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", "verdict")
@@ -206,33 +164,4 @@ func (t *table) markdown() string {
 		line(r)
 	}
 	return b.String()
-}
-
-// claimed prints a preset's claims beside what its run measured. What a claim states is of the short form; the published
-// number is of the full one.
-func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
-	p, full, err := presets.Recorded(preset)
-	if err != nil {
-		if strings.HasSuffix(preset, ".toml") {
-			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
-		}
-		return // of none, or of another version
-	}
-	for _, c := range p.Claims {
-		x, ok := metric(c.Metric)
-		if !ok || c.Slope != nil {
-			continue
-		}
-		text := fmt.Sprintf("measured %.4g %s", x, presets.Metrics[c.Metric])
-		if published := p.Published(c, full); published != nil && c.Ratio == nil {
-			text += fmt.Sprintf(", published %g, difference %+.3g", *published, x-*published)
-		}
-		if !full {
-			text += "; stated " + c.States()
-		}
-		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
-	}
-	if len(p.Claims) > 0 {
-		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", cmp.Or(p.Study, p.Name))
-	}
 }

@@ -1,0 +1,98 @@
+package batch
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Result is what the runs of one setting came to, over its seeds.
+type Result struct {
+	Point    []string
+	Figures  map[string][]float64 // of each metric, what the runs that are done came to, in the order of their seeds
+	Aimed    []float64            // the figures of [Aimed] of those that did not miss their target
+	Seconds  float64              // mean of those runs
+	Seeds    int                  // of the setting
+	Done     int
+	Diverged int
+	Missed   int // ended without meeting their target
+}
+
+// Results are the settings in the order in which they were added, with these metrics.
+func (b *Batch) Results(metrics ...string) (out []Result) {
+	label := ""
+	b.Each(func(t *Trial) {
+		if len(out) == 0 || t.Label != label {
+			label, out = t.Label, append(out, Result{Point: t.Point, Figures: map[string][]float64{}})
+		}
+		out[len(out)-1].take(t, metrics)
+	})
+	for i := range out {
+		out[i].Seconds /= float64(max(1, out[i].Done))
+	}
+	return out
+}
+
+func (r *Result) take(t *Trial, metrics []string) {
+	r.Seeds++
+	if t.State == Diverged {
+		r.Diverged++
+	}
+	if t.State != Done {
+		return
+	}
+	r.Done++
+	r.Seconds += t.Tally.Sum.Seconds
+	for _, name := range metrics {
+		if x, ok := t.Metric(name); ok {
+			r.Figures[name] = append(r.Figures[name], x)
+		}
+	}
+	if t.Missed() {
+		r.Missed++
+	} else if x, ok := t.Metric(Aimed); ok {
+		r.Aimed = append(r.Aimed, x)
+	}
+}
+
+// Aimed is the metric that a target is about: the epochs of a run that missed its target are not those that it took to
+// meet it.
+const Aimed = "epochs"
+
+// Sort puts the settings that are best by a metric first; less is better, or more. Settings of which a seed diverged,
+// or, by [Aimed], missed its target, come after those of which none did, and last those without a figure. What is not a
+// number is no figure.
+func Sort(all []Result, metric string, more bool) {
+	class := func(r Result) int {
+		switch {
+		case len(r.Numbers(metric)) == 0:
+			return 2
+		case r.Diverged > 0, metric == Aimed && r.Missed > 0:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(all, func(a, b Result) int {
+		x, y := mean(a.Numbers(metric)), mean(b.Numbers(metric))
+		if more {
+			x, y = y, x
+		}
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(x, y))
+	})
+}
+
+// Numbers are the figures by which settings are sorted: those of the metric that are numbers, and by [Aimed] of the
+// runs that met their target.
+func (r Result) Numbers(metric string) []float64 {
+	all := r.Figures[metric]
+	if metric == Aimed {
+		all = r.Aimed
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(x float64) bool { return x != x })
+}
+
+func mean(all []float64) (m float64) {
+	for _, x := range all {
+		m += x / float64(len(all))
+	}
+	return m
+}

@@ -1,0 +1,44 @@
+package coordinator
+
+import (
+	"brood/runtime/event"
+	"brood/runtime/worker"
+)
+
+// Goal folds the records of a log into what its run is to reach, and whether it did.
+type Goal struct {
+	Limit    event.Limit    // in force
+	Progress event.Progress // of the last commit that no plan undid; after one that did, of its round alone
+	Met      string         // how the last commit met the target of the limit, a sentence; "" where it did not
+}
+
+// Take looks at the next record.
+func (g *Goal) Take(r event.Record) {
+	switch {
+	case r.Config != nil:
+		g.Limit = r.Config.Limit
+	case r.Plan != nil:
+		if r.Plan.At < g.Progress.Rounds {
+			g.Progress, g.Met = event.Progress{Rounds: r.Plan.At}, ""
+		}
+	case r.Commit != nil:
+		g.Progress, g.Met = r.Commit.Progress, ""
+	case r.Evaluation != nil:
+		g.measured("test_error", r.Evaluation.TestError)
+		g.measured("test_loss", r.Evaluation.TestLoss)
+	case r.Points != nil && r.Points.Series == worker.SeriesCentre && len(r.Points.Values) > 0:
+		g.measured("loss", r.Points.Values[0])
+	case r.State != nil && r.State.Limit != nil && *r.State.Limit != g.Limit:
+		g.Limit, g.Met = *r.State.Limit, ""
+	}
+}
+
+func (g *Goal) measured(metric string, value float64) {
+	if g.Met == "" {
+		g.Met = Met(g.Limit, metric, value)
+	}
+}
+
+// Reached says that nothing is left to do: the limit of rounds or epochs is reached, or the target is met. A limit of
+// time is of a process, and no log tells of it but by the end of the run.
+func (g Goal) Reached() bool { return g.Limit.Reached(g.Progress) || g.Met != "" }

@@ -1,0 +1,108 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"brood/runtime/session"
+)
+
+// Ahead is how far a process is that brings a recorded round back before its run begins.
+type Ahead struct {
+	Round uint64 `cbor:"0,keyasint"` // executed again so far
+	Of    uint64 `cbor:"1,keyasint"` // at which the run begins
+}
+
+// Announcer answers at the door of a session whose run has not begun: whoever asks hears how far its process is. It is
+// closed before the run opens the door.
+type Announcer struct {
+	listener net.Listener
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex
+	ahead Ahead
+}
+
+// Listen opens the socket of the session in dir. A stale one, left by a killed process, is replaced: the caller holds
+// the session's lock.
+func Listen(dir string) (net.Listener, error) {
+	path, err := session.SocketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("socket %s: %w", path, err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("socket of the session: %w", err)
+	}
+	return l, nil
+}
+
+// Announce answers at the door of the session in dir, whose lock the caller holds, that its run begins at round of.
+// Close it.
+func Announce(dir string, of uint64) (*Announcer, error) {
+	l, err := Listen(dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &Announcer{listener: l, cancel: cancel, ahead: Ahead{Of: of}}
+	a.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			a.wg.Go(func() { a.talk(ctx, c) })
+		}
+	})
+	return a, nil
+}
+
+// Tell says that a round was executed again.
+func (a *Announcer) Tell(round uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ahead.Round = round
+}
+
+// Close ends the conversations and takes the socket away.
+func (a *Announcer) Close() {
+	a.cancel()
+	a.listener.Close() // which removes the socket
+	a.wg.Wait()
+}
+
+func (a *Announcer) talk(ctx context.Context, c net.Conn) {
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	for {
+		var q request
+		if receive(c, maxMessage, &q) != nil {
+			return
+		}
+		a.mu.Lock()
+		now := a.ahead
+		a.mu.Unlock()
+		out := answer{Ahead: &now}
+		if !q.Ahead {
+			out.Err = fmt.Sprintf("the run has not begun: round %d of %d is brought back; try again", now.Round, now.Of)
+		}
+		if answerTo(c, out) != nil {
+			return
+		}
+	}
+}
+
+// Ahead is what the run waits for before it begins; nil of one that has begun.
+func (c *Client) Ahead(ctx context.Context) (*Ahead, error) {
+	a, err := c.ask(ctx, &c.watch, request{Ahead: true})
+	return a.Ahead, err
+}

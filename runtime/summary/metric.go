@@ -1,0 +1,40 @@
+package summary
+
+// Metric is a figure that the run came to, once it is finished; ok is false where it did not.
+func (t *Tally) Metric(name string) (x float64, ok bool) {
+	sent := 0.0
+	for _, n := range t.Sum.BytesSent {
+		sent += float64(n)
+	}
+	switch {
+	case name == "test_error" && t.Tested() != nil:
+		return t.Tested().TestError, true
+	case name == "test_loss" && t.Tested() != nil:
+		return t.Tested().TestLoss, true
+	case (name == "memory" || name == "diversity") && t.means[name] != nil:
+		return t.means[name].sum / t.means[name].count, true
+	case name == "seconds" && t.Sum.Seconds > 0:
+		return t.Sum.Seconds, true
+	case name == "train_loss" && t.Sum.TrainLoss != nil:
+		return *t.Sum.TrainLoss, true
+	case name == "bytes" && t.Sum.Rounds > 0:
+		return sent, true
+	case name == "bytes_per_sample" && t.Sum.Samples > 0:
+		return sent / float64(t.Sum.Samples), true
+	case name == "bytes_per_eval" && t.Sum.Evaluations > 0:
+		return sent / float64(t.Sum.Evaluations), true
+	case name == "samples_per_s":
+		return t.Sum.SamplesPerSecond, true
+	case name == "epochs" && t.Sum.Epochs > 0:
+		return t.Sum.Epochs, true
+	case name == "centre_loss" && t.centre != nil:
+		return *t.centre, true
+	case name == "centre_advance" && t.centre != nil && len(t.fitness) > 0:
+		mean := 0.0
+		for _, f := range t.fitness {
+			mean -= f / float64(len(t.fitness))
+		}
+		return mean - *t.centre, true
+	}
+	return 0, false
+}

@@ -1,0 +1,39 @@
+// Package summary folds the records of a run into what it came to: the summary that a run prints in the end, and the
+// figures by which runs are compared. It imports the records, the coordinator's judgement of limits, and host for what
+// a run began with.
+package summary
+
+import (
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// Summary is what a run came to; as JSON it is the last line of --json.
+type Summary struct {
+	Event            string             `json:"event"`
+	Algorithm        string             `json:"algorithm"`
+	Rounds           uint64             `json:"rounds"`
+	Steps            uint64             `json:"steps"`
+	Samples          uint64             `json:"samples"`
+	Epochs           float64            `json:"epochs"`
+	Seconds          float64            `json:"seconds"`
+	SamplesPerSecond float64            `json:"samples_per_second"`
+	Evaluations      uint64             `json:"evaluations"`
+	TrainLoss        *float64           `json:"train_loss"`
+	TestError        *float64           `json:"test_error"`
+	TestRound        *uint64            `json:"test_round"` // that it is of, which may lie before the last
+	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`
+	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`
+	EvaluationBytes  map[optim.Op]int64 `json:"evaluation_bytes"`
+	OverheadBytes    int64              `json:"overhead_bytes"`
+	ParamsHash       string             `json:"params_hash"`
+	CentreHash       string             `json:"centre_hash"`
+	Kernels          string             `json:"kernels"`
+	Members          int                `json:"members"`
+	Phase            event.Phase        `json:"phase"`
+	Reason           string             `json:"reason"`
+	MemoryPredicted  int64              `json:"memory_predicted"`
+	MemoryMeasured   int64              `json:"memory_measured"`
+	SecondsPredicted float64            `json:"seconds_predicted,omitempty"`
+	Session          string             `json:"session"`
+}

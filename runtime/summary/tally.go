@@ -1,0 +1,224 @@
+package summary
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/session"
+	"brood/runtime/view"
+)
+
+// Tally folds records into a [Summary]: those of a process that trains, or those of a whole log. It is no view: what it
+// holds of rounds that a plan went back behind is taken back exactly, and it keeps nothing to draw.
+type Tally struct {
+	Sum    Summary      // so far; what [Tally.Finish] adds is zero before it
+	Config event.Config // of the run
+	Goal   coordinator.Goal
+	Phase  event.Phase
+	// Diverged is the last that was heard of it: a block was not finite.
+	Diverged bool
+
+	sent, predicted optim.Ledger
+	apart           optim.Ledger
+	began           time.Time // of the first plan: before it there is nobody to train
+	planned         bool
+	times           []committed    // of the rounds that are still part of the run
+	before          event.Progress // of the session before this process
+	losses          map[engine.Member]float64
+	centre          *float64            // validation loss of the centre at the last probe
+	fitness         []float64           // of the members at the last probe
+	tests           []*event.Evaluation // of rounds that are still part of the run
+	means           map[string]*mean    // of series, over rounds and members
+}
+
+// committed is the wall time of a commit.
+type committed struct {
+	to    uint64
+	nanos int64
+}
+
+// mean is a running one.
+type mean struct{ sum, count float64 }
+
+// New is the tally of no records.
+func New() *Tally {
+	return &Tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, apart: optim.Ledger{},
+		losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
+}
+
+// Begin is called before the first record by a process that trains the session in dir; from is what it goes on from,
+// nil for a new run.
+func (t *Tally) Begin(c event.Config, dir string, from *host.Restored) {
+	t.began = time.Now()
+	t.Sum = Summary{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory,
+		SecondsPredicted: c.Seconds}
+	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
+	if from != nil { // the session's estimate was of all its rounds
+		t.before, t.Sum.SecondsPredicted = from.Checkpoint.Progress, 0
+		t.Sum.Rounds, t.Sum.Steps, t.Sum.Samples = t.before.Rounds, t.before.Steps, t.before.Samples
+		t.Sum.Evaluations, t.Sum.Epochs, t.Sum.ParamsHash = t.before.Evaluations, t.before.Epochs, from.Checkpoint.Hash
+		t.Goal = coordinator.Goal{Limit: from.Limit, Progress: t.before}
+		t.tests = tests(dir)
+	}
+}
+
+// tests are the evaluations that a session's log holds of rounds that are part of the run; what cannot be read is as if
+// it were not there.
+func tests(dir string) []*event.Evaluation {
+	t := &Tally{}
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	for {
+		rec, err := r.Next()
+		if err != nil {
+			return t.tests
+		}
+		t.evaluation(rec)
+	}
+}
+
+// evaluation keeps evaluations, and forgets those of rounds that a plan goes back before.
+func (t *Tally) evaluation(r event.Record) {
+	switch {
+	case r.Plan != nil:
+		t.tests = slices.DeleteFunc(t.tests, func(e *event.Evaluation) bool { return e.Round > r.Plan.At })
+	case r.Evaluation != nil:
+		t.tests = append(t.tests, r.Evaluation)
+	}
+}
+
+// Tested is the last evaluation, nil without any.
+func (t *Tally) Tested() *event.Evaluation {
+	if len(t.tests) == 0 {
+		return nil
+	}
+	return t.tests[len(t.tests)-1]
+}
+
+// Bare says that the run trains no model: there is a distance in place of a loss, and no samples.
+func (t *Tally) Bare() bool { return t.Config.Data == "" }
+
+// Record folds the next record, which must not change afterwards.
+func (t *Tally) Record(r event.Record) {
+	t.evaluation(r)
+	t.Goal.Take(r)
+	if p := r.Points; p != nil {
+		m := t.means[p.Series]
+		if m == nil {
+			m = &mean{}
+			t.means[p.Series] = m
+		}
+		for _, x := range p.Values {
+			m.sum, m.count = m.sum+x, m.count+1
+		}
+	}
+	switch {
+	case r.Config != nil:
+		t.Config = *r.Config
+	case r.Plan != nil:
+		t.Sum.Algorithm, t.Sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
+		t.times = slices.DeleteFunc(t.times, func(c committed) bool { return c.to > r.Plan.At })
+		clear(t.losses)
+		if !t.planned {
+			t.planned, t.began = true, time.Now()
+		}
+	case r.Alert != nil && r.Alert.Kind == event.NonFinite:
+		t.Diverged = true
+	case r.Commit != nil:
+		c := r.Commit
+		t.Diverged = false
+		t.times = append(t.times, committed{c.To, c.Nanos})
+		t.Sum.Rounds, t.Sum.Steps, t.Sum.Samples = c.Progress.Rounds, c.Progress.Steps, c.Progress.Samples
+		t.Sum.Evaluations, t.Sum.Epochs, t.Sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
+		t.sent.Add(c.Sent)
+		t.predicted.Add(c.Predicted)
+		t.apart.Add(c.Apart)
+		t.Sum.OverheadBytes += c.Overhead
+	case r.Points != nil && r.Points.Series == view.CentreLoss:
+		t.centre = &r.Points.Values[0]
+	case r.Points != nil && (r.Points.Series == "loss" || r.Points.Series == view.Fitness):
+		if r.Points.Series == view.Fitness {
+			t.fitness = r.Points.Values
+		}
+		sign := 1.0
+		if r.Points.Series == "fitness" {
+			if len(t.losses) > 0 && t.Sum.Steps > 0 {
+				return // the training loss says it
+			}
+			sign = -1
+		}
+		for i, m := range r.Points.Members {
+			t.losses[m] = sign * r.Points.Values[i]
+		}
+	case r.State != nil:
+		t.Phase = r.State.Phase
+	}
+}
+
+// Loss is the mean of the members' last training losses, or of minus their fitness where there are none; ok is false
+// before the first.
+func (t *Tally) Loss() (float64, bool) {
+	var s float64
+	for _, m := range slices.Sorted(maps.Keys(t.losses)) {
+		s += t.losses[m]
+	}
+	return s / float64(len(t.losses)), len(t.losses) > 0
+}
+
+// Word is what the series loss is called.
+func (t *Tally) Word() string {
+	if t.Bare() {
+		return "distance"
+	}
+	return "loss"
+}
+
+// Rate is how many samples, or rounds where there are none, the rounds up to p did in a second that this process
+// committed: waits for workers, pauses, and rounds that were undone are no part of it.
+func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
+	done, unit := since(p.Samples, t.before.Samples), "samples/s"
+	if t.Bare() {
+		done, unit = since(p.Rounds, t.before.Rounds), "rounds/s"
+	}
+	return done / max(t.Spent(), 1e-9), unit
+}
+
+// since is what was counted after before; 0 of a run that went back beyond that.
+func since(now, before uint64) float64 { return float64(max(now, before) - before) }
+
+// Spent is the seconds that the committed rounds took.
+func (t *Tally) Spent() float64 {
+	var nanos int64
+	for _, c := range t.times {
+		nanos += c.nanos
+	}
+	return float64(nanos) / 1e9
+}
+
+// Finish completes the summary with how the run ended.
+func (t *Tally) Finish(exit coordinator.Exit) Summary {
+	s := t.Sum
+	s.Seconds = time.Since(t.began).Seconds()
+	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(t.Spent(), 1e-9)
+	s.TestError, s.TestRound, s.CentreHash = nil, nil, ""
+	if e := t.Tested(); e != nil {
+		s.TestError, s.TestRound, s.CentreHash = &e.TestError, &e.Round, e.Centre
+	}
+	if l, ok := t.Loss(); ok && !math.IsNaN(l) && !math.IsInf(l, 0) {
+		s.TrainLoss = &l
+	}
+	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.apart
+	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()
+	t.Sum = s
+	return s
+}

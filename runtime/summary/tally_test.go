@@ -1,0 +1,81 @@
+package summary
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+)
+
+func commit(to, samples uint64, took time.Duration) event.Record {
+	return event.Record{Commit: &event.Commit{To: to, Progress: event.Progress{Rounds: to, Samples: samples},
+		Nanos: int64(took)}}
+}
+
+// TestSpeedOfRounds: the speed is that of the rounds; an hour's wait for workers, or of a paused run, is no part of it.
+func TestSpeedOfRounds(t *testing.T) {
+	m := New()
+	m.Config.Data = "glyphs"
+	m.began = time.Now().Add(-time.Hour)
+	m.Record(event.Record{Plan: &event.Plan{}})
+	m.Record(commit(1, 300, time.Second))
+	m.Record(commit(2, 600, 2*time.Second))
+	if got, unit := m.Rate(event.Progress{Rounds: 2, Samples: 600}); got != 200 || unit != "samples/s" {
+		t.Errorf("%g %s, want 200 samples/s", got, unit)
+	}
+	m.Record(commit(3, 900, 3*time.Second))
+	m.Record(event.Record{Plan: &event.Plan{At: 2}}) // which are done again, faster
+	m.Record(commit(3, 900, time.Second))
+	if got, unit := m.Rate(event.Progress{Rounds: 3, Samples: 900}); got != 225 || unit != "samples/s" {
+		t.Errorf("%g %s after going back, want 225 samples/s", got, unit)
+	}
+	if sum := m.Finish(coordinator.Exit{}); sum.SamplesPerSecond != 225 || sum.Seconds > 3000 {
+		t.Errorf("%v samples/s in %v s, want 225 and no hour", sum.SamplesPerSecond, sum.Seconds)
+	}
+}
+
+// tallied is a tally of a run whose numbers can be followed by hand.
+func tallied() *Tally {
+	t := New()
+	for _, r := range []event.Record{
+		{Plan: &event.Plan{Algorithm: "parle", New: optim.Place(optim.IDs(2), []int{0})}},
+		{Commit: &event.Commit{Progress: event.Progress{Rounds: 5, Steps: 10, Samples: 200},
+			Sent: map[optim.Op]int64{"couple": 300, "other": 100}}},
+		{Points: &event.Points{Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{0.1, 0.3}}},
+		{Points: &event.Points{Series: "fitness", Members: []engine.Member{0, 1}, Values: []float64{-0.5, -0.7}}},
+		{Points: &event.Points{Series: "centre.loss", Members: []engine.Member{engine.None}, Values: []float64{0.4}}},
+		{Points: &event.Points{Series: "memory", Members: []engine.Member{engine.None}, Values: []float64{1}}},
+		{Points: &event.Points{Series: "memory", Members: []engine.Member{engine.None}, Values: []float64{0.25}}},
+		{Evaluation: &event.Evaluation{TestError: 2.5, TestLoss: 0.3}},
+	} {
+		t.Record(r)
+	}
+	t.Finish(coordinator.Exit{Phase: event.Finished})
+	return t
+}
+
+func TestMetrics(t *testing.T) {
+	m := tallied()
+	for name, want := range map[string]float64{"test_error": 2.5, "test_loss": 0.3, "train_loss": 0.2, "memory": 0.625,
+		"bytes": 400, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2} {
+		if x, ok := m.Metric(name); !ok || math.Abs(x-want) > 1e-12 {
+			t.Errorf("%s = %g, %v, want %g", name, x, ok, want)
+		}
+	}
+	if _, ok := m.Metric("bytes_per_eval"); ok {
+		t.Error("bytes for each of no evaluations")
+	}
+	if _, ok := m.Metric("diversity"); ok {
+		t.Error("a diversity that no round reported")
+	}
+	for _, name := range []string{"test_error", "test_loss", "train_loss", "bytes", "bytes_per_sample", "epochs",
+		"seconds", "memory", "centre_loss", "centre_advance"} {
+		if x, ok := New().Metric(name); ok {
+			t.Errorf("%s of nothing is %g", name, x)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/door"
+	"brood/runtime/host"
+	"brood/runtime/session"
+	"brood/tui"
+)
+
+// detached starts the run as a process of its own and looks at it, as at any other run.
+func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
+	f.apart = true
+	o, err := f.order(c, preset)
+	if err != nil {
+		return err
+	}
+	home, err := session.Home()
+	if err != nil {
+		return err
+	}
+	keep := existing(cmp.Or(f.session, home))
+	dir, err := f.place(preset)
+	if err != nil {
+		return err
+	}
+	if err := f.vacant(dir); err != nil {
+		return err
+	}
+	o.Dir = dir
+	child, logPath, err := startApart(o)
+	if err != nil {
+		return err
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- child.Wait() }()
+	client, err := waitForDoor(c.Context(), dir, gone, logPath)
+	if err != nil {
+		if f.resume == "" {
+			os.Remove(logPath)
+			vanish(dir, keep)
+		}
+		return err
+	}
+	defer client.Close()
+	if f.background {
+		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", dir, filepath.Base(dir), filepath.Base(dir))
+		return nil
+	}
+	return look(c.Context(), live(dir, client), tui.Options{ASCII: f.ascii}, s)
+}
+
+// place chooses the session's directory before the process that will own it starts.
+func (f *runFlags) place(preset string) (string, error) {
+	switch {
+	case f.resume != "":
+		return resolve(f.resume)
+	case f.session != "":
+		return filepath.Abs(f.session)
+	}
+	name := preset
+	if name == "" {
+		name = f.algorithm
+	}
+	if name == "" {
+		name = "quickstart"
+	}
+	return session.NewDir(strings.TrimSuffix(filepath.Base(name), ".toml"), time.Now())
+}
+
+// vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers at its
+// door would not be the run that is about to start.
+func (f *runFlags) vacant(dir string) error {
+	if running, pid := session.Running(dir); running {
+		return &session.LockedError{Dir: dir, PID: pid}
+	}
+	if f.resume == "" {
+		return session.Vacant(dir)
+	}
+	return nil
+}
+
+// existing is the longest part of a path that is there.
+func existing(path string) string {
+	path, err := filepath.Abs(path)
+	for err == nil {
+		if _, gone := os.Lstat(path); gone == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+	return ""
+}
+
+// vacuous says that nothing is in a directory, or that there is none.
+func vacuous(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
+}
+
+// vanish takes back directories, below keep, that were made for a run that came to nothing.
+func vanish(dir, keep string) {
+	for keep != "" && len(dir) > len(keep) && os.Remove(dir) == nil {
+		dir = filepath.Dir(dir)
+	}
+}
+
+// startApart runs this binary again, in a session of its own as the operating system has them, to train what o says: it reads that on its
+// standard input. What it says is in the log beside the recording.
+func startApart(o host.Order) (*exec.Cmd, string, error) {
+	var text bytes.Buffer
+	if err := o.Write(&text); err != nil {
+		return nil, "", err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, "", fmt.Errorf("session %s: %w", o.Dir, err)
+	}
+	logPath := filepath.Join(o.Dir, session.HostLog)
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return nil, "", fmt.Errorf("session %s: %w", o.Dir, err)
+	}
+	defer log.Close()
+	child := exec.Command(self, "run", "--host", "--session", o.Dir) // the directory is for whoever lists processes
+	child.Stdin, child.Stdout, child.Stderr = &text, log, log
+	child.SysProcAttr = apart()
+	return child, logPath, child.Start()
+}
+
+// waitForDoor waits until the run answers, or its process ends with a sentence.
+func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath string) (*door.Client, error) {
+	return awaitDoor(ctx, dir, gone, logPath, func(uint64) {})
+}
+
+// awaitDoor is told meanwhile of the rounds that are executed again before the run begins, as they are done.
+func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (*door.Client, error) {
+	if _, err := session.SocketPath(dir); err != nil {
+		return nil, err
+	}
+	for {
+		again := 5 * time.Millisecond
+		if client, err := door.Dial(dir, clientName(), false); err == nil {
+			ahead, err := client.Ahead(ctx)
+			if err == nil && ahead == nil {
+				return client, nil
+			}
+			client.Close()
+			if ahead != nil { // rounds are brought back: there is time
+				told(ahead.Round)
+				again = 50 * time.Millisecond
+			}
+		}
+		select {
+		case err := <-gone:
+			text, _ := os.ReadFile(logPath)
+			sentence := strings.TrimPrefix(strings.TrimSpace(string(text)), "brood: ")
+			code := exitFailed
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && exit.ExitCode() > 0 {
+				code = exit.ExitCode()
+			}
+			if sentence == "" {
+				sentence = fmt.Sprintf("the run ended before it could be looked at: brood replay %s", dir)
+			}
+			return nil, &exitError{code: code, err: errors.New(sentence)}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(again):
+		}
+	}
+}

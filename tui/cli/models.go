@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"brood/models"
+)
+
+func modelsCommand(s streams) *cobra.Command {
+	list := func(asJSON bool) error {
+		t := newTable("model", "input", ">classes", ">parameters", ">statistics", "what")
+		for _, name := range models.List() {
+			m, err := models.Load(name)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := objects(s.out, modelObject(m)); err != nil {
+					return err
+				}
+				continue
+			}
+			t.row(m.Name, fmt.Sprint(m.Input), fmt.Sprint(m.Classes), grouped(int64(m.Layout.Params)), grouped(int64(m.Layout.Stats)), m.Doc)
+		}
+		if !asJSON {
+			t.write(s.out)
+		}
+		return nil
+	}
+	c := listing(&cobra.Command{Use: "models", Short: "List and show the models"}, list)
+	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the models"}, list))
+	show := &cobra.Command{Use: "show NAME", Short: "Show the layers and tensors of one", Args: exactly("a NAME")}
+	asJSON := jsonFlag(show)
+	show.RunE = func(_ *cobra.Command, args []string) error {
+		m, err := models.Load(args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return objects(s.out, modelObject(m))
+		}
+		t := newTable(">layer", "kind", "in", "out")
+		for i, l := range m.Layers {
+			t.row(fmt.Sprint(i+1), string(l.Kind), fmt.Sprint(l.In), fmt.Sprint(l.Out))
+		}
+		t.write(s.out)
+		fmt.Fprintln(s.out)
+		t = newTable("tensor", "shape", ">parameters")
+		for _, x := range m.Layout.Tensors {
+			t.row(x.Name, fmt.Sprint(x.Shape), grouped(int64(x.Len)))
+		}
+		t.row("all", "", grouped(int64(m.Layout.Params)))
+		t.write(s.out)
+		return nil
+	}
+	c.AddCommand(show)
+	return c
+}

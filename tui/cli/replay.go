@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/session"
+	"brood/runtime/summary"
+	"brood/tui"
+)
+
+func ignoreEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func replayCommand(s streams) *cobra.Command {
+	var at uint64
+	var ascii bool
+	c := &cobra.Command{Use: "replay SESSION", Short: "Look back at a session as if it happened again", Args: exactly("a SESSION"),
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := resolve(args[0])
+			if err != nil {
+				return err
+			}
+			r, err := session.OpenReader(dir)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			if !s.terminal {
+				return reprint(c, r, at, s)
+			}
+			return look(c.Context(), recorded(dir, r), tui.Options{ASCII: ascii, At: at}, s)
+		}}
+	c.Flags().Uint64Var(&at, "at", 0, "begin after this round")
+	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	return c
+}
+
+// reprint writes a recorded session as plain lines, from a round on.
+func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
+	p := &plainPrinter{out: s.out, Tally: summary.New()}
+	defer p.flush()
+	var round uint64
+	seen := uint64(0)
+	for {
+		rec, err := r.Next()
+		if err != nil {
+			if at > seen && errors.Is(err, io.EOF) {
+				return fmt.Errorf("round %d lies beyond the end of the session at round %d", at, seen)
+			}
+			return ignoreEnd(err)
+		}
+		if rec.Commit != nil {
+			round = rec.Commit.To
+			seen = max(seen, round)
+		}
+		switch {
+		case round < at:
+			p.Tally.Record(rec)
+		case rec.Commit != nil:
+			p.Tally.Record(rec)
+			loss := ""
+			if l, ok := p.Loss(); ok {
+				loss = fmt.Sprintf("%s %7.4f", p.Word(), l)
+			}
+			fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s  %s\n", rec.Commit.To, rec.Commit.Progress.Epochs, loss, rec.Commit.Hash)
+		default:
+			p.record(rec)
+		}
+		if c.Context().Err() != nil {
+			return c.Context().Err()
+		}
+	}
+}
