@@ -17,7 +17,7 @@ import (
 	"brood/runtime/worker"
 )
 
-func (c *Coordinator) isDone(d message.Done) (fx []any) {
+func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
 	o := c.done[d.From]
 	if o == nil || d.Epoch != c.base || c.plan != nil {
 		return nil
@@ -46,7 +46,7 @@ func (c *Coordinator) isDone(d message.Done) (fx []any) {
 }
 
 // commit makes a grant's rounds final, on whose reports all agree.
-func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
+func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 	ws := c.roster.Workers()
 	first := done[ws[0]]
 	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
@@ -102,7 +102,7 @@ func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 }
 
 // points merges the workers' rows: members ascend, whoever hosted them, and points of one keep their order.
-func (c *Coordinator) points(done map[int]message.Done) (fx []any) {
+func (c *Coordinator) points(done map[int]message.Done) (fx []Effect) {
 	type key struct {
 		round  uint64
 		series string
@@ -148,7 +148,7 @@ func sortPoints(p *event.Points) {
 	p.Members, p.Values = m, v
 }
 
-func (c *Coordinator) evaluations(done map[int]message.Done) (fx []any) {
+func (c *Coordinator) evaluations(done map[int]message.Done) (fx []Effect) {
 	byRound := map[uint64][]message.Test{}
 	for _, w := range c.roster.Workers() {
 		for _, t := range done[w].Tests {
@@ -184,7 +184,7 @@ func (c *Coordinator) limited() *Exit {
 }
 
 // aim ends the run when a target is met.
-func (c *Coordinator) aim(metric string, value float64) []any {
+func (c *Coordinator) aim(metric string, value float64) []Effect {
 	met := Met(c.cfg.Limit, metric, value)
 	if met == "" || !c.leaving() {
 		return nil
@@ -207,7 +207,7 @@ func Met(l event.Limit, metric string, value float64) string {
 func (c *Coordinator) leaving() bool { return c.ending == nil || c.ending.Phase == event.Stopped }
 
 // failed handles a grant or plan that a worker could not do.
-func (c *Coordinator) failed(e message.Failed) []any {
+func (c *Coordinator) failed(e message.Failed) []Effect {
 	if e.Epoch != c.epoch || !slices.Contains(c.alive, e.Worker) {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (c *Coordinator) failed(e message.Failed) []any {
 }
 
 // fence puts workers out, for good: their word cannot be trusted, or they cannot do what they are asked to.
-func (c *Coordinator) fence(all ...Lost) (fx []any) {
+func (c *Coordinator) fence(all ...Lost) (fx []Effect) {
 	for _, e := range all {
 		fx = append(fx, Send{e.Worker, message.Away{Why: e.Reason}})
 	}
@@ -238,7 +238,7 @@ func (c *Coordinator) fence(all ...Lost) (fx []any) {
 }
 
 // save asks for a checkpoint of the committed round.
-func (c *Coordinator) save() (fx []any) {
+func (c *Coordinator) save() (fx []Effect) {
 	if c.saving != nil {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (c *Coordinator) save() (fx []any) {
 	return fx
 }
 
-func (c *Coordinator) saved(e message.Saved) (fx []any) {
+func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
 	if c.saving == nil || e.Epoch != c.base || e.At != c.saving.at || len(c.roster.Hosted(e.Worker)) == 0 {
 		return nil
 	}

@@ -13,6 +13,7 @@ package coordinator
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -51,35 +52,6 @@ type Config struct {
 	Met    string            // how the round that it goes on from met the target of the limit; "" where it did not
 	Sane   Sane              // what the log that is resumed knows to be good
 }
-
-// Events.
-type (
-	Joined struct{ Worker int }
-	Lost   struct {
-		Worker int
-		Reason string
-	}
-	Interrupt struct{} // finish the round, save, leave
-	Tick      struct{}
-)
-
-// Effects, to be carried out in order.
-type (
-	Send struct {
-		Worker int
-		Msg    any
-	}
-	// Dismiss lets a worker go that holds nothing any more.
-	Dismiss struct{ Worker int }
-	Append  struct{ Record event.Record }
-	Receipt struct{ event.Receipt }
-	Exit    struct {
-		Phase  event.Phase
-		Reason string
-		Missed string // the target that was not met when the run was at another limit, else ""
-		Branch uint64 // where a block was not finite: the newest round that is known to be sane; else 0
-	}
-)
 
 // Coordinator is the state of the core. Use Step alone.
 type Coordinator struct {
@@ -198,53 +170,63 @@ const (
 )
 
 // Step takes an event to its effects. now must not go backwards.
-func (c *Coordinator) Step(now time.Time, ev any) []any {
+func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	if c.over {
 		return nil
 	}
 	c.now = now
-	if w, ok := sender(ev); ok {
-		if !slices.Contains(c.alive, w) {
-			return nil // it is gone, or was put out
-		}
-		if err := c.check(ev); err != nil {
-			fx := append(c.fence(Lost{w, err.Error()}), c.push()...)
-			if f, ok := errors.AsType[*Fault](err); ok {
-				fx = append(fx, f)
-			}
-			return fx
-		}
-	}
-	var fx []any
+	var fx []Effect
 	switch e := ev.(type) {
 	case Joined:
 		fx = c.joined(e)
 	case Lost:
 		fx = c.loses(e)
-	case message.Leaving:
-		fx = c.leaves(e)
-	case message.Ready:
-		fx = c.isReady(e)
-	case message.Done:
-		fx = c.isDone(e)
-	case message.Failed:
-		fx = c.failed(e)
-	case message.Saved:
-		fx = c.saved(e)
-	case event.Command:
-		fx = c.command(e)
+	case Report:
+		if !slices.Contains(c.alive, e.Sender()) {
+			return nil // it is gone, or was put out
+		}
+		fx = c.hears(e.Report)
+	case Command:
+		fx = c.command(e.Command)
 	case Trouble:
 		fx = c.troubled(e)
 	case Note:
-		fx = []any{c.alert("info", e.Kind, e.Text, engine.None)}
+		fx = []Effect{c.alert("info", e.Kind, e.Text, engine.None)}
 	case Interrupt:
 		fx = c.end(event.Stopped, "interrupted")
 	case Tick:
 		if l := c.cfg.Limit.Seconds; l > 0 && c.phase == event.Training && now.Sub(c.began).Seconds() >= l {
 			fx = c.end(event.Finished, "time is up")
 		}
+	default:
+		panic(fmt.Sprintf("the core does not know the event %T", ev))
 	}
 	return append(fx, c.push()...)
+}
+
+// hears takes what a worker that is there says, once it is checked. Whoever says what cannot be is put out.
+func (c *Coordinator) hears(r message.Report) []Effect {
+	if err := c.check(r); err != nil {
+		fx := c.fence(Lost{r.Sender(), err.Error()})
+		if f, ok := errors.AsType[*Fault](err); ok {
+			fx = append(fx, f)
+		}
+		return fx
+	}
+	switch m := r.(type) {
+	case message.Ready:
+		return c.isReady(m)
+	case message.Done:
+		return c.isDone(m)
+	case message.Failed:
+		return c.failed(m)
+	case message.Saved:
+		return c.saved(m)
+	case message.Leaving:
+		return c.leaves(m)
+	default:
+		panic(fmt.Sprintf("the core does not know the report %T", r))
+	}
 }
 
 // Committed is the newest committed round and its hash.
@@ -272,7 +254,7 @@ func (c *Coordinator) enter(p event.Phase, reason string) Append {
 }
 
 // end asks for a last checkpoint and then the exit.
-func (c *Coordinator) end(p event.Phase, reason string) []any {
+func (c *Coordinator) end(p event.Phase, reason string) []Effect {
 	if c.ending == nil {
 		c.ending = &Exit{Phase: p, Reason: reason}
 	}
@@ -282,9 +264,9 @@ func (c *Coordinator) end(p event.Phase, reason string) []any {
 	return nil
 }
 
-func (c *Coordinator) exit() []any {
+func (c *Coordinator) exit() []Effect {
 	c.over = true
-	fx := []any{c.enter(c.ending.Phase, c.ending.Reason)}
+	fx := []Effect{c.enter(c.ending.Phase, c.ending.Reason)}
 	for _, w := range c.alive {
 		fx = append(fx, Send{w, message.Stop{}})
 	}
@@ -292,7 +274,7 @@ func (c *Coordinator) exit() []any {
 }
 
 // push does whatever may be done now: grants, the next plan, a checkpoint, the end.
-func (c *Coordinator) push() (fx []any) {
+func (c *Coordinator) push() (fx []Effect) {
 	idle := c.granted == c.committed && c.plan == nil
 	if idle && c.ending == nil && c.phase == event.Training { // by a limit that was given late, or before a process that was killed
 		switch {
@@ -351,7 +333,7 @@ func (c *Coordinator) isSaved() bool {
 }
 
 // grant gives out the next rounds and the edits that govern them: no vote, no race.
-func (c *Coordinator) grant() (fx []any) {
+func (c *Coordinator) grant() (fx []Effect) {
 	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + min(c.batch, c.most), Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != "", Onward: !c.keep}
 	if l := c.cfg.Limit.Rounds; l > 0 {
 		if g.From >= l {
@@ -375,10 +357,10 @@ func (c *Coordinator) grant() (fx []any) {
 }
 
 // settle logs staged edits while no grant is there to carry them: what was accepted is in the log.
-func (c *Coordinator) settle() []any { return c.takeStaged(c.committed, &c.loose) }
+func (c *Coordinator) settle() []Effect { return c.takeStaged(c.committed, &c.loose) }
 
 // takeStaged gives staged edits their first round and logs them.
-func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []any) {
+func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []Effect) {
 	for _, e := range c.staged {
 		e.At, e.Expr = at, timeline.Absolute(e.Expr, at)
 		if at == c.committed {

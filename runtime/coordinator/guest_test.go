@@ -50,9 +50,9 @@ func newParty(t *testing.T, workers int, change func(*Config)) *party {
 }
 
 // step feeds the core and keeps what it does.
-func (p *party) step(ev any) []any {
+func (p *party) step(ev any) []Effect {
 	p.now = p.now.Add(time.Millisecond)
-	fx := p.core.Step(p.now, ev)
+	fx := p.core.Step(p.now, eventOf(ev))
 	for _, x := range fx {
 		switch x := x.(type) {
 		case Append:

@@ -16,7 +16,7 @@ import (
 	"brood/runtime/worker"
 )
 
-func (c *Coordinator) joined(e Joined) (fx []any) {
+func (c *Coordinator) joined(e Joined) (fx []Effect) {
 	if slices.Contains(c.alive, e.Worker) {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (c *Coordinator) target() change {
 }
 
 // first starts the run: from the seed, or from a checkpoint.
-func (c *Coordinator) first() (fx []any) {
+func (c *Coordinator) first() (fx []Effect) {
 	p := event.Plan{From: event.Fresh, Algorithm: c.alg.Name, New: optim.Place(c.roster.Members, c.hosts()), Cause: c.cfg.Cause, At: c.committed}
 	if c.cfg.Resume != nil {
 		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
@@ -60,7 +60,7 @@ func (c *Coordinator) first() (fx []any) {
 }
 
 // send gives a new epoch to everybody.
-func (c *Coordinator) send(p event.Plan) (fx []any) {
+func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 	c.epoch++
 	p.Epoch, p.Base, p.Timeline = c.epoch, c.base, slices.Clone(c.edits)
 	m := message.Plan{Plan: p}
@@ -78,7 +78,7 @@ func (c *Coordinator) send(p event.Plan) (fx []any) {
 }
 
 // reshape turns the structural change into a plan. Everything granted is committed, or void.
-func (c *Coordinator) reshape() (fx []any) {
+func (c *Coordinator) reshape() (fx []Effect) {
 	ch := *c.change
 	if len(c.alive) == 0 {
 		return nil // the next to join makes it
@@ -138,7 +138,7 @@ func withoutEdits(edits []event.Edit, alg string) []event.Edit {
 // back returns to the last checkpoint, or to the start, with the knobs of that time. The edits accepted since then are
 // left over: they take effect with a plan of their own, since some may be structural. A change that undoes drops those
 // that a person made at that round or after it.
-func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
+func (c *Coordinator) back(ch change) (fx []Effect, late []event.Edit) {
 	from, then := c.committed, c.cfg.Edits
 	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
 	if cp := c.checkpoint; cp != nil {
@@ -180,7 +180,7 @@ func (c *Coordinator) shaped(these, those []event.Edit) bool {
 	return differ || err != nil
 }
 
-func (c *Coordinator) isReady(e message.Ready) (fx []any) {
+func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 	if c.plan == nil || e.Epoch != c.plan.Epoch {
 		return nil
 	}
@@ -240,7 +240,7 @@ func (c *Coordinator) mostRounds() uint64 {
 }
 
 // loses goes on without workers that are gone, with one plan for all of them.
-func (c *Coordinator) loses(all ...Lost) (fx []any) {
+func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 	var gone []int
 	hosted := 0
 	for _, e := range all {

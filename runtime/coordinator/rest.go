@@ -57,7 +57,7 @@ func (c *Coordinator) Workers() (out []view.Worker) {
 }
 
 // leaves makes the members of a worker move on; with the plan that moves them it is dismissed.
-func (c *Coordinator) leaves(e message.Leaving) []any {
+func (c *Coordinator) leaves(e message.Leaving) []Effect {
 	if !slices.Contains(c.alive, e.Worker) || c.rests[e.Worker] == leaving {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (c *Coordinator) leaves(e message.Leaving) []any {
 		return c.dismiss()
 	}
 	c.move("leave", fmt.Sprintf("worker %d leaves", e.Worker))
-	fx := []any{c.alert("info", "leave", fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
+	fx := []Effect{c.alert("info", "leave", fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
 	if c.plan != nil || !c.keep && c.granted > c.committed { // the next plan moves them, after a grant that has no way back
 		return fx
 	}
@@ -87,7 +87,7 @@ func (c *Coordinator) move(cause, note string) {
 }
 
 // dismiss lets those go who want to and hold no member.
-func (c *Coordinator) dismiss() (fx []any) {
+func (c *Coordinator) dismiss() (fx []Effect) {
 	for _, w := range slices.Clone(c.alive) {
 		if c.rests[w] == leaving && (c.base == c.cfg.Epoch || len(c.roster.Hosted(w)) == 0) {
 			c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
@@ -100,7 +100,7 @@ func (c *Coordinator) dismiss() (fx []any) {
 
 // abandon lets all workers go when everybody wants to: what they hold is saved first, if it can be, and the next to join goes
 // on from there.
-func (c *Coordinator) abandon(save bool) (fx []any) {
+func (c *Coordinator) abandon(save bool) (fx []Effect) {
 	if save && len(c.lost) == 0 && !c.isSaved() {
 		return c.save()
 	}
@@ -119,7 +119,7 @@ func (c *Coordinator) abandon(save bool) (fx []any) {
 }
 
 // rest obeys Cordon, Drain and Uncordon.
-func (c *Coordinator) rest(cmd event.Command) []any {
+func (c *Coordinator) rest(cmd event.Command) []Effect {
 	var text string
 	switch cmd.Action {
 	case event.Cordon:
@@ -134,7 +134,7 @@ func (c *Coordinator) rest(cmd event.Command) []any {
 		text = fmt.Sprintf("worker %d takes part again", cmd.Worker)
 		c.move("join", text)
 	}
-	return []any{c.alert("info", string(cmd.Action), text+", says "+by(cmd), engine.None)}
+	return []Effect{c.alert("info", string(cmd.Action), text+", says "+by(cmd), engine.None)}
 }
 
 // mayRest says whether a worker may be cordoned, drained, or let in again.

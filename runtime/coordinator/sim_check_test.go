@@ -526,7 +526,7 @@ func lastWins(all []event.Edit) error {
 }
 
 // after looks at the core itself once a step is done.
-func (c *checker) after(fx []any) error {
+func (c *checker) after(fx []Effect) error {
 	k := c.s.core
 	if k.committed > k.granted || len(k.done) > k.cfg.Ahead {
 		return fmt.Errorf("committed %d, granted %d, %d grants outstanding", k.committed, k.granted, len(k.done))

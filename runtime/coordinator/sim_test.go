@@ -207,7 +207,7 @@ func (s *sim) nudge() error {
 func (s *sim) step(ev any) error {
 	s.mark(ev)
 	s.check.before(ev)
-	fx := s.core.Step(time.UnixMilli(s.now), ev)
+	fx := s.core.Step(time.UnixMilli(s.now), eventOf(ev))
 	for _, x := range fx {
 		s.mark(x)
 		if err := s.check.effect(x); err != nil {

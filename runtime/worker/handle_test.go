@@ -45,7 +45,7 @@ func done(t *testing.T, w *worker.Worker, g message.Grant) message.Done {
 func ready(t *testing.T, w *worker.Worker, p message.Plan) {
 	t.Helper()
 	r := w.Handle(t.Context(), p)
-	if r != any(message.Ready{Worker: w.ID(), Epoch: p.Epoch}) {
+	if r != message.Report(message.Ready{Worker: w.ID(), Epoch: p.Epoch}) {
 		t.Fatalf("plan %d: %+v", p.Epoch, r)
 	}
 }
@@ -60,7 +60,7 @@ func TestFences(t *testing.T) {
 		t.Errorf("a save without blocks: %+v", s)
 	}
 	ready(t, w, p)
-	for _, m := range []any{grant(2, 0, 1), grant(0, 0, 1), grant(1, 3, 4), message.Save{Epoch: 7}, "what?"} {
+	for _, m := range []message.Order{grant(2, 0, 1), grant(0, 0, 1), grant(1, 3, 4), message.Save{Epoch: 7}, message.Stop{}, message.Away{}} {
 		if r := w.Handle(t.Context(), m); r != nil {
 			t.Errorf("%+v: %+v", m, r)
 		}
