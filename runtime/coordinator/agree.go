@@ -85,7 +85,7 @@ func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
 		return nil
 	}
 	c.misjudged[c.alg.Name] = true
-	return []Effect{c.alert("warning", event.WrongBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
+	return []Effect{c.alert("warning", event.AlertBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
 		c.alg.Name, predicted, op, to, sent, list(c.roster.Workers())), engine.None)}
 }
 
@@ -119,9 +119,9 @@ func (c *Coordinator) doubt(workers []int, said string) []Effect {
 	c.granted = c.committed
 	clear(c.done)
 	if c.change == nil {
-		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last round that all agreed on"}
+		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: event.CauseRestore, note: "back to the last round that all agreed on"}
 	}
-	return append(c.halt(event.Disagree, text, engine.None), c.reshape()...)
+	return append(c.halt(event.PauseDisagree, text, engine.None), c.reshape()...)
 }
 
 // list names workers: "0, 2 and 3".

@@ -157,11 +157,11 @@ func (c *Coordinator) stage(a event.Accepted) error {
 	next.edits = append(slices.Clone(next.edits), edits...)
 	switch {
 	case swap:
-		next.cause, next.note = "swap", fmt.Sprintf("%s takes over, population %d", alg.Title, len(next.members))
+		next.cause, next.note = event.CauseSwap, fmt.Sprintf("%s takes over, population %d", alg.Title, len(next.members))
 	case resize:
-		next.cause, next.note = "resize", fmt.Sprintf("population is %d", len(next.members))
+		next.cause, next.note = event.CauseResize, fmt.Sprintf("population is %d", len(next.members))
 	case structural && next.cause == "":
-		next.cause = "knob"
+		next.cause = event.CauseKnob
 	}
 	c.change = &next
 	return nil

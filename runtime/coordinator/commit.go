@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"brood/models/engine"
-	"brood/models/typed"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -84,7 +81,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 	default: // the limit was raised meanwhile: workers that have ended go on with a plan
 		next := c.target()
 		if c.change == nil {
-			c.change = &change{alg: next.alg, members: next.members, cause: "restore", note: "on to another limit"}
+			c.change = &change{alg: next.alg, members: next.members, cause: event.CauseRestore, note: "on to another limit"}
 		}
 	}
 	c.resize(r.Nanos, extra, r.Rounds)
@@ -126,7 +123,7 @@ func (c *Coordinator) points(done map[int]message.Done) (fx []Effect) {
 		sortPoints(p)
 		fx = append(fx, c.record(event.Record{Points: p}))
 		if k.series == worker.SeriesCentre && len(p.Values) > 0 {
-			fx = append(fx, c.aim("loss", p.Values[0])...)
+			fx = append(fx, c.aim(Loss, p.Values[0])...)
 		}
 	}
 	return fx
@@ -158,48 +155,16 @@ func (c *Coordinator) evaluations(done map[int]message.Done) (fx []Effect) {
 	for _, r := range slices.Sorted(maps.Keys(byRound)) {
 		if e, ok := worker.Tally(byRound[r], c.cfg.Tests); ok {
 			fx = append(fx, c.record(event.Record{Evaluation: &e}))
-			fx = append(fx, c.aim("test_error", e.TestError)...)
-			fx = append(fx, c.aim("test_loss", e.TestLoss)...)
+			fx = append(fx, c.aim(TestError, e.TestError)...)
+			fx = append(fx, c.aim(TestLoss, e.TestLoss)...)
 		}
 	}
 	return fx
 }
 
-// Target is a parsed limit such as test_error=2.8.
-func Target(text string) (metric string, value float64, err error) {
-	metric, num, ok := strings.Cut(text, "=")
-	value, perr := strconv.ParseFloat(num, 64)
-	if !ok || perr != nil || !slices.Contains([]string{"loss", "test_error", "test_loss"}, metric) {
-		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)", text)
-	}
-	if !(value >= 0) {
-		return "", 0, typed.Errorf("target %q would never be met: give a number from 0 on", text)
-	}
-	return metric, value, nil
-}
-
 // limited is the end by a limit, which came before the target where there is one.
 func (c *Coordinator) limited() *Exit {
 	return &Exit{Phase: event.Finished, Reason: "its limit is reached", Missed: c.cfg.Limit.Target}
-}
-
-// aim ends the run when a target is met.
-func (c *Coordinator) aim(metric string, value float64) []Effect {
-	met := Met(c.cfg.Limit, metric, value)
-	if met == "" || !c.leaving() {
-		return nil
-	}
-	c.ending = nil
-	return c.end(event.Finished, met)
-}
-
-// Met says that a value which was measured meets the target of a limit; "" where it does not.
-func Met(l event.Limit, metric string, value float64) string {
-	want, at, err := Target(l.Target)
-	if err != nil || want != metric || !(value <= at) {
-		return ""
-	}
-	return fmt.Sprintf("%s = %.4g reached the target %g", metric, value, at)
 }
 
 // leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it, so that a run
@@ -259,9 +224,9 @@ func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
 		e.Err = fmt.Sprintf("worker %d cannot save: %s", e.Worker, e.Err)
 		lone := c.deserted() && c.granted == c.committed // it was to be the last of those that leave
 		if !lone && c.ending == nil {
-			return c.halt("disk", e.Err, engine.None)
+			return c.halt(event.PauseDisk, e.Err, engine.None)
 		}
-		fx = append(fx, c.alert("error", "disk", e.Err, engine.None))
+		fx = append(fx, c.alert("error", event.AlertDisk, e.Err, engine.None))
 		if lone {
 			return append(fx, c.abandon(false)...)
 		}

@@ -48,7 +48,7 @@ type Config struct {
 	Epoch  uint32            // newest epoch in the log that is resumed
 	Late   []event.Edit      // in the log, but in force in no round up to Resume: they take effect at once
 	Asked  event.Pending     // accepted in the log, without a round or plan: they are obeyed first
-	Cause  string            // of the first plan: start, resume, fork
+	Cause  event.Cause       // of the first plan: start, resume, fork; "" means start
 	Met    string            // how the round that it goes on from met the target of the limit; "" where it did not
 	Sane   Sane              // what the log that is resumed knows to be good
 }
@@ -111,7 +111,7 @@ type change struct {
 	alg     string
 	members []optim.Member
 	edits   []event.Edit
-	cause   string
+	cause   event.Cause
 	note    string
 	back    bool // to the checkpoint
 	undo    bool // and without what a person turned since
@@ -133,7 +133,7 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
-	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, "start")
+	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, event.CauseStart)
 	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, misjudged: map[string]bool{}, rests: map[int]rest{}, batch: 1, most: 1, epoch: cfg.Epoch, base: cfg.Epoch,
 		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits), sane: cfg.Sane}
 	members := optim.IDs(cfg.Members)
@@ -241,7 +241,7 @@ func (c *Coordinator) record(r event.Record) Append {
 	return Append{r}
 }
 
-func (c *Coordinator) alert(level, kind, text string, m optim.Member) Append {
+func (c *Coordinator) alert(level string, kind event.AlertKind, text string, m optim.Member) Append {
 	return c.record(event.Record{Alert: &event.Alert{Round: c.committed, Level: level, Kind: kind, Text: text, Member: m}})
 }
 
@@ -382,7 +382,7 @@ func (c *Coordinator) again(late []event.Edit) {
 	late = slices.DeleteFunc(slices.Clone(late), func(e event.Edit) bool { return e.Algorithm != c.target().alg })
 	if len(late) > 0 {
 		next := c.target()
-		next.edits, next.cause, next.note = append(late, next.edits...), "knob", "edits since the checkpoint take effect again"
+		next.edits, next.cause, next.note = append(late, next.edits...), event.CauseKnob, "edits since the checkpoint take effect again"
 		c.change = &next
 	}
 }

@@ -29,7 +29,7 @@ func (c *Coordinator) joined(e Joined) (fx []Effect) {
 		return c.first()
 	}
 	if c.change == nil {
-		c.change = &change{alg: c.target().alg, members: c.target().members, cause: "join"}
+		c.change = &change{alg: c.target().alg, members: c.target().members, cause: event.CauseJoin}
 	}
 	c.change.note = fmt.Sprintf("worker %d joined", e.Worker)
 	return nil
@@ -53,7 +53,7 @@ func (c *Coordinator) first() (fx []Effect) {
 		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
 	}
 	for _, why := range c.refused {
-		fx = append(fx, c.alert("error", "rejected", "a command from before the restart is not obeyed: "+why, engine.None))
+		fx = append(fx, c.alert("error", event.AlertRejected, "a command from before the restart is not obeyed: "+why, engine.None))
 	}
 	c.refused = nil
 	return append(fx, c.send(p)...)
@@ -99,7 +99,7 @@ func (c *Coordinator) reshape() (fx []Effect) {
 			ch = change{alg: cp.Algorithm, members: cp.Roster.Members}
 			p.From, p.Old, p.OldAlg = event.Saved, cp.Roster, ch.alg
 		}
-		p.At, p.Lost, p.Before, p.Algorithm, p.Cause = c.committed, nil, nil, ch.alg, "rollback"
+		p.At, p.Lost, p.Before, p.Algorithm, p.Cause = c.committed, nil, nil, ch.alg, event.CauseRollback
 	}
 	c.change = nil
 	alg, err := c.cfg.Lookup(ch.alg)
@@ -112,7 +112,7 @@ func (c *Coordinator) reshape() (fx []Effect) {
 		if c.admits(c.alg, ch.members, c.foreseen(ch), c.committed) != nil {
 			c.staged = nil
 		}
-		fx = append(fx, c.alert("error", "rejected", err.Error(), engine.None))
+		fx = append(fx, c.alert("error", event.AlertRejected, err.Error(), engine.None))
 	}
 	if ch.reset {
 		c.edits, c.staged = withoutEdits(c.edits, ch.alg), withoutEdits(c.staged, ch.alg)
@@ -126,7 +126,7 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	fx = append(fx, c.send(p)...)
 	c.again(late)
 	if deserted {
-		c.move("leave", "all workers leave")
+		c.move(event.CauseLeave, "all workers leave")
 	}
 	return fx
 }
@@ -161,7 +161,7 @@ func (c *Coordinator) back(ch change) (fx []Effect, late []event.Edit) {
 	late = slices.Concat(late, c.staged, ch.edits)
 	c.edits, c.staged = then, nil
 	if from > c.committed {
-		fx = append(fx, c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
+		fx = append(fx, c.alert("warning", event.AlertRollback, fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
 	}
 	return fx, late
 }
@@ -250,7 +250,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 			maps.DeleteFunc(c.cuts, func(pair [2]int, _ cuts) bool { return slices.Contains(pair[:], e.Worker) })
 			gone = append(gone, e.Worker)
 			hosted += len(c.roster.Hosted(e.Worker))
-			fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
+			fx = append(fx, c.alert("warning", event.AlertLostWorker, fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
 		}
 	}
 	if len(gone) == 0 {
@@ -278,7 +278,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 		}
 	}
 	next := c.target()
-	next.cause, next.note = "death", fmt.Sprintf("worker %s is lost", list(gone))
+	next.cause, next.note = event.CauseDeath, fmt.Sprintf("worker %s is lost", list(gone))
 	if len(gone) > 1 {
 		next.note = fmt.Sprintf("workers %s are lost", list(gone))
 	}
@@ -295,7 +295,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 	c.granted = c.committed
 	clear(c.done)
 	if len(c.alive) == 0 {
-		return append(fx, c.alert("error", "lost-worker", "no worker is left: waiting for one to join", engine.None))
+		return append(fx, c.alert("error", event.AlertLostWorker, "no worker is left: waiting for one to join", engine.None))
 	}
 	return append(fx, c.reshape()...)
 }

@@ -65,8 +65,8 @@ func (c *Coordinator) leaves(e message.Leaving) []Effect {
 	if c.base == c.cfg.Epoch && c.plan == nil { // nothing has begun
 		return c.dismiss()
 	}
-	c.move("leave", fmt.Sprintf("worker %d leaves", e.Worker))
-	fx := []Effect{c.alert("info", "leave", fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
+	c.move(event.CauseLeave, fmt.Sprintf("worker %d leaves", e.Worker))
+	fx := []Effect{c.alert("info", event.AlertLeave, fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
 	if c.plan != nil || !c.keep && c.granted > c.committed { // the next plan moves them, after a grant that has no way back
 		return fx
 	}
@@ -77,7 +77,7 @@ func (c *Coordinator) leaves(e message.Leaving) []Effect {
 }
 
 // move asks for a plan that places the members anew.
-func (c *Coordinator) move(cause, note string) {
+func (c *Coordinator) move(cause event.Cause, note string) {
 	next := c.target()
 	if next.cause == "" {
 		next.cause = cause
@@ -115,26 +115,27 @@ func (c *Coordinator) abandon(save bool) (fx []Effect) {
 	if c.ending != nil {
 		return append(fx, c.exit()...)
 	}
-	return append(fx, c.alert("warning", "leave", "the last worker has left: the run waits for one to join", engine.None))
+	return append(fx, c.alert("warning", event.AlertLeave, "the last worker has left: the run waits for one to join", engine.None))
 }
 
 // rest obeys Cordon, Drain and Uncordon.
 func (c *Coordinator) rest(cmd event.Command) []Effect {
 	var text string
+	var kind event.AlertKind
 	switch cmd.Action {
 	case event.Cordon:
 		c.rests[cmd.Worker] = cordoned
-		text = fmt.Sprintf("worker %d gets no members from the next plan on", cmd.Worker)
+		kind, text = event.AlertCordon, fmt.Sprintf("worker %d gets no members from the next plan on", cmd.Worker)
 	case event.Drain:
 		c.rests[cmd.Worker] = cordoned
-		text = fmt.Sprintf("the members of worker %d move to the others", cmd.Worker)
-		c.move("drain", text)
+		kind, text = event.AlertDrain, fmt.Sprintf("the members of worker %d move to the others", cmd.Worker)
+		c.move(event.CauseDrain, text)
 	case event.Uncordon:
 		delete(c.rests, cmd.Worker)
-		text = fmt.Sprintf("worker %d takes part again", cmd.Worker)
-		c.move("join", text)
+		kind, text = event.AlertUncordon, fmt.Sprintf("worker %d takes part again", cmd.Worker)
+		c.move(event.CauseJoin, text)
 	}
-	return []Effect{c.alert("info", string(cmd.Action), text+", says "+by(cmd), engine.None)}
+	return []Effect{c.alert("info", kind, text+", says "+by(cmd), engine.None)}
 }
 
 // mayRest says whether a worker may be cordoned, drained, or let in again.

@@ -26,12 +26,12 @@ type (
 	Command struct{ event.Command }
 	// Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is lost.
 	Trouble struct {
-		Kind   string
+		Why    event.PauseReason
 		Reason string
 	}
 	// Note is something around the run that a reader of its log should know.
 	Note struct {
-		Kind string
+		Kind event.AlertKind
 		Text string
 	}
 	// Interrupt asks to finish the round, save and leave.

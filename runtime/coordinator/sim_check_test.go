@@ -258,13 +258,13 @@ func (c *checker) record(r event.Record) error {
 		c.newest, c.overdue = cp, -1
 		c.saved = append(c.saved, cp)
 	case r.Alert != nil:
-		c.count[r.Alert.Kind]++
+		c.count[string(r.Alert.Kind)]++
 		switch r.Alert.Kind {
-		case event.NonFinite:
+		case event.AlertNonFinite:
 			c.undo = c.s.cfg.OnTrouble == OnTroubleBack
-		case "rejected":
+		case event.AlertRejected:
 			c.rejected = true
-		case "disk":
+		case event.AlertDisk:
 			c.overdue = -1
 		}
 	}
@@ -276,7 +276,7 @@ func (c *checker) record(r event.Record) error {
 func (c *checker) planned(p event.Plan) error {
 	c.count["plan"]++
 	c.begun = true
-	c.count[p.Cause]++
+	c.count[string(p.Cause)]++
 	if c.early != nil && p.At > c.early.At {
 		return fmt.Errorf("edit %d of %s is to govern from round %d", c.early.ID, c.early.Knob, c.early.At)
 	}

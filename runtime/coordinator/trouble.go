@@ -24,12 +24,12 @@ func (c *Coordinator) troubled(e Trouble) []Effect {
 	if c.phase == event.Paused || c.ending != nil {
 		return nil
 	}
-	return c.halt(e.Kind, e.Reason, engine.None)
+	return c.halt(e.Why, e.Reason, engine.None)
 }
 
 // halt pauses the run, or ends it once what is committed is saved.
-func (c *Coordinator) halt(kind, text string, m optim.Member) []Effect {
-	fx := []Effect{c.alert("error", kind, text, m)}
+func (c *Coordinator) halt(why event.PauseReason, text string, m optim.Member) []Effect {
+	fx := []Effect{c.alert("error", why.Alert(), text, m)}
 	if c.cfg.OnTrouble == OnTroubleWait {
 		return append(fx, c.enter(event.Paused, text))
 	}
@@ -43,7 +43,7 @@ func (c *Coordinator) halt(kind, text string, m optim.Member) []Effect {
 func (c *Coordinator) blownUp(what string, m optim.Member) (fx []Effect) {
 	c.granted = c.committed
 	if c.change == nil {
-		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"}
+		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: event.CauseRestore, note: "back to the last good round"}
 	}
 	if c.cfg.OnTrouble == OnTroubleBack && c.tries < backTries && c.ending == nil && (c.sane.Good != nil || c.cfg.Resume == nil) {
 		c.tries++
@@ -55,7 +55,7 @@ func (c *Coordinator) blownUp(what string, m optim.Member) (fx []Effect) {
 		}
 		c.change.note = "back before the trouble"
 		what += fmt.Sprintf("; back to %s, without what was turned since: try %d of %d", where, c.tries, backTries)
-		return append([]Effect{c.alert("error", event.NonFinite, what, m)}, c.reshape()...)
+		return append([]Effect{c.alert("error", event.AlertNonFinite, what, m)}, c.reshape()...)
 	}
 	to := c.committed
 	if !c.keep {
@@ -66,7 +66,7 @@ func (c *Coordinator) blownUp(what string, m optim.Member) (fx []Effect) {
 	if sane < to && sane > 0 {
 		what += fmt.Sprintf(", or branch at round %d, the last at which the loss of the centre was not above that of the start", sane)
 	}
-	if fx = c.halt(event.NonFinite, what, m); c.ending != nil && c.ending.Phase == event.Failed {
+	if fx = c.halt(event.PauseNonFinite, what, m); c.ending != nil && c.ending.Phase == event.Failed {
 		c.ending.Branch = sane
 	}
 	return append(fx, c.reshape()...)

@@ -194,12 +194,12 @@ func (f *Fleet) disturb(cmd event.Command) event.Receipt {
 	var note coordinator.Note
 	var err error
 	if l := cmd.Link; l != nil {
-		note = coordinator.Note{Kind: "link", Text: fmt.Sprintf("%s, says %s", l, cmp.Or(cmd.By, "an operator"))}
+		note = coordinator.Note{Kind: event.AlertLink, Text: fmt.Sprintf("%s, says %s", l, cmp.Or(cmd.By, "an operator"))}
 		if err = errors.New("the workers of this run share one process: only between those of brood serve are there links"); f.cfg.Shape != nil {
 			err = f.cfg.Shape(*l)
 		}
 	} else {
-		note = coordinator.Note{Kind: "kill", Text: fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, cmp.Or(cmd.By, "an operator"))}
+		note = coordinator.Note{Kind: event.AlertKill, Text: fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, cmp.Or(cmd.By, "an operator"))}
 		if f.boxes[cmd.Worker] == nil {
 			err = fmt.Errorf("there is no worker %d here", cmd.Worker)
 		}
@@ -346,8 +346,8 @@ func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, 
 
 // Trouble pauses the run until a person has mended something around it. It returns at once and may be called from
 // within the log's Append.
-func (f *Fleet) Trouble(kind, reason string) {
-	f.wg.Go(func() { f.post(coordinator.Trouble{Kind: kind, Reason: reason}) })
+func (f *Fleet) Trouble(why event.PauseReason, reason string) {
+	f.wg.Go(func() { f.post(coordinator.Trouble{Why: why, Reason: reason}) })
 }
 
 // Join adds a worker of this process.

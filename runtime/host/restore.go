@@ -97,10 +97,10 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Commit != nil:
 		h.last, h.met = rec.Commit, ""
 	case rec.Evaluation != nil:
-		h.measured("test_error", rec.Evaluation.TestError)
-		h.measured("test_loss", rec.Evaluation.TestLoss)
+		h.measured(coordinator.TestError, rec.Evaluation.TestError)
+		h.measured(coordinator.TestLoss, rec.Evaluation.TestLoss)
 	case rec.Points != nil && rec.Points.Series == worker.SeriesCentre && len(rec.Points.Values) > 0:
-		h.measured("loss", rec.Points.Values[0])
+		h.measured(coordinator.Loss, rec.Points.Values[0])
 	case rec.Checkpoint != nil:
 		if at == 0 || rec.Checkpoint.Round <= at {
 			h.saved = rec.Checkpoint
@@ -113,7 +113,7 @@ func (h *history) take(rec event.Record, at uint64) {
 	}
 }
 
-func (h *history) measured(metric string, value float64) {
+func (h *history) measured(metric coordinator.Metric, value float64) {
 	h.met = cmp.Or(h.met, coordinator.Met(h.limit, metric, value))
 }
 

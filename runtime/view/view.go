@@ -102,8 +102,8 @@ type Entry struct {
 	Kind    string   `cbor:"5,keyasint"` // edit, plan, alert, checkpoint, state
 	Text    string   `cbor:"6,keyasint"`
 
-	Alert    string `cbor:"7,keyasint,omitempty"` // of an alert, its kind
-	Answered bool   `cbor:"8,keyasint,omitempty"` // what it told of is over
+	Alert    event.AlertKind `cbor:"7,keyasint,omitempty"` // of an alert, its kind
+	Answered bool            `cbor:"8,keyasint,omitempty"` // what it told of is over
 }
 
 // What a View keeps of lists that grow with a run's age.

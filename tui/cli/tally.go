@@ -150,7 +150,7 @@ func (t *tally) record(r event.Record) {
 		if !t.planned {
 			t.planned, t.began = true, time.Now()
 		}
-	case r.Alert != nil && r.Alert.Kind == event.NonFinite:
+	case r.Alert != nil && r.Alert.Kind == event.AlertNonFinite:
 		t.diverged = true
 	case r.Commit != nil:
 		c := r.Commit
