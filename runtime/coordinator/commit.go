@@ -11,7 +11,6 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/worker"
 )
 
 func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
@@ -59,7 +58,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 		r.Overhead += d.Overhead
 		r.Nanos, extra = max(r.Nanos, d.Nanos), max(extra, d.Extra)
 	}
-	r.Hash = worker.Root(digests)
+	r.Hash = message.Root(digests)
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
 	for i := range c.edits {
 		if c.edits[i].At == r.To {
@@ -122,7 +121,7 @@ func (c *Coordinator) points(done map[int]message.Done) (fx []Effect) {
 		p := merged[k]
 		sortPoints(p)
 		fx = append(fx, c.record(event.Record{Points: p}))
-		if k.series == worker.SeriesCentre && len(p.Values) > 0 {
+		if k.series == event.SeriesCentre && len(p.Values) > 0 {
 			fx = append(fx, c.aim(Loss, p.Values[0])...)
 		}
 	}
@@ -153,7 +152,7 @@ func (c *Coordinator) evaluations(done map[int]message.Done) (fx []Effect) {
 		}
 	}
 	for _, r := range slices.Sorted(maps.Keys(byRound)) {
-		if e, ok := worker.Tally(byRound[r], c.cfg.Tests); ok {
+		if e, ok := message.Tally(byRound[r], c.cfg.Tests); ok {
 			fx = append(fx, c.record(event.Record{Evaluation: &e}))
 			fx = append(fx, c.aim(TestError, e.TestError)...)
 			fx = append(fx, c.aim(TestLoss, e.TestLoss)...)

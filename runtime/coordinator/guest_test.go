@@ -14,7 +14,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
-	"brood/runtime/worker"
 )
 
 // party is a core with workers that are told apart by what they say: the test answers in their place.
@@ -102,7 +101,7 @@ func (p *party) done(w int) message.Done {
 		p.t.Fatal(err)
 	}
 	members := c.roster.Hosted(w)
-	for _, b := range worker.BlocksAt(c.alg, tl, g.From, c.cfg.Layout) {
+	for _, b := range timeline.BlocksAt(c.alg, tl, g.From, c.cfg.Layout) {
 		for _, m := range members {
 			if !b.Shared {
 				d.Digests[fmt.Sprintf("%s/%d", b.Name, m)] = [32]byte{byte(m), byte(g.To)}

@@ -13,7 +13,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
-	"brood/runtime/worker"
 )
 
 func (c *Coordinator) joined(e Joined) (fx []Effect) {
@@ -206,15 +205,15 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 
 // declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
 func (c *Coordinator) declare(p event.Plan) {
-	c.blocks, c.series = map[string]bool{worker.ProgressBlock: true}, map[string]optim.Kind{}
+	c.blocks, c.series = map[string]bool{message.ProgressBlock: true}, map[string]optim.Kind{}
 	tl, err := timeline.New(c.alg, p.Timeline)
 	if err != nil {
 		return // no edit is accepted that does not parse
 	}
-	for _, b := range worker.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
+	for _, b := range timeline.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
 		c.blocks[b.Name] = b.Shared
 	}
-	for _, s := range slices.Concat(worker.Series, c.alg.Series) {
+	for _, s := range slices.Concat(event.Series, c.alg.Series) {
 		c.series[s.Name] = s.Kind
 	}
 	c.most = c.mostRounds()

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"brood/models/engine"
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/view"
 )
 
 // rest is why a worker that is there gets no members.
@@ -36,20 +36,27 @@ func (c *Coordinator) deserted() bool {
 	return len(c.alive) > 0 && !slices.ContainsFunc(c.alive, func(w int) bool { return c.rests[w] != leaving })
 }
 
-// Workers are those that are there, with what they host.
-func (c *Coordinator) Workers() (out []view.Worker) {
+// Worker is a worker as the core knows it.
+type Worker struct {
+	ID      int
+	State   event.WorkerState
+	Members []optim.Member // that it hosts, ascending
+}
+
+// Workers are those that are there.
+func (c *Coordinator) Workers() (out []Worker) {
 	for _, w := range c.alive {
-		x := view.Worker{ID: w, State: view.Idle}
+		x := Worker{ID: w, State: event.Idle}
 		if c.base > c.cfg.Epoch {
 			x.Members = c.roster.Hosted(w)
 		}
 		switch {
 		case c.rests[w] == leaving:
-			x.State = view.Leaving
+			x.State = event.Leaving
 		case c.rests[w] == cordoned:
-			x.State = view.Cordoned
+			x.State = event.Cordoned
 		case len(x.Members) > 0:
-			x.State = view.Hosting
+			x.State = event.Hosting
 		}
 		out = append(out, x)
 	}

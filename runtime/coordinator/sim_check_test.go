@@ -8,7 +8,6 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/worker"
 )
 
 // checker holds the invariants against what goes in and out of the core. It knows of the core's inside only what it
@@ -299,7 +298,7 @@ func (c *checker) planned(p event.Plan) error {
 	}
 	if p.From == event.Saved && len(digests) == 2+len(p.New.Members) {
 		was := c.s.twin.past[meeting{epoch: c.newest.Epoch, from: c.newest.Round}]
-		if got, want := worker.Root(digests), worker.Root(was.digests()); got != want {
+		if got, want := message.Root(digests), message.Root(was.digests()); got != want {
 			return fmt.Errorf("after going back the state is %.20s, the checkpoint's is %.20s", got, want)
 		}
 	}
@@ -335,7 +334,7 @@ func (c *checker) commit(r event.Commit) error {
 			digests[name] = x
 		}
 	}
-	if got := worker.Root(digests); got != r.Hash {
+	if got := message.Root(digests); got != r.Hash {
 		return fmt.Errorf("its hash %.20s is not that of the reports, %.20s", r.Hash, got)
 	}
 	if len(c.grants) == 0 || c.grants[0].From != c.at {

@@ -146,7 +146,11 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 func (f *Fleet) handle(ctx context.Context, ev any) {
 	switch e := ev.(type) {
 	case status:
-		e.reply <- f.core.Workers()
+		var out []view.Worker
+		for _, w := range f.core.Workers() {
+			out = append(out, view.Worker{ID: w.ID, State: w.State, Members: w.Members})
+		}
+		e.reply <- out
 	case command:
 		if e.cmd.Action == event.Kill || e.cmd.Link != nil {
 			e.reply <- f.disturb(e.cmd)

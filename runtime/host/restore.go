@@ -99,7 +99,7 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Evaluation != nil:
 		h.measured(coordinator.TestError, rec.Evaluation.TestError)
 		h.measured(coordinator.TestLoss, rec.Evaluation.TestLoss)
-	case rec.Points != nil && rec.Points.Series == worker.SeriesCentre && len(rec.Points.Values) > 0:
+	case rec.Points != nil && rec.Points.Series == event.SeriesCentre && len(rec.Points.Values) > 0:
 		h.measured(coordinator.Loss, rec.Points.Values[0])
 	case rec.Checkpoint != nil:
 		if at == 0 || rec.Checkpoint.Round <= at {

@@ -225,7 +225,7 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 }
 
 func (v *Walk) compare(c event.Commit, d message.Done) error {
-	if got := worker.Root(d.Digests); got != c.Hash {
+	if got := message.Root(d.Digests); got != c.Hash {
 		return &MismatchError{Round: c.To, What: "the state", Got: got, Want: c.Hash}
 	}
 	if c.Progress != d.Progress {

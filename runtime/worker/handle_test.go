@@ -97,7 +97,7 @@ func TestAbortedGrantLeavesNoTrace(t *testing.T) {
 	w.Handle(t.Context(), message.Abort{Epoch: 2})
 	ready(t, w, message.Plan{Plan: event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Workers, Old: p.New, New: p.New, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}})
 	got := done(t, w, grant(2, 3, 6))
-	if worker.Root(got.Digests) != worker.Root(want.Digests) || got.Progress != want.Progress {
+	if message.Root(got.Digests) != message.Root(want.Digests) || got.Progress != want.Progress {
 		t.Errorf("%+v, want %+v", got.Progress, want.Progress)
 	}
 }
@@ -114,7 +114,7 @@ func TestSaveOfAPast(t *testing.T) {
 	}
 	cp := event.Checkpoint{Round: 3, Epoch: 1, Roster: p.New, Algorithm: "dp-sgd", Files: saved.Files}
 	ready(t, w, message.Plan{Plan: event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Saved, Old: p.New, New: p.New, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}, Checkpoint: &cp})
-	if again := done(t, w, grant(2, 3, 5)); worker.Root(again.Digests) != worker.Root(at3.Digests) {
+	if again := done(t, w, grant(2, 3, 5)); message.Root(again.Digests) != message.Root(at3.Digests) {
 		t.Error("from the checkpoint the same rounds give another state")
 	}
 	if s := w.Handle(t.Context(), message.Save{Epoch: 2, At: 1}).(message.Saved); !strings.Contains(s.Err, "no snapshot of round 1") {

@@ -97,7 +97,7 @@ func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 		return c, errors.New("no plan is in force")
 	}
 	digests, _, err := s.digests(ctx)
-	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: Root(digests), Timeline: s.time.Edits(), Progress: s.progress()}, err
+	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: message.Root(digests), Timeline: s.time.Edits(), Progress: s.progress()}, err
 }
 
 // Free gives the memory of all blocks back to the engine. The worker must not be used any more.
