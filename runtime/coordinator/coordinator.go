@@ -53,76 +53,15 @@ type Config struct {
 	Sane   Sane              // what the log that is resumed knows to be good
 }
 
-// Coordinator is the state of the core. Use Step alone.
+// Coordinator is the state of the core, by what it is about: see state.go. Use Step alone.
 type Coordinator struct {
-	cfg   Config
-	alive []int
-	rests map[int]rest // those of alive that get no members
-	phase event.Phase
-	now   time.Time
-	began time.Time // of training, for a time limit
-
-	epoch   uint32 // newest given out
-	base    uint32 // newest that was ready everywhere
-	alg     *optim.Algorithm
-	roster  optim.Roster // of base
-	edits   []event.Edit // accepted with a known first round
-	before  []event.Edit // those that shaped the blocks in force
-	loose   []event.Edit // in the log, but in no grant or plan so far
-	staged  []event.Edit // waiting for the grant they can ride in
-	change  *change      // structural, waiting for the outstanding grants
-	asked   uint64       // number of the newest accepted command
-	refused []string     // why commands of the log that is resumed can be obeyed no more
-	lost    map[optim.Member]bool
-	plan    *message.Plan // sent, not yet ready everywhere
-	pending []int         // workers that the plan was sent to and that are not ready
-	rates   optim.Rates   // of the slowest of those that are
-	keep    bool          // workers keep snapshots of the rounds that grants begin at
-
-	misjudged map[string]bool // algorithms whose bytes are not those that they predict, which was said
-
-	cuts  map[[2]int]cuts // connections between workers that broke, the lower number first
-	retry time.Time       // the change of membership epoch because of one waits until then
-
-	voided             bool // outstanding grants were given up: workers may still be at them until the next epoch
-	committed, granted uint64
-	progress           event.Progress
-	hash               string
-	batch              uint64                  // rounds of the next grant
-	most               uint64                  // rounds of a grant whose report fits into a message
-	held               bool                    // the outstanding grant may end before its last round
-	done               map[uint64]*outstanding // by the round before their first
-	blocks             map[string]bool         // of base, and whether they are shared
-	series             map[string]optim.Kind   // that its points may be of
-
-	checkpoint *event.Checkpoint
-	sane       Sane
-	tries      int // how often the run went back by itself
-	saving     *saving
-	savedAt    time.Time
-	saveCost   time.Duration // of the last checkpoint, on the slowest worker
-	wantSave   bool          // asked for by a person
-	ending     *Exit         // once everything granted is committed and saved
-	over       bool
-}
-
-// change is what the next plan does.
-type change struct {
-	alg     string
-	members []optim.Member
-	edits   []event.Edit
-	cause   event.Cause
-	note    string
-	back    bool // to the checkpoint
-	undo    bool // and without what a person turned since
-	reset   bool // alg takes over: it starts from its defaults and edits
-}
-
-type saving struct {
-	at       uint64
-	hash     string
-	progress event.Progress
-	files    map[int][]event.File
+	cfg Config
+	life
+	crew
+	epochs
+	knobs
+	rounds
+	saves
 }
 
 // New is a core that waits for workers.
@@ -134,8 +73,13 @@ func New(cfg Config) (*Coordinator, error) {
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
 	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, event.CauseStart)
-	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, misjudged: map[string]bool{}, rests: map[int]rest{}, batch: 1, most: 1, epoch: cfg.Epoch, base: cfg.Epoch,
-		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits), sane: cfg.Sane}
+	c := &Coordinator{cfg: cfg,
+		life:   life{phase: event.Waiting},
+		crew:   crew{rests: map[int]rest{}, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}},
+		epochs: epochs{epoch: cfg.Epoch, base: cfg.Epoch, alg: alg, misjudged: map[string]bool{}},
+		knobs:  knobs{edits: slices.Clone(cfg.Edits)},
+		rounds: rounds{batch: 1, most: 1, done: map[uint64]*outstanding{}},
+		saves:  saves{sane: cfg.Sane}}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
 		c.checkpoint, c.committed, c.granted, c.progress, c.hash = cp, cp.Round, cp.Round, cp.Progress, cp.Hash

@@ -52,6 +52,9 @@ func newParty(t *testing.T, workers int, change func(*Config)) *party {
 func (p *party) step(ev any) []Effect {
 	p.now = p.now.Add(time.Millisecond)
 	fx := p.core.Step(p.now, eventOf(ev))
+	if err := p.core.holds(); err != nil {
+		p.t.Fatal(err)
+	}
 	for _, x := range fx {
 		switch x := x.(type) {
 		case Append:

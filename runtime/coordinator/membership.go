@@ -243,10 +243,8 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 	var gone []int
 	hosted := 0
 	for _, e := range all {
-		if i := slices.Index(c.alive, e.Worker); i >= 0 {
-			c.alive = slices.Delete(c.alive, i, i+1)
-			delete(c.rests, e.Worker)
-			maps.DeleteFunc(c.cuts, func(pair [2]int, _ cuts) bool { return slices.Contains(pair[:], e.Worker) })
+		if slices.Contains(c.alive, e.Worker) {
+			c.forget(e.Worker)
 			gone = append(gone, e.Worker)
 			hosted += len(c.roster.Hosted(e.Worker))
 			fx = append(fx, c.alert("warning", event.AlertLostWorker, fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))

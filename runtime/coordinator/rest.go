@@ -93,12 +93,18 @@ func (c *Coordinator) move(cause event.Cause, note string) {
 	c.change = &next
 }
 
+// forget takes a worker out that is gone, with what was remembered of it.
+func (c *crew) forget(w int) {
+	c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
+	delete(c.rests, w)
+	maps.DeleteFunc(c.cuts, func(pair [2]int, _ cuts) bool { return slices.Contains(pair[:], w) })
+}
+
 // dismiss lets those go who want to and hold no member.
 func (c *Coordinator) dismiss() (fx []Effect) {
 	for _, w := range slices.Clone(c.alive) {
 		if c.rests[w] == leaving && (c.base == c.cfg.Epoch || len(c.roster.Hosted(w)) == 0) {
-			c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
-			delete(c.rests, w)
+			c.forget(w)
 			fx = append(fx, Dismiss{w})
 		}
 	}
@@ -111,14 +117,13 @@ func (c *Coordinator) abandon(save bool) (fx []Effect) {
 	if save && len(c.lost) == 0 && !c.isSaved() {
 		return c.save()
 	}
-	for _, w := range c.alive {
+	for _, w := range slices.Clone(c.alive) {
+		c.forget(w)
 		fx = append(fx, Dismiss{w})
 	}
 	for _, m := range c.roster.Members {
 		c.lost[m] = true
 	}
-	c.alive = nil
-	clear(c.rests)
 	if c.ending != nil {
 		return append(fx, c.exit()...)
 	}

@@ -527,8 +527,8 @@ func lastWins(all []event.Edit) error {
 // after looks at the core itself once a step is done.
 func (c *checker) after(fx []Effect) error {
 	k := c.s.core
-	if k.committed > k.granted || len(k.done) > k.cfg.Ahead {
-		return fmt.Errorf("committed %d, granted %d, %d grants outstanding", k.committed, k.granted, len(k.done))
+	if err := k.holds(); err != nil {
+		return err
 	}
 	for m, got := range c.to {
 		if !slices.Equal(got, k.roster.Workers()) {
