@@ -186,9 +186,12 @@ func (c *Coordinator) failed(e message.Failed) []Effect {
 	if nf.Member != engine.None {
 		text = fmt.Sprintf("block %s of member %d is not finite within rounds %d to %d", nf.Block, nf.Member, nf.From+1, nf.To)
 	}
-	if n := len(c.edits); n > 0 {
-		last := c.edits[n-1]
-		text += fmt.Sprintf("; the last edit was %s = %s at round %d", last.Knob, last.Expr, last.At+1)
+	for _, last := range slices.Backward(c.edits) {
+		if last.At >= nf.To {
+			continue // it was not in force yet
+		}
+		text += fmt.Sprintf("; the last edit was %s = %s at round %d", last.Knob, last.Expr, last.First())
+		break
 	}
 	return c.blownUp(text, nf.Member)
 }

@@ -95,7 +95,11 @@ func (p *party) grant(w int) (g message.Grant) {
 
 // done is what an honest worker reports of a grant.
 func (p *party) done(w int) message.Done {
-	g := p.grant(w)
+	p.t.Helper()
+	return p.report(w, p.grant(w))
+}
+
+func (p *party) report(w int, g message.Grant) message.Done {
 	c := p.core
 	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Digests: map[string][32]byte{}, Sent: optim.Ledger{}, Nanos: 1000,
 		Progress: event.Progress{Rounds: g.To, Steps: 4 * g.To, Samples: 40 * g.To, Epochs: 0.4 * float64(g.To)}}
