@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -32,6 +33,15 @@ func TestListsAreWhole(t *testing.T) {
 	for name, list := range map[string][]string{"Cause": texts(Causes), "AlertKind": texts(AlertKinds), "PauseReason": texts(PauseReasons)} {
 		if len(list) < 3 || !slices.Equal(list, consts[name]) {
 			t.Errorf("%s: the list is %q, the constants are %q", name, list, consts[name])
+		}
+	}
+	page, err := os.ReadFile("../../docs/json-events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range [][]string{texts(Causes), texts(AlertKinds)} {
+		if told := strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]; !strings.Contains(string(page), told) {
+			t.Errorf("docs/json-events.md does not list %s", told)
 		}
 	}
 	for _, r := range PauseReasons {
