@@ -68,7 +68,8 @@ func (e *epochs) holds(there func(int) bool) error {
 	case e.plan == nil:
 		return nil
 	case e.plan.Epoch != e.epoch || e.epoch == e.base:
-		return fmt.Errorf("the plan of epoch %d is out; %d is in force, the newest is %d", e.plan.Epoch, e.base, e.epoch)
+		return fmt.Errorf("the plan of epoch %d is out; %d is in force, the newest is %d",
+			e.plan.Epoch, e.base, e.epoch)
 	case !slices.ContainsFunc(e.pending, there):
 		return fmt.Errorf("nobody is to be ready for the plan that is out: %v", e.pending)
 	}
@@ -86,7 +87,8 @@ func (k *knobs) holds() error {
 
 func (r *rounds) holds(ahead int, base uint32, planned bool) error {
 	if r.committed > r.granted || len(r.done) > ahead || planned && len(r.done) > 0 {
-		return fmt.Errorf("committed %d, granted %d, %d grants outstanding, a plan is out: %t", r.committed, r.granted, len(r.done), planned)
+		return fmt.Errorf("committed %d, granted %d, %d grants outstanding, a plan is out: %t",
+			r.committed, r.granted, len(r.done), planned)
 	}
 	at := r.committed
 	for range r.done {

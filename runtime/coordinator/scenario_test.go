@@ -18,11 +18,11 @@ import (
 	"brood/runtime/message"
 )
 
-var update = flag.Bool("update", false, "write what the core does into the scenarios of testdata, in place of what they say")
+var update = flag.Bool("update", false, "write what the core does into the scenarios of testdata")
 
-// TestScenarios plays the files of testdata, as etcd's raft does with its own: blocks of commands, a line ----, and every effect that
-// they have, up to an empty line. A line that begins with # is for the reader. With -update the effects are written anew, to be read
-// in the diff.
+// TestScenarios plays the files of testdata, as etcd's raft does with its own: blocks of commands, a line ----, and
+// every effect that they have, up to an empty line. A line that begins with # is for the reader. With -update the
+// effects are written anew, to be read in the diff.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) < 8 {
@@ -44,7 +44,8 @@ func TestScenarios(t *testing.T) {
 			was, now := strings.Split(strings.ReplaceAll(string(old), "\r\n", "\n"), "\n"), strings.Split(is, "\n")
 			for i := range max(len(was), len(now)) {
 				if i >= len(was) || i >= len(now) || was[i] != now[i] {
-					t.Fatalf("%s:%d: the core does otherwise; read what it does and, where it is right, use -update\nwas: %s\nis:  %s", name, i+1, three(was, i), three(now, i))
+					t.Fatalf("%s:%d: the core does otherwise; read what it does and, where it is right, use -update\n"+
+						"was: %s\nis:  %s", name, i+1, three(was, i), three(now, i))
 				}
 			}
 		})
@@ -143,8 +144,11 @@ func (s *scenario) obey(words []string) error {
 	text := strings.Join(rest, " ")
 	switch verb {
 	case "run": // workers, members, rounds, target, loss (policy), trouble (policy), keep (bytes)
-		s.cfg = Config{Algorithm: "parle", Members: number("members", 4), Wait: number("workers", 2), Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 100, Validation: 10},
-			Lookup: catalog.Lookup, Limit: event.Limit{Rounds: uint64(number("rounds", partyRounds)), Target: strings.Replace(args["target"], ":", "=", 1)}, OnLoss: args["loss"], OnTrouble: args["trouble"], Keep: int64(number("keep", 0))}
+		limit := event.Limit{Rounds: uint64(number("rounds", partyRounds)), Target: strings.Replace(args["target"], ":", "=", 1)}
+		s.cfg = Config{Limit: limit, Algorithm: "parle", Members: number("members", 4), Wait: number("workers", 2),
+			Lookup: catalog.Lookup,
+			Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 100, Validation: 10},
+			OnLoss: args["loss"], OnTrouble: args["trouble"], Keep: int64(number("keep", 0))}
 		return s.begin()
 	case "crash": // and another process goes on from the log
 		return s.crash()
@@ -172,7 +176,8 @@ func (s *scenario) obey(words []string) error {
 			}
 			d := s.report(w, g)
 			for i := range d.Points {
-				if x, err := strconv.ParseFloat(args["loss"], 64); err == nil && d.Points[i].Series == event.SeriesCentre {
+				x, err := strconv.ParseFloat(args["loss"], 64)
+				if err == nil && d.Points[i].Series == event.SeriesCentre {
 					d.Points[i].Values[0] = x
 				}
 			}
@@ -192,7 +197,8 @@ func (s *scenario) obey(words []string) error {
 		if !ok {
 			return fmt.Errorf("worker %d has no grant", workers[0])
 		}
-		s.step(message.Failed{Worker: workers[0], Epoch: s.core.base, Err: "not finite", NonFinite: &message.NonFinite{Block: "x", Member: s.core.roster.Hosted(workers[0])[0], From: g.From, To: g.To}})
+		nf := &message.NonFinite{Block: "x", Member: s.core.roster.Hosted(workers[0])[0], From: g.From, To: g.To}
+		s.step(message.Failed{Worker: workers[0], Epoch: s.core.base, Err: "not finite", NonFinite: nf})
 	case "loses": // the connection to another
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.epoch, Err: "nothing came for 1.6 s", Cut: &workers[1]})
 	case "saved": // or why not
@@ -202,7 +208,8 @@ func (s *scenario) obey(words []string) error {
 		for _, w := range everybody(s.core.roster.Workers()) {
 			m := message.Saved{Worker: w, Epoch: s.core.base, At: s.core.saving.at, Err: text}
 			if text == "" {
-				m.Files = []event.File{{Path: fmt.Sprintf("%d/%d", m.At, w), Digest: "blake3:" + strings.Repeat("0", 64), Bytes: 1}}
+				digest := "blake3:" + strings.Repeat("0", 64)
+				m.Files = []event.File{{Path: fmt.Sprintf("%d/%d", m.At, w), Digest: digest, Bytes: 1}}
 			}
 			s.step(m)
 		}
@@ -268,12 +275,15 @@ func (s *scenario) crash() error {
 		case r.Edit != nil:
 			edits = append(edits, *r.Edit)
 		case r.Plan != nil:
-			cp.Round, cp.Epoch, cp.Roster, cp.Algorithm, edits = r.Plan.At, r.Plan.Epoch, r.Plan.New, r.Plan.Algorithm, slices.Clone(r.Plan.Timeline)
+			p := r.Plan
+			cp.Round, cp.Epoch, cp.Roster, cp.Algorithm = p.At, p.Epoch, p.New, p.Algorithm
+			edits = slices.Clone(p.Timeline)
 		case r.Commit != nil:
 			cp.Round, cp.Hash, cp.Progress = r.Commit.To, r.Commit.Hash, r.Commit.Progress
 		}
 	}
-	s.cfg.Resume, s.cfg.Epoch, s.cfg.Asked, s.cfg.Sane, s.cfg.Cause, s.cfg.Late = cp, cp.Epoch, pending, sane, event.CauseResume, nil
+	s.cfg.Resume, s.cfg.Epoch, s.cfg.Asked, s.cfg.Sane = cp, cp.Epoch, pending, sane
+	s.cfg.Cause, s.cfg.Late = event.CauseResume, nil
 	for _, e := range edits {
 		if e.At < cp.Round {
 			cp.Timeline = append(cp.Timeline, e)
@@ -281,7 +291,8 @@ func (s *scenario) crash() error {
 			s.cfg.Late = append(s.cfg.Late, e)
 		}
 	}
-	s.said = append(s.said, fmt.Sprintf("the log ends at round %d, with %d commands and %d edits that are not in effect", cp.Round, len(pending.Commands), len(s.cfg.Late)))
+	s.said = append(s.said, fmt.Sprintf("the log ends at round %d, with %d commands and %d edits not in effect",
+		cp.Round, len(pending.Commands), len(s.cfg.Late)))
 	s.sent = map[int][]any{}
 	return s.begin()
 }
@@ -367,7 +378,8 @@ func toldPlan(p event.Plan) string {
 	for _, w := range p.New.Workers() {
 		hosts = append(hosts, fmt.Sprintf("%d hosts %v", w, p.New.Hosted(w)))
 	}
-	text := fmt.Sprintf("plan epoch %d after round %d (%s, from %s): %s, %s", p.Epoch, p.At, p.Cause, p.From, p.Algorithm, strings.Join(hosts, ", "))
+	text := fmt.Sprintf("plan epoch %d after round %d (%s, from %s): %s, %s",
+		p.Epoch, p.At, p.Cause, p.From, p.Algorithm, strings.Join(hosts, ", "))
 	if len(p.Lost) > 0 {
 		text += fmt.Sprintf(", lost %v", p.Lost)
 	}

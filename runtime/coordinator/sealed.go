@@ -5,10 +5,12 @@ import (
 	"brood/runtime/message"
 )
 
-// Event is what happens to a run: the only way into the core. The set is closed, and Step panics at one that it does not know.
+// Event is what happens to a run: the only way into the core. The set is closed, and Step panics at one that it does
+// not know.
 type Event interface{ isEvent() }
 
-// Effect is what the shell is to do; effects are carried out in their order. The set is closed, and a shell knows all of them.
+// Effect is what the shell is to do; effects are carried out in their order. The set is closed, and a shell knows all
+// of them.
 type Effect interface{ isEffect() }
 
 // Events.
@@ -24,7 +26,8 @@ type (
 	Report struct{ message.Report }
 	// Command is what an operator asks. One Receipt answers it.
 	Command struct{ event.Command }
-	// Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is lost.
+	// Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is
+	// lost.
 	Trouble struct {
 		Why    event.PauseReason
 		Reason string

@@ -1,7 +1,8 @@
 package event
 
-// Each list below is the whole of its kind: what decides by one compares it with these constants, and with no text. A log may have been
-// written by another version of brood, so a reader meets others too: it shows them as they are and decides nothing by them.
+// Each list below is the whole of its kind: what decides by one compares it with these constants, and with no text. A
+// log may have been written by another version of brood, so a reader meets others too: it shows them as they are and
+// decides nothing by them.
 
 // Cause says why a plan was made.
 type Cause string
@@ -22,7 +23,8 @@ const (
 )
 
 // Causes are all of them.
-var Causes = []Cause{CauseStart, CauseResume, CauseFork, CauseJoin, CauseLeave, CauseDrain, CauseDeath, CauseResize, CauseSwap, CauseKnob, CauseRollback, CauseRestore}
+var Causes = []Cause{CauseStart, CauseResume, CauseFork, CauseJoin, CauseLeave, CauseDrain, CauseDeath,
+	CauseResize, CauseSwap, CauseKnob, CauseRollback, CauseRestore}
 
 // AlertKind says what an alert tells of.
 type AlertKind string
@@ -33,7 +35,7 @@ const (
 	AlertDisk       AlertKind = "disk"        // the disk took no checkpoint or records; as an error, the run pauses
 	AlertLostWorker AlertKind = "lost-worker" // a worker is gone; as an error, none is left
 	AlertLostLink   AlertKind = "lost-link"   // two workers lost each other, and are tried again
-	AlertBytes      AlertKind = "bytes"       // an algorithm does not send what it predicts. Bytes behind it in a log prove nothing
+	AlertBytes      AlertKind = "bytes"       // an algorithm does not send what it predicts: its bytes prove nothing
 	AlertRejected   AlertKind = "rejected"    // what was accepted cannot be obeyed any more
 	AlertRollback   AlertKind = "rollback"    // rounds are done again
 	AlertLeave      AlertKind = "leave"       // a worker leaves by itself
@@ -46,7 +48,8 @@ const (
 )
 
 // AlertKinds are all of them.
-var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes, AlertRejected, AlertRollback, AlertLeave,
+var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
+	AlertRejected, AlertRollback, AlertLeave,
 	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog}
 
 // PauseReason is why a run pauses by itself, until a person resumes it, or ends where nobody looks.

@@ -2,7 +2,8 @@ package event
 
 import "brood/optim"
 
-// Series that the runtime measures for every algorithm, on validation samples. An algorithm's own carry the names it declares.
+// Series that the runtime measures for every algorithm, on validation samples. An algorithm's own carry the names it
+// declares.
 const (
 	SeriesCentre  = "centre.loss" // scalar, nats: mean loss of the centre
 	SeriesFitness = "fitness"     // per member: minus its mean loss, unless the algorithm measures its own
@@ -10,4 +11,8 @@ const (
 )
 
 // Series are those, whether or not a model and its population have them.
-var Series = []optim.Series{{Name: SeriesCentre}, {Name: SeriesFitness, Kind: optim.PerMember}, {Name: SeriesSpread, Kind: optim.PerMember}}
+var Series = []optim.Series{
+	{Name: SeriesCentre},
+	{Name: SeriesFitness, Kind: optim.PerMember},
+	{Name: SeriesSpread, Kind: optim.PerMember},
+}

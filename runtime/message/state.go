@@ -12,9 +12,9 @@ import (
 	"brood/runtime/event"
 )
 
-// ProgressBlock belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that
-// decides at which round a run stops. Epochs are exact: whole units of 2^-32 epoch of finished segments, and the samples
-// of the present segment, in which the size of a pass has not changed.
+// ProgressBlock belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that decides
+// at which round a run stops. Epochs are exact: whole units of 2^-32 epoch of finished segments, and the samples of the
+// present segment, in which the size of a pass has not changed.
 const ProgressBlock = "progress"
 
 // Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.

@@ -9,5 +9,6 @@ import (
 
 // BlocksAt lists the blocks that exist for the knobs of a round, in order of declaration.
 func BlocksAt(alg *optim.Algorithm, t *Timeline, round uint64, l engine.Layout) []optim.Block {
-	return slices.DeleteFunc(alg.Blocks(t.Values(Position{Round: round}), l), func(b optim.Block) bool { return b.Cols == 0 })
+	blocks := alg.Blocks(t.Values(Position{Round: round}), l)
+	return slices.DeleteFunc(blocks, func(b optim.Block) bool { return b.Cols == 0 })
 }
