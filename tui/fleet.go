@@ -101,7 +101,7 @@ func (f *fleet) workers(m *model) (out []fleetRow) {
 	if !measured {
 		all = nil
 		for _, w := range roster.Workers() {
-			all = append(all, view.Worker{ID: w, State: view.Hosting, Members: roster.Hosted(w)})
+			all = append(all, view.Worker{ID: w, State: event.Hosting, Members: roster.Hosted(w)})
 		}
 	}
 	for _, w := range all {
@@ -161,15 +161,15 @@ func (x fleetRow) standing() (glyph, word string, role cell.Role) {
 	switch {
 	case x.over:
 		return "○", "hosted", cell.Faint
-	case x.State == view.Cordoned && len(x.Members) == 0:
+	case x.State == event.Cordoned && len(x.Members) == 0:
 		return "□", "drained", cell.Warn
-	case x.State == view.Cordoned:
+	case x.State == event.Cordoned:
 		return "‖", "cordoned", cell.Warn
-	case x.State == view.Leaving:
+	case x.State == event.Leaving:
 		return "→", "leaving", cell.Warn
-	case x.State == view.Joining:
+	case x.State == event.Joining:
 		return "◇", "joining", cell.Key
-	case x.State == view.Idle:
+	case x.State == event.Idle:
 		return "○", "idle", cell.Faint
 	}
 	return "●", "hosting", cell.Good

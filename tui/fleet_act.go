@@ -14,7 +14,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
-	"brood/runtime/view"
 	"brood/tui/cell"
 )
 
@@ -69,11 +68,11 @@ func (f *fleet) unable(m *model, a event.Action, id int) string {
 			continue
 		}
 		_, word, _ := x.standing()
-		switch cordoned := x.State == view.Cordoned; {
-		case x.State == view.Joining:
+		switch cordoned := x.State == event.Cordoned; {
+		case x.State == event.Joining:
 			return label(id) + " still reads its data: wait until it has joined"
 		case a == event.Kill:
-		case x.State == view.Leaving:
+		case x.State == event.Leaving:
 			return label(id) + " is leaving: its members move to the others"
 		case a == event.Uncordon && !cordoned:
 			return label(id) + " takes part already"
@@ -87,7 +86,7 @@ func (f *fleet) unable(m *model, a event.Action, id int) string {
 // free are the workers besides some that may be given members.
 func (f *fleet) free(m *model, but []int) (out []int) {
 	for _, x := range f.workers(m) {
-		if (x.State == view.Hosting || x.State == view.Idle) && !slices.Contains(but, x.ID) {
+		if (x.State == event.Hosting || x.State == event.Idle) && !slices.Contains(but, x.ID) {
 			out = append(out, x.ID)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"brood/runtime/event"
-	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
 
@@ -59,7 +58,7 @@ func TestFleetQuestions(t *testing.T) {
 	if d.press("y"); !slices.Equal(d.did(), []string{"drain 1"}) {
 		t.Errorf("sent %v", d.did())
 	}
-	c.now.Workers[0].State, c.now.Workers[0].Members = view.Cordoned, nil
+	c.now.Workers[0].State, c.now.Workers[0].Members = event.Cordoned, nil
 	d.again()
 	d.shows("□ drained", "w1 is drained: it hosts nothing and may be ended · u uncordons it")
 	if d.press("d"); !strings.Contains(d.toast.text, "w1 is drained already") {
@@ -70,7 +69,7 @@ func TestFleetQuestions(t *testing.T) {
 			t.Errorf("%s of the last says %q, sent %v", key, d.toast.text, d.did())
 		}
 	}
-	c.now.Workers[1].State = view.Joining
+	c.now.Workers[1].State = event.Joining
 	d.again()
 	if d.press("K"); !strings.Contains(d.toast.text, "still reads its data") || d.overlay != nil {
 		t.Errorf("says %q", d.toast.text)

@@ -31,7 +31,7 @@ func (c *crew) Fleet(context.Context) (view.Fleet, error) {
 func machines(n int) (f view.Fleet) {
 	for i := range n {
 		id := i + 1
-		w := view.Worker{ID: id, State: view.Hosting, Name: fmt.Sprintf("rack%d-node%d", 1+i/4, 1+i%4), Address: fmt.Sprintf("10.0.%d.%d:41%03d", i/4, 7+i, i*37%1000),
+		w := view.Worker{ID: id, State: event.Hosting, Name: fmt.Sprintf("rack%d-node%d", 1+i/4, 1+i%4), Address: fmt.Sprintf("10.0.%d.%d:41%03d", i/4, 7+i, i*37%1000),
 			Device: "f32/1,gorgonia/gonum/amd64", Software: "brood 0.9.0",
 			Since: time.Duration(754+61*i) * time.Second, RTT: time.Duration(380+i*i*1710) * time.Microsecond, Silent: time.Duration(200+50*(i%3)) * time.Millisecond}
 		for m := range 4 {
@@ -41,11 +41,11 @@ func machines(n int) (f view.Fleet) {
 		case 1:
 			w.Silent = 1400 * time.Millisecond
 		case 2:
-			w.State = view.Cordoned
+			w.State = event.Cordoned
 		case 3:
-			w.State, w.Members = view.Idle, nil
+			w.State, w.Members = event.Idle, nil
 		case 4:
-			w.State = view.Leaving
+			w.State = event.Leaving
 		}
 		f.Workers = append(f.Workers, w)
 	}
@@ -72,8 +72,8 @@ func machines(n int) (f view.Fleet) {
 // resting lets a run of [machines] have no worker that is on its way out.
 func resting(f view.Fleet) view.Fleet {
 	for i := range f.Workers {
-		if f.Workers[i].State == view.Leaving {
-			f.Workers[i].State = view.Hosting
+		if f.Workers[i].State == event.Leaving {
+			f.Workers[i].State = event.Hosting
 		}
 	}
 	return f
@@ -137,7 +137,7 @@ func TestGoldenFleet(t *testing.T) {
 			})
 		}
 	}
-	alone := view.Fleet{Workers: []view.Worker{{ID: 0, State: view.Hosting, Members: optim.IDs(6)}, {ID: 1, State: view.Hosting, Members: []optim.Member{6, 7, 8, 9, 10, 11}}}}
+	alone := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: optim.IDs(6)}, {ID: 1, State: event.Hosting, Members: []optim.Member{6, 7, 8, 9, 10, 11}}}}
 	for _, c := range []struct {
 		name, keys string
 		w, h       int

@@ -211,7 +211,7 @@ func TestFleetDoesNotJitter(t *testing.T) {
 		for i := range c.now.Workers {
 			w := &c.now.Workers[i]
 			w.Sent, w.Received, w.RTT, w.Silent, w.Name = 999.4e9, 1, 9876*time.Millisecond, 61*time.Second, "a-machine-with-quite-a-long-name.cluster.example"
-			w.Members, w.State = []optim.Member{0, 2, 4, 100, 102, 1000}, view.Cordoned
+			w.Members, w.State = []optim.Member{0, 2, 4, 100, 102, 1000}, event.Cordoned
 		}
 		for i := range c.now.Links {
 			c.now.Links[i] = view.Link{From: c.now.Links[i].From, To: c.now.Links[i].To, Sent: 1e12 / 7, RTT: time.Minute, Lost: 1}
@@ -242,7 +242,7 @@ func edges(s string) (out string) {
 }
 
 func TestFleetOfOneProcess(t *testing.T) {
-	f := view.Fleet{Workers: []view.Worker{{ID: 0, State: view.Hosting, Members: optim.IDs(12)}}}
+	f := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: optim.IDs(12)}}}
 	d, c := commanding(t, 120, 40, f, "")
 	d.shows("in-process", "all workers share one process", "`brood serve`", "in the coordinator's process", "3000 steps/s, 100 % of all")
 	d.press("tab", "enter")

@@ -139,7 +139,7 @@ func TestExchangedInMemory(t *testing.T) {
 			r.Commit.Overhead = 0
 		}
 	}
-	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: view.Hosting, Members: []optim.Member{0, 1}}, {ID: 2, State: view.Hosting, Members: []optim.Member{2, 3}}}}
+	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: event.Hosting, Members: []optim.Member{0, 1}}, {ID: 2, State: event.Hosting, Members: []optim.Member{2, 3}}}}
 	d := open(t, 200, 50, nil, func(o *Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: here} })
 	d.shows("3 workers, in memory", "412 kB/s in memory")
 	d.press("2")

@@ -222,7 +222,7 @@ func TestAnsweredAlertsStepBack(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
 	d.press("x")
 	text := "block x of member 3 is not finite"
-	d.apply(event.Record{Alert: &event.Alert{Round: 100, Level: "error", Kind: event.NonFinite, Text: text}}, event.Record{State: &event.State{Round: 100, Phase: event.Paused, Reason: "see above"}})
+	d.apply(event.Record{Alert: &event.Alert{Round: 100, Level: "error", Kind: event.AlertNonFinite, Text: text}}, event.Record{State: &event.State{Round: 100, Phase: event.Paused, Reason: "see above"}})
 	d.toast = toast{}
 	d.shows("1 alert, x acknowledges", text)
 	d.apply(event.Record{State: &event.State{Round: 100, Phase: event.Training, Reason: "by ann"}})

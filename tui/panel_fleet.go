@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"brood/runtime/view"
+	"brood/runtime/event"
 	"brood/tui/cell"
 )
 
@@ -234,13 +234,13 @@ func (x fleetRow) says() (string, cell.Role) {
 		return name + " is drained: it hosts nothing and may be ended · u uncordons it", role
 	}
 	switch x.State {
-	case view.Cordoned:
+	case event.Cordoned:
 		return name + " gets no members from the next plan on · u uncordons it", role
-	case view.Leaving:
+	case event.Leaving:
 		return name + " leaves: its members move to the others, and then it ends", role
-	case view.Joining:
+	case event.Joining:
 		return name + " reads its data: it gets members with the next plan after that", cell.Faint
-	case view.Idle:
+	case event.Idle:
 		return name + " hosts nothing: there are more workers than members", cell.Faint
 	}
 	return fmt.Sprintf("%s hosts %s", name, count(len(x.Members), "member")), cell.Faint

@@ -49,7 +49,7 @@ func (c *Coordinator) differ(a, b message.Done) string {
 
 // agree believes the report that more than half of a grant's workers give, whoever has members; those that differ from it are put out.
 // Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing to do, and all may be committed.
-func (c *Coordinator) agree(done map[int]message.Done) (fx []any, ok bool) {
+func (c *Coordinator) agree(done map[int]message.Done) (fx []Effect, ok bool) {
 	workers := c.roster.Workers()
 	votes, believed := map[claim]int{}, -1
 	for _, w := range workers {
@@ -79,13 +79,13 @@ func (c *Coordinator) agree(done map[int]message.Done) (fx []any, ok bool) {
 }
 
 // account says once of an algorithm that its bytes are not those that it predicts. The state is what all agree on, so the run goes on.
-func (c *Coordinator) account(done map[int]message.Done, to uint64) []any {
+func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
 	op, sent, predicted := c.unaccounted(done)
 	if op == "" || c.misjudged[c.alg.Name] {
 		return nil
 	}
 	c.misjudged[c.alg.Name] = true
-	return []any{c.alert("warning", event.WrongBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
+	return []Effect{c.alert("warning", event.AlertBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
 		c.alg.Name, predicted, op, to, sent, list(c.roster.Workers())), engine.None)}
 }
 
@@ -113,15 +113,15 @@ func (c *Coordinator) unaccounted(done map[int]message.Done) (op optim.Op, sent,
 }
 
 // doubt throws the rounds in progress away and pauses: one of these workers lies or has failed, and the core cannot know which.
-func (c *Coordinator) doubt(workers []int, said string) []any {
+func (c *Coordinator) doubt(workers []int, said string) []Effect {
 	text := fmt.Sprintf("workers %s %s: one of them lies, or its memory failed; end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
 		list(workers), said, c.committed)
 	c.granted = c.committed
 	clear(c.done)
 	if c.change == nil {
-		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last round that all agreed on"}
+		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: event.CauseRestore, note: "back to the last round that all agreed on"}
 	}
-	return append(c.halt(event.Disagree, text, engine.None), c.reshape()...)
+	return append(c.halt(event.PauseDisagree, text, engine.None), c.reshape()...)
 }
 
 // list names workers: "0, 2 and 3".

@@ -24,42 +24,25 @@ type outstanding struct {
 	got  map[int]message.Done
 }
 
-// sender is the worker that an event comes from; false for one of the shell's own.
-func sender(ev any) (int, bool) {
-	switch m := ev.(type) {
-	case message.Ready:
-		return m.Worker, true
-	case message.Done:
-		return m.Worker, true
-	case message.Failed:
-		return m.Worker, true
-	case message.Saved:
-		return m.Worker, true
-	case message.Leaving:
-		return m.Worker, true
-	}
-	return 0, false
-}
-
 // Fault is a mistake of ours that a worker's message has shown. It ends that worker's part, and is an effect: the stack is for the report.
 type Fault struct {
-	Value any // that was panicked with
-	Stack []byte
-	event any
+	Value  any // that was panicked with
+	Stack  []byte
+	report message.Report
 }
 
 func (f *Fault) Error() string {
-	return fmt.Sprintf("its %T cannot be understood, by a mistake of brood's own: %v; report this", f.event, f.Value)
+	return fmt.Sprintf("its %T cannot be understood, by a mistake of brood's own: %v; report this", f.report, f.Value)
 }
 
 // check says what a worker's message holds that cannot be.
-func (c *Coordinator) check(ev any) (err error) {
+func (c *Coordinator) check(r message.Report) (err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			err = &Fault{r, debug.Stack(), ev}
+		if v := recover(); v != nil {
+			err = &Fault{v, debug.Stack(), r}
 		}
 	}()
-	switch m := ev.(type) {
+	switch m := r.(type) {
 	case message.Ready:
 		if !finiteRate(m.Noise) || !finiteRate(m.Bytes) {
 			return fmt.Errorf("it measured rates of %g and %g", m.Noise, m.Bytes)
@@ -81,8 +64,11 @@ func (c *Coordinator) check(ev any) (err error) {
 		return c.planned(m.Epoch)
 	case message.Saved:
 		return c.planned(m.Epoch)
+	case message.Leaving:
+		return nil
+	default:
+		panic("the core does not check it")
 	}
-	return nil
 }
 
 func finiteRate(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }

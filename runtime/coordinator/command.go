@@ -17,16 +17,16 @@ import (
 var MembersKnob = optim.Knob{Name: "members", Title: "population", Unit: "members", Doc: "members of the population; new ones enter as their blocks say, the highest ids leave first",
 	Min: 1, Max: event.MaxMembers, Integer: true, Default: 1, Scale: optim.Log}
 
-func (c *Coordinator) command(cmd event.Command) []any {
+func (c *Coordinator) command(cmd event.Command) []Effect {
 	round, fx, err := c.obey(cmd)
 	if err != nil {
-		return []any{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: typed.Is(err)}}}
+		return []Effect{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: typed.Is(err)}}}
 	}
-	return append([]any{Receipt{event.Receipt{ID: cmd.ID, Accepted: true, Round: round}}}, fx...)
+	return append([]Effect{Receipt{event.Receipt{ID: cmd.ID, Accepted: true, Round: round}}}, fx...)
 }
 
 // obey validates a command as one transaction and stages it.
-func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []any, err error) {
+func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []Effect, err error) {
 	if c.base == c.cfg.Epoch && cmd.Action != event.Stop {
 		return 0, nil, fmt.Errorf("the run has not begun: wait for its first round")
 	}
@@ -157,11 +157,11 @@ func (c *Coordinator) stage(a event.Accepted) error {
 	next.edits = append(slices.Clone(next.edits), edits...)
 	switch {
 	case swap:
-		next.cause, next.note = "swap", fmt.Sprintf("%s takes over, population %d", alg.Title, len(next.members))
+		next.cause, next.note = event.CauseSwap, fmt.Sprintf("%s takes over, population %d", alg.Title, len(next.members))
 	case resize:
-		next.cause, next.note = "resize", fmt.Sprintf("population is %d", len(next.members))
+		next.cause, next.note = event.CauseResize, fmt.Sprintf("population is %d", len(next.members))
 	case structural && next.cause == "":
-		next.cause = "knob"
+		next.cause = event.CauseKnob
 	}
 	c.change = &next
 	return nil

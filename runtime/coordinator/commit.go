@@ -5,19 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"brood/models/engine"
-	"brood/models/typed"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/worker"
 )
 
-func (c *Coordinator) isDone(d message.Done) (fx []any) {
+func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
 	o := c.done[d.From]
 	if o == nil || d.Epoch != c.base || c.plan != nil {
 		return nil
@@ -46,7 +42,7 @@ func (c *Coordinator) isDone(d message.Done) (fx []any) {
 }
 
 // commit makes a grant's rounds final, on whose reports all agree.
-func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
+func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 	ws := c.roster.Workers()
 	first := done[ws[0]]
 	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
@@ -62,7 +58,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 		r.Overhead += d.Overhead
 		r.Nanos, extra = max(r.Nanos, d.Nanos), max(extra, d.Extra)
 	}
-	r.Hash = worker.Root(digests)
+	r.Hash = message.Root(digests)
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
 	for i := range c.edits {
 		if c.edits[i].At == r.To {
@@ -84,7 +80,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []any) {
 	default: // the limit was raised meanwhile: workers that have ended go on with a plan
 		next := c.target()
 		if c.change == nil {
-			c.change = &change{alg: next.alg, members: next.members, cause: "restore", note: "on to another limit"}
+			c.change = &change{alg: next.alg, members: next.members, cause: event.CauseRestore, note: "on to another limit"}
 		}
 	}
 	c.resize(r.Nanos, extra, r.Rounds)
@@ -102,7 +98,7 @@ func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 }
 
 // points merges the workers' rows: members ascend, whoever hosted them, and points of one keep their order.
-func (c *Coordinator) points(done map[int]message.Done) (fx []any) {
+func (c *Coordinator) points(done map[int]message.Done) (fx []Effect) {
 	type key struct {
 		round  uint64
 		series string
@@ -125,8 +121,8 @@ func (c *Coordinator) points(done map[int]message.Done) (fx []any) {
 		p := merged[k]
 		sortPoints(p)
 		fx = append(fx, c.record(event.Record{Points: p}))
-		if k.series == worker.SeriesCentre && len(p.Values) > 0 {
-			fx = append(fx, c.aim("loss", p.Values[0])...)
+		if k.series == event.SeriesCentre && len(p.Values) > 0 {
+			fx = append(fx, c.aim(Loss, p.Values[0])...)
 		}
 	}
 	return fx
@@ -148,7 +144,7 @@ func sortPoints(p *event.Points) {
 	p.Members, p.Values = m, v
 }
 
-func (c *Coordinator) evaluations(done map[int]message.Done) (fx []any) {
+func (c *Coordinator) evaluations(done map[int]message.Done) (fx []Effect) {
 	byRound := map[uint64][]message.Test{}
 	for _, w := range c.roster.Workers() {
 		for _, t := range done[w].Tests {
@@ -156,26 +152,13 @@ func (c *Coordinator) evaluations(done map[int]message.Done) (fx []any) {
 		}
 	}
 	for _, r := range slices.Sorted(maps.Keys(byRound)) {
-		if e, ok := worker.Tally(byRound[r], c.cfg.Tests); ok {
+		if e, ok := message.Tally(byRound[r], c.cfg.Tests); ok {
 			fx = append(fx, c.record(event.Record{Evaluation: &e}))
-			fx = append(fx, c.aim("test_error", e.TestError)...)
-			fx = append(fx, c.aim("test_loss", e.TestLoss)...)
+			fx = append(fx, c.aim(TestError, e.TestError)...)
+			fx = append(fx, c.aim(TestLoss, e.TestLoss)...)
 		}
 	}
 	return fx
-}
-
-// Target is a parsed limit such as test_error=2.8.
-func Target(text string) (metric string, value float64, err error) {
-	metric, num, ok := strings.Cut(text, "=")
-	value, perr := strconv.ParseFloat(num, 64)
-	if !ok || perr != nil || !slices.Contains([]string{"loss", "test_error", "test_loss"}, metric) {
-		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)", text)
-	}
-	if !(value >= 0) {
-		return "", 0, typed.Errorf("target %q would never be met: give a number from 0 on", text)
-	}
-	return metric, value, nil
 }
 
 // limited is the end by a limit, which came before the target where there is one.
@@ -183,31 +166,12 @@ func (c *Coordinator) limited() *Exit {
 	return &Exit{Phase: event.Finished, Reason: "its limit is reached", Missed: c.cfg.Limit.Target}
 }
 
-// aim ends the run when a target is met.
-func (c *Coordinator) aim(metric string, value float64) []any {
-	met := Met(c.cfg.Limit, metric, value)
-	if met == "" || !c.leaving() {
-		return nil
-	}
-	c.ending = nil
-	return c.end(event.Finished, met)
-}
-
-// Met says that a value which was measured meets the target of a limit; "" where it does not.
-func Met(l event.Limit, metric string, value float64) string {
-	want, at, err := Target(l.Target)
-	if err != nil || want != metric || !(value <= at) {
-		return ""
-	}
-	return fmt.Sprintf("%s = %.4g reached the target %g", metric, value, at)
-}
-
 // leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it, so that a run
 // which is interrupted there has no other end than one that is not.
 func (c *Coordinator) leaving() bool { return c.ending == nil || c.ending.Phase == event.Stopped }
 
 // failed handles a grant or plan that a worker could not do.
-func (c *Coordinator) failed(e message.Failed) []any {
+func (c *Coordinator) failed(e message.Failed) []Effect {
 	if e.Epoch != c.epoch || !slices.Contains(c.alive, e.Worker) {
 		return nil
 	}
@@ -222,15 +186,18 @@ func (c *Coordinator) failed(e message.Failed) []any {
 	if nf.Member != engine.None {
 		text = fmt.Sprintf("block %s of member %d is not finite within rounds %d to %d", nf.Block, nf.Member, nf.From+1, nf.To)
 	}
-	if n := len(c.edits); n > 0 {
-		last := c.edits[n-1]
-		text += fmt.Sprintf("; the last edit was %s = %s at round %d", last.Knob, last.Expr, last.At+1)
+	for _, last := range slices.Backward(c.edits) {
+		if last.At >= nf.To {
+			continue // it was not in force yet
+		}
+		text += fmt.Sprintf("; the last edit was %s = %s at round %d", last.Knob, last.Expr, last.First())
+		break
 	}
 	return c.blownUp(text, nf.Member)
 }
 
 // fence puts workers out, for good: their word cannot be trusted, or they cannot do what they are asked to.
-func (c *Coordinator) fence(all ...Lost) (fx []any) {
+func (c *Coordinator) fence(all ...Lost) (fx []Effect) {
 	for _, e := range all {
 		fx = append(fx, Send{e.Worker, message.Away{Why: e.Reason}})
 	}
@@ -238,7 +205,7 @@ func (c *Coordinator) fence(all ...Lost) (fx []any) {
 }
 
 // save asks for a checkpoint of the committed round.
-func (c *Coordinator) save() (fx []any) {
+func (c *Coordinator) save() (fx []Effect) {
 	if c.saving != nil {
 		return nil
 	}
@@ -250,7 +217,7 @@ func (c *Coordinator) save() (fx []any) {
 	return fx
 }
 
-func (c *Coordinator) saved(e message.Saved) (fx []any) {
+func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
 	if c.saving == nil || e.Epoch != c.base || e.At != c.saving.at || len(c.roster.Hosted(e.Worker)) == 0 {
 		return nil
 	}
@@ -259,9 +226,9 @@ func (c *Coordinator) saved(e message.Saved) (fx []any) {
 		e.Err = fmt.Sprintf("worker %d cannot save: %s", e.Worker, e.Err)
 		lone := c.deserted() && c.granted == c.committed // it was to be the last of those that leave
 		if !lone && c.ending == nil {
-			return c.halt("disk", e.Err, engine.None)
+			return c.halt(event.PauseDisk, e.Err, engine.None)
 		}
-		fx = append(fx, c.alert("error", "disk", e.Err, engine.None))
+		fx = append(fx, c.alert("error", event.AlertDisk, e.Err, engine.None))
 		if lone {
 			return append(fx, c.abandon(false)...)
 		}

@@ -13,6 +13,7 @@ package coordinator
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -47,110 +48,20 @@ type Config struct {
 	Epoch  uint32            // newest epoch in the log that is resumed
 	Late   []event.Edit      // in the log, but in force in no round up to Resume: they take effect at once
 	Asked  event.Pending     // accepted in the log, without a round or plan: they are obeyed first
-	Cause  string            // of the first plan: start, resume, fork
+	Cause  event.Cause       // of the first plan: start, resume, fork; "" means start
 	Met    string            // how the round that it goes on from met the target of the limit; "" where it did not
 	Sane   Sane              // what the log that is resumed knows to be good
 }
 
-// Events.
-type (
-	Joined struct{ Worker int }
-	Lost   struct {
-		Worker int
-		Reason string
-	}
-	Interrupt struct{} // finish the round, save, leave
-	Tick      struct{}
-)
-
-// Effects, to be carried out in order.
-type (
-	Send struct {
-		Worker int
-		Msg    any
-	}
-	// Dismiss lets a worker go that holds nothing any more.
-	Dismiss struct{ Worker int }
-	Append  struct{ Record event.Record }
-	Receipt struct{ event.Receipt }
-	Exit    struct {
-		Phase  event.Phase
-		Reason string
-		Missed string // the target that was not met when the run was at another limit, else ""
-		Branch uint64 // where a block was not finite: the newest round that is known to be sane; else 0
-	}
-)
-
-// Coordinator is the state of the core. Use Step alone.
+// Coordinator is the state of the core, by what it is about: see state.go. Use Step alone.
 type Coordinator struct {
-	cfg   Config
-	alive []int
-	rests map[int]rest // those of alive that get no members
-	phase event.Phase
-	now   time.Time
-	began time.Time // of training, for a time limit
-
-	epoch   uint32 // newest given out
-	base    uint32 // newest that was ready everywhere
-	alg     *optim.Algorithm
-	roster  optim.Roster // of base
-	edits   []event.Edit // accepted with a known first round
-	before  []event.Edit // those that shaped the blocks in force
-	loose   []event.Edit // in the log, but in no grant or plan so far
-	staged  []event.Edit // waiting for the grant they can ride in
-	change  *change      // structural, waiting for the outstanding grants
-	asked   uint64       // number of the newest accepted command
-	refused []string     // why commands of the log that is resumed can be obeyed no more
-	lost    map[optim.Member]bool
-	plan    *message.Plan // sent, not yet ready everywhere
-	pending []int         // workers that the plan was sent to and that are not ready
-	rates   optim.Rates   // of the slowest of those that are
-	keep    bool          // workers keep snapshots of the rounds that grants begin at
-
-	misjudged map[string]bool // algorithms whose bytes are not those that they predict, which was said
-
-	cuts  map[[2]int]cuts // connections between workers that broke, the lower number first
-	retry time.Time       // the change of membership epoch because of one waits until then
-
-	voided             bool // outstanding grants were given up: workers may still be at them until the next epoch
-	committed, granted uint64
-	progress           event.Progress
-	hash               string
-	batch              uint64                  // rounds of the next grant
-	most               uint64                  // rounds of a grant whose report fits into a message
-	held               bool                    // the outstanding grant may end before its last round
-	done               map[uint64]*outstanding // by the round before their first
-	blocks             map[string]bool         // of base, and whether they are shared
-	series             map[string]optim.Kind   // that its points may be of
-
-	checkpoint *event.Checkpoint
-	sane       Sane
-	tries      int // how often the run went back by itself
-	saving     *saving
-	savedAt    time.Time
-	saveCost   time.Duration // of the last checkpoint, on the slowest worker
-	wantSave   bool          // asked for by a person
-	ending     *Exit         // once everything granted is committed and saved
-	over       bool
-}
-
-// change is what the next plan does.
-type change struct {
-	alg     string
-	members []optim.Member
-	edits   []event.Edit
-	cause   string
-	note    string
-	back    bool // to the checkpoint
-	undo    bool // and without what a person turned since
-	reset   bool // alg takes over: it starts from its defaults and edits
-}
-
-type saving struct {
-	at       uint64
-	hash     string
-	progress event.Progress
-	files    map[int][]event.File
+	cfg Config
+	life
+	crew
+	epochs
+	knobs
+	rounds
+	saves
 }
 
 // New is a core that waits for workers.
@@ -161,9 +72,14 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
-	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, "start")
-	c := &Coordinator{cfg: cfg, alg: alg, phase: event.Waiting, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, misjudged: map[string]bool{}, rests: map[int]rest{}, batch: 1, most: 1, epoch: cfg.Epoch, base: cfg.Epoch,
-		done: map[uint64]*outstanding{}, edits: slices.Clone(cfg.Edits), sane: cfg.Sane}
+	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, event.CauseStart)
+	c := &Coordinator{cfg: cfg,
+		life:   life{phase: event.Waiting},
+		crew:   crew{rests: map[int]rest{}, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}},
+		epochs: epochs{epoch: cfg.Epoch, base: cfg.Epoch, alg: alg, misjudged: map[string]bool{}},
+		knobs:  knobs{edits: slices.Clone(cfg.Edits)},
+		rounds: rounds{batch: 1, most: 1, done: map[uint64]*outstanding{}},
+		saves:  saves{sane: cfg.Sane}}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
 		c.checkpoint, c.committed, c.granted, c.progress, c.hash = cp, cp.Round, cp.Round, cp.Progress, cp.Hash
@@ -198,53 +114,63 @@ const (
 )
 
 // Step takes an event to its effects. now must not go backwards.
-func (c *Coordinator) Step(now time.Time, ev any) []any {
+func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	if c.over {
 		return nil
 	}
 	c.now = now
-	if w, ok := sender(ev); ok {
-		if !slices.Contains(c.alive, w) {
-			return nil // it is gone, or was put out
-		}
-		if err := c.check(ev); err != nil {
-			fx := append(c.fence(Lost{w, err.Error()}), c.push()...)
-			if f, ok := errors.AsType[*Fault](err); ok {
-				fx = append(fx, f)
-			}
-			return fx
-		}
-	}
-	var fx []any
+	var fx []Effect
 	switch e := ev.(type) {
 	case Joined:
 		fx = c.joined(e)
 	case Lost:
 		fx = c.loses(e)
-	case message.Leaving:
-		fx = c.leaves(e)
-	case message.Ready:
-		fx = c.isReady(e)
-	case message.Done:
-		fx = c.isDone(e)
-	case message.Failed:
-		fx = c.failed(e)
-	case message.Saved:
-		fx = c.saved(e)
-	case event.Command:
-		fx = c.command(e)
+	case Report:
+		if !slices.Contains(c.alive, e.Sender()) {
+			return nil // it is gone, or was put out
+		}
+		fx = c.hears(e.Report)
+	case Command:
+		fx = c.command(e.Command)
 	case Trouble:
 		fx = c.troubled(e)
 	case Note:
-		fx = []any{c.alert("info", e.Kind, e.Text, engine.None)}
+		fx = []Effect{c.alert("info", e.Kind, e.Text, engine.None)}
 	case Interrupt:
 		fx = c.end(event.Stopped, "interrupted")
 	case Tick:
 		if l := c.cfg.Limit.Seconds; l > 0 && c.phase == event.Training && now.Sub(c.began).Seconds() >= l {
 			fx = c.end(event.Finished, "time is up")
 		}
+	default:
+		panic(fmt.Sprintf("the core does not know the event %T", ev))
 	}
 	return append(fx, c.push()...)
+}
+
+// hears takes what a worker that is there says, once it is checked. Whoever says what cannot be is put out.
+func (c *Coordinator) hears(r message.Report) []Effect {
+	if err := c.check(r); err != nil {
+		fx := c.fence(Lost{r.Sender(), err.Error()})
+		if f, ok := errors.AsType[*Fault](err); ok {
+			fx = append(fx, f)
+		}
+		return fx
+	}
+	switch m := r.(type) {
+	case message.Ready:
+		return c.isReady(m)
+	case message.Done:
+		return c.isDone(m)
+	case message.Failed:
+		return c.failed(m)
+	case message.Saved:
+		return c.saved(m)
+	case message.Leaving:
+		return c.leaves(m)
+	default:
+		panic(fmt.Sprintf("the core does not know the report %T", r))
+	}
 }
 
 // Committed is the newest committed round and its hash.
@@ -259,7 +185,7 @@ func (c *Coordinator) record(r event.Record) Append {
 	return Append{r}
 }
 
-func (c *Coordinator) alert(level, kind, text string, m optim.Member) Append {
+func (c *Coordinator) alert(level string, kind event.AlertKind, text string, m optim.Member) Append {
 	return c.record(event.Record{Alert: &event.Alert{Round: c.committed, Level: level, Kind: kind, Text: text, Member: m}})
 }
 
@@ -272,7 +198,7 @@ func (c *Coordinator) enter(p event.Phase, reason string) Append {
 }
 
 // end asks for a last checkpoint and then the exit.
-func (c *Coordinator) end(p event.Phase, reason string) []any {
+func (c *Coordinator) end(p event.Phase, reason string) []Effect {
 	if c.ending == nil {
 		c.ending = &Exit{Phase: p, Reason: reason}
 	}
@@ -282,9 +208,9 @@ func (c *Coordinator) end(p event.Phase, reason string) []any {
 	return nil
 }
 
-func (c *Coordinator) exit() []any {
+func (c *Coordinator) exit() []Effect {
 	c.over = true
-	fx := []any{c.enter(c.ending.Phase, c.ending.Reason)}
+	fx := []Effect{c.enter(c.ending.Phase, c.ending.Reason)}
 	for _, w := range c.alive {
 		fx = append(fx, Send{w, message.Stop{}})
 	}
@@ -292,7 +218,7 @@ func (c *Coordinator) exit() []any {
 }
 
 // push does whatever may be done now: grants, the next plan, a checkpoint, the end.
-func (c *Coordinator) push() (fx []any) {
+func (c *Coordinator) push() (fx []Effect) {
 	idle := c.granted == c.committed && c.plan == nil
 	if idle && c.ending == nil && c.phase == event.Training { // by a limit that was given late, or before a process that was killed
 		switch {
@@ -351,7 +277,7 @@ func (c *Coordinator) isSaved() bool {
 }
 
 // grant gives out the next rounds and the edits that govern them: no vote, no race.
-func (c *Coordinator) grant() (fx []any) {
+func (c *Coordinator) grant() (fx []Effect) {
 	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + min(c.batch, c.most), Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != "", Onward: !c.keep}
 	if l := c.cfg.Limit.Rounds; l > 0 {
 		if g.From >= l {
@@ -375,10 +301,10 @@ func (c *Coordinator) grant() (fx []any) {
 }
 
 // settle logs staged edits while no grant is there to carry them: what was accepted is in the log.
-func (c *Coordinator) settle() []any { return c.takeStaged(c.committed, &c.loose) }
+func (c *Coordinator) settle() []Effect { return c.takeStaged(c.committed, &c.loose) }
 
 // takeStaged gives staged edits their first round and logs them.
-func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []any) {
+func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []Effect) {
 	for _, e := range c.staged {
 		e.At, e.Expr = at, timeline.Absolute(e.Expr, at)
 		if at == c.committed {
@@ -400,7 +326,7 @@ func (c *Coordinator) again(late []event.Edit) {
 	late = slices.DeleteFunc(slices.Clone(late), func(e event.Edit) bool { return e.Algorithm != c.target().alg })
 	if len(late) > 0 {
 		next := c.target()
-		next.edits, next.cause, next.note = append(late, next.edits...), "knob", "edits since the checkpoint take effect again"
+		next.edits, next.cause, next.note = append(late, next.edits...), event.CauseKnob, "edits since the checkpoint take effect again"
 		c.change = &next
 	}
 }

@@ -1,9 +1,6 @@
 package coordinator
 
-import (
-	"brood/runtime/event"
-	"brood/runtime/worker"
-)
+import "brood/runtime/event"
 
 // Goal folds the records of a log into what its run is to reach, and whether it did.
 type Goal struct {
@@ -24,16 +21,16 @@ func (g *Goal) Take(r event.Record) {
 	case r.Commit != nil:
 		g.Progress, g.Met = r.Commit.Progress, ""
 	case r.Evaluation != nil:
-		g.measured("test_error", r.Evaluation.TestError)
-		g.measured("test_loss", r.Evaluation.TestLoss)
-	case r.Points != nil && r.Points.Series == worker.SeriesCentre && len(r.Points.Values) > 0:
-		g.measured("loss", r.Points.Values[0])
+		g.measured(TestError, r.Evaluation.TestError)
+		g.measured(TestLoss, r.Evaluation.TestLoss)
+	case r.Points != nil && r.Points.Series == event.SeriesCentre && len(r.Points.Values) > 0:
+		g.measured(Loss, r.Points.Values[0])
 	case r.State != nil && r.State.Limit != nil && *r.State.Limit != g.Limit:
 		g.Limit, g.Met = *r.State.Limit, ""
 	}
 }
 
-func (g *Goal) measured(metric string, value float64) {
+func (g *Goal) measured(metric Metric, value float64) {
 	if g.Met == "" {
 		g.Met = Met(g.Limit, metric, value)
 	}

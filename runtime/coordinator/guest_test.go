@@ -14,7 +14,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
-	"brood/runtime/worker"
 )
 
 // party is a core with workers that are told apart by what they say: the test answers in their place.
@@ -50,9 +49,12 @@ func newParty(t *testing.T, workers int, change func(*Config)) *party {
 }
 
 // step feeds the core and keeps what it does.
-func (p *party) step(ev any) []any {
+func (p *party) step(ev any) []Effect {
 	p.now = p.now.Add(time.Millisecond)
-	fx := p.core.Step(p.now, ev)
+	fx := p.core.Step(p.now, eventOf(ev))
+	if err := p.core.holds(); err != nil {
+		p.t.Fatal(err)
+	}
 	for _, x := range fx {
 		switch x := x.(type) {
 		case Append:
@@ -93,7 +95,11 @@ func (p *party) grant(w int) (g message.Grant) {
 
 // done is what an honest worker reports of a grant.
 func (p *party) done(w int) message.Done {
-	g := p.grant(w)
+	p.t.Helper()
+	return p.report(w, p.grant(w))
+}
+
+func (p *party) report(w int, g message.Grant) message.Done {
 	c := p.core
 	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Digests: map[string][32]byte{}, Sent: optim.Ledger{}, Nanos: 1000,
 		Progress: event.Progress{Rounds: g.To, Steps: 4 * g.To, Samples: 40 * g.To, Epochs: 0.4 * float64(g.To)}}
@@ -102,7 +108,7 @@ func (p *party) done(w int) message.Done {
 		p.t.Fatal(err)
 	}
 	members := c.roster.Hosted(w)
-	for _, b := range worker.BlocksAt(c.alg, tl, g.From, c.cfg.Layout) {
+	for _, b := range timeline.BlocksAt(c.alg, tl, g.From, c.cfg.Layout) {
 		for _, m := range members {
 			if !b.Shared {
 				d.Digests[fmt.Sprintf("%s/%d", b.Name, m)] = [32]byte{byte(m), byte(g.To)}
@@ -143,7 +149,7 @@ func (p *party) round(change func(w int, d *message.Done)) {
 func (p *party) alerts() (texts []string) {
 	for _, r := range p.log {
 		if r.Alert != nil {
-			texts = append(texts, r.Alert.Level+" "+r.Alert.Kind+": "+r.Alert.Text)
+			texts = append(texts, r.Alert.Level+" "+string(r.Alert.Kind)+": "+r.Alert.Text)
 		}
 	}
 	return texts

@@ -133,8 +133,8 @@ func (x *insider) say() {
 		}
 	}
 	msg, err := message.Decode(kind, body)
-	if w, ok := sender(msg); err == nil && ok && w == x.id {
-		x.step(msg)
+	if r, ok := msg.(message.Report); err == nil && ok && r.Sender() == x.id {
+		x.step(r)
 		return
 	}
 	x.step(Lost{x.id, "it was cut off"})

@@ -27,7 +27,7 @@ type cuts struct {
 }
 
 // severed handles the failure of a worker whose connection to another broke.
-func (c *Coordinator) severed(e message.Failed) []any {
+func (c *Coordinator) severed(e message.Failed) []Effect {
 	if !c.retry.IsZero() {
 		return nil // both ends of a connection notice
 	}
@@ -54,14 +54,14 @@ func (c *Coordinator) severed(e message.Failed) []any {
 		when = fmt.Sprintf("after %s", wait)
 	}
 	note := fmt.Sprintf("workers %d and %d lost each other", one, other)
-	fx := []any{c.alert("warning", event.LostLink, fmt.Sprintf("%s: tried again %s, %d of %d; worker %d reports: %s", note, when, times, len(linkPauses), e.Worker, e.Err), engine.None)}
+	fx := []Effect{c.alert("warning", event.AlertLostLink, fmt.Sprintf("%s: tried again %s, %d of %d; worker %d reports: %s", note, when, times, len(linkPauses), e.Worker, e.Err), engine.None)}
 	if c.base == c.cfg.Epoch { // nothing was ever ready
 		c.plan = nil
 		return append(fx, c.first()...)
 	}
 	next := c.target()
 	if next.cause == "" {
-		next.cause = "restore"
+		next.cause = event.CauseRestore
 	}
 	next.note = note
 	if c.plan != nil && c.plan.From != event.Workers {

@@ -94,6 +94,7 @@ func TestWhoIsSentAway(t *testing.T) {
 		"a liar about one":       {[][2]int{{2, 0}, {2, 0}, {2, 0}}, []int{2}},
 		"a liar about all":       {[][2]int{{2, 0}, {2, 1}, {2, 0}}, []int{2}},
 		"a death in between":     {[][2]int{{2, 0}, {2, 0}, {0, -1}, {2, 1}}, nil},
+		"a leave in between":     {[][2]int{{2, 0}, {2, 0}, {0, -2}, {2, 1}}, nil},
 		"a long time in between": {[][2]int{{2, 0}, {2, 0}, {-1, -1}, {2, 0}}, nil},
 	} {
 		p := newParty(t, 3, nil)
@@ -101,6 +102,8 @@ func TestWhoIsSentAway(t *testing.T) {
 			switch {
 			case l[0] < 0:
 				p.now = p.now.Add(linkForgiven + time.Second)
+			case l[1] == -2:
+				p.step(message.Leaving{Worker: l[0]})
 			case l[1] < 0:
 				p.step(Lost{l[0], "it died"})
 			default:

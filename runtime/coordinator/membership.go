@@ -13,10 +13,9 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
-	"brood/runtime/worker"
 )
 
-func (c *Coordinator) joined(e Joined) (fx []any) {
+func (c *Coordinator) joined(e Joined) (fx []Effect) {
 	if slices.Contains(c.alive, e.Worker) {
 		return nil
 	}
@@ -29,7 +28,7 @@ func (c *Coordinator) joined(e Joined) (fx []any) {
 		return c.first()
 	}
 	if c.change == nil {
-		c.change = &change{alg: c.target().alg, members: c.target().members, cause: "join"}
+		c.change = &change{alg: c.target().alg, members: c.target().members, cause: event.CauseJoin}
 	}
 	c.change.note = fmt.Sprintf("worker %d joined", e.Worker)
 	return nil
@@ -47,20 +46,20 @@ func (c *Coordinator) target() change {
 }
 
 // first starts the run: from the seed, or from a checkpoint.
-func (c *Coordinator) first() (fx []any) {
+func (c *Coordinator) first() (fx []Effect) {
 	p := event.Plan{From: event.Fresh, Algorithm: c.alg.Name, New: optim.Place(c.roster.Members, c.hosts()), Cause: c.cfg.Cause, At: c.committed}
 	if c.cfg.Resume != nil {
 		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
 	}
 	for _, why := range c.refused {
-		fx = append(fx, c.alert("error", "rejected", "a command from before the restart is not obeyed: "+why, engine.None))
+		fx = append(fx, c.alert("error", event.AlertRejected, "a command from before the restart is not obeyed: "+why, engine.None))
 	}
 	c.refused = nil
 	return append(fx, c.send(p)...)
 }
 
 // send gives a new epoch to everybody.
-func (c *Coordinator) send(p event.Plan) (fx []any) {
+func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 	c.epoch++
 	p.Epoch, p.Base, p.Timeline = c.epoch, c.base, slices.Clone(c.edits)
 	m := message.Plan{Plan: p}
@@ -78,7 +77,7 @@ func (c *Coordinator) send(p event.Plan) (fx []any) {
 }
 
 // reshape turns the structural change into a plan. Everything granted is committed, or void.
-func (c *Coordinator) reshape() (fx []any) {
+func (c *Coordinator) reshape() (fx []Effect) {
 	ch := *c.change
 	if len(c.alive) == 0 {
 		return nil // the next to join makes it
@@ -99,7 +98,7 @@ func (c *Coordinator) reshape() (fx []any) {
 			ch = change{alg: cp.Algorithm, members: cp.Roster.Members}
 			p.From, p.Old, p.OldAlg = event.Saved, cp.Roster, ch.alg
 		}
-		p.At, p.Lost, p.Before, p.Algorithm, p.Cause = c.committed, nil, nil, ch.alg, "rollback"
+		p.At, p.Lost, p.Before, p.Algorithm, p.Cause = c.committed, nil, nil, ch.alg, event.CauseRollback
 	}
 	c.change = nil
 	alg, err := c.cfg.Lookup(ch.alg)
@@ -112,7 +111,7 @@ func (c *Coordinator) reshape() (fx []any) {
 		if c.admits(c.alg, ch.members, c.foreseen(ch), c.committed) != nil {
 			c.staged = nil
 		}
-		fx = append(fx, c.alert("error", "rejected", err.Error(), engine.None))
+		fx = append(fx, c.alert("error", event.AlertRejected, err.Error(), engine.None))
 	}
 	if ch.reset {
 		c.edits, c.staged = withoutEdits(c.edits, ch.alg), withoutEdits(c.staged, ch.alg)
@@ -126,7 +125,7 @@ func (c *Coordinator) reshape() (fx []any) {
 	fx = append(fx, c.send(p)...)
 	c.again(late)
 	if deserted {
-		c.move("leave", "all workers leave")
+		c.move(event.CauseLeave, "all workers leave")
 	}
 	return fx
 }
@@ -138,7 +137,7 @@ func withoutEdits(edits []event.Edit, alg string) []event.Edit {
 // back returns to the last checkpoint, or to the start, with the knobs of that time. The edits accepted since then are
 // left over: they take effect with a plan of their own, since some may be structural. A change that undoes drops those
 // that a person made at that round or after it.
-func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
+func (c *Coordinator) back(ch change) (fx []Effect, late []event.Edit) {
 	from, then := c.committed, c.cfg.Edits
 	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
 	if cp := c.checkpoint; cp != nil {
@@ -161,7 +160,7 @@ func (c *Coordinator) back(ch change) (fx []any, late []event.Edit) {
 	late = slices.Concat(late, c.staged, ch.edits)
 	c.edits, c.staged = then, nil
 	if from > c.committed {
-		fx = append(fx, c.alert("warning", "rollback", fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
+		fx = append(fx, c.alert("warning", event.AlertRollback, fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
 	}
 	return fx, late
 }
@@ -180,7 +179,7 @@ func (c *Coordinator) shaped(these, those []event.Edit) bool {
 	return differ || err != nil
 }
 
-func (c *Coordinator) isReady(e message.Ready) (fx []any) {
+func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 	if c.plan == nil || e.Epoch != c.plan.Epoch {
 		return nil
 	}
@@ -206,15 +205,15 @@ func (c *Coordinator) isReady(e message.Ready) (fx []any) {
 
 // declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
 func (c *Coordinator) declare(p event.Plan) {
-	c.blocks, c.series = map[string]bool{worker.ProgressBlock: true}, map[string]optim.Kind{}
+	c.blocks, c.series = map[string]bool{message.ProgressBlock: true}, map[string]optim.Kind{}
 	tl, err := timeline.New(c.alg, p.Timeline)
 	if err != nil {
 		return // no edit is accepted that does not parse
 	}
-	for _, b := range worker.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
+	for _, b := range timeline.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
 		c.blocks[b.Name] = b.Shared
 	}
-	for _, s := range slices.Concat(worker.Series, c.alg.Series) {
+	for _, s := range slices.Concat(event.Series, c.alg.Series) {
 		c.series[s.Name] = s.Kind
 	}
 	c.most = c.mostRounds()
@@ -240,17 +239,15 @@ func (c *Coordinator) mostRounds() uint64 {
 }
 
 // loses goes on without workers that are gone, with one plan for all of them.
-func (c *Coordinator) loses(all ...Lost) (fx []any) {
+func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 	var gone []int
 	hosted := 0
 	for _, e := range all {
-		if i := slices.Index(c.alive, e.Worker); i >= 0 {
-			c.alive = slices.Delete(c.alive, i, i+1)
-			delete(c.rests, e.Worker)
-			maps.DeleteFunc(c.cuts, func(pair [2]int, _ cuts) bool { return slices.Contains(pair[:], e.Worker) })
+		if slices.Contains(c.alive, e.Worker) {
+			c.forget(e.Worker)
 			gone = append(gone, e.Worker)
 			hosted += len(c.roster.Hosted(e.Worker))
-			fx = append(fx, c.alert("warning", "lost-worker", fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
+			fx = append(fx, c.alert("warning", event.AlertLostWorker, fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
 		}
 	}
 	if len(gone) == 0 {
@@ -278,7 +275,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []any) {
 		}
 	}
 	next := c.target()
-	next.cause, next.note = "death", fmt.Sprintf("worker %s is lost", list(gone))
+	next.cause, next.note = event.CauseDeath, fmt.Sprintf("worker %s is lost", list(gone))
 	if len(gone) > 1 {
 		next.note = fmt.Sprintf("workers %s are lost", list(gone))
 	}
@@ -295,7 +292,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []any) {
 	c.granted = c.committed
 	clear(c.done)
 	if len(c.alive) == 0 {
-		return append(fx, c.alert("error", "lost-worker", "no worker is left: waiting for one to join", engine.None))
+		return append(fx, c.alert("error", event.AlertLostWorker, "no worker is left: waiting for one to join", engine.None))
 	}
 	return append(fx, c.reshape()...)
 }

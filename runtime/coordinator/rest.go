@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"brood/models/engine"
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/view"
 )
 
 // rest is why a worker that is there gets no members.
@@ -36,20 +36,27 @@ func (c *Coordinator) deserted() bool {
 	return len(c.alive) > 0 && !slices.ContainsFunc(c.alive, func(w int) bool { return c.rests[w] != leaving })
 }
 
-// Workers are those that are there, with what they host.
-func (c *Coordinator) Workers() (out []view.Worker) {
+// Worker is a worker as the core knows it.
+type Worker struct {
+	ID      int
+	State   event.WorkerState
+	Members []optim.Member // that it hosts, ascending
+}
+
+// Workers are those that are there.
+func (c *Coordinator) Workers() (out []Worker) {
 	for _, w := range c.alive {
-		x := view.Worker{ID: w, State: view.Idle}
+		x := Worker{ID: w, State: event.Idle}
 		if c.base > c.cfg.Epoch {
 			x.Members = c.roster.Hosted(w)
 		}
 		switch {
 		case c.rests[w] == leaving:
-			x.State = view.Leaving
+			x.State = event.Leaving
 		case c.rests[w] == cordoned:
-			x.State = view.Cordoned
+			x.State = event.Cordoned
 		case len(x.Members) > 0:
-			x.State = view.Hosting
+			x.State = event.Hosting
 		}
 		out = append(out, x)
 	}
@@ -57,7 +64,7 @@ func (c *Coordinator) Workers() (out []view.Worker) {
 }
 
 // leaves makes the members of a worker move on; with the plan that moves them it is dismissed.
-func (c *Coordinator) leaves(e message.Leaving) []any {
+func (c *Coordinator) leaves(e message.Leaving) []Effect {
 	if !slices.Contains(c.alive, e.Worker) || c.rests[e.Worker] == leaving {
 		return nil
 	}
@@ -65,8 +72,8 @@ func (c *Coordinator) leaves(e message.Leaving) []any {
 	if c.base == c.cfg.Epoch && c.plan == nil { // nothing has begun
 		return c.dismiss()
 	}
-	c.move("leave", fmt.Sprintf("worker %d leaves", e.Worker))
-	fx := []any{c.alert("info", "leave", fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
+	c.move(event.CauseLeave, fmt.Sprintf("worker %d leaves", e.Worker))
+	fx := []Effect{c.alert("info", event.AlertLeave, fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
 	if c.plan != nil || !c.keep && c.granted > c.committed { // the next plan moves them, after a grant that has no way back
 		return fx
 	}
@@ -77,7 +84,7 @@ func (c *Coordinator) leaves(e message.Leaving) []any {
 }
 
 // move asks for a plan that places the members anew.
-func (c *Coordinator) move(cause, note string) {
+func (c *Coordinator) move(cause event.Cause, note string) {
 	next := c.target()
 	if next.cause == "" {
 		next.cause = cause
@@ -86,12 +93,18 @@ func (c *Coordinator) move(cause, note string) {
 	c.change = &next
 }
 
+// forget takes a worker out that is gone, with what was remembered of it.
+func (c *crew) forget(w int) {
+	c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
+	delete(c.rests, w)
+	maps.DeleteFunc(c.cuts, func(pair [2]int, _ cuts) bool { return slices.Contains(pair[:], w) })
+}
+
 // dismiss lets those go who want to and hold no member.
-func (c *Coordinator) dismiss() (fx []any) {
+func (c *Coordinator) dismiss() (fx []Effect) {
 	for _, w := range slices.Clone(c.alive) {
 		if c.rests[w] == leaving && (c.base == c.cfg.Epoch || len(c.roster.Hosted(w)) == 0) {
-			c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
-			delete(c.rests, w)
+			c.forget(w)
 			fx = append(fx, Dismiss{w})
 		}
 	}
@@ -100,41 +113,41 @@ func (c *Coordinator) dismiss() (fx []any) {
 
 // abandon lets all workers go when everybody wants to: what they hold is saved first, if it can be, and the next to join goes
 // on from there.
-func (c *Coordinator) abandon(save bool) (fx []any) {
+func (c *Coordinator) abandon(save bool) (fx []Effect) {
 	if save && len(c.lost) == 0 && !c.isSaved() {
 		return c.save()
 	}
-	for _, w := range c.alive {
+	for _, w := range slices.Clone(c.alive) {
+		c.forget(w)
 		fx = append(fx, Dismiss{w})
 	}
 	for _, m := range c.roster.Members {
 		c.lost[m] = true
 	}
-	c.alive = nil
-	clear(c.rests)
 	if c.ending != nil {
 		return append(fx, c.exit()...)
 	}
-	return append(fx, c.alert("warning", "leave", "the last worker has left: the run waits for one to join", engine.None))
+	return append(fx, c.alert("warning", event.AlertLeave, "the last worker has left: the run waits for one to join", engine.None))
 }
 
 // rest obeys Cordon, Drain and Uncordon.
-func (c *Coordinator) rest(cmd event.Command) []any {
+func (c *Coordinator) rest(cmd event.Command) []Effect {
 	var text string
+	var kind event.AlertKind
 	switch cmd.Action {
 	case event.Cordon:
 		c.rests[cmd.Worker] = cordoned
-		text = fmt.Sprintf("worker %d gets no members from the next plan on", cmd.Worker)
+		kind, text = event.AlertCordon, fmt.Sprintf("worker %d gets no members from the next plan on", cmd.Worker)
 	case event.Drain:
 		c.rests[cmd.Worker] = cordoned
-		text = fmt.Sprintf("the members of worker %d move to the others", cmd.Worker)
-		c.move("drain", text)
+		kind, text = event.AlertDrain, fmt.Sprintf("the members of worker %d move to the others", cmd.Worker)
+		c.move(event.CauseDrain, text)
 	case event.Uncordon:
 		delete(c.rests, cmd.Worker)
-		text = fmt.Sprintf("worker %d takes part again", cmd.Worker)
-		c.move("join", text)
+		kind, text = event.AlertUncordon, fmt.Sprintf("worker %d takes part again", cmd.Worker)
+		c.move(event.CauseJoin, text)
 	}
-	return []any{c.alert("info", string(cmd.Action), text+", says "+by(cmd), engine.None)}
+	return []Effect{c.alert("info", kind, text+", says "+by(cmd), engine.None)}
 }
 
 // mayRest says whether a worker may be cordoned, drained, or let in again.

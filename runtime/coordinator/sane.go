@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"brood/runtime/event"
-	"brood/runtime/worker"
 )
 
 // Sane folds the records of a log into the newest state that is known to be good. A probe is sane where the centre's loss is finite and not
@@ -36,7 +35,7 @@ func (s *Sane) Take(r event.Record) {
 		if s.newest = r.Checkpoint; !s.begun || s.newest.Round <= s.Round {
 			s.Good = s.newest
 		}
-	case r.Points != nil && r.Points.Series == worker.SeriesCentre && len(r.Points.Values) > 0:
+	case r.Points != nil && r.Points.Series == event.SeriesCentre && len(r.Points.Values) > 0:
 		loss := r.Points.Values[0]
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
 			return

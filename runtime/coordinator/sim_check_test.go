@@ -8,7 +8,6 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/worker"
 )
 
 // checker holds the invariants against what goes in and out of the core. It knows of the core's inside only what it
@@ -258,13 +257,13 @@ func (c *checker) record(r event.Record) error {
 		c.newest, c.overdue = cp, -1
 		c.saved = append(c.saved, cp)
 	case r.Alert != nil:
-		c.count[r.Alert.Kind]++
+		c.count[string(r.Alert.Kind)]++
 		switch r.Alert.Kind {
-		case event.NonFinite:
+		case event.AlertNonFinite:
 			c.undo = c.s.cfg.OnTrouble == OnTroubleBack
-		case "rejected":
+		case event.AlertRejected:
 			c.rejected = true
-		case "disk":
+		case event.AlertDisk:
 			c.overdue = -1
 		}
 	}
@@ -276,7 +275,7 @@ func (c *checker) record(r event.Record) error {
 func (c *checker) planned(p event.Plan) error {
 	c.count["plan"]++
 	c.begun = true
-	c.count[p.Cause]++
+	c.count[string(p.Cause)]++
 	if c.early != nil && p.At > c.early.At {
 		return fmt.Errorf("edit %d of %s is to govern from round %d", c.early.ID, c.early.Knob, c.early.At)
 	}
@@ -299,7 +298,7 @@ func (c *checker) planned(p event.Plan) error {
 	}
 	if p.From == event.Saved && len(digests) == 2+len(p.New.Members) {
 		was := c.s.twin.past[meeting{epoch: c.newest.Epoch, from: c.newest.Round}]
-		if got, want := worker.Root(digests), worker.Root(was.digests()); got != want {
+		if got, want := message.Root(digests), message.Root(was.digests()); got != want {
 			return fmt.Errorf("after going back the state is %.20s, the checkpoint's is %.20s", got, want)
 		}
 	}
@@ -335,7 +334,7 @@ func (c *checker) commit(r event.Commit) error {
 			digests[name] = x
 		}
 	}
-	if got := worker.Root(digests); got != r.Hash {
+	if got := message.Root(digests); got != r.Hash {
 		return fmt.Errorf("its hash %.20s is not that of the reports, %.20s", r.Hash, got)
 	}
 	if len(c.grants) == 0 || c.grants[0].From != c.at {
@@ -526,10 +525,10 @@ func lastWins(all []event.Edit) error {
 }
 
 // after looks at the core itself once a step is done.
-func (c *checker) after(fx []any) error {
+func (c *checker) after(fx []Effect) error {
 	k := c.s.core
-	if k.committed > k.granted || len(k.done) > k.cfg.Ahead {
-		return fmt.Errorf("committed %d, granted %d, %d grants outstanding", k.committed, k.granted, len(k.done))
+	if err := k.holds(); err != nil {
+		return err
 	}
 	for m, got := range c.to {
 		if !slices.Equal(got, k.roster.Workers()) {

@@ -144,7 +144,7 @@ func foldRecord(h hash, r event.Record) hash {
 }
 
 func foldPlan(h hash, p event.Plan) hash {
-	h = mixText(mix(h, uint64(p.Epoch), uint64(p.Base), p.At), string(p.From)+p.Algorithm+p.Cause)
+	h = mixText(mix(h, uint64(p.Epoch), uint64(p.Base), p.At), string(p.From)+p.Algorithm+string(p.Cause))
 	for i, m := range p.New.Members {
 		h = mix(h, uint64(m), uint64(p.New.Owner[i]))
 	}

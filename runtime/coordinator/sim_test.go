@@ -207,7 +207,7 @@ func (s *sim) nudge() error {
 func (s *sim) step(ev any) error {
 	s.mark(ev)
 	s.check.before(ev)
-	fx := s.core.Step(time.UnixMilli(s.now), ev)
+	fx := s.core.Step(time.UnixMilli(s.now), eventOf(ev))
 	for _, x := range fx {
 		s.mark(x)
 		if err := s.check.effect(x); err != nil {
@@ -421,7 +421,7 @@ func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[event.Disagree], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[event.LostLink], c.count["astray"]})
+		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"]})
 }
 
 func (t *tally) sum(o tally) {

@@ -8,8 +8,8 @@ import (
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/message"
 	"brood/runtime/timeline"
-	"brood/runtime/worker"
 )
 
 // twin executes the log alone, naively: all members in one place, the knobs of a round looked up by walking all edits, the
@@ -103,7 +103,7 @@ func (t *twin) commit(c event.Commit) error {
 		t.round++
 	}
 	t.where[t.round] = timeline.Position{Round: t.round, Epochs: t.state.prog.Epochs, Steps: t.state.prog.Steps}
-	if got := worker.Root(t.state.digests()); got != c.Hash {
+	if got := message.Root(t.state.digests()); got != c.Hash {
 		return fmt.Errorf("its hash is %.20s, the log alone gives %.20s", c.Hash, got)
 	}
 	if c.Progress != t.state.prog {

@@ -12,7 +12,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
-	"brood/runtime/worker"
 )
 
 // simWorker obeys messages as runtime/worker does, on symbolic state.
@@ -417,7 +416,7 @@ func (w *simWorker) done(g message.Grant) error {
 		e.ended = g.Limit.Rounds > 0 && p.Rounds >= g.Limit.Rounds || g.Limit.Epochs > 0 && p.Epochs >= g.Limit.Epochs
 		probe := e.round%s.scene.probe == 0 || e.ended
 		if probe && lead {
-			d.Points = append(d.Points, event.Points{Round: e.round, Series: worker.SeriesCentre, Members: []optim.Member{engine.None}, Values: []float64{simLoss(e.round)}})
+			d.Points = append(d.Points, event.Points{Round: e.round, Series: event.SeriesCentre, Members: []optim.Member{engine.None}, Values: []float64{simLoss(e.round)}})
 		}
 		if e.ended || probe && g.Hold {
 			break

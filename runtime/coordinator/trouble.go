@@ -8,12 +8,6 @@ import (
 	"brood/runtime/event"
 )
 
-// Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is lost.
-type Trouble struct{ Kind, Reason string }
-
-// Note is something around the run that a reader of its log should know.
-type Note struct{ Kind, Text string }
-
 // OnTrouble policies: what a run does that a person should look at, since a block is not finite, the disk is full, or workers
 // disagree. To wait for workers is no such trouble.
 const (
@@ -26,16 +20,16 @@ const (
 // against a machine's fault and a knob that was turned since, and against nothing else.
 const backTries = 3
 
-func (c *Coordinator) troubled(e Trouble) []any {
+func (c *Coordinator) troubled(e Trouble) []Effect {
 	if c.phase == event.Paused || c.ending != nil {
 		return nil
 	}
-	return c.halt(e.Kind, e.Reason, engine.None)
+	return c.halt(e.Why, e.Reason, engine.None)
 }
 
 // halt pauses the run, or ends it once what is committed is saved.
-func (c *Coordinator) halt(kind, text string, m optim.Member) []any {
-	fx := []any{c.alert("error", kind, text, m)}
+func (c *Coordinator) halt(why event.PauseReason, text string, m optim.Member) []Effect {
+	fx := []Effect{c.alert("error", why.Alert(), text, m)}
 	if c.cfg.OnTrouble == OnTroubleWait {
 		return append(fx, c.enter(event.Paused, text))
 	}
@@ -46,10 +40,10 @@ func (c *Coordinator) halt(kind, text string, m optim.Member) []any {
 }
 
 // blownUp gives up the rounds in progress, in which a block was not finite.
-func (c *Coordinator) blownUp(what string, m optim.Member) (fx []any) {
+func (c *Coordinator) blownUp(what string, m optim.Member) (fx []Effect) {
 	c.granted = c.committed
 	if c.change == nil {
-		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: "restore", note: "back to the last good round"}
+		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: event.CauseRestore, note: "back to the last good round"}
 	}
 	if c.cfg.OnTrouble == OnTroubleBack && c.tries < backTries && c.ending == nil && (c.sane.Good != nil || c.cfg.Resume == nil) {
 		c.tries++
@@ -61,7 +55,7 @@ func (c *Coordinator) blownUp(what string, m optim.Member) (fx []any) {
 		}
 		c.change.note = "back before the trouble"
 		what += fmt.Sprintf("; back to %s, without what was turned since: try %d of %d", where, c.tries, backTries)
-		return append([]any{c.alert("error", event.NonFinite, what, m)}, c.reshape()...)
+		return append([]Effect{c.alert("error", event.AlertNonFinite, what, m)}, c.reshape()...)
 	}
 	to := c.committed
 	if !c.keep {
@@ -72,7 +66,7 @@ func (c *Coordinator) blownUp(what string, m optim.Member) (fx []any) {
 	if sane < to && sane > 0 {
 		what += fmt.Sprintf(", or branch at round %d, the last at which the loss of the centre was not above that of the start", sane)
 	}
-	if fx = c.halt(event.NonFinite, what, m); c.ending != nil && c.ending.Phase == event.Failed {
+	if fx = c.halt(event.PauseNonFinite, what, m); c.ending != nil && c.ending.Phase == event.Failed {
 		c.ending.Branch = sane
 	}
 	return append(fx, c.reshape()...)

@@ -106,9 +106,9 @@ type Plan struct {
 	Lost      []optim.Member `cbor:"5,keyasint,omitempty"` // members of Old without a surviving copy
 	OldAlg    string         `cbor:"6,keyasint,omitempty"`
 	Algorithm string         `cbor:"7,keyasint"`
-	Timeline  []Edit         `cbor:"8,keyasint,omitempty"`  // edits in force, for joiners
-	Base      uint32         `cbor:"9,keyasint,omitempty"`  // epoch that was installed when this plan was made
-	Cause     string         `cbor:"10,keyasint,omitempty"` // start, join, leave, death, resize, swap, knob, resume, fork, rollback, restore
+	Timeline  []Edit         `cbor:"8,keyasint,omitempty"` // edits in force, for joiners
+	Base      uint32         `cbor:"9,keyasint,omitempty"` // epoch that was installed when this plan was made
+	Cause     Cause          `cbor:"10,keyasint,omitempty"`
 	Note      string         `cbor:"11,keyasint,omitempty"` // a sentence for the event lane
 	Before    []Edit         `cbor:"12,keyasint,omitempty"` // edits that shaped the blocks of Old, where they come from the workers
 	Obeyed    uint64         `cbor:"13,keyasint,omitempty"` // accepted commands up to this number are in it; 0: none is new
@@ -190,22 +190,10 @@ type Evaluation struct {
 type Alert struct {
 	Round  uint64        `cbor:"0,keyasint"`
 	Level  string        `cbor:"1,keyasint"` // info, warning, error
-	Kind   string        `cbor:"2,keyasint"` // [NonFinite], [Disagree], [LostLink], [WrongBytes], lost-worker, rejected, divergence, collapse, disk
+	Kind   AlertKind     `cbor:"2,keyasint"`
 	Text   string        `cbor:"3,keyasint"`
 	Member engine.Member `cbor:"4,keyasint"`
 }
-
-// NonFinite is the kind of the alert that a block holds a number that is none; the run pauses.
-const NonFinite = "non-finite"
-
-// LostLink is the kind of the alert that two workers lost each other, and are tried again.
-const LostLink = "lost-link"
-
-// WrongBytes is the kind of the alert that an algorithm does not send what it predicts. Bytes behind it in a log prove nothing.
-const WrongBytes = "bytes"
-
-// Disagree is the kind of the alert that workers report what cannot all be true; the run pauses.
-const Disagree = "disagree"
 
 // Checkpoint refers to saved blocks of a committed round.
 type Checkpoint struct {

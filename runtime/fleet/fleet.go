@@ -132,7 +132,7 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 		case <-ctx.Done():
 			return coordinator.Exit{Phase: event.Stopped, Reason: "left at once"}, ctx.Err()
 		case <-tick.C:
-			f.step(ctx, coordinator.Tick{})
+			f.step(coordinator.Tick{})
 		case ev := <-f.events:
 			f.handle(ctx, ev)
 		}
@@ -146,14 +146,18 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 func (f *Fleet) handle(ctx context.Context, ev any) {
 	switch e := ev.(type) {
 	case status:
-		e.reply <- f.core.Workers()
+		var out []view.Worker
+		for _, w := range f.core.Workers() {
+			out = append(out, view.Worker{ID: w.ID, State: w.State, Members: w.Members})
+		}
+		e.reply <- out
 	case command:
 		if e.cmd.Action == event.Kill || e.cmd.Link != nil {
-			e.reply <- f.disturb(ctx, e.cmd)
+			e.reply <- f.disturb(e.cmd)
 			return
 		}
-		fx := f.core.Step(f.cfg.Now(), e.cmd)
-		f.apply(ctx, fx)
+		fx := f.core.Step(f.cfg.Now(), coordinator.Command{Command: e.cmd})
+		f.apply(fx)
 		for _, x := range fx { // after the records that it promises
 			if r, ok := x.(coordinator.Receipt); ok && f.logErr == nil {
 				e.reply <- r.Receipt
@@ -168,34 +172,38 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 			f.logErr = fmt.Errorf("workers die one after the other without finishing a round; the last one because: %s", e.reason)
 			return
 		}
-		f.step(ctx, coordinator.Lost{Worker: e.worker, Reason: e.reason})
+		f.step(coordinator.Lost{Worker: e.worker, Reason: e.reason})
 		if f.cfg.Respawn > 0 && f.exit == nil && e.here {
 			time.AfterFunc(f.cfg.Respawn, func() { f.post(spawn{}) })
 		}
 	case seated:
 		f.boxes[e.worker] = e.seat
-		f.step(ctx, coordinator.Joined{Worker: e.worker})
+		f.step(coordinator.Joined{Worker: e.worker})
 	case spawn:
 		f.spawn(ctx)
+	case message.Report:
+		f.step(coordinator.Report{Report: e})
+	case coordinator.Event:
+		f.step(e)
 	default:
-		f.step(ctx, ev)
+		panic(fmt.Sprintf("the fleet does not know the event %T", ev))
 	}
 }
 
 // disturb obeys the commands that are not the core's: the end of a worker, and a slow link.
-func (f *Fleet) disturb(ctx context.Context, cmd event.Command) event.Receipt {
+func (f *Fleet) disturb(cmd event.Command) event.Receipt {
 	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" || cmd.Limit != nil || cmd.Link != nil && cmd.Action != "" {
 		return event.Receipt{ID: cmd.ID, Reason: "a kill and a slow link are commands of their own: send the rest by itself"}
 	}
 	var note coordinator.Note
 	var err error
 	if l := cmd.Link; l != nil {
-		note = coordinator.Note{Kind: "link", Text: fmt.Sprintf("%s, says %s", l, cmp.Or(cmd.By, "an operator"))}
+		note = coordinator.Note{Kind: event.AlertLink, Text: fmt.Sprintf("%s, says %s", l, cmp.Or(cmd.By, "an operator"))}
 		if err = errors.New("the workers of this run share one process: only between those of brood serve are there links"); f.cfg.Shape != nil {
 			err = f.cfg.Shape(*l)
 		}
 	} else {
-		note = coordinator.Note{Kind: "kill", Text: fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, cmp.Or(cmd.By, "an operator"))}
+		note = coordinator.Note{Kind: event.AlertKill, Text: fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, cmp.Or(cmd.By, "an operator"))}
 		if f.boxes[cmd.Worker] == nil {
 			err = fmt.Errorf("there is no worker %d here", cmd.Worker)
 		}
@@ -203,7 +211,7 @@ func (f *Fleet) disturb(ctx context.Context, cmd event.Command) event.Receipt {
 	if err != nil {
 		return event.Receipt{ID: cmd.ID, Reason: err.Error()}
 	}
-	f.step(ctx, note)
+	f.step(note)
 	if cmd.Link == nil {
 		f.boxes[cmd.Worker].Post(message.Away{Why: "it was killed by " + cmp.Or(cmd.By, "an operator")})
 	}
@@ -237,10 +245,12 @@ func (f *Fleet) Fault(what any, stack []byte) {
 	}
 }
 
-func (f *Fleet) step(ctx context.Context, ev any) { f.apply(ctx, f.core.Step(f.cfg.Now(), ev)) }
+func (f *Fleet) step(ev coordinator.Event) {
+	f.apply(f.core.Step(f.cfg.Now(), ev))
+}
 
 // apply carries out effects in order: records are in the log before the messages behind them leave.
-func (f *Fleet) apply(ctx context.Context, fx []any) {
+func (f *Fleet) apply(fx []coordinator.Effect) {
 	var pending []event.Record
 	flush := func() {
 		if len(pending) > 0 && f.logErr == nil {
@@ -275,6 +285,9 @@ func (f *Fleet) apply(ctx context.Context, fx []any) {
 		case coordinator.Exit:
 			flush()
 			f.exit = &x
+		case coordinator.Receipt: // handle answers, once all records are in the log
+		default:
+			panic(fmt.Sprintf("the fleet does not know the effect %T", x))
 		}
 	}
 	flush()
@@ -292,12 +305,12 @@ func (f *Fleet) spawn(ctx context.Context) {
 	f.boxes[id] = box
 	f.wg.Go(func() {
 		reason := "it was killed"
-		if err := Attend(ctx, box, w, f.cfg.Grace, f.post); err != nil {
+		if err := Attend(ctx, box, w, f.cfg.Grace, f.Report); err != nil {
 			reason = err.Error()
 		}
 		f.post(died{id, reason, true})
 	})
-	f.step(ctx, coordinator.Joined{Worker: id})
+	f.step(coordinator.Joined{Worker: id})
 }
 
 func (f *Fleet) post(ev any) {
@@ -337,8 +350,8 @@ func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, 
 
 // Trouble pauses the run until a person has mended something around it. It returns at once and may be called from
 // within the log's Append.
-func (f *Fleet) Trouble(kind, reason string) {
-	f.wg.Go(func() { f.post(coordinator.Trouble{Kind: kind, Reason: reason}) })
+func (f *Fleet) Trouble(why event.PauseReason, reason string) {
+	f.wg.Go(func() { f.post(coordinator.Trouble{Why: why, Reason: reason}) })
 }
 
 // Join adds a worker of this process.

@@ -10,7 +10,7 @@ import (
 // Mailbox is a worker's queue of messages. Posting never waits, and an Abort cancels at once whatever the worker is doing.
 type Mailbox struct {
 	mu     sync.Mutex
-	q      []any
+	q      []message.Order
 	wake   chan struct{}
 	cancel context.CancelFunc // of the message being handled
 	closed bool
@@ -20,7 +20,7 @@ type Mailbox struct {
 func NewMailbox() *Mailbox { return &Mailbox{wake: make(chan struct{}, 1)} }
 
 // Post implements [Seat].
-func (m *Mailbox) Post(msg any) {
+func (m *Mailbox) Post(msg message.Order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch msg.(type) {
@@ -60,7 +60,7 @@ func (m *Mailbox) signal() {
 }
 
 // next waits for a message; its context ends with parent or with an Abort.
-func (m *Mailbox) next(parent context.Context) (context.Context, any, bool) {
+func (m *Mailbox) next(parent context.Context) (context.Context, message.Order, bool) {
 	for {
 		m.mu.Lock()
 		if m.closed || parent.Err() != nil {

@@ -12,7 +12,7 @@ import (
 // Seat is a worker as the fleet sees it. Both methods are called by the fleet's loop and must not wait. A [message.Away] or Close ends
 // the worker at once, the one that comes first: it was killed or put out, or the run is over.
 type Seat interface {
-	Post(msg any)
+	Post(message.Order)
 	Close()
 }
 
@@ -51,9 +51,9 @@ func (f *Fleet) unseat() {
 	}
 }
 
-// Report hands on a reply of a worker that is hosted elsewhere: Ready, Done, Failed or Saved. The caller has checked that
+// Report hands on what a worker says. The caller has checked that
 // its Worker is the number of the seat that it came from. It waits while the loop is busy.
-func (f *Fleet) Report(msg any) { f.post(msg) }
+func (f *Fleet) Report(r message.Report) { f.post(r) }
 
 // Gone says that a worker hosted elsewhere is lost.
 func (f *Fleet) Gone(id int, reason string) { f.post(died{worker: id, reason: reason}) }
@@ -66,7 +66,7 @@ const shortGrace = 500 * time.Millisecond
 // before: when a worker dies, its partners may notice before the coordinator does, and must not be blamed. A connection
 // that broke between workers that are there is reported after shortGrace: by then both of them have noticed, and the
 // coordinator any death. At its end w's memory is given back.
-func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Duration, report func(reply any)) error {
+func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Duration, report func(message.Report)) error {
 	defer w.Free()
 	for {
 		mctx, msg, ok := box.next(ctx)
@@ -101,7 +101,7 @@ func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Dura
 }
 
 // safely turns a panic of a program into the death of its worker: the others go on.
-func safely(ctx context.Context, w *worker.Worker, msg any) (reply any, err error) {
+func safely(ctx context.Context, w *worker.Worker, msg message.Order) (reply message.Report, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("worker %d: program failed: %v", w.ID(), r)

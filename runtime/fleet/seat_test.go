@@ -83,12 +83,12 @@ func TestSeats(t *testing.T) {
 // mute takes a seat and does nothing.
 type mute struct {
 	mu     sync.Mutex
-	posted []any
+	posted []message.Order
 	closed chan struct{}
 	once   sync.Once
 }
 
-func (m *mute) Post(msg any) {
+func (m *mute) Post(msg message.Order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.posted = append(m.posted, msg)
@@ -145,7 +145,7 @@ func TestPutOut(t *testing.T) {
 // TestGrace: a failure is held back while an abort may come, and only then told.
 func TestGrace(t *testing.T) {
 	bad := message.Plan{Plan: event.Plan{Epoch: 1, From: "nowhere", Algorithm: "dp-sgd"}}
-	attend := func(grace time.Duration, during func(*fleet.Mailbox)) (told []any) {
+	attend := func(grace time.Duration, during func(*fleet.Mailbox)) (told []message.Report) {
 		var spawn func(int) (*worker.Worker, error)
 		newFleet(t, 0, func(c *fleet.Config) { spawn = c.Spawn })
 		w, err := spawn(0)
@@ -155,7 +155,7 @@ func TestGrace(t *testing.T) {
 		box, ctx := fleet.NewMailbox(), bounded(t)
 		box.Post(bad)
 		time.AfterFunc(20*time.Millisecond, func() { during(box) })
-		if err := fleet.Attend(ctx, box, w, grace, func(r any) { told = append(told, r); box.Close() }); err != nil || ctx.Err() != nil {
+		if err := fleet.Attend(ctx, box, w, grace, func(r message.Report) { told = append(told, r); box.Close() }); err != nil || ctx.Err() != nil {
 			t.Errorf("%v, %v", err, ctx.Err())
 		}
 		return told

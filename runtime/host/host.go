@@ -73,15 +73,15 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	core := j.core()
 	core.Sane = r.sane
 	if from != nil {
-		core.Resume, core.Epoch, core.Late, core.Asked, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, from.Asked, "resume", nil
+		core.Resume, core.Epoch, core.Late, core.Asked, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, from.Asked, event.CauseResume, nil
 		core.Met = from.met
 		if j.Config.Parent != "" && from.Epoch == 0 {
-			core.Cause = "fork"
+			core.Cause = event.CauseFork
 		}
 	}
 	store := &Files{Dir: s.Dir()}
 	threads := max(1, j.Threads/max(1, d.Workers))
-	log := &recorder{sess: s, door: r.door, trouble: func(kind, reason string) { r.fleet.Trouble(kind, reason) }, framed: time.Now()}
+	log := &recorder{sess: s, door: r.door, trouble: func(why event.PauseReason, reason string) { r.fleet.Trouble(why, reason) }, framed: time.Now()}
 	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: d.Workers, Respawn: time.Second, Grace: grace, Shape: d.Shape,
 		Spawn: func(id int) (*worker.Worker, error) {
 			return j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
@@ -116,10 +116,10 @@ func (r *Run) gone() []event.Record {
 	if torn == nil || r.Resumed == nil {
 		return nil
 	}
-	return []event.Record{alert(r.Resumed.Checkpoint.Round, "log", torn.String())}
+	return []event.Record{alert(r.Resumed.Checkpoint.Round, event.AlertLog, torn.String())}
 }
 
-func alert(round uint64, kind, text string) event.Record {
+func alert(round uint64, kind event.AlertKind, text string) event.Record {
 	return event.Record{At: time.Now().UnixNano(), Alert: &event.Alert{Round: round, Level: "warning", Kind: kind, Text: text, Member: engine.None}}
 }
 

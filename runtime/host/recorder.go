@@ -25,7 +25,7 @@ const recordBytes, valueBytes = 100, 12
 type recorder struct {
 	sess    *session.Session
 	door    *door.Server
-	trouble func(kind, reason string)
+	trouble func(why event.PauseReason, reason string)
 	framed  time.Time
 	size    int    // of the last keyframe, in bytes
 	since   int    // bytes appended after it
@@ -40,9 +40,9 @@ func (r *recorder) Append(records ...event.Record) error {
 		if !errors.As(err, &disk) || disk.Missing > 0 {
 			return err
 		}
-		r.trouble("disk", err.Error())
+		r.trouble(event.PauseDisk, err.Error())
 	} else if n := r.sess.Dropped(); n > r.told { // there is room again
-		records = append(records, alert(r.door.View().Progress.Rounds, "disk", fmt.Sprintf("%d points and evaluations were not recorded while the disk had no room: the charts of a replay have a gap", n-r.told)))
+		records = append(records, alert(r.door.View().Progress.Rounds, event.AlertDisk, fmt.Sprintf("%d points and evaluations were not recorded while the disk had no room: the charts of a replay have a gap", n-r.told)))
 		r.told = n
 		if err := r.sess.Append(records[len(records)-1]); err != nil {
 			return err

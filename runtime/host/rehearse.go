@@ -247,8 +247,8 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	// together hands a message to every worker and waits for all replies; the others give up when one fails.
-	together := func(m any) ([]any, error) {
-		replies, failed := make([]any, workers), make([]error, workers)
+	together := func(m message.Order) ([]message.Report, error) {
+		replies, failed := make([]message.Report, workers), make([]error, workers)
 		var wg sync.WaitGroup
 		for i, w := range ws {
 			wg.Go(func() {

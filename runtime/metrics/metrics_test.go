@@ -32,7 +32,7 @@ func (s source) Snapshot(ctx context.Context, at view.Position) (*view.View, err
 }
 
 func (s source) Fleet(context.Context) (view.Fleet, error) {
-	return view.Fleet{Workers: []view.Worker{{ID: 0, State: view.Hosting, Members: []optim.Member{0, 1}, Name: "a\"b\n", Address: "h:1", RTT: time.Millisecond}, {ID: 3, State: view.Idle}},
+	return view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: []optim.Member{0, 1}, Name: "a\"b\n", Address: "h:1", RTT: time.Millisecond}, {ID: 3, State: event.Idle}},
 		Links: []view.Link{{From: 0, To: 3, Sent: 5e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}}}, nil
 }
 

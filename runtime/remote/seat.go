@@ -71,7 +71,7 @@ func (t *seat) String() string {
 }
 
 // Post sends a message of the core.
-func (t *seat) Post(msg any) {
+func (t *seat) Post(msg message.Order) {
 	t.mu.Lock()
 	switch m := msg.(type) {
 	case message.Save:
@@ -195,26 +195,9 @@ func (t *seat) hear() error {
 
 // take obeys a message. An error is a broken rule.
 func (t *seat) take(msg any) error {
-	var from int
 	switch m := msg.(type) {
-	case message.Ready:
-		if from = m.Worker; from == t.id && m.Epoch == 0 {
-			if t.seated {
-				return errors.New("it says twice that it is prepared")
-			}
-			t.run.sit(t)
-			return nil
-		}
-	case message.Done:
-		from = m.Worker
-	case message.Failed:
-		from = m.Worker
-	case message.Saved:
-		from = m.Worker
-	case message.Leaving:
-		if from = m.Worker; from == t.id && !t.seated {
-			return errOver // it has nothing to hand over
-		}
+	case message.Report:
+		return t.reports(m)
 	case message.Telemetry:
 		if m.Worker != t.id {
 			return fmt.Errorf("it speaks as worker %d", m.Worker)
@@ -228,18 +211,38 @@ func (t *seat) take(msg any) error {
 	default:
 		return fmt.Errorf("a worker may not send %T", msg)
 	}
-	if from != t.id || !t.seated {
-		return fmt.Errorf("it speaks as worker %d", from)
+}
+
+// reports hands a report on to the core. Before the worker is seated it may only say that it is prepared.
+func (t *seat) reports(r message.Report) error {
+	if r.Sender() == t.id {
+		switch m := r.(type) {
+		case message.Ready:
+			if m.Epoch == 0 && t.seated {
+				return errors.New("it says twice that it is prepared")
+			}
+			if m.Epoch == 0 {
+				t.run.sit(t)
+				return nil
+			}
+		case message.Leaving:
+			if !t.seated {
+				return errOver // it has nothing to hand over
+			}
+		}
 	}
-	if err := t.answers(msg); err != nil {
+	if r.Sender() != t.id || !t.seated {
+		return fmt.Errorf("it speaks as worker %d", r.Sender())
+	}
+	if err := t.answers(r); err != nil {
 		return err
 	}
-	t.run.fleet.Report(msg)
+	t.run.fleet.Report(r)
 	return nil
 }
 
 // answers holds a reply against what the worker was told: one at most to each plan, grant and save, and a file that came.
-func (t *seat) answers(msg any) error {
+func (t *seat) answers(msg message.Report) error {
 	if _, ok := msg.(message.Leaving); ok {
 		if t.leaves {
 			return errors.New("it says twice that it leaves")

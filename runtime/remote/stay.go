@@ -165,7 +165,7 @@ func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 	}
 	v.cfg.Note(fmt.Sprintf("joined as worker %d: %s on %s, %d members", v.id, setup.Config.Model, setup.Config.Data, setup.Members))
 	var lost error
-	err = fleet.Attend(ctx, v.box, w, grace, func(reply any) {
+	err = fleet.Attend(ctx, v.box, w, grace, func(reply message.Report) {
 		if f, ok := reply.(message.Failed); ok {
 			v.failed = f.Err
 		}
@@ -181,7 +181,7 @@ func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
 }
 
 // fitting is a reply, or the failure that it does not fit into a message: one round of very many members may not.
-func fitting(reply any) any {
+func fitting(reply message.Report) message.Report {
 	d, ok := reply.(message.Done)
 	if !ok {
 		return reply
@@ -248,8 +248,10 @@ func (v *visit) hear(ctx context.Context) error {
 			case v.replies <- msg:
 			default: // nobody asked
 			}
-		default:
+		case message.Order:
 			v.box.Post(msg)
+		default:
+			return &RefusedError{fmt.Errorf("the coordinator sends a %T, which only workers do", msg)}
 		}
 	}
 }

@@ -132,9 +132,9 @@ func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 		f.Workers = append(f.Workers, w)
 	}
 	for id, t := range byID { // not in the core, yet or any more
-		w := view.Worker{ID: id, State: view.Joining}
+		w := view.Worker{ID: id, State: event.Joining}
 		if t.seated {
-			w.State = view.Leaving
+			w.State = event.Leaving
 		}
 		t.describe(&w, now)
 		f.Workers = append(f.Workers, w)

@@ -95,7 +95,7 @@ func TestVisitors(t *testing.T) {
 			break
 		}
 	}
-	if err != nil || len(f.Workers) != 2 || len(f.Links) != 2 || f.Workers[0].State != view.Hosting || f.Workers[0].RTT == 0 || f.Workers[0].Sent == 0 || f.Links[0].Sent == 0 {
+	if err != nil || len(f.Workers) != 2 || len(f.Links) != 2 || f.Workers[0].State != event.Hosting || f.Workers[0].RTT == 0 || f.Workers[0].Sent == 0 || f.Links[0].Sent == 0 {
 		t.Errorf("the fleet is %+v, %v", f, err)
 	}
 	slow := event.Link{From: 0, To: event.Every, Delay: 30 * time.Millisecond}

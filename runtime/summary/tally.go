@@ -132,7 +132,7 @@ func (t *Tally) Record(r event.Record) {
 		if !t.planned {
 			t.planned, t.began = true, time.Now()
 		}
-	case r.Alert != nil && r.Alert.Kind == event.NonFinite:
+	case r.Alert != nil && r.Alert.Kind == event.AlertNonFinite:
 		t.Diverged = true
 	case r.Commit != nil:
 		c := r.Commit

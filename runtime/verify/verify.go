@@ -24,7 +24,7 @@ type Result struct {
 	Commits, Rounds uint64 // compared
 	Last            *event.Commit
 	Bytes           int64 // payload of the compared rounds, as recorded and, unless WrongBytes, as predicted from the log alone
-	WrongBytes      bool  // the log says that the algorithm does not send what it predicts: see [event.WrongBytes]
+	WrongBytes      bool  // the log says that the algorithm does not send what it predicts: see [event.AlertBytes]
 }
 
 // MismatchError says where the log and its execution part.
@@ -98,7 +98,7 @@ func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, erro
 
 // Record executes one record.
 func (v *Walk) Record(ctx context.Context, r event.Record) error {
-	if r.Alert != nil && r.Alert.Kind == event.WrongBytes {
+	if r.Alert != nil && r.Alert.Kind == event.AlertBytes {
 		v.res.WrongBytes = true
 	}
 	if v.cfg.From != nil && !v.alive {
@@ -225,7 +225,7 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 }
 
 func (v *Walk) compare(c event.Commit, d message.Done) error {
-	if got := worker.Root(d.Digests); got != c.Hash {
+	if got := message.Root(d.Digests); got != c.Hash {
 		return &MismatchError{Round: c.To, What: "the state", Got: got, Want: c.Hash}
 	}
 	if c.Progress != d.Progress {

@@ -167,7 +167,7 @@ func TestWrongBytesAreSaid(t *testing.T) {
 	k := *o.Log.Records[i].Commit
 	k.Sent = map[optim.Op]int64{"gradient": 1}
 	o.Log.Records[i].Commit = &k
-	said := event.Record{Alert: &event.Alert{Level: "warning", Kind: event.WrongBytes}}
+	said := event.Record{Alert: &event.Alert{Level: "warning", Kind: event.AlertBytes}}
 	o.Log.Records = slices.Insert(o.Log.Records, i, said)
 	if res, err := r.Verify(t.Context(), o); err != nil || !res.WrongBytes {
 		t.Errorf("%+v, %v", res, err)

@@ -16,19 +16,12 @@ import (
 //
 // All others, such as a command that was rejected, stay until a person acknowledges them.
 
-const (
-	lostWorker = "lost-worker"
-	leave      = "leave"
-	rejected   = "rejected"
-	disk       = "disk"
-)
-
 // alert adds one to the lane.
 func (v *View) alert(a *event.Alert) {
 	v.note(a.Level, "alert", a.Round, a.Text)
 	v.Lane[len(v.Lane)-1].Alert = a.Kind
 	if a.Level == "error" {
-		v.mark(Mark{Round: a.Round, Text: a.Kind, Alert: true})
+		v.mark(Mark{Round: a.Round, Text: string(a.Kind), Alert: true})
 	}
 }
 
@@ -51,12 +44,14 @@ func (v *View) answer(n int, of func(Entry) bool) {
 }
 
 func (v *View) trainsAgain() {
-	v.answer(-1, func(e Entry) bool { return e.Level == "error" && e.Alert != lostWorker && e.Alert != rejected })
+	v.answer(-1, func(e Entry) bool {
+		return e.Level == "error" && e.Alert != event.AlertLostWorker && e.Alert != event.AlertRejected
+	})
 }
 
 // saved follows a checkpoint. What was lost before, such as points that were not recorded, stays lost.
 func (v *View) saved(c *event.Checkpoint) {
-	v.answer(-1, func(e Entry) bool { return e.Alert == disk && e.Level == "error" && e.Round <= c.Round })
+	v.answer(-1, func(e Entry) bool { return e.Alert == event.AlertDisk && e.Level == "error" && e.Round <= c.Round })
 }
 
 // hosted follows a plan that installs other hosts; old is the plan before, nil for none.
@@ -70,7 +65,7 @@ func (v *View) hosted(old, p *event.Plan) {
 		return
 	}
 	v.answer(-1, func(e Entry) bool {
-		return e.Alert == lostWorker && e.Level == "error" || e.Alert == leave || e.Alert == event.LostLink
+		return e.Alert == event.AlertLostWorker && e.Level == "error" || e.Alert == event.AlertLeave || e.Alert == event.AlertLostLink
 	})
 	fresh := 0
 	for _, w := range now {
@@ -78,5 +73,5 @@ func (v *View) hosted(old, p *event.Plan) {
 			fresh++
 		}
 	}
-	v.answer(fresh, func(e Entry) bool { return e.Alert == lostWorker })
+	v.answer(fresh, func(e Entry) bool { return e.Alert == event.AlertLostWorker })
 }

@@ -11,41 +11,41 @@ import (
 // An alert is answered by what ends what it told of, and by nothing else; no clone taken before sees that.
 func TestAlertsAreAnswered(t *testing.T) {
 	ids := optim.IDs(4)
-	on := func(cause string, workers ...int) event.Record {
+	on := func(cause event.Cause, workers ...int) event.Record {
 		return event.Record{Plan: &event.Plan{New: optim.Place(ids, workers), Algorithm: "a", Cause: cause}}
 	}
-	alert := func(level, kind string) event.Record {
-		return event.Record{Alert: &event.Alert{Level: level, Kind: kind, Text: kind}}
+	alert := func(level string, kind event.AlertKind) event.Record {
+		return event.Record{Alert: &event.Alert{Level: level, Kind: kind, Text: string(kind)}}
 	}
 	phase := func(p event.Phase) event.Record { return event.Record{State: &event.State{Phase: p}} }
 	lost, nobody := alert("warning", "lost-worker"), alert("error", "lost-worker")
-	notFinite, full := alert("error", event.NonFinite), alert("error", "disk")
+	notFinite, full := alert("error", event.AlertNonFinite), alert("error", "disk")
 	for _, c := range []struct {
 		name string
 		rs   []event.Record
-		due  []string // alerts that are not answered
+		due  []event.AlertKind // alerts that are not answered
 	}{
-		{"paused", []event.Record{notFinite, phase(event.Paused)}, []string{event.NonFinite}},
-		{"a plan while it is paused", []event.Record{notFinite, phase(event.Paused), on("restore", 1, 2)}, []string{event.NonFinite}},
+		{"paused", []event.Record{notFinite, phase(event.Paused)}, []event.AlertKind{event.AlertNonFinite}},
+		{"a plan while it is paused", []event.Record{notFinite, phase(event.Paused), on("restore", 1, 2)}, []event.AlertKind{event.AlertNonFinite}},
 		{"resumed", []event.Record{notFinite, phase(event.Paused), phase(event.Training)}, nil},
-		{"resumed, and again", []event.Record{notFinite, phase(event.Paused), phase(event.Training), notFinite, phase(event.Paused)}, []string{event.NonFinite}},
+		{"resumed, and again", []event.Record{notFinite, phase(event.Paused), phase(event.Training), notFinite, phase(event.Paused)}, []event.AlertKind{event.AlertNonFinite}},
 		{"stopped and resumed", []event.Record{notFinite, phase(event.Paused), phase(event.Stopped), phase(event.Waiting), phase(event.Training)}, nil},
-		{"another limit", []event.Record{phase(event.Training), full, phase(event.Training)}, []string{"disk"}},
-		{"saved after all", []event.Record{full, notFinite, {Checkpoint: &event.Checkpoint{}}}, []string{event.NonFinite}},
-		{"saved before", []event.Record{{Alert: &event.Alert{Level: "error", Kind: "disk", Round: 9}}, {Checkpoint: &event.Checkpoint{Round: 8}}}, []string{"disk"}},
-		{"points that are lost", []event.Record{alert("warning", "disk"), {Checkpoint: &event.Checkpoint{}}}, []string{"disk"}},
-		{"on the survivor", []event.Record{lost, on("death", 1)}, []string{"lost-worker"}},
-		{"resumed with a worker less", []event.Record{lost, on("death", 1), phase(event.Paused), phase(event.Training)}, []string{"lost-worker"}},
+		{"another limit", []event.Record{phase(event.Training), full, phase(event.Training)}, []event.AlertKind{"disk"}},
+		{"saved after all", []event.Record{full, notFinite, {Checkpoint: &event.Checkpoint{}}}, []event.AlertKind{event.AlertNonFinite}},
+		{"saved before", []event.Record{{Alert: &event.Alert{Level: "error", Kind: "disk", Round: 9}}, {Checkpoint: &event.Checkpoint{Round: 8}}}, []event.AlertKind{"disk"}},
+		{"points that are lost", []event.Record{alert("warning", "disk"), {Checkpoint: &event.Checkpoint{}}}, []event.AlertKind{"disk"}},
+		{"on the survivor", []event.Record{lost, on("death", 1)}, []event.AlertKind{"lost-worker"}},
+		{"resumed with a worker less", []event.Record{lost, on("death", 1), phase(event.Paused), phase(event.Training)}, []event.AlertKind{"lost-worker"}},
 		{"replaced", []event.Record{lost, on("death", 1), on("join", 1, 3)}, nil},
 		{"replaced at once", []event.Record{lost, on("death", 1, 3)}, nil},
-		{"one of two replaced", []event.Record{lost, lost, on("death", 3)}, []string{"lost-worker"}},
-		{"a swap replaces nobody", []event.Record{lost, on("death", 1), on("swap", 1)}, []string{"lost-worker"}},
-		{"two lost each other, not tried again yet", []event.Record{alert("warning", event.LostLink), phase(event.Training)}, []string{event.LostLink}},
-		{"two lost each other, tried again", []event.Record{alert("warning", event.LostLink), on("restore", 1)}, nil},
-		{"all lost, one joins", []event.Record{lost, lost, nobody, on("rollback", 7)}, []string{"lost-worker"}},
+		{"one of two replaced", []event.Record{lost, lost, on("death", 3)}, []event.AlertKind{"lost-worker"}},
+		{"a swap replaces nobody", []event.Record{lost, on("death", 1), on("swap", 1)}, []event.AlertKind{"lost-worker"}},
+		{"two lost each other, not tried again yet", []event.Record{alert("warning", event.AlertLostLink), phase(event.Training)}, []event.AlertKind{event.AlertLostLink}},
+		{"two lost each other, tried again", []event.Record{alert("warning", event.AlertLostLink), on("restore", 1)}, nil},
+		{"all lost, one joins", []event.Record{lost, lost, nobody, on("rollback", 7)}, []event.AlertKind{"lost-worker"}},
 		{"the last one left", []event.Record{alert("warning", "leave"), on("join", 4)}, nil},
-		{"rejected", []event.Record{alert("error", "rejected"), phase(event.Paused), phase(event.Training), on("join", 1, 2, 3)}, []string{"rejected"}},
-		{"unknown", []event.Record{alert("warning", "log"), phase(event.Paused), phase(event.Training), on("join", 1, 2, 3)}, []string{"log"}},
+		{"rejected", []event.Record{alert("error", "rejected"), phase(event.Paused), phase(event.Training), on("join", 1, 2, 3)}, []event.AlertKind{"rejected"}},
+		{"unknown", []event.Record{alert("warning", "log"), phase(event.Paused), phase(event.Training), on("join", 1, 2, 3)}, []event.AlertKind{"log"}},
 	} {
 		v := fold(New(), []event.Record{on("start", 1, 2), phase(event.Training)})
 		var before []*View
@@ -53,7 +53,7 @@ func TestAlertsAreAnswered(t *testing.T) {
 			before = append(before, v.Clone())
 			v.Apply(r)
 		}
-		var due []string
+		var due []event.AlertKind
 		for _, e := range v.Lane {
 			if e.Kind == "alert" && !e.Answered {
 				due = append(due, e.Alert)

@@ -196,11 +196,11 @@ func (v *View) plan(p *event.Plan) {
 		v.Ledger.Ring, v.Rates = nil, Rates{}
 	}
 	text, level := planText(p), "info"
-	if len(p.Lost) > 0 || p.Cause == "death" {
+	if len(p.Lost) > 0 || p.Cause == event.CauseDeath {
 		level = "warning"
 	}
 	at := p.At
-	if swaps(p) || p.Cause == "resize" { // like an edit, it is told by the first round under it
+	if swaps(p) || p.Cause == event.CauseResize { // like an edit, it is told by the first round under it
 		at++
 	}
 	v.note(level, "plan", at, text)
@@ -216,7 +216,7 @@ func (v *View) plan(p *event.Plan) {
 	case len(p.Old.Members) != len(p.New.Members):
 		v.mark(Mark{Round: at, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == "warning"})
 	case level == "warning" || p.From == event.Saved:
-		v.mark(Mark{Round: p.At, Text: p.Cause, Alert: level == "warning"})
+		v.mark(Mark{Round: p.At, Text: string(p.Cause), Alert: level == "warning"})
 	}
 }
 
@@ -240,7 +240,7 @@ func planText(p *event.Plan) string {
 	}
 	text := fmt.Sprintf("plan %d: %s with %s on %s", p.Epoch, p.Algorithm, plural(len(p.New.Members), "member"), plural(len(p.New.Workers()), "worker"))
 	if p.Cause != "" {
-		text += " (" + p.Cause + ")"
+		text += " (" + string(p.Cause) + ")"
 	}
 	return text
 }

@@ -13,22 +13,11 @@ type Fleet struct {
 	Links   []Link   `cbor:"1,keyasint,omitempty"` // by From, then To; none within a process
 }
 
-// WorkerState is what a worker is there for.
-type WorkerState string
-
-const (
-	Hosting  WorkerState = "hosting"  // it hosts members
-	Idle     WorkerState = "idle"     // there are more workers than members
-	Cordoned WorkerState = "cordoned" // it gets no members from the next plan on; it may host some until then
-	Leaving  WorkerState = "leaving"  // its members are moving on, and then it ends
-	Joining  WorkerState = "joining"  // it reads its data
-)
-
 // Worker is one worker. Fields from Name on are empty for one of the coordinator's own process.
 type Worker struct {
-	ID      int            `cbor:"0,keyasint"`
-	State   WorkerState    `cbor:"1,keyasint"`
-	Members []optim.Member `cbor:"2,keyasint,omitempty"` // that it hosts, ascending
+	ID      int               `cbor:"0,keyasint"`
+	State   event.WorkerState `cbor:"1,keyasint"`
+	Members []optim.Member    `cbor:"2,keyasint,omitempty"` // that it hosts, ascending
 
 	Name     string        `cbor:"3,keyasint,omitempty"` // of its machine
 	Address  string        `cbor:"4,keyasint,omitempty"` // where its packets come from

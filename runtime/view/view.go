@@ -24,14 +24,14 @@ const Whole = engine.None
 
 // Series that the runtime measures for every algorithm. An algorithm's own carry the names it declares.
 const (
-	CentreLoss = "centre.loss" // scalar, nats: loss of the centre on validation samples
-	Fitness    = "fitness"     // per member, on validation samples: higher is better
-	Spread     = "spread"      // per member: RMS distance to the centre
-	Parent     = "parent"      // per member: whose child it is since the round, of algorithms that breed
-	Founder    = "founder"     // per member: the first of its line, which the view works out of parents
-	Partner    = "partner"     // of each member whom it met in the round, of algorithms that pair: the view keeps them as Meetings alone
-	TestError  = "test.error"  // scalar, percent: of the centre, from evaluations
-	TestLoss   = "test.loss"   // scalar, nats
+	CentreLoss = event.SeriesCentre  // scalar, nats: loss of the centre on validation samples
+	Fitness    = event.SeriesFitness // per member, on validation samples: higher is better
+	Spread     = event.SeriesSpread  // per member: RMS distance to the centre
+	Parent     = "parent"            // per member: whose child it is since the round, of algorithms that breed
+	Founder    = "founder"           // per member: the first of its line, which the view works out of parents
+	Partner    = "partner"           // of each member whom it met in the round, of algorithms that pair: the view keeps them as Meetings alone
+	TestError  = "test.error"        // scalar, percent: of the centre, from evaluations
+	TestLoss   = "test.loss"         // scalar, nats
 )
 
 // Position counts the records that were folded; it is also the index of the next one.
@@ -102,8 +102,8 @@ type Entry struct {
 	Kind    string   `cbor:"5,keyasint"` // edit, plan, alert, checkpoint, state
 	Text    string   `cbor:"6,keyasint"`
 
-	Alert    string `cbor:"7,keyasint,omitempty"` // of an alert, its kind
-	Answered bool   `cbor:"8,keyasint,omitempty"` // what it told of is over
+	Alert    event.AlertKind `cbor:"7,keyasint,omitempty"` // of an alert, its kind
+	Answered bool            `cbor:"8,keyasint,omitempty"` // what it told of is over
 }
 
 // What a View keeps of lists that grow with a run's age.

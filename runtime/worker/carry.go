@@ -27,7 +27,7 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 	if err != nil {
 		return err
 	}
-	oldBlocks := BlocksAt(oldAlg, oldTime, p.At, w.cfg.Layout)
+	oldBlocks := timeline.BlocksAt(oldAlg, oldTime, p.At, w.cfg.Layout)
 	survivors := left.Workers()
 	had := slices.Contains(survivors, w.cfg.ID)
 	everyone := append(slices.Clone(survivors), p.New.Workers()...)
@@ -59,7 +59,7 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 	if err := c.cast(centre); err != nil {
 		return err
 	}
-	carried := []optim.Block{{Name: ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}
+	carried := []optim.Block{{Name: message.ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}
 	for _, b := range next.blocks() {
 		if err := w.enter(ctx, next.env, b, centre); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (w *Worker) present(ctx context.Context, p message.Plan, old *departing) er
 }
 
 func positionOf(e *optim.Env) timeline.Position {
-	p := readProgress(e.Records[ProgressBlock].U)
+	p := readProgress(e.Records[message.ProgressBlock].U)
 	return timeline.Position{Round: p.Rounds, Epochs: p.Epochs, Steps: p.Steps}
 }
 

@@ -45,7 +45,7 @@ func done(t *testing.T, w *worker.Worker, g message.Grant) message.Done {
 func ready(t *testing.T, w *worker.Worker, p message.Plan) {
 	t.Helper()
 	r := w.Handle(t.Context(), p)
-	if r != any(message.Ready{Worker: w.ID(), Epoch: p.Epoch}) {
+	if r != message.Report(message.Ready{Worker: w.ID(), Epoch: p.Epoch}) {
 		t.Fatalf("plan %d: %+v", p.Epoch, r)
 	}
 }
@@ -60,7 +60,7 @@ func TestFences(t *testing.T) {
 		t.Errorf("a save without blocks: %+v", s)
 	}
 	ready(t, w, p)
-	for _, m := range []any{grant(2, 0, 1), grant(0, 0, 1), grant(1, 3, 4), message.Save{Epoch: 7}, "what?"} {
+	for _, m := range []message.Order{grant(2, 0, 1), grant(0, 0, 1), grant(1, 3, 4), message.Save{Epoch: 7}, message.Stop{}, message.Away{}} {
 		if r := w.Handle(t.Context(), m); r != nil {
 			t.Errorf("%+v: %+v", m, r)
 		}
@@ -97,7 +97,7 @@ func TestAbortedGrantLeavesNoTrace(t *testing.T) {
 	w.Handle(t.Context(), message.Abort{Epoch: 2})
 	ready(t, w, message.Plan{Plan: event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Workers, Old: p.New, New: p.New, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}})
 	got := done(t, w, grant(2, 3, 6))
-	if worker.Root(got.Digests) != worker.Root(want.Digests) || got.Progress != want.Progress {
+	if message.Root(got.Digests) != message.Root(want.Digests) || got.Progress != want.Progress {
 		t.Errorf("%+v, want %+v", got.Progress, want.Progress)
 	}
 }
@@ -114,7 +114,7 @@ func TestSaveOfAPast(t *testing.T) {
 	}
 	cp := event.Checkpoint{Round: 3, Epoch: 1, Roster: p.New, Algorithm: "dp-sgd", Files: saved.Files}
 	ready(t, w, message.Plan{Plan: event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Saved, Old: p.New, New: p.New, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}, Checkpoint: &cp})
-	if again := done(t, w, grant(2, 3, 5)); worker.Root(again.Digests) != worker.Root(at3.Digests) {
+	if again := done(t, w, grant(2, 3, 5)); message.Root(again.Digests) != message.Root(at3.Digests) {
 		t.Error("from the checkpoint the same rounds give another state")
 	}
 	if s := w.Handle(t.Context(), message.Save{Epoch: 2, At: 1}).(message.Saved); !strings.Contains(s.Err, "no snapshot of round 1") {

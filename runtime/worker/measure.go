@@ -13,16 +13,6 @@ import (
 	"brood/runtime/timeline"
 )
 
-// Series that the runtime measures for every algorithm.
-const (
-	SeriesCentre  = "centre.loss" // mean loss of the centre on the probe samples
-	SeriesFitness = "fitness"     // minus the mean loss of each member on them, unless the algorithm measures its own
-	SeriesSpread  = "spread"      // root-mean-square distance of each member to the centre
-)
-
-// Series are those, whether or not a model and its population have them.
-var Series = []optim.Series{{Name: SeriesCentre}, {Name: SeriesFitness, Kind: optim.PerMember}, {Name: SeriesSpread, Kind: optim.PerMember}}
-
 const (
 	probeSamples = 500  // of the validation split
 	statSamples  = 2048 // of the training split, to rebuild the centre's batch-norm statistics
@@ -117,13 +107,13 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *se
 		if err != nil {
 			return fmt.Errorf("probe: %w", err)
 		}
-		points.add(s.round, []optim.Point{{Member: engine.None, Series: SeriesCentre, Value: sc[0].Mean()}})
+		points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesCentre, Value: sc[0].Mean()}})
 	}
 	x := env.Block(optim.BlockX)
 	if x.Cols != w.cfg.Layout.Params || s.shared()[optim.BlockX] {
 		return nil
 	}
-	own := slices.ContainsFunc(s.alg.Series, func(d optim.Series) bool { return d.Name == SeriesFitness })
+	own := slices.ContainsFunc(s.alg.Series, func(d optim.Series) bool { return d.Name == event.SeriesFitness })
 	if !own {
 		sc, err := optim.Score(ctx, w.cfg.Engine, x, engine.Rows(x.Rows), env.Block(optim.BlockStats), samples)
 		if err != nil {
@@ -133,7 +123,7 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *se
 		for i := range sc {
 			fit[i] = float32(-sc[i].Mean())
 		}
-		points.add(s.round, env.MemberPoints(SeriesFitness, fit))
+		points.add(s.round, env.MemberPoints(event.SeriesFitness, fit))
 	}
 	far := make([]float64, x.Rows)
 	if err := w.cfg.Engine.Do(ctx, engine.Distance{X: x, Centre: centre, RMS: far}); err != nil {
@@ -144,7 +134,7 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *se
 	}
 	spread := make([]optim.Point, len(far))
 	for i, m := range env.Mine {
-		spread[i] = optim.Point{Member: m, Series: SeriesSpread, Value: far[i]}
+		spread[i] = optim.Point{Member: m, Series: event.SeriesSpread, Value: far[i]}
 	}
 	points.add(s.round, spread)
 	return nil
@@ -178,25 +168,4 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 		i++
 	}
 	return t, nil
-}
-
-// Tally adds the chunks of all workers in the order of the test set. ok is false while a chunk is missing.
-func Tally(tests []message.Test, samples int) (e event.Evaluation, ok bool) {
-	var all []message.Chunk
-	for _, t := range tests {
-		all = append(all, t.Chunks...)
-		e.Round = t.Round
-		if t.Centre != "" {
-			e.Centre = t.Centre
-		}
-	}
-	slices.SortFunc(all, func(a, b message.Chunk) int { return a.Index - b.Index })
-	var sum optim.Scores
-	for _, c := range all {
-		sum.Loss += c.Loss
-		sum.Correct += c.Correct
-		sum.Samples += c.Samples
-	}
-	e.TestError, e.TestLoss, e.Samples = sum.Error(), sum.Mean(), sum.Samples
-	return e, sum.Samples == int64(samples)
 }

@@ -4,12 +4,8 @@ import (
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/message"
 )
-
-// ProgressBlock belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that
-// decides at which round a run stops. Epochs are exact: whole units of 2^-32 epoch of finished segments, and the samples
-// of the present segment, in which the size of a pass has not changed.
-const ProgressBlock = "progress"
 
 const (
 	progRounds = iota
@@ -22,7 +18,7 @@ const (
 	progCols
 )
 
-func (s *installed) counters() []uint64 { return s.env.Records[ProgressBlock].U }
+func (s *installed) counters() []uint64 { return s.env.Records[message.ProgressBlock].U }
 
 // advance counts a round.
 func (s *installed) advance(r optim.Report) {

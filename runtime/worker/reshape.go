@@ -66,7 +66,7 @@ func (w *Worker) begin(p message.Plan) (*installed, error) {
 	}
 	s := &installed{epoch: p.Epoch, alg: alg, round: p.At, time: tl, snaps: map[uint64]snapshot{}}
 	s.env = w.environment(p.New, p.Epoch, p.New.Workers())
-	s.env.Records[ProgressBlock] = newProgress()
+	s.env.Records[message.ProgressBlock] = newProgress()
 	for _, b := range s.blocks() {
 		if b.Record && b.Enter != optim.EnterZero && b.Enter != optim.EnterOne || !b.Record && b.Type != engine.F32 {
 			s.free()
@@ -94,11 +94,8 @@ func (w *Worker) environment(r optim.Roster, epoch uint32, workers []int) *optim
 }
 
 // blocks are those of the algorithm at the present round.
-func (s *installed) blocks() []optim.Block { return BlocksAt(s.alg, s.time, s.round, s.env.Layout) }
-
-// BlocksAt lists the blocks that exist for the knobs of a round, in order of declaration.
-func BlocksAt(alg *optim.Algorithm, tl *timeline.Timeline, round uint64, l engine.Layout) []optim.Block {
-	return slices.DeleteFunc(alg.Blocks(tl.Values(timeline.Position{Round: round}), l), func(b optim.Block) bool { return b.Cols == 0 })
+func (s *installed) blocks() []optim.Block {
+	return timeline.BlocksAt(s.alg, s.time, s.round, s.env.Layout)
 }
 
 func rowsOf(b optim.Block, env *optim.Env) int {

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -76,7 +75,7 @@ func (s *installed) forget() {
 }
 
 func (s *installed) shared() map[string]bool {
-	out := map[string]bool{ProgressBlock: true}
+	out := map[string]bool{message.ProgressBlock: true}
 	for _, b := range s.blocks() {
 		out[b.Name] = b.Shared
 	}
@@ -120,18 +119,6 @@ func (s *installed) digests(ctx context.Context) (out map[string][32]byte, bad *
 		out[r.name()], hashes[r.block] = hashes[r.block][0], hashes[r.block][1:]
 	}
 	return out, bad, nil
-}
-
-// Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.
-func Root(digests map[string][32]byte) string {
-	var b bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(digests)) {
-		d := digests[name]
-		b.WriteString(name)
-		b.WriteByte(0)
-		b.Write(d[:])
-	}
-	return fmt.Sprintf("blake3:%x", blake3.Sum256(b.Bytes()))
 }
 
 // NonFiniteError says that a block holds NaN or infinity.

@@ -9,6 +9,7 @@ import (
 	"brood/models/native"
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/message"
 	"brood/runtime/timeline"
 )
 
@@ -31,7 +32,7 @@ func someEpoch(t *testing.T) *installed {
 		t.Fatal(err)
 	}
 	s.env.Engine, s.env.Blocks = v, map[string]engine.Mat{"x": ram.New(2, 3)}
-	s.env.Records = map[string]engine.Host{"cursor": engine.NewHost(1, 1, engine.U64), ProgressBlock: newProgress()}
+	s.env.Records = map[string]engine.Host{"cursor": engine.NewHost(1, 1, engine.U64), message.ProgressBlock: newProgress()}
 	return s
 }
 
@@ -45,7 +46,7 @@ func (s *installed) root(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Root(d)
+	return message.Root(d)
 }
 
 // TestRestore: going back brings every block, the round, the end and the timeline of that time back.
@@ -139,11 +140,11 @@ func TestRoot(t *testing.T) {
 		"swapped":        {"x/0": {2}, "x/1": {1}},
 		"one less":       {"x/0": {1}},
 	} {
-		if Root(a) == Root(b) {
+		if message.Root(a) == message.Root(b) {
 			t.Errorf("%s: the same hash", name)
 		}
 	}
-	if Root(a) != Root(map[string][32]byte{"x/1": {2}, "x/0": {1}}) {
+	if message.Root(a) != message.Root(map[string][32]byte{"x/1": {2}, "x/0": {1}}) {
 		t.Error("the order matters")
 	}
 }

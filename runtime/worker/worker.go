@@ -97,7 +97,7 @@ func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 		return c, errors.New("no plan is in force")
 	}
 	digests, _, err := s.digests(ctx)
-	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: Root(digests), Timeline: s.time.Edits(), Progress: s.progress()}, err
+	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: message.Root(digests), Timeline: s.time.Edits(), Progress: s.progress()}, err
 }
 
 // Free gives the memory of all blocks back to the engine. The worker must not be used any more.
@@ -110,9 +110,9 @@ func (w *Worker) Free() {
 	w.now, w.next = nil, nil
 }
 
-// Handle does what a message asks. The reply is nil where none is due. ctx is cancelled by an abort; a cancelled grant
+// Handle does what an order asks. The reply is nil where none is due. ctx is cancelled by an abort; a cancelled grant
 // or plan gives no reply either.
-func (w *Worker) Handle(ctx context.Context, m any) any {
+func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 	switch m := m.(type) {
 	case message.Abort:
 		w.epoch = max(w.epoch, m.Epoch)
@@ -152,6 +152,9 @@ func (w *Worker) Handle(ctx context.Context, m any) any {
 			s.Err = err.Error()
 		}
 		return s
+	case message.Stop, message.Away: // for whoever hosts the worker
+	default:
+		panic(fmt.Sprintf("worker %d does not know the order %T", w.cfg.ID, m))
 	}
 	return nil
 }
@@ -165,7 +168,7 @@ func (w *Worker) note(err error) {
 	}
 }
 
-func (w *Worker) failed(epoch uint32, err error) any {
+func (w *Worker) failed(epoch uint32, err error) message.Report {
 	w.note(err)
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -17,7 +17,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
-	"brood/runtime/worker"
 )
 
 // measurement is one line of a suite.
@@ -144,7 +143,7 @@ func watchFall(c *cobra.Command, client *door.Client, t0 time.Time, report func(
 		}
 		at = b.Next
 		for _, r := range b.Records {
-			if r.Points != nil && r.Points.Series == worker.SeriesCentre && time.Unix(0, r.At).Before(deadline) {
+			if r.Points != nil && r.Points.Series == event.SeriesCentre && time.Unix(0, r.At).Before(deadline) {
 				if len(losses) == 0 {
 					report(measurement{Name: "first centre loss", Value: time.Unix(0, r.At).Sub(t0).Seconds(), Unit: "s"})
 				}

@@ -133,7 +133,7 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 			}})
 	}
 	// together hands a message to every worker and waits for all replies.
-	together := func(m any) (replies [workers]any) {
+	together := func(m message.Order) (replies [workers]message.Report) {
 		var wg sync.WaitGroup
 		for id := range ws {
 			wg.Go(func() { replies[id] = ws[id].Handle(ctx, m) })

@@ -187,10 +187,10 @@ func (tr *troupe) trains(n int, after uint32) {
 }
 
 // lost waits for the alert that follows a fault, and returns how long it took.
-func (tr *troupe) lost(since time.Time, kind string) time.Duration {
+func (tr *troupe) lost(since time.Time, kind event.AlertKind) time.Duration {
 	tr.t.Helper()
 	var at time.Time
-	tr.until("an alert of "+kind, func() bool {
+	tr.until("an alert of "+string(kind), func() bool {
 		for _, a := range tr.alerts {
 			if a.Kind == kind && a.at.After(since) {
 				at = a.at

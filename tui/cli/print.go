@@ -173,7 +173,7 @@ func (p *plainPrinter) record(r event.Record) {
 		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
 		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.Sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(), r.Edit.Whose())
-	case r.Plan != nil && r.Plan.Cause != "start":
+	case r.Plan != nil && r.Plan.Cause != event.CauseStart:
 		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"), plural(len(r.Plan.New.Workers()), "worker"))
 		if r.Plan.Note != "" {
 			text += "; " + r.Plan.Note

@@ -1,0 +1,56 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/models/typed"
+	"brood/runtime/event"
+)
+
+// Metric is what a run may be trained towards.
+type Metric string
+
+const (
+	Loss      Metric = "loss"       // of the centre, on the probe samples
+	TestLoss  Metric = "test_loss"  // of the centre, on the test set
+	TestError Metric = "test_error" // of the centre, on the test set, in percent
+)
+
+// Metrics are all of them.
+var Metrics = []Metric{Loss, TestLoss, TestError}
+
+// Target is a parsed limit such as test_error=2.8.
+func Target(text string) (metric Metric, value float64, err error) {
+	name, num, ok := strings.Cut(text, "=")
+	metric = Metric(name)
+	value, perr := strconv.ParseFloat(num, 64)
+	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
+		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)", text)
+	}
+	if !(value >= 0) {
+		return "", 0, typed.Errorf("target %q would never be met: give a number from 0 on", text)
+	}
+	return metric, value, nil
+}
+
+// aim ends the run when a target is met.
+func (c *Coordinator) aim(metric Metric, value float64) []Effect {
+	met := Met(c.cfg.Limit, metric, value)
+	if met == "" || !c.leaving() {
+		return nil
+	}
+	c.ending = nil
+	return c.end(event.Finished, met)
+}
+
+// Met says that a value which was measured meets the target of a limit; "" where it does not.
+func Met(l event.Limit, metric Metric, value float64) string {
+	want, at, err := Target(l.Target)
+	if err != nil || want != metric || !(value <= at) {
+		return ""
+	}
+	return fmt.Sprintf("%s = %.4g reached the target %g", metric, value, at)
+}

@@ -1,0 +1,18 @@
+package event
+
+import "brood/optim"
+
+// Series that the runtime measures for every algorithm, on validation samples. An algorithm's own carry the names it
+// declares.
+const (
+	SeriesCentre  = "centre.loss" // scalar, nats: mean loss of the centre
+	SeriesFitness = "fitness"     // per member: minus its mean loss, unless the algorithm measures its own
+	SeriesSpread  = "spread"      // per member: root-mean-square distance to the centre
+)
+
+// Series are those, whether or not a model and its population have them.
+var Series = []optim.Series{
+	{Name: SeriesCentre},
+	{Name: SeriesFitness, Kind: optim.PerMember},
+	{Name: SeriesSpread, Kind: optim.PerMember},
+}

@@ -1,0 +1,51 @@
+package message
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zeebo/blake3"
+
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// ProgressBlock belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that decides
+// at which round a run stops. Epochs are exact: whole units of 2^-32 epoch of finished segments, and the samples of the
+// present segment, in which the size of a pass has not changed.
+const ProgressBlock = "progress"
+
+// Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.
+func Root(digests map[string][32]byte) string {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(digests)) {
+		d := digests[name]
+		b.WriteString(name)
+		b.WriteByte(0)
+		b.Write(d[:])
+	}
+	return fmt.Sprintf("blake3:%x", blake3.Sum256(b.Bytes()))
+}
+
+// Tally adds the chunks of all workers in the order of the test set. ok is false while a chunk is missing.
+func Tally(tests []Test, samples int) (e event.Evaluation, ok bool) {
+	var all []Chunk
+	for _, t := range tests {
+		all = append(all, t.Chunks...)
+		e.Round = t.Round
+		if t.Centre != "" {
+			e.Centre = t.Centre
+		}
+	}
+	slices.SortFunc(all, func(a, b Chunk) int { return a.Index - b.Index })
+	var sum optim.Scores
+	for _, c := range all {
+		sum.Loss += c.Loss
+		sum.Correct += c.Correct
+		sum.Samples += c.Samples
+	}
+	e.TestError, e.TestLoss, e.Samples = sum.Error(), sum.Mean(), sum.Samples
+	return e, sum.Samples == int64(samples)
+}
