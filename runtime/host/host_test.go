@@ -53,7 +53,7 @@ func train(t *testing.T, dir string, j *Job, from *Restored, during func(r *Run,
 		t.Fatal(err)
 	}
 	close(ready)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if _, err := run.Train(ctx); err != nil {
 		t.Fatal(err)
