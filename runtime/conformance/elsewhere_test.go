@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"brood/models/engine"
@@ -20,34 +19,6 @@ import (
 	"brood/transport/local"
 )
 
-// abroad gives a rig engines whose memory is elsewhere, and collects them.
-type abroad struct {
-	mu   sync.Mutex
-	made []*enginetest.Elsewhere
-	fail func(worker int) func(task int) error // may be nil
-}
-
-func (a *abroad) engine(toy *Toy) optim.Engine {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := enginetest.NewElsewhere(toy, uint64(len(a.made)))
-	if a.fail != nil {
-		e.Fail = a.fail(len(a.made))
-	}
-	a.made = append(a.made, e)
-	return e
-}
-
-// clean fails the test where memory was misused.
-func (a *abroad) clean(t *testing.T) {
-	t.Helper()
-	for i, e := range a.made {
-		for _, f := range e.Faults(true) {
-			t.Errorf("engine %d: %s", i, f)
-		}
-	}
-}
-
 // TestElsewhere: the whole suite passes on engines that own their memory and work late.
 func TestElsewhere(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
@@ -57,7 +28,7 @@ func TestElsewhere(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			var there abroad
 			base := quick(Rig{Algorithm: a.Name, Rounds: 12})
-			base.Members, base.Seed = 8, 3
+			base.Members, base.Workers, base.Seed = 8, 1, 3
 			here := run(t, base).Hash()
 			base.Engine = there.engine
 			if got := run(t, base).Hash(); got != here {

@@ -5,10 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"testing"
 
-	"brood/models/enginetest"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -125,15 +123,8 @@ func elsewhere(t *testing.T, base Rig) {
 			measured[rec.Points.Series] = true
 		}
 	}
-	var mu sync.Mutex
-	var made []*enginetest.Elsewhere
-	base.Engine = func(toy *Toy) optim.Engine {
-		mu.Lock()
-		defer mu.Unlock()
-		e := enginetest.NewElsewhere(toy, uint64(len(made)))
-		made = append(made, e)
-		return e
-	}
+	var there abroad
+	base.Engine = there.engine
 	for _, workers := range []int{1, 3} {
 		r := base
 		r.Workers, r.JoinAfter = workers, 3*(workers/3)
@@ -158,11 +149,7 @@ func elsewhere(t *testing.T, base Rig) {
 			t.Errorf("verify here: %v", err)
 		}
 	}
-	for i, e := range made {
-		for _, f := range e.Faults(true) {
-			t.Errorf("engine %d: %s", i, f)
-		}
-	}
+	there.clean(t)
 }
 
 // restored: a run that is stopped and goes on elsewhere ends as one that was not.

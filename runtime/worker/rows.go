@@ -53,8 +53,7 @@ func (r row) write(ctx context.Context, e optim.Engine, p []byte) error {
 
 // rows lists the rows of all blocks in a fixed order.
 func (s state) rows(mine []engine.Member, shared map[string]bool) (out []row) {
-	names := slices.Sorted(maps.Keys(s.blocks))
-	names = append(names, slices.Collect(maps.Keys(s.records))...)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(s.blocks)), maps.Keys(s.records))
 	slices.Sort(names)
 	for _, b := range names {
 		mat, isMat := s.blocks[b]

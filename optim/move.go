@@ -1,0 +1,124 @@
+package optim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"brood/models/engine"
+)
+
+// Incoming lists the edges that end at a member hosted by worker w: their order is that of Move's dst rows.
+func Incoming(edges []Edge, to Roster, w int) (in []Edge) {
+	for _, e := range edges {
+		if to.Of(e.To) == w {
+			in = append(in, e)
+		}
+	}
+	return
+}
+
+// Move sends rows along edges that every worker lists alike. src has a row for each member hosted here; row i of dst
+// becomes the row of the source of this worker's i-th incoming edge. A row goes to a worker once, however many of its
+// members want it; rows that stay on a worker cost nothing. dst must not share memory with src.
+func (c *Comm) Move(ctx context.Context, op Op, edges []Edge, src, dst engine.Mat) error {
+	return c.MoveBetween(ctx, op, c.Roster, c.Roster, edges, src, dst)
+}
+
+// MoveBetween is Move from one roster to another: src rows follow from, dst rows follow to.
+func (c *Comm) MoveBetween(ctx context.Context, op Op, from, to Roster, edges []Edge, src, dst engine.Mat) error {
+	var stay []engine.Task
+	m := mover{width: 4 * max(src.Cols, dst.Cols), rows: dst.Rows,
+		fetch: func(r engine.Row) ([]byte, error) { return c.fetch(ctx, nil, engine.RowOf(src, r), engine.Float32) },
+		put:   func(r engine.Row, p []byte) error { return c.Engine.Write(ctx, engine.RowOf(dst, r), p) },
+		keep: func(to, from engine.Row) error {
+			stay = append(stay, engine.Copy{Dst: engine.RowOf(dst, to), Src: engine.RowOf(src, from)})
+			return nil
+		}}
+	if err := c.move(ctx, op, from, to, edges, m); err != nil {
+		return err
+	}
+	return c.Engine.Do(ctx, stay...)
+}
+
+// MoveRecords is Move of rows of records.
+func (c *Comm) MoveRecords(ctx context.Context, op Op, edges []Edge, src, dst engine.Host) error {
+	return c.MoveRecordsBetween(ctx, op, c.Roster, c.Roster, edges, src, dst)
+}
+
+// MoveRecordsBetween is MoveBetween of rows of records.
+func (c *Comm) MoveRecordsBetween(ctx context.Context, op Op, from, to Roster, edges []Edge, src, dst engine.Host) error {
+	put := func(r engine.Row, p []byte) error { engine.ReadRow(dst, r, p); return nil }
+	fetch := func(r engine.Row) ([]byte, error) { return engine.AppendRows(nil, src, r, 1), nil }
+	m := mover{width: max(src.Cols, dst.Cols) * dst.Type.Size(), rows: dst.Rows, fetch: fetch, put: put,
+		keep: func(to, from engine.Row) error { return put(to, engine.AppendRows(nil, src, from, 1)) }}
+	if src.Rows > 0 && dst.Rows > 0 && src.Type != dst.Type {
+		return fmt.Errorf("%s: rows of %s into rows of %s", op, src.Type, dst.Type)
+	}
+	return c.move(ctx, op, from, to, edges, m)
+}
+
+// mover is how rows of some kind are taken and given.
+type mover struct {
+	width, rows int // bytes of a row, and rows at the end of edges
+	fetch       func(r engine.Row) ([]byte, error)
+	put         func(r engine.Row, p []byte) error
+	keep        func(to, from engine.Row) error // a row that stays on this worker
+}
+
+func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m mover) error {
+	defer c.watch()()
+	mine := from.Hosted(c.Self)
+	local := func(m Member) engine.Row {
+		i, ok := slices.BinarySearch(mine, m)
+		if !ok {
+			return -1
+		}
+		return engine.Row(i)
+	}
+	type parcel struct {
+		m Member
+		w int
+	}
+	shipped := map[parcel]bool{}
+	for _, e := range edges {
+		a, b := from.Of(e.From), to.Of(e.To)
+		if p := (parcel{e.From, b}); a == c.Self && b != c.Self && !shipped[p] {
+			shipped[p] = true
+			row, err := m.fetch(local(e.From))
+			if err == nil {
+				err = c.send(b, op, row)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	i, got := engine.Row(0), map[Member][]byte{}
+	for _, e := range edges {
+		if to.Of(e.To) != c.Self {
+			continue
+		}
+		if int(i) >= m.rows {
+			return fmt.Errorf("%s: %d rows for more incoming edges", op, m.rows)
+		}
+		var err error
+		if a := from.Of(e.From); a == c.Self {
+			err = m.keep(i, local(e.From))
+		} else {
+			p, ok := got[e.From]
+			if !ok {
+				if p, err = c.recv(ctx, a, op, m.width); err != nil {
+					return err
+				}
+				got[e.From] = p
+			}
+			err = m.put(i, p)
+		}
+		if err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
+}

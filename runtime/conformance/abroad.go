@@ -1,0 +1,37 @@
+package conformance
+
+import (
+	"sync"
+	"testing"
+
+	"brood/models/enginetest"
+	"brood/optim"
+)
+
+// abroad gives a rig engines whose memory is elsewhere, and collects them.
+type abroad struct {
+	mu   sync.Mutex
+	made []*enginetest.Elsewhere
+	fail func(worker int) func(task int) error // may be nil
+}
+
+func (a *abroad) engine(toy *Toy) optim.Engine {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := enginetest.NewElsewhere(toy, uint64(len(a.made)))
+	if a.fail != nil {
+		e.Fail = a.fail(len(a.made))
+	}
+	a.made = append(a.made, e)
+	return e
+}
+
+// clean fails the test where memory was misused.
+func (a *abroad) clean(t *testing.T) {
+	t.Helper()
+	for i, e := range a.made {
+		for _, f := range e.Faults(true) {
+			t.Errorf("engine %d: %s", i, f)
+		}
+	}
+}
