@@ -166,7 +166,7 @@ func bandwidthRows(v *view.View) rows {
 func eventRows(v *view.View) rows {
 	out := rows{{"time", "trained_seconds", "round", "level", "kind", "text"}}
 	for _, e := range v.Lane {
-		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), exact(time.Duration(e.Trained).Seconds()), uints(e.Round), e.Level, e.Kind, e.Text})
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), exact(time.Duration(e.Trained).Seconds()), uints(e.Round), string(e.Level), e.Kind, e.Text})
 	}
 	return out
 }

@@ -122,7 +122,7 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 // notice says what a person should see at once.
 func (m *model) notice(r event.Record) {
 	m.overhear(r)
-	if r.Alert != nil && r.Alert.Level == "error" {
+	if r.Alert != nil && r.Alert.Level == event.LevelError {
 		m.say(cell.Alert, r.Alert.Text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 )
@@ -48,7 +49,7 @@ func (l *lane) entries(m *model) []view.Entry {
 	}
 	var out []view.Entry
 	for _, e := range m.shown.Lane {
-		if m.passes("events", e.Level, e.Kind, e.Text) {
+		if m.passes("events", string(e.Level), e.Kind, e.Text) {
 			out = append(out, e)
 		}
 	}
@@ -61,13 +62,13 @@ func (l *lane) title(m *model) (string, string) {
 
 func level(e view.Entry) (glyph rune, role cell.Role) {
 	switch {
-	case e.Answered && e.Level == "error":
+	case e.Answered && e.Level == event.LevelError:
 		return '✗', cell.Faint
-	case e.Answered && e.Level == "warning":
+	case e.Answered && e.Level == event.LevelWarning:
 		return '!', cell.Faint
-	case e.Level == "error":
+	case e.Level == event.LevelError:
 		return '✗', cell.Alert
-	case e.Level == "warning":
+	case e.Level == event.LevelWarning:
 		return '!', cell.Warn
 	case e.Kind == "edit":
 		return '┆', cell.Marks
@@ -93,7 +94,7 @@ func (l *lane) draw(m *model, g *cell.Grid, r cell.Rect) {
 		if len(lines) == 0 {
 			lines = []string{""}
 		}
-		if e.Level == "info" || r.H < 6 {
+		if e.Level == event.LevelInfo || r.H < 6 {
 			lines = []string{e.Text}
 		}
 		y -= len(lines)
@@ -128,7 +129,7 @@ func (l *lane) line(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	e := lane[max(0, len(lane)-1-l.scroll)]
 	for i := len(lane) - 1; i >= 0 && l.scroll == 0; i-- {
-		if a := lane[i]; a.Level == "error" && m.due(a) {
+		if a := lane[i]; a.Level == event.LevelError && m.due(a) {
 			e = a
 			break
 		}

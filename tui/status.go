@@ -194,7 +194,7 @@ func (m *model) due(e view.Entry) bool { return e.Kind == "alert" && !e.Answered
 // alerts counts those that are due.
 func (m *model) alerts() (n int) {
 	for _, e := range m.shown.Lane {
-		if m.due(e) && e.Level != "info" {
+		if m.due(e) && e.Level != event.LevelInfo {
 			n++
 		}
 	}

@@ -85,7 +85,7 @@ func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
 		return nil
 	}
 	c.misjudged[c.alg.Name] = true
-	return []Effect{c.alert("warning", event.AlertBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
+	return []Effect{c.alert(event.LevelWarning, event.AlertBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
 		c.alg.Name, predicted, op, to, sent, list(c.roster.Workers())), engine.None)}
 }
 

@@ -228,7 +228,7 @@ func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
 		if !lone && c.ending == nil {
 			return c.halt(event.PauseDisk, e.Err, engine.None)
 		}
-		fx = append(fx, c.alert("error", event.AlertDisk, e.Err, engine.None))
+		fx = append(fx, c.alert(event.LevelError, event.AlertDisk, e.Err, engine.None))
 		if lone {
 			return append(fx, c.abandon(false)...)
 		}

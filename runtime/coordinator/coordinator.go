@@ -135,7 +135,7 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	case Trouble:
 		fx = c.troubled(e)
 	case Note:
-		fx = []Effect{c.alert("info", e.Kind, e.Text, engine.None)}
+		fx = []Effect{c.alert(event.LevelInfo, e.Kind, e.Text, engine.None)}
 	case Interrupt:
 		fx = c.end(event.Stopped, "interrupted")
 	case Tick:
@@ -185,7 +185,7 @@ func (c *Coordinator) record(r event.Record) Append {
 	return Append{r}
 }
 
-func (c *Coordinator) alert(level string, kind event.AlertKind, text string, m optim.Member) Append {
+func (c *Coordinator) alert(level event.Level, kind event.AlertKind, text string, m optim.Member) Append {
 	return c.record(event.Record{Alert: &event.Alert{Round: c.committed, Level: level, Kind: kind, Text: text, Member: m}})
 }
 

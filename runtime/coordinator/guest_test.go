@@ -149,7 +149,7 @@ func (p *party) round(change func(w int, d *message.Done)) {
 func (p *party) alerts() (texts []string) {
 	for _, r := range p.log {
 		if r.Alert != nil {
-			texts = append(texts, r.Alert.Level+" "+string(r.Alert.Kind)+": "+r.Alert.Text)
+			texts = append(texts, string(r.Alert.Level)+" "+string(r.Alert.Kind)+": "+r.Alert.Text)
 		}
 	}
 	return texts

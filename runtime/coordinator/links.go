@@ -54,7 +54,7 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 		when = fmt.Sprintf("after %s", wait)
 	}
 	note := fmt.Sprintf("workers %d and %d lost each other", one, other)
-	fx := []Effect{c.alert("warning", event.AlertLostLink, fmt.Sprintf("%s: tried again %s, %d of %d; worker %d reports: %s", note, when, times, len(linkPauses), e.Worker, e.Err), engine.None)}
+	fx := []Effect{c.alert(event.LevelWarning, event.AlertLostLink, fmt.Sprintf("%s: tried again %s, %d of %d; worker %d reports: %s", note, when, times, len(linkPauses), e.Worker, e.Err), engine.None)}
 	if c.base == c.cfg.Epoch { // nothing was ever ready
 		c.plan = nil
 		return append(fx, c.first()...)

@@ -52,7 +52,7 @@ func (c *Coordinator) first() (fx []Effect) {
 		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
 	}
 	for _, why := range c.refused {
-		fx = append(fx, c.alert("error", event.AlertRejected, "a command from before the restart is not obeyed: "+why, engine.None))
+		fx = append(fx, c.alert(event.LevelError, event.AlertRejected, "a command from before the restart is not obeyed: "+why, engine.None))
 	}
 	c.refused = nil
 	return append(fx, c.send(p)...)
@@ -111,7 +111,7 @@ func (c *Coordinator) reshape() (fx []Effect) {
 		if c.admits(c.alg, ch.members, c.foreseen(ch), c.committed) != nil {
 			c.staged = nil
 		}
-		fx = append(fx, c.alert("error", event.AlertRejected, err.Error(), engine.None))
+		fx = append(fx, c.alert(event.LevelError, event.AlertRejected, err.Error(), engine.None))
 	}
 	if ch.reset {
 		c.edits, c.staged = withoutEdits(c.edits, ch.alg), withoutEdits(c.staged, ch.alg)
@@ -160,7 +160,7 @@ func (c *Coordinator) back(ch change) (fx []Effect, late []event.Edit) {
 	late = slices.Concat(late, c.staged, ch.edits)
 	c.edits, c.staged = then, nil
 	if from > c.committed {
-		fx = append(fx, c.alert("warning", event.AlertRollback, fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
+		fx = append(fx, c.alert(event.LevelWarning, event.AlertRollback, fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
 	}
 	return fx, late
 }
@@ -247,7 +247,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 			c.forget(e.Worker)
 			gone = append(gone, e.Worker)
 			hosted += len(c.roster.Hosted(e.Worker))
-			fx = append(fx, c.alert("warning", event.AlertLostWorker, fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
+			fx = append(fx, c.alert(event.LevelWarning, event.AlertLostWorker, fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
 		}
 	}
 	if len(gone) == 0 {
@@ -292,7 +292,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 	c.granted = c.committed
 	clear(c.done)
 	if len(c.alive) == 0 {
-		return append(fx, c.alert("error", event.AlertLostWorker, "no worker is left: waiting for one to join", engine.None))
+		return append(fx, c.alert(event.LevelError, event.AlertLostWorker, "no worker is left: waiting for one to join", engine.None))
 	}
 	return append(fx, c.reshape()...)
 }

@@ -73,7 +73,7 @@ func (c *Coordinator) leaves(e message.Leaving) []Effect {
 		return c.dismiss()
 	}
 	c.move(event.CauseLeave, fmt.Sprintf("worker %d leaves", e.Worker))
-	fx := []Effect{c.alert("info", event.AlertLeave, fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
+	fx := []Effect{c.alert(event.LevelInfo, event.AlertLeave, fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
 	if c.plan != nil || !c.keep && c.granted > c.committed { // the next plan moves them, after a grant that has no way back
 		return fx
 	}
@@ -127,7 +127,7 @@ func (c *Coordinator) abandon(save bool) (fx []Effect) {
 	if c.ending != nil {
 		return append(fx, c.exit()...)
 	}
-	return append(fx, c.alert("warning", event.AlertLeave, "the last worker has left: the run waits for one to join", engine.None))
+	return append(fx, c.alert(event.LevelWarning, event.AlertLeave, "the last worker has left: the run waits for one to join", engine.None))
 }
 
 // rest obeys Cordon, Drain and Uncordon.
@@ -147,7 +147,7 @@ func (c *Coordinator) rest(cmd event.Command) []Effect {
 		kind, text = event.AlertUncordon, fmt.Sprintf("worker %d takes part again", cmd.Worker)
 		c.move(event.CauseJoin, text)
 	}
-	return []Effect{c.alert("info", kind, text+", says "+by(cmd), engine.None)}
+	return []Effect{c.alert(event.LevelInfo, kind, text+", says "+by(cmd), engine.None)}
 }
 
 // mayRest says whether a worker may be cordoned, drained, or let in again.

@@ -29,7 +29,7 @@ func (c *Coordinator) troubled(e Trouble) []Effect {
 
 // halt pauses the run, or ends it once what is committed is saved.
 func (c *Coordinator) halt(why event.PauseReason, text string, m optim.Member) []Effect {
-	fx := []Effect{c.alert("error", why.Alert(), text, m)}
+	fx := []Effect{c.alert(event.LevelError, why.Alert(), text, m)}
 	if c.cfg.OnTrouble == OnTroubleWait {
 		return append(fx, c.enter(event.Paused, text))
 	}
@@ -55,7 +55,7 @@ func (c *Coordinator) blownUp(what string, m optim.Member) (fx []Effect) {
 		}
 		c.change.note = "back before the trouble"
 		what += fmt.Sprintf("; back to %s, without what was turned since: try %d of %d", where, c.tries, backTries)
-		return append([]Effect{c.alert("error", event.AlertNonFinite, what, m)}, c.reshape()...)
+		return append([]Effect{c.alert(event.LevelError, event.AlertNonFinite, what, m)}, c.reshape()...)
 	}
 	to := c.committed
 	if !c.keep {

@@ -189,7 +189,7 @@ type Evaluation struct {
 // Alert is something a person may want to act on.
 type Alert struct {
 	Round  uint64        `cbor:"0,keyasint"`
-	Level  string        `cbor:"1,keyasint"` // info, warning, error
+	Level  Level         `cbor:"1,keyasint"`
 	Kind   AlertKind     `cbor:"2,keyasint"`
 	Text   string        `cbor:"3,keyasint"`
 	Member engine.Member `cbor:"4,keyasint"`

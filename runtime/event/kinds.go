@@ -26,6 +26,18 @@ const (
 var Causes = []Cause{CauseStart, CauseResume, CauseFork, CauseJoin, CauseLeave, CauseDrain, CauseDeath,
 	CauseResize, CauseSwap, CauseKnob, CauseRollback, CauseRestore}
 
+// Level says how much an alert asks of whoever looks.
+type Level string
+
+const (
+	LevelInfo    Level = "info"    // something happened, and nothing is to be done
+	LevelWarning Level = "warning" // the run goes on, otherwise than was asked
+	LevelError   Level = "error"   // the run stands, or something asked for will not be done
+)
+
+// Levels are all of them.
+var Levels = []Level{LevelInfo, LevelWarning, LevelError}
+
 // AlertKind says what an alert tells of.
 type AlertKind string
 

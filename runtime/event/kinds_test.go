@@ -31,7 +31,7 @@ func TestListsAreWhole(t *testing.T) {
 		return true
 	})
 	for name, list := range map[string][]string{
-		"Cause": texts(Causes), "AlertKind": texts(AlertKinds), "PauseReason": texts(PauseReasons),
+		"Cause": texts(Causes), "AlertKind": texts(AlertKinds), "PauseReason": texts(PauseReasons), "Level": texts(Levels),
 	} {
 		if len(list) < 3 || !slices.Equal(list, consts[name]) {
 			t.Errorf("%s: the list is %q, the constants are %q", name, list, consts[name])
@@ -41,7 +41,7 @@ func TestListsAreWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, list := range [][]string{texts(Causes), texts(AlertKinds)} {
+	for _, list := range [][]string{texts(Causes), texts(Levels), texts(AlertKinds)} {
 		last := len(list) - 1
 		if told := strings.Join(list[:last], ", ") + " or " + list[last]; !strings.Contains(string(page), told) {
 			t.Errorf("docs/json-events.md does not list %s", told)
@@ -104,7 +104,7 @@ func TestNoTextDecides(t *testing.T) {
 		t.Errorf("%d files, %v", checked, err)
 	}
 	for _, bad := range []string{
-		`x.Cause == "death"`, `"disk" != a.Kind`, `f(E{Kind: "log"})`, `func() { switch x.Alert { case "leave": } }`,
+		`x.Cause == "death"`, `"disk" != a.Kind`, `f(E{Kind: "log"})`, `func() { switch x.Alert { case "leave": } }`, `e.Level == "error"`,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a\nvar _ = "+bad, 0)
 		if err != nil || len(literals(file)) != 1 {
@@ -115,7 +115,7 @@ func TestNoTextDecides(t *testing.T) {
 
 // literals are the texts of the lists that stand beside a field of such a type.
 func literals(file *ast.File) (out []ast.Expr) {
-	listed := slices.Concat(texts(Causes), texts(AlertKinds), texts(PauseReasons))
+	listed := slices.Concat(texts(Causes), texts(AlertKinds), texts(PauseReasons), texts(Levels))
 	field := func(x ast.Expr) bool {
 		name := ""
 		switch x := x.(type) {
@@ -124,7 +124,7 @@ func literals(file *ast.File) (out []ast.Expr) {
 		case *ast.Ident:
 			name = x.Name
 		}
-		return slices.Contains([]string{"Cause", "cause", "Kind", "Alert", "Why"}, name)
+		return slices.Contains([]string{"Cause", "cause", "Kind", "Alert", "Why", "Level", "level"}, name)
 	}
 	check := func(beside, x ast.Expr) {
 		if beside != nil && field(beside) && slices.Contains(listed, text(x)) {

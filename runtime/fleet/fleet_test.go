@@ -302,7 +302,7 @@ func TestWrongBytes(t *testing.T) {
 		var said []string
 		for _, r := range log.Records {
 			if r.Alert != nil {
-				said = append(said, r.Alert.Level+" "+string(r.Alert.Kind)+": "+r.Alert.Text)
+				said = append(said, string(r.Alert.Level)+" "+string(r.Alert.Kind)+": "+r.Alert.Text)
 			}
 		}
 		if len(said) != 1 || !strings.HasPrefix(said[0], "warning bytes: Bytes of dp-sgd predicts 7 bytes for gradient up to round 1, and its workers sent ") {

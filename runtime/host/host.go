@@ -120,7 +120,7 @@ func (r *Run) gone() []event.Record {
 }
 
 func alert(round uint64, kind event.AlertKind, text string) event.Record {
-	return event.Record{At: time.Now().UnixNano(), Alert: &event.Alert{Round: round, Level: "warning", Kind: kind, Text: text, Member: engine.None}}
+	return event.Record{At: time.Now().UnixNano(), Alert: &event.Alert{Round: round, Level: event.LevelWarning, Kind: kind, Text: text, Member: engine.None}}
 }
 
 // replayInto folds what the log already holds.

@@ -20,7 +20,7 @@ import (
 func (v *View) alert(a *event.Alert) {
 	v.note(a.Level, "alert", a.Round, a.Text)
 	v.Lane[len(v.Lane)-1].Alert = a.Kind
-	if a.Level == "error" {
+	if a.Level == event.LevelError {
 		v.mark(Mark{Round: a.Round, Text: string(a.Kind), Alert: true})
 	}
 }
@@ -45,13 +45,15 @@ func (v *View) answer(n int, of func(Entry) bool) {
 
 func (v *View) trainsAgain() {
 	v.answer(-1, func(e Entry) bool {
-		return e.Level == "error" && e.Alert != event.AlertLostWorker && e.Alert != event.AlertRejected
+		return e.Level == event.LevelError && e.Alert != event.AlertLostWorker && e.Alert != event.AlertRejected
 	})
 }
 
 // saved follows a checkpoint. What was lost before, such as points that were not recorded, stays lost.
 func (v *View) saved(c *event.Checkpoint) {
-	v.answer(-1, func(e Entry) bool { return e.Alert == event.AlertDisk && e.Level == "error" && e.Round <= c.Round })
+	v.answer(-1, func(e Entry) bool {
+		return e.Alert == event.AlertDisk && e.Level == event.LevelError && e.Round <= c.Round
+	})
 }
 
 // hosted follows a plan that installs other hosts; old is the plan before, nil for none.
@@ -65,7 +67,7 @@ func (v *View) hosted(old, p *event.Plan) {
 		return
 	}
 	v.answer(-1, func(e Entry) bool {
-		return e.Alert == event.AlertLostWorker && e.Level == "error" || e.Alert == event.AlertLeave || e.Alert == event.AlertLostLink
+		return e.Alert == event.AlertLostWorker && e.Level == event.LevelError || e.Alert == event.AlertLeave || e.Alert == event.AlertLostLink
 	})
 	fresh := 0
 	for _, w := range now {

@@ -14,7 +14,7 @@ func TestAlertsAreAnswered(t *testing.T) {
 	on := func(cause event.Cause, workers ...int) event.Record {
 		return event.Record{Plan: &event.Plan{New: optim.Place(ids, workers), Algorithm: "a", Cause: cause}}
 	}
-	alert := func(level string, kind event.AlertKind) event.Record {
+	alert := func(level event.Level, kind event.AlertKind) event.Record {
 		return event.Record{Alert: &event.Alert{Level: level, Kind: kind, Text: string(kind)}}
 	}
 	phase := func(p event.Phase) event.Record { return event.Record{State: &event.State{Phase: p}} }

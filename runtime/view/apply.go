@@ -35,7 +35,7 @@ func (v *View) Apply(r event.Record) {
 		v.alert(r.Alert)
 	case r.Checkpoint != nil:
 		v.Checkpoint = r.Checkpoint
-		v.note("info", "checkpoint", r.Checkpoint.Round, "checkpoint saved")
+		v.note(event.LevelInfo, "checkpoint", r.Checkpoint.Round, "checkpoint saved")
 		v.saved(r.Checkpoint)
 	case r.State != nil:
 		v.state(r.State)
@@ -156,7 +156,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		text = e.Knob + " " + old + "→" + e.Expr
 	}
 	v.mark(Mark{Round: e.First(), Text: text})
-	v.note("info", "edit", e.First(), strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.First())+by(e.Whose()))
+	v.note(event.LevelInfo, "edit", e.First(), strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.First())+by(e.Whose()))
 }
 
 func by(who string) string {
@@ -195,9 +195,9 @@ func (v *View) plan(p *event.Plan) {
 	if swaps(p) { // what is recent is of the algorithm before
 		v.Ledger.Ring, v.Rates = nil, Rates{}
 	}
-	text, level := planText(p), "info"
+	text, level := planText(p), event.LevelInfo
 	if len(p.Lost) > 0 || p.Cause == event.CauseDeath {
-		level = "warning"
+		level = event.LevelWarning
 	}
 	at := p.At
 	if swaps(p) || p.Cause == event.CauseResize { // like an edit, it is told by the first round under it
@@ -214,9 +214,9 @@ func (v *View) plan(p *event.Plan) {
 	case swaps(p):
 		v.mark(Mark{Round: at, Text: p.OldAlg + "→" + p.Algorithm})
 	case len(p.Old.Members) != len(p.New.Members):
-		v.mark(Mark{Round: at, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == "warning"})
-	case level == "warning" || p.From == event.Saved:
-		v.mark(Mark{Round: p.At, Text: string(p.Cause), Alert: level == "warning"})
+		v.mark(Mark{Round: at, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == event.LevelWarning})
+	case level == event.LevelWarning || p.From == event.Saved:
+		v.mark(Mark{Round: p.At, Text: string(p.Cause), Alert: level == event.LevelWarning})
 	}
 }
 
@@ -275,9 +275,9 @@ func (v *View) state(s *event.State) {
 	if v.Running() {
 		v.trainsAgain()
 	}
-	level, text := "info", string(s.Phase)
+	level, text := event.LevelInfo, string(s.Phase)
 	if s.Phase == event.Failed {
-		level = "error"
+		level = event.LevelError
 	}
 	if s.Reason != "" {
 		text += ": " + s.Reason
@@ -291,7 +291,7 @@ func (v *View) mark(m Mark) {
 	}
 }
 
-func (v *View) note(level, kind string, round uint64, text string) {
+func (v *View) note(level event.Level, kind string, round uint64, text string) {
 	v.Lane = append(v.Lane, Entry{At: v.Position, When: v.Last, Trained: v.Trained, Round: round, Level: level, Kind: kind, Text: text})
 	v.Events++
 	if len(v.Lane) > maxLane {

@@ -94,13 +94,13 @@ type Mark struct {
 
 // Entry is a line of the event lane.
 type Entry struct {
-	At      Position `cbor:"0,keyasint"` // of its record: the name under which a viewer acknowledges it
-	When    int64    `cbor:"1,keyasint"` // Unix nanoseconds
-	Trained int64    `cbor:"2,keyasint"` // nanoseconds of training before it
-	Round   uint64   `cbor:"3,keyasint"`
-	Level   string   `cbor:"4,keyasint"` // info, warning, error
-	Kind    string   `cbor:"5,keyasint"` // edit, plan, alert, checkpoint, state
-	Text    string   `cbor:"6,keyasint"`
+	At      Position    `cbor:"0,keyasint"` // of its record: the name under which a viewer acknowledges it
+	When    int64       `cbor:"1,keyasint"` // Unix nanoseconds
+	Trained int64       `cbor:"2,keyasint"` // nanoseconds of training before it
+	Round   uint64      `cbor:"3,keyasint"`
+	Level   event.Level `cbor:"4,keyasint"`
+	Kind    string      `cbor:"5,keyasint"` // edit, plan, alert, checkpoint, state
+	Text    string      `cbor:"6,keyasint"`
 
 	Alert    event.AlertKind `cbor:"7,keyasint,omitempty"` // of an alert, its kind
 	Answered bool            `cbor:"8,keyasint,omitempty"` // what it told of is over
