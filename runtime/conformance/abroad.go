@@ -26,9 +26,12 @@ func (a *abroad) engine(toy *Toy) optim.Engine {
 	return e
 }
 
-// clean fails the test where memory was misused.
+// clean fails the test where memory was misused, or where no engine was asked for.
 func (a *abroad) clean(t *testing.T) {
 	t.Helper()
+	if len(a.made) == 0 {
+		t.Error("no engine was made: nothing was tried elsewhere")
+	}
 	for i, e := range a.made {
 		for _, f := range e.Faults(true) {
 			t.Errorf("engine %d: %s", i, f)

@@ -69,19 +69,30 @@ func (s *sockets) closeAll() {
 	s.nodes, s.meshes, s.roster, s.hub = nil, nil, nil, nil
 }
 
-// TestConformanceOverQUIC is the whole suite with a socket for each worker: the same bits, the same bytes.
+// TestConformanceOverQUIC is the whole suite with a socket for each worker: the same bits, the same bytes. It passes where the rows of
+// blocks are in the memory of the process, and where they have to be fetched from an engine's before they travel.
 func TestConformanceOverQUIC(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: opens some hundred sockets for each algorithm")
 	}
 	for _, a := range catalog.All() {
-		t.Run(a.Name, func(t *testing.T) {
-			s := &sockets{t: t}
-			Suite(t, a, quick(Rig{Algorithm: a.Name, Rounds: 12, Link: s.link}))
-			s.closeAll()
-			if s.sent == 0 {
-				t.Error("nothing went over a socket")
-			}
+		overQUIC(t, a, quick(Rig{Algorithm: a.Name, Rounds: 12}))
+		t.Run("elsewhere", func(t *testing.T) {
+			var there abroad
+			overQUIC(t, a, quick(Rig{Algorithm: a.Name, Rounds: 12, Engine: there.engine}))
+			there.clean(t)
 		})
 	}
+}
+
+func overQUIC(t *testing.T, a *optim.Algorithm, base Rig) {
+	t.Run(a.Name, func(t *testing.T) {
+		s := &sockets{t: t}
+		base.Link = s.link
+		Suite(t, a, base)
+		s.closeAll()
+		if s.sent == 0 {
+			t.Error("nothing went over a socket")
+		}
+	})
 }
