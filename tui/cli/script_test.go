@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,10 +28,15 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "long":
+				return os.Getenv("BROOD_LONG") != "", nil
+			case "nohup": // no program that is started from here can be hung up
+				return signal.Ignored(syscall.SIGHUP), nil
 			}
-			return os.Getenv("BROOD_LONG") != "", nil // [long]
+			return false, fmt.Errorf("there is no condition %q", cond)
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("BROOD_SESSIONS", filepath.Join(e.WorkDir, "s"))
