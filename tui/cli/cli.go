@@ -108,7 +108,7 @@ func newRoot(s streams) *cobra.Command {
 		return usage("%w; see `%s --help`", err, c.CommandPath())
 	})
 	for _, c := range []func(streams) *cobra.Command{
-		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, evalCommand,
+		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, evalCommand,
 		simulateCommand, sweepCommand, reproduceCommand, presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
 	} {
 		root.AddCommand(c(s))

@@ -53,7 +53,7 @@ var (
 	argumentWords = map[string]completer{
 		"brood run": presetNames, "brood serve": presetNames, "brood sweep": presetNames, "brood presets show": presetNames,
 		"brood algorithms": algorithmNames, "brood models show": modelNames, "brood data info": dataNames, "brood data get": dataNames,
-		"brood attach": sessionNames, "brood set": sessionNames, "brood stop": sessionNames, "brood replay": sessionNames, "brood verify": sessionNames,
+		"brood attach": sessionNames, "brood set": sessionNames, "brood stop": sessionNames, "brood replay": sessionNames, "brood compare": sessionNames, "brood verify": sessionNames,
 		"brood fork": sessionNames, "brood export": sessionNames, "brood rm": sessionNames, "brood open": sessionNames, "brood invite": sessionNames, "brood revoke": sessionNames,
 	}
 	flagWords = map[string]completer{"algorithm": algorithmNames, "model": modelNames, "data": dataNames, "resume": sessionNames,

@@ -1,0 +1,353 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
+)
+
+// maker makes a log: each round a commit of 10 samples and 100 bytes a round, half a second long, and a loss of 1/round
+// for each member.
+type maker struct {
+	out     []event.Record
+	at      uint64
+	members int
+	every   uint64 // rounds of a commit
+}
+
+func (m *maker) put(r event.Record) {
+	r.At = int64(1e18) + int64(len(m.out))*1e9
+	m.out = append(m.out, r)
+}
+
+func (m *maker) plan(from event.Source, at uint64, algorithm string, members int) {
+	m.at, m.members = at, members
+	m.put(event.Record{Plan: &event.Plan{Epoch: uint32(len(m.out)), At: at, From: from, Algorithm: algorithm, New: optim.Place(optim.IDs(members), []int{0})}})
+}
+
+func (m *maker) rounds(n uint64) {
+	for range n / m.every {
+		for range m.every {
+			m.at++
+			losses := make([]float64, m.members)
+			for i := range losses {
+				losses[i] = float64(m.at)
+			}
+			m.put(event.Record{Points: &event.Points{Round: m.at, Series: "loss", Members: optim.IDs(m.members), Values: losses}})
+		}
+		m.put(event.Record{Commit: &event.Commit{To: m.at, Rounds: m.every, Nanos: int64(m.every) * 5e8,
+			Sent: map[optim.Op]int64{"sum": int64(m.every) * 100}, Predicted: map[optim.Op]int64{"sum": int64(m.every) * 100},
+			Progress: event.Progress{Rounds: m.at, Steps: 2 * m.at, Samples: 10 * m.at, Epochs: float64(m.at) / 100}}})
+	}
+}
+
+func (m *maker) edit(at uint64, knob, expr string) {
+	m.put(event.Record{Edit: &event.Edit{At: at, Algorithm: "dp-sgd", Knob: knob, Expr: expr, By: "ann"}})
+}
+
+// begin starts a log of dp-sgd with four members.
+func begin(seed uint64, of func(*event.Config)) *maker {
+	m := &maker{every: 1}
+	c := event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: seed, Limit: event.Limit{Rounds: 100}}
+	if of != nil {
+		of(&c)
+	}
+	m.put(event.Record{Config: &c})
+	m.plan(event.Fresh, 0, "dp-sgd", 4)
+	return m
+}
+
+func (m *maker) run(t *testing.T, name string) *Run {
+	t.Helper()
+	i := 0
+	r, err := fold(name, func() (event.Record, error) {
+		if i == len(m.out) {
+			return event.Record{}, io.EOF
+		}
+		i++
+		return m.out[i-1], nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSettings: what was told at the beginning, what was changed and from which round on, and what going back takes away.
+func TestSettings(t *testing.T) {
+	m := begin(7, nil)
+	m.edit(0, "eta", "0.2")
+	m.rounds(10)
+	m.edit(12, "eta", "0.1")
+	m.rounds(10)
+	m.plan(event.Workers, 20, "dp-sgd", 6)
+	m.rounds(10)
+	m.plan(event.Workers, 30, "dp-sgd", 8)
+	m.plan(event.Saved, 25, "dp-sgd", 6)
+	m.rounds(5)
+	r := m.run(t, "a")
+	for name, want := range map[string]string{
+		"eta": "0.2 → 0.1 @13", "members": "4 → 6 @21", "algorithm": "dp-sgd", "seed": "7", "limit": "100 rounds", "model": "mlp", "nothing": "",
+	} {
+		if got := r.Value(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if r.Value("batch") == "" {
+		t.Error("a knob that nobody touched is not listed")
+	}
+}
+
+// TestDifferences: only what differs is listed, with what is missing in one of them; seeds do not make another setting.
+func TestDifferences(t *testing.T) {
+	one := begin(1, nil)
+	two := begin(2, nil)
+	three := begin(1, func(c *event.Config) { c.Augment = "shift=2" })
+	three.edit(0, "eta", "0.5")
+	var runs []*Run
+	for i, m := range []*maker{one, two, three} {
+		m.rounds(4)
+		runs = append(runs, m.run(t, fmt.Sprint(i)))
+	}
+	got := Differences(runs)
+	eta := runs[0].Value("eta")
+	want := []Difference{{"seed", []string{"1", "2", "1"}}, {"augment", []string{"", "", "shift=2"}}, {"eta", []string{eta, eta, "0.5"}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("differences %v, want %v", got, want)
+	}
+	if d := Differences(runs[:1]); len(d) > 0 {
+		t.Errorf("a run differs from itself: %v", d)
+	}
+	other := begin(1, nil)
+	other.plan(event.Fresh, 0, "parle", 4)
+	other.edit(0, "unknown", "1") // of another algorithm
+	other.rounds(4)
+	parle := other.run(t, "p")
+	if parle.Value("gamma") == "" {
+		t.Fatal("parle has no gamma")
+	}
+	names := []string{}
+	for _, d := range Differences([]*Run{runs[0], parle}) {
+		names = append(names, d.Name)
+	}
+	if !slices.Contains(names, "algorithm") || slices.Contains(names, "gamma") {
+		t.Errorf("beside parle the differences are %v", names)
+	}
+	other.put(event.Record{Edit: &event.Edit{Algorithm: "parle", Knob: "gamma", Expr: "50", By: "flag"}})
+	set := Differences([]*Run{runs[0], other.run(t, "p")})
+	if i := slices.IndexFunc(set, func(d Difference) bool { return d.Name == "gamma" }); i < 0 || !slices.Equal(set[i].Values, []string{"", "50"}) {
+		t.Errorf("a knob that was set is no difference: %v", set)
+	}
+	groups := Groups(runs)
+	if len(groups) != 2 || len(groups[0].Runs) != 2 || groups[1].Runs[0] != runs[2] {
+		t.Errorf("groups %v", groups)
+	}
+	mean, se, n := groups[0].Mean("train_loss") // both 4
+	if mean != 4 || se != 0 || n != 2 {
+		t.Errorf("mean %v ± %v of %d", mean, se, n)
+	}
+}
+
+func TestBest(t *testing.T) {
+	var runs []*Run
+	for i, n := range []uint64{4, 6, 4} {
+		m := begin(uint64(i), nil)
+		m.rounds(n)
+		runs = append(runs, m.run(t, fmt.Sprint(i)))
+	}
+	if best := Best(runs, Metric{Name: "train_loss"}); len(best) != 2 || best[0] != runs[0] || best[1] != runs[2] {
+		t.Errorf("the best are %v", best)
+	}
+	if best := Best(runs, Metric{Name: "bytes", More: true}); len(best) != 1 || best[0] != runs[1] {
+		t.Errorf("the best are %v", best)
+	}
+	if best := Best(runs, Metric{Name: "samples_per_s", More: true}); best != nil {
+		t.Errorf("equal ones have a best: %v", best)
+	}
+	if best := Best(runs, Metric{Name: "test_error"}); best != nil {
+		t.Errorf("nobody was tested: %v", best)
+	}
+}
+
+// TestCurveOverEveryAxis: a column holds the rounds that end in it, whatever the axis.
+func TestCurveOverEveryAxis(t *testing.T) {
+	m := begin(1, nil)
+	m.rounds(40)
+	r := m.run(t, "a")
+	for a := range Axis(len(Axes)) {
+		from, to := r.Span(a)
+		if from != 0 || !(to > 0) {
+			t.Fatalf("%s from %v to %v", a, from, to)
+		}
+		cols, ok := r.Curve("loss", a, from, to, 10)
+		if !ok {
+			t.Fatal("no loss")
+		}
+		for i, b := range cols {
+			lo, hi := float64(4*i), float64(4*i+3)
+			switch i {
+			case 0:
+				lo = 1
+			case 9:
+				hi = 40
+			}
+			if b.Min != lo || b.Max != hi {
+				t.Errorf("%s, column %d: %v to %v, want %v to %v", a, i, b.Min, b.Max, lo, hi)
+			}
+		}
+	}
+	if _, ok := r.Curve("spread", Rounds, 0, 40, 10); ok {
+		t.Error("a curve of what was not measured")
+	}
+	long, _ := r.Curve("loss", Rounds, 0, 80, 10) // of runs that got further
+	if long[4].Max != 39 || long[5].Min != 40 || !long[6].Empty() {
+		t.Errorf("beyond its end: %v", long)
+	}
+}
+
+// TestPoints: every value of a short run stands at its own round.
+func TestPoints(t *testing.T) {
+	m := begin(1, nil)
+	m.rounds(40)
+	r := m.run(t, "a")
+	points := r.Points("loss", Samples, 100)
+	if len(points) != 40 {
+		t.Fatalf("%d points", len(points))
+	}
+	for i, p := range points {
+		if p.Round != uint64(i+1) || p.X != float64(10*(i+1)) || p.Min != float64(i+1) || p.Max != p.Min {
+			t.Errorf("point %d is %+v", i, p)
+		}
+	}
+	few := r.Points("loss", Rounds, 4)
+	if len(few) != 4 || few[3].Round != 40 || few[0].Min != 1 || few[0].Max != 10 || few[3].Max != 40 {
+		t.Errorf("four points of 40 rounds: %+v", few)
+	}
+	if r.Points("spread", Rounds, 4) != nil {
+		t.Error("points of what was not measured")
+	}
+}
+
+// TestBranch: a branch begins where its parent was, on every axis.
+func TestBranch(t *testing.T) {
+	parent := begin(1, nil)
+	parent.rounds(40)
+	child := &maker{every: 1}
+	child.put(event.Record{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1, Parent: "p", ParentAt: 20}})
+	child.plan(event.Saved, 20, "dp-sgd", 4)
+	child.rounds(10)
+	p, c := parent.run(t, "p"), child.run(t, "c")
+	Join([]*Run{c, p})
+	for a, want := range map[Axis][2]float64{Rounds: {20, 30}, Bytes: {2000, 3000}, Seconds: {10, 15}} {
+		if from, to := c.Span(a); from != want[0] || to != want[1] {
+			t.Errorf("%s: from %v to %v, want %v", a, from, to, want)
+		}
+	}
+	cols, _ := c.Curve("loss", Seconds, 0, 20, 8)
+	for i, b := range cols {
+		if has := i >= 4 && i <= 6; has == b.Empty() { // rounds 20 to 30, at 10 to 15 s
+			t.Errorf("column %d: %v", i, b)
+		}
+	}
+	if c.Value("fork of") != "p after 20" {
+		t.Errorf("fork of %q", c.Value("fork of"))
+	}
+}
+
+// TestClockIsBounded: however long a run, the ticks are few, and what they tell of rounds that took unequal time is near.
+func TestClockIsBounded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var c clock
+	c.begin(0)
+	const n = 100_000
+	exact := make([]float64, n+1)
+	for r := 1; r <= n; r++ {
+		nanos := int64(1e6 * (1 + rng.Float64()) * float64(1+r/20_000))
+		exact[r] = exact[r-1] + float64(nanos)/1e9
+		c.commit(&event.Commit{Nanos: nanos, Progress: event.Progress{Rounds: uint64(r), Samples: uint64(3 * r)}})
+	}
+	if len(c.ticks) > maxTicks || len(c.ticks) < maxTicks/4 {
+		t.Errorf("%d ticks", len(c.ticks))
+	}
+	if c.end()[Rounds] != n || c.end()[Samples] != 3*n || math.Abs(c.end()[Seconds]-exact[n]) > 1e-6 {
+		t.Errorf("the end is %v", c.end())
+	}
+	for r := 0; r <= n; r += 997 {
+		if got := c.at(Seconds, Rounds, float64(r)); math.Abs(got-exact[r]) > 0.002*exact[n] {
+			t.Errorf("round %d after %v s, was %v", r, got, exact[r])
+		}
+	}
+	c.back(500)
+	if end := c.end()[Rounds]; end > 500 || end < 400 {
+		t.Errorf("after going back the end is round %v", end)
+	}
+}
+
+func TestOver(t *testing.T) {
+	a := []view.Bucket{{Min: 1, Max: 3, Sum: 4, Count: 2}, {}}
+	b := []view.Bucket{{Min: 4, Max: 4, Sum: 4, Count: 1}, {Min: 5, Max: 5, Sum: 5, Count: 1}}
+	want := []view.Bucket{{Min: 2, Max: 4, Sum: 6, Count: 2}, {Min: 5, Max: 5, Sum: 5, Count: 1}}
+	if got := Over(a, b); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestRead: a session on disk gives what its records give; one without a round, and none at all, are refused.
+func TestRead(t *testing.T) {
+	m := begin(1, nil)
+	empty := len(m.out)
+	m.rounds(8)
+	write := func(dir string, rs []event.Record) {
+		s, err := session.Create(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Append(rs...); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := t.TempDir()
+	write(home+"/a", m.out)
+	r, err := Read(home + "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := m.run(t, "a"); !reflect.DeepEqual(r.Settings, want.Settings) || !reflect.DeepEqual(r.clock, want.clock) {
+		t.Errorf("settings %v, clock %v", r.Settings, r.clock)
+	}
+	write(home+"/b", m.out[:empty])
+	if _, err := Read(home + "/b"); err == nil || err.Error() != "session b holds no committed round: there is nothing to compare" {
+		t.Errorf("a session without a round: %v", err)
+	}
+	if _, err := Read(home + "/c"); err == nil {
+		t.Error("no session at all is compared")
+	}
+}
+
+func TestAxesHaveNames(t *testing.T) {
+	for i, name := range Axes {
+		for _, typed := range []string{name, name + "s"} {
+			if a, err := ParseAxis(typed); err != nil || a != Axis(i) || a.String() != name {
+				t.Errorf("%s is %v, %v", typed, a, err)
+			}
+		}
+	}
+	if _, err := ParseAxis("weeks"); err == nil || err.Error() != `there is no axis "weeks": choose one of round, step, sample, epoch, byte, second` {
+		t.Error(err)
+	}
+	if len(Axes) != int(Seconds)+1 {
+		t.Error("an axis has no name")
+	}
+}

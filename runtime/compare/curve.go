@@ -1,0 +1,134 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"brood/runtime/view"
+)
+
+// Join moves the seconds and bytes of runs that were forked on by what their parents had spent at the fork, where the
+// parent is among the runs: a branch is drawn from its fork point on. It is called once for a set of runs.
+func Join(runs []*Run) {
+	joined := map[*Run]bool{}
+	var join func(r *Run)
+	join = func(r *Run) {
+		if joined[r] {
+			return
+		}
+		joined[r] = true
+		i := slices.IndexFunc(runs, func(p *Run) bool { return p.Name == r.Parent })
+		if r.Parent == "" || i < 0 || runs[i] == r {
+			return
+		}
+		join(runs[i])
+		for _, a := range []Axis{Bytes, Seconds} {
+			r.clock.shift(a, runs[i].clock.at(a, Rounds, float64(r.ParentAt)))
+		}
+	}
+	for _, r := range runs {
+		join(r)
+	}
+}
+
+// Span is how far a run got on an axis, from where it set out.
+func (r *Run) Span(a Axis) (from, to float64) {
+	if len(r.clock.ticks) > 0 {
+		from = r.clock.ticks[0][a]
+	}
+	return from, r.clock.end()[a]
+}
+
+// Curve is a series of the run in n equal columns from lo to hi of an axis; of a series with a value for each member it is
+// their median. A column holds the rounds that ended in it, and is empty where none did or the run did not get there; where
+// the view keeps several rounds as one bucket, every column that it reaches into has it. ok is false where the run measured
+// no such series. The slice is the caller's.
+func (r *Run) Curve(series string, a Axis, lo, hi float64, n int) (cols []view.Bucket, ok bool) {
+	s := r.View.Find(series)
+	if s == nil || n < 1 || !(hi > lo) {
+		return nil, s != nil
+	}
+	cols = make([]view.Bucket, n)
+	first, last := r.Span(a)
+	round := func(x float64) uint64 { return uint64(math.Ceil(r.clock.at(Rounds, a, x) - 1e-6)) } // the first that ends at x or later
+	for i := range cols {
+		from, to := lo+(hi-lo)*float64(i)/float64(n), lo+(hi-lo)*float64(i+1)/float64(n)
+		if to <= first || from > last {
+			continue
+		}
+		begin, end := round(max(from, first)), round(to)
+		if i == n-1 || to > last { // a round that ends at the very end is part of it
+			end++
+		}
+		if end <= begin {
+			continue
+		}
+		if len(s.Members) > 0 {
+			cols[i] = s.Median(begin, end, 1)[0]
+		} else {
+			cols[i] = s.Band(begin, end, 1)[0]
+		}
+	}
+	return cols, true
+}
+
+// Point is what a series was in a few rounds, of which Round is the last: in one round where there are few.
+type Point struct {
+	Round uint64
+	X     float64 // of that round, on the axis that was asked for
+	view.Bucket
+}
+
+// Points are at most n points of a series, with all its values in order; nil where the run measured no such series. Of a
+// series with a value for each member they are of the median.
+func (r *Run) Points(series string, a Axis, n int) (out []Point) {
+	s := r.View.Find(series)
+	lo, hi := s.Rounds()
+	n = int(min(hi-lo, uint64(n)))
+	if n == 0 {
+		return nil
+	}
+	cols := s.Band(lo, hi, n)
+	if len(s.Members) > 0 {
+		cols = s.Median(lo, hi, n)
+	}
+	for i, b := range cols {
+		if !b.Empty() {
+			last := lo + (hi-lo)*uint64(i+1)/uint64(n) - 1
+			out = append(out, Point{last, r.clock.at(a, Rounds, float64(last)), b})
+		}
+	}
+	return out
+}
+
+// Shared are the series that all runs measured, in the order of the first run.
+func Shared(runs []*Run) (out []string) {
+	for _, s := range runs[0].View.Series {
+		if !slices.ContainsFunc(runs, func(r *Run) bool { return r.View.Find(s.Name) == nil }) {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// Over are the columns of several runs as one: of each run its mean counts once, so that Mean is that of the runs, and
+// Min and Max are the lowest and the highest of them.
+func Over(curves ...[]view.Bucket) []view.Bucket {
+	if len(curves) == 0 {
+		return nil
+	}
+	out := make([]view.Bucket, len(curves[0]))
+	for _, c := range curves {
+		for i, b := range c {
+			if b.Empty() {
+				continue
+			}
+			o, x := &out[i], b.Mean()
+			if o.Empty() {
+				o.Min, o.Max = x, x
+			}
+			o.Min, o.Max, o.Sum, o.Count = min(o.Min, x), max(o.Max, x), o.Sum+x, o.Count+1
+		}
+	}
+	return out
+}

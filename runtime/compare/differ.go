@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Difference is a setting in which runs differ, with its value in each of them: "" where a run has none of that name.
+type Difference struct {
+	Name   string
+	Values []string
+}
+
+// Differences are the settings in which the runs are not all alike, in the order in which runs list them. A knob that only
+// some of their algorithms have is none where those all have it at one default.
+func Differences(runs []*Run) (out []Difference) {
+	var names []string
+	for _, r := range runs {
+		at := 0 // where the names of this run go on in the list
+		for _, s := range r.Settings {
+			if i := slices.Index(names, s.Name); i >= 0 {
+				at = i + 1
+				continue
+			}
+			names = slices.Insert(names, at, s.Name)
+			at++
+		}
+	}
+	for _, n := range names {
+		d, told, values := Difference{Name: n}, false, map[string]bool{}
+		for _, r := range runs {
+			x := r.setting(n)
+			d.Values = append(d.Values, x.Value)
+			if x.Name != "" {
+				told, values[x.Value] = told || !x.Default, true
+			}
+		}
+		if !told && len(values) < 2 {
+			continue
+		}
+		if slices.ContainsFunc(d.Values, func(v string) bool { return v != d.Values[0] }) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Group are runs of one setting: they differ in nothing but their seeds.
+type Group struct{ Runs []*Run }
+
+// Groups are the runs by setting, in the order of their first ones.
+func Groups(runs []*Run) (out []Group) {
+	at := map[string]int{}
+	for _, r := range runs {
+		var key strings.Builder
+		for _, s := range r.Settings {
+			if s.Name != Seed {
+				key.WriteString(s.Name + "\x00" + s.Value + "\x00")
+			}
+		}
+		i, ok := at[key.String()]
+		if !ok {
+			i = len(out)
+			at[key.String()], out = i, append(out, Group{})
+		}
+		out[i].Runs = append(out[i].Runs, r)
+	}
+	return out
+}
+
+// Mean is the mean of a metric over the runs of the group that have it, and its standard error; that is NaN for one run.
+func (g Group) Mean(metric string) (mean, stderr float64, n int) {
+	var xs []float64
+	for _, r := range g.Runs {
+		if x, ok := r.Tally.Metric(metric); ok {
+			xs = append(xs, x)
+			mean += x
+		}
+	}
+	n = len(xs)
+	mean /= float64(n)
+	sum := 0.0
+	for _, x := range xs {
+		sum += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(sum / float64(n-1) / float64(n)), n
+}
+
+// Metric is a figure by which runs are ranked.
+type Metric struct {
+	Name string
+	More bool // is better
+}
+
+// Metrics are those of a comparison, in the order of its columns.
+var Metrics = []Metric{{Name: "test_error"}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
+
+// Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all of
+// those are equal.
+func Best(runs []*Run, m Metric) (out []*Run) {
+	best, worst, had := math.Inf(1), math.Inf(-1), 0
+	cost := func(r *Run) (float64, bool) {
+		x, ok := r.Tally.Metric(m.Name)
+		if m.More {
+			x = -x
+		}
+		return x, ok && x == x
+	}
+	for _, r := range runs {
+		if x, ok := cost(r); ok {
+			best, worst, had = min(best, x), max(worst, x), had+1
+		}
+	}
+	if had < 2 || best == worst {
+		return nil
+	}
+	for _, r := range runs {
+		if x, ok := cost(r); ok && x == best {
+			out = append(out, r)
+		}
+	}
+	return out
+}

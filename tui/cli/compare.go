@@ -1,0 +1,408 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"brood/runtime/compare"
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// comparePoints are the most of a curve as JSON: with fewer rounds, each has its own.
+const comparePoints = 1000
+
+func compareCommand(s streams) *cobra.Command {
+	var by, series string
+	c := &cobra.Command{Use: "compare SESSION...", Short: "Lay recorded runs side by side: what was set, what came of it, and a curve of each",
+		Long: "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("brood compare needs two or more sessions, or a directory that holds them; see `brood compare --help`")
+			}
+			return nil
+		}}
+	asJSON := jsonFlag(c)
+	c.Flags().StringVar(&by, "by", "round", "axis of the curves: round, step, sample, epoch, byte or second")
+	c.Flags().StringVar(&series, "series", "", "series that the curves are of (default: test.error where all runs were tested twice, else loss)")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		axis, err := compare.ParseAxis(by)
+		if err != nil {
+			return err
+		}
+		dirs, err := sessionsOf(args)
+		if err != nil {
+			return err
+		}
+		var runs []*compare.Run
+		for _, d := range dirs {
+			r, err := compare.Read(d.path)
+			switch {
+			case err == nil:
+				runs = append(runs, r)
+			case d.named:
+				return err
+			default:
+				fmt.Fprintf(s.err, "brood: left out: %v\n", err)
+			}
+		}
+		if len(runs) < 2 {
+			return usage("brood compare needs two or more sessions with rounds, and here is %d", len(runs))
+		}
+		tellApart(runs)
+		compare.Join(runs)
+		name, err := comparedSeries(runs, series)
+		if err != nil {
+			return err
+		}
+		if lo, hi := spanned(runs, axis); !(hi > lo) {
+			return usage("--by %s: none of these runs got beyond %s; choose another axis", axis, axisText(axis, hi))
+		}
+		if *asJSON {
+			return compareJSON(s, runs, axis, name)
+		}
+		width := 100
+		if w, _, err := term.GetSize(os.Stdout.Fd()); s.terminal && err == nil {
+			width = w
+		}
+		comparison{runs, axis, name, width}.print(s)
+		return nil
+	}
+	return c
+}
+
+// compared is the directory of a session; named says that a person named it, and not the directory it lies in.
+type compared struct {
+	path  string
+	named bool
+}
+
+// sessionsOf resolves what was typed: sessions, and directories of sessions. Each session comes once.
+func sessionsOf(args []string) (out []compared, err error) {
+	home, err := session.Home()
+	if err != nil {
+		return nil, err
+	}
+	add := func(c compared) {
+		if !slices.ContainsFunc(out, func(o compared) bool { return o.path == c.path }) {
+			out = append(out, c)
+		}
+	}
+	for _, arg := range args {
+		dir, err := session.Resolve(home, arg)
+		if err == nil {
+			add(compared{dir, true})
+			continue
+		}
+		within := sessionsIn(home, arg)
+		if len(within) == 0 {
+			return nil, err
+		}
+		for _, dir := range within {
+			add(compared{dir, false})
+		}
+	}
+	return out, nil
+}
+
+// tellApart names runs of equal names, which lie in different directories, by those too.
+func tellApart(runs []*compare.Run) {
+	count := map[string]int{}
+	for _, r := range runs {
+		count[r.Name]++
+	}
+	for _, r := range runs {
+		if count[r.Name] > 1 {
+			r.Name = filepath.Join(filepath.Base(filepath.Dir(r.Dir)), r.Name)
+		}
+	}
+}
+
+// sessionsIn are the sessions that lie in a directory, named as it is or below home.
+func sessionsIn(home, arg string) (dirs []string) {
+	for _, dir := range []string{arg, filepath.Join(home, arg)} {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			continue
+		}
+		names, err := session.Names(dir)
+		if err != nil || len(names) == 0 {
+			continue
+		}
+		for _, n := range names {
+			dirs = append(dirs, filepath.Join(dir, n))
+		}
+		return dirs
+	}
+	return nil
+}
+
+// comparedSeries is the series that was asked for, which some run must have measured, or what people look at first.
+func comparedSeries(runs []*compare.Run, asked string) (string, error) {
+	shared := compare.Shared(runs)
+	if asked == "" {
+		tested := !slices.ContainsFunc(runs, func(r *compare.Run) bool { return r.View.Evaluations < 2 })
+		switch {
+		case tested && slices.Contains(shared, view.TestError):
+			return view.TestError, nil
+		case slices.Contains(shared, "loss") || len(shared) == 0:
+			return "loss", nil
+		}
+		return shared[0], nil
+	}
+	if slices.ContainsFunc(runs, func(r *compare.Run) bool { return r.View.Find(asked) != nil }) {
+		return asked, nil
+	}
+	if len(shared) == 0 {
+		return "", usage("--series %s: none of these runs measured it, and they share no series", asked)
+	}
+	return "", usage("--series %s: none of these runs measured it; all of them have %s", asked, strings.Join(shared, ", "))
+}
+
+// comparison is what is printed.
+type comparison struct {
+	runs   []*compare.Run
+	axis   compare.Axis
+	series string
+	width  int
+}
+
+func (c comparison) print(s streams) {
+	groups := compare.Groups(c.runs)
+	fmt.Fprintf(s.out, "%d runs of %s\n\n", len(c.runs), plural(len(groups), "setting"))
+	if d := compare.Differences(c.runs); len(d) == 0 {
+		fmt.Fprintln(s.out, "all of them were told the same")
+	} else {
+		heads := []string{"run"}
+		for _, x := range d {
+			heads = append(heads, x.Name)
+		}
+		t := newTable(heads...)
+		for i, r := range c.runs {
+			row := []string{r.Name}
+			for _, x := range d {
+				row = append(row, cmp.Or(x.Values[i], "–"))
+			}
+			t.row(row...)
+		}
+		t.write(s.out)
+	}
+	fmt.Fprintln(s.out)
+	c.results(groups).write(s.out)
+	fmt.Fprintln(s.out)
+	for _, line := range c.curves() {
+		fmt.Fprintln(s.out, strings.TrimRight(line, " "))
+	}
+}
+
+// results are what the runs came to, then the means of those that differ in nothing but their seeds.
+func (c comparison) results(groups []compare.Group) *table {
+	heads := []string{"run", ">rounds"}
+	var metrics []compare.Metric
+	for _, m := range compare.Metrics {
+		if slices.ContainsFunc(c.runs, func(r *compare.Run) bool { _, ok := r.Tally.Metric(m.Name); return ok }) {
+			metrics = append(metrics, m)
+			heads = append(heads, ">"+metricHeads[m.Name]+" ") // of the mark
+		}
+	}
+	t := newTable(heads...)
+	best := map[string][]*compare.Run{}
+	for _, m := range metrics {
+		best[m.Name] = compare.Best(c.runs, m)
+	}
+	for _, r := range c.runs {
+		row := []string{r.Name, grouped(int64(r.Tally.Sum.Rounds))}
+		for _, m := range metrics {
+			figure, mark := "–", " "
+			if x, ok := r.Tally.Metric(m.Name); ok {
+				figure = metricText(m.Name, x)
+			}
+			if slices.Contains(best[m.Name], r) {
+				mark = "*"
+			}
+			row = append(row, figure+mark)
+		}
+		t.row(row...)
+	}
+	for _, g := range groups {
+		if len(g.Runs) < 2 {
+			continue
+		}
+		row := []string{fmt.Sprintf("mean of %d like %s", len(g.Runs), g.Runs[0].Name), ""}
+		for _, m := range metrics {
+			mean, se, n := g.Mean(m.Name)
+			switch {
+			case n == 0:
+				row = append(row, "– ")
+			case n == 1:
+				row = append(row, metricText(m.Name, mean)+" ")
+			default:
+				row = append(row, fmt.Sprintf("%s ± %s ", metricText(m.Name, mean), metricText(m.Name, se)))
+			}
+		}
+		t.row(row...)
+	}
+	return t
+}
+
+// metricHeads stand over the columns of metrics.
+var metricHeads = map[string]string{"test_error": "test error %", "test_loss": "test loss", "train_loss": "train loss", "seconds": "seconds",
+	"samples_per_s": "samples/s", "bytes": "sent"}
+
+// metricText is a figure without its unit, which stands above it.
+func metricText(name string, x float64) string {
+	switch name {
+	case "bytes":
+		return humanBytes(int64(x))
+	case "samples_per_s":
+		return grouped(int64(math.Round(x)))
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// curves draws a row for each run: all over one axis, from one lowest to one highest value.
+func (c comparison) curves() []string {
+	label := 0
+	for _, r := range c.runs {
+		label = max(label, cell.Width(r.Name))
+	}
+	label = min(label, c.width/3)
+	const figure = 12
+	plot := max(10, c.width-label-figure-4)
+	lo, hi := spanned(c.runs, c.axis)
+	all := make([][]view.Bucket, len(c.runs))
+	for i, r := range c.runs {
+		all[i], _ = r.Curve(c.series, c.axis, lo, hi, plot)
+	}
+	a := chart.Robust(decades(all), all...)
+	g := cell.New(c.width, len(c.runs)+2)
+	g.Text(0, 0, c.width, cell.Plain, fmt.Sprintf("%s from %s to %s%s, by %s", c.series, chart.Label(a.Lo), chart.Label(a.Hi), map[bool]string{true: " (log)"}[a.Log], c.axis))
+	for i, r := range c.runs {
+		y := i + 1
+		g.Text(0, y, label, cell.Plain, r.Name)
+		chart.Spark(g, label+2, y, clip(all[i]), nil, a, cell.Plain)
+		last := "not measured"
+		for _, b := range all[i] {
+			if !b.Empty() {
+				last = chart.Label(b.Mean())
+			}
+		}
+		g.Text(label+2+plot+2, y, figure, cell.Plain, last)
+	}
+	y := len(c.runs) + 1
+	g.Text(label+2, y, plot, cell.Plain, axisText(c.axis, lo))
+	g.Right(label+2+plot, y, plot, cell.Plain, axisText(c.axis, hi))
+	return strings.Split(cell.Plainly(false).String(g), "\n")
+}
+
+// decades says whether curves span more than two of them, above nothing: then they are drawn over the logarithm.
+func decades(all [][]view.Bucket) bool {
+	lo, hi := math.Inf(1), 0.0
+	for _, cols := range all {
+		for _, b := range cols {
+			if !b.Empty() {
+				lo, hi = min(lo, b.Min), max(hi, b.Max)
+			}
+		}
+	}
+	return lo > 0 && hi > 100*lo
+}
+
+// spanned is the part of an axis on which the runs are.
+func spanned(runs []*compare.Run, a compare.Axis) (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, r := range runs {
+		from, to := r.Span(a)
+		lo, hi = min(lo, from), max(hi, to)
+	}
+	return lo, hi
+}
+
+// clip ends columns behind the last one that holds something: a run that ended does not go on.
+func clip(cols []view.Bucket) []view.Bucket {
+	n := len(cols)
+	for n > 0 && cols[n-1].Empty() {
+		n--
+	}
+	return cols[:n]
+}
+
+// axisText is a place on an axis.
+func axisText(a compare.Axis, x float64) string {
+	switch a {
+	case compare.Bytes:
+		return humanBytes(int64(x))
+	case compare.Seconds:
+		return fmt.Sprintf("%.3g s", x)
+	case compare.Epochs:
+		return fmt.Sprintf("%.3g epochs", x)
+	}
+	return grouped(int64(x))
+}
+
+// compareJSON prints one object for each run, setting and curve.
+func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series string) error {
+	var out []map[string]any
+	best := map[string][]string{}
+	for _, m := range compare.Metrics {
+		for _, r := range compare.Best(runs, m) {
+			best[r.Name] = append(best[r.Name], m.Name)
+		}
+	}
+	for _, r := range runs {
+		settings, metrics := map[string]string{}, map[string]any{}
+		for _, x := range r.Settings {
+			settings[x.Name] = x.Value
+		}
+		for _, m := range compare.Metrics {
+			if x, ok := r.Tally.Metric(m.Name); ok {
+				metrics[m.Name] = finite(x)
+			}
+		}
+		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Tally.Sum.Rounds, "settings": settings, "metrics": metrics, "best": append([]string{}, best[r.Name]...)})
+	}
+	for _, d := range compare.Differences(runs) {
+		values := map[string]string{}
+		for i, r := range runs {
+			values[r.Name] = d.Values[i]
+		}
+		out = append(out, map[string]any{"event": "difference", "setting": d.Name, "values": values})
+	}
+	for _, g := range compare.Groups(runs) {
+		if len(g.Runs) < 2 {
+			continue
+		}
+		names, metrics := []string{}, map[string]any{}
+		for _, r := range g.Runs {
+			names = append(names, r.Name)
+		}
+		for _, m := range compare.Metrics {
+			if mean, se, n := g.Mean(m.Name); n > 0 {
+				metrics[m.Name] = map[string]any{"mean": finite(mean), "stderr": finite(se), "runs": n}
+			}
+		}
+		out = append(out, map[string]any{"event": "group", "runs": names, "metrics": metrics})
+	}
+	for _, r := range runs {
+		rounds, x, low, high, mean := []uint64{}, []float64{}, []float64{}, []float64{}, []float64{}
+		for _, p := range r.Points(series, axis, comparePoints) {
+			rounds, x = append(rounds, p.Round), append(x, p.X)
+			low, high, mean = append(low, p.Min), append(high, p.Max), append(mean, p.Mean())
+		}
+		if len(rounds) > 0 {
+			out = append(out, map[string]any{"event": "curve", "run": r.Name, "series": series, "by": axis.String(), "round": rounds, "x": x,
+				"min": low, "max": high, "mean": mean})
+		}
+	}
+	return objects(s.out, out...)
+}
