@@ -1,11 +1,15 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"brood/models/typed"
 	"brood/optim"
@@ -32,6 +36,9 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []Effect, err er
 	}
 	if c.ending != nil {
 		return 0, nil, fmt.Errorf("the run is ending (%s): resume it first", c.ending.Reason)
+	}
+	if err := sayable(cmd.Why); err != nil {
+		return 0, nil, err
 	}
 	if err := c.allows(cmd); err != nil { // before anything is staged: all of it takes effect, or none
 		return 0, nil, err
@@ -89,11 +96,32 @@ func (c *Coordinator) allows(cmd event.Command) error {
 	return nil
 }
 
+// by says who gave a command, and why.
 func by(cmd event.Command) string {
-	if cmd.By == "" {
-		return "an operator"
+	who := cmp.Or(cmd.By, "an operator")
+	if cmd.Why != "" {
+		who += ": " + cmd.Why
 	}
-	return cmd.By
+	return who
+}
+
+// because adds to the note of a plan who asked for it, where that was said with a reason.
+func because(cmd event.Command) string {
+	if cmd.Why == "" {
+		return ""
+	}
+	return ", by " + by(cmd)
+}
+
+// sayable refuses a reason that is no line which screens can show.
+func sayable(why string) error {
+	if n := utf8.RuneCountInString(why); n > event.MaxWhy {
+		return typed.Errorf("the reason of the command has %d characters: give it in %d or fewer", n, event.MaxWhy)
+	}
+	if !utf8.ValidString(why) || strings.ContainsFunc(why, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return typed.Errorf("the reason of the command holds what cannot be shown: give it in one line of text")
+	}
+	return nil
 }
 
 // stage validates settings, a resize and a swap together, and keeps them for the next grant or plan.
@@ -131,7 +159,7 @@ func (c *Coordinator) stage(a event.Accepted) error {
 		if err := timeline.Accept(k, s.Expr, timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}); err != nil {
 			return err
 		}
-		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID, Obeys: a.N})
+		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID, Why: cmd.Why, Obeys: a.N})
 	}
 	resize := size != 0 && size != len(next.members)
 	if size != 0 {
@@ -157,9 +185,9 @@ func (c *Coordinator) stage(a event.Accepted) error {
 	next.edits = append(slices.Clone(next.edits), edits...)
 	switch {
 	case swap:
-		next.cause, next.note = event.CauseSwap, fmt.Sprintf("%s takes over, population %d", alg.Title, len(next.members))
+		next.cause, next.note = event.CauseSwap, fmt.Sprintf("%s takes over, population %d%s", alg.Title, len(next.members), because(cmd))
 	case resize:
-		next.cause, next.note = event.CauseResize, fmt.Sprintf("population is %d", len(next.members))
+		next.cause, next.note = event.CauseResize, fmt.Sprintf("population is %d%s", len(next.members), because(cmd))
 	case structural && next.cause == "":
 		next.cause = event.CauseKnob
 	}

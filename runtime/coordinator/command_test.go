@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +86,49 @@ func TestSettingOfAnotherAlgorithm(t *testing.T) {
 	}
 	if r := of("elastic"); !r.Accepted {
 		t.Error(r.Reason)
+	}
+}
+
+// TestReasons: the reason of a command stays with what comes of it, and one that no screen could show is refused.
+func TestReasons(t *testing.T) {
+	p := newParty(t, 1, nil)
+	for p.core.granted < 10 {
+		p.round(nil)
+	}
+	for _, bad := range []string{strings.Repeat("x", event.MaxWhy+1), "two\nlines", "\x1b[31mred", "\xff"} {
+		if r := p.asks(event.Command{Why: bad, Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}}); r.Accepted || !r.Typed || !strings.Contains(r.Reason, "reason of the command") {
+			t.Errorf("the reason %.20q is answered by %+v", bad, r)
+		}
+	}
+	if r := p.asks(event.Command{By: "tuner", Why: "the loss is flat", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}}); !r.Accepted {
+		t.Fatal(r.Reason)
+	}
+	for len(p.core.staged) > 0 {
+		p.round(nil)
+	}
+	for _, c := range []event.Command{{Why: "lunch", Action: event.Pause}, {Why: "back", Action: event.Resume}, {Why: "more of them", Members: 6}} {
+		c.By = "tuner"
+		if r := p.asks(c); !r.Accepted {
+			t.Fatal(r.Reason)
+		}
+	}
+	var plan message.Plan
+	for plan.Cause != event.CauseResize {
+		p.round(nil)
+		plan, _ = p.sent[0][len(p.sent[0])-1].(message.Plan)
+	}
+	var told []string
+	for _, r := range p.log {
+		switch {
+		case r.Edit != nil && r.Edit.By == "tuner":
+			told = append(told, r.Edit.Whose())
+		case r.State != nil && r.State.Phase == event.Paused:
+			told = append(told, r.State.Reason)
+		}
+	}
+	told = append(told, plan.Note)
+	want := []string{"tuner: the loss is flat", "by tuner: lunch", "population is 6, by tuner: more of them"}
+	if !slices.Equal(told, want) {
+		t.Errorf("the log tells %q, want %q", told, want)
 	}
 }

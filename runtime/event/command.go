@@ -14,11 +14,15 @@ type Command struct {
 	Members   int       `cbor:"3,keyasint,omitempty"` // new population size
 	Algorithm string    `cbor:"4,keyasint,omitempty"` // swap; the new one starts from its defaults and Set
 	Action    Action    `cbor:"5,keyasint,omitempty"`
-	Limit     *Limit    `cbor:"6,keyasint,omitempty"` // with Resume: go on to another limit
-	Worker    int       `cbor:"7,keyasint,omitempty"` // with Kill, Cordon, Drain and Uncordon
-	Link      *Link     `cbor:"8,keyasint,omitempty"` // slow a link down, or let it go again
-	Of        string    `cbor:"9,keyasint,omitempty"` // algorithm that Set and Members were meant for: refused where another runs or takes over
+	Limit     *Limit    `cbor:"6,keyasint,omitempty"`  // with Resume: go on to another limit
+	Worker    int       `cbor:"7,keyasint,omitempty"`  // with Kill, Cordon, Drain and Uncordon
+	Link      *Link     `cbor:"8,keyasint,omitempty"`  // slow a link down, or let it go again
+	Why       string    `cbor:"10,keyasint,omitempty"` // the reason in the words of who asks, see [MaxWhy]; it stays with the edits
+	Of        string    `cbor:"9,keyasint,omitempty"`  // algorithm that Set and Members were meant for: refused where another runs or takes over
 }
+
+// MaxWhy is the longest reason of a command, in characters; it is one line.
+const MaxWhy = 200
 
 // Setting asks for a knob's value or schedule, as typed. The knob "members" is the population size.
 type Setting struct {

@@ -128,13 +128,13 @@ type Edit struct {
 	Steps  uint64  `cbor:"7,keyasint,omitempty"`
 
 	Obeys uint64 `cbor:"8,keyasint,omitempty"` // number of the accepted command
-	Why   string `cbor:"9,keyasint,omitempty"` // of a choice that was left to the run (optim.Auto): what was measured
+	Why   string `cbor:"9,keyasint,omitempty"` // the reason that the command gave; of a choice that was left to the run (optim.Auto) what was measured
 }
 
 // First is the first round under the edit, as rounds are counted for a person: from 1.
 func (e Edit) First() uint64 { return e.At + 1 }
 
-// Whose says who made the edit, and why where the run did.
+// Whose says who made the edit, and why where that was said.
 func (e Edit) Whose() string {
 	if e.Why == "" {
 		return e.By

@@ -13,6 +13,7 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/session"
 	"brood/runtime/summary"
+	"brood/transport/wire"
 	"brood/tui"
 )
 
@@ -59,14 +60,22 @@ func resolve(what string) (string, error) {
 }
 
 func attachCommand(s streams) *cobra.Command {
-	var ascii, take bool
+	var ascii, take, asJSON bool
+	var as string
 	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := reach(c.Context(), args[0], take)
+			name, err := commander(as)
+			if err != nil {
+				return err
+			}
+			run, err := reach(c.Context(), args[0], name, take)
 			if err != nil {
 				return err
 			}
 			defer run.Close()
+			if asJSON {
+				return run.broken(attachProgram(c.Context(), run, name, s))
+			}
 			if !s.terminal {
 				return run.broken(follow(c.Context(), run.Client, s))
 			}
@@ -78,7 +87,25 @@ func attachCommand(s streams) *cobra.Command {
 		}}
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	c.Flags().BoolVar(&asJSON, "json", false, "print what happens, and read commands, as one JSON object a line")
+	asFlag(c, &as)
 	return c
+}
+
+// asFlag gives a command that commands a run the name under which it does.
+func asFlag(c *cobra.Command, as *string) {
+	c.Flags().StringVar(as, "as", "", "name under which your commands are in the log (default: your user name)")
+}
+
+// commander is who commands: what --as says, or who sits here.
+func commander(as string) (string, error) {
+	if as == "" {
+		return clientName(), nil
+	}
+	if clean := wire.CleanName(as); clean != as {
+		return "", usage("--as %q is no name that a log can show: take letters, digits and spaces, 64 at most", as)
+	}
+	return as, nil
 }
 
 // follow prints a live run as plain lines, where there is no terminal for a workbench.

@@ -54,7 +54,7 @@ func (l *library) Sessions(context.Context) ([]session.Info, error) {
 // Open implements tui.Library.
 func (l *library) Open(ctx context.Context, dir string) (tui.Opened, error) {
 	if running, _ := session.Running(dir); running {
-		run, err := reach(ctx, dir, false)
+		run, err := reach(ctx, dir, clientName(), false)
 		if err != nil {
 			return tui.Opened{}, err
 		}

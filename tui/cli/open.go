@@ -24,7 +24,7 @@ func openCommand(s streams) *cobra.Command {
 			if listen == "" && f.ssh == "" && f.metrics == "" {
 				return usage("open which door? give --listen, --ssh or --metrics an address")
 			}
-			run, err := reach(c.Context(), args[0], false)
+			run, err := reach(c.Context(), args[0], clientName(), false)
 			if err != nil {
 				return err
 			}

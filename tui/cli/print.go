@@ -93,7 +93,11 @@ func (p *jsonPrinter) record(r event.Record) {
 	case r.Evaluation != nil:
 		p.put(map[string]any{"event": "test", "round": r.Evaluation.Round, "test_error": r.Evaluation.TestError, "test_loss": finite(r.Evaluation.TestLoss), "centre_hash": r.Evaluation.Centre})
 	case r.Plan != nil:
-		p.put(map[string]any{"event": "plan", "round": r.Plan.At, "epoch": r.Plan.Epoch, "algorithm": r.Plan.Algorithm, "members": len(r.Plan.New.Members), "workers": len(r.Plan.New.Workers()), "cause": r.Plan.Cause})
+		line := map[string]any{"event": "plan", "round": r.Plan.At, "epoch": r.Plan.Epoch, "algorithm": r.Plan.Algorithm, "members": len(r.Plan.New.Members), "workers": len(r.Plan.New.Workers()), "cause": r.Plan.Cause}
+		if r.Plan.Note != "" {
+			line["note"] = r.Plan.Note
+		}
+		p.put(line)
 	case r.State != nil:
 		p.put(map[string]any{"event": "state", "round": r.State.Round, "phase": r.State.Phase, "reason": r.State.Reason})
 	case r.Checkpoint != nil:

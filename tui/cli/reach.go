@@ -66,22 +66,22 @@ func (r reached) Close() error {
 	return r.shut()
 }
 
-// reach opens the door of a running session, by its name or path, or by the URL of a viewer or an operator.
-func reach(ctx context.Context, what string, take bool) (reached, error) {
+// reach opens the door of a running session, by its name or path, or by the URL of a viewer or an operator. name is who comes.
+func reach(ctx context.Context, what, name string, take bool) (reached, error) {
 	if strings.Contains(what, "://") {
-		return call(ctx, what, take)
+		return call(ctx, what, name, take)
 	}
 	dir, err := resolve(what)
 	if err != nil {
 		return reached{}, err
 	}
-	name := filepath.Base(dir)
+	base := filepath.Base(dir)
 	if running, _ := session.Running(dir); !running {
-		return reached{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", name, resumeLine(dir), called(dir))
+		return reached{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", base, resumeLine(dir), called(dir))
 	}
-	client, err := door.Dial(dir, clientName(), take)
+	client, err := door.Dial(dir, name, take)
 	if err != nil {
-		return reached{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", name, err)
+		return reached{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", base, err)
 	}
 	over := func(ctx context.Context) error {
 		for {
@@ -95,11 +95,11 @@ func reach(ctx context.Context, what string, take bool) (reached, error) {
 			}
 		}
 	}
-	return reached{client, name, dir, false, over, func() error { return nil }}, nil
+	return reached{client, base, dir, false, over, func() error { return nil }}, nil
 }
 
 // call reaches a run elsewhere.
-func call(ctx context.Context, url string, take bool) (reached, error) {
+func call(ctx context.Context, url, name string, take bool) (reached, error) {
 	join, err := identity.ParseJoin(url)
 	if err != nil {
 		return reached{}, usage("%w", err)
@@ -108,7 +108,7 @@ func call(ctx context.Context, url string, take bool) (reached, error) {
 	if err != nil {
 		return reached{}, err
 	}
-	v, err := remote.Call(ctx, key, join, clientName(), "brood "+versionText())
+	v, err := remote.Call(ctx, key, join, name, "brood "+versionText())
 	if err != nil {
 		return reached{}, err
 	}
@@ -120,5 +120,5 @@ func call(ctx context.Context, url string, take bool) (reached, error) {
 			return ctx.Err()
 		}
 	}
-	return reached{door.NewClient(clientName(), take, v.Dial), join.Address, "", v.Role() == wire.Viewer, over, v.Close}, nil
+	return reached{door.NewClient(name, take, v.Dial), join.Address, "", v.Role() == wire.Viewer, over, v.Close}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 func setCommand(s streams) *cobra.Command {
 	var take bool
+	var as, why string
 	c := &cobra.Command{Use: "set SESSION|URL NAME=VALUE...", Short: "Turn knobs of a running session, as one transaction",
 		Long: "Turn knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for the population size,\nor `algorithm` to swap it. VALUE is a number, a choice or a schedule;\na position in it is a round of the run, or with a + counts rounds from the first under it. One that is over by then is refused.",
 		Example: `  brood set SESSION eta=0.02 gamma=exp:20*0.99/round
@@ -30,7 +31,7 @@ func setCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cmd := event.Command{By: clientName()}
+			cmd := event.Command{Why: why}
 			for _, x := range settings {
 				if x.Knob == "algorithm" {
 					cmd.Algorithm = x.Expr
@@ -38,14 +39,22 @@ func setCommand(s streams) *cobra.Command {
 					cmd.Set = append(cmd.Set, x)
 				}
 			}
-			return send(c.Context(), args[0], take, cmd, s)
+			return send(c.Context(), args[0], as, take, cmd, s)
 		}}
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	c.Flags().StringVar(&why, "why", "", "the reason, which stays in the log beside what was set")
+	asFlag(c, &as)
 	return c
 }
 
-func send(ctx context.Context, what string, take bool, cmd event.Command, s streams) error {
-	run, err := reach(ctx, what, take)
+// send passes on a command of whoever is called as, see [commander].
+func send(ctx context.Context, what, as string, take bool, cmd event.Command, s streams) error {
+	name, err := commander(as)
+	if err != nil {
+		return err
+	}
+	cmd.By = name
+	run, err := reach(ctx, what, name, take)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"brood/models/engine"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+	"brood/runtime/summary"
+	"brood/runtime/view"
+)
+
+// program is a run's door for programs: lines of JSON tell what happens, and lines of JSON command.
+type program struct {
+	run  reached
+	name string // under which its commands are in the log
+	*jsonPrinter
+	busy sync.Mutex // held while a command waits for its receipt
+}
+
+// maxCommandLine bounds a line of a program, in bytes.
+const maxCommandLine = 1 << 20
+
+// attachProgram tells a program of a run until that ends: a snapshot, then every record. What it reads from in are
+// commands, a receipt for each; the end of in is not the end of the talk.
+func attachProgram(ctx context.Context, run reached, name string, s streams) error {
+	v, err := run.Snapshot(ctx, 1<<62)
+	if err != nil {
+		return err
+	}
+	p := &program{run: run, name: name, jsonPrinter: &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, Tally: summary.New()}}
+	p.enc.SetEscapeHTML(false)
+	p.put(snapshotObject(v, run))
+	go p.obey(ctx, s.in)
+	for at := v.Position; ; {
+		b, err := run.Next(ctx, at, 1024)
+		if err != nil {
+			p.busy.Lock() // the receipt of what ended the run comes before the end
+			defer p.busy.Unlock()
+			return ignoreEnd(err)
+		}
+		for _, r := range b.Records {
+			p.record(r)
+			if r.Commit != nil {
+				p.put(commitObject(r.Commit))
+			}
+		}
+		at = b.Next
+	}
+}
+
+// obey passes on one command a line.
+func (p *program) obey(ctx context.Context, in io.Reader) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxCommandLine)
+	n := 0
+	for ; lines.Scan(); n++ {
+		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
+			p.put(p.command(ctx, line, n+1))
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		p.put(refusal(0, fmt.Sprintf("line %d is longer than %s: it and what follows is not read", n+1, humanBytes(maxCommandLine))))
+	}
+}
+
+func (p *program) command(ctx context.Context, line []byte, n int) map[string]any {
+	asked, err := parseCommand(line)
+	if err != nil {
+		return refusal(asked.ID, fmt.Sprintf("line %d: %v", n, err))
+	}
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	asked.By = p.name
+	r, err := p.run.Command(ctx, asked)
+	if err != nil {
+		return refusal(asked.ID, err.Error())
+	}
+	if !r.Accepted {
+		return refusal(asked.ID, r.Reason)
+	}
+	return map[string]any{"event": "receipt", "id": asked.ID, "accepted": true, "round": r.Round + 1}
+}
+
+func refusal(id uint64, reason string) map[string]any {
+	return map[string]any{"event": "receipt", "id": id, "accepted": false, "reason": reason}
+}
+
+// commandLine is a command as a program writes it; all keys may be left out.
+type commandLine struct {
+	ID        uint64                     `json:"id"`
+	Set       map[string]json.RawMessage `json:"set"`
+	Members   int                        `json:"members"`
+	Algorithm string                     `json:"algorithm"`
+	Of        string                     `json:"of"`
+	Action    string                     `json:"action"`
+	Worker    int                        `json:"worker"`
+	Limit     *limitLine                 `json:"limit"`
+	Why       string                     `json:"why"`
+}
+
+type limitLine struct {
+	Rounds  uint64  `json:"rounds,omitempty"`
+	Epochs  float64 `json:"epochs,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"`
+	Target  string  `json:"target,omitempty"`
+}
+
+// parseCommand reads a line; what it says of the id is right even where the rest is refused.
+func parseCommand(line []byte) (cmd event.Command, err error) {
+	var asked commandLine
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&asked); err != nil {
+		var id struct{ ID uint64 }
+		_ = json.Unmarshal(line, &id)
+		cmd.ID = id.ID
+		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) {
+			return cmd, fmt.Errorf("it is no JSON object: %w", err)
+		}
+		return cmd, errors.New("it is no command: " + strings.TrimPrefix(err.Error(), "json: "))
+	}
+	cmd = event.Command{ID: asked.ID, Members: asked.Members, Algorithm: asked.Algorithm, Of: asked.Of, Action: event.Action(asked.Action), Worker: asked.Worker, Why: asked.Why}
+	if _, err := d.Token(); err != io.EOF {
+		return cmd, errors.New("something follows the JSON object: write one command a line")
+	}
+	for _, knob := range slices.Sorted(maps.Keys(asked.Set)) {
+		expr, err := settingText(asked.Set[knob])
+		if err != nil {
+			return cmd, fmt.Errorf("%s: %w", knob, err)
+		}
+		cmd.Set = append(cmd.Set, event.Setting{Knob: knob, Expr: expr})
+	}
+	if l := asked.Limit; l != nil {
+		cmd.Limit = &event.Limit{Rounds: l.Rounds, Epochs: l.Epochs, Seconds: l.Seconds, Target: l.Target}
+	}
+	if len(cmd.Set) == 0 && cmd.Members == 0 && cmd.Algorithm == "" && cmd.Action == "" && cmd.Limit == nil {
+		return cmd, errors.New("it asks for nothing: give set, members, algorithm, action or limit")
+	}
+	return cmd, nil
+}
+
+// settingText is a value as a person would type it: a number, a choice or a schedule.
+func settingText(raw json.RawMessage) (string, error) {
+	var x float64
+	if json.Unmarshal(raw, &x) == nil && string(raw) != "null" {
+		return strconv.FormatFloat(x, 'g', -1, 64), nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil && text != "" {
+		return text, nil
+	}
+	return "", fmt.Errorf("%s is no value: give a number, or a choice or a schedule as text", raw)
+}
+
+// snapshotObject is the run as it stands.
+func snapshotObject(v *view.View, run reached) map[string]any {
+	line := map[string]any{"event": "snapshot", "session": run.name, "phase": v.State.Phase, "reason": v.State.Reason, "algorithm": v.Algorithm(),
+		"members": len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps, "samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
+		"seconds": v.Elapsed().Seconds(), "params_hash": v.Hash,
+		"limit": limitLine{v.Limit.Rounds, v.Limit.Epochs, v.Limit.Seconds, v.Limit.Target}}
+	if run.dir != "" {
+		line["session"] = run.dir
+	}
+	if c := v.Config; c != nil {
+		line["model"], line["data"], line["seed"] = c.Model, c.Data, c.Seed
+	}
+	if e := v.Evaluation; e != nil {
+		line["test_error"], line["test_round"] = e.TestError, e.Round
+	}
+	series := map[string]any{}
+	for i := range v.Series {
+		s := &v.Series[i]
+		var last []float64
+		for _, x := range s.Latest(v.Members()) {
+			if !math.IsNaN(x.X) && !math.IsInf(x.X, 0) {
+				last = append(last, x.X)
+			}
+		}
+		if x, ok := s.Last(engine.None); ok && len(s.Members) == 0 {
+			last = append(last, x)
+		}
+		series[s.Name] = finite(view.Median(last))
+	}
+	line["series"] = series // the newest value, of series by member the median
+	alg, err := catalog.Lookup(v.Algorithm())
+	if err != nil {
+		return line
+	}
+	knobs, values := []any{}, v.Resolve(alg)
+	for _, k := range alg.Knobs {
+		x := map[string]any{"name": k.Name, "title": k.Title, "unit": k.Unit, "value": finite(values.Value(k))}
+		if len(k.Choices) > 0 {
+			x["value"], x["choices"] = k.Format(values.Value(k)), k.Choices
+		} else {
+			x["min"], x["max"] = finite(k.Min), finite(k.Max)
+		}
+		if expr, moving := values.Expr(k.Name); moving {
+			x["schedule"] = expr
+		}
+		knobs = append(knobs, x)
+	}
+	line["knobs"] = knobs
+	return line
+}
+
+// commitObject is how far a run has got.
+func commitObject(c *event.Commit) map[string]any {
+	var sent int64
+	for _, n := range c.Sent {
+		sent += n
+	}
+	return map[string]any{"event": "commit", "round": c.To, "rounds": c.Rounds, "steps": c.Progress.Steps, "samples": c.Progress.Samples, "epochs": c.Progress.Epochs,
+		"seconds": float64(c.Nanos) / 1e9, "bytes_sent": sent, "params_hash": c.Hash}
+}
