@@ -62,8 +62,13 @@ func resolve(what string) (string, error) {
 func attachCommand(s streams) *cobra.Command {
 	var ascii, take, asJSON bool
 	var as string
+	var frames frameFlags
 	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
 		RunE: func(c *cobra.Command, args []string) error {
+			opt := tui.Options{ASCII: ascii}
+			if err := frames.apply(c, &opt); err != nil {
+				return err
+			}
 			name, err := commander(as)
 			if err != nil {
 				return err
@@ -76,19 +81,24 @@ func attachCommand(s streams) *cobra.Command {
 			if asJSON {
 				return run.broken(attachProgram(c.Context(), run, name, s))
 			}
-			if !s.terminal {
+			o := live(run.dir, run.Client)
+			opt.Title = run.name
+			switch {
+			case frames.frames > 0:
+				return run.broken(frames.print(c.Context(), o, opt, s))
+			case !s.terminal:
 				return run.broken(follow(c.Context(), run.Client, s))
 			}
-			o := live(run.dir, run.Client)
 			if o.Close = run.Close; run.look {
 				o.Commander = nil
 			}
-			return look(c.Context(), o, tui.Options{ASCII: ascii, Title: run.name}, s)
+			return look(c.Context(), o, opt, s)
 		}}
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print what happens, and read commands, as one JSON object a line")
 	asFlag(c, &as)
+	frames.register(c)
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ func ignoreEnd(err error) error {
 func replayCommand(s streams) *cobra.Command {
 	var at uint64
 	var ascii bool
+	var frames frameFlags
 	c := &cobra.Command{Use: "replay SESSION", Short: "Look back at a session as if it happened again", Args: exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := resolve(args[0])
@@ -33,13 +35,24 @@ func replayCommand(s streams) *cobra.Command {
 				return err
 			}
 			defer r.Close()
-			if !s.terminal {
+			opt := tui.Options{ASCII: ascii, At: at}
+			if err := frames.apply(c, &opt); err != nil {
+				return err
+			}
+			switch {
+			case frames.frames > 1:
+				return usage("--frames %d: a recording has one frame at a round: name it with --at", frames.frames)
+			case frames.frames == 1:
+				opt.Title = filepath.Base(dir)
+				return frames.print(c.Context(), recorded(dir, r), opt, s)
+			case !s.terminal:
 				return reprint(c, r, at, s)
 			}
-			return look(c.Context(), recorded(dir, r), tui.Options{ASCII: ascii, At: at}, s)
+			return look(c.Context(), recorded(dir, r), opt, s)
 		}}
 	c.Flags().Uint64Var(&at, "at", 0, "begin after this round")
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	frames.register(c)
 	return c
 }
 

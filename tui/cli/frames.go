@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/optim/catalog"
+	"brood/tui"
+)
+
+// frameFlags say how a session is looked at: with which screen first, or as frames of text that nobody sits at.
+type frameFlags struct {
+	screen, size string
+	frames       int
+}
+
+// frameEvery lies between the frames of a live run.
+const frameEvery = time.Second
+
+func (f *frameFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.screen, "screen", "", "screen to begin with: live, fleet, knobs or sessions")
+	c.Flags().IntVar(&f.frames, "frames", 0, "print so many frames of the screen as text instead, a second apart")
+	c.Flags().StringVar(&f.size, "size", "80x24", "with --frames: columns and rows of a frame")
+}
+
+// apply puts what was typed into the options of a workbench.
+func (f *frameFlags) apply(c *cobra.Command, o *tui.Options) (err error) {
+	if f.screen != "" {
+		if o.Screen, err = tui.FindScreen(f.screen); err != nil {
+			return err
+		}
+	}
+	if f.frames < 0 {
+		return usage("--frames %d: print 1 or more", f.frames)
+	}
+	if f.frames == 0 {
+		if c.Flags().Changed("size") {
+			return usage("--size goes with --frames: a terminal tells its size itself")
+		}
+		return nil
+	}
+	if o.Width, o.Height, err = parseSize(f.size); err != nil {
+		return err
+	}
+	o.NoColor = true
+	return nil
+}
+
+// parseSize reads columns and rows.
+func parseSize(text string) (w, h int, err error) {
+	var rest string
+	if n, _ := fmt.Sscanf(text, "%dx%d%s", &w, &h, &rest); n != 2 || w < 20 || h < 5 || w > 400 || h > 120 {
+		return 0, 0, usage("--size %q: write columns and rows such as 80x24, from 20x5 to 400x120", text)
+	}
+	return w, h, nil
+}
+
+// print writes the frames of what is opened.
+func (f *frameFlags) print(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
+	opt.Source, opt.Session, opt.Resume, opt.Algorithms, opt.By = o.Source, o.Session, o.Resume, catalog.All(), clientName()
+	opt.Library = &library{at: o}
+	return tui.Frames(ctx, opt, f.frames, frameEvery, s.out)
+}

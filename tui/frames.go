@@ -1,0 +1,113 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/models/typed"
+)
+
+// ScreenNames are the screens that [Options.Screen] may name, in the order of their digits.
+func ScreenNames() (names []string) {
+	for _, s := range newModel(context.Background(), Options{Library: noLibrary{}}).screens() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// noLibrary stands for one where only the names of screens matter.
+type noLibrary struct{ Library }
+
+// FindScreen is the name of a screen as [Options.Screen] has it, whatever the case it was typed in.
+func FindScreen(name string) (string, error) {
+	for _, s := range ScreenNames() {
+		if strings.EqualFold(s, name) {
+			return s, nil
+		}
+	}
+	return "", typed.Errorf("there is no screen %q: choose %s", name, strings.ToLower(strings.Join(ScreenNames(), ", ")))
+}
+
+// Frames writes n frames of the workbench, `every` apart, as they would be drawn at opt.Width x opt.Height: for scripts
+// and pages. Nobody sits at it, and no terminal is asked for anything. Of a recording the frame is that after round
+// opt.At, 0 for its end. A frame is so many lines; an empty line parts it from the next.
+func Frames(ctx context.Context, opt Options, n int, every time.Duration, out io.Writer) (err error) {
+	if opt.Source == nil {
+		return errors.New("tui: frames need a source: attach to a run or open a recording")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	m := newModel(ctx, opt)
+	defer func() {
+		cancel()
+		m.jobs.end()
+		err = errors.Join(err, m.closed())
+	}()
+	next := m.seek(math.MaxUint64)
+	if m.replay != nil {
+		if opt.At > 0 {
+			next = m.toRound(opt.At)
+		}
+		next = tea.Batch(m.scan(), next)
+	}
+	for i := range n {
+		if i > 0 {
+			select {
+			case <-time.After(every):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			fmt.Fprintln(out)
+			next = m.seek(math.MaxUint64)
+		}
+		if err := m.does(next); err != nil {
+			return err
+		}
+		if done := m.live.Progress.Rounds; m.replay != nil && opt.At > done {
+			return fmt.Errorf("round %d lies beyond the end of the session at round %d", opt.At, done)
+		}
+		if err := m.does(m.poll()); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(out, m.theme.String(m.paint())+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// does runs a command and takes what it came to, but for reading on: what is shown is a snapshot.
+func (m *model) does(cmd tea.Cmd) error {
+	if cmd == nil {
+		return nil
+	}
+	switch msg := cmd().(type) {
+	case tea.BatchMsg:
+		for _, c := range msg {
+			if err := m.does(c); err != nil {
+				return err
+			}
+		}
+	case snapshotMsg:
+		m.Update(msg)
+		return msg.err
+	case scannedMsg:
+		return msg.err
+	case seekMsg:
+		if msg.err != nil {
+			return msg.err
+		}
+		_, next := m.Update(msg)
+		return m.does(next)
+	case reply:
+		_, next := m.Update(msg)
+		return m.does(next)
+	}
+	return nil
+}
