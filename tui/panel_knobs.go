@@ -45,7 +45,15 @@ func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 
 // scheduleRow draws a knob's curve over the run, with a line at the present.
 func (r *rail) scheduleRow(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, lo, hi uint64) {
-	if m.knobs == nil || k.Name == view.MembersKnob {
+	if k.Name == view.MembersKnob {
+		gauge(g, in.X, in.Y, in.W, k, m.current(k), cell.Median, m.opt.ASCII)
+		return
+	}
+	if m.knobs == nil {
+		return
+	}
+	if _, staged := r.of(k.Name); !staged && still(m.knobs.Curve(k, lo, hi, in.W)) {
+		gauge(g, in.X, in.Y, in.W, k, m.current(k), cell.Median, m.opt.ASCII)
 		return
 	}
 	now := in.X + min(in.W-1, int(float64(in.W)*float64(m.shown.Progress.Rounds-min(lo, m.shown.Progress.Rounds))/float64(max(1, hi-lo))))
@@ -130,7 +138,11 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 	for _, l := range wrap(k.Doc, in.W-2) {
 		put(cell.Plain, l)
 	}
-	put(cell.Faint, "bounds"+limits(k)+", default "+k.Format(k.Default))
+	bounds := "bounds" + limits(k)
+	if k.Name != view.MembersKnob { // whose default is what there are
+		bounds += ", default " + k.Format(k.Default)
+	}
+	put(cell.Faint, bounds)
 	answer, role := r.answer.text, cell.Good
 	if r.answer.bad {
 		role = cell.Alert
@@ -176,7 +188,7 @@ func (r *rail) drawHistory(m *model, g *cell.Grid, in cell.Rect) {
 		}
 		g.Right(in.X+10, y, 8, cell.Faint, round(e.First()))
 		x := g.Text(in.X+12, y, in.W-13, role, text)
-		by := e.By
+		by := e.Whose()
 		if e.Void {
 			by += ", before the swap"
 		}

@@ -89,7 +89,13 @@ func (r *rail) row(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bo
 	if expr, moving := m.knobs.Expr(k.Name); moving {
 		form, _, _ := strings.Cut(expr, ":")
 		r.spark(m, g, x, in.Y, w, k, m.knobs, form, cell.Median)
+		return
 	}
+	wide := w
+	if len(k.Choices) == 0 {
+		wide = min(w, 14)
+	}
+	gauge(g, x+1, in.Y, wide-1, k, m.current(k), cell.Median, m.opt.ASCII)
 }
 
 // spark is a schedule over the run in six columns, with a word behind it.

@@ -1,0 +1,73 @@
+package tui
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/tui/cell"
+)
+
+func TestPlace(t *testing.T) {
+	for _, c := range []struct {
+		k    optim.Knob
+		x    float64
+		want float64
+	}{
+		{optim.Knob{Max: 1}, 0.75, 0.75},
+		{optim.Knob{Min: -1, Max: 1}, 0, 0.5},
+		{optim.Knob{Min: 1, Max: 100, Scale: optim.Log}, 10, 0.5},
+		{optim.Knob{Min: 1e-9, Max: 1e12, Scale: optim.Log}, 1e-9, 0},
+		{optim.Knob{Max: 100, Scale: optim.Log}, 100, 1},
+		{optim.Knob{Max: 100, Scale: optim.Log}, 0, 0},
+		{optim.Knob{Max: 100, Scale: optim.Log}, 0.01, 0.5}, // of eight decades
+		{optim.Knob{Min: 1, Max: 1 << 18, Integer: true}, 512, 0.5},
+		{optim.Knob{Min: 3, Max: 3}, 3, 0},
+		{optim.Knob{Max: 1}, math.NaN(), 0},
+		{optim.Knob{Max: 1}, 7, 1},
+		{optim.Knob{Max: math.Inf(1)}, 7, 0},
+	} {
+		if got := place(c.k, c.x); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%g between %g and %g lies at %g, want %g", c.x, c.k.Min, c.k.Max, got, c.want)
+		}
+	}
+	for _, a := range catalog.All() { // the default of every knob has a place
+		for _, k := range a.Knobs {
+			if p := place(k, k.Default); !(p >= 0 && p <= 1) {
+				t.Errorf("%s %s: its default lies at %g", a.Name, k.Name, p)
+			}
+		}
+	}
+}
+
+// TestGauge: a number stands at its place, a choice beside the others, and nothing is written outside.
+func TestGauge(t *testing.T) {
+	draw := func(k optim.Knob, x float64, w int, ascii bool) string {
+		g := cell.New(w+4, 1)
+		gauge(g, 2, 0, w, k, x, cell.Median, ascii)
+		return cell.Plainly(ascii).String(g)
+	}
+	for _, c := range []struct {
+		k    optim.Knob
+		x    float64
+		want string
+	}{
+		{optim.Knob{Max: 1}, 0, "  ●──────────  "},
+		{optim.Knob{Max: 1}, 0.5, "  ─────●─────  "},
+		{optim.Knob{Max: 1}, 1, "  ──────────●  "},
+		{optim.Knob{Choices: []string{"paper", "arxiv", "both"}, Max: 2}, 1, "  or paper, …  "},
+		{optim.Knob{Choices: []string{"one"}}, 0, "               "},
+	} {
+		if got := draw(c.k, c.x, 11, false); got != c.want {
+			t.Errorf("drawn as %q, want %q", got, c.want)
+		}
+	}
+	if got := draw(optim.Knob{Max: 1}, 0.5, 11, true); got != "  -----o-----  " {
+		t.Errorf("in ASCII %q", got)
+	}
+	if got := draw(optim.Knob{Max: 1}, 0.5, 1, false); strings.TrimSpace(got) != "●" {
+		t.Errorf("in one column %q", got)
+	}
+}
