@@ -25,7 +25,8 @@ const (
 	railW          = 40
 )
 
-// layout decides where panels are; it changes with the size, the screen and what is expanded, never with values.
+// layout decides where panels are; it changes with the size, the screen, what is expanded, and with what a run has at all
+// (links, a test set), never with values.
 func (m *model) layout() {
 	body := cell.Rect{X: 0, Y: 2, W: m.w, H: m.h - 3}
 	if m.replay != nil {
@@ -70,12 +71,12 @@ func (m *model) focusIn(all []placement) panelID {
 }
 
 // placeLive is the Live screen.
-func placeLive(_ *model, b cell.Rect) []placement {
+func placeLive(m *model, b cell.Rect) []placement {
 	switch {
 	case b.W < fullW:
-		return liveNarrow(b)
+		return liveNarrow(m, b)
 	case b.W >= wideW && b.H >= 34:
-		return liveWide(b)
+		return liveWide(m, b)
 	}
 	events := 5
 	if b.H < 30 {
@@ -88,29 +89,27 @@ func placeLive(_ *model, b cell.Rect) []placement {
 	}
 	top, low := main.Top((main.H*3 + 2) / 5)
 	loss, knobs := top.Left(top.W - railW)
-	fit, band := low.Left(low.W / 2)
-	out := []placement{{lossPanel, loss}, {knobsPanel, knobs}, {fitnessPanel, fit}, {bandwidthPanel, band}}
+	out := append([]placement{{lossPanel, loss}, {knobsPanel, knobs}}, m.low(low)...)
 	if strip.H > 0 {
 		out = append(out, placement{replicasPanel, strip})
 	}
 	return append(out, placement{eventsPanel, lane})
 }
 
-func liveNarrow(b cell.Rect) []placement {
+func liveNarrow(m *model, b cell.Rect) []placement {
 	main, lane := b.Top(b.H - 1)
 	top, low := main.Top((main.H*11 + 9) / 18)
-	fit, band := low.Left(low.W / 2)
-	return []placement{{lossPanel, top}, {fitnessPanel, fit}, {bandwidthPanel, band}, {eventsPanel, lane}}
+	return append(append([]placement{{lossPanel, top}}, m.low(low)...), placement{eventsPanel, lane})
 }
 
-func liveWide(b cell.Rect) []placement {
+func liveWide(m *model, b cell.Rect) []placement {
 	left, right := b.Left(b.W - railW - 4)
 	main, lane := left.Top(left.H - 7)
 	top, low := main.Top((main.H*11 + 9) / 18)
 	loss, heat := top.Left(top.W * 5 / 8)
-	fit, band := low.Left(low.W / 2)
 	knobs, strip := right.Top((right.H*5 + 4) / 9)
-	return []placement{{lossPanel, loss}, {populationPanel, heat}, {knobsPanel, knobs}, {fitnessPanel, fit}, {bandwidthPanel, band}, {replicasPanel, strip}, {eventsPanel, lane}}
+	out := append([]placement{{lossPanel, loss}, {populationPanel, heat}, {knobsPanel, knobs}}, m.low(low)...)
+	return append(out, placement{replicasPanel, strip}, placement{eventsPanel, lane})
 }
 
 // placeKnobs is the Knobs screen.

@@ -1,0 +1,77 @@
+package tui
+
+import (
+	"fmt"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+const scorePanel panelID = "score"
+
+// newScore is the centre on the test set, over the rounds after which it was scored.
+func newScore() panel {
+	return panel{id: scorePanel, title: scoreTitle, draw: drawScore,
+		export: func(*model) func(*view.View) rows {
+			return func(v *view.View) rows { return seriesRows(v, view.TestError, view.TestLoss) }
+		}}
+}
+
+func scoreTitle(m *model) (string, string) {
+	if m.shown.Evaluations == 0 {
+		return "test error  percent", ""
+	}
+	return "test error  percent", count(int(m.shown.Evaluations), "score")
+}
+
+func drawScore(m *model, g *cell.Grid, r cell.Rect) {
+	s, e := m.shown.Find(view.TestError), m.shown.Evaluation
+	if s == nil || e == nil || r.H < 4 {
+		explain(g, r, m.waiting("the first score on the test set"))
+		return
+	}
+	area, legend := r.Top(r.H - 1)
+	area, _ = area.Left(area.W - 1)
+	lo, hi := m.rounds()
+	n := 2 * chart.Plot(area).W
+	c := curves{front: []chart.Layer{{Columns: s.Band(lo, hi, n), Void: s.Unmeasured(lo, hi, n), Role: cell.Centre, Style: chart.Thin}}}
+	layers := c.layers()
+	glyphs(layers)
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
+	entries := []entry{
+		{"━━", "last", fmt.Sprintf("%.2f @%d", e.TestError, e.Round), cell.Centre},
+		{"", "best", fmt.Sprintf("%.2f", m.shown.BestError), 0},
+		{"", "loss", num(e.TestLoss), 0},
+	}
+	m.legendLine(g, legend, entries)
+}
+
+// quiet says that nothing crosses a link: one worker hosts everybody, and has done so from the first round on.
+func (m *model) quiet() bool {
+	l := &m.shown.Ledger
+	return len(m.shown.Members().Workers()) == 1 && l.Total().Sent == 0 && l.Total().Predicted == 0 && len(l.Apart) == 0
+}
+
+// scores says whether there is a test set to score on.
+func (m *model) scores() bool { return m.shown.Config != nil && m.shown.Config.Data != "" }
+
+// threeW is what three charts beside each other need.
+const threeW = 144
+
+// low places the panels under the loss: what has something to say, side by side.
+func (m *model) low(r cell.Rect) []placement {
+	ids := []panelID{fitnessPanel, bandwidthPanel}
+	switch {
+	case m.scores() && m.quiet():
+		ids = []panelID{fitnessPanel, scorePanel}
+	case m.scores() && r.W >= threeW:
+		ids = []panelID{fitnessPanel, scorePanel, bandwidthPanel}
+	}
+	var out []placement
+	for i, id := range ids {
+		left, rest := r.Left(r.W / (len(ids) - i))
+		out, r = append(out, placement{id, left}), rest
+	}
+	return out
+}

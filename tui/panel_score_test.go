@@ -1,0 +1,68 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view/sourcetest"
+)
+
+// TestNoEmptyPanel: a run on one worker has the score where links would be, one on several keeps them, a wide screen has
+// both, and a run without a test set has none.
+func TestNoEmptyPanel(t *testing.T) {
+	lonely := func(rs []event.Record) []event.Record {
+		for i, r := range rs {
+			switch {
+			case r.Plan != nil:
+				p := *r.Plan
+				p.New = optim.Place(p.New.Members, []int{0})
+				rs[i].Plan = &p
+			case r.Commit != nil:
+				c := *r.Commit
+				c.Sent, c.Predicted, c.Apart = nil, nil, nil
+				rs[i].Commit = &c
+			}
+		}
+		return rs
+	}
+	modelless := func(rs []event.Record) []event.Record {
+		c := *rs[0].Config
+		c.Data = ""
+		rs[0].Config = &c
+		return rs
+	}
+	for _, c := range []struct {
+		name              string
+		w                 int
+		rs                []event.Record
+		score, bandwidths bool
+	}{
+		{"three workers", 120, sourcetest.Run(6, 400), false, true},
+		{"three workers, wide", 200, sourcetest.Run(6, 400), true, true},
+		{"one worker", 80, lonely(sourcetest.Run(6, 400)), true, false},
+		{"one worker, wide", 200, lonely(sourcetest.Run(6, 400)), true, false},
+		{"no test set", 120, modelless(lonely(sourcetest.Run(6, 400))), false, true},
+	} {
+		d := open(t, c.w, 50, c.rs, nil)
+		screen := d.theme.String(d.paint())
+		if got := strings.Contains(screen, "─ test error  percent"); got != c.score {
+			t.Errorf("%s: the score is shown: %v\n%s", c.name, got, screen)
+		}
+		if got := strings.Contains(screen, "─ bandwidth"); got != c.bandwidths {
+			t.Errorf("%s: the bandwidth is shown: %v\n%s", c.name, got, screen)
+		}
+		if c.score && !strings.Contains(screen, "last 1.42 @200") {
+			t.Errorf("%s: the last score is missing\n%s", c.name, screen)
+		}
+	}
+}
+
+func TestScoreIsExported(t *testing.T) {
+	d := open(t, 200, 50, sourcetest.Run(3, 400), nil)
+	got := d.panel(scorePanel).export(d.model)(d.shown)
+	if len(got) < 2 || !strings.Contains(strings.Join(got[0], ","), "round") {
+		t.Errorf("exported: %q", got)
+	}
+}
