@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,6 +14,7 @@ import (
 	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/session"
 )
 
@@ -246,40 +246,17 @@ func interruptible(ctx context.Context, view *batchView) (out context.Context, s
 	}
 }
 
-// give sets the flag of a name of aside, as if it had been typed.
-func (f *runFlags) give(name, text string) (err error) {
-	switch name {
-	case "algorithm":
-		f.algorithm = text
-	case "model":
-		f.model = text
-	case "data":
-		f.data = text
-	case "members":
-		err = f.members.Set(text)
-	case "workers":
-		f.workers, err = strconv.Atoi(text)
-	case "rounds":
-		f.rounds, err = strconv.ParseUint(text, 10, 64)
-	case "epochs":
-		f.epochs, err = strconv.ParseFloat(text, 64)
-	}
-	if err != nil {
-		return usage("--%s %s: give a number", name, text)
-	}
-	return nil
-}
-
 // trial is what one run of a batch begins with: flags over a preset, and over both what the batch varies, which are
 // flags of run or knobs.
 func (f runFlags) trial(p presets.Preset, given func(flag string) bool, vary []presets.Setting) (host.Options, error) {
 	var names []string
 	f.set = nil
 	for _, x := range vary {
-		if names = append(names, x.Knob); !slices.Contains(aside, x.Knob) {
+		names = append(names, x.Knob)
+		if o := option.Named(x.Knob); o == nil || !o.Has(option.Axis) {
 			f.set = append(f.set, x.Knob+"="+x.Expr)
-		} else if err := f.give(x.Knob, x.Expr); err != nil {
-			return host.Options{}, err
+		} else if o.Set(&f.told, x.Expr) != nil {
+			return host.Options{}, usage("--%s %s: give a number", x.Knob, x.Expr)
 		}
 	}
 	return f.merge(p, func(flag string) bool { return given(flag) || slices.Contains(names, flag) })

@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -44,9 +46,11 @@ func presetObject(name string) (map[string]any, error) {
 	if err := toml.Unmarshal(text, &out); err != nil {
 		return nil, err
 	}
-	if x, ok := out["on-loss"]; ok {
-		delete(out, "on-loss")
-		out["on_loss"] = x
+	for _, key := range slices.Collect(maps.Keys(out)) {
+		if x := out[key]; strings.Contains(key, "-") {
+			delete(out, key)
+			out[strings.ReplaceAll(key, "-", "_")] = x
+		}
 	}
 	out["name"] = name
 	return out, nil

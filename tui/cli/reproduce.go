@@ -267,8 +267,8 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 				continue
 			}
 		}
-		if n := w.Wait; n > 0 && n != form.Workers && slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
-			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name, plural(form.Workers, "worker"), form.Workers))
+		if n := w.Wait; n > 0 && n != form.Options.Workers && slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
+			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name, plural(form.Options.Workers, "worker"), form.Options.Workers))
 			continue
 		}
 		w.presets, forms = append(w.presets, p), append(forms, form)

@@ -14,6 +14,7 @@ import (
 	"brood/presets"
 	"brood/runtime/batch"
 	"brood/runtime/host"
+	"brood/runtime/option"
 )
 
 // sweep is a grid of runs, with the seeds of a point side by side.
@@ -22,9 +23,6 @@ type sweep struct {
 	axes  []batch.Axis
 	seeds int
 }
-
-// aside are the settings that an axis may vary beside knobs: flags of run.
-var aside = []string{"algorithm", "model", "data", "members", "workers", "epochs", "rounds"}
 
 type sweepFlags struct {
 	run     runFlags
@@ -43,7 +41,7 @@ func sweepCommand(s streams) *cobra.Command {
   brood sweep quickstart --set eta=0.01,0.1 --seeds 3 --listen :4433 --jobs 4
 
 VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one schedule; a name that is given again adds values. NAME is a knob,
-or one of ` + strings.Join(aside, ", ") + `.
+or one of ` + strings.Join(option.Names(option.With(option.Axis)), ", ") + `.
 
 Each run is a session in one directory, which brood verify executes again. The same command goes on where it was stopped, and skips what is
 done; more values or seeds are added to what is there. With a --target the order is by the epochs to meet it, of those runs that met it: one
@@ -82,23 +80,23 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	switch {
 	case given("for"):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
-	case f.run.members == host.Auto:
+	case f.run.told.Members == host.Auto:
 		return usage("--members auto differs from machine to machine: give a number")
 	case f.by != "" && presets.Metrics[f.by] == "":
 		return usage("--by %s: choose one of %s", f.by, strings.Join(selecting(), ", "))
 	case f.by != "" && !presets.Selects(f.by):
 		return usage("--by %s would choose settings by the test set, which is reported and selects nothing: sort by centre_loss, with the test error beside it", f.by)
 	}
-	if err := f.batch.check(c, f.run.threads, f.run.plain, f.run.json); err != nil {
+	if err := f.batch.check(c, f.run.told.Threads, f.run.plain, f.run.json); err != nil {
 		return err
 	}
-	if preset == "" && f.run.algorithm == "" && f.run.model == "" && f.run.data == "" {
+	if preset == "" && f.run.unspecified() {
 		if len(f.run.set) == 0 {
 			return usage("sweep over what? give --set NAME=VALUES, such as --set eta=0.01,0.1, or a preset to repeat with --seeds")
 		}
 		preset = presets.Default
 	}
-	w := &sweep{runs: newRuns("sweep", f.batch, f.run.threads), seeds: f.batch.seeds}
+	w := &sweep{runs: newRuns("sweep", f.batch, f.run.told.Threads), seeds: f.batch.seeds}
 	w.by, w.table = cmp.Or(f.by, "centre_loss"), w.best
 	var err error
 	if w.axes, err = batch.ParseAxes(f.run.set); err != nil {

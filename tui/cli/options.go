@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/option"
+)
+
+// What a run can be told is package option's table. Here its lines become flags, and flags become the options of a run.
+
+// optionFlag is an option as a flag.
+type optionFlag struct {
+	of   *option.Option
+	to   *option.Options
+	text string // as the value is written; "" where none was given
+}
+
+func (f *optionFlag) String() string { return f.text }
+func (f *optionFlag) Type() string   { return string(f.of.Kind) }
+
+func (f *optionFlag) Set(text string) error {
+	if err := f.of.Set(f.to, text); err != nil {
+		return err
+	}
+	f.text = f.of.Written(*f.to)
+	return nil
+}
+
+// tell gives a command these options as flags.
+func (f *runFlags) tell(c *cobra.Command, these []*option.Option) {
+	for _, x := range these {
+		c.Flags().Var(&optionFlag{of: x, to: &f.told}, x.Name, x.DocFor(c.Name()))
+	}
+}
+
+// override puts those of these options that are given over what o says.
+func (f *runFlags) override(o *host.Options, these []*option.Option, given func(flag string) bool) error {
+	for _, x := range these {
+		if !given(x.Name) {
+			continue
+		}
+		if err := x.Typed(f.told); err != nil {
+			return err
+		}
+		if x.Kind == option.Text && !x.Has(option.Ends) && x.Text(f.told) == "" {
+			continue // an empty word says nothing
+		}
+		x.Copy(o, f.told)
+	}
+	return nil
+}
+
+// anew says whether what ended a preset's run is replaced. A target alone may never be met: what else ends it stays.
+func anew(given func(flag string) bool) bool {
+	return slices.ContainsFunc(option.With(option.Ends), func(x *option.Option) bool { return x != option.Target && given(x.Name) })
+}
+
+// over is what flags make of the options of a preset.
+func (f *runFlags) over(o *host.Options, given func(flag string) bool) error {
+	if anew(given) {
+		o.Limit = event.Limit{}
+	}
+	return f.override(o, option.All, given)
+}
+
+// keeps refuses what a session keeps when it goes on.
+func keeps(given func(flag string) bool) error {
+	names := []string{"session", "full"}
+	for _, x := range option.All {
+		if !x.Has(option.Again) {
+			names = append(names, x.Name)
+		}
+	}
+	for _, name := range names {
+		if given(name) {
+			return usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it", name)
+		}
+	}
+	return nil
+}
