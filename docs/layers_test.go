@@ -29,7 +29,7 @@ var rooms = []room{
 	{name: "transport", may: []string{"transport"}},
 	{name: "optim", may: []string{"models", "optim"}},
 	{name: "runtime/coordinator", may: []string{"models", "optim", "runtime/event", "runtime/message", "runtime/timeline"}, tests: []string{"transport", "runtime"}},
-	{name: "runtime/option", may: []string{"models", "optim", "runtime/coordinator", "runtime/event"}},
+	{name: "runtime/option", may: []string{"models", "optim", "runtime/coordinator", "runtime/event", "runtime/option"}},
 	{name: "runtime", may: []string{"models", "optim", "transport", "runtime"}},
 	{name: "presets", may: []string{"models", "optim", "presets", "runtime/option"}, tests: []string{"runtime/timeline"}},
 	{name: "tui/cli", may: []string{"models", "optim", "transport", "runtime", "presets", "tui"}},
@@ -56,7 +56,7 @@ var (
 )
 
 // testSupport is imported by tests and by test support only.
-var testSupport = []string{"runtime/conformance", "models/enginetest", "runtime/view/sourcetest"}
+var testSupport = []string{"runtime/conformance", "models/enginetest", "runtime/view/sourcetest", "runtime/option/optiontest"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	checked, broken := violations(t, os.DirFS(".."))

@@ -81,7 +81,7 @@ func (j *Job) slope(seat compute) (at, each float64, ok bool) {
 // holds refuses a run that needs more memory than there is by a tenth or more, before it is rehearsed.
 func (j *Job) holds(eng compute) error {
 	limit := machineMemory()
-	if limit == 0 || j.Elsewhere || j.bare() {
+	if limit == 0 || j.Wait > 0 || j.bare() {
 		return nil
 	}
 	seat, err := j.seat(eng)

@@ -44,6 +44,7 @@ const (
 	Again                  // it may be told again when a session goes on or branches; what may not, a session keeps
 	Ends                   // it ends the run: one that is told takes the place of all that were
 	Logged                 // the configuration of the log has it
+	Joined                 // it is of commands that let workers of other processes in, and of no other
 )
 
 // Has says whether the option may be used so.

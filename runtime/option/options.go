@@ -16,6 +16,7 @@ type Options struct {
 	Members   int    // default 4; or [Auto]
 	Workers   int    // goroutines that host them; default 1
 	Threads   int    // of all workers together; default the machine's
+	Wait      int    // of Workers, those that come in from other processes: with any, this one's memory bounds nothing
 	Seed      uint64
 	Limit     event.Limit // default 10 epochs
 	Probe     uint64      // rounds between probes; 0 chooses
@@ -36,7 +37,6 @@ type Options struct {
 
 	// Unattended says that nobody looks at the run: the default of OnTrouble is stop.
 	Unattended bool
-	Elsewhere  bool // processes on other machines host members too: this one's memory bounds nothing
 }
 
 // Own is a model that a Go program brings itself: a *host.Own.

@@ -46,9 +46,14 @@ var (
 		Use:  Preset | Full | Axis | Again, Kind: Whole, Default: "1", Above: atLeastOne, Most: 1024,
 		at: func(o *Options) any { return &o.Workers }})
 	Threads = add(Option{Name: "threads", Doc: "threads of all workers together (default: all cores)",
-		Docs: map[string]string{"fork": "threads of all workers together"},
-		Use:  Again, Kind: Whole, Default: strconv.Itoa(goruntime.NumCPU()), Above: atLeastOne, Most: 1024,
+		Docs: map[string]string{"fork": "threads of all workers together",
+			"reproduce": "threads of all runs together (default: all cores)"},
+		Use: Again, Kind: Whole, Default: strconv.Itoa(goruntime.NumCPU()), Above: atLeastOne, Most: 1024,
 		at: func(o *Options) any { return &o.Threads }})
+	Wait = add(Option{Name: "wait", Doc: "start when so many workers have joined",
+		Docs: map[string]string{"sweep": ofEachRun, "reproduce": ofEachRun},
+		Use:  Again | Joined, Kind: Whole, Most: 1024,
+		at: func(o *Options) any { return &o.Wait }})
 	Epochs = add(Option{Name: "epochs", Doc: "stop after so many passes over the data",
 		Docs: map[string]string{"fork": "stop after so many epochs"},
 		Use:  Preset | Full | Axis | Again | Ends | Logged, Kind: Number, Above: "give a number above 0", Check: finite,
@@ -63,7 +68,7 @@ var (
 	Target = add(Option{Name: "target",
 		Doc:  "stop when a target is met: loss=0.1, test_loss=0.1 or test_error=2.8 (a preset's own limit stays)",
 		Docs: map[string]string{"fork": "stop when a target is met"},
-		Use:  Preset | Again | Ends | Logged, Kind: Text, Check: aims,
+		Use:  Preset | Again | Ends | Logged, Kind: Text, Check: aims, Words: targets,
 		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})
 	Seed = add(Option{Name: "seed", Doc: "seed of all randomness (default 1)", Use: Preset | Logged, Kind: Count,
 		at: func(o *Options) any { return &o.Seed }, in: func(c *event.Config) any { return &c.Seed }})
@@ -87,7 +92,10 @@ var (
 		at: func(o *Options) any { return &o.Evaluate }, in: func(c *event.Config) any { return &c.Evaluate }})
 )
 
-const atLeastOne = "give 1 or more"
+const (
+	atLeastOne = "give 1 or more"
+	ofEachRun  = "workers of each run (with --listen)"
+)
 
 func algorithms() (out []string) {
 	for _, a := range catalog.All() {
@@ -102,6 +110,8 @@ func augments(text string) error {
 	_, err := data.ParseAugment(text)
 	return err
 }
+
+func targets() []string { return []string{"loss=0.1", "test_loss=0.1", "test_error=2.8"} }
 
 func aims(text string) error {
 	_, _, err := coordinator.Target(text)

@@ -40,7 +40,7 @@ func forkCommand(s streams) *cobra.Command {
 	fl.Uint64Var(&at, "at", 0, "the round to branch after")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
-	f.tell(c, option.With(option.Again))
+	optionFlags(c, &f.told, here(option.With(option.Again))...)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
 	return c

@@ -33,6 +33,9 @@ func objects[T any](w io.Writer, all ...T) error {
 	return nil
 }
 
+// underscored is the name of an option as a key of JSON.
+func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
 // presetObject is the TOML of a preset under its name, all keys with underscores.
 func presetObject(name string) (map[string]any, error) {
 	text, err := presets.Source(name)
@@ -49,7 +52,7 @@ func presetObject(name string) (map[string]any, error) {
 	for _, key := range slices.Collect(maps.Keys(out)) {
 		if x := out[key]; strings.Contains(key, "-") {
 			delete(out, key)
-			out[strings.ReplaceAll(key, "-", "_")] = x
+			out[underscored(key)] = x
 		}
 	}
 	out["name"] = name

@@ -30,11 +30,24 @@ func (f *optionFlag) Set(text string) error {
 	return nil
 }
 
-// tell gives a command these options as flags.
-func (f *runFlags) tell(c *cobra.Command, these []*option.Option) {
+// optionFlags gives a command these options as flags that tell to.
+func optionFlags(c *cobra.Command, to *option.Options, these ...*option.Option) {
 	for _, x := range these {
-		c.Flags().Var(&optionFlag{of: x, to: &f.told}, x.Name, x.DocFor(c.Name()))
+		c.Flags().Var(&optionFlag{of: x, to: to}, x.Name, x.DocFor(c.Name()))
 	}
+}
+
+// joinFlags gives a command the options of workers that come in; it waits for one unless it is told otherwise.
+func joinFlags(c *cobra.Command, to *option.Options) {
+	optionFlags(c, to, option.With(option.Joined)...)
+	wait := c.Flags().Lookup(option.Wait.Name)
+	wait.DefValue = "1"
+	_ = wait.Value.Set(wait.DefValue) // it is a number
+}
+
+// here are those of these options that every command which begins runs has.
+func here(these []*option.Option) []*option.Option {
+	return slices.DeleteFunc(slices.Clone(these), func(x *option.Option) bool { return x.Has(option.Joined) })
 }
 
 // override puts those of these options that are given over what o says.

@@ -29,14 +29,13 @@ type runFlags struct {
 	host            bool // this is a process that trains what it reads on its standard input
 	apart           bool // such a process trains, and a workbench looks at it
 	serves          bool // workers of other processes may come in
-	wait            int  // and the first round waits for so many of them
 }
 
 func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
 	fl.BoolVar(&f.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
-	f.tell(c, option.All)
+	optionFlags(c, &f.told, here(option.All)...)
 	fl.StringVar(&f.session, "session", "", "directory to record into (default: a new one among your sessions)")
 	fl.StringVar(&f.resume, "resume", "", "go on with this session")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
@@ -138,7 +137,7 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 		return o, err
 	}
 	if f.serves {
-		o.Workers, o.Elsewhere = f.told.Workers+f.wait, f.wait > 0
+		o.Workers, o.Wait = f.told.Workers+f.told.Wait, f.told.Wait
 		if o.Members == host.Auto {
 			return o, usage("--members auto counts the threads of this machine, and a served run has those of others: give a number")
 		}
@@ -148,7 +147,7 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 		return o, err
 	}
 	for _, s := range set {
-		if s.Knob == "members" {
+		if s.Knob == option.Members.Name {
 			return o, usage("the population of a new run is given by --members")
 		}
 	}
@@ -240,7 +239,7 @@ func (f *runFlags) changes(c *cobra.Command, by string) (o host.Options, err err
 	}
 	o.Unattended, o.By = f.unattended(), by
 	err = f.override(&o, option.With(option.Again), c.Flags().Changed)
-	o.Workers += f.wait
+	o.Workers += f.told.Wait
 	return o, err
 }
 
