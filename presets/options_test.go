@@ -9,8 +9,8 @@ import (
 	"brood/runtime/option/optiontest"
 )
 
-// TestOptionsAreKeys: every option that may be a key of a preset, or of its full form, is read from TOML, refused there in a
-// sentence that names line and key, and every other one is no key.
+// TestOptionsAreKeys: every option that may be a key of a preset, or of its full form, is read from TOML, and refused
+// there in a sentence that names it; every other one is no key.
 func TestOptionsAreKeys(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)

@@ -9,8 +9,8 @@ import (
 	"brood/runtime/option/optiontest"
 )
 
-// TestToldIsRecorded: an option that is a line of the table and nothing else is in the log; verify, resume and a branch get
-// it back, a branch tells another and records that; and a brood without the line refuses the session.
+// TestToldIsRecorded: an option that is a line of the table and nothing else is in the log; verify and a branch get it
+// back, a branch is told another and records that; and a brood without the line refuses the session.
 func TestToldIsRecorded(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	was := option.All

@@ -21,8 +21,8 @@ const (
 )
 
 // Wants says what a text of each kind is, after "that is no".
-var Wants = map[Kind]string{Count: "whole number of 0 or more", Whole: "whole number", Population: "whole number, nor auto",
-	Number: "number", Span: "duration such as 30s", Text: "text"}
+var Wants = map[Kind]string{Text: "text", Whole: "whole number", Count: "whole number of 0 or more", Number: "number",
+	Span: "duration such as 30s", Population: "whole number, nor auto"}
 
 const auto = "auto"
 

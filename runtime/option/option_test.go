@@ -11,8 +11,8 @@ import (
 	"brood/runtime/option/optiontest"
 )
 
-// TestEveryOption: each line of the table, and two that only this test has, keeps what it is told and nothing else; copies
-// it; writes it as it reads it; gets it back from a recorded configuration; and refuses what is no value of it.
+// TestEveryOption: each line of the table, and two that only this test has, keeps what it is told and nothing else;
+// copies it; writes it as it reads it; gets it back from a recorded configuration; and refuses what is no value of it.
 func TestEveryOption(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
@@ -107,7 +107,31 @@ func TestUnknownRecorded(t *testing.T) {
 	refused("slack-time", "late", `records slack-time = "late", which is no whole number`)
 }
 
-// Values out of bounds are refused by a sentence that names the option; each row was a sentence before there was a table.
+// TestNothingShared: options are values, and so is what of them has no field.
+func TestNothingShared(t *testing.T) {
+	tally, slack := optiontest.Lines()
+	optiontest.Add(t, tally, slack)
+	set := func(x *option.Option, o *option.Options, text string) {
+		t.Helper()
+		if err := x.Set(o, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var a option.Options
+	set(tally, &a, "hand")
+	b := a
+	set(tally, &b, "machine")
+	set(slack, &b, "3")
+	var c event.Config
+	a.Record(&c)
+	d := c
+	b.Record(&d)
+	if tally.Text(a) != "hand" || slack.Text(a) != "" || len(c.Told) != 1 || c.Told["tally"] != "hand" || len(d.Told) != 2 {
+		t.Errorf("%v and %v, recorded %v and %v", a.More, b.More, c.Told, d.Told)
+	}
+}
+
+// Values out of bounds are refused by a sentence that names the option, the one of before there was a table.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, text, says string }{
 		{"members", "3000000", "members = 3000000 is out of bounds: give 1 to 262144"},

@@ -6,13 +6,13 @@ import (
 	"brood/runtime/event"
 )
 
-// Options is what a person asked for. Zero fields take defaults. What has a name and can be typed stands in the table too,
-// see [All]; the rest is what whoever assembles the run knows.
+// Options is what a person asked for. Zero fields take defaults. What has a name and can be typed stands in the table
+// too, see [All]; the rest is what whoever assembles the run knows.
 type Options struct {
 	Algorithm string // default dp-sgd
-	Model     string // name or path of a .toml file; default mlp-small. Model, data and init are empty for an algorithm without a model
+	Model     string // name or path of a .toml file; default mlp-small. Without a model there are no data and no init
 	Data      string // default glyphs
-	Augment   string // how its samples change where they are drawn for training, see [brood/models/data.ParseAugment]; default not at all
+	Augment   string // how its samples change where they are drawn, see [brood/models/data.ParseAugment]; default not at all
 	Members   int    // default 4; or [Auto]
 	Workers   int    // goroutines that host them; default 1
 	Threads   int    // of all workers together; default the machine's

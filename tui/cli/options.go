@@ -67,15 +67,13 @@ func (f *runFlags) override(o *host.Options, these []*option.Option, given func(
 	return nil
 }
 
-// anew says whether what ended a preset's run is replaced. A target alone may never be met: what else ends it stays.
-func anew(given func(flag string) bool) bool {
-	return slices.ContainsFunc(option.With(option.Ends), func(x *option.Option) bool { return x != option.Target && given(x.Name) })
-}
-
-// over is what flags make of the options of a preset.
+// over is what flags make of the options of a preset. What ends the run takes the place of all that ended the preset's; but
+// a target alone may never be met, and what else ends it stays.
 func (f *runFlags) over(o *host.Options, given func(flag string) bool) error {
-	if anew(given) {
-		o.Limit = event.Limit{}
+	for _, x := range option.With(option.Ends) {
+		if x != option.Target && given(x.Name) {
+			o.Limit = event.Limit{}
+		}
 	}
 	return f.override(o, option.All, given)
 }
@@ -90,7 +88,8 @@ func keeps(given func(flag string) bool) error {
 	}
 	for _, name := range names {
 		if given(name) {
-			return usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it", name)
+			return usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it",
+				name)
 		}
 	}
 	return nil

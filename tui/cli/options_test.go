@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -38,11 +39,11 @@ func refused(t *testing.T, words string, args ...string) {
 	}
 }
 
-// TestEveryOption: each line of the table, and two that only this test has, is a flag of what begins runs, with its help; goes
-// from there into the run, over a preset; is completed; is refused where it is none; and is what it may be to resume,
-// fork and sweep, and refused there where it may not.
+// TestEveryOption: each line of the table, and two that only this test has, is a flag of what begins runs, with its help;
+// goes from there into the run, over a preset; is completed; is refused where it is none; and is what it may be to
+// resume, fork and sweep, and refused there where it may not.
 func TestEveryOption(t *testing.T) {
-	t.Setenv("BROOD_HOME", t.TempDir())
+	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
 	for _, x := range option.All {
@@ -189,7 +190,8 @@ func helpOf(command string) string {
 	return out
 }
 
-// TestLimits: what ends a run takes the place of all that ended the preset, but for a target alone, which may never be met.
+// TestLimits: what ends a run takes the place of all that ended the preset, but for a target alone, which may never be
+// met.
 func TestLimits(t *testing.T) {
 	p, err := presets.Parse([]byte("rounds = 9\ntarget = \"loss=0.5\"\n"))
 	if err != nil {
@@ -209,7 +211,31 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// An order carries every option to the process that trains.
+// What is passed on, and names the directory of a sweep, is one text for one value; and a flag that is typed as nothing is
+// refused where nothing is no value, of a run that begins and of one that goes on.
+func TestPassedOn(t *testing.T) {
+	for args, want := range map[string]string{"--rounds 0x10": "--rounds=16", "--for 90s": "--for=1m30s", "--epochs 1.50": "--epochs=1.5",
+		"--probe 0": "--probe=0", "--members auto": "--members=auto", "--workers 1_0": "--workers=10", "--for 0": "--for=0s", "--model a": "--model=a"} {
+		if _, c := flags(t, "run", strings.Fields(args)...); !slices.Equal(passOn(c), []string{want}) {
+			t.Errorf("%s is passed on as %q, want %s", args, passOn(c), want)
+		}
+	}
+	for _, x := range option.All {
+		if x.Above == "" {
+			continue
+		}
+		f, c := flags(t, "run", "--"+x.Name, "0")
+		_, fresh := f.merge(presets.Preset{}, c.Flags().Changed)
+		_, on := f.changes(c, "flag")
+		for _, err := range []error{fresh, on} {
+			if x.Has(option.Again) != (on != nil) || fresh == nil || err != nil && !strings.HasPrefix(err.Error(), "--"+x.Name+" 0") {
+				t.Errorf("--%s 0: %v", x.Name, err)
+			}
+		}
+	}
+}
+
+// TestOrderCarriesEveryOption: an order carries every option to the process that trains.
 func TestOrderCarriesEveryOption(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
@@ -238,9 +264,9 @@ func TestOrderCarriesEveryOption(t *testing.T) {
 var tools = []string{"eval.go", "export.go", "simulate.go", "verify.go", "worker.go", "bench.go", "bench_models.go", "bench_rounds.go", "bench_speed.go"}
 
 // TestOptionsAreNamedOnce: no flag, key or axis of a run is told by a literal outside the table: as what a call on flags
-// names, in a list of names, as the name that something is compared with, or in the tag of a field.
+// names, in a list of names, as the name that something is compared with, or in the tag of a field. The page says so.
 func TestOptionsAreNamedOnce(t *testing.T) {
-	checked := 0
+	checked, places := 0, 1
 	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/batch/*.go", "../../presets/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
@@ -256,12 +282,17 @@ func TestOptionsAreNamedOnce(t *testing.T) {
 			}
 			checked++
 			for _, found := range namedOptions(file) {
+				places++
 				t.Errorf("%s names the option %s: take it from the table", name, found)
 			}
 		}
 	}
 	if checked < 60 {
 		t.Errorf("only %d files were checked", checked)
+	}
+	page, err := os.ReadFile("../../docs/architecture.md")
+	if want := fmt.Sprintf("Places to change for an option: %d.", places); err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("docs/architecture.md does not say %q (%v)", want, err)
 	}
 	for _, bad := range []string{`fl.IntVar(&x, "threads", 0, "")`, `given("seed")`, `_ = []string{"background", "seed"}`, `_ = a.Name == "members"`,
 		`type _ struct { A string ` + "`toml:\"augment\"`" + `}`} {
