@@ -50,6 +50,11 @@ func TestToldIsRecorded(t *testing.T) {
 		t.Errorf("the branch ends as %s, want %s", got, want)
 	}
 	told(branch, "machine")
+	for _, on := range []Order{{Dir: dir, Resume: true, Options: o}, {Dir: filepath.Join(home, "c"), From: dir, At: 2, Options: o}} {
+		if _, err := on.Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "algorithm = parle cannot be told") {
+			t.Errorf("told what a session keeps: %v", err)
+		}
+	}
 	if err := tally.Set(&o, optiontest.Bad); err != nil {
 		t.Fatal(err)
 	}

@@ -91,6 +91,9 @@ func again(t *testing.T, x *option.Option, told option.Options, good string) {
 	if (x.Text(o) == good) != takes || err != nil || (x.Text(back) == good) != (takes && x.Has(option.Logged)) {
 		t.Errorf("--%s %s told again: %q, on record %q (%v)", x.Name, good, x.Text(o), x.Text(back), err)
 	}
+	if err := told.Kept(); (err == nil) != x.Has(option.Again) || err != nil && !strings.HasPrefix(err.Error(), x.Name+" = "+good) {
+		t.Errorf("--%s %s to a session that goes on: %v", x.Name, good, err)
+	}
 }
 
 // An option of a newer brood that this one does not know changes what is executed: it is refused.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"brood/models/typed"
 	"brood/runtime/event"
 )
 
@@ -42,6 +43,16 @@ func Recorded(c event.Config) (o Options, err error) {
 		}
 	}
 	return o, nil
+}
+
+// Kept refuses options of a session that goes on or branches which it keeps as they were.
+func (o Options) Kept() error {
+	for _, x := range All {
+		if text := x.Text(o); text != "" && !x.Has(Again) {
+			return typed.Errorf("%s = %s cannot be told to a session that goes on: it keeps its own", x.Name, text)
+		}
+	}
+	return nil
 }
 
 // Retell makes of o, and of the configuration c, what is told again when a session goes on or branches. What ends the
