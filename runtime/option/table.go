@@ -33,10 +33,6 @@ var (
 	Data = add(Option{Name: "data", Doc: "data set (see brood data list)",
 		Kind: Text, Use: Preset | Full | Axis | Logged, Words: data.List, Paths: true,
 		at: func(o *Options) any { return &o.Data }, in: func(c *event.Config) any { return &c.Data }})
-	Augment = add(Option{Name: "augment",
-		Doc:  "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none",
-		Kind: Text, Use: Preset | Full | Logged, Check: augments, Words: augmentations,
-		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
 	Members = add(Option{Name: "members",
 		Doc:  "size of the population, or `auto`: what keeps the threads busy and fits into the memory",
 		Kind: Population, Use: Preset | Full | Axis, Default: "4", Above: atLeastOne, Most: event.MaxMembers,
@@ -72,9 +68,10 @@ var (
 		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})
 	Seed = add(Option{Name: "seed", Doc: "seed of all randomness (default 1)", Kind: Count, Use: Preset | Logged,
 		at: func(o *Options) any { return &o.Seed }, in: func(c *event.Config) any { return &c.Seed }})
-	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
-		Kind: Text,
-		at:   func(o *Options) any { return &o.Init }})
+	Augment = add(Option{Name: "augment",
+		Doc:  "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none",
+		Kind: Text, Use: Preset | Full | Logged, Check: augments, Words: augmentations,
+		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
 	OnLoss = add(Option{Name: "on-loss", Doc: "when a worker dies its members: reseed, rollback or shrink",
 		Kind: Text, Use: Preset | Again | Logged, Default: coordinator.OnLossReseed,
 		Choices: []string{coordinator.OnLossReseed, coordinator.OnLossRollback, coordinator.OnLossShrink},
@@ -85,6 +82,9 @@ var (
 		Kind: Text, Use: Preset | Again | Logged,
 		Choices: []string{coordinator.OnTroubleWait, coordinator.OnTroubleStop, coordinator.OnTroubleBack},
 		at:      func(o *Options) any { return &o.OnTrouble }, in: func(c *event.Config) any { return &c.OnTrouble }})
+	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
+		Kind: Text,
+		at:   func(o *Options) any { return &o.Init }})
 	Probe = add(Option{Name: "probe", Doc: "rounds between probes of the centre (default: about 5% of the work)",
 		Kind: Count, Use: Preset | Logged,
 		at: func(o *Options) any { return &o.Probe }, in: func(c *event.Config) any { return &c.Probe }})

@@ -267,7 +267,7 @@ var tools = []string{"eval.go", "export.go", "simulate.go", "verify.go", "worker
 // names, in a list of names, as the name that something is compared with, or in the tag of a field. The page says so.
 func TestOptionsAreNamedOnce(t *testing.T) {
 	checked, places := 0, 1
-	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/batch/*.go", "../../presets/*.go"} {
+	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/batch/*.go", "../../runtime/compare/*.go", "../../presets/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -324,7 +324,7 @@ func namedOptions(file *ast.File) (out []string) {
 			case *ast.SelectorExpr:
 				name = f.Sel.Name
 			}
-			of := []string{"given", "Changed", "Lookup", "Flag", "Set", "MarkHidden", "passOn", "RegisterFlagCompletionFunc"}
+			of := []string{"given", "Changed", "Lookup", "Flag", "Set", "MarkHidden", "passOn", "RegisterFlagCompletionFunc", "add"}
 			if slices.Contains(of, name) || strings.HasSuffix(name, "Var") || strings.HasSuffix(name, "VarP") || strings.HasPrefix(name, "Get") {
 				for _, a := range n.Args {
 					look(a)
