@@ -7,7 +7,6 @@ import (
 
 	"brood/models"
 	"brood/models/data"
-	"brood/optim/catalog"
 	"brood/presets"
 	"brood/runtime/option"
 	"brood/runtime/session"
@@ -31,12 +30,7 @@ var (
 	modelNames     = completer{models.List, true}
 	dataNames      = completer{data.List, true}
 	sessionNames   = completer{mySessions, false}
-	algorithmNames = completer{func() (out []string) {
-		for _, a := range catalog.All() {
-			out = append(out, a.Name)
-		}
-		return out
-	}, false}
+	algorithmNames = completer{option.Algorithm.Offers(), false}
 )
 
 // mySessions are the names of all sessions; a shell that completes hears of no error.
