@@ -29,8 +29,9 @@ var rooms = []room{
 	{name: "transport", may: []string{"transport"}},
 	{name: "optim", may: []string{"models", "optim"}},
 	{name: "runtime/coordinator", may: []string{"models", "optim", "runtime/event", "runtime/message", "runtime/timeline"}, tests: []string{"transport", "runtime"}},
+	{name: "runtime/option", may: []string{"models", "optim", "runtime/coordinator", "runtime/event", "runtime/option"}},
 	{name: "runtime", may: []string{"models", "optim", "transport", "runtime"}},
-	{name: "presets", may: []string{"models", "optim", "presets"}, tests: []string{"runtime/timeline"}},
+	{name: "presets", may: []string{"models", "optim", "presets", "runtime/option"}, tests: []string{"runtime/timeline"}},
 	{name: "tui/cli", may: []string{"models", "optim", "transport", "runtime", "presets", "tui"}},
 	{name: "tui", may: []string{"models", "optim", "runtime", "presets", "tui"}},
 	{name: "docs", may: []string{"models", "optim", "runtime"}}, // tests of what the documentation shows
@@ -55,7 +56,7 @@ var (
 )
 
 // testSupport is imported by tests and by test support only.
-var testSupport = []string{"runtime/conformance", "models/enginetest", "runtime/view/sourcetest"}
+var testSupport = []string{"runtime/conformance", "models/enginetest", "runtime/view/sourcetest", "runtime/option/optiontest"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	checked, broken := violations(t, os.DirFS(".."))
@@ -80,6 +81,7 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"runtime/coordinator/a.go", `import _ "brood/runtime/view"`, "runtime/coordinator may not import brood/runtime/view"},
 		{"runtime/coordinator/a.go", `import _ "brood/runtime/worker"`, "runtime/coordinator may not import brood/runtime/worker"},
 		{"runtime/view/a.go", `import _ "brood/tui/chart"`, "runtime/view may not import brood/tui/chart"},
+		{"runtime/option/a.go", `import _ "brood/runtime/host"`, "runtime/option may not import brood/runtime/host"},
 		{"presets/a.go", `import _ "brood/runtime/event"`, "presets may not import brood/runtime/event"},
 		{"presets/a.go", `import _ "brood/runtime/timeline"`, "presets may not import brood/runtime/timeline"},
 		{"presets/a_test.go", `import _ "brood/runtime/host"`, "presets may not import brood/runtime/host"},

@@ -109,7 +109,7 @@ func TestSlope(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			y := math.Pow(float64(p.Members), exponent)
+			y := math.Pow(float64(p.Options.Members), exponent)
 			out[name] = Sample{5 + y*(1+noise*float64(i%2)), 5 + y*(1-noise*float64(i%2)), 5 + y}
 		}
 		return out

@@ -1,40 +1,43 @@
 package presets
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
-	"brood/models/data"
 	"brood/models/typed"
+	"brood/runtime/option"
 )
 
 // Full is what the source's own form of an experiment changes of a preset, which is a shorter one: what is given here takes the
 // place of the preset's, knob by knob.
 type Full struct {
-	None    string         `toml:"none"` // why there is no full form, in a line; then nothing else is given
-	Model   string         `toml:"model"`
-	Data    string         `toml:"data"`
-	Augment string         `toml:"augment"`
-	Members int            `toml:"members"`
-	Workers int            `toml:"workers"`
-	Rounds  uint64         `toml:"rounds"`
-	Epochs  float64        `toml:"epochs"`
-	Expect  string         `toml:"expect"` // time on two cores
-	Knobs   map[string]any `toml:"knobs"`
+	None   string         `toml:"none"`   // why there is no full form, in a line; then nothing else is given
+	Expect string         `toml:"expect"` // time on two cores
+	Knobs  map[string]any `toml:"knobs"`
+
+	Options option.Options `toml:"-"`
+}
+
+// fullTable is its name in a preset.
+const fullTable = "full"
+
+// told are the options that it gives.
+func (f Full) told() []*option.Option {
+	return slices.DeleteFunc(option.With(option.Full), func(x *option.Option) bool { return x.Text(f.Options) == "" })
 }
 
 func (f Full) check() error {
-	given := f.Model != "" || f.Data != "" || f.Augment != "" || f.Members+f.Workers > 0 || f.Rounds > 0 || f.Epochs > 0 || f.Expect != "" || len(f.Knobs) > 0
+	given := len(f.told()) > 0 || f.Expect != "" || len(f.Knobs) > 0
 	switch {
 	case f.None != "" && given:
 		return errors.New("the full form says why there is none, and then gives one: leave one of them out")
 	case f.None == "" && f.Expect == "":
 		return errors.New("the full form needs expect, the time to expect, or none, why there is no full form")
 	}
-	if _, err := data.ParseAugment(f.Augment); err != nil {
+	if err := f.Options.Check(); err != nil {
 		return fmt.Errorf("the full form: %w", err)
 	}
 	return nil
@@ -52,11 +55,13 @@ func (p Preset) InFull() (Preset, error) {
 	case f.None != "":
 		return p, typed.Errorf("the preset %s has no full form: %s", p.Name, f.None)
 	default:
-		p.Model, p.Data, p.Expect = cmp.Or(f.Model, p.Model), cmp.Or(f.Data, p.Data), f.Expect
-		p.Augment = cmp.Or(f.Augment, p.Augment)
-		p.Members, p.Workers = cmp.Or(f.Members, p.Members), cmp.Or(f.Workers, p.Workers)
-		if f.Rounds > 0 || f.Epochs > 0 {
-			p.Rounds, p.Epochs = f.Rounds, f.Epochs
+		p.Expect = f.Expect
+		told := f.told()
+		if slices.ContainsFunc(told, func(x *option.Option) bool { return x.Has(option.Ends) }) { // with another end, these are not the preset's
+			p.Options.Limit.Rounds, p.Options.Limit.Epochs = 0, 0
+		}
+		for _, x := range told {
+			x.Copy(&p.Options, f.Options)
 		}
 		p.Knobs = maps.Clone(p.Knobs)
 		if p.Knobs == nil {
@@ -76,11 +81,17 @@ func (p Preset) InFull() (Preset, error) {
 // Published is what the source of a claim reports of the form that is run, full or short; nil where it reports no number, and where the
 // short form has another net or other data, of which a number says nothing. A ratio, a slope and what is counted are compared all the same.
 func (p Preset) Published(c Claim, full bool) *float64 {
-	other := p.Full != nil && (cmp.Or(p.Full.Model, p.Model) != p.Model || cmp.Or(p.Full.Data, p.Data) != p.Data)
+	other := p.Full != nil && (differs(p, option.Model) || differs(p, option.Data))
 	if other && !full && c.Ratio == nil && c.Slope == nil && !c.Accounting() {
 		return nil
 	}
 	return c.Published
+}
+
+// differs says whether the full form tells an option otherwise.
+func differs(p Preset, x *option.Option) bool {
+	text := x.Text(p.Full.Options)
+	return text != "" && text != x.Text(p.Options)
 }
 
 // Recorded is the preset of a recorded name; full says that it ran in its full form.

@@ -17,7 +17,7 @@ func TestInFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if full.Name != "a-full" || full.Title != "A, in full" || full.Members != 6 || full.Rounds != 50 || full.Epochs != 0 || full.Model != "lenet" || full.Seed != 7 || full.Expect != "an hour" || full.Full != nil {
+	if full.Name != "a-full" || full.Title != "A, in full" || full.Options.Members != 6 || full.Options.Limit.Rounds != 50 || full.Options.Limit.Epochs != 0 || full.Options.Model != "lenet" || full.Options.Seed != 7 || full.Expect != "an hour" || full.Full != nil {
 		t.Errorf("in full it is %+v", full)
 	}
 	text := func(p Preset) (out string) {

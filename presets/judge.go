@@ -39,7 +39,7 @@ func (c Claim) Measured(s Sample, other map[string]Sample) Estimate {
 			return Estimate{math.NaN(), math.NaN(), math.NaN()}
 		}
 		for _, v := range other[name] {
-			x, y = append(x, math.Log(float64(p.Members))), append(y, math.Log(v-least))
+			x, y = append(x, math.Log(float64(p.Options.Members))), append(y, math.Log(v-least))
 		}
 	}
 	return slope(x, y)

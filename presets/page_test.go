@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"brood/runtime/option"
 )
 
 // The page of presets names every key that a preset, its full form and a claim may have, and every metric with its unit.
@@ -21,6 +23,11 @@ func TestPresetsPage(t *testing.T) {
 			if key != "-" && !strings.Contains(page, "`"+key+"`") {
 				t.Errorf("presets.md does not name the key %s of %s", key, of.Name())
 			}
+		}
+	}
+	for _, x := range option.With(option.Preset) {
+		if !strings.Contains(page, "`"+x.Name+"`") {
+			t.Errorf("presets.md does not name the key %s", x.Name)
 		}
 	}
 	for name, unit := range Metrics {

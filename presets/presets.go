@@ -1,5 +1,5 @@
 // Package presets holds named experiments as TOML: model, data, algorithm, knobs and fleet. A person's own file has the
-// same form. It imports optim and models only.
+// same form. It imports optim, models and the table of options only.
 package presets
 
 import (
@@ -21,6 +21,7 @@ import (
 	"brood/models/typed"
 	"brood/optim/catalog"
 	"brood/optim/protocol"
+	"brood/runtime/option"
 )
 
 //go:embed *.toml
@@ -29,32 +30,19 @@ var embedded embed.FS
 // Default is the preset that a bare `brood` trains.
 const Default = "quickstart"
 
-// Preset is an experiment. Zero fields take the product's defaults.
+// Preset is an experiment: what it tells a run, under the names of its options, and what is to be known of it.
 type Preset struct {
-	Name      string         `toml:"-"`
-	Title     string         `toml:"title"`
-	Doc       string         `toml:"doc"`
-	Paper     string         `toml:"paper"` // reference, with table or figure
-	Model     string         `toml:"model"`
-	Data      string         `toml:"data"`
-	Augment   string         `toml:"augment"` // how samples change where they are drawn for training, such as "pad=4,flip"; "": not at all
-	Algorithm string         `toml:"algorithm"`
-	Members   int            `toml:"members"`
-	Workers   int            `toml:"workers"`
-	Seed      uint64         `toml:"seed"`
-	Rounds    uint64         `toml:"rounds"`
-	Epochs    float64        `toml:"epochs"`
-	For       string         `toml:"for"` // a duration
-	Target    string         `toml:"target"`
-	Probe     uint64         `toml:"probe"`    // rounds between probes of the centre; 0 chooses
-	Evaluate  uint64         `toml:"evaluate"` // rounds between test evaluations; 0: each epoch
-	OnLoss    string         `toml:"on-loss"`
-	OnTrouble string         `toml:"on-trouble"` // wait, stop or back; "": wait where a terminal looks, else stop
-	Expect    string         `toml:"expect"`     // time on two cores, and what to see
-	Study     string         `toml:"study"`      // the set that it is run with to reproduce a source; "": none
-	Claims    []Claim        `toml:"claims"`     // what it tests
-	Knobs     map[string]any `toml:"knobs"`      // a value or a schedule each
-	Full      *Full          `toml:"full"`       // the source's own form, of which this is a short one
+	Name   string         `toml:"-"`
+	Title  string         `toml:"title"`
+	Doc    string         `toml:"doc"`
+	Paper  string         `toml:"paper"`  // reference, with table or figure
+	Expect string         `toml:"expect"` // time on two cores, and what to see
+	Study  string         `toml:"study"`  // the set that it is run with to reproduce a source; "": none
+	Claims []Claim        `toml:"claims"` // what it tests
+	Knobs  map[string]any `toml:"knobs"`  // a value or a schedule each
+	Full   *Full          `toml:"full"`   // the source's own form, of which this is a short one
+
+	Options option.Options `toml:"-"` // what it tells, without what the table of options does not name
 
 	Protocol *protocol.Spec `toml:"protocol"` // rules, for the algorithm of that name, which it implies
 }
@@ -135,11 +123,11 @@ func (p *Preset) beside(dir string) {
 			*path = filepath.Join(dir, *path)
 		}
 	}
-	at(&p.Model, strings.HasSuffix(p.Model, ".toml"))
-	at(&p.Data, data.IsPath(p.Data))
+	at(&p.Options.Model, strings.HasSuffix(p.Options.Model, ".toml"))
+	at(&p.Options.Data, data.IsPath(p.Options.Data))
 	if f := p.Full; f != nil {
-		at(&f.Model, strings.HasSuffix(f.Model, ".toml"))
-		at(&f.Data, data.IsPath(f.Data))
+		at(&f.Options.Model, strings.HasSuffix(f.Options.Model, ".toml"))
+		at(&f.Options.Data, data.IsPath(f.Options.Data))
 	}
 }
 
@@ -148,12 +136,13 @@ func Parse(text []byte) (Preset, error) {
 	var p Preset
 	d := toml.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
-		var strict *toml.StrictMissingError
-		if errors.As(err, &strict) && len(strict.Errors) > 0 {
-			row, _ := strict.Errors[0].Position()
-			return p, fmt.Errorf("line %d: unknown key %s", row, strings.Join(strict.Errors[0].Key(), "."))
-		}
+	var others []key
+	err := d.Decode(&p)
+	var missing *toml.StrictMissingError
+	if errors.As(err, &missing) {
+		others, err = unknown(missing), nil
+	}
+	if err != nil {
 		var bad *toml.DecodeError
 		if errors.As(err, &bad) {
 			row, col := bad.Position()
@@ -161,7 +150,7 @@ func Parse(text []byte) (Preset, error) {
 		}
 		return p, fmt.Errorf("a value is of another form than a preset's (%w): compare it with what `brood presets show` prints", err)
 	}
-	if _, err := data.ParseAugment(p.Augment); err != nil {
+	if err := p.tell(text, others); err != nil {
 		return p, err
 	}
 	if p.Full != nil {
@@ -183,12 +172,12 @@ func Parse(text []byte) (Preset, error) {
 		if _, err := p.Protocol.Compile(); err != nil {
 			return p, err
 		}
-		p.Algorithm = cmp.Or(p.Algorithm, protocol.Own.Name)
+		p.Options.Algorithm = cmp.Or(p.Options.Algorithm, protocol.Own.Name)
 	}
-	if p.Algorithm == "" {
+	if p.Options.Algorithm == "" {
 		return p, nil
 	}
-	alg, err := catalog.Lookup(p.Algorithm)
+	alg, err := catalog.Lookup(p.Options.Algorithm)
 	if err != nil {
 		return p, err
 	}

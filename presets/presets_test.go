@@ -29,12 +29,12 @@ func TestEmbedded(t *testing.T) {
 		if p.Title == "" || p.Doc == "" || p.Paper == "" || p.Expect == "" {
 			t.Errorf("%s: title, doc, paper and what to expect must be there", name)
 		}
-		alg, err := catalog.Lookup(p.Algorithm)
+		alg, err := catalog.Lookup(p.Options.Algorithm)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := models.Load(p.Model); alg.Needs.Model() && err != nil {
+		if _, err := models.Load(p.Options.Model); alg.Needs.Model() && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, s := range p.Settings() {
@@ -84,8 +84,8 @@ func TestParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Algorithm != protocol.Own.Name || string(rules) != string(want) {
-		t.Errorf("%s with\n%s\nwant\n%s", p.Algorithm, rules, want)
+	if p.Options.Algorithm != protocol.Own.Name || string(rules) != string(want) {
+		t.Errorf("%s with\n%s\nwant\n%s", p.Options.Algorithm, rules, want)
 	}
 }
 
@@ -101,12 +101,12 @@ func TestPathsOfAPresetFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{p.Model, p.Data, p.Full.Model, p.Full.Data}
+	got := []string{p.Options.Model, p.Options.Data, p.Full.Options.Model, p.Full.Options.Data}
 	if want := []string{filepath.Join(dir, "nets/net.toml"), filepath.Join(dir, "digits.csv"), "lenet", filepath.Join(filepath.Dir(dir), "all")}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	t.Chdir(dir)
-	if p, err = Load("p.toml"); err != nil || p.Model != "nets/net.toml" || p.Data != "digits.csv" {
-		t.Errorf("in the folder itself: %q, %q, %v", p.Model, p.Data, err)
+	if p, err = Load("p.toml"); err != nil || p.Options.Model != "nets/net.toml" || p.Options.Data != "digits.csv" {
+		t.Errorf("in the folder itself: %q, %q, %v", p.Options.Model, p.Options.Data, err)
 	}
 }

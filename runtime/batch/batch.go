@@ -221,7 +221,7 @@ func (b *Batch) options(t *Trial) host.Options {
 	o := t.Options
 	o.Threads, o.Unattended = b.share(), true
 	if b.Wait > 0 {
-		o.Workers, o.Elsewhere = b.Wait, true
+		o.Workers, o.Wait = b.Wait, b.Wait
 	}
 	return o
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/summary"
 	"brood/runtime/view"
@@ -41,7 +43,7 @@ type Setting struct {
 }
 
 // Seed is the setting in which the runs of one group differ.
-const Seed = "seed"
+var Seed = option.Seed.Name
 
 // Read folds the whole log of the session in dir. A session that cannot be read, or holds no round, is an error.
 func Read(dir string) (*Run, error) {
@@ -144,16 +146,32 @@ func settings(v *view.View, told changes) (out []Setting) {
 			out = append(out, Setting{Name: name, Value: value})
 		}
 	}
-	add("algorithm", text(told.algorithm))
-	add("model", c.Model)
-	add("data", c.Data)
-	add("members", text(told.members))
-	add(Seed, strconv.FormatUint(c.Seed, 10))
-	add("augment", c.Augment)
-	add("on-loss", c.OnLoss)
-	add("on-trouble", c.OnTrouble)
-	if c.Init != nil {
-		add("init", c.Init.Digest)
+	o, err := option.Recorded(*c)
+	for _, x := range option.All {
+		switch x {
+		case option.Algorithm:
+			add(x.Name, text(told.algorithm))
+		case option.Members:
+			add(x.Name, text(told.members))
+		case option.Init:
+			if c.Init != nil {
+				add(x.Name, c.Init.Digest)
+			}
+		case option.Seed:
+			add(x.Name, x.Written(o))
+		case option.Probe, option.Evaluate: // how often it is measured makes no other run
+		default:
+			if x.Has(option.Logged) && !x.Has(option.Ends) { // what ends it is one setting, below
+				add(x.Name, x.Text(o))
+			}
+		}
+	}
+	if err != nil { // options of another version
+		for _, name := range slices.Sorted(maps.Keys(c.Told)) {
+			if option.Named(name) == nil {
+				add(name, c.Told[name])
+			}
+		}
 	}
 	if c.Parent != "" {
 		add("fork of", fmt.Sprintf("%s after %d", filepath.Base(c.Parent), c.ParentAt))

@@ -11,6 +11,7 @@ import (
 
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/option/optiontest"
 	"brood/runtime/session"
 	"brood/runtime/view"
 )
@@ -104,6 +105,22 @@ func TestSettings(t *testing.T) {
 	}
 	if r.Value("batch") == "" {
 		t.Error("a knob that nobody touched is not listed")
+	}
+}
+
+// Options that have no key of their own in the log are settings too, also those of another version.
+func TestSettingsOfTheTable(t *testing.T) {
+	tally, slack := optiontest.Lines()
+	optiontest.Add(t, tally, slack)
+	m := begin(0, func(c *event.Config) {
+		c.Told, c.OnLoss, c.Probe = map[string]string{"tally": "hand", "later": "9"}, "shrink", 7
+	})
+	m.rounds(4)
+	r := m.run(t, "a")
+	for name, want := range map[string]string{"tally": "hand", "later": "9", "on-loss": "shrink", "seed": "0", "slack-time": "", "probe": "", "rounds": ""} {
+		if got := r.Value(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -56,6 +56,8 @@ type Config struct {
 	Augment   string  `cbor:"24,keyasint,omitempty"` // how samples change where they are drawn for training, see data.ParseAugment
 	OnTrouble string  `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait where a terminal looks, else stop
 	Reading   int     `cbor:"25,keyasint,omitempty"` // the rule by which a person's own data were read, see data.RuleFirst
+
+	Told map[string]string `cbor:"27,keyasint,omitempty"` // options that have no key of their own, by name, see package option
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.

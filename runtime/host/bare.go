@@ -21,7 +21,7 @@ func (j *Job) bare() bool { return j.Config.Data == "" }
 
 // without makes the job of a bare run.
 func (j *Job) without(o Options) error {
-	if o.Model != "" || o.Data != "" || o.Init != "" || o.Own != nil || o.Augment != "" {
+	if o.Model != "" || o.Data != "" || o.Init != "" || j.own != nil || o.Augment != "" {
 		return typed.Errorf("%s trains no model: leave model, data, augmentation and initial parameters out", j.Alg.Name)
 	}
 	if o.Limit.Target != "" {

@@ -31,7 +31,7 @@ func (j *Job) engine(kind string, threads int) (compute, error) {
 	if j.bare() {
 		return memory{}, nil
 	}
-	return newEngine(kind, j.Own, j.Net, j.Samples, threads)
+	return newEngine(kind, j.own, j.Net, j.Samples, threads)
 }
 
 // maker is an engine that a run may compute with.

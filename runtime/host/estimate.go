@@ -50,7 +50,7 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		return err
 	}
 	j.Config.Memory = j.memory(r, seat)
-	if limit := machineMemory(); limit > 0 && j.Config.Memory > limit && !j.Elsewhere {
+	if limit := machineMemory(); limit > 0 && j.Config.Memory > limit && j.Wait == 0 {
 		return j.tooLarge(j.Config.Memory, seat)
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)

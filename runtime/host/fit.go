@@ -2,17 +2,17 @@ package host
 
 import (
 	"fmt"
-	"math"
 	"sort"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"brood/optim"
 	"brood/runtime/coordinator"
+	"brood/runtime/option"
 )
 
 // Auto, as a number of members, asks for as many as keep all threads busy and fit into the memory, see [Job.fill].
-const Auto = math.MinInt32
+const Auto = option.Auto
 
 // Filling is how much of the memory an automatic population may take; candidates is its size for each thread where members
 // are only evaluated, which costs little and whose number is the quality of the step.
@@ -81,7 +81,7 @@ func (j *Job) slope(seat compute) (at, each float64, ok bool) {
 // holds refuses a run that needs more memory than there is by a tenth or more, before it is rehearsed.
 func (j *Job) holds(eng compute) error {
 	limit := machineMemory()
-	if limit == 0 || j.Elsewhere || j.bare() {
+	if limit == 0 || j.Wait > 0 || j.bare() {
 		return nil
 	}
 	seat, err := j.seat(eng)

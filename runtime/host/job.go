@@ -6,9 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
-	goruntime "runtime"
 	"time"
 
 	"brood/models"
@@ -19,35 +17,13 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/worker"
 )
 
-// Options is what a person asked for. Zero fields take defaults.
-type Options struct {
-	Preset    string // its name, for the record
-	Model     string // name or path of a .toml file; default mlp-small. Model, data and init are empty for an algorithm without a model
-	Data      string // default glyphs
-	Augment   string // how its samples change where they are drawn for training, see [data.ParseAugment]; default not at all
-	Rules     []byte // what such an algorithm may be given instead, see [optim.Algorithm]
-	Algorithm string // default dp-sgd
-	Members   int    // default 4; or [Auto]
-	// Unattended says that nobody looks at the run: the default of OnTrouble is stop.
-	Unattended bool
-	Elsewhere  bool // processes on other machines host members too: this one's memory bounds nothing
-	Workers    int  // goroutines that host them; default 1
-	Threads    int  // of all workers together; default the machine's
-	Seed       uint64
-	Limit      event.Limit // default 10 epochs
-	Set        []event.Setting
-	By         string // who set them
-	Probe      uint64 // rounds between probes; 0 chooses
-	Evaluate   uint64
-	OnLoss     string
-	OnTrouble  string // wait, stop or back; default wait
-	Init       string // path of a safetensors file with initial parameters
-	Own        *Own   `cbor:"-"` // a graph in place of Model; nil: none. No other process can be given it
-}
+// Options is what a person asked for, see [option.Options].
+type Options = option.Options
 
 // Job is a run ready to start.
 type Job struct {
@@ -59,18 +35,20 @@ type Job struct {
 	Edits   []event.Edit
 	Spare   []string  // tensors of the file that it begins with, for which the model has no place
 	Notes   []string  // on that file: sentences of what is not as a person may expect
+	own     *Own      // a graph in place of a list of layers, nil for none
 	given   []float32 // parameters to start from, nil for the model's own
 	stats   []float32 // statistics to start from, nil for those of a model that has seen no batch
 	reading data.Reading
 }
 
 // Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second, and
-// one on a person's own data by a newer rule, or that begins with a model's file, the third: older code, which would
-// execute something else, refuses it.
+// one on a person's own data by a newer rule, or that begins with a model's file, the third, and one with options that
+// have no key of their own the fourth: older code, which would execute something else, refuses it.
 const (
 	logVersion      = 1
 	logVersionMore  = 2
 	logVersionFiles = 3
+	logVersionTold  = 4
 )
 
 // directBytes is the size up to which a collective goes in one hop.
@@ -78,9 +56,9 @@ const directBytes = 4096
 
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
-	o.Algorithm = cmp.Or(o.Algorithm, "dp-sgd")
-	o.Members, o.Workers, o.Threads = cmp.Or(o.Members, 4), cmp.Or(o.Workers, 1), cmp.Or(o.Threads, goruntime.NumCPU())
-	o.OnLoss = cmp.Or(o.OnLoss, coordinator.OnLossReseed)
+	if err := o.Fill(); err != nil {
+		return nil, err
+	}
 	alg, err := catalog.Lookup(o.Algorithm)
 	if err != nil {
 		return nil, err
@@ -91,10 +69,11 @@ func Prepare(o Options) (*Job, error) {
 			o.Limit.Epochs = 1
 		}
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	j := &Job{Options: o, Alg: alg, reading: data.Reading{Rule: data.RuleByClass}}
+	own, _ := o.Own.(*Own)
+	j := &Job{Options: o, Alg: alg, own: own, reading: data.Reading{Rule: data.RuleByClass}}
 	for _, s := range o.Set {
 		j.Edits = append(j.Edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: o.By})
 	}
@@ -106,18 +85,7 @@ func Prepare(o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Config = event.Config{Version: logVersion, Preset: o.Preset, Model: j.Net.Name, ModelSpec: j.Config.ModelSpec, Own: o.Own != nil, Data: j.Config.Data, Digest: j.Samples.Digest(), Augment: j.Samples.Augment().String(), Seed: o.Seed,
-		Direct: directBytes, Probe: o.Probe, Evaluate: o.Evaluate, OnLoss: o.OnLoss, OnTrouble: o.OnTrouble, Limit: o.Limit,
-		Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
-	if j.Config.Own || j.Config.Augment != "" {
-		j.Config.Version = logVersionMore
-	}
-	if data.IsPath(j.Config.Data) {
-		j.Config.Reading = j.reading.Rule
-	}
-	if j.Config.Reading != data.RuleFirst || o.Init != "" {
-		j.Config.Version = logVersionFiles
-	}
+	j.configure(o)
 	eng, err := j.engine("", j.Threads)
 	if err != nil {
 		return nil, err
@@ -130,6 +98,28 @@ func Prepare(o Options) (*Job, error) {
 		return nil, err
 	}
 	return j, j.estimate(context.Background(), eng)
+}
+
+// configure records the options, and what their model and data are.
+func (j *Job) configure(o Options) {
+	was := j.Config
+	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Own: j.own != nil,
+		Digest: j.Samples.Digest(), Direct: directBytes, Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats,
+		Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
+	o.Record(&c)
+	c.Model, c.Data, c.Augment = j.Net.Name, was.Data, j.Samples.Augment().String() // as they are, and not as they were typed
+	if data.IsPath(c.Data) {
+		c.Reading = j.reading.Rule
+	}
+	switch {
+	case c.Told != nil:
+		c.Version = logVersionTold
+	case c.Reading != data.RuleFirst || o.Init != "":
+		c.Version = logVersionFiles
+	case c.Own || c.Augment != "":
+		c.Version = logVersionMore
+	}
+	j.Config = c
 }
 
 // with reads the model and the data.
@@ -156,43 +146,13 @@ func (j *Job) with(o Options) error {
 	return j.load(o.Augment)
 }
 
-func (o Options) check() error {
-	switch {
-	case o.Members != Auto && o.Members < 1 || o.Members > event.MaxMembers:
-		return typed.Errorf("members = %d is out of bounds: give 1 to %d", o.Members, event.MaxMembers)
-	case o.Workers < 1 || o.Workers > 1024:
-		return typed.Errorf("workers = %d is out of bounds: give 1 to 1024", o.Workers)
-	case o.Threads < 1 || o.Threads > 1024:
-		return typed.Errorf("threads = %d is out of bounds: give 1 to 1024", o.Threads)
-	case o.Limit.Epochs < 0 || math.IsNaN(o.Limit.Epochs) || math.IsInf(o.Limit.Epochs, 0):
-		return typed.Errorf("epochs = %g must be a number above 0", o.Limit.Epochs)
-	case o.Limit.Seconds < 0:
-		return typed.Errorf("a run for %g seconds is no run: give a duration such as 30s", o.Limit.Seconds)
-	}
-	switch o.OnLoss {
-	case coordinator.OnLossReseed, coordinator.OnLossRollback, coordinator.OnLossShrink:
-	default:
-		return typed.Errorf("on-loss %q: choose reseed, rollback or shrink", o.OnLoss)
-	}
-	switch o.OnTrouble {
-	case "", coordinator.OnTroubleWait, coordinator.OnTroubleStop, coordinator.OnTroubleBack:
-	default:
-		return typed.Errorf("on-trouble %q: choose wait, stop or back", o.OnTrouble)
-	}
-	if o.Limit.Target != "" {
-		_, _, err := coordinator.Target(o.Limit.Target)
-		return err
-	}
-	return nil
-}
-
 // model reads the layers, or looks at a graph in place of them.
 func (j *Job) model(o Options) (err error) {
-	if o.Own != nil {
+	if j.own != nil {
 		if o.Model != "" {
-			return typed.Errorf("graph %s: it is the model, so leave model %s out", o.Own.Graph.Name, o.Model)
+			return typed.Errorf("graph %s: it is the model, so leave model %s out", j.own.Graph.Name, o.Model)
 		}
-		j.Net, j.Config.ModelSpec, err = o.Own.model(o.Seed)
+		j.Net, j.Config.ModelSpec, err = j.own.model(o.Seed)
 		return err
 	}
 	j.Model = cmp.Or(o.Model, "mlp-small")
@@ -249,7 +209,7 @@ func (j *Job) init(m engine.Member, dst []float32) {
 		copy(dst, j.given)
 		return
 	}
-	if err := j.Own.init(j.Net, j.Config.Seed, m, dst); err != nil {
+	if err := j.own.init(j.Net, j.Config.Seed, m, dst); err != nil {
 		panic(err) // the lengths come from the same layout
 	}
 }
@@ -287,15 +247,19 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 
 // modelled is the job without its data.
 func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
-	if c.Version < logVersion || c.Version > logVersionFiles {
-		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionFiles)
+	if c.Version < logVersion || c.Version > logVersionTold {
+		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionTold)
 	}
-	j := &Job{Config: c, Options: Options{Preset: c.Preset, Model: c.Model, Data: c.Data, Seed: c.Seed, Limit: c.Limit, Probe: c.Probe, Evaluate: c.Evaluate, OnLoss: c.OnLoss, OnTrouble: c.OnTrouble, Own: o}}
+	told, err := option.Recorded(c)
+	if err != nil {
+		return nil, err
+	}
+	told.Preset = c.Preset
+	j := &Job{Config: c, Options: told, own: o}
 	if j.bare() {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
 	}
-	var err error
 	if o != nil || c.Own {
 		j.Net, err = o.recorded(c)
 	} else {

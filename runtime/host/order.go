@@ -22,8 +22,8 @@ type Order struct {
 	From   string // directory of the session that it branches off
 	At     uint64 // and the round, 1 or more
 
-	// Options of a new run. Of the others what changes, where zero fields keep what was: Workers, Threads, Limit,
-	// OnLoss, OnTrouble, with Unattended and what is Set.
+	// Options of a new run. Of the others what changes, where zero fields keep what was: options that may be told again,
+	// with Unattended and what is Set.
 	Options Options
 }
 
@@ -48,6 +48,11 @@ func ReadOrder(r io.Reader) (o Order, err error) {
 // Open readies the run, or says in a sentence what cannot be; what it made of a directory until then stays. progress
 // hears of the rounds of a branch that are executed again; nil tells them at the door of its session.
 func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, error) {
+	if o.Resume || o.From != "" {
+		if err := o.Options.Kept(); err != nil {
+			return Opened{}, err
+		}
+	}
 	switch {
 	case o.Resume:
 		return o.resume(ctx)

@@ -24,6 +24,9 @@ type Own struct {
 	Init func(key noise.Key, t engine.Tensor, dst []float32)
 }
 
+// OwnName is the name of the graph, by which options know that they have one.
+func (o *Own) OwnName() string { return o.Graph.Name }
+
 // model is the model as layers are, and what a session records of it.
 func (o *Own) model(seed uint64) (*models.Model, string, error) {
 	m, err := o.Graph.Model()

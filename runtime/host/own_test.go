@@ -169,13 +169,17 @@ func TestOwnStarts(t *testing.T) {
 // What cannot train is refused before it begins.
 func TestOwnRefused(t *testing.T) {
 	for says, change := range map[string]func(*Options){
-		"leave model mlp out":    func(o *Options) { o.Model = "mlp" },
-		"trains no model":        func(o *Options) { o.Algorithm, o.Set = "leader", nil },
-		"takes samples of [783]": func(o *Options) { o.Own.Graph.Input, o.Own.Graph.Params[0].Shape = []int{783}, []int{8, 783} },
-		"give it a finite value": func(o *Options) { o.Own.Init = func(_ noise.Key, _ engine.Tensor, dst []float32) { dst[0] /= dst[1] } },
-		"want 9 classes x":       func(o *Options) { o.Own.Graph.Classes = 9 },
-		"needs Build":            func(o *Options) { o.Own.Graph.Build = nil },
-		"graph of bent, loss: ":  func(o *Options) { o.Own.Graph.Build = cut },
+		"leave model mlp out": func(o *Options) { o.Model = "mlp" },
+		"trains no model":     func(o *Options) { o.Algorithm, o.Set = "leader", nil },
+		"takes samples of [783]": func(o *Options) {
+			o.Own.(*Own).Graph.Input, o.Own.(*Own).Graph.Params[0].Shape = []int{783}, []int{8, 783}
+		},
+		"give it a finite value": func(o *Options) {
+			o.Own.(*Own).Init = func(_ noise.Key, _ engine.Tensor, dst []float32) { dst[0] /= dst[1] }
+		},
+		"want 9 classes x":      func(o *Options) { o.Own.(*Own).Graph.Classes = 9 },
+		"needs Build":           func(o *Options) { o.Own.(*Own).Graph.Build = nil },
+		"graph of bent, loss: ": func(o *Options) { o.Own.(*Own).Graph.Build = cut },
 	} {
 		o := ownOptions("dp-sgd", 1, 1, 1)
 		change(&o)

@@ -303,12 +303,9 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 // of its limit, and killed before its log said so, goes on to that end.
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
-	j.Workers, j.Threads = cmp.Or(o.Workers, out.Hosts, 1), cmp.Or(o.Threads, goruntime.NumCPU())
-	if o.OnLoss != "" {
-		j.Config.OnLoss, j.OnLoss = o.OnLoss, o.OnLoss
-	}
-	if o.OnTrouble != "" {
-		j.Config.OnTrouble, j.OnTrouble = o.OnTrouble, o.OnTrouble
+	j.Workers, j.Threads = max(out.Hosts, 1), goruntime.NumCPU()
+	if j.Retell(&j.Config, o); j.Config.Told != nil {
+		j.Config.Version = logVersionTold
 	}
 	j.Limit, j.Unattended = o.Limit, o.Unattended
 	p := out.Checkpoint.Progress
@@ -322,7 +319,7 @@ func (out *Restored) Continue(o Options) error {
 	}
 	check := j.Options
 	check.Members = len(out.Checkpoint.Roster.Members)
-	if err := check.check(); err != nil {
+	if err := check.Check(); err != nil {
 		return err
 	}
 	return out.turn(o.Set, o.By)

@@ -73,7 +73,7 @@ func (f *runFlags) place(preset string) (string, error) {
 	}
 	name := preset
 	if name == "" {
-		name = f.algorithm
+		name = f.told.Algorithm
 	}
 	if name == "" {
 		name = "quickstart"

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"brood/presets"
 	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/session"
 )
 
@@ -26,37 +25,42 @@ type batchFlags struct {
 	fleet       fleetFlags
 }
 
-func (f *batchFlags) register(fl *pflag.FlagSet, seeds int) {
+func (f *batchFlags) register(c *cobra.Command, seeds int) {
+	fl := c.Flags()
 	fl.IntVar(&f.seeds, "seeds", seeds, "runs of each setting, with seeds 1, 2, ...")
 	fl.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads, so that times are no measure")
-	f.fleet.register(fl)
+	f.fleet.register(c)
 }
 
-func (f *batchFlags) check(c *cobra.Command, threads int, plain, json bool) error {
+func (f *batchFlags) check(c *cobra.Command, told option.Options, plain, json bool) error {
 	switch {
 	case f.seeds < 1 || f.seeds > 1000:
 		return usage("--seeds %d: give 1 to 1000", f.seeds)
 	case f.jobs < 1 || f.jobs > 1024:
 		return usage("--jobs %d: give 1 to 1024", f.jobs)
-	case c.Flags().Changed("threads") && threads < 1:
-		return usage("--threads %d: give 1 or more", threads)
 	case plain && json:
 		return usage("--plain and --json are two ways to print the same runs: give one of them")
+	case c.Flags().Changed(option.Threads.Name):
+		if err := option.Threads.Typed(told); err != nil {
+			return err
+		}
 	}
 	return f.fleet.check(c, f.jobs)
 }
 
 // fleetFlags let workers of other processes train the runs.
 type fleetFlags struct {
-	listen      string
-	wait, enrol int
+	listen string
+	told   option.Options // of these, those about workers that join
+	enrol  int
 }
 
-func (f *fleetFlags) register(fl *pflag.FlagSet) {
+func (f *fleetFlags) register(c *cobra.Command) {
+	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", "",
 		"train on workers of other machines, and not on this one: UDP address to listen on, such as :4433. "+
 			"It prints the command that joins them")
-	fl.IntVar(&f.wait, "wait", 1, "workers of each run (with --listen)")
+	joinFlags(c, &f.told)
 	fl.IntVar(&f.enrol, "enrol", 0,
 		"how many workers the join URL lets in (with --listen; default: four times --jobs times --wait)")
 }
@@ -67,23 +71,23 @@ func (f *fleetFlags) check(c *cobra.Command, jobs int) error {
 	case f.listen == "" && given("listen"):
 		return usage("--listen: give HOST:PORT, or :PORT for all addresses of this machine")
 	case f.listen == "":
-		for _, name := range []string{"wait", "enrol"} {
+		for _, name := range []string{option.Wait.Name, "enrol"} {
 			if given(name) {
 				return usage("--%s is about workers of other machines: give --listen too", name)
 			}
 		}
 		return nil
-	case c.Flags().Lookup("workers") != nil && given("workers"):
+	case given(option.Workers.Name):
 		return usage("--workers are in this process, and --listen trains on others: --wait says how many each run has")
-	case given("threads"):
+	case given(option.Threads.Name):
 		return usage("--threads are this machine's, and --listen trains on others: brood worker has --threads")
-	case f.wait < 1 || f.wait > 1024:
-		return usage("--wait %d: give 1 to 1024", f.wait)
-	case given("enrol") && f.enrol < f.wait:
-		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.wait)
+	case f.told.Wait < 1 || f.told.Wait > 1024:
+		return usage("--wait %d: give 1 to 1024", f.told.Wait)
+	case given("enrol") && f.enrol < f.told.Wait:
+		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.told.Wait)
 	}
 	if f.enrol == 0 {
-		f.enrol = 4 * jobs * f.wait // those that take the place of lost ones too
+		f.enrol = 4 * jobs * f.told.Wait // those that take the place of lost ones too
 	}
 	return nil
 }
@@ -93,7 +97,7 @@ func (f *fleetFlags) workers() int {
 	if f.listen == "" {
 		return 0
 	}
-	return f.wait
+	return f.told.Wait
 }
 
 // runs are a batch as a command has it.
@@ -109,8 +113,8 @@ type runs struct {
 }
 
 // newRuns is a batch of these flags that has no runs yet.
-func newRuns(kind string, f batchFlags, threads int) runs {
-	return runs{Batch: &batch.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: threads,
+func newRuns(kind string, f batchFlags, told option.Options) runs {
+	return runs{Batch: &batch.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: told.Threads,
 		Wait: f.fleet.workers()}, fleet: f.fleet}
 }
 
@@ -246,40 +250,17 @@ func interruptible(ctx context.Context, view *batchView) (out context.Context, s
 	}
 }
 
-// give sets the flag of a name of aside, as if it had been typed.
-func (f *runFlags) give(name, text string) (err error) {
-	switch name {
-	case "algorithm":
-		f.algorithm = text
-	case "model":
-		f.model = text
-	case "data":
-		f.data = text
-	case "members":
-		err = f.members.Set(text)
-	case "workers":
-		f.workers, err = strconv.Atoi(text)
-	case "rounds":
-		f.rounds, err = strconv.ParseUint(text, 10, 64)
-	case "epochs":
-		f.epochs, err = strconv.ParseFloat(text, 64)
-	}
-	if err != nil {
-		return usage("--%s %s: give a number", name, text)
-	}
-	return nil
-}
-
 // trial is what one run of a batch begins with: flags over a preset, and over both what the batch varies, which are
 // flags of run or knobs.
 func (f runFlags) trial(p presets.Preset, given func(flag string) bool, vary []presets.Setting) (host.Options, error) {
 	var names []string
 	f.set = nil
 	for _, x := range vary {
-		if names = append(names, x.Knob); !slices.Contains(aside, x.Knob) {
+		names = append(names, x.Knob)
+		if o := option.Named(x.Knob); o == nil || !o.Has(option.Axis) {
 			f.set = append(f.set, x.Knob+"="+x.Expr)
-		} else if err := f.give(x.Knob, x.Expr); err != nil {
-			return host.Options{}, err
+		} else if o.Set(&f.told, x.Expr) != nil {
+			return host.Options{}, usage("--%s %s: give a number", x.Knob, x.Expr)
 		}
 	}
 	return f.merge(p, func(flag string) bool { return given(flag) || slices.Contains(names, flag) })

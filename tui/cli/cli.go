@@ -15,6 +15,7 @@ import (
 
 	"brood/models/typed"
 	"brood/runtime/fleet"
+	"brood/runtime/option"
 )
 
 // Exit statuses.
@@ -118,7 +119,13 @@ func newRoot(s streams) *cobra.Command {
 }
 
 // kinds names what a flag's type takes.
-var kinds = map[string]string{"uint64": "whole number of 0 or more", "int": "whole number", "population": "whole number, nor auto", "float64": "number", "duration": "duration such as 30s", "age": "time such as 30d or 12h", "bool": "true or false"}
+var kinds = func() map[string]string {
+	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false"}
+	for kind, wants := range option.Wants {
+		out[string(kind)] = wants
+	}
+	return out
+}()
 
 // noArgs refuses arguments; for the root an unknown word is an unknown command.
 func noArgs(c *cobra.Command, args []string) error {

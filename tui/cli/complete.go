@@ -7,8 +7,8 @@ import (
 
 	"brood/models"
 	"brood/models/data"
-	"brood/optim/catalog"
 	"brood/presets"
+	"brood/runtime/option"
 	"brood/runtime/session"
 )
 
@@ -30,12 +30,7 @@ var (
 	modelNames     = completer{models.List, true}
 	dataNames      = completer{data.List, true}
 	sessionNames   = completer{mySessions, false}
-	algorithmNames = completer{func() (out []string) {
-		for _, a := range catalog.All() {
-			out = append(out, a.Name)
-		}
-		return out
-	}, false}
+	algorithmNames = completer{option.Algorithm.Offers(), false}
 )
 
 // mySessions are the names of all sessions; a shell that completes hears of no error.
@@ -48,7 +43,7 @@ func mySessions() []string {
 	return names
 }
 
-// What a shell completes: the arguments of commands, and values of flags wherever they are.
+// What a shell completes: the arguments of commands.
 var (
 	argumentWords = map[string]completer{
 		"brood run": presetNames, "brood serve": presetNames, "brood sweep": presetNames, "brood presets show": presetNames,
@@ -56,16 +51,25 @@ var (
 		"brood attach": sessionNames, "brood set": sessionNames, "brood stop": sessionNames, "brood replay": sessionNames, "brood compare": sessionNames, "brood verify": sessionNames,
 		"brood fork": sessionNames, "brood export": sessionNames, "brood rm": sessionNames, "brood open": sessionNames, "brood invite": sessionNames, "brood revoke": sessionNames,
 	}
-	flagWords = map[string]completer{"algorithm": algorithmNames, "model": modelNames, "data": dataNames, "resume": sessionNames,
-		"on-loss": {func() []string { return []string{"reseed", "rollback", "shrink"} }, false}}
 )
+
+// flagWords are the words of flags, by name: those of options, and of what a session is named by.
+func flagWords() map[string]completer {
+	out := map[string]completer{"resume": sessionNames}
+	for _, x := range option.All {
+		if words := x.Offers(); words != nil {
+			out[x.Name] = completer{words, x.Paths}
+		}
+	}
+	return out
+}
 
 // completeIn gives a command and those below it their completions.
 func completeIn(c *cobra.Command) {
 	if k, ok := argumentWords[c.CommandPath()]; ok {
 		c.ValidArgsFunction = k.complete
 	}
-	for name, k := range flagWords {
+	for name, k := range flagWords() {
 		if f := c.LocalNonPersistentFlags().Lookup(name); f != nil && f.Value.Type() == "string" {
 			_ = c.RegisterFlagCompletionFunc(name, k.complete) // it fails for a flag that is not there, or has one
 		}

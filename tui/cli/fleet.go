@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/runtime/launch"
+	"brood/runtime/option"
 )
 
 func fleetCommand(s streams) *cobra.Command {
@@ -104,13 +105,13 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 // ends when the run does, or ctx with a cause.
 func (l *launcher) coordinate(ctx context.Context, args []string, others int, url func(string)) error {
 	fl := l.serve.Flags()
-	wait, err := fl.GetInt("wait")
+	wait, err := fl.GetInt(option.Wait.Name)
 	if err != nil {
 		return err
 	}
 	switch {
-	case !fl.Changed("wait"):
-		if err := fl.Set("wait", strconv.Itoa(others)); err != nil {
+	case !fl.Changed(option.Wait.Name):
+		if err := fl.Set(option.Wait.Name, strconv.Itoa(others)); err != nil {
 			return err
 		}
 	case wait > others:
@@ -133,8 +134,8 @@ func (l *launcher) coordinate(ctx context.Context, args []string, others int, ur
 // work hosts members of the run that a URL names. What it says goes to standard error: standard output is the coordinator's.
 func (l *launcher) work(ctx context.Context, url string) error {
 	w := workerCommand(streams{in: l.s.in, out: l.s.err, err: l.s.err})
-	if f := l.serve.Flags().Lookup("threads"); f.Changed {
-		if err := w.Flags().Set("threads", f.Value.String()); err != nil {
+	if f := l.serve.Flags().Lookup(option.Threads.Name); f.Changed {
+		if err := w.Flags().Set(option.Threads.Name, f.Value.String()); err != nil {
 			return err
 		}
 	}
@@ -160,8 +161,8 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		}
 		return l.work(c.Context(), url)
 	}
-	if !fl.Changed("workers") {
-		if err := fl.Set("workers", "1"); err != nil {
+	if !fl.Changed(option.Workers.Name) {
+		if err := fl.Set(option.Workers.Name, "1"); err != nil {
 			return err
 		}
 	}

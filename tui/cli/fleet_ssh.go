@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/runtime/launch"
+	"brood/runtime/option"
 	"brood/transport/wire"
 )
 
@@ -34,13 +35,13 @@ func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) 
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	what := []string{"worker", "-"}
-	if f := l.serve.Flags().Lookup("threads"); f.Changed {
-		what = append(what, "--threads", f.Value.String())
+	if f := l.serve.Flags().Lookup(option.Threads.Name); f.Changed {
+		what = append(what, "--"+option.Threads.Name, f.Value.String())
 	}
 	crew := &distant{ssh: ssh, what: what, to: l.s.err, hope: launch.Slots(hosts), failed: cancel}
 	defer func() { crew.end(ctx.Err() == nil) }()
 	return l.coordinate(ctx, args, crew.hope, func(url string) {
-		crew.need, _ = l.serve.Flags().GetInt("wait") // coordinate has read it
+		crew.need, _ = l.serve.Flags().GetInt(option.Wait.Name) // coordinate has read it
 		for _, h := range hosts {
 			for slot := range h.Slots {
 				crew.start(h, slot, url)

@@ -14,6 +14,7 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/session"
 )
 
@@ -38,15 +39,8 @@ func forkCommand(s streams) *cobra.Command {
 	fl := c.Flags()
 	fl.Uint64Var(&at, "at", 0, "the round to branch after")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
-	fl.IntVar(&f.workers, "workers", 0, "workers that host the members")
-	fl.IntVar(&f.threads, "threads", 0, "threads of all workers together")
-	fl.Uint64Var(&f.rounds, "rounds", 0, "stop at this round")
-	fl.Float64Var(&f.epochs, "epochs", 0, "stop after so many epochs")
-	fl.DurationVar(&f.duration, "for", 0, "stop after so long, such as 30s")
-	fl.StringVar(&f.target, "target", "", "stop when a target is met")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
-	fl.StringVar(&f.onLoss, "on-loss", "", "when a worker dies its members: reseed, rollback or shrink")
-	fl.StringVar(&f.onTrouble, "on-trouble", "", onTroubleUsage)
+	optionFlags(c, &f.told, here(option.With(option.Again))...)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
 	return c

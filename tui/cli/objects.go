@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -31,6 +33,9 @@ func objects[T any](w io.Writer, all ...T) error {
 	return nil
 }
 
+// underscored is the name of an option as a key of JSON.
+func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
 // presetObject is the TOML of a preset under its name, all keys with underscores.
 func presetObject(name string) (map[string]any, error) {
 	text, err := presets.Source(name)
@@ -44,9 +49,11 @@ func presetObject(name string) (map[string]any, error) {
 	if err := toml.Unmarshal(text, &out); err != nil {
 		return nil, err
 	}
-	if x, ok := out["on-loss"]; ok {
-		delete(out, "on-loss")
-		out["on_loss"] = x
+	for _, key := range slices.Collect(maps.Keys(out)) {
+		if x := out[key]; strings.Contains(key, "-") {
+			delete(out, key)
+			out[underscored(key)] = x
+		}
 	}
 	out["name"] = name
 	return out, nil

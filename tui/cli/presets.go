@@ -59,7 +59,7 @@ func listPresets(s streams) func(bool) error {
 			return nil
 		}
 		for _, p := range all {
-			t.row(p.Name, p.Algorithm, p.Model, p.Data, fmt.Sprint(p.Members), p.Study, p.Title)
+			t.row(p.Name, p.Options.Algorithm, p.Options.Model, p.Options.Data, fmt.Sprint(p.Options.Members), p.Study, p.Title)
 		}
 		t.write(s.out)
 		return nil

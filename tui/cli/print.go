@@ -55,7 +55,11 @@ type jsonPrinter struct {
 
 func (p *jsonPrinter) begin(r prepared) {
 	p.Begin(r.job.Config, r.sess.Dir(), r.from)
-	p.put(map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds})
+	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds}
+	for name, text := range r.job.Config.Told {
+		line[underscored(name)] = text
+	}
+	p.put(line)
 	for _, text := range onStart(r.job) {
 		p.note(text)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"brood/presets"
 	"brood/runtime/batch"
+	"brood/runtime/option"
 )
 
 // study is the presets of one source, each run with several seeds.
@@ -31,7 +32,7 @@ type study struct {
 
 type reproduceFlags struct {
 	batch             batchFlags
-	threads           int
+	told              option.Options // by flags of the table
 	full, plain, json bool
 	file, sessions    string
 	only              []string
@@ -64,7 +65,7 @@ more seeds it adds them.`,
 			if n := c.Flags().NFlag(); study == "" && (n == 0 || n == 1 && f.json) {
 				return listStudies(all, names, f.json, s)
 			}
-			if err := f.batch.check(c, f.threads, f.plain, f.json); err != nil {
+			if err := f.batch.check(c, f.told, f.plain, f.json); err != nil {
 				return err
 			}
 			if f.file != "" { // told before, and not after hours
@@ -93,9 +94,9 @@ more seeds it adds them.`,
 			return f.write(text)
 		}}
 	fl := c.Flags()
-	f.batch.register(fl, 3)
+	f.batch.register(c, 3)
 	fl.BoolVar(&f.full, "full", false, "the presets in their full form, as the source has them, where they have one")
-	fl.IntVar(&f.threads, "threads", 0, "threads of all runs together (default: all cores)")
+	optionFlags(c, &f.told, option.Threads)
 	fl.StringVarP(&f.file, "output", "o", "", "write the table as Markdown")
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions, named for the study and its presets)")
 	fl.StringArrayVar(&f.only, "preset", nil, "run this preset of the study only (repeatable)")
@@ -200,7 +201,7 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 			return nil, usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
 		}
 	}
-	w := &study{runs: newRuns("study", f.batch, f.threads), name: name, full: f.full, seeds: f.batch.seeds}
+	w := &study{runs: newRuns("study", f.batch, f.told), name: name, full: f.full, seeds: f.batch.seeds}
 	w.by, w.Columns, w.table = "test_error", []string{"preset"}, w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
 		return nil, err
@@ -267,8 +268,8 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 				continue
 			}
 		}
-		if n := w.Wait; n > 0 && n != form.Workers && slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
-			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name, plural(form.Workers, "worker"), form.Workers))
+		if n := w.Wait; n > 0 && n != form.Options.Workers && slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
+			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name, plural(form.Options.Workers, "worker"), form.Options.Workers))
 			continue
 		}
 		w.presets, forms = append(w.presets, p), append(forms, form)

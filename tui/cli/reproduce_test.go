@@ -10,6 +10,7 @@ import (
 
 	"brood/presets"
 	"brood/runtime/batch"
+	"brood/runtime/option"
 )
 
 // TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document. A full form is not judged.
@@ -70,7 +71,7 @@ func TestJudged(t *testing.T) {
 func TestEverything(t *testing.T) {
 	madeUp(t)
 	dir := t.TempDir()
-	f := &reproduceFlags{threads: 1, plain: true, file: filepath.Join(dir, "all.md"), sessions: filepath.Join(dir, "sessions")}
+	f := &reproduceFlags{told: option.Options{Threads: 1}, plain: true, file: filepath.Join(dir, "all.md"), sessions: filepath.Join(dir, "sessions")}
 	f.batch.seeds, f.batch.jobs = 1, 1
 	var out, told bytes.Buffer
 	s := streams{out: &out, err: &told}

@@ -1,70 +1,43 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"brood/presets"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/session"
 )
 
 // runFlags are the flags of run, and of the bare command.
 type runFlags struct {
-	set                    []string
-	algorithm, model, data string
-	augment                string
-	members                population
-	workers, threads       int
-	rounds                 uint64
-	epochs                 float64
-	duration               time.Duration
-	target                 string
-	seed                   uint64
-	session, resume, init  string
-	onLoss, onTrouble      string
-	probe, evaluate        uint64
-	background             bool
-	plain, json            bool
-	ascii                  bool
-	full                   bool // the preset in its full form
-	host                   bool // this is a process that trains what it reads on its standard input
-	apart                  bool // such a process trains, and a workbench looks at it
-	serves                 bool // workers of other processes may come in
-	wait                   int  // and the first round waits for so many of them
+	set             []string
+	told            option.Options // by flags of the table
+	session, resume string
+	background      bool
+	plain, json     bool
+	ascii           bool
+	full            bool // the preset in its full form
+	host            bool // this is a process that trains what it reads on its standard input
+	apart           bool // such a process trains, and a workbench looks at it
+	serves          bool // workers of other processes may come in
 }
 
 func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
 	fl.BoolVar(&f.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
-	fl.StringVar(&f.algorithm, "algorithm", "", "algorithm (see brood algorithms)")
-	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (see brood models)")
-	fl.StringVar(&f.data, "data", "", "data set (see brood data list)")
-	fl.StringVar(&f.augment, "augment", "", "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none")
-	fl.Var(&f.members, "members", "size of the population, or `auto`: what keeps the threads busy and fits into the memory")
-	fl.IntVar(&f.workers, "workers", 0, "workers that host the members, in this process")
-	fl.IntVar(&f.threads, "threads", 0, "threads of all workers together (default: all cores)")
-	fl.Uint64Var(&f.rounds, "rounds", 0, "stop after so many rounds")
-	fl.Float64Var(&f.epochs, "epochs", 0, "stop after so many passes over the data")
-	fl.DurationVar(&f.duration, "for", 0, "stop after so long, such as 30s")
-	fl.StringVar(&f.target, "target", "", "stop when a target is met: loss=0.1, test_loss=0.1 or test_error=2.8 (a preset's own limit stays)")
-	fl.Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default 1)")
+	optionFlags(c, &f.told, here(option.All)...)
 	fl.StringVar(&f.session, "session", "", "directory to record into (default: a new one among your sessions)")
 	fl.StringVar(&f.resume, "resume", "", "go on with this session")
-	fl.StringVar(&f.init, "init", "", "start from the parameters in this .safetensors file")
-	fl.StringVar(&f.onLoss, "on-loss", "", "when a worker dies its members: reseed, rollback or shrink")
-	fl.StringVar(&f.onTrouble, "on-trouble", "", onTroubleUsage)
-	fl.Uint64Var(&f.probe, "probe", 0, "rounds between probes of the centre (default: about 5% of the work)")
-	fl.Uint64Var(&f.evaluate, "evaluate", 0, "rounds between test evaluations (default: each epoch)")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
 	fl.BoolVar(&f.plain, "plain", false, "no workbench: print progress lines")
 	fl.BoolVar(&f.json, "json", false, "no workbench: print one JSON object a line")
@@ -72,8 +45,6 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.BoolVar(&f.host, "host", false, "")
 	_ = fl.MarkHidden("host")
 }
-
-const onTroubleUsage = "when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the newest sane checkpoint (default: wait in the workbench, else stop)"
 
 // unattended says that no terminal looks at the run.
 func (f *runFlags) unattended() bool { return !f.apart || f.background }
@@ -126,7 +97,7 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 
 // preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to train, which is none.
 func (f *runFlags) preset(name string) (p presets.Preset, err error) {
-	if bare := f.algorithm == "" && f.model == "" && f.data == ""; name == "" && bare {
+	if name == "" && f.unspecified() {
 		name = presets.Default
 	}
 	if name != "" {
@@ -143,121 +114,45 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	return p.InFull()
 }
 
+// unspecified says that no flag says what to train.
+func (f *runFlags) unspecified() bool {
+	return f.told.Algorithm == "" && f.told.Model == "" && f.told.Data == ""
+}
+
 // merge puts the flags that are given over a preset.
 func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.Options, error) {
-	o := host.Options{Preset: p.Name, Model: p.Model, Data: p.Data, Augment: p.Augment, Algorithm: p.Algorithm, Members: p.Members, Workers: p.Workers, Seed: p.Seed,
-		Limit: event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}, Probe: p.Probe, Evaluate: p.Evaluate, OnLoss: p.OnLoss, OnTrouble: p.OnTrouble, Unattended: f.unattended(), By: "preset"}
-	if p.For != "" {
-		d, err := time.ParseDuration(p.For)
-		if err != nil {
-			return o, fmt.Errorf("preset %s: for = %q is no duration such as 30s", p.Name, p.For)
-		}
-		o.Limit.Seconds = d.Seconds()
-	}
+	o := p.Options
+	o.Preset, o.Unattended, o.By = p.Name, f.unattended(), "preset"
 	var err error
 	if o.Rules, err = p.Rules(); err != nil {
 		return o, fmt.Errorf("preset %s: %w", p.Name, err)
 	}
-	if f.algorithm == "" || f.algorithm == p.Algorithm {
+	if a := f.told.Algorithm; a == "" || a == p.Options.Algorithm {
 		for _, k := range p.Settings() {
 			o.Set = append(o.Set, event.Setting{Knob: k.Knob, Expr: k.Expr})
 		}
 	}
-	override(&o.Algorithm, f.algorithm)
-	override(&o.Model, f.model)
-	override(&o.Data, f.data)
-	override(&o.Augment, f.augment)
-	override(&o.OnLoss, f.onLoss)
-	override(&o.OnTrouble, f.onTrouble)
-	override(&o.Init, f.init)
-	for name, dst := range map[string]struct {
-		from int
-		to   *int
-	}{"members": {int(f.members), &o.Members}, "workers": {f.workers, &o.Workers}, "threads": {f.threads, &o.Threads}} {
-		if given(name) {
-			if dst.from < 1 && dst.from != host.Auto {
-				return o, usage("--%s %d: give 1 or more", name, dst.from)
-			}
-			*dst.to = dst.from
-		}
+	o.Seed = cmp.Or(o.Seed, 1)
+	if err := f.over(&o, given); err != nil {
+		return o, err
 	}
 	if f.serves {
-		o.Workers, o.Elsewhere = f.workers+f.wait, f.wait > 0
+		o.Workers, o.Wait = f.told.Workers+f.told.Wait, f.told.Wait
 		if o.Members == host.Auto {
 			return o, usage("--members auto counts the threads of this machine, and a served run has those of others: give a number")
 		}
-	}
-	if given("seed") {
-		o.Seed = f.seed
-	} else if o.Seed == 0 {
-		o.Seed = 1
-	}
-	if given("probe") {
-		o.Probe = f.probe
-	}
-	if given("evaluate") {
-		o.Evaluate = f.evaluate
-	}
-	if given("target") && !given("rounds") && !given("epochs") && !given("for") {
-		o.Limit.Target = f.target // which may never be met: what the preset ends at stays
-	} else if err := f.limit(given, &o.Limit); err != nil {
-		return o, err
 	}
 	set, err := parseSettings(f.set)
 	if err != nil {
 		return o, err
 	}
 	for _, s := range set {
-		if s.Knob == "members" {
+		if s.Knob == option.Members.Name {
 			return o, usage("the population of a new run is given by --members")
 		}
 	}
 	o.Set = append(o.Set, set...)
 	return o, nil
-}
-
-// population is a number of members, or auto.
-type population int
-
-func (p *population) String() string {
-	if *p == host.Auto {
-		return "auto"
-	}
-	return strconv.Itoa(int(*p))
-}
-
-func (p *population) Set(text string) error {
-	if text == "auto" {
-		*p = host.Auto
-		return nil
-	}
-	n, err := strconv.Atoi(text)
-	*p = population(n)
-	return err
-}
-
-func (p *population) Type() string { return "population" }
-
-// limit replaces a preset's limit when any is given: the first of several to be reached ends the run.
-func (f *runFlags) limit(given func(flag string) bool, l *event.Limit) error {
-	if given("rounds") || given("epochs") || given("for") || given("target") {
-		*l = event.Limit{Rounds: f.rounds, Epochs: f.epochs, Seconds: f.duration.Seconds(), Target: f.target}
-	}
-	switch {
-	case given("rounds") && f.rounds == 0:
-		return usage("--rounds 0: give 1 or more")
-	case given("epochs") && !(f.epochs > 0):
-		return usage("--epochs %g: give a number above 0", f.epochs)
-	case given("for") && f.duration <= 0:
-		return usage("--for %s: give a duration such as 30s", f.duration)
-	}
-	return nil
-}
-
-func override(dst *string, v string) {
-	if v != "" {
-		*dst = v
-	}
 }
 
 // parseSettings reads NAME=VALUE words.
@@ -323,10 +218,8 @@ func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err err
 		o.Options, err = f.options(c, preset)
 		return o, err
 	}
-	for _, name := range []string{"algorithm", "model", "data", "augment", "members", "seed", "init", "session", "full"} {
-		if c.Flags().Changed(name) {
-			return o, usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it", name)
-		}
+	if err := keeps(c.Flags().Changed); err != nil {
+		return o, err
 	}
 	if preset != "" {
 		return o, usage("a resumed session keeps its own settings: leave the preset %q out", preset)
@@ -344,8 +237,10 @@ func (f *runFlags) changes(c *cobra.Command, by string) (o host.Options, err err
 	if o.Set, err = parseSettings(f.set); err != nil {
 		return o, err
 	}
-	o.Workers, o.Threads, o.OnLoss, o.OnTrouble, o.Unattended, o.By = f.workers+f.wait, f.threads, f.onLoss, f.onTrouble, f.unattended(), by
-	return o, f.limit(c.Flags().Changed, &o.Limit)
+	o.Unattended, o.By = f.unattended(), by
+	err = f.override(&o, option.With(option.Again), c.Flags().Changed)
+	o.Workers += f.told.Wait
+	return o, err
 }
 
 // foreground trains in this process and prints.

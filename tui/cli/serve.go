@@ -9,6 +9,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/remote"
 	"brood/transport/wire"
 )
@@ -51,8 +52,7 @@ func serveWith(s streams, invite func(printer, *remote.Server)) *cobra.Command {
 	f.doors.register(fl)
 	fl.StringVar(&f.listen, "listen", ":4433", "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
 	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
-	fl.IntVar(&f.run.wait, "wait", 1, "start when so many workers have joined")
-	fl.Lookup("workers").Usage = "workers in this process too (default 0)"
+	joinFlags(c, &f.run.told)
 	for _, name := range []string{"background", "ascii"} {
 		_ = fl.MarkHidden(name)
 	}
@@ -86,18 +86,18 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return usage("serve stays in the foreground: leave --background out, and look at it with brood attach SESSION")
 	case f.run.plain && f.run.json:
 		return usage("--plain and --json are two ways to print the same run: give one of them")
-	case f.run.wait < 0 || f.run.wait > 1024:
-		return usage("--wait %d: give 0 to 1024", f.run.wait)
-	case f.run.wait == 0 && f.run.workers < 1:
+	case f.run.told.Wait < 0 || f.run.told.Wait > 1024:
+		return usage("--wait %d: give 0 to 1024", f.run.told.Wait)
+	case f.run.told.Wait == 0 && f.run.told.Workers < 1:
 		return usage("--wait 0: nobody would train; give --workers too, or wait for 1 or more")
-	case c.Flags().Changed("enrol") && f.enrol < f.run.wait:
-		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.run.wait)
+	case c.Flags().Changed("enrol") && f.enrol < f.run.told.Wait:
+		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.run.told.Wait)
 	}
-	if f.run.workers == 0 {
-		c.Flags().Lookup("workers").Changed = false
+	if f.run.told.Workers == 0 {
+		c.Flags().Lookup(option.Workers.Name).Changed = false
 	}
 	out := newPrinter(s, f.run.json)
-	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.wait, 1), Guests: guests, Software: "brood " + versionText(), Note: out.note}
+	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.told.Wait, 1), Guests: guests, Software: "brood " + versionText(), Note: out.note}
 	if f.run.resume != "" {
 		if cfg.Dir, err = resolve(f.run.resume); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	p.open = func(p prepared, watch func(event.Record)) (*host.Run, error) {
-		run, err := srv.Serve(p.job, p.sess, p.from, watch, f.run.workers)
+		run, err := srv.Serve(p.job, p.sess, p.from, watch, f.run.told.Workers)
 		if err != nil {
 			return nil, err
 		}

@@ -119,7 +119,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := catalog.Lookup(p.Algorithm)
+	a, err := catalog.Lookup(p.Options.Algorithm)
 	if err != nil || a.Needs.Model() {
 		return nil, nil, typed.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
 	}

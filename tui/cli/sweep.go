@@ -14,6 +14,7 @@ import (
 	"brood/presets"
 	"brood/runtime/batch"
 	"brood/runtime/host"
+	"brood/runtime/option"
 )
 
 // sweep is a grid of runs, with the seeds of a point side by side.
@@ -23,8 +24,8 @@ type sweep struct {
 	seeds int
 }
 
-// aside are the settings that an axis may vary beside knobs: flags of run.
-var aside = []string{"algorithm", "model", "data", "members", "workers", "epochs", "rounds"}
+// axes are the options that a sweep may vary beside knobs.
+func axes() string { return strings.Join(option.Names(option.With(option.Axis)), ", ") }
 
 type sweepFlags struct {
 	run     runFlags
@@ -43,7 +44,7 @@ func sweepCommand(s streams) *cobra.Command {
   brood sweep quickstart --set eta=0.01,0.1 --seeds 3 --listen :4433 --jobs 4
 
 VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one schedule; a name that is given again adds values. NAME is a knob,
-or one of ` + strings.Join(aside, ", ") + `.
+or one of ` + axes() + `.
 
 Each run is a session in one directory, which brood verify executes again. The same command goes on where it was stopped, and skips what is
 done; more values or seeds are added to what is there. With a --target the order is by the epochs to meet it, of those runs that met it: one
@@ -60,13 +61,13 @@ the command may also be started on each of them with the same -o DIR: each takes
 	}
 	f.run.register(c)
 	fl := c.Flags()
-	for _, name := range []string{"background", "session", "resume", "seed", "ascii"} {
+	for _, name := range []string{"background", "session", "resume", option.Seed.Name, "ascii"} {
 		_ = fl.MarkHidden(name)
 	}
 	fl.Lookup("set").Usage = "values of a setting: NAME=VALUES (repeatable)"
 	fl.Lookup("plain").Usage = "a line for each run that ends, in place of the moving view"
 	fl.Lookup("json").Usage = "one JSON object for each run"
-	f.batch.register(fl, 1)
+	f.batch.register(c, 1)
 	fl.StringVar(&f.by, "by", "", "sort by this metric (default: centre_loss, on validation samples; with a target: epochs): "+strings.Join(selecting(), ", "))
 	fl.StringVarP(&f.dir, "output", "o", "", "directory for the sessions (default: one among your sessions, named for the preset and what the runs share)")
 	return c
@@ -74,45 +75,48 @@ the command may also be started on each of them with the same -o DIR: each takes
 
 func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	given := c.Flags().Changed
-	for _, name := range []string{"background", "session", "resume", "seed"} {
+	for _, name := range []string{"background", "session", "resume", option.Seed.Name} {
 		if given(name) {
 			return usage("--%s is for a single run: leave it out; a sweep has --seeds and -o DIR", name)
 		}
 	}
 	switch {
-	case given("for"):
+	case given(option.For.Name):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
-	case f.run.members == host.Auto:
+	case f.run.told.Members == host.Auto:
 		return usage("--members auto differs from machine to machine: give a number")
 	case f.by != "" && presets.Metrics[f.by] == "":
 		return usage("--by %s: choose one of %s", f.by, strings.Join(selecting(), ", "))
 	case f.by != "" && !presets.Selects(f.by):
 		return usage("--by %s would choose settings by the test set, which is reported and selects nothing: sort by centre_loss, with the test error beside it", f.by)
 	}
-	if err := f.batch.check(c, f.run.threads, f.run.plain, f.run.json); err != nil {
+	if err := f.batch.check(c, f.run.told, f.run.plain, f.run.json); err != nil {
 		return err
 	}
-	if preset == "" && f.run.algorithm == "" && f.run.model == "" && f.run.data == "" {
+	if preset == "" && f.run.unspecified() {
 		if len(f.run.set) == 0 {
 			return usage("sweep over what? give --set NAME=VALUES, such as --set eta=0.01,0.1, or a preset to repeat with --seeds")
 		}
 		preset = presets.Default
 	}
-	w := &sweep{runs: newRuns("sweep", f.batch, f.run.threads), seeds: f.batch.seeds}
+	w := &sweep{runs: newRuns("sweep", f.batch, f.run.told), seeds: f.batch.seeds}
 	w.by, w.table = cmp.Or(f.by, "centre_loss"), w.best
 	var err error
 	if w.axes, err = batch.ParseAxes(f.run.set); err != nil {
 		return usage("--set %w", err)
 	}
 	for _, a := range w.axes {
-		if a.Name == "seed" || a.Name == "seeds" {
+		if a.Name == option.Seed.Name || a.Name == "seeds" {
 			return usage("--set %s: the seeds of a sweep are 1 to --seeds", a.Name)
 		}
-		if a.Name == "members" && slices.Contains(a.Values, "auto") {
+		if a.Name == option.Members.Name && slices.Contains(a.Values, "auto") {
 			return usage("--set members=auto differs from machine to machine: give numbers")
 		}
-		if a.Name == "workers" && f.batch.fleet.listen != "" {
+		if a.Name == option.Workers.Name && f.batch.fleet.listen != "" {
 			return usage("--set workers=...: --wait says how many workers each run has")
+		}
+		if x := option.Named(a.Name); x != nil && !x.Has(option.Axis) {
+			return usage("--set %s=...: no sweep varies it, so give --%s; NAME is a knob, or one of %s", x.Name, x.Name, axes())
 		}
 		w.Columns = append(w.Columns, a.Name)
 	}
@@ -128,7 +132,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	switch {
 	case f.by != "":
 	case w.Trials[0].Limit.Target != "":
-		w.by = "epochs"
+		w.by = batch.Aimed
 	case w.Bare: // there is no test
 		w.by = "seconds"
 	}
@@ -151,7 +155,7 @@ func selecting() []string {
 
 // fill finds the directory and lays the grid out.
 func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error {
-	title, text := base.Flag("algorithm").Value.String(), []byte(nil)
+	title, text := f.told.Algorithm, []byte(nil)
 	if preset != "" {
 		var err error
 		if text, err = presets.Source(preset); err != nil {
@@ -159,7 +163,7 @@ func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error 
 		}
 		title = strings.TrimSuffix(filepath.Base(preset), ".toml")
 	}
-	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "threads", "listen", "wait", "enrol")
+	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", option.Threads.Name, "listen", option.Wait.Name, "enrol")
 	slices.Sort(shared)
 	same := map[string]any{"preset": preset, "flags": shared, "settings": w.Columns, "text": fmt.Sprintf("%x", blake3.Sum256(text))}
 	if err := w.Place(dir, cmp.Or(title, "run"), same); err != nil {

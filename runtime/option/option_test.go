@@ -1,0 +1,224 @@
+package option_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/optim/catalog"
+	"brood/runtime/event"
+	"brood/runtime/option"
+	"brood/runtime/option/optiontest"
+)
+
+// TestEveryOption: each line of the table, and two that only this test has, keeps what it is told and nothing else;
+// copies it; writes it as it reads it; gets it back from a recorded configuration; and refuses what is no value of it.
+func TestEveryOption(t *testing.T) {
+	tally, slack := optiontest.Lines()
+	optiontest.Add(t, tally, slack)
+	seen := map[string]bool{}
+	for _, x := range option.All {
+		if x.Name == "" || x.Doc == "" || x.Kind == "" || seen[x.Name] || option.Named(x.Name) != x {
+			t.Errorf("%q: name, doc and kind must be there, and the name no other's", x.Name)
+		}
+		seen[x.Name] = true
+		var o option.Options
+		good := optiontest.Good(x)
+		if err := x.Set(&o, good); err != nil {
+			t.Errorf("--%s %s: %v", x.Name, good, err)
+		}
+		for _, other := range option.All {
+			if text := other.Text(o); (other == x) != (text != "") || other == x && text != good {
+				t.Errorf("--%s %s made %s %q", x.Name, good, other.Name, text)
+			}
+		}
+		if err := o.Check(); err != nil {
+			t.Errorf("--%s %s: %v", x.Name, good, err)
+		}
+		var copied option.Options
+		if x.Copy(&copied, o); x.Text(copied) != good || copied.Check() != nil {
+			t.Errorf("--%s %s copied is %q", x.Name, good, x.Text(copied))
+		}
+		if x.Copy(&copied, option.Options{}); x.Text(copied) != "" {
+			t.Errorf("--%s: nothing copied is %q", x.Name, x.Text(copied))
+		}
+		recorded(t, x, o, good)
+		again(t, x, o, good)
+		if err := refusal(x, optiontest.Bad); err == nil || strings.Contains(err.Error(), "\n") {
+			if x.Kind != option.Text || x.Check != nil || x.Choices != nil { // whether such a thing is there, others know
+				t.Errorf("--%s %q: %v", x.Name, optiontest.Bad, err)
+			}
+		}
+		if x.Above != "" {
+			if err := x.Typed(option.Options{}); err == nil || !strings.Contains(err.Error(), "--"+x.Name+" "+x.Written(option.Options{})) {
+				t.Errorf("--%s of nothing: %v", x.Name, err)
+			}
+		}
+	}
+}
+
+// refusal is what comes of a text, where it is read or where it is checked.
+func refusal(x *option.Option, text string) error {
+	var o option.Options
+	if err := x.Set(&o, text); err != nil {
+		return err
+	}
+	return o.Check()
+}
+
+func recorded(t *testing.T, x *option.Option, o option.Options, good string) {
+	t.Helper()
+	var c event.Config
+	o.Record(&c)
+	back, err := option.Recorded(c)
+	want := good
+	if !x.Has(option.Logged) {
+		want = ""
+	}
+	if err != nil || x.Text(back) != want {
+		t.Errorf("--%s %s is recorded as %q (%v), want %q", x.Name, good, x.Text(back), err, want)
+	}
+}
+
+// again: a run that goes on or branches takes what may be told again, and keeps all else, in its options and on record.
+func again(t *testing.T, x *option.Option, told option.Options, good string) {
+	t.Helper()
+	var o option.Options
+	var c event.Config
+	o.Retell(&c, told)
+	back, err := option.Recorded(c)
+	takes := x.Has(option.Again) && !x.Has(option.Ends)
+	if (x.Text(o) == good) != takes || err != nil || (x.Text(back) == good) != (takes && x.Has(option.Logged)) {
+		t.Errorf("--%s %s told again: %q, on record %q (%v)", x.Name, good, x.Text(o), x.Text(back), err)
+	}
+	if err := told.Kept(); (err == nil) != x.Has(option.Again) || err != nil && !strings.HasPrefix(err.Error(), x.Name+" = "+good) {
+		t.Errorf("--%s %s to a session that goes on: %v", x.Name, good, err)
+	}
+}
+
+// An option of a newer brood that this one does not know changes what is executed: it is refused.
+func TestUnknownRecorded(t *testing.T) {
+	refused := func(name, text, says string) {
+		t.Helper()
+		if _, err := option.Recorded(event.Config{Told: map[string]string{name: text}}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
+	refused("tally", "hand", `was told tally = "hand", which this brood does not know`)
+	tally, slack := optiontest.Lines()
+	optiontest.Add(t, tally, slack)
+	refused("slack-time", "late", `records slack-time = "late", which is no whole number`)
+}
+
+// TestNothingShared: options are values, and so is what of them has no field.
+func TestNothingShared(t *testing.T) {
+	tally, slack := optiontest.Lines()
+	optiontest.Add(t, tally, slack)
+	set := func(x *option.Option, o *option.Options, text string) {
+		t.Helper()
+		if err := x.Set(o, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var a option.Options
+	set(tally, &a, "hand")
+	b := a
+	set(tally, &b, "machine")
+	set(slack, &b, "3")
+	var c event.Config
+	a.Record(&c)
+	d := c
+	b.Record(&d)
+	if tally.Text(a) != "hand" || slack.Text(a) != "" || len(c.Told) != 1 || c.Told["tally"] != "hand" || len(d.Told) != 2 {
+		t.Errorf("%v and %v, recorded %v and %v", a.More, b.More, c.Told, d.Told)
+	}
+}
+
+// Values out of bounds are refused by a sentence that names the option, the one of before there was a table.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ name, text, says string }{
+		{"members", "3000000", "members = 3000000 is out of bounds: give 1 to 262144"},
+		{"members", "-2", "members = -2 is out of bounds: give 1 to 262144"},
+		{"workers", "1025", "workers = 1025 is out of bounds: give 1 to 1024"},
+		{"threads", "-1", "threads = -1 is out of bounds: give 1 to 1024"},
+		{"epochs", "-2.5", "epochs = -2.5 must be a number above 0"},
+		{"epochs", "NaN", "epochs = NaN must be a number above 0"},
+		{"epochs", "+Inf", "epochs = +Inf must be a number above 0"},
+		{"for", "-3s", "a run for -3 seconds is no run: give a duration such as 30s"},
+		{"on-loss", "cry", `on-loss "cry": choose reseed, rollback or shrink`},
+		{"on-trouble", "cry", `on-trouble "cry": choose wait, stop or back`},
+		{"target", "speed=3", `target "speed=3": write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)`},
+		{"augment", "turn", `augment = "turn": write pad=N, flip, both with a comma between them, such as pad=4,flip, or none`},
+		{"rounds", "-1", "whole number of 0 or more"},
+		{"members", "three", "whole number, nor auto"},
+		{"for", "3", "duration such as 30s"},
+	} {
+		if err := refusal(option.Named(c.name), c.text); err == nil || err.Error() != c.says {
+			t.Errorf("%s %s: %v, want %s", c.name, c.text, err, c.says)
+		}
+	}
+	for _, c := range []struct{ name, text, says string }{
+		{"members", "0", "--members 0: give 1 or more"}, {"rounds", "0", "--rounds 0: give 1 or more"},
+		{"epochs", "-1.5", "--epochs -1.5: give a number above 0"}, {"epochs", "NaN", "--epochs NaN: give a number above 0"},
+		{"for", "0s", "--for 0s: give a duration such as 30s"}, {"for", "-3s", "--for -3s: give a duration such as 30s"},
+	} {
+		x, o := option.Named(c.name), option.Options{}
+		if err := x.Set(&o, c.text); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Typed(o); err == nil || err.Error() != c.says {
+			t.Errorf("--%s %s: %v, want %s", c.name, c.text, err, c.says)
+		}
+	}
+	for _, x := range []*option.Option{option.Seed, option.Probe, option.Evaluate} {
+		if err := x.Typed(option.Options{}); err != nil {
+			t.Errorf("--%s 0: %v", x.Name, err)
+		}
+	}
+}
+
+// An axis of a sweep is a knob or an option: a name that is both is an option that a sweep may vary.
+func TestNamesAreNoKnobs(t *testing.T) {
+	for _, a := range catalog.All() {
+		for _, k := range a.Knobs {
+			if x := option.Named(k.Name); x != nil && !x.Has(option.Axis) {
+				t.Errorf("%s of %s is an option too", k.Name, a.Name)
+			}
+		}
+	}
+}
+
+// TestUsesOfBefore: what sessions, files and scripts rely on. A new option may have any uses, and is not here.
+func TestUsesOfBefore(t *testing.T) {
+	all := "algorithm model data augment members workers threads epochs rounds for target seed init on-loss on-trouble probe evaluate"
+	for use, names := range map[option.Use]string{
+		option.Preset: "algorithm model data augment members workers epochs rounds for target seed on-loss on-trouble probe evaluate",
+		option.Full:   "model data augment members workers epochs rounds",
+		option.Axis:   "algorithm model data members workers epochs rounds",
+		option.Again:  "workers threads epochs rounds for target on-loss on-trouble",
+		option.Ends:   "epochs rounds for target",
+		option.Logged: "model data augment epochs rounds for target seed on-loss on-trouble probe evaluate",
+		option.Joined: "",
+	} {
+		for _, name := range strings.Fields(all) {
+			x := option.Named(name)
+			if x == nil {
+				t.Fatalf("there is no option %s", name)
+			}
+			if want := slices.Contains(strings.Fields(names), name); x.Has(use) != want {
+				t.Errorf("%s for use %b: %v, want %v", name, use, x.Has(use), want)
+			}
+		}
+	}
+}
+
+// A full form is a preset's, and what may be told there may be told in the preset.
+func TestUses(t *testing.T) {
+	for _, x := range option.All {
+		for _, both := range [][2]option.Use{{option.Full, option.Preset}, {option.Ends, option.Again}, {option.Ends, option.Logged}} {
+			if x.Has(both[0]) && !x.Has(both[1]) {
+				t.Errorf("%s may be used for %b and not for %b", x.Name, both[0], both[1])
+			}
+		}
+	}
+}

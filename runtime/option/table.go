@@ -1,0 +1,135 @@
+package option
+
+import (
+	"math"
+	goruntime "runtime"
+	"strconv"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/typed"
+	"brood/optim/catalog"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+)
+
+// All is the table, in its order. Only tests replace it.
+var All []*Option
+
+// add puts a line into the table.
+func add(x Option) *Option {
+	All = append(All, &x)
+	return &x
+}
+
+// To add an option, add a line here. Without at its value is in Options.More, and without in among the Told of the log:
+// nothing else changes but what the option is for, which asks it for its [Option.Text].
+var (
+	Algorithm = add(Option{Name: "algorithm", Doc: "algorithm (see brood algorithms)",
+		Kind: Text, Use: Preset | Axis, Default: "dp-sgd", Words: algorithms, at: func(o *Options) any { return &o.Algorithm }})
+	Model = add(Option{Name: "model", Doc: "model by name, or a layer list in a .toml file (see brood models)",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Words: models.List, Paths: true,
+		at: func(o *Options) any { return &o.Model }, in: func(c *event.Config) any { return &c.Model }})
+	Data = add(Option{Name: "data", Doc: "data set (see brood data list)",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Words: data.List, Paths: true,
+		at: func(o *Options) any { return &o.Data }, in: func(c *event.Config) any { return &c.Data }})
+	Members = add(Option{Name: "members",
+		Doc:  "size of the population, or `auto`: what keeps the threads busy and fits into the memory",
+		Kind: Population, Use: Preset | Full | Axis, Default: "4", Above: atLeastOne, Most: event.MaxMembers,
+		at: func(o *Options) any { return &o.Members }})
+	Workers = add(Option{Name: "workers", Doc: "workers that host the members, in this process",
+		Docs: map[string]string{"serve": "workers in this process too (default 0)", "fork": "workers that host the members"},
+		Kind: Whole, Use: Preset | Full | Axis | Again, Default: "1", Above: atLeastOne, Most: 1024,
+		at: func(o *Options) any { return &o.Workers }})
+	Threads = add(Option{Name: "threads", Doc: "threads of all workers together (default: all cores)",
+		Docs: map[string]string{"fork": "threads of all workers together",
+			"reproduce": "threads of all runs together (default: all cores)"},
+		Kind: Whole, Use: Again, Default: strconv.Itoa(goruntime.NumCPU()), Above: atLeastOne, Most: 1024,
+		at: func(o *Options) any { return &o.Threads }})
+	Wait = add(Option{Name: "wait", Doc: "start when so many workers have joined",
+		Docs: map[string]string{"sweep": ofEachRun, "reproduce": ofEachRun},
+		Kind: Whole, Use: Again | Joined, Most: 1024,
+		at: func(o *Options) any { return &o.Wait }})
+	Epochs = add(Option{Name: "epochs", Doc: "stop after so many passes over the data",
+		Docs: map[string]string{"fork": "stop after so many epochs"},
+		Kind: Number, Use: Preset | Full | Axis | Again | Ends | Logged, Above: "give a number above 0", Check: lasting,
+		at: func(o *Options) any { return &o.Limit.Epochs }, in: func(c *event.Config) any { return &c.Limit.Epochs }})
+	Rounds = add(Option{Name: "rounds", Doc: "stop after so many rounds",
+		Docs: map[string]string{"fork": "stop at this round"},
+		Kind: Count, Use: Preset | Full | Axis | Again | Ends | Logged, Above: atLeastOne,
+		at: func(o *Options) any { return &o.Limit.Rounds }, in: func(c *event.Config) any { return &c.Limit.Rounds }})
+	For = add(Option{Name: "for", Doc: "stop after so long, such as 30s",
+		Kind: Span, Use: Preset | Again | Ends | Logged, Above: "give a duration such as 30s", Check: lasts,
+		at: func(o *Options) any { return &o.Limit.Seconds }, in: func(c *event.Config) any { return &c.Limit.Seconds }})
+	Target = add(Option{Name: "target",
+		Doc:  "stop when a target is met: loss=0.1, test_loss=0.1 or test_error=2.8 (a preset's own limit stays)",
+		Docs: map[string]string{"fork": "stop when a target is met"},
+		Kind: Text, Use: Preset | Again | Ends | Logged, Check: aims, Words: targets,
+		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})
+	Seed = add(Option{Name: "seed", Doc: "seed of all randomness (default 1)", Kind: Count, Use: Preset | Logged,
+		at: func(o *Options) any { return &o.Seed }, in: func(c *event.Config) any { return &c.Seed }})
+	Augment = add(Option{Name: "augment",
+		Doc:  "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none",
+		Kind: Text, Use: Preset | Full | Logged, Check: augments, Words: augmentations,
+		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
+	OnLoss = add(Option{Name: "on-loss", Doc: "when a worker dies its members: reseed, rollback or shrink",
+		Kind: Text, Use: Preset | Again | Logged, Default: coordinator.OnLossReseed,
+		Choices: []string{coordinator.OnLossReseed, coordinator.OnLossRollback, coordinator.OnLossShrink},
+		at:      func(o *Options) any { return &o.OnLoss }, in: func(c *event.Config) any { return &c.OnLoss }})
+	OnTrouble = add(Option{Name: "on-trouble",
+		Doc: "when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the newest sane " +
+			"checkpoint (default: wait in the workbench, else stop)",
+		Kind: Text, Use: Preset | Again | Logged,
+		Choices: []string{coordinator.OnTroubleWait, coordinator.OnTroubleStop, coordinator.OnTroubleBack},
+		at:      func(o *Options) any { return &o.OnTrouble }, in: func(c *event.Config) any { return &c.OnTrouble }})
+	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
+		Kind: Text,
+		at:   func(o *Options) any { return &o.Init }})
+	Probe = add(Option{Name: "probe", Doc: "rounds between probes of the centre (default: about 5% of the work)",
+		Kind: Count, Use: Preset | Logged,
+		at: func(o *Options) any { return &o.Probe }, in: func(c *event.Config) any { return &c.Probe }})
+	Evaluate = add(Option{Name: "evaluate", Doc: "rounds between test evaluations (default: each epoch)",
+		Kind: Count, Use: Preset | Logged,
+		at: func(o *Options) any { return &o.Evaluate }, in: func(c *event.Config) any { return &c.Evaluate }})
+)
+
+const (
+	atLeastOne = "give 1 or more"
+	ofEachRun  = "workers of each run (with --listen)"
+)
+
+func algorithms() (out []string) {
+	for _, a := range catalog.All() {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+func augmentations() []string { return []string{"pad=4", "flip", "pad=4,flip", "none"} }
+
+func augments(text string) error {
+	_, err := data.ParseAugment(text)
+	return err
+}
+
+func targets() []string { return []string{"loss=0.1", "test_loss=0.1", "test_error=2.8"} }
+
+func aims(text string) error {
+	_, _, err := coordinator.Target(text)
+	return err
+}
+
+func lasting(text string) error {
+	if x, err := strconv.ParseFloat(text, 64); err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return typed.Errorf("epochs = %s must be a number above 0", text)
+	}
+	return nil
+}
+
+func lasts(text string) error {
+	seconds := Span.zero().(*float64)
+	if err := Span.read(text, seconds); err != nil || *seconds < 0 {
+		return typed.Errorf("a run for %g seconds is no run: give a duration such as 30s", *seconds)
+	}
+	return nil
+}
