@@ -74,9 +74,13 @@ func Prepare(o Options) (*Job, error) {
 	}
 	own, _ := o.Own.(*Own)
 	j := &Job{Options: o, Alg: alg, own: own, reading: data.Reading{Rule: data.RuleByClass}}
-	for _, s := range o.Set {
-		j.Edits = append(j.Edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: o.By})
+	begin := func(set []event.Setting, by string) {
+		for _, s := range set {
+			j.Edits = append(j.Edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
+		}
 	}
+	begin(o.Base, "preset")
+	begin(o.Set, o.By)
 	if alg.Needs.Model() {
 		err = j.with(o)
 	} else {

@@ -29,11 +29,12 @@ type Options struct {
 	// makes another.
 	More map[string]string
 
-	Preset string // its name, for the record
-	Rules  []byte // what an algorithm without a model may be given instead of one, see [brood/optim.Algorithm]
-	Set    []event.Setting
-	By     string // who set them
-	Own    Own    `cbor:"-"` // a graph in place of Model; nil: none. No other process can be given it
+	Preset string          // its name, for the record
+	Rules  []byte          // what an algorithm without a model may be given instead of one, see [brood/optim.Algorithm]
+	Base   []event.Setting // knobs that the preset sets
+	Set    []event.Setting // knobs that somebody sets, after those of Base
+	By     string          // who set them
+	Own    Own             `cbor:"-"` // a graph in place of Model; nil: none. No other process can be given it
 
 	// Unattended says that nobody looks at the run: the default of OnTrouble is stop.
 	Unattended bool

@@ -122,14 +122,14 @@ func (f *runFlags) unspecified() bool {
 // merge puts the flags that are given over a preset.
 func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.Options, error) {
 	o := p.Options
-	o.Preset, o.Unattended, o.By = p.Name, f.unattended(), "preset"
+	o.Preset, o.Unattended, o.By = p.Name, f.unattended(), "flag"
 	var err error
 	if o.Rules, err = p.Rules(); err != nil {
 		return o, fmt.Errorf("preset %s: %w", p.Name, err)
 	}
 	if a := f.told.Algorithm; a == "" || a == p.Options.Algorithm {
 		for _, k := range p.Settings() {
-			o.Set = append(o.Set, event.Setting{Knob: k.Knob, Expr: k.Expr})
+			o.Base = append(o.Base, event.Setting{Knob: k.Knob, Expr: k.Expr})
 		}
 	}
 	o.Seed = cmp.Or(o.Seed, 1)
