@@ -15,11 +15,6 @@ var (
 	knobDistribution = Knob{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or whichever the workers measure to be faster", Choices: []string{"seed", "chromosome", Auto}, Max: 2}
 )
 
-const (
-	byChromosome = 1
-	bySemi       = 2
-)
-
 // SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the measured
 // rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker). Regenerating
 // all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) + 4M(N-1)/(N*bandwidth). So
@@ -37,7 +32,7 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 		ids[i] = Member(e.Roster.Rank(m))
 	}
 	drawn := b
-	if k.I("samples") == 0 {
+	if k.Is("samples", "shared") {
 		batches[0] = make([]int32, b)
 		e.SharedBatch(batches[0], at[0])
 	} else {
@@ -63,7 +58,7 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 
 // columns is the part of a shared row that this worker computes: its slice where the update is distributed by chromosome.
 func (e *Env) columns(k Values) (lo, hi int) {
-	if k.I("distribution") == byChromosome {
+	if k.Is("distribution", "chromosome") {
 		return e.Comm.Slice(e.Layout.Params)
 	}
 	return 0, e.Layout.Params
@@ -71,7 +66,7 @@ func (e *Env) columns(k Values) (lo, hi int) {
 
 // complete gathers the slices of rows that were computed by columns.
 func (e *Env) complete(ctx context.Context, k Values, rows ...engine.Mat) error {
-	if k.I("distribution") != byChromosome {
+	if !k.Is("distribution", "chromosome") {
 		return nil
 	}
 	for _, row := range rows {
@@ -85,7 +80,7 @@ func (e *Env) complete(ctx context.Context, k Values, rows ...engine.Mat) error 
 // updateBytes is the payload of an exact update of so many shared rows.
 func (s Shape) updateBytes(rows int64) map[Op]int64 {
 	b := map[Op]int64{"fitness": s.AllGatherBytes(4)}
-	if s.K.I("distribution") == byChromosome {
+	if s.K.Is("distribution", "chromosome") {
 		b["slices"] = rows * s.GatherSlicesBytes(s.Layout.Params)
 	}
 	return b

@@ -91,7 +91,7 @@ func TestErrorFeedback(t *testing.T) {
 	var sum [cols]float64
 	for range rounds {
 		e.Recycle()
-		if err := e.mean(context.Background(), Values{"wire": float64(engine.Int8)}, "sum", ram.Of(src), ram.Of(dst)); err != nil {
+		if err := e.mean(context.Background(), set{"wire": "int8"}.of(DPSGD), "sum", ram.Of(src), ram.Of(dst)); err != nil {
 			t.Fatal(err)
 		}
 		for j, x := range dst.F {

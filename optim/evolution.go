@@ -18,24 +18,11 @@ var variation = []Knob{
 	{Name: "selection", Title: "selection", Doc: "how parents are drawn: from the best (share top), as winners of tournaments, by roulette on 1/loss, or from all alike", Choices: []string{"truncation", "tournament", "roulette", "random"}, Max: 3},
 	{Name: "top", Title: "truncation", Doc: "share of the members that truncation draws parents from, the best of them", Min: 0, Max: 1, Default: 0.5},
 	{Name: "rivals", Title: "tournament", Unit: "members", Doc: "members of a tournament", Min: 1, Max: 1000, Default: 3, Integer: true},
-	{Name: "crossover", Title: "crossover", Doc: "how parents make a child: a coin for each weight or each tensor, the mean, or one parent alone", Choices: []string{"uniform", "tensor", "mean", "none"}, Max: 3, Default: crossMean},
+	Knob{Name: "crossover", Title: "crossover", Doc: "how parents make a child: a coin for each weight or each tensor, the mean, or one parent alone", Choices: []string{"uniform", "tensor", "mean", "none"}, Max: 3}.Choosing("mean"),
 	{Name: "parents", Title: "parents", Unit: "members", Doc: "parents of a child whose crossover is mean; else there are two, or one", Min: 1, Max: 64, Default: 2, Integer: true},
 	{Name: "mutation", Title: "mutation", Doc: "standard deviation of the noise added to a child", Min: 0, Max: 10, Default: 0.001, Scale: Log},
 	{Name: "anneal", Title: "annealing", Unit: "exponent", Doc: "mutation is divided by the number of the generation to this power", Min: 0, Max: 4},
 }
-
-const (
-	crossUniform = iota
-	crossTensor
-	crossMean
-	crossNone
-)
-
-const (
-	selectTournament = 1
-	selectRoulette   = 2
-	selectRandom     = 3
-)
 
 // Columns of the blocks fit and score.
 const (
@@ -51,10 +38,10 @@ var seriesDiversity = Series{Name: "diversity", Title: "diversity", Doc: "RMS di
 
 // parentsEach is the number of parents of a child.
 func (v Values) parentsEach() int {
-	switch v.I("crossover") {
-	case crossMean:
+	switch v.Choice("crossover") {
+	case "mean":
 		return v.I("parents")
-	case crossNone:
+	case "none":
 		return 1
 	}
 	return 2
@@ -164,14 +151,14 @@ func (l *lineage) measured(apart []float64) {
 // selectParent draws the p-th parent of a child: an index into the members. order is best first.
 func selectParent(k Values, key noise.Key, p int, order []int, fit []float32) int {
 	n := len(order)
-	switch k.I("selection") {
-	case selectTournament: // the best-placed of some draws
+	switch k.Choice("selection") {
+	case "tournament": // the best-placed of some draws
 		rivals, best := k.I("rivals"), n
 		for i := range rivals {
 			best = min(best, key.Below(max(4, rivals)*p+i, n))
 		}
 		return order[best]
-	case selectRoulette: // probability in proportion to 1/loss
+	case "roulette": // probability in proportion to 1/loss
 		weight := func(i int) float64 {
 			if loss := -float64(fit[i]); loss > 0 {
 				return 1 / loss
@@ -189,7 +176,7 @@ func selectParent(k Values, key noise.Key, p int, order []int, fit []float32) in
 			}
 		}
 		return order[0]
-	case selectRandom:
+	case "random":
 		return order[key.Below(p, n)]
 	}
 	return order[key.Below(p, min(n, max(1, int(math.Ceil(k.Get("top")*float64(n))))))]
@@ -197,11 +184,11 @@ func selectParent(k Values, key noise.Key, p int, order []int, fit []float32) in
 
 // breed writes child c into dst from the rows of its parents.
 func breed(e *Env, k Values, round uint64, c Member, dst, parents engine.Mat) engine.Task {
-	switch k.I("crossover") {
-	case crossUniform, crossTensor:
+	switch k.Choice("crossover") {
+	case "uniform", "tensor":
 		key := e.Rand(noise.Select, round, c)
 		key.Stream = 1
-		return engine.Crossover{Dst: dst, A: parents.Sub(0, 1), B: parents.Sub(1, 1), Keys: []noise.Key{key}, PerTensor: k.I("crossover") == crossTensor}
+		return engine.Crossover{Dst: dst, A: parents.Sub(0, 1), B: parents.Sub(1, 1), Keys: []noise.Key{key}, PerTensor: k.Is("crossover", "tensor")}
 	}
 	mean := engine.Lin{Dst: dst}
 	for p := range parents.Rows {

@@ -32,14 +32,14 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 	Knobs: slices.Concat([]Knob{KnobB.With(512)}, adapted(variation, map[string]func(*Knob){
 		"elite":     func(k *Knob) { k.Min = 1 },
 		"top":       func(k *Knob) { k.Default = 0.25 },
-		"crossover": func(k *Knob) { k.Default = crossUniform },
+		"crossover": func(k *Knob) { *k = k.Choosing("uniform") },
 		"mutation":  func(k *Knob) { k.Default = 0.01 },
 		"anneal":    func(k *Knob) { k.Default = 0.25 },
-	}), []Knob{{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1, Default: 1}}),
+	}), []Knob{knobStart.Choosing("own")}),
 	Series: []Series{SeriesFitness, seriesDiversity, seriesParent},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
-		if k.I("start") == 1 {
+		if k.Is("start", "own") {
 			enter = EnterOwn
 		}
 		return []Block{Params(BlockX, false, enter, l), {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockCursor, true), Counter(BlockCycle, true)}

@@ -31,16 +31,21 @@ func (e *Env) step(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss
 }
 
 func (v Values) share() float64 {
-	switch frac, ok := v[KnobSplit.Name]; {
-	case v[KnobParts.Name] == 1:
+	switch {
+	case v.Has(KnobParts.Name) && v.Is("parts", "disjoint"):
 		return 0
-	case ok:
-		return frac
+	case v.Has(KnobSplit.Name):
+		return v.Get(KnobSplit.Name)
 	}
 	return KnobSplit.Default
 }
 
-func (v Values) clip() float32 { return float32(v[KnobClip.Name]) }
+func (v Values) clip() float32 {
+	if v.Has(KnobClip.Name) {
+		return v.F(KnobClip.Name)
+	}
+	return float32(KnobClip.Default)
+}
 
 // MemberGradients draws each member's next mini-batch from its own data stream, advances its cursor and computes the
 // gradients. The member's stream and its dropout masks are addressed by (member, cursor): placement does not matter.

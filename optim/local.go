@@ -121,7 +121,7 @@ func (c inner) part(lo, hi int) inner {
 
 // begin is the start of a cycle: m <- 0 where the knob says so, and with fresh y = z = x.
 func (c inner) begin(k Values, fresh bool) (tasks []engine.Task) {
-	if k.I("inner") == 1 {
+	if k.Is("inner", "zeroed") {
 		tasks = append(tasks, engine.Fill{Dst: engine.All(c.m)})
 	}
 	if fresh {

@@ -59,31 +59,31 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 	Series: []Series{SeriesFitness},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		b := []Block{Params(BlockX, true, EnterCentre, l), Counter(BlockCursor, true)}
-		if k.I("optimiser") == esAdam {
+		if k.Is("optimiser", "adam") {
 			return append(b, Params(BlockM1, true, EnterZero, l), Params(BlockV, true, EnterZero, l), Counter(BlockT, true))
 		}
 		return append(b, Params(BlockM, true, EnterZero, l))
 	},
 	Check: func(s Shape) error {
-		P, integer := len(s.Roster.Members), s.K.I("noise") == esInteger
+		P, integer := len(s.Roster.Members), s.K.Is("noise", "integer")
 		switch {
 		case integer && s.K.I("rank") > 0:
 			return errors.New("noise of whole numbers has full rank: set rank to 0 or noise to gaussian")
-		case integer && (s.K.I("shaping") == shapeRaw || s.K.I("shaping") == shapeStandard || s.K.I("distribution") == bySemi):
+		case integer && (s.K.Is("shaping", "raw") || s.K.Is("shaping", "standard") || s.K.Is("distribution", "semi")):
 			return errors.New("sums of whole numbers are exact for whole weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian")
 		case integer && P > esIntegerMembers:
 			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", esIntegerMembers)
 		case P%2 == 1:
 			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
-		case s.K.I("distribution") == bySemi && s.K.I("groups") > P/2:
+		case s.K.Is("distribution", "semi") && s.K.I("groups") > P/2:
 			return fmt.Errorf("%d groups need a pair each, and %d members are %d pairs: lower groups or give more members", s.K.I("groups"), P, P/2)
-		case s.K.I("shaping") == shapeStandard && P/2 < 2*shapers(s.K):
+		case s.K.Is("shaping", "standard") && P/2 < 2*shapers(s.K):
 			return fmt.Errorf("one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign", 4*shapers(s.K))
 		}
 		return nil
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		if s.K.I("distribution") == bySemi {
+		if s.K.Is("distribution", "semi") {
 			leaves, edges := s.Roster.pairGroups(s.K.I("groups"))
 			return map[Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
 		}
@@ -92,20 +92,9 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 	Program: openaiES{},
 }
 
-const (
-	esAdam    = 0
-	esInteger = 1
-	// Differences of ranks are at most P^2/4 in all, and engine.NoiseSum adds up whole weights of 2^24 in all.
-	esIntegerMembers = 8192
-
-	shapeRaw      = 1
-	shapeSign     = 2
-	shapeStandard = 3
-
-	divideBoth  = 0
-	divideP     = 1
-	divideSigma = 2
-)
+// esIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all, and
+// engine.NoiseSum adds up whole weights of 2^24 in all.
+const esIntegerMembers = 8192
 
 type openaiES struct{}
 
@@ -115,7 +104,7 @@ func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 	if err != nil {
 		return rep, err
 	}
-	if k.I("distribution") == bySemi {
+	if k.Is("distribution", "semi") {
 		err = semiSum(ctx, e, k, key, fit, g)
 	} else {
 		err = exactSum(ctx, e, k, key, fit, g)
@@ -128,7 +117,7 @@ func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 
 // esNoise is what perturbs the candidates.
 func esNoise(k Values) engine.Noise {
-	return engine.Noise{Integer: k.I("noise") == esInteger, Rank: k.I("rank")}
+	return engine.Noise{Integer: k.Is("noise", "integer"), Rank: k.I("rank")}
 }
 
 // Noise implements Chooser.
@@ -190,7 +179,7 @@ func (r Roster) pairGroups(groups int) (leaves Roster, edges []Edge) {
 
 // shapers are how many groups of results are shaped apart.
 func shapers(k Values) int {
-	if k.I("distribution") == bySemi {
+	if k.Is("distribution", "semi") {
 		return k.I("groups")
 	}
 	return 1
@@ -199,7 +188,7 @@ func shapers(k Values) int {
 // pairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two by two.
 func pairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
 	s := engine.NoiseSum{Dst: dst, Noise: esNoise(k), Key: key, Antithetic: true}
-	u, whole := utilities(k.I("shaping"), fit), 1/esUnit(k, len(fit))
+	u, whole := utilities(k.Choice("shaping"), fit), 1/esUnit(k, len(fit))
 	for i := 0; i < len(fit); i += 2 {
 		w := u[i] - u[i+1]
 		if s.Noise.Integer {
@@ -212,18 +201,18 @@ func pairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values)
 
 // esUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise is.
 func esUnit(k Values, P int) float32 {
-	if k.I("noise") == esInteger && k.I("shaping") != shapeSign {
+	if k.Is("noise", "integer") && !k.Is("shaping", "sign") {
 		return 1 / float32(P-1)
 	}
 	return 1
 }
 
 // utilities are what results weigh under a rule of the knob shaping.
-func utilities(rule int, fit []float32) []float32 {
+func utilities(rule string, fit []float32) []float32 {
 	switch rule {
-	case shapeRaw:
+	case "raw":
 		return present(fit)
-	case shapeSign:
+	case "sign":
 		u := make([]float32, 0, len(fit))
 		for i := 0; i < len(fit); i += 2 {
 			if a, b := fit[i], fit[i+1]; a == b || a != a && b != b {
@@ -233,7 +222,7 @@ func utilities(rule int, fit []float32) []float32 {
 			}
 		}
 		return u
-	case shapeStandard:
+	case "standard":
 		u := present(fit)
 		var sum, squares float64
 		for i := 0; i < len(u); i += 2 {
@@ -281,15 +270,15 @@ func present(fit []float32) []float32 {
 // follow descends along minus the estimated ascent direction.
 func follow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
 	by := 1 / esUnit(k, P)
-	if d := k.I("divide"); d == divideBoth || d == divideP {
+	if k.Is("divide", "both") || k.Is("divide", "P") {
 		by *= float32(P)
 	}
-	if d := k.I("divide"); d == divideBoth || d == divideSigma {
+	if k.Is("divide", "both") || k.Is("divide", "sigma") {
 		by *= k.F("sigma")
 	}
 	x, one := e.Block(BlockX), engine.Rows(1)
 	scale := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1/by, g), T(k.F("decay"), x))}}
-	if k.I("optimiser") == esAdam {
+	if k.Is("optimiser", "adam") {
 		t := e.Record(BlockT).U
 		t[0]++
 		return []engine.Task{scale, engine.Adam{X: x, M: e.Block(BlockM1), V: e.Block(BlockV), G: g, Rows: one, Eta: k.F("eta"), B1: 0.9, B2: 0.999, Eps: 1e-8, T: t[0]}}

@@ -36,7 +36,7 @@ Deviations: the operators are open in the source; each is a knob.
 Reductions: period beyond the run is independent SGDs; crossover none, selection random and mutation 0 with an elite of m is
 ESGD's m-elitism whose rest is drawn at random.`,
 	Needs:  Gradients | Evaluations,
-	Knobs:  slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod}, variation, []Knob{{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1, Default: 1}, knobVary, knobJudges, KnobSlice}, OwnStream),
+	Knobs:  slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod}, variation, []Knob{Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, KnobSlice}, OwnStream),
 	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesOwnEta, seriesParent},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
@@ -101,7 +101,7 @@ func judge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
 		row, f, now := engine.Row(r), fit.Row(engine.Row(r)), mine.F[r]
 		worse := now != now || now < f[fitValue]
 		from, to := x, elder
-		if k.I("backoff") == 1 && f[fitState] == 1 && worse {
+		if k.Is("backoff", "on") && f[fitState] == 1 && worse {
 			from, to = elder, x
 			tasks = append(tasks, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), row)})
 		} else {

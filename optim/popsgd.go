@@ -43,16 +43,16 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		{Name: "mode", Title: "mode", Doc: "average with the partner as it is, with its last published copy, or with that while the partner stays as it is", Choices: []string{"blocking", "non-blocking", "one-sided"}, Max: 2},
 		{Name: "code", Title: "exchange as", Doc: "parameters as they are, or as lattice codes of a byte each", Choices: []string{"float32", "lattice8"}, Max: 1},
 		{Name: "cell", Title: "lattice cell", Doc: "spacing of the lattice: partners may differ by 127 cells in each parameter", Min: 1e-9, Max: 1, Default: 0.001, Scale: Log},
-		{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1},
+		knobStart,
 	}, OwnStream...),
 	Series: []Series{SeriesLoss, seriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
-		if k.I("start") == 1 {
+		if k.Is("start", "own") {
 			enter = EnterOwn
 		}
 		b := []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
-		if k.I("mode") != popBlocking {
+		if !k.Is("mode", "blocking") {
 			b = append(b, Params(BlockShown, false, enter, l))
 		}
 		return b
@@ -67,15 +67,9 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 	Program: popSGD{},
 }
 
-const (
-	popBlocking = 0
-	popOneSided = 2
-	popLattice  = 1
-)
-
 // meetingsARound also says how many edges a meeting has.
 func meetingsARound(k Values, n int) (meetings, edges int) {
-	if k.I("mode") == popOneSided {
+	if k.Is("mode", "one-sided") {
 		return n, 1
 	}
 	return max(1, n/2), 2
@@ -84,7 +78,7 @@ func meetingsARound(k Values, n int) (meetings, edges int) {
 func popBytes(s Shape) map[Op]int64 {
 	n, width := len(s.Roster.Members), 4*s.Layout.Params
 	count, each := meetingsARound(s.K, n)
-	lattice := s.K.I("code") == popLattice
+	lattice := s.K.Is("code", "lattice8")
 	if lattice {
 		width = 8 * latticeWords(s.Layout.Params)
 	}
@@ -154,7 +148,7 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 	}
 	rep := e.ownSteps(k, total)
 	rep.Edges, rep.Points = append(met, again...), append(e.latePoints("loss", last), e.partnersOf(meetings, false)...)
-	if k.I("code") == popLattice {
+	if k.Is("code", "lattice8") {
 		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
 	}
 	return rep, nil
@@ -163,7 +157,7 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 // localCount is the steps of a member before its meeting in wave w: h, or the trials up to the first success of odds 1/h.
 func localCount(key noise.Key, k Values, w int) int {
 	h := k.I("h")
-	if h < 2 || k.I("steps") == 0 {
+	if h < 2 || k.Is("steps", "fixed") {
 		return h
 	}
 	key.Stream = 1<<31 | uint32(w) // apart from pairings and lattice codes
@@ -178,12 +172,12 @@ func localCount(key noise.Key, k Values, w int) int {
 // spare are scratch.
 func exchange(ctx context.Context, e *Env, k Values, round uint64, wave int, edges []Edge, peer, spare engine.Mat) (again []Edge, err error) {
 	in, x, shown := Incoming(edges, e.Roster, e.Self), e.Block(BlockX), e.Block(BlockShown)
-	src, stale := x, k.I("mode") != popBlocking
+	src, stale := x, !k.Is("mode", "blocking")
 	if stale {
 		src = shown
 	}
 	peer = peer.Sub(0, len(in))
-	if k.I("code") == popLattice {
+	if k.Is("code", "lattice8") {
 		again, err = moveLattice(ctx, e, k.Get("cell"), round, wave, edges, src, peer, spare)
 	} else {
 		err = e.Comm.Move(ctx, "exchange", edges, src, peer)

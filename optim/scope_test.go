@@ -9,7 +9,7 @@ import (
 // Sweeps of Parle's inner cycle on bowls, whose laws are known. One round is one inner step, and x stands still: the cycle is
 // longer than the sweep.
 func (b *bowl) cycle(t *testing.T, eta, gamma float64, batch int) *population {
-	return b.populate(t, Parle, 1, Values{"eta_in": eta, "gamma": gamma, "momentum": 0, "alpha": 0, "ell": 10000, "slice": 1, "batch": float64(batch)})
+	return b.populate(t, Parle, 1, set{"eta_in": eta, "gamma": gamma, "momentum": 0, "alpha": 0, "ell": 10000, "slice": 1, "batch": float64(batch)})
 }
 
 // slope is the exponent of a power law by least squares: d ln y / d ln x.

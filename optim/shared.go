@@ -18,12 +18,23 @@ var (
 	// KnobSplit and KnobParts say which part of the training set a member draws from.
 	KnobSplit = Knob{Name: "split", Title: "data share", Doc: "share of the training set that each member sees: a contiguous window of its permutation", Min: 0.001, Max: 1, Default: 1}
 	KnobParts = Knob{Name: "parts", Title: "data parts", Doc: "members see windows of the share split, which may overlap, or disjoint parts of 1/n each", Choices: []string{"windows", "disjoint"}, Max: 1}
+	// knobStart says where members begin; what reads it enters x as EnterOwn or EnterCentre.
+	knobStart = Knob{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1}
 	// KnobSlice bounds the steps of a round of a method whose cycle may be long.
 	KnobSlice = Knob{Name: "slice", Title: "steps a round", Unit: "steps", Doc: "a cycle of more steps than this takes several rounds, so that knobs and pauses need not wait for it", Min: 1, Max: 10000, Default: 32, Integer: true, Scale: Log}
 )
 
 // With is the knob with another default.
 func (k Knob) With(d float64) Knob { k.Default = d; return k }
+
+// Choosing is the knob with another of its choices as default.
+func (k Knob) Choosing(choice string) Knob {
+	i := slices.Index(k.Choices, choice)
+	if i < 0 {
+		panic("knob " + k.Name + " has no choice " + choice)
+	}
+	return k.With(float64(i))
+}
 
 // SeriesLoss is the training loss of each member's last mini-batch.
 var SeriesLoss = Series{Name: "loss", Title: "training loss", Unit: "nats", Doc: "mean cross-entropy of the member's mini-batches of the round", Kind: PerMember}

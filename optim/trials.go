@@ -14,7 +14,7 @@ import (
 // from the seed, the round and the id.
 type trials struct {
 	key    noise.Key
-	shape  int
+	shape  string     // of the shifts, as the knob says
 	base   engine.Mat // theta - eta*d
 	s      float64    // standard deviation of the shifts of d
 	scale  float32    // eta*s
@@ -25,12 +25,12 @@ type trials struct {
 // trials readies those of a round.
 func (e *Env) trials(ctx context.Context, k Values, round uint64) (*trials, error) {
 	M := e.Layout.Params
-	t := &trials{key: e.Rand(noise.Direction, round, 0), shape: k.I("shape"), base: e.Scratch(1, M)}
+	t := &trials{key: e.Rand(noise.Direction, round, 0), shape: k.Choice("shape"), base: e.Scratch(1, M)}
 	x, d := e.Block(BlockX), e.Block(BlockD)
 	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(t.base, T(1, x), T(-k.F("eta"), d))}}); err != nil {
 		return nil, err
 	}
-	if t.s = k.Get("s"); k.I("unit") == 0 {
+	if t.s = k.Get("s"); k.Is("unit", "gradient") {
 		rms, err := e.rms(ctx, d)
 		if err != nil {
 			return nil, err
@@ -61,9 +61,9 @@ func (t *trials) length(id uint64) float32 {
 	key := t.key
 	key.Member, key.Stream = uint32(id), 1<<31+1
 	switch t.shape {
-	case 1: // components are Laplace: the square of the length is exponential
+	case "laplace": // components are Laplace: the square of the length is exponential
 		return float32(math.Sqrt(-arith.Log(1 - float64(key.Uniform(0)))))
-	case 2: // components are Student t with 3 degrees of freedom, over its standard deviation sqrt(3)
+	case "student": // components are Student t with 3 degrees of freedom, over its standard deviation sqrt(3)
 		var chi float64
 		for i := range 3 {
 			chi += float64(float64(key.Gauss(i)) * float64(key.Gauss(i)))
@@ -88,7 +88,7 @@ func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32,
 		}
 		return e.Engine.Do(ctx, append(tasks, c)...)
 	}
-	if t.shape == 0 {
+	if t.shape == "normal" {
 		if err := run(0, len(ids), 1); err != nil {
 			return nil, err
 		}
@@ -171,7 +171,7 @@ func weights(k Values, best []result) []float32 {
 	w, total := make([]float64, len(best)), 0.0
 	for g, r := range best {
 		switch {
-		case k.I("combine") == 0:
+		case k.Is("combine", "argmin"):
 			if g == top {
 				w[g] = 1
 			}

@@ -18,11 +18,6 @@ var (
 		Choices: []string{"auto", "agents", "counts"}, Max: 2}
 )
 
-const (
-	formAgents = 1
-	formCounts = 2
-)
-
 // Series of all protocols.
 var (
 	seriesLoss = optim.Series{Name: "loss", Title: "distance to the goal", Unit: "share", Doc: "how far a trial is from convergence: 0 when it has converged", Kind: optim.PerMember}
@@ -81,10 +76,10 @@ type finite struct {
 // byAgents says whether trials are simulated agent by agent: always, or where that is faster, since a batch of about sqrt(n)
 // meetings takes about states^2 draws.
 func (p finite) byAgents(k optim.Values, states int) bool {
-	switch k.I("simulation") {
-	case formAgents:
+	switch k.Choice("simulation") {
+	case "agents":
 		return true
-	case formCounts:
+	case "counts":
 		return false
 	}
 	return k.Get("n") <= min(maxAgents, math.Pow(float64(states), 4)/4)

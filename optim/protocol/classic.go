@@ -128,7 +128,7 @@ Series: loss is the share of agents that do not give the answer (in a tie: the l
 	table: func(k optim.Values) *Table {
 		const A, B, U = 0, 1, 2
 		next := map[pair]pair{{A, B}: {U, U}, {B, A}: {U, U}, {A, U}: {A, A}, {U, A}: {A, A}, {B, U}: {B, B}, {U, B}: {B, B}}
-		if k.I("rule") == 1 {
+		if k.Is("rule", "one-way") {
 			next[pair{A, B}], next[pair{B, A}] = pair{A, U}, pair{B, U}
 		}
 		return must(newTable("approximate-majority", []string{"A", "B", "U"}, []string{"A", "B", ""}, goal{kind: consensus}, given(next)))

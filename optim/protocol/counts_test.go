@@ -83,11 +83,7 @@ func TestWaysAgree(t *testing.T) {
 		trials = 1500
 	}
 	values := func(a *optim.Algorithm, set map[string]float64) optim.Values {
-		k := a.Defaults()
-		for name, x := range set {
-			k[name] = x
-		}
-		return k
+		return a.Values(set)
 	}
 	parity, err := Parity.begin(20)
 	if err != nil {
@@ -97,14 +93,14 @@ func TestWaysAgree(t *testing.T) {
 		table *Table
 		first []uint64
 	}{
-		"or":             {OR.Program.(finite).table(nil), []uint64{199, 1}},
-		"leader":         {Leader.Program.(finite).table(nil), []uint64{40, 0}},
-		"exact-majority": {ExactMajority.Program.(finite).table(nil), []uint64{110, 90, 0, 0}},
+		"or":             {OR.Program.(finite).table(optim.Values{}), []uint64{199, 1}},
+		"leader":         {Leader.Program.(finite).table(optim.Values{}), []uint64{40, 0}},
+		"exact-majority": {ExactMajority.Program.(finite).table(optim.Values{}), []uint64{110, 90, 0, 0}},
 		"two-way":        {ApproximateMajority.Program.(finite).table(values(ApproximateMajority, nil)), []uint64{153, 147, 0}},
 		"one-way":        {ApproximateMajority.Program.(finite).table(values(ApproximateMajority, map[string]float64{"rule": 1})), []uint64{153, 147, 0}},
 		"average":        {must(average(5, 2)), []uint64{53, 47, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"parity":         {must(Parity.Compile()), parity},
-		"two agents":     {Leader.Program.(finite).table(nil), []uint64{2, 0}},
+		"two agents":     {Leader.Program.(finite).table(optim.Values{}), []uint64{2, 0}},
 	} {
 		times, ends := map[string][]float64{}, map[string][]float64{}
 		for way, run := range ways {

@@ -20,7 +20,7 @@ func sample(t *testing.T, a *optim.Algorithm, trials int, seed uint64, set map[s
 		if err := knob.Validate(x); err != nil {
 			t.Fatal(err)
 		}
-		k[name] = x
+		k = k.With(name, x)
 	}
 	results, err := Simulate(t.Context(), a, k, seed, optim.IDs(trials))
 	if err != nil {
@@ -49,7 +49,8 @@ func moments(x []float64) (mean, standardError float64) {
 	return mean, math.Sqrt(standardError / (n - 1) / n)
 }
 
-var forms = map[string]float64{"agents": formAgents, "counts": formCounts}
+// forms are the choices of the knob simulation that a trial can be asked to take.
+var forms = map[string]float64{"agents": 1, "counts": 2}
 
 // TestExactMeans: where the mean is known exactly, that of many trials lies within four standard errors, in both simulations.
 func TestExactMeans(t *testing.T) {
@@ -175,7 +176,7 @@ func TestGossipContracts(t *testing.T) {
 	const n, trials = 20, 4000
 	for _, met := range []int{1, 10, 60} {
 		k := GossipMean.Defaults()
-		k["n"], k["tol"], k["slice"] = n, 1e-5, float64(met)/n
+		k = k.With("n", n).With("tol", 1e-5).With("slice", float64(met)/n)
 		var ratios []float64
 		e := alone(GossipMean, k, 3, optim.IDs(trials))
 		first := alone(GossipMean, k, 3, optim.IDs(trials))
@@ -208,7 +209,7 @@ func TestGossipContracts(t *testing.T) {
 // TestGossipStops: within one long round a trial stops at the meeting that brings it to its tolerance.
 func TestGossipStops(t *testing.T) {
 	k := GossipMean.Defaults()
-	k["n"], k["tol"], k["slice"] = 200, 0.01, 1000
+	k = k.With("n", 200).With("tol", 0.01).With("slice", 1000)
 	e := alone(GossipMean, k, 1, optim.IDs(20))
 	rep, err := GossipMean.Program.Round(t.Context(), e, k, 0)
 	if err != nil {

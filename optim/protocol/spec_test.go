@@ -153,7 +153,7 @@ converged = "silent"`)
 func TestBeginsAnew(t *testing.T) {
 	for form := range 3 {
 		k := ExactMajority.Defaults()
-		k["n"], k["gap"], k["simulation"], k["slice"] = 100, 2, float64(form), 1
+		k = k.With("n", 100).With("gap", 2).With("simulation", float64(form)).With("slice", 1)
 		e := alone(ExactMajority, k, 1, optim.IDs(3))
 		round := func(n uint64) {
 			t.Helper()
@@ -166,7 +166,7 @@ func TestBeginsAnew(t *testing.T) {
 		if got := e.Record(optim.BlockClock).U[0]; got != 200 {
 			t.Errorf("form %d: %d meetings after two rounds", form, got)
 		}
-		k["n"] = 50
+		k = k.With("n", 50)
 		for _, b := range ExactMajority.Blocks(k, engine.Layout{}) {
 			if e.Records[b.Name].Cols != b.Cols { // as a plan does
 				e.Records[b.Name] = engine.NewHost(3, b.Cols, b.Type)
@@ -183,7 +183,7 @@ func TestBeginsAnew(t *testing.T) {
 func TestStuck(t *testing.T) {
 	for _, form := range forms {
 		k := ExactMajority.Defaults()
-		k["n"], k["gap"], k["simulation"] = 20, 0, form
+		k = k.With("n", 20).With("gap", 0).With("simulation", form)
 		results, err := Simulate(t.Context(), ExactMajority, k, 1, optim.IDs(20))
 		if err != nil {
 			t.Fatal(err)
@@ -207,14 +207,10 @@ func TestRefusedShapes(t *testing.T) {
 		{ExactMajority, map[string]float64{"n": 10, "gap": 12}, "gap = 12"},
 		{OR, map[string]float64{"n": 10, "ones": 11}, "ones = 11"},
 		{AverageAndConquer, map[string]float64{"m": 4}, "weights are odd"},
-		{Leader, map[string]float64{"n": 1e7, "simulation": formAgents}, "simulation = counts"},
+		{Leader, map[string]float64{"n": 1e7, "simulation": forms["agents"]}, "simulation = counts"},
 		{Own, map[string]float64{"n": 3}, "more than 3 agents"},
 	} {
-		k := c.a.Defaults()
-		for name, x := range c.set {
-			k[name] = x
-		}
-		if _, err := Simulate(t.Context(), c.a, k, 1, optim.IDs(2)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, optim.IDs(2)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %v: %v", c.a.Name, c.set, err)
 		}
 	}

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -267,8 +266,7 @@ func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edi
 		}
 		for _, v := range slices.Clone(reach) {
 			for _, x := range sched.Range(k) {
-				moved := maps.Clone(v)
-				moved[k.Name] = x
+				moved := v.With(k.Name, x)
 				if !slices.Equal(now, blocks(moved)) {
 					return false, fmt.Errorf("%s = %s would change the state that is kept on its way: keep it on one side, or set it in steps by hand", k.Name, sched)
 				}

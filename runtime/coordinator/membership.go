@@ -335,8 +335,7 @@ func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits
 		}
 		for _, k := range alg.Knobs {
 			for _, x := range tl.Ahead(k.Name, p) {
-				s.K = maps.Clone(tl.Values(p))
-				s.K[k.Name] = x
+				s.K = tl.Values(p).With(k.Name, x)
 				if err := Admits(alg, s); err != nil {
 					return err
 				}

@@ -58,7 +58,7 @@ func TestPositionsFromTheFirstRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := old.Values(Position{Round: 110})["eta"]; x != 3 {
+	if x := old.Values(Position{Round: 110}).Get("eta"); x != 3 {
 		t.Errorf("a recorded +20 is %g at round 110, not position 20", x)
 	}
 }

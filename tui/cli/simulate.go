@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	goruntime "runtime"
 	"slices"
@@ -78,12 +77,12 @@ func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
 		return err
 	}
 	for _, x := range set {
-		if err := turn(a, k, x.Knob, x.Expr); err != nil {
+		if k, err = turn(a, k, x.Knob, x.Expr); err != nil {
 			return err
 		}
 	}
 	if c.Flags().Changed("agents") {
-		if err := turn(a, k, "n", strconv.Itoa(f.agents)); err != nil {
+		if k, err = turn(a, k, "n", strconv.Itoa(f.agents)); err != nil {
 			return err
 		}
 	}
@@ -111,46 +110,45 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 					names = append(names, x.Name)
 				}
 			}
-			return nil, nil, typed.Errorf("there is no protocol %q: choose one of %s, or give the path of a .toml file", name, strings.Join(names, ", "))
+			return nil, optim.Values{}, typed.Errorf("there is no protocol %q: choose one of %s, or give the path of a .toml file", name, strings.Join(names, ", "))
 		}
 		return a, a.Defaults(), nil
 	}
 	p, err := presets.Load(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, optim.Values{}, err
 	}
 	a, err := catalog.Lookup(p.Options.Algorithm)
 	if err != nil || a.Needs.Model() {
-		return nil, nil, typed.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
+		return nil, optim.Values{}, typed.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
 	}
 	rules, err := p.Rules()
 	if err == nil && rules != nil && a.Given != nil {
 		a, err = a.Given(rules)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, optim.Values{}, fmt.Errorf("%s: %w", name, err)
 	}
 	k := a.Defaults()
 	for _, x := range p.Settings() {
-		if err := turn(a, k, x.Knob, x.Expr); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		if k, err = turn(a, k, x.Knob, x.Expr); err != nil {
+			return nil, optim.Values{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return a, k, nil
 }
 
-// turn sets a knob to a value.
-func turn(a *optim.Algorithm, k optim.Values, name, text string) error {
+// turn is k with a knob at a value.
+func turn(a *optim.Algorithm, k optim.Values, name, text string) (optim.Values, error) {
 	knob, ok := a.Knob(name)
 	if !ok {
-		return typed.Errorf("%s has no knob %q; see `brood algorithms %s`", a.Name, name, a.Name)
+		return k, typed.Errorf("%s has no knob %q; see `brood algorithms %s`", a.Name, name, a.Name)
 	}
 	x, err := knob.Parse(text)
 	if err != nil {
-		return err
+		return k, err
 	}
-	k[name] = x
-	return nil
+	return k.With(name, x), nil
 }
 
 // measured is what trials gave.
@@ -259,9 +257,7 @@ func (f *simulateFlags) states(ctx context.Context, s streams) error {
 			continue
 		}
 		for i, r := range row.Measure {
-			k := r.Algorithm.Defaults()
-			maps.Copy(k, r.Set)
-			m, err := f.measure(ctx, r.Algorithm, k)
+			m, err := f.measure(ctx, r.Algorithm, r.Algorithm.Values(r.Set))
 			if err != nil {
 				return err
 			}
