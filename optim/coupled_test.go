@@ -37,7 +37,7 @@ func TestEASGD(t *testing.T) {
 		c, clock, next := start64(), make([]uint64, 4), p.streams()
 		met := 0
 		for round := range 9 {
-			for _, turn := range turns(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, append([]uint64(nil), clock...), 2) {
+			for _, turn := range easgdTurns(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, append([]uint64(nil), clock...), 2) {
 				a := turn.member
 				g := p.bowl.gradient(x[a], next(int(a)))
 				if clock[a]%2 == 0 {

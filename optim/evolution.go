@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"brood/models/arith"
 	"brood/models/engine"
@@ -259,4 +260,27 @@ func castBest(ctx context.Context, e *Env, block string, src, dst engine.Mat) er
 		row = src.Sub(r, 1)
 	}
 	return e.Comm.AllReduce(ctx, "centre", leaf, row, dst, false)
+}
+
+// adapted are knobs of which some have other bounds or defaults.
+func adapted(knobs []Knob, changes map[string]func(*Knob)) []Knob {
+	out := slices.Clone(knobs)
+	for i := range out {
+		if change, ok := changes[out[i].Name]; ok {
+			change(&out[i])
+		}
+	}
+	return out
+}
+
+// keepScores records the fitness of the hosted members but for those whose x has been replaced since.
+func (e *Env) keepScores(fit engine.Host, replaced []Member) {
+	score := e.Record(BlockScore)
+	for i, m := range e.Mine {
+		row := score.Row(engine.Row(i))
+		row[fitValue], row[fitState] = fit.F[i], 1
+		if fit.F[i] != fit.F[i] || slices.Contains(replaced, m) {
+			row[fitValue], row[fitState] = 0, 0
+		}
+	}
 }

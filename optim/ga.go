@@ -49,17 +49,6 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 	Program: ga{},
 }
 
-// adapted are knobs of which some have other bounds or defaults.
-func adapted(knobs []Knob, changes map[string]func(*Knob)) []Knob {
-	out := slices.Clone(knobs)
-	for i := range out {
-		if change, ok := changes[out[i].Name]; ok {
-			change(&out[i])
-		}
-	}
-	return out
-}
-
 type ga struct{}
 
 func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
@@ -87,18 +76,6 @@ func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, er
 	e.keepScores(fit, l.children)
 	rep.Edges, rep.Points = l.edges, append(e.MemberPoints(SeriesFitness.Name, fit.F), l.points...)
 	return rep, nil
-}
-
-// keepScores records the fitness of the hosted members but for those whose x has been replaced since.
-func (e *Env) keepScores(fit engine.Host, replaced []Member) {
-	score := e.Record(BlockScore)
-	for i, m := range e.Mine {
-		row := score.Row(engine.Row(i))
-		row[fitValue], row[fitState] = fit.F[i], 1
-		if fit.F[i] != fit.F[i] || slices.Contains(replaced, m) {
-			row[fitValue], row[fitState] = 0, 0
-		}
-	}
 }
 
 func (ga) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

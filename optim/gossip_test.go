@@ -13,7 +13,7 @@ import (
 func TestSGP(t *testing.T) {
 	for _, peers := range []int{1, 2} {
 		for _, n := range []int{2, 5, 8} {
-			if peers > len(hops(n)) {
+			if peers > len(sgpHops(n)) {
 				continue
 			}
 			p := newBowl(t, cols, samples).populate(t, SGP, n, set{"peers": float64(peers), "eta": 0.05, "momentum": 0.6, "batch": 4})
@@ -41,7 +41,7 @@ func TestSGP(t *testing.T) {
 				for i := range z {
 					send(i, i)
 					for a := range peers {
-						send(i, (i+1<<((round+a)%len(hops(n))))%n)
+						send(i, (i+1<<((round+a)%len(sgpHops(n))))%n)
 					}
 				}
 				w = newW
@@ -71,7 +71,7 @@ func (p *population) scatter() {
 // in-degree is the out-degree. Members that leave hand on their mass.
 func TestSGPConservesTheMean(t *testing.T) {
 	for _, n := range []int{2, 3, 6, 8, 13} {
-		p := newBowl(t, cols, samples).populate(t, SGP, n, set{"eta": 0, "batch": 1, "peers": min(2, float64(len(hops(n))))})
+		p := newBowl(t, cols, samples).populate(t, SGP, n, set{"eta": 0, "batch": 1, "peers": min(2, float64(len(sgpHops(n))))})
 		p.scatter()
 		mean := p.centre()
 		p.rounds(60)
@@ -109,7 +109,7 @@ func TestADPSGD(t *testing.T) {
 		pull, _ := twins(cols, n)
 		next, stale := p.streams(), 0
 		for round := range 6 {
-			for _, ev := range happenings(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, 1.5) {
+			for _, ev := range adPSGDEvents(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, 1.5) {
 				i, j := ev[0], ev[1]
 				if i == j {
 					if apart(x[i], pull[i]) > 0 {
@@ -159,7 +159,7 @@ func TestPopSGD(t *testing.T) {
 				for at, meeting := range meetings {
 					i, j := meeting[0], meeting[1]
 					takes := func(a Member) {
-						for range localCount(p.Rand(noise.Pair, uint64(round), a), p.k, wave[at]) {
+						for range popSGDSteps(p.Rand(noise.Pair, uint64(round), a), p.k, wave[at]) {
 							nes(x[a], m[a], p.bowl.gradient(x[a], next(int(a))), 0.05, 0.6)
 						}
 					}
@@ -210,7 +210,7 @@ func TestGeometricSteps(t *testing.T) {
 	const h, draws = 4, 40000
 	k, sum, long := set{"h": h, "steps": "geometric"}.of(PopSGD), 0, 0
 	for i := range uint64(draws) {
-		s := localCount(noise.Key{Purpose: noise.Pair, Round: i}, k, 0)
+		s := popSGDSteps(noise.Key{Purpose: noise.Pair, Round: i}, k, 0)
 		if sum += s; s > 2*h {
 			long++
 		}

@@ -43,7 +43,7 @@ func TestHybridES(t *testing.T) {
 			if p.k.Is("unit", "gradient") {
 				s *= norm64(d) / math.Sqrt(cols)
 			}
-			tr, err := p.trials(context.Background(), p.k, uint64(round)) // its mask and lengths are held to their laws below
+			tr, err := hybridESDraw(context.Background(), p.Env, p.k, uint64(round)) // its mask and lengths are held to their laws below
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestShifts(t *testing.T) {
 	p := newBowl(t, 1000, samples).populate(t, HybridES, 2, set{"components": 0.3})
 	var left float64
 	for round := range uint64(20) {
-		tr, err := p.trials(context.Background(), p.k, round)
+		tr, err := hybridESDraw(context.Background(), p.Env, p.k, round)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestShifts(t *testing.T) {
 	}
 	// Mean lengths: E sqrt(Exp(1)) = sqrt(pi)/2, and E 1/chi_3 = sqrt(2/pi).
 	for shape, want := range map[string]float64{"laplace": math.Sqrt(math.Pi) / 2, "student": math.Sqrt(2 / math.Pi)} {
-		tr := &trials{key: noise.Key{Purpose: noise.Direction}, shape: shape}
+		tr := &hybridESCandidates{key: noise.Key{Purpose: noise.Direction}, shape: shape}
 		var mean, square float64
 		const n = 40000
 		for id := range uint64(n) {
@@ -161,15 +161,15 @@ func TestShifts(t *testing.T) {
 	}
 }
 
-// A trial whose cost is not finite never wins, and where none is finite nothing moves.
-func TestTrialsThatFail(t *testing.T) {
+// A candidate whose cost is not finite never wins, and where none is finite nothing moves.
+func TestCandidatesThatFail(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, combine := range []string{"argmin", "softmax"} {
 		k := set{"combine": combine, "temperature": 1}.of(HybridES)
-		if w := weights(k, []result{{1, nan}, {2, 3}, {3, nan}}); !slices.Equal(w, []float32{0, 1, 0}) {
+		if w := hybridESWeights(k, []hybridESResult{{1, nan}, {2, 3}, {3, nan}}); !slices.Equal(w, []float32{0, 1, 0}) {
 			t.Errorf("weights %v", w)
 		}
-		if w := weights(k, []result{{1, nan}, {2, nan}}); w != nil {
+		if w := hybridESWeights(k, []hybridESResult{{1, nan}, {2, nan}}); w != nil {
 			t.Errorf("weights %v of nothing", w)
 		}
 	}

@@ -123,7 +123,7 @@ func TestLatticeBytes(t *testing.T) {
 			again, err := moveLattice(context.Background(), e, cell, 0, 0, edges, x, ram.New(2, 20), ram.New(2, 20))
 			if c.Self == 0 {
 				predicted = Ledger{}
-				predicted.Add(popBytes(Shape{Roster: r, Layout: engine.Layout{Params: 20}, K: set{"code": "lattice8"}.of(PopSGD), Drawn: true, Edges: append(edges, again...)}))
+				predicted.Add(popSGDBytes(Shape{Roster: r, Layout: engine.Layout{Params: 20}, K: set{"code": "lattice8"}.of(PopSGD), Drawn: true, Edges: append(edges, again...)}))
 			}
 			return err
 		})

@@ -71,20 +71,20 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 			return errors.New("noise of whole numbers has full rank: set rank to 0 or noise to gaussian")
 		case integer && (s.K.Is("shaping", "raw") || s.K.Is("shaping", "standard") || s.K.Is("distribution", "semi")):
 			return errors.New("sums of whole numbers are exact for whole weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian")
-		case integer && P > esIntegerMembers:
-			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", esIntegerMembers)
+		case integer && P > openaiESIntegerMembers:
+			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", openaiESIntegerMembers)
 		case P%2 == 1:
 			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
 		case s.K.Is("distribution", "semi") && s.K.I("groups") > P/2:
 			return fmt.Errorf("%d groups need a pair each, and %d members are %d pairs: lower groups or give more members", s.K.I("groups"), P, P/2)
-		case s.K.Is("shaping", "standard") && P/2 < 2*shapers(s.K):
-			return fmt.Errorf("one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign", 4*shapers(s.K))
+		case s.K.Is("shaping", "standard") && P/2 < 2*openaiESShapers(s.K):
+			return fmt.Errorf("one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign", 4*openaiESShapers(s.K))
 		}
 		return nil
 	},
 	Bytes: func(s Shape) map[Op]int64 {
 		if s.K.Is("distribution", "semi") {
-			leaves, edges := s.Roster.pairGroups(s.K.I("groups"))
+			leaves, edges := openaiESGroups(s.Roster, s.K.I("groups"))
 			return map[Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
 		}
 		return s.updateBytes(1)
@@ -92,60 +92,60 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 	Program: openaiES{},
 }
 
-// esIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all, and
-// engine.NoiseSum adds up whole weights of 2^24 in all.
-const esIntegerMembers = 8192
-
 type openaiES struct{}
 
 func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	x, g, key := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := try(ctx, e, k, key, esNoise(k), x, engine.Mat{}, k.F("sigma"), true)
+	fit, rep, err := try(ctx, e, k, key, openaiESNoise(k), x, engine.Mat{}, k.F("sigma"), true)
 	if err != nil {
 		return rep, err
 	}
 	if k.Is("distribution", "semi") {
-		err = semiSum(ctx, e, k, key, fit, g)
+		err = openaiESSemi(ctx, e, k, key, fit, g)
 	} else {
-		err = exactSum(ctx, e, k, key, fit, g)
+		err = openaiESExact(ctx, e, k, key, fit, g)
 	}
 	if err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, follow(e, k, g, len(e.Roster.Members))...)
+	return rep, e.Engine.Do(ctx, openaiESFollow(e, k, g, len(e.Roster.Members))...)
 }
 
-// esNoise is what perturbs the candidates.
-func esNoise(k Values) engine.Noise {
+// openaiESIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all, and
+// engine.NoiseSum adds up whole weights of 2^24 in all.
+const openaiESIntegerMembers = 8192
+
+// openaiESNoise is what perturbs the candidates.
+func openaiESNoise(k Values) engine.Noise {
 	return engine.Noise{Integer: k.Is("noise", "integer"), Rank: k.I("rank")}
 }
 
 // Noise implements Chooser.
-func (openaiES) Noise(k Values) engine.Noise { return esNoise(k) }
+func (openaiES) Noise(k Values) engine.Noise { return openaiESNoise(k) }
 
 // Prefer implements Chooser: antithetic pairs share a vector.
 func (openaiES) Prefer(s Shape, r Rates) []Choice {
 	return s.exactDistribution(len(s.Roster.Members)/2, r)
 }
 
-// exactSum writes g = sum_i u_i eps_i with utilities over all results.
-func exactSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
+// openaiESExact writes g = sum_i u_i eps_i with utilities over all results.
+func openaiESExact(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
 	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return err
 	}
 	dst := engine.All(g)
 	dst.Lo, dst.Hi = e.columns(k)
-	if err := e.Engine.Do(ctx, pairSum(dst, key, 0, all.F, k)); err != nil {
+	if err := e.Engine.Do(ctx, openaiESPairSum(dst, key, 0, all.F, k)); err != nil {
 		return err
 	}
 	return e.complete(ctx, k, g)
 }
 
-// semiSum is exactSum with utilities over the results of each group.
-func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
+// openaiESSemi is openaiESExact with utilities over the results of each group.
+func openaiESSemi(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
 	groups := k.I("groups")
-	leaves, edges := e.Roster.pairGroups(groups)
+	leaves, edges := openaiESGroups(e.Roster, groups)
 	hosted, got := leaves.Hosted(e.Self), engine.NewHost(len(Incoming(edges, e.Roster, e.Self)), 1, engine.F32)
 	if err := e.Comm.MoveRecords(ctx, "fitness", edges, fit, got); err != nil {
 		return err
@@ -155,7 +155,7 @@ func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Ho
 		lo, hi := engine.Cut(len(e.Roster.Members)/2, int(group), groups)
 		results := got.F[at : at+2*(hi-lo)]
 		at += len(results)
-		tasks[i] = pairSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
+		tasks[i] = openaiESPairSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return err
@@ -163,9 +163,9 @@ func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Ho
 	return e.Comm.AllReduce(ctx, "gradient", leaves, part, g, false)
 }
 
-// pairGroups cuts the pairs of a population into groups. Leaf i of the roster is group i, where its first candidate is; the
+// openaiESGroups cuts the pairs of a population into groups. Leaf i of the roster is group i, where its first candidate is; the
 // edges bring every candidate's result there, group by group.
-func (r Roster) pairGroups(groups int) (leaves Roster, edges []Edge) {
+func openaiESGroups(r Roster, groups int) (leaves Roster, edges []Edge) {
 	leaves = Roster{Members: IDs(groups), Owner: make([]int, groups)}
 	for i := range groups {
 		lo, hi := engine.Cut(len(r.Members)/2, i, groups)
@@ -177,18 +177,18 @@ func (r Roster) pairGroups(groups int) (leaves Roster, edges []Edge) {
 	return leaves, edges
 }
 
-// shapers are how many groups of results are shaped apart.
-func shapers(k Values) int {
+// openaiESShapers are how many groups of results are shaped apart.
+func openaiESShapers(k Values) int {
 	if k.Is("distribution", "semi") {
 		return k.I("groups")
 	}
 	return 1
 }
 
-// pairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two by two.
-func pairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
-	s := engine.NoiseSum{Dst: dst, Noise: esNoise(k), Key: key, Antithetic: true}
-	u, whole := utilities(k.Choice("shaping"), fit), 1/esUnit(k, len(fit))
+// openaiESPairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two by two.
+func openaiESPairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
+	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: true}
+	u, whole := openaiESUtilities(k.Choice("shaping"), fit), 1/openaiESUnit(k, len(fit))
 	for i := 0; i < len(fit); i += 2 {
 		w := u[i] - u[i+1]
 		if s.Noise.Integer {
@@ -199,19 +199,19 @@ func pairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values)
 	return s
 }
 
-// esUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise is.
-func esUnit(k Values, P int) float32 {
+// openaiESUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise is.
+func openaiESUnit(k Values, P int) float32 {
 	if k.Is("noise", "integer") && !k.Is("shaping", "sign") {
 		return 1 / float32(P-1)
 	}
 	return 1
 }
 
-// utilities are what results weigh under a rule of the knob shaping.
-func utilities(rule string, fit []float32) []float32 {
+// openaiESUtilities are what results weigh under a rule of the knob shaping.
+func openaiESUtilities(rule string, fit []float32) []float32 {
 	switch rule {
 	case "raw":
-		return present(fit)
+		return openaiESPresent(fit)
 	case "sign":
 		u := make([]float32, 0, len(fit))
 		for i := 0; i < len(fit); i += 2 {
@@ -223,7 +223,7 @@ func utilities(rule string, fit []float32) []float32 {
 		}
 		return u
 	case "standard":
-		u := present(fit)
+		u := openaiESPresent(fit)
 		var sum, squares float64
 		for i := 0; i < len(u); i += 2 {
 			sum += float64(u[i]) - float64(u[i+1])
@@ -248,8 +248,8 @@ func utilities(rule string, fit []float32) []float32 {
 	return CentredRanks(fit)
 }
 
-// present are the results with the worst of them in place of those that are missing; zero where all are.
-func present(fit []float32) []float32 {
+// openaiESPresent are the results with the worst of them in place of those that are missing; zero where all are.
+func openaiESPresent(fit []float32) []float32 {
 	u, worst := make([]float32, len(fit)), float32(math.Inf(1))
 	for i := range fit {
 		if engine.AllFinite(fit[i : i+1]) {
@@ -267,9 +267,9 @@ func present(fit []float32) []float32 {
 	return u
 }
 
-// follow descends along minus the estimated ascent direction.
-func follow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
-	by := 1 / esUnit(k, P)
+// openaiESFollow descends along minus the estimated ascent direction.
+func openaiESFollow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
+	by := 1 / openaiESUnit(k, P)
 	if k.Is("divide", "both") || k.Is("divide", "P") {
 		by *= float32(P)
 	}

@@ -41,7 +41,7 @@ func TestPartnersAreMutual(t *testing.T) {
 			return Meetings(p.Rand(noise.Pair, r, 0), p.Roster.Members, n)
 		}},
 		{ADPSGD, set{"gossip": 1.5}, func(p *population, r uint64) [][2]Member {
-			return happenings(p.Rand(noise.Pair, r, 0), p.Roster.Members, 1.5)
+			return adPSGDEvents(p.Rand(noise.Pair, r, 0), p.Roster.Members, 1.5)
 		}},
 	} {
 		c.turned["batch"] = 4
@@ -82,14 +82,14 @@ func TestPartnersAreMutual(t *testing.T) {
 // Of a push only who sends tells: 2^a further round the ring, one hop on each round.
 func TestPartnersOfPushes(t *testing.T) {
 	for _, n := range []int{2, 5, 8} {
-		for peers := 1; peers <= min(2, len(hops(n))); peers++ {
+		for peers := 1; peers <= min(2, len(sgpHops(n))); peers++ {
 			p := newBowl(t, cols, samples).populate(t, SGP, n, set{"peers": float64(peers), "batch": 4})
 			for round := range 7 {
 				got := met(t, p.rounds(1))
 				for i := range n {
 					var want []Member
 					for a := range peers {
-						want = append(want, Member((i+1<<((round+a)%len(hops(n))))%n))
+						want = append(want, Member((i+1<<((round+a)%len(sgpHops(n))))%n))
 					}
 					has := slices.Clone(got[Member(i)])
 					slices.Sort(has)

@@ -85,7 +85,7 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 		}
 		s := e.step(k, part.y, engine.Rows(n)[lo:hi], g.Sub(0, hi-lo), loss[lo:hi])
 		s.XRows = part.rows
-		if err := part.steps(ctx, e, k, s, steps); err != nil {
+		if err := parleSteps(ctx, e, k, part, s, steps); err != nil {
 			return Report{}, err
 		}
 	}
@@ -96,11 +96,11 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 		return rep, nil
 	}
 	phase[0] = 0
-	return rep, couple(ctx, e, k, c.x, c.z, g, paper)
+	return rep, parleCouple(ctx, e, k, c.x, c.z, g, paper)
 }
 
-// steps takes inner steps on members' own streams.
-func (c inner) steps(ctx context.Context, e *Env, k Values, s Step, steps int) error {
+// parleSteps takes inner steps on members' own streams.
+func parleSteps(ctx context.Context, e *Env, k Values, c inner, s Step, steps int) error {
 	keys := make([]noise.Key, len(s.Rows))
 	for range steps {
 		if err := MemberGradients(ctx, e, s); err != nil {
@@ -116,8 +116,8 @@ func (c inner) steps(ctx context.Context, e *Env, k Values, s Step, steps int) e
 	return nil
 }
 
-// couple is the outer step of a cycle, with g as cohortScratch.
-func couple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, paper bool) error {
+// parleCouple is the outer step of a cycle, with g as cohortScratch.
+func parleCouple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, paper bool) error {
 	rows := engine.Rows(len(e.Mine))
 	if paper {
 		xbar, tau := e.Block(BlockXBar), k.F("gamma")/(k.F("rho")+k.F("gamma"))

@@ -57,20 +57,11 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 			return s.statsBytes(b, 1)
 		}
 		n, w := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers()))
-		moved := int64(s.K.replaced(int(n))) * (w - 1) / max(1, w)
+		moved := int64(pbtReplaced(s.K, int(n))) * (w - 1) / max(1, w)
 		b["parents"], b["parents.hyper"] = moved*4*int64(s.Layout.Params), moved*8
 		return b
 	},
 	Program: pbt{},
-}
-
-// replaced is how many of n members a comparison replaces.
-func (v Values) replaced(n int) int {
-	q := v.Get("quantile")
-	if q == 0 {
-		return 0
-	}
-	return min(n/2, max(1, int(q*float64(n))))
 }
 
 type pbt struct{}
@@ -91,7 +82,7 @@ func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	if err != nil {
 		return rep, err
 	}
-	l, err := exploit(ctx, e, k, round, fit)
+	l, err := pbtExploit(ctx, e, k, round, fit)
 	if err != nil {
 		return rep, err
 	}
@@ -107,14 +98,23 @@ func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	return rep, nil
 }
 
-// exploit lets the worst members take over what some of the best are.
-func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Host) (l lineage, err error) {
+// pbtReplaced is how many of n members a comparison replaces.
+func pbtReplaced(k Values, n int) int {
+	q := k.Get("quantile")
+	if q == 0 {
+		return 0
+	}
+	return min(n/2, max(1, int(q*float64(n))))
+}
+
+// pbtExploit lets the worst members take over what some of the best are.
+func pbtExploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Host) (l lineage, err error) {
 	members, x := e.Roster.Members, e.Block(BlockX)
 	all := engine.NewHost(len(members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return l, err
 	}
-	order, count := Order(all.F), k.replaced(len(members))
+	order, count := Order(all.F), pbtReplaced(k, len(members))
 	l.each = 1
 	for _, i := range order[len(order)-count:] {
 		c := members[i]

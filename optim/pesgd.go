@@ -67,7 +67,7 @@ func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	if err != nil || !over {
 		return rep, err
 	}
-	fit, err := judge(ctx, e, k)
+	fit, err := pesgdJudge(ctx, e, k)
 	if err != nil {
 		return rep, err
 	}
@@ -88,9 +88,9 @@ func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	return rep, l.inherit(ctx, e, "parents.stats", BlockStats)
 }
 
-// judge scores the hosted members, backs off those that got worse, and makes each its own elder. The result has the
+// pesgdJudge scores the hosted members, backs off those that got worse, and makes each its own elder. The result has the
 // fitness of each, 1 column.
-func judge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
+func pesgdJudge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
 	x, elder, fit := e.Block(BlockX), e.Block(BlockElder), e.Record(BlockFit)
 	mine, err := validate(ctx, e, k)
 	if err != nil {

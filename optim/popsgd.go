@@ -63,21 +63,63 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		}
 		return nil
 	},
-	Bytes:   popBytes,
+	Bytes:   popSGDBytes,
 	Program: popSGD{},
 }
 
-// meetingsARound also says how many edges a meeting has.
-func meetingsARound(k Values, n int) (meetings, edges int) {
+type popSGD struct{}
+
+func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	n := len(e.Mine)
+	count, each := popSGDMeetings(k, len(e.Roster.Members))
+	meetings := Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)
+	last := make([]*float32, n)
+	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
+	var met, again []Edge
+	var total int64
+	for w, wave := range Waves(meetings) {
+		var rows []engine.Row
+		var steps []int
+		var edges []Edge
+		for _, i := range wave {
+			a, b := meetings[i][0], meetings[i][1]
+			edges = append(edges, []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each]...)
+			for _, m := range meetings[i][:each] { // those that an edge ends at
+				h := popSGDSteps(e.Rand(noise.Pair, round, m), k, w)
+				total += int64(h)
+				if r := e.Row(m); r >= 0 {
+					rows, steps = append(rows, r), append(steps, h)
+				}
+			}
+		}
+		if err := unevenSteps(ctx, e, k, rows, steps, g, last); err != nil {
+			return Report{}, err
+		}
+		full, err := popSGDExchange(ctx, e, k, round, w, edges, peer, g)
+		if err != nil {
+			return Report{}, err
+		}
+		met, again = append(met, edges...), append(again, full...)
+	}
+	rep := e.ownSteps(k, total)
+	rep.Edges, rep.Points = append(met, again...), append(e.latePoints("loss", last), e.partnersOf(meetings, false)...)
+	if k.Is("code", "lattice8") {
+		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
+	}
+	return rep, nil
+}
+
+// popSGDMeetings also says how many edges a meeting has.
+func popSGDMeetings(k Values, n int) (meetings, edges int) {
 	if k.Is("mode", "one-sided") {
 		return n, 1
 	}
 	return max(1, n/2), 2
 }
 
-func popBytes(s Shape) map[Op]int64 {
+func popSGDBytes(s Shape) map[Op]int64 {
 	n, width := len(s.Roster.Members), 4*s.Layout.Params
-	count, each := meetingsARound(s.K, n)
+	count, each := popSGDMeetings(s.K, n)
 	lattice := s.K.Is("code", "lattice8")
 	if lattice {
 		width = 8 * latticeWords(s.Layout.Params)
@@ -112,50 +154,8 @@ func popBytes(s Shape) map[Op]int64 {
 	return b
 }
 
-type popSGD struct{}
-
-func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	n := len(e.Mine)
-	count, each := meetingsARound(k, len(e.Roster.Members))
-	meetings := Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)
-	last := make([]*float32, n)
-	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
-	var met, again []Edge
-	var total int64
-	for w, wave := range Waves(meetings) {
-		var rows []engine.Row
-		var steps []int
-		var edges []Edge
-		for _, i := range wave {
-			a, b := meetings[i][0], meetings[i][1]
-			edges = append(edges, []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each]...)
-			for _, m := range meetings[i][:each] { // those that an edge ends at
-				h := localCount(e.Rand(noise.Pair, round, m), k, w)
-				total += int64(h)
-				if r := e.Row(m); r >= 0 {
-					rows, steps = append(rows, r), append(steps, h)
-				}
-			}
-		}
-		if err := unevenSteps(ctx, e, k, rows, steps, g, last); err != nil {
-			return Report{}, err
-		}
-		full, err := exchange(ctx, e, k, round, w, edges, peer, g)
-		if err != nil {
-			return Report{}, err
-		}
-		met, again = append(met, edges...), append(again, full...)
-	}
-	rep := e.ownSteps(k, total)
-	rep.Edges, rep.Points = append(met, again...), append(e.latePoints("loss", last), e.partnersOf(meetings, false)...)
-	if k.Is("code", "lattice8") {
-		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
-	}
-	return rep, nil
-}
-
-// localCount is the steps of a member before its meeting in wave w: h, or the trials up to the first success of odds 1/h.
-func localCount(key noise.Key, k Values, w int) int {
+// popSGDSteps is the steps of a member before its meeting in wave w: h, or the trials up to the first success of odds 1/h.
+func popSGDSteps(key noise.Key, k Values, w int) int {
 	h := k.I("h")
 	if h < 2 || k.Is("steps", "fixed") {
 		return h
@@ -168,9 +168,9 @@ func localCount(key noise.Key, k Values, w int) int {
 	return s
 }
 
-// exchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row. peer and
+// popSGDExchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row. peer and
 // spare are scratch.
-func exchange(ctx context.Context, e *Env, k Values, round uint64, wave int, edges []Edge, peer, spare engine.Mat) (again []Edge, err error) {
+func popSGDExchange(ctx context.Context, e *Env, k Values, round uint64, wave int, edges []Edge, peer, spare engine.Mat) (again []Edge, err error) {
 	in, x, shown := Incoming(edges, e.Roster, e.Self), e.Block(BlockX), e.Block(BlockShown)
 	src, stale := x, !k.Is("mode", "blocking")
 	if stale {
