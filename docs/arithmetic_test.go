@@ -13,7 +13,7 @@ import (
 // fused is a multiply-add in what the compiler prints for arm64, with the file that it is of.
 var fused = regexp.MustCompile(`\(([^()\s]+\.go):\d+\)\s+FN?M(?:ADD|SUB)[SD]\s`)
 
-// recorded are the rooms whose numbers enter a log's hashes, and mayFuse the files that fuse on purpose, or where it cannot show.
+// recorded are the subsystems whose numbers enter a log's hashes, and mayFuse the files that fuse on purpose, or where it cannot show.
 var (
 	recorded = []string{"/models/", "/optim/", "/runtime/timeline/", "/runtime/worker/", "/runtime/coordinator/"}
 	mayFuse  = []string{

@@ -33,7 +33,7 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 	Needs: Gradients | Pairs,
 	Knobs: append([]Knob{KnobEta, KnobMu,
 		{Name: "gossip", Title: "meetings a gradient", Doc: "meetings for each gradient, on average", Min: 0, Max: 100, Default: 1},
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss, seriesPartner},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)}
@@ -102,7 +102,7 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		}
 		met = append(met, edges...)
 	}
-	rep := e.ownSteps(k, steps)
+	rep := e.memberSteps(k, steps)
 	rep.Edges, rep.Points = met, append(e.latePoints("loss", last), e.partnersOf(events, false)...)
 	return rep, nil
 }

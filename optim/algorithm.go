@@ -70,7 +70,7 @@ const (
 	EnterZero   Enter = iota
 	EnterOne          // ones
 	EnterCentre       // the population's centre; at the start of a run the shared initialisation
-	EnterOwn          // an initialisation of the member's own at the start of a run, the centre later
+	EnterDrawn        // an initialisation of the member's own at the start of a run, the centre later
 	EnterStats        // fresh batch-norm statistics (mean 0, variance 1); later rebuilt by training itself
 )
 

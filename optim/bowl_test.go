@@ -148,7 +148,7 @@ func (b *bowl) populate(t *testing.T, alg *Algorithm, members int, turned set) *
 		m := engine.NewHost(rows, d.Cols, d.Type)
 		for i := range m.F {
 			switch d.Enter {
-			case EnterCentre, EnterOwn:
+			case EnterCentre, EnterDrawn:
 				m.F[i] = float32(start(i % d.Cols))
 			case EnterOne:
 				m.F[i] = 1
@@ -197,14 +197,14 @@ func (p *population) row(block string, m int) []float64 {
 func (p *population) same(block string, twin ...[]float64) {
 	p.t.Helper()
 	for m, want := range twin {
-		if far := apart(p.row(block, m), want); !(far <= 1e-5) {
+		if far := distance(p.row(block, m), want); !(far <= 1e-5) {
 			p.t.Errorf("%s: %s of member %d is %g from the twin's", p.alg.Name, block, m, far)
 		}
 	}
 }
 
 // apart is the largest difference of two vectors, relative where they are above one.
-func apart(a, b []float64) (far float64) {
+func distance(a, b []float64) (far float64) {
 	for i := range b {
 		if d := math.Abs(a[i]-b[i]) / max(1, math.Abs(b[i])); !(d <= far) {
 			far = d

@@ -122,7 +122,7 @@ func TestOpenAIES(t *testing.T) {
 			}
 		}
 		p.rounds(6)
-		if far := apart(p.row(BlockX, 0), x); far > 2e-5 {
+		if far := distance(p.row(BlockX, 0), x); far > 2e-5 {
 			t.Errorf("%s: x is %g from the twin's", describe(k), far)
 		}
 		if at != p.Record(BlockCursor).U[0] {
@@ -146,10 +146,10 @@ func TestSemiReductions(t *testing.T) {
 	if !slices.Equal(semi(1, "ranks"), run(set{})) {
 		t.Error("one group is not the exact update")
 	}
-	if far := apart(semi(4, "raw"), run(set{"shaping": "raw"})); far > 1e-5 {
+	if far := distance(semi(4, "raw"), run(set{"shaping": "raw"})); far > 1e-5 {
 		t.Errorf("four groups of raw fitness are %g from the exact update", far)
 	}
-	if far := apart(semi(4, "ranks"), run(set{})); far < 1e-3 {
+	if far := distance(semi(4, "ranks"), run(set{})); far < 1e-3 {
 		t.Errorf("four groups of ranks are %g from the exact update: ranks are not local", far)
 	}
 }
@@ -188,7 +188,7 @@ func TestGradientQuality(t *testing.T) {
 }
 
 // What came from SGD does not steer Adam: its state has names of its own, so that a swap carries nothing over.
-func TestAdamStateIsItsOwn(t *testing.T) {
+func TestAdamKeepsItsState(t *testing.T) {
 	p := newBowl(t, cols, samples).populate(t, OpenAIES, 4, nil)
 	for _, b := range DPSGD.Blocks(DPSGD.Defaults(), p.Layout) {
 		for _, own := range OpenAIES.Blocks(p.k, p.Layout) {
@@ -272,7 +272,7 @@ func TestSNES(t *testing.T) {
 		for j := range got {
 			got[j] *= 0.2
 		}
-		if a, b := apart(p.centre(), mu), apart(got, s); a > 1e-5 || b > 1e-5 {
+		if a, b := distance(p.centre(), mu), distance(got, s); a > 1e-5 || b > 1e-5 {
 			t.Errorf("%s: mu is %g and s %g from the twin's", describe(k), a, b)
 		}
 	}

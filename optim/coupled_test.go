@@ -149,7 +149,7 @@ func TestParle(t *testing.T) {
 			}
 			p.rounds(6)
 			p.same(BlockX, x...)
-			if far := apart(p.centre(), xbar); far > 1e-5 {
+			if far := distance(p.centre(), xbar); far > 1e-5 {
 				t.Errorf("variant %v: the centre is %g from the twin's", variant, far)
 			}
 		}
@@ -221,7 +221,7 @@ func TestSharedKnobs(t *testing.T) {
 			p := b.populate(t, a, 4, set{"batch": 5, knob: 0.2})
 			p.rounds(6)
 			free.rounds(int(6 - free.round))
-			if apart(p.centre(), free.centre()) == 0 || apart(free.centre(), start.centre()) == 0 {
+			if distance(p.centre(), free.centre()) == 0 || distance(free.centre(), start.centre()) == 0 {
 				t.Errorf("%s: %s changes nothing", a.Name, knob)
 			}
 		}

@@ -36,7 +36,7 @@ at the centre.`,
 		KnobEta.With(0.01), KnobMu.With(0.99),
 		{Name: "tau", Title: "period tau", Unit: "steps", Doc: "steps of a replica between its meetings with the centre", Min: 1, Max: 10000, Default: 4, Integer: true, Scale: Log},
 		{Name: "alpha", Title: "elasticity alpha", Doc: "share of the distance that replica and centre move towards each other; 0 stands for 0.9/n", Min: 0, Max: 1},
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockXBar, true, EnterCentre, l),
@@ -72,7 +72,7 @@ func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	if alpha == 0 {
 		alpha = 0.9 / float32(len(members))
 	}
-	rep, last := e.ownSteps(k, int64(len(ts))), make([]*float32, n)
+	rep, last := e.memberSteps(k, int64(len(ts))), make([]*float32, n)
 	g, met := e.Scratch(n, M), e.Scratch(1, M)
 	for _, wave := range easgdWaves(ts) {
 		var rows []engine.Row

@@ -108,10 +108,10 @@ func evolve(ctx context.Context, e *Env, k Values, round uint64, src engine.Mat,
 	}
 	cycle[0]++
 	sigma := float32(k.Get("mutation") / arith.Pow(float64(cycle[0]), k.Get("anneal")))
-	apart, tasks := make([]float64, len(l.children)), []engine.Task(nil)
+	distance, tasks := make([]float64, len(l.children)), []engine.Task(nil)
 	for i, c := range l.children {
 		r, of := e.Row(c), parents.Sub(engine.Row(l.each*i), l.each)
-		tasks = append(tasks, engine.Distance{X: src.Sub(r, 1), Centre: of.Sub(0, 1), RMS: apart[i : i+1]}, breed(e, k, round, c, x.Sub(r, 1), of))
+		tasks = append(tasks, engine.Distance{X: src.Sub(r, 1), Centre: of.Sub(0, 1), RMS: distance[i : i+1]}, breed(e, k, round, c, x.Sub(r, 1), of))
 		if sigma > 0 {
 			tasks = append(tasks, engine.Perturb{X: x.Sub(r, 1), Sigma: []float32{sigma}, Keys: []noise.Key{e.Rand(noise.Mutate, round, c)}})
 		}
@@ -122,7 +122,7 @@ func evolve(ctx context.Context, e *Env, k Values, round uint64, src engine.Mat,
 	if err := e.Engine.Wait(ctx); err != nil {
 		return l, err
 	}
-	l.measured(apart)
+	l.measured(distance)
 	l.descend(e)
 	return l, nil
 }
@@ -143,9 +143,9 @@ func (l *lineage) descend(e *Env) {
 }
 
 // measured takes the distance of each child's former self to its first parent.
-func (l *lineage) measured(apart []float64) {
+func (l *lineage) measured(distance []float64) {
 	for i, c := range l.children {
-		l.points = append(l.points, Point{Member: c, Series: seriesDiversity.Name, Value: apart[i]})
+		l.points = append(l.points, Point{Member: c, Series: seriesDiversity.Name, Value: distance[i]})
 	}
 }
 

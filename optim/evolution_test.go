@@ -129,7 +129,7 @@ func TestGA(t *testing.T) {
 		}
 		rep := p.rounds(6)
 		p.same(BlockX, x...)
-		if far := apart(p.centre(), x[best]); far > 1e-5 {
+		if far := distance(p.centre(), x[best]); far > 1e-5 {
 			t.Errorf("%s: the centre is %g from the best", describe(k), far)
 		}
 		kept := 0 // whose score is still that of its x, should the best leave
@@ -191,14 +191,14 @@ func TestPESGD(t *testing.T) {
 					}
 				}
 				y, first := twin.next(x, fitted, 3*period+2)
-				var apart []Point
+				var moved []Point
 				for a := range x {
 					if first[a] >= 0 {
 						var d float64
 						for j := range x[a] {
 							d += (x[a][j] - x[first[a]][j]) * (x[a][j] - x[first[a]][j]) / cols
 						}
-						apart = append(apart, Point{Member: Member(a), Series: "diversity", Value: math.Sqrt(d)})
+						moved = append(moved, Point{Member: Member(a), Series: "diversity", Value: math.Sqrt(d)})
 						clear(m[a])
 						state[a] = 2
 					}
@@ -206,10 +206,10 @@ func TestPESGD(t *testing.T) {
 				x = y
 				for _, got := range p.rounds(3).Points {
 					if got.Series == "diversity" {
-						if want := apart[0]; got.Member != want.Member || math.Abs(got.Value-want.Value) > 1e-5 {
+						if want := moved[0]; got.Member != want.Member || math.Abs(got.Value-want.Value) > 1e-5 {
 							t.Errorf("%s: diversity %v, the twin has %v", describe(k), got, want)
 						}
-						apart, shown = apart[1:], shown+1
+						moved, shown = moved[1:], shown+1
 					}
 				}
 			}
@@ -268,7 +268,7 @@ func TestPBT(t *testing.T) {
 	}
 	p.same(BlockX, x...)
 	for a := range f {
-		if far := apart(p.row(BlockHyper, a), f[a][:]); far > 1e-5 {
+		if far := distance(p.row(BlockHyper, a), f[a][:]); far > 1e-5 {
 			t.Errorf("factors of member %d are %g from the twin's", a, far)
 		}
 	}

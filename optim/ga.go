@@ -40,7 +40,7 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
 		if k.Is("start", "own") {
-			enter = EnterOwn
+			enter = EnterDrawn
 		}
 		return []Block{Params(BlockX, false, enter, l), {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockCursor, true), Counter(BlockCycle, true)}
 	},

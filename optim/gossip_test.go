@@ -53,7 +53,7 @@ func TestSGP(t *testing.T) {
 			}
 			p.rounds(7)
 			p.same(BlockX, z...)
-			if far := apart(doubles(p.Record(BlockW).F), w); far > 1e-5 {
+			if far := distance(doubles(p.Record(BlockW).F), w); far > 1e-5 {
 				t.Errorf("n = %d, %d peers: weights are %g from the twin's", n, peers, far)
 			}
 		}
@@ -76,14 +76,14 @@ func TestSGPConservesTheMean(t *testing.T) {
 		mean := p.centre()
 		p.rounds(60)
 		for m := range n {
-			if far := apart(p.row(BlockX, m), mean); far > 1e-5 {
+			if far := distance(p.row(BlockX, m), mean); far > 1e-5 {
 				t.Errorf("n = %d: member %d is %g from the mean", n, m, far)
 			}
 			if w := p.Record(BlockW).F[m]; math.Abs(float64(w)-1) > 1e-5 {
 				t.Errorf("n = %d: the weight of member %d is %v", n, m, w)
 			}
 		}
-		if far := apart(p.centre(), mean); far > 1e-5 {
+		if far := distance(p.centre(), mean); far > 1e-5 {
 			t.Errorf("n = %d: the centre moved by %g", n, far)
 		}
 	}
@@ -93,10 +93,10 @@ func TestSGPConservesTheMean(t *testing.T) {
 	if err := p.alg.Program.(Leaver).Leave(context.Background(), p.Env, p.k, []Member{2, 3, 6}); err != nil {
 		t.Fatal(err)
 	}
-	if w := doubles(p.Record(BlockW).F); apart(w, []float64{2, 1, 0, 0, 3, 1, 0}) != 0 { // 6 hands on to 0; 2 and 3 to 4
+	if w := doubles(p.Record(BlockW).F); distance(w, []float64{2, 1, 0, 0, 3, 1, 0}) != 0 { // 6 hands on to 0; 2 and 3 to 4
 		t.Errorf("weights after three left: %v", w)
 	}
-	if far := apart(p.centre(), mean); far > 1e-6 {
+	if far := distance(p.centre(), mean); far > 1e-6 {
 		t.Errorf("the centre moved by %g when three left", far)
 	}
 }
@@ -112,7 +112,7 @@ func TestADPSGD(t *testing.T) {
 			for _, ev := range adPSGDEvents(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, 1.5) {
 				i, j := ev[0], ev[1]
 				if i == j {
-					if apart(x[i], pull[i]) > 0 {
+					if distance(x[i], pull[i]) > 0 {
 						stale++
 					}
 					nes(x[i], m[i], p.bowl.gradient(pull[i], next(int(i))), 0.05, 0.6)
@@ -199,7 +199,7 @@ func TestPopSGDMean(t *testing.T) {
 		p.scatter()
 		before := p.centre()
 		p.rounds(5)
-		if far := apart(p.centre(), before); conserves != (far < 1e-6) {
+		if far := distance(p.centre(), before); conserves != (far < 1e-6) {
 			t.Errorf("mode %s moved the mean by %g", mode, far)
 		}
 	}
@@ -278,13 +278,13 @@ func TestMeanEstimation(t *testing.T) {
 		}
 		var worst float64
 		for m := range n {
-			worst = max(worst, apart(p.row(BlockX, m), average64(b.e)))
+			worst = max(worst, distance(p.row(BlockX, m), average64(b.e)))
 		}
 		t.Logf("%s: at most %.4f from the mean", a.Name, worst)
 		if a != Elastic && worst > 0.05 { // elastic replicas stay apart by design
 			t.Errorf("%s: a member is %.4f from the mean", a.Name, worst)
 		}
-		if far := apart(p.centre(), average64(b.e)); far > 0.05 {
+		if far := distance(p.centre(), average64(b.e)); far > 0.05 {
 			t.Errorf("%s: the centre is %.4f from the mean", a.Name, far)
 		}
 	}

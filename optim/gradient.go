@@ -8,8 +8,8 @@ import (
 	"brood/models/noise"
 )
 
-// OwnStream are the knobs of a gradient step on data streams of the members' own: what Env.step reads.
-var OwnStream = []Knob{KnobB, KnobWD, KnobClip, KnobSplit, KnobParts}
+// MemberStream are the knobs of a gradient step on data streams of the members' own: what Env.step reads.
+var MemberStream = []Knob{KnobB, KnobWD, KnobClip, KnobSplit, KnobParts}
 
 // Step is one mini-batch gradient of some members.
 type Step struct {
@@ -24,7 +24,7 @@ type Step struct {
 	Decay float32 // weight decay: G += Decay*X
 }
 
-// step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of OwnStream say. A knob that an
+// step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of MemberStream say. A knob that an
 // algorithm does not declare has its default.
 func (e *Env) step(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
 	return Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.share(), Clip: k.clip(), Decay: k.F("decay")}
@@ -96,8 +96,8 @@ func (e *Env) window(m Member, frac float64) data.Window {
 	return data.Window{Lo: lo, Len: max(1, int(frac*float64(n)))}
 }
 
-// ownSteps is the report of so many steps of members on streams of their own, in all.
-func (e *Env) ownSteps(k Values, steps int64) Report {
+// memberSteps is the report of so many steps of members on streams of their own, in all.
+func (e *Env) memberSteps(k Values, steps int64) Report {
 	var of int64
 	for _, m := range e.Roster.Members {
 		of += int64(e.window(m, k.share()).Len)

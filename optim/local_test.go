@@ -58,10 +58,10 @@ func TestLocalSGDOfOneStepIsDataParallel(t *testing.T) {
 	parallel := b.populate(t, LocalSGD, 4, set{"warmup": 1e9, "eta": 0.05, "momentum": 0.8, "batch": 4})
 	local.rounds(12)
 	parallel.rounds(12)
-	if far := apart(local.centre(), parallel.centre()); far > 1e-5 {
+	if far := distance(local.centre(), parallel.centre()); far > 1e-5 {
 		t.Errorf("the centres are %g apart", far)
 	}
-	if far := apart(local.row(BlockM, 0), parallel.row(BlockM, 0)); far < 1e-3 {
+	if far := distance(local.row(BlockM, 0), parallel.row(BlockM, 0)); far < 1e-3 {
 		t.Errorf("momenta are %g apart: these are the same runs, not two forms of one", far)
 	}
 }
@@ -109,7 +109,7 @@ func TestDiLoCoOfRateOneAverages(t *testing.T) {
 	alone := b.populate(t, DiLoCo, 3, set{"h": 6, "slice": 5, "eta": 1, "momentum": 0, "batch": 4}) // does not couple in its first round
 	p.rounds(1)
 	alone.rounds(1)
-	if far := apart(p.centre(), average64([][]float64{alone.row(BlockX, 0), alone.row(BlockX, 1), alone.row(BlockX, 2)})); far > 1e-6 {
+	if far := distance(p.centre(), average64([][]float64{alone.row(BlockX, 0), alone.row(BlockX, 1), alone.row(BlockX, 2)})); far > 1e-6 {
 		t.Errorf("the centre is %g from the mean of replicas that go on", far)
 	}
 }
@@ -189,7 +189,7 @@ func TestProximalLimit(t *testing.T) {
 		copy(flat(q.Block(BlockXBar)), held.F)
 	}
 	q.same(BlockZ, prox(start64(), gamma+rho))
-	if far := apart(q.row(BlockZ, 0), prox(start64(), gamma)); far < 1e-2 {
+	if far := distance(q.row(BlockZ, 0), prox(start64(), gamma)); far < 1e-2 {
 		t.Errorf("the limit is not sharp: prox of gamma alone is %g away", far)
 	}
 }
@@ -222,10 +222,10 @@ func TestReductions(t *testing.T) {
 		t.Helper()
 		var far float64
 		for m := range want {
-			far = max(far, apart(got[m], want[m]))
+			far = max(far, distance(got[m], want[m]))
 		}
 		if holds != (far <= 2e-6) || !holds && far < 1e-3 {
-			t.Errorf("%s: %g apart, should hold: %v", what, far, holds)
+			t.Errorf("%s: %g distance, should hold: %v", what, far, holds)
 		}
 	}
 	loose := set{"ell": 1, "alpha": 0, "thermal": 0, "eta": 0.5, "eta_in": 0.1, "gamma": 1e12, "rho": 1e12}

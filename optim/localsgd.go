@@ -33,7 +33,7 @@ with momentum is too while all replicas have been there from the start, since av
 	Knobs: append([]Knob{KnobEta, KnobMu, knobH.With(8),
 		{Name: "warmup", Title: "warm-up", Unit: "rounds", Doc: "data-parallel steps before the replicas go their own way", Min: 0, Max: 1e9, Integer: true, Scale: Log},
 		KnobSlice,
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false),
@@ -65,7 +65,7 @@ func (localSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, 
 	} else if err := localSGDWarmStep(ctx, e, k, e.Scratch(n, M), r, loss); err != nil {
 		return Report{}, err
 	}
-	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.latePoints("loss", loss)
 	if !localSGDWarm(shape) && !shape.ends("h") {
 		e.Record(BlockPhase).U[0] += uint64(steps)

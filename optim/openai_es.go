@@ -42,7 +42,7 @@ Series: fitness.
 Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with a group a worker, and 4 for
 the fitness of a candidate that is not where its group is summed, which is where the group's first candidate is.
 
-Deviations: the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
+Deviations: equal results rank by their order, where others give them their mean rank; the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
 generation and pair. The source's N of semi is the knob groups, so that results do not depend on the workers.
 Reductions: semi with one group is seed, bit for bit; a shaping that is raw makes semi exact but for rounding.`,
 	Needs: Evaluations,

@@ -45,7 +45,7 @@ of the source says, to Elastic-SGD.`,
 		KnobMu, knobEll, knobGamma, knobRho, knobAlpha, knobThermal, knobInner,
 		Knob{Name: "variant", Title: "variant", Doc: "the SysML form of the rule, or that of the research code", Choices: []string{"paper", "arxiv"}, Max: 1}.Choosing("arxiv"),
 		KnobSlice, KnobWire,
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss, seriesGamma, seriesRho},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		b := []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l), residual(k, l)}
@@ -89,7 +89,7 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 			return Report{}, err
 		}
 	}
-	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = append(e.LatePoints("loss", loss), append(e.populationPoint(seriesGamma.Name, 1/k.Get("gamma")), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)...)
 	if !shape.ends("ell") {
 		phase[0] += uint64(steps)

@@ -44,12 +44,12 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		{Name: "code", Title: "exchange as", Doc: "parameters as they are, or as lattice codes of a byte each", Choices: []string{"float32", "lattice8"}, Max: 1},
 		{Name: "cell", Title: "lattice cell", Doc: "spacing of the lattice: partners may differ by 127 cells in each parameter", Min: 1e-9, Max: 1, Default: 0.001, Scale: Log},
 		knobStart,
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss, seriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
 		if k.Is("start", "own") {
-			enter = EnterOwn
+			enter = EnterDrawn
 		}
 		b := []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
 		if !k.Is("mode", "blocking") {
@@ -101,7 +101,7 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		}
 		met, again = append(met, edges...), append(again, full...)
 	}
-	rep := e.ownSteps(k, total)
+	rep := e.memberSteps(k, total)
 	rep.Edges, rep.Points = append(met, again...), append(e.latePoints("loss", last), e.partnersOf(meetings, false)...)
 	if k.Is("code", "lattice8") {
 		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
@@ -154,7 +154,7 @@ func popSGDBytes(s Shape) map[Op]int64 {
 	return b
 }
 
-// popSGDSteps is the steps of a member before its meeting in wave w: h, or the trials up to the first success of odds 1/h.
+// popSGDSteps is the steps of a member before its meeting in wave w: h, or the draws up to the first success of odds 1/h.
 func popSGDSteps(key noise.Key, k Values, w int) int {
 	h := k.I("h")
 	if h < 2 || k.Is("steps", "fixed") {

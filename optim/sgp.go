@@ -33,7 +33,7 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 	Needs: Gradients | Pairs,
 	Knobs: append([]Knob{KnobEta, KnobMu,
 		{Name: "peers", Title: "out-peers", Doc: "members that each one pushes to in a round", Min: 1, Max: 30, Default: 1, Integer: true},
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: PerMember}, seriesPartner},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), {Name: BlockW, Cols: 1, Enter: EnterOne, Record: true},
@@ -74,7 +74,7 @@ func (sgp) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error
 	if err := sgpReceive(ctx, e, "push", edges, keep, keep, all); err != nil {
 		return Report{}, err
 	}
-	rep := e.ownSteps(k, int64(len(e.Roster.Members)))
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)))
 	rep.Points = slices.Concat(e.latePoints("loss", loss), e.MemberPoints("weight", e.Record(BlockW).F), e.partnersOf(met, true))
 	return rep, nil
 }

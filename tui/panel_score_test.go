@@ -21,7 +21,7 @@ func TestNoEmptyPanel(t *testing.T) {
 				rs[i].Plan = &p
 			case r.Commit != nil:
 				c := *r.Commit
-				c.Sent, c.Predicted, c.Apart = nil, nil, nil
+				c.Sent, c.Predicted, c.Evaluation = nil, nil, nil
 				rs[i].Commit = &c
 			}
 		}

@@ -72,15 +72,15 @@ func (s *Set) Augment() Augment { return s.augment }
 
 // Drawn is the bytes of sample id as drawn at an address: at names the seed and the member of a stream of data and, as its
 // Round, the position of the sample in that stream, its cursor plus the place in the batch. The bits are a function of image
-// and address alone. They are written to room (Features bytes, the caller's) and returned; read-only. Where the set is not augmented,
+// and address alone. They are written to buf (Features bytes, the caller's) and returned; read-only. Where the set is not augmented,
 // or the address has no Purpose, they are those of Image.
-func (s *Set) Drawn(room []byte, id int32, at noise.Key) []byte {
+func (s *Set) Drawn(buf []byte, id int32, at noise.Key) []byte {
 	px := s.Image(id)
 	if s.augment == (Augment{}) || at.Purpose == 0 || px == nil {
 		return px
 	}
-	s.augment.apply(room[:len(px)], px, s.Shape, at)
-	return room[:len(px)]
+	s.augment.apply(buf[:len(px)], px, s.Shape, at)
+	return buf[:len(px)]
 }
 
 // apply writes to dst what becomes of the image src of a shape [channels, height, width]; they must not overlap. Its coins

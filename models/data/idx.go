@@ -83,9 +83,9 @@ const trusted = 64 << 20
 // readExactly reads the n bytes that must be left. Room for many of them grows as they arrive: n is a promise of the file. On
 // an error it returns what there was.
 func readExactly(r io.Reader, n int) ([]byte, error) {
-	room := bytes.NewBuffer(make([]byte, 0, min(n, trusted)+bytes.MinRead+1)) // so much that the end is found without growing
-	_, err := room.ReadFrom(io.LimitReader(r, int64(n)+1))
-	b := room.Bytes()
+	buf := bytes.NewBuffer(make([]byte, 0, min(n, trusted)+bytes.MinRead+1)) // so much that the end is found without growing
+	_, err := buf.ReadFrom(io.LimitReader(r, int64(n)+1))
+	b := buf.Bytes()
 	switch {
 	case err != nil && !(errors.Is(err, io.ErrUnexpectedEOF) && len(b) < n):
 		return b, err

@@ -11,7 +11,7 @@ import (
 	"math"
 )
 
-// Member is a slot of the population (replica, candidate, individual, trial): an id that owns work. Ids survive joins,
+// Member is a slot of the population (replica, candidate, individual, execution): an id that owns work. Ids survive joins,
 // deaths and resizes; they are not indices.
 type Member uint32
 

@@ -79,7 +79,7 @@ func (o *Own) Text() (string, error) {
 		fmt.Fprintf(&b, "parameter %s %v\n", t.Name, t.Shape)
 	}
 	w := wiring{g: n.graph, given: append(slices.Clone(n.params), n.input), at: map[*G.Node]int{}, to: blake3.New()}
-	if w.visit(n.result); w.err != nil {
+	if w.reach(n.result); w.err != nil {
 		return "", fmt.Errorf("graph %s: %w", o.Name, w.err)
 	}
 	fmt.Fprintf(&b, "operators %d blake3:%x\n", len(w.at), w.to.Sum(nil))
@@ -95,14 +95,14 @@ type wiring struct {
 	err   error // what cannot be executed again
 }
 
-func (w *wiring) visit(n *G.Node) int {
+func (w *wiring) reach(n *G.Node) int {
 	if i, ok := w.at[n]; ok {
 		return i
 	}
 	var from []int
 	if operands := w.g.From(n.ID()); operands != nil {
 		for operands.Next() {
-			from = append(from, w.visit(operands.Node().(*G.Node)))
+			from = append(from, w.reach(operands.Node().(*G.Node)))
 		}
 	}
 	if op := n.Op(); op == nil {

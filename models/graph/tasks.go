@@ -99,7 +99,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		return err
 	}
 	return engine.Each(ctx, e.workers, len(t.IDs), func(w *worker, i int) error {
-		theta := w.room(&w.theta, e.model.Layout.Params)
+		theta := w.buffer(&w.theta, e.model.Layout.Params)
 		w.theta = theta
 		if err := e.vector.Candidate(w.lane, theta, &t, t.IDs[i]); err != nil {
 			return err
@@ -129,7 +129,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 	return engine.Each(ctx, e.workers, len(t.Rows), func(w *worker, i int) error {
 		out := row(t.Stats, engine.Row(i))
 		sum := make([]float64, len(out))
-		own := w.room(&w.stats, len(out))
+		own := w.buffer(&w.stats, len(out))
 		for _, ids := range t.Batches {
 			n, err := w.net(len(ids), batchStats)
 			if err != nil {

@@ -8,7 +8,7 @@
 // step allocates nothing once they have grown to its batch. Members run in parallel, one a thread; threads without a member
 // help the others, layer by layer (team.go). Vector tasks are cut by columns, an element being computed by one goroutine
 // with rows and statements in order. So bits depend neither on the threads nor on the cohort. A layer is a file with a type
-// that goes forward and back, and a line in plan.go; back.go works out where the gradients lie.
+// that goes forward and back, and a line in plan.go; backward.go works out where the gradients lie.
 package native
 
 import (

@@ -97,8 +97,8 @@ func (r *source) nulls(w, all, limit uint64) (g uint64) {
 	return g
 }
 
-// apart[t] is the probability that the first t meetings among n agents have no agent in common.
-func apart(n uint64) []float64 {
+// disjoint[t] is the probability that the first t meetings among n agents have no agent in common.
+func disjoint(n uint64) []float64 {
 	out := []float64{1}
 	f := float64(n)
 	for p, free := 1.0, f; free >= 2 && p > 1e-19; free -= 2 {
@@ -109,7 +109,7 @@ func apart(n uint64) []float64 {
 }
 
 // untilCommon is the number of meetings before the first that has an agent in common with an earlier one.
-func (r *source) untilCommon(apart []float64) uint64 {
+func (r *source) untilCommon(disjoint []float64) uint64 {
 	u := r.unit()
-	return uint64(sort.Search(len(apart), func(t int) bool { return apart[t] <= u }) - 1)
+	return uint64(sort.Search(len(disjoint), func(t int) bool { return disjoint[t] <= u }) - 1)
 }

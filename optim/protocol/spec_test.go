@@ -149,7 +149,7 @@ converged = "silent"`)
 	}
 }
 
-// TestBeginsAnew: another n begins all trials anew, and nothing else does.
+// TestBeginsAnew: another n begins all executions anew, and nothing else does.
 func TestBeginsAnew(t *testing.T) {
 	for form := range 3 {
 		k := ExactMajority.Defaults()
@@ -174,7 +174,7 @@ func TestBeginsAnew(t *testing.T) {
 		}
 		round(2)
 		if got := e.Record(optim.BlockClock).U[0]; got != 50 {
-			t.Errorf("form %d: %d meetings of the trial that began with 50 agents", form, got)
+			t.Errorf("form %d: %d meetings of the execution that began with 50 agents", form, got)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestRefusedShapes(t *testing.T) {
 	}
 }
 
-// TestCompany: whoever else is simulated beside a trial, its result is the same.
+// TestCompany: whoever else is simulated beside an execution, its result is the same.
 func TestCompany(t *testing.T) {
 	k := ApproximateMajority.Defaults()
 	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, optim.IDs(6))

@@ -80,7 +80,7 @@ func TestTraffic(t *testing.T) {
 			more, evaluated := long.Less(short), (two-one)-(one-done) // of as many rounds as the short one has
 			switch {
 			case a.Needs&optim.Evaluations == 0 || a.Name == "hybrid-es":
-				if a.Name == "hybrid-es" { // costs of trials are candidates' results, and the scale of the shifts follows from two lengths
+				if a.Name == "hybrid-es" { // costs of shifts are candidates' results, and the scale of the shifts follows from two lengths
 					if more.Wrote != 0 || more.Read != 0 {
 						t.Errorf("%d rounds write %d bytes and read %d", rounds, more.Wrote, more.Read)
 					}

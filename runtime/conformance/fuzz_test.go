@@ -110,7 +110,7 @@ func draw(seed uint64) *script {
 	return s
 }
 
-// quick sets knobs for tiny rounds on the toy data, or of small trials where nothing is trained.
+// quick sets knobs for tiny rounds on the toy data, or of small executions where nothing is trained.
 func quick(r Rig) Rig {
 	if a, err := catalog.Lookup(r.Algorithm); err == nil && !a.Needs.Model() {
 		r = r.With("n", "30").With("slice", "0.1")

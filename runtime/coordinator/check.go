@@ -112,7 +112,7 @@ func (c *Coordinator) checkDone(d message.Done, o *outstanding) error {
 }
 
 // mostARound is the most that a member that trains a model may count of anything in one round: far more than any does, and small enough that
-// sums of a run are exact. A trial of a protocol counts meetings, of which a round may have any number.
+// sums of a run are exact. An execution of a protocol counts meetings, of which a round may have any number.
 const mostARound = 1 << 32
 
 // checkProgress holds what is counted against what is committed: it grows, by no more than the rounds can have done. An epoch takes
@@ -286,7 +286,7 @@ func (c *Coordinator) checkLedgers(d message.Done, lead bool) error {
 		what string
 		ops  optim.Ledger
 		none bool
-	}{{"sent", d.Sent, alone}, {"predicted", d.Predicted, !lead}, {"sent apart", d.Apart, alone}} {
+	}{{"sent", d.Sent, alone}, {"predicted", d.Predicted, !lead}, {"sent apart", d.Evaluation, alone}} {
 		if len(l.ops) > 64 {
 			return fmt.Errorf("it %s bytes of %d operations", l.what, len(l.ops))
 		}

@@ -222,7 +222,7 @@ func TestGuests(t *testing.T) {
 		"another's digest":             {"x/0", done(func(_ *party, d *message.Done) { delete(d.Digests, "x/2"); d.Digests["x/0"] = [32]byte{} })},
 		"a block that nobody declared": {"y/2", done(func(_ *party, d *message.Done) { delete(d.Digests, "x/2"); d.Digests["y/2"] = [32]byte{} })},
 		"negative bytes":               {"bytes", done(func(_ *party, d *message.Done) { d.Sent["reduce"] = -5 })},
-		"an operation of escapes":      {"operation", done(func(_ *party, d *message.Done) { d.Apart = optim.Ledger{"\x1b[2J": 5} })},
+		"an operation of escapes":      {"operation", done(func(_ *party, d *message.Done) { d.Evaluation = optim.Ledger{"\x1b[2J": 5} })},
 		"a prediction of its own":      {"predict", done(func(_ *party, d *message.Done) { d.Predicted = optim.Ledger{"reduce": 5} })},
 		"a test of another round":      {"round 9999", done(func(_ *party, d *message.Done) { d.Tests = []message.Test{{Round: 9999}} })},
 		"another's share of a test": {"chunk", done(func(_ *party, d *message.Done) {

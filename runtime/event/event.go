@@ -152,17 +152,17 @@ func (e Edit) Same(o Edit) bool {
 
 // Commit says that every worker passed round To with the state of this hash.
 type Commit struct {
-	Epoch     uint32             `cbor:"0,keyasint"`
-	To        uint64             `cbor:"1,keyasint"` // rounds done
-	Hash      string             `cbor:"2,keyasint"` // "blake3:..." over the sorted digests of all blocks
-	Progress  Progress           `cbor:"3,keyasint"`
-	Sent      map[optim.Op]int64 `cbor:"4,keyasint,omitempty"` // payload bytes of the committed rounds, summed over workers
-	Predicted map[optim.Op]int64 `cbor:"5,keyasint,omitempty"`
-	Apart     map[optim.Op]int64 `cbor:"6,keyasint,omitempty"` // bytes of evaluation and probes
-	Aborted   int64              `cbor:"7,keyasint,omitempty"` // payload of rounds that were thrown away
-	Overhead  int64              `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
-	Rounds    uint64             `cbor:"9,keyasint"`           // rounds in this commit
-	Nanos     int64              `cbor:"10,keyasint"`          // wall time of the slowest worker
+	Epoch      uint32             `cbor:"0,keyasint"`
+	To         uint64             `cbor:"1,keyasint"` // rounds done
+	Hash       string             `cbor:"2,keyasint"` // "blake3:..." over the sorted digests of all blocks
+	Progress   Progress           `cbor:"3,keyasint"`
+	Sent       map[optim.Op]int64 `cbor:"4,keyasint,omitempty"` // payload bytes of the committed rounds, summed over workers
+	Predicted  map[optim.Op]int64 `cbor:"5,keyasint,omitempty"`
+	Evaluation map[optim.Op]int64 `cbor:"6,keyasint,omitempty"` // bytes of evaluation and probes
+	Aborted    int64              `cbor:"7,keyasint,omitempty"` // payload of rounds that were thrown away
+	Overhead   int64              `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
+	Rounds     uint64             `cbor:"9,keyasint"`           // rounds in this commit
+	Nanos      int64              `cbor:"10,keyasint"`          // wall time of the slowest worker
 }
 
 // Progress counts what the whole population did since the start: a pure function of roster and knobs.

@@ -54,21 +54,21 @@ type (
 	}
 	// Done says that a grant was run.
 	Done struct {
-		Worker    int                 `cbor:"0,keyasint"`
-		Epoch     uint32              `cbor:"1,keyasint"`
-		From      uint64              `cbor:"2,keyasint,omitempty"`
-		To        uint64              `cbor:"3,keyasint,omitempty"`
-		Ended     bool                `cbor:"4,keyasint,omitempty"` // a limit was reached at To, which may lie before the grant's end
-		Digests   map[string][32]byte `cbor:"5,keyasint,omitempty"`
-		Progress  event.Progress      `cbor:"6,keyasint,omitempty"`
-		Points    []event.Points      `cbor:"7,keyasint,omitempty"`
-		Tests     []Test              `cbor:"8,keyasint,omitempty"`
-		Sent      optim.Ledger        `cbor:"9,keyasint,omitempty"`
-		Predicted optim.Ledger        `cbor:"10,keyasint,omitempty"` // by one worker, for all
-		Apart     optim.Ledger        `cbor:"11,keyasint,omitempty"` // evaluation and probes
-		Overhead  int64               `cbor:"12,keyasint,omitempty"`
-		Nanos     int64               `cbor:"13,keyasint,omitempty"` // of the rounds
-		Extra     int64               `cbor:"14,keyasint,omitempty"` // of snapshots and digests
+		Worker     int                 `cbor:"0,keyasint"`
+		Epoch      uint32              `cbor:"1,keyasint"`
+		From       uint64              `cbor:"2,keyasint,omitempty"`
+		To         uint64              `cbor:"3,keyasint,omitempty"`
+		Ended      bool                `cbor:"4,keyasint,omitempty"` // a limit was reached at To, which may lie before the grant's end
+		Digests    map[string][32]byte `cbor:"5,keyasint,omitempty"`
+		Progress   event.Progress      `cbor:"6,keyasint,omitempty"`
+		Points     []event.Points      `cbor:"7,keyasint,omitempty"`
+		Tests      []Test              `cbor:"8,keyasint,omitempty"`
+		Sent       optim.Ledger        `cbor:"9,keyasint,omitempty"`
+		Predicted  optim.Ledger        `cbor:"10,keyasint,omitempty"` // by one worker, for all
+		Evaluation optim.Ledger        `cbor:"11,keyasint,omitempty"` // evaluation and probes
+		Overhead   int64               `cbor:"12,keyasint,omitempty"`
+		Nanos      int64               `cbor:"13,keyasint,omitempty"` // of the rounds
+		Extra      int64               `cbor:"14,keyasint,omitempty"` // of snapshots and digests
 	}
 	// Failed says that a grant or plan could not be done.
 	Failed struct {

@@ -120,14 +120,14 @@ func (r *run) local(id int) optim.Link {
 	s := r.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.enlist(wire.Seat{Index: uint32(id), Node: s.node.ID(), Addresses: []string{reachable(s.node.Address())}, Name: "coordinator"})
+	r.enlist(wire.Contact{Index: uint32(id), Node: s.node.ID(), Addresses: []string{reachable(s.node.Address())}, Name: "coordinator"})
 	return r.mesh.Link(uint32(id))
 }
 
 // enlist puts a worker on the roster, in place of itself, and tells everybody. The caller holds mu.
-func (r *run) enlist(w wire.Seat) {
-	r.roster = append(slices.DeleteFunc(slices.Clone(r.roster), func(o wire.Seat) bool { return o.Index == w.Index }), w)
-	slices.SortFunc(r.roster, func(a, b wire.Seat) int { return int(int64(a.Index) - int64(b.Index)) })
+func (r *run) enlist(w wire.Contact) {
+	r.roster = append(slices.DeleteFunc(slices.Clone(r.roster), func(o wire.Contact) bool { return o.Index == w.Index }), w)
+	slices.SortFunc(r.roster, func(a, b wire.Contact) int { return int(int64(a.Index) - int64(b.Index)) })
 	r.tell()
 }
 
@@ -157,7 +157,7 @@ func (r *run) sit(t *seat) {
 	for _, l := range r.shapes {
 		t.shape(l)
 	}
-	r.enlist(wire.Seat{Index: uint32(t.id), Node: t.peer.Node(), Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()), Name: h.Name})
+	r.enlist(wire.Contact{Index: uint32(t.id), Node: t.peer.Node(), Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()), Name: h.Name})
 	s.mu.Unlock() // the fleet's loop may want a link just now
 	s.cfg.Note(fmt.Sprintf("%s joined", t))
 	r.fleet.Seat(t.id, t)
@@ -173,7 +173,7 @@ func (r *run) leave(t *seat, why error) {
 	was := t.seated
 	t.seated = false
 	if was && r.ctx.Err() == nil {
-		r.roster = slices.DeleteFunc(slices.Clone(r.roster), func(w wire.Seat) bool { return w.Index == uint32(t.id) })
+		r.roster = slices.DeleteFunc(slices.Clone(r.roster), func(w wire.Contact) bool { return w.Index == uint32(t.id) })
 		r.tell()
 	}
 	if s.cfg.Series && errors.Is(why, errOver) && t.peer.Err() == nil {

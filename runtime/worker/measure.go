@@ -24,7 +24,7 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, 
 	s := w.now
 	env := s.env
 	sent := env.Comm.Ledger
-	env.Comm.Ledger = d.Apart
+	env.Comm.Ledger = d.Evaluation
 	defer func() { env.Comm.Ledger = sent }()
 
 	centre, stats, err := w.centre(ctx, k)

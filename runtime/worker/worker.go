@@ -219,7 +219,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		}
 	}
 	t1 := w.cfg.Clock()
-	d := message.Done{Worker: w.cfg.ID, Epoch: g.Epoch, From: g.From, Predicted: optim.Ledger{}, Apart: optim.Ledger{}}
+	d := message.Done{Worker: w.cfg.ID, Epoch: g.Epoch, From: g.From, Predicted: optim.Ledger{}, Evaluation: optim.Ledger{}}
 	s.env.Comm.Ledger = optim.Ledger{}
 	before := w.overhead()
 	points := &series{}

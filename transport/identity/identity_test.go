@@ -215,7 +215,7 @@ func TestHostileCertificates(t *testing.T) {
 	}
 }
 
-// Sessions are not resumed; and were they, the pin would still be compared.
+// Nothing is resumed; and were they, the pin would still be compared.
 func TestResumption(t *testing.T) {
 	a, b := newKey(t), newKey(t)
 	cache := tls.NewLRUClientSessionCache(8)

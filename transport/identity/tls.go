@@ -38,7 +38,7 @@ func (k *Key) config(check func(wire.NodeID) error) *tls.Config {
 		Certificates: []tls.Certificate{k.cert},
 		MinVersion:   tls.VersionTLS13,
 		NextProtos:   []string{ALPN},
-		// Not VerifyPeerCertificate, which a resumed session skips.
+		// Not VerifyPeerCertificate, which resumption skips.
 		VerifyConnection: func(s tls.ConnectionState) error {
 			n, err := Peer(s)
 			if err != nil {

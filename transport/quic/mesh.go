@@ -71,7 +71,7 @@ func (m *Mesh) SetRoster(r wire.Roster) error {
 	if m.ctx.Err() != nil {
 		return ErrClosed
 	}
-	wanted := map[[2]uint32]wire.Seat{}
+	wanted := map[[2]uint32]wire.Contact{}
 	for _, mine := range r {
 		for _, s := range r {
 			if mine.Node.Equal(m.node.ID()) && s.Index != mine.Index {
@@ -143,7 +143,7 @@ func (m *Mesh) opened(o opening, open wire.Open) error {
 	if open.Lane > 0 {
 		return p.openedLane(o, open)
 	}
-	return p.install(newSession(p, o, open.Session, false), open.Cut, 0)
+	return p.install(newAssociation(p, o, open.Association, false), open.Cut, 0)
 }
 
 func refuseRoster(reason string) error {

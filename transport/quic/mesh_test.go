@@ -36,7 +36,7 @@ func newFleet(t testing.TB, open func(i int) *Node, hosts ...int) *fleet {
 		f.nodes, f.meshes = append(f.nodes, node), append(f.meshes, m)
 		for range n {
 			index := uint32(len(f.roster))
-			f.roster = append(f.roster, wire.Seat{Index: index, Node: node.ID(), Addresses: []string{node.Address().String()}, Name: fmt.Sprint("worker ", index)})
+			f.roster = append(f.roster, wire.Contact{Index: index, Node: node.ID(), Addresses: []string{node.Address().String()}, Name: fmt.Sprint("worker ", index)})
 			f.links = append(f.links, m.Link(index))
 		}
 	}
@@ -112,13 +112,13 @@ func recv(t testing.TB, l linktest.Link, from int, epoch uint32, seq uint64, wan
 
 func pairOf(f *fleet, node int, self, other uint32) *pair { return f.meshes[node].find(self, other) }
 
-func connected(t testing.TB, p *pair) *session {
+func connected(t testing.TB, p *pair) *association {
 	t.Helper()
-	var s *session
+	var s *association
 	until(t, "a connection", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		s = p.session
+		s = p.association
 		return s != nil
 	})
 	return s

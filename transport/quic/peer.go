@@ -19,7 +19,7 @@ type Peer struct {
 	inbox   []wire.Message
 	size    int           // bytes in inbox
 	came    chan struct{} // holds a token when inbox may have grown
-	room    chan struct{} // holds a token when inbox may have shrunk
+	drained chan struct{} // holds a token when inbox may have shrunk
 	payload int64         // bytes of bodies that were sent
 }
 
@@ -30,7 +30,7 @@ const maxInbox = 16 << 20
 const perMessage = 64
 
 func newPeer(n *Node, o opening, hello wire.Hello) *Peer {
-	p := &Peer{c: newControl(o, n.cfg.MaxQueue), hello: hello, allow: n.cfg.Allow, came: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	p := &Peer{c: newControl(o, n.cfg.MaxQueue), hello: hello, allow: n.cfg.Allow, came: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
 	p.c.frame = p.take
 	p.c.start()
 	if hello.Role != wire.Viewer && hello.Role != wire.Operator {
@@ -84,7 +84,7 @@ func (p *Peer) Receive(ctx context.Context) (wire.Message, error) {
 				signal(p.came)
 			}
 			p.mu.Unlock()
-			signal(p.room)
+			signal(p.drained)
 			return m, nil
 		}
 		p.mu.Unlock()
@@ -122,7 +122,7 @@ func (p *Peer) take(h wire.Header, payload []byte) error {
 		}
 		p.mu.Unlock()
 		select {
-		case <-p.room:
+		case <-p.drained:
 		case <-p.c.ctx.Done():
 			return nil
 		}

@@ -292,10 +292,10 @@ func (s *scene) faults(mild bool) {
 			if pairs := s.fleet.nodes[i].meshes[run].all(); len(pairs) > 0 {
 				p := pairs[r.IntN(len(pairs))]
 				p.mu.Lock()
-				if p.session != nil {
-					conn := p.session.conn
-					if k := len(p.session.lanes); k > 0 && r.IntN(2) == 0 {
-						conn = p.session.lanes[r.IntN(k)]
+				if p.association != nil {
+					conn := p.association.conn
+					if k := len(p.association.lanes); k > 0 && r.IntN(2) == 0 {
+						conn = p.association.lanes[r.IntN(k)]
 					}
 					p.mu.Unlock()
 					_ = conn.CloseWithError(codeBroken, "planted")

@@ -43,12 +43,12 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 
 // gemmFloats is GemmBytes by products of floats, so short that they are exact whatever fuses.
 func (k *Kernels) gemmFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
-	kc, room := min(kk, exactK), k.BytesRoom(m, n, kk)
-	if len(k.exact) < room.Exact {
-		k.exact = aligned(room.Exact)
+	kc, need := min(kk, exactK), k.BytesRoom(m, n, kk)
+	if len(k.exact) < need.Exact {
+		k.exact = aligned(need.Exact)
 	}
-	if len(k.totals) < room.Totals {
-		k.totals = make([]int32, room.Totals)
+	if len(k.totals) < need.Totals {
+		k.totals = make([]int32, need.Totals)
 	}
 	totals := k.totals[:m*n]
 	clear(totals)

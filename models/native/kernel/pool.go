@@ -54,11 +54,11 @@ func (k *Kernels) MaxPool(p *Pool, y, x []float32) {
 
 // MaxPoolBack writes the gradient dx of the input: dy goes to the first tap that equals y, the maximum.
 func (k *Kernels) MaxPoolBack(p *Pool, dx, dy, y, x []float32) {
-	apart := p.Stride >= p.Kernel // no two windows meet
-	if !apart || p.OutH*p.Kernel != p.H || p.OutW*p.Kernel != p.W {
+	disjoint := p.Stride >= p.Kernel // no two windows meet
+	if !disjoint || p.OutH*p.Kernel != p.H || p.OutW*p.Kernel != p.W {
 		clear(dx[:p.Inputs()])
 	}
-	if apart {
+	if disjoint {
 		k.poolWith(k.isa.maxPoolSet, maxPoolSet, p, y, x, dy, dx)
 	} else {
 		k.poolWith(k.isa.maxPoolBack, maxPoolBack, p, y, x, dy, dx)

@@ -23,13 +23,13 @@ func bits(n int) uint64 { return 1<<min(n, 32) - 1 }
 
 // gemm runs a product as tiles. The rows are cut evenly: ten tiles of 12 or 13 for 128 rows, not nine of 14 and one of 2.
 func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
-	room := k.GemmRoom(form, m, n, kk, lda, ldb)
-	packA, packB, block := room.A > 0, room.B > 0, m
+	need := k.GemmRoom(form, m, n, kk, lda, ldb)
+	packA, packB, block := need.A > 0, need.B > 0, m
 	if packA {
 		block = packRows
 	}
-	if len(k.bPack) < room.B {
-		k.bPack = aligned(room.B)
+	if len(k.bPack) < need.B {
+		k.bPack = aligned(need.B)
 	}
 	for k0 := 0; k0 == 0 || k0 < kk; k0 += maxK {
 		kc := min(maxK, kk-k0)

@@ -63,7 +63,7 @@ func Run(members, rounds int) (out []event.Record) {
 				sent["couple"] -= 999
 			}
 			put(event.Record{Commit: &event.Commit{Epoch: 1, To: r, Hash: fmt.Sprintf("blake3:%064x", r), Progress: p, Sent: sent, Predicted: bytes,
-				Apart: map[optim.Op]int64{"probe": 2100}, Overhead: 4800, Rounds: 4, Nanos: 4e8}})
+				Evaluation: map[optim.Op]int64{"probe": 2100}, Overhead: 4800, Rounds: 4, Nanos: 4e8}})
 		}
 		switch r {
 		case uint64(rounds) / 4:

@@ -111,9 +111,9 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 	if w.Noise.Rank > 0 && len(e.rest(w.Noise)) == 0 {
 		floats = 0
 	}
-	first, isApart := e.plan.ops[0].(*dense)
+	first, shared := e.plan.ops[0].(*dense)
 	if w.Noise.Rank > 0 {
-		isApart = isApart && w.Noise.Low(&e.layout.Tensors[first.wide])
+		shared = shared && w.Noise.Low(&e.layout.Tensors[first.wide])
 		for at, op := range e.plan.ops {
 			o, ok := op.(*dense)
 			if !ok || !w.Noise.Low(&e.layout.Tensors[o.wide]) {
@@ -133,12 +133,12 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 			floats += group*l.rank*(o.nIn+o.nOut+1) + n*columns
 			keep = keep.Max(k.GemmRoom(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn)).Max(k.GemmRoom(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
 		}
-		if isApart {
+		if shared {
 			floats += w.Batch * first.nOut
 		}
 		return 4 * int64(floats), keep
 	}
-	if !isApart {
+	if !shared {
 		return 4 * int64(floats), keep
 	}
 	floats += (w.Batch + n) * first.nOut
