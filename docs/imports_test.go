@@ -21,8 +21,8 @@ type subsystem struct {
 	tests []string // what its tests may import besides
 }
 
-// subsystems say which packages of ours each package and its tests may import; the first that fits counts. A path stands for
-// what lies below it too.
+// subsystems say which packages of ours each package and its tests may import; the first that fits counts. A path
+// stands for what lies below it too.
 var subsystems = []subsystem{
 	{name: ".", may: []string{"tui/cli"}},
 	{name: "models", may: []string{"models"}},
@@ -48,8 +48,8 @@ var (
 	clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 )
 
-// engines see what is behind a matrix; nobody else does. Those of the processor keep theirs in package ram, which the tools that measure
-// them, and engines that only count, take too.
+// engines see what is behind a matrix; nobody else does. Those of the processor keep theirs in package ram, which the
+// tools that measure them, and engines that only count, take too.
 var (
 	engines = []string{"models"}
 	ramToo  = []string{"runtime/host", "runtime/conformance", "tui/cli"}

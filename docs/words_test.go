@@ -16,8 +16,9 @@ import (
 	"unicode"
 )
 
-// held is a word that the glossary holds to one meaning: where names may bear it, and where comments, texts and pages may say it.
-// A place is a package, with what lies below it, or a file; "everywhere" is any, "nowhere" none, and "but" takes places away.
+// held is a word that the glossary holds to one meaning: where names may bear it, and where comments, texts and pages
+// may say it. A place is a package, with what lies below it, or a file; "everywhere" is any, "nowhere" none, and "but"
+// takes places away.
 type held struct {
 	word         string
 	names, prose ground

@@ -84,15 +84,16 @@ func (bgd) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error
 	return rep, e.Engine.Do(ctx, append(tasks, engine.Update{Rows: engine.Rows(1), Prog: step}, engine.Fill{Dst: engine.All(g)})...)
 }
 
-// bgdPass is how a pass over the data is cut: the mini-batches of a shard, and those of the round that begins at a phase.
+// bgdPass is how a pass over the data is cut: the mini-batches of a shard, and those of the round that begins at a
+// phase.
 func bgdPass(k Values, samples int, phase uint64) (batches, lo, hi int) {
 	batches = max(1, samples/k.I("groups")/k.I("batch"))
 	lo = min(int(phase), batches-1)
 	return batches, lo, min(lo+k.I("slice"), batches)
 }
 
-// bgdGradients writes into sum, a row for each hosted shard, what mini-batches [lo, hi) of the shard add to the gradient
-// of the whole set, and returns the members' mean losses over them.
+// bgdGradients writes into sum, a row for each hosted shard, what mini-batches [lo, hi) of the shard add to the
+// gradient of the whole set, and returns the members' mean losses over them.
 func bgdGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, batches, lo, hi int) ([]Point, error) {
 	train, groups, mine := e.Data.Train(), len(leaves.Members), leaves.Hosted(e.Self)
 	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(sum)}); err != nil {

@@ -30,9 +30,11 @@ const (
 	BlockFit      = "fit"      // its fitness, and whose it is
 	BlockScore    = "score"    // fitness of x when it was last compared, and whether x still is what was compared
 	BlockHyper    = "hyper"    // factors of a member's own on knobs
-	BlockAgents   = "agents"   // of a protocol's execution: a state or value of each agent. With a point and the protocol's name
-	BlockCounts   = "counts"   // of a protocol's execution: agents in each state. With a point and the protocol's name
-	BlockEnd      = "end"      // of a protocol's execution: 0 while it runs, else 1 + the meetings at convergence, or all ones without it
+	// of a protocol's execution: a state or value of each agent. With a point and the protocol's name
+	BlockAgents = "agents"
+	BlockCounts = "counts" // of a protocol's execution: agents in each state. With a point and the protocol's name
+	// of a protocol's execution: 0 while it runs, else 1 + the meetings at convergence, or all ones without it
+	BlockEnd = "end"
 )
 
 // Params is a block of one parameter vector.

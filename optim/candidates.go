@@ -15,16 +15,16 @@ var (
 	knobDistribution = Knob{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or whichever the workers measure to be faster", Choices: []string{"seed", "chromosome", Auto}, Max: 2}
 )
 
-// SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the measured
-// rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker). Regenerating
-// all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) + 4M(N-1)/(N*bandwidth). So
-// seeds win, for any M and N, when P < 4*rate/bandwidth. Antithetic pairs share a vector.
+// SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the
+// measured rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker).
+// Regenerating all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) +
+// 4M(N-1)/(N*bandwidth). So seeds win, for any M and N, when P < 4*rate/bandwidth. Antithetic pairs share a vector.
 func SeedsWin(vectors int, rate, bandwidth float64) bool {
 	return float64(vectors)*bandwidth < 4*rate
 }
 
-// try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are ranks,
-// so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
+// try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are
+// ranks, so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
 func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Host, rep Report, err error) {
 	P, b, at := len(e.Roster.Members), k.I("batch"), e.Record(BlockCursor).U
 	ids, batches, places := make([]Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.drawn(at[0])}
@@ -56,7 +56,8 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 		Points: e.MemberPoints(SeriesFitness.Name, fit.F)}, nil
 }
 
-// columns is the part of a shared row that this worker computes: its slice where the update is distributed by chromosome.
+// columns is the part of a shared row that this worker computes: its slice where the update is distributed by
+// chromosome.
 func (e *Env) columns(k Values) (lo, hi int) {
 	if k.Is("distribution", "chromosome") {
 		return e.Comm.Slice(e.Layout.Params)

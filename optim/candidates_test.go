@@ -43,8 +43,8 @@ func ranked(fit []float64) []float64 {
 	return u
 }
 
-// OpenAI-ES: f(theta +- sigma eps); u = centred ranks over all results, or those of each group; g = 1/(P sigma) sum u eps -
-// decay*theta; a step of Adam or of Nesterov SGD.
+// OpenAI-ES: f(theta +- sigma eps); u = centred ranks over all results, or those of each group; g = 1/(P sigma) sum u
+// eps - decay*theta; a step of Adam or of Nesterov SGD.
 func TestOpenAIES(t *testing.T) {
 	const P, sigma = 12, 0.1
 	for _, k := range []set{{}, {"optimiser": "sgd", "momentum": 0.5}, {"samples": "member"}, {"shaping": "raw"}, {"shaping": "sign", "optimiser": "sgd"}, {"shaping": "standard", "optimiser": "sgd"}, {"distribution": "chromosome"},
@@ -154,8 +154,9 @@ func TestSemiReductions(t *testing.T) {
 	}
 }
 
-// The law of the estimate's quality: on a slope of M parameters with n antithetic pairs the mean cosine to the gradient is
-// rho*sqrt(n)/sqrt(M + rho^2 n), rho the correlation of what a result weighs with the result: sqrt(3/pi) of ranks, 1 raw, sqrt(2/pi) of signs, 1 standard.
+// The law of the estimate's quality: on a slope of M parameters with n antithetic pairs the mean cosine to the gradient
+// is rho*sqrt(n)/sqrt(M + rho^2 n), rho the correlation of what a result weighs with the result: sqrt(3/pi) of ranks, 1
+// raw, sqrt(2/pi) of signs, 1 standard.
 func TestGradientQuality(t *testing.T) {
 	const M = 96
 	for _, n := range []int{24, 96, 384} {

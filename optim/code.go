@@ -29,7 +29,8 @@ func wire(k Values) engine.Code {
 	return engine.Float32
 }
 
-// mean writes the mean over all members of the rows of src (one for each hosted here, of Params columns), through the wire's code.
+// mean writes the mean over all members of the rows of src (one for each hosted here, of Params columns), through the
+// wire's code.
 func (e *Env) mean(ctx context.Context, k Values, op Op, src, dst engine.Mat) error {
 	code := wire(k)
 	if lost := e.Block(BlockResidual); lost.Rows > 0 && code == engine.Int8 {

@@ -75,7 +75,8 @@ func TestReduceThroughCodes(t *testing.T) {
 	}
 }
 
-// TestErrorFeedback: what rounding takes is owed and not lost: over many messages the mean that arrives is the mean that was sent.
+// TestErrorFeedback: what rounding takes is owed and not lost: over many messages the mean that arrives is the mean
+// that was sent.
 func TestErrorFeedback(t *testing.T) {
 	const cols, rounds = 70, 400
 	r := Place(IDs(1), []int{0})

@@ -16,8 +16,9 @@ import (
 	"brood/optim/catalog"
 )
 
-// An algorithm's file reads straight down: the declaration with paper, equations, knobs and blocks, then the program and its round,
-// then what the round calls; and whatever it declares begins with the program's name, since all files are one package.
+// An algorithm's file reads straight down: the declaration with paper, equations, knobs and blocks, then the program
+// and its round, then what the round calls; and whatever it declares begins with the program's name, since all files
+// are one package.
 func TestFilesOfAlgorithmsReadStraightDown(t *testing.T) {
 	files := sources(t, ".")
 	found := 0
@@ -126,8 +127,8 @@ func sources(t *testing.T, dir string) map[string]string {
 // fields is the order of a declaration.
 var fields = []string{"Name", "Title", "Paper", "Doc", "Needs", "Knobs", "Series", "Blocks", "Check", "Bytes", "Program", "Given"}
 
-// conventions names the program of the algorithm that a file declares, "" where it declares none, and what is wrong with it and
-// with the files whose names begin with its own.
+// conventions names the program of the algorithm that a file declares, "" where it declares none, and what is wrong
+// with it and with the files whose names begin with its own.
 func conventions(name string, files map[string]string) (program string, broken []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, files[name], parser.SkipObjectResolution)
 	if err != nil {
@@ -275,7 +276,8 @@ func choicesOf(all []*optim.Algorithm) map[string][]string {
 	return out
 }
 
-// comparisons counts the questions that a file asks about knobs with choices, and lists those that are not by a choice's name.
+// comparisons counts the questions that a file asks about knobs with choices, and lists those that are not by a
+// choice's name.
 func comparisons(name, text string, choices map[string][]string) (asked int, broken []string) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)

@@ -28,8 +28,8 @@ func TestElastic(t *testing.T) {
 	p.same(BlockX, x...)
 }
 
-// EASGD and EAMSGD (Zhang 2015, algorithms 1 and 2): turn by turn, e = alpha(x - c) when tau divides the member's clock,
-// then a step along the gradient at x as it was.
+// EASGD and EAMSGD (Zhang 2015, algorithms 1 and 2): turn by turn, e = alpha(x - c) when tau divides the member's
+// clock, then a step along the gradient at x as it was.
 func TestEASGD(t *testing.T) {
 	for _, mu := range []float64{0, 0.9} {
 		p := newBowl(t, cols, samples).populate(t, EASGD, 4, set{"momentum": mu, "eta": 0.05, "tau": 2, "batch": 3})

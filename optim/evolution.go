@@ -76,8 +76,8 @@ type lineage struct {
 	points   []Point
 }
 
-// evolve replaces x of all members but the elite by children of rows of src, which are what fit (a row for each hosted member)
-// was measured on. The block cycle counts generations.
+// evolve replaces x of all members but the elite by children of rows of src, which are what fit (a row for each hosted
+// member) was measured on. The block cycle counts generations.
 func evolve(ctx context.Context, e *Env, k Values, round uint64, src engine.Mat, fit engine.Host) (l lineage, err error) {
 	members, x, cycle := e.Roster.Members, e.Block(BlockX), e.Record(BlockCycle).U
 	all := engine.NewHost(len(members), 1, engine.F32)
@@ -235,7 +235,8 @@ func every(edges []Edge, n int) (out []Edge) {
 	return out
 }
 
-// castBest writes the row of src whose member has the best value in a block like fit; the lowest member's x when there is none.
+// castBest writes the row of src whose member has the best value in a block like fit; the lowest member's x when there
+// is none.
 func castBest(ctx context.Context, e *Env, block string, src, dst engine.Mat) error {
 	all := engine.NewHost(len(e.Roster.Members), 2, engine.F32)
 	if err := e.Comm.AllGather(ctx, "centre", e.Record(block), all); err != nil {

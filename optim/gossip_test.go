@@ -8,8 +8,8 @@ import (
 	"brood/models/noise"
 )
 
-// SGP, algorithm 1, with the mass as the source has it: z = x/w; a step at z; x = w*z; push p*(x, w) to the peers at hops
-// 2^a, a moving on by one a round. Weights start unequal here, as after departures.
+// SGP, algorithm 1, with the mass as the source has it: z = x/w; a step at z; x = w*z; push p*(x, w) to the peers at
+// hops 2^a, a moving on by one a round. Weights start unequal here, as after departures.
 func TestSGP(t *testing.T) {
 	for _, peers := range []int{1, 2} {
 		for _, n := range []int{2, 5, 8} {
@@ -67,8 +67,8 @@ func (p *population) scatter() {
 	}
 }
 
-// Without gradients SGP is push-sum: the mean of masses is conserved, all models reach it, and weights stay one as every
-// in-degree is the out-degree. Members that leave hand on their mass.
+// Without gradients SGP is push-sum: the mean of masses is conserved, all models reach it, and weights stay one as
+// every in-degree is the out-degree. Members that leave hand on their mass.
 func TestSGPConservesTheMean(t *testing.T) {
 	for _, n := range []int{2, 3, 6, 8, 13} {
 		p := newBowl(t, cols, samples).populate(t, SGP, n, set{"eta": 0, "batch": 1, "peers": min(2, float64(len(sgpHops(n))))})
@@ -93,7 +93,8 @@ func TestSGPConservesTheMean(t *testing.T) {
 	if err := p.alg.Program.(Leaver).Leave(context.Background(), p.Env, p.k, []Member{2, 3, 6}); err != nil {
 		t.Fatal(err)
 	}
-	if w := doubles(p.Record(BlockW).F); distance(w, []float64{2, 1, 0, 0, 3, 1, 0}) != 0 { // 6 hands on to 0; 2 and 3 to 4
+	// 6 hands on to 0; 2 and 3 to 4
+	if w := doubles(p.Record(BlockW).F); distance(w, []float64{2, 1, 0, 0, 3, 1, 0}) != 0 {
 		t.Errorf("weights after three left: %v", w)
 	}
 	if far := distance(p.centre(), mean); far > 1e-6 {
@@ -224,7 +225,8 @@ func TestGeometricSteps(t *testing.T) {
 	}
 }
 
-// With pure noise of variance s^2 as gradient the spread of PopSGD settles at E[Gamma] = h*eta^2*s^2*(n-1)*(1-2/n) a coordinate.
+// With pure noise of variance s^2 as gradient the spread of PopSGD settles at E[Gamma] = h*eta^2*s^2*(n-1)*(1-2/n) a
+// coordinate.
 func TestStationaryVariance(t *testing.T) {
 	const n, h, eta, many, rounds = 8, 2, 0.5, 256, 1500
 	b := newBowl(t, many, 4096)
@@ -261,8 +263,8 @@ func TestStationaryVariance(t *testing.T) {
 	}
 }
 
-// Distributed mean estimation: member i has one sample e_i and the loss ||x - e_i||^2/2; every method of gossip brings all
-// members to the mean of the e_i as its rate falls.
+// Distributed mean estimation: member i has one sample e_i and the loss ||x - e_i||^2/2; every method of gossip brings
+// all members to the mean of the e_i as its rate falls.
 func TestMeanEstimation(t *testing.T) {
 	for _, a := range []*Algorithm{PopSGD, SGP, ADPSGD, Elastic, LocalSGD} {
 		const n = 8
@@ -317,8 +319,8 @@ func TestExpectedBytes(t *testing.T) {
 	}
 }
 
-// Without gradients one meeting of PopSGD shrinks the expected spread of independent members by 1 - 1/(n-1): three members
-// have one meeting a round. Lattice codes keep the law while the cell is small beside the spread.
+// Without gradients one meeting of PopSGD shrinks the expected spread of independent members by 1 - 1/(n-1): three
+// members have one meeting a round. Lattice codes keep the law while the cell is small beside the spread.
 func TestContractionOfAMeeting(t *testing.T) {
 	for code, slack := range map[string]float64{"float32": 0, "lattice8": 1e-3} {
 		const n, seeds = 3, 3000

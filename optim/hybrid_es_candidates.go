@@ -9,9 +9,9 @@ import (
 	"brood/models/noise"
 )
 
-// hybridESCandidates are the shifted steps of an iteration of Hybrid-ES: base + scale*length(id)*eps(id), where scale is zero at the
-// components that are left alone. Candidate id g*tries + k is the k-th of group g. Nothing of it is kept or sent: all follows
-// from the seed, the round and the id.
+// hybridESCandidates are the shifted steps of an iteration of Hybrid-ES: base + scale*length(id)*eps(id), where scale
+// is zero at the components that are left alone. Candidate id g*tries + k is the k-th of group g. Nothing of it is kept
+// or sent: all follows from the seed, the round and the id.
 type hybridESCandidates struct {
 	key    noise.Key
 	shape  string     // of the shifts, as the knob says
@@ -56,7 +56,8 @@ func hybridESDraw(ctx context.Context, e *Env, k Values, round uint64) (*hybridE
 	return t, nil
 }
 
-// length is what a candidate's normal shift is multiplied by. Its mean square is 1, so that shapes differ in their tails alone.
+// length is what a candidate's normal shift is multiplied by. Its mean square is 1, so that shapes differ in their
+// tails alone.
 func (t *hybridESCandidates) length(id uint64) float32 {
 	key := t.key
 	key.Member, key.Stream = uint32(id), 1<<31+1

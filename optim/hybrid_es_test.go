@@ -10,8 +10,8 @@ import (
 	"brood/models/noise"
 )
 
-// Hybrid-ES: d and a step along it every r-th iteration; between (with r = 1, after it) the best of N*K steps along d + N(0, s^2),
-// s in units of d's root mean square or absolute, or the softmax mean of each group's best.
+// Hybrid-ES: d and a step along it every r-th iteration; between (with r = 1, after it) the best of N*K steps along d +
+// N(0, s^2), s in units of d's root mean square or absolute, or the softmax mean of each group's best.
 func TestHybridES(t *testing.T) {
 	const groups, tries, n = 5, 3, 3
 	for _, k := range []set{{"r": 1}, {"r": 2}, {"r": 3, "decay": 0.01}, {"r": 3, "unit": "absolute", "s": 0.7}, {"r": 2, "combine": "softmax", "temperature": 0.1},
@@ -43,7 +43,8 @@ func TestHybridES(t *testing.T) {
 			if p.k.Is("unit", "gradient") {
 				s *= norm64(d) / math.Sqrt(cols)
 			}
-			tr, err := hybridESDraw(context.Background(), p.Env, p.k, uint64(round)) // its mask and lengths are held to their laws below
+			// its mask and lengths are held to their laws below
+			tr, err := hybridESDraw(context.Background(), p.Env, p.k, uint64(round))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,8 +100,8 @@ func norm64(v []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// The source's accounts: bytes 1/r of gradient descent's (50.0% and 33.3%), and time-averaged memory (1 + (r-1)/3)/r (66.7%
-// and 55.6%). Beside M parameters, seeds and costs are next to nothing.
+// The source's accounts: bytes 1/r of gradient descent's (50.0% and 33.3%), and time-averaged memory (1 + (r-1)/3)/r
+// (66.7% and 55.6%). Beside M parameters, seeds and costs are next to nothing.
 func TestHybridAccounts(t *testing.T) {
 	account := func(r float64) (bytes, memory float64) {
 		p := newBowl(t, cols, samples).populate(t, HybridES, 4, set{"r": r, "batch": 3, "judges": 5})
@@ -155,7 +156,8 @@ func TestShifts(t *testing.T) {
 			l := float64(tr.length(id))
 			mean, square = mean+l/n, square+l*l/n
 		}
-		if math.Abs(mean-want) > 0.01 || shape == "laplace" && math.Abs(square-1) > 0.03 { // the variance of the other's square is infinite
+		// the variance of the other's square is infinite
+		if math.Abs(mean-want) > 0.01 || shape == "laplace" && math.Abs(square-1) > 0.03 {
 			t.Errorf("shape %s: lengths have mean %.4f, want %.4f, and mean square %.4f", shape, mean, want, square)
 		}
 	}

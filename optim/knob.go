@@ -56,8 +56,8 @@ const (
 	Last
 )
 
-// Values are the knobs of one round, resolved: constant within it, equal on all workers. Nobody changes them; With makes
-// others. Asking for a name that the algorithm did not declare, or for a choice that the knob has not, panics: a
+// Values are the knobs of one round, resolved: constant within it, equal on all workers. Nobody changes them; With
+// makes others. Asking for a name that the algorithm did not declare, or for a choice that the knob has not, panics: a
 // programming error that the conformance suite finds.
 type Values struct {
 	knobs []Knob

@@ -8,8 +8,8 @@ import (
 	"brood/models/engine"
 )
 
-// cohort is how many members take their steps before the next do: what their rows hold stays in the caches from step to step, and
-// gradients take memory for them alone. No bit depends on it.
+// cohort is how many members take their steps before the next do: what their rows hold stays in the caches from step to
+// step, and gradients take memory for them alone. No bit depends on it.
 const cohort = 16
 
 // cohorts cuts n rows into runs [lo, hi) of at most cohort.
@@ -26,8 +26,8 @@ func cohorts(n int) iter.Seq2[int, int] {
 // cohortScratch is a row for each member of the largest cohort of n.
 func (e *Env) cohortScratch(n int) engine.Mat { return e.Scratch(min(n, cohort), e.Layout.Params) }
 
-// advance takes so many steps of some members: a gradient of each, and then what update lists for a row of theirs and its
-// gradient. Of s.G it needs cohortScratch.
+// advance takes so many steps of some members: a gradient of each, and then what update lists for a row of theirs and
+// its gradient. Of s.G it needs cohortScratch.
 func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engine.Row, g engine.Mat) []engine.Task) error {
 	for lo, hi := range cohorts(len(s.Rows)) {
 		part := s
@@ -56,7 +56,8 @@ func (e *Env) descend(k Values) func(r engine.Row, g engine.Mat) []engine.Task {
 	}
 }
 
-// localSteps takes h steps of Nesterov SGD on some members, with g as cohortScratch; last receives their last losses, by row.
+// localSteps takes h steps of Nesterov SGD on some members, with g as cohortScratch; last receives their last losses,
+// by row.
 func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []*float32) error {
 	steps := make([]int, len(rows))
 	for i := range steps {

@@ -106,7 +106,8 @@ func TestDiLoCo(t *testing.T) {
 func TestDiLoCoOfRateOneAverages(t *testing.T) {
 	b := newBowl(t, cols, samples)
 	p := b.populate(t, DiLoCo, 3, set{"h": 5, "eta": 1, "momentum": 0, "batch": 4})
-	alone := b.populate(t, DiLoCo, 3, set{"h": 6, "slice": 5, "eta": 1, "momentum": 0, "batch": 4}) // does not couple in its first round
+	// does not couple in its first round
+	alone := b.populate(t, DiLoCo, 3, set{"h": 6, "slice": 5, "eta": 1, "momentum": 0, "batch": 4})
 	p.rounds(1)
 	alone.rounds(1)
 	if far := distance(p.centre(), average64([][]float64{alone.row(BlockX, 0), alone.row(BlockX, 1), alone.row(BlockX, 2)})); far > 1e-6 {
@@ -143,7 +144,8 @@ func TestBGD(t *testing.T) {
 	}
 }
 
-// The shards are the leaves of the sum: the bits do not depend on the members, and a pass survives a change of their number.
+// The shards are the leaves of the sum: the bits do not depend on the members, and a pass survives a change of their
+// number.
 func TestBGDIgnoresMembers(t *testing.T) {
 	b := newBowl(t, cols, samples)
 	k := set{"groups": 8, "batch": 1, "slice": 2}
@@ -164,8 +166,9 @@ func TestBGDIgnoresMembers(t *testing.T) {
 }
 
 // Local entropy's limits on a quadratic without noise. z is where the inner steps settle: the proximal point
-// prox_{gamma f}(x), for which Entropy-SGD's x - z is gamma times the gradient of the Moreau envelope; and variant paper with
-// xbar held settles where z = prox_{(gamma+rho) f}(xbar). prox_{c f}(x) = (x + c*a*e)/(1 + c*a), e the mean target.
+// prox_{gamma f}(x), for which Entropy-SGD's x - z is gamma times the gradient of the Moreau envelope; and variant
+// paper with xbar held settles where z = prox_{(gamma+rho) f}(xbar). prox_{c f}(x) = (x + c*a*e)/(1 + c*a), e the mean
+// target.
 func TestProximalLimit(t *testing.T) {
 	b := newBowl(t, cols, samples)
 	b.e = b.e[:1]

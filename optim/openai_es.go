@@ -111,8 +111,8 @@ func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 	return rep, e.Engine.Do(ctx, openaiESFollow(e, k, g, len(e.Roster.Members))...)
 }
 
-// openaiESIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all, and
-// engine.NoiseSum adds up whole weights of 2^24 in all.
+// openaiESIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all,
+// and engine.NoiseSum adds up whole weights of 2^24 in all.
 const openaiESIntegerMembers = 8192
 
 // openaiESNoise is what perturbs the candidates.
@@ -163,8 +163,8 @@ func openaiESSemi(ctx context.Context, e *Env, k Values, key noise.Key, fit engi
 	return e.Comm.AllReduce(ctx, "gradient", leaves, part, g, false)
 }
 
-// openaiESGroups cuts the pairs of a population into groups. Leaf i of the roster is group i, where its first candidate is; the
-// edges bring every candidate's result there, group by group.
+// openaiESGroups cuts the pairs of a population into groups. Leaf i of the roster is group i, where its first candidate
+// is; the edges bring every candidate's result there, group by group.
 func openaiESGroups(r Roster, groups int) (leaves Roster, edges []Edge) {
 	leaves = Roster{Members: IDs(groups), Owner: make([]int, groups)}
 	for i := range groups {
@@ -185,7 +185,8 @@ func openaiESShapers(k Values) int {
 	return 1
 }
 
-// openaiESPairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two by two.
+// openaiESPairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two
+// by two.
 func openaiESPairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
 	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: true}
 	u, whole := openaiESUtilities(k.Choice("shaping"), fit), 1/openaiESUnit(k, len(fit))
@@ -199,7 +200,8 @@ func openaiESPairSum(dst engine.Span, key noise.Key, first int, fit []float32, k
 	return s
 }
 
-// openaiESUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise is.
+// openaiESUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise
+// is.
 func openaiESUnit(k Values, P int) float32 {
 	if k.Is("noise", "integer") && !k.Is("shaping", "sign") {
 		return 1 / float32(P-1)

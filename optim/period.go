@@ -46,8 +46,8 @@ func drawFactors(key noise.Key, vary float64) (f [2]float32) {
 	return f
 }
 
-// trainPeriod takes the next steps of the period on all hosted members: Nesterov SGD with eta and decay times factors of a
-// member's own, which are shown where they are varied. over says that the period is over.
+// trainPeriod takes the next steps of the period on all hosted members: Nesterov SGD with eta and decay times factors
+// of a member's own, which are shown where they are varied. over says that the period is over.
 func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors func(r engine.Row) [2]float32) (rep Report, over bool, err error) {
 	n, shape, phase := len(e.Mine), e.Shape(k), e.Record(BlockPhase).U
 	x, m, loss, eta, steps := e.Block(BlockX), e.Block(BlockM), make([]float32, n), make([]float32, n), shape.periodSlice()

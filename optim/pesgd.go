@@ -88,8 +88,8 @@ func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	return rep, l.inherit(ctx, e, "parents.stats", BlockStats)
 }
 
-// pesgdJudge scores the hosted members, backs off those that got worse, and makes each its own elder. The result has the
-// fitness of each, 1 column.
+// pesgdJudge scores the hosted members, backs off those that got worse, and makes each its own elder. The result has
+// the fitness of each, 1 column.
 func pesgdJudge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
 	x, elder, fit := e.Block(BlockX), e.Block(BlockElder), e.Record(BlockFit)
 	mine, err := validate(ctx, e, k)

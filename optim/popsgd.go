@@ -154,7 +154,8 @@ func popSGDBytes(s Shape) map[Op]int64 {
 	return b
 }
 
-// popSGDSteps is the steps of a member before its meeting in wave w: h, or the draws up to the first success of odds 1/h.
+// popSGDSteps is the steps of a member before its meeting in wave w: h, or the draws up to the first success of odds
+// 1/h.
 func popSGDSteps(key noise.Key, k Values, w int) int {
 	h := k.I("h")
 	if h < 2 || k.Is("steps", "fixed") {
@@ -168,8 +169,8 @@ func popSGDSteps(key noise.Key, k Values, w int) int {
 	return s
 }
 
-// popSGDExchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row. peer and
-// spare are scratch.
+// popSGDExchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row.
+// peer and spare are scratch.
 func popSGDExchange(ctx context.Context, e *Env, k Values, round uint64, wave int, edges []Edge, peer, spare engine.Mat) (again []Edge, err error) {
 	in, x, shown := Incoming(edges, e.Roster, e.Self), e.Block(BlockX), e.Block(BlockShown)
 	src, stale := x, !k.Is("mode", "blocking")

@@ -100,8 +100,8 @@ func sgpPushes(r Roster, phase uint64, peers int) (edges []Edge) {
 	return edges
 }
 
-// sgpReceive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what each
-// incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
+// sgpReceive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what
+// each incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
 func sgpReceive(ctx context.Context, e *Env, op Op, edges []Edge, keep, p float64, got engine.Mat) error {
 	x, w, in := e.Block(BlockX), e.Record(BlockW), Incoming(edges, e.Roster, e.Self)
 	rows, weights := got.Sub(0, len(in)), engine.NewHost(len(in), 1, engine.F32)

@@ -42,8 +42,8 @@ var SeriesLoss = Series{Name: "loss", Title: "training loss", Unit: "nats", Doc:
 // SeriesFitness is what selection sees.
 var SeriesFitness = Series{Name: "fitness", Title: "fitness", Unit: "-nats", Doc: "minus the loss; higher is better", Kind: PerMember}
 
-// Nesterov is buf <- mu*buf + g; x <- x - eta*(g + mu*buf): the form of PyTorch and optax. The buffer sums gradients, not steps, so
-// that a turned eta takes hold at once.
+// Nesterov is buf <- mu*buf + g; x <- x - eta*(g + mu*buf): the form of PyTorch and optax. The buffer sums gradients,
+// not steps, so that a turned eta takes hold at once.
 func Nesterov(x, buf, g engine.Mat, eta, mu float32) []engine.Lin {
 	return []engine.Lin{
 		{Dst: buf, Terms: []engine.Term{{C: mu, Src: buf}, {C: 1, Src: g}}},
@@ -76,8 +76,8 @@ func (e *Env) MemberPoints(series string, v []float32) []Point {
 	return out
 }
 
-// LatePoints is MemberPoints of what tasks write out, the losses of gradients for instance: the values are read once they are there,
-// and v must not be used again.
+// LatePoints is MemberPoints of what tasks write out, the losses of gradients for instance: the values are read once
+// they are there, and v must not be used again.
 func (e *Env) LatePoints(series string, v []float32) []Point {
 	return e.latePoints(series, pointers(v))
 }

@@ -32,8 +32,8 @@ func (m *model) inMemory() bool {
 	return m.shown.Ledger.Overhead == 0 && m.shown.Ledger.Total().Sent > 0
 }
 
-// drawBandwidth lists what workers exchange in each operation beside what the algorithm's formula says: equality is quiet, a
-// difference is loud. Workers of one process exchange it in its memory.
+// drawBandwidth lists what workers exchange in each operation beside what the algorithm's formula says: equality is
+// quiet, a difference is loud. Workers of one process exchange it in its memory.
 func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 	l := &m.shown.Ledger
 	ops, overhead, rounds := l.Recent()

@@ -9,8 +9,8 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// TestNoEmptyPanel: a run on one worker has the score where links would be, one on several keeps them, a wide screen has
-// both, and a run without a test set has none.
+// TestNoEmptyPanel: a run on one worker has the score where links would be, one on several keeps them, a wide screen
+// has both, and a run without a test set has none.
 func TestNoEmptyPanel(t *testing.T) {
 	lonely := func(rs []event.Record) []event.Record {
 		for i, r := range rs {

@@ -10,8 +10,8 @@ import (
 	"brood/models/noise"
 )
 
-// augmented checks that a task on an augmented set has the bits of that task on a plain set of what its samples become, and that
-// samples which were not drawn are as they are.
+// augmented checks that a task on an augmented set has the bits of that task on a plain set of what its samples become,
+// and that samples which were not drawn are as they are.
 func (b *bench) augmented(t *testing.T) {
 	a := data.Augment{Pad: 3, Flip: true}
 	set, err := b.set.Augmented(a)

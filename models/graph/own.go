@@ -21,10 +21,11 @@ type Own struct {
 	Input   []int // of a sample: [features] or [channels, height, width]
 	Classes int
 	Params  []engine.Tensor // Name and Shape of each; the rest is filled in
-	// Build adds the model for so many samples to g. The input is features x samples, or samples x channels x height x width
-	// where Input has three sizes; params have the shapes of Params. It returns the logits, classes x samples; the softmax, the
-	// loss and the gradients are added behind them. It is called again for each size of batch and each thread, and must build the same every time; graphs run
-	// again and again, so that no operator in them may draw numbers.
+	// Build adds the model for so many samples to g. The input is features x samples, or samples x channels x height x
+	// width where Input has three sizes; params have the shapes of Params. It returns the logits, classes x samples; the
+	// softmax, the loss and the gradients are added behind them. It is called again for each size of batch and each
+	// thread, and must build the same every time; graphs run again and again, so that no operator in them may draw
+	// numbers.
 	Build func(g *G.ExprGraph, samples int, input *G.Node, params []*G.Node) (logits *G.Node, err error)
 }
 
@@ -61,8 +62,8 @@ func (o *Own) Model() (*models.Model, error) {
 	return m, nil
 }
 
-// Text describes the graph, a line each: name, input, classes, parameters, and the number of operators with a digest of them
-// and of how they are wired. Graphs of equal text compute the same. It fails where Build or the gradients do.
+// Text describes the graph, a line each: name, input, classes, parameters, and the number of operators with a digest of
+// them and of how they are wired. Graphs of equal text compute the same. It fails where Build or the gradients do.
 func (o *Own) Text() (string, error) {
 	m, err := o.Model()
 	if err != nil {
@@ -117,7 +118,8 @@ func (w *wiring) reach(n *G.Node) int {
 			w.err = errors.New("an operator draws random numbers of its own, which cannot be drawn again: leave dropout and noise out, or use a layer list")
 		}
 	}
-	if v := n.Value(); v != nil && !slices.Contains(w.given, n) { // a constant: its operator's own digest leaves most of it out
+	// a constant: its operator's own digest leaves most of it out
+	if v := n.Value(); v != nil && !slices.Contains(w.given, n) {
 		fmt.Fprintf(w.to, " %v", v.Data())
 	}
 	fmt.Fprintf(w.to, " %v %v %v\n", n.Type(), n.Shape(), from)

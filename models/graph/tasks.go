@@ -15,7 +15,8 @@ func flat(m engine.Mat) []float32 { return ram.View(m).F }
 // row is row r of m.
 func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
-// chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large graph.
+// chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large
+// graph.
 const chunk = 256
 
 func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
@@ -52,8 +53,8 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	})
 }
 
-// forward is the summed loss and the correct predictions over ids, drawn at an address. Without stats, batch-norm takes the
-// batch's own.
+// forward is the summed loss and the correct predictions over ids, drawn at an address. Without stats, batch-norm takes
+// the batch's own.
 func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (loss float64, correct int64, err error) {
 	m, piece := running, chunk
 	if w.e.bounds.Norms && stats == nil {

@@ -104,7 +104,8 @@ func (w *worker) score(logits, samples []float32, labels []int32) (loss float64,
 	return loss, 0
 }
 
-// score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in float64.
+// score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in
+// float64.
 func score(logits []float32, labels []int32) (loss float64, correct int64) {
 	n := len(labels)
 	for s, l := range labels {

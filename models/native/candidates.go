@@ -28,8 +28,8 @@ type pair struct {
 	at, n int
 }
 
-// pairs groups entries that follow each other. A candidate alone is computed by the same steps as one of two, so that its
-// bits do not depend on the cohort.
+// pairs groups entries that follow each other. A candidate alone is computed by the same steps as one of two, so that
+// its bits do not depend on the cohort.
 func pairs(t *engine.Candidates) (out []pair) {
 	for i, id := range t.IDs {
 		key, _ := signed(t.Key, t.Antithetic, id)
@@ -59,8 +59,8 @@ func alike(t *engine.Candidates, i, j int) bool {
 
 func same(a, b []int32) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
-// candidates evaluates pairs in parallel. Where the model begins with a dense layer, its products with theta and with the
-// noise are taken apart, and the perturbed weights of that layer, most of the model, are never made.
+// candidates evaluates pairs in parallel. Where the model begins with a dense layer, its products with theta and with
+// the noise are taken apart, and the perturbed weights of that layer, most of the model, are never made.
 func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"brood/models/noise"
 )
 
-// firstDense is the products of a first dense layer, which the candidates of a task share: x*(W + s*E)' = x*W' + s*(x*E)'. The
-// first serves all candidates that see the batch, the second both signs of a pair.
+// firstDense is the products of a first dense layer, which the candidates of a task share: x*(W + s*E)' = x*W' +
+// s*(x*E)'. The first serves all candidates that see the batch, the second both signs of a pair.
 type firstDense struct {
 	base, turn []float32 // x*W' + b of a whole batch; x*E' and the bias's noise of a piece
 	task       uint64    // that base belongs to, 0: none
@@ -22,8 +22,8 @@ type firstDense struct {
 	bias, shift  []float32
 }
 
-// starts says whether base holds the batch, of so many outputs a sample, and makes room for it. Until ended it then holds none,
-// in case of an error.
+// starts says whether base holds the batch, of so many outputs a sample, and makes room for it. Until ended it then
+// holds none, in case of an error.
 func (a *firstDense) starts(task uint64, ids []int32, at noise.Key, outputs int) bool {
 	known := a.task == task && same(a.ids, ids) && a.at == at
 	a.task, a.base = 0, grown(a.base, len(ids)*outputs)
@@ -61,7 +61,8 @@ func (o *dense) combine(p *pass, a *firstDense, lo int, step float32) {
 	}
 }
 
-// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line maps to x.
+// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line
+// maps to x.
 func (e *Engine) inBytes(t *engine.Candidates, o *dense) bool {
 	return t.Noise.Integer && t.Scale.Rows == 0 && e.byteLayer(o)
 }
@@ -71,8 +72,8 @@ func (e *Engine) byteLayer(o *dense) bool {
 	return o.in == 0 && len(e.set.Normal()) == 1 && o.nIn < 1<<16 && e.plan.model.Loss == models.CrossEntropy
 }
 
-// drawBytes draws the layer's noise and, unless it is known, gathers the batch. x = (pixel/255 - mean)/deviation, so that
-// x*E' = scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V; the second is one row.
+// drawBytes draws the layer's noise and, unless it is known, gathers the batch. x = (pixel/255 - mean)/deviation, so
+// that x*E' = scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V; the second is one row.
 func (a *firstDense) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, ids []int32, at noise.Key, known bool) {
 	l, stride := p.lane, (o.nIn+3)/4*4
 	if !known {

@@ -8,8 +8,9 @@ import (
 	"brood/models/noise"
 )
 
-// lowLayer is a dense layer under noise of rank r, for a group of pairs: x*(W + s*E)' + b + s*e = x*W' + b + s*(x*B')*A', where
-// the bias's noise e is one more row of A against a column of ones. The perturbed weights are never made.
+// lowLayer is a dense layer under noise of rank r, for a group of pairs: x*(W + s*E)' + b + s*e = x*W' + b +
+// s*(x*B')*A', where the bias's noise e is one more row of A against a column of ones. The perturbed weights are never
+// made.
 type lowLayer struct {
 	o     *dense
 	first bool      // whose products the group shares

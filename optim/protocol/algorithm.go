@@ -73,8 +73,8 @@ type finite struct {
 	rules
 }
 
-// byAgents says whether executions are simulated agent by agent: always, or where that is faster, since a batch of about sqrt(n)
-// meetings takes about states^2 draws.
+// byAgents says whether executions are simulated agent by agent: always, or where that is faster, since a batch of
+// about sqrt(n) meetings takes about states^2 draws.
 func (p finite) byAgents(k optim.Values, states int) bool {
 	switch k.Choice("simulation") {
 	case "agents":
@@ -85,8 +85,8 @@ func (p finite) byAgents(k optim.Values, states int) bool {
 	return k.Get("n") <= min(maxAgents, math.Pow(float64(states), 4)/4)
 }
 
-// blocks: the agents (1 + the state of each) or the counts, zero before an execution begins; the meetings done; and its end. The
-// first is named after the protocol too, since another's states mean something else.
+// blocks: the agents (1 + the state of each) or the counts, zero before an execution begins; the meetings done; and its
+// end. The first is named after the protocol too, since another's states mean something else.
 func (p finite) blocks(k optim.Values, _ engine.Layout) []optim.Block {
 	states := len(p.table(k).States)
 	b := optim.Block{Name: optim.BlockCounts + "." + p.name, Cols: states, Type: engine.U64, Record: true}

@@ -37,15 +37,16 @@ Series: loss is the share of agents that do not give the answer; shares are thos
 	right: leading,
 })
 
-// weighed is a state of average-and-conquer: a value, and the level of a weight of 1 (1..d). Zeros carry a sign in level.
+// weighed is a state of average-and-conquer: a value, and the level of a weight of 1 (1..d). Zeros carry a sign in
+// level.
 type weighed struct{ value, level int }
 
 func (x weighed) positive() bool { return x.value > 0 || x.value == 0 && x.level > 0 }
 
 func (x weighed) weight() int { return max(x.value, -x.value) }
 
-// average is the table for largest weight m (an even one is taken as the odd one below) and d levels. A, all of weight m, is state 0
-// and B state 1.
+// average is the table for largest weight m (an even one is taken as the odd one below) and d levels. A, all of weight
+// m, is state 0 and B state 1.
 func average(m, d int) (*Table, error) {
 	m -= 1 - m%2
 	var all []weighed

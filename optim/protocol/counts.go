@@ -2,18 +2,19 @@ package protocol
 
 import "context"
 
-// The simulation by counts. Agents of one state cannot be told disjoint, so the counts are a Markov chain of their own, and two
-// ways of advancing it leave its distribution as it is:
+// The simulation by counts. Agents of one state cannot be told disjoint, so the counts are a Markov chain of their own,
+// and two ways of advancing it leave its distribution as it is:
 //
 // A batch (Berenbrink, Hammer, Kaaser, Meyer, Penschuck, Tran: Simulating population protocols in sub-constant time per
 // interaction, 2020): the number l of meetings before one has an agent in common with an earlier is drawn first, about
-// sqrt(pi*n/8); their 2l agents are then a sample without replacement, whose states and pairing are hypergeometric; and then
-// the one meeting that has an agent in common. A batch that would pass the end of the round is cut there: meetings have no memory.
+// sqrt(pi*n/8); their 2l agents are then a sample without replacement, whose states and pairing are hypergeometric; and
+// then the one meeting that has an agent in common. A batch that would pass the end of the round is cut there: meetings
+// have no memory.
 //
 // A jump: where most meetings change nothing, their number before the next that does is geometric.
 //
-// The goal, once reached, stays reached (see goal): it is looked for behind a batch, and if it holds there, the batch's meetings are put
-// in a random order, which is all that the batch left open, to find the first after which it holds.
+// The goal, once reached, stays reached (see goal): it is looked for behind a batch, and if it holds there, the batch's
+// meetings are put in a random order, which is all that the batch left open, to find the first after which it holds.
 
 // crowd is what a simulation by counts of n agents needs besides the counts.
 type crowd struct {

@@ -52,8 +52,8 @@ func byCounts(t *testing.T, table *Table, first []uint64, r *source, sparse floa
 	}
 }
 
-// smirnov is the two-sample Kolmogorov-Smirnov statistic, scaled: above 2.23 with probability 1e-4 for continuous values, less
-// for those with ties.
+// smirnov is the two-sample Kolmogorov-Smirnov statistic, scaled: above 2.23 with probability 1e-4 for continuous
+// values, less for those with ties.
 func smirnov(a, b []float64) float64 {
 	slices.Sort(a)
 	slices.Sort(b)
@@ -74,9 +74,9 @@ func smirnov(a, b []float64) float64 {
 
 const farDistance = 2.23
 
-// TestWaysAgree: agent by agent, in batches and in jumps, the times of convergence and what the executions converge to have the
-// same distribution: no difference at a confidence of 1 - 1e-4 a comparison, with fixed seeds and so many executions that a shift
-// by four tenths of a standard deviation shows; with BROOD_LONG=1, by a quarter.
+// TestWaysAgree: agent by agent, in batches and in jumps, the times of convergence and what the executions converge to
+// have the same distribution: no difference at a confidence of 1 - 1e-4 a comparison, with fixed seeds and so many
+// executions that a shift by four tenths of a standard deviation shows; with BROOD_LONG=1, by a quarter.
 func TestWaysAgree(t *testing.T) {
 	executions := 600
 	if os.Getenv("BROOD_LONG") != "" {

@@ -11,8 +11,8 @@ func testSource(seed uint64) *source {
 	return newSource(noise.Key{Seed: seed, Purpose: noise.Pair, Member: 1})
 }
 
-// chiSquare compares counts with expected ones, cells pooled from the left until each expects 10, and gives the z score of the
-// statistic (Wilson and Hilferty): above 3.7 with probability 1e-4.
+// chiSquare compares counts with expected ones, cells pooled from the left until each expects 10, and gives the z score
+// of the statistic (Wilson and Hilferty): above 3.7 with probability 1e-4.
 func chiSquare(got []int, want []float64) float64 {
 	var x2, g, w float64
 	cells := -1

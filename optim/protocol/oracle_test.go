@@ -52,7 +52,8 @@ func moments(x []float64) (mean, standardError float64) {
 // forms are the choices of the knob simulation that an execution can be asked to take.
 var forms = map[string]float64{"agents": 1, "counts": 2}
 
-// TestExactMeans: where the mean is known exactly, that of many executions lies within four standard errors, in both simulations.
+// TestExactMeans: where the mean is known exactly, that of many executions lies within four standard errors, in both
+// simulations.
 func TestExactMeans(t *testing.T) {
 	for _, c := range []struct {
 		a          *optim.Algorithm
@@ -84,9 +85,9 @@ func harmonic(n int) (h float64) {
 	return h
 }
 
-// exactFourStates is the mean parallel time of four-state exact majority from a gap of 1, by first-step analysis: with a strong A
-// (and a-1 strong B) and w weak agents of b, the next change is a cancellation (a-1, w+1), a weak b turned (w-1) or a
-// weak a turned (w+1). Each a is a tridiagonal system that rests on the one below.
+// exactFourStates is the mean parallel time of four-state exact majority from a gap of 1, by first-step analysis: with
+// a strong A (and a-1 strong B) and w weak agents of b, the next change is a cancellation (a-1, w+1), a weak b turned
+// (w-1) or a weak a turned (w+1). Each a is a tridiagonal system that rests on the one below.
 func exactFourStates(n int) float64 {
 	pairs := float64(n) * float64(n-1) / 2
 	var below []float64 // expected meetings from (a-1, w)
@@ -141,8 +142,8 @@ func TestFourStateMean(t *testing.T) {
 	}
 }
 
-// TestSourceTimes: approximate figures of the sources, and answers that are always right where the protocol is exact. The tolerances
-// are relative: an asymptotic formula, a single run, or a mean of few.
+// TestSourceTimes: approximate figures of the sources, and answers that are always right where the protocol is exact.
+// The tolerances are relative: an asymptotic formula, a single run, or a mean of few.
 func TestSourceTimes(t *testing.T) {
 	for _, c := range []struct {
 		a          *optim.Algorithm
@@ -170,8 +171,8 @@ func TestSourceTimes(t *testing.T) {
 	}
 }
 
-// TestGossipContracts: a meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1), whatever the
-// numbers are, and the mean stays.
+// TestGossipContracts: a meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1), whatever
+// the numbers are, and the mean stays.
 func TestGossipContracts(t *testing.T) {
 	const n, executions = 20, 4000
 	for _, met := range []int{1, 10, 60} {

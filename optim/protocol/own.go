@@ -2,7 +2,8 @@ package protocol
 
 import "brood/optim"
 
-// Parity is the example of a rule table: whether the number of ones is odd. Leaders carry the sum of what they have met.
+// Parity is the example of a rule table: whether the number of ones is odd. Leaders carry the sum of what they have
+// met.
 var Parity = Spec{
 	Name:   "parity",
 	States: []string{"L0", "L1", "F0", "F1"},

@@ -17,7 +17,8 @@ const stuck = math.MaxUint64
 type simulation interface {
 	// begin starts the execution of a row that holds none, or one of another size.
 	begin(r engine.Row, m optim.Member) (began bool, err error)
-	// run lets up to left pairs meet. end is stuck when nothing can change any more short of the goal, 1 when it is reached, else 0.
+	// run lets up to left pairs meet. end is stuck when nothing can change any more short of the goal, 1 when it is
+	// reached, else 0.
 	run(ctx context.Context, r engine.Row, m optim.Member, left uint64) (met, end uint64, err error)
 	// measure is the values of the series, in their order, less what is told once at the end.
 	measure(r engine.Row) []float64
@@ -30,8 +31,9 @@ func gatherBytes(s optim.Shape) map[optim.Op]int64 {
 	return map[optim.Op]int64{"executions": s.AllGatherBytes(recordBytes)}
 }
 
-// advance does a round of all executions of this worker. series are those of measure. A pass of the run is over when as many executions ended as
-// there are members, so that `epochs 1` ends it exactly then; samples are meetings. right says what a converged row answered.
+// advance does a round of all executions of this worker. series are those of measure. A pass of the run is over when as
+// many executions ended as there are members, so that `epochs 1` ends it exactly then; samples are meetings. right says
+// what a converged row answered.
 func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string, s simulation, right func(engine.Row) (float64, bool)) (rep optim.Report, err error) {
 	clock, end := e.Record(optim.BlockClock), e.Record(optim.BlockEnd)
 	mine := engine.NewHost(len(e.Mine), recordBytes/8, engine.U64)

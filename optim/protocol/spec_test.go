@@ -103,7 +103,8 @@ func FuzzSpec(f *testing.F) {
 	})
 }
 
-// TestSpecRoundTrip: what a log holds compiles to the same table, and a rule table says the same as the protocol it spells out.
+// TestSpecRoundTrip: what a log holds compiles to the same table, and a rule table says the same as the protocol it
+// spells out.
 func TestSpecRoundTrip(t *testing.T) {
 	s, err := ParseSpec([]byte(good))
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package protocol simulates population protocols (Angluin et al. 2006) as algorithms of the workbench: n anonymous agents of
-// few states, of which a uniform random pair meets, again and again. A member is an execution of its own, a round is a bounded
-// stretch of parallel time (meetings divided by n), and all state is blocks, so that recording, resume, verify and screens follow.
+// Package protocol simulates population protocols (Angluin et al. 2006) as algorithms of the workbench: n anonymous
+// agents of few states, of which a uniform random pair meets, again and again. A member is an execution of its own, a
+// round is a bounded stretch of parallel time (meetings divided by n), and all state is blocks, so that recording,
+// resume, verify and screens follow.
 //
-// Two simulations give the same distribution of everything that is reported: agent by agent, and by the counts of agents in
-// each state (counts.go), which reaches 1e9 agents. It imports models and optim.
+// Two simulations give the same distribution of everything that is reported: agent by agent, and by the counts of
+// agents in each state (counts.go), which reaches 1e9 agents. It imports models and optim.
 package protocol
 
 import (

@@ -69,8 +69,9 @@ func (s *sockets) closeAll() {
 	s.nodes, s.meshes, s.roster, s.hub = nil, nil, nil, nil
 }
 
-// TestConformanceOverQUIC is the whole suite with a socket for each worker: the same bits, the same bytes. It passes where the rows of
-// blocks are in the memory of the process, and where they have to be fetched from an engine's before they travel.
+// TestConformanceOverQUIC is the whole suite with a socket for each worker: the same bits, the same bytes. It passes
+// where the rows of blocks are in the memory of the process, and where they have to be fetched from an engine's before
+// they travel.
 func TestConformanceOverQUIC(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: opens some hundred sockets for each algorithm")

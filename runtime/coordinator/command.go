@@ -239,8 +239,8 @@ func Resized(members []optim.Member, n int) []optim.Member {
 // maxCorners bounds the combinations of schedules that are looked at.
 const maxCorners = 4096
 
-// structural says whether edits change the blocks. A schedule that would change them on its way is refused: a plan needs
-// a round that is known beforehand.
+// structural says whether edits change the blocks. A schedule that would change them on its way is refused: a plan
+// needs a round that is known beforehand.
 func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edit) (bool, error) {
 	was, err := timeline.New(alg, before)
 	if err != nil {

@@ -166,8 +166,8 @@ func (c *Coordinator) limited() *Exit {
 	return &Exit{Phase: event.Finished, Reason: "its limit is reached", Missed: c.cfg.Limit.Target}
 }
 
-// leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it, so that a run
-// which is interrupted there has no other end than one that is not.
+// leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it,
+// so that a run which is interrupted there has no other end than one that is not.
 func (c *Coordinator) leaving() bool { return c.ending == nil || c.ending.Phase == event.Stopped }
 
 // failed handles a grant or plan that a worker could not do.

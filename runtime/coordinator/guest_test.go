@@ -170,8 +170,8 @@ func (p *party) sound() error {
 	return nil
 }
 
-// TestGuests: what a worker says that does not fit what the core knows puts that worker out, with a sentence; the run goes on with the
-// others, and nothing of it is in the log.
+// TestGuests: what a worker says that does not fit what the core knows puts that worker out, with a sentence; the run
+// goes on with the others, and nothing of it is in the log.
 func TestGuests(t *testing.T) {
 	done := func(change func(p *party, d *message.Done)) func(p *party) any {
 		return func(p *party) any {
@@ -286,7 +286,8 @@ func TestMajority(t *testing.T) {
 	}
 }
 
-// TestNoMajority: two that disagree pause the run, and both are named; what they did is done again once a person lets it.
+// TestNoMajority: two that disagree pause the run, and both are named; what they did is done again once a person lets
+// it.
 func TestNoMajority(t *testing.T) {
 	for name, change := range map[string]func(d *message.Done){
 		"digests":  func(d *message.Done) { d.Digests["progress/shared"] = [32]byte{1} },
@@ -329,7 +330,8 @@ func TestTimesAreTheCores(t *testing.T) {
 	}
 }
 
-// TestFaultInCheck: a mistake of ours that a worker's message shows puts that worker out, and its stack is kept for the report.
+// TestFaultInCheck: a mistake of ours that a worker's message shows puts that worker out, and its stack is kept for the
+// report.
 func TestFaultInCheck(t *testing.T) {
 	p := newParty(t, 2, nil)
 	d := p.done(1)

@@ -14,8 +14,8 @@ import (
 	"brood/runtime/message"
 )
 
-// insider plays a worker that was let in and says what a script makes of an honest report: bytes of its message changed on the way, or
-// fields that hold what an attacker would choose. An exhausted script gives zeros.
+// insider plays a worker that was let in and says what a script makes of an honest report: bytes of its message changed
+// on the way, or fields that hold what an attacker would choose. An exhausted script gives zeros.
 type insider struct {
 	*party
 	script []byte
@@ -210,7 +210,8 @@ func play(t *testing.T, script []byte) {
 	}
 }
 
-// FuzzInsider holds that no script makes the core panic, put an honest worker out, stop, or log what cannot have happened.
+// FuzzInsider holds that no script makes the core panic, put an honest worker out, stop, or log what cannot have
+// happened.
 func FuzzInsider(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(drawn(seed))

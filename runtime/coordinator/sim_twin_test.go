@@ -12,8 +12,8 @@ import (
 	"brood/runtime/timeline"
 )
 
-// twin executes the log alone, naively: all members in one place, the knobs of a round looked up by walking all edits, the
-// position of each round remembered. It must agree with every commit.
+// twin executes the log alone, naively: all members in one place, the knobs of a round looked up by walking all edits,
+// the position of each round remembered. It must agree with every commit.
 type twin struct {
 	cfg     Config
 	alg     *optim.Algorithm

@@ -351,8 +351,8 @@ func freshSymbols(alg string, members []optim.Member) symbols {
 	return y
 }
 
-// carry is the state after a plan: survivors keep their rows, others enter from the centre, and a change of what is kept
-// leaves its mark everywhere.
+// carry is the state after a plan: survivors keep their rows, others enter from the centre, and a change of what is
+// kept leaves its mark everywhere.
 func carry(old symbols, was, will hash, members []optim.Member) symbols {
 	centre := old.shared
 	for _, m := range slices.Sorted(maps.Keys(old.rows)) {

@@ -9,10 +9,10 @@ import (
 	"brood/runtime/event"
 )
 
-// TestEnginesAgree: whole runs on both engines end at the same loss. Their sums have other orders, so runs of a seed part
-// after some steps; means over five seeds may differ by two standard errors of their difference. Where the engines compute
-// the same function the runs of a seed also stay close together, which the spread over seeds alone would not show: their
-// mean absolute difference is below half of that spread.
+// TestEnginesAgree: whole runs on both engines end at the same loss. Their sums have other orders, so runs of a seed
+// part after some steps; means over five seeds may differ by two standard errors of their difference. Where the engines
+// compute the same function the runs of a seed also stay close together, which the spread over seeds alone would not
+// show: their mean absolute difference is below half of that spread.
 func TestEnginesAgree(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: trains thirty models")

@@ -14,8 +14,8 @@ import (
 // Auto, as a number of members, asks for as many as keep all threads busy and fit into the memory, see [Job.fill].
 const Auto = option.Auto
 
-// Filling is how much of the memory an automatic population may take; candidates is its size for each thread where members
-// are only evaluated, which costs little and whose number is the quality of the step.
+// Filling is how much of the memory an automatic population may take; candidates is its size for each thread where
+// members are only evaluated, which costs little and whose number is the quality of the step.
 const (
 	filling    = 0.8
 	candidates = 16
@@ -35,8 +35,8 @@ var machineMemory = func() int64 {
 	return int64(min(all, 1<<62))
 }
 
-// fill chooses the members of an automatic population: one for each thread, or some for each where members are only evaluated,
-// or as many more as the algorithm needs; fewer if the memory asks for it.
+// fill chooses the members of an automatic population: one for each thread, or some for each where members are only
+// evaluated, or as many more as the algorithm needs; fewer if the memory asks for it.
 func (j *Job) fill(eng compute) error {
 	if j.Members != Auto {
 		return nil
@@ -68,8 +68,9 @@ func (j *Job) fill(eng compute) error {
 // sampled is a population that is rehearsed in no time; what larger ones need grows in proportion to it.
 const sampled = 512
 
-// slope predicts memory from two rehearsals of few members: at sampled ones, and for each more. Of ten thousands of members a rehearsal
-// takes many seconds. ok is false where there are too few members to save anything, or the algorithm refuses these numbers.
+// slope predicts memory from two rehearsals of few members: at sampled ones, and for each more. Of ten thousands of
+// members a rehearsal takes many seconds. ok is false where there are too few members to save anything, or the
+// algorithm refuses these numbers.
 func (j *Job) slope(seat compute) (at, each float64, ok bool) {
 	if j.Members < 8*sampled {
 		return 0, 0, false
@@ -106,8 +107,8 @@ func (j *Job) tooLarge(needs int64, seat compute) error {
 
 func gib(bytes int64) string { return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30)) }
 
-// most is the largest population below the present one that the algorithm takes and the memory holds, of thousands within some percent; 0 for
-// none.
+// most is the largest population below the present one that the algorithm takes and the memory holds, of thousands
+// within some percent; 0 for none.
 func (j *Job) most(limit int64, seat compute) int {
 	n := 0
 	if at, each, ok := j.slope(seat); ok {

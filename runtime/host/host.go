@@ -35,8 +35,8 @@ type Run struct {
 	pinned []string         // of checkpoints that a plan went back to: verify needs them
 }
 
-// Start opens the doors of a run and readies its fleet. watch is told of every record after it is in the log; it must not
-// block. Close the run after Train.
+// Start opens the doors of a run and readies its fleet. watch is told of every record after it is in the log; it must
+// not block. Close the run after Train.
 func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record)) (*Run, error) {
 	return start(j, s, from, watch, closed(j), 0)
 }
@@ -179,7 +179,8 @@ func paths(cp *event.Checkpoint) (out []string) {
 // prune removes the files of other checkpoints.
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil {
-		_ = r.Session.Prune(slices.Concat(r.keep, r.older, paths(r.sane.Good), r.pinned)) // what cannot be removed is only in the way
+		// what cannot be removed is only in the way
+		_ = r.Session.Prune(slices.Concat(r.keep, r.older, paths(r.sane.Good), r.pinned))
 	}
 }
 

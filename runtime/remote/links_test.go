@@ -21,7 +21,8 @@ type lossy struct {
 	mended chan struct{} // holds a token for each link that is up again
 }
 
-// loseLinks readies a run that loses all links between workers for a while, so many times, each once rounds are committed again.
+// loseLinks readies a run that loses all links between workers for a while, so many times, each once rounds are
+// committed again.
 func loseLinks(t *testing.T, rounds uint64, cuts int, lasts time.Duration) *lossy {
 	t.Helper()
 	o := small(rounds)
@@ -75,8 +76,8 @@ func (a *lossy) shape(loss float64) {
 	}
 }
 
-// TestLinkLost: two workers that lose each other for two seconds, while both reach the coordinator, are tried again in a new membership
-// epoch: nobody is sent away, and the run ends as one that nobody disturbed.
+// TestLinkLost: two workers that lose each other for two seconds, while both reach the coordinator, are tried again in
+// a new membership epoch: nobody is sent away, and the run ends as one that nobody disturbed.
 func TestLinkLost(t *testing.T) {
 	a := loseLinks(t, 200, 1, 2*time.Second)
 	ends := []<-chan error{a.work(t.Context(), a.config()), a.work(t.Context(), a.config())}
@@ -97,8 +98,8 @@ func TestLinkLost(t *testing.T) {
 	t.Logf("a stall of %s, alerts %q", a.stall.Round(10*time.Millisecond), a.alerts)
 }
 
-// TestLinkLostThrice: a third time one of them is sent away for good, ends with a sentence that says so and what to do, and the run goes on
-// with the other. Then it may be started again.
+// TestLinkLostThrice: a third time one of them is sent away for good, ends with a sentence that says so and what to do,
+// and the run goes on with the other. Then it may be started again.
 func TestLinkLostThrice(t *testing.T) {
 	a := loseLinks(t, 1<<40, 3, 2*time.Second)
 	watch := a.watch

@@ -42,14 +42,14 @@ type run struct {
 	roster wire.Roster
 }
 
-// Serve is host.Serve for a run that workers come to through this server, besides so many in this process: they are let in from
-// now on, until Close of the run says goodbye to them.
+// Serve is host.Serve for a run that workers come to through this server, besides so many in this process: they are let
+// in from now on, until Close of the run says goodbye to them.
 //
-// A server serves one run, which whoever has a URL may join, or look at, and keeps who it is beside the session. One of a series
-// may serve several, at once and one after another. Each takes as many workers as its job waits for, and another where one is lost. A
-// worker whose run is over goes on with the run that lacks fewest, of these with the oldest, and asks again while none lacks any, until the
-// server closes. A worker holds nothing of a run that it was cut off from, so it does not matter which it comes back to: ids of runs are new
-// each time.
+// A server serves one run, which whoever has a URL may join, or look at, and keeps who it is beside the session. One of
+// a series may serve several, at once and one after another. Each takes as many workers as its job waits for, and
+// another where one is lost. A worker whose run is over goes on with the run that lacks fewest, of these with the
+// oldest, and asks again while none lacks any, until the server closes. A worker holds nothing of a run that it was cut
+// off from, so it does not matter which it comes back to: ids of runs are new each time.
 func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, watch func(event.Record), workers int) (*host.Run, error) {
 	r := &run{srv: s, id: s.id, dir: sess.Dir(), wants: j.Workers - workers, seats: map[wire.NodeID]*seat{}}
 	if r.id == (wire.RunID{}) {
@@ -74,7 +74,8 @@ func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, 
 	return out, nil
 }
 
-// open lets workers in to a run that is ready to train, and whoever has a URL to look at it. Until then all of them are told to try again.
+// open lets workers in to a run that is ready to train, and whoever has a URL to look at it. Until then all of them are
+// told to try again.
 func (s *Server) open(r *run) error {
 	if !s.cfg.Series {
 		s.mu.Lock()
@@ -188,7 +189,8 @@ func (r *run) leave(t *seat, why error) {
 	}
 }
 
-// close says goodbye to the workers, if the run is over; else they may come back to whoever goes on with it. It returns when every goroutine of the run has ended.
+// close says goodbye to the workers, if the run is over; else they may come back to whoever goes on with it. It returns
+// when every goroutine of the run has ended.
 func (r *run) close() {
 	r.ends.Do(func() {
 		s := r.srv

@@ -31,7 +31,8 @@ type tenure struct {
 	roster wire.Roster
 }
 
-// handover is how long a worker that leaves waits until its members have moved on: what those who preempt a machine commonly grant.
+// handover is how long a worker that leaves waits until its members have moved on: what those who preempt a machine
+// commonly grant.
 const handover = 30 * time.Second
 
 // ErrHandover says that this worker has left, and its members had not moved on by then.

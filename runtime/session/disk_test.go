@@ -80,8 +80,8 @@ func TestFullDisk(t *testing.T) {
 	sameCommits(t, got, want)
 }
 
-// The reserve of a run of a few members is small, and grows with what its essential records take: where there is no room for that, what is
-// reserved stays.
+// The reserve of a run of a few members is small, and grows with what its essential records take: where there is no
+// room for that, what is reserved stays.
 func TestReserveFitsTheRun(t *testing.T) {
 	d := newFaulty()
 	o := defaults()

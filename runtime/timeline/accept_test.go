@@ -35,7 +35,8 @@ func TestScheduleBehindTheRun(t *testing.T) {
 	}
 }
 
-// Positions with a + are rounds of the run once the first round is known. One that is in a log already means what it did.
+// Positions with a + are rounds of the run once the first round is known. One that is in a log already means what it
+// did.
 func TestPositionsFromTheFirstRound(t *testing.T) {
 	for text, want := range map[string]string{
 		"cosine:0.1..0.001@+200":        "cosine:0.1..0.001@2750",

@@ -223,7 +223,8 @@ func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 	}
 }
 
-// TestFounders: lines are followed through parents, all of a round at once, and taken up again where a run goes back to.
+// TestFounders: lines are followed through parents, all of a round at once, and taken up again where a run goes back
+// to.
 func TestFounders(t *testing.T) {
 	v := New()
 	roster := optim.Place(optim.IDs(3), []int{1})

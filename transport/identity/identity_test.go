@@ -176,7 +176,8 @@ func TestHostileCertificates(t *testing.T) {
 	victim := newKey(t)
 	chain := mallory.cert
 	chain.Certificate = [][]byte{chain.Certificate[0], victim.cert.Certificate[0]}
-	stolen := tls.Certificate{Certificate: victim.cert.Certificate, PrivateKey: mallory.private} // another's certificate, without its key
+	// another's certificate, without its key
+	stolen := tls.Certificate{Certificate: victim.cert.Certificate, PrivateKey: mallory.private}
 	for name, c := range map[string]struct {
 		change func(*tls.Config)
 		says   string

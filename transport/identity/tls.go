@@ -12,8 +12,8 @@ import (
 // ALPN is the protocol that both sides must name.
 const ALPN = "fleet/1"
 
-// Server is the configuration of a side that is dialled. Every peer must show one ed25519 certificate, whosever: a Gate or a roster
-// decides once it has said what it wants, so that it can be told why not.
+// Server is the configuration of a side that is dialled. Every peer must show one ed25519 certificate, whosever: a Gate
+// or a roster decides once it has said what it wants, so that it can be told why not.
 func (k *Key) Server() *tls.Config {
 	c := k.config(func(wire.NodeID) error { return nil })
 	c.ClientAuth = tls.RequireAnyClientCert

@@ -20,7 +20,8 @@ import (
 	"brood/transport/wire"
 )
 
-// scenery is what an attacker finds: a coordinator with a gate, a worker of its run, and two more workers that must not notice anything.
+// scenery is what an attacker finds: a coordinator with a gate, a worker of its run, and two more workers that must not
+// notice anything.
 type scenery struct {
 	gate    *identity.Gate
 	token   string

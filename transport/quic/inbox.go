@@ -77,7 +77,8 @@ func (in *inbox) take(epoch uint32) (m message, ok, freed bool) {
 	return message{}, false, freed
 }
 
-// fits says whether a frame may be read now. Where nothing is ready, the message that comes next always may: it is what somebody waits for.
+// fits says whether a frame may be read now. Where nothing is ready, the message that comes next always may: it is what
+// somebody waits for.
 func (in *inbox) fits(h wire.Header) bool {
 	return h.Order <= in.next && len(in.ready) == 0 || in.bytes+int(h.Length)+perEntry <= maxParked
 }

@@ -14,8 +14,9 @@ const (
 	busy       = 256
 )
 
-// lanesFor is how many lanes a pair should have: NewReno fills a connection poorly where packets are lost or far, and several fill it better.
-// Nearer than 1 ms a loss is mended before it costs anything; what is lost there is lost to full buffers, and lanes would only fill them more.
+// lanesFor is how many lanes a pair should have: NewReno fills a connection poorly where packets are lost or far, and
+// several fill it better. Nearer than 1 ms a loss is mended before it costs anything; what is lost there is lost to
+// full buffers, and lanes would only fill them more.
 func lanesFor(have int, rtt time.Duration, lost float64) int {
 	if rtt <= time.Millisecond || rtt <= 20*time.Millisecond && lost <= 0.0005 {
 		return have

@@ -56,7 +56,8 @@ var mutants = []struct {
 	{"lengths allocate", "wire/frame.go", "min(n, max(firstPiece, 2*len(p)))", "n", "wire", "^TestLengthsAllocateNothing$"},
 }
 
-// TestMutants plants each mutant by an overlay and runs the test that must fail; a test that hangs has noticed too. Each takes a build: BROOD_LONG=1 asks for it.
+// TestMutants plants each mutant by an overlay and runs the test that must fail; a test that hangs has noticed too.
+// Each takes a build: BROOD_LONG=1 asks for it.
 func TestMutants(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("35 builds and test runs: set BROOD_LONG=1")

@@ -2,7 +2,8 @@ package quic
 
 import "brood/transport/wire"
 
-// smallest is the size in bytes up to which a message goes with others on the pair's own connection; a larger one goes to the lanes.
+// smallest is the size in bytes up to which a message goes with others on the pair's own connection; a larger one goes
+// to the lanes.
 const smallest = 16 << 10
 
 // outbox is what waits to be sent to a worker. The pair's lock guards it.

@@ -29,7 +29,8 @@ type pair struct {
 	shape       *Shape       // nil is none
 	shaped      net.Addr     // where it is in effect; nil is nowhere
 
-	// Epochs below cut may have lost frames: nothing is sent or received in them any more. In epochs below used, frames were sent or received; below asked, waited for.
+	// Epochs below cut may have lost frames: nothing is sent or received in them any more. In epochs below used, frames
+	// were sent or received; below asked, waited for.
 	cut, used, asked uint64
 	why              error     // of the cut, or of the last dial that failed
 	met              bool      // there was a connection
@@ -37,7 +38,8 @@ type pair struct {
 	ended            error     // the pair is over
 }
 
-// CutError says that the connection to a worker broke in an epoch: frames may be lost, so nothing more is sent or received in it.
+// CutError says that the connection to a worker broke in an epoch: frames may be lost, so nothing more is sent or
+// received in it.
 type CutError struct {
 	Worker uint32
 	Epoch  uint32
@@ -207,8 +209,8 @@ func (p *pair) end(why error) {
 	signal(p.moved)
 }
 
-// install makes s the pair's association, with the higher of both sides' cuts. told is the cut that the dialling side told the other: where that
-// no longer holds, it must dial anew. The other side answers Opened.
+// install makes s the pair's association, with the higher of both sides' cuts. told is the cut that the dialling side
+// told the other: where that no longer holds, it must dial anew. The other side answers Opened.
 func (p *pair) install(s *association, theirs, told uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +247,8 @@ func (p *pair) install(s *association, theirs, told uint64) error {
 	return nil
 }
 
-// applyShape slows down what goes to the other. Where a connection has just broken, what is dialled anew goes the same way.
+// applyShape slows down what goes to the other. Where a connection has just broken, what is dialled anew goes the same
+// way.
 func (p *pair) applyShape() {
 	if p.shape == nil {
 		return

@@ -9,7 +9,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Peer is a control connection with a process that was let in, or that let us in. Its methods are safe for concurrent use.
+// Peer is a control connection with a process that was let in, or that let us in. Its methods are safe for concurrent
+// use.
 type Peer struct {
 	c     *control
 	hello wire.Hello
@@ -51,8 +52,8 @@ func (p *Peer) Role() wire.Role { return p.hello.Role }
 // Address is where the peer's packets come from.
 func (p *Peer) Address() net.Addr { return p.c.conn.RemoteAddr() }
 
-// Send queues a message; body must not change afterwards. It never waits. Where too much waits already, the peer is cut. An error says that the peer is gone,
-// or that the message is too large.
+// Send queues a message; body must not change afterwards. It never waits. Where too much waits already, the peer is
+// cut. An error says that the peer is gone, or that the message is too large.
 func (p *Peer) Send(m wire.Message) error {
 	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
 	if err != nil {
@@ -67,7 +68,8 @@ func (p *Peer) Send(m wire.Message) error {
 	return nil
 }
 
-// Receive returns the next message, which belongs to the caller. What came before the peer's end is still returned, then the reason.
+// Receive returns the next message, which belongs to the caller. What came before the peer's end is still returned,
+// then the reason.
 func (p *Peer) Receive(ctx context.Context) (wire.Message, error) {
 	for {
 		if err := ctx.Err(); err != nil {

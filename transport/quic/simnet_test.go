@@ -361,8 +361,8 @@ func number(t *testing.T, name string, standard int) int {
 	return n
 }
 
-// TestFaults: whatever the network does, nobody receives out of order, a gap, or another epoch's frames; nobody hangs, and when the network is
-// mended so is the fleet.
+// TestFaults: whatever the network does, nobody receives out of order, a gap, or another epoch's frames; nobody hangs,
+// and when the network is mended so is the fleet.
 func TestFaults(t *testing.T) {
 	keys := []*identity.Key{newKey(t), newKey(t), newKey(t)}
 	if seed := number(t, "BROOD_NET_SEED", 0); seed > 0 {

@@ -1,6 +1,6 @@
-// Package wire is what travels between processes: frames, the messages of a handshake, and shorter forms of float32 values.
-// docs/wire-format.md specifies it. The package does no I/O but through the Reader that it is given, keeps no clock and starts no goroutine.
-// It imports nothing of ours.
+// Package wire is what travels between processes: frames, the messages of a handshake, and shorter forms of float32
+// values. docs/wire-format.md specifies it. The package does no I/O but through the Reader that it is given, keeps no
+// clock and starts no goroutine. It imports nothing of ours.
 //
 //	frame, err := wire.Marshal(wire.Header{Run: run, Sender: wire.Nobody}, wire.Leave{Reason: "done"})
 //	...

@@ -81,8 +81,8 @@ func (f *runFlags) place(preset string) (string, error) {
 	return session.NewDir(strings.TrimSuffix(filepath.Base(name), ".toml"), time.Now())
 }
 
-// vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers at its
-// door would not be the run that is about to start.
+// vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers
+// at its door would not be the run that is about to start.
 func (f *runFlags) vacant(dir string) error {
 	if running, pid := session.Running(dir); running {
 		return &session.LockedError{Dir: dir, PID: pid}
@@ -118,8 +118,8 @@ func vanish(dir, keep string) {
 	}
 }
 
-// startApart runs this binary again, in a session of its own as the operating system has them, to train what o says: it reads that on its
-// standard input. What it says is in the log beside the recording.
+// startApart runs this binary again, in a session of its own as the operating system has them, to train what o says: it
+// reads that on its standard input. What it says is in the log beside the recording.
 func startApart(o host.Order) (*exec.Cmd, string, error) {
 	var text bytes.Buffer
 	if err := o.Write(&text); err != nil {

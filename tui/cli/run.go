@@ -95,7 +95,8 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	return f.merge(p, c.Flags().Changed)
 }
 
-// preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to train, which is none.
+// preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to
+// train, which is none.
 func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	if name == "" && f.unspecified() {
 		name = presets.Default

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Norm is channels of one block that batch normalisation works on: channel c has Rows rows of Lanes samples and begins at
-// row c*Plane of the slices given. Live is the samples of the block. Coefficients have an element for each channel.
+// Norm is channels of one block that batch normalisation works on: channel c has Rows rows of Lanes samples and begins
+// at row c*Plane of the slices given. Live is the samples of the block. Coefficients have an element for each channel.
 type Norm struct {
 	Channels, Rows, Plane, Live int
 	Mean, A, B                  []float32 // of the way forward: y = A*x + B

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// PoolShape is pooling of Channels images of H x W with square windows, without padding. What is left of a window at the
-// right and the bottom is dropped.
+// PoolShape is pooling of Channels images of H x W with square windows, without padding. What is left of a window at
+// the right and the bottom is dropped.
 type PoolShape struct{ Channels, H, W, Kernel, Stride int }
 
 // Pool is a pooling with its table. It is immutable and serves any number of goroutines and twins.
