@@ -320,7 +320,7 @@ func comparisons(name, text string, choices map[string][]string) (asked int, bro
 			}
 		case *ast.BinaryExpr:
 			if call, ok := n.X.(*ast.CallExpr); ok && (n.Op == token.EQL || n.Op == token.NEQ) {
-				if method, knob := question(call); method == "Choice" {
+				if method, knob := question(call); method == "Choice" && knob != "" {
 					wrong(n, "the choice of %s is compared: ask Is", knob)
 				}
 			}

@@ -81,21 +81,21 @@ func (v Values) Get(name string) float64 {
 
 // Is says whether a knob with choices stands at one of them: k.Is("backoff", "on").
 func (v Values) Is(name, choice string) bool {
-	now := v.Choice(name)
-	if i := slices.IndexFunc(v.knobs, func(k Knob) bool { return k.Name == name }); !slices.Contains(v.knobs[i].Choices, choice) {
+	if !slices.Contains(v.choices(name), choice) {
 		panic("knob " + name + " is compared with " + choice + ", which is not one of its choices")
 	}
-	return now == choice
+	return v.Choice(name) == choice
 }
 
 // Choice is the name that a knob with choices stands at.
-func (v Values) Choice(name string) string {
-	at := v.I(name)
+func (v Values) Choice(name string) string { return v.choices(name)[v.I(name)] }
+
+func (v Values) choices(name string) []string {
 	i := slices.IndexFunc(v.knobs, func(k Knob) bool { return k.Name == name })
-	if len(v.knobs[i].Choices) == 0 {
-		panic("knob " + name + " has no choices")
+	if i < 0 || len(v.knobs[i].Choices) == 0 {
+		panic("knob " + name + " is asked for its choice and has none")
 	}
-	return v.knobs[i].Choices[at]
+	return v.knobs[i].Choices
 }
 
 // Has says whether the algorithm declares the knob: what is shared by several algorithms may ask.
