@@ -46,20 +46,20 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
 		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
 	}
-	seat, err := j.seat(eng)
+	single, err := j.single(eng)
 	if err != nil {
 		return err
 	}
-	j.Config.Memory = j.memory(r, seat)
+	j.Config.Memory = j.memory(r, single)
 	if limit := machineMemory(); limit > 0 && j.Config.Memory > limit && j.Wait == 0 {
-		return j.tooLarge(j.Config.Memory, seat)
+		return j.tooLarge(j.Config.Memory, single)
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err
 }
 
-// seat is the engine of one worker, which eng is where a worker has all threads.
-func (j *Job) seat(eng compute) (compute, error) {
+// single is the engine of one worker, which eng is where a worker has all threads.
+func (j *Job) single(eng compute) (compute, error) {
 	if threads := max(1, j.Threads/j.Workers); threads < j.Threads {
 		return j.engine("", threads)
 	}
@@ -67,11 +67,11 @@ func (j *Job) seat(eng compute) (compute, error) {
 }
 
 // memory predicts the peak resident bytes: those of reading the data and timing tasks, or of the run with what piles up
-// before it is collected. seat is the engine of a worker.
-func (j *Job) memory(r rehearsal, seat compute) int64 {
-	prepared, live := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, seat)
+// before it is collected. single is the engine of a worker.
+func (j *Job) memory(r rehearsal, single compute) int64 {
+	prepared, live := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, single)
 	for _, w := range r.works {
-		prepared += seat.Room(w)
+		prepared += single.Room(w)
 	}
 	if j.bare() {
 		return processBytes + live
@@ -83,7 +83,7 @@ func (j *Job) memory(r rehearsal, seat compute) int64 {
 
 // live predicts what a run holds: data, blocks, the snapshots of the outstanding grants, scratch, what the engines
 // hold, and what is told of rounds.
-func (j *Job) live(r rehearsal, seat compute) int64 {
+func (j *Job) live(r rehearsal, single compute) int64 {
 	copies, sum := int64(4), j.Samples.Bytes()+j.told(r)
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
 		copies = 1
@@ -92,7 +92,7 @@ func (j *Job) live(r rehearsal, seat compute) int64 {
 		sum += shortBytes
 	}
 	for _, w := range r.works {
-		sum += seat.Room(w)
+		sum += single.Room(w)
 	}
 	return sum + copies*r.blocks + r.scratch
 }

@@ -54,11 +54,11 @@ func TestLiveOfManyCandidates(t *testing.T) {
 			}
 			j := many(t, c.members, 2, c.rounds, "rank", "1")
 			r := rehearsed(t, j)
-			seat, err := j.seat(nil)
+			single, err := j.single(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := j.live(r, seat) - j.Samples.Bytes()
+			said := j.live(r, single) - j.Samples.Bytes()
 			for _, members := range r.reports.series {
 				_, encoded := view.Room(members, float64(c.rounds))
 				said -= encodedCopies * encoded
@@ -70,7 +70,7 @@ func TestLiveOfManyCandidates(t *testing.T) {
 					held = heap() - before
 				}
 			})
-			const small = 4 << 20 // the log, its compressor, the doors
+			const small = 4 << 20 // the log, its compressor, the door
 			if d := said - held; d > held/10+small || -d > held/10+small {
 				t.Errorf("said %d bytes, held %d", said, held)
 			}

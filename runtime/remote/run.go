@@ -62,7 +62,7 @@ func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, 
 		return nil, err
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	out, err := host.Serve(j, sess, from, r.watching(watch), r.doors(workers))
+	out, err := host.Serve(j, sess, from, r.watching(watch), r.hosting(workers))
 	if err != nil {
 		r.close()
 		return nil, err
@@ -106,9 +106,9 @@ func (r *run) watching(watch func(event.Record)) func(event.Record) {
 	}
 }
 
-// doors are those of a run that hosts so many workers in this process too.
-func (r *run) doors(workers int) host.Doors {
-	return host.Doors{Workers: workers, Link: r.local, Shape: r.shape, Fleet: r.describe, Gate: r.srv.Gate, Close: r.close, Overhead: func(id int) func() int64 {
+// hosting is that of a run that hosts so many workers in this process too.
+func (r *run) hosting(workers int) host.Hosting {
+	return host.Hosting{Workers: workers, Link: r.local, Shape: r.shape, Fleet: r.describe, Gate: r.srv.Gate, Close: r.close, Overhead: func(id int) func() int64 {
 		if id > 0 {
 			return nil // all of this process share one socket: its bytes are counted once
 		}

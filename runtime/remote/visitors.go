@@ -16,7 +16,7 @@ import (
 	"brood/transport/wire"
 )
 
-// Doors of the session for those who look and command: viewers and operators. Each of their conversations is passed on
+// The session's door for those who look and command: viewers and operators. Each of their conversations is passed on
 // to the session's socket, so that they are seen and led like everybody who sits at this machine.
 
 // Visit lets viewers and operators in to the session of this directory, which is running.

@@ -70,8 +70,8 @@ type distant struct {
 func (d *distant) start(h launch.Host, slot int, url string) {
 	argv := d.ssh.Command(h, d.what...)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.SysProcAttr = apart()   // a Ctrl+C is for the coordinator, which then tells the workers
-	cmd.WaitDelay = time.Second // what the program has started may hold its output open when it is gone itself
+	cmd.SysProcAttr = detached() // a Ctrl+C is for the coordinator, which then tells the workers
+	cmd.WaitDelay = time.Second  // what the program has started may hold its output open when it is gone itself
 	cmd.Stdin = strings.NewReader(url + "\n")
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
