@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The algorithm of adding-an-algorithm.md, with its catalog line, passes the conformance suite: it is laid over the tree,
-// which stays as it is.
+// The algorithm of adding-an-algorithm.md, with its catalog line, passes the conformance suite: it is laid over the
+// tree, which stays as it is.
 func TestAddingAnAlgorithm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the runtime once more")

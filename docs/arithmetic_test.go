@@ -13,7 +13,8 @@ import (
 // fused is a multiply-add in what the compiler prints for arm64, with the file that it is of.
 var fused = regexp.MustCompile(`\(([^()\s]+\.go):\d+\)\s+FN?M(?:ADD|SUB)[SD]\s`)
 
-// recorded are the rooms whose numbers enter a log's hashes, and mayFuse the files that fuse on purpose, or where it cannot show.
+// recorded are the subsystems whose numbers enter a log's hashes, and mayFuse the files that fuse on purpose, or where
+// it cannot show.
 var (
 	recorded = []string{"/models/", "/optim/", "/runtime/timeline/", "/runtime/worker/", "/runtime/coordinator/"}
 	mayFuse  = []string{
@@ -23,8 +24,8 @@ var (
 	}
 )
 
-// TestNothingElseFuses: a compiler may fuse x*y + z unless the product is rounded on purpose. What it makes for arm64 says whether
-// one was forgotten.
+// TestNothingElseFuses: a compiler may fuse x*y + z unless the product is rounded on purpose. What it makes for arm64
+// says whether one was forgotten.
 func TestNothingElseFuses(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: compiles for arm64")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The program of your-own-graph.md is the example of runtime/host, which runs there, and is what the go command takes as a module of its
-// own beside this one; with BROOD_LONG=1 it is linked and run.
+// The program of your-own-graph.md is the example of runtime/host, which runs there, and is what the go command takes
+// as a module of its own beside this one; with BROOD_LONG=1 it is linked and run.
 func TestYourOwnGraph(t *testing.T) {
 	blocks := goBlocks(t, "your-own-graph.md")
 	if len(blocks) != 1 {

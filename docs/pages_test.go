@@ -59,10 +59,10 @@ func absences(page, text string, tests []string) (out []string) {
 	}
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 		word := m[1]
-		room, _, inside := strings.Cut(word, "/")
+		top, _, inside := strings.Cut(word, "/")
 		switch {
 		case strings.ContainsAny(word, " *<>"):
-		case inside && slices.Contains(places, room) && !exists(filepath.Join("..", word)),
+		case inside && slices.Contains(places, top) && !exists(filepath.Join("..", word)),
 			named.MatchString(word) && !slices.Contains(tests, word),
 			path.Ext(word) == ".txtar" && !exists(filepath.Join("../tui/cli/testdata/script", word)) && !exists(filepath.Join("../tui/cli/testdata/tmux", word)):
 			out = append(out, word)

@@ -97,7 +97,8 @@ func TestPythonReadsALog(t *testing.T) {
 	written := []event.Record{
 		{At: 1, Config: &event.Config{Version: 1, Model: "m", Seed: 7}},
 		{At: 2, State: &event.State{Round: 3, Phase: event.Finished, Reason: "its limit is reached"}},
-		{At: 3, Evaluation: &event.Evaluation{Round: 3, TestError: 2.5, Centre: strings.Repeat("x", 4000)}}, // which is compressed
+		// which is compressed
+		{At: 3, Evaluation: &event.Evaluation{Round: 3, TestError: 2.5, Centre: strings.Repeat("x", 4000)}},
 	}
 	for _, r := range written {
 		if err := s.Append(r); err != nil {

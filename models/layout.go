@@ -80,8 +80,8 @@ func (c *compiler) norm(l *Layer, name string) {
 	l.Var = c.stat(name+".running_var", n, 1)
 }
 
-// Init writes the initial parameters of a member into dst (Layout.Params elements, owned by the caller): batch-norm scales
-// 1 and shifts 0, the rest as named by the layers. Element o of tensor t is word o of stream t of purpose Init.
+// Init writes the initial parameters of a member into dst (Layout.Params elements, owned by the caller): batch-norm
+// scales 1 and shifts 0, the rest as named by the layers. Element o of tensor t is word o of stream t of purpose Init.
 func (m *Model) Init(seed uint64, member engine.Member, dst []float32) error {
 	if len(dst) != m.Layout.Params {
 		return fmt.Errorf("init %s: room for %d parameters, want %d", m.Name, len(dst), m.Layout.Params)

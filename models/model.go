@@ -30,8 +30,9 @@ type Layer struct {
 	Kernel, Stride, Pad int
 	Groups              int     // of a convolution
 	Rate                float64 // dropout: the probability of zero
-	Weight, Bias        int     // indices into Layout.Tensors, -1 when absent (batch-norm: scale and shift; constant: Bias)
-	Mean, Var           int     // indices into Layout.StatTensors, -1 when absent
+	// indices into Layout.Tensors, -1 when absent (batch-norm: scale and shift; constant: Bias)
+	Weight, Bias int
+	Mean, Var    int // indices into Layout.StatTensors, -1 when absent
 }
 
 // Takers counts, for each result, the layers that take it; the loss takes the last one, and with Distance the sample.
@@ -51,9 +52,9 @@ func (m *Model) Takers() []int {
 	return n
 }
 
-// Flops is the multiplications and additions of a sample in the products of the model: of an evaluation, and of a gradient,
-// which takes those of the weights and, behind the first layer with weights, those of the inputs besides. Products with
-// padding count.
+// Flops is the multiplications and additions of a sample in the products of the model: of an evaluation, and of a
+// gradient, which takes those of the weights and, behind the first layer with weights, those of the inputs besides.
+// Products with padding count.
 func (m *Model) Flops() (forward, gradient float64) {
 	deep := make([]bool, len(m.Layers)+1) // results that have weights before them
 	for i := range m.Layers {

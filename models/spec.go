@@ -1,5 +1,6 @@
-// Package models describes networks: a list of layers in TOML, compiled to shapes, a flat parameter layout with the names
-// and shapes of PyTorch, and initial values. It computes nothing; engines (models/graph) turn a Model into numbers.
+// Package models describes networks: a list of layers in TOML, compiled to shapes, a flat parameter layout with the
+// names and shapes of PyTorch, and initial values. It computes nothing; engines (models/graph) turn a Model into
+// numbers.
 //
 //	m, err := models.Load("lenet")        // or a path of a .toml file
 //	x := make([]float32, m.Layout.Params)
@@ -38,7 +39,8 @@ var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, ReLU, Dropout, Flat
 // Losses that a model may be trained on.
 const (
 	CrossEntropy = "cross-entropy" // of the softmax of the result; the default
-	Distance     = "distance"      // squared, of the result to the sample itself; it needs no classes and calls no sample correct
+	// squared, of the result to the sample itself; it needs no classes and calls no sample correct
+	Distance = "distance"
 )
 
 // Spec is a model as a person writes it.
@@ -51,12 +53,12 @@ type Spec struct {
 	Layers  []LayerSpec `toml:"layer"`
 }
 
-// LayerSpec is one [[layer]] table. A key left out is nil and means the default of its kind. A layer takes the result of the
-// one before it, or of the one that From names; so a list with names is a graph without cycles.
+// LayerSpec is one [[layer]] table. A key left out is nil and means the default of its kind. A layer takes the result
+// of the one before it, or of the one that From names; so a list with names is a graph without cycles.
 //
-// An add layer sums its input and the result With names: of the same shape, or of an image that a stride of s thins out to
-// every s-th row and column, and whose missing channels count as zero (option A of He et al. 2015; the channels there come
-// first). The projection of option B is a 1x1 convolution of its own.
+// An add layer sums its input and the result With names: of the same shape, or of an image that a stride of s thins out
+// to every s-th row and column, and whose missing channels count as zero (option A of He et al. 2015; the channels
+// there come first). The projection of option B is a 1x1 convolution of its own.
 type LayerSpec struct {
 	Name   *string  `toml:"name"` // for from and with; "input" is the sample
 	From   *string  `toml:"from"`

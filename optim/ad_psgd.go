@@ -33,7 +33,7 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 	Needs: Gradients | Pairs,
 	Knobs: append([]Knob{KnobEta, KnobMu,
 		{Name: "gossip", Title: "meetings a gradient", Doc: "meetings for each gradient, on average", Min: 0, Max: 100, Default: 1},
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss, seriesPartner},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)}
@@ -65,25 +65,10 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 
 type adPSGD struct{}
 
-// happenings draws a round's events: a pair is a meeting (active, passive), twice the same member its gradient's end.
-func happenings(key noise.Key, members []Member, gossip float64) [][2]Member {
-	n := len(members)
-	out := make([][2]Member, int(float64(n)*(1+gossip)))
-	for i := range out {
-		if float64(key.Uniform(3*i)) < gossip/(1+gossip) {
-			out[i] = [2]Member{members[2*key.Below(3*i+1, n/2)+1], members[2*key.Below(3*i+2, (n+1)/2)]}
-		} else {
-			m := members[key.Below(3*i+1, n)]
-			out[i] = [2]Member{m, m}
-		}
-	}
-	return out
-}
-
 func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	n, M := len(e.Mine), e.Layout.Params
 	x, pull, g, peer := e.Block(BlockX), e.Block(BlockPull), e.Scratch(n, M), e.Scratch(n, M)
-	events := happenings(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip"))
+	events := adPSGDEvents(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip"))
 	last, step := make([]*float32, n), e.descend(k)
 	var met []Edge
 	var steps int64
@@ -117,9 +102,24 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		}
 		met = append(met, edges...)
 	}
-	rep := e.ownSteps(k, steps)
+	rep := e.memberSteps(k, steps)
 	rep.Edges, rep.Points = met, append(e.latePoints("loss", last), e.partnersOf(events, false)...)
 	return rep, nil
+}
+
+// adPSGDEvents draws a round's events: a pair is a meeting (active, passive), twice the same member its gradient's end.
+func adPSGDEvents(key noise.Key, members []Member, gossip float64) [][2]Member {
+	n := len(members)
+	out := make([][2]Member, int(float64(n)*(1+gossip)))
+	for i := range out {
+		if float64(key.Uniform(3*i)) < gossip/(1+gossip) {
+			out[i] = [2]Member{members[2*key.Below(3*i+1, n/2)+1], members[2*key.Below(3*i+2, (n+1)/2)]}
+		} else {
+			m := members[key.Below(3*i+1, n)]
+			out[i] = [2]Member{m, m}
+		}
+	}
+	return out
 }
 
 func (adPSGD) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -35,8 +35,8 @@ type Algorithm struct {
 	Given func(text []byte) (*Algorithm, error)
 }
 
-// Needs says what an algorithm asks of its model and population. One that asks for neither gradients nor evaluations is run
-// without a model and without data.
+// Needs says what an algorithm asks of its model and population. One that asks for neither gradients nor evaluations is
+// run without a model and without data.
 type Needs uint8
 
 // Model says whether there must be a model, and data.
@@ -70,7 +70,7 @@ const (
 	EnterZero   Enter = iota
 	EnterOne          // ones
 	EnterCentre       // the population's centre; at the start of a run the shared initialisation
-	EnterOwn          // an initialisation of the member's own at the start of a run, the centre later
+	EnterDrawn        // an initialisation of the member's own at the start of a run, the centre later
 	EnterStats        // fresh batch-norm statistics (mean 0, variance 1); later rebuilt by training itself
 )
 

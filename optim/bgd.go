@@ -53,42 +53,19 @@ Reductions: groups 1 with batch N is the textbook rule; any other cut agrees up 
 
 type bgd struct{}
 
-// worksOn is the range of shards of the member of a rank: neighbours, so that a worker's sums share subtrees.
-func (r Roster) worksOn(rank, groups int) (lo, hi int) {
-	return engine.Cut(groups, rank, len(r.Members))
-}
-
-// shards is the roster whose leaves are shards 0..groups-1, each where its member is.
-func (r Roster) shards(groups int) Roster {
-	out := Roster{Members: IDs(groups), Owner: make([]int, groups)}
-	for rank, owner := range r.Owner {
-		for lo, hi := r.worksOn(rank, groups); lo < hi; lo++ {
-			out.Owner[lo] = owner
-		}
-	}
-	return out
-}
-
-// pass is how a pass over the data is cut: the mini-batches of a shard, and those of the round that begins at a phase.
-func pass(k Values, samples int, phase uint64) (batches, lo, hi int) {
-	batches = max(1, samples/k.I("groups")/k.I("batch"))
-	lo = min(int(phase), batches-1)
-	return batches, lo, min(lo+k.I("slice"), batches)
-}
-
 func (bgd) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	samples, groups, phase := len(e.Data.Train()), k.I("groups"), e.Record(BlockPhase).U
 	leaves := e.Roster.shards(groups)
-	batches, lo, hi := pass(k, samples, phase[0])
+	batches, lo, hi := bgdPass(k, samples, phase[0])
 	var done int64
 	for b := lo; b < hi; b++ {
 		for s := range groups {
-			from, to := shardBatch(samples, groups, s, batches, b)
+			from, to := bgdBatch(samples, groups, s, batches, b)
 			done += int64(to - from)
 		}
 	}
 	sum, total := e.Scratch(len(leaves.Hosted(e.Self)), e.Layout.Params), e.Scratch(1, e.Layout.Params)
-	points, err := shardGradients(ctx, e, leaves, sum, batches, lo, hi)
+	points, err := bgdGradients(ctx, e, leaves, sum, batches, lo, hi)
 	if err != nil {
 		return Report{}, err
 	}
@@ -107,9 +84,17 @@ func (bgd) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error
 	return rep, e.Engine.Do(ctx, append(tasks, engine.Update{Rows: engine.Rows(1), Prog: step}, engine.Fill{Dst: engine.All(g)})...)
 }
 
-// shardGradients writes into sum, a row for each hosted shard, what mini-batches [lo, hi) of the shard add to the gradient
-// of the whole set, and returns the members' mean losses over them.
-func shardGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, batches, lo, hi int) ([]Point, error) {
+// bgdPass is how a pass over the data is cut: the mini-batches of a shard, and those of the round that begins at a
+// phase.
+func bgdPass(k Values, samples int, phase uint64) (batches, lo, hi int) {
+	batches = max(1, samples/k.I("groups")/k.I("batch"))
+	lo = min(int(phase), batches-1)
+	return batches, lo, min(lo+k.I("slice"), batches)
+}
+
+// bgdGradients writes into sum, a row for each hosted shard, what mini-batches [lo, hi) of the shard add to the
+// gradient of the whole set, and returns the members' mean losses over them.
+func bgdGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, batches, lo, hi int) ([]Point, error) {
 	train, groups, mine := e.Data.Train(), len(leaves.Members), leaves.Hosted(e.Self)
 	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(sum)}); err != nil {
 		return nil, err
@@ -131,7 +116,7 @@ func shardGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, 
 				if shard += q; shard >= end {
 					continue
 				}
-				from, to := shardBatch(len(train), groups, shard, batches, b)
+				from, to := bgdBatch(len(train), groups, shard, batches, b)
 				ids, masks = append(ids, train[from:to]), append(masks, e.Rand(noise.Dropout, uint64(from), 0))
 				row := sum.Sub(engine.Row(slices.Index(mine, Member(shard))), 1)
 				share := float32(float64(to-from) / float64(len(train)))
@@ -166,8 +151,8 @@ func shardGradients(ctx context.Context, e *Env, leaves Roster, sum engine.Mat, 
 	return e.latePoints("loss", mean), nil
 }
 
-// shardBatch is the range of samples of mini-batch b of shard s.
-func shardBatch(samples, groups, s, batches, b int) (lo, hi int) {
+// bgdBatch is the range of samples of mini-batch b of shard s.
+func bgdBatch(samples, groups, s, batches, b int) (lo, hi int) {
 	a, z := engine.Cut(samples, s, groups)
 	lo, hi = engine.Cut(z-a, b, batches)
 	return a + lo, a + hi

@@ -24,15 +24,17 @@ const (
 	BlockPhase    = "phase"    // position within a cycle longer than a round
 	BlockCycle    = "cycle"    // whole cycles done
 	BlockWarm     = "warm"     // warm-up rounds done
-	BlockClock    = "clock"    // steps that a member itself has taken, or meetings of its trial
+	BlockClock    = "clock"    // steps that a member itself has taken, or meetings of its execution
 	BlockStats    = "stats"    // batch-norm running statistics; never averaged
 	BlockElder    = "elder"    // a parent to fall back to
 	BlockFit      = "fit"      // its fitness, and whose it is
 	BlockScore    = "score"    // fitness of x when it was last compared, and whether x still is what was compared
 	BlockHyper    = "hyper"    // factors of a member's own on knobs
-	BlockAgents   = "agents"   // of a protocol's trial: a state or value of each agent. With a point and the protocol's name
-	BlockCounts   = "counts"   // of a protocol's trial: agents in each state. With a point and the protocol's name
-	BlockEnd      = "end"      // of a protocol's trial: 0 while it runs, else 1 + the meetings at convergence, or all ones without it
+	// of a protocol's execution: a state or value of each agent. With a point and the protocol's name
+	BlockAgents = "agents"
+	BlockCounts = "counts" // of a protocol's execution: agents in each state. With a point and the protocol's name
+	// of a protocol's execution: 0 while it runs, else 1 + the meetings at convergence, or all ones without it
+	BlockEnd = "end"
 )
 
 // Params is a block of one parameter vector.

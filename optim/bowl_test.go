@@ -134,15 +134,9 @@ type population struct {
 // start is where all members begin.
 func start(j int) float64 { return 2 + math.Sin(float64(j)) }
 
-func (b *bowl) populate(t *testing.T, alg *Algorithm, members int, set Values) *population {
+func (b *bowl) populate(t *testing.T, alg *Algorithm, members int, turned set) *population {
 	t.Helper()
-	p := &population{t: t, bowl: b, alg: alg, k: alg.Defaults()}
-	for name, v := range set {
-		if _, ok := alg.Knob(name); !ok {
-			t.Fatalf("%s has no knob %s", alg.Name, name)
-		}
-		p.k[name] = v
-	}
+	p := &population{t: t, bowl: b, alg: alg, k: turned.of(alg)}
 	r := Place(IDs(members), []int{0})
 	p.Env = &Env{Seed: 11, Roster: r, Mine: r.Hosted(0), Layout: b.layout, Engine: b, Data: b, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{},
 		Comm: NewComm(0, 1, r, []int{0}, memoryLink{newMemory(), 0}, b, 0)}
@@ -154,7 +148,7 @@ func (b *bowl) populate(t *testing.T, alg *Algorithm, members int, set Values) *
 		m := engine.NewHost(rows, d.Cols, d.Type)
 		for i := range m.F {
 			switch d.Enter {
-			case EnterCentre, EnterOwn:
+			case EnterCentre, EnterDrawn:
 				m.F[i] = float32(start(i % d.Cols))
 			case EnterOne:
 				m.F[i] = 1
@@ -203,14 +197,14 @@ func (p *population) row(block string, m int) []float64 {
 func (p *population) same(block string, twin ...[]float64) {
 	p.t.Helper()
 	for m, want := range twin {
-		if far := apart(p.row(block, m), want); !(far <= 1e-5) {
+		if far := distance(p.row(block, m), want); !(far <= 1e-5) {
 			p.t.Errorf("%s: %s of member %d is %g from the twin's", p.alg.Name, block, m, far)
 		}
 	}
 }
 
 // apart is the largest difference of two vectors, relative where they are above one.
-func apart(a, b []float64) (far float64) {
+func distance(a, b []float64) (far float64) {
 	for i := range b {
 		if d := math.Abs(a[i]-b[i]) / max(1, math.Abs(b[i])); !(d <= far) {
 			far = d
@@ -277,4 +271,33 @@ func (p *population) normal(key noise.Key) []float64 {
 	return doubles(flat(z))
 }
 
-func describe(v Values) string { return fmt.Sprint(map[string]float64(v)) }
+// set is what a test turns knobs to: numbers, and choices by name.
+type set map[string]any
+
+// of are the values of an algorithm with these knobs turned.
+func (s set) of(alg *Algorithm) Values {
+	x := map[string]float64{}
+	for name, v := range s {
+		k, ok := alg.Knob(name)
+		if !ok {
+			panic(alg.Name + " has no knob " + name)
+		}
+		var err error
+		switch v := v.(type) {
+		case string:
+			x[name], err = k.Parse(v)
+		case int:
+			x[name] = float64(v)
+		case float64:
+			x[name] = v
+		default:
+			err = fmt.Errorf("%s = %v is of another type", name, v)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	return alg.Values(x)
+}
+
+func describe(s set) string { return fmt.Sprint(map[string]any(s)) }

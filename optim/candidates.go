@@ -15,21 +15,16 @@ var (
 	knobDistribution = Knob{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or whichever the workers measure to be faster", Choices: []string{"seed", "chromosome", Auto}, Max: 2}
 )
 
-const (
-	byChromosome = 1
-	bySemi       = 2
-)
-
-// SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the measured
-// rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker). Regenerating
-// all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) + 4M(N-1)/(N*bandwidth). So
-// seeds win, for any M and N, when P < 4*rate/bandwidth. Antithetic pairs share a vector.
+// SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the
+// measured rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker).
+// Regenerating all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) +
+// 4M(N-1)/(N*bandwidth). So seeds win, for any M and N, when P < 4*rate/bandwidth. Antithetic pairs share a vector.
 func SeedsWin(vectors int, rate, bandwidth float64) bool {
 	return float64(vectors)*bandwidth < 4*rate
 }
 
-// try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are ranks,
-// so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
+// try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are
+// ranks, so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
 func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Host, rep Report, err error) {
 	P, b, at := len(e.Roster.Members), k.I("batch"), e.Record(BlockCursor).U
 	ids, batches, places := make([]Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.drawn(at[0])}
@@ -37,7 +32,7 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 		ids[i] = Member(e.Roster.Rank(m))
 	}
 	drawn := b
-	if k.I("samples") == 0 {
+	if k.Is("samples", "shared") {
 		batches[0] = make([]int32, b)
 		e.SharedBatch(batches[0], at[0])
 	} else {
@@ -61,9 +56,10 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 		Points: e.MemberPoints(SeriesFitness.Name, fit.F)}, nil
 }
 
-// columns is the part of a shared row that this worker computes: its slice where the update is distributed by chromosome.
+// columns is the part of a shared row that this worker computes: its slice where the update is distributed by
+// chromosome.
 func (e *Env) columns(k Values) (lo, hi int) {
-	if k.I("distribution") == byChromosome {
+	if k.Is("distribution", "chromosome") {
 		return e.Comm.Slice(e.Layout.Params)
 	}
 	return 0, e.Layout.Params
@@ -71,7 +67,7 @@ func (e *Env) columns(k Values) (lo, hi int) {
 
 // complete gathers the slices of rows that were computed by columns.
 func (e *Env) complete(ctx context.Context, k Values, rows ...engine.Mat) error {
-	if k.I("distribution") != byChromosome {
+	if !k.Is("distribution", "chromosome") {
 		return nil
 	}
 	for _, row := range rows {
@@ -85,7 +81,7 @@ func (e *Env) complete(ctx context.Context, k Values, rows ...engine.Mat) error 
 // updateBytes is the payload of an exact update of so many shared rows.
 func (s Shape) updateBytes(rows int64) map[Op]int64 {
 	b := map[Op]int64{"fitness": s.AllGatherBytes(4)}
-	if s.K.I("distribution") == byChromosome {
+	if s.K.Is("distribution", "chromosome") {
 		b["slices"] = rows * s.GatherSlicesBytes(s.Layout.Params)
 	}
 	return b

@@ -43,21 +43,21 @@ func ranked(fit []float64) []float64 {
 	return u
 }
 
-// OpenAI-ES: f(theta +- sigma eps); u = centred ranks over all results, or those of each group; g = 1/(P sigma) sum u eps -
-// decay*theta; a step of Adam or of Nesterov SGD.
+// OpenAI-ES: f(theta +- sigma eps); u = centred ranks over all results, or those of each group; g = 1/(P sigma) sum u
+// eps - decay*theta; a step of Adam or of Nesterov SGD.
 func TestOpenAIES(t *testing.T) {
 	const P, sigma = 12, 0.1
-	for _, k := range []Values{{}, {"optimiser": 1, "momentum": 0.5}, {"samples": 1}, {"shaping": shapeRaw}, {"shaping": shapeSign, "optimiser": 1}, {"shaping": shapeStandard, "optimiser": 1}, {"distribution": byChromosome},
-		{"distribution": bySemi, "groups": 1}, {"distribution": bySemi, "groups": 4}, {"distribution": bySemi, "groups": 3, "optimiser": 1, "divide": divideP},
-		{"optimiser": 1, "divide": divideSigma}, {"optimiser": 1, "divide": 3}} {
+	for _, k := range []set{{}, {"optimiser": "sgd", "momentum": 0.5}, {"samples": "member"}, {"shaping": "raw"}, {"shaping": "sign", "optimiser": "sgd"}, {"shaping": "standard", "optimiser": "sgd"}, {"distribution": "chromosome"},
+		{"distribution": "semi", "groups": 1}, {"distribution": "semi", "groups": 4}, {"distribution": "semi", "groups": 3, "optimiser": "sgd", "divide": "P"},
+		{"optimiser": "sgd", "divide": "sigma"}, {"optimiser": "sgd", "divide": "none"}} {
 		k["sigma"], k["eta"], k["batch"], k["decay"] = sigma, 0.05, 4, 0.01
 		p := newBowl(t, cols, samples).populate(t, OpenAIES, P, k)
 		x, m, v, at := start64(), make([]float64, cols), make([]float64, cols), uint64(0)
 		groups := 1
-		if k["distribution"] == bySemi {
-			groups = int(k["groups"])
+		if p.k.Is("distribution", "semi") {
+			groups = p.k.I("groups")
 		}
-		by := map[float64]float64{divideBoth: P * sigma, divideP: P, divideSigma: sigma, 3: 1}[k["divide"]]
+		by := map[string]float64{"both": P * sigma, "P": P, "sigma": sigma, "none": 1}[p.k.Choice("divide")]
 		for round := range 6 {
 			fit, eps := make([]float64, P), make([][]float64, P)
 			for i := range P {
@@ -70,26 +70,26 @@ func TestOpenAIES(t *testing.T) {
 					y[j] += sigma * eps[i][j]
 				}
 				batch := make([]int32, 4)
-				if p.SharedBatch(batch, at); k["samples"] == 1 {
+				if p.SharedBatch(batch, at); p.k.Is("samples", "member") {
 					at += 4
 				}
 				fit[i] = -p.bowl.loss(y, batch)
 			}
-			if k["samples"] == 0 {
+			if p.k.Is("samples", "shared") {
 				at += 4
 			}
 			g := make([]float64, cols)
 			for group := range groups {
 				lo, hi := 2*(P/2*group/groups), 2*(P/2*(group+1)/groups)
 				u := ranked(fit[lo:hi])
-				switch k["shaping"] {
-				case shapeRaw:
+				switch p.k.Choice("shaping") {
+				case "raw":
 					u = fit[lo:hi]
-				case shapeSign:
+				case "sign":
 					for i := range u {
 						u[i] = math.Copysign(0.5, fit[lo+i]-fit[lo+i^1])
 					}
-				case shapeStandard:
+				case "standard":
 					n, d, mean, deviation := float64(P/2), make([]float64, P/2), 0.0, 0.0
 					for k := range d {
 						d[k] = fit[2*k] - fit[2*k+1]
@@ -111,8 +111,8 @@ func TestOpenAIES(t *testing.T) {
 			for j := range g {
 				g[j] += 0.01 * x[j]
 			}
-			if k["optimiser"] == 1 {
-				nes(x, m, g, 0.05, p.k["momentum"])
+			if p.k.Is("optimiser", "sgd") {
+				nes(x, m, g, 0.05, p.k.Get("momentum"))
 				continue
 			}
 			for j := range g {
@@ -122,7 +122,7 @@ func TestOpenAIES(t *testing.T) {
 			}
 		}
 		p.rounds(6)
-		if far := apart(p.row(BlockX, 0), x); far > 2e-5 {
+		if far := distance(p.row(BlockX, 0), x); far > 2e-5 {
 			t.Errorf("%s: x is %g from the twin's", describe(k), far)
 		}
 		if at != p.Record(BlockCursor).U[0] {
@@ -134,35 +134,36 @@ func TestOpenAIES(t *testing.T) {
 // One group of semi is the exact update to the bit; more are exact for raw fitness only, but for rounding.
 func TestSemiReductions(t *testing.T) {
 	b := newBowl(t, cols, samples)
-	run := func(k Values) []float64 {
-		k["eta"], k["batch"], k["optimiser"] = 0.02, 4, 1
+	run := func(k set) []float64 {
+		k["eta"], k["batch"], k["optimiser"] = 0.02, 4, "sgd"
 		p := b.populate(t, OpenAIES, 16, k)
 		p.rounds(6)
 		return p.centre()
 	}
-	semi := func(groups, shaping float64) []float64 {
-		return run(Values{"distribution": bySemi, "groups": groups, "shaping": shaping})
+	semi := func(groups int, shaping string) []float64 {
+		return run(set{"distribution": "semi", "groups": groups, "shaping": shaping})
 	}
-	if !slices.Equal(semi(1, 0), run(Values{})) {
+	if !slices.Equal(semi(1, "ranks"), run(set{})) {
 		t.Error("one group is not the exact update")
 	}
-	if far := apart(semi(4, shapeRaw), run(Values{"shaping": shapeRaw})); far > 1e-5 {
+	if far := distance(semi(4, "raw"), run(set{"shaping": "raw"})); far > 1e-5 {
 		t.Errorf("four groups of raw fitness are %g from the exact update", far)
 	}
-	if far := apart(semi(4, 0), run(Values{})); far < 1e-3 {
+	if far := distance(semi(4, "ranks"), run(set{})); far < 1e-3 {
 		t.Errorf("four groups of ranks are %g from the exact update: ranks are not local", far)
 	}
 }
 
-// The law of the estimate's quality: on a slope of M parameters with n antithetic pairs the mean cosine to the gradient is
-// rho*sqrt(n)/sqrt(M + rho^2 n), rho the correlation of what a result weighs with the result: sqrt(3/pi) of ranks, 1 raw, sqrt(2/pi) of signs, 1 standard.
+// The law of the estimate's quality: on a slope of M parameters with n antithetic pairs the mean cosine to the gradient
+// is rho*sqrt(n)/sqrt(M + rho^2 n), rho the correlation of what a result weighs with the result: sqrt(3/pi) of ranks, 1
+// raw, sqrt(2/pi) of signs, 1 standard.
 func TestGradientQuality(t *testing.T) {
 	const M = 96
 	for _, n := range []int{24, 96, 384} {
-		for shaping, rho := range []float64{math.Sqrt(3 / math.Pi), 1, math.Sqrt(2 / math.Pi), 1} {
+		for shaping, rho := range map[string]float64{"ranks": math.Sqrt(3 / math.Pi), "raw": 1, "sign": math.Sqrt(2 / math.Pi), "standard": 1} {
 			b := newBowl(t, M, 1)
 			b.flat = true
-			p := b.populate(t, OpenAIES, 2*n, Values{"optimiser": 1, "eta": 1e-3, "momentum": 0, "batch": 1, "shaping": float64(shaping), "sigma": 0.1})
+			p := b.populate(t, OpenAIES, 2*n, set{"optimiser": "sgd", "eta": 1e-3, "momentum": 0, "batch": 1, "shaping": shaping, "sigma": 0.1})
 			runs := 60 + 6000/n
 			var sum, square float64
 			for range runs {
@@ -179,16 +180,16 @@ func TestGradientQuality(t *testing.T) {
 			mean := sum / float64(runs)
 			se := math.Sqrt((square/float64(runs) - mean*mean) / float64(runs))
 			law := rho * math.Sqrt(float64(n)) / math.Sqrt(M+rho*rho*float64(n))
-			t.Logf("%d pairs, shaping %d: cosine %.4f +- %.4f, law %.4f", n, shaping, mean, se, law)
+			t.Logf("%d pairs, shaping %s: cosine %.4f +- %.4f, law %.4f", n, shaping, mean, se, law)
 			if math.Abs(mean-law) > 4*se+0.005 { // the law leaves out terms of order 1/n
-				t.Errorf("%d pairs, shaping %d: mean cosine %.4f +- %.4f, the law says %.4f", n, shaping, mean, se, law)
+				t.Errorf("%d pairs, shaping %s: mean cosine %.4f +- %.4f, the law says %.4f", n, shaping, mean, se, law)
 			}
 		}
 	}
 }
 
 // What came from SGD does not steer Adam: its state has names of its own, so that a swap carries nothing over.
-func TestAdamStateIsItsOwn(t *testing.T) {
+func TestAdamKeepsItsState(t *testing.T) {
 	p := newBowl(t, cols, samples).populate(t, OpenAIES, 4, nil)
 	for _, b := range DPSGD.Blocks(DPSGD.Defaults(), p.Layout) {
 		for _, own := range OpenAIES.Blocks(p.k, p.Layout) {
@@ -202,20 +203,20 @@ func TestAdamStateIsItsOwn(t *testing.T) {
 // A missing result weighs as the worst, and so does an infinite one where amounts count.
 func TestMissingResults(t *testing.T) {
 	nan, far := float32(math.NaN()), float32(math.Inf(-1))
-	for _, rule := range []int{shapeRaw, shapeStandard} {
-		if u := utilities(rule, []float32{-2, far, nan, -3, -1, far}); !engine.AllFinite(u) || u[1] > u[3] || u[5] > u[3] {
-			t.Errorf("rule %d with an infinite result: %v", rule, u)
+	for _, rule := range []string{"raw", "standard"} {
+		if u := openaiESUtilities(rule, []float32{-2, far, nan, -3, -1, far}); !engine.AllFinite(u) || u[1] > u[3] || u[5] > u[3] {
+			t.Errorf("rule %s with an infinite result: %v", rule, u)
 		}
 	}
-	for rule := range 4 {
-		if u := utilities(rule, []float32{-2, nan, nan, -3}); !(u[1] <= u[3] && u[2] <= u[3] && u[0] > u[1]) {
-			t.Errorf("rule %d: %v", rule, u)
+	for _, rule := range []string{"ranks", "raw", "sign", "standard"} {
+		if u := openaiESUtilities(rule, []float32{-2, nan, nan, -3}); !(u[1] <= u[3] && u[2] <= u[3] && u[0] > u[1]) {
+			t.Errorf("rule %s: %v", rule, u)
 		}
-		if u := utilities(rule, []float32{nan, nan}); rule > 0 && u[0] != u[1] {
-			t.Errorf("rule %d, all missing: %v", rule, u)
+		if u := openaiESUtilities(rule, []float32{nan, nan}); rule != "ranks" && u[0] != u[1] {
+			t.Errorf("rule %s, all missing: %v", rule, u)
 		}
 	}
-	if u := logUtilities([]float32{nan, -1, -2}); !(u[1] > u[2] && u[2] >= u[0]) {
+	if u := snesUtilities([]float32{nan, -1, -2}); !(u[1] > u[2] && u[2] >= u[0]) {
 		t.Errorf("%v", u)
 	}
 }
@@ -223,10 +224,13 @@ func TestMissingResults(t *testing.T) {
 // SNES: u_k = max(0, ln(P/2+1) - ln k)/sum - 1/P; mu += eta s.*sum u z; s *= exp(eta_s/2 sum u (z^2-1)).
 func TestSNES(t *testing.T) {
 	const P = 9
-	for _, k := range []Values{{}, {"distribution": byChromosome, "eta": 0.5, "eta_s": 2}, {"samples": 1}} {
+	for _, k := range []set{{}, {"distribution": "chromosome", "eta": 0.5, "eta_s": 2}, {"samples": "member"}} {
 		k["sigma"], k["batch"] = 0.2, 4
 		p := newBowl(t, cols, samples).populate(t, SNES, P, k)
-		mu, s, at := start64(), make([]float64, cols), uint64(0)
+		mu, s, at, own := start64(), make([]float64, cols), uint64(0), uint64(0)
+		if p.k.Is("samples", "member") {
+			own = 4
+		}
 		for j := range s {
 			s[j] = 0.2
 		}
@@ -239,10 +243,13 @@ func TestSNES(t *testing.T) {
 					y[j] += s[j] * z[i][j]
 				}
 				batch := make([]int32, 4)
-				p.SharedBatch(batch, at+uint64(4*i)*uint64(k["samples"]))
+				p.SharedBatch(batch, at)
+				at += own
 				fit[i] = -p.bowl.loss(y, batch)
 			}
-			at += uint64(4 * max(1, P*k["samples"]))
+			if own == 0 {
+				at += 4
+			}
 			var total float64
 			for j := 1; j <= P; j++ {
 				total += max(0, math.Log(P/2.0+1)-math.Log(float64(j)))
@@ -255,9 +262,9 @@ func TestSNES(t *testing.T) {
 					m2[j] += u * (z[i][j]*z[i][j] - 1)
 				}
 			}
-			etaS := p.k["eta_s"] * (3 + math.Log(cols)) / (5 * math.Sqrt(cols))
+			etaS := p.k.Get("eta_s") * (3 + math.Log(cols)) / (5 * math.Sqrt(cols))
 			for j := range mu {
-				mu[j] += p.k["eta"] * s[j] * m1[j]
+				mu[j] += p.k.Get("eta") * s[j] * m1[j]
 				s[j] *= math.Exp(0.5 * etaS * m2[j])
 			}
 		}
@@ -266,7 +273,7 @@ func TestSNES(t *testing.T) {
 		for j := range got {
 			got[j] *= 0.2
 		}
-		if a, b := apart(p.centre(), mu), apart(got, s); a > 1e-5 || b > 1e-5 {
+		if a, b := distance(p.centre(), mu), distance(got, s); a > 1e-5 || b > 1e-5 {
 			t.Errorf("%s: mu is %g and s %g from the twin's", describe(k), a, b)
 		}
 	}

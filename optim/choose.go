@@ -2,12 +2,13 @@ package optim
 
 import (
 	"fmt"
+	"slices"
 
 	"brood/models/engine"
 )
 
-// Auto is the choice of a knob that leaves the choice to the run: before a round is governed by it, an edit puts another in
-// its place, by what the workers measured. Programs read it as the knob's first choice.
+// Auto is the choice of a knob that leaves the choice to the run: before a round is governed by it, an edit puts
+// another in its place, by what the workers measured. Programs take it for the knob's first choice.
 const Auto = "auto"
 
 // Rates are what a worker measures of itself where something is left to the run; 0 is not measured.
@@ -27,8 +28,8 @@ func (r Rates) Slower(o Rates) Rates {
 	return Rates{least(r.Noise, o.Noise), least(r.Bytes, o.Bytes)}
 }
 
-// Chooser is an optional power of a Program with knobs that may be Auto. It must choose among what gives equal bits: a choice
-// is recorded, and whoever executes the record takes it from there.
+// Chooser is an optional power of a Program with knobs that may be Auto. It must choose among what gives equal bits: a
+// choice is recorded, and whoever executes the record takes it from there.
 type Chooser interface {
 	// Noise is the kind of noise whose rate decides.
 	Noise(k Values) engine.Noise
@@ -45,7 +46,7 @@ func (a *Algorithm) Undecided(v Values) (out []Knob) {
 		return nil
 	}
 	for _, k := range a.Knobs {
-		if len(k.Choices) > 0 && k.Choices[v.I(k.Name)] == Auto {
+		if slices.Contains(k.Choices, Auto) && v.Is(k.Name, Auto) {
 			out = append(out, k)
 		}
 	}

@@ -19,9 +19,18 @@ func residual(k Values, l engine.Layout) Block {
 	return b
 }
 
-func wire(k Values) engine.Code { return engine.Code(k.I(KnobWire.Name)) }
+func wire(k Values) engine.Code {
+	switch k.Choice("wire") {
+	case "bf16":
+		return engine.BF16
+	case "int8":
+		return engine.Int8
+	}
+	return engine.Float32
+}
 
-// mean writes the mean over all members of the rows of src (one for each hosted here, of Params columns), through the wire's code.
+// mean writes the mean over all members of the rows of src (one for each hosted here, of Params columns), through the
+// wire's code.
 func (e *Env) mean(ctx context.Context, k Values, op Op, src, dst engine.Mat) error {
 	code := wire(k)
 	if lost := e.Block(BlockResidual); lost.Rows > 0 && code == engine.Int8 {

@@ -75,7 +75,8 @@ func TestReduceThroughCodes(t *testing.T) {
 	}
 }
 
-// TestErrorFeedback: what rounding takes is owed and not lost: over many messages the mean that arrives is the mean that was sent.
+// TestErrorFeedback: what rounding takes is owed and not lost: over many messages the mean that arrives is the mean
+// that was sent.
 func TestErrorFeedback(t *testing.T) {
 	const cols, rounds = 70, 400
 	r := Place(IDs(1), []int{0})
@@ -91,7 +92,7 @@ func TestErrorFeedback(t *testing.T) {
 	var sum [cols]float64
 	for range rounds {
 		e.Recycle()
-		if err := e.mean(context.Background(), Values{"wire": float64(engine.Int8)}, "sum", ram.Of(src), ram.Of(dst)); err != nil {
+		if err := e.mean(context.Background(), set{"wire": "int8"}.of(DPSGD), "sum", ram.Of(src), ram.Of(dst)); err != nil {
 			t.Fatal(err)
 		}
 		for j, x := range dst.F {

@@ -109,8 +109,8 @@ func (c *Comm) watch() func() {
 	return c.Watch()
 }
 
-// AllGather brings a record per member to everybody: mine has a row for each member hosted here, all one for each member
-// of the roster, in order.
+// AllGather brings a record per member to everybody: mine has a row for each member hosted here, all one for each
+// member of the roster, in order.
 func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) error {
 	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {

@@ -12,8 +12,8 @@ import (
 
 var populations = [][]Member{{0}, {9}, {0, 1}, {2, 5}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}, {1, 4, 6, 11}, {0, 3, 8, 9, 21}, {2, 3, 5, 7, 12, 13}}
 
-// TestAllReduce compares the sum with the tree by its definition, on every placement of up to six members, in one hop and
-// in two: the same bits everywhere, and exactly the predicted bytes.
+// TestAllReduce compares the sum with the tree by its definition, on every placement of up to six members, in one hop
+// and in two: the same bits everywhere, and exactly the predicted bytes.
 func TestAllReduce(t *testing.T) {
 	for _, members := range populations {
 		for _, cols := range []int{1, 7} {

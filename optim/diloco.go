@@ -62,7 +62,7 @@ func (diLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, er
 	if err := advance(ctx, e, s, steps, adamW); err != nil {
 		return Report{}, err
 	}
-	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.LatePoints("loss", loss)
 	if !shape.ends("h") {
 		e.Record(BlockPhase).U[0] += uint64(steps)

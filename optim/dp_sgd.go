@@ -18,6 +18,7 @@ the same step.
 
 clip bounds each g_a before the mean.
 
+Not the differentially private SGD that the literature writes DP-SGD: nothing is private here, and no noise is added.
 The global batch is consecutive samples of one stream, dealt by rank, so the data order survives any change of n.
 Bytes: an all-reduce of the gradient a step, 2(n-1)/n*4M a worker with one member each; half of that with wire bf16, about a quarter with int8.`,
 	Needs:  Gradients,

@@ -36,7 +36,7 @@ at the centre.`,
 		KnobEta.With(0.01), KnobMu.With(0.99),
 		{Name: "tau", Title: "period tau", Unit: "steps", Doc: "steps of a replica between its meetings with the centre", Min: 1, Max: 10000, Default: 4, Integer: true, Scale: Log},
 		{Name: "alpha", Title: "elasticity alpha", Doc: "share of the distance that replica and centre move towards each other; 0 stands for 0.9/n", Min: 0, Max: 1},
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockXBar, true, EnterCentre, l),
@@ -61,62 +61,20 @@ at the centre.`,
 
 type easgd struct{}
 
-// only is the roster of one member: one leaf of a reduction, which so becomes a broadcast.
-func (r Roster) only(m Member) Roster {
-	i := r.Rank(m)
-	return Roster{Members: r.Members[i : i+1], Owner: r.Owner[i : i+1]}
-}
-
-// turn is one step of a member, which may meet the centre first.
-type turn struct {
-	member Member
-	meets  bool
-}
-
-// turns draws the round's n turns. clock is the steps that each member, by rank, has taken before.
-func turns(key noise.Key, members []Member, clock []uint64, tau uint64) []turn {
-	out := make([]turn, len(members))
-	for i := range out {
-		a := key.Below(i, len(members))
-		out[i] = turn{members[a], clock[a]%tau == 0}
-		clock[a]++
-	}
-	return out
-}
-
-// turnWaves groups turns, by index, into sets that may run at once: a member has one turn in each, and meetings keep
-// their order within a set and over sets.
-func turnWaves(ts []turn) (waves [][]int) {
-	next, meeting := map[Member]int{}, 0
-	for i, t := range ts {
-		w := next[t.member]
-		if t.meets {
-			w = max(w, meeting)
-			meeting = w
-		}
-		next[t.member] = w + 1
-		for w >= len(waves) {
-			waves = append(waves, nil)
-		}
-		waves[w] = append(waves[w], i)
-	}
-	return waves
-}
-
 func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	members, n, M := e.Roster.Members, len(e.Mine), e.Layout.Params
 	clocks, err := e.gatherCounters(ctx, "clock", BlockClock)
 	if err != nil {
 		return Report{}, err
 	}
-	ts := turns(e.Rand(noise.Pair, round, 0), members, clocks, uint64(k.I("tau")))
+	ts := easgdTurns(e.Rand(noise.Pair, round, 0), members, clocks, uint64(k.I("tau")))
 	alpha := k.F("alpha")
 	if alpha == 0 {
 		alpha = 0.9 / float32(len(members))
 	}
-	rep, last := e.ownSteps(k, int64(len(ts))), make([]*float32, n)
+	rep, last := e.memberSteps(k, int64(len(ts))), make([]*float32, n)
 	g, met := e.Scratch(n, M), e.Scratch(1, M)
-	for _, wave := range turnWaves(ts) {
+	for _, wave := range easgdWaves(ts) {
 		var rows []engine.Row
 		var meet []Member
 		for _, i := range wave {
@@ -136,7 +94,7 @@ func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 			}
 		}
 		for _, m := range meet {
-			if err := meetCentre(ctx, e, m, alpha, met); err != nil {
+			if err := easgdMeet(ctx, e, m, alpha, met); err != nil {
 				return rep, err
 			}
 		}
@@ -154,8 +112,44 @@ func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	return rep, nil
 }
 
-// meetCentre is e = alpha*(x - c); x <- x - e; c <- c + e of one member.
-func meetCentre(ctx context.Context, e *Env, m Member, alpha float32, met engine.Mat) error {
+// easgdTurn is one step of a member, which may meet the centre first.
+type easgdTurn struct {
+	member Member
+	meets  bool
+}
+
+// easgdTurns draws the round's n turns. clock is the steps that each member, by rank, has taken before.
+func easgdTurns(key noise.Key, members []Member, clock []uint64, tau uint64) []easgdTurn {
+	out := make([]easgdTurn, len(members))
+	for i := range out {
+		a := key.Below(i, len(members))
+		out[i] = easgdTurn{members[a], clock[a]%tau == 0}
+		clock[a]++
+	}
+	return out
+}
+
+// easgdWaves groups turns, by index, into sets that may run at once: a member has one turn in each, and meetings keep
+// their order within a set and over sets.
+func easgdWaves(ts []easgdTurn) (waves [][]int) {
+	next, meeting := map[Member]int{}, 0
+	for i, t := range ts {
+		w := next[t.member]
+		if t.meets {
+			w = max(w, meeting)
+			meeting = w
+		}
+		next[t.member] = w + 1
+		for w >= len(waves) {
+			waves = append(waves, nil)
+		}
+		waves[w] = append(waves[w], i)
+	}
+	return waves
+}
+
+// easgdMeet is e = alpha*(x - c); x <- x - e; c <- c + e of one member.
+func easgdMeet(ctx context.Context, e *Env, m Member, alpha float32, met engine.Mat) error {
 	x, c, r := engine.Mat{Cols: e.Layout.Params}, e.Block(BlockXBar), e.Row(m)
 	if r >= 0 {
 		x = e.Block(BlockX).Sub(r, 1)

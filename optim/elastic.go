@@ -23,7 +23,7 @@ Bytes: one all-reduce of M values a step, as data-parallel SGD.
 Deviations: none in the rule. rho's default of 1 is the source's alpha = eta/rho = 0.9/n at eta = 0.1 and about nine replicas.
 Reductions: rho -> infinity makes n independent SGDs; with equal replicas on equal batches it is SGD for any rho.`,
 	Needs:  Gradients,
-	Knobs:  append([]Knob{KnobEta, KnobMu, knobRho, KnobWire}, OwnStream...),
+	Knobs:  append([]Knob{KnobEta, KnobMu, knobRho, KnobWire}, MemberStream...),
 	Series: []Series{SeriesLoss, seriesRho},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l), residual(k, l)}
@@ -51,7 +51,7 @@ func (elastic) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, e
 	if err != nil {
 		return Report{}, err
 	}
-	rep := e.ownSteps(k, int64(len(e.Roster.Members)))
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)))
 	rep.Points = append(e.LatePoints("loss", loss), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)
 	return rep, nil
 }

@@ -34,7 +34,7 @@ momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient 
 	Needs: Gradients,
 	Knobs: []Knob{
 		KnobEta, {Name: "eta_in", Title: "inner learning rate", Doc: "step size of the inner steps", Min: 0, Max: 100, Default: 0.1, Scale: Log},
-		KnobMu, knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.With(1), KnobSlice, KnobB, KnobWD, KnobClip, KnobWire,
+		KnobMu, knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.Choosing("zeroed"), KnobSlice, KnobB, KnobWD, KnobClip, KnobWire,
 	},
 	Series: []Series{SeriesLoss, seriesGamma},
 	Blocks: func(k Values, l engine.Layout) []Block {

@@ -14,7 +14,8 @@ type Memory interface {
 	Alloc(rows, cols int) (engine.Mat, error)
 	// Free gives the memory behind m, and so that of every view of it, back once all that was queued before is done.
 	Free(m engine.Mat)
-	// Write copies little-endian elements to dst, row by row, after all that was queued before; p is the caller's again on return.
+	// Write copies little-endian elements to dst, row by row, after all that was queued before; p is the caller's again on
+	// return.
 	Write(ctx context.Context, dst engine.Span, p []byte) error
 	// Read copies the elements of src to p after all that was queued before, and so waits for it.
 	Read(ctx context.Context, p []byte, src engine.Span) error
@@ -23,8 +24,8 @@ type Memory interface {
 // Engine turns tasks into numbers. It is used by one worker, from one goroutine.
 type Engine interface {
 	Memory
-	// Do queues tasks, to be run in order. A task that does not fit is refused at once; what fails later is the error of the next
-	// call. See [engine.Task] for when slices of a task are whose.
+	// Do queues tasks, to be run in order. A task that does not fit is refused at once; what fails later is the error of
+	// the next call. See [engine.Task] for when slices of a task are whose.
 	Do(ctx context.Context, tasks ...engine.Task) error
 	// Wait returns when all that was queued is done, and everything marked "out" holds its result.
 	Wait(ctx context.Context) error
@@ -82,8 +83,8 @@ type pool struct {
 	used int
 }
 
-// Block is the state of that name in the engine's memory: 1 row when shared, else a row per member of Mine. The zero Mat when it does
-// not exist.
+// Block is the state of that name in the engine's memory: 1 row when shared, else a row per member of Mine. The zero
+// Mat when it does not exist.
 func (e *Env) Block(name string) engine.Mat {
 	if _, ok := e.Records[name]; ok {
 		panic("block " + name + " is declared as a record: take Env.Record")
@@ -99,8 +100,8 @@ func (e *Env) Record(name string) engine.Host {
 	return e.Records[name]
 }
 
-// Scratch is memory for this round, contents undefined. Where the engine has none left it is a matrix without memory, which every task
-// refuses; Fault says why.
+// Scratch is memory for this round, contents undefined. Where the engine has none left it is a matrix without memory,
+// which every task refuses; Fault says why.
 func (e *Env) Scratch(rows, cols int) engine.Mat {
 	if e.scratch == nil {
 		e.scratch = map[shape]*pool{}
@@ -127,7 +128,8 @@ func (e *Env) Scratch(rows, cols int) engine.Mat {
 // Fault is why scratch could not be had, if ever.
 func (e *Env) Fault() error { return e.fault }
 
-// Free gives all blocks, all scratch and what the collectives hold back to the engine. The Env must not be used any more.
+// Free gives all blocks, all scratch and what the collectives hold back to the engine. The Env must not be used any
+// more.
 func (e *Env) Free() {
 	for _, p := range e.scratch {
 		for _, m := range p.mats {

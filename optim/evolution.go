@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"brood/models/arith"
 	"brood/models/engine"
@@ -18,24 +19,11 @@ var variation = []Knob{
 	{Name: "selection", Title: "selection", Doc: "how parents are drawn: from the best (share top), as winners of tournaments, by roulette on 1/loss, or from all alike", Choices: []string{"truncation", "tournament", "roulette", "random"}, Max: 3},
 	{Name: "top", Title: "truncation", Doc: "share of the members that truncation draws parents from, the best of them", Min: 0, Max: 1, Default: 0.5},
 	{Name: "rivals", Title: "tournament", Unit: "members", Doc: "members of a tournament", Min: 1, Max: 1000, Default: 3, Integer: true},
-	{Name: "crossover", Title: "crossover", Doc: "how parents make a child: a coin for each weight or each tensor, the mean, or one parent alone", Choices: []string{"uniform", "tensor", "mean", "none"}, Max: 3, Default: crossMean},
+	Knob{Name: "crossover", Title: "crossover", Doc: "how parents make a child: a coin for each weight or each tensor, the mean, or one parent alone", Choices: []string{"uniform", "tensor", "mean", "none"}, Max: 3}.Choosing("mean"),
 	{Name: "parents", Title: "parents", Unit: "members", Doc: "parents of a child whose crossover is mean; else there are two, or one", Min: 1, Max: 64, Default: 2, Integer: true},
 	{Name: "mutation", Title: "mutation", Doc: "standard deviation of the noise added to a child", Min: 0, Max: 10, Default: 0.001, Scale: Log},
 	{Name: "anneal", Title: "annealing", Unit: "exponent", Doc: "mutation is divided by the number of the generation to this power", Min: 0, Max: 4},
 }
-
-const (
-	crossUniform = iota
-	crossTensor
-	crossMean
-	crossNone
-)
-
-const (
-	selectTournament = 1
-	selectRoulette   = 2
-	selectRandom     = 3
-)
 
 // Columns of the blocks fit and score.
 const (
@@ -51,10 +39,10 @@ var seriesDiversity = Series{Name: "diversity", Title: "diversity", Doc: "RMS di
 
 // parentsEach is the number of parents of a child.
 func (v Values) parentsEach() int {
-	switch v.I("crossover") {
-	case crossMean:
+	switch v.Choice("crossover") {
+	case "mean":
 		return v.I("parents")
-	case crossNone:
+	case "none":
 		return 1
 	}
 	return 2
@@ -88,8 +76,8 @@ type lineage struct {
 	points   []Point
 }
 
-// evolve replaces x of all members but the elite by children of rows of src, which are what fit (a row for each hosted member)
-// was measured on. The block cycle counts generations.
+// evolve replaces x of all members but the elite by children of rows of src, which are what fit (a row for each hosted
+// member) was measured on. The block cycle counts generations.
 func evolve(ctx context.Context, e *Env, k Values, round uint64, src engine.Mat, fit engine.Host) (l lineage, err error) {
 	members, x, cycle := e.Roster.Members, e.Block(BlockX), e.Record(BlockCycle).U
 	all := engine.NewHost(len(members), 1, engine.F32)
@@ -120,10 +108,10 @@ func evolve(ctx context.Context, e *Env, k Values, round uint64, src engine.Mat,
 	}
 	cycle[0]++
 	sigma := float32(k.Get("mutation") / arith.Pow(float64(cycle[0]), k.Get("anneal")))
-	apart, tasks := make([]float64, len(l.children)), []engine.Task(nil)
+	distance, tasks := make([]float64, len(l.children)), []engine.Task(nil)
 	for i, c := range l.children {
 		r, of := e.Row(c), parents.Sub(engine.Row(l.each*i), l.each)
-		tasks = append(tasks, engine.Distance{X: src.Sub(r, 1), Centre: of.Sub(0, 1), RMS: apart[i : i+1]}, breed(e, k, round, c, x.Sub(r, 1), of))
+		tasks = append(tasks, engine.Distance{X: src.Sub(r, 1), Centre: of.Sub(0, 1), RMS: distance[i : i+1]}, breed(e, k, round, c, x.Sub(r, 1), of))
 		if sigma > 0 {
 			tasks = append(tasks, engine.Perturb{X: x.Sub(r, 1), Sigma: []float32{sigma}, Keys: []noise.Key{e.Rand(noise.Mutate, round, c)}})
 		}
@@ -134,7 +122,7 @@ func evolve(ctx context.Context, e *Env, k Values, round uint64, src engine.Mat,
 	if err := e.Engine.Wait(ctx); err != nil {
 		return l, err
 	}
-	l.measured(apart)
+	l.measured(distance)
 	l.descend(e)
 	return l, nil
 }
@@ -155,23 +143,23 @@ func (l *lineage) descend(e *Env) {
 }
 
 // measured takes the distance of each child's former self to its first parent.
-func (l *lineage) measured(apart []float64) {
+func (l *lineage) measured(distance []float64) {
 	for i, c := range l.children {
-		l.points = append(l.points, Point{Member: c, Series: seriesDiversity.Name, Value: apart[i]})
+		l.points = append(l.points, Point{Member: c, Series: seriesDiversity.Name, Value: distance[i]})
 	}
 }
 
 // selectParent draws the p-th parent of a child: an index into the members. order is best first.
 func selectParent(k Values, key noise.Key, p int, order []int, fit []float32) int {
 	n := len(order)
-	switch k.I("selection") {
-	case selectTournament: // the best-placed of some draws
+	switch k.Choice("selection") {
+	case "tournament": // the best-placed of some draws
 		rivals, best := k.I("rivals"), n
 		for i := range rivals {
 			best = min(best, key.Below(max(4, rivals)*p+i, n))
 		}
 		return order[best]
-	case selectRoulette: // probability in proportion to 1/loss
+	case "roulette": // probability in proportion to 1/loss
 		weight := func(i int) float64 {
 			if loss := -float64(fit[i]); loss > 0 {
 				return 1 / loss
@@ -189,7 +177,7 @@ func selectParent(k Values, key noise.Key, p int, order []int, fit []float32) in
 			}
 		}
 		return order[0]
-	case selectRandom:
+	case "random":
 		return order[key.Below(p, n)]
 	}
 	return order[key.Below(p, min(n, max(1, int(math.Ceil(k.Get("top")*float64(n))))))]
@@ -197,11 +185,11 @@ func selectParent(k Values, key noise.Key, p int, order []int, fit []float32) in
 
 // breed writes child c into dst from the rows of its parents.
 func breed(e *Env, k Values, round uint64, c Member, dst, parents engine.Mat) engine.Task {
-	switch k.I("crossover") {
-	case crossUniform, crossTensor:
+	switch k.Choice("crossover") {
+	case "uniform", "tensor":
 		key := e.Rand(noise.Select, round, c)
 		key.Stream = 1
-		return engine.Crossover{Dst: dst, A: parents.Sub(0, 1), B: parents.Sub(1, 1), Keys: []noise.Key{key}, PerTensor: k.I("crossover") == crossTensor}
+		return engine.Crossover{Dst: dst, A: parents.Sub(0, 1), B: parents.Sub(1, 1), Keys: []noise.Key{key}, PerTensor: k.Is("crossover", "tensor")}
 	}
 	mean := engine.Lin{Dst: dst}
 	for p := range parents.Rows {
@@ -247,7 +235,8 @@ func every(edges []Edge, n int) (out []Edge) {
 	return out
 }
 
-// castBest writes the row of src whose member has the best value in a block like fit; the lowest member's x when there is none.
+// castBest writes the row of src whose member has the best value in a block like fit; the lowest member's x when there
+// is none.
 func castBest(ctx context.Context, e *Env, block string, src, dst engine.Mat) error {
 	all := engine.NewHost(len(e.Roster.Members), 2, engine.F32)
 	if err := e.Comm.AllGather(ctx, "centre", e.Record(block), all); err != nil {
@@ -272,4 +261,27 @@ func castBest(ctx context.Context, e *Env, block string, src, dst engine.Mat) er
 		row = src.Sub(r, 1)
 	}
 	return e.Comm.AllReduce(ctx, "centre", leaf, row, dst, false)
+}
+
+// adapted are knobs of which some have other bounds or defaults.
+func adapted(knobs []Knob, changes map[string]func(*Knob)) []Knob {
+	out := slices.Clone(knobs)
+	for i := range out {
+		if change, ok := changes[out[i].Name]; ok {
+			change(&out[i])
+		}
+	}
+	return out
+}
+
+// keepScores records the fitness of the hosted members but for those whose x has been replaced since.
+func (e *Env) keepScores(fit engine.Host, replaced []Member) {
+	score := e.Record(BlockScore)
+	for i, m := range e.Mine {
+		row := score.Row(engine.Row(i))
+		row[fitValue], row[fitState] = fit.F[i], 1
+		if fit.F[i] != fit.F[i] || slices.Contains(replaced, m) {
+			row[fitValue], row[fitState] = 0, 0
+		}
+	}
 }

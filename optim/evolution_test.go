@@ -32,23 +32,23 @@ func (b *breeder) coins(key noise.Key, perTensor bool) []float64 {
 func (b *breeder) next(rows [][]float64, fit []float64, round int) (out [][]float64, first []int) {
 	order, n := descending(fit), len(rows)
 	b.cycle++
-	sigma := b.k["mutation"] / math.Pow(float64(b.cycle), b.k["anneal"])
+	sigma := b.k.Get("mutation") / math.Pow(float64(b.cycle), b.k.Get("anneal"))
 	for c := range rows {
 		pos := slices.Index(order, c)
-		if pos < int(b.k["elite"]) {
+		if pos < int(b.k.Get("elite")) {
 			out, first = append(out, slices.Clone(rows[c])), append(first, -1)
 			continue
 		}
 		key := b.Rand(noise.Select, uint64(round), Member(c))
 		draw := func(p int) int {
-			switch b.k["selection"] {
-			case selectTournament:
+			switch b.k.Choice("selection") {
+			case "tournament":
 				best := n
-				for i := range int(b.k["rivals"]) {
-					best = min(best, key.Below(max(4, int(b.k["rivals"]))*p+i, n))
+				for i := range int(b.k.Get("rivals")) {
+					best = min(best, key.Below(max(4, int(b.k.Get("rivals")))*p+i, n))
 				}
 				return order[best]
-			case selectRoulette:
+			case "roulette":
 				var total float64
 				for _, f := range fit {
 					total -= 1 / f
@@ -59,19 +59,19 @@ func (b *breeder) next(rows [][]float64, fit []float64, round int) (out [][]floa
 						return i
 					}
 				}
-			case selectRandom:
+			case "random":
 				return order[key.Below(p, n)]
 			}
-			return order[key.Below(p, int(math.Ceil(b.k["top"]*float64(n))))]
+			return order[key.Below(p, int(math.Ceil(b.k.Get("top")*float64(n))))]
 		}
 		a, child := draw(0), make([]float64, b.Layout.Params)
 		eps := b.normal(b.Rand(noise.Mutate, uint64(round), Member(c)))
 		for j := range child {
 			child[j] = rows[a][j]
 		}
-		switch cross := b.k["crossover"]; cross {
-		case crossMean:
-			of := int(b.k["parents"])
+		switch cross := b.k.Choice("crossover"); cross {
+		case "mean":
+			of := int(b.k.Get("parents"))
 			for p := 1; p < of; p++ {
 				for j := range child {
 					child[j] += rows[draw(p)][j]
@@ -80,8 +80,8 @@ func (b *breeder) next(rows [][]float64, fit []float64, round int) (out [][]floa
 			for j := range child {
 				child[j] /= float64(of)
 			}
-		case crossUniform, crossTensor:
-			for j, coin := range b.coins(key, cross == crossTensor) {
+		case "uniform", "tensor":
+			for j, coin := range b.coins(key, cross == "tensor") {
 				child[j] += coin * (rows[draw(1)][j] - child[j])
 			}
 		}
@@ -93,19 +93,21 @@ func (b *breeder) next(rows [][]float64, fit []float64, round int) (out [][]floa
 	return out, first
 }
 
-var operators = []Values{
+var operators = []set{
 	{},
-	{"crossover": crossMean, "parents": 3, "anneal": 1, "top": 0.3},
-	{"crossover": crossUniform, "selection": selectTournament, "rivals": 2, "elite": 2},
-	{"crossover": crossTensor, "selection": selectRoulette, "anneal": 0.5},
-	{"crossover": crossNone, "selection": selectRandom, "elite": 3},
+	{"crossover": "mean", "parents": 3, "anneal": 1, "top": 0.3},
+	{"crossover": "uniform", "selection": "tournament", "rivals": 2, "elite": 2},
+	{"crossover": "tensor", "selection": "roulette", "anneal": 0.5},
+	{"crossover": "none", "selection": "random", "elite": 3},
 }
 
 // GA: score on a mini-batch, keep the elite, breed the rest.
 func TestGA(t *testing.T) {
 	for _, k := range operators {
-		k = clone(k, Values{"batch": 5, "mutation": 0.1})
-		k["elite"] = max(1, k["elite"])
+		k = clone(k, set{"batch": 5, "mutation": 0.1})
+		if _, ok := k["elite"]; !ok {
+			k["elite"] = 1
+		}
 		b := newBowl(t, cols, samples)
 		p := b.populate(t, GA, 6, k)
 		twin, draw := &breeder{population: p}, p.shared()
@@ -127,25 +129,25 @@ func TestGA(t *testing.T) {
 		}
 		rep := p.rounds(6)
 		p.same(BlockX, x...)
-		if far := apart(p.centre(), x[best]); far > 1e-5 {
+		if far := distance(p.centre(), x[best]); far > 1e-5 {
 			t.Errorf("%s: the centre is %g from the best", describe(k), far)
 		}
 		kept := 0 // whose score is still that of its x, should the best leave
 		for m := range x {
 			kept += int(p.row(BlockScore, m)[fitState])
 		}
-		if kept != int(p.k["elite"]) {
+		if kept != int(p.k.Get("elite")) {
 			t.Errorf("%s: %d members keep their score", describe(k), kept)
 		}
-		if want := (6 - int(p.k["elite"])) * p.k.parentsEach(); len(rep.Edges) != want {
+		if want := (6 - int(p.k.Get("elite"))) * p.k.parentsEach(); len(rep.Edges) != want {
 			t.Errorf("%s: %d edges, want %d", describe(k), len(rep.Edges), want)
 		}
 	}
 }
 
-func clone(v, more Values) Values {
-	out := Values{}
-	for _, from := range []Values{v, more} {
+func clone(v, more set) set {
+	out := set{}
+	for _, from := range []set{v, more} {
 		for name, x := range from {
 			out[name] = x
 		}
@@ -156,8 +158,8 @@ func clone(v, more Values) Values {
 // PESGD: SGD with factors of a member's own, back-off, evolution, every period of ceil(period*N/batch) steps.
 func TestPESGD(t *testing.T) {
 	for i, k := range operators {
-		for _, backoff := range []float64{0, 1} {
-			k := clone(k, Values{"batch": 3, "mutation": 0.3, "backoff": backoff, "slice": 4, "eta": 0.3, "momentum": 0.5, "decay": 0.01, "vary": float64(1 + i)})
+		for _, backoff := range []string{"off", "on"} {
+			k := clone(k, set{"batch": 3, "mutation": 0.3, "backoff": backoff, "slice": 4, "eta": 0.3, "momentum": 0.5, "decay": 0.01, "vary": float64(1 + i)})
 			b := newBowl(t, cols, samples)
 			b.judges = 10
 			p := b.populate(t, PESGD, 5, k)
@@ -169,8 +171,8 @@ func TestPESGD(t *testing.T) {
 				for a := range x {
 					key := p.Rand(noise.Select, uint64(period), Member(a))
 					key.Stream = 2
-					f := math.Pow(p.k["vary"], 2*float64(key.Uniform(0))-1)
-					fd := math.Pow(p.k["vary"], 2*float64(key.Uniform(1))-1)
+					f := math.Pow(p.k.Get("vary"), 2*float64(key.Uniform(0))-1)
+					fd := math.Pow(p.k.Get("vary"), 2*float64(key.Uniform(1))-1)
 					for range 10 { // 30 samples in batches of 3
 						g := b.gradient(x[a], next(a))
 						for j := range g {
@@ -179,7 +181,7 @@ func TestPESGD(t *testing.T) {
 						nes(x[a], m[a], g, 0.3*f, 0.5)
 					}
 					fit := -b.loss(x[a], b.Validation())
-					if backoff == 1 && state[a] == 1 && fit < fitted[a] {
+					if backoff == "on" && state[a] == 1 && fit < fitted[a] {
 						copy(x[a], elder[a])
 						clear(m[a])
 						restored++
@@ -189,14 +191,14 @@ func TestPESGD(t *testing.T) {
 					}
 				}
 				y, first := twin.next(x, fitted, 3*period+2)
-				var apart []Point
+				var moved []Point
 				for a := range x {
 					if first[a] >= 0 {
 						var d float64
 						for j := range x[a] {
 							d += (x[a][j] - x[first[a]][j]) * (x[a][j] - x[first[a]][j]) / cols
 						}
-						apart = append(apart, Point{Member: Member(a), Series: "diversity", Value: math.Sqrt(d)})
+						moved = append(moved, Point{Member: Member(a), Series: "diversity", Value: math.Sqrt(d)})
 						clear(m[a])
 						state[a] = 2
 					}
@@ -204,16 +206,16 @@ func TestPESGD(t *testing.T) {
 				x = y
 				for _, got := range p.rounds(3).Points {
 					if got.Series == "diversity" {
-						if want := apart[0]; got.Member != want.Member || math.Abs(got.Value-want.Value) > 1e-5 {
+						if want := moved[0]; got.Member != want.Member || math.Abs(got.Value-want.Value) > 1e-5 {
 							t.Errorf("%s: diversity %v, the twin has %v", describe(k), got, want)
 						}
-						apart, shown = apart[1:], shown+1
+						moved, shown = moved[1:], shown+1
 					}
 				}
 			}
 			p.same(BlockX, x...)
 			p.same(BlockElder, elder...)
-			if shown == 0 || backoff == 1 && k["elite"] == 3 && restored == 0 {
+			if shown == 0 || backoff == "on" && k["elite"] == 3 && restored == 0 {
 				t.Errorf("%s: %d diversities, %d backed off: nothing was tried", describe(k), shown, restored)
 			}
 		}
@@ -225,7 +227,7 @@ func TestPBT(t *testing.T) {
 	const n = 9
 	b := newBowl(t, cols, samples)
 	b.judges = 10
-	p := b.populate(t, PBT, n, Values{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": 3, "period": 0.5})
+	p := b.populate(t, PBT, n, set{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": 3, "period": 0.5})
 	next := p.streams()
 	x, m := twins(cols, n)
 	f := make([][2]float64, n)
@@ -266,13 +268,13 @@ func TestPBT(t *testing.T) {
 	}
 	p.same(BlockX, x...)
 	for a := range f {
-		if far := apart(p.row(BlockHyper, a), f[a][:]); far > 1e-5 {
+		if far := distance(p.row(BlockHyper, a), f[a][:]); far > 1e-5 {
 			t.Errorf("factors of member %d are %g from the twin's", a, far)
 		}
 	}
 	for q, want := range map[float64][]int{0.25: {0, 0, 1, 1, 1, 1, 1, 1, 2}, 0.5: {0, 0, 1, 1, 2, 2, 3, 3, 4}, 0: make([]int, 9)} {
 		for members, w := range want {
-			if got := (Values{"quantile": q}).replaced(members); got != w {
+			if got := pbtReplaced(set{"quantile": q}.of(PBT), members); got != w {
 				t.Errorf("quantile %g of %d members is %d, want %d", q, members, got, w)
 			}
 		}
@@ -282,13 +284,13 @@ func TestPBT(t *testing.T) {
 // The period counts what a member sees of the data.
 func TestPeriod(t *testing.T) {
 	for _, c := range []struct {
-		k    Values
+		k    set
 		want int
 	}{
-		{Values{"period": 1, "batch": 128}, 8}, {Values{"period": 0.5, "batch": 100}, 5}, {Values{"period": 2, "batch": 100, "split": 0.25}, 5},
-		{Values{"period": 2, "batch": 100, "parts": 1}, 5}, {Values{"period": 0.001, "batch": 1000}, 1},
+		{set{"period": 1, "batch": 128}, 8}, {set{"period": 0.5, "batch": 100}, 5}, {set{"period": 2, "batch": 100, "split": 0.25}, 5},
+		{set{"period": 2, "batch": 100, "parts": "disjoint"}, 5}, {set{"period": 0.001, "batch": 1000}, 1},
 	} {
-		if got := (Shape{K: c.k, Roster: Place(IDs(4), []int{0}), Data: DataSize{Train: 1000}}).period(); got != c.want {
+		if got := (Shape{K: c.k.of(PBT), Roster: Place(IDs(4), []int{0}), Data: DataSize{Train: 1000}}).period(); got != c.want {
 			t.Errorf("%s: %d steps, want %d", describe(c.k), got, c.want)
 		}
 	}

@@ -32,32 +32,21 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 	Knobs: slices.Concat([]Knob{KnobB.With(512)}, adapted(variation, map[string]func(*Knob){
 		"elite":     func(k *Knob) { k.Min = 1 },
 		"top":       func(k *Knob) { k.Default = 0.25 },
-		"crossover": func(k *Knob) { k.Default = crossUniform },
+		"crossover": func(k *Knob) { *k = k.Choosing("uniform") },
 		"mutation":  func(k *Knob) { k.Default = 0.01 },
 		"anneal":    func(k *Knob) { k.Default = 0.25 },
-	}), []Knob{{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1, Default: 1}}),
+	}), []Knob{knobStart.Choosing("own")}),
 	Series: []Series{SeriesFitness, seriesDiversity, seriesParent},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
-		if k.I("start") == 1 {
-			enter = EnterOwn
+		if k.Is("start", "own") {
+			enter = EnterDrawn
 		}
 		return []Block{Params(BlockX, false, enter, l), {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockCursor, true), Counter(BlockCycle, true)}
 	},
 	Check:   eliteFits,
 	Bytes:   func(s Shape) map[Op]int64 { return s.evolveBytes() },
 	Program: ga{},
-}
-
-// adapted are knobs of which some have other bounds or defaults.
-func adapted(knobs []Knob, changes map[string]func(*Knob)) []Knob {
-	out := slices.Clone(knobs)
-	for i := range out {
-		if change, ok := changes[out[i].Name]; ok {
-			change(&out[i])
-		}
-	}
-	return out
 }
 
 type ga struct{}
@@ -87,18 +76,6 @@ func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, er
 	e.keepScores(fit, l.children)
 	rep.Edges, rep.Points = l.edges, append(e.MemberPoints(SeriesFitness.Name, fit.F), l.points...)
 	return rep, nil
-}
-
-// keepScores records the fitness of the hosted members but for those whose x has been replaced since.
-func (e *Env) keepScores(fit engine.Host, replaced []Member) {
-	score := e.Record(BlockScore)
-	for i, m := range e.Mine {
-		row := score.Row(engine.Row(i))
-		row[fitValue], row[fitState] = fit.F[i], 1
-		if fit.F[i] != fit.F[i] || slices.Contains(replaced, m) {
-			row[fitValue], row[fitState] = 0, 0
-		}
-	}
 }
 
 func (ga) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

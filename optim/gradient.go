@@ -8,8 +8,8 @@ import (
 	"brood/models/noise"
 )
 
-// OwnStream are the knobs of a gradient step on data streams of the members' own: what Env.step reads.
-var OwnStream = []Knob{KnobB, KnobWD, KnobClip, KnobSplit, KnobParts}
+// MemberStream are the knobs of a gradient step on data streams of the members' own: what Env.step reads.
+var MemberStream = []Knob{KnobB, KnobWD, KnobClip, KnobSplit, KnobParts}
 
 // Step is one mini-batch gradient of some members.
 type Step struct {
@@ -24,23 +24,28 @@ type Step struct {
 	Decay float32 // weight decay: G += Decay*X
 }
 
-// step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of OwnStream say. A knob that an
-// algorithm does not declare has its default.
+// step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of MemberStream say. A knob
+// that an algorithm does not declare has its default.
 func (e *Env) step(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
 	return Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.share(), Clip: k.clip(), Decay: k.F("decay")}
 }
 
 func (v Values) share() float64 {
-	switch frac, ok := v[KnobSplit.Name]; {
-	case v[KnobParts.Name] == 1:
+	switch {
+	case v.Has(KnobParts.Name) && v.Is("parts", "disjoint"):
 		return 0
-	case ok:
-		return frac
+	case v.Has(KnobSplit.Name):
+		return v.Get(KnobSplit.Name)
 	}
 	return KnobSplit.Default
 }
 
-func (v Values) clip() float32 { return float32(v[KnobClip.Name]) }
+func (v Values) clip() float32 {
+	if v.Has(KnobClip.Name) {
+		return v.F(KnobClip.Name)
+	}
+	return float32(KnobClip.Default)
+}
 
 // MemberGradients draws each member's next mini-batch from its own data stream, advances its cursor and computes the
 // gradients. The member's stream and its dropout masks are addressed by (member, cursor): placement does not matter.
@@ -91,8 +96,8 @@ func (e *Env) window(m Member, frac float64) data.Window {
 	return data.Window{Lo: lo, Len: max(1, int(frac*float64(n)))}
 }
 
-// ownSteps is the report of so many steps of members on streams of their own, in all.
-func (e *Env) ownSteps(k Values, steps int64) Report {
+// memberSteps is the report of so many steps of members on streams of their own, in all.
+func (e *Env) memberSteps(k Values, steps int64) Report {
 	var of int64
 	for _, m := range e.Roster.Members {
 		of += int64(e.window(m, k.share()).Len)

@@ -19,8 +19,8 @@ of d and sends the seed of its best with its cost; everybody rebuilds the winner
     i mod r = 0:          d = 1/n sum_a grad f_a(theta);  theta <- theta - eta*d
     else, and if r = 1:   theta_g,k = theta - eta*(d + s*eps_g,k), eps ~ N(0, I);  theta <- argmin_g,k f(theta_g,k)
 
-A round is one iteration; with r = 1 ("assisted") the trials follow the full step in it. The gradient is over a global
-batch of members*batch samples, as in data-parallel SGD; trials share the next judges samples of the same stream, and one whose
+A round is one iteration; with r = 1 ("assisted") the candidates follow the full step in it. The gradient is over a global
+batch of members*batch samples, as in data-parallel SGD; candidates share the next judges samples of the same stream, and one whose
 cost is not finite never wins. combine softmax averages the groups' best with weights exp(-cost/temperature). s is in units of
 the root mean square of d's components, which follows the gradient (the source's optimum, and its wish for an adaptive
 variance), or absolute. shape draws other shifts of the same variance: a normal shift times a random length, which makes
@@ -29,7 +29,7 @@ shifts, drawn for each anew. The centre is theta.
 Series: loss of full steps, cost of the winner, norm and mean square component of d, variance of the shifts, and memory: that of
 an iteration, in units of a full gradient step's, 1 or 1/3 by the source's account; its mean is (1 + (r-1)/3)/r.
 Bytes: an all-reduce of M values a full step, so 1/r of a gradient a step; 12 for each group to every other worker an iteration of
-trials (8 of the seed, 4 of the cost).
+candidates (8 of the seed, 4 of the cost).
 
 Deviations: the source's N worker nodes are the knob groups, dealt to members in runs; it does not say how winners are
 combined; its costs are over the whole training set.
@@ -40,7 +40,7 @@ Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 		{Name: "r", Title: "interval", Unit: "iterations", Doc: "every r-th iteration is a full gradient step", Min: 1, Max: 1000, Default: 2, Integer: true, Scale: Log},
 		{Name: "groups", Title: "groups", Doc: "groups that try shifts side by side (N in the source)", Min: 1, Max: 1 << 16, Default: 8, Integer: true, Scale: Log},
 		{Name: "tries", Title: "tries", Doc: "shifts that each group tries (K in the source)", Min: 1, Max: 1 << 12, Default: 4, Integer: true, Scale: Log},
-		{Name: "judges", Title: "judges", Unit: "samples", Doc: "training samples that a trial's cost is measured on", Min: 1, Max: 1 << 20, Default: 512, Integer: true, Scale: Log},
+		{Name: "judges", Title: "judges", Unit: "samples", Doc: "training samples that a candidate's cost is measured on", Min: 1, Max: 1 << 20, Default: 512, Integer: true, Scale: Log},
 		{Name: "s", Title: "shift s", Doc: "standard deviation of the shifts of the direction", Min: 0, Max: 1000, Default: 1, Scale: Log},
 		{Name: "unit", Title: "unit of s", Doc: "s in units of the root mean square component of the last gradient, or as it is", Choices: []string{"gradient", "absolute"}, Max: 1},
 		{Name: "shape", Title: "shape of shifts", Doc: "distribution of a shift's components", Choices: []string{"normal", "laplace", "student"}, Max: 2},
@@ -50,7 +50,7 @@ Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 		KnobWire,
 	},
 	Series: []Series{SeriesLoss,
-		{Name: "cost", Title: "cost", Unit: "nats", Doc: "loss of the best trial on the judges", Combine: Mean},
+		{Name: "cost", Title: "cost", Unit: "nats", Doc: "loss of the best candidate on the judges", Combine: Mean},
 		{Name: "gradient.norm", Title: "gradient norm", Doc: "Euclidean norm of the last full gradient", Combine: Mean},
 		{Name: "gradient.variance", Title: "gradient variance", Doc: "mean square of its components", Combine: Mean},
 		{Name: "shift.variance", Title: "shift variance", Doc: "variance of the shifts' components", Combine: Mean},
@@ -59,7 +59,7 @@ Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 		return []Block{residual(k, l), Params(BlockX, true, EnterCentre, l), Params(BlockD, true, EnterZero, l), Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l)}
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		b, full := map[Op]int64{}, s.fullStep()
+		b, full := map[Op]int64{}, hybridESFull(s)
 		if full {
 			b["gradient"] = s.meanBytes()
 		}
@@ -71,16 +71,13 @@ Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 	Program: hybridES{},
 }
 
-// fullStep says whether the next iteration takes a gradient.
-func (s Shape) fullStep() bool { return s.Phase == 0 }
-
 type hybridES struct{}
 
 func (hybridES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	full, phase, of := e.Shape(k).fullStep(), e.Record(BlockPhase).U, int64(len(e.Data.Train()))
+	full, phase, of := hybridESFull(e.Shape(k)), e.Record(BlockPhase).U, int64(len(e.Data.Train()))
 	rep, memory := Report{Pass: Pass{0, of}}, 1.0/3
 	if full {
-		if err := gradientStep(ctx, e, k, &rep); err != nil {
+		if err := hybridESGradient(ctx, e, k, &rep); err != nil {
 			return rep, err
 		}
 		memory = 1
@@ -92,7 +89,7 @@ func (hybridES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 	if full && k.I("r") > 1 {
 		return rep, nil
 	}
-	t, err := e.trials(ctx, k, round)
+	t, err := hybridESDraw(ctx, e, k, round)
 	if err != nil {
 		return rep, err
 	}
@@ -103,8 +100,11 @@ func (hybridES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 	return rep, t.apply(ctx, e, k, best, &rep)
 }
 
-// gradientStep is a full gradient step; it keeps the direction.
-func gradientStep(ctx context.Context, e *Env, k Values, rep *Report) error {
+// hybridESFull says whether the next iteration takes a gradient.
+func hybridESFull(s Shape) bool { return s.Phase == 0 }
+
+// hybridESGradient is a full gradient step; it keeps the direction.
+func hybridESGradient(ctx context.Context, e *Env, k Values, rep *Report) error {
 	x, d := e.Block(BlockX), e.Block(BlockD)
 	loss, err := sharedGradient(ctx, e, k, "gradient", x, e.Scratch(len(e.Mine), e.Layout.Params), d)
 	if err != nil {
@@ -125,8 +125,8 @@ func gradientStep(ctx context.Context, e *Env, k Values, rep *Report) error {
 	return nil
 }
 
-// result is a group's best trial.
-type result struct {
+// hybridESResult is a group's best candidate.
+type hybridESResult struct {
 	id   uint64
 	cost float32
 }

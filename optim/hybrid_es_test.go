@@ -10,13 +10,13 @@ import (
 	"brood/models/noise"
 )
 
-// Hybrid-ES: d and a step along it every r-th iteration; between (with r = 1, after it) the best of N*K steps along d + N(0, s^2),
-// s in units of d's root mean square or absolute, or the softmax mean of each group's best.
+// Hybrid-ES: d and a step along it every r-th iteration; between (with r = 1, after it) the best of N*K steps along d +
+// N(0, s^2), s in units of d's root mean square or absolute, or the softmax mean of each group's best.
 func TestHybridES(t *testing.T) {
 	const groups, tries, n = 5, 3, 3
-	for _, k := range []Values{{"r": 1}, {"r": 2}, {"r": 3, "decay": 0.01}, {"r": 3, "unit": 1, "s": 0.7}, {"r": 2, "combine": 1, "temperature": 0.1},
-		{"r": 2, "shape": 1}, {"r": 3, "shape": 2, "components": 0.4}, {"r": 2, "components": 0.6, "combine": 1, "temperature": 0.5}} {
-		k = clone(Values{"s": 2, "eta": 0.1, "batch": 3, "judges": 5, "groups": groups, "tries": tries}, k)
+	for _, k := range []set{{"r": 1}, {"r": 2}, {"r": 3, "decay": 0.01}, {"r": 3, "unit": "absolute", "s": 0.7}, {"r": 2, "combine": "softmax", "temperature": 0.1},
+		{"r": 2, "shape": "laplace"}, {"r": 3, "shape": "student", "components": 0.4}, {"r": 2, "components": 0.6, "combine": "softmax", "temperature": 0.5}} {
+		k = clone(set{"s": 2, "eta": 0.1, "batch": 3, "judges": 5, "groups": groups, "tries": tries}, k)
 		p := newBowl(t, cols, samples).populate(t, HybridES, n, k)
 		x, d, at := start64(), make([]float64, cols), uint64(0)
 		draw := func(n int) []int32 {
@@ -26,24 +26,25 @@ func TestHybridES(t *testing.T) {
 			return b
 		}
 		for round := range 7 {
-			full := round%int(k["r"]) == 0
+			full := round%p.k.I("r") == 0
 			if full {
 				d = p.bowl.gradient(x, draw(3*n)) // the mean of n means
 				for j := range d {
-					d[j] += k["decay"] * x[j]
+					d[j] += p.k.Get("decay") * x[j]
 				}
 				for j := range d {
 					x[j] -= 0.1 * d[j]
 				}
 			}
-			if full && k["r"] > 1 {
+			if full && p.k.I("r") > 1 {
 				continue
 			}
-			s := k["s"]
-			if k["unit"] == 0 {
+			s := p.k.Get("s")
+			if p.k.Is("unit", "gradient") {
 				s *= norm64(d) / math.Sqrt(cols)
 			}
-			tr, err := p.trials(context.Background(), p.k, uint64(round)) // its mask and lengths are held to their laws below
+			// its mask and lengths are held to their laws below
+			tr, err := hybridESDraw(context.Background(), p.Env, p.k, uint64(round))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,8 +69,8 @@ func TestHybridES(t *testing.T) {
 			}
 			w, total, low := make([]float64, groups), 0.0, slices.Min(cost)
 			for g := range w {
-				if k["combine"] == 1 {
-					w[g] = math.Exp(-(cost[g] - low) / k["temperature"])
+				if p.k.Is("combine", "softmax") {
+					w[g] = math.Exp(-(cost[g] - low) / p.k.Get("temperature"))
 				} else if cost[g] == low {
 					w[g] = 1
 				}
@@ -99,11 +100,11 @@ func norm64(v []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// The source's accounts: bytes 1/r of gradient descent's (50.0% and 33.3%), and time-averaged memory (1 + (r-1)/3)/r (66.7%
-// and 55.6%). Beside M parameters, seeds and costs are next to nothing.
+// The source's accounts: bytes 1/r of gradient descent's (50.0% and 33.3%), and time-averaged memory (1 + (r-1)/3)/r
+// (66.7% and 55.6%). Beside M parameters, seeds and costs are next to nothing.
 func TestHybridAccounts(t *testing.T) {
 	account := func(r float64) (bytes, memory float64) {
-		p := newBowl(t, cols, samples).populate(t, HybridES, 4, Values{"r": r, "batch": 3, "judges": 5})
+		p := newBowl(t, cols, samples).populate(t, HybridES, 4, set{"r": r, "batch": 3, "judges": 5})
 		for range int(r) {
 			s := p.Shape(p.k)
 			s.Roster, s.Layout = Place(IDs(4), []int{0, 1, 2, 3}), engine.Layout{Params: 100_000}
@@ -132,10 +133,10 @@ func TestHybridAccounts(t *testing.T) {
 
 // Shifts of every shape have the same variance and lengths of their own; a mask leaves the share it is told.
 func TestShifts(t *testing.T) {
-	p := newBowl(t, 1000, samples).populate(t, HybridES, 2, Values{"components": 0.3})
+	p := newBowl(t, 1000, samples).populate(t, HybridES, 2, set{"components": 0.3})
 	var left float64
 	for round := range uint64(20) {
-		tr, err := p.trials(context.Background(), p.k, round)
+		tr, err := hybridESDraw(context.Background(), p.Env, p.k, round)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,29 +148,30 @@ func TestShifts(t *testing.T) {
 		t.Errorf("%.4f of the components are shifted, want 0.3", left)
 	}
 	// Mean lengths: E sqrt(Exp(1)) = sqrt(pi)/2, and E 1/chi_3 = sqrt(2/pi).
-	for shape, want := range map[int]float64{1: math.Sqrt(math.Pi) / 2, 2: math.Sqrt(2 / math.Pi)} {
-		tr := &trials{key: noise.Key{Purpose: noise.Direction}, shape: shape}
+	for shape, want := range map[string]float64{"laplace": math.Sqrt(math.Pi) / 2, "student": math.Sqrt(2 / math.Pi)} {
+		tr := &hybridESCandidates{key: noise.Key{Purpose: noise.Direction}, shape: shape}
 		var mean, square float64
 		const n = 40000
 		for id := range uint64(n) {
 			l := float64(tr.length(id))
 			mean, square = mean+l/n, square+l*l/n
 		}
-		if math.Abs(mean-want) > 0.01 || shape == 1 && math.Abs(square-1) > 0.03 { // the variance of the other's square is infinite
-			t.Errorf("shape %d: lengths have mean %.4f, want %.4f, and mean square %.4f", shape, mean, want, square)
+		// the variance of the other's square is infinite
+		if math.Abs(mean-want) > 0.01 || shape == "laplace" && math.Abs(square-1) > 0.03 {
+			t.Errorf("shape %s: lengths have mean %.4f, want %.4f, and mean square %.4f", shape, mean, want, square)
 		}
 	}
 }
 
-// A trial whose cost is not finite never wins, and where none is finite nothing moves.
-func TestTrialsThatFail(t *testing.T) {
+// A candidate whose cost is not finite never wins, and where none is finite nothing moves.
+func TestCandidatesThatFail(t *testing.T) {
 	nan := float32(math.NaN())
-	for combine := range 2 {
-		k := Values{"combine": float64(combine), "temperature": 1}
-		if w := weights(k, []result{{1, nan}, {2, 3}, {3, nan}}); !slices.Equal(w, []float32{0, 1, 0}) {
+	for _, combine := range []string{"argmin", "softmax"} {
+		k := set{"combine": combine, "temperature": 1}.of(HybridES)
+		if w := hybridESWeights(k, []hybridESResult{{1, nan}, {2, 3}, {3, nan}}); !slices.Equal(w, []float32{0, 1, 0}) {
 			t.Errorf("weights %v", w)
 		}
-		if w := weights(k, []result{{1, nan}, {2, nan}}); w != nil {
+		if w := hybridESWeights(k, []hybridESResult{{1, nan}, {2, nan}}); w != nil {
 			t.Errorf("weights %v of nothing", w)
 		}
 	}

@@ -1,7 +1,9 @@
 package optim
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,22 +56,60 @@ const (
 	Last
 )
 
-// Values are the knobs of one round, resolved: constant within it, equal on all workers.
-type Values map[string]float64
+// Values are the knobs of one round, resolved: constant within it, equal on all workers. Nobody changes them; With
+// makes others. Asking for a name that the algorithm did not declare, or for a choice that the knob has not, panics: a
+// programming error that the conformance suite finds.
+type Values struct {
+	knobs []Knob
+	x     map[string]float64 // by name
+}
 
 // F is a float32 knob.
 func (v Values) F(name string) float32 { return float32(v.Get(name)) }
 
-// I is an integer knob, or the index of a choice.
+// I is an integer knob.
 func (v Values) I(name string) int { return int(v.Get(name)) }
 
-// Get panics on a name the algorithm did not declare: a programming error the conformance suite finds.
+// Get is any knob as a number; of one with choices the index, which programs do not ask for: see Is.
 func (v Values) Get(name string) float64 {
-	x, ok := v[name]
+	x, ok := v.x[name]
 	if !ok {
 		panic("knob " + name + " is read but not declared")
 	}
 	return x
+}
+
+// Is says whether a knob with choices stands at one of them: k.Is("backoff", "on").
+func (v Values) Is(name, choice string) bool {
+	if !slices.Contains(v.choices(name), choice) {
+		panic("knob " + name + " is compared with " + choice + ", which is not one of its choices")
+	}
+	return v.Choice(name) == choice
+}
+
+// Choice is the name that a knob with choices stands at.
+func (v Values) Choice(name string) string { return v.choices(name)[v.I(name)] }
+
+func (v Values) choices(name string) []string {
+	i := slices.IndexFunc(v.knobs, func(k Knob) bool { return k.Name == name })
+	if i < 0 || len(v.knobs[i].Choices) == 0 {
+		panic("knob " + name + " is asked for its choice and has none")
+	}
+	return v.knobs[i].Choices
+}
+
+// Has says whether the algorithm declares the knob: what is shared by several algorithms may ask.
+func (v Values) Has(name string) bool {
+	_, ok := v.x[name]
+	return ok
+}
+
+// With are the values with another one of a declared knob.
+func (v Values) With(name string, x float64) Values {
+	v.Get(name)
+	v.x = maps.Clone(v.x)
+	v.x[name] = x
+	return v
 }
 
 // Knob finds a declared knob.
@@ -83,10 +123,17 @@ func (a *Algorithm) Knob(name string) (Knob, bool) {
 }
 
 // Defaults are the declared default values.
-func (a *Algorithm) Defaults() Values {
-	v := Values{}
+func (a *Algorithm) Defaults() Values { return a.Values(nil) }
+
+// Values are those that are set, by name, and the defaults of all other knobs.
+func (a *Algorithm) Values(set map[string]float64) Values {
+	v := Values{a.Knobs, make(map[string]float64, len(a.Knobs))}
 	for _, k := range a.Knobs {
-		v[k.Name] = k.Default
+		v.x[k.Name] = k.Default
+	}
+	for name, x := range set {
+		v.Get(name)
+		v.x[name] = x
 	}
 	return v
 }

@@ -80,7 +80,7 @@ func TestKnobFormat(t *testing.T) {
 func TestValues(t *testing.T) {
 	a := &Algorithm{Knobs: []Knob{realKnob, wholeKnob, choiceKnob}}
 	v := a.Defaults()
-	if v.F("gamma") != 1 || v.I("ell") != 5 || v.I("variant") != 0 || len(v) != 3 {
+	if v.F("gamma") != 1 || v.I("ell") != 5 || !v.Is("variant", "paper") || v.Choice("variant") != "paper" || v.Has("rho") {
 		t.Errorf("defaults are %v", v)
 	}
 	if k, ok := a.Knob("ell"); !ok || k.Name != "ell" {
@@ -89,10 +89,29 @@ func TestValues(t *testing.T) {
 	if _, ok := a.Knob("rho"); ok {
 		t.Error("a knob that is not declared is found")
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a knob that is not declared can be read")
-		}
-	}()
-	v.Get("rho")
+	w := v.With("variant", 1)
+	if !w.Is("variant", "arxiv") || !v.Is("variant", "paper") {
+		t.Error("With changes what it is asked of, or not what it gives")
+	}
+	if x := a.Values(map[string]float64{"gamma": 2}); x.F("gamma") != 2 || x.I("ell") != 5 {
+		t.Errorf("values are %v", x)
+	}
+	for what, ask := range map[string]func(){
+		"a knob that is not declared can be read":          func() { v.Get("rho") },
+		"a knob that is not declared can be set":           func() { v.With("rho", 1) },
+		"a knob that is not declared has a value":          func() { a.Values(map[string]float64{"rho": 1}) },
+		"a knob is compared with no choice of it":          func() { v.Is("variant", "sysml") },
+		"a knob without choices is compared with one":      func() { v.Is("ell", "5") },
+		"a knob without choices has the name of one":       func() { v.Choice("ell") },
+		"a knob has a default that is none of its choices": func() { choiceKnob.Choosing("sysml") },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error(what)
+				}
+			}()
+			ask()
+		}()
+	}
 }

@@ -8,10 +8,10 @@ import (
 	"brood/models/noise"
 )
 
-// A lattice code sends a vector as one byte an element: its coordinate on the lattice of a cell's multiples, modulo 256. The
-// receiver takes the candidate nearest to its own vector, which is right while the two differ by less than about 127 cells;
-// a checksum of the whole coordinates tells when it was not. (Davies, Gurunathan, Moshrefi, Ashkboos, Alistarh: New bounds
-// for distributed mean estimation and variance reduction, 2020.)
+// A lattice code sends a vector as one byte an element: its coordinate on the lattice of a cell's multiples,
+// modulo 256. The receiver takes the candidate nearest to its own vector, which is right while the two differ by less
+// than about 127 cells; a checksum of the whole coordinates tells when it was not. (Davies, Gurunathan, Moshrefi,
+// Ashkboos, Alistarh: New bounds for distributed mean estimation and variance reduction, 2020.)
 
 // latticeWords is the 64-bit words of a code of cols elements: eight to a word, and the checksum.
 func latticeWords(cols int) int { return (cols+7)/8 + 1 }
@@ -60,9 +60,9 @@ func latticeDecode(dst []float32, code []uint64, x []float32, cell float64) (ok 
 	return sum == code[len(code)-1]
 }
 
-// moveLattice is Move of rows of src as lattice codes, decoded against the receiving member's x. Codes that did not decode
-// are asked for again in full: verdicts go to everybody, so that all know the edges of the fallback, which are returned.
-// salt tells the calls of a round apart; spare is scratch for a row for each hosted member.
+// moveLattice is Move of rows of src as lattice codes, decoded against the receiving member's x. Codes that did not
+// decode are asked for again in full: verdicts go to everybody, so that all know the edges of the fallback, which are
+// returned. salt tells the calls of a round apart; spare is scratch for a row for each hosted member.
 func moveLattice(ctx context.Context, e *Env, cell float64, round uint64, salt int, edges []Edge, src, dst, spare engine.Mat) ([]Edge, error) {
 	in, words := Incoming(edges, e.Roster, e.Self), latticeWords(src.Cols)
 	codes, got := engine.NewHost(len(e.Mine), words, engine.U64), engine.NewHost(len(in), words, engine.U64)

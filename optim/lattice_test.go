@@ -72,14 +72,14 @@ func TestLatticeIsUnbiased(t *testing.T) {
 // Where every code wraps, exchanges are those in full to the bit; where none does, the average is within a cell.
 func TestLatticeExchange(t *testing.T) {
 	b := newBowl(t, cols, samples)
-	run := func(k Values) (*population, Report) {
+	run := func(k set) (*population, Report) {
 		k["eta"], k["batch"] = 0, 1
 		p := b.populate(t, PopSGD, 6, k)
 		p.scatter()
 		return p, p.rounds(1)
 	}
-	full, _ := run(Values{})
-	wrapped, rep := run(Values{"code": 1, "cell": 1e-5})
+	full, _ := run(set{})
+	wrapped, rep := run(set{"code": "lattice8", "cell": 1e-5})
 	if fallbacks := rep.Points[len(rep.Points)-1]; fallbacks.Series != "fallbacks" || fallbacks.Value != 6 {
 		t.Errorf("%+v, want 6 fallbacks of 3 meetings", fallbacks)
 	}
@@ -88,7 +88,7 @@ func TestLatticeExchange(t *testing.T) {
 			t.Fatalf("element %d: %v after a fallback, %v in full", i, flat(wrapped.Block(BlockX))[i], v)
 		}
 	}
-	coarse, rep := run(Values{"code": 1, "cell": 0.1})
+	coarse, rep := run(set{"code": "lattice8", "cell": 0.1})
 	if fallbacks := rep.Points[len(rep.Points)-1].Value; fallbacks != 0 {
 		t.Errorf("%v fallbacks at a cell of 0.1", fallbacks)
 	}
@@ -123,7 +123,7 @@ func TestLatticeBytes(t *testing.T) {
 			again, err := moveLattice(context.Background(), e, cell, 0, 0, edges, x, ram.New(2, 20), ram.New(2, 20))
 			if c.Self == 0 {
 				predicted = Ledger{}
-				predicted.Add(popBytes(Shape{Roster: r, Layout: engine.Layout{Params: 20}, K: Values{"code": 1, "mode": 0}, Drawn: true, Edges: append(edges, again...)}))
+				predicted.Add(popSGDBytes(Shape{Roster: r, Layout: engine.Layout{Params: 20}, K: set{"code": "lattice8"}.of(PopSGD), Drawn: true, Edges: append(edges, again...)}))
 			}
 			return err
 		})

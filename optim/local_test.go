@@ -10,7 +10,7 @@ import (
 // Post-local SGD: warmup steps along the mean gradient, then h steps each and x <- mean x.
 func TestLocalSGD(t *testing.T) {
 	for _, slice := range []float64{32, 2} { // a cycle a round, and two rounds a cycle
-		p := newBowl(t, cols, samples).populate(t, LocalSGD, 3, Values{"h": 3, "warmup": 2, "slice": slice, "eta": 0.05, "momentum": 0.6, "batch": 4})
+		p := newBowl(t, cols, samples).populate(t, LocalSGD, 3, set{"h": 3, "warmup": 2, "slice": slice, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		x, m := twins(cols, 3)
 		next := p.streams()
 		for range 2 {
@@ -41,7 +41,7 @@ func TestLocalSGD(t *testing.T) {
 
 // The warm-up is counted in a block; a round's number plays no part.
 func TestWarmupIsCounted(t *testing.T) {
-	p := newBowl(t, cols, samples).populate(t, LocalSGD, 3, Values{"h": 2, "warmup": 3, "batch": 4})
+	p := newBowl(t, cols, samples).populate(t, LocalSGD, 3, set{"h": 2, "warmup": 3, "batch": 4})
 	p.round = 1000
 	for i, want := range []Op{"gradient", "gradient", "gradient", "average", "average"} {
 		if b := LocalSGD.Bytes(Shape{Roster: Place(IDs(3), []int{0, 1, 2}), Layout: p.Layout, K: p.k, Phase: p.Shape(p.k).Phase, Warm: p.Shape(p.k).Warm}); len(b) != 1 || b[want] == 0 {
@@ -54,14 +54,14 @@ func TestWarmupIsCounted(t *testing.T) {
 // Averaging every step is data-parallel SGD on the same mini-batches: averaging is linear, momentum included.
 func TestLocalSGDOfOneStepIsDataParallel(t *testing.T) {
 	b := newBowl(t, cols, samples)
-	local := b.populate(t, LocalSGD, 4, Values{"h": 1, "eta": 0.05, "momentum": 0.8, "batch": 4})
-	parallel := b.populate(t, LocalSGD, 4, Values{"warmup": 1e9, "eta": 0.05, "momentum": 0.8, "batch": 4})
+	local := b.populate(t, LocalSGD, 4, set{"h": 1, "eta": 0.05, "momentum": 0.8, "batch": 4})
+	parallel := b.populate(t, LocalSGD, 4, set{"warmup": 1e9, "eta": 0.05, "momentum": 0.8, "batch": 4})
 	local.rounds(12)
 	parallel.rounds(12)
-	if far := apart(local.centre(), parallel.centre()); far > 1e-5 {
+	if far := distance(local.centre(), parallel.centre()); far > 1e-5 {
 		t.Errorf("the centres are %g apart", far)
 	}
-	if far := apart(local.row(BlockM, 0), parallel.row(BlockM, 0)); far < 1e-3 {
+	if far := distance(local.row(BlockM, 0), parallel.row(BlockM, 0)); far < 1e-3 {
 		t.Errorf("momenta are %g apart: these are the same runs, not two forms of one", far)
 	}
 }
@@ -70,7 +70,7 @@ func TestLocalSGDOfOneStepIsDataParallel(t *testing.T) {
 // decoupled decay (Loshchilov & Hutter), its state kept over cycles.
 func TestDiLoCo(t *testing.T) {
 	for _, slice := range []float64{32, 2} {
-		p := newBowl(t, cols, samples).populate(t, DiLoCo, 3, Values{"h": 4, "slice": slice, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "decay": 0.1, "batch": 4})
+		p := newBowl(t, cols, samples).populate(t, DiLoCo, 3, set{"h": 4, "slice": slice, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "decay": 0.1, "batch": 4})
 		x, m := twins(cols, 3)
 		_, v := twins(cols, 3)
 		xbar, mx, next, T := start64(), make([]float64, cols), p.streams(), 0
@@ -105,18 +105,19 @@ func TestDiLoCo(t *testing.T) {
 // eta 1 and momentum 0 agree on the mean of the replicas.
 func TestDiLoCoOfRateOneAverages(t *testing.T) {
 	b := newBowl(t, cols, samples)
-	p := b.populate(t, DiLoCo, 3, Values{"h": 5, "eta": 1, "momentum": 0, "batch": 4})
-	alone := b.populate(t, DiLoCo, 3, Values{"h": 6, "slice": 5, "eta": 1, "momentum": 0, "batch": 4}) // does not couple in its first round
+	p := b.populate(t, DiLoCo, 3, set{"h": 5, "eta": 1, "momentum": 0, "batch": 4})
+	// does not couple in its first round
+	alone := b.populate(t, DiLoCo, 3, set{"h": 6, "slice": 5, "eta": 1, "momentum": 0, "batch": 4})
 	p.rounds(1)
 	alone.rounds(1)
-	if far := apart(p.centre(), average64([][]float64{alone.row(BlockX, 0), alone.row(BlockX, 1), alone.row(BlockX, 2)})); far > 1e-6 {
+	if far := distance(p.centre(), average64([][]float64{alone.row(BlockX, 0), alone.row(BlockX, 1), alone.row(BlockX, 2)})); far > 1e-6 {
 		t.Errorf("the centre is %g from the mean of replicas that go on", far)
 	}
 }
 
 // Gradient descent on the whole set: g = 1/N sum_i grad f_i(x), m = mu*m + g, x -= eta*(g + mu*m), however it is cut.
 func TestBGD(t *testing.T) {
-	for _, k := range []Values{{"groups": 1, "batch": 40}, {"groups": 3, "batch": 4}, {"groups": 7, "batch": 1, "slice": 2}, {"groups": 20, "batch": 100}} {
+	for _, k := range []set{{"groups": 1, "batch": 40}, {"groups": 3, "batch": 4}, {"groups": 7, "batch": 1, "slice": 2}, {"groups": 20, "batch": 100}} {
 		k["eta"], k["momentum"], k["decay"], k["clip"] = 0.2, 0.5, 0.01, 3
 		p := newBowl(t, cols, samples).populate(t, BGD, 3, k)
 		x, m := start64(), make([]float64, cols)
@@ -143,10 +144,11 @@ func TestBGD(t *testing.T) {
 	}
 }
 
-// The shards are the leaves of the sum: the bits do not depend on the members, and a pass survives a change of their number.
+// The shards are the leaves of the sum: the bits do not depend on the members, and a pass survives a change of their
+// number.
 func TestBGDIgnoresMembers(t *testing.T) {
 	b := newBowl(t, cols, samples)
-	k := Values{"groups": 8, "batch": 1, "slice": 2}
+	k := set{"groups": 8, "batch": 1, "slice": 2}
 	want := b.populate(t, BGD, 1, k)
 	want.rounds(10)
 	for _, n := range []int{2, 3, 5, 11} {
@@ -164,8 +166,9 @@ func TestBGDIgnoresMembers(t *testing.T) {
 }
 
 // Local entropy's limits on a quadratic without noise. z is where the inner steps settle: the proximal point
-// prox_{gamma f}(x), for which Entropy-SGD's x - z is gamma times the gradient of the Moreau envelope; and variant paper with
-// xbar held settles where z = prox_{(gamma+rho) f}(xbar). prox_{c f}(x) = (x + c*a*e)/(1 + c*a), e the mean target.
+// prox_{gamma f}(x), for which Entropy-SGD's x - z is gamma times the gradient of the Moreau envelope; and variant
+// paper with xbar held settles where z = prox_{(gamma+rho) f}(xbar). prox_{c f}(x) = (x + c*a*e)/(1 + c*a), e the mean
+// target.
 func TestProximalLimit(t *testing.T) {
 	b := newBowl(t, cols, samples)
 	b.e = b.e[:1]
@@ -177,11 +180,11 @@ func TestProximalLimit(t *testing.T) {
 		return out
 	}
 	const gamma, rho = 2, 3
-	p := b.populate(t, EntropySGD, 1, Values{"ell": 800, "slice": 800, "eta": 1, "eta_in": 0.05, "momentum": 0, "thermal": 0, "gamma": gamma, "batch": 1})
+	p := b.populate(t, EntropySGD, 1, set{"ell": 800, "slice": 800, "eta": 1, "eta_in": 0.05, "momentum": 0, "thermal": 0, "gamma": gamma, "batch": 1})
 	p.rounds(1)
 	p.same(BlockX, prox(start64(), gamma))
 
-	q := b.populate(t, Parle, 1, Values{"variant": parlePaper, "ell": 100, "slice": 100, "eta": 0.05, "momentum": 0, "gamma": gamma, "rho": rho, "batch": 1})
+	q := b.populate(t, Parle, 1, set{"variant": "paper", "ell": 100, "slice": 100, "eta": 0.05, "momentum": 0, "gamma": gamma, "rho": rho, "batch": 1})
 	held := engine.NewHost(1, cols, engine.F32)
 	copy(held.F, flat(q.Block(BlockXBar)))
 	for range 60 {
@@ -189,7 +192,7 @@ func TestProximalLimit(t *testing.T) {
 		copy(flat(q.Block(BlockXBar)), held.F)
 	}
 	q.same(BlockZ, prox(start64(), gamma+rho))
-	if far := apart(q.row(BlockZ, 0), prox(start64(), gamma)); far < 1e-2 {
+	if far := distance(q.row(BlockZ, 0), prox(start64(), gamma)); far < 1e-2 {
 		t.Errorf("the limit is not sharp: prox of gamma alone is %g away", far)
 	}
 }
@@ -197,8 +200,8 @@ func TestProximalLimit(t *testing.T) {
 // Reductions, each with its mapping of knobs.
 func TestReductions(t *testing.T) {
 	b := newBowl(t, cols, samples)
-	base := func(more Values) Values {
-		v := Values{"batch": 4, "momentum": 0}
+	base := func(more set) set {
+		v := set{"batch": 4, "momentum": 0}
 		for name, x := range more {
 			v[name] = x
 		}
@@ -210,41 +213,41 @@ func TestReductions(t *testing.T) {
 		}
 		return out
 	}
-	run := func(a *Algorithm, n, rounds int, k Values) [][]float64 {
+	run := func(a *Algorithm, n, rounds int, k set) [][]float64 {
 		p := b.populate(t, a, n, base(k))
 		p.rounds(rounds)
 		return rows(p)
 	}
 	sgd := func(n, rounds int, eta, mu float64) [][]float64 { // n independent ones
-		return run(LocalSGD, n, 1, Values{"h": float64(rounds) + 1, "slice": float64(rounds), "eta": eta, "momentum": mu})
+		return run(LocalSGD, n, 1, set{"h": float64(rounds) + 1, "slice": float64(rounds), "eta": eta, "momentum": mu})
 	}
 	check := func(what string, got, want [][]float64, holds bool) {
 		t.Helper()
 		var far float64
 		for m := range want {
-			far = max(far, apart(got[m], want[m]))
+			far = max(far, distance(got[m], want[m]))
 		}
 		if holds != (far <= 2e-6) || !holds && far < 1e-3 {
-			t.Errorf("%s: %g apart, should hold: %v", what, far, holds)
+			t.Errorf("%s: %g distance, should hold: %v", what, far, holds)
 		}
 	}
-	loose := Values{"ell": 1, "alpha": 0, "thermal": 0, "eta": 0.5, "eta_in": 0.1, "gamma": 1e12, "rho": 1e12}
-	check("Elastic-SGD, rho -> infinity: n SGDs", run(Elastic, 3, 8, Values{"rho": 1e12, "eta": 0.05, "momentum": 0.9}), sgd(3, 8, 0.05, 0.9), true)
-	check("Elastic-SGD of one: SGD for any rho", run(Elastic, 1, 8, Values{"rho": 0.5, "eta": 0.05, "momentum": 0.9}), sgd(1, 8, 0.05, 0.9), true)
-	check("Elastic-SGD, rho 1: not n SGDs", run(Elastic, 3, 8, Values{"rho": 1, "eta": 0.05}), sgd(3, 8, 0.05, 0), false)
-	entropy := Values{"ell": 1, "alpha": 0, "thermal": 0, "eta": 0.5, "eta_in": 0.1}
+	loose := set{"ell": 1, "alpha": 0, "thermal": 0, "eta": 0.5, "eta_in": 0.1, "gamma": 1e12, "rho": 1e12}
+	check("Elastic-SGD, rho -> infinity: n SGDs", run(Elastic, 3, 8, set{"rho": 1e12, "eta": 0.05, "momentum": 0.9}), sgd(3, 8, 0.05, 0.9), true)
+	check("Elastic-SGD of one: SGD for any rho", run(Elastic, 1, 8, set{"rho": 0.5, "eta": 0.05, "momentum": 0.9}), sgd(1, 8, 0.05, 0.9), true)
+	check("Elastic-SGD, rho 1: not n SGDs", run(Elastic, 3, 8, set{"rho": 1, "eta": 0.05}), sgd(3, 8, 0.05, 0), false)
+	entropy := set{"ell": 1, "alpha": 0, "thermal": 0, "eta": 0.5, "eta_in": 0.1}
 	check("Entropy-SGD, ell 1, alpha 0: SGD for any gamma", run(EntropySGD, 1, 8, entropy), sgd(1, 8, 0.05, 0), true)
 	check("Parle arxiv, all loose: n SGDs", run(Parle, 3, 8, loose), sgd(3, 8, 0.05, 0), true)
-	free := Values{"ell": 5, "eta": 0.5, "eta_in": 0.1, "gamma": 3, "thermal": 0.1, "momentum": 0.7, "inner": 1}
+	free := set{"ell": 5, "eta": 0.5, "eta_in": 0.1, "gamma": 3, "thermal": 0.1, "momentum": 0.7, "inner": "zeroed"}
 	one := run(EntropySGD, 1, 4, free)
 	free["rho"] = 1e12
 	check("Parle arxiv, rho -> infinity, inner zeroed: Entropy-SGD", run(Parle, 3, 4, free)[:1], one, true)
-	free["inner"] = 0
+	free["inner"] = "kept"
 	check("Parle arxiv with its momentum kept: not Entropy-SGD", run(Parle, 3, 4, free)[:1], one, false)
-	tight := Values{"ell": 1, "alpha": 0, "eta": 0.5, "eta_in": 0.1, "rho": 2}
-	check("Parle arxiv, ell 1, alpha 0: not Elastic-SGD, its mean is over z", run(Parle, 3, 8, tight), run(Elastic, 3, 8, Values{"eta": 0.05, "rho": 0.2}), false)
-	loose["variant"] = parlePaper
-	still := run(Parle, 3, 8, Values{"variant": parlePaper, "ell": 1, "alpha": 0, "eta": 0.05, "gamma": 1e12, "rho": 1})
+	tight := set{"ell": 1, "alpha": 0, "eta": 0.5, "eta_in": 0.1, "rho": 2}
+	check("Parle arxiv, ell 1, alpha 0: not Elastic-SGD, its mean is over z", run(Parle, 3, 8, tight), run(Elastic, 3, 8, set{"eta": 0.05, "rho": 0.2}), false)
+	loose["variant"] = "paper"
+	still := run(Parle, 3, 8, set{"variant": "paper", "ell": 1, "alpha": 0, "eta": 0.05, "gamma": 1e12, "rho": 1})
 	x, _ := twins(cols, 3)
 	check("Parle paper, gamma -> infinity: x never moves", still, x, true)
 	check("Parle paper, gamma -> infinity: not n SGDs", still, sgd(3, 8, 0.05, 0), false)

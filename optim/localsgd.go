@@ -33,7 +33,7 @@ with momentum is too while all replicas have been there from the start, since av
 	Knobs: append([]Knob{KnobEta, KnobMu, knobH.With(8),
 		{Name: "warmup", Title: "warm-up", Unit: "rounds", Doc: "data-parallel steps before the replicas go their own way", Min: 0, Max: 1e9, Integer: true, Scale: Log},
 		KnobSlice,
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false),
@@ -42,7 +42,7 @@ with momentum is too while all replicas have been there from the start, since av
 	Bytes: func(s Shape) map[Op]int64 {
 		all := s.AllReduceBytes(s.Roster, s.Layout.Params)
 		switch {
-		case s.warm():
+		case localSGDWarm(s):
 			return map[Op]int64{"gradient": all}
 		case s.ends("h"):
 			return map[Op]int64{"average": all}
@@ -52,31 +52,26 @@ with momentum is too while all replicas have been there from the start, since av
 	Program: localSGD{},
 }
 
-var knobH = Knob{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before it communicates (H in the sources)", Min: 1, Max: 10000, Default: 1, Integer: true, Scale: Log}
-
-// warm says whether the next round is one of the warm-up.
-func (s Shape) warm() bool { return s.Phase == 0 && s.Warm < uint64(s.K.I("warmup")) }
-
 type localSGD struct{}
 
 func (localSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, M, shape, steps := len(e.Mine), e.Layout.Params, e.Shape(k), 1
 	x, r, loss := e.Block(BlockX), e.Scratch(1, M), make([]*float32, n)
-	if !shape.warm() {
+	if !localSGDWarm(shape) {
 		steps = shape.sliceSteps("h")
 		if err := localSteps(ctx, e, k, engine.Rows(n), steps, e.cohortScratch(n), loss); err != nil {
 			return Report{}, err
 		}
-	} else if err := warmStep(ctx, e, k, e.Scratch(n, M), r, loss); err != nil {
+	} else if err := localSGDWarmStep(ctx, e, k, e.Scratch(n, M), r, loss); err != nil {
 		return Report{}, err
 	}
-	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.latePoints("loss", loss)
-	if !shape.warm() && !shape.ends("h") {
+	if !localSGDWarm(shape) && !shape.ends("h") {
 		e.Record(BlockPhase).U[0] += uint64(steps)
 		return rep, nil
 	}
-	if shape.warm() {
+	if localSGDWarm(shape) {
 		e.Record(BlockWarm).U[0]++
 		return rep, nil
 	}
@@ -87,8 +82,11 @@ func (localSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, 
 	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{Assign(x, T(1, r))}})
 }
 
-// warmStep is the data-parallel step: every replica follows the mean gradient.
-func warmStep(ctx context.Context, e *Env, k Values, g, mean engine.Mat, last []*float32) error {
+// localSGDWarm says whether the next round is one of the warm-up.
+func localSGDWarm(s Shape) bool { return s.Phase == 0 && s.Warm < uint64(s.K.I("warmup")) }
+
+// localSGDWarmStep is the data-parallel step: every replica follows the mean gradient.
+func localSGDWarmStep(ctx context.Context, e *Env, k Values, g, mean engine.Mat, last []*float32) error {
 	x, rows := e.Block(BlockX), engine.Rows(len(e.Mine))
 	loss := make([]float32, len(rows))
 	copy(last, pointers(loss))

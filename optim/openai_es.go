@@ -42,7 +42,7 @@ Series: fitness.
 Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with a group a worker, and 4 for
 the fitness of a candidate that is not where its group is summed, which is where the group's first candidate is.
 
-Deviations: the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
+Deviations: equal results rank by their order, where others give them their mean rank; the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
 generation and pair. The source's N of semi is the knob groups, so that results do not depend on the workers.
 Reductions: semi with one group is seed, bit for bit; a shaping that is raw makes semi exact but for rounding.`,
 	Needs: Evaluations,
@@ -59,32 +59,32 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 	Series: []Series{SeriesFitness},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		b := []Block{Params(BlockX, true, EnterCentre, l), Counter(BlockCursor, true)}
-		if k.I("optimiser") == esAdam {
+		if k.Is("optimiser", "adam") {
 			return append(b, Params(BlockM1, true, EnterZero, l), Params(BlockV, true, EnterZero, l), Counter(BlockT, true))
 		}
 		return append(b, Params(BlockM, true, EnterZero, l))
 	},
 	Check: func(s Shape) error {
-		P, integer := len(s.Roster.Members), s.K.I("noise") == esInteger
+		P, integer := len(s.Roster.Members), s.K.Is("noise", "integer")
 		switch {
 		case integer && s.K.I("rank") > 0:
 			return errors.New("noise of whole numbers has full rank: set rank to 0 or noise to gaussian")
-		case integer && (s.K.I("shaping") == shapeRaw || s.K.I("shaping") == shapeStandard || s.K.I("distribution") == bySemi):
+		case integer && (s.K.Is("shaping", "raw") || s.K.Is("shaping", "standard") || s.K.Is("distribution", "semi")):
 			return errors.New("sums of whole numbers are exact for whole weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian")
-		case integer && P > esIntegerMembers:
-			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", esIntegerMembers)
+		case integer && P > openaiESIntegerMembers:
+			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", openaiESIntegerMembers)
 		case P%2 == 1:
 			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
-		case s.K.I("distribution") == bySemi && s.K.I("groups") > P/2:
+		case s.K.Is("distribution", "semi") && s.K.I("groups") > P/2:
 			return fmt.Errorf("%d groups need a pair each, and %d members are %d pairs: lower groups or give more members", s.K.I("groups"), P, P/2)
-		case s.K.I("shaping") == shapeStandard && P/2 < 2*shapers(s.K):
-			return fmt.Errorf("one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign", 4*shapers(s.K))
+		case s.K.Is("shaping", "standard") && P/2 < 2*openaiESShapers(s.K):
+			return fmt.Errorf("one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign", 4*openaiESShapers(s.K))
 		}
 		return nil
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		if s.K.I("distribution") == bySemi {
-			leaves, edges := s.Roster.pairGroups(s.K.I("groups"))
+		if s.K.Is("distribution", "semi") {
+			leaves, edges := openaiESGroups(s.Roster, s.K.I("groups"))
 			return map[Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
 		}
 		return s.updateBytes(1)
@@ -92,71 +92,60 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 	Program: openaiES{},
 }
 
-const (
-	esAdam    = 0
-	esInteger = 1
-	// Differences of ranks are at most P^2/4 in all, and engine.NoiseSum adds up whole weights of 2^24 in all.
-	esIntegerMembers = 8192
-
-	shapeRaw      = 1
-	shapeSign     = 2
-	shapeStandard = 3
-
-	divideBoth  = 0
-	divideP     = 1
-	divideSigma = 2
-)
-
 type openaiES struct{}
 
 func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	x, g, key := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := try(ctx, e, k, key, esNoise(k), x, engine.Mat{}, k.F("sigma"), true)
+	fit, rep, err := try(ctx, e, k, key, openaiESNoise(k), x, engine.Mat{}, k.F("sigma"), true)
 	if err != nil {
 		return rep, err
 	}
-	if k.I("distribution") == bySemi {
-		err = semiSum(ctx, e, k, key, fit, g)
+	if k.Is("distribution", "semi") {
+		err = openaiESSemi(ctx, e, k, key, fit, g)
 	} else {
-		err = exactSum(ctx, e, k, key, fit, g)
+		err = openaiESExact(ctx, e, k, key, fit, g)
 	}
 	if err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, follow(e, k, g, len(e.Roster.Members))...)
+	return rep, e.Engine.Do(ctx, openaiESFollow(e, k, g, len(e.Roster.Members))...)
 }
 
-// esNoise is what perturbs the candidates.
-func esNoise(k Values) engine.Noise {
-	return engine.Noise{Integer: k.I("noise") == esInteger, Rank: k.I("rank")}
+// openaiESIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all,
+// and engine.NoiseSum adds up whole weights of 2^24 in all.
+const openaiESIntegerMembers = 8192
+
+// openaiESNoise is what perturbs the candidates.
+func openaiESNoise(k Values) engine.Noise {
+	return engine.Noise{Integer: k.Is("noise", "integer"), Rank: k.I("rank")}
 }
 
 // Noise implements Chooser.
-func (openaiES) Noise(k Values) engine.Noise { return esNoise(k) }
+func (openaiES) Noise(k Values) engine.Noise { return openaiESNoise(k) }
 
 // Prefer implements Chooser: antithetic pairs share a vector.
 func (openaiES) Prefer(s Shape, r Rates) []Choice {
 	return s.exactDistribution(len(s.Roster.Members)/2, r)
 }
 
-// exactSum writes g = sum_i u_i eps_i with utilities over all results.
-func exactSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
+// openaiESExact writes g = sum_i u_i eps_i with utilities over all results.
+func openaiESExact(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
 	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return err
 	}
 	dst := engine.All(g)
 	dst.Lo, dst.Hi = e.columns(k)
-	if err := e.Engine.Do(ctx, pairSum(dst, key, 0, all.F, k)); err != nil {
+	if err := e.Engine.Do(ctx, openaiESPairSum(dst, key, 0, all.F, k)); err != nil {
 		return err
 	}
 	return e.complete(ctx, k, g)
 }
 
-// semiSum is exactSum with utilities over the results of each group.
-func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
+// openaiESSemi is openaiESExact with utilities over the results of each group.
+func openaiESSemi(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
 	groups := k.I("groups")
-	leaves, edges := e.Roster.pairGroups(groups)
+	leaves, edges := openaiESGroups(e.Roster, groups)
 	hosted, got := leaves.Hosted(e.Self), engine.NewHost(len(Incoming(edges, e.Roster, e.Self)), 1, engine.F32)
 	if err := e.Comm.MoveRecords(ctx, "fitness", edges, fit, got); err != nil {
 		return err
@@ -166,7 +155,7 @@ func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Ho
 		lo, hi := engine.Cut(len(e.Roster.Members)/2, int(group), groups)
 		results := got.F[at : at+2*(hi-lo)]
 		at += len(results)
-		tasks[i] = pairSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
+		tasks[i] = openaiESPairSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return err
@@ -174,9 +163,9 @@ func semiSum(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Ho
 	return e.Comm.AllReduce(ctx, "gradient", leaves, part, g, false)
 }
 
-// pairGroups cuts the pairs of a population into groups. Leaf i of the roster is group i, where its first candidate is; the
-// edges bring every candidate's result there, group by group.
-func (r Roster) pairGroups(groups int) (leaves Roster, edges []Edge) {
+// openaiESGroups cuts the pairs of a population into groups. Leaf i of the roster is group i, where its first candidate
+// is; the edges bring every candidate's result there, group by group.
+func openaiESGroups(r Roster, groups int) (leaves Roster, edges []Edge) {
 	leaves = Roster{Members: IDs(groups), Owner: make([]int, groups)}
 	for i := range groups {
 		lo, hi := engine.Cut(len(r.Members)/2, i, groups)
@@ -188,18 +177,19 @@ func (r Roster) pairGroups(groups int) (leaves Roster, edges []Edge) {
 	return leaves, edges
 }
 
-// shapers are how many groups of results are shaped apart.
-func shapers(k Values) int {
-	if k.I("distribution") == bySemi {
+// openaiESShapers are how many groups of results are shaped apart.
+func openaiESShapers(k Values) int {
+	if k.Is("distribution", "semi") {
 		return k.I("groups")
 	}
 	return 1
 }
 
-// pairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two by two.
-func pairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
-	s := engine.NoiseSum{Dst: dst, Noise: esNoise(k), Key: key, Antithetic: true}
-	u, whole := utilities(k.I("shaping"), fit), 1/esUnit(k, len(fit))
+// openaiESPairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two
+// by two.
+func openaiESPairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
+	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: true}
+	u, whole := openaiESUtilities(k.Choice("shaping"), fit), 1/openaiESUnit(k, len(fit))
 	for i := 0; i < len(fit); i += 2 {
 		w := u[i] - u[i+1]
 		if s.Noise.Integer {
@@ -210,20 +200,21 @@ func pairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values)
 	return s
 }
 
-// esUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise is.
-func esUnit(k Values, P int) float32 {
-	if k.I("noise") == esInteger && k.I("shaping") != shapeSign {
+// openaiESUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise
+// is.
+func openaiESUnit(k Values, P int) float32 {
+	if k.Is("noise", "integer") && !k.Is("shaping", "sign") {
 		return 1 / float32(P-1)
 	}
 	return 1
 }
 
-// utilities are what results weigh under a rule of the knob shaping.
-func utilities(rule int, fit []float32) []float32 {
+// openaiESUtilities are what results weigh under a rule of the knob shaping.
+func openaiESUtilities(rule string, fit []float32) []float32 {
 	switch rule {
-	case shapeRaw:
-		return present(fit)
-	case shapeSign:
+	case "raw":
+		return openaiESPresent(fit)
+	case "sign":
 		u := make([]float32, 0, len(fit))
 		for i := 0; i < len(fit); i += 2 {
 			if a, b := fit[i], fit[i+1]; a == b || a != a && b != b {
@@ -233,8 +224,8 @@ func utilities(rule int, fit []float32) []float32 {
 			}
 		}
 		return u
-	case shapeStandard:
-		u := present(fit)
+	case "standard":
+		u := openaiESPresent(fit)
 		var sum, squares float64
 		for i := 0; i < len(u); i += 2 {
 			sum += float64(u[i]) - float64(u[i+1])
@@ -259,8 +250,8 @@ func utilities(rule int, fit []float32) []float32 {
 	return CentredRanks(fit)
 }
 
-// present are the results with the worst of them in place of those that are missing; zero where all are.
-func present(fit []float32) []float32 {
+// openaiESPresent are the results with the worst of them in place of those that are missing; zero where all are.
+func openaiESPresent(fit []float32) []float32 {
 	u, worst := make([]float32, len(fit)), float32(math.Inf(1))
 	for i := range fit {
 		if engine.AllFinite(fit[i : i+1]) {
@@ -278,18 +269,18 @@ func present(fit []float32) []float32 {
 	return u
 }
 
-// follow descends along minus the estimated ascent direction.
-func follow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
-	by := 1 / esUnit(k, P)
-	if d := k.I("divide"); d == divideBoth || d == divideP {
+// openaiESFollow descends along minus the estimated ascent direction.
+func openaiESFollow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
+	by := 1 / openaiESUnit(k, P)
+	if k.Is("divide", "both") || k.Is("divide", "P") {
 		by *= float32(P)
 	}
-	if d := k.I("divide"); d == divideBoth || d == divideSigma {
+	if k.Is("divide", "both") || k.Is("divide", "sigma") {
 		by *= k.F("sigma")
 	}
 	x, one := e.Block(BlockX), engine.Rows(1)
 	scale := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1/by, g), T(k.F("decay"), x))}}
-	if k.I("optimiser") == esAdam {
+	if k.Is("optimiser", "adam") {
 		t := e.Record(BlockT).U
 		t[0]++
 		return []engine.Task{scale, engine.Adam{X: x, M: e.Block(BlockM1), V: e.Block(BlockV), G: g, Rows: one, Eta: k.F("eta"), B1: 0.9, B2: 0.999, Eps: 1e-8, T: t[0]}}

@@ -20,8 +20,8 @@ func Meetings(key noise.Key, members []Member, count int) [][2]Member {
 	return out
 }
 
-// Waves groups an ordered list of meetings into sets of disjoint ones, by index: running the sets in order gives the same
-// bits as running the list in order.
+// Waves groups an ordered list of meetings into sets of disjoint ones, by index: running the sets in order gives the
+// same bits as running the list in order.
 func Waves(meetings [][2]Member) (waves [][]int) {
 	next := map[Member]int{} // first wave in which the member is free
 	for i, m := range meetings {
@@ -39,8 +39,8 @@ func Waves(meetings [][2]Member) (waves [][]int) {
 var seriesPartner = Series{Name: "partner", Title: "partner", Kind: PairEdges,
 	Doc: "whom the member met in the round, a point a meeting in their order, so that the last is whom it met last; its own id where it met nobody. Both who meet tell of it; of a push only who sends does"}
 
-// partnersOf tells whom each member hosted here met, in the order of the meetings. Of pushes only the first of a pair tells. A pair of a
-// member and itself is no meeting.
+// partnersOf tells whom each member hosted here met, in the order of the meetings. Of pushes only the first of a pair
+// tells. A pair of a member and itself is no meeting.
 func (e *Env) partnersOf(meetings [][2]Member, pushes bool) (out []Point) {
 	met := make([][]Member, len(e.Mine))
 	tell := func(m, partner Member) {
@@ -64,7 +64,8 @@ func (e *Env) partnersOf(meetings [][2]Member, pushes bool) (out []Point) {
 	return out
 }
 
-// halve replaces x at the end of each incoming edge by its mean with the edge's row of peer. A member ends one edge at most.
+// halve replaces x at the end of each incoming edge by its mean with the edge's row of peer. A member ends one edge at
+// most.
 func halve(e *Env, in []Edge, peer engine.Mat) (tasks []engine.Task) {
 	x := e.Block(BlockX)
 	for i, edge := range in {

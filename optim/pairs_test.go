@@ -28,24 +28,24 @@ func TestPartnersAreMutual(t *testing.T) {
 	const n, rounds = 7, 12
 	for _, c := range []struct {
 		alg      *Algorithm
-		set      Values
+		turned   set
 		meetings func(p *population, round uint64) [][2]Member
 	}{
-		{PopSGD, Values{"mode": 0}, func(p *population, r uint64) [][2]Member {
+		{PopSGD, set{"mode": "blocking"}, func(p *population, r uint64) [][2]Member {
 			return Meetings(p.Rand(noise.Pair, r, 0), p.Roster.Members, n/2)
 		}},
-		{PopSGD, Values{"mode": 1}, func(p *population, r uint64) [][2]Member {
+		{PopSGD, set{"mode": "non-blocking"}, func(p *population, r uint64) [][2]Member {
 			return Meetings(p.Rand(noise.Pair, r, 0), p.Roster.Members, n/2)
 		}},
-		{PopSGD, Values{"mode": 2}, func(p *population, r uint64) [][2]Member {
+		{PopSGD, set{"mode": "one-sided"}, func(p *population, r uint64) [][2]Member {
 			return Meetings(p.Rand(noise.Pair, r, 0), p.Roster.Members, n)
 		}},
-		{ADPSGD, Values{"gossip": 1.5}, func(p *population, r uint64) [][2]Member {
-			return happenings(p.Rand(noise.Pair, r, 0), p.Roster.Members, 1.5)
+		{ADPSGD, set{"gossip": 1.5}, func(p *population, r uint64) [][2]Member {
+			return adPSGDEvents(p.Rand(noise.Pair, r, 0), p.Roster.Members, 1.5)
 		}},
 	} {
-		c.set["batch"] = 4
-		p := newBowl(t, cols, samples).populate(t, c.alg, n, c.set)
+		c.turned["batch"] = 4
+		p := newBowl(t, cols, samples).populate(t, c.alg, n, c.turned)
 		alone, often := 0, 0
 		for round := range uint64(rounds) {
 			got, want := met(t, p.rounds(1)), map[Member][]Member{}
@@ -61,7 +61,7 @@ func TestPartnersAreMutual(t *testing.T) {
 					alone++
 				}
 				if often = max(often, len(want[m])); !slices.Equal(got[m], want[m]) {
-					t.Errorf("%s %v, round %d: member %d met %v, want %v", c.alg.Name, c.set, round, m, got[m], want[m])
+					t.Errorf("%s %v, round %d: member %d met %v, want %v", c.alg.Name, c.turned, round, m, got[m], want[m])
 				}
 				for _, partner := range got[m] {
 					times[[2]Member{m, partner}]++
@@ -69,12 +69,12 @@ func TestPartnersAreMutual(t *testing.T) {
 			}
 			for ab, k := range times {
 				if back := times[[2]Member{ab[1], ab[0]}]; back != k {
-					t.Errorf("%s %v, round %d: %d met %d %d times, who met it %d times", c.alg.Name, c.set, round, ab[0], ab[1], k, back)
+					t.Errorf("%s %v, round %d: %d met %d %d times, who met it %d times", c.alg.Name, c.turned, round, ab[0], ab[1], k, back)
 				}
 			}
 		}
 		if alone == 0 || often < 2 {
-			t.Errorf("%s %v: %d members alone, at most %d meetings of one: nothing is tested", c.alg.Name, c.set, alone, often)
+			t.Errorf("%s %v: %d members alone, at most %d meetings of one: nothing is tested", c.alg.Name, c.turned, alone, often)
 		}
 	}
 }
@@ -82,14 +82,14 @@ func TestPartnersAreMutual(t *testing.T) {
 // Of a push only who sends tells: 2^a further round the ring, one hop on each round.
 func TestPartnersOfPushes(t *testing.T) {
 	for _, n := range []int{2, 5, 8} {
-		for peers := 1; peers <= min(2, len(hops(n))); peers++ {
-			p := newBowl(t, cols, samples).populate(t, SGP, n, Values{"peers": float64(peers), "batch": 4})
+		for peers := 1; peers <= min(2, len(sgpHops(n))); peers++ {
+			p := newBowl(t, cols, samples).populate(t, SGP, n, set{"peers": float64(peers), "batch": 4})
 			for round := range 7 {
 				got := met(t, p.rounds(1))
 				for i := range n {
 					var want []Member
 					for a := range peers {
-						want = append(want, Member((i+1<<((round+a)%len(hops(n))))%n))
+						want = append(want, Member((i+1<<((round+a)%len(sgpHops(n))))%n))
 					}
 					has := slices.Clone(got[Member(i)])
 					slices.Sort(has)

@@ -43,13 +43,13 @@ of the source says, to Elastic-SGD.`,
 	Knobs: append([]Knob{
 		KnobEta, {Name: "eta_in", Title: "inner learning rate", Doc: "step size of the inner steps (variant arxiv)", Min: 0, Max: 100, Default: 0.1, Scale: Log},
 		KnobMu, knobEll, knobGamma, knobRho, knobAlpha, knobThermal, knobInner,
-		{Name: "variant", Title: "variant", Doc: "the SysML form of the rule, or that of the research code", Choices: []string{"paper", "arxiv"}, Max: 1, Default: 1},
+		Knob{Name: "variant", Title: "variant", Doc: "the SysML form of the rule, or that of the research code", Choices: []string{"paper", "arxiv"}, Max: 1}.Choosing("arxiv"),
 		KnobSlice, KnobWire,
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss, seriesGamma, seriesRho},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		b := []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l), residual(k, l)}
-		if k.I("variant") == parlePaper {
+		if k.Is("variant", "paper") {
 			return append(b, Params(BlockY, false, EnterCentre, l), Params(BlockZ, false, EnterCentre, l), Params(BlockXBar, true, EnterCentre, l))
 		}
 		return append(append(b, Params(BlockMX, false, EnterZero, l)), innerBlocks(k, false, l)...)
@@ -63,13 +63,11 @@ of the source says, to Elastic-SGD.`,
 	Program: parle{},
 }
 
-const parlePaper = 0
-
 type parle struct{}
 
 func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, phase, shape := len(e.Mine), e.Record(BlockPhase).U, e.Shape(k)
-	paper := k.I("variant") == parlePaper
+	paper := k.Is("variant", "paper")
 	c := inner{rows: engine.Rows(n), x: e.Block(BlockX), y: e.Block(BlockY), z: e.Block(BlockZ), m: e.Block(BlockM), eta: k.F("eta")}
 	if !paper {
 		c.eta = k.F("eta_in")
@@ -87,22 +85,22 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 		}
 		s := e.step(k, part.y, engine.Rows(n)[lo:hi], g.Sub(0, hi-lo), loss[lo:hi])
 		s.XRows = part.rows
-		if err := part.steps(ctx, e, k, s, steps); err != nil {
+		if err := parleSteps(ctx, e, k, part, s, steps); err != nil {
 			return Report{}, err
 		}
 	}
-	rep := e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = append(e.LatePoints("loss", loss), append(e.populationPoint(seriesGamma.Name, 1/k.Get("gamma")), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)...)
 	if !shape.ends("ell") {
 		phase[0] += uint64(steps)
 		return rep, nil
 	}
 	phase[0] = 0
-	return rep, couple(ctx, e, k, c.x, c.z, g, paper)
+	return rep, parleCouple(ctx, e, k, c.x, c.z, g, paper)
 }
 
-// steps takes inner steps on members' own streams.
-func (c inner) steps(ctx context.Context, e *Env, k Values, s Step, steps int) error {
+// parleSteps takes inner steps on members' own streams.
+func parleSteps(ctx context.Context, e *Env, k Values, c inner, s Step, steps int) error {
 	keys := make([]noise.Key, len(s.Rows))
 	for range steps {
 		if err := MemberGradients(ctx, e, s); err != nil {
@@ -118,8 +116,8 @@ func (c inner) steps(ctx context.Context, e *Env, k Values, s Step, steps int) e
 	return nil
 }
 
-// couple is the outer step of a cycle, with g as cohortScratch.
-func couple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, paper bool) error {
+// parleCouple is the outer step of a cycle, with g as cohortScratch.
+func parleCouple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, paper bool) error {
 	rows := engine.Rows(len(e.Mine))
 	if paper {
 		xbar, tau := e.Block(BlockXBar), k.F("gamma")/(k.F("rho")+k.F("gamma"))
@@ -143,7 +141,7 @@ func couple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, paper boo
 }
 
 func (parle) Centre(ctx context.Context, e *Env, k Values, dst engine.Mat) error {
-	if k.I("variant") == parlePaper {
+	if k.Is("variant", "paper") {
 		return CopyBlock(ctx, e, BlockXBar, dst)
 	}
 	return MeanX(ctx, e, dst)

@@ -28,15 +28,16 @@ the last comparison, as it has trained on.
 Series: loss and the members' learning rates; at comparisons fitness and diversity.
 Bytes a comparison: P fitness values to everybody; for a source on another worker 4M and 8 for its factors.
 
-Deviations: the source's members compare when each is ready; here all do at once, so that a run can be repeated.
+Deviations: the source's members compare when each is ready; here all do at once, so that a run can be repeated. The source's
+quantile is 0.2.
 Reductions: period beyond the run is independent SGDs of different rates.`,
 	Needs: Gradients | Evaluations,
 	Knobs: slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod,
 		{Name: "quantile", Title: "quantile", Doc: "share of the members that are replaced, and that replace them", Min: 0, Max: 0.5, Default: 0.25},
 		{Name: "up", Title: "factor up", Doc: "what explore multiplies by when its coin is heads", Min: 1, Max: 100, Default: 1.2, Scale: Log},
 		{Name: "down", Title: "factor down", Doc: "what explore multiplies by when its coin is tails", Min: 0.01, Max: 1, Default: 0.8, Scale: Log},
-		knobVary.With(2), knobJudges, KnobSlice}, OwnStream),
-	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesOwnEta, seriesParent},
+		knobVary.With(2), knobJudges, KnobSlice}, MemberStream),
+	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
 			{Name: BlockHyper, Cols: 2, Record: true}, {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockPhase, true)}
@@ -57,20 +58,11 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 			return s.statsBytes(b, 1)
 		}
 		n, w := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers()))
-		moved := int64(s.K.replaced(int(n))) * (w - 1) / max(1, w)
+		moved := int64(pbtReplaced(s.K, int(n))) * (w - 1) / max(1, w)
 		b["parents"], b["parents.hyper"] = moved*4*int64(s.Layout.Params), moved*8
 		return b
 	},
 	Program: pbt{},
-}
-
-// replaced is how many of n members a comparison replaces.
-func (v Values) replaced(n int) int {
-	q := v.Get("quantile")
-	if q == 0 {
-		return 0
-	}
-	return min(n/2, max(1, int(q*float64(n))))
 }
 
 type pbt struct{}
@@ -91,7 +83,7 @@ func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	if err != nil {
 		return rep, err
 	}
-	l, err := exploit(ctx, e, k, round, fit)
+	l, err := pbtExploit(ctx, e, k, round, fit)
 	if err != nil {
 		return rep, err
 	}
@@ -107,14 +99,23 @@ func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	return rep, nil
 }
 
-// exploit lets the worst members take over what some of the best are.
-func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Host) (l lineage, err error) {
+// pbtReplaced is how many of n members a comparison replaces.
+func pbtReplaced(k Values, n int) int {
+	q := k.Get("quantile")
+	if q == 0 {
+		return 0
+	}
+	return min(n/2, max(1, int(q*float64(n))))
+}
+
+// pbtExploit lets the worst members take over what some of the best are.
+func pbtExploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Host) (l lineage, err error) {
 	members, x := e.Roster.Members, e.Block(BlockX)
 	all := engine.NewHost(len(members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return l, err
 	}
-	order, count := Order(all.F), k.replaced(len(members))
+	order, count := Order(all.F), pbtReplaced(k, len(members))
 	l.each = 1
 	for _, i := range order[len(order)-count:] {
 		c := members[i]
@@ -127,10 +128,10 @@ func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Hos
 	if err := e.Comm.Move(ctx, "parents", l.edges, x, got); err != nil {
 		return l, err
 	}
-	apart, tasks := make([]float64, len(l.children)), []engine.Task(nil)
+	distance, tasks := make([]float64, len(l.children)), []engine.Task(nil)
 	for i, c := range l.children {
 		r, from := e.Row(c), got.Sub(engine.Row(i), 1)
-		tasks = append(tasks, engine.Distance{X: x.Sub(r, 1), Centre: from, RMS: apart[i : i+1]},
+		tasks = append(tasks, engine.Distance{X: x.Sub(r, 1), Centre: from, RMS: distance[i : i+1]},
 			engine.Copy{Dst: engine.RowOf(x, r), Src: engine.All(from)}, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), r)})
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
@@ -139,7 +140,7 @@ func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Hos
 	if err := e.Engine.Wait(ctx); err != nil {
 		return l, err
 	}
-	l.measured(apart)
+	l.measured(distance)
 	l.descend(e)
 	if err := l.inheritRecord(ctx, e, "parents.hyper", BlockHyper); err != nil {
 		return l, err

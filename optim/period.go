@@ -16,7 +16,7 @@ var (
 	knobJudges = Knob{Name: "judges", Title: "judges", Unit: "samples", Doc: "validation samples that fitness is measured on; 0 is all of them", Min: 0, Max: 1 << 30, Default: 0, Integer: true}
 	knobVary   = Knob{Name: "vary", Title: "variety", Unit: "factor", Doc: "members draw factors on eta and decay from 1/vary to vary, uniform in the logarithm; 1 is none", Min: 1, Max: 1000, Default: 1, Scale: Log}
 
-	seriesOwnEta = Series{Name: "eta.own", Title: "own learning rate", Doc: "learning rate of the member", Kind: PerMember}
+	seriesMemberEta = Series{Name: "eta.own", Title: "own learning rate", Doc: "learning rate of the member", Kind: PerMember}
 )
 
 // period is the steps between evolutions: whole steps that cover so many passes of what a member sees.
@@ -46,8 +46,8 @@ func drawFactors(key noise.Key, vary float64) (f [2]float32) {
 	return f
 }
 
-// trainPeriod takes the next steps of the period on all hosted members: Nesterov SGD with eta and decay times factors of a
-// member's own, which are shown where they are varied. over says that the period is over.
+// trainPeriod takes the next steps of the period on all hosted members: Nesterov SGD with eta and decay times factors
+// of a member's own, which are shown where they are varied. over says that the period is over.
 func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors func(r engine.Row) [2]float32) (rep Report, over bool, err error) {
 	n, shape, phase := len(e.Mine), e.Shape(k), e.Record(BlockPhase).U
 	x, m, loss, eta, steps := e.Block(BlockX), e.Block(BlockM), make([]float32, n), make([]float32, n), shape.periodSlice()
@@ -66,10 +66,10 @@ func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors fun
 	if err := advance(ctx, e, s, steps, update); err != nil {
 		return rep, false, err
 	}
-	rep = e.ownSteps(k, int64(len(e.Roster.Members)*steps))
+	rep = e.memberSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.LatePoints("loss", loss)
 	if varied {
-		rep.Points = append(rep.Points, e.MemberPoints(seriesOwnEta.Name, eta)...)
+		rep.Points = append(rep.Points, e.MemberPoints(seriesMemberEta.Name, eta)...)
 	}
 	if over = shape.endsPeriod(); over {
 		phase[0] = 0

@@ -36,8 +36,8 @@ Deviations: the operators are open in the source; each is a knob.
 Reductions: period beyond the run is independent SGDs; crossover none, selection random and mutation 0 with an elite of m is
 ESGD's m-elitism whose rest is drawn at random.`,
 	Needs:  Gradients | Evaluations,
-	Knobs:  slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod}, variation, []Knob{{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1, Default: 1}, knobVary, knobJudges, KnobSlice}, OwnStream),
-	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesOwnEta, seriesParent},
+	Knobs:  slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod}, variation, []Knob{Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, KnobSlice}, MemberStream),
+	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
 			Params(BlockElder, false, EnterCentre, l), {Name: BlockFit, Cols: 2, Record: true}, Counter(BlockPhase, true), Counter(BlockCycle, true)}
@@ -67,7 +67,7 @@ func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	if err != nil || !over {
 		return rep, err
 	}
-	fit, err := judge(ctx, e, k)
+	fit, err := pesgdJudge(ctx, e, k)
 	if err != nil {
 		return rep, err
 	}
@@ -88,9 +88,9 @@ func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	return rep, l.inherit(ctx, e, "parents.stats", BlockStats)
 }
 
-// judge scores the hosted members, backs off those that got worse, and makes each its own elder. The result has the
-// fitness of each, 1 column.
-func judge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
+// pesgdJudge scores the hosted members, backs off those that got worse, and makes each its own elder. The result has
+// the fitness of each, 1 column.
+func pesgdJudge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
 	x, elder, fit := e.Block(BlockX), e.Block(BlockElder), e.Record(BlockFit)
 	mine, err := validate(ctx, e, k)
 	if err != nil {
@@ -101,7 +101,7 @@ func judge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
 		row, f, now := engine.Row(r), fit.Row(engine.Row(r)), mine.F[r]
 		worse := now != now || now < f[fitValue]
 		from, to := x, elder
-		if k.I("backoff") == 1 && f[fitState] == 1 && worse {
+		if k.Is("backoff", "on") && f[fitState] == 1 && worse {
 			from, to = elder, x
 			tasks = append(tasks, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), row)})
 		} else {

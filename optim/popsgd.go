@@ -43,16 +43,16 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		{Name: "mode", Title: "mode", Doc: "average with the partner as it is, with its last published copy, or with that while the partner stays as it is", Choices: []string{"blocking", "non-blocking", "one-sided"}, Max: 2},
 		{Name: "code", Title: "exchange as", Doc: "parameters as they are, or as lattice codes of a byte each", Choices: []string{"float32", "lattice8"}, Max: 1},
 		{Name: "cell", Title: "lattice cell", Doc: "spacing of the lattice: partners may differ by 127 cells in each parameter", Min: 1e-9, Max: 1, Default: 0.001, Scale: Log},
-		{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1},
-	}, OwnStream...),
+		knobStart,
+	}, MemberStream...),
 	Series: []Series{SeriesLoss, seriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
-		if k.I("start") == 1 {
-			enter = EnterOwn
+		if k.Is("start", "own") {
+			enter = EnterDrawn
 		}
 		b := []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
-		if k.I("mode") != popBlocking {
+		if !k.Is("mode", "blocking") {
 			b = append(b, Params(BlockShown, false, enter, l))
 		}
 		return b
@@ -63,28 +63,64 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		}
 		return nil
 	},
-	Bytes:   popBytes,
+	Bytes:   popSGDBytes,
 	Program: popSGD{},
 }
 
-const (
-	popBlocking = 0
-	popOneSided = 2
-	popLattice  = 1
-)
+type popSGD struct{}
 
-// meetingsARound also says how many edges a meeting has.
-func meetingsARound(k Values, n int) (meetings, edges int) {
-	if k.I("mode") == popOneSided {
+func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	n := len(e.Mine)
+	count, each := popSGDMeetings(k, len(e.Roster.Members))
+	meetings := Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)
+	last := make([]*float32, n)
+	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
+	var met, again []Edge
+	var total int64
+	for w, wave := range Waves(meetings) {
+		var rows []engine.Row
+		var steps []int
+		var edges []Edge
+		for _, i := range wave {
+			a, b := meetings[i][0], meetings[i][1]
+			edges = append(edges, []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each]...)
+			for _, m := range meetings[i][:each] { // those that an edge ends at
+				h := popSGDSteps(e.Rand(noise.Pair, round, m), k, w)
+				total += int64(h)
+				if r := e.Row(m); r >= 0 {
+					rows, steps = append(rows, r), append(steps, h)
+				}
+			}
+		}
+		if err := unevenSteps(ctx, e, k, rows, steps, g, last); err != nil {
+			return Report{}, err
+		}
+		full, err := popSGDExchange(ctx, e, k, round, w, edges, peer, g)
+		if err != nil {
+			return Report{}, err
+		}
+		met, again = append(met, edges...), append(again, full...)
+	}
+	rep := e.memberSteps(k, total)
+	rep.Edges, rep.Points = append(met, again...), append(e.latePoints("loss", last), e.partnersOf(meetings, false)...)
+	if k.Is("code", "lattice8") {
+		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
+	}
+	return rep, nil
+}
+
+// popSGDMeetings also says how many edges a meeting has.
+func popSGDMeetings(k Values, n int) (meetings, edges int) {
+	if k.Is("mode", "one-sided") {
 		return n, 1
 	}
 	return max(1, n/2), 2
 }
 
-func popBytes(s Shape) map[Op]int64 {
+func popSGDBytes(s Shape) map[Op]int64 {
 	n, width := len(s.Roster.Members), 4*s.Layout.Params
-	count, each := meetingsARound(s.K, n)
-	lattice := s.K.I("code") == popLattice
+	count, each := popSGDMeetings(s.K, n)
+	lattice := s.K.Is("code", "lattice8")
 	if lattice {
 		width = 8 * latticeWords(s.Layout.Params)
 	}
@@ -118,52 +154,11 @@ func popBytes(s Shape) map[Op]int64 {
 	return b
 }
 
-type popSGD struct{}
-
-func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	n := len(e.Mine)
-	count, each := meetingsARound(k, len(e.Roster.Members))
-	meetings := Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)
-	last := make([]*float32, n)
-	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
-	var met, again []Edge
-	var total int64
-	for w, wave := range Waves(meetings) {
-		var rows []engine.Row
-		var steps []int
-		var edges []Edge
-		for _, i := range wave {
-			a, b := meetings[i][0], meetings[i][1]
-			edges = append(edges, []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each]...)
-			for _, m := range meetings[i][:each] { // those that an edge ends at
-				h := localCount(e.Rand(noise.Pair, round, m), k, w)
-				total += int64(h)
-				if r := e.Row(m); r >= 0 {
-					rows, steps = append(rows, r), append(steps, h)
-				}
-			}
-		}
-		if err := unevenSteps(ctx, e, k, rows, steps, g, last); err != nil {
-			return Report{}, err
-		}
-		full, err := exchange(ctx, e, k, round, w, edges, peer, g)
-		if err != nil {
-			return Report{}, err
-		}
-		met, again = append(met, edges...), append(again, full...)
-	}
-	rep := e.ownSteps(k, total)
-	rep.Edges, rep.Points = append(met, again...), append(e.latePoints("loss", last), e.partnersOf(meetings, false)...)
-	if k.I("code") == popLattice {
-		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
-	}
-	return rep, nil
-}
-
-// localCount is the steps of a member before its meeting in wave w: h, or the trials up to the first success of odds 1/h.
-func localCount(key noise.Key, k Values, w int) int {
+// popSGDSteps is the steps of a member before its meeting in wave w: h, or the draws up to the first success of odds
+// 1/h.
+func popSGDSteps(key noise.Key, k Values, w int) int {
 	h := k.I("h")
-	if h < 2 || k.I("steps") == 0 {
+	if h < 2 || k.Is("steps", "fixed") {
 		return h
 	}
 	key.Stream = 1<<31 | uint32(w) // apart from pairings and lattice codes
@@ -174,16 +169,16 @@ func localCount(key noise.Key, k Values, w int) int {
 	return s
 }
 
-// exchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row. peer and
-// spare are scratch.
-func exchange(ctx context.Context, e *Env, k Values, round uint64, wave int, edges []Edge, peer, spare engine.Mat) (again []Edge, err error) {
+// popSGDExchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row.
+// peer and spare are scratch.
+func popSGDExchange(ctx context.Context, e *Env, k Values, round uint64, wave int, edges []Edge, peer, spare engine.Mat) (again []Edge, err error) {
 	in, x, shown := Incoming(edges, e.Roster, e.Self), e.Block(BlockX), e.Block(BlockShown)
-	src, stale := x, k.I("mode") != popBlocking
+	src, stale := x, !k.Is("mode", "blocking")
 	if stale {
 		src = shown
 	}
 	peer = peer.Sub(0, len(in))
-	if k.I("code") == popLattice {
+	if k.Is("code", "lattice8") {
 		again, err = moveLattice(ctx, e, k.Get("cell"), round, wave, edges, src, peer, spare)
 	} else {
 		err = e.Comm.Move(ctx, "exchange", edges, src, peer)

@@ -8,8 +8,9 @@ import (
 	"brood/models/engine"
 )
 
-// AllReduce sums one row of src per leaf of the roster into dst (1 x src.Cols), the same bits on every worker. src holds
-// a row for each leaf hosted here, in order. With mean the sum is divided by the number of leaves. Alone, nothing leaves the engine.
+// AllReduce sums one row of src per leaf of the roster into dst (1 x src.Cols), the same bits on every worker. src
+// holds a row for each leaf hosted here, in order. With mean the sum is divided by the number of leaves. Alone, nothing
+// leaves the engine.
 func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool) error {
 	return c.reduce(ctx, op, leaves, src, dst, mean, engine.Float32)
 }

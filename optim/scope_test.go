@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// Sweeps of Parle's inner cycle on bowls, whose laws are known. One round is one inner step, and x stands still: the cycle is
-// longer than the sweep.
+// Sweeps of Parle's inner cycle on bowls, whose laws are known. One round is one inner step, and x stands still: the
+// cycle is longer than the sweep.
 func (b *bowl) cycle(t *testing.T, eta, gamma float64, batch int) *population {
-	return b.populate(t, Parle, 1, Values{"eta_in": eta, "gamma": gamma, "momentum": 0, "alpha": 0, "ell": 10000, "slice": 1, "batch": float64(batch)})
+	return b.populate(t, Parle, 1, set{"eta_in": eta, "gamma": gamma, "momentum": 0, "alpha": 0, "ell": 10000, "slice": 1, "batch": float64(batch)})
 }
 
 // slope is the exponent of a power law by least squares: d ln y / d ln x.
@@ -25,12 +25,13 @@ func slope(x, y []float64) float64 {
 	return xy / xx
 }
 
-// TestEllOfScope sweeps the inner steps that Parle's eq. 5a needs, y <- y - eta*grad f(y) - eta/gamma*(y - x), for remark 2 of the
-// source: ell should scale linearly with eta*gamma. Stated beforehand: exponents within 0.1 of those named here.
+// TestEllOfScope sweeps the inner steps that Parle's eq. 5a needs, y <- y - eta*grad f(y) - eta/gamma*(y - x), for
+// remark 2 of the source: ell should scale linearly with eta*gamma. Stated beforehand: exponents within 0.1 of those
+// named here.
 //
-// Against noise it does: y comes to vary by eta*gamma*sigma^2/2 about its mean, so that a mean of independent steps as good as another
-// takes a number of them in proportion to eta*gamma. To come close to the proximal point takes gamma/eta steps: there the product holds
-// for gamma, and eta acts the other way.
+// Against noise it does: y comes to vary by eta*gamma*sigma^2/2 about its mean, so that a mean of independent steps as
+// good as another takes a number of them in proportion to eta*gamma. To come close to the proximal point takes
+// gamma/eta steps: there the product holds for gamma, and eta acts the other way.
 func TestEllOfScope(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("a hundred thousand rounds: set BROOD_LONG=1")

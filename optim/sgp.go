@@ -33,7 +33,7 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 	Needs: Gradients | Pairs,
 	Knobs: append([]Knob{KnobEta, KnobMu,
 		{Name: "peers", Title: "out-peers", Doc: "members that each one pushes to in a round", Min: 1, Max: 30, Default: 1, Integer: true},
-	}, OwnStream...),
+	}, MemberStream...),
 	Series: []Series{SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: PerMember}, seriesPartner},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), {Name: BlockW, Cols: 1, Enter: EnterOne, Record: true},
@@ -44,13 +44,13 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 		if n < 2 {
 			return errors.New("pushing needs two members or more: give members at least 2")
 		}
-		if most := len(hops(n)); s.K.I("peers") > most {
+		if most := len(sgpHops(n)); s.K.I("peers") > most {
 			return fmt.Errorf("%d members have out-peers at %d distances: give peers at most %d, or more members", n, most, most)
 		}
 		return nil
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		edges := pushes(s.Roster, s.Phase, s.K.I("peers"))
+		edges := sgpPushes(s.Roster, s.Phase, s.K.I("peers"))
 		return map[Op]int64{"push": s.MoveBytes(edges, 4*s.Layout.Params), "weight": s.MoveBytes(edges, 4)}
 	},
 	Program: sgp{},
@@ -58,18 +58,39 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 
 type sgp struct{}
 
-// hops are the distances 2^a < n of the exponential graph.
-func hops(n int) (out []int) {
+func (sgp) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
+	n, phase, peers := len(e.Mine), e.Record(BlockPhase).U, k.I("peers")
+	loss, all := make([]*float32, n), e.Scratch((peers+1)*n, e.Layout.Params)
+	if err := localSteps(ctx, e, k, engine.Rows(n), 1, all.Sub(0, n), loss); err != nil {
+		return Report{}, err
+	}
+	edges := sgpPushes(e.Roster, phase[0], peers)
+	met := make([][2]Member, len(edges))
+	for i, edge := range edges {
+		met[i] = [2]Member{edge.From, edge.To}
+	}
+	phase[0] = (phase[0] + 1) % uint64(len(sgpHops(len(e.Roster.Members))))
+	keep := 1 / float64(peers+1)
+	if err := sgpReceive(ctx, e, "push", edges, keep, keep, all); err != nil {
+		return Report{}, err
+	}
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)))
+	rep.Points = slices.Concat(e.latePoints("loss", loss), e.MemberPoints("weight", e.Record(BlockW).F), e.partnersOf(met, true))
+	return rep, nil
+}
+
+// sgpHops are the distances 2^a < n of the exponential graph.
+func sgpHops(n int) (out []int) {
 	for h := 1; h < n; h *= 2 {
 		out = append(out, h)
 	}
 	return out
 }
 
-// pushes lists the edges into every member, peers each.
-func pushes(r Roster, phase uint64, peers int) (edges []Edge) {
+// sgpPushes lists the edges into every member, peers each.
+func sgpPushes(r Roster, phase uint64, peers int) (edges []Edge) {
 	n := len(r.Members)
-	h := hops(n)
+	h := sgpHops(n)
 	for i, m := range r.Members {
 		for j := range peers {
 			hop := h[(phase+uint64(j))%uint64(len(h))]
@@ -79,30 +100,9 @@ func pushes(r Roster, phase uint64, peers int) (edges []Edge) {
 	return edges
 }
 
-func (sgp) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
-	n, phase, peers := len(e.Mine), e.Record(BlockPhase).U, k.I("peers")
-	loss, all := make([]*float32, n), e.Scratch((peers+1)*n, e.Layout.Params)
-	if err := localSteps(ctx, e, k, engine.Rows(n), 1, all.Sub(0, n), loss); err != nil {
-		return Report{}, err
-	}
-	edges := pushes(e.Roster, phase[0], peers)
-	met := make([][2]Member, len(edges))
-	for i, edge := range edges {
-		met[i] = [2]Member{edge.From, edge.To}
-	}
-	phase[0] = (phase[0] + 1) % uint64(len(hops(len(e.Roster.Members))))
-	keep := 1 / float64(peers+1)
-	if err := receive(ctx, e, "push", edges, keep, keep, all); err != nil {
-		return Report{}, err
-	}
-	rep := e.ownSteps(k, int64(len(e.Roster.Members)))
-	rep.Points = slices.Concat(e.latePoints("loss", loss), e.MemberPoints("weight", e.Record(BlockW).F), e.partnersOf(met, true))
-	return rep, nil
-}
-
-// receive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what each
-// incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
-func receive(ctx context.Context, e *Env, op Op, edges []Edge, keep, p float64, got engine.Mat) error {
+// sgpReceive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what
+// each incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
+func sgpReceive(ctx context.Context, e *Env, op Op, edges []Edge, keep, p float64, got engine.Mat) error {
 	x, w, in := e.Block(BlockX), e.Record(BlockW), Incoming(edges, e.Roster, e.Self)
 	rows, weights := got.Sub(0, len(in)), engine.NewHost(len(in), 1, engine.F32)
 	if err := e.Comm.Move(ctx, op, edges, x, rows); err != nil {
@@ -147,7 +147,7 @@ func (sgp) Leave(ctx context.Context, e *Env, _ Values, gone []Member) error {
 			}
 		}
 	}
-	if err := receive(ctx, e, "leave", edges, 1, 1, e.Scratch(len(Incoming(edges, e.Roster, e.Self)), e.Layout.Params)); err != nil {
+	if err := sgpReceive(ctx, e, "leave", edges, 1, 1, e.Scratch(len(Incoming(edges, e.Roster, e.Self)), e.Layout.Params)); err != nil {
 		return err
 	}
 	for _, m := range gone {

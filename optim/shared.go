@@ -14,10 +14,12 @@ var (
 	KnobWD  = Knob{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "L2 coefficient added to the gradient", Min: 0, Max: 1, Default: 0, Scale: Log}
 	KnobB   = Knob{Name: "batch", Title: "batch", Unit: "samples", Doc: "samples of one gradient of one member", Min: 1, Max: 1 << 20, Default: 128, Integer: true, Scale: Log}
 
-	KnobClip = Knob{Name: "clip", Title: "gradient clip", Unit: "norm", Doc: "a member's gradient that is longer (Euclidean norm over all parameters, before weight decay) is scaled down to this; 0 never", Min: 0, Max: 1e6, Default: 0, Scale: Log}
+	KnobClip = Knob{Name: "clip", Title: "gradient clip", Unit: "norm", Doc: "a member's gradient that is longer (by its global norm: Euclidean over all parameters, before weight decay) is scaled down to this; 0 never", Min: 0, Max: 1e6, Default: 0, Scale: Log}
 	// KnobSplit and KnobParts say which part of the training set a member draws from.
 	KnobSplit = Knob{Name: "split", Title: "data share", Doc: "share of the training set that each member sees: a contiguous window of its permutation", Min: 0.001, Max: 1, Default: 1}
 	KnobParts = Knob{Name: "parts", Title: "data parts", Doc: "members see windows of the share split, which may overlap, or disjoint parts of 1/n each", Choices: []string{"windows", "disjoint"}, Max: 1}
+	// knobStart says where members begin; what reads it enters x as EnterDrawn or EnterCentre.
+	knobStart = Knob{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1}
 	// KnobSlice bounds the steps of a round of a method whose cycle may be long.
 	KnobSlice = Knob{Name: "slice", Title: "steps a round", Unit: "steps", Doc: "a cycle of more steps than this takes several rounds, so that knobs and pauses need not wait for it", Min: 1, Max: 10000, Default: 32, Integer: true, Scale: Log}
 )
@@ -25,13 +27,23 @@ var (
 // With is the knob with another default.
 func (k Knob) With(d float64) Knob { k.Default = d; return k }
 
+// Choosing is the knob with another of its choices as default.
+func (k Knob) Choosing(choice string) Knob {
+	i := slices.Index(k.Choices, choice)
+	if i < 0 {
+		panic("knob " + k.Name + " has no choice " + choice)
+	}
+	return k.With(float64(i))
+}
+
 // SeriesLoss is the training loss of each member's last mini-batch.
 var SeriesLoss = Series{Name: "loss", Title: "training loss", Unit: "nats", Doc: "mean cross-entropy of the member's mini-batches of the round", Kind: PerMember}
 
 // SeriesFitness is what selection sees.
 var SeriesFitness = Series{Name: "fitness", Title: "fitness", Unit: "-nats", Doc: "minus the loss; higher is better", Kind: PerMember}
 
-// Nesterov is buf <- mu*buf + g; x <- x - eta*(g + mu*buf).
+// Nesterov is buf <- mu*buf + g; x <- x - eta*(g + mu*buf): the form of PyTorch and optax. The buffer sums gradients,
+// not steps, so that a turned eta takes hold at once.
 func Nesterov(x, buf, g engine.Mat, eta, mu float32) []engine.Lin {
 	return []engine.Lin{
 		{Dst: buf, Terms: []engine.Term{{C: mu, Src: buf}, {C: 1, Src: g}}},
@@ -64,8 +76,8 @@ func (e *Env) MemberPoints(series string, v []float32) []Point {
 	return out
 }
 
-// LatePoints is MemberPoints of what tasks write out, the losses of gradients for instance: the values are read once they are there,
-// and v must not be used again.
+// LatePoints is MemberPoints of what tasks write out, the losses of gradients for instance: the values are read once
+// they are there, and v must not be used again.
 func (e *Env) LatePoints(series string, v []float32) []Point {
 	return e.latePoints(series, pointers(v))
 }
@@ -125,7 +137,7 @@ func Order(fit []float32) []int {
 }
 
 // CentredRanks maps fitness to utilities in [-0.5, 0.5] by rank over all results: (P-1-position)/(P-1) - 0.5, 0 for a
-// population of one. Missing results count as the worst.
+// population of one. Equal results rank by index, and missing ones count as the worst.
 func CentredRanks(fit []float32) []float32 {
 	u := make([]float32, len(fit))
 	if len(fit) < 2 {

@@ -69,7 +69,7 @@ func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, 
 		return rep, err
 	}
 	lo, hi := e.columns(k)
-	sum := engine.NoiseSum{Weights: logUtilities(all.F), Key: key, IDs: make([]Member, all.Rows)}
+	sum := engine.NoiseSum{Weights: snesUtilities(all.F), Key: key, IDs: make([]Member, all.Rows)}
 	for i := range sum.IDs {
 		sum.IDs[i] = Member(i)
 	}
@@ -97,8 +97,8 @@ func (snes) Noise(Values) engine.Noise { return engine.Noise{} }
 // Prefer implements Chooser: both sums are drawn, or both travel, so that the rule for one vector stands.
 func (snes) Prefer(s Shape, r Rates) []Choice { return s.exactDistribution(len(s.Roster.Members), r) }
 
-// logUtilities weighs results by rank, the best half most; they add up to zero. Missing results count as the worst.
-func logUtilities(fit []float32) []float32 {
+// snesUtilities weighs results by rank, the best half most; they add up to zero. Missing results count as the worst.
+func snesUtilities(fit []float32) []float32 {
 	P, total := float64(len(fit)), 0.0
 	raw := make([]float64, len(fit))
 	for pos := range raw {

@@ -6,9 +6,9 @@ import (
 	"brood/models/engine"
 )
 
-// The fixed reduction tree: a binary trie over the bits of member ids. A node covers the ids with prefix = id>>level. An
-// absent id is passed over, so the association of a sum never changes when others join or leave, and a worker may add
-// the subtrees it hosts before it sends: the bits do not depend on who hosts what.
+// The fixed reduction tree: a binary trie over the bits of member ids. A node covers the ids with prefix = id>>level.
+// An absent id is passed over, so the association of a sum never changes when others join or leave, and a worker may
+// add the subtrees it hosts before it sends: the bits do not depend on who hosts what.
 type node struct {
 	level  uint
 	prefix Member
@@ -61,8 +61,9 @@ func partsOf(r Roster, w int) []node {
 	return walk(rootOf(r))
 }
 
-// sumTree lists the additions that make node n, as [engine.Sum] takes them: the known nodes that are its sources, and the sums in an order in
-// which no more of them wait for their second operand than the tree is deep. Nothing is listed for a node without members.
+// sumTree lists the additions that make node n, as [engine.Sum] takes them: the known nodes that are its sources, and
+// the sums in an order in which no more of them wait for their second operand than the tree is deep. Nothing is listed
+// for a node without members.
 func sumTree(r Roster, n node, known func(node) bool) (src []node, sums [][2]int) {
 	// A sum's number is only known with that of the sources: until then it is below zero.
 	var walk func(n node) (operand int, ok bool)

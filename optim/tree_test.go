@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTreeAssociation: absent ids change nothing in how the others are grouped. The definition of treeSum walks all ids of
-// a fixed space; ours starts at the smallest subtree.
+// TestTreeAssociation: absent ids change nothing in how the others are grouped. The definition of treeSum walks all ids
+// of a fixed space; ours starts at the smallest subtree.
 func TestTreeAssociation(t *testing.T) {
 	differ := 0
 	for set := 1; set < 1<<10; set++ {

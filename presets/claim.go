@@ -9,12 +9,14 @@ import (
 	"brood/models/typed"
 )
 
-// Claim is what a preset tests, stated beforehand: a number that its source published, and what the preset's own, usually shorter, form
-// must show: an interval, or an order, a distance or a ratio against another preset of the same study.
+// Claim is what a preset tests, stated beforehand: a number that its source published, and what the preset's own,
+// usually shorter, form must show: an interval, or an order, a distance or a ratio against another preset of the same
+// study.
 type Claim struct {
-	Source    string   `toml:"source"`    // table, figure or section of the paper
-	Metric    string   `toml:"metric"`    // see Metrics
-	Published *float64 `toml:"published"` // by the full form: the metric, ratio or slope; nil where the source has a curve or an order only
+	Source string `toml:"source"` // table, figure or section of the paper
+	Metric string `toml:"metric"` // see Metrics
+	// by the full form: the metric, ratio or slope; nil where the source has a curve or an order only
+	Published *float64 `toml:"published"`
 	AtMost    *float64 `toml:"at_most"`
 	AtLeast   *float64 `toml:"at_least"`
 	Below     string   `toml:"below"`  // a preset whose mean is higher
@@ -44,7 +46,8 @@ var Metrics = map[string]string{
 	"memory":           "steps",     // mean of the series memory: in units of a full gradient step's
 	"diversity":        "RMS",       // mean of the series diversity
 	"centre_loss":      "nats",      // on validation samples, the last probe
-	"centre_advance":   "nats",      // mean validation loss of the members less the centre's: above 0 the centre is the better model
+	// mean validation loss of the members less the centre's: above 0 the centre is the better model
+	"centre_advance": "nats",
 }
 
 // Selects says whether settings may be chosen by a metric: what is measured on the test set is reported and selects
@@ -64,8 +67,8 @@ func (c Claim) Others() (out []string) {
 	return out
 }
 
-// Accounting says that the metric is counted, and follows from a formula and the knobs: bytes, and memory in steps. What is counted as
-// the formula says is no evidence for a method.
+// Accounting says that the metric is counted, and follows from a formula and the knobs: bytes, and memory in steps.
+// What is counted as the formula says is no evidence for a method.
 func (c Claim) Accounting() bool { return c.Metric == "memory" || strings.HasPrefix(c.Metric, "bytes") }
 
 func (c Claim) check() error {

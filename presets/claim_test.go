@@ -27,8 +27,8 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// TestWelch: a difference and a ratio worked out by hand. The variances of the means are 1 and 4, with 3 and 5 degrees of freedom: together
-// 25 / (1/3 + 16/5) = 7.075. The ratio 10 / 5 has the error sqrt((1/5)^2 + (2*2/5)^2) = 0.8246.
+// TestWelch: a difference and a ratio worked out by hand. The variances of the means are 1 and 4, with 3 and 5 degrees
+// of freedom: together 25 / (1/3 + 16/5) = 7.075. The ratio 10 / 5 has the error sqrt((1/5)^2 + (2*2/5)^2) = 0.8246.
 func TestWelch(t *testing.T) {
 	a, b := Estimate{10, 1, 3}, Estimate{5, 2, 5}
 	if d := a.Minus(b); d.Value != 5 || math.Abs(d.Error-math.Sqrt(5)) > 1e-12 || math.Abs(d.Freedom-25/(1.0/3+16.0/5)) > 1e-12 {
@@ -96,10 +96,12 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestSlope: the least-squares line of made-up points, and a law over presets of 3, 4, 6 and 8 members that is or is not there.
+// TestSlope: the least-squares line of made-up points, and a law over presets of 3, 4, 6 and 8 members that is or is
+// not there.
 func TestSlope(t *testing.T) {
 	e := slope([]float64{0, 1, 2, 3}, []float64{1, 2.9, 5.1, 7})
-	if math.Abs(e.Value-2.02) > 1e-12 || math.Abs(e.Error-math.Sqrt(0.018/2/5)) > 1e-12 { // the squares of the residuals 0.03, -0.09, 0.09 and -0.03 add up to 0.018
+	if math.Abs(e.Value-2.02) > 1e-12 || math.Abs(e.Error-math.Sqrt(0.018/2/5)) > 1e-12 {
+		// the squares of the residuals 0.03, -0.09, 0.09 and -0.03 add up to 0.018
 		t.Errorf("the slope is %+v", e)
 	}
 	at := func(exponent, noise float64) map[string]Sample {

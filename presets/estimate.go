@@ -27,7 +27,8 @@ func (s Sample) Estimate() Estimate {
 	return Estimate{Value: m, Error: math.Sqrt(v / (n - 1) / n), Freedom: n - 1}
 }
 
-// Estimate is a quantity and how well it is known: a mean over seeds, the difference or the ratio of two means, a slope.
+// Estimate is a quantity and how well it is known: a mean over seeds, the difference or the ratio of two means, a
+// slope.
 type Estimate struct {
 	Value   float64
 	Error   float64 // standard error, in the unit of Value; NaN of a single seed
@@ -37,7 +38,8 @@ type Estimate struct {
 // Minus is the difference of two independent estimates, with Welch's degrees of freedom.
 func (e Estimate) Minus(o Estimate) Estimate { return e.combined(e.Value-o.Value, 1, o, 1) }
 
-// Over is the ratio of two independent estimates. Its error is that of the first order in both errors; NaN where o is 0.
+// Over is the ratio of two independent estimates. Its error is that of the first order in both errors; NaN where o
+// is 0.
 func (e Estimate) Over(o Estimate) Estimate {
 	if o.Value == 0 {
 		return Estimate{math.NaN(), math.NaN(), math.NaN()}
@@ -46,8 +48,8 @@ func (e Estimate) Over(o Estimate) Estimate {
 	return e.combined(r, 1/o.Value, o, r/o.Value)
 }
 
-// combined is an estimate whose variance is that of a*e plus that of b*o; its degrees of freedom are Welch's and Satterthwaite's,
-// (u+v)^2 / (u^2/f + v^2/g) for variances u and v with f and g degrees.
+// combined is an estimate whose variance is that of a*e plus that of b*o; its degrees of freedom are Welch's and
+// Satterthwaite's, (u+v)^2 / (u^2/f + v^2/g) for variances u and v with f and g degrees.
 func (e Estimate) combined(value, a float64, o Estimate, b float64) Estimate {
 	u, v := math.Pow(a*e.Error, 2), math.Pow(b*o.Error, 2)
 	out := Estimate{Value: value, Error: math.Sqrt(u + v), Freedom: math.Inf(1)}
@@ -64,7 +66,8 @@ func share(variance, freedom float64) float64 {
 	return variance * variance / freedom
 }
 
-// Needed is how many standard errors a bound must be away for a verdict at 95 %: the two-sided quantile of Student's t. +Inf of a single seed.
+// Needed is how many standard errors a bound must be away for a verdict at 95 %: the two-sided quantile of Student's t.
+// +Inf of a single seed.
 func (e Estimate) Needed() float64 {
 	if !(e.Freedom > 0) {
 		return math.Inf(1)

@@ -11,8 +11,8 @@ import (
 	"brood/runtime/option"
 )
 
-// Full is what the source's own form of an experiment changes of a preset, which is a shorter one: what is given here takes the
-// place of the preset's, knob by knob.
+// Full is what the source's own form of an experiment changes of a preset, which is a shorter one: what is given here
+// takes the place of the preset's, knob by knob.
 type Full struct {
 	None   string         `toml:"none"`   // why there is no full form, in a line; then nothing else is given
 	Expect string         `toml:"expect"` // time on two cores
@@ -46,8 +46,8 @@ func (f Full) check() error {
 // fullSuffix ends the recorded name of a preset that was run in its full form. No preset's own name ends so.
 const fullSuffix = "-full"
 
-// InFull is the preset in its full form, under a name of its own. Its claims keep what the source published; what they state
-// is of the short form.
+// InFull is the preset in its full form, under a name of its own. Its claims keep what the source published; what they
+// state is of the short form.
 func (p Preset) InFull() (Preset, error) {
 	switch f := p.Full; {
 	case f == nil:
@@ -57,7 +57,8 @@ func (p Preset) InFull() (Preset, error) {
 	default:
 		p.Expect = f.Expect
 		told := f.told()
-		if slices.ContainsFunc(told, func(x *option.Option) bool { return x.Has(option.Ends) }) { // with another end, these are not the preset's
+		if slices.ContainsFunc(told, func(x *option.Option) bool { return x.Has(option.Ends) }) {
+			// with another end, these are not the preset's
 			p.Options.Limit.Rounds, p.Options.Limit.Epochs = 0, 0
 		}
 		for _, x := range told {
@@ -78,8 +79,9 @@ func (p Preset) InFull() (Preset, error) {
 	return p, nil
 }
 
-// Published is what the source of a claim reports of the form that is run, full or short; nil where it reports no number, and where the
-// short form has another net or other data, of which a number says nothing. A ratio, a slope and what is counted are compared all the same.
+// Published is what the source of a claim reports of the form that is run, full or short; nil where it reports no
+// number, and where the short form has another net or other data, of which a number says nothing. A ratio, a slope and
+// what is counted are compared all the same.
 func (p Preset) Published(c Claim, full bool) *float64 {
 	other := p.Full != nil && (differs(p, option.Model) || differs(p, option.Data))
 	if other && !full && c.Ratio == nil && c.Slope == nil && !c.Accounting() {

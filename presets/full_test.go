@@ -55,7 +55,8 @@ func TestFullIsChecked(t *testing.T) {
 	}
 }
 
-// TestPublished: a number of another net or of other data does not stand beside a short form, and does beside the full one; a ratio does.
+// TestPublished: a number of another net or of other data does not stand beside a short form, and does beside the full
+// one; a ratio does.
 func TestPublished(t *testing.T) {
 	for _, c := range []struct {
 		preset string
@@ -77,7 +78,8 @@ func TestPublished(t *testing.T) {
 			t.Errorf("%s, full %v: published %v, want one: %v", c.preset, c.full, got, c.want)
 		}
 	}
-	for _, name := range []string{"darwinn-10k-es", "darwinn-30k-es"} { // neither form has the net that a number is known of
+	for _, name := range []string{"darwinn-10k-es", "darwinn-30k-es"} {
+		// neither form has the net that a number is known of
 		p, err := Load(name)
 		if err != nil {
 			t.Fatal(err)

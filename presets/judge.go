@@ -8,19 +8,24 @@ type Verdict string
 const (
 	Holds       Verdict = "holds"
 	Contradicts Verdict = "contradicts"
-	Undecided   Verdict = "not decided" // a bound is less than Needed standard errors away, on whichever side; so is all of a single seed
-	Accounting  Verdict = "accounting"  // what was counted is what the formula says, which is no evidence
+	// a bound is less than Needed standard errors away, on whichever side; so is all of a single seed
+	Undecided  Verdict = "not decided"
+	Accounting Verdict = "accounting" // what was counted is what the formula says, which is no evidence
 )
 
-// Finding is a verdict with the condition that carries it: of all that a claim states, the one that is known least clearly.
+// Finding is a verdict with the condition that carries it: of all that a claim states, the one that is known least
+// clearly.
 type Finding struct {
 	Verdict Verdict
-	T       float64 // standard errors between measured and stated, below 0 on the wrong side; infinite where nothing scatters, NaN of a slope
+	// standard errors between measured and stated, below 0 on the wrong side; infinite where nothing scatters, NaN of a
+	// slope
+	T       float64
 	Needed  float64 // by how many it is decided
 	Freedom float64 // degrees of freedom
 }
 
-// Measured is what the claim is about: the mean of a sample, its ratio to another's, or the slope over those that it names.
+// Measured is what the claim is about: the mean of a sample, its ratio to another's, or the slope over those that it
+// names.
 func (c Claim) Measured(s Sample, other map[string]Sample) Estimate {
 	switch {
 	case c.Ratio != nil:
@@ -90,10 +95,10 @@ func (c Claim) conditions(s Sample, other map[string]Sample) (out []condition) {
 	return out
 }
 
-// Judge compares a sample with the claim; other are the samples of the presets that it names. A bound, an order or a distance holds or is
-// contradicted when it is decided at 95 % by Student's t, in an order with Welch's degrees of freedom; all that a claim states must hold.
-// A slope holds when what is stated lies within the interval of 95 %, and decides nothing when half of that is more than a quarter of it.
-// What is counted is compared as it is.
+// Judge compares a sample with the claim; other are the samples of the presets that it names. A bound, an order or a
+// distance holds or is contradicted when it is decided at 95 % by Student's t, in an order with Welch's degrees of
+// freedom; all that a claim states must hold. A slope holds when what is stated lies within the interval of 95 %, and
+// decides nothing when half of that is more than a quarter of it. What is counted is compared as it is.
 func (c Claim) Judge(s Sample, other map[string]Sample) Finding {
 	if c.Slope != nil {
 		return c.judgeSlope(c.Measured(s, other))

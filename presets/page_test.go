@@ -10,7 +10,8 @@ import (
 	"brood/runtime/option"
 )
 
-// The page of presets names every key that a preset, its full form and a claim may have, and every metric with its unit.
+// The page of presets names every key that a preset, its full form and a claim may have, and every metric with its
+// unit.
 func TestPresetsPage(t *testing.T) {
 	text, err := os.ReadFile("../docs/presets.md")
 	if err != nil {

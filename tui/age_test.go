@@ -14,7 +14,8 @@ func other() *optim.Algorithm {
 	return &a
 }
 
-// TestSwapIsNoLine: no line crosses rounds that nobody measured, and no value of the algorithm before stands as one of this.
+// TestSwapIsNoLine: no line crosses rounds that nobody measured, and no value of the algorithm before stands as one of
+// this.
 func TestSwapIsNoLine(t *testing.T) {
 	change := func(o *Options) { o.Algorithms = append(o.Algorithms, other()) }
 	d := open(t, 200, 50, sourcetest.Swapped(3, 400, false), change)

@@ -32,8 +32,8 @@ func beyond(round uint64) (out []event.Record) {
 	return append(out, event.Record{Commit: &event.Commit{To: round + 4, Rounds: 4, Nanos: 4e7, Progress: event.Progress{Rounds: round + 4}}})
 }
 
-// BenchmarkFrame is Update with a frame's records and View, at 200x50: with curves as measured, smoothed, and smoothed in a
-// window of the last rounds. It reports the 95th percentile.
+// BenchmarkFrame is Update with a frame's records and View, at 200x50: with curves as measured, smoothed, and smoothed
+// in a window of the last rounds. It reports the 95th percentile.
 func BenchmarkFrame(b *testing.B) {
 	for _, c := range []struct{ name, keys string }{{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}} {
 		b.Run(c.name, func(b *testing.B) { benchmarkFrame(b, c.keys) })

@@ -9,6 +9,6 @@
 // export and, if it likes, a screen; help, palette and command line are made of what all panels bring and of the
 // workbench's own tables in keys.go and commands.go. What a viewer turns for its own eyes (smoothing, the window of
 // rounds, filters) is in window.go and filter.go and reaches no run. A [Library] lets a person go to other sessions and
-// branch off recordings. No panel knows an algorithm by name: knobs and series are declared by the algorithm's value. It
-// imports runtime, optim and its own cell and chart.
+// branch off recordings. No panel knows an algorithm by name: knobs and series are declared by the algorithm's value.
+// It imports runtime, optim and its own cell and chart.
 package tui

@@ -141,7 +141,8 @@ func seriesRows(v *view.View, names ...string) rows {
 	return out
 }
 
-// meetingRows are the meetings that a view keeps as points of the series partner, one for each: of the member with the lower id the other.
+// meetingRows are the meetings that a view keeps as points of the series partner, one for each: of the member with the
+// lower id the other.
 func meetingRows(v *view.View) (out rows) {
 	if v.Meetings == nil {
 		return nil

@@ -63,8 +63,8 @@ func (f *fleet) survey(m *model) tea.Cmd {
 	})
 }
 
-// surveyed takes the answer to a question that was asked in a generation of the feed. The cursor stays on its worker, or
-// in its row when that has gone; marks of those that have gone go too.
+// surveyed takes the answer to a question that was asked in a generation of the feed. The cursor stays on its worker,
+// or in its row when that has gone; marks of those that have gone go too.
 func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
 	if gen != m.feed.gen {
 		return

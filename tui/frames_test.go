@@ -22,8 +22,8 @@ func frames(t *testing.T, opt Options, n int) []string {
 	return strings.Split(out.String(), "\n\n")
 }
 
-// TestFrames: a frame has the size that was asked for and shows the screen and the round that were, and nobody is asked for
-// anything.
+// TestFrames: a frame has the size that was asked for and shows the screen and the round that were, and nobody is asked
+// for anything.
 func TestFrames(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	closed := 0

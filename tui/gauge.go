@@ -33,10 +33,12 @@ func gauge(g *cell.Grid, x, y, w int, k optim.Knob, value float64, role cell.Rol
 	g.Set(x+at, y, dot, role)
 }
 
-// decades are how many of them below its upper bound a knob on a logarithmic scale begins, where its lower bound is nothing.
+// decades are how many of them below its upper bound a knob on a logarithmic scale begins, where its lower bound is
+// nothing.
 const decades = 8
 
-// widest are bounds that a linear gauge can show: a value within wider ones would stand at its beginning whatever it is.
+// widest are bounds that a linear gauge can show: a value within wider ones would stand at its beginning whatever it
+// is.
 const widest = 1e4
 
 // place is where a value lies between a knob's bounds, from 0 to 1.

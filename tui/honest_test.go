@@ -17,7 +17,8 @@ type crowded struct{ *sourcetest.Memory }
 
 func (crowded) Watchers() (int, view.Lease) { return 3, view.Lease{Holder: "ann", Mine: true} }
 
-// TestStatusKeepsWhatMatters: names and ornaments leave the status line before the round, what remains, the test error and what has elapsed.
+// TestStatusKeepsWhatMatters: names and ornaments leave the status line before the round, what remains, the test error
+// and what has elapsed.
 func TestStatusKeepsWhatMatters(t *testing.T) {
 	for _, w := range []int{60, 80, 100} {
 		d := open(t, w, 24, nil, func(o *Options) {
@@ -49,7 +50,8 @@ func TestOneRoundOfAnEdit(t *testing.T) {
 	d.shows("→ 0.5 @403")
 }
 
-// TestSetAsOnTheCommandLine: the command line of the workbench takes what brood set takes, and refuses what it cannot take for what it is.
+// TestSetAsOnTheCommandLine: the command line of the workbench takes what brood set takes, and refuses what it cannot
+// take for what it is.
 func TestSetAsOnTheCommandLine(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
 	for text, want := range map[string]string{"set eta=50": "50", "set eta 50": "50", "set eta=*0.5": "0.05", "set eta+=0.1": "0.2", "set eta=linear:0.1..0.01@200": "linear:0.1..0.01@200"} {
@@ -84,8 +86,8 @@ func TestSparklinesOfNegatives(t *testing.T) {
 	}
 }
 
-// TestHeatRowsAreAlike: each row of the heat map is of as many members, or each member of as many rows, and points every few columns leave
-// no stripes.
+// TestHeatRowsAreAlike: each row of the heat map is of as many members, or each member of as many rows, and points
+// every few columns leave no stripes.
 func TestHeatRowsAreAlike(t *testing.T) {
 	for _, c := range []struct{ members, height, rows int }{{3, 13, 12}, {5, 13, 10}, {16, 13, 8}, {64, 22, 16}, {12, 13, 12}} {
 		m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}

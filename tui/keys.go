@@ -40,11 +40,11 @@ func (m *model) bindings() []binding {
 			}
 		}
 	}
-	return append(rows, ownKeys()...)
+	return append(rows, extraKeys()...)
 }
 
-// ownKeys are those that are no panel's.
-func ownKeys() []binding {
+// extraKeys are those that are no panel's.
+func extraKeys() []binding {
 	return append(replayKeys(), []binding{
 		{keys: []string{"space"}, title: "pause or resume", group: running, why: (*model).mayCommand, do: (*model).pauseOrResume},
 		{keys: []string{"s"}, title: "save a checkpoint", group: running, why: (*model).mayCommand, do: func(m *model) tea.Cmd { return m.run("save") }},

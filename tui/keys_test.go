@@ -16,7 +16,7 @@ func TestHelpNamesEveryKey(t *testing.T) {
 	d := open(t, 120, 200, sourcetest.Run(3, 20), func(o *Options) { o.Source, o.Library = NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{} })
 	d.press("?")
 	s := d.screenText()
-	all := ownKeys()
+	all := extraKeys()
 	for _, b := range all {
 		if b.group == "" {
 			t.Errorf("%v has no group", b.keys)

@@ -12,8 +12,8 @@ import (
 	"brood/tui/cell"
 )
 
-// lost is a live run that does not answer. It is asked again, after ever longer waits, until the person leaves: whoever resumes it finds
-// this screen following.
+// lost is a live run that does not answer. It is asked again, after ever longer waits, until the person leaves: whoever
+// resumes it finds this screen following.
 type lost struct {
 	err    error
 	tries  int
@@ -77,7 +77,8 @@ func (m *model) ending() string {
 // running says whether rounds are being done, as far as is known.
 func (m *model) running() bool { return m.shown.Running() && !m.silent() && !m.cutOff() }
 
-// cutOff says that a recording stands at its end, which is not that of the run: it was killed, its log was cut, or it goes on.
+// cutOff says that a recording stands at its end, which is not that of the run: it was killed, its log was cut, or it
+// goes on.
 func (m *model) cutOff() bool { return m.replay != nil && m.feed.ended && !m.live.Over() }
 
 // epitaph says how to go on with a run that was killed.

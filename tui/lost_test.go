@@ -108,7 +108,8 @@ func (d *dying) Next(ctx context.Context, after view.Position, most int) (view.B
 	return d.Memory.Next(ctx, after, most)
 }
 
-// TestLossIsToldAtOnce: a source that breaks while a frame is gathered is not asked once more, which may take long, before that is told.
+// TestLossIsToldAtOnce: a source that breaks while a frame is gathered is not asked once more, which may take long,
+// before that is told.
 func TestLossIsToldAtOnce(t *testing.T) {
 	src := &dying{Memory: sourcetest.NewMemory()}
 	d := open(t, 80, 24, nil, func(o *Options) { o.Source = src })
@@ -124,7 +125,8 @@ func TestLossIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestRecordingThatIsCutOff: at the end of a recording without the end of its run nothing trains; before it, it shows what was.
+// TestRecordingThatIsCutOff: at the end of a recording without the end of its run nothing trains; before it, it shows
+// what was.
 func TestRecordingThatIsCutOff(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	for _, ends := range []bool{false, true} {

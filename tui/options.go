@@ -37,7 +37,8 @@ type Options struct {
 	Clock         func() time.Time // nil: time.Now
 }
 
-// What a terminal may measure: a screen costs some 250 bytes a cell, and up to a gigabyte where it says that it has 3000 by 3000.
+// What a terminal may measure: a screen costs some 250 bytes a cell, and up to a gigabyte where it says that it has
+// 3000 by 3000.
 const (
 	maxWidth  = 400
 	maxHeight = 120

@@ -29,7 +29,7 @@ func helpLines(m *model) (out []helpLine) {
 		}
 	}
 	own := func(group string) {
-		put(group, slices.DeleteFunc(ownKeys(), func(b binding) bool { return b.group != group }))
+		put(group, slices.DeleteFunc(extraKeys(), func(b binding) bool { return b.group != group }))
 	}
 	own(looking)
 	own(running)

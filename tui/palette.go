@@ -38,7 +38,7 @@ func newPalette(m *model) *palette {
 		}
 		p.all = append(p.all, choice{text + ": " + c.title, ":", do})
 	}
-	for _, b := range ownKeys() {
+	for _, b := range extraKeys() {
 		if b.do != nil && (b.group != playing || m.replay != nil) {
 			p.all = append(p.all, choice{b.title, b.label(), func(m *model) tea.Cmd {
 				if b.why != nil {

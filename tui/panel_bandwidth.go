@@ -32,8 +32,8 @@ func (m *model) inMemory() bool {
 	return m.shown.Ledger.Overhead == 0 && m.shown.Ledger.Total().Sent > 0
 }
 
-// drawBandwidth lists what workers exchange in each operation beside what the algorithm's formula says: equality is quiet, a
-// difference is loud. Workers of one process exchange it in its memory.
+// drawBandwidth lists what workers exchange in each operation beside what the algorithm's formula says: equality is
+// quiet, a difference is loud. Workers of one process exchange it in its memory.
 func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 	l := &m.shown.Ledger
 	ops, overhead, rounds := l.Recent()
@@ -41,7 +41,7 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, r, m.waiting("traffic"))
 		return
 	}
-	if l.Total().Sent == 0 && l.Total().Predicted == 0 && len(l.Apart) == 0 {
+	if l.Total().Sent == 0 && l.Total().Predicted == 0 && len(l.Evaluation) == 0 {
 		explain(g, r, "nothing is exchanged: all members live on one worker, and what they share stays in its memory")
 		return
 	}
@@ -122,7 +122,7 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	chart.Spark(g, x, r.Y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
 	g.Right(r.X+r.W, r.Y, w, cell.Plain, size(m.shown.Rates.Bytes)+what)
 	total := "total " + size(float64(l.Total().Sent))
-	if a := apart(l); a > 0 {
+	if a := evaluation(l); a > 0 {
 		total += ", evaluation " + size(float64(a))
 	}
 	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
@@ -131,8 +131,8 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	}
 }
 
-func apart(l *view.Ledger) (n int64) {
-	for _, b := range l.Apart {
+func evaluation(l *view.Ledger) (n int64) {
+	for _, b := range l.Evaluation {
 		n += b.Sent
 	}
 	return n

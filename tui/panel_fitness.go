@@ -10,8 +10,8 @@ import (
 	"brood/tui/chart"
 )
 
-// beside is the series next to the main one: the fitness, or in a run without a model that of the algorithm's others which was measured
-// first.
+// beside is the series next to the main one: the fitness, or in a run without a model that of the algorithm's others
+// which was measured first.
 func (m *model) beside() (name, title string) {
 	name, title = view.Fitness, "fitness  validation"
 	if m.alg == nil || m.shown.Config == nil || m.shown.Config.Data != "" {

@@ -9,7 +9,8 @@ import (
 	"brood/runtime/view"
 )
 
-// TestBeside: a run without a model shows, next to its main series, what its algorithm measured first, and stays with it.
+// TestBeside: a run without a model shows, next to its main series, what its algorithm measured first, and stays with
+// it.
 func TestBeside(t *testing.T) {
 	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}, {Name: "time", Title: "time"}, {Name: "share.A", Title: "share of A"}}}, shown: view.New()}
 	point := func(series string, round uint64) {

@@ -9,7 +9,8 @@ import (
 	"brood/tui/chart"
 )
 
-// mainSeries is what the algorithm measures of each member's training, apart from fitness, which has a panel of its own.
+// mainSeries is what the algorithm measures of each member's training, apart from fitness, which has a panel of its
+// own.
 func (m *model) mainSeries() string {
 	if m.alg != nil {
 		for _, s := range m.alg.Series {

@@ -96,14 +96,16 @@ func meetingCell(g *cell.Grid, r cell.Rect, shade rune, role cell.Role) {
 	}
 }
 
-// meetingBounds part the shades by what each pair would have if all met alike: three standard deviations to either side have one shade,
-// so that chance alone looks even (sqrt(even) is Poisson's, of a mean over pairs less; the diagonal's has the fewest); then four times as much.
+// meetingBounds part the shades by what each pair would have if all met alike: three standard deviations to either side
+// have one shade, so that chance alone looks even (sqrt(even) is Poisson's, of a mean over pairs less; the diagonal's
+// has the fewest); then four times as much.
 func meetingBounds(even float64, each int) [chart.Shades - 1]float64 {
 	chance := 3 * math.Sqrt(even/float64(max(1, each*(each-1)/2)))
 	return [...]float64{even - chance, even + chance, 4*even + chance}
 }
 
-// meetingScale says what the shades mean, in as many columns as it takes. A shade that no number of meetings has is left out.
+// meetingScale says what the shades mean, in as many columns as it takes. A shade that no number of meetings has is
+// left out.
 func meetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 	type line struct {
 		shade rune

@@ -36,8 +36,8 @@ func (m *model) strip() (best *view.Series) {
 	return best
 }
 
-// drawReplicas is a cell for each member, in columns: id, worker, sparkline, value. Those that do not fit are around the
-// focused one.
+// drawReplicas is a cell for each member, in columns: id, worker, sparkline, value. Those that do not fit are around
+// the focused one.
 func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 	s, roster := m.strip(), m.shown.Members()
 	if s == nil {
@@ -88,8 +88,9 @@ func heatTitle(m *model) (string, string) {
 	return "population  " + what, "░ lower ▒ alike ▓█ higher"
 }
 
-// drawHeat is members down and rounds across, over the whole height: where there are more members than rows, a row is the
-// mean of its members, as many in each. The lower half shows who met whom in one that pairs, and the lines of one that breeds.
+// drawHeat is members down and rounds across, over the whole height: where there are more members than rows, a row is
+// the mean of its members, as many in each. The lower half shows who met whom in one that pairs, and the lines of one
+// that breeds.
 func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	s, roster := m.strip(), m.shown.Members()
 	if s == nil || len(roster.Members) < 2 || r.W < 20 || r.H < 3 {
@@ -132,7 +133,8 @@ func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	m.roundAxis(g, r.X, body.Y+len(rows), r.W)
 }
 
-// rows labels as many lines for each member, or a line for as many members each, above the last line of r, and asks for their columns.
+// rows labels as many lines for each member, or a line for as many members each, above the last line of r, and asks for
+// their columns.
 func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []view.Bucket) (rows [][]view.Bucket) {
 	members := m.shown.Members().Members
 	n, h := len(members), r.H-1

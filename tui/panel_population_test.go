@@ -11,7 +11,8 @@ import (
 	"brood/tui/cell"
 )
 
-// TestLineage: a population that breeds shows below its losses whose line each member is of, and how many founders are left.
+// TestLineage: a population that breeds shows below its losses whose line each member is of, and how many founders are
+// left.
 func TestLineage(t *testing.T) {
 	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
 	ids := optim.IDs(3)

@@ -182,7 +182,8 @@ func (r *rail) stagedSchedule(k optim.Knob, width int) []string {
 	return nil
 }
 
-// horizon is the rounds over which schedules are drawn: to the end or the limit, and without one twice as far as the run is.
+// horizon is the rounds over which schedules are drawn: to the end or the limit, and without one twice as far as the
+// run is.
 func (r *rail) horizon(m *model) (lo, hi uint64) {
 	v := m.shown
 	switch {

@@ -9,8 +9,8 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// TestNoEmptyPanel: a run on one worker has the score where links would be, one on several keeps them, a wide screen has
-// both, and a run without a test set has none.
+// TestNoEmptyPanel: a run on one worker has the score where links would be, one on several keeps them, a wide screen
+// has both, and a run without a test set has none.
 func TestNoEmptyPanel(t *testing.T) {
 	lonely := func(rs []event.Record) []event.Record {
 		for i, r := range rs {
@@ -21,7 +21,7 @@ func TestNoEmptyPanel(t *testing.T) {
 				rs[i].Plan = &p
 			case r.Commit != nil:
 				c := *r.Commit
-				c.Sent, c.Predicted, c.Apart = nil, nil, nil
+				c.Sent, c.Predicted, c.Evaluation = nil, nil, nil
 				rs[i].Commit = &c
 			}
 		}

@@ -10,7 +10,8 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// What was refused may be mended while the line is open; whoever types on begins anew, and nothing of it is left behind.
+// What was refused may be mended while the line is open; whoever types on begins anew, and nothing of it is left
+// behind.
 func TestRefusedCommandLine(t *testing.T) {
 	refused := func() *desk {
 		d := open(t, 80, 24, sourcetest.Run(6, 100), nil)

@@ -288,8 +288,8 @@ func (r *rail) evaluate(m *model, k optim.Knob, text string) (string, error) {
 	return text, nil
 }
 
-// settle follows the view: an accepted transaction is in effect once its first round is committed, and what was staged for an algorithm
-// is not for the one that takes over.
+// settle follows the view: an accepted transaction is in effect once its first round is committed, and what was staged
+// for an algorithm is not for the one that takes over.
 func (r *rail) settle(m *model) {
 	if now := m.shown.Algorithm(); len(r.staged) > 0 && now != r.owner {
 		m.say(cell.Warn, now+" took over: "+words(event.Command{Set: r.staged})+" was staged for "+r.owner+" and is not any more")

@@ -41,7 +41,8 @@ func (r *Replay) Extent() Extent {
 	return Extent{v.Position, v.Progress.Rounds, v.First, v.Last, r.scan.done}
 }
 
-// Scan reads the whole log once, in parts between which others may read, so that its length is known and seeks are short.
+// Scan reads the whole log once, in parts between which others may read, so that its length is known and seeks are
+// short.
 func (r *Replay) Scan(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -120,8 +121,8 @@ func (r *Replay) Round(ctx context.Context, round uint64) (view.Position, error)
 	}
 }
 
-// Step is the position of the next (d > 0) or previous commit, or event where events is set, as far as is known; the same
-// position when there is none.
+// Step is the position of the next (d > 0) or previous commit, or event where events is set, as far as is known; the
+// same position when there is none.
 func (r *Replay) Step(from view.Position, d int, events bool) view.Position {
 	r.reading.Lock()
 	defer r.reading.Unlock()

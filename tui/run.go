@@ -25,8 +25,8 @@ func Run(ctx context.Context, opt Options) error {
 	return errors.Join(err, done())
 }
 
-// Program is the workbench for somebody else to run. done ends what it began and closes the source; call it when the program has
-// ended, or is not to run.
+// Program is the workbench for somebody else to run. done ends what it began and closes the source; call it when the
+// program has ended, or is not to run.
 func Program(ctx context.Context, opt Options) (p *tea.Program, done func() error) {
 	env := opt.Env
 	if env == nil {

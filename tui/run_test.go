@@ -41,8 +41,8 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 	}
 }
 
-// Another session takes the place of the first, which is closed then; the other one is closed at the end. No goroutine of
-// either stays.
+// Another session takes the place of the first, which is closed then; the other one is closed at the end. No goroutine
+// of either stays.
 func TestRunGoesToAnotherSession(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	in, keys := io.Pipe()
@@ -96,7 +96,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A terminal may say that it is of any size, at its start and later: the workbench draws no more than 400 by 120 cells of it.
+// A terminal may say that it is of any size, at its start and later: the workbench draws no more than 400 by 120 cells
+// of it.
 func TestHugeTerminal(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	in, keys := io.Pipe()

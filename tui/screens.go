@@ -25,8 +25,8 @@ const (
 	railW          = 40
 )
 
-// layout decides where panels are; it changes with the size, the screen, what is expanded, and with what a run has at all
-// (links, a test set), never with values.
+// layout decides where panels are; it changes with the size, the screen, what is expanded, and with what a run has at
+// all (links, a test set), never with values.
 func (m *model) layout() {
 	body := cell.Rect{X: 0, Y: 2, W: m.w, H: m.h - 3}
 	if m.replay != nil {

@@ -23,7 +23,8 @@ type shaper struct {
 	err      string
 }
 
-// shaperField is a line of the form. A rate is in MB/s, as everywhere on these screens; what that is in Mbit/s stands beside.
+// shaperField is a line of the form. A rate is in MB/s, as everywhere on these screens; what that is in Mbit/s stands
+// beside.
 type shaperField struct {
 	name, unit, doc string
 	most            float64

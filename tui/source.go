@@ -14,13 +14,13 @@ type Source interface {
 	// view is the caller's.
 	Snapshot(ctx context.Context, at view.Position) (*view.View, error)
 	// Next waits for records after a position and returns between one and max of them in order. It returns io.EOF once
-	// there will never be another one, view.ErrKilled where nobody records the run any more and it did not say that it ends, and the
-	// context's error when that ends first. Other errors are of the way to the run, which may come back.
+	// there will never be another one, view.ErrKilled where nobody records the run any more and it did not say that it
+	// ends, and the context's error when that ends first. Other errors are of the way to the run, which may come back.
 	Next(ctx context.Context, after view.Position, max int) (view.Batch, error)
 }
 
-// Commander passes a person's commands on to a live run; a replay has none. A refusal is a Receipt, not an error: errors
-// are of the connection.
+// Commander passes a person's commands on to a live run; a replay has none. A refusal is a Receipt, not an error:
+// errors are of the connection.
 type Commander interface {
 	Command(ctx context.Context, c event.Command) (event.Receipt, error)
 }

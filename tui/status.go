@@ -57,8 +57,8 @@ func phase(p event.Phase) (glyph, word string, role cell.Role) {
 	return "○", "waiting", cell.Faint
 }
 
-// segment is a part of the status line; those of the least weight leave first: the state, the round, what remains, the test error and
-// what has elapsed stay longest.
+// segment is a part of the status line; those of the least weight leave first: the state, the round, what remains, the
+// test error and what has elapsed stay longest.
 type segment struct {
 	text   string
 	width  int // it keeps at least
@@ -128,7 +128,8 @@ func (m *model) statusLine(g *cell.Grid) {
 	g.Right(g.W-1, 0, g.W-2, role, tail)
 }
 
-// fit keeps the segments that take at most n cells together: the weightiest first, each where there is room for it still.
+// fit keeps the segments that take at most n cells together: the weightiest first, each where there is room for it
+// still.
 func fit(segs []segment, n int) (out []segment) {
 	keep, order, left := make([]bool, len(segs)), make([]int, len(segs)), n+2
 	for i := range order {

@@ -9,8 +9,9 @@ import (
 	"brood/tui/cell"
 )
 
-// resets are the knobs that a command puts back at their defaults by swapping the algorithm, a person's before a preset's: a swap carries no
-// knob over, neither what the one that runs was given nor what the next one was given when it ran before.
+// resets are the knobs that a command puts back at their defaults by swapping the algorithm, a person's before a
+// preset's: a swap carries no knob over, neither what the one that runs was given nor what the next one was given when
+// it ran before.
 func (m *model) resets(c event.Command) (names []string) {
 	i := slices.IndexFunc(m.opt.Algorithms, func(a *optim.Algorithm) bool { return a.Name == c.Algorithm })
 	if i < 0 || c.Algorithm == m.live.Algorithm() {
@@ -31,8 +32,8 @@ func (m *model) resets(c event.Command) (names []string) {
 	return append(names, others...)
 }
 
-// tuned says whether an algorithm's knob, or the one of that name of the algorithm that runs, has another value than the default, and
-// whether a person gave it.
+// tuned says whether an algorithm's knob, or the one of that name of the algorithm that runs, has another value than
+// the default, and whether a person gave it.
 func (m *model) tuned(k optim.Knob, algorithm string) (some, person bool) {
 	last := map[string]event.Edit{}
 	for _, e := range m.live.Edits {

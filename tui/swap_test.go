@@ -21,8 +21,8 @@ func (d *desk) apply(rs ...event.Record) {
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs}})
 }
 
-// A swap says which knobs it puts back at their defaults: those of the same name in the algorithm that runs, a person's before the preset's,
-// and those that the next one was given when it ran before.
+// A swap says which knobs it puts back at their defaults: those of the same name in the algorithm that runs, a person's
+// before the preset's, and those that the next one was given when it ran before.
 func TestSwapTellsWhatItPutsBack(t *testing.T) {
 	both := func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) }
 	d := open(t, 120, 40, sourcetest.Run(6, 400), both) // ell is ann's, gamma the preset's
@@ -44,7 +44,8 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 	}
 
 	d.apply(event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "eta", Expr: "0.3", By: "ann"}},
-		event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "own", Expr: "0.3", By: "ann"}}) // which the next one has not
+		// which the next one has not
+		event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "own", Expr: "0.3", By: "ann"}})
 	d.press(":").write("swap sample").press("enter")
 	if got := d.toast.text; !strings.HasSuffix(got, "back at defaults: eta, ell, gamma") {
 		t.Errorf("the way back says %q", got)

@@ -12,7 +12,8 @@ type column[T any] struct {
 	role   func(T) cell.Role // of a cell that says more than its row does; nil, or Plain: the row's
 }
 
-// fitColumns drops columns until the rest leaves the name its room, from least to most cells, and says how much that is.
+// fitColumns drops columns until the rest leaves the name its room, from least to most cells, and says how much that
+// is.
 func fitColumns[T any](all []column[T], room, least, most int) (kept []column[T], name int) {
 	for {
 		used, worst := 0, 0
@@ -29,8 +30,8 @@ func fitColumns[T any](all []column[T], room, least, most int) (kept []column[T]
 	}
 }
 
-// tableWindow is the first of a table's rows that is shown and how many are: the heading and `foot` lines below are not for
-// them.
+// tableWindow is the first of a table's rows that is shown and how many are: the heading and `foot` lines below are not
+// for them.
 func tableWindow(r cell.Rect, total, at, foot int) (first, n int) {
 	n = min(total, max(1, r.H-1-foot))
 	return min(max(0, at-n/2), total-n), n

@@ -153,8 +153,8 @@ func (c curves) axis(m *model, log bool) chart.Axis {
 	return m.fit(log, sets...)
 }
 
-// add draws s in n columns of the shown rounds: smoothed over what was measured, or the latter alone. columns is s.Median
-// or the like.
+// add draws s in n columns of the shown rounds: smoothed over what was measured, or the latter alone. columns is
+// s.Median or the like.
 func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int) []view.Bucket, n int, role cell.Role, style chart.Style) {
 	lo, hi := m.rounds()
 	raw, void := columns(lo, hi, n), s.Unmeasured(lo, hi, n)

@@ -1,17 +1,19 @@
-// Package arith names the arithmetic of the native engine, and has the functions of float64 whose bits the standard library leaves
-// to the architecture: its own are assembly here and there, and elsewhere the compiler fuses their products. These have the bits
-// of the standard library on amd64 with FMA, everywhere. It is a leaf.
+// Package arith names the arithmetic of the native engine, and has the functions of float64 whose bits the standard
+// library leaves to the architecture: its own are assembly here and there, and elsewhere the compiler fuses their
+// products. These have the bits of the standard library on amd64 with FMA, everywhere. It is a leaf.
 //
-// Whatever enters a recorded number takes them, and writes float64(a*b) + c, which the compiler may not fuse: docs/arithmetic.md.
+// Whatever enters a recorded number takes them, and writes float64(a*b) + c, which the compiler may not fuse:
+// docs/arithmetic.md.
 package arith
 
 import "math"
 
-// Name is that of the arithmetic, in logs and between machines. A change of any result is another arithmetic, of another name.
+// Name is that of the arithmetic, in logs and between machines. A change of any result is another arithmetic, of
+// another name.
 const Name = "f32/1"
 
-// Exp is e^x, by the method of Shibata, "Efficient evaluation methods of elementary functions suitable for SIMD computation"
-// (ISC'10): a Taylor series for a sixteenth of the remainder, then four doublings.
+// Exp is e^x, by the method of Shibata, "Efficient evaluation methods of elementary functions suitable for SIMD
+// computation" (ISC'10): a Taylor series for a sixteenth of the remainder, then four doublings.
 func Exp(x float64) float64 {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 1):
@@ -21,7 +23,8 @@ func Exp(x float64) float64 {
 	case x < -746:
 		return 0
 	}
-	const high, low = 0.69314718055966295651160180568695068359375, 0.28235290563031577122588448175013436025525412068e-12 // of ln 2
+	// of ln 2
+	const high, low = 0.69314718055966295651160180568695068359375, 0.28235290563031577122588448175013436025525412068e-12
 	n := math.RoundToEven(x * math.Log2E)
 	if n > 1023 {
 		return math.Inf(1)

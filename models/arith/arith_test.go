@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// cases are the functions beside those of the standard library, at arguments that a run may give them and at those beyond.
+// cases are the functions beside those of the standard library, at arguments that a run may give them and at those
+// beyond.
 var cases = []struct {
 	name          string
 	own, standard func(x, y float64) float64
@@ -39,7 +40,8 @@ var cases = []struct {
 // uniform is in [-1, 1), by steps that no architecture rounds.
 func uniform(r *rand.Rand) float64 { return 2*r.Float64() - 1 }
 
-// TestFunctions: the bits are those of the standard library on amd64 with FMA, near them elsewhere, and the same everywhere.
+// TestFunctions: the bits are those of the standard library on amd64 with FMA, near them elsewhere, and the same
+// everywhere.
 func TestFunctions(t *testing.T) {
 	for i, c := range cases {
 		r, h := rand.New(rand.NewPCG(5, uint64(i))), fnv.New64a()

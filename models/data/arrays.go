@@ -119,8 +119,8 @@ func (a arrays) read(name string) (array, error) {
 	return readNPY(f, a.path(name))
 }
 
-// part is samples of shape n x features, n x height x width, or n x channels x height x width with the channels, 1 or 3 of
-// them, first or last.
+// part is samples of shape n x features, n x height x width, or n x channels x height x width with the channels, 1 or 3
+// of them, first or last.
 func (a array) part() (*part, error) {
 	p := &part{}
 	last := false

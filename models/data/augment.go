@@ -49,8 +49,8 @@ func (a Augment) String() string {
 	return strings.Join(words, ",")
 }
 
-// Augmented is the same data, whose samples change by a where they are drawn for training: see [Set.Drawn]. It shares memory
-// with s, and its digest is that of s.
+// Augmented is the same data, whose samples change by a where they are drawn for training: see [Set.Drawn]. It shares
+// memory with s, and its digest is that of s.
 func (s *Set) Augmented(a Augment) (*Set, error) {
 	switch {
 	case a == (Augment{}):
@@ -70,21 +70,21 @@ func (s *Set) Augmented(a Augment) (*Set, error) {
 // Augment is how samples change where they are drawn for training.
 func (s *Set) Augment() Augment { return s.augment }
 
-// Drawn is the bytes of sample id as drawn at an address: at names the seed and the member of a stream of data and, as its
-// Round, the position of the sample in that stream, its cursor plus the place in the batch. The bits are a function of image
-// and address alone. They are written to room (Features bytes, the caller's) and returned; read-only. Where the set is not augmented,
-// or the address has no Purpose, they are those of Image.
-func (s *Set) Drawn(room []byte, id int32, at noise.Key) []byte {
+// Drawn is the bytes of sample id as drawn at an address: at names the seed and the member of a stream of data and, as
+// its Round, the position of the sample in that stream, its cursor plus the place in the batch. The bits are a function
+// of image and address alone. They are written to buf (Features bytes, the caller's) and returned; read-only. Where the
+// set is not augmented, or the address has no Purpose, they are those of Image.
+func (s *Set) Drawn(buf []byte, id int32, at noise.Key) []byte {
 	px := s.Image(id)
 	if s.augment == (Augment{}) || at.Purpose == 0 || px == nil {
 		return px
 	}
-	s.augment.apply(room[:len(px)], px, s.Shape, at)
-	return room[:len(px)]
+	s.augment.apply(buf[:len(px)], px, s.Shape, at)
+	return buf[:len(px)]
 }
 
-// apply writes to dst what becomes of the image src of a shape [channels, height, width]; they must not overlap. Its coins
-// are words of stream 1 of the data order: of pixels down, pixels to the right, and mirrored or not.
+// apply writes to dst what becomes of the image src of a shape [channels, height, width]; they must not overlap. Its
+// coins are words of stream 1 of the data order: of pixels down, pixels to the right, and mirrored or not.
 func (a Augment) apply(dst, src []byte, shape []int, at noise.Key) {
 	at.Purpose, at.Stream = noise.Order, 1
 	words := at.Words(0)

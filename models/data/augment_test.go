@@ -51,7 +51,8 @@ func naive(src []byte, shape []int, pad, dy, dx int, flip bool) []byte {
 	return out
 }
 
-// What Apply draws is one of the crops of the padded image, mirrored or not, all of them occur, and about equally often.
+// What Apply draws is one of the crops of the padded image, mirrored or not, all of them occur, and about equally
+// often.
 func TestAugmentIsACrop(t *testing.T) {
 	shape := []int{2, 3, 4}
 	src, dst := gradient(shape...), make([]byte, 24)
@@ -134,8 +135,8 @@ func TestAugmentDependsOnItsAddress(t *testing.T) {
 	}
 }
 
-// What a batch of an augmented set holds is, sample by sample, the normalised crop that the address names, worked out by the naive
-// twin from coins drawn one by one; elsewhere samples are as they are.
+// What a batch of an augmented set holds is, sample by sample, the normalised crop that the address names, worked out
+// by the naive twin from coins drawn one by one; elsewhere samples are as they are.
 func TestGatherDrawn(t *testing.T) {
 	plain, err := New(Info{Name: "six", Shape: []int{2, 5, 4}, Classes: 2}, Raster{Pixels: gradient(2, 5, 4*6), Labels: []byte{0, 1, 0, 1, 0, 1}}, Raster{}, 0)
 	if err != nil {

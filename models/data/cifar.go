@@ -24,8 +24,8 @@ plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark 
 squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor train trout tulip turtle wardrobe
 whale willow_tree wolf woman worm`
 
-// loadCIFAR reads the binary batches; the last file is the test set. A record is its labels, a byte each, of which the last
-// counts, then the pixels.
+// loadCIFAR reads the binary batches; the last file is the test set. A record is its labels, a byte each, of which the
+// last counts, then the pixels.
 func loadCIFAR(k Known, p places) (*Set, error) {
 	info := Info{Name: k.Name, Shape: k.Shape, Classes: k.Classes, From: p.dir}
 	limits := []int{10}
@@ -52,8 +52,8 @@ func blank(n int) Raster {
 	return Raster{Pixels: make([]byte, n*cifarPixels), Labels: make([]byte, n)}
 }
 
-// readRecords fills dst from a file, gzipped or not, and refuses any other number of records. limits are the classes of each
-// label of a record.
+// readRecords fills dst from a file, gzipped or not, and refuses any other number of records. limits are the classes of
+// each label of a record.
 func readRecords(r io.Reader, file string, limits []int, dst Raster) error {
 	in, err := gunzip(r)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// tinyCIFAR is a set of the catalogue with few records: files of n records each whose labels count up, and pixels of them.
+// tinyCIFAR is a set of the catalogue with few records: files of n records each whose labels count up, and pixels of
+// them.
 func tinyCIFAR(t *testing.T, name string, n int) (Known, map[string][]byte) {
 	k := known(t, name)
 	last := len(k.Files) - 1
@@ -128,7 +129,8 @@ func TestNamesOfClasses(t *testing.T) {
 	}
 }
 
-// The real files, or those rebuilt from JPEG copies, where they are: counts, balance, and the constants that normalise them.
+// The real files, or those rebuilt from JPEG copies, where they are: counts, balance, and the constants that normalise
+// them.
 func TestCIFAR(t *testing.T) {
 	for _, name := range []string{"cifar10", "cifar100"} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 
 // Rules by which a person's own data are read. A session records its own, since runs on other rules are other runs.
 const (
-	RuleFirst   = 0 // splits are of all samples, columns are taken in their order, and pictures of 16 bits are cut to 8
-	RuleByClass = 1 // splits are of each class, columns of tests are found by name, and pictures of 16 bits are rounded to 8
+	RuleFirst = 0 // splits are of all samples, columns are taken in their order, and pictures of 16 bits are cut to 8
+	// splits are of each class, columns of tests are found by name, and pictures of 16 bits are rounded to 8
+	RuleByClass = 1
 )
 
 // Reading says how data are read.

@@ -26,7 +26,8 @@ const (
 )
 
 // glyphFile holds distance fields of digits, written by internal/glyphgen: fonts, digits, height and width in a byte
-// each, then a field per font and digit. A sample is 128 on the outline, 16 more a sample of distance inside, less outside.
+// each, then a field per font and digit. A sample is 128 on the outline, 16 more a sample of distance inside, less
+// outside.
 //
 //go:embed glyphs.bin.gz
 var glyphFile []byte
@@ -58,8 +59,9 @@ func readGlyphs() (*glyphFields, error) {
 	return f, nil
 }
 
-// Glyphs draws the first train and test images of the embedded set. Image i of a split depends on i and the split only. The default set is
-// drawn once and kept in the user's cache: reading it takes a tenth of the time, and its digest says whether it is what would be drawn.
+// Glyphs draws the first train and test images of the embedded set. Image i of a split depends on i and the split only.
+// The default set is drawn once and kept in the user's cache: reading it takes a tenth of the time, and its digest says
+// whether it is what would be drawn.
 func Glyphs(train, test int) (*Set, error) {
 	if train < 1 || test < 0 || max(train, test) > 1<<20 {
 		return nil, fmt.Errorf("data glyphs: %d training and %d test images, want 1 to 1048576", train, test)
@@ -114,7 +116,8 @@ func keptGlyphs(info Info) *Set {
 	return s
 }
 
-// keepGlyphs writes the default set to the cache, whole or not at all. Where it cannot, it is drawn again the next time.
+// keepGlyphs writes the default set to the cache, whole or not at all. Where it cannot, it is drawn again the next
+// time.
 func keepGlyphs(s *Set) {
 	path := glyphCache()
 	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
@@ -146,8 +149,8 @@ func (f *glyphFields) raster(split uint32, n int) Raster {
 	return r
 }
 
-// draw is image i of a split: a warped digit, a fragment of another one at its edge, an occluding bar, noise. All of it is
-// integer arithmetic on words of the image's own stream.
+// draw is image i of a split: a warped digit, a fragment of another one at its edge, an occluding bar, noise. All of it
+// is integer arithmetic on words of the image's own stream.
 func (f *glyphFields) draw(dst *canvas, split, i uint32) (label byte) {
 	key := noise.Key{Purpose: noise.Data, Member: i, Stream: split}
 	d := dice{s: key.Schedule(), ctr: key.Counter(0)}

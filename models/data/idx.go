@@ -10,7 +10,8 @@ import (
 	"io"
 )
 
-// maxBytes bounds the samples of one file, so that a wrong header cannot ask for all memory; maxFeatures bounds one sample.
+// maxBytes bounds the samples of one file, so that a wrong header cannot ask for all memory; maxFeatures bounds one
+// sample.
 const (
 	maxBytes    = 1 << 30
 	maxFeatures = 1 << 24
@@ -80,12 +81,13 @@ func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
 // trusted is how many bytes are set aside on the word of a file.
 const trusted = 64 << 20
 
-// readExactly reads the n bytes that must be left. Room for many of them grows as they arrive: n is a promise of the file. On
-// an error it returns what there was.
+// readExactly reads the n bytes that must be left. Room for many of them grows as they arrive: n is a promise of the
+// file. On an error it returns what there was.
 func readExactly(r io.Reader, n int) ([]byte, error) {
-	room := bytes.NewBuffer(make([]byte, 0, min(n, trusted)+bytes.MinRead+1)) // so much that the end is found without growing
-	_, err := room.ReadFrom(io.LimitReader(r, int64(n)+1))
-	b := room.Bytes()
+	// so much that the end is found without growing
+	buf := bytes.NewBuffer(make([]byte, 0, min(n, trusted)+bytes.MinRead+1))
+	_, err := buf.ReadFrom(io.LimitReader(r, int64(n)+1))
+	b := buf.Bytes()
 	switch {
 	case err != nil && !(errors.Is(err, io.ErrUnexpectedEOF) && len(b) < n):
 		return b, err

@@ -51,8 +51,8 @@ func (k Known) Where() (string, error) {
 	return p.dir, err
 }
 
-// locate finds the first of dirs that holds all files, each as its name or its name.gz, in the folder itself or in the one
-// that the archive has; or the archive.
+// locate finds the first of dirs that holds all files, each as its name or its name.gz, in the folder itself or in the
+// one that the archive has; or the archive.
 func (k Known) locate(dirs []string) (places, error) {
 	if k.Files == nil {
 		return places{dir: "built in"}, nil

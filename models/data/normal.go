@@ -28,8 +28,8 @@ func (s *Set) measure() {
 	}
 }
 
-// spreadOfValues goes over the samples twice, mean first, so that large offsets cost no digits. Products are rounded before
-// they are added: every platform gets the same bits.
+// spreadOfValues goes over the samples twice, mean first, so that large offsets cost no digits. Products are rounded
+// before they are added: every platform gets the same bits.
 func (s *Set) spreadOfValues(c int) (mean, std float64) {
 	plane := s.features / s.Shape[0]
 	n := float64(len(s.train) * plane)

@@ -18,8 +18,8 @@ import (
 //	FOLDER                             train and test, each of the kinds above or below; or the files of one kind; or
 //	                                   sub-folders of PNG and JPEG pictures, one a class
 //
-// Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. Without test samples
-// a sixth of each class is taken for them, by a permutation that all runs share.
+// Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. Without test
+// samples a sixth of each class is taken for them, by a permutation that all runs share.
 func (r Reading) open(path string) (*Set, error) {
 	train, test, err := r.own(path, r.columns())
 	var damaged *FileError

@@ -194,8 +194,8 @@ func numbered(from string, names []string) ([]string, error) {
 	return out, nil
 }
 
-// settleType turns values that were written as text into bytes when all of them are, and 255 is among those to train on;
-// or when a model was trained on bytes.
+// settleType turns values that were written as text into bytes when all of them are, and 255 is among those to train
+// on; or when a model was trained on bytes.
 func (r Reading) settleType(train, test *part) error {
 	if test != nil && (train.Values == nil) != (test.Values == nil) {
 		return fmt.Errorf("%s: the test samples are of another type than the training samples; save both as bytes or both as numbers", test.from)

@@ -1,5 +1,6 @@
-// Package data holds labelled samples and the order in which they are drawn. Pixels stay bytes; they are normalised when a
-// batch is gathered. Sets are read-only and may be shared by goroutines. It may import noise and nothing else of ours.
+// Package data holds labelled samples and the order in which they are drawn. Pixels stay bytes; they are normalised
+// when a batch is gathered. Sets are read-only and may be shared by goroutines. It may import noise and nothing else of
+// ours.
 //
 //	s, err := data.Load("glyphs") // or a path: ./flowers.csv
 //	err = s.Gather(s.Train()[:128], x, y)
@@ -239,9 +240,9 @@ func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int
 		return fmt.Errorf("data %s: gather %d samples of %d values into %d values and %d labels", s.Name, len(ids), s.features, len(dst), len(labels))
 	}
 	plane := s.features / s.Shape[0]
-	var room []byte
+	var buf []byte
 	if s.augment != (Augment{}) && at.Purpose != 0 {
-		room = make([]byte, s.features)
+		buf = make([]byte, s.features)
 	}
 	for i, id := range ids {
 		if id < 0 || int(id) >= len(s.labels) {
@@ -253,7 +254,7 @@ func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int
 			copy(row, s.values[int(id)*s.features:])
 			continue
 		}
-		px := s.Drawn(room, id, at)
+		px := s.Drawn(buf, id, at)
 		at.Round++
 		for c := range s.scale {
 			table, out := &s.scale[c], row[c*plane:(c+1)*plane]

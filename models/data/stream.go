@@ -6,9 +6,9 @@ import "brood/models/noise"
 // samples, member i has the window {N*i/n, f*N}.
 type Window struct{ Lo, Len int }
 
-// Batch fills dst with elements cursor, cursor+1, ... of a data stream over ids: a pure function, without tables, so that
-// a data order survives joins, resizes and resume as one counter. key gives seed, purpose and stream (its Member); its
-// Round is ignored. Element p is
+// Batch fills dst with elements cursor, cursor+1, ... of a data stream over ids: a pure function, without tables, so
+// that a data order survives joins, resizes and resume as one counter. key gives seed, purpose and stream (its Member);
+// its Round is ignored. Element p is
 //
 //	ids[base((Lo + perm_pass(p mod Len)) mod N)],  pass = p / Len
 //

@@ -15,8 +15,8 @@ func drawn(n int, all []int32, k noise.Key, cursor uint64, w Window) []int32 {
 	return dst
 }
 
-// Every pass visits each sample of the window once, in an order of its own.
-func TestPassesVisitEverySampleOnce(t *testing.T) {
+// Every pass draws each sample of the window once, in an order of its own.
+func TestPassesDrawEverySampleOnce(t *testing.T) {
 	all := ids(100, 197)
 	for _, w := range []Window{{0, 97}, {0, 40}, {80, 40}, {96, 1}} {
 		var first, before []int32

@@ -90,8 +90,8 @@ func (w *warp) row(a, y int) (out [glyphSide]int) {
 	return out
 }
 
-// paint raises dst to the coverage of the warped field: heavier moves the outline by sixteenths of a sample, slope is the
-// steepness of its edge.
+// paint raises dst to the coverage of the warped field: heavier moves the outline by sixteenths of a sample, slope is
+// the steepness of its edge.
 func (w *warp) paint(dst *canvas, f *[glyphCell * glyphCell]uint8, heavier, slope int) {
 	const mid, end = (glyphCell - 1) * one / 2, (glyphCell - 1) * one
 	for y := range glyphSide {

@@ -38,7 +38,8 @@ func ReadFloats(dst []float32, p []byte) {
 	}
 }
 
-// AppendRows appends n rows of m from row lo as little-endian bytes: what travels, and what digests and checkpoints are made of.
+// AppendRows appends n rows of m from row lo as little-endian bytes: what travels, and what digests and checkpoints are
+// made of.
 func AppendRows(p []byte, m Host, lo Row, n int) []byte {
 	m = m.Sub(lo, n)
 	for _, x := range m.U {

@@ -5,14 +5,16 @@ import (
 	"math"
 )
 
-// Code is how the values of an all-reduce are written. A short one rounds every leaf, every partial sum and the result to values
-// that it can write, whoever hosts what: the bits of a run depend on the code, and on the placement as little as ever.
+// Code is how the values of an all-reduce are written. A short one rounds every leaf, every partial sum and the result
+// to values that it can write, whoever hosts what: the bits of a run depend on the code, and on the placement as little
+// as ever.
 type Code uint8
 
 const (
 	Float32 Code = iota // 4 bytes a value, exact
 	BF16                // 2 bytes: the upper half of a float32, to nearest, ties to even
-	Int8                // 65/64 bytes and more: blocks of 64 values q*2^e, |q| <= 127, e the smallest that reaches the largest
+	// 65/64 bytes and more: blocks of 64 values q*2^e, |q| <= 127, e the smallest that reaches the largest
+	Int8
 )
 
 // CodeBlock is the number of values that share an exponent in Int8.
@@ -70,8 +72,8 @@ const (
 	leastExp  = -149 // of the smallest float32
 )
 
-// exponent is the smallest e with all |x| <= 127*2^e. Values that were rounded with an exponent are written without a loss: a power
-// of two divides exactly.
+// exponent is the smallest e with all |x| <= 127*2^e. Values that were rounded with an exponent are written without a
+// loss: a power of two divides exactly.
 func exponent(block []float32) int {
 	top := 0.0
 	for _, x := range block {

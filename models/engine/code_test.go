@@ -25,8 +25,8 @@ func drawn(n int, seed uint64) []float32 {
 
 func same(a, b float32) bool { return a == b || a != a && b != b }
 
-// TestCodes: what was rounded is written and read without a loss, whole or from any block on; rounding is as close as the code can
-// come; and it is done once.
+// TestCodes: what was rounded is written and read without a loss, whole or from any block on; rounding is as close as
+// the code can come; and it is done once.
 func TestCodes(t *testing.T) {
 	for seed := range uint64(200) {
 		v := drawn(1+int(seed), seed)
@@ -60,7 +60,8 @@ func TestCodes(t *testing.T) {
 					}
 					continue
 				}
-				slack := map[Code]float64{Float32: 0, BF16: math.Abs(float64(x))/256 + 0x1p-133, Int8: max(top/127, 0x1p-149)}[c] // half a step of at most 2*top/127
+				// half a step of at most 2*top/127
+				slack := map[Code]float64{Float32: 0, BF16: math.Abs(float64(x))/256 + 0x1p-133, Int8: max(top/127, 0x1p-149)}[c]
 				if d := math.Abs(float64(r[i]) - float64(x)); d > slack && !(c == BF16 && math.IsInf(float64(r[i]), 0)) {
 					t.Fatalf("code %d: %g is rounded to %g", c, x, r[i])
 				}

@@ -11,8 +11,8 @@ import (
 	"math"
 )
 
-// Member is a slot of the population (replica, candidate, individual, trial): an id that owns work. Ids survive joins,
-// deaths and resizes; they are not indices.
+// Member is a slot of the population (replica, candidate, individual, execution): an id that owns work. Ids survive
+// joins, deaths and resizes; they are not indices.
 type Member uint32
 
 // None is the member of a point that belongs to the whole population.
@@ -44,9 +44,9 @@ func (t DType) String() string {
 	return "f32"
 }
 
-// Host is Rows x Cols elements, row-major, of one type, in host memory: counters, records of fitness, and what is staged
-// between an engine and the world. It is passed by value; copies share the memory. F is nil for U64; U is nil for F32. The zero
-// Host has no rows.
+// Host is Rows x Cols elements, row-major, of one type, in host memory: counters, records of fitness, and what is
+// staged between an engine and the world. It is passed by value; copies share the memory. F is nil for U64; U is nil
+// for F32. The zero Host has no rows.
 type Host struct {
 	Rows, Cols int
 	Type       DType
@@ -104,9 +104,9 @@ type Buffer interface {
 	Len() int // elements
 }
 
-// Mat is a handle on Rows x Cols float32 elements, row-major, in an engine's memory. Only the engine that allocated it sees what
-// is behind it: others give it to tasks, or read and write it through the engine. It is passed by value; copies share the memory.
-// The zero Mat has no rows.
+// Mat is a handle on Rows x Cols float32 elements, row-major, in an engine's memory. Only the engine that allocated it
+// sees what is behind it: others give it to tasks, or read and write it through the engine. It is passed by value;
+// copies share the memory. The zero Mat has no rows.
 type Mat struct {
 	Rows, Cols int
 	buf        Buffer

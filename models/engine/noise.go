@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Noise says which noise eps(id) a candidate adds to the parameters. The zero value is Gaussian noise of full rank. With it,
-// with Integer and for vectors in any case, element (i, j) of tensor t, row i of Cols columns, is addressed as noise.Key.Each
-// does: stream t, tile i*ceil(Cols/32) + j/32, lane j%32. No two tensors share a counter.
+// Noise says which noise eps(id) a candidate adds to the parameters. The zero value is Gaussian noise of full rank.
+// With it, with Integer and for vectors in any case, element (i, j) of tensor t, row i of Cols columns, is addressed as
+// noise.Key.Each does: stream t, tile i*ceil(Cols/32) + j/32, lane j%32. No two tensors share a counter.
 //
-// Integer: eps = noise.IntegerScale * v, where v = noise.Integer of the word of that lane, a whole number in [-127, 127].
-// Products of v with bytes, and sums of v with whole weights, are exact in any order and equal on every machine.
+// Integer: eps = noise.IntegerScale * v, where v = noise.Integer of the word of that lane, a whole number in [-127,
+// 127]. Products of v with bytes, and sums of v with whole weights, are exact in any order and equal on every machine.
 //
-// Rank r >= 1 (Sarkar et al., EGGROLL, 2025): a tensor of R rows and C columns, both above 1, has eps = A B'/sqrt(r) with A of
-// R x r and B of C x r standard normals, of which antithetic candidates share both. Stream t holds them in place of the full
-// matrix, as rows of max(R, C) elements: row 2q is column q of A, row 2q+1 column q of B, each from its first lane on. In
-// float32, eps[i][j] = sum over q of (A[i][q]/sqrt(r)) * B[j][q], every product rounded, in the order of q. Other tensors,
-// biases for instance, keep noise of full rank.
+// Rank r >= 1 (Sarkar et al., EGGROLL, 2025): a tensor of R rows and C columns, both above 1, has eps = A B'/sqrt(r)
+// with A of R x r and B of C x r standard normals, of which antithetic candidates share both. Stream t holds them in
+// place of the full matrix, as rows of max(R, C) elements: row 2q is column q of A, row 2q+1 column q of B, each from
+// its first lane on. In float32, eps[i][j] = sum over q of (A[i][q]/sqrt(r)) * B[j][q], every product rounded, in the
+// order of q. Other tensors, biases for instance, keep noise of full rank.
 type Noise struct {
 	Integer bool
 	Rank    int // 0: full

@@ -2,16 +2,16 @@ package engine
 
 import "brood/models/noise"
 
-// Task is one of the closed set below. An engine may run it later than Do returns: it copies what it still needs of the slices
-// that it reads, which are the caller's again then. Slices marked "out" are the engine's until the next Wait or Read returns,
-// and hold the results from then on.
+// Task is one of the closed set below. An engine may run it later than Do returns: it copies what it still needs of the
+// slices that it reads, which are the caller's again then. Slices marked "out" are the engine's until the next Wait or
+// Read returns, and hold the results from then on.
 type Task interface{ task() }
 
 // Gradients computes, for each cohort entry i, the mean loss over Batches[i] of the model whose parameters are row
-// Rows[i] of X, and its gradient into row i of G (len(Rows) x params). With a model that has batch-norm statistics,
-// row StatRows[i] of Stats is their running value and is advanced in place. Masks[i] addresses the entry's dropout masks
-// (element = sample*features + feature of stream "layer index"), and where its batch was drawn, see Evaluate.Drawn; it may be nil
-// for a model without dropout and a data set without augmentation.
+// Rows[i] of X, and its gradient into row i of G (len(Rows) x params). With a model that has batch-norm statistics, row
+// StatRows[i] of Stats is their running value and is advanced in place. Masks[i] addresses the entry's dropout masks
+// (element = sample*features + feature of stream "layer index"), and where its batch was drawn, see Evaluate.Drawn; it
+// may be nil for a model without dropout and a data set without augmentation.
 type Gradients struct {
 	X        Mat
 	Rows     []Row
@@ -26,9 +26,9 @@ type Gradients struct {
 // Evaluate computes summed loss and correct predictions over Batches[i] with parameters row Rows[i] of X, dropout off.
 // Batch-norm uses row Rows[i] of Stats, or the batch's own statistics when Stats is the zero Mat.
 //
-// Drawn says for each batch where it was drawn for training: seed, member and, as Round, position of its first sample in that
-// member's stream of data, which decides what becomes of an image that is augmented. Nil, or an address without a Purpose, takes samples as
-// they are.
+// Drawn says for each batch where it was drawn for training: seed, member and, as Round, position of its first sample
+// in that member's stream of data, which decides what becomes of an image that is augmented. Nil, or an address without
+// a Purpose, takes samples as they are.
 type Evaluate struct {
 	X       Mat
 	Rows    []Row
@@ -39,8 +39,8 @@ type Evaluate struct {
 	Correct []int64   // out
 }
 
-// Statistics rebuilds batch-norm statistics: row i of Stats becomes the mean over Batches of the batch statistics of the
-// model in row Rows[i] of X. One list of batches serves all rows, and samples are taken as they are.
+// Statistics rebuilds batch-norm statistics: row i of Stats becomes the mean over Batches of the batch statistics of
+// the model in row Rows[i] of X. One list of batches serves all rows, and samples are taken as they are.
 type Statistics struct {
 	X       Mat
 	Rows    []Row
@@ -48,11 +48,11 @@ type Statistics struct {
 	Stats   Mat
 }
 
-// Candidates evaluates theta + s*eps(id) for each id without keeping the perturbed parameters: s is Sigma, or Scale
-// (1 row) element by element when Scale has a row. With Antithetic, ids 2k and 2k+1 use +eps(k) and -eps(k). Fitness is
-// minus the mean loss over Batches[i] (or Batches[0] when there is one), NaN when it is not finite. Its bits depend neither on
-// the cohort nor on threads; twins agree on eps to the bit, and on fitness to rounding. Scale needs noise of full rank. Drawn is as
-// in Evaluate.
+// Candidates evaluates theta + s*eps(id) for each id without keeping the perturbed parameters: s is Sigma, or Scale (1
+// row) element by element when Scale has a row. With Antithetic, ids 2k and 2k+1 use +eps(k) and -eps(k). Fitness is
+// minus the mean loss over Batches[i] (or Batches[0] when there is one), NaN when it is not finite. Its bits depend
+// neither on the cohort nor on threads; twins agree on eps to the bit, and on fitness to rounding. Scale needs noise of
+// full rank. Drawn is as in Evaluate.
 type Candidates struct {
 	Theta, Scale Mat // 1 row each; Scale may be the zero Mat
 	Noise        Noise
@@ -65,13 +65,14 @@ type Candidates struct {
 	Fitness      []float32 // out
 }
 
-// NoiseSum writes dst[j] = sum_i Weights[i]*eps(IDs[i])[j] for the columns of the 1-row span Dst, summed in the order of
-// IDs, in float32 without fused multiply-add. With Square the term is eps^2-1. A weight of zero is added like any other.
+// NoiseSum writes dst[j] = sum_i Weights[i]*eps(IDs[i])[j] for the columns of the 1-row span Dst, summed in the order
+// of IDs, in float32 without fused multiply-add. With Square the term is eps^2-1. A weight of zero is added like any
+// other.
 //
-// Integer noise takes whole weights, of at most 2^24 in all, and no Square: the sum of weights*v is exact, is rounded to float32
-// and then multiplied by noise.IntegerScale. It is equal on every twin and machine, and for every order of IDs.
-// With Rank r a matrix gets one product, (diag(weights) A/sqrt(r))' B over all ids, and no Square is allowed. Like those of every
-// matrix product its bits are equal for any threads and slices.
+// Integer noise takes whole weights, of at most 2^24 in all, and no Square: the sum of weights*v is exact, is rounded
+// to float32 and then multiplied by noise.IntegerScale. It is equal on every twin and machine, and for every order of
+// IDs. With Rank r a matrix gets one product, (diag(weights) A/sqrt(r))' B over all ids, and no Square is allowed. Like
+// those of every matrix product its bits are equal for any threads and slices.
 type NoiseSum struct {
 	Dst        Span
 	Noise      Noise
@@ -82,10 +83,10 @@ type NoiseSum struct {
 	IDs        []Member
 }
 
-// Sum adds rows pairwise, in an order that its caller fixes. Operand i is the row Src[i], and operand len(Src)+j the sum of the
-// operands Tree[j], both of lower index; Dst becomes the last operand, over Div where that is not 0. All spans are one row of equal
-// width. Code rounds every source, every sum and the result; with Int8 a block begins at column Lo of every span. An operand is
-// used once. Dst may be a source.
+// Sum adds rows pairwise, in an order that its caller fixes. Operand i is the row Src[i], and operand len(Src)+j the
+// sum of the operands Tree[j], both of lower index; Dst becomes the last operand, over Div where that is not 0. All
+// spans are one row of equal width. Code rounds every source, every sum and the result; with Int8 a block begins at
+// column Lo of every span. An operand is used once. Dst may be a source.
 type Sum struct {
 	Dst  Span
 	Src  []Span
@@ -94,8 +95,8 @@ type Sum struct {
 	Code Code
 }
 
-// Feedback rounds rows and keeps what is lost: with v = Src + Lost, Dst becomes v rounded by Code and Lost what v lost, v - Dst, or 0
-// where that is no number. All have equal shapes.
+// Feedback rounds rows and keeps what is lost: with v = Src + Lost, Dst becomes v rounded by Code and Lost what v lost,
+// v - Dst, or 0 where that is no number. All have equal shapes.
 type Feedback struct {
 	Dst, Src, Lost Mat
 	Code           Code
@@ -113,8 +114,8 @@ type Fill struct {
 // Product writes Dst = A.*B, element by element. A 1-row B serves every row.
 type Product struct{ Dst, A, B Mat }
 
-// Clip scales the rows of X whose Euclidean norm, sqrt(Cols) times the Distance to zero, is above Longest down to it: each element is
-// multiplied by float32(Longest/norm). A row whose norm is not a number stays as it is.
+// Clip scales the rows of X whose Euclidean norm, sqrt(Cols) times the Distance to zero, is above Longest down to it:
+// each element is multiplied by float32(Longest/norm). A row whose norm is not a number stays as it is.
 type Clip struct {
 	X       Mat
 	Longest float32
@@ -144,8 +145,8 @@ type Lin struct {
 	Terms []Term
 }
 
-// Update runs a linear programme over the given rows: per row and element every statement in order. A statement may read
-// what an earlier one wrote. All matrices have equal Cols.
+// Update runs a linear programme over the given rows: per row and element every statement in order. A statement may
+// read what an earlier one wrote. All matrices have equal Cols.
 type Update struct {
 	Rows []Row
 	Prog []Lin
@@ -159,13 +160,13 @@ type Adam struct {
 	T                    uint64
 }
 
-// NaturalStep is a step of the natural gradient on normals of mean X and standard deviation S, one of each for a parameter (Schaul,
-// Glasmachers, Schmidhuber 2011), in columns [Lo, Hi) of matrices of 1 row:
+// NaturalStep is a step of the natural gradient on normals of mean X and standard deviation S, one of each for a
+// parameter (Schaul, Glasmachers, Schmidhuber 2011), in columns [Lo, Hi) of matrices of 1 row:
 //
 //	X <- X + Eta*(S.*G);  S <- S.*exp(Rate*H)
 //
-// X takes the S from before; every product is rounded before it is added. The exponential of t, held to [-86, 86], has a relative error
-// of at most 2e-7 + 1e-7*|t|: exp(0) is 1 exactly, no t makes it zero or infinite, NaN stays NaN.
+// X takes the S from before; every product is rounded before it is added. The exponential of t, held to [-86, 86], has
+// a relative error of at most 2e-7 + 1e-7*|t|: exp(0) is 1 exactly, no t makes it zero or infinite, NaN stays NaN.
 type NaturalStep struct {
 	X, S, G, H Mat
 	Lo, Hi     int
@@ -187,7 +188,8 @@ type Crossover struct {
 	PerTensor bool
 }
 
-// Distance writes the root-mean-square difference of each row of X to the 1-row Centre, or to zero where that is the zero Mat.
+// Distance writes the root-mean-square difference of each row of X to the 1-row Centre, or to zero where that is the
+// zero Mat.
 type Distance struct {
 	X, Centre Mat
 	RMS       []float64 // out, one per row of X

@@ -1,7 +1,7 @@
 package engine
 
-// Work is what a run asks of its engine at most, for the memory that this takes. The zero value of a field is nothing of its
-// kind.
+// Work is what a run asks of its engine at most, for the memory that this takes. The zero value of a field is nothing
+// of its kind.
 type Work struct {
 	Members   int // whose gradients are taken at once
 	Gradients int // samples of their batch

@@ -10,8 +10,8 @@ import (
 	"brood/models/noise"
 )
 
-// augmented checks that a task on an augmented set has the bits of that task on a plain set of what its samples become, and that
-// samples which were not drawn are as they are.
+// augmented checks that a task on an augmented set has the bits of that task on a plain set of what its samples become,
+// and that samples which were not drawn are as they are.
 func (b *bench) augmented(t *testing.T) {
 	a := data.Augment{Pad: 3, Flip: true}
 	set, err := b.set.Augmented(a)
@@ -92,13 +92,13 @@ func (b *bench) materialise(t *testing.T, set *data.Set, lists [][]int32, keys [
 	t.Helper()
 	var r data.Raster
 	var out [][]int32
-	room, changed := make([]byte, set.Features()), 0
+	buf, changed := make([]byte, set.Features()), 0
 	for i, ids := range lists {
 		var own []int32
 		at := keys[i]
 		for _, id := range ids {
 			own = append(own, int32(len(r.Labels)))
-			px := set.Drawn(room, id, at)
+			px := set.Drawn(buf, id, at)
 			if !slices.Equal(px, set.Image(id)) {
 				changed++
 			}

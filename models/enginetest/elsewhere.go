@@ -11,10 +11,11 @@ import (
 	"brood/models/noise"
 )
 
-// Elsewhere makes of an engine one whose memory is not the host's and that works late: a stand-in for a device. Its matrices hold
-// nothing that others can see. Tasks and writes are queued and done at seeded moments, at the latest at a Read or Wait; until then
-// what they write out is poisoned. It counts what crosses its border, and what is freed twice, used after it was freed or never
-// freed is a fault of whoever uses it. What does not fit is an error of a later call, as only the engine within knows.
+// Elsewhere makes of an engine one whose memory is not the host's and that works late: a stand-in for a device. Its
+// matrices hold nothing that others can see. Tasks and writes are queued and done at seeded moments, at the latest at a
+// Read or Wait; until then what they write out is poisoned. It counts what crosses its border, and what is freed twice,
+// used after it was freed or never freed is a fault of whoever uses it. What does not fit is an error of a later call,
+// as only the engine within knows.
 type Elsewhere struct {
 	Engine
 	key    noise.Key
@@ -26,8 +27,8 @@ type Elsewhere struct {
 	faults []string
 	ran    int
 
-	// Fail is asked before each task is done, counted from 0: an error is the device's, and that of every call from then on. Nil never
-	// fails.
+	// Fail is asked before each task is done, counted from 0: an error is the device's, and that of every call from then
+	// on. Nil never fails.
 	Fail func(task int) error
 	mu   sync.Mutex // guards what Traffic and Faults tell
 	sum  Traffic

@@ -15,8 +15,8 @@ import (
 // fuzzRuns is how many random models Run draws; BROOD_FUZZ_RUNS=n asks for so many, BROOD_FUZZ_SEED=n for that one.
 const fuzzRuns = 12
 
-// fuzz draws layer lists with odd sizes, shortcuts and groups, and holds the engine against the float64 reference on batches
-// of one sample to two blocks.
+// fuzz draws layer lists with odd sizes, shortcuts and groups, and holds the engine against the float64 reference on
+// batches of one sample to two blocks.
 func (mk Make) fuzz(t *testing.T) {
 	first, runs := uint64(1), fuzzRuns
 	if s := os.Getenv("BROOD_FUZZ_SEED"); s != "" {

@@ -101,8 +101,8 @@ func (mk Make) zoo(t *testing.T) {
 	}
 }
 
-// compare holds loss, sampled gradients, advanced statistics and evaluations of one batch against the reference, up to slack
-// times the rounding of a short chain of layers.
+// compare holds loss, sampled gradients, advanced statistics and evaluations of one batch against the reference, up to
+// slack times the rounding of a short chain of layers.
 func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, coordinates int, slack float64) {
 	t.Helper()
 	ctx := context.Background()

@@ -8,8 +8,8 @@ import (
 	"brood/models/engine/ram"
 )
 
-// naturalStep against the equations in float64, with arguments of the exponential of all sizes, infinities and NaN; whole, and in slices
-// with the same bits.
+// naturalStep against the equations in float64, with arguments of the exponential of all sizes, infinities and NaN;
+// whole, and in slices with the same bits.
 func (v *vector) naturalStep(t *testing.T) {
 	task := engine.NaturalStep{X: v.filled(1, 1), S: v.filled(1, 2), G: v.filled(1, 3), H: v.filled(1, 4), Hi: v.l.Params, Eta: 0.7, Rate: -0.3}
 	s, h, inf := flat(task.S), flat(task.H), float32(math.Inf(1))
@@ -53,7 +53,8 @@ func (v *vector) naturalStep(t *testing.T) {
 	alike(t, "s in slices", s0, flat(whole.S))
 }
 
-// agrees: the value is within a distance, or equally not finite in float32; results below the normal numbers may be off by the least of them.
+// agrees: the value is within a distance, or equally not finite in float32; results below the normal numbers may be off
+// by the least of them.
 func agrees(got float32, want, within float64) bool {
 	narrow := float32(want)
 	if math.IsNaN(want) || math.IsInf(float64(narrow), 0) {

@@ -131,7 +131,8 @@ func (v *vector) noiseErrors(t *testing.T) {
 	do(t, v.e, sum(whole, false, 1<<23, -1<<23))
 }
 
-// candidateKinds: fitness under the other forms of noise is that of the perturbed parameters, and does not see the cohort.
+// candidateKinds: fitness under the other forms of noise is that of the perturbed parameters, and does not see the
+// cohort.
 func (b *bench) candidateKinds(t *testing.T) {
 	theta, scale := b.rows(t, 1), ram.New(1, b.m.Layout.Params)
 	for i := range flat(scale) {

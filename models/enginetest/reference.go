@@ -7,7 +7,8 @@ import (
 	"brood/models/noise"
 )
 
-// reference is the float64 forward pass in the plainest loops: samples[s][channel][y][x], flat values as [feature][0][0].
+// reference is the float64 forward pass in the plainest loops: samples[s][channel][y][x], flat values as
+// [feature][0][0].
 type reference struct {
 	m      *models.Model
 	params []float64

@@ -13,8 +13,8 @@ import (
 // outputs are the fields of tasks that an engine writes to host memory.
 var outputs = map[string]bool{"Loss": true, "Correct": true, "Fitness": true, "RMS": true, "OK": true, "Hash": true}
 
-// remade is a copy of a task with every matrix replaced and every slice that is read in memory of its own. Slices that are written are
-// the task's.
+// remade is a copy of a task with every matrix replaced and every slice that is read in memory of its own. Slices that
+// are written are the task's.
 func remade(t engine.Task, mat func(engine.Mat) engine.Mat) engine.Task {
 	v := reflect.New(reflect.TypeOf(t)).Elem()
 	v.Set(reflect.ValueOf(t))
@@ -44,8 +44,8 @@ func remake(v reflect.Value, mat func(engine.Mat) engine.Mat) {
 	}
 }
 
-// try runs tasks on matrices of package ram on an engine with memory of its own: what they hold is written there, and read back. A
-// matrix without memory stays one.
+// try runs tasks on matrices of package ram on an engine with memory of its own: what they hold is written there, and
+// read back. A matrix without memory stays one.
 func try(ctx context.Context, e Engine, tasks ...engine.Task) (err error) {
 	there := map[engine.Buffer]engine.Mat{}
 	defer func() {
@@ -99,8 +99,8 @@ type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
-// refuses fails unless the task is refused at once: an error that came later would be blamed on what is done then. An Elsewhere is late with
-// that too, since only the engine within knows.
+// refuses fails unless the task is refused at once: an error that came later would be blamed on what is done then. An
+// Elsewhere is late with that too, since only the engine within knows.
 func refuses(t *testing.T, e Engine, name string, task engine.Task) {
 	t.Helper()
 	err := try(context.Background(), e, task)

@@ -14,8 +14,8 @@ import (
 	"brood/models/noise"
 )
 
-// TestEnginesAgree: whole nets of the zoo that are too large for finite differences give the same loss, gradient and statistics
-// by gorgonia and by the kernels, up to rounding.
+// TestEnginesAgree: whole nets of the zoo that are too large for finite differences give the same loss, gradient and
+// statistics by gorgonia and by the kernels, up to rounding.
 func TestEnginesAgree(t *testing.T) {
 	ctx := context.Background()
 	for _, name := range []string{"allcnns", "lenet", "lenet-caffe", "darwinn-10k", "eggroll"} {

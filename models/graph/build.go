@@ -19,8 +19,8 @@ const (
 	running                // no dropout; given statistics
 )
 
-// net is one compiled graph for a number of samples. Flat activations are features x samples, so that a weight as PyTorch
-// stores it multiplies from the left without a transposition; images are samples x channels x height x width.
+// net is one compiled graph for a number of samples. Flat activations are features x samples, so that a weight as
+// PyTorch stores it multiplies from the left without a transposition; images are samples x channels x height x width.
 type net struct {
 	samples int
 	mode    mode

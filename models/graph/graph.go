@@ -1,14 +1,14 @@
 // Package graph is the gorgonia engine: every model as a gorgonia graph, one execution per member. It covers all layer
-// kinds of package models but convolutions in groups, and its gradients are held against float64 finite differences, so it is the engine for what no
-// faster one covers and the judge of those that do.
+// kinds of package models but convolutions in groups, and its gradients are held against float64 finite differences, so
+// it is the engine for what no faster one covers and the judge of those that do.
 //
 //	e, err := graph.New(model, set, 2)
 //	err = e.Do(ctx, engine.Gradients{X: x, Rows: rows, Batches: batches, G: g, Loss: loss})
 //
 // NewOwn takes a graph of one's own instead of a list of layers.
 //
-// Members run in parallel, each in a graph of its own thread; a graph is compiled once for a number of samples and kept.
-// A row's bits depend neither on the cohort nor on the threads. Tasks without a model go to models/native.
+// Members run in parallel, each in a graph of its own thread; a graph is compiled once for a number of samples and
+// kept. A row's bits depend neither on the cohort nor on the threads. Tasks without a model go to models/native.
 package graph
 
 import (
@@ -102,8 +102,9 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// Room predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch every
-// layer's values, a convolution's patches among them. A value costs 16 bytes, as measured. Sums of noise are the native engine's.
+// Room predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch
+// every layer's values, a convolution's patches among them. A value costs 16 bytes, as measured. Sums of noise are the
+// native engine's.
 func (e *Engine) Room(w engine.Work) int64 {
 	acts := e.values
 	for _, l := range e.model.Layers {

@@ -81,7 +81,8 @@ func (b *builder) sum(i int, l *models.Layer) {
 	b.to(func() (*G.Node, error) { return G.Add(main, b.x) })
 }
 
-// diagonal is a convolution without parameters: each channel by a square of equal weights, those beyond the last being zero.
+// diagonal is a convolution without parameters: each channel by a square of equal weights, those beyond the last being
+// zero.
 func (b *builder) diagonal(i, in, out, kernel, stride int, weight float32) {
 	area := kernel * kernel
 	w := make([]float32, out*in*area)

@@ -21,10 +21,11 @@ type Own struct {
 	Input   []int // of a sample: [features] or [channels, height, width]
 	Classes int
 	Params  []engine.Tensor // Name and Shape of each; the rest is filled in
-	// Build adds the model for so many samples to g. The input is features x samples, or samples x channels x height x width
-	// where Input has three sizes; params have the shapes of Params. It returns the logits, classes x samples; the softmax, the
-	// loss and the gradients are added behind them. It is called again for each size of batch and each thread, and must build the same every time; graphs run
-	// again and again, so that no operator in them may draw numbers.
+	// Build adds the model for so many samples to g. The input is features x samples, or samples x channels x height x
+	// width where Input has three sizes; params have the shapes of Params. It returns the logits, classes x samples; the
+	// softmax, the loss and the gradients are added behind them. It is called again for each size of batch and each
+	// thread, and must build the same every time; graphs run again and again, so that no operator in them may draw
+	// numbers.
 	Build func(g *G.ExprGraph, samples int, input *G.Node, params []*G.Node) (logits *G.Node, err error)
 }
 
@@ -61,8 +62,8 @@ func (o *Own) Model() (*models.Model, error) {
 	return m, nil
 }
 
-// Text describes the graph, a line each: name, input, classes, parameters, and the number of operators with a digest of them
-// and of how they are wired. Graphs of equal text compute the same. It fails where Build or the gradients do.
+// Text describes the graph, a line each: name, input, classes, parameters, and the number of operators with a digest of
+// them and of how they are wired. Graphs of equal text compute the same. It fails where Build or the gradients do.
 func (o *Own) Text() (string, error) {
 	m, err := o.Model()
 	if err != nil {
@@ -79,7 +80,7 @@ func (o *Own) Text() (string, error) {
 		fmt.Fprintf(&b, "parameter %s %v\n", t.Name, t.Shape)
 	}
 	w := wiring{g: n.graph, given: append(slices.Clone(n.params), n.input), at: map[*G.Node]int{}, to: blake3.New()}
-	if w.visit(n.result); w.err != nil {
+	if w.reach(n.result); w.err != nil {
 		return "", fmt.Errorf("graph %s: %w", o.Name, w.err)
 	}
 	fmt.Fprintf(&b, "operators %d blake3:%x\n", len(w.at), w.to.Sum(nil))
@@ -95,14 +96,14 @@ type wiring struct {
 	err   error // what cannot be executed again
 }
 
-func (w *wiring) visit(n *G.Node) int {
+func (w *wiring) reach(n *G.Node) int {
 	if i, ok := w.at[n]; ok {
 		return i
 	}
 	var from []int
 	if operands := w.g.From(n.ID()); operands != nil {
 		for operands.Next() {
-			from = append(from, w.visit(operands.Node().(*G.Node)))
+			from = append(from, w.reach(operands.Node().(*G.Node)))
 		}
 	}
 	if op := n.Op(); op == nil {
@@ -117,7 +118,8 @@ func (w *wiring) visit(n *G.Node) int {
 			w.err = errors.New("an operator draws random numbers of its own, which cannot be drawn again: leave dropout and noise out, or use a layer list")
 		}
 	}
-	if v := n.Value(); v != nil && !slices.Contains(w.given, n) { // a constant: its operator's own digest leaves most of it out
+	// a constant: its operator's own digest leaves most of it out
+	if v := n.Value(); v != nil && !slices.Contains(w.given, n) {
 		fmt.Fprintf(w.to, " %v", v.Data())
 	}
 	fmt.Fprintf(w.to, " %v %v %v\n", n.Type(), n.Shape(), from)

@@ -39,7 +39,7 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 	}
 	// gonum's dot product trims to a 16-byte boundary first: sums then depend on where a row happens to lie. Copies in
 	// buffers of the worker's own always lie the same way.
-	w.params = w.room(&w.params, l.Params)
+	w.params = w.buffer(&w.params, l.Params)
 	copy(w.params, in.params)
 	for i, t := range l.Tensors {
 		if err := bind(n.params[i], w.params[t.Lo:t.Lo+t.Len]); err != nil {
@@ -47,7 +47,7 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 		}
 	}
 	if n.mode == training {
-		w.grad = w.room(&w.grad, l.Params)
+		w.grad = w.buffer(&w.grad, l.Params)
 		for i, t := range l.Tensors {
 			n.grads[i] = tensor.New(tensor.WithShape(n.params[i].Shape()...), tensor.WithBacking(w.grad[t.Lo:t.Lo+t.Len]))
 		}
@@ -71,7 +71,7 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 // bindTargets gives the one-hot labels and the dropout masks of a training run.
 func (w *worker) bindTargets(n *net, in inputs) error {
 	if n.target != nil {
-		hot := w.room(&w.hot, n.samples*w.e.model.Classes)
+		hot := w.buffer(&w.hot, n.samples*w.e.model.Classes)
 		clear(hot)
 		for s, l := range in.labels {
 			hot[int(l)*n.samples+s] = 1
@@ -85,7 +85,7 @@ func (w *worker) bindTargets(n *net, in inputs) error {
 			w.masks = append(w.masks, nil)
 		}
 		l := &w.e.model.Layers[m.layer]
-		v := w.room(&w.masks[i], n.samples*models.Size(l.In))
+		v := w.buffer(&w.masks[i], n.samples*models.Size(l.In))
 		drop(v, n.samples, l, in.mask, uint32(m.layer))
 		if err := bind(m.node, v); err != nil {
 			return err

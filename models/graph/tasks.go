@@ -15,7 +15,8 @@ func flat(m engine.Mat) []float32 { return ram.View(m).F }
 // row is row r of m.
 func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
-// chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large graph.
+// chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large
+// graph.
 const chunk = 256
 
 func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
@@ -52,8 +53,8 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	})
 }
 
-// forward is the summed loss and the correct predictions over ids, drawn at an address. Without stats, batch-norm takes the
-// batch's own.
+// forward is the summed loss and the correct predictions over ids, drawn at an address. Without stats, batch-norm takes
+// the batch's own.
 func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (loss float64, correct int64, err error) {
 	m, piece := running, chunk
 	if w.e.bounds.Norms && stats == nil {
@@ -99,7 +100,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		return err
 	}
 	return engine.Each(ctx, e.workers, len(t.IDs), func(w *worker, i int) error {
-		theta := w.room(&w.theta, e.model.Layout.Params)
+		theta := w.buffer(&w.theta, e.model.Layout.Params)
 		w.theta = theta
 		if err := e.vector.Candidate(w.lane, theta, &t, t.IDs[i]); err != nil {
 			return err
@@ -129,7 +130,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 	return engine.Each(ctx, e.workers, len(t.Rows), func(w *worker, i int) error {
 		out := row(t.Stats, engine.Row(i))
 		sum := make([]float64, len(out))
-		own := w.room(&w.stats, len(out))
+		own := w.buffer(&w.stats, len(out))
 		for _, ids := range t.Batches {
 			n, err := w.net(len(ids), batchStats)
 			if err != nil {

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What gorgonia v0.9.18 gets wrong and this package therefore avoids. A test here fails when an upgrade repairs the fault,
-// so that the detour can go.
+// What gorgonia v0.9.18 gets wrong and this package therefore avoids. A test here fails when an upgrade repairs the
+// fault, so that the detour can go.
 
 // sweep is a float64 tensor node of the shape with values that differ.
 func sweep(g *G.ExprGraph, name string, shape ...int) (*G.Node, []float64) {
@@ -131,7 +131,8 @@ func TestTrapBroadcastGradient(t *testing.T) {
 	wrong(t, got, err, want)
 }
 
-// SoftMax and LogSoftMax of one node have one hash, so the second becomes the first. The loss graph has only one of them.
+// SoftMax and LogSoftMax of one node have one hash, so the second becomes the first. The loss graph has only one of
+// them.
 func TestTrapSoftMaxHash(t *testing.T) {
 	g := G.NewGraph()
 	x, v := sweep(g, "x", 1, 4)

@@ -31,8 +31,8 @@ type worker struct {
 	stats  []float32
 }
 
-// room is a reused buffer of n elements, contents undefined.
-func (w *worker) room(b *[]float32, n int) []float32 {
+// buffer is a reused buffer of n elements, contents undefined.
+func (w *worker) buffer(b *[]float32, n int) []float32 {
 	if cap(*b) < n {
 		*b = make([]float32, n)
 	}
@@ -58,7 +58,7 @@ func (w *worker) net(samples int, m mode) (*net, error) {
 // gather reads the samples, drawn at an address, as the graph's input wants them; valid until the next call.
 func (w *worker) gather(ids []int32, at noise.Key) ([]float32, []int32, error) {
 	m := w.e.model
-	raw := w.room(&w.raw, len(ids)*m.Features)
+	raw := w.buffer(&w.raw, len(ids)*m.Features)
 	if cap(w.labels) < len(ids) {
 		w.labels = make([]int32, len(ids))
 	}
@@ -69,7 +69,7 @@ func (w *worker) gather(ids []int32, at noise.Key) ([]float32, []int32, error) {
 	if w.e.images {
 		return raw, labels, nil
 	}
-	px := w.room(&w.pixels, len(raw))
+	px := w.buffer(&w.pixels, len(raw))
 	transpose(px, raw, len(ids), m.Features)
 	return px, labels, nil
 }
@@ -104,7 +104,8 @@ func (w *worker) score(logits, samples []float32, labels []int32) (loss float64,
 	return loss, 0
 }
 
-// score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in float64.
+// score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in
+// float64.
 func score(logits []float32, labels []int32) (loss float64, correct int64) {
 	n := len(labels)
 	for s, l := range labels {

@@ -5,8 +5,8 @@ import (
 	"brood/models/native/kernel"
 )
 
-// adam is Adam (Kingma & Ba 2015, algorithm 1) with decoupled weight decay (Loshchilov & Hutter 2019): X first shrinks by
-// Eta*WD*X, and the decay does not enter the moments. G has one row per entry of Rows, or rows like X.
+// adam is Adam (Kingma & Ba 2015, algorithm 1) with decoupled weight decay (Loshchilov & Hutter 2019): X first shrinks
+// by Eta*WD*X, and the decay does not enter the moments. G has one row per entry of Rows, or rows like X.
 func (v *Vector) adam(t engine.Adam) error {
 	const name = "adam"
 	cols := t.X.Cols

@@ -68,7 +68,8 @@ func gradients(b *testing.B, m *models.Model, set *data.Set, threads, n, batch i
 	b.ReportMetric(float64(n*batch)/best.Seconds(), "best/s")
 }
 
-// BenchmarkTeam is a step's gradients for one member on two threads, in samples a second of the mean: run it beside other work too.
+// BenchmarkTeam is a step's gradients for one member on two threads, in samples a second of the mean: run it beside
+// other work too.
 func BenchmarkTeam(b *testing.B) {
 	for _, name := range []string{"mlp", "lenet", "resnet20"} {
 		m, err := models.Load(name)
@@ -85,7 +86,8 @@ func BenchmarkTeam(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate is Nesterov's step after the gradients of one member on one thread, as a share of both: the best of each.
+// BenchmarkUpdate is Nesterov's step after the gradients of one member on one thread, as a share of both: the best of
+// each.
 func BenchmarkUpdate(b *testing.B) {
 	for _, name := range []string{"mlp", "lenet", "allcnn"} {
 		m, err := models.Load(name)

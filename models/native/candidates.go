@@ -13,7 +13,7 @@ import (
 type candidates struct {
 	eps   []float32    // the noise of a pair, times its scale
 	theta [2][]float32 // the pair
-	apart apart
+	first firstDense
 	loss  [][2]float64
 
 	low      []lowLayer // of noise of low rank
@@ -28,8 +28,8 @@ type pair struct {
 	at, n int
 }
 
-// pairs groups entries that follow each other. A candidate alone is computed by the same steps as one of two, so that its
-// bits do not depend on the cohort.
+// pairs groups entries that follow each other. A candidate alone is computed by the same steps as one of two, so that
+// its bits do not depend on the cohort.
 func pairs(t *engine.Candidates) (out []pair) {
 	for i, id := range t.IDs {
 		key, _ := signed(t.Key, t.Antithetic, id)
@@ -59,8 +59,8 @@ func alike(t *engine.Candidates, i, j int) bool {
 
 func same(a, b []int32) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
-// candidates evaluates pairs in parallel. Where the model begins with a dense layer, its products with theta and with the
-// noise are taken apart, and the perturbed weights of that layer, most of the model, are never made.
+// candidates evaluates pairs in parallel. Where the model begins with a dense layer, its products with theta and with
+// the noise are taken apart, and the perturbed weights of that layer, most of the model, are never made.
 func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
@@ -70,39 +70,39 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if t.Noise.Rank > 0 {
 		return e.lowCandidates(ctx, &t, work)
 	}
-	first, isApart := e.plan.ops[0].(*dense)
+	first, shared := e.plan.ops[0].(*dense)
 	from, outputs := 0, 0
-	if isApart {
+	if shared {
 		from, outputs = first.end(e), first.nOut
 	}
-	inBytes := isApart && e.inBytes(&t, first)
+	inBytes := shared && e.inBytes(&t, first)
 	return e.each(ctx, len(work), func(p *pass, i int) error {
 		c, w := &p.twin, work[i]
 		ids, at := batch(&t, w.at)
-		known := c.apart.starts(e.task, ids, at, outputs)
+		known := c.first.starts(e.task, ids, at, outputs)
 		if inBytes {
 			e.spread(p, &t, w, from, from)
-			c.apart.drawBytes(p, first, w.key, e.set, ids, at, known)
+			c.first.drawBytes(p, first, w.key, e.set, ids, at, known)
 		} else {
 			e.spread(p, &t, w, 0, from)
 		}
 		loss := c.losses(1)
 		err := e.inPieces(p, ids, at, inBytes && known, func(lo int) error {
-			if isApart && !known {
-				first.product(p, flat(t.Theta), c.apart.base[lo*outputs:])
+			if shared && !known {
+				first.product(p, flat(t.Theta), c.first.base[lo*outputs:])
 			}
 			switch {
 			case inBytes:
-				c.apart.byteProduct(p, first, e.set, lo)
-			case isApart:
-				c.apart.turn = grown(c.apart.turn, p.n*outputs)
-				first.product(p, c.eps, c.apart.turn)
+				c.first.byteProduct(p, first, e.set, lo)
+			case shared:
+				c.first.turn = grown(c.first.turn, p.n*outputs)
+				first.product(p, c.eps, c.first.turn)
 			}
 			for j := range w.n {
 				p.mode, p.params, p.stats = running, c.theta[j], nil
 				ops := p.plan.ops
-				if isApart {
-					first.combine(p, &c.apart, lo, e.step(&t, t.IDs[w.at+j]))
+				if shared {
+					first.combine(p, &c.first, lo, e.step(&t, t.IDs[w.at+j]))
 					ops = ops[1:]
 				}
 				for _, o := range ops {
@@ -119,7 +119,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		if err != nil {
 			return err
 		}
-		c.apart.ended(e.task, ids, at)
+		c.first.ended(e.task, ids, at)
 		for j := range w.n {
 			t.Fitness[w.at+j] = fitness(loss[0][j], len(ids))
 		}
@@ -169,8 +169,8 @@ func (e *Engine) step(t *engine.Candidates, id engine.Member) float32 {
 	return sign * t.Sigma
 }
 
-// room is for the noise and the parameters of a pair.
-func (c *candidates) room(n int) {
+// reserve makes room for the noise and the parameters of a pair.
+func (c *candidates) reserve(n int) {
 	if c.eps == nil {
 		c.eps, c.theta[0], c.theta[1] = make([]float32, n), make([]float32, n), make([]float32, n)
 	}
@@ -179,7 +179,7 @@ func (c *candidates) room(n int) {
 // spread writes the noise of a pair from parameter lo on, and its candidates from parameter from on.
 func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
 	c, n := &p.twin, e.layout.Params
-	c.room(n)
+	c.reserve(n)
 	p.lane.draw(t.Noise, e.layout, c.eps[lo:], lo, w.key)
 	if t.Scale.Rows > 0 {
 		for i, s := range flat(t.Scale)[lo:n] {

@@ -26,8 +26,8 @@ func (p *plan) conv(l *models.Layer, in int) (int, error) {
 
 func (o *conv) forward(p *pass) { p.spread((*convForward)(o), p.blocks()) }
 
-// backward works block by block while they are in the cache; on several threads the weights are shared out by outputs, so
-// that each sums over the blocks in the same order.
+// backward works block by block while they are in the cache; on several threads the weights are shared out by outputs,
+// so that each sums over the blocks in the same order.
 func (o *conv) backward(p *pass, input bool) {
 	clear(tensor(p.grad, p.plan.model, o.wide))
 	if o.bias >= 0 {

@@ -5,7 +5,8 @@ import (
 	"brood/models/noise"
 )
 
-// crossover: coin o of tensor t is bit o%32 of word o/32 of stream t; with one coin per tensor it is coin 0. Heads is B.
+// crossover: coin o of tensor t is bit o%32 of word o/32 of stream t; with one coin per tensor it is coin 0. Heads is
+// B.
 func (v *Vector) crossover(t engine.Crossover) error {
 	const name = "crossover"
 	for _, m := range []struct {

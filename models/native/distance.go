@@ -29,12 +29,12 @@ func (v *Vector) distance(t engine.Distance) error {
 
 // rms is the root of the mean square of x - centre, or of x where that is nil.
 func rms(x, centre []float32) float64 {
-	return math.Sqrt(apart2(x, centre) / float64(max(1, len(x))))
+	return math.Sqrt(distance2(x, centre) / float64(max(1, len(x))))
 }
 
-// apart2 is the squared distance of x and c, which may be nil for zero: the sums of pieces of tile columns, added by pairs of neighbours until one is left; a
-// sum without a neighbour goes on as it is.
-func apart2(x, c []float32) float64 {
+// distance2 is the squared distance of x and c, which may be nil for zero: the sums of pieces of tile columns, added by
+// pairs of neighbours until one is left; a sum without a neighbour goes on as it is.
+func distance2(x, c []float32) float64 {
 	var open [64]float64 // sums that wait for their neighbour, the larger ones first
 	n := 0
 	for i := 0; i*tile < len(x); i++ {

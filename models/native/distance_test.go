@@ -27,7 +27,7 @@ func TestDistanceIsATree(t *testing.T) {
 		if n > 0 {
 			want = level[0]
 		}
-		if got := apart2(x, c); got != want {
+		if got := distance2(x, c); got != want {
 			t.Errorf("%d columns: %v, want %v", n, got, want)
 		}
 	}

@@ -46,7 +46,8 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 	return e, nil
 }
 
-// Kernels names the arithmetic: results are equal to the bit where this is equal, whatever the twin, the threads and the machine.
+// Kernels names the arithmetic: results are equal to the bit where this is equal, whatever the twin, the threads and
+// the machine.
 func (e *Engine) Kernels() string { return arith.Name }
 
 // Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.

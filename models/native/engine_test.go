@@ -16,7 +16,8 @@ import (
 	"brood/models/noise"
 )
 
-// mixed has what the zoo's models of 28x28 have not: groups, shortcuts of both kinds, a result taken three times, means.
+// mixed has what the zoo's models of 28x28 have not: groups, shortcuts of both kinds, a result taken three times,
+// means.
 const mixed = `
 name = "mixed"
 input = [1, 28, 28]
@@ -72,7 +73,8 @@ func task(t testing.TB, m *models.Model, set *data.Set, n, batch int) engine.Gra
 	return g
 }
 
-// TestTeam: one or two members on 1, 2, 3, 5 and 7 threads, which share their layers, have the same bits, on every twin.
+// TestTeam: one or two members on 1, 2, 3, 5 and 7 threads, which share their layers, have the same bits, on every
+// twin.
 func TestTeam(t *testing.T) {
 	set := small(t)
 	zoo(t, set, func(t *testing.T, m *models.Model) {
@@ -185,8 +187,8 @@ func hash(x []float32) (h uint64) {
 	return h
 }
 
-// TestStepAllocatesNothing: once the buffers have grown to a batch, a pass forward and back, and an evaluation, take no memory,
-// with samples as they are and with augmented ones.
+// TestStepAllocatesNothing: once the buffers have grown to a batch, a pass forward and back, and an evaluation, take no
+// memory, with samples as they are and with augmented ones.
 func TestStepAllocatesNothing(t *testing.T) {
 	stepAllocates(t, small(t))
 	changed, err := small(t).Augmented(data.Augment{Pad: 4, Flip: true})
@@ -223,7 +225,8 @@ func stepAllocates(t *testing.T, set *data.Set) {
 	})
 }
 
-// TestZooHasPlans: every model of the zoo is covered; a chain of layers needs two gradients at a time, a shortcut one more.
+// TestZooHasPlans: every model of the zoo is covered; a chain of layers needs two gradients at a time, a shortcut one
+// more.
 func TestZooHasPlans(t *testing.T) {
 	want := map[string]int{"lenet": 2, "cif-300k": 2, "resnet20": 3, "resnet18": 3, "wrn-28-10": 3, "quadratic": 1}
 	for _, name := range models.List() {

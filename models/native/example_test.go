@@ -9,8 +9,8 @@ import (
 	"brood/models/native"
 )
 
-// An engine is given memory, what to write there, and tasks; its elements come back by Read alone. Here the rows of a matrix are added
-// along a tree and divided by their number.
+// An engine is given memory, what to write there, and tasks; its elements come back by Read alone. Here the rows of a
+// matrix are added along a tree and divided by their number.
 func ExampleVector() {
 	ctx := context.Background()
 	e, err := native.New(engine.Layout{}, 1)

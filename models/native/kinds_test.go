@@ -13,8 +13,8 @@ import (
 	"brood/models/noise"
 )
 
-// noises are the forms of noise with the hash of a candidate's parameters under each: if one changes, recorded sessions are lost.
-// Never edit them.
+// noises are the forms of noise with the hash of a candidate's parameters under each: if one changes, recorded sessions
+// are lost. Never edit them.
 var noises = []struct {
 	noise  engine.Noise
 	golden uint64
@@ -45,8 +45,8 @@ func TestNoiseIsFrozen(t *testing.T) {
 	}
 }
 
-// TestKindsSeeNoThreads: fitness under every kind of noise is the same on any number of threads and in any cohort, in one piece of a
-// batch and in several; the first layer takes bytes, floats, or is a convolution.
+// TestKindsSeeNoThreads: fitness under every kind of noise is the same on any number of threads and in any cohort, in
+// one piece of a batch and in several; the first layer takes bytes, floats, or is a convolution.
 func TestKindsSeeNoThreads(t *testing.T) {
 	glyphs := small(t)
 	values := make([]float32, 300*784)
@@ -83,7 +83,8 @@ layer = [{kind = "dense", out = 96}, {kind = "relu"}, {kind = "dense", out = 10}
 				if err != nil {
 					t.Fatal(err)
 				}
-				task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 0.5, Antithetic: true, // so large that a last bit shows
+				// so large that a last bit shows
+				task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 0.5, Antithetic: true,
 					Batches: [][]int32{c.set.Train()[:140]}, Fitness: make([]float32, 42)}
 				if err := m.Init(1, 0, flat(task.Theta)); err != nil {
 					t.Fatal(err)

@@ -1,14 +1,15 @@
-// Package native computes on the CPU kernels of models/native/kernel: whole models by a plan (Engine), and the tasks that
-// need no model on any layout (Vector). It imports models, their data and noise.
+// Package native computes on the CPU kernels of models/native/kernel: whole models by a plan (Engine), and the tasks
+// that need no model on any layout (Vector). It imports models, their data and noise.
 //
 //	e, err := native.NewEngine(model, set, 2, kernel.Best())
 //	err = e.Do(ctx, engine.Gradients{X: x, Rows: rows, Batches: batches, G: g, Loss: loss})
 //
-// A plan is the model's layers as operations on fixed activations; each thread has kernels and buffers of its own, so that a
-// step allocates nothing once they have grown to its batch. Members run in parallel, one a thread; threads without a member
-// help the others, layer by layer (team.go). Vector tasks are cut by columns, an element being computed by one goroutine
-// with rows and statements in order. So bits depend neither on the threads nor on the cohort. A layer is a file with a type
-// that goes forward and back, and a line in plan.go; back.go works out where the gradients lie.
+// A plan is the model's layers as operations on fixed activations; each thread has kernels and buffers of its own, so
+// that a step allocates nothing once they have grown to its batch. Members run in parallel, one a thread; threads
+// without a member help the others, layer by layer (team.go). Vector tasks are cut by columns, an element being
+// computed by one goroutine with rows and statements in order. So bits depend neither on the threads nor on the cohort.
+// A layer is a file with a type that goes forward and back, and a line in plan.go; backward.go works out where the
+// gradients lie.
 package native
 
 import (
@@ -49,8 +50,8 @@ type Vector struct {
 	whole  []int32
 }
 
-// lane is one thread's kernels, the operands of its present statement, those of its present sum and the factors of its present
-// noise.
+// lane is one thread's kernels, the operands of its present statement, those of its present sum and the factors of its
+// present noise.
 type lane struct {
 	*kernel.Kernels
 	c           []float32
@@ -62,7 +63,8 @@ type lane struct {
 	left, right []float32 // of many candidates
 }
 
-// New checks the layout and takes the twin that the environment asks for, or the best. Fewer than one thread counts as one.
+// New checks the layout and takes the twin that the environment asks for, or the best. Fewer than one thread counts as
+// one.
 func New(layout engine.Layout, threads int) (*Vector, error) {
 	twin, err := kernel.FromEnv()
 	if err != nil {
@@ -143,8 +145,8 @@ func (v *Vector) do(t engine.Task) error {
 	return &UnsupportedError{t}
 }
 
-// split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, each on kernels of its own;
-// cost is the elements of work per unit of n. It returns when all are done.
+// split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, each on kernels of its
+// own; cost is the elements of work per unit of n. It returns when all are done.
 func (v *Vector) split(n, unit, cost int, f func(k *lane, lo, hi int)) {
 	pieces := min(len(v.lanes), n*cost/grain)
 	if pieces <= 1 {

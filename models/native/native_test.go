@@ -136,7 +136,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestElsewhere: the contract is met by an engine that owns its memory and works late, so that what is tested on it stands on the contract.
+// TestElsewhere: the contract is met by an engine that owns its memory and works late, so that what is tested on it
+// stands on the contract.
 func TestElsewhere(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
 		t.Helper()

@@ -8,8 +8,8 @@ import (
 	"brood/models/noise"
 )
 
-// fields calls f for every tensor's share of the parameters [at, at+n): the tensor, its noise, the first element of it, the
-// place in the span and the number.
+// fields calls f for every tensor's share of the parameters [at, at+n): the tensor, its noise, the first element of it,
+// the place in the span and the number.
 func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f func(t *engine.Tensor, field kernel.Field, from, place, n int)) {
 	end := at + n
 	for i := first(l, at); i < len(l.Tensors) && l.Tensors[i].Lo < end; i++ {
@@ -20,8 +20,8 @@ func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f fun
 	}
 }
 
-// Normals writes the standard normals of parameters [lo, lo+len(dst)) addressed by key: the stream is the tensor's index
-// in the layout, the element its place in the tensor, in rows of the tensor's Cols.
+// Normals writes the standard normals of parameters [lo, lo+len(dst)) addressed by key: the stream is the tensor's
+// index in the layout, the element its place in the tensor, in rows of the tensor's Cols.
 func (v *Vector) Normals(dst []float32, lo int, key noise.Key) {
 	v.lanes[0].draw(engine.Noise{}, v.layout, dst, lo, key)
 }
@@ -57,8 +57,8 @@ func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float3
 	return key, 1 - 2*float32(id&1)
 }
 
-// Candidate writes theta + s*eps(id) of the task into dst (params elements, owned by the caller), on the kernels of thread
-// lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
+// Candidate writes theta + s*eps(id) of the task into dst (params elements, owned by the caller), on the kernels of
+// thread lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
 func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, id engine.Member) error {
 	const name = "candidates"
 	l, k := v.layout, v.lanes[lane]

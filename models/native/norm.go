@@ -8,8 +8,8 @@ import (
 )
 
 // norm is batch normalisation over the samples, and over the pixels of a channel (Ioffe & Szegedy 2015): the biased
-// variance normalises, the unbiased one goes into the running value, as in PyTorch. Sums run lane by lane over pixels and
-// blocks, and over the lanes at the end. A flat activation counts as channels of one pixel.
+// variance normalises, the unbiased one goes into the running value, as in PyTorch. Sums run lane by lane over pixels
+// and blocks, and over the lanes at the end. A flat activation counts as channels of one pixel.
 type norm struct {
 	wire
 	index          int
@@ -25,8 +25,8 @@ func (p *plan) norm(l *models.Layer, in int) int {
 	return p.to(&norm{wire: w, index: len(p.ops), image: image, scale: l.Weight, shift: l.Bias, mean: l.Mean, variance: l.Var})
 }
 
-// What is kept of each channel: the mean and the inverse deviation that the forward pass used, its factors y = a*x + b, and
-// those of the way back.
+// What is kept of each channel: the mean and the inverse deviation that the forward pass used, its factors y = a*x + b,
+// and those of the way back.
 const (
 	keepMean = iota
 	keepInverse

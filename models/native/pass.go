@@ -22,10 +22,10 @@ const (
 // pass is one lane's way through a plan: its kernels, its buffers and what it works on. The buffers hold the largest
 // batch so far; a pass of that size or less allocates nothing.
 type pass struct {
-	plan *plan
-	lane *lane
-	k    *kernel.Kernels // the lane's
-	room int             // samples that the buffers hold, whole blocks
+	plan     *plan
+	lane     *lane
+	k        *kernel.Kernels // the lane's
+	capacity int             // samples that the buffers hold, whole blocks
 
 	act    [][]float32 // by activation
 	saved  [][]float32 // by op: what its backward needs besides activations
@@ -88,8 +88,8 @@ func whole(samples int) int { return (samples + kernel.Lanes - 1) / kernel.Lanes
 
 // reserve grows the buffers.
 func (p *pass) reserve(samples int, gradients bool) {
-	if samples = whole(samples); samples > p.room {
-		p.room = samples
+	if samples = whole(samples); samples > p.capacity {
+		p.capacity = samples
 		clear(p.slot)
 		for i, b := range p.plan.buffers {
 			p.act[i] = make([]float32, samples*b.floats())
@@ -103,7 +103,7 @@ func (p *pass) reserve(samples int, gradients bool) {
 	}
 	for i, f := range p.plan.slots {
 		if gradients && p.slot[i] == nil {
-			p.slot[i] = make([]float32, p.room*f)
+			p.slot[i] = make([]float32, p.capacity*f)
 		}
 	}
 }
@@ -133,8 +133,8 @@ func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) er
 	if n := len(p.gather.tables); n == 0 || features/n < fewPixels {
 		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
 	}
-	if (set.Augment() != data.Augment{}) && len(p.drawn) < p.room*features {
-		p.drawn = make([]byte, p.room*features)
+	if (set.Augment() != data.Augment{}) && len(p.drawn) < p.capacity*features {
+		p.drawn = make([]byte, p.capacity*features)
 	}
 	if err := p.label(set, ids, gradients); err != nil {
 		return err

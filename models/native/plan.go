@@ -147,8 +147,8 @@ func (p *plan) to(o op) int {
 	return o.wiring().out
 }
 
-// before is the op that gives an activation which nothing else takes than what is being compiled, or nil. Its work may be
-// joined with that of the op behind it.
+// before is the op that gives an activation which nothing else takes than what is being compiled, or nil. Its work may
+// be joined with that of the op behind it.
 func (p *plan) before(in int) op {
 	if n := len(p.ops); n > 0 && p.users[in] == 1 && p.ops[n-1].wiring().out == in {
 		return p.ops[n-1]

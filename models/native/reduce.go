@@ -31,7 +31,8 @@ func line(task, name string, s engine.Span, wide int) error {
 // segment is the elements of a span of one row.
 func segment(s engine.Span) []float32 { return row(s.Mat, s.Row)[s.Lo:s.Hi] }
 
-// sum takes the tree tile by tile, while its operands are in the first-level cache. A tile is whole blocks of every code.
+// sum takes the tree tile by tile, while its operands are in the first-level cache. A tile is whole blocks of every
+// code.
 func (v *Vector) sum(t engine.Sum) error {
 	const name = "sum"
 	wide := t.Dst.Hi - t.Dst.Lo
@@ -74,8 +75,8 @@ func (v *Vector) sum(t engine.Sum) error {
 	return nil
 }
 
-// sum is columns [a, b) of the task, at most a tile. A partial sum takes the place of one of its operands where that is scratch too, so
-// that no more of it is held than the tree is deep.
+// sum is columns [a, b) of the task, at most a tile. A partial sum takes the place of one of its operands where that is
+// scratch too, so that no more of it is held than the tree is deep.
 func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 	p.operands = p.operands[:0]
 	take := func() []float32 {

@@ -5,8 +5,8 @@ import (
 	"brood/models/native/kernel"
 )
 
-// sum adds a second activation: of the same shape, or an image of which every stride-th pixel counts, its missing channels
-// being zero.
+// sum adds a second activation: of the same shape, or an image of which every stride-th pixel counts, its missing
+// channels being zero.
 type sum struct {
 	wire
 	stride      int // 0: the shapes are equal

@@ -19,8 +19,8 @@ type team struct {
 	ended   sync.WaitGroup
 }
 
-// helper is one of them. A share of a job is offered to it; the leader does itself what the helper has not begun when the
-// leader is through with its own, so that a helper without a processor delays nothing.
+// helper is one of them. A share of a job is offered to it; the leader does itself what the helper has not begun when
+// the leader is through with its own, so that a helper without a processor delays nothing.
 type helper struct {
 	state atomic.Int32
 	_     [64]byte // whoever looks at the state does not hold up the writing of the share
@@ -39,8 +39,9 @@ const (
 	ended
 )
 
-// A thread looks so often for what the other does before it sleeps: waking takes longer than a small job. A helper looks for some 70
-// microseconds, since jobs follow each other sooner; a leader for longer, since it waits for what runs.
+// A thread looks so often for what the other does before it sleeps: waking takes longer than a small job. A helper
+// looks for some 70 microseconds, since jobs follow each other sooner; a leader for longer, since it waits for what
+// runs.
 const (
 	patience = 100_000
 	trust    = 4 * patience

@@ -22,8 +22,8 @@ func (c *counted) run(_ *pass, _ *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// TestShares: every unit of every job is done once and before spread returns, whoever is late: helpers that sleep, that begin
-// too late or that are held up in a share, and a leader that keeps them waiting.
+// TestShares: every unit of every job is done once and before spread returns, whoever is late: helpers that sleep, that
+// begin too late or that are held up in a share, and a leader that keeps them waiting.
 func TestShares(t *testing.T) {
 	held := func(odds int, d time.Duration) func() {
 		return func() {

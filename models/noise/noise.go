@@ -1,8 +1,8 @@
-// Package noise is the only randomness of brood: pure functions of an address. Philox4x32-10 (Salmon et al., SC 2011) is
-// keyed by seed, purpose and the high half of the round; its counter is (block, stream, member, low half of the round).
-// Nothing is stored and nothing is advanced, so any tile can be produced anywhere, and every platform produces the same
-// bits: each product is rounded to float32 before it is added, which forbids the compiler to fuse.
-// The golden vectors in the tests freeze all of it: a change breaks every recorded session.
+// Package noise is the only randomness of brood: pure functions of an address. Philox4x32-10 (Salmon et al., SC 2011)
+// is keyed by seed, purpose and the high half of the round; its counter is (block, stream, member, low half of the
+// round). Nothing is stored and nothing is advanced, so any tile can be produced anywhere, and every platform produces
+// the same bits: each product is rounded to float32 before it is added, which forbids the compiler to fuse. The golden
+// vectors in the tests freeze all of it: a change breaks every recorded session.
 package noise
 
 import (
@@ -186,8 +186,9 @@ var (
 
 func mad(a, b, c float32) float32 { return float32(a*b) + c }
 
-// Normals turns two words into two independent standard normals (Box-Muller): -2 ln u by a polynomial of degree 7 around
-// 1, the angle pi/2*v with v in [-1, 1], the cosine's sign from bit 0. Only correctly rounded operations are used.
+// Normals turns two words into two independent standard normals (Box-Muller): -2 ln u by a polynomial of degree 7
+// around 1, the angle pi/2*v with v in [-1, 1], the cosine's sign from bit 0. Only correctly rounded operations are
+// used.
 func Normals(x, y uint32) (float32, float32) {
 	f := float32(float32(int32(x>>1|1)) * (1.0 / (1 << 31)))
 	b := int32(math.Float32bits(f))

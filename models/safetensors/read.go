@@ -58,8 +58,8 @@ func Read(r io.Reader, size int64) (File, error) {
 	return f, nil
 }
 
-// parse checks the header: the tensors' bytes must cover all room exactly, without overlaps or gaps.
-func parse(text []byte, room int64) (File, []entry, error) {
+// parse checks the header: the tensors' bytes must cover all of size exactly, without overlaps or gaps.
+func parse(text []byte, size int64) (File, []entry, error) {
 	raw, err := object(text)
 	if err != nil {
 		return File{}, nil, err
@@ -91,8 +91,8 @@ func parse(text []byte, room int64) (File, []entry, error) {
 		if bytes == 0 {
 			return File{}, nil, bad("tensor %q is of the type %q, which is none that is known here", name, e.DType)
 		}
-		if e.Offsets[0] != at || e.Offsets[1] < at || e.Offsets[1] > room {
-			return File{}, nil, bad("tensor %q lies at [%d, %d), expected at %d within %d bytes: tensors overlap, leave a gap or leave the file", name, e.Offsets[0], e.Offsets[1], at, room)
+		if e.Offsets[0] != at || e.Offsets[1] < at || e.Offsets[1] > size {
+			return File{}, nil, bad("tensor %q lies at [%d, %d), expected at %d within %d bytes: tensors overlap, leave a gap or leave the file", name, e.Offsets[0], e.Offsets[1], at, size)
 		}
 		n, err := elements(name, e.Shape, (e.Offsets[1]-at)/bytes)
 		if err != nil {
@@ -104,8 +104,8 @@ func parse(text []byte, room int64) (File, []entry, error) {
 		at = e.Offsets[1]
 		f.Tensors, order = append(f.Tensors, Tensor{Name: name, Shape: e.Shape}), append(order, e)
 	}
-	if at != room {
-		return File{}, nil, bad("%d bytes behind the last tensor", room-at)
+	if at != size {
+		return File{}, nil, bad("%d bytes behind the last tensor", size-at)
 	}
 	return f, order, nil
 }

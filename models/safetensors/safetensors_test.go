@@ -103,8 +103,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestTypes: what other programs write is read as float32, and what no model needs is passed over; the tensors behind it
-// lie where they lie.
+// TestTypes: what other programs write is read as float32, and what no model needs is passed over; the tensors behind
+// it lie where they lie.
 func TestTypes(t *testing.T) {
 	header := `{"h":{"dtype":"F16","shape":[6],"data_offsets":[0,12]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[12,16]},` +
 		`"d":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},"n":{"dtype":"I64","shape":[],"data_offsets":[32,40]},` +

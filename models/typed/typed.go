@@ -1,5 +1,6 @@
-// Package typed marks errors of what a person typed: what any machine would refuse, such as an unknown name, a value out of
-// its bounds or a schedule that does not parse. The command line ends with another status for them than for what failed here.
+// Package typed marks errors of what a person typed: what any machine would refuse, such as an unknown name, a value
+// out of its bounds or a schedule that does not parse. The command line ends with another status for them than for what
+// failed here.
 package typed
 
 import (
@@ -24,7 +25,8 @@ func Errorf(format string, args ...any) error { return marked{fmt.Errorf(format,
 // Error marks err; nil stays nil.
 func Error(err error) error { return mark(err, true) }
 
-// Recorded takes the mark off err, which came of what a file or another process holds and nobody typed here; nil stays nil.
+// Recorded takes the mark off err, which came of what a file or another process holds and nobody typed here; nil stays
+// nil.
 func Recorded(err error) error { return mark(err, false) }
 
 func mark(err error, typed bool) error {

@@ -5,8 +5,8 @@ import "context"
 // patience is the meetings, jumps or batches between two looks at the context.
 const patience = 1 << 12
 
-// runAgents lets up to `left` pairs meet, agent by agent, and stops when the goal is reached. agent holds state+1 of each;
-// count is kept. It returns the meetings done.
+// runAgents lets up to `left` pairs meet, agent by agent, and stops when the goal is reached. agent holds state+1 of
+// each; count is kept. It returns the meetings done.
 func (t *Table) runAgents(ctx context.Context, agent, count []uint64, left uint64, r *source) (done uint64, reached bool, err error) {
 	if t.reached(count) {
 		return 0, true, nil

@@ -11,25 +11,20 @@ import (
 
 // Knobs of all protocols.
 var (
-	knobN     = optim.Knob{Name: "n", Title: "agents", Unit: "agents", Doc: "agents of a trial; turning it begins all trials anew", Min: 2, Max: 1e9, Default: 1000, Integer: true, Scale: optim.Log}
-	knobGap   = optim.Knob{Name: "gap", Title: "gap", Unit: "agents", Doc: "by how many agents A leads B when a trial begins: odd where n is odd", Min: -1e9, Max: 1e9, Default: 100, Integer: true}
-	knobSlice = optim.Knob{Name: "slice", Title: "time a round", Unit: "parallel time", Doc: "a round is so many times n meetings of each trial", Min: 1e-3, Max: 1e6, Default: 0.25, Scale: optim.Log}
-	knobForm  = optim.Knob{Name: "simulation", Title: "simulation", Doc: "agent by agent, by the counts of agents in each state, or whichever is faster: equal in distribution; turning it begins all trials anew",
+	knobN     = optim.Knob{Name: "n", Title: "agents", Unit: "agents", Doc: "agents of an execution; turning it begins all executions anew", Min: 2, Max: 1e9, Default: 1000, Integer: true, Scale: optim.Log}
+	knobGap   = optim.Knob{Name: "gap", Title: "gap", Unit: "agents", Doc: "by how many agents A leads B when an execution begins: odd where n is odd", Min: -1e9, Max: 1e9, Default: 100, Integer: true}
+	knobSlice = optim.Knob{Name: "slice", Title: "time a round", Unit: "parallel time", Doc: "a round is so many times n meetings of each execution", Min: 1e-3, Max: 1e6, Default: 0.25, Scale: optim.Log}
+	knobForm  = optim.Knob{Name: "simulation", Title: "simulation", Doc: "agent by agent, by the counts of agents in each state, or whichever is faster: equal in distribution; turning it begins all executions anew",
 		Choices: []string{"auto", "agents", "counts"}, Max: 2}
-)
-
-const (
-	formAgents = 1
-	formCounts = 2
 )
 
 // Series of all protocols.
 var (
-	seriesLoss = optim.Series{Name: "loss", Title: "distance to the goal", Unit: "share", Doc: "how far a trial is from convergence: 0 when it has converged", Kind: optim.PerMember}
-	seriesTime = optim.Series{Name: "time", Title: "convergence time", Unit: "parallel time", Doc: "parallel time at which a trial converged; a point once, in the round in which it did", Kind: optim.PerMember, Combine: optim.Last}
+	seriesLoss = optim.Series{Name: "loss", Title: "distance to the goal", Unit: "share", Doc: "how far an execution is from convergence: 0 when it has converged", Kind: optim.PerMember}
+	seriesTime = optim.Series{Name: "time", Title: "convergence time", Unit: "parallel time", Doc: "parallel time at which an execution converged; a point once, in the round in which it did", Kind: optim.PerMember, Combine: optim.Last}
 )
 
-// maxAgents of a trial agent by agent: each is eight bytes of a block.
+// maxAgents of an execution agent by agent: each is eight bytes of a block.
 const maxAgents = 1 << 20
 
 // rules make one finite-state protocol different from another. All are pure functions of the knobs.
@@ -44,10 +39,10 @@ func protocol(a optim.Algorithm, slice float64, r rules) *optim.Algorithm {
 	a.Knobs = append(slices.Clone(a.Knobs), knobForm, knobSlice.With(slice))
 	a.Series = []optim.Series{seriesLoss, seriesTime}
 	if r.right != nil {
-		a.Series = append(a.Series, optim.Series{Name: "right", Title: "right answers", Unit: "share", Doc: "1 for a trial that converged to the right answer, 0 for another; a point once", Kind: optim.PerMember, Combine: optim.Last})
+		a.Series = append(a.Series, optim.Series{Name: "right", Title: "right answers", Unit: "share", Doc: "1 for an execution that converged to the right answer, 0 for another; a point once", Kind: optim.PerMember, Combine: optim.Last})
 	}
 	for _, name := range r.table(a.Defaults()).shares() {
-		a.Series = append(a.Series, optim.Series{Name: "share." + name, Title: "share of " + name, Unit: "share", Doc: "share of a trial's agents that are " + name, Kind: optim.PerMember})
+		a.Series = append(a.Series, optim.Series{Name: "share." + name, Title: "share of " + name, Unit: "share", Doc: "share of an execution's agents that are " + name, Kind: optim.PerMember})
 	}
 	p := finite{name: a.Name, rules: r}
 	a.Blocks, a.Check, a.Bytes, a.Program = p.blocks, p.check, gatherBytes, p
@@ -78,20 +73,20 @@ type finite struct {
 	rules
 }
 
-// byAgents says whether trials are simulated agent by agent: always, or where that is faster, since a batch of about sqrt(n)
-// meetings takes about states^2 draws.
+// byAgents says whether executions are simulated agent by agent: always, or where that is faster, since a batch of
+// about sqrt(n) meetings takes about states^2 draws.
 func (p finite) byAgents(k optim.Values, states int) bool {
-	switch k.I("simulation") {
-	case formAgents:
+	switch k.Choice("simulation") {
+	case "agents":
 		return true
-	case formCounts:
+	case "counts":
 		return false
 	}
 	return k.Get("n") <= min(maxAgents, math.Pow(float64(states), 4)/4)
 }
 
-// blocks: the agents (1 + the state of each) or the counts, zero before a trial begins; the meetings done; and its end. The
-// first is named after the protocol too, since another's states mean something else.
+// blocks: the agents (1 + the state of each) or the counts, zero before an execution begins; the meetings done; and its
+// end. The first is named after the protocol too, since another's states mean something else.
 func (p finite) blocks(k optim.Values, _ engine.Layout) []optim.Block {
 	states := len(p.table(k).States)
 	b := optim.Block{Name: optim.BlockCounts + "." + p.name, Cols: states, Type: engine.U64, Record: true}

@@ -21,11 +21,11 @@ var AverageAndConquer = protocol(optim.Algorithm{
     x,y -> shift(x), shift(y)                 otherwise
 
 s = m + 2d + 1 states; m = d = 1 is the four-state protocol but for the levels. Always right, unless there is a tie. O(log n/(s*eps) + log n * log s) for
-eps = gap/n. The published measurement at n = 101, gap 1, d = 1: parallel time 281 with 4 states, 27 with 24, 15 with 104. A member is a trial.
+eps = gap/n. The published measurement at n = 101, gap 1, d = 1: parallel time 281 with 4 states, 27 with 24, 15 with 104. A member is an execution.
 Series: loss is the share of agents that do not give the answer; shares are those of the signs, A positive. Bytes: 16 a member to every other worker each round.`,
 	Knobs: []optim.Knob{knobN.With(101), knobGap.With(1),
-		{Name: "m", Title: "largest weight", Doc: "odd: the weight that A and B begin with; turning it begins all trials anew", Min: 1, Max: 511, Default: 21, Integer: true},
-		{Name: "d", Title: "levels of weight 1", Doc: "turning it begins all trials anew", Min: 1, Max: 64, Default: 1, Integer: true}},
+		{Name: "m", Title: "largest weight", Doc: "odd: the weight that A and B begin with; turning it begins all executions anew", Min: 1, Max: 511, Default: 21, Integer: true},
+		{Name: "d", Title: "levels of weight 1", Doc: "turning it begins all executions anew", Min: 1, Max: 64, Default: 1, Integer: true}},
 }, 0.25, rules{
 	table: func(k optim.Values) *Table { return must(average(k.I("m"), k.I("d"))) },
 	begin: func(k optim.Values) ([]uint64, error) {
@@ -37,15 +37,16 @@ Series: loss is the share of agents that do not give the answer; shares are thos
 	right: leading,
 })
 
-// weighed is a state of average-and-conquer: a value, and the level of a weight of 1 (1..d). Zeros carry a sign in level.
+// weighed is a state of average-and-conquer: a value, and the level of a weight of 1 (1..d). Zeros carry a sign in
+// level.
 type weighed struct{ value, level int }
 
 func (x weighed) positive() bool { return x.value > 0 || x.value == 0 && x.level > 0 }
 
 func (x weighed) weight() int { return max(x.value, -x.value) }
 
-// average is the table for largest weight m (an even one is taken as the odd one below) and d levels. A, all of weight m, is state 0
-// and B state 1.
+// average is the table for largest weight m (an even one is taken as the odd one below) and d levels. A, all of weight
+// m, is state 0 and B state 1.
 func average(m, d int) (*Table, error) {
 	m -= 1 - m%2
 	var all []weighed

@@ -18,13 +18,13 @@ var OR = protocol(optim.Algorithm{
 	Name:  "or",
 	Title: "OR",
 	Paper: "Angluin, Aspnes, Diamadi, Fischer, Peralta: Computation in networks of passively mobile finite-state sensors (2006)",
-	Doc: `The agents of each trial compute the OR of their bits: a one-way epidemic.
+	Doc: `The agents of each execution compute the OR of their bits: a one-way epidemic.
 
     1,0 -> 1,1
 
-From a single 1 the mean parallel time is ((n-1)/n) * H(n-1), where H(k) = 1 + 1/2 + ... + 1/k. A member is a trial.
+From a single 1 the mean parallel time is ((n-1)/n) * H(n-1), where H(k) = 1 + 1/2 + ... + 1/k. A member is an execution.
 Series: loss is the share of agents that do not give the answer. Bytes: 16 a member to every other worker each round.`,
-	Knobs: []optim.Knob{knobN, {Name: "ones", Title: "ones", Unit: "agents", Doc: "agents with a 1 when a trial begins", Min: 0, Max: 1e9, Default: 1, Integer: true}},
+	Knobs: []optim.Knob{knobN, {Name: "ones", Title: "ones", Unit: "agents", Doc: "agents with a 1 when an execution begins", Min: 0, Max: 1e9, Default: 1, Integer: true}},
 }, 0.25, rules{
 	table: func(optim.Values) *Table {
 		return must(newTable("or", []string{"0", "1"}, []string{"0", "1"}, goal{kind: consensus}, func(a, b uint16) (uint16, uint16) { return a | b, a | b }))
@@ -53,7 +53,7 @@ var Leader = protocol(optim.Algorithm{
 
     L,L -> L,F
 
-A trial has converged when one leader is left. The mean parallel time is (n-1)^2/n. A member is a trial.
+An execution has converged when one leader is left. The mean parallel time is (n-1)^2/n. A member is an execution.
 Series: loss is the share of leaders too many. Bytes: 16 a member to every other worker each round.`,
 	Knobs: []optim.Knob{knobN},
 }, 10, rules{
@@ -87,8 +87,8 @@ var ExactMajority = protocol(optim.Algorithm{
 
     A,B -> a,b    A,b -> A,a    B,a -> B,b
 
-Always right, unless there is a tie, which ends with weak agents of both kinds: such a trial ends without a convergence time.
-Theory: about (ln n + ln ln n)/(2*eps) for eps = gap/n, n ln n for a gap of one. A member is a trial.
+Always right, unless there is a tie, which ends with weak agents of both kinds: such an execution ends without a convergence time.
+Theory: about (ln n + ln ln n)/(2*eps) for eps = gap/n, n ln n for a gap of one. A member is an execution.
 Series: loss is the share of agents that do not give the answer. Bytes: 16 a member to every other worker each round.`,
 	Knobs: []optim.Knob{knobN, knobGap},
 }, 0.5, rules{
@@ -121,14 +121,14 @@ var ApproximateMajority = protocol(optim.Algorithm{
     two-way    A,B -> U,U                 A,U -> A,A    B,U -> B,B
     one-way    A,B -> A,U    B,A -> B,U    A,U -> A,A    B,U -> B,B    (of two opponents the one that answers becomes undecided)
 
-O(log n), and right with high probability when the gap is well above sqrt(n log n); a tie is decided too. A member is a trial.
+O(log n), and right with high probability when the gap is well above sqrt(n log n); a tie is decided too. A member is an execution.
 Series: loss is the share of agents that do not give the answer (in a tie: the leading one). Bytes: 16 a member to every other worker each round.`,
 	Knobs: []optim.Knob{knobN, knobGap, {Name: "rule", Title: "rule", Doc: "what two opponents become", Choices: []string{"two-way", "one-way"}, Max: 1}},
 }, 0.25, rules{
 	table: func(k optim.Values) *Table {
 		const A, B, U = 0, 1, 2
 		next := map[pair]pair{{A, B}: {U, U}, {B, A}: {U, U}, {A, U}: {A, A}, {U, A}: {A, A}, {B, U}: {B, B}, {U, B}: {B, B}}
-		if k.I("rule") == 1 {
+		if k.Is("rule", "one-way") {
 			next[pair{A, B}], next[pair{B, A}] = pair{A, U}, pair{B, U}
 		}
 		return must(newTable("approximate-majority", []string{"A", "B", "U"}, []string{"A", "B", ""}, goal{kind: consensus}, given(next)))

@@ -2,31 +2,32 @@ package protocol
 
 import "context"
 
-// The simulation by counts. Agents of one state cannot be told apart, so the counts are a Markov chain of their own, and two
-// ways of advancing it leave its distribution as it is:
+// The simulation by counts. Agents of one state cannot be told disjoint, so the counts are a Markov chain of their own,
+// and two ways of advancing it leave its distribution as it is:
 //
 // A batch (Berenbrink, Hammer, Kaaser, Meyer, Penschuck, Tran: Simulating population protocols in sub-constant time per
 // interaction, 2020): the number l of meetings before one has an agent in common with an earlier is drawn first, about
-// sqrt(pi*n/8); their 2l agents are then a sample without replacement, whose states and pairing are hypergeometric; and then
-// the one meeting that has an agent in common. A batch that would pass the end of the round is cut there: meetings have no memory.
+// sqrt(pi*n/8); their 2l agents are then a sample without replacement, whose states and pairing are hypergeometric; and
+// then the one meeting that has an agent in common. A batch that would pass the end of the round is cut there: meetings
+// have no memory.
 //
 // A jump: where most meetings change nothing, their number before the next that does is geometric.
 //
-// The goal, once reached, stays reached (see goal): it is looked for behind a batch, and if it holds there, the batch's meetings are put
-// in a random order, which is all that the batch left open, to find the first after which it holds.
+// The goal, once reached, stays reached (see goal): it is looked for behind a batch, and if it holds there, the batch's
+// meetings are put in a random order, which is all that the batch left open, to find the first after which it holds.
 
 // crowd is what a simulation by counts of n agents needs besides the counts.
 type crowd struct {
-	t       *Table
-	n       uint64
-	apart   []float64
-	sparse  float64 // odds of a change in a meeting below which jumps take fewer draws than batches
-	before  []uint64
-	opens   []uint64 // agents of a batch that begin a meeting, by state
-	answers []uint64 // and those that answer
-	split   []uint64 // of answers to one state
-	used    []uint64 // agents of the batch as they are after it
-	met     []meetings
+	t        *Table
+	n        uint64
+	disjoint []float64
+	sparse   float64 // odds of a change in a meeting below which jumps take fewer draws than batches
+	before   []uint64
+	opens    []uint64 // agents of a batch that begin a meeting, by state
+	answers  []uint64 // and those that answer
+	split    []uint64 // of answers to one state
+	used     []uint64 // agents of the batch as they are after it
+	met      []meetings
 }
 
 // meetings of one pair of states in a batch.
@@ -37,12 +38,12 @@ type meetings struct {
 
 func newCrowd(t *Table, n uint64) *crowd {
 	s := len(t.States)
-	c := &crowd{t: t, n: n, apart: apart(n)}
+	c := &crowd{t: t, n: n, disjoint: disjoint(n)}
 	for _, v := range []*[]uint64{&c.before, &c.opens, &c.answers, &c.split, &c.used} {
 		*v = make([]uint64, s)
 	}
 	mean := 0.0
-	for _, p := range c.apart[1:] {
+	for _, p := range c.disjoint[1:] {
 		mean += p
 	}
 	c.sparse = float64(s*s+s) / mean
@@ -110,7 +111,7 @@ func (c *crowd) apply(count []uint64, p pair, times uint64) {
 
 // batch does meetings of agents that are all different, and the one that ends this.
 func (c *crowd) batch(count []uint64, left uint64, r *source) (done uint64, reached bool) {
-	l := r.untilCommon(c.apart)
+	l := r.untilCommon(c.disjoint)
 	common := l < left
 	l = min(l, left)
 	copy(c.before, count)

@@ -10,7 +10,7 @@ import (
 	"brood/optim"
 )
 
-// The three ways to advance a trial. Each gives its meetings at convergence and the counts there.
+// The three ways to advance an execution. Each gives its meetings at convergence and the counts there.
 var ways = map[string]func(t *testing.T, table *Table, first []uint64, r *source) (uint64, []uint64){
 	"agents": func(t *testing.T, table *Table, first []uint64, r *source) (uint64, []uint64) {
 		var agents []uint64
@@ -52,8 +52,8 @@ func byCounts(t *testing.T, table *Table, first []uint64, r *source, sparse floa
 	}
 }
 
-// smirnov is the two-sample Kolmogorov-Smirnov statistic, scaled: above 2.23 with probability 1e-4 for continuous values, less
-// for those with ties.
+// smirnov is the two-sample Kolmogorov-Smirnov statistic, scaled: above 2.23 with probability 1e-4 for continuous
+// values, less for those with ties.
 func smirnov(a, b []float64) float64 {
 	slices.Sort(a)
 	slices.Sort(b)
@@ -72,22 +72,18 @@ func smirnov(a, b []float64) float64 {
 	return d * math.Sqrt(float64(len(a))*float64(len(b))/float64(len(a)+len(b)))
 }
 
-const farApart = 2.23
+const farDistance = 2.23
 
-// TestWaysAgree: agent by agent, in batches and in jumps, the times of convergence and what the trials converge to have the
-// same distribution: no difference at a confidence of 1 - 1e-4 a comparison, with fixed seeds and so many trials that a shift
-// by four tenths of a standard deviation shows; with BROOD_LONG=1, by a quarter.
+// TestWaysAgree: agent by agent, in batches and in jumps, the times of convergence and what the executions converge to
+// have the same distribution: no difference at a confidence of 1 - 1e-4 a comparison, with fixed seeds and so many
+// executions that a shift by four tenths of a standard deviation shows; with BROOD_LONG=1, by a quarter.
 func TestWaysAgree(t *testing.T) {
-	trials := 600
+	executions := 600
 	if os.Getenv("BROOD_LONG") != "" {
-		trials = 1500
+		executions = 1500
 	}
 	values := func(a *optim.Algorithm, set map[string]float64) optim.Values {
-		k := a.Defaults()
-		for name, x := range set {
-			k[name] = x
-		}
-		return k
+		return a.Values(set)
 	}
 	parity, err := Parity.begin(20)
 	if err != nil {
@@ -97,18 +93,18 @@ func TestWaysAgree(t *testing.T) {
 		table *Table
 		first []uint64
 	}{
-		"or":             {OR.Program.(finite).table(nil), []uint64{199, 1}},
-		"leader":         {Leader.Program.(finite).table(nil), []uint64{40, 0}},
-		"exact-majority": {ExactMajority.Program.(finite).table(nil), []uint64{110, 90, 0, 0}},
+		"or":             {OR.Program.(finite).table(optim.Values{}), []uint64{199, 1}},
+		"leader":         {Leader.Program.(finite).table(optim.Values{}), []uint64{40, 0}},
+		"exact-majority": {ExactMajority.Program.(finite).table(optim.Values{}), []uint64{110, 90, 0, 0}},
 		"two-way":        {ApproximateMajority.Program.(finite).table(values(ApproximateMajority, nil)), []uint64{153, 147, 0}},
 		"one-way":        {ApproximateMajority.Program.(finite).table(values(ApproximateMajority, map[string]float64{"rule": 1})), []uint64{153, 147, 0}},
 		"average":        {must(average(5, 2)), []uint64{53, 47, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"parity":         {must(Parity.Compile()), parity},
-		"two agents":     {Leader.Program.(finite).table(nil), []uint64{2, 0}},
+		"two agents":     {Leader.Program.(finite).table(optim.Values{}), []uint64{2, 0}},
 	} {
 		times, ends := map[string][]float64{}, map[string][]float64{}
 		for way, run := range ways {
-			for i := range trials {
+			for i := range executions {
 				r := newSource(noise.Key{Seed: uint64(len(way)), Purpose: noise.Pair, Member: uint32(i)})
 				met, count := run(t, c.table, c.first, r)
 				if !c.table.reached(count) {
@@ -119,10 +115,10 @@ func TestWaysAgree(t *testing.T) {
 			}
 		}
 		for _, way := range []string{"batches", "jumps"} {
-			if d := smirnov(times["agents"], times[way]); d > farApart {
+			if d := smirnov(times["agents"], times[way]); d > farDistance {
 				t.Errorf("%s: times by %s differ from those agent by agent: %.2f", name, way, d)
 			}
-			if d := smirnov(ends["agents"], ends[way]); d > farApart {
+			if d := smirnov(ends["agents"], ends[way]); d > farDistance {
 				t.Errorf("%s: ends by %s differ from those agent by agent: %.2f", name, way, d)
 			}
 		}
@@ -131,13 +127,13 @@ func TestWaysAgree(t *testing.T) {
 
 // TestWaysAgreeOnTheWay: so do the counts after a stretch in which nothing converges.
 func TestWaysAgreeOnTheWay(t *testing.T) {
-	const trials, met = 3000, 150
+	const executions, met = 3000, 150
 	table := must(average(5, 2))
 	first := []uint64{53, 47, 0, 0, 0, 0, 0, 0, 0, 0}
 	got := map[string][][]float64{}
 	for way, sparse := range map[string]float64{"agents": -1, "batches": 0, "jumps": 2} {
 		got[way] = make([][]float64, len(first))
-		for i := range trials {
+		for i := range executions {
 			r := newSource(noise.Key{Seed: uint64(len(way)), Purpose: noise.Pair, Member: uint32(i)})
 			count := slices.Clone(first)
 			var err error
@@ -159,7 +155,7 @@ func TestWaysAgreeOnTheWay(t *testing.T) {
 	}
 	for s := range first {
 		for _, way := range []string{"batches", "jumps"} {
-			if d := smirnov(got["agents"][s], got[way][s]); d > farApart {
+			if d := smirnov(got["agents"][s], got[way][s]); d > farDistance {
 				t.Errorf("state %s: counts by %s differ from those agent by agent: %.2f", table.States[s], way, d)
 			}
 		}
@@ -174,17 +170,17 @@ func TestConquer(t *testing.T) {
 			t.Errorf("m = %d, d = %d: %d states, want %d", c[0], c[1], len(table.States), want)
 		}
 	}
-	const n, m, trials = 31, 7, 1500
+	const n, m, executions = 31, 7, 1500
 	table := must(average(m, 1))
 	first := make([]uint64, len(table.States))
 	first[0], first[1] = 16, 15
 	var a, b []float64
-	for i := range uint32(trials) {
+	for i := range uint32(executions) {
 		met, _ := ways["agents"](t, table, first, newSource(noise.Key{Seed: 1, Purpose: noise.Pair, Member: i}))
 		a = append(a, float64(met))
 		b = append(b, float64(naiveAverage(t, n, m, newSource(noise.Key{Seed: 2, Purpose: noise.Pair, Member: i}))))
 	}
-	if d := smirnov(a, b); d > farApart {
+	if d := smirnov(a, b); d > farDistance {
 		t.Errorf("the table and the naive version differ: %.2f", d)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Draws from the distributions of the batched simulation. They use sums, products, quotients and square roots alone, each
-// rounded by itself, so that every platform draws the same; probabilities are right to about 1e-13 of themselves.
+// Draws from the distributions of the batched simulation. They use sums, products, quotients and square roots alone,
+// each rounded by itself, so that every platform draws the same; probabilities are right to about 1e-13 of themselves.
 
 // urn is the sample size up to which the hypergeometric is drawn ball by ball.
 const urn = 12
@@ -37,9 +37,9 @@ func (r *source) hypergeometric(all, good, m uint64) uint64 {
 	return good - left
 }
 
-// ratioOfUniforms draws the hypergeometric by Stadlober's rejection (1990, algorithm HRUE; the constants are 2 sqrt(2/e) and
-// 3 - 2 sqrt(3/e)) for 2m <= all and 2*good <= all. The ratio of a probability to the mode's is a product over the places between
-// them, which only falls on the way, so that most rejections end early.
+// ratioOfUniforms draws the hypergeometric by Stadlober's rejection (1990, algorithm HRUE; the constants are 2
+// sqrt(2/e) and 3 - 2 sqrt(3/e)) for 2m <= all and 2*good <= all. The ratio of a probability to the mode's is a product
+// over the places between them, which only falls on the way, so that most rejections end early.
 func (r *source) ratioOfUniforms(all, good, m uint64) uint64 {
 	n, k, s := float64(all), float64(good), float64(m)
 	p := k / n
@@ -82,8 +82,8 @@ func (r *source) deal(count []uint64, all, m uint64, dst []uint64) {
 	}
 }
 
-// nulls is the number of failures before the first success of odds w/all, at most limit. The binary digits of a geometric
-// variable are independent: digit i is 1 with odds q^(2^i) to 1, q = 1 - w/all.
+// nulls is the number of failures before the first success of odds w/all, at most limit. The binary digits of a
+// geometric variable are independent: digit i is 1 with odds q^(2^i) to 1, q = 1 - w/all.
 func (r *source) nulls(w, all, limit uint64) (g uint64) {
 	e := float64(w) / float64(all) // 1 - q^(2^i)
 	for i := 0; e < 1 && i < 64; i++ {
@@ -97,8 +97,8 @@ func (r *source) nulls(w, all, limit uint64) (g uint64) {
 	return g
 }
 
-// apart[t] is the probability that the first t meetings among n agents have no agent in common.
-func apart(n uint64) []float64 {
+// disjoint[t] is the probability that the first t meetings among n agents have no agent in common.
+func disjoint(n uint64) []float64 {
 	out := []float64{1}
 	f := float64(n)
 	for p, free := 1.0, f; free >= 2 && p > 1e-19; free -= 2 {
@@ -109,7 +109,7 @@ func apart(n uint64) []float64 {
 }
 
 // untilCommon is the number of meetings before the first that has an agent in common with an earlier one.
-func (r *source) untilCommon(apart []float64) uint64 {
+func (r *source) untilCommon(disjoint []float64) uint64 {
 	u := r.unit()
-	return uint64(sort.Search(len(apart), func(t int) bool { return apart[t] <= u }) - 1)
+	return uint64(sort.Search(len(disjoint), func(t int) bool { return disjoint[t] <= u }) - 1)
 }

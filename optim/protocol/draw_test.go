@@ -11,8 +11,8 @@ func testSource(seed uint64) *source {
 	return newSource(noise.Key{Seed: seed, Purpose: noise.Pair, Member: 1})
 }
 
-// chiSquare compares counts with expected ones, cells pooled from the left until each expects 10, and gives the z score of the
-// statistic (Wilson and Hilferty): above 3.7 with probability 1e-4.
+// chiSquare compares counts with expected ones, cells pooled from the left until each expects 10, and gives the z score
+// of the statistic (Wilson and Hilferty): above 3.7 with probability 1e-4.
 func chiSquare(got []int, want []float64) float64 {
 	var x2, g, w float64
 	cells := -1
@@ -101,7 +101,7 @@ func TestNulls(t *testing.T) {
 func TestUntilCommon(t *testing.T) {
 	const draws = 40000
 	for _, n := range []uint64{2, 3, 4, 10, 101} {
-		r, table := testSource(n), apart(n)
+		r, table := testSource(n), disjoint(n)
 		got, want := make([]int, n), make([]float64, n)
 		for range draws {
 			got[r.untilCommon(table)]++
@@ -161,7 +161,7 @@ func TestFrozen(t *testing.T) {
 	r := testSource(7)
 	var got [6]uint64
 	got[0], got[1], got[2] = r.below(1000), r.below(1<<40), uint64(r.unit()*1e15)
-	got[3], got[4], got[5] = r.hypergeometric(1e9, 3e8, 2e4), r.nulls(1, 1e6, 1<<60), r.untilCommon(apart(1e6))
+	got[3], got[4], got[5] = r.hypergeometric(1e9, 3e8, 2e4), r.nulls(1, 1e6, 1<<60), r.untilCommon(disjoint(1e6))
 	if want := [6]uint64{454, 858121252751, 340863146184393, 6079, 227037, 131}; got != want {
 		t.Errorf("drew %d, frozen %d", got, want)
 	}

@@ -18,12 +18,12 @@ var GossipMean = &optim.Algorithm{
 
     x_i, x_j -> (x_i + x_j)/2
 
-A meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1). A trial has converged when their root mean square
-is at most tol; theory: about ln(1/tol) * 2(n-1)/n, and a little more at a small n. A member is a trial.
+A meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1). An execution has converged when their root mean square
+is at most tol; theory: about ln(1/tol) * 2(n-1)/n, and a little more at a small n. A member is an execution.
 Series: loss is that root mean square. Bytes: 16 a member to every other worker each round.`,
 	Knobs: []optim.Knob{
-		{Name: "n", Title: "agents", Unit: "agents", Doc: "agents of a trial; turning it begins all trials anew", Min: 2, Max: maxAgents, Default: 1000, Integer: true, Scale: optim.Log},
-		{Name: "tol", Title: "tolerance", Doc: "a trial has converged at this root-mean-square distance to the mean", Min: 1e-5, Max: 1, Default: 0.001, Scale: optim.Log},
+		{Name: "n", Title: "agents", Unit: "agents", Doc: "agents of an execution; turning it begins all executions anew", Min: 2, Max: maxAgents, Default: 1000, Integer: true, Scale: optim.Log},
+		{Name: "tol", Title: "tolerance", Doc: "an execution has converged at this root-mean-square distance to the mean", Min: 1e-5, Max: 1, Default: 0.001, Scale: optim.Log},
 		knobSlice,
 	},
 	Series: []optim.Series{seriesLoss, seriesTime},
@@ -38,7 +38,7 @@ const gossipBlock = optim.BlockAgents + ".gossip-mean"
 
 type gossip struct{}
 
-// values are the trials in one round.
+// values are the executions in one round.
 type values struct {
 	e     *optim.Env
 	round uint64

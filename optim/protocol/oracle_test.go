@@ -8,8 +8,8 @@ import (
 	"brood/optim"
 )
 
-// sample is the times of some trials, all of which must converge, and how many answered rightly.
-func sample(t *testing.T, a *optim.Algorithm, trials int, seed uint64, set map[string]float64) (times []float64, right int) {
+// sample is the times of some executions, all of which must converge, and how many answered rightly.
+func sample(t *testing.T, a *optim.Algorithm, executions int, seed uint64, set map[string]float64) (times []float64, right int) {
 	t.Helper()
 	k := a.Defaults()
 	for name, x := range set {
@@ -20,15 +20,15 @@ func sample(t *testing.T, a *optim.Algorithm, trials int, seed uint64, set map[s
 		if err := knob.Validate(x); err != nil {
 			t.Fatal(err)
 		}
-		k[name] = x
+		k = k.With(name, x)
 	}
-	results, err := Simulate(t.Context(), a, k, seed, optim.IDs(trials))
+	results, err := Simulate(t.Context(), a, k, seed, optim.IDs(executions))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range results {
 		if math.IsNaN(r.Time) {
-			t.Fatalf("%s %v: trial %d did not converge", a.Name, set, r.Member)
+			t.Fatalf("%s %v: execution %d did not converge", a.Name, set, r.Member)
 		}
 		times = append(times, r.Time)
 		if r.Right == 1 {
@@ -49,15 +49,17 @@ func moments(x []float64) (mean, standardError float64) {
 	return mean, math.Sqrt(standardError / (n - 1) / n)
 }
 
-var forms = map[string]float64{"agents": formAgents, "counts": formCounts}
+// forms are the choices of the knob simulation that an execution can be asked to take.
+var forms = map[string]float64{"agents": 1, "counts": 2}
 
-// TestExactMeans: where the mean is known exactly, that of many trials lies within four standard errors, in both simulations.
+// TestExactMeans: where the mean is known exactly, that of many executions lies within four standard errors, in both
+// simulations.
 func TestExactMeans(t *testing.T) {
 	for _, c := range []struct {
-		a      *optim.Algorithm
-		n      float64
-		trials int
-		want   float64
+		a          *optim.Algorithm
+		n          float64
+		executions int
+		want       float64
 	}{
 		{OR, 2, 200, 0.5},
 		{OR, 10, 2000, 0.9 * harmonic(9)},
@@ -67,7 +69,7 @@ func TestExactMeans(t *testing.T) {
 		{Leader, 300, 300, 299.0 * 299 / 300},
 	} {
 		for form, f := range forms {
-			times, _ := sample(t, c.a, c.trials, 11, map[string]float64{"n": c.n, "simulation": f})
+			times, _ := sample(t, c.a, c.executions, 11, map[string]float64{"n": c.n, "simulation": f})
 			mean, se := moments(times)
 			if math.Abs(mean-c.want) > 4*se+1e-12 {
 				t.Errorf("%s, n = %g, %s: mean %.4f, want %.4f within 4*%.4f", c.a.Name, c.n, form, mean, c.want, se)
@@ -83,9 +85,9 @@ func harmonic(n int) (h float64) {
 	return h
 }
 
-// exactFourStates is the mean parallel time of four-state exact majority from a gap of 1, by first-step analysis: with a strong A
-// (and a-1 strong B) and w weak agents of b, the next change is a cancellation (a-1, w+1), a weak b turned (w-1) or a
-// weak a turned (w+1). Each a is a tridiagonal system that rests on the one below.
+// exactFourStates is the mean parallel time of four-state exact majority from a gap of 1, by first-step analysis: with
+// a strong A (and a-1 strong B) and w weak agents of b, the next change is a cancellation (a-1, w+1), a weak b turned
+// (w-1) or a weak a turned (w+1). Each a is a tridiagonal system that rests on the one below.
 func exactFourStates(n int) float64 {
 	pairs := float64(n) * float64(n-1) / 2
 	var below []float64 // expected meetings from (a-1, w)
@@ -120,7 +122,7 @@ func exactFourStates(n int) float64 {
 
 // TestFourStateMean: exact majority and average-and-conquer with m = d = 1 are one process, whose mean is known.
 func TestFourStateMean(t *testing.T) {
-	for _, c := range []struct{ n, trials int }{{3, 600}, {11, 600}, {101, 150}} {
+	for _, c := range []struct{ n, executions int }{{3, 600}, {11, 600}, {101, 150}} {
 		n, want := c.n, exactFourStates(c.n)
 		for form, f := range forms {
 			for _, a := range []*optim.Algorithm{ExactMajority, AverageAndConquer} {
@@ -128,28 +130,28 @@ func TestFourStateMean(t *testing.T) {
 				if a == AverageAndConquer {
 					set["m"] = 1
 				}
-				times, right := sample(t, a, c.trials, 5, set)
+				times, right := sample(t, a, c.executions, 5, set)
 				if mean, se := moments(times); math.Abs(mean-want) > 4*se {
 					t.Errorf("%s, n = %d, %s: mean %.3f, want %.3f within 4*%.3f", a.Name, n, form, mean, want, se)
 				}
-				if right != c.trials {
-					t.Errorf("%s, n = %d, %s: %d of %d answers are right", a.Name, n, form, right, c.trials)
+				if right != c.executions {
+					t.Errorf("%s, n = %d, %s: %d of %d answers are right", a.Name, n, form, right, c.executions)
 				}
 			}
 		}
 	}
 }
 
-// TestSourceTimes: approximate figures of the sources, and answers that are always right where the protocol is exact. The tolerances
-// are relative: an asymptotic formula, a single run, or a mean of few.
+// TestSourceTimes: approximate figures of the sources, and answers that are always right where the protocol is exact.
+// The tolerances are relative: an asymptotic formula, a single run, or a mean of few.
 func TestSourceTimes(t *testing.T) {
 	for _, c := range []struct {
-		a      *optim.Algorithm
-		trials int
-		set    map[string]float64
-		want   float64
-		within float64
-		exact  bool
+		a          *optim.Algorithm
+		executions int
+		set        map[string]float64
+		want       float64
+		within     float64
+		exact      bool
 	}{
 		{ExactMajority, 200, map[string]float64{"n": 1000, "gap": 100}, (math.Log(1000) + math.Log(math.Log(1000))) / 0.2, 0.05, true},
 		{AverageAndConquer, 100, map[string]float64{"m": 1}, 281, 0.12, true},
@@ -157,28 +159,28 @@ func TestSourceTimes(t *testing.T) {
 		{AverageAndConquer, 100, map[string]float64{"m": 101}, 15, 0.05, true},
 		{ApproximateMajority, 4, map[string]float64{"n": 1e8, "gap": 0}, 25, 0.15, false},
 	} {
-		times, right := sample(t, c.a, c.trials, 5, c.set)
+		times, right := sample(t, c.a, c.executions, 5, c.set)
 		mean, se := moments(times)
 		t.Logf("%s %v: mean %.2f +- %.2f; source %.4g", c.a.Name, c.set, mean, se, c.want)
 		if math.Abs(mean-c.want) > c.within*c.want {
 			t.Errorf("%s %v: mean %.2f, source %g within %g of it", c.a.Name, c.set, mean, c.want, c.within)
 		}
-		if c.exact && right != c.trials {
-			t.Errorf("%s %v: %d of %d answers are right", c.a.Name, c.set, right, c.trials)
+		if c.exact && right != c.executions {
+			t.Errorf("%s %v: %d of %d answers are right", c.a.Name, c.set, right, c.executions)
 		}
 	}
 }
 
-// TestGossipContracts: a meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1), whatever the
-// numbers are, and the mean stays.
+// TestGossipContracts: a meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1), whatever
+// the numbers are, and the mean stays.
 func TestGossipContracts(t *testing.T) {
-	const n, trials = 20, 4000
+	const n, executions = 20, 4000
 	for _, met := range []int{1, 10, 60} {
 		k := GossipMean.Defaults()
-		k["n"], k["tol"], k["slice"] = n, 1e-5, float64(met)/n
+		k = k.With("n", n).With("tol", 1e-5).With("slice", float64(met)/n)
 		var ratios []float64
-		e := alone(GossipMean, k, 3, optim.IDs(trials))
-		first := alone(GossipMean, k, 3, optim.IDs(trials))
+		e := alone(GossipMean, k, 3, optim.IDs(executions))
+		first := alone(GossipMean, k, 3, optim.IDs(executions))
 		for i, m := range first.Mine {
 			if _, err := (&values{e: first, x: first.Record(gossipBlock)}).begin(engine.Row(i), m); err != nil {
 				t.Fatal(err)
@@ -187,7 +189,7 @@ func TestGossipContracts(t *testing.T) {
 		if _, err := GossipMean.Program.Round(t.Context(), e, k, 0); err != nil {
 			t.Fatal(err)
 		}
-		for i := range trials {
+		for i := range executions {
 			before, after := first.Record(gossipBlock).Row(engine.Row(i)), e.Record(gossipBlock).Row(engine.Row(i))
 			ratios = append(ratios, disagreement(after)/disagreement(before))
 			var drift float64
@@ -195,7 +197,7 @@ func TestGossipContracts(t *testing.T) {
 				drift += float64(after[j]) - float64(before[j])
 			}
 			if math.Abs(drift) > 1e-5 {
-				t.Fatalf("trial %d: the sum moved by %g", i, drift)
+				t.Fatalf("execution %d: the sum moved by %g", i, drift)
 			}
 		}
 		want := math.Pow(1-1.0/(n-1), float64(met))
@@ -205,22 +207,22 @@ func TestGossipContracts(t *testing.T) {
 	}
 }
 
-// TestGossipStops: within one long round a trial stops at the meeting that brings it to its tolerance.
+// TestGossipStops: within one long round an execution stops at the meeting that brings it to its tolerance.
 func TestGossipStops(t *testing.T) {
 	k := GossipMean.Defaults()
-	k["n"], k["tol"], k["slice"] = 200, 0.01, 1000
+	k = k.With("n", 200).With("tol", 0.01).With("slice", 1000)
 	e := alone(GossipMean, k, 1, optim.IDs(20))
 	rep, err := GossipMean.Program.Round(t.Context(), e, k, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if rep.Pass.Done != 20 {
-		t.Errorf("%d of 20 trials ended", rep.Pass.Done)
+		t.Errorf("%d of 20 executions ended", rep.Pass.Done)
 	}
 	for i := range e.Mine {
 		x := e.Record(gossipBlock).Row(engine.Row(i))
 		if rms := math.Sqrt(disagreement(x) / 200); rms > 0.01*1.001 || rms < 0.008 {
-			t.Errorf("trial %d stopped at %.5f", i, rms)
+			t.Errorf("execution %d stopped at %.5f", i, rms)
 		}
 	}
 }

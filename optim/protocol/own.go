@@ -2,7 +2,8 @@ package protocol
 
 import "brood/optim"
 
-// Parity is the example of a rule table: whether the number of ones is odd. Leaders carry the sum of what they have met.
+// Parity is the example of a rule table: whether the number of ones is odd. Leaders carry the sum of what they have
+// met.
 var Parity = Spec{
 	Name:   "parity",
 	States: []string{"L0", "L1", "F0", "F1"},
@@ -32,7 +33,7 @@ func own(s Spec, t *Table) *optim.Algorithm {
 		Title: "Rule table",
 		Paper: "a rule table of your own; its form is in docs/protocols.md",
 		Doc: `Agents follow the rule table of the experiment's [protocol]; without one it is that of the parity of a number of ones. The table is recorded with
-the run. A trial has converged when what the table calls converged holds. A member is a trial.
+the run. An execution has converged when what the table calls converged holds. A member is an execution.
 Series: loss is the distance to that. Bytes: 16 a member to every other worker each round.`,
 		Knobs: []optim.Knob{knobN},
 	}, 1, r)

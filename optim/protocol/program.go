@@ -10,28 +10,30 @@ import (
 	"brood/optim"
 )
 
-// stuck is the end of a trial that can change no more and has not converged.
+// stuck is the end of an execution that can change no more and has not converged.
 const stuck = math.MaxUint64
 
-// simulation is the trials of one round, a row each.
+// simulation is the executions of one round, a row each.
 type simulation interface {
-	// begin starts the trial of a row that holds none, or one of another size.
+	// begin starts the execution of a row that holds none, or one of another size.
 	begin(r engine.Row, m optim.Member) (began bool, err error)
-	// run lets up to left pairs meet. end is stuck when nothing can change any more short of the goal, 1 when it is reached, else 0.
+	// run lets up to left pairs meet. end is stuck when nothing can change any more short of the goal, 1 when it is
+	// reached, else 0.
 	run(ctx context.Context, r engine.Row, m optim.Member, left uint64) (met, end uint64, err error)
 	// measure is the values of the series, in their order, less what is told once at the end.
 	measure(r engine.Row) []float64
 }
 
-// recordBytes of a trial are gathered each round: whether it ended, and the meetings.
+// recordBytes of an execution are gathered each round: whether it ended, and the meetings.
 const recordBytes = 16
 
 func gatherBytes(s optim.Shape) map[optim.Op]int64 {
-	return map[optim.Op]int64{"trials": s.AllGatherBytes(recordBytes)}
+	return map[optim.Op]int64{"executions": s.AllGatherBytes(recordBytes)}
 }
 
-// advance does a round of all trials of this worker. series are those of measure. A pass of the run is over when as many trials ended as
-// there are members, so that `epochs 1` ends it exactly then; samples are meetings. right says what a converged row answered.
+// advance does a round of all executions of this worker. series are those of measure. A pass of the run is over when as
+// many executions ended as there are members, so that `epochs 1` ends it exactly then; samples are meetings. right says
+// what a converged row answered.
 func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string, s simulation, right func(engine.Row) (float64, bool)) (rep optim.Report, err error) {
 	clock, end := e.Record(optim.BlockClock), e.Record(optim.BlockEnd)
 	mine := engine.NewHost(len(e.Mine), recordBytes/8, engine.U64)
@@ -73,7 +75,7 @@ func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string,
 		}
 	}
 	all := engine.NewHost(len(e.Roster.Members), recordBytes/8, engine.U64)
-	if err := e.Comm.AllGather(ctx, "trials", mine, all); err != nil {
+	if err := e.Comm.AllGather(ctx, "executions", mine, all); err != nil {
 		return rep, err
 	}
 	rep.Pass.Of = int64(len(e.Roster.Members))
@@ -86,8 +88,8 @@ func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string,
 	return rep, nil
 }
 
-// trials are the rows of a finite-state protocol in one round.
-type trials struct {
+// executions are the rows of a finite-state protocol in one round.
+type executions struct {
 	finite
 	e      *optim.Env
 	k      optim.Values
@@ -103,7 +105,7 @@ type trials struct {
 
 // Round implements optim.Program.
 func (p finite) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
-	s := &trials{finite: p, e: e, k: k, round: round, table: p.table(k), n: uint64(k.I("n")), want: -1,
+	s := &executions{finite: p, e: e, k: k, round: round, table: p.table(k), n: uint64(k.I("n")), want: -1,
 		agents: e.Record(optim.BlockAgents + "." + p.name), counts: e.Record(optim.BlockCounts + "." + p.name)}
 	if p.right != nil {
 		s.want = slices.Index(s.table.Outputs, p.right(k))
@@ -123,7 +125,7 @@ func (p finite) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 func (p finite) Centre(context.Context, *optim.Env, optim.Values, engine.Mat) error { return nil }
 
 // count is the counts of a row.
-func (s *trials) count(r engine.Row) []uint64 {
+func (s *executions) count(r engine.Row) []uint64 {
 	if s.agents.Rows == 0 {
 		return s.counts.URow(r)
 	}
@@ -136,7 +138,7 @@ func (s *trials) count(r engine.Row) []uint64 {
 	return s.tally
 }
 
-func (s *trials) begin(r engine.Row, _ optim.Member) (bool, error) {
+func (s *executions) begin(r engine.Row, _ optim.Member) (bool, error) {
 	var now uint64
 	for _, c := range s.count(r) {
 		now += c
@@ -162,7 +164,7 @@ func (s *trials) begin(r engine.Row, _ optim.Member) (bool, error) {
 	return true, nil
 }
 
-func (s *trials) run(ctx context.Context, r engine.Row, m optim.Member, left uint64) (met, end uint64, err error) {
+func (s *executions) run(ctx context.Context, r engine.Row, m optim.Member, left uint64) (met, end uint64, err error) {
 	random, count := newSource(s.e.Rand(noise.Pair, s.round, m)), s.count(r)
 	var reached bool
 	if s.crowd != nil {
@@ -179,7 +181,7 @@ func (s *trials) run(ctx context.Context, r engine.Row, m optim.Member, left uin
 	return met, end, err
 }
 
-func (s *trials) measure(r engine.Row) []float64 {
+func (s *executions) measure(r engine.Row) []float64 {
 	count := s.count(r)
 	out := []float64{s.table.loss(count, s.n, s.want)}
 	for _, c := range s.table.counted(count) {
@@ -189,7 +191,7 @@ func (s *trials) measure(r engine.Row) []float64 {
 }
 
 // answer says whether a row that ended gives the right answer.
-func (s *trials) answer(r engine.Row) (float64, bool) {
+func (s *executions) answer(r engine.Row) (float64, bool) {
 	if s.want < 0 {
 		return 0, false
 	}

@@ -8,15 +8,15 @@ import (
 	"brood/optim"
 )
 
-// Result is how a trial ended.
+// Result is how an execution ended.
 type Result struct {
 	Member optim.Member
-	Time   float64 // parallel time at convergence; NaN for a trial that could change no more and had not converged
+	Time   float64 // parallel time at convergence; NaN for an execution that could change no more and had not converged
 	Right  float64 // 1 or 0; NaN where nothing is asked for
 }
 
-// Simulate runs trials of a protocol to their ends, outside any recorded run, and with the same bits as in a run of this seed and
-// these knobs. It refuses what the algorithm's Check refuses.
+// Simulate runs executions of a protocol to their ends, outside any recorded run, and with the same bits as in a run of
+// this seed and these knobs. It refuses what the algorithm's Check refuses.
 func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint64, members []optim.Member) ([]Result, error) {
 	e := alone(a, k, seed, members)
 	if a.Check != nil {

@@ -6,7 +6,7 @@ import (
 	"brood/models/noise"
 )
 
-// source reads the words of a key one after another: the randomness of one trial in one round. 2^66 words.
+// source reads the words of a key one after another: the randomness of one execution in one round. 2^66 words.
 type source struct {
 	s   *noise.Schedule
 	ctr [4]uint32

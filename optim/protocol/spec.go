@@ -14,10 +14,11 @@ import (
 
 // Spec is a protocol as a person writes it: the [protocol] table of an experiment. See docs/protocols.md.
 type Spec struct {
-	Name      string            `toml:"name"`
-	States    []string          `toml:"states"`
-	Rules     []string          `toml:"rules"`            // "A,B->C,D"; for B,A too, mirrored, unless that pair has a rule
-	Otherwise string            `toml:"otherwise"`        // "stay": pairs without a rule keep their states; "": there are none
+	Name   string   `toml:"name"`
+	States []string `toml:"states"`
+	Rules  []string `toml:"rules"` // "A,B->C,D"; for B,A too, mirrored, unless that pair has a rule
+	// "stay": pairs without a rule keep their states; "": there are none
+	Otherwise string            `toml:"otherwise"`
 	Output    map[string]string `toml:"output,omitempty"` // of a state; the others have none
 	Start     map[string]any    `toml:"start"`            // of a state: a share of the agents, whole agents, or "rest"
 	Converged string            `toml:"converged"`        // "consensus", "silent", or such as "L<=1"

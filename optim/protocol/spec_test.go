@@ -103,7 +103,8 @@ func FuzzSpec(f *testing.F) {
 	})
 }
 
-// TestSpecRoundTrip: what a log holds compiles to the same table, and a rule table says the same as the protocol it spells out.
+// TestSpecRoundTrip: what a log holds compiles to the same table, and a rule table says the same as the protocol it
+// spells out.
 func TestSpecRoundTrip(t *testing.T) {
 	s, err := ParseSpec([]byte(good))
 	if err != nil {
@@ -149,11 +150,11 @@ converged = "silent"`)
 	}
 }
 
-// TestBeginsAnew: another n begins all trials anew, and nothing else does.
+// TestBeginsAnew: another n begins all executions anew, and nothing else does.
 func TestBeginsAnew(t *testing.T) {
 	for form := range 3 {
 		k := ExactMajority.Defaults()
-		k["n"], k["gap"], k["simulation"], k["slice"] = 100, 2, float64(form), 1
+		k = k.With("n", 100).With("gap", 2).With("simulation", float64(form)).With("slice", 1)
 		e := alone(ExactMajority, k, 1, optim.IDs(3))
 		round := func(n uint64) {
 			t.Helper()
@@ -166,7 +167,7 @@ func TestBeginsAnew(t *testing.T) {
 		if got := e.Record(optim.BlockClock).U[0]; got != 200 {
 			t.Errorf("form %d: %d meetings after two rounds", form, got)
 		}
-		k["n"] = 50
+		k = k.With("n", 50)
 		for _, b := range ExactMajority.Blocks(k, engine.Layout{}) {
 			if e.Records[b.Name].Cols != b.Cols { // as a plan does
 				e.Records[b.Name] = engine.NewHost(3, b.Cols, b.Type)
@@ -174,7 +175,7 @@ func TestBeginsAnew(t *testing.T) {
 		}
 		round(2)
 		if got := e.Record(optim.BlockClock).U[0]; got != 50 {
-			t.Errorf("form %d: %d meetings of the trial that began with 50 agents", form, got)
+			t.Errorf("form %d: %d meetings of the execution that began with 50 agents", form, got)
 		}
 	}
 }
@@ -183,7 +184,7 @@ func TestBeginsAnew(t *testing.T) {
 func TestStuck(t *testing.T) {
 	for _, form := range forms {
 		k := ExactMajority.Defaults()
-		k["n"], k["gap"], k["simulation"] = 20, 0, form
+		k = k.With("n", 20).With("gap", 0).With("simulation", form)
 		results, err := Simulate(t.Context(), ExactMajority, k, 1, optim.IDs(20))
 		if err != nil {
 			t.Fatal(err)
@@ -207,20 +208,16 @@ func TestRefusedShapes(t *testing.T) {
 		{ExactMajority, map[string]float64{"n": 10, "gap": 12}, "gap = 12"},
 		{OR, map[string]float64{"n": 10, "ones": 11}, "ones = 11"},
 		{AverageAndConquer, map[string]float64{"m": 4}, "weights are odd"},
-		{Leader, map[string]float64{"n": 1e7, "simulation": formAgents}, "simulation = counts"},
+		{Leader, map[string]float64{"n": 1e7, "simulation": forms["agents"]}, "simulation = counts"},
 		{Own, map[string]float64{"n": 3}, "more than 3 agents"},
 	} {
-		k := c.a.Defaults()
-		for name, x := range c.set {
-			k[name] = x
-		}
-		if _, err := Simulate(t.Context(), c.a, k, 1, optim.IDs(2)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, optim.IDs(2)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %v: %v", c.a.Name, c.set, err)
 		}
 	}
 }
 
-// TestCompany: whoever else is simulated beside a trial, its result is the same.
+// TestCompany: whoever else is simulated beside an execution, its result is the same.
 func TestCompany(t *testing.T) {
 	k := ApproximateMajority.Defaults()
 	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, optim.IDs(6))

@@ -1,9 +1,10 @@
-// Package protocol simulates population protocols (Angluin et al. 2006) as algorithms of the workbench: n anonymous agents of
-// few states, of which a uniform random pair meets, again and again. A member is a trial of its own, a round is a bounded
-// stretch of parallel time (meetings divided by n), and all state is blocks, so that recording, resume, verify and screens follow.
+// Package protocol simulates population protocols (Angluin et al. 2006) as algorithms of the workbench: n anonymous
+// agents of few states, of which a uniform random pair meets, again and again. A member is an execution of its own, a
+// round is a bounded stretch of parallel time (meetings divided by n), and all state is blocks, so that recording,
+// resume, verify and screens follow.
 //
-// Two simulations give the same distribution of everything that is reported: agent by agent, and by the counts of agents in
-// each state (counts.go), which reaches 1e9 agents. It imports models and optim.
+// Two simulations give the same distribution of everything that is reported: agent by agent, and by the counts of
+// agents in each state (counts.go), which reaches 1e9 agents. It imports models and optim.
 package protocol
 
 import (
@@ -25,7 +26,7 @@ type Table struct {
 
 type pair struct{ a, b uint16 }
 
-// goal is when a trial has converged. What holds once must hold for ever: newTable refuses any other, so that the
+// goal is when an execution has converged. What holds once must hold for ever: newTable refuses any other, so that the
 // first time it holds is well defined, and a simulation may look for it afterwards.
 type goal struct {
 	kind  goalKind

@@ -39,8 +39,8 @@ func TheoryOf(a *optim.Algorithm, k optim.Values) Theory {
 	return Theory{}
 }
 
-// epidemic is the mean parallel time of OR from so many ones: the sum over i informed agents of n(n-1)/(2i(n-i)) meetings; from one,
-// ((n-1)/n) * H(n-1).
+// epidemic is the mean parallel time of OR from so many ones: the sum over i informed agents of n(n-1)/(2i(n-i))
+// meetings; from one, ((n-1)/n) * H(n-1).
 func epidemic(n, ones float64) (time float64) {
 	if ones == 0 {
 		return 0
@@ -51,7 +51,8 @@ func epidemic(n, ones float64) (time float64) {
 	return time
 }
 
-// Bound is a row of the slides' table of states against time (Alistarh: Efficient large-scale optimization by population, part 1).
+// Bound is a row of the slides' table of states against time (Alistarh: Efficient large-scale optimization by
+// population, part 1).
 type Bound struct {
 	Source, States, Time string
 	Measure              []Measured // rows whose rule is defined here; none: the bound is all there is
@@ -64,8 +65,8 @@ type Measured struct {
 	States    int
 }
 
-// Bounds are the rows of the table, in its order, and leader election after it. The measured ones are at n agents and a gap
-// that is the least.
+// Bounds are the rows of the table, in its order, and leader election after it. The measured ones are at n agents and a
+// gap that is the least.
 func Bounds(n int) []Bound {
 	set := func(more map[string]float64) map[string]float64 {
 		v := map[string]float64{"n": float64(n), "gap": float64(2 - n%2)}

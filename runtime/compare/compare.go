@@ -35,8 +35,8 @@ type Run struct {
 	clock clock
 }
 
-// Setting is what a run was told, as it was typed. What was changed while it trained reads "0.1 → 0.05 @1200": the round
-// is the first one under the new value.
+// Setting is what a run was told, as it was typed. What was changed while it trained reads "0.1 → 0.05 @1200": the
+// round is the first one under the new value.
 type Setting struct {
 	Name, Value string
 	Default     bool // nobody set it

@@ -83,7 +83,8 @@ func (m *maker) run(t *testing.T, name string) *Run {
 	return r
 }
 
-// TestSettings: what was told at the beginning, what was changed and from which round on, and what going back takes away.
+// TestSettings: what was told at the beginning, what was changed and from which round on, and what going back takes
+// away.
 func TestSettings(t *testing.T) {
 	m := begin(7, nil)
 	m.edit(0, "eta", "0.2")
@@ -280,7 +281,8 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-// TestClockIsBounded: however long a run, the ticks are few, and what they tell of rounds that took unequal time is near.
+// TestClockIsBounded: however long a run, the ticks are few, and what they tell of rounds that took unequal time is
+// near.
 func TestClockIsBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var c clock

@@ -39,10 +39,10 @@ func (r *Run) Span(a Axis) (from, to float64) {
 	return from, r.clock.end()[a]
 }
 
-// Curve is a series of the run in n equal columns from lo to hi of an axis; of a series with a value for each member it is
-// their median. A column holds the rounds that ended in it, and is empty where none did or the run did not get there; where
-// the view keeps several rounds as one bucket, every column that it reaches into has it. ok is false where the run measured
-// no such series. The slice is the caller's.
+// Curve is a series of the run in n equal columns from lo to hi of an axis; of a series with a value for each member it
+// is their median. A column holds the rounds that ended in it, and is empty where none did or the run did not get
+// there; where the view keeps several rounds as one bucket, every column that it reaches into has it. ok is false where
+// the run measured no such series. The slice is the caller's.
 func (r *Run) Curve(series string, a Axis, lo, hi float64, n int) (cols []view.Bucket, ok bool) {
 	s := r.View.Find(series)
 	if s == nil || n < 1 || !(hi > lo) {
@@ -50,7 +50,8 @@ func (r *Run) Curve(series string, a Axis, lo, hi float64, n int) (cols []view.B
 	}
 	cols = make([]view.Bucket, n)
 	first, last := r.Span(a)
-	round := func(x float64) uint64 { return uint64(math.Ceil(r.clock.at(Rounds, a, x) - 1e-6)) } // the first that ends at x or later
+	// the first that ends at x or later
+	round := func(x float64) uint64 { return uint64(math.Ceil(r.clock.at(Rounds, a, x) - 1e-6)) }
 	for i := range cols {
 		from, to := lo+(hi-lo)*float64(i)/float64(n), lo+(hi-lo)*float64(i+1)/float64(n)
 		if to <= first || from > last {
@@ -79,8 +80,8 @@ type Point struct {
 	view.Bucket
 }
 
-// Points are at most n points of a series, with all its values in order; nil where the run measured no such series. Of a
-// series with a value for each member they are of the median.
+// Points are at most n points of a series, with all its values in order; nil where the run measured no such series. Of
+// a series with a value for each member they are of the median.
 func (r *Run) Points(series string, a Axis, n int) (out []Point) {
 	s := r.View.Find(series)
 	lo, hi := s.Rounds()

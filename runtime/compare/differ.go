@@ -12,8 +12,8 @@ type Difference struct {
 	Values []string
 }
 
-// Differences are the settings in which the runs are not all alike, in the order in which runs list them. A knob that only
-// some of their algorithms have is none where those all have it at one default.
+// Differences are the settings in which the runs are not all alike, in the order in which runs list them. A knob that
+// only some of their algorithms have is none where those all have it at one default.
 func Differences(runs []*Run) (out []Difference) {
 	var names []string
 	for _, r := range runs {
@@ -69,7 +69,8 @@ func Groups(runs []*Run) (out []Group) {
 	return out
 }
 
-// Mean is the mean of a metric over the runs of the group that have it, and its standard error; that is NaN for one run.
+// Mean is the mean of a metric over the runs of the group that have it, and its standard error; that is NaN for one
+// run.
 func (g Group) Mean(metric string) (mean, stderr float64, n int) {
 	var xs []float64
 	for _, r := range g.Runs {
@@ -96,8 +97,8 @@ type Metric struct {
 // Metrics are those of a comparison, in the order of its columns.
 var Metrics = []Metric{{Name: "test_error"}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
 
-// Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all of
-// those are equal.
+// Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
+// of those are equal.
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
 	cost := func(r *Run) (float64, bool) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkRounds counts short rounds a second, in process: grants, collectives, digests, snapshots and the log included.
+// BenchmarkRounds counts short rounds a second, in process: grants, collectives, digests, snapshots and the log
+// included.
 func BenchmarkRounds(b *testing.B) {
 	for _, alg := range []string{"dp-sgd", "popsgd", "openai-es"} {
 		for _, workers := range []int{1, 2, 4} {

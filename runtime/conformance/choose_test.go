@@ -59,8 +59,8 @@ func (o *Outcome) choices() (out []event.Edit) {
 	return out
 }
 
-// TestAutoIsRecorded: whatever is chosen, and whether at the start or later, the hash is that of seed; the choice is one edit with its
-// reason, which verify and resume take from the log without asking anybody.
+// TestAutoIsRecorded: whatever is chosen, and whether at the start or later, the hash is that of seed; the choice is
+// one edit with its reason, which verify and resume take from the log without asking anybody.
 func TestAutoIsRecorded(t *testing.T) {
 	ctx := context.Background()
 	for _, name := range []string{"openai-es", "snes"} {
@@ -107,7 +107,8 @@ func TestAutoIsRecorded(t *testing.T) {
 	}
 }
 
-// TestAutoAgain: set while the run trains, auto is chosen anew at the round it was asked for, also after another algorithm.
+// TestAutoAgain: set while the run trains, auto is chosen anew at the round it was asked for, also after another
+// algorithm.
 func TestAutoAgain(t *testing.T) {
 	base := quick(Rig{Algorithm: "openai-es", Members: 8, Workers: 2, Rounds: 1 << 30, Seed: 3}).With("distribution", "seed")
 	r, s := base.says(t, "chromosome")

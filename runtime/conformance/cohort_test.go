@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCohorts: members beyond one cohort step after the others, and no bit tells: eight workers with a cohort each and one with
-// three come to the same state.
+// TestCohorts: members beyond one cohort step after the others, and no bit tells: eight workers with a cohort each and
+// one with three come to the same state.
 func TestCohorts(t *testing.T) {
 	for _, v := range []struct {
 		algorithm string

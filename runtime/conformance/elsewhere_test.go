@@ -40,8 +40,9 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestTraffic: what crosses the border of an engine in a round of one worker that hosts everybody. Gradient methods leave everything there;
-// a generation brings the results of its candidates, and an evolution the scores of its members, in three numbers of 8 bytes or fewer.
+// TestTraffic: what crosses the border of an engine in a round of one worker that hosts everybody. Gradient methods
+// leave everything there; a generation brings the results of its candidates, and an evolution the scores of its
+// members, in three numbers of 8 bytes or fewer.
 func TestTraffic(t *testing.T) {
 	const n = 8
 	for _, a := range catalog.All() {
@@ -80,7 +81,8 @@ func TestTraffic(t *testing.T) {
 			more, evaluated := long.Less(short), (two-one)-(one-done) // of as many rounds as the short one has
 			switch {
 			case a.Needs&optim.Evaluations == 0 || a.Name == "hybrid-es":
-				if a.Name == "hybrid-es" { // costs of trials are candidates' results, and the scale of the shifts follows from two lengths
+				// costs of shifts are candidates' results, and the scale of the shifts follows from two lengths
+				if a.Name == "hybrid-es" {
 					if more.Wrote != 0 || more.Read != 0 {
 						t.Errorf("%d rounds write %d bytes and read %d", rounds, more.Wrote, more.Read)
 					}
@@ -156,7 +158,8 @@ func TestResizesDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestDeviceLost: a device that fails in the middle of a round is its worker's end, with its own words, and the run goes on without.
+// TestDeviceLost: a device that fails in the middle of a round is its worker's end, with its own words, and the run
+// goes on without.
 func TestDeviceLost(t *testing.T) {
 	lost := errors.New("gpu 3 fell off the bus")
 	for _, task := range []int{40, 41, 90, 120} {

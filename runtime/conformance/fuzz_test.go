@@ -110,7 +110,7 @@ func draw(seed uint64) *script {
 	return s
 }
 
-// quick sets knobs for tiny rounds on the toy data, or of small trials where nothing is trained.
+// quick sets knobs for tiny rounds on the toy data, or of small executions where nothing is trained.
 func quick(r Rig) Rig {
 	if a, err := catalog.Lookup(r.Algorithm); err == nil && !a.Needs.Model() {
 		r = r.With("n", "30").With("slice", "0.1")
@@ -234,8 +234,8 @@ func order(log []event.Record) error {
 }
 
 // TestFaultFuzz runs whole fleets through deaths, resizes, swaps, edits and non-finite values in random order. Whatever
-// happens, the run reaches its round, the log is well formed, bytes are as predicted and verify agrees with every commit.
-// BROOD_FUZZ_SEED=n runs one seed, BROOD_FUZZ_RUNS=n so many.
+// happens, the run reaches its round, the log is well formed, bytes are as predicted and verify agrees with every
+// commit. BROOD_FUZZ_SEED=n runs one seed, BROOD_FUZZ_RUNS=n so many.
 func TestFaultFuzz(t *testing.T) {
 	from, runs := uint64(1), 120
 	if s := os.Getenv("BROOD_FUZZ_SEED"); s != "" {

@@ -10,8 +10,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestAloneWithoutSnapshots: a worker that hosts more than Keep keeps no snapshot. The run has the bits of one that does; what is not
-// finite leads back to the checkpoint, and the population still moves to a worker that joins.
+// TestAloneWithoutSnapshots: a worker that hosts more than Keep keeps no snapshot. The run has the bits of one that
+// does; what is not finite leads back to the checkpoint, and the population still moves to a worker that joins.
 func TestAloneWithoutSnapshots(t *testing.T) {
 	ctx := context.Background()
 	base := quick(Rig{Algorithm: "parle", Members: 4, Workers: 1, Rounds: 30, Seed: 7})

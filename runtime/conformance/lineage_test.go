@@ -48,8 +48,9 @@ func (w tapped) Send(to int, epoch uint32, seq uint64, op string, p []byte) erro
 	return w.Link.Send(to, epoch, seq, op, p)
 }
 
-// TestGenerationsMoveWhatChangesOwner: of a generation's parents only those rows travel that a worker other than their owner makes a child
-// of, each once a worker; the frames on the links and the ledger say so, and the lineage does not depend on who hosts whom.
+// TestGenerationsMoveWhatChangesOwner: of a generation's parents only those rows travel that a worker other than their
+// owner makes a child of, each once a worker; the frames on the links and the ledger say so, and the lineage does not
+// depend on who hosts whom.
 func TestGenerationsMoveWhatChangesOwner(t *testing.T) {
 	row := 4 * base0(t).Layout().Params
 	for _, name := range []string{"ga", "pesgd"} {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// mutant is one line of product code made wrong, and the test that must notice. seed is the run that catches it, for the
-// simulator of the coordinator (sim) or the fault fuzz (fuzz); tests without one need none.
+// mutant is one line of product code made wrong, and the test that must notice. seed is the run that catches it, for
+// the simulator of the coordinator (sim) or the fault fuzz (fuzz); tests without one need none.
 type mutant struct {
 	name     string
 	file     string // below the module
@@ -95,8 +95,8 @@ var mutants = []mutant{
 		"./runtime/verify", "^TestAgrees$", 0},
 }
 
-// TestMutants plants each mutant by an overlay and runs the test that must fail. A seed that no longer catches its mutant,
-// since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=1 asks for it.
+// TestMutants plants each mutant by an overlay and runs the test that must fail. A seed that no longer catches its
+// mutant, since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=1 asks for it.
 func TestMutants(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("a build and a test run each: set BROOD_LONG=1")

@@ -103,8 +103,8 @@ func nes(buf, g []float64, mu float64) []float64 {
 	return out
 }
 
-// TestParleArxivAgainstNaive follows the outer and inner step of the research form: y = z = x; ell times
-// y -= eta_in*Nes(m, grad f(y) + (y-x)/gamma), z = alpha z + (1-alpha) y; r = mean z; x -= eta*Nes(mx, (x-z) + (x-r)/rho).
+// TestParleArxivAgainstNaive follows the outer and inner step of the research form: y = z = x; ell times y -=
+// eta_in*Nes(m, grad f(y) + (y-x)/gamma), z = alpha z + (1-alpha) y; r = mean z; x -= eta*Nes(mx, (x-z) + (x-r)/rho).
 func TestParleArxivAgainstNaive(t *testing.T) {
 	r := Rig{Algorithm: "parle", Members: 3, Seed: 5, Rounds: 4}.With("batch", "4").With("ell", "3").With("eta", "0.3").With("eta_in", "0.1").With("gamma", "7").With("rho", "2").With("momentum", "0.6").With("alpha", "0.7")
 	toy, step, blocks := r.alone(t)
@@ -212,8 +212,8 @@ func TestDPSGDAgainstNaive(t *testing.T) {
 	near(t, "x", blocks()["x/shared"].F, x, 2e-4)
 }
 
-// TestSeedEqualsChromosome: who computes the update does not change a bit of it, whatever the number of workers and even
-// where M does not divide by it. Bytes are 4P(N-1) a generation, and 4M(N-1) for each row in slices.
+// TestSeedEqualsChromosome: who computes the update does not change a bit of it, whatever the number of workers and
+// even where M does not divide by it. Bytes are 4P(N-1) a generation, and 4M(N-1) for each row in slices.
 func TestSeedEqualsChromosome(t *testing.T) {
 	M := int64(base0(t).Layout().Params)
 	for name, rows := range map[string]int64{"openai-es": 1, "snes": 2} {
@@ -243,8 +243,8 @@ func TestSeedEqualsChromosome(t *testing.T) {
 	}
 }
 
-// TestSemiUpdates: with a group a worker an update costs 8M(N-1) bytes over N workers, twice that of slices, and no fitness
-// travels; what it computes depends on the groups and not on the workers.
+// TestSemiUpdates: with a group a worker an update costs 8M(N-1) bytes over N workers, twice that of slices, and no
+// fitness travels; what it computes depends on the groups and not on the workers.
 func TestSemiUpdates(t *testing.T) {
 	M, hashes := int64(base0(t).Layout().Params), map[string]bool{}
 	for _, groups := range []int64{1, 2, 4} {
@@ -298,7 +298,8 @@ func TestAllReduceBytes(t *testing.T) {
 }
 
 // TestPopSGDContraction: without gradients E[Gamma'] = Gamma (1 - 1/(n-1)) a meeting, so (1-1/(n-1))^(n/2) a round,
-// Gamma = sum ||x_i - mean||^2, for members initialised independently. Averaged over 1,000 seeds, within 4 standard errors.
+// Gamma = sum ||x_i - mean||^2, for members initialised independently. Averaged over 1,000 seeds, within 4 standard
+// errors.
 func TestPopSGDContraction(t *testing.T) {
 	const n, seeds = 8, 1000
 	var sum, square float64

@@ -21,7 +21,8 @@ func partners(o *Outcome) (out []event.Points) {
 	return out
 }
 
-// TestPartnersEverywhere: who met whom is recorded alike whoever hosts the members, through a stop and from another worker on.
+// TestPartnersEverywhere: who met whom is recorded alike whoever hosts the members, through a stop and from another
+// worker on.
 func TestPartnersEverywhere(t *testing.T) {
 	tested := 0
 	for _, a := range catalog.All() {
@@ -32,7 +33,8 @@ func TestPartnersEverywhere(t *testing.T) {
 			continue
 		}
 		tested++
-		base := quick(Rig{Algorithm: a.Name, Members: 21, Workers: 1, Rounds: 12, Seed: 5}) // more points than an insertion sort takes
+		// more points than an insertion sort takes
+		base := quick(Rig{Algorithm: a.Name, Members: 21, Workers: 1, Rounds: 12, Seed: 5})
 		want := partners(run(t, base))
 		if len(want) != 12 {
 			t.Fatalf("%s: partners of %d rounds, want all 12", a.Name, len(want))

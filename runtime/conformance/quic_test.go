@@ -48,7 +48,7 @@ func (s *sockets) link(hub *local.Hub, id int) optim.Link {
 		s.t.Fatal(err)
 	}
 	s.nodes, s.meshes = append(s.nodes, n), append(s.meshes, m)
-	s.roster = append(s.roster, wire.Seat{Index: uint32(id), Node: n.ID(), Addresses: []string{n.Address().String()}})
+	s.roster = append(s.roster, wire.Contact{Index: uint32(id), Node: n.ID(), Addresses: []string{n.Address().String()}})
 	for _, m := range s.meshes {
 		if err := m.SetRoster(s.roster); err != nil {
 			s.t.Fatal(err)
@@ -69,8 +69,9 @@ func (s *sockets) closeAll() {
 	s.nodes, s.meshes, s.roster, s.hub = nil, nil, nil, nil
 }
 
-// TestConformanceOverQUIC is the whole suite with a socket for each worker: the same bits, the same bytes. It passes where the rows of
-// blocks are in the memory of the process, and where they have to be fetched from an engine's before they travel.
+// TestConformanceOverQUIC is the whole suite with a socket for each worker: the same bits, the same bytes. It passes
+// where the rows of blocks are in the memory of the process, and where they have to be fetched from an engine's before
+// they travel.
 func TestConformanceOverQUIC(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: opens some hundred sockets for each algorithm")

@@ -7,8 +7,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestStructuralKnobs: a knob that makes blocks appear or vanish is turned while the run trains, also in the middle of a
-// cycle; no worker is lost, the log verifies, and the run ends where it should.
+// TestStructuralKnobs: a knob that makes blocks appear or vanish is turned while the run trains, also in the middle of
+// a cycle; no worker is lost, the log verifies, and the run ends where it should.
 func TestStructuralKnobs(t *testing.T) {
 	for _, c := range []struct {
 		rig Rig

@@ -12,8 +12,8 @@ import (
 	"brood/runtime/event"
 )
 
-// Suite is what every algorithm must pass. a need not be in the catalog. base is a short run of it on the toy data, with
-// knobs that make its rounds tiny: 8 members, about a dozen rounds.
+// Suite is what every algorithm must pass. a need not be in the catalog. base is a short run of it on the toy data,
+// with knobs that make its rounds tiny: 8 members, about a dozen rounds.
 func Suite(t *testing.T, a *optim.Algorithm, base Rig) {
 	base.Algorithm, base.Seed = a.Name, 3
 	base.Lookup = func(name string) (*optim.Algorithm, error) {
@@ -113,8 +113,9 @@ func placement(t *testing.T, base Rig) {
 	}
 }
 
-// elsewhere: on engines that own their memory and work late, the hash and every point are the same, and all memory is given back. A program
-// that looks at what a task writes out before it has waited for it, or keeps matrices for itself, is found here.
+// elsewhere: on engines that own their memory and work late, the hash and every point are the same, and all memory is
+// given back. A program that looks at what a task writes out before it has waited for it, or keeps matrices for itself,
+// is found here.
 func elsewhere(t *testing.T, base Rig) {
 	base.Members, base.Workers, base.Stats, base.Probe = 8, 1, true, 5
 	want, measured := run(t, base), map[string]bool{}

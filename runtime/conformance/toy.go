@@ -1,5 +1,6 @@
-// Package conformance holds the suite that every algorithm of the catalog must pass, and the rig it runs on: a tiny naive
-// engine, synthetic data, an in-process fleet and a log in memory. It is test support; no product package imports it.
+// Package conformance holds the suite that every algorithm of the catalog must pass, and the rig it runs on: a tiny
+// naive engine, synthetic data, an in-process fleet and a log in memory. It is test support; no product package imports
+// it.
 package conformance
 
 import (
@@ -234,7 +235,8 @@ func (t *Toy) evaluate(w []float32, batch []int32) (loss float64, correct int64)
 	return
 }
 
-// placed checks that batches of training samples name the place where they were drawn, and no others do: what augmentation goes by.
+// placed checks that batches of training samples name the place where they were drawn, and no others do: what
+// augmentation goes by.
 func (t *Toy) placed(batches [][]int32, drawn []noise.Key) error {
 	for i, ids := range batches {
 		at := engine.DrawnAt(drawn, i)

@@ -65,7 +65,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestTurnedInACycle: knobs that say what a cycle is are turned while it runs; bytes are still as predicted and the log verifies.
+// TestTurnedInACycle: knobs that say what a cycle is are turned while it runs; bytes are still as predicted and the log
+// verifies.
 func TestTurnedInACycle(t *testing.T) {
 	for _, c := range []struct {
 		rig   Rig
@@ -107,8 +108,8 @@ func TestTurnedInACycle(t *testing.T) {
 	}
 }
 
-// TestMassOutlivesMembers: members that leave hand on what they carry (optim.Leaver): through resizes, the push-sum weights add up
-// to the members that ever entered.
+// TestMassOutlivesMembers: members that leave hand on what they carry (optim.Leaver): through resizes, the push-sum
+// weights add up to the members that ever entered.
 func TestMassOutlivesMembers(t *testing.T) {
 	r := quick(Rig{Algorithm: "sgp", Members: 6, Workers: 3, Rounds: 1000, Seed: 5})
 	sizes, asked, planned := []int{4, 7, 3}, 6, false

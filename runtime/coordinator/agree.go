@@ -47,8 +47,9 @@ func (c *Coordinator) differ(a, b message.Done) string {
 	return "nothing"
 }
 
-// agree believes the report that more than half of a grant's workers give, whoever has members; those that differ from it are put out.
-// Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing to do, and all may be committed.
+// agree believes the report that more than half of a grant's workers give, whoever has members; those that differ from
+// it are put out. Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing
+// to do, and all may be committed.
 func (c *Coordinator) agree(done map[int]message.Done) (fx []Effect, ok bool) {
 	workers := c.roster.Workers()
 	votes, believed := map[claim]int{}, -1
@@ -78,7 +79,8 @@ func (c *Coordinator) agree(done map[int]message.Done) (fx []Effect, ok bool) {
 	return c.account(done, first.To), true
 }
 
-// account says once of an algorithm that its bytes are not those that it predicts. The state is what all agree on, so the run goes on.
+// account says once of an algorithm that its bytes are not those that it predicts. The state is what all agree on, so
+// the run goes on.
 func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
 	op, sent, predicted := c.unaccounted(done)
 	if op == "" || c.misjudged[c.alg.Name] {
@@ -89,7 +91,8 @@ func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
 		c.alg.Name, predicted, op, to, sent, list(c.roster.Workers())), engine.None)}
 }
 
-// unaccounted is the first operation whose bytes, summed over workers, are not those that were predicted; "" where all are.
+// unaccounted is the first operation whose bytes, summed over workers, are not those that were predicted; "" where all
+// are.
 func (c *Coordinator) unaccounted(done map[int]message.Done) (op optim.Op, sent, predicted int64) {
 	if c.alg.Bytes == nil {
 		return "", 0, 0
@@ -112,7 +115,8 @@ func (c *Coordinator) unaccounted(done map[int]message.Done) (op optim.Op, sent,
 	return "", 0, 0
 }
 
-// doubt throws the rounds in progress away and pauses: one of these workers lies or has failed, and the core cannot know which.
+// doubt throws the rounds in progress away and pauses: one of these workers lies or has failed, and the core cannot
+// know which.
 func (c *Coordinator) doubt(workers []int, said string) []Effect {
 	text := fmt.Sprintf("workers %s %s: one of them lies, or its memory failed; end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
 		list(workers), said, c.committed)

@@ -14,8 +14,8 @@ import (
 	"brood/runtime/message"
 )
 
-// Whatever a worker says passes check before anything uses it. Who says what cannot be is put out, with the sentence that check
-// gives; what comes too late to be used is not looked at.
+// Whatever a worker says passes check before anything uses it. Who says what cannot be is put out, with the sentence
+// that check gives; what comes too late to be used is not looked at.
 
 // outstanding is a grant that is out, and what came back of it.
 type outstanding struct {
@@ -24,7 +24,8 @@ type outstanding struct {
 	got  map[int]message.Done
 }
 
-// Fault is a mistake of ours that a worker's message has shown. It ends that worker's part, and is an effect: the stack is for the report.
+// Fault is a mistake of ours that a worker's message has shown. It ends that worker's part, and is an effect: the stack
+// is for the report.
 type Fault struct {
 	Value  any // that was panicked with
 	Stack  []byte
@@ -111,12 +112,13 @@ func (c *Coordinator) checkDone(d message.Done, o *outstanding) error {
 	return c.checkLedgers(d, lead)
 }
 
-// mostARound is the most that a member that trains a model may count of anything in one round: far more than any does, and small enough that
-// sums of a run are exact. A trial of a protocol counts meetings, of which a round may have any number.
+// mostARound is the most that a member that trains a model may count of anything in one round: far more than any does,
+// and small enough that sums of a run are exact. An execution of a protocol counts meetings, of which a round may have
+// any number.
 const mostARound = 1 << 32
 
-// checkProgress holds what is counted against what is committed: it grows, by no more than the rounds can have done. An epoch takes
-// at least a sample; a round that counts other things passes at most one.
+// checkProgress holds what is counted against what is committed: it grows, by no more than the rounds can have done. An
+// epoch takes at least a sample; a round that counts other things passes at most one.
 func (c *Coordinator) checkProgress(d message.Done) error {
 	p, was := d.Progress, c.progress
 	rounds := float64(d.To - c.committed)
@@ -179,8 +181,8 @@ func (c *Coordinator) owns(w int, m optim.Member) bool {
 // mostMeetings is how often a member may meet others in one round, on average.
 const mostMeetings = 1 << 10
 
-// checkPoints wants series that are declared, of members that the worker hosts, each once a round but for meetings, and what belongs to
-// the whole population from the worker that hosts the lowest member alone.
+// checkPoints wants series that are declared, of members that the worker hosts, each once a round but for meetings, and
+// what belongs to the whole population from the worker that hosts the lowest member alone.
 func (c *Coordinator) checkPoints(d message.Done, rows int, lead bool) error {
 	at, seen := d.From, map[string]bool{}
 	for i := range d.Points {
@@ -241,8 +243,8 @@ func memberOf(x float64) optim.Member {
 	return engine.None
 }
 
-// checkTests wants exactly the worker's share of the test set in each evaluation, and the centre's digest from the worker that hosts the
-// lowest member alone.
+// checkTests wants exactly the worker's share of the test set in each evaluation, and the centre's digest from the
+// worker that hosts the lowest member alone.
 func (c *Coordinator) checkTests(d message.Done, lead bool) error {
 	workers := c.roster.Workers()
 	me, chunks := slices.Index(workers, d.Worker), (c.cfg.Tests+optim.ScoreChunk-1)/optim.ScoreChunk
@@ -286,7 +288,7 @@ func (c *Coordinator) checkLedgers(d message.Done, lead bool) error {
 		what string
 		ops  optim.Ledger
 		none bool
-	}{{"sent", d.Sent, alone}, {"predicted", d.Predicted, !lead}, {"sent apart", d.Apart, alone}} {
+	}{{"sent", d.Sent, alone}, {"predicted", d.Predicted, !lead}, {"sent apart", d.Evaluation, alone}} {
 		if len(l.ops) > 64 {
 			return fmt.Errorf("it %s bytes of %d operations", l.what, len(l.ops))
 		}

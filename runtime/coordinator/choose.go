@@ -6,8 +6,9 @@ import (
 	"brood/runtime/timeline"
 )
 
-// A knob that is optim.Auto is left to the run: the workers measure while they prepare a plan whose timeline has one, and the
-// choice is an edit like any other, in the log before the grant that carries it. Resume, fork and verify find the edit.
+// A knob that is optim.Auto is left to the run: the workers measure while they prepare a plan whose timeline has one,
+// and the choice is an edit like any other, in the log before the grant that carries it. Resume, fork and verify find
+// the edit.
 
 // undecided says whether edits leave a knob to the run.
 func (c *Coordinator) undecided(alg *optim.Algorithm, edits []event.Edit) bool {
@@ -15,7 +16,8 @@ func (c *Coordinator) undecided(alg *optim.Algorithm, edits []event.Edit) bool {
 	return err == nil && len(alg.Undecided(tl.Values(timeline.Position{Round: c.granted}))) > 0
 }
 
-// choose stages what is chosen once a plan is ready. With another change waiting, the plan of that one is measured instead.
+// choose stages what is chosen once a plan is ready. With another change waiting, the plan of that one is measured
+// instead.
 func (c *Coordinator) choose() {
 	chooser, ok := c.alg.Program.(optim.Chooser)
 	edits := c.foreseen(c.target())

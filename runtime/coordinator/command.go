@@ -3,7 +3,6 @@ package coordinator
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -240,8 +239,8 @@ func Resized(members []optim.Member, n int) []optim.Member {
 // maxCorners bounds the combinations of schedules that are looked at.
 const maxCorners = 4096
 
-// structural says whether edits change the blocks. A schedule that would change them on its way is refused: a plan needs
-// a round that is known beforehand.
+// structural says whether edits change the blocks. A schedule that would change them on its way is refused: a plan
+// needs a round that is known beforehand.
 func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edit) (bool, error) {
 	was, err := timeline.New(alg, before)
 	if err != nil {
@@ -267,8 +266,7 @@ func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edi
 		}
 		for _, v := range slices.Clone(reach) {
 			for _, x := range sched.Range(k) {
-				moved := maps.Clone(v)
-				moved[k.Name] = x
+				moved := v.With(k.Name, x)
 				if !slices.Equal(now, blocks(moved)) {
 					return false, fmt.Errorf("%s = %s would change the state that is kept on its way: keep it on one side, or set it in steps by hand", k.Name, sched)
 				}

@@ -22,7 +22,8 @@ func (p *party) asks(c event.Command) (r event.Receipt) {
 	return r
 }
 
-// A schedule that is over before it would take effect is refused; positions that count from there are in the log as rounds of the run.
+// A schedule that is over before it would take effect is refused; positions that count from there are in the log as
+// rounds of the run.
 func TestScheduleThatIsOver(t *testing.T) {
 	p := newParty(t, 1, nil)
 	for p.core.granted < 300 {
@@ -61,8 +62,8 @@ func TestScheduleThatIsOver(t *testing.T) {
 	}
 }
 
-// A setting that names the algorithm whose knob it is does not turn the knob of that name of another, also where the swap is accepted and
-// not in effect yet.
+// A setting that names the algorithm whose knob it is does not turn the knob of that name of another, also where the
+// swap is accepted and not in effect yet.
 func TestSettingOfAnotherAlgorithm(t *testing.T) {
 	p := newParty(t, 1, nil)
 	of := func(alg string) event.Receipt {

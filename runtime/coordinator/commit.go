@@ -46,7 +46,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 	ws := c.roster.Workers()
 	first := done[ws[0]]
 	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
-		Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Apart: optim.Ledger{}}
+		Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Evaluation: optim.Ledger{}}
 	digests := map[string][32]byte{}
 	var extra int64
 	for _, w := range ws {
@@ -54,7 +54,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 		maps.Copy(digests, d.Digests)
 		optim.Ledger(r.Sent).Add(d.Sent)
 		optim.Ledger(r.Predicted).Add(d.Predicted)
-		optim.Ledger(r.Apart).Add(d.Apart)
+		optim.Ledger(r.Evaluation).Add(d.Evaluation)
 		r.Overhead += d.Overhead
 		r.Nanos, extra = max(r.Nanos, d.Nanos), max(extra, d.Extra)
 	}
@@ -166,8 +166,8 @@ func (c *Coordinator) limited() *Exit {
 	return &Exit{Phase: event.Finished, Reason: "its limit is reached", Missed: c.cfg.Limit.Target}
 }
 
-// leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it, so that a run
-// which is interrupted there has no other end than one that is not.
+// leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it,
+// so that a run which is interrupted there has no other end than one that is not.
 func (c *Coordinator) leaving() bool { return c.ending == nil || c.ending.Phase == event.Stopped }
 
 // failed handles a grant or plan that a worker could not do.

@@ -6,8 +6,8 @@
 //   - at most Ahead grants are outstanding, all of one epoch; committed <= granted;
 //   - a commit needs Done from every worker of the roster for the same rounds, and equal digests of shared blocks;
 //   - a new epoch starts with an Abort to everybody and only from a committed round;
-//   - an edit is in the log before the grant that carries it leaves, and keeps its round when that grant is aborted: the
-//     plan's timeline brings it again.
+//   - an edit is in the log before the grant that carries it leaves, and keeps its round when that grant is aborted:
+//     the plan's timeline brings it again.
 package coordinator
 
 import (
@@ -42,7 +42,8 @@ type Config struct {
 	SavePeriod time.Duration // between checkpoints; 0: only at the end
 	Ahead      int           // grants outstanding; 0 means 2
 	GrantMax   time.Duration // longest grant; 0 means 1 s
-	Keep       int64         // bytes of blocks up to which a worker that hosts everybody keeps snapshots; 0 means KeepBytes
+	// bytes of blocks up to which a worker that hosts everybody keeps snapshots; 0 means KeepBytes
+	Keep int64
 
 	Resume *event.Checkpoint // go on from here instead of from the seed
 	Epoch  uint32            // newest epoch in the log that is resumed
@@ -220,7 +221,8 @@ func (c *Coordinator) exit() []Effect {
 // push does whatever may be done now: grants, the next plan, a checkpoint, the end.
 func (c *Coordinator) push() (fx []Effect) {
 	idle := c.granted == c.committed && c.plan == nil
-	if idle && c.ending == nil && c.phase == event.Training { // by a limit that was given late, or before a process that was killed
+	// by a limit that was given late, or before a process that was killed
+	if idle && c.ending == nil && c.phase == event.Training {
 		switch {
 		case c.reached():
 			c.ending = c.limited()
@@ -320,8 +322,8 @@ func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []Effect) {
 	return fx
 }
 
-// again makes edits whose rounds are not to be reached as they were take effect with a plan of their own, since some may
-// be structural.
+// again makes edits whose rounds are not to be reached as they were take effect with a plan of their own, since some
+// may be structural.
 func (c *Coordinator) again(late []event.Edit) {
 	late = slices.DeleteFunc(slices.Clone(late), func(e event.Edit) bool { return e.Algorithm != c.target().alg })
 	if len(late) > 0 {

@@ -170,8 +170,8 @@ func (p *party) sound() error {
 	return nil
 }
 
-// TestGuests: what a worker says that does not fit what the core knows puts that worker out, with a sentence; the run goes on with the
-// others, and nothing of it is in the log.
+// TestGuests: what a worker says that does not fit what the core knows puts that worker out, with a sentence; the run
+// goes on with the others, and nothing of it is in the log.
 func TestGuests(t *testing.T) {
 	done := func(change func(p *party, d *message.Done)) func(p *party) any {
 		return func(p *party) any {
@@ -222,7 +222,7 @@ func TestGuests(t *testing.T) {
 		"another's digest":             {"x/0", done(func(_ *party, d *message.Done) { delete(d.Digests, "x/2"); d.Digests["x/0"] = [32]byte{} })},
 		"a block that nobody declared": {"y/2", done(func(_ *party, d *message.Done) { delete(d.Digests, "x/2"); d.Digests["y/2"] = [32]byte{} })},
 		"negative bytes":               {"bytes", done(func(_ *party, d *message.Done) { d.Sent["reduce"] = -5 })},
-		"an operation of escapes":      {"operation", done(func(_ *party, d *message.Done) { d.Apart = optim.Ledger{"\x1b[2J": 5} })},
+		"an operation of escapes":      {"operation", done(func(_ *party, d *message.Done) { d.Evaluation = optim.Ledger{"\x1b[2J": 5} })},
 		"a prediction of its own":      {"predict", done(func(_ *party, d *message.Done) { d.Predicted = optim.Ledger{"reduce": 5} })},
 		"a test of another round":      {"round 9999", done(func(_ *party, d *message.Done) { d.Tests = []message.Test{{Round: 9999}} })},
 		"another's share of a test": {"chunk", done(func(_ *party, d *message.Done) {
@@ -286,7 +286,8 @@ func TestMajority(t *testing.T) {
 	}
 }
 
-// TestNoMajority: two that disagree pause the run, and both are named; what they did is done again once a person lets it.
+// TestNoMajority: two that disagree pause the run, and both are named; what they did is done again once a person lets
+// it.
 func TestNoMajority(t *testing.T) {
 	for name, change := range map[string]func(d *message.Done){
 		"digests":  func(d *message.Done) { d.Digests["progress/shared"] = [32]byte{1} },
@@ -329,7 +330,8 @@ func TestTimesAreTheCores(t *testing.T) {
 	}
 }
 
-// TestFaultInCheck: a mistake of ours that a worker's message shows puts that worker out, and its stack is kept for the report.
+// TestFaultInCheck: a mistake of ours that a worker's message shows puts that worker out, and its stack is kept for the
+// report.
 func TestFaultInCheck(t *testing.T) {
 	p := newParty(t, 2, nil)
 	d := p.done(1)

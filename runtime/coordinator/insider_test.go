@@ -14,8 +14,8 @@ import (
 	"brood/runtime/message"
 )
 
-// insider plays a worker that was let in and says what a script makes of an honest report: bytes of its message changed on the way, or
-// fields that hold what an attacker would choose. An exhausted script gives zeros.
+// insider plays a worker that was let in and says what a script makes of an honest report: bytes of its message changed
+// on the way, or fields that hold what an attacker would choose. An exhausted script gives zeros.
 type insider struct {
 	*party
 	script []byte
@@ -99,7 +99,7 @@ func (x *insider) lie() any {
 	case 15:
 		d.Sent = optim.Ledger{optim.Op([]string{"reduce", "", "\x1b"}[x.below(3)]): int64(x.number())}
 	case 16:
-		d.Predicted, d.Apart = optim.Ledger{"a": int64(x.number())}, optim.Ledger{"b": int64(x.number())}
+		d.Predicted, d.Evaluation = optim.Ledger{"a": int64(x.number())}, optim.Ledger{"b": int64(x.number())}
 	case 17:
 		d.Nanos, d.Extra, d.Overhead = int64(x.number()), int64(x.number()), int64(x.number())
 	case 18:
@@ -121,7 +121,7 @@ func (x *insider) lie() any {
 	return d
 }
 
-// say sends a lie as a seat would take it: what cannot be decoded, or speaks as another, cuts the insider off.
+// say sends a lie as the fleet would take it: what cannot be decoded, or speaks as another, cuts the insider off.
 func (x *insider) say() {
 	kind, body, err := message.Encode(x.lie())
 	if err != nil {
@@ -210,7 +210,8 @@ func play(t *testing.T, script []byte) {
 	}
 }
 
-// FuzzInsider holds that no script makes the core panic, put an honest worker out, stop, or log what cannot have happened.
+// FuzzInsider holds that no script makes the core panic, put an honest worker out, stop, or log what cannot have
+// happened.
 func FuzzInsider(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(drawn(seed))

@@ -9,10 +9,10 @@ import (
 	"brood/runtime/message"
 )
 
-// Two workers may lose each other while both reach the coordinator. Nobody has lost a row then: the rounds in progress are void, and all
-// go on in a new membership epoch, in which the two connect anew. That is tried twice; whoever lost others a third time within
-// linkForgiven is put out. Of the two that is the one that lost more, and where they are equal the one that says so first: no worker can
-// put another out by what it alone says.
+// Two workers may lose each other while both reach the coordinator. Nobody has lost a row then: the rounds in progress
+// are void, and all go on in a new membership epoch, in which the two connect anew. That is tried twice; whoever lost
+// others a third time within linkForgiven is put out. Of the two that is the one that lost more, and where they are
+// equal the one that says so first: no worker can put another out by what it alone says.
 
 // linkPauses are how long the first and the second try wait.
 var linkPauses = [...]time.Duration{0, 2 * time.Second}

@@ -15,8 +15,9 @@ func (p *party) loses(w, other int) {
 	p.step(message.Failed{Worker: w, Epoch: p.core.epoch, Err: "nothing came for 1.6 s", Cut: &other})
 }
 
-// TestLostLinks: workers that lose each other are tried again in a new membership epoch, at once and after a pause, with the members that
-// they have; a third time one of them is sent away for good, with a sentence that says what to do.
+// TestLostLinks: workers that lose each other are tried again in a new membership epoch, at once and after a pause,
+// with the members that they have; a third time one of them is sent away for good, with a sentence that says what to
+// do.
 func TestLostLinks(t *testing.T) {
 	p := newParty(t, 2, nil)
 	p.round(nil)

@@ -83,7 +83,8 @@ func (c *Coordinator) reshape() (fx []Effect) {
 		return nil // the next to join makes it
 	}
 	deserted := c.deserted()
-	if deserted && c.epoch == c.base && !c.voided && !ch.back { // else what they hold can be saved once a plan has made an epoch of it
+	// else what they hold can be saved once a plan has made an epoch of it
+	if deserted && c.epoch == c.base && !c.voided && !ch.back {
 		return c.abandon(true)
 	}
 	p := event.Plan{From: event.Workers, At: c.committed, Old: c.roster, OldAlg: c.alg.Name, Algorithm: ch.alg, Cause: ch.cause, Note: ch.note,
@@ -119,7 +120,8 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
 	p.New = optim.Place(ch.members, c.hosts())
-	if !slices.ContainsFunc(late, func(e event.Edit) bool { return e.Algorithm == ch.alg }) { // else the plan behind this one obeys them
+	// else the plan behind this one obeys them
+	if !slices.ContainsFunc(late, func(e event.Edit) bool { return e.Algorithm == ch.alg }) {
 		p.Obeyed = c.asked
 	}
 	fx = append(fx, c.send(p)...)
@@ -219,7 +221,8 @@ func (c *Coordinator) declare(p event.Plan) {
 	c.most = c.mostRounds()
 }
 
-// mostRounds is how many rounds a worker can report in one message, if it measures every series of every member that it hosts in each.
+// mostRounds is how many rounds a worker can report in one message, if it measures every series of every member that it
+// hosts in each.
 func (c *Coordinator) mostRounds() uint64 {
 	rows, each := 0, 0
 	for _, w := range c.roster.Workers() {
@@ -312,8 +315,8 @@ func (c *Coordinator) shrunk(ch change) []optim.Member {
 	return ch.members
 }
 
-// admits asks the algorithm whether it can run this population with these edits, now, at every breakpoint, and at the ends
-// of schedules whose rounds are not known beforehand.
+// admits asks the algorithm whether it can run this population with these edits, now, at every breakpoint, and at the
+// ends of schedules whose rounds are not known beforehand.
 func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits []event.Edit, at uint64) error {
 	if len(members) == 0 {
 		return typed.Errorf("%s needs a population of one or more", alg.Name)
@@ -335,8 +338,7 @@ func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits
 		}
 		for _, k := range alg.Knobs {
 			for _, x := range tl.Ahead(k.Name, p) {
-				s.K = maps.Clone(tl.Values(p))
-				s.K[k.Name] = x
+				s.K = tl.Values(p).With(k.Name, x)
 				if err := Admits(alg, s); err != nil {
 					return err
 				}

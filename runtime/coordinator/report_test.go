@@ -11,8 +11,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestReportsFit: whatever grants grow to, an honest report of one fits into a message and is let in, however many members a worker hosts
-// and however many series of the algorithm it measures in each round.
+// TestReportsFit: whatever grants grow to, an honest report of one fits into a message and is let in, however many
+// members a worker hosts and however many series of the algorithm it measures in each round.
 func TestReportsFit(t *testing.T) {
 	for _, alg := range catalog.All() {
 		for _, members := range []int{2, 1000} {

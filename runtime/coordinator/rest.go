@@ -74,7 +74,8 @@ func (c *Coordinator) leaves(e message.Leaving) []Effect {
 	}
 	c.move(event.CauseLeave, fmt.Sprintf("worker %d leaves", e.Worker))
 	fx := []Effect{c.alert(event.LevelInfo, event.AlertLeave, fmt.Sprintf("worker %d leaves: its members move to the others", e.Worker), engine.None)}
-	if c.plan != nil || !c.keep && c.granted > c.committed { // the next plan moves them, after a grant that has no way back
+	// the next plan moves them, after a grant that has no way back
+	if c.plan != nil || !c.keep && c.granted > c.committed {
 		return fx
 	}
 	c.voided = c.voided || c.granted > c.committed // whoever leaves has little time, and a round may be long
@@ -111,8 +112,8 @@ func (c *Coordinator) dismiss() (fx []Effect) {
 	return fx
 }
 
-// abandon lets all workers go when everybody wants to: what they hold is saved first, if it can be, and the next to join goes
-// on from there.
+// abandon lets all workers go when everybody wants to: what they hold is saved first, if it can be, and the next to
+// join goes on from there.
 func (c *Coordinator) abandon(save bool) (fx []Effect) {
 	if save && len(c.lost) == 0 && !c.isSaved() {
 		return c.save()

@@ -6,9 +6,10 @@ import (
 	"brood/runtime/event"
 )
 
-// Sane folds the records of a log into the newest state that is known to be good. A probe is sane where the centre's loss is finite and not
-// above that of the log's first probe. A checkpoint is sane once a sane probe was made at its round or after it, since a probe before it
-// says nothing of what came between. The state that a branch begins with is sane because a person chose it.
+// Sane folds the records of a log into the newest state that is known to be good. A probe is sane where the centre's
+// loss is finite and not above that of the log's first probe. A checkpoint is sane once a sane probe was made at its
+// round or after it, since a probe before it says nothing of what came between. The state that a branch begins with is
+// sane because a person chose it.
 type Sane struct {
 	Round uint64            // of the newest sane probe; 0 without one
 	Good  *event.Checkpoint // newest sane one, nil without one

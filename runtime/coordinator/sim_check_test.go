@@ -270,8 +270,8 @@ func (c *checker) record(r event.Record) error {
 	return nil
 }
 
-// planned checks the record of an epoch: every worker that hosts a member is ready, and after a rollback the state is the
-// checkpoint's.
+// planned checks the record of an epoch: every worker that hosts a member is ready, and after a rollback the state is
+// the checkpoint's.
 func (c *checker) planned(p event.Plan) error {
 	c.count["plan"]++
 	c.begun = true
@@ -510,8 +510,8 @@ func logged(known []event.Edit, id uint64) bool {
 	return slices.ContainsFunc(known, func(e event.Edit) bool { return e.ID == id })
 }
 
-// lastWins holds that edits of one knob keep the order in which they were accepted: the last in the list rules, also over
-// one that keeps a later round because its grant was aborted.
+// lastWins holds that edits of one knob keep the order in which they were accepted: the last in the list rules, also
+// over one that keeps a later round because its grant was aborted.
 func lastWins(all []event.Edit) error {
 	newest := map[string]event.Edit{}
 	for _, e := range all {

@@ -10,8 +10,8 @@ import (
 	"brood/runtime/message"
 )
 
-// drawAuto leaves a knob to the run, from the start or while it trains. It has dice of its own: what a seed draws otherwise stays
-// as it was.
+// drawAuto leaves a knob to the run, from the start or while it trains. It has dice of its own: what a seed draws
+// otherwise stays as it was.
 func drawAuto(s *sim, seed uint64) {
 	d := dice{seed ^ 0xa0f1}
 	if s.cfg.Algorithm == "openai-es" && d.one(2) {

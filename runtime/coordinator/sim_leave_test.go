@@ -8,8 +8,8 @@ import (
 	"brood/runtime/message"
 )
 
-// drawLeaves lets some workers leave politely, and an operator cordon, drain and let in others. It has dice of its own: what a
-// seed draws otherwise stays as it was.
+// drawLeaves lets some workers leave politely, and an operator cordon, drain and let in others. It has dice of its own:
+// what a seed draws otherwise stays as it was.
 func drawLeaves(s *sim, seed uint64) {
 	d := dice{seed ^ 0x1ea7}
 	for d.one(3) {

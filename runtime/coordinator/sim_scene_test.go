@@ -113,7 +113,7 @@ var simSettings = []event.Setting{
 	{Knob: "eta", Expr: "cosine:0.1..0.02@+20"}, {Knob: "batch", Expr: "step:10,8=30,+9=20"},
 }
 
-var simOwn = map[string][]event.Setting{
+var simKnobs = map[string][]event.Setting{
 	"parle": {{Knob: "variant", Expr: "paper"}, {Knob: "variant", Expr: "arxiv"}, {Knob: "ell", Expr: "50"}, {Knob: "ell", Expr: "5"}, {Knob: "slice", Expr: "10"},
 		{Knob: "slice", Expr: "64"}, {Knob: "ell", Expr: "linear:10..50@20"}, {Knob: "ell", Expr: "linear:4..9@2e"}, {Knob: "gamma", Expr: "exp:100*0.9/step"}},
 	"openai-es": {{Knob: "optimiser", Expr: "sgd"}, {Knob: "optimiser", Expr: "adam"}, {Knob: "sigma", Expr: "0.1"}, {Knob: "distribution", Expr: "chromosome"}},
@@ -131,7 +131,7 @@ func drawCommand(s *sim) (c event.Command) {
 		c.Algorithm = alg
 	}
 	for range d.n(3) {
-		own := simOwn[alg]
+		own := simKnobs[alg]
 		if n := d.n(len(simSettings) + 2*len(own)); n < len(simSettings) {
 			c.Set = append(c.Set, simSettings[n])
 		} else {

@@ -12,9 +12,9 @@ import (
 	"brood/runtime/event"
 )
 
-// The simulator drives the core through whole runs in virtual time. Workers are symbolic: the state of a member is a hash
-// chain over rounds, knob values and members, so that any mistake in who runs what with which knobs changes a hash, and a
-// run costs a fraction of a millisecond. Every decision (delays, deaths, commands) is drawn from the seed.
+// The simulator drives the core through whole runs in virtual time. Workers are symbolic: the state of a member is a
+// hash chain over rounds, knob values and members, so that any mistake in who runs what with which knobs changes a
+// hash, and a run costs a fraction of a millisecond. Every decision (delays, deaths, commands) is drawn from the seed.
 
 // sim is one simulated run.
 type sim struct {
@@ -128,8 +128,8 @@ func (s *sim) goOn() error {
 	return s.restart(cp)
 }
 
-// crash kills coordinator and workers where they stand, and goes on from the log alone: the state after its last commit is
-// executed again and saved.
+// crash kills coordinator and workers where they stand, and goes on from the log alone: the state after its last commit
+// is executed again and saved.
 func (s *sim) crash() error {
 	c := s.check
 	if s.exit != nil || c.count["resumed"] > 0 || c.at == 0 {
@@ -344,8 +344,9 @@ func envUint(t *testing.T, name string, def uint64) uint64 {
 	return n
 }
 
-// TestSimulator runs the core through drawn runs and checks every invariant at every step: 3000 of them, 1000 with -short, 10,000 with
-// BROOD_LONG=1. BROOD_SIM_SEED=n runs one seed and prints its trace on failure, BROOD_SIM_RUNS=n so many.
+// TestSimulator runs the core through drawn runs and checks every invariant at every step: 3000 of them, 1000 with
+// -short, 10,000 with BROOD_LONG=1. BROOD_SIM_SEED=n runs one seed and prints its trace on failure, BROOD_SIM_RUNS=n so
+// many.
 func TestSimulator(t *testing.T) {
 	runs := uint64(3000)
 	switch {

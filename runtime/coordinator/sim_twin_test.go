@@ -12,8 +12,8 @@ import (
 	"brood/runtime/timeline"
 )
 
-// twin executes the log alone, naively: all members in one place, the knobs of a round looked up by walking all edits, the
-// position of each round remembered. It must agree with every commit.
+// twin executes the log alone, naively: all members in one place, the knobs of a round looked up by walking all edits,
+// the position of each round remembered. It must agree with every commit.
 type twin struct {
 	cfg     Config
 	alg     *optim.Algorithm
@@ -115,7 +115,7 @@ func (t *twin) commit(c event.Commit) error {
 
 // values of a round: the last edit at or before it rules.
 func (t *twin) values(alg *optim.Algorithm, edits []event.Edit, round uint64) optim.Values {
-	v := alg.Defaults()
+	set := map[string]float64{}
 	for _, k := range alg.Knobs {
 		for _, e := range edits {
 			if e.Algorithm != alg.Name || e.Knob != k.Name || e.At > round {
@@ -132,10 +132,10 @@ func (t *twin) values(alg *optim.Algorithm, edits []event.Edit, round uint64) op
 			if k.Integer {
 				x = math.Round(x)
 			}
-			v[k.Name] = min(max(x, k.Min), k.Max)
+			set[k.Name] = min(max(x, k.Min), k.Max)
 		}
 	}
-	return v
+	return alg.Values(set)
 }
 
 // blocks is a hash of what an algorithm keeps at a round.
@@ -150,7 +150,7 @@ func (t *twin) blocks(alg string, edits []event.Edit, round uint64) hash {
 func (t *twin) shape(a *optim.Algorithm, v optim.Values) hash {
 	key := mixText(0, a.Name)
 	for _, k := range a.Knobs {
-		key = mix(key, math.Float64bits(v[k.Name]))
+		key = mix(key, math.Float64bits(v.Get(k.Name)))
 	}
 	h, ok := t.shapes[key]
 	if !ok {

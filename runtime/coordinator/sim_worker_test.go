@@ -107,7 +107,7 @@ const simEpochSamples = 2000 // samples of one epoch of the symbolic data
 func (y *symbols) advance(alg *optim.Algorithm, v optim.Values, members []optim.Member) {
 	h := hash(y.prog.Rounds)
 	for _, k := range alg.Knobs {
-		h = mix(h, math.Float64bits(v[k.Name]))
+		h = mix(h, math.Float64bits(v.Get(k.Name)))
 	}
 	for _, m := range members {
 		h = mix(h, uint64(m))
@@ -116,7 +116,7 @@ func (y *symbols) advance(alg *optim.Algorithm, v optim.Values, members []optim.
 	for m, old := range y.rows {
 		y.rows[m] = mix(old, uint64(h), uint64(m))
 	}
-	n, batch := uint64(len(members)), uint64(v["batch"])
+	n, batch := uint64(len(members)), uint64(v.Get("batch"))
 	y.prog.Rounds++
 	y.prog.Steps += n
 	y.prog.Samples += n * batch
@@ -351,8 +351,8 @@ func freshSymbols(alg string, members []optim.Member) symbols {
 	return y
 }
 
-// carry is the state after a plan: survivors keep their rows, others enter from the centre, and a change of what is kept
-// leaves its mark everywhere.
+// carry is the state after a plan: survivors keep their rows, others enter from the centre, and a change of what is
+// kept leaves its mark everywhere.
 func carry(old symbols, was, will hash, members []optim.Member) symbols {
 	centre := old.shared
 	for _, m := range slices.Sorted(maps.Keys(old.rows)) {

@@ -47,7 +47,8 @@ func (p *party) blows() {
 	p.step(message.Failed{Worker: 0, Epoch: p.core.base, Err: "not finite", NonFinite: &message.NonFinite{Block: "x", Member: p.core.roster.Hosted(0)[0], From: g.From, To: g.To}})
 }
 
-// TestOnTrouble: what a run does where a block is not finite, the disk is full, or its workers disagree, when nobody looks.
+// TestOnTrouble: what a run does where a block is not finite, the disk is full, or its workers disagree, when nobody
+// looks.
 func TestOnTrouble(t *testing.T) {
 	on := func(policy string) func(*Config) { return func(c *Config) { c.OnTrouble = policy } }
 	troubles := map[string]func(p *party){
@@ -97,8 +98,8 @@ func TestOnTrouble(t *testing.T) {
 	}
 }
 
-// TestBack: a run that goes back by itself takes the newest checkpoint that a probe found sane, or the start, without the edits
-// that came since, and gives up after some tries.
+// TestBack: a run that goes back by itself takes the newest checkpoint that a probe found sane, or the start, without
+// the edits that came since, and gives up after some tries.
 func TestBack(t *testing.T) {
 	p := newParty(t, 2, func(c *Config) {
 		c.OnTrouble, c.Edits = OnTroubleBack, []event.Edit{{Algorithm: "parle", Knob: "eta", Expr: "0.07", By: "flag"}}

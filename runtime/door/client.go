@@ -95,8 +95,8 @@ func receive(r io.Reader, most uint32, v any) error {
 	return cbor.Unmarshal(p, v)
 }
 
-// Client speaks to a Server. Records and commands go over connections of their own, so a waiting viewer never holds up a
-// command.
+// Client speaks to a Server. Records and commands go over connections of their own, so a waiting viewer never holds up
+// a command.
 type Client struct {
 	id   string
 	dir  string // of the session on this machine, whose log is there when its process is not; "" elsewhere
@@ -116,13 +116,14 @@ type line struct {
 	c  net.Conn
 }
 
-// NewClient names itself for the writer's lease; a program that only reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
+// NewClient names itself for the writer's lease; a program that only reads has no name, and is not counted among the
+// viewers. take makes its commands take the lease from others.
 func NewClient(id string, take bool, dial func(context.Context) (net.Conn, error)) *Client {
 	return &Client{id: id, take: take, dial: dial}
 }
 
-// Dial opens the door of the session in dir, on this machine. Where the process that records it is gone later, the client tells what
-// the log has.
+// Dial opens the door of the session in dir, on this machine. Where the process that records it is gone later, the
+// client tells what the log has.
 func Dial(dir, id string, take bool) (*Client, error) {
 	c := local(dir, id, take)
 	conn, err := c.dial(context.Background())

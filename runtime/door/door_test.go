@@ -89,7 +89,8 @@ func TestOlderThanTheRing(t *testing.T) {
 	sourcetest.Contract(t, c, rs, false)
 }
 
-// However many members a record tells of, the ring holds no more points than it should, and the rest is read from the log.
+// However many members a record tells of, the ring holds no more points than it should, and the rest is read from the
+// log.
 func TestRingOfManyMembers(t *testing.T) {
 	const members = 4096
 	rs := make([]event.Record, 2*ringPoints/members+20)
@@ -174,8 +175,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// Nobody writes until somebody commands. The lease can be asked for: the holder is told by whom, and it passes when the holder gives it,
-// ends or leaves.
+// Nobody writes until somebody commands. The lease can be asked for: the holder is told by whom, and it passes when the
+// holder gives it, ends or leaves.
 func TestLeaseIsAskedFor(t *testing.T) {
 	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil

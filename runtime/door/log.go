@@ -78,7 +78,8 @@ func (c *Client) orphaned(ctx context.Context) bool {
 	return false
 }
 
-// end is what follows the last record of a log without a process: io.EOF, or ErrKilled where the run did not say that it ends.
+// end is what follows the last record of a log without a process: io.EOF, or ErrKilled where the run did not say that
+// it ends.
 func (c *Client) end() error {
 	if session.Describe(c.dir).Phase.Over() {
 		return io.EOF

@@ -20,8 +20,9 @@ type Visitor struct {
 // maxAsked bounds a request of a visitor.
 const maxAsked = 1 << 20
 
-// Relay passes a visitor's requests on to the door of a session, under the visitor's name, and the answers back, until either
-// side or ctx ends. It closes both. gate answers what concerns the door by which the visitor came; nil: the session does.
+// Relay passes a visitor's requests on to the door of a session, under the visitor's name, and the answers back, until
+// either side or ctx ends. It closes both. gate answers what concerns the door by which the visitor came; nil: the
+// session does.
 func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(Gate) (string, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -64,8 +65,8 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(
 	}
 }
 
-// requests hands on what a client asks until it hangs up: then it cancels, also while an answer waits for records. Its goroutine ends
-// with c.
+// requests hands on what a client asks until it hangs up: then it cancels, also while an answer waits for records. Its
+// goroutine ends with c.
 func requests(ctx context.Context, cancel context.CancelFunc, c net.Conn, most uint32) <-chan request {
 	asked := make(chan request)
 	go func() {

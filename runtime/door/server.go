@@ -15,7 +15,8 @@ import (
 	"brood/runtime/view"
 )
 
-// ringSize is the newest records kept in memory for viewers, and ringPoints the points in them; older ones are read from the log.
+// ringSize is the newest records kept in memory for viewers, and ringPoints the points in them; older ones are read
+// from the log.
 const (
 	ringSize   = 1 << 14
 	ringPoints = 1 << 19

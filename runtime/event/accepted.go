@@ -2,22 +2,22 @@ package event
 
 import "slices"
 
-// Accepted is a command that asks for knobs, a population or an algorithm, as it was accepted. It is pending until its edits
-// or its plan are in the log too.
+// Accepted is a command that asks for knobs, a population or an algorithm, as it was accepted. It is pending until its
+// edits or its plan are in the log too.
 type Accepted struct {
 	N       uint64  `cbor:"0,keyasint"` // counts the accepted commands of a log from 1
 	Command Command `cbor:"1,keyasint"`
 }
 
-// Pending folds a log into the commands that were accepted and have not come into effect. The zero Pending is that of an
-// empty log.
+// Pending folds a log into the commands that were accepted and have not come into effect. The zero Pending is that of
+// an empty log.
 type Pending struct {
 	Last     uint64 // number of the newest accepted command
 	Commands []Accepted
 }
 
-// Take adds the next record. Commands are obeyed in the order of their numbers, so that an edit of a later one says that
-// all before it were obeyed or rejected. A command for knobs alone is obeyed knob by knob, any other by a plan.
+// Take adds the next record. Commands are obeyed in the order of their numbers, so that an edit of a later one says
+// that all before it were obeyed or rejected. A command for knobs alone is obeyed knob by knob, any other by a plan.
 func (p *Pending) Take(r Record) {
 	switch {
 	case r.Accepted != nil:

@@ -14,11 +14,13 @@ type Command struct {
 	Members   int       `cbor:"3,keyasint,omitempty"` // new population size
 	Algorithm string    `cbor:"4,keyasint,omitempty"` // swap; the new one starts from its defaults and Set
 	Action    Action    `cbor:"5,keyasint,omitempty"`
-	Limit     *Limit    `cbor:"6,keyasint,omitempty"`  // with Resume: go on to another limit
-	Worker    int       `cbor:"7,keyasint,omitempty"`  // with Kill, Cordon, Drain and Uncordon
-	Link      *Link     `cbor:"8,keyasint,omitempty"`  // slow a link down, or let it go again
-	Why       string    `cbor:"10,keyasint,omitempty"` // the reason in the words of who asks, see [MaxWhy]; it stays with the edits
-	Of        string    `cbor:"9,keyasint,omitempty"`  // algorithm that Set and Members were meant for: refused where another runs or takes over
+	Limit     *Limit    `cbor:"6,keyasint,omitempty"` // with Resume: go on to another limit
+	Worker    int       `cbor:"7,keyasint,omitempty"` // with Kill, Cordon, Drain and Uncordon
+	Link      *Link     `cbor:"8,keyasint,omitempty"` // slow a link down, or let it go again
+	// the reason in the words of who asks, see [MaxWhy]; it stays with the edits
+	Why string `cbor:"10,keyasint,omitempty"`
+	// algorithm that Set and Members were meant for: refused where another runs or takes over
+	Of string `cbor:"9,keyasint,omitempty"`
 }
 
 // MaxWhy is the longest reason of a command, in characters; it is one line.
@@ -48,8 +50,8 @@ const (
 // Every, in place of a worker, is all of them.
 const Every = -1
 
-// Link is how slow what worker From sends to worker To is to be; zeros change nothing. It lasts until another command or the
-// end of either worker's process, and changes no bit of the run.
+// Link is how slow what worker From sends to worker To is to be; zeros change nothing. It lasts until another command
+// or the end of either worker's process, and changes no bit of the run.
 type Link struct {
 	From   int           `cbor:"0,keyasint"`           // or Every
 	To     int           `cbor:"1,keyasint"`           // or Every
@@ -87,9 +89,9 @@ func (l Link) String() string {
 // Slow says whether the link is slowed down at all.
 func (l Link) Slow() bool { return l.Rate > 0 || l.Delay > 0 || l.Jitter > 0 || l.Loss > 0 }
 
-// Receipt answers a command. What is accepted is in the log before the receipt leaves. An edit is staged: it gets its round
-// with the next grant or plan, at once while the run is paused, and is in effect once a commit lies beyond that round. What a
-// kill of the coordinator overtakes in between is obeyed when the run goes on.
+// Receipt answers a command. What is accepted is in the log before the receipt leaves. An edit is staged: it gets its
+// round with the next grant or plan, at once while the run is paused, and is in effect once a commit lies beyond that
+// round. What a kill of the coordinator overtakes in between is obeyed when the run goes on.
 type Receipt struct {
 	ID       uint64 `cbor:"0,keyasint"`
 	Accepted bool   `cbor:"1,keyasint"`

@@ -1,5 +1,5 @@
-// Package event defines the records of a run's log: its one truth. The coordinator writes them, verify and resume consume
-// them, and every screen is a fold over them. It imports the seam only.
+// Package event defines the records of a run's log: its one truth. The coordinator writes them, verify and resume
+// consume them, and every screen is a fold over them. It imports the seam only.
 package event
 
 import (
@@ -29,35 +29,38 @@ func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil
 
 // Config opens a log: what cannot change while the run lives.
 type Config struct {
-	Version   int     `cbor:"0,keyasint"` // of the log's vocabulary
-	Preset    string  `cbor:"1,keyasint"` // its name, "" for flags alone
-	Model     string  `cbor:"2,keyasint"` // name
-	ModelSpec string  `cbor:"3,keyasint"` // the layer list as TOML; with Own what the graph looks like
-	Data      string  `cbor:"4,keyasint"` // name
-	Digest    string  `cbor:"5,keyasint"` // of the data, "blake3:..."
-	Seed      uint64  `cbor:"6,keyasint"`
-	Kernels   string  `cbor:"7,keyasint"`  // kind that produced the bits: f32/1, or engine/library/architecture; before f32/1 native/twin/architecture
-	Direct    int     `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
-	Probe     uint64  `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
-	Evaluate  uint64  `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch
-	OnLoss    string  `cbor:"11,keyasint"` // reseed, rollback, shrink
-	Parent    string  `cbor:"12,keyasint"` // session this run was forked from
-	ParentAt  uint64  `cbor:"13,keyasint"` // and the round
-	Params    int     `cbor:"14,keyasint"`
-	Stats     int     `cbor:"15,keyasint"`
-	Limit     Limit   `cbor:"16,keyasint"`
-	Init      *File   `cbor:"17,keyasint,omitempty"` // initial parameters given by a person
-	Train     int     `cbor:"18,keyasint"`           // samples
-	Valid     int     `cbor:"19,keyasint"`
-	Test      int     `cbor:"20,keyasint"`
-	Memory    int64   `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
-	Seconds   float64 `cbor:"22,keyasint,omitempty"` // and how long
-	Own       bool    `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
-	Augment   string  `cbor:"24,keyasint,omitempty"` // how samples change where they are drawn for training, see data.ParseAugment
-	OnTrouble string  `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait where a terminal looks, else stop
-	Reading   int     `cbor:"25,keyasint,omitempty"` // the rule by which a person's own data were read, see data.RuleFirst
+	Version   int    `cbor:"0,keyasint"` // of the log's vocabulary
+	Preset    string `cbor:"1,keyasint"` // its name, "" for flags alone
+	Model     string `cbor:"2,keyasint"` // name
+	ModelSpec string `cbor:"3,keyasint"` // the layer list as TOML; with Own what the graph looks like
+	Data      string `cbor:"4,keyasint"` // name
+	Digest    string `cbor:"5,keyasint"` // of the data, "blake3:..."
+	Seed      uint64 `cbor:"6,keyasint"`
+	// kind that produced the bits: f32/1, or engine/library/architecture; before f32/1 native/twin/architecture
+	Kernels  string  `cbor:"7,keyasint"`
+	Direct   int     `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
+	Probe    uint64  `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
+	Evaluate uint64  `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch
+	OnLoss   string  `cbor:"11,keyasint"` // reseed, rollback, shrink
+	Parent   string  `cbor:"12,keyasint"` // session this run was forked from
+	ParentAt uint64  `cbor:"13,keyasint"` // and the round
+	Params   int     `cbor:"14,keyasint"`
+	Stats    int     `cbor:"15,keyasint"`
+	Limit    Limit   `cbor:"16,keyasint"`
+	Init     *File   `cbor:"17,keyasint,omitempty"` // initial parameters given by a person
+	Train    int     `cbor:"18,keyasint"`           // samples
+	Valid    int     `cbor:"19,keyasint"`
+	Test     int     `cbor:"20,keyasint"`
+	Memory   int64   `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
+	Seconds  float64 `cbor:"22,keyasint,omitempty"` // and how long
+	Own      bool    `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
+	// how samples change where they are drawn for training, see data.ParseAugment
+	Augment   string `cbor:"24,keyasint,omitempty"`
+	OnTrouble string `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait where a terminal looks, else stop
+	Reading   int    `cbor:"25,keyasint,omitempty"` // the rule by which a person's own data were read, see data.RuleFirst
 
-	Told map[string]string `cbor:"27,keyasint,omitempty"` // options that have no key of their own, by name, see package option
+	// options that have no key of their own, by name, see package option
+	Told map[string]string `cbor:"27,keyasint,omitempty"`
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.
@@ -85,8 +88,8 @@ func (l Limit) Part(p Progress) float64 {
 	return min(part, 1)
 }
 
-// MaxMembers is the largest population: a plan names all of them up to three times, with their workers, and those that were lost, and is one
-// record of the log and one message (8 MiB).
+// MaxMembers is the largest population: a plan names all of them up to three times, with their workers, and those that
+// were lost, and is one record of the log and one message (8 MiB).
 const MaxMembers = 1 << 18
 
 // Source says where a plan takes its blocks from.
@@ -112,8 +115,10 @@ type Plan struct {
 	Base      uint32         `cbor:"9,keyasint,omitempty"` // epoch that was installed when this plan was made
 	Cause     Cause          `cbor:"10,keyasint,omitempty"`
 	Note      string         `cbor:"11,keyasint,omitempty"` // a sentence for the event lane
-	Before    []Edit         `cbor:"12,keyasint,omitempty"` // edits that shaped the blocks of Old, where they come from the workers
-	Obeyed    uint64         `cbor:"13,keyasint,omitempty"` // accepted commands up to this number are in it; 0: none is new
+	// edits that shaped the blocks of Old, where they come from the workers
+	Before []Edit `cbor:"12,keyasint,omitempty"`
+	// accepted commands up to this number are in it; 0: none is new
+	Obeyed uint64 `cbor:"13,keyasint,omitempty"`
 }
 
 // Edit is a change of one knob: effective from round At on. Expr is a value or a schedule as typed.
@@ -130,7 +135,8 @@ type Edit struct {
 	Steps  uint64  `cbor:"7,keyasint,omitempty"`
 
 	Obeys uint64 `cbor:"8,keyasint,omitempty"` // number of the accepted command
-	Why   string `cbor:"9,keyasint,omitempty"` // the reason that the command gave; of a choice that was left to the run (optim.Auto) what was measured
+	// the reason that the command gave; of a choice that was left to the run (optim.Auto) what was measured
+	Why string `cbor:"9,keyasint,omitempty"`
 }
 
 // First is the first round under the edit, as rounds are counted for a person: from 1.
@@ -152,17 +158,18 @@ func (e Edit) Same(o Edit) bool {
 
 // Commit says that every worker passed round To with the state of this hash.
 type Commit struct {
-	Epoch     uint32             `cbor:"0,keyasint"`
-	To        uint64             `cbor:"1,keyasint"` // rounds done
-	Hash      string             `cbor:"2,keyasint"` // "blake3:..." over the sorted digests of all blocks
-	Progress  Progress           `cbor:"3,keyasint"`
-	Sent      map[optim.Op]int64 `cbor:"4,keyasint,omitempty"` // payload bytes of the committed rounds, summed over workers
-	Predicted map[optim.Op]int64 `cbor:"5,keyasint,omitempty"`
-	Apart     map[optim.Op]int64 `cbor:"6,keyasint,omitempty"` // bytes of evaluation and probes
-	Aborted   int64              `cbor:"7,keyasint,omitempty"` // payload of rounds that were thrown away
-	Overhead  int64              `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
-	Rounds    uint64             `cbor:"9,keyasint"`           // rounds in this commit
-	Nanos     int64              `cbor:"10,keyasint"`          // wall time of the slowest worker
+	Epoch    uint32   `cbor:"0,keyasint"`
+	To       uint64   `cbor:"1,keyasint"` // rounds done
+	Hash     string   `cbor:"2,keyasint"` // "blake3:..." over the sorted digests of all blocks
+	Progress Progress `cbor:"3,keyasint"`
+	// payload bytes of the committed rounds, summed over workers
+	Sent       map[optim.Op]int64 `cbor:"4,keyasint,omitempty"`
+	Predicted  map[optim.Op]int64 `cbor:"5,keyasint,omitempty"`
+	Evaluation map[optim.Op]int64 `cbor:"6,keyasint,omitempty"` // bytes of evaluation and probes
+	Aborted    int64              `cbor:"7,keyasint,omitempty"` // payload of rounds that were thrown away
+	Overhead   int64              `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
+	Rounds     uint64             `cbor:"9,keyasint"`           // rounds in this commit
+	Nanos      int64              `cbor:"10,keyasint"`          // wall time of the slowest worker
 }
 
 // Progress counts what the whole population did since the start: a pure function of roster and knobs.
@@ -173,9 +180,10 @@ type Progress struct {
 
 // Points are the values of one series at one round, all of them finite or NaN as measured.
 type Points struct {
-	Round   uint64          `cbor:"0,keyasint"` // the round that was done, counted from 1
-	Series  string          `cbor:"1,keyasint"`
-	Members []engine.Member `cbor:"2,keyasint"` // ascending, of edges as often as a member has one; [engine.None] for a value of the whole population
+	Round  uint64 `cbor:"0,keyasint"` // the round that was done, counted from 1
+	Series string `cbor:"1,keyasint"`
+	// ascending, of edges as often as a member has one; [engine.None] for a value of the whole population
+	Members []engine.Member `cbor:"2,keyasint"`
 	Values  []float64       `cbor:"3,keyasint"`
 }
 

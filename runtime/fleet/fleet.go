@@ -1,6 +1,6 @@
-// Package fleet is the shell of a run: it feeds the coordinator's pure core with events, carries out its effects in their
-// order, and hosts workers of this process as goroutines. Workers of other processes take a [Seat]: runtime/remote brings
-// them. The fleet's one event loop owns the core; everything else talks to it through channels.
+// Package fleet is the shell of a run: it feeds the coordinator's pure core with events, carries out its effects in
+// their order, and hosts workers of this process as goroutines. Workers of other processes take a [Seat]:
+// runtime/remote brings them. The fleet's one event loop owns the core; everything else talks to it through channels.
 package fleet
 
 import (
@@ -72,7 +72,8 @@ type died struct {
 
 type spawn struct{}
 
-// tooMany deaths without a commit between them, beyond one of each worker, end the run: its program or its data fail always.
+// tooMany deaths without a commit between them, beyond one of each worker, end the run: its program or its data fail
+// always.
 const tooMany = 4
 
 // New readies a fleet; it refuses what the core refuses.
@@ -101,8 +102,8 @@ func (f *Fault) Error() string {
 }
 
 // Run trains until the core's exit, or until ctx ends: then the workers are dropped where they stand, and the log holds
-// what was committed. A fault of the coordinator's own is an error too. Whatever ends it before the run is over, workers are told that they
-// may come back to whoever goes on with it.
+// what was committed. A fault of the coordinator's own is an error too. Whatever ends it before the run is over,
+// workers are told that they may come back to whoever goes on with it.
 func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {

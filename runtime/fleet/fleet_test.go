@@ -278,7 +278,8 @@ func TestLeftAtOnce(t *testing.T) {
 	}
 }
 
-// TestWrongBytes: an algorithm whose formula of its own traffic is wrong is said so once, by name, and the run goes on to its end.
+// TestWrongBytes: an algorithm whose formula of its own traffic is wrong is said so once, by name, and the run goes on
+// to its end.
 func TestWrongBytes(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		log := &conformance.Log{}

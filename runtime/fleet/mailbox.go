@@ -7,7 +7,8 @@ import (
 	"brood/runtime/message"
 )
 
-// Mailbox is a worker's queue of messages. Posting never waits, and an Abort cancels at once whatever the worker is doing.
+// Mailbox is a worker's queue of messages. Posting never waits, and an Abort cancels at once whatever the worker is
+// doing.
 type Mailbox struct {
 	mu     sync.Mutex
 	q      []message.Order

@@ -7,7 +7,8 @@ import (
 	"brood/runtime/message"
 )
 
-// TestAbortOvertakes: an abort voids what is queued before it and cancels what is being done; what comes after it stays.
+// TestAbortOvertakes: an abort voids what is queued before it and cancels what is being done; what comes after it
+// stays.
 func TestAbortOvertakes(t *testing.T) {
 	box := NewMailbox()
 	box.Post(message.Grant{From: 1})

@@ -9,8 +9,9 @@ import (
 	"brood/runtime/worker"
 )
 
-// Seat is a worker as the fleet sees it. Both methods are called by the fleet's loop and must not wait. A [message.Away] or Close ends
-// the worker at once, the one that comes first: it was killed or put out, or the run is over.
+// Seat is a worker as the fleet sees it. Both methods are called by the fleet's loop and must not wait. A
+// [message.Away] or Close ends the worker at once, the one that comes first: it was killed or put out, or the run is
+// over.
 type Seat interface {
 	Post(message.Order)
 	Close()
@@ -27,7 +28,8 @@ type seated struct {
 // Reserve gives the next worker's number. It may be called from any goroutine.
 func (f *Fleet) Reserve() int { return int(f.nextID.Add(1) - 1) }
 
-// Seat adds a worker that is hosted elsewhere, under a reserved number. After the run's end it closes the seat, perhaps twice.
+// Seat adds a worker that is hosted elsewhere, under a reserved number. After the run's end it closes the seat, perhaps
+// twice.
 func (f *Fleet) Seat(id int, s Seat) {
 	f.post(seated{id, s})
 	select {
@@ -58,14 +60,15 @@ func (f *Fleet) Report(r message.Report) { f.post(r) }
 // Gone says that a worker hosted elsewhere is lost.
 func (f *Fleet) Gone(id int, reason string) { f.post(died{worker: id, reason: reason}) }
 
-// shortGrace is longer than two workers, or a worker and the coordinator, may differ in when they notice the same silence.
+// shortGrace is longer than two workers, or a worker and the coordinator, may differ in when they notice the same
+// silence.
 const shortGrace = 500 * time.Millisecond
 
 // Attend lets w do what comes into box, and reports its replies, until ctx ends, the box is closed or a Stop comes. An
-// error is a panic of w's program, or the loss of its device. A failure is reported after grace only, unless an Abort comes
-// before: when a worker dies, its partners may notice before the coordinator does, and must not be blamed. A connection
-// that broke between workers that are there is reported after shortGrace: by then both of them have noticed, and the
-// coordinator any death. At its end w's memory is given back.
+// error is a panic of w's program, or the loss of its device. A failure is reported after grace only, unless an Abort
+// comes before: when a worker dies, its partners may notice before the coordinator does, and must not be blamed. A
+// connection that broke between workers that are there is reported after shortGrace: by then both of them have noticed,
+// and the coordinator any death. At its end w's memory is given back.
 func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Duration, report func(message.Report)) error {
 	defer w.Free()
 	for {

@@ -108,8 +108,8 @@ func wait(t *testing.T, c <-chan struct{}) {
 	}
 }
 
-// TestPutOut: a worker whose word cannot be trusted is sent away for good, not told that the run is over; at the end everybody is told,
-// then closed; and a seat that comes later is closed too.
+// TestPutOut: a worker whose word cannot be trusted is sent away for good, not told that the run is over; at the end
+// everybody is told, then closed; and a seat that comes later is closed too.
 func TestPutOut(t *testing.T) {
 	f := newFleet(t, 0, func(c *fleet.Config) { c.Core.Wait = 2 })
 	a, b := &mute{closed: make(chan struct{})}, &mute{closed: make(chan struct{})}

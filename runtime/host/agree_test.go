@@ -9,10 +9,10 @@ import (
 	"brood/runtime/event"
 )
 
-// TestEnginesAgree: whole runs on both engines end at the same loss. Their sums have other orders, so runs of a seed part
-// after some steps; means over five seeds may differ by two standard errors of their difference. Where the engines compute
-// the same function the runs of a seed also stay close together, which the spread over seeds alone would not show: their
-// mean absolute difference is below half of that spread.
+// TestEnginesAgree: whole runs on both engines end at the same loss. Their sums have other orders, so runs of a seed
+// part after some steps; means over five seeds may differ by two standard errors of their difference. Where the engines
+// compute the same function the runs of a seed also stay close together, which the spread over seeds alone would not
+// show: their mean absolute difference is below half of that spread.
 func TestEnginesAgree(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: trains thirty models")
@@ -46,17 +46,17 @@ func TestEnginesAgree(t *testing.T) {
 			ours, theirs := end["native"], end["gorgonia"]
 			a, sa := meanError(ours)
 			b, sb := meanError(theirs)
-			var apart float64
+			var gap float64
 			for i := range ours {
-				apart += math.Abs(ours[i]-theirs[i]) / float64(len(ours))
+				gap += math.Abs(ours[i]-theirs[i]) / float64(len(ours))
 			}
 			spread := sa * math.Sqrt(float64(len(ours)))
-			t.Logf("native %.4f ± %.4f, gorgonia %.4f ± %.4f, apart %.2g, spread over seeds %.2g", a, sa, b, sb, apart, spread)
+			t.Logf("native %.4f ± %.4f, gorgonia %.4f ± %.4f, apart %.2g, spread over seeds %.2g", a, sa, b, sb, gap, spread)
 			if !(math.Abs(a-b) <= 2*math.Hypot(sa, sb)) {
 				t.Errorf("mean loss %.4f on the native engine, %.4f on gorgonia: more than two standard errors apart", a, b)
 			}
-			if !(apart <= spread/2) {
-				t.Errorf("runs of a seed are %.3g apart, seeds %.3g", apart, spread)
+			if !(gap <= spread/2) {
+				t.Errorf("runs of a seed are %.3g apart, seeds %.3g", gap, spread)
 			}
 		})
 	}

@@ -16,8 +16,8 @@ import (
 	"brood/runtime/event"
 )
 
-// mixed has convolutions of few and of many channels and of groups, and a dense layer whose products with one column are of whole
-// vectors.
+// mixed has convolutions of few and of many channels and of groups, and a dense layer whose products with one column
+// are of whole vectors.
 const mixed = `
 name = "mixed"
 input = [1, 28, 28]
@@ -69,8 +69,8 @@ func spec(t *testing.T, text string) string {
 	return path
 }
 
-// TestOneArithmetic: every algorithm of the catalog has one hash on all twins of this machine, and what is recorded on one is
-// executed on the others.
+// TestOneArithmetic: every algorithm of the catalog has one hash on all twins of this machine, and what is recorded on
+// one is executed on the others.
 func TestOneArithmetic(t *testing.T) {
 	model := spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}, "dp-sgd": {{"eta", "cosine:0.1..0.01@3"}}}
@@ -115,7 +115,8 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 	for _, model := range []string{"mlp", "lenet", spec(t, resnet)} {
 		for _, a := range catalog.All() {
 			deep := filepath.IsAbs(model)
-			// The portable twin takes minutes for each algorithm with the deep model, and a round of bgd sees the whole training set.
+			// The portable twin takes minutes for each algorithm with the deep model, and a round of bgd sees the whole training
+			// set.
 			left := deep && (a == optim.BGD || os.Getenv("BROOD_LONG") != "all" && a != optim.DPSGD)
 			if a.Needs.Model() && !left {
 				t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, brief(a, model, "mnist")) })
@@ -124,8 +125,8 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 	}
 }
 
-// TestKernelsOfBefore: what was recorded before f32/1 had a name is executed where its bits are the same, and refused by name where
-// they are not.
+// TestKernelsOfBefore: what was recorded before f32/1 had a name is executed where its bits are the same, and refused
+// by name where they are not.
 func TestKernelsOfBefore(t *testing.T) {
 	net := func(name string) *models.Model {
 		m, err := models.Load(name)

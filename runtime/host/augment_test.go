@@ -23,8 +23,8 @@ func augmented(alg string, workers, threads int, rounds uint64) Options {
 	return o
 }
 
-// What is drawn does not depend on who hosts a member nor on threads, is drawn again by verify, and differs from what a run without
-// augmentation sees.
+// What is drawn does not depend on who hosts a member nor on threads, is drawn again by verify, and differs from what a
+// run without augmentation sees.
 func TestAugmentedBits(t *testing.T) {
 	for alg, model := range map[string]string{"parle": "lenets", "openai-es": "mlp-small", "hybrid-es": "softmax", "ga": "softmax"} {
 		home, want, last := t.TempDir(), "", ""

@@ -13,8 +13,9 @@ import (
 	"brood/optim/catalog"
 )
 
-// A run whose algorithm needs no model is bare: its layout is empty, it reads no data, its engine is memory alone, and nothing is probed
-// or tested. In place of a model's layers it records the rules that were given to the algorithm, if any.
+// A run whose algorithm needs no model is bare: its layout is empty, it reads no data, its engine is memory alone, and
+// nothing is probed or tested. In place of a model's layers it records the rules that were given to the algorithm, if
+// any.
 
 // bare says whether the run has no model; every other has data.
 func (j *Job) bare() bool { return j.Config.Data == "" }

@@ -21,7 +21,8 @@ converged = "consensus"
 expect = "r"
 `
 
-// TestBareRun: a rule table is recorded with the run, which resumes and verifies by the log alone, and never reads a model or data.
+// TestBareRun: a rule table is recorded with the run, which resumes and verifies by the log alone, and never reads a
+// model or data.
 func TestBareRun(t *testing.T) {
 	train := func(j *Job, dir string, from *Restored) {
 		t.Helper()

@@ -18,8 +18,8 @@ import (
 	"brood/runtime/verify"
 )
 
-// compute is an engine that says what produces its bits (an arithmetic, or engine/library/architecture), and what memory it holds
-// once it has done some work, in bytes.
+// compute is an engine that says what produces its bits (an arithmetic, or engine/library/architecture), and what
+// memory it holds once it has done some work, in bytes.
 type compute interface {
 	optim.Engine
 	Kernels() string
@@ -76,9 +76,10 @@ func uncovered(err error) bool {
 	return layers || own
 }
 
-// newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the empty kind is a
-// person's choice by $BROOD_ENGINE (native or gorgonia), and without one the first engine that covers the model. Which twin the native
-// engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice (avx512, avx2 or portable).
+// newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
+// empty kind is a person's choice by $BROOD_ENGINE (native or gorgonia), and without one the first engine that covers
+// the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice (avx512,
+// avx2 or portable).
 func newEngine(kind string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	asked, err := chosen(kind)
 	if err != nil {
@@ -122,8 +123,9 @@ func chosen(kind string) (*maker, error) {
 	return nil, nil
 }
 
-// recorded is the kind that computes a session or a file whose kernels were kind, as they are named today. Before f32/1 each twin had
-// a name: that of avx512 had the same bits, that of avx2 for models without convolutions, and that of portable never.
+// recorded is the kind that computes a session or a file whose kernels were kind, as they are named today. Before f32/1
+// each twin had a name: that of avx512 had the same bits, that of avx2 for models without convolutions, and that of
+// portable never.
 func recorded(kind string, net *models.Model) (string, error) {
 	twin, old := strings.CutPrefix(kind, "native/")
 	why := "are not known here"

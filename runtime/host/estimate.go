@@ -18,9 +18,10 @@ import (
 	"brood/runtime/view"
 )
 
-// processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in copies of its pixels. A round
-// allocates roundBytes in each worker, tellBytes for every point until it is in the log, and what is sent frameCopies times. A view is encoded in
-// several steps, which hold encodedCopies of it. All were measured.
+// processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in
+// copies of its pixels. A round allocates roundBytes in each worker, tellBytes for every point until it is in the log,
+// and what is sent frameCopies times. A view is encoded in several steps, which hold encodedCopies of it. All were
+// measured.
 const (
 	processBytes  = 32 << 20
 	dataCopies    = 2.2
@@ -45,32 +46,32 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
 		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
 	}
-	seat, err := j.seat(eng)
+	single, err := j.single(eng)
 	if err != nil {
 		return err
 	}
-	j.Config.Memory = j.memory(r, seat)
+	j.Config.Memory = j.memory(r, single)
 	if limit := machineMemory(); limit > 0 && j.Config.Memory > limit && j.Wait == 0 {
-		return j.tooLarge(j.Config.Memory, seat)
+		return j.tooLarge(j.Config.Memory, single)
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err
 }
 
-// seat is the engine of one worker, which eng is where a worker has all threads.
-func (j *Job) seat(eng compute) (compute, error) {
+// single is the engine of one worker, which eng is where a worker has all threads.
+func (j *Job) single(eng compute) (compute, error) {
 	if threads := max(1, j.Threads/j.Workers); threads < j.Threads {
 		return j.engine("", threads)
 	}
 	return eng, nil
 }
 
-// memory predicts the peak resident bytes: those of reading the data and timing tasks, or of the run with what piles up before it is collected.
-// seat is the engine of a worker.
-func (j *Job) memory(r rehearsal, seat compute) int64 {
-	prepared, live := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, seat)
+// memory predicts the peak resident bytes: those of reading the data and timing tasks, or of the run with what piles up
+// before it is collected. single is the engine of a worker.
+func (j *Job) memory(r rehearsal, single compute) int64 {
+	prepared, live := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, single)
 	for _, w := range r.works {
-		prepared += seat.Room(w)
+		prepared += single.Room(w)
 	}
 	if j.bare() {
 		return processBytes + live
@@ -80,8 +81,9 @@ func (j *Job) memory(r rehearsal, seat compute) int64 {
 	return processBytes + max(prepared, live+int64(piled))
 }
 
-// live predicts what a run holds: data, blocks, the snapshots of the outstanding grants, scratch, what the engines hold, and what is told of rounds.
-func (j *Job) live(r rehearsal, seat compute) int64 {
+// live predicts what a run holds: data, blocks, the snapshots of the outstanding grants, scratch, what the engines
+// hold, and what is told of rounds.
+func (j *Job) live(r rehearsal, single compute) int64 {
 	copies, sum := int64(4), j.Samples.Bytes()+j.told(r)
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
 		copies = 1
@@ -90,12 +92,13 @@ func (j *Job) live(r rehearsal, seat compute) int64 {
 		sum += shortBytes
 	}
 	for _, w := range r.works {
-		sum += seat.Room(w)
+		sum += single.Room(w)
 	}
 	return sum + copies*r.blocks + r.scratch
 }
 
-// told predicts what records of rounds take: the newest ones, the view that they are folded into, and now and then its encoded form.
+// told predicts what records of rounds take: the newest ones, the view that they are folded into, and now and then its
+// encoded form.
 func (j *Job) told(r rehearsal) (bytes int64) {
 	if j.bare() { // counted as shortBytes
 		return 0
@@ -108,8 +111,8 @@ func (j *Job) told(r rehearsal) (bytes int64) {
 	return bytes + door.Room(rounds*r.reports.records, rounds*r.reports.points)
 }
 
-// garbage is how much may pile up beside what is held before it is collected: what is held has few pointers, so that collecting is cheap.
-// leastPercent is the least of it, in percent of what is held.
+// garbage is how much may pile up beside what is held before it is collected: what is held has few pointers, so that
+// collecting is cheap. leastPercent is the least of it, in percent of what is held.
 const (
 	garbage      = 64 << 20
 	leastPercent = 5
@@ -252,8 +255,8 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	return seconds, nil
 }
 
-// entry is the seconds of an entry of a task of at most so many: few are tried, and twice as many until what entries have in common, and is
-// done once, hardly counts.
+// entry is the seconds of an entry of a task of at most so many: few are tried, and twice as many until what entries
+// have in common, and is done once, hardly counts.
 func entry(ctx context.Context, eng compute, few, most int, task func(entries int) engine.Task) (float64, error) {
 	for n, warm := few, false; ; warm = true {
 		work := task(n)

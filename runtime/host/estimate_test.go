@@ -34,7 +34,8 @@ func rehearsed(t *testing.T, j *Job) rehearsal {
 	return r
 }
 
-// TestLiveOfManyCandidates holds what a run is said to hold against the heap at its end, which is mostly what was told of each candidate.
+// TestLiveOfManyCandidates holds what a run is said to hold against the heap at its end, which is mostly what was told
+// of each candidate.
 func TestLiveOfManyCandidates(t *testing.T) {
 	heap := func() int64 {
 		var m goruntime.MemStats
@@ -53,11 +54,11 @@ func TestLiveOfManyCandidates(t *testing.T) {
 			}
 			j := many(t, c.members, 2, c.rounds, "rank", "1")
 			r := rehearsed(t, j)
-			seat, err := j.seat(nil)
+			single, err := j.single(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := j.live(r, seat) - j.Samples.Bytes()
+			said := j.live(r, single) - j.Samples.Bytes()
 			for _, members := range r.reports.series {
 				_, encoded := view.Room(members, float64(c.rounds))
 				said -= encodedCopies * encoded
@@ -69,7 +70,7 @@ func TestLiveOfManyCandidates(t *testing.T) {
 					held = heap() - before
 				}
 			})
-			const small = 4 << 20 // the log, its compressor, the doors
+			const small = 4 << 20 // the log, its compressor, the door
 			if d := said - held; d > held/10+small || -d > held/10+small {
 				t.Errorf("said %d bytes, held %d", said, held)
 			}
@@ -78,7 +79,8 @@ func TestLiveOfManyCandidates(t *testing.T) {
 	}
 }
 
-// TestRehearseWorkers: each worker has blocks that are shared, its own engine and, where seeds are distributed, all noise to draw again.
+// TestRehearseWorkers: each worker has blocks that are shared, its own engine and, where seeds are distributed, all
+// noise to draw again.
 func TestRehearseWorkers(t *testing.T) {
 	for _, c := range []struct {
 		distribution string
@@ -134,7 +136,8 @@ func (a *asked) Do(_ context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// TestClockAsks: what is timed has as many candidates as a round, as long as they take no time, and of the round's kind.
+// TestClockAsks: what is timed has as many candidates as a round, as long as they take no time, and of the round's
+// kind.
 func TestClockAsks(t *testing.T) {
 	for _, c := range []struct {
 		algorithm string

@@ -46,8 +46,8 @@ var edges = &host.Own{Graph: graph.Own{
 	},
 }}
 
-// train runs an algorithm for so many rounds, records the session in dir, and returns the centre's first and last loss on
-// validation samples, and the hash of the state that it ended with.
+// train runs an algorithm for so many rounds, records the session in dir, and returns the centre's first and last loss
+// on validation samples, and the hash of the state that it ended with.
 func train(ctx context.Context, dir, algorithm string, members int, rounds uint64, knobs ...event.Setting) (first, last float64, hash string, err error) {
 	job, err := host.Prepare(host.Options{Own: edges, Data: "glyphs", Algorithm: algorithm, Members: members, Seed: 1,
 		Limit: event.Limit{Rounds: rounds}, Set: knobs, Probe: rounds})

@@ -14,7 +14,8 @@ import (
 	"brood/runtime/session"
 )
 
-// A run is prepared from options, recorded in a session, and executed again from its log; the log is read as a list of records.
+// A run is prepared from options, recorded in a session, and executed again from its log; the log is read as a list of
+// records.
 func ExamplePrepare() {
 	ctx := context.Background()
 	home, err := os.MkdirTemp("", "run-*")

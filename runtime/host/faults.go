@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// FaultsFile of a session holds the stacks of mistakes of brood's own that were caught while it trained: for the report.
+// FaultsFile of a session holds the stacks of mistakes of brood's own that were caught while it trained: for the
+// report.
 const FaultsFile = "faults.txt"
 
 // mostFaults is how long the file grows: whoever provokes a fault can do so again.

@@ -29,7 +29,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestFits: what needs more memory than there is, is refused with what would fit, and that fits; an automatic population stays below.
+// TestFits: what needs more memory than there is, is refused with what would fit, and that fits; an automatic
+// population stays below.
 func TestFits(t *testing.T) {
 	real := machineMemory
 	defer func() { machineMemory = real }()
@@ -73,7 +74,8 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// TestFitsThousands: many members are refused by what few need; the figures are those of a rehearsal of all of them within some percent.
+// TestFitsThousands: many members are refused by what few need; the figures are those of a rehearsal of all of them
+// within some percent.
 func TestFitsThousands(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: rehearses thousands of members")

@@ -121,8 +121,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestFormOfStart: a run that begins with a model's file reads its data as the model's were read, with the statistics of
-// its batch-norms, and is executed again to the same bits.
+// TestFormOfStart: a run that begins with a model's file reads its data as the model's were read, with the statistics
+// of its batch-norms, and is executed again to the same bits.
 func TestFormOfStart(t *testing.T) {
 	dir, path, first := trainedMeadow(t)
 	write(t, filepath.Join(dir, "more.csv"), meadow(300, "shade,size,kind", func(a, b float64, kind string) string { return plainRow(b+40, a, kind) }))

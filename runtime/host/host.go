@@ -25,24 +25,24 @@ type Run struct {
 	Session *session.Session
 	Resumed *Restored // nil for a fresh run
 
-	fleet  *fleet.Fleet
-	doors  Doors
-	door   *door.Server
-	listen net.Listener
-	keep   []string // checkpoint files of the newest two checkpoints
-	older  []string
-	sane   coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
-	pinned []string         // of checkpoints that a plan went back to: verify needs them
+	fleet   *fleet.Fleet
+	hosting Hosting
+	door    *door.Server
+	listen  net.Listener
+	keep    []string // checkpoint files of the newest two checkpoints
+	older   []string
+	sane    coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
+	pinned  []string         // of checkpoints that a plan went back to: verify needs them
 }
 
-// Start opens the doors of a run and readies its fleet. watch is told of every record after it is in the log; it must not
-// block. Close the run after Train.
+// Start opens the door of a run and readies its fleet. watch is told of every record after it is in the log; it must
+// not block. Close the run after Train.
 func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record)) (*Run, error) {
-	return start(j, s, from, watch, closed(j), 0)
+	return start(j, s, from, watch, alone(j), 0)
 }
 
-func start(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Doors, grace time.Duration) (*Run, error) {
-	r := &Run{Job: j, Session: s, Resumed: from, doors: d}
+func start(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Hosting, grace time.Duration) (*Run, error) {
+	r := &Run{Job: j, Session: s, Resumed: from, hosting: d}
 	v := view.New()
 	if from == nil {
 		if err := j.keepInit(s.Dir()); err != nil {
@@ -179,7 +179,8 @@ func paths(cp *event.Checkpoint) (out []string) {
 // prune removes the files of other checkpoints.
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil {
-		_ = r.Session.Prune(slices.Concat(r.keep, r.older, paths(r.sane.Good), r.pinned)) // what cannot be removed is only in the way
+		// what cannot be removed is only in the way
+		_ = r.Session.Prune(slices.Concat(r.keep, r.older, paths(r.sane.Good), r.pinned))
 	}
 }
 
@@ -194,10 +195,10 @@ func (r *Run) Command(ctx context.Context, c event.Command) (event.Receipt, erro
 	return r.fleet.Command(ctx, c)
 }
 
-// Close ends the doors and the log.
+// Close ends the door and the log.
 func (r *Run) Close() error {
-	if r.doors.Close != nil {
-		r.doors.Close()
+	if r.hosting.Close != nil {
+		r.hosting.Close()
 	}
 	if r.door != nil {
 		r.door.Close()

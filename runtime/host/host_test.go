@@ -73,7 +73,8 @@ func prepare(t *testing.T, o Options) *Job {
 	return j
 }
 
-// TestResumeForkVerify: stopped half-way and resumed ends as undisturbed; a branch from within a commit verifies by itself.
+// TestResumeForkVerify: stopped half-way and resumed ends as undisturbed; a branch from within a commit verifies by
+// itself.
 func TestResumeForkVerify(t *testing.T) {
 	const whole = 400 // many more than are under way when the interrupt arrives
 	home := t.TempDir()
@@ -134,8 +135,8 @@ func TestResumeForkVerify(t *testing.T) {
 	}
 }
 
-// TestEditsBeforeTheEnd: what was accepted while the run was paused is in force after it was stopped and resumed, and every
-// resume leaves a session that verifies from the seed.
+// TestEditsBeforeTheEnd: what was accepted while the run was paused is in force after it was stopped and resumed, and
+// every resume leaves a session that verifies from the seed.
 func TestEditsBeforeTheEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	ctx := context.Background()
@@ -176,8 +177,8 @@ func TestEditsBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestAcceptedBeforeACrash: the log as it is when a receipt leaves holds what was accepted, and the run that goes on with it
-// obeys. The log is copied at that moment: a kill leaves no more.
+// TestAcceptedBeforeACrash: the log as it is when a receipt leaves holds what was accepted, and the run that goes on
+// with it obeys. The log is copied at that moment: a kill leaves no more.
 func TestAcceptedBeforeACrash(t *testing.T) {
 	home := t.TempDir()
 	ctx := context.Background()

@@ -1,5 +1,5 @@
-// Package host runs sessions: it turns options into a job (model, data, engine, knobs), a job and a session directory into
-// a fleet, and a recorded session back into a job, for resume, fork and verify.
+// Package host runs sessions: it turns options into a job (model, data, engine, knobs), a job and a session directory
+// into a fleet, and a recorded session back into a job, for resume, fork and verify.
 package host
 
 import (
@@ -111,7 +111,8 @@ func (j *Job) configure(o Options) {
 		Digest: j.Samples.Digest(), Direct: directBytes, Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats,
 		Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
 	o.Record(&c)
-	c.Model, c.Data, c.Augment = j.Net.Name, was.Data, j.Samples.Augment().String() // as they are, and not as they were typed
+	// as they are, and not as they were typed
+	c.Model, c.Data, c.Augment = j.Net.Name, was.Data, j.Samples.Augment().String()
 	if data.IsPath(c.Data) {
 		c.Reading = j.reading.Rule
 	}
@@ -192,8 +193,8 @@ func (j *Job) load(augment string) error {
 	return err
 }
 
-// Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes; overhead
-// is what its links cost so far, see [worker.Config], and may be nil.
+// Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes;
+// overhead is what its links cost so far, see [worker.Config], and may be nil.
 func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worker.Store, threads int, tests bool) (*worker.Worker, error) {
 	eng, err := j.engine(j.Config.Kernels, max(1, threads))
 	if err != nil {
@@ -233,8 +234,8 @@ func (j *Job) core() coordinator.Config {
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 
-// job rebuilds the job of a configuration that was recorded in dir. Where only the data cannot be read as they were, the job comes without
-// them beside the error.
+// job rebuilds the job of a configuration that was recorded in dir. Where only the data cannot be read as they were,
+// the job comes without them beside the error.
 func (o *Own) job(dir string, c event.Config) (*Job, error) {
 	j, err := o.modelled(dir, c)
 	if err != nil || j.bare() {

@@ -36,8 +36,9 @@ func held(t *testing.T, j *Job, onward bool) int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestMemoryPerMember holds what is predicted of one more member against the heap: blocks and scratch where no snapshot is kept, and the
-// blocks once more where one is. Members of Parle and LocalSGD take four and two rows of parameters, a data-parallel one a gradient.
+// TestMemoryPerMember holds what is predicted of one more member against the heap: blocks and scratch where no snapshot
+// is kept, and the blocks once more where one is. Members of Parle and LocalSGD take four and two rows of parameters, a
+// data-parallel one a gradient.
 func TestMemoryPerMember(t *testing.T) {
 	for _, c := range []struct {
 		algorithm string
@@ -80,7 +81,8 @@ func TestMemoryPerMember(t *testing.T) {
 	}
 }
 
-// TestLargeAlone: one worker that hosts more than coordinator.KeepBytes is expected to hold its blocks once, several workers four times.
+// TestLargeAlone: one worker that hosts more than coordinator.KeepBytes is expected to hold its blocks once, several
+// workers four times.
 func TestLargeAlone(t *testing.T) {
 	with := func(workers int) *Job {
 		j, err := Prepare(Options{Algorithm: "parle", Model: "mlp", Data: "glyphs", Members: 100, Workers: workers, Threads: 1, Limit: event.Limit{Seconds: 1}, By: "test"})
@@ -99,7 +101,8 @@ func TestLargeAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkMembers is a cycle of five steps of Parle on `mlp`, each member on a hundredth of the data, on one worker that keeps no snapshot.
+// BenchmarkMembers is a cycle of five steps of Parle on `mlp`, each member on a hundredth of the data, on one worker
+// that keeps no snapshot.
 func BenchmarkMembers(b *testing.B) {
 	for _, members := range []int{8, 1000} {
 		b.Run(fmt.Sprint("n=", members), func(b *testing.B) {

@@ -25,7 +25,8 @@ func PeakMemory() int64 {
 	return int64(u.Maxrss) << 10
 }
 
-// ownPeak is the peak by Linux's own account of this program, in bytes; 0 elsewhere. Rusage begins with the peak of whoever started it.
+// ownPeak is the peak by Linux's own account of this program, in bytes; 0 elsewhere. Rusage begins with the peak of
+// whoever started it.
 func ownPeak() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 )
 
 // Own is a model as a gorgonia graph of a Go program's own, in place of a list of layers: every algorithm trains it, on
-// gorgonia. A session records what the graph looks like and where it starts, not the graph, so only a program that has it goes on with
-// the session, by the methods below. A nil Own stands for the models that sessions hold themselves.
+// gorgonia. A session records what the graph looks like and where it starts, not the graph, so only a program that has
+// it goes on with the session, by the methods below. A nil Own stands for the models that sessions hold themselves.
 type Own struct {
 	Graph graph.Own
-	// Init writes the initial values of tensor t of a member into dst, its t.Len elements; key is the tensor's own address of
-	// randomness. It must depend on its arguments alone. nil: see [models.Own].
+	// Init writes the initial values of tensor t of a member into dst, its t.Len elements; key is the tensor's own address
+	// of randomness. It must depend on its arguments alone. nil: see [models.Own].
 	Init func(key noise.Key, t engine.Tensor, dst []float32)
 }
 

@@ -12,9 +12,9 @@ import (
 	"brood/runtime/session"
 )
 
-// keyframePeriod is the least time between views saved in the log, so that a viewer can seek without folding it all. What was appended
-// since is at least as large as the view was, so that they take no more of the log than records do: to fold so many costs no more
-// than to read one.
+// keyframePeriod is the least time between views saved in the log, so that a viewer can seek without folding it all.
+// What was appended since is at least as large as the view was, so that they take no more of the log than records do:
+// to fold so many costs no more than to read one.
 const keyframePeriod = 5 * time.Second
 
 // A record and a value in one take about so many bytes of the log, before it is compressed.
@@ -62,7 +62,8 @@ func (r *recorder) Append(records ...event.Record) error {
 	return nil
 }
 
-// keyframe saves the present view. One that cannot be saved, or is too large since there are tens of thousands of members, is only missed by seeks.
+// keyframe saves the present view. One that cannot be saved, or is too large since there are tens of thousands of
+// members, is only missed by seeks.
 func (r *recorder) keyframe() error {
 	v := r.door.View()
 	p, err := cbor.Marshal(v)

@@ -57,7 +57,8 @@ func TestKeyframeStandsBetweenRecords(t *testing.T) {
 	}
 }
 
-// A view of so many members that no keyframe holds it does not end the run: its records are in the log, and are followed.
+// A view of so many members that no keyframe holds it does not end the run: its records are in the log, and are
+// followed.
 func TestKeyframeTooLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("folds a million points")

@@ -19,10 +19,11 @@ import (
 // effort is the work of some rounds, as the tasks name it: no algorithm has to say what it costs.
 type effort struct {
 	gradients, scores, candidates float64 // samples
-	terms                         float64 // elements read or written by updates, sums and copies, as multiples of the parameters
-	normals                       float64 // drawn outside candidates, as multiples of the parameters
-	fresh, scaled                 bool    // candidates have batches of their own, or a scale for each parameter
-	most                          engine.Work
+	// elements read or written by updates, sums and copies, as multiples of the parameters
+	terms         float64
+	normals       float64 // drawn outside candidates, as multiples of the parameters
+	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
+	most          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {

@@ -120,7 +120,8 @@ type Restored struct {
 	finished bool   // the log says so
 }
 
-// Settable says whether knobs can be set on the session in dir after round at (0: the last commit), before anything is executed.
+// Settable says whether knobs can be set on the session in dir after round at (0: the last commit), before anything is
+// executed.
 func Settable(dir string, at uint64, set []event.Setting) error {
 	if len(set) == 0 {
 		return nil
@@ -156,9 +157,9 @@ func edits(alg *optim.Algorithm, set []event.Setting, by string, from timeline.P
 	return out, nil
 }
 
-// Restore brings back the state of the session in dir after round at (0: the last commit). It is saved through store, or
-// into dir itself when store is nil.
-// Rounds since the nearest checkpoint are executed again and compared with the recorded commits.
+// Restore brings back the state of the session in dir after round at (0: the last commit). It is saved through store,
+// or into dir itself when store is nil. Rounds since the nearest checkpoint are executed again and compared with the
+// recorded commits.
 func Restore(ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit)) (*Restored, error) {
 	return (*Own)(nil).Restore(ctx, dir, at, store, threads, progress)
 }
@@ -252,7 +253,8 @@ func (out *Restored) execute(ctx context.Context, dir string, at uint64, h histo
 	return nil
 }
 
-// FromSession rebuilds the job of the session in dir: same model, data and kernels, or a sentence that says what differs.
+// FromSession rebuilds the job of the session in dir: same model, data and kernels, or a sentence that says what
+// differs.
 func FromSession(dir string, c event.Config) (*Job, error) { return (*Own)(nil).FromSession(dir, c) }
 
 // FromSession is [FromSession] for a session of this graph.
@@ -299,8 +301,8 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 	return out, older(h.config.Kernels, err)
 }
 
-// Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was. One that was at the end
-// of its limit, and killed before its log said so, goes on to that end.
+// Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was. One
+// that was at the end of its limit, and killed before its log said so, goes on to that end.
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
 	j.Workers, j.Threads = max(out.Hosts, 1), goruntime.NumCPU()

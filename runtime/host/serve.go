@@ -12,8 +12,8 @@ import (
 	"brood/transport/local"
 )
 
-// Doors say who hosts a run besides this process. Job.Workers counts all workers that the first round waits for.
-type Doors struct {
+// Hosting says who hosts a run besides this process. Job.Workers counts all workers that the first round waits for.
+type Hosting struct {
 	Workers  int                             // hosted here
 	Link     func(id int) optim.Link         // of a worker hosted here
 	Overhead func(id int) func() int64       // see worker.Config; may give nil
@@ -26,15 +26,15 @@ type Doors struct {
 // grace before a failure is blamed on the worker that reports it: longer than the transport takes to notice a death.
 const grace = 5 * time.Second
 
-// Serve is Start with doors: workers of other processes take seats in [Run.Fleet].
-func Serve(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Doors) (*Run, error) {
+// Serve is Start where workers of other processes take seats, in [Run.Fleet].
+func Serve(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Hosting) (*Run, error) {
 	return start(j, s, from, watch, d, grace)
 }
 
-// closed doors: all workers are goroutines of this process.
-func closed(j *Job) Doors {
+// alone: all workers are goroutines of this process.
+func alone(j *Job) Hosting {
 	hub := &local.Hub{}
-	return Doors{Workers: j.Workers, Link: func(id int) optim.Link { return hub.Link(id) }, Overhead: func(int) func() int64 { return nil }}
+	return Hosting{Workers: j.Workers, Link: func(id int) optim.Link { return hub.Link(id) }, Overhead: func(int) func() int64 { return nil }}
 }
 
 // Fleet is where workers of other processes take seats.

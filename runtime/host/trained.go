@@ -23,10 +23,11 @@ import (
 
 // Trained is a model that can leave brood: what a population stands for after some round, and what it was trained on.
 type Trained struct {
-	Net    *models.Model
-	Spec   string       // its layer list, as TOML
-	Data   string       // name or absolute path; "" where the file does not say
-	Read   data.Reading // how its samples become the model's input, which others must fit; without a Form where the file does not say
+	Net  *models.Model
+	Spec string // its layer list, as TOML
+	Data string // name or absolute path; "" where the file does not say
+	// how its samples become the model's input, which others must fit; without a Form where the file does not say
+	Read   data.Reading
 	Params []float32
 	Stats  []float32 // batch-norm statistics; empty for a model that has none
 
@@ -39,8 +40,9 @@ type Trained struct {
 	own *Own
 }
 
-// Export takes the centre of the session in dir after round at (0: the last commit). Rounds since the nearest checkpoint are
-// executed again and compared with the recorded commits, of which progress is told; the session is not changed.
+// Export takes the centre of the session in dir after round at (0: the last commit). Rounds since the nearest
+// checkpoint are executed again and compared with the recorded commits, of which progress is told; the session is not
+// changed.
 func Export(ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit)) (*Trained, error) {
 	return (*Own)(nil).Export(ctx, dir, at, threads, progress)
 }
@@ -50,7 +52,8 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 	j, h, err := o.past(dir, at)
 	var w *worker.Worker
 	switch {
-	case err != nil && j != nil && h.holds(at) && j.Net.Layout.Stats == 0: // only the data are gone, and nothing is computed on them
+	case err != nil && j != nil && h.holds(at) && j.Net.Layout.Stats == 0:
+		// only the data are gone, and nothing is computed on them
 		w, err = j.loaded(ctx, dir, *h.saved, threads)
 	case err != nil:
 	case j.bare():
@@ -103,8 +106,8 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 	return w, nil
 }
 
-// Save writes the tensors under the model's names and shapes, which PyTorch's safetensors.load_file reads, with what it was
-// trained on as metadata.
+// Save writes the tensors under the model's names and shapes, which PyTorch's safetensors.load_file reads, with what it
+// was trained on as metadata.
 func (t *Trained) Save(path string) error {
 	file := safetensors.File{Meta: map[string]string{metaFormat: modelFormat, metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm,
 		metaSession: t.Session, metaAtRound: strconv.FormatUint(t.Round, 10), metaReading: strconv.Itoa(t.Read.Rule), metaKernels: t.Kernels}}
@@ -127,8 +130,8 @@ func (t *Trained) Save(path string) error {
 	return safetensors.Save(path, file)
 }
 
-// OpenTrained reads a model from a safetensors file. model names one of brood's or a .toml file with the layers, and may be
-// empty where the file itself holds the layers, as those do that Save wrote.
+// OpenTrained reads a model from a safetensors file. model names one of brood's or a .toml file with the layers, and
+// may be empty where the file itself holds the layers, as those do that Save wrote.
 func OpenTrained(path, model string) (*Trained, error) {
 	file, err := openModel(path)
 	if err != nil {
@@ -165,7 +168,8 @@ func OpenTrained(path, model string) (*Trained, error) {
 	return t, err
 }
 
-// Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never seen may be.
+// Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never
+// seen may be.
 var Splits = []string{"test", "validation", "train", "all"}
 
 // Scored is what an evaluation found, and what computed it.

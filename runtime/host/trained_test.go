@@ -16,8 +16,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestExport: of every algorithm that trains a model, the exported file is the very centre that the run tested, and scoring it gives what
-// the run recorded.
+// TestExport: of every algorithm that trains a model, the exported file is the very centre that the run tested, and
+// scoring it gives what the run recorded.
 func TestExport(t *testing.T) {
 	for _, a := range catalog.All() {
 		if !a.Needs.Model() || testing.Short() && !slices.Contains([]string{"parle", "openai-es", "pesgd"}, a.Name) {

@@ -8,8 +8,9 @@ import (
 	"brood/runtime/event"
 )
 
-// TestSaneIsKept: a run that diverges long after its newest sane checkpoint still has its files, goes back to it, without the edit that
-// blew it up, and ends; the log verifies, and can be gone on with from a round that was done again.
+// TestSaneIsKept: a run that diverges long after its newest sane checkpoint still has its files, goes back to it,
+// without the edit that blew it up, and ends; the log verifies, and can be gone on with from a round that was done
+// again.
 func TestSaneIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	ctx := context.Background()

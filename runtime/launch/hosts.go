@@ -65,8 +65,9 @@ func ParseHosts(list string) (out []Host, err error) {
 	return within(out)
 }
 
-// ParseHostfile reads a hostfile of Open MPI ("[USER@]HOST [slots=N] [max_slots=N]") or of MPICH's hydra ("HOST[:N]"), where # begins a
-// comment, and a list of nodes with a line for each slot, as PBS writes it. A host that comes again has more slots.
+// ParseHostfile reads a hostfile of Open MPI ("[USER@]HOST [slots=N] [max_slots=N]") or of MPICH's hydra ("HOST[:N]"),
+// where # begins a comment, and a list of nodes with a line for each slot, as PBS writes it. A host that comes again
+// has more slots.
 //
 // Sources: "The hostfile option" of Open MPI's prte-map(1); "Using Hydra" of the MPICH wiki.
 func ParseHostfile(r io.Reader) (out []Host, err error) {

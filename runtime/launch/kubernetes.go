@@ -8,22 +8,24 @@ import (
 	"text/template"
 )
 
-// Kubernetes describes a fleet as an Indexed Job: Pods pods of one image, of which that with index 0 serves and hosts members as the
-// others do.
+// Kubernetes describes a fleet as an Indexed Job: Pods pods of one image, of which that with index 0 serves and hosts
+// members as the others do.
 type Kubernetes struct {
-	Name   string   // of the Job, its Service and its Secret: a DNS label
-	Image  string   // container image with brood in its PATH
-	Pods   int      // 1 to MaxSize
-	Port   int      // UDP of QUIC; over TCP the others ask here for the join URL
-	Secret string   // shared by the pods
-	Claim  string   // PersistentVolumeClaim for sessions and data, mounted by every pod; "" gives each pod a folder that ends with it
-	Args   []string // for brood serve: flags and the preset
+	Name   string // of the Job, its Service and its Secret: a DNS label
+	Image  string // container image with brood in its PATH
+	Pods   int    // 1 to MaxSize
+	Port   int    // UDP of QUIC; over TCP the others ask here for the join URL
+	Secret string // shared by the pods
+	// PersistentVolumeClaim for sessions and data, mounted by every pod; "" gives each pod a folder that ends with it
+	Claim string
+	Args  []string // for brood serve: flags and the preset
 }
 
-var label = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$`) // 63 characters, less what the Job appends for a pod
+// 63 characters, less what the Job appends for a pod
+var label = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$`)
 
-// Manifest is what `kubectl apply -f -` takes: a Secret, a headless Service that gives pods names, and the Job. The pods see the
-// variables of torchrun.
+// Manifest is what `kubectl apply -f -` takes: a Secret, a headless Service that gives pods names, and the Job. The
+// pods see the variables of torchrun.
 //
 // Source: "Job with Pod-to-Pod Communication" of the Kubernetes documentation; batch/v1 and v1 of k8s.io/api.
 func (k Kubernetes) Manifest() (string, error) {

@@ -1,14 +1,15 @@
-// Package launch reads what the engines that place processes say about a fleet, and writes what they are told: the variables of
-// Slurm and of torchrun, lists of hosts, hostfiles of MPI, the command lines of ssh and a manifest for Kubernetes. It is pure:
-// text and variables in, values and text out; no socket, no file, no process. It imports nothing of ours.
+// Package launch reads what the engines that place processes say about a fleet, and writes what they are told: the
+// variables of Slurm and of torchrun, lists of hosts, hostfiles of MPI, the command lines of ssh and a manifest for
+// Kubernetes. It is pure: text and variables in, values and text out; no socket, no file, no process. It imports
+// nothing of ours.
 //
-// Two kinds of engine need two things. One starts the same command several times and numbers the copies (srun, a job array,
-// torchrun, an Indexed Job): a [Place] says which copy this is, and copy 0 serves. The other is a list of machines on which
-// nothing runs yet: a [Host] is one of them, and [SSH] the command that starts a worker there.
+// Two kinds of engine need two things. One starts the same command several times and numbers the copies (srun, a job
+// array, torchrun, an Indexed Job): a [Place] says which copy this is, and copy 0 serves. The other is a list of
+// machines on which nothing runs yet: a [Host] is one of them, and [SSH] the command that starts a worker there.
 //
-// A worker needs the join URL, whose token is a secret and whose key hash is new in every run: neither can be derived from
-// what an engine tells everybody. Copies therefore meet in a folder that only their owner reads, or share a secret that
-// protects the URL on its way ([Seal]); over ssh it travels on standard input, where no process list shows it.
+// A worker needs the join URL, whose token is a secret and whose key hash is new in every run: neither can be derived
+// from what an engine tells everybody. Copies therefore meet in a folder that only their owner reads, or share a secret
+// that protects the URL on its way ([Seal]); over ssh it travels on standard input, where no process list shows it.
 //
 //	p, err := launch.Slurm(os.Getenv)          // inside srun -N3: ranks 0, 1 and 2 of 3
 //	hosts, err := launch.ParseHosts("a,eve@b:2222")

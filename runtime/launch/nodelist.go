@@ -8,7 +8,8 @@ import (
 
 const maxNodes = 1 << 16
 
-// Nodes expands a list of nodes as Slurm writes it, in its order: "n[01-03,7],login,r[1-2]c[1-4]". Numbers keep their zeros.
+// Nodes expands a list of nodes as Slurm writes it, in its order: "n[01-03,7],login,r[1-2]c[1-4]". Numbers keep their
+// zeros.
 func Nodes(list string) (out []string, err error) {
 	bad := func(what string) ([]string, error) {
 		return nil, fmt.Errorf("%q is no list of nodes: %s", list, what)
@@ -48,7 +49,8 @@ func Nodes(list string) (out []string, err error) {
 	}
 }
 
-// expand is one element of a list, without commas outside of brackets: all combinations of its brackets, the last one fastest.
+// expand is one element of a list, without commas outside of brackets: all combinations of its brackets, the last one
+// fastest.
 func expand(element string) ([]string, error) {
 	if element == "" {
 		return nil, fmt.Errorf("a name is empty")

@@ -9,11 +9,12 @@ import (
 	"fmt"
 )
 
-// MinSecret is how many characters a shared secret has at least: whoever records a box may guess for as long as it likes.
+// MinSecret is how many characters a shared secret has at least: whoever records a box may guess for as long as it
+// likes.
 const MinSecret = 32
 
-// Seal hides text, a join URL, from all that do not have the secret, and keeps it from being changed: AES-256-GCM with a random nonce, under
-// HKDF-SHA256 of the secret.
+// Seal hides text, a join URL, from all that do not have the secret, and keeps it from being changed: AES-256-GCM with
+// a random nonce, under HKDF-SHA256 of the secret.
 func Seal(secret, text string) ([]byte, error) {
 	a, err := box(secret)
 	if err != nil {

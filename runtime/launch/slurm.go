@@ -8,8 +8,8 @@ import (
 
 const insideSlurm = "run this inside srun, or as the tasks of a job array"
 
-// Slurm is the place of a task of srun or, outside of a step, of a task of a job array. A batch script alone has neither: Slurm
-// runs it once, however many tasks the job has.
+// Slurm is the place of a task of srun or, outside of a step, of a task of a job array. A batch script alone has
+// neither: Slurm runs it once, however many tasks the job has.
 //
 // Source: the environment variables that srun(1) and sbatch(1) of Slurm 22.05 list.
 func Slurm(env func(string) string) (Place, error) {
@@ -42,7 +42,8 @@ func slurmStep(env func(string) string) (p Place, err error) {
 	return p, nil
 }
 
-// slurmArray counts tasks from the first. Each is a job of its own and may start whenever; nobody knows where the first one runs.
+// slurmArray counts tasks from the first. Each is a job of its own and may start whenever; nobody knows where the first
+// one runs.
 func slurmArray(env func(string) string) (p Place, err error) {
 	if p.Size, err = number(env, "SLURM_ARRAY_TASK_COUNT", insideSlurm, 1, MaxSize); err != nil {
 		return p, err

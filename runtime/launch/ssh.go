@@ -12,8 +12,8 @@ type SSH struct {
 	Brood   string   // path or name of brood on the other machines
 }
 
-// Command is the command line that runs brood with args on a host, without a terminal and without questions. The join URL is never
-// among args: both machines' process lists show them.
+// Command is the command line that runs brood with args on a host, without a terminal and without questions. The join
+// URL is never among args: both machines' process lists show them.
 func (s SSH) Command(h Host, args ...string) []string {
 	argv := append([]string{}, s.Program...)
 	argv = append(argv, "-T", "-o", "BatchMode=yes")

@@ -7,8 +7,8 @@ import (
 
 const insideTorchrun = "run this under torchrun, or under what sets RANK, WORLD_SIZE and MASTER_ADDR as it does"
 
-// Torchrun is the place that RANK, WORLD_SIZE and MASTER_ADDR give, as torchrun, Kubeflow and [Manifest] set them. MASTER_PORT is left
-// alone: torchrun's own store listens there.
+// Torchrun is the place that RANK, WORLD_SIZE and MASTER_ADDR give, as torchrun, Kubeflow and [Manifest] set them.
+// MASTER_PORT is left alone: torchrun's own store listens there.
 //
 // Source: "Environment Variables" of torch.distributed.run.
 func Torchrun(env func(string) string) (p Place, err error) {

@@ -11,20 +11,22 @@ import (
 // mostOf are the bytes that a worker's message of a kind may have; those of other kinds are bounded by their frame.
 var mostOf = map[uint16]int{kindReady: 1 << 10, kindFailed: 1 << 16, kindSaved: 1 << 16, kindGet: 1 << 12, kindPiece: MaxPiece + 1<<12, kindLeaving: 1 << 6, kindTelemetry: 1 << 18}
 
-// mostWeight is what a worker's message may take in memory: far more than an honest one, since points of a report are bounded by
-// MostPoints, and all else that is worth a frame weighs little more than it takes there.
+// mostWeight is what a worker's message may take in memory: far more than an honest one, since points of a report are
+// bounded by MostPoints, and all else that is worth a frame weighs little more than it takes there.
 const mostWeight = 32 << 20
 
-// MostPoints is what the points of one report may weigh, so that the report with all else that it holds fits into a message: the
-// coordinator grants no more rounds than that. Points weigh more than they take on the wire.
+// MostPoints is what the points of one report may weigh, so that the report with all else that it holds fits into a
+// message: the coordinator grants no more rounds than that. Points weigh more than they take on the wire.
 const MostPoints = 6 << 20
 
-// PointsWeight is what the points of one series in one round weigh at most, of so many values, and a name of so many bytes.
+// PointsWeight is what the points of one series in one round weigh at most, of so many values, and a name of so many
+// bytes.
 func PointsWeight(name, values int) int {
 	return recordWeight + 4*(pairWeight+valueWeight) + valueWeight + 2*valueWeight + name + 2*(3*valueWeight+values*valueWeight)
 }
 
-// admits says whether a body may be decoded: it is not larger than its kind ever is, and does not become much more in memory.
+// admits says whether a body may be decoded: it is not larger than its kind ever is, and does not become much more in
+// memory.
 func admits(kind uint16, body []byte) error {
 	if most, ok := mostOf[kind]; ok && len(body) > most {
 		return fmt.Errorf("a message of kind %d has %d bytes, and never more than %d", kind, len(body), most)
@@ -44,8 +46,8 @@ const recordWeight, pairWeight, valueWeight = 96, 64, 8
 
 var errCBOR = errors.New("a message ends within a value, or nests too deeply")
 
-// weigh estimates from above the memory that the first item of CBOR becomes, and returns what follows it. A null counts as a record, for an
-// array of records may be made of them.
+// weigh estimates from above the memory that the first item of CBOR becomes, and returns what follows it. A null counts
+// as a record, for an array of records may be made of them.
 func weigh(p []byte, depth int) (rest []byte, bytes int, err error) {
 	if len(p) == 0 || depth > 16 {
 		return nil, 0, errCBOR

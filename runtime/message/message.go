@@ -45,7 +45,8 @@ type (
 
 // From a worker.
 type (
-	// Ready says that the worker holds the blocks of the plan, and what it measured where the plan leaves a knob to the run.
+	// Ready says that the worker holds the blocks of the plan, and what it measured where the plan leaves a knob to the
+	// run.
 	Ready struct {
 		Worker int     `cbor:"0,keyasint"`
 		Epoch  uint32  `cbor:"1,keyasint"`
@@ -54,21 +55,22 @@ type (
 	}
 	// Done says that a grant was run.
 	Done struct {
-		Worker    int                 `cbor:"0,keyasint"`
-		Epoch     uint32              `cbor:"1,keyasint"`
-		From      uint64              `cbor:"2,keyasint,omitempty"`
-		To        uint64              `cbor:"3,keyasint,omitempty"`
-		Ended     bool                `cbor:"4,keyasint,omitempty"` // a limit was reached at To, which may lie before the grant's end
-		Digests   map[string][32]byte `cbor:"5,keyasint,omitempty"`
-		Progress  event.Progress      `cbor:"6,keyasint,omitempty"`
-		Points    []event.Points      `cbor:"7,keyasint,omitempty"`
-		Tests     []Test              `cbor:"8,keyasint,omitempty"`
-		Sent      optim.Ledger        `cbor:"9,keyasint,omitempty"`
-		Predicted optim.Ledger        `cbor:"10,keyasint,omitempty"` // by one worker, for all
-		Apart     optim.Ledger        `cbor:"11,keyasint,omitempty"` // evaluation and probes
-		Overhead  int64               `cbor:"12,keyasint,omitempty"`
-		Nanos     int64               `cbor:"13,keyasint,omitempty"` // of the rounds
-		Extra     int64               `cbor:"14,keyasint,omitempty"` // of snapshots and digests
+		Worker int    `cbor:"0,keyasint"`
+		Epoch  uint32 `cbor:"1,keyasint"`
+		From   uint64 `cbor:"2,keyasint,omitempty"`
+		To     uint64 `cbor:"3,keyasint,omitempty"`
+		// a limit was reached at To, which may lie before the grant's end
+		Ended      bool                `cbor:"4,keyasint,omitempty"`
+		Digests    map[string][32]byte `cbor:"5,keyasint,omitempty"`
+		Progress   event.Progress      `cbor:"6,keyasint,omitempty"`
+		Points     []event.Points      `cbor:"7,keyasint,omitempty"`
+		Tests      []Test              `cbor:"8,keyasint,omitempty"`
+		Sent       optim.Ledger        `cbor:"9,keyasint,omitempty"`
+		Predicted  optim.Ledger        `cbor:"10,keyasint,omitempty"` // by one worker, for all
+		Evaluation optim.Ledger        `cbor:"11,keyasint,omitempty"` // evaluation and probes
+		Overhead   int64               `cbor:"12,keyasint,omitempty"`
+		Nanos      int64               `cbor:"13,keyasint,omitempty"` // of the rounds
+		Extra      int64               `cbor:"14,keyasint,omitempty"` // of snapshots and digests
 	}
 	// Failed says that a grant or plan could not be done.
 	Failed struct {
@@ -76,7 +78,8 @@ type (
 		Epoch     uint32     `cbor:"1,keyasint"`
 		Err       string     `cbor:"2,keyasint,omitempty"`
 		NonFinite *NonFinite `cbor:"3,keyasint,omitempty"`
-		Cut       *int       `cbor:"4,keyasint,omitempty"` // the worker to which the connection broke; both may still be there
+		// the worker to which the connection broke; both may still be there
+		Cut *int `cbor:"4,keyasint,omitempty"`
 	}
 	// Saved answers Save.
 	Saved struct {

@@ -1,5 +1,5 @@
-// Package metrics tells Prometheus what a run does: the newest values of its series, its progress, its knobs' traffic and its workers,
-// read through the run's door when they are asked for. It imports runtime/view.
+// Package metrics tells Prometheus what a run does: the newest values of its series, its progress, its knobs' traffic
+// and its workers, read through the run's door when they are asked for. It imports runtime/view.
 package metrics
 
 import (

@@ -23,10 +23,11 @@ type Option struct {
 	Default string                  // as text; "": what is zero stays so, and whoever reads it chooses
 	Choices []string                // the only values, if any
 	Check   func(text string) error // refuses a value with a sentence; nil: every value of the kind will do
-	Above   string                  // asks, in the words that refuse it, for a value above 0 where one is typed; "": 0 will do
-	Most    int                     // the greatest value; 0: no bound
-	Words   func() []string         // what a shell offers in place of the choices; may be nil
-	Paths   bool                    // and paths beside them
+	// asks, in the words that refuse it, for a value above 0 where one is typed; "": 0 will do
+	Above string
+	Most  int             // the greatest value; 0: no bound
+	Words func() []string // what a shell offers in place of the choices; may be nil
+	Paths bool            // and paths beside them
 
 	// at is where the value is, a pointer to a string, an int, a uint64 or a float64; nil: in More. in is where a
 	// recorded configuration has it, and of the same type; nil: among its Told.

@@ -12,11 +12,12 @@ type Options struct {
 	Algorithm string // default dp-sgd
 	Model     string // name or path of a .toml file; default mlp-small. Without a model there are no data and no init
 	Data      string // default glyphs
-	Augment   string // how its samples change where they are drawn, see [brood/models/data.ParseAugment]; default not at all
-	Members   int    // default 4; or [Auto]
-	Workers   int    // goroutines that host them; default 1
-	Threads   int    // of all workers together; default the machine's
-	Wait      int    // of Workers, those that come in from other processes: with any, this one's memory bounds nothing
+	// how its samples change where they are drawn, see [brood/models/data.ParseAugment]; default not at all
+	Augment   string
+	Members   int // default 4; or [Auto]
+	Workers   int // goroutines that host them; default 1
+	Threads   int // of all workers together; default the machine's
+	Wait      int // of Workers, those that come in from other processes: with any, this one's memory bounds nothing
 	Seed      uint64
 	Limit     event.Limit // default 10 epochs
 	Probe     uint64      // rounds between probes; 0 chooses

@@ -24,8 +24,8 @@ func (x *Option) record(o Options, c *event.Config) {
 	c.Told = with(c.Told, x.Name, x.Text(o))
 }
 
-// Recorded is what a recorded configuration was told; an option that nobody here knows is refused, since the run would be
-// another without it.
+// Recorded is what a recorded configuration was told; an option that nobody here knows is refused, since the run would
+// be another without it.
 func Recorded(c event.Config) (o Options, err error) {
 	for _, x := range With(Logged) {
 		if x.in != nil {

@@ -113,7 +113,8 @@ func (s *Server) told(n wire.NodeID) {
 	}
 }
 
-// lacks is how many workers a run of a series wants still, with those on their way in counted and without this node. The caller holds mu.
+// lacks is how many workers a run of a series wants still, with those on their way in counted and without this node.
+// The caller holds mu.
 func (r *run) lacks(node wire.NodeID) int {
 	if r.over {
 		return 0

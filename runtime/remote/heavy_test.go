@@ -12,8 +12,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestHeavyInsider: frames as heavy as they may be, one after the other, take less than 80 MiB with what the sender holds, and cut their sender. What the sender
-// itself queues in this process, two frames, is not counted.
+// TestHeavyInsider: frames as heavy as they may be, one after the other, take less than 80 MiB with what the sender
+// holds, and cut their sender. What the sender itself queues in this process, two frames, is not counted.
 func TestHeavyInsider(t *testing.T) {
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	values := append([]byte{0xa2, 0, 0, 7, 0x82}, bytes.Repeat(append([]byte{0xa1, 3, 0x9a, 0, 0x1c, 0, 0}, make([]byte, 0x1c0000)...), 2)...)

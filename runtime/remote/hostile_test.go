@@ -78,7 +78,8 @@ func (x *stranger) next() (any, error) {
 	}
 }
 
-// TestHostileWorkers: who breaks a rule is cut, with the reason; nothing appears among the session's files, and the run goes on.
+// TestHostileWorkers: who breaks a rule is cut, with the reason; nothing appears among the session's files, and the run
+// goes on.
 func TestHostileWorkers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, small(3)), nil, dir, nil)
@@ -178,8 +179,8 @@ func TestHostileWorkers(t *testing.T) {
 	verifies(t, dir, s.hash)
 }
 
-// TestInsider: a worker in the middle of a run that reports what cannot be is put out with one clean line that says whose words they are,
-// the run goes on with the others, and verifies.
+// TestInsider: a worker in the middle of a run that reports what cannot be is put out with one clean line that says
+// whose words they are, the run goes on with the others, and verifies.
 func TestInsider(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	var alerts []string

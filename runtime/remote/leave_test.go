@@ -15,7 +15,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestLeaves: a worker that leaves loses nothing: the run ends as one that nobody disturbed, and the worker is told that it may go.
+// TestLeaves: a worker that leaves loses nothing: the run ends as one that nobody disturbed, and the worker is told
+// that it may go.
 func TestLeaves(t *testing.T) {
 	o := small(60)
 	o.Workers = 2
@@ -75,8 +76,8 @@ func TestLastLeaves(t *testing.T) {
 	verifies(t, dir, s.hash)
 }
 
-// TestRestart: a coordinator that vanishes, or that a fault of its own or a second Ctrl+C ends, and comes back is the same to its workers: they return by
-// themselves, without a token, and the run ends as one that nobody disturbed.
+// TestRestart: a coordinator that vanishes, or that a fault of its own or a second Ctrl+C ends, and comes back is the
+// same to its workers: they return by themselves, without a token, and the run ends as one that nobody disturbed.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"killed", "failed", "left at once"} {

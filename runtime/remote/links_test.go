@@ -9,8 +9,8 @@ import (
 	"brood/runtime/event"
 )
 
-// apart is a run of two workers whose links a test cuts and mends.
-type apart struct {
+// lossy is a run of two workers whose links a test cuts and mends.
+type lossy struct {
 	*served
 	cuts   int // still to be made
 	lasts  time.Duration
@@ -21,18 +21,19 @@ type apart struct {
 	mended chan struct{} // holds a token for each link that is up again
 }
 
-// keepApart readies a run that loses all links between workers for a while, so many times, each once rounds are committed again.
-func keepApart(t *testing.T, rounds uint64, cuts int, lasts time.Duration) *apart {
+// loseLinks readies a run that loses all links between workers for a while, so many times, each once rounds are
+// committed again.
+func loseLinks(t *testing.T, rounds uint64, cuts int, lasts time.Duration) *lossy {
 	t.Helper()
 	o := small(rounds)
 	o.Workers = 2
-	a := &apart{cuts: cuts, lasts: lasts, seen: make(chan struct{}, cuts), mended: make(chan struct{}, cuts)}
+	a := &lossy{cuts: cuts, lasts: lasts, seen: make(chan struct{}, cuts), mended: make(chan struct{}, cuts)}
 	a.mended <- struct{}{}
 	a.served = serve(t, prepare(t, o), nil, filepath.Join(t.TempDir(), "run"), a.see)
 	return a
 }
 
-func (a *apart) see(r event.Record) {
+func (a *lossy) see(r event.Record) {
 	if r.Alert != nil {
 		if a.alerts = append(a.alerts, r.Alert.Text); r.Alert.Level == "warning" {
 			a.seen <- struct{}{}
@@ -68,17 +69,17 @@ func (a *apart) see(r event.Record) {
 }
 
 // shape makes all links between workers lose that share of packets.
-func (a *apart) shape(loss float64) {
+func (a *lossy) shape(loss float64) {
 	link := event.Link{From: event.Every, To: event.Every, Loss: loss}
 	if r, err := a.run.Fleet().Command(a.t.Context(), event.Command{Link: &link, By: "test"}); err == nil && !r.Accepted {
 		a.t.Errorf("a link is not shaped: %s", r.Reason)
 	}
 }
 
-// TestLinkLost: two workers that lose each other for two seconds, while both reach the coordinator, are tried again in a new membership
-// epoch: nobody is sent away, and the run ends as one that nobody disturbed.
+// TestLinkLost: two workers that lose each other for two seconds, while both reach the coordinator, are tried again in
+// a new membership epoch: nobody is sent away, and the run ends as one that nobody disturbed.
 func TestLinkLost(t *testing.T) {
-	a := keepApart(t, 200, 1, 2*time.Second)
+	a := loseLinks(t, 200, 1, 2*time.Second)
 	ends := []<-chan error{a.work(t.Context(), a.config()), a.work(t.Context(), a.config())}
 	exit := a.train()
 	for _, end := range ends {
@@ -97,10 +98,10 @@ func TestLinkLost(t *testing.T) {
 	t.Logf("a stall of %s, alerts %q", a.stall.Round(10*time.Millisecond), a.alerts)
 }
 
-// TestLinkLostThrice: a third time one of them is sent away for good, ends with a sentence that says so and what to do, and the run goes on
-// with the other. Then it may be started again.
+// TestLinkLostThrice: a third time one of them is sent away for good, ends with a sentence that says so and what to do,
+// and the run goes on with the other. Then it may be started again.
 func TestLinkLostThrice(t *testing.T) {
-	a := keepApart(t, 1<<40, 3, 2*time.Second)
+	a := loseLinks(t, 1<<40, 3, 2*time.Second)
 	watch := a.watch
 	a.watch = func(r event.Record) {
 		watch(r)

@@ -14,8 +14,8 @@ import (
 	"brood/runtime/host"
 )
 
-// TestServedOwnGraph: programs that have the graph train it together, on augmented data, to the bits of one process; a worker without
-// it is told so.
+// TestServedOwnGraph: programs that have the graph train it together, on augmented data, to the bits of one process; a
+// worker without it is told so.
 func TestServedOwnGraph(t *testing.T) {
 	own := &host.Own{Graph: graph.Own{Name: "bent", Input: []int{784}, Classes: 10,
 		Params: []engine.Tensor{{Name: "w", Shape: []int{8, 784}}, {Name: "v", Shape: []int{10, 8}}},

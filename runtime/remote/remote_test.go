@@ -17,8 +17,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestServedRunIsTheRun: over sockets, by two and three workers, a run has the bits and the predicted bytes of the run in
-// one process, and no tensor goes through the coordinator while rounds are done.
+// TestServedRunIsTheRun: over sockets, by two and three workers, a run has the bits and the predicted bytes of the run
+// in one process, and no tensor goes through the coordinator while rounds are done.
 func TestServedRunIsTheRun(t *testing.T) {
 	o := small(24)
 	want := alone(t, o)
@@ -125,8 +125,8 @@ func TestComeAndGo(t *testing.T) {
 	verifies(t, dir, s.hash)
 }
 
-// TestResumeServed: initial parameters and checkpoints travel: a served run that was stopped goes on with other workers and
-// ends as one that nobody disturbed.
+// TestResumeServed: initial parameters and checkpoints travel: a served run that was stopped goes on with other workers
+// and ends as one that nobody disturbed.
 func TestResumeServed(t *testing.T) {
 	o := small(30)
 	o.Init = filepath.Join(t.TempDir(), "given.safetensors")
@@ -175,8 +175,8 @@ func TestResumeServed(t *testing.T) {
 	verifies(t, dir, want)
 }
 
-// TestLeftAtOnce: a coordinator that ends before the run does, as upon a second Ctrl+C, never says goodbye for good: its worker comes back,
-// and looks for whoever goes on with the run as long as its patience lasts.
+// TestLeftAtOnce: a coordinator that ends before the run does, as upon a second Ctrl+C, never says goodbye for good:
+// its worker comes back, and looks for whoever goes on with the run as long as its patience lasts.
 func TestLeftAtOnce(t *testing.T) {
 	o := small(1 << 40)
 	dir := filepath.Join(t.TempDir(), "run")
@@ -318,7 +318,8 @@ func TestPutOut(t *testing.T) {
 	verifies(t, dir, s.hash)
 }
 
-// TestOpening: who comes before a run is let in to is told to try again, whatever that takes; it is no run that takes no workers.
+// TestOpening: who comes before a run is let in to is told to try again, whatever that takes; it is no run that takes
+// no workers.
 func TestOpening(t *testing.T) {
 	srv, err := Listen(Config{Address: "127.0.0.1:0", Enrol: 1})
 	if err != nil {

@@ -42,14 +42,14 @@ type run struct {
 	roster wire.Roster
 }
 
-// Serve is host.Serve for a run that workers come to through this server, besides so many in this process: they are let in from
-// now on, until Close of the run says goodbye to them.
+// Serve is host.Serve for a run that workers come to through this server, besides so many in this process: they are let
+// in from now on, until Close of the run says goodbye to them.
 //
-// A server serves one run, which whoever has a URL may join, or look at, and keeps who it is beside the session. One of a series
-// may serve several, at once and one after another. Each takes as many workers as its job waits for, and another where one is lost. A
-// worker whose run is over goes on with the run that lacks fewest, of these with the oldest, and asks again while none lacks any, until the
-// server closes. A worker holds nothing of a run that it was cut off from, so it does not matter which it comes back to: ids of runs are new
-// each time.
+// A server serves one run, which whoever has a URL may join, or look at, and keeps who it is beside the session. One of
+// a series may serve several, at once and one after another. Each takes as many workers as its job waits for, and
+// another where one is lost. A worker whose run is over goes on with the run that lacks fewest, of these with the
+// oldest, and asks again while none lacks any, until the server closes. A worker holds nothing of a run that it was cut
+// off from, so it does not matter which it comes back to: ids of runs are new each time.
 func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, watch func(event.Record), workers int) (*host.Run, error) {
 	r := &run{srv: s, id: s.id, dir: sess.Dir(), wants: j.Workers - workers, seats: map[wire.NodeID]*seat{}}
 	if r.id == (wire.RunID{}) {
@@ -62,7 +62,7 @@ func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, 
 		return nil, err
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	out, err := host.Serve(j, sess, from, r.watching(watch), r.doors(workers))
+	out, err := host.Serve(j, sess, from, r.watching(watch), r.hosting(workers))
 	if err != nil {
 		r.close()
 		return nil, err
@@ -74,7 +74,8 @@ func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, 
 	return out, nil
 }
 
-// open lets workers in to a run that is ready to train, and whoever has a URL to look at it. Until then all of them are told to try again.
+// open lets workers in to a run that is ready to train, and whoever has a URL to look at it. Until then all of them are
+// told to try again.
 func (s *Server) open(r *run) error {
 	if !s.cfg.Series {
 		s.mu.Lock()
@@ -105,9 +106,9 @@ func (r *run) watching(watch func(event.Record)) func(event.Record) {
 	}
 }
 
-// doors are those of a run that hosts so many workers in this process too.
-func (r *run) doors(workers int) host.Doors {
-	return host.Doors{Workers: workers, Link: r.local, Shape: r.shape, Fleet: r.describe, Gate: r.srv.Gate, Close: r.close, Overhead: func(id int) func() int64 {
+// hosting is that of a run that hosts so many workers in this process too.
+func (r *run) hosting(workers int) host.Hosting {
+	return host.Hosting{Workers: workers, Link: r.local, Shape: r.shape, Fleet: r.describe, Gate: r.srv.Gate, Close: r.close, Overhead: func(id int) func() int64 {
 		if id > 0 {
 			return nil // all of this process share one socket: its bytes are counted once
 		}
@@ -120,14 +121,14 @@ func (r *run) local(id int) optim.Link {
 	s := r.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.enlist(wire.Seat{Index: uint32(id), Node: s.node.ID(), Addresses: []string{reachable(s.node.Address())}, Name: "coordinator"})
+	r.enlist(wire.Contact{Index: uint32(id), Node: s.node.ID(), Addresses: []string{reachable(s.node.Address())}, Name: "coordinator"})
 	return r.mesh.Link(uint32(id))
 }
 
 // enlist puts a worker on the roster, in place of itself, and tells everybody. The caller holds mu.
-func (r *run) enlist(w wire.Seat) {
-	r.roster = append(slices.DeleteFunc(slices.Clone(r.roster), func(o wire.Seat) bool { return o.Index == w.Index }), w)
-	slices.SortFunc(r.roster, func(a, b wire.Seat) int { return int(int64(a.Index) - int64(b.Index)) })
+func (r *run) enlist(w wire.Contact) {
+	r.roster = append(slices.DeleteFunc(slices.Clone(r.roster), func(o wire.Contact) bool { return o.Index == w.Index }), w)
+	slices.SortFunc(r.roster, func(a, b wire.Contact) int { return int(int64(a.Index) - int64(b.Index)) })
 	r.tell()
 }
 
@@ -157,7 +158,7 @@ func (r *run) sit(t *seat) {
 	for _, l := range r.shapes {
 		t.shape(l)
 	}
-	r.enlist(wire.Seat{Index: uint32(t.id), Node: t.peer.Node(), Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()), Name: h.Name})
+	r.enlist(wire.Contact{Index: uint32(t.id), Node: t.peer.Node(), Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()), Name: h.Name})
 	s.mu.Unlock() // the fleet's loop may want a link just now
 	s.cfg.Note(fmt.Sprintf("%s joined", t))
 	r.fleet.Seat(t.id, t)
@@ -173,7 +174,7 @@ func (r *run) leave(t *seat, why error) {
 	was := t.seated
 	t.seated = false
 	if was && r.ctx.Err() == nil {
-		r.roster = slices.DeleteFunc(slices.Clone(r.roster), func(w wire.Seat) bool { return w.Index == uint32(t.id) })
+		r.roster = slices.DeleteFunc(slices.Clone(r.roster), func(w wire.Contact) bool { return w.Index == uint32(t.id) })
 		r.tell()
 	}
 	if s.cfg.Series && errors.Is(why, errOver) && t.peer.Err() == nil {
@@ -188,7 +189,8 @@ func (r *run) leave(t *seat, why error) {
 	}
 }
 
-// close says goodbye to the workers, if the run is over; else they may come back to whoever goes on with it. It returns when every goroutine of the run has ended.
+// close says goodbye to the workers, if the run is over; else they may come back to whoever goes on with it. It returns
+// when every goroutine of the run has ended.
 func (r *run) close() {
 	r.ends.Do(func() {
 		s := r.srv

@@ -11,11 +11,12 @@ import (
 // scratchPrefix begins the names of workers' folders in the system's temporary one.
 const scratchPrefix = "brood-worker-"
 
-// scratchAge is how old a folder is at least before it is taken for one that was left behind: a younger one may not be locked yet.
+// scratchAge is how old a folder is at least before it is taken for one that was left behind: a younger one may not be
+// locked yet.
 const scratchAge = time.Minute
 
-// scratch is an empty folder for files on their way, locked while its process lives, and what removes it. Those of processes that were
-// killed are removed first.
+// scratch is an empty folder for files on their way, locked while its process lives, and what removes it. Those of
+// processes that were killed are removed first.
 func scratch() (dir string, remove func(), err error) {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*", session.LockName))
 	for _, lock := range left {

@@ -9,7 +9,8 @@ import (
 	"brood/runtime/session"
 )
 
-// TestScratch: a worker removes what those that were killed left in the temporary folder, and nothing of one that lives.
+// TestScratch: a worker removes what those that were killed left in the temporary folder, and nothing of one that
+// lives.
 func TestScratch(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

@@ -41,8 +41,8 @@ type seat struct {
 	told   bucket // of telemetry
 }
 
-// maxOwed replies may be on their way when a worker is told to drop what it is doing: to grants, a save, and a plan for each of those who
-// left one after the other.
+// maxOwed replies may be on their way when a worker is told to drop what it is doing: to grants, a save, and a plan for
+// each of those who left one after the other.
 const maxOwed = 64
 
 // errOver ends a seat politely.
@@ -241,7 +241,8 @@ func (t *seat) reports(r message.Report) error {
 	return nil
 }
 
-// answers holds a reply against what the worker was told: one at most to each plan, grant and save, and a file that came.
+// answers holds a reply against what the worker was told: one at most to each plan, grant and save, and a file that
+// came.
 func (t *seat) answers(msg message.Report) error {
 	if _, ok := msg.(message.Leaving); ok {
 		if t.leaves {

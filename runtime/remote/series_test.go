@@ -19,8 +19,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestTwoAtOnce: two runs train at the same time on one socket, one by two workers and one by a third, with the bits that each
-// has alone. Neither commits a second time before both have committed once.
+// TestTwoAtOnce: two runs train at the same time on one socket, one by two workers and one by a third, with the bits
+// that each has alone. Neither commits a second time before both have committed once.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 3)
@@ -60,8 +60,9 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestInARow: one worker trains three runs, one after the other, and waits between them without losing its patience, of which it has none. A
-// run that is closed before its end lets it go on too. It says once that it waits, and hears in the end that nothing is left.
+// TestInARow: one worker trains three runs, one after the other, and waits between them without losing its patience, of
+// which it has none. A run that is closed before its end lets it go on too. It says once that it waits, and hears in
+// the end that nothing is left.
 func TestInARow(t *testing.T) {
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 1)
@@ -102,8 +103,8 @@ func TestInARow(t *testing.T) {
 	}
 }
 
-// TestReplaced: a worker that dies in the middle of a run is replaced by one that waits, and the run goes back to its checkpoint: it ends as
-// one that nobody disturbed.
+// TestReplaced: a worker that dies in the middle of a run is replaced by one that waits, and the run goes back to its
+// checkpoint: it ends as one that nobody disturbed.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 3)
@@ -136,8 +137,8 @@ func TestReplaced(t *testing.T) {
 	r.is(o)
 }
 
-// TestSeriesRestarts: a coordinator of two runs vanishes and comes back on what it kept: its workers return by themselves, each to whichever
-// run wants it, and both runs end as if nobody had disturbed them.
+// TestSeriesRestarts: a coordinator of two runs vanishes and comes back on what it kept: its workers return by
+// themselves, each to whichever run wants it, and both runs end as if nobody had disturbed them.
 func TestSeriesRestarts(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -202,7 +203,8 @@ func TestSeriesRestarts(t *testing.T) {
 	}
 }
 
-// TestHostileSeries: who names a run gets no more than the others: none that is full, nor the place of who is there. Strangers are not asked to wait.
+// TestHostileSeries: who names a run gets no more than the others: none that is full, nor the place of who is there.
+// Strangers are not asked to wait.
 func TestHostileSeries(t *testing.T) {
 	s := newSeries(t, t.TempDir(), 2)
 	a, b := s.begin("a", seeded(3, 3, 1), nil), s.begin("b", seeded(3, 4, 1), nil)

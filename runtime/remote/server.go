@@ -1,6 +1,6 @@
-// Package remote lets workers of other processes take part in runs, over QUIC: the coordinator's [Server] and the worker's
-// [Work]. What they say to each other is runtime/message; tensors go from worker to worker and never through the coordinator,
-// but for checkpoints. It imports transport and the packages of runtime that a run is made of.
+// Package remote lets workers of other processes take part in runs, over QUIC: the coordinator's [Server] and the
+// worker's [Work]. What they say to each other is runtime/message; tensors go from worker to worker and never through
+// the coordinator, but for checkpoints. It imports transport and the packages of runtime that a run is made of.
 //
 //	srv, err := remote.Listen(remote.Config{Key: key, Address: ":4433", Enrol: 2})
 //	run, err := srv.Serve(job, sess, nil, watch, 0) // workers with the URL srv.Join(wire.Worker) come in from here on
@@ -8,9 +8,9 @@
 //	err = run.Close()                               // says goodbye to the workers
 //	err = srv.Close()
 //
-// In the order of a worker's life: Hello and Welcome (its run and its number), Setup, its own preparation, Ready of epoch 0, the
-// roster to everybody, its seat in the fleet, and then what the coordinator's core says, until Stop. In a [Config.Series] it then
-// says Hello again.
+// In the order of a worker's life: Hello and Welcome (its run and its number), Setup, its own preparation, Ready of
+// epoch 0, the roster to everybody, its seat in the fleet, and then what the coordinator's core says, until Stop. In a
+// [Config.Series] it then says Hello again.
 package remote
 
 import (
@@ -33,12 +33,14 @@ import (
 
 // Config is what a server needs.
 type Config struct {
-	Key      *identity.Key // nil: that kept in Dir, else a new one
-	Address  string        // HOST:PORT to listen on; "" is that kept in Dir, else :4433
-	Dir      string        // where an earlier server kept who it is: this one is the same to its workers and visitors; "" for a new one
-	Series   bool          // several runs, and no visitors: see Serve. It keeps who it is in Dir, which no other process may use
-	Enrol    int           // workers that the join URL lets in; 0: none may come
-	Guests   int           // viewers, and operators, that each of their URLs lets in
+	Key     *identity.Key // nil: that kept in Dir, else a new one
+	Address string        // HOST:PORT to listen on; "" is that kept in Dir, else :4433
+	// where an earlier server kept who it is: this one is the same to its workers and visitors; "" for a new one
+	Dir string
+	// several runs, and no visitors: see Serve. It keeps who it is in Dir, which no other process may use
+	Series   bool
+	Enrol    int // workers that the join URL lets in; 0: none may come
+	Guests   int // viewers, and operators, that each of their URLs lets in
 	Software string
 	Note     func(string) // told who comes and goes; must not wait; may be nil
 }
@@ -117,7 +119,8 @@ func Listen(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// remember gives the server its key, its run and whom it lets in: those of the directory that it goes on from, or new ones.
+// remember gives the server its key, its run and whom it lets in: those of the directory that it goes on from, or new
+// ones.
 func (s *Server) remember() (err error) {
 	if s.cfg.Dir != "" {
 		key, k, err := recall(s.cfg.Dir)
@@ -182,7 +185,8 @@ func (s *Server) attend() {
 	}
 }
 
-// accept gives a worker that was welcomed its seat. One of the same key that is still there is cut off: it has come again.
+// accept gives a worker that was welcomed its seat. One of the same key that is still there is cut off: it has come
+// again.
 func (s *Server) accept(p *quic.Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,8 +213,8 @@ func (s *Server) accept(p *quic.Peer) {
 	s.wg.Go(t.attend) // its run has ended meanwhile
 }
 
-// Close ends the runs that are still open, tells the workers of a series that nothing is left, for which it waits up to lastWord, and
-// frees the socket. It returns when every goroutine of the server has ended.
+// Close ends the runs that are still open, tells the workers of a series that nothing is left, for which it waits up to
+// lastWord, and frees the socket. It returns when every goroutine of the server has ended.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.over = s.over || s.cfg.Series && !s.paused
@@ -225,8 +229,8 @@ func (s *Server) Close() error {
 	return s.node.Close()
 }
 
-// Pause says that a series goes on by another server of the same directory: workers are not told that nothing is left, and look for
-// it for their patience.
+// Pause says that a series goes on by another server of the same directory: workers are not told that nothing is left,
+// and look for it for their patience.
 func (s *Server) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,8 @@ type shelf struct {
 // maxShard bounds what a worker may bring as one file of a checkpoint.
 const maxShard = 1 << 38
 
-// keep appends a piece; whole says that the file is complete and in place. A full disk is told in Kept; an error is a broken rule.
+// keep appends a piece; whole says that the file is complete and in place. A full disk is told in Kept; an error is a
+// broken rule.
 func (s *shelf) keep(p message.Piece) (whole bool, k message.Kept, err error) {
 	end := p.From + int64(len(p.Data))
 	if p.From < 0 || len(p.Data) == 0 || len(p.Data) > message.MaxPiece || p.Total > maxShard || end > p.Total {

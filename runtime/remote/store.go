@@ -18,8 +18,8 @@ import (
 	"brood/runtime/worker"
 )
 
-// store keeps a worker's checkpoints at the coordinator: one piece at a time, each acknowledged. It implements worker.Store.
-// dir holds a file while it is on its way.
+// store keeps a worker's checkpoints at the coordinator: one piece at a time, each acknowledged. It implements
+// worker.Store. dir holds a file while it is on its way.
 type store struct {
 	ctx     context.Context
 	dir     string

@@ -44,7 +44,8 @@ func (b *bucket) take(now time.Time) bool {
 	return b.left >= 0
 }
 
-// maxLate tellings beyond what is due may come at once, and are passed over: those that waited while a checkpoint was written, say.
+// maxLate tellings beyond what is due may come at once, and are passed over: those that waited while a checkpoint was
+// written, say.
 const maxLate = 600
 
 // measured takes a worker's telemetry: of links to workers that there are, each once, and no more often than it is due.

@@ -12,7 +12,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Visitor is a person's way to a run elsewhere, by a URL of a viewer or an operator. Its methods may be called from any goroutine.
+// Visitor is a person's way to a run elsewhere, by a URL of a viewer or an operator. Its methods may be called from any
+// goroutine.
 type Visitor struct {
 	join  identity.Join
 	node  *quic.Node

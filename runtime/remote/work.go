@@ -42,8 +42,9 @@ const (
 // ErrLeft says that this worker has left, as it was told to.
 var ErrLeft = errors.New("this worker has left")
 
-// Work hosts members until the run is over, or the last one of a series (nil), it was told to leave (ErrLeft), ctx ends (its error; the coordinator is told,
-// and the members are lost), or it cannot go on. A coordinator that is silent is dialled again for Patience; the worker then joins anew, by its key.
+// Work hosts members until the run is over, or the last one of a series (nil), it was told to leave (ErrLeft), ctx ends
+// (its error; the coordinator is told, and the members are lost), or it cannot go on. A coordinator that is silent is
+// dialled again for Patience; the worker then joins anew, by its key.
 func Work(ctx context.Context, cfg Worker) (err error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}

@@ -12,10 +12,10 @@ import (
 // waiting bounds, in bytes, what may wait for the timer.
 const waiting = 256 << 10
 
-// Append adds records to the log in their order. If one of them is essential, all are with the operating system when
-// it returns; else they follow within 250 ms. A record that cannot be encoded, or is too large, is refused, and then none is
-// appended. A *DiskError says that the run should pause, and how many essential records are missing.
-// The records are not kept.
+// Append adds records to the log in their order. If one of them is essential, all are with the operating system when it
+// returns; else they follow within 250 ms. A record that cannot be encoded, or is too large, is refused, and then none
+// is appended. A *DiskError says that the run should pause, and how many essential records are missing. The records are
+// not kept.
 func (s *Session) Append(records ...event.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +49,8 @@ func (s *Session) Append(records ...event.Record) error {
 // ErrKeyframe says that a keyframe is over the limit of 16 MiB. Nothing was written.
 var ErrKeyframe = errors.New("session: the keyframe is over the limit of 16 MiB")
 
-// AppendKeyframe adds what a viewer needs to begin here, at most 16 MiB: else [ErrKeyframe]. It is not essential: on a full disk
-// it is dropped and counted.
+// AppendKeyframe adds what a viewer needs to begin here, at most 16 MiB: else [ErrKeyframe]. It is not essential: on a
+// full disk it is dropped and counted.
 func (s *Session) AppendKeyframe(payload []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,8 +21,8 @@ func CheckpointFile(round uint64, epoch uint32, worker int) string {
 	return path.Join(CheckpointDir, strconv.FormatUint(round, 10), fmt.Sprintf("epoch-%d-worker-%d.safetensors", epoch, worker))
 }
 
-// Path turns a path relative to the session, with slashes, into one that can be opened. It refuses one that leads out of
-// the session: such paths come from logs, and logs from anywhere.
+// Path turns a path relative to the session, with slashes, into one that can be opened. It refuses one that leads out
+// of the session: such paths come from logs, and logs from anywhere.
 func (s *Session) Path(rel string) (string, error) { return Path(s.dir, rel) }
 
 // Path is [Session.Path] for the session in dir, for those who only read it.

@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 	s, err := create(dir, o)
 	check(t, err)
 	defer s.Close()
-	d.setRoom(10 << 10)
+	d.setCapacity(10 << 10)
 
 	var want []uint64
 	for i := uint64(1); s.Dropped() == 0; i++ {
@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 	if !strings.Contains(disk.Error(), segmentName(1)) || !strings.Contains(disk.Error(), "make room") {
 		t.Error(disk)
 	}
-	d.setRoom(1 << 20)
+	d.setCapacity(1 << 20)
 	s.syncSome()
 	if _, err := os.Stat(filepath.Join(dir, "reserve")); err != nil {
 		t.Fatal("space came back, the reserve did not", err)
@@ -80,8 +80,8 @@ func TestFullDisk(t *testing.T) {
 	sameCommits(t, got, want)
 }
 
-// The reserve of a run of a few members is small, and grows with what its essential records take: where there is no room for that, what is
-// reserved stays.
+// The reserve of a run of a few members is small, and grows with what its essential records take: where there is no
+// room for that, what is reserved stays.
 func TestReserveFitsTheRun(t *testing.T) {
 	d := newFaulty()
 	o := defaults()
@@ -104,18 +104,18 @@ func TestReserveFitsTheRun(t *testing.T) {
 	for m := range 30_000 {
 		crowd.Plan.New.Members = append(crowd.Plan.New.Members, optim.Member(m))
 	}
-	d.setRoom(1 << 19)
+	d.setCapacity(1 << 19)
 	check(t, s.Append(crowd))
 	s.syncSome()
 	if n := size(); n != reserveLeast {
 		t.Errorf("without room for more %d bytes are reserved", n)
 	}
-	d.setRoom(0)
+	d.setCapacity(0)
 	s.syncSome()
 	if n := size(); n != reserveMost {
 		t.Errorf("a run of 30000 members reserves %d bytes", n)
 	}
-	d.setRoom(reserveMost + 400<<10) // and it serves
+	d.setCapacity(reserveMost + 400<<10) // and it serves
 	for i := uint64(2); ; i++ {
 		if err := s.Append(crowd); err != nil {
 			var disk *DiskError
@@ -279,7 +279,7 @@ func TestFailedSyncIsToldOnce(t *testing.T) {
 
 func TestCreateWithoutSpace(t *testing.T) {
 	d := newFaulty()
-	d.room = 100
+	d.capacity = 100
 	o := manual()
 	o.disk = d
 	if _, err := create(filepath.Join(t.TempDir(), "s"), o); !errors.Is(err, syscall.ENOSPC) {

@@ -9,8 +9,8 @@ import (
 // ErrClosed is the answer of a closed Session or Reader.
 var ErrClosed = errors.New("session: already closed")
 
-// DiskError says that the disk is full or fails: the run should pause. Missing counts the essential records of the call that are
-// not in the log: always the last ones, which may be appended again once there is space. It may be 0: the
+// DiskError says that the disk is full or fails: the run should pause. Missing counts the essential records of the call
+// that are not in the log: always the last ones, which may be appended again once there is space. It may be 0: the
 // records are in the log, in space that was reserved for this moment or not yet on stable storage.
 type DiskError struct {
 	Op      string // open, write, sync

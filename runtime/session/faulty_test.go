@@ -9,7 +9,7 @@ import (
 // faulty is a disk of limited room whose writes can be torn. It never waits for the real one.
 type faulty struct {
 	mu       sync.Mutex
-	room     int64            // bytes that all files may take; 0 does not limit
+	capacity int64            // bytes that all files may take; 0 does not limit
 	size     map[string]int64 // of the files that were written through it
 	tear     func(path string, off int64, n int) (keep int, err error)
 	syncFail error
@@ -43,17 +43,17 @@ func (d *faulty) syncDir(string) error { return nil }
 
 // free says how much room is left. The caller holds mu.
 func (d *faulty) free() int64 {
-	left := d.room
+	left := d.capacity
 	for _, n := range d.size {
 		left -= n
 	}
 	return left
 }
 
-func (d *faulty) setRoom(n int64) {
+func (d *faulty) setCapacity(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.room = n
+	d.capacity = n
 }
 
 type faultyFile struct {
@@ -69,7 +69,7 @@ func (f *faultyFile) WriteAt(b []byte, off int64) (int, error) {
 	if f.d.tear != nil {
 		keep, err = f.d.tear(f.path, off, len(b))
 	}
-	if grow := off + int64(keep) - f.d.size[f.path]; f.d.room > 0 && grow > f.d.free() {
+	if grow := off + int64(keep) - f.d.size[f.path]; f.d.capacity > 0 && grow > f.d.free() {
 		keep, err = keep-int(grow-max(0, f.d.free())), syscall.ENOSPC
 	}
 	if keep <= 0 {

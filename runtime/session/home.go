@@ -90,7 +90,8 @@ func plain(name string) string {
 	return "run"
 }
 
-// Resolve finds the directory of a session by path, also one below home, by name, beginning of its name, or the last part of it (7f3a).
+// Resolve finds the directory of a session by path, also one below home, by name, beginning of its name, or the last
+// part of it (7f3a).
 func Resolve(home, what string) (string, error) {
 	if what == "" {
 		return "", errors.New("session: no session named: list them with brood sessions")

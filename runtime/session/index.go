@@ -38,7 +38,8 @@ func (x *index) add(h header) {
 	x.next = h.first + uint64(h.count)
 }
 
-// at is the position of the chunk that holds record n, or -1 when there is no chunk: the last that begins at or before it.
+// at is the position of the chunk that holds record n, or -1 when there is no chunk: the last that begins at or before
+// it.
 func (x *index) at(n uint64) int {
 	lo, hi := 0, len(x.chunks)
 	for lo < hi {

@@ -49,8 +49,9 @@ func lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Lock takes the lock of dir, made when absent, as the writer of a session does: for work of which sessions are a part. It
-// is held until the closer is closed or the process ends; meanwhile [Running] says so, and another Lock is a [LockedError].
+// Lock takes the lock of dir, made when absent, as the writer of a session does: for work of which sessions are a part.
+// It is held until the closer is closed or the process ends; meanwhile [Running] says so, and another Lock is a
+// [LockedError].
 func Lock(dir string) (io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("session: %w", err)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// As a child process the test binary appends commits to a session until it is killed, and prints each number once Append has
-// returned.
+// As a child process the test binary appends commits to a session until it is killed, and prints each number once
+// Append has returned.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("BROOD_SESSION_CHILD")
 	if dir == "" {

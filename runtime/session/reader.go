@@ -57,8 +57,8 @@ func (r *Reader) Close() error {
 // At is the number of the record that Next returns next: how many lie before it.
 func (r *Reader) At() uint64 { return r.at }
 
-// Torn says what lies behind the last whole frame, once Next has returned io.EOF: a frame that is being written, or that a
-// dying writer left half written. Nil when there is nothing.
+// Torn says what lies behind the last whole frame, once Next has returned io.EOF: a frame that is being written, or
+// that a dying writer left half written. Nil when there is nothing.
 func (r *Reader) Torn() *Recovered {
 	if r.shut || len(r.segs) == 0 {
 		return nil
@@ -71,7 +71,8 @@ func (r *Reader) Torn() *Recovered {
 	return &Recovered{Segment: seg.name(), Offset: r.off, Lost: size - r.off}
 }
 
-// Next returns the next record, or io.EOF when there is none yet; it may be asked again later. A *CorruptError is final.
+// Next returns the next record, or io.EOF when there is none yet; it may be asked again later. A *CorruptError is
+// final.
 func (r *Reader) Next() (event.Record, error) {
 	for len(r.ready) == 0 {
 		if err := r.load(); err != nil {

@@ -15,9 +15,9 @@ type reserve struct {
 	held  int // of them
 }
 
-// A run that finds the disk full pauses: until it has, it writes what was on its way and what tells of the trouble. The reserve has room
-// for reserveTimes the largest essential records that were written together so far: those with a member each grow with the
-// population. The bounds are those of a run of a few members and of tens of thousands.
+// A run that finds the disk full pauses: until it has, it writes what was on its way and what tells of the trouble. The
+// reserve has room for reserveTimes the largest essential records that were written together so far: those with a
+// member each grow with the population. The bounds are those of a run of a few members and of tens of thousands.
 const (
 	reserveLeast, reserveMost = 64 << 10, 1 << 20
 	reserveTimes              = 16
@@ -36,7 +36,8 @@ func (r *reserve) take() error {
 		return err
 	}
 	b := make([]byte, r.bytes-r.held)
-	_, _ = rand.NewChaCha8([32]byte{byte(r.held >> 16)}).Read(b) // not zeros: a file system that compresses must hold space too
+	// not zeros: a file system that compresses must hold space too
+	_, _ = rand.NewChaCha8([32]byte{byte(r.held >> 16)}).Read(b)
 	if err = writeAll(f, b, int64(r.held)); err == nil {
 		err = f.Sync()
 	}

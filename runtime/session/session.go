@@ -52,7 +52,8 @@ func defaults() options {
 	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveLeast, flush: 250 * time.Millisecond, sync: time.Second}
 }
 
-// Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log, or files of others.
+// Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log, or files of
+// others.
 func Create(dir string) (*Session, error) { return create(dir, defaults()) }
 
 // Open opens an existing session to append to it. A torn tail is cut off; Recovery tells.

@@ -275,7 +275,8 @@ func TestReopenAppends(t *testing.T) {
 	same(t, got, want)
 }
 
-// A folder with other files is refused and left as it is; one with what a session's process leaves before its log is not.
+// A folder with other files is refused and left as it is; one with what a session's process leaves before its log is
+// not.
 func TestForeignFolder(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, HostLog), nil, 0o600))

@@ -12,8 +12,8 @@ import (
 // maxSocket is the longest path of a Unix socket, in bytes, that every system takes.
 const maxSocket = 100
 
-// SocketPath is where viewers attach to the session in dir: inside it, or, where that path is too long for a socket, under a name
-// of its own in a directory of this user among the temporary files, which is made.
+// SocketPath is where viewers attach to the session in dir: inside it, or, where that path is too long for a socket,
+// under a name of its own in a directory of this user among the temporary files, which is made.
 func SocketPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

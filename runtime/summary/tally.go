@@ -26,7 +26,7 @@ type Tally struct {
 	Diverged bool
 
 	sent, predicted optim.Ledger
-	apart           optim.Ledger
+	evaluated       optim.Ledger
 	began           time.Time // of the first plan: before it there is nobody to train
 	planned         bool
 	times           []committed    // of the rounds that are still part of the run
@@ -49,7 +49,7 @@ type mean struct{ sum, count float64 }
 
 // New is the tally of no records.
 func New() *Tally {
-	return &Tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, apart: optim.Ledger{},
+	return &Tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluated: optim.Ledger{},
 		losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
 }
 
@@ -142,7 +142,7 @@ func (t *Tally) Record(r event.Record) {
 		t.Sum.Evaluations, t.Sum.Epochs, t.Sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
 		t.sent.Add(c.Sent)
 		t.predicted.Add(c.Predicted)
-		t.apart.Add(c.Apart)
+		t.evaluated.Add(c.Evaluation)
 		t.Sum.OverheadBytes += c.Overhead
 	case r.Points != nil && r.Points.Series == view.CentreLoss:
 		t.centre = &r.Points.Values[0]
@@ -217,7 +217,7 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 	if l, ok := t.Loss(); ok && !math.IsNaN(l) && !math.IsInf(l, 0) {
 		s.TrainLoss = &l
 	}
-	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.apart
+	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.evaluated
 	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()
 	t.Sum = s
 	return s

@@ -9,8 +9,8 @@ import (
 	"brood/optim"
 )
 
-// Accept says what is wrong with an expression that a person asks for and that would take effect at a position: what Parse
-// refuses, and a schedule that is over there, which would jump to its last value.
+// Accept says what is wrong with an expression that a person asks for and that would take effect at a position: what
+// Parse refuses, and a schedule that is over there, which would jump to its last value.
 func Accept(k optim.Knob, expr string, at Position) error {
 	s, err := Parse(k, Absolute(expr, at.Round))
 	if err != nil {
@@ -51,8 +51,8 @@ func (s Schedule) end() (float64, bool) {
 	return 0, false
 }
 
-// Absolute is an expression whose positions that count from its first round (+200) are rounds of the run, now that the round is
-// known. An expression in a log is absolute.
+// Absolute is an expression whose positions that count from its first round (+200) are rounds of the run, now that the
+// round is known. An expression in a log is absolute.
 func Absolute(expr string, round uint64) string {
 	return positions(expr, func(t string) string {
 		n, err := strconv.ParseFloat(t, 64)

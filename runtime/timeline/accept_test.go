@@ -35,7 +35,8 @@ func TestScheduleBehindTheRun(t *testing.T) {
 	}
 }
 
-// Positions with a + are rounds of the run once the first round is known. One that is in a log already means what it did.
+// Positions with a + are rounds of the run once the first round is known. One that is in a log already means what it
+// did.
 func TestPositionsFromTheFirstRound(t *testing.T) {
 	for text, want := range map[string]string{
 		"cosine:0.1..0.001@+200":        "cosine:0.1..0.001@2750",
@@ -58,7 +59,7 @@ func TestPositionsFromTheFirstRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := old.Values(Position{Round: 110})["eta"]; x != 3 {
+	if x := old.Values(Position{Round: 110}).Get("eta"); x != 3 {
 		t.Errorf("a recorded +20 is %g at round 110, not position 20", x)
 	}
 }

@@ -29,8 +29,8 @@ type Position struct {
 //	step:0.1,60=0.02,120=0.004   A, then each value from its position on
 //	piecewise:0=0.1,200=0.02     straight lines between the positions
 //
-// A position is a run round, or epochs with suffix e, or steps with suffix s. An edit's schedule starts at its first round, and
-// a position that was asked for as +200 counts rounds from there: see Accept and Absolute.
+// A position is a run round, or epochs with suffix e, or steps with suffix s. An edit's schedule starts at its first
+// round, and a position that was asked for as +200 counts rounds from there: see Accept and Absolute.
 type Schedule struct {
 	text  string
 	form  string
@@ -239,8 +239,8 @@ func (s Schedule) Breakpoints() (out []uint64) {
 	return out
 }
 
-// Range are values between which the schedule moves for ever, within the knob's bounds: those at its breakpoints, and for
-// exp the bound it tends to.
+// Range are values between which the schedule moves for ever, within the knob's bounds: those at its breakpoints, and
+// for exp the bound it tends to.
 func (s Schedule) Range(k optim.Knob) []float64 {
 	return append(s.extremes(), s.tends(k)...)
 }

@@ -18,8 +18,8 @@ type Timeline struct {
 	alg     *optim.Algorithm
 	entries []entry
 
-	constant optim.Values // the resolved values while no schedule moves, nil when unknown
-	from     uint64       // first round they hold
+	constant *optim.Values // the resolved values while no schedule moves, nil when unknown
+	from     uint64        // first round they hold
 }
 
 type entry struct {
@@ -89,9 +89,9 @@ func (t *Timeline) Reach(p Position) {
 // Values are the knobs of the round that starts at p. The map is the caller's to read until the next call.
 func (t *Timeline) Values(p Position) optim.Values {
 	if t.constant != nil && p.Round >= t.from {
-		return t.constant
+		return *t.constant
 	}
-	v, moving, last := t.alg.Defaults(), false, uint64(0)
+	set, moving, last := map[string]float64{}, false, uint64(0)
 	ruling := map[string]*entry{}
 	for i := range t.entries {
 		n := &t.entries[i]
@@ -105,12 +105,13 @@ func (t *Timeline) Values(p Position) optim.Values {
 	for _, name := range slices.Sorted(maps.Keys(ruling)) {
 		n := ruling[name]
 		e := n.edit
-		v[name] = settle(n.knob, n.sched.At(p, Position{e.At, e.Epochs, e.Steps}))
+		set[name] = settle(n.knob, n.sched.At(p, Position{e.At, e.Epochs, e.Steps}))
 		moving = moving || !n.sched.Constant()
 		last = max(last, e.At)
 	}
+	v := t.alg.Values(set)
 	if !moving {
-		t.constant, t.from = v, last
+		t.constant, t.from = &v, last
 	}
 	return v
 }

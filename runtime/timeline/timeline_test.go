@@ -1,7 +1,7 @@
 package timeline
 
 import (
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -40,19 +40,19 @@ func TestValues(t *testing.T) {
 		{9, 2, 10, 1}, {17, 2, 10, 1},
 		{18, 4, 10, 1}, {20, 4, 10, 1}, {30, 4, 10, 1}, // the last in the list rules, though it names an earlier round
 	} {
-		want := optim.Values{"eta": c.eta, "ell": c.ell, "variant": c.variant}
-		if got := tl.Values(Position{Round: c.round}); !maps.Equal(got, want) {
+		want := alg.Values(map[string]float64{"eta": c.eta, "ell": c.ell, "variant": c.variant})
+		if got := tl.Values(Position{Round: c.round}); !reflect.DeepEqual(got, want) {
 			t.Errorf("round %d: %v, want %v", c.round, got, want)
 		}
 	}
 	// The memory of resolved values does not outlive what it was made for.
-	if got := tl.Values(Position{Round: 2}); got["eta"] != 1 {
-		t.Errorf("back at round 2 eta is %g", got["eta"])
+	if got := tl.Values(Position{Round: 2}); got.Get("eta") != 1 {
+		t.Errorf("back at round 2 eta is %g", got.Get("eta"))
 	}
 	if err := tl.Add(edit(31, "eta", "5")); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := tl.Values(Position{Round: 30})["eta"], tl.Values(Position{Round: 31})["eta"]; a != 4 || b != 5 {
+	if a, b := tl.Values(Position{Round: 30}).Get("eta"), tl.Values(Position{Round: 31}).Get("eta"); a != 4 || b != 5 {
 		t.Errorf("before and after another edit eta is %g and %g", a, b)
 	}
 }
@@ -61,7 +61,7 @@ func TestValues(t *testing.T) {
 func TestBounds(t *testing.T) {
 	tl := mustNew(t, edit(0, "eta", "exp:1*2/round"), edit(0, "ell", "exp:50*0.1/round"))
 	v := tl.Values(Position{Round: 60})
-	if v["eta"] != 10 || v["ell"] != 1 {
+	if v.Get("eta") != 10 || v.Get("ell") != 1 {
 		t.Errorf("far on the knobs are %v", v)
 	}
 }
@@ -70,7 +70,7 @@ func TestBounds(t *testing.T) {
 func TestForeign(t *testing.T) {
 	other := event.Edit{At: 3, Algorithm: "theirs", Knob: "nobody knows", Expr: "?"}
 	tl := mustNew(t, edit(0, "eta", "1"), other, edit(9, "eta", "2"))
-	if got := tl.Values(Position{Round: 5}); got["eta"] != 1 || len(got) != 3 {
+	if got := tl.Values(Position{Round: 5}); got.Get("eta") != 1 {
 		t.Errorf("%v", got)
 	}
 	if e := tl.Edits(); len(e) != 3 || e[1] != other {
@@ -107,20 +107,20 @@ func TestReach(t *testing.T) {
 	if e := tl.Edits()[0]; e.Epochs != 2 || e.Steps != 100 {
 		t.Errorf("it remembers %+v", e)
 	}
-	if x := tl.Values(Position{Round: 20, Epochs: 3})["eta"]; x != 2 {
+	if x := tl.Values(Position{Round: 20, Epochs: 3}).Get("eta"); x != 2 {
 		t.Errorf("half-way eta is %g", x)
 	}
 }
 
 func TestTruncate(t *testing.T) {
 	tl := mustNew(t, edit(0, "eta", "1"), edit(5, "eta", "2"))
-	if x := tl.Values(Position{Round: 6})["eta"]; x != 2 {
+	if x := tl.Values(Position{Round: 6}).Get("eta"); x != 2 {
 		t.Fatalf("eta is %g", x)
 	}
 	if err := tl.Truncate(1); err != nil {
 		t.Fatal(err)
 	}
-	if x := tl.Values(Position{Round: 6})["eta"]; x != 1 || tl.Len() != 1 {
+	if x := tl.Values(Position{Round: 6}).Get("eta"); x != 1 || tl.Len() != 1 {
 		t.Errorf("after going back eta is %g of %d edits", x, tl.Len())
 	}
 }

@@ -23,8 +23,9 @@ type Source interface{ Next() (event.Record, error) }
 type Result struct {
 	Commits, Rounds uint64 // compared
 	Last            *event.Commit
-	Bytes           int64 // payload of the compared rounds, as recorded and, unless WrongBytes, as predicted from the log alone
-	WrongBytes      bool  // the log says that the algorithm does not send what it predicts: see [event.AlertBytes]
+	// payload of the compared rounds, as recorded and, unless WrongBytes, as predicted from the log alone
+	Bytes      int64
+	WrongBytes bool // the log says that the algorithm does not send what it predicts: see [event.AlertBytes]
 }
 
 // MismatchError says where the log and its execution part.
@@ -46,7 +47,9 @@ type Walk struct {
 	epoch  uint32
 	roster optim.Roster // as recorded
 	at     uint64
-	most   uint64 // rounds that the next commit can have: the first of a membership epoch has one, and each at most twice those of the one before
+	// rounds that the next commit can have: the first of a membership epoch has one, and each at most twice those of the
+	// one before
+	most   uint64
 	alive  bool
 	edits  []event.Edit // logged since the last commit
 	cps    []event.Checkpoint

@@ -18,8 +18,8 @@ import (
 	"brood/runtime/worker"
 )
 
-// recorded is a run with an edit, a checkpoint and a resize, each asked for when the one before is in the log, and stopped
-// some commits later.
+// recorded is a run with an edit, a checkpoint and a resize, each asked for when the one before is in the log, and
+// stopped some commits later.
 func recorded(t *testing.T) (conformance.Rig, *conformance.Outcome) {
 	t.Helper()
 	commits, resized := 0, 0
@@ -160,7 +160,8 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// TestWrongBytesAreSaid: where the log says that the algorithm does not send what it predicts, its bytes are not compared, and all else is.
+// TestWrongBytesAreSaid: where the log says that the algorithm does not send what it predicts, its bytes are not
+// compared, and all else is.
 func TestWrongBytesAreSaid(t *testing.T) {
 	r, o := recorded(t)
 	i := find(t, o.Log.Records, func(r event.Record) bool { return r.Commit != nil })
@@ -239,8 +240,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestForgedCheckpoint: a plan that goes back to a checkpoint whose rows are not those of its commit is named, though what follows was
-// computed from them.
+// TestForgedCheckpoint: a plan that goes back to a checkpoint whose rows are not those of its commit is named, though
+// what follows was computed from them.
 func TestForgedCheckpoint(t *testing.T) {
 	r, o := recorded(t)
 	var cp event.Checkpoint

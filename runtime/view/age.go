@@ -2,8 +2,8 @@ package view
 
 import "slices"
 
-// Gap is rounds in which a series was not measured, though others were: an algorithm without it ran. From is the last round before it
-// with a value, To the first one after.
+// Gap is rounds in which a series was not measured, though others were: an algorithm without it ran. From is the last
+// round before it with a value, To the first one after.
 type Gap struct {
 	_        struct{} `cbor:",toarray"`
 	From, To uint64
@@ -12,7 +12,8 @@ type Gap struct {
 // maxGaps is how many a series remembers; a line across an older one is drawn as if it had been measured.
 const maxGaps = 64
 
-// pass is told of each point: when it is the first since another algorithm has come and gone, nobody measured in between.
+// pass is told of each point: when it is the first since another algorithm has come and gone, nobody measured in
+// between.
 func (s *Series) pass(r uint64) {
 	if r <= s.end {
 		return
@@ -39,7 +40,8 @@ func (s *Series) Gaps() []Gap {
 	return s.gaps
 }
 
-// Unmeasured says which of n equal columns of the rounds [lo, hi) lie in a gap, and which behind the end of a series that was given up.
+// Unmeasured says which of n equal columns of the rounds [lo, hi) lie in a gap, and which behind the end of a series
+// that was given up.
 func (s *Series) Unmeasured(lo, hi uint64, n int) []bool {
 	out := make([]bool, n)
 	if hi = min(hi, maxRound); s == nil || hi <= lo {
@@ -57,8 +59,8 @@ func (s *Series) Unmeasured(lo, hi uint64, n int) []bool {
 	return out
 }
 
-// Fresh says whether the last value of a series is as new as its interval lets expect: a grant tells its points all at once. A single
-// value says nothing of an interval.
+// Fresh says whether the last value of a series is as new as its interval lets expect: a grant tells its points all at
+// once. A single value says nothing of an interval.
 func (v *View) Fresh(s *Series) bool {
 	if s.every == 0 && s.swaps == 0 {
 		return true
@@ -70,6 +72,6 @@ func (v *View) Fresh(s *Series) bool {
 	return v.Progress.Rounds <= s.end+slack
 }
 
-// Dropped says whether the algorithm that runs does not measure a series, as far as that shows: it has taken over since the last value,
-// which is older than the series' interval.
+// Dropped says whether the algorithm that runs does not measure a series, as far as that shows: it has taken over since
+// the last value, which is older than the series' interval.
 func (v *View) Dropped(s *Series) bool { return s == nil || s.swaps > 0 && !v.Fresh(s) }

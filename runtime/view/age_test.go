@@ -20,7 +20,8 @@ func fold(rs []event.Record) *view.View {
 	return v
 }
 
-// TestGaps: where another algorithm came and went that does not measure a series, nothing was measured; a snapshot knows that too.
+// TestGaps: where another algorithm came and went that does not measure a series, nothing was measured; a snapshot
+// knows that too.
 func TestGaps(t *testing.T) {
 	v := fold(sourcetest.Swapped(3, 100, true))
 	if g := v.Find("loss").Gaps(); len(g) != 1 || g[0].From != 100 || g[0].To != 204 {
@@ -69,7 +70,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestIntervalOfTheAlgorithm: an algorithm that measures a series less often than the one before has no old values for that.
+// TestIntervalOfTheAlgorithm: an algorithm that measures a series less often than the one before has no old values for
+// that.
 func TestIntervalOfTheAlgorithm(t *testing.T) {
 	rs := sourcetest.Swapped(2, 40, false)
 	last := rs[len(rs)-1]

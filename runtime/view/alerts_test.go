@@ -71,7 +71,8 @@ func TestAlertsAreAnswered(t *testing.T) {
 	}
 }
 
-// What an algorithm had been given does not hold when it takes over again: the coordinator begins from defaults, and the plan says with what.
+// What an algorithm had been given does not hold when it takes over again: the coordinator begins from defaults, and
+// the plan says with what.
 func TestSwapVoidsEdits(t *testing.T) {
 	alg := &optim.Algorithm{Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "rho", Max: 10, Default: 2}}}
 	eta, rho := alg.Knobs[0], alg.Knobs[1]

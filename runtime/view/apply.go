@@ -75,8 +75,9 @@ func (v *View) newcomers(p *event.Plan) {
 	}
 }
 
-// founders are the first ancestors of members, from their parents in a round: a member without a line is the first of its own.
-// What is known of the parents is from before the round, so a run that goes back takes the lines up where they were.
+// founders are the first ancestors of members, from their parents in a round: a member without a line is the first of
+// its own. What is known of the parents is from before the round, so a run that goes back takes the lines up where they
+// were.
 func (v *View) founders(p *event.Points) *event.Points {
 	out := &event.Points{Round: p.Round, Series: Founder, Members: p.Members}
 	line := v.Find(Founder)
@@ -223,8 +224,8 @@ func (v *View) plan(p *event.Plan) {
 // swaps says whether a plan puts another algorithm in the place of one.
 func swaps(p *event.Plan) bool { return p.OldAlg != "" && p.OldAlg != p.Algorithm }
 
-// void puts the knobs of an algorithm that takes over back at their defaults, but for the edits of the swap itself. A plan that goes back
-// to a round before such a swap has the edits of then in force.
+// void puts the knobs of an algorithm that takes over back at their defaults, but for the edits of the swap itself. A
+// plan that goes back to a round before such a swap has the edits of then in force.
 func (v *View) void(p *event.Plan) {
 	v.Edits = slices.Clone(v.Edits)
 	for i := range v.Edits {

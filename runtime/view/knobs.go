@@ -42,8 +42,8 @@ func (v *View) Resolve(alg *optim.Algorithm) *Knobs {
 // Value is a knob's value in the next round.
 func (k *Knobs) Value(knob optim.Knob) float64 { return k.At(knob, k.now.Round) }
 
-// At is a knob's value in the round that starts when `round` rounds are done. For schedules in epochs or steps, rounds to
-// come are assumed to get as far as those done.
+// At is a knob's value in the round that starts when `round` rounds are done. For schedules in epochs or steps, rounds
+// to come are assumed to get as far as those done.
 func (k *Knobs) At(knob optim.Knob, round uint64) float64 {
 	s, e, ok := k.line.Ruling(knob.Name, round)
 	if !ok {
@@ -70,8 +70,8 @@ func (k *Knobs) Expr(knob string) (expr string, moving bool) {
 	return s.String(), !s.Constant()
 }
 
-// With are the knobs as they would be if an expression took effect now: what it would draw before it is sent. One that is no
-// expression of the knob changes nothing.
+// With are the knobs as they would be if an expression took effect now: what it would draw before it is sent. One that
+// is no expression of the knob changes nothing.
 func (k *Knobs) With(knob, expr string) *Knobs {
 	out, p := *k, k.now
 	e := event.Edit{At: p.Round, Algorithm: k.Algorithm.Name, Knob: knob, Expr: timeline.Absolute(expr, p.Round), Epochs: p.Epochs, Steps: p.Steps}

@@ -40,11 +40,11 @@ func (r *Rates) observe(dt float64, d event.Progress, bytes int64) {
 
 // Ledger is the traffic of the run: payload of committed rounds by operation, and what else was on the wire.
 type Ledger struct {
-	Ops      []Bytes  `cbor:"0,keyasint"` // ascending by name
-	Apart    []Bytes  `cbor:"1,keyasint"` // evaluation and probes, Predicted is 0
-	Aborted  int64    `cbor:"2,keyasint"`
-	Overhead int64    `cbor:"3,keyasint"`
-	Ring     []Commit `cbor:"4,keyasint"` // the last commits, oldest first
+	Ops        []Bytes  `cbor:"0,keyasint"` // ascending by name
+	Evaluation []Bytes  `cbor:"1,keyasint"` // evaluation and probes, Predicted is 0
+	Aborted    int64    `cbor:"2,keyasint"`
+	Overhead   int64    `cbor:"3,keyasint"`
+	Ring       []Commit `cbor:"4,keyasint"` // the last commits, oldest first
 }
 
 // Bytes of one operation, summed over workers.
@@ -75,8 +75,8 @@ func (l *Ledger) add(c *event.Commit) (sent int64) {
 		k.Sent, k.Predicted = k.Sent+b.Sent, k.Predicted+b.Predicted
 		count(&l.Ops, b)
 	}
-	for _, op := range slices.Sorted(maps.Keys(c.Apart)) {
-		count(&l.Apart, Bytes{Op: op, Sent: c.Apart[op]})
+	for _, op := range slices.Sorted(maps.Keys(c.Evaluation)) {
+		count(&l.Evaluation, Bytes{Op: op, Sent: c.Evaluation[op]})
 	}
 	l.Aborted, l.Overhead = l.Aborted+c.Aborted, l.Overhead+c.Overhead
 	if l.Ring = append(l.Ring, k); len(l.Ring) > maxRing {
@@ -114,7 +114,7 @@ func count(to *[]Bytes, b Bytes) {
 
 func (l *Ledger) clone() Ledger {
 	c := *l
-	c.Ops, c.Apart, c.Ring = slices.Clone(l.Ops), slices.Clone(l.Apart), slices.Clip(l.Ring)
+	c.Ops, c.Evaluation, c.Ring = slices.Clone(l.Ops), slices.Clone(l.Evaluation), slices.Clip(l.Ring)
 	return c
 }
 

@@ -11,8 +11,8 @@ import (
 	"brood/runtime/event"
 )
 
-// Meetings are who met whom in the last rounds. They follow from the series [Partner], which is kept in no other form. What they hold is
-// bounded: so many rounds, and fewer where those would have more than so many meetings.
+// Meetings are who met whom in the last rounds. They follow from the series [Partner], which is kept in no other form.
+// What they hold is bounded: so many rounds, and fewer where those would have more than so many meetings.
 type Meetings struct {
 	most   uint64 // rounds that are kept: metRounds, halved each time they held more than maxMet meetings
 	count  int    // meetings of all rounds
@@ -45,9 +45,9 @@ func (s *Meetings) Pairs(yield func(round uint64, a, b optim.Member)) {
 	}
 }
 
-// Between says how often pairs met. It cuts the members into blocks of `each`, the last one of what is left, and gives for two blocks the
-// mean over the pairs of a member of one and a member of the other: symmetric, NaN where there is no such pair, which is the diagonal
-// where each is 1. even is the mean over all pairs. The rows are the caller's.
+// Between says how often pairs met. It cuts the members into blocks of `each`, the last one of what is left, and gives
+// for two blocks the mean over the pairs of a member of one and a member of the other: symmetric, NaN where there is no
+// such pair, which is the diagonal where each is 1. even is the mean over all pairs. The rows are the caller's.
 func (s *Meetings) Between(r optim.Roster, each int) (rows [][]float64, even float64) {
 	n := len(r.Members)
 	k := (n + each - 1) / each
@@ -81,7 +81,8 @@ func (s *Meetings) Between(r optim.Roster, each int) (rows [][]float64, even flo
 	return rows, even / float64(n*(n-1)/2)
 }
 
-// met takes a round's partners. Those who meet both tell of it, of a push only who sends: what both tell is one meeting.
+// met takes a round's partners. Those who meet both tell of it, of a push only who sends: what both tell is one
+// meeting.
 func (v *View) met(p *event.Points) {
 	if v.Meetings == nil {
 		v.Meetings = &Meetings{most: metRounds}
@@ -161,8 +162,8 @@ func (s *Meetings) truncate(r uint64) {
 	}
 }
 
-// regroup follows a plan: rounds after it are to be done again, members that left take their meetings along, and another algorithm
-// begins with none.
+// regroup follows a plan: rounds after it are to be done again, members that left take their meetings along, and
+// another algorithm begins with none.
 func (v *View) regroup(p *event.Plan) {
 	old := v.Meetings
 	if old == nil {
@@ -195,8 +196,8 @@ func (s *Meetings) clone() *Meetings {
 	return &c
 }
 
-// wireMeetings is a snapshot's form, as varints: of each round how far it is behind the one before and its number of pairs, which ascend; of
-// a pair how far its lower id is above that of the one before, and its higher id above that.
+// wireMeetings is a snapshot's form, as varints: of each round how far it is behind the one before and its number of
+// pairs, which ascend; of a pair how far its lower id is above that of the one before, and its higher id above that.
 type wireMeetings struct {
 	Most   uint64 `cbor:"0,keyasint"`
 	Rounds []byte `cbor:"1,keyasint"`

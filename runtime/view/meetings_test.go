@@ -60,7 +60,8 @@ func often(all []once, from uint64, a, b optim.Member) (n float64) {
 	return n
 }
 
-// TestMeetings: counts of pairs and of blocks against the twin, where rounds fall out of the window, for meetings and pushes.
+// TestMeetings: counts of pairs and of blocks against the twin, where rounds fall out of the window, for meetings and
+// pushes.
 func TestMeetings(t *testing.T) {
 	for _, push := range []bool{false, true} {
 		rng := rand.New(rand.NewPCG(3, 1))
@@ -157,8 +158,8 @@ func TestMeetingsAreBounded(t *testing.T) {
 	}
 }
 
-// TestMeetingsFollowPlans: who leaves takes its meetings along, a run that goes back forgets what it will do again, and another
-// algorithm begins with none.
+// TestMeetingsFollowPlans: who leaves takes its meetings along, a run that goes back forgets what it will do again, and
+// another algorithm begins with none.
 func TestMeetingsFollowPlans(t *testing.T) {
 	four := optim.Place(optim.IDs(4), []int{1})
 	v := New()

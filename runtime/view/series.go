@@ -40,8 +40,9 @@ func limit(members int) uint64 {
 	return uint64(min(max(budget/max(1, members), minBuckets), maxBuckets))
 }
 
-// Room predicts the bytes that a view holds of a series of so many members after so many rounds: their tracks, of all together and the
-// median, each with its buckets and half as many in every further level. encoded is what a snapshot has of it.
+// Room predicts the bytes that a view holds of a series of so many members after so many rounds: their tracks, of all
+// together and the median, each with its buckets and half as many in every further level. encoded is what a snapshot
+// has of it.
 func Room(members int, rounds float64) (held, encoded int64) {
 	tracks, buckets, each := float64(members+2), min(rounds, float64(limit(members))), 9.0
 	if rounds > buckets {
@@ -218,8 +219,8 @@ type Value struct {
 	X      float64
 }
 
-// Latest lists the roster's members that have a value, ordered from the highest to the lowest, those that are not finite
-// last; equal ones by id.
+// Latest lists the roster's members that have a value, ordered from the highest to the lowest, those that are not
+// finite last; equal ones by id.
 func (s *Series) Latest(r optim.Roster) (out []Value) {
 	for _, m := range r.Members {
 		if x, ok := s.Last(m); ok {

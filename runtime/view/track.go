@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// track is the history of one quantity: buckets of 2^level rounds, aligned to multiples of that width. Buckets before the
-// last are sealed and never change; levels[k+1] holds the pairs of levels[k] that are complete, so a range is a few nodes
-// and halving the resolution is dropping levels[0].
+// track is the history of one quantity: buckets of 2^level rounds, aligned to multiples of that width. Buckets before
+// the last are sealed and never change; levels[k+1] holds the pairs of levels[k] that are complete, so a range is a few
+// nodes and halving the resolution is dropping levels[0].
 //
 // Invariants: levels[0] holds the buckets origin .. at-1, open is bucket at, and levels[k] starts with node origin>>k.
 type track struct {

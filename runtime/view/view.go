@@ -1,6 +1,7 @@
-// Package view folds the records of a run into what a screen shows. A View is plain data: the same records give the same
-// View whatever the batches they came in, it survives CBOR, and its size depends on the population and not on how long
-// the run has trained. It imports the seam, the records and the timeline, and knows no clock: time is what records say.
+// Package view folds the records of a run into what a screen shows. A View is plain data: the same records give the
+// same View whatever the batches they came in, it survives CBOR, and its size depends on the population and not on how
+// long the run has trained. It imports the seam, the records and the timeline, and knows no clock: time is what records
+// say.
 //
 //	v := view.New()
 //	for _, r := range records {
@@ -29,9 +30,10 @@ const (
 	Spread     = event.SeriesSpread  // per member: RMS distance to the centre
 	Parent     = "parent"            // per member: whose child it is since the round, of algorithms that breed
 	Founder    = "founder"           // per member: the first of its line, which the view works out of parents
-	Partner    = "partner"           // of each member whom it met in the round, of algorithms that pair: the view keeps them as Meetings alone
-	TestError  = "test.error"        // scalar, percent: of the centre, from evaluations
-	TestLoss   = "test.loss"         // scalar, nats
+	// of each member whom it met in the round, of algorithms that pair: the view keeps them as Meetings alone
+	Partner   = "partner"
+	TestError = "test.error" // scalar, percent: of the centre, from evaluations
+	TestLoss  = "test.loss"  // scalar, nats
 )
 
 // Position counts the records that were folded; it is also the index of the next one.
@@ -115,8 +117,8 @@ const (
 // New is the view of an empty log.
 func New() *View { return &View{State: event.State{Phase: event.Waiting}} }
 
-// Clone is an independent snapshot: neither sees what is applied to the other. Its cost does not depend on the number of
-// points, since sealed buckets are shared.
+// Clone is an independent snapshot: neither sees what is applied to the other. Its cost does not depend on the number
+// of points, since sealed buckets are shared.
 func (v *View) Clone() *View {
 	c := *v
 	c.Edits, c.Marks, c.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)

@@ -49,7 +49,7 @@ func recorded(seed uint64, n int) []event.Record {
 			}
 		}
 		put(event.Record{Commit: &event.Commit{Epoch: 1, To: p.Rounds, Rounds: step, Nanos: 5e7, Progress: p, Overhead: 12,
-			Sent: map[optim.Op]int64{"couple": 800 * int64(step)}, Predicted: map[optim.Op]int64{"couple": 800 * int64(step)}, Apart: map[optim.Op]int64{"centre": 4}}})
+			Sent: map[optim.Op]int64{"couple": 800 * int64(step)}, Predicted: map[optim.Op]int64{"couple": 800 * int64(step)}, Evaluation: map[optim.Op]int64{"centre": 4}}})
 		switch rng.IntN(12) {
 		case 0:
 			put(event.Record{Edit: &event.Edit{At: p.Rounds + 3, Algorithm: "parle", Knob: "ell", Expr: "20", By: "ann"}})
@@ -223,7 +223,8 @@ func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 	}
 }
 
-// TestFounders: lines are followed through parents, all of a round at once, and taken up again where a run goes back to.
+// TestFounders: lines are followed through parents, all of a round at once, and taken up again where a run goes back
+// to.
 func TestFounders(t *testing.T) {
 	v := New()
 	roster := optim.Place(optim.IDs(3), []int{1})

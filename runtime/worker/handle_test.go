@@ -75,8 +75,8 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// TestAbortedGrantLeavesNoTrace: a grant that is cut off, then a plan from the round before it, then the same rounds: the
-// same state as without all that.
+// TestAbortedGrantLeavesNoTrace: a grant that is cut off, then a plan from the round before it, then the same rounds:
+// the same state as without all that.
 func TestAbortedGrantLeavesNoTrace(t *testing.T) {
 	straight, p := alone(t)
 	ready(t, straight, p)
@@ -122,8 +122,8 @@ func TestSaveOfAPast(t *testing.T) {
 	}
 }
 
-// TestRowsFollowMembers: in a new epoch a member keeps its rows, whatever its position is, and one that comes enters at the
-// centre. Verify could not tell: it executes the same code.
+// TestRowsFollowMembers: in a new epoch a member keeps its rows, whatever its position is, and one that comes enters at
+// the centre. Verify could not tell: it executes the same code.
 func TestRowsFollowMembers(t *testing.T) {
 	w, p := alone(t)
 	p.Algorithm, p.New = "popsgd", optim.Place(optim.IDs(4), []int{0})

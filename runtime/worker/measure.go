@@ -24,7 +24,7 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, 
 	s := w.now
 	env := s.env
 	sent := env.Comm.Ledger
-	env.Comm.Ledger = d.Apart
+	env.Comm.Ledger = d.Evaluation
 	defer func() { env.Comm.Ledger = sent }()
 
 	centre, stats, err := w.centre(ctx, k)
@@ -57,9 +57,9 @@ func (w *Worker) centre(ctx context.Context, k optim.Values) (params, stats engi
 	return params, stats, err
 }
 
-// Centre is the one model that the population stands for after the rounds done, 1 x params, and the batch-norm statistics
-// rebuilt for it, 1 x stats or the zero Mat. It is collective: a worker that calls it alone hosts all members. Both
-// are copies.
+// Centre is the one model that the population stands for after the rounds done, 1 x params, and the batch-norm
+// statistics rebuilt for it, 1 x stats or the zero Mat. It is collective: a worker that calls it alone hosts all
+// members. Both are copies.
 func (w *Worker) Centre(ctx context.Context) (params, stats engine.Host, err error) {
 	w.install(w.epoch)
 	s := w.now

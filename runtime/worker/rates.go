@@ -37,7 +37,8 @@ func (w *Worker) rates(ctx context.Context, s *installed) (r optim.Rates, err er
 	if err != nil || n < 2 {
 		return r, because(s.env, err)
 	}
-	together, row := s.env.Scratch(1, n), s.env.Scratch(1, cols) // the first so that nobody's exchange waits for a worker that has not begun
+	// the first so that nobody's exchange waits for a worker that has not begun
+	together, row := s.env.Scratch(1, n), s.env.Scratch(1, cols)
 	r.Bytes, err = w.fastest(4*float64(cols)*float64(n-1)/float64(n),
 		func() error { return comm.GatherSlices(ctx, "rates", together) }, func() error { return comm.GatherSlices(ctx, "rates", row) })
 	return r, because(s.env, err)

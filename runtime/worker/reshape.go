@@ -125,7 +125,7 @@ func (w *Worker) fresh(ctx context.Context, s *installed) error {
 		if err := w.enter(ctx, s.env, b, centre); err != nil {
 			return err
 		}
-		if b.Enter != optim.EnterOwn || b.Shared {
+		if b.Enter != optim.EnterDrawn || b.Shared {
 			continue
 		}
 		for i, id := range s.env.Mine {
@@ -150,7 +150,7 @@ func (w *Worker) enter(ctx context.Context, env *optim.Env, b optim.Block, centr
 	m := env.Blocks[b.Name]
 	var tasks []engine.Task
 	switch b.Enter {
-	case optim.EnterCentre, optim.EnterOwn:
+	case optim.EnterCentre, optim.EnterDrawn:
 		for r := range engine.Row(m.Rows) {
 			tasks = append(tasks, engine.Copy{Dst: engine.RowOf(m, r), Src: engine.All(centre)})
 		}

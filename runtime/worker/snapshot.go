@@ -82,8 +82,8 @@ func (s *installed) shared() map[string]bool {
 	return out
 }
 
-// digests is BLAKE3 of every hosted row. bad is the first block of parameters that holds NaN or infinity, if any; records such as a
-// missing fitness may. It waits for all that was queued.
+// digests is BLAKE3 of every hosted row. bad is the first block of parameters that holds NaN or infinity, if any;
+// records such as a missing fitness may. It waits for all that was queued.
 func (s *installed) digests(ctx context.Context) (out map[string][32]byte, bad *message.NonFinite, err error) {
 	var tasks []engine.Task
 	hashes, finite := map[string][][32]byte{}, map[string][]bool{}

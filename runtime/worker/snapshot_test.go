@@ -71,7 +71,7 @@ func TestRestore(t *testing.T) {
 	if s.root(t) != was || s.round != 7 || s.ended {
 		t.Errorf("back at %d, ended %v: %s, want %s", s.round, s.ended, s.root(t), was)
 	}
-	if x := s.time.Values(timeline.Position{Round: 7})["eta"]; x != 0.5 || s.time.Len() != 1 {
+	if x := s.time.Values(timeline.Position{Round: 7}).Get("eta"); x != 0.5 || s.time.Len() != 1 {
 		t.Errorf("the aborted grant's edit still rules: eta is %g", x)
 	}
 }

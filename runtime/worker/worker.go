@@ -1,5 +1,5 @@
-// Package worker runs an algorithm's program on the members it hosts. It owns all blocks, and does three things to them:
-// rounds (a grant), a new epoch (a plan), and back to a snapshot (an abort). Verify is the same worker without a
+// Package worker runs an algorithm's program on the members it hosts. It owns all blocks, and does three things to
+// them: rounds (a grant), a new epoch (a plan), and back to a snapshot (an abort). Verify is the same worker without a
 // coordinator. A Worker is used by one goroutine; it starts none and reads no clock but the one it is given.
 package worker
 
@@ -17,11 +17,12 @@ import (
 
 // Config is what a worker is made of.
 type Config struct {
-	ID       int
-	Seed     uint64
-	Layout   engine.Layout
-	Init     func(m engine.Member, params []float32) // initial parameters of a member; the centre is member 0's
-	Stats    []float32                               // batch-norm statistics that members begin with; nil: those of a model that has seen no batch
+	ID     int
+	Seed   uint64
+	Layout engine.Layout
+	Init   func(m engine.Member, params []float32) // initial parameters of a member; the centre is member 0's
+	// batch-norm statistics that members begin with; nil: those of a model that has seen no batch
+	Stats    []float32
 	Engine   optim.Engine
 	Data     optim.Data
 	Test     []int32 // sample ids, for reporting only
@@ -219,7 +220,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		}
 	}
 	t1 := w.cfg.Clock()
-	d := message.Done{Worker: w.cfg.ID, Epoch: g.Epoch, From: g.From, Predicted: optim.Ledger{}, Apart: optim.Ledger{}}
+	d := message.Done{Worker: w.cfg.ID, Epoch: g.Epoch, From: g.From, Predicted: optim.Ledger{}, Evaluation: optim.Ledger{}}
 	s.env.Comm.Ledger = optim.Ledger{}
 	before := w.overhead()
 	points := &series{}

@@ -21,8 +21,8 @@ const TokenTTL = time.Hour
 // forgotten is how long an expired token is still called expired, and not unknown.
 const forgotten = 24 * time.Hour
 
-// Gate decides who may come in: keys that it knows, and others with a token. It keeps hashes of tokens, never tokens. It is safe for
-// concurrent use.
+// Gate decides who may come in: keys that it knows, and others with a token. It keeps hashes of tokens, never tokens.
+// It is safe for concurrent use.
 type Gate struct {
 	now func() time.Time
 
@@ -30,7 +30,8 @@ type Gate struct {
 	s  GateState
 }
 
-// GateState is all that a gate knows, as plain data: a coordinator saves it, so that its workers come back after a restart.
+// GateState is all that a gate knows, as plain data: a coordinator saves it, so that its workers come back after a
+// restart.
 type GateState struct {
 	Tokens  []Token
 	Known   []Known
@@ -98,15 +99,16 @@ func (g *Gate) Issue(role wire.Role, uses int, ttl time.Duration) (string, error
 
 func hash(token string) [32]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
 
-// Admit lets a node in, or returns a wire.Refused. A node that came in once in this role comes in again without a token, and without
-// using one up.
+// Admit lets a node in, or returns a wire.Refused. A node that came in once in this role comes in again without a
+// token, and without using one up.
 func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if slices.Contains(g.s.Revoked, node) {
 		return revoked(node)
 	}
-	if i := g.find(hash(token)); token != "" && i >= 0 && g.s.Tokens[i].Role != role { // a URL says what it is for, also to those who are known
+	// a URL says what it is for, also to those who are known
+	if i := g.find(hash(token)); token != "" && i >= 0 && g.s.Tokens[i].Role != role {
 		return refuse(wire.CodeRole, "the token is for the role %s, not for %s: ask for a join URL of that role", g.s.Tokens[i].Role, role)
 	}
 	if slices.Contains(g.s.Known, Known{node, role}) {

@@ -1,5 +1,6 @@
 // Package identity says who a process is and what it may do: its key, the TLS configurations in which both sides show
-// their keys, join URLs, and the Gate that admits by key or token. docs/security.md says what that promises. It imports transport/wire only.
+// their keys, join URLs, and the Gate that admits by key or token. docs/security.md says what that promises. It imports
+// transport/wire only.
 //
 //	key, err := identity.New()                       // or identity.Load("worker.key")
 //	gate := identity.NewGate(time.Now)
@@ -128,8 +129,8 @@ func (k *Key) Node() wire.NodeID { return k.node }
 // NodeOf is the id of a public key.
 func NodeOf(public ed25519.PublicKey) wire.NodeID { return sha256.Sum256(public) }
 
-// ResetKey is a secret that is the same whenever this key is loaded: QUIC's stateless resets are made from it, by which peers
-// notice a restart at once.
+// ResetKey is a secret that is the same whenever this key is loaded: QUIC's stateless resets are made from it, by which
+// peers notice a restart at once.
 func (k *Key) ResetKey() [32]byte {
 	h := hmac.New(sha256.New, k.private.Seed())
 	h.Write([]byte("brood quic stateless reset"))

@@ -176,7 +176,8 @@ func TestHostileCertificates(t *testing.T) {
 	victim := newKey(t)
 	chain := mallory.cert
 	chain.Certificate = [][]byte{chain.Certificate[0], victim.cert.Certificate[0]}
-	stolen := tls.Certificate{Certificate: victim.cert.Certificate, PrivateKey: mallory.private} // another's certificate, without its key
+	// another's certificate, without its key
+	stolen := tls.Certificate{Certificate: victim.cert.Certificate, PrivateKey: mallory.private}
 	for name, c := range map[string]struct {
 		change func(*tls.Config)
 		says   string
@@ -215,7 +216,7 @@ func TestHostileCertificates(t *testing.T) {
 	}
 }
 
-// Sessions are not resumed; and were they, the pin would still be compared.
+// Nothing is resumed; and were they, the pin would still be compared.
 func TestResumption(t *testing.T) {
 	a, b := newKey(t), newKey(t)
 	cache := tls.NewLRUClientSessionCache(8)

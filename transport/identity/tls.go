@@ -12,8 +12,8 @@ import (
 // ALPN is the protocol that both sides must name.
 const ALPN = "fleet/1"
 
-// Server is the configuration of a side that is dialled. Every peer must show one ed25519 certificate, whosever: a Gate or a roster
-// decides once it has said what it wants, so that it can be told why not.
+// Server is the configuration of a side that is dialled. Every peer must show one ed25519 certificate, whosever: a Gate
+// or a roster decides once it has said what it wants, so that it can be told why not.
 func (k *Key) Server() *tls.Config {
 	c := k.config(func(wire.NodeID) error { return nil })
 	c.ClientAuth = tls.RequireAnyClientCert
@@ -38,7 +38,7 @@ func (k *Key) config(check func(wire.NodeID) error) *tls.Config {
 		Certificates: []tls.Certificate{k.cert},
 		MinVersion:   tls.VersionTLS13,
 		NextProtos:   []string{ALPN},
-		// Not VerifyPeerCertificate, which a resumed session skips.
+		// Not VerifyPeerCertificate, which resumption skips.
 		VerifyConnection: func(s tls.ConnectionState) error {
 			n, err := Peer(s)
 			if err != nil {

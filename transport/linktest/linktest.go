@@ -1,5 +1,5 @@
-// Package linktest is the contract of a link between workers: every transport runs it against its own. It imports nothing
-// of ours; Link has the shape that the seam declares.
+// Package linktest is the contract of a link between workers: every transport runs it against its own. It imports
+// nothing of ours; Link has the shape that the seam declares.
 //
 //	func TestLink(t *testing.T) {
 //		linktest.Run(t, func(n int) ([]linktest.Link, func()) { ... })

@@ -11,7 +11,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Times of the heartbeat. The promises are: suspected within 1 s, gone within 2 s. A packet is noticed with the next beat.
+// Times of the heartbeat. The promises are: suspected within 1 s, gone within 2 s. A packet is noticed with the next
+// beat.
 const (
 	beatEvery   = 200 * time.Millisecond
 	suspectedAt = 800 * time.Millisecond
@@ -55,7 +56,8 @@ func (p *pulse) answered(rtt time.Duration) {
 	p.rtt = rtt
 }
 
-// send queues a heartbeat if the stream takes it at once: one that waited would measure nothing. The lock orders the two goroutines that send.
+// send queues a heartbeat if the stream takes it at once: one that waited would measure nothing. The lock orders the
+// two goroutines that send.
 func (p *pulse) send(m wire.Heartbeat) error {
 	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
 	if err != nil {
@@ -102,8 +104,8 @@ func (c *control) beat() error {
 	}
 }
 
-// silence is how long nothing came while this process was awake to hear it. One that the system left no time for longer than a beat
-// has itself to blame, and what came meanwhile may lie in the socket still.
+// silence is how long nothing came while this process was awake to hear it. One that the system left no time for longer
+// than a beat has itself to blame, and what came meanwhile may lie in the socket still.
 type silence struct {
 	packets uint64
 	woke    time.Time

@@ -7,7 +7,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestBeatsPassASilentStream: a heartbeat is answered although the peer's stream of data was opened first, and nothing was said on it.
+// TestBeatsPassASilentStream: a heartbeat is answered although the peer's stream of data was opened first, and nothing
+// was said on it.
 func TestBeatsPassASilentStream(t *testing.T) {
 	s := newScenery(t)
 	a, p := s.asWorker(t)

@@ -19,7 +19,8 @@ type rawEnd struct {
 	in   *quicgo.ReceiveStream
 }
 
-// rawPair is two ends of plain quic-go with the same settings, certificates and sockets, and a long-lived stream each way.
+// rawPair is two ends of plain quic-go with the same settings, certificates and sockets, and a long-lived stream each
+// way.
 func rawPair(b testing.TB) (here, there rawEnd) {
 	b.Helper()
 	ctx := bounded(b)
@@ -71,7 +72,8 @@ func rawPair(b testing.TB) (here, there rawEnd) {
 
 const bulk = 64 << 20
 
-// BenchmarkBulk: 64 MiB from one worker to another, in turn with a stream of plain quic-go: both see the same machine. The ratio is that of the medians.
+// BenchmarkBulk: 64 MiB from one worker to another, in turn with a stream of plain quic-go: both see the same machine.
+// The ratio is that of the medians.
 func BenchmarkBulk(b *testing.B) {
 	payload, buf := make([]byte, bulk), make([]byte, bulk)
 	here, there := rawPair(b)
@@ -209,7 +211,8 @@ func quantiles(b *testing.B, all []time.Duration) {
 	b.ReportMetric(at(0.99), "p99-us")
 }
 
-// BenchmarkHeartbeat: the round trip of heartbeats of a control connection, idle and while bulk flows between two workers of the same processes.
+// BenchmarkHeartbeat: the round trip of heartbeats of a control connection, idle and while bulk flows between two
+// workers of the same processes.
 func BenchmarkHeartbeat(b *testing.B) {
 	for _, loaded := range []bool{false, true} {
 		b.Run(map[bool]string{false: "idle", true: "bulk"}[loaded], func(b *testing.B) {

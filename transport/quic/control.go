@@ -9,8 +9,9 @@ import (
 	"brood/transport/wire"
 )
 
-// control is a connection whose first words were said: the control connection of a peer, or the first connection of a pair. It keeps the
-// heartbeat, writes what is posted to its stream and hands on what it reads there. The first failure ends all of it.
+// control is a connection whose first words were said: the control connection of a peer, or the first connection of a
+// pair. It keeps the heartbeat, writes what is posted to its stream and hands on what it reads there. The first failure
+// ends all of it.
 type control struct {
 	opening
 	pulse pulse
@@ -186,8 +187,8 @@ func (c *control) leave(ctx context.Context, reason string) error {
 	return err
 }
 
-// streams takes the peer's one-way streams; the first frame of each says what it is for. One of which nothing has come yet, since no small
-// message was sent so far, keeps no other waiting.
+// streams takes the peer's one-way streams; the first frame of each says what it is for. One of which nothing has come
+// yet, since no small message was sent so far, keeps no other waiting.
 func (c *control) streams() error {
 	var beats, data atomic.Bool
 	for {

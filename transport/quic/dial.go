@@ -11,7 +11,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Dial joins the node that answers at address (HOST:PORT) and has this id. hello.Node is set here. The caller closes the peer, or the node does.
+// Dial joins the node that answers at address (HOST:PORT) and has this id. hello.Node is set here. The caller closes
+// the peer, or the node does.
 func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello wire.Hello) (*Peer, wire.Welcome, error) {
 	hello.Node = n.ID()
 	o, err := n.begin(ctx, address, pin, hello)
@@ -31,8 +32,8 @@ func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello 
 	return p, w, nil
 }
 
-// begin opens a connection, says the first words and hears the answer; a Refused is returned as the error. A node that is too busy with
-// strangers is tried again for as long as one that does not answer.
+// begin opens a connection, says the first words and hears the answer; a Refused is returned as the error. A node that
+// is too busy with strangers is tried again for as long as one that does not answer.
 func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first wire.Body) (opening, error) {
 	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, first)
 	if err != nil {

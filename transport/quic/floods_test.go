@@ -17,8 +17,8 @@ import (
 	"brood/transport/wire"
 )
 
-// growth is the most that what is held, on the heap and on stacks, grows while f runs, in bytes. What waits to be collected is not held:
-// how much of it there is depends on how much time the collector gets.
+// growth is the most that what is held, on the heap and on stacks, grows while f runs, in bytes. What waits to be
+// collected is not held: how much of it there is depends on how much time the collector gets.
 func growth(f func()) uint64 {
 	held := func() uint64 {
 		s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}

@@ -20,7 +20,8 @@ import (
 	"brood/transport/wire"
 )
 
-// scenery is what an attacker finds: a coordinator with a gate, a worker of its run, and two more workers that must not notice anything.
+// scenery is what an attacker finds: a coordinator with a gate, a worker of its run, and two more workers that must not
+// notice anything.
 type scenery struct {
 	gate    *identity.Gate
 	token   string
@@ -51,7 +52,7 @@ func newScenery(t *testing.T) *scenery {
 		c.Allow = func(r wire.Role, kind uint16) bool { return r != wire.Worker || kind == fromWorkers }
 	})
 	s.fleet = newFleet(t, func(int) *Node { return newNode(t, nil) }, 1, 1)
-	s.fleet.roster = append(s.fleet.roster, wire.Seat{Index: 2, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}})
+	s.fleet.roster = append(s.fleet.roster, wire.Contact{Index: 2, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}})
 	for _, m := range s.fleet.meshes {
 		if err := m.SetRoster(s.fleet.roster); err != nil {
 			t.Fatal(err)
@@ -199,7 +200,7 @@ func (s *scenery) asPair(t *testing.T) *attacker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := a.say(wire.Open{Run: run, From: 0, To: 1, Session: wire.SessionID{9}}).answer()
+	m, err := a.say(wire.Open{Run: run, From: 0, To: 1, Association: wire.AssociationID{9}}).answer()
 	if _, ok := m.(wire.Opened); !ok {
 		t.Fatal(m, err)
 	}
@@ -287,11 +288,11 @@ func hostileStrangers(t *testing.T, s *scenery) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.says)
 		}
 		if a != nil && a.conn.ConnectionState().TLS.DidResume {
-			t.Errorf("%s resumed a session", c.name)
+			t.Errorf("%s was resumed", c.name)
 		}
 		s.undisturbed(t, i+1)
 	}
-	// A revoked key, with a session cache that would resume.
+	// A revoked key, with a cache that would resume.
 	for range 2 {
 		a, err := s.attack(t, s.server, func(c *tls.Config) { c.ClientSessionCache, c.ServerName = cache, "x" })
 		if err != nil {
@@ -432,7 +433,7 @@ func hostileWorkers(t *testing.T, s *scenery) {
 		says string
 	}{
 		{wire.Open{Run: run, From: 3, To: 1}, "worker 3 is not"}, {wire.Open{Run: run, From: 0, To: 3}, "worker 0 is not"}, {wire.Open{Run: run, From: 9, To: 1}, "worker 9 is not"},
-		{wire.Open{Run: wire.RunID{8}, From: 0, To: 1}, "not of 08"}, {wire.Open{Run: run, From: 0, To: 1, Lane: 1, Session: wire.SessionID{77}}, "session is over"},
+		{wire.Open{Run: wire.RunID{8}, From: 0, To: 1}, "not of 08"}, {wire.Open{Run: run, From: 0, To: 1, Lane: 1, Association: wire.AssociationID{77}}, "association is over"},
 		{wire.Open{Run: run, From: 1, To: 0}, "is not"},
 	} {
 		a, err := s.attack(t, s.fleet.nodes[1], nil)

@@ -9,7 +9,7 @@ import (
 
 // message is what a program sends.
 type message struct {
-	order uint64 // in this direction of the pair, since its session began
+	order uint64 // in this direction of the pair, since its association began
 	epoch uint32
 	seq   uint64
 	op    string
@@ -24,7 +24,7 @@ const (
 	maxMessage = min(16<<30, math.MaxInt/4)
 )
 
-// inbox puts the messages of a session together and in order. The pair's lock guards it.
+// inbox puts the messages of an association together and in order. The pair's lock guards it.
 type inbox struct {
 	wake  chan struct{} // holds a token when ready, or the pair, may have changed
 	ready []message     // whole and in order
@@ -48,7 +48,7 @@ type part struct {
 	whole  []byte            // made once a sixteenth came: a claimed total alone allocates nothing
 }
 
-// reset forgets what is not whole; a new session begins.
+// reset forgets what is not whole; a new association begins.
 func (in *inbox) reset() {
 	for _, q := range in.parts {
 		in.bytes -= q.held + perEntry
@@ -77,8 +77,9 @@ func (in *inbox) take(epoch uint32) (m message, ok, freed bool) {
 	return message{}, false, freed
 }
 
-// room says whether a frame may be read now. Where nothing is ready, the message that comes next always may: it is what somebody waits for.
-func (in *inbox) room(h wire.Header) bool {
+// fits says whether a frame may be read now. Where nothing is ready, the message that comes next always may: it is what
+// somebody waits for.
+func (in *inbox) fits(h wire.Header) bool {
 	return h.Order <= in.next && len(in.ready) == 0 || in.bytes+int(h.Length)+perEntry <= maxParked
 }
 
@@ -166,8 +167,8 @@ func (in *inbox) put(h wire.Header, p []byte, inPlace bool) {
 	}
 }
 
-// owned is a copy of what was read into a buffer that is used again.
-func owned(p []byte) []byte {
+// copied is a copy of what was read into a buffer that is used again.
+func copied(p []byte) []byte {
 	if len(p) == 0 {
 		return []byte{}
 	}

@@ -14,8 +14,9 @@ const (
 	busy       = 256
 )
 
-// lanesFor is how many lanes a pair should have: NewReno fills a connection poorly where packets are lost or far, and several fill it better.
-// Nearer than 1 ms a loss is mended before it costs anything; what is lost there is lost to full buffers, and lanes would only fill them more.
+// lanesFor is how many lanes a pair should have: NewReno fills a connection poorly where packets are lost or far, and
+// several fill it better. Nearer than 1 ms a loss is mended before it costs anything; what is lost there is lost to
+// full buffers, and lanes would only fill them more.
 func lanesFor(have int, rtt time.Duration, lost float64) int {
 	if rtt <= time.Millisecond || rtt <= 20*time.Millisecond && lost <= 0.0005 {
 		return have
@@ -27,7 +28,7 @@ func lanesFor(have int, rtt time.Duration, lost float64) int {
 }
 
 // ask wants so many lanes; there are never fewer than before. The pair's lock is held.
-func (s *session) ask(n int) {
+func (s *association) ask(n int) {
 	n = min(n, wire.MaxLanes)
 	if n <= s.want {
 		return
@@ -38,12 +39,12 @@ func (s *session) ask(n int) {
 		return
 	}
 	if frame, err := wire.Marshal(wire.Header{Run: s.pair.mesh.run, Sender: s.pair.self}, wire.Lanes{Want: uint8(n)}); err == nil {
-		_ = s.post(frame) // a failure ends the session by itself
+		_ = s.post(frame) // a failure ends the association by itself
 	}
 }
 
 // adapt asks for more lanes while there is bulk and the lanes do poorly.
-func (s *session) adapt() error {
+func (s *association) adapt() error {
 	tick := time.NewTicker(adaptEvery)
 	defer tick.Stop()
 	var lost, sent uint64
@@ -69,20 +70,20 @@ func (s *session) adapt() error {
 }
 
 // openLanes is the dialling side's: it opens lanes until there are as many as wanted.
-func (s *session) openLanes() error {
+func (s *association) openLanes() error {
 	p := s.pair
 	failures := 0
 	for {
 		p.mu.Lock()
-		for p.session == s && len(s.lanes) >= s.want {
+		for p.association == s && len(s.lanes) >= s.want {
 			p.change.Wait()
 		}
-		over, have := p.session != s, len(s.lanes)
+		over, have := p.association != s, len(s.lanes)
 		p.mu.Unlock()
 		if over {
 			return nil
 		}
-		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Session: s.id, Lane: uint8(have + 1)}
+		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Association: s.id, Lane: uint8(have + 1)}
 		o, err := p.mesh.node.begin(s.ctx, s.address, p.node, open)
 		if err == nil {
 			if _, ok := o.body.(wire.Opened); !ok {
@@ -112,11 +113,11 @@ func (s *session) openLanes() error {
 // openedLane is the other side's.
 func (p *pair) openedLane(o opening, open wire.Open) error {
 	p.mu.Lock()
-	s := p.session
-	ok := s != nil && s.id == open.Session && len(s.lanes) < wire.MaxLanes
+	s := p.association
+	ok := s != nil && s.id == open.Association && len(s.lanes) < wire.MaxLanes
 	p.mu.Unlock()
 	if !ok {
-		return refuseRoster("the pair's session is over, or has all its lanes")
+		return refuseRoster("the pair's association is over, or has all its lanes")
 	}
 	frame, err := wire.Marshal(wire.Header{Run: p.mesh.run, Sender: p.self}, wire.Opened{})
 	if err != nil {
@@ -129,13 +130,13 @@ func (p *pair) openedLane(o opening, open wire.Open) error {
 	return nil
 }
 
-// addLane makes a connection a lane; it ends with the session, and the session with it.
-func (s *session) addLane(conn *quicgo.Conn) {
+// addLane makes a connection a lane; it ends with the association, and the association with it.
+func (s *association) addLane(conn *quicgo.Conn) {
 	p := s.pair
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.session != s || len(s.lanes) == wire.MaxLanes {
-		_ = conn.CloseWithError(codeDone, "the session is over")
+	if p.association != s || len(s.lanes) == wire.MaxLanes {
+		_ = conn.CloseWithError(codeDone, "the association is over")
 		return
 	}
 	s.lanes = append(s.lanes, conn)

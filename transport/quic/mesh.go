@@ -71,7 +71,7 @@ func (m *Mesh) SetRoster(r wire.Roster) error {
 	if m.ctx.Err() != nil {
 		return ErrClosed
 	}
-	wanted := map[[2]uint32]wire.Seat{}
+	wanted := map[[2]uint32]wire.Contact{}
 	for _, mine := range r {
 		for _, s := range r {
 			if mine.Node.Equal(m.node.ID()) && s.Index != mine.Index {
@@ -143,7 +143,7 @@ func (m *Mesh) opened(o opening, open wire.Open) error {
 	if open.Lane > 0 {
 		return p.openedLane(o, open)
 	}
-	return p.install(newSession(p, o, open.Session, false), open.Cut, 0)
+	return p.install(newAssociation(p, o, open.Association, false), open.Cut, 0)
 }
 
 func refuseRoster(reason string) error {
@@ -195,7 +195,8 @@ func (m *Mesh) Pairs() []PairStats {
 	return out
 }
 
-// Shape slows down what worker self, who is here, sends to another; it holds for the life of the pair, and for all that the two processes say to each other.
+// Shape slows down what worker self, who is here, sends to another; it holds for the life of the pair, and for all that
+// the two processes say to each other.
 func (m *Mesh) Shape(self, other uint32, s Shape) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -257,8 +258,8 @@ func (l *Link) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	return q.send(message{epoch: epoch, seq: seq, op: op, p: p})
 }
 
-// Recv returns the next frame of this epoch from a worker. Frames of an older epoch are dropped; one of a newer epoch waits for the call that
-// asks for it. It fails with a *CutError where frames of the epoch may be lost, and with ctx.
+// Recv returns the next frame of this epoch from a worker. Frames of an older epoch are dropped; one of a newer epoch
+// waits for the call that asks for it. It fails with a *CutError where frames of the epoch may be lost, and with ctx.
 func (l *Link) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, "", nil, err

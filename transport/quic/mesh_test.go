@@ -36,7 +36,7 @@ func newFleet(t testing.TB, open func(i int) *Node, hosts ...int) *fleet {
 		f.nodes, f.meshes = append(f.nodes, node), append(f.meshes, m)
 		for range n {
 			index := uint32(len(f.roster))
-			f.roster = append(f.roster, wire.Seat{Index: index, Node: node.ID(), Addresses: []string{node.Address().String()}, Name: fmt.Sprint("worker ", index)})
+			f.roster = append(f.roster, wire.Contact{Index: index, Node: node.ID(), Addresses: []string{node.Address().String()}, Name: fmt.Sprint("worker ", index)})
 			f.links = append(f.links, m.Link(index))
 		}
 	}
@@ -112,13 +112,13 @@ func recv(t testing.TB, l linktest.Link, from int, epoch uint32, seq uint64, wan
 
 func pairOf(f *fleet, node int, self, other uint32) *pair { return f.meshes[node].find(self, other) }
 
-func connected(t testing.TB, p *pair) *session {
+func connected(t testing.TB, p *pair) *association {
 	t.Helper()
-	var s *session
+	var s *association
 	until(t, "a connection", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		s = p.session
+		s = p.association
 		return s != nil
 	})
 	return s
@@ -171,7 +171,8 @@ func isCut(t testing.TB, p *pair, below uint64) {
 	})
 }
 
-// A receiver that waits while the connection breaks is told, if something may be lost. If nothing was sent yet, nothing was lost.
+// A receiver that waits while the connection breaks is told, if something may be lost. If nothing was sent yet, nothing
+// was lost.
 func TestCutWakesReceivers(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 1)
 	defer f.close(t)
@@ -223,7 +224,8 @@ func TestLedger(t *testing.T) {
 			want[op] += int64(n)
 		}
 	}
-	until(t, fmt.Sprint(want), func() bool { return maps.Equal(f.meshes[0].Ledger(), want) }) // counted just after it is written
+	// counted just after it is written
+	until(t, fmt.Sprint(want), func() bool { return maps.Equal(f.meshes[0].Ledger(), want) })
 	send(t, f.links[1], 2, 1, 1, "within", make([]byte, 1000))
 	recv(t, f.links[2], 1, 1, 1, make([]byte, 1000))
 	total := f.meshes[0].Totals()
@@ -325,7 +327,8 @@ func TestRosterChanges(t *testing.T) {
 	exchange(1, 0)
 }
 
-// Two runs share a node: each has its own workers under the same indices, and neither hears the other's. A link that was slow in one is not in the next.
+// Two runs share a node: each has its own workers under the same indices, and neither hears the other's. A link that
+// was slow in one is not in the next.
 func TestTwoRuns(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 1)
 	defer f.close(t)

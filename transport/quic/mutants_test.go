@@ -21,9 +21,9 @@ var mutants = []struct {
 }{
 	{"a cut is forgotten", "quic/pair.go", "p.cut, p.why = max(p.cut, p.used), why", "p.why = why", "quic", faults},
 	{"the other side is not told of a cut", "quic/pair.go", "if theirs > p.cut {", "if theirs > p.cut+1000 {", "quic", "^TestCutIsTold$"},
-	{"what was received does not count as used", "quic/session.go", "p.used = max(p.used, uint64(h.Epoch)+1)", "_ = h.Epoch", "quic", "^TestDeathReleasesReceivers$"},
-	{"half of a message survives its session", "quic/pair.go", "\tp.in.reset()\n\tsignal", "\tsignal", "quic", faults},
-	{"what waits to be sent survives its session", "quic/pair.go", "p.out = outbox{}", "p.out.next = 0", "quic", "^TestUnreachable$"},
+	{"what was received does not count as used", "quic/association.go", "p.used = max(p.used, uint64(h.Epoch)+1)", "_ = h.Epoch", "quic", "^TestDeathReleasesReceivers$"},
+	{"half of a message survives its association", "quic/pair.go", "\tp.in.reset()\n\tsignal", "\tsignal", "quic", faults},
+	{"what waits to be sent survives its association", "quic/pair.go", "p.out = outbox{}", "p.out.next = 0", "quic", "^TestUnreachable$"},
 	{"a lane may end alone", "quic/lanes.go", "\t\t\treturn err\n\t\t}\n\t\treturn s.receive(wire.NewReader(stream))", "\t\t\treturn nil\n\t\t}\n\t\t_ = s.receive(wire.NewReader(stream))\n\t\treturn nil", "quic", "^TestLaneEnds$"},
 	{"arrival is order", "quic/inbox.go", "\tq.entire = true\n", "\tq.entire = true\n\tin.parts[in.next], in.parts[q.order], q.order = q, in.parts[in.next], in.next\n", "quic", "^TestLink$|" + faults},
 	{"older epochs are delivered", "quic/inbox.go", "if m.epoch == epoch {", "if m.epoch <= epoch {", "quic", "^TestLink$"},
@@ -32,10 +32,10 @@ var mutants = []struct {
 	{"the message that comes next has no room either", "quic/inbox.go", "return h.Order <= in.next && len(in.ready) == 0 ||", "return", "quic", "^TestParkedIsBounded$"},
 	{"a claim allocates", "quic/inbox.go", "if q.whole == nil && q.got > 0 && 16*q.got >= q.total {", "if q.whole == nil {", "quic", "^TestFloods$"},
 	{"a piece is taken twice", "quic/inbox.go", "if q.taken == nil || q.taken[h.Offset] {", "if q.taken == nil {", "quic", "^TestHostileWorkers$"},
-	{"anybody may be the sender", "quic/session.go", "case h.Sender != p.other:", "case false:", "quic", "^TestHostileWorkers$"},
-	{"any run's frames are taken", "quic/session.go", "case h.Run != p.mesh.run:", "case false:", "quic", "^TestHostileWorkers$"},
+	{"anybody may be the sender", "quic/association.go", "case h.Sender != p.other:", "case false:", "quic", "^TestHostileWorkers$"},
+	{"any run's frames are taken", "quic/association.go", "case h.Run != p.mesh.run:", "case false:", "quic", "^TestHostileWorkers$"},
 	{"anybody may open a pair", "quic/mesh.go", "p == nil || !p.node.Equal(o.node) ||", "p == nil ||", "quic", "^TestHostileWorkers$"},
-	{"any session's lanes are taken", "quic/lanes.go", "s != nil && s.id == open.Session &&", "s != nil &&", "quic", "^TestHostileWorkers$"},
+	{"any association's lanes are taken", "quic/lanes.go", "s != nil && s.id == open.Association &&", "s != nil &&", "quic", "^TestHostileWorkers$"},
 	{"roles may send anything", "quic/peer.go", "!p.allow(p.hello.Role, m.Kind)", "p.hello.Role == 99", "quic", "^TestHostilePeers$"},
 	{"a node may call itself anything", "quic/greet.go", "if !h.Node.Equal(o.node) {", "if false {", "quic", "^TestHostileStrangers$"},
 	{"a peer that does not read is not cut", "quic/control.go", "if c.queued+len(frame) > c.most && c.queued > 0 {", "if false {", "quic", "^TestFloods$"},
@@ -43,7 +43,7 @@ var mutants = []struct {
 	{"restarts are not noticed", "quic/node.go", "StatelessResetKey: &reset, ", "StatelessResetKey: map[bool]*quicgo.StatelessResetKey{true: &reset}[false], ", "quic", "^TestRestartIsNoticed"},
 	{"strangers are not counted", "quic/strangers.go", "if here >= maxShare || len(s.all) >= maxStrangers {", "if here < 0 {", "quic", "^TestStrangers$"},
 	{"an address may have all places", "quic/strangers.go", "if here >= maxShare || len(s.all)", "if len(s.all)", "quic", "^TestStrangers$"},
-	{"bytes are not charged", "quic/session.go", "s.pair.mesh.charge(h.Op, len(b), false)", "", "quic", "^TestLedger$"},
+	{"bytes are not charged", "quic/association.go", "s.pair.mesh.charge(h.Op, len(b), false)", "", "quic", "^TestLedger$"},
 	{"packets overtake in the shaper", "quic/shaper.go", "l.due = later(l.due, free", "l.due = later(time.Time{}, free", "quic", "^TestShapes$"},
 	{"the pin is not compared", "identity/tls.go", "if !n.Equal(pin) {", "if false {", "identity", "^TestHandshake$"},
 	{"any key is a key", "identity/tls.go", "if !ok {\n\t\treturn wire.NodeID{}, fmt.Errorf(\"the peer's key", "if !ok && public != nil {\n\t\treturn wire.NodeID{}, fmt.Errorf(\"the peer's key", "identity", "^TestHostileCertificates$"},
@@ -56,7 +56,8 @@ var mutants = []struct {
 	{"lengths allocate", "wire/frame.go", "min(n, max(firstPiece, 2*len(p)))", "n", "wire", "^TestLengthsAllocateNothing$"},
 }
 
-// TestMutants plants each mutant by an overlay and runs the test that must fail; a test that hangs has noticed too. Each takes a build: BROOD_LONG=1 asks for it.
+// TestMutants plants each mutant by an overlay and runs the test that must fail; a test that hangs has noticed too.
+// Each takes a build: BROOD_LONG=1 asks for it.
 func TestMutants(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("35 builds and test runs: set BROOD_LONG=1")

@@ -23,8 +23,8 @@ type Config struct {
 	Key     *identity.Key
 	Address string         // UDP HOST:PORT to listen on; "" is any port
 	Conn    net.PacketConn // in place of Address; the node closes it
-	// Admit decides on those who say Hello; nil lets nobody in. It may be called by many goroutines at once, and must return soon. Its context ends once the
-	// answer was heard, or cannot be.
+	// Admit decides on those who say Hello; nil lets nobody in. It may be called by many goroutines at once, and must
+	// return soon. Its context ends once the answer was heard, or cannot be.
 	Admit func(context.Context, Request) (wire.Welcome, error)
 	// Known says whether a node came in before: it needs no place among the strangers. nil: none did.
 	Known func(wire.NodeID) bool
@@ -32,8 +32,8 @@ type Config struct {
 	Allow func(role wire.Role, kind uint16) bool
 	// MaxQueue is how many bytes may wait for a peer that does not read, before it is cut; 0 is 16 MiB.
 	MaxQueue int
-	// MaxBacklog is how many bytes may wait to be sent to one worker of a mesh, before the pair is cut; 0 is 4 GiB. It must have room for what a
-	// program sends in a round.
+	// MaxBacklog is how many bytes may wait to be sent to one worker of a mesh, before the pair is cut; 0 is 4 GiB. It
+	// must have room for what a program sends in a round.
 	MaxBacklog int
 }
 
@@ -122,7 +122,8 @@ func Listen(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// quicConfig is that of every connection. A stranger's data may fill the initial windows only: they grow as they are read. A new one each time, since quic-go writes to it.
+// quicConfig is that of every connection. A stranger's data may fill the initial windows only: they grow as they are
+// read. A new one each time, since quic-go writes to it.
 func quicConfig() *quicgo.Config {
 	return &quicgo.Config{
 		HandshakeIdleTimeout:           handshakeTimeout,

@@ -2,7 +2,8 @@ package quic
 
 import "brood/transport/wire"
 
-// smallest is the size in bytes up to which a message goes with others on the pair's own connection; a larger one goes to the lanes.
+// smallest is the size in bytes up to which a message goes with others on the pair's own connection; a larger one goes
+// to the lanes.
 const smallest = 16 << 10
 
 // outbox is what waits to be sent to a worker. The pair's lock guards it.
@@ -24,14 +25,14 @@ func (m message) header(p *pair) wire.Header {
 	return wire.Header{Kind: wire.KindData, Run: p.mesh.run, Sender: p.self, Op: m.op, Epoch: m.epoch, Order: m.order, Seq: m.seq, Total: uint64(len(m.p))}
 }
 
-// nextShard waits for a piece of bulk. It is false when the session is over.
-func (p *pair) nextShard(s *session) (wire.Header, []byte, bool) {
+// nextShard waits for a piece of bulk. It is false when the association is over.
+func (p *pair) nextShard(s *association) (wire.Header, []byte, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.out.bulk) == 0 && p.session == s {
+	for len(p.out.bulk) == 0 && p.association == s {
 		p.change.Wait()
 	}
-	if p.session != s {
+	if p.association != s {
 		return wire.Header{}, nil, false
 	}
 	m := p.out.bulk[0]
@@ -48,14 +49,14 @@ func (p *pair) nextShard(s *session) (wire.Header, []byte, bool) {
 }
 
 // nextSmall waits for small messages and takes as many as make a good write.
-func (p *pair) nextSmall(s *session) ([]message, bool) {
+func (p *pair) nextSmall(s *association) ([]message, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.writing = false
-	for len(p.out.small) == 0 && p.session == s {
+	for len(p.out.small) == 0 && p.association == s {
 		p.change.Wait()
 	}
-	if p.session != s {
+	if p.association != s {
 		return nil, false
 	}
 	n, size := 0, 0

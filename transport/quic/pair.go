@@ -19,17 +19,18 @@ type pair struct {
 	node        wire.NodeID // of the other
 	local       bool        // the other is of this process too
 
-	mu        sync.Mutex
-	change    sync.Cond // of anything that goroutines of a session wait for
-	addresses []string
-	moved     chan struct{} // holds a token when addresses changed
-	in        inbox
-	out       outbox
-	session   *session // nil while there is no connection
-	shape     *Shape   // nil is none
-	shaped    net.Addr // where it is in effect; nil is nowhere
+	mu          sync.Mutex
+	change      sync.Cond // of anything that goroutines of an association wait for
+	addresses   []string
+	moved       chan struct{} // holds a token when addresses changed
+	in          inbox
+	out         outbox
+	association *association // nil while there is no connection
+	shape       *Shape       // nil is none
+	shaped      net.Addr     // where it is in effect; nil is nowhere
 
-	// Epochs below cut may have lost frames: nothing is sent or received in them any more. In epochs below used, frames were sent or received; below asked, waited for.
+	// Epochs below cut may have lost frames: nothing is sent or received in them any more. In epochs below used, frames
+	// were sent or received; below asked, waited for.
 	cut, used, asked uint64
 	why              error     // of the cut, or of the last dial that failed
 	met              bool      // there was a connection
@@ -37,7 +38,8 @@ type pair struct {
 	ended            error     // the pair is over
 }
 
-// CutError says that the connection to a worker broke in an epoch: frames may be lost, so nothing more is sent or received in it.
+// CutError says that the connection to a worker broke in an epoch: frames may be lost, so nothing more is sent or
+// received in it.
 type CutError struct {
 	Worker uint32
 	Epoch  uint32
@@ -54,7 +56,7 @@ func (e *CutError) Error() string {
 
 func (e *CutError) Unwrap() error { return e.Err }
 
-func newPair(m *Mesh, self uint32, s wire.Seat) *pair {
+func newPair(m *Mesh, self uint32, s wire.Contact) *pair {
 	p := &pair{mesh: m, self: self, other: s.Index, node: s.Node, local: s.Node.Equal(m.node.ID()), addresses: s.Addresses, moved: make(chan struct{}, 1)}
 	p.change.L = &p.mu
 	p.in.reset()
@@ -88,7 +90,7 @@ func (p *pair) send(m message) error {
 	}
 	if most := p.mesh.node.cfg.MaxBacklog; p.out.bytes > 0 && p.out.bytes+m.cost() > most {
 		err := broken("it does not read: %d MiB wait for it", most>>20)
-		p.breakUp(p.session, err)
+		p.breakUp(p.association, err)
 		return p.cutError(m.epoch)
 	}
 	m.order = p.out.next
@@ -99,10 +101,10 @@ func (p *pair) send(m message) error {
 	if len(m.p) > smallest {
 		p.out.bulk = append(p.out.bulk, &outgoing{message: m})
 		p.out.bytes += len(m.p)
-		if p.session != nil {
-			p.session.ask(1)
+		if p.association != nil {
+			p.association.ask(1)
 		}
-	} else if p.session == nil || !p.session.now(m) {
+	} else if p.association == nil || !p.association.now(m) {
 		p.out.small = append(p.out.small, m)
 		p.out.bytes += m.cost()
 	}
@@ -156,19 +158,19 @@ func (p *pair) recv(ctx context.Context, epoch uint32) (message, error) {
 }
 
 func (p *pair) want() {
-	if p.session == nil && !p.local && p.wanted.IsZero() {
+	if p.association == nil && !p.local && p.wanted.IsZero() {
 		p.wanted = time.Now()
 	}
 }
 
 func (p *pair) cutError(epoch uint32) error { return &CutError{p.other, epoch, p.why, !p.met} }
 
-// breakUp ends a session, if it is still the pair's, and cuts every epoch in which it may have lost something.
-func (p *pair) breakUp(s *session, why error) {
-	if s != p.session {
+// breakUp ends an association, if it is still the pair's, and cuts every epoch in which it may have lost something.
+func (p *pair) breakUp(s *association, why error) {
+	if s != p.association {
 		return
 	}
-	p.session = nil
+	p.association = nil
 	p.cut, p.why = max(p.cut, p.used), why
 	p.out = outbox{}
 	p.in.reset()
@@ -183,7 +185,7 @@ func (p *pair) breakUp(s *session, why error) {
 func (p *pair) giveUp(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.session != nil || p.wanted.IsZero() || now.Sub(p.wanted) < patienceForPairs {
+	if p.association != nil || p.wanted.IsZero() || now.Sub(p.wanted) < patienceForPairs {
 		return
 	}
 	p.wanted = time.Time{}
@@ -203,20 +205,20 @@ func (p *pair) end(why error) {
 	if p.shaped != nil {
 		p.mesh.node.shaper.unset(p.shaped)
 	}
-	p.breakUp(p.session, &GoneError{Closed, why.Error()})
+	p.breakUp(p.association, &GoneError{Closed, why.Error()})
 	signal(p.moved)
 }
 
-// install makes s the pair's session, with the higher of both sides' cuts. told is the cut that the dialling side told the other: where that
-// no longer holds, it must dial anew. The other side answers Opened.
-func (p *pair) install(s *session, theirs, told uint64) error {
+// install makes s the pair's association, with the higher of both sides' cuts. told is the cut that the dialling side
+// told the other: where that no longer holds, it must dial anew. The other side answers Opened.
+func (p *pair) install(s *association, theirs, told uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended != nil {
 		return refuseRoster(p.ended.Error())
 	}
-	if p.session != nil {
-		p.breakUp(p.session, &GoneError{Restarted, "it opened the pair again"})
+	if p.association != nil {
+		p.breakUp(p.association, &GoneError{Restarted, "it opened the pair again"})
 	}
 	if s.dialler && told != p.cut {
 		return refuseRoster("the pair was cut meanwhile")
@@ -234,7 +236,7 @@ func (p *pair) install(s *session, theirs, told uint64) error {
 			return err
 		}
 	}
-	p.session, p.wanted, p.met = s, time.Time{}, true
+	p.association, p.wanted, p.met = s, time.Time{}, true
 	p.applyShape()
 	p.mesh.wg.Go(s.keep)
 	s.start()
@@ -245,13 +247,14 @@ func (p *pair) install(s *session, theirs, told uint64) error {
 	return nil
 }
 
-// applyShape slows down what goes to the other. Where a connection has just broken, what is dialled anew goes the same way.
+// applyShape slows down what goes to the other. Where a connection has just broken, what is dialled anew goes the same
+// way.
 func (p *pair) applyShape() {
 	if p.shape == nil {
 		return
 	}
-	if p.session != nil {
-		p.shaped = p.session.conn.RemoteAddr()
+	if p.association != nil {
+		p.shaped = p.association.conn.RemoteAddr()
 	}
 	if p.shaped != nil {
 		p.mesh.node.shaper.set(p.shaped, *p.shape)
@@ -292,7 +295,7 @@ func (p *pair) keepDialling() {
 }
 
 // dial tries every address once.
-func (p *pair) dial() (*session, error) {
+func (p *pair) dial() (*association, error) {
 	p.mu.Lock()
 	addresses, told := p.addresses, p.cut
 	p.mu.Unlock()
@@ -302,7 +305,7 @@ func (p *pair) dial() (*session, error) {
 	var err error
 	for _, a := range addresses {
 		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Cut: told}
-		if _, err := rand.Read(open.Session[:]); err != nil {
+		if _, err := rand.Read(open.Association[:]); err != nil {
 			return nil, err
 		}
 		var o opening
@@ -316,7 +319,7 @@ func (p *pair) dial() (*session, error) {
 		if !ok {
 			err = broken("it answers Open with something else")
 		} else {
-			s := newSession(p, o, open.Session, true)
+			s := newAssociation(p, o, open.Association, true)
 			s.address = a
 			if err = p.install(s, answer.Cut, told); err == nil {
 				return s, nil

@@ -9,7 +9,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Peer is a control connection with a process that was let in, or that let us in. Its methods are safe for concurrent use.
+// Peer is a control connection with a process that was let in, or that let us in. Its methods are safe for concurrent
+// use.
 type Peer struct {
 	c     *control
 	hello wire.Hello
@@ -19,7 +20,7 @@ type Peer struct {
 	inbox   []wire.Message
 	size    int           // bytes in inbox
 	came    chan struct{} // holds a token when inbox may have grown
-	room    chan struct{} // holds a token when inbox may have shrunk
+	drained chan struct{} // holds a token when inbox may have shrunk
 	payload int64         // bytes of bodies that were sent
 }
 
@@ -30,7 +31,7 @@ const maxInbox = 16 << 20
 const perMessage = 64
 
 func newPeer(n *Node, o opening, hello wire.Hello) *Peer {
-	p := &Peer{c: newControl(o, n.cfg.MaxQueue), hello: hello, allow: n.cfg.Allow, came: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	p := &Peer{c: newControl(o, n.cfg.MaxQueue), hello: hello, allow: n.cfg.Allow, came: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
 	p.c.frame = p.take
 	p.c.start()
 	if hello.Role != wire.Viewer && hello.Role != wire.Operator {
@@ -51,8 +52,8 @@ func (p *Peer) Role() wire.Role { return p.hello.Role }
 // Address is where the peer's packets come from.
 func (p *Peer) Address() net.Addr { return p.c.conn.RemoteAddr() }
 
-// Send queues a message; body must not change afterwards. It never waits. Where too much waits already, the peer is cut. An error says that the peer is gone,
-// or that the message is too large.
+// Send queues a message; body must not change afterwards. It never waits. Where too much waits already, the peer is
+// cut. An error says that the peer is gone, or that the message is too large.
 func (p *Peer) Send(m wire.Message) error {
 	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
 	if err != nil {
@@ -67,7 +68,8 @@ func (p *Peer) Send(m wire.Message) error {
 	return nil
 }
 
-// Receive returns the next message, which belongs to the caller. What came before the peer's end is still returned, then the reason.
+// Receive returns the next message, which belongs to the caller. What came before the peer's end is still returned,
+// then the reason.
 func (p *Peer) Receive(ctx context.Context) (wire.Message, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -84,7 +86,7 @@ func (p *Peer) Receive(ctx context.Context) (wire.Message, error) {
 				signal(p.came)
 			}
 			p.mu.Unlock()
-			signal(p.room)
+			signal(p.drained)
 			return m, nil
 		}
 		p.mu.Unlock()
@@ -122,7 +124,7 @@ func (p *Peer) take(h wire.Header, payload []byte) error {
 		}
 		p.mu.Unlock()
 		select {
-		case <-p.room:
+		case <-p.drained:
 		case <-p.c.ctx.Done():
 			return nil
 		}

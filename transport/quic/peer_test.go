@@ -153,7 +153,7 @@ func TestRefusals(t *testing.T) {
 		{"by its key", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker}), "", ""},
 		{"replayed", try(other, server, server.ID(), hello), wire.CodeTokenUsed, "another key has used it"},
 		{"an error of ours", try(other, server, server.ID(), wire.Hello{Role: wire.Worker, Name: "broken"}), wire.CodeRefused, "the disk is full"},
-		{"a worker is no door", try(worker, lone, lone.ID(), hello), wire.CodeRole, "this is a worker"},
+		{"a worker lets nobody in", try(worker, lone, lone.ID(), hello), wire.CodeRole, "this is a worker"},
 		{"another key answers", try(worker, server, other.ID(), hello), "-", "ask for a new join URL"},
 		{"nothing is there", try(worker, server, server.ID(), wire.Hello{}), wire.CodeFormat, "unknown role"},
 	} {

@@ -35,7 +35,8 @@ const (
 	maxLines  = 4096
 )
 
-// Shaper delays and drops the packets that a node sends. It lies below QUIC. Until a first shape is set it costs one comparison for each batch of packets.
+// Shaper delays and drops the packets that a node sends. It lies below QUIC. Until a first shape is set it costs one
+// comparison for each batch of packets.
 type Shaper struct {
 	ctx context.Context
 	wg  *sync.WaitGroup
@@ -62,7 +63,8 @@ func newShaper(ctx context.Context, wg *sync.WaitGroup) *Shaper {
 	return &Shaper{ctx: ctx, wg: wg, lines: map[netip.AddrPort]*line{}, wake: make(chan struct{}, 1)}
 }
 
-// Set slows down what is sent to an address (IP:PORT, or "" for all that have no shape of their own). It may be called at any time.
+// Set slows down what is sent to an address (IP:PORT, or "" for all that have no shape of their own). It may be called
+// at any time.
 func (s *Shaper) Set(address string, shape Shape) error {
 	if err := shape.Check(); err != nil {
 		return err

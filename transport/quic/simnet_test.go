@@ -292,10 +292,10 @@ func (s *scene) faults(mild bool) {
 			if pairs := s.fleet.nodes[i].meshes[run].all(); len(pairs) > 0 {
 				p := pairs[r.IntN(len(pairs))]
 				p.mu.Lock()
-				if p.session != nil {
-					conn := p.session.conn
-					if k := len(p.session.lanes); k > 0 && r.IntN(2) == 0 {
-						conn = p.session.lanes[r.IntN(k)]
+				if p.association != nil {
+					conn := p.association.conn
+					if k := len(p.association.lanes); k > 0 && r.IntN(2) == 0 {
+						conn = p.association.lanes[r.IntN(k)]
 					}
 					p.mu.Unlock()
 					_ = conn.CloseWithError(codeBroken, "planted")
@@ -361,8 +361,8 @@ func number(t *testing.T, name string, standard int) int {
 	return n
 }
 
-// TestFaults: whatever the network does, nobody receives out of order, a gap, or another epoch's frames; nobody hangs, and when the network is
-// mended so is the fleet.
+// TestFaults: whatever the network does, nobody receives out of order, a gap, or another epoch's frames; nobody hangs,
+// and when the network is mended so is the fleet.
 func TestFaults(t *testing.T) {
 	keys := []*identity.Key{newKey(t), newKey(t), newKey(t)}
 	if seed := number(t, "BROOD_NET_SEED", 0); seed > 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// wrap puts the shaper under a socket. quic-go finds in udpSocket all that it uses of a *net.UDPConn, so that batches of packets
-// still go with one call (GSO); a plain net.PacketConn, as in a simulation, has no batches.
+// wrap puts the shaper under a socket. quic-go finds in udpSocket all that it uses of a *net.UDPConn, so that batches
+// of packets still go with one call (GSO); a plain net.PacketConn, as in a simulation, has no batches.
 func (s *Shaper) wrap(c net.PacketConn) net.PacketConn {
 	if u, ok := c.(*net.UDPConn); ok {
 		s.write = func(b, oob []byte, to net.Addr) error {

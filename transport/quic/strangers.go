@@ -14,10 +14,10 @@ import (
 	"brood/transport/wire"
 )
 
-// strangers are the connections that have not been answered yet. They cost memory before anybody knows who they are: there are at most
-// maxStrangers, and maxShare of one address. Where there is no room, the one that has been silent longest gives way; those whose
-// handshake is still going on cannot be ended, and are heard for a shorter time the more there are. Who has spoken keeps its place, and
-// a key that came in before needs none.
+// strangers are the connections that have not been answered yet. They cost memory before anybody knows who they are:
+// there are at most maxStrangers, and maxShare of one address. Where there is no room, the one that has been silent
+// longest gives way; those whose handshake is still going on cannot be ended, and are heard for a shorter time the more
+// there are. Who has spoken keeps its place, and a key that came in before needs none.
 type strangers struct {
 	mu  sync.Mutex
 	all []*stranger // as they came
@@ -131,7 +131,8 @@ func (n *Node) admitStranger(ctx context.Context, info *quicgo.ClientInfo) (cont
 // known says whether a node came in before.
 func (n *Node) known(node wire.NodeID) bool { return n.cfg.Known != nil && n.cfg.Known(node) }
 
-// configFor is the configuration of a connection from outside. A handshake that is silent for long while many wait is a flood's.
+// configFor is the configuration of a connection from outside. A handshake that is silent for long while many wait is a
+// flood's.
 func (n *Node) configFor(*quicgo.ClientInfo) (*quicgo.Config, error) {
 	c := quicConfig()
 	if n.strangers.count() >= suspicious {

@@ -8,7 +8,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestStrangers: there is a bound for all and a share for each address; who is silent longest gives way, and who has spoken does not.
+// TestStrangers: there is a bound for all and a share for each address; who is silent longest gives way, and who has
+// spoken does not.
 func TestStrangers(t *testing.T) {
 	udp := func(ip string, port int) net.Addr { return &net.UDPAddr{IP: net.ParseIP(ip), Port: port} }
 	var s strangers
@@ -49,8 +50,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestSilenceGivesWay: where there is no room the oldest silent connection is ended for a new one, and one that has spoken is not, though it
-// still waits for an answer.
+// TestSilenceGivesWay: where there is no room the oldest silent connection is ended for a new one, and one that has
+// spoken is not, though it still waits for an answer.
 func TestSilenceGivesWay(t *testing.T) {
 	s := newScenery(t)
 	asked, answer := make(chan struct{}), make(chan struct{})

@@ -104,7 +104,8 @@ func TestRestartIsNoticedSoon(t *testing.T) {
 	})
 }
 
-// TestUnreachable: a pair that does not come up fails what waits for it, and says why; once it does come up, the next epoch works.
+// TestUnreachable: a pair that does not come up fails what waits for it, and says why; once it does come up, the next
+// epoch works.
 func TestUnreachable(t *testing.T) {
 	inBubble(t, 4, func(t *testing.T, net *network) {
 		f := newFleet(t, net.open(t), 1, 1)
@@ -156,7 +157,8 @@ func TestBulkDoesNotKill(t *testing.T) {
 	})
 }
 
-// TestDeathReleasesReceivers: who waits for more of an epoch in which something came fails as soon as the peer is gone, long before the pair is given up.
+// TestDeathReleasesReceivers: who waits for more of an epoch in which something came fails as soon as the peer is gone,
+// long before the pair is given up.
 func TestDeathReleasesReceivers(t *testing.T) {
 	inBubble(t, 6, func(t *testing.T, net *network) {
 		f := newFleet(t, net.open(t), 1, 1)

@@ -61,7 +61,8 @@ type Header struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Append appends the header and the name of a frame with this payload, which must follow. It refuses what a reader would.
+// Append appends the header and the name of a frame with this payload, which must follow. It refuses what a reader
+// would.
 func (h Header) Append(dst, payload []byte) ([]byte, error) {
 	h.Length = uint32(min(len(payload), 1<<32-1))
 	if err := h.check(); err != nil {

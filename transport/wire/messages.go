@@ -59,13 +59,13 @@ type (
 	}
 	// Open begins a connection of a pair of workers.
 	Open struct {
-		Version uint8     `cbor:"1,keyasint"`
-		Run     RunID     `cbor:"2,keyasint,omitzero"`
-		From    uint32    `cbor:"3,keyasint"`
-		To      uint32    `cbor:"4,keyasint"`
-		Session SessionID `cbor:"5,keyasint"`
-		Lane    uint8     `cbor:"6,keyasint,omitempty"`
-		Cut     uint64    `cbor:"7,keyasint,omitempty"` // frames of epochs below it may be lost
+		Version     uint8         `cbor:"1,keyasint"`
+		Run         RunID         `cbor:"2,keyasint,omitzero"`
+		From        uint32        `cbor:"3,keyasint"`
+		To          uint32        `cbor:"4,keyasint"`
+		Association AssociationID `cbor:"5,keyasint"`
+		Lane        uint8         `cbor:"6,keyasint,omitempty"`
+		Cut         uint64        `cbor:"7,keyasint,omitempty"` // frames of epochs below it may be lost
 	}
 	// Opened accepts an Open.
 	Opened struct {
@@ -287,10 +287,10 @@ func spoken(version uint8) error {
 }
 
 // Roster says which node speaks for which worker.
-type Roster []Seat
+type Roster []Contact
 
-// Seat is a worker's place in the fleet.
-type Seat struct {
+// Contact is how a worker is reached: its index in the fleet, its key and its addresses.
+type Contact struct {
 	Index     uint32   `cbor:"1,keyasint"`
 	Node      NodeID   `cbor:"2,keyasint"`
 	Addresses []string `cbor:"3,keyasint,omitempty"` // host:port, tried in order
@@ -301,7 +301,7 @@ type Seat struct {
 const KindRoster uint16 = 1
 
 type rosterBody struct {
-	Seats []Seat `cbor:"1,keyasint"`
+	Contacts []Contact `cbor:"1,keyasint"`
 }
 
 // Message is the roster as the run's messages carry it: it arrives in order with them.
@@ -322,9 +322,9 @@ func ParseRoster(body []byte) (Roster, error) {
 	if err := dec.Unmarshal(body, &b); err != nil {
 		return nil, malformed("roster: %s", CleanText(err.Error()))
 	}
-	for i := range b.Seats {
-		s := &b.Seats[i]
-		if s.Index == Nobody || i > 0 && s.Index <= b.Seats[i-1].Index {
+	for i := range b.Contacts {
+		s := &b.Contacts[i]
+		if s.Index == Nobody || i > 0 && s.Index <= b.Contacts[i-1].Index {
 			return nil, malformed("roster: index %d is out of order", s.Index)
 		}
 		if len(s.Addresses) > 16 {
@@ -337,14 +337,14 @@ func ParseRoster(body []byte) (Roster, error) {
 		}
 		s.Name, s.Addresses = CleanName(s.Name), cleanAll(s.Addresses)
 	}
-	return b.Seats, nil
+	return b.Contacts, nil
 }
 
-// Find is the seat of an index.
-func (r Roster) Find(index uint32) (Seat, bool) {
-	i, ok := slices.BinarySearchFunc(r, index, func(s Seat, x uint32) int { return int(int64(s.Index) - int64(x)) })
+// Find is the contact of an index.
+func (r Roster) Find(index uint32) (Contact, bool) {
+	i, ok := slices.BinarySearchFunc(r, index, func(s Contact, x uint32) int { return int(int64(s.Index) - int64(x)) })
 	if !ok {
-		return Seat{}, false
+		return Contact{}, false
 	}
 	return r[i], true
 }

@@ -1,6 +1,6 @@
-// Package wire is what travels between processes: frames, the messages of a handshake, and shorter forms of float32 values.
-// docs/wire-format.md specifies it. The package does no I/O but through the Reader that it is given, keeps no clock and starts no goroutine.
-// It imports nothing of ours.
+// Package wire is what travels between processes: frames, the messages of a handshake, and shorter forms of float32
+// values. docs/wire-format.md specifies it. The package does no I/O but through the Reader that it is given, keeps no
+// clock and starts no goroutine. It imports nothing of ours.
 //
 //	frame, err := wire.Marshal(wire.Header{Run: run, Sender: wire.Nobody}, wire.Leave{Reason: "done"})
 //	...
@@ -29,18 +29,18 @@ func (r RunID) String() string { return hex.EncodeToString(r[:]) }
 // NodeID names a process: the SHA-256 of its public key.
 type NodeID [32]byte
 
-// SessionID names one life of a pair.
-type SessionID [16]byte
+// AssociationID names one life of a pair.
+type AssociationID [16]byte
 
 // The ids are byte strings of exactly their length.
 
-func (r RunID) MarshalBinary() ([]byte, error)     { return r[:], nil }
-func (n NodeID) MarshalBinary() ([]byte, error)    { return n[:], nil }
-func (s SessionID) MarshalBinary() ([]byte, error) { return s[:], nil }
+func (r RunID) MarshalBinary() ([]byte, error)         { return r[:], nil }
+func (n NodeID) MarshalBinary() ([]byte, error)        { return n[:], nil }
+func (s AssociationID) MarshalBinary() ([]byte, error) { return s[:], nil }
 
-func (r *RunID) UnmarshalBinary(b []byte) error     { return exactly(r[:], b) }
-func (n *NodeID) UnmarshalBinary(b []byte) error    { return exactly(n[:], b) }
-func (s *SessionID) UnmarshalBinary(b []byte) error { return exactly(s[:], b) }
+func (r *RunID) UnmarshalBinary(b []byte) error         { return exactly(r[:], b) }
+func (n *NodeID) UnmarshalBinary(b []byte) error        { return exactly(n[:], b) }
+func (s *AssociationID) UnmarshalBinary(b []byte) error { return exactly(s[:], b) }
 
 func exactly(dst, src []byte) error {
 	if len(src) != len(dst) {

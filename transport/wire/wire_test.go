@@ -211,9 +211,9 @@ func TestHostileMessages(t *testing.T) {
 }
 
 func TestHostileRosters(t *testing.T) {
-	seat := func(i uint32, a ...string) Seat { return Seat{Index: i, Addresses: a} }
+	contact := func(i uint32, a ...string) Contact { return Contact{Index: i, Addresses: a} }
 	for name, r := range map[string]Roster{
-		"twice": {seat(1), seat(1)}, "descending": {seat(2), seat(1)}, "nobody": {seat(Nobody)}, "no port": {seat(0, "host")}, "17 addresses": {seat(0, make([]string, 17)...)},
+		"twice": {contact(1), contact(1)}, "descending": {contact(2), contact(1)}, "nobody": {contact(Nobody)}, "no port": {contact(0, "host")}, "17 addresses": {contact(0, make([]string, 17)...)},
 	} {
 		if _, err := r.Message(); err == nil {
 			t.Errorf("%s is written", name)
@@ -222,14 +222,14 @@ func TestHostileRosters(t *testing.T) {
 			t.Errorf("%s is read", name)
 		}
 	}
-	r := Roster{seat(1, "a:1"), seat(5), seat(1 << 31)}
+	r := Roster{contact(1, "a:1"), contact(5), contact(1 << 31)}
 	for _, i := range []uint32{1, 5, 1 << 31} {
 		if s, ok := r.Find(i); !ok || s.Index != i {
-			t.Errorf("seat %d: %v %v", i, s, ok)
+			t.Errorf("contact %d: %v %v", i, s, ok)
 		}
 	}
 	if _, ok := r.Find(4); ok {
-		t.Error("found a seat that is not there")
+		t.Error("found a contact that is not there")
 	}
 }
 

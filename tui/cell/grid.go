@@ -1,5 +1,5 @@
-// Package cell is a screen of character cells with a role each, and what a role looks like. Panels draw into rectangles of
-// one grid, so that nothing can overflow, wrap or push its neighbour: a panel's size never depends on what it shows.
+// Package cell is a screen of character cells with a role each, and what a role looks like. Panels draw into rectangles
+// of one grid, so that nothing can overflow, wrap or push its neighbour: a panel's size never depends on what it shows.
 // It imports lipgloss for colours and none of ours.
 package cell
 
@@ -69,8 +69,8 @@ func (g *Grid) Paint(r Rect, role Role) {
 	}
 }
 
-// Text writes s from x on, cut at `width` cells with an ellipsis, and returns the column after it. Control characters are
-// left out, so nothing a record says can reach the terminal as an escape sequence.
+// Text writes s from x on, cut at `width` cells with an ellipsis, and returns the column after it. Control characters
+// are left out, so nothing a record says can reach the terminal as an escape sequence.
 func (g *Grid) Text(x, y, width int, role Role, s string) int {
 	if Width(s) > width {
 		s = Cut(s, width)
@@ -151,9 +151,9 @@ func (r Rect) Top(n int) (a, rest Rect) {
 // Has says whether a cell lies in the area.
 func (r Rect) Has(x, y int) bool { return x >= r.X && y >= r.Y && x < r.X+r.W && y < r.Y+r.H }
 
-// Box draws a border with a title at its left and a note at its right end, and returns the area within. A note that is too
-// long loses its parts, which " · " separates, from the left. The border of the focus has a pointer too, for those who see
-// no colours.
+// Box draws a border with a title at its left and a note at its right end, and returns the area within. A note that is
+// too long loses its parts, which " · " separates, from the left. The border of the focus has a pointer too, for those
+// who see no colours.
 func (g *Grid) Box(r Rect, border Role, title, note string) Rect {
 	if r.W < 2 || r.H < 2 {
 		return Rect{r.X, r.Y, 0, 0}

@@ -43,7 +43,8 @@ type Theme struct {
 // Plainly is the theme without colours.
 func Plainly(ascii bool) Theme { return Theme{ascii: ascii} }
 
-// Coloured is the palette for a dark or a light background: one accent, a hue for each role, red for what needs a person.
+// Coloured is the palette for a dark or a light background: one accent, a hue for each role, red for what needs a
+// person.
 func Coloured(dark, ascii bool) Theme {
 	pick := lipgloss.LightDark(dark)
 	c := func(light, night string) color.Color { return pick(lipgloss.Color(light), lipgloss.Color(night)) }

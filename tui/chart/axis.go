@@ -37,7 +37,8 @@ func Fit(log bool, sets ...[]view.Bucket) Axis {
 	return Span(log, lo, hi)
 }
 
-// flat is the range, relative to its values, below which it is a single value: between its ends there are too few numbers to count in.
+// flat is the range, relative to its values, below which it is a single value: between its ends there are too few
+// numbers to count in.
 const flat = 1e-9
 
 // least is as good as zero: below it numbers lose their digits.
@@ -112,8 +113,8 @@ func (a Axis) draw(g *cell.Grid, r, p cell.Rect) {
 	}
 }
 
-// ticks are round values from high to low, about one for every three rows. Where a logarithmic axis has hardly a round number of its decades
-// they are those of a linear one.
+// ticks are round values from high to low, about one for every three rows. Where a logarithmic axis has hardly a round
+// number of its decades they are those of a linear one.
 func (a Axis) ticks(rows int) (out []float64) {
 	if a.Log {
 		if out = a.decades(rows); len(out) >= min(3, rows/3) {

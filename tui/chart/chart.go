@@ -125,8 +125,8 @@ type place struct {
 	text string
 }
 
-// aside is how many columns to the left of its line a mark's word may stand, where others are below it: the newest is often above the last
-// round's number.
+// aside is how many columns to the left of its line a mark's word may stand, where others are below it: the newest is
+// often above the last round's number.
 const aside = 8
 
 func free(t []bool) bool {

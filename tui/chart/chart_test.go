@@ -84,7 +84,7 @@ func TestGapsAreCrossed(t *testing.T) {
 	}
 }
 
-func TestLaterLayersOwnTheirCells(t *testing.T) {
+func TestLaterLayersTakeTheirCells(t *testing.T) {
 	g := cell.New(30, 5)
 	r := g.Rect()
 	n := 2 * Plot(r).W

@@ -17,8 +17,9 @@ const (
 //
 //	░ lower   ▒ within half a step   ▓ higher   █ by a step and a half
 //
-// A step is a quarter of the column's range, but at least 2 `alike` of the middle value, and 2 `chance` standard deviations of what does not
-// last: rows whose places change from column to column look even, and one that stays above the others does not.
+// A step is a quarter of the column's range, but at least 2 `alike` of the middle value, and 2 `chance` standard
+// deviations of what does not last: rows whose places change from column to column look even, and one that stays above
+// the others does not.
 func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	if len(rows) == 0 {
 		return
@@ -44,8 +45,8 @@ func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	}
 }
 
-// Hold fills columns without values with what was before them, but for those in which nobody measured and those behind the last value: a
-// series that has a point every few columns is no stripes.
+// Hold fills columns without values with what was before them, but for those in which nobody measured and those behind
+// the last value: a series that has a point every few columns is no stripes.
 func Hold(cols []view.Bucket, void []bool) []view.Bucket {
 	last := len(cols) - 1
 	for last >= 0 && cols[last].Empty() {
@@ -69,8 +70,9 @@ func distinct(rows [][]view.Bucket) (out [][]view.Bucket) {
 	return out
 }
 
-// middles are the median of each column, and what chance makes of it: the standard deviation of a row's distance to it, from the median
-// jump of those distances since the last column with values, NaN where there is none. Of normal values that is 0.6745 sqrt(2) deviations.
+// middles are the median of each column, and what chance makes of it: the standard deviation of a row's distance to it,
+// from the median jump of those distances since the last column with values, NaN where there is none. Of normal values
+// that is 0.6745 sqrt(2) deviations.
 func middles(rows [][]view.Bucket) (mid, jump []float64) {
 	n, w := len(rows), len(rows[0])
 	mid, jump = make([]float64, w), make([]float64, w)

@@ -34,8 +34,8 @@ func (r *raster) dot(x, y int, owner int8) {
 	r.bits[i] |= braille[y&3][x&1]
 }
 
-// layer puts a layer's dots. Columns without values between others are crossed by a straight line, or two, but for those in which nobody
-// measured.
+// layer puts a layer's dots. Columns without values between others are crossed by a straight line, or two, but for
+// those in which nobody measured.
 func (r *raster) layer(l Layer, owner int8, a Axis) {
 	rows, last, lastTop, lastBottom := 4*r.h, -1, 0, 0
 	for x, b := range l.Columns[:min(len(l.Columns), 2*r.w)] {
@@ -68,8 +68,8 @@ func (r *raster) layer(l Layer, owner int8, a Axis) {
 
 func between(a, b, i, n int) int { return a + (b-a)*i/n }
 
-// step closes the vertical gap between neighbouring columns, in the later one; a crossing of several columns is steep at
-// most by its slope, which closes it too.
+// step closes the vertical gap between neighbouring columns, in the later one; a crossing of several columns is steep
+// at most by its slope, which closes it too.
 func (r *raster) step(l Layer, x0, x, top0, bottom0, top, bottom int, owner int8) {
 	if n := x - x0; n > 1 {
 		for c := x0 + 1; c <= x; c++ {

@@ -14,8 +14,8 @@ const (
 	gain   = 2   // an axis is shortened where that makes what it keeps so many times as high
 )
 
-// Robust is [Fit] of what is not far outside: one divergence, or the first rounds, would press everything else onto a line. What lies
-// outside is marked by [Draw].
+// Robust is [Fit] of what is not far outside: one divergence, or the first rounds, would press everything else onto a
+// line. What lies outside is marked by [Draw].
 func Robust(log bool, sets ...[]view.Bucket) Axis {
 	full := Fit(log, sets...)
 	scale, back := func(x float64) float64 { return x }, func(x float64) float64 { return x }
@@ -50,7 +50,8 @@ func Robust(log bool, sets ...[]view.Bucket) Axis {
 	return Span(full.Log, back(lo), back(hi))
 }
 
-// clipped marks the columns whose values lie above or below the axis, and says how far they go. It ends with how to see them.
+// clipped marks the columns whose values lie above or below the axis, and says how far they go. It ends with how to see
+// them.
 func (c Chart) clipped(g *cell.Grid, p cell.Rect) {
 	slack := 1e-9 * max(math.Abs(c.Axis.Lo), math.Abs(c.Axis.Hi))
 	top, bottom := math.Inf(-1), math.Inf(1)

@@ -9,7 +9,8 @@ import (
 	"brood/tui/cell"
 )
 
-// One divergence, or a warm-up, does not press the rest of a curve onto a line: the axis is of the rest, and what lies outside is marked.
+// One divergence, or a warm-up, does not press the rest of a curve onto a line: the axis is of the rest, and what lies
+// outside is marked.
 func TestRobustAxis(t *testing.T) {
 	curve := func(change func(i int, x float64) float64) []view.Bucket {
 		x := make([]float64, 100)

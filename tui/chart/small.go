@@ -9,8 +9,8 @@ import (
 
 var steps = []rune("▁▂▃▄▅▆▇█")
 
-// Spark draws one row of means, from the axis' low to its high; a column without values repeats the one before it, but for those in which
-// nobody measured (nil: none).
+// Spark draws one row of means, from the axis' low to its high; a column without values repeats the one before it, but
+// for those in which nobody measured (nil: none).
 func Spark(g *cell.Grid, x, y int, cols []view.Bucket, void []bool, a Axis, role cell.Role) {
 	level := -1
 	for i, b := range cols {
@@ -80,7 +80,8 @@ func Letter(kind int) (rune, cell.Role) {
 	return rune(names[kind%len(names)]), lines[kind%len(lines)]
 }
 
-// Kinds draws rows of letters, one column a cell: of several kinds in a column the highest. A column without values shows what was before.
+// Kinds draws rows of letters, one column a cell: of several kinds in a column the highest. A column without values
+// shows what was before.
 func Kinds(g *cell.Grid, x, y int, rows [][]view.Bucket) {
 	for i, r := range rows {
 		kind := -1

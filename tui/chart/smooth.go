@@ -10,9 +10,10 @@ import (
 //
 //	s_i = keep s_{i-1} + (1-keep) x_i,   shown as s_i / (1 - keep^i)
 //
-// It goes over columns and not over points: the points of one column count as so many of their mean, so the cost is that
-// of the columns, and a column of one point is exact. before is what lies to the left of the first column, in order; its
-// columns may be of another width. Empty columns stay empty. Where nobody measured (nil: nowhere) the average begins anew.
+// It goes over columns and not over points: the points of one column count as so many of their mean, so the cost is
+// that of the columns, and a column of one point is exact. before is what lies to the left of the first column, in
+// order; its columns may be of another width. Empty columns stay empty. Where nobody measured (nil: nowhere) the
+// average begins anew.
 func Smooth(keep float64, before, cols []view.Bucket, void []bool) []view.Bucket {
 	sum, weight := 0.0, 0.0
 	next := func(b view.Bucket) float64 {

@@ -73,8 +73,8 @@ func TestSmoothCountsPoints(t *testing.T) {
 	}
 }
 
-// Behind a smoothed curve the raw trace is still the data: minimum and maximum of each column, wherever the curve does not
-// cover it.
+// Behind a smoothed curve the raw trace is still the data: minimum and maximum of each column, wherever the curve does
+// not cover it.
 func TestRawTraceDecodesBehindItsSmoothedCurve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 9))

@@ -105,12 +105,12 @@ func benchStart(c *cobra.Command, report func(measurement)) error {
 	defer os.RemoveAll(home)
 	dir := filepath.Join(home, "start")
 	t0 := time.Now()
-	f := &runFlags{apart: true}
+	f := &runFlags{detached: true}
 	o, err := f.options(c, presets.Default)
 	if err != nil {
 		return err
 	}
-	child, logPath, err := startApart(host.Order{Dir: dir, Options: o})
+	child, logPath, err := startDetached(host.Order{Dir: dir, Options: o})
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,9 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 	return nil
 }
 
-// train measures the gradients of members on threads, in samples a second. The ratio is to the products of the model at the peak
-// or, where the rate of one thread at the same members is given, to as many times that as the threads' peak is of one.
+// train measures the gradients of members on threads, in samples a second. The ratio is to the products of the model at
+// the peak or, where the rate of one thread at the same members is given, to as many times that as the threads' peak is
+// of one.
 func (m *machine) train(c *cobra.Command, report func(measurement), model string, batch, members, threads int, goal, one float64) (float64, error) {
 	net, err := models.Load(model)
 	if err != nil {

@@ -71,7 +71,8 @@ func roundsOf(alg *optim.Algorithm) (members int, set []event.Edit) {
 	if alg.Needs&optim.Gradients == 0 {
 		members = 64
 	}
-	for _, k := range []struct{ name, expr string }{{"batch", "128"}, {"period", "0.05"}, {"judges", "500"}} { // periods end within the measurement
+	for _, k := range []struct{ name, expr string }{{"batch", "128"}, {"period", "0.05"}, {"judges", "500"}} {
+		// periods end within the measurement
 		if _, ok := alg.Knob(k.name); ok {
 			set = append(set, event.Edit{Algorithm: alg.Name, Knob: k.name, Expr: k.expr})
 		}
@@ -98,7 +99,8 @@ func benchRounds(c *cobra.Command, report func(measurement)) error {
 // roundsRepeats is how often rounds are measured; the least of each part counts.
 const roundsRepeats = 7
 
-// splitRounds runs so many rounds of an algorithm on two workers that they take at least so long, and adds up where their time went.
+// splitRounds runs so many rounds of an algorithm on two workers that they take at least so long, and adds up where
+// their time went.
 func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []event.Edit, least time.Duration) (best split, rounds uint64, err error) {
 	const workers = 2
 	net, err := models.Load("mlp")

@@ -12,7 +12,8 @@ import (
 	"brood/models/noise"
 )
 
-// fastest is the rate of f, in calls a second, of so long a measurement: the best of many spells, since a neighbour only ever slows one down.
+// fastest is the rate of f, in calls a second, of so long a measurement: the best of many spells, since a neighbour
+// only ever slows one down.
 func fastest(ctx context.Context, long time.Duration, f func() error) (float64, error) {
 	if err := f(); err != nil { // grows what is kept
 		return 0, err

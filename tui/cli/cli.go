@@ -39,7 +39,8 @@ func (e *exitError) Unwrap() error { return e.err }
 // usage is an error of what was typed.
 func usage(format string, args ...any) error { return typed.Errorf(format, args...) }
 
-// statusOf is the one rule of exit statuses: an error that carries its own, what was typed wrongly, and what failed here.
+// statusOf is the one rule of exit statuses: an error that carries its own, what was typed wrongly, and what failed
+// here.
 func statusOf(err error) int {
 	var e *exitError
 	switch {

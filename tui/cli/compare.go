@@ -59,7 +59,7 @@ func compareCommand(s streams) *cobra.Command {
 		if len(runs) < 2 {
 			return usage("brood compare needs two or more sessions with rounds, and here is %d", len(runs))
 		}
-		tellApart(runs)
+		distinguish(runs)
 		compare.Join(runs)
 		name, err := comparedSeries(runs, series)
 		if err != nil {
@@ -115,8 +115,8 @@ func sessionsOf(args []string) (out []compared, err error) {
 	return out, nil
 }
 
-// tellApart names runs of equal names, which lie in different directories, by those too.
-func tellApart(runs []*compare.Run) {
+// distinguish names runs of equal names, which lie in different directories, by those too.
+func distinguish(runs []*compare.Run) {
 	count := map[string]int{}
 	for _, r := range runs {
 		count[r.Name]++

@@ -122,8 +122,8 @@ func describeData(w io.Writer, d *data.Set) {
 // widest picture that is drawn: three of them fit a line.
 const widest = 40
 
-// drawSamples shows the first training images side by side, in half-blocks of shade. What is no picture of bytes, or too
-// wide, is not drawn.
+// drawSamples shows the first training images side by side, in half-blocks of shade. What is no picture of bytes, or
+// too wide, is not drawn.
 func drawSamples(w io.Writer, d *data.Set) {
 	const shades = " .:-=+*#%@"
 	if len(d.Shape) != 3 || d.Shape[2] > widest || d.Image(0) == nil {

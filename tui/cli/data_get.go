@@ -92,8 +92,8 @@ func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration)
 	return nil
 }
 
-// whole is where the set is when it can be read; empty when it is to be fetched into dir. A damaged one elsewhere would hide
-// what is fetched, and is an error.
+// whole is where the set is when it can be read; empty when it is to be fetched into dir. A damaged one elsewhere would
+// hide what is fetched, and is an error.
 func whole(name, dir string) (string, error) {
 	k, err := data.Lookup(name)
 	if err != nil {

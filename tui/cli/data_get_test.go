@@ -70,7 +70,8 @@ func serve(t *testing.T, h http.HandlerFunc) (url string) {
 	return s.URL
 }
 
-// A set is fetched once, with progress, and is what Load finds afterwards; what is damaged in the cache is fetched again.
+// A set is fetched once, with progress, and is what Load finds afterwards; what is damaged in the cache is fetched
+// again.
 func TestGet(t *testing.T) {
 	dir := nowhere(t)
 	set, files := published(t)

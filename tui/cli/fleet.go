@@ -37,7 +37,8 @@ const launchLong = `Train one run on the machines of a fleet, with the preset an
 Copies of one command find each other by a secret: a folder that all see ($BROOD_RENDEZVOUS; under Slurm the submit directory),
 or $BROOD_SECRET.`
 
-// launcher is `brood fleet launch`. It is `brood serve`, `brood worker`, or both: what it adds is how they find each other.
+// launcher is `brood fleet launch`. It is `brood serve`, `brood worker`, or both: what it adds is how they find each
+// other.
 type launcher struct {
 	slurm, torchrun, k8s bool
 	hosts, hostfile      string
@@ -101,8 +102,8 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	return l.remote(c, args, hosts)
 }
 
-// coordinate serves the run to others, as many as there are where the flags name no number, and tells url where they find it. It
-// ends when the run does, or ctx with a cause.
+// coordinate serves the run to others, as many as there are where the flags name no number, and tells url where they
+// find it. It ends when the run does, or ctx with a cause.
 func (l *launcher) coordinate(ctx context.Context, args []string, others int, url func(string)) error {
 	fl := l.serve.Flags()
 	wait, err := fl.GetInt(option.Wait.Name)
@@ -131,7 +132,8 @@ func (l *launcher) coordinate(ctx context.Context, args []string, others int, ur
 	return err
 }
 
-// work hosts members of the run that a URL names. What it says goes to standard error: standard output is the coordinator's.
+// work hosts members of the run that a URL names. What it says goes to standard error: standard output is the
+// coordinator's.
 func (l *launcher) work(ctx context.Context, url string) error {
 	w := workerCommand(streams{in: l.s.in, out: l.s.err, err: l.s.err})
 	if f := l.serve.Flags().Lookup(option.Threads.Name); f.Changed {
@@ -166,7 +168,8 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 			return err
 		}
 	}
-	if !fl.Changed("listen") && m.secret == "" { // the URL says which port, so that two runs of a node do not want the same
+	if !fl.Changed("listen") && m.secret == "" {
+		// the URL says which port, so that two runs of a node do not want the same
 		if err := fl.Set("listen", ":0"); err != nil {
 			return err
 		}

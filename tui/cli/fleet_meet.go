@@ -19,8 +19,9 @@ import (
 	"brood/transport/identity"
 )
 
-// meeting is where copies of one command learn the join URL from the first: a file in a folder that all see and only their owner
-// reads, or, with a secret that all have, a TCP port of the first, which gives the sealed URL to whoever asks.
+// meeting is where copies of one command learn the join URL from the first: a file in a folder that all see and only
+// their owner reads, or, with a secret that all have, a TCP port of the first, which gives the sealed URL to whoever
+// asks.
 type meeting struct {
 	file   string // "" with a secret
 	secret string
@@ -199,7 +200,8 @@ func readURL(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if m := info.Mode(); !m.IsRegular() || !mine(info) || m.Perm()&0o077 != 0 && goruntime.GOOS != "windows" { // there, modes say nothing
+	if m := info.Mode(); !m.IsRegular() || !mine(info) || m.Perm()&0o077 != 0 && goruntime.GOOS != "windows" {
+		// there, modes say nothing
 		return "", &os.PathError{Op: "trust", Path: path, Err: fmt.Errorf("it is not a file of yours alone (mode %s): remove it, and choose another folder by BROOD_RENDEZVOUS", m)}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<12))

@@ -22,8 +22,8 @@ import (
 // farewell is how long workers may take to end after the run has.
 const farewell = 10 * time.Second
 
-// remote serves here, and starts a worker by ssh for each slot of the hosts as soon as the run lets them in. The launch ends when so many
-// have failed that the run can never begin; once it has, it goes on without them as --on-loss says.
+// remote serves here, and starts a worker by ssh for each slot of the hosts as soon as the run lets them in. The launch
+// ends when so many have failed that the run can never begin; once it has, it goes on without them as --on-loss says.
 func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) error {
 	ssh := launch.SSH{Program: strings.Fields(l.rsh), Brood: l.brood}
 	if len(ssh.Program) == 0 || l.brood == "" {
@@ -70,8 +70,8 @@ type distant struct {
 func (d *distant) start(h launch.Host, slot int, url string) {
 	argv := d.ssh.Command(h, d.what...)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.SysProcAttr = apart()   // a Ctrl+C is for the coordinator, which then tells the workers
-	cmd.WaitDelay = time.Second // what the program has started may hold its output open when it is gone itself
+	cmd.SysProcAttr = detached() // a Ctrl+C is for the coordinator, which then tells the workers
+	cmd.WaitDelay = time.Second  // what the program has started may hold its output open when it is gone itself
 	cmd.Stdin = strings.NewReader(url + "\n")
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in

@@ -28,7 +28,7 @@ func forkCommand(s streams) *cobra.Command {
 				return usage("fork needs --at ROUND, 1 or more; a branch at the start is a new `brood run`")
 			}
 			if f.background {
-				return f.branchApart(c, args[0], at, s)
+				return f.branchDetached(c, args[0], at, s)
 			}
 			p, err := f.branch(c, args[0], at, s)
 			if err != nil {
@@ -85,12 +85,12 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams)
 	return p, err
 }
 
-// branchApart begins a branch in a process of its own and returns when it trains.
-func (f *runFlags) branchApart(c *cobra.Command, parent string, at uint64, s streams) error {
+// branchDetached begins a branch in a process of its own and returns when it trains.
+func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, s streams) error {
 	if f.json {
 		return usage("--json and --background exclude each other: a run in the background prints nothing")
 	}
-	f.apart = true
+	f.detached = true
 	o, keep, err := f.branchOrder(c, parent, at)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (f *runFlags) branchApart(c *cobra.Command, parent string, at uint64, s str
 	if err := f.vacant(o.Dir); err != nil {
 		return err
 	}
-	client, err := forkApart(c.Context(), o, keep, func(uint64) {})
+	client, err := forkDetached(c.Context(), o, keep, func(uint64) {})
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,12 @@ func (f *runFlags) branchApart(c *cobra.Command, parent string, at uint64, s str
 	return nil
 }
 
-// forkApart starts a branch as a process of its own and waits until it answers. told hears of the rounds that are
+// forkDetached starts a branch as a process of its own and waits until it answers. told hears of the rounds that are
 // executed again until then. When that fails or ctx ends, the process is ended and what it made, below keep, is taken
 // back.
-func forkApart(ctx context.Context, o host.Order, keep string, told func(uint64)) (*door.Client, error) {
+func forkDetached(ctx context.Context, o host.Order, keep string, told func(uint64)) (*door.Client, error) {
 	fresh := vacuous(o.Dir)
-	child, logPath, err := startApart(o)
+	child, logPath, err := startDetached(o)
 	if err != nil {
 		return nil, err
 	}

@@ -79,9 +79,9 @@ func prepareForm(t *testing.T, name string, flags ...string) (*host.Job, error) 
 	return host.Prepare(o)
 }
 
-// TestFullForms: each preset of a study has the source's form beside the short one, or says why there is none, and the longest
-// that there is passes everything that a run refuses before it starts: model, data, knobs with their schedules, and the
-// algorithm's own check. Without BROOD_LONG=1 one preset of each study is prepared, for the time that it takes.
+// TestFullForms: each preset of a study has the source's form beside the short one, or says why there is none, and the
+// longest that there is passes everything that a run refuses before it starts: model, data, knobs with their schedules,
+// and the algorithm's own check. Without BROOD_LONG=1 one preset of each study is prepared, for the time that it takes.
 func TestFullForms(t *testing.T) {
 	madeUp(t)
 	prepared := map[string]bool{}

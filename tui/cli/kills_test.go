@@ -202,8 +202,8 @@ func (tr *troupe) lost(since time.Time, kind event.AlertKind) time.Duration {
 	return at.Sub(since)
 }
 
-// fault does one thing to the fleet and waits until all is well again. It returns what it was and how long the run took to notice, or
-// to go on.
+// fault does one thing to the fleet and waits until all is well again. It returns what it was and how long the run took
+// to notice, or to go on.
 func (tr *troupe) fault() (string, time.Duration) {
 	tr.t.Helper()
 	at, began, before := tr.draw.IntN(len(tr.workers)), time.Now(), tr.last.Epoch

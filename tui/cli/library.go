@@ -88,7 +88,7 @@ func (l *library) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) 
 	for _, s := range b.Set {
 		o.Options.Set = append(o.Options.Set, event.Setting{Knob: s.Knob, Expr: s.Expr})
 	}
-	client, err := forkApart(ctx, o, keep, b.Told)
+	client, err := forkDetached(ctx, o, keep, b.Told)
 	if err != nil {
 		return tui.Opened{}, err
 	}

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// network is machines of their own on one switch: network namespaces, joined by veth pairs to a bridge in a further one.
+// network is machines of their own on one switch: network namespaces, joined by veth pairs to a bridge in a further
+// one.
 type network struct {
 	t    *testing.T
 	name string
@@ -63,8 +64,9 @@ func (n *network) run(name string, args ...string) {
 	}
 }
 
-// TestNamespaces serves on one machine to workers of two others over a slow switch, is looked at by SSH and by URL from a fourth, and
-// survives a partition: the coordinator's side goes on, and the worker that was cut off comes back by itself.
+// TestNamespaces serves on one machine to workers of two others over a slow switch, is looked at by SSH and by URL from
+// a fourth, and survives a partition: the coordinator's side goes on, and the worker that was cut off comes back by
+// itself.
 func TestNamespaces(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: trains on a network of its own for ten seconds")

@@ -67,8 +67,8 @@ func (f *runFlags) override(o *host.Options, these []*option.Option, given func(
 	return nil
 }
 
-// over is what flags make of the options of a preset. What ends the run takes the place of all that ended the preset's; but
-// a target alone may never be met, and what else ends it stays.
+// over is what flags make of the options of a preset. What ends the run takes the place of all that ended the preset's;
+// but a target alone may never be met, and what else ends it stays.
 func (f *runFlags) over(o *host.Options, given func(flag string) bool) error {
 	for _, x := range option.With(option.Ends) {
 		if x != option.Target && given(x.Name) {

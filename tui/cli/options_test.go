@@ -39,9 +39,9 @@ func refused(t *testing.T, words string, args ...string) {
 	}
 }
 
-// TestEveryOption: each line of the table, and two that only this test has, is a flag of what begins runs, with its help;
-// goes from there into the run, over a preset; is completed; is refused where it is none; and is what it may be to
-// resume, fork and sweep, and refused there where it may not.
+// TestEveryOption: each line of the table, and two that only this test has, is a flag of what begins runs, with its
+// help; goes from there into the run, over a preset; is completed; is refused where it is none; and is what it may be
+// to resume, fork and sweep, and refused there where it may not.
 func TestEveryOption(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	tally, slack := optiontest.Lines()
@@ -211,8 +211,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What is passed on, and names the directory of a sweep, is one text for one value; and a flag that is typed as nothing is
-// refused where nothing is no value, of a run that begins and of one that goes on.
+// What is passed on, and names the directory of a sweep, is one text for one value; and a flag that is typed as nothing
+// is refused where nothing is no value, of a run that begins and of one that goes on.
 func TestPassedOn(t *testing.T) {
 	for args, want := range map[string]string{"--rounds 0x10": "--rounds=16", "--for 90s": "--for=1m30s", "--epochs 1.50": "--epochs=1.5",
 		"--probe 0": "--probe=0", "--members auto": "--members=auto", "--workers 1_0": "--workers=10", "--for 0": "--for=0s", "--model a": "--model=a"} {
@@ -263,8 +263,9 @@ func TestOrderCarriesEveryOption(t *testing.T) {
 // tools have flags of their own that are called as options of runs are, such as the threads of eval.
 var tools = []string{"eval.go", "export.go", "simulate.go", "verify.go", "worker.go", "bench.go", "bench_models.go", "bench_rounds.go", "bench_speed.go"}
 
-// TestOptionsAreNamedOnce: no flag, key or axis of a run is told by a literal outside the table: as what a call on flags
-// names, in a list of names, as the name that something is compared with, or in the tag of a field. The page says so.
+// TestOptionsAreNamedOnce: no flag, key or axis of a run is told by a literal outside the table: as what a call on
+// flags names, in a list of names, as the name that something is compared with, or in the tag of a field. The page says
+// so.
 func TestOptionsAreNamedOnce(t *testing.T) {
 	checked, places := 0, 1
 	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/batch/*.go", "../../runtime/compare/*.go", "../../presets/*.go"} {

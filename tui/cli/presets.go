@@ -45,7 +45,8 @@ func listPresets(s streams) func(bool) error {
 			}
 			all = append(all, p)
 		}
-		slices.SortStableFunc(all, func(a, b presets.Preset) int { return cmp.Compare(a.Study, b.Study) }) // those of no study first
+		// those of no study first
+		slices.SortStableFunc(all, func(a, b presets.Preset) int { return cmp.Compare(a.Study, b.Study) })
 		if asJSON {
 			for _, p := range all {
 				x, err := presetObject(p.Name)

@@ -317,8 +317,8 @@ func onStart(j *host.Job) []string {
 	return j.Notes
 }
 
-// claimed prints a preset's claims beside what its run measured. What a claim states is of the short form; the published
-// number is of the full one.
+// claimed prints a preset's claims beside what its run measured. What a claim states is of the short form; the
+// published number is of the full one.
 func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 	p, full, err := presets.Recorded(preset)
 	if err != nil {

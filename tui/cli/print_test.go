@@ -14,7 +14,8 @@ import (
 	"brood/runtime/summary"
 )
 
-// TestPlainLinesAreInOrder: an evaluation is told after the commit whose rounds it lies in, and its line stands before that of the commit.
+// TestPlainLinesAreInOrder: an evaluation is told after the commit whose rounds it lies in, and its line stands before
+// that of the commit.
 func TestPlainLinesAreInOrder(t *testing.T) {
 	var out strings.Builder
 	p := &plainPrinter{out: &out, Tally: summary.New()}
@@ -42,8 +43,8 @@ func commit(to, samples uint64, took time.Duration) event.Record {
 	return event.Record{Commit: &event.Commit{To: to, Progress: event.Progress{Rounds: to, Samples: samples}, Nanos: int64(took)}}
 }
 
-// TestTestedRound: the test error is the newest of a round that is part of the run, and is told with its round where the
-// run has gone on.
+// TestTestedRound: the test error is the newest of a round that is part of the run, and is told with its round where
+// the run has gone on.
 func TestTestedRound(t *testing.T) {
 	tested := func(round uint64, percent float64) event.Record {
 		return event.Record{Evaluation: &event.Evaluation{Round: round, TestError: percent}}

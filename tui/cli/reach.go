@@ -66,7 +66,8 @@ func (r reached) Close() error {
 	return r.shut()
 }
 
-// reach opens the door of a running session, by its name or path, or by the URL of a viewer or an operator. name is who comes.
+// reach opens the door of a running session, by its name or path, or by the URL of a viewer or an operator. name is who
+// comes.
 func reach(ctx context.Context, what, name string, take bool) (reached, error) {
 	if strings.Contains(what, "://") {
 		return call(ctx, what, name, take)

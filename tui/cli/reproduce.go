@@ -134,8 +134,8 @@ func listStudies(all map[string][]string, names []string, asJSON bool, s streams
 	return nil
 }
 
-// everything runs the studies one after the other, each in its own directory, as when it is run alone. What cannot be run is refused
-// before any has begun; a run that fails does not end the others.
+// everything runs the studies one after the other, each in its own directory, as when it is run alone. What cannot be
+// run is refused before any has begun; a run that fails does not end the others.
 func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, names []string, s streams) error {
 	given := c.Flags().Changed
 	switch {

@@ -87,8 +87,8 @@ func (j judgement) figures() []string {
 	return []string{published, numeral("%.4g", j.measured.Value), numeral("%.2g", j.measured.Error)}
 }
 
-// judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was published, and are not judged.
-// t is how many standard errors measured and stated are apart, of how many decide.
+// judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was
+// published, and are not judged. t is how many standard errors measured and stated are apart, of how many decide.
 func (w *study) judged(all map[string]batch.Result) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {

@@ -13,7 +13,8 @@ import (
 	"brood/runtime/option"
 )
 
-// TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document. A full form is not judged.
+// TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document. A full form is
+// not judged.
 func TestJudged(t *testing.T) {
 	at := func(x float64) *float64 { return &x }
 	of := func(name string, claims ...presets.Claim) *study {
@@ -21,7 +22,8 @@ func TestJudged(t *testing.T) {
 	}
 	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
 	all := map[string]batch.Result{
-		"a": {Seconds: 7, Figures: map[string][]float64{"test_error": {2, 2.1, 1.9}}}, // 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3
+		// 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3
+		"a": {Seconds: 7, Figures: map[string][]float64{"test_error": {2, 2.1, 1.9}}},
 		"b": {Figures: map[string][]float64{"test_error": {3, 3.1, 2.9}}},
 	}
 	var out bytes.Buffer
@@ -48,7 +50,8 @@ func TestJudged(t *testing.T) {
 	}
 	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
 	law := map[string]batch.Result{"c": {Figures: map[string][]float64{"test_loss": {1}}}}
-	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} { // of 3, 4 and 8 members
+	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} {
+		// of 3, 4 and 8 members
 		law[name] = batch.Result{Figures: map[string][]float64{"test_loss": {0.99 * x, 1.01 * x}}}
 	}
 	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != string(presets.Holds) {
@@ -67,7 +70,8 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestEverything: the studies go one after the other, each in a directory of its own, into one document; one that has nothing to run is left out.
+// TestEverything: the studies go one after the other, each in a directory of its own, into one document; one that has
+// nothing to run is left out.
 func TestEverything(t *testing.T) {
 	madeUp(t)
 	dir := t.TempDir()

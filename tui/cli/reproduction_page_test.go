@@ -20,7 +20,8 @@ var updatePage = flag.Bool("update-page", false, "write the tables of docs/repro
 
 const page = "../../docs/reproduction.md"
 
-// recordedStudy is a study as docs/results has it: the runs.csv that brood reproduce leaves in the directory of its sessions.
+// recordedStudy is a study as docs/results has it: the runs.csv that brood reproduce leaves in the directory of its
+// sessions.
 func recordedStudy(t *testing.T, name string) (*study, map[string]batch.Result) {
 	t.Helper()
 	file, err := os.Open(filepath.Join("../../docs/results", name+".csv"))
@@ -73,7 +74,8 @@ func section(text, name string) (from, to int) {
 	return from, len(text)
 }
 
-// TestReproductionPage: every table of the page is what the judge says of the recorded runs, to the letter, and no study is left out.
+// TestReproductionPage: every table of the page is what the judge says of the recorded runs, to the letter, and no
+// study is left out.
 func TestReproductionPage(t *testing.T) {
 	content, err := os.ReadFile(page)
 	if err != nil {

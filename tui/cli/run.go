@@ -27,7 +27,7 @@ type runFlags struct {
 	ascii           bool
 	full            bool // the preset in its full form
 	host            bool // this is a process that trains what it reads on its standard input
-	apart           bool // such a process trains, and a workbench looks at it
+	detached        bool // such a process trains, and a workbench looks at it
 	serves          bool // workers of other processes may come in
 }
 
@@ -47,7 +47,7 @@ func (f *runFlags) register(c *cobra.Command) {
 }
 
 // unattended says that no terminal looks at the run.
-func (f *runFlags) unattended() bool { return !f.apart || f.background }
+func (f *runFlags) unattended() bool { return !f.detached || f.background }
 
 func runCommand(s streams) *cobra.Command {
 	f := &runFlags{}
@@ -83,7 +83,7 @@ func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
 	if f.plain || f.json || !f.background && !s.terminal {
 		return f.foreground(c, preset, s)
 	}
-	return f.detached(c, preset, s)
+	return f.runDetached(c, preset, s)
 }
 
 // options merges the preset and the flags.
@@ -95,7 +95,8 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	return f.merge(p, c.Flags().Changed)
 }
 
-// preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to train, which is none.
+// preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to
+// train, which is none.
 func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	if name == "" && f.unspecified() {
 		name = presets.Default

@@ -27,8 +27,8 @@ import (
 // agrees is the progress that verify prints every second: whether there is any depends on the machine.
 var agrees = regexp.MustCompile(`(?m)^round +\d+ agrees\n`)
 
-// refuses STATUS PATTERN ARGUMENTS... runs brood, which must end with the status, print nothing but one line on standard
-// error that begins with "brood: " and matches, and leave all files as they were.
+// refuses STATUS PATTERN ARGUMENTS... runs brood, which must end with the status, print nothing but one line on
+// standard error that begins with "brood: " and matches, and leave all files as they were.
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: refuses STATUS PATTERN [ARGUMENT...]")
@@ -59,8 +59,8 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// files are the names and sizes below the work directory, but for temporary files, sessions that a run writes just now, and
-// locks, which whoever looks for a writer makes again.
+// files are the names and sizes below the work directory, but for temporary files, sessions that a run writes just now,
+// and locks, which whoever looks for a writer makes again.
 func files(ts *testscript.TestScript) map[string]int64 {
 	work, out := ts.Getenv("WORK"), map[string]int64{}
 	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
@@ -109,7 +109,8 @@ func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
 	for _, field := range []string{"algorithm", "rounds", "steps", "samples", "seconds", "samples_per_second", "evaluations", "train_loss",
 		"test_error", "bytes_sent", "bytes_predicted", "overhead_bytes", "params_hash", "centre_hash", "kernels", "session"} {
 		v, ok := sum[field]
-		modelless := sum["kernels"] == "none" && (field == "test_error" || field == "centre_hash") // nothing to test or hand over
+		// nothing to test or hand over
+		modelless := sum["kernels"] == "none" && (field == "test_error" || field == "centre_hash")
 		if !ok || !modelless && (v == nil || v == "") {
 			ts.Fatalf("the summary has no %s", field)
 		}
@@ -237,7 +238,8 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(found[0], b, 0o600))
 }
 
-// idx FILE BYTES SIZE... writes an IDX file of unsigned bytes with these sizes in its header and so many bytes after it.
+// idx FILE BYTES SIZE... writes an IDX file of unsigned bytes with these sizes in its header and so many bytes after
+// it.
 func idx(ts *testscript.TestScript, neg bool, args []string) {
 	out := []byte{0, 0, 8, byte(len(args) - 2)}
 	for _, a := range args[2:] {

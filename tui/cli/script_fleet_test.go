@@ -75,8 +75,8 @@ func until(ts *testscript.TestScript, name string, ready func() bool) {
 	ts.Fatalf("%s is not there: %s", name, ts.ReadFile(name+".log"))
 }
 
-// sshd starts a server of ssh on this machine, with keys of its own. $SSH and $ELSE reach it as HOST 127.0.0.1:$PORT, with a key that it
-// takes and with one that it rejects; $BROOD is brood's path.
+// sshd starts a server of ssh on this machine, with keys of its own. $SSH and $ELSE reach it as HOST 127.0.0.1:$PORT,
+// with a key that it takes and with one that it rejects; $BROOD is brood's path.
 func sshServer(ts *testscript.TestScript, neg bool, args []string) {
 	if os.Geteuid() == 0 {
 		ts.Check(os.MkdirAll("/run/sshd", 0o755)) // where sshd of root locks itself in; the system makes it at its start
@@ -131,7 +131,8 @@ func slurmCluster(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.MkdirAll(filepath.Join(at, dir), 0o755))
 	}
 	in := func(name string) string { return filepath.Join(at, name) }
-	ts.Check(os.WriteFile(in("key"), bytes.Repeat([]byte(filepath.Base(ts.Getenv("WORK"))+"."), 32), 0o600)) // of a cluster that only this machine reaches
+	// of a cluster that only this machine reaches
+	ts.Check(os.WriteFile(in("key"), bytes.Repeat([]byte(filepath.Base(ts.Getenv("WORK"))+"."), 32), 0o600))
 	daemon(ts, "munged", "munged", "--foreground", "--force", "--key-file="+in("key"), "--socket="+in("munge"), "--log-file="+in("munge.log"), "--pid-file="+in("munge.pid"), "--seed-file="+in("seed"))
 	until(ts, "munged", func() bool { _, err := os.Stat(in("munge")); return err == nil })
 	var conf strings.Builder

@@ -66,8 +66,8 @@ func hire(ts *testscript.TestScript, name string, args ...string) *hand {
 
 var joinURL = regexp.MustCompile(`brood://([^/"]+)/([a-z2-7]+)#([a-z2-7]+)`)
 
-// serve ARGUMENTS... starts brood serve; $URL, $HOSTPORT and $KEYHASH are what its workers need, $WATCH and $OPERATE what
-// people need.
+// serve ARGUMENTS... starts brood serve; $URL, $HOSTPORT and $KEYHASH are what its workers need, $WATCH and $OPERATE
+// what people need.
 func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
 	urls := hire(ts, "serve", append([]string{"serve"}, args...)...).await(ts, 3)
 	ts.Setenv("URL", urls[0][0])

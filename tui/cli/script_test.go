@@ -76,7 +76,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// drawnGlyphs lends a script's home the default data set of the person who tests, so that not every process draws it anew.
+// drawnGlyphs lends a script's home the default data set of the person who tests, so that not every process draws it
+// anew.
 func drawnGlyphs(home string) error {
 	if _, err := data.Load("glyphs"); err != nil {
 		return err

@@ -29,8 +29,9 @@ func (o *outlet) Write(p []byte) (int, error) {
 // deaf takes the signals of broken pipes. They are of no use: those of a viewer's connection come too.
 var deaf = make(chan os.Signal, 1)
 
-// leaving passes on what asks a process to save and leave: Ctrl+C, SIGTERM, a terminal that is closed (unless nohup ignores it), and, as
-// SIGPIPE, a reader of standard output that is gone. After stop, and after signal.Stop, a signal ends the process at once.
+// leaving passes on what asks a process to save and leave: Ctrl+C, SIGTERM, a terminal that is closed (unless nohup
+// ignores it), and, as SIGPIPE, a reader of standard output that is gone. After stop, and after signal.Stop, a signal
+// ends the process at once.
 func leaving(out chan<- os.Signal) (stop func()) {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	goruntime "runtime"
 	"slices"
@@ -23,10 +22,10 @@ import (
 
 // simulateFlags are the flags of simulate.
 type simulateFlags struct {
-	agents, trials, threads int
-	seed                    uint64
-	set                     []string
-	table                   bool
+	agents, executions, threads int
+	seed                        uint64
+	set                         []string
+	table                       bool
 }
 
 func simulateCommand(s streams) *cobra.Command {
@@ -34,8 +33,8 @@ func simulateCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate PROTOCOL|FILE.toml",
 		Short: "Measure how long a population protocol takes, or print the table of states against time",
-		Long: "simulate runs trials of a population protocol to convergence and prints their parallel times beside the theory. Nothing is recorded: `brood run\n" +
-			"--algorithm PROTOCOL` runs the same trials in the workbench, with a session. With --table it prints the published table of states against time,\n" +
+		Long: "simulate runs executions of a population protocol to convergence and prints their parallel times beside the theory. Nothing is recorded: `brood run\n" +
+			"--algorithm PROTOCOL` runs the same executions in the workbench, with a session. With --table it prints the published table of states against time,\n" +
 			"measured where a rule is defined.",
 		Args: func(c *cobra.Command, args []string) error {
 			if f.table {
@@ -45,8 +44,8 @@ func simulateCommand(s streams) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
-			case f.trials < 2 || f.trials > 1<<20:
-				return usage("--trials %d: give 2 to %d", f.trials, 1<<20)
+			case f.executions < 2 || f.executions > 1<<20:
+				return usage("--trials %d: give 2 to %d", f.executions, 1<<20)
 			case f.threads < 0 || f.threads > 1024:
 				return usage("--threads %d: give 1 to 1024", f.threads)
 			case f.table && len(f.set) > 0:
@@ -58,8 +57,8 @@ func simulateCommand(s streams) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.IntVar(&f.agents, "agents", 0, "agents of a trial (default: the protocol's own; with --table 101)")
-	fl.IntVar(&f.trials, "trials", 100, "independent trials")
+	fl.IntVar(&f.agents, "agents", 0, "agents of an execution (default: the protocol's own; with --table 101)")
+	fl.IntVar(&f.executions, "trials", 100, "independent executions")
 	fl.IntVar(&f.threads, "threads", 0, "threads (default: all cores)")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all randomness")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE, such as gap=100 (repeatable)")
@@ -78,12 +77,12 @@ func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
 		return err
 	}
 	for _, x := range set {
-		if err := turn(a, k, x.Knob, x.Expr); err != nil {
+		if k, err = turn(a, k, x.Knob, x.Expr); err != nil {
 			return err
 		}
 	}
 	if c.Flags().Changed("agents") {
-		if err := turn(a, k, "n", strconv.Itoa(f.agents)); err != nil {
+		if k, err = turn(a, k, "n", strconv.Itoa(f.agents)); err != nil {
 			return err
 		}
 	}
@@ -91,11 +90,11 @@ func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
 	if err != nil {
 		return err
 	}
-	t := newTable("protocol", ">agents", ">trials", ">mean time", ">standard error", ">median", ">least", ">most", ">right", "theory")
-	t.row(a.Name, grouped(int64(k.I("n"))), fmt.Sprint(f.trials), figure(m.mean), figure(m.se), figure(m.median), figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
+	t := newTable("protocol", ">agents", ">executions", ">mean time", ">standard error", ">median", ">least", ">most", ">right", "theory")
+	t.row(a.Name, grouped(int64(k.I("n"))), fmt.Sprint(f.executions), figure(m.mean), figure(m.se), figure(m.median), figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
 	t.write(s.out)
 	if m.stuck > 0 {
-		fmt.Fprintf(s.out, "%d of %d trials ended without converging: nothing could change any more; times are of the others\n", m.stuck, f.trials)
+		fmt.Fprintf(s.out, "%d of %d executions ended without converging: nothing could change any more; times are of the others\n", m.stuck, f.executions)
 	}
 	return nil
 }
@@ -111,62 +110,61 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 					names = append(names, x.Name)
 				}
 			}
-			return nil, nil, typed.Errorf("there is no protocol %q: choose one of %s, or give the path of a .toml file", name, strings.Join(names, ", "))
+			return nil, optim.Values{}, typed.Errorf("there is no protocol %q: choose one of %s, or give the path of a .toml file", name, strings.Join(names, ", "))
 		}
 		return a, a.Defaults(), nil
 	}
 	p, err := presets.Load(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, optim.Values{}, err
 	}
 	a, err := catalog.Lookup(p.Options.Algorithm)
 	if err != nil || a.Needs.Model() {
-		return nil, nil, typed.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
+		return nil, optim.Values{}, typed.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
 	}
 	rules, err := p.Rules()
 	if err == nil && rules != nil && a.Given != nil {
 		a, err = a.Given(rules)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, optim.Values{}, fmt.Errorf("%s: %w", name, err)
 	}
 	k := a.Defaults()
 	for _, x := range p.Settings() {
-		if err := turn(a, k, x.Knob, x.Expr); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		if k, err = turn(a, k, x.Knob, x.Expr); err != nil {
+			return nil, optim.Values{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return a, k, nil
 }
 
-// turn sets a knob to a value.
-func turn(a *optim.Algorithm, k optim.Values, name, text string) error {
+// turn is k with a knob at a value.
+func turn(a *optim.Algorithm, k optim.Values, name, text string) (optim.Values, error) {
 	knob, ok := a.Knob(name)
 	if !ok {
-		return typed.Errorf("%s has no knob %q; see `brood algorithms %s`", a.Name, name, a.Name)
+		return k, typed.Errorf("%s has no knob %q; see `brood algorithms %s`", a.Name, name, a.Name)
 	}
 	x, err := knob.Parse(text)
 	if err != nil {
-		return err
+		return k, err
 	}
-	k[name] = x
-	return nil
+	return k.With(name, x), nil
 }
 
-// measured is what trials gave.
+// measured is what executions gave.
 type measured struct {
 	mean, se, median, least, most float64
 	stuck                         int
-	right                         string // share of the trials, "" where nothing is asked for
+	right                         string // share of the executions, "" where nothing is asked for
 }
 
-// measure runs the trials, dealt over threads: which thread runs one does not show.
+// measure runs the executions, dealt over threads: which thread runs one does not show.
 func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim.Values) (m measured, err error) {
 	threads := f.threads
 	if threads == 0 {
 		threads = goruntime.NumCPU()
 	}
-	parts := slices.Collect(slices.Chunk(optim.IDs(f.trials), (f.trials+threads-1)/threads))
+	parts := slices.Collect(slices.Chunk(optim.IDs(f.executions), (f.executions+threads-1)/threads))
 	results, errs := make([][]protocol.Result, len(parts)), make([]error, len(parts))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -259,9 +257,7 @@ func (f *simulateFlags) states(ctx context.Context, s streams) error {
 			continue
 		}
 		for i, r := range row.Measure {
-			k := r.Algorithm.Defaults()
-			maps.Copy(k, r.Set)
-			m, err := f.measure(ctx, r.Algorithm, k)
+			m, err := f.measure(ctx, r.Algorithm, r.Algorithm.Values(r.Set))
 			if err != nil {
 				return err
 			}
@@ -274,7 +270,7 @@ func (f *simulateFlags) states(ctx context.Context, s streams) error {
 		}
 	}
 	t.write(s.out)
-	fmt.Fprintf(s.out, "\nParallel time to convergence: mean and standard error of %d trials. Majority starts from the least lead that n = %d admits.\n"+
-		"Rows of bounds only: their source states the bound and no rule to run.\n", f.trials, n)
+	fmt.Fprintf(s.out, "\nParallel time to convergence: mean and standard error of %d executions. Majority starts from the least lead that n = %d admits.\n"+
+		"Rows of bounds only: their source states the bound and no rule to run.\n", f.executions, n)
 	return nil
 }

@@ -194,7 +194,8 @@ func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error 
 	return nil
 }
 
-// best is the table of what is measured, best first: of those measured so far at most so many rows, or all settings where rows is negative.
+// best is the table of what is measured, best first: of those measured so far at most so many rows, or all settings
+// where rows is negative.
 func (w *sweep) best(rows int) *table {
 	results := w.Results(w.by, "test_error")
 	batch.Sort(results, w.by, presets.MoreIsBetter(w.by))

@@ -13,8 +13,8 @@ import (
 	"brood/runtime/session"
 )
 
-// TestTerminal runs each file of testdata/tmux: the workbench in a real terminal of 100 by 30, with keys as a person types
-// them. It needs tmux.
+// TestTerminal runs each file of testdata/tmux: the workbench in a real terminal of 100 by 30, with keys as a person
+// types them. It needs tmux.
 func TestTerminal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")

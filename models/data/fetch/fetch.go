@@ -44,8 +44,9 @@ func Lock(dir string) (unlock func(), err error) {
 	return lockedfile.MutexAt(filepath.Join(dir, ".lock")).Lock()
 }
 
-// Get fetches the files of a set from a base address into dir, whose Lock the caller holds, and unpacks them where they are
-// published as an archive. Files that are there already are kept; a broken-off one is continued from its .part file.
+// Get fetches the files of a set from a base address into dir, whose Lock the caller holds, and unpacks them where they
+// are published as an archive. Files that are there already are kept; a broken-off one is continued from its .part
+// file.
 func (c Client) Get(ctx context.Context, set Set, from, dir string) error {
 	if c.HTTP == nil {
 		c.HTTP = http.DefaultClient

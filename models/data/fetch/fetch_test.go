@@ -210,8 +210,8 @@ func names(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// Whatever a server does, the file is absent, the error is one sentence that names the address and says what to do, and only
-// bytes that may be right are kept for the next time.
+// Whatever a server does, the file is absent, the error is one sentence that names the address and says what to do, and
+// only bytes that may be right are kept for the next time.
 func TestRefused(t *testing.T) {
 	half := content[:150_000]
 	for name, c := range map[string]struct {

@@ -62,7 +62,8 @@ func Lookup(name string) (Set, error) {
 	return s, nil
 }
 
-// unpack replaces the archive in dir by its folder: a run would spend seconds on it at every start. The archive goes last.
+// unpack replaces the archive in dir by its folder: a run would spend seconds on it at every start. The archive goes
+// last.
 func (s Set) unpack(dir string) (err error) {
 	archive := filepath.Join(dir, s.Files[0].Name)
 	in, err := os.Open(archive)

@@ -1,4 +1,5 @@
-// Package ram is host memory as engines that compute on the processor own it. Others see the same handles as of any engine.
+// Package ram is host memory as engines that compute on the processor own it. Others see the same handles as of any
+// engine.
 //
 //	type Engine struct{ ram.Memory; ... }
 //	x := ram.View(task.X) // for the engine alone
@@ -31,7 +32,8 @@ func (Memory) Alloc(rows, cols int) (engine.Mat, error) {
 	return engine.Over(&buffer{make([]float32, rows*cols)}, 0, rows, cols), nil
 }
 
-// Free gives the memory behind m back, and that of every view of it. Whoever uses it afterwards finds a matrix without memory.
+// Free gives the memory behind m back, and that of every view of it. Whoever uses it afterwards finds a matrix without
+// memory.
 func (Memory) Free(m engine.Mat) {
 	b, _ := m.Behind()
 	if b, ok := b.(*buffer); ok {

@@ -1,11 +1,11 @@
-// Package blas gives the products of models/native/kernel to graphs of one's own: it is gonum's BLAS, but for Sgemm, which
-// runs on the kernels. It imports the kernels and gonum.
+// Package blas gives the products of models/native/kernel to graphs of one's own: it is gonum's BLAS, but for Sgemm,
+// which runs on the kernels. It imports the kernels and gonum.
 //
 //	b, err := blas.New(kernel.Best())
 //	gorgonia.Use(b) // for the whole process
 //
-// Gorgonia's choice is one for the process, and brood's own graph engine is recorded as computing with gonum's: a program
-// that runs that engine leaves the choice alone.
+// Gorgonia's choice is one for the process, and brood's own graph engine is recorded as computing with gonum's: a
+// program that runs that engine leaves the choice alone.
 package blas
 
 import (
@@ -35,8 +35,8 @@ func New(twin kernel.Twin) (Implementation, error) {
 	return Implementation{twin: twin, free: free}, nil
 }
 
-// Sgemm computes C = beta*C + alpha*op(A)*op(B), as gonum defines it. Arguments that gonum would refuse, and the product of two
-// transposed matrices, go to gonum.
+// Sgemm computes C = beta*C + alpha*op(A)*op(B), as gonum defines it. Arguments that gonum would refuse, and the
+// product of two transposed matrices, go to gonum.
 func (b Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, x []float32, ldx int, y []float32, ldy int, beta float32, c []float32, ldc int) {
 	form, ok := form(tA, tB)
 	rx, cx, ry, cy := m, k, k, n

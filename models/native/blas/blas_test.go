@@ -28,7 +28,8 @@ func each(t *testing.T, f func(t *testing.T, b Implementation)) {
 	}
 }
 
-// Products of all forms and factors are gonum's up to rounding, nothing else is written, and C is not read with beta = 0.
+// Products of all forms and factors are gonum's up to rounding, nothing else is written, and C is not read with beta
+// = 0.
 func TestSgemm(t *testing.T) {
 	each(t, func(t *testing.T, b Implementation) {
 		r := rand.New(rand.NewPCG(1, 2))

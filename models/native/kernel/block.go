@@ -3,8 +3,8 @@ package kernel
 // Lanes is the samples of a block of activations: the innermost index of convolutions and pooling.
 const Lanes = 32
 
-// Plane is the rows of Lanes floats from channel to channel of an image of h x w: the pixels, and one more where that makes
-// the number odd. An odd distance spreads the channels over all sets of a cache. Nothing reads the row in excess.
+// Plane is the rows of Lanes floats from channel to channel of an image of h x w: the pixels, and one more where that
+// makes the number odd. An odd distance spreads the channels over all sets of a cache. Nothing reads the row in excess.
 func Plane(h, w int) int { return h*w | 1 }
 
 // ToBlock writes rows (at most Lanes) samples of channels x h x w values, stored at stride ld, as a block

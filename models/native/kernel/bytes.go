@@ -5,9 +5,10 @@ import "unsafe"
 // exactK is the length up to which float32 holds sums of products of bytes exactly: 512*255*127 is below 2^24.
 const exactK = 512
 
-// GemmBytes computes C = alpha*(A B') + bias, A being m x kk unsigned bytes, B n x kk signed ones above -128, bias n floats. The
-// sums are exact (kk is below 2^16), then rounded to float32; the product with alpha is rounded before bias is added: all twins
-// give the same bits. lda and ldb are multiples of 4, and A is zero from column kk to the next such multiple.
+// GemmBytes computes C = alpha*(A B') + bias, A being m x kk unsigned bytes, B n x kk signed ones above -128, bias n
+// floats. The sums are exact (kk is below 2^16), then rounded to float32; the product with alpha is rounded before bias
+// is added: all twins give the same bits. lda and ldb are multiples of 4, and A is zero from column kk to the next such
+// multiple.
 func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
 	if m <= 0 || n <= 0 || kk <= 0 {
 		return
@@ -25,7 +26,8 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 	if need := k.BytesRoom(m, n, kk).B; len(k.bPack) < need {
 		k.bPack = aligned(need)
 	}
-	quads := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4) // words that are moved, never computed with
+	// words that are moved, never computed with
+	quads := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 	t := &k.tile
 	for j := 0; j < n; j += w {
 		live := min(w, n-j)
@@ -43,12 +45,12 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 
 // gemmFloats is GemmBytes by products of floats, so short that they are exact whatever fuses.
 func (k *Kernels) gemmFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
-	kc, room := min(kk, exactK), k.BytesRoom(m, n, kk)
-	if len(k.exact) < room.Exact {
-		k.exact = aligned(room.Exact)
+	kc, need := min(kk, exactK), k.BytesRoom(m, n, kk)
+	if len(k.exact) < need.Exact {
+		k.exact = aligned(need.Exact)
 	}
-	if len(k.totals) < room.Totals {
-		k.totals = make([]int32, room.Totals)
+	if len(k.totals) < need.Totals {
+		k.totals = make([]int32, need.Totals)
 	}
 	totals := k.totals[:m*n]
 	clear(totals)

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// ConvShape is a square convolution of In channels of H x W pixels to Out channels. Weights are [Out][In][Kernel][Kernel],
-// as PyTorch stores them.
+// ConvShape is a square convolution of In channels of H x W pixels to Out channels. Weights are
+// [Out][In][Kernel][Kernel], as PyTorch stores them.
 type ConvShape struct{ In, H, W, Out, Kernel, Stride, Pad int }
 
 // Conv is a convolution with its tables. It is immutable and serves any number of goroutines and twins.
@@ -18,8 +18,8 @@ type Conv struct {
 	weights           []dotJob
 }
 
-// convRun is pixels of the result that have the same taps. tab holds pairs: the row of the packed weights and the offset
-// of the operand's samples, in bytes. ahead pairs in excess follow, for the samples to be fetched early.
+// convRun is pixels of the result that have the same taps. tab holds pairs: the row of the packed weights and the
+// offset of the operand's samples, in bytes. ahead pairs in excess follow, for the samples to be fetched early.
 type convRun struct {
 	tab    []int32
 	b, c   int // of the first pixel

@@ -25,8 +25,8 @@ func (k *Kernels) ConvForward(c *Conv, y, x, w, bias []float32, relu bool) {
 	})
 }
 
-// ConvData computes the gradient dx of the input from dy, the gradient of the result, for one block. With a gate, as long
-// as dx, dx is zero where gate is not above zero: the gradient through a ReLU before the convolution.
+// ConvData computes the gradient dx of the input from dy, the gradient of the result, for one block. With a gate, as
+// long as dx, dx is zero where gate is not above zero: the gradient through a ReLU before the convolution.
 func (k *Kernels) ConvData(c *Conv, dx, dy, w, gate []float32) {
 	dx, dy, w = dx[:c.Inputs()], dy[:c.Outputs()], w[:c.Weights()]
 	if gate != nil {
@@ -57,8 +57,8 @@ type convJob struct {
 	relu         bool
 }
 
-// convolve packs the weights tile by tile, with pack(dst, lo, h) for h channels from lo: a row of h for each tap. Then it
-// runs all tiles over one run of pixels before the next, whose inputs it then still has at hand.
+// convolve packs the weights tile by tile, with pack(dst, lo, h) for h channels from lo: a row of h for each tap. Then
+// it runs all tiles over one run of pixels before the next, whose inputs it then still has at hand.
 func (k *Kernels) convolve(j *convJob, weights int, pack func(dst []float32, lo, h int)) {
 	if len(k.filters) < weights {
 		k.filters = aligned(weights)

@@ -139,7 +139,8 @@ func TestConvAgainstFloat64(t *testing.T) {
 	}
 }
 
-// A pixel's result does not depend on how many are computed beside it, nor the weights' gradient on its share of the outputs.
+// A pixel's result does not depend on how many are computed beside it, nor the weights' gradient on its share of the
+// outputs.
 func TestConvPiecesAreIndependent(t *testing.T) {
 	long, err := NewConv(ConvShape{2, 3, 17, 1, 3, 1, 1})
 	if err != nil {

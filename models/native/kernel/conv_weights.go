@@ -82,9 +82,9 @@ func (c *Conv) addSegments(j *dotJob, y0, y1, ky, kx, xlo, xhi int) {
 	}
 }
 
-// ConvWeights adds alpha times the gradient of the weights of outputs [lo, hi) to dw for one block: alpha is 1 to accumulate
-// a gradient, minus the rate to take a step of descent, dw being the weights. Lanes without a sample must be zero in dy, and
-// finite in x.
+// ConvWeights adds alpha times the gradient of the weights of outputs [lo, hi) to dw for one block: alpha is 1 to
+// accumulate a gradient, minus the rate to take a step of descent, dw being the weights. Lanes without a sample must be
+// zero in dy, and finite in x.
 func (k *Kernels) ConvWeights(c *Conv, lo, hi int, dw, dy, x []float32, alpha float32) {
 	dw, dy, x = dw[:c.Weights()], dy[:c.Outputs()], x[:c.Inputs()]
 	if k.isa.dots == nil {
@@ -188,8 +188,8 @@ func fold(s []float32) float32 {
 	return s[0]
 }
 
-// ConvBias adds alpha times the gradient of the bias of outputs [lo, hi), the sum of dy over pixels and samples, to db for one
-// block.
+// ConvBias adds alpha times the gradient of the bias of outputs [lo, hi), the sum of dy over pixels and samples, to db
+// for one block.
 func (k *Kernels) ConvBias(c *Conv, lo, hi int, db, dy []float32, alpha float32) {
 	db, dy = db[:c.Out], dy[:c.Outputs()]
 	for o := lo; o < hi; o++ {

@@ -1,8 +1,8 @@
 // Package kernel computes the inner loops of the native engine: matrix products, convolutions, pooling, softmax, linear
 // statements, Adam and Gaussian noise. It is a leaf: of brood it imports only models/noise.
 //
-// Every kernel exists three times. The twins avx512 and avx2 are assembly that gen writes with avo (go generate; both are
-// in the tree and a test compares them); portable is Go and serves every other machine.
+// Every kernel exists three times. The twins avx512 and avx2 are assembly that gen writes with avo (go generate; both
+// are in the tree and a test compares them); portable is Go and serves every other machine.
 //
 //	t, err := kernel.Choose("")            // the best twin of this CPU; FromEnv obeys $BROOD_CPU
 //	k, err := kernel.New(t)                // one for each goroutine: it owns scratch memory
@@ -27,16 +27,17 @@
 //
 // # Memory
 //
-// Matrices are row-major float32; ld is the distance in elements between the starts of two rows. Slices are borrowed for
-// the call. A slice that is too short is a fault of the caller and panics before memory is touched. No call allocates
-// once the scratch of its Kernels has grown to the shapes in use; NewConv and NewPool belong in a plan.
+// Matrices are row-major float32; ld is the distance in elements between the starts of two rows. Slices are borrowed
+// for the call. A slice that is too short is a fault of the caller and panics before memory is touched. No call
+// allocates once the scratch of its Kernels has grown to the shapes in use; NewConv and NewPool belong in a plan.
 //
 // # Blocks
 //
 // Convolution and pooling take blocks of Lanes samples, the sample innermost: [channel][Plane(h, w)][Lanes], pixels in
-// rows. Lanes without a sample are zero, so a batch need be no multiple of Lanes: where the gradient of a result is zero
-// it adds nothing to the weights. A layer with a bias makes such lanes of its result non-zero, which is harmless as long
-// as their gradient stays zero. Plane exceeds the pixels by a row where their number is even; nothing reads that row.
+// rows. Lanes without a sample are zero, so a batch need be no multiple of Lanes: where the gradient of a result is
+// zero it adds nothing to the weights. A layer with a bias makes such lanes of its result non-zero, which is harmless
+// as long as their gradient stays zero. Plane exceeds the pixels by a row where their number is even; nothing reads
+// that row.
 //
 // # Bits
 //
@@ -44,7 +45,8 @@
 // the alignment of the memory. A row computed alone equals the same row among others, bit for bit. (ConvWeights and
 // ConvBias sum over a whole block, whose lanes they add in a fixed order.)
 //
-// All twins write the same bits, on every architecture: they hold the arithmetic f32/1 (docs/arithmetic.md), which says of each
-// operation in which order it sums and where it rounds. Gemm, RowDots, ConvForward, ConvData and ConvWeights fuse multiply and
-// add; all others round every product before it is added. Two NaN count as equal here; which of their bits survive is left open.
+// All twins write the same bits, on every architecture: they hold the arithmetic f32/1 (docs/arithmetic.md), which says
+// of each operation in which order it sums and where it rounds. Gemm, RowDots, ConvForward, ConvData and ConvWeights
+// fuse multiply and add; all others round every product before it is added. Two NaN count as equal here; which of their
+// bits survive is left open.
 package kernel

@@ -1,6 +1,7 @@
 package kernel
 
-// The portable twin's multiply-add: the compiler makes FMADDS of a product that is added at once. A test holds it to that.
+// The portable twin's multiply-add: the compiler makes FMADDS of a product that is added at once. A test holds it to
+// that.
 
 // fma is x*y + z, rounded once.
 func fma(x, y, z float32) float32 { return x*y + z }

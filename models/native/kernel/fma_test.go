@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// tricky draws three numbers of any bits; many sums cancel, lie half-way between two float32 or beside that, or are no normal
-// numbers.
+// tricky draws three numbers of any bits; many sums cancel, lie half-way between two float32 or beside that, or are no
+// normal numbers.
 func tricky(r interface{ Uint64() uint64 }) (x, y, z float32) {
 	w, v := r.Uint64(), r.Uint64()
 	x, y, z = math.Float32frombits(uint32(w)), math.Float32frombits(uint32(w>>32)), math.Float32frombits(uint32(v))

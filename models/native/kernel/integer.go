@@ -14,8 +14,8 @@ func (k *Kernels) Integers(dst []float32, scale float32, f Field, lo int) {
 // ByteStride is the bytes of a row of IntegerBytes.
 func ByteStride(cols int) int { return (cols + noise.Tile - 1) / noise.Tile * noise.Tile }
 
-// IntegerBytes writes the whole numbers of noise of the first rows rows of f, each padded to ByteStride(f.Cols) by numbers that
-// belong to no element.
+// IntegerBytes writes the whole numbers of noise of the first rows rows of f, each padded to ByteStride(f.Cols) by
+// numbers that belong to no element.
 func (k *Kernels) IntegerBytes(dst []int8, f Field, rows int) {
 	tiles := rows * ByteStride(f.Cols) / noise.Tile
 	dst = dst[:tiles*noise.Tile]
@@ -29,8 +29,8 @@ func (k *Kernels) IntegerBytes(dst []int8, f Field, rows int) {
 	}
 }
 
-// IntegerSum computes dst = scale * (sum_i weights[i]*v(members[i])) over elements [lo, lo+len(dst)) of f, whose Key.Member is not
-// read: the sum is exact in int32, which the caller sees to, then rounded, then multiplied.
+// IntegerSum computes dst = scale * (sum_i weights[i]*v(members[i])) over elements [lo, lo+len(dst)) of f, whose
+// Key.Member is not read: the sum is exact in int32, which the caller sees to, then rounded, then multiplied.
 func (k *Kernels) IntegerSum(dst []float32, members []uint32, weights []int32, scale float32, f Field, lo int) {
 	if len(members) == 0 {
 		clear(dst)

@@ -21,8 +21,9 @@ type noiseArgs struct {
 	lead            lead           // of what is no sum
 }
 
-// lead is what the first three rounds of the cipher have in common for all blocks of a stream: the words that halves of products
-// are xored with. Only word 0 of the counter differs among blocks, so that two of the first four products are constant.
+// lead is what the first three rounds of the cipher have in common for all blocks of a stream: the words that halves of
+// products are xored with. Only word 0 of the counter differs among blocks, so that two of the first four products are
+// constant.
 type lead [4]uint32
 
 // leadOf is the lead of a counter.
@@ -32,8 +33,8 @@ func leadOf(s *noise.Schedule, c [4]uint32) lead {
 	return lead{c[3] ^ s[1], uint32(first) ^ s[2], uint32(second>>32) ^ s[3], uint32(second) ^ s[5]}
 }
 
-// Field addresses the Gaussian noise of a matrix of Cols columns, one stream of Key: element e is in row e/Cols, and each
-// row begins a tile, as in noise.Key.Each. Schedule is Key.Schedule(), which all members and streams share.
+// Field addresses the Gaussian noise of a matrix of Cols columns, one stream of Key: element e is in row e/Cols, and
+// each row begins a tile, as in noise.Key.Each. Schedule is Key.Schedule(), which all members and streams share.
 type Field struct {
 	Key      noise.Key
 	Schedule *noise.Schedule
@@ -45,8 +46,8 @@ func (k *Kernels) Normals(dst []float32, f Field, lo int) {
 	k.fill(dst, f, lo, k.isa.noiseFill, 1, func(first uint32, count int) { k.tiles(first, count, f, nil, nil, false) })
 }
 
-// fill has a kernel write the tiles of elements [lo, lo+len(dst)) of f where they belong. Only a tile that does not begin in
-// dst, and those that would pass its end, go through k.line, where lines makes them.
+// fill has a kernel write the tiles of elements [lo, lo+len(dst)) of f where they belong. Only a tile that does not
+// begin in dst, and those that would pass its end, go through k.line, where lines makes them.
 func (k *Kernels) fill(dst []float32, f Field, lo int, kernel func(*noiseArgs), scale float32, lines func(first uint32, count int)) {
 	at := 0
 	through := func(end int) {
@@ -108,8 +109,8 @@ func (k *Kernels) Perturb(dst, src []float32, sigma float32, f Field, lo int) {
 	})
 }
 
-// NoiseSum computes dst = sum_i weights[i]*eps(members[i]) over elements [lo, lo+len(dst)) of f, whose Key.Member is not
-// read, in the order of members, every product rounded. With square the term is weights[i]*(eps^2-1).
+// NoiseSum computes dst = sum_i weights[i]*eps(members[i]) over elements [lo, lo+len(dst)) of f, whose Key.Member is
+// not read, in the order of members, every product rounded. With square the term is weights[i]*(eps^2-1).
 func (k *Kernels) NoiseSum(dst []float32, members []uint32, weights []float32, square bool, f Field, lo int) {
 	if len(members) == 0 {
 		clear(dst)
@@ -120,8 +121,8 @@ func (k *Kernels) NoiseSum(dst []float32, members []uint32, weights []float32, s
 	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, members, weights, square) }, func(at int, sum []float32) { copy(dst[at:], sum) })
 }
 
-// runs has the tiles of elements [lo, lo+n) of f made in k.line, some at a time, and hands out what belongs to the matrix, piece
-// by piece with its place in the window.
+// runs has the tiles of elements [lo, lo+n) of f made in k.line, some at a time, and hands out what belongs to the
+// matrix, piece by piece with its place in the window.
 func (k *Kernels) runs(n, lo int, f Field, tiles func(first uint32, count int), emit func(at int, values []float32)) {
 	if n == 0 {
 		return
@@ -193,8 +194,8 @@ func (k *Kernels) portableTiles(first uint32, count int, f Field, members []uint
 	}
 }
 
-// Drop writes the masks of dropout for elements [lo, lo+len(dst)) of the stream of key: word e of it lets element e pass,
-// times 1/(1-rate), or makes it zero where the word as a fraction is below rate. lo is a multiple of 4.
+// Drop writes the masks of dropout for elements [lo, lo+len(dst)) of the stream of key: word e of it lets element e
+// pass, times 1/(1-rate), or makes it zero where the word as a fraction is below rate. lo is a multiple of 4.
 func (k *Kernels) Drop(dst []float32, key noise.Key, s *noise.Schedule, lo int, rate float64) {
 	ctr, keep, limit := key.Counter(uint32(lo/4)), 1/(1-float32(rate)), uint32(rate*(1<<24))
 	if k.isa.drop == nil {

@@ -43,7 +43,8 @@ func TestNormalsHaveTheFrozenBits(t *testing.T) {
 	})
 }
 
-// Tiles are written whole over what follows them: windows that begin and end anywhere in rows of any length, with no room behind.
+// Tiles are written whole over what follows them: windows that begin and end anywhere in rows of any length, with no
+// room behind.
 func TestFillEndsWhereItShould(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		r := random(5)

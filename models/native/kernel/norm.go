@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Norm is channels of one block that batch normalisation works on: channel c has Rows rows of Lanes samples and begins at
-// row c*Plane of the slices given. Live is the samples of the block. Coefficients have an element for each channel.
+// Norm is channels of one block that batch normalisation works on: channel c has Rows rows of Lanes samples and begins
+// at row c*Plane of the slices given. Live is the samples of the block. Coefficients have an element for each channel.
 type Norm struct {
 	Channels, Rows, Plane, Live int
 	Mean, A, B                  []float32 // of the way forward: y = A*x + B
@@ -142,7 +142,7 @@ func (k *Kernels) NormBack(n *Norm, dx, dy, x, kk, c, d []float32) {
 	})
 }
 
-// each visits the rows of all channels, for the portable twin; at is the first lane.
+// each goes through the rows of all channels, for the portable twin; at is the first lane.
 func (n *Norm) each(f func(c, at int)) {
 	for c := range n.Channels {
 		for r := range n.Rows {
@@ -151,7 +151,7 @@ func (n *Norm) each(f func(c, at int)) {
 	}
 }
 
-// back visits the rows with the gradients of what was above the floor, in g.
+// back goes through the rows with the gradients of what was above the floor, in g.
 func (n *Norm) back(g *[Lanes]float32, dy, x []float32, f func(c, at int, g *[Lanes]float32)) {
 	floor := n.floor()
 	n.each(func(c, at int) {

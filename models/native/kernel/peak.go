@@ -2,8 +2,8 @@ package kernel
 
 import "time"
 
-// Peak is the multiply-add rate of the registers alone in GFLOP/s, which no product exceeds: the best of some hundred short
-// runs, since a neighbour only ever slows one down. The portable twin has none, and 0 is returned.
+// Peak is the multiply-add rate of the registers alone in GFLOP/s, which no product exceeds: the best of some hundred
+// short runs, since a neighbour only ever slows one down. The portable twin has none, and 0 is returned.
 func (k *Kernels) Peak() float64 {
 	if k.isa.peak == nil {
 		return 0
@@ -18,8 +18,8 @@ func (k *Kernels) Peak() float64 {
 	return best
 }
 
-// Bandwidth is what the memory gives in GB/s: the best of many pieces of a vector that is added to another, neither of which
-// fits a cache. (A result of its own would be read before it is written, unseen.)
+// Bandwidth is what the memory gives in GB/s: the best of many pieces of a vector that is added to another, neither of
+// which fits a cache. (A result of its own would be read before it is written, unseen.)
 func (k *Kernels) Bandwidth() float64 {
 	const n, piece = 24 << 20, 1 << 18
 	x := aligned(2 * n)

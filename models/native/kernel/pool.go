@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// PoolShape is pooling of Channels images of H x W with square windows, without padding. What is left of a window at the
-// right and the bottom is dropped.
+// PoolShape is pooling of Channels images of H x W with square windows, without padding. What is left of a window at
+// the right and the bottom is dropped.
 type PoolShape struct{ Channels, H, W, Kernel, Stride int }
 
 // Pool is a pooling with its table. It is immutable and serves any number of goroutines and twins.
@@ -54,11 +54,11 @@ func (k *Kernels) MaxPool(p *Pool, y, x []float32) {
 
 // MaxPoolBack writes the gradient dx of the input: dy goes to the first tap that equals y, the maximum.
 func (k *Kernels) MaxPoolBack(p *Pool, dx, dy, y, x []float32) {
-	apart := p.Stride >= p.Kernel // no two windows meet
-	if !apart || p.OutH*p.Kernel != p.H || p.OutW*p.Kernel != p.W {
+	disjoint := p.Stride >= p.Kernel // no two windows meet
+	if !disjoint || p.OutH*p.Kernel != p.H || p.OutW*p.Kernel != p.W {
 		clear(dx[:p.Inputs()])
 	}
-	if apart {
+	if disjoint {
 		k.poolWith(k.isa.maxPoolSet, maxPoolSet, p, y, x, dy, dx)
 	} else {
 		k.poolWith(k.isa.maxPoolBack, maxPoolBack, p, y, x, dy, dx)

@@ -11,8 +11,8 @@ import (
 // whole are methods that compute no result of a model.
 var whole = []string{"Twin", "Peak", "Bandwidth", "GemmRoom", "BytesRoom"}
 
-// drawn runs each kernel on shapes and numbers that r draws, and gives what it wrote. Every exported method of Kernels is here or
-// in whole.
+// drawn runs each kernel on shapes and numbers that r draws, and gives what it wrote. Every exported method of Kernels
+// is here or in whole.
 var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 	"Gemm": func(k *Kernels, r *rand.Rand) []float32 {
 		p := newProduct(Form(r.IntN(3)), 1+r.IntN(70), 1+r.IntN(90), r.IntN(300), r.IntN(3), heap)
@@ -330,8 +330,8 @@ func flat(s [][Lanes]float32) (out []float32) {
 	return out
 }
 
-// TestTwinsHaveTheSameBits: every kernel, on shapes and numbers that are drawn, writes the same bits on all twins of this machine;
-// BROOD_LONG=1 draws more of them.
+// TestTwinsHaveTheSameBits: every kernel, on shapes and numbers that are drawn, writes the same bits on all twins of
+// this machine; BROOD_LONG=1 draws more of them.
 func TestTwinsHaveTheSameBits(t *testing.T) {
 	for m := range reflect.TypeFor[*Kernels]().Methods() {
 		if drawn[m.Name] == nil && !slices.Contains(whole, m.Name) {

@@ -18,9 +18,9 @@ type softArgs struct {
 	scale                 float32
 }
 
-// CrossEntropy takes len(labels) rows of n logits and writes loss[i] = -log softmax(x[i])[labels[i]] and, unless d is nil,
-// its gradient d[i] = scale*(softmax(x[i]) - onehot(labels[i])); scale is 1/batch for a mean. d may be x. A row that holds
-// NaN or +Inf gets a loss of NaN. A label outside [0, n) is an error and leaves loss and d undefined.
+// CrossEntropy takes len(labels) rows of n logits and writes loss[i] = -log softmax(x[i])[labels[i]] and, unless d is
+// nil, its gradient d[i] = scale*(softmax(x[i]) - onehot(labels[i])); scale is 1/batch for a mean. d may be x. A row
+// that holds NaN or +Inf gets a loss of NaN. A label outside [0, n) is an error and leaves loss and d undefined.
 func (k *Kernels) CrossEntropy(loss []float32, d []float32, ldd int, x []float32, ldx, n int, labels []int32, scale float32) error {
 	rows := len(labels)
 	if rows == 0 || n <= 0 {
@@ -96,7 +96,8 @@ var exp2C = [...]float32{1.0, 0.6931471824645996, 0.24022646248340607, 0.0555032
 // expLimit bounds the arguments of exp, so that the result is a normal number.
 const expLimit float32 = 86
 
-// exp is e^t for t in [-expLimit, expLimit]: 2 to the integer part of t/ln 2 times a polynomial of the fraction. NaN stays NaN.
+// exp is e^t for t in [-expLimit, expLimit]: 2 to the integer part of t/ln 2 times a polynomial of the fraction. NaN
+// stays NaN.
 func exp(t float32) float32 {
 	const round = 1.5 * (1 << 23) // adding it rounds to an integer, whose bits are the lowest
 	u := float32(t * math.Log2E)

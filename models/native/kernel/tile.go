@@ -21,15 +21,16 @@ func lanes(n int) unsafe.Pointer { return unsafe.Pointer(&live[16-min(n, 16)]) }
 // bits has a bit for each of n columns, at most 32.
 func bits(n int) uint64 { return 1<<min(n, 32) - 1 }
 
-// gemm runs a product as tiles. The rows are cut evenly: ten tiles of 12 or 13 for 128 rows, not nine of 14 and one of 2.
+// gemm runs a product as tiles. The rows are cut evenly: ten tiles of 12 or 13 for 128 rows, not nine of 14 and one
+// of 2.
 func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
-	room := k.GemmRoom(form, m, n, kk, lda, ldb)
-	packA, packB, block := room.A > 0, room.B > 0, m
+	need := k.GemmRoom(form, m, n, kk, lda, ldb)
+	packA, packB, block := need.A > 0, need.B > 0, m
 	if packA {
 		block = packRows
 	}
-	if len(k.bPack) < room.B {
-		k.bPack = aligned(room.B)
+	if len(k.bPack) < need.B {
+		k.bPack = aligned(need.B)
 	}
 	for k0 := 0; k0 == 0 || k0 < kk; k0 += maxK {
 		kc := min(maxK, kk-k0)
@@ -69,8 +70,8 @@ func (k *Kernels) start(ep *Epilogue, first, last bool) {
 	set(flagReLU, ep.ReLU && last)
 }
 
-// panel points the tile at columns [j, j+n) of rows [k0, k0+kc) of op(B). With pack they are at k.bPack[at:], where fresh
-// puts them.
+// panel points the tile at columns [j, j+n) of rows [k0, k0+kc) of op(B). With pack they are at k.bPack[at:], where
+// fresh puts them.
 func (k *Kernels) panel(form Form, pack, fresh bool, at, j, n, k0, kc int, b []float32, ldb int) {
 	t, w := &k.tile, k.isa.width
 	t.bits, t.lanes = bits(n), lanes(n)

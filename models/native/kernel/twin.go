@@ -39,8 +39,8 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("kernels %s: this CPU lacks the instructions; choose %s, the best it runs", e.Twin, Best())
 }
 
-// Choose finds a twin by name; the empty name is Best. It fails for an unknown name and, with an UnavailableError, for a
-// twin that this CPU cannot run.
+// Choose finds a twin by name; the empty name is Best. It fails for an unknown name and, with an UnavailableError, for
+// a twin that this CPU cannot run.
 func Choose(name string) (Twin, error) {
 	if name == "" {
 		return Best(), nil

@@ -17,12 +17,12 @@ type vecArgs struct {
 	ld    int
 }
 
-// line is the columns that a long statement sums at a time, in the first-level cache: 60 tiles of noise, a multiple of the
-// two or three that are made at once.
+// line is the columns that a long statement sums at a time, in the first-level cache: 60 tiles of noise, a multiple of
+// the two or three that are made at once.
 const line = 1920
 
-// Lin computes dst[i] = c[0]*x[0][i] + c[1]*x[1][i] + ..., from the left, each product rounded. No term makes zero. Each
-// x is at least as long as dst and may be dst itself.
+// Lin computes dst[i] = c[0]*x[0][i] + c[1]*x[1][i] + ..., from the left, each product rounded. No term makes zero.
+// Each x is at least as long as dst and may be dst itself.
 func (k *Kernels) Lin(dst []float32, c []float32, x [][]float32) {
 	c = c[:len(x)]
 	switch len(x) {
@@ -145,8 +145,9 @@ func adam(x, m, v, g []float32, s *AdamStep) {
 	}
 }
 
-// NaturalStep does x = x + eta*(s*g) and s = s*exp(rate*h) in place, every product rounded, x with the s from before. The exponential is that
-// of CrossEntropy, its argument held to [-86, 86]; NaN stays NaN. s, g and h are at least as long as x.
+// NaturalStep does x = x + eta*(s*g) and s = s*exp(rate*h) in place, every product rounded, x with the s from before.
+// The exponential is that of CrossEntropy, its argument held to [-86, 86]; NaN stays NaN. s, g and h are at least as
+// long as x.
 func (k *Kernels) NaturalStep(x, s, g, h []float32, eta, rate float32) {
 	n := len(x)
 	if n == 0 {
@@ -167,8 +168,8 @@ func (k *Kernels) NaturalStep(x, s, g, h []float32, eta, rate float32) {
 	k.isa.natural(v)
 }
 
-// ColSum computes dst[j] = beta*dst[j] + alpha*(src[0][j] + src[1][j] + ...) for the len(dst) columns of a matrix of rows
-// rows at stride ld, the rows in order: the gradient of a bias. With beta = 0 dst is not read.
+// ColSum computes dst[j] = beta*dst[j] + alpha*(src[0][j] + src[1][j] + ...) for the len(dst) columns of a matrix of
+// rows rows at stride ld, the rows in order: the gradient of a bias. With beta = 0 dst is not read.
 func (k *Kernels) ColSum(dst []float32, beta float32, src []float32, ld, rows int, alpha float32) {
 	n := len(dst)
 	if n == 0 {

@@ -16,7 +16,8 @@ func Add(t *testing.T, lines ...*option.Option) {
 	option.All = slices.Concat(was, lines)
 }
 
-// Lines are two that only tests have: one with choices that may be used for everything, and a number that a session keeps.
+// Lines are two that only tests have: one with choices that may be used for everything, and a number that a session
+// keeps.
 func Lines() (tally, slack *option.Option) {
 	return &option.Option{Name: "tally", Doc: "how members are counted: by hand, or by machine", Kind: option.Text,
 			Use: option.Preset | option.Full | option.Axis | option.Again | option.Logged, Choices: []string{"hand", "machine"}},
@@ -24,7 +25,8 @@ func Lines() (tally, slack *option.Option) {
 			Use: option.Preset | option.Logged, Above: "give 1 or more", Most: 90}
 }
 
-// Good is a value of an option as it is written, and not its default; "" where what is good depends on the files there are.
+// Good is a value of an option as it is written, and not its default; "" where what is good depends on the files there
+// are.
 func Good(x *option.Option) string {
 	switch {
 	case x.Offers() != nil:
@@ -40,5 +42,6 @@ func Good(x *option.Option) string {
 	return "7"
 }
 
-// Bad is no value of any option that has a kind, choices or a check of its own; other options take it as a name that nothing has.
+// Bad is no value of any option that has a kind, choices or a check of its own; other options take it as a name that
+// nothing has.
 const Bad = "no such"

@@ -22,8 +22,8 @@ type Source interface {
 	Next(ctx context.Context, after view.Position, max int) (view.Batch, error)
 }
 
-// Contract checks a source that serves exactly these records (at least three). When ends is true nothing follows them and
-// Next must say io.EOF; else it must wait.
+// Contract checks a source that serves exactly these records (at least three). When ends is true nothing follows them
+// and Next must say io.EOF; else it must wait.
 func Contract(t *testing.T, s Source, rs []event.Record, ends bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

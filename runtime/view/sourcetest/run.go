@@ -26,7 +26,8 @@ func Algorithm() *optim.Algorithm {
 }
 
 // Run is a made-up recording of so many rounds with `members` members on three workers: falling losses, edits, a worker
-// that is lost, evaluations. Its time starts at second 1e9 and a round takes 100 ms. Equal arguments give equal records.
+// that is lost, evaluations. Its time starts at second 1e9 and a round takes 100 ms. Equal arguments give equal
+// records.
 func Run(members, rounds int) (out []event.Record) {
 	at := int64(1e18)
 	put := func(r event.Record) {
@@ -63,7 +64,7 @@ func Run(members, rounds int) (out []event.Record) {
 				sent["couple"] -= 999
 			}
 			put(event.Record{Commit: &event.Commit{Epoch: 1, To: r, Hash: fmt.Sprintf("blake3:%064x", r), Progress: p, Sent: sent, Predicted: bytes,
-				Apart: map[optim.Op]int64{"probe": 2100}, Overhead: 4800, Rounds: 4, Nanos: 4e8}})
+				Evaluation: map[optim.Op]int64{"probe": 2100}, Overhead: 4800, Rounds: 4, Nanos: 4e8}})
 		}
 		switch r {
 		case uint64(rounds) / 4:
@@ -78,7 +79,8 @@ func Run(members, rounds int) (out []event.Record) {
 	return out
 }
 
-// Gossip is [Run] of members who meet in uniformly drawn pairs, half as many a round as there are members; both tell of it.
+// Gossip is [Run] of members who meet in uniformly drawn pairs, half as many a round as there are members; both tell of
+// it.
 func Gossip(members, rounds int) []event.Record {
 	ids := optim.IDs(members)
 	return Partners(Run(members, rounds), func(round uint64) (p *event.Points) {

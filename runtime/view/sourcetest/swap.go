@@ -6,8 +6,9 @@ import (
 	"brood/runtime/view"
 )
 
-// Swapped is [Run] of so many rounds that goes on for as many with the algorithm "other", which measures the centre and another series
-// than the loss; with back, the first one then takes over again for as many. Every fourth round is committed.
+// Swapped is [Run] of so many rounds that goes on for as many with the algorithm "other", which measures the centre and
+// another series than the loss; with back, the first one then takes over again for as many. Every fourth round is
+// committed.
 func Swapped(members, rounds int, back bool) []event.Record {
 	out := Run(members, rounds)
 	var plan event.Plan

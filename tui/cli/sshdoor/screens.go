@@ -9,7 +9,8 @@ import (
 	gossh "golang.org/x/crypto/ssh"
 )
 
-// screens counts the sessions that are open, of each key and of all: a connection may ask for any number of them, and each costs a screen.
+// screens counts the sessions that are open, of each key and of all: a connection may ask for any number of them, and
+// each costs a screen.
 type screens struct {
 	wg  sync.WaitGroup // of what passes requests on
 	mu  sync.Mutex

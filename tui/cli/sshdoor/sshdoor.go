@@ -1,11 +1,13 @@
-// Package sshdoor shows the workbench of one run to whoever comes by SSH with an authorized key: nobody else, never by a password, and from
-// this machine only unless its address names another host. It imports tui, and transport/wire to clean names.
+// Package sshdoor shows the workbench of one run to whoever comes by SSH with an authorized key: nobody else, never by
+// a password, and from this machine only unless its address names another host. It imports tui, and transport/wire to
+// clean names.
 //
 //	srv, err := sshdoor.Listen(sshdoor.Config{Address: ":2222", HostKey: path, Authorized: keys})
 //	go srv.Serve(open)      // open gives each visitor a source of its own
 //	err = srv.Close()
 //
-// A visitor who logs in as "viewer" may look only; everybody else may command too, one at a time, by the writer's lease.
+// A visitor who logs in as "viewer" may look only; everybody else may command too, one at a time, by the writer's
+// lease.
 package sshdoor
 
 import (
@@ -36,8 +38,8 @@ import (
 type Config struct {
 	Address string // HOST:PORT; without a HOST it is this machine's loopback address
 	HostKey string // file of the server's own key, made where there is none
-	// Authorized is a file of the public keys that may come in, one a line as OpenSSH has them; it is read again for each visitor. A line
-	// with options (command=, from=, restrict, ...) lets nobody in: what they restrict means nothing here.
+	// Authorized is a file of the public keys that may come in, one a line as OpenSSH has them; it is read again for each
+	// visitor. A line with options (command=, from=, restrict, ...) lets nobody in: what they restrict means nothing here.
 	Authorized string
 	Note       func(text string) // told who comes and goes; must not wait; may be nil
 }
@@ -48,7 +50,8 @@ type Visitor struct {
 	Command bool
 }
 
-// Opener gives a visitor the run; the options say who sits there. The source belongs to that visitor alone, and is closed with it.
+// Opener gives a visitor the run; the options say who sits there. The source belongs to that visitor alone, and is
+// closed with it.
 type Opener func(Visitor) (tui.Options, error)
 
 // Server is a door by SSH. Its methods may be called from any goroutine.
@@ -224,7 +227,8 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 	}
 }
 
-// drain takes what a session says of its size once its screen is gone. It ends with the session's requests, which would wait for it.
+// drain takes what a session says of its size once its screen is gone. It ends with the session's requests, which would
+// wait for it.
 func drain(changes <-chan ssh.Window) {
 	for range changes {
 	}

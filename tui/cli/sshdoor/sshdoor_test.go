@@ -162,7 +162,8 @@ func widest(text string) (n int) {
 	return n
 }
 
-// TestLook: the workbench comes over SSH, in colour, follows 50 resizes to the last, and goes with q; a frame costs little.
+// TestLook: the workbench comes over SSH, in colour, follows 50 resizes to the last, and goes with q; a frame costs
+// little.
 func TestLook(t *testing.T) {
 	r := serve(t)
 	c, err := r.dial("ada", ssh.PublicKeys(r.key))
@@ -317,7 +318,8 @@ func TestLargeTerminals(t *testing.T) {
 	}
 }
 
-// TestScreensOfAKey: a key has so many screens at once and no more, on however many connections; one that ends makes room.
+// TestScreensOfAKey: a key has so many screens at once and no more, on however many connections; one that ends makes
+// room.
 func TestScreensOfAKey(t *testing.T) {
 	r := serve(t)
 	var all []*ssh.Session

@@ -1,5 +1,6 @@
-// Command glyphgen draws the digits 0-9 in the Go fonts and writes their distance fields to glyphs.bin.gz in the working
-// directory. The file is committed, so that rasterisation (floating point in x/image) can never change the data set.
+// Command glyphgen draws the digits 0-9 in the Go fonts and writes their distance fields to glyphs.bin.gz in the
+// working directory. The file is committed, so that rasterisation (floating point in x/image) can never change the data
+// set.
 package main
 
 import (

@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// bytesTile emits a tile of m rows by 32 columns of a product of bytes: unsigned ones of A by rows, signed ones of B packed as
-// [k/4][32][4], exact sums in int32. k counts words. The sums become floats, are multiplied by alpha and added to the bias, the
-// product rounded.
+// bytesTile emits a tile of m rows by 32 columns of a product of bytes: unsigned ones of A by rows, signed ones of B
+// packed as [k/4][32][4], exact sums in int32. k counts words. The sums become floats, are multiplied by alpha and
+// added to the bias, the product rounded.
 func (g *gen) bytesTile(m int) {
 	g.begin(fmt.Sprintf("bytes%dx32", m), "tileArgs", "a register tile of a product of bytes.")
 	t, a0, a9, b, k := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RCX

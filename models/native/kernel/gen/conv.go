@@ -17,9 +17,9 @@ const (
 // table has as many entries in excess.
 const ahead = 8
 
-// conv emits a tile of m channels by two vectors of samples, for a run of pixels. The table holds, for every k, the row of
-// A, which is packed, and the offset of B's: a tap's samples are contiguous wherever they lie, so activations are never
-// packed, and padding is a shorter table.
+// conv emits a tile of m channels by two vectors of samples, for a run of pixels. The table holds, for every k, the row
+// of A, which is packed, and the offset of B's: a tap's samples are contiguous wherever they lie, so activations are
+// never packed, and padding is a shorter table.
 func (g *gen) conv(m int) {
 	g.begin(fmt.Sprintf("conv%d", m), "convArgs", "a tile of a convolution, for a run of pixels.")
 	t, a, b, c, k, tab, ra, rb, next := reg.RDI, reg.RSI, reg.RDX, reg.R15, reg.RCX, reg.R13, reg.RBX, reg.RAX, reg.R8
@@ -99,9 +99,9 @@ func (g *gen) conv(m int) {
 	g.end()
 }
 
-// convRow emits a tile of one channel by two vectors of samples for four pixels at a time, of which there is a multiple of
-// four: one pixel alone, as in a depthwise convolution, would wait for each of its additions. A sum runs over the taps in the
-// same order as in conv.
+// convRow emits a tile of one channel by two vectors of samples for four pixels at a time, of which there is a multiple
+// of four: one pixel alone, as in a depthwise convolution, would wait for each of its additions. A sum runs over the
+// taps in the same order as in conv.
 func (g *gen) convRow() {
 	const pixels = 4
 	g.begin("convRow", "convArgs", "one channel of a convolution, for a run of pixels.")

@@ -16,8 +16,8 @@ const (
 
 // dot emits tiles of m x n dot products along segments of pixels, for weight gradients: C[i][j] += alpha * sum of
 // A[i]*B[j]. Both operands are loaded as vectors, ten loads for 25 multiply-adds. The list has entries of a tap: its
-// offset in C, the number of segments, and for each one the offsets in A and B and the pixels. A dot product has sixteen
-// sums in either instruction set, which AVX2 makes in two passes; their order is that of kernel.sixteen.
+// offset in C, the number of segments, and for each one the offsets in A and B and the pixels. A dot product has
+// sixteen sums in either instruction set, which AVX2 makes in two passes; their order is that of kernel.sixteen.
 func (g *gen) dot(m, n int) {
 	g.begin(fmt.Sprintf("dot%dx%d", m, n), "dotArgs", "tiles of dot products.")
 	t, stepB, pixels, list, count := reg.RDI, reg.RSI, reg.RCX, reg.RBX, reg.RAX

@@ -35,9 +35,9 @@ func (g *gen) gemm() {
 	}
 }
 
-// tile emits one register tile of m rows by nv vectors of C. Element (i, k) of A lies at a + i*rowA + k*stepA, one of the
-// two strides being an element, whether A is stored by rows, by columns or packed. Each element of C is one chain of
-// multiply-adds in the order of k.
+// tile emits one register tile of m rows by nv vectors of C. Element (i, k) of A lies at a + i*rowA + k*stepA, one of
+// the two strides being an element, whether A is stored by rows, by columns or packed. Each element of C is one chain
+// of multiply-adds in the order of k.
 func (g *gen) tile(m, nv int, masked bool) {
 	kind := ""
 	if masked && !g.wide {

@@ -5,7 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// masks readies the edge masks of nv vectors: mask registers in AVX-512, addresses in AVX2, nil where every lane is live.
+// masks readies the edge masks of nv vectors: mask registers in AVX-512, addresses in AVX2, nil where every lane is
+// live.
 func (g *gen) masks(t reg.Register, nv int, masked bool) []operand.Op {
 	switch {
 	case !masked:

@@ -12,8 +12,9 @@ const (
 	mAllLanes                              = 72
 )
 
-// transpose emits dst[c][r] = src[r][c] for rows r of at most a vector and any number of columns, block by block. Missing
-// rows are zero; lines are written under the store mask, the load mask is for the columns of the last, partial block.
+// transpose emits dst[c][r] = src[r][c] for rows r of at most a vector and any number of columns, block by block.
+// Missing rows are zero; lines are written under the store mask, the load mask is for the columns of the last, partial
+// block.
 func (g *gen) transpose() {
 	g.begin("transpose", "moveArgs", "the transpose of a strip of rows.")
 	t, dst, src, ldd, lds, rows, cols := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX, reg.RBX

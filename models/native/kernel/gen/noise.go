@@ -29,8 +29,8 @@ const (
 	rootHalf = 0x3f3504f3 // of sqrt(1/2)
 )
 
-// stream is the instructions of one run of counters, in order, on nine registers of its own. One stream is a chain of some
-// 150 cycles, of which a core's scheduler holds hardly two: several streams are therefore interleaved.
+// stream is the instructions of one run of counters, in order, on nine registers of its own. One stream is a chain of
+// some 150 cycles, of which a core's scheduler holds hardly two: several streams are therefore interleaved.
 type stream struct {
 	*gen
 	r   []reg.VecPhysical
@@ -81,9 +81,10 @@ func (g *gen) ctr() reg.VecPhysical  { return g.r[len(g.r)-3] }
 func (g *gen) step() reg.VecPhysical { return g.r[len(g.r)-4] }
 func (g *gen) key() reg.VecPhysical  { return g.r[len(g.r)-5] } // AVX2 only
 
-// philox leaves the words of one vector of counters in r0 (words 0 and 1 of counter i in lanes 2i and 2i+1) and r2 (words
-// 2 and 3). A 64-bit lane holds a word in its low half; the high halves are garbage, which the multiplication ignores,
-// so that no shuffle is needed inside a round. lead is what the first three rounds have in common, a kernel.lead.
+// philox leaves the words of one vector of counters in r0 (words 0 and 1 of counter i in lanes 2i and 2i+1) and r2
+// (words 2 and 3). A 64-bit lane holds a word in its low half; the high halves are garbage, which the multiplication
+// ignores, so that no shuffle is needed inside a round. lead is what the first three rounds have in common, a
+// kernel.lead.
 func (s *stream) philox(lead operand.Mem) {
 	c0, c2 := s.r[0], s.r[2]
 	product := func(x, m, p reg.VecPhysical) { s.do(func() { s.VPMULUDQ(x, m, p) }) }

@@ -63,8 +63,8 @@ func (g *gen) rowSetup() {
 	g.MOVQ(at(t, nBack), reg.R10)
 }
 
-// inRow writes what stream i made, and moves on after a tile's last. A row's last tile is written whole: the next row's first
-// one goes over what is too much.
+// inRow writes what stream i made, and moves on after a tile's last. A row's last tile is written whole: the next row's
+// first one goes over what is too much.
 func (g *gen) inRow(i int, cos, sin reg.VecPhysical) {
 	dst, left, next := reg.RDX, reg.R8, reg.R11
 	last := true
@@ -85,8 +85,8 @@ func (g *gen) inRow(i int, cos, sin reg.VecPhysical) {
 	g.CMOVQEQ(reg.R9, left)
 }
 
-// eachStream hands out the streams of some tiles: all at once in AVX-512, one after the other in AVX2, which has registers
-// for one.
+// eachStream hands out the streams of some tiles: all at once in AVX-512, one after the other in AVX2, which has
+// registers for one.
 func (g *gen) eachStream(tiles int, body func(first int, streams []*stream)) {
 	if g.wide {
 		var streams []*stream

@@ -5,8 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pointwise emits what layers do element by element: relu, dst = max(0, x0); gate, dst = x0 where x1 > 0, else 0; and mul,
-// dst = x0*x1.
+// pointwise emits what layers do element by element: relu, dst = max(0, x0); gate, dst = x0 where x1 > 0, else 0; and
+// mul, dst = x0*x1.
 func (g *gen) pointwise() {
 	t, dst, x0, x1 := reg.RDI, reg.RDX, reg.RSI, reg.R8
 	zero := g.r[12]
@@ -41,9 +41,9 @@ func (g *gen) pointwise() {
 	})
 }
 
-// lookup emits dst[i] = x1[x0[i]] for bytes x0 and a table of 256 floats, which AVX-512 holds in sixteen registers: eight
-// permutations look the low five bits up in 32 entries each, and the high three bits choose among them. A byte at a time
-// is as fast as what AVX2 has.
+// lookup emits dst[i] = x1[x0[i]] for bytes x0 and a table of 256 floats, which AVX-512 holds in sixteen registers:
+// eight permutations look the low five bits up in 32 entries each, and the high three bits choose among them. A byte at
+// a time is as fast as what AVX2 has.
 func (g *gen) lookup() {
 	g.begin("lookup", "vecArgs", "a table of bytes.")
 	t, dst, src, table, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.RCX

@@ -65,8 +65,8 @@ func (g *gen) pool() {
 	}, func() {
 		each(func(v, d int) { g.VMOVUPS(r(0, v), at(y, d)) })
 	})
-	// The first tap that equals the maximum takes the gradient, which is then spent. Where windows do not meet, dx is written
-	// instead of added to.
+	// The first tap that equals the maximum takes the gradient, which is then spent. Where windows do not meet, dx is
+	// written instead of added to.
 	for _, add := range []bool{true, false} {
 		name := "maxPoolBack"
 		if !add {

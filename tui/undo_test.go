@@ -110,8 +110,8 @@ func TestUndoSaysWhyNot(t *testing.T) {
 	}
 }
 
-// A swap starts from knobs of its own: what was changed before it is not taken back in the algorithm that took over, nor in the first one
-// when that trains again.
+// A swap starts from knobs of its own: what was changed before it is not taken back in the algorithm that took over,
+// nor in the first one when that trains again.
 func TestUndoStopsAtASwap(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) })
 	d.press(":").write("set eta 0.2").press("enter")

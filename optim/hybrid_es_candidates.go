@@ -9,12 +9,12 @@ import (
 	"brood/models/noise"
 )
 
-// trials are the shifted steps of an iteration of Hybrid-ES: base + scale*length(id)*eps(id), where scale is zero at the
-// components that are left alone. Trial id g*tries + k is the k-th of group g. Nothing of it is kept or sent: all follows
-// from the seed, the round and the id.
-type trials struct {
+// hybridESCandidates are the shifted steps of an iteration of Hybrid-ES: base + scale*length(id)*eps(id), where scale
+// is zero at the components that are left alone. Candidate id g*tries + k is the k-th of group g. Nothing of it is kept
+// or sent: all follows from the seed, the round and the id.
+type hybridESCandidates struct {
 	key    noise.Key
-	shape  int
+	shape  string     // of the shifts, as the knob says
 	base   engine.Mat // theta - eta*d
 	s      float64    // standard deviation of the shifts of d
 	scale  float32    // eta*s
@@ -22,15 +22,15 @@ type trials struct {
 	scaled engine.Mat // scratch: the mask times a scale
 }
 
-// trials readies those of a round.
-func (e *Env) trials(ctx context.Context, k Values, round uint64) (*trials, error) {
+// hybridESDraw readies those of a round.
+func hybridESDraw(ctx context.Context, e *Env, k Values, round uint64) (*hybridESCandidates, error) {
 	M := e.Layout.Params
-	t := &trials{key: e.Rand(noise.Direction, round, 0), shape: k.I("shape"), base: e.Scratch(1, M)}
+	t := &hybridESCandidates{key: e.Rand(noise.Direction, round, 0), shape: k.Choice("shape"), base: e.Scratch(1, M)}
 	x, d := e.Block(BlockX), e.Block(BlockD)
 	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(t.base, T(1, x), T(-k.F("eta"), d))}}); err != nil {
 		return nil, err
 	}
-	if t.s = k.Get("s"); k.I("unit") == 0 {
+	if t.s = k.Get("s"); k.Is("unit", "gradient") {
 		rms, err := e.rms(ctx, d)
 		if err != nil {
 			return nil, err
@@ -56,14 +56,15 @@ func (e *Env) trials(ctx context.Context, k Values, round uint64) (*trials, erro
 	return t, nil
 }
 
-// length is what a trial's normal shift is multiplied by. Its mean square is 1, so that shapes differ in their tails alone.
-func (t *trials) length(id uint64) float32 {
+// length is what a candidate's normal shift is multiplied by. Its mean square is 1, so that shapes differ in their
+// tails alone.
+func (t *hybridESCandidates) length(id uint64) float32 {
 	key := t.key
 	key.Member, key.Stream = uint32(id), 1<<31+1
 	switch t.shape {
-	case 1: // components are Laplace: the square of the length is exponential
+	case "laplace": // components are Laplace: the square of the length is exponential
 		return float32(math.Sqrt(-arith.Log(1 - float64(key.Uniform(0)))))
-	case 2: // components are Student t with 3 degrees of freedom, over its standard deviation sqrt(3)
+	case "student": // components are Student t with 3 degrees of freedom, over its standard deviation sqrt(3)
 		var chi float64
 		for i := range 3 {
 			chi += float64(float64(key.Gauss(i)) * float64(key.Gauss(i)))
@@ -73,8 +74,8 @@ func (t *trials) length(id uint64) float32 {
 	return 1
 }
 
-// costs evaluates trials on a batch of the one stream, from a position on.
-func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32, at uint64) ([]float32, error) {
+// costs evaluates candidates on a batch of the one stream, from a position on.
+func (t *hybridESCandidates) costs(ctx context.Context, e *Env, ids []uint64, batch []int32, at uint64) ([]float32, error) {
 	fit, members := make([]float32, len(ids)), make([]Member, len(ids))
 	for i, id := range ids {
 		members[i] = Member(id)
@@ -88,7 +89,7 @@ func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32,
 		}
 		return e.Engine.Do(ctx, append(tasks, c)...)
 	}
-	if t.shape == 0 {
+	if t.shape == "normal" {
 		if err := run(0, len(ids), 1); err != nil {
 			return nil, err
 		}
@@ -109,7 +110,7 @@ func (t *trials) costs(ctx context.Context, e *Env, ids []uint64, batch []int32,
 }
 
 // race lets the hosted groups try, and brings every group's best to every worker: 12 bytes each.
-func (t *trials) race(ctx context.Context, e *Env, k Values, rep *Report) ([]result, error) {
+func (t *hybridESCandidates) race(ctx context.Context, e *Env, k Values, rep *Report) ([]hybridESResult, error) {
 	groups, tries, at := k.I("groups"), uint64(k.I("tries")), e.Record(BlockCursor).U
 	batch := make([]int32, k.I("judges"))
 	e.SharedBatch(batch, at[0])
@@ -149,17 +150,17 @@ func (t *trials) race(ctx context.Context, e *Env, k Values, rep *Report) ([]res
 	if err := e.Comm.MoveRecordsBetween(ctx, "winner", leaves, to, edges, low, lows); err != nil {
 		return nil, err
 	}
-	out := make([]result, groups)
+	out := make([]hybridESResult, groups)
 	for g := range out {
-		out[g] = result{seeds.U[g], lows.F[g]}
+		out[g] = hybridESResult{seeds.U[g], lows.F[g]}
 	}
 	n := int64(groups) * int64(tries)
 	rep.Evaluations, rep.Samples, rep.Pass.Done = n, rep.Samples+n*int64(len(batch)), rep.Pass.Done+int64(len(batch))
 	return out, nil
 }
 
-// weights are the shares of the groups' winners in the step; nil when none has a finite cost.
-func weights(k Values, best []result) []float32 {
+// hybridESWeights are the shares of the groups' winners in the step; nil when none has a finite cost.
+func hybridESWeights(k Values, best []hybridESResult) []float32 {
 	fit := make([]float32, len(best))
 	for g, r := range best {
 		fit[g] = -r.cost
@@ -171,7 +172,7 @@ func weights(k Values, best []result) []float32 {
 	w, total := make([]float64, len(best)), 0.0
 	for g, r := range best {
 		switch {
-		case k.I("combine") == 0:
+		case k.Is("combine", "argmin"):
 			if g == top {
 				w[g] = 1
 			}
@@ -188,8 +189,8 @@ func weights(k Values, best []result) []float32 {
 }
 
 // apply rebuilds the winners' steps and takes their weighted mean.
-func (t *trials) apply(ctx context.Context, e *Env, k Values, best []result, rep *Report) error {
-	w := weights(k, best)
+func (t *hybridESCandidates) apply(ctx context.Context, e *Env, k Values, best []hybridESResult, rep *Report) error {
+	w := hybridESWeights(k, best)
 	if w == nil {
 		return nil
 	}

@@ -8,9 +8,9 @@ import (
 	"brood/models/noise"
 )
 
-// apart is the products of a first dense layer, which the candidates of a task share: x*(W + s*E)' = x*W' + s*(x*E)'. The
-// first serves all candidates that see the batch, the second both signs of a pair.
-type apart struct {
+// firstDense is the products of a first dense layer, which the candidates of a task share: x*(W + s*E)' = x*W' +
+// s*(x*E)'. The first serves all candidates that see the batch, the second both signs of a pair.
+type firstDense struct {
 	base, turn []float32 // x*W' + b of a whole batch; x*E' and the bias's noise of a piece
 	task       uint64    // that base belongs to, 0: none
 	ids        []int32   // and the batch
@@ -22,15 +22,17 @@ type apart struct {
 	bias, shift  []float32
 }
 
-// starts says whether base holds the batch, of so many outputs a sample, and makes room for it. Until ended it then holds none,
-// in case of an error.
-func (a *apart) starts(task uint64, ids []int32, at noise.Key, outputs int) bool {
+// starts says whether base holds the batch, of so many outputs a sample, and makes room for it. Until ended it then
+// holds none, in case of an error.
+func (a *firstDense) starts(task uint64, ids []int32, at noise.Key, outputs int) bool {
 	known := a.task == task && same(a.ids, ids) && a.at == at
 	a.task, a.base = 0, grown(a.base, len(ids)*outputs)
 	return known
 }
 
-func (a *apart) ended(task uint64, ids []int32, at noise.Key) { a.task, a.ids, a.at = task, ids, at }
+func (a *firstDense) ended(task uint64, ids []int32, at noise.Key) {
+	a.task, a.ids, a.at = task, ids, at
+}
 
 // end is where the parameters behind this layer begin.
 func (o *dense) end(e *Engine) int {
@@ -51,7 +53,7 @@ func (o *dense) product(p *pass, params, out []float32) {
 }
 
 // combine is the layer's result for base + step*turn.
-func (o *dense) combine(p *pass, a *apart, lo int, step float32) {
+func (o *dense) combine(p *pass, a *firstDense, lo int, step float32) {
 	y := p.all(o.out)
 	p.k.Lin(y, []float32{1, step}, [][]float32{a.base[lo*o.nOut:][:len(y)], a.turn[:len(y)]})
 	if o.rectify {
@@ -59,7 +61,8 @@ func (o *dense) combine(p *pass, a *apart, lo int, step float32) {
 	}
 }
 
-// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line maps to x.
+// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line
+// maps to x.
 func (e *Engine) inBytes(t *engine.Candidates, o *dense) bool {
 	return t.Noise.Integer && t.Scale.Rows == 0 && e.byteLayer(o)
 }
@@ -69,9 +72,9 @@ func (e *Engine) byteLayer(o *dense) bool {
 	return o.in == 0 && len(e.set.Normal()) == 1 && o.nIn < 1<<16 && e.plan.model.Loss == models.CrossEntropy
 }
 
-// drawBytes draws the layer's noise and, unless it is known, gathers the batch. x = (pixel/255 - mean)/deviation, so that
-// x*E' = scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V; the second is one row.
-func (a *apart) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, ids []int32, at noise.Key, known bool) {
+// drawBytes draws the layer's noise and, unless it is known, gathers the batch. x = (pixel/255 - mean)/deviation, so
+// that x*E' = scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V; the second is one row.
+func (a *firstDense) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, ids []int32, at noise.Key, known bool) {
 	l, stride := p.lane, (o.nIn+3)/4*4
 	if !known {
 		a.pixels, a.ones = grown(a.pixels, len(ids)*stride), grown(a.ones, stride)
@@ -98,7 +101,7 @@ func (a *apart) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, ids [
 }
 
 // byteProduct is that of the loaded samples, from lo on of the batch, with the noise.
-func (a *apart) byteProduct(p *pass, o *dense, set *data.Set, lo int) {
+func (a *firstDense) byteProduct(p *pass, o *dense, set *data.Set, lo int) {
 	stride := (o.nIn + 3) / 4 * 4
 	a.turn = grown(a.turn, p.n*o.nOut)
 	p.k.GemmBytes(p.n, o.nOut, o.nIn, a.pixels[lo*stride:], stride, a.whole, kernel.ByteStride(o.nIn), a.turn, o.nOut, noise.IntegerScale/(255*set.Std[0]), a.shift)

@@ -2,7 +2,8 @@ package kernel
 
 import "unsafe"
 
-// Room is what a Kernels keeps of packed operands, in elements of four bytes: each part grows to the largest that was needed.
+// Room is what a Kernels keeps of packed operands, in elements of four bytes: each part grows to the largest that was
+// needed.
 type Room struct {
 	A, B    int // of products
 	Filters int // of convolutions

@@ -25,8 +25,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// works are what runs ask of an engine: gradients of fewer, as many and more members than threads, batches that are no whole
-// blocks, evolution strategies with each kind of noise, and statistics of batches.
+// works are what runs ask of an engine: gradients of fewer, as many and more members than threads, batches that are no
+// whole blocks, evolution strategies with each kind of noise, and statistics of batches.
 var works = []engine.Work{
 	{Members: 1, Gradients: 32},
 	{Members: 3, Gradients: 75, Rows: 1, Scores: 40},
@@ -42,8 +42,8 @@ var works = []engine.Work{
 	{Sums: 6000, Noise: engine.Noise{Rank: 4}},
 }
 
-// TestRoom: what an engine says it will hold is what the heap grows by, within a tenth: for two models on the best twin, and with BROOD_LONG=1
-// for all of the zoo on every twin, with thousands of candidates.
+// TestRoom: what an engine says it will hold is what the heap grows by, within a tenth: for two models on the best
+// twin, and with BROOD_LONG=1 for all of the zoo on every twin, with thousands of candidates.
 func TestRoom(t *testing.T) {
 	long := os.Getenv("BROOD_LONG") != ""
 	names := []string{"mlp-small", "lenets"}
@@ -89,7 +89,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestRoomOfThreads: threads that all have work hold what one does each, and share the tables; helpers and idle ones hold less.
+// TestRoomOfThreads: threads that all have work hold what one does each, and share the tables; helpers and idle ones
+// hold less.
 func TestRoomOfThreads(t *testing.T) {
 	set := small(t)
 	zoo(t, set, func(t *testing.T, m *models.Model) {
@@ -123,7 +124,8 @@ func twinsHere() (out []kernel.Twin) {
 	return out
 }
 
-// room has an engine of one thread do the work, and compares; on more threads it is luck which of them come to hold what.
+// room has an engine of one thread do the work, and compares; on more threads it is luck which of them come to hold
+// what.
 func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engine.Work) {
 	t.Helper()
 	ctx, ids := context.Background(), set.Train()

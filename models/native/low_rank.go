@@ -8,8 +8,9 @@ import (
 	"brood/models/noise"
 )
 
-// lowLayer is a dense layer under noise of rank r, for a group of pairs: x*(W + s*E)' + b + s*e = x*W' + b + s*(x*B')*A', where
-// the bias's noise e is one more row of A against a column of ones. The perturbed weights are never made.
+// lowLayer is a dense layer under noise of rank r, for a group of pairs: x*(W + s*E)' + b + s*e = x*W' + b +
+// s*(x*B')*A', where the bias's noise e is one more row of A against a column of ones. The perturbed weights are never
+// made.
 type lowLayer struct {
 	o     *dense
 	first bool      // whose products the group shares
@@ -63,7 +64,7 @@ const together = 32
 
 // lowCandidates evaluates groups of pairs, in which the first layer multiplies the samples with all B at once.
 func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work []pair) error {
-	group, isApart := e.grouping(t.Noise, len(work))
+	group, shared := e.grouping(t.Noise, len(work))
 	var groups [][]pair
 	for len(work) > 0 {
 		n := 1
@@ -72,11 +73,11 @@ func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work [
 		}
 		groups, work = append(groups, work[:n]), work[n:]
 	}
-	return e.each(ctx, len(groups), func(p *pass, i int) error { return e.lowGroup(p, t, groups[i], group, isApart) })
+	return e.each(ctx, len(groups), func(p *pass, i int) error { return e.lowGroup(p, t, groups[i], group, shared) })
 }
 
 // grouping is the pairs of a group, and whether their first layer is taken apart.
-func (e *Engine) grouping(n engine.Noise, pairs int) (group int, isApart bool) {
+func (e *Engine) grouping(n engine.Noise, pairs int) (group int, shared bool) {
 	if o, ok := e.plan.ops[0].(*dense); ok && n.Low(&e.layout.Tensors[o.wide]) {
 		return max(1, min(together/(n.Rank+1), (pairs+len(e.passes)-1)/len(e.passes))), true
 	}
@@ -84,20 +85,20 @@ func (e *Engine) grouping(n engine.Noise, pairs int) (group int, isApart bool) {
 }
 
 // lowGroup evaluates pairs that see the same batch.
-func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int, isApart bool) error {
+func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int, shared bool) error {
 	c := &p.twin
 	ids, at := batch(t, pairs[0].at)
 	if c.lowNoise != t.Noise || c.group < group {
 		c.low, c.lowNoise, c.group = e.lowLayers(t.Noise, group), t.Noise, group
 		if c.rest = e.rest(t.Noise); len(c.rest) > 0 {
-			c.room(e.layout.Params)
+			c.reserve(e.layout.Params)
 		}
 	}
 	outputs := 0
-	if isApart {
+	if shared {
 		outputs = c.low[0].o.nOut
 	}
-	known := c.apart.starts(e.task, ids, at, outputs)
+	known := c.first.starts(e.task, ids, at, outputs)
 	if !known {
 		for j := range c.low {
 			c.low[j].turn(p, flat(t.Theta))
@@ -110,8 +111,8 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	}
 	loss := c.losses(len(pairs))
 	err := e.inPieces(p, ids, at, false, func(lo int) error {
-		base := c.apart.base[lo*outputs:]
-		if isApart {
+		base := c.first.base[lo*outputs:]
+		if shared {
 			if !known {
 				c.low[0].o.product(p, flat(t.Theta), base)
 			}
@@ -121,7 +122,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 			e.spreadRest(p, t, w)
 			for j := range w.n {
 				p.mode, p.params, p.stats = running, c.theta[j], nil
-				c.lowForward(p, flat(t.Theta), base, i, len(pairs), e.step(t, t.IDs[w.at+j]), isApart)
+				c.lowForward(p, flat(t.Theta), base, i, len(pairs), e.step(t, t.IDs[w.at+j]), shared)
 				l, err := p.lossOf(p.logits())
 				if err != nil {
 					return err
@@ -134,7 +135,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	if err != nil {
 		return err
 	}
-	c.apart.ended(e.task, ids, at)
+	c.first.ended(e.task, ids, at)
 	for i, w := range pairs {
 		for j := range w.n {
 			t.Fitness[w.at+j] = fitness(loss[i][j], len(ids))
@@ -196,7 +197,7 @@ func (w *lowLayer) multiply(p *pass, first, n int) {
 }
 
 // lowForward is a pass with pair i of n. Of the first layer, if it was taken apart, both products are there.
-func (c *candidates) lowForward(p *pass, theta, base []float32, i, n int, step float32, isApart bool) {
+func (c *candidates) lowForward(p *pass, theta, base []float32, i, n int, step float32, shared bool) {
 	next := 0
 	for at, op := range p.plan.ops {
 		o, ok := op.(*dense)
@@ -207,7 +208,7 @@ func (c *candidates) lowForward(p *pass, theta, base []float32, i, n int, step f
 		w, y := &c.low[next], p.all(o.out)
 		next++
 		inner, cols := w.inner, w.rank
-		if at == 0 && isApart {
+		if at == 0 && shared {
 			copy(y, base)
 			inner, cols = inner[i*w.rank:], n*w.rank
 		} else {

@@ -102,7 +102,8 @@ func TestVisitors(t *testing.T) {
 	if r, err := steers.Command(t.Context(), event.Command{Link: &slow}); err != nil || !r.Accepted {
 		t.Errorf("slow a link down: %+v, %v", r, err)
 	}
-	if r, err := steers.Command(t.Context(), event.Command{Action: event.Pause}); err != nil || !r.Accepted { // a link that is full is not measured
+	// a link that is full is not measured
+	if r, err := steers.Command(t.Context(), event.Command{Action: event.Pause}); err != nil || !r.Accepted {
 		t.Errorf("pause: %+v, %v", r, err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {

@@ -54,8 +54,8 @@ func (w *factors) pieces(from, n int, f func(place, row, rows, col, cols int)) {
 // columnsAtOnce bounds the factors that are kept while they are summed.
 const columnsAtOnce = 256
 
-// lowSum adds up the noise of low rank of v.ids with the weights v.scale for elements [from, from+len(dst)) of the tensor that f
-// addresses, of n elements: products of some candidates at a time, each added to those before.
+// lowSum adds up the noise of low rank of v.ids with the weights v.scale for elements [from, from+len(dst)) of the
+// tensor that f addresses, of n elements: products of some candidates at a time, each added to those before.
 func (v *Vector) lowSum(k *lane, dst []float32, f kernel.Field, from, n, rank int) {
 	clear(dst)
 	w := &k.factors

@@ -21,9 +21,9 @@ import (
 	"brood/tui"
 )
 
-// detached starts the run as a process of its own and looks at it, as at any other run.
-func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
-	f.apart = true
+// runDetached starts the run as a process of its own and looks at it, as at any other run.
+func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error {
+	f.detached = true
 	o, err := f.order(c, preset)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (f *runFlags) detached(c *cobra.Command, preset string, s streams) error {
 		return err
 	}
 	o.Dir = dir
-	child, logPath, err := startApart(o)
+	child, logPath, err := startDetached(o)
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (f *runFlags) place(preset string) (string, error) {
 	return session.NewDir(strings.TrimSuffix(filepath.Base(name), ".toml"), time.Now())
 }
 
-// vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers at its
-// door would not be the run that is about to start.
+// vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers
+// at its door would not be the run that is about to start.
 func (f *runFlags) vacant(dir string) error {
 	if running, pid := session.Running(dir); running {
 		return &session.LockedError{Dir: dir, PID: pid}
@@ -118,9 +118,9 @@ func vanish(dir, keep string) {
 	}
 }
 
-// startApart runs this binary again, in a session of its own as the operating system has them, to train what o says: it reads that on its
-// standard input. What it says is in the log beside the recording.
-func startApart(o host.Order) (*exec.Cmd, string, error) {
+// startDetached runs this binary again, in a session of its own as the operating system has them, to train what o says:
+// it reads that on its standard input. What it says is in the log beside the recording.
+func startDetached(o host.Order) (*exec.Cmd, string, error) {
 	var text bytes.Buffer
 	if err := o.Write(&text); err != nil {
 		return nil, "", err
@@ -140,7 +140,7 @@ func startApart(o host.Order) (*exec.Cmd, string, error) {
 	defer log.Close()
 	child := exec.Command(self, "run", "--host", "--session", o.Dir) // the directory is for whoever lists processes
 	child.Stdin, child.Stdout, child.Stderr = &text, log, log
-	child.SysProcAttr = apart()
+	child.SysProcAttr = detached()
 	return child, logPath, child.Start()
 }
 

@@ -15,15 +15,15 @@ import (
 	"testing/fstest"
 )
 
-type room struct {
+type subsystem struct {
 	name  string
 	may   []string
 	tests []string // what its tests may import besides
 }
 
-// rooms say which packages of ours each package and its tests may import; the first that fits counts. A path stands for
-// what lies below it too.
-var rooms = []room{
+// subsystems say which packages of ours each package and its tests may import; the first that fits counts. A path
+// stands for what lies below it too.
+var subsystems = []subsystem{
 	{name: ".", may: []string{"tui/cli"}},
 	{name: "models", may: []string{"models"}},
 	{name: "transport", may: []string{"transport"}},
@@ -39,7 +39,7 @@ var rooms = []room{
 
 const module = "brood"
 
-// pure rooms hold no goroutine, clock, file or socket outside tests.
+// pure subsystems hold no goroutine, clock, file or socket outside tests.
 var pure = []string{"optim", "runtime/coordinator"}
 
 // impure imports, and functions of time that read or wait for a clock.
@@ -48,8 +48,8 @@ var (
 	clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 )
 
-// engines see what is behind a matrix; nobody else does. Those of the processor keep theirs in package ram, which the tools that measure
-// them, and engines that only count, take too.
+// engines see what is behind a matrix; nobody else does. Those of the processor keep theirs in package ram, which the
+// tools that measure them, and engines that only count, take too.
 var (
 	engines = []string{"models"}
 	ramToo  = []string{"runtime/host", "runtime/conformance", "tui/cli"}
@@ -63,9 +63,9 @@ func TestImportsPointOneWay(t *testing.T) {
 	for _, v := range broken {
 		t.Error(v)
 	}
-	for _, room := range []string{"models", "transport", "optim", "runtime", "presets", "tui", "tui/cli"} {
-		if !slices.ContainsFunc(checked, func(file string) bool { return within(path.Dir(file), room) }) {
-			t.Errorf("no file of %s was checked", room)
+	for _, of := range []string{"models", "transport", "optim", "runtime", "presets", "tui", "tui/cli"} {
+		if !slices.ContainsFunc(checked, func(file string) bool { return within(path.Dir(file), of) }) {
+			t.Errorf("no file of %s was checked", of)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"tui/chart/a.go", `import _ "brood/transport/local"`, "tui/chart may not import brood/transport/local"},
 		{"tui/a.go", `import _ "brood/tui/cli"`, "tui may not import brood/tui/cli"},
 		{"main.go", `import _ "brood/models"`, "may not import brood/models"},
-		{"util/a.go", ``, "util is no room of the design"},
+		{"util/a.go", ``, "util is no subsystem of the design"},
 		{"optim/a.go", `import _ "os"`, "optim may not import os"},
 		{"runtime/coordinator/a.go", `import _ "sync"`, "runtime/coordinator may not import sync"},
 		{"runtime/coordinator/a.go", `import t "time"; var now = t.Now()`, "reads a clock: time.Now"},
@@ -162,9 +162,9 @@ func fileViolations(name string, file *ast.File) (out []violation) {
 	if dir == "." && test {
 		return nil // checks of the whole tree
 	}
-	at := slices.IndexFunc(rooms, func(r room) bool { return within(dir, r.name) })
+	at := slices.IndexFunc(subsystems, func(r subsystem) bool { return within(dir, r.name) })
 	if at < 0 {
-		return []violation{{file.Package, dir + " is no room of the design"}}
+		return []violation{{file.Package, dir + " is no subsystem of the design"}}
 	}
 	clock := ""
 	for _, spec := range file.Imports {
@@ -183,8 +183,8 @@ func fileViolations(name string, file *ast.File) (out []violation) {
 			continue
 		}
 		switch {
-		case test && within(ours, rooms[at].tests...):
-		case !within(ours, rooms[at].may...) || within(ours, "tui/cli") && !within(dir, "tui/cli") && dir != ".":
+		case test && within(ours, subsystems[at].tests...):
+		case !within(ours, subsystems[at].may...) || within(ours, "tui/cli") && !within(dir, "tui/cli") && dir != ".":
 			out = append(out, violation{spec.Pos(), dir + " may not import " + imported})
 		case ours == "models/engine/ram" && !test && !within(dir, engines...) && !within(dir, ramToo...):
 			out = append(out, violation{spec.Pos(), dir + " may not look behind matrices: import of " + imported})

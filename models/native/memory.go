@@ -14,12 +14,12 @@ type packer interface {
 // tabled is an op with tables.
 type tabled interface{ tables() int64 }
 
-// fixedBytes is what a thread has besides buffers: its kernels' arguments, the descriptors of the buffers and its share of the
-// plan; it was measured.
+// fixedBytes is what a thread has besides buffers: its kernels' arguments, the descriptors of the buffers and its share
+// of the plan; it was measured.
 const fixedBytes = 14 << 10
 
-// Room predicts the bytes that the engine holds once it has done such work: the tables of the plan, the buffers of the passes and
-// what their kernels keep. Blocks that tasks name are the caller's.
+// Room predicts the bytes that the engine holds once it has done such work: the tables of the plan, the buffers of the
+// passes and what their kernels keep. Blocks that tasks name are the caller's.
 func (e *Engine) Room(w engine.Work) (bytes int64) {
 	for _, o := range e.plan.ops {
 		if t, ok := o.(tabled); ok {
@@ -111,9 +111,9 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 	if w.Noise.Rank > 0 && len(e.rest(w.Noise)) == 0 {
 		floats = 0
 	}
-	first, isApart := e.plan.ops[0].(*dense)
+	first, shared := e.plan.ops[0].(*dense)
 	if w.Noise.Rank > 0 {
-		isApart = isApart && w.Noise.Low(&e.layout.Tensors[first.wide])
+		shared = shared && w.Noise.Low(&e.layout.Tensors[first.wide])
 		for at, op := range e.plan.ops {
 			o, ok := op.(*dense)
 			if !ok || !w.Noise.Low(&e.layout.Tensors[o.wide]) {
@@ -133,12 +133,12 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 			floats += group*l.rank*(o.nIn+o.nOut+1) + n*columns
 			keep = keep.Max(k.GemmRoom(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn)).Max(k.GemmRoom(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
 		}
-		if isApart {
+		if shared {
 			floats += w.Batch * first.nOut
 		}
 		return 4 * int64(floats), keep
 	}
-	if !isApart {
+	if !shared {
 		return 4 * int64(floats), keep
 	}
 	floats += (w.Batch + n) * first.nOut

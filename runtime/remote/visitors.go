@@ -16,8 +16,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Doors of the session for those who look and command: viewers and operators. Each of their conversations is passed on to the
-// session's socket, so that they are seen and led like everybody who sits at this machine.
+// The session's door for those who look and command: viewers and operators. Each of their conversations is passed on
+// to the session's socket, so that they are seen and led like everybody who sits at this machine.
 
 // Visit lets viewers and operators in to the session of this directory, which is running.
 func (s *Server) Visit(dir string) {
@@ -63,7 +63,8 @@ func (s *Server) receive(p *quic.Peer, dir string) {
 				c.Close() // the run is over
 				return
 			}
-			_ = door.Relay(ctx, c, to, door.Visitor{Name: name, Command: p.Role() == wire.Operator}, s.Gate) // a visitor that breaks off is gone
+			// a visitor that breaks off is gone
+			_ = door.Relay(ctx, c, to, door.Visitor{Name: name, Command: p.Role() == wire.Operator}, s.Gate)
 		})
 	}
 	p.Close("")
@@ -112,7 +113,8 @@ func (s *Server) revoke(prefix string) error {
 	prefix = strings.ToLower(prefix)
 	var found []wire.NodeID
 	for _, k := range s.gate.State().Known {
-		if strings.HasPrefix(strings.ToLower(k.Node.String()), prefix) && !slices.Contains(found, k.Node) { // a key may have several roles
+		// a key may have several roles
+		if strings.HasPrefix(strings.ToLower(k.Node.String()), prefix) && !slices.Contains(found, k.Node) {
 			found = append(found, k.Node)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"brood/transport/wire"
 )
 
-// session is one life of a pair: its first connection and its lanes. If any of them fails, all do.
-type session struct {
+// association is one life of a pair: its first connection and its lanes. If any of them fails, all do.
+type association struct {
 	*control
 	pair    *pair
-	id      wire.SessionID
+	id      wire.AssociationID
 	dialler bool
 	address string // that was dialled
 
@@ -25,14 +25,14 @@ type session struct {
 	buf     []byte
 }
 
-func newSession(p *pair, o opening, id wire.SessionID, dialler bool) *session {
-	s := &session{control: newControl(o, defaultQueue), pair: p, id: id, dialler: dialler}
+func newAssociation(p *pair, o opening, id wire.AssociationID, dialler bool) *association {
+	s := &association{control: newControl(o, defaultQueue), pair: p, id: id, dialler: dialler}
 	s.frame, s.data, s.packets = s.hear, s.receive, s.received
 	return s
 }
 
-// received counts packets of all the session's connections.
-func (s *session) received() uint64 {
+// received counts packets of all the association's connections.
+func (s *association) received() uint64 {
 	s.pair.mu.Lock()
 	defer s.pair.mu.Unlock()
 	n := s.conn.ConnectionStats().PacketsReceived
@@ -42,8 +42,8 @@ func (s *session) received() uint64 {
 	return n
 }
 
-// start runs the session; the pair's lock is held.
-func (s *session) start() {
+// start runs the association; the pair's lock is held.
+func (s *association) start() {
 	s.control.start()
 	s.run(s.transmitSmall)
 	s.run(s.adapt)
@@ -52,8 +52,8 @@ func (s *session) start() {
 	}
 }
 
-// keep waits for the session's end and tells the pair.
-func (s *session) keep() {
+// keep waits for the association's end and tells the pair.
+func (s *association) keep() {
 	<-s.ctx.Done()
 	p := s.pair
 	p.mu.Lock()
@@ -74,7 +74,7 @@ func (s *session) keep() {
 }
 
 // hear takes what comes on the first connection's own stream.
-func (s *session) hear(h wire.Header, payload []byte) error {
+func (s *association) hear(h wire.Header, payload []byte) error {
 	if h.Kind != wire.KindLanes || !s.dialler {
 		return broken("kind %d between workers", h.Kind)
 	}
@@ -89,7 +89,7 @@ func (s *session) hear(h wire.Header, payload []byte) error {
 }
 
 // now sends a small message at once if nothing waits before it and the stream takes it. The pair's lock is held.
-func (s *session) now(m message) bool {
+func (s *association) now(m message) bool {
 	if s.small == nil || s.writing || len(s.pair.out.small) > 0 {
 		return false
 	}
@@ -105,7 +105,7 @@ func (s *session) now(m message) bool {
 	return true
 }
 
-func (s *session) transmitSmall() error {
+func (s *association) transmitSmall() error {
 	stream, err := s.conn.OpenUniStreamSync(s.ctx)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *session) transmitSmall() error {
 }
 
 // transmit carries shards over a lane.
-func (s *session) transmit(conn *quicgo.Conn) error {
+func (s *association) transmit(conn *quicgo.Conn) error {
 	stream, err := conn.OpenUniStreamSync(s.ctx)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *session) transmit(conn *quicgo.Conn) error {
 }
 
 // receive takes frames of data from one stream.
-func (s *session) receive(r *wire.Reader) error {
+func (s *association) receive(r *wire.Reader) error {
 	p := s.pair
 	var buf []byte
 	for {
@@ -179,10 +179,10 @@ func (s *session) receive(r *wire.Reader) error {
 			return broken("a frame of run %s in run %s", h.Run, p.mesh.run)
 		}
 		p.mu.Lock()
-		for p.session == s && !p.in.room(h) {
+		for p.association == s && !p.in.fits(h) {
 			p.change.Wait()
 		}
-		if p.session != s {
+		if p.association != s {
 			p.mu.Unlock()
 			return nil
 		}
@@ -196,10 +196,10 @@ func (s *session) receive(r *wire.Reader) error {
 			return err
 		}
 		if dst == nil {
-			buf, b = b, owned(b)
+			buf, b = b, copied(b)
 		}
 		p.mu.Lock()
-		if p.session == s {
+		if p.association == s {
 			p.used = max(p.used, uint64(h.Epoch)+1)
 			p.in.put(h, b, dst != nil)
 			p.change.Broadcast()
@@ -224,19 +224,19 @@ type PairStats struct {
 	Backlog     int           // bytes that wait to be sent
 	Parked      int           // bytes that came and wait to be received
 	RTT         time.Duration // of the last heartbeat; 0 before the first
-	Lost        float64       // share of the packets sent in this session that were lost
-	Sent        int64         // bytes of packets in this session
+	Lost        float64       // share of the packets sent in this association that were lost
+	Sent        int64         // bytes of packets in this association
 	Received    int64
 }
 
 func (p *pair) stats() PairStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := PairStats{Self: p.self, Other: p.other, Connected: p.session != nil || p.local, Backlog: p.out.bytes, Parked: p.in.bytes}
+	out := PairStats{Self: p.self, Other: p.other, Connected: p.association != nil || p.local, Backlog: p.out.bytes, Parked: p.in.bytes}
 	if p.why != nil {
 		out.Reason = fmt.Sprint(p.why)
 	}
-	if s := p.session; s != nil {
+	if s := p.association; s != nil {
 		out.Lanes, out.RTT = len(s.lanes), s.pulse.roundTrip()
 		var lost, sent uint64
 		for _, c := range append(s.lanes[:len(s.lanes):len(s.lanes)], s.conn) {

@@ -8,9 +8,9 @@ import (
 	"brood/models/engine"
 )
 
-// Own is a model without layers: its parameters are known, and what computes its logits is elsewhere (see graph.Own). Of each
-// tensor Name and Shape count. A tensor of rows, Shape[0] of them, begins uniform within 1/sqrt(its elements per row), as with
-// InitTorch, and a vector ([n] or [n, 1]) at zero.
+// Own is a model without layers: its parameters are known, and what computes its logits is elsewhere (see graph.Own).
+// Of each tensor Name and Shape count. A tensor of rows, Shape[0] of them, begins uniform within 1/sqrt(its elements
+// per row), as with InitTorch, and a vector ([n] or [n, 1]) at zero.
 func Own(name string, input []int, classes int, params []engine.Tensor) (*Model, error) {
 	if name == "" || len(params) == 0 || classes < 2 {
 		return nil, fmt.Errorf("a model of one's own has name %q, %d parameters and %d classes: give it a name, parameters, and two classes or more", name, len(params), classes)

@@ -14,8 +14,8 @@ import (
 	"brood/transport/wire"
 )
 
-// visit is a worker's time on one control connection, under one number.
-type visit struct {
+// tenure is a worker's time on one control connection, under one number.
+type tenure struct {
 	cfg  Worker
 	peer *quic.Peer
 	mesh *quic.Mesh
@@ -31,7 +31,8 @@ type visit struct {
 	roster wire.Roster
 }
 
-// handover is how long a worker that leaves waits until its members have moved on: what those who preempt a machine commonly grant.
+// handover is how long a worker that leaves waits until its members have moved on: what those who preempt a machine
+// commonly grant.
 const handover = 30 * time.Second
 
 // ErrHandover says that this worker has left, and its members had not moved on by then.
@@ -47,7 +48,7 @@ func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w w
 		peer.Close(err.Error())
 		return &RefusedError{err}
 	}
-	v := &visit{cfg: cfg, peer: peer, mesh: mesh, id: int(w.Worker), setup: make(chan message.Setup, 1), replies: make(chan any, 1), box: fleet.NewMailbox()}
+	v := &tenure{cfg: cfg, peer: peer, mesh: mesh, id: int(w.Worker), setup: make(chan message.Setup, 1), replies: make(chan any, 1), box: fleet.NewMailbox()}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { cancel(v.hear(ctx)) })
@@ -83,7 +84,7 @@ func stay(ctx context.Context, cfg Worker, node *quic.Node, peer *quic.Peer, w w
 }
 
 // leave asks the coordinator to let this worker go, once that is wanted.
-func (v *visit) leave(ctx context.Context, cancel context.CancelCauseFunc) {
+func (v *tenure) leave(ctx context.Context, cancel context.CancelCauseFunc) {
 	select {
 	case <-v.cfg.Leave:
 	case <-ctx.Done():
@@ -101,7 +102,7 @@ func (v *visit) leave(ctx context.Context, cancel context.CancelCauseFunc) {
 }
 
 // tell says now and then what the links measure.
-func (v *visit) tell(ctx context.Context) {
+func (v *tenure) tell(ctx context.Context) {
 	tick := time.NewTicker(telemetryPeriod)
 	defer tick.Stop()
 	for {
@@ -117,7 +118,7 @@ func (v *visit) tell(ctx context.Context) {
 }
 
 // shaped makes the links as slow as they are to be. Either argument may be nil: as before.
-func (v *visit) shaped(l *event.Link, r wire.Roster) {
+func (v *tenure) shaped(l *event.Link, r wire.Roster) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if l != nil {
@@ -130,7 +131,7 @@ func (v *visit) shaped(l *event.Link, r wire.Roster) {
 }
 
 // work prepares the job and does what comes into the mailbox. An error is final.
-func (v *visit) work(ctx context.Context, hello *wire.Hello) error {
+func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
 	var setup message.Setup
 	select {
 	case setup = <-v.setup:
@@ -194,7 +195,7 @@ func fitting(reply message.Report) message.Report {
 		d.From+1, d.To, len(m.Body), wire.MaxBody)}
 }
 
-func (v *visit) send(msg any) error {
+func (v *tenure) send(msg any) error {
 	m, err := encode(msg)
 	if err != nil {
 		return err
@@ -203,7 +204,7 @@ func (v *visit) send(msg any) error {
 }
 
 // hear takes what the coordinator says until it is gone, or the run is over.
-func (v *visit) hear(ctx context.Context) error {
+func (v *tenure) hear(ctx context.Context) error {
 	for {
 		m, err := v.peer.Receive(ctx)
 		if err != nil {

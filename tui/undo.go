@@ -23,7 +23,8 @@ type past struct {
 	done, undone []change
 	asked        map[uint64]asked // by command
 	running      string           // algorithm
-	era          int              // swaps seen so far: a swap starts from knobs of its own, and nothing before it can be taken back
+	// swaps seen so far: a swap starts from knobs of its own, and nothing before it can be taken back
+	era int
 }
 
 // follow takes note of a swap.

@@ -1,93 +1,11 @@
 package optim
 
 import (
-	"context"
-	"iter"
 	"math"
-	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
 )
-
-// cohort is how many members take their steps before the next do: what their rows hold stays in the caches from step to step, and
-// gradients take memory for them alone. No bit depends on it.
-const cohort = 16
-
-// cohorts cuts n rows into runs [lo, hi) of at most cohort.
-func cohorts(n int) iter.Seq2[int, int] {
-	return func(yield func(lo, hi int) bool) {
-		for lo := 0; lo < n; lo += cohort {
-			if !yield(lo, min(n, lo+cohort)) {
-				return
-			}
-		}
-	}
-}
-
-// cohortScratch is a row for each member of the largest cohort of n.
-func (e *Env) cohortScratch(n int) engine.Mat { return e.Scratch(min(n, cohort), e.Layout.Params) }
-
-// advance takes so many steps of some members: a gradient of each, and then what update lists for a row of theirs and its
-// gradient. Of s.G it needs cohortScratch.
-func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engine.Row, g engine.Mat) []engine.Task) error {
-	for lo, hi := range cohorts(len(s.Rows)) {
-		part := s
-		part.Rows, part.XRows, part.Loss = s.Rows[lo:hi], s.XRows[lo:hi], s.Loss[lo:hi]
-		for range steps {
-			if err := MemberGradients(ctx, e, part); err != nil {
-				return err
-			}
-			var tasks []engine.Task
-			for i, r := range part.Rows {
-				tasks = append(tasks, update(r, s.G.Sub(engine.Row(i), 1))...)
-			}
-			if err := e.Engine.Do(ctx, tasks...); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// descend is a Nesterov step of one member's x.
-func (e *Env) descend(k Values) func(r engine.Row, g engine.Mat) []engine.Task {
-	x, m := e.Block(BlockX), e.Block(BlockM)
-	return func(r engine.Row, g engine.Mat) []engine.Task {
-		return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: Nesterov(x.Sub(r, 1), m.Sub(r, 1), g, k.F("eta"), k.F("momentum"))}}
-	}
-}
-
-// localSteps takes h steps of Nesterov SGD on some members, with g as cohortScratch; last receives their last losses, by row.
-func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []*float32) error {
-	steps := make([]int, len(rows))
-	for i := range steps {
-		steps[i] = h
-	}
-	return unevenSteps(ctx, e, k, rows, steps, g, last)
-}
-
-// unevenSteps is localSteps with a number of steps for each row; those of a row with none keep their last loss.
-func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat, last []*float32) error {
-	for lo, hi := range cohorts(len(rows)) {
-		for s := range slices.Max(steps[lo:hi]) {
-			var now []engine.Row
-			for i, r := range rows[lo:hi] {
-				if s < steps[lo+i] {
-					now = append(now, r)
-				}
-			}
-			loss := make([]float32, len(now))
-			if err := advance(ctx, e, e.step(k, e.Block(BlockX), now, g, loss), 1, e.descend(k)); err != nil {
-				return err
-			}
-			for i, r := range now {
-				last[r] = &loss[i]
-			}
-		}
-	}
-	return nil
-}
 
 // Knobs of local entropy: Entropy-SGD and Parle.
 var (
@@ -121,7 +39,7 @@ func (c inner) part(lo, hi int) inner {
 
 // begin is the start of a cycle: m <- 0 where the knob says so, and with fresh y = z = x.
 func (c inner) begin(k Values, fresh bool) (tasks []engine.Task) {
-	if k.I("inner") == 1 {
+	if k.Is("inner", "zeroed") {
 		tasks = append(tasks, engine.Fill{Dst: engine.All(c.m)})
 	}
 	if fresh {
@@ -152,15 +70,4 @@ func innerBlocks(k Values, shared bool, l engine.Layout) []Block {
 		return nil
 	}
 	return []Block{Params(BlockY, shared, EnterCentre, l), Params(BlockZ, shared, EnterCentre, l)}
-}
-
-// sliceSteps is how many steps of a cycle of `length` the next round takes.
-func (s Shape) sliceSteps(length string) int {
-	left := s.K.I(length) - int(min(s.Phase, uint64(s.K.I(length))))
-	return max(1, min(left, s.K.I("slice")))
-}
-
-// ends says whether the next round ends its cycle of `length`.
-func (s Shape) ends(length string) bool {
-	return s.Phase+uint64(s.sliceSteps(length)) >= uint64(s.K.I(length))
 }

@@ -4,10 +4,10 @@ import (
 	"brood/runtime/timeline"
 )
 
-// A worker keeps a snapshot of the round that a grant begins at, for as many grants as are out: a plan that cuts a grant off
-// begins there, and a checkpoint is of a committed round. One that hosts everybody hands its members to nobody. Where its blocks
-// are large it keeps none: then one grant is out at a time and is never cut off, checkpoints are saved between grants, and the way back
-// from a block that is not finite leads to the newest checkpoint.
+// A worker keeps a snapshot of the round that a grant begins at, for as many grants as are out: a plan that cuts a
+// grant off begins there, and a checkpoint is of a committed round. One that hosts everybody hands its members to
+// nobody. Where its blocks are large it keeps none: then one grant is out at a time and is never cut off, checkpoints
+// are saved between grants, and the way back from a block that is not finite leads to the newest checkpoint.
 
 // KeepBytes is what a worker that hosts everybody may hold in blocks and still keep snapshots of them.
 const KeepBytes = 256 << 20
@@ -38,7 +38,8 @@ func (c *Coordinator) weigh() (rows, shared, blocks int64) {
 	return rows, shared, blocks
 }
 
-// A row of a file has a name and a place in its head; the rest of the head and the counters of progress take less than the base.
+// A row of a file has a name and a place in its head; the rest of the head and the counters of progress take less than
+// the base.
 const headBytes, baseBytes = 256, 1 << 16
 
 // mostSaved bounds the file that a worker brings of a checkpoint.
