@@ -33,8 +33,8 @@ type Config struct {
 	Data      optim.DataSize
 	Tests     int // samples of the test set
 	Direct    int
-	OnLoss    string // reseed, rollback, shrink
-	OnTrouble string // wait, stop, back; "" means wait
+	OnLoss    LossPolicy    // "" means reseed
+	OnTrouble TroublePolicy // "" means wait
 	Limit     event.Limit
 	Edits     []event.Edit // in force from the first round on
 	Lookup    func(string) (*optim.Algorithm, error)
@@ -74,6 +74,9 @@ func New(cfg Config) (*Coordinator, error) {
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
 	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, event.CauseStart)
+	if err := known(cfg); err != nil {
+		return nil, err
+	}
 	c := &Coordinator{cfg: cfg,
 		life:   life{phase: event.Waiting},
 		crew:   crew{rests: map[int]rest{}, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}},
@@ -106,13 +109,6 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	return c, nil
 }
-
-// OnLoss policies.
-const (
-	OnLossReseed   = "reseed"   // lost members start again from the centre
-	OnLossRollback = "rollback" // everybody goes back to the checkpoint
-	OnLossShrink   = "shrink"   // the population goes on without them
-)
 
 // Step takes an event to its effects. now must not go backwards.
 func (c *Coordinator) Step(now time.Time, ev Event) []Effect {

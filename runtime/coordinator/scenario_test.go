@@ -148,7 +148,7 @@ func (s *scenario) obey(words []string) error {
 		s.cfg = Config{Limit: limit, Algorithm: "parle", Members: number("members", 4), Wait: number("workers", 2),
 			Lookup: catalog.Lookup,
 			Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 100, Validation: 10},
-			OnLoss: args["loss"], OnTrouble: args["trouble"], Keep: int64(number("keep", 0))}
+			OnLoss: LossPolicy(args["loss"]), OnTrouble: TroublePolicy(args["trouble"]), Keep: int64(number("keep", 0))}
 		return s.begin()
 	case "crash": // and another process goes on from the log
 		return s.crash()

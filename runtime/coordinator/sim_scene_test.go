@@ -41,7 +41,7 @@ func drawScene(d *dice) (c scene) {
 	alg := simAlgorithms[d.n(len(simAlgorithms))]
 	c.workers, c.coupled, c.probe, c.slow = 1+d.n(4), !d.one(4), uint64(1+d.n(6)), 1+d.n(30)
 	c.cfg = Config{Algorithm: alg, Members: 2 * (1 + d.n(4)), Wait: 1 + d.n(c.workers), Layout: simLayout, Data: optim.DataSize{Train: 500, Validation: 50},
-		OnLoss: []string{OnLossReseed, OnLossRollback, OnLossShrink}[d.n(3)], Lookup: symbolic, Ahead: d.n(4), GrantMax: 40,
+		OnLoss: LossPolicies[d.n(3)], Lookup: symbolic, Ahead: d.n(4), GrantMax: 40,
 		Edits: []event.Edit{{Algorithm: alg, Knob: "batch", Expr: strconv.Itoa(20 + d.n(60)), By: "preset"}}}
 	if d.one(3) {
 		c.cfg.SavePeriod = time.Duration(5+d.n(200)) * time.Millisecond

@@ -58,7 +58,7 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	s.cfg = s.scene.cfg
 	drawAuto(s, seed)
 	odds := dice{seed ^ 0x70b1}
-	s.cfg.OnTrouble = []string{"", OnTroubleWait, OnTroubleStop, OnTroubleBack}[odds.n(4)]
+	s.cfg.OnTrouble = []TroublePolicy{"", OnTroubleWait, OnTroubleStop, OnTroubleBack}[odds.n(4)]
 	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // whoever is alone keeps no snapshots
 		s.cfg.Keep = 1
 	}

@@ -8,14 +8,6 @@ import (
 	"brood/runtime/event"
 )
 
-// OnTrouble policies: what a run does that a person should look at, since a block is not finite, the disk is full, or
-// workers disagree. To wait for workers is no such trouble.
-const (
-	OnTroubleWait = "wait" // it pauses until a person resumes it
-	OnTroubleStop = "stop" // it saves what it can and ends as failed
-	OnTroubleBack = "back" // a block that is not finite: everybody goes back to the newest sane checkpoint; else as stop
-)
-
 // backTries is how often a run goes back by itself before it stops: rounds that are done again have the same bits, so
 // that it helps against a machine's fault and a knob that was turned since, and against nothing else.
 const backTries = 3

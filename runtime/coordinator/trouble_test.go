@@ -50,7 +50,7 @@ func (p *party) blows() {
 // TestOnTrouble: what a run does where a block is not finite, the disk is full, or its workers disagree, when nobody
 // looks.
 func TestOnTrouble(t *testing.T) {
-	on := func(policy string) func(*Config) { return func(c *Config) { c.OnTrouble = policy } }
+	on := func(policy TroublePolicy) func(*Config) { return func(c *Config) { c.OnTrouble = policy } }
 	troubles := map[string]func(p *party){
 		"non-finite": func(p *party) { p.blows() },
 		"disk":       func(p *party) { p.step(Trouble{"disk", "no space"}) },
@@ -174,5 +174,16 @@ func TestBackInBranch(t *testing.T) {
 	s.Take(event.Record{Plan: &event.Plan{At: 41, From: event.Saved}})
 	if s.Round != 41 || s.Newest().Round != 41 {
 		t.Errorf("after going back: round %d, newest %+v", s.Round, s.Newest())
+	}
+}
+
+// TestPoliciesAreKnown: a policy of no list is refused, and not taken for the first one.
+func TestPoliciesAreKnown(t *testing.T) {
+	for _, change := range []func(*Config){func(c *Config) { c.OnLoss = "pray" }, func(c *Config) { c.OnTrouble = "wait " }} {
+		cfg := Config{Algorithm: "parle", Members: 2, Lookup: symbolic}
+		change(&cfg)
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "there is no policy on-") {
+			t.Errorf("%q and %q: %v", cfg.OnLoss, cfg.OnTrouble, err)
+		}
 	}
 }

@@ -220,17 +220,17 @@ func (j *Job) init(m engine.Member, dst []float32) {
 }
 
 // onTrouble is what was asked for, or what goes without saying.
-func (j *Job) onTrouble() string {
+func (j *Job) onTrouble() coordinator.TroublePolicy {
 	if j.OnTrouble == "" && j.Unattended {
 		return coordinator.OnTroubleStop
 	}
-	return cmp.Or(j.OnTrouble, coordinator.OnTroubleWait)
+	return cmp.Or(coordinator.TroublePolicy(j.OnTrouble), coordinator.OnTroubleWait)
 }
 
 // core is the coordinator's share of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}, Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: j.Config.OnLoss, OnTrouble: j.onTrouble(),
+		Data: optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}, Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 

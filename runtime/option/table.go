@@ -73,14 +73,14 @@ var (
 		Kind: Text, Use: Preset | Full | Logged, Check: augments, Words: augmentations,
 		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
 	OnLoss = add(Option{Name: "on-loss", Doc: "when a worker dies its members: reseed, rollback or shrink",
-		Kind: Text, Use: Preset | Again | Logged, Default: coordinator.OnLossReseed,
-		Choices: []string{coordinator.OnLossReseed, coordinator.OnLossRollback, coordinator.OnLossShrink},
+		Kind: Text, Use: Preset | Again | Logged, Default: string(coordinator.OnLossReseed),
+		Choices: texts(coordinator.LossPolicies),
 		at:      func(o *Options) any { return &o.OnLoss }, in: func(c *event.Config) any { return &c.OnLoss }})
 	OnTrouble = add(Option{Name: "on-trouble",
 		Doc: "when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the newest sane " +
 			"checkpoint (default: wait in the workbench, else stop)",
 		Kind: Text, Use: Preset | Again | Logged,
-		Choices: []string{coordinator.OnTroubleWait, coordinator.OnTroubleStop, coordinator.OnTroubleBack},
+		Choices: texts(coordinator.TroublePolicies),
 		at:      func(o *Options) any { return &o.OnTrouble }, in: func(c *event.Config) any { return &c.OnTrouble }})
 	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
 		Kind: Text,
@@ -101,6 +101,13 @@ const (
 func algorithms() (out []string) {
 	for _, a := range catalog.All() {
 		out = append(out, a.Name)
+	}
+	return out
+}
+
+func texts[T ~string](list []T) (out []string) {
+	for _, x := range list {
+		out = append(out, string(x))
 	}
 	return out
 }

@@ -109,7 +109,7 @@ func TestReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 3)
 	o := seeded(200, 3, 2)
-	o.OnLoss = coordinator.OnLossRollback
+	o.OnLoss = string(coordinator.OnLossRollback)
 	dies, die := context.WithCancel(t.Context())
 	r := s.begin("a", o, func(r event.Record) {
 		if r.Commit != nil && r.Commit.To >= 10 {
