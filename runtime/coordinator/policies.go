@@ -17,14 +17,15 @@ const (
 // LossPolicies are all of them.
 var LossPolicies = []LossPolicy{OnLossReseed, OnLossRollback, OnLossShrink}
 
-// TroublePolicy is what a run does that a person should look at, since a block is not finite, the disk is full, or workers
-// disagree. To wait for workers is no such trouble.
+// TroublePolicy is what a run does that a person should look at, since a block is not finite, the disk is full, or
+// workers disagree. To wait for workers is no such trouble.
 type TroublePolicy string
 
 const (
 	OnTroubleWait TroublePolicy = "wait" // it pauses until a person resumes it
 	OnTroubleStop TroublePolicy = "stop" // it saves what it can and ends as failed
-	OnTroubleBack TroublePolicy = "back" // a block that is not finite: everybody goes back to the newest sane checkpoint; else as stop
+	// a block that is not finite: everybody goes back to the newest sane checkpoint; else as stop
+	OnTroubleBack TroublePolicy = "back"
 )
 
 // TroublePolicies are all of them.
