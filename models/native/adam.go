@@ -8,8 +8,7 @@ import (
 // adam is Adam (Kingma & Ba 2015, algorithm 1) with decoupled weight decay (Loshchilov & Hutter 2019): X first shrinks
 // by Eta*WD*X, and the decay does not enter the moments. G has one row per entry of Rows, or rows like X.
 func (v *Vector) adam(t engine.Adam) error {
-	c1 := float32(1 / (1 - power(float64(t.B1), t.T)))
-	c2 := float32(1 / (1 - power(float64(t.B2), t.T)))
+	c1, c2 := t.Corrections()
 	step := kernel.AdamStep{B1: t.B1, B2: t.B2, D1: 1 - t.B1, D2: 1 - t.B2, C1: c1, C2: c2, Eta: t.Eta, Eps: t.Eps, WD: t.Eta * t.WD}
 	v.split(t.X.Cols, tile, 8*len(t.Rows), func(k *lane, lo, hi int) {
 		for _, r := range t.Rows {
@@ -25,16 +24,4 @@ func (v *Vector) naturalStep(t engine.NaturalStep) error {
 		k.NaturalStep(flat(t.X)[lo:hi], flat(t.S)[lo:hi], flat(t.G)[lo:hi], flat(t.H)[lo:hi], t.Eta, t.Rate)
 	})
 	return nil
-}
-
-// power is b^n by squaring: multiplications alone, so that no architecture differs.
-func power(b float64, n uint64) float64 {
-	p := 1.0
-	for ; n > 0; n >>= 1 {
-		if n&1 == 1 {
-			p *= b
-		}
-		b *= b
-	}
-	return p
 }

@@ -1,0 +1,217 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"brood/models"
+	"brood/models/noise"
+)
+
+// place is where an operand of each entry lies: at + list[z]*step, with rows and columns so far apart. The zero step has all share it.
+type place struct {
+	m            Memory
+	at, step     uint64
+	list         uint32
+	down, across int
+}
+
+// shift is a place elements further on.
+func (p place) shift(n int) place {
+	p.at += uint64(n)
+	return p
+}
+
+// product is C = A B of each entry, m x n over k.
+type product struct {
+	m, n, k int
+	sizes   uint32 // a list of every entry's m or k
+	sized   uint32 // 1: of m, 2: of k
+	relu    bool
+	a, b, c place
+	bias    *place
+	gate    *place
+}
+
+// tileSide is the rows and columns of a tile of a product, and its work items.
+const (
+	tileSide  = 64
+	tileItems = 256
+)
+
+// gemm appends products of so many entries.
+func (b *batch) gemm(entries int, p product) {
+	w := []uint32{uint32(p.m), uint32(p.n), uint32(p.k), p.sizes, p.sized, 0, 0, 0}
+	if p.relu {
+		w[5] = 1
+	}
+	there := func(o *place) (Memory, []uint32) {
+		if o == nil {
+			return p.c.m, make([]uint32, 8)
+		}
+		return o.m, []uint32{uint32(o.at), uint32(o.at >> 32), uint32(o.step), uint32(o.step >> 32), o.list, uint32(o.down), uint32(o.across), 1}
+	}
+	args := []any{wordsHere{}, uint32(0)}
+	for _, o := range []*place{&p.a, &p.b, &p.c, p.bias, p.gate} {
+		m, words := there(o)
+		args, w = append(args, m), append(w, words...)
+	}
+	args[1] = b.list(w...)
+	b.grid("gemm", [3]int{(p.n + tileSide - 1) / tileSide, (p.m + tileSide - 1) / tileSide, entries}, tileItems, args...)
+}
+
+// pass is a way of some entries through the plan, being built. Each entry has parameters and at most so many samples.
+type pass struct {
+	e       *Engine
+	b       *batch
+	entries int
+	most    int    // samples of an entry
+	sizes   uint32 // the list of how many each has
+	params  place  // of the entries; parameter lo is their first
+	lo      int
+	acts    []place // by activation
+	masks   []noise.Key
+}
+
+// begin makes room for activations of entries, of which the input may be shared by a list of views.
+func (e *Engine) begin(b *batch, entries, views, most int, sizes []int) (*pass, error) {
+	p := &pass{e: e, b: b, entries: entries, most: most, acts: make([]place, len(e.plan.floats))}
+	p.sizes = b.list()
+	for _, n := range sizes {
+		b.words = append(b.words, uint32(n))
+	}
+	for i, f := range e.plan.floats {
+		n := entries
+		if i == 0 {
+			n = views
+		}
+		m, err := e.room(fmt.Sprintf("activation %d", i), 4*n*most*f)
+		if err != nil {
+			return nil, err
+		}
+		p.acts[i] = place{m: m, step: uint64(most * f), list: none, down: f, across: 1}
+	}
+	return p, nil
+}
+
+// tensor is a tensor of the entries' parameters.
+func (p *pass) tensor(of place, lo, i int) place {
+	return of.shift(p.e.layout.Tensors[i].Lo - lo)
+}
+
+// dense appends y = x W' + b of entries.
+func (p *pass) dense(o *op, entries int, x place, params place, lo int, y place, sizes uint32, relu bool) {
+	w := p.tensor(params, lo, o.weight)
+	w.down, w.across = 1, o.nIn // W is [out][in]: B = W'
+	g := product{m: p.most, n: o.nOut, k: o.nIn, sizes: sizes, sized: 1, relu: relu, a: x, b: w, c: y}
+	if o.bias >= 0 {
+		bias := p.tensor(params, lo, o.bias)
+		g.bias = &bias
+	}
+	p.b.gemm(entries, g)
+}
+
+// forward appends ops from the given one on.
+func (p *pass) forward(from int, training bool) {
+	for i := from; i < len(p.e.plan.ops); i++ {
+		o := &p.e.plan.ops[i]
+		x, y := p.acts[o.in], p.acts[o.out]
+		n := p.entries * p.most * o.nOut
+		switch {
+		case o.kind == models.Dense:
+			p.dense(o, p.entries, x, p.params, p.lo, y, p.sizes, o.rectify)
+		case o.kind == models.ReLU && o.forward:
+			p.b.launch("relu", n, 1, x.m, y.m, uint64(n))
+		case o.kind == models.Dropout && training:
+			p.drop(o, x.m, y.m)
+		case o.kind == models.Dropout:
+			p.b.launch("move", n, 1, y.m, uint64(0), uint64(n), x.m, uint64(0), uint64(n), uint64(n))
+		}
+	}
+}
+
+// drop appends y = x times the masks of a layer.
+func (p *pass) drop(o *op, x, y Memory) {
+	keys := p.b.list()
+	for _, k := range p.masks {
+		p.b.key(k, 0)
+	}
+	p.b.launch("dropout", p.most*o.nOut, p.entries, wordsHere{}, keys, p.sizes, uint32(o.nOut), uint32(o.layer), x, y, uint64(p.most*o.nOut),
+		1/(1-float32(o.rate)), uint32(o.rate*(1<<24)))
+}
+
+// loss appends losses and hits of the samples and, unless d is 0, the gradient of each entry's mean loss; and adds them to the entries' sums
+// in the log, which begin at an element. ids and blocks are as the kernel has them.
+func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums uint64, targets uint32, entries int) error {
+	e, classes := p.e, p.e.plan.model.Classes
+	losses, err := e.room("losses", 4*p.entries*p.most)
+	if err != nil {
+		return err
+	}
+	hits, err := e.room("hits", 4*p.entries*p.most)
+	if err != nil {
+		return err
+	}
+	want := uint32(1)
+	if d == 0 {
+		d, want = losses, 0
+	}
+	z := p.acts[len(p.acts)-1]
+	p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels, uint32(classes), z.m, d, want, losses, hits)
+	p.b.launch("tally", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), losses, hits, targets,
+		e.log, sums, e.log, sums+uint64(entries))
+	return nil
+}
+
+// backward appends the gradients of all parameters into rows of g, from that of the logits in dy. spare is as large.
+func (p *pass) backward(dy, spare Memory, g place) {
+	e := p.e
+	for i := len(e.plan.ops) - 1; i >= e.plan.first; i-- {
+		o := &e.plan.ops[i]
+		n := p.entries * p.most * o.nOut
+		switch o.kind {
+		case models.ReLU:
+			if o.backward {
+				p.b.launch("gate", n, 1, dy, p.acts[o.out].m, uint64(n))
+			}
+		case models.Dropout:
+			p.drop(o, dy, dy)
+		case models.Dense:
+			d := place{m: dy, step: uint64(p.most * o.nOut), list: none, down: o.nOut, across: 1}
+			turned := d
+			turned.down, turned.across = 1, o.nOut
+			w := p.tensor(g, 0, o.weight)
+			w.down, w.across = o.nIn, 1
+			p.b.gemm(p.entries, product{m: o.nOut, n: o.nIn, k: p.most, sizes: p.sizes, sized: 2, a: turned, b: p.acts[o.in], c: w})
+			if o.bias >= 0 {
+				bias := p.tensor(g, 0, o.bias)
+				p.b.launch("column_sums", o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nOut), dy, d.step, bias.m, bias.at, bias.step)
+			}
+			if i == e.plan.first {
+				return
+			}
+			back := p.tensor(p.params, p.lo, o.weight)
+			back.down, back.across = o.nIn, 1
+			x := place{m: spare, step: uint64(p.most * o.nIn), list: none, down: o.nIn, across: 1}
+			f := product{m: p.most, n: o.nIn, k: o.nOut, sizes: p.sizes, sized: 1, a: d, b: back, c: x}
+			if o.rectified {
+				gate := p.acts[o.in]
+				f.gate = &gate
+			}
+			p.b.gemm(p.entries, f)
+			dy, spare = spare, dy
+		}
+	}
+}
+
+// sums reserves a float64 and a count for each of n entries in the log, zero at first, and says how they are read.
+func (e *Engine) sums(b *batch, n int, read func(i int, loss float64, hits int64)) (at uint64, err error) {
+	place, err := e.tell(16*n, func(p []byte) {
+		for i := range n {
+			read(i, math.Float64frombits(binary.LittleEndian.Uint64(p[8*i:])), int64(binary.LittleEndian.Uint64(p[8*(n+i):])))
+		}
+	})
+	b.launch("zeros", 4*n, 1, e.log, place/4, uint64(4*n))
+	return place / 8, err
+}
