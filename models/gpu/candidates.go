@@ -55,9 +55,6 @@ func (e *Engine) candidates(t engine.Candidates) error {
 	if err := e.mats("candidates", t.Theta, t.Scale); err != nil {
 		return err
 	}
-	if err := fullRank("candidates", t.Noise); err != nil {
-		return err
-	}
 	n := len(t.IDs)
 	if n == 0 {
 		return nil
@@ -85,80 +82,120 @@ func (e *Engine) candidates(t engine.Candidates) error {
 	return waves(len(work), per, func(lo, hi int) error { return e.some(&t, work[lo:hi], views, most, at) })
 }
 
+// crowd is some pairs that are evaluated at once, and the lists that kernels need of them.
+type crowd struct {
+	*pass
+	t                               *engine.Candidates
+	work                            []pair
+	views                           []view
+	theta                           place
+	from                            loaded
+	keys                            uint32 // of the pairs' noise
+	pairOf, viewOf, target, factors uint32 // of each candidate: its pair, its view, its place in the task, what its noise is multiplied by
+	seen, viewSizes, pairSizes      uint32 // of each pair: its view; how many samples views have, and pairs see
+}
+
 // some evaluates some pairs.
 func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, at uint64) error {
-	b := new(batch)
-	// The views that these pairs see, and of each candidate its pair, its view, its place in the task and the factor of its noise.
-	views, number := []view(nil), map[int]uint32{}
-	var pairOf, viewOf, target, ofPair []uint32
+	c := &crowd{t: t, work: work}
+	number := map[int]uint32{}
+	var pairOf, viewOf, target, seen, viewSizes, pairSizes []uint32
 	var steps []float32
-	var counts, shared []int
+	var counts []int
 	for i, w := range work {
+		size := len(all[w.view].ids)
 		v, ok := number[w.view]
 		if !ok {
-			v = uint32(len(views))
+			v = uint32(len(c.views))
 			number[w.view] = v
-			views = append(views, all[w.view])
-			shared = append(shared, len(all[w.view].ids))
+			c.views, viewSizes = append(c.views, all[w.view]), append(viewSizes, uint32(size))
 		}
-		ofPair = append(ofPair, v)
+		seen, pairSizes = append(seen, v), append(pairSizes, uint32(size))
 		for j := range w.n {
 			_, sign := signed(t.Key, t.Antithetic, t.IDs[w.at+j])
 			if t.Scale.Rows == 0 {
 				sign *= t.Sigma
 			}
 			pairOf, viewOf, target = append(pairOf, uint32(i)), append(viewOf, v), append(target, uint32(w.at+j))
-			steps, counts = append(steps, sign), append(counts, len(all[w.view].ids))
+			steps, counts = append(steps, sign), append(counts, size)
 		}
 	}
-	p, err := e.begin(b, len(steps), len(views), most, counts)
+	b := new(batch)
+	var err error
+	if c.pass, err = e.begin(b, len(steps), len(c.views), most, counts); err != nil {
+		return err
+	}
+	if c.from, err = e.gather(b, c.views, most, c.acts[0].m); err != nil {
+		return err
+	}
+	c.pairOf, c.viewOf, c.target, c.factors = b.list(pairOf...), b.list(viewOf...), b.list(target...), b.floats(steps...)
+	c.seen, c.viewSizes, c.pairSizes = b.list(seen...), b.list(viewSizes...), b.list(pairSizes...)
+	c.keys = b.list()
+	for _, w := range work {
+		b.key(w.key, 0)
+	}
+	c.acts[0].list = c.viewOf
+	m, from := behind(t.Theta)
+	c.theta = place{m: m, at: from, list: none}
+	if t.Noise.Rank > 0 {
+		err = c.low()
+	} else {
+		err = c.full()
+	}
 	if err != nil {
 		return err
 	}
-	ids, err := e.gather(b, views, most, p.acts[0].m)
-	if err != nil {
+	if err := c.loss(c.from.ids, c.viewOf, 0, piece, at, c.target, len(t.IDs)); err != nil {
 		return err
 	}
-	units, params := len(work), e.layout.Params
+	return e.issue(b)
+}
+
+// full appends the logits under noise of full rank: the noise of each pair, its candidates, and the model.
+func (c *crowd) full() error {
+	e, b, t, units, params := c.e, c.b, c.t, len(c.work), c.e.layout.Params
 	eps, err := e.room("noise", 4*units*params)
 	if err != nil {
 		return err
 	}
-	keys := b.list()
-	for _, w := range work {
-		b.key(w.key, 0)
-	}
-	_, items := e.items(0, params)
-	b.launch("draw", items, units, wordsHere{}, keys, e.table, uint32(len(e.layout.Tensors)), uint64(0), uint64(items), kindOf(t.Noise), eps, uint64(0), uint64(params), uint64(0))
+	c.noise(kindOf(t.Noise), eps, 0, params)
 	if t.Scale.Rows > 0 {
 		m, from := behind(t.Scale)
 		b.launch("product", params, units, eps, uint64(0), uint64(params), eps, uint64(0), uint64(params), m, from, uint64(0), uint64(params))
 	}
-	theta, from := behind(t.Theta)
-	lists := struct{ pairs, views, ofPair, factors uint32 }{b.list(pairOf...), b.list(viewOf...), b.list(ofPair...), b.floats(steps...)}
-	p.acts[0].list = lists.views
-	centre := place{m: theta, at: from, list: none}
 	first, lo := 0, 0
 	if o := &e.plan.ops[0]; o.kind == models.Dense {
 		first, lo = 1, e.end(o)
-		if err := e.apart(p, t, o, views, shared, centre, place{m: eps, step: uint64(params), list: none}, lists.ofPair, units, lists.views, lists.pairs, lists.factors); err != nil {
+		if err := c.apart(o, place{m: eps, step: uint64(params), list: none}); err != nil {
 			return err
 		}
 	}
 	if rest := params - lo; rest > 0 {
-		made, err := e.room("candidates", 4*len(steps)*rest)
+		made, err := e.room("candidates", 4*c.entries*rest)
 		if err != nil {
 			return err
 		}
-		b.launch("spread", rest, len(steps), wordsHere{}, lists.factors, uint64(rest), uint32(0), made, uint64(rest),
-			theta, from+uint64(lo), uint32(none), uint64(0), eps, uint64(lo), lists.pairs, uint64(params))
-		p.params, p.lo = place{m: made, step: uint64(rest), list: none}, lo
+		c.spread(rest, false, made, c.theta.m, c.theta.at+uint64(lo), none, 0, eps, uint64(lo), params)
+		c.params, c.lo = place{m: made, step: uint64(rest), list: none}, lo
 	}
-	p.forward(first, false)
-	if err := p.loss(ids, lists.views, 0, piece, at, b.list(target...), len(t.IDs)); err != nil {
-		return err
+	c.forward(first, false)
+	return nil
+}
+
+// noise appends the pairs' noise of parameters [lo, hi): a row for each pair.
+func (c *crowd) noise(kind uint32, to Memory, lo, hi int) {
+	from, n := c.e.items(lo, hi)
+	c.b.launch("draw", n, len(c.work), wordsHere{}, c.keys, c.e.table, uint32(len(c.e.layout.Tensors)), uint64(from), uint64(n), kind, to,
+		uint64(0), uint64(hi-lo), uint64(lo), uint64(hi))
+}
+
+// spread appends n columns of each candidate: a row of a by a list, plus its factor times its pair's row of x.
+func (c *crowd) spread(n int, rectify bool, to, a Memory, at uint64, list uint32, step int, x Memory, atx uint64, stepX int) {
+	relu := uint32(0)
+	if rectify {
+		relu = 1
 	}
-	return e.issue(b)
+	c.b.launch("spread", n, c.entries, wordsHere{}, c.factors, uint64(n), relu, to, uint64(n), a, at, list, uint64(step), x, atx, c.pairOf, uint64(stepX))
 }
 
 // end is where the parameters behind a first layer begin.
@@ -170,38 +207,61 @@ func (e *Engine) end(o *op) int {
 	return t.Lo + t.Len
 }
 
-// apart appends a first dense layer: base = x*W' + b of each view, turn = x*E' + e of each pair, and y = base + step*turn of each candidate.
-func (e *Engine) apart(p *pass, t *engine.Candidates, o *op, views []view, shared []int, centre, eps place, ofPair uint32, units int, viewList, pairList, factors uint32) error {
-	b, wide := p.b, p.most*o.nOut
-	base, err := e.room("base", 4*len(views)*wide)
-	if err != nil {
-		return err
-	}
-	turn, err := e.room("turn", 4*units*wide)
-	if err != nil {
-		return err
-	}
-	viewSizes, pairSizes := b.list(), uint32(0)
-	for _, n := range shared {
-		b.words = append(b.words, uint32(n))
-	}
-	of := append([]uint32(nil), b.words[ofPair:int(ofPair)+units]...)
-	pairSizes = b.list()
-	for _, v := range of {
-		b.words = append(b.words, uint32(shared[v]))
-	}
-	x := p.acts[0]
+// base appends x*W' + b of each view for a first dense layer.
+func (c *crowd) base(o *op) (place, error) {
+	wide := c.most * o.nOut
+	m, err := c.e.room("base", 4*len(c.views)*wide)
+	y := place{m: m, step: uint64(wide), list: none, down: o.nOut, across: 1}
+	x := c.acts[0]
 	x.list = none
-	y := place{m: base, step: uint64(wide), list: none, down: o.nOut, across: 1}
-	p.dense(o, len(views), x, centre, 0, y, viewSizes, false)
-	x.list, y.m = ofPair, turn
-	p.dense(o, units, x, eps, 0, y, pairSizes, false)
-	relu := uint32(0)
-	if o.rectify {
-		relu = 1
+	c.dense(o, len(c.views), x, c.theta, 0, y, c.viewSizes, false)
+	return y, err
+}
+
+// apart appends a first dense layer: the base of each view, turn = x*E' + e of each pair, and base + step*turn of each candidate.
+func (c *crowd) apart(o *op, eps place) error {
+	base, err := c.base(o)
+	if err != nil {
+		return err
 	}
-	b.launch("spread", wide, p.entries, wordsHere{}, factors, uint64(wide), relu, p.acts[o.out].m, uint64(wide),
-		base, uint64(0), viewList, uint64(wide), turn, uint64(0), pairList, uint64(wide))
+	wide := c.most * o.nOut
+	turn, err := c.e.room("turn", 4*len(c.work)*wide)
+	if err != nil {
+		return err
+	}
+	if c.inBytes(o) {
+		err = c.bytes(o, eps, turn)
+	} else {
+		x := c.acts[0]
+		x.list = c.seen
+		c.dense(o, len(c.work), x, eps, 0, place{m: turn, step: uint64(wide), list: none, down: o.nOut, across: 1}, c.pairSizes, false)
+	}
+	c.spread(wide, o.rectify, c.acts[o.out].m, base.m, 0, c.viewOf, wide, turn, 0, wide)
+	return err
+}
+
+// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line maps to x.
+func (c *crowd) inBytes(o *op) bool {
+	return c.t.Noise.Integer && c.t.Scale.Rows == 0 && o.in == 0 && len(c.e.set.Normal()) == 1 && o.nIn < 1<<16
+}
+
+// bytes appends turn for whole numbers V of noise: x = (pixel/255 - mean)/deviation, so that x*E' = scale/(255*deviation) * pixels*V' -
+// scale*mean/deviation * 1*V' for E = scale*V.
+func (c *crowd) bytes(o *op, eps place, turn Memory) error {
+	e, w := c.e, &c.e.layout.Tensors[o.weight]
+	numbers, err := e.room("whole numbers", 4*len(c.work)*w.Len)
+	if err != nil {
+		return err
+	}
+	c.noise(2, numbers, w.Lo, w.Lo+w.Len)
+	bias, biased := eps, uint32(0)
+	if o.bias >= 0 {
+		bias, biased = c.tensor(eps, 0, o.bias), 1
+	}
+	mean, std := e.set.Mean[0], e.set.Std[0]
+	c.b.grid("byte_product", [3]int{(o.nOut + group - 1) / group, c.most, len(c.work)}, group, wordsHere{}, c.from.rows, c.seen, c.pairSizes, uint32(c.most),
+		c.from.pixels, uint32(o.nIn), numbers, uint64(w.Len), uint32(o.nOut), bias.m, bias.at, bias.step, biased,
+		noise.IntegerScale/(255*std), -noise.IntegerScale*mean/std, turn, uint64(c.most*o.nOut))
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"fmt"
 	"math"
 	"sort"
 
@@ -15,14 +14,6 @@ func kindOf(n engine.Noise) uint32 {
 		return 1
 	}
 	return 0
-}
-
-// fullRank refuses noise that has no kernels yet.
-func fullRank(task string, n engine.Noise) error {
-	if n.Rank > 0 {
-		return &engine.ArgumentError{Task: task, What: fmt.Sprintf("noise of rank %d has no kernels on a device yet; take full rank, or the processor", n.Rank)}
-	}
-	return nil
 }
 
 // key appends what a row's noise is addressed by.
@@ -59,30 +50,61 @@ func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float3
 }
 
 func (e *Engine) noiseSum(t engine.NoiseSum) error {
-	if err := fullRank("noise sum", t.Noise); err != nil {
-		return err
-	}
 	b := new(batch)
 	list := b.list()
-	for i, id := range t.IDs {
-		key, sign := signed(t.Key, t.Antithetic, id)
-		if t.Square {
-			sign = 1
-		}
-		b.words = append(b.words, key.Member, math.Float32bits(t.Weights[i]*sign))
+	for i := range t.IDs {
+		key, w := weighed(&t, i)
+		b.words = append(b.words, key.Member, math.Float32bits(w))
 	}
 	if len(b.words) == 0 {
 		b.list(0)
 	}
+	if t.Noise.Rank == 0 {
+		e.fullSum(b, &t, list, t.Dst.Lo, t.Dst.Hi)
+		return e.issue(b)
+	}
+	for i := range e.layout.Tensors {
+		w := &e.layout.Tensors[i]
+		lo, hi := max(t.Dst.Lo, w.Lo), min(t.Dst.Hi, w.Lo+w.Len)
+		if lo < hi && !t.Noise.Low(w) {
+			e.fullSum(b, &t, list, lo, hi)
+		}
+	}
+	if err := e.issue(b); err != nil {
+		return err
+	}
+	for i := range e.layout.Tensors {
+		w := &e.layout.Tensors[i]
+		lo, hi := max(t.Dst.Lo, w.Lo), min(t.Dst.Hi, w.Lo+w.Len)
+		if lo < hi && t.Noise.Low(w) {
+			if err := e.lowSum(&t, i, lo, hi); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// weighed is the address and the weight of a sum's i-th noise.
+func weighed(t *engine.NoiseSum, i int) (noise.Key, float32) {
+	key, sign := signed(t.Key, t.Antithetic, t.IDs[i])
+	if t.Square {
+		sign = 1
+	}
+	return key, t.Weights[i] * sign
+}
+
+// fullSum appends the sum of parameters [lo, hi) of noise of full rank; list holds members and weights.
+func (e *Engine) fullSum(b *batch, t *engine.NoiseSum, list uint32, lo, hi int) {
 	square := uint32(0)
 	if t.Square {
 		square = 1
 	}
 	s := t.Key.Schedule()
-	from, n := e.items(t.Dst.Lo, t.Dst.Hi)
+	from, n := e.items(lo, hi)
 	d, at := first(t.Dst)
-	return e.issue(b.launch("noise_sum", n, 1, wordsHere{}, list, uint32(len(t.IDs)), s[0], s[1], uint32(t.Key.Round), e.table, uint32(len(e.layout.Tensors)),
-		uint64(from), uint64(n), kindOf(t.Noise), square, d, at, uint64(t.Dst.Lo), uint64(t.Dst.Hi)))
+	b.launch("noise_sum", n, 1, wordsHere{}, list, uint32(len(t.IDs)), s[0], s[1], uint32(t.Key.Round), e.table, uint32(len(e.layout.Tensors)),
+		uint64(from), uint64(n), kindOf(t.Noise), square, d, at+uint64(lo-t.Dst.Lo), uint64(lo), uint64(hi))
 }
 
 func (e *Engine) perturb(t engine.Perturb) error {

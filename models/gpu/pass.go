@@ -15,6 +15,7 @@ type place struct {
 	at, step     uint64
 	list         uint32
 	down, across int
+	words        bool // it lies among the words of the batch, and all share it
 }
 
 // shift is a place elements further on.
@@ -29,6 +30,8 @@ type product struct {
 	sizes   uint32 // a list of every entry's m or k
 	sized   uint32 // 1: of m, 2: of k
 	relu    bool
+	add     bool   // C = fma(factor, A B, C)
+	factors uint32 // a list of every entry's, none: 1
 	a, b, c place
 	bias    *place
 	gate    *place
@@ -46,9 +49,15 @@ func (b *batch) gemm(entries int, p product) {
 	if p.relu {
 		w[5] = 1
 	}
-	there := func(o *place) (Memory, []uint32) {
+	if p.add {
+		w[6], w[7] = 1, p.factors
+	}
+	there := func(o *place) (any, []uint32) {
 		if o == nil {
 			return p.c.m, make([]uint32, 8)
+		}
+		if o.words {
+			return wordsHere{}, []uint32{uint32(o.at), 0, 0, 0, none, 0, 1, 1}
 		}
 		return o.m, []uint32{uint32(o.at), uint32(o.at >> 32), uint32(o.step), uint32(o.step >> 32), o.list, uint32(o.down), uint32(o.across), 1}
 	}
@@ -115,20 +124,28 @@ func (p *pass) dense(o *op, entries int, x place, params place, lo int, y place,
 // forward appends ops from the given one on.
 func (p *pass) forward(from int, training bool) {
 	for i := from; i < len(p.e.plan.ops); i++ {
-		o := &p.e.plan.ops[i]
-		x, y := p.acts[o.in], p.acts[o.out]
-		n := p.entries * p.most * o.nOut
-		switch {
-		case o.kind == models.Dense:
-			p.dense(o, p.entries, x, p.params, p.lo, y, p.sizes, o.rectify)
-		case o.kind == models.ReLU && o.forward:
-			p.b.launch("relu", n, 1, x.m, y.m, uint64(n))
-		case o.kind == models.Dropout && training:
-			p.drop(o, x.m, y.m)
-		case o.kind == models.Dropout:
-			p.b.launch("move", n, 1, y.m, uint64(0), uint64(n), x.m, uint64(0), uint64(n), uint64(n))
-		}
+		p.step(&p.e.plan.ops[i], training)
 	}
+}
+
+// step appends an op with the entries' own parameters.
+func (p *pass) step(o *op, training bool) {
+	x, y := p.acts[o.in], p.acts[o.out]
+	switch {
+	case o.kind == models.Dense:
+		p.dense(o, p.entries, x, p.params, p.lo, y, p.sizes, o.rectify)
+	case o.kind == models.ReLU && o.forward:
+		p.each("relu", o, x, y)
+	case o.kind == models.Dropout && training:
+		p.drop(o, x.m, y.m)
+	case o.kind == models.Dropout:
+		p.each("rows", o, x, y)
+	}
+}
+
+// each appends a kernel from rows of x, which may be listed, to those of y.
+func (p *pass) each(kernel string, o *op, x, y place) {
+	p.b.launch(kernel, p.most*o.nOut, p.entries, wordsHere{}, x.list, y.m, y.step, x.m, x.step)
 }
 
 // drop appends y = x times the masks of a layer.

@@ -83,10 +83,16 @@ type view struct {
 	at  noise.Key // where the first was drawn
 }
 
-// gather appends the load of views into x. ids are the words of their labels.
-func (e *Engine) gather(b *batch, views []view, most int, x Memory) (ids uint32, err error) {
-	features := e.set.Features()
-	ids = b.list()
+// loaded says where the samples of views come from: lists of ids, for labels and for pixels.
+type loaded struct {
+	ids, rows uint32
+	pixels    Memory
+}
+
+// gather appends the load of views into x.
+func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded, err error) {
+	features, s := e.set.Features(), &e.samples
+	ids := b.list()
 	for _, v := range views {
 		for i := range most {
 			id := uint32(0)
@@ -101,20 +107,27 @@ func (e *Engine) gather(b *batch, views []view, most int, x Memory) (ids uint32,
 		b.words = append(b.words, uint32(len(v.ids)))
 	}
 	groups := [3]int{(features + group - 1) / group, most, len(views)}
-	s := &e.samples
-	switch {
-	case s.values != 0:
+	if s.values != 0 {
 		b.grid("gather_values", groups, group, wordsHere{}, ids, sizes, uint32(most), s.values, uint32(features), x)
-		return ids, nil
-	case !s.drawn:
-		b.grid("gather_bytes", groups, group, wordsHere{}, ids, sizes, uint32(most), s.pixels, s.tables, uint32(features), uint32(features/len(e.set.Normal())), x)
-		return ids, nil
+		return loaded{ids: ids}, nil
 	}
-	staged, err := e.room("drawn", features*most*len(views))
-	if err != nil {
-		return 0, err
+	out = loaded{ids, ids, s.pixels}
+	if s.drawn {
+		if out.pixels, out.rows, err = e.draw(b, views, most); err != nil {
+			return out, err
+		}
 	}
-	p, room, places := make([]byte, features*most*len(views)), make([]byte, features), b.list()
+	b.grid("gather_bytes", groups, group, wordsHere{}, out.rows, sizes, uint32(most), out.pixels, s.tables, uint32(features), uint32(features/len(e.set.Normal())), x)
+	return out, nil
+}
+
+// draw sends the bytes of augmented views, and lists their rows.
+func (e *Engine) draw(b *batch, views []view, most int) (staged Memory, rows uint32, err error) {
+	features := e.set.Features()
+	if staged, err = e.room("drawn", features*most*len(views)); err != nil {
+		return 0, 0, err
+	}
+	p, room, rows := make([]byte, features*most*len(views)), make([]byte, features), b.list()
 	for z, v := range views {
 		at := v.at
 		for i := range most {
@@ -125,9 +138,5 @@ func (e *Engine) gather(b *batch, views []view, most int, x Memory) (ids uint32,
 			}
 		}
 	}
-	if err := e.fail("send samples", e.dev.Write(staged, 0, p)); err != nil {
-		return 0, err
-	}
-	b.grid("gather_bytes", groups, group, wordsHere{}, places, sizes, uint32(most), staged, s.tables, uint32(features), uint32(features/len(e.set.Normal())), x)
-	return ids, nil
+	return staged, rows, e.fail("send samples", e.dev.Write(staged, 0, p))
 }

@@ -104,7 +104,7 @@ func (e *Engine) gradients(t engine.Gradients) error {
 		if e.bounds.Drops {
 			p.masks = t.Masks[lo:hi]
 		}
-		ids, err := e.gather(b, views, most, p.acts[0].m)
+		from, err := e.gather(b, views, most, p.acts[0].m)
 		if err != nil {
 			return err
 		}
@@ -116,20 +116,13 @@ func (e *Engine) gradients(t engine.Gradients) error {
 		}
 		p.params = b.rows(t.X, t.Rows[lo:hi])
 		p.forward(0, true)
-		if err := p.loss(ids, none, slots[0], most, at, b.numbers(lo, hi), n); err != nil {
+		if err := p.loss(from.ids, none, slots[0], most, at, b.numbers(lo, hi), n); err != nil {
 			return err
 		}
-		g, from := behind(t.G)
-		p.backward(slots[0], slots[1], place{m: g, at: from, step: uint64(t.G.Cols), list: b.numbers(lo, hi)}.direct(lo))
+		g, row := behind(t.G)
+		p.backward(slots[0], slots[1], place{m: g, at: row + uint64(lo*t.G.Cols), step: uint64(t.G.Cols), list: none})
 		return e.issue(b)
 	})
-}
-
-// direct is a place whose entries follow each other from row lo on: no list is needed.
-func (p place) direct(lo int) place {
-	p.at += uint64(lo) * p.step
-	p.list = none
-	return p
 }
 
 func (e *Engine) evaluate(t engine.Evaluate) error {
@@ -162,13 +155,13 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 	return nil
 }
 
-// stretch evaluates samples [from, from+size) of every batch.
-func (e *Engine) stretch(t *engine.Evaluate, from, size int, at uint64) error {
+// stretch evaluates samples [first, first+size) of every batch.
+func (e *Engine) stretch(t *engine.Evaluate, first, size int, at uint64) error {
 	var views []view
 	var cut [][]int32
 	for i, ids := range t.Batches {
-		v := view{ids: ids[min(from, len(ids)):min(from+size, len(ids))], at: engine.DrawnAt(t.Drawn, i)}
-		v.at.Round += uint64(from)
+		v := view{ids: ids[min(first, len(ids)):min(first+size, len(ids))], at: engine.DrawnAt(t.Drawn, i)}
+		v.at.Round += uint64(first)
 		views, cut = append(views, v), append(cut, v.ids)
 	}
 	most := longest(cut)
@@ -178,13 +171,13 @@ func (e *Engine) stretch(t *engine.Evaluate, from, size int, at uint64) error {
 		if err != nil {
 			return err
 		}
-		ids, err := e.gather(b, views[lo:hi], most, p.acts[0].m)
+		from, err := e.gather(b, views[lo:hi], most, p.acts[0].m)
 		if err != nil {
 			return err
 		}
 		p.params = b.rows(t.X, t.Rows[lo:hi])
 		p.forward(0, false)
-		if err := p.loss(ids, none, 0, piece, at, b.numbers(lo, hi), len(views)); err != nil {
+		if err := p.loss(from.ids, none, 0, piece, at, b.numbers(lo, hi), len(views)); err != nil {
 			return err
 		}
 		return e.issue(b)

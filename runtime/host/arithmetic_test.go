@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -9,7 +10,9 @@ import (
 	"testing"
 
 	"brood/models"
+	"brood/models/arith"
 	"brood/models/data"
+	"brood/models/gpu/opencl"
 	"brood/models/native/kernel"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -97,6 +100,56 @@ func TestOneArithmetic(t *testing.T) {
 			t.Errorf("the log names %q", j.Config.Kernels)
 		}
 	})
+}
+
+// TestOneArithmeticOnDevice: what every algorithm of the catalog does on the processor is executed by OpenCL, and the other way round, to the
+// hash.
+func TestOneArithmeticOnDevice(t *testing.T) {
+	if _, err := (opencl.Driver{}).Devices(); err != nil {
+		t.Skip(err)
+	}
+	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}}
+	for _, a := range catalog.All() {
+		if !a.Needs.Model() {
+			continue
+		}
+		t.Run(a.Name, func(t *testing.T) {
+			across(t, brief(a, "mlp-small", "glyphs"))
+			for _, s := range more[a.Name] {
+				o := brief(a, "mlp-small", "glyphs")
+				o.Set = append(o.Set, event.Setting{Knob: s[0], Expr: s[1]})
+				across(t, o)
+			}
+		})
+	}
+	for _, a := range []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.OpenAIES} {
+		t.Run("mlp, "+a.Name, func(t *testing.T) { across(t, brief(a, "mlp", "glyphs")) })
+	}
+}
+
+// across records a run on either engine and executes it on the other.
+func across(t *testing.T, o Options) {
+	t.Helper()
+	var hashes []string
+	for _, engines := range [][2]string{{"native", "opencl"}, {"opencl", "native"}} {
+		dir := filepath.Join(t.TempDir(), "s")
+		t.Setenv("BROOD_ENGINE", engines[0])
+		want := train(t, dir, prepare(t, o), nil, nil)
+		t.Setenv("BROOD_ENGINE", engines[1])
+		if e, err := newEngine(arith.Name, nil, prepare(t, o).Net, prepare(t, o).Samples, 1); err != nil || strings.TrimPrefix(fmt.Sprintf("%T", e), "*") != map[string]string{"native": "native.Engine", "opencl": "gpu.Engine"}[engines[1]] {
+			t.Fatalf("what executes is a %T: %v", e, err)
+		}
+		v, err := Verify(context.Background(), dir, 2, nil)
+		if err != nil {
+			t.Errorf("recorded on %s, executed on %s: %v", engines[0], engines[1], err)
+		} else if v.Last.Hash != want || v.Rounds != o.Limit.Rounds {
+			t.Errorf("recorded on %s: %s; %d rounds on %s: %s", engines[0], want, v.Rounds, engines[1], v.Last.Hash)
+		}
+		hashes = append(hashes, want)
+	}
+	if hashes[0] != hashes[1] {
+		t.Errorf("native %s, opencl %s", hashes[0], hashes[1])
+	}
 }
 
 // TestOneArithmeticOnMNIST is the same with the models of the zoo.

@@ -58,3 +58,10 @@ __kernel void divide(__global float *d, ulong at, __global const float *x, ulong
 	if (COLUMN < n)
 		d[at + COLUMN] = x[atx + COLUMN] / by;
 }
+
+// d = x, whose rows are of a list.
+__kernel void rows(__global const uint *words, uint list, __global float *d, ulong step, __global const float *x, ulong stepx)
+{
+	if (COLUMN < step)
+		d[ENTRY * step + COLUMN] = x[ROW(words, list) * stepx + COLUMN];
+}

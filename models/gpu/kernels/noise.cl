@@ -73,15 +73,16 @@ spot spot_of(__global const uint *table, uint tensors, ulong item)
 
 uint lane_of(spot s, uint j) { return s.lane + (j & 1) + (j >> 1) * 16; }
 
-// kind 0 is normals, 1 whole numbers times IntegerScale.
+// kind 0 is normals, 1 whole numbers times IntegerScale, 2 whole numbers.
 void four(spot s, uint k0, uint k1, uint member, uint round, uint kind, float *v)
 {
 	uint4 w = philox((uint4)(s.block, s.tensor, member, round), k0, k1);
-	if (kind == 1) {
-		v[0] = (float)integer(w.x) * 0.027062882f;
-		v[1] = (float)integer(w.y) * 0.027062882f;
-		v[2] = (float)integer(w.z) * 0.027062882f;
-		v[3] = (float)integer(w.w) * 0.027062882f;
+	if (kind > 0) {
+		float scale = kind == 1 ? 0.027062882f : 1.0f;
+		v[0] = (float)integer(w.x) * scale;
+		v[1] = (float)integer(w.y) * scale;
+		v[2] = (float)integer(w.z) * scale;
+		v[3] = (float)integer(w.w) * scale;
 		return;
 	}
 	float2 a = normals(w.x, w.z), b = normals(w.y, w.w);
@@ -93,9 +94,9 @@ void four(spot s, uint k0, uint k1, uint member, uint round, uint kind, float *v
 
 // Keys are five words for each row: cipher key, member, round, and the factor of perturb.
 
-// d = eps of each row's key, over items [from, from+n) of the tiles' counters; parameter lo of the noise is element 0 of a row of d.
+// d = eps of each row's key, over items [from, from+n) of the tiles' counters; parameters [lo, hi) of it go to a row of d.
 __kernel void draw(__global const uint *words, uint keys, __global const uint *table, uint tensors, ulong from, ulong n, uint kind,
-	__global float *d, ulong at, ulong step, ulong lo)
+	__global float *d, ulong at, ulong step, ulong lo, ulong hi)
 {
 	if (COLUMN >= n)
 		return;
@@ -104,7 +105,7 @@ __kernel void draw(__global const uint *words, uint keys, __global const uint *t
 	float v[4];
 	four(s, k[0], k[1], k[2], k[3], kind, v);
 	for (uint j = 0; j < 4; j++)
-		if (lane_of(s, j) < s.live && s.first + lane_of(s, j) >= lo)
+		if (lane_of(s, j) < s.live && s.first + lane_of(s, j) >= lo && s.first + lane_of(s, j) < hi)
 			d[at + ENTRY * step + s.first + lane_of(s, j) - lo] = v[j];
 }
 
@@ -179,4 +180,34 @@ __kernel void crossover(__global const uint *words, uint keys, __global const ui
 	uint word = o / 32 % 4, bits = word == 0 ? w.x : word == 1 ? w.y : word == 2 ? w.z : w.w;
 	ulong at_row = ENTRY * n + i;
 	d[at + at_row] = bits >> (o % 32) & 1 ? b[atb + at_row] : a[ata + at_row];
+}
+
+// The factors of a tensor's noise of rank r: its stream holds 2r rows of max(rows, cols) normals, row 2q being column q of A, row 2q+1 column q of
+// B. A is multiplied by inverse and then by the row's factor, if it is weighted. Each row of a and of b is a step on.
+__kernel void draw_factors(__global const uint *words, uint keys, uint stream, uint rows, uint cols, uint weighted, float inverse,
+	__global float *a, ulong stepa, __global float *b, ulong stepb, uint n)
+{
+	if (COLUMN >= n)
+		return;
+	__global const uint *k = words + keys + 5 * ENTRY;
+	uint item = COLUMN, tiles = (max(rows, cols) + 31) / 32, row = item / 8 / tiles, tile = item / 8 % tiles, many = row % 2 ? cols : rows;
+	spot s;
+	s.tensor = stream;
+	s.block = item;
+	s.lane = item % 8 * 2;
+	float v[4];
+	four(s, k[0], k[1], k[2], k[3], 0, v);
+	for (uint j = 0; j < 4; j++) {
+		uint e = tile * 32 + lane_of(s, j);
+		if (e >= many)
+			continue;
+		if (row % 2) {
+			b[ENTRY * stepb + (ulong)(row / 2) * cols + e] = v[j];
+			continue;
+		}
+		float x = inverse * v[j];
+		if (weighted)
+			x = as_float(k[4]) * x;
+		a[ENTRY * stepa + (ulong)(row / 2) * rows + e] = x;
+	}
 }

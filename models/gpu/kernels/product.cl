@@ -1,5 +1,5 @@
 // Products of many entries in one launch: C = A B, each element one chain of fma from zero in the order of k, + bias, zero where the gate is not
-// above zero, max(0, .). Tiles depend on shapes alone.
+// above zero; with add C = fma(factor, that, C), the factor of each entry from a list, or 1; max(0, .). Tiles depend on shapes alone.
 
 #define SIDE 64u  // rows and columns of a tile of C
 #define DEPTH 16u // of k at a time
@@ -8,7 +8,7 @@
 typedef struct { ulong at, step; uint list, down, across, there; } operand;
 
 // sized is 1 where each entry has m of its own, 2 where it has k.
-typedef struct { uint m, n, k, sizes, sized, relu, room[2]; operand a, b, c, bias, gate; } shape;
+typedef struct { uint m, n, k, sizes, sized, relu, add, factors; operand a, b, c, bias, gate; } shape;
 
 ulong begin(__global const uint *words, __global const operand *o, uint z)
 {
@@ -62,6 +62,8 @@ void gemm(__global const uint *words, uint params, __global const float *a, __gl
 				s = s + bias[begin(words, &p->bias, z) + q];
 			if (p->gate.there && !(gate[begin(words, &p->gate, z) + (ulong)r * p->gate.down + q] > 0))
 				s = 0;
+			if (p->add)
+				s = fma(p->factors == NONE ? 1.0f : as_float(words[p->factors + z]), s, c[(ulong)r * p->c.down + q]);
 			if (p->relu && s < 0)
 				s = 0;
 			c[(ulong)r * p->c.down + q] = s;
@@ -78,4 +80,46 @@ __kernel void column_sums(__global const uint *words, uint sizes, uint n, __glob
 	for (uint r = 0; r < words[sizes + ENTRY]; r++)
 		s = s + x[ENTRY * step + (ulong)r * n + j];
 	d[at + ENTRY * stepd + j] = s;
+}
+
+// Dot products of entries' rows with columns that are n long, a multiple of 32: sixteen sums, element e by fma into sum e mod 16, added by halves
+// of each four, then of the fours. c = 0 + the total. A work item takes a row of an entry and a column of its pair's.
+__kernel void row_dots(__global const uint *words, uint sizes, uint n, uint pairs, __global const float *a, ulong stepa,
+	__global const float *b, ulong stepb, __global float *c, ulong stepc, uint down)
+{
+	uint r = get_global_id(0), q = get_group_id(1), z = get_group_id(2);
+	if (r >= words[sizes + z])
+		return;
+	a += z * stepa + (ulong)r * n;
+	b += words[pairs + z] * stepb + (ulong)q * n;
+	float s[16];
+	for (uint i = 0; i < 16; i++)
+		s[i] = 0;
+	for (uint e = 0; e < n; e++)
+		s[e % 16] = fma(a[e], b[e], s[e % 16]);
+	float t[4];
+	for (uint i = 0; i < 4; i++)
+		t[i] = (s[4 * i] + s[4 * i + 2]) + (s[4 * i + 1] + s[4 * i + 3]);
+	c[z * stepc + (ulong)r * down + q] = 0.0f + ((t[0] + t[2]) + (t[1] + t[3]));
+}
+
+// c = alpha*(sum of bytes times whole numbers) + beta*(sum of the whole numbers) + bias from the right: exact sums, rounded once, each product
+// rounded. The bytes are those of samples, by ids as samples have them.
+__kernel void byte_product(__global const uint *words, uint ids, uint views, uint sizes, uint most, __global const uchar *pixels, uint n,
+	__global const float *v, ulong stepv, uint cols, __global const float *bias, ulong atb, ulong stepb, uint biased, float alpha, float beta,
+	__global float *c, ulong stepc)
+{
+	uint q = get_global_id(0), r = get_group_id(1), z = get_group_id(2);
+	if (q >= cols || r >= words[sizes + z])
+		return;
+	pixels += (ulong)words[ids + words[views + z] * most + r] * n;
+	v += z * stepv + (ulong)q * n;
+	int sum = 0, ones = 0;
+	for (uint i = 0; i < n; i++) {
+		int x = (int)v[i];
+		sum += pixels[i] * x;
+		ones += x;
+	}
+	float shift = beta * (float)ones + (biased ? bias[atb + z * stepb + q] : 0.0f);
+	c[z * stepc + (ulong)r * cols + q] = alpha * (float)sum + shift;
 }

@@ -29,10 +29,13 @@ __kernel void dropout(__global const uint *words, uint keys, uint sizes, uint fe
 	y[ENTRY * step + e] = x[ENTRY * step + e] * ((word >> 8) < limit ? 0.0f : keep);
 }
 
-__kernel void relu(__global const float *x, __global float *y, ulong n)
+// y = max(0, x), whose rows are of a list.
+__kernel void relu(__global const uint *words, uint list, __global float *y, ulong step, __global const float *x, ulong stepx)
 {
-	if (COLUMN < n)
-		y[COLUMN] = x[COLUMN] < 0 ? 0 : x[COLUMN];
+	if (COLUMN >= step)
+		return;
+	float v = x[ROW(words, list) * stepx + COLUMN];
+	y[ENTRY * step + COLUMN] = v < 0 ? 0 : v;
 }
 
 // d = 0 where y is not above zero.
