@@ -60,37 +60,37 @@ type spare struct {
 
 // New compiles the model for the device, which the engine owns from then on, with or without an error. It fails with an UncoveredError
 // where kernels are missing, and with a sentence where the device does not compute as f32/1 says.
-func New(d Device, m *models.Model, set *data.Set) (e *Engine, err error) {
-	defer func() {
-		if err != nil {
-			d.Close()
-		}
-	}()
-	if m == nil || set == nil {
-		return nil, errors.New("gpu: needs a model and a data set")
-	}
-	if err := m.Fits(set.Shape, set.Classes); err != nil {
-		return nil, fmt.Errorf("gpu: data %s: %w", set.Name, err)
-	}
-	p, err := compile(m, set)
-	if err != nil {
-		return nil, err
-	}
-	if err := SelfTest(d); err != nil {
-		return nil, err
-	}
-	e = &Engine{dev: d, model: m, set: set, layout: &m.Layout, bounds: m.Bounds(set), plan: p, kernels: map[string]Kernel{}, scratch: map[string]*spare{}}
-	text, err := source()
-	if err != nil {
-		return nil, err
-	}
-	if err := d.Load("kernels", text); err != nil {
-		return nil, fmt.Errorf("%s: %w", d.Info().Name, err)
-	}
-	if err := e.ready(); err != nil {
+func New(d Device, m *models.Model, set *data.Set) (*Engine, error) {
+	e := &Engine{dev: d, kernels: map[string]Kernel{}, scratch: map[string]*spare{}}
+	if err := e.start(m, set); err != nil {
+		e.Close()
 		return nil, err
 	}
 	return e, nil
+}
+
+func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
+	if m == nil || set == nil {
+		return errors.New("gpu: needs a model and a data set")
+	}
+	if err := m.Fits(set.Shape, set.Classes); err != nil {
+		return fmt.Errorf("gpu: data %s: %w", set.Name, err)
+	}
+	e.model, e.set, e.layout, e.bounds = m, set, &m.Layout, m.Bounds(set)
+	if e.plan, err = compile(m); err != nil {
+		return err
+	}
+	if err := SelfTest(e.dev); err != nil {
+		return err
+	}
+	text, err := source()
+	if err != nil {
+		return err
+	}
+	if err := e.dev.Load("kernels", text); err != nil {
+		return fmt.Errorf("%s: %w", e.dev.Info().Name, err)
+	}
+	return e.ready()
 }
 
 // source is the text of all kernels, common.cl first.
@@ -116,12 +116,23 @@ func source() (string, error) {
 // Kernels names the arithmetic.
 func (e *Engine) Kernels() string { return arith.Name }
 
-// Close gives the device back. Matrices of the engine have no memory afterwards.
+// Close gives the device and all its memory back. Every later call fails, but Free, which does nothing then.
 func (e *Engine) Close() {
-	if e.dev != nil {
-		e.dev.Close()
-		e.dev, e.sticky = nil, errors.New("gpu: the engine is closed")
+	if e.dev == nil {
+		return
 	}
+	for _, m := range append(e.old, e.words, e.table, e.log, e.samples.labels, e.samples.pixels, e.samples.values, e.samples.tables) {
+		if m != 0 {
+			e.dev.Free(m)
+		}
+	}
+	for _, s := range e.scratch {
+		if s.m != 0 {
+			e.dev.Free(s.m)
+		}
+	}
+	e.dev.Close()
+	e.dev, e.sticky = nil, errors.New("gpu: the engine is closed")
 }
 
 // Do checks the tasks and queues them, in order. It stops at the first that does not fit.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"brood/models"
-	"brood/models/data"
 )
 
 // plan is a model as operations on activations, each of which takes the one before it.
@@ -42,7 +41,7 @@ func (e *UncoveredError) Error() string {
 }
 
 // compile lays the model out.
-func compile(m *models.Model, set *data.Set) (*plan, error) {
+func compile(m *models.Model) (*plan, error) {
 	p := &plan{model: m, floats: []int{m.Features}}
 	if m.Loss != models.CrossEntropy {
 		return nil, &UncoveredError{m.Name, 0, "the loss " + m.Loss}

@@ -18,6 +18,7 @@ import (
 	"brood/models/native/kernel"
 	"brood/optim"
 	"brood/runtime/verify"
+	"brood/runtime/worker"
 )
 
 // compute is an engine that says what produces its bits (an arithmetic, or engine/library/architecture), and what
@@ -26,6 +27,13 @@ type compute interface {
 	optim.Engine
 	Kernels() string
 	Room(engine.Work) int64
+}
+
+// release gives back what an engine holds besides memory, a device for instance. A worker does so with its own.
+func release(e compute) {
+	if c, ok := e.(worker.Closer); ok {
+		c.Close()
+	}
 }
 
 // engine makes the engine of the job, see newEngine. A run without a model has one that computes nothing.
