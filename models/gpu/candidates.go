@@ -145,7 +145,11 @@ func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, a
 	if err != nil {
 		return err
 	}
-	if err := c.loss(c.from.ids, c.viewOf, 0, piece, at, c.target, len(t.IDs)); err != nil {
+	sum := piece
+	if e.bounds.Norms { // a batch goes through in one piece
+		sum = most
+	}
+	if err := c.loss(c.from.ids, c.viewOf, 0, sum, at, c.target, len(t.IDs)); err != nil {
 		return err
 	}
 	return e.issue(b)

@@ -60,9 +60,36 @@ func (c *crowd) rest() error {
 			return err
 		}
 		c.noise(0, eps, 0, params)
+		if err := c.expand(held, eps); err != nil {
+			return err
+		}
 		c.spread(params, false, made, c.theta.m, c.theta.at, none, 0, eps, 0, params)
 		c.params, c.lo = place{m: made, step: uint64(params), list: none}, 0
 		return nil
+	}
+	return nil
+}
+
+// expand writes the noise of low rank of tensors that are not held in place of that of full rank.
+func (c *crowd) expand(held map[int]bool, eps Memory) error {
+	e, rank, units := c.e, c.t.Noise.Rank, len(c.work)
+	for i := range e.layout.Tensors {
+		t := &e.layout.Tensors[i]
+		if held[i] || !c.t.Noise.Low(t) {
+			continue
+		}
+		rows := t.Len / t.Cols
+		a, err := e.room("A of "+t.Name, 4*units*rank*rows)
+		if err != nil {
+			return err
+		}
+		x, err := e.room("B of "+t.Name, 4*units*rank*t.Cols)
+		if err != nil {
+			return err
+		}
+		e.factors(c.b, i, rank, c.keys, units, false, a, rank*rows, x, rank*t.Cols)
+		c.b.launch("outer", t.Len, units, a, uint64(rank*rows), x, uint64(rank*t.Cols), uint32(rank), uint32(rows), uint32(t.Cols),
+			eps, uint64(t.Lo), uint64(e.layout.Params))
 	}
 	return nil
 }

@@ -81,6 +81,10 @@ type pass struct {
 	lo      int
 	acts    []place // by activation
 	masks   []noise.Key
+
+	stats place   // of the entries; none: the batch's own are used and not kept
+	given bool    // stats are used as they are
+	pace  float32 // by which the batch's own are brought into stats
 }
 
 // begin makes room for activations of entries, of which the input may be shared by a list of views.
@@ -134,6 +138,14 @@ func (p *pass) step(o *op, training bool) {
 	switch {
 	case o.kind == models.Dense:
 		p.dense(o, p.entries, x, p.params, p.lo, y, p.sizes, o.rectify)
+	case o.kind == models.Conv:
+		p.conv(o, x, y)
+	case o.kind == models.MaxPool, o.kind == models.AvgPool:
+		p.pool(o, x, y)
+	case o.kind == models.GlobalAvg:
+		p.b.launch("average", p.most*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), x.m, x.list, x.step, y.m, y.step)
+	case o.kind == models.BatchNorm:
+		p.norm(o, x, y)
 	case o.kind == models.ReLU && o.forward:
 		p.each("relu", o, x, y)
 	case o.kind == models.Dropout && training:
@@ -194,6 +206,17 @@ func (p *pass) backward(dy, spare Memory, g place) {
 			}
 		case models.Dropout:
 			p.drop(o, dy, dy)
+		case models.BatchNorm:
+			p.normBack(o, dy, g, i > e.plan.first)
+		case models.MaxPool, models.AvgPool:
+			p.poolBack(o, dy, spare)
+			dy, spare = spare, dy
+		case models.GlobalAvg:
+			p.b.launch("average_back", p.most*o.nIn, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), dy, uint64(p.most*o.nOut), spare, uint64(p.most*o.nIn))
+			dy, spare = spare, dy
+		case models.Conv:
+			p.convBack(o, dy, spare, g, i > e.plan.first)
+			dy, spare = spare, dy
 		case models.Dense:
 			d := place{m: dy, step: uint64(p.most * o.nOut), list: none, down: o.nOut, across: 1}
 			turned := d

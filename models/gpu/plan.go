@@ -24,6 +24,9 @@ type op struct {
 	forward, backward  bool // a rectifier that is nobody else's work
 	layer              int
 	rate               float64
+	shape              []uint32 // of a convolution or of windows, as kernels have it
+	channels, plane    int      // of what a normalisation or a mean takes
+	mean, variance     int      // where statistics begin in a row of them
 }
 
 // UncoveredError says that there are no kernels for a layer yet.
@@ -59,15 +62,31 @@ func compile(m *models.Model) (*plan, error) {
 		switch last := len(p.ops) - 1; l.Kind {
 		case models.Flatten:
 			continue
-		case models.Dense:
+		case models.Dense, models.Conv:
 			if last >= 0 && p.ops[last].kind == models.ReLU {
 				o.rectified, p.ops[last].backward = true, false
 			}
+			if l.Kind == models.Conv {
+				o.shape = numbers(l.In[0], l.In[1], l.In[2], l.Out[0], l.Kernel, l.Stride, l.Pad, l.Out[1], l.Out[2], l.Groups)
+				o.channels, o.plane = l.Out[0], l.Out[1]*l.Out[2]
+			}
 		case models.ReLU:
 			o.forward, o.backward = true, true
-			if last >= 0 && p.ops[last].kind == models.Dense && !p.ops[last].rectify {
+			if last >= 0 && !p.ops[last].rectify && p.ops[last].kind == models.BatchNorm { // which does all of it
+				p.ops[last].rectify = true
+				continue
+			}
+			if last >= 0 && !p.ops[last].rectify && (p.ops[last].kind == models.Dense || p.ops[last].kind == models.Conv) {
 				p.ops[last].rectify, o.forward = true, false
 			}
+		case models.MaxPool, models.AvgPool:
+			o.shape = numbers(l.In[0], l.In[1], l.In[2], l.Kernel, l.Stride, l.Out[1], l.Out[2], 0)
+			o.channels = l.Kernel * l.Kernel
+		case models.GlobalAvg:
+			o.channels, o.plane = l.In[0], l.In[1]*l.In[2]
+		case models.BatchNorm:
+			o.channels, o.plane = l.In[0], models.Size(l.In)/l.In[0]
+			o.mean, o.variance = m.Layout.StatTensors[l.Mean].Lo, m.Layout.StatTensors[l.Var].Lo
 		case models.Dropout:
 			if l.Rate == 0 {
 				continue
@@ -84,12 +103,19 @@ func compile(m *models.Model) (*plan, error) {
 	}
 	p.first = len(p.ops)
 	for i, o := range p.ops {
-		if o.kind == models.Dense {
+		if o.weight >= 0 {
 			p.first = i
 			break
 		}
 	}
 	return p, nil
+}
+
+func numbers(n ...int) (out []uint32) {
+	for _, x := range n {
+		out = append(out, uint32(x))
+	}
+	return out
 }
 
 // widest is the floats of a sample of the largest activation.

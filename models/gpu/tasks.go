@@ -3,6 +3,7 @@ package gpu
 import (
 	"fmt"
 
+	"brood/models"
 	"brood/models/engine"
 )
 
@@ -70,7 +71,7 @@ func (e *Engine) gradients(t engine.Gradients) error {
 	if err := e.bounds.Gradients(&t); err != nil {
 		return err
 	}
-	if err := e.mats("gradients", t.X, t.G); err != nil {
+	if err := e.mats("gradients", t.X, t.G, t.Stats); err != nil {
 		return err
 	}
 	n := len(t.Rows)
@@ -115,6 +116,9 @@ func (e *Engine) gradients(t engine.Gradients) error {
 			}
 		}
 		p.params = b.rows(t.X, t.Rows[lo:hi])
+		if e.bounds.Norms {
+			p.stats, p.pace = b.rows(t.Stats, t.StatRows[lo:hi]), models.NormMomentum
+		}
 		p.forward(0, true)
 		if err := p.loss(from.ids, none, slots[0], most, at, b.numbers(lo, hi), n); err != nil {
 			return err
@@ -129,7 +133,7 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 	if err := e.bounds.Evaluate(&t); err != nil {
 		return err
 	}
-	if err := e.mats("evaluate", t.X); err != nil {
+	if err := e.mats("evaluate", t.X, t.Stats); err != nil {
 		return err
 	}
 	n := len(t.Rows)
@@ -147,6 +151,9 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 	}
 	// A long batch goes through in stretches of whole pieces, one after the other, which add to the same sums.
 	stretch := max(1, atOnce/(e.plan.total()*piece)) * piece
+	if e.own(&t) {
+		stretch = longest(t.Batches)
+	}
 	for from := 0; from < longest(t.Batches); from += stretch {
 		if err := e.stretch(&t, from, stretch, at); err != nil {
 			return err
@@ -154,6 +161,9 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 	}
 	return nil
 }
+
+// own says whether batches are evaluated with their own statistics: then they go through in one piece.
+func (e *Engine) own(t *engine.Evaluate) bool { return e.bounds.Norms && t.Stats.Rows == 0 }
 
 // stretch evaluates samples [first, first+size) of every batch.
 func (e *Engine) stretch(t *engine.Evaluate, first, size int, at uint64) error {
@@ -176,13 +186,67 @@ func (e *Engine) stretch(t *engine.Evaluate, first, size int, at uint64) error {
 			return err
 		}
 		p.params = b.rows(t.X, t.Rows[lo:hi])
+		sum := piece
+		switch {
+		case e.own(t):
+			sum = most
+		case e.bounds.Norms:
+			p.stats, p.given = b.rows(t.Stats, t.Rows[lo:hi]), true
+		}
 		p.forward(0, false)
-		if err := p.loss(from.ids, none, 0, piece, at, b.numbers(lo, hi), len(views)); err != nil {
+		if err := p.loss(from.ids, none, 0, sum, at, b.numbers(lo, hi), len(views)); err != nil {
 			return err
 		}
 		return e.issue(b)
 	})
 }
 
-// statistics has nothing to do: no layer with statistics has kernels yet.
-func (e *Engine) statistics(t engine.Statistics) error { return e.bounds.Statistics(&t) }
+// statistics takes those of one batch after the other, for all rows at once, and adds them up in float64.
+func (e *Engine) statistics(t engine.Statistics) error {
+	if err := e.bounds.Statistics(&t); err != nil || !e.bounds.Norms || len(t.Rows) == 0 {
+		return err
+	}
+	if err := e.mats("statistics", t.X, t.Stats); err != nil {
+		return err
+	}
+	n, wide := len(t.Rows), e.layout.Stats
+	sums, err := e.room("statistics", 8*n*wide)
+	if err != nil {
+		return err
+	}
+	one, err := e.room("statistics of a batch", 4*n*wide)
+	if err != nil {
+		return err
+	}
+	if err := e.issue(new(batch).launch("zeros", 2*n*wide, 1, sums, uint64(0), uint64(2*n*wide))); err != nil {
+		return err
+	}
+	for _, ids := range t.Batches {
+		err := waves(n, len(ids)*e.plan.total(), func(lo, hi int) error {
+			b, some := new(batch), (hi-lo)*wide
+			var views []view
+			var counts []int
+			for range hi - lo {
+				views, counts = append(views, view{ids: ids}), append(counts, len(ids))
+			}
+			p, err := e.begin(b, hi-lo, hi-lo, len(ids), counts)
+			if err != nil {
+				return err
+			}
+			if _, err := e.gather(b, views, len(ids), p.acts[0].m); err != nil {
+				return err
+			}
+			p.params = b.rows(t.X, t.Rows[lo:hi])
+			b.launch("zeros", some, 1, one, uint64(0), uint64(some))
+			p.stats, p.pace = place{m: one, step: uint64(wide), list: none}, 1
+			p.forward(0, false)
+			b.launch("stats_add", some, 1, sums, uint64(lo*wide), one, uint64(some))
+			return e.issue(b)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	m, at := behind(t.Stats)
+	return e.issue(new(batch).launch("stats_mean", n*wide, 1, m, at, sums, uint64(n*wide), uint32(len(t.Batches))))
+}

@@ -211,3 +211,19 @@ __kernel void draw_factors(__global const uint *words, uint keys, uint stream, u
 		a[ENTRY * stepa + (ulong)(row / 2) * rows + e] = x;
 	}
 }
+
+// d = A B' of each row's factors: element (i, j) is the sum over q of a[q][i]*b[q][j], every product rounded.
+__kernel void outer(__global const float *a, ulong stepa, __global const float *b, ulong stepb, uint rank, uint rows, uint cols,
+	__global float *d, ulong at, ulong step)
+{
+	ulong e = COLUMN;
+	if (e >= (ulong)rows * cols)
+		return;
+	uint i = e / cols, j = e % cols;
+	float s = 0;
+	for (uint q = 0; q < rank; q++) {
+		float p = a[ENTRY * stepa + (ulong)q * rows + i] * b[ENTRY * stepb + (ulong)q * cols + j];
+		s = q == 0 ? p : s + p;
+	}
+	d[at + ENTRY * step + e] = s;
+}
