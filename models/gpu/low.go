@@ -5,6 +5,9 @@ import "brood/models"
 // few is the rank up to which products with single columns are sums of sixteen.
 const few = 4
 
+// cut is the steps of k after which a product with accumulation goes to its result.
+const cut = 1024
+
 // lanes is what the length of such a product is a multiple of.
 const lanes = 32
 
@@ -130,8 +133,15 @@ func (c *crowd) factored(o *op, first bool, drawn int) error {
 	}
 	inner := place{m: room, step: uint64(c.most * rank), list: none, down: rank, across: 1}
 	column := place{words: true, at: uint64(b.floats(ones...))}
-	b.gemm(entries, product{m: c.most, n: rank, k: o.nIn, sizes: sizes, sized: 1, a: in,
-		b: place{m: x, step: uint64(rank * o.nIn), list: pairs, down: 1, across: o.nIn}, c: inner, bias: &column})
+	right := place{m: x, step: uint64(rank * o.nIn), list: pairs, down: 1, across: o.nIn}
+	g := product{m: c.most, n: rank, k: o.nIn, sizes: sizes, sized: 1, a: in, b: right, c: inner, bias: &column}
+	if !first && drawn <= few { // a product that is added to what is there, and so is cut
+		g.k = min(o.nIn, cut)
+	}
+	b.gemm(entries, g)
+	for k := g.k; k < o.nIn; k += cut {
+		b.gemm(entries, product{m: c.most, n: rank, k: min(cut, o.nIn-k), sizes: sizes, sized: 1, add: true, factors: none, a: in.shift(k), b: right.shift(k), c: inner})
+	}
 	if !first && drawn <= few && o.nIn%lanes == 0 {
 		b.grid("row_dots", [3]int{(c.most + group - 1) / group, drawn, entries}, group, wordsHere{}, sizes, uint32(o.nIn), c.pairOf, in.m, in.step,
 			x, uint64(rank*o.nIn), room, inner.step, uint32(rank))
