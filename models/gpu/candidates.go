@@ -246,7 +246,7 @@ func (c *crowd) apart(o *op, eps place) error {
 
 // inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line maps to x.
 func (c *crowd) inBytes(o *op) bool {
-	return c.t.Noise.Integer && c.t.Scale.Rows == 0 && o.in == 0 && len(c.e.set.Normal()) == 1 && o.nIn < 1<<16
+	return c.t.Noise.Integer && c.t.Scale.Rows == 0 && o.in == 0 && len(c.e.set.Normal()) == 1 && o.nIn < 1<<16 && c.e.model.Loss == models.CrossEntropy
 }
 
 // bytes appends turn for whole numbers V of noise: x = (pixel/255 - mean)/deviation, so that x*E' = scale/(255*deviation) * pixels*V' -

@@ -216,19 +216,27 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMissingLayers: a model with a layer that has no kernels is refused, by name.
+// TestMissingLayers: a model with a layer that has no kernels is refused, by name. Every model of the zoo has all of them.
 func TestMissingLayers(t *testing.T) {
-	set, err := data.Glyphs(96, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, says := range map[string]string{"lenets": "layer 1: a layer of kind conv", "quadratic": "loss distance"} {
+	m, set := small(t)
+	for _, name := range models.List() {
 		m, err := models.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := gpu.New(open(t), m, set); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", name, err)
+		if err := gpu.Covers(m); err != nil {
+			t.Error(err)
 		}
+	}
+	strange := *m
+	strange.Layers = append([]models.Layer(nil), m.Layers...)
+	strange.Layers[1].Kind = "attention"
+	d := &crooked{Device: open(t)}
+	_, err := gpu.New(d, &strange, set)
+	if _, ok := errors.AsType[*gpu.UncoveredError](err); !ok || err.Error() != "model mlp-small: layer 2: a layer of kind attention has no kernels for a device yet: train it on the processor" {
+		t.Error(err)
+	}
+	if len(d.held) > 0 {
+		t.Errorf("%d pieces of memory are kept", len(d.held))
 	}
 }

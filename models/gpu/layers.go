@@ -130,3 +130,8 @@ func (p *pass) normBack(o *op, dy Memory, g place, input bool) {
 		p.b.launch("norm_back", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, channels, plane, o.floor(), x.m, x.step, dy, uint64(p.most*o.nOut), kept)
 	}
 }
+
+// add appends y = x + z.
+func (p *pass) add(o *op, x, z, y place) {
+	p.b.launch("add", p.most*o.nOut, p.entries, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(o.nOut), x.m, x.list, x.step, z.m, z.list, z.step, y.m, y.step)
+}

@@ -146,6 +146,11 @@ func (p *pass) step(o *op, training bool) {
 		p.b.launch("average", p.most*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), x.m, x.list, x.step, y.m, y.step)
 	case o.kind == models.BatchNorm:
 		p.norm(o, x, y)
+	case o.kind == models.Add:
+		p.add(o, x, p.acts[o.with], y)
+	case o.kind == models.Constant:
+		row := p.tensor(p.params, p.lo, o.bias)
+		p.b.launch("constant_rows", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nOut), row.m, row.at, row.list, row.step, y.m, y.step)
 	case o.kind == models.ReLU && o.forward:
 		p.each("relu", o, x, y)
 	case o.kind == models.Dropout && training:
@@ -186,63 +191,17 @@ func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums uint64, target
 	if d == 0 {
 		d, want = losses, 0
 	}
-	z := p.acts[len(p.acts)-1]
-	p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels, uint32(classes), z.m, d, want, losses, hits)
+	z := p.acts[e.plan.last]
+	if e.model.Loss == models.Distance {
+		x := p.acts[0]
+		p.b.launch("squared_distance", p.most, p.entries, wordsHere{}, p.sizes, uint32(p.most), uint32(e.model.Features), x.m, x.list, x.step, z.m, z.list, z.step,
+			d, want, losses, hits)
+	} else {
+		p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels, uint32(classes), z.m, z.list, z.step, d, want, losses, hits)
+	}
 	p.b.launch("tally", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), losses, hits, targets,
 		e.log, sums, e.log, sums+uint64(entries))
 	return nil
-}
-
-// backward appends the gradients of all parameters into rows of g, from that of the logits in dy. spare is as large.
-func (p *pass) backward(dy, spare Memory, g place) {
-	e := p.e
-	for i := len(e.plan.ops) - 1; i >= e.plan.first; i-- {
-		o := &e.plan.ops[i]
-		n := p.entries * p.most * o.nOut
-		switch o.kind {
-		case models.ReLU:
-			if o.backward {
-				p.b.launch("gate", n, 1, dy, p.acts[o.out].m, uint64(n))
-			}
-		case models.Dropout:
-			p.drop(o, dy, dy)
-		case models.BatchNorm:
-			p.normBack(o, dy, g, i > e.plan.first)
-		case models.MaxPool, models.AvgPool:
-			p.poolBack(o, dy, spare)
-			dy, spare = spare, dy
-		case models.GlobalAvg:
-			p.b.launch("average_back", p.most*o.nIn, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), dy, uint64(p.most*o.nOut), spare, uint64(p.most*o.nIn))
-			dy, spare = spare, dy
-		case models.Conv:
-			p.convBack(o, dy, spare, g, i > e.plan.first)
-			dy, spare = spare, dy
-		case models.Dense:
-			d := place{m: dy, step: uint64(p.most * o.nOut), list: none, down: o.nOut, across: 1}
-			turned := d
-			turned.down, turned.across = 1, o.nOut
-			w := p.tensor(g, 0, o.weight)
-			w.down, w.across = o.nIn, 1
-			p.b.gemm(p.entries, product{m: o.nOut, n: o.nIn, k: p.most, sizes: p.sizes, sized: 2, a: turned, b: p.acts[o.in], c: w})
-			if o.bias >= 0 {
-				bias := p.tensor(g, 0, o.bias)
-				p.b.launch("column_sums", o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nOut), dy, d.step, bias.m, bias.at, bias.step)
-			}
-			if i == e.plan.first {
-				return
-			}
-			back := p.tensor(p.params, p.lo, o.weight)
-			back.down, back.across = o.nIn, 1
-			x := place{m: spare, step: uint64(p.most * o.nIn), list: none, down: o.nIn, across: 1}
-			f := product{m: p.most, n: o.nIn, k: o.nOut, sizes: p.sizes, sized: 1, a: d, b: back, c: x}
-			if o.rectified {
-				gate := p.acts[o.in]
-				f.gate = &gate
-			}
-			p.b.gemm(p.entries, f)
-			dy, spare = spare, dy
-		}
-	}
 }
 
 // sums reserves a float64 and a count for each of n entries in the log, zero at first, and says how they are read.

@@ -8,7 +8,7 @@ func (e *Engine) Room(w engine.Work) int64 {
 	total, params := int64(e.plan.total()), int64(e.layout.Params)
 	bytes := e.set.Bytes() + 16*int64(len(e.layout.Tensors))
 	samples := int64(w.Members) * int64(w.Gradients)
-	work := samples * (total + 2*int64(e.plan.widest()))
+	work := samples * (2*total + int64(e.plan.widest()))
 	pairs := int64(w.Candidates)
 	if w.Antithetic {
 		pairs = (pairs + 1) / 2

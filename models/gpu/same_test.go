@@ -181,6 +181,9 @@ func TestVectorsHaveTheSameBits(t *testing.T) {
 func net(t *testing.T, input string, classes int, layers ...string) *models.Model {
 	t.Helper()
 	text := fmt.Sprintf("name = 'net'\nclasses = %d\ninput = %s\n", classes, input)
+	if loss, ok := strings.CutPrefix(layers[0], "loss "); ok {
+		text, layers = fmt.Sprintf("name = 'net'\nloss = '%s'\ninput = %s\n", loss, input), layers[1:]
+	}
 	for _, l := range layers {
 		f := strings.Fields(l)
 		text += "[[layer]]\nkind = '" + f[0] + "'\n" + strings.Join(f[1:], "\n") + "\n"
@@ -202,6 +205,16 @@ var nets = [][]string{
 	{"batchnorm", "conv out=6 kernel=4 stride=2 pad=2", "relu", "conv out=4 kernel=3 groups=2", "batchnorm", "dropout rate=0.3", "avgpool kernel=1", "relu", "flatten", "dense out=33", "batchnorm"},
 	{"maxpool kernel=3 stride=2", "conv out=5 kernel=2", "relu", "maxpool kernel=1", "conv out=7 kernel=1", "relu", "globalavgpool"},
 	{"conv out=8 kernel=5 pad=3 stride=3", "batchnorm", "relu", "avgpool kernel=2", "conv out=8 kernel=1 groups=8", "flatten"},
+	{"conv out=3 kernel=3 pad=1 name='a'", "relu name='b'", "conv out=3 kernel=3 pad=1 from='a'", "batchnorm", "add with='b'", "add with='a'", "relu name='c'",
+		"conv out=5 kernel=3 stride=2 pad=1", "batchnorm", "add with='c' stride=2", "relu name='d'", "conv out=5 kernel=1", "dropout rate=0.2", "add with='d'", "add with='d'", "globalavgpool"},
+	{"flatten name='x'", "dense out=60 name='y'", "add with='x'", "relu name='r'", "dense out=60 from='y'", "add with='r'", "add with='y'"},
+	{"constant out=40", "relu"},
+}
+
+// means are models of a distance: how far their results are from the sample.
+var means = [][]string{
+	{"loss distance", "constant out=60"},
+	{"loss distance", "flatten", "dense out=9", "batchnorm", "relu", "dense out=60"},
 }
 
 // TestModelsHaveTheSameBits: gradients, evaluations and candidates of every kind of noise, on bytes, on augmented bytes and on values.
@@ -231,6 +244,9 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 			if i >= 4 && (name == "augmented" || name == "values") {
 				continue // samples come as before, and images of 1 x 5 have no windows
 			}
+			if i == 9 && name != "toy" {
+				continue // whose samples have 60 values
+			}
 			shape := fmt.Sprint(set.Shape[0], ",", set.Shape[1], ",", set.Shape[2])
 			last := []string{fmt.Sprintf("dense out=%d", set.Classes)}
 			if i == 2 {
@@ -240,6 +256,9 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 				sameModel(t, net(t, "["+shape+"]", set.Classes, slices.Concat(layers, last)...), set)
 			})
 		}
+	}
+	for i, layers := range means {
+		t.Run(fmt.Sprintf("mean %d", i), func(t *testing.T) { sameModel(t, net(t, "[2,5,6]", 0, layers...), toy) })
 	}
 }
 

@@ -87,8 +87,8 @@ func (e *Engine) gradients(t engine.Gradients) error {
 	if err := e.issue(head); err != nil {
 		return err
 	}
-	most, wide := longest(t.Batches), e.plan.widest()
-	return waves(n, most*(e.plan.total()+2*wide), func(lo, hi int) error {
+	most := longest(t.Batches)
+	return waves(n, most*(2*e.plan.total()+e.plan.widest()), func(lo, hi int) error {
 		b := new(batch)
 		p, err := e.begin(b, hi-lo, hi-lo, most, counts[lo:hi])
 		if err != nil {
@@ -109,22 +109,22 @@ func (e *Engine) gradients(t engine.Gradients) error {
 		if err != nil {
 			return err
 		}
-		var slots [2]Memory
-		for i, name := range []string{"gradient", "gradient before"} {
-			if slots[i], err = e.room(name, 4*(hi-lo)*most*wide); err != nil {
-				return err
-			}
+		grads, err := p.gradients()
+		if err != nil {
+			return err
 		}
 		p.params = b.rows(t.X, t.Rows[lo:hi])
 		if e.bounds.Norms {
 			p.stats, p.pace = b.rows(t.Stats, t.StatRows[lo:hi]), models.NormMomentum
 		}
 		p.forward(0, true)
-		if err := p.loss(from.ids, none, slots[0], most, at, b.numbers(lo, hi), n); err != nil {
+		if err := p.loss(from.ids, none, grads[e.plan.last], most, at, b.numbers(lo, hi), n); err != nil {
 			return err
 		}
 		g, row := behind(t.G)
-		p.backward(slots[0], slots[1], place{m: g, at: row + uint64(lo*t.G.Cols), step: uint64(t.G.Cols), list: none})
+		if err := p.backward(grads, place{m: g, at: row + uint64(lo*t.G.Cols), step: uint64(t.G.Cols), list: none}); err != nil {
+			return err
+		}
 		return e.issue(b)
 	})
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -108,15 +107,16 @@ func TestOneArithmeticOnDevice(t *testing.T) {
 	if _, err := (opencl.Driver{}).Devices(); err != nil {
 		t.Skip(err)
 	}
+	model := spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}}
 	for _, a := range catalog.All() {
 		if !a.Needs.Model() {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {
-			across(t, brief(a, "mlp-small", "glyphs"))
+			across(t, brief(a, model, "glyphs"))
 			for _, s := range more[a.Name] {
-				o := brief(a, "mlp-small", "glyphs")
+				o := brief(a, model, "glyphs")
 				o.Set = append(o.Set, event.Setting{Knob: s[0], Expr: s[1]})
 				across(t, o)
 			}
@@ -136,8 +136,8 @@ func across(t *testing.T, o Options) {
 		t.Setenv("BROOD_ENGINE", engines[0])
 		want := train(t, dir, prepare(t, o), nil, nil)
 		t.Setenv("BROOD_ENGINE", engines[1])
-		if e, err := newEngine(arith.Name, nil, prepare(t, o).Net, prepare(t, o).Samples, 1); err != nil || strings.TrimPrefix(fmt.Sprintf("%T", e), "*") != map[string]string{"native": "native.Engine", "opencl": "gpu.Engine"}[engines[1]] {
-			t.Fatalf("what executes is a %T: %v", e, err)
+		if m, err := chosen(arith.Name); err != nil || m.name != engines[1] {
+			t.Fatalf("%v executes, not %s: %v", m, engines[1], err)
 		}
 		v, err := Verify(context.Background(), dir, 2, nil)
 		if err != nil {

@@ -24,13 +24,13 @@ double natural_log(double s)
 // Softmax and cross-entropy of a sample by a work item: its loss, whether the first of the largest logits is its label's and, with want,
 // d = scale*(softmax - onehot) with scale = 1/samples. Block z of ids is that of list blocks.
 __kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, uint sizes, uint most, __global const uchar *labels, uint classes,
-	__global const float *logits, __global float *d, uint want, __global float *losses, __global uint *hits)
+	__global const float *logits, uint listz, ulong stepz, __global float *d, uint want, __global float *losses, __global uint *hits)
 {
 	uint s = COLUMN, z = ENTRY, size = words[sizes + z];
 	if (s >= size)
 		return;
 	ulong at = (ulong)z * most + s;
-	__global const float *x = logits + at * classes;
+	__global const float *x = logits + ROW(words, listz) * stepz + (ulong)s * classes;
 	uint label = labels[words[ids + (uint)ROW(words, blocks) * most + s]], best = 0;
 	float top = -INFINITY, lane[16], scale = 1.0f / (float)size;
 	for (uint i = 0; i < 16; i++)
@@ -82,4 +82,26 @@ __kernel void tally(__global const uint *words, uint sizes, uint entries, uint m
 	}
 	sums[at + target] = sum;
 	right[atr + target] = ok;
+}
+
+// The squared distance of results to samples, summed in float64, and with want d = 2*scale*(result - sample). A work item takes a sample.
+__kernel void squared_distance(__global const uint *words, uint sizes, uint most, uint n, __global const float *x, uint listx, ulong stepx,
+	__global const float *y, uint listy, ulong stepy, __global float *d, uint want, __global float *losses, __global uint *hits)
+{
+	uint s = COLUMN, z = ENTRY, size = words[sizes + z];
+	if (s >= size)
+		return;
+	ulong at = (ulong)z * most + s;
+	x += ROW(words, listx) * stepx + (ulong)s * n;
+	y += ROW(words, listy) * stepy + (ulong)s * n;
+	float scale = 2 * (1.0f / (float)size);
+	double sum = 0;
+	for (uint i = 0; i < n; i++) {
+		float e = y[i] - x[i];
+		sum = sum + (double)e * (double)e;
+		if (want)
+			d[at * n + i] = scale * e;
+	}
+	losses[at] = (float)sum;
+	hits[at] = 0;
 }
