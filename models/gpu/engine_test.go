@@ -60,6 +60,14 @@ type crooked struct {
 	names map[gpu.Kernel]string
 	fail  string // the kernel that cannot be launched
 	held  map[gpu.Memory]bool
+	edit func(source string) string // what is loaded
+}
+
+func (c *crooked) Load(name, source string) error {
+	if c.edit != nil {
+		source = c.edit(source)
+	}
+	return c.Device.Load(name, source)
 }
 
 func (c *crooked) Read(p []byte, src gpu.Memory, at int) error {

@@ -12,6 +12,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/enginetest"
+	"brood/models/gpu"
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/models/noise"
@@ -25,16 +26,21 @@ type twins struct {
 	both  [2]enginetest.Engine
 	mats  [2][]engine.Mat
 	draws uint32
+	fault func(format string, args ...any) // says that bits differ
 }
 
 func newTwins(t *testing.T, m *models.Model, set *data.Set) *twins {
 	t.Helper()
-	e := newEngine(t, m, set)
+	return twinsOf(t, m, set, newEngine(t, m, set))
+}
+
+func twinsOf(t *testing.T, m *models.Model, set *data.Set, e *gpu.Engine) *twins {
+	t.Helper()
 	n, err := native.NewEngine(m, set, 1, kernel.Best())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &twins{t: t, m: m, set: set, both: [2]enginetest.Engine{n, e}}
+	return &twins{t: t, m: m, set: set, both: [2]enginetest.Engine{n, e}, fault: t.Errorf}
 }
 
 // mat is a matrix of normals times scale in both memories.
@@ -84,7 +90,7 @@ func (w *twins) same(name string, f func(m []engine.Mat) (tasks []engine.Task, o
 		}
 	}
 	if outputs[0] != outputs[1] {
-		w.t.Errorf("%s: native %s, device %s", name, outputs[0], outputs[1])
+		w.fault("%s: native %s, device %s", name, outputs[0], outputs[1])
 	}
 	for i := range bytes[0] {
 		x, y := make([]float32, len(bytes[0][i])/4), make([]float32, len(bytes[0][i])/4)
@@ -92,7 +98,7 @@ func (w *twins) same(name string, f func(m []engine.Mat) (tasks []engine.Task, o
 		engine.ReadFloats(y, bytes[1][i])
 		for j := range x {
 			if math.Float32bits(x[j]) != math.Float32bits(y[j]) && (x[j] == x[j] || y[j] == y[j]) {
-				w.t.Errorf("%s: element %d of matrix %d is %v, on the device %v", name, j, i, x[j], y[j])
+				w.fault("%s: element %d of matrix %d is %v, on the device %v", name, j, i, x[j], y[j])
 				break
 			}
 		}
@@ -106,6 +112,11 @@ func TestVectorsHaveTheSameBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newTwins(t, net(t, "[1,28,28]", 10, "flatten", "dense out=33", "relu", "dense out=10"), set)
+	w.vectors()
+}
+
+// vectors compares the tasks that need no model.
+func (w *twins) vectors() {
 	p := w.m.Layout.Params
 	a, b, one, s := w.mat(5, p, 1), w.mat(5, p, 1e-3), w.mat(1, p, 1), w.mat(1, p, 1e20)
 	rows := []engine.Row{4, 0, 2}
@@ -262,9 +273,12 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 	}
 }
 
-func sameModel(t *testing.T, m *models.Model, set *data.Set) {
-	w := newTwins(t, m, set)
-	p, train := m.Layout.Params, set.Train()
+func sameModel(t *testing.T, m *models.Model, set *data.Set) { newTwins(t, m, set).models() }
+
+// models compares the tasks that need a model.
+func (w *twins) models() {
+	m := w.m
+	p, train := m.Layout.Params, w.set.Train()
 	x, g, one, scale := w.mat(4, p, 0.2), w.mat(3, p, 1), w.mat(1, p, 0.2), w.mat(1, p, 0.03)
 	stats := w.mat(4, m.Layout.Stats, 0.5)
 	w.same("squared statistics", func(ms []engine.Mat) ([]engine.Task, func() any) { // variances are not negative
