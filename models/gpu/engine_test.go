@@ -60,7 +60,7 @@ type crooked struct {
 	names map[gpu.Kernel]string
 	fail  string // the kernel that cannot be launched
 	held  map[gpu.Memory]bool
-	edit func(source string) string // what is loaded
+	edit  func(source string) string // what is loaded
 }
 
 func (c *crooked) Load(name, source string) error {
