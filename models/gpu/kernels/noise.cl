@@ -177,7 +177,7 @@ __kernel void crossover(__global const uint *words, uint keys, __global const ui
 	}
 	uint o = whole ? 0 : i - table[4 * lo];
 	uint4 w = philox((uint4)(o / 128, lo, k[2], k[3]), k[0], k[1]);
-	uint word = o / 32 % 4, bits = word == 0 ? w.x : word == 1 ? w.y : word == 2 ? w.z : w.w;
+	uint of[4] = {w.x, w.y, w.z, w.w}, bits = of[o / 32 % 4];
 	ulong at_row = ENTRY * n + i;
 	d[at + at_row] = bits >> (o % 32) & 1 ? b[atb + at_row] : a[ata + at_row];
 }

@@ -25,7 +25,7 @@ __kernel void dropout(__global const uint *words, uint keys, uint sizes, uint fe
 		return;
 	__global const uint *k = words + keys + 5 * ENTRY;
 	uint4 w = philox((uint4)((uint)(e / 4), layer, k[2], k[3]), k[0], k[1]);
-	uint word = e % 4 == 0 ? w.x : e % 4 == 1 ? w.y : e % 4 == 2 ? w.z : w.w;
+	uint of[4] = {w.x, w.y, w.z, w.w}, word = of[e % 4];
 	y[ENTRY * step + e] = x[ENTRY * step + e] * ((word >> 8) < limit ? 0.0f : keep);
 }
 
