@@ -2,8 +2,8 @@ package engine
 
 import "fmt"
 
-// Vector checks a task that needs no model. held says whether a matrix has its memory in the engine that asks. A task that needs a model is
-// an UnsupportedError.
+// Vector checks a task that needs no model. held says whether a matrix has its memory in the engine that asks. A task
+// that needs a model is an UnsupportedError.
 func (l *Layout) Vector(t Task, held func(Mat) bool) error {
 	c := vector{l: l, held: held}
 	switch t := t.(type) {

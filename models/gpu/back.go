@@ -29,8 +29,8 @@ func (p *pass) gradients() (grads []Memory, err error) {
 	return grads, nil
 }
 
-// backward appends the gradients of all parameters into rows of g, from that of the logits. Where an activation is taken more than once, parts are
-// added in the order of the way back.
+// backward appends the gradients of all parameters into rows of g, from that of the logits. Where an activation is
+// taken more than once, parts are added in the order of the way back.
 func (p *pass) backward(grads []Memory, g place) error {
 	plan := p.e.plan
 	b := &back{pass: p, grads: grads, has: make([]bool, len(grads)), g: g}

@@ -121,7 +121,8 @@ func (e *Engine) issue(b *batch) error {
 // leastLog is the bytes of the log at first.
 const leastLog = 1 << 16
 
-// tell reserves bytes of the log for what the next batch writes out, at a multiple of eight, and says how they are read at the next Wait.
+// tell reserves bytes of the log for what the next batch writes out, at a multiple of eight, and says how they are read
+// at the next Wait.
 func (e *Engine) tell(bytes int, read func(p []byte)) (at uint64, err error) {
 	bytes = (bytes + 7) / 8 * 8
 	if e.logged+bytes > e.logRoom {

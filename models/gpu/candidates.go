@@ -8,8 +8,8 @@ import (
 	"brood/models/noise"
 )
 
-// pair is one or two candidates that share noise, with opposite signs, and a view: entries at, ... of the task. A candidate alone is
-// computed by the same steps as one of two, so that its bits do not depend on the cohort.
+// pair is one or two candidates that share noise, with opposite signs, and a view: entries at, ... of the task. A
+// candidate alone is computed by the same steps as one of two, so that its bits do not depend on the cohort.
 type pair struct {
 	key   noise.Key
 	view  int
@@ -46,8 +46,9 @@ func pairs(t *engine.Candidates) (out []pair, views []view) {
 	return out, views
 }
 
-// candidates evaluates pairs, as many at once as fit. Where the model begins with a dense layer, its products with theta and with the noise
-// are taken apart, x*(W + s*E)' = x*W' + s*(x*E)': the first serves all candidates that see the view, the second both signs of a pair.
+// candidates evaluates pairs, as many at once as fit. Where the model begins with a dense layer, its products with
+// theta and with the noise are taken apart, x*(W + s*E)' = x*W' + s*(x*E)': the first serves all candidates that see
+// the view, the second both signs of a pair.
 func (e *Engine) candidates(t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
@@ -91,7 +92,7 @@ type crowd struct {
 	theta                           place
 	from                            loaded
 	keys                            uint32 // of the pairs' noise
-	pairOf, viewOf, target, factors uint32 // of each candidate: its pair, its view, its place in the task, what its noise is multiplied by
+	pairOf, viewOf, target, factors uint32 // of each candidate: its pair, its view, place in the task, factor of the noise
 	seen, viewSizes, pairSizes      uint32 // of each pair: its view; how many samples views have, and pairs see
 }
 
@@ -170,7 +171,7 @@ func (c *crowd) full() error {
 	first, lo := 0, 0
 	if o := &e.plan.ops[0]; o.kind == models.Dense {
 		first, lo = 1, e.end(o)
-		if err := c.apart(o, place{m: eps, step: uint64(params), list: none}); err != nil {
+		if err := c.factorFirst(o, place{m: eps, step: uint64(params), list: none}); err != nil {
 			return err
 		}
 	}
@@ -222,8 +223,9 @@ func (c *crowd) base(o *op) (place, error) {
 	return y, err
 }
 
-// apart appends a first dense layer: the base of each view, turn = x*E' + e of each pair, and base + step*turn of each candidate.
-func (c *crowd) apart(o *op, eps place) error {
+// factorFirst appends a first dense layer: the base of each view, turn = x*E' + e of each pair, and base + step*turn of
+// each candidate.
+func (c *crowd) factorFirst(o *op, eps place) error {
 	base, err := c.base(o)
 	if err != nil {
 		return err
@@ -244,13 +246,14 @@ func (c *crowd) apart(o *op, eps place) error {
 	return err
 }
 
-// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line maps to x.
+// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line
+// maps to x.
 func (c *crowd) inBytes(o *op) bool {
 	return c.t.Noise.Integer && c.t.Scale.Rows == 0 && o.in == 0 && len(c.e.set.Normal()) == 1 && o.nIn < 1<<16 && c.e.model.Loss == models.CrossEntropy
 }
 
-// bytes appends turn for whole numbers V of noise: x = (pixel/255 - mean)/deviation, so that x*E' = scale/(255*deviation) * pixels*V' -
-// scale*mean/deviation * 1*V' for E = scale*V.
+// bytes appends turn for whole numbers V of noise: x = (pixel/255 - mean)/deviation, so that x*E' =
+// scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V.
 func (c *crowd) bytes(o *op, eps place, turn Memory) error {
 	e, w := c.e, &c.e.layout.Tensors[o.weight]
 	numbers, err := e.room("whole numbers", 4*len(c.work)*w.Len)

@@ -4,8 +4,8 @@ package gpu
 type Driver interface {
 	// Name is how a person asks for it: opencl.
 	Name() string
-	// Devices lists what there is, in an order that stays. A machine without the interface's library has none, and the error says in one
-	// sentence why.
+	// Devices lists what there is, in an order that stays. A machine without the interface's library has none, and the
+	// error says in one sentence why.
 	Devices() ([]Info, error)
 	// Open readies device i of that list for one goroutine at a time.
 	Open(i int) (Device, error)
@@ -26,8 +26,8 @@ type Memory uintptr
 // Kernel is a function of a loaded program; 0 is none.
 type Kernel uintptr
 
-// Device is memory and one queue. What is queued is done in its order. Places and sizes are in bytes. An error of what is queued may
-// come from a later call.
+// Device is memory and one queue. What is queued is done in its order. Places and sizes are in bytes. An error of what
+// is queued may come from a later call.
 type Device interface {
 	Info() Info
 	// Alloc is memory whose contents are not defined. The error says what was wanted.
@@ -42,7 +42,8 @@ type Device interface {
 	Load(name, source string) error
 	// Kernel is a kernel of what was loaded.
 	Kernel(name string) (Kernel, error)
-	// Launch queues groups[0] x groups[1] x groups[2] groups of size work items in a line. Arguments are Memory, uint32, uint64 and float32.
+	// Launch queues groups[0] x groups[1] x groups[2] groups of size work items in a line. Arguments are Memory,
+	// uint32, uint64 and float32.
 	Launch(k Kernel, groups [3]int, size int, args ...any) error
 	// Finish waits until the queue is empty.
 	Finish() error

@@ -1,12 +1,13 @@
-// Package gpu computes on a device behind a driver: device memory behind matrices, tasks as launches of kernels in OpenCL C. It holds the
-// arithmetic f32/1, bit by bit (docs/arithmetic.md), as models/native does, which is the reference of every task.
+// Package gpu computes on a device behind a driver: device memory behind matrices, tasks as launches of kernels in
+// OpenCL C. It holds the arithmetic f32/1, bit by bit (docs/arithmetic.md), as models/native does, which is the
+// reference of every task.
 //
 //	d, err := opencl.Driver{}.Open(0)
 //	e, err := gpu.New(d, model, set)
 //
-// A task becomes a batch: the words it needs (rows, keys, sample ids, shapes), which are sent in one write, and launches. What a task writes
-// out goes to a log in device memory, which Wait and Read bring home at once. Nothing here depends on how many members there are, nor on
-// the device: shapes decide the order of every sum.
+// A task becomes a batch: the words it needs (rows, keys, sample ids, shapes), which are sent in one write, and
+// launches. What a task writes out goes to a log in device memory, which Wait and Read bring home at once. Nothing here
+// depends on how many members there are, nor on the device: shapes decide the order of every sum.
 package gpu
 
 import (
@@ -58,8 +59,8 @@ type spare struct {
 	bytes int
 }
 
-// New compiles the model for the device, which the engine owns from then on, with or without an error. It fails with an UncoveredError
-// where kernels are missing, and with a sentence where the device does not compute as f32/1 says.
+// New compiles the model for the device, which the engine owns from then on, with or without an error. It fails with an
+// UncoveredError where kernels are missing, and with a sentence where the device does not compute as f32/1 says.
 func New(d Device, m *models.Model, set *data.Set) (*Engine, error) {
 	e := &Engine{dev: d, kernels: map[string]Kernel{}, scratch: map[string]*spare{}}
 	if err := e.start(m, set); err != nil {

@@ -17,7 +17,8 @@ import (
 	"brood/models/gpu/opencl"
 )
 
-// open is the device of the tests: the first of OpenCL, or the one that $BROOD_TEST_DEVICE numbers. Where there is none, the test is skipped.
+// open is the device of the tests: the first of OpenCL, or the one that $BROOD_TEST_DEVICE numbers. Where there is
+// none, the test is skipped.
 func open(t testing.TB) gpu.Device {
 	t.Helper()
 	at := 0
@@ -124,8 +125,8 @@ func small(t *testing.T) (*models.Model, *data.Set) {
 	return m, set
 }
 
-// TestSelfTest: a device whose results differ in a bit, or that takes denormals for zero, is refused in one sentence that names it and what it got
-// wrong.
+// TestSelfTest: a device whose results differ in a bit, or that takes denormals for zero, is refused in one sentence
+// that names it and what it got wrong.
 func TestSelfTest(t *testing.T) {
 	m, set := small(t)
 	for name, spoil := range map[string]func(p []byte){
@@ -155,8 +156,8 @@ func TestSelfTest(t *testing.T) {
 	d.Close()
 }
 
-// TestDeviceErrorsStay: what a device fails at is the error of that call or a later one, and of every call from then on; tasks that do not fit are no
-// such thing. Closing gives everything back.
+// TestDeviceErrorsStay: what a device fails at is the error of that call or a later one, and of every call from then
+// on; tasks that do not fit are no such thing. Closing gives everything back.
 func TestDeviceErrorsStay(t *testing.T) {
 	m, set := small(t)
 	d := &crooked{Device: open(t)}
@@ -224,7 +225,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMissingLayers: a model with a layer that has no kernels is refused, by name. Every model of the zoo has all of them.
+// TestMissingLayers: a model with a layer that has no kernels is refused, by name. Every model of the zoo has all of
+// them.
 func TestMissingLayers(t *testing.T) {
 	m, set := small(t)
 	for _, name := range models.List() {

@@ -74,7 +74,8 @@ const (
 
 // kept is what a normalisation keeps from forward to backward, and room for sums of lanes.
 func (p *pass) kept(o *op) (kept, lanes Memory) {
-	kept, _ = p.e.room(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*normKept*o.channels) // an error is the device's, and stays
+	// An error is the device's, and stays: the batch is not issued.
+	kept, _ = p.e.room(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*normKept*o.channels)
 	lanes, _ = p.e.room("lanes of "+fmt.Sprint(o.channels), 4*p.entries*2*normLanes*o.channels)
 	return kept, lanes
 }

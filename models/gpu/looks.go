@@ -10,7 +10,8 @@ import (
 // pieceColumns is the columns of a piece of a squared distance.
 const pieceColumns = 1024
 
-// squares appends the squared distance of each row of x to c, or to zero where c is the zero Mat: float64 from element at of sums on.
+// squares appends the squared distance of each row of x to c, or to zero where c is the zero Mat: float64 from element
+// at of sums on.
 func (e *Engine) squares(b *batch, x, c engine.Mat, sums Memory, at uint64) error {
 	pieces := (x.Cols + pieceColumns - 1) / pieceColumns
 	room, err := e.room("pieces", 8*pieces*x.Rows)

@@ -11,8 +11,8 @@ const cut = 1024
 // lanes is what the length of such a product is a multiple of.
 const lanes = 32
 
-// low appends the logits under noise of rank r. A dense layer is x*(W + s*E)' + b + s*e = x*W' + b + s*(x*B')*A', where the bias's noise e is one
-// more row of A against a column of ones. The parameters of all else are made.
+// low appends the logits under noise of rank r. A dense layer is x*(W + s*E)' + b + s*e = x*W' + b + s*(x*B')*A', where
+// the bias's noise e is one more row of A against a column of ones. The parameters of all else are made.
 func (c *crowd) low() error {
 	e, rank := c.e, c.t.Noise.Rank
 	if err := c.rest(); err != nil {
@@ -97,7 +97,8 @@ func (c *crowd) expand(held map[int]bool, eps Memory) error {
 	return nil
 }
 
-// factored appends y = fma(step, (x*B')*A', y) of each candidate, and the rectifier. Of the first layer x*B' serves both signs of a pair.
+// factored appends y = fma(step, (x*B')*A', y) of each candidate, and the rectifier. Of the first layer x*B' serves
+// both signs of a pair.
 func (c *crowd) factored(o *op, first bool, drawn int) error {
 	e, b, units, rank := c.e, c.b, len(c.work), drawn
 	if o.bias >= 0 {

@@ -137,7 +137,8 @@ func (e *Engine) span(ctx context.Context, s engine.Span, p []byte) error {
 	return nil
 }
 
-// room is scratch memory by a name, of at least so many bytes. What it held is lost where it grows. A batch asks for each name once.
+// room is scratch memory by a name, of at least so many bytes. What it held is lost where it grows. A batch asks for
+// each name once.
 func (e *Engine) room(name string, bytes int) (Memory, error) {
 	s := e.scratch[name]
 	if s == nil {

@@ -9,7 +9,8 @@ import (
 	"brood/models/noise"
 )
 
-// place is where an operand of each entry lies: at + list[z]*step, with rows and columns so far apart. The zero step has all share it.
+// place is where an operand of each entry lies: at + list[z]*step, with rows and columns so far apart. The zero step
+// has all share it.
 type place struct {
 	m            Memory
 	at, step     uint64
@@ -175,8 +176,8 @@ func (p *pass) drop(o *op, x, y Memory) {
 		1/(1-float32(o.rate)), uint32(o.rate*(1<<24)))
 }
 
-// loss appends losses and hits of the samples and, unless d is 0, the gradient of each entry's mean loss; and adds them to the entries' sums
-// in the log, which begin at an element. ids and blocks are as the kernel has them.
+// loss appends losses and hits of the samples and, unless d is 0, the gradient of each entry's mean loss; and adds them
+// to the entries' sums in the log, which begin at an element. ids and blocks are as the kernel has them.
 func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums uint64, targets uint32, entries int) error {
 	e, classes := p.e, p.e.plan.model.Classes
 	losses, err := e.room("losses", 4*p.entries*p.most)

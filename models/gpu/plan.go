@@ -22,7 +22,7 @@ type op struct {
 	in, out, with      int // activations; with is the second of a sum
 	nIn, nOut          int
 	weight, bias       int  // tensors of a dense layer; bias -1: none
-	rectify, rectified bool // a dense layer that is followed by a rectifier, and one behind a rectifier, whose gradient it takes over
+	rectify, rectified bool // a layer with a rectifier behind it, and one that gates for that before it
 	forward, backward  bool // a rectifier that is nobody else's work
 	layer              int
 	rate               float64
@@ -129,8 +129,8 @@ func (p *plan) same(in int) int {
 	return in
 }
 
-// before is the op that gives an activation which nothing else takes than what is being compiled, or nil. Its work may be joined with that of the
-// op behind it.
+// before is the op that gives an activation which nothing else takes than what is being compiled, or nil. Its work may
+// be joined with that of the op behind it.
 func (p *plan) before(in int) *op {
 	if n := len(p.ops); n > 0 && p.users[in] == 1 && p.ops[n-1].out == in {
 		return &p.ops[n-1]
@@ -138,8 +138,9 @@ func (p *plan) before(in int) *op {
 	return nil
 }
 
-// addition is the shape of a sum with an image of which every stride-th pixel counts, its missing channels being zero: height and width of the
-// result, then channels, height, width and stride of the image. Equal shapes are an image of one pixel.
+// addition is the shape of a sum with an image of which every stride-th pixel counts, its missing channels being zero:
+// height and width of the result, then channels, height, width and stride of the image. Equal shapes are an image of
+// one pixel.
 func addition(l *models.Layer, side []int) []uint32 {
 	if l.Stride > 1 || models.Size(side) != models.Size(l.In) {
 		return numbers(l.In[1], l.In[2], side[0], side[1], side[2], l.Stride)

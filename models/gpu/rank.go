@@ -9,8 +9,8 @@ import (
 // columnsAtOnce is the columns of factors that a product of a sum takes.
 const columnsAtOnce = 256
 
-// factors appends the draw of tensor i's factors for rows of keys: A over the root of the rank, times the key's factor if it is weighted, into
-// rows of a, and B into rows of b, so far apart.
+// factors appends the draw of tensor i's factors for rows of keys: A over the root of the rank, times the key's factor
+// if it is weighted, into rows of a, and B into rows of b, so far apart.
 func (e *Engine) factors(b *batch, i, rank int, keys uint32, entries int, weighted bool, a Memory, stepA int, x Memory, stepX int) {
 	t := &e.layout.Tensors[i]
 	rows := t.Len / t.Cols
@@ -23,7 +23,8 @@ func (e *Engine) factors(b *batch, i, rank int, keys uint32, entries int, weight
 		a, uint64(stepA), x, uint64(stepX), uint32(n))
 }
 
-// lowSum adds up noise of low rank for parameters [lo, hi) of tensor i: products of some candidates at a time, each added to those before.
+// lowSum adds up noise of low rank for parameters [lo, hi) of tensor i: products of some candidates at a time, each
+// added to those before.
 func (e *Engine) lowSum(t *engine.NoiseSum, i, lo, hi int) error {
 	w, rank := &e.layout.Tensors[i], t.Noise.Rank
 	rows, cols, some := w.Len/w.Cols, w.Cols, columnsAtOnce/rank

@@ -2,8 +2,8 @@ package gpu
 
 import "brood/models/engine"
 
-// Room predicts the bytes of device memory that the engine holds once it has done some work: the data set, and the buffers of the largest
-// batch of tasks. Blocks that tasks name are the caller's.
+// Room predicts the bytes of device memory that the engine holds once it has done some work: the data set, and the
+// buffers of the largest batch of tasks. Blocks that tasks name are the caller's.
 func (e *Engine) Room(w engine.Work) int64 {
 	total, params := int64(e.plan.total()), int64(e.layout.Params)
 	bytes := e.set.Bytes() + 16*int64(len(e.layout.Tensors))

@@ -65,7 +65,8 @@ func (w *twins) mat(rows, cols int, scale float32) int {
 	return len(w.mats[0]) - 1
 }
 
-// same does the tasks that f makes of each engine's matrices, and wants equal bits in all of them and in what f returns to be compared.
+// same does the tasks that f makes of each engine's matrices, and wants equal bits in all of them and in what f returns
+// to be compared.
 func (w *twins) same(name string, f func(m []engine.Mat) (tasks []engine.Task, outputs func() any)) {
 	w.t.Helper()
 	var outputs [2]string
@@ -151,11 +152,11 @@ func (w *twins) vectors() {
 			engine.Product{Dst: m[a], A: m[a], B: m[one]}}, nil
 	})
 	small, hurt := w.mat(4, 5000, 1), w.mat(3, 2049, 1e-38)
-	rms, near := make([]float64, 4), make([]float64, 3)
+	rms, near, far := make([]float64, 4), make([]float64, 3), make([]float64, 5)
 	ok, hash := make([]bool, 4), make([][32]byte, 4)
 	w.same("looks", func(m []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.Distance{X: m[small], Centre: m[small].Sub(2, 1), RMS: rms}, engine.Distance{X: m[hurt], RMS: near},
-			engine.Clip{X: m[small], Longest: 70}, engine.Clip{X: m[hurt], Longest: 1e-38}, engine.Finite{X: m[small], OK: ok}, engine.Digest{X: m[small], Hash: hash}}, func() any { return []any{rms, near, ok, hash} }
+		return []engine.Task{engine.Distance{X: m[small], Centre: m[small].Sub(2, 1), RMS: rms}, engine.Distance{X: m[hurt], RMS: near}, engine.Distance{X: m[a], Centre: m[b].Sub(1, 1), RMS: far},
+			engine.Clip{X: m[small], Longest: 70}, engine.Clip{X: m[hurt], Longest: 1e-38}, engine.Finite{X: m[small], OK: ok}, engine.Digest{X: m[small], Hash: hash}}, func() any { return []any{rms, near, far, ok, hash} }
 	})
 	for _, cols := range []int{1, 15, 255, 256, 257, 511, 512, 513, 1024, 1280, 4000} {
 		m, hash := w.mat(2, cols, 1), make([][32]byte, 2)
@@ -228,7 +229,8 @@ var means = [][]string{
 	{"loss distance", "flatten", "dense out=9", "batchnorm", "relu", "dense out=60"},
 }
 
-// TestModelsHaveTheSameBits: gradients, evaluations and candidates of every kind of noise, on bytes, on augmented bytes and on values.
+// TestModelsHaveTheSameBits: gradients, evaluations and candidates of every kind of noise, on bytes, on augmented bytes
+// and on values.
 func TestModelsHaveTheSameBits(t *testing.T) {
 	glyphs, err := data.Glyphs(400, 40)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"brood/models/noise"
 )
 
-// samples are the data set on the device: labels, and pixels with the value of each, or values. Samples that are augmented are drawn on
-// the host and travel as bytes.
+// samples are the data set on the device: labels, and pixels with the value of each, or values. Samples that are
+// augmented are drawn on the host and travel as bytes.
 type samples struct {
 	labels, pixels, values, tables Memory
 	drawn                          bool // by the host

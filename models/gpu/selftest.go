@@ -12,8 +12,8 @@ import (
 // tried is the numbers of the self-test, one in eight of them denormal.
 const tried = 1 << 11
 
-// SelfTest says in one sentence what a device computes otherwise than f32/1: it multiplies, fuses, divides, takes roots and keeps denormals as
-// IEEE 754 says, in float32 and float64.
+// SelfTest says in one sentence what a device computes otherwise than f32/1: it multiplies, fuses, divides, takes roots
+// and keeps denormals as IEEE 754 says, in float32 and float64.
 func SelfTest(d Device) error {
 	info := d.Info()
 	if !info.Double {

@@ -2,7 +2,8 @@ package gpu
 
 import "brood/models/engine"
 
-// sum takes the tree node by node, a launch each. A partial sum takes the place of an operand where that is scratch too.
+// sum takes the tree node by node, a launch each. A partial sum takes the place of an operand where that is scratch
+// too.
 func (e *Engine) sum(t engine.Sum) error {
 	wide := uint64(t.Dst.Hi - t.Dst.Lo)
 	if wide == 0 {
@@ -64,7 +65,8 @@ func (e *Engine) sum(t engine.Sum) error {
 	return e.issue(b)
 }
 
-// slots bounds the partial sums and rounded sources that are held at once: a new one is written before its operands are free.
+// slots bounds the partial sums and rounded sources that are held at once: a new one is written before its operands are
+// free.
 func (e *Engine) slots(t *engine.Sum) int {
 	held, most := 0, 0
 	ours := func(i int) bool { return i >= len(t.Src) || t.Code != engine.Float32 }

@@ -28,7 +28,8 @@ func TestTinyShapes(t *testing.T) {
 	}
 }
 
-// oclgrind is the library of Oclgrind, an OpenCL device that finds what is read or written out of bounds, and data races.
+// oclgrind is the library of Oclgrind, an OpenCL device that finds what is read or written out of bounds, and data
+// races.
 const oclgrind = "/usr/lib/oclgrind/liboclgrind-rt.so"
 
 // TestOclgrind: TestTinyShapes on Oclgrind, which has nothing to say.

@@ -9,8 +9,8 @@ import (
 // perLaunch is the terms of a statement that a launch takes.
 const perLaunch = 4
 
-// update runs a programme statement by statement, each on all rows at once; row by row where a statement may read what belongs to
-// another row.
+// update runs a programme statement by statement, each on all rows at once; row by row where a statement may read what
+// belongs to another row.
 func (e *Engine) update(t engine.Update) error {
 	if len(t.Prog) == 0 || len(t.Rows) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func (e *Engine) update(t engine.Update) error {
 			return err
 		}
 	}
-	if !apart(&t) {
+	if !independent(&t) {
 		for _, r := range t.Rows {
 			for i := range t.Prog {
 				b.statement(&t.Prog[i], b.list(uint32(r)), 1, room)
@@ -48,8 +48,9 @@ func (e *Engine) update(t engine.Update) error {
 	return e.issue(b)
 }
 
-// apart says whether rows do not touch each other: none comes twice, and what a statement writes no other row reads.
-func apart(t *engine.Update) bool {
+// independent says whether rows do not touch each other: none comes twice, and what a statement writes no other row
+// reads.
+func independent(t *engine.Update) bool {
 	if len(t.Rows) == 1 {
 		return true
 	}
@@ -83,7 +84,8 @@ func alongside(m, x engine.Mat) bool {
 	return at == from && m.Rows > 1 && x.Rows > 1
 }
 
-// statement appends dst = sum of terms over rows of a list. More than fit a launch are summed in room, since dst may be a later term.
+// statement appends dst = sum of terms over rows of a list. More than fit a launch are summed in room, since dst may be
+// a later term.
 func (b *batch) statement(s *engine.Lin, list uint32, rows int, room Memory) {
 	cols := uint64(s.Dst.Cols)
 	d, at := behind(s.Dst)

@@ -102,8 +102,8 @@ func TestOneArithmetic(t *testing.T) {
 	})
 }
 
-// TestOneArithmeticOnDevice: what every algorithm of the catalog does on the processor is executed by OpenCL, and the other way round, to the
-// hash. Without BROOD_LONG it takes three of them.
+// TestOneArithmeticOnDevice: what every algorithm of the catalog does on the processor is executed by OpenCL, and the
+// other way round, to the hash. Without BROOD_LONG it takes three of them.
 func TestOneArithmeticOnDevice(t *testing.T) {
 	if _, err := (opencl.Driver{}).Devices(); err != nil {
 		t.Skip(err)
@@ -170,8 +170,8 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 	for _, model := range []string{"mlp", "lenet", spec(t, resnet)} {
 		for _, a := range catalog.All() {
 			deep := filepath.IsAbs(model)
-			// The portable twin takes minutes for each algorithm with the deep model, and a round of bgd sees the whole training
-			// set.
+			// The portable twin takes minutes for each algorithm with the deep model, and a round of bgd sees the whole
+			// training set.
 			left := deep && (a == optim.BGD || os.Getenv("BROOD_LONG") != "all" && a != optim.DPSGD)
 			if a.Needs.Model() && !left {
 				t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, brief(a, model, "mnist")) })

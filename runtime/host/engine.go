@@ -103,8 +103,8 @@ func uncovered(err error) bool {
 
 // newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
 // empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia or opencl), and without one the first engine that
-// covers the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice (avx512,
-// avx2 or portable).
+// covers the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice
+// (avx512, avx2 or portable).
 func newEngine(kind string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	asked, err := chosen(kind)
 	if err != nil {

@@ -104,7 +104,8 @@ func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 // Closer is an engine that holds more than memory, a device for instance.
 type Closer interface{ Close() }
 
-// Free gives the memory of all blocks back to the engine, and closes that if it is a Closer. The worker must not be used any more.
+// Free gives the memory of all blocks back to the engine, and closes that if it is a Closer. The worker must not be
+// used any more.
 func (w *Worker) Free() {
 	for _, s := range []*installed{w.now, w.next} {
 		if s != nil {

@@ -1,5 +1,6 @@
-// BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) of rows of little-endian words: leaves are chunks of 1,024 bytes, and neighbours
-// are joined until one is left, one without a neighbour going on as it is, which is BLAKE3's tree.
+// BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) of rows of little-endian words: leaves are chunks of 1,024
+// bytes, and neighbours are joined until one is left, one without a neighbour going on as it is, which is BLAKE3's
+// tree.
 
 #define CHUNK_START 1u
 #define CHUNK_END 2u

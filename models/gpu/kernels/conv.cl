@@ -34,7 +34,8 @@ __kernel void conv(__global const uint *words, uint shape, uint sizes, uint most
 	y[z * stepy + (ulong)s * f->out * plane + e] = sum;
 }
 
-// The gradient of the input: over output channels of the group, kernel rows and columns; zero where the gate, the input, is not above zero.
+// The gradient of the input: over output channels of the group, kernel rows and columns; zero where the gate, the
+// input, is not above zero.
 __kernel void conv_data(__global const uint *words, uint shape, uint sizes, uint most, __global const float *dy, ulong stepy,
 	__global const float *params, uint list, ulong step, ulong atw, __global const float *gate, uint gated, __global float *dx, ulong stepx)
 {
@@ -73,7 +74,8 @@ uint2 along(uint k, uint n, uint m, uint stride, uint pad)
 	return (uint2)((uint)max(0, ((int)stride - 1 - at) / (int)stride), (uint)min((int)m, ((int)n - 1 - at) / (int)stride + 1));
 }
 
-// The total of sixteen sums over pixels of rows [ya, yb) and columns [xa, xb), each with the 32 samples of a block, of which some are there.
+// The total of sixteen sums over pixels of rows [ya, yb) and columns [xa, xb), each with the 32 samples of a block, of
+// which some are there.
 float sixteen(__global const filter *f, __global const float *dy, ulong nexty, __global const float *x, ulong nextx, uint live,
 	uint ya, uint yb, uint xa, uint xb, uint i, uint j)
 {
@@ -91,7 +93,8 @@ float sixteen(__global const filter *f, __global const float *dy, ulong nexty, _
 	return (t[0] + t[2]) + (t[1] + t[3]);
 }
 
-// The gradient of the weights: blocks of 32 samples in order, jobs of max(1, 16/width) rows in order. A work item takes a weight of an entry.
+// The gradient of the weights: blocks of 32 samples in order, jobs of max(1, 16/width) rows in order. A work item takes
+// a weight of an entry.
 __kernel void conv_weights(__global const uint *words, uint shape, uint sizes, __global const float *dy, ulong stepy, __global const float *x,
 	ulong stepx, __global float *g, ulong at, ulong step)
 {
@@ -130,7 +133,8 @@ __kernel void conv_weights(__global const uint *words, uint shape, uint sizes, _
 	g[at + z * step + e] = sum;
 }
 
-// The gradient of the bias: in a block each of the 32 samples has a sum over pixels; they are added by halves, and to what the blocks before gave.
+// The gradient of the bias: in a block each of the 32 samples has a sum over pixels; they are added by halves, and to
+// what the blocks before gave.
 __kernel void conv_bias(__global const uint *words, uint sizes, uint out, uint plane, __global const float *dy, ulong stepy, __global float *g,
 	ulong at, ulong step)
 {

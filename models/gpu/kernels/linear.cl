@@ -1,4 +1,5 @@
-// d = c0*x0 + c1*x1 + ... from the left, every product rounded, over n columns of each row. A step of 0 has one row serve all.
+// d = c0*x0 + c1*x1 + ... from the left, every product rounded, over n columns of each row. A step of 0 has one row
+// serve all.
 __kernel void lin(__global const uint *words, uint rows, uint n, uint terms, __global float *d, ulong at, ulong step,
 	__global const float *x0, ulong at0, ulong step0, float c0, __global const float *x1, ulong at1, ulong step1, float c1,
 	__global const float *x2, ulong at2, ulong step2, float c2, __global const float *x3, ulong at3, ulong step3, float c3)
@@ -18,8 +19,8 @@ __kernel void lin(__global const uint *words, uint rows, uint n, uint terms, __g
 	d[at + r * step + i] = s;
 }
 
-// d = a + c[row]*b, the product rounded; max(0, .) of it with relu. Rows of d are entries, those of a and b lists of the words, where the
-// factors lie too.
+// d = a + c[row]*b, the product rounded; max(0, .) of it with relu. Rows of d are entries, those of a and b lists of
+// the words, where the factors lie too.
 __kernel void spread(__global const uint *words, uint factors, ulong n, uint relu, __global float *d, ulong step,
 	__global const float *a, ulong ata, uint lista, ulong stepa, __global const float *b, ulong atb, uint listb, ulong stepb)
 {

@@ -1,5 +1,5 @@
-// Squared distances of rows to a centre, or to zero: pieces of 1,024 columns have sixteen sums in float64, column i into sum i mod 16, which
-// are added by halves. A group of sixteen work items takes a piece.
+// Squared distances of rows to a centre, or to zero: pieces of 1,024 columns have sixteen sums in float64, column i
+// into sum i mod 16, which are added by halves. A group of sixteen work items takes a piece.
 __kernel __attribute__((reqd_work_group_size(16, 1, 1)))
 void squares(__global const float *x, ulong at, ulong n, __global const float *c, ulong atc, uint centred, __global double *pieces)
 {
@@ -23,7 +23,8 @@ void squares(__global const float *x, ulong at, ulong n, __global const float *c
 		pieces[ENTRY * get_num_groups(0) + get_group_id(0)] = sums[0];
 }
 
-// The pieces of each row by pairs of neighbours until one is left, one without a neighbour going on as it is. A work item takes a row.
+// The pieces of each row by pairs of neighbours until one is left, one without a neighbour going on as it is. A work
+// item takes a row.
 __kernel void pairs(__global double *pieces, uint n, uint rows, __global double *sums, ulong at)
 {
 	uint row = get_global_id(0);

@@ -21,8 +21,8 @@ double natural_log(double s)
 	return e * 0.693147180559945309417232121458 + 2 * (z * p);
 }
 
-// Softmax and cross-entropy of a sample by a work item: its loss, whether the first of the largest logits is its label's and, with want,
-// d = scale*(softmax - onehot) with scale = 1/samples. Block z of ids is that of list blocks.
+// Softmax and cross-entropy of a sample by a work item: its loss, whether the first of the largest logits is its
+// label's and, with want, d = scale*(softmax - onehot) with scale = 1/samples. Block z of ids is that of list blocks.
 __kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, uint sizes, uint most, __global const uchar *labels, uint classes,
 	__global const float *logits, uint listz, ulong stepz, __global float *d, uint want, __global float *losses, __global uint *hits)
 {
@@ -62,7 +62,8 @@ __kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, u
 	d[at * classes + label] = d[at * classes + label] - scale;
 }
 
-// Losses and hits of an entry are added to its sums: pieces of samples in order, in each from zero, in float64. A work item takes an entry.
+// Losses and hits of an entry are added to its sums: pieces of samples in order, in each from zero, in float64. A work
+// item takes an entry.
 __kernel void tally(__global const uint *words, uint sizes, uint entries, uint most, uint piece, __global const float *losses,
 	__global const uint *hits, uint targets, __global double *sums, ulong at, __global ulong *right, ulong atr)
 {
@@ -84,7 +85,8 @@ __kernel void tally(__global const uint *words, uint sizes, uint entries, uint m
 	right[atr + target] = ok;
 }
 
-// The squared distance of results to samples, summed in float64, and with want d = 2*scale*(result - sample). A work item takes a sample.
+// The squared distance of results to samples, summed in float64, and with want d = 2*scale*(result - sample). A work
+// item takes a sample.
 __kernel void squared_distance(__global const uint *words, uint sizes, uint most, uint n, __global const float *x, uint listx, ulong stepx,
 	__global const float *y, uint listy, ulong stepy, __global float *d, uint want, __global float *losses, __global uint *hits)
 {

@@ -1,5 +1,6 @@
-// Noise by address: Philox4x32-10 (Salmon et al. 2011), normals by Box and Muller, whole numbers. A row of a tensor takes whole tiles of 32
-// elements, eight counters of four words each. The table has four words a tensor: its first parameter, elements, columns, first tile.
+// Noise by address: Philox4x32-10 (Salmon et al. 2011), normals by Box and Muller, whole numbers. A row of a tensor
+// takes whole tiles of 32 elements, eight counters of four words each. The table has four words a tensor: its first
+// parameter, elements, columns, first tile.
 
 uint4 philox(uint4 c, uint k0, uint k1)
 {
@@ -94,7 +95,8 @@ void four(spot s, uint k0, uint k1, uint member, uint round, uint kind, float *v
 
 // Keys are five words for each row: cipher key, member, round, and the factor of perturb.
 
-// d = eps of each row's key, over items [from, from+n) of the tiles' counters; parameters [lo, hi) of it go to a row of d.
+// d = eps of each row's key, over items [from, from+n) of the tiles' counters; parameters [lo, hi) of it go to a row of
+// d.
 __kernel void draw(__global const uint *words, uint keys, __global const uint *table, uint tensors, ulong from, ulong n, uint kind,
 	__global float *d, ulong at, ulong step, ulong lo, ulong hi)
 {
@@ -125,8 +127,8 @@ __kernel void perturb(__global const uint *words, uint keys, __global const uint
 		}
 }
 
-// d = sum of weights*eps(members) in their order, every product rounded; of eps^2-1 with square. Whole numbers are summed exactly, rounded
-// and then scaled. Members are pairs of words: member, weight.
+// d = sum of weights*eps(members) in their order, every product rounded; of eps^2-1 with square. Whole numbers are
+// summed exactly, rounded and then scaled. Members are pairs of words: member, weight.
 __kernel void noise_sum(__global const uint *words, uint members, uint count, uint k0, uint k1, uint round, __global const uint *table,
 	uint tensors, ulong from, ulong n, uint kind, uint square, __global float *d, ulong at, ulong lo, ulong hi)
 {
@@ -159,7 +161,8 @@ __kernel void noise_sum(__global const uint *words, uint members, uint count, ui
 	}
 }
 
-// d picks each element from a or b: coin o of a tensor is bit o%32 of word o/32 of its stream, coin 0 for all of it with whole. Heads is b.
+// d picks each element from a or b: coin o of a tensor is bit o%32 of word o/32 of its stream, coin 0 for all of it
+// with whole. Heads is b.
 __kernel void crossover(__global const uint *words, uint keys, __global const uint *table, uint tensors, ulong n, uint whole,
 	__global float *d, ulong at, __global const float *a, ulong ata, __global const float *b, ulong atb)
 {
@@ -182,8 +185,9 @@ __kernel void crossover(__global const uint *words, uint keys, __global const ui
 	d[at + at_row] = bits >> (o % 32) & 1 ? b[atb + at_row] : a[ata + at_row];
 }
 
-// The factors of a tensor's noise of rank r: its stream holds 2r rows of max(rows, cols) normals, row 2q being column q of A, row 2q+1 column q of
-// B. A is multiplied by inverse and then by the row's factor, if it is weighted. Each row of a and of b is a step on.
+// The factors of a tensor's noise of rank r: its stream holds 2r rows of max(rows, cols) normals, row 2q being column q
+// of A, row 2q+1 column q of B. A is multiplied by inverse and then by the row's factor, if it is weighted. Each row of
+// a and of b is a step on.
 __kernel void draw_factors(__global const uint *words, uint keys, uint stream, uint rows, uint cols, uint weighted, float inverse,
 	__global float *a, ulong stepa, __global float *b, ulong stepb, uint n)
 {

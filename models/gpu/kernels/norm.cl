@@ -1,9 +1,11 @@
-// Batch normalisation. Of each of 32 samples of a block there is a float32 sum over pixels, then over blocks; the 32 are added in float64. Seven
-// numbers of each channel are kept: mean, inverse deviation, a and b of y = a*x + b, and k, c, d of the way back.
+// Batch normalisation. Of each of 32 samples of a block there is a float32 sum over pixels, then over blocks; the 32
+// are added in float64. Seven numbers of each channel are kept: mean, inverse deviation, a and b of y = a*x + b, and k,
+// c, d of the way back.
 
 #define KEPT 7
 
-// Sums of lanes: of x, of (x-mean)^2, or of g and of g*(x-mean). A work item takes a lane of a channel; lanes are [entry][2][channel][32].
+// Sums of lanes: of x, of (x-mean)^2, or of g and of g*(x-mean). A work item takes a lane of a channel; lanes are
+// [entry][2][channel][32].
 __kernel void norm_lanes(__global const uint *words, uint sizes, uint channels, uint plane, uint what, uint rectified, __global const float *x,
 	uint listx, ulong stepx, __global const float *dy, ulong stepy, __global const float *kept, __global float *lanes)
 {
@@ -47,7 +49,8 @@ __kernel void norm_mean(__global const uint *words, uint sizes, uint channels, u
 		kept[(ulong)ENTRY * KEPT * channels + c] = (float)(fold(lanes + ((ulong)ENTRY * 2 * channels + c) * 32) / (double)(words[sizes + ENTRY] * plane));
 }
 
-// The inverse deviation, of the batch's own squares or of given statistics, which own ones are brought into with a momentum; and a and b.
+// The inverse deviation, of the batch's own squares or of given statistics, which own ones are brought into with a
+// momentum; and a and b.
 __kernel void norm_factors(__global const uint *words, uint sizes, uint channels, uint plane, __global const float *lanes, __global float *kept,
 	__global const float *params, uint list, ulong step, ulong atscale, ulong atshift, __global float *stats, ulong ats, uint lists, ulong steps,
 	uint mean, uint variance, uint given, uint kept_running, float momentum, ulong epsilon)
@@ -87,7 +90,8 @@ __kernel void norm_apply(__global const uint *words, uint channels, uint plane, 
 	y[ENTRY * stepy + COLUMN] = rectified && v < 0 ? 0 : v;
 }
 
-// Gradients of scale and shift, and k, c, d: with g = dy*scale and xhat = (x-mean)*inverse, dx = inverse*(g - mean(g) - xhat*mean(g*xhat)).
+// Gradients of scale and shift, and k, c, d: with g = dy*scale and xhat = (x-mean)*inverse, dx = inverse*(g - mean(g) -
+// xhat*mean(g*xhat)).
 __kernel void norm_back_factors(__global const uint *words, uint sizes, uint channels, uint plane, __global const float *lanes, __global float *kept,
 	__global const float *params, uint list, ulong step, ulong atscale, __global float *g, ulong atg, ulong stepg, ulong gscale, ulong gshift)
 {

@@ -23,8 +23,8 @@ __kernel void pool(__global const uint *words, uint shape, uint sizes, uint mean
 	y[z * stepy + (ulong)s * p->channels * plane + e] = mean ? m * scale : m;
 }
 
-// The gradient of an element of the input: what each window that holds it gives, in the order of windows. Of a maximum the first tap that equals it
-// takes all.
+// The gradient of an element of the input: what each window that holds it gives, in the order of windows. Of a maximum
+// the first tap that equals it takes all.
 __kernel void pool_back(__global const uint *words, uint shape, uint sizes, uint mean, float scale, __global const float *x, ulong stepx,
 	__global const float *y, __global const float *dy, ulong stepy, __global float *dx)
 {

@@ -1,5 +1,6 @@
-// Products of many entries in one launch: C = A B, each element one chain of fma from zero in the order of k, + bias, zero where the gate is not
-// above zero; with add C = fma(factor, that, C), the factor of each entry from a list, or 1; max(0, .). Tiles depend on shapes alone.
+// Products of many entries in one launch: C = A B, each element one chain of fma from zero in the order of k, + bias,
+// zero where the gate is not above zero; with add C = fma(factor, that, C), the factor of each entry from a list, or 1;
+// max(0, .). Tiles depend on shapes alone.
 
 #define SIDE 64u  // rows and columns of a tile of C
 #define DEPTH 16u // of k at a time
@@ -82,8 +83,9 @@ __kernel void column_sums(__global const uint *words, uint sizes, uint n, __glob
 	d[at + ENTRY * stepd + j] = s;
 }
 
-// Dot products of entries' rows with columns that are n long, a multiple of 32: sixteen sums, element e by fma into sum e mod 16, added by halves
-// of each four, then of the fours. c = 0 + the total. A work item takes a row of an entry and a column of its pair's.
+// Dot products of entries' rows with columns that are n long, a multiple of 32: sixteen sums, element e by fma into sum
+// e mod 16, added by halves of each four, then of the fours. c = 0 + the total. A work item takes a row of an entry and
+// a column of its pair's.
 __kernel void row_dots(__global const uint *words, uint sizes, uint n, uint pairs, __global const float *a, ulong stepa,
 	__global const float *b, ulong stepb, __global float *c, ulong stepc, uint down)
 {
@@ -103,8 +105,8 @@ __kernel void row_dots(__global const uint *words, uint sizes, uint n, uint pair
 	c[z * stepc + (ulong)r * down + q] = 0.0f + ((t[0] + t[2]) + (t[1] + t[3]));
 }
 
-// c = alpha*(sum of bytes times whole numbers) + beta*(sum of the whole numbers) + bias from the right: exact sums, rounded once, each product
-// rounded. The bytes are those of samples, by ids as samples have them.
+// c = alpha*(sum of bytes times whole numbers) + beta*(sum of the whole numbers) + bias from the right: exact sums,
+// rounded once, each product rounded. The bytes are those of samples, by ids as samples have them.
 __kernel void byte_product(__global const uint *words, uint ids, uint views, uint sizes, uint most, __global const uchar *pixels, uint n,
 	__global const float *v, ulong stepv, uint cols, __global const float *bias, ulong atb, ulong stepb, uint biased, float alpha, float beta,
 	__global float *c, ulong stepc)

@@ -1,4 +1,5 @@
-// Samples of many entries: groups go over features, samples and entries. Words hold for each entry its number of samples, and their ids.
+// Samples of many entries: groups go over features, samples and entries. Words hold for each entry its number of
+// samples, and their ids.
 
 __kernel void gather_bytes(__global const uint *words, uint ids, uint sizes, uint most, __global const uchar *pixels,
 	__global const float *tables, uint features, uint plane, __global float *x)
