@@ -55,6 +55,12 @@ var (
 	ramToo  = []string{"runtime/host", "runtime/conformance", "tui/cli"}
 )
 
+// devices are known to those who open them alone: above the seam an engine is an engine.
+var (
+	devices   = "models/gpu"
+	deviceToo = []string{devices, "runtime/host"}
+)
+
 // testSupport is imported by tests and by test support only.
 var testSupport = []string{"runtime/conformance", "models/enginetest", "runtime/view/sourcetest", "runtime/option/optiontest"}
 
@@ -96,6 +102,8 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"runtime/worker/a.go", `import _ "brood/runtime/conformance"`, "is test support"},
 		{"tui/a.go", `import _ "brood/runtime/view/sourcetest"`, "is test support"},
 		{"optim/a.go", `import _ "brood/models/engine/ram"`, "may not look behind matrices"},
+		{"runtime/worker/a.go", `import _ "brood/models/gpu"`, "runtime/worker may not know devices"},
+		{"models/native/a.go", `import _ "brood/models/gpu/opencl"`, "models/native may not know devices"},
 		{"runtime/worker/a.go", `func f(m interface{ Behind() int }) { m.Behind() }`, "Behind is for engines"},
 		{"runtime/host/a.go", `import "brood/models/engine"; var m = engine.Over(nil, 0, 1, 1)`, "Over is for engines"},
 	} {
@@ -188,6 +196,8 @@ func fileViolations(name string, file *ast.File) (out []violation) {
 			out = append(out, violation{spec.Pos(), dir + " may not import " + imported})
 		case ours == "models/engine/ram" && !test && !within(dir, engines...) && !within(dir, ramToo...):
 			out = append(out, violation{spec.Pos(), dir + " may not look behind matrices: import of " + imported})
+		case within(ours, devices) && !within(dir, deviceToo...):
+			out = append(out, violation{spec.Pos(), dir + " may not know devices: import of " + imported})
 		case !test && within(ours, testSupport...) && !within(dir, testSupport...):
 			out = append(out, violation{spec.Pos(), imported + " is test support and may be imported by tests only"})
 		}

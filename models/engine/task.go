@@ -160,6 +160,23 @@ type Adam struct {
 	T                    uint64
 }
 
+// Corrections are what a step multiplies the moments by, 1/(1-B1^T) and 1/(1-B2^T).
+func (t *Adam) Corrections() (c1, c2 float32) {
+	return float32(1 / (1 - power(float64(t.B1), t.T))), float32(1 / (1 - power(float64(t.B2), t.T)))
+}
+
+// power is b^n by squaring: multiplications alone, so that no architecture differs.
+func power(b float64, n uint64) float64 {
+	p := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			p *= b
+		}
+		b *= b
+	}
+	return p
+}
+
 // NaturalStep is a step of the natural gradient on normals of mean X and standard deviation S, one of each for a
 // parameter (Schaul, Glasmachers, Schmidhuber 2011), in columns [Lo, Hi) of matrices of 1 row:
 //

@@ -8,29 +8,9 @@ import (
 // adam is Adam (Kingma & Ba 2015, algorithm 1) with decoupled weight decay (Loshchilov & Hutter 2019): X first shrinks
 // by Eta*WD*X, and the decay does not enter the moments. G has one row per entry of Rows, or rows like X.
 func (v *Vector) adam(t engine.Adam) error {
-	const name = "adam"
-	cols := t.X.Cols
-	for _, m := range []struct {
-		name string
-		m    engine.Mat
-	}{{"x", t.X}, {"m", t.M}, {"v", t.V}, {"g", t.G}} {
-		if err := fit(name, m.name, m.m, cols); err != nil {
-			return err
-		}
-		if m.name == "g" && m.m.Rows == 1 {
-			continue
-		}
-		if err := within(name, m.name, m.m, t.Rows); err != nil {
-			return err
-		}
-	}
-	if t.T == 0 {
-		return bad(name, "step 0, steps count from 1")
-	}
-	c1 := float32(1 / (1 - power(float64(t.B1), t.T)))
-	c2 := float32(1 / (1 - power(float64(t.B2), t.T)))
+	c1, c2 := t.Corrections()
 	step := kernel.AdamStep{B1: t.B1, B2: t.B2, D1: 1 - t.B1, D2: 1 - t.B2, C1: c1, C2: c2, Eta: t.Eta, Eps: t.Eps, WD: t.Eta * t.WD}
-	v.split(cols, tile, 8*len(t.Rows), func(k *lane, lo, hi int) {
+	v.split(t.X.Cols, tile, 8*len(t.Rows), func(k *lane, lo, hi int) {
 		for _, r := range t.Rows {
 			k.Adam(cut(t.X, r, lo, hi), cut(t.M, r, lo, hi), cut(t.V, r, lo, hi), cut(t.G, r, lo, hi), &step)
 		}
@@ -39,34 +19,9 @@ func (v *Vector) adam(t engine.Adam) error {
 }
 
 func (v *Vector) naturalStep(t engine.NaturalStep) error {
-	const name = "natural step"
-	cols := t.X.Cols
-	for _, m := range []struct {
-		name string
-		m    engine.Mat
-	}{{"x", t.X}, {"s", t.S}, {"g", t.G}, {"h", t.H}} {
-		if err := single(name, m.name, m.m, cols); err != nil {
-			return err
-		}
-	}
-	if t.Lo < 0 || t.Hi < t.Lo || t.Hi > cols {
-		return bad(name, "columns [%d, %d) of %d", t.Lo, t.Hi, cols)
-	}
 	v.split(t.Hi-t.Lo, tile, 8, func(k *lane, lo, hi int) {
 		lo, hi = t.Lo+lo, t.Lo+hi
 		k.NaturalStep(flat(t.X)[lo:hi], flat(t.S)[lo:hi], flat(t.G)[lo:hi], flat(t.H)[lo:hi], t.Eta, t.Rate)
 	})
 	return nil
-}
-
-// power is b^n by squaring: multiplications alone, so that no architecture differs.
-func power(b float64, n uint64) float64 {
-	p := 1.0
-	for ; n > 0; n >>= 1 {
-		if n&1 == 1 {
-			p *= b
-		}
-		b *= b
-	}
-	return p
 }

@@ -8,21 +8,6 @@ import (
 // crossover: coin o of tensor t is bit o%32 of word o/32 of stream t; with one coin per tensor it is coin 0. Heads is
 // B.
 func (v *Vector) crossover(t engine.Crossover) error {
-	const name = "crossover"
-	for _, m := range []struct {
-		name string
-		m    engine.Mat
-	}{{"dst", t.Dst}, {"a", t.A}, {"b", t.B}} {
-		if err := fit(name, m.name, m.m, v.layout.Params); err != nil {
-			return err
-		}
-		if m.m.Rows != t.Dst.Rows {
-			return bad(name, "%s has %d rows, dst %d", m.name, m.m.Rows, t.Dst.Rows)
-		}
-	}
-	if len(t.Keys) != t.Dst.Rows {
-		return bad(name, "%d keys for %d rows", len(t.Keys), t.Dst.Rows)
-	}
 	// Coins come 128 to a block of noise, so the cut is by rows, and within a row by tensor.
 	v.split(t.Dst.Rows, 1, v.layout.Params, func(_ *lane, lo, hi int) {
 		for r := engine.Row(lo); r < engine.Row(hi); r++ {

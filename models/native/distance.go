@@ -7,18 +7,6 @@ import (
 )
 
 func (v *Vector) distance(t engine.Distance) error {
-	const name = "distance"
-	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
-		return err
-	}
-	if t.Centre.Rows > 0 {
-		if err := single(name, "centre", t.Centre, t.X.Cols); err != nil {
-			return err
-		}
-	}
-	if len(t.RMS) != t.X.Rows {
-		return bad(name, "room for %d results, want %d", len(t.RMS), t.X.Rows)
-	}
 	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			t.RMS[r] = rms(row(t.X, engine.Row(r)), flat(t.Centre))

@@ -28,17 +28,6 @@ const tile = 1024
 // grain is the least number of elements worth a goroutine of its own.
 const grain = 64 * tile
 
-// UnsupportedError says that a task needs a model.
-type UnsupportedError struct{ Task engine.Task }
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("unsupported task %T: it needs a model, give it to a model's engine", e.Task)
-}
-
-func bad(task, format string, args ...any) error {
-	return &engine.ArgumentError{Task: task, What: fmt.Sprintf(format, args...)}
-}
-
 // Vector runs tasks on vectors of one layout. It is used from one goroutine.
 type Vector struct {
 	ram.Memory
@@ -110,6 +99,9 @@ func (v *Vector) Do(ctx context.Context, tasks ...engine.Task) error {
 }
 
 func (v *Vector) do(t engine.Task) error {
+	if err := v.layout.Vector(t, held); err != nil {
+		return err
+	}
 	switch t := t.(type) {
 	case engine.Update:
 		return v.update(t)
@@ -142,7 +134,7 @@ func (v *Vector) do(t engine.Task) error {
 	case engine.Distance:
 		return v.distance(t)
 	}
-	return &UnsupportedError{t}
+	return &engine.UnsupportedError{Task: t}
 }
 
 // split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, each on kernels of its
@@ -168,32 +160,5 @@ func flat(m engine.Mat) []float32 { return ram.View(m).F }
 // row is row r of m.
 func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
-// fit checks that m is a matrix of cols columns whose memory is all there.
-func fit(task, name string, m engine.Mat, cols int) error {
-	switch {
-	case m.Cols != cols:
-		return bad(task, "%s has %d columns, want %d", name, m.Cols, cols)
-	case len(flat(m)) < m.Rows*m.Cols:
-		return bad(task, "%s says %dx%d and has no such memory", name, m.Rows, m.Cols)
-	}
-	return nil
-}
-
-func single(task, name string, m engine.Mat, cols int) error {
-	if err := fit(task, name, m, cols); err != nil {
-		return err
-	}
-	if m.Rows != 1 {
-		return bad(task, "%s has %d rows, want 1", name, m.Rows)
-	}
-	return nil
-}
-
-func within(task, name string, m engine.Mat, rows []engine.Row) error {
-	for _, r := range rows {
-		if r < 0 || int(r) >= m.Rows {
-			return bad(task, "row %d of %s, which has %d rows", r, name, m.Rows)
-		}
-	}
-	return nil
-}
+// held says whether the memory of m is there.
+func held(m engine.Mat) bool { return flat(m) != nil }

@@ -69,7 +69,7 @@ func TestUnsupportedTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, task := range []engine.Task{engine.Gradients{}, engine.Evaluate{}, engine.Statistics{}, engine.Candidates{}} {
-		var u *UnsupportedError
+		var u *engine.UnsupportedError
 		if err := v.Do(context.Background(), task); !errors.As(err, &u) {
 			t.Errorf("%T: %v", task, err)
 		}

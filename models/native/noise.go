@@ -1,6 +1,7 @@
 package native
 
 import (
+	"fmt"
 	"sort"
 
 	"brood/models/engine"
@@ -60,21 +61,12 @@ func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float3
 // Candidate writes theta + s*eps(id) of the task into dst (params elements, owned by the caller), on the kernels of
 // thread lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
 func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, id engine.Member) error {
-	const name = "candidates"
 	l, k := v.layout, v.lanes[lane]
-	if err := single(name, "theta", t.Theta, l.Params); err != nil {
+	if err := l.Perturbed(t, held); err != nil {
 		return err
-	}
-	if t.Scale.Rows > 0 {
-		if err := single(name, "scale", t.Scale, l.Params); err != nil {
-			return err
-		}
 	}
 	if len(dst) != l.Params {
-		return bad(name, "room for %d parameters, want %d", len(dst), l.Params)
-	}
-	if err := t.CheckNoise(); err != nil {
-		return err
+		return &engine.ArgumentError{Task: "candidates", What: fmt.Sprintf("room for %d parameters, want %d", len(dst), l.Params)}
 	}
 	key, sign := signed(t.Key, t.Antithetic, id)
 	theta := flat(t.Theta)[:len(dst)]
@@ -90,24 +82,7 @@ func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, id eng
 }
 
 func (v *Vector) noiseSum(t engine.NoiseSum) error {
-	const name = "noise sum"
 	d := t.Dst
-	if err := fit(name, "dst", d.Mat, d.Mat.Cols); err != nil {
-		return err
-	}
-	switch {
-	case d.Rows != 1 || d.Row < 0 || int(d.Row) >= d.Mat.Rows:
-		return bad(name, "dst spans %d rows from row %d of %d, want one row", d.Rows, d.Row, d.Mat.Rows)
-	case d.Mat.Cols != v.layout.Params:
-		return bad(name, "dst has %d columns, want %d", d.Mat.Cols, v.layout.Params)
-	case d.Lo < 0 || d.Hi < d.Lo || d.Hi > d.Mat.Cols:
-		return bad(name, "columns [%d, %d) of %d", d.Lo, d.Hi, d.Mat.Cols)
-	case len(t.Weights) != len(t.IDs):
-		return bad(name, "%d weights for %d ids", len(t.Weights), len(t.IDs))
-	}
-	if err := t.CheckNoise(); err != nil {
-		return err
-	}
 	v.ids, v.scale, v.whole = v.ids[:0], v.scale[:0], v.whole[:0]
 	for i, id := range t.IDs {
 		key, sign := signed(t.Key, t.Antithetic, id)
@@ -137,13 +112,6 @@ func (v *Vector) noiseSum(t engine.NoiseSum) error {
 }
 
 func (v *Vector) perturb(t engine.Perturb) error {
-	const name = "perturb"
-	if err := fit(name, "x", t.X, v.layout.Params); err != nil {
-		return err
-	}
-	if len(t.Sigma) != t.X.Rows || len(t.Keys) != t.X.Rows {
-		return bad(name, "%d sigmas and %d keys for %d rows", len(t.Sigma), len(t.Keys), t.X.Rows)
-	}
 	v.split(t.X.Cols, tile, 32*t.X.Rows, func(k *lane, lo, hi int) {
 		for r, key := range t.Keys {
 			x := row(t.X, engine.Row(r))[lo:hi]

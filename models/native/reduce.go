@@ -1,32 +1,6 @@
 package native
 
-import (
-	"slices"
-
-	"brood/models/engine"
-)
-
-// inside checks a span of one matrix.
-func inside(task, name string, s engine.Span) error {
-	if err := fit(task, name, s.Mat, s.Mat.Cols); err != nil {
-		return err
-	}
-	if err := s.Check(); err != nil {
-		return bad(task, "%s: %v", name, err)
-	}
-	return nil
-}
-
-// line is a span of one row of the width.
-func line(task, name string, s engine.Span, wide int) error {
-	if err := inside(task, name, s); err != nil {
-		return err
-	}
-	if s.Rows != 1 || s.Hi-s.Lo != wide {
-		return bad(task, "%s is %d rows of %d columns, want one row of %d", name, s.Rows, s.Hi-s.Lo, wide)
-	}
-	return nil
-}
+import "brood/models/engine"
 
 // segment is the elements of a span of one row.
 func segment(s engine.Span) []float32 { return row(s.Mat, s.Row)[s.Lo:s.Hi] }
@@ -34,34 +8,7 @@ func segment(s engine.Span) []float32 { return row(s.Mat, s.Row)[s.Lo:s.Hi] }
 // sum takes the tree tile by tile, while its operands are in the first-level cache. A tile is whole blocks of every
 // code.
 func (v *Vector) sum(t engine.Sum) error {
-	const name = "sum"
 	wide := t.Dst.Hi - t.Dst.Lo
-	if err := line(name, "dst", t.Dst, wide); err != nil {
-		return err
-	}
-	for _, s := range t.Src {
-		if err := line(name, "a source", s, wide); err != nil {
-			return err
-		}
-	}
-	if len(t.Src) == 0 {
-		return bad(name, "nothing to add up")
-	}
-	used := make([]bool, len(t.Src)+len(t.Tree))
-	for j, pair := range t.Tree {
-		for _, i := range pair {
-			if i < 0 || i >= len(t.Src)+j || used[i] {
-				return bad(name, "operand %d of sum %d, of %d known ones, each to be used once", i, j, len(t.Src)+j)
-			}
-			used[i] = true
-		}
-	}
-	if i := slices.Index(used[:len(used)-1], false); i >= 0 {
-		return bad(name, "operand %d is left out", i)
-	}
-	if t.Code > engine.Int8 {
-		return bad(name, "code %d is not known", t.Code)
-	}
 	src := make([][]float32, len(t.Src))
 	for i, s := range t.Src {
 		src[i] = segment(s)
@@ -137,9 +84,6 @@ func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 }
 
 func (v *Vector) feedback(t engine.Feedback) error {
-	if err := shapes("feedback", t.Dst, t.Src, t.Lost); err != nil {
-		return err
-	}
 	v.split(t.Dst.Rows, 1, t.Dst.Cols, func(_ *lane, lo, hi int) {
 		for r := engine.Row(lo); r < engine.Row(hi); r++ {
 			out, lost := row(t.Dst, r), row(t.Lost, r)

@@ -9,29 +9,7 @@ import (
 	"brood/models/engine"
 )
 
-// shapes checks matrices against the first of them.
-func shapes(task string, ms ...engine.Mat) error {
-	for i, m := range ms {
-		if err := fit(task, "operand", m, ms[0].Cols); err != nil {
-			return err
-		}
-		if m.Rows != ms[0].Rows {
-			return bad(task, "operand %d has %d rows, want %d", i, m.Rows, ms[0].Rows)
-		}
-	}
-	return nil
-}
-
 func (v *Vector) copy(t engine.Copy) error {
-	const name = "copy"
-	for _, s := range []engine.Span{t.Dst, t.Src} {
-		if err := inside(name, "span", s); err != nil {
-			return err
-		}
-	}
-	if t.Dst.Rows != t.Src.Rows || t.Dst.Hi-t.Dst.Lo != t.Src.Hi-t.Src.Lo {
-		return bad(name, "%dx%d to %dx%d", t.Src.Rows, t.Src.Hi-t.Src.Lo, t.Dst.Rows, t.Dst.Hi-t.Dst.Lo)
-	}
 	v.split(t.Dst.Rows, 1, t.Dst.Hi-t.Dst.Lo, func(_ *lane, lo, hi int) {
 		for r := engine.Row(lo); r < engine.Row(hi); r++ {
 			copy(row(t.Dst.Mat, t.Dst.Row+r)[t.Dst.Lo:t.Dst.Hi], row(t.Src.Mat, t.Src.Row+r)[t.Src.Lo:t.Src.Hi])
@@ -41,9 +19,6 @@ func (v *Vector) copy(t engine.Copy) error {
 }
 
 func (v *Vector) fill(t engine.Fill) error {
-	if err := inside("fill", "dst", t.Dst); err != nil {
-		return err
-	}
 	v.split(t.Dst.Hi-t.Dst.Lo, tile, t.Dst.Rows, func(_ *lane, lo, hi int) {
 		for r := range engine.Row(t.Dst.Rows) {
 			x := row(t.Dst.Mat, t.Dst.Row+r)[t.Dst.Lo+lo : t.Dst.Lo+hi]
@@ -56,16 +31,6 @@ func (v *Vector) fill(t engine.Fill) error {
 }
 
 func (v *Vector) product(t engine.Product) error {
-	const name = "product"
-	if err := shapes(name, t.Dst, t.A); err != nil {
-		return err
-	}
-	if err := fit(name, "b", t.B, t.Dst.Cols); err != nil {
-		return err
-	}
-	if t.B.Rows != 1 && t.B.Rows != t.Dst.Rows {
-		return bad(name, "b has %d rows, want 1 or %d", t.B.Rows, t.Dst.Rows)
-	}
 	v.split(t.Dst.Cols, tile, t.Dst.Rows, func(_ *lane, lo, hi int) {
 		for r := range engine.Row(t.Dst.Rows) {
 			out, b := cut(t.Dst, r, lo, hi), cut(t.B, r, lo, hi)
@@ -78,9 +43,6 @@ func (v *Vector) product(t engine.Product) error {
 }
 
 func (v *Vector) clip(t engine.Clip) error {
-	if err := fit("clip", "x", t.X, t.X.Cols); err != nil {
-		return err
-	}
 	by := make([]float32, t.X.Rows)
 	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
 		for r := lo; r < hi; r++ {
@@ -102,13 +64,6 @@ func (v *Vector) clip(t engine.Clip) error {
 }
 
 func (v *Vector) finite(t engine.Finite) error {
-	const name = "finite"
-	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
-		return err
-	}
-	if len(t.OK) != t.X.Rows {
-		return bad(name, "room for %d results, want %d", len(t.OK), t.X.Rows)
-	}
 	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			t.OK[r] = engine.AllFinite(row(t.X, engine.Row(r)))
@@ -118,13 +73,6 @@ func (v *Vector) finite(t engine.Finite) error {
 }
 
 func (v *Vector) digest(t engine.Digest) error {
-	const name = "digest"
-	if err := fit(name, "x", t.X, t.X.Cols); err != nil {
-		return err
-	}
-	if len(t.Hash) != t.X.Rows {
-		return bad(name, "room for %d hashes, want %d", len(t.Hash), t.X.Rows)
-	}
 	v.split(t.X.Rows, 1, 4*t.X.Cols, func(k *lane, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			h := blake3.New()

@@ -7,20 +7,6 @@ func (v *Vector) update(t engine.Update) error {
 		return nil
 	}
 	cols := t.Prog[0].Dst.Cols
-	for i, s := range t.Prog {
-		if err := operand(s.Dst, cols, t.Rows); err != nil {
-			return bad("update", "destination of statement %d: %v", i, err)
-		}
-		for j, x := range s.Terms {
-			rows := t.Rows
-			if x.Src.Rows == 1 {
-				rows = nil
-			}
-			if err := operand(x.Src, cols, rows); err != nil {
-				return bad("update", "term %d of statement %d: %v", j, i, err)
-			}
-		}
-	}
 	prog := v.statements(t.Prog)
 	defer v.forget()
 	v.split(cols, tile, len(t.Rows)*len(prog), func(k *lane, lo, hi int) {
@@ -85,13 +71,6 @@ func (v *Vector) statements(prog []engine.Lin) []statement {
 		}
 	}
 	return v.prog[:len(prog)]
-}
-
-func operand(m engine.Mat, cols int, rows []engine.Row) error {
-	if err := fit("matrix", "it", m, cols); err != nil {
-		return err
-	}
-	return within("matrix", "it", m, rows)
 }
 
 // cut is columns [a, b) of row r of m, or of its only row.

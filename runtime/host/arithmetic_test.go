@@ -5,11 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"brood/models"
+	"brood/models/arith"
 	"brood/models/data"
+	"brood/models/gpu/opencl"
 	"brood/models/native/kernel"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -99,6 +102,58 @@ func TestOneArithmetic(t *testing.T) {
 	})
 }
 
+// TestOneArithmeticOnDevice: what every algorithm of the catalog does on the processor is executed by OpenCL, and the
+// other way round, to the hash. Without BROOD_LONG it takes three of them.
+func TestOneArithmeticOnDevice(t *testing.T) {
+	if _, err := (opencl.Driver{}).Devices(); err != nil {
+		t.Skip(err)
+	}
+	model := spec(t, mixed)
+	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}}
+	for _, a := range catalog.All() {
+		few := []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.OpenAIES}
+		if !a.Needs.Model() || os.Getenv("BROOD_LONG") == "" && !slices.Contains(few, a) {
+			continue
+		}
+		t.Run(a.Name, func(t *testing.T) {
+			across(t, brief(a, model, "glyphs"))
+			for _, s := range more[a.Name] {
+				o := brief(a, model, "glyphs")
+				o.Set = append(o.Set, event.Setting{Knob: s[0], Expr: s[1]})
+				across(t, o)
+			}
+		})
+	}
+	for _, a := range []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.OpenAIES} {
+		t.Run("mlp, "+a.Name, func(t *testing.T) { across(t, brief(a, "mlp", "glyphs")) })
+	}
+}
+
+// across records a run on either engine and executes it on the other.
+func across(t *testing.T, o Options) {
+	t.Helper()
+	var hashes []string
+	for _, engines := range [][2]string{{"native", "opencl"}, {"opencl", "native"}} {
+		dir := filepath.Join(t.TempDir(), "s")
+		t.Setenv("BROOD_ENGINE", engines[0])
+		want := train(t, dir, prepare(t, o), nil, nil)
+		t.Setenv("BROOD_ENGINE", engines[1])
+		if m, err := chosen(arith.Name); err != nil || m.name != engines[1] {
+			t.Fatalf("%v executes, not %s: %v", m, engines[1], err)
+		}
+		v, err := Verify(context.Background(), dir, 2, nil)
+		if err != nil {
+			t.Errorf("recorded on %s, executed on %s: %v", engines[0], engines[1], err)
+		} else if v.Last.Hash != want || v.Rounds != o.Limit.Rounds {
+			t.Errorf("recorded on %s: %s; %d rounds on %s: %s", engines[0], want, v.Rounds, engines[1], v.Last.Hash)
+		}
+		hashes = append(hashes, want)
+	}
+	if hashes[0] != hashes[1] {
+		t.Errorf("native %s, opencl %s", hashes[0], hashes[1])
+	}
+}
+
 // TestOneArithmeticOnMNIST is the same with the models of the zoo.
 func TestOneArithmeticOnMNIST(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
@@ -115,8 +170,8 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 	for _, model := range []string{"mlp", "lenet", spec(t, resnet)} {
 		for _, a := range catalog.All() {
 			deep := filepath.IsAbs(model)
-			// The portable twin takes minutes for each algorithm with the deep model, and a round of bgd sees the whole training
-			// set.
+			// The portable twin takes minutes for each algorithm with the deep model, and a round of bgd sees the whole
+			// training set.
 			left := deep && (a == optim.BGD || os.Getenv("BROOD_LONG") != "all" && a != optim.DPSGD)
 			if a.Needs.Model() && !left {
 				t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, brief(a, model, "mnist")) })

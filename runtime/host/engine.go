@@ -11,11 +11,14 @@ import (
 	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/gpu"
+	"brood/models/gpu/opencl"
 	"brood/models/graph"
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/optim"
 	"brood/runtime/verify"
+	"brood/runtime/worker"
 )
 
 // compute is an engine that says what produces its bits (an arithmetic, or engine/library/architecture), and what
@@ -24,6 +27,13 @@ type compute interface {
 	optim.Engine
 	Kernels() string
 	Room(engine.Work) int64
+}
+
+// release gives back what an engine holds besides memory, a device for instance. A worker does so with its own.
+func release(e compute) {
+	if c, ok := e.(worker.Closer); ok {
+		c.Close()
+	}
 }
 
 // engine makes the engine of the job, see newEngine. A run without a model has one that computes nothing.
@@ -60,6 +70,21 @@ var engines = []maker{
 		}
 		return graph.New(net, set, threads)
 	}},
+	{"opencl", (*gpu.Engine)(nil).Kernels(), onDevice(opencl.Driver{}, 0)},
+}
+
+// onDevice opens an engine on device i of a driver.
+func onDevice(driver gpu.Driver, i int) func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+	return func(own *Own, net *models.Model, set *data.Set, _ int) (compute, error) {
+		if own != nil {
+			return nil, &ownError{net.Name}
+		}
+		d, err := driver.Open(i)
+		if err != nil {
+			return nil, err
+		}
+		return gpu.New(d, net, set)
+	}
 }
 
 // ownError says that an engine takes lists of layers only.
@@ -77,9 +102,9 @@ func uncovered(err error) bool {
 }
 
 // newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
-// empty kind is a person's choice by $BROOD_ENGINE (native or gorgonia), and without one the first engine that covers
-// the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice (avx512,
-// avx2 or portable).
+// empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia or opencl), and without one the first engine that
+// covers the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice
+// (avx512, avx2 or portable).
 func newEngine(kind string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	asked, err := chosen(kind)
 	if err != nil {
@@ -109,10 +134,15 @@ func chosen(kind string) (*maker, error) {
 	}
 	var names []string
 	for i, m := range engines {
-		if kind != "" && m.kernels == kind || kind == "" && m.name == name {
+		if m.name == name && (kind == "" || m.kernels == kind) {
 			return &engines[i], nil
 		}
 		names = append(names, m.name)
+	}
+	for i, m := range engines { // a person asks for none that has the recorded bits
+		if kind != "" && m.kernels == kind {
+			return &engines[i], nil
+		}
 	}
 	switch {
 	case kind != "":

@@ -50,6 +50,9 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	if err != nil {
 		return err
 	}
+	if single != eng {
+		defer release(single)
+	}
 	j.Config.Memory = j.memory(r, single)
 	if limit := machineMemory(); limit > 0 && j.Config.Memory > limit && j.Wait == 0 {
 		return j.tooLarge(j.Config.Memory, single)

@@ -94,6 +94,7 @@ func Prepare(o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer release(eng)
 	j.Config.Kernels = eng.Kernels()
 	if err := j.fill(eng); err != nil {
 		return nil, err

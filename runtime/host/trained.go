@@ -207,6 +207,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if err != nil {
 		return Scored{}, err
 	}
+	defer release(eng)
 	x, err := optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(t.Params), F: t.Params})
 	if err != nil {
 		return Scored{}, err

@@ -101,7 +101,11 @@ func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: message.Root(digests), Timeline: s.time.Edits(), Progress: s.progress()}, err
 }
 
-// Free gives the memory of all blocks back to the engine. The worker must not be used any more.
+// Closer is an engine that holds more than memory, a device for instance.
+type Closer interface{ Close() }
+
+// Free gives the memory of all blocks back to the engine, and closes that if it is a Closer. The worker must not be
+// used any more.
 func (w *Worker) Free() {
 	for _, s := range []*installed{w.now, w.next} {
 		if s != nil {
@@ -109,6 +113,9 @@ func (w *Worker) Free() {
 		}
 	}
 	w.now, w.next = nil, nil
+	if c, ok := w.cfg.Engine.(Closer); ok {
+		c.Close()
+	}
 }
 
 // Handle does what an order asks. The reply is nil where none is due. ctx is cancelled by an abort; a cancelled grant

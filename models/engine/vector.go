@@ -1,0 +1,281 @@
+package engine
+
+import "fmt"
+
+// Vector checks a task that needs no model. held says whether a matrix has its memory in the engine that asks. A task
+// that needs a model is an UnsupportedError.
+func (l *Layout) Vector(t Task, held func(Mat) bool) error {
+	c := vector{l: l, held: held}
+	switch t := t.(type) {
+	case Update:
+		c.task = "update"
+		c.update(&t)
+	case Adam:
+		c.task = "adam"
+		c.adam(&t)
+	case NaturalStep:
+		c.task = "natural step"
+		c.single("x", t.X, t.X.Cols)
+		c.single("s", t.S, t.X.Cols)
+		c.single("g", t.G, t.X.Cols)
+		c.single("h", t.H, t.X.Cols)
+		if !(t.Lo >= 0 && t.Hi >= t.Lo && t.Hi <= t.X.Cols) {
+			c.fault("columns [%d, %d) of %d", t.Lo, t.Hi, t.X.Cols)
+		}
+	case Sum:
+		c.task = "sum"
+		c.sum(&t)
+	case Feedback:
+		c.task = "feedback"
+		c.shapes(t.Dst, t.Src, t.Lost)
+		c.code(t.Code)
+	case Copy:
+		c.task = "copy"
+		c.span("dst", t.Dst)
+		c.span("src", t.Src)
+		if !(t.Dst.Rows == t.Src.Rows && t.Dst.Hi-t.Dst.Lo == t.Src.Hi-t.Src.Lo) {
+			c.fault("%dx%d to %dx%d", t.Src.Rows, t.Src.Hi-t.Src.Lo, t.Dst.Rows, t.Dst.Hi-t.Dst.Lo)
+		}
+	case Fill:
+		c.task = "fill"
+		c.span("dst", t.Dst)
+	case Product:
+		c.task = "product"
+		c.shapes(t.Dst, t.A)
+		c.fit("b", t.B, t.Dst.Cols)
+		if !(t.B.Rows == 1 || t.B.Rows == t.Dst.Rows) {
+			c.fault("b has %d rows, want 1 or %d", t.B.Rows, t.Dst.Rows)
+		}
+	case Clip:
+		c.task = "clip"
+		c.fit("x", t.X, t.X.Cols)
+	case Finite:
+		c.task = "finite"
+		c.results(t.X, len(t.OK))
+	case Digest:
+		c.task = "digest"
+		c.results(t.X, len(t.Hash))
+	case Distance:
+		c.task = "distance"
+		c.results(t.X, len(t.RMS))
+		if t.Centre.Rows > 0 {
+			c.single("centre", t.Centre, t.X.Cols)
+		}
+	case NoiseSum:
+		c.task = "noise sum"
+		c.noiseSum(&t)
+	case Perturb:
+		c.task = "perturb"
+		c.fit("x", t.X, l.Params)
+		if !(len(t.Sigma) == t.X.Rows && len(t.Keys) == t.X.Rows) {
+			c.fault("%d sigmas and %d keys for %d rows", len(t.Sigma), len(t.Keys), t.X.Rows)
+		}
+	case Crossover:
+		c.task = "crossover"
+		for i, m := range [...]Mat{t.Dst, t.A, t.B} {
+			name := [...]string{"dst", "a", "b"}[i]
+			c.fit(name, m, l.Params)
+			if m.Rows != t.Dst.Rows {
+				c.fault("%s has %d rows, dst %d", name, m.Rows, t.Dst.Rows)
+			}
+		}
+		if len(t.Keys) != t.Dst.Rows {
+			c.fault("%d keys for %d rows", len(t.Keys), t.Dst.Rows)
+		}
+	default:
+		return &UnsupportedError{t}
+	}
+	return c.err
+}
+
+// Perturbed checks what a candidate's parameters are made of: centre, scale and noise. held is as in Vector.
+func (l *Layout) Perturbed(t *Candidates, held func(Mat) bool) error {
+	c := vector{l: l, held: held, task: "candidates"}
+	c.single("theta", t.Theta, l.Params)
+	if t.Scale.Rows > 0 {
+		c.single("scale", t.Scale, l.Params)
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return t.CheckNoise()
+}
+
+// UnsupportedError says that a task needs a model.
+type UnsupportedError struct{ Task Task }
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("unsupported task %T: it needs a model, give it to a model's engine", e.Task)
+}
+
+// vector collects the first fault of a task that needs no model.
+type vector struct {
+	l    *Layout
+	held func(Mat) bool
+	task string
+	err  error
+}
+
+// fault is called where something does not fit: while all is well a check takes no memory.
+func (c *vector) fault(format string, args ...any) {
+	if c.err == nil {
+		c.err = &ArgumentError{c.task, fmt.Sprintf(format, args...)}
+	}
+}
+
+// fit wants a matrix of cols columns whose memory is all there.
+func (c *vector) fit(name string, m Mat, cols int) {
+	if m.Cols != cols {
+		c.fault("%s has %d columns, want %d", name, m.Cols, cols)
+	}
+	if !(m.Rows*m.Cols == 0 || c.held(m)) {
+		c.fault("%s says %dx%d and has no such memory", name, m.Rows, m.Cols)
+	}
+}
+
+func (c *vector) single(name string, m Mat, cols int) {
+	c.fit(name, m, cols)
+	if m.Rows != 1 {
+		c.fault("%s has %d rows, want 1", name, m.Rows)
+	}
+}
+
+func (c *vector) within(name string, m Mat, rows []Row) {
+	for _, r := range rows {
+		if !(r >= 0 && int(r) < m.Rows) {
+			c.fault("row %d of %s, which has %d rows", r, name, m.Rows)
+		}
+	}
+}
+
+// shapes wants matrices like the first of them.
+func (c *vector) shapes(ms ...Mat) {
+	for i, m := range ms {
+		c.fit("operand", m, ms[0].Cols)
+		if m.Rows != ms[0].Rows {
+			c.fault("operand %d has %d rows, want %d", i, m.Rows, ms[0].Rows)
+		}
+	}
+}
+
+func (c *vector) results(x Mat, n int) {
+	c.fit("x", x, x.Cols)
+	if n != x.Rows {
+		c.fault("room for %d results, want %d", n, x.Rows)
+	}
+}
+
+func (c *vector) span(name string, s Span) {
+	c.fit(name, s.Mat, s.Mat.Cols)
+	if err := s.Check(); err != nil {
+		c.fault("%s: %v", name, err)
+	}
+}
+
+// line wants a span of one row of the width.
+func (c *vector) line(name string, s Span, wide int) {
+	c.span(name, s)
+	if !(s.Rows == 1 && s.Hi-s.Lo == wide) {
+		c.fault("%s is %d rows of %d columns, want one row of %d", name, s.Rows, s.Hi-s.Lo, wide)
+	}
+}
+
+func (c *vector) code(code Code) {
+	if code > Int8 {
+		c.fault("code %d is not known", code)
+	}
+}
+
+func (c *vector) update(t *Update) {
+	if len(t.Prog) == 0 || len(t.Rows) == 0 {
+		return
+	}
+	for i, s := range t.Prog {
+		if c.operand(s.Dst, t.Prog[0].Dst.Cols, t.Rows); c.err != nil {
+			c.at("destination of statement %d", i)
+			return
+		}
+		for j, x := range s.Terms {
+			rows := t.Rows
+			if x.Src.Rows == 1 {
+				rows = nil
+			}
+			if c.operand(x.Src, t.Prog[0].Dst.Cols, rows); c.err != nil {
+				c.at("term %d of statement %d", j, i)
+				return
+			}
+		}
+	}
+}
+
+func (c *vector) operand(m Mat, cols int, rows []Row) {
+	c.fit("matrix", m, cols)
+	c.within("it", m, rows)
+}
+
+// at says where in a programme the fault is.
+func (c *vector) at(format string, args ...any) {
+	c.err = &ArgumentError{c.task, fmt.Sprintf(format, args...) + ": " + c.err.(*ArgumentError).What}
+}
+
+func (c *vector) adam(t *Adam) {
+	for i, m := range [...]Mat{t.X, t.M, t.V, t.G} {
+		name := [...]string{"x", "m", "v", "g"}[i]
+		c.fit(name, m, t.X.Cols)
+		if name != "g" || m.Rows != 1 {
+			c.within(name, m, t.Rows)
+		}
+	}
+	if t.T <= 0 {
+		c.fault("step 0, steps count from 1")
+	}
+}
+
+func (c *vector) sum(t *Sum) {
+	wide, n := t.Dst.Hi-t.Dst.Lo, len(t.Src)
+	c.line("dst", t.Dst, wide)
+	for _, s := range t.Src {
+		c.line("a source", s, wide)
+	}
+	if n <= 0 {
+		c.fault("nothing to add up")
+	}
+	if c.err != nil {
+		return
+	}
+	used := make([]bool, n+len(t.Tree))
+	for j, pair := range t.Tree {
+		for _, i := range pair {
+			known := i >= 0 && i < n+j && !used[i]
+			if !known {
+				c.fault("operand %d of sum %d, of %d known ones, each to be used once", i, j, n+j)
+			}
+			if known {
+				used[i] = true
+			}
+		}
+	}
+	for i, u := range used[:len(used)-1] {
+		if !u {
+			c.fault("operand %d is left out", i)
+		}
+	}
+	c.code(t.Code)
+}
+
+func (c *vector) noiseSum(t *NoiseSum) {
+	d := t.Dst
+	c.fit("dst", d.Mat, c.l.Params)
+	if !(d.Rows == 1 && d.Row >= 0 && int(d.Row) < d.Mat.Rows) {
+		c.fault("dst spans %d rows from row %d of %d, want one row", d.Rows, d.Row, d.Mat.Rows)
+	}
+	if !(d.Lo >= 0 && d.Hi >= d.Lo && d.Hi <= d.Mat.Cols) {
+		c.fault("columns [%d, %d) of %d", d.Lo, d.Hi, d.Mat.Cols)
+	}
+	if len(t.Weights) != len(t.IDs) {
+		c.fault("%d weights for %d ids", len(t.Weights), len(t.IDs))
+	}
+	if c.err == nil {
+		c.err = t.CheckNoise()
+	}
+}

@@ -1,0 +1,282 @@
+package gpu
+
+import (
+	"math"
+
+	"brood/models"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// pair is one or two candidates that share noise, with opposite signs, and a view: entries at, ... of the task. A
+// candidate alone is computed by the same steps as one of two, so that its bits do not depend on the cohort.
+type pair struct {
+	key   noise.Key
+	view  int
+	at, n int
+}
+
+// pairs groups entries that follow each other, and lists the views that they see.
+func pairs(t *engine.Candidates) (out []pair, views []view) {
+	known := map[*int32]map[noise.Key]int{}
+	for i, id := range t.IDs {
+		j := i
+		if len(t.Batches) == 1 {
+			j = 0
+		}
+		v := view{t.Batches[j], engine.DrawnAt(t.Drawn, j)}
+		place := known[&v.ids[0]]
+		if place == nil {
+			place = map[noise.Key]int{}
+			known[&v.ids[0]] = place
+		}
+		seen, ok := place[v.at]
+		if !ok || len(views[seen].ids) != len(v.ids) {
+			seen = len(views)
+			place[v.at] = seen
+			views = append(views, v)
+		}
+		key, _ := signed(t.Key, t.Antithetic, id)
+		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && out[n-1].view == seen {
+			out[n-1].n = 2
+			continue
+		}
+		out = append(out, pair{key, seen, i, 1})
+	}
+	return out, views
+}
+
+// candidates evaluates pairs, as many at once as fit. Where the model begins with a dense layer, its products with
+// theta and with the noise are taken apart, x*(W + s*E)' = x*W' + s*(x*E)': the first serves all candidates that see
+// the view, the second both signs of a pair.
+func (e *Engine) candidates(t engine.Candidates) error {
+	if err := e.bounds.Candidates(&t); err != nil {
+		return err
+	}
+	if err := e.mats("candidates", t.Theta, t.Scale); err != nil {
+		return err
+	}
+	n := len(t.IDs)
+	if n == 0 {
+		return nil
+	}
+	work, views := pairs(&t)
+	counts, fit := make([]int, n), t.Fitness
+	for _, w := range work {
+		for j := range w.n {
+			counts[w.at+j] = len(views[w.view].ids)
+		}
+	}
+	head := new(batch)
+	at, err := e.sums(head, n, func(i int, loss float64, _ int64) { fit[i] = fitness(loss, counts[i]) })
+	if err != nil {
+		return err
+	}
+	if err := e.issue(head); err != nil {
+		return err
+	}
+	most := 0
+	for _, v := range views {
+		most = max(most, len(v.ids))
+	}
+	per := 3*e.layout.Params + 3*most*e.plan.total()
+	return waves(len(work), per, func(lo, hi int) error { return e.some(&t, work[lo:hi], views, most, at) })
+}
+
+// crowd is some pairs that are evaluated at once, and the lists that kernels need of them.
+type crowd struct {
+	*pass
+	t                               *engine.Candidates
+	work                            []pair
+	views                           []view
+	theta                           place
+	from                            loaded
+	keys                            uint32 // of the pairs' noise
+	pairOf, viewOf, target, factors uint32 // of each candidate: its pair, its view, place in the task, factor of the noise
+	seen, viewSizes, pairSizes      uint32 // of each pair: its view; how many samples views have, and pairs see
+}
+
+// some evaluates some pairs.
+func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, at uint64) error {
+	c := &crowd{t: t, work: work}
+	number := map[int]uint32{}
+	var pairOf, viewOf, target, seen, viewSizes, pairSizes []uint32
+	var steps []float32
+	var counts []int
+	for i, w := range work {
+		size := len(all[w.view].ids)
+		v, ok := number[w.view]
+		if !ok {
+			v = uint32(len(c.views))
+			number[w.view] = v
+			c.views, viewSizes = append(c.views, all[w.view]), append(viewSizes, uint32(size))
+		}
+		seen, pairSizes = append(seen, v), append(pairSizes, uint32(size))
+		for j := range w.n {
+			_, sign := signed(t.Key, t.Antithetic, t.IDs[w.at+j])
+			if t.Scale.Rows == 0 {
+				sign *= t.Sigma
+			}
+			pairOf, viewOf, target = append(pairOf, uint32(i)), append(viewOf, v), append(target, uint32(w.at+j))
+			steps, counts = append(steps, sign), append(counts, size)
+		}
+	}
+	b := new(batch)
+	var err error
+	if c.pass, err = e.begin(b, len(steps), len(c.views), most, counts); err != nil {
+		return err
+	}
+	if c.from, err = e.gather(b, c.views, most, c.acts[0].m); err != nil {
+		return err
+	}
+	c.pairOf, c.viewOf, c.target, c.factors = b.list(pairOf...), b.list(viewOf...), b.list(target...), b.floats(steps...)
+	c.seen, c.viewSizes, c.pairSizes = b.list(seen...), b.list(viewSizes...), b.list(pairSizes...)
+	c.keys = b.list()
+	for _, w := range work {
+		b.key(w.key, 0)
+	}
+	c.acts[0].list = c.viewOf
+	m, from := behind(t.Theta)
+	c.theta = place{m: m, at: from, list: none}
+	if t.Noise.Rank > 0 {
+		err = c.low()
+	} else {
+		err = c.full()
+	}
+	if err != nil {
+		return err
+	}
+	sum := piece
+	if e.bounds.Norms { // a batch goes through in one piece
+		sum = most
+	}
+	if err := c.loss(c.from.ids, c.viewOf, 0, sum, at, c.target, len(t.IDs)); err != nil {
+		return err
+	}
+	return e.issue(b)
+}
+
+// full appends the logits under noise of full rank: the noise of each pair, its candidates, and the model.
+func (c *crowd) full() error {
+	e, b, t, units, params := c.e, c.b, c.t, len(c.work), c.e.layout.Params
+	eps, err := e.room("noise", 4*units*params)
+	if err != nil {
+		return err
+	}
+	c.noise(kindOf(t.Noise), eps, 0, params)
+	if t.Scale.Rows > 0 {
+		m, from := behind(t.Scale)
+		b.launch("product", params, units, eps, uint64(0), uint64(params), eps, uint64(0), uint64(params), m, from, uint64(0), uint64(params))
+	}
+	first, lo := 0, 0
+	if o := &e.plan.ops[0]; o.kind == models.Dense {
+		first, lo = 1, e.end(o)
+		if err := c.factorFirst(o, place{m: eps, step: uint64(params), list: none}); err != nil {
+			return err
+		}
+	}
+	if rest := params - lo; rest > 0 {
+		made, err := e.room("candidates", 4*c.entries*rest)
+		if err != nil {
+			return err
+		}
+		c.spread(rest, false, made, c.theta.m, c.theta.at+uint64(lo), none, 0, eps, uint64(lo), params)
+		c.params, c.lo = place{m: made, step: uint64(rest), list: none}, lo
+	}
+	c.forward(first, false)
+	return nil
+}
+
+// noise appends the pairs' noise of parameters [lo, hi): a row for each pair.
+func (c *crowd) noise(kind uint32, to Memory, lo, hi int) {
+	from, n := c.e.items(lo, hi)
+	c.b.launch("draw", n, len(c.work), wordsHere{}, c.keys, c.e.table, uint32(len(c.e.layout.Tensors)), uint64(from), uint64(n), kind, to,
+		uint64(0), uint64(hi-lo), uint64(lo), uint64(hi))
+}
+
+// spread appends n columns of each candidate: a row of a by a list, plus its factor times its pair's row of x.
+func (c *crowd) spread(n int, rectify bool, to, a Memory, at uint64, list uint32, step int, x Memory, atx uint64, stepX int) {
+	relu := uint32(0)
+	if rectify {
+		relu = 1
+	}
+	c.b.launch("spread", n, c.entries, wordsHere{}, c.factors, uint64(n), relu, to, uint64(n), a, at, list, uint64(step), x, atx, c.pairOf, uint64(stepX))
+}
+
+// end is where the parameters behind a first layer begin.
+func (e *Engine) end(o *op) int {
+	t := e.layout.Tensors[o.weight]
+	if o.bias >= 0 {
+		t = e.layout.Tensors[o.bias]
+	}
+	return t.Lo + t.Len
+}
+
+// base appends x*W' + b of each view for a first dense layer.
+func (c *crowd) base(o *op) (place, error) {
+	wide := c.most * o.nOut
+	m, err := c.e.room("base", 4*len(c.views)*wide)
+	y := place{m: m, step: uint64(wide), list: none, down: o.nOut, across: 1}
+	x := c.acts[0]
+	x.list = none
+	c.dense(o, len(c.views), x, c.theta, 0, y, c.viewSizes, false)
+	return y, err
+}
+
+// factorFirst appends a first dense layer: the base of each view, turn = x*E' + e of each pair, and base + step*turn of
+// each candidate.
+func (c *crowd) factorFirst(o *op, eps place) error {
+	base, err := c.base(o)
+	if err != nil {
+		return err
+	}
+	wide := c.most * o.nOut
+	turn, err := c.e.room("turn", 4*len(c.work)*wide)
+	if err != nil {
+		return err
+	}
+	if c.inBytes(o) {
+		err = c.bytes(o, eps, turn)
+	} else {
+		x := c.acts[0]
+		x.list = c.seen
+		c.dense(o, len(c.work), x, eps, 0, place{m: turn, step: uint64(wide), list: none, down: o.nOut, across: 1}, c.pairSizes, false)
+	}
+	c.spread(wide, o.rectify, c.acts[o.out].m, base.m, 0, c.viewOf, wide, turn, 0, wide)
+	return err
+}
+
+// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line
+// maps to x.
+func (c *crowd) inBytes(o *op) bool {
+	return c.t.Noise.Integer && c.t.Scale.Rows == 0 && o.in == 0 && len(c.e.set.Normal()) == 1 && o.nIn < 1<<16 && c.e.model.Loss == models.CrossEntropy
+}
+
+// bytes appends turn for whole numbers V of noise: x = (pixel/255 - mean)/deviation, so that x*E' =
+// scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V.
+func (c *crowd) bytes(o *op, eps place, turn Memory) error {
+	e, w := c.e, &c.e.layout.Tensors[o.weight]
+	numbers, err := e.room("whole numbers", 4*len(c.work)*w.Len)
+	if err != nil {
+		return err
+	}
+	c.noise(2, numbers, w.Lo, w.Lo+w.Len)
+	bias, biased := eps, uint32(0)
+	if o.bias >= 0 {
+		bias, biased = c.tensor(eps, 0, o.bias), 1
+	}
+	mean, std := e.set.Mean[0], e.set.Std[0]
+	c.b.grid("byte_product", [3]int{(o.nOut + group - 1) / group, c.most, len(c.work)}, group, wordsHere{}, c.from.rows, c.seen, c.pairSizes, uint32(c.most),
+		c.from.pixels, uint32(o.nIn), numbers, uint64(w.Len), uint32(o.nOut), bias.m, bias.at, bias.step, biased,
+		noise.IntegerScale/(255*std), -noise.IntegerScale*mean/std, turn, uint64(c.most*o.nOut))
+	return nil
+}
+
+// fitness is minus the mean loss, NaN when it is not finite.
+func fitness(loss float64, samples int) float32 {
+	f := float32(-loss / float64(samples))
+	if math.IsInf(float64(f), 0) {
+		return float32(math.NaN())
+	}
+	return f
+}

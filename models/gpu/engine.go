@@ -1,0 +1,226 @@
+// Package gpu computes on a device behind a driver: device memory behind matrices, tasks as launches of kernels in
+// OpenCL C. It holds the arithmetic f32/1, bit by bit (docs/arithmetic.md), as models/native does, which is the
+// reference of every task.
+//
+//	d, err := opencl.Driver{}.Open(0)
+//	e, err := gpu.New(d, model, set)
+//
+// A task becomes a batch: the words it needs (rows, keys, sample ids, shapes), which are sent in one write, and
+// launches. What a task writes out goes to a log in device memory, which Wait and Read bring home at once. Nothing here
+// depends on how many members there are, nor on the device: shapes decide the order of every sum.
+package gpu
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"brood/models"
+	"brood/models/arith"
+	"brood/models/data"
+	"brood/models/engine"
+)
+
+//go:embed kernels/*.cl
+var sources embed.FS
+
+// Engine runs all tasks for one model and one data set on one device. It is used from one goroutine.
+type Engine struct {
+	dev     Device
+	model   *models.Model
+	set     *data.Set
+	layout  *engine.Layout
+	bounds  engine.Bounds
+	kernels map[string]Kernel
+	used    int64 // bytes that Alloc gave
+	sticky  error // of the device, for ever
+	queued  int   // launches since the queue was empty
+
+	words, table Memory // what the present batch reads; the layout's tensors
+	wordRoom     int
+	tiles        []int // the first tile of noise of each tensor, and their number
+
+	log     Memory // what tasks write out
+	logRoom int
+	logged  int
+	told    []func(p []byte) // how it is read
+
+	scratch map[string]*spare
+	old     []Memory // outgrown, freed after the present batch
+	plan    *plan
+	samples samples
+}
+
+// spare is scratch memory.
+type spare struct {
+	m     Memory
+	bytes int
+}
+
+// New compiles the model for the device, which the engine owns from then on, with or without an error. It fails with an
+// UncoveredError where kernels are missing, and with a sentence where the device does not compute as f32/1 says.
+func New(d Device, m *models.Model, set *data.Set) (*Engine, error) {
+	e := &Engine{dev: d, kernels: map[string]Kernel{}, scratch: map[string]*spare{}}
+	if err := e.start(m, set); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
+	if m == nil || set == nil {
+		return errors.New("gpu: needs a model and a data set")
+	}
+	if err := m.Fits(set.Shape, set.Classes); err != nil {
+		return fmt.Errorf("gpu: data %s: %w", set.Name, err)
+	}
+	e.model, e.set, e.layout, e.bounds = m, set, &m.Layout, m.Bounds(set)
+	if e.plan, err = compile(m); err != nil {
+		return err
+	}
+	if err := SelfTest(e.dev); err != nil {
+		return err
+	}
+	text, err := source()
+	if err != nil {
+		return err
+	}
+	if err := e.dev.Load("kernels", text); err != nil {
+		return fmt.Errorf("%s: %w", e.dev.Info().Name, err)
+	}
+	return e.ready()
+}
+
+// source is the text of all kernels, common.cl first.
+func source() (string, error) {
+	names, err := fs.Glob(sources, "kernels/*.cl")
+	if err != nil {
+		return "", err
+	}
+	text := ""
+	for _, name := range append([]string{"kernels/common.cl"}, names...) {
+		if name == "kernels/selftest.cl" || name == "kernels/common.cl" && text != "" {
+			continue
+		}
+		p, err := sources.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		text += string(p)
+	}
+	return text, nil
+}
+
+// Kernels names the arithmetic.
+func (e *Engine) Kernels() string { return arith.Name }
+
+// Close gives the device and all its memory back. Every later call fails, but Free, which does nothing then.
+func (e *Engine) Close() {
+	if e.dev == nil {
+		return
+	}
+	for _, m := range append(e.old, e.words, e.table, e.log, e.samples.labels, e.samples.pixels, e.samples.values, e.samples.tables) {
+		if m != 0 {
+			e.dev.Free(m)
+		}
+	}
+	for _, s := range e.scratch {
+		if s.m != 0 {
+			e.dev.Free(s.m)
+		}
+	}
+	e.dev.Close()
+	e.dev, e.sticky = nil, errors.New("gpu: the engine is closed")
+}
+
+// Do checks the tasks and queues them, in order. It stops at the first that does not fit.
+func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
+	for _, t := range tasks {
+		if err := e.open(ctx); err != nil {
+			return err
+		}
+		if err := e.do(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Wait empties the queue and has outputs in their places.
+func (e *Engine) Wait(ctx context.Context) error {
+	if err := e.open(ctx); err != nil {
+		return err
+	}
+	return e.settle()
+}
+
+// open says why a call cannot be taken.
+func (e *Engine) open(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return e.sticky
+}
+
+func (e *Engine) do(t engine.Task) error {
+	switch t := t.(type) {
+	case engine.Gradients:
+		return e.gradients(t)
+	case engine.Evaluate:
+		return e.evaluate(t)
+	case engine.Statistics:
+		return e.statistics(t)
+	case engine.Candidates:
+		return e.candidates(t)
+	}
+	if err := e.layout.Vector(t, e.held); err != nil {
+		return err
+	}
+	switch t := t.(type) {
+	case engine.Update:
+		return e.update(t)
+	case engine.Adam:
+		return e.adam(t)
+	case engine.NaturalStep:
+		return e.naturalStep(t)
+	case engine.Sum:
+		return e.sum(t)
+	case engine.Feedback:
+		return e.feedback(t)
+	case engine.Copy:
+		return e.copy(t)
+	case engine.Fill:
+		return e.fill(t)
+	case engine.Product:
+		return e.product(t)
+	case engine.Clip:
+		return e.clip(t)
+	case engine.Finite:
+		return e.finite(t)
+	case engine.Digest:
+		return e.digest(t)
+	case engine.NoiseSum:
+		return e.noiseSum(t)
+	case engine.Perturb:
+		return e.perturb(t)
+	case engine.Crossover:
+		return e.crossover(t)
+	case engine.Distance:
+		return e.distance(t)
+	}
+	return &engine.UnsupportedError{Task: t}
+}
+
+// fail keeps the first error of the device.
+func (e *Engine) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e.sticky == nil {
+		e.sticky = &engine.DeviceError{Device: e.dev.Info().Name, Op: op, Err: err}
+	}
+	return e.sticky
+}

@@ -1,0 +1,45 @@
+// Adam: m = b1*m + d1*g; v = b2*v + d2*g^2; x = x - wd*x - eta*(c1*m)/(sqrt(c2*v) + eps), from the left.
+__kernel void adam(__global const uint *words, uint rows, uint n, __global float *x, ulong at, __global float *m, ulong atm,
+	__global float *v, ulong atv, __global const float *g, ulong atg, ulong stepg, float b1, float b2, float d1, float d2, float c1,
+	float c2, float eta, float eps, float wd)
+{
+	ulong i = COLUMN, r = ROW(words, rows) * n;
+	if (i >= n)
+		return;
+	float gi = g[atg + ROW(words, rows) * stepg + i];
+	float mi = b1 * m[atm + r + i] + d1 * gi;
+	float vi = b2 * v[atv + r + i] + d2 * (gi * gi);
+	m[atm + r + i] = mi;
+	v[atv + r + i] = vi;
+	float step = (eta * (c1 * mi)) / (sqrt(c2 * vi) + eps);
+	float xi = x[at + r + i];
+	x[at + r + i] = (xi - wd * xi) - step;
+}
+
+// e^t for t in [-86, 86]: 2 to the integer part of t/ln 2 times a polynomial of the fraction. NaN stays NaN.
+float power_of_e(float t)
+{
+	float u = t * 0x1.715476p+0f, e = u + 0x1.8p+23f, f = u - (e - 0x1.8p+23f);
+	float p = 0.0001534580806037411f;
+	p = p * f + 0.0013399930903688073f;
+	p = p * f + 0.009618489071726799f;
+	p = p * f + 0.05550328642129898f;
+	p = p * f + 0.24022646248340607f;
+	p = p * f + 0.6931471824645996f;
+	p = p * f + 1.0f;
+	return p * as_float((as_uint(e) << 23) + as_uint(1.0f));
+}
+
+// x = x + eta*(s*g), with the s from before; s = s*exp(rate*h).
+__kernel void natural(__global float *x, ulong atx, __global float *s, ulong ats, __global const float *g, ulong atg,
+	__global const float *h, ulong ath, ulong n, float eta, float rate)
+{
+	ulong i = COLUMN;
+	if (i >= n)
+		return;
+	float si = s[ats + i], t = rate * h[ath + i];
+	x[atx + i] = x[atx + i] + eta * (si * g[atg + i]);
+	t = t > 86.0f ? 86.0f : t;
+	t = t < -86.0f ? -86.0f : t;
+	s[ats + i] = si * power_of_e(t);
+}

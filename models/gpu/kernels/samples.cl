@@ -1,0 +1,47 @@
+// Samples of many entries: groups go over features, samples and entries. Words hold for each entry its number of
+// samples, and their ids.
+
+__kernel void gather_bytes(__global const uint *words, uint ids, uint sizes, uint most, __global const uchar *pixels,
+	__global const float *tables, uint features, uint plane, __global float *x)
+{
+	uint f = get_global_id(0), s = get_group_id(1), z = get_group_id(2);
+	if (f < features && s < words[sizes + z])
+		x[((ulong)z * most + s) * features + f] = tables[f / plane * 256 + pixels[(ulong)words[ids + z * most + s] * features + f]];
+}
+
+__kernel void gather_values(__global const uint *words, uint ids, uint sizes, uint most, __global const float *values, uint features,
+	__global float *x)
+{
+	uint f = get_global_id(0), s = get_group_id(1), z = get_group_id(2);
+	if (f < features && s < words[sizes + z])
+		x[((ulong)z * most + s) * features + f] = values[(ulong)words[ids + z * most + s] * features + f];
+}
+
+// y = x times 0 or keep: word e of an entry's stream decides on element e. Keys are as noise has them.
+__kernel void dropout(__global const uint *words, uint keys, uint sizes, uint features, uint layer, __global const float *x, __global float *y,
+	ulong step, float keep, uint limit)
+{
+	ulong e = COLUMN;
+	if (e >= (ulong)words[sizes + ENTRY] * features)
+		return;
+	__global const uint *k = words + keys + 5 * ENTRY;
+	uint4 w = philox((uint4)((uint)(e / 4), layer, k[2], k[3]), k[0], k[1]);
+	uint of[4] = {w.x, w.y, w.z, w.w}, word = of[e % 4];
+	y[ENTRY * step + e] = x[ENTRY * step + e] * ((word >> 8) < limit ? 0.0f : keep);
+}
+
+// y = max(0, x), whose rows are of a list.
+__kernel void relu(__global const uint *words, uint list, __global float *y, ulong step, __global const float *x, ulong stepx)
+{
+	if (COLUMN >= step)
+		return;
+	float v = x[ROW(words, list) * stepx + COLUMN];
+	y[ENTRY * step + COLUMN] = v < 0 ? 0 : v;
+}
+
+// d = 0 where y is not above zero.
+__kernel void gate(__global float *d, __global const float *y, ulong n)
+{
+	if (COLUMN < n && !(y[COLUMN] > 0))
+		d[COLUMN] = 0;
+}

@@ -1,0 +1,98 @@
+package gpu_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"brood/models/data"
+	"brood/models/enginetest"
+	"brood/models/gpu"
+)
+
+// plants are faults of kernels that a person may make: the text as it is, and as it would be.
+var plants = [][2]string{
+	{"FP_CONTRACT OFF", "FP_CONTRACT ON"},
+	{"sum[i][j] = fma(as[d][down + i], bs[d][across + j], sum[i][j]);", "sum[i][j] = sum[i][j] + as[d][down + i] * bs[d][across + j];"},
+	{"for (uint d = 0; d < deep; d++)", "for (uint d = deep; d-- > 0;)"},
+	{"if (p->relu && s < 0)", "if (p->relu && s < 0 && q > 0)"},
+	{"s = s + x[ENTRY * step + (ulong)r * n + j];", "s = x[ENTRY * step + (ulong)r * n + j] + s * 1.0000001f;"},
+	{"sum = sum + part;", "sum = part + sum * (1 - 0x1p-52);"},
+	{"lane[i % 16] = lane[i % 16] + t;", "lane[0] = lane[0] + t;"},
+	{"t = t < -86.0f ? -86.0f : t;\n\t\tt = power_of_e(t);", "t = exp(t);"},
+	{"c = as_float(as_uint(c) ^ y << 31);", ""},
+	{"whole[3] += (int)w * integer(c.w);", "whole[3] += (int)w * integer(c.z);"},
+	{"for (uint h = 8; h > 0; h /= 2) {\n\t\tbarrier", "for (uint h = 8; h > 1; h /= 2) {\n\t\tbarrier"},
+	{"p[i] = 2 * i + 1 < n ? p[2 * i] + p[2 * i + 1] : p[2 * i];", "p[i] = 2 * i + 1 < n ? p[i] + p[n - 1 - i] : p[i];"},
+	{"b += 0x7fff + ((b >> 16) & 1);", "b += 0x8000;"},
+	{"(double)(int)rint((double)v[i] * down)", "(double)(int)((double)v[i] * down)"},
+	{"x[at + r + i] = (xi - wd * xi) - step;", "x[at + r + i] = xi - (wd * xi + step);"},
+	{"float x = inverse * v[j];", "float x = v[j] * inverse * 1.0000001f;"},
+	{"t[i] = (s[4 * i] + s[4 * i + 2]) + (s[4 * i + 1] + s[4 * i + 3]);", "t[i] = s[4 * i] + s[4 * i + 2] + s[4 * i + 1] + s[4 * i + 3];"},
+	{"t[l] = (s[4 * l] + s[4 * l + 2]) + (s[4 * l + 1] + s[4 * l + 3]);", "t[l] = s[4 * l] + s[4 * l + 2] + s[4 * l + 1] + s[4 * l + 3];"},
+	{"rows = max(1u, 16 / f->ow);", "rows = max(1u, 32 / f->ow);"},
+	{"if (deep < 5)", "if (deep < 1)"},
+	{"for (uint h = 16; h > 0; h /= 2)", "for (uint h = 1; h < 32; h = 32)"},
+	{"for (uint o = first; o < first + many; o++)", "for (uint o = first + many; o-- > first;)"},
+	{"else if (!(m > v))", "else if (m < v - 1)"},
+	{"if (tap[t / p->side * p->w + t % p->side] == y[o])", "if (tap[t / p->side * p->w + t % p->side] > y[o])"},
+	{"square / (count - 1)", "square / count"},
+	{"(double)(words[sizes + ENTRY] * plane)", "(double)(words[sizes] * plane)"},
+	{"s = s + d * d;\n\t}\n\tsums", "s = fma(d, d, s);\n\t}\n\tsums"},
+	{"*d = more ? *d + v : v;", "*d = v;"},
+	{"scale = 2 * (1.0f / (float)size)", "scale = 2 * (1.0f / (float)most)"},
+	{"blake_order[i]", "i"},
+}
+
+// TestPlantedFaults: each of these faults shows in a bit that the comparison with the native engine sees. Text that is
+// no kernel's is a fault of the list.
+func TestPlantedFaults(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: compiles every kernel some thirty times")
+	}
+	glyphs, err := data.Glyphs(400, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, plant := range plants {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			seen, found := 0, false
+			for _, layers := range append(nets[4:9:9], nets[1], nets[2], means[0]) {
+				set, shape := glyphs, "[1,28,28]"
+				last := []string{"dense out=10"}
+				if strings.HasPrefix(layers[0], "loss") {
+					set, shape, last = enginetest.Toy(t, 2, 5, 6), "[2,5,6]", nil
+				}
+				d := &crooked{Device: open(t), edit: func(source string) string {
+					found = found || strings.Contains(source, plant[0])
+					return strings.ReplaceAll(source, plant[0], plant[1])
+				}}
+				m := net(t, shape, 10, append(layers[:len(layers):len(layers)], last...)...)
+				e, err := gpu.New(d, m, set)
+				if err != nil { // the self-test saw it
+					seen++
+					break
+				}
+				w := twinsOf(t, m, set, e)
+				w.fault = func(string, ...any) { seen++ }
+				if layers[0] == nets[4][0] {
+					w.vectors()
+				}
+				if seen == 0 {
+					w.models()
+				}
+				e.Close()
+				if seen > 0 {
+					break
+				}
+			}
+			switch {
+			case !found:
+				t.Errorf("no kernel says %q", plant[0])
+			case seen == 0:
+				t.Errorf("%q in place of %q: nobody notices", plant[1], plant[0])
+			}
+		})
+	}
+}

@@ -1,0 +1,217 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"brood/models"
+	"brood/models/noise"
+)
+
+// place is where an operand of each entry lies: at + list[z]*step, with rows and columns so far apart. The zero step
+// has all share it.
+type place struct {
+	m            Memory
+	at, step     uint64
+	list         uint32
+	down, across int
+	words        bool // it lies among the words of the batch, and all share it
+}
+
+// shift is a place elements further on.
+func (p place) shift(n int) place {
+	p.at += uint64(n)
+	return p
+}
+
+// product is C = A B of each entry, m x n over k.
+type product struct {
+	m, n, k int
+	sizes   uint32 // a list of every entry's m or k
+	sized   uint32 // 1: of m, 2: of k
+	relu    bool
+	add     bool   // C = fma(factor, A B, C)
+	factors uint32 // a list of every entry's, none: 1
+	a, b, c place
+	bias    *place
+	gate    *place
+}
+
+// tileSide is the rows and columns of a tile of a product, and its work items.
+const (
+	tileSide  = 64
+	tileItems = 256
+)
+
+// gemm appends products of so many entries.
+func (b *batch) gemm(entries int, p product) {
+	w := []uint32{uint32(p.m), uint32(p.n), uint32(p.k), p.sizes, p.sized, 0, 0, 0}
+	if p.relu {
+		w[5] = 1
+	}
+	if p.add {
+		w[6], w[7] = 1, p.factors
+	}
+	there := func(o *place) (any, []uint32) {
+		if o == nil {
+			return p.c.m, make([]uint32, 8)
+		}
+		if o.words {
+			return wordsHere{}, []uint32{uint32(o.at), 0, 0, 0, none, 0, 1, 1}
+		}
+		return o.m, []uint32{uint32(o.at), uint32(o.at >> 32), uint32(o.step), uint32(o.step >> 32), o.list, uint32(o.down), uint32(o.across), 1}
+	}
+	args := []any{wordsHere{}, uint32(0)}
+	for _, o := range []*place{&p.a, &p.b, &p.c, p.bias, p.gate} {
+		m, words := there(o)
+		args, w = append(args, m), append(w, words...)
+	}
+	args[1] = b.list(w...)
+	b.grid("gemm", [3]int{(p.n + tileSide - 1) / tileSide, (p.m + tileSide - 1) / tileSide, entries}, tileItems, args...)
+}
+
+// pass is a way of some entries through the plan, being built. Each entry has parameters and at most so many samples.
+type pass struct {
+	e       *Engine
+	b       *batch
+	entries int
+	most    int    // samples of an entry
+	sizes   uint32 // the list of how many each has
+	params  place  // of the entries; parameter lo is their first
+	lo      int
+	acts    []place // by activation
+	masks   []noise.Key
+
+	stats place   // of the entries; none: the batch's own are used and not kept
+	given bool    // stats are used as they are
+	pace  float32 // by which the batch's own are brought into stats
+}
+
+// begin makes room for activations of entries, of which the input may be shared by a list of views.
+func (e *Engine) begin(b *batch, entries, views, most int, sizes []int) (*pass, error) {
+	p := &pass{e: e, b: b, entries: entries, most: most, acts: make([]place, len(e.plan.floats))}
+	p.sizes = b.list()
+	for _, n := range sizes {
+		b.words = append(b.words, uint32(n))
+	}
+	for i, f := range e.plan.floats {
+		n := entries
+		if i == 0 {
+			n = views
+		}
+		m, err := e.room(fmt.Sprintf("activation %d", i), 4*n*most*f)
+		if err != nil {
+			return nil, err
+		}
+		p.acts[i] = place{m: m, step: uint64(most * f), list: none, down: f, across: 1}
+	}
+	return p, nil
+}
+
+// tensor is a tensor of the entries' parameters.
+func (p *pass) tensor(of place, lo, i int) place {
+	return of.shift(p.e.layout.Tensors[i].Lo - lo)
+}
+
+// dense appends y = x W' + b of entries.
+func (p *pass) dense(o *op, entries int, x place, params place, lo int, y place, sizes uint32, relu bool) {
+	w := p.tensor(params, lo, o.weight)
+	w.down, w.across = 1, o.nIn // W is [out][in]: B = W'
+	g := product{m: p.most, n: o.nOut, k: o.nIn, sizes: sizes, sized: 1, relu: relu, a: x, b: w, c: y}
+	if o.bias >= 0 {
+		bias := p.tensor(params, lo, o.bias)
+		g.bias = &bias
+	}
+	p.b.gemm(entries, g)
+}
+
+// forward appends ops from the given one on.
+func (p *pass) forward(from int, training bool) {
+	for i := from; i < len(p.e.plan.ops); i++ {
+		p.step(&p.e.plan.ops[i], training)
+	}
+}
+
+// step appends an op with the entries' own parameters.
+func (p *pass) step(o *op, training bool) {
+	x, y := p.acts[o.in], p.acts[o.out]
+	switch {
+	case o.kind == models.Dense:
+		p.dense(o, p.entries, x, p.params, p.lo, y, p.sizes, o.rectify)
+	case o.kind == models.Conv:
+		p.conv(o, x, y)
+	case o.kind == models.MaxPool, o.kind == models.AvgPool:
+		p.pool(o, x, y)
+	case o.kind == models.GlobalAvg:
+		p.b.launch("average", p.most*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), x.m, x.list, x.step, y.m, y.step)
+	case o.kind == models.BatchNorm:
+		p.norm(o, x, y)
+	case o.kind == models.Add:
+		p.add(o, x, p.acts[o.with], y)
+	case o.kind == models.Constant:
+		row := p.tensor(p.params, p.lo, o.bias)
+		p.b.launch("constant_rows", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nOut), row.m, row.at, row.list, row.step, y.m, y.step)
+	case o.kind == models.ReLU && o.forward:
+		p.each("relu", o, x, y)
+	case o.kind == models.Dropout && training:
+		p.drop(o, x.m, y.m)
+	case o.kind == models.Dropout:
+		p.each("rows", o, x, y)
+	}
+}
+
+// each appends a kernel from rows of x, which may be listed, to those of y.
+func (p *pass) each(kernel string, o *op, x, y place) {
+	p.b.launch(kernel, p.most*o.nOut, p.entries, wordsHere{}, x.list, y.m, y.step, x.m, x.step)
+}
+
+// drop appends y = x times the masks of a layer.
+func (p *pass) drop(o *op, x, y Memory) {
+	keys := p.b.list()
+	for _, k := range p.masks {
+		p.b.key(k, 0)
+	}
+	p.b.launch("dropout", p.most*o.nOut, p.entries, wordsHere{}, keys, p.sizes, uint32(o.nOut), uint32(o.layer), x, y, uint64(p.most*o.nOut),
+		1/(1-float32(o.rate)), uint32(o.rate*(1<<24)))
+}
+
+// loss appends losses and hits of the samples and, unless d is 0, the gradient of each entry's mean loss; and adds them
+// to the entries' sums in the log, which begin at an element. ids and blocks are as the kernel has them.
+func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums uint64, targets uint32, entries int) error {
+	e, classes := p.e, p.e.plan.model.Classes
+	losses, err := e.room("losses", 4*p.entries*p.most)
+	if err != nil {
+		return err
+	}
+	hits, err := e.room("hits", 4*p.entries*p.most)
+	if err != nil {
+		return err
+	}
+	want := uint32(1)
+	if d == 0 {
+		d, want = losses, 0
+	}
+	z := p.acts[e.plan.last]
+	if e.model.Loss == models.Distance {
+		x := p.acts[0]
+		p.b.launch("squared_distance", p.most, p.entries, wordsHere{}, p.sizes, uint32(p.most), uint32(e.model.Features), x.m, x.list, x.step, z.m, z.list, z.step,
+			d, want, losses, hits)
+	} else {
+		p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels, uint32(classes), z.m, z.list, z.step, d, want, losses, hits)
+	}
+	p.b.launch("tally", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), losses, hits, targets,
+		e.log, sums, e.log, sums+uint64(entries))
+	return nil
+}
+
+// sums reserves a float64 and a count for each of n entries in the log, zero at first, and says how they are read.
+func (e *Engine) sums(b *batch, n int, read func(i int, loss float64, hits int64)) (at uint64, err error) {
+	place, err := e.tell(16*n, func(p []byte) {
+		for i := range n {
+			read(i, math.Float64frombits(binary.LittleEndian.Uint64(p[8*i:])), int64(binary.LittleEndian.Uint64(p[8*(n+i):])))
+		}
+	})
+	b.launch("zeros", 4*n, 1, e.log, place/4, uint64(4*n))
+	return place / 8, err
+}

@@ -1,0 +1,172 @@
+package gpu
+
+import (
+	"fmt"
+
+	"brood/models"
+)
+
+// plan is a model as operations on activations.
+type plan struct {
+	model  *models.Model
+	ops    []op
+	floats []int  // of a sample of each activation; the first is the input
+	users  []int  // of each activation: how often it is taken
+	needs  []bool // of each activation: parameters before it need its gradient
+	last   int    // the logits
+}
+
+// op is a layer.
+type op struct {
+	kind               models.Kind
+	in, out, with      int // activations; with is the second of a sum
+	nIn, nOut          int
+	weight, bias       int  // tensors of a dense layer; bias -1: none
+	rectify, rectified bool // a layer with a rectifier behind it, and one that gates for that before it
+	forward, backward  bool // a rectifier that is nobody else's work
+	layer              int
+	rate               float64
+	shape              []uint32 // of a convolution or of windows, as kernels have it
+	channels, plane    int      // of what a normalisation or a mean takes
+	mean, variance     int      // where statistics begin in a row of them
+}
+
+// UncoveredError says that there are no kernels for a layer yet.
+type UncoveredError struct {
+	Model string
+	Layer int // counted from 1
+	Why   string
+}
+
+func (e *UncoveredError) Error() string {
+	return fmt.Sprintf("model %s: layer %d: %s has no kernels for a device yet: train it on the processor", e.Model, e.Layer, e.Why)
+}
+
+// Covers says what of a model has no kernels, by an UncoveredError.
+func Covers(m *models.Model) error {
+	_, err := compile(m)
+	return err
+}
+
+// compile lays the model out.
+func compile(m *models.Model) (*plan, error) {
+	takers := m.Takers()
+	p := &plan{model: m, floats: []int{m.Features}, users: []int{takers[0]}}
+	results := []int{0} // the activation of each result
+	for i := range m.Layers {
+		out, err := p.layer(i, results)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, out)
+		p.users[out] += takers[i+1]
+	}
+	p.last = results[len(results)-1]
+	p.needs = make([]bool, len(p.floats))
+	for _, o := range p.ops {
+		p.needs[o.out] = p.needs[o.out] || o.weight >= 0 || o.bias >= 0 || p.needs[o.in] || o.kind == models.Add && p.needs[o.with]
+	}
+	return p, nil
+}
+
+// layer appends layer i and returns the activation that it gives.
+func (p *plan) layer(i int, results []int) (int, error) {
+	m := p.model
+	l, in := &m.Layers[i], results[m.Layers[i].From]
+	o := op{kind: l.Kind, in: in, nIn: models.Size(l.In), nOut: models.Size(l.Out), weight: l.Weight, bias: l.Bias, layer: i, rate: l.Rate}
+	before := p.before(in)
+	switch l.Kind {
+	case models.Flatten:
+		return p.same(in), nil
+	case models.Dense, models.Conv:
+		if before != nil && before.kind == models.ReLU {
+			o.rectified, before.backward = true, false
+		}
+		if l.Kind == models.Conv {
+			o.shape = numbers(l.In[0], l.In[1], l.In[2], l.Out[0], l.Kernel, l.Stride, l.Pad, l.Out[1], l.Out[2], l.Groups)
+			o.channels, o.plane = l.Out[0], l.Out[1]*l.Out[2]
+		}
+	case models.ReLU:
+		o.backward = true
+		switch {
+		case before == nil || before.rectify:
+		case before.kind == models.BatchNorm: // which does all of it
+			before.rectify = true
+			return p.same(in), nil
+		case before.kind == models.Dense || before.kind == models.Conv:
+			before.rectify, o.out = true, p.same(in)
+			p.ops = append(p.ops, o)
+			return o.out, nil
+		}
+		o.forward = true
+	case models.MaxPool, models.AvgPool:
+		o.shape = numbers(l.In[0], l.In[1], l.In[2], l.Kernel, l.Stride, l.Out[1], l.Out[2], 0)
+		o.channels = l.Kernel * l.Kernel
+	case models.GlobalAvg:
+		o.channels, o.plane = l.In[0], l.In[1]*l.In[2]
+	case models.BatchNorm:
+		o.channels, o.plane = l.In[0], models.Size(l.In)/l.In[0]
+		o.mean, o.variance = m.Layout.StatTensors[l.Mean].Lo, m.Layout.StatTensors[l.Var].Lo
+	case models.Dropout:
+		if l.Rate == 0 {
+			return p.same(in), nil
+		}
+	case models.Add:
+		o.with, o.shape = results[l.With], addition(l, m.Shape(l.With))
+	case models.Constant:
+	default:
+		return 0, &UncoveredError{m.Name, i + 1, fmt.Sprintf("a layer of kind %s", l.Kind)}
+	}
+	p.floats, p.users = append(p.floats, o.nOut), append(p.users, 0)
+	o.out = len(p.floats) - 1
+	p.ops = append(p.ops, o)
+	return o.out, nil
+}
+
+// same hands an activation on under another name: that takes nothing.
+func (p *plan) same(in int) int {
+	p.users[in]--
+	return in
+}
+
+// before is the op that gives an activation which nothing else takes than what is being compiled, or nil. Its work may
+// be joined with that of the op behind it.
+func (p *plan) before(in int) *op {
+	if n := len(p.ops); n > 0 && p.users[in] == 1 && p.ops[n-1].out == in {
+		return &p.ops[n-1]
+	}
+	return nil
+}
+
+// addition is the shape of a sum with an image of which every stride-th pixel counts, its missing channels being zero:
+// height and width of the result, then channels, height, width and stride of the image. Equal shapes are an image of
+// one pixel.
+func addition(l *models.Layer, side []int) []uint32 {
+	if l.Stride > 1 || models.Size(side) != models.Size(l.In) {
+		return numbers(l.In[1], l.In[2], side[0], side[1], side[2], l.Stride)
+	}
+	return numbers(1, 1, models.Size(side), 1, 1, 1)
+}
+
+func numbers(n ...int) (out []uint32) {
+	for _, x := range n {
+		out = append(out, uint32(x))
+	}
+	return out
+}
+
+// widest is the floats of a sample of the largest activation.
+func (p *plan) widest() (n int) {
+	for _, f := range p.floats {
+		n = max(n, f)
+	}
+	return n
+}
+
+// total is the floats of a sample of all activations.
+func (p *plan) total() (n int) {
+	for _, f := range p.floats {
+		n += f
+	}
+	return n
+}

@@ -1,0 +1,333 @@
+package gpu_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/enginetest"
+	"brood/models/gpu"
+	"brood/models/native"
+	"brood/models/native/kernel"
+	"brood/models/noise"
+)
+
+// twins are the native engine and that of the device, and matrices of equal contents in both.
+type twins struct {
+	t     *testing.T
+	m     *models.Model
+	set   *data.Set
+	both  [2]enginetest.Engine
+	mats  [2][]engine.Mat
+	draws uint32
+	fault func(format string, args ...any) // says that bits differ
+}
+
+func newTwins(t *testing.T, m *models.Model, set *data.Set) *twins {
+	t.Helper()
+	return twinsOf(t, m, set, newEngine(t, m, set))
+}
+
+func twinsOf(t *testing.T, m *models.Model, set *data.Set, e *gpu.Engine) *twins {
+	t.Helper()
+	n, err := native.NewEngine(m, set, 1, kernel.Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &twins{t: t, m: m, set: set, both: [2]enginetest.Engine{n, e}, fault: t.Errorf}
+}
+
+// mat is a matrix of normals times scale in both memories.
+func (w *twins) mat(rows, cols int, scale float32) int {
+	w.draws++
+	v := make([]float32, rows*cols)
+	noise.Key{Seed: 5, Purpose: noise.Data, Member: w.draws}.Each(0, len(v), max(1, len(v)), func(at int, eps []float32) {
+		for i, x := range eps {
+			v[at+i] = scale * x
+		}
+	})
+	for k, e := range w.both {
+		m, err := e.Alloc(rows, cols)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if err := e.Write(context.Background(), engine.All(m), engine.AppendFloats(nil, v)); err != nil {
+			w.t.Fatal(err)
+		}
+		w.mats[k] = append(w.mats[k], m)
+	}
+	return len(w.mats[0]) - 1
+}
+
+// same does the tasks that f makes of each engine's matrices, and wants equal bits in all of them and in what f returns
+// to be compared.
+func (w *twins) same(name string, f func(m []engine.Mat) (tasks []engine.Task, outputs func() any)) {
+	w.t.Helper()
+	var outputs [2]string
+	var bytes [2][][]byte
+	for k, e := range w.both {
+		tasks, out := f(w.mats[k])
+		if err := e.Do(context.Background(), tasks...); err != nil {
+			w.t.Fatalf("%s: %v", name, err)
+		}
+		if err := e.Wait(context.Background()); err != nil {
+			w.t.Fatalf("%s: %v", name, err)
+		}
+		if out != nil {
+			outputs[k] = fmt.Sprintf("%x", out())
+		}
+		for _, m := range w.mats[k] {
+			p := make([]byte, m.Bytes())
+			if err := e.Read(context.Background(), p, engine.All(m)); err != nil {
+				w.t.Fatalf("%s: %v", name, err)
+			}
+			bytes[k] = append(bytes[k], p)
+		}
+	}
+	if outputs[0] != outputs[1] {
+		w.fault("%s: native %s, device %s", name, outputs[0], outputs[1])
+	}
+	for i := range bytes[0] {
+		x, y := make([]float32, len(bytes[0][i])/4), make([]float32, len(bytes[0][i])/4)
+		engine.ReadFloats(x, bytes[0][i])
+		engine.ReadFloats(y, bytes[1][i])
+		for j := range x {
+			if math.Float32bits(x[j]) != math.Float32bits(y[j]) && (x[j] == x[j] || y[j] == y[j]) {
+				w.fault("%s: element %d of matrix %d is %v, on the device %v", name, j, i, x[j], y[j])
+				break
+			}
+		}
+	}
+}
+
+// TestVectorsHaveTheSameBits: the tasks that need no model.
+func TestVectorsHaveTheSameBits(t *testing.T) {
+	set, err := data.Glyphs(96, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newTwins(t, net(t, "[1,28,28]", 10, "flatten", "dense out=33", "relu", "dense out=10"), set)
+	w.vectors()
+}
+
+// vectors compares the tasks that need no model.
+func (w *twins) vectors() {
+	p := w.m.Layout.Params
+	a, b, one, s := w.mat(5, p, 1), w.mat(5, p, 1e-3), w.mat(1, p, 1), w.mat(1, p, 1e20)
+	rows := []engine.Row{4, 0, 2}
+	w.same("programme", func(m []engine.Mat) ([]engine.Task, func() any) {
+		return []engine.Task{engine.Update{Rows: rows, Prog: []engine.Lin{
+			{Dst: m[a], Terms: []engine.Term{{C: 0.3, Src: m[b]}, {C: 0.7, Src: m[one]}, {C: -1.1, Src: m[a]}}},
+			{Dst: m[b], Terms: []engine.Term{{C: 0.1, Src: m[a]}, {C: 0.2, Src: m[b]}, {C: 0.3, Src: m[one]}, {C: 0.4, Src: m[b]}, {C: 1.5, Src: m[a]}, {C: 3, Src: m[b]}, {C: 1, Src: m[b]}, {C: 7, Src: m[one]}}},
+		}}}, nil
+	})
+	w.same("programme whose rows touch", func(m []engine.Mat) ([]engine.Task, func() any) {
+		return []engine.Task{
+			engine.Update{Rows: []engine.Row{0, 1, 2}, Prog: []engine.Lin{{Dst: m[a], Terms: []engine.Term{{C: 0.5, Src: m[a]}, {C: 0.25, Src: m[a].Sub(1, 1)}}}}},
+			engine.Update{Rows: []engine.Row{0, 1, 1}, Prog: []engine.Lin{{Dst: m[a].Sub(0, 4), Terms: []engine.Term{{C: 0.5, Src: m[a].Sub(1, 4)}, {C: 0.25, Src: m[b]}}}}},
+		}, nil
+	})
+	for _, code := range []engine.Code{engine.Float32, engine.BF16, engine.Int8} {
+		w.same(fmt.Sprintf("sum by code %d", code), func(m []engine.Mat) ([]engine.Task, func() any) {
+			src := []engine.Span{engine.RowOf(m[a], 1), engine.RowOf(m[b], 2), engine.All(m[one]), engine.RowOf(m[a], 4), engine.RowOf(m[b], 0)}
+			tree := [][2]int{{0, 1}, {2, 5}, {3, 4}, {6, 7}}
+			return []engine.Task{
+				engine.Sum{Dst: engine.RowOf(m[b], 3), Src: src, Tree: tree, Code: code, Div: 3},
+				engine.Sum{Dst: engine.RowOf(m[a], 4), Src: src, Tree: tree, Code: code},
+				engine.Feedback{Dst: m[a], Src: m[a], Lost: m[b], Code: code},
+			}, nil
+		})
+	}
+	w.same("steps", func(m []engine.Mat) ([]engine.Task, func() any) {
+		square := engine.Product{Dst: m[b], A: m[b], B: m[b]}
+		return []engine.Task{square, engine.Adam{X: m[a], M: m[b], V: m[b], G: m[one], Rows: rows, Eta: 0.01, B1: 0.9, B2: 0.999, Eps: 1e-8, WD: 0.1, T: 17},
+			engine.NaturalStep{X: m[one], S: m[s], G: m[a].Sub(1, 1), H: m[b].Sub(0, 1), Lo: 7, Hi: p - 3, Eta: 0.3, Rate: 2},
+			engine.NaturalStep{X: m[a].Sub(2, 1), S: m[one], G: m[a].Sub(1, 1), H: m[s], Hi: p, Eta: 0.3, Rate: 2},
+			engine.Product{Dst: m[a], A: m[a], B: m[one]}}, nil
+	})
+	small, hurt := w.mat(4, 5000, 1), w.mat(3, 2049, 1e-38)
+	rms, near, far := make([]float64, 4), make([]float64, 3), make([]float64, 5)
+	ok, hash := make([]bool, 4), make([][32]byte, 4)
+	w.same("looks", func(m []engine.Mat) ([]engine.Task, func() any) {
+		return []engine.Task{engine.Distance{X: m[small], Centre: m[small].Sub(2, 1), RMS: rms}, engine.Distance{X: m[hurt], RMS: near}, engine.Distance{X: m[a], Centre: m[b].Sub(1, 1), RMS: far},
+			engine.Clip{X: m[small], Longest: 70}, engine.Clip{X: m[hurt], Longest: 1e-38}, engine.Finite{X: m[small], OK: ok}, engine.Digest{X: m[small], Hash: hash}}, func() any { return []any{rms, near, far, ok, hash} }
+	})
+	for _, cols := range []int{1, 15, 255, 256, 257, 511, 512, 513, 1024, 1280, 4000} {
+		m, hash := w.mat(2, cols, 1), make([][32]byte, 2)
+		w.same(fmt.Sprintf("digest of %d columns", cols), func(ms []engine.Mat) ([]engine.Task, func() any) {
+			return []engine.Task{engine.Digest{X: ms[m], Hash: hash}}, func() any { return hash }
+		})
+	}
+	key := noise.Key{Seed: 3, Purpose: noise.Candidate, Round: 1<<33 + 7}
+	keys := make([]noise.Key, 5)
+	for i := range keys {
+		keys[i] = key
+		keys[i].Member = uint32(i * i)
+	}
+	w.same("perturb, crossover", func(m []engine.Mat) ([]engine.Task, func() any) {
+		return []engine.Task{engine.Perturb{X: m[a], Sigma: []float32{1, 0.1, 1e-3, 3, 0}, Keys: keys}, engine.Crossover{Dst: m[b], A: m[a], B: m[b], Keys: keys},
+			engine.Crossover{Dst: m[a], A: m[a], B: m[b], Keys: keys, PerTensor: true}}, nil
+	})
+	var ids []engine.Member
+	var weights []float32
+	for i := range 70 {
+		ids, weights = append(ids, engine.Member(3*i%71)), append(weights, float32(i%9-4))
+	}
+	for _, n := range []engine.Noise{{}, {Integer: true}, {Rank: 1}, {Rank: 7}, {Rank: 64}} {
+		for _, span := range [][2]int{{0, p}, {5, p - 7}, {p / 2, p/2 + 1}, {33, 33}} {
+			w.same(fmt.Sprintf("noise sum %+v of %v", n, span), func(m []engine.Mat) ([]engine.Task, func() any) {
+				return []engine.Task{engine.NoiseSum{Dst: engine.Span{Mat: m[a], Row: 1, Rows: 1, Lo: span[0], Hi: span[1]}, Noise: n, Weights: weights, Key: key, Antithetic: span[0] > 0, IDs: ids},
+					engine.NoiseSum{Dst: engine.Span{Mat: m[b], Row: 1, Rows: 1, Lo: span[0], Hi: span[1]}, Weights: weights, Key: key, Square: true, IDs: ids}}, nil
+			})
+		}
+	}
+}
+
+// net is a model of layers that end in so many classes.
+func net(t *testing.T, input string, classes int, layers ...string) *models.Model {
+	t.Helper()
+	text := fmt.Sprintf("name = 'net'\nclasses = %d\ninput = %s\n", classes, input)
+	if loss, ok := strings.CutPrefix(layers[0], "loss "); ok {
+		text, layers = fmt.Sprintf("name = 'net'\nloss = '%s'\ninput = %s\n", loss, input), layers[1:]
+	}
+	for _, l := range layers {
+		f := strings.Fields(l)
+		text += "[[layer]]\nkind = '" + f[0] + "'\n" + strings.Join(f[1:], "\n") + "\n"
+	}
+	m, err := models.FromSource("net", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// nets are what the kernels of models are tried on, before the last product.
+var nets = [][]string{
+	{"flatten"},
+	{"flatten", "dense out=70", "relu", "dense out=65 bias=false", "relu"},
+	{"flatten", "dense out=64", "relu", "dropout rate=0.3", "dense out=32", "dropout rate=0.5", "relu"},
+	{"dropout rate=0.2", "flatten", "relu", "dense out=9", "relu", "relu", "dense out=1"},
+	{"conv out=6 kernel=3 pad=1", "relu", "maxpool kernel=2", "conv out=9 kernel=2 bias=false", "batchnorm", "relu", "flatten", "dropout rate=0.1", "dense out=32", "relu"},
+	{"batchnorm", "conv out=6 kernel=4 stride=2 pad=2", "relu", "conv out=4 kernel=3 groups=2", "batchnorm", "dropout rate=0.3", "avgpool kernel=1", "relu", "flatten", "dense out=33", "batchnorm"},
+	{"maxpool kernel=3 stride=2", "conv out=5 kernel=2", "relu", "maxpool kernel=1", "conv out=7 kernel=1", "relu", "globalavgpool"},
+	{"conv out=8 kernel=5 pad=3 stride=3", "batchnorm", "relu", "avgpool kernel=2", "conv out=8 kernel=1 groups=8", "flatten"},
+	{"conv out=3 kernel=3 pad=1 name='a'", "relu name='b'", "conv out=3 kernel=3 pad=1 from='a'", "batchnorm", "add with='b'", "add with='a'", "relu name='c'",
+		"conv out=5 kernel=3 stride=2 pad=1", "batchnorm", "add with='c' stride=2", "relu name='d'", "conv out=5 kernel=1", "dropout rate=0.2", "add with='d'", "add with='d'", "globalavgpool"},
+	{"flatten name='x'", "dense out=60 name='y'", "add with='x'", "relu name='r'", "dense out=60 from='y'", "add with='r'", "add with='y'"},
+	{"constant out=40", "relu"},
+}
+
+// means are models of a distance: how far their results are from the sample.
+var means = [][]string{
+	{"loss distance", "constant out=60"},
+	{"loss distance", "flatten", "dense out=9", "batchnorm", "relu", "dense out=60"},
+}
+
+// TestModelsHaveTheSameBits: gradients, evaluations and candidates of every kind of noise, on bytes, on augmented bytes
+// and on values.
+func TestModelsHaveTheSameBits(t *testing.T) {
+	glyphs, err := data.Glyphs(400, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut, err := glyphs.Augmented(data.Augment{Pad: 2, Flip: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	toy := enginetest.Toy(t, 2, 5, 6)
+	var raster data.Raster
+	for i := range 90 {
+		raster.Labels = append(raster.Labels, byte(i%4))
+		for j := range 5 {
+			raster.Values = append(raster.Values, noise.Key{Seed: 6, Purpose: noise.Data}.Gauss(5*i+j))
+		}
+	}
+	values, err := data.New(data.Info{Name: "values", Shape: []int{1, 1, 5}, Classes: 4}, raster, data.Raster{Values: raster.Values[:50], Labels: raster.Labels[:10]}, data.DefaultShare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, layers := range nets {
+		for name, set := range map[string]*data.Set{"bytes": glyphs, "augmented": cut, "toy": toy, "values": values} {
+			if i >= 4 && (name == "augmented" || name == "values") {
+				continue // samples come as before, and images of 1 x 5 have no windows
+			}
+			if i == 9 && name != "toy" {
+				continue // whose samples have 60 values
+			}
+			shape := fmt.Sprint(set.Shape[0], ",", set.Shape[1], ",", set.Shape[2])
+			last := []string{fmt.Sprintf("dense out=%d", set.Classes)}
+			if i == 2 {
+				last = append(last, "relu")
+			}
+			t.Run(fmt.Sprintf("%d, %s", i, name), func(t *testing.T) {
+				sameModel(t, net(t, "["+shape+"]", set.Classes, slices.Concat(layers, last)...), set)
+			})
+		}
+	}
+	for i, layers := range means {
+		t.Run(fmt.Sprintf("mean %d", i), func(t *testing.T) { sameModel(t, net(t, "[2,5,6]", 0, layers...), toy) })
+	}
+}
+
+func sameModel(t *testing.T, m *models.Model, set *data.Set) { newTwins(t, m, set).models() }
+
+// models compares the tasks that need a model.
+func (w *twins) models() {
+	m := w.m
+	p, train := m.Layout.Params, w.set.Train()
+	x, g, one, scale := w.mat(4, p, 0.2), w.mat(3, p, 1), w.mat(1, p, 0.2), w.mat(1, p, 0.03)
+	stats := w.mat(4, m.Layout.Stats, 0.5)
+	w.same("squared statistics", func(ms []engine.Mat) ([]engine.Task, func() any) { // variances are not negative
+		return []engine.Task{engine.Product{Dst: ms[stats], A: ms[stats], B: ms[stats]}}, nil
+	})
+	masks := make([]noise.Key, 3)
+	for i := range masks {
+		masks[i] = noise.Key{Seed: 4, Purpose: noise.Dropout, Round: 9, Member: uint32(i)}
+	}
+	n := min(len(train), 300)
+	batches := [][]int32{train[:n], train[3:6], train[5:min(n, 42)]}
+	loss, sums, right := make([]float32, 3), make([]float64, 3), make([]int64, 3)
+	w.same("gradients", func(ms []engine.Mat) ([]engine.Task, func() any) {
+		return []engine.Task{engine.Gradients{X: ms[x], Rows: []engine.Row{3, 1, 1}, Batches: batches, Masks: masks, Stats: ms[stats], StatRows: []engine.Row{2, 0, 3}, G: ms[g], Loss: loss}}, func() any { return loss }
+	})
+	for _, given := range []bool{true, false} {
+		w.same(fmt.Sprintf("evaluate, statistics given: %v", given), func(ms []engine.Mat) ([]engine.Task, func() any) {
+			task := engine.Evaluate{X: ms[x], Rows: []engine.Row{2, 0, 3}, Batches: batches, Drawn: masks, Loss: sums, Correct: right}
+			if given {
+				task.Stats = ms[stats]
+			}
+			return []engine.Task{task}, func() any { return []any{sums, right} }
+		})
+	}
+	w.same("statistics", func(ms []engine.Mat) ([]engine.Task, func() any) {
+		return []engine.Task{engine.Statistics{X: ms[x], Rows: []engine.Row{1, 3}, Batches: batches, Stats: ms[stats].Sub(1, 2)}}, nil
+	})
+	key := noise.Key{Seed: 8, Purpose: noise.Candidate, Round: 3}
+	ids := []engine.Member{4, 5, 2, 9, 8, 1}
+	for _, kind := range []engine.Noise{{}, {Integer: true}, {Rank: 1}, {Rank: 4}, {Rank: 5}} {
+		for _, scaled := range []bool{false, true} {
+			if scaled && kind.Rank > 0 {
+				continue
+			}
+			for _, b := range [][][]int32{{batches[0]}, {train[:7], train[:7], train[3:9], train[3:9], train[3:5], train[:7]}} {
+				fit := make([]float32, len(ids))
+				w.same(fmt.Sprintf("candidates %+v, scaled %v, %d batches", kind, scaled, len(b)), func(ms []engine.Mat) ([]engine.Task, func() any) {
+					task := engine.Candidates{Theta: ms[one], Noise: kind, Sigma: 0.05, Key: key, Antithetic: len(b) == 1, IDs: ids, Batches: b, Fitness: fit}
+					if scaled {
+						task.Scale = ms[scale]
+					}
+					if len(b) > 1 {
+						task.Drawn = append(append([]noise.Key(nil), masks...), masks...)
+					}
+					return []engine.Task{task}, func() any { return fit }
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"math"
+
+	"brood/models/data"
+	"brood/models/noise"
+)
+
+// samples are the data set on the device: labels, and pixels with the value of each, or values. Samples that are
+// augmented are drawn on the host and travel as bytes.
+type samples struct {
+	labels, pixels, values, tables Memory
+	drawn                          bool // by the host
+}
+
+// sendAtOnce is the bytes of a piece of an upload.
+const sendAtOnce = 1 << 24
+
+// put appends memory with the bytes that f gives for each sample.
+func (e *Engine) put(what string, per int, f func(p []byte, id int32) []byte) (Memory, error) {
+	n := e.set.Len()
+	m, err := e.dev.Alloc(n * per)
+	if err != nil {
+		return 0, e.fail("take memory for "+what, err)
+	}
+	var p []byte
+	at := 0
+	for id := range int32(n) {
+		if p = f(p, id); len(p) >= sendAtOnce || int(id) == n-1 {
+			if err := e.fail("send "+what, e.dev.Write(m, at, p)); err != nil {
+				return 0, err
+			}
+			at += len(p)
+			p = p[:0]
+		}
+	}
+	return m, nil
+}
+
+// upload sends the data set.
+func (e *Engine) upload() (err error) {
+	s := &e.samples
+	s.drawn = e.set.Augment() != data.Augment{}
+	if s.labels, err = e.put("labels", 1, func(p []byte, id int32) []byte { return append(p, byte(e.set.Label(id))) }); err != nil {
+		return err
+	}
+	tables := e.set.Normal()
+	if len(tables) == 0 {
+		row, label := make([]float32, e.set.Features()), make([]int32, 1)
+		s.values, err = e.put("samples", 4*len(row), func(p []byte, id int32) []byte {
+			_ = e.set.Gather([]int32{id}, row, label) // ids are below Len
+			return appendFloats(p, row)
+		})
+		return err
+	}
+	if !s.drawn {
+		if s.pixels, err = e.put("samples", e.set.Features(), func(p []byte, id int32) []byte { return append(p, e.set.Image(id)...) }); err != nil {
+			return err
+		}
+	}
+	var p []byte
+	for i := range tables {
+		p = appendFloats(p, tables[i][:])
+	}
+	if s.tables, err = e.dev.Alloc(len(p)); err != nil {
+		return e.fail("take memory for tables", err)
+	}
+	return e.fail("send tables", e.dev.Write(s.tables, 0, p))
+}
+
+func appendFloats(p []byte, v []float32) []byte {
+	for _, x := range v {
+		p = binary.LittleEndian.AppendUint32(p, math.Float32bits(x))
+	}
+	return p
+}
+
+// view is samples that one entry or several see: at most as many as a pass has room for.
+type view struct {
+	ids []int32
+	at  noise.Key // where the first was drawn
+}
+
+// loaded says where the samples of views come from: lists of ids, for labels and for pixels.
+type loaded struct {
+	ids, rows uint32
+	pixels    Memory
+}
+
+// gather appends the load of views into x.
+func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded, err error) {
+	features, s := e.set.Features(), &e.samples
+	ids := b.list()
+	for _, v := range views {
+		for i := range most {
+			id := uint32(0)
+			if i < len(v.ids) {
+				id = uint32(v.ids[i])
+			}
+			b.words = append(b.words, id)
+		}
+	}
+	sizes := b.list()
+	for _, v := range views {
+		b.words = append(b.words, uint32(len(v.ids)))
+	}
+	groups := [3]int{(features + group - 1) / group, most, len(views)}
+	if s.values != 0 {
+		b.grid("gather_values", groups, group, wordsHere{}, ids, sizes, uint32(most), s.values, uint32(features), x)
+		return loaded{ids: ids}, nil
+	}
+	out = loaded{ids, ids, s.pixels}
+	if s.drawn {
+		if out.pixels, out.rows, err = e.draw(b, views, most); err != nil {
+			return out, err
+		}
+	}
+	b.grid("gather_bytes", groups, group, wordsHere{}, out.rows, sizes, uint32(most), out.pixels, s.tables, uint32(features), uint32(features/len(e.set.Normal())), x)
+	return out, nil
+}
+
+// draw sends the bytes of augmented views, and lists their rows.
+func (e *Engine) draw(b *batch, views []view, most int) (staged Memory, rows uint32, err error) {
+	features := e.set.Features()
+	if staged, err = e.room("drawn", features*most*len(views)); err != nil {
+		return 0, 0, err
+	}
+	p, room, rows := make([]byte, features*most*len(views)), make([]byte, features), b.list()
+	for z, v := range views {
+		at := v.at
+		for i := range most {
+			b.words = append(b.words, uint32(z*most+i))
+			if i < len(v.ids) {
+				copy(p[(z*most+i)*features:], e.set.Drawn(room, v.ids[i], at))
+				at.Round++
+			}
+		}
+	}
+	return staged, rows, e.fail("send samples", e.dev.Write(staged, 0, p))
+}
