@@ -24,7 +24,6 @@ var plants = [][2]string{
 	{"c = as_float(as_uint(c) ^ y << 31);", ""},
 	{"whole[3] += (int)w * integer(c.w);", "whole[3] += (int)w * integer(c.z);"},
 	{"for (uint h = 8; h > 0; h /= 2) {\n\t\tbarrier", "for (uint h = 8; h > 1; h /= 2) {\n\t\tbarrier"},
-	{"p[i] = 2 * i + 1 < n ? p[2 * i] + p[2 * i + 1] : p[2 * i];", "p[i] = 2 * i + 1 < n ? p[i] + p[n - 1 - i] : p[i];"},
 	{"b += 0x7fff + ((b >> 16) & 1);", "b += 0x8000;"},
 	{"(double)(int)rint((double)v[i] * down)", "(double)(int)((double)v[i] * down)"},
 	{"x[at + r + i] = (xi - wd * xi) - step;", "x[at + r + i] = xi - (wd * xi + step);"},
