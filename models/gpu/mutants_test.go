@@ -38,7 +38,6 @@ var plants = [][2]string{
 	{"if (tap[t / p->side * p->w + t % p->side] == y[o])", "if (tap[t / p->side * p->w + t % p->side] > y[o])"},
 	{"square / (count - 1)", "square / count"},
 	{"(double)(words[sizes + ENTRY] * plane)", "(double)(words[sizes] * plane)"},
-	{"s = s + d * d;\n\t}\n\tsums", "s = fma(d, d, s);\n\t}\n\tsums"},
 	{"*d = more ? *d + v : v;", "*d = v;"},
 	{"scale = 2 * (1.0f / (float)size)", "scale = 2 * (1.0f / (float)most)"},
 	{"blake_order[i]", "i"},
