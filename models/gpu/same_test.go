@@ -151,11 +151,12 @@ func (w *twins) vectors() {
 			engine.NaturalStep{X: m[a].Sub(2, 1), S: m[one], G: m[a].Sub(1, 1), H: m[s], Hi: p, Eta: 0.3, Rate: 2},
 			engine.Product{Dst: m[a], A: m[a], B: m[one]}}, nil
 	})
+	wide := w.mat(5, 20*1024+7, 1)
 	small, hurt := w.mat(4, 5000, 1), w.mat(3, 2049, 1e-38)
 	rms, near, far := make([]float64, 4), make([]float64, 3), make([]float64, 5)
 	ok, hash := make([]bool, 4), make([][32]byte, 4)
 	w.same("looks", func(m []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.Distance{X: m[small], Centre: m[small].Sub(2, 1), RMS: rms}, engine.Distance{X: m[hurt], RMS: near}, engine.Distance{X: m[a], Centre: m[b].Sub(1, 1), RMS: far},
+		return []engine.Task{engine.Distance{X: m[small], Centre: m[small].Sub(2, 1), RMS: rms}, engine.Distance{X: m[hurt], RMS: near}, engine.Distance{X: m[wide], RMS: far},
 			engine.Clip{X: m[small], Longest: 70}, engine.Clip{X: m[hurt], Longest: 1e-38}, engine.Finite{X: m[small], OK: ok}, engine.Digest{X: m[small], Hash: hash}}, func() any { return []any{rms, near, far, ok, hash} }
 	})
 	for _, cols := range []int{1, 15, 255, 256, 257, 511, 512, 513, 1024, 1280, 4000} {
