@@ -12,11 +12,11 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/gpu"
-	"brood/models/gpu/opencl"
 	"brood/models/graph"
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/optim"
+	"brood/runtime/option"
 	"brood/runtime/verify"
 	"brood/runtime/worker"
 )
@@ -41,7 +41,7 @@ func (j *Job) engine(kind string, threads int) (compute, error) {
 	if j.bare() {
 		return memory{}, nil
 	}
-	return newEngine(kind, j.own, j.Net, j.Samples, threads)
+	return newEngine(kind, j.Device, j.own, j.Net, j.Samples, threads)
 }
 
 // maker is an engine that a run may compute with.
@@ -70,20 +70,17 @@ var engines = []maker{
 		}
 		return graph.New(net, set, threads)
 	}},
-	{"opencl", (*gpu.Engine)(nil).Kernels(), onDevice(opencl.Driver{}, 0)},
+	{"opencl", (*gpu.Engine)(nil).Kernels(), onDevice("opencl")},
 }
 
-// onDevice opens an engine on device i of a driver.
-func onDevice(driver gpu.Driver, i int) func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+// onDevice opens an engine on the device of a name.
+func onDevice(name string) func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	return func(own *Own, net *models.Model, set *data.Set, _ int) (compute, error) {
-		if own != nil {
-			return nil, &ownError{net.Name}
-		}
-		d, err := driver.Open(i)
+		d, err := device(name)
 		if err != nil {
 			return nil, err
 		}
-		return gpu.New(d, net, set)
+		return d.on(own, net, set)
 	}
 }
 
@@ -105,14 +102,28 @@ func uncovered(err error) bool {
 // empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia or opencl), and without one the first engine that
 // covers the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice
 // (avx512, avx2 or portable).
-func newEngine(kind string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+//
+// at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked
+// for.
+func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+	if at != "" && at != option.CPU {
+		e, err := onDevice(at)(own, net, set, threads)
+		if err == nil && kind != "" && e.Kernels() != kind {
+			release(e)
+			return nil, fmt.Errorf("device %s computes %s, and the session was computed by kernels %s: the bits may differ, so it is not executed there", at, e.Kernels(), kind)
+		}
+		return e, err
+	}
 	asked, err := chosen(kind)
 	if err != nil {
 		return nil, err
 	}
+	if at == option.CPU && asked != nil && slices.Contains(option.Drivers, asked.name) {
+		asked = nil
+	}
 	var why error
 	for _, m := range engines {
-		if asked != nil && m.name != asked.name {
+		if asked != nil && m.name != asked.name || asked == nil && slices.Contains(option.Drivers, m.name) {
 			continue
 		}
 		e, err := m.open(own, net, set, threads)

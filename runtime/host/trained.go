@@ -184,11 +184,11 @@ func (t *Trained) Load(nameOrPath string) (*data.Set, error) { return t.Read.Loa
 // compute is the engine that computed the model where this machine has it and the environment asks for no other.
 func (t *Trained) compute(set *data.Set, threads int) (compute, error) {
 	if t.Kernels != "" && os.Getenv("BROOD_ENGINE") == "" {
-		if eng, err := newEngine(t.Kernels, t.own, t.Net, set, threads); err == nil {
+		if eng, err := newEngine(t.Kernels, "", t.own, t.Net, set, threads); err == nil {
 			return eng, nil
 		}
 	}
-	return newEngine("", t.own, t.Net, set, threads)
+	return newEngine("", "", t.own, t.Net, set, threads)
 }
 
 // Score evaluates the model on a split of a data set, without dropout; threads 0 takes the machine's.

@@ -14,10 +14,11 @@ type Options struct {
 	Data      string // default glyphs
 	// how its samples change where they are drawn, see [brood/models/data.ParseAugment]; default not at all
 	Augment   string
-	Members   int // default 4; or [Auto]
-	Workers   int // goroutines that host them; default 1
-	Threads   int // of all workers together; default the machine's
-	Wait      int // of Workers, those that come in from other processes: with any, this one's memory bounds nothing
+	Members   int    // default 4; or [Auto]
+	Workers   int    // goroutines that host them; default 1
+	Threads   int    // of all workers together; default the machine's
+	Device    string // that computes, see [ParseDevice]; default $BROOD_ENGINE's, else the processor
+	Wait      int    // of Workers, those that come in from other processes: with any, this one's memory bounds nothing
 	Seed      uint64
 	Limit     event.Limit // default 10 epochs
 	Probe     uint64      // rounds between probes; 0 chooses

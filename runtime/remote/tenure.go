@@ -156,6 +156,7 @@ func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
 	if err != nil {
 		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
 	}
+	job.Device = v.cfg.Device
 	hello.Data = map[string]string{setup.Config.Data: setup.Config.Digest}
 	w, err := job.Worker(v.id, v.mesh.Link(uint32(v.id)), func() int64 { return v.mesh.Totals().Overhead() }, st, v.cfg.Threads, true)
 	if err != nil {

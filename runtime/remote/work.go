@@ -21,6 +21,7 @@ type Worker struct {
 	Listen    string        // UDP HOST:PORT; "" is any port
 	Advertise string        // HOST:PORT where other workers reach this one; "" is where its packets come from
 	Threads   int           // that compute
+	Device    string        // that computes in their place, see [option.ParseDevice]; "": none
 	Patience  time.Duration // for a coordinator that does not answer
 	Software  string
 	Leave     <-chan struct{} // closed when this worker shall go: it hands its members over first; may be nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/models/arith"
 	"brood/models/data"
 	"brood/runtime/host"
 	"brood/runtime/session"
@@ -65,6 +66,14 @@ func examine(terminal bool) []finding {
 		state("kernels", kernels, kernelsErr, true),
 		{"terminal", fmt.Sprintf("%v, TERM=%s", terminal, os.Getenv("TERM")), terminal, false},
 		state("sessions", home, homeErr, true),
+	}
+	list, why := host.Devices()
+	for _, d := range list {
+		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Hardware(), humanBytes(d.Info.Memory), d.Info.Driver, arith.Name)
+		found = append(found, state("device "+d.Name, text, d.Test(), false))
+	}
+	for _, err := range why {
+		found = append(found, state("devices", "", err, false))
 	}
 	for _, name := range data.List() {
 		_, err := data.Load(name)

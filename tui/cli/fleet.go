@@ -132,13 +132,18 @@ func (l *launcher) coordinate(ctx context.Context, args []string, others int, ur
 	return err
 }
 
+// hosting are the options of a run that a launch hands on to its workers.
+var hosting = []*option.Option{option.Threads, option.Device}
+
 // work hosts members of the run that a URL names. What it says goes to standard error: standard output is the
 // coordinator's.
 func (l *launcher) work(ctx context.Context, url string) error {
 	w := workerCommand(streams{in: l.s.in, out: l.s.err, err: l.s.err})
-	if f := l.serve.Flags().Lookup(option.Threads.Name); f.Changed {
-		if err := w.Flags().Set(option.Threads.Name, f.Value.String()); err != nil {
-			return err
+	for _, x := range hosting {
+		if f := l.serve.Flags().Lookup(x.Name); f.Changed {
+			if err := w.Flags().Set(x.Name, f.Value.String()); err != nil {
+				return err
+			}
 		}
 	}
 	w.SetContext(ctx)

@@ -35,8 +35,10 @@ func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) 
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	what := []string{"worker", "-"}
-	if f := l.serve.Flags().Lookup(option.Threads.Name); f.Changed {
-		what = append(what, "--"+option.Threads.Name, f.Value.String())
+	for _, x := range hosting {
+		if f := l.serve.Flags().Lookup(x.Name); f.Changed {
+			what = append(what, "--"+x.Name, f.Value.String())
+		}
 	}
 	crew := &distant{ssh: ssh, what: what, to: l.s.err, hope: launch.Slots(hosts), failed: cancel}
 	defer func() { crew.end(ctx.Err() == nil) }()

@@ -17,6 +17,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/summary"
 )
 
@@ -143,7 +144,7 @@ func (p *plainPrinter) begin(r prepared) {
 			on += " with " + a
 		}
 		fmt.Fprintf(p.out, "brood: %s on %s, %s: %s of %s parameters on %s, %s\n",
-			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), plural(j.Threads, "thread"))
+			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), computing(j))
 	}
 	expected := humanBytes(j.Config.Memory) + " of memory"
 	if j.Config.Seconds > 0 {
@@ -193,6 +194,14 @@ func (p *plainPrinter) record(r event.Record) {
 			fmt.Fprintf(p.out, "              mend it and go on: brood attach %s\n", p.Sum.Session)
 		}
 	}
+}
+
+// computing is what a job computes with.
+func computing(j *host.Job) string {
+	if j.Device != "" && j.Device != option.CPU {
+		return "device " + j.Device
+	}
+	return plural(j.Threads, "thread")
 }
 
 // heldFor is the longest that a line of progress waits for an evaluation.

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"brood/models/data"
+	"brood/runtime/host"
 	"brood/runtime/session"
 )
 
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs each file of testdata/script against the binary, in a directory of its own without data sets.
 func TestScripts(t *testing.T) {
+	compiled := t.TempDir() // kernels of PoCL, once for all scripts
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -33,12 +35,16 @@ func TestScripts(t *testing.T) {
 				return os.Geteuid() == 0, nil
 			case "long":
 				return os.Getenv("BROOD_LONG") != "", nil
+			case "opencl":
+				list, _ := host.Devices()
+				return len(list) > 0, nil
 			case "nohup": // no program that is started from here can be hung up
 				return signal.Ignored(syscall.SIGHUP), nil
 			}
 			return false, fmt.Errorf("there is no condition %q", cond)
 		},
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("POCL_CACHE_DIR", compiled)
 			e.Setenv("BROOD_SESSIONS", filepath.Join(e.WorkDir, "s"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("LocalAppData", filepath.Join(e.WorkDir, "home"))

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models/typed"
+	"brood/runtime/option"
 	"brood/runtime/remote"
 	"brood/transport/identity"
 )
@@ -20,6 +21,7 @@ import (
 type workerFlags struct {
 	key, listen, advertise string
 	threads                int
+	device                 string
 	patience               time.Duration
 }
 
@@ -37,6 +39,7 @@ func workerCommand(s streams) *cobra.Command {
 	fl.StringVar(&f.listen, "listen", "", "UDP address to listen on, HOST:PORT (default: any port)")
 	fl.StringVar(&f.advertise, "advertise", "", "HOST:PORT where other workers reach this one (default: where its packets come from)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: all cores)")
+	fl.StringVar(&f.device, option.Device.Name, "", option.Device.Doc)
 	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to try again when the coordinator does not answer")
 	return c
 }
@@ -62,6 +65,10 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	switch given := c.Flags().Changed; {
 	case given("threads") && (f.threads < 1 || f.threads > 1024):
 		return usage("--threads %d: give 1 to 1024", f.threads)
+	case given(option.Device.Name):
+		if _, _, err := option.ParseDevice(f.device); err != nil {
+			return err
+		}
 	case f.patience < 0:
 		return usage("--patience %s: give a duration such as 30s", f.patience)
 	case f.threads == 0:
@@ -92,7 +99,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 			quiet()
 		}
 	}()
-	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Patience: f.patience,
+	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Device: f.device, Patience: f.patience,
 		Software: "brood " + versionText(), Leave: leave, Note: note})
 	cancel()
 	<-watched
