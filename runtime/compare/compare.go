@@ -77,10 +77,10 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 		run.View.Apply(rec)
 		switch {
 		case rec.Plan != nil:
-			run.clock.begin(rec.Plan.At)
 			run.clock.back(rec.Plan.At)
 			told.plan(rec.Plan)
 		case rec.Commit != nil:
+			run.clock.begin(run.Tally.Before())
 			run.clock.commit(rec.Commit)
 		}
 	}
