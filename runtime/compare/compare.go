@@ -24,15 +24,17 @@ import (
 
 // Run is one of the runs that are compared.
 type Run struct {
-	Name     string // of its directory
+	Name     string // of its directory; [Join] makes those of several runs differ
 	Dir      string
-	Parent   string // the run that it was forked from, "" for none
+	Parent   string // the run that it was forked from, as the log names it, "" for none
 	ParentAt uint64 // and after how many of its rounds
 	Settings []Setting
 	Tally    *summary.Tally // finished
 	View     *view.View     // of the whole log
 
-	clock clock
+	clock  clock
+	parent *Run // among the runs that it was joined with, nil where it is not
+	whole  bool // see [Run.Whole]
 }
 
 // Setting is what a run was told, as it was typed. What was changed while it trained reads "0.1 → 0.05 @1200": the
@@ -89,10 +91,7 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 	}
 	run.Tally.Finish(coordinator.Exit{})
 	run.Tally.Sum.Seconds = run.Tally.Spent()
-	run.Parent, run.ParentAt = filepath.Base(run.View.Config.Parent), run.View.Config.ParentAt
-	if run.View.Config.Parent == "" {
-		run.Parent = ""
-	}
+	run.Parent, run.ParentAt = run.View.Config.Parent, run.View.Config.ParentAt
 	run.Settings = settings(run.View, told)
 	return run, nil
 }

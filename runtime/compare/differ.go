@@ -74,7 +74,7 @@ func Groups(runs []*Run) (out []Group) {
 func (g Group) Mean(metric string) (mean, stderr float64, n int) {
 	var xs []float64
 	for _, r := range g.Runs {
-		if x, ok := r.Tally.Metric(metric); ok {
+		if x, ok := r.Metric(metric); ok {
 			xs = append(xs, x)
 			mean += x
 		}
@@ -98,11 +98,12 @@ type Metric struct {
 var Metrics = []Metric{{Name: "test_error"}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
 
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
-// of those are equal.
+// of those are equal. A run that is not whole is not compared by what it spent.
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
+	runs = ranked(runs, m.Name)
 	cost := func(r *Run) (float64, bool) {
-		x, ok := r.Tally.Metric(m.Name)
+		x, ok := r.Metric(m.Name)
 		if m.More {
 			x = -x
 		}
