@@ -221,10 +221,10 @@ func (c comparison) results(groups []compare.Group) *table {
 		t.row(row...)
 	}
 	for _, g := range groups {
-		if len(g.Runs) < 2 {
+		if g.Seeds() < 2 {
 			continue
 		}
-		row := []string{fmt.Sprintf("mean of %d like %s", len(g.Runs), g.Runs[0].Name), ""}
+		row := []string{fmt.Sprintf("mean of %d seeds like %s", g.Seeds(), g.Runs[0].Name), ""}
 		for _, m := range metrics {
 			mean, se, n := g.Mean(m.Name)
 			switch {
@@ -365,7 +365,7 @@ func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series strin
 		out = append(out, map[string]any{"event": "difference", "setting": d.Name, "values": values})
 	}
 	for _, g := range compare.Groups(runs) {
-		if len(g.Runs) < 2 {
+		if g.Seeds() < 2 {
 			continue
 		}
 		names, metrics := []string{}, map[string]any{}
@@ -374,7 +374,7 @@ func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series strin
 		}
 		for _, m := range compare.Metrics {
 			if mean, se, n := g.Mean(m.Name); n > 0 {
-				metrics[m.Name] = map[string]any{"mean": finite(mean), "stderr": finite(se), "runs": n}
+				metrics[m.Name] = map[string]any{"mean": finite(mean), "stderr": finite(se), "seeds": n}
 			}
 		}
 		out = append(out, map[string]any{"event": "group", "runs": names, "metrics": metrics})
