@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/event"
 	"brood/runtime/option"
+	"brood/runtime/timeline"
 	"brood/runtime/view"
 )
 
@@ -105,28 +107,86 @@ func settings(v *view.View, told changes) (out []Setting) {
 	}
 	add("limit", limit(v.Limit))
 	add("arithmetic", c.Kernels)
-	alg, err := catalog.Lookup(v.Plan.Algorithm)
-	if err != nil {
-		return out // an algorithm of another version: its knobs are not known here
+	return append(out, knobs(v.Edits, told.algorithm)...)
+}
+
+// knobs are those of every algorithm that ran, under its name where there were several. Those of an algorithm of another
+// version are not known here.
+func knobs(edits []view.Edit, ran []change) (out []Setting) {
+	var names []string
+	for _, c := range ran {
+		if !slices.Contains(names, c.value) {
+			names = append(names, c.value)
+		}
 	}
-	knobs := v.Resolve(alg)
-	for _, k := range alg.Knobs {
-		edits := knobs.History(k.Name)
-		out = append(out, Setting{k.Name, knobText(k, edits), len(edits) == 0})
+	for _, name := range names {
+		alg, err := catalog.Lookup(name)
+		if err != nil {
+			continue
+		}
+		for _, k := range alg.Knobs {
+			list, set := history(name, k, edits, ran)
+			title := k.Name
+			if len(names) > 1 {
+				title = name + " " + k.Name
+			}
+			out = append(out, Setting{title, text(list), !set})
+		}
 	}
 	return out
 }
 
-func knobText(k optim.Knob, edits []view.Edit) string {
-	list := []change{{k.Format(k.Default), 0}}
-	for _, e := range edits {
-		if e.At == 0 { // what the run began with
-			list = []change{{e.Expr, 0}}
+// history is what a knob was while its algorithm ran, which takes over with its defaults and the edits of the swap; set
+// says that somebody set it.
+func history(algorithm string, k optim.Knob, edits []view.Edit, ran []change) (list []change, set bool) {
+	for i, c := range ran {
+		if c.value != algorithm {
 			continue
 		}
-		list = follow(list, change{e.Expr, e.First()})
+		end, again := uint64(math.MaxUint64), false // the first round under another algorithm; whether it came back
+		if i+1 < len(ran) {
+			end = ran[i+1].first
+			again = slices.ContainsFunc(ran[i+1:], func(x change) bool { return x.value == algorithm })
+		}
+		begins := change{k.Format(k.Default), c.first}
+		if len(list) == 0 {
+			begins.first = 0 // the setting of the algorithm says when
+		}
+		var then []change
+		for _, e := range edits {
+			first := e.First()
+			if e.Algorithm != algorithm || e.Knob != k.Name || first < c.first || first >= end || e.Void && !again {
+				continue
+			}
+			value, err := canonical(k, e.Expr)
+			if err != nil { // of another version
+				continue
+			}
+			if set = true; first <= max(c.first, 1) {
+				begins.value = value
+			} else {
+				then = append(then, change{value, first})
+			}
+		}
+		for _, x := range append([]change{begins}, then...) {
+			list = follow(list, x)
+		}
 	}
-	return text(list)
+	return list, set
+}
+
+// canonical is an expression as it is compared: a number that is typed in two ways is one value.
+func canonical(k optim.Knob, expr string) (string, error) {
+	s, err := timeline.Parse(k, expr)
+	if err != nil || !s.Constant() {
+		return strings.TrimSpace(expr), err
+	}
+	x := s.At(timeline.Position{}, timeline.Position{})
+	short := k.Format(x)
+	if same, err := timeline.Parse(k, short); err != nil || same.At(timeline.Position{}, timeline.Position{}) != x {
+		return strconv.FormatFloat(x, 'g', -1, 64), nil // the short form is of another value
+	}
+	return short, nil
 }
 
 func limit(l event.Limit) string {
