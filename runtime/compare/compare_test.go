@@ -298,7 +298,8 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-// TestGoingBackKeepsTheStart: in a clock that was thinned out, what comes after going back follows what it went back to.
+// TestGoingBackKeepsTheStart: in a clock that was thinned out, what comes after going back follows what it went back
+// to.
 func TestGoingBackKeepsTheStart(t *testing.T) {
 	for _, to := range []int{0, 2000, maxTicks - 3} { // the start, and between two ticks
 		var c clock

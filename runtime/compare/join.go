@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Join makes runs a set, once: a fork whose parent is among them is drawn from its fork point on, and counts the seconds
-// and bytes that its parent had spent there as its own; and runs of one name get names that differ.
+// Join makes runs a set, once: a fork whose parent is among them is drawn from its fork point on, and counts the
+// seconds and bytes that its parent had spent there as its own; and runs of one name get names that differ.
 func Join(runs []*Run) {
 	for _, r := range runs {
 		r.parent = r.parentAmong(runs)

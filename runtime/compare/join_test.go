@@ -88,8 +88,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestForkIsCountedWhole: seconds and bytes of a fork are from its parent's start on where the parent is among the runs;
-// where it is not they are the fork's own, and no best.
+// TestForkIsCountedWhole: seconds and bytes of a fork are from its parent's start on where the parent is among the
+// runs; where it is not they are the fork's own, and no best.
 func TestForkIsCountedWhole(t *testing.T) {
 	parent, child, other := begin(1, nil), forked(1, true), begin(1, nil)
 	parent.rounds(40)

@@ -110,8 +110,8 @@ func settings(v *view.View, told changes) (out []Setting) {
 	return append(out, knobs(v.Edits, told.algorithm)...)
 }
 
-// knobs are those of every algorithm that ran, under its name where there were several. Those of an algorithm of another
-// version are not known here.
+// knobs are those of every algorithm that ran, under its name where there were several. Those of an algorithm of
+// another version are not known here.
 func knobs(edits []view.Edit, ran []change) (out []Setting) {
 	var names []string
 	for _, c := range ran {

@@ -38,8 +38,8 @@ func TestSpeedOfRounds(t *testing.T) {
 	}
 }
 
-// TestSpeedOfAFork: samples are counted from the start of the parent, seconds and bytes from the fork on; what is divided
-// by those is what the fork did itself, whether or not its log says where it set out.
+// TestSpeedOfAFork: samples are counted from the start of the parent, seconds and bytes from the fork on; what is
+// divided by those is what the fork did itself, whether or not its log says where it set out.
 func TestSpeedOfAFork(t *testing.T) {
 	for name, head := range map[string][]event.Record{
 		"with a checkpoint": {{Checkpoint: &event.Checkpoint{Round: 20, Progress: event.Progress{Rounds: 20, Samples: 6000}}}},
