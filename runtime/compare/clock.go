@@ -51,10 +51,14 @@ type clock struct {
 	since int    // commits of the last tick, which moves on until it has all of its own
 }
 
+// reached is a tick without what was spent.
+func reached(p event.Progress) tick {
+	return tick{Rounds: float64(p.Rounds), Steps: float64(p.Steps), Samples: float64(p.Samples), Epochs: p.Epochs}
+}
+
 // commit adds what a commit tells.
 func (c *clock) commit(k *event.Commit) {
-	p := k.Progress
-	t := tick{float64(p.Rounds), float64(p.Steps), float64(p.Samples), p.Epochs}
+	t := reached(k.Progress)
 	if n := len(c.ticks); n > 0 {
 		t[Bytes], t[Seconds] = c.ticks[n-1][Bytes], c.ticks[n-1][Seconds]
 	}
@@ -79,16 +83,25 @@ func (c *clock) commit(k *event.Commit) {
 	}
 }
 
-// begin sets where a run sets out: at a round of another one, or at nothing.
-func (c *clock) begin(round uint64) {
+// begin sets where a run sets out: where another one was, or at nothing.
+func (c *clock) begin(p event.Progress) {
 	if len(c.ticks) == 0 {
-		c.ticks = append(c.ticks, tick{float64(round)})
+		c.ticks = append(c.ticks, reached(p))
 	}
 }
 
 // back forgets the rounds after one, which are done again.
 func (c *clock) back(round uint64) {
-	c.ticks = slices.DeleteFunc(c.ticks, func(t tick) bool { return t[Rounds] > float64(round) })
+	x := float64(round)
+	if c.end()[Rounds] <= x {
+		return
+	}
+	var t tick // it may lie between two that were kept
+	for a := range t {
+		t[a] = c.at(Axis(a), Rounds, x)
+	}
+	c.ticks = slices.DeleteFunc(c.ticks, func(t tick) bool { return t[Rounds] >= x })
+	c.ticks, c.since = append(c.ticks, t), 0
 }
 
 // end is the last tick.

@@ -255,29 +255,75 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// TestBranch: a branch begins where its parent was, on every axis.
+// forked is a fork of run p after 20 of its rounds; saved says that its log begins with what the checkpoint holds.
+func forked(every uint64, saved bool) *maker {
+	m := &maker{every: every}
+	m.put(event.Record{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1, Parent: "p", ParentAt: 20}})
+	if saved {
+		m.put(event.Record{Checkpoint: &event.Checkpoint{Round: 20,
+			Progress: event.Progress{Rounds: 20, Steps: 40, Samples: 200, Epochs: 0.2}}})
+	}
+	m.plan(event.Saved, 20, "dp-sgd", 4)
+	return m
+}
+
+// TestBranch: a branch begins where its parent was, on every axis, and so do the rounds of its first commit.
 func TestBranch(t *testing.T) {
 	parent := begin(1, nil)
 	parent.rounds(40)
-	child := &maker{every: 1}
-	child.put(event.Record{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1, Parent: "p", ParentAt: 20}})
-	child.plan(event.Saved, 20, "dp-sgd", 4)
-	child.rounds(10)
-	p, c := parent.run(t, "p"), child.run(t, "c")
-	Join([]*Run{c, p})
-	for a, want := range map[Axis][2]float64{Rounds: {20, 30}, Bytes: {2000, 3000}, Seconds: {10, 15}} {
-		if from, to := c.Span(a); from != want[0] || to != want[1] {
-			t.Errorf("%s: from %v to %v, want %v", a, from, to, want)
+	for _, saved := range []bool{true, false} {
+		child := forked(5, saved)
+		child.rounds(10)
+		p, c := parent.run(t, "p"), child.run(t, "c")
+		Join([]*Run{c, p})
+		for a, want := range map[Axis][2]float64{Rounds: {20, 30}, Steps: {40, 60}, Samples: {200, 300}, Epochs: {0.2, 0.3},
+			Bytes: {2000, 3000}, Seconds: {10, 15}} {
+			from, to := c.Span(a)
+			if math.Abs(from-want[0]) > 1e-9 || math.Abs(to-want[1]) > 1e-9 {
+				t.Errorf("%s: from %v to %v, want %v", a, from, to, want)
+			}
+			if got, want := c.clock.at(a, Rounds, 22), want[0]+0.2*(want[1]-want[0]); math.Abs(got-want) > 1e-9 {
+				t.Errorf("round 22 is %s %v, want %v", a, got, want)
+			}
+		}
+		cols, _ := c.Curve("loss", Seconds, 0, 20, 8)
+		for i, b := range cols {
+			if has := i >= 4 && i <= 6; has == b.Empty() { // rounds 20 to 30, at 10 to 15 s
+				t.Errorf("column %d: %v", i, b)
+			}
+		}
+		if c.Value("fork of") != "p after 20" {
+			t.Errorf("fork of %q", c.Value("fork of"))
 		}
 	}
-	cols, _ := c.Curve("loss", Seconds, 0, 20, 8)
-	for i, b := range cols {
-		if has := i >= 4 && i <= 6; has == b.Empty() { // rounds 20 to 30, at 10 to 15 s
-			t.Errorf("column %d: %v", i, b)
+}
+
+// TestGoingBackKeepsTheStart: in a clock that was thinned out, what comes after going back follows what it went back
+// to.
+func TestGoingBackKeepsTheStart(t *testing.T) {
+	for _, to := range []int{0, 2000, maxTicks - 3} { // the start, and between two ticks
+		var c clock
+		commit := func(r int) {
+			c.commit(&event.Commit{Nanos: 1e9, Progress: event.Progress{Rounds: uint64(r), Samples: uint64(3 * r)}})
 		}
-	}
-	if c.Value("fork of") != "p after 20" {
-		t.Errorf("fork of %q", c.Value("fork of"))
+		c.begin(event.Progress{})
+		for r := 1; r < maxTicks; r++ {
+			commit(r)
+		}
+		if c.every < 2 {
+			t.Fatal("nothing was thinned out")
+		}
+		c.back(uint64(to))
+		for r := to + 1; r <= to+20; r++ {
+			commit(r)
+		}
+		if first := c.ticks[0]; first != (tick{}) {
+			t.Errorf("after going back to %d the start is %v", to, first)
+		}
+		want := tick{Rounds: float64(to + 20), Samples: float64(3 * (to + 20)), Seconds: float64(to + 20)}
+		if got := c.end(); got != want {
+			t.Errorf("after going back to %d the end is %v, want %v", to, got, want)
+		}
 	}
 }
 
@@ -286,7 +332,7 @@ func TestBranch(t *testing.T) {
 func TestClockIsBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var c clock
-	c.begin(0)
+	c.begin(event.Progress{})
 	const n = 100_000
 	exact := make([]float64, n+1)
 	for r := 1; r <= n; r++ {

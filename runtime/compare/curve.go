@@ -7,30 +7,6 @@ import (
 	"brood/runtime/view"
 )
 
-// Join moves the seconds and bytes of runs that were forked on by what their parents had spent at the fork, where the
-// parent is among the runs: a branch is drawn from its fork point on. It is called once for a set of runs.
-func Join(runs []*Run) {
-	joined := map[*Run]bool{}
-	var join func(r *Run)
-	join = func(r *Run) {
-		if joined[r] {
-			return
-		}
-		joined[r] = true
-		i := slices.IndexFunc(runs, func(p *Run) bool { return p.Name == r.Parent })
-		if r.Parent == "" || i < 0 || runs[i] == r {
-			return
-		}
-		join(runs[i])
-		for _, a := range []Axis{Bytes, Seconds} {
-			r.clock.shift(a, runs[i].clock.at(a, Rounds, float64(r.ParentAt)))
-		}
-	}
-	for _, r := range runs {
-		join(r)
-	}
-}
-
 // Span is how far a run got on an axis, from where it set out.
 func (r *Run) Span(a Axis) (from, to float64) {
 	if len(r.clock.ticks) > 0 {

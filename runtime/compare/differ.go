@@ -46,8 +46,17 @@ func Differences(runs []*Run) (out []Difference) {
 	return out
 }
 
-// Group are runs of one setting: they differ in nothing but their seeds.
+// Group are runs of one setting: they differ in their seeds, or in nothing.
 type Group struct{ Runs []*Run }
+
+// Seeds is how many seeds the runs of the group have.
+func (g Group) Seeds() int {
+	seeds := map[string]bool{}
+	for _, r := range g.Runs {
+		seeds[r.Value(Seed)] = true
+	}
+	return len(seeds)
+}
 
 // Groups are the runs by setting, in the order of their first ones.
 func Groups(runs []*Run) (out []Group) {
@@ -69,23 +78,42 @@ func Groups(runs []*Run) (out []Group) {
 	return out
 }
 
-// Mean is the mean of a metric over the runs of the group that have it, and its standard error; that is NaN for one
-// run.
+// Mean is the mean of a metric over the n seeds of the group that have it, and its standard error; that is NaN for one
+// seed. Runs of one seed count as one, which is their mean. Where some runs are whole, what others spent is left out.
 func (g Group) Mean(metric string) (mean, stderr float64, n int) {
-	var xs []float64
-	for _, r := range g.Runs {
-		if x, ok := r.Tally.Metric(metric); ok {
-			xs = append(xs, x)
-			mean += x
+	runs := ranked(g.Runs, metric)
+	if len(runs) == 0 {
+		runs = g.Runs
+	}
+	var seeds []string
+	bySeed := map[string][]float64{}
+	for _, r := range runs {
+		if x, ok := r.Metric(metric); ok {
+			seed := r.Value(Seed)
+			if bySeed[seed] == nil {
+				seeds = append(seeds, seed)
+			}
+			bySeed[seed] = append(bySeed[seed], x)
 		}
 	}
-	n = len(xs)
-	mean /= float64(n)
+	var means []float64
+	for _, s := range seeds {
+		means = append(means, average(bySeed[s]))
+	}
+	n, mean = len(means), average(means)
 	sum := 0.0
-	for _, x := range xs {
+	for _, x := range means {
 		sum += (x - mean) * (x - mean)
 	}
 	return mean, math.Sqrt(sum / float64(n-1) / float64(n)), n
+}
+
+func average(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
 }
 
 // Metric is a figure by which runs are ranked.
@@ -98,11 +126,12 @@ type Metric struct {
 var Metrics = []Metric{{Name: "test_error"}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
 
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
-// of those are equal.
+// of those are equal. A run that is not whole is not compared by what it spent.
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
+	runs = ranked(runs, m.Name)
 	cost := func(r *Run) (float64, bool) {
-		x, ok := r.Tally.Metric(m.Name)
+		x, ok := r.Metric(m.Name)
 		if m.More {
 			x = -x
 		}

@@ -6,6 +6,8 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	for _, n := range t.Sum.BytesSent {
 		sent += float64(n)
 	}
+	samples := since(t.Sum.Samples, t.before.Samples) // that the bytes were sent for
+	evaluations := since(t.Sum.Evaluations, t.before.Evaluations)
 	switch {
 	case name == "test_error" && t.Tested() != nil:
 		return t.Tested().TestError, true
@@ -19,10 +21,10 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 		return *t.Sum.TrainLoss, true
 	case name == "bytes" && t.Sum.Rounds > 0:
 		return sent, true
-	case name == "bytes_per_sample" && t.Sum.Samples > 0:
-		return sent / float64(t.Sum.Samples), true
-	case name == "bytes_per_eval" && t.Sum.Evaluations > 0:
-		return sent / float64(t.Sum.Evaluations), true
+	case name == "bytes_per_sample" && samples > 0:
+		return sent / samples, true
+	case name == "bytes_per_eval" && evaluations > 0:
+		return sent / evaluations, true
 	case name == "samples_per_s":
 		return t.Sum.SamplesPerSecond, true
 	case name == "epochs" && t.Sum.Epochs > 0:

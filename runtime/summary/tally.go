@@ -30,7 +30,8 @@ type Tally struct {
 	began           time.Time // of the first plan: before it there is nobody to train
 	planned         bool
 	times           []committed    // of the rounds that are still part of the run
-	before          event.Progress // of the session before this process
+	from            uint64         // rounds before the first plan
+	before          event.Progress // see [Tally.Before]
 	losses          map[engine.Member]float64
 	centre          *float64            // validation loss of the centre at the last probe
 	fitness         []float64           // of the members at the last probe
@@ -130,13 +131,16 @@ func (t *Tally) Record(r event.Record) {
 		t.times = slices.DeleteFunc(t.times, func(c committed) bool { return c.to > r.Plan.At })
 		clear(t.losses)
 		if !t.planned {
-			t.planned, t.began = true, time.Now()
+			t.planned, t.began, t.from = true, time.Now(), r.Plan.At
 		}
 	case r.Alert != nil && r.Alert.Kind == event.AlertNonFinite:
 		t.Diverged = true
 	case r.Commit != nil:
 		c := r.Commit
 		t.Diverged = false
+		if t.from > 0 && t.before.Rounds == 0 && len(t.times) == 0 {
+			t.before = part(c.Progress, float64(t.from)/float64(max(t.from, c.To)))
+		}
 		t.times = append(t.times, committed{c.To, c.Nanos})
 		t.Sum.Rounds, t.Sum.Steps, t.Sum.Samples = c.Progress.Rounds, c.Progress.Steps, c.Progress.Samples
 		t.Sum.Evaluations, t.Sum.Epochs, t.Sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
@@ -160,9 +164,23 @@ func (t *Tally) Record(r event.Record) {
 		for i, m := range r.Points.Members {
 			t.losses[m] = sign * r.Points.Values[i]
 		}
+	case r.Checkpoint != nil && !t.planned && len(t.times) == 0: // what the run begins with
+		t.before = r.Checkpoint.Progress
 	case r.State != nil:
 		t.Phase = r.State.Phase
 	}
+}
+
+// Before is the progress that the run set out from, which its seconds and bytes do not hold: that of the session before
+// this process, and of a fork that of its parent. A log that does not say it lets it be told by the first commit, as if
+// all rounds before had done as much as each of its own.
+func (t *Tally) Before() event.Progress { return t.before }
+
+// part is a share of a progress.
+func part(p event.Progress, share float64) event.Progress {
+	of := func(n uint64) uint64 { return uint64(math.Round(float64(n) * share)) }
+	return event.Progress{Rounds: of(p.Rounds), Steps: of(p.Steps), Samples: of(p.Samples),
+		Evaluations: of(p.Evaluations), Epochs: p.Epochs * share}
 }
 
 // Loss is the mean of the members' last training losses, or of minus their fitness where there are none; ok is false

@@ -38,6 +38,33 @@ func TestSpeedOfRounds(t *testing.T) {
 	}
 }
 
+// TestSpeedOfAFork: samples are counted from the start of the parent, seconds and bytes from the fork on; what is
+// divided by those is what the fork did itself, whether or not its log says where it set out.
+func TestSpeedOfAFork(t *testing.T) {
+	for name, head := range map[string][]event.Record{
+		"with a checkpoint": {{Checkpoint: &event.Checkpoint{Round: 20, Progress: event.Progress{Rounds: 20, Samples: 6000}}}},
+		"without":           nil,
+	} {
+		m := New()
+		m.Config.Data = "glyphs"
+		for _, r := range append(head, event.Record{Plan: &event.Plan{At: 20, From: event.Saved}}, commit(22, 6600, 3*time.Second),
+			event.Record{Plan: &event.Plan{At: 22}}, event.Record{Checkpoint: &event.Checkpoint{Round: 22}}, commit(24, 7200, 3*time.Second)) {
+			m.Record(r)
+		}
+		m.sent.Add(map[optim.Op]int64{"sum": 2400})
+		m.Finish(coordinator.Exit{})
+		if x, _ := m.Metric("samples_per_s"); x != 200 {
+			t.Errorf("%s: %g samples/s, want 200", name, x)
+		}
+		if x, _ := m.Metric("bytes_per_sample"); x != 2 {
+			t.Errorf("%s: %g bytes a sample, want 2", name, x)
+		}
+		if got := m.Before(); got.Rounds != 20 || got.Samples != 6000 {
+			t.Errorf("%s: set out from %+v", name, got)
+		}
+	}
+}
+
 // tallied is a tally of a run whose numbers can be followed by hand.
 func tallied() *Tally {
 	t := New()

@@ -25,7 +25,7 @@ const comparePoints = 1000
 func compareCommand(s streams) *cobra.Command {
 	var by, series string
 	c := &cobra.Command{Use: "compare SESSION...", Short: "Lay recorded runs side by side: what was set, what came of it, and a curve of each",
-		Long: "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it.",
+		Long: "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it. Seconds and bytes of a fork are\ncounted from its parent's start where the parent is among the runs; else from the fork on, and are no best.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("brood compare needs two or more sessions, or a directory that holds them; see `brood compare --help`")
@@ -59,7 +59,6 @@ func compareCommand(s streams) *cobra.Command {
 		if len(runs) < 2 {
 			return usage("brood compare needs two or more sessions with rounds, and here is %d", len(runs))
 		}
-		distinguish(runs)
 		compare.Join(runs)
 		name, err := comparedSeries(runs, series)
 		if err != nil {
@@ -113,19 +112,6 @@ func sessionsOf(args []string) (out []compared, err error) {
 		}
 	}
 	return out, nil
-}
-
-// distinguish names runs of equal names, which lie in different directories, by those too.
-func distinguish(runs []*compare.Run) {
-	count := map[string]int{}
-	for _, r := range runs {
-		count[r.Name]++
-	}
-	for _, r := range runs {
-		if count[r.Name] > 1 {
-			r.Name = filepath.Join(filepath.Base(filepath.Dir(r.Dir)), r.Name)
-		}
-	}
 }
 
 // sessionsIn are the sessions that lie in a directory, named as it is or below home.
@@ -210,7 +196,7 @@ func (c comparison) results(groups []compare.Group) *table {
 	heads := []string{"run", ">rounds"}
 	var metrics []compare.Metric
 	for _, m := range compare.Metrics {
-		if slices.ContainsFunc(c.runs, func(r *compare.Run) bool { _, ok := r.Tally.Metric(m.Name); return ok }) {
+		if slices.ContainsFunc(c.runs, func(r *compare.Run) bool { _, ok := r.Metric(m.Name); return ok }) {
 			metrics = append(metrics, m)
 			heads = append(heads, ">"+metricHeads[m.Name]+" ") // of the mark
 		}
@@ -224,7 +210,7 @@ func (c comparison) results(groups []compare.Group) *table {
 		row := []string{r.Name, grouped(int64(r.Tally.Sum.Rounds))}
 		for _, m := range metrics {
 			figure, mark := "–", " "
-			if x, ok := r.Tally.Metric(m.Name); ok {
+			if x, ok := r.Metric(m.Name); ok {
 				figure = metricText(m.Name, x)
 			}
 			if slices.Contains(best[m.Name], r) {
@@ -235,10 +221,10 @@ func (c comparison) results(groups []compare.Group) *table {
 		t.row(row...)
 	}
 	for _, g := range groups {
-		if len(g.Runs) < 2 {
+		if g.Seeds() < 2 {
 			continue
 		}
-		row := []string{fmt.Sprintf("mean of %d like %s", len(g.Runs), g.Runs[0].Name), ""}
+		row := []string{fmt.Sprintf("mean of %d seeds like %s", g.Seeds(), g.Runs[0].Name), ""}
 		for _, m := range metrics {
 			mean, se, n := g.Mean(m.Name)
 			switch {
@@ -353,10 +339,10 @@ func axisText(a compare.Axis, x float64) string {
 // compareJSON prints one object for each run, setting and curve.
 func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series string) error {
 	var out []map[string]any
-	best := map[string][]string{}
+	best := map[*compare.Run][]string{}
 	for _, m := range compare.Metrics {
 		for _, r := range compare.Best(runs, m) {
-			best[r.Name] = append(best[r.Name], m.Name)
+			best[r] = append(best[r], m.Name)
 		}
 	}
 	for _, r := range runs {
@@ -365,11 +351,11 @@ func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series strin
 			settings[x.Name] = x.Value
 		}
 		for _, m := range compare.Metrics {
-			if x, ok := r.Tally.Metric(m.Name); ok {
+			if x, ok := r.Metric(m.Name); ok {
 				metrics[m.Name] = finite(x)
 			}
 		}
-		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Tally.Sum.Rounds, "settings": settings, "metrics": metrics, "best": append([]string{}, best[r.Name]...)})
+		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Tally.Sum.Rounds, "settings": settings, "metrics": metrics, "best": append([]string{}, best[r]...)})
 	}
 	for _, d := range compare.Differences(runs) {
 		values := map[string]string{}
@@ -379,7 +365,7 @@ func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series strin
 		out = append(out, map[string]any{"event": "difference", "setting": d.Name, "values": values})
 	}
 	for _, g := range compare.Groups(runs) {
-		if len(g.Runs) < 2 {
+		if g.Seeds() < 2 {
 			continue
 		}
 		names, metrics := []string{}, map[string]any{}
@@ -388,7 +374,7 @@ func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series strin
 		}
 		for _, m := range compare.Metrics {
 			if mean, se, n := g.Mean(m.Name); n > 0 {
-				metrics[m.Name] = map[string]any{"mean": finite(mean), "stderr": finite(se), "runs": n}
+				metrics[m.Name] = map[string]any{"mean": finite(mean), "stderr": finite(se), "seeds": n}
 			}
 		}
 		out = append(out, map[string]any{"event": "group", "runs": names, "metrics": metrics})

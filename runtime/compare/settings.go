@@ -1,0 +1,207 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+	"brood/runtime/option"
+	"brood/runtime/timeline"
+	"brood/runtime/view"
+)
+
+// changes are the values that plans gave to what is no knob, each with the first round under it.
+type changes struct {
+	algorithm, members, workers []change
+	from                        uint64 // rounds before the first plan
+}
+
+type change struct {
+	value string
+	first uint64
+}
+
+func (c *changes) plan(p *event.Plan) {
+	if len(c.algorithm) == 0 || p.From == event.Fresh {
+		c.from = p.At
+	}
+	at := p.At + 1
+	if p.At == c.from { // nothing was done before
+		*c, at = changes{from: p.At}, 0
+	}
+	c.algorithm = follow(c.algorithm, change{p.Algorithm, at})
+	c.members = follow(c.members, change{strconv.Itoa(len(p.New.Members)), at})
+	c.workers = follow(c.workers, change{strconv.Itoa(len(p.New.Workers())), at})
+}
+
+// follow adds a value to those before it, of which a plan that goes back takes some away again.
+func follow(list []change, next change) []change {
+	list = slices.DeleteFunc(list, func(c change) bool { return c.first > 0 && c.first >= next.first })
+	if n := len(list); n > 0 && list[n-1].value == next.value {
+		return list
+	}
+	return append(list, next)
+}
+
+func (c change) String() string {
+	if c.first == 0 {
+		return c.value
+	}
+	return fmt.Sprintf("%s @%d", c.value, c.first)
+}
+
+func text(list []change) string {
+	words := make([]string, len(list))
+	for i, c := range list {
+		words[i] = c.String()
+	}
+	return strings.Join(words, " → ")
+}
+
+// settings are what a run was told, in the order in which they are shown; what was left at "nothing" is left out.
+func settings(v *view.View, told changes) (out []Setting) {
+	c := v.Config
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, Setting{Name: name, Value: value})
+		}
+	}
+	o, err := option.Recorded(*c)
+	for _, x := range option.All {
+		switch x {
+		case option.Algorithm:
+			add(x.Name, text(told.algorithm))
+		case option.Members:
+			add(x.Name, text(told.members))
+		case option.Workers:
+			add(x.Name, text(told.workers))
+		case option.Init:
+			if c.Init != nil {
+				add(x.Name, c.Init.Digest)
+			}
+		case option.Seed:
+			add(x.Name, x.Written(o))
+		case option.Probe, option.Evaluate: // how often it is measured makes no other run
+		default:
+			if x.Has(option.Logged) && !x.Has(option.Ends) { // what ends it is one setting, below
+				add(x.Name, x.Text(o))
+			}
+		}
+	}
+	if err != nil { // options of another version
+		for _, name := range slices.Sorted(maps.Keys(c.Told)) {
+			if option.Named(name) == nil {
+				add(name, c.Told[name])
+			}
+		}
+	}
+	if c.Parent != "" {
+		add("fork of", fmt.Sprintf("%s after %d", filepath.Base(c.Parent), c.ParentAt))
+	}
+	add("limit", limit(v.Limit))
+	add("arithmetic", c.Kernels)
+	return append(out, knobs(v.Edits, told.algorithm)...)
+}
+
+// knobs are those of every algorithm that ran, under its name where there were several. Those of an algorithm of
+// another version are not known here.
+func knobs(edits []view.Edit, ran []change) (out []Setting) {
+	var names []string
+	for _, c := range ran {
+		if !slices.Contains(names, c.value) {
+			names = append(names, c.value)
+		}
+	}
+	for _, name := range names {
+		alg, err := catalog.Lookup(name)
+		if err != nil {
+			continue
+		}
+		for _, k := range alg.Knobs {
+			list, set := history(name, k, edits, ran)
+			title := k.Name
+			if len(names) > 1 {
+				title = name + " " + k.Name
+			}
+			out = append(out, Setting{title, text(list), !set})
+		}
+	}
+	return out
+}
+
+// history is what a knob was while its algorithm ran, which takes over with its defaults and the edits of the swap; set
+// says that somebody set it.
+func history(algorithm string, k optim.Knob, edits []view.Edit, ran []change) (list []change, set bool) {
+	for i, c := range ran {
+		if c.value != algorithm {
+			continue
+		}
+		end, again := uint64(math.MaxUint64), false // the first round under another algorithm; whether it came back
+		if i+1 < len(ran) {
+			end = ran[i+1].first
+			again = slices.ContainsFunc(ran[i+1:], func(x change) bool { return x.value == algorithm })
+		}
+		begins := change{k.Format(k.Default), c.first}
+		if len(list) == 0 {
+			begins.first = 0 // the setting of the algorithm says when
+		}
+		var then []change
+		for _, e := range edits {
+			first := e.First()
+			if e.Algorithm != algorithm || e.Knob != k.Name || first < c.first || first >= end || e.Void && !again {
+				continue
+			}
+			value, err := canonical(k, e.Expr)
+			if err != nil { // of another version
+				continue
+			}
+			if set = true; first <= max(c.first, 1) {
+				begins.value = value
+			} else {
+				then = append(then, change{value, first})
+			}
+		}
+		for _, x := range append([]change{begins}, then...) {
+			list = follow(list, x)
+		}
+	}
+	return list, set
+}
+
+// canonical is an expression as it is compared: a number that is typed in two ways is one value.
+func canonical(k optim.Knob, expr string) (string, error) {
+	s, err := timeline.Parse(k, expr)
+	if err != nil || !s.Constant() {
+		return strings.TrimSpace(expr), err
+	}
+	x := s.At(timeline.Position{}, timeline.Position{})
+	short := k.Format(x)
+	if same, err := timeline.Parse(k, short); err != nil || same.At(timeline.Position{}, timeline.Position{}) != x {
+		return strconv.FormatFloat(x, 'g', -1, 64), nil // the short form is of another value
+	}
+	return short, nil
+}
+
+func limit(l event.Limit) string {
+	var words []string
+	if l.Rounds > 0 {
+		words = append(words, fmt.Sprintf("%d rounds", l.Rounds))
+	}
+	if l.Epochs > 0 {
+		words = append(words, fmt.Sprintf("%g epochs", l.Epochs))
+	}
+	if l.Seconds > 0 {
+		words = append(words, fmt.Sprintf("%g s", l.Seconds))
+	}
+	if l.Target != "" {
+		words = append(words, l.Target)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,96 @@
+package compare
+
+import (
+	"slices"
+	"testing"
+
+	"brood/runtime/event"
+)
+
+// swap puts another algorithm in the place of the one that runs.
+func (m *maker) swap(from, to string) {
+	m.plan(event.Workers, m.at, to, m.members)
+	m.out[len(m.out)-1].Plan.OldAlg = from
+}
+
+// TestKnobsBeforeASwap: what governed rounds before a swap is a setting too, under the name of its algorithm.
+func TestKnobsBeforeASwap(t *testing.T) {
+	swapped := func(seed uint64, eta string) *maker {
+		m := begin(seed, nil)
+		m.edit(0, "eta", eta)
+		m.rounds(10)
+		m.edit(15, "eta", "0.9") // whose round its algorithm did not see
+		m.swap("dp-sgd", "parle")
+		m.put(event.Record{Edit: &event.Edit{At: 10, Algorithm: "parle", Knob: "eta", Expr: "0.3", By: "ann"}})
+		m.rounds(10)
+		return m
+	}
+	runs := []*Run{swapped(1, "0.2").run(t, "a"), swapped(2, "0.4").run(t, "b")}
+	d := Differences(runs)
+	if i := slices.IndexFunc(d, func(d Difference) bool { return d.Name == "dp-sgd eta" }); i < 0 || !slices.Equal(d[i].Values, []string{"0.2", "0.4"}) {
+		t.Errorf("differences %v", d)
+	}
+	if len(Groups(runs)) != 2 {
+		t.Error("runs of two settings are one group")
+	}
+	if got := runs[0].Value("parle eta"); got != "0.3" {
+		t.Errorf("eta of parle is %q", got)
+	}
+	if runs[0].Value("eta") != "" {
+		t.Error("nobody knows whose eta it is")
+	}
+
+	again := swapped(1, "0.2")
+	again.edit(25, "eta", "0.7") // before the swap, which puts it back at its default
+	again.swap("parle", "dp-sgd")
+	again.rounds(10)
+	again.edit(34, "eta", "0.05")
+	again.rounds(10)
+	plain := begin(1, nil)
+	plain.rounds(4)
+	first := plain.run(t, "p").Value("eta")
+	if got, want := again.run(t, "c").Value("dp-sgd eta"), "0.2 → "+first+" @21 → 0.05 @35"; got != want {
+		t.Errorf("eta is %q, want %q", got, want)
+	}
+
+	back := swapped(1, "0.2")
+	back.plan(event.Saved, 5, "dp-sgd", 4)
+	back.out[len(back.out)-1].Plan.OldAlg = "parle"
+	back.out[len(back.out)-1].Plan.Timeline = []event.Edit{{At: 0, Algorithm: "dp-sgd", Knob: "eta", Expr: "0.2", By: "ann"}}
+	back.rounds(10)
+	r := back.run(t, "d")
+	if r.Value("eta") != "0.2" || r.Value("algorithm") != "dp-sgd" || r.Value("parle eta") != "" {
+		t.Errorf("a swap that was undone is a setting: %v", r.Settings)
+	}
+}
+
+// TestValuesAreCompared: one number is one setting, however it was typed; two are two, however close.
+func TestValuesAreCompared(t *testing.T) {
+	var runs []*Run
+	for _, expr := range []string{"0.10", ".1", "1e-1", "0.1", " 0.1 "} {
+		m := begin(1, nil)
+		m.edit(0, "eta", expr)
+		m.rounds(4)
+		runs = append(runs, m.run(t, expr))
+	}
+	if d := Differences(runs); len(d) > 0 {
+		t.Errorf("differences %v", d)
+	}
+	if got := runs[0].Value("eta"); got != "0.1" {
+		t.Errorf("eta is %q", got)
+	}
+	runs = nil
+	for _, expr := range []string{"0.12345671", "0.12345672", "linear:0.1..0.01@4"} {
+		m := begin(1, nil)
+		m.edit(0, "eta", expr)
+		m.rounds(4)
+		r := m.run(t, expr)
+		if r.Value("eta") != expr {
+			t.Errorf("%s is %q", expr, r.Value("eta"))
+		}
+		runs = append(runs, r)
+	}
+	if len(Groups(runs)) != 3 {
+		t.Error("values that are close are taken for one")
+	}
+}
