@@ -85,8 +85,8 @@ func (w *slowly) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// talk lets a program give commands to a run that obey stands for, until it ends, and returns what the program is told.
-func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Receipt) string {
+// doorOf is the door of a run that obey stands for; the second argument of obey ends the run.
+func doorOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (dial func(name string) *door.Client) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -98,11 +98,32 @@ func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Rec
 	})
 	go server.Serve(l)
 	t.Cleanup(server.Close)
-	client := door.NewClient("tuner", false, func(ctx context.Context) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "tcp", l.Addr().String())
-	})
-	t.Cleanup(client.Close)
+	return func(name string) *door.Client {
+		client := door.NewClient(name, false, func(ctx context.Context) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", l.Addr().String())
+		})
+		t.Cleanup(client.Close)
+		return client
+	}
+}
+
+// TestOneCommand: who gives one command and leaves does not keep the next from writing, though the door has not heard
+// of the leaving yet.
+func TestOneCommand(t *testing.T) {
+	dial := doorOf(t, func(c event.Command, _ func()) event.Receipt { return event.Receipt{ID: c.ID, Accepted: c.Members < 9} })
+	for i, name := range []string{"ann", "bob", "cid"} {
+		r, err := reached{Client: dial(name)}.once(t.Context(), event.Command{ID: uint64(i), Members: 8 + i})
+		if err != nil || r.Accepted != (i == 0) || r.Reason != "" { // the lease would be the reason
+			t.Errorf("%s is answered by %+v, %v", name, r, err)
+		}
+	}
+}
+
+// talk lets a program give commands to a run that obey stands for, until it ends, and returns what the program is told.
+func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Receipt) string {
+	t.Helper()
+	client := doorOf(t, obey)("tuner")
 	var out slowly
 	in, end, err := os.Pipe() // which stays open
 	if err != nil {
