@@ -51,6 +51,7 @@ func Frames(ctx context.Context, opt Options, n int, every time.Duration, out io
 	}()
 	next := m.seek(math.MaxUint64)
 	if m.replay != nil {
+		m.replay.Pause(true) // nothing moves in a frame
 		if opt.At > 0 {
 			next = m.toRound(opt.At)
 		}

@@ -47,8 +47,13 @@ func TestFrames(t *testing.T) {
 		}
 	}
 	opt = Options{Source: NewReplay(&tape{rs: rs}), At: 200, Screen: "Knobs", Width: 80, Height: 24}
-	if f := frames(t, opt, 1)[0]; !strings.Contains(f, "200/800") || !strings.Contains(f, "▸3 Knobs") {
+	if f := frames(t, opt, 1)[0]; !strings.Contains(f, "200/800") || !strings.Contains(f, "▸3 Knobs") ||
+		!strings.Contains(f, "‖ paused") || strings.Contains(f, "playing") {
 		t.Errorf("a recording after round 200:\n%s", f)
+	}
+	opt.Source, opt.At = NewReplay(&tape{rs: rs}), 0
+	if f := frames(t, opt, 1)[0]; !strings.Contains(f, "‖ paused") || !strings.Contains(f, "r 400/800") {
+		t.Errorf("the end of a recording:\n%s", f)
 	}
 }
 

@@ -34,26 +34,53 @@ func gauge(g *cell.Grid, x, y, w int, k optim.Knob, value float64, role cell.Rol
 }
 
 // decades are how many of them below its upper bound a knob on a logarithmic scale begins, where its lower bound is
-// nothing.
+// nothing; whole numbers begin at 1.
 const decades = 8
 
-// widest are bounds that a linear gauge can show: a value within wider ones would stand at its beginning whatever it
-// is.
+// widest are bounds that a linear gauge can show: a value within wider ones would stand at one place whatever it is.
 const widest = 1e4
 
-// place is where a value lies between a knob's bounds, from 0 to 1.
+// place is where a value lies between a knob's bounds, from 0 to 1. Within wide ones it goes by decades, and where they
+// have both signs each has a half.
 func place(k optim.Knob, x float64) float64 {
 	lo, hi := k.Min, k.Max
-	if k.Scale == optim.Log && hi > 0 || lo > 0 && hi/lo > widest {
-		if lo <= 0 {
-			lo = hi * math.Pow(10, -decades)
-		}
-		lo, hi, x = math.Log(lo), math.Log(hi), math.Log(max(x, lo))
-	}
 	if !(hi > lo) || math.IsInf(hi-lo, 0) || math.IsNaN(x) {
 		return 0
 	}
-	return min(max((x-lo)/(hi-lo), 0), 1)
+	x = min(max(x, lo), hi)
+	switch {
+	case k.Scale != optim.Log && !wide(lo, hi):
+		return (x - lo) / (hi - lo)
+	case lo >= 0:
+		return decade(k, x, lo, hi)
+	case hi <= 0:
+		return 1 - decade(k, -x, -hi, -lo)
+	case x < 0:
+		return (1 - decade(k, -x, 0, -lo)) / 2
+	}
+	return (1 + decade(k, x, 0, hi)) / 2
+}
+
+func wide(lo, hi float64) bool {
+	switch {
+	case lo > 0:
+		return hi/lo > widest
+	case hi < 0:
+		return lo/hi > widest
+	}
+	return hi-lo > widest
+}
+
+// decade is where a value lies between bounds from 0 on, from 0 to 1, by the logarithm.
+func decade(k optim.Knob, x, lo, hi float64) float64 {
+	switch {
+	case lo > 0:
+	case k.Integer && hi > 1:
+		lo = 1
+	default:
+		lo = hi * math.Pow(10, -decades)
+	}
+	return math.Log(max(x, lo)/lo) / math.Log(hi/lo)
 }
 
 // still says whether a knob has one value in all columns.

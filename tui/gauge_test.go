@@ -25,6 +25,24 @@ func TestPlace(t *testing.T) {
 		{optim.Knob{Max: 100, Scale: optim.Log}, 0.01, 0.5}, // of eight decades
 		{optim.Knob{Min: 1, Max: 1 << 18, Integer: true}, 512, 0.5},
 		{optim.Knob{Min: 3, Max: 3}, 3, 0},
+		{optim.Knob{Max: 1e6, Integer: true}, 0, 0}, // elite and the like: whole numbers begin at 1
+		{optim.Knob{Max: 1e6, Integer: true}, 1, 0},
+		{optim.Knob{Max: 1e6, Integer: true}, 1000, 0.5},
+		{optim.Knob{Max: 1e9, Integer: true}, 1e9, 1},
+		{optim.Knob{Max: 1e9, Integer: true}, 1e3, 1. / 3},
+		{optim.Knob{Max: 1e9}, 1e5, 0.5},
+		{optim.Knob{Min: -1e9, Max: 1e9, Integer: true}, 0, 0.5}, // mirrored: a half for each sign
+		{optim.Knob{Min: -1e9, Max: 1e9, Integer: true}, 1e9, 1},
+		{optim.Knob{Min: -1e9, Max: 1e9, Integer: true}, 1e3, 2. / 3},
+		{optim.Knob{Min: -1e9, Max: 1e9, Integer: true}, -1e3, 1. / 3},
+		{optim.Knob{Min: -1e9, Max: 1e9, Integer: true}, -2e9, 0},
+		{optim.Knob{Min: -1e8, Max: 1e4, Integer: true}, -1e4, 0.25}, // each half in its own decades
+		{optim.Knob{Min: -1e8, Max: 1e4, Integer: true}, 1e2, 0.75},
+		{optim.Knob{Min: -1e6, Max: 0, Integer: true}, -1000, 0.5},
+		{optim.Knob{Min: -1e6, Max: 0, Integer: true}, 0, 1},
+		{optim.Knob{Min: -1e6, Max: -1, Integer: true}, -1e6, 0},
+		{optim.Knob{Min: -5e3, Max: 5e3}, 2500, 0.75}, // not so wide
+		{optim.Knob{Max: 1e4}, 5e3, 0.5},
 		{optim.Knob{Max: 1}, math.NaN(), 0},
 		{optim.Knob{Max: 1}, 7, 1},
 		{optim.Knob{Max: math.Inf(1)}, 7, 0},

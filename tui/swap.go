@@ -44,7 +44,7 @@ func (m *model) tuned(k optim.Knob, algorithm string) (some, person bool) {
 	for _, e := range last {
 		if x, err := k.Parse(e.Expr); err != nil || x != k.Default {
 			some = true
-			person = person || e.By != "preset" && e.By != "flag" && e.By != optim.Auto
+			person = person || !e.Given()
 		}
 	}
 	return some, person

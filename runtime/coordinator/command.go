@@ -36,7 +36,7 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []Effect, err er
 	if c.ending != nil {
 		return 0, nil, fmt.Errorf("the run is ending (%s): resume it first", c.ending.Reason)
 	}
-	if err := sayable(cmd.Why); err != nil {
+	if err := Sayable(cmd.Why); err != nil {
 		return 0, nil, err
 	}
 	if err := c.allows(cmd); err != nil { // before anything is staged: all of it takes effect, or none
@@ -52,15 +52,15 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []Effect, err er
 	}
 	if cmd.Limit != nil {
 		c.cfg.Limit, c.cfg.Met = *cmd.Limit, ""
-		fx = append(fx, c.record(event.Record{State: &event.State{Round: c.committed, Phase: c.phase, Reason: "another limit by " + by(cmd), Limit: cmd.Limit}}))
+		fx = append(fx, c.record(event.Record{State: &event.State{Round: c.committed, Phase: c.phase, Reason: "another limit by " + By(cmd), Limit: cmd.Limit}}))
 	}
 	switch cmd.Action {
 	case event.Pause:
-		fx = append(fx, c.enter(event.Paused, "by "+by(cmd)))
+		fx = append(fx, c.enter(event.Paused, "by "+By(cmd)))
 	case event.Resume:
-		fx = append(fx, c.enter(event.Training, "by "+by(cmd)))
+		fx = append(fx, c.enter(event.Training, "by "+By(cmd)))
 	case event.Stop:
-		fx = append(fx, c.end(event.Stopped, "by "+by(cmd))...)
+		fx = append(fx, c.end(event.Stopped, "by "+By(cmd))...)
 	case event.Save:
 		c.wantSave = true
 	case event.Cordon, event.Drain, event.Uncordon:
@@ -88,15 +88,41 @@ func (c *Coordinator) allows(cmd event.Command) error {
 	default:
 		return typed.Errorf("unknown action %q: use pause, resume, stop, save, cordon, drain or uncordon", cmd.Action)
 	}
-	if l := cmd.Limit; l != nil && l.Target != "" {
-		_, _, err := Target(l.Target)
-		return err
+	if cmd.Limit != nil {
+		return c.mayEnd(*cmd.Limit)
 	}
 	return nil
 }
 
-// by says who gave a command, and why.
-func by(cmd event.Command) string {
+// mayEnd says whether a run that stands here may be given a limit: one that it can reach, and has not reached.
+func (c *Coordinator) mayEnd(l event.Limit) error {
+	if l == (event.Limit{}) {
+		return typed.Errorf("the limit names no end: give rounds, epochs, seconds or a target")
+	}
+	for _, x := range []struct {
+		amount float64
+		of     string
+	}{{l.Epochs, "epochs"}, {l.Seconds, "seconds"}} {
+		if !(x.amount >= 0) || math.IsInf(x.amount, 1) {
+			return typed.Errorf("the limit has %g %s: give a number above 0, or leave it out", x.amount, x.of)
+		}
+	}
+	if l.Target != "" {
+		if _, _, err := Target(l.Target); err != nil {
+			return err
+		}
+	}
+	switch done := (event.Progress{Rounds: c.granted, Epochs: c.progress.Epochs}); {
+	case l.Rounds > 0 && done.Rounds >= l.Rounds:
+		return fmt.Errorf("round %d is given out already: give more rounds than that, or stop the run", done.Rounds)
+	case l.Reached(done):
+		return fmt.Errorf("%.4g epochs are done already: give more than that, or stop the run", done.Epochs)
+	}
+	return nil
+}
+
+// By says who gave a command, and why.
+func By(cmd event.Command) string {
 	who := cmp.Or(cmd.By, "an operator")
 	if cmd.Why != "" {
 		who += ": " + cmd.Why
@@ -109,11 +135,11 @@ func because(cmd event.Command) string {
 	if cmd.Why == "" {
 		return ""
 	}
-	return ", by " + by(cmd)
+	return ", by " + By(cmd)
 }
 
-// sayable refuses a reason that is no line which screens can show.
-func sayable(why string) error {
+// Sayable refuses a reason that is no line which screens can show.
+func Sayable(why string) error {
 	if n := utf8.RuneCountInString(why); n > event.MaxWhy {
 		return typed.Errorf("the reason of the command has %d characters: give it in %d or fewer", n, event.MaxWhy)
 	}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -131,5 +132,45 @@ func TestReasons(t *testing.T) {
 	want := []string{"tuner: the loss is flat", "by tuner: lunch", "population is 6, by tuner: more of them"}
 	if !slices.Equal(told, want) {
 		t.Errorf("the log tells %q, want %q", told, want)
+	}
+}
+
+// TestLimits: a limit that no run could reach, or that this one has reached, is refused, and so is all that came with
+// it; the run ends by the one that was in force.
+func TestLimits(t *testing.T) {
+	p := newParty(t, 1, nil)
+	for p.core.granted < 10 {
+		p.round(nil)
+	}
+	p.core.progress.Epochs = 2
+	granted, was := p.core.granted, p.core.cfg.Limit
+	for _, c := range []struct {
+		limit event.Limit
+		says  string
+		typed bool
+	}{
+		{event.Limit{}, "the limit names no end: give rounds, epochs, seconds or a target", true},
+		{event.Limit{Seconds: -5}, "the limit has -5 seconds: give a number above 0, or leave it out", true},
+		{event.Limit{Rounds: 90, Epochs: -5}, "the limit has -5 epochs: give", true},
+		{event.Limit{Epochs: math.NaN()}, "the limit has NaN epochs: give", true},
+		{event.Limit{Seconds: math.Inf(1)}, "the limit has +Inf seconds: give", true},
+		{event.Limit{Target: "fame=1"}, `target "fame=1"`, true},
+		{event.Limit{Rounds: granted}, fmt.Sprintf("round %d is given out already: give more rounds than that, or stop the run", granted), false},
+		{event.Limit{Rounds: 1}, fmt.Sprintf("round %d is given out already", granted), false},
+		{event.Limit{Epochs: 2}, "2 epochs are done already: give more than that, or stop the run", false},
+		{event.Limit{Rounds: 90, Epochs: 1}, "2 epochs are done already", false},
+	} {
+		edits := []event.Setting{{Knob: "eta", Expr: "0.2"}}
+		if r := p.asks(event.Command{Limit: &c.limit, Set: edits}); r.Accepted || r.Typed != c.typed || !strings.Contains(r.Reason, c.says) {
+			t.Errorf("%+v is answered by %+v, want %q", c.limit, r, c.says)
+		}
+	}
+	if p.core.cfg.Limit != was || len(p.core.staged) > 0 {
+		t.Errorf("after refusals the limit is %+v, and %v is staged", p.core.cfg.Limit, p.core.staged)
+	}
+	for _, l := range []event.Limit{{Rounds: p.core.granted + 1}, {Epochs: 2.5}, {Seconds: 1e-3, Target: "loss=0"}, {Target: "loss=0.1"}} {
+		if r := p.asks(event.Command{Limit: &l}); !r.Accepted || p.core.cfg.Limit != l {
+			t.Errorf("%+v is answered by %+v", l, r)
+		}
 	}
 }

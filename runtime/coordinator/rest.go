@@ -148,7 +148,7 @@ func (c *Coordinator) rest(cmd event.Command) []Effect {
 		kind, text = event.AlertUncordon, fmt.Sprintf("worker %d takes part again", cmd.Worker)
 		c.move(event.CauseJoin, text)
 	}
-	return []Effect{c.alert(event.LevelInfo, kind, text+", says "+by(cmd), engine.None)}
+	return []Effect{c.alert(event.LevelInfo, kind, text+", says "+By(cmd), engine.None)}
 }
 
 // mayRest says whether a worker may be cordoned, drained, or let in again.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Command is what an operator asks of a run: one transaction. Zero fields ask nothing. All of it takes effect at one
-// round, or none of it does.
+// Command is what an operator asks of a run: one transaction. Zero fields ask nothing. It is accepted or refused as a
+// whole; of what is accepted Set, Members and Algorithm begin together with one round, and the rest acts at once.
 type Command struct {
 	ID        uint64    `cbor:"0,keyasint"`
 	By        string    `cbor:"1,keyasint,omitempty"`

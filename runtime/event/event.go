@@ -3,6 +3,8 @@
 package event
 
 import (
+	"slices"
+
 	"brood/models/engine"
 	"brood/optim"
 )
@@ -127,7 +129,7 @@ type Edit struct {
 	Algorithm string `cbor:"1,keyasint"`
 	Knob      string `cbor:"2,keyasint"`
 	Expr      string `cbor:"3,keyasint"`
-	By        string `cbor:"4,keyasint,omitempty"` // preset, flag, auto, or the operator who made it
+	By        string `cbor:"4,keyasint,omitempty"` // one of Givers, or the operator who made it
 	ID        uint64 `cbor:"5,keyasint,omitempty"` // of the command that asked for it
 
 	// Where the run stood at round At: filled in once that round is committed, for schedules in epochs or steps.
@@ -138,6 +140,15 @@ type Edit struct {
 	// the reason that the command gave; of a choice that was left to the run (optim.Auto) what was measured
 	Why string `cbor:"9,keyasint,omitempty"`
 }
+
+// Givers are who edits are by that no command asked for; nobody commands under such a name.
+var Givers = []string{"preset", "flag", optim.Auto}
+
+// Given says that no command asked for the edit: it is of a preset or a flag, or of the run's own choice.
+func (e Edit) Given() bool { return !e.Commanded() && slices.Contains(Givers, e.By) }
+
+// Commanded says that the edit is known to be of a command; logs from before commands were numbered do not tell.
+func (e Edit) Commanded() bool { return e.Obeys != 0 || e.ID != 0 }
 
 // First is the first round under the edit, as rounds are counted for a person: from 1.
 func (e Edit) First() uint64 { return e.At + 1 }

@@ -4,7 +4,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"brood/models/typed"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -196,15 +196,18 @@ func (f *Fleet) disturb(cmd event.Command) event.Receipt {
 	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" || cmd.Limit != nil || cmd.Link != nil && cmd.Action != "" {
 		return event.Receipt{ID: cmd.ID, Reason: "a kill and a slow link are commands of their own: send the rest by itself"}
 	}
+	err := coordinator.Sayable(cmd.Why)
+	if err != nil {
+		return event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: typed.Is(err)}
+	}
 	var note coordinator.Note
-	var err error
 	if l := cmd.Link; l != nil {
-		note = coordinator.Note{Kind: event.AlertLink, Text: fmt.Sprintf("%s, says %s", l, cmp.Or(cmd.By, "an operator"))}
+		note = coordinator.Note{Kind: event.AlertLink, Text: fmt.Sprintf("%s, says %s", l, coordinator.By(cmd))}
 		if err = errors.New("the workers of this run share one process: only between those of brood serve are there links"); f.cfg.Shape != nil {
 			err = f.cfg.Shape(*l)
 		}
 	} else {
-		note = coordinator.Note{Kind: event.AlertKill, Text: fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, cmp.Or(cmd.By, "an operator"))}
+		note = coordinator.Note{Kind: event.AlertKill, Text: fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, coordinator.By(cmd))}
 		if f.boxes[cmd.Worker] == nil {
 			err = fmt.Errorf("there is no worker %d here", cmd.Worker)
 		}
@@ -214,7 +217,7 @@ func (f *Fleet) disturb(cmd event.Command) event.Receipt {
 	}
 	f.step(note)
 	if cmd.Link == nil {
-		f.boxes[cmd.Worker].Post(message.Away{Why: "it was killed by " + cmp.Or(cmd.By, "an operator")})
+		f.boxes[cmd.Worker].Post(message.Away{Why: "it was killed by " + coordinator.By(cmd)})
 	}
 	return event.Receipt{ID: cmd.ID, Accepted: true}
 }

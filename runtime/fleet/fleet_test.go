@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -309,5 +310,55 @@ func TestWrongBytes(t *testing.T) {
 		if len(said) != 1 || !strings.HasPrefix(said[0], "warning bytes: Bytes of dp-sgd predicts 7 bytes for gradient up to round 1, and its workers sent ") {
 			t.Errorf("%d workers: alerts %q", workers, said)
 		}
+	}
+}
+
+// TestKillSaysWhy: the end of a worker and a slow link are told with the reason that the command gave, and a reason
+// that no screen could show is refused before anything is disturbed.
+func TestKillSaysWhy(t *testing.T) {
+	log := &conformance.Log{}
+	var shaped atomic.Int32
+	f := newFleet(t, 2, func(c *fleet.Config) {
+		c.Log, c.Core.Limit = log, event.Limit{Rounds: 1 << 40}
+		c.Shape = func(event.Link) error { shaped.Add(1); return nil }
+	})
+	over := make(chan coordinator.Exit)
+	go func() {
+		x, _ := f.Run(bounded(t))
+		over <- x
+	}()
+	ask := func(c event.Command) event.Receipt {
+		r, err := f.Command(bounded(t), c)
+		if err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	for _, bad := range []string{"two\nlines", strings.Repeat("x", event.MaxWhy+1)} {
+		for _, c := range []event.Command{{Action: event.Kill, Worker: 1, Why: bad}, {Link: &event.Link{From: 0, To: 1, Rate: 1e6}, Why: bad}} {
+			if r := ask(c); r.Accepted || !r.Typed || !strings.Contains(r.Reason, "reason of the command") {
+				t.Errorf("%.40q is answered by %+v", bad, r)
+			}
+		}
+	}
+	if shaped.Load() != 0 {
+		t.Error("a refused command has slowed a link down")
+	}
+	for _, c := range []event.Command{{Link: &event.Link{From: 0, To: 1, Rate: 1e6}, Why: "a bad line"}, {Action: event.Kill, Worker: 1, Why: "a drill"}} {
+		if c.By = "tuner"; !ask(c).Accepted {
+			t.Errorf("%+v is refused", c)
+		}
+	}
+	f.Interrupt()
+	<-over
+	var told []string
+	for _, r := range log.Records {
+		if r.Alert != nil && (r.Alert.Kind == event.AlertKill || r.Alert.Kind == event.AlertLink) {
+			told = append(told, r.Alert.Text)
+		}
+	}
+	want := []string{"worker 0 to worker 1: 1 MB/s, says tuner: a bad line", "worker 1 is killed, says tuner: a drill"}
+	if !slices.Equal(told, want) {
+		t.Errorf("the log tells %q, want %q", told, want)
 	}
 }

@@ -149,7 +149,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		}
 	}
 	v.Edits = append(v.Edits, Edit{Edit: e, Old: old, When: at})
-	if e.Why == "" && (e.By == "preset" || e.By == "flag" || e.At == 0) {
+	if e.Why == "" && (e.Given() || e.At == 0 && !e.Commanded()) { // what the run began with
 		return
 	}
 	text := e.Knob + " " + e.Expr

@@ -259,3 +259,28 @@ func TestFounders(t *testing.T) {
 	founders(2, 1, 2)
 	parents(5, 7, 1, math.NaN()) // damage
 }
+
+// TestEditsOfCommands: what a run began with is no event, and what a command asked for is one, whatever its giver is
+// called and also before the first round. A log from before commands were numbered tells by the name.
+func TestEditsOfCommands(t *testing.T) {
+	for _, c := range []struct {
+		edit  event.Edit
+		shown bool
+	}{
+		{event.Edit{By: "preset"}, false},
+		{event.Edit{By: "ann"}, false},
+		{event.Edit{At: 9, By: "flag"}, false},
+		{event.Edit{At: 9, By: "ann"}, true},
+		{event.Edit{By: "ann", Obeys: 1}, true},
+		{event.Edit{At: 9, By: "flag", Obeys: 1}, true},
+		{event.Edit{At: 9, By: "preset", ID: 4}, true},
+		{event.Edit{By: optim.Auto, Why: "one worker"}, true},
+	} {
+		c.edit.Algorithm, c.edit.Knob, c.edit.Expr = "x", "eta", "0.1"
+		v := New()
+		v.Apply(event.Record{Edit: &c.edit})
+		if len(v.Marks) > 0 != c.shown || len(v.Lane) > 0 != c.shown {
+			t.Errorf("%+v: marks %v, lane %v", c.edit, v.Marks, v.Lane)
+		}
+	}
+}

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"brood/optim/catalog"
 	"brood/runtime/door"
+	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/summary"
 	"brood/transport/wire"
@@ -65,6 +68,11 @@ func attachCommand(s streams) *cobra.Command {
 	var frames frameFlags
 	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
 		RunE: func(c *cobra.Command, args []string) error {
+			for _, name := range []string{"frames", "screen", "size"} {
+				if asJSON && c.Flags().Changed(name) {
+					return usage("--json prints lines for a program: leave --%s out", name)
+				}
+			}
 			opt := tui.Options{ASCII: ascii}
 			if err := frames.apply(c, &opt); err != nil {
 				return err
@@ -112,7 +120,10 @@ func commander(as string) (string, error) {
 	if as == "" {
 		return clientName(), nil
 	}
-	if clean := wire.CleanName(as); clean != as {
+	if slices.Contains(event.Givers, as) {
+		return "", usage("--as %s is what the log calls an edit that no command made: take another name", as)
+	}
+	if wire.CleanName(as) != as || strings.Contains(as, ":") { // the log writes NAME: REASON
 		return "", usage("--as %q is no name that a log can show: take letters, digits and spaces, 64 at most", as)
 	}
 	return as, nil

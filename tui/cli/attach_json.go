@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +29,7 @@ type program struct {
 	run  reached
 	name string // under which its commands are in the log
 	*jsonPrinter
-	busy sync.Mutex // held while a command waits for its receipt
+	busy sync.Mutex // held from the reading of a command until its receipt is written
 }
 
 // maxCommandLine bounds a line of a program, in bytes.
@@ -47,8 +49,7 @@ func attachProgram(ctx context.Context, run reached, name string, s streams) err
 	for at := v.Position; ; {
 		b, err := run.Next(ctx, at, 1024)
 		if err != nil {
-			p.busy.Lock() // the receipt of what ended the run comes before the end
-			defer p.busy.Unlock()
+			p.busy.Lock() // for good: the receipt of what ended the run comes before the end, and none comes after it
 			return ignoreEnd(err)
 		}
 		for _, r := range b.Records {
@@ -68,7 +69,9 @@ func (p *program) obey(ctx context.Context, in io.Reader) {
 	n := 0
 	for ; lines.Scan(); n++ {
 		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
+			p.busy.Lock()
 			p.put(p.command(ctx, line, n+1))
+			p.busy.Unlock()
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
@@ -81,8 +84,6 @@ func (p *program) command(ctx context.Context, line []byte, n int) map[string]an
 	if err != nil {
 		return refusal(asked.ID, fmt.Sprintf("line %d: %v", n, err))
 	}
-	p.busy.Lock()
-	defer p.busy.Unlock()
 	asked.By = p.name
 	r, err := p.run.Command(ctx, asked)
 	if err != nil {
@@ -91,7 +92,11 @@ func (p *program) command(ctx context.Context, line []byte, n int) map[string]an
 	if !r.Accepted {
 		return refusal(asked.ID, r.Reason)
 	}
-	return map[string]any{"event": "receipt", "id": asked.ID, "accepted": true, "round": r.Round + 1}
+	receipt := map[string]any{"event": "receipt", "id": asked.ID, "accepted": true}
+	if len(asked.Set) > 0 || asked.Members != 0 || asked.Algorithm != "" { // the rest is of no round: it acts at once
+		receipt["round"] = r.Round + 1
+	}
+	return receipt
 }
 
 func refusal(id uint64, reason string) map[string]any {
@@ -106,7 +111,7 @@ type commandLine struct {
 	Algorithm string                     `json:"algorithm"`
 	Of        string                     `json:"of"`
 	Action    string                     `json:"action"`
-	Worker    int                        `json:"worker"`
+	Worker    *int                       `json:"worker"`
 	Limit     *limitLine                 `json:"limit"`
 	Why       string                     `json:"why"`
 }
@@ -130,9 +135,12 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) {
 			return cmd, fmt.Errorf("it is no JSON object: %w", err)
 		}
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return cmd, errors.New("it is no command: " + mistyped(wrong))
+		}
 		return cmd, errors.New("it is no command: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
-	cmd = event.Command{ID: asked.ID, Members: asked.Members, Algorithm: asked.Algorithm, Of: asked.Of, Action: event.Action(asked.Action), Worker: asked.Worker, Why: asked.Why}
+	cmd = event.Command{ID: asked.ID, Members: asked.Members, Algorithm: asked.Algorithm, Of: asked.Of, Action: event.Action(asked.Action), Why: asked.Why}
 	if _, err := d.Token(); err != io.EOF {
 		return cmd, errors.New("something follows the JSON object: write one command a line")
 	}
@@ -149,7 +157,40 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 	if len(cmd.Set) == 0 && cmd.Members == 0 && cmd.Algorithm == "" && cmd.Action == "" && cmd.Limit == nil {
 		return cmd, errors.New("it asks for nothing: give set, members, algorithm, action or limit")
 	}
+	switch cmd.Action {
+	case event.Cordon, event.Drain, event.Uncordon, event.Kill:
+		if asked.Worker == nil {
+			return cmd, fmt.Errorf("%s is of one worker: name it with worker", cmd.Action)
+		}
+		cmd.Worker = *asked.Worker
+	default:
+		if asked.Worker != nil {
+			return cmd, errors.New("worker goes with cordon, drain, uncordon or kill: leave it out")
+		}
+	}
 	return cmd, nil
+}
+
+// jsonKinds are the values of JSON as a person calls them.
+var jsonKinds = map[string]string{"string": "text", "array": "a list", "bool": "true or false", "object": "an object", "number": "a number"}
+
+// mistyped says which key of a line holds what it cannot hold, and what it takes, in the words of JSON.
+func mistyped(wrong *json.UnmarshalTypeError) string {
+	is, want := strings.TrimPrefix(wrong.Value, "number "), "an object"
+	if word, ok := jsonKinds[is]; ok {
+		is = word
+	}
+	switch wrong.Type.Kind() {
+	case reflect.Int:
+		want = "a whole number"
+	case reflect.Uint64:
+		want = "a whole number from 0 on"
+	case reflect.Float64:
+		want = "a number"
+	case reflect.String:
+		want = "a text"
+	}
+	return fmt.Sprintf("%s is %s: give %s", cmp.Or(wrong.Field, "it"), is, want)
 }
 
 // settingText is a value as a person would type it: a number, a choice or a schedule.

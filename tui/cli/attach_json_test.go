@@ -1,11 +1,20 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"brood/runtime/door"
 	"brood/runtime/event"
+	"brood/runtime/view"
 )
 
 func TestParseCommand(t *testing.T) {
@@ -19,6 +28,7 @@ func TestParseCommand(t *testing.T) {
 		{`{"algorithm":"elastic","set":{"eta":1e-3}}`, event.Command{Algorithm: "elastic", Set: []event.Setting{{Knob: "eta", Expr: "0.001"}}}},
 		{`{"action":"resume","limit":{"epochs":2.5,"target":"test_error=3"}}`, event.Command{Action: event.Resume, Limit: &event.Limit{Epochs: 2.5, Target: "test_error=3"}}},
 		{`{"action":"drain","worker":3}`, event.Command{Action: event.Drain, Worker: 3}},
+		{`{"action":"kill","worker":0}`, event.Command{Action: event.Kill}},
 	} {
 		got, err := parseCommand([]byte(c.line))
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -33,17 +43,137 @@ func TestParseCommand(t *testing.T) {
 		{`{"id":4,"set":{"eta":null}}`, "eta: null is no value", 4},
 		{`{"id":4,"set":{"eta":""}}`, `eta: "" is no value`, 4},
 		{`{"id":4,"set":{"eta":[1]}}`, "eta: [1] is no value", 4},
-		{`{"id":4,"members":2.5}`, "members", 4},
-		{`{"id":-1,"members":2}`, "id", 0},
+		{`{"id":4,"members":2.5}`, "members is 2.5: give a whole number", 4},
+		{`{"id":4,"members":"8"}`, "members is text: give a whole number", 4},
+		{`{"id":4,"limit":{"rounds":-5}}`, "limit.rounds is -5: give a whole number from 0 on", 4},
+		{`{"id":4,"limit":{"epochs":[]}}`, "limit.epochs is a list: give a number", 4},
+		{`{"id":4,"limit":9}`, "limit is a number: give an object", 4},
+		{`{"id":4,"why":true}`, "why is true or false: give a text", 4},
+		{`{"id":-1,"members":2}`, "id is -1: give a whole number from 0 on", 0},
+		{`{"id":4,"action":"kill"}`, "kill is of one worker: name it with worker", 4},
+		{`{"id":4,"action":"cordon"}`, "cordon is of one worker", 4},
+		{`{"id":4,"action":"drain"}`, "drain is of one worker", 4},
+		{`{"id":4,"action":"uncordon"}`, "uncordon is of one worker", 4},
+		{`{"id":4,"action":"pause","worker":1}`, "worker goes with cordon, drain, uncordon or kill", 4},
+		{`{"id":4,"members":3,"worker":1}`, "worker goes with cordon, drain, uncordon or kill", 4},
 		{`{"id":4} {"id":5}`, "one command a line", 4},
 		{`{"id":4}`, "asks for nothing", 4},
-		{`[]`, "it is no command", 0},
+		{`[]`, "it is no command: it is a list: give an object", 0},
 		{`null`, "asks for nothing", 0},
 		{`{"id":`, "it is no JSON object", 0},
 		{`eta=0.1`, "it is no JSON object", 0},
 	} {
-		if cmd, err := parseCommand([]byte(c.line)); err == nil || !strings.Contains(err.Error(), c.says) || cmd.ID != c.id || strings.ContainsAny(err.Error(), "\n") {
+		if cmd, err := parseCommand([]byte(c.line)); err == nil || !strings.Contains(err.Error(), c.says) || cmd.ID != c.id || strings.ContainsAny(err.Error(), "\n") ||
+			strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "cli.") {
 			t.Errorf("%s is answered by %v (id %d), want %q (id %d)", c.line, err, cmd.ID, c.says, c.id)
+		}
+	}
+}
+
+// slowly is a writer to which a receipt is a long line.
+type slowly struct {
+	mu  sync.Mutex
+	out strings.Builder
+}
+
+func (w *slowly) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), `"receipt"`) {
+		time.Sleep(200 * time.Millisecond)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(p)
+}
+
+// doorOf is the door of a run that obey stands for; the second argument of obey ends the run.
+func doorOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (dial func(name string) *door.Client) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var server *door.Server
+	server = door.NewServer(t.TempDir(), view.New(), func(_ context.Context, c event.Command) (event.Receipt, error) {
+		return obey(c, server.Over), nil
+	})
+	go server.Serve(l)
+	t.Cleanup(server.Close)
+	return func(name string) *door.Client {
+		client := door.NewClient(name, false, func(ctx context.Context) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", l.Addr().String())
+		})
+		t.Cleanup(client.Close)
+		return client
+	}
+}
+
+// TestOneCommand: who gives one command and leaves does not keep the next from writing, though the door has not heard
+// of the leaving yet.
+func TestOneCommand(t *testing.T) {
+	dial := doorOf(t, func(c event.Command, _ func()) event.Receipt { return event.Receipt{ID: c.ID, Accepted: c.Members < 9} })
+	for i, name := range []string{"ann", "bob", "cid"} {
+		r, err := reached{Client: dial(name)}.once(t.Context(), event.Command{ID: uint64(i), Members: 8 + i})
+		if err != nil || r.Accepted != (i == 0) || r.Reason != "" { // the lease would be the reason
+			t.Errorf("%s is answered by %+v, %v", name, r, err)
+		}
+	}
+}
+
+// talk lets a program give commands to a run that obey stands for, until it ends, and returns what the program is told.
+func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Receipt) string {
+	t.Helper()
+	client := doorOf(t, obey)("tuner")
+	var out slowly
+	in, end, err := os.Pipe() // which stays open
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end.Close() })
+	if _, err := io.WriteString(end, lines); err != nil {
+		t.Fatal(err)
+	}
+	if err := attachProgram(t.Context(), reached{Client: client, name: "a"}, "tuner", streams{in: in, out: &out, err: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	return out.out.String()
+}
+
+// TestLastReceipt: what ends the run is answered before the talk ends, however slowly the answer is taken.
+func TestLastReceipt(t *testing.T) {
+	told := talk(t, `{"id":3,"action":"stop"}`+"\n", func(c event.Command, over func()) event.Receipt {
+		over()
+		return event.Receipt{ID: c.ID, Accepted: true, Round: 7}
+	})
+	if !strings.HasSuffix(told, `{"accepted":true,"event":"receipt","id":3}`+"\n") {
+		t.Errorf("a stop is answered by\n%s", told)
+	}
+}
+
+// TestReceiptRounds: a receipt names a round where the command asks for what begins with one.
+func TestReceiptRounds(t *testing.T) {
+	told := talk(t, `{"id":1,"set":{"eta":0.1}}
+{"id":2,"members":3}
+{"id":3,"algorithm":"elastic"}
+{"id":4,"action":"save"}
+{"id":5,"limit":{"rounds":9}}
+{"id":6,"action":"kill","worker":0}
+{"id":7,"action":"stop"}
+`, func(c event.Command, over func()) event.Receipt {
+		if c.Action == event.Stop {
+			over()
+		}
+		return event.Receipt{ID: c.ID, Accepted: true, Round: 7}
+	})
+	for id := 1; id <= 7; id++ {
+		want := fmt.Sprintf(`"id":%d}`, id)
+		if id <= 3 {
+			want = fmt.Sprintf(`"id":%d,"round":8}`, id)
+		}
+		if !strings.Contains(told, want) {
+			t.Errorf("no receipt ends with %s:\n%s", want, told)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"brood/runtime/door"
+	"brood/runtime/event"
 	"brood/runtime/remote"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -59,6 +60,16 @@ func called(dir string) string {
 		return filepath.Base(dir)
 	}
 	return dir
+}
+
+// once gives the only command of who leaves now: the writer's lease is free for the next at once, and not only when the
+// other end hears of the leaving.
+func (r reached) once(ctx context.Context, cmd event.Command) (event.Receipt, error) {
+	receipt, err := r.Command(ctx, cmd)
+	if err == nil {
+		_, _ = r.Lease(ctx, view.LeaseGive) // another may hold it, or the run be over
+	}
+	return receipt, err
 }
 
 func (r reached) Close() error {

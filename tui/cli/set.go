@@ -59,7 +59,7 @@ func send(ctx context.Context, what, as string, take bool, cmd event.Command, s 
 		return err
 	}
 	defer run.Close()
-	r, err := run.Command(ctx, cmd)
+	r, err := run.once(ctx, cmd)
 	if err != nil {
 		return err
 	}
