@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,14 +21,13 @@ var tiny = [][]string{
 // TestTinyShapes is the comparison with the native engine where everything is small, as a checker of memory wants it.
 func TestTinyShapes(t *testing.T) {
 	for i, layers := range tiny {
-		if i == 0 && os.Getenv("BROOD_TINY") == "few" {
-			continue
-		}
-		w := newTwins(t, net(t, "[2,5,6]", 3, layers...), enginetest.Toy(t, 2, 5, 6))
-		if i == 0 {
-			w.vectors()
-		}
-		w.models()
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			w := newTwins(t, net(t, "[2,5,6]", 3, layers...), enginetest.Toy(t, 2, 5, 6))
+			if i == 0 {
+				w.vectors()
+			}
+			w.models()
+		})
 	}
 }
 
@@ -45,12 +45,12 @@ func TestOclgrind(t *testing.T) {
 		t.Skipf("%v: install oclgrind", err)
 	}
 	log := filepath.Join(t.TempDir(), "log")
-	c := exec.Command(os.Args[0], "-test.run=^TestTinyShapes$", "-test.v")
-	few := ""
+	which := "^TestTinyShapes$"
 	if os.Getenv("BROOD_LONG") != "all" {
-		few = "few"
+		which += "/^[12]$"
 	}
-	c.Env = append(os.Environ(), "BROOD_TINY="+few, "BROOD_OPENCL="+oclgrind, "OCLGRIND_DATA_RACES=1", "OCLGRIND_CHECK_API=1", "OCLGRIND_LOG="+log)
+	c := exec.Command(os.Args[0], "-test.run="+which, "-test.v")
+	c.Env = append(os.Environ(), "BROOD_OPENCL="+oclgrind, "OCLGRIND_DATA_RACES=1", "OCLGRIND_CHECK_API=1", "OCLGRIND_LOG="+log)
 	out, err := c.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestTinyShapes") {
 		t.Errorf("%v: %.2000s", err, out)
