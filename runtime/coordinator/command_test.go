@@ -174,3 +174,31 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldGrantIsFollowedByNone: a grant that may end early, since it was given under a target, is followed by none
+// before its report, even where the target has been taken away meanwhile: nobody knows where the next one would begin.
+func TestHeldGrantIsFollowedByNone(t *testing.T) {
+	p := newParty(t, 2, func(c *Config) { c.Limit = event.Limit{Target: "loss=0.001"} })
+	granted := func() (n int) {
+		for _, m := range p.sent[0] {
+			if g, ok := m.(message.Grant); ok && g.From >= p.core.committed {
+				n++
+			}
+		}
+		return n
+	}
+	if n := granted(); n != 1 {
+		t.Fatalf("%d grants are out under a target", n)
+	}
+	if r := p.asks(event.Command{Limit: &event.Limit{Rounds: partyRounds}}); !r.Accepted {
+		t.Fatal(r.Reason)
+	}
+	p.step(Tick{})
+	if n := granted(); n != 1 {
+		t.Errorf("%d grants are out, and the first one may end early", n)
+	}
+	p.round(nil)
+	if n := granted(); n != p.core.cfg.Ahead {
+		t.Errorf("%d grants are out, want %d", n, p.core.cfg.Ahead)
+	}
+}

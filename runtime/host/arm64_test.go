@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// emulated builds for arm64 and gives what runs it, or skips. What it runs is told to be short.
+// emulated builds for arm64, statically and so without devices, and gives what runs it, or skips. What it runs is told
+// to be short.
 func emulated(t *testing.T, build ...string) []string {
 	t.Helper()
 	if os.Getenv("BROOD_LONG") == "" {
@@ -19,7 +20,7 @@ func emulated(t *testing.T, build ...string) []string {
 	}
 	t.Setenv("BROOD_LONG", "")
 	path := filepath.Join(t.TempDir(), "binary")
-	c := exec.Command("go", slices.Concat(build[:1], []string{"-o", path}, build[1:])...)
+	c := exec.Command("go", slices.Concat(build[:1], []string{"-tags", "nogpu", "-o", path}, build[1:])...)
 	c.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")
 	if goruntime.GOARCH == "arm64" && goruntime.GOOS == "linux" {
 		return []string{path}
