@@ -29,6 +29,7 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // unseen N: at least N processes run the script's brood as a worker, or ssh for one, and none shows a join URL.
+// Processes of other scripts do not count.
 func unseen(ts *testscript.TestScript, neg bool, args []string) {
 	n := 0
 	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -37,6 +38,11 @@ func unseen(ts *testscript.TestScript, neg bool, args []string) {
 		line, err := os.ReadFile(path)
 		if err != nil || !bytes.Contains(line, []byte(ts.Getenv("BROOD"))) || !bytes.Contains(line, []byte("worker")) {
 			continue
+		}
+		env, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))
+		if env = append([]byte{0}, env...); bytes.Contains(env, []byte("\x00WORK=")) &&
+			!bytes.Contains(env, []byte("\x00WORK="+ts.Getenv("WORK")+"\x00")) {
+			continue // another script's, at the same time
 		}
 		n++
 		if bytes.Contains(line, []byte("brood://")) {
