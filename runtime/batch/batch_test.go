@@ -79,7 +79,11 @@ func TestGoesOn(t *testing.T) {
 	b.Run(ctx, func(ctx context.Context, r Ready) error {
 		defer leave()
 		return trainer(100)(ctx, r)
-	}, func(x *Trial) { t.Errorf("%s is said to be over", x) })
+	}, func(x *Trial) { // on a slow machine one may end before it hears that it should stop
+		if x.State != Done {
+			t.Errorf("%s is said to be over, and is %d", x, x.State)
+		}
+	})
 	if !b.Left() {
 		t.Fatalf("nothing is left of %v", states(b))
 	}
