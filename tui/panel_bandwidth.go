@@ -32,6 +32,13 @@ func (m *model) inMemory() bool {
 	return m.shown.Ledger.Overhead == 0 && m.shown.Ledger.Total().Sent > 0
 }
 
+// nothingSent says that no worker has sent anything, nor should have.
+func (m *model) nothingSent() bool {
+	l := &m.shown.Ledger
+	total := l.Total()
+	return total.Sent == 0 && total.Predicted == 0 && len(l.Evaluation) == 0
+}
+
 // drawBandwidth lists what workers exchange in each operation beside what the algorithm's formula says: equality is
 // quiet, a difference is loud. Workers of one process exchange it in its memory.
 func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
@@ -41,7 +48,7 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, r, m.waiting("traffic"))
 		return
 	}
-	if l.Total().Sent == 0 && l.Total().Predicted == 0 && len(l.Evaluation) == 0 {
+	if m.nothingSent() {
 		explain(g, r, "nothing is exchanged: all members live on one worker, and what they share stays in its memory")
 		return
 	}

@@ -49,8 +49,7 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 
 // quiet says that nothing crosses a link: one worker hosts everybody, and has done so from the first round on.
 func (m *model) quiet() bool {
-	l := &m.shown.Ledger
-	return len(m.shown.Members().Workers()) == 1 && l.Total().Sent == 0 && l.Total().Predicted == 0 && len(l.Evaluation) == 0
+	return len(m.shown.Members().Workers()) == 1 && m.nothingSent()
 }
 
 // scores says whether there is a test set to score on.

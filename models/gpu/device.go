@@ -14,6 +14,7 @@ type Driver interface {
 // Info describes a device.
 type Info struct {
 	Name   string // as a person knows it, e.g. "opencl:0 (NVIDIA H100)"
+	Maker  string // what its maker calls it: NVIDIA H100
 	Driver string // its version
 	Memory int64  // bytes
 	Most   int64  // bytes of one piece of memory

@@ -13,7 +13,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/option/optiontest"
 	"brood/runtime/session"
-	"brood/runtime/view"
 )
 
 // maker makes a log: each round a commit of 10 samples and 100 bytes a round, half a second long, and a loss of 1/round
@@ -354,15 +353,6 @@ func TestClockIsBounded(t *testing.T) {
 	c.back(500)
 	if end := c.end()[Rounds]; end > 500 || end < 400 {
 		t.Errorf("after going back the end is round %v", end)
-	}
-}
-
-func TestOver(t *testing.T) {
-	a := []view.Bucket{{Min: 1, Max: 3, Sum: 4, Count: 2}, {}}
-	b := []view.Bucket{{Min: 4, Max: 4, Sum: 4, Count: 1}, {Min: 5, Max: 5, Sum: 5, Count: 1}}
-	want := []view.Bucket{{Min: 2, Max: 4, Sum: 6, Count: 2}, {Min: 5, Max: 5, Sum: 5, Count: 1}}
-	if got := Over(a, b); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -87,25 +87,3 @@ func Shared(runs []*Run) (out []string) {
 	}
 	return out
 }
-
-// Over are the columns of several runs as one: of each run its mean counts once, so that Mean is that of the runs, and
-// Min and Max are the lowest and the highest of them.
-func Over(curves ...[]view.Bucket) []view.Bucket {
-	if len(curves) == 0 {
-		return nil
-	}
-	out := make([]view.Bucket, len(curves[0]))
-	for _, c := range curves {
-		for i, b := range c {
-			if b.Empty() {
-				continue
-			}
-			o, x := &out[i], b.Mean()
-			if o.Empty() {
-				o.Min, o.Max = x, x
-			}
-			o.Min, o.Max, o.Sum, o.Count = min(o.Min, x), max(o.Max, x), o.Sum+x, o.Count+1
-		}
-	}
-	return out
-}

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"strings"
 
 	"brood/models"
 	"brood/models/data"
@@ -34,11 +33,6 @@ func Devices() (list []Device, why []error) {
 		}
 	}
 	return list, why
-}
-
-// Hardware is what its maker calls it.
-func (d Device) Hardware() string {
-	return strings.TrimSuffix(strings.TrimPrefix(d.Info.Name, d.Name+" ("), ")")
 }
 
 // Test says in one sentence why runs cannot compute on the device; nil: they can.

@@ -48,13 +48,14 @@ func (j *Job) engine(kind string, threads int) (compute, error) {
 type maker struct {
 	name    string // as $BROOD_ENGINE has it
 	kernels string // what its bits are called in a log
+	device  bool   // it is taken by whoever asks for it, and by nobody else
 	// open fails with an uncovered error where the engine has nothing for the model.
 	open func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error)
 }
 
 // engines are all there are, in the order in which they are taken where nobody asks for one.
 var engines = []maker{
-	{"native", arith.Name, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+	{"native", arith.Name, false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
 			return nil, &ownError{net.Name}
 		}
@@ -64,13 +65,13 @@ var engines = []maker{
 		}
 		return native.NewEngine(net, set, threads, twin)
 	}},
-	{"gorgonia", (*graph.Engine)(nil).Kernels(), func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
 			return graph.NewOwn(own.Graph, set, threads)
 		}
 		return graph.New(net, set, threads)
 	}},
-	{"opencl", (*gpu.Engine)(nil).Kernels(), onDevice("opencl")},
+	{"opencl", (*gpu.Engine)(nil).Kernels(), true, onDevice("opencl")},
 }
 
 // onDevice opens an engine on the device of a name.
@@ -118,12 +119,12 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 	if err != nil {
 		return nil, err
 	}
-	if at == option.CPU && asked != nil && slices.Contains(option.Drivers, asked.name) {
+	if at == option.CPU && asked != nil && asked.device {
 		asked = nil
 	}
 	var why error
 	for _, m := range engines {
-		if asked != nil && m.name != asked.name || asked == nil && slices.Contains(option.Drivers, m.name) {
+		if asked != nil && m.name != asked.name || asked == nil && m.device {
 			continue
 		}
 		e, err := m.open(own, net, set, threads)

@@ -20,7 +20,6 @@ import (
 	"brood/models/engine"
 	"brood/optim/catalog"
 	"brood/runtime/event"
-	"brood/runtime/summary"
 	"brood/runtime/view"
 )
 
@@ -42,8 +41,7 @@ func attachProgram(ctx context.Context, run reached, name string, s streams) err
 	if err != nil {
 		return err
 	}
-	p := &program{run: run, name: name, jsonPrinter: &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, Tally: summary.New()}}
-	p.enc.SetEscapeHTML(false)
+	p := &program{run: run, name: name, jsonPrinter: newJSONPrinter(s)}
 	p.put(snapshotObject(v, run))
 	go p.obey(ctx, s.in)
 	for at := v.Position; ; {
@@ -242,11 +240,9 @@ func snapshotObject(v *view.View, run reached) map[string]any {
 	}
 	knobs, values := []any{}, v.Resolve(alg)
 	for _, k := range alg.Knobs {
-		x := map[string]any{"name": k.Name, "title": k.Title, "unit": k.Unit, "value": finite(values.Value(k))}
-		if len(k.Choices) > 0 {
-			x["value"], x["choices"] = k.Format(values.Value(k)), k.Choices
-		} else {
-			x["min"], x["max"] = finite(k.Min), finite(k.Max)
+		x := knobObject(k)
+		if x["value"] = finite(values.Value(k)); len(k.Choices) > 0 {
+			x["value"] = k.Format(values.Value(k))
 		}
 		if expr, moving := values.Expr(k.Name); moving {
 			x["schedule"] = expr

@@ -69,7 +69,7 @@ func examine(terminal bool) []finding {
 	}
 	list, why := host.Devices()
 	for _, d := range list {
-		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Hardware(), humanBytes(d.Info.Memory), d.Info.Driver, arith.Name)
+		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver, arith.Name)
 		found = append(found, state("device "+d.Name, text, d.Test(), false))
 	}
 	for _, err := range why {

@@ -62,18 +62,22 @@ func presetObject(name string) (map[string]any, error) {
 func algorithmObject(a *optim.Algorithm) map[string]any {
 	knobs, series := []any{}, []any{}
 	for _, k := range knobsOf(a) {
-		line := map[string]any{"name": k.Name, "title": k.Title, "unit": k.Unit, "doc": k.Doc, "integer": k.Integer}
-		if len(k.Choices) > 0 {
-			line["choices"], line["default"] = k.Choices, k.Format(k.Default)
-		} else {
-			line["min"], line["max"], line["default"] = finite(k.Min), finite(k.Max), k.Default
-		}
-		knobs = append(knobs, line)
+		knobs = append(knobs, knobObject(k))
 	}
 	for _, x := range a.Series {
 		series = append(series, map[string]any{"name": x.Name, "title": x.Title, "unit": x.Unit, "doc": x.Doc})
 	}
 	return map[string]any{"name": a.Name, "title": a.Title, "paper": a.Paper, "doc": a.Doc, "needs": needs(a.Needs), "knobs": knobs, "series": series}
+}
+
+func knobObject(k optim.Knob) map[string]any {
+	line := map[string]any{"name": k.Name, "title": k.Title, "unit": k.Unit, "doc": k.Doc, "integer": k.Integer}
+	if len(k.Choices) > 0 {
+		line["choices"], line["default"] = k.Choices, k.Format(k.Default)
+	} else {
+		line["min"], line["max"], line["default"] = finite(k.Min), finite(k.Max), k.Default
+	}
+	return line
 }
 
 func modelObject(m *models.Model) map[string]any {

@@ -30,13 +30,16 @@ type printer interface {
 }
 
 func newPrinter(s streams, asJSON bool) printer {
-	t := summary.New()
 	if asJSON {
-		p := &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, Tally: t}
-		p.enc.SetEscapeHTML(false) // reasons compare with < and >
-		return p
+		return newJSONPrinter(s)
 	}
-	return &plainPrinter{out: s.out, Tally: t}
+	return &plainPrinter{out: s.out, Tally: summary.New()}
+}
+
+func newJSONPrinter(s streams) *jsonPrinter {
+	p := &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, Tally: summary.New()}
+	p.enc.SetEscapeHTML(false) // reasons compare with < and >
+	return p
 }
 
 type silentPrinter struct{}

@@ -98,8 +98,10 @@ func (Driver) Devices() ([]gpu.Info, error) {
 }
 
 func about(d uintptr, i int) gpu.Info {
+	maker := text(d, infoName)
 	return gpu.Info{
-		Name:   fmt.Sprintf("opencl:%d (%s)", i, text(d, infoName)),
+		Name:   fmt.Sprintf("opencl:%d (%s)", i, maker),
+		Maker:  maker,
 		Driver: text(d, infoDriver),
 		Memory: int64(number(d, infoMemory)),
 		Most:   int64(number(d, infoMostAlloc)),
