@@ -62,12 +62,16 @@ var libraries = map[string][]string{
 	"windows": {"nvcuda.dll"},
 }
 
-// loaded opens the library once for the process, $BROOD_CUDA or the system's, and readies the driver.
-var loaded = sync.OnceValue(func() (err error) {
-	names := libraries[runtime.GOOS]
+// loaded opens the library once for the process, $BROOD_CUDA or the system's.
+var loaded = sync.OnceValue(func() error {
 	if own := os.Getenv("BROOD_CUDA"); own != "" {
-		names = []string{own}
+		return load(own)
 	}
+	return load(libraries[runtime.GOOS]...)
+})
+
+// load readies the first of some libraries that there is.
+func load(names ...string) (err error) {
 	var handle uintptr
 	for _, name := range names {
 		if handle, err = open(name); err == nil {
@@ -79,7 +83,7 @@ var loaded = sync.OnceValue(func() (err error) {
 	}
 	defer func() { // RegisterLibFunc has no other way to say it
 		if why := recover(); why != nil {
-			err = fmt.Errorf("no CUDA here: the driver is older than CUDA 11: %v", why)
+			err = fmt.Errorf("no CUDA here: %s is not a driver of CUDA 11 or later: %v", names[0], why)
 		}
 	}()
 	for name, f := range calls {
@@ -89,7 +93,7 @@ var loaded = sync.OnceValue(func() (err error) {
 		return fmt.Errorf("no CUDA here: the driver does not start: %w", err)
 	}
 	return nil
-})
+}
 
 // codeError is what a call answered.
 type codeError struct {
