@@ -42,8 +42,8 @@ func PTX(name, source string) (string, error) {
 	return string(p), nil
 }
 
-// Parameters lays arguments of a launch out as a kernel in PTX reads them, each at a multiple of its size, and says where
-// each lies.
+// Parameters lays arguments of a launch out as a kernel in PTX reads them, each at a multiple of its size, and says
+// where each lies.
 func Parameters(args []any) (p []byte, at []int, err error) {
 	p = make([]byte, 0, 8*len(args))
 	for i, a := range args {

@@ -41,7 +41,8 @@ func made(t *testing.T, source string) string {
 	return fmt.Sprintf("// %s\n%s", sum, out.String())
 }
 
-// TestPTX: the PTX is of the kernels as they are, and where clang is, what it makes of them. With -update it is written.
+// TestPTX: the PTX is of the kernels as they are, and where clang is, what it makes of them. With -update it is
+// written.
 func TestPTX(t *testing.T) {
 	_, err := exec.LookPath(compiler[0])
 	for _, name := range gpu.Sources {
