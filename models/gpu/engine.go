@@ -84,7 +84,7 @@ func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
 	if err := SelfTest(e.dev); err != nil {
 		return err
 	}
-	text, err := source()
+	text, err := Source("kernels")
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,15 @@ func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
 	return e.ready()
 }
 
-// source is the text of all kernels, common.cl first.
-func source() (string, error) {
+// Sources are the texts of kernels that a device is given, by name: the self-test, and all others.
+var Sources = []string{"selftest", "kernels"}
+
+// Source is a text of kernels. That of all kernels begins with common.cl.
+func Source(name string) (string, error) {
+	if name == "selftest" {
+		p, err := sources.ReadFile("kernels/selftest.cl")
+		return string(p), err
+	}
 	names, err := fs.Glob(sources, "kernels/*.cl")
 	if err != nil {
 		return "", err

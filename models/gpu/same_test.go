@@ -242,17 +242,7 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	toy := enginetest.Toy(t, 2, 5, 6)
-	var raster data.Raster
-	for i := range 90 {
-		raster.Labels = append(raster.Labels, byte(i%4))
-		for j := range 5 {
-			raster.Values = append(raster.Values, noise.Key{Seed: 6, Purpose: noise.Data}.Gauss(5*i+j))
-		}
-	}
-	values, err := data.New(data.Info{Name: "values", Shape: []int{1, 1, 5}, Classes: 4}, raster, data.Raster{Values: raster.Values[:50], Labels: raster.Labels[:10]}, data.DefaultShare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := values(t)
 	for i, layers := range nets {
 		for name, set := range map[string]*data.Set{"bytes": glyphs, "augmented": cut, "toy": toy, "values": values} {
 			if i >= 4 && (name == "augmented" || name == "values") {
@@ -274,6 +264,23 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 	for i, layers := range means {
 		t.Run(fmt.Sprintf("mean %d", i), func(t *testing.T) { sameModel(t, net(t, "[2,5,6]", 0, layers...), toy) })
 	}
+}
+
+// values is a set of samples of five numbers.
+func values(t *testing.T) *data.Set {
+	t.Helper()
+	var raster data.Raster
+	for i := range 90 {
+		raster.Labels = append(raster.Labels, byte(i%4))
+		for j := range 5 {
+			raster.Values = append(raster.Values, noise.Key{Seed: 6, Purpose: noise.Data}.Gauss(5*i+j))
+		}
+	}
+	set, err := data.New(data.Info{Name: "values", Shape: []int{1, 1, 5}, Classes: 4}, raster, data.Raster{Values: raster.Values[:50], Labels: raster.Labels[:10]}, data.DefaultShare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 func sameModel(t *testing.T, m *models.Model, set *data.Set) { newTwins(t, m, set).models() }

@@ -19,11 +19,11 @@ func SelfTest(d Device) error {
 	if !info.Double {
 		return fmt.Errorf("%s has no float64, which f32/1 adds up distances and losses in: it is not used", info.Name)
 	}
-	text, err := sources.ReadFile("kernels/selftest.cl")
+	text, err := Source("selftest")
 	if err != nil {
 		return err
 	}
-	if err := d.Load("selftest", string(text)); err != nil {
+	if err := d.Load("selftest", text); err != nil {
 		return fmt.Errorf("%s: %w", info.Name, err)
 	}
 	in := tricky()

@@ -2,37 +2,57 @@ package host
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"brood/models"
 	"brood/models/data"
 	"brood/models/gpu"
+	"brood/models/gpu/cuda"
 	"brood/models/gpu/opencl"
 	"brood/runtime/option"
 )
 
 // drivers reach devices, in the order in which gpu counts them. option.Drivers names them.
-var drivers = []gpu.Driver{opencl.Driver{}}
+var drivers = []gpu.Driver{cuda.Driver{}, opencl.Driver{}}
 
 // Device is one beside the processor.
 type Device struct {
 	Name   string // as --device has it, such as opencl:0
 	Info   gpu.Info
+	Same   string // the device of a driver before, which is the same card; gpu does not count it again
 	driver gpu.Driver
 	index  int
 }
 
-// Devices are those of all drivers. why has a sentence for each driver that has none.
-func Devices() (list []Device, why []error) {
+// Absent is a driver that has no device here.
+type Absent struct {
+	Driver string
+	Why    error // in one sentence
+}
+
+// Devices are those of all drivers.
+func Devices() ([]Device, []Absent) { return devicesOf(drivers) }
+
+func devicesOf(drivers []gpu.Driver) (list []Device, absent []Absent) {
 	for _, d := range drivers {
 		found, err := d.Devices()
 		if err != nil {
-			why = append(why, err)
+			absent = append(absent, Absent{d.Name(), err})
 		}
+		before := list
 		for i, info := range found {
-			list = append(list, Device{fmt.Sprintf("%s:%d", d.Name(), i), info, d, i})
+			name, same := fmt.Sprintf("%s:%d", d.Name(), i), ""
+			// Cards of one make are in one order, and a driver that has one of them has all.
+			twin := slices.IndexFunc(before, func(other Device) bool { return other.Info.Maker == info.Maker })
+			if twin >= 0 {
+				same = before[twin].Name
+				before = slices.Delete(slices.Clone(before), twin, twin+1)
+			}
+			list = append(list, Device{name, info, same, d, i})
 		}
 	}
-	return list, why
+	return list, absent
 }
 
 // Test says in one sentence why runs cannot compute on the device; nil: they can.
@@ -51,22 +71,29 @@ func device(text string) (Device, error) {
 	if err != nil {
 		return Device{}, err
 	}
-	list, why := Devices()
+	list, absent := Devices()
 	var of []Device
 	for _, d := range list {
-		if driver == "gpu" || driver == d.driver.Name() {
+		if driver == "gpu" && d.Same == "" || driver == d.driver.Name() {
 			of = append(of, d)
 		}
 	}
-	switch {
-	case index < len(of):
+	if index < len(of) {
 		return of[index], nil
-	case len(of) > 0:
-		return Device{}, fmt.Errorf("device %s: there are %d of them here, counted from 0: see brood doctor", text, len(of))
-	case len(why) > 0:
-		return Device{}, fmt.Errorf("device %s: %w", text, why[0])
 	}
-	return Device{}, fmt.Errorf("device %s: there is none here: see brood doctor", text)
+	if len(of) > 0 {
+		return Device{}, fmt.Errorf("device %s: there are %d of them here, counted from 0: see brood doctor", text, len(of))
+	}
+	var why []string
+	for _, a := range absent {
+		if driver == "gpu" || driver == a.Driver {
+			why = append(why, a.Why.Error())
+		}
+	}
+	if len(why) == 0 {
+		why = []string{"there is none here: see brood doctor"}
+	}
+	return Device{}, fmt.Errorf("device %s: %s", text, strings.Join(why, "; "))
 }
 
 // on opens an engine on the device.

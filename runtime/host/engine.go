@@ -71,6 +71,7 @@ var engines = []maker{
 		}
 		return graph.New(net, set, threads)
 	}},
+	{"cuda", (*gpu.Engine)(nil).Kernels(), true, onDevice("cuda")},
 	{"opencl", (*gpu.Engine)(nil).Kernels(), true, onDevice("opencl")},
 }
 
@@ -100,8 +101,8 @@ func uncovered(err error) bool {
 }
 
 // newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
-// empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia or opencl), and without one the first engine that
-// covers the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice
+// empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia, cuda or opencl), and without one the first engine
+// that covers the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice
 // (avx512, avx2 or portable).
 //
 // at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked

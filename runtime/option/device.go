@@ -12,7 +12,7 @@ import (
 const CPU = "cpu"
 
 // Drivers are the interfaces by which devices are reached; gpu stands for all of them, in this order.
-var Drivers = []string{"opencl"}
+var Drivers = []string{"cuda", "opencl"}
 
 // ParseDevice reads what computes: cpu, a driver, or gpu for the first that has one, with a colon the number of the
 // device: opencl:1.
@@ -32,7 +32,7 @@ func ParseDevice(text string) (driver string, index int, err error) {
 	return "", 0, typed.Errorf("device %q: choose cpu, gpu, or one that brood doctor lists, such as opencl:0", text)
 }
 
-func devices() []string { return []string{CPU, "gpu", "opencl:0"} }
+func devices() []string { return []string{CPU, "gpu", "cuda:0", "opencl:0"} }
 
 func computes(text string) error {
 	_, _, err := ParseDevice(text)

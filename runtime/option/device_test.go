@@ -11,7 +11,7 @@ func TestParseDevice(t *testing.T) {
 	for text, want := range map[string]struct {
 		driver string
 		index  int
-	}{"cpu": {"cpu", 0}, "gpu": {"gpu", 0}, "gpu:3": {"gpu", 3}, "opencl": {"opencl", 0}, "opencl:12": {"opencl", 12}} {
+	}{"cpu": {"cpu", 0}, "gpu": {"gpu", 0}, "gpu:3": {"gpu", 3}, "cuda:1": {"cuda", 1}, "opencl": {"opencl", 0}, "opencl:12": {"opencl", 12}} {
 		if driver, index, err := ParseDevice(text); err != nil || driver != want.driver || index != want.index {
 			t.Errorf("%s is %s %d, %v", text, driver, index, err)
 		}

@@ -67,13 +67,16 @@ func examine(terminal bool) []finding {
 		{"terminal", fmt.Sprintf("%v, TERM=%s", terminal, os.Getenv("TERM")), terminal, false},
 		state("sessions", home, homeErr, true),
 	}
-	list, why := host.Devices()
+	list, absent := host.Devices()
 	for _, d := range list {
 		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver, arith.Name)
+		if d.Same != "" {
+			text += ", the same card as " + d.Same
+		}
 		found = append(found, state("device "+d.Name, text, d.Test(), false))
 	}
-	for _, err := range why {
-		found = append(found, state("devices", "", err, false))
+	for _, a := range absent {
+		found = append(found, state("devices "+a.Driver, "", a.Why, false))
 	}
 	for _, name := range data.List() {
 		_, err := data.Load(name)

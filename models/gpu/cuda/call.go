@@ -1,0 +1,125 @@
+//go:build !nogpu && (linux || windows) && (amd64 || arm64)
+
+package cuda
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// The calls of the driver that are used, by the names that its library has them under: a name with _v2 is what the
+// headers of today call by the name without. Handles are pointers, sizes are size_t, and devices are numbers.
+var (
+	cuInit                       func(flags uint32) int32
+	cuDriverGetVersion           func(version *int32) int32
+	cuGetErrorName               func(code int32, name *unsafe.Pointer) int32
+	cuDeviceGetCount             func(n *int32) int32
+	cuDeviceGet                  func(device *int32, i int32) int32
+	cuDeviceGetName              func(name unsafe.Pointer, room, device int32) int32
+	cuDeviceTotalMem_v2          func(bytes *uintptr, device int32) int32
+	cuDeviceGetAttribute         func(value *int32, what, device int32) int32
+	cuDevicePrimaryCtxRetain     func(context *uintptr, device int32) int32
+	cuDevicePrimaryCtxRelease_v2 func(device int32) int32
+	cuCtxSetCurrent              func(context uintptr) int32
+	cuMemAlloc_v2                func(at *uint64, bytes uintptr) int32
+	cuMemFree_v2                 func(at uint64) int32
+	cuMemHostAlloc               func(p *unsafe.Pointer, bytes uintptr, flags uint32) int32
+	cuMemFreeHost                func(p unsafe.Pointer) int32
+	cuMemcpyHtoDAsync_v2         func(to uint64, p unsafe.Pointer, bytes, stream uintptr) int32
+	cuMemcpyDtoHAsync_v2         func(p unsafe.Pointer, from uint64, bytes, stream uintptr) int32
+	cuStreamCreate               func(stream *uintptr, flags uint32) int32
+	cuStreamSynchronize          func(stream uintptr) int32
+	cuStreamDestroy_v2           func(stream uintptr) int32
+	cuModuleLoadDataEx           func(module *uintptr, text unsafe.Pointer, n uint32, options *int32, values *uintptr) int32
+	cuModuleUnload               func(module uintptr) int32
+	cuModuleGetFunction          func(kernel *uintptr, module uintptr, name string) int32
+	cuLaunchKernel               func(kernel uintptr, gx, gy, gz, x, y, z, shared uint32, stream uintptr, each, all unsafe.Pointer) int32
+)
+
+var calls = map[string]any{
+	"cuInit": &cuInit, "cuDriverGetVersion": &cuDriverGetVersion, "cuGetErrorName": &cuGetErrorName,
+	"cuDeviceGetCount": &cuDeviceGetCount, "cuDeviceGet": &cuDeviceGet, "cuDeviceGetName": &cuDeviceGetName,
+	"cuDeviceTotalMem_v2": &cuDeviceTotalMem_v2, "cuDeviceGetAttribute": &cuDeviceGetAttribute,
+	"cuDevicePrimaryCtxRetain":     &cuDevicePrimaryCtxRetain,
+	"cuDevicePrimaryCtxRelease_v2": &cuDevicePrimaryCtxRelease_v2, "cuCtxSetCurrent": &cuCtxSetCurrent,
+	"cuMemAlloc_v2": &cuMemAlloc_v2, "cuMemFree_v2": &cuMemFree_v2,
+	"cuMemHostAlloc": &cuMemHostAlloc, "cuMemFreeHost": &cuMemFreeHost,
+	"cuMemcpyHtoDAsync_v2": &cuMemcpyHtoDAsync_v2, "cuMemcpyDtoHAsync_v2": &cuMemcpyDtoHAsync_v2,
+	"cuStreamCreate": &cuStreamCreate, "cuStreamSynchronize": &cuStreamSynchronize, "cuStreamDestroy_v2": &cuStreamDestroy_v2,
+	"cuModuleLoadDataEx": &cuModuleLoadDataEx, "cuModuleUnload": &cuModuleUnload, "cuModuleGetFunction": &cuModuleGetFunction,
+	"cuLaunchKernel": &cuLaunchKernel,
+}
+
+// libraries are where systems and containers keep the driver.
+var libraries = map[string][]string{
+	"linux": {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1",
+		"/run/opengl-driver/lib/libcuda.so.1", "/usr/lib64/libcuda.so.1"},
+	"windows": {"nvcuda.dll"},
+}
+
+// loaded opens the library once for the process, $BROOD_CUDA or the system's.
+var loaded = sync.OnceValue(func() error {
+	if own := os.Getenv("BROOD_CUDA"); own != "" {
+		return load(own)
+	}
+	return load(libraries[runtime.GOOS]...)
+})
+
+// load readies the first of some libraries that there is.
+func load(names ...string) (err error) {
+	var handle uintptr
+	for _, name := range names {
+		if handle, err = open(name); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("no CUDA here: %s cannot be loaded; install NVIDIA's driver", names[0])
+	}
+	defer func() { // RegisterLibFunc has no other way to say it
+		if why := recover(); why != nil {
+			err = fmt.Errorf("no CUDA here: %s is not a driver of CUDA 11 or later: %v", names[0], why)
+		}
+	}()
+	for name, f := range calls {
+		purego.RegisterLibFunc(f, handle, name)
+	}
+	if err := checked(cuInit(0)); err != nil {
+		return fmt.Errorf("no CUDA here: the driver does not start: %w", err)
+	}
+	return nil
+}
+
+// codeError is what a call answered.
+type codeError struct {
+	code int32
+	name string // as the driver has it
+}
+
+func (e *codeError) Error() string { return fmt.Sprintf("%s (%d)", e.name, e.code) }
+
+func checked(code int32) error {
+	if code == 0 {
+		return nil
+	}
+	e := &codeError{code, "an unknown error"}
+	p := new(unsafe.Pointer)
+	if cuGetErrorName(code, p) == 0 && *p != nil {
+		e.name = cString(*p)
+	}
+	return e
+}
+
+// cString is a string of the driver, of at most 255 bytes.
+func cString(p unsafe.Pointer) string {
+	n := 0
+	for n < 255 && *(*byte)(unsafe.Add(p, n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice((*byte)(p), n))
+}

@@ -1,0 +1,251 @@
+//go:build !nogpu && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ebitengine/purego"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/gpu"
+)
+
+// What the fake driver says to tests: see testdata/fake.c.
+var (
+	fakeFail func(call string, after, code int32)
+	fakeLeft func() int32
+)
+
+// built compiles the fake driver and has this process take it for CUDA.
+var built = sync.OnceValues(func() (skip, err error) {
+	dir, err := os.MkdirTemp("", "fake")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "libcuda.so.1")
+	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", name, "testdata/fake.c", "-lm").CombinedOutput(); err != nil {
+		return errors.New("no C compiler: " + err.Error() + ": " + string(out)), nil
+	}
+	os.Setenv("BROOD_CUDA", name)
+	if err := loaded(); err != nil {
+		return nil, err
+	}
+	handle, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	purego.RegisterLibFunc(&fakeFail, handle, "fakeFail")
+	purego.RegisterLibFunc(&fakeLeft, handle, "fakeLeft")
+	return nil, nil
+})
+
+// fake readies the driver of the tests, and wants everything given back at their end.
+func fake(t *testing.T) Driver {
+	t.Helper()
+	skip, err := built()
+	if skip != nil {
+		t.Skip(skip)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		fakeFail("", 0, 0)
+		if n := fakeLeft(); n > 0 {
+			t.Errorf("%d things were not given back", n)
+		}
+	})
+	return Driver{}
+}
+
+// TestDriver: what the driver is asked, and what it is given, is what it takes.
+func TestDriver(t *testing.T) {
+	list, err := fake(t).Devices()
+	if err != nil || len(list) != 2 {
+		t.Fatal(list, err)
+	}
+	want := gpu.Info{Name: "cuda:0 (Fake 100)", Maker: "Fake 100", Driver: "CUDA 12.4, compute capability 8.0", Memory: 1 << 30, Most: 1 << 30, Double: true}
+	if list[0] != want {
+		t.Errorf("%+v", list[0])
+	}
+	for i, want := range map[int]string{
+		1: "cuda:1 (Fake 1): the kernels are made for compute capability 8.0 and up, and this has CUDA 12.4, compute capability 7.0: use it as opencl",
+		2: "cuda:2: there are 2 devices, counted from 0",
+	} {
+		if _, err := (Driver{}).Open(i); err == nil || err.Error() != want {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	d, err := Driver{}.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := gpu.SelfTest(d); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestQueue: writes and launches are queued and done in their order, from threads that come and go, and what was queued
+// lasts until it is done: more than the staging memory holds, too.
+func TestQueue(t *testing.T) {
+	d, err := fake(t).Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const each, pieces = 1 << 20, 20
+	m, err := d.Alloc(each * pieces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Free(m)
+	p := make([]byte, each)
+	for i := range pieces {
+		for j := range p {
+			p[j] = byte(i + j)
+		}
+		done := make(chan error)
+		go func() {
+			runtime.LockOSThread() // and the thread ends with it
+			done <- d.Write(m, i*each, p)
+		}()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		clear(p)
+	}
+	large := bytes.Repeat([]byte{9}, stagingRoom+1)
+	if err := d.Write(m, 5, large); err != nil {
+		t.Fatal(err)
+	}
+	clear(large)
+	got := make([]byte, each*pieces)
+	if err := d.Read(got, m, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range got {
+		want := byte(i/each + i%each)
+		if i >= 5 && i < 5+len(large) {
+			want = 9
+		}
+		if x != want {
+			t.Fatalf("byte %d is %d, want %d", i, x, want)
+		}
+	}
+}
+
+// TestEngine: an engine on the driver, as far as the fake has kernels.
+func TestEngine(t *testing.T) {
+	d, err := fake(t).Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := small(t, d)
+	defer e.Close()
+	ctx := context.Background()
+	x, err := e.Alloc(3, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Free(x)
+	if err := e.Do(ctx, engine.Fill{Dst: engine.Span{Mat: x, Row: 1, Rows: 2, Lo: 1, Hi: 3}, Value: 2.5}); err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, x.Bytes())
+	if err := e.Read(ctx, p, engine.All(x)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []float32{0, 0, 0, 0, 0, 0, 2.5, 2.5, 0, 0, 0, 2.5, 2.5, 0, 0}; !bytes.Equal(p, engine.AppendFloats(nil, want)) {
+		t.Error(p)
+	}
+}
+
+// TestFailures: what the driver fails at is said with its word for it.
+func TestFailures(t *testing.T) {
+	driver := fake(t)
+	for call, want := range map[string]string{
+		"cuDeviceGetCount":         "no CUDA here: CUDA_ERROR_OUT_OF_MEMORY (2)",
+		"cuDeviceTotalMem_v2":      "cuda:0: ask for what it is: CUDA_ERROR_OUT_OF_MEMORY (2)",
+		"cuDevicePrimaryCtxRetain": "cuda:0 (Fake 100): open: CUDA_ERROR_OUT_OF_MEMORY (2)",
+		"cuStreamCreate":           "cuda:0 (Fake 100): open: CUDA_ERROR_OUT_OF_MEMORY (2)",
+		"cuMemHostAlloc":           "cuda:0 (Fake 100): open: CUDA_ERROR_OUT_OF_MEMORY (2)",
+	} {
+		fakeFail(call, 0, 2)
+		d, err := driver.Open(0)
+		fakeFail("", 0, 0)
+		if err == nil {
+			d.Close()
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v", call, err)
+		}
+		if n := fakeLeft(); n > 0 {
+			t.Errorf("%s: %d things were not given back", call, n)
+		}
+	}
+	for call, want := range map[string]string{
+		"cuModuleLoadDataEx":   "load selftest: CUDA_ERROR_INVALID_PTX (218)",
+		"cuModuleGetFunction":  "kernel singles: CUDA_ERROR_INVALID_PTX (218)",
+		"cuLaunchKernel":       "CUDA_ERROR_INVALID_PTX (218)",
+		"cuMemAlloc_v2":        "CUDA_ERROR_INVALID_PTX (218)",
+		"cuMemcpyHtoDAsync_v2": "CUDA_ERROR_INVALID_PTX (218)",
+		"cuMemcpyDtoHAsync_v2": "CUDA_ERROR_INVALID_PTX (218)",
+		"cuStreamSynchronize":  "CUDA_ERROR_INVALID_PTX (218)",
+		"cuCtxSetCurrent":      "CUDA_ERROR_INVALID_PTX (218)",
+	} {
+		d, err := driver.Open(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fakeFail(call, 0, 218)
+		err = gpu.SelfTest(d)
+		fakeFail("", 0, 0)
+		d.Close()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+}
+
+// TestNoDriver: a machine without one, and a library that is none, say so in a sentence.
+func TestNoDriver(t *testing.T) {
+	fake(t) // which the calls belong to, before and after
+	defer load(os.Getenv("BROOD_CUDA"))
+	if err := load("no-such-library.so", "nor-this.so"); err == nil || err.Error() != "no CUDA here: no-such-library.so cannot be loaded; install NVIDIA's driver" {
+		t.Error(err)
+	}
+	if err := load("libm.so.6"); err == nil || !strings.HasPrefix(err.Error(), "no CUDA here: libm.so.6 is not a driver of CUDA 11 or later: ") {
+		t.Error(err)
+	}
+}
+
+func small(t *testing.T, d gpu.Device) *gpu.Engine {
+	t.Helper()
+	m, err := models.Load("mlp-small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := data.Glyphs(96, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := gpu.New(d, m, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

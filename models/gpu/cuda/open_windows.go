@@ -1,0 +1,10 @@
+//go:build !nogpu && (amd64 || arm64)
+
+package cuda
+
+import "syscall"
+
+func open(name string) (uintptr, error) {
+	h, err := syscall.LoadLibrary(name)
+	return uintptr(h), err
+}

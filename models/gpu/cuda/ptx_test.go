@@ -1,0 +1,141 @@
+package cuda
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models/gpu"
+)
+
+var update = flag.Bool("update", false, "compile the kernels to PTX")
+
+// compiler makes the PTX. Products are not fused, and quotients and roots are rounded as IEEE says.
+var compiler = strings.Fields("clang-19 -x cl -cl-std=CL1.2 --target=nvptx64-nvidia-cuda -Xclang -target-cpu -Xclang sm_80 " +
+	"-Xclang -target-feature -Xclang +ptx70 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -O2 -Wall -Wno-unused-function -S -o - -")
+
+// made is the PTX of a source.
+func made(t *testing.T, source string) string {
+	t.Helper()
+	own, err := texts.ReadFile("builtins.cl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, said bytes.Buffer
+	c := exec.Command(compiler[0], compiler[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(string(own)+source), &out, &said
+	if err := c.Run(); err != nil || said.Len() > 0 {
+		t.Fatalf("%v: %.2000s", err, said.String())
+	}
+	sum, err := digest(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("// %s\n%s", sum, out.String())
+}
+
+// TestPTX: the PTX is of the kernels as they are, and where clang is, what it makes of them. With -update it is
+// written.
+func TestPTX(t *testing.T) {
+	_, err := exec.LookPath(compiler[0])
+	for _, name := range gpu.Sources {
+		source, fault := gpu.Source(name)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		if *update {
+			if err != nil {
+				t.Fatalf("%v: install clang-19", err)
+			}
+			if err := os.WriteFile(name+".ptx", []byte(made(t, source)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		text, fault := PTX(name, source)
+		if fault != nil {
+			t.Error(fault)
+		} else if err == nil && made(t, source) != text {
+			t.Errorf("%s.ptx is not what clang makes: run go generate ./models/gpu/cuda", name)
+		}
+	}
+	if *update {
+		return
+	}
+	if _, err := PTX("kernels", "another text"); err == nil || !strings.Contains(err.Error(), "go generate ./models/gpu/cuda") {
+		t.Errorf("a text without PTX: %v", err)
+	}
+}
+
+// forbidden are instructions whose results are not those of f32/1: ptxas fuses a sum and a product that do not say how
+// they are rounded, and what is approximate or flushes denormals says so.
+var forbidden = []*regexp.Regexp{
+	regexp.MustCompile(`^(add|sub|mul)\.f(32|64)`),
+	regexp.MustCompile(`^mad(\.rn)?\.f(32|64)`),
+	regexp.MustCompile(`\.(ftz|approx|full|sat)\b`),
+	regexp.MustCompile(`^(ex2|lg2|sin|cos|tanh|rsqrt)\b`),
+	regexp.MustCompile(`^(atom|red)\..*\.f(16|32|64)`),
+}
+
+// lint names the instructions of a text that are forbidden.
+func lint(text string) (found []string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "@") {
+			_, line, _ = strings.Cut(line, " ")
+		}
+		op, _, _ := strings.Cut(line, " ")
+		op, _, _ = strings.Cut(op, "\t")
+		if slices.ContainsFunc(forbidden, func(r *regexp.Regexp) bool { return r.MatchString(op) }) {
+			found = append(found, op)
+		}
+	}
+	return found
+}
+
+// TestInstructions: every sum, product, quotient and root of the PTX says that it is rounded as IEEE says.
+func TestInstructions(t *testing.T) {
+	for _, name := range gpu.Sources {
+		text, err := texts.ReadFile(name + ".ptx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := lint(string(text)); len(found) > 0 {
+			t.Errorf("%s.ptx: %v", name, found)
+		}
+		if !strings.Contains(string(text), "fma.rn.f32") || !strings.Contains(string(text), "mul.rn.f32") {
+			t.Errorf("%s.ptx has no products: does the lint read it?", name)
+		}
+	}
+	for _, bad := range []string{"add.f32", "@%p1 mul.f32", "fma.rn.ftz.f32", "div.full.f32", "ex2.approx.f32", "atom.global.add.f32"} {
+		if len(lint("\t"+bad+" \t%f1, %f2, %f3;\n")) != 1 {
+			t.Errorf("%s passes", bad)
+		}
+	}
+}
+
+// TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory.
+func TestAssembler(t *testing.T) {
+	ptxas, err := exec.LookPath("ptxas")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, name := range gpu.Sources {
+		out, err := exec.Command(ptxas, "-arch=sm_80", "-v", "-o", filepath.Join(t.TempDir(), "out"), name+".ptx").CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %.2000s", name, err, out)
+		}
+		for line := range strings.Lines(string(out)) {
+			if strings.Contains(line, "spill") && !strings.Contains(line, " 0 bytes spill stores, 0 bytes spill loads") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,266 @@
+// A driver of CUDA without a card, as strict as it can be. Every call but the first few needs the context on its own
+// thread. Copies and launches are queued, and done when the stream is waited for: memory that was reused too early, or
+// arguments that did not last, show. Of the kernels it has five, in C.
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int32_t result;
+enum { INVALID = 1, NO_MEMORY = 2, NOT_READY = 3, BAD_PTX = 218, BAD_CONTEXT = 201, BAD_HANDLE = 400, NOT_FOUND = 500, ILLEGAL = 700 };
+
+static __thread void *current;
+static int started, retained, context_object, stream_object, streams, modules;
+static char broken[64];
+static int until, broken_code;
+
+// A piece of memory of the device; one of the host that is locked in place.
+struct piece { char *at; size_t n; struct piece *next; };
+static struct piece *pieces, *locked;
+
+struct module { char *text; };
+struct kernel { char name[128]; int n, size[64]; };
+struct work { int kind; struct kernel *kernel; unsigned groups[3], size; char args[1024]; char *to; const char *from; size_t n; struct work *next; };
+static struct work *first, **last = &first;
+
+// fails says whether a test wants this call to. Nothing that was queued is done then, as on a card whose context is lost.
+static int fails(const char *name)
+{
+	if (strcmp(name, broken) || --until >= 0)
+		return 0;
+	for (struct work *w; (w = first); free(w))
+		first = w->next;
+	last = &first;
+	return broken_code;
+}
+void fakeFail(const char *name, int after, int code) { snprintf(broken, sizeof broken, "%s", name); until = after; broken_code = code; }
+
+// fakeLeft counts what was not given back.
+int fakeLeft(void)
+{
+	int n = retained + streams + modules;
+	for (struct piece *p = pieces; p; p = p->next) n++;
+	for (struct piece *p = locked; p; p = p->next) n++;
+	return n;
+}
+
+#define BEGIN do { int code = fails(__func__); if (!started) return NOT_READY; if (code) return code; } while (0)
+#define INSIDE do { BEGIN; if (current != &context_object) return BAD_CONTEXT; } while (0)
+
+static struct piece *within(struct piece *list, const void *at, size_t n)
+{
+	for (struct piece *p = list; p; p = p->next)
+		if ((char *)at >= p->at && (char *)at + n <= p->at + p->n)
+			return p;
+	return 0;
+}
+
+static result drop(struct piece **list, void *at)
+{
+	for (; *list; list = &(*list)->next)
+		if ((*list)->at == at) {
+			struct piece *p = *list;
+			*list = p->next;
+			memset(p->at, 0xdd, p->n);
+			free(p->at);
+			free(p);
+			return 0;
+		}
+	return INVALID;
+}
+
+static void *take(struct piece **list, size_t n)
+{
+	struct piece *p = malloc(sizeof *p);
+	*p = (struct piece){ aligned_alloc(256, (n + 255) / 256 * 256), n, *list };
+	memset(p->at, 0xfb, n);
+	*list = p;
+	return p->at;
+}
+
+result cuInit(unsigned flags) { started = 1; return flags ? INVALID : fails(__func__); }
+result cuDriverGetVersion(int *v) { BEGIN; *v = 12040; return 0; }
+result cuGetErrorName(int code, const char **s)
+{
+	*s = code == BAD_CONTEXT ? "CUDA_ERROR_INVALID_CONTEXT" : code == INVALID ? "CUDA_ERROR_INVALID_VALUE" :
+		code == NO_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : code == BAD_PTX ? "CUDA_ERROR_INVALID_PTX" :
+		code == NOT_FOUND ? "CUDA_ERROR_NOT_FOUND" : code == ILLEGAL ? "CUDA_ERROR_ILLEGAL_ADDRESS" : 0;
+	return *s ? 0 : INVALID;
+}
+result cuDeviceGetCount(int *n) { BEGIN; *n = 2; return 0; }
+result cuDeviceGet(int *d, int i) { BEGIN; if (i < 0 || i > 1) return INVALID; *d = 10 + i; return 0; }
+result cuDeviceGetName(char *s, int n, int d) { BEGIN; snprintf(s, n, d == 10 ? "Fake 100" : "Fake 1"); return d < 10 ? INVALID : 0; }
+result cuDeviceTotalMem_v2(size_t *n, int d) { BEGIN; *n = 1u << 30; return d < 10 ? INVALID : 0; }
+result cuDeviceGetAttribute(int *v, int what, int d)
+{
+	BEGIN;
+	if (what != 75 && what != 76)
+		return INVALID;
+	*v = what == 76 ? 0 : d == 10 ? 8 : 7;
+	return 0;
+}
+result cuDevicePrimaryCtxRetain(void **c, int d) { BEGIN; if (d != 10) return INVALID; retained++; *c = &context_object; return 0; }
+result cuDevicePrimaryCtxRelease_v2(int d) { BEGIN; if (d != 10 || !retained) return INVALID; retained--; return 0; }
+result cuCtxSetCurrent(void *c) { BEGIN; current = c; return c && !retained ? BAD_CONTEXT : 0; }
+
+result cuMemAlloc_v2(char **at, size_t n) { INSIDE; if (n > 1u << 30) return NO_MEMORY; *at = take(&pieces, n); return 0; }
+result cuMemFree_v2(void *at) { INSIDE; return drop(&pieces, at); }
+result cuMemHostAlloc(char **at, size_t n, unsigned flags) { INSIDE; *at = take(&locked, n); return 0; }
+result cuMemFreeHost(void *at) { INSIDE; return drop(&locked, at); }
+
+static result run(struct work *w);
+
+// wait empties the queue.
+static result wait(void)
+{
+	result code = 0;
+	while (first) {
+		struct work *w = first;
+		if (!code)
+			code = run(w);
+		first = w->next;
+		free(w);
+	}
+	last = &first;
+	return code;
+}
+
+static struct work *queue(int kind)
+{
+	struct work *w = calloc(1, sizeof *w);
+	w->kind = kind;
+	*last = w;
+	last = &w->next;
+	return w;
+}
+
+result cuMemcpyHtoDAsync_v2(char *to, const char *from, size_t n, void *stream)
+{
+	INSIDE;
+	if (stream != &stream_object)
+		return BAD_HANDLE;
+	if (!within(pieces, to, n))
+		return INVALID;
+	struct work *w = queue(1);
+	w->to = to, w->n = n, w->from = from;
+	return within(locked, from, n) ? 0 : wait(); // other memory is read before the call returns
+}
+result cuMemcpyDtoHAsync_v2(char *to, const char *from, size_t n, void *stream)
+{
+	INSIDE;
+	if (stream != &stream_object)
+		return BAD_HANDLE;
+	if (!within(pieces, from, n))
+		return INVALID;
+	struct work *w = queue(2);
+	w->to = to, w->n = n, w->from = from;
+	return 0;
+}
+
+result cuStreamCreate(void **s, unsigned flags) { INSIDE; if (flags != 1) return INVALID; streams++; *s = &stream_object; return 0; }
+result cuStreamDestroy_v2(void *s) { INSIDE; if (s != &stream_object) return BAD_HANDLE; streams--; return 0; }
+result cuStreamSynchronize(void *s) { INSIDE; if (s != &stream_object) return BAD_HANDLE; return wait(); }
+
+result cuModuleLoadDataEx(struct module **m, const char *text, unsigned n, int *options, void **values)
+{
+	INSIDE;
+	if (!strstr(text, ".version 7.0") || !strstr(text, ".target sm_80")) {
+		for (unsigned i = 0; i < n; i++)
+			if (options[i] == 5)
+				strcpy(values[i], "ptxas fatal: no version");
+		return BAD_PTX;
+	}
+	*m = malloc(sizeof **m);
+	(*m)->text = strdup(text);
+	modules++;
+	return 0;
+}
+result cuModuleUnload(struct module *m) { INSIDE; free(m->text); free(m); modules--; return 0; }
+result cuModuleGetFunction(struct kernel **out, struct module *m, const char *name)
+{
+	INSIDE;
+	char head[256];
+	snprintf(head, sizeof head, ".entry %s(\n", name);
+	char *at = strstr(m->text, head);
+	if (!at)
+		return NOT_FOUND;
+	struct kernel *k = calloc(1, sizeof *k);
+	snprintf(k->name, sizeof k->name, "%s", name);
+	char *end = strchr(at, ')');
+	for (at = strstr(at, ".param ."); at && at < end; at = strstr(at + 1, ".param ."))
+		k->size[k->n++] = atoi(at + 9) / 8;
+	*out = k;
+	return 0;
+}
+
+result cuLaunchKernel(struct kernel *k, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned shared, void *stream, void **each, void **all)
+{
+	INSIDE;
+	if (stream != &stream_object)
+		return BAD_HANDLE;
+	if (all || !gx || !gy || !gz || gy > 65535 || gz > 65535 || !x || x > 1024 || y != 1 || z != 1 || shared)
+		return INVALID;
+	struct work *w = queue(3);
+	w->kernel = k, w->size = x;
+	memcpy(w->groups, (unsigned[]){ gx, gy, gz }, sizeof w->groups);
+	for (int i = 0; i < k->n; i++)
+		memcpy(w->args + 8 * i, each[i], k->size[i]);
+	return each[k->n] ? INVALID : 0; // a list that is longer is somebody else's
+}
+
+#define WORD(i) (*(uint32_t *)(w->args + 8 * (i)))
+#define LONG(i) (*(uint64_t *)(w->args + 8 * (i)))
+#define REAL(i) (*(float *)(w->args + 8 * (i)))
+#define FLOATS(i) (*(float **)(w->args + 8 * (i)))
+
+static result run(struct work *w)
+{
+	if (w->kind != 3) {
+		memcpy(w->to, w->from, w->n);
+		return 0;
+	}
+	const char *name = w->kernel->name;
+	uint64_t columns = (uint64_t)w->groups[0] * w->size;
+	if (!strcmp(name, "singles")) {
+		float *in = FLOATS(0), *out = FLOATS(1);
+		for (uint64_t n = WORD(2), i = 0; i < n && i < columns; i++) {
+			volatile float product = in[i] * in[n + i];
+			out[i] = product + in[2 * n + i];
+			out[n + i] = fmaf(in[i], in[n + i], in[2 * n + i]);
+			out[2 * n + i] = in[i] / in[n + i];
+			out[3 * n + i] = sqrtf(fabsf(in[i]));
+		}
+		return 0;
+	}
+	if (!strcmp(name, "doubles")) {
+		float *in = FLOATS(0);
+		double *out = *(double **)(w->args + 8);
+		for (uint64_t n = WORD(2), i = 0; i < n && i < columns; i++) {
+			volatile double a = in[i] * 1.0000000001, b = in[n + i], product = a * b;
+			out[i] = product + in[2 * n + i];
+			out[n + i] = a / b;
+			out[2 * n + i] = sqrt(fabs(a));
+		}
+		return 0;
+	}
+	if (!strcmp(name, "zeros")) {
+		if (!within(pieces, FLOATS(0) + LONG(1), 4 * LONG(2)))
+			return ILLEGAL;
+		memset(FLOATS(0) + LONG(1), 0, 4 * LONG(2));
+		return 0;
+	}
+	if (!strcmp(name, "fill")) {
+		for (unsigned row = 0; row < w->groups[1]; row++)
+			for (uint64_t i = 0; i < LONG(3) && i < columns; i++)
+				FLOATS(0)[LONG(1) + row * LONG(2) + i] = REAL(4);
+		return 0;
+	}
+	if (!strcmp(name, "move")) {
+		for (unsigned row = 0; row < w->groups[1]; row++)
+			for (uint64_t i = 0; i < LONG(6) && i < columns; i++)
+				FLOATS(0)[LONG(1) + row * LONG(2) + i] = FLOATS(3)[LONG(4) + row * LONG(5) + i];
+		return 0;
+	}
+	return ILLEGAL;
+}

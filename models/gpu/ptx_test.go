@@ -1,0 +1,90 @@
+package gpu_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/enginetest"
+	"brood/models/gpu"
+	"brood/models/gpu/ptxtest"
+)
+
+// TestPTXHasTheSameBits: the PTX that NVIDIA's driver is given computes what the native engine does, bit by bit. With
+// BROOD_LONG=1 every kernel of it is run.
+func TestPTXHasTheSameBits(t *testing.T) {
+	toy, long := enginetest.Toy(t, 2, 5, 6), os.Getenv("BROOD_LONG") != ""
+	unused := map[string]int{}
+	cases := []struct {
+		name   string
+		set    *data.Set
+		shape  string
+		layers []string
+		long   bool
+	}{
+		{"all layers", toy, "[2,5,6]", tiny[0], true},
+		{"pools", toy, "[2,5,6]", tiny[1], false},
+		{"distance", toy, "[2,5,6]", tiny[2], false},
+		{"a pool behind a product", toy, "[2,5,6]", []string{"conv out=2 kernel=1", "avgpool kernel=2", "conv out=3 kernel=1", "globalavgpool", "dense out=3", "relu"}, false},
+		{"bytes", enginetest.Toy(t, 1, 5, 6), "[1,5,6]", []string{"flatten", "dense out=5", "relu", "dense out=3"}, false},
+		{"values", values(t), "[1,1,5]", []string{"flatten", "dense out=4"}, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.long && !long {
+				t.Skip("BROOD_LONG=1 runs it too")
+			}
+			m := net(t, c.shape, c.set.Classes, c.layers...)
+			d := ptxtest.New()
+			e, err := gpu.New(d, m, c.set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			w := twinsOf(t, m, c.set, e)
+			if c.name == "all layers" {
+				w.vectors()
+			}
+			w.models()
+			x := w.mat(2, 3, 1)
+			w.same("fill", func(ms []engine.Mat) ([]engine.Task, func() any) {
+				return []engine.Task{engine.Fill{Dst: engine.All(ms[x].Sub(1, 1)), Value: 2}}, nil
+			})
+			for _, name := range d.Unused() {
+				unused[name]++
+			}
+		})
+	}
+	for name, n := range unused {
+		if long && n == len(cases) {
+			t.Errorf("kernel %s was not run", name)
+		}
+	}
+}
+
+// TestPTXIsChecked: what the engine hands a kernel is what the kernel takes.
+func TestPTXIsChecked(t *testing.T) {
+	m, set := small(t)
+	d := ptxtest.New()
+	e, err := gpu.New(d, m, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	x, err := e.Alloc(1, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Do(context.Background(), engine.Fill{Dst: engine.All(x), Value: 1}); err != nil {
+		t.Error(err)
+	}
+	k, err := d.Kernel("fill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Launch(k, [3]int{1, 1, 1}, 64, uint32(1)); err == nil {
+		t.Error("a launch with too few arguments runs")
+	}
+}

@@ -1,0 +1,117 @@
+package ptxtest
+
+import (
+	"fmt"
+	"slices"
+
+	"brood/models/gpu"
+	"brood/models/gpu/cuda"
+)
+
+// Device is a gpu.Device whose memory is slices. Its queue is always empty.
+type Device struct {
+	pieces  [][]byte // by number, from 1; nil where it was given back
+	kernels []*kernel
+}
+
+// New is a device without memory in use.
+func New() *Device { return &Device{pieces: make([][]byte, 1)} }
+
+// Info describes it.
+func (d *Device) Info() gpu.Info {
+	return gpu.Info{Name: "ptx:0 (interpreter)", Maker: "interpreter", Memory: 1 << 32, Most: 1 << 31, Double: true}
+}
+
+// Alloc fills memory with a pattern that no kernel should read.
+func (d *Device) Alloc(bytes int) (gpu.Memory, error) {
+	p := slices.Repeat([]byte{0xfb}, max(16, bytes))
+	d.pieces = append(d.pieces, p)
+	return gpu.Memory(len(d.pieces)-1) << places, nil
+}
+
+// Free gives memory back.
+func (d *Device) Free(m gpu.Memory) { d.pieces[m>>places] = nil }
+
+// Write copies.
+func (d *Device) Write(dst gpu.Memory, at int, p []byte) error {
+	return d.within(dst, at, len(p), func(own []byte) { copy(own, p) })
+}
+
+// Read copies.
+func (d *Device) Read(p []byte, src gpu.Memory, at int) error {
+	return d.within(src, at, len(p), func(own []byte) { copy(p, own) })
+}
+
+func (d *Device) within(m gpu.Memory, at, n int, do func(own []byte)) error {
+	i := int(m >> places)
+	if i >= len(d.pieces) || at < 0 || at+n > len(d.pieces[i]) {
+		return fmt.Errorf("%d bytes at %d of piece %d: it is smaller, or was given back", n, at, i)
+	}
+	do(d.pieces[i][at : at+n])
+	return nil
+}
+
+// Load reads the PTX of a source.
+func (d *Device) Load(name, source string) error {
+	text, err := cuda.PTX(name, source)
+	if err != nil {
+		return err
+	}
+	found, err := d.parse(text)
+	if err != nil {
+		return fmt.Errorf("%s.ptx: %w", name, err)
+	}
+	d.kernels = append(d.kernels, found...)
+	return nil
+}
+
+// Kernel is the newest of a name.
+func (d *Device) Kernel(name string) (gpu.Kernel, error) {
+	for i, k := range slices.Backward(d.kernels) {
+		if k.name == name {
+			return gpu.Kernel(i + 1), nil
+		}
+	}
+	return 0, fmt.Errorf("kernel %s: there is none", name)
+}
+
+// Launch runs the groups one after another.
+func (d *Device) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) (err error) {
+	code := d.kernels[k-1]
+	p, at, err := cuda.Parameters(args)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(at, code.places) || len(p) != code.room {
+		return fmt.Errorf("kernel %s has parameters at %v of %d bytes, and is given %v of %d", code.name, code.places, code.room, at, len(p))
+	}
+	if groups[1] > 65535 || groups[2] > 65535 || size > 1024 {
+		return fmt.Errorf("kernel %s: groups %v of %d work items are more than a card takes", code.name, groups, size)
+	}
+	defer func() {
+		if f, ok := recover().(fault); ok {
+			err = fmt.Errorf("kernel %s: %s", code.name, string(f))
+		} else if f != "" {
+			panic(f)
+		}
+	}()
+	code.launches++
+	d.run(code, groups, size, p)
+	return nil
+}
+
+// Finish has nothing to wait for.
+func (d *Device) Finish() error { return nil }
+
+// Close gives all memory back.
+func (d *Device) Close() { d.pieces = nil }
+
+// Unused lists the kernels that nobody launched.
+func (d *Device) Unused() (names []string) {
+	for _, k := range d.kernels {
+		if k.launches == 0 {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
