@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/enginetest"
@@ -87,4 +88,19 @@ func TestPTXIsChecked(t *testing.T) {
 	if err := d.Launch(k, [3]int{1, 1, 1}, 64, uint32(1)); err == nil {
 		t.Error("a launch with too few arguments runs")
 	}
+}
+
+// TestContractOfPTX is the contract of engines, interpreted: nine minutes.
+func TestContractOfPTX(t *testing.T) {
+	if os.Getenv("BROOD_LONG") != "all" {
+		t.Skip("BROOD_LONG=all: kernels are interpreted")
+	}
+	enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) enginetest.Engine {
+		e, err := gpu.New(ptxtest.New(), m, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(e.Close)
+		return e
+	})
 }

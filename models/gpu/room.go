@@ -17,5 +17,11 @@ func (e *Engine) Room(w engine.Work) int64 {
 	return bytes + 4*work
 }
 
+// Device is the device's name, and the bytes that are free there, as far as is known.
+func (e *Engine) Device() (name string, free int64) {
+	info := e.dev.Info()
+	return info.Name, info.Memory - e.used
+}
+
 // bounded is the floats of so many entries, or of as many as go through at once.
 func bounded(entries, per int64) int64 { return min(entries*per, max(per, atOnce)) }

@@ -101,6 +101,11 @@ func (d Device) on(own *Own, net *models.Model, set *data.Set) (compute, error) 
 	if own != nil {
 		return nil, fmt.Errorf("graph %s: gorgonia computes a graph of one's own, and no device does: leave --device out", net.Name)
 	}
+	return d.Engine(net, set)
+}
+
+// Engine opens an engine on the device, which is the caller's to close.
+func (d Device) Engine(net *models.Model, set *data.Set) (*gpu.Engine, error) {
 	open, err := d.driver.Open(d.index)
 	if err != nil {
 		return nil, fmt.Errorf("device %s: %w", d.Name, err)

@@ -2,10 +2,14 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"brood/models/gpu"
+	"brood/models/gpu/opencl"
+	"brood/runtime/event"
 	"brood/runtime/option"
 )
 
@@ -65,5 +69,71 @@ func TestCardsAreCountedOnce(t *testing.T) {
 		if _, err := device(text); err == nil || err.Error() != want {
 			t.Error(err)
 		}
+	}
+}
+
+// tight is OpenCL whose devices have little memory.
+type tight struct {
+	opencl.Driver
+	memory int64
+}
+
+func (d tight) Open(i int) (gpu.Device, error) {
+	open, err := d.Driver.Open(i)
+	return tightDevice{open, d.memory}, err
+}
+
+type tightDevice struct {
+	gpu.Device
+	memory int64
+}
+
+func (d tightDevice) Info() gpu.Info {
+	info := d.Device.Info()
+	info.Memory, info.Most = d.memory, d.memory
+	return info
+}
+
+// TestFitsOnDevice: what a device has no memory for is refused when the run is prepared, with what would fit, and that
+// fits. What is on the device is not counted as the machine's.
+func TestFitsOnDevice(t *testing.T) {
+	if _, err := (opencl.Driver{}).Devices(); err != nil {
+		t.Skip(err)
+	}
+	defer func(all []gpu.Driver) { drivers = all }(drivers)
+	prepare := func(members int, device string, memory int64) (*Job, error) {
+		drivers = []gpu.Driver{cards{name: "cuda", why: errors.New("no CUDA here")}, tight{memory: memory}}
+		return Prepare(Options{Algorithm: "dp-sgd", Model: "mlp", Data: "glyphs", Members: members, Workers: 1, Device: device, Limit: event.Limit{Rounds: 2}, By: "test"})
+	}
+	whole, err := prepare(12, "opencl", 1<<40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, err := prepare(2, "opencl", 1<<40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	processor, err := prepare(12, "cpu", 1<<40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if few.DeviceMemory <= 0 || whole.DeviceMemory <= few.DeviceMemory || processor.DeviceMemory != 0 || whole.Config.Memory >= processor.Config.Memory {
+		t.Errorf("on the device %d and %d, here %d, and %d on the processor", whole.DeviceMemory, few.DeviceMemory, whole.Config.Memory, processor.Config.Memory)
+	}
+	limit := (whole.DeviceMemory + few.DeviceMemory) / 2
+	_, err = prepare(12, "opencl", limit)
+	most := 0
+	if err != nil {
+		_, say, _ := strings.Cut(err.Error(), ": ")
+		fmt.Sscanf(say, "%d would fit", &most)
+	}
+	if err == nil || most < 2 || most > 11 || !strings.Contains(err.Error(), "a run with 12 members needs about") || !strings.Contains(err.Error(), " of memory on opencl:0 (") {
+		t.Fatal(err)
+	}
+	if _, err := prepare(most, "opencl", limit); err != nil {
+		t.Errorf("%d members: %v", most, err)
+	}
+	if _, err := prepare(most+1, "opencl", limit); err == nil {
+		t.Errorf("%d members fit too", most+1)
 	}
 }

@@ -53,51 +53,66 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	if single != eng {
 		defer release(single)
 	}
-	j.Config.Memory = j.memory(r, single)
-	if limit := machineMemory(); limit > 0 && j.Config.Memory > limit && j.Wait == 0 {
-		return j.tooLarge(j.Config.Memory, single)
+	needs := j.memory(r, single)
+	j.Config.Memory, j.DeviceMemory = needs.host, needs.device
+	if j.Wait == 0 && needs.share(single) > 1 {
+		return j.tooLarge(needs, single)
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err
 }
 
-// single is the engine of one worker, which eng is where a worker has all threads.
+// single is the engine of one worker, which eng is where a worker has all threads, and on a device.
 func (j *Job) single(eng compute) (compute, error) {
+	if name, _ := deviceOf(eng); name != "" {
+		return eng, nil
+	}
 	if threads := max(1, j.Threads/j.Workers); threads < j.Threads {
 		return j.engine("", threads)
 	}
 	return eng, nil
 }
 
-// memory predicts the peak resident bytes: those of reading the data and timing tasks, or of the run with what piles up
-// before it is collected. single is the engine of a worker.
-func (j *Job) memory(r rehearsal, single compute) int64 {
-	prepared, live := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, single)
-	for _, w := range r.works {
-		prepared += single.Room(w)
-	}
+// memory predicts the peak of what is held: here, the resident bytes of reading the data and timing tasks, or of the
+// run with what piles up before it is collected; on a device, what its engines allocate. single is the engine of a
+// worker.
+func (j *Job) memory(r rehearsal, single compute) need {
+	prepared, n := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, single)
 	if j.bare() {
-		return processBytes + live
+		n.host += processBytes
+		return n
+	}
+	if name, _ := deviceOf(single); name == "" {
+		for _, w := range r.works {
+			prepared += single.Room(w)
+		}
 	}
 	made := j.rounds(r) * (roundBytes*float64(len(r.works)) + tellBytes*r.reports.points + frameCopies*r.reports.sent)
-	piled := min(made, float64(max(min(live, garbage), live*leastPercent/100)))
-	return processBytes + max(prepared, live+int64(piled))
+	piled := min(made, float64(max(min(n.host, garbage), n.host*leastPercent/100)))
+	n.host = processBytes + max(prepared, n.host+int64(piled))
+	return n
 }
 
 // live predicts what a run holds: data, blocks, the snapshots of the outstanding grants, scratch, what the engines
 // hold, and what is told of rounds.
-func (j *Job) live(r rehearsal, single compute) int64 {
-	copies, sum := int64(4), j.Samples.Bytes()+j.told(r)
+func (j *Job) live(r rehearsal, single compute) (n need) {
+	copies := int64(4)
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
 		copies = 1
 	}
+	n.host = j.Samples.Bytes() + j.told(r)
 	if j.bare() {
-		sum += shortBytes
+		n.host += shortBytes
 	}
+	own := &n.host
+	if name, _ := deviceOf(single); name != "" {
+		own = &n.device
+	}
+	*own += copies*r.blocks + r.scratch
 	for _, w := range r.works {
-		sum += single.Room(w)
+		*own += single.Room(w)
 	}
-	return sum + copies*r.blocks + r.scratch
+	return n
 }
 
 // told predicts what records of rounds take: the newest ones, the view that they are folded into, and now and then its

@@ -58,7 +58,7 @@ func TestLiveOfManyCandidates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := j.live(r, single) - j.Samples.Bytes()
+			said := j.live(r, single).host - j.Samples.Bytes()
 			for _, members := range r.reports.series {
 				_, encoded := view.Room(members, float64(c.rounds))
 				said -= encodedCopies * encoded

@@ -54,12 +54,17 @@ func (j *Job) fill(eng compute) error {
 	if err != nil {
 		return err
 	}
-	limit := int64(filling * float64(machineMemory()))
 	single, err := j.single(eng)
-	if err != nil || limit == 0 || j.needs(j.Members, single) <= limit {
+	if err != nil {
 		return err
 	}
-	if most := j.most(limit, single); most > 0 {
+	if single != eng {
+		defer release(single)
+	}
+	if j.share(j.Members, single) <= filling {
+		return nil
+	}
+	if most := j.most(filling, single); most > 0 {
 		j.Members = most
 	}
 	return nil
@@ -68,57 +73,101 @@ func (j *Job) fill(eng compute) error {
 // sampled is a population that is rehearsed in no time; what larger ones need grows in proportion to it.
 const sampled = 512
 
-// slope predicts memory from two rehearsals of few members: at sampled ones, and for each more. Of ten thousands of
-// members a rehearsal takes many seconds. ok is false where there are too few members to save anything, or the
-// algorithm refuses these numbers.
-func (j *Job) slope(single compute) (at, each float64, ok bool) {
-	if j.Members < 8*sampled {
-		return 0, 0, false
+// need is what a run holds at most, in bytes: in this machine's memory, and in that of the device it computes on.
+type need struct{ host, device int64 }
+
+// share is how much of the memory that there is it takes, here or on the device of an engine, whichever is the fuller;
+// 0 where nobody knows how much there is.
+func (n need) share(single compute) (share float64) {
+	if limit := machineMemory(); limit > 0 {
+		share = float64(n.host) / float64(limit)
 	}
-	a, b := j.needs(sampled, single), j.needs(2*sampled, single)
-	return float64(a), float64(b-a) / sampled, a > 0 && b > a
+	if _, limit := deviceOf(single); limit > 0 {
+		share = max(share, float64(n.device)/float64(limit))
+	}
+	return share
+}
+
+// deviceOf is the name of the device that an engine has its memory on, and the bytes that are free there; "" for none.
+func deviceOf(e compute) (name string, free int64) {
+	if d, ok := e.(interface{ Device() (string, int64) }); ok {
+		return d.Device()
+	}
+	return "", 0
+}
+
+// slope predicts the share of memory from two rehearsals of few members: at sampled ones, and for each more. Of ten
+// thousands of members a rehearsal takes many seconds. ok is false where there are too few members to save anything, or
+// the algorithm refuses these numbers.
+func (j *Job) slope(single compute) (at, each need, ok bool) {
+	if j.Members < 8*sampled {
+		return at, each, false
+	}
+	at, ok = j.needs(sampled, single)
+	two, more := j.needs(2*sampled, single)
+	each = need{(two.host - at.host) / sampled, (two.device - at.device) / sampled}
+	return at, each, ok && more && each.host >= 0 && each.device >= 0 && each != need{}
+}
+
+// more is n times each beyond at.
+func (at need) more(each need, n int) need {
+	return need{at.host + int64(n)*each.host, at.device + int64(n)*each.device}
 }
 
 // holds refuses a run that needs more memory than there is by a tenth or more, before it is rehearsed.
 func (j *Job) holds(eng compute) error {
-	limit := machineMemory()
-	if limit == 0 || j.Wait > 0 || j.bare() {
+	if j.Wait > 0 || j.bare() {
 		return nil
 	}
 	single, err := j.single(eng)
 	if err != nil {
 		return err
 	}
+	if single != eng {
+		defer release(single)
+	}
 	at, each, ok := j.slope(single)
-	if needs := at + each*float64(j.Members-sampled); ok && needs > 1.1*float64(limit) {
-		return j.tooLarge(int64(needs), single)
+	if needs := at.more(each, j.Members-sampled); ok && needs.share(single) > 1.1 {
+		return j.tooLarge(needs, single)
 	}
 	return nil
 }
 
 // tooLarge says how much memory a run needs, and what would fit.
-func (j *Job) tooLarge(needs int64, single compute) error {
-	limit, instead := machineMemory(), "take a smaller model or batch"
-	if most := j.most(limit, single); most > 0 {
+func (j *Job) tooLarge(needs need, single compute) error {
+	instead := "take a smaller model or batch"
+	if most := j.most(1, single); most > 0 {
 		instead = fmt.Sprintf("%d would fit", most)
 	}
-	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gib(needs), gib(limit), instead)
+	if name, free := deviceOf(single); free > 0 && needs.device > free {
+		return fmt.Errorf("a run with %d members needs about %s of memory on %s, which has %s: %s", j.Members, gib(needs.device), name, gib(free), instead)
+	}
+	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gib(needs.host), gib(machineMemory()), instead)
 }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30)) }
 
-// most is the largest population below the present one that the algorithm takes and the memory holds, of thousands
-// within some percent; 0 for none.
-func (j *Job) most(limit int64, single compute) int {
+// most is the largest population below the present one that the algorithm takes and that takes no more than this share
+// of the memory, of thousands within some percent; 0 for none.
+func (j *Job) most(share float64, single compute) int {
 	n := 0
 	if at, each, ok := j.slope(single); ok {
-		if n = int(0.97*(float64(limit)-at)/each) + sampled; n > j.Members-1 || n < sampled {
+		least := at.share(single)
+		n = sort.Search(j.Members-1, func(i int) bool {
+			return at.more(each, i+1-sampled).share(single) > least+0.97*(share-least)
+		})
+		if n < sampled {
 			n = 0
 		}
 	}
 	if n == 0 {
-		n = sort.Search(j.Members-1, func(i int) bool { return j.needs(i+1, single) > limit })
+		n = sort.Search(j.Members-1, func(i int) bool { return j.share(j.accepted(i+1), single) > share })
 	}
+	return j.accepted(n)
+}
+
+// accepted is the largest population of at most n that the algorithm takes; 0 for none.
+func (j *Job) accepted(n int) int {
 	for ; n > 0; n-- {
 		if _, err := coordinator.New(j.of(n).core()); err == nil {
 			break
@@ -127,14 +176,24 @@ func (j *Job) most(limit int64, single compute) int {
 	return n
 }
 
-// needs predicts the memory of the job with so many members, in bytes; 0 for a number that the algorithm refuses.
-func (j *Job) needs(members int, single compute) int64 {
+// share is that of the job with so many members, a number that the algorithm takes; 0 for none.
+func (j *Job) share(members int, single compute) float64 {
+	n, _ := j.needs(members, single)
+	return n.share(single)
+}
+
+// needs predicts the memory of the job with so many members, a number that the algorithm takes; ok is false for others
+// and for none.
+func (j *Job) needs(members int, single compute) (n need, ok bool) {
+	if j.accepted(members) != members || members == 0 {
+		return n, false
+	}
 	k := j.of(members)
 	r, err := k.rehearse()
 	if err != nil {
-		return 0
+		return n, false
 	}
-	return k.memory(r, single)
+	return k.memory(r, single), true
 }
 
 // of is the job with another number of members.

@@ -74,6 +74,25 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// TestFitsPairs: an algorithm that takes even numbers alone is offered one.
+func TestFitsPairs(t *testing.T) {
+	real := machineMemory
+	defer func() { machineMemory = real }()
+	o := tiny(1)
+	o.Algorithm, o.Set = "openai-es", nil
+	for _, limit := range []int{10, 11, 24} {
+		machineMemory = func() int64 { return 0 }
+		o.Members = 2 * limit
+		few := prepare(t, o).Config.Memory
+		o.Members = 60
+		machineMemory = func() int64 { return few + 1 }
+		_, err := Prepare(o)
+		if err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf(": %d would fit", 2*limit)) {
+			t.Errorf("room for %d: %v", 2*limit, err)
+		}
+	}
+}
+
 // TestFitsThousands: many members are refused by what few need; the figures are those of a rehearsal of all of them
 // within some percent.
 func TestFitsThousands(t *testing.T) {

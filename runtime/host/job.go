@@ -33,8 +33,11 @@ type Job struct {
 	Net     *models.Model
 	Samples *data.Set
 	Edits   []event.Edit
-	Spare   []string  // tensors of the file that it begins with, for which the model has no place
-	Notes   []string  // on that file: sentences of what is not as a person may expect
+	Spare   []string // tensors of the file that it begins with, for which the model has no place
+	Notes   []string // on that file: sentences of what is not as a person may expect
+	// DeviceMemory is the bytes that the run is expected to need on the device that it computes on; 0 without one.
+	DeviceMemory int64
+
 	own     *Own      // a graph in place of a list of layers, nil for none
 	given   []float32 // parameters to start from, nil for the model's own
 	stats   []float32 // statistics to start from, nil for those of a model that has seen no batch

@@ -96,7 +96,7 @@ func TestLargeAlone(t *testing.T) {
 	if err != nil || r.blocks <= coordinator.KeepBytes {
 		t.Fatalf("%d bytes of blocks, %v", r.blocks, err)
 	}
-	if d := two.live(r, memory{}) - j.live(r, memory{}); d != 3*r.blocks {
+	if d := two.live(r, memory{}).host - j.live(r, memory{}).host; d != 3*r.blocks {
 		t.Errorf("two workers are expected to need %d bytes more than one, want %d", d, 3*r.blocks)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/session"
 )
 
 // measurement is one line of a suite.
@@ -51,6 +50,7 @@ var suites = []suite{
 	{"train", "gradients of whole models, beside their products at the peak", benchTrain},
 	{"es", "evaluations of perturbed candidates, beside the same", benchES},
 	{"noise", "random numbers a second", benchNoise},
+	{"gpu", "a device: its kernels, its hash, launches, copies, noise, training, candidates (--all: every device)", benchGPU},
 }
 
 type suite struct {
@@ -92,7 +92,10 @@ func benchCommand(s streams) *cobra.Command {
 			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	c.Flags().Duration("each", 800*time.Millisecond, "how long a figure of kernels, train, es and noise is measured")
+	c.Flags().Duration("each", 800*time.Millisecond, "how long a figure of kernels, train, es, noise and gpu is measured")
+	c.Flags().Bool("all", false, "gpu: every device, nine minutes at most")
+	c.Flags().String("stage", "", "gpu: one stage, in this process")
+	_ = c.Flags().MarkHidden("stage")
 	return c
 }
 
@@ -178,29 +181,11 @@ func benchSteps(c *cobra.Command, report func(measurement)) error {
 	}
 	defer os.RemoveAll(home)
 	for _, alg := range []string{"dp-sgd", "parle", "popsgd", "openai-es", "pesgd"} {
-		j, err := host.Prepare(host.Options{Algorithm: alg, Model: "mlp", Data: "glyphs", Members: 4, Workers: 2, Seed: 1, Limit: event.Limit{Seconds: 3}})
+		o := host.Options{Algorithm: alg, Model: "mlp", Data: "glyphs", Members: 4, Workers: 2, Seed: 1, Limit: event.Limit{Seconds: 3}}
+		last, sec, err := trainHere(c.Context(), filepath.Join(home, alg), o)
 		if err != nil {
 			return err
 		}
-		sess, err := session.Create(filepath.Join(home, alg))
-		if err != nil {
-			return err
-		}
-		var last event.Commit
-		var busy int64
-		run, err := host.Start(j, sess, nil, func(r event.Record) {
-			if r.Commit != nil {
-				last, busy = *r.Commit, busy+r.Commit.Nanos
-			}
-		})
-		if err != nil {
-			return err
-		}
-		_, err = run.Train(c.Context())
-		if err := errors.Join(err, run.Close()); err != nil {
-			return err
-		}
-		sec := float64(busy) / 1e9
 		report(measurement{Name: alg + " rounds", Value: float64(last.Progress.Rounds) / sec, Unit: "/s"})
 		report(measurement{Name: alg + " samples", Value: float64(last.Progress.Samples) / sec, Unit: "/s", Note: "mlp on glyphs, 4 members, 2 workers"})
 	}

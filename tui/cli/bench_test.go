@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -29,7 +30,7 @@ func TestSuites(t *testing.T) {
 		}
 		seen[s.name] = true
 	}
-	if got := suiteNames(); got != "start, steps, rounds, kernels, train, es or noise" {
+	if got := suiteNames(); got != "start, steps, rounds, kernels, train, es, noise or gpu" {
 		t.Error(got)
 	}
 }
@@ -49,5 +50,17 @@ func TestBenchNoise(t *testing.T) {
 		if err := json.Unmarshal([]byte(l), &m); err != nil || m.Suite != "noise" || m.Name == "" || !(m.Value > 0) || math.IsInf(m.Value, 0) {
 			t.Errorf("%s: %v", l, err)
 		}
+	}
+}
+
+// TestRelay: the lines of another process are handed on, and what it said last is why it failed.
+func TestRelay(t *testing.T) {
+	var got []string
+	err := relay(exec.Command("sh", "-c", `echo '{"name":"a","value":2,"unit":"s"}'; echo no line; echo one >&2; echo brood: two >&2; exit 3`), func(m measurement) { got = append(got, m.text()) })
+	if err == nil || err.Error() != "two" || len(got) != 1 || !strings.Contains(got[0], "2 s") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := relay(exec.Command("sh", "-c", "exit 3"), func(measurement) {}); err == nil || err.Error() != "exit status 3" {
+		t.Error(err)
 	}
 }

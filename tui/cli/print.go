@@ -59,7 +59,7 @@ type jsonPrinter struct {
 
 func (p *jsonPrinter) begin(r prepared) {
 	p.Begin(r.job.Config, r.sess.Dir(), r.from)
-	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "seconds_predicted": r.job.Config.Seconds}
+	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory, "seconds_predicted": r.job.Config.Seconds}
 	for name, text := range r.job.Config.Told {
 		line[underscored(name)] = text
 	}
@@ -150,6 +150,9 @@ func (p *plainPrinter) begin(r prepared) {
 			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), computing(j))
 	}
 	expected := humanBytes(j.Config.Memory) + " of memory"
+	if j.DeviceMemory > 0 {
+		expected += ", " + humanBytes(j.DeviceMemory) + " on the device"
+	}
 	if j.Config.Seconds > 0 {
 		expected += " and " + shortTime(j.Config.Seconds)
 	}
