@@ -24,7 +24,14 @@ type party struct {
 	log  []event.Record
 	sent map[int][]any // by worker, since the newest plan
 	out  []int         // workers that were put out, in order
+	away []away        // the same, with what they were told
 	exit *Exit
+}
+
+// away is for how long a worker is sent away; 0 is for good.
+type away struct {
+	worker int
+	after  time.Duration
 }
 
 const partyRounds = 1 << 30
@@ -60,8 +67,8 @@ func (p *party) step(ev any) []Effect {
 		case Append:
 			p.log = append(p.log, x.Record)
 		case Send:
-			if _, ok := x.Msg.(message.Away); ok {
-				p.out = append(p.out, x.Worker)
+			if a, ok := x.Msg.(message.Away); ok {
+				p.out, p.away = append(p.out, x.Worker), append(p.away, away{x.Worker, a.After})
 			}
 			if _, ok := x.Msg.(message.Abort); ok {
 				p.sent[x.Worker] = nil

@@ -116,6 +116,9 @@ func (c *checker) effect(x any) error {
 			if !w.faulty && w.cuts <= len(linkPauses) {
 				return fmt.Errorf("worker %d is put out, which did nothing wrong", x.Worker)
 			}
+			if !w.faulty && m.After == 0 {
+				return fmt.Errorf("worker %d is put out for good, and only lost others", x.Worker)
+			}
 			if !w.faulty {
 				c.count["astray"]++
 			} else if slices.Contains(c.s.core.roster.Workers(), x.Worker) {
