@@ -42,7 +42,7 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 	if c.plan == nil && !c.keep {
 		return c.fence(Lost{e.Worker, "it reports: " + e.Err}) // who is alone exchanges nothing
 	}
-	if e.Never {
+	if e.Never || c.badNetwork() && c.base != c.cfg.Epoch && len(c.roster.Hosted(e.Worker)) == 0 {
 		return c.unreached(e)
 	}
 	one, other := min(e.Worker, *e.Cut), max(e.Worker, *e.Cut)
@@ -56,7 +56,7 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 		worst, times = *e.Cut, n
 	}
 	if times > len(linkPauses) {
-		if c.now.Sub(c.aways.last) > awayForgiven {
+		if !c.badNetwork() {
 			c.aways.times = 0
 		}
 		c.aways.last = c.now
@@ -89,14 +89,20 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 	return fx
 }
 
-// unreached handles the failure of a worker that never had a connection to another. Its addresses are wrong, unless the
-// network is known to be bad: who comes back to it has met nobody yet.
+// unreached handles the failure of a worker that never had a connection to another, or none that held until it had
+// members. Its addresses are wrong, unless the network is known to be bad: then it may come back, and the others do not
+// wait for it meanwhile.
 func (c *Coordinator) unreached(e message.Failed) []Effect {
 	out := Lost{e.Worker, "it reports: " + e.Err}
-	if c.aways.times == 0 || c.now.Sub(c.aways.last) > awayForgiven {
+	if !c.badNetwork() {
 		return c.fence(out)
 	}
 	return c.sendAway(out)
+}
+
+// badNetwork says whether a worker was put out lately because it had lost others.
+func (c *Coordinator) badNetwork() bool {
+	return c.aways.times > 0 && c.now.Sub(c.aways.last) <= awayForgiven
 }
 
 // sendAway puts a worker out that may come back, as another number. What it held is lost.

@@ -97,7 +97,8 @@ func TestAwayLonger(t *testing.T) {
 }
 
 // TestNeverReached: who could never reach another is put out for good, for its address is wrong; but where somebody was
-// put out because of lost links lately, it may be that network still, and it may come back.
+// put out because of lost links lately, it may be that network still, and it may come back. Then a newcomer that
+// holds nothing yet is not tried again while all others wait.
 func TestNeverReached(t *testing.T) {
 	p := newParty(t, 2, nil)
 	p.round(nil)
@@ -124,9 +125,18 @@ func TestNeverReached(t *testing.T) {
 	if got := never(4); got != (away{4, 4 * linkAway}) {
 		t.Errorf("once a link was lost: %v", got)
 	}
+	p.step(Joined{9})
+	p.round(nil)
+	p.round(nil)
+	p.loses(9, 0) // on its way in
+	p.ready()
+	p.round(nil)
+	if got := p.away[len(p.away)-1]; got != (away{9, 8 * linkAway}) || p.core.committed == 0 {
+		t.Errorf("once a link was lost, on its way in: %v", got)
+	}
 	p.now = p.now.Add(2 * time.Minute)
-	p.comes(5)
-	if got := never(5); got != (away{5, 0}) {
+	p.comes(15)
+	if got := never(15); got != (away{15, 0}) {
 		t.Errorf("long after: %v", got)
 	}
 }
