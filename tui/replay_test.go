@@ -10,6 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/event"
+	"brood/runtime/soon"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -103,12 +104,12 @@ func TestReplayPauses(t *testing.T) {
 	got := make(chan error, 1)
 	go func() { _, err := r.Next(ctx, 0, 1); got <- err }()
 	cancel()
-	if err := <-got; !errors.Is(err, context.Canceled) {
+	if err := soon.Next(t, got, "answer of the replay"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a paused replay hands on a record: %v", err)
 	}
 	go func() { _, err := r.Next(context.Background(), 0, 1); got <- err }()
 	r.Pause(false)
-	if err := <-got; err != nil {
+	if err := soon.Next(t, got, "answer of the replay"); err != nil {
 		t.Errorf("going on: %v", err)
 	}
 }

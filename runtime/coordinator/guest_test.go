@@ -23,6 +23,7 @@ type party struct {
 	now  time.Time
 	log  []event.Record
 	sent map[int][]any // by worker, since the newest plan
+	gone int           // rounds and answers that the test went through
 	out  []int         // workers that were put out, in order
 	away []away        // the same, with what they were told
 	exit *Exit
@@ -34,7 +35,10 @@ type away struct {
 	after  time.Duration
 }
 
-const partyRounds = 1 << 30
+const (
+	partyRounds = 1 << 30
+	partyMost   = 10_000 // rounds and answers of one test, far more than any takes
+)
 
 func newParty(t *testing.T, workers int, change func(*Config)) *party {
 	t.Helper()
@@ -84,6 +88,9 @@ func (p *party) step(ev any) []Effect {
 // ready answers the plan for everybody.
 func (p *party) ready() {
 	for p.core.plan != nil {
+		if p.gone++; p.gone > partyMost {
+			p.t.Fatalf("all are ready, and the plan of epoch %d is still out", p.core.plan.Epoch)
+		}
 		p.step(message.Ready{Worker: p.core.pending[0], Epoch: p.core.plan.Epoch})
 	}
 }
@@ -140,6 +147,9 @@ func (p *party) report(w int, g message.Grant) message.Done {
 // round lets all workers report a grant, each as change makes it.
 func (p *party) round(change func(w int, d *message.Done)) {
 	p.t.Helper()
+	if p.gone++; p.gone > partyMost {
+		p.t.Fatalf("after %d rounds it has not come to what the test waits for", p.core.committed)
+	}
 	var all []message.Done
 	for _, w := range p.core.roster.Workers() {
 		d := p.done(w)

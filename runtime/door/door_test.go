@@ -14,6 +14,7 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/runtime/soon"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -135,7 +136,7 @@ func TestCommandWhileWaiting(t *testing.T) {
 	if err != nil || !r.Accepted || r.Round != 7 || r.ID != 3 {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
-	if b := <-got; len(b.Records) != 1 || b.Records[0].Alert == nil {
+	if b := soon.Next(t, got, "batch for the viewer that waits"); len(b.Records) != 1 || b.Records[0].Alert == nil {
 		t.Fatalf("the viewer got %+v", b)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"brood/runtime/event"
+	"brood/runtime/soon"
 )
 
 // lossy is a run of two workers whose links a test cuts and mends.
@@ -84,7 +85,7 @@ func TestLinkLost(t *testing.T) {
 	ends := []<-chan error{a.work(t.Context(), a.config()), a.work(t.Context(), a.config())}
 	exit := a.train()
 	for _, end := range ends {
-		if err := <-end; err != nil {
+		if err := soon.Next(t, end, "end of a worker"); err != nil {
 			t.Errorf("a worker ends with %v", err)
 		}
 	}
@@ -123,7 +124,7 @@ func TestLinkLostThrice(t *testing.T) {
 		t.Errorf("%+v, plans %+v, alerts %q", exit, a.plans, a.alerts)
 	}
 	for _, end := range ends {
-		if err := <-end; err != nil {
+		if err := soon.Next(t, end, "end of a worker"); err != nil {
 			t.Errorf("a worker ends with %v", err)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"brood/runtime/soon"
 )
 
 // As a child process the test binary appends commits to a session until it is killed, and prints each number once
@@ -152,5 +154,5 @@ func TestListingDoesNotLockOut(t *testing.T) {
 	}()
 	time.Sleep(20 * time.Millisecond)
 	check(t, f.Close())
-	check(t, <-done)
+	check(t, soon.Next(t, done, "lock"))
 }

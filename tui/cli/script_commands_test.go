@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"brood/runtime/session"
+	"brood/runtime/soon"
 )
 
 // agrees is the progress that verify prints every second: whether there is any depends on the machine.
@@ -159,10 +160,13 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	r, err := session.OpenReader(ts.MkAbs(args[0]))
 	ts.Check(err)
 	defer r.Close()
-	for {
+	for late := time.Now().Add(soon.Latest); ; {
 		rec, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
+			if time.Now().After(late) {
+				ts.Fatalf("after %s %s has not come to round %d", soon.Latest, args[0], want)
+			}
 			if running, _ := session.Running(ts.MkAbs(args[0])); !running {
 				ts.Fatalf("the run ended before round %d", want)
 			}

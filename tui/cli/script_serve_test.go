@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"brood/runtime/soon"
 )
 
 // crew are the processes of a fleet that a script has started, by name.
@@ -79,11 +81,14 @@ func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
 
 // await waits until a process has printed so many URLs.
 func (h *hand) await(ts *testscript.TestScript, n int) [][]string {
-	for {
+	for late := time.Now().Add(soon.Latest); ; {
 		text, err := os.ReadFile(h.out)
 		ts.Check(err)
 		if m := joinURL.FindAllStringSubmatch(string(text), -1); len(m) == n {
 			return m
+		}
+		if time.Now().After(late) {
+			ts.Fatalf("after %s %v has not printed %d URLs: %s", soon.Latest, h.cmd.Args, n, text)
 		}
 		select {
 		case <-h.done:
@@ -125,7 +130,7 @@ func workerBackground(ts *testscript.TestScript, neg bool, args []string) {
 func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 	c := crewOf(ts)
 	h := c[args[0]]
-	<-h.done
+	soon.Next(ts, h.done, "end of "+args[0])
 	delete(c, args[0])
 	out, err := os.ReadFile(h.out)
 	ts.Check(err)
@@ -147,7 +152,7 @@ func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 func slay(ts *testscript.TestScript, neg bool, args []string) {
 	h := crewOf(ts)[args[0]]
 	ts.Check(h.cmd.Process.Kill())
-	<-h.done
+	soon.Next(ts, h.done, "end of a process")
 	delete(crewOf(ts), args[0])
 }
 
@@ -159,7 +164,7 @@ func hush(ts *testscript.TestScript, neg bool, args []string) {
 // says NAME PATTERN waits until a process has said so on standard output or standard error.
 func saysBackground(ts *testscript.TestScript, neg bool, args []string) {
 	h, want := crewOf(ts)[args[0]], regexp.MustCompile(args[1])
-	for {
+	for late := time.Now().Add(soon.Latest); ; {
 		var text strings.Builder
 		for _, path := range []string{h.out, h.err} {
 			b, err := os.ReadFile(path)
@@ -168,6 +173,9 @@ func saysBackground(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		if want.MatchString(text.String()) {
 			return
+		}
+		if time.Now().After(late) {
+			ts.Fatalf("after %s %s has not said %q: %s", soon.Latest, args[0], args[1], text.String())
 		}
 		select {
 		case <-h.done:

@@ -1,0 +1,62 @@
+// Package soon is test support: it waits for what must come, and where that does not come it says what is missing
+// and what every goroutine does, long before go test ends the whole package.
+package soon
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Latest is how long anything may take before a test calls it hung: no measure of speed.
+const Latest = 2 * time.Minute
+
+// T is a test, or a script of one.
+type T interface {
+	Fatalf(format string, args ...any)
+}
+
+// Next is what comes next on c, or the zero value where c is closed.
+func Next[X any](t T, c <-chan X, what string) X {
+	help(t)
+	return within(t, Latest, c, what)
+}
+
+func within[X any](t T, longest time.Duration, c <-chan X, what string) (x X) {
+	help(t)
+	late := time.NewTimer(longest)
+	defer late.Stop()
+	select {
+	case x = <-c:
+	case <-late.C:
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("after %s there is still no %s\n%s", longest, what, stacks[:runtime.Stack(stacks, true)])
+	}
+	return x
+}
+
+// All waits for everybody of a group.
+func All(t T, all *sync.WaitGroup, what string) {
+	help(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		all.Wait()
+	}()
+	Next(t, done, what)
+}
+
+// Context ends with the test, or when it is called hung.
+func Context(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), Latest)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func help(t T) {
+	if h, ok := t.(interface{ Helper() }); ok {
+		h.Helper()
+	}
+}
