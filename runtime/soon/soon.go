@@ -37,6 +37,22 @@ func within[X any](t T, longest time.Duration, c <-chan X, what string) (x X) {
 	return x
 }
 
+// Until asks again and again until ok says so.
+func Until(t T, what string, ok func() bool) {
+	help(t)
+	until(t, Latest, what, ok)
+}
+
+func until(t T, longest time.Duration, what string, ok func() bool) {
+	help(t)
+	for late := time.Now().Add(longest); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("after %s still not: %s", longest, what)
+			return
+		}
+	}
+}
+
 // All waits for everybody of a group.
 func All(t T, all *sync.WaitGroup, what string) {
 	help(t)

@@ -21,7 +21,13 @@ func TestHung(t *testing.T) {
 		t.Errorf("got %d", got)
 	}
 	All(t, &sync.WaitGroup{}, "end of nobody")
+	left := 3
+	Until(t, "nothing is left", func() bool { left--; return left == 0 })
 	var x told
+	until(&x, time.Millisecond, "it rains", func() bool { return false })
+	if x.why != "after 1ms still not: it rains" || left != 0 {
+		t.Errorf("told %q, left %d", x.why, left)
+	}
 	within(&x, time.Millisecond, c, "other number")
 	if !strings.HasPrefix(x.why, "after 1ms there is still no other number\n") || !strings.Contains(x.why, "soon.TestHung") {
 		t.Errorf("told %q", x.why)

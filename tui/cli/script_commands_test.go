@@ -142,15 +142,17 @@ func differ(ts *testscript.TestScript, neg bool, args []string) {
 
 // begun waits until a session has a writer and a log.
 func begun(ts *testscript.TestScript, neg bool, args []string) {
-	for running := false; !running; time.Sleep(5 * time.Millisecond) {
-		if running, _ = session.Running(ts.MkAbs(args[0])); !running {
-			continue
+	soon.Until(ts, args[0]+" has begun", func() bool {
+		if running, _ := session.Running(ts.MkAbs(args[0])); !running {
+			return false
 		}
 		r, err := session.OpenReader(ts.MkAbs(args[0]))
-		if running = err == nil; running { // its log is made after its lock is taken
-			ts.Check(r.Close())
+		if err != nil {
+			return false // its log is made after its lock is taken
 		}
-	}
+		ts.Check(r.Close())
+		return true
+	})
 }
 
 // await SESSION ROUND waits until a run has committed the round.
@@ -211,9 +213,10 @@ func writer(ts *testscript.TestScript, name string) *os.Process {
 
 // ended waits until a session has no writer.
 func ended(ts *testscript.TestScript, neg bool, args []string) {
-	for running := true; running; time.Sleep(5 * time.Millisecond) {
-		running, _ = session.Running(ts.MkAbs(args[0]))
-	}
+	soon.Until(ts, args[0]+" has no writer any more", func() bool {
+		running, _ := session.Running(ts.MkAbs(args[0]))
+		return !running
+	})
 }
 
 // cut FILE N takes the last N bytes off a file.
