@@ -90,7 +90,7 @@ func restarts(t *testing.T, how string) {
 	o := small(80)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
-	ctx, kill := context.WithCancel(t.Context())
+	ctx, kill := context.WithCancel(soon.Context(t))
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if r.Commit != nil && r.Commit.To >= 20 {
 			if how == "failed" {

@@ -91,7 +91,7 @@ func TestComeAndGo(t *testing.T) {
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	var s *served
-	leaves, leave := context.WithCancel(t.Context())
+	leaves, leave := context.WithCancel(soon.Context(t))
 	joined, finished := false, false
 	var late <-chan error
 	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
@@ -181,7 +181,7 @@ func TestResumeServed(t *testing.T) {
 func TestLeftAtOnce(t *testing.T) {
 	o := small(1 << 40)
 	dir := filepath.Join(t.TempDir(), "run")
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(soon.Context(t))
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if r.Commit != nil {
 			cancel()

@@ -111,7 +111,7 @@ func TestReplaced(t *testing.T) {
 	s := newSeries(t, t.TempDir(), 3)
 	o := seeded(200, 3, 2)
 	o.OnLoss = string(coordinator.OnLossRollback)
-	dies, die := context.WithCancel(t.Context())
+	dies, die := context.WithCancel(soon.Context(t))
 	r := s.begin("a", o, func(r event.Record) {
 		if r.Commit != nil && r.Commit.To >= 10 {
 			die()
@@ -144,7 +144,7 @@ func TestSeriesRestarts(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	s := newSeries(t, root, 2)
-	ctx, kill := context.WithCancel(t.Context())
+	ctx, kill := context.WithCancel(soon.Context(t))
 	var both sync.WaitGroup
 	both.Add(2)
 	begun := func() func(event.Record) { // and comes no further

@@ -50,6 +50,8 @@ func child(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	c.Env = append(os.Environ(), "BROOD_SESSION_CHILD="+dir)
 	out, err := c.StdoutPipe()
 	check(t, errors.Join(err, c.Start()))
+	late := time.AfterFunc(soon.Latest, func() { _ = c.Process.Kill() }) // else a child that hangs says nothing for ever
+	t.Cleanup(func() { late.Stop() })
 	return c, bufio.NewScanner(out)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Latest is how long anything may take before a test calls it hung: no measure of speed.
-const Latest = 2 * time.Minute
+const Latest = 3 * time.Minute
 
 // T is a test, or a script of one.
 type T interface {
