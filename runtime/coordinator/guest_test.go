@@ -187,6 +187,33 @@ func (p *party) sound() error {
 	return nil
 }
 
+// TestEpochsBetweenPasses: what an honest worker counts may fall where a pass becomes another, as when a population of
+// executions is resized and none ends in the next round; it falls by less than a unit, and what falls further is a lie.
+func TestEpochsBetweenPasses(t *testing.T) {
+	for fell, out := range map[float64][]int{0: nil, 0.1 - 0.09999999986030161: nil, 1.01 * message.EpochUnit: {1}} {
+		p := newParty(t, 2, nil)
+		p.round(nil)
+		was := p.core.progress.Epochs
+		p.round(func(_ int, d *message.Done) { d.Progress.Epochs = was })
+		if len(p.out) > 0 {
+			t.Fatalf("put out %v: %q", p.out, p.alerts())
+		}
+		for _, w := range p.core.roster.Workers() {
+			d := p.done(w)
+			d.Progress.Epochs = was
+			if w == 1 || len(out) == 0 {
+				d.Progress.Epochs -= fell
+			}
+			if p.step(d); len(p.out) > 0 {
+				break
+			}
+		}
+		if !slices.Equal(p.out, out) {
+			t.Errorf("fallen by %g: put out %v, want %v: %q", fell, p.out, out, p.alerts())
+		}
+	}
+}
+
 // TestGuests: what a worker says that does not fit what the core knows puts that worker out, with a sentence; the run
 // goes on with the others, and nothing of it is in the log.
 func TestGuests(t *testing.T) {
