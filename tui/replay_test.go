@@ -10,6 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/event"
+	"brood/runtime/soon"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -76,7 +77,7 @@ func TestReplayPaces(t *testing.T) {
 		want  int
 	}{{1, 4}, {3, 10}, {0.1, 1}} {
 		r.SetSpeed(c.speed)
-		b, err := r.Next(context.Background(), 7, 1000)
+		b, err := r.Next(soon.Context(t), 7, 1000)
 		if err != nil || len(b.Records) != c.want || b.Records[0].State.Round != 7 {
 			t.Errorf("at speed %g a frame has %d records, %v; want %d", c.speed, len(b.Records), err, c.want)
 		}
@@ -84,7 +85,7 @@ func TestReplayPaces(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r.clock = func() time.Time { return now }
 	r.SetSpeed(2)
-	b, _ := r.Next(context.Background(), 0, 1)
+	b, _ := r.Next(soon.Context(t), 0, 1)
 	if wait, _ := r.wait(b.Next, rs[50].At); wait != 250*time.Millisecond {
 		t.Errorf("half a second at speed 2 takes %v", wait)
 	}
@@ -103,12 +104,12 @@ func TestReplayPauses(t *testing.T) {
 	got := make(chan error, 1)
 	go func() { _, err := r.Next(ctx, 0, 1); got <- err }()
 	cancel()
-	if err := <-got; !errors.Is(err, context.Canceled) {
+	if err := soon.Next(t, got, "answer of the replay"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a paused replay hands on a record: %v", err)
 	}
-	go func() { _, err := r.Next(context.Background(), 0, 1); got <- err }()
+	go func() { _, err := r.Next(soon.Context(t), 0, 1); got <- err }()
 	r.Pause(false)
-	if err := <-got; err != nil {
+	if err := soon.Next(t, got, "answer of the replay"); err != nil {
 		t.Errorf("going on: %v", err)
 	}
 }
@@ -120,7 +121,7 @@ func TestReplayFindsRoundsAndEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _ := r.Snapshot(context.Background(), at)
+	v, _ := r.Snapshot(soon.Context(t), at)
 	if v.Progress.Rounds != 104 {
 		t.Errorf("round 101 is found where %d rounds are done, want the commit at 104", v.Progress.Rounds)
 	}
@@ -131,7 +132,7 @@ func TestReplayFindsRoundsAndEvents(t *testing.T) {
 		t.Errorf("extent %+v", e)
 	}
 	next := r.Step(at, 1, false)
-	if w, _ := r.Snapshot(context.Background(), next); w.Progress.Rounds != 108 {
+	if w, _ := r.Snapshot(soon.Context(t), next); w.Progress.Rounds != 108 {
 		t.Errorf("the next commit is at %d rounds", w.Progress.Rounds)
 	}
 	if back := r.Step(next, -1, false); back != at {
@@ -157,7 +158,7 @@ func TestSeeksAreShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.reads = 0
-	if v, err := r.Snapshot(context.Background(), 4*keyEvery+10); err != nil || v.Position != 4*keyEvery+10 || l.reads > keyEvery {
+	if v, err := r.Snapshot(soon.Context(t), 4*keyEvery+10); err != nil || v.Position != 4*keyEvery+10 || l.reads > keyEvery {
 		t.Errorf("position %v, %v, %d records read", v.Position, err, l.reads)
 	}
 }

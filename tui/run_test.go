@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"brood/optim"
+	"brood/runtime/soon"
 	"brood/runtime/view/sourcetest"
 )
 
@@ -32,7 +33,7 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 		t.Fatalf("nothing was drawn: %q", out.all.String())
 	}
 	keys.Write([]byte("q"))
-	if err := <-end; err != nil {
+	if err := soon.Next(t, end, "end of the workbench"); err != nil {
 		t.Error(err)
 	}
 	keys.Close()
@@ -61,7 +62,7 @@ func TestRunGoesToAnotherSession(t *testing.T) {
 	keys.Write([]byte("j\r"))
 	await(t, there)
 	keys.Write([]byte("q"))
-	if err := <-end; err != nil {
+	if err := soon.Next(t, end, "end of the workbench"); err != nil {
 		t.Error(err)
 	}
 	keys.Close()
@@ -89,9 +90,9 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	go func() {
 		end <- Run(ctx, Options{Source: sourcetest.NewMemory(), In: in, Out: out, Env: []string{"TERM=xterm"}})
 	}()
-	<-out.seen
+	await(t, out)
 	cancel()
-	if err := <-end; err != nil {
+	if err := soon.Next(t, end, "end of the workbench"); err != nil {
 		t.Error(err)
 	}
 }
@@ -116,7 +117,7 @@ func TestHugeTerminal(t *testing.T) {
 		await(t, out)
 		p.Send(tea.WindowSizeMsg{Width: 3000, Height: 3000})
 		p.Quit()
-		if m, ok := (<-end).(*model); !ok || m.w != maxWidth || m.h != maxHeight {
+		if m, ok := soon.Next(t, end, "end of the workbench").(*model); !ok || m.w != maxWidth || m.h != maxHeight {
 			t.Errorf("begun with %v, a terminal of 3000 by 3000 counts as %d by %d", size, m.w, m.h)
 		}
 		if err := done(); err != nil {

@@ -118,7 +118,8 @@ func (c *Coordinator) checkDone(d message.Done, o *outstanding) error {
 const mostARound = 1 << 32
 
 // checkProgress holds what is counted against what is committed: it grows, by no more than the rounds can have done. An
-// epoch takes at least a sample; a round that counts other things passes at most one.
+// epoch takes at least a sample; a round that counts other things passes at most one, and where a pass becomes another
+// with it, epochs may fall by less than [message.EpochUnit].
 func (c *Coordinator) checkProgress(d message.Done) error {
 	p, was := d.Progress, c.progress
 	rounds := float64(d.To - c.committed)
@@ -137,7 +138,7 @@ func (c *Coordinator) checkProgress(d message.Done) error {
 	switch {
 	case p.Rounds != d.To:
 		return fmt.Errorf("it counts %d rounds at round %d", p.Rounds, d.To)
-	case !(p.Epochs >= was.Epochs) || p.Epochs-was.Epochs > float64(p.Samples-was.Samples)+rounds:
+	case !(p.Epochs > was.Epochs-message.EpochUnit*rounds) || p.Epochs-was.Epochs > float64(p.Samples-was.Samples)+rounds:
 		return fmt.Errorf("it counts %g epochs after round %d, where %g were committed at round %d and %d samples were drawn since", p.Epochs, d.To, was.Epochs, c.committed, p.Samples-was.Samples)
 	}
 	return nil

@@ -23,11 +23,22 @@ type party struct {
 	now  time.Time
 	log  []event.Record
 	sent map[int][]any // by worker, since the newest plan
+	gone int           // rounds and answers that the test went through
 	out  []int         // workers that were put out, in order
+	away []away        // the same, with what they were told
 	exit *Exit
 }
 
-const partyRounds = 1 << 30
+// away is for how long a worker is sent away; 0 is for good.
+type away struct {
+	worker int
+	after  time.Duration
+}
+
+const (
+	partyRounds = 1 << 30
+	partyMost   = 10_000 // rounds and answers of one test, far more than any takes
+)
 
 func newParty(t *testing.T, workers int, change func(*Config)) *party {
 	t.Helper()
@@ -60,8 +71,8 @@ func (p *party) step(ev any) []Effect {
 		case Append:
 			p.log = append(p.log, x.Record)
 		case Send:
-			if _, ok := x.Msg.(message.Away); ok {
-				p.out = append(p.out, x.Worker)
+			if a, ok := x.Msg.(message.Away); ok {
+				p.out, p.away = append(p.out, x.Worker), append(p.away, away{x.Worker, a.After})
 			}
 			if _, ok := x.Msg.(message.Abort); ok {
 				p.sent[x.Worker] = nil
@@ -77,6 +88,9 @@ func (p *party) step(ev any) []Effect {
 // ready answers the plan for everybody.
 func (p *party) ready() {
 	for p.core.plan != nil {
+		if p.gone++; p.gone > partyMost {
+			p.t.Fatalf("all are ready, and the plan of epoch %d is still out", p.core.plan.Epoch)
+		}
 		p.step(message.Ready{Worker: p.core.pending[0], Epoch: p.core.plan.Epoch})
 	}
 }
@@ -133,6 +147,9 @@ func (p *party) report(w int, g message.Grant) message.Done {
 // round lets all workers report a grant, each as change makes it.
 func (p *party) round(change func(w int, d *message.Done)) {
 	p.t.Helper()
+	if p.gone++; p.gone > partyMost {
+		p.t.Fatalf("after %d rounds it has not come to what the test waits for", p.core.committed)
+	}
 	var all []message.Done
 	for _, w := range p.core.roster.Workers() {
 		d := p.done(w)
@@ -168,6 +185,33 @@ func (p *party) sound() error {
 		}
 	}
 	return nil
+}
+
+// TestEpochsBetweenPasses: what an honest worker counts may fall where a pass becomes another, as when a population of
+// executions is resized and none ends in the next round; it falls by less than a unit, and what falls further is a lie.
+func TestEpochsBetweenPasses(t *testing.T) {
+	for fell, out := range map[float64][]int{0: nil, 0.1 - 0.09999999986030161: nil, 1.01 * message.EpochUnit: {1}} {
+		p := newParty(t, 2, nil)
+		p.round(nil)
+		was := p.core.progress.Epochs
+		p.round(func(_ int, d *message.Done) { d.Progress.Epochs = was })
+		if len(p.out) > 0 {
+			t.Fatalf("put out %v: %q", p.out, p.alerts())
+		}
+		for _, w := range p.core.roster.Workers() {
+			d := p.done(w)
+			d.Progress.Epochs = was
+			if w == 1 || len(out) == 0 {
+				d.Progress.Epochs -= fell
+			}
+			if p.step(d); len(p.out) > 0 {
+				break
+			}
+		}
+		if !slices.Equal(p.out, out) {
+			t.Errorf("fallen by %g: put out %v, want %v: %q", fell, p.out, out, p.alerts())
+		}
+	}
 }
 
 // TestGuests: what a worker says that does not fit what the core knows puts that worker out, with a sentence; the run

@@ -62,7 +62,7 @@ func (x *insider) lie() any {
 	if len(d.Points) > 0 {
 		points = &d.Points[x.below(len(d.Points))]
 	}
-	switch x.below(24) {
+	switch x.below(25) {
 	case 0:
 		d.To = x.number()
 	case 1:
@@ -117,6 +117,9 @@ func (x *insider) lie() any {
 		return message.Saved{Worker: x.id, Epoch: x.core.base, At: x.core.committed, Nanos: int64(x.number()), Err: []string{"", "\nno"}[x.below(2)]}
 	case 22:
 		return message.Leaving{Worker: x.id}
+	case 23: // it says that it lost another
+		who := x.below(4)
+		return message.Failed{Worker: x.id, Epoch: x.core.epoch, Err: "nothing came", Cut: &who, Never: x.below(2) == 1}
 	}
 	return d
 }
@@ -142,6 +145,8 @@ func (x *insider) say() {
 
 // honest lets everybody but the insider do what is due.
 func (x *insider) honest() {
+	x.now = x.now.Add(linkPauses[1])
+	x.step(Tick{})
 	if x.core.plan != nil && !slices.Contains(x.core.pending, x.id) {
 		x.ready()
 	}

@@ -11,14 +11,22 @@ import (
 
 // Two workers may lose each other while both reach the coordinator. Nobody has lost a row then: the rounds in progress
 // are void, and all go on in a new membership epoch, in which the two connect anew. That is tried twice; whoever lost
-// others a third time within linkForgiven is put out. Of the two that is the one that lost more, and where they are
-// equal the one that says so first: no worker can put another out by what it alone says.
+// others a third time within linkForgiven is put out for a while. Of the two that is the one that lost more, and where
+// they are equal the one that says so first: no worker can put another out by what it alone says.
 
 // linkPauses are how long the first and the second try wait.
 var linkPauses = [...]time.Duration{0, 2 * time.Second}
 
 // linkForgiven is how long a connection must hold until its earlier ends no longer count.
 const linkForgiven = 10 * time.Minute
+
+// Whoever is put out because of lost links may come back after linkAway. For each who was before it, whoever that was,
+// that is twice as long, up to linkForgiven: a network that stays bad costs less and less. Where that has not happened
+// for awayForgiven, it begins anew.
+const (
+	linkAway     = 10 * time.Second
+	awayForgiven = time.Hour
+)
 
 // cuts are how often a connection broke, and when last.
 type cuts struct {
@@ -34,6 +42,9 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 	if c.plan == nil && !c.keep {
 		return c.fence(Lost{e.Worker, "it reports: " + e.Err}) // who is alone exchanges nothing
 	}
+	if e.Never || c.badNetwork() && c.base != c.cfg.Epoch && len(c.roster.Hosted(e.Worker)) == 0 {
+		return c.unreached(e)
+	}
 	one, other := min(e.Worker, *e.Cut), max(e.Worker, *e.Cut)
 	n := c.cuts[[2]int{one, other}]
 	if c.now.Sub(n.last) > linkForgiven {
@@ -45,7 +56,11 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 		worst, times = *e.Cut, n
 	}
 	if times > len(linkPauses) {
-		return c.fence(Lost{worst, fmt.Sprintf("it lost others %d times in %s, though it reaches the coordinator: see to the network between the workers, or start this one elsewhere; the last time, worker %d reported: %s",
+		if !c.badNetwork() {
+			c.aways.times = 0
+		}
+		c.aways.last = c.now
+		return c.sendAway(Lost{worst, fmt.Sprintf("it lost others %d times in %s, though it reaches the coordinator: see to the network between the workers; the last time, worker %d reported: %s",
 			times, linkForgiven, e.Worker, e.Err)})
 	}
 	wait := linkPauses[times-1]
@@ -72,6 +87,31 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 	c.granted = c.committed
 	clear(c.done)
 	return fx
+}
+
+// unreached handles the failure of a worker that never had a connection to another, or none that held until it had
+// members. Its addresses are wrong, unless the network is known to be bad: then it may come back, and the others do not
+// wait for it meanwhile.
+func (c *Coordinator) unreached(e message.Failed) []Effect {
+	out := Lost{e.Worker, "it reports: " + e.Err}
+	if !c.badNetwork() {
+		return c.fence(out)
+	}
+	return c.sendAway(out)
+}
+
+// badNetwork says whether a worker was put out lately because it had lost others.
+func (c *Coordinator) badNetwork() bool {
+	return c.aways.times > 0 && c.now.Sub(c.aways.last) <= awayForgiven
+}
+
+// sendAway puts a worker out that may come back, as another number. What it held is lost.
+func (c *Coordinator) sendAway(e Lost) []Effect {
+	after := min(linkAway<<min(c.aways.times, 10), linkForgiven)
+	c.aways.times++
+	fx := []Effect{Send{e.Worker, message.Away{Why: e.Reason, After: after}}}
+	e.Reason += fmt.Sprintf("; it may come back in %s", after)
+	return append(fx, c.loses(e)...)
 }
 
 // cutsOf is how often connections of a worker broke lately.

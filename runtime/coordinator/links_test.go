@@ -16,7 +16,7 @@ func (p *party) loses(w, other int) {
 }
 
 // TestLostLinks: workers that lose each other are tried again in a new membership epoch, at once and after a pause,
-// with the members that they have; a third time one of them is sent away for good, with a sentence that says what to
+// with the members that they have; a third time one of them is sent away for a while, with a sentence that says what to
 // do.
 func TestLostLinks(t *testing.T) {
 	p := newParty(t, 2, nil)
@@ -41,8 +41,8 @@ func TestLostLinks(t *testing.T) {
 	}
 	p.loses(1, 0)
 	texts := strings.Join(p.alerts(), "\n")
-	if !slices.Equal(p.out, []int{1}) || !strings.Contains(texts, "worker 1 is lost: it lost others 3 times in 10m0s, though it reaches the coordinator: see to the network") {
-		t.Errorf("put out %v, alerts %s", p.out, texts)
+	if !slices.Equal(p.away, []away{{1, linkAway}}) || !strings.Contains(texts, "worker 1 is lost: it lost others 3 times in 10m0s, though it reaches the coordinator: see to the network between the workers; the last time, worker 1 reported: nothing came for 1.6 s; it may come back in 10s") {
+		t.Errorf("put out %v, alerts %s", p.away, texts)
 	}
 	if !strings.Contains(texts, "warning lost-link: workers 0 and 1 lost each other: tried again at once, 1 of 2; worker 1 reports: nothing came for 1.6 s") ||
 		!strings.Contains(texts, "tried again after 2s, 2 of 2") {
@@ -50,6 +50,95 @@ func TestLostLinks(t *testing.T) {
 	}
 	p.ready()
 	p.round(nil)
+}
+
+// loses3 lets worker 0 and another lose each other until the other is put out.
+func (p *party) loses3(w int) {
+	for range len(linkPauses) + 1 {
+		p.loses(w, 0)
+		p.now = p.now.Add(linkPauses[len(linkPauses)-1])
+		p.step(Tick{})
+		p.ready()
+		p.round(nil)
+	}
+}
+
+// comes lets a worker join, and takes it in.
+func (p *party) comes(w int) {
+	p.step(Joined{w})
+	p.round(nil)
+	p.round(nil)
+	p.ready()
+	p.round(nil)
+}
+
+// TestAwayLonger: whoever is put out because of lost links may come back as another number, each time after twice as
+// long, up to a bound; where that has not happened for long, it begins anew.
+func TestAwayLonger(t *testing.T) {
+	p := newParty(t, 2, nil)
+	p.round(nil)
+	want := linkAway
+	for w := 1; w < 10; w++ {
+		p.loses3(w)
+		if last := p.away[len(p.away)-1]; len(p.away) != w || last != (away{w, want}) || want > linkForgiven {
+			t.Fatalf("put out %v, want worker %d for %s", p.away, w, want)
+		}
+		p.comes(w + 1)
+		if !slices.Contains(p.core.roster.Workers(), w+1) {
+			t.Fatalf("worker %d is back, and %v host the members", w+1, p.core.roster.Workers())
+		}
+		want = min(2*want, linkForgiven)
+	}
+	p.now = p.now.Add(awayForgiven + time.Second)
+	p.loses3(10)
+	if last := p.away[len(p.away)-1]; last != (away{10, linkAway}) {
+		t.Errorf("after a long time, put out %v", last)
+	}
+}
+
+// TestNeverReached: who could never reach another is put out for good, for its address is wrong; but where somebody was
+// put out because of lost links lately, it may be that network still, and it may come back. Then a newcomer that
+// holds nothing yet is not tried again while all others wait.
+func TestNeverReached(t *testing.T) {
+	p := newParty(t, 2, nil)
+	p.round(nil)
+	never := func(w int) away {
+		p.step(message.Failed{Worker: w, Epoch: p.core.epoch, Err: "it does not answer", Cut: new(0), Never: true})
+		p.ready()
+		p.round(nil)
+		if len(p.core.cuts) > 0 {
+			t.Errorf("what never was has broken: %v", p.core.cuts)
+		}
+		return p.away[len(p.away)-1]
+	}
+	if got := never(1); got != (away{1, 0}) {
+		t.Errorf("at first: %v", got)
+	}
+	p.comes(2)
+	p.loses3(2)
+	p.comes(3)
+	if got := never(3); got != (away{3, 2 * linkAway}) {
+		t.Errorf("once a link was lost: %v", got)
+	}
+	p.now = p.now.Add(awayForgiven - time.Minute)
+	p.comes(4)
+	if got := never(4); got != (away{4, 4 * linkAway}) {
+		t.Errorf("once a link was lost: %v", got)
+	}
+	p.step(Joined{9})
+	p.round(nil)
+	p.round(nil)
+	p.loses(9, 0) // on its way in
+	p.ready()
+	p.round(nil)
+	if got := p.away[len(p.away)-1]; got != (away{9, 8 * linkAway}) || p.core.committed == 0 {
+		t.Errorf("once a link was lost, on its way in: %v", got)
+	}
+	p.now = p.now.Add(2 * time.Minute)
+	p.comes(15)
+	if got := never(15); got != (away{15, 0}) {
+		t.Errorf("long after: %v", got)
+	}
 }
 
 // TestLostLinkInPlan: the way into a membership epoch is tried again too, also the first one.

@@ -199,6 +199,8 @@ func (s *scenario) obey(words []string) error {
 		}
 		nf := &message.NonFinite{Block: "x", Member: s.core.roster.Hosted(workers[0])[0], From: g.From, To: g.To}
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.base, Err: "not finite", NonFinite: nf})
+	case "never": // reached another
+		s.step(message.Failed{Worker: workers[0], Epoch: s.core.epoch, Err: "it does not answer", Cut: &workers[1], Never: true})
 	case "loses": // the connection to another
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.epoch, Err: "nothing came for 1.6 s", Cut: &workers[1]})
 	case "saved": // or why not
@@ -346,6 +348,9 @@ func toldOrder(o message.Order) string {
 	case message.Stop:
 		return "stop"
 	case message.Away:
+		if m.After > 0 {
+			return fmt.Sprintf("away for %s: %s", m.After, m.Why)
+		}
 		return "away: " + m.Why
 	}
 	panic(fmt.Sprintf("no line tells of %T", o))

@@ -113,8 +113,12 @@ func (c *checker) effect(x any) error {
 			}
 		case message.Away:
 			w := c.s.workers[x.Worker]
-			if !w.faulty && w.cuts <= len(linkPauses) {
+			newcomer := w.cuts > 0 && c.count["astray"] > 0 && len(c.s.core.roster.Hosted(x.Worker)) == 0
+			if !w.faulty && w.cuts <= len(linkPauses) && !newcomer {
 				return fmt.Errorf("worker %d is put out, which did nothing wrong", x.Worker)
+			}
+			if !w.faulty && m.After == 0 {
+				return fmt.Errorf("worker %d is put out for good, and only lost others", x.Worker)
 			}
 			if !w.faulty {
 				c.count["astray"]++

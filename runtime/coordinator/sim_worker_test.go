@@ -158,7 +158,12 @@ func (w *simWorker) work() error {
 func (w *simWorker) begin(msg any) error {
 	s := w.sim
 	switch m := msg.(type) {
-	case message.Stop, message.Away:
+	case message.Away:
+		if m.After > 0 { // it comes back, under another number
+			s.spawn(m.After.Milliseconds())
+		}
+		return s.kill(w.id, "put out")
+	case message.Stop:
 		return s.kill(w.id, "put out")
 	case message.Abort:
 		w.epoch = max(w.epoch, m.Epoch)

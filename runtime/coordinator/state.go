@@ -32,6 +32,7 @@ type crew struct {
 	rests map[int]rest // those of alive that get no members
 	lost  map[optim.Member]bool
 	cuts  map[[2]int]cuts // connections between workers that broke, the lower number first
+	aways cuts            // workers that were put out because of those
 	retry time.Time       // the change of membership epoch because of one waits until then
 }
 

@@ -14,6 +14,7 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/runtime/soon"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -107,7 +108,7 @@ func TestRingOfManyMembers(t *testing.T) {
 	if held := members * len(srv.ring); held > 2*ringPoints || held != srv.points || srv.base+uint64(len(srv.ring)) != uint64(len(rs)) {
 		t.Errorf("%d records from %d on are held, said to have %d points", len(srv.ring), srv.base, srv.points)
 	}
-	if b, err := c.Next(t.Context(), 0, 1); err != nil || len(b.Records) != 1 || b.Records[0].Points.Round != 1 || len(b.Records[0].Points.Members) != members {
+	if b, err := c.Next(soon.Context(t), 0, 1); err != nil || len(b.Records) != 1 || b.Records[0].Points.Round != 1 || len(b.Records[0].Points.Members) != members {
 		t.Errorf("the first record: %d records, %v", len(b.Records), err)
 	}
 }
@@ -125,17 +126,17 @@ func TestCommandWhileWaiting(t *testing.T) {
 	_ = srv
 	got := make(chan view.Batch, 1)
 	go func() {
-		b, err := c.Next(context.Background(), uint64(len(rs)), 10)
+		b, err := c.Next(soon.Context(t), uint64(len(rs)), 10)
 		if err == nil {
 			got <- b
 		}
 		close(got)
 	}()
-	r, err := c.Command(context.Background(), event.Command{ID: 3, Action: event.Pause})
+	r, err := c.Command(soon.Context(t), event.Command{ID: 3, Action: event.Pause})
 	if err != nil || !r.Accepted || r.Round != 7 || r.ID != 3 {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
-	if b := <-got; len(b.Records) != 1 || b.Records[0].Alert == nil {
+	if b := soon.Next(t, got, "batch for the viewer that waits"); len(b.Records) != 1 || b.Records[0].Alert == nil {
 		t.Fatalf("the viewer got %+v", b)
 	}
 }
@@ -155,7 +156,7 @@ func TestLease(t *testing.T) {
 		return c
 	}
 	try := func(c *Client) event.Receipt {
-		r, err := c.Command(context.Background(), event.Command{Action: event.Save})
+		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,7 @@ func TestLeaseIsAskedFor(t *testing.T) {
 	bob, carol := dial("bob"), dial("carol")
 	must := func(c *Client, act view.LeaseAct) view.Lease {
 		t.Helper()
-		l, err := c.Lease(t.Context(), act)
+		l, err := c.Lease(soon.Context(t), act)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +205,7 @@ func TestLeaseIsAskedFor(t *testing.T) {
 	}
 	writes := func(c *Client) event.Receipt {
 		t.Helper()
-		r, err := c.Command(t.Context(), event.Command{Action: event.Save})
+		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +279,7 @@ func TestHostileLengths(t *testing.T) {
 		}
 		conn.Close()
 	}
-	if _, err := c.Snapshot(context.Background(), math.MaxUint64); err != nil {
+	if _, err := c.Snapshot(soon.Context(t), math.MaxUint64); err != nil {
 		t.Errorf("others are disturbed: %v", err)
 	}
 }
@@ -289,7 +290,7 @@ func TestWaits(t *testing.T) {
 	srv, c, s := serve(t, sourcetest.Run(2, 5), nil)
 	dial := c.dial
 	c.dial = func(ctx context.Context) (net.Conn, error) { dials++; return dial(ctx) }
-	v, err := c.Snapshot(context.Background(), math.MaxUint64)
+	v, err := c.Snapshot(soon.Context(t), math.MaxUint64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,10 +337,10 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 			go func() { _ = Relay(t.Context(), there, to, Visitor{Name: "bob@key", Command: may}, nil) }()
 			return here, nil
 		})
-		if l, err := c.Lease(t.Context(), view.LeaseLook); err != nil || l.Holder != "ada" || l.Mine {
+		if l, err := c.Lease(soon.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" || l.Mine {
 			t.Errorf("who looks is told %+v, %v", l, err)
 		}
-		if l, err := c.Lease(t.Context(), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" || !may && !strings.Contains(err.Error(), "a viewer may look only") {
+		if l, err := c.Lease(soon.Context(t), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" || !may && !strings.Contains(err.Error(), "a viewer may look only") {
 			t.Errorf("may command %v: asking gives %+v, %v", may, l, err)
 		}
 		c.Close()

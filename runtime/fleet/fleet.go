@@ -31,8 +31,9 @@ type Config struct {
 	Log     Recorder
 	Workers int                                  // hosted in this process; with 0 the run waits for seats
 	Spawn   func(id int) (*worker.Worker, error) // makes worker id
-	Respawn time.Duration                        // a worker that dies is replaced after this; 0 never
-	Grace   time.Duration                        // see Attend
+	// A worker that dies is replaced after this, or when it may come back if that is later; 0: never.
+	Respawn time.Duration
+	Grace   time.Duration // see Attend
 	Now     func() time.Time
 	Tick    time.Duration          // between ticks of the core; 0 means 100 ms
 	Shape   func(event.Link) error // slows links down; nil: there are none. It must not wait
@@ -50,6 +51,7 @@ type Fleet struct {
 	done   chan struct{} // closed when Run returns
 
 	boxes  map[int]Seat
+	away   map[int]time.Duration // how long those stay away that were sent and are not gone yet
 	wg     sync.WaitGroup
 	nextID atomic.Int64
 	deaths int // of workers of this process, since the last commit
@@ -88,7 +90,7 @@ func New(cfg Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fleet{cfg: cfg, core: core, events: make(chan any, 64), done: make(chan struct{}), boxes: map[int]Seat{}}, nil
+	return &Fleet{cfg: cfg, core: core, events: make(chan any, 64), done: make(chan struct{}), boxes: map[int]Seat{}, away: map[int]time.Duration{}}, nil
 }
 
 // Fault is a mistake of the coordinator's own.
@@ -175,8 +177,9 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 		}
 		f.step(coordinator.Lost{Worker: e.worker, Reason: e.reason})
 		if f.cfg.Respawn > 0 && f.exit == nil && e.here {
-			time.AfterFunc(f.cfg.Respawn, func() { f.post(spawn{}) })
+			time.AfterFunc(max(f.cfg.Respawn, f.away[e.worker]), func() { f.post(spawn{}) })
 		}
+		delete(f.away, e.worker)
 	case seated:
 		f.boxes[e.worker] = e.seat
 		f.step(coordinator.Joined{Worker: e.worker})
@@ -277,6 +280,9 @@ func (f *Fleet) apply(fx []coordinator.Effect) {
 		case coordinator.Send:
 			flush()
 			if b := f.boxes[x.Worker]; b != nil && f.logErr == nil {
+				if a, ok := x.Msg.(message.Away); ok {
+					f.away[x.Worker] = a.After
+				}
 				b.Post(x.Msg)
 			}
 		case coordinator.Dismiss:

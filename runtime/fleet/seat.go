@@ -88,7 +88,7 @@ func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Dura
 		}
 		if failed, ok := reply.(message.Failed); ok && failed.NonFinite == nil && grace > 0 {
 			wait := grace
-			if failed.Cut != nil {
+			if failed.Cut != nil && !failed.Never {
 				wait = min(grace, shortGrace)
 			}
 			select {

@@ -2,9 +2,11 @@ package fleet_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"brood/runtime/conformance"
@@ -140,6 +142,44 @@ func TestPutOut(t *testing.T) {
 	wait(t, late.closed)
 	f.Report(message.Ready{})
 	f.Gone(3, "after the end")
+}
+
+// TestAwayHere: a worker of this process that is sent away for a while is replaced when that is over, and not at once,
+// as one that died is.
+func TestAwayHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var f *fleet.Fleet
+		var out, back time.Time
+		losses := 0
+		f = newFleet(t, 2, func(c *fleet.Config) {
+			c.Core.Limit, c.Respawn, c.Tick = event.Limit{}, time.Second, 100*time.Millisecond
+			c.Watch = func(r event.Record) {
+				if a := r.Alert; a != nil && a.Kind == event.AlertLostWorker {
+					out = time.Now()
+					go f.Command(ctx, event.Command{Action: event.Pause}) // while rounds are computed no time passes here
+				}
+				if r.Plan == nil {
+					return
+				}
+				switch workers := r.Plan.New.Workers(); {
+				case len(workers) == 2 && out.IsZero() && losses < 3:
+					losses++
+					go f.Report(message.Failed{Worker: 1, Epoch: r.Plan.Epoch, Err: "it is silent", Cut: new(0)})
+				case slices.Equal(workers, []int{0, 2}):
+					back = time.Now()
+					go f.Interrupt()
+				}
+			}
+		})
+		if x, err := f.Run(ctx); err != nil || x.Phase != event.Stopped {
+			t.Fatalf("%+v, %v: lost %d times", x, err, losses)
+		}
+		if took := back.Sub(out); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("it is back after %s, and was sent away for 10s", took)
+		}
+	})
 }
 
 // TestGrace: a failure is held back while an abort may come, and only then told.

@@ -78,8 +78,9 @@ type (
 		Epoch     uint32     `cbor:"1,keyasint"`
 		Err       string     `cbor:"2,keyasint,omitempty"`
 		NonFinite *NonFinite `cbor:"3,keyasint,omitempty"`
-		// the worker to which the connection broke; both may still be there
-		Cut *int `cbor:"4,keyasint,omitempty"`
+		// the worker to which the connection broke, or could never be made; both may still be there
+		Cut   *int `cbor:"4,keyasint,omitempty"`
+		Never bool `cbor:"5,keyasint,omitempty"` // there never was one
 	}
 	// Saved answers Save.
 	Saved struct {

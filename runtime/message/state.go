@@ -13,9 +13,13 @@ import (
 )
 
 // ProgressBlock belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that decides
-// at which round a run stops. Epochs are exact: whole units of 2^-32 epoch of finished segments, and the samples of the
-// present segment, in which the size of a pass has not changed.
+// at which round a run stops. Epochs are the same everywhere: whole units of finished segments, rounded down, and the
+// samples of the present segment, in which the size of a pass has not changed.
 const ProgressBlock = "progress"
+
+// EpochUnit is what the epochs of a finished segment are counted in. So they may fall by less than one where the next
+// segment begins with a round that passes nothing.
+const EpochUnit = 1.0 / (1 << 32)
 
 // Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.
 func Root(digests map[string][32]byte) string {

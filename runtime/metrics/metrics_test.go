@@ -14,6 +14,7 @@ import (
 
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/soon"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -48,7 +49,7 @@ func scrape(t *testing.T, src Source) (map[string]float64, string) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		<-done
+		soon.Next(t, done, "end of the server")
 	}()
 	if !strings.HasPrefix(s.Address().String(), "127.0.0.1:") {
 		t.Errorf("it listens on %s", s.Address())

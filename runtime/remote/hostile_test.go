@@ -18,6 +18,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/message"
 	"brood/runtime/session"
+	"brood/runtime/soon"
 	"brood/transport/identity"
 	"brood/transport/quic"
 	"brood/transport/wire"
@@ -50,7 +51,7 @@ func knock(s *served, key *identity.Key, change func(*wire.Hello)) (*stranger, e
 	}
 	s.t.Cleanup(func() { node.Close() })
 	h, join := hello(s, change)
-	peer, w, err := node.Dial(s.t.Context(), join.Address, join.Server, h)
+	peer, w, err := node.Dial(soon.Context(s.t), join.Address, join.Server, h)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (x *stranger) say(msg any) {
 // next is the next message that is no roster.
 func (x *stranger) next() (any, error) {
 	for {
-		m, err := x.peer.Receive(x.t.Context())
+		m, err := x.peer.Receive(soon.Context(x.t))
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +174,7 @@ func TestHostileWorkers(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Finished {
 		t.Errorf("%+v", exit)
 	}
-	if err := <-end; err != nil {
+	if err := soon.Next(t, end, "end of a worker"); err != nil {
 		t.Error(err)
 	}
 	verifies(t, dir, s.hash)
@@ -231,10 +232,10 @@ func TestInsider(t *testing.T) {
 	}
 	cfg.Join.Token = token
 	end := s.work(t.Context(), cfg)
-	if exit := <-trained; exit.Phase != event.Finished {
+	if exit := soon.Next(t, trained, "end of the run"); exit.Phase != event.Finished {
 		t.Errorf("%+v", exit)
 	}
-	if err := <-end; err != nil {
+	if err := soon.Next(t, end, "end of a worker"); err != nil {
 		t.Error(err)
 	}
 	if said := "worker 0 is lost: it reports: [2J]0;hello brood: the run is over"; !slices.Contains(alerts, said) {
@@ -297,7 +298,10 @@ func TestComesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again *stranger
-	for again == nil {
+	for late := time.Now().Add(soon.Latest); again == nil; {
+		if time.Now().After(late) {
+			t.Fatalf("after %s it is still not let in again: %v", soon.Latest, err)
+		}
 		if again, err = knock(s, key, func(h *wire.Hello) { h.Token = "" }); err != nil {
 			if got, _ := errors.AsType[wire.Refused](err); !got.Retry {
 				t.Fatal(err)
@@ -388,7 +392,7 @@ func TestWrongData(t *testing.T) {
 	s.srv.mu.Lock()
 	s.srv.runs[0].config.Digest = "blake3:77"
 	s.srv.mu.Unlock()
-	err := <-s.work(t.Context(), s.config())
+	err := soon.Next(t, s.work(t.Context(), s.config()), "end of the worker")
 	var out *RefusedError
 	if !errors.As(err, &out) || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "blake3:77") || !strings.Contains(err.Error(), "glyphs") {
 		t.Errorf("%v", err)
@@ -399,7 +403,7 @@ func TestWrongData(t *testing.T) {
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}
-	s.workers.Wait()
+	soon.All(s.t, &s.workers, "end of all workers")
 	if text := s.notes.text(); !strings.Contains(text, "it left: this machine cannot take part: ") || !strings.Contains(text, digest) {
 		t.Errorf("the operator is told %q", text)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/soon"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -33,10 +34,10 @@ func TestLeaves(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Finished {
 		t.Fatalf("%+v", exit)
 	}
-	if err := <-stays; err != nil {
+	if err := soon.Next(t, stays, "end of a worker"); err != nil {
 		t.Error(err)
 	}
-	if err := <-goes; !errors.Is(err, ErrLeft) {
+	if err := soon.Next(t, goes, "end of a worker"); !errors.Is(err, ErrLeft) {
 		t.Errorf("who left ends with %v", err)
 	}
 	if len(s.plans) != 2 || s.plans[1].Cause != "leave" || len(s.plans[1].Lost) > 0 || len(s.plans[1].New.Workers()) != 1 {
@@ -67,7 +68,7 @@ func TestLastLeaves(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Finished {
 		t.Fatalf("%+v", exit)
 	}
-	if err := <-goes; !errors.Is(err, ErrLeft) {
+	if err := soon.Next(t, goes, "end of a worker"); !errors.Is(err, ErrLeft) {
 		t.Errorf("who left ends with %v", err)
 	}
 	if want := alone(t, small(60)); s.hash != want {
@@ -89,7 +90,7 @@ func restarts(t *testing.T, how string) {
 	o := small(80)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
-	ctx, kill := context.WithCancel(t.Context())
+	ctx, kill := context.WithCancel(soon.Context(t))
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if r.Commit != nil && r.Commit.To >= 20 {
 			if how == "failed" {
@@ -137,9 +138,9 @@ func restarts(t *testing.T, how string) {
 	if exit := again.train(); exit.Phase != event.Finished {
 		t.Errorf("%+v, notes %v", exit, again.notes.all)
 	}
-	s.workers.Wait()
+	soon.All(s.t, &s.workers, "end of all workers")
 	for _, end := range ends {
-		if err := <-end; err != nil {
+		if err := soon.Next(t, end, "end of a worker"); err != nil {
 			t.Error(err)
 		}
 	}

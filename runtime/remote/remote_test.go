@@ -13,6 +13,7 @@ import (
 	"brood/models/safetensors"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/soon"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -44,7 +45,7 @@ func TestServedRunIsTheRun(t *testing.T) {
 		mesh := s.srv.hosted().mesh
 		exit := s.train()
 		for _, end := range ends {
-			if err := <-end; err != nil {
+			if err := soon.Next(t, end, "end of a worker"); err != nil {
 				t.Errorf("%d workers: one ends with %v", n, err)
 			}
 		}
@@ -90,7 +91,7 @@ func TestComeAndGo(t *testing.T) {
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	var s *served
-	leaves, leave := context.WithCancel(t.Context())
+	leaves, leave := context.WithCancel(soon.Context(t))
 	joined, finished := false, false
 	var late <-chan error
 	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
@@ -110,10 +111,10 @@ func TestComeAndGo(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Stopped || !joined {
 		t.Fatalf("%+v, joined %v", exit, joined)
 	}
-	if err := errors.Join(<-stays, <-late); err != nil {
+	if err := errors.Join(soon.Next(t, stays, "end of a worker"), soon.Next(t, late, "end of a worker")); err != nil {
 		t.Error(err)
 	}
-	if err := <-goes; !errors.Is(err, context.Canceled) {
+	if err := soon.Next(t, goes, "end of a worker"); !errors.Is(err, context.Canceled) {
 		t.Errorf("who left ends with %v", err)
 	}
 	if s.plans[1].Cause != "death" || s.plans[2].Cause != "join" || len(s.plans[2].New.Workers()) != 2 {
@@ -180,7 +181,7 @@ func TestResumeServed(t *testing.T) {
 func TestLeftAtOnce(t *testing.T) {
 	o := small(1 << 40)
 	dir := filepath.Join(t.TempDir(), "run")
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(soon.Context(t))
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if r.Commit != nil {
 			cancel()
@@ -195,14 +196,14 @@ func TestLeftAtOnce(t *testing.T) {
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}
-	err := <-end
+	err := soon.Next(t, end, "end of the worker")
 	if _, out := errors.AsType[*RefusedError](err); err == nil || out || !strings.Contains(err.Error(), "the coordinator is not there for 3s") {
 		t.Errorf("the worker ends with %v", err)
 	}
 	if said := "the coordinator ends before the run does; this worker comes back in 1s, and tries for 3s"; !strings.Contains(s.notes.text(), said) {
 		t.Errorf("the worker says %q, want %q", s.notes.text(), said)
 	}
-	s.workers.Wait()
+	soon.All(s.t, &s.workers, "end of all workers")
 }
 
 // TestPatience: a worker tries again for a while, then says what to do.
@@ -269,7 +270,7 @@ func TestReturns(t *testing.T) {
 		t.Fatalf("%+v", x)
 	}
 	for _, end := range ends {
-		if err := <-end; err != nil {
+		if err := soon.Next(t, end, "end of a worker"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -308,7 +309,7 @@ func TestPutOut(t *testing.T) {
 	}
 	var out []error
 	for _, end := range ends {
-		if err := <-end; err != nil {
+		if err := soon.Next(t, end, "end of a worker"); err != nil {
 			out = append(out, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
+	"brood/runtime/soon"
 	"brood/transport/identity"
 	"brood/transport/wire"
 )
@@ -151,13 +152,13 @@ func (s *served) work(ctx context.Context, cfg Worker) <-chan error {
 // train runs to the end and closes everything.
 func (s *served) train() coordinator.Exit {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), soon.Latest)
 	defer cancel()
 	exit, err := s.run.Train(ctx)
 	if err := errors.Join(err, s.srv.Close(), s.run.Close()); err != nil {
 		s.t.Error(err)
 	}
-	s.workers.Wait()
+	soon.All(s.t, &s.workers, "end of all workers")
 	return exit
 }
 
@@ -185,7 +186,7 @@ func alone(t *testing.T, o host.Options) (hash string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Train(t.Context()); err != nil {
+	if _, err := run.Train(soon.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Close(); err != nil {
@@ -236,7 +237,7 @@ func (s *series) again(name string, workers int) *served {
 
 // toEnd trains one run of a series.
 func (s *served) toEnd() coordinator.Exit {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), soon.Latest)
 	defer cancel()
 	exit, err := s.run.Train(ctx)
 	if err := errors.Join(err, s.run.Close()); err != nil {
@@ -285,9 +286,9 @@ func (s *series) close(ends ...<-chan error) {
 		s.t.Error(err)
 	}
 	s.t.Logf("the server takes %s to close", time.Since(began).Round(time.Millisecond))
-	s.workers.Wait()
+	soon.All(s.t, &s.workers, "end of all workers")
 	for _, end := range ends {
-		if err := <-end; err != nil {
+		if err := soon.Next(s.t, end, "end of a worker"); err != nil {
 			s.t.Errorf("a worker ends with %v", err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"brood/runtime/door"
 	"brood/runtime/event"
+	"brood/runtime/soon"
 	"brood/runtime/view"
 	"brood/transport/identity"
 	"brood/transport/wire"
@@ -49,10 +50,10 @@ func TestVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := looks.Snapshot(t.Context(), math.MaxUint64)
+	v, err := looks.Snapshot(soon.Context(t), math.MaxUint64)
 	for err == nil && v.Progress.Rounds < 3 {
 		var b view.Batch
-		if b, err = looks.Next(t.Context(), v.Position, 100); err == nil {
+		if b, err = looks.Next(soon.Context(t), v.Position, 100); err == nil {
 			for _, r := range b.Records {
 				v.Apply(r)
 			}
@@ -61,10 +62,10 @@ func TestVisitors(t *testing.T) {
 	if err != nil || viewer.Role() != wire.Viewer {
 		t.Fatalf("%s: %v", viewer.Role(), err)
 	}
-	if r, err := looks.Command(t.Context(), event.Command{Action: event.Pause}); err != nil || r.Accepted || !strings.Contains(r.Reason, "operator") {
+	if r, err := looks.Command(soon.Context(t), event.Command{Action: event.Pause}); err != nil || r.Accepted || !strings.Contains(r.Reason, "operator") {
 		t.Errorf("a viewer commands: %+v, %v", r, err)
 	}
-	if _, err := looks.Gate(t.Context(), door.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
+	if _, err := looks.Gate(soon.Context(t), door.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
 		t.Errorf("a viewer lets others in: %v", err)
 	}
 
@@ -73,11 +74,11 @@ func TestVisitors(t *testing.T) {
 	if err != nil || operator.Role() != wire.Operator {
 		t.Fatalf("%v", err)
 	}
-	if r, err := steers.Command(t.Context(), event.Command{By: "the boss", Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}); err != nil || !r.Accepted {
+	if r, err := steers.Command(soon.Context(t), event.Command{By: "the boss", Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}); err != nil || !r.Accepted {
 		t.Fatalf("an operator's command: %+v, %v", r, err)
 	}
 	for len(v.Edits) == 0 || v.Edits[len(v.Edits)-1].Expr != "0.01" {
-		b, err := looks.Next(t.Context(), v.Position, 100)
+		b, err := looks.Next(soon.Context(t), v.Position, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ func TestVisitors(t *testing.T) {
 
 	var f view.Fleet
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if f, err = looks.Fleet(t.Context()); err != nil || len(f.Links) == 2 && f.Links[0].Sent > 0 {
+		if f, err = looks.Fleet(soon.Context(t)); err != nil || len(f.Links) == 2 && f.Links[0].Sent > 0 {
 			break
 		}
 	}
@@ -99,15 +100,15 @@ func TestVisitors(t *testing.T) {
 		t.Errorf("the fleet is %+v, %v", f, err)
 	}
 	slow := event.Link{From: 0, To: event.Every, Delay: 30 * time.Millisecond}
-	if r, err := steers.Command(t.Context(), event.Command{Link: &slow}); err != nil || !r.Accepted {
+	if r, err := steers.Command(soon.Context(t), event.Command{Link: &slow}); err != nil || !r.Accepted {
 		t.Errorf("slow a link down: %+v, %v", r, err)
 	}
 	// a link that is full is not measured
-	if r, err := steers.Command(t.Context(), event.Command{Action: event.Pause}); err != nil || !r.Accepted {
+	if r, err := steers.Command(soon.Context(t), event.Command{Action: event.Pause}); err != nil || !r.Accepted {
 		t.Errorf("pause: %+v, %v", r, err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if f, err = looks.Fleet(t.Context()); err != nil || len(f.Links) == 2 && f.Links[1].RTT > 25*time.Millisecond {
+		if f, err = looks.Fleet(soon.Context(t)); err != nil || len(f.Links) == 2 && f.Links[1].RTT > 25*time.Millisecond {
 			break
 		}
 	}
@@ -115,13 +116,13 @@ func TestVisitors(t *testing.T) {
 		t.Errorf("slowed down, the links are %+v, %v", f.Links, err)
 	}
 	slow.Delay = 0
-	if r, err := steers.Command(t.Context(), event.Command{Link: &slow}); err != nil || !r.Accepted {
+	if r, err := steers.Command(soon.Context(t), event.Command{Link: &slow}); err != nil || !r.Accepted {
 		t.Errorf("let the link be as it is: %+v, %v", r, err)
 	}
-	if r, err := steers.Command(t.Context(), event.Command{Action: event.Resume}); err != nil || !r.Accepted {
+	if r, err := steers.Command(soon.Context(t), event.Command{Action: event.Resume}); err != nil || !r.Accepted {
 		t.Errorf("go on: %+v, %v", r, err)
 	}
-	if r, err := steers.Command(t.Context(), event.Command{Link: &event.Link{From: 0, To: 7}}); err != nil || r.Accepted || !strings.Contains(r.Reason, "worker 7") {
+	if r, err := steers.Command(soon.Context(t), event.Command{Link: &event.Link{From: 0, To: 7}}); err != nil || r.Accepted || !strings.Contains(r.Reason, "worker 7") {
 		t.Errorf("a link to nobody: %+v, %v", r, err)
 	}
 
@@ -139,10 +140,10 @@ func TestVisitors(t *testing.T) {
 		t.Errorf("a viewer whose token was forgotten: %v", err)
 	}
 
-	if _, err := steers.Gate(t.Context(), door.Gate{Revoke: "nobody"}); err == nil {
+	if _, err := steers.Gate(soon.Context(t), door.Gate{Revoke: "nobody"}); err == nil {
 		t.Error("revoked nobody")
 	}
-	url, err := steers.Gate(t.Context(), door.Gate{Role: "operator", Uses: 1})
+	url, err := steers.Gate(soon.Context(t), door.Gate{Role: "operator", Uses: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,10 +151,10 @@ func TestVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := second.Gate(t.Context(), door.Gate{Revoke: key.Node().Short()}); err != nil {
+	if _, err := second.Gate(soon.Context(t), door.Gate{Revoke: key.Node().Short()}); err != nil {
 		t.Fatal(err)
 	}
-	<-operator.Gone()
+	soon.Next(t, operator.Gone(), "goodbye to the operator")
 	if _, _, err := comeIn(t, s.srv.Join(wire.Viewer), key); err == nil || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("a revoked key is in by its other role: %v", err)
 	}
@@ -168,9 +169,9 @@ func TestVisitors(t *testing.T) {
 	if r, err := second.Command(ctx, event.Command{Action: event.Stop}); err != nil || !r.Accepted {
 		t.Errorf("stop: %+v, %v", r, err)
 	}
-	<-over
-	<-viewer.Gone()
-	if err := errors.Join(<-ends[0], <-ends[1]); err != nil {
+	soon.Next(t, over, "end of the run")
+	soon.Next(t, viewer.Gone(), "goodbye to the viewer")
+	if err := errors.Join(soon.Next(t, ends[0], "end of a worker"), soon.Next(t, ends[1], "end of a worker")); err != nil {
 		t.Error(err)
 	}
 }
@@ -189,7 +190,7 @@ func TestVisitorsThatVanish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shot, err := c.Snapshot(t.Context(), math.MaxUint64)
+		shot, err := c.Snapshot(soon.Context(t), math.MaxUint64)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"brood/runtime/soon"
 )
 
 // Readers that follow a writer, through closed segments, see every record once and in order.
@@ -20,13 +22,15 @@ func TestFollowWhileWriting(t *testing.T) {
 	s, err := create(dir, o)
 	check(t, err)
 	all := some(6000)
-	fail := make(chan error, 3)
+	fail, late := make(chan error, 3), time.Now().Add(soon.Latest)
 	for range 2 {
 		go func() {
 			r, err := OpenReader(dir)
 			for n := 0; err == nil && n < len(all); {
 				rec, e := r.Next()
 				switch {
+				case e == io.EOF && time.Now().After(late):
+					err = fmt.Errorf("no record %d after %s", n, soon.Latest)
 				case e == io.EOF:
 					time.Sleep(100 * time.Microsecond)
 				case e != nil:
@@ -51,7 +55,7 @@ func TestFollowWhileWriting(t *testing.T) {
 		fail <- err
 	}()
 	for range 3 {
-		check(t, <-fail)
+		check(t, soon.Next(t, fail, "end of a reader or the writer"))
 	}
 	check(t, s.Close())
 	if _, err := os.Stat(filepath.Join(dir, segmentName(3))); err != nil {

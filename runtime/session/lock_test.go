@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"brood/runtime/soon"
 )
 
 // As a child process the test binary appends commits to a session until it is killed, and prints each number once
@@ -48,6 +50,8 @@ func child(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	c.Env = append(os.Environ(), "BROOD_SESSION_CHILD="+dir)
 	out, err := c.StdoutPipe()
 	check(t, errors.Join(err, c.Start()))
+	late := time.AfterFunc(soon.Latest, func() { _ = c.Process.Kill() }) // else a child that hangs says nothing for ever
+	t.Cleanup(func() { late.Stop() })
 	return c, bufio.NewScanner(out)
 }
 
@@ -152,5 +156,5 @@ func TestListingDoesNotLockOut(t *testing.T) {
 	}()
 	time.Sleep(20 * time.Millisecond)
 	check(t, f.Close())
-	check(t, <-done)
+	check(t, soon.Next(t, done, "lock"))
 }

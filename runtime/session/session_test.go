@@ -15,6 +15,7 @@ import (
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/soon"
 )
 
 // manual never lets a timer act, so that tests decide when something is written; nor does it wait for the disk.
@@ -192,11 +193,10 @@ func TestTimerWritesPoints(t *testing.T) {
 	check(t, err)
 	defer r.Close()
 	check(t, s.Append(points(1, 1)))
-	for {
-		if _, err = r.Next(); err != io.EOF {
+	for late := time.Now().Add(soon.Latest); ; time.Sleep(time.Millisecond) {
+		if _, err = r.Next(); err != io.EOF || time.Now().After(late) {
 			break
 		}
-		time.Sleep(time.Millisecond)
 	}
 	check(t, err)
 }

@@ -12,7 +12,7 @@ const (
 	progSteps
 	progSamples
 	progEvaluations
-	progBase // epochs before this segment, in 2^-32
+	progBase // epochs before this segment, in units of message.EpochUnit
 	progDone // samples by which the streams advanced in this segment
 	progOf   // samples of one pass
 	progCols
@@ -45,7 +45,7 @@ func (s *installed) progress() event.Progress { return readProgress(s.counters()
 
 func readProgress(c []uint64) event.Progress {
 	p := event.Progress{Rounds: c[progRounds], Steps: c[progSteps], Samples: c[progSamples], Evaluations: c[progEvaluations]}
-	p.Epochs = float64(float64(c[progBase]) / (1 << 32))
+	p.Epochs = float64(float64(c[progBase]) * message.EpochUnit)
 	if c[progOf] > 0 {
 		p.Epochs += float64(c[progDone]) / float64(c[progOf])
 	}

@@ -6,6 +6,7 @@ import (
 
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/message"
 )
 
 // TestProgress: counters add up, and epochs stay exact when the size of a pass changes on the way.
@@ -28,6 +29,17 @@ func TestProgress(t *testing.T) {
 	s.advance(optim.Report{Pass: optim.Pass{Done: 50, Of: 100}})
 	if p := s.progress(); math.Abs(p.Epochs-3.3) > 1e-9 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestEpochsBetweenPasses: where a pass becomes another, what was passed is rounded down, by less than a unit.
+func TestEpochsBetweenPasses(t *testing.T) {
+	s := someEpoch(t)
+	s.advance(optim.Report{Pass: optim.Pass{Done: 1, Of: 10}})
+	was := s.progress().Epochs
+	s.advance(optim.Report{Pass: optim.Pass{Done: 0, Of: 4}})
+	if fell := was - s.progress().Epochs; was != 0.1 || fell <= 0 || fell >= message.EpochUnit {
+		t.Errorf("from %g it fell by %g", was, fell)
 	}
 }
 

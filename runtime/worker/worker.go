@@ -186,11 +186,10 @@ func (w *Worker) failed(epoch uint32, err error) message.Report {
 	if errors.As(err, &nf) {
 		f.NonFinite = &nf.NonFinite
 	}
-	var cut interface{ Lost() (worker int, ok bool) } // of a link that can break
+	var cut interface{ Lost() (worker int, met bool) } // of a link that can break
 	if errors.As(err, &cut) {
-		if w, ok := cut.Lost(); ok {
-			f.Cut = &w
-		}
+		w, met := cut.Lost()
+		f.Cut, f.Never = &w, !met
 	}
 	return f
 }

@@ -47,8 +47,8 @@ type CutError struct {
 	Never  bool // there was no connection: the other is not reachable from here, or this worker not from there
 }
 
-// Lost is the worker whose connection broke; false where there never was one.
-func (e *CutError) Lost() (worker int, ok bool) { return int(e.Worker), !e.Never }
+// Lost is the worker to which the connection broke, and whether there was one.
+func (e *CutError) Lost() (worker int, met bool) { return int(e.Worker), !e.Never }
 
 func (e *CutError) Error() string {
 	return fmt.Sprintf("the connection with worker %d was cut in membership epoch %d or before (%v): the run goes on in a new one", e.Worker, e.Epoch, e.Err)

@@ -72,7 +72,11 @@ func TestSilenceGivesWay(t *testing.T) {
 		all = append(all, a)
 	}
 	all[0].say(wire.Hello{Node: s.key.Node(), Role: wire.Worker})
-	<-asked
+	select {
+	case <-asked:
+	case <-bounded(t).Done():
+		t.Fatal("nobody is asked whether the stranger may come in")
+	}
 	n := &server.strangers
 	until(t, "two silent strangers of three", func() bool {
 		n.mu.Lock()

@@ -19,6 +19,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/runtime/soon"
 )
 
 // troupe is a served run of real processes, and what its log says.
@@ -76,7 +77,7 @@ func (tr *troupe) begin(c *exec.Cmd) *proc {
 		tr.t.Fatal(err)
 	}
 	go func() { defer close(p.done); _ = p.Wait() }()
-	tr.t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
+	tr.t.Cleanup(func() { _ = p.Process.Kill(); soon.Next(tr.t, p.done, "end of a process") })
 	return p
 }
 
@@ -233,7 +234,7 @@ func (tr *troupe) fault() (string, time.Duration) {
 		return "SIGTERM of a worker", took
 	}
 	tr.signal(tr.serve, syscall.SIGKILL)
-	<-tr.serve.done
+	soon.Next(tr.t, tr.serve.done, "end of the coordinator")
 	tr.hear()
 	before, began = tr.last.Epoch, time.Now()
 	tr.resume()

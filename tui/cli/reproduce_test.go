@@ -11,6 +11,7 @@ import (
 	"brood/presets"
 	"brood/runtime/batch"
 	"brood/runtime/option"
+	"brood/runtime/soon"
 )
 
 // TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document. A full form is
@@ -135,10 +136,15 @@ func TestShortTime(t *testing.T) {
 
 // TestBatchEndsAtOnce: a moving view whose runs are all over ends before it has begun to move.
 func TestBatchEndsAtOnce(t *testing.T) {
-	for range 50 {
-		b := &runs{Batch: &batch.Batch{}, table: func(int) *table { return newTable("x") }}
-		v := newBatchView(b, false, false, streams{out: io.Discard, err: io.Discard, terminal: true})
-		v.begin()
-		v.close()
-	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range 50 {
+			b := &runs{Batch: &batch.Batch{}, table: func(int) *table { return newTable("x") }}
+			v := newBatchView(b, false, false, streams{out: io.Discard, err: io.Discard, terminal: true})
+			v.begin()
+			v.close()
+		}
+	}()
+	soon.Next(t, ended, "end of the view")
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"brood/runtime/session"
+	"brood/runtime/soon"
 )
 
 // agrees is the progress that verify prints every second: whether there is any depends on the machine.
@@ -141,15 +142,17 @@ func differ(ts *testscript.TestScript, neg bool, args []string) {
 
 // begun waits until a session has a writer and a log.
 func begun(ts *testscript.TestScript, neg bool, args []string) {
-	for running := false; !running; time.Sleep(5 * time.Millisecond) {
-		if running, _ = session.Running(ts.MkAbs(args[0])); !running {
-			continue
+	soon.Until(ts, args[0]+" has begun", func() bool {
+		if running, _ := session.Running(ts.MkAbs(args[0])); !running {
+			return false
 		}
 		r, err := session.OpenReader(ts.MkAbs(args[0]))
-		if running = err == nil; running { // its log is made after its lock is taken
-			ts.Check(r.Close())
+		if err != nil {
+			return false // its log is made after its lock is taken
 		}
-	}
+		ts.Check(r.Close())
+		return true
+	})
 }
 
 // await SESSION ROUND waits until a run has committed the round.
@@ -159,10 +162,13 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	r, err := session.OpenReader(ts.MkAbs(args[0]))
 	ts.Check(err)
 	defer r.Close()
-	for {
+	for late := time.Now().Add(soon.Latest); ; {
 		rec, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
+			if time.Now().After(late) {
+				ts.Fatalf("after %s %s has not come to round %d", soon.Latest, args[0], want)
+			}
 			if running, _ := session.Running(ts.MkAbs(args[0])); !running {
 				ts.Fatalf("the run ended before round %d", want)
 			}
@@ -207,9 +213,10 @@ func writer(ts *testscript.TestScript, name string) *os.Process {
 
 // ended waits until a session has no writer.
 func ended(ts *testscript.TestScript, neg bool, args []string) {
-	for running := true; running; time.Sleep(5 * time.Millisecond) {
-		running, _ = session.Running(ts.MkAbs(args[0]))
-	}
+	soon.Until(ts, args[0]+" has no writer any more", func() bool {
+		running, _ := session.Running(ts.MkAbs(args[0]))
+		return !running
+	})
 }
 
 // cut FILE N takes the last N bytes off a file.

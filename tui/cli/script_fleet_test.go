@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"brood/runtime/soon"
 )
 
 // launchBackground NAME ARGUMENTS... starts brood fleet launch.
@@ -72,13 +74,11 @@ func daemon(ts *testscript.TestScript, name string, argv ...string) {
 
 // until waits for a server; what it last said is in NAME.log.
 func until(ts *testscript.TestScript, name string, ready func() bool) {
-	for range 2400 { // two minutes: a machine may be slow
-		if ready() {
-			return
+	for late := time.Now().Add(soon.Latest); !ready(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(late) {
+			ts.Fatalf("%s is not there: %s", name, ts.ReadFile(name+".log"))
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	ts.Fatalf("%s is not there: %s", name, ts.ReadFile(name+".log"))
 }
 
 // sshd starts a server of ssh on this machine, with keys of its own. $SSH and $ELSE reach it as HOST 127.0.0.1:$PORT,

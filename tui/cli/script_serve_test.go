@@ -1,15 +1,17 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"brood/runtime/soon"
 )
 
 // crew are the processes of a fleet that a script has started, by name.
@@ -78,19 +80,27 @@ func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // await waits until a process has printed so many URLs.
-func (h *hand) await(ts *testscript.TestScript, n int) [][]string {
-	for {
+func (h *hand) await(ts *testscript.TestScript, n int) (urls [][]string) {
+	soon.Until(ts, fmt.Sprintf("%v prints %d URLs", h.cmd.Args, n), func() bool {
+		over := h.ended() // and prints nothing after that
 		text, err := os.ReadFile(h.out)
 		ts.Check(err)
-		if m := joinURL.FindAllStringSubmatch(string(text), -1); len(m) == n {
-			return m
-		}
-		select {
-		case <-h.done:
+		urls = joinURL.FindAllStringSubmatch(string(text), -1)
+		if len(urls) != n && over {
 			errs, _ := os.ReadFile(h.err)
 			ts.Fatalf("%v ends with %d: %s", h.cmd.Args, h.cmd.ProcessState.ExitCode(), errs)
-		case <-time.After(5 * time.Millisecond):
 		}
+		return len(urls) == n
+	})
+	return urls
+}
+
+func (h *hand) ended() bool {
+	select {
+	case <-h.done:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -125,7 +135,7 @@ func workerBackground(ts *testscript.TestScript, neg bool, args []string) {
 func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 	c := crewOf(ts)
 	h := c[args[0]]
-	<-h.done
+	soon.Next(ts, h.done, "end of "+args[0])
 	delete(c, args[0])
 	out, err := os.ReadFile(h.out)
 	ts.Check(err)
@@ -147,7 +157,7 @@ func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 func slay(ts *testscript.TestScript, neg bool, args []string) {
 	h := crewOf(ts)[args[0]]
 	ts.Check(h.cmd.Process.Kill())
-	<-h.done
+	soon.Next(ts, h.done, "end of a process")
 	delete(crewOf(ts), args[0])
 }
 
@@ -159,20 +169,18 @@ func hush(ts *testscript.TestScript, neg bool, args []string) {
 // says NAME PATTERN waits until a process has said so on standard output or standard error.
 func saysBackground(ts *testscript.TestScript, neg bool, args []string) {
 	h, want := crewOf(ts)[args[0]], regexp.MustCompile(args[1])
-	for {
+	soon.Until(ts, fmt.Sprintf("%s says %q", args[0], args[1]), func() bool {
+		over := h.ended() // and says nothing after that
 		var text strings.Builder
 		for _, path := range []string{h.out, h.err} {
 			b, err := os.ReadFile(path)
 			ts.Check(err)
 			text.Write(b)
 		}
-		if want.MatchString(text.String()) {
-			return
-		}
-		select {
-		case <-h.done:
+		said := want.MatchString(text.String())
+		if over && !said {
 			ts.Fatalf("%s ended and did not say %q: %s", args[0], args[1], text.String())
-		case <-time.After(5 * time.Millisecond):
 		}
-	}
+		return said
+	})
 }

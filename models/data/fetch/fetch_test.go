@@ -386,8 +386,13 @@ func TestLock(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	unlock()
-	if err := <-done; err != nil {
-		t.Error(err)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the lock is free, and who waits for it does not get it")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"brood/optim"
+	"brood/runtime/soon"
 	"brood/runtime/view/sourcetest"
 	"brood/tui"
 )
@@ -79,7 +80,7 @@ func serve(t *testing.T) *rig {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-		<-done
+		soon.Next(t, done, "end of the door")
 		r.src.Close()
 	})
 	return r
