@@ -17,8 +17,9 @@ type Kubernetes struct {
 	Port   int    // UDP of QUIC; over TCP the others ask here for the join URL
 	Secret string // shared by the pods
 	// PersistentVolumeClaim for sessions and data, mounted by every pod; "" gives each pod a folder that ends with it
-	Claim string
-	Args  []string // for brood serve: flags and the preset
+	Claim  string
+	Device string   // resource of which a pod takes one, such as nvidia.com/gpu; "" for none
+	Args   []string // for brood serve: flags and the preset
 }
 
 // 63 characters, less what the Job appends for a pod
@@ -34,6 +35,8 @@ func (k Kubernetes) Manifest() (string, error) {
 		return "", fmt.Errorf("the name %q is no DNS label: give up to 48 of a-z, 0-9 and '-', beginning with a letter", k.Name)
 	case k.Claim != "" && !claim.MatchString(k.Claim):
 		return "", fmt.Errorf("%q is no name of a PersistentVolumeClaim", k.Claim)
+	case k.Device != "" && !resource.MatchString(k.Device):
+		return "", fmt.Errorf("%q is no resource of Kubernetes: give one such as nvidia.com/gpu", k.Device)
 	case k.Image == "" || strings.ContainsAny(k.Image, " \t\n\"'"):
 		return "", fmt.Errorf("%q is no container image: name one that has brood in its PATH", k.Image)
 	case k.Pods < 1 || k.Pods > MaxSize:
@@ -48,6 +51,8 @@ func (k Kubernetes) Manifest() (string, error) {
 	err := manifest.Execute(&out, k)
 	return out.String(), err
 }
+
+var resource = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]{0,250}/[A-Za-z0-9][-A-Za-z0-9_.]{0,62}$`)
 
 var claim = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
@@ -123,6 +128,10 @@ spec:
           valueFrom: {secretKeyRef: {name: {{.Name}}, key: secret}}
         - {name: BROOD_SESSIONS, value: /brood/sessions}
         - {name: BROOD_DATA, value: /brood/data}
+{{- if .Device}}
+        resources:
+          limits: {{"{"}}{{text .Device}}: 1{{"}"}} # a device for each pod
+{{- end}}
         ports:
         - {name: quic, protocol: UDP, containerPort: {{.Port}}}
         - {name: join, protocol: TCP, containerPort: {{.Port}}}

@@ -41,6 +41,26 @@ func decode(t *testing.T, text string) (secret corev1.Secret, service corev1.Ser
 	return secret, service, job, err
 }
 
+// TestManifestWithDevices: a pod takes one device, and none where nobody asks for one.
+func TestManifestWithDevices(t *testing.T) {
+	with := fleet
+	with.Device = "amd.com/gpu"
+	_, _, job, err := objects(t, with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := job.Spec.Template.Spec.Containers[0].Resources.Limits["amd.com/gpu"]; n.String() != "1" {
+		t.Errorf("%v", job.Spec.Template.Spec.Containers[0].Resources)
+	}
+	if _, _, job, err := objects(t, fleet); err != nil || len(job.Spec.Template.Spec.Containers[0].Resources.Limits) > 0 {
+		t.Errorf("%v, %v", job.Spec.Template.Spec.Containers[0].Resources, err)
+	}
+	with.Device = "gpu"
+	if _, err := with.Manifest(); err == nil || !strings.HasPrefix(err.Error(), `"gpu" is no resource of Kubernetes`) {
+		t.Error(err)
+	}
+}
+
 func TestManifest(t *testing.T) {
 	secret, service, job, err := objects(t, fleet)
 	if err != nil {

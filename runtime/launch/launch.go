@@ -25,9 +25,36 @@ import (
 // Place is where one of several copies of a command stands among them.
 type Place struct {
 	Rank, Size int
+	Local      int    // its number among the copies on this machine; 0 where the engine does not say
 	Run        string // names this run among others that meet in the same folder; letters, digits, '.', '_' and '-'
 	Leader     string // host of rank 0; "" where the engine does not say
 	Folder     string // that all copies probably see; "" where the engine does not say
+}
+
+// visible are what engines set so that a process sees some of the devices alone, by NVIDIA's, AMD's and Intel's
+// drivers.
+var visible = []string{"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}
+
+// Device is what a copy computes on where --device says so much: a driver without a number stands for the device that
+// has the copy's number on its machine, unless the engine shows it one device alone.
+func (p Place) Device(text string, env func(string) string) string {
+	for _, name := range visible {
+		if shown := env(name); shown != "" && !strings.Contains(shown, ",") {
+			return text
+		}
+	}
+	if text == "" || text == "cpu" || strings.Contains(text, ":") {
+		return text
+	}
+	return text + ":" + strconv.Itoa(p.Local)
+}
+
+// local reads a variable with the number of a copy on its machine, which may be missing.
+func local(env func(string) string, name, remedy string) (int, error) {
+	if env(name) == "" {
+		return 0, nil
+	}
+	return number(env, name, remedy, 0, MaxSize-1)
 }
 
 // MaxSize is how many copies or slots a fleet may have: brood serve waits for no more.

@@ -32,15 +32,34 @@ func TestPlaces(t *testing.T) {
 		env  []string
 		want Place
 	}{
-		{"step", Slurm, step, Place{1, 3, "slurm-17.0.0", "n08", "/home/eve"}},
-		{"requeued", Slurm, append([]string{"SLURM_RESTART_COUNT=2"}, step...), Place{1, 3, "slurm-17.0.2", "n08", "/home/eve"}},
-		{"step in an array", Slurm, append(slices.Clone(step), array...), Place{1, 3, "slurm-17.0.0", "n08", "/home/eve"}},
-		{"array", Slurm, array, Place{2, 3, "slurm-12", "", "/home/eve"}},
-		{"torchrun", Torchrun, torch, Place{2, 4, "torchrun-a_b-head.local-29500-1", "head.local", ""}},
-		{"by hand", Torchrun, torch[:3], Place{2, 4, "torchrun-none-head.local-0-0", "head.local", ""}},
+		{"step", Slurm, step, Place{1, 3, 0, "slurm-17.0.0", "n08", "/home/eve"}},
+		{"requeued", Slurm, append([]string{"SLURM_RESTART_COUNT=2"}, step...), Place{1, 3, 0, "slurm-17.0.2", "n08", "/home/eve"}},
+		{"step in an array", Slurm, append(slices.Clone(step), array...), Place{1, 3, 0, "slurm-17.0.0", "n08", "/home/eve"}},
+		{"array", Slurm, array, Place{2, 3, 0, "slurm-12", "", "/home/eve"}},
+		{"torchrun", Torchrun, torch, Place{2, 4, 0, "torchrun-a_b-head.local-29500-1", "head.local", ""}},
+		{"second of its machine", Slurm, append([]string{"SLURM_LOCALID=1"}, step...), Place{1, 3, 1, "slurm-17.0.0", "n08", "/home/eve"}},
+		{"third of its machine", Torchrun, append([]string{"LOCAL_RANK=2"}, torch...), Place{2, 4, 2, "torchrun-a_b-head.local-29500-1", "head.local", ""}},
+		{"by hand", Torchrun, torch[:3], Place{2, 4, 0, "torchrun-none-head.local-0-0", "head.local", ""}},
 	} {
 		if got, err := c.of(env(c.env...)); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
+		}
+	}
+}
+
+// TestDevicesOfCopies: each copy of a machine takes a device of its own, unless it was told which, or sees one alone.
+func TestDevicesOfCopies(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		local int
+		env   string
+		want  string
+	}{
+		{"gpu", 0, "", "gpu:0"}, {"gpu", 3, "", "gpu:3"}, {"cuda", 1, "X=0,1", "cuda:1"}, {"gpu:2", 1, "", "gpu:2"}, {"cpu", 1, "", "cpu"}, {"", 1, "", ""},
+		{"gpu", 3, "CUDA_VISIBLE_DEVICES=3", "gpu"}, {"gpu", 1, "CUDA_VISIBLE_DEVICES=4,5", "gpu:1"}, {"opencl", 2, "ROCR_VISIBLE_DEVICES=GPU-12ab", "opencl"},
+	} {
+		if got := (Place{Local: c.local}).Device(c.text, env(c.env)); got != c.want {
+			t.Errorf("--device %s of copy %d, %s: %s, want %s", c.text, c.local, c.env, got, c.want)
 		}
 	}
 }
@@ -55,6 +74,8 @@ func TestPlacesRefuse(t *testing.T) {
 		{Slurm, nil, nil, "SLURM_PROCID is not set: run this inside srun"},
 		{Slurm, nil, batch, "this is the batch script"},
 		{Slurm, []string{"SLURM_PROCID="}, step, "SLURM_PROCID is not set"},
+		{Slurm, []string{"SLURM_LOCALID=-1"}, step, `SLURM_LOCALID="-1": want a whole number from 0`},
+		{Torchrun, []string{"LOCAL_RANK=x"}, torch, `LOCAL_RANK="x"`},
 		{Slurm, []string{"SLURM_PROCID=3"}, step, `SLURM_PROCID="3": want a whole number from 0 to 2`},
 		{Slurm, []string{"SLURM_STEP_NUM_TASKS=many"}, step, "SLURM_STEP_NUM_TASKS"},
 		{Slurm, []string{"SLURM_STEP_NUM_TASKS=99999"}, step, "from 1 to 1024"},

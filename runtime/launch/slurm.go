@@ -31,6 +31,9 @@ func slurmStep(env func(string) string) (p Place, err error) {
 	if p.Rank, err = number(env, "SLURM_PROCID", insideSlurm, 0, p.Size-1); err != nil {
 		return p, err
 	}
+	if p.Local, err = local(env, "SLURM_LOCALID", insideSlurm); err != nil {
+		return p, err
+	}
 	nodes, err := Nodes(cmp.Or(env("SLURM_STEP_NODELIST"), env("SLURM_JOB_NODELIST")))
 	if err != nil {
 		return p, fmt.Errorf("SLURM_STEP_NODELIST: %w", err)

@@ -18,6 +18,9 @@ func Torchrun(env func(string) string) (p Place, err error) {
 	if p.Rank, err = number(env, "RANK", insideTorchrun, 0, p.Size-1); err != nil {
 		return p, err
 	}
+	if p.Local, err = local(env, "LOCAL_RANK", insideTorchrun); err != nil {
+		return p, err
+	}
 	if p.Leader = env("MASTER_ADDR"); p.Leader == "" {
 		return p, fmt.Errorf("MASTER_ADDR is not set: %s", insideTorchrun)
 	}

@@ -44,6 +44,7 @@ type launcher struct {
 	hosts, hostfile      string
 	rsh, brood           string
 	image, name, claim   string
+	resource             string
 	pods                 int
 	patience             time.Duration
 
@@ -71,7 +72,7 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	if err := l.serve.Args(l.serve, args); err != nil {
 		return err
 	}
-	for name, of := range map[string][]string{"image": {"--k8s"}, "pods": {"--k8s"}, "name": {"--k8s"}, "claim": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "patience": {"--slurm", "--torchrun"}} {
+	for name, of := range map[string][]string{"image": {"--k8s"}, "pods": {"--k8s"}, "name": {"--k8s"}, "claim": {"--k8s"}, "resource": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "patience": {"--slurm", "--torchrun"}} {
 		if c.Flags().Changed(name) && !slices.Contains(of, ways[0]) {
 			return usage("--%s goes with %s, not with %s", name, strings.Join(of, " and "), ways[0])
 		}
@@ -161,6 +162,11 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 	if err != nil {
 		return err
 	}
+	if f := fl.Lookup(option.Device.Name); f.Changed {
+		if err := f.Value.Set(p.Device(f.Value.String(), os.Getenv)); err != nil {
+			return err
+		}
+	}
 	if p.Rank > 0 {
 		url, err := m.look(c.Context(), l.patience)
 		if err != nil {
@@ -201,8 +207,12 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 	if err != nil || err2 != nil || host != "" {
 		return usage("--listen %s: with --k8s give :PORT, and pods listen on their own addresses", address)
 	}
+	device := ""
+	if asked := l.serve.Flags().Lookup(option.Device.Name).Value.String(); asked != "" && asked != option.CPU {
+		device = l.resource
+	}
 	text, err := launch.Kubernetes{Name: l.name, Image: l.image, Pods: l.pods, Port: n, Secret: rand.Text() + rand.Text(), Claim: l.claim,
-		Args: append(passOn(c, l.own...), args...)}.Manifest()
+		Device: device, Args: append(passOn(c, l.own...), args...)}.Manifest()
 	if err != nil {
 		return usage("%w", err)
 	}

@@ -27,6 +27,7 @@ func launchCommand(s streams) *cobra.Command {
 	fl.IntVar(&l.pods, "pods", 3, "how many pods train (with --k8s)")
 	fl.StringVar(&l.name, "name", "brood", "what the Job is called (with --k8s)")
 	fl.StringVar(&l.claim, "claim", "", "PersistentVolumeClaim of all pods, for sessions and data (with --k8s)")
+	fl.StringVar(&l.resource, "resource", "nvidia.com/gpu", "what Kubernetes calls a device, of which each pod takes one where --device asks for one (with --k8s)")
 	fl.DurationVar(&l.patience, "patience", 5*time.Minute, "how long a worker waits for the coordinator's join URL")
 	fl.VisitAll(func(f *pflag.Flag) { l.own = append(l.own, f.Name) })
 	// The URL's token belongs in no log: whoever launches tells it to the others.

@@ -34,11 +34,20 @@ func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) 
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
-	what := []string{"worker", "-"}
-	for _, x := range hosting {
-		if f := l.serve.Flags().Lookup(x.Name); f.Changed {
-			what = append(what, "--"+x.Name, f.Value.String())
+	what := func(slot int) []string {
+		args := []string{"worker", "-"}
+		for _, x := range hosting {
+			f := l.serve.Flags().Lookup(x.Name)
+			if !f.Changed {
+				continue
+			}
+			text := f.Value.String()
+			if x == option.Device {
+				text = launch.Place{Local: slot}.Device(text, func(string) string { return "" })
+			}
+			args = append(args, "--"+x.Name, text)
 		}
+		return args
 	}
 	crew := &distant{ssh: ssh, what: what, to: l.s.err, hope: launch.Slots(hosts), failed: cancel}
 	defer func() { crew.end(ctx.Err() == nil) }()
@@ -55,9 +64,9 @@ func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) 
 // distant are the workers on other machines, each with an ssh of this one.
 type distant struct {
 	ssh    launch.SSH
-	what   []string
-	need   int         // that must be there at once for the run to begin
-	failed func(error) // told why it never will
+	what   func(slot int) []string // the command line of a worker, for each slot of a host
+	need   int                     // that must be there at once for the run to begin
+	failed func(error)             // told why it never will
 	wg     sync.WaitGroup
 
 	mu    sync.Mutex
@@ -70,7 +79,7 @@ type distant struct {
 }
 
 func (d *distant) start(h launch.Host, slot int, url string) {
-	argv := d.ssh.Command(h, d.what...)
+	argv := d.ssh.Command(h, d.what(slot)...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = detached() // a Ctrl+C is for the coordinator, which then tells the workers
 	cmd.WaitDelay = time.Second  // what the program has started may hold its output open when it is gone itself
