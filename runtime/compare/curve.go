@@ -40,11 +40,7 @@ func (r *Run) Curve(series string, a Axis, lo, hi float64, n int) (cols []view.B
 		if end <= begin {
 			continue
 		}
-		if len(s.Members) > 0 {
-			cols[i] = s.Median(begin, end, 1)[0]
-		} else {
-			cols[i] = s.Band(begin, end, 1)[0]
-		}
+		cols[i] = s.Band(begin, end, 1)[0]
 	}
 	return cols, true
 }
@@ -65,11 +61,7 @@ func (r *Run) Points(series string, a Axis, n int) (out []Point) {
 	if n == 0 {
 		return nil
 	}
-	cols := s.Band(lo, hi, n)
-	if len(s.Members) > 0 {
-		cols = s.Median(lo, hi, n)
-	}
-	for i, b := range cols {
+	for i, b := range s.Band(lo, hi, n) {
 		if !b.Empty() {
 			last := lo + (hi-lo)*uint64(i+1)/uint64(n) - 1
 			out = append(out, Point{last, r.clock.at(a, Rounds, float64(last)), b})

@@ -207,7 +207,7 @@ func (c comparison) results(groups []compare.Group) *table {
 		best[m.Name] = compare.Best(c.runs, m)
 	}
 	for _, r := range c.runs {
-		row := []string{r.Name, grouped(int64(r.Tally.Sum.Rounds))}
+		row := []string{r.Name, grouped(int64(r.Rounds))}
 		for _, m := range metrics {
 			figure, mark := "–", " "
 			if x, ok := r.Metric(m.Name); ok {
@@ -355,7 +355,7 @@ func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series strin
 				metrics[m.Name] = finite(x)
 			}
 		}
-		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Tally.Sum.Rounds, "settings": settings, "metrics": metrics, "best": append([]string{}, best[r]...)})
+		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Rounds, "settings": settings, "metrics": metrics, "best": append([]string{}, best[r]...)})
 	}
 	for _, d := range compare.Differences(runs) {
 		values := map[string]string{}
