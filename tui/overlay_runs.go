@@ -178,8 +178,8 @@ func (o *laid) plot(q quantity, n int) (p plot, some bool) {
 	return p, some
 }
 
-// quantities are those that are worth a chart, in the order in which people ask for them: the loss, the test error, what
-// was sent, and then what else was measured.
+// quantities are those that are worth a chart, in the order in which people ask for them: the loss, the test error,
+// what was sent, and then what else was measured.
 func (o *laid) quantities() (out []quantity) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })

@@ -42,7 +42,7 @@ type screen struct {
 	digit int
 	name  string
 	place func(*model, cell.Rect) []placement // between the screen line and the key line; nil: the leading panel alone
-	home  bool                                // it needs no run: esc leads back to it, and without a run it is all there is
+	home  bool                                // it needs no run: esc leads back to it, and it is where one begins
 	lead  panelID                             // its panel's own id, as screens tells it
 }
 

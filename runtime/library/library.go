@@ -77,6 +77,14 @@ func (l *Library) Scan(dir string) ([]Entry, error) {
 	return entries, nil
 }
 
+// Any says whether there is a run, or a folder of runs, in the home: it looks no further than the first.
+func (l *Library) Any() bool {
+	found, err := os.ReadDir(l.home)
+	return err == nil && slices.ContainsFunc(found, func(e os.DirEntry) bool {
+		return !strings.HasPrefix(e.Name(), ".") && look(l.home, e.Name()).Dir != ""
+	})
+}
+
 // Sort puts entries in the order of [Library.Scan].
 func Sort(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int {

@@ -79,6 +79,9 @@ func TestScan(t *testing.T) {
 	if within, err := lib.Scan(folder.Dir); err != nil || !slices.Equal(names(within), []string{"eta=1,seed=2", "eta=1,seed=1"}) {
 		t.Errorf("the sweep holds %v, %v", names(within), err)
 	}
+	if !lib.Any() || Open(filepath.Join(home, "empty"), "").Any() || Open(filepath.Join(home, "nowhere"), "").Any() {
+		t.Error("it is not told whether there is any run")
+	}
 	if none, err := lib.Scan(filepath.Join(home, "nowhere")); err != nil || len(none) > 0 {
 		t.Errorf("a home that is not there holds %v, %v", none, err)
 	}

@@ -133,8 +133,7 @@ func recordedAny() bool {
 	if err != nil {
 		return false
 	}
-	entries, err := library.Open(home, "").Scan(home)
-	return err == nil && len(entries) > 0
+	return library.Open(home, "").Any()
 }
 
 // kinds names what a flag's type takes.

@@ -12,6 +12,7 @@ type Timings struct {
 	First  time.Duration   // from its start to a frame that lists the runs
 	Filled time.Duration   // and to one in which all runs in view have their figures
 	All    time.Duration   // and until everything is read
+	Laid   time.Duration   // the frame for which all curves are made anew, as when another run is marked
 	Frames []time.Duration // of Update and View, with so many runs marked and their curves over each other
 	Marked int
 }
@@ -76,7 +77,10 @@ func Measure(ctx context.Context, lib Library, width, height, mark, frames int) 
 			queue = append(queue, cmd)
 		}
 	}
+	rail.overlay.stale = true
+	at := time.Now()
 	m.View()
+	t.Laid = time.Since(at)
 	for range frames {
 		at := time.Now()
 		m.Update(tea.KeyPressMsg{Code: tea.KeyLeft})
