@@ -26,6 +26,7 @@ type filed struct {
 	Bytes   int64           `cbor:"0,keyasint"`
 	Written int64           `cbor:"1,keyasint"` // Unix nanoseconds
 	Text    cbor.RawMessage `cbor:"2,keyasint"`
+	Ended   bool            `cbor:"3,keyasint,omitempty"` // the log says that the run is over
 }
 
 func (f filed) fits(e Entry) bool { return f.Bytes == e.Bytes && f.Written == e.Written.UnixNano() }
@@ -133,6 +134,19 @@ func (l *Library) summaries() index {
 	return l.index
 }
 
+// ended are the runs whose logs, as they were, say that they are over. The map is the caller's.
+func (l *Library) ended() map[string]filed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[string]filed, len(l.summaries()))
+	for dir, f := range l.index {
+		if f.Ended {
+			out[dir] = f
+		}
+	}
+	return out
+}
+
 func (l *Library) cached(e Entry) (s Summary, ok bool) {
 	l.mu.Lock()
 	f, ok := l.summaries()[e.Dir]
@@ -147,7 +161,7 @@ func (l *Library) keep(e Entry, s Summary) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.summaries()[e.Dir] = filed{e.Bytes, e.Written.UnixNano(), text}
+	l.summaries()[e.Dir] = filed{e.Bytes, e.Written.UnixNano(), text, s.Phase.Over() && s.Err == ""}
 	l.stale = true
 }
 
@@ -183,7 +197,7 @@ func (l *Library) Run(e Entry) (*compare.Run, error) {
 		return nil, err
 	}
 	if text, err := cbor.Marshal(run); err == nil && e.Bytes >= worth {
-		_ = l.store("run", e.Dir, filed{e.Bytes, e.Written.UnixNano(), text}) // a cache that cannot be written is none
+		_ = l.store("run", e.Dir, filed{e.Bytes, e.Written.UnixNano(), text, false}) // a cache that cannot be written is none
 	}
 	return run, nil
 }

@@ -71,7 +71,8 @@ func (l *Library) Scan(dir string) ([]Entry, error) {
 	}
 	found = slices.DeleteFunc(found, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
 	entries := make([]Entry, len(found))
-	each(len(found), func(i int) { entries[i] = look(dir, found[i].Name()) })
+	ended := l.ended()
+	each(len(found), func(i int) { entries[i] = look(dir, found[i].Name(), ended) })
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Dir == "" })
 	Sort(entries)
 	return entries, nil
@@ -81,7 +82,7 @@ func (l *Library) Scan(dir string) ([]Entry, error) {
 func (l *Library) Any() bool {
 	found, err := os.ReadDir(l.home)
 	return err == nil && slices.ContainsFunc(found, func(e os.DirEntry) bool {
-		return !strings.HasPrefix(e.Name(), ".") && look(l.home, e.Name()).Dir != ""
+		return !strings.HasPrefix(e.Name(), ".") && look(l.home, e.Name(), nil).Dir != ""
 	})
 }
 
@@ -112,13 +113,16 @@ func each(n int, f func(i int)) {
 	all.Wait()
 }
 
-// look is the entry of a name in dir; without a directory where it is neither a run nor a folder of them.
-func look(dir, name string) Entry {
+// look is the entry of a name in dir; without a directory where it is neither a run nor a folder of them. The lock of a
+// run that has ended is not tried, unless it was taken since.
+func look(dir, name string, ended map[string]filed) Entry {
 	e := Entry{Name: name, Dir: filepath.Join(dir, name)}
 	bytes, written, ok := session.LogSize(e.Dir)
 	if ok {
 		e.Bytes, e.Written = bytes, written
-		e.Running, _ = session.Running(e.Dir)
+		if f, ok := ended[e.Dir]; !ok || !f.fits(e) || !session.Taken(e.Dir).Before(written) {
+			e.Running, _ = session.Running(e.Dir)
+		}
 		return e
 	}
 	for _, kind := range []string{"sweep", "study"} {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -84,6 +85,39 @@ func TestScan(t *testing.T) {
 	}
 	if none, err := lib.Scan(filepath.Join(home, "nowhere")); err != nil || len(none) > 0 {
 		t.Errorf("a home that is not there holds %v, %v", none, err)
+	}
+}
+
+// A run that has ended is not asked for its lock in each scan, and yet seen to run again at once when it is resumed.
+func TestEndedRunsRunAgain(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, "one")
+	record(t, dir, append(sourcetest.Run(2, 8), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 8}}))
+	lib := Open(home, t.TempDir())
+	running := func() (Entry, bool) {
+		t.Helper()
+		entries, err := lib.Scan(home)
+		if err != nil || len(entries) != 1 {
+			t.Fatal(entries, err)
+		}
+		return entries[0], entries[0].Running
+	}
+	e, now := running()
+	if s := lib.Summary(e); now || s.Phase != event.Finished || len(lib.ended()) != 1 {
+		t.Fatalf("runs %v, %+v; %d have ended", now, s, len(lib.ended()))
+	}
+	held, err := session.Lock(dir) // as whoever resumes it does, before the first record
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, now := running(); !now {
+		t.Error("a run that was resumed is not seen to run")
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, now := running(); now {
+		t.Error("a run that has ended again is seen to run")
 	}
 }
 
@@ -226,5 +260,27 @@ func TestSummaries(t *testing.T) {
 	}
 	if err := lib.Save(); err != nil {
 		t.Error(err)
+	}
+}
+
+// BenchmarkScan is of 2000 runs.
+func BenchmarkScan(b *testing.B) {
+	home := b.TempDir()
+	for i := range 2000 {
+		dir := filepath.Join(home, "run-"+strconv.Itoa(i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			b.Fatal(err)
+		}
+		for _, name := range []string{"log-000001.brood", "lock"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("1"), 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	lib := Open(home, "")
+	for b.Loop() {
+		if entries, err := lib.Scan(home); err != nil || len(entries) != 2000 {
+			b.Fatal(err)
+		}
 	}
 }
