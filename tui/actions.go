@@ -61,7 +61,7 @@ func (m *model) back() tea.Cmd {
 
 func (m *model) openScreen(i int) tea.Cmd {
 	if m.opt.Source == nil && i != m.home() {
-		m.say(cell.Warn, "no run is open: enter opens the one under the cursor")
+		m.say(cell.Warn, noRun)
 		return nil
 	}
 	m.screen, m.expanded, m.drawer = i, false, false
@@ -149,7 +149,7 @@ func (m *model) copyNumbers() tea.Cmd {
 }
 
 func (m *model) click(x, y int) tea.Cmd {
-	if m.overlay != nil {
+	if m.popup != nil {
 		return nil
 	}
 	if y == 1 {

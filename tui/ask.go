@@ -18,12 +18,12 @@ func (e *ask) key(m *model, name, text string) tea.Cmd {
 	e.err = ""
 	switch name {
 	case "esc":
-		m.overlay = nil
+		m.popup = nil
 	case "enter":
-		m.overlay = nil
+		m.popup = nil
 		cmd, err := e.do(m, e.text())
 		if err != nil {
-			m.overlay, e.err = e, err.Error()
+			m.popup, e.err = e, err.Error()
 		}
 		return cmd
 	default:

@@ -43,8 +43,8 @@ func (m *model) paint() *cell.Grid {
 		}
 		m.keyLine(g, g.H-1)
 	}
-	if m.overlay != nil {
-		m.overlay.draw(m, g)
+	if m.popup != nil {
+		m.popup.draw(m, g)
 	}
 	return g
 }

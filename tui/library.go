@@ -154,7 +154,7 @@ func (m *model) begin() {
 	m.member, m.window, m.acked = 0, window{}, 0
 	m.drawer, m.expanded = false, false
 	m.leasing = leasing{}
-	m.past, m.prompt, m.overlay = past{}, nil, nil
+	m.past, m.prompt, m.popup = past{}, nil, nil
 	for _, p := range m.panels {
 		if p.reset != nil {
 			p.reset()

@@ -43,7 +43,7 @@ type model struct {
 	rail      *rail
 	filters   filters
 	past      past
-	overlay   overlay // nil, help, palette or a question
+	popup     popup   // nil, help, palette or a question
 	prompt    *prompt // the command line
 	toast     toast
 	acked     view.Position // alerts before it are acknowledged
@@ -247,7 +247,7 @@ func (m *model) sign(c event.Command) event.Command {
 func (m *model) mayCommand() string {
 	switch {
 	case m.opt.Source == nil:
-		return "no run is open: enter opens the one under the cursor"
+		return noRun
 	case m.replay != nil:
 		if m.brancher() != nil {
 			return "this is a recording: B begins a run of its own here, with the knobs that are staged"

@@ -191,7 +191,7 @@ func (r *runs) resume(m *model) tea.Cmd {
 	if done {
 		about = fmt.Sprintf("It has done %s, and ended as it was told. Until which round shall it train?", count(int(k.Round), "round"))
 	}
-	m.overlay = &ask{title: "resume " + r.name(e), about: about, do: func(m *model, text string) (tea.Cmd, error) {
+	m.popup = &ask{title: "resume " + r.name(e), about: about, do: func(m *model, text string) (tea.Cmd, error) {
 		text = strings.TrimSpace(text)
 		var limit event.Limit
 		if text != "" || done {
@@ -221,7 +221,7 @@ func (r *runs) mayStop(m *model) string {
 
 func (r *runs) stop(m *model) tea.Cmd {
 	e, _ := r.on(m)
-	m.overlay = &question{text: fmt.Sprintf("Stop %s? It finishes its round, saves and ends; it can be resumed later.", r.name(e)), yes: "stop it",
+	m.popup = &question{text: fmt.Sprintf("Stop %s? It finishes its round, saves and ends; it can be resumed later.", r.name(e)), yes: "stop it",
 		do: func(m *model) tea.Cmd {
 			keeper := m.keeper()
 			return r.does(m, "stopped "+r.name(e), func(ctx context.Context) error { return keeper.Stop(ctx, e.Dir) })
@@ -267,7 +267,7 @@ func (r *runs) remove(m *model) tea.Cmd {
 		bytes = ", " + size(float64(k.Size)) + ","
 	}
 	lib, name := m.opt.Library, r.name(e)
-	m.overlay = &question{text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes), yes: "delete it",
+	m.popup = &question{text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes), yes: "delete it",
 		do: func(m *model) tea.Cmd {
 			r.move(m, 1)
 			if r.chosen == e.Dir { // it was the last one
@@ -331,7 +331,7 @@ func (r *runs) describe(m *model, title, about, text string, change func(a *sess
 		}), nil
 	}}
 	d.set(text)
-	m.overlay = d
+	m.popup = d
 	return nil
 }
 

@@ -331,7 +331,7 @@ func TestDeleteAsks(t *testing.T) {
 		{"9 d", nil, "es-0b1c is running: stop it first"},
 	} {
 		d, s := shelved(t, 120, 40, c.keys)
-		if !slices.Equal(s.deleted, c.deleted) || !strings.Contains(d.toast.text, c.says) || d.overlay != nil || len(d.runs.found[""]) != 4-len(c.deleted) {
+		if !slices.Equal(s.deleted, c.deleted) || !strings.Contains(d.toast.text, c.says) || d.popup != nil || len(d.runs.found[""]) != 4-len(c.deleted) {
 			t.Errorf("%q deletes %v, says %q, lists %d", c.keys, s.deleted, d.toast.text, len(d.runs.found[""]))
 		}
 	}
@@ -556,7 +556,7 @@ func TestWhatMayNotBeDoneSaysWhy(t *testing.T) {
 		s := study()
 		s.list[4].Data = ""
 		d := browse(t, 120, 36, s, keys)
-		if !strings.Contains(d.toast.text, says) || says != "" && d.overlay != nil || len(s.done) > 0 {
+		if !strings.Contains(d.toast.text, says) || says != "" && d.popup != nil || len(s.done) > 0 {
 			t.Errorf("%s says %q, and has done %v", keys, d.toast.text, s.done)
 		}
 	}
@@ -565,7 +565,7 @@ func TestWhatMayNotBeDoneSaysWhy(t *testing.T) {
 	d := browse(t, 120, 36, study(), "")
 	d.opt.Library = only
 	for _, key := range []string{"r", "X", "w", "R", "t", "n"} {
-		if d.press("j", key); !strings.Contains(d.toast.text, "only be looked at") || d.overlay != nil {
+		if d.press("j", key); !strings.Contains(d.toast.text, "only be looked at") || d.popup != nil {
 			t.Errorf("%s says %q", key, d.toast.text)
 		}
 	}
@@ -589,7 +589,7 @@ func TestRunsAreKept(t *testing.T) {
 		d := browse(t, 120, 36, s, c.keys)
 		d.write(c.text).press(strings.Fields(c.after)...)
 		said := d.toast.text
-		if e, ok := d.overlay.(*ask); ok {
+		if e, ok := d.popup.(*ask); ok {
 			said = e.err
 		}
 		if got := strings.Join(s.done, "; "); got != c.done || !strings.Contains(said, c.says) {
