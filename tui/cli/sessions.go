@@ -33,12 +33,11 @@ func sessionsCommand(s streams) *cobra.Command {
 			fmt.Fprintf(s.out, "no sessions in %s yet: `brood run` makes one\n", home)
 			return nil
 		}
-		heads := []string{"session", "state", "algorithm", "model", "data", ">round", ">test error", "started", ">size"}
+		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test error", "started", ">size")
 		tagged := slices.ContainsFunc(list, func(x session.Info) bool { return len(x.About.Tags) > 0 })
 		if tagged {
-			heads = append(heads, "tags")
+			t.column("tags")
 		}
-		t := newTable(heads...)
 		for _, x := range list {
 			state, test := stateOf(x), "–"
 			if x.Running {
