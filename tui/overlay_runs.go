@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"math"
 	"slices"
 
 	"brood/runtime/compare"
@@ -42,10 +41,10 @@ type plot struct {
 	raw   [][]view.Bucket // those there are, for the axis
 }
 
-// hold keeps what was read, and forgets what is not marked any more.
+// hold keeps what was read. Of what is not marked it forgets, now and then, all.
 func (o *laid) hold(dir string, h *held, marks []string) {
 	for d := range o.held {
-		if !slices.Contains(marks, d) {
+		if len(o.held) >= 2*maxMarks && !slices.Contains(marks, d) {
 			delete(o.held, d)
 		}
 	}
@@ -79,16 +78,6 @@ func (o *laid) value(cols []view.Bucket) (float64, bool) {
 // x is the place of the cursor on the axis.
 func (o *laid) x() float64 {
 	return o.lo + (o.hi-o.lo)*(float64(o.at)+0.5)/float64(max(1, o.width))
-}
-
-// spanned is the part of an axis on which the runs are.
-func spanned(runs []*compare.Run, a compare.Axis) (lo, hi float64) {
-	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, r := range runs {
-		from, to := r.Span(a)
-		lo, hi = min(lo, from), max(hi, to)
-	}
-	return lo, hi
 }
 
 // plotWidth is the cells of a plot, in the panel as it is placed.
@@ -130,10 +119,10 @@ func (r *runs) lay(m *model) *laid {
 		run.Name = names[i]
 	}
 	o.group(letters)
-	o.lo, o.hi = spanned(o.set, o.axis)
+	o.lo, o.hi = compare.Spanned(o.set, o.axis)
 	if !(o.hi > o.lo) && o.axis != compare.Rounds {
 		o.axis = compare.Rounds
-		o.lo, o.hi = spanned(o.set, o.axis)
+		o.lo, o.hi = compare.Spanned(o.set, o.axis)
 	}
 	for _, q := range o.quantities() {
 		if p, some := o.plot(q, 2*width); some {

@@ -71,7 +71,7 @@ func (r *runs) turnAxis(m *model) tea.Cmd {
 	o := &r.overlay
 	for i := range axes {
 		next := axes[(slices.Index(axes, o.axis)+1+i)%len(axes)]
-		if lo, hi := spanned(o.set, next); hi > lo {
+		if lo, hi := compare.Spanned(o.set, next); hi > lo {
 			o.axis, o.stale, o.at = next, true, -1
 			return nil
 		}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -47,9 +48,10 @@ func (r *runs) scan(m *model) tea.Cmd {
 	r.reader.scanning, r.reader.scanned = true, now
 	ctx, lib, clock := m.ctx, m.opt.Library, m.opt.Clock
 	folders := []string{""}
-	for dir, open := range r.open {
-		if open {
-			folders = append(folders, dir)
+	for _, e := range r.found[""] {
+		marked := slices.ContainsFunc(r.marks, func(dir string) bool { return filepath.Dir(dir) == e.Dir })
+		if e.Folder != "" && (r.open[e.Dir] || marked) {
+			folders = append(folders, e.Dir)
 		}
 	}
 	return m.job(func() tea.Msg {
@@ -77,6 +79,10 @@ func (r *runs) again(m *model) tea.Cmd {
 func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Duration) tea.Cmd {
 	r.reader.scanning, r.reader.took, r.loaded, r.err = false, took, true, nil
 	r.found, r.stale, r.reader.todo = found, true, r.reader.todo[:0]
+	if n := len(r.marks); n > 0 { // those that are gone
+		r.marks = slices.DeleteFunc(r.marks, func(dir string) bool { _, ok := r.entry(dir); return !ok })
+		r.overlay.stale = r.overlay.stale || len(r.marks) < n
+	}
 	for _, list := range found {
 		for _, e := range list {
 			if r.lacks(m, e) {

@@ -548,6 +548,33 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
+// A mark stays in a folder that is closed, and goes with its run.
+func TestMarksStay(t *testing.T) {
+	s := study()
+	dir := "/s/sweep-grid/eta=0.1,seed=1"
+	s.records[dir] = sourcetest.Run(2, 60)
+	d := browse(t, 120, 36, s, "G enter")
+	d.press("j", "space", "g", "space")
+	if want := []string{dir, "/s/fork"}; !slices.Equal(d.runs.marks, want) {
+		t.Fatalf("marked %v, want %v", d.runs.marks, want)
+	}
+	d.runs.chosen = "/s/sweep-grid"
+	d.press("enter")
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.relisted())
+	d.screenText()
+	if len(d.runs.marks) != 2 || len(d.runs.overlay.set) != 2 || len(d.runs.sorted(d.model)) != 6 {
+		t.Errorf("after the folder was closed: marks %v, %d lines", d.runs.marks, len(d.runs.overlay.lines))
+	}
+	s.folders["/s/sweep-grid"] = s.folders["/s/sweep-grid"][1:]
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.relisted())
+	d.screenText()
+	if !slices.Equal(d.runs.marks, []string{"/s/fork"}) || len(d.runs.overlay.set) != 1 {
+		t.Errorf("after the run is gone: marks %v, %d runs", d.runs.marks, len(d.runs.overlay.set))
+	}
+}
+
 func TestWhatMayNotBeDoneSaysWhy(t *testing.T) {
 	for keys, says := range map[string]string{
 		"g r": "is running: enter attaches", "g d": "is running: stop it first", "j X": "does not run", "G space": "is a folder",

@@ -15,6 +15,16 @@ func (r *Run) Span(a Axis) (from, to float64) {
 	return from, r.clock.end()[a]
 }
 
+// Spanned is the part of an axis on which runs are: from the first that sets out to the last that ends.
+func Spanned(runs []*Run, a Axis) (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, r := range runs {
+		from, to := r.Span(a)
+		lo, hi = min(lo, from), max(hi, to)
+	}
+	return lo, hi
+}
+
 // Curve is a series of the run in n equal columns from lo to hi of an axis; of a series with a value for each member it
 // is their median. A column holds the rounds that ended in it, and is empty where none did or the run did not get
 // there; where the view keeps several rounds as one bucket, every column that it reaches into has it. ok is false where
