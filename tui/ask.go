@@ -39,7 +39,7 @@ func (e *ask) draw(m *model, g *cell.Grid) {
 		about = wrap(e.err, w-4)
 	}
 	in := dialog(g, w, min(g.H, len(about)+5), e.title, "enter keeps, esc leaves")
-	from := max(0, e.at-(in.W-4))
+	from := min(max(0, e.at-max(1, in.W-4)), len(e.runes))
 	g.Text(in.X+1, in.Y, in.W-2, cell.Plain, string(e.runes[from:]))
 	x := in.X + 1 + e.at - from
 	c := g.At(x, in.Y)

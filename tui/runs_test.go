@@ -22,6 +22,7 @@ import (
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
 )
 
 // shelf is a library in memory. Running sessions are attached to, others replayed.
@@ -655,4 +656,29 @@ func TestWhatNext(t *testing.T) {
 	}
 	d := open(t, 120, 24, append(sourcetest.Run(3, 40), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}), nil)
 	d.shows("brood fork", "brood compare")
+}
+
+// A frame is as large as the terminal, and where only ASCII may be written nothing else is.
+func TestRunsFitWhateverTheSize(t *testing.T) {
+	for _, keys := range []string{"", "space space space space G enter", "space space left right S", "/ x", "j R", "g X", "space space tab e", "space space tab tab e", "?"} {
+		d := browse(t, 80, 24, study(), keys)
+		a := browse(t, 80, 24, study(), keys)
+		a.opt.ASCII = true
+		a.restyle()
+		for i := range 60 {
+			w, h := 1+i*37%230, 1+i*23%70
+			lines := strings.Split(d.resize(w, h).screenText(), "\n")
+			if len(lines) != h {
+				t.Fatalf("%q: %d lines at %dx%d", keys, len(lines), w, h)
+			}
+			for _, l := range lines {
+				if cell.Width(l) != w {
+					t.Fatalf("%q: a line of %d cells at %dx%d: %q", keys, cell.Width(l), w, h, l)
+				}
+			}
+			if at := strings.IndexFunc(a.resize(w, h).screenText(), func(r rune) bool { return r > 0x7e }); at >= 0 {
+				t.Fatalf("%q: not in ASCII at %dx%d: %q", keys, w, h, a.screenText()[at:at+3])
+			}
+		}
+	}
 }
