@@ -14,7 +14,7 @@ type Timings struct {
 	All    time.Duration   // and until everything is read
 	Laid   time.Duration   // the frame for which all curves are made anew, as when another run is marked
 	Frames []time.Duration // of Update and View, with so many runs marked and their curves over each other
-	Marked int
+	Lines  int             // in each chart
 }
 
 // Measure starts a workbench of width x height on a library, marks so many runs, and draws frames: each of them takes a
@@ -62,10 +62,11 @@ func Measure(ctx context.Context, lib Library, width, height, mark, frames int) 
 		}
 	}
 	t.All = time.Since(began)
+	rail.overlay.seeds = false // a line for each run
 	for range mark {
 		queue = append(queue, m.key("space", " "))
 	}
-	for t.Marked = len(rail.marks); len(queue) > 0 && ctx.Err() == nil; queue = queue[1:] {
+	for ; len(queue) > 0 && ctx.Err() == nil; queue = queue[1:] {
 		if queue[0] == nil {
 			continue
 		}
@@ -80,7 +81,7 @@ func Measure(ctx context.Context, lib Library, width, height, mark, frames int) 
 	rail.overlay.stale = true
 	at := time.Now()
 	m.View()
-	t.Laid = time.Since(at)
+	t.Laid, t.Lines = time.Since(at), len(rail.overlay.lines)
 	for range frames {
 		at := time.Now()
 		m.Update(tea.KeyPressMsg{Code: tea.KeyLeft})

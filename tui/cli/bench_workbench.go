@@ -72,9 +72,9 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 		ms("all runs read", t.All, 0)
 		if cache == "cache" {
 			slices.Sort(t.Frames)
-			ms(fmt.Sprintf("frame that lays %d runs anew", t.Marked), t.Laid, 0)
-			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p50", benchWidth, benchHeight, t.Marked, benchMembers), t.Frames[len(t.Frames)/2], 0)
-			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p95", benchWidth, benchHeight, t.Marked, benchMembers), t.Frames[len(t.Frames)*95/100], 4)
+			ms(fmt.Sprintf("frame that lays %d runs anew", t.Lines), t.Laid, 0)
+			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p50", benchWidth, benchHeight, t.Lines, benchMembers), t.Frames[len(t.Frames)/2], 0)
+			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p95", benchWidth, benchHeight, t.Lines, benchMembers), t.Frames[len(t.Frames)*95/100], 4)
 		}
 	}
 	return nil
