@@ -24,6 +24,10 @@ type laid struct {
 	plots  []plot
 	width  int // cells of a plot that they were made for
 	lo, hi float64
+
+	rows      []figureRow // of the table
+	cols      []column[figureRow]
+	differing []string // settings
 }
 
 // overlaid is a line of the charts: a run, or runs that differ in nothing but their seeds.
@@ -37,8 +41,9 @@ type overlaid struct {
 // plot is a chart of one quantity of all lines.
 type plot struct {
 	quantity
-	lines [][]view.Bucket // columns of each line; nil where it has none
-	raw   [][]view.Bucket // those there are, for the axis
+	lines [][]view.Bucket        // columns of each line; nil where it has none
+	raw   [][]view.Bucket        // those there are, for the axis
+	axes  map[[2]bool]chart.Axis // that were asked for: see fit
 }
 
 // hold keeps what was read. Of what is not marked it forgets, now and then, all.
@@ -124,6 +129,7 @@ func (r *runs) lay(m *model) *laid {
 		o.axis = compare.Rounds
 		o.lo, o.hi = compare.Spanned(o.set, o.axis)
 	}
+	o.rows, o.cols, o.differing = o.figures()
 	for _, q := range o.quantities() {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)
@@ -142,7 +148,7 @@ type quantity struct {
 
 // plot has the columns of each line; some is false where none has any.
 func (o *laid) plot(q quantity, n int) (p plot, some bool) {
-	p = plot{quantity: q}
+	p = plot{quantity: q, axes: map[[2]bool]chart.Axis{}}
 	for _, l := range o.lines {
 		var all [][]view.Bucket
 		for _, run := range l.runs {
@@ -165,6 +171,17 @@ func (o *laid) plot(q quantity, n int) (p plot, some bool) {
 		}
 	}
 	return p, some
+}
+
+// fit is the axis that a person asked for; it is found once.
+func (p plot) fit(m *model) chart.Axis {
+	want := [2]bool{p.log && m.logAxis, m.outliers}
+	a, ok := p.axes[want]
+	if !ok {
+		a = m.fit(want[0], p.raw...)
+		p.axes[want] = a
+	}
+	return a
 }
 
 // quantities are those that are worth a chart, in the order in which people ask for them: the loss, the test error,

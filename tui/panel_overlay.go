@@ -107,7 +107,7 @@ func (r *runs) drawPlot(m *model, g *cell.Grid, area cell.Rect, p plot) {
 		x = g.Text(x, head.Y, head.W, cell.Faint, "  log")
 	}
 	r.values(g, x+2, head.Y, head.X+head.W, p)
-	c := chart.Chart{From: uint64(max(0, o.lo) * fine(o.axis)), To: uint64(math.Ceil(o.hi*fine(o.axis))) + 1, Axis: m.fit(log, p.raw...),
+	c := chart.Chart{From: uint64(max(0, o.lo) * fine(o.axis)), To: uint64(math.Ceil(o.hi*fine(o.axis))) + 1, Axis: p.fit(m),
 		ASCII: m.opt.ASCII, Label: axisLabel(o.axis), Hint: allHint}
 	for i, cols := range p.lines {
 		if l := o.lines[i]; cols != nil && len(l.runs) > 1 {
@@ -266,9 +266,8 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 		explain(g, in, "settings and figures of the runs above appear here")
 		return
 	}
-	rows, cols, differing := o.figures()
-	room := in.W - 5
-	kept, name := fitColumns(cols, room, 16, 36)
+	rows := o.rows
+	kept, name := fitColumns(slices.Clone(o.cols), in.W-5, 16, 36)
 	g.Text(in.X+4, in.Y, name, cell.Faint, "run")
 	tableHead(g, in.X+4+name+2, in.Y, kept)
 	for i, row := range rows {
@@ -282,7 +281,7 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 		tableRow(g, in.X+4+name+2, y, kept, cell.Plain, row)
 	}
 	var left []string
-	for _, d := range differing {
+	for _, d := range o.differing {
 		if !hasColumn(kept, d) {
 			left = append(left, d)
 		}
