@@ -134,11 +134,12 @@ func (l *Library) summaries() index {
 	return l.index
 }
 
-// ended are the runs whose logs, as they were, say that they are over. The map is the caller's.
+// ended are the runs whose logs, as they were, say that they are over; none before the first summary, since a first
+// list does not wait for the cache. The map is the caller's.
 func (l *Library) ended() map[string]filed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make(map[string]filed, len(l.summaries()))
+	out := make(map[string]filed, len(l.index))
 	for dir, f := range l.index {
 		if f.Ended {
 			out[dir] = f
