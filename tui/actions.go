@@ -53,11 +53,17 @@ func (m *model) back() tea.Cmd {
 		m.moveFocus(0)
 	case m.toast.text != "":
 		m.toast = toast{}
+	case m.home() >= 0 && m.screen != m.home():
+		return m.openScreen(m.home())
 	}
 	return nil
 }
 
 func (m *model) openScreen(i int) tea.Cmd {
+	if m.opt.Source == nil && i != m.home() {
+		m.say(cell.Warn, noRun)
+		return nil
+	}
 	m.screen, m.expanded, m.drawer = i, false, false
 	m.focus = m.screens()[i].lead
 	return m.poll()
@@ -143,7 +149,7 @@ func (m *model) copyNumbers() tea.Cmd {
 }
 
 func (m *model) click(x, y int) tea.Cmd {
-	if m.overlay != nil {
+	if m.popup != nil {
 		return nil
 	}
 	if y == 1 {

@@ -54,7 +54,7 @@ func (m *model) branch() tea.Cmd {
 	if len(set) > 0 {
 		text += " It goes on with " + words(event.Command{Set: set}) + "."
 	}
-	m.overlay = &question{text: text + " The rounds since the nearest checkpoint are executed again first.", yes: "begin it",
+	m.popup = &question{text: text + " The rounds since the nearest checkpoint are executed again first.", yes: "begin it",
 		do: func(m *model) tea.Cmd { return m.startBranch(at, set) }}
 	return nil
 }

@@ -48,7 +48,7 @@ func TestBranchAtTheCursor(t *testing.T) {
 	}
 	d.shows("fork-1 branched off after round 200 of 2026-11-20-quickstart-7f3a")
 	for _, keys := range []string{"B n", "B esc"} {
-		if d, s := taped(t, keys); len(s.asked) > 0 || d.overlay != nil {
+		if d, s := taped(t, keys); len(s.asked) > 0 || d.popup != nil {
 			t.Errorf("%q branches: %v", keys, s.asked)
 		}
 	}
@@ -71,7 +71,7 @@ func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 	told(150)
 	d.shows("executed again up to round 150 of 200", "█")
 	golden(t, "branch-80x24", d.screenText())
-	if d.press("B"); d.overlay != nil || !strings.Contains(d.toast.text, "on its way") {
+	if d.press("B"); d.popup != nil || !strings.Contains(d.toast.text, "on its way") {
 		t.Errorf("a second branch: %q", d.toast.text)
 	}
 	d.press("esc")

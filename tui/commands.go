@@ -55,7 +55,7 @@ func lookingCommands() []command {
 		{name: "speed", args: "X", title: "play a recording X times as fast", do: doSpeed},
 		{name: "member", args: "ID", title: "focus a member", do: doMember},
 		{name: "screen", args: "NAME|N", title: "open a screen", complete: completeScreen, do: doScreen},
-		{name: "help", title: "keys", do: func(m *model, _ []string) (tea.Cmd, error) { m.overlay = &help{}; return nil, nil }},
+		{name: "help", title: "keys", do: func(m *model, _ []string) (tea.Cmd, error) { m.popup = &help{}; return nil, nil }},
 		{name: "quit", title: "detach: training goes on", do: func(*model, []string) (tea.Cmd, error) { return tea.Quit, nil }},
 	}
 }
@@ -138,7 +138,7 @@ func doSwap(m *model, args []string) (tea.Cmd, error) {
 }
 
 func doStop(m *model, _ []string) (tea.Cmd, error) {
-	m.overlay = &question{text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q instead.", yes: "stop the run",
+	m.popup = &question{text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q instead.", yes: "stop the run",
 		do: func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Stop}) }}
 	return nil, nil
 }

@@ -55,7 +55,7 @@ func TestFilterTakesAllLetters(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.focus = eventsPanel
 	d.press("/").write("qXz9/:?")
-	if d.filters.text["events"] != "qXz9/:?" || len(d.sent) > 0 || d.overlay != nil || d.screen != 0 {
+	if d.filters.text["events"] != "qXz9/:?" || len(d.sent) > 0 || d.popup != nil || d.screen != 0 {
 		t.Errorf("typed %q, sent %v", d.filters.text["events"], d.sent)
 	}
 	if d.press("ctrl+c"); d.last == nil {

@@ -107,7 +107,7 @@ func (f *fleet) ask(m *model, a event.Action, ids []int) tea.Cmd {
 	default:
 		return q.do(m)
 	}
-	m.overlay = q
+	m.popup = q
 	return nil
 }
 

@@ -65,13 +65,13 @@ func TestFleetQuestions(t *testing.T) {
 		t.Errorf("says %q", d.toast.text)
 	}
 	for _, key := range []string{"d", "c"} {
-		if d.press("G", key); !strings.Contains(d.toast.text, "no other worker could take the members of w2: let one join first") || len(d.sent) > 1 || d.overlay != nil {
+		if d.press("G", key); !strings.Contains(d.toast.text, "no other worker could take the members of w2: let one join first") || len(d.sent) > 1 || d.popup != nil {
 			t.Errorf("%s of the last says %q, sent %v", key, d.toast.text, d.did())
 		}
 	}
 	c.now.Workers[1].State = event.Joining
 	d.again()
-	if d.press("K"); !strings.Contains(d.toast.text, "still reads its data") || d.overlay != nil {
+	if d.press("K"); !strings.Contains(d.toast.text, "still reads its data") || d.popup != nil {
 		t.Errorf("says %q", d.toast.text)
 	}
 }

@@ -120,7 +120,7 @@ func TestFleetOrderAndFilter(t *testing.T) {
 	for _, k := range []string{"j", "G", "enter", "v", "V", "c", "d", "u", "K"} {
 		d.press(k)
 	}
-	if len(d.sent) > 0 || d.overlay != nil {
+	if len(d.sent) > 0 || d.popup != nil {
 		t.Errorf("an empty list sends %v", d.sent)
 	}
 	d.shows("there is no worker to choose")
@@ -246,7 +246,7 @@ func TestFleetOfOneProcess(t *testing.T) {
 	d, c := commanding(t, 120, 40, f, "")
 	d.shows("in-process", "all workers share one process", "`brood serve`", "in the coordinator's process", "3000 steps/s, 100 % of all")
 	d.press("tab", "enter")
-	if d.overlay != nil || !strings.Contains(d.toast.text, "share one process") {
+	if d.popup != nil || !strings.Contains(d.toast.text, "share one process") {
 		t.Errorf("enter on no link says %q", d.toast.text)
 	}
 	c.now.Workers[0].Name = "node"

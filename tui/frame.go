@@ -43,8 +43,8 @@ func (m *model) paint() *cell.Grid {
 		}
 		m.keyLine(g, g.H-1)
 	}
-	if m.overlay != nil {
-		m.overlay.draw(m, g)
+	if m.popup != nil {
+		m.popup.draw(m, g)
 	}
 	return g
 }
@@ -71,6 +71,11 @@ func (m *model) paintPanel(g *cell.Grid, p placement) {
 
 // vital is the screen for terminals that are too small for panels.
 func (m *model) vital(g *cell.Grid) {
+	if m.opt.Source == nil {
+		g.Text(1, 0, g.W-2, cell.Strong, "brood: no run is open")
+		g.Text(1, g.H-1, g.W-2, cell.Faint, fmt.Sprintf("%d x %d shows your runs   q leave", leastW, leastH))
+		return
+	}
 	v := m.shown
 	glyph, word, role := m.phase()
 	lines := []struct {

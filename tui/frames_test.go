@@ -79,12 +79,12 @@ func TestFramesThatCannotBe(t *testing.T) {
 			t.Errorf("want %q, got %v and %q", c.says, err, out.String())
 		}
 	}
-	for typed, want := range map[string]string{"fleet": "Fleet", "LIVE": "Live", "sessions": "Sessions"} {
+	for typed, want := range map[string]string{"fleet": "Fleet", "LIVE": "Live", "runs": "Runs"} {
 		if got, err := FindScreen(typed); err != nil || got != want {
 			t.Errorf("%s is %q, %v", typed, got, err)
 		}
 	}
-	if _, err := FindScreen("nope"); err == nil || !strings.Contains(err.Error(), "choose live, fleet, knobs, sessions") {
+	if _, err := FindScreen("nope"); err == nil || !strings.Contains(err.Error(), "choose live, fleet, knobs, runs") {
 		t.Error(err)
 	}
 }

@@ -52,34 +52,44 @@ func extraKeys() []binding {
 		{keys: []string{"Z"}, title: "redo it", group: running, why: mayRedo, do: (*model).turnAgain},
 		{keys: []string{"X"}, title: "stop the run (asks)", group: running, why: (*model).mayCommand, do: func(m *model) tea.Cmd { return m.run("stop") }},
 		{keys: []string{":"}, title: "command line", group: running, do: (*model).openPrompt},
-		{keys: []string{"ctrl+p"}, title: "palette of all actions", group: running, do: func(m *model) tea.Cmd { m.overlay = newPalette(m); return nil }},
+		{keys: []string{"ctrl+p"}, title: "palette of all actions", group: running, do: func(m *model) tea.Cmd { m.popup = newPalette(m); return nil }},
 		{keys: []string{"tab"}, title: "next panel", group: looking, do: func(m *model) tea.Cmd { m.moveFocus(1); return nil }},
 		{keys: []string{"shift+tab"}, title: "panel before", group: looking, do: func(m *model) tea.Cmd { m.moveFocus(-1); return nil }},
-		{keys: []string{"k"}, title: "knobs: open or close", group: looking, do: (*model).toggleRail},
+		{keys: []string{"k"}, title: "knobs: open or close", group: looking, why: needsRun, do: (*model).toggleRail},
 		{keys: []string{"e"}, title: "expand the panel", group: looking, do: (*model).expand},
-		{keys: []string{"f"}, title: "freeze the display", group: looking, do: (*model).freeze},
-		{keys: []string{"["}, title: "member before", group: looking, do: func(m *model) tea.Cmd { m.moveMember(-1); return nil }},
-		{keys: []string{"]"}, title: "next member", group: looking, do: func(m *model) tea.Cmd { m.moveMember(1); return nil }},
-		{keys: []string{"b"}, title: "focus the best member", group: looking, do: func(m *model) tea.Cmd { m.bestMember(); return nil }},
+		{keys: []string{"f"}, title: "freeze the display", group: looking, why: needsRun, do: (*model).freeze},
+		{keys: []string{"["}, title: "member before", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.moveMember(-1); return nil }},
+		{keys: []string{"]"}, title: "next member", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.moveMember(1); return nil }},
+		{keys: []string{"b"}, title: "focus the best member", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.bestMember(); return nil }},
 		{keys: []string{"o"}, title: "logarithmic loss axis", group: looking, do: func(m *model) tea.Cmd { m.logAxis = !m.logAxis; return nil }},
 		{keys: []string{"A"}, title: "axes of all values, or of most", group: looking, do: (*model).showAll},
 		{keys: []string{"m"}, title: "smoother curves, then none", group: looking, do: func(m *model) tea.Cmd { return m.turnSmoothing(1) }},
 		{keys: []string{"M"}, title: "rougher curves", group: looking, do: func(m *model) tea.Cmd { return m.turnSmoothing(-1) }},
-		{keys: []string{"+", "="}, show: "+", title: "zoom into the last rounds", group: looking, do: func(m *model) tea.Cmd { return m.zoom(true) }},
-		{keys: []string{"-"}, title: "zoom out", group: looking, do: func(m *model) tea.Cmd { return m.zoom(false) }},
-		{keys: []string{"H", "shift+left"}, title: "earlier rounds", group: looking, do: func(m *model) tea.Cmd { return m.pan(-1) }},
-		{keys: []string{"L", "shift+right"}, title: "later rounds", group: looking, do: func(m *model) tea.Cmd { return m.pan(1) }},
-		{keys: []string{"0"}, title: "the whole run", group: looking, do: (*model).wholeRun},
-		{keys: []string{"x"}, title: "acknowledge alerts", group: looking, do: func(m *model) tea.Cmd { m.acked = m.live.Position; return nil }},
+		{keys: []string{"+", "="}, show: "+", title: "zoom into the last rounds", group: looking, why: needsRun, do: func(m *model) tea.Cmd { return m.zoom(true) }},
+		{keys: []string{"-"}, title: "zoom out", group: looking, why: needsRun, do: func(m *model) tea.Cmd { return m.zoom(false) }},
+		{keys: []string{"H", "shift+left"}, title: "earlier rounds", group: looking, why: needsRun, do: func(m *model) tea.Cmd { return m.pan(-1) }},
+		{keys: []string{"L", "shift+right"}, title: "later rounds", group: looking, why: needsRun, do: func(m *model) tea.Cmd { return m.pan(1) }},
+		{keys: []string{"0"}, title: "the whole run", group: looking, why: needsRun, do: (*model).wholeRun},
+		{keys: []string{"x"}, title: "acknowledge alerts", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.acked = m.live.Position; return nil }},
 		{keys: []string{"/"}, title: "filter the list", group: looking, why: (*model).mayFilter, do: (*model).openFilter},
 		{keys: []string{"E"}, title: "export the panel as CSV", group: looking, why: (*model).mayExport, do: (*model).export},
-		{keys: []string{"y"}, title: "copy the numbers", group: looking, do: (*model).copyNumbers},
+		{keys: []string{"y"}, title: "copy the numbers", group: looking, why: needsRun, do: (*model).copyNumbers},
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, show: "1-9", title: "screens", group: looking},
-		{keys: []string{"?"}, title: "help", group: looking, do: func(m *model) tea.Cmd { m.overlay = &help{}; return nil }},
+		{keys: []string{"?"}, title: "help", group: looking, do: func(m *model) tea.Cmd { m.popup = &help{}; return nil }},
 		{keys: []string{"esc"}, title: "back", group: looking, do: (*model).back},
 		{keys: []string{"q", "ctrl+c"}, show: "q", title: "detach: training goes on", group: leavings, do: func(*model) tea.Cmd { return tea.Quit }},
 	}...)
 }
+
+// needsRun is why a key does nothing while no run is open.
+func needsRun(m *model) string {
+	if m.opt.Source == nil {
+		return noRun
+	}
+	return ""
+}
+
+const noRun = "no run is open: enter opens the one under the cursor"
 
 // label is the binding's keys for a person.
 func (b binding) label() string {
@@ -102,8 +112,8 @@ func (m *model) key(name, text string) tea.Cmd {
 		return tea.Quit
 	}
 	switch {
-	case m.overlay != nil:
-		return m.overlay.key(m, name, text)
+	case m.popup != nil:
+		return m.popup.key(m, name, text)
 	case m.prompt != nil:
 		return m.promptKey(name, text)
 	case m.filters.typing != nil:
@@ -136,8 +146,8 @@ func (m *model) key(name, text string) tea.Cmd {
 // typed handles pasted text.
 func (m *model) typed(text string) tea.Cmd {
 	switch {
-	case m.overlay != nil:
-		return m.overlay.key(m, "", text)
+	case m.popup != nil:
+		return m.popup.key(m, "", text)
 	case m.prompt != nil:
 		return m.promptKey("", text)
 	case m.filters.typing != nil:

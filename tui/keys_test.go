@@ -77,15 +77,15 @@ func TestDispatch(t *testing.T) {
 		{"[", func(d *desk) bool { return d.member == 5 }},
 		{"] ] b", func(d *desk) bool { return d.member == 0 }},
 		{"x", func(d *desk) bool { return d.alerts() == 0 }},
-		{"?", func(d *desk) bool { _, ok := d.overlay.(*help); return ok }},
-		{"? esc", func(d *desk) bool { return d.overlay == nil }},
-		{"ctrl+p", func(d *desk) bool { _, ok := d.overlay.(*palette); return ok }},
+		{"?", func(d *desk) bool { _, ok := d.popup.(*help); return ok }},
+		{"? esc", func(d *desk) bool { return d.popup == nil }},
+		{"ctrl+p", func(d *desk) bool { _, ok := d.popup.(*palette); return ok }},
 		{":", func(d *desk) bool { return d.prompt != nil }},
 		{": backspace", func(d *desk) bool { return d.prompt == nil }},
 		{"space", func(d *desk) bool { return d.sent[0].Action == event.Pause && d.sent[0].By == "ann" }},
 		{"s", func(d *desk) bool { return d.sent[0].Action == event.Save }},
-		{"X", func(d *desk) bool { return len(d.sent) == 0 && d.overlay != nil }},
-		{"X n", func(d *desk) bool { return len(d.sent) == 0 && d.overlay == nil }},
+		{"X", func(d *desk) bool { return len(d.sent) == 0 && d.popup != nil }},
+		{"X n", func(d *desk) bool { return len(d.sent) == 0 && d.popup == nil }},
 		{"X y", func(d *desk) bool { return d.sent[0].Action == event.Stop }},
 	} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
@@ -110,7 +110,7 @@ func TestWithoutCommanderKeysSayWhy(t *testing.T) {
 	for _, keys := range []string{"space", "k l", "k enter", "a", "X"} {
 		d.toast = toast{}
 		d.press(strings.Fields(keys)...)
-		if !strings.Contains(d.toast.text, "looking only") || d.overlay != nil {
+		if !strings.Contains(d.toast.text, "looking only") || d.popup != nil {
 			t.Errorf("%s says %q", keys, d.toast.text)
 		}
 	}
@@ -129,11 +129,11 @@ func TestCommands(t *testing.T) {
 		{"pause", func(d *desk) bool { return d.sent[0].Action == event.Pause }},
 		{"resume", func(d *desk) bool { return d.sent[0].Action == event.Resume }},
 		{"save", func(d *desk) bool { return d.sent[0].Action == event.Save }},
-		{"stop", func(d *desk) bool { return len(d.sent) == 0 && d.overlay != nil }},
-		{"kill w2", func(d *desk) bool { return len(d.sent) == 0 && d.overlay != nil }},
+		{"stop", func(d *desk) bool { return len(d.sent) == 0 && d.popup != nil }},
+		{"kill w2", func(d *desk) bool { return len(d.sent) == 0 && d.popup != nil }},
 		{"screen 3", func(d *desk) bool { return d.screen == 2 }},
 		{"member m3", func(d *desk) bool { return d.member == 3 }},
-		{"help", func(d *desk) bool { return d.overlay != nil }},
+		{"help", func(d *desk) bool { return d.popup != nil }},
 	} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		d.press(":").write(c.text).press("enter")
@@ -163,8 +163,8 @@ func TestCompletion(t *testing.T) {
 func TestPaletteFindsAndDoes(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.press("ctrl+p").write("scrknob").press("enter")
-	if d.screen != 2 || d.overlay != nil {
-		t.Errorf("screen %d, overlay %v", d.screen, d.overlay)
+	if d.screen != 2 || d.popup != nil {
+		t.Errorf("screen %d, overlay %v", d.screen, d.popup)
 	}
 	d.press("ctrl+p").write("member").press("enter")
 	if d.prompt == nil || d.prompt.text() != "members " {

@@ -7,7 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/compare"
 	"brood/runtime/event"
+	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -16,12 +18,30 @@ import (
 // Library is the sessions that the workbench can list and open. A session is named by its directory. Its methods may be
 // called by several goroutines.
 type Library interface {
-	// Sessions lists what is recorded, running ones too.
-	Sessions(ctx context.Context) ([]session.Info, error)
+	// Scan lists what is recorded, in a folder that it told of or, for "", all; it opens no log. Those that run come
+	// first, then those that were written last.
+	Scan(ctx context.Context, folder string) ([]library.Entry, error)
+	// Summary is what an entry came to so far, and Curves what it measured; both may read its log.
+	Summary(e library.Entry) library.Summary
+	Curves(e library.Entry) (*compare.Run, error)
+	// Save keeps what summaries were read, for the next list.
+	Save() error
 	// Open attaches to a session that runs, and else replays it.
 	Open(ctx context.Context, dir string) (Opened, error)
 	// Delete removes a session for good. It refuses one that runs.
 	Delete(ctx context.Context, dir string) error
+}
+
+// Keeper is an optional power of a Library: to change what is recorded.
+type Keeper interface {
+	// Resume goes on with a session that does not run; the zero limit is the one that it has.
+	Resume(ctx context.Context, dir string, limit event.Limit) (Opened, error)
+	// Stop ends a run after its round, and returns when it has ended.
+	Stop(ctx context.Context, dir string) error
+	// Export writes the model to a file, and says which.
+	Export(ctx context.Context, dir string) (said string, err error)
+	// Describe writes what a person says of a session.
+	Describe(ctx context.Context, dir string, a session.About) error
 }
 
 // Brancher is an optional power of a Library: a run of its own that begins with a recorded round of another. It returns
@@ -103,6 +123,8 @@ func (m *model) leave() tea.Cmd {
 // look begins to read the session.
 func (m *model) look() tea.Cmd {
 	switch at := m.opt.At; {
+	case m.opt.Source == nil:
+		return m.poll()
 	case m.replay == nil:
 		return m.seek(math.MaxUint64)
 	case at > 0:
@@ -132,13 +154,19 @@ func (m *model) begin() {
 	m.member, m.window, m.acked = 0, window{}, 0
 	m.drawer, m.expanded = false, false
 	m.leasing = leasing{}
-	m.past, m.prompt, m.overlay = past{}, nil, nil
+	m.past, m.prompt, m.popup = past{}, nil, nil
 	for _, p := range m.panels {
 		if p.reset != nil {
 			p.reset()
 		}
 	}
-	m.filters = filters{text: map[string]string{}}
+	kept := map[string]string{}
+	for _, p := range m.panels {
+		if p.list != nil && p.list.stays {
+			kept[p.list.name] = m.filters.text[p.list.name]
+		}
+	}
+	m.filters = filters{text: kept}
 	m.replay, _ = m.opt.Source.(*Replay)
 }
 

@@ -79,7 +79,7 @@ func TestSlowALinkDown(t *testing.T) {
 	d.shows("that is 100 Mbit/s", "12.5 MB/s, 20ms late, up to 2.5ms of jitter, 1% lost")
 	d.press("enter")
 	want := event.Link{From: 1, To: 2, Rate: 12_500_000, Delay: 20 * time.Millisecond, Jitter: 2500 * time.Microsecond, Loss: 0.01}
-	if len(d.sent) != 1 || d.sent[0].Link == nil || *d.sent[0].Link != want || d.overlay != nil {
+	if len(d.sent) != 1 || d.sent[0].Link == nil || *d.sent[0].Link != want || d.popup != nil {
 		t.Fatalf("sent %+v, want %+v", d.sent, want)
 	}
 	d.shows("worker 1 to worker 2: 12.5 MB/s, 20ms late")
@@ -113,7 +113,7 @@ func TestSlowARowOrAColumnDown(t *testing.T) {
 	d.shows("70________ ms")
 	d.press("esc", "k")
 	d.shows("◆ some slowed")
-	if d.press("enter"); d.overlay.(*shaper).fields[1].text() != "" {
+	if d.press("enter"); d.popup.(*shaper).fields[1].text() != "" {
 		t.Error("links that differ begin the form with one of them")
 	}
 	for _, c := range []struct {
@@ -139,16 +139,16 @@ func TestShaperRefusesNonsense(t *testing.T) {
 			d.press("tab")
 		}
 		d.write(bad).press("enter")
-		if len(d.sent) > 0 || d.overlay == nil {
+		if len(d.sent) > 0 || d.popup == nil {
 			t.Errorf("%q is sent: %+v", bad, d.sent)
 		}
 		d.shows(shaperFields()[field].name + `: "` + bad + `" is not between 0 and`)
-		if d.press("esc"); d.overlay != nil || len(d.sent) > 0 {
+		if d.press("esc"); d.popup != nil || len(d.sent) > 0 {
 			t.Error("esc does not leave the form")
 		}
 	}
 	d, _ := commanding(t, 120, 40, machines(5), "tab j l enter")
-	if d.overlay != nil || !strings.Contains(d.toast.text, "there is no link from w1 to w1") {
+	if d.popup != nil || !strings.Contains(d.toast.text, "there is no link from w1 to w1") {
 		t.Errorf("a worker's link to itself: %q", d.toast.text)
 	}
 	d, _ = commanding(t, 120, 40, machines(5), "tab j l l enter")

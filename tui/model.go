@@ -43,7 +43,7 @@ type model struct {
 	rail      *rail
 	filters   filters
 	past      past
-	overlay   overlay // nil, help, palette or a question
+	popup     popup   // nil, help, palette or a question
 	prompt    *prompt // the command line
 	toast     toast
 	acked     view.Position // alerts before it are acknowledged
@@ -89,8 +89,8 @@ func newModel(ctx context.Context, opt Options) *model {
 	m.firstID = uint64(opt.Clock().UnixNano())
 	m.lastID = m.firstID
 	for i, s := range m.screens() {
-		if s.name == opt.Screen {
-			m.screen = i
+		if opt.Source == nil && s.home || opt.Source != nil && s.name == opt.Screen {
+			m.screen, m.focus = i, s.lead
 		}
 	}
 	m.restyle()
@@ -246,6 +246,8 @@ func (m *model) sign(c event.Command) event.Command {
 // mayCommand says why commands cannot be given, "" when they can.
 func (m *model) mayCommand() string {
 	switch {
+	case m.opt.Source == nil:
+		return noRun
 	case m.replay != nil:
 		if m.brancher() != nil {
 			return "this is a recording: B begins a run of its own here, with the knobs that are staged"

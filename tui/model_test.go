@@ -31,8 +31,8 @@ type desk struct {
 	sent []event.Command
 	say1 func(event.Command) (event.Receipt, error)
 
-	fleet    *fleet // the states behind panels
-	sessions *sessions
+	fleet *fleet // the states behind panels
+	runs  *runs
 }
 
 func (d *desk) Command(_ context.Context, c event.Command) (event.Receipt, error) {
@@ -51,8 +51,8 @@ func open(t testing.TB, w, h int, rs []event.Record, change func(*Options)) *des
 		change(&opt)
 	}
 	d.model = newModel(context.Background(), opt)
-	d.fleet, d.sessions = newFleet(), newSessions()
-	for _, own := range append(d.fleet.panels(), d.sessions.panel()) {
+	d.fleet, d.runs = newFleet(), newRuns()
+	for _, own := range append(d.fleet.panels(), d.runs.panels()...) {
 		d.replace(own)
 	}
 	d.Init()

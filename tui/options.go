@@ -9,16 +9,16 @@ import (
 	"brood/optim"
 )
 
-// Options of a workbench. Source is required.
+// Options of a workbench. Source is required where there is no Library.
 type Options struct {
-	Source     Source
+	Source     Source             // nil: no run is open yet, and the runs of the Library are what there is to see
 	Commander  Commander          // nil: look only
 	Algorithms []*optim.Algorithm // known ones; knobs of others are shown without bounds and cannot be turned
 	Title      string             // of the run; "": from its configuration
 	Session    string             // its directory, for what is named after it; "": it has none here
 	Resume     string             // what a person types to go on with the run once it has stopped; "": nobody here can
 	Close      func() error       // of the source, when it is left or the workbench ends; nil: nothing to close
-	Library    Library            // the sessions to list and open; nil: there is no such screen
+	Library    Library            // the runs to list and open; nil: there is no such screen
 	By         string             // who sits here, for the log of edits; "": operator
 	At         uint64             // round to begin a recording after; 0: its beginning
 	Screen     string             // to open with; "": Live

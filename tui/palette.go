@@ -74,13 +74,13 @@ func (p *palette) key(m *model, name, text string) tea.Cmd {
 	found := p.matches()
 	switch name {
 	case "esc", "ctrl+p":
-		m.overlay = nil
+		m.popup = nil
 	case "down", "ctrl+n", "tab":
 		p.chosen = min(p.chosen+1, max(0, len(found)-1))
 	case "up", "shift+tab":
 		p.chosen = max(0, p.chosen-1)
 	case "enter":
-		m.overlay = nil
+		m.popup = nil
 		if p.chosen < len(found) {
 			return found[p.chosen].do(m)
 		}

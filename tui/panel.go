@@ -42,6 +42,7 @@ type screen struct {
 	digit int
 	name  string
 	place func(*model, cell.Rect) []placement // between the screen line and the key line; nil: the leading panel alone
+	home  bool                                // it needs no run: esc leads back to it, and it is where one begins
 	lead  panelID                             // its panel's own id, as screens tells it
 }
 
@@ -49,6 +50,7 @@ type screen struct {
 type list struct {
 	name    string // of its filter
 	entries string // what they are
+	stays   bool   // its filter, when another session is shown
 	top     func() // goes to the first one, since others pass; nil: the cursor is on an entry and not in a row
 }
 
@@ -69,8 +71,8 @@ func newPanels(m *model) []panel {
 		[]panel{newLane().panel()},
 		newFleet().panels(),
 	)
-	if m.opt.Library != nil { // else there are no sessions to list
-		all = append(all, newSessions().panel())
+	if m.opt.Library != nil { // else there are no runs to list
+		all = append(all, newRuns().panels()...)
 	}
 	return all
 }
@@ -111,6 +113,11 @@ func (m *model) screens() (all []screen) {
 
 // leads says whether the screen that is shown is the panel's.
 func (m *model) leads(id panelID) bool { return m.screens()[m.screen].lead == id }
+
+// home is the number of the screen that needs no run, -1 without one.
+func (m *model) home() int {
+	return slices.IndexFunc(m.screens(), func(s screen) bool { return s.home })
+}
 
 // poll lets every panel ask for what it shows.
 func (m *model) poll() tea.Cmd {

@@ -219,7 +219,8 @@ func TestPlacesOfAPanel(t *testing.T) {
 		state, names string // what the rest of the workbench could know it by
 		files        []string
 	}{
-		{"sessions", "newSessions|sessionsPanel", []string{"sessions.go", "panel_sessions.go"}},
+		{"runs", "newRuns|runsPanel|overlayPanel|figuresPanel", []string{"runs.go", "runs_read.go", "runs_act.go",
+			"runs_measure.go", "overlay_runs.go", "panel_runs.go", "panel_overlay.go"}},
 		{"lane", "newLane", []string{"panel_events.go"}},
 		{"fleet", "newFleet|fleetPanel|linksPanel|workerPanel", []string{"fleet.go", "fleet_act.go", "fleet_keys.go",
 			"links.go", "panel_fleet.go", "panel_links.go", "panel_worker.go", "shaper.go"}},

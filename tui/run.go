@@ -14,8 +14,8 @@ import (
 // Run shows the workbench until the person leaves or the context ends; the run that it shows goes on either way. The
 // error is of the terminal: a lost source is shown, not returned.
 func Run(ctx context.Context, opt Options) error {
-	if opt.Source == nil {
-		return errors.New("tui: a workbench needs a source: attach to a run or open a recording")
+	if opt.Source == nil && opt.Library == nil {
+		return errors.New("tui: a workbench needs a source or a library: attach to a run or open a recording")
 	}
 	p, done := Program(ctx, opt)
 	_, err := p.Run()

@@ -47,7 +47,7 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 func TestRunGoesToAnotherSession(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	in, keys := io.Pipe()
-	out := &shown{want: "2026-11-20-quickstart-7f3a", seen: make(chan struct{})}
+	out := &shown{want: "quickstart-7f3a", seen: make(chan struct{})}
 	there := &shown{want: "recording", seen: make(chan struct{})}
 	lib := &shelf{list: recordedOnes()}
 	first := lib.list[1].Dir

@@ -54,7 +54,7 @@ func (f *fleet) openShaper(m *model) tea.Cmd {
 			s.fields[i].set(strconv.FormatFloat(x, 'g', 6, 64))
 		}
 	}
-	m.overlay = s
+	m.popup = s
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (s *shaper) key(m *model, name, text string) tea.Cmd {
 	n := len(s.fields)
 	switch name {
 	case "esc":
-		m.overlay = nil
+		m.popup = nil
 	case "tab", "down":
 		s.at = (s.at + 1) % n
 	case "shift+tab", "up":
@@ -90,7 +90,7 @@ func (s *shaper) key(m *model, name, text string) tea.Cmd {
 			s.err = err.Error()
 			return nil
 		}
-		m.overlay = nil
+		m.popup = nil
 		return s.fleet.shape(m, l)
 	default:
 		s.fields[s.at].key(name, text)

@@ -12,6 +12,9 @@ import (
 
 // title names the run.
 func (m *model) title() string {
+	if m.opt.Source == nil {
+		return "runs"
+	}
 	if m.opt.Title != "" {
 		return m.opt.Title
 	}
@@ -70,6 +73,11 @@ type segment struct {
 const narrow = 110
 
 func (m *model) statusLine(g *cell.Grid) {
+	if m.opt.Source == nil {
+		x := g.Text(1, 0, g.W-2, cell.Strong, "brood")
+		g.Text(x+2, 0, g.W-x-4, cell.Faint, "no run is open: enter attaches to one that runs and replays any other; brood run begins one")
+		return
+	}
 	v := m.shown
 	glyph, word, role := m.phase()
 	r, e := round(v.Progress.Rounds), fmt.Sprintf("%.1f", v.Progress.Epochs)
@@ -216,7 +224,7 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		return
 	}
 	right := "q detach, training goes on"
-	if m.gone() || m.silent() || m.replay != nil {
+	if m.opt.Source == nil || m.gone() || m.silent() || m.replay != nil {
 		right = "q leave"
 	}
 	if m.feed.lost != nil {
@@ -225,8 +233,36 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		g.Right(g.W-1, y, g.W-2, cell.Faint, right)
 		return
 	}
-	drawHints(g, 1, y, g.W-2-cell.Width(right), m.hints())
+	if text := m.next(g.W - 4 - cell.Width(right)); text != "" {
+		g.Text(1, y, g.W-4-cell.Width(right), cell.Plain, text)
+	} else {
+		drawHints(g, 1, y, g.W-2-cell.Width(right), m.hints())
+	}
 	g.Right(g.W-1, y, g.W-2, cell.Faint, right)
+}
+
+// next says in so many cells what may be done with a run that has ended while somebody looked; "" where that is not
+// what is seen.
+func (m *model) next(width int) string {
+	if m.replay != nil || !m.live.Over() || m.filters.typing != nil || m.typing() != nil {
+		return ""
+	}
+	lines := []string{"it has ended: brood export, brood fork, brood compare, brood run --resume", "it has ended: brood export, fork, compare"}
+	if home := m.home(); home >= 0 {
+		if m.screen == home {
+			return ""
+		}
+		lines = []string{
+			"it has ended: esc lists it, and there w writes the model, r resumes it with more rounds, space compares, enter and B fork it",
+			"ended. esc: w model, r more rounds, space compare, B fork",
+		}
+	}
+	for _, l := range lines {
+		if cell.Width(l) <= width {
+			return l
+		}
+	}
+	return lines[len(lines)-1]
 }
 
 // drawHints writes as many keys and what they do as end before a column.

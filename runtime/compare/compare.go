@@ -24,8 +24,9 @@ type Run struct {
 	Parent   string // the run that it was forked from, as the log names it, "" for none
 	ParentAt uint64 // and after how many of its rounds
 	Settings []Setting
-	Tally    *summary.Tally // finished
-	View     *view.View     // of the whole log
+	Rounds   uint64             // done
+	Figures  map[string]float64 // of [Metrics] those that it came to, as [Run.Metric] begins with them
+	View     *view.View         // of the whole log, lean
 
 	clock  clock
 	parent *Run // among the runs that it was joined with, nil where it is not
@@ -38,6 +39,9 @@ type Setting struct {
 	Name, Value string
 	Default     bool // nobody set it
 }
+
+// ErrNoRound says that a run has nothing to compare yet.
+var ErrNoRound = errors.New("holds no committed round")
 
 // Seed is the setting in which the runs of one group differ.
 var Seed = option.Seed.Name
@@ -60,7 +64,7 @@ func Read(dir string) (*Run, error) {
 
 // fold reads records up to io.EOF.
 func fold(name string, next func() (event.Record, error)) (*Run, error) {
-	run := &Run{Name: name, Tally: summary.New(), View: view.New()}
+	run, tally, whole := &Run{Name: name, Figures: map[string]float64{}}, summary.New(), view.New()
 	var told changes
 	for {
 		rec, err := next()
@@ -70,24 +74,30 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		run.Tally.Record(rec)
-		run.View.Apply(rec)
+		tally.Record(rec)
+		whole.Apply(rec)
 		switch {
 		case rec.Plan != nil:
 			run.clock.back(rec.Plan.At)
 			told.plan(rec.Plan)
 		case rec.Commit != nil:
-			run.clock.begin(run.Tally.Before())
+			run.clock.begin(tally.Before())
 			run.clock.commit(rec.Commit)
 		}
 	}
-	if run.View.Config == nil || run.View.Plan == nil || run.Tally.Sum.Rounds == 0 {
-		return nil, fmt.Errorf("session %s holds no committed round: there is nothing to compare", name)
+	if whole.Config == nil || whole.Plan == nil || tally.Sum.Rounds == 0 {
+		return nil, fmt.Errorf("session %s %w: there is nothing to compare", name, ErrNoRound)
 	}
-	run.Tally.Finish(coordinator.Exit{})
-	run.Tally.Sum.Seconds = run.Tally.Spent()
-	run.Parent, run.ParentAt = run.View.Config.Parent, run.View.Config.ParentAt
-	run.Settings = settings(run.View, told)
+	tally.Finish(coordinator.Exit{})
+	tally.Sum.Seconds = tally.Spent()
+	run.Rounds = tally.Sum.Rounds
+	for _, m := range Metrics {
+		if x, ok := tally.Metric(m.Name); ok {
+			run.Figures[m.Name] = x
+		}
+	}
+	run.Parent, run.ParentAt = whole.Config.Parent, whole.Config.ParentAt
+	run.Settings, run.View = settings(whole, told), whole.Lean()
 	return run, nil
 }
 

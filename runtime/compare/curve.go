@@ -15,6 +15,16 @@ func (r *Run) Span(a Axis) (from, to float64) {
 	return from, r.clock.end()[a]
 }
 
+// Spanned is the part of an axis on which runs are: from the first that sets out to the last that ends.
+func Spanned(runs []*Run, a Axis) (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, r := range runs {
+		from, to := r.Span(a)
+		lo, hi = min(lo, from), max(hi, to)
+	}
+	return lo, hi
+}
+
 // Curve is a series of the run in n equal columns from lo to hi of an axis; of a series with a value for each member it
 // is their median. A column holds the rounds that ended in it, and is empty where none did or the run did not get
 // there; where the view keeps several rounds as one bucket, every column that it reaches into has it. ok is false where
@@ -40,11 +50,7 @@ func (r *Run) Curve(series string, a Axis, lo, hi float64, n int) (cols []view.B
 		if end <= begin {
 			continue
 		}
-		if len(s.Members) > 0 {
-			cols[i] = s.Median(begin, end, 1)[0]
-		} else {
-			cols[i] = s.Band(begin, end, 1)[0]
-		}
+		cols[i] = s.Band(begin, end, 1)[0]
 	}
 	return cols, true
 }
@@ -65,11 +71,7 @@ func (r *Run) Points(series string, a Axis, n int) (out []Point) {
 	if n == 0 {
 		return nil
 	}
-	cols := s.Band(lo, hi, n)
-	if len(s.Members) > 0 {
-		cols = s.Median(lo, hi, n)
-	}
-	for i, b := range cols {
+	for i, b := range s.Band(lo, hi, n) {
 		if !b.Empty() {
 			last := lo + (hi-lo)*uint64(i+1)/uint64(n) - 1
 			out = append(out, Point{last, r.clock.at(a, Rounds, float64(last)), b})

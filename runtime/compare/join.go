@@ -67,7 +67,7 @@ func (r *Run) Whole() bool { return r.Parent == "" || r.whole }
 // Metric is a figure that the run came to, with what its parent had spent where the two are joined; ok is false where
 // it did not come to it.
 func (r *Run) Metric(name string) (x float64, ok bool) {
-	x, ok = r.Tally.Metric(name)
+	x, ok = r.Figures[name]
 	if i := slices.Index(spent, name); i >= 0 && ok {
 		x += r.clock.ticks[0][[]Axis{Bytes, Seconds}[i]]
 	}

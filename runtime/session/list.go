@@ -29,6 +29,7 @@ type Info struct {
 	TestRound uint64   // that it is of
 	Size      int64    // bytes of all files
 	Err       string   // why it cannot be read, a sentence; "" if it can
+	About     About    // what a person wrote of it
 }
 
 // List describes the sessions in home, the latest start first. It reads the head and the tail of each; a session that
@@ -55,7 +56,7 @@ func Describe(dir string) Info {
 	if st, err := os.Stat(dir); err == nil {
 		x.Started = st.ModTime()
 	}
-	x.Size = Size(dir)
+	x.Size, x.About = Size(dir), ReadAbout(dir)
 	if err := x.read(); err != nil {
 		x.Err = err.Error()
 	}
@@ -144,4 +145,19 @@ func Size(dir string) (n int64) {
 		return nil
 	})
 	return n
+}
+
+// LogSize is the bytes of the log in dir and when it was last written to, as the file system has them; ok is false
+// where there is no log.
+func LogSize(dir string) (bytes int64, written time.Time, ok bool) {
+	for n := uint32(1); ; n++ {
+		st, err := os.Stat(filepath.Join(dir, segmentName(n)))
+		if err != nil {
+			return bytes, written, n > 1
+		}
+		bytes, written = bytes+st.Size(), st.ModTime()
+		if st.Size() < segmentBytes { // no other follows
+			return bytes, written, true
+		}
+	}
 }

@@ -69,6 +69,15 @@ func readPID(f *os.File) int {
 	return pid
 }
 
+// Taken is when the lock of dir was last taken; the zero time where that is not known.
+func Taken(dir string) time.Time {
+	st, err := os.Stat(filepath.Join(dir, LockName))
+	if err != nil {
+		return time.Time{}
+	}
+	return st.ModTime()
+}
+
 // Running says whether a process writes the session in dir, and which (0 when that cannot be read).
 func Running(dir string) (running bool, pid int) {
 	f, err := openRegular(filepath.Join(dir, LockName))

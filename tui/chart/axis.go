@@ -71,16 +71,32 @@ func (a Axis) open() Axis {
 }
 
 // Dot is the row of a value among n, counted from the top; values outside end at the rim.
-func (a Axis) Dot(x float64, n int) int {
+func (a Axis) Dot(x float64, n int) int { return a.scale(n).dot(x) }
+
+// scale is an axis of so many rows, with what is the same for all values.
+type scale struct {
+	log      bool
+	rows     int
+	lo, span float64
+}
+
+func (a Axis) scale(rows int) scale {
+	if a.Log {
+		return scale{true, rows, math.Log(a.Lo), math.Log(a.Hi) - math.Log(a.Lo)}
+	}
+	return scale{false, rows, a.Lo, a.Hi - a.Lo}
+}
+
+func (s scale) dot(x float64) int {
 	t := 0.0
 	switch {
-	case a.Log && x <= 0:
-	case a.Log:
-		t = (math.Log(x) - math.Log(a.Lo)) / (math.Log(a.Hi) - math.Log(a.Lo))
+	case s.log && x <= 0:
+	case s.log:
+		t = (math.Log(x) - s.lo) / s.span
 	default:
-		t = (x - a.Lo) / (a.Hi - a.Lo)
+		t = (x - s.lo) / s.span
 	}
-	return n - 1 - int(math.Round(min(max(t, 0), 1)*float64(n-1)))
+	return s.rows - 1 - int(math.Round(min(max(t, 0), 1)*float64(s.rows-1)))
 }
 
 // Value is the value at the middle of a dot row: the inverse of Dot to within half a row.

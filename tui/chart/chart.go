@@ -44,7 +44,8 @@ type Chart struct {
 	Axis     Axis
 	Now      *uint64 // the present round, where To lies beyond it; nil draws no line
 	ASCII    bool
-	Hint     string // how to see what lies outside of the axis
+	Hint     string              // how to see what lies outside of the axis
+	Label    func(uint64) string // of the x axis, which may count something else; nil: rounds
 }
 
 const gutter = 8 // columns of the y labels and the axis line
@@ -142,18 +143,25 @@ func free(t []bool) bool {
 func (c Chart) labels(g *cell.Grid, p cell.Rect) []bool {
 	taken := make([]bool, p.W)
 	if c.To > c.From {
-		end := Count(c.To - 1)
+		end := c.text(c.To - 1)
 		label(g, p, taken, p.W-len(end), end)
-		label(g, p, taken, 0, Count(c.From))
+		label(g, p, taken, 0, c.text(c.From))
 	}
 	return taken
+}
+
+func (c Chart) text(n uint64) string {
+	if c.Label != nil {
+		return c.Label(n)
+	}
+	return Count(n)
 }
 
 // ticks writes round numbers of rounds where there is room.
 func (c Chart) ticks(g *cell.Grid, p cell.Rect, taken []bool) {
 	n := uint64(max(1, niceStep(float64(c.To-min(c.From, c.To))*16/float64(p.W))))
 	for r := (c.From/n + 1) * n; r < c.To; r += n {
-		label(g, p, taken, c.column(p, r)-p.X, Count(r))
+		label(g, p, taken, c.column(p, r)-p.X, c.text(r))
 	}
 }
 

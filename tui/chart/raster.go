@@ -37,7 +37,7 @@ func (r *raster) dot(x, y int, owner int8) {
 // layer puts a layer's dots. Columns without values between others are crossed by a straight line, or two, but for
 // those in which nobody measured.
 func (r *raster) layer(l Layer, owner int8, a Axis) {
-	rows, last, lastTop, lastBottom := 4*r.h, -1, 0, 0
+	s, last, lastTop, lastBottom := a.scale(4*r.h), -1, 0, 0
 	for x, b := range l.Columns[:min(len(l.Columns), 2*r.w)] {
 		if x < len(l.Void) && l.Void[x] {
 			last = -1
@@ -45,9 +45,9 @@ func (r *raster) layer(l Layer, owner int8, a Axis) {
 		if b.Empty() {
 			continue
 		}
-		top, bottom := a.Dot(b.Max, rows), a.Dot(b.Min, rows)
+		top, bottom := s.dot(b.Max), s.dot(b.Min)
 		if l.Style == Thin || l.Style == Dots {
-			top = a.Dot(b.Mean(), rows)
+			top = s.dot(b.Mean())
 			bottom = top
 		}
 		for c := last + 1; last >= 0 && c < x; c++ {

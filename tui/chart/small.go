@@ -26,6 +26,17 @@ func Spark(g *cell.Grid, x, y int, cols []view.Bucket, void []bool, a Axis, role
 	}
 }
 
+// Sparks is a row as [Spark] draws it.
+func Sparks(cols []view.Bucket, a Axis) string {
+	g := cell.New(len(cols), 1)
+	Spark(g, 0, 0, cols, nil, a, cell.Plain)
+	out := make([]rune, len(cols))
+	for i := range out {
+		out[i] = g.At(i, 0).R
+	}
+	return string(out)
+}
+
 // Bar draws a horizontal bar of share (0..1) of width cells to an eighth of a cell; what is above nothing shows.
 func Bar(g *cell.Grid, x, y, width int, share float64, role cell.Role) {
 	part := []rune(" ▏▎▍▌▋▊▉")

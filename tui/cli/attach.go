@@ -32,13 +32,16 @@ func clientName() string {
 
 // look opens the workbench on a session; from there a person may go to others. opt has what the flags say.
 func look(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
-	lib := &library{at: o}
+	lib, err := newShelf(o)
+	if err != nil {
+		return err
+	}
 	if o.Commander == nil && o.Session != "" {
 		opt.Title = filepath.Base(o.Session)
 	}
 	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Resume, o.Close, lib
 	opt.Algorithms, opt.By, opt.In, opt.Out = catalog.All(), clientName(), s.in, s.out
-	err := tui.Run(ctx, opt)
+	err = tui.Run(ctx, opt)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}

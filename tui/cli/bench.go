@@ -51,6 +51,7 @@ var suites = []suite{
 	{"es", "evaluations of perturbed candidates, beside the same", benchES},
 	{"noise", "random numbers a second", benchNoise},
 	{"gpu", "a device: its kernels, its hash, launches, copies, noise, training, candidates (--all: every device)", benchGPU},
+	{"workbench", "the workbench on many recorded runs: until it lists them, and its frames", benchWorkbench},
 }
 
 type suite struct {
@@ -71,7 +72,7 @@ func benchCommand(s streams) *cobra.Command {
 	var asJSON bool
 	long := "Measure this machine, and say beside each figure what it would allow.\n\n"
 	for _, s := range suites {
-		long += fmt.Sprintf("  %-8s %s\n", s.name, s.doc)
+		long += fmt.Sprintf("  %-9s %s\n", s.name, s.doc)
 	}
 	c := &cobra.Command{Use: "bench SUITE", Short: "Measure this machine: " + suiteNames(), Long: long, Args: exactly("a SUITE: " + suiteNames()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -92,6 +93,7 @@ func benchCommand(s streams) *cobra.Command {
 			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.Flags().Int("runs", 10000, "how many runs the suite workbench makes up")
 	c.Flags().Duration("each", 800*time.Millisecond, "how long a figure of kernels, train, es, noise and gpu is measured")
 	c.Flags().Bool("all", false, "gpu: every device, nine minutes at most")
 	c.Flags().String("stage", "", "gpu: one stage, in this process")

@@ -30,8 +30,24 @@ func TestSuites(t *testing.T) {
 		}
 		seen[s.name] = true
 	}
-	if got := suiteNames(); got != "start, steps, rounds, kernels, train, es, noise or gpu" {
+	if got := suiteNames(); got != "start, steps, rounds, kernels, train, es, noise, gpu or workbench" {
 		t.Error(got)
+	}
+}
+
+// The suite of the workbench makes sessions with the writer of logs, lists them all and draws their curves.
+func TestBenchWorkbench(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := Run(t.Context(), []string{"bench", "workbench", "--runs", "20", "--json"}, streams{out: &out, err: &errs}); code != 0 {
+		t.Fatalf("exit %d: %s", code, &errs)
+	}
+	for _, want := range []string{"made 20 sessions", "first paint, no cache", "first paint, cache", "16 runs of 64, p95, cache"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not tell of %q:\n%s", want, &out)
+		}
+	}
+	if code := Run(t.Context(), []string{"bench", "workbench", "--runs", "3"}, streams{out: &out, err: &errs}); code != exitUsage || !strings.Contains(errs.String(), "--runs 3") {
+		t.Errorf("exit %d: %s", code, &errs)
 	}
 }
 

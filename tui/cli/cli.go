@@ -15,7 +15,10 @@ import (
 
 	"brood/models/typed"
 	"brood/runtime/fleet"
+	"brood/runtime/library"
 	"brood/runtime/option"
+	"brood/runtime/session"
+	"brood/tui"
 )
 
 // Exit statuses.
@@ -92,11 +95,16 @@ func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "brood",
 		Short:         "Train one model with a population, in the terminal",
-		Long:          "brood trains one model with a population: coupled replicas, evolution, gossip. Without a command it opens the workbench\non the default preset, training at once.",
+		Long:          "brood trains one model with a population: coupled replicas, evolution, gossip. Without a command it opens the workbench\non your runs or, where there is none yet, on the default preset, training at once.",
 		Args:          noArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, _ []string) error { return run.execute(c, "", s) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if s.terminal && len(passOn(c, "ascii")) == 0 && recordedAny() {
+				return look(c.Context(), tui.Opened{}, tui.Options{ASCII: run.ascii}, s)
+			}
+			return run.execute(c, "", s)
+		},
 	}
 	run.register(root)
 	root.Version = versionText()
@@ -117,6 +125,15 @@ func newRoot(s streams) *cobra.Command {
 	}
 	completeIn(root)
 	return root
+}
+
+// recordedAny says whether there is a run to look at.
+func recordedAny() bool {
+	home, err := session.Home()
+	if err != nil {
+		return false
+	}
+	return library.Open(home, "").Any()
 }
 
 // kinds names what a flag's type takes.

@@ -64,7 +64,7 @@ func compareCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if lo, hi := spanned(runs, axis); !(hi > lo) {
+		if lo, hi := compare.Spanned(runs, axis); !(hi > lo) {
 			return usage("--by %s: none of these runs got beyond %s; choose another axis", axis, axisText(axis, hi))
 		}
 		if *asJSON {
@@ -207,7 +207,7 @@ func (c comparison) results(groups []compare.Group) *table {
 		best[m.Name] = compare.Best(c.runs, m)
 	}
 	for _, r := range c.runs {
-		row := []string{r.Name, grouped(int64(r.Tally.Sum.Rounds))}
+		row := []string{r.Name, grouped(int64(r.Rounds))}
 		for _, m := range metrics {
 			figure, mark := "–", " "
 			if x, ok := r.Metric(m.Name); ok {
@@ -265,7 +265,7 @@ func (c comparison) curves() []string {
 	label = min(label, c.width/3)
 	const figure = 12
 	plot := max(10, c.width-label-figure-4)
-	lo, hi := spanned(c.runs, c.axis)
+	lo, hi := compare.Spanned(c.runs, c.axis)
 	all := make([][]view.Bucket, len(c.runs))
 	for i, r := range c.runs {
 		all[i], _ = r.Curve(c.series, c.axis, lo, hi, plot)
@@ -302,16 +302,6 @@ func decades(all [][]view.Bucket) bool {
 		}
 	}
 	return lo > 0 && hi > 100*lo
-}
-
-// spanned is the part of an axis on which the runs are.
-func spanned(runs []*compare.Run, a compare.Axis) (lo, hi float64) {
-	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, r := range runs {
-		from, to := r.Span(a)
-		lo, hi = min(lo, from), max(hi, to)
-	}
-	return lo, hi
 }
 
 // clip ends columns behind the last one that holds something: a run that ended does not go on.
@@ -355,7 +345,7 @@ func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series strin
 				metrics[m.Name] = finite(x)
 			}
 		}
-		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Tally.Sum.Rounds, "settings": settings, "metrics": metrics, "best": append([]string{}, best[r]...)})
+		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Rounds, "settings": settings, "metrics": metrics, "best": append([]string{}, best[r]...)})
 	}
 	for _, d := range compare.Differences(runs) {
 		values := map[string]string{}

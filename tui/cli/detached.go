@@ -41,18 +41,8 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		return err
 	}
 	o.Dir = dir
-	child, logPath, err := startDetached(o)
+	client, err := trainDetached(c.Context(), o, keep)
 	if err != nil {
-		return err
-	}
-	gone := make(chan error, 1)
-	go func() { gone <- child.Wait() }()
-	client, err := waitForDoor(c.Context(), dir, gone, logPath)
-	if err != nil {
-		if f.resume == "" {
-			os.Remove(logPath)
-			vanish(dir, keep)
-		}
 		return err
 	}
 	defer client.Close()
@@ -61,6 +51,23 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		return nil
 	}
 	return look(c.Context(), live(dir, client), tui.Options{ASCII: f.ascii}, s)
+}
+
+// trainDetached starts a new run, or one that goes on, as a process of its own, and waits until it answers. When a new
+// one fails, what was made for it below keep is taken back.
+func trainDetached(ctx context.Context, o host.Order, keep string) (*door.Client, error) {
+	child, logPath, err := startDetached(o)
+	if err != nil {
+		return nil, err
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- child.Wait() }()
+	client, err := waitForDoor(ctx, o.Dir, gone, logPath)
+	if err != nil && !o.Resume {
+		os.Remove(logPath)
+		vanish(o.Dir, keep)
+	}
+	return client, err
 }
 
 // place chooses the session's directory before the process that will own it starts.

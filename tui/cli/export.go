@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,14 +29,8 @@ func exportCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if file == "" {
-				file = filepath.Base(dir) + ".safetensors"
-			}
-			if _, err := os.Stat(file); err == nil {
-				return fmt.Errorf("%s exists: name another file with -o, or remove it", file)
-			}
 			var told time.Time
-			t, err := host.Export(c.Context(), dir, at, threads, func(k event.Commit) {
+			said, err := exportModel(c.Context(), dir, file, at, threads, func(k event.Commit) {
 				if time.Since(told) > time.Second {
 					told = time.Now()
 					fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
@@ -44,16 +39,32 @@ func exportCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := t.Save(file); err != nil {
-				return err
-			}
-			fmt.Fprintf(s.out, "%s: %s after round %d of %s, %s parameters\n", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params))))
+			fmt.Fprintln(s.out, said)
 			return nil
 		}}
 	c.Flags().Uint64Var(&at, "at", 0, "the round (default: the last)")
 	c.Flags().IntVar(&threads, "threads", 0, "threads (default: all cores)")
 	c.Flags().StringVarP(&file, "output", "o", "", "file to write (default: SESSION.safetensors)")
 	return c
+}
+
+// exportModel writes the model of the session in dir after a round, 0 for the last, to a file, "" for one of the
+// session's name, and says what it wrote. told hears of rounds that are executed again to get there.
+func exportModel(ctx context.Context, dir, file string, at uint64, threads int, told func(event.Commit)) (string, error) {
+	if file == "" {
+		file = filepath.Base(dir) + ".safetensors"
+	}
+	if _, err := os.Stat(file); err == nil {
+		return "", fmt.Errorf("%s exists: name another file with -o, or remove it", file)
+	}
+	t, err := host.Export(ctx, dir, at, threads, told)
+	if err != nil {
+		return "", err
+	}
+	if err := t.Save(file); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params)))), nil
 }
 
 // passedOver tells of the tensors of a file that a model has no place for; nothing where there are none.

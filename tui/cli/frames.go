@@ -61,6 +61,10 @@ func parseSize(text string) (w, h int, err error) {
 // print writes the frames of what is opened.
 func (f *frameFlags) print(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
 	opt.Source, opt.Session, opt.Resume, opt.Algorithms, opt.By = o.Source, o.Session, o.Resume, catalog.All(), clientName()
-	opt.Library = &library{at: o}
+	lib, err := newShelf(o)
+	if err != nil {
+		return err
+	}
+	opt.Library = lib
 	return tui.Frames(ctx, opt, f.frames, frameEvery, s.out)
 }

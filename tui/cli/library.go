@@ -1,21 +1,36 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"sync"
 	"time"
 
+	"brood/runtime/compare"
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/tui"
 )
 
-// library is what the workbench can open: the sessions of this user on this machine.
-type library struct {
-	mu sync.Mutex
-	at tui.Opened // last
+// shelf is what the workbench can open: the sessions of this user on this machine.
+type shelf struct {
+	home string
+	lib  *library.Library
+	mu   sync.Mutex
+	at   tui.Opened // last
+}
+
+// newShelf has the sessions of this user, and at first one of them in view.
+func newShelf(at tui.Opened) (*shelf, error) {
+	home, err := session.Home()
+	if err != nil {
+		return nil, err
+	}
+	return &shelf{home: home, lib: library.Open(home, library.Cache()), at: at}, nil
 }
 
 // live is a running session as the workbench takes it.
@@ -29,30 +44,58 @@ func recorded(dir string, r *session.Reader) tui.Opened {
 }
 
 // last is the session that was opened last.
-func (l *library) last() tui.Opened {
+func (l *shelf) last() tui.Opened {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at
 }
 
-func (l *library) went(o tui.Opened) tui.Opened {
+func (l *shelf) went(o tui.Opened) tui.Opened {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = o
 	return o
 }
 
-// Sessions implements tui.Library.
-func (l *library) Sessions(context.Context) ([]session.Info, error) {
-	home, err := session.Home()
-	if err != nil {
-		return nil, err
-	}
-	return session.List(home)
+// Scan implements tui.Library.
+func (l *shelf) Scan(_ context.Context, folder string) ([]library.Entry, error) {
+	return l.lib.Scan(cmp.Or(folder, l.home))
 }
 
+// Summary implements tui.Library.
+func (l *shelf) Summary(e library.Entry) library.Summary { return l.lib.Summary(e) }
+
+// Curves implements tui.Library.
+func (l *shelf) Curves(e library.Entry) (*compare.Run, error) { return l.lib.Run(e) }
+
+// Save implements tui.Library.
+func (l *shelf) Save() error { return l.lib.Save() }
+
+// Resume implements tui.Keeper.
+func (l *shelf) Resume(ctx context.Context, dir string, limit event.Limit) (tui.Opened, error) {
+	o := host.Order{Dir: dir, Resume: true, Options: host.Options{By: "flag", Limit: limit}}
+	client, err := trainDetached(ctx, o, "")
+	if err != nil {
+		return tui.Opened{}, err
+	}
+	return l.went(live(dir, client)), nil
+}
+
+// Stop implements tui.Keeper.
+func (l *shelf) Stop(ctx context.Context, dir string) error {
+	return send(ctx, dir, "", false, event.Command{Action: event.Stop}, streams{out: io.Discard, err: io.Discard})
+}
+
+// Export implements tui.Keeper: the file lies where brood export would put it.
+func (l *shelf) Export(ctx context.Context, dir string) (string, error) {
+	return exportModel(ctx, dir, "", 0, 0, func(event.Commit) {})
+}
+
+// Describe implements tui.Keeper.
+func (l *shelf) Describe(_ context.Context, dir string, a session.About) error { return a.Write(dir) }
+
 // Open implements tui.Library.
-func (l *library) Open(ctx context.Context, dir string) (tui.Opened, error) {
+func (l *shelf) Open(ctx context.Context, dir string) (tui.Opened, error) {
 	if running, _ := session.Running(dir); running {
 		run, err := reach(ctx, dir, clientName(), false)
 		if err != nil {
@@ -68,18 +111,14 @@ func (l *library) Open(ctx context.Context, dir string) (tui.Opened, error) {
 }
 
 // Delete implements tui.Library: only what is listed can be deleted.
-func (l *library) Delete(_ context.Context, dir string) error {
+func (l *shelf) Delete(_ context.Context, dir string) error {
 	_, err := removeSession(dir)
 	return err
 }
 
 // Branch implements tui.Brancher.
-func (l *library) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
-	home, err := session.Home()
-	if err != nil {
-		return tui.Opened{}, err
-	}
-	keep := existing(home)
+func (l *shelf) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
+	keep := existing(l.home)
 	dir, err := session.NewDir("fork", time.Now())
 	if err != nil {
 		return tui.Opened{}, err

@@ -11,6 +11,17 @@ import (
 	"brood/tui"
 )
 
+// newTestShelf is that of the sessions in $BROOD_SESSIONS, with a cache of its own.
+func newTestShelf(t *testing.T) *shelf {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	lib, err := newShelf(tui.Opened{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lib
+}
+
 // shelve makes sessions of one record each and leaves those running that are named so.
 func shelve(t *testing.T, names ...string) (home string) {
 	home = t.TempDir()
@@ -34,8 +45,8 @@ func shelve(t *testing.T, names ...string) (home string) {
 
 func TestLibraryListsAndOpens(t *testing.T) {
 	home := shelve(t, "done", "running")
-	lib := &library{}
-	all, err := lib.Sessions(t.Context())
+	lib := newTestShelf(t)
+	all, err := lib.Scan(t.Context(), "")
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -69,7 +80,7 @@ func TestLibraryListsAndOpens(t *testing.T) {
 
 func TestLibraryDeletes(t *testing.T) {
 	home := shelve(t, "done", "running")
-	lib, elsewhere := &library{}, filepath.Join(t.TempDir(), "mine")
+	lib, elsewhere := newTestShelf(t), filepath.Join(t.TempDir(), "mine")
 	if err := os.Mkdir(elsewhere, 0o700); err != nil {
 		t.Fatal(err)
 	}

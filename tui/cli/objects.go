@@ -117,6 +117,9 @@ func sessionObject(x session.Info) map[string]any {
 	if x.PID != 0 {
 		line["pid"] = x.PID
 	}
+	if a := x.About; a.Name != "" || a.Note != "" || len(a.Tags) > 0 {
+		line["about"] = a
+	}
 	if x.Err != "" {
 		line["error"] = x.Err
 	}

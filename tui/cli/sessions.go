@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +34,10 @@ func sessionsCommand(s streams) *cobra.Command {
 			return nil
 		}
 		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test error", "started", ">size")
+		tagged := slices.ContainsFunc(list, func(x session.Info) bool { return len(x.About.Tags) > 0 })
+		if tagged {
+			t.column("tags")
+		}
 		for _, x := range list {
 			state, test := stateOf(x), "–"
 			if x.Running {
@@ -43,7 +49,12 @@ func sessionsCommand(s streams) *cobra.Command {
 					test += " @" + grouped(int64(x.TestRound))
 				}
 			}
-			t.row(x.Name, state, x.Algorithm, x.Model, x.Data, grouped(int64(x.Round)), test, x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size))
+			row := []string{x.Name, state, x.Algorithm, x.Model, x.Data, grouped(int64(x.Round)), test,
+				x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size)}
+			if tagged {
+				row = append(row, strings.Join(x.About.Tags, " "))
+			}
+			t.row(row...)
 		}
 		t.write(s.out)
 		for _, x := range list {

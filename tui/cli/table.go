@@ -15,14 +15,17 @@ type table struct {
 }
 
 func newTable(heads ...string) *table {
-	t := &table{}
-	var row []string
+	t := &table{rows: [][]string{nil}}
 	for _, h := range heads {
-		t.right = append(t.right, strings.HasPrefix(h, ">"))
-		row = append(row, strings.TrimPrefix(h, ">"))
+		t.column(h)
 	}
-	t.rows = append(t.rows, row)
 	return t
+}
+
+// column adds one behind the others, before the first row.
+func (t *table) column(head string) {
+	t.right = append(t.right, strings.HasPrefix(head, ">"))
+	t.rows[0] = append(t.rows[0], strings.TrimPrefix(head, ">"))
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }

@@ -9,8 +9,8 @@ import (
 	"brood/tui/cell"
 )
 
-// overlay is drawn above the panels and takes all keys while it is open.
-type overlay interface {
+// popup is drawn above the panels and takes all keys while it is open.
+type popup interface {
 	key(m *model, name, text string) tea.Cmd
 	draw(m *model, g *cell.Grid)
 }
@@ -52,7 +52,7 @@ func (h *help) key(m *model, name, _ string) tea.Cmd {
 	case "k", "up", "pgup":
 		h.scroll = max(0, h.scroll-1)
 	default:
-		m.overlay = nil
+		m.popup = nil
 	}
 	return nil
 }
@@ -101,10 +101,10 @@ type question struct {
 func (q *question) key(m *model, name, _ string) tea.Cmd {
 	switch name {
 	case "y", "Y":
-		m.overlay = nil
+		m.popup = nil
 		return q.do(m)
 	case "n", "N", "esc", "q":
-		m.overlay = nil
+		m.popup = nil
 	}
 	return nil
 }

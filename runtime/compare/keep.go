@@ -1,0 +1,53 @@
+package compare
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/view"
+)
+
+// kept is a run as it is written: as it was read, before any [Join].
+type kept struct {
+	Name, Parent string
+	ParentAt     uint64
+	Settings     []Setting
+	Rounds       uint64
+	Figures      map[string]float64
+	View         *view.View
+	Ticks        []tick
+}
+
+// MarshalCBOR writes a run that was read, for a cache: it is a few hundred kilobytes at most, whatever its log takes.
+func (r *Run) MarshalCBOR() ([]byte, error) {
+	return cbor.Marshal(kept{r.Name, r.Parent, r.ParentAt, r.Settings, r.Rounds, r.Figures, r.View, r.clock.ticks})
+}
+
+// UnmarshalCBOR reads such a run; who keeps it sets its Dir.
+func (r *Run) UnmarshalCBOR(p []byte) error {
+	var k kept
+	if err := cbor.Unmarshal(p, &k); err != nil {
+		return err
+	}
+	if k.View == nil || k.View.Config == nil || len(k.Ticks) == 0 {
+		return errors.New("the kept run is no run: read its log")
+	}
+	*r = Run{Name: k.Name, Parent: k.Parent, ParentAt: k.ParentAt, Settings: k.Settings, Rounds: k.Rounds,
+		Figures: k.Figures, View: k.View, clock: clock{ticks: k.Ticks}}
+	return nil
+}
+
+// Set is a set of copies of runs, joined: the runs stay as they were read, and may be in another set. The copies share
+// what Join does not change.
+func Set(runs []*Run) []*Run {
+	set := make([]*Run, len(runs))
+	for i, r := range runs {
+		c := *r
+		c.clock.ticks = slices.Clone(r.clock.ticks)
+		set[i] = &c
+	}
+	Join(set)
+	return set
+}

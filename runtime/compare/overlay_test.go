@@ -1,0 +1,79 @@
+package compare
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/view"
+)
+
+func column(x float64) view.Bucket { return view.Bucket{Min: x, Max: x, Sum: x, Count: 1} }
+
+// The value under a cursor is where the line is: at a column, between two, and nowhere beyond its ends.
+func TestAt(t *testing.T) {
+	cols := []view.Bucket{{}, column(4), {}, {}, column(1), {}}
+	for i, want := range map[int]float64{1: 4, 2: 3, 3: 2, 4: 1} {
+		if x, ok := At(cols, i); !ok || math.Abs(x-want) > 1e-12 {
+			t.Errorf("column %d has %g, %v; want %g", i, x, ok, want)
+		}
+	}
+	for _, i := range []int{-1, 0, 5, 6} {
+		if x, ok := At(cols, i); ok {
+			t.Errorf("column %d has %g, where no line is", i, x)
+		}
+	}
+}
+
+// A mean is of all runs or of none: where one ends, or was measured elsewhere, the mean does not jump.
+func TestMeanOfSeeds(t *testing.T) {
+	got := Mean([][]view.Bucket{{column(1), column(2), column(3), {}}, {column(3), {}, column(7), column(9)}})
+	want := []view.Bucket{{Min: 1, Max: 3, Sum: 4, Count: 2}, {Min: 2, Max: 5, Sum: 7, Count: 2}, {Min: 3, Max: 7, Sum: 10, Count: 2}, {}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A run that was kept is the run that was read: curves, figures, settings, and what a set makes of it. The runs that a
+// set is made of stay as they were.
+func TestKeptRuns(t *testing.T) {
+	m := begin(1, nil)
+	m.rounds(60)
+	read := m.run(t, "a")
+	text, err := cbor.Marshal(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := &Run{}
+	if err := cbor.Unmarshal(text, back); err != nil {
+		t.Fatal(err)
+	}
+	for a := Rounds; a <= Seconds; a++ {
+		lo, hi := read.Span(a)
+		x, _ := read.Curve("loss", a, lo, hi, 50)
+		if y, ok := back.Curve("loss", a, lo, hi, 50); !ok || !reflect.DeepEqual(x, y) {
+			t.Errorf("by %s the curves differ", a)
+		}
+		if bytes := back.Reached(Bytes, a, lo, hi, 6); !reflect.DeepEqual(bytes[5], column(6000)) || bytes[2].Mean() != 3000 {
+			t.Errorf("by %s it has sent %v", a, bytes)
+		}
+	}
+	if !reflect.DeepEqual(read.Settings, back.Settings) || !reflect.DeepEqual(read.Figures, back.Figures) || back.Rounds != 60 {
+		t.Errorf("kept as %+v, read as %+v", back, read)
+	}
+	twin := *back
+	read.Dir, back.Dir, twin.Dir = "/one/a", "/two/a", "/three/a"
+	for range 2 { // sets do not add up
+		set := Set([]*Run{read, back, &twin})
+		if set[0].Name != "one/a" || set[1].Name != "two/a" || read.Name != "a" {
+			t.Errorf("named %s and %s; the run that was read %s", set[0].Name, set[1].Name, read.Name)
+		}
+	}
+	for _, spoilt := range [][]byte{text[:len(text)/2], {0xa0}} {
+		if cbor.Unmarshal(spoilt, &Run{}) == nil {
+			t.Errorf("%d bytes of it are taken for a run", len(spoilt))
+		}
+	}
+}

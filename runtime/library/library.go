@@ -1,0 +1,140 @@
+// Package library is the recorded runs of a person as a list that opens at once, however many there are. A scan reads
+// names and sizes alone; what a run came to, and its curves, are read when they are asked for, and kept in a cache of
+// the user, from which the next list has them. The cache is derived: an entry counts as long as the log it was made of
+// has the size and time that it had, this very program made it, and its digest is right; else the log is read again.
+//
+//	lib := library.Open(home, cache)
+//	entries, err := lib.Scan(home)     // names, newest first; nothing is opened
+//	s := lib.Summary(entries[0])       // from the cache, or by reading the log
+//	run, err := lib.Run(entries[0])    // its curves, for package compare
+//	err = lib.Save()                   // what was read since
+//
+// It imports session, compare and the folds behind them, and knows no screen.
+package library
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"brood/runtime/session"
+)
+
+// Entry is what a directory tells of a run, or of a folder of runs.
+type Entry struct {
+	Name, Dir string
+	Folder    string    // sweep or study, of a directory that holds such a batch; "" of a run
+	Bytes     int64     // of a run's log
+	Written   time.Time // when it was last written to
+	Running   bool      // a process writes it
+}
+
+// Library is the sessions of one home. Its methods may be called by several goroutines.
+type Library struct {
+	home  string
+	cache string // directory; "" keeps nothing
+
+	mu    sync.Mutex
+	index index // nil until the first summary
+	stale bool  // of the index on the disk
+}
+
+// Open is the library of the sessions in home. Its cache is kept below the directory cache, which is made when there
+// is something to keep; "" is none.
+func Open(home, cache string) *Library { return &Library{home: home, cache: cache} }
+
+// Cache is where libraries of this user keep what is derived, "" where the system has no such place.
+func Cache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "brood", "library")
+}
+
+// Scan lists what lies in dir, the home or a folder of it: those that run first, then what was written last. It opens
+// no log. A directory that does not exist holds nothing.
+func (l *Library) Scan(dir string) ([]Entry, error) {
+	found, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
+	entries := make([]Entry, len(found))
+	ended := l.ended()
+	each(len(found), func(i int) { entries[i] = look(dir, found[i].Name(), ended) })
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Dir == "" })
+	Sort(entries)
+	return entries, nil
+}
+
+// Any says whether there is a run, or a folder of runs, in the home: it looks no further than the first.
+func (l *Library) Any() bool {
+	found, err := os.ReadDir(l.home)
+	return err == nil && slices.ContainsFunc(found, func(e os.DirEntry) bool {
+		return !strings.HasPrefix(e.Name(), ".") && look(l.home, e.Name(), nil).Dir != ""
+	})
+}
+
+// Sort puts entries in the order of [Library.Scan].
+func Sort(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int {
+		if a.Running != b.Running {
+			if a.Running {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(b.Written.Compare(a.Written), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// each calls f with 0 to n-1, on all cores.
+func each(n int, f func(i int)) {
+	var all sync.WaitGroup
+	workers := min(runtime.GOMAXPROCS(0), 8)
+	for w := range workers {
+		all.Go(func() {
+			for i := w * n / workers; i < (w+1)*n/workers; i++ {
+				f(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// look is the entry of a name in dir; without a directory where it is neither a run nor a folder of them. The lock of a
+// run that has ended is not tried, unless it was taken since.
+func look(dir, name string, ended map[string]filed) Entry {
+	e := Entry{Name: name, Dir: filepath.Join(dir, name)}
+	bytes, written, ok := session.LogSize(e.Dir)
+	if ok {
+		e.Bytes, e.Written = bytes, written
+		if f, ok := ended[e.Dir]; !ok || !f.fits(e) || !session.Taken(e.Dir).Before(written) {
+			e.Running, _ = session.Running(e.Dir)
+		}
+		return e
+	}
+	for _, kind := range []string{"sweep", "study"} {
+		st, err := os.Stat(filepath.Join(e.Dir, kind+".json"))
+		if err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		e.Folder, e.Written = kind, st.ModTime()
+		if st, err := os.Stat(e.Dir); err == nil && st.ModTime().After(e.Written) { // when its last run was made
+			e.Written = st.ModTime()
+		}
+		return e
+	}
+	return Entry{}
+}

@@ -1,0 +1,79 @@
+package library
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"brood/runtime/compare"
+	"brood/runtime/session"
+)
+
+// Summary is what a list says of a run beyond its entry. Texts are as recorded: clean them before a terminal sees them.
+type Summary struct {
+	session.Info
+	Parent  string    // name of the run that it was forked from, "" for none
+	Members int       // at the last
+	Series  string    // that Loss and Curve are of, "" where nothing was measured
+	Loss    float64   // the last value; NaN without one
+	Curve   []float64 // of the whole run in at most [Points] equal parts; NaN where nothing was measured
+	Runs    int       // of a folder
+}
+
+// Points are those of a summary's curve.
+const Points = 16
+
+// Summary is what is known of an entry: from the cache where that fits, else by reading the log. What a person wrote of
+// the run is always read.
+func (l *Library) Summary(e Entry) (s Summary) {
+	if e.Folder != "" {
+		return l.folder(e)
+	}
+	s, ok := l.cached(e)
+	if !ok {
+		s = l.read(e)
+		l.keep(e, s)
+	}
+	s.Name, s.Dir, s.Running, s.About = e.Name, e.Dir, e.Running, session.ReadAbout(e.Dir)
+	return s
+}
+
+// folder counts the runs of a batch.
+func (l *Library) folder(e Entry) Summary {
+	s := Summary{Info: session.Info{Name: e.Name, Dir: e.Dir, Started: e.Written}, Loss: math.NaN()}
+	names, err := session.Names(e.Dir)
+	if s.Runs = len(names); err != nil {
+		s.Err = err.Error()
+	}
+	return s
+}
+
+// read folds the log. A run that has no round yet, or whose log is damaged, has what its head and tail say.
+func (l *Library) read(e Entry) Summary {
+	s := Summary{Info: session.Describe(e.Dir), Loss: math.NaN()}
+	run, err := l.Run(e)
+	if err != nil {
+		if s.Err == "" && !errors.Is(err, compare.ErrNoRound) {
+			s.Err = err.Error()
+		}
+		return s
+	}
+	s.Parent, s.Members = run.Parent, len(run.View.Members().Members)
+	if s.Series = run.Loss(); s.Series == "" {
+		return s
+	}
+	lo, hi := run.View.Find(s.Series).Rounds()
+	for _, b := range run.View.Find(s.Series).Band(lo, hi, int(min(hi-lo, Points))) {
+		s.Curve = append(s.Curve, b.Mean())
+		if !b.Empty() {
+			s.Loss = b.Mean()
+		}
+	}
+	for _, p := range run.Points(s.Series, compare.Rounds, math.MaxInt32) {
+		s.Loss = p.Mean()
+	}
+	return s
+}
+
+// Age is how long ago an entry was written to, at a time.
+func (e Entry) Age(now time.Time) time.Duration { return max(0, now.Sub(e.Written)) }

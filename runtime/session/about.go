@@ -1,0 +1,112 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"brood/models/typed"
+)
+
+// About is what a person wrote of a session: the file about.json of its directory. The log knows nothing of it, and
+// nothing that executes the session reads it.
+type About struct {
+	Name string   `json:"name,omitempty"` // shown in place of the directory's
+	Tags []string `json:"tags,omitempty"` // words without blanks, each once
+	Note string   `json:"note,omitempty"`
+}
+
+// AboutName is the file's name.
+const AboutName = "about.json"
+
+// The longest of each, in characters.
+const (
+	maxNamed = 60
+	maxTag   = 24
+	maxTags  = 16
+	maxNote  = 1000
+)
+
+// ReadAbout is what was written of the session in dir; what cannot be read is as if nobody had written anything.
+func ReadAbout(dir string) (a About) {
+	f, err := openRegular(filepath.Join(dir, AboutName))
+	if err != nil {
+		return a
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	if err != nil || json.Unmarshal(text, &a) != nil || a.check() != nil {
+		return About{}
+	}
+	return a
+}
+
+// check says what is too long, or cannot be shown.
+func (a About) check() error {
+	plain := func(what, text string, most int) error {
+		switch {
+		case utf8.RuneCountInString(text) > most:
+			return typed.Errorf("the %s has %d characters: write %d at most", what, utf8.RuneCountInString(text), most)
+		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+			return typed.Errorf("the %s %q has characters that cannot be shown: write text on one line", what, text)
+		}
+		return nil
+	}
+	err := errors.Join(plain("name", a.Name, maxNamed), plain("note", a.Note, maxNote))
+	for _, t := range a.Tags {
+		err = errors.Join(err, plain("tag", t, maxTag))
+		if t == "" || strings.ContainsFunc(t, unicode.IsSpace) {
+			err = errors.Join(err, typed.Errorf("the tag %q is no word", t))
+		}
+	}
+	if len(a.Tags) > maxTags {
+		err = errors.Join(err, typed.Errorf("%d tags are too many: write %d at most", len(a.Tags), maxTags))
+	}
+	return err
+}
+
+// Write puts it beside the log of the session in dir, whole or not at all; where nothing is left to say, there is no
+// file.
+func (a About) Write(dir string) error {
+	if !holdsLog(dir) {
+		return noLog(dir)
+	}
+	a.Name, a.Note, a.Tags = strings.TrimSpace(a.Name), strings.TrimSpace(a.Note), slices.Clone(a.Tags)
+	slices.Sort(a.Tags)
+	a.Tags = slices.Compact(a.Tags)
+	if err := a.check(); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, AboutName)
+	if a.Name == "" && a.Note == "" && len(a.Tags) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("session: %w", err)
+		}
+		return nil
+	}
+	text, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".about-*")
+	if err != nil {
+		return fmt.Errorf("session: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("session: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"brood/runtime/event"
+)
+
+// What a person writes of a session is read back and listed, and leaves every byte of the log as it was.
+func TestAbout(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, "one")
+	s, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(event.Record{At: 1e18, Config: &event.Config{Version: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log := func() string {
+		b, err := os.ReadFile(filepath.Join(dir, segmentName(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	before := log()
+	if err := (About{Name: " best so far ", Tags: []string{"b", "a", "b"}, Note: "as in the paper"}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	want := About{Name: "best so far", Tags: []string{"a", "b"}, Note: "as in the paper"}
+	if got := ReadAbout(dir); !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, want %+v", got, want)
+	}
+	if list, err := List(home); err != nil || !reflect.DeepEqual(list[0].About, want) {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+	for _, a := range []About{{Name: strings.Repeat("x", 61)}, {Name: "a\x1b[31m"}, {Tags: []string{"two words"}}, {Tags: []string{""}}, {Note: strings.Repeat("x", 1001)}} {
+		if a.Write(dir) == nil {
+			t.Errorf("%+v is written", a)
+		}
+	}
+	if got := ReadAbout(dir); !reflect.DeepEqual(got, want) {
+		t.Errorf("what was refused left %+v", got)
+	}
+	// The session is opened as before, and a file that is no such text says nothing.
+	if s, err = Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil || log() != before {
+		t.Errorf("the log is not what it was, %v", err)
+	}
+	for _, text := range []string{"{", `{"name":"\u001b[2J"}`, `{"name":7}`} {
+		if err := os.WriteFile(filepath.Join(dir, AboutName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := ReadAbout(dir); !reflect.DeepEqual(got, About{}) {
+			t.Errorf("%s is read as %+v", text, got)
+		}
+	}
+	if err := (About{}).Write(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, AboutName)); err == nil {
+		t.Error("a file is left that says nothing")
+	}
+	if (About{Name: "x"}).Write(home) == nil {
+		t.Error("a directory without a log is written to")
+	}
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/library"
+	"brood/runtime/session"
+	"brood/tui"
+)
+
+// What the suite workbench draws.
+const (
+	benchWidth, benchHeight = 200, 50
+	benchMarked             = 16
+	benchMembers            = 64
+	benchFrames             = 400
+)
+
+// benchWorkbench makes so many sessions with the writer of logs and opens the workbench on them: without a cache, and
+// with the one that it has made.
+func benchWorkbench(c *cobra.Command, report func(measurement)) error {
+	n, err := c.Flags().GetInt("runs")
+	if err != nil {
+		return err
+	}
+	if n < benchMarked || n > 1_000_000 {
+		return usage("--runs %d: give %d to 1 000 000", n, benchMarked)
+	}
+	home, err := os.MkdirTemp("", "brood-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	began, bytes := time.Now(), int64(0)
+	for i := range n {
+		if err := c.Context().Err(); err != nil {
+			return err
+		}
+		members, rounds := 4, 40
+		if i >= n-benchMarked { // written last: they are at the top
+			members, rounds = benchMembers, 1000
+		}
+		size, err := makeUp(filepath.Join(home, "s", fmt.Sprintf("run-%06d", i)), i, members, rounds)
+		if err != nil {
+			return err
+		}
+		bytes += size
+	}
+	report(measurement{Name: fmt.Sprintf("made %d sessions", n), Value: time.Since(began).Seconds(), Unit: "s", Note: "logs of " + humanBytes(bytes)})
+	for _, cache := range []string{"no cache", "cache"} {
+		lib := &shelf{home: filepath.Join(home, "s"), lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache"))}
+		t, err := tui.Measure(c.Context(), lib, benchWidth, benchHeight, benchMarked, benchFrames)
+		if err != nil {
+			return err
+		}
+		ms := func(what string, d time.Duration, goal float64) {
+			report(measurement{Name: what + ", " + cache, Value: float64(d.Microseconds()) / 1000, Unit: "ms", Goal: goal})
+		}
+		ms("first paint", t.First, 200)
+		ms("all runs in view with figures", t.Filled, 0)
+		ms("all runs read", t.All, 0)
+		if cache == "cache" {
+			slices.Sort(t.Frames)
+			ms(fmt.Sprintf("frame that lays %d runs anew", t.Lines), t.Laid, 0)
+			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p50", benchWidth, benchHeight, t.Lines, benchMembers), t.Frames[len(t.Frames)/2], 0)
+			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p95", benchWidth, benchHeight, t.Lines, benchMembers), t.Frames[len(t.Frames)*95/100], 4)
+		}
+	}
+	return nil
+}
+
+// makeUp records a made-up run in dir with the writer of logs, without its reserve, and says how long its log is.
+func makeUp(dir string, seed, members, rounds int) (int64, error) {
+	s, err := session.Create(dir)
+	if err != nil {
+		return 0, err
+	}
+	roster, at := optim.Place(optim.IDs(members), []int{0}), time.Now().Add(-time.Hour).UnixNano()
+	records := []event.Record{
+		{Config: &event.Config{Version: 3, Preset: "bench", Model: "mlp", Data: "glyphs", Seed: uint64(seed), Limit: event.Limit{Rounds: uint64(rounds)}}},
+		{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Cause: "start"}},
+		{State: &event.State{Phase: event.Training}},
+	}
+	for r := 1; r <= rounds; r++ {
+		loss := make([]float64, members)
+		for i := range loss {
+			loss[i] = 2*math.Exp(-float64(r)/float64(rounds)*4) + 0.1*float64((seed+i*7+r*13)%11)/11
+		}
+		round := uint64(r)
+		records = append(records, event.Record{Points: &event.Points{Round: round, Series: "loss", Members: roster.Members, Values: loss}})
+		if r%4 == 0 {
+			records = append(records,
+				event.Record{Points: &event.Points{Round: round, Series: event.SeriesCentre, Members: []optim.Member{engine.None}, Values: loss[:1]}},
+				event.Record{Commit: &event.Commit{Epoch: 1, To: round, Rounds: 4, Nanos: 4e8, Hash: fmt.Sprintf("blake3:%064x", r),
+					Progress: event.Progress{Rounds: round, Steps: round, Samples: 128 * round, Epochs: float64(r) / 100},
+					Sent:     map[optim.Op]int64{"couple": 35344}, Predicted: map[optim.Op]int64{"couple": 35344}}})
+		}
+		if r%20 == 0 {
+			records = append(records, event.Record{Evaluation: &event.Evaluation{Round: round, TestError: 100 * loss[0] / 3, TestLoss: loss[0], Samples: 1000}})
+		}
+	}
+	records = append(records, event.Record{State: &event.State{Phase: event.Finished, Round: uint64(rounds)}})
+	for i := range records {
+		records[i].At = at + int64(i)*1e6
+	}
+	if err := errors.Join(s.Append(records...), s.Close(), os.Remove(filepath.Join(dir, "reserve"))); err != nil {
+		return 0, err
+	}
+	size, _, _ := session.LogSize(dir)
+	return size, nil
+}

@@ -1,0 +1,252 @@
+package tui
+
+import (
+	"slices"
+
+	"brood/runtime/compare"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// laid is what is laid over each other: runs that were read, joined into a set, and their columns at the width of the
+// panel. It is made again where the set, the axis or the width changes, and not in each frame.
+type laid struct {
+	held  map[string]*held // by directory
+	axis  compare.Axis
+	at    int  // cell under the cursor, -1 for none
+	seeds bool // as mean and band
+
+	stale  bool
+	set    []*compare.Run
+	index  map[*compare.Run]int // of its letter
+	lines  []overlaid
+	plots  []plot
+	width  int // cells of a plot that they were made for
+	lo, hi float64
+
+	rows      []figureRow // of the table
+	cols      []column[figureRow]
+	differing []string // settings
+}
+
+// overlaid is a line of the charts: a run, or runs that differ in nothing but their seeds.
+type overlaid struct {
+	runs   []*compare.Run
+	letter rune
+	role   cell.Role
+	name   string
+}
+
+// plot is a chart of one quantity of all lines.
+type plot struct {
+	quantity
+	lines [][]view.Bucket        // columns of each line; nil where it has none
+	raw   [][]view.Bucket        // those there are, for the axis
+	axes  map[[2]bool]chart.Axis // that were asked for: see fit
+}
+
+// hold keeps what was read. Of what is not marked it forgets, now and then, all.
+func (o *laid) hold(dir string, h *held, marks []string) {
+	for d := range o.held {
+		if len(o.held) >= 2*maxMarks && !slices.Contains(marks, d) {
+			delete(o.held, d)
+		}
+	}
+	o.held[dir], o.stale = h, true
+}
+
+// step moves the cursor, from the ends of the charts where there was none.
+func (o *laid) step(d int) {
+	switch {
+	case o.width == 0:
+	case o.at < 0 && d < 0:
+		o.at = o.width - 1
+	case o.at < 0:
+		o.at = 0
+	default:
+		o.at = min(max(0, o.at+d), o.width-1)
+	}
+}
+
+// value is what a line is under the cursor, or at its end where there is none.
+func (o *laid) value(cols []view.Bucket) (float64, bool) {
+	if o.at >= 0 {
+		if x, ok := compare.At(cols, 2*o.at); ok {
+			return x, true
+		}
+		return compare.At(cols, 2*o.at+1)
+	}
+	return o.lastOf(cols)
+}
+
+// x is the place of the cursor on the axis.
+func (o *laid) x() float64 {
+	return o.lo + (o.hi-o.lo)*(float64(o.at)+0.5)/float64(max(1, o.width))
+}
+
+// plotWidth is the cells of a plot, in the panel as it is placed.
+func (m *model) plotWidth() int {
+	in := cell.Rect{W: m.w, H: m.h}
+	for _, p := range m.placed {
+		if p.panel == overlayPanel {
+			in = p.at
+		}
+	}
+	in = in.Inset()
+	return chart.Plot(cell.Rect{W: in.W - 1, H: in.H}).W // beside it there is room for letters
+}
+
+// lay makes lines and plots of what is picked.
+func (r *runs) lay(m *model) *laid {
+	o, width := &r.overlay, m.plotWidth()
+	if !o.stale && o.width == width {
+		return o
+	}
+	if o.width != width {
+		o.at = -1
+	}
+	o.stale, o.width, o.plots, o.lines = false, width, nil, nil
+	var read []*compare.Run
+	var letters []int
+	picked := r.picked(m)
+	var names []string
+	for _, e := range picked {
+		if h := o.held[e.Dir]; h != nil && h.run != nil {
+			read, names = append(read, h.run), append(names, r.name(e))
+			letters = append(letters, max(0, slices.Index(r.marks, e.Dir)))
+		}
+	}
+	if o.set = compare.Set(read); len(o.set) == 0 {
+		return o
+	}
+	for i, run := range o.set {
+		run.Name = names[i]
+	}
+	o.group(letters)
+	o.lo, o.hi = compare.Spanned(o.set, o.axis)
+	if !(o.hi > o.lo) && o.axis != compare.Rounds {
+		o.axis = compare.Rounds
+		o.lo, o.hi = compare.Spanned(o.set, o.axis)
+	}
+	o.rows, o.cols, o.differing = o.figures()
+	for _, q := range o.quantities() {
+		if p, some := o.plot(q, 2*width); some {
+			o.plots = append(o.plots, p)
+		}
+	}
+	return o
+}
+
+// quantity is what may be drawn of a run.
+type quantity struct {
+	title string
+	log   bool
+	text  func(float64) string
+	cols  func(run *compare.Run, n int) []view.Bucket
+}
+
+// plot has the columns of each line; some is false where none has any.
+func (o *laid) plot(q quantity, n int) (p plot, some bool) {
+	p = plot{quantity: q, axes: map[[2]bool]chart.Axis{}}
+	for _, l := range o.lines {
+		var all [][]view.Bucket
+		for _, run := range l.runs {
+			cols := q.cols(run, n)
+			if slices.ContainsFunc(cols, func(b view.Bucket) bool { return !b.Empty() }) {
+				all = append(all, cols)
+			}
+		}
+		var cols []view.Bucket
+		switch len(all) {
+		case 0:
+		case 1:
+			cols = all[0]
+		default:
+			cols = compare.Mean(all)
+		}
+		p.lines = append(p.lines, cols)
+		if cols != nil {
+			p.raw, some = append(p.raw, cols), true
+		}
+	}
+	return p, some
+}
+
+// fit is the axis that a person asked for; it is found once.
+func (p plot) fit(m *model) chart.Axis {
+	want := [2]bool{p.log && m.logAxis, m.outliers}
+	a, ok := p.axes[want]
+	if !ok {
+		a = m.fit(want[0], p.raw...)
+		p.axes[want] = a
+	}
+	return a
+}
+
+// quantities are those that are worth a chart, in the order in which people ask for them: the loss, the test error,
+// what was sent, and then what else was measured.
+func (o *laid) quantities() (out []quantity) {
+	has := func(name string) bool {
+		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
+	}
+	series := func(name, title string, log bool) {
+		out = append(out, quantity{title, log, num, func(run *compare.Run, n int) []view.Bucket {
+			cols, _ := run.Curve(name, o.axis, o.lo, o.hi, n)
+			return cols
+		}})
+	}
+	some := func(of func(run *compare.Run) bool) bool { return slices.ContainsFunc(o.set, of) }
+	if has(view.CentreLoss) {
+		series(view.CentreLoss, "loss of the centre", true)
+	} else if has("loss") {
+		series("loss", "training loss", true)
+	}
+	if some(func(run *compare.Run) bool { return run.View.Evaluations > 1 }) {
+		series(view.TestError, "test error  %", false)
+	}
+	if o.axis != compare.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(compare.Bytes); return sent > 0 }) {
+		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {
+			return run.Reached(compare.Bytes, o.axis, o.lo, o.hi, n)
+		}})
+	}
+	if has(view.CentreLoss) && has("loss") {
+		series("loss", "training loss, median of members", true)
+	}
+	for _, name := range []string{view.Fitness, view.Spread} {
+		if has(name) {
+			series(name, name+", median of members", false)
+		}
+	}
+	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestError, view.TestLoss, view.Parent, view.Founder, view.Partner}
+	for _, run := range o.set {
+		for i := range run.View.Series {
+			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {
+				drawn = append(drawn, name)
+				series(name, name, false)
+			}
+		}
+	}
+	return out
+}
+
+// group makes the lines: of seeds of one setting one, where that is asked for.
+func (o *laid) group(letters []int) {
+	index := map[*compare.Run]int{}
+	for i, run := range o.set {
+		index[run] = letters[i]
+	}
+	o.index = index
+	for _, g := range compare.Groups(o.set) {
+		if !o.seeds || g.Seeds() < 2 {
+			for _, run := range g.Runs {
+				letter, role := chart.Letter(index[run])
+				o.lines = append(o.lines, overlaid{[]*compare.Run{run}, letter, role, run.Name})
+			}
+			continue
+		}
+		letter, role := chart.Letter(index[g.Runs[0]])
+		o.lines = append(o.lines, overlaid{g.Runs, letter, role, "mean of " + count(g.Seeds(), "seed")})
+	}
+	slices.SortStableFunc(o.lines, func(a, b overlaid) int { return index[a.runs[0]] - index[b.runs[0]] })
+}

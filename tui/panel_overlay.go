@@ -1,0 +1,388 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/runtime/compare"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+func (r *runs) overlayTitle(m *model) (string, string) {
+	o := r.lay(m)
+	title := "overlay"
+	if n := len(r.picked(m)); n > 1 {
+		title = count(n, "run") + " over each other"
+	} else if len(o.set) == 1 {
+		title = o.set[0].Name
+	}
+	note := "by " + o.axis.String()
+	if o.at >= 0 && len(o.set) > 0 {
+		note = "at " + axisText(o.axis, o.x())
+	}
+	for _, l := range o.lines {
+		if len(l.runs) > 1 {
+			note = "seeds as mean and band · " + note
+			break
+		}
+	}
+	return title, note
+}
+
+// axisText is a place on an axis.
+func axisText(a compare.Axis, x float64) string {
+	switch a {
+	case compare.Bytes:
+		return size(x)
+	case compare.Seconds:
+		return strconv.FormatFloat(x, 'g', 3, 64) + " s"
+	}
+	return a.String() + " " + round(uint64(x))
+}
+
+// fine is so many parts of a unit of an axis, since a chart counts in whole ones.
+func fine(a compare.Axis) float64 {
+	if a == compare.Seconds {
+		return 1000
+	}
+	return 1
+}
+
+func axisLabel(a compare.Axis) func(uint64) string {
+	switch a {
+	case compare.Bytes:
+		return func(n uint64) string { return size(float64(n)) }
+	case compare.Seconds:
+		return func(n uint64) string { return strconv.FormatFloat(float64(n)/1000, 'g', 3, 64) + " s" }
+	}
+	return nil
+}
+
+const leastPlot = 6 // rows of a chart with its title
+
+func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
+	picked := r.picked(m)
+	if len(picked) == 0 {
+		explain(g, in, "the curves of a run appear here: choose one, or mark several with space")
+		return
+	}
+	o := r.lay(m)
+	if len(o.plots) == 0 {
+		explain(g, in, r.noCurve(picked[0].Dir))
+		return
+	}
+	n := min(len(o.plots), max(1, in.H/leastPlot), 4)
+	for i, p := range o.plots[:n] {
+		var area cell.Rect
+		area, in = in.Top(in.H / (n - i))
+		area.W--
+		r.drawPlot(m, g, area, p)
+	}
+}
+
+// noCurve is why nothing is drawn of a run.
+func (r *runs) noCurve(dir string) string {
+	h := r.overlay.held[dir]
+	switch {
+	case h == nil || r.reader.curving && h.run == nil && h.err == nil:
+		return "reading the run"
+	case h.err != nil:
+		return h.err.Error()
+	}
+	return "the run has measured nothing yet"
+}
+
+func (r *runs) drawPlot(m *model, g *cell.Grid, area cell.Rect, p plot) {
+	o := &r.overlay
+	head, area := area.Top(1)
+	x := g.Text(head.X+1, head.Y, head.W-1, cell.Title, p.title)
+	log := p.log && m.logAxis
+	if log {
+		x = g.Text(x, head.Y, head.W, cell.Faint, "  log")
+	}
+	r.values(g, x+2, head.Y, head.X+head.W, p)
+	c := chart.Chart{From: uint64(max(0, o.lo) * fine(o.axis)), To: uint64(math.Ceil(o.hi*fine(o.axis))) + 1, Axis: p.fit(m),
+		ASCII: m.opt.ASCII, Label: axisLabel(o.axis), Hint: allHint}
+	for i, cols := range p.lines {
+		if l := o.lines[i]; cols != nil && len(l.runs) > 1 {
+			c.Layers = append(c.Layers, chart.Layer{Columns: cols, Role: cell.Band, Style: chart.Fill, Glyph: ':'})
+		}
+	}
+	for i, cols := range p.lines {
+		style := chart.Line
+		if len(o.lines[i].runs) > 1 {
+			style = chart.Thin
+		}
+		c.Layers = append(c.Layers, chart.Layer{Columns: cols, Role: o.lines[i].role, Style: style, Glyph: o.lines[i].letter})
+	}
+	if o.at >= 0 {
+		now := uint64(o.x() * fine(o.axis))
+		c.Now = &now
+	}
+	chart.Draw(g, area, c)
+	if len(o.lines) > 1 {
+		o.letters(g, chart.Plot(area), c.Axis, p)
+	}
+}
+
+// letters puts each line's letter where the line ends. Those that would stand on each other keep the order of their
+// values.
+func (o *laid) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
+	type end struct{ line, x, y int }
+	var ends []end
+	for i, cols := range p.lines {
+		last := len(cols) - 1
+		for last >= 0 && cols[last].Empty() {
+			last--
+		}
+		if last >= 0 {
+			ends = append(ends, end{i, min(area.X+last/2+1, area.X+area.W-1), area.Y + a.Dot(cols[last].Mean(), 4*area.H)/4})
+		}
+	}
+	value := func(e end) float64 {
+		x, _ := o.lastOf(p.lines[e.line])
+		return x
+	}
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Or(a.x-b.x, cmp.Compare(value(b), value(a))) })
+	for i := 1; i < len(ends); i++ { // down, away from the one above
+		if ends[i].x == ends[i-1].x {
+			ends[i].y = max(ends[i].y, ends[i-1].y+1)
+		}
+	}
+	for i := len(ends) - 1; i >= 0; i-- { // and up again where that leads out of the plot
+		most := area.Y + area.H - 1
+		if i+1 < len(ends) && ends[i+1].x == ends[i].x {
+			most = min(most, ends[i+1].y-1)
+		}
+		if ends[i].y = min(ends[i].y, most); ends[i].y >= area.Y {
+			g.Set(ends[i].x, ends[i].y, o.lines[ends[i].line].letter, o.lines[ends[i].line].role)
+		}
+	}
+}
+
+// lastOf is the last value of a line.
+func (o *laid) lastOf(cols []view.Bucket) (float64, bool) {
+	for i := len(cols) - 1; i >= 0; i-- {
+		if !cols[i].Empty() {
+			return cols[i].Mean(), true
+		}
+	}
+	return 0, false
+}
+
+// values writes each line's value under the cursor, or its last, as far as there is room.
+func (r *runs) values(g *cell.Grid, x, y, end int, p plot) {
+	o := &r.overlay
+	type word struct {
+		text string
+		role cell.Role
+	}
+	var words []word
+	width := 0
+	for i, cols := range p.lines {
+		text := "–"
+		if v, ok := o.value(cols); ok {
+			text = p.text(v)
+			if len(o.lines[i].runs) > 1 {
+				text += o.spread(cols, p.text)
+			}
+		}
+		if len(o.lines) > 1 {
+			text = string(o.lines[i].letter) + " " + text
+		}
+		words, width = append(words, word{text, o.lines[i].role}), width+cell.Width(text)+2
+	}
+	x = max(x, end-width+2)
+	for _, w := range words {
+		if x+cell.Width(w.text) > end {
+			g.Set(min(x, end-1), y, '…', cell.Faint)
+			return
+		}
+		x = g.Text(x, y, end-x, w.role, w.text) + 2
+	}
+}
+
+// spread is the least and largest value of seeds in the column of a value, where they differ as they are written.
+func (o *laid) spread(cols []view.Bucket, text func(float64) string) string {
+	i := 2 * o.at
+	if o.at < 0 {
+		i = len(cols) - 1
+	}
+	for ; i >= 0; i-- {
+		if b := cols[i]; !b.Empty() {
+			if least, most := text(b.Min), text(b.Max); least != most {
+				return " (" + least + "–" + most + ")"
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// pointAt puts the cursor where the mouse is.
+func (r *runs) pointAt(_ *model, in cell.Rect, x, _ int) {
+	if p := chart.Plot(in); x >= p.X && x < p.X+r.overlay.width {
+		r.overlay.at = x - p.X
+	}
+}
+
+// figure is what a run came to, without its unit, which stands above it.
+func figure(name string, x float64) string {
+	switch name {
+	case "bytes":
+		return size(x)
+	case "samples_per_s":
+		return round(uint64(math.Round(x)))
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+// figureHeads stand over the columns of figures, with what they weigh where it is narrow.
+var figureHeads = map[string]struct {
+	head   string
+	weight int
+}{"test_error": {"test %", 100}, "test_loss": {"test loss", 50}, "train_loss": {"train loss", 90}, "seconds": {"seconds", 70},
+	"samples_per_s": {"samples/s", 40}, "bytes": {"sent", 60}}
+
+func (r *runs) figuresTitle(*model) (string, string) {
+	return "what was set, and what came of it", "* best"
+}
+
+// figureRow is a run, or the mean of runs that differ in nothing but their seeds.
+type figureRow struct {
+	overlaid
+	cells map[string]string
+}
+
+func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
+	o := r.lay(m)
+	if len(o.set) == 0 || len(o.plots) == 0 {
+		explain(g, in, "settings and figures of the runs above appear here")
+		return
+	}
+	rows := o.rows
+	kept, name := fitColumns(slices.Clone(o.cols), in.W-5, 16, 36)
+	g.Text(in.X+4, in.Y, name, cell.Faint, "run")
+	tableHead(g, in.X+4+name+2, in.Y, kept)
+	for i, row := range rows {
+		y := in.Y + 1 + i
+		if y >= in.Y+in.H-1 {
+			g.Text(in.X+4, y, in.W-5, cell.Faint, fmt.Sprintf("and %d more: e expands the panel", len(rows)-i))
+			return
+		}
+		g.Set(in.X+1, y, row.letter, row.role)
+		g.Text(in.X+4, y, name, cell.Plain, row.name)
+		tableRow(g, in.X+4+name+2, y, kept, cell.Plain, row)
+	}
+	var left []string
+	for _, d := range o.differing {
+		if !hasColumn(kept, d) {
+			left = append(left, d)
+		}
+	}
+	if y := in.Y + in.H - 1; len(left) > 0 && len(rows)+1 < in.H {
+		g.Text(in.X+1, y, in.W-2, cell.Faint, "they also differ in: "+strings.Join(left, ", "))
+	}
+}
+
+func hasColumn(cols []column[figureRow], head string) bool {
+	for _, c := range cols {
+		if c.head == head {
+			return true
+		}
+	}
+	return false
+}
+
+// figures are the table's rows and columns, and the settings in which the runs differ.
+func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing []string) {
+	for _, l := range o.lines {
+		for _, run := range l.runs {
+			letter, role := chart.Letter(o.index[run])
+			rows = append(rows, figureRow{overlaid{[]*compare.Run{run}, letter, role, run.Name}, map[string]string{}})
+		}
+	}
+	put := func(head string, weight int, right bool, text func(row figureRow) string) {
+		width := cell.Width(head)
+		for _, row := range rows {
+			row.cells[head] = text(row)
+			width = max(width, cell.Width(row.cells[head]))
+		}
+		cols = append(cols, column[figureRow]{head: head, width: min(width, 18), weight: weight, right: right,
+			text: func(row figureRow) string { return row.cells[head] }})
+	}
+	for i, d := range compare.Differences(o.set) {
+		values := map[*compare.Run]string{}
+		for j, run := range o.set {
+			values[run] = d.Values[j]
+		}
+		differing = append(differing, d.Name)
+		weight := 85 - i
+		if slices.Contains([]string{"workers", "fork of", "limit"}, d.Name) { // least of what one wants to know
+			weight = 30 - i
+		}
+		put(d.Name, weight, false, func(row figureRow) string {
+			if v := values[row.runs[0]]; v != "" {
+				return v
+			}
+			return "–"
+		})
+	}
+	for _, metric := range compare.Metrics {
+		best, some := map[*compare.Run]bool{}, false
+		for _, run := range compare.Best(o.set, metric) {
+			best[run] = true
+		}
+		for _, run := range o.set {
+			_, ok := run.Metric(metric.Name)
+			some = some || ok
+		}
+		if !some {
+			continue
+		}
+		h := figureHeads[metric.Name]
+		put(h.head+" ", h.weight, true, func(row figureRow) string {
+			x, ok := row.runs[0].Metric(metric.Name)
+			switch {
+			case !ok:
+				return "– "
+			case best[row.runs[0]]:
+				return figure(metric.Name, x) + "*"
+			}
+			return figure(metric.Name, x) + " "
+		})
+	}
+	for _, g := range compare.Groups(o.set) {
+		if g.Seeds() < 2 {
+			continue
+		}
+		var letters []string
+		for _, run := range g.Runs {
+			letter, _ := chart.Letter(o.index[run])
+			letters = append(letters, string(letter))
+		}
+		mean := figureRow{overlaid{g.Runs, '=', cell.Plain, "mean of " + strings.Join(letters, " ")}, map[string]string{}}
+		for _, metric := range compare.Metrics {
+			x, se, n := g.Mean(metric.Name)
+			switch {
+			case n > 1:
+				mean.cells[figureHeads[metric.Name].head+" "] = figure(metric.Name, x) + "±" + strconv.FormatFloat(se, 'g', 2, 64) + " "
+			case n == 1:
+				mean.cells[figureHeads[metric.Name].head+" "] = figure(metric.Name, x) + " "
+			}
+		}
+		rows = append(rows, mean)
+	}
+	for i := range cols { // what the means say may be wider
+		for _, row := range rows {
+			cols[i].width = min(max(cols[i].width, cell.Width(row.cells[cols[i].head])), 18)
+		}
+	}
+	return rows, cols, differing
+}

@@ -1,0 +1,298 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/library"
+	"brood/tui/cell"
+)
+
+const (
+	runsPanel    panelID = "runs"
+	overlayPanel panelID = "overlay"
+	figuresPanel panelID = "figures"
+)
+
+// panels are the rail, which leads the Runs screen, and what is laid over each other beside it. Another session changes
+// nothing in them.
+func (r *runs) panels() []panel {
+	entries := &list{name: "runs", entries: "runs", stays: true}
+	return []panel{
+		{
+			id: runsPanel, title: r.title, draw: r.draw, group: "runs (on their screen)", keys: r.keys(), hints: r.hints,
+			screen: &screen{digit: 9, name: "Runs", place: r.place, home: true}, point: r.point, back: r.back,
+			list: entries, poll: r.poll,
+		},
+		{id: overlayPanel, title: r.overlayTitle, draw: r.drawOverlay, group: "runs (on their screen)", keys: r.keys(),
+			hints: r.hints, back: r.back, point: r.pointAt, list: entries},
+		{id: figuresPanel, title: r.figuresTitle, draw: r.drawFigures, group: "runs (on their screen)", keys: r.keys(),
+			hints: r.hints, back: r.back, list: entries},
+	}
+}
+
+// place is the Runs screen: the rail, and beside or below it what its runs look like over each other.
+func (r *runs) place(_ *model, b cell.Rect) []placement {
+	if b.W < fullW {
+		top, low := b.Top((b.H + 1) / 2)
+		return []placement{{runsPanel, top}, {overlayPanel, low}}
+	}
+	rail, right := b.Left(b.W * 9 / 20)
+	lines := 4 + max(1, len(r.marks))        // with the border, the heading and what else differs
+	if r.overlay.seeds && len(r.marks) > 1 { // means of seeds too
+		lines += 1 + len(r.marks)/4
+	}
+	charts, figures := right.Top(right.H - min(lines, right.H*2/5))
+	return []placement{{runsPanel, rail}, {overlayPanel, charts}, {figuresPanel, figures}}
+}
+
+func (r *runs) hints(m *model) [][2]string {
+	open := "open"
+	if e, why := r.on(m); why == "" {
+		switch {
+		case e.Folder != "" && r.open[e.Dir]:
+			open = "close"
+		case e.Folder == "" && e.Running:
+			open = "attach"
+		case e.Folder == "":
+			open = "replay"
+		}
+	}
+	return [][2]string{{"enter", open}, {"space", "mark"}, {"/", "filter"}, {"s", "sort"}, {"r", "resume"}, {"w", "model file"},
+		{"t", "tag"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
+}
+
+func (r *runs) title(m *model) (string, string) {
+	runs, shown := 0, 0
+	for _, list := range r.found {
+		for _, e := range list {
+			if e.Folder == "" {
+				runs++
+			}
+		}
+	}
+	for _, x := range r.sorted(m) {
+		if x.Folder == "" {
+			shown++
+		}
+	}
+	note := fmt.Sprintf("%s · %d of %d", sortings[r.sort], shown, runs)
+	if n := len(r.reader.todo); n > 0 && r.reader.summing {
+		note = fmt.Sprintf("%s · %d of %d, %d to read", sortings[r.sort], shown, runs, n)
+	}
+	return "runs", m.filterNote("runs", note)
+}
+
+// runCell is a line of the rail with what is known of it.
+type runCell struct {
+	runRow
+	k   *known
+	now time.Time
+}
+
+// told is a column's text of a run that was read; "–" stands for what it has not come to.
+func told(text func(k *known) string) func(runCell) string {
+	return func(c runCell) string {
+		if c.k == nil || c.Folder != "" {
+			return ""
+		}
+		if s := text(c.k); s != "" {
+			return s
+		}
+		return "–"
+	}
+}
+
+func runColumns() []column[runCell] {
+	return []column[runCell]{
+		{head: "state", width: 8, weight: 20, text: standingOf, role: standingRole},
+		{head: "", width: library.Points, weight: 16, text: func(c runCell) string {
+			if c.k == nil {
+				return ""
+			}
+			return c.k.spark
+		}},
+		{head: "loss", width: 7, weight: 17, right: true, text: told(func(k *known) string {
+			if len(k.Curve) == 0 {
+				return ""
+			}
+			return num(k.Loss)
+		})},
+		{head: "test %", width: 6, weight: 19, right: true, text: told(func(k *known) string {
+			if k.TestError == nil {
+				return ""
+			}
+			return fmt.Sprintf("%.2f", *k.TestError)
+		})},
+		{head: "round", width: 7, weight: 14, right: true, text: told(func(k *known) string { return round(k.Round) })},
+		{head: "written", width: 7, weight: 15, right: true, text: func(c runCell) string {
+			if c.Running {
+				return "now"
+			}
+			return ago(c.Age(c.now))
+		}},
+		{head: "algorithm", width: 10, weight: 13, text: told(func(k *known) string { return k.Algorithm })},
+		{head: "model", width: 10, weight: 11, text: told(func(k *known) string { return k.Model })},
+		{head: "data", width: 8, weight: 10, text: told(func(k *known) string { return k.Data })},
+		{head: "tags", width: 12, weight: 9, text: told(func(k *known) string { return strings.Join(k.About.Tags, " ") })},
+		{head: "fork of", width: 12, weight: 8, text: told(func(k *known) string { return k.Parent })},
+	}
+}
+
+// ago is an age in at most seven cells.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours()/24))
+}
+
+func standingOf(c runCell) string {
+	switch {
+	case c.k == nil && c.Running:
+		return "runs"
+	case c.k == nil:
+		return ""
+	case c.Folder != "":
+		return count(c.k.Runs, "run")
+	}
+	return standing(c.k.Info)
+}
+
+func standingRole(c runCell) cell.Role {
+	_, role := standingGlyph(c)
+	return role
+}
+
+// standingGlyph is a run's state as a character, which says the same without a colour.
+func standingGlyph(c runCell) (rune, cell.Role) {
+	switch {
+	case c.Folder != "":
+		return ' ', cell.Plain
+	case c.k == nil && c.Running:
+		return '●', cell.Good
+	case c.k == nil:
+		return '·', cell.Faint
+	}
+	switch standing(c.k.Info) {
+	case "broken", "killed":
+		return '✗', cell.Alert
+	}
+	glyph, _, role := phase(c.k.Phase)
+	if c.k.Phase == event.Finished {
+		role = cell.Plain // most are: what needs no look stays quiet
+	}
+	return []rune(glyph)[0], role
+}
+
+const (
+	runsName = 18 // cells that a run's name keeps
+	runsMost = 40
+	runsLeft = 6 // cursor, mark, in view and state
+	runsFoot = 2 // lines below the list
+)
+
+func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
+	rows := r.sorted(m)
+	switch {
+	case !r.loaded && r.err == nil:
+		explain(g, in, "looking for runs")
+		return
+	case r.err != nil && len(rows) == 0:
+		explain(g, in, r.err.Error())
+		return
+	case len(r.found[""]) == 0:
+		explain(g, in, "nothing is recorded yet: a run appears here as soon as it begins")
+		return
+	case len(rows) == 0:
+		explain(g, in, m.nothing("runs", "run"))
+		return
+	}
+	at := r.at(m)
+	cols, name := fitColumns(runColumns(), in.W-runsLeft-1, runsName, runsMost)
+	g.Text(in.X+runsLeft, in.Y, name, cell.Faint, "run")
+	tableHead(g, in.X+runsLeft+name+2, in.Y, cols)
+	first, n := tableWindow(in, len(rows), at, runsFoot)
+	r.first, r.height = first, n
+	now := m.opt.Clock()
+	for i, x := range rows[first : first+n] {
+		c := runCell{x, r.summary(x.Entry), now}
+		y, role := in.Y+1+i, cell.Plain
+		if first+i == at {
+			role = cell.FocusTitle
+			g.Set(in.X, y, '▸', role)
+		}
+		if letter, of := r.letter(x.Dir); letter != 0 {
+			g.Set(in.X+1, y, letter, of)
+		}
+		if x.Dir == m.opt.Session {
+			g.Set(in.X+2, y, '◇', cell.Centre)
+		}
+		glyph, of := standingGlyph(c)
+		g.Set(in.X+4, y, glyph, of)
+		left := in.X + runsLeft
+		if x.Folder != "" {
+			fold := '+'
+			if r.open[x.Dir] {
+				fold = '-'
+			}
+			g.Set(in.X+4, y, fold, cell.Key)
+		}
+		g.Text(left+x.depth, y, name-x.depth, role, r.name(x.Entry)+map[bool]string{true: "/"}[x.Folder != ""])
+		tableRow(g, left+name+2, y, cols, role, c)
+	}
+	if in.H >= n+1+runsFoot {
+		r.foot(m, g, in, rows[at])
+	}
+}
+
+// foot says of the chosen run what has no column.
+func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
+	k, y := r.summary(x.Entry), in.Y+in.H-runsFoot
+	about, role := x.Dir, cell.Faint
+	if k != nil && k.Err != "" {
+		about, role = k.Err, cell.Alert
+	} else if k != nil && x.Folder == "" {
+		parts := []string{fmt.Sprintf("seed %d", k.Seed), size(float64(k.Size))}
+		if k.Members > 0 {
+			parts = append(parts, count(k.Members, "member"))
+		}
+		if k.Parent != "" {
+			parts = append(parts, "fork of "+k.Parent)
+		}
+		if len(k.About.Tags) > 0 {
+			parts = append(parts, "tagged "+strings.Join(k.About.Tags, " "))
+		}
+		if r.name(x.Entry) != x.Name {
+			parts = append(parts, x.Name)
+		}
+		about = strings.Join(parts, "  ")
+		if k.About.Note != "" {
+			about = k.About.Note
+		}
+	}
+	g.Text(in.X+1, y, in.W-2, role, about)
+	legend := "◇ in view   a, b: marked, in the charts"
+	if len(r.marks) == 0 {
+		legend = "◇ in view   space marks runs to lay over each other"
+	}
+	if m.opt.Source == nil {
+		_, legend, _ = strings.Cut(legend, "   ")
+	}
+	g.Text(in.X+1, y+1, in.W-2, cell.Faint, legend)
+}
+
+// point chooses the run under the mouse.
+func (r *runs) point(m *model, in cell.Rect, _, y int) {
+	rows := r.sorted(m)
+	if i, ok := tableAt(in, y, len(rows), r.at(m), runsFoot); ok {
+		r.choose(rows[i].Dir)
+	}
+}

@@ -1,0 +1,354 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/compare"
+	"brood/runtime/event"
+	"brood/runtime/library"
+	"brood/runtime/session"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// maxMarks is how many runs can be told from each other when they are laid over each other.
+const maxMarks = 16
+
+// keys are those of the rail and of what stands beside it.
+func (r *runs) keys() []binding {
+	move := func(d int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd { r.move(m, d); return r.poll(m) }
+	}
+	side := func(d int) func(*model) tea.Cmd {
+		return func(*model) tea.Cmd { r.overlay.step(d); return nil }
+	}
+	return []binding{
+		{keys: []string{"j", "down"}, title: "next run", do: move(1)},
+		{keys: []string{"k", "up"}, title: "run before", do: move(-1)},
+		{keys: []string{"pgdown"}, title: "a page on", do: func(m *model) tea.Cmd { r.move(m, max(1, r.height-1)); return r.poll(m) }},
+		{keys: []string{"pgup"}, title: "a page back", do: func(m *model) tea.Cmd { r.move(m, -max(1, r.height-1)); return r.poll(m) }},
+		{keys: []string{"g", "home"}, title: "first run", do: move(-1 << 30)},
+		{keys: []string{"G", "end"}, title: "last run", do: move(1 << 30)},
+		{keys: []string{"enter"}, title: "attach, replay, open a folder", why: r.mayOpen, do: r.enter},
+		{keys: []string{"space"}, title: "mark it for the overlay", why: r.mayMark, do: r.mark},
+		{keys: []string{"U"}, title: "take all marks away", do: func(m *model) tea.Cmd {
+			r.marks, r.overlay.stale = nil, true
+			return r.poll(m)
+		}},
+		{keys: []string{"s"}, title: "sort by the next key", do: func(m *model) tea.Cmd {
+			r.sort, r.stale = (r.sort+1)%sorting(len(sortings)), true
+			return nil
+		}},
+		{keys: []string{"r"}, title: "resume it, with more rounds", why: r.mayResume, do: r.resume},
+		{keys: []string{"X"}, title: "stop it (asks)", why: r.mayStop, do: r.stop},
+		{keys: []string{"d"}, title: "delete it (asks)", why: r.mayDelete, do: r.remove},
+		{keys: []string{"w"}, title: "write its model to a file", why: r.mayWrite, do: r.write},
+		{keys: []string{"R"}, title: "rename it", why: r.mayDescribe, do: r.rename},
+		{keys: []string{"t"}, title: "tag it", why: r.mayDescribe, do: r.tag},
+		{keys: []string{"n"}, title: "note something of it", why: r.mayDescribe, do: r.note},
+		{keys: []string{"left", "h"}, title: "cursor in the charts, left", do: side(-1)},
+		{keys: []string{"right", "l"}, title: "cursor in the charts, right", do: side(1)},
+		{keys: []string{"a"}, title: "axis: round, step, sample, ...", do: r.turnAxis},
+		{keys: []string{"S"}, title: "seeds as mean and band, or each", do: func(*model) tea.Cmd {
+			r.overlay.seeds, r.overlay.stale = !r.overlay.seeds, true
+			return nil
+		}},
+	}
+}
+
+// axes are those that the overlay may be drawn over.
+var axes = []compare.Axis{compare.Rounds, compare.Steps, compare.Samples, compare.Bytes, compare.Seconds}
+
+// turnAxis goes on to the next axis on which one of the runs got anywhere.
+func (r *runs) turnAxis(m *model) tea.Cmd {
+	o := &r.overlay
+	for i := range axes {
+		next := axes[(slices.Index(axes, o.axis)+1+i)%len(axes)]
+		if lo, hi := compare.Spanned(o.set, next); hi > lo {
+			o.axis, o.stale, o.at = next, true, -1
+			return nil
+		}
+	}
+	m.say(cell.Warn, "there is no curve to draw over another axis")
+	return nil
+}
+
+// back takes the cursor of the charts away, and then the marks.
+func (r *runs) back(*model) bool {
+	switch {
+	case r.overlay.at >= 0:
+		r.overlay.at = -1
+	case len(r.marks) > 0:
+		r.marks, r.overlay.stale = nil, true
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *runs) mayOpen(m *model) string {
+	e, why := r.on(m)
+	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" {
+		return r.name(e) + " cannot be read: " + k.Err
+	}
+	return why
+}
+
+func (r *runs) enter(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	switch {
+	case e.Folder != "":
+		r.open[e.Dir], r.stale = !r.open[e.Dir], true
+		return r.again(m)
+	case e.Dir == m.opt.Session && m.opt.Source != nil && e.Running == (m.replay == nil):
+		return m.openScreen(0)
+	}
+	return m.open(e.Dir)
+}
+
+func (r *runs) mayMark(m *model) string {
+	e, why := r.on(m)
+	switch {
+	case why != "":
+		return why
+	case e.Folder != "":
+		return e.Name + " is a folder: enter opens it, and its runs can be marked"
+	case len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
+		return fmt.Sprintf("%d runs are marked: more cannot be told from each other", maxMarks)
+	}
+	return ""
+}
+
+func (r *runs) mark(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	if i := slices.Index(r.marks, e.Dir); i >= 0 {
+		r.marks = slices.Delete(r.marks, i, i+1)
+	} else {
+		r.marks = append(r.marks, e.Dir)
+	}
+	r.overlay.stale = true
+	r.move(m, 1)
+	return r.poll(m)
+}
+
+// letter is what stands for a marked run in the charts; 0 of one that is not marked.
+func (r *runs) letter(dir string) (rune, cell.Role) {
+	i := slices.Index(r.marks, dir)
+	if i < 0 {
+		return 0, cell.Plain
+	}
+	return chart.Letter(i)
+}
+
+// keeper is who does what a run needs beyond being looked at; nil where nobody can.
+func (m *model) keeper() Keeper {
+	k, _ := m.opt.Library.(Keeper)
+	return k
+}
+
+// mayChange is why nothing can be done with the run under the cursor, "" when it can.
+func (r *runs) mayChange(m *model) (e library.Entry, k *known, why string) {
+	e, why = r.on(m)
+	k = r.summary(e)
+	switch {
+	case why != "":
+	case m.keeper() == nil:
+		why = "these runs can only be looked at from here"
+	case e.Folder != "":
+		why = e.Name + " is a folder: enter opens it, choose a run in it"
+	case k == nil:
+		why = e.Name + " is still being read"
+	}
+	return e, k, why
+}
+
+func (r *runs) mayResume(m *model) string {
+	e, k, why := r.mayChange(m)
+	switch {
+	case why != "":
+		return why
+	case e.Running:
+		return r.name(e) + " is running: enter attaches to it"
+	case k.Err != "":
+		return r.name(e) + " cannot be read: " + k.Err
+	}
+	return ""
+}
+
+// resume asks until which round; a run that was killed or stopped may go on to the limit that it has.
+func (r *runs) resume(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	k := r.summary(e)
+	about := fmt.Sprintf("It has done %s. Until which round shall it train? Empty: until the end that it was given.", count(int(k.Round), "round"))
+	done := k.Phase == event.Finished
+	if done {
+		about = fmt.Sprintf("It has done %s, and ended as it was told. Until which round shall it train?", count(int(k.Round), "round"))
+	}
+	m.popup = &ask{title: "resume " + r.name(e), about: about, do: func(m *model, text string) (tea.Cmd, error) {
+		text = strings.TrimSpace(text)
+		var limit event.Limit
+		if text != "" || done {
+			n, err := strconv.ParseUint(strings.ReplaceAll(text, " ", ""), 10, 48)
+			if err != nil || n <= k.Round {
+				return nil, fmt.Errorf("%q: give a round beyond %s", text, round(k.Round))
+			}
+			limit.Rounds = n
+		}
+		m.say(cell.Plain, "resuming "+r.name(e))
+		keeper, ctx := m.keeper(), m.ctx
+		return m.job(func() tea.Msg {
+			o, err := keeper.Resume(ctx, e.Dir, limit)
+			return openedMsg{o, filepath.Base(e.Dir) + " goes on", err}
+		}), nil
+	}}
+	return nil
+}
+
+func (r *runs) mayStop(m *model) string {
+	e, _, why := r.mayChange(m)
+	if why == "" && !e.Running {
+		return r.name(e) + " does not run: there is nothing to stop"
+	}
+	return why
+}
+
+func (r *runs) stop(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	m.popup = &question{text: fmt.Sprintf("Stop %s? It finishes its round, saves and ends; it can be resumed later.", r.name(e)), yes: "stop it",
+		do: func(m *model) tea.Cmd {
+			keeper := m.keeper()
+			return r.does(m, "stopped "+r.name(e), func(ctx context.Context) error { return keeper.Stop(ctx, e.Dir) })
+		}}
+	return nil
+}
+
+// does runs what changes a run, says what came of it and lists anew.
+func (r *runs) does(m *model, said string, f func(context.Context) error) tea.Cmd {
+	ctx := m.ctx
+	return m.job(func() tea.Msg {
+		err := f(ctx)
+		return reply(func(m *model) tea.Cmd {
+			if err != nil {
+				m.say(cell.Alert, err.Error())
+			} else {
+				m.say(cell.Plain, said)
+			}
+			return r.again(m)
+		})
+	})
+}
+
+func (r *runs) mayDelete(m *model) string {
+	e, why := r.on(m)
+	switch {
+	case why != "":
+		return why
+	case e.Folder != "":
+		return e.Name + " is a folder: remove its directory yourself"
+	case e.Running:
+		return r.name(e) + " is running: stop it first"
+	case e.Dir == m.opt.Session:
+		return "you are looking at " + r.name(e) + ": open another run first"
+	}
+	return ""
+}
+
+func (r *runs) remove(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	bytes := ""
+	if k := r.summary(e); k != nil {
+		bytes = ", " + size(float64(k.Size)) + ","
+	}
+	lib, name := m.opt.Library, r.name(e)
+	m.popup = &question{text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes), yes: "delete it",
+		do: func(m *model) tea.Cmd {
+			r.move(m, 1)
+			if r.chosen == e.Dir { // it was the last one
+				r.move(m, -1)
+			}
+			return r.does(m, "deleted "+name, func(ctx context.Context) error { return lib.Delete(ctx, e.Dir) })
+		}}
+	return nil
+}
+
+func (r *runs) mayWrite(m *model) string {
+	e, k, why := r.mayChange(m)
+	switch {
+	case why != "":
+		return why
+	case m.opt.NoFiles:
+		return "no file is written at the other end: brood export on that machine writes one"
+	case k.Data == "":
+		return r.name(e) + " trains no model: there is none to write"
+	case k.Round == 0:
+		return r.name(e) + " has done no round yet"
+	}
+	return ""
+}
+
+func (r *runs) write(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	keeper, ctx := m.keeper(), m.ctx
+	m.say(cell.Plain, "writing the model of "+r.name(e))
+	return m.job(func() tea.Msg {
+		said, err := keeper.Export(ctx, e.Dir)
+		return reply(func(m *model) tea.Cmd {
+			if err != nil {
+				m.say(cell.Alert, err.Error())
+			} else {
+				m.say(cell.Good, said)
+			}
+			return nil
+		})
+	})
+}
+
+func (r *runs) mayDescribe(m *model) string {
+	_, _, why := r.mayChange(m)
+	return why
+}
+
+// describe asks for a line that is written beside the run.
+func (r *runs) describe(m *model, title, about, text string, change func(a *session.About, text string)) tea.Cmd {
+	e, _ := r.on(m)
+	before := r.summary(e).About
+	d := &ask{title: title + " " + r.name(e), about: about, do: func(m *model, text string) (tea.Cmd, error) {
+		after := before
+		change(&after, text)
+		keeper := m.keeper()
+		if k := r.known[e.Dir]; k != nil { // to be read again
+			k.bytes, k.took = -1, 0
+		}
+		return r.does(m, "kept beside the session "+e.Name, func(ctx context.Context) error {
+			return keeper.Describe(ctx, e.Dir, after)
+		}), nil
+	}}
+	d.set(text)
+	m.popup = d
+	return nil
+}
+
+func (r *runs) rename(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	return r.describe(m, "rename", "Its directory stays "+e.Name+", by which commands know it. Empty: that name again.", r.summary(e).About.Name,
+		func(a *session.About, text string) { a.Name = text })
+}
+
+func (r *runs) tag(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	return r.describe(m, "tags of", "Words, with blanks between them. / finds them.", strings.Join(r.summary(e).About.Tags, " "),
+		func(a *session.About, text string) { a.Tags = strings.Fields(text) })
+}
+
+func (r *runs) note(m *model) tea.Cmd {
+	e, _ := r.on(m)
+	return r.describe(m, "note of", "It is kept beside the log, which it does not touch.", r.summary(e).About.Note,
+		func(a *session.About, text string) { a.Note = text })
+}
