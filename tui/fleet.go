@@ -117,7 +117,7 @@ func (f *fleet) workers(m *model) (out []fleetRow) {
 // rows are the workers that pass the filter, in their order, and which of them is chosen.
 func (f *fleet) rows(m *model) (rows []fleetRow, at int) {
 	for _, x := range f.workers(m) {
-		if _, word, _ := x.standing(); m.passes("fleet", label(x.ID), x.Name, word, x.Device, x.Address, x.Software) {
+		if _, word, _ := x.standing(); m.passes("fleet", label(x.ID), x.Name, word, x.Kernels, x.Device, x.Address, x.Software) {
 			rows = append(rows, x)
 		}
 	}

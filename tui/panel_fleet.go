@@ -76,7 +76,7 @@ func fleetColumns(m *model) []column[fleetRow] {
 		{head: "members", width: 11, weight: 9, text: func(x fleetRow) string {
 			return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), ranges(x.Members)), " ")
 		}},
-		{head: "kernels", width: 20, weight: 1, text: known(func(x fleetRow) string { return x.kernels() })},
+		{head: "computes by", width: 20, weight: 1, text: known(func(x fleetRow) string { return x.computes() })},
 		{head: "steps/s", width: 7, weight: 8, right: true, text: func(x fleetRow) string { return perSecond(x.steps) }},
 		{head: "tx/s", width: 7, weight: 6, right: true, text: afar(func(x fleetRow) string { return size(x.Sent) })},
 		{head: "rx/s", width: 7, weight: 2, right: true, text: afar(func(x fleetRow) string { return size(x.Received) })},
@@ -109,13 +109,17 @@ func middleCut(s string, n int) string {
 	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
 }
 
-// kernels are the best that it can compute with.
-func (x fleetRow) kernels() string {
-	best, _, _ := strings.Cut(x.Device, ",")
-	if best == "" {
+// computes is what it computes on, a device or the processor, and by which kernels.
+func (x fleetRow) computes() string {
+	best, _, _ := strings.Cut(x.Kernels, ",")
+	if best = strings.TrimSpace(best); best == "" {
 		return "–"
 	}
-	return strings.TrimSpace(best)
+	on, _, _ := strings.Cut(x.Device, " ")
+	if on == "" {
+		on = "cpu"
+	}
+	return on + " " + best
 }
 
 func lateness(x fleetRow) cell.Role {

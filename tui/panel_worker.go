@@ -61,7 +61,10 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	put("machine", cell.Plain, x.Name)
 	put("address", cell.Plain, x.Address)
-	put("kernels", cell.Plain, strings.ReplaceAll(x.Device, ",", ", "))
+	if x.Device != "" {
+		put("device", cell.Plain, x.Device)
+	}
+	put("kernels", cell.Plain, strings.ReplaceAll(x.Kernels, ",", ", "))
 	put("software", cell.Plain, x.Software)
 	put("key", cell.Plain, x.Key)
 	put("joined", cell.Plain, span(x.Since)+" ago")

@@ -96,6 +96,19 @@ func device(text string) (Device, error) {
 	return Device{}, fmt.Errorf("device %s: %s", text, strings.Join(why, "; "))
 }
 
+// DeviceText is a device as others read of it: its name, its maker's word for it and its memory. The processor, which ""
+// is too, has none.
+func DeviceText(text string) (string, error) {
+	if text == "" || text == option.CPU {
+		return "", nil
+	}
+	d, err := device(text)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %s, %s", d.Name, d.Info.Maker, gib(d.Info.Memory)), nil
+}
+
 // on opens an engine on the device.
 func (d Device) on(own *Own, net *models.Model, set *data.Set) (compute, error) {
 	if own != nil {

@@ -158,7 +158,7 @@ func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 func (t *seat) describe(w *view.Worker, now time.Time) []view.Link {
 	h, s := t.peer.Hello(), t.peer.Stats()
 	w.Name, w.Address, w.Software = h.Name, t.peer.Address().String(), h.Software
-	w.Device = t.run.config.Kernels
+	w.Kernels, w.Device = t.run.config.Kernels, h.Device
 	w.Key = t.peer.Node().Short()
 	w.Since, w.RTT, w.Silent = now.Sub(t.since), s.RTT, s.Silent
 	t.mu.Lock()

@@ -60,6 +60,9 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		name = "worker"
 	}
 	hello := wire.Hello{Role: wire.Worker, Name: name, Token: cfg.Join.Token, Software: cfg.Software, Kernels: strings.Join(host.AllKernels(), ",")}
+	if hello.Device, err = host.DeviceText(cfg.Device); err != nil {
+		return err
+	}
 	if cfg.Advertise != "" {
 		hello.Listen = []string{cfg.Advertise}
 	}

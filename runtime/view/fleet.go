@@ -21,7 +21,7 @@ type Worker struct {
 
 	Name     string        `cbor:"3,keyasint,omitempty"` // of its machine
 	Address  string        `cbor:"4,keyasint,omitempty"` // where its packets come from
-	Device   string        `cbor:"5,keyasint,omitempty"` // kernels that it computes with
+	Kernels  string        `cbor:"5,keyasint,omitempty"` // that it computes with
 	Software string        `cbor:"6,keyasint,omitempty"`
 	Since    time.Duration `cbor:"7,keyasint,omitempty"`  // it came in
 	RTT      time.Duration `cbor:"8,keyasint,omitempty"`  // to the coordinator and back, of the last heartbeat
@@ -29,6 +29,7 @@ type Worker struct {
 	Sent     float64       `cbor:"10,keyasint,omitempty"` // bytes a second, to the other workers
 	Received float64       `cbor:"11,keyasint,omitempty"`
 	Key      string        `cbor:"12,keyasint,omitempty"` // beginning of its key's hash, for brood revoke
+	Device   string        `cbor:"13,keyasint,omitempty"` // that it computes on, and its memory; "" the processor
 }
 
 // Link is what one worker sends to another.

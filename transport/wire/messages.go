@@ -24,6 +24,7 @@ type (
 		Software string            `cbor:"8,keyasint,omitempty"`
 		Kernels  string            `cbor:"9,keyasint,omitempty"`
 		Data     map[string]string `cbor:"10,keyasint,omitempty"` // digests by name
+		Device   string            `cbor:"11,keyasint,omitempty"` // that it computes on, and its memory; "" the processor
 	}
 	// Welcome accepts a Hello.
 	Welcome struct {
@@ -203,7 +204,8 @@ func Unmarshal(h Header, payload []byte) (Body, error) {
 			if len(m.Listen) > 16 {
 				return malformed("a Hello with %d addresses", len(m.Listen))
 			}
-			m.Name, m.Software, m.Kernels, m.Listen = CleanName(m.Name), CleanText(m.Software), CleanText(m.Kernels), cleanAll(m.Listen)
+			m.Name, m.Listen = CleanName(m.Name), cleanAll(m.Listen)
+			m.Software, m.Kernels, m.Device = CleanText(m.Software), CleanText(m.Kernels), CleanText(m.Device)
 			data := make(map[string]string, len(m.Data))
 			for k, v := range m.Data {
 				data[CleanName(k)] = CleanText(v)

@@ -235,7 +235,7 @@ func TestHostileRosters(t *testing.T) {
 
 func TestNamesAreCleaned(t *testing.T) {
 	evil := "a\x00b\x1b[31mred\x1b[0m\nline\u202edlrow\u200b\x9b31m../../etc\\passwd\r"
-	h := Hello{Role: Worker, Name: evil, Software: evil, Kernels: evil, Listen: []string{evil}, Data: map[string]string{evil: evil}}
+	h := Hello{Role: Worker, Name: evil, Software: evil, Kernels: evil, Device: evil, Listen: []string{evil}, Data: map[string]string{evil: evil}}
 	f, err := Marshal(Header{}, h)
 	if err == nil { // the byte 0x9b alone is not UTF-8
 		head, p, _ := next(f)
@@ -245,7 +245,7 @@ func TestNamesAreCleaned(t *testing.T) {
 		t.Error("invalid UTF-8 is read")
 	}
 	evil = strings.ReplaceAll(evil, "\x9b", "\u009b")
-	h = Hello{Role: Worker, Name: evil, Software: evil, Kernels: evil, Listen: []string{evil}, Data: map[string]string{evil: evil}}
+	h = Hello{Role: Worker, Name: evil, Software: evil, Kernels: evil, Device: evil, Listen: []string{evil}, Data: map[string]string{evil: evil}}
 	f, err = Marshal(Header{}, h)
 	if err != nil {
 		t.Fatal(err)
