@@ -96,8 +96,8 @@ func device(text string) (Device, error) {
 	return Device{}, fmt.Errorf("device %s: %s", text, strings.Join(why, "; "))
 }
 
-// DeviceText is a device as others read of it: its name, its maker's word for it and its memory. The processor, which ""
-// is too, has none.
+// DeviceText is a device as others read of it: its name, its maker's word for it and its memory. The processor, which
+// "" is too, has none.
 func DeviceText(text string) (string, error) {
 	if text == "" || text == option.CPU {
 		return "", nil
