@@ -25,8 +25,8 @@ var plants = [][2]string{
 	{"whole[3] += (int)w * integer(c.w);", "whole[3] += (int)w * integer(c.z);"},
 	{"for (uint h = 8; h > 0; h /= 2) {\n\t\tbarrier", "for (uint h = 8; h > 1; h /= 2) {\n\t\tbarrier"},
 	{"b += 0x7fff + ((b >> 16) & 1);", "b += 0x8000;"},
-	{"(double)(int)rint((double)v[i] * down)", "(double)(int)((double)v[i] * down)"},
-	{"x[at + r + i] = (xi - wd * xi) - step;", "x[at + r + i] = xi - (wd * xi + step);"},
+	{"(double)(int)rint((double)x * down)", "(double)(int)((double)x * down)"},
+	{"*x = (*x - wd * *x) - step;", "*x = *x - (wd * *x + step);"},
 	{"float x = inverse * v[j];", "float x = v[j] * inverse * 1.0000001f;"},
 	{"t[i] = (s[4 * i] + s[4 * i + 2]) + (s[4 * i + 1] + s[4 * i + 3]);", "t[i] = s[4 * i] + s[4 * i + 2] + s[4 * i + 1] + s[4 * i + 3];"},
 	{"t[l] = (s[4 * l] + s[4 * l + 2]) + (s[4 * l + 1] + s[4 * l + 3]);", "t[l] = s[4 * l] + s[4 * l + 2] + s[4 * l + 1] + s[4 * l + 3];"},
@@ -41,6 +41,12 @@ var plants = [][2]string{
 	{"*d = more ? *d + v : v;", "*d = v;"},
 	{"scale = 2 * (1.0f / (float)size)", "scale = 2 * (1.0f / (float)most)"},
 	{"blake_order[i]", "i"},
+	{"s = t == 0 ? c : s + c;", "s = t == 0 ? c : fma((float4)(as_float(p[0])), x, s);"},
+	{"row * p[4] + i, live)", "row * n + i, live)"},
+	{"k < words[ends + ENTRY + 1]", "k < words[ends + ENTRY] + 1"},
+	{"live > 2 ? x[2] : 0, 0)", "live > 1 ? x[1] : 0, 0)"},
+	{"if (code == BF16)", "if (code == BF16 && k < count)"},
+	{"deep -= 2;", "deep -= 2 - (deep > 2);"},
 }
 
 // TestPlantedFaults: each of these faults shows in a bit that the comparison with the native engine sees. Text that is

@@ -144,6 +144,40 @@ func (w *twins) vectors() {
 			}, nil
 		})
 	}
+	var many []int // pieces of memory, more than a launch names
+	for range 11 {
+		many = append(many, w.mat(3, 67, 1))
+	}
+	w.same("many pieces", func(m []engine.Mat) (tasks []engine.Task, _ func() any) {
+		sum := engine.Lin{Dst: m[many[3]]}
+		var src []engine.Span
+		var tree [][2]int
+		for i, k := range many {
+			sum.Terms = append(sum.Terms, engine.Term{C: float32(i) - 3.3, Src: m[k]})
+			src = append(src, engine.RowOf(m[k], engine.Row(i%3)))
+			if i > 0 {
+				tree = append(tree, [2]int{max(0, len(many)+i-2) * min(1, i-1), i})
+			}
+		}
+		for _, code := range []engine.Code{engine.Float32, engine.BF16, engine.Int8} {
+			tasks = append(tasks, engine.Update{Rows: []engine.Row{2, 0, 2}, Prog: []engine.Lin{sum, {Dst: m[many[0]]}, {Dst: m[many[1]], Terms: []engine.Term{{C: 2, Src: m[many[3]].Sub(0, 1)}}}}},
+				engine.Sum{Dst: engine.RowOf(m[many[10]], 1), Src: src, Tree: tree, Code: code, Div: 11})
+		}
+		return tasks, nil
+	})
+	w.same("tasks that share a launch", func(m []engine.Mat) ([]engine.Task, func() any) {
+		x, y := m[a], m[b]
+		half := func(d, s engine.Mat, i, j engine.Row) engine.Task {
+			return engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{{Dst: d.Sub(i, 1), Terms: []engine.Term{{C: 0.5, Src: d.Sub(i, 1)}, {C: 0.5, Src: s.Sub(j, 1)}}}}}
+		}
+		adam := func(r engine.Row, t uint64) engine.Task {
+			return engine.Adam{X: x.Sub(r, 1), M: y.Sub(0, 1), V: m[s], G: m[one], Rows: engine.Rows(1), Eta: 0.1, B1: 0.9, B2: 0.99, Eps: 1, T: t}
+		}
+		return []engine.Task{half(x, y, 0, 0), half(x, y, 1, 1), half(y, x, 1, 0), half(x, y, 2, 1), engine.Copy{Dst: engine.RowOf(y, 4), Src: engine.RowOf(x, 2)},
+			engine.Fill{Dst: engine.RowOf(x, 3), Value: 0.75}, half(x, x, 3, 4), engine.Copy{Dst: engine.Span{Mat: x, Row: 0, Rows: 2, Hi: p}, Src: engine.Span{Mat: y, Row: 2, Rows: 2, Hi: p}},
+			half(x, x, 4, 0), half(x, x, 4, 1), engine.Fill{Dst: engine.Span{Mat: x, Row: 1, Rows: 2, Lo: 3, Hi: p - 1}, Value: 2},
+			engine.Product{Dst: m[s], A: m[s], B: m[s]}, engine.Product{Dst: m[s], A: m[one], B: m[one]}, adam(0, 1), adam(2, 1), adam(2, 1), adam(3, 2)}, nil
+	})
 	w.same("steps", func(m []engine.Mat) ([]engine.Task, func() any) {
 		square := engine.Product{Dst: m[b], A: m[b], B: m[b]}
 		return []engine.Task{square, engine.Adam{X: m[a], M: m[b], V: m[b], G: m[one], Rows: rows, Eta: 0.01, B1: 0.9, B2: 0.999, Eps: 1e-8, WD: 0.1, T: 17},

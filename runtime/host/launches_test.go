@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +171,10 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int) perRound {
 		long.allocs, float64(4 * j.Net.Layout.Params)}
 }
 
+// growing are algorithms whose rounds have turns of members or children one after the other, or passes over shards. Of
+// all others a round has as many launches for any number of members.
+var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.PopSGD, optim.GA, optim.PESGD, optim.PBT}
+
 // TestLaunches: what a round asks of a device. Nothing is allocated, and the gradient family waits for nothing; no
 // row of parameters crosses in either direction. The table in docs/gpu.md is the one that this test measures.
 func TestLaunches(t *testing.T) {
@@ -197,6 +202,9 @@ func TestLaunches(t *testing.T) {
 			if u.wrote > u.row/10 {
 				t.Errorf("%s with %d members writes %g bytes a round, and a row of parameters has %g", a.Name, n, u.wrote, u.row)
 			}
+		}
+		if same := of[0].launches == of[1].launches; !same && !slices.Contains(growing, a) {
+			t.Errorf("%s has %g launches a round with %d members and %g with %d", a.Name, of[0].launches, few, of[1].launches, many)
 		}
 		fmt.Fprintf(&table, "| %s | %.4g | %.4g | %.0f | %.0f | %.0f | %.2g |\n", a.Name, of[0].launches, of[1].launches, of[0].wrote, of[1].wrote,
 			of[1].read, of[1].waits)
