@@ -14,7 +14,7 @@ import (
 // plants are faults of kernels that a person may make: the text as it is, and as it would be.
 var plants = [][2]string{
 	{"FP_CONTRACT OFF", "FP_CONTRACT ON"},
-	{"sum[i][j] = fma(as[d][down + i], bs[d][across + j], sum[i][j]);", "sum[i][j] = sum[i][j] + as[d][down + i] * bs[d][across + j];"},
+	{"sum[i] = fma((float8)a[i], right, sum[i]);", "sum[i] = sum[i] + a[i] * right;"},
 	{"for (uint d = 0; d < deep; d++)", "for (uint d = deep; d-- > 0;)"},
 	{"if (p->relu && s < 0)", "if (p->relu && s < 0 && q > 0)"},
 	{"s = s + x[ENTRY * step + (ulong)r * n + j];", "s = x[ENTRY * step + (ulong)r * n + j] + s * 1.0000001f;"},
@@ -33,7 +33,7 @@ var plants = [][2]string{
 	{"rows = max(1u, 16 / f->ow);", "rows = max(1u, 32 / f->ow);"},
 	{"if (deep < 5)", "if (deep < 1)"},
 	{"for (uint h = 16; h > 0; h /= 2)", "for (uint h = 1; h < 32; h = 32)"},
-	{"for (uint o = first; o < first + many; o++)", "for (uint o = first + many; o-- > first;)"},
+	{"for (uint d = 0; d < steps; d++)\n\t\t\tmultiply_there", "for (uint d = steps; d-- > 0;)\n\t\t\tmultiply_there"},
 	{"else if (!(m > v))", "else if (m < v - 1)"},
 	{"if (tap[t / p->side * p->w + t % p->side] == y[o])", "if (tap[t / p->side * p->w + t % p->side] > y[o])"},
 	{"square / (count - 1)", "square / count"},
@@ -46,6 +46,11 @@ var plants = [][2]string{
 	{"k < words[ends + ENTRY + 1]", "k < words[ends + ENTRY] + 1"},
 	{"live > 2 ? x[2] : 0, 0)", "live > 1 ? x[1] : 0, 0)"},
 	{"if (code == BF16)", "if (code == BF16 && k < count)"},
+	{"i < lines && d < deep ?", "i < lines && d + 1 < deep ?"},
+	{"bs + d * 8 * wide + across", "bs + d * SIDE + across"},
+	{"row + r < m && d < steps ?", "row + r + 1 < m && d < steps ?"},
+	{"g * m + o) * plane + q % plane", "o) * plane + q % plane"},
+	{"uint of[4] = {w.x, w.y, w.z, w.w};\n\tfor", "uint of[4] = {w.x, w.y, w.w, w.z};\n\tfor"},
 	{"deep -= 2;", "deep -= 2 - (deep > 2);"},
 }
 

@@ -173,10 +173,14 @@ func (w *twins) vectors() {
 		adam := func(r engine.Row, t uint64) engine.Task {
 			return engine.Adam{X: x.Sub(r, 1), M: y.Sub(0, 1), V: m[s], G: m[one], Rows: engine.Rows(1), Eta: 0.1, B1: 0.9, B2: 0.99, Eps: 1, T: t}
 		}
+		own := func(r engine.Row) engine.Task {
+			return engine.Adam{X: x.Sub(r, 1), M: x.Sub(r+1, 1), V: y.Sub(r, 1), G: m[one], Rows: engine.Rows(1), Eta: 0.1, B1: 0.9, B2: 0.99, Eps: 1, T: 3}
+		}
 		return []engine.Task{half(x, y, 0, 0), half(x, y, 1, 1), half(y, x, 1, 0), half(x, y, 2, 1), engine.Copy{Dst: engine.RowOf(y, 4), Src: engine.RowOf(x, 2)},
 			engine.Fill{Dst: engine.RowOf(x, 3), Value: 0.75}, half(x, x, 3, 4), engine.Copy{Dst: engine.Span{Mat: x, Row: 0, Rows: 2, Hi: p}, Src: engine.Span{Mat: y, Row: 2, Rows: 2, Hi: p}},
 			half(x, x, 4, 0), half(x, x, 4, 1), engine.Fill{Dst: engine.Span{Mat: x, Row: 1, Rows: 2, Lo: 3, Hi: p - 1}, Value: 2},
-			engine.Product{Dst: m[s], A: m[s], B: m[s]}, engine.Product{Dst: m[s], A: m[one], B: m[one]}, adam(0, 1), adam(2, 1), adam(2, 1), adam(3, 2)}, nil
+			engine.Product{Dst: m[s], A: m[s], B: m[s]}, engine.Product{Dst: m[s], A: m[one], B: m[one]}, adam(0, 1), adam(2, 1), adam(2, 1), adam(3, 2),
+			engine.Product{Dst: y, A: y, B: y}, own(0), own(2)}, nil
 	})
 	w.same("steps", func(m []engine.Mat) ([]engine.Task, func() any) {
 		square := engine.Product{Dst: m[b], A: m[b], B: m[b]}
@@ -307,6 +311,29 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 	}
 	for i, layers := range means {
 		t.Run(fmt.Sprintf("mean %d", i), func(t *testing.T) { sameModel(t, net(t, "[2,5,6]", 0, layers...), toy) })
+	}
+}
+
+// TestAbsentTaps: what lies outside an image is left out of a sum, also where a weight times zero would be no number.
+// The second convolution sees an image of ones; an infinite weight makes every pixel that it reaches minus infinity,
+// which the rectifier makes zero.
+func TestAbsentTaps(t *testing.T) {
+	m := net(t, "[2,5,6]", 3, "conv out=1 kernel=1", "conv out=1 kernel=3 pad=1", "relu", "flatten", "dense out=3")
+	set := enginetest.Toy(t, 2, 5, 6)
+	w := newTwins(t, m, set)
+	x, loss, right := w.mat(1, m.Layout.Params, 0.1), make([]float64, 1), make([]int64, 1)
+	for tap := range 9 {
+		w.same(fmt.Sprintf("tap %d", tap), func(ms []engine.Mat) ([]engine.Task, func() any) {
+			to := func(tensor, at, n int, v float32) engine.Task {
+				lo := m.Layout.Tensors[tensor].Lo + at
+				return engine.Fill{Dst: engine.Span{Mat: ms[x], Rows: 1, Lo: lo, Hi: lo + n}, Value: v}
+			}
+			return []engine.Task{to(0, 0, 2, 0), to(1, 0, 1, 1), to(2, 0, 9, 0.5), to(2, tap, 1, float32(math.Inf(-1))),
+				engine.Evaluate{X: ms[x], Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:5]}, Loss: loss, Correct: right}}, func() any { return []any{loss, right} }
+		})
+		if math.IsNaN(loss[0]) {
+			t.Errorf("tap %d: the loss is no number", tap)
+		}
 	}
 }
 

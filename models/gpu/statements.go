@@ -41,7 +41,7 @@ type touch struct {
 }
 
 type spot struct {
-	mem int
+	mem Memory
 	row uint32
 }
 
@@ -136,9 +136,9 @@ func (e *Engine) add(w *walk, rows []engine.Row, prog []statement) error {
 	for _, r := range rows {
 		s := turn{prog: at, row: uint32(r)}
 		for i := range prog {
-			s.touches = append(s.touches, w.touch(prog[i].dst, r, true))
+			s.touches = append(s.touches, touched(prog[i].dst, r, true))
 			for _, t := range prog[i].terms {
-				s.touches = append(s.touches, w.touch(t.Src, r, false))
+				s.touches = append(s.touches, touched(t.Src, r, false))
 			}
 		}
 		w.turns = append(w.turns, s)
@@ -175,10 +175,10 @@ func (e *Engine) piecemeal(w *walk, rows []engine.Row, prog []statement) error {
 	return nil
 }
 
-// touch is row r of m, or its only row.
-func (w *walk) touch(m engine.Mat, r engine.Row, writes bool) touch {
+// touched is row r of m, or its only row.
+func touched(m engine.Mat, r engine.Row, writes bool) touch {
 	mem, _ := behind(m)
-	return touch{spot{slices.Index(w.mems, mem), rowIn(m, r)}, writes}
+	return touch{spot{mem, rowIn(m, r)}, writes}
 }
 
 // write appends the words of a programme: the number of its statements; of each its terms (none: bits), value, and

@@ -64,19 +64,24 @@ func rowIn(m engine.Mat, r engine.Row) uint32 {
 // alike are the tasks, from the first on, that are steps of Adam by equal numbers on different rows of the same memory:
 // a launch takes them.
 func (e *Engine) alike(tasks []engine.Task) (list []engine.Adam) {
-	seen := map[uint32]bool{}
+	written, read := map[spot]bool{}, map[spot]bool{}
 	for _, task := range tasks {
 		t, ok := task.(engine.Adam)
 		if !ok || e.layout.Vector(t, e.held) != nil || len(list) > 0 && !likeAdam(&t, &list[0]) {
 			break
 		}
-		again := false
+		touched := false
 		for _, r := range t.Rows {
-			at := rowIn(t.X, r)
-			again = again || seen[at]
-			seen[at] = true
+			for i, m := range []engine.Mat{t.G, t.X, t.M, t.V} {
+				mem, _ := behind(m)
+				at := spot{mem, rowIn(m, r)}
+				touched = touched || written[at] || i > 0 && read[at]
+				if read[at] = true; i > 0 {
+					written[at] = true
+				}
+			}
 		}
-		if again && len(list) > 0 {
+		if touched && len(list) > 0 {
 			break
 		}
 		list = append(list, t)

@@ -17,17 +17,20 @@ __kernel void gather_values(__global const uint *words, uint ids, uint sizes, ui
 		x[((ulong)z * most + s) * features + f] = values[(ulong)words[ids + z * most + s] * features + f];
 }
 
-// y = x times 0 or keep: word e of an entry's stream decides on element e. Keys are as noise has them.
+// y = x times 0 or keep: word e of an entry's stream decides on element e. A work item takes a block of the stream, four
+// elements. Keys are as noise has them.
 __kernel void dropout(__global const uint *words, uint keys, uint sizes, uint features, uint layer, __global const float *x, __global float *y,
 	ulong step, float keep, uint limit)
 {
-	ulong e = COLUMN;
-	if (e >= (ulong)words[sizes + ENTRY] * features)
+	ulong first = COLUMN * 4, n = (ulong)words[sizes + ENTRY] * features;
+	if (first >= n)
 		return;
 	__global const uint *k = words + keys + 5 * ENTRY;
-	uint4 w = philox((uint4)((uint)(e / 4), layer, k[2], k[3]), k[0], k[1]);
-	uint of[4] = {w.x, w.y, w.z, w.w}, word = of[e % 4];
-	y[ENTRY * step + e] = x[ENTRY * step + e] * ((word >> 8) < limit ? 0.0f : keep);
+	uint4 w = philox((uint4)((uint)COLUMN, layer, k[2], k[3]), k[0], k[1]);
+	uint of[4] = {w.x, w.y, w.z, w.w};
+	for (uint i = 0; i < 4; i++)
+		if (first + i < n)
+			y[ENTRY * step + first + i] = x[ENTRY * step + first + i] * ((of[i] >> 8) < limit ? 0.0f : keep);
 }
 
 // y = max(0, x), whose rows are of a list.
