@@ -51,6 +51,10 @@ var plants = [][2]string{
 	{"row + r < m && d < steps ?", "row + r + 1 < m && d < steps ?"},
 	{"g * m + o) * plane + q % plane", "o) * plane + q % plane"},
 	{"uint of[4] = {w.x, w.y, w.z, w.w};\n\tfor", "uint of[4] = {w.x, w.y, w.w, w.z};\n\tfor"},
+	{"later = at < s ? 2 : 0", "later = 0"},
+	{"column = width - 1 - column;", "column = width - column;"},
+	{"(f / (height * width) * height + y)", "y"},
+	{"w.x, 2 * pad + 1", "w.x, 2 * pad"},
 	{"deep -= 2;", "deep -= 2 - (deep > 2);"},
 }
 
@@ -64,6 +68,10 @@ func TestPlantedFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cut, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Flip: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, plant := range plants {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if i%4 != 0 && os.Getenv("BROOD_LONG") != "all" {
@@ -73,14 +81,17 @@ func TestPlantedFaults(t *testing.T) {
 			for _, layers := range append(nets[4:9:9], nets[1], nets[2], means[0]) {
 				set, shape := glyphs, "[1,28,28]"
 				last := []string{"dense out=10"}
-				if strings.HasPrefix(layers[0], "loss") {
+				switch {
+				case strings.HasPrefix(layers[0], "loss"):
 					set, shape, last = enginetest.Toy(t, 2, 5, 6), "[2,5,6]", nil
+				case layers[1] == nets[1][1]:
+					set, shape, last = cut, "[2,5,6]", []string{fmt.Sprintf("dense out=%d", cut.Classes)}
 				}
 				d := &crooked{Device: open(t), edit: func(source string) string {
 					found = found || strings.Contains(source, plant[0])
 					return strings.ReplaceAll(source, plant[0], plant[1])
 				}}
-				m := net(t, shape, 10, append(layers[:len(layers):len(layers)], last...)...)
+				m := net(t, shape, set.Classes, append(layers[:len(layers):len(layers)], last...)...)
 				e, err := gpu.New(d, m, set)
 				if err != nil { // the self-test saw it
 					seen++

@@ -137,10 +137,10 @@ type perRound struct {
 
 // measured is what rounds of a worker that hosts all n members ask for: those that a longer grant has more than a
 // shorter one, so that what a grant asks for once is not counted.
-func measured(t *testing.T, c *counting, a *optim.Algorithm, n int) perRound {
+func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment string) perRound {
 	t.Helper()
 	o := brief(a, "mlp-small", "glyphs")
-	o.Members, o.Device = n, "opencl:0"
+	o.Members, o.Device, o.Augment = n, "opencl:0", augment
 	j := prepare(t, o)
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, nil, 1, false)
 	if err != nil {
@@ -180,13 +180,21 @@ var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.Pop
 func TestLaunches(t *testing.T) {
 	c, few, many := counted(t), 4, 12
 	var table strings.Builder
+	type what struct {
+		*optim.Algorithm
+		augment string
+	}
+	var all []what
 	for _, a := range catalog.All() {
-		if !a.Needs.Model() {
-			continue
+		if a.Needs.Model() {
+			all = append(all, what{a, ""})
 		}
+	}
+	for _, x := range append(all, what{optim.DPSGD, "pad=2,flip"}, what{optim.OpenAIES, "pad=2,flip"}) {
+		a := x.Algorithm
 		var of [2]perRound
 		for i, n := range []int{few, many} {
-			u := measured(t, c, a, n)
+			u := measured(t, c, a, n, x.augment)
 			of[i] = u
 			family := a.Needs&optim.Evaluations == 0 && a != optim.BGD // whose report is a mean over the passes of a shard
 			if family && u.waits != 0 {
@@ -206,7 +214,11 @@ func TestLaunches(t *testing.T) {
 		if same := of[0].launches == of[1].launches; !same && !slices.Contains(growing, a) {
 			t.Errorf("%s has %g launches a round with %d members and %g with %d", a.Name, of[0].launches, few, of[1].launches, many)
 		}
-		fmt.Fprintf(&table, "| %s | %.4g | %.4g | %.0f | %.0f | %.0f | %.2g |\n", a.Name, of[0].launches, of[1].launches, of[0].wrote, of[1].wrote,
+		name := a.Name
+		if x.augment != "" {
+			name += ", augmented"
+		}
+		fmt.Fprintf(&table, "| %s | %.4g | %.4g | %.0f | %.0f | %.0f | %.2g |\n", name, of[0].launches, of[1].launches, of[0].wrote, of[1].wrote,
 			of[1].read, of[1].waits)
 	}
 	page, err := os.ReadFile("../../docs/gpu.md")

@@ -17,6 +17,29 @@ __kernel void gather_values(__global const uint *words, uint ids, uint sizes, ui
 		x[((ulong)z * most + s) * features + f] = values[(ulong)words[ids + z * most + s] * features + f];
 }
 
+// The bytes of samples as they are drawn, see data.Augment: cropped at a random place from the image with black pixels
+// around it, and mirrored. Keys are eight words for each entry: whether its samples change at all, the cipher key, that
+// behind the next multiple of 2^32, stream, member, and the position of the first sample.
+__kernel void draw_samples(__global const uint *words, uint ids, uint sizes, uint keys, uint most, __global const uchar *pixels, uint features,
+	uint height, uint width, uint pad, uint flip, __global uchar *drawn)
+{
+	uint f = get_global_id(0), s = get_group_id(1), z = get_group_id(2);
+	if (f >= features || s >= words[sizes + z])
+		return;
+	__global const uint *k = words + keys + 8 * z;
+	__global const uchar *image = pixels + (ulong)words[ids + z * most + s] * features;
+	uint at = k[7] + s, later = at < s ? 2 : 0, row = f / width % height, column = f % width;
+	uchar v = image[f];
+	if (k[0]) {
+		uint4 w = philox((uint4)(0, k[5], k[6], at), k[1 + later], k[2 + later]);
+		if (flip && w.z > 0x7fffffffu)
+			column = width - 1 - column;
+		uint y = row + mul_hi(w.x, 2 * pad + 1) - pad, x = column + mul_hi(w.y, 2 * pad + 1) - pad; // below zero is beyond all
+		v = y < height && x < width ? image[(f / (height * width) * height + y) * width + x] : 0;
+	}
+	drawn[((ulong)z * most + s) * features + f] = v;
+}
+
 // y = x times 0 or keep: word e of an entry's stream decides on element e. A work item takes a block of the stream, four
 // elements. Keys are as noise has them.
 __kernel void dropout(__global const uint *words, uint keys, uint sizes, uint features, uint layer, __global const float *x, __global float *y,
