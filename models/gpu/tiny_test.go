@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/enginetest"
 	"brood/models/gpu"
+	"brood/models/noise"
 )
 
 // tiny are nets that have every kernel between them.
@@ -71,7 +73,8 @@ func TestOclgrind(t *testing.T) {
 	}
 }
 
-// races are faults that leave bits as they are where work items go one after the other: barriers that are missing.
+// races are faults that may leave bits as they are where work items go one after the other: barriers that are missing,
+// and columns that two items take.
 var races = [][2]string{
 	{"", ""}, // none
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tload(", "load("},
@@ -80,10 +83,12 @@ var races = [][2]string{
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint e = t; e < 8 * wide", "for (uint e = t; e < 8 * wide"},
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint d = 0; d < steps; d++)", "for (uint d = 0; d < steps; d++)"},
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\t\tblock[lane] = v;", "block[lane] = v;"},
+	{"ulong i = COLUMN * 4;", "ulong i = COLUMN * 3;"},
 	{"block[lane] = v;\n\t\t\tbarrier(CLK_LOCAL_MEM_FENCE);", "block[lane] = v;"},
 }
 
-// TestTinyTiles is a small gradient and a small sum where one of the races is planted; Oclgrind runs it.
+// TestTinyTiles is a small gradient of augmented samples, some statements, steps and a small sum where one of the races
+// is planted; Oclgrind runs it.
 func TestTinyTiles(t *testing.T) {
 	if os.Getenv("OCLGRIND_LOG") == "" {
 		t.Skip("TestRaces runs it")
@@ -91,8 +96,12 @@ func TestTinyTiles(t *testing.T) {
 	for i, race := range races {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			d := &crooked{Device: open(t), edit: func(source string) string { return strings.ReplaceAll(source, race[0], race[1]) }}
-			m := net(t, "[2,5,6]", 3, "conv out=3 kernel=3 pad=1", "relu", "conv out=2 kernel=2", "flatten", "dense out=3")
-			e, err := gpu.New(d, m, enginetest.Toy(t, 2, 5, 6))
+			m := net(t, "[2,5,6]", 3, "conv out=3 kernel=3 pad=1", "relu", "dropout rate=0.5", "conv out=4 kernel=2 stride=2", "flatten", "dense out=3")
+			set, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Flip: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := gpu.New(d, m, set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +110,16 @@ func TestTinyTiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = e.Do(t.Context(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{{1, 2}}, G: x.Sub(1, 1), Loss: make([]float32, 1)},
+			y, err := e.Alloc(4, m.Layout.Params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			adam := func(r engine.Row) engine.Task {
+				return engine.Adam{X: y.Sub(r, 1), M: y.Sub(2+r, 1), V: x.Sub(r, 1), G: x.Sub(2, 1), Rows: engine.Rows(1), Eta: 0.1, Eps: 1, T: 1}
+			}
+			err = e.Do(t.Context(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{{1, 2}}, G: x.Sub(1, 1), Masks: make([]noise.Key, 1), Loss: make([]float32, 1)},
+				engine.Update{Rows: []engine.Row{0, 2}, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 2, Src: x}, {C: 3, Src: y}, {C: 1, Src: x.Sub(1, 1)}}}, {Dst: y, Terms: []engine.Term{{C: 1, Src: x}}}}},
+				engine.Copy{Dst: engine.RowOf(y, 3), Src: engine.RowOf(x, 0)}, engine.Fill{Dst: engine.RowOf(x, 0), Value: 1}, adam(0), adam(1),
 				engine.Sum{Dst: engine.RowOf(x, 0), Src: []engine.Span{engine.RowOf(x, 0), engine.RowOf(x, 1), engine.RowOf(x, 2)}, Tree: [][2]int{{0, 1}, {2, 3}}, Code: engine.Int8})
 			if err == nil {
 				err = e.Wait(t.Context())
