@@ -14,7 +14,7 @@ import (
 // plants are faults of kernels that a person may make: the text as it is, and as it would be.
 var plants = [][2]string{
 	{"FP_CONTRACT OFF", "FP_CONTRACT ON"},
-	{"sum[i] = fma((float8)a[i], right, sum[i]);", "sum[i] = sum[i] + a[i] * right;"},
+	{"sum[i] = fma8(a[i], right, sum[i]);", "sum[i] = sum[i] + a[i] * right;"},
 	{"for (uint d = 0; d < deep; d++)", "for (uint d = deep; d-- > 0;)"},
 	{"if (p->relu && s < 0)", "if (p->relu && s < 0 && q > 0)"},
 	{"s = s + x[ENTRY * step + (ulong)r * n + j];", "s = x[ENTRY * step + (ulong)r * n + j] + s * 1.0000001f;"},

@@ -37,12 +37,18 @@ void put8(float *d, float8 v)
 	d[7] = v.s7;
 }
 
+float8 fma8(float a, float8 b, float8 c)
+{
+	return (float8)(fma(a, b.s0, c.s0), fma(a, b.s1, c.s1), fma(a, b.s2, c.s2), fma(a, b.s3, c.s3), fma(a, b.s4, c.s4),
+		fma(a, b.s5, c.s5), fma(a, b.s6, c.s6), fma(a, b.s7, c.s7));
+}
+
 // The sums of 8 x 8 elements take one step of k.
 void multiply(float8 *sum, __local const float *a, __local const float *b)
 {
 	float8 right = get8(b);
 	for (uint i = 0; i < 8; i++)
-		sum[i] = fma((float8)a[i], right, sum[i]);
+		sum[i] = fma8(a[i], right, sum[i]);
 }
 
 // Steps of k by SIDE lines of an operand: line i of step d lies at i*down + d*across. Missing ones are zero. Neighbours

@@ -10,7 +10,7 @@ void multiply_there(float8 *sum, __local const float *a, __local const float *b)
 	float8 right = get8(b);
 	int8 there = as_int8(right) != (int8)ABSENT;
 	for (uint i = 0; i < 8; i++)
-		sum[i] = there ? fma((float8)a[i], right, sum[i]) : sum[i];
+		sum[i] = there ? fma8(a[i], right, sum[i]) : sum[i];
 }
 
 // A convolution, or with back the gradient of its input, as products: lines are channels of the result, columns its
