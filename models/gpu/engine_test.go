@@ -176,11 +176,11 @@ func TestDeviceErrorsStay(t *testing.T) {
 	if err := e.Do(ctx, engine.Fill{Dst: engine.All(x), Value: 3}); err != nil {
 		t.Fatal(err)
 	}
-	d.fail = "fill"
+	d.fail = "statements"
 	err = e.Do(ctx, engine.Fill{Dst: engine.All(x)})
 	for range 3 {
 		fault, ok := errors.AsType[*engine.DeviceError](err)
-		if !ok || fault.Device != d.Info().Name || fault.Op != "launch fill" || fault.Err.Error() != "lost" {
+		if !ok || fault.Device != d.Info().Name || fault.Op != "launch statements" || fault.Err.Error() != "lost" {
 			t.Fatalf("a launch fails: %v", err)
 		}
 		if _, err = e.Alloc(1, 1); err == nil {
