@@ -97,11 +97,14 @@ func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
 // Sources are the texts of kernels that a device is given, by name: the self-test, and all others.
 var Sources = []string{"selftest", "kernels"}
 
-// Source is a text of kernels. That of all kernels begins with common.cl.
+// Source is a text of kernels, by a name of [Sources]; others are refused. That of all kernels begins with common.cl.
 func Source(name string) (string, error) {
 	if name == "selftest" {
 		p, err := sources.ReadFile("kernels/selftest.cl")
 		return string(p), err
+	}
+	if name != "kernels" {
+		return "", fmt.Errorf("gpu: there is no source %q", name)
 	}
 	names, err := fs.Glob(sources, "kernels/*.cl")
 	if err != nil {

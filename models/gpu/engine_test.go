@@ -250,3 +250,24 @@ func TestMissingLayers(t *testing.T) {
 		t.Errorf("%d pieces of memory are kept", len(d.held))
 	}
 }
+
+// TestManyRows: more rows than a card takes in a launch are refused in a sentence, and the engine goes on.
+func TestManyRows(t *testing.T) {
+	m, set := small(t)
+	e := newEngine(t, m, set)
+	x, err := e.Alloc(gpu.MostEntries+1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := engine.Span{Mat: x, Rows: gpu.MostEntries + 1, Hi: 1}
+	if err := e.Do(context.Background(), engine.Fill{Dst: fill}); err == nil || !strings.Contains(err.Error(), ": 65536 rows at once are more than the 65535 of a launch: take more workers") {
+		t.Error(err)
+	}
+	fill.Rows--
+	if err := e.Do(context.Background(), engine.Fill{Dst: fill}); err != nil {
+		t.Error(err)
+	}
+	if err := e.Wait(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
