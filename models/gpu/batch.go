@@ -63,10 +63,19 @@ func (b *batch) grid(kernel string, groups [3]int, size int, args ...any) *batch
 // mostQueued is the launches after which the queue is emptied, so that it never runs far ahead.
 const mostQueued = 2000
 
+// MostEntries is how many rows, samples or members a launch takes: what cards take in the second and the third
+// dimension.
+const MostEntries = 65535
+
 // issue sends the words and queues the launches.
 func (e *Engine) issue(b *batch) error {
 	if e.sticky != nil {
 		return e.sticky
+	}
+	for _, l := range b.launches {
+		if n := max(l.groups[1], l.groups[2]); n > MostEntries {
+			return fmt.Errorf("%s: %d rows at once are more than the %d of a launch: take more workers", e.dev.Info().Name, n, MostEntries)
+		}
 	}
 	if n := len(b.words); n > 0 {
 		if n > e.wordRoom {

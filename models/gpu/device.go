@@ -19,6 +19,7 @@ type Info struct {
 	Memory int64  // bytes
 	Most   int64  // bytes of one piece of memory
 	Double bool   // it has float64
+	Refuse string // why the driver does not open it, as a clause; "": it does
 }
 
 // Memory is a piece of a device's memory; 0 is none.

@@ -97,11 +97,14 @@ func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
 // Sources are the texts of kernels that a device is given, by name: the self-test, and all others.
 var Sources = []string{"selftest", "kernels"}
 
-// Source is a text of kernels. That of all kernels begins with common.cl.
+// Source is a text of kernels, by a name of [Sources]; others are refused. That of all kernels begins with common.cl.
 func Source(name string) (string, error) {
 	if name == "selftest" {
 		p, err := sources.ReadFile("kernels/selftest.cl")
 		return string(p), err
+	}
+	if name != "kernels" {
+		return "", fmt.Errorf("gpu: there is no source %q", name)
 	}
 	names, err := fs.Glob(sources, "kernels/*.cl")
 	if err != nil {
@@ -143,17 +146,31 @@ func (e *Engine) Close() {
 	e.dev, e.sticky = nil, errors.New("gpu: the engine is closed")
 }
 
-// Do checks the tasks and queues them, in order. It stops at the first that does not fit.
+// Do checks the tasks and queues them, in order, some that follow each other in one launch. It stops at the first that
+// does not fit.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
-	for _, t := range tasks {
+	for len(tasks) > 0 {
 		if err := e.open(ctx); err != nil {
 			return err
 		}
-		if err := e.do(t); err != nil {
+		n, err := e.together(tasks)
+		if err != nil {
 			return err
 		}
+		tasks = tasks[n:]
 	}
 	return nil
+}
+
+// together does the first of the tasks, and those behind it that go into its launch. It says how many they are.
+func (e *Engine) together(tasks []engine.Task) (n int, err error) {
+	if list := e.alike(tasks); len(list) > 0 {
+		return len(list), e.adam(list)
+	}
+	if n, err = e.walk(tasks); n > 0 || err != nil {
+		return n, err
+	}
+	return 1, e.do(tasks[0])
 }
 
 // Wait empties the queue and has outputs in their places.
@@ -187,10 +204,8 @@ func (e *Engine) do(t engine.Task) error {
 		return err
 	}
 	switch t := t.(type) {
-	case engine.Update:
-		return e.update(t)
-	case engine.Adam:
-		return e.adam(t)
+	case engine.Update, engine.Adam: // of no rows, or no statements: the others are done together
+		return nil
 	case engine.NaturalStep:
 		return e.naturalStep(t)
 	case engine.Sum:

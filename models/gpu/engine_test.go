@@ -176,11 +176,11 @@ func TestDeviceErrorsStay(t *testing.T) {
 	if err := e.Do(ctx, engine.Fill{Dst: engine.All(x), Value: 3}); err != nil {
 		t.Fatal(err)
 	}
-	d.fail = "fill"
+	d.fail = "statements"
 	err = e.Do(ctx, engine.Fill{Dst: engine.All(x)})
 	for range 3 {
 		fault, ok := errors.AsType[*engine.DeviceError](err)
-		if !ok || fault.Device != d.Info().Name || fault.Op != "launch fill" || fault.Err.Error() != "lost" {
+		if !ok || fault.Device != d.Info().Name || fault.Op != "launch statements" || fault.Err.Error() != "lost" {
 			t.Fatalf("a launch fails: %v", err)
 		}
 		if _, err = e.Alloc(1, 1); err == nil {
@@ -248,5 +248,26 @@ func TestMissingLayers(t *testing.T) {
 	}
 	if len(d.held) > 0 {
 		t.Errorf("%d pieces of memory are kept", len(d.held))
+	}
+}
+
+// TestManyRows: more rows than a card takes in a launch are refused in a sentence, and the engine goes on.
+func TestManyRows(t *testing.T) {
+	m, set := small(t)
+	e := newEngine(t, m, set)
+	x, err := e.Alloc(gpu.MostEntries+1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := engine.Span{Mat: x, Rows: gpu.MostEntries + 1, Hi: 1}
+	if err := e.Do(context.Background(), engine.Fill{Dst: fill}); err == nil || !strings.Contains(err.Error(), ": 65536 rows at once are more than the 65535 of a launch: take more workers") {
+		t.Error(err)
+	}
+	fill.Rows--
+	if err := e.Do(context.Background(), engine.Fill{Dst: fill}); err != nil {
+		t.Error(err)
+	}
+	if err := e.Wait(context.Background()); err != nil {
+		t.Error(err)
 	}
 }

@@ -22,8 +22,21 @@ func (p *pass) conv(o *op, x, y place) {
 	if o.rectify {
 		relu = 1
 	}
-	p.b.grid("conv", p.images(o.nOut), group, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(p.most), x.m, x.list, x.step,
-		w.m, w.list, w.step, w.at, bias.at, biased, relu, y.m, y.step)
+	groups, high := p.tiles(o, o.channels, o.plane)
+	p.b.grid("conv_tiles", groups, tileItems, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(0), high, x.m, x.list, x.step,
+		w.m, w.list, w.step, w.at, bias.at, biased, relu, y.m, uint32(0), y.m, y.step)
+}
+
+// tiles is the groups of a convolution's launch whose result has so many channels of so many pixels, and how many work
+// items of a group lie above each other: as few as its channels need.
+func (p *pass) tiles(o *op, channels, plane int) (groups [3]int, high uint32) {
+	of := int(o.shape[9])
+	lines, n := channels/of, 1
+	for n < tileHigh && n*tileOwn < lines {
+		n *= 2
+	}
+	down, across := n*tileOwn, tileItems/n*tileOwn
+	return [3]int{(p.most*plane + across - 1) / across, (lines + down - 1) / down, p.entries * of}, uint32(n)
 }
 
 // convBack appends the gradients of weights and bias and, with input, that of the input.
@@ -43,8 +56,9 @@ func (p *pass) convBack(o *op, dy, dx Memory, g place, input bool) {
 		gated = 1
 	}
 	back := p.tensor(p.params, p.lo, o.weight)
-	p.b.grid("conv_data", p.images(o.nIn), group, wordsHere{}, shape, p.sizes, uint32(p.most), dy, step, back.m, back.list, back.step, back.at,
-		x.m, gated, dx, x.step)
+	groups, high := p.tiles(o, int(o.shape[0]), int(o.shape[1]*o.shape[2]))
+	p.b.grid("conv_tiles", groups, tileItems, wordsHere{}, shape, p.sizes, uint32(1), high, dy, uint32(none), step, back.m, back.list, back.step, back.at,
+		uint64(0), uint32(0), uint32(0), x.m, gated, dx, x.step)
 }
 
 // windows is whether windows have their mean, and what a sum is multiplied by.

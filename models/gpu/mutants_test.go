@@ -14,7 +14,7 @@ import (
 // plants are faults of kernels that a person may make: the text as it is, and as it would be.
 var plants = [][2]string{
 	{"FP_CONTRACT OFF", "FP_CONTRACT ON"},
-	{"sum[i][j] = fma(as[d][down + i], bs[d][across + j], sum[i][j]);", "sum[i][j] = sum[i][j] + as[d][down + i] * bs[d][across + j];"},
+	{"sum[i] = fma8(a[i], right, sum[i]);", "sum[i] = sum[i] + a[i] * right;"},
 	{"for (uint d = 0; d < deep; d++)", "for (uint d = deep; d-- > 0;)"},
 	{"if (p->relu && s < 0)", "if (p->relu && s < 0 && q > 0)"},
 	{"s = s + x[ENTRY * step + (ulong)r * n + j];", "s = x[ENTRY * step + (ulong)r * n + j] + s * 1.0000001f;"},
@@ -25,15 +25,15 @@ var plants = [][2]string{
 	{"whole[3] += (int)w * integer(c.w);", "whole[3] += (int)w * integer(c.z);"},
 	{"for (uint h = 8; h > 0; h /= 2) {\n\t\tbarrier", "for (uint h = 8; h > 1; h /= 2) {\n\t\tbarrier"},
 	{"b += 0x7fff + ((b >> 16) & 1);", "b += 0x8000;"},
-	{"(double)(int)rint((double)v[i] * down)", "(double)(int)((double)v[i] * down)"},
-	{"x[at + r + i] = (xi - wd * xi) - step;", "x[at + r + i] = xi - (wd * xi + step);"},
+	{"(double)(int)rint((double)x * down)", "(double)(int)((double)x * down)"},
+	{"*x = (*x - wd * *x) - step;", "*x = *x - (wd * *x + step);"},
 	{"float x = inverse * v[j];", "float x = v[j] * inverse * 1.0000001f;"},
 	{"t[i] = (s[4 * i] + s[4 * i + 2]) + (s[4 * i + 1] + s[4 * i + 3]);", "t[i] = s[4 * i] + s[4 * i + 2] + s[4 * i + 1] + s[4 * i + 3];"},
 	{"t[l] = (s[4 * l] + s[4 * l + 2]) + (s[4 * l + 1] + s[4 * l + 3]);", "t[l] = s[4 * l] + s[4 * l + 2] + s[4 * l + 1] + s[4 * l + 3];"},
 	{"rows = max(1u, 16 / f->ow);", "rows = max(1u, 32 / f->ow);"},
 	{"if (deep < 5)", "if (deep < 1)"},
 	{"for (uint h = 16; h > 0; h /= 2)", "for (uint h = 1; h < 32; h = 32)"},
-	{"for (uint o = first; o < first + many; o++)", "for (uint o = first + many; o-- > first;)"},
+	{"for (uint d = 0; d < steps; d++)\n\t\t\tmultiply_there", "for (uint d = steps; d-- > 0;)\n\t\t\tmultiply_there"},
 	{"else if (!(m > v))", "else if (m < v - 1)"},
 	{"if (tap[t / p->side * p->w + t % p->side] == y[o])", "if (tap[t / p->side * p->w + t % p->side] > y[o])"},
 	{"square / (count - 1)", "square / count"},
@@ -41,6 +41,21 @@ var plants = [][2]string{
 	{"*d = more ? *d + v : v;", "*d = v;"},
 	{"scale = 2 * (1.0f / (float)size)", "scale = 2 * (1.0f / (float)most)"},
 	{"blake_order[i]", "i"},
+	{"s = t == 0 ? c : s + c;", "s = t == 0 ? c : fma((float4)(as_float(p[0])), x, s);"},
+	{"row * p[4] + i, live)", "row * n + i, live)"},
+	{"k < words[ends + ENTRY + 1]", "k < words[ends + ENTRY] + 1"},
+	{"live > 2 ? x[2] : 0, 0)", "live > 1 ? x[1] : 0, 0)"},
+	{"if (code == BF16)", "if (code == BF16 && k < count)"},
+	{"i < lines && d < deep ?", "i < lines && d + 1 < deep ?"},
+	{"bs + d * 8 * wide + across", "bs + d * SIDE + across"},
+	{"row + r < m && d < steps ?", "row + r + 1 < m && d < steps ?"},
+	{"g * m + o) * plane + q % plane", "o) * plane + q % plane"},
+	{"uint of[4] = {w.x, w.y, w.z, w.w};\n\tfor", "uint of[4] = {w.x, w.y, w.w, w.z};\n\tfor"},
+	{"later = at < s ? 2 : 0", "later = 0"},
+	{"column = width - 1 - column;", "column = width - column;"},
+	{"(f / (height * width) * height + y)", "y"},
+	{"w.x, 2 * pad + 1", "w.x, 2 * pad"},
+	{"deep -= 2;", "deep -= 2 - (deep > 2);"},
 }
 
 // TestPlantedFaults: each of these faults shows in a bit that the comparison with the native engine sees. Text that is
@@ -53,6 +68,10 @@ func TestPlantedFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cut, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Flip: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, plant := range plants {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if i%4 != 0 && os.Getenv("BROOD_LONG") != "all" {
@@ -62,14 +81,17 @@ func TestPlantedFaults(t *testing.T) {
 			for _, layers := range append(nets[4:9:9], nets[1], nets[2], means[0]) {
 				set, shape := glyphs, "[1,28,28]"
 				last := []string{"dense out=10"}
-				if strings.HasPrefix(layers[0], "loss") {
+				switch {
+				case strings.HasPrefix(layers[0], "loss"):
 					set, shape, last = enginetest.Toy(t, 2, 5, 6), "[2,5,6]", nil
+				case layers[1] == nets[1][1]:
+					set, shape, last = cut, "[2,5,6]", []string{fmt.Sprintf("dense out=%d", cut.Classes)}
 				}
 				d := &crooked{Device: open(t), edit: func(source string) string {
 					found = found || strings.Contains(source, plant[0])
 					return strings.ReplaceAll(source, plant[0], plant[1])
 				}}
-				m := net(t, shape, 10, append(layers[:len(layers):len(layers)], last...)...)
+				m := net(t, shape, set.Classes, append(layers[:len(layers):len(layers)], last...)...)
 				e, err := gpu.New(d, m, set)
 				if err != nil { // the self-test saw it
 					seen++

@@ -38,10 +38,13 @@ type product struct {
 	gate    *place
 }
 
-// tileSide is the rows and columns of a tile of a product, and its work items.
+// Of tiles of products, as kernels have them: rows and columns, the work items of a group, of which at most tileHigh
+// lie above each other, and the rows and columns of an item.
 const (
 	tileSide  = 64
-	tileItems = 256
+	tileItems = 64
+	tileHigh  = 8
+	tileOwn   = 8
 )
 
 // gemm appends products of so many entries.
@@ -172,7 +175,7 @@ func (p *pass) drop(o *op, x, y Memory) {
 	for _, k := range p.masks {
 		p.b.key(k, 0)
 	}
-	p.b.launch("dropout", p.most*o.nOut, p.entries, wordsHere{}, keys, p.sizes, uint32(o.nOut), uint32(o.layer), x, y, uint64(p.most*o.nOut),
+	p.b.launch("dropout", (p.most*o.nOut+3)/4, p.entries, wordsHere{}, keys, p.sizes, uint32(o.nOut), uint32(o.layer), x, y, uint64(p.most*o.nOut),
 		1/(1-float32(o.rate)), uint32(o.rate*(1<<24)))
 }
 

@@ -17,6 +17,10 @@ import (
 // BROOD_LONG=1 every kernel of it is run.
 func TestPTXHasTheSameBits(t *testing.T) {
 	toy, long := enginetest.Toy(t, 2, 5, 6), os.Getenv("BROOD_LONG") != ""
+	cut, err := toy.Augmented(data.Augment{Pad: 2, Flip: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	unused := map[string]int{}
 	cases := []struct {
 		name   string
@@ -30,6 +34,7 @@ func TestPTXHasTheSameBits(t *testing.T) {
 		{"distance", toy, "[2,5,6]", tiny[2], false},
 		{"a pool behind a product", toy, "[2,5,6]", []string{"conv out=2 kernel=1", "avgpool kernel=2", "conv out=3 kernel=1", "globalavgpool", "dense out=3", "relu"}, false},
 		{"bytes", enginetest.Toy(t, 1, 5, 6), "[1,5,6]", []string{"flatten", "dense out=5", "relu", "dense out=3"}, false},
+		{"drawn", cut, "[2,5,6]", []string{"flatten", "dense out=3"}, false},
 		{"values", values(t), "[1,1,5]", []string{"flatten", "dense out=4"}, true},
 	}
 	for _, c := range cases {

@@ -144,6 +144,44 @@ func (w *twins) vectors() {
 			}, nil
 		})
 	}
+	var many []int // pieces of memory, more than a launch names
+	for range 11 {
+		many = append(many, w.mat(3, 67, 1))
+	}
+	w.same("many pieces", func(m []engine.Mat) (tasks []engine.Task, _ func() any) {
+		sum := engine.Lin{Dst: m[many[3]]}
+		var src []engine.Span
+		var tree [][2]int
+		for i, k := range many {
+			sum.Terms = append(sum.Terms, engine.Term{C: float32(i) - 3.3, Src: m[k]})
+			src = append(src, engine.RowOf(m[k], engine.Row(i%3)))
+			if i > 0 {
+				tree = append(tree, [2]int{max(0, len(many)+i-2) * min(1, i-1), i})
+			}
+		}
+		for _, code := range []engine.Code{engine.Float32, engine.BF16, engine.Int8} {
+			tasks = append(tasks, engine.Update{Rows: []engine.Row{2, 0, 2}, Prog: []engine.Lin{sum, {Dst: m[many[0]]}, {Dst: m[many[1]], Terms: []engine.Term{{C: 2, Src: m[many[3]].Sub(0, 1)}}}}},
+				engine.Sum{Dst: engine.RowOf(m[many[10]], 1), Src: src, Tree: tree, Code: code, Div: 11})
+		}
+		return tasks, nil
+	})
+	w.same("tasks that share a launch", func(m []engine.Mat) ([]engine.Task, func() any) {
+		x, y := m[a], m[b]
+		half := func(d, s engine.Mat, i, j engine.Row) engine.Task {
+			return engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{{Dst: d.Sub(i, 1), Terms: []engine.Term{{C: 0.5, Src: d.Sub(i, 1)}, {C: 0.5, Src: s.Sub(j, 1)}}}}}
+		}
+		adam := func(r engine.Row, t uint64) engine.Task {
+			return engine.Adam{X: x.Sub(r, 1), M: y.Sub(0, 1), V: m[s], G: m[one], Rows: engine.Rows(1), Eta: 0.1, B1: 0.9, B2: 0.99, Eps: 1, T: t}
+		}
+		own := func(r engine.Row) engine.Task {
+			return engine.Adam{X: x.Sub(r, 1), M: x.Sub(r+1, 1), V: y.Sub(r, 1), G: m[one], Rows: engine.Rows(1), Eta: 0.1, B1: 0.9, B2: 0.99, Eps: 1, T: 3}
+		}
+		return []engine.Task{half(x, y, 0, 0), half(x, y, 1, 1), half(y, x, 1, 0), half(x, y, 2, 1), engine.Copy{Dst: engine.RowOf(y, 4), Src: engine.RowOf(x, 2)},
+			engine.Fill{Dst: engine.RowOf(x, 3), Value: 0.75}, half(x, x, 3, 4), engine.Copy{Dst: engine.Span{Mat: x, Row: 0, Rows: 2, Hi: p}, Src: engine.Span{Mat: y, Row: 2, Rows: 2, Hi: p}},
+			half(x, x, 4, 0), half(x, x, 4, 1), engine.Fill{Dst: engine.Span{Mat: x, Row: 1, Rows: 2, Lo: 3, Hi: p - 1}, Value: 2},
+			engine.Product{Dst: m[s], A: m[s], B: m[s]}, engine.Product{Dst: m[s], A: m[one], B: m[one]}, adam(0, 1), adam(2, 1), adam(2, 1), adam(3, 2),
+			engine.Product{Dst: y, A: y, B: y}, own(0), own(2)}, nil
+	})
 	w.same("steps", func(m []engine.Mat) ([]engine.Task, func() any) {
 		square := engine.Product{Dst: m[b], A: m[b], B: m[b]}
 		return []engine.Task{square, engine.Adam{X: m[a], M: m[b], V: m[b], G: m[one], Rows: rows, Eta: 0.01, B1: 0.9, B2: 0.999, Eps: 1e-8, WD: 0.1, T: 17},
@@ -242,10 +280,14 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	toy := enginetest.Toy(t, 2, 5, 6)
+	planes, err := toy.Augmented(data.Augment{Pad: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
 	values := values(t)
 	for i, layers := range nets {
-		for name, set := range map[string]*data.Set{"bytes": glyphs, "augmented": cut, "toy": toy, "values": values} {
-			if i >= 4 && (name == "augmented" || name == "values") {
+		for name, set := range map[string]*data.Set{"bytes": glyphs, "augmented": cut, "toy": toy, "augmented toy": planes, "values": values} {
+			if i >= 4 && (strings.HasPrefix(name, "augmented") || name == "values") {
 				continue // samples come as before, and images of 1 x 5 have no windows
 			}
 			if i == 9 && name != "toy" {
@@ -283,6 +325,29 @@ func values(t *testing.T) *data.Set {
 	return set
 }
 
+// TestAbsentTaps: what lies outside an image is left out of a sum, also where a weight times zero would be no number.
+// The second convolution sees an image of ones; an infinite weight makes every pixel that it reaches minus infinity,
+// which the rectifier makes zero.
+func TestAbsentTaps(t *testing.T) {
+	m := net(t, "[2,5,6]", 3, "conv out=1 kernel=1", "conv out=1 kernel=3 pad=1", "relu", "flatten", "dense out=3")
+	set := enginetest.Toy(t, 2, 5, 6)
+	w := newTwins(t, m, set)
+	x, loss, right := w.mat(1, m.Layout.Params, 0.1), make([]float64, 1), make([]int64, 1)
+	for tap := range 9 {
+		w.same(fmt.Sprintf("tap %d", tap), func(ms []engine.Mat) ([]engine.Task, func() any) {
+			to := func(tensor, at, n int, v float32) engine.Task {
+				lo := m.Layout.Tensors[tensor].Lo + at
+				return engine.Fill{Dst: engine.Span{Mat: ms[x], Rows: 1, Lo: lo, Hi: lo + n}, Value: v}
+			}
+			return []engine.Task{to(0, 0, 2, 0), to(1, 0, 1, 1), to(2, 0, 9, 0.5), to(2, tap, 1, float32(math.Inf(-1))),
+				engine.Evaluate{X: ms[x], Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:5]}, Loss: loss, Correct: right}}, func() any { return []any{loss, right} }
+		})
+		if math.IsNaN(loss[0]) {
+			t.Errorf("tap %d: the loss is no number", tap)
+		}
+	}
+}
+
 func sameModel(t *testing.T, m *models.Model, set *data.Set) { newTwins(t, m, set).models() }
 
 // models compares the tasks that need a model.
@@ -298,6 +363,7 @@ func (w *twins) models() {
 	for i := range masks {
 		masks[i] = noise.Key{Seed: 4, Purpose: noise.Dropout, Round: 9, Member: uint32(i)}
 	}
+	masks[2].Round = 1<<32 - 5 // and so its samples' positions have two cipher keys
 	n := min(len(train), 300)
 	batches := [][]int32{train[:n], train[3:6], train[5:min(n, 42)]}
 	loss, sums, right := make([]float32, 3), make([]float64, 3), make([]int64, 3)

@@ -9,10 +9,9 @@ import (
 )
 
 // samples are the data set on the device: labels, and pixels with the value of each, or values. Samples that are
-// augmented are drawn on the host and travel as bytes.
+// augmented are drawn there.
 type samples struct {
 	labels, pixels, values, tables Memory
-	drawn                          bool // by the host
 }
 
 // sendAtOnce is the bytes of a piece of an upload.
@@ -42,7 +41,6 @@ func (e *Engine) put(what string, per int, f func(p []byte, id int32) []byte) (M
 // upload sends the data set.
 func (e *Engine) upload() (err error) {
 	s := &e.samples
-	s.drawn = e.set.Augment() != data.Augment{}
 	if s.labels, err = e.put("labels", 1, func(p []byte, id int32) []byte { return append(p, byte(e.set.Label(id))) }); err != nil {
 		return err
 	}
@@ -55,10 +53,8 @@ func (e *Engine) upload() (err error) {
 		})
 		return err
 	}
-	if !s.drawn {
-		if s.pixels, err = e.put("samples", e.set.Features(), func(p []byte, id int32) []byte { return append(p, e.set.Image(id)...) }); err != nil {
-			return err
-		}
+	if s.pixels, err = e.put("samples", e.set.Features(), func(p []byte, id int32) []byte { return append(p, e.set.Image(id)...) }); err != nil {
+		return err
 	}
 	var p []byte
 	for i := range tables {
@@ -112,8 +108,8 @@ func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded,
 		return loaded{ids: ids}, nil
 	}
 	out = loaded{ids, ids, s.pixels}
-	if s.drawn {
-		if out.pixels, out.rows, err = e.draw(b, views, most); err != nil {
+	if e.set.Augment() != (data.Augment{}) {
+		if out.pixels, out.rows, err = e.draw(b, views, sizes, ids, most); err != nil {
 			return out, err
 		}
 	}
@@ -121,22 +117,30 @@ func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded,
 	return out, nil
 }
 
-// draw sends the bytes of augmented views, and lists their rows.
-func (e *Engine) draw(b *batch, views []view, most int) (staged Memory, rows uint32, err error) {
+// draw appends the bytes of augmented views, as data.Set.Drawn has them, into staged memory, and lists their rows.
+func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (staged Memory, rows uint32, err error) {
 	features := e.set.Features()
 	if staged, err = e.room("drawn", features*most*len(views)); err != nil {
 		return 0, 0, err
 	}
-	p, room, rows := make([]byte, features*most*len(views)), make([]byte, features), b.list()
-	for z, v := range views {
+	keys := b.list()
+	for _, v := range views {
 		at := v.at
-		for i := range most {
-			b.words = append(b.words, uint32(z*most+i))
-			if i < len(v.ids) {
-				copy(p[(z*most+i)*features:], e.set.Drawn(room, v.ids[i], at))
-				at.Round++
-			}
+		drawn := uint32(0)
+		if at.Purpose != 0 {
+			drawn = 1
 		}
+		at.Purpose, at.Stream = noise.Order, 1
+		next := at // the cipher key of positions from the next multiple of 2^32 on
+		next.Round += 1 << 32
+		k, l := at.Schedule(), next.Schedule()
+		b.words = append(b.words, drawn, k[0], k[1], l[0], l[1], at.Stream, at.Member, uint32(at.Round))
 	}
-	return staged, rows, e.fail("send samples", e.dev.Write(staged, 0, p))
+	a, flip := e.set.Augment(), uint32(0)
+	if a.Flip {
+		flip = 1
+	}
+	b.grid("draw_samples", [3]int{(features + group - 1) / group, most, len(views)}, group, wordsHere{}, ids, sizes, keys, uint32(most), e.samples.pixels,
+		uint32(features), uint32(e.set.Shape[1]), uint32(e.set.Shape[2]), uint32(a.Pad), flip, staged)
+	return staged, b.numbers(0, most*len(views)), nil
 }

@@ -1,93 +1,96 @@
 package gpu
 
-import "brood/models/engine"
+import (
+	"slices"
 
-// sum takes the tree node by node, a launch each. A partial sum takes the place of an operand where that is scratch
-// too.
+	"brood/models/engine"
+)
+
+// sum takes the tree in one launch: a work item adds up a column on a stack. Sources in more pieces of memory than a
+// launch names are brought together before.
 func (e *Engine) sum(t engine.Sum) error {
-	wide := uint64(t.Dst.Hi - t.Dst.Lo)
+	wide := t.Dst.Hi - t.Dst.Lo
 	if wide == 0 {
 		return nil
 	}
-	room, err := e.room("tree", 4*int(wide)*e.slots(&t))
-	if err != nil {
-		return err
-	}
-	b := new(batch)
-	operands, free, used := make([]operand, 0, len(t.Src)+len(t.Tree)), []operand(nil), uint64(0)
-	take := func() operand {
-		if n := len(free); n > 0 {
-			o := free[n-1]
-			free = free[:n-1]
-			return o
-		}
-		used++
-		return operand{m: room, at: (used - 1) * wide}
-	}
+	var mems []Memory
+	var strange []engine.Span
 	for _, s := range t.Src {
+		switch m, _ := behind(s.Mat); {
+		case slices.Contains(mems, m):
+		case len(mems) < memories-1:
+			mems = append(mems, m)
+		default:
+			strange = append(strange, s)
+		}
+	}
+	b, room := new(batch), Memory(0)
+	if len(strange) > 0 {
+		var err error
+		if room, err = e.room("sources", 4*wide*len(strange)); err != nil {
+			return err
+		}
+		mems = append(mems, room)
+	}
+	spots, brought := make([][2]uint64, len(t.Src)), uint64(0) // memory and place of each source
+	for i, s := range t.Src {
 		m, at := first(s)
-		operands = append(operands, operand{m: m, at: at})
-	}
-	// known is an operand as it is added: a source is rounded in a place of its own.
-	known := func(i int) operand {
-		if i < len(t.Src) && t.Code != engine.Float32 {
-			o := take()
-			b.launch("move", int(wide), 1, o.m, o.at, wide, operands[i].m, operands[i].at, wide, wide)
-			b.round(t.Code, o.m, o.at, wide, 1, wide)
-			operands[i] = o
+		if !slices.Contains(mems, m) {
+			b.launch("move", wide, 1, room, brought, uint64(wide), m, at, uint64(wide), uint64(wide))
+			m, at = room, brought
+			brought += uint64(wide)
 		}
-		return operands[i]
+		spots[i] = [2]uint64{uint64(slices.Index(mems, m)), at}
 	}
-	for _, pair := range t.Tree {
-		x, y := known(pair[0]), known(pair[1])
-		x.c, y.c = 1, 1
-		out := take()
-		b.lin(none, 1, wide, out, []operand{x, y})
-		b.round(t.Code, out.m, out.at, wide, 1, wide)
-		for _, o := range []operand{x, y} {
-			if o.m == room {
-				free = append(free, o)
-			}
+	ops := b.list()
+	order := postfix(len(t.Src), t.Tree)
+	for _, i := range order {
+		if i < 0 {
+			b.words = append(b.words, none, 0, 0)
+			continue
 		}
-		operands = append(operands, out)
-	}
-	total := operands[len(operands)-1]
-	if len(t.Tree) == 0 {
-		total = known(0)
+		b.words = append(b.words, uint32(spots[i][0]), uint32(spots[i][1]), uint32(spots[i][1]>>32))
 	}
 	d, at := first(t.Dst)
-	if t.Div != 0 {
-		b.launch("divide", int(wide), 1, d, at, total.m, total.at, wide, t.Div)
-	} else if d != total.m || at != total.at {
-		b.launch("move", int(wide), 1, d, at, wide, total.m, total.at, wide, wide)
+	args := []any{wordsHere{}, ops, uint32(len(order)), uint32(t.Code), t.Div, uint64(wide), d, at}
+	for i := range memories {
+		args = append(args, mems[min(i, len(mems)-1)])
 	}
-	b.round(t.Code, d, at, wide, 1, wide)
-	return e.issue(b)
+	return e.issue(b.launch("tree", wide, 1, args...))
 }
 
-// slots bounds the partial sums and rounded sources that are held at once: a new one is written before its operands are
-// free.
-func (e *Engine) slots(t *engine.Sum) int {
-	held, most := 0, 0
-	ours := func(i int) bool { return i >= len(t.Src) || t.Code != engine.Float32 }
-	for _, pair := range t.Tree {
-		for _, i := range pair {
-			if i < len(t.Src) && ours(i) {
-				held++
-			}
-		}
-		held++
-		most = max(most, held)
-		for _, i := range pair {
-			if ours(i) {
-				held--
+// postfix lists a tree over n sources as a machine with a stack takes it: a source, or -1 for the sum of the two on
+// top. What needs more of the stack comes first, so that it is no deeper than the logarithm of n and one more.
+func postfix(n int, tree [][2]int) (out []int) {
+	deep := make([]int, n+len(tree))
+	for i := range deep {
+		deep[i] = 1
+		if i >= n {
+			a, b := deep[tree[i-n][0]], deep[tree[i-n][1]]
+			if deep[i] = max(a, b); a == b {
+				deep[i]++
 			}
 		}
 	}
-	return max(1, most)
+	var list func(i int)
+	list = func(i int) {
+		if i < n {
+			out = append(out, i)
+			return
+		}
+		a, b := tree[i-n][0], tree[i-n][1]
+		if deep[b] > deep[a] {
+			a, b = b, a
+		}
+		list(a)
+		list(b)
+		out = append(out, -1)
+	}
+	list(len(deep) - 1)
+	return out
 }
 
-// round appends what a code does to n columns of rows that are a step apart, each of which begins a block.
+// round appends what a code does to n columns of rows that are a step strange, each of which begins a block.
 func (b *batch) round(code engine.Code, m Memory, at, step uint64, rows int, n uint64) {
 	switch code {
 	case engine.BF16:
@@ -104,8 +107,7 @@ func (e *Engine) feedback(t engine.Feedback) error {
 	x, atx := behind(t.Src)
 	l, atl := behind(t.Lost)
 	b := new(batch)
-	b.lin(none, rows, cols, operand{m: l, at: atl, step: cols}, []operand{{x, atx, cols, 1}, {l, atl, cols, 1}})
-	b.launch("move", int(cols), rows, d, atd, cols, l, atl, cols, cols)
+	b.launch("owe", int(cols), rows, l, atl, d, atd, x, atx, cols)
 	b.round(t.Code, d, atd, cols, rows, cols)
 	return e.issue(b.launch("owed", int(cols), rows, l, atl, cols, d, atd, cols, cols))
 }

@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/data"
+	"brood/models/engine"
 	"brood/models/enginetest"
+	"brood/models/gpu"
+	"brood/models/noise"
 )
 
 // tiny are nets that have every kernel between them.
@@ -35,9 +39,9 @@ func TestTinyShapes(t *testing.T) {
 // races.
 const oclgrind = "/usr/lib/oclgrind/liboclgrind-rt.so"
 
-// TestOclgrind: TestTinyShapes on Oclgrind, which has nothing to say. With BROOD_LONG=1 it leaves the longest net out,
-// which takes some ten minutes; BROOD_LONG=all takes it too.
-func TestOclgrind(t *testing.T) {
+// onOclgrind runs a test of this package there, and says what it came to and what Oclgrind has to say.
+func onOclgrind(t *testing.T, which string) (passes bool, out, said []byte) {
+	t.Helper()
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: kernels are interpreted")
 	}
@@ -45,17 +49,99 @@ func TestOclgrind(t *testing.T) {
 		t.Skipf("%v: install oclgrind", err)
 	}
 	log := filepath.Join(t.TempDir(), "log")
+	c := exec.Command(os.Args[0], "-test.run="+which, "-test.v")
+	c.Env = append(os.Environ(), "BROOD_OPENCL="+oclgrind, "OCLGRIND_DATA_RACES=1", "OCLGRIND_CHECK_API=1", "OCLGRIND_LOG="+log)
+	out, err := c.CombinedOutput()
+	said, _ = os.ReadFile(log)
+	name, _, _ := strings.Cut(strings.Trim(which, "^"), "$")
+	return err == nil && strings.Contains(string(out), "--- PASS: "+name), out, said
+}
+
+// TestOclgrind: TestTinyShapes on Oclgrind, which has nothing to say. With BROOD_LONG=1 it leaves the longest net out,
+// which takes some ten minutes; BROOD_LONG=all takes it too.
+func TestOclgrind(t *testing.T) {
 	which := "^TestTinyShapes$"
 	if os.Getenv("BROOD_LONG") != "all" {
 		which += "/^[12]$"
 	}
-	c := exec.Command(os.Args[0], "-test.run="+which, "-test.v")
-	c.Env = append(os.Environ(), "BROOD_OPENCL="+oclgrind, "OCLGRIND_DATA_RACES=1", "OCLGRIND_CHECK_API=1", "OCLGRIND_LOG="+log)
-	out, err := c.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestTinyShapes") {
-		t.Errorf("%v: %.2000s", err, out)
+	passes, out, said := onOclgrind(t, which)
+	if !passes {
+		t.Errorf("%.2000s", out)
 	}
-	if said, _ := os.ReadFile(log); len(said) > 0 {
+	if len(said) > 0 {
 		t.Errorf("Oclgrind says: %.4000s", said)
+	}
+}
+
+// races are faults that may leave bits as they are where work items go one after the other: barriers that are missing,
+// and columns that two items take.
+var races = [][2]string{
+	{"", ""}, // none
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tload(", "load("},
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint d = 0; d < deep; d++)", "for (uint d = 0; d < deep; d++)"},
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tif (t < SHALLOW)", "if (t < SHALLOW)"},
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint e = t; e < 8 * wide", "for (uint e = t; e < 8 * wide"},
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint d = 0; d < steps; d++)", "for (uint d = 0; d < steps; d++)"},
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\t\tblock[lane] = v;", "block[lane] = v;"},
+	{"ulong i = COLUMN * 4;", "ulong i = COLUMN * 3;"},
+	{"block[lane] = v;\n\t\t\tbarrier(CLK_LOCAL_MEM_FENCE);", "block[lane] = v;"},
+}
+
+// TestTinyTiles is a small gradient of augmented samples, some statements, steps and a small sum where one of the races
+// is planted; Oclgrind runs it.
+func TestTinyTiles(t *testing.T) {
+	if os.Getenv("OCLGRIND_LOG") == "" {
+		t.Skip("TestRaces runs it")
+	}
+	for i, race := range races {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			d := &crooked{Device: open(t), edit: func(source string) string { return strings.ReplaceAll(source, race[0], race[1]) }}
+			m := net(t, "[2,5,6]", 3, "conv out=3 kernel=3 pad=1", "relu", "dropout rate=0.5", "conv out=4 kernel=2 stride=2", "flatten", "dense out=3")
+			set, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Flip: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := gpu.New(d, m, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			x, err := e.Alloc(3, m.Layout.Params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, err := e.Alloc(4, m.Layout.Params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			adam := func(r engine.Row) engine.Task {
+				return engine.Adam{X: y.Sub(r, 1), M: y.Sub(2+r, 1), V: x.Sub(r, 1), G: x.Sub(2, 1), Rows: engine.Rows(1), Eta: 0.1, Eps: 1, T: 1}
+			}
+			err = e.Do(t.Context(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{{1, 2}}, G: x.Sub(1, 1), Masks: make([]noise.Key, 1), Loss: make([]float32, 1)},
+				engine.Update{Rows: []engine.Row{0, 2}, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 2, Src: x}, {C: 3, Src: y}, {C: 1, Src: x.Sub(1, 1)}}}, {Dst: y, Terms: []engine.Term{{C: 1, Src: x}}}}},
+				engine.Copy{Dst: engine.RowOf(y, 3), Src: engine.RowOf(x, 0)}, engine.Fill{Dst: engine.RowOf(x, 0), Value: 1}, adam(0), adam(1),
+				engine.Sum{Dst: engine.RowOf(x, 0), Src: []engine.Span{engine.RowOf(x, 0), engine.RowOf(x, 1), engine.RowOf(x, 2)}, Tree: [][2]int{{0, 1}, {2, 3}}, Code: engine.Int8})
+			if err == nil {
+				err = e.Wait(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestRaces: Oclgrind finds each of the races, and none where none is planted.
+func TestRaces(t *testing.T) {
+	for i, race := range races {
+		passes, out, said := onOclgrind(t, fmt.Sprintf("^TestTinyTiles$/^%d$", i))
+		switch found := strings.Contains(string(said), "data race"); {
+		case !passes:
+			t.Errorf("%d: %.2000s", i, out)
+		case i == 0 && len(said) > 0:
+			t.Errorf("Oclgrind says: %.4000s", said)
+		case i > 0 && !found:
+			t.Errorf("%q in place of %q is no race: %.500s", race[1], race[0], said)
+		}
 	}
 }

@@ -1,113 +1,6 @@
 package gpu
 
-import (
-	"slices"
-
-	"brood/models/engine"
-)
-
-// perLaunch is the terms of a statement that a launch takes.
-const perLaunch = 4
-
-// update runs a programme statement by statement, each on all rows at once; row by row where a statement may read what
-// belongs to another row.
-func (e *Engine) update(t engine.Update) error {
-	if len(t.Prog) == 0 || len(t.Rows) == 0 {
-		return nil
-	}
-	b := new(batch)
-	most, long := 0, 0
-	for _, r := range t.Rows {
-		most = max(most, int(r)+1)
-	}
-	for _, s := range t.Prog {
-		long = max(long, len(s.Terms))
-	}
-	var room Memory
-	if long > perLaunch {
-		var err error
-		if room, err = e.room("statement", 4*most*t.Prog[0].Dst.Cols); err != nil {
-			return err
-		}
-	}
-	if !independent(&t) {
-		for _, r := range t.Rows {
-			for i := range t.Prog {
-				b.statement(&t.Prog[i], b.list(uint32(r)), 1, room)
-			}
-		}
-		return e.issue(b)
-	}
-	list := b.list()
-	for _, r := range t.Rows {
-		b.words = append(b.words, uint32(r))
-	}
-	for i := range t.Prog {
-		b.statement(&t.Prog[i], list, len(t.Rows), room)
-	}
-	return e.issue(b)
-}
-
-// independent says whether rows do not touch each other: none comes twice, and what a statement writes no other row
-// reads.
-func independent(t *engine.Update) bool {
-	if len(t.Rows) == 1 {
-		return true
-	}
-	rows := slices.Clone(t.Rows)
-	slices.Sort(rows)
-	if len(slices.Compact(rows)) < len(t.Rows) {
-		return false
-	}
-	for _, s := range t.Prog {
-		for _, other := range t.Prog {
-			if !alongside(s.Dst, other.Dst) {
-				return false
-			}
-			for _, x := range other.Terms {
-				if !alongside(s.Dst, x.Src) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// alongside says whether row r of m is nothing of x but its row r.
-func alongside(m, x engine.Mat) bool {
-	b, at := m.Behind()
-	c, from := x.Behind()
-	if b != c || at+m.Rows*m.Cols <= from || from+x.Rows*x.Cols <= at {
-		return true
-	}
-	return at == from && m.Rows > 1 && x.Rows > 1
-}
-
-// statement appends dst = sum of terms over rows of a list. More than fit a launch are summed in room, since dst may be
-// a later term.
-func (b *batch) statement(s *engine.Lin, list uint32, rows int, room Memory) {
-	cols := uint64(s.Dst.Cols)
-	d, at := behind(s.Dst)
-	to := operand{d, at, step(s.Dst, cols), 0}
-	var terms []operand
-	for _, t := range s.Terms {
-		m, at := behind(t.Src)
-		terms = append(terms, operand{m, at, step(t.Src, cols), t.C})
-	}
-	for len(terms) > perLaunch {
-		b.lin(list, rows, cols, operand{m: room, step: cols}, terms[:perLaunch])
-		terms = append([]operand{{room, 0, cols, 1}}, terms[perLaunch:]...)
-	}
-	b.lin(list, rows, cols, to, terms)
-}
-
-// operand is a matrix of a statement: its rows are steps apart, and its factor.
-type operand struct {
-	m        Memory
-	at, step uint64
-	c        float32
-}
+import "brood/models/engine"
 
 // step is what rows are apart: one row serves all.
 func step(m engine.Mat, cols uint64) uint64 {
@@ -115,22 +8,6 @@ func step(m engine.Mat, cols uint64) uint64 {
 		return 0
 	}
 	return cols
-}
-
-// lin appends d = sum of at most perLaunch terms.
-func (b *batch) lin(list uint32, rows int, cols uint64, d operand, terms []operand) {
-	args := []any{wordsHere{}, list, uint32(cols), uint32(len(terms)), d.m, d.at, d.step}
-	for i := range perLaunch {
-		x := operand{m: d.m}
-		if i < len(terms) {
-			x = terms[i]
-		}
-		args = append(args, x.m, x.at, x.step, x.c)
-	}
-	if len(b.words) == 0 {
-		b.list(0) // there is always a word
-	}
-	b.launch("lin", int(cols), rows, args...)
 }
 
 func (e *Engine) copy(t engine.Copy) error {
@@ -154,20 +31,73 @@ func (e *Engine) product(t engine.Product) error {
 	return e.issue(new(batch).launch("product", t.Dst.Cols, t.Dst.Rows, d, at, cols, a, ata, cols, x, atx, step(t.B, cols), cols))
 }
 
-// adam is Adam with decoupled weight decay, see models/native/adam.go.
-func (e *Engine) adam(t engine.Adam) error {
-	b := new(batch)
+// adam is Adam with decoupled weight decay, see models/native/adam.go, of tasks that differ in their rows alone.
+func (e *Engine) adam(tasks []engine.Adam) error {
+	b, rows, t := new(batch), 0, &tasks[0]
 	list := b.list()
-	for _, r := range t.Rows {
-		b.words = append(b.words, uint32(r))
+	for _, t := range tasks {
+		rows += len(t.Rows)
+		for _, r := range t.Rows {
+			for _, m := range []engine.Mat{t.X, t.M, t.V, t.G} {
+				b.words = append(b.words, rowIn(m, r))
+			}
+		}
 	}
-	x, atx := behind(t.X)
-	m, atm := behind(t.M)
-	v, atv := behind(t.V)
-	g, atg := behind(t.G)
+	args := []any{wordsHere{}, list, uint32(t.X.Cols)}
+	for _, m := range []engine.Mat{t.X, t.M, t.V, t.G} {
+		at, _ := behind(m)
+		args = append(args, at)
+	}
 	c1, c2 := t.Corrections()
-	return e.issue(b.launch("adam", t.X.Cols, len(t.Rows), wordsHere{}, list, uint32(t.X.Cols), x, atx, m, atm, v, atv, g, atg, step(t.G, uint64(t.X.Cols)),
-		t.B1, t.B2, 1-t.B1, 1-t.B2, c1, c2, t.Eta, t.Eps, t.Eta*t.WD))
+	return e.issue(b.launch("adam", t.X.Cols, rows, append(args, t.B1, t.B2, 1-t.B1, 1-t.B2, c1, c2, t.Eta, t.Eps, t.Eta*t.WD)...))
+}
+
+// rowIn is row r of a matrix, or its only row, counted from where its memory begins.
+func rowIn(m engine.Mat, r engine.Row) uint32 {
+	_, at := behind(m)
+	if m.Rows == 1 {
+		r = 0
+	}
+	return uint32(at/uint64(max(1, m.Cols))) + uint32(r)
+}
+
+// alike are the tasks, from the first on, that are steps of Adam by equal numbers on different rows of the same memory:
+// a launch takes them.
+func (e *Engine) alike(tasks []engine.Task) (list []engine.Adam) {
+	written, read := map[spot]bool{}, map[spot]bool{}
+	for _, task := range tasks {
+		t, ok := task.(engine.Adam)
+		if !ok || e.layout.Vector(t, e.held) != nil || len(list) > 0 && !likeAdam(&t, &list[0]) {
+			break
+		}
+		touched := false
+		for _, r := range t.Rows {
+			for i, m := range []engine.Mat{t.G, t.X, t.M, t.V} {
+				mem, _ := behind(m)
+				at := spot{mem, rowIn(m, r)}
+				touched = touched || written[at] || i > 0 && read[at]
+				if read[at] = true; i > 0 {
+					written[at] = true
+				}
+			}
+		}
+		if touched && len(list) > 0 {
+			break
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// likeAdam says whether two steps differ in their rows alone.
+func likeAdam(a, b *engine.Adam) bool {
+	for _, m := range [][2]engine.Mat{{a.X, b.X}, {a.M, b.M}, {a.V, b.V}, {a.G, b.G}} {
+		x, _ := behind(m[0])
+		if y, _ := behind(m[1]); x != y || m[0].Cols != m[1].Cols {
+			return false
+		}
+	}
+	return a.Eta == b.Eta && a.B1 == b.B1 && a.B2 == b.B2 && a.Eps == b.Eps && a.WD == b.WD && a.T == b.T
 }
 
 func (e *Engine) naturalStep(t engine.NaturalStep) error {

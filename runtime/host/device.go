@@ -44,7 +44,9 @@ func devicesOf(drivers []gpu.Driver) (list []Device, absent []Absent) {
 		for i, info := range found {
 			name, same := fmt.Sprintf("%s:%d", d.Name(), i), ""
 			// Cards of one make are in one order, and a driver that has one of them has all.
-			twin := slices.IndexFunc(before, func(other Device) bool { return other.Info.Maker == info.Maker })
+			twin := slices.IndexFunc(before, func(other Device) bool {
+				return other.Info.Maker == info.Maker && other.Info.Refuse == ""
+			})
 			if twin >= 0 {
 				same = before[twin].Name
 				before = slices.Delete(slices.Clone(before), twin, twin+1)
@@ -74,7 +76,7 @@ func device(text string) (Device, error) {
 	list, absent := Devices()
 	var of []Device
 	for _, d := range list {
-		if driver == "gpu" && d.Same == "" || driver == d.driver.Name() {
+		if driver == "gpu" && d.Same == "" && d.Info.Refuse == "" || driver == d.driver.Name() {
 			of = append(of, d)
 		}
 	}

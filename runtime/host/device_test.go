@@ -40,7 +40,11 @@ func (c cards) Name() string { return c.name }
 
 func (c cards) Devices() (list []gpu.Info, err error) {
 	for _, make := range c.makes {
-		list = append(list, gpu.Info{Maker: make})
+		info := gpu.Info{Maker: make}
+		if c.name == "cuda" && make == "old" {
+			info.Refuse = "it is old"
+		}
+		list = append(list, info)
 	}
 	return list, c.why
 }
@@ -63,6 +67,12 @@ func TestCardsAreCountedOnce(t *testing.T) {
 	list, _ := Devices()
 	if list[4].Same != "cuda:0" || list[5].Same != "cuda:2" || list[6].Same != "cuda:1" || list[7].Same != "" {
 		t.Errorf("%+v", list)
+	}
+	drivers = []gpu.Driver{cards{name: "cuda", makes: []string{"old", "a"}}, cards{name: "opencl", makes: []string{"old", "a"}}}
+	for text, want := range map[string]string{"gpu": "cuda:1", "gpu:1": "opencl:0", "cuda:0": "cuda:0"} {
+		if d, err := device(text); err != nil || d.Name != want {
+			t.Errorf("%s is %s, %v", text, d.Name, err)
+		}
 	}
 	drivers = []gpu.Driver{cards{name: "cuda", why: errors.New("no CUDA here")}, cards{name: "opencl", why: errors.New("no OpenCL here")}}
 	for text, want := range map[string]string{"gpu": "device gpu: no CUDA here; no OpenCL here", "opencl": "device opencl: no OpenCL here"} {

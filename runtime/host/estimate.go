@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
 	goruntime "runtime"
@@ -11,6 +12,7 @@ import (
 
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/gpu"
 	"brood/models/noise"
 	"brood/optim"
 	"brood/runtime/coordinator"
@@ -35,6 +37,9 @@ const (
 
 // estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
 func (j *Job) estimate(ctx context.Context, eng compute) error {
+	if name, _ := deviceOf(eng); name != "" && (j.Members+j.Workers-1)/j.Workers > gpu.MostEntries {
+		return fmt.Errorf("%d members on %d workers are more than the %d that a worker hosts on %s: take more workers", j.Members, j.Workers, gpu.MostEntries, name)
+	}
 	if err := j.holds(eng); err != nil {
 		return err
 	}

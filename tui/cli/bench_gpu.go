@@ -78,6 +78,9 @@ func benchGPU(c *cobra.Command, report func(measurement)) error {
 	}
 	for _, name := range names {
 		for _, s := range deviceStages {
+			if ctx.Err() != nil {
+				return fmt.Errorf("%s are over before %s of %s: measure it alone", mostOfDevices, s.name, name)
+			}
 			if err := inStage(ctx, c, s.name, name, s.bound, report); err != nil {
 				failed = append(failed, name+" "+s.name)
 				report(measurement{Name: name + " " + s.name, Unit: "failed", Note: err.Error()})
@@ -102,12 +105,13 @@ func inStage(ctx context.Context, c *cobra.Command, name, device string, bound t
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
 	each, err := c.Flags().GetDuration("each")
 	if err != nil {
 		return err
 	}
+	bound += 4 * each // no stage has more figures
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
 	err = relay(exec.CommandContext(ctx, self, "bench", "gpu", "--json", "--stage", name+" "+device, "--each", each.String()), report)
 	if ctx.Err() != nil {
 		return fmt.Errorf("it was not done after %s", bound)

@@ -208,8 +208,15 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 		return usage("--listen %s: with --k8s give :PORT, and pods listen on their own addresses", address)
 	}
 	device := ""
-	if asked := l.serve.Flags().Lookup(option.Device.Name).Value.String(); asked != "" && asked != option.CPU {
+	asked := l.serve.Flags().Lookup(option.Device.Name).Value.String()
+	switch _, number, numbered := strings.Cut(asked, ":"); {
+	case asked != "" && asked != option.CPU:
 		device = l.resource
+		if numbered && number != "0" {
+			return usage("--device %s: a pod sees one device, whose number is 0", asked)
+		}
+	case c.Flags().Changed("resource"):
+		return usage("--resource %s: no pod takes one unless --device asks for a device", l.resource)
 	}
 	text, err := launch.Kubernetes{Name: l.name, Image: l.image, Pods: l.pods, Port: n, Secret: rand.Text() + rand.Text(), Claim: l.claim,
 		Device: device, Args: append(passOn(c, l.own...), args...)}.Manifest()

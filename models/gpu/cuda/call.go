@@ -73,21 +73,23 @@ var loaded = sync.OnceValue(func() error {
 // load readies the first of some libraries that there is.
 func load(names ...string) (err error) {
 	var handle uintptr
-	for _, name := range names {
-		if handle, err = open(name); err == nil {
+	name := names[0] // the usual one, where there is none
+	for _, other := range names {
+		if handle, err = open(other); err == nil {
+			name = other
 			break
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("no CUDA here: %s cannot be loaded; install NVIDIA's driver", names[0])
+		return fmt.Errorf("no CUDA here: %s cannot be loaded; install NVIDIA's driver", name)
 	}
 	defer func() { // RegisterLibFunc has no other way to say it
 		if why := recover(); why != nil {
-			err = fmt.Errorf("no CUDA here: %s is not a driver of CUDA 11 or later: %v", names[0], why)
+			err = fmt.Errorf("no CUDA here: %s is not a driver of CUDA 11 or later: %v", name, why)
 		}
 	}()
-	for name, f := range calls {
-		purego.RegisterLibFunc(f, handle, name)
+	for call, f := range calls {
+		purego.RegisterLibFunc(f, handle, call)
 	}
 	if err := checked(cuInit(0)); err != nil {
 		return fmt.Errorf("no CUDA here: the driver does not start: %w", err)

@@ -46,9 +46,8 @@ func (Driver) Open(i int) (gpu.Device, error) {
 	if d.handle, d.info, err = about(i); err != nil {
 		return nil, err
 	}
-	major := new(int32)
-	if err := checked(cuDeviceGetAttribute(major, attributeMajor, d.handle)); err != nil || *major < leastCapability {
-		return nil, fmt.Errorf("%s: the kernels are made for compute capability %d.0 and up, and this has %s: use it as opencl", d.info.Name, leastCapability, d.info.Driver)
+	if d.info.Refuse != "" {
+		return nil, fmt.Errorf("%s: %s", d.info.Name, d.info.Refuse)
 	}
 	context := new(uintptr)
 	if err := checked(cuDevicePrimaryCtxRetain(context, d.handle)); err != nil {

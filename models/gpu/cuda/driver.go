@@ -66,6 +66,10 @@ func about(i int) (handle int32, info gpu.Info, err error) {
 		}
 	}
 	name, _, _ = bytes.Cut(name, []byte{0})
+	refuse := ""
+	if *major < leastCapability {
+		refuse = fmt.Sprintf("the kernels are made for compute capability %d.0 and up, and this has %d.%d: use it as opencl", leastCapability, *major, *minor)
+	}
 	return *d, gpu.Info{
 		Name:   fmt.Sprintf("cuda:%d (%s)", i, name),
 		Maker:  string(name),
@@ -73,5 +77,6 @@ func about(i int) (handle int32, info gpu.Info, err error) {
 		Memory: int64(*total),
 		Most:   int64(*total),
 		Double: true,
+		Refuse: refuse,
 	}, nil
 }

@@ -121,6 +121,21 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
+// TestSumsInRegisters: the tiles of products keep what they add up in registers, which takes loops that are unrolled.
+func TestSumsInRegisters(t *testing.T) {
+	text, err := texts.ReadFile("kernels.ptx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"gemm", "conv_tiles"} {
+		_, body, found := strings.Cut(string(text), ".entry "+name+"(")
+		body, _, _ = strings.Cut(body, "\n}")
+		if !found || !strings.Contains(body, "fma.rn.f32") || strings.Contains(body, ".local") {
+			t.Errorf("%s: its sums are in memory", name)
+		}
+	}
+}
+
 // TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory.
 func TestAssembler(t *testing.T) {
 	ptxas, err := exec.LookPath("ptxas")

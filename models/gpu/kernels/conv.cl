@@ -1,68 +1,101 @@
-// Convolutions, an element of the result by a work item: groups go over elements, samples and entries.
-
-// Channels are those of all groups of the convolution.
+// Convolutions. Channels are those of all groups of the convolution; weights are [out][in/groups][kernel][kernel].
 typedef struct { uint in, h, w, out, side, stride, pad, oh, ow, groups; } filter;
 
-// Output channels, then kernel rows, then columns: weights are [out][in/groups][kernel][kernel].
-__kernel void conv(__global const uint *words, uint shape, uint sizes, uint most, __global const float *x, uint listx, ulong stepx,
-	__global const float *params, uint list, ulong step, ulong atw, ulong atb, uint biased, uint relu, __global float *y, ulong stepy)
+// In a tile, what stands for a tap outside the image: the bits of no number that is loaded.
+#define ABSENT 0x7f800001
+
+// The sums of 8 x 8 elements take one step of k, but where the right operand is absent.
+void multiply_there(float8 *sum, __local const float *a, __local const float *b)
 {
-	__global const filter *f = (__global const filter *)(words + shape);
-	uint e = get_global_id(0), s = get_group_id(1), z = get_group_id(2), plane = f->oh * f->ow;
-	if (e >= f->out * plane || s >= words[sizes + z])
-		return;
-	uint o = e / plane, oy = e % plane / f->ow, ox = e % f->ow, deep = f->in / f->groups, first = o / (f->out / f->groups) * deep;
-	ulong p = (list == NONE ? z : words[list + z]) * step;
-	__global const float *w = params + p + atw + (ulong)o * deep * f->side * f->side;
-	x += (listx == NONE ? z : words[listx + z]) * stepx + ((ulong)s * f->in + first) * f->h * f->w;
-	float sum = 0;
-	for (uint c = 0; c < deep; c++)
-		for (uint i = 0; i < f->side; i++) {
-			uint iy = oy * f->stride + i - f->pad; // below zero is beyond all
-			if (iy >= f->h)
-				continue;
-			for (uint j = 0; j < f->side; j++) {
-				uint ix = ox * f->stride + j - f->pad;
-				if (ix < f->w)
-					sum = fma(w[(c * f->side + i) * f->side + j], x[((ulong)c * f->h + iy) * f->w + ix], sum);
-			}
-		}
-	if (biased)
-		sum = sum + params[p + atb + o];
-	if (relu && sum < 0)
-		sum = 0;
-	y[z * stepy + (ulong)s * f->out * plane + e] = sum;
+	float8 right = get8(b);
+	int8 there = as_int8(right) != (int8)ABSENT;
+	#pragma unroll
+	for (uint i = 0; i < 8; i++)
+		sum[i] = there ? fma8(a[i], right, sum[i]) : sum[i];
 }
 
-// The gradient of the input: over output channels of the group, kernel rows and columns; zero where the gate, the
-// input, is not above zero.
-__kernel void conv_data(__global const uint *words, uint shape, uint sizes, uint most, __global const float *dy, ulong stepy,
-	__global const float *params, uint list, ulong step, ulong atw, __global const float *gate, uint gated, __global float *dx, ulong stepx)
+// A convolution, or with back the gradient of its input, as products: lines are channels of the result, columns its
+// pixels in all samples, and k goes over channels of the operand, kernel rows and kernel columns, all ascending. A group
+// has high items above each other, so that few channels make broad tiles: 8*high lines by 8*64/high columns. Then + bias,
+// max(0, .), or zero where the gate, the input, is not above zero.
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void conv_tiles(__global const uint *words, uint shape, uint sizes, uint back, uint high, __global const float *x, uint listx, ulong stepx,
+	__global const float *params, uint list, ulong step, ulong atw, ulong atb, uint biased, uint relu, __global const float *gate, uint gated,
+	__global float *y, ulong stepy)
 {
+	__local float as[SHALLOW * SIDE], bs[SHALLOW * SIDE * 8];
+	__local uint4 taps[SHALLOW]; // of the operand: channel's start, row and column from that of the pixel
 	__global const filter *f = (__global const filter *)(words + shape);
-	uint e = get_global_id(0), s = get_group_id(1), z = get_group_id(2), plane = f->h * f->w;
-	if (e >= f->in * plane || s >= words[sizes + z])
+	uint z = get_group_id(2) / f->groups, g = get_group_id(2) % f->groups, t = get_local_id(0);
+	uint deep = f->in / f->groups, many = f->out / f->groups, kk = f->side * f->side;
+	uint m = back ? deep : many, channels = back ? many : deep, k = channels * kk;
+	uint width = back ? f->w : f->ow, plane = width * (back ? f->h : f->oh), xh = back ? f->oh : f->h, xw = back ? f->ow : f->w;
+	uint wide = ITEMS / high, row = get_group_id(1) * 8 * high, col = get_group_id(0) * 8 * wide, n = words[sizes + z] * plane;
+	uint down = t / wide * 8, across = t % wide * 8;
+	if (col >= n)
 		return;
-	uint c = e / plane, y = e % plane / f->w, x = e % f->w, deep = f->in / f->groups, many = f->out / f->groups, first = c / deep * many;
-	__global const float *w = params + (list == NONE ? z : words[list + z]) * step + atw;
-	dy += z * stepy + (ulong)s * f->out * f->oh * f->ow;
-	float sum = 0;
-	for (uint o = first; o < first + many; o++)
-		for (uint i = 0; i < f->side; i++) {
-			uint oy = y + f->pad - i;
-			if (y + f->pad < i || oy % f->stride > 0 || oy / f->stride >= f->oh)
-				continue;
-			for (uint j = 0; j < f->side; j++) {
-				uint ox = x + f->pad - j;
-				if (x + f->pad >= j && ox % f->stride == 0 && ox / f->stride < f->ow)
-					sum = fma(w[(((ulong)o * deep + c % deep) * f->side + i) * f->side + j],
-						dy[((ulong)o * f->oh + oy / f->stride) * f->ow + ox / f->stride], sum);
+	ulong p = (list == NONE ? z : words[list + z]) * step;
+	__global const float *w = params + p + atw + (ulong)g * many * deep * kk + (ulong)row * (back ? kk : k);
+	x += (listx == NONE ? z : words[listx + z]) * stepx + (ulong)g * channels * xh * xw;
+	uint apart = (back ? f->out : f->in) * xh * xw; // samples of the operand
+	float8 sum[8];
+	#pragma unroll
+	for (uint r = 0; r < 8; r++)
+		sum[r] = 0;
+	uint thin = back && f->stride > 1; // taps meet every stride-th pixel
+	for (uint from = 0; from < k; from += SHALLOW) {
+		uint steps = min(SHALLOW, k - from);
+		barrier(CLK_LOCAL_MEM_FENCE);
+		if (t < SHALLOW) {
+			uint i = (from + t) % kk / f->side, j = (from + t) % f->side;
+			taps[t] = (uint4)((from + t) / kk * xh * xw, back ? f->pad - i : i - f->pad, back ? f->pad - j : j - f->pad, 0);
+		}
+		for (uint e = t; e < 8 * high * SHALLOW; e += ITEMS) {
+			uint r = e / SHALLOW, d = e % SHALLOW, at = from + d;
+			as[d * SIDE + r] = row + r < m && d < steps ? w[back ? (ulong)(at / kk) * deep * kk + r * kk + at % kk : (ulong)r * k + at] : 0;
+		}
+		barrier(CLK_LOCAL_MEM_FENCE);
+		for (uint e = t; e < 8 * wide; e += ITEMS) {
+			uint q = min(col + e, n - 1), left = q % plane, stride = back ? 1 : f->stride, oy = left / width * stride, ox = left % width * stride;
+			__global const float *image = x + (ulong)(q / plane) * apart;
+			for (uint d = 0; d < steps; d++) {
+				uint iy = oy + taps[d].y, ix = ox + taps[d].z; // below zero is beyond all
+				if (thin) {
+					iy = (int)iy >= 0 && iy % f->stride == 0 ? iy / f->stride : xh;
+					ix = (int)ix >= 0 && ix % f->stride == 0 ? ix / f->stride : xw;
+				}
+				float v = as_float(ABSENT);
+				if (iy < xh && ix < xw) {
+					v = image[taps[d].x + iy * xw + ix];
+					v = v == v ? v : NAN;
+				}
+				bs[d * 8 * wide + e] = v;
 			}
 		}
-	ulong at = z * stepx + (ulong)s * f->in * plane + e;
-	if (gated && !(gate[at] > 0))
-		sum = 0;
-	dx[at] = sum;
+		barrier(CLK_LOCAL_MEM_FENCE);
+		for (uint d = 0; d < steps; d++)
+			multiply_there(sum, as + d * SIDE + down, bs + d * 8 * wide + across);
+	}
+	#pragma unroll
+	for (uint r = 0; r < 8; r++) {
+		float line[8];
+		put8(line, sum[r]);
+		#pragma unroll
+		for (uint e = 0; e < 8; e++) {
+			uint o = row + down + r, q = col + across + e;
+			if (o >= m || q >= n)
+				continue;
+			ulong at = z * stepy + ((ulong)(q / plane) * m * f->groups + g * m + o) * plane + q % plane;
+			float v = line[e];
+			if (biased)
+				v = v + params[p + atb + g * m + o];
+			if (relu && v < 0)
+				v = 0;
+			if (gated && !(gate[at] > 0))
+				v = 0;
+			y[at] = v;
+		}
+	}
 }
 
 // The outputs [lo, hi), of m, that tap k meets on an axis of n inputs.

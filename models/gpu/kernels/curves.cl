@@ -1,19 +1,22 @@
 // Adam: m = b1*m + d1*g; v = b2*v + d2*g^2; x = x - wd*x - eta*(c1*m)/(sqrt(c2*v) + eps), from the left.
-__kernel void adam(__global const uint *words, uint rows, uint n, __global float *x, ulong at, __global float *m, ulong atm,
-	__global float *v, ulong atv, __global const float *g, ulong atg, ulong stepg, float b1, float b2, float d1, float d2, float c1,
-	float c2, float eta, float eps, float wd)
+// Words are, for each entry, its rows of x, m, v and g.
+__kernel void adam(__global const uint *words, uint list, uint n, __global float *x, __global float *m, __global float *v,
+	__global const float *g, float b1, float b2, float d1, float d2, float c1, float c2, float eta, float eps, float wd)
 {
-	ulong i = COLUMN, r = ROW(words, rows) * n;
+	ulong i = COLUMN;
+	__global const uint *rows = words + list + 4 * ENTRY;
 	if (i >= n)
 		return;
-	float gi = g[atg + ROW(words, rows) * stepg + i];
-	float mi = b1 * m[atm + r + i] + d1 * gi;
-	float vi = b2 * v[atv + r + i] + d2 * (gi * gi);
-	m[atm + r + i] = mi;
-	v[atv + r + i] = vi;
+	x += (ulong)rows[0] * n + i;
+	m += (ulong)rows[1] * n + i;
+	v += (ulong)rows[2] * n + i;
+	float gi = g[(ulong)rows[3] * n + i];
+	float mi = b1 * *m + d1 * gi;
+	float vi = b2 * *v + d2 * (gi * gi);
+	*m = mi;
+	*v = vi;
 	float step = (eta * (c1 * mi)) / (sqrt(c2 * vi) + eps);
-	float xi = x[at + r + i];
-	x[at + r + i] = (xi - wd * xi) - step;
+	*x = (*x - wd * *x) - step;
 }
 
 // e^t for t in [-86, 86]: 2 to the integer part of t/ln 2 times a polynomial of the fraction. NaN stays NaN.

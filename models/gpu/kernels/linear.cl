@@ -1,22 +1,99 @@
-// d = c0*x0 + c1*x1 + ... from the left, every product rounded, over n columns of each row. A step of 0 has one row
-// serve all.
-__kernel void lin(__global const uint *words, uint rows, uint n, uint terms, __global float *d, ulong at, ulong step,
-	__global const float *x0, ulong at0, ulong step0, float c0, __global const float *x1, ulong at1, ulong step1, float c1,
-	__global const float *x2, ulong at2, ulong step2, float c2, __global const float *x3, ulong at3, ulong step3, float c3)
+ulong long_of(__global const uint *words) { return words[0] | (ulong)words[1] << 32; }
+
+// Four columns, of which some are there.
+float4 columns(__global const float *x, uint live)
 {
-	ulong i = COLUMN, r = ROW(words, rows);
+	if (live == 4)
+		return (float4)(x[0], x[1], x[2], x[3]);
+	return (float4)(x[0], live > 1 ? x[1] : 0, live > 2 ? x[2] : 0, 0);
+}
+
+void put_columns(__global float *d, float4 v, uint live)
+{
+	d[0] = v.x;
+	if (live > 1)
+		d[1] = v.y;
+	if (live > 2)
+		d[2] = v.z;
+	if (live > 3)
+		d[3] = v.w;
+}
+
+// d = c0*x0 + c1*x1 + ... from the left, every product rounded; a value where there are no terms, and the bits of the
+// only one where their number says NONE. A work item takes four columns through the turns of a chain: pairs of a
+// programme and a row. Words of a programme are as statements.go writes them; places are a piece, an element and what
+// rows are apart.
+__kernel void statements(__global const uint *words, uint ends, uint turns, ulong n, PIECES)
+{
+	__global float *m[MEMORIES] = LIST_OF_PIECES;
+	ulong i = COLUMN * 4;
 	if (i >= n)
 		return;
-	float s = 0;
-	if (terms > 0)
-		s = c0 * x0[at0 + r * step0 + i];
-	if (terms > 1)
-		s = s + c1 * x1[at1 + r * step1 + i];
-	if (terms > 2)
-		s = s + c2 * x2[at2 + r * step2 + i];
-	if (terms > 3)
-		s = s + c3 * x3[at3 + r * step3 + i];
-	d[at + r * step + i] = s;
+	uint live = (uint)min((ulong)4, n - i);
+	for (uint k = words[ends + ENTRY]; k < words[ends + ENTRY + 1]; k++) {
+		__global const uint *p = words + words[turns + 2 * k];
+		ulong row = words[turns + 2 * k + 1];
+		uint count = *p++;
+		for (uint j = 0; j < count; j++) {
+			uint terms = p[0];
+			float4 s = as_float(p[1]);
+			__global float *d = m[p[2]] + long_of(p + 3) + row * p[5] + i;
+			p += 6;
+			for (uint t = 0; t < terms; t++, p += 5) {
+				float4 x = columns(m[p[1]] + long_of(p + 2) + row * p[4] + i, live);
+				if (terms == NONE) {
+					s = x;
+					p += 5;
+					break;
+				}
+				float4 c = as_float(p[0]) * x;
+				s = t == 0 ? c : s + c;
+			}
+			put_columns(d, s, live);
+		}
+	}
+}
+
+#define BF16 1u
+#define INT8 2u
+#define DEEPEST 40 // of a stack: the logarithm of any number of sources
+
+// d = the sum of a tree, over by where that is not 0. Ops are as postfix in sum.go lists them: a piece of memory and a
+// place in it, or NONE for the sum of the two on top of the stack. A code rounds every source, sum and the result. A
+// work item takes a column, a group a block.
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void tree(__global const uint *words, uint ops, uint count, uint code, float by, ulong n, __global float *d, ulong at, PIECES)
+{
+	__local float block[64];
+	__global float *m[MEMORIES] = LIST_OF_PIECES;
+	float stack[DEEPEST], v = 0;
+	uint deep = 0, lane = get_local_id(0);
+	ulong i = COLUMN;
+	for (uint k = 0; k <= count; k++) {
+		__global const uint *op = words + ops + 3 * k;
+		if (k == count) {
+			v = by != 0 ? stack[0] / by : stack[0];
+			deep = 0;
+		} else if (op[0] == NONE) {
+			deep -= 2;
+			v = stack[deep] + stack[deep + 1];
+		} else
+			v = i < n ? m[op[0]][long_of(op + 1) + i] : 0;
+		if (code == BF16)
+			v = to_bf16(v);
+		if (code == INT8) {
+			double top = 0;
+			barrier(CLK_LOCAL_MEM_FENCE);
+			block[lane] = v;
+			barrier(CLK_LOCAL_MEM_FENCE);
+			for (uint j = 0; j < 64; j++)
+				top = top != top ? top : higher(top, block[j]);
+			v = to_int8(v, top);
+		}
+		stack[deep++] = v;
+	}
+	if (i < n)
+		d[at + i] = v;
 }
 
 // d = a + c[row]*b, the product rounded; max(0, .) of it with relu. Rows of d are entries, those of a and b lists of
@@ -51,13 +128,6 @@ __kernel void product(__global float *d, ulong at, ulong step, __global const fl
 {
 	if (COLUMN < n)
 		d[at + ENTRY * step + COLUMN] = a[ata + ENTRY * stepa + COLUMN] * b[atb + ENTRY * stepb + COLUMN];
-}
-
-// d = x / by.
-__kernel void divide(__global float *d, ulong at, __global const float *x, ulong atx, ulong n, float by)
-{
-	if (COLUMN < n)
-		d[at + COLUMN] = x[atx + COLUMN] / by;
 }
 
 // d = x, whose rows are of a list.

@@ -2,9 +2,6 @@
 // zero where the gate is not above zero; with add C = fma(factor, that, C), the factor of each entry from a list, or 1;
 // max(0, .). Tiles depend on shapes alone.
 
-#define SIDE 64u  // rows and columns of a tile of C
-#define DEPTH 16u // of k at a time
-
 // An operand of entry z begins at element at + list[z]*step; element (i, j) lies i*down + j*across behind.
 typedef struct { ulong at, step; uint list, down, across, there; } operand;
 
@@ -16,49 +13,47 @@ ulong begin(__global const uint *words, __global const operand *o, uint z)
 	return o->at + (o->list == NONE ? z : words[o->list + z]) * o->step;
 }
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(__global const uint *words, uint params, __global const float *a, __global const float *b, __global float *c,
 	__global const float *bias, __global const float *gate)
 {
-	__local float as[DEPTH][SIDE + 4], bs[DEPTH][SIDE + 4];
+	__local float as[DEPTH * SIDE], bs[DEPTH * SIDE];
 	__global const shape *p = (__global const shape *)(words + params);
 	uint z = get_group_id(2), t = get_local_id(0), m = p->m, n = p->n, k = p->k;
 	if (p->sized == 1)
 		m = words[p->sizes + z];
 	if (p->sized == 2)
 		k = words[p->sizes + z];
-	uint row = get_group_id(1) * SIDE, col = get_group_id(0) * SIDE, down = t / 16 * 4, across = t % 16 * 4;
+	uint row = get_group_id(1) * SIDE, col = get_group_id(0) * SIDE, down = t / 8 * 8, across = t % 8 * 8;
 	if (row >= m)
 		return;
 	a += begin(words, &p->a, z);
 	b += begin(words, &p->b, z);
 	c += begin(words, &p->c, z);
-	float sum[4][4];
-	for (uint i = 0; i < 4; i++)
-		for (uint j = 0; j < 4; j++)
-			sum[i][j] = 0;
+	float8 sum[8];
+	#pragma unroll
+	for (uint i = 0; i < 8; i++)
+		sum[i] = 0;
 	uint ad = p->a.down, ax = p->a.across, bd = p->b.down, bx = p->b.across;
 	for (uint from = 0; from < k; from += DEPTH) {
-		for (uint e = t; e < SIDE * DEPTH; e += 256) { // neighbours read neighbours
-			uint i = ax == 1 ? e / DEPTH : e % SIDE, d = ax == 1 ? e % DEPTH : e / SIDE;
-			as[d][i] = row + i < m && from + d < k ? a[(ulong)(row + i) * ad + (ulong)(from + d) * ax] : 0;
-			uint j = bx == 1 ? e % SIDE : e / DEPTH, h = bx == 1 ? e / SIDE : e % DEPTH;
-			bs[h][j] = col + j < n && from + h < k ? b[(ulong)(from + h) * bd + (ulong)(col + j) * bx] : 0;
-		}
-		barrier(CLK_LOCAL_MEM_FENCE);
 		uint deep = min(DEPTH, k - from);
-		for (uint d = 0; d < deep; d++)
-			for (uint i = 0; i < 4; i++)
-				for (uint j = 0; j < 4; j++)
-					sum[i][j] = fma(as[d][down + i], bs[d][across + j], sum[i][j]);
 		barrier(CLK_LOCAL_MEM_FENCE);
+		load(as, a + (ulong)row * ad + (ulong)from * ax, ad, ax, m - row, deep, t);
+		load(bs, b + (ulong)col * bx + (ulong)from * bd, bx, bd, n - col, deep, t);
+		barrier(CLK_LOCAL_MEM_FENCE);
+		for (uint d = 0; d < deep; d++)
+			multiply(sum, as + d * SIDE + down, bs + d * SIDE + across);
 	}
-	for (uint i = 0; i < 4; i++)
-		for (uint j = 0; j < 4; j++) {
+	#pragma unroll
+	for (uint i = 0; i < 8; i++) {
+		float line[8];
+		put8(line, sum[i]);
+		#pragma unroll
+		for (uint j = 0; j < 8; j++) {
 			uint r = row + down + i, q = col + across + j;
 			if (r >= m || q >= n)
 				continue;
-			float s = sum[i][j];
+			float s = line[j];
 			if (p->bias.there)
 				s = s + bias[begin(words, &p->bias, z) + q];
 			if (p->gate.there && !(gate[begin(words, &p->gate, z) + (ulong)r * p->gate.down + q] > 0))
@@ -69,6 +64,7 @@ void gemm(__global const uint *words, uint params, __global const float *a, __gl
 				s = 0;
 			c[(ulong)r * p->c.down + q] = s;
 		}
+	}
 }
 
 // d[j] = the sum of column j of an entry's rows in their order: the gradient of a bias.

@@ -17,17 +17,43 @@ __kernel void gather_values(__global const uint *words, uint ids, uint sizes, ui
 		x[((ulong)z * most + s) * features + f] = values[(ulong)words[ids + z * most + s] * features + f];
 }
 
-// y = x times 0 or keep: word e of an entry's stream decides on element e. Keys are as noise has them.
+// The bytes of samples as they are drawn, see data.Augment: cropped at a random place from the image with black pixels
+// around it, and mirrored. Keys are eight words for each entry: whether its samples change at all, the cipher key, that
+// behind the next multiple of 2^32, stream, member, and the position of the first sample.
+__kernel void draw_samples(__global const uint *words, uint ids, uint sizes, uint keys, uint most, __global const uchar *pixels, uint features,
+	uint height, uint width, uint pad, uint flip, __global uchar *drawn)
+{
+	uint f = get_global_id(0), s = get_group_id(1), z = get_group_id(2);
+	if (f >= features || s >= words[sizes + z])
+		return;
+	__global const uint *k = words + keys + 8 * z;
+	__global const uchar *image = pixels + (ulong)words[ids + z * most + s] * features;
+	uint at = k[7] + s, later = at < s ? 2 : 0, row = f / width % height, column = f % width;
+	uchar v = image[f];
+	if (k[0]) {
+		uint4 w = philox((uint4)(0, k[5], k[6], at), k[1 + later], k[2 + later]);
+		if (flip && w.z > 0x7fffffffu)
+			column = width - 1 - column;
+		uint y = row + mul_hi(w.x, 2 * pad + 1) - pad, x = column + mul_hi(w.y, 2 * pad + 1) - pad; // below zero is beyond all
+		v = y < height && x < width ? image[(f / (height * width) * height + y) * width + x] : 0;
+	}
+	drawn[((ulong)z * most + s) * features + f] = v;
+}
+
+// y = x times 0 or keep: word e of an entry's stream decides on element e. A work item takes a block of the stream, four
+// elements. Keys are as noise has them.
 __kernel void dropout(__global const uint *words, uint keys, uint sizes, uint features, uint layer, __global const float *x, __global float *y,
 	ulong step, float keep, uint limit)
 {
-	ulong e = COLUMN;
-	if (e >= (ulong)words[sizes + ENTRY] * features)
+	ulong first = COLUMN * 4, n = (ulong)words[sizes + ENTRY] * features;
+	if (first >= n)
 		return;
 	__global const uint *k = words + keys + 5 * ENTRY;
-	uint4 w = philox((uint4)((uint)(e / 4), layer, k[2], k[3]), k[0], k[1]);
-	uint of[4] = {w.x, w.y, w.z, w.w}, word = of[e % 4];
-	y[ENTRY * step + e] = x[ENTRY * step + e] * ((word >> 8) < limit ? 0.0f : keep);
+	uint4 w = philox((uint4)((uint)COLUMN, layer, k[2], k[3]), k[0], k[1]);
+	uint of[4] = {w.x, w.y, w.z, w.w};
+	for (uint i = 0; i < 4; i++)
+		if (first + i < n)
+			y[ENTRY * step + first + i] = x[ENTRY * step + first + i] * ((of[i] >> 8) < limit ? 0.0f : keep);
 }
 
 // y = max(0, x), whose rows are of a list.

@@ -89,9 +89,11 @@ func (d *Device) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) (err
 		return fmt.Errorf("kernel %s: groups %v of %d work items are more than a card takes", code.name, groups, size)
 	}
 	defer func() {
-		if f, ok := recover().(fault); ok {
+		switch f := recover().(type) {
+		case nil:
+		case fault:
 			err = fmt.Errorf("kernel %s: %s", code.name, string(f))
-		} else if f != "" {
+		default:
 			panic(f)
 		}
 	}()

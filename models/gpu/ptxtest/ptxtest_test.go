@@ -74,6 +74,18 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestOwnFaults: what goes wrong in the interpreter itself is no launch that succeeds.
+func TestOwnFaults(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a kernel without code runs")
+		}
+	}()
+	d := New()
+	d.kernels = []*kernel{{name: "empty"}}
+	_ = d.Launch(1, [3]int{1, 1, 1}, 1)
+}
+
 // TestInstructionsMean computes with one instruction each.
 func TestInstructionsMean(t *testing.T) {
 	for body, want := range map[string]uint32{
@@ -84,15 +96,18 @@ func TestInstructionsMean(t *testing.T) {
 		"setp.lt.s32 %p1, -1, %r1;\nselp.u32 %r1, 1, 0, %p1;":                 1,
 		"setp.lt.u32 %p1, -1, %r1;\nselp.u32 %r1, 1, 0, %p1;":                 0,
 		"shf.l.wrap.b32 %r1, -2147483648, -2147483648, 1;":                    1,
-		"shr.s32 %r1, -8, 2;":              0xfffffffe,
-		"shr.u32 %r1, -8, 28;":             15,
-		"bfe.s32 %r1, 240, 4, 4;":          0xffffffff,
-		"bfe.u32 %r1, 240, 4, 4;":          15,
-		"mul.hi.u32 %r1, -1, -1;":          0xfffffffe,
-		"cvt.s32.s8 %r1, 255;":             0xffffffff,
-		"cvt.rzi.s32.f32 %r1, 0fC0200000;": 0xfffffffe,
-		"cvt.rzi.s32.f32 %r1, 0f7FC00000;": 0,
-		"cvt.rn.f32.u32 %r1, -1;":          math.Float32bits(1 << 32),
+		"shr.s32 %r1, -8, 2;":     0xfffffffe,
+		"shr.u32 %r1, -8, 28;":    15,
+		"bfe.s32 %r1, 240, 4, 4;": 0xffffffff,
+		"bfe.u32 %r1, 240, 4, 4;": 15,
+		"mov.u16 %rs1, 9;\nshl.b16 %rs2, %rs1, 14;\ncvt.u32.u16 %r1, %rs2;":     0x4000,
+		"sub.s16 %rs2, 1, 2;\ncvt.u32.u16 %r1, %rs2;":                           0xffff,
+		"div.u16 %rs2, 65535, 2;\ncvt.u32.u16 %r1, %rs2;":                       32767,
+		"mul.hi.u32 %r1, -1, -1;":                                               0xfffffffe,
+		"cvt.s32.s8 %r1, 255;":                                                  0xffffffff,
+		"cvt.rzi.s32.f32 %r1, 0fC0200000;":                                      0xfffffffe,
+		"cvt.rzi.s32.f32 %r1, 0f7FC00000;":                                      0,
+		"cvt.rn.f32.u32 %r1, -1;":                                               math.Float32bits(1 << 32),
 		"cvt.rni.f64.f64 %rd9, 0d4004000000000000;\ncvt.rzi.s32.f64 %r1, %rd9;": 2,
 		"{ .reg .b32 tmp; mov.b64 {tmp, %r1}, 38654705664; }":                   9,
 		"@!%p9 bra $L;\nmov.b32 %r1, 1;\n$L:":                                   7,

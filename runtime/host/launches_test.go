@@ -1,0 +1,231 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models/gpu"
+	"brood/models/gpu/opencl"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/transport/local"
+)
+
+// usage is what was asked of a device.
+type usage struct {
+	launches    map[string]int // by kernel
+	wrote, read int            // bytes
+	waits       int            // times that the queue was waited for
+	allocs      int
+}
+
+// less is what was asked since an earlier count.
+func (u usage) less(o usage) usage {
+	out := usage{map[string]int{}, u.wrote - o.wrote, u.read - o.read, u.waits - o.waits, u.allocs - o.allocs}
+	for k, n := range u.launches {
+		if n != o.launches[k] {
+			out.launches[k] = n - o.launches[k]
+		}
+	}
+	return out
+}
+
+// total is all launches.
+func (u usage) total() (n int) {
+	for _, some := range u.launches {
+		n += some
+	}
+	return n
+}
+
+func (u usage) copy() usage {
+	u.launches = maps.Clone(u.launches)
+	return u
+}
+
+// counting is a driver with one device, opened once, that counts what is asked of it. What was compiled stays.
+type counting struct {
+	gpu.Driver
+	gpu.Device
+	loaded  map[string]bool
+	kernels map[string]gpu.Kernel
+	names   map[gpu.Kernel]string
+	usage
+}
+
+func (c *counting) Name() string                 { return c.Driver.Name() }
+func (c *counting) Devices() ([]gpu.Info, error) { return []gpu.Info{c.Info()}, nil }
+func (c *counting) Open(int) (gpu.Device, error) { return c, nil }
+func (c *counting) Close()                       {}
+
+func (c *counting) Load(name, source string) error {
+	if c.loaded[source] {
+		return nil
+	}
+	c.loaded[source] = true
+	return c.Device.Load(name, source)
+}
+
+func (c *counting) Kernel(name string) (gpu.Kernel, error) {
+	if k, ok := c.kernels[name]; ok {
+		return k, nil
+	}
+	k, err := c.Device.Kernel(name)
+	c.kernels[name], c.names[k] = k, name
+	return k, err
+}
+
+func (c *counting) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) error {
+	c.launches[c.names[k]]++
+	return c.Device.Launch(k, groups, size, args...)
+}
+
+func (c *counting) Write(dst gpu.Memory, at int, p []byte) error {
+	c.wrote += len(p)
+	return c.Device.Write(dst, at, p)
+}
+
+func (c *counting) Read(p []byte, src gpu.Memory, at int) error {
+	c.read += len(p)
+	c.waits++
+	return c.Device.Read(p, src, at)
+}
+
+func (c *counting) Finish() error {
+	c.waits++
+	return c.Device.Finish()
+}
+
+func (c *counting) Alloc(bytes int) (gpu.Memory, error) {
+	c.allocs++
+	return c.Device.Alloc(bytes)
+}
+
+// counted replaces the drivers of the test's process by one that counts.
+func counted(t *testing.T) *counting {
+	t.Helper()
+	d := opencl.Driver{}
+	if _, err := d.Devices(); err != nil {
+		t.Skip(err)
+	}
+	open, err := d.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &counting{d, open, map[string]bool{}, map[string]gpu.Kernel{}, map[gpu.Kernel]string{}, usage{launches: map[string]int{}}}
+	was := drivers
+	drivers = []gpu.Driver{c}
+	t.Cleanup(func() {
+		drivers = was
+		open.Close()
+	})
+	return c
+}
+
+// perRound is what a round of an algorithm asks of a device, once memory is had and a first period is over.
+type perRound struct {
+	launches, gradients, evaluations, wrote, read, waits float64
+	allocs                                               int     // in all
+	row                                                  float64 // bytes of a row of parameters
+}
+
+// measured is what rounds of a worker that hosts all n members ask for: those that a longer grant has more than a
+// shorter one, so that what a grant asks for once is not counted.
+func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment string) perRound {
+	t.Helper()
+	o := brief(a, "mlp-small", "glyphs")
+	o.Members, o.Device, o.Augment = n, "opencl:0", augment
+	j := prepare(t, o)
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, nil, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Free()
+	plan := event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(n), []int{0}), Algorithm: a.Name, Timeline: j.Edits}
+	if m, ok := w.Handle(t.Context(), message.Plan{Plan: plan}).(message.Failed); ok {
+		t.Fatal(m.Err)
+	}
+	at := uint64(0)
+	grant := func(rounds uint64) (usage, int) {
+		before := c.usage.copy()
+		d, ok := w.Handle(t.Context(), message.Grant{Epoch: 1, From: at, To: at + rounds, Committed: at, Limit: event.Limit{Rounds: 1 << 30}}).(message.Done)
+		if !ok {
+			t.Fatal("the grant failed")
+		}
+		at += rounds
+		return c.usage.copy().less(before), int(d.Progress.Evaluations)
+	}
+	const rounds = 4
+	_, first := grant(4 * rounds)
+	short, second := grant(rounds)
+	long, third := grant(2 * rounds)
+	u := long.less(short)
+	each := func(n int) float64 { return float64(n) / rounds }
+	return perRound{each(u.total()), each(u.launches["cross_entropy"]), each(third - 2*second + first), each(u.wrote), each(u.read), each(u.waits),
+		long.allocs, float64(4 * j.Net.Layout.Params)}
+}
+
+// growing are algorithms whose rounds have turns of members or children one after the other, or passes over shards. Of
+// all others a round has as many launches for any number of members.
+var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.PopSGD, optim.GA, optim.PESGD, optim.PBT}
+
+// TestLaunches: what a round asks of a device. Nothing is allocated, and the gradient family waits for nothing; no
+// row of parameters crosses in either direction. The table in docs/gpu.md is the one that this test measures.
+func TestLaunches(t *testing.T) {
+	c, few, many := counted(t), 4, 12
+	var table strings.Builder
+	type what struct {
+		*optim.Algorithm
+		augment string
+	}
+	var all []what
+	for _, a := range catalog.All() {
+		if a.Needs.Model() {
+			all = append(all, what{a, ""})
+		}
+	}
+	for _, x := range append(all, what{optim.DPSGD, "pad=2,flip"}, what{optim.OpenAIES, "pad=2,flip"}) {
+		a := x.Algorithm
+		var of [2]perRound
+		for i, n := range []int{few, many} {
+			u := measured(t, c, a, n, x.augment)
+			of[i] = u
+			family := a.Needs&optim.Evaluations == 0 && a != optim.BGD // whose report is a mean over the passes of a shard
+			if family && u.waits != 0 {
+				t.Errorf("%s with %d members waits %g times a round", a.Name, n, u.waits)
+			}
+			if u.allocs != 0 {
+				t.Errorf("%s with %d members takes memory %d times", a.Name, n, u.allocs)
+			}
+			// A loss and the number of hits of each member or candidate, and some lengths of 8 bytes.
+			if limit := float64(16*n)*u.gradients + 24*u.evaluations + float64(8*n); u.read > limit {
+				t.Errorf("%s with %d members reads %g bytes a round, more than %g", a.Name, n, u.read, limit)
+			}
+			if u.wrote > u.row/10 {
+				t.Errorf("%s with %d members writes %g bytes a round, and a row of parameters has %g", a.Name, n, u.wrote, u.row)
+			}
+		}
+		if same := of[0].launches == of[1].launches; !same && !slices.Contains(growing, a) {
+			t.Errorf("%s has %g launches a round with %d members and %g with %d", a.Name, of[0].launches, few, of[1].launches, many)
+		}
+		name := a.Name
+		if x.augment != "" {
+			name += ", augmented"
+		}
+		fmt.Fprintf(&table, "| %s | %.4g | %.4g | %.0f | %.0f | %.0f | %.2g |\n", name, of[0].launches, of[1].launches, of[0].wrote, of[1].wrote,
+			of[1].read, of[1].waits)
+	}
+	page, err := os.ReadFile("../../docs/gpu.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), table.String()) {
+		t.Errorf("the table of launches in docs/gpu.md is not what is measured, which is\n%s", table.String())
+	}
+}
