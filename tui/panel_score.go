@@ -25,10 +25,22 @@ func scoreTitle(m *model) (string, string) {
 	return "test error  percent", count(int(m.shown.Evaluations), "score")
 }
 
+// unscored says when there will be a score, which may be many rounds ahead.
+func (m *model) unscored() string {
+	c := m.shown.Config
+	if m.shown.Plan == nil || c == nil || m.shown.Over() || m.killed() {
+		return m.waiting("the first score on the test set")
+	}
+	if c.Evaluate == 0 {
+		return "the test set is scored at the end of each epoch"
+	}
+	return fmt.Sprintf("the test set is scored every %s", count(int(c.Evaluate), "round"))
+}
+
 func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	s, e := m.shown.Find(view.TestError), m.shown.Evaluation
 	if s == nil || e == nil || r.H < 4 {
-		explain(g, r, m.waiting("the first score on the test set"))
+		explain(g, r, m.unscored())
 		return
 	}
 	area, legend := r.Top(r.H - 1)

@@ -66,3 +66,26 @@ func TestScoreIsExported(t *testing.T) {
 		t.Errorf("exported: %q", got)
 	}
 }
+
+// TestUnscored: a run that was not scored yet says when it is, which may be long after its first rounds.
+func TestUnscored(t *testing.T) {
+	for every, want := range map[uint64]string{250: "the test set is scored every 250 rounds", 0: "the test set is scored at the end of each epoch"} {
+		rs := sourcetest.Run(6, 400)
+		c := *rs[0].Config
+		c.Evaluate = every
+		rs[0].Config = &c
+		kept := rs[:0]
+		for _, r := range rs {
+			if r.Evaluation == nil && r.State == nil {
+				kept = append(kept, r)
+			}
+		}
+		d := open(t, 200, 50, kept, nil)
+		if screen := strings.Join(strings.Fields(d.theme.String(d.paint())), " "); !strings.Contains(screen, want[:24]) {
+			t.Errorf("%d: not on the screen: %s\n%s", every, want, screen)
+		}
+		if got := d.model.unscored(); got != want {
+			t.Errorf("%d: %q, want %q", every, got, want)
+		}
+	}
+}
