@@ -32,28 +32,50 @@ var deaf = make(chan os.Signal, 1)
 // leaving passes on what asks a process to save and leave: Ctrl+C, SIGTERM, a terminal that is closed (unless nohup
 // ignores it), and, as SIGPIPE, a reader of standard output that is gone. After stop, and after signal.Stop, a signal
 // ends the process at once.
+//
+// One Ctrl+C in a pipeline ends the reader as well. Both together are one wish to leave, in whatever order they come: a
+// second one would not let the run save.
 func leaving(out chan<- os.Signal) (stop func()) {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		all = append(all, syscall.SIGHUP)
 	}
-	signal.Notify(out, all...)
+	in := make(chan os.Signal, 2)
+	signal.Notify(in, all...)
 	signal.Notify(deaf, syscall.SIGPIPE)
 	done := make(chan struct{})
-	go func() {
-		select {
-		case <-stdout.gone:
-			select {
-			case out <- syscall.SIGPIPE:
-			case <-done:
-			}
-		case <-done:
-		}
-	}()
+	go pass(out, in, stdout.gone, done)
 	return sync.OnceFunc(func() {
-		signal.Stop(out)
+		signal.Stop(in)
 		close(done)
 	})
+}
+
+// pass hands signals on until done, and SIGPIPE where gone is closed before any came; the next one then is the same
+// wish.
+func pass(out chan<- os.Signal, in <-chan os.Signal, gone, done <-chan struct{}) {
+	came, piped := false, false
+	for {
+		var sig os.Signal
+		select {
+		case sig = <-in:
+			if came, piped = true, piped && !came; piped {
+				continue
+			}
+		case <-gone:
+			if gone = nil; came {
+				continue
+			}
+			sig, piped = syscall.SIGPIPE, true
+		case <-done:
+			return
+		}
+		select {
+		case out <- sig:
+		case <-done:
+			return
+		}
+	}
 }
 
 // leftBy is the exit status of a process that a signal made leave, as shells have it.
