@@ -12,7 +12,8 @@ import (
 // Two workers may lose each other while both reach the coordinator. Nobody has lost a row then: the rounds in progress
 // are void, and all go on in a new membership epoch, in which the two connect anew. That is tried twice; whoever lost
 // others a third time within linkForgiven is put out for a while. Of the two that is the one that lost more, and where
-// they are equal the one that says so first: no worker can put another out by what it alone says.
+// they are equal the one that says so first: no worker can put another that hosts members out by what it alone says.
+// One that hosts none yet goes first, for a while, whoever of the two speaks.
 
 // linkPauses are how long the first and the second try wait.
 var linkPauses = [...]time.Duration{0, 2 * time.Second}
@@ -42,8 +43,8 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 	if c.plan == nil && !c.keep {
 		return c.fence(Lost{e.Worker, "it reports: " + e.Err}) // who is alone exchanges nothing
 	}
-	if e.Never || c.badNetwork() && c.base != c.cfg.Epoch && len(c.roster.Hosted(e.Worker)) == 0 {
-		return c.unreached(e)
+	if w, bare := c.bare(e.Worker, *e.Cut); e.Never || bare && c.badNetwork() {
+		return c.unreached(e, w)
 	}
 	one, other := min(e.Worker, *e.Cut), max(e.Worker, *e.Cut)
 	n := c.cuts[[2]int{one, other}]
@@ -89,15 +90,31 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 	return fx
 }
 
-// unreached handles the failure of a worker that never had a connection to another, or none that held until it had
-// members. Its addresses are wrong, unless the network is known to be bad: then it may come back, and the others do not
-// wait for it meanwhile.
-func (c *Coordinator) unreached(e message.Failed) []Effect {
-	out := Lost{e.Worker, "it reports: " + e.Err}
-	if !c.badNetwork() {
-		return c.fence(out)
+// bare is the one of two workers that hosts no member, the first where neither does: it has nothing to lose. Where both
+// do, or nothing was ever ready, it is the first, and false.
+func (c *Coordinator) bare(first, second int) (w int, ok bool) {
+	if c.base == c.cfg.Epoch {
+		return first, false
 	}
-	return c.sendAway(out)
+	for _, w := range []int{first, second} {
+		if len(c.roster.Hosted(w)) == 0 {
+			return w, true
+		}
+	}
+	return first, false
+}
+
+// unreached puts a worker out that never had a connection with another, or none that held until it had members. By its
+// own word its addresses are wrong, unless the network is known to be bad: then it may come back, and the others do not
+// wait for it meanwhile. By the other's word it may come back in any case.
+func (c *Coordinator) unreached(e message.Failed, out int) []Effect {
+	switch {
+	case out != e.Worker:
+		return c.sendAway(Lost{out, fmt.Sprintf("worker %d reports: %s", e.Worker, e.Err)})
+	case c.badNetwork():
+		return c.sendAway(Lost{out, "it reports: " + e.Err})
+	}
+	return c.fence(Lost{out, "it reports: " + e.Err})
 }
 
 // badNetwork says whether a worker was put out lately because it had lost others.
