@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"brood/models/engine"
@@ -21,9 +22,9 @@ var linkPauses = [...]time.Duration{0, 2 * time.Second}
 // linkForgiven is how long a connection must hold until its earlier ends no longer count.
 const linkForgiven = 10 * time.Minute
 
-// Whoever is put out because of lost links may come back after linkAway. For each who was before it, whoever that was,
-// that is twice as long, up to linkForgiven: a network that stays bad costs less and less. Where that has not happened
-// for awayForgiven, it begins anew.
+// Whoever is put out because of lost links may come back after linkAway. Each time that it was before, by its key, that is
+// twice as long, up to linkForgiven: a network that stays bad costs less and less, and nobody pays for what another
+// says. Where that has not happened to it for awayForgiven, it begins anew.
 const (
 	linkAway     = 10 * time.Second
 	awayForgiven = time.Hour
@@ -57,10 +58,7 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 		worst, times = *e.Cut, n
 	}
 	if times > len(linkPauses) {
-		if !c.badNetwork() {
-			c.aways.times = 0
-		}
-		c.aways.last = c.now
+		c.bad = c.now
 		return c.sendAway(Lost{worst, fmt.Sprintf("it lost others %d times in %s, though it reaches the coordinator: see to the network between the workers; the last time, worker %d reported: %s",
 			times, linkForgiven, e.Worker, e.Err)})
 	}
@@ -119,13 +117,16 @@ func (c *Coordinator) unreached(e message.Failed, out int) []Effect {
 
 // badNetwork says whether a worker was put out lately because it had lost others.
 func (c *Coordinator) badNetwork() bool {
-	return c.aways.times > 0 && c.now.Sub(c.aways.last) <= awayForgiven
+	return !c.bad.IsZero() && c.now.Sub(c.bad) <= awayForgiven
 }
 
 // sendAway puts a worker out that may come back, as another number. What it held is lost.
 func (c *Coordinator) sendAway(e Lost) []Effect {
-	after := min(linkAway<<min(c.aways.times, 10), linkForgiven)
-	c.aways.times++
+	maps.DeleteFunc(c.aways, func(_ string, k cuts) bool { return c.now.Sub(k.last) > awayForgiven })
+	key := c.keys[e.Worker]
+	times := c.aways[key].times
+	after := min(linkAway<<min(times, 10), linkForgiven)
+	c.aways[key] = cuts{times + 1, c.now}
 	fx := []Effect{Send{e.Worker, message.Away{Why: e.Reason, After: after}}}
 	e.Reason += fmt.Sprintf("; it may come back in %s", after)
 	return append(fx, c.loses(e)...)

@@ -97,6 +97,40 @@ func TestAwayLonger(t *testing.T) {
 	}
 }
 
+// TestAwayByKey: whoever says again and again that it could never reach another pays with ever longer pauses of its own.
+// Another key pays for its own losses alone.
+func TestAwayByKey(t *testing.T) {
+	p := newParty(t, 1, nil)
+	p.round(nil)
+	next := 1
+	never := func(key string) time.Duration {
+		w := next
+		next++
+		p.step(Joined{Worker: w, Key: key})
+		p.round(nil)
+		p.round(nil)
+		p.step(message.Failed{Worker: 0, Epoch: p.core.epoch, Err: "it does not answer", Cut: &w, Never: true})
+		p.ready()
+		p.round(nil)
+		if last := p.away[len(p.away)-1]; last.worker != w {
+			t.Fatalf("put out %v, want worker %d", p.away, w)
+		}
+		return p.away[len(p.away)-1].after
+	}
+	for n := range 8 {
+		if got, want := never("liar"), min(linkAway<<n, linkForgiven); got != want {
+			t.Errorf("time %d: away for %s, want %s", n+1, got, want)
+		}
+	}
+	if got := never("honest"); got != linkAway {
+		t.Errorf("another key is away for %s", got)
+	}
+	p.now = p.now.Add(awayForgiven + time.Second)
+	if got := never("liar"); got != linkAway || len(p.core.aways) != 1 {
+		t.Errorf("after a long time it is away for %s, and %v are known", got, p.core.aways)
+	}
+}
+
 // TestNeverReached: who could never reach another is put out for good, for its address is wrong; but where somebody was
 // put out because of lost links lately, it may be that network still, and it may come back. Then a newcomer that
 // holds nothing yet is not tried again while all others wait.
