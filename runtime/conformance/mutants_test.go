@@ -105,7 +105,7 @@ var mutants = []mutant{
 		"./runtime/coordinator", "^TestAwayLonger$", 0},
 	{"one key pays for another's pauses", "runtime/coordinator/links.go", "key := c.keys[e.Worker]", "key := \"\"",
 		"./runtime/coordinator", "^TestAwayByKey$", 0},
-	{"who was sent away comes back at once", "runtime/remote/seat.go", "t.run.srv.sent(t.peer.Node(), m.After)", "",
+	{"who was sent away comes back at once", "runtime/remote/admit.go", "return time.Until(s.away[n])", "return 0",
 		"./runtime/remote", "^TestAwayAtTheDoor$", 0},
 	{"a worker of this process is back at once", "runtime/fleet/fleet.go", "f.away[x.Worker] = a.After", "_ = a",
 		"./runtime/fleet", "^TestAwayHere$", 0},

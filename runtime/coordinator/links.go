@@ -22,8 +22,8 @@ var linkPauses = [...]time.Duration{0, 2 * time.Second}
 // linkForgiven is how long a connection must hold until its earlier ends no longer count.
 const linkForgiven = 10 * time.Minute
 
-// Whoever is put out because of lost links may come back after linkAway. Each time that it was before, by its key, that is
-// twice as long, up to linkForgiven: a network that stays bad costs less and less, and nobody pays for what another
+// Whoever is put out because of lost links may come back after linkAway. Each time that it was before, by its key, that
+// is twice as long, up to linkForgiven: a network that stays bad costs less and less, and nobody pays for what another
 // says. Where that has not happened to it for awayForgiven, it begins anew.
 const (
 	linkAway     = 10 * time.Second

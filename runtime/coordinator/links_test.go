@@ -97,8 +97,8 @@ func TestAwayLonger(t *testing.T) {
 	}
 }
 
-// TestAwayByKey: whoever says again and again that it could never reach another pays with ever longer pauses of its own.
-// Another key pays for its own losses alone.
+// TestAwayByKey: whoever says again and again that it could never reach another pays with ever longer pauses of its
+// own. Another key pays for its own losses alone.
 func TestAwayByKey(t *testing.T) {
 	p := newParty(t, 1, nil)
 	p.round(nil)
@@ -176,9 +176,9 @@ func TestNeverReached(t *testing.T) {
 	}
 }
 
-// TestNewcomerGoes: of two that could not reach each other, the one that hosts no member goes, whichever of them says so
-// first: no row is lost and no round done again. By another's word it never goes for good. Where somebody was put out
-// because of lost links lately, that is so too for a connection that broke before it hosted a member.
+// TestNewcomerGoes: of two that could not reach each other, the one that hosts no member goes, whichever of them says
+// so first: no row is lost and no round done again. By another's word it never goes for good. Where somebody was put
+// out because of lost links lately, that is so too for a connection that broke before it hosted a member.
 func TestNewcomerGoes(t *testing.T) {
 	for name, c := range map[string]struct {
 		who, of    int

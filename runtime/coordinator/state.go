@@ -25,7 +25,7 @@ type life struct {
 // crew is who is there, and what went with those who are not.
 //
 //   - alive ascends and names nobody twice;
-//   - only those who are there rest, have a key, or have connections that broke; of a pair the lower number comes first;
+//   - only those who are there rest, have a key, or connections that broke; of a pair the lower number comes first;
 //   - lost members are of the roster.
 type crew struct {
 	alive []int

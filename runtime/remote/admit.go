@@ -96,7 +96,9 @@ func (s *Server) sent(n wire.NodeID, after time.Duration) {
 }
 
 // stays is how long a worker is still away. The caller holds mu.
-func (s *Server) stays(n wire.NodeID) time.Duration { return time.Until(s.away[n]) }
+func (s *Server) stays(n wire.NodeID) time.Duration {
+	return time.Until(s.away[n])
+}
 
 // place finds the run for a worker; in a series it is nil where none wants one now. The caller holds mu.
 func (s *Server) place(ctx context.Context, q quic.Request) (best *run, err error) {

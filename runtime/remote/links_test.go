@@ -145,9 +145,9 @@ func TestLinkLostThrice(t *testing.T) {
 	t.Logf("the longest stall of %s, alerts %q", a.stall.Round(10*time.Millisecond), a.alerts)
 }
 
-// TestAwayAtTheDoor: whoever was sent away is not let in before its time, whatever its client does, and pays by its key:
-// one that comes back and says again that it never reached the others is away for longer, and another for no longer
-// than it was at fault itself.
+// TestAwayAtTheDoor: whoever was sent away is not let in before its time, whatever its client does, and pays by its
+// key: one that comes back and says again that it never reached the others is away for longer, and another for no
+// longer than it was at fault itself.
 func TestAwayAtTheDoor(t *testing.T) {
 	began, once := make(chan struct{}), sync.Once{}
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), func(r event.Record) {
