@@ -79,7 +79,7 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	c := &Coordinator{cfg: cfg,
 		life:   life{phase: event.Waiting},
-		crew:   crew{rests: map[int]rest{}, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}},
+		crew:   crew{rests: map[int]rest{}, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, keys: map[int]string{}, aways: map[string]cuts{}},
 		epochs: epochs{epoch: cfg.Epoch, base: cfg.Epoch, alg: alg, misjudged: map[string]bool{}},
 		knobs:  knobs{edits: slices.Clone(cfg.Edits)},
 		rounds: rounds{batch: 1, most: 1, done: map[uint64]*outstanding{}},

@@ -15,8 +15,12 @@ type Effect interface{ isEffect() }
 
 // Events.
 type (
-	// Joined says that a worker is there. Its number was never used before.
-	Joined struct{ Worker int }
+	// Joined says that a worker is there. Its number was never used before; its key is the same each time that it comes
+	// back, and empty for all workers of the coordinator's own process.
+	Joined struct {
+		Worker int
+		Key    string
+	}
 	// Lost says that a worker is gone, with all that it held.
 	Lost struct {
 		Worker int

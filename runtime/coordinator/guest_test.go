@@ -53,7 +53,7 @@ func newParty(t *testing.T, workers int, change func(*Config)) *party {
 	}
 	p := &party{t: t, core: core, now: time.Unix(1, 0), sent: map[int][]any{}}
 	for w := range workers {
-		p.step(Joined{w})
+		p.step(Joined{Worker: w})
 	}
 	p.ready()
 	return p
@@ -276,7 +276,7 @@ func TestGuests(t *testing.T) {
 		"a blow-up of a block of its own": {`"bomb"`, failed(message.NonFinite{Block: "bomb", Member: 2, To: 1})},
 		"a blow-up of rounds never given": {"round", failed(message.NonFinite{Block: "x", Member: 2, From: 0, To: 1 << 62})},
 		"rates that are no number": {"rate", func(p *party) any {
-			p.step(Joined{2})
+			p.step(Joined{Worker: 2})
 			p.round(nil)
 			p.round(nil)
 			return message.Ready{Worker: 1, Epoch: p.core.epoch, Noise: math.NaN()}

@@ -48,6 +48,11 @@ func (c *crew) holds(of func(optim.Member) bool) error {
 			return fmt.Errorf("worker %d rests and is gone", w)
 		}
 	}
+	for w := range c.keys {
+		if !slices.Contains(c.alive, w) {
+			return fmt.Errorf("worker %d has a key and is gone", w)
+		}
+	}
 	for pair := range c.cuts {
 		if pair[0] >= pair[1] || !slices.Contains(c.alive, pair[0]) || !slices.Contains(c.alive, pair[1]) {
 			return fmt.Errorf("a connection of %v broke, and %v are there", pair, c.alive)

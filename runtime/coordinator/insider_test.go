@@ -192,7 +192,7 @@ func play(t *testing.T, script []byte) {
 		if !slices.Contains(x.core.alive, x.id) { // it comes again
 			x.id = x.next
 			x.next++
-			x.step(Joined{x.id})
+			x.step(Joined{Worker: x.id})
 		}
 		if x.core.phase == event.Paused {
 			x.step(event.Command{ID: 1, Action: event.Resume})

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ func (p *party) loses3(w int) {
 
 // comes lets a worker join, and takes it in.
 func (p *party) comes(w int) {
-	p.step(Joined{w})
+	p.step(Joined{Worker: w})
 	p.round(nil)
 	p.round(nil)
 	p.ready()
@@ -93,6 +94,40 @@ func TestAwayLonger(t *testing.T) {
 	p.loses3(10)
 	if last := p.away[len(p.away)-1]; last != (away{10, linkAway}) {
 		t.Errorf("after a long time, put out %v", last)
+	}
+}
+
+// TestAwayByKey: whoever says again and again that it could never reach another pays with ever longer pauses of its
+// own. Another key pays for its own losses alone.
+func TestAwayByKey(t *testing.T) {
+	p := newParty(t, 1, nil)
+	p.round(nil)
+	next := 1
+	never := func(key string) time.Duration {
+		w := next
+		next++
+		p.step(Joined{Worker: w, Key: key})
+		p.round(nil)
+		p.round(nil)
+		p.step(message.Failed{Worker: 0, Epoch: p.core.epoch, Err: "it does not answer", Cut: &w, Never: true})
+		p.ready()
+		p.round(nil)
+		if last := p.away[len(p.away)-1]; last.worker != w {
+			t.Fatalf("put out %v, want worker %d", p.away, w)
+		}
+		return p.away[len(p.away)-1].after
+	}
+	for n := range 8 {
+		if got, want := never("liar"), min(linkAway<<n, linkForgiven); got != want {
+			t.Errorf("time %d: away for %s, want %s", n+1, got, want)
+		}
+	}
+	if got := never("honest"); got != linkAway {
+		t.Errorf("another key is away for %s", got)
+	}
+	p.now = p.now.Add(awayForgiven + time.Second)
+	if got := never("liar"); got != linkAway || len(p.core.aways) != 1 {
+		t.Errorf("after a long time it is away for %s, and %v are known", got, p.core.aways)
 	}
 }
 
@@ -125,7 +160,7 @@ func TestNeverReached(t *testing.T) {
 	if got := never(4); got != (away{4, 4 * linkAway}) {
 		t.Errorf("once a link was lost: %v", got)
 	}
-	p.step(Joined{9})
+	p.step(Joined{Worker: 9})
 	p.round(nil)
 	p.round(nil)
 	p.loses(9, 0) // on its way in
@@ -141,10 +176,65 @@ func TestNeverReached(t *testing.T) {
 	}
 }
 
+// TestNewcomerGoes: of two that could not reach each other, the one that hosts no member goes, whichever of them says
+// so first: no row is lost and no round done again. By another's word it never goes for good. Where somebody was put
+// out because of lost links lately, that is so too for a connection that broke before it hosted a member.
+func TestNewcomerGoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		who, of    int
+		never, bad bool
+		want       away
+	}{
+		"it says so":                       {2, 0, true, false, away{2, 0}},
+		"the host says so":                 {0, 2, true, false, away{2, linkAway}},
+		"it says so in a bad network":      {2, 0, true, true, away{2, 2 * linkAway}},
+		"the host says so in one":          {0, 2, true, true, away{2, 2 * linkAway}},
+		"it lost the host in one":          {2, 0, false, true, away{2, 2 * linkAway}},
+		"the host lost it in one":          {0, 2, false, true, away{2, 2 * linkAway}},
+		"a newcomer says so of another":    {3, 2, true, false, away{3, 0}},
+		"a newcomer of another, in a bad":  {3, 2, true, true, away{3, 2 * linkAway}},
+		"a newcomer lost another in a bad": {3, 2, false, true, away{3, 2 * linkAway}},
+	} {
+		p := newParty(t, 2, nil)
+		p.round(nil)
+		if c.bad {
+			p.loses3(1)
+		} else {
+			p.step(Lost{1, "it died"})
+			p.ready()
+			p.round(nil)
+		}
+		p.step(Joined{Worker: 2})
+		p.step(Joined{Worker: 3})
+		p.round(nil)
+		p.round(nil)
+		at := p.core.committed
+		if p.core.plan == nil || len(p.core.plan.New.Workers()) != 3 {
+			t.Fatalf("%s: plan %+v", name, p.core.plan)
+		}
+		p.step(message.Failed{Worker: c.who, Epoch: p.core.epoch, Err: "it does not answer", Cut: &c.of, Never: c.never})
+		if got := p.away[len(p.away)-1]; got != c.want {
+			t.Errorf("%s: put out %v, want %v", name, p.away, c.want)
+		}
+		said := "it reports: "
+		if c.who != c.want.worker {
+			said = fmt.Sprintf("worker %d reports: ", c.who)
+		}
+		if texts := strings.Join(p.alerts(), "\n"); !strings.Contains(texts, fmt.Sprintf("worker %d is lost: %sit does not answer", c.want.worker, said)) {
+			t.Errorf("%s: alerts %s", name, texts)
+		}
+		if plan := p.core.plan; plan == nil || plan.From != event.Workers || len(plan.Lost) > 0 || plan.At != at {
+			t.Errorf("%s: plan %+v, want one of the workers at round %d", name, plan, at)
+		}
+		p.ready()
+		p.round(nil)
+	}
+}
+
 // TestLostLinkInPlan: the way into a membership epoch is tried again too, also the first one.
 func TestLostLinkInPlan(t *testing.T) {
 	p := newParty(t, 2, nil)
-	p.step(Joined{2})
+	p.step(Joined{Worker: 2})
 	p.round(nil)
 	p.round(nil)
 	if p.core.plan == nil {
@@ -164,8 +254,8 @@ func TestLostLinkInPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	core.cfg.Wait, first.core = 2, core
-	first.step(Joined{0})
-	first.step(Joined{1})
+	first.step(Joined{Worker: 0})
+	first.step(Joined{Worker: 1})
 	first.loses(0, 1)
 	first.ready()
 	first.round(nil)

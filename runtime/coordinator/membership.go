@@ -21,6 +21,9 @@ func (c *Coordinator) joined(e Joined) (fx []Effect) {
 	}
 	c.alive = append(c.alive, e.Worker)
 	slices.Sort(c.alive)
+	if e.Key != "" {
+		c.keys[e.Worker] = e.Key
+	}
 	if c.base == c.cfg.Epoch && c.plan == nil {
 		if len(c.alive) < c.cfg.Wait {
 			return nil

@@ -98,6 +98,7 @@ func (c *Coordinator) move(cause event.Cause, note string) {
 func (c *crew) forget(w int) {
 	c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
 	delete(c.rests, w)
+	delete(c.keys, w)
 	maps.DeleteFunc(c.cuts, func(pair [2]int, _ cuts) bool { return slices.Contains(pair[:], w) })
 }
 

@@ -154,7 +154,7 @@ func (s *scenario) obey(words []string) error {
 		return s.crash()
 	case "join":
 		for _, w := range workers {
-			s.step(Joined{w})
+			s.step(Joined{Worker: w})
 		}
 	case "died":
 		for _, w := range workers {

@@ -48,7 +48,8 @@ type checker struct {
 	rejected bool
 	overdue  int // commits since a save was asked for; -1 when none is due
 	stopped  bool
-	fresh    []event.Edit // logged, and carried by no grant or plan so far
+	cut      *message.Failed // what is handled just now, if it is of a connection
+	fresh    []event.Edit    // logged, and carried by no grant or plan so far
 	begun    bool
 	early    *event.Edit // logged for a round that is past
 }
@@ -66,7 +67,7 @@ func newChecker(s *sim) *checker {
 }
 
 func (c *checker) before(ev any) {
-	c.cmd = nil
+	c.cmd, c.cut = nil, nil
 	clear(c.to)
 	switch m := ev.(type) {
 	case message.Ready:
@@ -86,6 +87,10 @@ func (c *checker) before(ev any) {
 				c.saves[k] = map[int]bool{}
 			}
 			c.saves[k][m.Worker] = true
+		}
+	case message.Failed:
+		if m.Cut != nil {
+			c.cut = &m
 		}
 	case event.Command:
 		c.cmd, c.print = &m, c.fingerprint()
@@ -113,14 +118,14 @@ func (c *checker) effect(x any) error {
 			}
 		case message.Away:
 			w := c.s.workers[x.Worker]
-			newcomer := w.cuts > 0 && c.count["astray"] > 0 && len(c.s.core.roster.Hosted(x.Worker)) == 0
+			newcomer := w.cuts > 0 && (c.count["astray"] > 0 || c.cut != nil && c.cut.Never) && len(c.s.core.roster.Hosted(x.Worker)) == 0
 			if !w.faulty && w.cuts <= len(linkPauses) && !newcomer {
 				return fmt.Errorf("worker %d is put out, which did nothing wrong", x.Worker)
 			}
-			if !w.faulty && m.After == 0 {
-				return fmt.Errorf("worker %d is put out for good, and only lost others", x.Worker)
-			}
 			if !w.faulty {
+				if err := c.sentAway(x.Worker, m); err != nil {
+					return err
+				}
 				c.count["astray"]++
 			} else if slices.Contains(c.s.core.roster.Workers(), x.Worker) {
 				c.count["outvoted"]++

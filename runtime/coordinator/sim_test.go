@@ -37,6 +37,7 @@ type sim struct {
 	nextID  uint64
 	waiting bool // a resume command is on its way
 	odds    dice // of connections that break
+	nevers  dice // of those that never were
 	severs  int  // still to break
 
 	trace   hash
@@ -283,7 +284,7 @@ func (s *sim) spawn(in int64) {
 			return nil
 		}
 		w.here = true
-		return s.step(Joined{w.id})
+		return s.step(Joined{Worker: w.id})
 	})
 }
 
@@ -415,14 +416,14 @@ func TestSimulatorRepeats(t *testing.T) {
 // tally counts what the runs went through, so that a scene that never happens is noticed.
 type tally struct {
 	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
-	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back, Severed, Astray                                               int
+	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back, Severed, Astray, Never, Believed                              int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"]})
+		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"], c.count["by another's word"]})
 }
 
 func (t *tally) sum(o tally) {
@@ -432,12 +433,12 @@ func (t *tally) sum(o tally) {
 	t.Left, t.Abandoned, t.Drained, t.Uncordoned = t.Left+o.Left, t.Abandoned+o.Abandoned, t.Drained+o.Drained, t.Uncordoned+o.Uncordoned
 	t.Seeds, t.Chromosomes = t.Seeds+o.Seeds, t.Chromosomes+o.Chromosomes
 	t.Disagreed, t.Outvoted = t.Disagreed+o.Disagreed, t.Outvoted+o.Outvoted
-	t.Severed, t.Astray = t.Severed+o.Severed, t.Astray+o.Astray
+	t.Severed, t.Astray, t.Never, t.Believed = t.Severed+o.Severed, t.Astray+o.Astray, t.Never+o.Never, t.Believed+o.Believed
 	t.Failed, t.Back = t.Failed+o.Failed, t.Back+o.Back
 	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
 	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
-		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted, t.Failed, t.Back, t.Severed, t.Astray}
+		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted, t.Failed, t.Back, t.Severed, t.Astray, t.Never, t.Believed}
 }

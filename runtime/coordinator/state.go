@@ -25,14 +25,16 @@ type life struct {
 // crew is who is there, and what went with those who are not.
 //
 //   - alive ascends and names nobody twice;
-//   - only those who are there rest, or have connections that broke; of a pair the lower number comes first;
+//   - only those who are there rest, have a key, or connections that broke; of a pair the lower number comes first;
 //   - lost members are of the roster.
 type crew struct {
 	alive []int
 	rests map[int]rest // those of alive that get no members
 	lost  map[optim.Member]bool
 	cuts  map[[2]int]cuts // connections between workers that broke, the lower number first
-	aways cuts            // workers that were put out because of those
+	keys  map[int]string  // of those of alive that came with one
+	aways map[string]cuts // how often who is behind a key was put out because of those
+	bad   time.Time       // when that last happened to anybody that had lost others
 	retry time.Time       // the change of membership epoch because of one waits until then
 }
 

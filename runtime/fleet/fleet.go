@@ -182,7 +182,7 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 		delete(f.away, e.worker)
 	case seated:
 		f.boxes[e.worker] = e.seat
-		f.step(coordinator.Joined{Worker: e.worker})
+		f.step(coordinator.Joined{Worker: e.worker, Key: e.key})
 	case spawn:
 		f.spawn(ctx)
 	case message.Report:

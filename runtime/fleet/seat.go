@@ -22,16 +22,17 @@ var Unfinished = message.Away{Why: "the coordinator ends before the run does", A
 
 type seated struct {
 	worker int
+	key    string
 	seat   Seat
 }
 
 // Reserve gives the next worker's number. It may be called from any goroutine.
 func (f *Fleet) Reserve() int { return int(f.nextID.Add(1) - 1) }
 
-// Seat adds a worker that is hosted elsewhere, under a reserved number. After the run's end it closes the seat, perhaps
-// twice.
-func (f *Fleet) Seat(id int, s Seat) {
-	f.post(seated{id, s})
+// Seat adds a worker that is hosted elsewhere, under a reserved number. Its key is the same whenever it comes back.
+// After the run's end it closes the seat, perhaps twice.
+func (f *Fleet) Seat(id int, key string, s Seat) {
+	f.post(seated{id, key, s})
 	select {
 	case <-f.done:
 		s.Close()

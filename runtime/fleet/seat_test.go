@@ -32,7 +32,7 @@ func hosted(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn func(
 		}
 		f.Gone(id, reason)
 	})
-	f.Seat(id, box)
+	f.Seat(id, "", box)
 	return id, box, nil
 }
 
@@ -120,8 +120,8 @@ func TestPutOut(t *testing.T) {
 		x, _ := f.Run(bounded(t))
 		over <- x
 	}()
-	f.Seat(f.Reserve(), a)
-	f.Seat(f.Reserve(), b)
+	f.Seat(f.Reserve(), "", a)
+	f.Seat(f.Reserve(), "", b)
 	f.Report(message.Failed{Worker: 1, Epoch: 1, Err: "no"})
 	wait(t, b.closed)
 	b.mu.Lock()
@@ -130,7 +130,7 @@ func TestPutOut(t *testing.T) {
 	}
 	b.mu.Unlock()
 	f.Gone(1, "closed")
-	f.Seat(f.Reserve(), b)
+	f.Seat(f.Reserve(), "", b)
 	f.Interrupt()
 	f.Gone(0, "now nobody is left to save it")
 	f.Gone(2, "and the other")
@@ -138,7 +138,7 @@ func TestPutOut(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 	late := &mute{closed: make(chan struct{})}
-	f.Seat(f.Reserve(), late)
+	f.Seat(f.Reserve(), "", late)
 	wait(t, late.closed)
 	f.Report(message.Ready{})
 	f.Gone(3, "after the end")

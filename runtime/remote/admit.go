@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"slices"
@@ -29,6 +30,10 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 	r, err := s.place(ctx, q)
 	if err != nil {
 		return wire.Welcome{}, err
+	}
+	if left := s.stays(q.Node); left > 0 {
+		left = max(left.Round(time.Second), time.Second)
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: fmt.Sprintf("this worker was sent away and may come back in %s: it is tried again", left), Retry: true}
 	}
 	h := q.Hello
 	if r != nil {
@@ -66,6 +71,33 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 	id := r.fleet.Reserve()
 	s.admitted[q.Node] = admission{r, id, time.Now()}
 	return wire.Welcome{Run: r.id, Worker: uint32(id), Software: s.cfg.Software, Series: s.cfg.Series}, nil
+}
+
+// maxAway workers that were sent away are known at once.
+const maxAway = 256
+
+// sent notes that a worker was sent away for so long: until then its key is not let in.
+func (s *Server) sent(n wire.NodeID, after time.Duration) {
+	if after <= 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.away, func(_ wire.NodeID, until time.Time) bool { return time.Until(until) <= 0 })
+	if s.away[n] = time.Now().Add(after); len(s.away) > maxAway {
+		first := n
+		for k, until := range s.away {
+			if until.Before(s.away[first]) {
+				first = k
+			}
+		}
+		delete(s.away, first)
+	}
+}
+
+// stays is how long a worker is still away. The caller holds mu.
+func (s *Server) stays(n wire.NodeID) time.Duration {
+	return time.Until(s.away[n])
 }
 
 // place finds the run for a worker; in a series it is nil where none wants one now. The caller holds mu.

@@ -1,14 +1,20 @@
 package remote
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"brood/runtime/coordinator"
 	"brood/runtime/event"
+	"brood/runtime/message"
 	"brood/runtime/soon"
+	"brood/transport/identity"
+	"brood/transport/wire"
 )
 
 // lossy is a run of two workers whose links a test cuts and mends.
@@ -137,4 +143,88 @@ func TestLinkLostThrice(t *testing.T) {
 	}
 	verifies(t, a.dir, a.hash)
 	t.Logf("the longest stall of %s, alerts %q", a.stall.Round(10*time.Millisecond), a.alerts)
+}
+
+// TestAwayAtTheDoor: whoever was sent away is not let in before its time, whatever its client does, and pays by its
+// key: one that comes back and says again that it never reached the others is away for longer, and another for no
+// longer than it was at fault itself.
+func TestAwayAtTheDoor(t *testing.T) {
+	began, once := make(chan struct{}), sync.Once{}
+	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), func(r event.Record) {
+		if r.Commit != nil {
+			once.Do(func() { close(began) })
+		}
+	})
+	trained := make(chan coordinator.Exit)
+	go func() { trained <- s.train() }()
+	end := s.work(t.Context(), s.config())
+	soon.Next(t, began, "round")
+	lies := func(key *identity.Key, never bool) message.Away {
+		t.Helper()
+		x, err := knock(s, key, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.say(message.Ready{Worker: x.id})
+		for {
+			m, err := x.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch m := m.(type) {
+			case message.Plan:
+				x.say(message.Failed{Worker: x.id, Epoch: m.Epoch, Err: "it is silent", Cut: new(0), Never: never})
+			case message.Away:
+				return m
+			}
+		}
+	}
+	liar, other := newKey(t), newKey(t)
+	if got := lies(liar, false); got.After != 10*time.Second {
+		t.Errorf("first sent away: %+v", got)
+	}
+	_, err := knock(s, liar, nil)
+	if no, ok := errors.AsType[wire.Refused](err); !ok || !no.Retry || no.Code != wire.CodeWait || !strings.Contains(no.Reason, "this worker was sent away and may come back in ") {
+		t.Errorf("before its time it hears %v", err)
+	}
+	s.srv.mu.Lock()
+	for n := range s.srv.away {
+		s.srv.away[n] = time.Now()
+	}
+	s.srv.mu.Unlock()
+	if got := lies(liar, true); got.After != 20*time.Second {
+		t.Errorf("sent away again: %+v", got)
+	}
+	if got := lies(other, true); got.After != 10*time.Second {
+		t.Errorf("another is sent away: %+v", got)
+	}
+	s.run.Interrupt()
+	if exit := soon.Next(t, trained, "end of the run"); exit.Phase != event.Stopped {
+		t.Errorf("%+v", exit)
+	}
+	if err := soon.Next(t, end, "end of a worker"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAwayIsBounded: of very many that were sent away those are forgotten whose time is over, then those whose time
+// ends first.
+func TestAwayIsBounded(t *testing.T) {
+	s := &Server{away: map[wire.NodeID]time.Time{}}
+	node := func(n int) wire.NodeID { return wire.NodeID{byte(n), byte(n >> 8)} }
+	for n := range 3 * maxAway {
+		s.sent(node(n), time.Duration(n+1)*time.Minute)
+	}
+	if _, ok := s.away[node(3*maxAway-1)]; !ok || len(s.away) != maxAway || s.stays(node(0)) > 0 || s.stays(node(2*maxAway)) <= 0 {
+		t.Errorf("%d are known", len(s.away))
+	}
+	for n := range s.away {
+		s.away[n] = time.Now()
+	}
+	if s.sent(node(0), 0); len(s.away) != maxAway {
+		t.Errorf("who is away for good is kept too: %d", len(s.away))
+	}
+	if s.sent(node(0), time.Minute); len(s.away) != 1 || s.stays(node(0)) <= 0 {
+		t.Errorf("those whose time is over are kept: %d", len(s.away))
+	}
 }

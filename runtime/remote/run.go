@@ -161,7 +161,7 @@ func (r *run) sit(t *seat) {
 	r.enlist(wire.Contact{Index: uint32(t.id), Node: t.peer.Node(), Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()), Name: h.Name})
 	s.mu.Unlock() // the fleet's loop may want a link just now
 	s.cfg.Note(fmt.Sprintf("%s joined", t))
-	r.fleet.Seat(t.id, t)
+	r.fleet.Seat(t.id, t.peer.Node().String(), t)
 }
 
 // leave takes a worker off the roster.

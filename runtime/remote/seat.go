@@ -87,6 +87,7 @@ func (t *seat) Post(msg message.Order) {
 	case message.Stop:
 		t.stop()
 	case message.Away:
+		t.run.srv.sent(t.peer.Node(), m.After)
 		t.cancel(&away{m})
 	default:
 		t.send(msg)

@@ -68,6 +68,7 @@ type Server struct {
 	broke    bool   // its run was not over when this process let go of it
 	paused   bool   // there will be others, by another server
 	admitted map[wire.NodeID]admission
+	away     map[wire.NodeID]time.Time // until when workers stay away that were sent
 	due      map[wire.NodeID]time.Time // workers of a series that were told, then, to ask again
 }
 
@@ -93,7 +94,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, typed.Errorf("listen on %q: name an address as HOST:PORT", cfg.Address)
 	}
 	s := &Server{cfg: cfg, gate: identity.NewGate(time.Now), token: map[wire.Role]string{}, heard: make(chan struct{}, 1),
-		visitors: map[*quic.Peer]struct{}{}, admitted: map[wire.NodeID]admission{}, due: map[wire.NodeID]time.Time{}}
+		visitors: map[*quic.Peer]struct{}{}, admitted: map[wire.NodeID]admission{}, due: map[wire.NodeID]time.Time{}, away: map[wire.NodeID]time.Time{}}
 	if err := s.remember(); err != nil {
 		return nil, err
 	}

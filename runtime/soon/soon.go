@@ -15,17 +15,18 @@ const Latest = 3 * time.Minute
 
 // T is a test, or a script of one.
 type T interface {
+	Helper() // marks who calls it: a failure names the line of its caller
 	Fatalf(format string, args ...any)
 }
 
 // Next is what comes next on c, or the zero value where c is closed.
 func Next[X any](t T, c <-chan X, what string) X {
-	help(t)
+	t.Helper()
 	return within(t, Latest, c, what)
 }
 
 func within[X any](t T, longest time.Duration, c <-chan X, what string) (x X) {
-	help(t)
+	t.Helper()
 	late := time.NewTimer(longest)
 	defer late.Stop()
 	select {
@@ -39,12 +40,12 @@ func within[X any](t T, longest time.Duration, c <-chan X, what string) (x X) {
 
 // Until asks again and again until ok says so.
 func Until(t T, what string, ok func() bool) {
-	help(t)
+	t.Helper()
 	until(t, Latest, what, ok)
 }
 
 func until(t T, longest time.Duration, what string, ok func() bool) {
-	help(t)
+	t.Helper()
 	for late := time.Now().Add(longest); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatalf("after %s still not: %s", longest, what)
@@ -55,7 +56,7 @@ func until(t T, longest time.Duration, what string, ok func() bool) {
 
 // All waits for everybody of a group.
 func All(t T, all *sync.WaitGroup, what string) {
-	help(t)
+	t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -69,10 +70,4 @@ func Context(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), Latest)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func help(t T) {
-	if h, ok := t.(interface{ Helper() }); ok {
-		h.Helper()
-	}
 }

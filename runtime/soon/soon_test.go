@@ -2,14 +2,26 @@ package soon
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// told is a test that keeps why it fails.
-type told struct{ why string }
+// told is a test that keeps why it fails, and which functions are no place of a failure.
+type told struct {
+	why     string
+	helpers []string
+}
+
+// Helper marks who calls it, as that of a test does.
+func (t *told) Helper() {
+	pc, _, _, _ := runtime.Caller(1)
+	name := runtime.FuncForPC(pc).Name()
+	t.helpers = append(t.helpers, strings.TrimSuffix(name[strings.LastIndex(name, "soon.")+len("soon."):], "[...]"))
+}
 
 func (t *told) Fatalf(format string, args ...any) { t.why = fmt.Sprintf(format, args...) }
 
@@ -31,5 +43,21 @@ func TestHung(t *testing.T) {
 	within(&x, time.Millisecond, c, "other number")
 	if !strings.HasPrefix(x.why, "after 1ms there is still no other number\n") || !strings.Contains(x.why, "soon.TestHung") {
 		t.Errorf("told %q", x.why)
+	}
+}
+
+// TestFailsAtItsCaller: a failure names the line of the test, so every function on the way to it is marked.
+func TestFailsAtItsCaller(t *testing.T) {
+	c := make(chan int, 1)
+	c <- 3
+	for name, f := range map[string]func(T){
+		"Next within":     func(t T) { Next(t, c, "number") },
+		"Until until":     func(t T) { Until(t, "it rains", func() bool { return true }) },
+		"All Next within": func(t T) { All(t, &sync.WaitGroup{}, "end of nobody") },
+	} {
+		var x told
+		if f(&x); !slices.Equal(x.helpers, strings.Fields(name)) {
+			t.Errorf("marked are %v, want %s", x.helpers, name)
+		}
 	}
 }

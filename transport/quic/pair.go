@@ -51,6 +51,9 @@ type CutError struct {
 func (e *CutError) Lost() (worker int, met bool) { return int(e.Worker), !e.Never }
 
 func (e *CutError) Error() string {
+	if e.Never {
+		return fmt.Sprintf("there was no connection with worker %d up to membership epoch %d: %v", e.Worker, e.Epoch, e.Err)
+	}
 	return fmt.Sprintf("the connection with worker %d was cut in membership epoch %d or before (%v): the run goes on in a new one", e.Worker, e.Epoch, e.Err)
 }
 

@@ -222,6 +222,20 @@ func TestLaneEnds(t *testing.T) {
 	})
 }
 
+// TestCutErrorSays: where there never was a connection none was cut, and what becomes of who says so is the
+// coordinator's.
+func TestCutErrorSays(t *testing.T) {
+	why := errors.New("it is silent")
+	for never, want := range map[bool]string{
+		false: "the connection with worker 2 was cut in membership epoch 5 or before (it is silent): the run goes on in a new one",
+		true:  "there was no connection with worker 2 up to membership epoch 5: it is silent",
+	} {
+		if got := (&CutError{2, 5, why, never}).Error(); got != want {
+			t.Errorf("never %v: %q", never, got)
+		}
+	}
+}
+
 func isCutError(err error) bool {
 	_, ok := errors.AsType[*CutError](err)
 	return ok

@@ -114,7 +114,7 @@ const (
 	CodeData         = "data"
 	CodeRoster       = "roster"
 	CodeBusy         = "busy"
-	CodeWait         = "wait" // no run wants a worker now: it is tried again for as long as that takes
+	CodeWait         = "wait" // no run wants this worker now: it is tried again for as long as that takes
 	CodeOver         = "over" // nothing is left to do
 	CodeRefused      = "refused"
 )

@@ -142,7 +142,7 @@ func differ(ts *testscript.TestScript, neg bool, args []string) {
 
 // begun waits until a session has a writer and a log.
 func begun(ts *testscript.TestScript, neg bool, args []string) {
-	soon.Until(ts, args[0]+" has begun", func() bool {
+	soon.Until(script{ts}, args[0]+" has begun", func() bool {
 		if running, _ := session.Running(ts.MkAbs(args[0])); !running {
 			return false
 		}
@@ -213,7 +213,7 @@ func writer(ts *testscript.TestScript, name string) *os.Process {
 
 // ended waits until a session has no writer.
 func ended(ts *testscript.TestScript, neg bool, args []string) {
-	soon.Until(ts, args[0]+" has no writer any more", func() bool {
+	soon.Until(script{ts}, args[0]+" has no writer any more", func() bool {
 		running, _ := session.Running(ts.MkAbs(args[0]))
 		return !running
 	})
