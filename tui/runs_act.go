@@ -159,6 +159,8 @@ func (r *runs) mayChange(m *model) (e library.Entry, k *known, why string) {
 	k = r.summary(e)
 	switch {
 	case why != "":
+	case m.opt.ReadOnly:
+		why = readOnly
 	case m.keeper() == nil:
 		why = "these runs can only be looked at from here"
 	case e.Folder != "":
@@ -250,6 +252,8 @@ func (r *runs) mayDelete(m *model) string {
 	switch {
 	case why != "":
 		return why
+	case m.opt.ReadOnly:
+		return readOnly
 	case e.Folder != "":
 		return e.Name + " is a folder: remove its directory yourself"
 	case e.Running:

@@ -32,6 +32,9 @@ func (s *sim) drawCut(id int, peers []int) {
 	})
 }
 
+// fresh says whether a worker was in no membership epoch yet.
+func (w *simWorker) fresh() bool { return w.now == nil && w.next == nil }
+
 // sever is the end of a connection, which who waits for the other notices.
 func (w *simWorker) sever(other int) error {
 	if w.dead || w.at == nil || !slices.Contains(w.peers, other) {

@@ -66,7 +66,7 @@ func resolve(what string) (string, error) {
 }
 
 func attachCommand(s streams) *cobra.Command {
-	var ascii, take, asJSON bool
+	var ascii, take, asJSON, readOnly bool
 	var as string
 	var frames frameFlags
 	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
@@ -76,7 +76,10 @@ func attachCommand(s streams) *cobra.Command {
 					return usage("--json prints lines for a program: leave --%s out", name)
 				}
 			}
-			opt := tui.Options{ASCII: ascii}
+			if take && readOnly {
+				return usage("--read-only gives no command: leave --take out, which is for one who does")
+			}
+			opt := tui.Options{ASCII: ascii, ReadOnly: readOnly}
 			if err := frames.apply(c, &opt); err != nil {
 				return err
 			}
@@ -90,7 +93,7 @@ func attachCommand(s streams) *cobra.Command {
 			}
 			defer run.Close()
 			if asJSON {
-				return run.broken(attachProgram(c.Context(), run, name, s))
+				return run.broken(attachProgram(c.Context(), run, name, readOnly, s))
 			}
 			o := live(run.dir, run.Client)
 			opt.Title = run.name
@@ -108,6 +111,7 @@ func attachCommand(s streams) *cobra.Command {
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print what happens, and read commands, as one JSON object a line")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "look only: no key and no line of --json changes anything")
 	asFlag(c, &as)
 	frames.register(c)
 	return c
