@@ -134,8 +134,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.w, m.h = m.opt.Width, m.opt.Height
 		}
 	case tea.BackgroundColorMsg:
-		m.dark = msg.IsDark()
-		m.restyle()
+		if !m.opt.Fixed {
+			m.dark = msg.IsDark()
+			m.restyle()
+		}
 	case tea.KeyPressMsg:
 		return m, m.key(msg.String(), msg.Text)
 	case tea.PasteMsg:

@@ -27,6 +27,7 @@ type Options struct {
 	ASCII   bool // write ASCII alone
 	NoColor bool // write no escape sequence for colours; also with NO_COLOR in Env
 	Light   bool // assume a light background until the terminal tells
+	Fixed   bool // the background is as Light says, whatever the terminal tells
 
 	In            io.Reader        // nil: the terminal
 	Out           io.Writer        // nil: standard output

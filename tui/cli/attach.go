@@ -66,9 +66,10 @@ func resolve(what string) (string, error) {
 }
 
 func attachCommand(s streams) *cobra.Command {
-	var ascii, take, asJSON, readOnly bool
+	var take, asJSON, readOnly bool
 	var as string
 	var frames frameFlags
+	var draw drawFlags
 	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, name := range []string{"frames", "screen", "size"} {
@@ -79,7 +80,8 @@ func attachCommand(s streams) *cobra.Command {
 			if take && readOnly {
 				return usage("--read-only gives no command: leave --take out, which is for one who does")
 			}
-			opt := tui.Options{ASCII: ascii, ReadOnly: readOnly}
+			opt := draw.options()
+			opt.ReadOnly = readOnly
 			if err := frames.apply(c, &opt); err != nil {
 				return err
 			}
@@ -108,7 +110,7 @@ func attachCommand(s streams) *cobra.Command {
 			}
 			return look(c.Context(), o, opt, s)
 		}}
-	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	draw.register(c)
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print what happens, and read commands, as one JSON object a line")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "look only: no key and no line of --json changes anything")
