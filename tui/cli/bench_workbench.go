@@ -89,7 +89,7 @@ func makeUp(dir string, seed, members, rounds int) (int64, error) {
 	roster, at := optim.Place(optim.IDs(members), []int{0}), time.Now().Add(-time.Hour).UnixNano()
 	records := []event.Record{
 		{Config: &event.Config{Version: 3, Preset: "bench", Model: "mlp", Data: "glyphs", Seed: uint64(seed), Limit: event.Limit{Rounds: uint64(rounds)}}},
-		{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Cause: "start"}},
+		{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Cause: event.CauseStart}},
 		{State: &event.State{Phase: event.Training}},
 	}
 	for r := 1; r <= rounds; r++ {
