@@ -10,7 +10,7 @@ import (
 // Candidates of a shared model: what the evolution strategies have in common.
 
 var (
-	knobSigma        = Knob{Name: "sigma", Title: "sigma", Doc: "standard deviation of the perturbations", Min: 1e-6, Max: 10, Default: 0.02, Scale: Log}
+	knobSigma        = Knob{Name: "sigma", Label: "σ", Title: "standard deviation", Doc: "standard deviation of the perturbations", Min: 1e-6, Max: 10, Default: 0.02, Scale: Log}
 	knobSamples      = Knob{Name: "samples", Title: "mini-batch", Doc: "all candidates of a generation see one mini-batch, or each a fresh one", Choices: []string{"shared", "member"}, Max: 1}
 	knobDistribution = Knob{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or whichever the workers measure to be faster", Choices: []string{"seed", "chromosome", Auto}, Max: 2}
 )

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"brood/optim"
 	"brood/optim/catalog"
@@ -57,6 +58,34 @@ func TestChoicesAreAskedByName(t *testing.T) {
 				t.Errorf("%s of %s is a number and has choices in another algorithm", name, a.Name)
 			}
 		}
+	}
+}
+
+// A knob that is named for a letter of the papers is shown as that letter, and is typed in ASCII; what is not a letter
+// may be shown in words.
+func TestLettersAreShownAsLetters(t *testing.T) {
+	letters := map[string]string{"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ", "tau": "τ", "ell": "ℓ"}
+	found := 0
+	for _, a := range catalog.All() {
+		for _, k := range a.Knobs {
+			if strings.ContainsFunc(k.Name, func(r rune) bool { return r > unicode.MaxASCII }) {
+				t.Errorf("%s of %s cannot be typed in ASCII", k.Name, a.Name)
+			}
+			word, index, _ := strings.Cut(k.Name, "_")
+			want := letters[word]
+			if want == "" {
+				continue
+			}
+			if index != "" {
+				want += "_" + index
+			}
+			if found++; k.Label != want {
+				t.Errorf("%s of %s is shown as %q, want %q", k.Name, a.Name, k.Label, want)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d knobs are named for letters: the rule looks at too few", found)
 	}
 }
 

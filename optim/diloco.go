@@ -26,8 +26,8 @@ Deviations: none in the rule; the source's h of 500 and its warm-up and cosine s
 Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW with averaging.`,
 	Needs: Gradients,
 	Knobs: []Knob{
-		{Name: "eta", Title: "outer learning rate", Doc: "step size of the outer step on the agreed model", Min: 0, Max: 100, Default: 0.7, Scale: Log},
-		{Name: "eta_in", Title: "inner learning rate", Doc: "step size of AdamW", Min: 0, Max: 100, Default: 0.001, Scale: Log},
+		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "step size of the outer step on the agreed model", Min: 0, Max: 100, Default: 0.7, Scale: Log},
+		{Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of AdamW", Min: 0, Max: 100, Default: 0.001, Scale: Log},
 		KnobMu, knobH.With(32), KnobSlice, KnobB,
 		{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "decoupled decay: every inner step shrinks x by eta_in*decay*x", Min: 0, Max: 1, Scale: Log},
 		KnobClip, KnobSplit, KnobParts,

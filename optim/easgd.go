@@ -34,8 +34,8 @@ at the centre.`,
 	Needs: Gradients,
 	Knobs: append([]Knob{
 		KnobEta.With(0.01), KnobMu.With(0.99),
-		{Name: "tau", Title: "period tau", Unit: "steps", Doc: "steps of a replica between its meetings with the centre", Min: 1, Max: 10000, Default: 4, Integer: true, Scale: Log},
-		{Name: "alpha", Title: "elasticity alpha", Doc: "share of the distance that replica and centre move towards each other; 0 stands for 0.9/n", Min: 0, Max: 1},
+		{Name: "tau", Label: "τ", Title: "period", Unit: "steps", Doc: "steps of a replica between its meetings with the centre", Min: 1, Max: 10000, Default: 4, Integer: true, Scale: Log},
+		{Name: "alpha", Label: "α", Title: "elasticity", Doc: "share of the distance that replica and centre move towards each other; 0 stands for 0.9/n", Min: 0, Max: 1},
 	}, MemberStream...),
 	Series: []Series{SeriesLoss},
 	Blocks: func(_ Values, l engine.Layout) []Block {

@@ -33,7 +33,7 @@ Reductions: with ell 1, alpha 0, momentum 0 and thermal 0 a cycle is x <- x - et
 momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient scaled by eta_in*(1+mu).`,
 	Needs: Gradients,
 	Knobs: []Knob{
-		KnobEta, {Name: "eta_in", Title: "inner learning rate", Doc: "step size of the inner steps", Min: 0, Max: 100, Default: 0.1, Scale: Log},
+		KnobEta, {Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner steps", Min: 0, Max: 100, Default: 0.1, Scale: Log},
 		KnobMu, knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.Choosing("zeroed"), KnobSlice, KnobB, KnobWD, KnobClip, KnobWire,
 	},
 	Series: []Series{SeriesLoss, seriesGamma},

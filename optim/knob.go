@@ -12,8 +12,9 @@ import (
 
 // Knob declares a quantity a person may turn while the run trains. Screens, flags, validation and help derive from it.
 type Knob struct {
-	Name  string // as typed: "ell"
-	Title string // as shown: "inner steps"
+	Name  string // as typed, in ASCII: "ell"
+	Label string // as screens write it in place of the name: "ℓ", "population size"; "" for the name
+	Title string // what it is: "inner steps"
 	Unit  string // "steps", "divisor", "" for a pure number
 	Doc   string
 

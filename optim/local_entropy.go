@@ -9,10 +9,10 @@ import (
 
 // Knobs of local entropy: Entropy-SGD and Parle.
 var (
-	knobEll     = Knob{Name: "ell", Title: "inner steps", Unit: "steps", Doc: "inner steps of a cycle (L in the papers)", Min: 1, Max: 10000, Default: 25, Integer: true, Scale: Log}
-	knobGamma   = Knob{Name: "gamma", Title: "scope gamma", Unit: "divisor", Doc: "divisor of the attraction of y to x: larger is looser", Min: 1e-9, Max: 1e12, Default: 100, Scale: Log}
-	knobRho     = Knob{Name: "rho", Title: "coupling rho", Unit: "divisor", Doc: "divisor of the attraction of a replica to the mean: larger is looser", Min: 1e-9, Max: 1e12, Default: 1, Scale: Log}
-	knobAlpha   = Knob{Name: "alpha", Title: "averaging alpha", Doc: "weight of the past in the running average z", Min: 0, Max: 1, Default: 0.75}
+	knobEll     = Knob{Name: "ell", Label: "ℓ", Title: "inner steps", Unit: "steps", Doc: "inner steps of a cycle (L in the papers)", Min: 1, Max: 10000, Default: 25, Integer: true, Scale: Log}
+	knobGamma   = Knob{Name: "gamma", Label: "γ", Title: "scope", Unit: "divisor", Doc: "divisor of the attraction of y to x: larger is looser", Min: 1e-9, Max: 1e12, Default: 100, Scale: Log}
+	knobRho     = Knob{Name: "rho", Label: "ρ", Title: "coupling", Unit: "divisor", Doc: "divisor of the attraction of a replica to the mean: larger is looser", Min: 1e-9, Max: 1e12, Default: 1, Scale: Log}
+	knobAlpha   = Knob{Name: "alpha", Label: "α", Title: "averaging", Doc: "weight of the past in the running average z", Min: 0, Max: 1, Default: 0.75}
 	knobThermal = Knob{Name: "thermal", Title: "thermal noise", Unit: "epsilon", Doc: "Langevin noise of the inner steps: each adds N(0, 2*eta_in*thermal^2) to every parameter", Min: 0, Max: 100, Scale: Log}
 	knobInner   = Knob{Name: "inner", Title: "inner momentum", Doc: "whether the momentum of the inner steps is kept from cycle to cycle or starts at zero", Choices: []string{"kept", "zeroed"}, Max: 1}
 

@@ -41,7 +41,7 @@ gamma -> infinity y is plain SGD while tau -> 1 holds x at xbar for ever: it red
 of the source says, to Elastic-SGD.`,
 	Needs: Gradients,
 	Knobs: append([]Knob{
-		KnobEta, {Name: "eta_in", Title: "inner learning rate", Doc: "step size of the inner steps (variant arxiv)", Min: 0, Max: 100, Default: 0.1, Scale: Log},
+		KnobEta, {Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner steps (variant arxiv)", Min: 0, Max: 100, Default: 0.1, Scale: Log},
 		KnobMu, knobEll, knobGamma, knobRho, knobAlpha, knobThermal, knobInner,
 		Knob{Name: "variant", Title: "variant", Doc: "the SysML form of the rule, or that of the research code", Choices: []string{"paper", "arxiv"}, Max: 1}.Choosing("arxiv"),
 		KnobSlice, KnobWire,

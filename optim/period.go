@@ -12,7 +12,7 @@ import (
 // Periods of training alone, between comparisons of the members on the validation split.
 
 var (
-	knobPeriod = Knob{Name: "period", Title: "evolution period", Unit: "epochs", Doc: "epochs of local SGD between evolutions, of what a member sees of the data: the evolution frequency is its inverse", Min: 0.001, Max: 1000, Default: 1, Scale: Log}
+	knobPeriod = Knob{Name: "period", Label: "evolution frequency", Title: "epochs between evolutions", Unit: "epochs", Doc: "epochs of local SGD between evolutions, of what a member sees of the data: larger is rarer", Min: 0.001, Max: 1000, Default: 1, Scale: Log}
 	knobJudges = Knob{Name: "judges", Title: "judges", Unit: "samples", Doc: "validation samples that fitness is measured on; 0 is all of them", Min: 0, Max: 1 << 30, Default: 0, Integer: true}
 	knobVary   = Knob{Name: "vary", Title: "variety", Unit: "factor", Doc: "members draw factors on eta and decay from 1/vary to vary, uniform in the logarithm; 1 is none", Min: 1, Max: 1000, Default: 1, Scale: Log}
 

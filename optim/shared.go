@@ -9,7 +9,7 @@ import (
 
 // Knobs that several algorithms declare with one meaning.
 var (
-	KnobEta = Knob{Name: "eta", Title: "learning rate", Doc: "step size of the gradient update", Min: 0, Max: 100, Default: 0.1, Scale: Log}
+	KnobEta = Knob{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size of the gradient update", Min: 0, Max: 100, Default: 0.1, Scale: Log}
 	KnobMu  = Knob{Name: "momentum", Title: "momentum", Doc: "Nesterov momentum mu: buf <- mu*buf + g; step along g + mu*buf", Min: 0, Max: 0.9999, Default: 0.9}
 	KnobWD  = Knob{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "L2 coefficient added to the gradient", Min: 0, Max: 1, Default: 0, Scale: Log}
 	KnobB   = Knob{Name: "batch", Title: "batch", Unit: "samples", Doc: "samples of one gradient of one member", Min: 1, Max: 1 << 20, Default: 128, Integer: true, Scale: Log}

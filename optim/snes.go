@@ -33,8 +33,8 @@ Deviations: none in the rule with eta = 1 and eta_s = 1; the source's population
 Reductions: eta_s 0 is a plain evolution strategy of rank utilities.`,
 	Needs: Evaluations,
 	Knobs: []Knob{
-		{Name: "eta", Title: "rate of the mean", Doc: "step size of the natural gradient of the mean", Min: 0, Max: 100, Default: 1, Scale: Log},
-		{Name: "eta_s", Title: "rate of the deviations", Doc: "step size of the deviations, in units of the source's (3 + ln M)/(5 sqrt M)", Min: 0, Max: 100, Default: 1, Scale: Log},
+		{Name: "eta", Label: "η", Title: "rate of the mean", Doc: "step size of the natural gradient of the mean", Min: 0, Max: 100, Default: 1, Scale: Log},
+		{Name: "eta_s", Label: "η_s", Title: "rate of the deviations", Doc: "step size of the deviations, in units of the source's (3 + ln M)/(5 sqrt M)", Min: 0, Max: 100, Default: 1, Scale: Log},
 		knobSigma.With(0.01), KnobB.With(256), knobSamples, knobDistribution,
 	},
 	Series: []Series{SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: Last}},

@@ -35,6 +35,8 @@ func (m *model) mayBranch() string {
 	switch {
 	case m.replay == nil:
 		return "this run is live: open a recording to branch off it (Sessions, enter)"
+	case m.opt.ReadOnly:
+		return readOnly
 	case m.brancher() == nil || m.opt.Session == "":
 		return "this recording is not among the sessions here: `brood fork` branches off it"
 	case m.branching != nil:

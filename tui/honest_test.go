@@ -41,7 +41,7 @@ func TestOneRoundOfAnEdit(t *testing.T) {
 	}
 	d.shows("round 103  ┆ ell 10 effective from round 103 on")
 	d.press("3")
-	d.shows("103  ell  10  ann")
+	d.shows("103  ℓ  10  ann")
 	d.hides("102 ")
 	d.live.Apply(event.Record{Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "alpha", Expr: "0.5", By: "ann"}})
 	d.refresh()

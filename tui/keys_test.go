@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
+	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -113,6 +114,45 @@ func TestWithoutCommanderKeysSayWhy(t *testing.T) {
 		if !strings.Contains(d.toast.text, "looking only") || d.popup != nil {
 			t.Errorf("%s says %q", keys, d.toast.text)
 		}
+	}
+}
+
+// With --read-only no key changes the run, another one that is opened from it, or what is kept of any.
+func TestReadOnlyKeysSayWhy(t *testing.T) {
+	s := &shelf{list: recordedOnes()}
+	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *Options) { o.ReadOnly, o.Library = true, s })
+	refused := func(keys ...string) {
+		t.Helper()
+		for _, k := range keys {
+			d.toast = toast{}
+			d.press(strings.Fields(k)...)
+			if !strings.Contains(d.toast.text, "--read-only") || d.popup != nil {
+				t.Errorf("%s says %q", k, d.toast.text)
+			}
+		}
+	}
+	writing := []string{"space", "s", "X", "k l", "k enter", "a"}
+	refused(writing...)
+	d.press(":").write("set eta=1").press("enter")
+	d.shows("--read-only")
+	d.press("esc", "esc")
+	d.press("9")
+	refused("r", "X", "d", "w", "R", "t", "n")
+	for _, running := range []bool{true, false} {
+		i := slices.IndexFunc(s.list, func(x session.Info) bool { return x.Running == running && x.Err == "" })
+		d.deliver(d.open(s.list[i].Dir)())
+		if d.opt.Session != s.list[i].Dir || d.opt.Commander != nil || (d.replay == nil) != running {
+			t.Fatalf("opened %q, may command: %v", d.opt.Session, d.opt.Commander != nil)
+		}
+		if running {
+			refused(writing...)
+			continue
+		}
+		d.deliver(d.look()())
+		refused("B")
+	}
+	if len(d.sent) > 0 || len(s.done) > 0 || len(s.asked) > 0 || len(s.deleted) > 0 {
+		t.Errorf("sent %v, did %q, deleted %q", d.sent, s.done, s.deleted)
 	}
 }
 

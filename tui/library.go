@@ -93,6 +93,9 @@ func (m *model) enter(msg openedMsg) tea.Cmd {
 	}
 	leave := m.leave()
 	o := msg.opened
+	if m.opt.ReadOnly {
+		o.Commander = nil
+	}
 	m.opt.Session, m.opt.Source, m.opt.Commander, m.opt.Close = o.Session, o.Source, o.Commander, o.Close
 	m.opt.Title, m.opt.Resume = "", o.Resume
 	if o.Commander == nil {
@@ -181,6 +184,9 @@ func (m *model) closed() error {
 }
 
 func (m *model) brancher() Brancher {
+	if m.opt.ReadOnly {
+		return nil
+	}
 	b, _ := m.opt.Library.(Brancher)
 	return b
 }

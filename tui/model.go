@@ -82,6 +82,9 @@ type (
 
 func newModel(ctx context.Context, opt Options) *model {
 	opt.defaults()
+	if opt.ReadOnly {
+		opt.Commander = nil
+	}
 	m := &model{opt: opt, ctx: ctx, dark: !opt.Light, w: opt.Width, h: opt.Height, focus: lossPanel,
 		rail: &rail{}, logAxis: true, smoothing: 1, jobs: &jobs{}}
 	m.panels = newPanels(m)
@@ -131,8 +134,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.w, m.h = m.opt.Width, m.opt.Height
 		}
 	case tea.BackgroundColorMsg:
-		m.dark = msg.IsDark()
-		m.restyle()
+		if !m.opt.Fixed {
+			m.dark = msg.IsDark()
+			m.restyle()
+		}
 	case tea.KeyPressMsg:
 		return m, m.key(msg.String(), msg.Text)
 	case tea.PasteMsg:
@@ -243,6 +248,9 @@ func (m *model) sign(c event.Command) event.Command {
 	return c
 }
 
+// readOnly is why nothing can be changed where a person asked for that.
+const readOnly = "you are looking only, as --read-only asks: attach without it to give commands"
+
 // mayCommand says why commands cannot be given, "" when they can.
 func (m *model) mayCommand() string {
 	switch {
@@ -253,6 +261,8 @@ func (m *model) mayCommand() string {
 			return "this is a recording: B begins a run of its own here, with the knobs that are staged"
 		}
 		return "this is a recording: knobs and commands need a live run"
+	case m.opt.ReadOnly:
+		return readOnly
 	case m.opt.Commander == nil:
 		return "you are looking only: attach as the writer to give commands"
 	case m.live.Over():

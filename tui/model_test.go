@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"image/color"
 	"os"
 	"path/filepath"
 	"slices"
@@ -274,6 +275,22 @@ func TestPlainOutputs(t *testing.T) {
 	c := open(t, 120, 40, rs, func(o *Options) { o.NoColor = false })
 	if s := c.screenText(); !strings.Contains(s, "\x1b[") {
 		t.Errorf("with colours there is no escape sequence")
+	}
+}
+
+// A background that a person named stays, whatever the terminal says of its own.
+func TestNamedBackgroundStays(t *testing.T) {
+	white, black := color.White, color.Black
+	for _, c := range []struct {
+		light, fixed bool
+		told         color.Color
+		dark         bool
+	}{{false, false, white, false}, {true, false, black, true}, {false, true, white, true}, {true, true, black, false}} {
+		d := open(t, 120, 40, sourcetest.Run(3, 20), func(o *Options) { o.NoColor, o.Light, o.Fixed = false, c.light, c.fixed })
+		d.Update(tea.BackgroundColorMsg{Color: c.told})
+		if want := cell.Coloured(c.dark, false).String(d.paint()); d.screenText() != want {
+			t.Errorf("%+v is drawn for the other background", c)
+		}
 	}
 }
 

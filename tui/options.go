@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Source     Source             // nil: no run is open yet, and the runs of the Library are what there is to see
 	Commander  Commander          // nil: look only
+	ReadOnly   bool               // look only, at this run and at all that are opened from it: nothing is changed or begun
 	Algorithms []*optim.Algorithm // known ones; knobs of others are shown without bounds and cannot be turned
 	Title      string             // of the run; "": from its configuration
 	Session    string             // its directory, for what is named after it; "": it has none here
@@ -26,6 +27,7 @@ type Options struct {
 	ASCII   bool // write ASCII alone
 	NoColor bool // write no escape sequence for colours; also with NO_COLOR in Env
 	Light   bool // assume a light background until the terminal tells
+	Fixed   bool // the background is as Light says, whatever the terminal tells
 
 	In            io.Reader        // nil: the terminal
 	Out           io.Writer        // nil: standard output

@@ -20,11 +20,17 @@ func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 		return
 	}
 	r.cursor = min(r.cursor, len(knobs)-1)
-	g.Text(in.X+3, in.Y, 12, cell.Faint, "knob")
-	g.Right(in.X+25, in.Y, 9, cell.Faint, "now")
-	w := max(8, (in.W-28)/2)
-	g.Text(in.X+28, in.Y, w, cell.Faint, "over the run")
-	g.Text(in.X+30+w, in.Y, in.W-31-w, cell.Faint, "governed by")
+	name := 12
+	for _, k := range knobs {
+		name = max(name, min(cell.Width(m.label(k)), 19))
+	}
+	now := 3 + name + 10 // where values end
+	w := max(8, (in.W-now-3)/2)
+	over, by := now+3, now+5+w
+	g.Text(in.X+3, in.Y, name, cell.Faint, "knob")
+	g.Right(in.X+now, in.Y, 9, cell.Faint, "now")
+	g.Text(in.X+over, in.Y, w, cell.Faint, "over the run")
+	g.Text(in.X+by, in.Y, in.W-1-by, cell.Faint, "governed by")
 	tall := min(4, max(1, (in.H-1)/len(knobs)))
 	n := (in.H - 1) / tall
 	first := min(max(0, r.cursor-n/2), max(0, len(knobs)-n))
@@ -36,10 +42,10 @@ func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 			role = cell.FocusTitle
 			g.Set(in.X+1, y, '▸', role)
 		}
-		g.Text(in.X+3, y, 12, role, k.Name)
-		g.Right(in.X+25, y, 9, role, short(k, m.current(k)))
-		r.scheduleRow(m, g, cell.Rect{X: in.X + 28, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
-		r.governed(m, g, cell.Rect{X: in.X + 30 + w, Y: y, W: in.W - 31 - w, H: 1}, k, first+i == r.cursor)
+		g.Text(in.X+3, y, name, role, m.label(k))
+		g.Right(in.X+now, y, 9, role, short(k, m.current(k)))
+		r.scheduleRow(m, g, cell.Rect{X: in.X + over, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
+		r.governed(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k, first+i == r.cursor)
 	}
 }
 
@@ -122,7 +128,7 @@ func (r *rail) governed(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chos
 
 func (r *rail) knobTitle(m *model) (string, string) {
 	k := r.chosen(m)
-	return k.Name, k.Title
+	return m.label(k), m.about(k)
 }
 
 // drawKnob is all there is to know of the chosen knob.
@@ -178,10 +184,11 @@ func (r *rail) drawHistory(m *model, g *cell.Grid, in cell.Rect) {
 		if e.Algorithm != m.shown.Algorithm() {
 			continue
 		}
-		role, text := cell.Faint, e.Knob+"  "+e.Expr
+		role, text := cell.Faint, m.labelOf(e.Knob)+"  "
 		if e.Old != "" {
-			text = e.Knob + "  " + e.Old + " → " + e.Expr
+			text += e.Old + " → "
 		}
+		text += e.Expr
 		if e.Knob == chosen {
 			role = cell.Plain
 			g.Set(in.X+1, y, '▸', cell.Focus)

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
 	"brood/optim"
 	"brood/runtime/view"
@@ -68,13 +69,18 @@ func (m *model) waiting(what string) string {
 	return what + " appears with the first rounds"
 }
 
+// marks are those of the chart's axis. An edit's begins with the name of its knob, which the axis labels as screens do.
 func (m *model) marks() (out []chart.Mark) {
 	for _, k := range m.shown.Marks {
 		role := cell.Marks
 		if k.Alert {
 			role = cell.Alert
 		}
-		out = append(out, chart.Mark{Round: k.Round, Text: k.Text, Role: role})
+		text := k.Text
+		if name, rest, edit := strings.Cut(text, " "); edit {
+			text = m.labelOf(name) + " " + rest
+		}
+		out = append(out, chart.Mark{Round: k.Round, Text: text, Role: role})
 	}
 	return out
 }

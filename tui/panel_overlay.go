@@ -266,28 +266,35 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 		explain(g, in, "settings and figures of the runs above appear here")
 		return
 	}
-	rows := o.rows
-	kept, name := fitColumns(slices.Clone(o.cols), in.W-5, 16, 36)
+	rows, left := o.rows, slices.Clone(o.differing)
+	for rest := o.cols; ; { // what has no room beside the rest stands below, where there is some
+		kept, name := fitColumns(slices.Clone(rest), in.W-5, 16, 36)
+		o.figureRows(g, in, kept, name)
+		rest = slices.DeleteFunc(slices.Clone(rest), func(c column[figureRow]) bool { return hasColumn(kept, c.head) })
+		left = slices.DeleteFunc(left, func(d string) bool { return hasColumn(kept, d) })
+		if len(rest) == 0 || len(kept) == 0 || in.H < 2*(len(rows)+2) {
+			break
+		}
+		_, in = in.Top(len(rows) + 2)
+	}
+	if y := in.Y + in.H - 1; len(left) > 0 && len(rows)+1 < in.H {
+		g.Text(in.X+1, y, in.W-2, cell.Faint, "they also differ in: "+strings.Join(left, ", "))
+	}
+}
+
+// figureRows draws some columns of the table.
+func (o *laid) figureRows(g *cell.Grid, in cell.Rect, kept []column[figureRow], name int) {
 	g.Text(in.X+4, in.Y, name, cell.Faint, "run")
 	tableHead(g, in.X+4+name+2, in.Y, kept)
-	for i, row := range rows {
+	for i, row := range o.rows {
 		y := in.Y + 1 + i
 		if y >= in.Y+in.H-1 {
-			g.Text(in.X+4, y, in.W-5, cell.Faint, fmt.Sprintf("and %d more: e expands the panel", len(rows)-i))
+			g.Text(in.X+4, y, in.W-5, cell.Faint, fmt.Sprintf("and %d more: v shows all", len(o.rows)-i))
 			return
 		}
 		g.Set(in.X+1, y, row.letter, row.role)
 		g.Text(in.X+4, y, name, cell.Plain, row.name)
 		tableRow(g, in.X+4+name+2, y, kept, cell.Plain, row)
-	}
-	var left []string
-	for _, d := range o.differing {
-		if !hasColumn(kept, d) {
-			left = append(left, d)
-		}
-	}
-	if y := in.Y + in.H - 1; len(left) > 0 && len(rows)+1 < in.H {
-		g.Text(in.X+1, y, in.W-2, cell.Faint, "they also differ in: "+strings.Join(left, ", "))
 	}
 }
 

@@ -64,9 +64,11 @@ func (r *rail) row(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bo
 	if chosen {
 		g.Set(in.X+1, in.Y, '▸', role)
 	}
-	g.Text(in.X+3, in.Y, 11, role, k.Name)
-	g.Right(in.X+23, in.Y, 9, role, short(k, m.current(k)))
-	x, w := in.X+24, in.W-25
+	label, value := m.label(k), short(k, m.current(k))
+	end := max(23, 3+cell.Width(label)+1+min(9, cell.Width(value))) // a long label moves what stands behind it
+	g.Text(in.X+3, in.Y, in.W-4, role, label)
+	g.Right(in.X+end, in.Y, 9, role, value)
+	x, w := in.X+end+1, in.W-end-2
 	if chosen && r.typing != nil {
 		r.drawTyping(m, g, x, in.Y, w)
 		return
@@ -137,9 +139,15 @@ func (r *rail) foot(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
 		g.Set(x, in.Y, '╌', cell.Border)
 	}
 	y, end := in.Y+1, in.Y+in.H-1
-	if y < end {
-		g.Text(in.X+1, y, in.W-2, cell.Faint, k.Title+limits(k))
-		y++
+	about := []string{m.about(k) + limits(k)}
+	if cell.Width(about[0]) > in.W-2 {
+		about = wrap(about[0], in.W-2)
+	}
+	for _, l := range about {
+		if y < end {
+			g.Text(in.X+1, y, in.W-2, cell.Faint, l)
+			y++
+		}
 	}
 	answer, role := r.answer.text, cell.Good
 	if r.answer.bad {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (r *runs) panels() []panel {
 		{id: overlayPanel, title: r.overlayTitle, draw: r.drawOverlay, group: "runs (on their screen)", keys: r.keys(),
 			hints: r.hints, back: r.back, point: r.pointAt, list: entries},
 		{id: figuresPanel, title: r.figuresTitle, draw: r.drawFigures, group: "runs (on their screen)", keys: r.keys(),
-			hints: r.hints, back: r.back, list: entries},
+			hints: r.hints, back: r.fromTable, list: entries},
 	}
 }
 
@@ -60,8 +61,13 @@ func (r *runs) hints(m *model) [][2]string {
 			open = "replay"
 		}
 	}
-	return [][2]string{{"enter", open}, {"space", "mark"}, {"/", "filter"}, {"s", "sort"}, {"r", "resume"}, {"w", "model file"},
-		{"t", "tag"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
+	out := [][2]string{{"enter", open}, {"space", "mark"}, {"/", "filter"}, {"s", "sort"}, {"r", "resume"}, {"w", "model file"},
+		{"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
+	if len(r.marks) > 0 { // who marks runs compares them
+		at := slices.Index(out, [2]string{"v", "figures"})
+		out = slices.Insert(slices.Delete(out, at, at+1), 2, [2]string{"v", "figures"})
+	}
+	return out
 }
 
 func (r *runs) title(m *model) (string, string) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"brood/optim"
 	"brood/runtime/event"
@@ -86,8 +87,35 @@ func (r *rail) hints(m *model) [][2]string {
 // population is the pseudo-knob on top of the rail.
 func (m *model) population() optim.Knob {
 	n := max(1, len(m.shown.Members().Members))
-	return optim.Knob{Name: view.MembersKnob, Title: "population", Unit: "members", Min: 1, Max: event.MaxMembers, Default: float64(n), Integer: true,
-		Doc: "how many members there are; new ones enter as the algorithm says, the highest ids leave first"}
+	return optim.Knob{Name: view.MembersKnob, Label: event.MembersLabel, Title: "population", Unit: "members", Min: 1, Max: event.MaxMembers, Default: float64(n),
+		Integer: true, Doc: "how many members there are; new ones enter as the algorithm says, the highest ids leave first"}
+}
+
+// label is what a knob is called where it is shown: its name, where its label cannot be written.
+func (m *model) label(k optim.Knob) string {
+	ascii := !strings.ContainsFunc(k.Label, func(r rune) bool { return r > unicode.MaxASCII })
+	if k.Label == "" || m.opt.ASCII && !ascii {
+		return k.Name
+	}
+	return k.Label
+}
+
+// labelOf is the label of a knob of the run, by its name; any other word is left as it is.
+func (m *model) labelOf(name string) string {
+	for _, k := range m.allKnobs() {
+		if k.Name == name {
+			return m.label(k)
+		}
+	}
+	return name
+}
+
+// about says of a knob how it is typed, where that is not what is shown, and what it is.
+func (m *model) about(k optim.Knob) string {
+	if m.label(k) == k.Name {
+		return k.Title
+	}
+	return k.Name + ": " + k.Title
 }
 
 // allKnobs are the knobs of the run.
@@ -101,7 +129,7 @@ func (m *model) allKnobs() []optim.Knob {
 
 // knobs are the rows of the rail: those that pass the filter.
 func (r *rail) knobs(m *model) []optim.Knob {
-	return slices.DeleteFunc(m.allKnobs(), func(k optim.Knob) bool { return !m.passes("knobs", k.Name, k.Title) })
+	return slices.DeleteFunc(m.allKnobs(), func(k optim.Knob) bool { return !m.passes("knobs", k.Name, k.Label, k.Title) })
 }
 
 // onKnobs says whether the keys are the knobs'.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -29,7 +30,7 @@ func TestStagedAppliedEffective(t *testing.T) {
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
 	d.shows("→ 0.125 @403")
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
-	d.shows("eta            0.125", "in effect since round 403")
+	d.shows("η              0.125", "in effect since round 403")
 }
 
 func TestRefusalKeepsWhatIsStaged(t *testing.T) {
@@ -198,4 +199,30 @@ func TestHorizonOfARunThatEnded(t *testing.T) {
 	if _, hi := d.rail.horizon(d.model); hi != 400 {
 		t.Errorf("schedules of a run that ended after round 400 are drawn up to %d", hi)
 	}
+}
+
+// Knobs are shown by the names that people write, whatever algorithm declares them, and typed in ASCII.
+func TestKnobsAreShownByTheirLabels(t *testing.T) {
+	long := sourcetest.Algorithm()
+	long.Knobs = append(long.Knobs, optim.Knob{Name: "period", Label: "evolution frequency", Title: "epochs between evolutions", Unit: "epochs", Doc: "larger is rarer", Max: 1000, Default: 0.25})
+	for _, keys := range []string{"k", "3"} {
+		for _, w := range []int{80, 120, 200} {
+			d := open(t, w, 40, sourcetest.Run(6, 400), func(o *Options) { o.Algorithms = []*optim.Algorithm{long} })
+			d.press(keys, "j", "j")
+			d.shows("population size", "▸ ℓ", "  γ", "  η", "evolution frequency", "ell: inner steps")
+			d.hides("  gamma", "  eta ", "  period")
+			d.press(":").write("set ell=7").press("enter")
+			if n := len(d.sent); n != 1 || d.sent[0].Set[0] != (event.Setting{Knob: "ell", Expr: "7"}) {
+				t.Errorf("%d columns: sent %+v", w, d.sent)
+			}
+		}
+	}
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.shows("ℓ 10") // on the axis of a chart
+	d.press("3")
+	d.shows("103  ℓ  10  ann")
+	d = open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.ASCII = true })
+	d.press("3", "j", "j")
+	d.shows("ell   ", "gamma  ", "population size", "inner steps")
+	d.hides("ℓ", "γ", "ell: inner steps")
 }

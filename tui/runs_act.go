@@ -55,12 +55,32 @@ func (r *runs) keys() []binding {
 		{keys: []string{"n"}, title: "note something of it", why: r.mayDescribe, do: r.note},
 		{keys: []string{"left", "h"}, title: "cursor in the charts, left", do: side(-1)},
 		{keys: []string{"right", "l"}, title: "cursor in the charts, right", do: side(1)},
+		{keys: []string{"v"}, title: "settings and figures, whole", do: r.wholeTable},
 		{keys: []string{"a"}, title: "axis: round, step, sample, ...", do: r.turnAxis},
 		{keys: []string{"S"}, title: "seeds as mean and band, or each", do: func(*model) tea.Cmd {
 			r.overlay.seeds, r.overlay.stale = !r.overlay.seeds, true
 			return nil
 		}},
 	}
+}
+
+// wholeTable shows the table of settings and figures alone, and then what was there again.
+func (r *runs) wholeTable(m *model) tea.Cmd {
+	if m.expanded = m.focus != figuresPanel || !m.expanded; m.expanded {
+		m.focus = figuresPanel
+	} else {
+		m.focus = runsPanel
+	}
+	return nil
+}
+
+// fromTable leaves the table where it is shown alone.
+func (r *runs) fromTable(m *model) bool {
+	if !m.expanded {
+		return r.back(m)
+	}
+	r.wholeTable(m)
+	return true
 }
 
 // axes are those that the overlay may be drawn over.
@@ -159,6 +179,8 @@ func (r *runs) mayChange(m *model) (e library.Entry, k *known, why string) {
 	k = r.summary(e)
 	switch {
 	case why != "":
+	case m.opt.ReadOnly:
+		why = readOnly
 	case m.keeper() == nil:
 		why = "these runs can only be looked at from here"
 	case e.Folder != "":
@@ -250,6 +272,8 @@ func (r *runs) mayDelete(m *model) string {
 	switch {
 	case why != "":
 		return why
+	case m.opt.ReadOnly:
+		return readOnly
 	case e.Folder != "":
 		return e.Name + " is a folder: remove its directory yourself"
 	case e.Running:

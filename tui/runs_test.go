@@ -424,6 +424,25 @@ func TestGoldenOverlay(t *testing.T) {
 	}
 }
 
+// At 80 columns there is no place for the table beside rail and charts: a key shows all of its columns, and leads back.
+func TestWholeTable(t *testing.T) {
+	d := browse(t, 80, 24, study(), "space space space space G enter")
+	d.hides("train loss")
+	d.press("v")
+	for _, c := range d.runs.overlay.cols {
+		d.shows(strings.TrimSpace(c.head))
+	}
+	d.hides("they also differ in", "▸ runs")
+	golden(t, "runs-table-80x24", d.screenText())
+	for _, key := range []string{"v", "esc"} {
+		d.press(key)
+		if d.shows("loss of the centre"); d.expanded || d.focus != runsPanel {
+			t.Errorf("%s leads to %s", key, d.focus)
+		}
+		d.press("v")
+	}
+}
+
 // Without a run there is the rail alone: other screens say so, and a run that is opened is left by esc.
 func TestBrowseWithoutARun(t *testing.T) {
 	d := browse(t, 120, 36, study(), "")

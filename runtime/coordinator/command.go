@@ -17,7 +17,7 @@ import (
 )
 
 // MembersKnob is the population size: a knob of the runtime that every algorithm has.
-var MembersKnob = optim.Knob{Name: "members", Title: "population", Unit: "members", Doc: "members of the population; new ones enter as their blocks say, the highest ids leave first",
+var MembersKnob = optim.Knob{Name: "members", Label: event.MembersLabel, Title: "population", Unit: "members", Doc: "members of the population; new ones enter as their blocks say, the highest ids leave first",
 	Min: 1, Max: event.MaxMembers, Integer: true, Default: 1, Scale: optim.Log}
 
 func (c *Coordinator) command(cmd event.Command) []Effect {

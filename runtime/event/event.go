@@ -94,6 +94,9 @@ func (l Limit) Part(p Progress) float64 {
 // were lost, and is one record of the log and one message (8 MiB).
 const MaxMembers = 1 << 18
 
+// MembersLabel is what screens call the knob of the population.
+const MembersLabel = "population size"
+
 // Source says where a plan takes its blocks from.
 type Source string
 

@@ -79,13 +79,13 @@ func shorten(s string, n int) string {
 
 func explain(w io.Writer, a *optim.Algorithm) {
 	fmt.Fprintf(w, "%s (%s)\n%s\n\n%s\n\n", a.Title, a.Name, a.Paper, a.Doc)
-	t := newTable("knob", ">default", "bounds", "unit", "what")
+	t := newTable("knob", "shown as", ">default", "bounds", "unit", "what")
 	for _, k := range knobsOf(a) {
 		bounds := k.Format(k.Min) + " to " + k.Format(k.Max)
 		if len(k.Choices) > 0 {
 			bounds = strings.Join(k.Choices, ", ")
 		}
-		t.row(k.Name, k.Format(k.Default), bounds, k.Unit, k.Doc)
+		t.row(k.Name, cmp.Or(k.Label, k.Name), k.Format(k.Default), bounds, k.Unit, k.Doc)
 	}
 	t.write(w)
 	fmt.Fprintln(w)

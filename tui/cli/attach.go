@@ -66,9 +66,10 @@ func resolve(what string) (string, error) {
 }
 
 func attachCommand(s streams) *cobra.Command {
-	var ascii, take, asJSON bool
+	var take, asJSON, readOnly bool
 	var as string
 	var frames frameFlags
+	var draw drawFlags
 	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, name := range []string{"frames", "screen", "size"} {
@@ -76,7 +77,11 @@ func attachCommand(s streams) *cobra.Command {
 					return usage("--json prints lines for a program: leave --%s out", name)
 				}
 			}
-			opt := tui.Options{ASCII: ascii}
+			if take && readOnly {
+				return usage("--read-only gives no command: leave --take out, which is for one who does")
+			}
+			opt := draw.options()
+			opt.ReadOnly = readOnly
 			if err := frames.apply(c, &opt); err != nil {
 				return err
 			}
@@ -90,7 +95,7 @@ func attachCommand(s streams) *cobra.Command {
 			}
 			defer run.Close()
 			if asJSON {
-				return run.broken(attachProgram(c.Context(), run, name, s))
+				return run.broken(attachProgram(c.Context(), run, name, readOnly, s))
 			}
 			o := live(run.dir, run.Client)
 			opt.Title = run.name
@@ -105,9 +110,10 @@ func attachCommand(s streams) *cobra.Command {
 			}
 			return look(c.Context(), o, opt, s)
 		}}
-	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	draw.register(c)
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print what happens, and read commands, as one JSON object a line")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "look only: no key and no line of --json changes anything")
 	asFlag(c, &as)
 	frames.register(c)
 	return c

@@ -27,6 +27,7 @@ import (
 type program struct {
 	run  reached
 	name string // under which its commands are in the log
+	look bool   // only: its commands are refused
 	*jsonPrinter
 	busy sync.Mutex // held from the reading of a command until its receipt is written
 }
@@ -35,13 +36,14 @@ type program struct {
 const maxCommandLine = 1 << 20
 
 // attachProgram tells a program of a run until that ends: a snapshot, then every record. What it reads from in are
-// commands, a receipt for each; the end of in is not the end of the talk.
-func attachProgram(ctx context.Context, run reached, name string, s streams) error {
+// commands, a receipt for each, which refuses it where the program only looks; the end of in is not the end of the
+// talk.
+func attachProgram(ctx context.Context, run reached, name string, look bool, s streams) error {
 	v, err := run.Snapshot(ctx, 1<<62)
 	if err != nil {
 		return err
 	}
-	p := &program{run: run, name: name, jsonPrinter: newJSONPrinter(s)}
+	p := &program{run: run, name: name, look: look, jsonPrinter: newJSONPrinter(s)}
 	p.put(snapshotObject(v, run))
 	go p.obey(ctx, s.in)
 	for at := v.Position; ; {
@@ -81,6 +83,9 @@ func (p *program) command(ctx context.Context, line []byte, n int) map[string]an
 	asked, err := parseCommand(line)
 	if err != nil {
 		return refusal(asked.ID, fmt.Sprintf("line %d: %v", n, err))
+	}
+	if p.look {
+		return refusal(asked.ID, "you are looking only, as --read-only asks: attach without it to give commands")
 	}
 	asked.By = p.name
 	r, err := p.run.Command(ctx, asked)

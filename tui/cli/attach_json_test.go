@@ -133,7 +133,7 @@ func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Rec
 	if _, err := io.WriteString(end, lines); err != nil {
 		t.Fatal(err)
 	}
-	if err := attachProgram(t.Context(), reached{Client: client, name: "a"}, "tuner", streams{in: in, out: &out, err: io.Discard}); err != nil {
+	if err := attachProgram(t.Context(), reached{Client: client, name: "a"}, "tuner", false, streams{in: in, out: &out, err: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	out.mu.Lock()

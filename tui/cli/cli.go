@@ -100,8 +100,8 @@ func newRoot(s streams) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if s.terminal && len(passOn(c, "ascii")) == 0 && recordedAny() {
-				return look(c.Context(), tui.Opened{}, tui.Options{ASCII: run.ascii}, s)
+			if s.terminal && len(passOn(c, drawNames...)) == 0 && recordedAny() {
+				return look(c.Context(), tui.Opened{}, run.draw.options(), s)
 			}
 			return run.execute(c, "", s)
 		},
@@ -138,7 +138,7 @@ func recordedAny() bool {
 
 // kinds names what a flag's type takes.
 var kinds = func() map[string]string {
-	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false"}
+	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false", "theme": "theme: give dark, light or plain"}
 	for kind, wants := range option.Wants {
 		out[string(kind)] = wants
 	}

@@ -18,7 +18,6 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/host"
 	"brood/runtime/session"
-	"brood/tui"
 )
 
 // runDetached starts the run as a process of its own and looks at it, as at any other run.
@@ -50,7 +49,7 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", dir, filepath.Base(dir), filepath.Base(dir))
 		return nil
 	}
-	return look(c.Context(), live(dir, client), tui.Options{ASCII: f.ascii}, s)
+	return look(c.Context(), live(dir, client), f.draw.options(), s)
 }
 
 // trainDetached starts a new run, or one that goes on, as a process of its own, and waits until it answers. When a new

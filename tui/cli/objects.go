@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -71,7 +72,7 @@ func algorithmObject(a *optim.Algorithm) map[string]any {
 }
 
 func knobObject(k optim.Knob) map[string]any {
-	line := map[string]any{"name": k.Name, "title": k.Title, "unit": k.Unit, "doc": k.Doc, "integer": k.Integer}
+	line := map[string]any{"name": k.Name, "label": cmp.Or(k.Label, k.Name), "title": k.Title, "unit": k.Unit, "doc": k.Doc, "integer": k.Integer}
 	if len(k.Choices) > 0 {
 		line["choices"], line["default"] = k.Choices, k.Format(k.Default)
 	} else {

@@ -10,7 +10,6 @@ import (
 
 	"brood/runtime/session"
 	"brood/runtime/summary"
-	"brood/tui"
 )
 
 func ignoreEnd(err error) error {
@@ -22,7 +21,7 @@ func ignoreEnd(err error) error {
 
 func replayCommand(s streams) *cobra.Command {
 	var at uint64
-	var ascii bool
+	var draw drawFlags
 	var frames frameFlags
 	c := &cobra.Command{Use: "replay SESSION", Short: "Look back at a session as if it happened again", Args: exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -35,7 +34,8 @@ func replayCommand(s streams) *cobra.Command {
 				return err
 			}
 			defer r.Close()
-			opt := tui.Options{ASCII: ascii, At: at}
+			opt := draw.options()
+			opt.At = at
 			if err := frames.apply(c, &opt); err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func replayCommand(s streams) *cobra.Command {
 			return look(c.Context(), recorded(dir, r), opt, s)
 		}}
 	c.Flags().Uint64Var(&at, "at", 0, "begin after this round")
-	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	draw.register(c)
 	frames.register(c)
 	return c
 }

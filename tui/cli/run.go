@@ -24,7 +24,7 @@ type runFlags struct {
 	session, resume string
 	background      bool
 	plain, json     bool
-	ascii           bool
+	draw            drawFlags
 	full            bool // the preset in its full form
 	host            bool // this is a process that trains what it reads on its standard input
 	detached        bool // such a process trains, and a workbench looks at it
@@ -41,7 +41,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
 	fl.BoolVar(&f.plain, "plain", false, "no workbench: print progress lines")
 	fl.BoolVar(&f.json, "json", false, "no workbench: print one JSON object a line")
-	fl.BoolVar(&f.ascii, "ascii", false, "draw with ASCII only")
+	f.draw.register(c)
 	fl.BoolVar(&f.host, "host", false, "")
 	_ = fl.MarkHidden("host")
 }

@@ -53,7 +53,7 @@ func serveWith(s streams, invite func(printer, *remote.Server)) *cobra.Command {
 	fl.StringVar(&f.listen, "listen", ":4433", "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
 	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
 	joinFlags(c, &f.run.told)
-	for _, name := range []string{"background", "ascii"} {
+	for _, name := range append([]string{"background"}, drawNames...) {
 		_ = fl.MarkHidden(name)
 	}
 	return c

@@ -61,7 +61,7 @@ the command may also be started on each of them with the same -o DIR: each takes
 	}
 	f.run.register(c)
 	fl := c.Flags()
-	for _, name := range []string{"background", "session", "resume", option.Seed.Name, "ascii"} {
+	for _, name := range append([]string{"background", "session", "resume", option.Seed.Name}, drawNames...) {
 		_ = fl.MarkHidden(name)
 	}
 	fl.Lookup("set").Usage = "values of a setting: NAME=VALUES (repeatable)"
@@ -163,7 +163,7 @@ func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error 
 		}
 		title = strings.TrimSuffix(filepath.Base(preset), ".toml")
 	}
-	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", option.Threads.Name, "listen", option.Wait.Name, "enrol")
+	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "theme", option.Threads.Name, "listen", option.Wait.Name, "enrol")
 	slices.Sort(shared)
 	same := map[string]any{"preset": preset, "flags": shared, "settings": w.Columns, "text": fmt.Sprintf("%x", blake3.Sum256(text))}
 	if err := w.Place(dir, cmp.Or(title, "run"), same); err != nil {

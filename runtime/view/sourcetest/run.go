@@ -15,10 +15,10 @@ func Algorithm() *optim.Algorithm {
 	return &optim.Algorithm{
 		Name: "sample", Title: "Sample", Paper: "none", Doc: "made up for tests of screens",
 		Knobs: []optim.Knob{
-			{Name: "eta", Title: "learning rate", Doc: "step size of the outer update of a replica", Max: 100, Default: 0.1, Scale: optim.Log},
-			{Name: "ell", Title: "inner steps", Unit: "steps", Doc: "inner steps between couplings", Min: 1, Max: 10000, Default: 25, Integer: true, Scale: optim.Log},
-			{Name: "gamma", Title: "scope gamma", Unit: "divisor", Doc: "divisor of the attraction of y to x: larger is looser", Min: 1e-9, Max: 1e12, Default: 100, Scale: optim.Log},
-			{Name: "alpha", Title: "averaging alpha", Doc: "weight of the past in the running average z", Max: 1, Default: 0.75},
+			{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size of the outer update of a replica", Max: 100, Default: 0.1, Scale: optim.Log},
+			{Name: "ell", Label: "ℓ", Title: "inner steps", Unit: "steps", Doc: "inner steps between couplings", Min: 1, Max: 10000, Default: 25, Integer: true, Scale: optim.Log},
+			{Name: "gamma", Label: "γ", Title: "scope", Unit: "divisor", Doc: "divisor of the attraction of y to x: larger is looser", Min: 1e-9, Max: 1e12, Default: 100, Scale: optim.Log},
+			{Name: "alpha", Label: "α", Title: "averaging", Doc: "weight of the past in the running average z", Max: 1, Default: 0.75},
 			{Name: "variant", Title: "variant", Doc: "which form of the rule", Choices: []string{"paper", "arxiv"}, Max: 1, Default: 1},
 		},
 		Series: []optim.Series{{Name: "loss", Title: "training loss", Unit: "nats", Kind: optim.PerMember}},
