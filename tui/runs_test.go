@@ -526,13 +526,13 @@ func TestOverlay(t *testing.T) {
 	}
 	// At a place both have their own value; where a run has none there is none.
 	d.press("right")
-	if x, ok := o.value(fork); ok {
-		t.Errorf("at the beginning the fork is at %g", x)
+	if v, ok := o.read(o.plots[0].read[0]); ok {
+		t.Errorf("at the beginning the fork is at %g", v.Mean())
 	}
-	d.shows("at round 1", "a –")
+	d.shows("at round", "a –")
 	d.press("esc", "esc", "left") // the filter, and then the cursor
-	if x, _ := o.value(fork); o.at != o.width-1 || math.Abs(x-fork[len(fork)-1].Mean()) > 0.01 {
-		t.Errorf("at the end the fork is at %g", x)
+	if v, _ := o.read(o.plots[0].read[0]); o.at != o.width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
+		t.Errorf("at the end the fork is at %g", v.Mean())
 	}
 	d.press("S")
 	if d.screenText(); len(o.lines) != 3 {
@@ -546,6 +546,66 @@ func TestOverlay(t *testing.T) {
 	d.press("U")
 	if len(d.runs.marks) > 0 {
 		t.Error("the marks are still there")
+	}
+}
+
+// What stands beside a chart was measured: between two tests it is the first of them, with its round, and without a
+// cursor it is the last value, however wide the window is.
+func TestOverlayReadsWhatWasMeasured(t *testing.T) {
+	last := ""
+	for _, size := range [][2]int{{80, 24}, {120, 36}, {140, 50}, {200, 50}} {
+		s := study()
+		d := browse(t, size[0], size[1], s, "j e e")
+		d.focus = overlayPanel
+		d.press("e")
+		tests, loss := -1, -1
+		d.screenText()
+		o := &d.runs.overlay
+		for i, p := range o.plots {
+			switch p.title {
+			case "test error  %":
+				tests = i
+			case "loss of the centre":
+				loss = i
+			}
+		}
+		points := sourcetest.Run(4, 200)
+		var want float64
+		for _, r := range points {
+			if r.Points != nil && r.Points.Series == view.CentreLoss {
+				want = r.Points.Values[0]
+			}
+		}
+		v, ok := o.read(o.plots[loss].read[0])
+		if text := num(v.Mean()); !ok || v.Mean() != want || last != "" && text != last {
+			t.Errorf("%v: the loss ends at %g, recorded was %g", size, v.Mean(), want)
+		} else {
+			last = text
+		}
+		var rounds []uint64
+		var errs []float64
+		for _, r := range s.records["/s/seed-1"] {
+			if e := r.Evaluation; e != nil {
+				rounds, errs = append(rounds, e.Round), append(errs, e.TestError)
+			}
+		}
+		if len(rounds) < 2 {
+			t.Fatalf("tests at %v", rounds)
+		}
+		between := float64(rounds[0]+rounds[1]) / 2
+		for o.at = 0; ; o.at++ {
+			if _, end := o.cell(); end >= between {
+				break
+			}
+		}
+		if v, ok := o.read(o.plots[tests].read[0]); !ok || v.Mean() != errs[0] || v.x != float64(rounds[0]) {
+			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.x, errs[0], rounds[0])
+		}
+		d.shows(fmt.Sprintf("%s @%d", num(errs[0]), rounds[0]))
+		o.at = 0
+		if v, ok := o.read(o.plots[tests].read[0]); ok {
+			t.Errorf("before the first test the test error reads %g", v.Mean())
+		}
 	}
 }
 
