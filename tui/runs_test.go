@@ -609,6 +609,29 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// A recording does not claim that it trains, and stands still while nobody sees it.
+func TestReplayOfARunThatHasEnded(t *testing.T) {
+	end := event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 60}}
+	d := open(t, 120, 36, nil, func(o *Options) {
+		o.Library = study()
+		o.Source = fast(&tape{rs: append(sourcetest.Run(4, 60), end)})
+	})
+	d.toast = toast{}
+	if err := d.replay.Scan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	d.deliver(seekMsg{gen: d.feed.gen, at: 40})
+	d.shows("▶ replay", "recording, finished")
+	d.hides("● training", " left")
+	d.replay.Pause(false)
+	d.press("esc")
+	if on, _ := d.replay.Playing(); on || d.screen != d.home() {
+		t.Errorf("on screen %d the replay plays on: %v", d.screen, on)
+	}
+	d.press("1", "end")
+	d.shows("✓ finished", "recording")
+}
+
 // A mark stays in a folder that is closed, and goes with its run.
 func TestMarksStay(t *testing.T) {
 	s := study()
