@@ -8,6 +8,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/library"
 	"brood/tui/cell"
+	"brood/tui/chart"
 )
 
 const (
@@ -124,7 +125,11 @@ func runColumns() []column[runCell] {
 			if k.TestError == nil {
 				return ""
 			}
-			return fmt.Sprintf("%.2f", *k.TestError)
+			text := fmt.Sprintf("%.2f", *k.TestError)
+			if k.TestRound != k.Round {
+				text += "@" // the foot says of which round
+			}
+			return text
 		})},
 		{head: "round", width: 7, weight: 14, right: true, text: told(func(k *known) string { return round(k.Round) })},
 		{head: "written", width: 7, weight: 15, right: true, text: func(c runCell) string {
@@ -264,6 +269,9 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 		if k.Members > 0 {
 			parts = append(parts, count(k.Members, "member"))
 		}
+		if k.TestError != nil && k.TestRound != k.Round {
+			parts = append(parts, fmt.Sprintf("test %.2f %% @%s", *k.TestError, round(k.TestRound)))
+		}
 		if k.Parent != "" {
 			parts = append(parts, "fork of "+k.Parent)
 		}
@@ -279,7 +287,7 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 		}
 	}
 	g.Text(in.X+1, y, in.W-2, role, about)
-	legend := "◇ in view   a, b: marked, in the charts"
+	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
 	if len(r.marks) == 0 {
 		legend = "◇ in view   space marks runs to lay over each other"
 	}
@@ -287,6 +295,20 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 		_, legend, _ = strings.Cut(legend, "   ")
 	}
 	g.Text(in.X+1, y+1, in.W-2, cell.Faint, legend)
+}
+
+// lettered are the letters of the marked runs, as many as there are.
+func (r *runs) lettered() string {
+	last, _ := chart.Letter(len(r.marks) - 1)
+	switch len(r.marks) {
+	case 0:
+		return ""
+	case 1:
+		return "a:"
+	case 2:
+		return "a, b:"
+	}
+	return "a to " + string(last) + ":"
 }
 
 // point chooses the run under the mouse.

@@ -161,7 +161,7 @@ func recordedOnes() []session.Info {
 	err := 2.5
 	at := func(h int) time.Time { return time.Date(2026, 11, 20, h, 30, 0, 0, time.UTC) }
 	return []session.Info{
-		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle", Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished, TestError: &err, Size: 6e6},
+		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle", Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished, TestError: &err, TestRound: 300, Size: 6e6},
 		{Name: "2026-11-20-es-0b1c", Dir: "/s/2026-11-20-es-0b1c", Running: true, Algorithm: "openai-es", Model: "lenet", Data: "mnist", Seed: 7, Started: at(9), Round: 12840, Phase: event.Training, Size: 41e6},
 		{Name: "2026-11-20-run-d00d", Dir: "/s/2026-11-20-run-d00d", Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Seed: 2, Started: at(11), Round: 5, Phase: event.Training, Size: 120e3},
 		{Name: "2026-11-20-cut-ffff", Dir: "/s/2026-11-20-cut-ffff", Started: at(10), Err: "session: 000001.log is damaged at byte 77 (frame 3): its checksum is wrong", Size: 999},
@@ -630,6 +630,27 @@ func TestReplayOfARunThatHasEnded(t *testing.T) {
 	}
 	d.press("1", "end")
 	d.shows("✓ finished", "recording")
+}
+
+// A test error of a round before the last is marked, and the foot says of which round it is.
+func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
+	s := study()
+	s.list[0].TestRound = 150
+	d := browse(t, 120, 36, s, "j")
+	d.shows("1.42@", "test 1.42 % @150")
+	d.press("j")
+	d.shows("1.52 ")
+	d.hides("1.52@", "@150")
+}
+
+// The legend has the letters that there are.
+func TestTheLegendHasTheLettersThereAre(t *testing.T) {
+	d := browse(t, 120, 36, study(), "g space")
+	d.shows("a: marked")
+	d.press("space")
+	d.shows("a, b: marked")
+	d.press("space", "space")
+	d.shows("a to d: marked")
 }
 
 // A mark stays in a folder that is closed, and goes with its run.
