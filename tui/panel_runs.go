@@ -50,6 +50,9 @@ func (r *runs) place(_ *model, b cell.Rect) []placement {
 }
 
 func (r *runs) hints(m *model) [][2]string {
+	if len(r.sorted(m)) == 0 && m.filters.text["runs"] != "" {
+		return [][2]string{{"/", "another filter"}, {"esc", "clear it"}, {"?", "help"}}
+	}
 	open := "open"
 	if e, why := r.on(m); why == "" {
 		switch {
@@ -217,7 +220,7 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 		explain(g, in, "nothing is recorded yet: a run appears here as soon as it begins")
 		return
 	case len(rows) == 0:
-		explain(g, in, m.nothing("runs", "run"))
+		explain(g, in, m.nothing("runs", "run")+"; of several words a run must hold all, in any order")
 		return
 	}
 	at := r.at(m)

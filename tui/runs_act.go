@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -343,8 +344,10 @@ func (r *runs) rename(m *model) tea.Cmd {
 
 func (r *runs) tag(m *model) tea.Cmd {
 	e, _ := r.on(m)
-	return r.describe(m, "tags of", "Words, with blanks between them. / finds them.", strings.Join(r.summary(e).About.Tags, " "),
-		func(a *session.About, text string) { a.Tags = strings.Fields(text) })
+	return r.describe(m, "tags of", "Words, with blanks or commas between them. / finds them.", strings.Join(r.summary(e).About.Tags, " "),
+		func(a *session.About, text string) {
+			a.Tags = strings.FieldsFunc(text, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
+		})
 }
 
 func (r *runs) note(m *model) tea.Cmd {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type shelf struct {
 	records map[string][]event.Record // by directory: what its log holds, for those that are laid over each other
 	err     error
 	scans   int
+	touched time.Time // when a run was added to the folders
 	read    []string // directories, in the order in which summaries were asked for
 	saved   int
 	opened  []string
@@ -53,7 +55,7 @@ func (s *shelf) Scan(_ context.Context, folder string) (out []library.Entry, err
 	}
 	for dir := range s.folders {
 		if folder == "" {
-			out = append(out, library.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep", Written: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)})
+			out = append(out, library.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep", Written: cmp.Or(s.touched, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))})
 		}
 	}
 	library.Sort(out)
@@ -653,6 +655,43 @@ func TestTheLegendHasTheLettersThereAre(t *testing.T) {
 	d.shows("a to d: marked")
 }
 
+// A filter's words are looked for each on its own; a folder that has them keeps its runs, and what passes nothing says so.
+func TestTheFilterTakesWords(t *testing.T) {
+	d := browse(t, 120, 36, study(), "G enter /")
+	d.write("GLYPHS seed-2")
+	if rows := d.runs.sorted(d.model); len(rows) != 1 || rows[0].Name != "seed-2" {
+		t.Errorf("two words pass %v", rows)
+	}
+	d.press("esc", "/").write("sweep-grid").press("enter")
+	d.shows("eta=0.1,seed=1", "eta=0.1,seed=2")
+	d.press("/").write(" nowhere").press("enter")
+	d.shows(`no run holds "sweep-grid nowhere"`, "in any order", "esc clear it")
+	d.hides("space mark")
+}
+
+// A folder to which another process adds runs has them counted again.
+func TestRunsOfAFolderAreCountedAgain(t *testing.T) {
+	s := study()
+	d := browse(t, 120, 36, s, "")
+	d.shows("2 runs")
+	dir := "/s/sweep-grid"
+	s.folders[dir] = append(s.folders[dir], session.Info{Name: "eta=0.2", Dir: dir + "/eta=0.2", Phase: event.Finished})
+	s.touched = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.relisted())
+	d.shows("3 runs")
+}
+
+// The name that a person gives is that of the charts and of the table too.
+func TestANameIsTakenEverywhere(t *testing.T) {
+	d := browse(t, 200, 50, study(), "j R")
+	d.write("the first").press("enter")
+	d.screenText()
+	if o := &d.runs.overlay; len(o.rows) == 0 || o.rows[0].name != "the first" {
+		t.Errorf("the table has %+v", o.rows)
+	}
+}
+
 // A mark stays in a folder that is closed, and goes with its run.
 func TestMarksStay(t *testing.T) {
 	s := study()
@@ -714,6 +753,7 @@ func TestRunsAreKept(t *testing.T) {
 		{"j r", "500", "esc", "", ""},
 		{"j w", "", "", "export seed-1", "model.safetensors: lenet after round 300"},
 		{"j R", "the first", "enter", `describe seed-1 "the first" [] ""`, "kept beside the session seed-1"},
+		{"j t", "good, seed7", "enter", `describe seed-1 "" ["good" "seed7"] ""`, "kept beside"},
 		{"j t", "good  old", "enter", `describe seed-1 "" ["good" "old"] ""`, "kept beside"},
 		{"j j n", ", they say", "enter", `describe seed-2 "" ["best"] "as in the paper, they say"`, "kept beside"},
 	} {
