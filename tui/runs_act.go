@@ -322,7 +322,10 @@ func (r *runs) describe(m *model, title, about, text string, change func(a *sess
 	before := r.summary(e).About
 	d := &ask{title: title + " " + r.name(e), about: about, do: func(m *model, text string) (tea.Cmd, error) {
 		after := before
-		change(&after, text)
+		change(&after, strings.TrimSpace(text))
+		if err := after.Check(); err != nil { // what was typed stays, to be mended
+			return nil, err
+		}
 		keeper := m.keeper()
 		if k := r.known[e.Dir]; k != nil { // to be read again
 			k.bytes, k.took = -1, 0

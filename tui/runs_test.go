@@ -34,7 +34,7 @@ type shelf struct {
 	err     error
 	scans   int
 	touched time.Time // when a run was added to the folders
-	read    []string // directories, in the order in which summaries were asked for
+	read    []string  // directories, in the order in which summaries were asked for
 	saved   int
 	opened  []string
 	closed  []string
@@ -655,7 +655,8 @@ func TestTheLegendHasTheLettersThereAre(t *testing.T) {
 	d.shows("a to d: marked")
 }
 
-// A filter's words are looked for each on its own; a folder that has them keeps its runs, and what passes nothing says so.
+// A filter's words are looked for each on its own; a folder that has them keeps its runs, and where nothing passes that
+// is said.
 func TestTheFilterTakesWords(t *testing.T) {
 	d := browse(t, 120, 36, study(), "G enter /")
 	d.write("GLYPHS seed-2")
@@ -689,6 +690,17 @@ func TestANameIsTakenEverywhere(t *testing.T) {
 	d.screenText()
 	if o := &d.runs.overlay; len(o.rows) == 0 || o.rows[0].name != "the first" {
 		t.Errorf("the table has %+v", o.rows)
+	}
+}
+
+// A name that is too long is refused where it was typed, and stays there.
+func TestALongNameIsNotLost(t *testing.T) {
+	s := study()
+	d := browse(t, 120, 36, s, "j R")
+	long := strings.Repeat("long", 200)
+	d.write(long).press("enter")
+	if e, ok := d.popup.(*ask); !ok || !strings.Contains(e.err, "characters") || e.text() != long || len(s.done) > 0 {
+		t.Errorf("after a long name: %T, has done %v", d.popup, s.done)
 	}
 }
 
