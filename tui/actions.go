@@ -64,6 +64,9 @@ func (m *model) openScreen(i int) tea.Cmd {
 		m.say(cell.Warn, noRun)
 		return nil
 	}
+	if m.replay != nil && i == m.home() { // nobody sees it play on
+		m.replay.Pause(true)
+	}
 	m.screen, m.expanded, m.drawer = i, false, false
 	m.focus = m.screens()[i].lead
 	return m.poll()

@@ -125,8 +125,8 @@ func TestLossIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestRecordingThatIsCutOff: at the end of a recording without the end of its run nothing trains; before it, it shows
-// what was.
+// TestRecordingThatIsCutOff: at the end of a recording without the end of its run it was cut off; before it, it is a
+// replay.
 func TestRecordingThatIsCutOff(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	for _, ends := range []bool{false, true} {
@@ -135,7 +135,7 @@ func TestRecordingThatIsCutOff(t *testing.T) {
 		}
 		d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander = fast(&tape{rs: rs}), nil })
 		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[:40]}})
-		d.shows("● training", "recording")
+		d.shows("▶ replay", "recording")
 		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[40:]}, err: io.EOF})
 		if ends {
 			d.shows("✓ finished")

@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"math"
 	"slices"
+	"sort"
 
 	"brood/runtime/compare"
 	"brood/runtime/view"
@@ -42,6 +44,7 @@ type overlaid struct {
 type plot struct {
 	quantity
 	lines [][]view.Bucket        // columns of each line; nil where it has none
+	read  [][][]compare.Point    // what was measured, by line and run
 	raw   [][]view.Bucket        // those there are, for the axis
 	axes  map[[2]bool]chart.Axis // that were asked for: see fit
 }
@@ -69,18 +72,41 @@ func (o *laid) step(d int) {
 	}
 }
 
-// value is what a line is under the cursor, or at its end where there is none.
-func (o *laid) value(cols []view.Bucket) (float64, bool) {
-	if o.at >= 0 {
-		if x, ok := compare.At(cols, 2*o.at); ok {
-			return x, true
-		}
-		return compare.At(cols, 2*o.at+1)
-	}
-	return o.lastOf(cols)
+// lastRead is what runs measured last: of several the mean of their last values, and the least and largest.
+type lastRead struct {
+	view.Bucket
+	x float64 // where it was measured, of several the first such place
 }
 
-// x is the place of the cursor on the axis.
+// read is what a line's runs had measured last at the cursor, or at their ends where there is none; ok is false where
+// one of them had measured nothing yet.
+func (o *laid) read(runs [][]compare.Point) (out lastRead, ok bool) {
+	out = lastRead{view.Bucket{Min: math.Inf(1), Max: math.Inf(-1)}, math.Inf(1)}
+	for _, points := range runs {
+		i := len(points)
+		if _, end := o.cell(); o.at >= 0 {
+			i = sort.Search(i, func(i int) bool { return points[i].X > end })
+		}
+		if i == 0 {
+			return out, false
+		}
+		p := points[i-1]
+		v := p.Mean()
+		out.Min, out.Max, out.Sum, out.Count = min(out.Min, v), max(out.Max, v), out.Sum+v, out.Count+1
+		out.x = min(out.x, p.X)
+	}
+	return out, len(runs) > 0
+}
+
+// cell is the part of the axis under the cursor: what was measured behind its beginning and up to its end is drawn
+// there.
+func (o *laid) cell() (begin, end float64) {
+	step := (o.hi - o.lo) / float64(max(1, o.width))
+	slack := 1e-9 * (o.hi - o.lo) // of the arithmetic
+	return o.lo + step*float64(o.at) + slack, o.lo + step*float64(o.at+1) + slack
+}
+
+// x is the middle of the cell under the cursor, where it is drawn.
 func (o *laid) x() float64 {
 	return o.lo + (o.hi-o.lo)*(float64(o.at)+0.5)/float64(max(1, o.width))
 }
@@ -144,6 +170,7 @@ type quantity struct {
 	log   bool
 	text  func(float64) string
 	cols  func(run *compare.Run, n int) []view.Bucket
+	all   func(run *compare.Run) []compare.Point // in the order of the axis
 }
 
 // plot has the columns of each line; some is false where none has any.
@@ -151,10 +178,11 @@ func (o *laid) plot(q quantity, n int) (p plot, some bool) {
 	p = plot{quantity: q, axes: map[[2]bool]chart.Axis{}}
 	for _, l := range o.lines {
 		var all [][]view.Bucket
+		var read [][]compare.Point
 		for _, run := range l.runs {
 			cols := q.cols(run, n)
 			if slices.ContainsFunc(cols, func(b view.Bucket) bool { return !b.Empty() }) {
-				all = append(all, cols)
+				all, read = append(all, cols), append(read, q.all(run))
 			}
 		}
 		var cols []view.Bucket
@@ -165,7 +193,7 @@ func (o *laid) plot(q quantity, n int) (p plot, some bool) {
 		default:
 			cols = compare.Mean(all)
 		}
-		p.lines = append(p.lines, cols)
+		p.lines, p.read = append(p.lines, cols), append(p.read, read)
 		if cols != nil {
 			p.raw, some = append(p.raw, cols), true
 		}
@@ -194,7 +222,7 @@ func (o *laid) quantities() (out []quantity) {
 		out = append(out, quantity{title, log, num, func(run *compare.Run, n int) []view.Bucket {
 			cols, _ := run.Curve(name, o.axis, o.lo, o.hi, n)
 			return cols
-		}})
+		}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }})
 	}
 	some := func(of func(run *compare.Run) bool) bool { return slices.ContainsFunc(o.set, of) }
 	if has(view.CentreLoss) {
@@ -208,7 +236,7 @@ func (o *laid) quantities() (out []quantity) {
 	if o.axis != compare.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(compare.Bytes); return sent > 0 }) {
 		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {
 			return run.Reached(compare.Bytes, o.axis, o.lo, o.hi, n)
-		}})
+		}, func(run *compare.Run) []compare.Point { return run.Commits(compare.Bytes, o.axis) }})
 	}
 	if has(view.CentreLoss) && has("loss") {
 		series("loss", "training loss, median of members", true)

@@ -24,7 +24,8 @@ func (r *runs) overlayTitle(m *model) (string, string) {
 	}
 	note := "by " + o.axis.String()
 	if o.at >= 0 && len(o.set) > 0 {
-		note = "at " + axisText(o.axis, o.x())
+		_, end := o.cell()
+		note = "at " + axisText(o.axis, end)
 	}
 	for _, l := range o.lines {
 		if len(l.runs) > 1 {
@@ -35,15 +36,22 @@ func (r *runs) overlayTitle(m *model) (string, string) {
 	return title, note
 }
 
-// axisText is a place on an axis.
+// axisText is a place on an axis, with its name where the unit does not say it.
 func axisText(a compare.Axis, x float64) string {
+	if a == compare.Bytes || a == compare.Seconds {
+		return placeText(a, x)
+	}
+	return a.String() + " " + round(uint64(x))
+}
+
+func placeText(a compare.Axis, x float64) string {
 	switch a {
 	case compare.Bytes:
 		return size(x)
 	case compare.Seconds:
 		return strconv.FormatFloat(x, 'g', 3, 64) + " s"
 	}
-	return a.String() + " " + round(uint64(x))
+	return round(uint64(math.Round(x)))
 }
 
 // fine is so many parts of a unit of an axis, since a chart counts in whole ones.
@@ -145,10 +153,7 @@ func (o *laid) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
 			ends = append(ends, end{i, min(area.X+last/2+1, area.X+area.W-1), area.Y + a.Dot(cols[last].Mean(), 4*area.H)/4})
 		}
 	}
-	value := func(e end) float64 {
-		x, _ := o.lastOf(p.lines[e.line])
-		return x
-	}
+	value := func(e end) float64 { return lastOf(p.lines[e.line]) }
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Or(a.x-b.x, cmp.Compare(value(b), value(a))) })
 	for i := 1; i < len(ends); i++ { // down, away from the one above
 		if ends[i].x == ends[i-1].x {
@@ -166,14 +171,14 @@ func (o *laid) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
 	}
 }
 
-// lastOf is the last value of a line.
-func (o *laid) lastOf(cols []view.Bucket) (float64, bool) {
+// lastOf is where a line ends as it is drawn, which need not be the last value.
+func lastOf(cols []view.Bucket) float64 {
 	for i := len(cols) - 1; i >= 0; i-- {
 		if !cols[i].Empty() {
-			return cols[i].Mean(), true
+			return cols[i].Mean()
 		}
 	}
-	return 0, false
+	return math.NaN()
 }
 
 // values writes each line's value under the cursor, or its last, as far as there is room.
@@ -185,12 +190,15 @@ func (r *runs) values(g *cell.Grid, x, y, end int, p plot) {
 	}
 	var words []word
 	width := 0
-	for i, cols := range p.lines {
+	for i, runs := range p.read {
 		text := "–"
-		if v, ok := o.value(cols); ok {
-			text = p.text(v)
-			if len(o.lines[i].runs) > 1 {
-				text += o.spread(cols, p.text)
+		if v, ok := o.read(runs); ok {
+			text = p.text(v.Mean())
+			if least, most := p.text(v.Min), p.text(v.Max); least != most {
+				text += " (" + least + "–" + most + ")"
+			}
+			if begin, _ := o.cell(); o.at >= 0 && v.x <= begin {
+				text += " @" + placeText(o.axis, v.x)
 			}
 		}
 		if len(o.lines) > 1 {
@@ -206,23 +214,6 @@ func (r *runs) values(g *cell.Grid, x, y, end int, p plot) {
 		}
 		x = g.Text(x, y, end-x, w.role, w.text) + 2
 	}
-}
-
-// spread is the least and largest value of seeds in the column of a value, where they differ as they are written.
-func (o *laid) spread(cols []view.Bucket, text func(float64) string) string {
-	i := 2 * o.at
-	if o.at < 0 {
-		i = len(cols) - 1
-	}
-	for ; i >= 0; i-- {
-		if b := cols[i]; !b.Empty() {
-			if least, most := text(b.Min), text(b.Max); least != most {
-				return " (" + least + "–" + most + ")"
-			}
-			return ""
-		}
-	}
-	return ""
 }
 
 // pointAt puts the cursor where the mouse is.

@@ -9,6 +9,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/library"
 	"brood/tui/cell"
+	"brood/tui/chart"
 )
 
 const (
@@ -50,6 +51,9 @@ func (r *runs) place(_ *model, b cell.Rect) []placement {
 }
 
 func (r *runs) hints(m *model) [][2]string {
+	if len(r.sorted(m)) == 0 && m.filters.text["runs"] != "" {
+		return [][2]string{{"/", "another filter"}, {"esc", "clear it"}, {"?", "help"}}
+	}
 	open := "open"
 	if e, why := r.on(m); why == "" {
 		switch {
@@ -130,7 +134,11 @@ func runColumns() []column[runCell] {
 			if k.TestError == nil {
 				return ""
 			}
-			return fmt.Sprintf("%.2f", *k.TestError)
+			text := fmt.Sprintf("%.2f", *k.TestError)
+			if k.TestRound != k.Round {
+				text += "@" // the foot says of which round
+			}
+			return text
 		})},
 		{head: "round", width: 7, weight: 14, right: true, text: told(func(k *known) string { return round(k.Round) })},
 		{head: "written", width: 7, weight: 15, right: true, text: func(c runCell) string {
@@ -218,7 +226,7 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 		explain(g, in, "nothing is recorded yet: a run appears here as soon as it begins")
 		return
 	case len(rows) == 0:
-		explain(g, in, m.nothing("runs", "run"))
+		explain(g, in, m.nothing("runs", "run")+"; of several words a run must hold all, in any order")
 		return
 	}
 	at := r.at(m)
@@ -270,6 +278,9 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 		if k.Members > 0 {
 			parts = append(parts, count(k.Members, "member"))
 		}
+		if k.TestError != nil && k.TestRound != k.Round {
+			parts = append(parts, fmt.Sprintf("test %.2f %% @%s", *k.TestError, round(k.TestRound)))
+		}
 		if k.Parent != "" {
 			parts = append(parts, "fork of "+k.Parent)
 		}
@@ -285,7 +296,7 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 		}
 	}
 	g.Text(in.X+1, y, in.W-2, role, about)
-	legend := "◇ in view   a, b: marked, in the charts"
+	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
 	if len(r.marks) == 0 {
 		legend = "◇ in view   space marks runs to lay over each other"
 	}
@@ -293,6 +304,20 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 		_, legend, _ = strings.Cut(legend, "   ")
 	}
 	g.Text(in.X+1, y+1, in.W-2, cell.Faint, legend)
+}
+
+// lettered are the letters of the marked runs, as many as there are.
+func (r *runs) lettered() string {
+	last, _ := chart.Letter(len(r.marks) - 1)
+	switch len(r.marks) {
+	case 0:
+		return ""
+	case 1:
+		return "a:"
+	case 2:
+		return "a, b:"
+	}
+	return "a to " + string(last) + ":"
 }
 
 // point chooses the run under the mouse.

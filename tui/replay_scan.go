@@ -31,6 +31,7 @@ type Extent struct {
 	Rounds      uint64
 	First, Last int64 // Unix nanoseconds
 	Whole       bool
+	Phase       event.Phase // at the end, once Whole
 }
 
 // Extent is what Scan has found so far.
@@ -38,7 +39,11 @@ func (r *Replay) Extent() Extent {
 	r.reading.Lock()
 	defer r.reading.Unlock()
 	v := r.scan.view
-	return Extent{v.Position, v.Progress.Rounds, v.First, v.Last, r.scan.done}
+	e := Extent{v.Position, v.Progress.Rounds, v.First, v.Last, r.scan.done, ""}
+	if e.Whole {
+		e.Phase = v.State.Phase
+	}
+	return e
 }
 
 // Scan reads the whole log once, in parts between which others may read, so that its length is known and seeks are

@@ -46,7 +46,8 @@ type known struct {
 	library.Summary
 	text  string // what a filter looks at, in lower case
 	spark string
-	bytes int64 // of the log that it was read of
+	bytes int64     // of the log that it was read of
+	when  time.Time // it was written, of a folder
 	at    time.Time
 	took  time.Duration
 }
@@ -121,33 +122,31 @@ func (r *runs) sorted(m *model) []runRow {
 		}
 		at := len(r.rows)
 		r.rows = append(r.rows, runRow{e, 0})
-		within := 0
+		within, named := 0, r.passes(e, want) // a folder that is wanted has all of its runs
 		if r.open[e.Dir] {
 			for _, x := range r.order(r.found[e.Dir]) {
-				if r.passes(x, want) {
+				if named || r.passes(x, want) {
 					r.rows, within = append(r.rows, runRow{x, 1}), within+1
 				}
 			}
 		}
-		if within == 0 && !r.passes(e, want) {
+		if within == 0 && !named {
 			r.rows = r.rows[:at]
 		}
 	}
 	return r.rows
 }
 
-// passes says whether a run holds what the filter wants, in its name or in what is known of it.
+// passes says whether a run holds every word of what the filter wants, in its name or in what is known of it.
 func (r *runs) passes(e library.Entry, want string) bool {
-	if want == "" {
-		return true
-	}
+	text := strings.ToLower(e.Name)
 	if k := r.summary(e); k != nil {
-		if e.Folder == "" && strings.Contains(standing(k.Info), want) {
-			return true
+		text = k.text
+		if e.Folder == "" {
+			text += "\x00" + standing(k.Info)
 		}
-		return strings.Contains(k.text, want)
 	}
-	return strings.Contains(strings.ToLower(e.Name), want)
+	return !slices.ContainsFunc(strings.Fields(want), func(word string) bool { return !strings.Contains(text, word) })
 }
 
 // order sorts entries, which come as a scan has them.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -345,7 +346,10 @@ func (r *runs) describe(m *model, title, about, text string, change func(a *sess
 	before := r.summary(e).About
 	d := &ask{title: title + " " + r.name(e), about: about, do: func(m *model, text string) (tea.Cmd, error) {
 		after := before
-		change(&after, text)
+		change(&after, strings.TrimSpace(text))
+		if err := after.Check(); err != nil { // what was typed stays, to be mended
+			return nil, err
+		}
 		keeper := m.keeper()
 		if k := r.known[e.Dir]; k != nil { // to be read again
 			k.bytes, k.took = -1, 0
@@ -367,8 +371,10 @@ func (r *runs) rename(m *model) tea.Cmd {
 
 func (r *runs) tag(m *model) tea.Cmd {
 	e, _ := r.on(m)
-	return r.describe(m, "tags of", "Words, with blanks between them. / finds them.", strings.Join(r.summary(e).About.Tags, " "),
-		func(a *session.About, text string) { a.Tags = strings.Fields(text) })
+	return r.describe(m, "tags of", "Words, with blanks or commas between them. / finds them.", strings.Join(r.summary(e).About.Tags, " "),
+		func(a *session.About, text string) {
+			a.Tags = strings.FieldsFunc(text, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
+		})
 }
 
 func (r *runs) note(m *model) tea.Cmd {

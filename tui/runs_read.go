@@ -96,7 +96,7 @@ func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Dura
 // lacks says whether a summary is missing, or old. One that takes long is not read again soon.
 func (r *runs) lacks(m *model, e library.Entry) bool {
 	k := r.known[e.Dir]
-	return k == nil || k.bytes != e.Bytes && m.opt.Clock().Sub(k.at) >= patience*k.took
+	return k == nil || (k.bytes != e.Bytes || e.Folder != "" && !k.when.Equal(e.Written)) && m.opt.Clock().Sub(k.at) >= patience*k.took
 }
 
 // sum reads summaries for a moment: those in view, and then the others.
@@ -134,7 +134,7 @@ func (r *runs) sum(m *model) tea.Cmd {
 				break
 			}
 			at := clock()
-			k := &known{Summary: lib.Summary(e), bytes: e.Bytes, at: at}
+			k := &known{Summary: lib.Summary(e), bytes: e.Bytes, when: e.Written, at: at}
 			k.took = clock().Sub(at)
 			k.text = strings.ToLower(strings.Join(append(k.About.Tags, e.Name, k.About.Name, k.About.Note, e.Folder, k.Preset,
 				k.Algorithm, k.Model, k.Data, k.Parent), "\x00"))
@@ -155,6 +155,9 @@ func sparkline(curve []float64) string {
 func (r *runs) summed(m *model, read []*known, left []library.Entry) tea.Cmd {
 	r.reader.summing, r.reader.read = false, r.reader.read+len(read)
 	for _, k := range read {
+		if old := r.known[k.Dir]; old == nil || old.About.Name != k.About.Name { // charts and table have names
+			r.overlay.stale = true
+		}
 		r.known[k.Dir] = k
 	}
 	r.reader.todo = slices.Concat(left, r.reader.todo)

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ type shelf struct {
 	records map[string][]event.Record // by directory: what its log holds, for those that are laid over each other
 	err     error
 	scans   int
-	read    []string // directories, in the order in which summaries were asked for
+	touched time.Time // when a run was added to the folders
+	read    []string  // directories, in the order in which summaries were asked for
 	saved   int
 	opened  []string
 	closed  []string
@@ -53,7 +55,7 @@ func (s *shelf) Scan(_ context.Context, folder string) (out []library.Entry, err
 	}
 	for dir := range s.folders {
 		if folder == "" {
-			out = append(out, library.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep", Written: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)})
+			out = append(out, library.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep", Written: cmp.Or(s.touched, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))})
 		}
 	}
 	library.Sort(out)
@@ -161,7 +163,7 @@ func recordedOnes() []session.Info {
 	err := 2.5
 	at := func(h int) time.Time { return time.Date(2026, 11, 20, h, 30, 0, 0, time.UTC) }
 	return []session.Info{
-		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle", Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished, TestError: &err, Size: 6e6},
+		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle", Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished, TestError: &err, TestRound: 300, Size: 6e6},
 		{Name: "2026-11-20-es-0b1c", Dir: "/s/2026-11-20-es-0b1c", Running: true, Algorithm: "openai-es", Model: "lenet", Data: "mnist", Seed: 7, Started: at(9), Round: 12840, Phase: event.Training, Size: 41e6},
 		{Name: "2026-11-20-run-d00d", Dir: "/s/2026-11-20-run-d00d", Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Seed: 2, Started: at(11), Round: 5, Phase: event.Training, Size: 120e3},
 		{Name: "2026-11-20-cut-ffff", Dir: "/s/2026-11-20-cut-ffff", Started: at(10), Err: "session: 000001.log is damaged at byte 77 (frame 3): its checksum is wrong", Size: 999},
@@ -545,13 +547,13 @@ func TestOverlay(t *testing.T) {
 	}
 	// At a place both have their own value; where a run has none there is none.
 	d.press("right")
-	if x, ok := o.value(fork); ok {
-		t.Errorf("at the beginning the fork is at %g", x)
+	if v, ok := o.read(o.plots[0].read[0]); ok {
+		t.Errorf("at the beginning the fork is at %g", v.Mean())
 	}
-	d.shows("at round 1", "a –")
+	d.shows("at round", "a –")
 	d.press("esc", "esc", "left") // the filter, and then the cursor
-	if x, _ := o.value(fork); o.at != o.width-1 || math.Abs(x-fork[len(fork)-1].Mean()) > 0.01 {
-		t.Errorf("at the end the fork is at %g", x)
+	if v, _ := o.read(o.plots[0].read[0]); o.at != o.width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
+		t.Errorf("at the end the fork is at %g", v.Mean())
 	}
 	d.press("S")
 	if d.screenText(); len(o.lines) != 3 {
@@ -565,6 +567,159 @@ func TestOverlay(t *testing.T) {
 	d.press("U")
 	if len(d.runs.marks) > 0 {
 		t.Error("the marks are still there")
+	}
+}
+
+// What stands beside a chart was measured: between two tests it is the first of them, with its round, and without a
+// cursor it is the last value, however wide the window is.
+func TestOverlayReadsWhatWasMeasured(t *testing.T) {
+	last := ""
+	for _, size := range [][2]int{{80, 24}, {120, 36}, {140, 50}, {200, 50}} {
+		s := study()
+		d := browse(t, size[0], size[1], s, "j e e")
+		d.focus = overlayPanel
+		d.press("e")
+		tests, loss := -1, -1
+		d.screenText()
+		o := &d.runs.overlay
+		for i, p := range o.plots {
+			switch p.title {
+			case "test error  %":
+				tests = i
+			case "loss of the centre":
+				loss = i
+			}
+		}
+		points := sourcetest.Run(4, 200)
+		var want float64
+		for _, r := range points {
+			if r.Points != nil && r.Points.Series == view.CentreLoss {
+				want = r.Points.Values[0]
+			}
+		}
+		v, ok := o.read(o.plots[loss].read[0])
+		if text := num(v.Mean()); !ok || v.Mean() != want || last != "" && text != last {
+			t.Errorf("%v: the loss ends at %g, recorded was %g", size, v.Mean(), want)
+		} else {
+			last = text
+		}
+		var rounds []uint64
+		var errs []float64
+		for _, r := range s.records["/s/seed-1"] {
+			if e := r.Evaluation; e != nil {
+				rounds, errs = append(rounds, e.Round), append(errs, e.TestError)
+			}
+		}
+		if len(rounds) < 2 {
+			t.Fatalf("tests at %v", rounds)
+		}
+		between := float64(rounds[0]+rounds[1]) / 2
+		for o.at = 0; ; o.at++ {
+			if _, end := o.cell(); end >= between {
+				break
+			}
+		}
+		if v, ok := o.read(o.plots[tests].read[0]); !ok || v.Mean() != errs[0] || v.x != float64(rounds[0]) {
+			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.x, errs[0], rounds[0])
+		}
+		d.shows(fmt.Sprintf("%s @%d", num(errs[0]), rounds[0]))
+		o.at = 0
+		if v, ok := o.read(o.plots[tests].read[0]); ok {
+			t.Errorf("before the first test the test error reads %g", v.Mean())
+		}
+	}
+}
+
+// A recording does not claim that it trains, and stands still while nobody sees it.
+func TestReplayOfARunThatHasEnded(t *testing.T) {
+	end := event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 60}}
+	d := open(t, 120, 36, nil, func(o *Options) {
+		o.Library = study()
+		o.Source = fast(&tape{rs: append(sourcetest.Run(4, 60), end)})
+	})
+	d.toast = toast{}
+	if err := d.replay.Scan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	d.deliver(seekMsg{gen: d.feed.gen, at: 40})
+	d.shows("▶ replay", "recording, finished")
+	d.hides("● training", " left")
+	d.replay.Pause(false)
+	d.press("esc")
+	if on, _ := d.replay.Playing(); on || d.screen != d.home() {
+		t.Errorf("on screen %d the replay plays on: %v", d.screen, on)
+	}
+	d.press("1", "end")
+	d.shows("✓ finished", "recording")
+}
+
+// A test error of a round before the last is marked, and the foot says of which round it is.
+func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
+	s := study()
+	s.list[0].TestRound = 150
+	d := browse(t, 120, 36, s, "j")
+	d.shows("1.42@", "test 1.42 % @150")
+	d.press("j")
+	d.shows("1.52 ")
+	d.hides("1.52@", "@150")
+}
+
+// The legend has the letters that there are.
+func TestTheLegendHasTheLettersThereAre(t *testing.T) {
+	d := browse(t, 120, 36, study(), "g space")
+	d.shows("a: marked")
+	d.press("space")
+	d.shows("a, b: marked")
+	d.press("space", "space")
+	d.shows("a to d: marked")
+}
+
+// A filter's words are looked for each on its own; a folder that has them keeps its runs, and where nothing passes that
+// is said.
+func TestTheFilterTakesWords(t *testing.T) {
+	d := browse(t, 120, 36, study(), "G enter /")
+	d.write("GLYPHS seed-2")
+	if rows := d.runs.sorted(d.model); len(rows) != 1 || rows[0].Name != "seed-2" {
+		t.Errorf("two words pass %v", rows)
+	}
+	d.press("esc", "/").write("sweep-grid").press("enter")
+	d.shows("eta=0.1,seed=1", "eta=0.1,seed=2")
+	d.press("/").write(" nowhere").press("enter")
+	d.shows(`no run holds "sweep-grid nowhere"`, "in any order", "esc clear it")
+	d.hides("space mark")
+}
+
+// A folder to which another process adds runs has them counted again.
+func TestRunsOfAFolderAreCountedAgain(t *testing.T) {
+	s := study()
+	d := browse(t, 120, 36, s, "")
+	d.shows("2 runs")
+	dir := "/s/sweep-grid"
+	s.folders[dir] = append(s.folders[dir], session.Info{Name: "eta=0.2", Dir: dir + "/eta=0.2", Phase: event.Finished})
+	s.touched = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.relisted())
+	d.shows("3 runs")
+}
+
+// The name that a person gives is that of the charts and of the table too.
+func TestANameIsTakenEverywhere(t *testing.T) {
+	d := browse(t, 200, 50, study(), "j R")
+	d.write("the first").press("enter")
+	d.screenText()
+	if o := &d.runs.overlay; len(o.rows) == 0 || o.rows[0].name != "the first" {
+		t.Errorf("the table has %+v", o.rows)
+	}
+}
+
+// A name that is too long is refused where it was typed, and stays there.
+func TestALongNameIsNotLost(t *testing.T) {
+	s := study()
+	d := browse(t, 120, 36, s, "j R")
+	long := strings.Repeat("long", 200)
+	d.write(long).press("enter")
+	if e, ok := d.popup.(*ask); !ok || !strings.Contains(e.err, "characters") || e.text() != long || len(s.done) > 0 {
+		t.Errorf("after a long name: %T, has done %v", d.popup, s.done)
 	}
 }
 
@@ -629,6 +784,7 @@ func TestRunsAreKept(t *testing.T) {
 		{"j r", "500", "esc", "", ""},
 		{"j w", "", "", "export seed-1", "model.safetensors: lenet after round 300"},
 		{"j R", "the first", "enter", `describe seed-1 "the first" [] ""`, "kept beside the session seed-1"},
+		{"j t", "good, seed7", "enter", `describe seed-1 "" ["good" "seed7"] ""`, "kept beside"},
 		{"j t", "good  old", "enter", `describe seed-1 "" ["good" "old"] ""`, "kept beside"},
 		{"j j n", ", they say", "enter", `describe seed-2 "" ["best"] "as in the paper, they say"`, "kept beside"},
 	} {

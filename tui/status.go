@@ -40,6 +40,8 @@ func (m *model) phase() (glyph, word string, role cell.Role) {
 		return "?", "no answer", cell.Warn
 	case m.cutOff():
 		return "✗", "cut off", cell.Warn
+	case m.replay != nil && !m.shown.Over(): // nothing trains, whatever it did then
+		return "▶", "replay", cell.Faint
 	}
 	return phase(m.shown.State.Phase)
 }
@@ -99,7 +101,7 @@ func (m *model) statusLine(g *cell.Grid) {
 		{epochs + e, len(epochs) + 3, 4, cell.Plain},
 		{span(v.Elapsed()), 7, 6, cell.Plain},
 	}
-	if left, ok := v.Left(); ok && m.running() {
+	if left, ok := v.Left(); ok && m.running() && m.replay == nil {
 		segs = append(segs, segment{span(left) + " left", 12, 8, cell.Plain})
 	}
 	if v.Evaluation != nil {
@@ -169,6 +171,10 @@ func (m *model) tail() (text string, special bool) {
 	case m.frozen():
 		return "frozen", true
 	case m.replay != nil:
+		if p := m.replay.Extent().Phase; p.Over() && !m.shown.Over() {
+			_, word, _ := phase(p)
+			return "recording, " + word, true
+		}
 		return "recording", true
 	}
 	if w, ok := m.opt.Source.(Watchers); ok {

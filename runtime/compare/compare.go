@@ -92,6 +92,9 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 	tally.Sum.Seconds = tally.Spent()
 	run.Rounds = tally.Sum.Rounds
 	for _, m := range Metrics {
+		if whole.Config.Model == "" && slices.Contains(trained, m.Name) {
+			continue // a protocol without a model has none
+		}
 		if x, ok := tally.Metric(m.Name); ok {
 			run.Figures[m.Name] = x
 		}
@@ -100,6 +103,9 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 	run.Settings, run.View = settings(whole, told), whole.Lean()
 	return run, nil
 }
+
+// trained are the metrics of a model alone.
+var trained = []string{"train_loss", "samples_per_s"}
 
 // Value is a setting of the run, "" where it has none of that name.
 func (r *Run) Value(name string) string { return r.setting(name).Value }

@@ -195,6 +195,20 @@ func TestBest(t *testing.T) {
 	}
 }
 
+// TestProtocolTrainsNothing: what has no model has no loss and no samples.
+func TestProtocolTrainsNothing(t *testing.T) {
+	for _, model := range []string{"mlp", ""} {
+		m := begin(1, func(c *event.Config) { c.Model = model })
+		m.rounds(4)
+		run := m.run(t, "a")
+		for _, name := range []string{"train_loss", "samples_per_s"} {
+			if _, ok := run.Metric(name); ok != (model != "") {
+				t.Errorf("model %q: has %s: %v", model, name, ok)
+			}
+		}
+	}
+}
+
 // TestCurveOverEveryAxis: a column holds the rounds that end in it, whatever the axis.
 func TestCurveOverEveryAxis(t *testing.T) {
 	m := begin(1, nil)

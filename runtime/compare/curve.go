@@ -80,6 +80,32 @@ func (r *Run) Points(series string, a Axis, n int) (out []Point) {
 	return out
 }
 
+// Measured are all points of a series that the view keeps, in order, the last of them as it was measured; nil where the
+// run measured no such series. Of a series with a value for each member they are of the median. The slice is the
+// caller's.
+func (r *Run) Measured(series string, a Axis) []Point {
+	s := r.View.Find(series)
+	lo, hi := s.Rounds()
+	if hi == lo {
+		return nil
+	}
+	w := s.Width()
+	n := (hi - lo + w - 1) / w
+	var out []Point
+	for i, b := range s.Band(lo, lo+n*w, int(n)) {
+		if !b.Empty() {
+			last := min(lo+uint64(i+1)*w, hi) - 1
+			out = append(out, Point{last, r.clock.at(a, Rounds, float64(last)), b})
+		}
+	}
+	if x, ok := s.Last(view.Whole); ok && len(out) > 0 && x-x == 0 {
+		out[len(out)-1].Bucket = single(x)
+	}
+	return out
+}
+
+func single(x float64) view.Bucket { return view.Bucket{Min: x, Max: x, Sum: x, Count: 1} }
+
 // Shared are the series that all runs measured, in the order of the first run.
 func Shared(runs []*Run) (out []string) {
 	for _, s := range runs[0].View.Series {

@@ -31,9 +31,19 @@ func (r *Run) Reached(of, over Axis, lo, hi float64, n int) []view.Bucket {
 			continue
 		}
 		x := r.clock.at(of, over, min(to, last))
-		cols[i] = view.Bucket{Min: x, Max: x, Sum: x, Count: 1}
+		cols[i] = single(x)
 	}
 	return cols
+}
+
+// Commits are how far the run was on one axis over another after each commit that is kept, in order. The slice is the
+// caller's.
+func (r *Run) Commits(of, over Axis) []Point {
+	out := make([]Point, len(r.clock.ticks))
+	for i, t := range r.clock.ticks {
+		out[i] = Point{uint64(t[Rounds]), t[over], single(t[of])}
+	}
+	return out
 }
 
 // At is the value of a curve in column i as its line is drawn: the mean there, or between the columns beside it; ok is

@@ -43,14 +43,14 @@ func ReadAbout(dir string) (a About) {
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
-	if err != nil || json.Unmarshal(text, &a) != nil || a.check() != nil {
+	if err != nil || json.Unmarshal(text, &a) != nil || a.Check() != nil {
 		return About{}
 	}
 	return a
 }
 
-// check says what is too long, or cannot be shown.
-func (a About) check() error {
+// Check says what is too long, or cannot be shown.
+func (a About) Check() error {
 	plain := func(what, text string, most int) error {
 		switch {
 		case utf8.RuneCountInString(text) > most:
@@ -82,7 +82,7 @@ func (a About) Write(dir string) error {
 	a.Name, a.Note, a.Tags = strings.TrimSpace(a.Name), strings.TrimSpace(a.Note), slices.Clone(a.Tags)
 	slices.Sort(a.Tags)
 	a.Tags = slices.Compact(a.Tags)
-	if err := a.check(); err != nil {
+	if err := a.Check(); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, AboutName)

@@ -35,6 +35,10 @@ func sessionsCommand(s streams) *cobra.Command {
 		}
 		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test error", "started", ">size")
 		tagged := slices.ContainsFunc(list, func(x session.Info) bool { return len(x.About.Tags) > 0 })
+		named := slices.ContainsFunc(list, func(x session.Info) bool { return x.About.Name != "" })
+		if named {
+			t.column("name")
+		}
 		if tagged {
 			t.column("tags")
 		}
@@ -51,6 +55,9 @@ func sessionsCommand(s streams) *cobra.Command {
 			}
 			row := []string{x.Name, state, x.Algorithm, x.Model, x.Data, grouped(int64(x.Round)), test,
 				x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size)}
+			if named {
+				row = append(row, x.About.Name)
+			}
 			if tagged {
 				row = append(row, strings.Join(x.About.Tags, " "))
 			}
