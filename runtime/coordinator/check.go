@@ -138,7 +138,7 @@ func (c *Coordinator) checkProgress(d message.Done) error {
 	switch {
 	case p.Rounds != d.To:
 		return fmt.Errorf("it counts %d rounds at round %d", p.Rounds, d.To)
-	case !(p.Epochs > was.Epochs-message.EpochUnit*rounds) || p.Epochs-was.Epochs > float64(p.Samples-was.Samples)+rounds:
+	case !(p.Epochs > was.Epochs-float64(message.EpochUnit*rounds)) || p.Epochs-was.Epochs > float64(p.Samples-was.Samples)+rounds:
 		return fmt.Errorf("it counts %g epochs after round %d, where %g were committed at round %d and %d samples were drawn since", p.Epochs, d.To, was.Epochs, c.committed, p.Samples-was.Samples)
 	}
 	return nil
