@@ -243,8 +243,11 @@ func TestHostileSeries(t *testing.T) {
 	}
 	refused(wire.CodeRole, newKey(t), func(h *wire.Hello) { h.Role = wire.Viewer })
 	refused(wire.CodeRole, key, func(h *wire.Hello) { h.Role, h.Token = wire.Operator, "" })
-	if len(s.srv.due) != 0 {
-		t.Errorf("strangers are expected again: %v", s.srv.due)
+	s.srv.mu.Lock()
+	due := len(s.srv.due)
+	s.srv.mu.Unlock()
+	if due != 0 {
+		t.Errorf("%d strangers are expected again", due)
 	}
 	if sits.peer.Err() != nil || peer.Err() != nil {
 		t.Errorf("who sat is gone: %v, %v", sits.peer.Err(), peer.Err())
