@@ -13,7 +13,8 @@ import (
 )
 
 // TestHeavyInsider: frames as heavy as they may be, one after the other, take less than 80 MiB with what the sender
-// holds, and cut their sender. What the sender itself queues in this process, two frames, is not counted.
+// holds (112 under the race detector), and cut their sender. What the sender itself queues in this process, two frames,
+// is not counted.
 func TestHeavyInsider(t *testing.T) {
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	values := append([]byte{0xa2, 0, 0, 7, 0x82}, bytes.Repeat(append([]byte{0xa1, 3, 0x9a, 0, 0x1c, 0, 0}, make([]byte, 0x1c0000)...), 2)...)
@@ -48,7 +49,11 @@ func TestHeavyInsider(t *testing.T) {
 	}
 	<-x.peer.Done()
 	t.Logf("at most %d MiB, %v", most, x.peer.Err())
-	if most > 64+16 {
+	bound := 64 + 16
+	if raced {
+		bound += 32
+	}
+	if most > bound {
 		t.Errorf("%d MiB", most)
 	}
 	if err := s.srv.Close(); err != nil {
