@@ -14,20 +14,20 @@ func (e *Engine) sum(t engine.Sum) error {
 		return nil
 	}
 	var mems []Memory
-	var strange []engine.Span
+	var others []engine.Span
 	for _, s := range t.Src {
 		switch m, _ := behind(s.Mat); {
 		case slices.Contains(mems, m):
 		case len(mems) < memories-1:
 			mems = append(mems, m)
 		default:
-			strange = append(strange, s)
+			others = append(others, s)
 		}
 	}
 	b, room := new(batch), Memory(0)
-	if len(strange) > 0 {
+	if len(others) > 0 {
 		var err error
-		if room, err = e.room("sources", 4*wide*len(strange)); err != nil {
+		if room, err = e.room("sources", 4*wide*len(others)); err != nil {
 			return err
 		}
 		mems = append(mems, room)
@@ -90,7 +90,7 @@ func postfix(n int, tree [][2]int) (out []int) {
 	return out
 }
 
-// round appends what a code does to n columns of rows that are a step strange, each of which begins a block.
+// round appends what a code does to n columns of rows that lie a step apart, each of which begins a block.
 func (b *batch) round(code engine.Code, m Memory, at, step uint64, rows int, n uint64) {
 	switch code {
 	case engine.BF16:

@@ -3,13 +3,14 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"sync"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"brood/models/gpu/clib"
 )
 
 // The calls of the driver that are used, by the names that its library has them under: a name with _v2 is what the
@@ -71,25 +72,13 @@ var loaded = sync.OnceValue(func() error {
 })
 
 // load readies the first of some libraries that there is.
-func load(names ...string) (err error) {
-	var handle uintptr
-	name := names[0] // the usual one, where there is none
-	for _, other := range names {
-		if handle, err = open(other); err == nil {
-			name = other
-			break
-		}
-	}
-	if err != nil {
+func load(names ...string) error {
+	name, err := clib.Load(calls, names...)
+	switch {
+	case errors.Is(err, clib.ErrNone):
 		return fmt.Errorf("no CUDA here: %s cannot be loaded; install NVIDIA's driver", name)
-	}
-	defer func() { // RegisterLibFunc has no other way to say it
-		if why := recover(); why != nil {
-			err = fmt.Errorf("no CUDA here: %s is not a driver of CUDA 11 or later: %v", name, why)
-		}
-	}()
-	for call, f := range calls {
-		purego.RegisterLibFunc(f, handle, call)
+	case err != nil:
+		return fmt.Errorf("no CUDA here: %s is not a driver of CUDA 11 or later: %w", name, err)
 	}
 	if err := checked(cuInit(0)); err != nil {
 		return fmt.Errorf("no CUDA here: the driver does not start: %w", err)

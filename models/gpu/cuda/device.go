@@ -35,12 +35,12 @@ const stagingRoom = 8 << 20
 
 // Open readies device i.
 func (Driver) Open(i int) (gpu.Device, error) {
-	list, err := Driver{}.Devices()
+	n, err := count()
 	if err != nil {
 		return nil, err
 	}
-	if i < 0 || i >= len(list) {
-		return nil, fmt.Errorf("cuda:%d: there are %d devices, counted from 0", i, len(list))
+	if i < 0 || i >= n {
+		return nil, fmt.Errorf("cuda:%d: there are %d devices, counted from 0", i, n)
 	}
 	d := &device{}
 	if d.handle, d.info, err = about(i); err != nil {

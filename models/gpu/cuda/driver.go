@@ -26,20 +26,29 @@ const (
 	leastCapability = 8 // the major number that the PTX was made for
 )
 
-// Devices lists those that the driver has, in its order.
-func (Driver) Devices() ([]gpu.Info, error) {
+// count is how many devices the driver has, at least one.
+func count() (int, error) {
 	if err := loaded(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	n := new(int32)
 	if err := checked(cuDeviceGetCount(n)); err != nil {
-		return nil, fmt.Errorf("no CUDA here: %w", err)
+		return 0, fmt.Errorf("no CUDA here: %w", err)
 	}
 	if *n == 0 {
-		return nil, fmt.Errorf("no CUDA here: the driver knows no device ($CUDA_VISIBLE_DEVICES hides those that it does not name)")
+		return 0, fmt.Errorf("no CUDA here: the driver knows no device ($CUDA_VISIBLE_DEVICES hides those that it does not name)")
+	}
+	return int(*n), nil
+}
+
+// Devices lists those that the driver has, in its order.
+func (Driver) Devices() ([]gpu.Info, error) {
+	n, err := count()
+	if err != nil {
+		return nil, err
 	}
 	var out []gpu.Info
-	for i := range int(*n) {
+	for i := range n {
 		_, info, err := about(i)
 		if err != nil {
 			return nil, err

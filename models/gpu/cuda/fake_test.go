@@ -14,12 +14,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ebitengine/purego"
-
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/gpu"
+	"brood/models/gpu/clib"
 )
 
 // What the fake driver says to tests: see testdata/fake.c.
@@ -43,13 +42,8 @@ var built = sync.OnceValues(func() (skip, err error) {
 	if err := loaded(); err != nil {
 		return nil, err
 	}
-	handle, err := open(name)
-	if err != nil {
-		return nil, err
-	}
-	purego.RegisterLibFunc(&fakeFail, handle, "fakeFail")
-	purego.RegisterLibFunc(&fakeLeft, handle, "fakeLeft")
-	return nil, nil
+	_, err = clib.Load(map[string]any{"fakeFail": &fakeFail, "fakeLeft": &fakeLeft}, name)
+	return nil, err
 })
 
 // fake readies the driver of the tests, and wants everything given back at their end.

@@ -3,13 +3,14 @@
 package opencl
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"sync"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"brood/models/gpu/clib"
 )
 
 // The calls of OpenCL 1.2 that are used, as its headers have them: handles are pointers, sizes are size_t.
@@ -57,22 +58,17 @@ var library = map[string]string{
 }
 
 // loaded opens the library once for the process: $BROOD_OPENCL, or the system's.
-var loaded = sync.OnceValue(func() (err error) {
+var loaded = sync.OnceValue(func() error {
 	name := os.Getenv("BROOD_OPENCL")
 	if name == "" {
 		name = library[runtime.GOOS]
 	}
-	handle, err := open(name)
-	if err != nil {
+	_, err := clib.Load(calls, name)
+	switch {
+	case errors.Is(err, clib.ErrNone):
 		return fmt.Errorf("no OpenCL here: %s cannot be loaded; install the driver of the device, or pocl-opencl-icd and ocl-icd-libopencl1 to compute on the processor", name)
-	}
-	defer func() { // RegisterLibFunc has no other way to say it
-		if why := recover(); why != nil {
-			err = fmt.Errorf("no OpenCL here: %s is not version 1.2 of it: %v", name, why)
-		}
-	}()
-	for call, f := range calls {
-		purego.RegisterLibFunc(f, handle, call)
+	case err != nil:
+		return fmt.Errorf("no OpenCL here: %s is not version 1.2 of it: %w", name, err)
 	}
 	return nil
 })

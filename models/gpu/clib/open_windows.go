@@ -1,6 +1,6 @@
 //go:build !nogpu && (amd64 || arm64)
 
-package cuda
+package clib
 
 import "syscall"
 

@@ -1,6 +1,6 @@
 //go:build !nogpu && (linux || darwin) && (amd64 || arm64)
 
-package opencl
+package clib
 
 import "github.com/ebitengine/purego"
 

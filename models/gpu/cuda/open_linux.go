@@ -1,9 +1,0 @@
-//go:build !nogpu && (amd64 || arm64)
-
-package cuda
-
-import "github.com/ebitengine/purego"
-
-func open(name string) (uintptr, error) {
-	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
-}
