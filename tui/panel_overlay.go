@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"brood/runtime/compare"
-	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -142,7 +141,10 @@ func (r *runs) drawPlot(m *model, g *cell.Grid, area cell.Rect, p plot) {
 // letters puts each line's letter where the line ends. Those that would stand on each other keep the order of their
 // values.
 func (o *laid) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
-	type end struct{ line, x, y int }
+	type end struct {
+		line, x, y int
+		value      float64 // where the line ends as it is drawn, which need not be the last value
+	}
 	var ends []end
 	for i, cols := range p.lines {
 		last := len(cols) - 1
@@ -150,11 +152,11 @@ func (o *laid) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
 			last--
 		}
 		if last >= 0 {
-			ends = append(ends, end{i, min(area.X+last/2+1, area.X+area.W-1), area.Y + a.Dot(cols[last].Mean(), 4*area.H)/4})
+			value := cols[last].Mean()
+			ends = append(ends, end{i, min(area.X+last/2+1, area.X+area.W-1), area.Y + a.Dot(value, 4*area.H)/4, value})
 		}
 	}
-	value := func(e end) float64 { return lastOf(p.lines[e.line]) }
-	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Or(a.x-b.x, cmp.Compare(value(b), value(a))) })
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Or(a.x-b.x, cmp.Compare(b.value, a.value)) })
 	for i := 1; i < len(ends); i++ { // down, away from the one above
 		if ends[i].x == ends[i-1].x {
 			ends[i].y = max(ends[i].y, ends[i-1].y+1)
@@ -169,16 +171,6 @@ func (o *laid) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
 			g.Set(ends[i].x, ends[i].y, o.lines[ends[i].line].letter, o.lines[ends[i].line].role)
 		}
 	}
-}
-
-// lastOf is where a line ends as it is drawn, which need not be the last value.
-func lastOf(cols []view.Bucket) float64 {
-	for i := len(cols) - 1; i >= 0; i-- {
-		if !cols[i].Empty() {
-			return cols[i].Mean()
-		}
-	}
-	return math.NaN()
 }
 
 // values writes each line's value under the cursor, or its last, as far as there is room.

@@ -308,7 +308,6 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 
 // lettered are the letters of the marked runs, as many as there are.
 func (r *runs) lettered() string {
-	last, _ := chart.Letter(len(r.marks) - 1)
 	switch len(r.marks) {
 	case 0:
 		return ""
@@ -317,6 +316,7 @@ func (r *runs) lettered() string {
 	case 2:
 		return "a, b:"
 	}
+	last, _ := chart.Letter(len(r.marks) - 1)
 	return "a to " + string(last) + ":"
 }
 

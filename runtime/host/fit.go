@@ -61,7 +61,7 @@ func (j *Job) fill(eng compute) error {
 	if single != eng {
 		defer release(single)
 	}
-	if j.share(j.Members, single) <= filling {
+	if !limited(single) || j.share(j.Members, single) <= filling {
 		return nil
 	}
 	if most := j.most(filling, single); most > 0 {
@@ -88,6 +88,12 @@ func (n need) share(single compute) (share float64) {
 	return share
 }
 
+// limited says whether anybody knows how much memory there is, here or on the device of an engine.
+func limited(single compute) bool {
+	_, limit := deviceOf(single)
+	return limit > 0 || machineMemory() > 0
+}
+
 // deviceOf is the name of the device that an engine has its memory on, and the bytes that are free there; "" for none.
 func deviceOf(e compute) (name string, free int64) {
 	if d, ok := e.(interface{ Device() (string, int64) }); ok {
@@ -96,7 +102,7 @@ func deviceOf(e compute) (name string, free int64) {
 	return "", 0
 }
 
-// slope predicts the share of memory from two rehearsals of few members: at sampled ones, and for each more. Of ten
+// slope predicts the need of memory from two rehearsals of few members: at sampled ones, and for each more. Of ten
 // thousands of members a rehearsal takes many seconds. ok is false where there are too few members to save anything, or
 // the algorithm refuses these numbers.
 func (j *Job) slope(single compute) (at, each need, ok bool) {
@@ -125,6 +131,9 @@ func (j *Job) holds(eng compute) error {
 	}
 	if single != eng {
 		defer release(single)
+	}
+	if !limited(single) {
+		return nil
 	}
 	at, each, ok := j.slope(single)
 	if needs := at.more(each, j.Members-sampled); ok && needs.share(single) > 1.1 {
