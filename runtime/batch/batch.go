@@ -134,16 +134,10 @@ func (b *Batch) Keep() error {
 
 // write makes a file of the directory, whole or not at all.
 func (b *Batch) write(name string, text []byte) error {
-	f, err := os.CreateTemp(b.Dir, unfinished+"*")
-	if err != nil {
+	if err := session.WriteFile(filepath.Join(b.Dir, name), unfinished, text); err != nil {
 		return fmt.Errorf("%s: %w", b.Kind, err)
 	}
-	defer os.Remove(f.Name()) // where it was not renamed
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(b.Dir, name))
-	}
-	return err
+	return nil
 }
 
 // share is the threads of one run.

@@ -15,6 +15,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"brood/runtime/compare"
+	"brood/runtime/session"
 )
 
 // index is the summaries of a home by directory. Each stays as it was written until it is asked for: a list of many
@@ -109,19 +110,8 @@ func (l *Library) store(kind, dir string, x any) error {
 	if err := os.MkdirAll(l.cache, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(l.cache, ".new-*")
-	if err != nil {
-		return err
-	}
 	sum := blake3.Sum256(text)
-	_, err = f.Write(append(sum[:], text...))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), l.name(kind, dir))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return session.WriteFile(l.name(kind, dir), ".new-", append(sum[:], text...))
 }
 
 // summaries is the index, read when it is first needed. The caller holds the lock.

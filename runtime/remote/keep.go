@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"brood/runtime/session"
 	"brood/transport/identity"
 	"brood/transport/wire"
 )
@@ -95,16 +96,7 @@ func (s *Server) keep() error {
 	if bytes.Equal(text, s.written) { // most who come were here before
 		return nil
 	}
-	tmp, err := os.CreateTemp(s.dir, ".fleet-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("keep who may come in: %w", err)
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), filepath.Join(s.dir, keepFile))
-	}
-	if err != nil {
+	if err := session.WriteFile(filepath.Join(s.dir, keepFile), ".fleet-", text); err != nil {
 		return fmt.Errorf("keep who may come in: %w", err)
 	}
 	s.written = text

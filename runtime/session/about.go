@@ -96,16 +96,7 @@ func (a About) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".about-*")
-	if err != nil {
-		return fmt.Errorf("session: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if err := WriteFile(path, ".about-", append(text, '\n')); err != nil {
 		return fmt.Errorf("session: %w", err)
 	}
 	return nil
