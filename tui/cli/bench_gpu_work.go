@@ -1,0 +1,305 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/noise"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/session"
+)
+
+// deviceEngine is what the stages compute with.
+type deviceEngine interface {
+	optim.Engine
+	Close()
+}
+
+// onDevice opens a model on a device, with samples of random bytes.
+func onDevice(d host.Device, model string, n int) (deviceEngine, *models.Model, *data.Set, error) {
+	net, err := models.Load(model)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	set, err := samples(net, n)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	e, err := d.Engine(net, set)
+	return e, net, set, err
+}
+
+// benchOpening compiles the kernels and asks for the bits of single operations.
+func benchOpening(_ *cobra.Command, d host.Device, report func(measurement)) error {
+	for _, name := range []string{"opened", "opened again"} {
+		began := time.Now()
+		e, _, _, err := onDevice(d, "mlp", 256)
+		if err != nil {
+			return err
+		}
+		e.Close()
+		report(measurement{Name: name, Value: time.Since(began).Seconds(), Unit: "s", Note: "kernels compiled, self-test passed"})
+	}
+	return nil
+}
+
+// benchHashes trains on the device and on the processor, to the same bits.
+func benchHashes(c *cobra.Command, d host.Device, report func(measurement)) error {
+	home, err := os.MkdirTemp("", "brood-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	for _, alg := range []string{"dp-sgd", "parle", "openai-es"} {
+		var hashes [2]string
+		var seconds [2]float64
+		for i, on := range []string{"cpu", d.Name} {
+			o := host.Options{Algorithm: alg, Model: "mlp-small", Data: "glyphs", Members: 4, Workers: 1, Seed: 1, Device: on, Limit: event.Limit{Rounds: 20}}
+			last, busy, err := trainHere(c.Context(), filepath.Join(home, alg+fmt.Sprint(i)), o)
+			if err != nil {
+				return fmt.Errorf("%s on %s: %w", alg, on, err)
+			}
+			hashes[i], seconds[i] = strings.TrimPrefix(last.Hash, "blake3:"), busy
+		}
+		if hashes[0] != hashes[1] {
+			return fmt.Errorf("%s: 20 rounds end with %.8s on the processor and %.8s there", alg, hashes[0], hashes[1])
+		}
+		report(measurement{Name: alg + ", 20 rounds", Value: seconds[1], Unit: "s", Note: fmt.Sprintf("%.3g s on the processor; both end with %.8s", seconds[0], hashes[0])})
+	}
+	return nil
+}
+
+// trainHere runs a job in this process, and returns its last commit and the seconds that its rounds took.
+func trainHere(ctx context.Context, dir string, o host.Options) (last event.Commit, seconds float64, err error) {
+	j, err := host.Prepare(o)
+	if err != nil {
+		return last, 0, err
+	}
+	sess, err := session.Create(dir)
+	if err != nil {
+		return last, 0, err
+	}
+	var busy int64
+	run, err := host.Start(j, sess, nil, func(r event.Record) {
+		if r.Commit != nil {
+			last, busy = *r.Commit, busy+r.Commit.Nanos
+		}
+	})
+	if err != nil {
+		return last, 0, err
+	}
+	_, err = run.Train(ctx)
+	return last, float64(busy) / 1e9, errors.Join(err, run.Close())
+}
+
+// benchMemory measures launches and copies.
+func benchMemory(c *cobra.Command, d host.Device, report func(measurement)) error {
+	e, _, _, err := onDevice(d, "mlp-small", 32)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	const n, launches = 16 << 20, 1000
+	x, err := e.Alloc(2, n)
+	if err != nil {
+		return err
+	}
+	p := make([]byte, 4*n)
+	one := engine.Span{Mat: x, Rows: 1, Hi: 1}
+	for _, s := range []struct {
+		name, unit string
+		work       float64
+		f          func() error
+	}{
+		{"launches", "/s", launches, func() error {
+			for range launches {
+				if err := e.Do(c.Context(), engine.Fill{Dst: one, Value: 1}); err != nil {
+					return err
+				}
+			}
+			return e.Wait(c.Context())
+		}},
+		{"bytes to the device", "GB/s", 4e-9 * n, func() error {
+			return errors.Join(e.Write(c.Context(), engine.RowOf(x, 0), p), e.Wait(c.Context()))
+		}},
+		{"bytes from the device", "GB/s", 4e-9 * n, func() error { return e.Read(c.Context(), p, engine.RowOf(x, 0)) }},
+		{"copy on the device, both ways", "GB/s", 8e-9 * n, func() error {
+			return errors.Join(e.Do(c.Context(), engine.Copy{Dst: engine.RowOf(x, 1), Src: engine.RowOf(x, 0)}), e.Wait(c.Context()))
+		}},
+	} {
+		if err := rated(c, report, s.name, s.unit, s.work, s.f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rated reports the rate of f, work units a call.
+func rated(c *cobra.Command, report func(measurement), name, unit string, work float64, f func() error) error {
+	each, err := c.Flags().GetDuration("each")
+	if err != nil {
+		return err
+	}
+	rate, err := fastest(c.Context(), each, f)
+	if err == nil {
+		report(measurement{Name: name, Value: rate * work, Unit: unit})
+	}
+	return err
+}
+
+// tooLong is the time of a task that is not worth a second run.
+const tooLong = 5 * time.Second
+
+// filled measures a task of as many entries as it takes to fill the device: twice as many, up to most, until the task
+// takes a twentieth of a second.
+func filled(c *cobra.Command, report func(measurement), name, unit string, most int, each float64, do func(entries int) error) error {
+	for n := 1; ; n *= 2 {
+		name := fmt.Sprintf("%s, %d at once", name, n)
+		began := time.Now()
+		if err := do(n); err != nil { // compiles, grows
+			return err
+		}
+		if took := time.Since(began); took > tooLong {
+			report(measurement{Name: name, Value: float64(n) * each / took.Seconds(), Unit: unit, Note: "the first run"})
+			return nil
+		}
+		began = time.Now()
+		if err := do(n); err != nil {
+			return err
+		}
+		if 2*n > most || time.Since(began) > 50*time.Millisecond {
+			return rated(c, report, name, unit, float64(n)*each, func() error { return do(n) })
+		}
+	}
+}
+
+func benchDeviceNoise(c *cobra.Command, d host.Device, report func(measurement)) error {
+	e, net, _, err := onDevice(d, "mlp", 256)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	const most = 512
+	x, err := e.Alloc(most, net.Layout.Params)
+	if err != nil {
+		return err
+	}
+	params := float64(net.Layout.Params)
+	err = filled(c, report, "parameters + sigma * Gaussian", "G/s", most, params*1e-9, func(n int) error {
+		task := engine.Perturb{X: x.Sub(0, n), Sigma: make([]float32, n), Keys: make([]noise.Key, n)}
+		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+	})
+	if err != nil {
+		return err
+	}
+	return filled(c, report, "weighted sum of noise", "G/s", 4*most, params*1e-9, func(n int) error {
+		task := engine.NoiseSum{Dst: engine.RowOf(x, 0), Weights: make([]float32, n), Antithetic: true, IDs: ids(n)}
+		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+	})
+}
+
+func ids(n int) []engine.Member {
+	out := make([]engine.Member, n)
+	for i := range out {
+		out[i] = engine.Member(i)
+	}
+	return out
+}
+
+// benchReplicas measures gradients of many replicas at once, and of one with a batch that fills the device.
+func benchReplicas(c *cobra.Command, d host.Device, report func(measurement)) error {
+	for _, t := range []struct {
+		model          string
+		batch, members int // the most of either
+		replicas       bool
+	}{{"mlp", 128, 256, true}, {"lenet", 128, 64, true}, {"allcnn", 512, 1, false}} {
+		if err := benchGradients(c, d, report, t.model, t.batch, t.members, t.replicas); err != nil {
+			return fmt.Errorf("%s: %w", t.model, err)
+		}
+	}
+	return nil
+}
+
+func benchGradients(c *cobra.Command, d host.Device, report func(measurement), model string, batch, members int, replicas bool) error {
+	e, net, set, err := onDevice(d, model, 2*batch)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	var mats [3]engine.Mat // parameters, gradients, statistics
+	for i, wide := range []int{net.Layout.Params, net.Layout.Params, net.Layout.Stats} {
+		if wide == 0 {
+			continue
+		}
+		if mats[i], err = e.Alloc(members, wide); err != nil {
+			return err
+		}
+	}
+	row := make([]float32, net.Layout.Params)
+	for i := range members {
+		if err := net.Init(1, engine.Member(i), row); err != nil {
+			return err
+		}
+		if err := e.Write(c.Context(), engine.RowOf(mats[0], engine.Row(i)), engine.AppendFloats(nil, row)); err != nil {
+			return err
+		}
+	}
+	gradients := func(n, batch int) error {
+		task := engine.Gradients{X: mats[0], G: mats[1], Stats: mats[2], Rows: engine.Rows(n), Masks: make([]noise.Key, n), Loss: make([]float32, n)}
+		for i := range n {
+			task.Batches = append(task.Batches, set.Train()[i%batch:i%batch+batch])
+		}
+		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+	}
+	if replicas {
+		name := fmt.Sprintf("%s, batch %d, replicas", model, batch)
+		return filled(c, report, name, "samples/s", members, float64(batch), func(n int) error { return gradients(n, batch) })
+	}
+	return filled(c, report, model+", a batch of pairs", "samples/s", batch/2, 2, func(n int) error { return gradients(1, 2*n) })
+}
+
+// benchCandidates measures evaluations of perturbed candidates.
+func benchCandidates(c *cobra.Command, d host.Device, report func(measurement)) error {
+	e, net, set, err := onDevice(d, "mlp", 256)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	theta, err := e.Alloc(1, net.Layout.Params)
+	if err != nil {
+		return err
+	}
+	row := make([]float32, net.Layout.Params)
+	if err := net.Init(1, 0, row); err != nil {
+		return err
+	}
+	if err := e.Write(c.Context(), engine.RowOf(theta, 0), engine.AppendFloats(nil, row)); err != nil {
+		return err
+	}
+	for _, k := range []struct {
+		name  string
+		noise engine.Noise
+	}{{"full", engine.Noise{}}, {"integer", engine.Noise{Integer: true}}, {"rank 1", engine.Noise{Rank: 1}}} {
+		err := filled(c, report, "mlp, batch 256, pairs of "+k.name+" candidates", "evaluations/s", 2048, 2, func(pairs int) error {
+			n := 2 * pairs
+			task := engine.Candidates{Theta: theta, Noise: k.noise, Sigma: 0.01, Antithetic: true, IDs: ids(n), Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
+			return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
