@@ -33,9 +33,9 @@ func beyond(round uint64) (out []event.Record) {
 }
 
 // BenchmarkFrame is Update with a frame's records and View, at 200x50: with curves as measured, smoothed, and smoothed
-// in a window of the last rounds. It reports the 95th percentile.
+// in a window of the last rounds, and the Population screen. It reports the 95th percentile.
 func BenchmarkFrame(b *testing.B) {
-	for _, c := range []struct{ name, keys string }{{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}} {
+	for _, c := range []struct{ name, keys string }{{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}, {"population", "4"}} {
 		b.Run(c.name, func(b *testing.B) { benchmarkFrame(b, c.keys) })
 	}
 }

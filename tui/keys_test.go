@@ -181,7 +181,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q: prompt %v, sent %+v", c.text, d.prompt, d.sent)
 		}
 	}
-	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 4": "choose one of"} {
+	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 7": "choose one of"} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) {
 			t.Errorf("%q: %+v, want a sentence with %q", text, d.prompt, want)

@@ -38,6 +38,7 @@ type model struct {
 	smoothing int    // of smoothings
 	window    window // of the round axis
 	member    optim.Member
+	trait     string // the series that the members' panels show; "" for the algorithm's
 
 	panels    []panel // see newPanels
 	rail      *rail

@@ -67,6 +67,7 @@ type reply func(*model) tea.Cmd
 func newPanels(m *model) []panel {
 	all := slices.Concat(
 		[]panel{newLoss(), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation()},
+		newTraits(),
 		m.rail.panels(),
 		[]panel{newLane().panel()},
 		newFleet().panels(),

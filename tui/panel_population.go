@@ -26,16 +26,6 @@ func replicasTitle(m *model) (string, string) {
 	return count(len(m.shown.Members().Members), "member"), "by id · [ ] focus, b best"
 }
 
-// strip is the series of the members' panels: the algorithm's, or fitness where it measures no other now.
-func (m *model) strip() (best *view.Series) {
-	for _, name := range []string{m.mainSeries(), view.Fitness} {
-		if s := m.shown.Find(name); s != nil && len(s.Members) > 0 && (best == nil || m.shown.Dropped(best)) {
-			best = s
-		}
-	}
-	return best
-}
-
 // drawReplicas is a cell for each member, in columns: id, worker, sparkline, value. Those that do not fit are around
 // the focused one.
 func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {

@@ -26,7 +26,7 @@ func (t *tally) panel() panel {
 		id:     tallyPanel,
 		title:  func(*model) (title, note string) { return "tally", "of this viewer" },
 		draw:   t.draw,
-		screen: &screen{digit: 4, name: "Tally"},
+		screen: &screen{digit: 7, name: "Tally"},
 		group:  "tally (on its screen)",
 		keys:   []binding{{keys: []string{"j", "down"}, title: "one more", do: t.add}},
 		hints:  func(*model) [][2]string { return [][2]string{{"j", "one more"}} },
@@ -67,9 +67,8 @@ func TestPanelIsOneFile(t *testing.T) {
 		own := &tally{}
 		d.panels = append(d.panels, own.panel())
 
-		d.shows("4 Tally")
-		d.press("4")
-		d.shows("counted 0", "of this viewer", "j one more")
+		d.press("7")
+		d.shows("7 Tally", "counted 0", "of this viewer", "j one more")
 		d.press("j", "j")
 		d.shows("counted 2")
 		at := d.placed[0].at
@@ -87,7 +86,7 @@ func TestPanelIsOneFile(t *testing.T) {
 			t.Errorf("a key on another panel leads to %d", own.n)
 		}
 		d.begin()
-		d.press("4")
+		d.press("7")
 		d.shows("counted 0")
 		d.resize(120, 100).press("?")
 		d.shows("tally (on its screen)", "one more")
@@ -114,7 +113,7 @@ func TestPanelHooks(t *testing.T) {
 		id: tallyPanel, title: func(*model) (title, note string) { return "tally", "" },
 		draw: func(*model, *cell.Grid, cell.Rect) {},
 		line: func(_ *model, g *cell.Grid, r cell.Rect) { g.Text(r.X, r.Y, r.W, cell.Plain, "in a line") },
-		screen: &screen{digit: 4, name: "Tally", place: func(_ *model, b cell.Rect) []placement {
+		screen: &screen{digit: 7, name: "Tally", place: func(_ *model, b cell.Rect) []placement {
 			top, low := b.Top(1)
 			return []placement{{tallyPanel, top}, {eventsPanel, low}}
 		}},
@@ -147,8 +146,8 @@ func TestPanelHooks(t *testing.T) {
 		},
 	})
 	for _, c := range []struct{ keys, heard string }{
-		{"4", "reply"}, {"down", "down"}, {"/ n enter", "top"}, {"esc", "top"}, {"esc", "back"}, {"1", ""},
-		{"T x", "typed x,x"}, {"4 1", "reply"}, {": t a l l y enter", "command"},
+		{"7", "reply"}, {"down", "down"}, {"/ n enter", "top"}, {"esc", "top"}, {"esc", "back"}, {"1", ""},
+		{"T x", "typed x,x"}, {"7 1", "reply"}, {": t a l l y enter", "command"},
 	} {
 		got = nil
 		if d.press(strings.Fields(c.keys)...); strings.Join(got, " ") != c.heard {
@@ -162,7 +161,7 @@ func TestPanelHooks(t *testing.T) {
 	d.press("T")
 	d.shows("x writes")
 	d.Update(tea.PasteMsg{Content: "all"})
-	d.press("4", "tab", "/", "esc")
+	d.press("7", "tab", "/", "esc")
 	d.shows("in a line")
 	got = nil
 	d.Update(tea.MouseWheelMsg{X: 3, Y: 2, Button: tea.MouseWheelDown})

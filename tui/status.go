@@ -188,17 +188,31 @@ func (m *model) tail() (text string, special bool) {
 	return "", false
 }
 
+// screenLine names the screens, and where there is no room the others by their digits alone.
 func (m *model) screenLine(g *cell.Grid) {
-	x := 1
-	for i, s := range m.screens() {
-		role, mark := cell.Faint, " "
-		if i == m.screen {
-			role, mark = cell.Chosen, "▸"
-		}
-		x = g.Text(x, 1, g.W-x-8, role, fmt.Sprintf("%s%d %s ", mark, s.digit, s.name)) + 1
+	all, n := m.screens(), m.alerts()
+	alerts := ""
+	if n > 0 {
+		alerts = count(n, "alert") + ", x acknowledges"
 	}
-	if n := m.alerts(); n > 0 {
-		g.Text(x+1, 1, g.W-x-10, cell.Alert, count(n, "alert")+", x acknowledges")
+	room := g.W - 9 - min(cell.Width(alerts), 8) // where it is cut, its number is left
+	wide := 0
+	for _, s := range all {
+		wide += cell.Width(s.name) + 5
+	}
+	x := 1
+	for i, s := range all {
+		role, text := cell.Faint, fmt.Sprintf(" %d %s ", s.digit, s.name)
+		switch {
+		case i == m.screen:
+			role, text = cell.Chosen, fmt.Sprintf("▸%d %s ", s.digit, s.name)
+		case wide > room:
+			text = fmt.Sprintf(" %d ", s.digit)
+		}
+		x = g.Text(x, 1, g.W-x-8, role, text) + 1
+	}
+	if n > 0 {
+		g.Text(x+1, 1, g.W-x-10, cell.Alert, alerts)
 	}
 	g.Right(g.W-1, 1, 6, cell.Faint, "? help")
 }

@@ -39,6 +39,7 @@ type Mark struct {
 // Chart is what to draw. The rounds [From, To) span the plot.
 type Chart struct {
 	Layers   []Layer
+	Density  [][]view.Bucket // behind them: of each of many curves a column for each cell of the plot, see [density]
 	Marks    []Mark
 	From, To uint64
 	Axis     Axis
@@ -73,6 +74,7 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 		c.mark(g, p, m, taken)
 	}
 	c.ticks(g, p, taken)
+	c.density(g, p)
 	Curve(g, p, c.Axis, c.ASCII, c.Layers...)
 	c.clipped(g, p)
 }

@@ -55,24 +55,32 @@ func Robust(log bool, sets ...[]view.Bucket) Axis {
 func (c Chart) clipped(g *cell.Grid, p cell.Rect) {
 	slack := 1e-9 * max(math.Abs(c.Axis.Lo), math.Abs(c.Axis.Hi))
 	top, bottom := math.Inf(-1), math.Inf(1)
+	look := func(x int, b view.Bucket, means bool) {
+		if b.Empty() {
+			return
+		}
+		hi, lo := b.Max, b.Min
+		if means {
+			hi = b.Mean()
+			lo = hi
+		}
+		if hi > c.Axis.Hi+slack {
+			top = max(top, hi)
+			g.Set(x, p.Y, '▲', cell.Warn)
+		}
+		if lo < c.Axis.Lo-slack {
+			bottom = min(bottom, lo)
+			g.Set(x, p.Y+p.H-1, '▼', cell.Warn)
+		}
+	}
 	for _, l := range c.Layers {
 		for i, b := range l.Columns[:min(len(l.Columns), 2*p.W)] {
-			if b.Empty() {
-				continue
-			}
-			hi, lo := b.Max, b.Min
-			if l.Style == Thin || l.Style == Dots {
-				hi = b.Mean()
-				lo = hi
-			}
-			if hi > c.Axis.Hi+slack {
-				top = max(top, hi)
-				g.Set(p.X+i/2, p.Y, '▲', cell.Warn)
-			}
-			if lo < c.Axis.Lo-slack {
-				bottom = min(bottom, lo)
-				g.Set(p.X+i/2, p.Y+p.H-1, '▼', cell.Warn)
-			}
+			look(p.X+i/2, b, l.Style == Thin || l.Style == Dots)
+		}
+	}
+	for _, row := range c.Density {
+		for i, b := range row[:min(len(row), p.W)] {
+			look(p.X+i, b, true)
 		}
 	}
 	say := func(y int, text string) {

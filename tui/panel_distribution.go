@@ -1,0 +1,135 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+const (
+	distributionPanel panelID = "distribution"
+	rankingPanel      panelID = "ranking"
+)
+
+// traitKeys are those of all panels on the Population screen.
+func traitKeys() []binding {
+	place := func(d int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd { m.placeBy(d); return nil }
+	}
+	return []binding{
+		{keys: []string{"t"}, title: "next quantity of members", do: (*model).turnTrait},
+		{keys: []string{"j", "down"}, title: "next in the ranking", do: place(1)},
+		{keys: []string{"up"}, title: "one before", do: place(-1)},
+		{keys: []string{"g", "home"}, title: "first in the ranking", do: place(-math.MaxInt32)},
+		{keys: []string{"G", "end"}, title: "last in the ranking", do: place(math.MaxInt32)},
+	}
+}
+
+// newTraits are the panels that the Population screen has of its own: how values are distributed over the rounds, and
+// who has which now.
+func newTraits() []panel {
+	const group = "population (on its screen)"
+	hints := func(*model) [][2]string { return [][2]string{{"t", "measured"}, {"↑↓", "member"}, {"b", "best"}} }
+	return []panel{
+		{
+			id: distributionPanel, title: distributionTitle, draw: drawDistribution, export: replicaRows,
+			screen: &screen{digit: 4, name: "Population", place: placePopulation},
+			group:  group, keys: traitKeys(), hints: hints,
+		},
+		{
+			id: rankingPanel, title: rankingTitle, draw: drawRanking, export: replicaRows,
+			group: group, keys: traitKeys(), hints: hints, point: pointRanking,
+		},
+	}
+}
+
+// placePopulation is the Population screen.
+func placePopulation(_ *model, b cell.Rect) []placement {
+	if b.W < fullW {
+		top, low := b.Top((b.H*11 + 9) / 20)
+		heat, ranks := low.Left(low.W - 34)
+		return []placement{{distributionPanel, top}, {populationPanel, heat}, {rankingPanel, ranks}}
+	}
+	main, ranks := b.Left(b.W - max(railW, b.W/4))
+	top, low := main.Top((main.H + 1) / 2)
+	return []placement{{distributionPanel, top}, {populationPanel, low}, {rankingPanel, ranks}}
+}
+
+func distributionTitle(m *model) (string, string) {
+	s := m.strip()
+	if s == nil {
+		return "distribution", ""
+	}
+	note := m.smoothNote() + m.windowNote()
+	if len(m.traits()) > 1 {
+		note = "t next · " + note
+	}
+	return "distribution  " + s.Name, note
+}
+
+// drawDistribution shades each round's values by how many members have them, and lays the best, the median and the
+// focused member over it.
+func drawDistribution(m *model, g *cell.Grid, r cell.Rect) {
+	s, roster := m.strip(), m.shown.Members()
+	if s == nil || len(roster.Members) == 0 || r.H < 5 {
+		explain(g, r, m.waiting("the population"))
+		return
+	}
+	area, legend := r.Top(r.H - 1)
+	area, _ = area.Left(area.W - 1)
+	lo, hi := m.rounds()
+	w := chart.Plot(area).W
+	void := s.Unmeasured(lo, hi, w)
+	density := make([][]view.Bucket, len(roster.Members))
+	for i, id := range roster.Members {
+		density[i] = chart.Hold(s.Columns(id, lo, hi, w), void)
+	}
+	c := curves{}
+	c.add(m, s, s.Median, 2*w, cell.Median, chart.Thin)
+	c.add(m, s, columnsOf(s, m.member), 2*w, cell.Member, chart.Dots)
+	layers := c.layers()
+	glyphs(layers)
+	chart.Draw(g, area, chart.Chart{
+		Layers: layers, Density: density, Marks: m.bare(), From: lo, To: hi, Axis: m.fit(m.logAxis, s.Band(lo, hi, 2*w)),
+		ASCII: m.opt.ASCII, Hint: allHint,
+	})
+	m.legendLine(g, legend, distributionLegend(m, s))
+}
+
+// distributionLegend says what the shades mean, and how the values of now are spread.
+func distributionLegend(m *model, s *view.Series) (out []entry) {
+	l := s.Latest(m.shown.Members())
+	if len(l) == 0 || m.shown.Dropped(s) {
+		return nil
+	}
+	if x, ok := s.Last(m.member); ok {
+		out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(num(x), 5)), cell.Member})
+	}
+	out = append(out, entry{"──", "median", m.dated(s, lead(num(middle(l)), 5)), cell.Median})
+	if d := deviation(l); d == d {
+		out = append(out, entry{"", "deviation", lead(num(d), 5), cell.Plain})
+	}
+	return append(out, entry{"", "░ few ▒ ▓ █ half of the members", "", cell.Plain})
+}
+
+// deviation is the standard deviation of finite values, NaN of fewer than two.
+func deviation(l []view.Value) float64 {
+	n, mean, sum := 0.0, 0.0, 0.0
+	for _, v := range l {
+		if v.X-v.X == 0 {
+			n++
+			d := v.X - mean
+			mean += d / n
+			sum += d * (v.X - mean)
+		}
+	}
+	if n < 2 {
+		return math.NaN()
+	}
+	return math.Sqrt(sum / (n - 1))
+}

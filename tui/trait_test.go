@@ -1,0 +1,82 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+// TestPopulationScreen: t goes through what is measured of members and leaves out lines of descent; the focus moves by
+// places of the ranking, which has the best fitness first and the lowest loss first; a click takes a place.
+func TestPopulationScreen(t *testing.T) {
+	rs := sourcetest.Run(6, 100)
+	at := rs[len(rs)-1].At
+	rs = append(rs, event.Record{At: at, Points: &event.Points{Round: 100, Series: view.Parent, Members: []optim.Member{0, 1}, Values: []float64{1, 1}}})
+	d := open(t, 120, 40, rs, nil)
+	d.press("4")
+	d.shows("distribution  loss", "ranking  loss", "lowest first", "╌╌ m0")
+	if s := d.strip(); s.Name != "loss" {
+		t.Fatalf("members are shown by %s", s.Name)
+	}
+	first := d.ranked(d.strip())[0].Member
+	d.press("g")
+	if d.member != first {
+		t.Errorf("g leads to m%d, want m%d, which has the lowest loss", d.member, first)
+	}
+	d.press("down")
+	if want := d.ranked(d.strip())[1].Member; d.member != want {
+		t.Errorf("down leads to m%d, want m%d", d.member, want)
+	}
+	seen := map[string]bool{}
+	for range 2 * len(d.traits()) {
+		d.press("t")
+		seen[d.strip().Name] = true
+		l := d.ranked(d.strip())
+		if up := l[0].X >= l[len(l)-1].X; up != (d.strip().Name == view.Fitness) {
+			t.Errorf("%s is ranked from %g to %g", d.strip().Name, l[0].X, l[len(l)-1].X)
+		}
+	}
+	if !seen["loss"] || !seen[view.Fitness] || seen[view.Parent] || seen[view.Founder] {
+		t.Errorf("t goes through %v", seen)
+	}
+	for _, p := range d.placed {
+		if p.panel == rankingPanel {
+			d.Update(tea.MouseClickMsg{X: p.at.X + 4, Y: p.at.Y + 4}) // border, heading, two places
+		}
+	}
+	if want := d.ranked(d.strip())[2].Member; d.member != want {
+		t.Errorf("a click on the third place leads to m%d, want m%d", d.member, want)
+	}
+	d.begin()
+	if d.trait != "" {
+		t.Errorf("another session is shown by %s of the one before", d.trait)
+	}
+}
+
+// TestRankingOfWhatIsNotFinite: a member that diverged is last, whichever way the ranking goes, and no bar is drawn of
+// it.
+func TestRankingOfWhatIsNotFinite(t *testing.T) {
+	rs := sourcetest.Run(3, 50)
+	nan := 0.0
+	nan /= nan
+	rs = append(rs, event.Record{At: rs[len(rs)-1].At, Points: &event.Points{Round: 50, Series: "loss", Members: []optim.Member{0}, Values: []float64{nan}}})
+	d := open(t, 120, 40, rs, nil)
+	l := d.press("4").ranked(d.strip())
+	if l[len(l)-1].Member != 0 || l[0].X > l[1].X {
+		t.Errorf("ranked %v", l)
+	}
+	for line := range strings.SplitSeq(d.screenText(), "\n") {
+		if _, row, ok := strings.Cut(line, " 3 m0"); ok && (!strings.Contains(row, "nan") || strings.Contains(row, "█")) {
+			t.Errorf("the member that diverged is shown as %q", row)
+		}
+	}
+	if deviation(l[:1]) == deviation(l[:1]) || deviation([]view.Value{{X: 1}, {X: 3}, {X: nan}}) != 1.4142135623730951 {
+		t.Errorf("deviations are %g and %g", deviation(l[:1]), deviation([]view.Value{{X: 1}, {X: 3}}))
+	}
+}
