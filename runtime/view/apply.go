@@ -107,6 +107,7 @@ func (v *View) commit(c *event.Commit) {
 	d := event.Progress{Rounds: c.Rounds, Steps: under(c.Progress.Steps, old.Steps), Samples: under(c.Progress.Samples, old.Samples),
 		Evaluations: under(c.Progress.Evaluations, old.Evaluations), Epochs: max(0, c.Progress.Epochs-old.Epochs)}
 	sent := v.Ledger.add(c)
+	v.sent(&v.Ledger.Ring[len(v.Ledger.Ring)-1])
 	v.Rates.observe(float64(c.Nanos)/1e9, d, sent)
 	v.Hash = c.Hash
 	v.reach(old, c.Progress)
@@ -187,10 +188,10 @@ func (v *View) plan(p *event.Plan) {
 			v.Progress = c.Progress
 		}
 	}
-	for i := range v.Series {
-		v.Series[i].forget(p.New)
+	for s := range v.all() {
+		s.forget(p.New)
 		if swaps(p) {
-			v.Series[i].swaps++
+			s.swaps++
 		}
 	}
 	if swaps(p) { // what is recent is of the algorithm before
@@ -258,8 +259,8 @@ func (v *View) back(r uint64) {
 	if v.Evaluation != nil && v.Evaluation.Round > r {
 		v.Evaluation = nil
 	}
-	for i := range v.Series {
-		v.Series[i].truncate(r)
+	for s := range v.all() {
+		s.truncate(r)
 	}
 	v.Marks = slices.DeleteFunc(slices.Clone(v.Marks), func(m Mark) bool { return m.Round > r })
 }

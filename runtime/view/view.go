@@ -77,6 +77,7 @@ type View struct {
 	Checkpoint  *event.Checkpoint `cbor:"19,keyasint,omitempty"` // the last one
 	Series      []Series          `cbor:"20,keyasint"`           // in the order of their first points
 	Meetings    *Meetings         `cbor:"21,keyasint,omitempty"` // nil where the algorithm does not pair
+	Traffic     []Series          `cbor:"22,keyasint,omitempty"` // payload a round of each operation that sent some, see [Excess]
 }
 
 // Edit is a change of a knob with what it replaced.
@@ -124,21 +125,21 @@ func (v *View) Clone() *View {
 	c.Edits, c.Marks, c.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
 	v.Edits, v.Marks, v.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
 	c.Ledger, c.Meetings = v.Ledger.clone(), v.Meetings.clone()
-	c.Series = slices.Clone(v.Series)
-	for i := range c.Series {
-		c.Series[i] = v.Series[i].clone()
-	}
+	c.Series, c.Traffic = cloneAll(v.Series), cloneAll(v.Traffic)
 	return &c
+}
+
+func cloneAll(all []Series) []Series {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i] = all[i].clone()
+	}
+	return out
 }
 
 // Find is the series of that name, nil when nothing was measured under it.
 func (v *View) Find(name string) *Series {
-	for i := range v.Series {
-		if v.Series[i].Name == name {
-			return &v.Series[i]
-		}
-	}
-	return nil
+	return find(v.Series, name)
 }
 
 // Members is the population's roster, empty before the first plan.
