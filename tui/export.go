@@ -108,12 +108,20 @@ func writeCSV(name string, all rows) (path string, err error) {
 	return path, err
 }
 
-// seriesRows are the points of some series: of all members together, their median, and each. Where a view has thinned
-// them out a row is several rounds.
+// seriesRows are the points of the series of some names.
 func seriesRows(v *view.View, names ...string) rows {
-	out := rows{{"series", "member", "round", "to", "points", "min", "mean", "max"}}
+	var all []*view.Series
 	for _, name := range names {
-		s := v.Find(name)
+		all = append(all, v.Find(name))
+	}
+	return pointRows(all...)
+}
+
+// pointRows are the points of some series, nil for one that there is not: of all members together, their median, and
+// each. Where a view has thinned them out a row is several rounds.
+func pointRows(all ...*view.Series) rows {
+	out := rows{{"series", "member", "round", "to", "points", "min", "mean", "max"}}
+	for _, s := range all {
 		lo, hi := s.Rounds()
 		if hi == lo {
 			continue
@@ -124,7 +132,7 @@ func seriesRows(v *view.View, names ...string) rows {
 			for i, b := range cols {
 				if !b.Empty() {
 					from := lo + uint64(i)*w
-					out = append(out, []string{name, member, uints(from), uints(min(from+w, hi) - 1), uints(b.Count), exact(b.Min), exact(b.Mean()), exact(b.Max)})
+					out = append(out, []string{s.Name, member, uints(from), uints(min(from+w, hi) - 1), uints(b.Count), exact(b.Min), exact(b.Mean()), exact(b.Max)})
 				}
 			}
 		}

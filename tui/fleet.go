@@ -47,7 +47,7 @@ func (m *model) measured() bool {
 // survey asks for the workers when their screen is shown and what is known is old.
 func (f *fleet) survey(m *model) tea.Cmd {
 	now := m.opt.Clock()
-	if !m.leads(fleetPanel) || !m.measured() || f.asking {
+	if !m.has(fleetPanel) && !m.has(linksPanel) || !m.measured() || f.asking {
 		return nil
 	}
 	if f.answered && (m.frozen() || now.Sub(f.asked) < surveyEvery) {

@@ -259,7 +259,7 @@ func TestAlertsStayUntilAcknowledged(t *testing.T) {
 
 // An alert whose cause is over steps back: it is counted no more and leaves the one line, and stays in the lane.
 func TestAnsweredAlertsStepBack(t *testing.T) {
-	d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
+	d := open(t, 120, 24, sourcetest.Run(6, 100), nil)
 	d.press("x")
 	text := "block x of member 3 is not finite"
 	d.apply(event.Record{Alert: &event.Alert{Round: 100, Level: "error", Kind: event.AlertNonFinite, Text: text}}, event.Record{State: &event.State{Round: 100, Phase: event.Paused, Reason: "see above"}})

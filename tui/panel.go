@@ -66,7 +66,7 @@ type reply func(*model) tea.Cmd
 // newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
 func newPanels(m *model) []panel {
 	all := slices.Concat(
-		[]panel{newLoss(), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation()},
+		[]panel{newLoss(), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic()},
 		newTraits(),
 		m.rail.panels(),
 		[]panel{newLane().panel()},

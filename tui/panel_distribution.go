@@ -48,18 +48,6 @@ func newTraits() []panel {
 	}
 }
 
-// placePopulation is the Population screen.
-func placePopulation(_ *model, b cell.Rect) []placement {
-	if b.W < fullW {
-		top, low := b.Top((b.H*11 + 9) / 20)
-		heat, ranks := low.Left(low.W - 34)
-		return []placement{{distributionPanel, top}, {populationPanel, heat}, {rankingPanel, ranks}}
-	}
-	main, ranks := b.Left(b.W - max(railW, b.W/4))
-	top, low := main.Top((main.H + 1) / 2)
-	return []placement{{distributionPanel, top}, {populationPanel, low}, {rankingPanel, ranks}}
-}
-
 func distributionTitle(m *model) (string, string) {
 	s := m.strip()
 	if s == nil {

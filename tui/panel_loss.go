@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"brood/optim"
 	"brood/runtime/view"
@@ -142,7 +143,7 @@ type entry struct {
 func (m *model) legendLine(g *cell.Grid, r cell.Rect, entries []entry) {
 	x := r.X + 1
 	for _, e := range entries {
-		if m.opt.ASCII && e.glyph != "" {
+		if m.opt.ASCII && e.glyph != "" && e.glyph[0] >= utf8.RuneSelf {
 			e.glyph = string(plainGlyph(e.role))
 		}
 		need := cell.Width(e.glyph) + cell.Width(e.name) + cell.Width(e.value) + 2

@@ -204,7 +204,7 @@ func TestPanelsAreWhole(t *testing.T) {
 }
 
 // TestPlacesOfAPanel counts the places that know a panel with a state: its files, which are its own, and the lines
-// beyond them. docs/architecture.md states the number.
+// beyond them; layouts, which place panels of all kinds, do not count. docs/architecture.md states the number.
 func TestPlacesOfAPanel(t *testing.T) {
 	page, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
@@ -227,7 +227,7 @@ func TestPlacesOfAPanel(t *testing.T) {
 		known := regexp.MustCompile(fmt.Sprintf(`\b(%s|m\.%[2]s)\b|\*%[2]s\b`, c.names, c.state))
 		var lines []string
 		for _, name := range sources {
-			if slices.Contains(c.files, name) || strings.HasSuffix(name, "_test.go") {
+			if slices.Contains(c.files, name) || name == "screens.go" || strings.HasSuffix(name, "_test.go") {
 				continue
 			}
 			text, err := os.ReadFile(name)

@@ -1,6 +1,10 @@
 package tui
 
-import "brood/tui/cell"
+import (
+	"slices"
+
+	"brood/tui/cell"
+)
 
 // placement is a panel's area in a frame.
 type placement struct {
@@ -70,6 +74,9 @@ func (m *model) focusIn(all []placement) panelID {
 	return all[0].panel
 }
 
+// has says whether a panel stands on the screen, whatever its size.
+func (m *model) has(id panelID) bool { return slices.Contains(ids(m.everyPanel()), id) }
+
 // placeLive is the Live screen.
 func placeLive(m *model, b cell.Rect) []placement {
 	switch {
@@ -122,4 +129,23 @@ func placeKnobs(_ *model, b cell.Rect) []placement {
 	main, right := b.Left(b.W - max(railW, b.W/3))
 	doc, history := right.Top(right.H * 3 / 5)
 	return []placement{{schedulesPanel, main}, {knobPanel, doc}, {historyPanel, history}}
+}
+
+// placePopulation is the Population screen.
+func placePopulation(_ *model, b cell.Rect) []placement {
+	if b.W < fullW {
+		top, low := b.Top((b.H*11 + 9) / 20)
+		heat, ranks := low.Left(low.W - 34)
+		return []placement{{distributionPanel, top}, {populationPanel, heat}, {rankingPanel, ranks}}
+	}
+	main, ranks := b.Left(b.W - max(railW, b.W/4))
+	top, low := main.Top((main.H + 1) / 2)
+	return []placement{{distributionPanel, top}, {populationPanel, low}, {rankingPanel, ranks}}
+}
+
+// placeNetwork is the Network screen: what is exchanged over the rounds, now, and between whom.
+func placeNetwork(_ *model, b cell.Rect) []placement {
+	top, low := b.Top((b.H + 1) / 2)
+	left, right := low.Left(low.W / 2)
+	return []placement{{trafficPanel, top}, {bandwidthPanel, left}, {linksPanel, right}}
 }

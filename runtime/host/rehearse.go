@@ -291,7 +291,10 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 				}
 			}
 		}
-		for _, b := range sent {
+		for op, b := range sent {
+			if b > 0 {
+				out.reports.series["traffic "+string(op)] = 1 // the view keeps it
+			}
 			if b%(4*dummy) == 0 { // vectors, and slices of them together
 				b = b / dummy * int64(j.Net.Layout.Params)
 			}

@@ -1,0 +1,86 @@
+package tui
+
+import (
+	"strings"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+const trafficPanel panelID = "traffic"
+
+// newTraffic is the chart of what is exchanged, which leads the Network screen.
+func newTraffic() panel {
+	return panel{
+		id: trafficPanel, title: trafficTitle, draw: drawTraffic,
+		export: plainly(func(v *view.View) rows {
+			var all []*view.Series
+			for i := range v.Traffic {
+				all = append(all, &v.Traffic[i])
+			}
+			return pointRows(all...)
+		}),
+		screen: &screen{digit: 5, name: "Network", place: placeNetwork},
+	}
+}
+
+func trafficTitle(m *model) (string, string) {
+	note := m.windowNote()
+	if m.logAxis {
+		note = "log y · " + note
+	}
+	return "traffic  bytes a round, all workers", note
+}
+
+// drawTraffic is a line for each operation that sends anything, as measured: no average smooths it. Rounds in which more or
+// less was sent than the algorithm's formula says are marked.
+func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
+	if m.shown.Ledger.Total().Sent == 0 && m.nothingSent() && len(m.shown.Ledger.Ring) > 0 {
+		explain(g, r, "nothing is exchanged: all members live on one worker, and what they share stays in its memory")
+		return
+	}
+	if len(m.shown.Traffic) == 0 || r.H < 5 {
+		explain(g, r, m.waiting("traffic"))
+		return
+	}
+	area, legend := r.Top(r.H - 1)
+	area, _ = area.Left(area.W - 1)
+	lo, hi := m.rounds()
+	n := 2 * chart.Plot(area).W
+	marks := m.bare()
+	var layers []chart.Layer
+	var sets [][]view.Bucket
+	var entries []entry
+	for i := range m.shown.Traffic {
+		s := &m.shown.Traffic[i]
+		if s.Name == view.Excess {
+			for k, b := range s.Columns(view.Whole, lo, hi, n/2) {
+				if b.Min < 0 || b.Max > 0 {
+					marks = append(marks, chart.Mark{Round: lo + (hi-lo)*uint64(k)/uint64(n/2), Role: cell.Alert})
+				}
+			}
+			continue
+		}
+		letter, role := chart.Letter(i)
+		cols := s.Columns(view.Whole, lo, hi, n)
+		layers = append(layers, chart.Layer{Columns: cols, Void: s.Unmeasured(lo, hi, n), Role: role, Glyph: letter})
+		sets = append(sets, cols)
+		value := "–"
+		if x, ok := s.Last(view.Whole); ok && !m.shown.Dropped(s) {
+			value = m.dated(s, size(x))
+		}
+		entries = append(entries, entry{string(letter), strings.ReplaceAll(s.Name, "_", " "), value, role})
+	}
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: marks, From: lo, To: hi, Axis: m.fit(m.logAxis, sets...), ASCII: m.opt.ASCII, Hint: allHint})
+	m.legendLine(g, legend, append(entries, m.againstFormula()))
+}
+
+// againstFormula says whether all that was ever sent is what the formulas say.
+func (m *model) againstFormula() entry {
+	total := m.shown.Ledger.Total()
+	if total.Sent == total.Predicted {
+		return entry{"", "all as predicted", "", cell.Faint}
+	}
+	return entry{"≠", "predicted by", size(float64(total.Sent - total.Predicted)), cell.Alert}
+}
