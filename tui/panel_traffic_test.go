@@ -9,8 +9,8 @@ import (
 	"brood/tui/cell"
 )
 
-// TestTraffic: the Network screen draws a line for each operation, says how far what was sent is from the formula, marks
-// the round in which it differed, asks for links as the Fleet screen does, and exports what it draws.
+// TestTraffic: the Network screen draws a line for each operation, says how far what was sent is from the formula,
+// marks the round in which it differed, asks for links as the Fleet screen does, and exports what it draws.
 func TestTraffic(t *testing.T) {
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...), now: machines(3)}
 	d := open(t, 200, 50, nil, func(o *Options) { o.Source = c })

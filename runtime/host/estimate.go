@@ -131,6 +131,8 @@ func (j *Job) told(r rehearsal) (bytes int64) {
 		held, encoded := view.Room(members, rounds)
 		bytes += held + encodedCopies*encoded
 	}
+	held, encoded := view.Room(1, rounds) // what each operation sent
+	bytes += int64(r.reports.ops) * (held + encodedCopies*encoded)
 	return bytes + door.Room(rounds*r.reports.records, rounds*r.reports.points)
 }
 

@@ -164,6 +164,7 @@ type reports struct {
 	records, points float64
 	sent            float64        // bytes of frames, with the model's parameters in place of the dummy's
 	series          map[string]int // the members that have a value of it, 1 for one of the population
+	ops             int            // that send something
 }
 
 // add counts the reports of all workers.
@@ -291,10 +292,8 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 				}
 			}
 		}
-		for op, b := range sent {
-			if b > 0 {
-				out.reports.series["traffic "+string(op)] = 1 // the view keeps it
-			}
+		out.reports.ops = max(out.reports.ops, len(sent))
+		for _, b := range sent {
 			if b%(4*dummy) == 0 { // vectors, and slices of them together
 				b = b / dummy * int64(j.Net.Layout.Params)
 			}

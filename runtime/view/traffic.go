@@ -7,8 +7,8 @@ import (
 	"brood/runtime/event"
 )
 
-// Excess is the series of the traffic that has what was sent beyond what the algorithm's formula says, in bytes a round:
-// below 0 where less was sent. It begins with the first commit in which the two differ.
+// Excess is the series of the traffic that has what was sent beyond what the algorithm's formula says, in bytes a
+// round: below 0 where less was sent. It begins with the first commit in which the two differ.
 const Excess = "excess"
 
 // sent adds a commit to the traffic, in bytes a round, summed over workers.

@@ -77,7 +77,8 @@ type View struct {
 	Checkpoint  *event.Checkpoint `cbor:"19,keyasint,omitempty"` // the last one
 	Series      []Series          `cbor:"20,keyasint"`           // in the order of their first points
 	Meetings    *Meetings         `cbor:"21,keyasint,omitempty"` // nil where the algorithm does not pair
-	Traffic     []Series          `cbor:"22,keyasint,omitempty"` // payload a round of each operation that sent some, see [Excess]
+	// payload a round of each operation that sent some, see [Excess]
+	Traffic []Series `cbor:"22,keyasint,omitempty"`
 }
 
 // Edit is a change of a knob with what it replaced.
