@@ -34,8 +34,9 @@ const (
 // seriesParent is who a member comes from, so that lineages can be drawn.
 var seriesParent = Series{Name: "parent", Title: "parent", Doc: "whose child the member is since this evolution: its first parent's id, its own where it was kept", Kind: PerMember}
 
-// seriesDiversity costs no bytes: both rows are where the child is.
-var seriesDiversity = Series{Name: "diversity", Title: "diversity", Doc: "RMS distance between a member that is replaced and the first parent of what replaces it", Kind: PerMember}
+// SeriesDiversity is how far a population is from being one member. It costs no bytes: both rows are where the child
+// is.
+var SeriesDiversity = Series{Name: "diversity", Title: "diversity", Doc: "RMS distance between a member that is replaced and the first parent of what replaces it", Kind: PerMember}
 
 // parentsEach is the number of parents of a child.
 func (v Values) parentsEach() int {
@@ -145,7 +146,7 @@ func (l *lineage) descend(e *Env) {
 // measured takes the distance of each child's former self to its first parent.
 func (l *lineage) measured(distance []float64) {
 	for i, c := range l.children {
-		l.points = append(l.points, Point{Member: c, Series: seriesDiversity.Name, Value: distance[i]})
+		l.points = append(l.points, Point{Member: c, Series: SeriesDiversity.Name, Value: distance[i]})
 	}
 }
 

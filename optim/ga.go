@@ -36,7 +36,7 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 		"mutation":  func(k *Knob) { k.Default = 0.01 },
 		"anneal":    func(k *Knob) { k.Default = 0.25 },
 	}), []Knob{knobStart.Choosing("own")}),
-	Series: []Series{SeriesFitness, seriesDiversity, seriesParent},
+	Series: []Series{SeriesFitness, SeriesDiversity, seriesParent},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
 		if k.Is("start", "own") {

@@ -37,7 +37,7 @@ Reductions: period beyond the run is independent SGDs; crossover none, selection
 ESGD's m-elitism whose rest is drawn at random.`,
 	Needs:  Gradients | Evaluations,
 	Knobs:  slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod}, variation, []Knob{Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, KnobSlice}, MemberStream),
-	Series: []Series{SeriesLoss, SeriesFitness, seriesDiversity, seriesMemberEta, seriesParent},
+	Series: []Series{SeriesLoss, SeriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
 			Params(BlockElder, false, EnterCentre, l), {Name: BlockFit, Cols: 2, Record: true}, Counter(BlockPhase, true), Counter(BlockCycle, true)}

@@ -42,6 +42,7 @@ type screen struct {
 	digit int
 	name  string
 	place func(*model, cell.Rect) []placement // between the screen line and the key line; nil: the leading panel alone
+	badge func(*model) string                 // beside its name, of what waits there; nil or "": nothing does
 	home  bool                                // it needs no run: esc leads back to it, and it is where one begins
 	lead  panelID                             // its panel's own id, as screens tells it
 }
@@ -70,6 +71,7 @@ func newPanels(m *model) []panel {
 		newTraits(),
 		m.rail.panels(),
 		[]panel{newLane().panel()},
+		newAlarms().panels(),
 		newFleet().panels(),
 	)
 	if m.opt.Library != nil { // else there are no runs to list

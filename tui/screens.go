@@ -149,3 +149,13 @@ func placeNetwork(_ *model, b cell.Rect) []placement {
 	left, right := low.Left(low.W / 2)
 	return []placement{{trafficPanel, top}, {bandwidthPanel, left}, {linksPanel, right}}
 }
+
+// placeAlerts is the Alerts screen.
+func placeAlerts(_ *model, b cell.Rect) []placement {
+	if b.W >= fullW {
+		table, watched := b.Left(b.W - max(46, b.W/4))
+		return []placement{{alertsPanel, table}, {watchedPanel, watched}}
+	}
+	table, watched := b.Top(b.H - 10)
+	return []placement{{alertsPanel, table}, {watchedPanel, watched}}
+}

@@ -188,31 +188,40 @@ func (m *model) tail() (text string, special bool) {
 	return "", false
 }
 
-// screenLine names the screens, and where there is no room the others by their digits alone.
+// screenLine names the screens; where there is no room for that, the others by their digits alone.
 func (m *model) screenLine(g *cell.Grid) {
-	all, n := m.screens(), m.alerts()
-	alerts := ""
-	if n > 0 {
-		alerts = count(n, "alert") + ", x acknowledges"
+	all := m.screens()
+	names, wide := make([]string, len(all)), 0
+	for i, s := range all {
+		names[i] = s.name
+		if s.badge != nil {
+			names[i] += s.badge(m)
+		}
+		wide += cell.Width(names[i]) + 4 // a mark, a digit and blanks
 	}
-	room := g.W - 9 - min(cell.Width(alerts), 8) // where it is cut, its number is left
-	wide := 0
-	for _, s := range all {
-		wide += cell.Width(s.name) + 5
+	room := g.W - 8
+	gap := 0
+	if wide+len(all) <= room {
+		gap = 1
 	}
 	x := 1
 	for i, s := range all {
-		role, text := cell.Faint, fmt.Sprintf(" %d %s ", s.digit, s.name)
+		mark, name, role := ' ', " "+names[i], cell.Faint
+		badge := strings.TrimPrefix(names[i], s.name)
 		switch {
 		case i == m.screen:
-			role, text = cell.Chosen, fmt.Sprintf("▸%d %s ", s.digit, s.name)
-		case wide > room:
-			text = fmt.Sprintf(" %d ", s.digit)
+			mark, role = '▸', cell.Chosen
+		case badge != "":
+			role = cell.Alert
 		}
-		x = g.Text(x, 1, g.W-x-8, role, text) + 1
+		if wide > room && i != m.screen {
+			name = badge
+		}
+		text := fmt.Sprintf("%c%d%s ", mark, s.digit, name)
+		x = g.Text(x, 1, g.W-x-8, role, text) + gap
 	}
-	if n > 0 {
-		g.Text(x+1, 1, g.W-x-10, cell.Alert, alerts)
+	if text := count(m.alerts(), "alert") + ", x acknowledges"; m.alerts() > 0 && x+cell.Width(text) < g.W-8 {
+		g.Text(x+1, 1, g.W-x-10, cell.Alert, text)
 	}
 	g.Right(g.W-1, 1, 6, cell.Faint, "? help")
 }

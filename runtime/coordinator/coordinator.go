@@ -132,7 +132,7 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	case Trouble:
 		fx = c.troubled(e)
 	case Note:
-		fx = []Effect{c.alert(event.LevelInfo, e.Kind, e.Text, engine.None)}
+		fx = []Effect{c.alert(cmp.Or(e.Level, event.LevelInfo), e.Kind, e.Text, engine.None)}
 	case Interrupt:
 		fx = c.end(event.Stopped, "interrupted")
 	case Tick:

@@ -38,8 +38,9 @@ type (
 	}
 	// Note is something around the run that a reader of its log should know.
 	Note struct {
-		Kind event.AlertKind
-		Text string
+		Level event.Level // "" for info
+		Kind  event.AlertKind
+		Text  string
 	}
 	// Interrupt asks to finish the round, save and leave.
 	Interrupt struct{}

@@ -57,12 +57,22 @@ const (
 	AlertKill       AlertKind = "kill"
 	AlertLink       AlertKind = "link" // an operator slowed a link down, or let it go
 	AlertLog        AlertKind = "log"  // the end of the log was torn, and cut off
+
+	// Of what a run is watched for: a warning, and in level info that it is over.
+	AlertDiverged AlertKind = "diverged" // the loss of the centre is far above its least
+	AlertCollapse AlertKind = "collapse" // the members are nearly one
+	AlertSlow     AlertKind = "slow"     // rounds take far longer than before
+	AlertStall    AlertKind = "stall"    // no round is finished
 )
 
 // AlertKinds are all of them.
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
 	AlertRejected, AlertRollback, AlertLeave,
-	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog}
+	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog,
+	AlertDiverged, AlertCollapse, AlertSlow, AlertStall}
+
+// Watched are those that a run is watched for.
+var Watched = []AlertKind{AlertDiverged, AlertCollapse, AlertSlow, AlertStall}
 
 // PauseReason is why a run pauses by itself, until a person resumes it, or ends where nobody looks.
 type PauseReason string

@@ -364,6 +364,9 @@ func (f *Fleet) Trouble(why event.PauseReason, reason string) {
 	f.wg.Go(func() { f.post(coordinator.Trouble{Why: why, Reason: reason}) })
 }
 
+// Note records what is worth telling. It waits for the fleet's loop, which must not call it.
+func (f *Fleet) Note(n coordinator.Note) { f.post(n) }
+
 // Join adds a worker of this process.
 func (f *Fleet) Join() { f.post(spawn{}) }
 

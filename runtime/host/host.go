@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/fleet"
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/worker"
@@ -32,7 +34,8 @@ type Run struct {
 	keep    []string // checkpoint files of the newest two checkpoints
 	older   []string
 	sane    coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
-	pinned  []string         // of checkpoints that a plan went back to: verify needs them
+	heed    heed
+	pinned  []string // of checkpoints that a plan went back to: verify needs them
 }
 
 // Start opens the door of a run and readies its fleet. watch is told of every record after it is in the log; it must
@@ -89,11 +92,13 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		Fault: r.fault,
 		Watch: func(rec event.Record) {
 			r.prune(rec)
+			r.heed.take(rec)
 			watch(rec)
 		}})
 	if err != nil {
 		return nil, err
 	}
+	r.heed.note = r.fleet.Note
 	return r, r.open()
 }
 
@@ -185,7 +190,10 @@ func (r *Run) prune(rec event.Record) {
 }
 
 // Train runs to the end. An interrupt through Interrupt finishes the round and saves; ctx leaves at once.
-func (r *Run) Train(ctx context.Context) (coordinator.Exit, error) { return r.fleet.Run(ctx) }
+func (r *Run) Train(ctx context.Context) (coordinator.Exit, error) {
+	defer r.heed.begin(filepath.Base(r.Session.Dir()), option.OnAlert.Text(r.Job.Options))()
+	return r.fleet.Run(ctx)
+}
 
 // Interrupt asks for the end of the round, a checkpoint and the exit.
 func (r *Run) Interrupt() { r.fleet.Interrupt() }

@@ -85,6 +85,9 @@ var (
 		Kind: Text, Use: Preset | Again | Logged,
 		Choices: texts(coordinator.TroublePolicies),
 		at:      func(o *Options) any { return &o.OnTrouble }, in: func(c *event.Config) any { return &c.OnTrouble }})
+	OnAlert = add(Option{Name: "on-alert",
+		Doc:  "shell `command` that gets each alert as a line of JSON, for instance to send it somewhere; it is not recorded",
+		Kind: Text, Use: Again})
 	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
 		Kind: Text,
 		at:   func(o *Options) any { return &o.Init }})

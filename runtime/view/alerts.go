@@ -13,6 +13,7 @@ import (
 //	a worker is lost                a worker hosts members that hosted none, one for each that was lost
 //	no worker is left               any worker hosts members
 //	two workers lost each other     members are placed anew
+//	what a run is watched for       an alert of its kind in level info
 //
 // All others, such as a command that was rejected, stay until a person acknowledges them.
 
@@ -20,6 +21,9 @@ import (
 func (v *View) alert(a *event.Alert) {
 	v.note(a.Level, "alert", a.Round, a.Text)
 	v.Lane[len(v.Lane)-1].Alert = a.Kind
+	if a.Level == event.LevelInfo && slices.Contains(event.Watched, a.Kind) {
+		v.answer(-1, func(e Entry) bool { return e.Alert == a.Kind && e.Level != event.LevelInfo })
+	}
 	if a.Level == event.LevelError {
 		v.mark(Mark{Round: a.Round, Text: string(a.Kind), Alert: true})
 	}

@@ -1,0 +1,241 @@
+// Package watch tells from the records of a run what a person would want to hear of although nothing is broken: a loss
+// that diverges, a population that collapses, rounds that have become slow, a run that stands still. It knows no clock
+// but the time that records say and that Tick is told, and what it raises is recorded like everything else.
+//
+//	w := watch.New()
+//	for _, note := range w.Take(record) { ... }
+//
+// Every rule has two bounds: it raises a warning beyond the one, and says that it is over within the other, so that a
+// value that wavers about a bound is told once.
+package watch
+
+import (
+	"fmt"
+	"time"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// Note is what a rule has to say: a warning, or in level info that what it warned of is over.
+type Note struct {
+	Level event.Level
+	Kind  event.AlertKind
+	Text  string
+}
+
+// The bounds.
+const (
+	inARow       = 3   // values beyond a bound before it counts
+	diverged     = 3   // times the least centre loss so far
+	recovered    = 1.5 // times the same: it is over
+	collapsed    = 0.02
+	diverse      = 0.05 // of the greatest diversity so far
+	slow         = 8    // times the usual time of a round
+	quick        = 2
+	slowFor      = 5 * time.Second // together, at least
+	usualCommits = 64
+	leastCommits = 8 // before anything is usual
+	stallFor     = 60 * time.Second
+	stallRounds  = 20 // usual commits, at least
+)
+
+// Rules say what is watched for, by kind.
+var Rules = map[event.AlertKind]string{
+	event.AlertDiverged: fmt.Sprintf("the centre's loss is %d times its least, %d probes in a row", diverged, inARow),
+	event.AlertCollapse: fmt.Sprintf("the diversity of members that breed is below %g %% of its greatest", 100*collapsed),
+	event.AlertSlow:     fmt.Sprintf("rounds take %d times as long as before, for %g s and more", slow, slowFor.Seconds()),
+	event.AlertStall:    fmt.Sprintf("no round is finished for %g s, nor for %d times what is usual", stallFor.Seconds(), stallRounds),
+}
+
+// Watch is the state of the rules. The zero Watch has seen nothing.
+type Watch struct {
+	training bool
+	heard    int64 // Unix nanoseconds of the newest commit, or of the beginning of training
+
+	loss   trip
+	best   float64 // least centre loss; 0: none
+	bestAt uint64
+
+	diversity trip
+	most      float64
+
+	pace  trip
+	usual pace
+	late  time.Duration // of the rounds in a row that were slow
+
+	stalled bool
+}
+
+// trip is a bound with hysteresis.
+type trip struct {
+	beyond int // values in a row
+	on     bool
+}
+
+// next takes a value that lies beyond the bound, or within the other, or between them. It says what has changed.
+func (t *trip) next(beyond, within bool) (raised, over bool) {
+	switch {
+	case beyond:
+		t.beyond++
+	case within || !t.on:
+		t.beyond = 0
+	}
+	switch {
+	case !t.on && t.beyond >= inARow:
+		t.on = true
+		return true, false
+	case t.on && within:
+		t.on = false
+		return false, true
+	}
+	return false, false
+}
+
+// Take folds the next record, and returns what there is to say.
+func (w *Watch) Take(r event.Record) []Note {
+	switch {
+	case r.State != nil:
+		w.training = r.State.Phase == event.Training
+		w.heard = r.At
+	case r.Plan != nil:
+		w.plan(r.Plan)
+		w.heard = r.At
+	case r.Commit != nil:
+		w.heard = r.At
+		return append(w.goesOn(r.Commit), w.commit(r.Commit)...)
+	case r.Points != nil && r.Points.Series == event.SeriesCentre:
+		return w.centre(r.Points)
+	case r.Points != nil && r.Points.Series == optim.SeriesDiversity.Name:
+		return w.diverse(r.Points)
+	}
+	return nil
+}
+
+// plan forgets what another population, algorithm or way made usual.
+func (w *Watch) plan(p *event.Plan) {
+	w.usual, w.pace, w.late = pace{}, trip{on: w.pace.on}, 0
+	if p.From == event.Saved || p.OldAlg != p.Algorithm {
+		w.best, w.most = 0, 0
+	}
+}
+
+func (w *Watch) centre(p *event.Points) []Note {
+	x := p.Values[len(p.Values)-1]
+	if x-x != 0 { // another rule's
+		return nil
+	}
+	raised, over := w.loss.next(w.best > 0 && x > diverged*w.best, w.best == 0 || x <= recovered*w.best)
+	if x > 0 && (w.best == 0 || x < w.best) {
+		w.best, w.bestAt = x, p.Round
+	}
+	switch {
+	case raised:
+		return warn(event.AlertDiverged, "the loss of the centre is %.4g, %.3g times its least (%.4g after round %d): lower the learning rate, or branch off before it rose", x, x/w.best, w.best, w.bestAt)
+	case over:
+		return end(event.AlertDiverged, "the loss of the centre is %.4g again", x)
+	}
+	return nil
+}
+
+func (w *Watch) diverse(p *event.Points) []Note {
+	sum, n := 0.0, 0.0
+	for i, x := range p.Values {
+		if x-x == 0 && p.Members[i] != engine.None {
+			sum, n = sum+x, n+1
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	x := sum / n
+	w.most = max(w.most, x)
+	raised, over := w.diversity.next(x < collapsed*w.most, x > diverse*w.most)
+	switch {
+	case raised:
+		return warn(event.AlertCollapse, "the diversity is %.3g, %.2g %% of what it was: the members are nearly one; more mutation, or a larger population, keeps them apart", x, 100*x/w.most)
+	case over:
+		return end(event.AlertCollapse, "the diversity is %.3g again", x)
+	}
+	return nil
+}
+
+func (w *Watch) commit(c *event.Commit) []Note {
+	if c.Rounds == 0 || c.Nanos <= 0 {
+		return nil
+	}
+	now := seen{each: float64(c.Nanos) / float64(c.Rounds), all: float64(c.Nanos)}
+	for _, n := range c.Sent {
+		now.bytes += n
+	}
+	now.rate = float64(now.bytes) / (float64(c.Nanos) / 1e9)
+	usual, known := w.usual.median()
+	beyond := known && now.each > slow*usual.each
+	if w.late += time.Duration(c.Nanos); !beyond {
+		w.late = 0
+	}
+	before := w.pace.beyond
+	raised, over := w.pace.next(beyond, known && now.each < quick*usual.each)
+	if raised && w.late < slowFor { // not yet
+		w.pace, raised = trip{beyond: before}, false
+	}
+	if !beyond {
+		w.usual.add(now)
+	}
+	switch {
+	case raised:
+		text := fmt.Sprintf("a round takes %s, %.3g times as long as before (%s)", brief(now.each), now.each/usual.each, brief(usual.each))
+		if now.bytes > 0 {
+			text += fmt.Sprintf(", and %.3g kB/s are exchanged in place of %.3g", now.rate/1e3, usual.rate/1e3)
+		}
+		return warn(event.AlertSlow, "%s: look for a slow worker or link (Fleet, Network)", text)
+	case over:
+		return end(event.AlertSlow, "a round takes %s again", brief(now.each))
+	}
+	return nil
+}
+
+// Tick is told the time, in Unix nanoseconds.
+func (w *Watch) Tick(now int64) []Note {
+	limit := stallFor
+	if usual, known := w.usual.median(); known {
+		limit = max(limit, time.Duration(stallRounds*usual.all))
+	}
+	if silent := time.Duration(now - w.heard); w.training && !w.stalled && w.heard > 0 && silent > limit {
+		w.stalled = true
+		return warn(event.AlertStall, "no round was finished for %s: look for a worker that hangs (Fleet)", silent.Round(time.Second))
+	}
+	return nil
+}
+
+// goesOn ends a stall.
+func (w *Watch) goesOn(c *event.Commit) []Note {
+	if !w.stalled {
+		return nil
+	}
+	w.stalled = false
+	return end(event.AlertStall, "rounds are finished again, up to %d", c.To)
+}
+
+func warn(kind event.AlertKind, text string, args ...any) []Note {
+	return []Note{{event.LevelWarning, kind, fmt.Sprintf(text, args...)}}
+}
+
+func end(kind event.AlertKind, text string, args ...any) []Note {
+	return []Note{{event.LevelInfo, kind, fmt.Sprintf(text, args...)}}
+}
+
+// brief is a time in nanoseconds with three digits.
+func brief(nanos float64) string {
+	d := time.Duration(nanos)
+	for _, to := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d >= 100*to {
+			return d.Round(to).String()
+		}
+		if d >= to {
+			return d.Round(to / 100).String()
+		}
+	}
+	return d.String()
+}

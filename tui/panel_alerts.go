@@ -1,0 +1,180 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/watch"
+	"brood/tui/cell"
+)
+
+const (
+	alertsPanel  panelID = "alerts"
+	watchedPanel panelID = "watched"
+)
+
+// alarms is the state of the Alerts screen: the alert under the cursor, by its record; 0 is the newest.
+type alarms struct{ at view.Position }
+
+func newAlarms() *alarms { return &alarms{} }
+
+func (a *alarms) panels() []panel {
+	move := func(d int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd { a.move(m, d); return nil }
+	}
+	const group = "alerts (on their screen)"
+	hints := func(*model) [][2]string {
+		return [][2]string{{"↑↓", "alert"}, {"x", "acknowledge all"}, {"/", "filter"}}
+	}
+	return []panel{
+		{
+			id: alertsPanel, title: a.title, draw: a.draw, export: plainly(alertRows), hints: hints, group: group,
+			screen: &screen{digit: 8, name: "Alerts", place: placeAlerts, badge: badgeOfAlerts}, reset: func() { *a = alarms{} },
+			list: &list{name: "alerts", entries: "alerts", top: func() { a.at = 0 }},
+			keys: []binding{
+				{keys: []string{"j", "down"}, title: "older", do: move(1)},
+				{keys: []string{"up"}, title: "newer", do: move(-1)},
+				{keys: []string{"g", "home"}, title: "newest", do: move(-1 << 30)},
+				{keys: []string{"G", "end"}, title: "oldest", do: move(1 << 30)},
+			},
+			point: func(m *model, r cell.Rect, _, y int) {
+				if i, ok := tableAt(r, y, len(a.all(m)), a.index(m), alertFoot); ok {
+					a.at = a.all(m)[i].At
+				}
+			},
+		},
+		{id: watchedPanel, title: func(*model) (string, string) { return "watched for", "" }, draw: drawWatched, hints: hints},
+	}
+}
+
+func badgeOfAlerts(m *model) string {
+	if n := m.alerts(); n > 0 {
+		return fmt.Sprintf("!%d", n)
+	}
+	return ""
+}
+
+// all are the alerts that pass the filter, the newest first; what is for information only tells that another is over.
+func (a *alarms) all(m *model) (out []view.Entry) {
+	for _, e := range slices.Backward(m.shown.Lane) {
+		if e.Kind == "alert" && e.Level != event.LevelInfo && m.passes("alerts", string(e.Level), string(e.Alert), e.Text) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// index is the place of the cursor; the newest, where its alert is not among the events any more.
+func (a *alarms) index(m *model) int {
+	return max(0, slices.IndexFunc(a.all(m), func(e view.Entry) bool { return e.At == a.at }))
+}
+
+func (a *alarms) move(m *model, d int) {
+	if all := a.all(m); len(all) > 0 {
+		a.at = all[min(max(a.index(m)+d, 0), len(all)-1)].At
+	}
+}
+
+func (a *alarms) title(m *model) (string, string) {
+	return "alerts", m.filterNote("alerts", fmt.Sprintf("%d, of which %d due", len(a.all(m)), m.alerts()))
+}
+
+// becameOf is what became of an alert.
+func (m *model) becameOf(e view.Entry) (text string, role cell.Role) {
+	switch {
+	case e.Answered:
+		return "over", cell.Faint
+	case !m.due(e):
+		return "seen", cell.Faint
+	case e.Level == event.LevelError:
+		return "due", cell.Alert
+	}
+	return "due", cell.Warn
+}
+
+// alertFoot is the lines below the table: all that the alert under the cursor says.
+const alertFoot = 4
+
+func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
+	all := a.all(m)
+	if len(all) == 0 {
+		if m.filters.text["alerts"] != "" {
+			explain(g, r, m.nothing("alerts", "alert"))
+			return
+		}
+		explain(g, r, "nothing was raised so far")
+		return
+	}
+	at, foot := a.index(m), alertFoot
+	if r.H < 10 {
+		foot = 0
+	}
+	cols := []column[view.Entry]{
+		{head: "when", width: 8, weight: 1, text: func(e view.Entry) string { return span(time.Duration(e.Trained)) }, right: true},
+		{head: "round", width: 10, weight: 3, text: func(e view.Entry) string { return round(e.Round) }, right: true},
+		{head: "state", width: 5, weight: 4, text: func(e view.Entry) string { s, _ := m.becameOf(e); return s },
+			role: func(e view.Entry) cell.Role { _, role := m.becameOf(e); return role }},
+		{head: "kind", width: 11, weight: 2, text: func(e view.Entry) string { return string(e.Alert) }},
+	}
+	cols, room := fitColumns(cols, r.W-4, 20, r.W)
+	cols = append(cols, column[view.Entry]{head: "what", width: room, text: func(e view.Entry) string { return e.Text }})
+	first, n := tableWindow(r, len(all), at, foot)
+	tableHead(g, r.X+3, r.Y, cols)
+	for i, e := range all[first : first+n] {
+		y, role := r.Y+1+i, cell.Plain
+		if e.Answered || !m.due(e) {
+			role = cell.Faint
+		}
+		glyph, colour := level(e)
+		g.Set(r.X+1, y, glyph, colour)
+		if first+i == at {
+			g.Set(r.X, y, '▸', cell.FocusTitle)
+		}
+		tableRow(g, r.X+3, y, cols, role, e)
+	}
+	if foot > 0 {
+		for i, line := range wrap(all[at].Text, r.W-4) {
+			if i < foot-1 {
+				g.Text(r.X+3, r.Y+r.H-foot+1+i, r.W-4, cell.Plain, line)
+			}
+		}
+	}
+}
+
+// drawWatched says what is watched for, and what else raises an alert.
+func drawWatched(m *model, g *cell.Grid, r cell.Rect) {
+	y := r.Y
+	put := func(head, text string) {
+		for i, line := range wrap(text, r.W-15) {
+			if y >= r.Y+r.H {
+				return
+			}
+			if i == 0 {
+				g.Text(r.X+1, y, 12, cell.Strong, head)
+			}
+			g.Text(r.X+13, y, r.W-14, cell.Plain, line)
+			y++
+		}
+	}
+	for _, k := range event.Watched {
+		put(string(k), watch.Rules[k])
+	}
+	put("and", "numbers that are none, workers that are lost or disagree, a disk that is full, commands that cannot be obeyed")
+	put("elsewhere", "--on-alert COMMAND of run, serve and resume hands each alert to a command, as a line of JSON")
+}
+
+func alertRows(v *view.View) rows {
+	out := rows{{"time", "trained_seconds", "round", "level", "kind", "over", "text"}}
+	for _, e := range v.Lane {
+		if e.Kind == "alert" {
+			out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), exact(time.Duration(e.Trained).Seconds()),
+				uints(e.Round), string(e.Level), string(e.Alert), fmt.Sprint(e.Answered), e.Text})
+		}
+	}
+	return out
+}
