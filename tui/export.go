@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -58,7 +59,9 @@ func (m *model) mayExport() string {
 		return "no file is written at the other end: brood attach from your own machine exports"
 	}
 	if m.panel(m.focus).export == nil {
-		return "there is nothing to export of " + string(m.focus) + ": focus a chart, the knobs or the events"
+		title, _ := m.panel(m.focus).title(m)
+		name, _, _ := strings.Cut(title, "  ")
+		return "there is nothing to export of " + name + ": tab leads to charts and tables"
 	}
 	return ""
 }

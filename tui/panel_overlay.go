@@ -28,7 +28,7 @@ func (r *runs) overlayTitle(m *model) (string, string) {
 	}
 	for _, l := range o.lines {
 		if len(l.runs) > 1 {
-			note = "seeds as mean and band · " + note
+			note = "seeds as mean (least–most) and band · " + note
 			break
 		}
 	}
@@ -234,7 +234,11 @@ var figureHeads = map[string]struct {
 	"samples_per_s": {"samples/s", 40}, "bytes": {"sent", 60}}
 
 func (r *runs) figuresTitle(*model) (string, string) {
-	return "what was set, and what came of it", "* best"
+	note := "* best"
+	if slices.ContainsFunc(r.overlay.rows, func(row figureRow) bool { return len(row.runs) > 1 }) {
+		note = "mean ± standard error · " + note
+	}
+	return "what was set, and what came of it", note
 }
 
 // figureRow is a run, or the mean of runs that differ in nothing but their seeds.

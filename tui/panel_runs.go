@@ -29,9 +29,9 @@ func (r *runs) panels() []panel {
 			list: entries, poll: r.poll,
 		},
 		{id: overlayPanel, title: r.overlayTitle, draw: r.drawOverlay, group: "runs (on their screen)", keys: r.keys(),
-			hints: r.hints, back: r.back, point: r.pointAt, list: entries},
+			hints: r.hints, back: r.back, point: r.pointAt, list: entries, export: r.overlayRows},
 		{id: figuresPanel, title: r.figuresTitle, draw: r.drawFigures, group: "runs (on their screen)", keys: r.keys(),
-			hints: r.hints, back: r.fromTable, list: entries},
+			hints: r.hints, back: r.fromTable, list: entries, export: r.figureTable},
 	}
 }
 
@@ -130,7 +130,7 @@ func runColumns() []column[runCell] {
 			}
 			return num(k.Loss)
 		})},
-		{head: "test %", width: 6, weight: 19, right: true, text: told(func(k *known) string {
+		{head: "test %", width: 7, weight: 19, right: true, text: told(func(k *known) string {
 			if k.TestError == nil {
 				return ""
 			}

@@ -533,7 +533,7 @@ func TestOverlay(t *testing.T) {
 	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.marks, want) {
 		t.Fatalf("marked %v, want %v", d.runs.marks, want)
 	}
-	d.shows("3 runs over each other", "loss of the centre", "test error  %", "bytes sent", "seeds as mean and band", "mean of b c", "they also differ in: fork of", "by round")
+	d.shows("3 runs over each other", "loss of the centre", "test error  %", "bytes sent", "seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
 	o := &d.runs.overlay
 	if len(o.lines) != 2 || len(o.lines[1].runs) != 2 {
 		t.Fatalf("%d lines", len(o.lines))
@@ -855,5 +855,40 @@ func TestRunsFitWhateverTheSize(t *testing.T) {
 				t.Fatalf("%q: not in ASCII at %dx%d: %q", keys, w, h, a.screenText()[at:at+3])
 			}
 		}
+	}
+}
+
+// TestExportOfTheOverlay: E writes what the charts over each other are drawn from, every point of every run, and the
+// table of settings and figures to the last digit.
+func TestExportOfTheOverlay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d := browse(t, 200, 50, study(), "/")
+	d.write("seed-").press("enter", "g", "space", "space", "space")
+	d.focus = overlayPanel
+	d.press("E")
+	all := readCSV(t, "run-overlay.csv")
+	runs, points := map[string]int{}, 0
+	for _, row := range all[1:] {
+		if row[1] == "loss of the centre" {
+			runs[row[0]]++
+			points++
+		}
+	}
+	want := 0
+	for _, run := range d.runs.overlay.set {
+		want += len(run.Measured("centre.loss", d.runs.overlay.axis))
+	}
+	if len(runs) != 3 || points != want || strings.Join(all[0], ",") != "run,quantity,round,round,points,min,mean,max" {
+		t.Errorf("%d points of %v, want %d of 3 runs, below %v", points, runs, want, all[0])
+	}
+	d.focus = figuresPanel
+	d.press("E")
+	table := readCSV(t, "run-figures.csv")
+	if len(table) != 4 || table[0][0] != "run" || !slices.Contains(table[0], "test_error") || !slices.Contains(table[0], "seed") {
+		t.Errorf("the table is %v", table)
+	}
+	d.focus = runsPanel
+	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export of runs: tab leads to charts and tables") {
+		t.Errorf("on the rail E says %q", d.toast.text)
 	}
 }

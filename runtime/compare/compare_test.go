@@ -187,6 +187,10 @@ func TestBest(t *testing.T) {
 	if best := Best(runs, Metric{Name: "bytes", More: true}); len(best) != 1 || best[0] != runs[1] {
 		t.Errorf("the best are %v", best)
 	}
+	runs[0].Figures["bytes"] = 0 // on one worker
+	if best := Best(runs, Metric{Name: "bytes"}); len(best) != 1 || best[0] != runs[2] {
+		t.Errorf("of those that sent anything the best are %v", best)
+	}
 	if best := Best(runs, Metric{Name: "samples_per_s", More: true}); best != nil {
 		t.Errorf("equal ones have a best: %v", best)
 	}

@@ -126,7 +126,8 @@ type Metric struct {
 var Metrics = []Metric{{Name: "test_error"}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
 
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
-// of those are equal. A run that is not whole is not compared by what it spent.
+// of those are equal. A run that is not whole is not compared by what it spent, nor one that sent nothing by its bytes:
+// all its members shared a worker, which is no merit of what was set.
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
 	runs = ranked(runs, m.Name)
@@ -135,7 +136,7 @@ func Best(runs []*Run, m Metric) (out []*Run) {
 		if m.More {
 			x = -x
 		}
-		return x, ok && x == x
+		return x, ok && x == x && !(m.Name == "bytes" && x == 0)
 	}
 	for _, r := range runs {
 		if x, ok := cost(r); ok {

@@ -54,8 +54,8 @@ func TestHeedRaises(t *testing.T) {
 	}
 }
 
-// TestAlertsAreTold: a run that comes to what is no number tells its command so; what the rules raise gets into the log,
-// with its level, and from there to the command.
+// TestAlertsAreTold: a run that comes to what is no number tells its command so; what the rules raise gets into the
+// log, with its level, and from there to the command.
 func TestAlertsAreTold(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("the command is one of a POSIX shell")

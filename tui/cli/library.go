@@ -3,7 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -86,9 +91,17 @@ func (l *shelf) Stop(ctx context.Context, dir string) error {
 	return send(ctx, dir, "", false, event.Command{Action: event.Stop}, streams{out: io.Discard, err: io.Discard})
 }
 
-// Export implements tui.Keeper: the file lies where brood export would put it.
+// Export implements tui.Keeper: the file lies where brood export would put it, and beside one that is there already.
 func (l *shelf) Export(ctx context.Context, dir string) (string, error) {
-	return exportModel(ctx, dir, "", 0, 0, func(event.Commit) {})
+	file := ""
+	for i := 2; ; i++ {
+		if _, err := os.Stat(cmp.Or(file, filepath.Base(dir)+".safetensors")); errors.Is(err, fs.ErrNotExist) {
+			return exportModel(ctx, dir, file, 0, 0, func(event.Commit) {})
+		} else if err != nil {
+			return "", err
+		}
+		file = fmt.Sprintf("%s-%d.safetensors", filepath.Base(dir), i)
+	}
 }
 
 // Describe implements tui.Keeper.

@@ -1,0 +1,59 @@
+package tui
+
+import (
+	"slices"
+
+	"brood/runtime/compare"
+	"brood/runtime/view"
+)
+
+// overlayRows are the curves that are laid over each other, with all that was measured and not only what the charts
+// have room for.
+func (r *runs) overlayRows(m *model) func(*view.View) rows {
+	o := r.lay(m)
+	set, plots, axis := slices.Clone(o.set), slices.Clone(o.plots), o.axis
+	names := make([]string, len(set)) // of now: they change when a run is renamed
+	for i, run := range set {
+		names[i] = run.Name
+	}
+	return func(*view.View) rows {
+		out := rows{{"run", "quantity", axis.String(), "round", "points", "min", "mean", "max"}}
+		for _, p := range plots {
+			for i, run := range set {
+				for _, x := range p.all(run) {
+					out = append(out, []string{names[i], p.title, exact(x.X), uints(x.Round), uints(x.Count), exact(x.Min), exact(x.Mean()), exact(x.Max)})
+				}
+			}
+		}
+		return out
+	}
+}
+
+// figureTable is the table of settings and figures, with figures to the last digit.
+func (r *runs) figureTable(m *model) func(*view.View) rows {
+	o := r.lay(m)
+	differing, set := compare.Differences(o.set), slices.Clone(o.set)
+	head := []string{"run"}
+	for _, d := range differing {
+		head = append(head, d.Name)
+	}
+	for _, metric := range compare.Metrics {
+		head = append(head, metric.Name)
+	}
+	out := rows{head}
+	for i, run := range set {
+		row := []string{run.Name}
+		for _, d := range differing {
+			row = append(row, d.Values[i])
+		}
+		for _, metric := range compare.Metrics {
+			text := ""
+			if x, ok := run.Metric(metric.Name); ok {
+				text = exact(x)
+			}
+			row = append(row, text)
+		}
+		out = append(out, row)
+	}
+	return func(*view.View) rows { return out }
+}
