@@ -93,14 +93,25 @@ func (l *shelf) Stop(ctx context.Context, dir string) error {
 
 // Export implements tui.Keeper: the file lies where brood export would put it, and beside one that is there already.
 func (l *shelf) Export(ctx context.Context, dir string) (string, error) {
-	file := ""
-	for i := 2; ; i++ {
-		if _, err := os.Stat(cmp.Or(file, filepath.Base(dir)+".safetensors")); errors.Is(err, fs.ErrNotExist) {
-			return exportModel(ctx, dir, file, 0, 0, func(event.Commit) {})
-		} else if err != nil {
+	file, err := free(filepath.Base(dir), ".safetensors")
+	if err != nil {
+		return "", err
+	}
+	return exportModel(ctx, dir, file, 0, 0, func(event.Commit) {})
+}
+
+// free is the first of NAME.EXT, NAME-2.EXT and so on that there is not yet.
+func free(name, ext string) (file string, err error) {
+	for i := 1; ; i++ {
+		if file = name + ext; i > 1 {
+			file = fmt.Sprintf("%s-%d%s", name, i, ext)
+		}
+		switch _, err := os.Lstat(file); {
+		case errors.Is(err, fs.ErrNotExist):
+			return file, nil
+		case err != nil:
 			return "", err
 		}
-		file = fmt.Sprintf("%s-%d.safetensors", filepath.Base(dir), i)
 	}
 }
 

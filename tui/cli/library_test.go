@@ -101,3 +101,17 @@ func TestLibraryDeletes(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 }
+
+// TestModelsBesideEachOther: a model that is written a second time lies beside the first.
+func TestModelsBesideEachOther(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, want := range []string{"a.safetensors", "a-2.safetensors", "a-3.safetensors"} {
+		got, err := free("a", ".safetensors")
+		if err != nil || got != want {
+			t.Fatalf("%s, %v; want %s", got, err, want)
+		}
+		if err := os.WriteFile(got, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
