@@ -50,6 +50,7 @@ func extraKeys() []binding {
 		{keys: []string{"s"}, title: "save a checkpoint", group: running, why: (*model).mayCommand, do: func(m *model) tea.Cmd { return m.run("save") }},
 		{keys: []string{"z"}, title: "undo your last knob change", group: running, why: mayUndo, do: (*model).turnBack},
 		{keys: []string{"Z"}, title: "redo it", group: running, why: mayRedo, do: (*model).turnAgain},
+		{keys: []string{"B"}, title: "branch off here (asks)", group: running, why: (*model).mayBranch, do: (*model).branch},
 		{keys: []string{"X"}, title: "stop the run (asks)", group: running, why: (*model).mayCommand, do: func(m *model) tea.Cmd { return m.run("stop") }},
 		{keys: []string{":"}, title: "command line", group: running, do: (*model).openPrompt},
 		{keys: []string{"ctrl+p"}, title: "palette of all actions", group: running, do: func(m *model) tea.Cmd { m.popup = newPalette(m); return nil }},

@@ -48,6 +48,8 @@ type Keeper interface {
 // when the run can be looked at; when ctx ends before that, nothing of it is left.
 type Brancher interface {
 	Branch(ctx context.Context, b Branch) (Opened, error)
+	// Nearest is the round of the newest checkpoint at or before a round, 0 for none.
+	Nearest(dir string, at uint64) (round uint64, err error)
 }
 
 // Branch is what to begin with.

@@ -34,6 +34,20 @@ func Path(dir, rel string) (string, error) {
 	return filepath.Join(dir, local), nil
 }
 
+// NearestCheckpoint is the round of the newest checkpoint in dir at or before a round, by its name alone; 0 for none.
+func NearestCheckpoint(dir string, at uint64) (nearest uint64, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, CheckpointDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, e := range entries {
+		if round, bad := strconv.ParseUint(e.Name(), 10, 64); bad == nil && e.IsDir() && round <= at {
+			nearest = max(nearest, round)
+		}
+	}
+	return nearest, err
+}
+
 // Prune removes checkpoints that lie at or before the newest round of keep and have no file in it. Later ones may be
 // still in the making; with nothing to keep nothing is removed. Paths are those of [event.File].
 func (s *Session) Prune(keep []string) error {

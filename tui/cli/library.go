@@ -133,3 +133,8 @@ func (l *shelf) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
 	}
 	return l.went(live(dir, client)), nil
 }
+
+// Nearest implements tui.Brancher.
+func (l *shelf) Nearest(dir string, at uint64) (uint64, error) {
+	return session.NearestCheckpoint(dir, at)
+}
