@@ -122,19 +122,38 @@ func (m *model) startBranch(at uint64, set []event.Setting) tea.Cmd {
 	return m.job(func() tea.Msg {
 		defer cancel()
 		o, err := lib.Branch(ctx, Branch{Session: parent, At: at, Set: set, Told: b.done.Store})
-		return branchedMsg{openedMsg{o, fmt.Sprintf("%s branched off after round %s of %s", filepath.Base(o.Session), round(at), filepath.Base(parent)), err}}
+		said := fmt.Sprintf("%s branched off after round %s of %s: 1 looks at it", filepath.Base(o.Session), round(at), filepath.Base(parent))
+		return branchedMsg{openedMsg{o, said, err}, parent}
 	})
 }
 
-type branchedMsg struct{ openedMsg }
+type branchedMsg struct {
+	openedMsg
+	parent string
+}
 
+// branched opens the branch, and shows it beside its parent.
 func (m *model) branched(msg branchedMsg) tea.Cmd {
 	m.branching = nil
 	if errors.Is(msg.err, context.Canceled) {
 		m.say(cell.Warn, "the branch was given up")
 		return nil
 	}
-	return m.enter(msg.openedMsg)
+	enter := m.enter(msg.openedMsg)
+	if msg.err != nil {
+		return enter
+	}
+	return tea.Batch(enter, m.race(msg.parent, msg.opened.Session))
+}
+
+// race leads to the charts of a branch beside its parent, where there is such a screen.
+func (m *model) race(parent, branch string) tea.Cmd {
+	i := slices.IndexFunc(m.panels, func(p panel) bool { return p.branched != nil })
+	if i < 0 {
+		return nil
+	}
+	begin := m.panels[i].branched(m, parent, branch)
+	return tea.Batch(m.openScreen(m.home()), begin)
 }
 
 // branchLine shows how far a branch is.

@@ -32,9 +32,10 @@ type panel struct {
 	list     *list                                 // what / filters and the wheel moves in
 	commands []command                             // words of the command line that are about it
 
-	export func(*model) func(*view.View) rows // makes the table behind it; the inner one runs beside Update
-	poll   func(*model) tea.Cmd               // at each tick of the clock, and when a screen is opened
-	reset  func()                             // another session is shown, and nothing of the one before may stay
+	export   func(*model) func(*view.View) rows         // makes the table behind it; the inner one runs beside Update
+	poll     func(*model) tea.Cmd                       // at each tick of the clock, and when a screen is opened
+	branched func(m *model, parent, dir string) tea.Cmd // a branch of the run that was shown has begun
+	reset    func()                                     // another session is shown, and nothing of the one before may stay
 }
 
 // screen is one page of the workbench, with a panel that leads it: it has the focus at first.
