@@ -55,8 +55,13 @@ func (m *model) mayBranch() string {
 	return ""
 }
 
-// here is the round that a branch would begin after: what is seen.
-func (m *model) here() uint64 { return m.shown.Progress.Rounds }
+// here is the round that a branch would begin after: that of the cursor, else the newest that is seen.
+func (m *model) here() uint64 {
+	if m.cursor.on {
+		return min(m.cursor.round, m.shown.Progress.Rounds)
+	}
+	return m.shown.Progress.Rounds
+}
 
 // branch asks, and begins a run of its own with the round that is looked at and the staged knobs. How far the nearest
 // checkpoint is belongs to the question.

@@ -71,6 +71,8 @@ func extraKeys() []binding {
 		{keys: []string{"H", "shift+left"}, title: "earlier rounds", group: looking, why: needsRun, do: func(m *model) tea.Cmd { return m.pan(-1) }},
 		{keys: []string{"L", "shift+right"}, title: "later rounds", group: looking, why: needsRun, do: func(m *model) tea.Cmd { return m.pan(1) }},
 		{keys: []string{"0"}, title: "the whole run", group: looking, why: needsRun, do: (*model).wholeRun},
+		{keys: []string{"left", ","}, title: "cursor in the charts, left", group: looking, when: (*model).charting, do: func(m *model) tea.Cmd { return m.step(-1) }},
+		{keys: []string{"right", "."}, title: "cursor in the charts, right", group: looking, when: (*model).charting, do: func(m *model) tea.Cmd { return m.step(1) }},
 		{keys: []string{"x"}, title: "acknowledge alerts", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.acked = m.live.Position; return nil }},
 		{keys: []string{"/"}, title: "filter the list", group: looking, why: (*model).mayFilter, do: (*model).openFilter},
 		{keys: []string{"E"}, title: "export the panel as CSV", group: looking, why: (*model).mayExport, do: (*model).export},

@@ -156,7 +156,7 @@ func (m *model) begin() {
 	m.feed = feed{gen: m.feed.gen + 1}
 	m.live, m.knobs, m.alg = view.New(), nil, nil
 	m.shown = m.live
-	m.member, m.window, m.acked = 0, window{}, 0
+	m.member, m.window, m.cursor, m.acked = 0, window{}, cursor{}, 0
 	m.drawer, m.expanded = false, false
 	m.leasing = leasing{}
 	m.past, m.prompt, m.popup = past{}, nil, nil

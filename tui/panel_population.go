@@ -69,10 +69,10 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 			g.Set(x+4, y, letter, role)
 		}
 		chart.Spark(g, x+10, y, s.Columns(id, lo, hi, spark), void, axis, line)
-		if v, ok := s.Last(id); ok {
+		if v, ok := m.last(s, id); ok {
 			if v != v {
 				role = cell.Alert
-			} else if !m.shown.Fresh(s) {
+			} else if !m.fresh(s) {
 				role = cell.Faint
 			}
 			g.Right(x+w-1, y, 6, role, num(v))
@@ -159,6 +159,7 @@ func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	lo, hi := m.rounds()
 	g.Text(x+8, y, 20, cell.Faint, round(lo))
 	g.Right(x+w-1, y, 20, cell.Faint, round(max(hi, 1)-1))
+	m.arrow(g, x+8, y, w-9)
 }
 
 // meanOf sums the columns of some members.
