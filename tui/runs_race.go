@@ -6,8 +6,8 @@ import (
 	"brood/runtime/compare"
 )
 
-// raced puts a run and the branch that has begun off it over each other, from the fork on. The branch is awaited: a list
-// that was read before it began does not take its mark away.
+// raced puts a run and the branch that has begun off it over each other, from the fork on. The branch is awaited: a
+// list that was read before it began does not take its mark away.
 func (r *runs) raced(m *model, parent, branch string) tea.Cmd {
 	r.marks, r.chosen, r.awaited = []string{parent, branch}, branch, branch
 	r.overlay.race, r.overlay.stale, r.overlay.at = true, true, -1
