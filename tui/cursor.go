@@ -159,10 +159,14 @@ func (m *model) recent() (ops []view.Bytes, overhead int64, rounds uint64, ok bo
 	return nil, 0, 0, false
 }
 
-// arrow marks the cursor under w cells of rounds from x on.
-func (m *model) arrow(g *cell.Grid, x, y, w int) {
+// arrow marks the cursor under w cells of rounds from x on, and says in which column; -1 for none.
+func (m *model) arrow(g *cell.Grid, x, y, w int) int {
 	lo, hi := m.rounds()
-	if at := m.cursor.round; m.cursor.on && lo <= at && at < hi {
-		g.Set(x+int((at-lo)*uint64(w)/(hi-lo)), y, '▲', cell.Focus)
+	at := m.cursor.round
+	if !m.cursor.on || at < lo || at >= hi {
+		return -1
 	}
+	x += int((at - lo) * uint64(w) / (hi - lo))
+	g.Set(x, y, '▲', cell.Focus)
+	return x
 }

@@ -157,9 +157,14 @@ func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []vi
 // roundAxis names the first and the last round in a line of w cells.
 func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	lo, hi := m.rounds()
-	g.Text(x+8, y, 20, cell.Faint, round(lo))
-	g.Right(x+w-1, y, 20, cell.Faint, round(max(hi, 1)-1))
-	m.arrow(g, x+8, y, w-9)
+	first, last := round(lo), round(max(hi, 1)-1)
+	at := m.arrow(g, x+8, y, w-9)
+	if at < 0 || at > x+8+len(first) {
+		g.Text(x+8, y, 20, cell.Faint, first)
+	}
+	if at < x+w-2-len(last) {
+		g.Right(x+w-1, y, 20, cell.Faint, last)
+	}
 }
 
 // meanOf sums the columns of some members.

@@ -16,7 +16,14 @@ import (
 type keeper struct {
 	most int   // checkpoints
 	room int64 // bytes of those before the newest two
-	cps  []event.Checkpoint
+	cps  []kept
+}
+
+// kept is as much of a checkpoint as it takes to find its files.
+type kept struct {
+	round uint64
+	bytes int64
+	files []string
 }
 
 const (
@@ -37,12 +44,16 @@ func newKeeper(o option.Options) keeper {
 func (k *keeper) take(rec event.Record) {
 	switch cp := rec.Checkpoint; {
 	case rec.Plan != nil: // what lies behind it is done again
-		k.cps = slices.DeleteFunc(k.cps, func(cp event.Checkpoint) bool { return cp.Round > rec.Plan.At })
+		k.cps = slices.DeleteFunc(k.cps, func(x kept) bool { return x.round > rec.Plan.At })
 	case rec.Alert != nil && rec.Alert.Kind == event.AlertDisk: // older checkpoints are the first to make room
 		k.cps = k.cps[max(0, len(k.cps)-newestKept):]
 	case cp != nil:
-		k.cps = slices.DeleteFunc(k.cps, func(old event.Checkpoint) bool { return old.Round >= cp.Round })
-		k.cps = append(k.cps, *cp)
+		k.cps = slices.DeleteFunc(k.cps, func(x kept) bool { return x.round >= cp.Round })
+		x := kept{round: cp.Round, files: paths(cp)}
+		for _, f := range cp.Files {
+			x.bytes += f.Bytes
+		}
+		k.cps = append(k.cps, x)
 		k.thin()
 	}
 }
@@ -58,10 +69,8 @@ func (k *keeper) thin() {
 			}
 		}
 		var bytes int64
-		for _, cp := range k.cps[:max(0, n)] {
-			for _, f := range cp.Files {
-				bytes += f.Bytes
-			}
+		for _, x := range k.cps[:max(0, n)] {
+			bytes += x.bytes
 		}
 		if least < 0 || ratio > 2 && n <= k.most-newestKept && bytes <= k.room {
 			return
@@ -72,17 +81,17 @@ func (k *keeper) thin() {
 
 // back is how far the i-th checkpoint lies behind the newest; before the first one there is the start.
 func (k *keeper) back(i int) float64 {
-	newest := k.cps[len(k.cps)-1].Round
+	newest := k.cps[len(k.cps)-1].round
 	if i < 0 {
 		return float64(newest)
 	}
-	return float64(newest - k.cps[i].Round)
+	return float64(newest - k.cps[i].round)
 }
 
 // lost forgets those whose files are gone: the session was recorded by one that kept fewer.
 func (k *keeper) lost(dir string) {
-	k.cps = slices.DeleteFunc(k.cps, func(cp event.Checkpoint) bool {
-		for _, rel := range paths(&cp) {
+	k.cps = slices.DeleteFunc(k.cps, func(x kept) bool {
+		for _, rel := range x.files {
 			if path, err := session.Path(dir, rel); err != nil || !regular(path) {
 				return true
 			}
@@ -98,8 +107,8 @@ func regular(path string) bool {
 
 // paths are the files that stay.
 func (k *keeper) paths() (out []string) {
-	for i := range k.cps {
-		out = append(out, paths(&k.cps[i])...)
+	for _, x := range k.cps {
+		out = append(out, x.files...)
 	}
 	return out
 }

@@ -25,8 +25,8 @@ func saves(k *keeper, bytes int64, rounds ...uint64) {
 func (k *keeper) again(at uint64) uint64 {
 	from := uint64(0)
 	for _, cp := range k.cps {
-		if cp.Round <= at {
-			from = max(from, cp.Round)
+		if cp.round <= at {
+			from = max(from, cp.round)
 		}
 	}
 	return at - from
@@ -53,7 +53,7 @@ func TestCheckpointsStayNear(t *testing.T) {
 func TestCheckpointsAreBounded(t *testing.T) {
 	rounds := func(k keeper) (out []uint64) {
 		for _, cp := range k.cps {
-			out = append(out, cp.Round)
+			out = append(out, cp.round)
 		}
 		return out
 	}
@@ -84,12 +84,12 @@ func TestCheckpointsAfterTrouble(t *testing.T) {
 		saves(&k, 1, r)
 	}
 	k.take(event.Record{Plan: &event.Plan{At: 185}})
-	if n := len(k.cps); n < 3 || k.cps[n-1].Round > 185 {
+	if n := len(k.cps); n < 3 || k.cps[n-1].round > 185 {
 		t.Errorf("after it went back to 185: %+v", k.cps)
 	}
 	saves(&k, 1, 190, 200, 210)
 	k.take(event.Record{Alert: &event.Alert{Kind: event.AlertDisk}})
-	if n := len(k.cps); n != 2 || k.cps[0].Round != 200 {
+	if n := len(k.cps); n != 2 || k.cps[0].round != 200 {
 		t.Errorf("on a full disk: %+v", k.cps)
 	}
 	k.lost(t.TempDir())

@@ -28,7 +28,8 @@ type history struct {
 	goal   coordinator.Goal
 	epoch  uint32
 	last   *event.Commit
-	cps    []event.Checkpoint // at or before the round asked for that later plans did not undo, oldest first
+	files  []uint64           // rounds whose checkpoints have files: the log may name thousands
+	cps    []event.Checkpoint // of those, at or before the round asked for, not undone by later plans, oldest first
 	edits  []event.Edit       // of the newest plan and after it
 	hosts  int                // workers of the newest plan
 	sane   coordinator.Sane
@@ -48,6 +49,7 @@ func read(dir string, at uint64) (h history, err error) {
 		return h, err
 	}
 	defer r.Close()
+	h.files, _ = session.Checkpoints(dir) // without, it is executed from its start
 	first := true
 	for {
 		rec, err := r.Next()
@@ -93,7 +95,7 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Commit != nil:
 		h.last = rec.Commit
 	case rec.Checkpoint != nil:
-		if at == 0 || rec.Checkpoint.Round <= at {
+		if round := rec.Checkpoint.Round; (at == 0 || round <= at) && slices.Contains(h.files, round) {
 			h.cps = append(h.cps, *rec.Checkpoint)
 		}
 	case rec.State != nil:

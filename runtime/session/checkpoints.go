@@ -34,18 +34,18 @@ func Path(dir, rel string) (string, error) {
 	return filepath.Join(dir, local), nil
 }
 
-// NearestCheckpoint is the round of the newest checkpoint in dir at or before a round, by its name alone; 0 for none.
-func NearestCheckpoint(dir string, at uint64) (nearest uint64, err error) {
+// Checkpoints are the rounds of the checkpoints in dir, by their names alone, in no order.
+func Checkpoints(dir string) (rounds []uint64, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, CheckpointDir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil, nil
 	}
 	for _, e := range entries {
-		if round, bad := strconv.ParseUint(e.Name(), 10, 64); bad == nil && e.IsDir() && round <= at {
-			nearest = max(nearest, round)
+		if round, bad := strconv.ParseUint(e.Name(), 10, 64); bad == nil && e.IsDir() {
+			rounds = append(rounds, round)
 		}
 	}
-	return nearest, err
+	return rounds, err
 }
 
 // Prune removes checkpoints that lie at or before the newest round of keep and have no file in it. Later ones may be
