@@ -46,6 +46,8 @@ func (m *model) back() tea.Cmd {
 	case m.filters.text[m.list()] != "":
 		m.setFilter(m.list(), "")
 	case m.panel(m.focus).back != nil && m.panel(m.focus).back(m):
+	case m.cursor.on && m.charting():
+		m.cursor = cursor{}
 	case m.expanded:
 		m.expand()
 	case m.drawer:
@@ -180,7 +182,9 @@ func (m *model) click(x, y int) tea.Cmd {
 }
 
 func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
+	at := m.cursor
 	m.click(msg.X, msg.Y)
+	m.cursor = at // turning the wheel points at no round
 	key := "down"
 	if msg.Button == tea.MouseWheelUp {
 		key = "up"

@@ -8,8 +8,12 @@ import (
 
 // dated is the text of a series' last value, with its round where it is older than the series' interval.
 func (m *model) dated(s *view.Series, text string) string {
-	if m.shown.Fresh(s) {
+	if m.fresh(s) {
 		return text
+	}
+	if m.cursor.on {
+		_, at, _ := s.At(view.Whole, m.cursor.round)
+		return text + " @" + round(at)
 	}
 	_, end := s.Rounds()
 	return text + " @" + round(end-1)

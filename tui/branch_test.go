@@ -33,6 +33,8 @@ func taped(t testing.TB, keys string) (*desk, *shelf) {
 	return d, s
 }
 
+func (s *shelf) Nearest(_ string, at uint64) (uint64, error) { return min(s.nearest, at), s.err }
+
 func TestBranchAtTheCursor(t *testing.T) {
 	d, s := taped(t, "k j l B")
 	d.shows("after round 200 of", "It goes on with eta =", "y begin it")
@@ -98,10 +100,6 @@ func TestBranchSaysWhyNot(t *testing.T) {
 	if !strings.Contains(d.toast.text, "no round here to branch after") {
 		t.Errorf("at the beginning it says %q", d.toast.text)
 	}
-	d, _ = shelved(t, 80, 24, "B")
-	if !strings.Contains(d.toast.text, "this run is live") {
-		t.Errorf("in a live run it says %q", d.toast.text)
-	}
 	d, _ = taped(t, "")
 	d.opt.Library = nil
 	for keys, want := range map[string]string{"B": "not among the sessions", "k l": "this is a recording"} {
@@ -113,5 +111,83 @@ func TestBranchSaysWhyNot(t *testing.T) {
 	d, s := taped(t, "k l a")
 	if len(d.rail.staged) > 0 || !strings.Contains(d.rail.answer.text, "population of its parent") || !strings.Contains(d.toast.text, "B begins a run of its own") || len(s.asked) > 0 {
 		t.Errorf("members staged %v, %q; apply says %q", d.rail.staged, d.rail.answer.text, d.toast.text)
+	}
+}
+
+// trains is a live run at round 100 whose session is on this machine, with a checkpoint at 63.
+func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
+	d, s := shelved(t, w, h, "")
+	s.nearest = 63
+	s.branch = func(_ context.Context, b Branch) (Opened, error) {
+		return Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 110)...), Commander: &desk{}}, nil
+	}
+	d.press(strings.Fields(keys)...)
+	return d, s
+}
+
+// In a live run B asks with the newest round, and begins a branch with what is staged. The parent hears nothing of it.
+func TestBranchOfALiveRun(t *testing.T) {
+	d, s := trains(t, 80, 24, "k j l B")
+	d.shows("after round 100 of", "It goes on with eta =", "Its parent goes on as it is", "37 rounds", "checkpoint at 63 are executed again first", "y begin it")
+	golden(t, "branch-live-80x24", d.screenText())
+	if len(s.asked) > 0 {
+		t.Errorf("it asks, and has begun %v", s.asked)
+	}
+	d.press("y")
+	want := Branch{Session: s.list[1].Dir, At: 100, Set: []event.Setting{{Knob: "eta", Expr: "0.125"}}}
+	if len(s.asked) != 1 || s.asked[0].Session != want.Session || s.asked[0].At != want.At || !slices.Equal(s.asked[0].Set, want.Set) {
+		t.Fatalf("asked for %+v", s.asked)
+	}
+	if len(d.sent) > 0 {
+		t.Errorf("the parent was told %v", d.sent)
+	}
+	if d.opt.Session != "/s/fork-1" || len(d.rail.staged) > 0 || d.branching != nil {
+		t.Errorf("session %s, staged %v", d.opt.Session, d.rail.staged)
+	}
+	d.shows("fork-1 branched off after round 100 of")
+	if d, s := trains(t, 80, 24, "k j l B n"); len(s.asked) > 0 || len(d.rail.staged) != 1 {
+		t.Errorf("n branches: %v, or forgets: %v", s.asked, d.rail.staged)
+	}
+}
+
+func TestBranchSaysWhatItCosts(t *testing.T) {
+	for nearest, want := range map[uint64]string{0: "The 100 rounds since the start are", 99: "The round since the checkpoint at 99 is",
+		100: "There is a checkpoint of that round."} {
+		d, s := trains(t, 80, 24, "")
+		s.nearest = nearest
+		d.press("B")
+		if q, ok := d.popup.(*question); !ok || !strings.Contains(q.text, want) {
+			t.Errorf("with a checkpoint at %d it asks %+v", nearest, d.popup)
+		}
+	}
+	d, s := trains(t, 80, 24, "")
+	s.err = errors.New("the checkpoints cannot be listed")
+	if d.press("B"); d.popup != nil || !strings.Contains(d.toast.text, "cannot be listed") {
+		t.Errorf("it says %q", d.toast.text)
+	}
+}
+
+func TestBranchOfALiveRunSaysWhyNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys, want string
+		change     func(*desk)
+	}{
+		"elsewhere": {"B", "is not on this machine", func(d *desk) { d.opt.Session = "" }},
+		"no list":   {"B", "is not on this machine", func(d *desk) { d.opt.Library = nil }},
+		"read-only": {"B", "--read-only", func(d *desk) { d.opt.ReadOnly = true }},
+		"members":   {"k l B", "unstage the new size", nil},
+		"the list":  {"9 B", "enter opens it", nil},
+	} {
+		d, s := trains(t, 120, 40, "")
+		if c.change != nil {
+			c.change(d)
+		}
+		if d.press(strings.Fields(c.keys)...); !strings.Contains(d.toast.text, c.want) || d.popup != nil || len(s.asked) > 0 {
+			t.Errorf("%s: it says %q", name, d.toast.text)
+		}
+	}
+	d := open(t, 80, 24, nil, func(o *Options) { o.Library, o.Session = &shelf{}, "/s/new" })
+	if d.press("B"); !strings.Contains(d.toast.text, "no round here") {
+		t.Errorf("before the first round it says %q", d.toast.text)
 	}
 }

@@ -48,6 +48,8 @@ type Keeper interface {
 // when the run can be looked at; when ctx ends before that, nothing of it is left.
 type Brancher interface {
 	Branch(ctx context.Context, b Branch) (Opened, error)
+	// Nearest is the round of the newest checkpoint at or before a round, 0 for none.
+	Nearest(dir string, at uint64) (round uint64, err error)
 }
 
 // Branch is what to begin with.
@@ -154,7 +156,7 @@ func (m *model) begin() {
 	m.feed = feed{gen: m.feed.gen + 1}
 	m.live, m.knobs, m.alg = view.New(), nil, nil
 	m.shown = m.live
-	m.member, m.trait, m.window, m.acked = 0, "", window{}, 0
+	m.member, m.trait, m.window, m.cursor, m.acked = 0, "", window{}, cursor{}, 0
 	m.drawer, m.expanded = false, false
 	m.leasing = leasing{}
 	m.past, m.prompt, m.popup = past{}, nil, nil

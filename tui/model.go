@@ -37,6 +37,7 @@ type model struct {
 	outliers  bool   // axes hold what lies far outside too
 	smoothing int    // of smoothings
 	window    window // of the round axis
+	cursor    cursor
 	member    optim.Member
 	trait     string // the series that the members' panels show; "" for the algorithm's
 

@@ -18,6 +18,7 @@ type laid struct {
 	axis  compare.Axis
 	at    int  // cell under the cursor, -1 for none
 	seeds bool // as mean and band
+	race  bool // from a fork on, where there is one
 
 	stale  bool
 	set    []*compare.Run
@@ -155,6 +156,7 @@ func (r *runs) lay(m *model) *laid {
 		o.axis = compare.Rounds
 		o.lo, o.hi = compare.Spanned(o.set, o.axis)
 	}
+	o.near()
 	o.rows, o.cols, o.differing = o.figures()
 	for _, q := range o.quantities() {
 		if p, some := o.plot(q, 2*width); some {

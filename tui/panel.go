@@ -32,19 +32,21 @@ type panel struct {
 	list     *list                                 // what / filters and the wheel moves in
 	commands []command                             // words of the command line that are about it
 
-	export func(*model) func(*view.View) rows // makes the table behind it; the inner one runs beside Update
-	poll   func(*model) tea.Cmd               // at each tick of the clock, and when a screen is opened
-	reset  func()                             // another session is shown, and nothing of the one before may stay
+	export   func(*model) func(*view.View) rows         // makes the table behind it; the inner one runs beside Update
+	poll     func(*model) tea.Cmd                       // at each tick of the clock, and when a screen is opened
+	branched func(m *model, parent, dir string) tea.Cmd // a branch of the run that was shown has begun
+	reset    func()                                     // another session is shown, and nothing of the one before may stay
 }
 
 // screen is one page of the workbench, with a panel that leads it: it has the focus at first.
 type screen struct {
-	digit int
-	name  string
-	place func(*model, cell.Rect) []placement // between the screen line and the key line; nil: the leading panel alone
-	badge func(*model) string                 // beside its name, of what waits there; nil or "": nothing does
-	home  bool                                // it needs no run: esc leads back to it, and it is where one begins
-	lead  panelID                             // its panel's own id, as screens tells it
+	digit  int
+	name   string
+	place  func(*model, cell.Rect) []placement // between the screen line and the key line; nil: the leading panel alone
+	badge  func(*model) string                 // beside its name, of what waits there; nil or "": nothing does
+	charts bool                                // of rounds: arrows move a cursor through them
+	home   bool                                // it needs no run: esc leads back to it, and it is where one begins
+	lead   panelID                             // its panel's own id, as screens tells it
 }
 
 // list is the entries that a panel shows. Panels may share one.

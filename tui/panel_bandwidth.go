@@ -24,6 +24,9 @@ func bandwidthTitle(m *model) (string, string) {
 	if m.inMemory() {
 		note += ", in memory"
 	}
+	if m.cursor.on {
+		note = "round " + round(m.cursor.round)
+	}
 	return "bandwidth  per round", note
 }
 
@@ -43,13 +46,16 @@ func (m *model) nothingSent() bool {
 // quiet, a difference is loud. Workers of one process exchange it in its memory.
 func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 	l := &m.shown.Ledger
-	ops, overhead, rounds := l.Recent()
-	if rounds == 0 {
+	ops, overhead, rounds, known := m.recent()
+	switch {
+	case known && rounds == 0:
 		explain(g, r, m.waiting("traffic"))
 		return
-	}
-	if m.nothingSent() {
+	case m.nothingSent():
 		explain(g, r, "nothing is exchanged: all members live on one worker, and what they share stays in its memory")
+		return
+	case !known:
+		explain(g, r, m.forgotten(l))
 		return
 	}
 	wide := r.W >= 54
@@ -106,6 +112,16 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 		line(n, "overhead", overhead, 0, false)
 	}
 	m.traffic(g, cell.Rect{X: r.X + 2, Y: r.Y + r.H - 2, W: r.W - 3, H: 2}, l)
+}
+
+// forgotten is why nothing is said of the round at the cursor.
+func (m *model) forgotten(l *view.Ledger) string {
+	why := "what was sent in round " + round(m.cursor.round) + " is not known here"
+	if len(l.Ring) == 0 {
+		return why
+	}
+	first := l.Ring[0]
+	return why + ": only of rounds from " + round(first.To-first.Rounds+1) + " on"
 }
 
 // traffic is the two lines below: the last commits, totals and rates.

@@ -38,8 +38,8 @@ func newTraits() []panel {
 	return []panel{
 		{
 			id: distributionPanel, title: distributionTitle, draw: drawDistribution, export: replicaRows,
-			screen: &screen{digit: 4, name: "Population", place: placePopulation},
-			group:  group, keys: traitKeys(), hints: hints,
+			screen: &screen{digit: 4, name: "Population", charts: true, place: placePopulation},
+			group:  group, keys: traitKeys(), hints: hints, point: pointRound,
 		},
 		{
 			id: rankingPanel, title: rankingTitle, draw: drawRanking, export: replicaRows,
@@ -84,18 +84,18 @@ func drawDistribution(m *model, g *cell.Grid, r cell.Rect) {
 	glyphs(layers)
 	chart.Draw(g, area, chart.Chart{
 		Layers: layers, Density: density, Marks: m.bare(), From: lo, To: hi, Axis: m.fit(m.logAxis, s.Band(lo, hi, 2*w)),
-		ASCII: m.opt.ASCII, Hint: allHint,
+		Now: m.nowLine(), ASCII: m.opt.ASCII, Hint: allHint,
 	})
 	m.legendLine(g, legend, distributionLegend(m, s))
 }
 
 // distributionLegend says what the shades mean, and how the values of now are spread.
 func distributionLegend(m *model, s *view.Series) (out []entry) {
-	l := s.Latest(m.shown.Members())
-	if len(l) == 0 || m.shown.Dropped(s) {
+	l := m.ranked(s)
+	if len(l) == 0 || m.dropped(s) {
 		return nil
 	}
-	if x, ok := s.Last(m.member); ok {
+	if x, ok := m.last(s, m.member); ok {
 		out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(num(x), 5)), cell.Member})
 	}
 	out = append(out, entry{"──", "median", m.dated(s, lead(num(middle(l)), 5)), cell.Median})

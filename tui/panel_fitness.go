@@ -31,7 +31,7 @@ func (m *model) beside() (name, title string) {
 const fitnessPanel panelID = "fitness"
 
 func newFitness() panel {
-	return panel{id: fitnessPanel, title: fitnessTitle, draw: drawFitness, export: fitnessRows}
+	return panel{id: fitnessPanel, title: fitnessTitle, draw: drawFitness, export: fitnessRows, point: pointRound}
 }
 
 func fitnessTitle(m *model) (string, string) {
@@ -40,7 +40,7 @@ func fitnessTitle(m *model) (string, string) {
 		return title, strings.TrimSuffix(note, " · ")
 	}
 	spread := m.shown.Find(view.Spread)
-	if l := spread.Latest(m.shown.Members()); len(l) > 0 && !m.shown.Dropped(spread) {
+	if l := m.ranked(spread); len(l) > 0 && !m.dropped(spread) {
 		return "fitness  validation", note + "spread " + m.dated(spread, num(middle(l)))
 	}
 	return "fitness  validation", strings.TrimSuffix(note, " · ")
@@ -63,12 +63,12 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 	c.add(m, s, best(s), n, cell.Centre, chart.Thin)
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
-	l := s.Latest(m.shown.Members())
-	if len(l) == 0 || m.shown.Dropped(s) {
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Now: m.nowLine(), Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
+	l := m.ranked(s)
+	if len(l) == 0 || m.dropped(s) {
 		return
 	}
-	if !m.shown.Fresh(s) {
+	if !m.fresh(s) {
 		m.legendLine(g, legend, []entry{{"", "best", m.dated(s, num(l[0].X)), 0}, {"", "worst", m.dated(s, num(l[len(l)-1].X)), 0}})
 		return
 	}

@@ -28,8 +28,8 @@ const lossPanel panelID = "loss"
 
 // newLoss is the chart of what is trained for, which leads the Live screen.
 func newLoss() panel {
-	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, export: lossRows,
-		screen: &screen{digit: 1, name: "Live", place: placeLive}}
+	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, export: lossRows, point: pointRound,
+		screen: &screen{digit: 1, name: "Live", charts: true, place: placeLive}}
 }
 
 func lossTitle(m *model) (string, string) {
@@ -109,7 +109,7 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Axis: c.axis(m, m.logAxis), ASCII: m.opt.ASCII, Hint: allHint})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Now: m.nowLine(), Axis: c.axis(m, m.logAxis), ASCII: m.opt.ASCII, Hint: allHint})
 	m.lossLegend(g, legend, s, centre)
 }
 
@@ -164,22 +164,26 @@ func (m *model) legendLine(g *cell.Grid, r cell.Rect, entries []entry) {
 func (m *model) lossLegend(g *cell.Grid, r cell.Rect, s, centre *view.Series) {
 	var out []entry
 	v := m.shown
-	if x, ok := centre.Last(view.Whole); ok && !v.Dropped(centre) {
+	if x, ok := m.last(centre, view.Whole); ok && !m.dropped(centre) {
 		out = append(out, entry{"━━", "centre val", m.dated(centre, lead(num(x), 5)), cell.Centre})
 	}
-	if !v.Dropped(s) {
-		l := s.Latest(v.Members())
-		if x, ok := s.Last(m.member); ok && len(l) > 1 {
+	if !m.dropped(s) {
+		l := m.ranked(s)
+		if x, ok := m.last(s, m.member); ok && len(l) > 1 {
 			out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(num(x), 5)), cell.Member})
 		}
 		if len(l) > 0 {
 			out = append(out, entry{"──", "median", m.dated(s, lead(num(middle(l)), 5)), cell.Median},
 				entry{"▒", fmt.Sprintf("all %d", len(l)), m.dated(s, lead(num(l[len(l)-1].X), 5)+"–"+num(l[0].X)), cell.Band})
-		} else if x, ok := s.Last(view.Whole); ok {
+		} else if x, ok := m.last(s, view.Whole); ok {
 			out = append(out, entry{"──", "population", m.dated(s, lead(num(x), 5)), cell.Median})
 		}
 	}
-	if e := v.Evaluation; e != nil {
+	switch {
+	case v.Evaluation == nil:
+	case m.cursor.on:
+		out = append(out, entry{"", "test", m.testedThen(), cell.Plain})
+	default:
 		out = append(out, entry{"", "test", m.tested(), cell.Plain})
 	}
 	m.legendLine(g, r, out)

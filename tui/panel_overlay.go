@@ -21,7 +21,7 @@ func (r *runs) overlayTitle(m *model) (string, string) {
 	} else if len(o.set) == 1 {
 		title = o.set[0].Name
 	}
-	note := "by " + o.axis.String()
+	note := o.raceNote() + "by " + o.axis.String()
 	if o.at >= 0 && len(o.set) > 0 {
 		_, end := o.cell()
 		note = "at " + axisText(o.axis, end)

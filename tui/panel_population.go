@@ -59,10 +59,10 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 			g.Set(x+4, y, letter, role)
 		}
 		chart.Spark(g, x+10, y, s.Columns(id, lo, hi, spark), void, axis, line)
-		if v, ok := s.Last(id); ok {
+		if v, ok := m.last(s, id); ok {
 			if v != v {
 				role = cell.Alert
-			} else if !m.shown.Fresh(s) {
+			} else if !m.fresh(s) {
 				role = cell.Faint
 			}
 			g.Right(x+w-1, y, 6, role, num(v))
@@ -147,8 +147,14 @@ func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []vi
 // roundAxis names the first and the last round in a line of w cells.
 func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	lo, hi := m.rounds()
-	g.Text(x+8, y, 20, cell.Faint, round(lo))
-	g.Right(x+w-1, y, 20, cell.Faint, round(max(hi, 1)-1))
+	first, last := round(lo), round(max(hi, 1)-1)
+	at := m.arrow(g, x+8, y, w-9)
+	if at < 0 || at > x+8+len(first) {
+		g.Text(x+8, y, 20, cell.Faint, first)
+	}
+	if at < x+w-2-len(last) {
+		g.Right(x+w-1, y, 20, cell.Faint, last)
+	}
 }
 
 // meanOf sums the columns of some members.

@@ -32,7 +32,7 @@ type placing struct {
 // placings are the members in the order of their places.
 func (m *model) placings(s *view.Series) (out []placing) {
 	roster, founders := m.shown.Members(), m.shown.Find(view.Founder)
-	for i, v := range m.ranked(s) {
+	for i, v := range m.inOrder(s) {
 		row := placing{place: i + 1, Value: v, line: ' '}
 		if at := roster.Rank(v.Member); at >= 0 {
 			row.worker = label(roster.Owner[at])
@@ -85,7 +85,7 @@ func drawRanking(m *model, g *cell.Grid, r cell.Rect) {
 		switch {
 		case x.X != x.X:
 			role = cell.Alert
-		case !m.shown.Fresh(s):
+		case !m.fresh(s):
 			role = cell.Faint
 		}
 		g.Right(r.X+27, y, 9, role, num(x.X))

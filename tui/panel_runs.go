@@ -26,7 +26,7 @@ func (r *runs) panels() []panel {
 		{
 			id: runsPanel, title: r.title, draw: r.draw, group: "runs (on their screen)", keys: r.keys(), hints: r.hints,
 			screen: &screen{digit: 9, name: "Runs", place: r.place, home: true}, point: r.point, back: r.back,
-			list: entries, poll: r.poll,
+			list: entries, poll: r.poll, branched: r.raced,
 		},
 		{id: overlayPanel, title: r.overlayTitle, draw: r.drawOverlay, group: "runs (on their screen)", keys: r.keys(),
 			hints: r.hints, back: r.back, point: r.pointAt, list: entries, export: r.overlayRows},

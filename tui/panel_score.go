@@ -12,7 +12,7 @@ const scorePanel panelID = "score"
 
 // newScore is the centre on the test set, over the rounds after which it was scored.
 func newScore() panel {
-	return panel{id: scorePanel, title: scoreTitle, draw: drawScore,
+	return panel{id: scorePanel, title: scoreTitle, draw: drawScore, point: pointRound,
 		export: func(*model) func(*view.View) rows {
 			return func(v *view.View) rows { return seriesRows(v, view.TestError, view.TestLoss) }
 		}}
@@ -50,11 +50,18 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	c := curves{front: []chart.Layer{{Columns: s.Band(lo, hi, n), Void: s.Unmeasured(lo, hi, n), Role: cell.Centre, Style: chart.Thin}}}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Now: m.nowLine(), Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
 	entries := []entry{
 		{"━━", "last", fmt.Sprintf("%.2f @%d", e.TestError, e.Round), cell.Centre},
 		{"", "best", fmt.Sprintf("%.2f", m.shown.BestError), 0},
 		{"", "loss", num(e.TestLoss), 0},
+	}
+	if m.cursor.on {
+		loss := "–"
+		if x, ok := m.last(m.shown.Find(view.TestLoss), view.Whole); ok {
+			loss = num(x)
+		}
+		entries[0].name, entries[0].value, entries[2].value = "then", m.testedThen(), loss
 	}
 	m.legendLine(g, legend, entries)
 }

@@ -21,7 +21,8 @@ func newTraffic() panel {
 			}
 			return pointRows(all...)
 		}),
-		screen: &screen{digit: 5, name: "Network", place: placeNetwork},
+		point:  pointRound,
+		screen: &screen{digit: 5, name: "Network", charts: true, place: placeNetwork},
 	}
 }
 
@@ -67,12 +68,12 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 		layers = append(layers, chart.Layer{Columns: cols, Void: s.Unmeasured(lo, hi, n), Role: role, Glyph: letter})
 		sets = append(sets, cols)
 		value := "–"
-		if x, ok := s.Last(view.Whole); ok && !m.shown.Dropped(s) {
+		if x, ok := m.last(s, view.Whole); ok && !m.dropped(s) {
 			value = m.dated(s, size(x))
 		}
 		entries = append(entries, entry{string(letter), strings.ReplaceAll(s.Name, "_", " "), value, role})
 	}
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: marks, From: lo, To: hi, Axis: m.fit(m.logAxis, sets...), ASCII: m.opt.ASCII, Hint: allHint})
+	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: marks, From: lo, To: hi, Now: m.nowLine(), Axis: m.fit(m.logAxis, sets...), ASCII: m.opt.ASCII, Hint: allHint})
 	m.legendLine(g, legend, append(entries, m.againstFormula()))
 }
 

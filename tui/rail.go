@@ -81,6 +81,9 @@ func (r *rail) stagedLine(m *model) string {
 // hints are the keys that matter on the knobs.
 func (r *rail) hints(m *model) [][2]string {
 	own := [][2]string{{"j k", "choose"}, {"h l", "turn"}, {"enter", "type"}, m.applyKey(), {"u", "unstage"}, {"z", "undo"}}
+	if m.replay == nil && m.brancher() != nil && m.opt.Session != "" {
+		own = slices.Insert(own, 4, [2]string{"B", "branch"})
+	}
 	return m.hintsAfter(own)
 }
 

@@ -39,7 +39,6 @@ func replayKeys() []binding {
 		{keys: []string{"}"}, title: "next event", group: playing, when: on, do: step(1, true)},
 		{keys: []string{"<"}, title: "half the speed", group: playing, when: on, do: speed(0.5)},
 		{keys: []string{">"}, title: "twice the speed", group: playing, when: on, do: speed(2)},
-		{keys: []string{"B"}, title: "branch off here (asks)", group: playing, why: (*model).mayBranch, do: (*model).branch},
 		{keys: []string{"home"}, title: "beginning", group: playing, when: on, do: to(0)},
 		{keys: []string{"end"}, title: "end", group: playing, when: on, do: to(math.MaxUint64)},
 	}

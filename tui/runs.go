@@ -21,9 +21,10 @@ type runs struct {
 	err    error
 	loaded bool
 
-	chosen string   // directory
-	marks  []string // directories, in the order of marking: the first is a
-	sort   sorting
+	chosen  string   // directory
+	awaited string   // directory of a branch that was not listed yet
+	marks   []string // directories, in the order of marking: the first is a
+	sort    sorting
 
 	rows   []runRow // that are shown, in their order: see sorted
 	stale  bool     // rows are to be made again

@@ -58,6 +58,7 @@ func (r *runs) keys() []binding {
 		{keys: []string{"right", "l"}, title: "cursor in the charts, right", do: side(1)},
 		{keys: []string{"v"}, title: "settings and figures, whole", do: r.wholeTable},
 		{keys: []string{"a"}, title: "axis: round, step, sample, ...", do: r.turnAxis},
+		{keys: []string{"0"}, title: "from the fork on, or all of it", why: r.mayRace, do: r.turnRace},
 		{keys: []string{"S"}, title: "seeds as mean and band, or each", do: func(*model) tea.Cmd {
 			r.overlay.seeds, r.overlay.stale = !r.overlay.seeds, true
 			return nil

@@ -80,7 +80,7 @@ func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Dura
 	r.reader.scanning, r.reader.took, r.loaded, r.err = false, took, true, nil
 	r.found, r.stale, r.reader.todo = found, true, r.reader.todo[:0]
 	if n := len(r.marks); n > 0 { // those that are gone
-		r.marks = slices.DeleteFunc(r.marks, func(dir string) bool { _, ok := r.entry(dir); return !ok })
+		r.marks = slices.DeleteFunc(r.marks, r.gone)
 		r.overlay.stale = r.overlay.stale || len(r.marks) < n
 	}
 	for _, list := range found {

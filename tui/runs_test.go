@@ -42,6 +42,7 @@ type shelf struct {
 	done    []string // what a keeper was asked for
 	branch  func(context.Context, Branch) (Opened, error)
 	asked   []Branch
+	nearest uint64 // checkpoint, as a branch is told
 }
 
 func (s *shelf) Scan(_ context.Context, folder string) (out []library.Entry, err error) {

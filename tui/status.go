@@ -324,7 +324,7 @@ func (m *model) hints() [][2]string {
 		pause = "play or pause"
 	}
 	out := [][2]string{{"space", pause}, {"k", "knobs" + m.stagedNote()}}
-	if m.replay != nil && m.brancher() != nil {
+	if m.brancher() != nil && (m.replay != nil || m.opt.Session != "") {
 		out = append(out, [2]string{"B", "branch"})
 	}
 	if m.w < panelsW {

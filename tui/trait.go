@@ -53,10 +53,10 @@ func (m *model) turnTrait() tea.Cmd {
 	return nil
 }
 
-// ranked are the members that have a value of s: by fitness the highest first, by anything else the lowest, and those
-// that are not finite last.
-func (m *model) ranked(s *view.Series) []view.Value {
-	l := s.Latest(m.shown.Members())
+// inOrder are the members that have a value of s, at the cursor or now: by fitness the highest first, by anything else
+// the lowest, and those that are not finite last.
+func (m *model) inOrder(s *view.Series) []view.Value {
+	l := m.ranked(s)
 	if s.Name == view.Fitness {
 		return l
 	}
@@ -82,7 +82,7 @@ func (m *model) placeBy(d int) {
 	if s == nil {
 		return
 	}
-	l := m.ranked(s)
+	l := m.inOrder(s)
 	at := slices.IndexFunc(l, func(v view.Value) bool { return v.Member == m.member })
 	if len(l) > 0 {
 		m.member = l[min(max(at+d, 0), len(l)-1)].Member

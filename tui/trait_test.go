@@ -24,20 +24,20 @@ func TestPopulationScreen(t *testing.T) {
 	if s := d.strip(); s.Name != "loss" {
 		t.Fatalf("members are shown by %s", s.Name)
 	}
-	first := d.ranked(d.strip())[0].Member
+	first := d.inOrder(d.strip())[0].Member
 	d.press("g")
 	if d.member != first {
 		t.Errorf("g leads to m%d, want m%d, which has the lowest loss", d.member, first)
 	}
 	d.press("down")
-	if want := d.ranked(d.strip())[1].Member; d.member != want {
+	if want := d.inOrder(d.strip())[1].Member; d.member != want {
 		t.Errorf("down leads to m%d, want m%d", d.member, want)
 	}
 	seen := map[string]bool{}
 	for range 2 * len(d.traits()) {
 		d.press("t")
 		seen[d.strip().Name] = true
-		l := d.ranked(d.strip())
+		l := d.inOrder(d.strip())
 		if up := l[0].X >= l[len(l)-1].X; up != (d.strip().Name == view.Fitness) {
 			t.Errorf("%s is ranked from %g to %g", d.strip().Name, l[0].X, l[len(l)-1].X)
 		}
@@ -50,9 +50,17 @@ func TestPopulationScreen(t *testing.T) {
 			d.Update(tea.MouseClickMsg{X: p.at.X + 4, Y: p.at.Y + 4}) // border, heading, two places
 		}
 	}
-	if want := d.ranked(d.strip())[2].Member; d.member != want {
+	if want := d.inOrder(d.strip())[2].Member; d.member != want {
 		t.Errorf("a click on the third place leads to m%d, want m%d", d.member, want)
 	}
+	now := d.inOrder(d.strip())[0].X
+	d.press("right", "right")
+	d.shows("at round ", "│")
+	if then := d.inOrder(d.strip())[0].X; then == now {
+		t.Errorf("at round %d the first has %g, as it has now", d.cursor.round, then)
+	}
+	d.press("5").shows("at round ")
+	d.press("esc").hides("at round ")
 	d.begin()
 	if d.trait != "" {
 		t.Errorf("another session is shown by %s of the one before", d.trait)
@@ -67,7 +75,7 @@ func TestRankingOfWhatIsNotFinite(t *testing.T) {
 	nan /= nan
 	rs = append(rs, event.Record{At: rs[len(rs)-1].At, Points: &event.Points{Round: 50, Series: "loss", Members: []optim.Member{0}, Values: []float64{nan}}})
 	d := open(t, 120, 40, rs, nil)
-	l := d.press("4").ranked(d.strip())
+	l := d.press("4").inOrder(d.strip())
 	if l[len(l)-1].Member != 0 || l[0].X > l[1].X {
 		t.Errorf("ranked %v", l)
 	}

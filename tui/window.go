@@ -107,6 +107,8 @@ func (m *model) windowNote() string {
 	first, end := m.extent()
 	lo, hi := m.rounds()
 	switch {
+	case m.cursor.on:
+		return m.cursorNote()
 	case hi-lo >= end-first:
 		return "round"
 	case m.window.right == 0:

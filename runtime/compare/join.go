@@ -60,6 +60,9 @@ func (r *Run) parentAmong(runs []*Run) *Run {
 	return nil
 }
 
+// Joined says whether the run is a fork whose parent is among the runs that it was joined with.
+func (r *Run) Joined() bool { return r.parent != nil }
+
 // Whole says whether the run's seconds and bytes are counted from where its training began: not those of a fork whose
 // parent is not among the runs, which are of the fork alone.
 func (r *Run) Whole() bool { return r.Parent == "" || r.whole }

@@ -34,8 +34,9 @@ type Run struct {
 	keep    []string // checkpoint files of the newest two checkpoints
 	older   []string
 	sane    coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
+	pinned  []string         // of checkpoints that a plan went back to: verify needs them
+	near    keeper           // older ones, to branch off
 	heed    heed
-	pinned  []string // of checkpoints that a plan went back to: verify needs them
 }
 
 // Start opens the door of a run and readies its fleet. watch is told of every record after it is in the log; it must
@@ -45,7 +46,7 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 }
 
 func start(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Hosting, grace time.Duration) (*Run, error) {
-	r := &Run{Job: j, Session: s, Resumed: from, hosting: d}
+	r := &Run{Job: j, Session: s, Resumed: from, hosting: d, near: newKeeper(j.Options)}
 	v := view.New()
 	if from == nil {
 		if err := j.keepInit(s.Dir()); err != nil {
@@ -55,6 +56,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	if err := r.replayInto(v); err != nil {
 		return nil, err
 	}
+	r.near.lost(s.Dir())
 	var err error
 	for _, rec := range append(r.head(), r.gone()...) {
 		if err := s.Append(rec); err != nil {
@@ -160,9 +162,11 @@ func (r *Run) open() (err error) {
 	return nil
 }
 
-// track remembers the files of the newest two checkpoints, and of all that a plan went back to: verify needs them.
+// track remembers the files of the newest two checkpoints, of all that a plan went back to, since verify needs them,
+// and of older ones that keep a branch near.
 func (r *Run) track(rec event.Record) {
 	r.sane.Take(rec)
+	r.near.take(rec)
 	if rec.Plan != nil && rec.Plan.From == event.Saved {
 		r.pinned = append(r.pinned, paths(r.sane.Newest())...)
 	}
@@ -183,9 +187,9 @@ func paths(cp *event.Checkpoint) (out []string) {
 
 // prune removes the files of other checkpoints.
 func (r *Run) prune(rec event.Record) {
-	if r.track(rec); rec.Checkpoint != nil {
+	if r.track(rec); rec.Checkpoint != nil || rec.Alert != nil && rec.Alert.Kind == event.AlertDisk {
 		// what cannot be removed is only in the way
-		_ = r.Session.Prune(slices.Concat(r.keep, r.older, paths(r.sane.Good), r.pinned))
+		_ = r.Session.Prune(slices.Concat(r.keep, r.older, paths(r.sane.Good), r.pinned, r.near.paths()))
 	}
 }
 

@@ -28,9 +28,10 @@ type history struct {
 	goal   coordinator.Goal
 	epoch  uint32
 	last   *event.Commit
-	saved  *event.Checkpoint // newest at or before the round asked for that later plans did not undo
-	edits  []event.Edit      // of the newest plan and after it
-	hosts  int               // workers of the newest plan
+	files  []uint64           // rounds whose checkpoints have files: the log may name thousands
+	cps    []event.Checkpoint // of those, at or before the round asked for, not undone by later plans, oldest first
+	edits  []event.Edit       // of the newest plan and after it
+	hosts  int                // workers of the newest plan
 	sane   coordinator.Sane
 	asked  event.Pending // commands accepted and not obeyed
 	count  uint64        // records read
@@ -48,6 +49,7 @@ func read(dir string, at uint64) (h history, err error) {
 		return h, err
 	}
 	defer r.Close()
+	h.files, _ = session.Checkpoints(dir) // without, it is executed from its start
 	first := true
 	for {
 		rec, err := r.Next()
@@ -84,11 +86,7 @@ func (h *history) take(rec event.Record, at uint64) {
 			h.alg = rec.Plan.Algorithm
 		}
 		h.edits, h.hosts = rec.Plan.Timeline, len(rec.Plan.New.Workers())
-		if h.saved != nil && h.saved.Round > rec.Plan.At {
-			if h.saved = h.sane.Newest(); h.saved != nil && at > 0 && h.saved.Round > at {
-				h.saved = nil
-			}
-		}
+		h.cps = slices.DeleteFunc(h.cps, func(cp event.Checkpoint) bool { return cp.Round > rec.Plan.At })
 		if at > rec.Plan.At && h.last != nil && h.last.To > rec.Plan.At {
 			h.settled = h.count
 		}
@@ -97,12 +95,33 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Commit != nil:
 		h.last = rec.Commit
 	case rec.Checkpoint != nil:
-		if at == 0 || rec.Checkpoint.Round <= at {
-			h.saved = rec.Checkpoint
+		if round := rec.Checkpoint.Round; (at == 0 || round <= at) && slices.Contains(h.files, round) {
+			h.cps = append(h.cps, *rec.Checkpoint)
 		}
 	case rec.State != nil:
 		h.phase = rec.State.Phase
 	}
+}
+
+// saved is the checkpoint to begin with, nil for the seed.
+func (h *history) saved() *event.Checkpoint {
+	if n := len(h.cps); n > 0 {
+		return &h.cps[n-1]
+	}
+	return nil
+}
+
+// nearest forgets the newest checkpoints as long as they are lost or damaged: what lies behind is executed again.
+func (h *history) nearest(dir string) {
+	for len(h.cps) > 0 && !there(dir, h.saved()) {
+		h.cps = h.cps[:len(h.cps)-1]
+	}
+}
+
+// there says whether the files of a checkpoint are as the log says.
+func there(dir string, cp *event.Checkpoint) bool {
+	_, err := (&Files{Dir: dir}).Load(*cp, func(string) bool { return false })
+	return err == nil
 }
 
 // Restored is a recorded session, ready to go on.
@@ -172,7 +191,7 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 	}
 	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.goal.Limit, Hosts: h.hosts, finished: h.phase == event.Finished}
 	whole := at == 0 || at == h.last.To
-	if cp := h.saved; store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
+	if cp := h.saved(); store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
 		out.Checkpoint = *cp
 	} else if err := out.execute(ctx, dir, at, h, store, threads, progress); err != nil {
 		return nil, err
@@ -201,35 +220,43 @@ func (o *Own) past(dir string, at uint64) (j *Job, h history, err error) {
 	if at > h.last.To {
 		return nil, h, fmt.Errorf("round %d lies beyond the last committed round %d of %s", at, h.last.To, dir)
 	}
-	if h.saved != nil {
-		if _, err := (&Files{Dir: dir}).Load(*h.saved, func(string) bool { return false }); err != nil {
-			h.saved = nil // lost or damaged: all rounds are executed again instead
-		}
-	}
+	h.nearest(dir)
 	j, err = o.FromSession(dir, h.config)
 	return j, h, err
 }
 
-// walk executes the log from the nearest checkpoint on one worker, until after round at.
-func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) (w *worker.Worker, rounds uint64, err error) {
-	if w, err = j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, cmp.Or(threads, goruntime.NumCPU()), false); err != nil {
-		return nil, 0, err
-	}
-	defer func() {
-		if err != nil {
-			w.Free()
+// walk executes the log from the nearest checkpoint on one worker, until after round at. One that is removed meanwhile,
+// as those of a run that goes on are, is no longer the nearest.
+func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) (*worker.Worker, uint64, error) {
+	for {
+		w, rounds, err := walkFrom(ctx, j, dir, at, h, store, threads, progress)
+		if err == nil || h.saved() == nil || ctx.Err() != nil || there(dir, h.saved()) {
+			return w, rounds, err
 		}
-	}()
-	r, err := session.OpenReader(dir)
+		h.nearest(dir)
+	}
+}
+
+func walkFrom(ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) (*worker.Worker, uint64, error) {
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer r.Close()
-	res, err := verify.Run(ctx, verify.Config{Worker: w, From: h.saved, Settled: h.settled, Progress: progress}, r, at)
+	res, err := rewalk(ctx, verify.Config{Worker: w, From: h.saved(), Settled: h.settled, Progress: progress}, dir, at)
 	if err != nil {
+		w.Free()
 		return nil, 0, fmt.Errorf("execute %s again: %w", dir, older(h.config.Kernels, err))
 	}
 	return w, res.Rounds, nil
+}
+
+func rewalk(ctx context.Context, c verify.Config, dir string, at uint64) (res verify.Result, err error) {
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return res, err
+	}
+	defer r.Close()
+	return verify.Run(ctx, c, r, at)
 }
 
 // execute saves where a walk ends.
@@ -341,11 +368,14 @@ func (out *Restored) turn(set []event.Setting, by string) error {
 	return err
 }
 
-// Fork copies the restored state into a session of its own, whose parent is named.
+// Fork copies the restored state into a session of its own, whose parent is named. What the parent was told of the
+// rounds after it is none of the branch's: which of it was known by now depends on how far the parent is.
 func (out *Restored) Fork(parent string, o Options) error {
 	j := out.Job
 	j.Config.Parent, j.Config.ParentAt, j.Config.Limit = parent, out.Checkpoint.Round, o.Limit
-	out.Epoch, out.Checkpoint.Epoch = 0, 0
+	out.Epoch, out.Checkpoint.Epoch, out.Late = 0, 0, nil
+	out.Checkpoint.Timeline = slices.DeleteFunc(slices.Clone(out.Checkpoint.Timeline),
+		func(e event.Edit) bool { return e.At >= out.Checkpoint.Round })
 	out.Asked, out.met, out.finished = event.Pending{}, "", true // what was asked of the parent, and what became of it
 	return out.Continue(o)
 }

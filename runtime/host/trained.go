@@ -54,7 +54,7 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 	switch {
 	case err != nil && j != nil && h.holds(at) && j.Net.Layout.Stats == 0:
 		// only the data are gone, and nothing is computed on them
-		w, err = j.loaded(ctx, dir, *h.saved, threads)
+		w, err = j.loaded(ctx, dir, *h.saved(), threads)
 	case err != nil:
 	case j.bare():
 		err = fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
@@ -87,7 +87,8 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 
 // holds says that the checkpoint is of exactly the round asked for (0: the last commit).
 func (h *history) holds(at uint64) bool {
-	return h.saved != nil && (at > 0 && h.saved.Round == at || h.saved.Round == h.last.To && h.saved.Hash == h.last.Hash)
+	cp := h.saved()
+	return cp != nil && (at > 0 && cp.Round == at || cp.Round == h.last.To && cp.Hash == h.last.Hash)
 }
 
 // loaded is a worker with the state of a checkpoint, and without samples to compute on.

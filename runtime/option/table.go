@@ -88,6 +88,9 @@ var (
 	OnAlert = add(Option{Name: "on-alert",
 		Doc:  "shell `command` that gets each alert as a line of JSON, for instance to send it somewhere; it is not recorded",
 		Kind: Text, Use: Again})
+	Checkpoints = add(Option{Name: "checkpoints",
+		Doc:  "checkpoints that stay to branch from: the newest two, and older ones at doubling distances (default 16)",
+		Kind: Whole, Use: Preset | Again | Logged, Above: atLeastTwo, Most: 1024, Check: two})
 	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
 		Kind: Text,
 		at:   func(o *Options) any { return &o.Init }})
@@ -101,6 +104,7 @@ var (
 
 const (
 	atLeastOne = "give 1 or more"
+	atLeastTwo = "give 2 or more"
 	ofEachRun  = "workers of each run (with --listen)"
 )
 
@@ -123,6 +127,13 @@ func augmentations() []string { return []string{"pad=4", "flip", "pad=4,flip", "
 func augments(text string) error {
 	_, err := data.ParseAugment(text)
 	return err
+}
+
+func two(text string) error {
+	if n, err := strconv.Atoi(text); err != nil || n < 2 {
+		return typed.Errorf("checkpoints = %s: %s, since a run in trouble goes back to one", text, atLeastTwo)
+	}
+	return nil
 }
 
 func targets() []string { return []string{"loss=0.1", "test_loss=0.1", "test_error=2.8"} }

@@ -34,6 +34,20 @@ func Path(dir, rel string) (string, error) {
 	return filepath.Join(dir, local), nil
 }
 
+// Checkpoints are the rounds of the checkpoints in dir, by their names alone, in no order.
+func Checkpoints(dir string) (rounds []uint64, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, CheckpointDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if round, bad := strconv.ParseUint(e.Name(), 10, 64); bad == nil && e.IsDir() {
+			rounds = append(rounds, round)
+		}
+	}
+	return rounds, err
+}
+
 // Prune removes checkpoints that lie at or before the newest round of keep and have no file in it. Later ones may be
 // still in the making; with nothing to keep nothing is removed. Paths are those of [event.File].
 func (s *Session) Prune(keep []string) error {

@@ -93,11 +93,14 @@ func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, erro
 		if err := v.Record(ctx, r); err != nil {
 			return v.res, err
 		}
-		if v.stop > 0 && v.alive && v.at >= v.stop && r.Commit != nil {
+		if v.reached() && (r.Commit != nil || r.Checkpoint != nil) {
 			return v.res, nil
 		}
 	}
 }
+
+// reached says whether this is the round to stop at.
+func (v *Walk) reached() bool { return v.stop > 0 && v.alive && v.at >= v.stop }
 
 // Record executes one record.
 func (v *Walk) Record(ctx context.Context, r event.Record) error {
@@ -137,11 +140,13 @@ func (v *Walk) skip(ctx context.Context, r event.Record) error {
 	if cp == nil || cp.Round != v.cfg.From.Round || cp.Hash != v.cfg.From.Hash {
 		return nil
 	}
-	v.keep(*cp)
+	here := *cp
+	here.Files = v.cfg.From.Files // the same state may have been saved again since
+	v.keep(here)
 	err := v.plan(ctx, event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: cp.Roster, New: cp.Roster, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline})
 	v.most = unknown // of the commits that were skipped
 	for _, c := range v.missed {
-		if err == nil && c.To > cp.Round {
+		if err == nil && c.To > cp.Round && !v.reached() {
 			err = v.commit(ctx, c)
 		}
 	}

@@ -263,7 +263,7 @@ func TestForgedCheckpoint(t *testing.T) {
 		if rec.Checkpoint != nil && rec.Checkpoint.Round == cp.Round {
 			k := *rec.Checkpoint
 			k.Files = append(slices.Clone(k.Files), f)
-			o.Log.Records[i].Checkpoint = &k
+			o.Log.Records[i].Checkpoint, cp.Files = &k, k.Files
 		}
 	}
 	_, err = r.VerifyFrom(t.Context(), o, &cp)

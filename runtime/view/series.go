@@ -227,6 +227,11 @@ func (s *Series) Latest(r optim.Roster) (out []Value) {
 			out = append(out, Value{m, x})
 		}
 	}
+	sortValues(out)
+	return out
+}
+
+func sortValues(out []Value) {
 	slices.SortStableFunc(out, func(a, b Value) int {
 		fa, fb := a.X-a.X == 0, b.X-b.X == 0
 		switch {
@@ -237,7 +242,6 @@ func (s *Series) Latest(r optim.Roster) (out []Value) {
 		}
 		return 0
 	})
-	return out
 }
 
 // Median of finite values, which it sorts; NaN of none.

@@ -157,3 +157,14 @@ func (l *shelf) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
 	}
 	return l.went(live(dir, client)), nil
 }
+
+// Nearest implements tui.Brancher.
+func (l *shelf) Nearest(dir string, at uint64) (nearest uint64, err error) {
+	rounds, err := session.Checkpoints(dir)
+	for _, round := range rounds {
+		if round <= at {
+			nearest = max(nearest, round)
+		}
+	}
+	return nearest, err
+}

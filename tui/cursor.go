@@ -1,0 +1,174 @@
+package tui
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// cursor is a round that a person points at, in all charts of a run that is followed: it stays there while new rounds
+// arrive. In a recording the round is where the recording stands.
+type cursor struct {
+	on    bool
+	round uint64
+}
+
+// charting says whether the arrows move the cursor: elsewhere they have other work.
+func (m *model) charting() bool {
+	return m.replay == nil && m.screens()[m.screen].charts && !m.onKnobs()
+}
+
+// ends are the first and the last round that the cursor can stand at; false where there is none.
+func (m *model) ends() (first, last uint64, ok bool) {
+	lo, hi := m.rounds()
+	last = min(max(hi, 1)-1, m.shown.Progress.Rounds)
+	first = max(lo, 1)
+	return first, last, first <= last
+}
+
+// step moves the cursor by a cell of the loss chart; where there was none it begins at an end of what is shown.
+func (m *model) step(d int) tea.Cmd {
+	first, last, ok := m.ends()
+	if !ok {
+		m.say(cell.Warn, "there is no round to point at yet")
+		return nil
+	}
+	lo, hi := m.rounds()
+	by := max(1, (hi-lo)/uint64(max(1, m.lossPlot().W)))
+	at := &m.cursor.round
+	switch on := m.cursor.on; {
+	case !on && d < 0:
+		*at = last
+	case !on:
+		*at = first
+	case d < 0:
+		*at -= min(*at, by)
+	default:
+		*at += by
+	}
+	m.cursor.on, *at = true, min(max(*at, first), last)
+	return nil
+}
+
+// lossPlot is where the loss is drawn, as the panel is placed.
+func (m *model) lossPlot() cell.Rect {
+	in := cell.Rect{W: m.w, H: m.h}
+	for _, p := range m.placed {
+		if p.panel == lossPanel {
+			in = p.at
+		}
+	}
+	return plotted(in.Inset())
+}
+
+// plotted is the dots' part of a chart panel whose inside is r: below there is a legend, and at the right a blank.
+func plotted(r cell.Rect) cell.Rect {
+	area, _ := r.Top(r.H - 1)
+	area, _ = area.Left(area.W - 1)
+	return chart.Plot(area)
+}
+
+// pointRound puts the cursor where the mouse is.
+func pointRound(m *model, r cell.Rect, x, y int) {
+	p := plotted(r)
+	first, last, ok := m.ends()
+	if m.replay != nil || !ok || !p.Has(x, y) {
+		return
+	}
+	lo, hi := m.rounds()
+	at := lo + (2*uint64(x-p.X)+1)*(hi-lo)/uint64(2*p.W) // the middle of the cell
+	m.cursor = cursor{true, min(max(at, first), last)}
+}
+
+// nowLine is the line that charts draw at the cursor, nil for none.
+func (m *model) nowLine() *uint64 {
+	if !m.cursor.on {
+		return nil
+	}
+	return &m.cursor.round
+}
+
+// cursorNote says for a title where the cursor stands: at several rounds, where the view keeps them as one.
+func (m *model) cursorNote() string {
+	at, w := m.cursor.round, uint64(1)
+	if s := m.shown.Find(m.mainSeries()); s != nil {
+		w = s.Width()
+	}
+	if from := at - at%w; w > 1 {
+		return "at rounds " + round(from) + "–" + round(from+w-1)
+	}
+	return "at round " + round(at)
+}
+
+// last is a member's value at the cursor, or without one its newest.
+func (m *model) last(s *view.Series, id optim.Member) (x float64, ok bool) {
+	if !m.cursor.on {
+		return s.Last(id)
+	}
+	x, _, ok = s.At(id, m.cursor.round)
+	return x, ok
+}
+
+// ranked are the members' values at the cursor, or without one their newest, from the highest to the lowest.
+func (m *model) ranked(s *view.Series) []view.Value {
+	if !m.cursor.on {
+		return s.Latest(m.shown.Members())
+	}
+	l, _ := s.LatestAt(m.shown.Members(), m.cursor.round)
+	return l
+}
+
+// dropped says that a series is no longer measured, so that its last value says nothing of now; where a person points
+// at a round it says what it was.
+func (m *model) dropped(s *view.Series) bool { return s == nil || !m.cursor.on && m.shown.Dropped(s) }
+
+// fresh says that what is shown of a series needs no round beside it.
+func (m *model) fresh(s *view.Series) bool {
+	if !m.cursor.on {
+		return m.shown.Fresh(s)
+	}
+	_, at, ok := s.At(view.Whole, m.cursor.round)
+	return ok && at == m.cursor.round
+}
+
+// testedThen is the test error at the cursor, of the score before it where there is none of its round.
+func (m *model) testedThen() string {
+	s := m.shown.Find(view.TestError)
+	x, ok := m.last(s, view.Whole)
+	if !ok {
+		return "–"
+	}
+	return m.dated(s, fmt.Sprintf("%.2f %%", x))
+}
+
+// recent is what was sent of late, or in the commit under the cursor; ok is false where it is not known any more.
+func (m *model) recent() (ops []view.Bytes, overhead int64, rounds uint64, ok bool) {
+	l := &m.shown.Ledger
+	if !m.cursor.on {
+		ops, overhead, rounds = l.Recent()
+		return ops, overhead, rounds, true
+	}
+	for _, c := range l.Ring {
+		if at := m.cursor.round; c.To-c.Rounds < at && at <= c.To {
+			return c.Ops, c.Overhead, c.Rounds, true
+		}
+	}
+	return nil, 0, 0, false
+}
+
+// arrow marks the cursor under w cells of rounds from x on, and says in which column; -1 for none.
+func (m *model) arrow(g *cell.Grid, x, y, w int) int {
+	lo, hi := m.rounds()
+	at := m.cursor.round
+	if !m.cursor.on || at < lo || at >= hi {
+		return -1
+	}
+	x += int((at - lo) * uint64(w) / (hi - lo))
+	g.Set(x, y, '▲', cell.Focus)
+	return x
+}

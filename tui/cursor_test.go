@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+func TestGoldenCursor(t *testing.T) {
+	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 50}} {
+		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
+		d.screenText() // as it is placed
+		d.press("left")
+		d.cursor.round = 130
+		golden(t, fmt.Sprintf("cursor-%dx%d", size[0], size[1]), d.screenText())
+	}
+}
+
+// The arrows put one round's line through the charts, with the values at that round; esc takes it away.
+func TestCursor(t *testing.T) {
+	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+	d.screenText()
+	at := func(round uint64) {
+		t.Helper()
+		if !d.cursor.on || d.cursor.round != round {
+			t.Errorf("the cursor is at %+v, want %d", d.cursor, round)
+		}
+	}
+	step := func() uint64 { lo, hi := d.rounds(); return max(1, (hi-lo)/uint64(d.lossPlot().W)) }()
+	d.press("left")
+	at(400)
+	d.press("left", ",")
+	at(400 - 2*step)
+	d.press("right", ".", "right")
+	at(400)
+	d.press("esc")
+	if d.cursor.on {
+		t.Error("esc leaves it there")
+	}
+	d.press("right")
+	at(1)
+	d.cursor.round = 130
+	d.shows("at round 130")
+	s := d.live.Find("loss")
+	x, _, _ := s.At(d.member, 130)
+	centre, then, _ := d.live.Find(view.CentreLoss).At(view.Whole, 130)
+	d.shows("m0 "+lead(num(x), 5), "centre val "+lead(num(centre), 5)+" @"+round(then))
+	if then >= 130 {
+		t.Fatalf("the centre was measured at %d", then)
+	}
+	if e, ok := d.model.last(d.live.Find(view.TestError), view.Whole); ok {
+		d.shows(fmt.Sprintf("test %.2f %% @", e))
+	} else {
+		d.shows("test –")
+	}
+
+	// It stays at its round while others arrive, in another window, on other screens and while a knob is chosen.
+	d.apply(event.Record{At: 1e18 + 500e9, Points: &event.Points{Round: 401, Series: view.CentreLoss, Values: []float64{0.1}}},
+		event.Record{At: 1e18 + 500e9, Commit: &event.Commit{To: 402, Rounds: 2, Epoch: 1, Progress: event.Progress{Rounds: 402}}})
+	at(130)
+	d.press("+", "3", "1")
+	at(130)
+	d.shows("at round 130")
+	d.press("left") // it is outside of what is shown: back into it
+	if lo, _ := d.rounds(); d.cursor.round != lo {
+		t.Errorf("it is at %d, shown is from %d on", d.cursor.round, lo)
+	}
+	d.press("k", "left")
+	if lo, _ := d.rounds(); d.cursor.round != lo || len(d.rail.staged) == 0 && d.toast.text == "" && d.rail.answer.text == "" {
+		t.Errorf("on the knobs an arrow moves the cursor to %d, staged %v", d.cursor.round, d.rail.staged)
+	}
+	d.press("esc", "esc")
+	if d.cursor.on {
+		t.Error("it is still there")
+	}
+}
+
+func TestCursorByMouse(t *testing.T) {
+	for _, on := range []panelID{lossPanel, fitnessPanel, scorePanel} {
+		d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+		d.screenText()
+		for _, p := range d.placed {
+			if p.panel != on {
+				continue
+			}
+			in := plotted(p.at.Inset())
+			for i := range in.W {
+				d.Update(tea.MouseClickMsg{X: in.X + i, Y: in.Y + 1})
+				lo, hi := d.rounds()
+				if column := int((d.cursor.round - lo) * uint64(in.W) / (hi - lo)); !d.cursor.on || column != i && d.cursor.round != 400 && d.cursor.round != 1 {
+					t.Fatalf("%s: a click on column %d is round %d, in column %d", on, i, d.cursor.round, column)
+				}
+			}
+			d.cursor = cursor{}
+			d.Update(tea.MouseClickMsg{X: in.X - 4, Y: in.Y + 1}) // on the axis
+			d.Update(tea.MouseWheelMsg{X: in.X + 9, Y: in.Y + 1, Button: tea.MouseWheelUp})
+			if d.cursor.on {
+				t.Errorf("%s: a click beside it, or the wheel, points at %d", on, d.cursor.round)
+			}
+		}
+	}
+}
+
+// What was not measured at the round, or is not known of it any more, says so.
+func TestCursorBeforeAnything(t *testing.T) {
+	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+	d.screenText()
+	d.press("right")
+	d.shows("test –")
+	if n := len(d.live.Ledger.Ring); n == 0 {
+		t.Fatal("the fixture has no commits")
+	}
+	d.live.Ledger.Ring = d.live.Ledger.Ring[len(d.live.Ledger.Ring)-1:]
+	d.shows("what was sent in round 1 is not known here:", "only of rounds from")
+	d = open(t, 120, 40, nil, nil)
+	if d.press("left"); d.cursor.on || !strings.Contains(d.toast.text, "no round to point at") {
+		t.Errorf("without a round it says %q", d.toast.text)
+	}
+}
+
+// A branch begins with the round at the cursor.
+func TestBranchAtTheChartsCursor(t *testing.T) {
+	d, s := trains(t, 120, 40, "")
+	d.screenText()
+	d.press("left", "left", "left", "left")
+	at := d.cursor.round
+	if d.press("B", "y"); at == 0 || at >= 100 || len(s.asked) != 1 || s.asked[0].At != at {
+		t.Errorf("with the cursor at %d it asked for %+v", at, s.asked)
+	}
+	if d.cursor.on {
+		t.Error("the cursor goes on to the branch")
+	}
+}

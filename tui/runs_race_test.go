@@ -1,0 +1,98 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view/sourcetest"
+)
+
+// until are the records of a run as they were after a round.
+func until(rs []event.Record, round uint64) []event.Record {
+	return slices.DeleteFunc(slices.Clone(rs), func(r event.Record) bool {
+		return r.Points != nil && r.Points.Round > round || r.Commit != nil && r.Commit.To > round || r.Evaluation != nil && r.Evaluation.Round > round
+	})
+}
+
+// racing begins a branch of seed-1, which runs, after round 100. By the time it has begun both are at round 128. The
+// list is one that was read before.
+func racing(t testing.TB, w, h int) (*desk, *shelf) {
+	s := study()
+	parent := s.list[0]
+	at := slices.IndexFunc(s.list, func(x session.Info) bool { return x.Name == "fork" })
+	fork := s.list[at]
+	s.list = slices.Delete(s.list, at, at+1)
+	d := browse(t, w, h, s, "")
+	s.branch = func(_ context.Context, b Branch) (Opened, error) {
+		fork.Round, s.list[0].Round = 128, 128
+		s.list = append(s.list, fork)
+		for _, dir := range []string{parent.Dir, fork.Dir} {
+			s.records[dir] = until(s.records[dir], 128)
+		}
+		return Opened{Session: fork.Dir, Source: sourcetest.NewMemory(s.records[fork.Dir]...), Commander: d}, nil
+	}
+	d.deliver(openedMsg{opened: Opened{Session: parent.Dir, Source: sourcetest.NewMemory(until(s.records[parent.Dir], 100)...), Commander: d}})
+	d.take()
+	d.press("B", "y")
+	return d, s
+}
+
+// Once a branch has begun it is seen beside its parent, from the fork on, though the list knew nothing of it.
+func TestBranchRacesItsParent(t *testing.T) {
+	d, s := racing(t, 200, 50)
+	if len(s.asked) != 1 || d.screen != d.home() || d.opt.Session != "/s/fork" {
+		t.Fatalf("asked %v, on screen %d of %s", s.asked, d.screen, d.opt.Session)
+	}
+	if want := []string{"/s/seed-1", "/s/fork"}; !slices.Equal(d.runs.marks, want) || d.runs.chosen != want[1] {
+		t.Fatalf("marked %v, chosen %s", d.runs.marks, d.runs.chosen)
+	}
+	d.shows("fork branched off after round 100 of seed-1: 1 looks at it")
+	d.toast = toast{}
+	d.shows("2 runs over each other", "fork at 100, 0 shows all")
+	o := &d.runs.overlay
+	if x, ok := o.forked(); !ok || x != 100 || o.lo != 72 || o.hi != 128 {
+		t.Errorf("forked at %g (%v), drawn from %g to %g", x, ok, o.lo, o.hi)
+	}
+	d.press("0")
+	if d.screenText(); o.lo != 0 || o.hi != 128 {
+		t.Errorf("all of it is drawn from %g to %g", o.lo, o.hi)
+	}
+	d.hides("0 shows all")
+	d.press("0")
+
+	// The parent goes on, and the charts with it.
+	s.records["/s/seed-1"] = sourcetest.Run(4, 160)
+	for i := range s.list {
+		s.list[i].Round++ // which makes the logs longer
+	}
+	d.now = d.now.Add(time.Hour)
+	d.deliver(d.relisted())
+	if d.screenText(); o.lo != 40 || o.hi != 160 {
+		t.Errorf("with the parent at 160 it is drawn from %g to %g", o.lo, o.hi)
+	}
+
+	// A branch that went away loses its mark as any other, and without it there is no fork to look at.
+	s.list = slices.DeleteFunc(s.list, func(x session.Info) bool { return x.Name == "fork" })
+	d.now = d.now.Add(time.Hour)
+	d.deliver(d.relisted())
+	if want := []string{"/s/seed-1"}; !slices.Equal(d.runs.marks, want) {
+		t.Errorf("marked %v", d.runs.marks)
+	}
+	d.screenText()
+	if d.press("0"); !strings.Contains(d.toast.text, "no branch beside its parent") {
+		t.Errorf("it says %q", d.toast.text)
+	}
+}
+
+func TestGoldenRace(t *testing.T) {
+	for name, size := range map[string][2]int{"race-80x24": {80, 24}, "race-120x36": {120, 36}, "race-200x50": {200, 50}} {
+		d, _ := racing(t, size[0], size[1])
+		d.toast = toast{}
+		golden(t, name, d.screenText())
+	}
+}
