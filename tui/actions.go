@@ -46,7 +46,7 @@ func (m *model) back() tea.Cmd {
 	case m.filters.text[m.list()] != "":
 		m.setFilter(m.list(), "")
 	case m.panel(m.focus).back != nil && m.panel(m.focus).back(m):
-	case m.cursor.on && m.charting():
+	case m.cursor.on && m.screens()[m.screen].charts:
 		m.cursor = cursor{}
 	case m.expanded:
 		m.expand()
