@@ -65,6 +65,7 @@ type Estimate struct {
 	Memory      int64 // bytes
 	Device      int64 // bytes on the device that computes, 0 without one
 	Seconds     float64
+	Expected    event.Progress // at its end, zero where its limit says nothing of work
 
 	Err error  `json:"-"` // why it would be refused
 	At  LineID `json:"-"`
@@ -176,6 +177,12 @@ func (l *launch) knobs() []optim.Knob {
 		return nil
 	}
 	return l.draft.Knobs.Algorithm.Knobs
+}
+
+// curve is a knob over the rounds that are expected.
+func (l *launch) curve(k optim.Knob, n int) []float64 {
+	hi, _ := l.horizon()
+	return l.draft.Knobs.Expecting(l.estimate.Expected).Curve(k, 0, hi, n)
 }
 
 // alg is whose knobs are shown.

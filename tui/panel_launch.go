@@ -20,7 +20,7 @@ const (
 	launchWide  = wideW - 2 // cells from which the knobs stand beside the options
 	launchName  = 19        // of a name at most
 	launchValue = 24
-	launchCurve = 3 // more lines of a curve than of a line, where they are free
+	launchCurve = 5 // more lines of a curve than of any other, where they are free
 	launchFoot  = 6 // lines below the list: a rule, two on the chosen line, one that begins it, two of the command line
 )
 
@@ -33,7 +33,7 @@ func (l *launch) hints(*model) [][2]string {
 	if l.chosen() == beginLine {
 		enter = "begin it"
 	}
-	return [][2]string{{"j k", "line"}, {"enter", enter}, {"h l", "turn"}, {"u", "take back"}, {"G", "begin it"}, {"y", "copy"},
+	return [][2]string{{"j k", "line"}, {"enter", enter}, {"h l", "turn"}, {"G", "begin it"}, {"y", "copy"}, {"u", "take back"},
 		{"esc", "leave"}, {"?", "help"}}
 }
 
@@ -113,10 +113,16 @@ func (l *launch) drawWide(m *model, g *cell.Grid, in cell.Rect) {
 	cols = l.columns(m, right.W)
 	l.knobHead(m, g, cell.Rect{X: right.X, Y: right.Y, W: right.W, H: 1}, cols)
 	knobs := l.knobs()
-	tall, spare := make([]int, len(knobs)), right.H-1-len(knobs)
+	tall, spare, moving := make([]int, len(knobs)), right.H-1-len(knobs), 0
 	for i, k := range knobs {
-		if tall[i] = 1; spare >= launchCurve && l.moves(k) {
-			tall[i], spare = 1+launchCurve, spare-launchCurve
+		if tall[i] = 1; l.moves(k) {
+			tall[i], moving = 2, moving+1
+		}
+	}
+	more := min(launchCurve, spare/max(1, moving)) // lines for each that moves
+	for i := range tall {
+		if tall[i] > 1 {
+			tall[i] += max(more, 0) - 1
 		}
 	}
 	first, n := 0, len(knobs)
@@ -179,6 +185,9 @@ func (l *launch) horizon() (hi uint64, known bool) {
 	if l.draft.Limit.Rounds > 0 {
 		return l.draft.Limit.Rounds, true
 	}
+	if l.estimate.Expected.Rounds > 0 {
+		return l.estimate.Expected.Rounds, true
+	}
 	hi = 1000
 	for _, k := range l.knobs() {
 		hi = max(hi, l.draft.Knobs.Ends(k.Name))
@@ -204,7 +213,11 @@ func (l *launch) drawLine(m *model, g *cell.Grid, in cell.Rect, c launchColumns,
 	l.drawValue(m, g, in.X+c.value, in.Y, of, role)
 	x, w := in.X+c.sketch, in.W-c.sketch-1
 	if err, at := l.refused(); err != nil && at == of {
-		g.Text(x, in.Y, w, cell.Alert, err.Error())
+		role := cell.Alert
+		if chosen && l.typing != nil && len(l.offers()) > 0 { // it may become a word yet
+			role = cell.Faint
+		}
+		g.Text(x, in.Y, w, role, err.Error())
 		return
 	}
 	if !of.Knob {
@@ -233,8 +246,7 @@ func bounds(k optim.Knob) string {
 
 // moves says whether a schedule turns a knob.
 func (l *launch) moves(k optim.Knob) bool {
-	hi, _ := l.horizon()
-	return !still(l.draft.Knobs.Curve(k, 0, hi, 64))
+	return !still(l.curve(k, 64))
 }
 
 // drawValue is what a line has: what a person said stands out with a mark, and while it is typed with a cursor.
@@ -273,8 +285,7 @@ func drawTyped(m *model, g *cell.Grid, x, y, w int, l *line) {
 
 // sketch is a knob's curve over the run, or its place between its bounds where it does not move.
 func (l *launch) sketch(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
-	hi, _ := l.horizon()
-	values := l.draft.Knobs.Curve(k, 0, hi, 2*in.W)
+	values := l.curve(k, 2*in.W)
 	if still(values) {
 		gauge(g, in.X, in.Y, in.W, k, values[0], cell.Median, m.opt.ASCII)
 		return
@@ -285,7 +296,7 @@ func (l *launch) sketch(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
 		chart.Curve(g, in, axis, m.opt.ASCII, chart.Layer{Columns: columns, Role: cell.Median, Style: chart.Thin})
 		return
 	}
-	chart.Spark(g, in.X, in.Y, chart.Of(l.draft.Knobs.Curve(k, 0, hi, in.W)), nil, axis, cell.Median)
+	chart.Spark(g, in.X, in.Y, chart.Of(l.curve(k, in.W)), nil, axis, cell.Median)
 }
 
 // foot says of the chosen line what has no column, begins the run, and has its needs and its command line.

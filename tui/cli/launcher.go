@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,14 +171,17 @@ func (w wanted) lines(r tui.Request) (out []tui.FormLine, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	docs := map[string]string{option.Algorithm.Name: w.alg.Title + ": " + w.alg.Doc}
 	if w.alg.Needs.Model() && o.Model != "" {
 		text, err := models.Source(o.Model)
 		if err != nil {
 			return nil, err
 		}
-		if _, err = models.FromSource(o.Model, text); err != nil {
+		m, err := models.FromSource(o.Model, text)
+		if err != nil {
 			return nil, err
 		}
+		docs[option.Model.Name] = m.Doc
 	}
 	doc := "an experiment of `brood presets`, or a .toml file"
 	if w.preset != "" {
@@ -190,7 +194,7 @@ func (w wanted) lines(r tui.Request) (out []tui.FormLine, err error) {
 	out = append(out, tui.FormLine{Name: tui.PresetLine, Value: r.Preset, Doc: doc, Words: presets.List(), Paths: true})
 	for _, x := range lines() {
 		_, told := r.Options[x.Name]
-		f := tui.FormLine{Name: x.Name, Value: x.Text(o), Typed: told, Doc: x.DocFor("run"), Paths: x.Paths}
+		f := tui.FormLine{Name: x.Name, Value: x.Text(o), Typed: told, Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
 		if offers := x.Offers(); offers != nil {
 			f.Words = offers()
 		}
@@ -284,7 +288,7 @@ func estimateOf(o host.Order) (e tui.Estimate, err error) {
 		return e, err
 	}
 	return tui.Estimate{Model: j.Net.Name, Data: j.Config.Data, Members: j.Members, Parameters: j.Net.Layout.Params,
-		Memory: j.Config.Memory, Device: j.DeviceMemory, Seconds: j.Config.Seconds}, nil
+		Memory: j.Config.Memory, Device: j.DeviceMemory, Seconds: j.Config.Seconds, Expected: j.Expected}, nil
 }
 
 // Begin implements tui.Launcher.

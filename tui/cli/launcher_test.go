@@ -174,8 +174,12 @@ func TestLauncherEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := estimateOf(w.order)
-	if err != nil || e.Members < 1 || e.Model != "mlp-small" || e.Data != "glyphs" || e.Parameters != 50890 || e.Memory < 1<<20 || !(e.Seconds > 0) {
+	if err != nil || e.Members < 1 || e.Model != "mlp-small" || e.Data != "glyphs" || e.Parameters != 50890 || e.Memory < 1<<20 || !(e.Seconds > 0) || e.Expected.Rounds != 20 || !(e.Expected.Epochs > 0) {
 		t.Errorf("%+v, %v", e, err)
+	}
+	w.order.Options.Limit = event.Limit{Epochs: 2}
+	if e, err = estimateOf(w.order); err != nil || e.Expected.Rounds < 2 || e.Expected.Epochs < 2 || e.Expected.Epochs > 2.5 {
+		t.Errorf("two epochs: %+v, %v", e.Expected, err)
 	}
 	w.order.Options.Data = "nowhere.npz"
 	if _, err := estimateOf(w.order); err == nil || !strings.Contains(err.Error(), "nowhere.npz") {
