@@ -42,7 +42,6 @@ type LineID struct {
 // FormLine is a line of the form that is no knob.
 type FormLine struct {
 	Name, Value, Doc string
-	Typed            bool     // a person said it, and no preset
 	Words            []string // that may be chosen; nil: anything may be typed
 	Paths            bool     // and paths beside them
 }

@@ -49,11 +49,10 @@ func (s *slipway) Draft(r Request) (d Draft) {
 		v.Edits = append(v.Edits, view.Edit{Edit: e})
 	}
 	line := func(name, value, doc string, words ...string) {
-		text, said := r.Options[name]
-		if said {
+		if text, said := r.Options[name]; said {
 			value = text
 		}
-		d.Lines = append(d.Lines, FormLine{Name: name, Value: value, Doc: doc, Typed: said, Words: words})
+		d.Lines = append(d.Lines, FormLine{Name: name, Value: value, Doc: doc, Words: words})
 	}
 	line(PresetLine, r.Preset, "Quick start", "leader", "parity", "quickstart")
 	line("model", "mlp-small", "model by name", "lenet", "mlp-small", "softmax")

@@ -129,7 +129,7 @@ func draft(r tui.Request) (d tui.Draft) {
 		d.Knobs, err = w.knobs()
 	}
 	if err == nil {
-		d.Lines, err = w.lines(r)
+		d.Lines, err = w.lines()
 	}
 	d.Limit, d.Err = w.order.Options.Limit, err
 	return d
@@ -163,7 +163,7 @@ func (w wanted) knobs() (*view.Knobs, error) {
 }
 
 // lines are what the options come to.
-func (w wanted) lines(r tui.Request) (out []tui.FormLine, err error) {
+func (w wanted) lines() (out []tui.FormLine, err error) {
 	o := w.order.Options
 	if err := o.Fill(); err != nil {
 		return nil, err
@@ -184,17 +184,16 @@ func (w wanted) lines(r tui.Request) (out []tui.FormLine, err error) {
 		docs[option.Model.Name] = m.Doc
 	}
 	doc := "an experiment of `brood presets`, or a .toml file"
-	if w.preset != "" {
-		p, err := w.flags.preset(w.preset)
+	if o.Preset != "" { // of none that is said the default one
+		p, err := presets.Load(o.Preset)
 		if err != nil {
 			return nil, err
 		}
 		doc = p.Title
 	}
-	out = append(out, tui.FormLine{Name: tui.PresetLine, Value: r.Preset, Doc: doc, Words: presets.List(), Paths: true})
+	out = append(out, tui.FormLine{Name: tui.PresetLine, Value: o.Preset, Doc: doc, Words: presets.List(), Paths: true})
 	for _, x := range lines() {
-		_, told := r.Options[x.Name]
-		f := tui.FormLine{Name: x.Name, Value: x.Text(o), Typed: told, Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
+		f := tui.FormLine{Name: x.Name, Value: x.Text(o), Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
 		if offers := x.Offers(); offers != nil {
 			f.Words = offers()
 		}

@@ -147,6 +147,9 @@ func TestLauncherRefuses(t *testing.T) {
 			t.Errorf("%s\nsays here        %q\nand there %q", d.Command, d.Err, said)
 		}
 	}
+	if d := lib.Draft(tui.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {
+		t.Errorf("nothing said is %+v", d)
+	}
 	for _, r := range requests(t) {
 		if r.Options["model"] == "ü~ `x`.toml" {
 			continue
