@@ -76,6 +76,11 @@ func newPanels(m *model) []panel {
 		newAlarms().panels(),
 		newFleet().panels(),
 	)
+	begin := newLaunch().panel()
+	if m.opt.Library == nil { // its command says why not
+		begin.keys, begin.group = nil, ""
+	}
+	all = append(all, begin)
 	if m.opt.Library != nil { // else there are no runs to list
 		all = append(all, newRuns().panels()...)
 	}

@@ -111,16 +111,7 @@ func (r *rail) spark(m *model, g *cell.Grid, x, y, w int, k optim.Knob, knobs *v
 	g.Text(x+7, y, w-7, role, word)
 }
 
-func (r *rail) drawTyping(m *model, g *cell.Grid, x, y, w int) {
-	l := r.typing
-	from := max(0, l.at-w+1)
-	g.Text(x, y, w, cell.Staged, string(l.runes[from:min(len(l.runes), from+w)]))
-	c := g.At(x+l.at-from, y)
-	g.Set(x+l.at-from, y, c.R, cell.Chosen)
-	if m.opt.NoColor && c.R == ' ' {
-		g.Set(x+l.at-from, y, '_', cell.Chosen)
-	}
-}
+func (r *rail) drawTyping(m *model, g *cell.Grid, x, y, w int) { drawTyped(m, g, x, y, w, r.typing) }
 
 // short is a value within nine characters.
 func short(k optim.Knob, x float64) string {

@@ -36,7 +36,10 @@ func (r *runs) panels() []panel {
 }
 
 // place is the Runs screen: the rail, and beside or below it what its runs look like over each other.
-func (r *runs) place(_ *model, b cell.Rect) []placement {
+func (r *runs) place(m *model, b cell.Rect) []placement {
+	if m.focus == launchPanel { // it has the screen until it is left
+		return []placement{{launchPanel, b}}
+	}
 	if b.W < fullW {
 		top, low := b.Top((b.H + 1) / 2)
 		return []placement{{runsPanel, top}, {overlayPanel, low}}
@@ -65,8 +68,8 @@ func (r *runs) hints(m *model) [][2]string {
 			open = "replay"
 		}
 	}
-	out := [][2]string{{"enter", open}, {"space", "mark"}, {"/", "filter"}, {"s", "sort"}, {"r", "resume"}, {"w", "model file"},
-		{"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
+	out := [][2]string{{"enter", open}, {"space", "mark"}, {"N", "new"}, {"/", "filter"}, {"r", "resume"}, {"w", "model file"},
+		{"s", "sort"}, {"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
 	if len(r.marks) > 0 { // who marks runs compares them
 		at := slices.Index(out, [2]string{"v", "figures"})
 		out = slices.Insert(slices.Delete(out, at, at+1), 2, [2]string{"v", "figures"})
@@ -223,7 +226,7 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 		explain(g, in, r.err.Error())
 		return
 	case len(r.found[""]) == 0:
-		explain(g, in, "nothing is recorded yet: a run appears here as soon as it begins")
+		explain(g, in, "nothing is recorded yet: N begins a run, and one appears here as soon as it begins")
 		return
 	case len(rows) == 0:
 		explain(g, in, m.nothing("runs", "run")+"; of several words a run must hold all, in any order")

@@ -77,7 +77,7 @@ const narrow = 110
 func (m *model) statusLine(g *cell.Grid) {
 	if m.opt.Source == nil {
 		x := g.Text(1, 0, g.W-2, cell.Strong, "brood")
-		g.Text(x+2, 0, g.W-x-4, cell.Faint, "no run is open: enter attaches to one that runs and replays any other; brood run begins one")
+		g.Text(x+2, 0, g.W-x-4, cell.Faint, "no run is open: enter attaches to one that runs and replays any other; N begins one")
 		return
 	}
 	v := m.shown

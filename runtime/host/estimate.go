@@ -17,6 +17,7 @@ import (
 	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/door"
+	"brood/runtime/event"
 	"brood/runtime/view"
 )
 
@@ -62,6 +63,9 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	j.Config.Memory, j.DeviceMemory = needs.host, needs.device
 	if j.Wait == 0 && needs.share(single) > 1 {
 		return j.tooLarge(needs, single)
+	}
+	if rounds := j.rounds(r); !math.IsInf(rounds, 1) {
+		j.Expected = event.Progress{Rounds: uint64(rounds), Epochs: rounds * r.epochs, Steps: uint64(rounds * r.steps)}
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err

@@ -37,6 +37,8 @@ type Job struct {
 	Notes   []string // on that file: sentences of what is not as a person may expect
 	// DeviceMemory is the bytes that the run is expected to need on the device that it computes on; 0 without one.
 	DeviceMemory int64
+	// Expected is how far the run is expected to get; zero where its limit says nothing of work, or it has no model.
+	Expected event.Progress
 
 	own     *Own      // a graph in place of a list of layers, nil for none
 	given   []float32 // parameters to start from, nil for the model's own

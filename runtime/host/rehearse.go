@@ -151,7 +151,7 @@ func longest(batches [][]int32) (n int) {
 // rehearsal is what the first rounds of a job would do.
 type rehearsal struct {
 	round           effort  // on average
-	epochs          float64 // of a round
+	epochs, steps   float64 // of a round
 	beside          float64 // seconds of a round that are not spent in tasks: the order of the data, bookkeeping
 	probe, test     effort  // of one of them
 	blocks, scratch int64   // bytes that the workers of this process need
@@ -209,7 +209,7 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	}
 	r.round = effort{}.add(base.effort, 1/rounds)
 	r.beside = time.Since(began).Seconds() / rounds
-	r.epochs = base.progress.Epochs / rounds
+	r.epochs, r.steps = base.progress.Epochs/rounds, float64(base.progress.Steps)/rounds
 	first, err := j.count(0, 0, 1)
 	if err != nil {
 		return r, err

@@ -39,6 +39,16 @@ func (v *View) Resolve(alg *optim.Algorithm) *Knobs {
 	return k
 }
 
+// Expecting are the knobs of a run that has done nothing and is expected to get to p: schedules in epochs or steps move
+// with its rounds.
+func (k *Knobs) Expecting(p event.Progress) *Knobs {
+	out := *k
+	if p.Rounds > 0 {
+		out.epochs, out.steps = p.Epochs/float64(p.Rounds), float64(p.Steps)/float64(p.Rounds)
+	}
+	return &out
+}
+
 // Value is a knob's value in the next round.
 func (k *Knobs) Value(knob optim.Knob) float64 { return k.At(knob, k.now.Round) }
 

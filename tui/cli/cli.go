@@ -110,13 +110,7 @@ func newRoot(s streams) *cobra.Command {
 	root.Version = versionText()
 	root.SetVersionTemplate(versionLine() + "\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		var value *pflag.InvalidValueError
-		if errors.As(err, &value) {
-			err = fmt.Errorf("--%s %s: that is no %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
-		}
-		return usage("%w; see `%s --help`", err, c.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	for _, c := range []func(streams) *cobra.Command{
 		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, evalCommand,
 		simulateCommand, sweepCommand, reproduceCommand, presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
@@ -125,6 +119,15 @@ func newRoot(s streams) *cobra.Command {
 	}
 	completeIn(root)
 	return root
+}
+
+// flagError says what is wrong with a flag.
+func flagError(c *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		err = fmt.Errorf("--%s %s: that is no %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
+	}
+	return usage("%w; see `%s --help`", err, c.CommandPath())
 }
 
 // recordedAny says whether there is a run to look at.

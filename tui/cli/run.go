@@ -28,6 +28,7 @@ type runFlags struct {
 	full            bool // the preset in its full form
 	host            bool // this is a process that trains what it reads on its standard input
 	detached        bool // such a process trains, and a workbench looks at it
+	rehearse        bool // this is a process that says what such a run would need
 	serves          bool // workers of other processes may come in
 }
 
@@ -44,13 +45,16 @@ func (f *runFlags) register(c *cobra.Command) {
 	f.draw.register(c)
 	fl.BoolVar(&f.host, "host", false, "")
 	_ = fl.MarkHidden("host")
+	fl.BoolVar(&f.rehearse, "rehearse", false, "")
+	_ = fl.MarkHidden("rehearse")
 }
 
 // unattended says that no terminal looks at the run.
 func (f *runFlags) unattended() bool { return !f.detached || f.background }
 
-func runCommand(s streams) *cobra.Command {
-	f := &runFlags{}
+func runCommand(s streams) *cobra.Command { return (&runFlags{}).command(s) }
+
+func (f *runFlags) command(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [PRESET|FILE.toml]",
 		Short: "Train: in the workbench, or with --plain or --json in the foreground",
@@ -73,6 +77,8 @@ func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
 	switch {
 	case f.host:
 		return ordered(c.Context(), s)
+	case f.rehearse:
+		return rehearsed(s)
 	case f.plain && f.json:
 		return usage("--plain and --json are two ways to print the same run: give one of them")
 	case f.background && f.plain:

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"brood/optim/catalog"
+	"brood/presets"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/option"
+	"brood/tui"
+)
+
+// requests are every preset as it is, and changed in several ways.
+func requests(t *testing.T) (all []tui.Request) {
+	t.Helper()
+	for _, name := range presets.List() {
+		p, err := presets.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alg, err := catalog.Lookup(p.Options.Algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := alg.Knobs[0]
+		all = append(all, tui.Request{Preset: name},
+			tui.Request{Preset: name, Options: map[string]string{"rounds": "300", "members": "8", "seed": "7"}},
+			tui.Request{Preset: name, Options: map[string]string{"epochs": "2.5", "workers": "2"},
+				Knobs: map[string][]event.Setting{alg.Name: {{Knob: k.Name, Expr: k.Format(k.Default)}}, "nobody": {{Knob: "x", Expr: "1"}}}})
+	}
+	return append(all, tui.Request{},
+		tui.Request{Preset: "quickstart", Options: map[string]string{"algorithm": "dp-sgd", "data": "it's my data/$HOME *.npz", "model": "ü~ `x`.toml"}},
+		tui.Request{Preset: "quickstart", Knobs: map[string][]event.Setting{"parle": {{Knob: "eta", Expr: "exp:0.1*0.99/round..0.01"}, {Knob: "gamma", Expr: "cosine:100..2@+50"}}}},
+		tui.Request{Options: map[string]string{"algorithm": "openai-es", "model": "softmax", "data": "glyphs", "members": "auto", "target": "test_error=2.8"}})
+}
+
+// TestLauncherOrdersItsLine: the command line that the launcher shows, read by a shell and by the flags of `brood run`,
+// is the order that it begins; and that is the preset's with what was said over it.
+func TestLauncherOrdersItsLine(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no sh to read the line")
+	}
+	for _, r := range requests(t) {
+		w, err := want(r)
+		if err != nil {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		line := draft(r).Command
+		read, err := exec.Command(sh, "-c", `printf '%s\n' `+line).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		words := strings.Split(strings.TrimSuffix(string(read), "\n"), "\n")
+		if words[0] != "brood" || words[1] != "run" {
+			t.Fatalf("the line is %s", line)
+		}
+		typed, err := parseRun(words[1:])
+		if err != nil || !reflect.DeepEqual(typed.order, w.order) {
+			t.Errorf("%s\norders %+v, %v\nand begins %+v", line, typed.order, err, w.order)
+		}
+		if told := told(t, r); !reflect.DeepEqual(told, w.order) {
+			t.Errorf("%+v\nis to order %+v\nand orders  %+v", r, told, w.order)
+		}
+	}
+}
+
+// told is what a request is to order, without the command line between them.
+func told(t *testing.T, r tui.Request) host.Order {
+	t.Helper()
+	var p presets.Preset
+	name := r.Preset
+	if name == "" && r.Options == nil {
+		name = presets.Default
+	}
+	if name != "" {
+		var err error
+		if p, err = presets.Load(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := p.Options
+	o.Preset, o.By = p.Name, "flag"
+	o.Rules, _ = p.Rules()
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if a := r.Options["algorithm"]; a == "" {
+		for _, s := range p.Settings() {
+			o.Base = append(o.Base, event.Setting{Knob: s.Knob, Expr: s.Expr})
+		}
+	}
+	if r.Options["rounds"] != "" || r.Options["epochs"] != "" {
+		o.Limit = event.Limit{}
+	}
+	for name, text := range r.Options {
+		if err := option.Named(name).Set(&o, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Set = r.Knobs[o.Algorithm]
+	return host.Order{Options: o}
+}
+
+// TestLauncherRefuses: what is refused is so in the sentence of `brood run`, and on the line that it is of.
+func TestLauncherRefuses(t *testing.T) {
+	lib := newTestShelf(t)
+	knob := func(name, expr string) map[string][]event.Setting {
+		return map[string][]event.Setting{"parle": {{Knob: "ell", Expr: "5"}, {Knob: name, Expr: expr}}}
+	}
+	with := func(pairs ...string) map[string]string {
+		out := map[string]string{"seed": "3"}
+		for i := 0; i < len(pairs); i += 2 {
+			out[pairs[i]] = pairs[i+1]
+		}
+		return out
+	}
+	for _, c := range []struct {
+		r    tui.Request
+		at   tui.LineID
+		says string
+	}{
+		{tui.Request{Preset: "quickstrat"}, tui.LineID{Name: "preset"}, `there is no preset "quickstrat"`},
+		{tui.Request{Preset: "mine.toml"}, tui.LineID{Name: "preset"}, "mine.toml"},
+		{tui.Request{Preset: "quickstart", Options: with("algorithm", "sgd")}, tui.LineID{Name: "algorithm"}, `there is no algorithm "sgd"`},
+		{tui.Request{Preset: "quickstart", Options: with("members", "0")}, tui.LineID{Name: "members"}, "--members 0: give 1 or more"},
+		{tui.Request{Preset: "quickstart", Options: with("members", "many")}, tui.LineID{Name: "members"}, "--members many: that is no whole number, nor auto"},
+		{tui.Request{Preset: "quickstart", Options: with("rounds", "0")}, tui.LineID{Name: "rounds"}, "--rounds 0: give 1 or more"},
+		{tui.Request{Preset: "quickstart", Options: with("model", "mlp-smal")}, tui.LineID{Name: "model"}, `"mlp-smal"`},
+		{tui.Request{Preset: "quickstart", Options: with("rounds", "300"), Knobs: knob("eta", "-1")}, tui.LineID{Name: "eta", Knob: true}, "eta = -1 is out of bounds"},
+		{tui.Request{Preset: "quickstart", Knobs: knob("gamma", "cosine:1..2")}, tui.LineID{Name: "gamma", Knob: true}, "is no schedule"},
+	} {
+		d := lib.Draft(c.r)
+		if d.Err == nil || !strings.Contains(d.Err.Error(), c.says) || d.At != c.at {
+			t.Errorf("%+v: %v at %+v, want %q at %+v", c.r, d.Err, d.At, c.says, c.at)
+			continue
+		}
+		if !strings.HasPrefix(d.Command, "brood run ") {
+			t.Errorf("the line of a refusal is %q", d.Command)
+		}
+		if said := ran(t, requested(c.r, c.r.Knobs["parle"])); said != "brood: "+d.Err.Error()+"\n" {
+			t.Errorf("%s\nsays here        %q\nand there %q", d.Command, d.Err, said)
+		}
+	}
+	if d := lib.Draft(tui.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {
+		t.Errorf("nothing said is %+v", d)
+	}
+	for _, r := range requests(t) {
+		if r.Options["model"] == "ü~ `x`.toml" {
+			continue
+		}
+		if d := lib.Draft(r); d.Err != nil || len(d.Lines) != 1+len(lines()) || len(d.Knobs.Algorithm.Knobs) == 0 {
+			t.Errorf("%+v: %+v", r, d)
+		}
+	}
+}
+
+// ran is what `brood` says to words that it refuses.
+func ran(t *testing.T, words []string) string {
+	t.Helper()
+	var said strings.Builder
+	if Run(t.Context(), append(words, "--plain", "--session", filepath.Join(t.TempDir(), "s")), streams{out: &said, err: &said}) == 0 {
+		t.Fatalf("%q runs", words)
+	}
+	return said.String()
+}
+
+// What the launcher says of a run's needs is what its log says.
+func TestLauncherEstimates(t *testing.T) {
+	w, err := want(tui.Request{Preset: "quickstart", Options: map[string]string{"rounds": "20", "members": "auto"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := estimateOf(w.order)
+	if err != nil || e.Members < 1 || e.Model != "mlp-small" || e.Data != "glyphs" || e.Parameters != 50890 || e.Memory < 1<<20 || !(e.Seconds > 0) || e.Expected.Rounds != 20 || !(e.Expected.Epochs > 0) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	w.order.Options.Limit = event.Limit{Epochs: 2}
+	if e, err = estimateOf(w.order); err != nil || e.Expected.Rounds < 2 || e.Expected.Epochs < 2 || e.Expected.Epochs > 2.5 {
+		t.Errorf("two epochs: %+v, %v", e.Expected, err)
+	}
+	w.order.Options.Data = "nowhere.npz"
+	if _, err := estimateOf(w.order); err == nil || !strings.Contains(err.Error(), "nowhere.npz") {
+		t.Errorf("data that are not there: %v", err)
+	}
+}
+
+// A path or a schedule goes through a shell as it is.
+func TestShellLine(t *testing.T) {
+	for word, want := range map[string]string{"a/b.toml": "a/b.toml", "eta=0.1": "eta=0.1", "": "''", "it's": `'it'\''s'`, "x*y": "'x*y'", "~/d": "'~/d'"} {
+		if got := shellLine([]string{word}); got != "brood "+want {
+			t.Errorf("%q is written %s", word, got)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/soon"
+	"brood/runtime/timeline"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
+)
+
+// slipway is a library in memory that begins runs of the sample algorithm.
+type slipway struct {
+	*shelf
+	drafts   int
+	asked    []Request // for estimates
+	begun    []Request
+	refuse   error // of Begin
+	estimate func(context.Context, Request) Estimate
+}
+
+func (s *slipway) Draft(r Request) (d Draft) {
+	s.drafts++
+	d.Command = "brood run " + r.Preset
+	for _, name := range slices.Sorted(maps.Keys(r.Options)) {
+		d.Command += " --" + name + " " + r.Options[name]
+	}
+	v := view.New()
+	v.Edits = []view.Edit{{Edit: event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "exp:100*0.999/round", By: "preset"}}}
+	for _, x := range r.Knobs["sample"] {
+		d.Command += " --set " + x.Knob + "=" + x.Expr
+		e := event.Edit{Algorithm: "sample", Knob: x.Knob, Expr: x.Expr}
+		if _, err := timeline.New(sourcetest.Algorithm(), []event.Edit{e}); err != nil {
+			d.Err, d.At = err, LineID{x.Knob, true}
+			return d
+		}
+		v.Edits = append(v.Edits, view.Edit{Edit: e})
+	}
+	line := func(name, value, doc string, words ...string) {
+		if text, said := r.Options[name]; said {
+			value = text
+		}
+		d.Lines = append(d.Lines, FormLine{Name: name, Value: value, Doc: doc, Words: words})
+	}
+	line(PresetLine, r.Preset, "Quick start", "leader", "parity", "quickstart")
+	line("model", "mlp-small", "model by name", "lenet", "mlp-small", "softmax")
+	line("members", "4", "size of the population")
+	line("rounds", "1500", "stop after so many rounds")
+	for name, text := range r.Options {
+		if n, err := strconv.Atoi(text); (name == "rounds" || name == "members") && (err != nil || n < 1) {
+			d.Err, d.At = fmt.Errorf("--%s %s: give 1 or more", name, text), LineID{Name: name}
+		}
+		if name == "rounds" {
+			d.Limit.Rounds, _ = strconv.ParseUint(text, 10, 64)
+		}
+	}
+	if d.Limit.Rounds == 0 {
+		d.Limit.Rounds = 1500
+	}
+	d.Knobs = v.Resolve(sourcetest.Algorithm())
+	return d
+}
+
+func (s *slipway) Estimate(ctx context.Context, r Request) Estimate {
+	s.asked = append(s.asked, r)
+	if s.estimate != nil {
+		return s.estimate(ctx, r)
+	}
+	return Estimate{Model: "mlp-small", Data: "glyphs", Members: 4, Parameters: 50890, Memory: 95.4e6, Seconds: 18}
+}
+
+func (s *slipway) Begin(_ context.Context, r Request) (Opened, error) {
+	s.begun = append(s.begun, r)
+	return Opened{Session: "/s/2026-11-22-quickstart-1234", Source: sourcetest.NewMemory(sourcetest.Run(4, 20)...), Commander: &desk{}}, s.refuse
+}
+
+// launching is a workbench on the launcher, with its estimate there.
+func launching(t testing.TB, w, h int, keys string) (*desk, *slipway, *launch) {
+	s, l := &slipway{shelf: &shelf{list: recordedOnes()}}, newLaunch()
+	d := open(t, w, h, sourcetest.Run(6, 100), func(o *Options) { o.Library = s })
+	d.replace(l.panel())
+	d.press("9", "N")
+	d.ponder()
+	d.press(strings.Fields(keys)...)
+	return d, s, l
+}
+
+// ponder lets the time go by after which an estimate is asked for.
+func (d *desk) ponder() {
+	d.now = d.now.Add(time.Second)
+	if cmd := d.poll(); cmd != nil {
+		d.deliver(cmd())
+	}
+}
+
+func TestGoldenLauncher(t *testing.T) {
+	for _, c := range []struct{ name, keys string }{
+		{"launch", "j j j"}, {"launch-typing", "j enter s o"}, {"launch-refused", "j j j enter 0"}, {"launch-knobs", "j j j j j l j enter 0 . 5 enter G"},
+	} {
+		for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
+			d, _, _ := launching(t, size[0], size[1], c.keys)
+			if c.name == "launch-knobs" {
+				d.ponder()
+			}
+			golden(t, fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), d.screenText())
+		}
+	}
+}
+
+func TestLaunch(t *testing.T) {
+	d, s, _ := launching(t, 80, 24, "j j j enter")
+	d.write("300").press("enter")
+	d.shows("300*", "brood run quickstart --rounds 300", "before: about 95.4 MB")
+	d.press("G", "enter")
+	if len(s.begun) != 1 || s.begun[0].Preset != "quickstart" || !maps.Equal(s.begun[0].Options, map[string]string{"rounds": "300"}) {
+		t.Fatalf("began %+v", s.begun)
+	}
+	if d.opt.Session != "/s/2026-11-22-quickstart-1234" || d.screen != 0 || d.focus != lossPanel {
+		t.Errorf("it is at %s, screen %d, focus %s", d.opt.Session, d.screen, d.focus)
+	}
+	d.shows("2026-11-22-quickstart-1234 begins")
+	d.press("9", "N") // what was said is still there
+	d.shows("300*", "brood run quickstart --rounds 300")
+}
+
+// Esc leaves it with nothing done, and what was said is still there.
+func TestLaunchIsLeft(t *testing.T) {
+	d, s, l := launching(t, 80, 24, "j l enter x esc")
+	if got := l.request.Options["model"]; got != "softmax" {
+		t.Errorf("after a value was given up the model is %q, want the one before", got)
+	}
+	if d.press("esc"); d.focus != runsPanel || len(s.begun) > 0 {
+		t.Errorf("focus %s, began %v", d.focus, s.begun)
+	}
+	d.shows("quickstart-7f3a")
+	d.press(":").write("new").press("enter")
+	d.shows("softmax*", "--model softmax")
+	d.press("u")
+	d.hides("softmax")
+	d.press("l", "j", "l", "U")
+	d.hides("*  ", "--")
+	d.press("1", "9")
+	if d.focus != runsPanel {
+		t.Errorf("the screen of runs comes back with the focus on %s", d.focus)
+	}
+}
+
+// A value that is refused is so as it is typed, on its line, and is not begun.
+func TestLaunchRefuses(t *testing.T) {
+	d, s, l := launching(t, 80, 24, "j j j enter 0")
+	d.shows("--rounds 0: give 1 or more", "refused: see rounds")
+	d.press("enter", "G", "enter")
+	if !strings.Contains(d.toast.text, "--rounds 0: give 1 or more") || len(s.begun) > 0 {
+		t.Errorf("it says %q and began %v", d.toast.text, s.begun)
+	}
+	asked := len(s.asked)
+	if d.ponder(); len(s.asked) != asked {
+		t.Error("what is refused is estimated")
+	}
+	d.press("k", "k", "enter")
+	if l.chosen() != (LineID{"alpha", true}) {
+		t.Fatalf("at %v", l.chosen())
+	}
+	d.press("esc", "g", "j", "j", "j", "u", "G", "k", "k")
+	d.press("enter").write("2").press("enter")
+	d.shows("alpha = 2 is out of bounds")
+	d.press("u")
+	d.hides("out of bounds")
+	s.estimate = func(context.Context, Request) Estimate {
+		return Estimate{Err: errors.New("a run with 4 members needs about 9 GiB of memory"), At: LineID{Name: "members"}}
+	}
+	d.press("g", "j", "j", "l")
+	d.ponder()
+	d.shows("a run with 4 members needs", "refused: see members")
+	if d.press("G", "enter"); len(s.begun) > 0 {
+		t.Error("what would be refused was begun")
+	}
+	s.estimate, s.refuse = nil, errors.New("the disk is full")
+	d.press("g", "j", "j", "u", "G", "enter")
+	d.shows("the disk is full", "begin a run")
+	if l.beginning || len(s.begun) != 1 {
+		t.Errorf("after a failure it still begins: %v", l.beginning)
+	}
+}
+
+// The estimate follows what is typed once nobody types; one that is not wanted any more is ended, and its answer is not
+// listened to.
+func TestLaunchEstimates(t *testing.T) {
+	d, s, l := launching(t, 80, 24, "")
+	d.shows("about 95.4 MB of memory and 18 s; 4 members")
+	d.press("j", "j", "l", "l")
+	if l.poll(d.model) != nil {
+		t.Error("it asks while somebody types")
+	}
+	d.now = d.now.Add(time.Second)
+	began := make(chan struct{}, 1)
+	s.estimate = func(ctx context.Context, _ Request) Estimate {
+		began <- struct{}{}
+		<-ctx.Done()
+		return Estimate{Memory: 1, Err: ctx.Err()}
+	}
+	job, late := l.poll(d.model), make(chan tea.Msg, 1)
+	go func() { late <- job() }()
+	soon.Next(t, began, "estimate")
+	d.shows("before: about 95.4 MB")
+	s.estimate = nil
+	d.press("l")
+	d.Update(soon.Next(t, late, "end of the estimate"))
+	if l.fresh() {
+		t.Error("an estimate of before is taken for the new one")
+	}
+	d.ponder()
+	if !l.fresh() || s.asked[len(s.asked)-1].Options["members"] != "7" {
+		t.Errorf("fresh %v, asked %+v", l.fresh(), s.asked)
+	}
+	d.press("l", "esc")
+	n := len(s.asked)
+	if d.ponder(); len(s.asked) != n {
+		t.Error("it estimates while nobody looks")
+	}
+}
+
+// Requests that were handed out are not written to.
+func TestRequestsAreValues(t *testing.T) {
+	a := Request{Preset: "x"}.with(LineID{Name: "rounds"}, "", "3").with(LineID{"eta", true}, "sample", "1")
+	b := a.with(LineID{Name: "rounds"}, "", "4").with(LineID{"eta", true}, "sample", "2").Without(LineID{Name: PresetLine}, "")
+	c := b.Without(LineID{Name: "rounds"}, "").Without(LineID{"eta", true}, "sample")
+	if fmt.Sprint(a) != "{x map[rounds:3] map[sample:[{eta 1}]]}" || fmt.Sprint(b) != "{ map[rounds:4] map[sample:[{eta 2}]]}" || fmt.Sprint(c) != "{ map[] map[]}" {
+		t.Errorf("%v, %v, %v", a, b, c)
+	}
+}
+
+func TestLaunchSaysWhyNot(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Options)
+		keys   string
+		want   string
+	}{
+		{func(o *Options) { o.Library, o.ReadOnly = &slipway{shelf: &shelf{}}, true }, "9 N", readOnly},
+		{func(o *Options) { o.Library = &shelf{} }, "9 N", "no run can be begun from here"},
+		{func(o *Options) { o.Library = nil }, ": n e w enter", "no run can be begun from here"}, // over SSH
+	} {
+		d := open(t, 120, 36, sourcetest.Run(3, 20), c.change)
+		d.press(strings.Fields(c.keys)...)
+		if d.shows(c.want); d.focus == launchPanel {
+			t.Errorf("%s: it opens", c.keys)
+		}
+	}
+}
+
+func TestLaunchByMouseAndPalette(t *testing.T) {
+	d, s, l := launching(t, 120, 36, "")
+	d.paint()
+	for _, r := range l.rows {
+		d.Update(tea.MouseClickMsg{X: r.at.X + 4, Y: r.at.Y})
+		if l.chosen() != r.of {
+			t.Errorf("a click on %v chooses %v", r.of, l.chosen())
+		}
+	}
+	d.press("esc", "1", "ctrl+p")
+	d.write("new: begin").press("enter")
+	if d.focus != launchPanel || len(s.begun) > 0 {
+		t.Errorf("the palette leads to %s", d.focus)
+	}
+	d.press("g", "enter")
+	if d.Update(tea.PasteMsg{Content: "mine.toml"}); l.request.Preset != "mine.toml" {
+		t.Errorf("pasted, the preset is %q", l.request.Preset)
+	}
+}
+
+// The form fits whatever the size, and is written in ASCII where that is asked for.
+func TestLauncherFits(t *testing.T) {
+	for _, ascii := range []bool{false, true} {
+		d, _, _ := launching(t, 80, 24, "")
+		d.opt.ASCII = ascii
+		d.restyle()
+		for _, key := range []string{"", "G", "k", "k", "enter", "x", "esc", "g", "enter", "down", "q", "esc", "?", "esc", "j", "j", "enter", "-"} {
+			if key != "" {
+				d.press(key)
+			}
+			for i := range 40 {
+				w, h := 1+i*37%230, 1+i*23%70
+				d.Update(tea.WindowSizeMsg{Width: w, Height: h})
+				text := d.screenText()
+				if lines := strings.Split(text, "\n"); len(lines) != h || slices.ContainsFunc(lines, func(l string) bool { return cell.Width(l) != w }) {
+					t.Fatalf("after %q a frame does not measure %dx%d:\n%s", key, w, h, text)
+				}
+				if i := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); ascii && i >= 0 {
+					t.Fatalf("after %q ASCII has %q", key, text[i:i+3])
+				}
+			}
+		}
+	}
+}
