@@ -37,6 +37,7 @@ func comeIn(t *testing.T, url string, key *identity.Key) (*Visitor, *door.Client
 
 // TestVisitors: a viewer looks, an operator commands under the name of its key, and a revoked key is out.
 func TestVisitors(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	o := small(1 << 40)
 	o.Workers = 2
