@@ -127,8 +127,8 @@ func TestReserveFitsTheRun(t *testing.T) {
 	}
 }
 
-// A run that ended keeps no reserve: one that goes on with its session makes it again, and where there is no room for it
-// is refused before it begins.
+// A run that ended keeps no reserve: one that goes on with its session makes it again, and where there is no room for
+// it is refused before it begins.
 func TestReserveEndsWithItsWriter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := create(dir, manual())

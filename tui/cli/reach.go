@@ -32,6 +32,9 @@ func (r reached) broken(err error) error {
 	if errors.Is(err, view.ErrKilled) {
 		return fmt.Errorf("session %s was killed after round %d: %s", r.name, session.Describe(r.dir).Round, r.goOn())
 	}
+	if errors.Is(err, view.ErrNoProcess) {
+		return fmt.Errorf("%s: %w; %s", r.name, view.ErrNoProcess, r.goOn())
+	}
 	return err
 }
 
