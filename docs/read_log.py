@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Prints the records of a brood session, one JSON object each: python3 read_log.py SESSION-DIRECTORY
 
-The format and the keys of the kinds are in docs/session-format.md. Frames of zstd take Python 3.14, or one of the packages pyzstd and
-zstandard, or the program zstd."""
-
+The format is in docs/session-format.md, which says what frames of zstd take."""
+import contextlib
 import glob
 import importlib
 import json
@@ -19,8 +18,7 @@ FLOATS = {2: ">e", 4: ">f", 8: ">d"}
 
 def cbor(b, i):
     """Decodes the item at byte i of the deterministic CBOR that brood writes, and gives it with the byte behind it."""
-    major, n = b[i] >> 5, b[i] & 31
-    size = {24: 1, 25: 2, 26: 4, 27: 8}.get(n, 0)
+    major, n, size = b[i] >> 5, b[i] & 31, {24: 1, 25: 2, 26: 4, 27: 8}.get(b[i] & 31, 0)
     raw, i = b[i + 1:i + 1 + size], i + 1 + size
     if major == 7:
         return (struct.unpack(FLOATS[size], raw)[0] if size else {20: False, 21: True, 22: None}[n]), i
@@ -39,11 +37,9 @@ def cbor(b, i):
 def plain(b):
     """Decompresses a frame of zstd by what is there."""
     for name in ("compression.zstd", "pyzstd", "zstandard"):
-        try:
+        with contextlib.suppress(ImportError):
             module = importlib.import_module(name)
-        except ImportError:
-            continue
-        return module.ZstdDecompressor().decompressobj().decompress(b) if name == "zstandard" else module.decompress(b)
+            return (module.ZstdDecompressor().decompressobj() if name == "zstandard" else module).decompress(b)
     if not shutil.which("zstd"):
         sys.exit("read_log.py: this log has frames of zstd: pip install zstandard, or install the program zstd")
     return subprocess.run(["zstd", "-dc"], input=b, stdout=subprocess.PIPE, check=True).stdout

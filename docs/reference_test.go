@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,6 +81,27 @@ func TestLayersPage(t *testing.T) {
 		if _, err := models.FromSource("layers.md", block[1]); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The reader in Python has 60 lines, and knows every kind of record by its key.
+func TestPythonKnowsAllKinds(t *testing.T) {
+	text, err := os.ReadFile("read_log.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	record := reflect.TypeFor[event.Record]()
+	for i := range record.NumField() - 1 { // without the time
+		if f := record.Field(i + 1); strings.HasPrefix(f.Tag.Get("cbor"), fmt.Sprint(i+1, ",")) {
+			kinds = append(kinds, strings.ToLower(f.Name))
+		}
+	}
+	if all := strings.Join(kinds, " "); len(kinds) != record.NumField()-1 || !strings.Contains(string(text), `"`+all+`".split()`) {
+		t.Errorf("the kinds of records are %q", all)
+	}
+	if n := strings.Count(string(text), "\n"); n > 60 {
+		t.Errorf("it has %d lines", n)
 	}
 }
 

@@ -57,7 +57,12 @@ func (m *model) found() {
 
 // killed says whether the run's process has gone without a word.
 func (m *model) killed() bool {
-	return m.feed.lost != nil && errors.Is(m.feed.lost.err, view.ErrKilled)
+	return m.vanished() || m.feed.lost != nil && errors.Is(m.feed.lost.err, view.ErrKilled)
+}
+
+// vanished says whether it has gone on another machine, so that nobody here knows whether the run ended before.
+func (m *model) vanished() bool {
+	return m.feed.lost != nil && errors.Is(m.feed.lost.err, view.ErrNoProcess)
 }
 
 // silent says that nobody knows what the run does now.
@@ -68,7 +73,10 @@ func (m *model) gone() bool { return m.live.Over() || m.killed() }
 
 // ending says how a run that is gone came to its end.
 func (m *model) ending() string {
-	if m.killed() {
+	switch {
+	case m.vanished():
+		return "the run's process is gone"
+	case m.killed():
 		return "the run was killed"
 	}
 	return "the run has ended"
@@ -83,6 +91,9 @@ func (m *model) cutOff() bool { return m.replay != nil && m.feed.ended && !m.liv
 
 // epitaph says how to go on with a run that was killed.
 func (m *model) epitaph() string {
+	if m.vanished() {
+		return "process gone after round " + round(m.live.Progress.Rounds) + ": where it ran, brood serve --resume"
+	}
 	text := "killed after round " + round(m.live.Progress.Rounds)
 	if m.opt.Resume != "" {
 		text += ": " + m.opt.Resume

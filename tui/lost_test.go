@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -60,6 +61,31 @@ func TestKilledRun(t *testing.T) {
 		d.due(src, time.Minute)
 		d.shows("● training", "answers again")
 		d.hides("killed")
+	}
+}
+
+// TestVanishedRun: where the machine of a run elsewhere says that its process is gone, the screen says that and no
+// more: it may have ended before. It is asked again all the same.
+func TestVanishedRun(t *testing.T) {
+	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
+		src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
+		d := open(t, size[0], size[1], nil, func(o *Options) { o.Source = src })
+		src.err = fmt.Errorf("the run does not answer: %w", view.ErrNoProcess)
+		d.Update(batchMsg{gen: d.feed.gen, err: src.err})
+		d.shows("✗ gone")
+		if size[0] >= 80 {
+			d.shows("process gone after round 48: where it ran, brood serve --resume", "q leave")
+		}
+		d.hides("● training", " left ", "samples/s", "training goes on", "killed", "no answer")
+		if d.due(src, time.Minute) == 0 {
+			t.Error("it is not asked again")
+		}
+		src.err = errors.New("broken pipe")
+		d.due(src, time.Minute)
+		d.shows("? no answer")
+		src.err = nil
+		d.due(src, time.Minute)
+		d.shows("● training", "answers again")
 	}
 }
 

@@ -15,7 +15,8 @@ type Source interface {
 	Snapshot(ctx context.Context, at view.Position) (*view.View, error)
 	// Next waits for records after a position and returns between one and max of them in order. It returns io.EOF once
 	// there will never be another one, view.ErrKilled where nobody records the run any more and it did not say that it
-	// ends, and the context's error when that ends first. Other errors are of the way to the run, which may come back.
+	// ends, view.ErrNoProcess where a machine elsewhere says the first of it, and the context's error when that ends
+	// first. Other errors are of the way to the run, which may come back.
 	Next(ctx context.Context, after view.Position, max int) (view.Batch, error)
 }
 

@@ -34,6 +34,8 @@ func (m *model) title() string {
 // phase is the run's state as a glyph, a word and a role.
 func (m *model) phase() (glyph, word string, role cell.Role) {
 	switch {
+	case m.vanished():
+		return "✗", "gone", cell.Alert
 	case m.killed():
 		return "✗", "killed", cell.Alert
 	case m.feed.lost != nil:

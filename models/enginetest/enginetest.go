@@ -30,42 +30,51 @@ type Engine interface {
 // Make builds an engine for a model and a data set; it fails the test itself.
 type Make func(t *testing.T, m *models.Model, d *data.Set, threads int) Engine
 
-// names are a model without statistics and one with batch-norm and dropout.
-var names = []string{"mlp-small", "lenets"}
-
 // Run checks an engine.
 func Run(t *testing.T, newEngine Make) {
+	Part(t, newEngine)
+	newEngine.tasks(t, "mlp-small")
+	t.Run("gradients against float64", newEngine.layers)
+	t.Run("gradients of the zoo against float64", newEngine.zoo)
+	t.Run("random models against float64", newEngine.fuzz)
+}
+
+// Part is a part of Run: all tasks, with a model that has batch-norm and dropout.
+func Part(t *testing.T, newEngine Make) {
+	newEngine.tasks(t, "lenets")
+	m, set := load(t, "mlp-small")
+	Vector(t, m.Layout, func(t *testing.T, threads int) Engine { return newEngine(t, m, set, threads) })
+}
+
+// load is a model of the zoo and a set that it fits.
+func load(t *testing.T, name string) (*models.Model, *data.Set) {
+	t.Helper()
 	set, err := data.Glyphs(96, 32)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		m, err := models.Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &bench{m, set, newEngine}
-		t.Run(name, func(t *testing.T) {
-			t.Run("gradients do not see the cohort", b.gradientCohort)
-			t.Run("evaluations do not see the cohort", b.evaluateCohort)
-			t.Run("tasks run in order", b.order)
-			t.Run("candidates", b.candidates)
-			t.Run("candidates of other noise", b.candidateKinds)
-			t.Run("statistics", b.statistics)
-			t.Run("augmented samples", b.augmented)
-			t.Run("memory", b.memory)
-			t.Run("errors", b.errors)
-			t.Run("cancelled", b.cancelled)
-		})
-	}
-	t.Run("gradients against float64", newEngine.layers)
-	t.Run("gradients of the zoo against float64", newEngine.zoo)
-	t.Run("random models against float64", newEngine.fuzz)
-	m, err := models.Load("mlp-small")
+	m, err := models.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	Vector(t, m.Layout, func(t *testing.T, threads int) Engine { return newEngine(t, m, set, threads) })
+	return m, set
+}
+
+func (mk Make) tasks(t *testing.T, name string) {
+	m, set := load(t, name)
+	b := &bench{m, set, mk}
+	t.Run(name, func(t *testing.T) {
+		t.Run("gradients do not see the cohort", b.gradientCohort)
+		t.Run("evaluations do not see the cohort", b.evaluateCohort)
+		t.Run("tasks run in order", b.order)
+		t.Run("candidates", b.candidates)
+		t.Run("candidates of other noise", b.candidateKinds)
+		t.Run("statistics", b.statistics)
+		t.Run("augmented samples", b.augmented)
+		t.Run("memory", b.memory)
+		t.Run("errors", b.errors)
+		t.Run("cancelled", b.cancelled)
+	})
 }
 
 type bench struct {

@@ -35,10 +35,52 @@ func open(t testing.TB) gpu.Device {
 	return d
 }
 
+// kept is a device that engines use one after the other: what was compiled for one of them serves the next, which is
+// most of what an engine of a small model takes.
+type kept struct {
+	gpu.Device
+	sources map[string]bool
+	kernels map[string]gpu.Kernel
+}
+
+var device *kept
+
+// once is the device of the tests, opened once.
+func once(t testing.TB) gpu.Device {
+	t.Helper()
+	if device == nil {
+		device = &kept{open(t), map[string]bool{}, map[string]gpu.Kernel{}}
+	}
+	return device
+}
+
+func (k *kept) Load(name, source string) error {
+	if k.sources[source] {
+		return nil
+	}
+	err := k.Device.Load(name, source)
+	k.sources[source] = err == nil
+	return err
+}
+
+func (k *kept) Kernel(name string) (gpu.Kernel, error) {
+	if f, ok := k.kernels[name]; ok {
+		return f, nil
+	}
+	f, err := k.Device.Kernel(name)
+	if err == nil {
+		k.kernels[name] = f
+	}
+	return f, err
+}
+
+// Close leaves the device open for the next engine.
+func (k *kept) Close() {}
+
 // newEngine is closed with the test; a model without kernels skips it.
 func newEngine(t *testing.T, m *models.Model, set *data.Set) *gpu.Engine {
 	t.Helper()
-	e, err := gpu.New(open(t), m, set)
+	e, err := gpu.New(once(t), m, set)
 	if _, ok := errors.AsType[*gpu.UncoveredError](err); ok {
 		t.Skip(err)
 	}

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	"brood/models"
@@ -50,9 +51,15 @@ func TestVectorContract(t *testing.T) {
 	})
 }
 
+// TestContract is the contract of engines: all of it for the best twin and the portable one, and a part for others, as
+// long as BROOD_LONG does not ask for more.
 func TestContract(t *testing.T) {
 	twins(t, func(t *testing.T, twin kernel.Twin) {
-		enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+		run := enginetest.Run
+		if twin != kernel.Best() && twin != kernel.Portable && os.Getenv("BROOD_LONG") == "" {
+			run = enginetest.Part
+		}
+		run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
 			t.Helper()
 			e, err := NewEngine(m, d, threads, twin)
 			if err != nil {
@@ -137,9 +144,13 @@ func TestNoAllocations(t *testing.T) {
 }
 
 // TestElsewhere: the contract is met by an engine that owns its memory and works late, so that what is tested on it
-// stands on the contract.
+// stands on the contract. Without BROOD_LONG it is a part of it.
 func TestElsewhere(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+	run := enginetest.Run
+	if os.Getenv("BROOD_LONG") == "" {
+		run = enginetest.Part
+	}
+	run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
 		t.Helper()
 		e, err := NewEngine(m, d, threads, kernel.Best())
 		if err != nil {

@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,7 +36,11 @@ type request struct {
 	Wait     time.Duration  `cbor:"8,keyasint,omitempty"` // for records, at most; 0: for ever
 	Lease    view.LeaseAct  `cbor:"9,keyasint,omitempty"` // with Fleet, which a run that knows no such requests answers
 	Ahead    bool           `cbor:"10,keyasint,omitempty"`
+	Viewer   string         `cbor:"11,keyasint,omitempty"` // for the lease; "": a command of no viewer
 }
+
+// maxViewer bounds what is kept of a viewer, in bytes.
+const maxViewer = 32
 
 // Gate asks the keeper of a served run to let others in, or to shut one out.
 type Gate struct {
@@ -98,10 +103,11 @@ func receive(r io.Reader, most uint32, v any) error {
 // Client speaks to a Server. Records and commands go over connections of their own, so a waiting viewer never holds up
 // a command.
 type Client struct {
-	id   string
-	dir  string // of the session on this machine, whose log is there when its process is not; "" elsewhere
-	dial func(context.Context) (net.Conn, error)
-	take bool
+	id     string
+	viewer string // drawn for the writer's lease; "" once its commands are of no viewer
+	dir    string // of the session on this machine, whose log is there when its process is not; "" elsewhere
+	dial   func(context.Context) (net.Conn, error)
+	take   bool
 
 	watch, act line
 	mu         sync.Mutex
@@ -116,11 +122,15 @@ type line struct {
 	c  net.Conn
 }
 
-// NewClient names itself for the writer's lease; a program that only reads has no name, and is not counted among the
-// viewers. take makes its commands take the lease from others.
+// NewClient is a viewer of the person id, who may have several: the writer's lease is one viewer's. A program that only
+// reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
 func NewClient(id string, take bool, dial func(context.Context) (net.Conn, error)) *Client {
-	return &Client{id: id, take: take, dial: dial}
+	return &Client{id: id, viewer: rand.Text(), take: take, dial: dial}
 }
+
+// Stand makes the client no viewer, before its first request: its commands are obeyed too while a viewer of its person
+// holds the lease, which stays that one's.
+func (c *Client) Stand() { c.viewer = "" }
 
 // Dial opens the door of the session in dir, on this machine. Where the process that records it is gone later, the
 // client tells what the log has.
@@ -169,7 +179,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	}
 	conn := l.c
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	q.Client, q.Take = c.id, c.take
+	q.Client, q.Viewer, q.Take = c.id, c.viewer, c.take
 	if err = transmit(conn, q); err == nil {
 		err = receive(conn, maxMessage, &a)
 	}

@@ -176,6 +176,86 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// TestLeaseIsAViewers: of two that a person has open one writes. A single command of that person is obeyed, and leaves
+// the lease where it is. It ends with the connection.
+func TestLeaseIsAViewers(t *testing.T) {
+	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+		return event.Receipt{Accepted: true}, nil
+	}
+	_, first, s := serve(t, sourcetest.Run(2, 5), obey)
+	dial := func(name string) *Client {
+		c, err := Dial(s.Dir(), name, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	refused := func(c *Client) string {
+		t.Helper()
+		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
+		if err != nil || r.Accepted != (r.Reason == "") {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r.Reason
+	}
+	look := func(c *Client) view.Lease {
+		t.Helper()
+		l, err := c.Lease(soon.Context(t), view.LeaseLook)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	second, bob := dial(first.id), dial("bob")
+	if why := refused(first); why != "" {
+		t.Fatal(why)
+	}
+	busy := func(when string) {
+		t.Helper()
+		if why := refused(second); !strings.HasPrefix(why, first.id+" elsewhere writes for ") {
+			t.Errorf("%s: the second viewer is told %q", when, why)
+		}
+		if l := look(second); l.Mine || l.Holder != first.id+" elsewhere" {
+			t.Errorf("%s: the second viewer hears %+v", when, l)
+		}
+		if l := look(bob); l.Mine || l.Holder != first.id {
+			t.Errorf("%s: bob hears %+v", when, l)
+		}
+	}
+	busy("at first")
+	for name, ok := range map[string]bool{first.id: true, "bob": false} {
+		c := dial(name)
+		if c.Stand(); (refused(c) == "") != ok {
+			t.Errorf("a single command of %s is obeyed: %v", name, !ok)
+		}
+		if _, err := c.Lease(soon.Context(t), view.LeaseGive); err == nil {
+			t.Errorf("a single command of %s gives the lease away", name)
+		}
+		c.Close()
+	}
+	busy("after single commands")
+	if l := look(first); !l.Mine || l.Holder != first.id {
+		t.Errorf("the first viewer hears %+v", l)
+	}
+
+	first.Close()
+	for ctx := soon.Context(t); refused(second) != ""; time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil {
+			t.Fatal("who left still writes")
+		}
+	}
+	second.Close()
+	for ctx := soon.Context(t); look(bob).Holder != ""; {
+		if ctx.Err() != nil {
+			t.Fatal("who left still writes")
+		}
+	}
+	if why := refused(bob); why != "" {
+		t.Error(why)
+	}
+}
+
 // Nobody writes until somebody commands. The lease can be asked for: the holder is told by whom, and it passes when the
 // holder gives it, ends or leaves.
 func TestLeaseIsAskedFor(t *testing.T) {

@@ -8,64 +8,94 @@ import (
 	"brood/runtime/view"
 )
 
-// leaseFor is how long an operator may write alone after a command, while the connection lasts.
+// leaseFor is how long a viewer may write alone after a command, while the connection lasts.
 const leaseFor = 10 * time.Second
 
-// lease says who may write. It belongs to a person: all that come under one name share it.
+// lease says who may write. It belongs to a viewer: one of two that a person has open holds it.
 type lease struct {
 	holder, next party // next asked for it
 	until        time.Time
 }
 
-// party is who holds or asks, by the connection over which that was done last: it ends with it.
+// party is a viewer, by the connection over which it last asked or commanded:
+// what it holds ends with that. The client drew what tells it from others of its
+// person; a command that comes from no viewer, as of `brood set`, has nothing there, and is its person's.
 type party struct {
-	name string
-	by   net.Conn
+	name, viewer string
+	by           net.Conn
+}
+
+func (p party) nobody() bool { return p.by == nil }
+
+// same says whether two are one viewer.
+func (p party) same(q party) bool { return !p.nobody() && p.name == q.name && p.viewer == q.viewer }
+
+// person says whether what q asks is asked by p, or by no viewer but by its person.
+func (p party) person(q party) bool {
+	return p.same(q) || !p.nobody() && p.name == q.name && q.viewer == ""
+}
+
+// seen is p's name as q is told it.
+func (p party) seen(q party) string {
+	if p.nobody() || p.name != q.name || p.person(q) {
+		return p.name
+	}
+	return p.name + " elsewhere"
 }
 
 // settle lets the lease pass where it is over.
 func (l *lease) settle(now time.Time) {
-	if l.holder.by != nil && now.Before(l.until) {
+	if !l.holder.nobody() && now.Before(l.until) {
 		return
 	}
-	l.holder, l.next, l.until = l.next, party{}, now.Add(leaseFor)
+	l.grant(l.next, now)
+	l.next = party{}
+}
+
+func (l *lease) grant(to party, now time.Time) {
+	l.holder, l.until = to, now.Add(leaseFor)
 }
 
 // of is the lease as a client is told of it.
-func (l *lease) of(client string, now time.Time) view.Lease {
-	if l.settle(now); l.holder.by == nil {
+func (l *lease) of(client party, now time.Time) view.Lease {
+	if l.settle(now); l.holder.nobody() {
 		return view.Lease{}
 	}
-	return view.Lease{Holder: l.holder.name, Mine: l.holder.name == client, Left: l.until.Sub(now), Asks: l.next.name}
+	return view.Lease{Holder: l.holder.seen(client), Mine: l.holder.person(client), Left: l.until.Sub(now), Asks: l.next.seen(client)}
 }
 
-// command gives the lease to who commands, or says why not.
-func (l *lease) command(by net.Conn, client string, take bool, now time.Time) string {
-	if l.settle(now); l.holder.by != nil && l.holder.name != client && !take {
-		return fmt.Sprintf("%s writes for %.0f s more: wait, ask (:take in the workbench), or take the lease (--take)", l.holder.name, l.until.Sub(now).Seconds()+1)
+// command gives the lease to who commands, or says why not. A person who comes as no viewer leaves it with their own.
+func (l *lease) command(from party, take bool, now time.Time) string {
+	l.settle(now)
+	switch {
+	case l.holder.nobody(), take, l.holder.same(from):
+	case l.holder.person(from):
+		return ""
+	default:
+		return fmt.Sprintf("%s writes for %.0f s more: wait, ask (:take in the workbench), or take the lease (--take)", l.holder.seen(from), l.until.Sub(now).Seconds()+1)
 	}
-	l.holder, l.until = party{client, by}, now.Add(leaseFor)
-	if l.next.name == client {
+	l.grant(from, now)
+	if l.next.same(from) {
 		l.next = party{}
 	}
 	return ""
 }
 
-func (l *lease) ask(by net.Conn, client string, now time.Time) error {
+func (l *lease) ask(from party, now time.Time) error {
 	switch l.settle(now); {
-	case l.holder.by == nil:
-		l.holder, l.until = party{client, by}, now.Add(leaseFor)
-	case l.holder.name == client:
-	case l.next.by != nil && l.next.name != client:
-		return fmt.Errorf("%s writes, and %s asked before you: ask again when %s has it", l.holder.name, l.next.name, l.next.name)
+	case l.holder.nobody():
+		l.grant(from, now)
+	case l.holder.same(from):
+	case !l.next.nobody() && !l.next.same(from):
+		return fmt.Errorf("%s writes, and %s asked before you: ask again when %s has it", l.holder.seen(from), l.next.seen(from), l.next.seen(from))
 	default:
-		l.next = party{client, by}
+		l.next = from
 	}
 	return nil
 }
 
-func (l *lease) give(client string, now time.Time) error {
-	if l.settle(now); l.holder.by == nil || l.holder.name != client {
+func (l *lease) give(from party, now time.Time) error {
+	if l.settle(now); !l.holder.same(from) {
 		return fmt.Errorf("you do not hold the writer's lease: there is nothing to give")
 	}
 	l.until = now

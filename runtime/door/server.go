@@ -172,12 +172,13 @@ func (s *Server) talk(c net.Conn) {
 
 func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	var err error
+	from := party{q.Client, q.Viewer[:min(len(q.Viewer), maxViewer)], c}
 	switch {
 	case q.Ahead: // it has begun
 	case q.Lease != "":
-		err = s.about(c, q.Client, q.Lease)
+		err = s.about(from, q.Lease)
 	case q.Command != nil:
-		a.Receipt, err = s.obey(ctx, c, q.Client, q.Take, *q.Command)
+		a.Receipt, err = s.obey(ctx, from, q.Take, *q.Command)
 	case q.Gate != nil:
 		if err = errors.New("this run is not served: brood open SESSION lets others look, by URLs that it prints"); s.Gate != nil {
 			a.URL, err = s.Gate(*q.Gate)
@@ -193,7 +194,7 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 		a.Batch, err = s.next(ctx, q.At, q.Max, q.Wait)
 	}
 	s.mu.Lock()
-	a.Viewers, a.Lease = s.viewers, s.lease.of(q.Client, time.Now())
+	a.Viewers, a.Lease = s.viewers, s.lease.of(from, time.Now())
 	a.Writer = a.Lease.Holder == "" || a.Lease.Mine
 	s.mu.Unlock()
 	if errors.Is(err, io.EOF) {
@@ -205,9 +206,9 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 }
 
 // obey passes a command on when nobody else holds the writer's lease.
-func (s *Server) obey(ctx context.Context, by net.Conn, client string, take bool, c event.Command) (event.Receipt, error) {
+func (s *Server) obey(ctx context.Context, from party, take bool, c event.Command) (event.Receipt, error) {
 	s.mu.Lock()
-	reason := s.lease.command(by, client, take, time.Now())
+	reason := s.lease.command(from, take, time.Now())
 	s.mu.Unlock()
 	if reason != "" {
 		return event.Receipt{ID: c.ID, Reason: reason}, nil
@@ -216,14 +217,14 @@ func (s *Server) obey(ctx context.Context, by net.Conn, client string, take bool
 }
 
 // about asks for the lease or gives it away.
-func (s *Server) about(by net.Conn, client string, act view.LeaseAct) error {
+func (s *Server) about(from party, act view.LeaseAct) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch act {
 	case view.LeaseAsk:
-		return s.lease.ask(by, client, time.Now())
+		return s.lease.ask(from, time.Now())
 	case view.LeaseGive:
-		return s.lease.give(client, time.Now())
+		return s.lease.give(from, time.Now())
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"brood/models"
 	"brood/models/arith"
 	"brood/models/data"
-	"brood/models/gpu/opencl"
 	"brood/models/native/kernel"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -103,20 +102,20 @@ func TestOneArithmetic(t *testing.T) {
 }
 
 // TestOneArithmeticOnDevice: what every algorithm of the catalog does on the processor is executed by OpenCL, and the
-// other way round, to the hash. Without BROOD_LONG it takes three of them.
+// other way round, to the hash. Without BROOD_LONG it takes three of them, each once, and one with dense layers alone.
 func TestOneArithmeticOnDevice(t *testing.T) {
-	if _, err := (opencl.Driver{}).Devices(); err != nil {
-		t.Skip(err)
-	}
-	model := spec(t, mixed)
+	counted(t) // compiles once
+	long, model := os.Getenv("BROOD_LONG") != "", spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}}
 	for _, a := range catalog.All() {
 		few := []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.OpenAIES}
-		if !a.Needs.Model() || os.Getenv("BROOD_LONG") == "" && !slices.Contains(few, a) {
+		if !a.Needs.Model() || !long && !slices.Contains(few, a) {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {
-			across(t, brief(a, model, "glyphs"))
+			if across(t, brief(a, model, "glyphs")); !long {
+				return
+			}
 			for _, s := range more[a.Name] {
 				o := brief(a, model, "glyphs")
 				o.Set = append(o.Set, event.Setting{Knob: s[0], Expr: s[1]})
@@ -125,7 +124,9 @@ func TestOneArithmeticOnDevice(t *testing.T) {
 		})
 	}
 	for _, a := range []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.OpenAIES} {
-		t.Run("mlp, "+a.Name, func(t *testing.T) { across(t, brief(a, "mlp", "glyphs")) })
+		if long || a == optim.DPSGD {
+			t.Run("mlp, "+a.Name, func(t *testing.T) { across(t, brief(a, "mlp", "glyphs")) })
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,22 @@ func TestResumeForkVerify(t *testing.T) {
 	}
 	if got := train(t, same, f.Job, f, nil); got != want {
 		t.Errorf("a branch without an edit: %s, its parent %s", got, want)
+	}
+}
+
+// TestASmallRunIsSmall: what a run leaves is the state of its last round, saved once, and some KiB that tell of it.
+// This state is three rows of every member, and its cursors.
+func TestASmallRunIsSmall(t *testing.T) {
+	home := t.TempDir()
+	var state int64
+	for i := range 8 {
+		j := prepare(t, tiny(20))
+		state += int64(j.Members) * int64(3*4*j.Net.Layout.Params)
+		train(t, filepath.Join(home, strconv.Itoa(i)), j, nil, nil)
+	}
+	const told = 16 << 10
+	if size := session.Size(home); size < state || size > state+8*told {
+		t.Errorf("eight runs of %d bytes of state leave %d bytes", state, size)
 	}
 }
 

@@ -87,6 +87,7 @@ func (a *lossy) shape(loss float64) {
 // TestLinkLost: two workers that lose each other for two seconds, while both reach the coordinator, are tried again in
 // a new membership epoch: nobody is sent away, and the run ends as one that nobody disturbed.
 func TestLinkLost(t *testing.T) {
+	t.Parallel()
 	a := loseLinks(t, 200, 1, 2*time.Second)
 	ends := []<-chan error{a.work(t.Context(), a.config()), a.work(t.Context(), a.config())}
 	exit := a.train()
@@ -109,6 +110,7 @@ func TestLinkLost(t *testing.T) {
 // TestLinkLostThrice: a third time one of them is sent away for a while, and the run goes on with the other. It comes
 // back by itself, as another number, and no process ends before the run does.
 func TestLinkLostThrice(t *testing.T) {
+	t.Parallel()
 	a := loseLinks(t, 1<<40, 3, 2*time.Second)
 	watch := a.watch
 	a.watch = func(r event.Record) {
@@ -149,6 +151,7 @@ func TestLinkLostThrice(t *testing.T) {
 // key: one that comes back and says again that it never reached the others is away for longer, and another for no
 // longer than it was at fault itself.
 func TestAwayAtTheDoor(t *testing.T) {
+	t.Parallel()
 	began, once := make(chan struct{}), sync.Once{}
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), func(r event.Record) {
 		if r.Commit != nil {

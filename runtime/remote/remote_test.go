@@ -179,6 +179,7 @@ func TestResumeServed(t *testing.T) {
 // TestLeftAtOnce: a coordinator that ends before the run does, as upon a second Ctrl+C, never says goodbye for good:
 // its worker comes back, and looks for whoever goes on with the run as long as its patience lasts.
 func TestLeftAtOnce(t *testing.T) {
+	t.Parallel()
 	o := small(1 << 40)
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(soon.Context(t))

@@ -3,8 +3,10 @@ package remote
 import (
 	"context"
 	"errors"
+	"flag"
 	"maps"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +24,14 @@ import (
 	"brood/transport/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets six tests wait at once, however few processors there are: those that are parallel mostly wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if goruntime.GOMAXPROCS(0) < 6 {
+		_ = flag.Set("test.parallel", "6")
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // small is a job of about a second.
 func small(rounds uint64) host.Options {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 
+	"brood/runtime/view"
 	"brood/transport/identity"
 	"brood/transport/quic"
 	"brood/transport/wire"
@@ -64,15 +65,54 @@ func (v *Visitor) reach(ctx context.Context) (*quic.Peer, error) {
 	return p, nil
 }
 
-// Dial begins a conversation with the run's door.
+// Dial begins a conversation with the run's door. It and the conversation fail with [view.ErrNoProcess] where the
+// machine there says that the run's process is gone.
 func (v *Visitor) Dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
+	if v.lost() && quic.Shut(ctx, v.join.Address) { // a dial would wait for an answer
+		return nil, view.ErrNoProcess
+	}
 	p, err := v.reach(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return p.Open(ctx)
+	c, err := p.Open(ctx)
+	if err != nil {
+		return nil, v.why(err)
+	}
+	return conversation{c, v}, nil
+}
+
+// lost says whether the connection with the run broke.
+func (v *Visitor) lost() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.peer.Err() != nil
+}
+
+// why is the reason of a failure: nobody is there, or what it says itself.
+func (v *Visitor) why(err error) error {
+	g, ok := errors.AsType[*quic.GoneError](err)
+	if ok && g.Cause != quic.Closed && quic.Shut(context.Background(), v.join.Address) {
+		return view.ErrNoProcess
+	}
+	return err
+}
+
+// conversation is with the run's door.
+type conversation struct {
+	net.Conn
+	visitor *Visitor
+}
+
+// Read says why the run is gone, where it is.
+func (c conversation) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		err = c.visitor.why(err)
+	}
+	return n, err
 }
 
 // Role is what the run lets this visitor do.

@@ -16,6 +16,7 @@ import (
 	"brood/runtime/soon"
 	"brood/runtime/view"
 	"brood/transport/identity"
+	"brood/transport/quic"
 	"brood/transport/wire"
 )
 
@@ -37,6 +38,7 @@ func comeIn(t *testing.T, url string, key *identity.Key) (*Visitor, *door.Client
 
 // TestVisitors: a viewer looks, an operator commands under the name of its key, and a revoked key is out.
 func TestVisitors(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	o := small(1 << 40)
 	o.Workers = 2
@@ -173,6 +175,57 @@ func TestVisitors(t *testing.T) {
 	soon.Next(t, viewer.Gone(), "goodbye to the viewer")
 	if err := errors.Join(soon.Next(t, ends[0], "end of a worker"), soon.Next(t, ends[1], "end of a worker")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestVisitorsOfTheDead: a viewer by QUIC is told of a process that was killed by the machine where it ran, at once,
+// and is not told so while the network is cut, though it hears no goodbye either way. It finds the run where it listens
+// again.
+func TestVisitorsOfTheDead(t *testing.T) {
+	t.Parallel()
+	for _, killed := range []bool{true, false} {
+		dir := filepath.Join(t.TempDir(), "run")
+		s := serve(t, prepare(t, small(3)), nil, dir, nil) // nobody joins: there are no records
+		v, c, err := comeIn(t, s.srv.Join(wire.Viewer), newKey(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shot, err := c.Snapshot(soon.Context(t), math.MaxUint64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil {
+			t.Fatal(err)
+		}
+		end := func() {
+			if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+		if killed {
+			end()
+		}
+		_, err = c.Next(soon.Context(t), shot.Position, 10)
+		if err == nil || errors.Is(err, view.ErrNoProcess) != killed {
+			t.Errorf("killed %v: %v", killed, err)
+		}
+		if !killed {
+			end()
+			continue
+		}
+		if _, err := v.Dial(soon.Context(t)); !errors.Is(err, view.ErrNoProcess) {
+			t.Errorf("dialled again: %v", err)
+		}
+		again := &served{t: t}
+		if again.srv, err = Listen(Config{Dir: dir, Note: again.notes.add}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.Dial(soon.Context(t)); errors.Is(err, view.ErrNoProcess) {
+			t.Errorf("what listens again is taken for gone: %v", err)
+		}
+		if err := again.srv.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -127,6 +127,38 @@ func TestReserveFitsTheRun(t *testing.T) {
 	}
 }
 
+// A run that ended keeps no reserve: one that goes on with its session makes it again, and where there is no room for
+// it is refused before it begins.
+func TestReserveEndsWithItsWriter(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	s, err := create(dir, manual())
+	check(t, err)
+	check(t, errors.Join(s.Append(config(), commit(1)), s.Close()))
+	if _, err := os.Stat(filepath.Join(dir, "reserve")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the session is closed and its reserve is still there", err)
+	}
+	d := newFaulty()
+	o := manual()
+	o.disk = d
+	d.setCapacity(1)
+	var disk *DiskError
+	if _, err := open(dir, o); !errors.As(err, &disk) || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("without room the session opens: %v", err)
+	}
+	d.setCapacity(0)
+	s, err = open(dir, o)
+	check(t, err)
+	if st, err := os.Stat(filepath.Join(dir, "reserve")); err != nil || st.Size() != int64(o.reserve) {
+		t.Error("an opened session has no reserve", err)
+	}
+	check(t, s.Close())
+	got, err := read(t, dir)
+	if err != io.EOF {
+		t.Fatal(err)
+	}
+	sameCommits(t, got, []uint64{1})
+}
+
 func sameCommits(t *testing.T, got []event.Record, want []uint64) {
 	t.Helper()
 	for _, r := range got {

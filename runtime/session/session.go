@@ -161,7 +161,7 @@ func (s *Session) Dropped() uint64 {
 	return s.dropped
 }
 
-// Close writes and syncs what is left and releases the lock.
+// Close writes and syncs what is left, gives back the reserve, which only a writer needs, and releases the lock.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -177,6 +177,7 @@ func (s *Session) Close() error {
 	defer s.mu.Unlock()
 	err := errors.Join(s.flush(), s.takeFailure())
 	err = errors.Join(err, s.diskError("sync", 0, s.log.close()))
+	s.reserve.release()
 	s.log.code.close()
 	return errors.Join(err, s.lock.Close())
 }

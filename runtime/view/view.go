@@ -49,6 +49,10 @@ type Batch struct {
 // ErrKilled is of a source whose run is recorded by no process any more, and whose log does not say that it ended.
 var ErrKilled = errors.New("the process of the run is gone, and did not say that it ends")
 
+// ErrNoProcess is of a source on another machine, which says that no process has the run's address any more. Whether it
+// was killed or ended after the way there was cut, it cannot say.
+var ErrNoProcess = errors.New("no process listens at the run's address any more: it was killed, or has ended")
+
 // View is the state of a run at a position. Apply is its only writer; everything that it points to is never changed, so
 // Clone shares it.
 type View struct {

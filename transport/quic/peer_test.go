@@ -182,7 +182,7 @@ func TestDialSaysWhatToDo(t *testing.T) {
 	for address, says := range map[string]string{
 		address: "nothing answers", "127.0.0.1": "missing port", "127.0.0.1:x": "unknown port", "no-such-host.invalid:1": "",
 	} {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		if _, _, err := worker.Dial(ctx, address, gone.ID(), wire.Hello{Role: wire.Worker}); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "dial "+address) {
 			t.Errorf("%s: %v", address, err)
 		}

@@ -369,7 +369,7 @@ func TestFaults(t *testing.T) {
 		playScene(t, uint64(seed), keys, false)
 		return
 	}
-	standard := 25
+	standard := 15
 	if testing.Short() {
 		standard = 8
 	}

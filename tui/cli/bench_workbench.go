@@ -114,7 +114,7 @@ func makeUp(dir string, seed, members, rounds int) (int64, error) {
 	for i := range records {
 		records[i].At = at + int64(i)*1e6
 	}
-	if err := errors.Join(s.Append(records...), s.Close(), os.Remove(filepath.Join(dir, "reserve"))); err != nil {
+	if err := errors.Join(s.Append(records...), s.Close()); err != nil {
 		return 0, err
 	}
 	size, _, _ := session.LogSize(dir)

@@ -32,6 +32,9 @@ func (r reached) broken(err error) error {
 	if errors.Is(err, view.ErrKilled) {
 		return fmt.Errorf("session %s was killed after round %d: %s", r.name, session.Describe(r.dir).Round, r.goOn())
 	}
+	if errors.Is(err, view.ErrNoProcess) {
+		return fmt.Errorf("%s: %w; %s", r.name, view.ErrNoProcess, r.goOn())
+	}
 	return err
 }
 
@@ -65,6 +68,7 @@ func called(dir string) string {
 // once gives the only command of who leaves now: the writer's lease is free for the next at once, and not only when the
 // other end hears of the leaving.
 func (r reached) once(ctx context.Context, cmd event.Command) (event.Receipt, error) {
+	r.Stand()
 	receipt, err := r.Command(ctx, cmd)
 	if err == nil {
 		_, _ = r.Lease(ctx, view.LeaseGive) // another may hold it, or the run be over

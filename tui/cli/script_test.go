@@ -26,7 +26,10 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs each file of testdata/script against the binary, in a directory of its own without data sets.
 func TestScripts(t *testing.T) {
-	compiled := t.TempDir() // kernels of PoCL, once for all scripts
+	compiled := os.Getenv("POCL_CACHE_DIR") // where PoCL keeps kernels for all tests: a script has a home of its own
+	if cache, err := os.UserCacheDir(); compiled == "" && err == nil {
+		compiled = filepath.Join(cache, "pocl", "kcache")
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
