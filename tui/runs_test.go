@@ -1,14 +1,9 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,171 +11,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"brood/optim"
-	"brood/runtime/compare"
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
 )
-
-// shelf is a library in memory. Running sessions are attached to, others replayed.
-type shelf struct {
-	list    []session.Info
-	folders map[string][]session.Info
-	records map[string][]event.Record // by directory: what its log holds, for those that are laid over each other
-	err     error
-	scans   int
-	touched time.Time // when a run was added to the folders
-	read    []string  // directories, in the order in which summaries were asked for
-	saved   int
-	opened  []string
-	closed  []string
-	deleted []string
-	done    []string // what a keeper was asked for
-	branch  func(context.Context, Branch) (Opened, error)
-	asked   []Branch
-	nearest uint64 // checkpoint, as a branch is told
-}
-
-func (s *shelf) Scan(_ context.Context, folder string) (out []library.Entry, err error) {
-	s.scans++
-	list := s.list
-	if folder != "" {
-		list = s.folders[folder]
-	}
-	for _, x := range list {
-		out = append(out, library.Entry{Name: x.Name, Dir: x.Dir, Bytes: 1 + int64(x.Round), Written: x.Started, Running: x.Running})
-	}
-	for dir := range s.folders {
-		if folder == "" {
-			out = append(out, library.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep", Written: cmp.Or(s.touched, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))})
-		}
-	}
-	library.Sort(out)
-	return out, s.err
-}
-
-func (s *shelf) Summary(e library.Entry) library.Summary {
-	s.read = append(s.read, e.Dir)
-	sum := library.Summary{Info: session.Info{Name: e.Name, Dir: e.Dir}, Loss: math.NaN(), Runs: len(s.folders[e.Dir])}
-	for _, list := range append(slices.Collect(maps.Values(s.folders)), s.list) {
-		if i := slices.IndexFunc(list, func(x session.Info) bool { return x.Dir == e.Dir }); i >= 0 {
-			sum.Info = list[i]
-		}
-	}
-	for _, r := range s.records[e.Dir] {
-		if r.Config != nil {
-			sum.Parent = r.Config.Parent
-		}
-	}
-	if sum.Round > 5 {
-		sum.Members, sum.Series, sum.Loss, sum.Curve = 4, view.CentreLoss, 1/float64(sum.Seed+1), []float64{2, 1, 0.7, 0.5, math.NaN(), 0.3, 0.2, 1 / float64(sum.Seed+1)}
-	}
-	return sum
-}
-
-// Curves writes the records as the real writer does, and reads them back.
-func (s *shelf) Curves(e library.Entry) (*compare.Run, error) {
-	if s.err != nil || s.records[e.Dir] == nil {
-		return nil, errors.Join(s.err, fmt.Errorf("session %s %w: there is nothing to compare", e.Name, compare.ErrNoRound))
-	}
-	tmp, err := os.MkdirTemp("", "shelf-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(tmp)
-	dir := filepath.Join(tmp, e.Name)
-	w, err := session.Create(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(w.Append(s.records[e.Dir]...), w.Close()); err != nil {
-		return nil, err
-	}
-	run, err := compare.Read(dir)
-	if err == nil {
-		run.Dir = e.Dir
-	}
-	return run, err
-}
-
-func (s *shelf) Save() error { s.saved++; return s.err }
-
-func (s *shelf) Resume(_ context.Context, dir string, limit event.Limit) (Opened, error) {
-	s.done = append(s.done, fmt.Sprintf("resume %s to %d", filepath.Base(dir), limit.Rounds))
-	return Opened{Session: dir, Source: sourcetest.NewMemory(sourcetest.Run(2, 40)...), Commander: &desk{}}, s.err
-}
-
-func (s *shelf) Stop(_ context.Context, dir string) error {
-	s.done = append(s.done, "stop "+filepath.Base(dir))
-	return s.err
-}
-
-func (s *shelf) Export(_ context.Context, dir string) (string, error) {
-	s.done = append(s.done, "export "+filepath.Base(dir))
-	return "model.safetensors: lenet after round 300", s.err
-}
-
-func (s *shelf) Describe(_ context.Context, dir string, a session.About) error {
-	s.done = append(s.done, fmt.Sprintf("describe %s %q %q %q", filepath.Base(dir), a.Name, a.Tags, a.Note))
-	for i := range s.list {
-		if s.list[i].Dir == dir && s.err == nil {
-			s.list[i].About = a
-		}
-	}
-	return s.err
-}
-
-func (s *shelf) Open(_ context.Context, dir string) (Opened, error) {
-	i := slices.IndexFunc(s.list, func(x session.Info) bool { return x.Dir == dir })
-	if s.err != nil || i < 0 {
-		return Opened{}, errors.Join(s.err, fmt.Errorf("there is no %s", dir))
-	}
-	s.opened = append(s.opened, dir)
-	o := Opened{Session: dir, Close: func() error { s.closed = append(s.closed, dir); return nil }}
-	if s.list[i].Running {
-		o.Source, o.Commander = sourcetest.NewMemory(sourcetest.Run(2, 40)...), &desk{}
-	} else {
-		o.Source = fast(&tape{rs: sourcetest.Run(4, 60)})
-	}
-	return o, nil
-}
-
-func (s *shelf) Delete(_ context.Context, dir string) error {
-	s.deleted = append(s.deleted, dir)
-	s.list = slices.DeleteFunc(s.list, func(x session.Info) bool { return x.Dir == dir })
-	return s.err
-}
-
-func (s *shelf) Branch(ctx context.Context, b Branch) (Opened, error) {
-	s.asked = append(s.asked, b)
-	return s.branch(ctx, b)
-}
-
-func recordedOnes() []session.Info {
-	err := 2.5
-	at := func(h int) time.Time { return time.Date(2026, 11, 20, h, 30, 0, 0, time.UTC) }
-	return []session.Info{
-		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle", Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished, TestError: &err, TestRound: 300, Size: 6e6},
-		{Name: "2026-11-20-es-0b1c", Dir: "/s/2026-11-20-es-0b1c", Running: true, Algorithm: "openai-es", Model: "lenet", Data: "mnist", Seed: 7, Started: at(9), Round: 12840, Phase: event.Training, Size: 41e6},
-		{Name: "2026-11-20-run-d00d", Dir: "/s/2026-11-20-run-d00d", Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Seed: 2, Started: at(11), Round: 5, Phase: event.Training, Size: 120e3},
-		{Name: "2026-11-20-cut-ffff", Dir: "/s/2026-11-20-cut-ffff", Started: at(10), Err: "session: 000001.log is damaged at byte 77 (frame 3): its checksum is wrong", Size: 999},
-	}
-}
-
-func shelved(t testing.TB, w, h int, keys string) (*desk, *shelf) {
-	s := &shelf{list: recordedOnes()}
-	d := open(t, w, h, sourcetest.Run(6, 100), func(o *Options) {
-		o.Library, o.Session = s, s.list[1].Dir
-		o.Close = func() error { s.closed = append(s.closed, s.list[1].Dir); return nil }
-	})
-	d.now = time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)
-	d.press(strings.Fields(keys)...)
-	return d, s
-}
 
 func TestGoldenRuns(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {60, 20}, {80, 24}, {120, 36}, {200, 50}} {
@@ -351,101 +187,6 @@ func TestDeleteAsks(t *testing.T) {
 	}
 }
 
-// study is a shelf of runs that can be laid over each other: two seeds of one setting, one of another with a fork, one
-// that runs, a folder, and one that has done nothing.
-func study() *shelf {
-	s := &shelf{records: map[string][]event.Record{}, folders: map[string][]session.Info{}}
-	put := func(i int, name string, seed uint64, rounds int, change func(rs []event.Record)) {
-		x := session.Info{Name: name, Dir: "/s/" + name, Algorithm: "sample", Model: "lenet", Data: "glyphs", Seed: seed, Phase: event.Finished,
-			Round: uint64(rounds), Started: time.Date(2026, 11, 20, 12-i, 0, 0, 0, time.UTC), Size: int64(1e6 * (i + 1))}
-		if rounds > 0 {
-			rs := sourcetest.Run(4, rounds)
-			tested := 1.42 + float64(i)/10
-			x.TestError, x.TestRound = &tested, uint64(rounds)
-			for _, r := range rs {
-				switch {
-				case r.Config != nil:
-					r.Config.Seed = seed
-				case r.Points != nil && r.Points.Series == view.CentreLoss:
-					r.Points.Values[0] *= 1 + float64(i)/5
-				}
-			}
-			first := &event.Evaluation{Round: uint64(rounds) / 4, TestError: 8 + float64(i), Samples: 1000}
-			at := slices.IndexFunc(rs, func(r event.Record) bool { return r.Evaluation != nil })
-			rs = slices.Insert(rs, at, event.Record{At: rs[at].At, Evaluation: first})
-			if change != nil {
-				change(rs)
-			}
-			s.records[x.Dir] = rs
-		}
-		s.list = append(s.list, x)
-	}
-	put(0, "seed-1", 1, 200, nil)
-	put(1, "seed-2", 2, 200, nil)
-	put(2, "wide", 1, 120, func(rs []event.Record) { rs[0].Config.Model = "wide" })
-	put(3, "fork", 1, 200, func(rs []event.Record) {
-		for i, r := range rs { // its log begins where it was forked
-			if r.Points != nil && r.Points.Round <= 100 || r.Evaluation != nil && r.Evaluation.Round < 100 || r.Commit != nil && r.Commit.To <= 100 {
-				rs[i] = event.Record{At: r.At, State: &event.State{Phase: event.Training}}
-			}
-		}
-		rs[0].Config.Parent, rs[0].Config.ParentAt = "seed-1", 100
-		rs[1].Plan.At = 100
-		rs[2] = event.Record{At: rs[2].At, Checkpoint: &event.Checkpoint{Round: 100, Progress: event.Progress{Rounds: 100, Steps: 10000, Samples: 1280000, Epochs: 1}}}
-		rs[1], rs[2] = rs[2], rs[1]
-	})
-	put(4, "begun", 1, 0, nil)
-	s.list[1].About = session.About{Tags: []string{"best"}, Note: "as in the paper"}
-	s.list[3].Running, s.list[3].Phase = true, event.Training
-	s.folders["/s/sweep-grid"] = []session.Info{
-		{Name: "eta=0.1,seed=1", Dir: "/s/sweep-grid/eta=0.1,seed=1", Phase: event.Finished, Round: 60, Seed: 1, Started: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)},
-		{Name: "eta=0.1,seed=2", Dir: "/s/sweep-grid/eta=0.1,seed=2", Phase: event.Failed, Round: 3, Seed: 2, Started: time.Date(2026, 11, 20, 7, 0, 0, 0, time.UTC)},
-	}
-	return s
-}
-
-// browse opens the workbench on a library, without a run.
-func browse(t testing.TB, w, h int, s *shelf, keys string) *desk {
-	d := &desk{t: t, now: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)}
-	d.model = newModel(context.Background(), Options{Library: s, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann", NoColor: true,
-		Width: w, Height: h, Clock: func() time.Time { return d.now }})
-	d.runs = newRuns()
-	for _, own := range d.runs.panels() {
-		d.replace(own)
-	}
-	d.deliver(d.look()())
-	return d.press(strings.Fields(keys)...)
-}
-
-func TestGoldenOverlay(t *testing.T) {
-	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
-		name := func(what string) string { return fmt.Sprintf("%s-%dx%d", what, size[0], size[1]) }
-		golden(t, name("runs-alone"), browse(t, size[0], size[1], study(), "j").screenText())
-		d := browse(t, size[0], size[1], study(), "space space space space G enter")
-		golden(t, name("runs-marked"), d.screenText())
-		golden(t, name("runs-cursor"), d.press("S", "a", "a", "left", "left", "left", "left", "left", "left", "tab").screenText())
-	}
-}
-
-// At 80 columns there is no place for the table beside rail and charts: a key shows all of its columns, and leads back.
-func TestWholeTable(t *testing.T) {
-	d := browse(t, 80, 24, study(), "space space space space G enter")
-	d.hides("train loss")
-	d.press("v")
-	for _, c := range d.runs.overlay.cols {
-		d.shows(strings.TrimSpace(c.head))
-	}
-	d.hides("they also differ in", "▸ runs")
-	golden(t, "runs-table-80x24", d.screenText())
-	for _, key := range []string{"v", "esc"} {
-		d.press(key)
-		if d.shows("loss of the centre"); d.expanded || d.focus != runsPanel {
-			t.Errorf("%s leads to %s", key, d.focus)
-		}
-		d.press("v")
-	}
-}
-
 // Without a run there is the rail alone: other screens say so, and a run that is opened is left by esc.
 func TestBrowseWithoutARun(t *testing.T) {
 	d := browse(t, 120, 36, study(), "")
@@ -527,110 +268,6 @@ func TestRunsAreSorted(t *testing.T) {
 	}
 }
 
-// The overlay: a line for each run or for the seeds of a setting, values at the cursor, differences and the best.
-func TestOverlay(t *testing.T) {
-	d := browse(t, 200, 50, study(), "/")
-	d.write("seed-").press("enter", "g", "space", "space", "space") // fork is found by its parent
-	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.marks, want) {
-		t.Fatalf("marked %v, want %v", d.runs.marks, want)
-	}
-	d.shows("3 runs over each other", "loss of the centre", "test error  %", "bytes sent", "seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
-	o := &d.runs.overlay
-	if len(o.lines) != 2 || len(o.lines[1].runs) != 2 {
-		t.Fatalf("%d lines", len(o.lines))
-	}
-	fork, mean := o.plots[0].lines[0], o.plots[0].lines[1]
-	if n := len(fork); !fork[n/2-10].Empty() || fork[n-1].Empty() {
-		t.Error("the fork is not drawn from its fork point on")
-	}
-	if b := mean[len(mean)-1]; !(b.Min < b.Mean() && b.Mean() < b.Max) {
-		t.Errorf("the mean of the seeds ends with %+v", b)
-	}
-	// At a place both have their own value; where a run has none there is none.
-	d.press("right")
-	if v, ok := o.read(o.plots[0].read[0]); ok {
-		t.Errorf("at the beginning the fork is at %g", v.Mean())
-	}
-	d.shows("at round", "a –")
-	d.press("esc", "esc", "left") // the filter, and then the cursor
-	if v, _ := o.read(o.plots[0].read[0]); o.at != o.width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
-		t.Errorf("at the end the fork is at %g", v.Mean())
-	}
-	d.press("S")
-	if d.screenText(); len(o.lines) != 3 {
-		t.Errorf("each seed alone: %d lines", len(o.lines))
-	}
-	d.hides("seeds as mean and band")
-	for _, by := range []string{"by step", "by sample", "by byte", "by second", "by round"} {
-		d.press("a")
-		d.shows(by)
-	}
-	d.press("U")
-	if len(d.runs.marks) > 0 {
-		t.Error("the marks are still there")
-	}
-}
-
-// What stands beside a chart was measured: between two tests it is the first of them, with its round, and without a
-// cursor it is the last value, however wide the window is.
-func TestOverlayReadsWhatWasMeasured(t *testing.T) {
-	last := ""
-	for _, size := range [][2]int{{80, 24}, {120, 36}, {140, 50}, {200, 50}} {
-		s := study()
-		d := browse(t, size[0], size[1], s, "j e e")
-		d.focus = overlayPanel
-		d.press("e")
-		tests, loss := -1, -1
-		d.screenText()
-		o := &d.runs.overlay
-		for i, p := range o.plots {
-			switch p.title {
-			case "test error  %":
-				tests = i
-			case "loss of the centre":
-				loss = i
-			}
-		}
-		points := sourcetest.Run(4, 200)
-		var want float64
-		for _, r := range points {
-			if r.Points != nil && r.Points.Series == view.CentreLoss {
-				want = r.Points.Values[0]
-			}
-		}
-		v, ok := o.read(o.plots[loss].read[0])
-		if text := num(v.Mean()); !ok || v.Mean() != want || last != "" && text != last {
-			t.Errorf("%v: the loss ends at %g, recorded was %g", size, v.Mean(), want)
-		} else {
-			last = text
-		}
-		var rounds []uint64
-		var errs []float64
-		for _, r := range s.records["/s/seed-1"] {
-			if e := r.Evaluation; e != nil {
-				rounds, errs = append(rounds, e.Round), append(errs, e.TestError)
-			}
-		}
-		if len(rounds) < 2 {
-			t.Fatalf("tests at %v", rounds)
-		}
-		between := float64(rounds[0]+rounds[1]) / 2
-		for o.at = 0; ; o.at++ {
-			if _, end := o.cell(); end >= between {
-				break
-			}
-		}
-		if v, ok := o.read(o.plots[tests].read[0]); !ok || v.Mean() != errs[0] || v.x != float64(rounds[0]) {
-			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.x, errs[0], rounds[0])
-		}
-		d.shows(fmt.Sprintf("%s @%d", num(errs[0]), rounds[0]))
-		o.at = 0
-		if v, ok := o.read(o.plots[tests].read[0]); ok {
-			t.Errorf("before the first test the test error reads %g", v.Mean())
-		}
-	}
-}
-
 // A recording does not claim that it trains, and stands still while nobody sees it.
 func TestReplayOfARunThatHasEnded(t *testing.T) {
 	end := event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 60}}
@@ -652,27 +289,6 @@ func TestReplayOfARunThatHasEnded(t *testing.T) {
 	}
 	d.press("1", "end")
 	d.shows("✓ finished", "recording")
-}
-
-// A test error of a round before the last is marked, and the foot says of which round it is.
-func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
-	s := study()
-	s.list[0].TestRound = 150
-	d := browse(t, 120, 36, s, "j")
-	d.shows("1.42@", "test 1.42 % @150")
-	d.press("j")
-	d.shows("1.52 ")
-	d.hides("1.52@", "@150")
-}
-
-// The legend has the letters that there are.
-func TestTheLegendHasTheLettersThereAre(t *testing.T) {
-	d := browse(t, 120, 36, study(), "g space")
-	d.shows("a: marked")
-	d.press("space")
-	d.shows("a, b: marked")
-	d.press("space", "space")
-	d.shows("a to d: marked")
 }
 
 // A filter's words are looked for each on its own; a folder that has them keeps its runs, and where nothing passes that
@@ -721,33 +337,6 @@ func TestALongNameIsNotLost(t *testing.T) {
 	d.write(long).press("enter")
 	if e, ok := d.popup.(*ask); !ok || !strings.Contains(e.err, "characters") || e.text() != long || len(s.done) > 0 {
 		t.Errorf("after a long name: %T, has done %v", d.popup, s.done)
-	}
-}
-
-// A mark stays in a folder that is closed, and goes with its run.
-func TestMarksStay(t *testing.T) {
-	s := study()
-	dir := "/s/sweep-grid/eta=0.1,seed=1"
-	s.records[dir] = sourcetest.Run(2, 60)
-	d := browse(t, 120, 36, s, "G enter")
-	d.press("j", "space", "g", "space")
-	if want := []string{dir, "/s/fork"}; !slices.Equal(d.runs.marks, want) {
-		t.Fatalf("marked %v, want %v", d.runs.marks, want)
-	}
-	d.runs.chosen = "/s/sweep-grid"
-	d.press("enter")
-	d.now = d.now.Add(time.Minute)
-	d.deliver(d.relisted())
-	d.screenText()
-	if len(d.runs.marks) != 2 || len(d.runs.overlay.set) != 2 || len(d.runs.sorted(d.model)) != 6 {
-		t.Errorf("after the folder was closed: marks %v, %d lines", d.runs.marks, len(d.runs.overlay.lines))
-	}
-	s.folders["/s/sweep-grid"] = s.folders["/s/sweep-grid"][1:]
-	d.now = d.now.Add(time.Minute)
-	d.deliver(d.relisted())
-	d.screenText()
-	if !slices.Equal(d.runs.marks, []string{"/s/fork"}) || len(d.runs.overlay.set) != 1 {
-		t.Errorf("after the run is gone: marks %v, %d runs", d.runs.marks, len(d.runs.overlay.set))
 	}
 }
 
@@ -856,40 +445,5 @@ func TestRunsFitWhateverTheSize(t *testing.T) {
 				t.Fatalf("%q: not in ASCII at %dx%d: %q", keys, w, h, a.screenText()[at:at+3])
 			}
 		}
-	}
-}
-
-// TestExportOfTheOverlay: E writes what the charts over each other are drawn from, every point of every run, and the
-// table of settings and figures to the last digit.
-func TestExportOfTheOverlay(t *testing.T) {
-	t.Chdir(t.TempDir())
-	d := browse(t, 200, 50, study(), "/")
-	d.write("seed-").press("enter", "g", "space", "space", "space")
-	d.focus = overlayPanel
-	d.press("E")
-	all := readCSV(t, "run-overlay.csv")
-	runs, points := map[string]int{}, 0
-	for _, row := range all[1:] {
-		if row[1] == "loss of the centre" {
-			runs[row[0]]++
-			points++
-		}
-	}
-	want := 0
-	for _, run := range d.runs.overlay.set {
-		want += len(run.Measured("centre.loss", d.runs.overlay.axis))
-	}
-	if len(runs) != 3 || points != want || strings.Join(all[0], ",") != "run,quantity,round,round,points,min,mean,max" {
-		t.Errorf("%d points of %v, want %d of 3 runs, below %v", points, runs, want, all[0])
-	}
-	d.focus = figuresPanel
-	d.press("E")
-	table := readCSV(t, "run-figures.csv")
-	if len(table) != 4 || table[0][0] != "run" || !slices.Contains(table[0], "test_error") || !slices.Contains(table[0], "seed") {
-		t.Errorf("the table is %v", table)
-	}
-	d.focus = runsPanel
-	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export of runs: tab leads to charts and tables") {
-		t.Errorf("on the rail E says %q", d.toast.text)
 	}
 }

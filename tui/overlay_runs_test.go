@@ -1,0 +1,229 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+func TestGoldenOverlay(t *testing.T) {
+	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
+		name := func(what string) string { return fmt.Sprintf("%s-%dx%d", what, size[0], size[1]) }
+		golden(t, name("runs-alone"), browse(t, size[0], size[1], study(), "j").screenText())
+		d := browse(t, size[0], size[1], study(), "space space space space G enter")
+		golden(t, name("runs-marked"), d.screenText())
+		golden(t, name("runs-cursor"), d.press("S", "a", "a", "left", "left", "left", "left", "left", "left", "tab").screenText())
+	}
+}
+
+// At 80 columns there is no place for the table beside rail and charts: a key shows all of its columns, and leads back.
+func TestWholeTable(t *testing.T) {
+	d := browse(t, 80, 24, study(), "space space space space G enter")
+	d.hides("train loss")
+	d.press("v")
+	for _, c := range d.runs.overlay.cols {
+		d.shows(strings.TrimSpace(c.head))
+	}
+	d.hides("they also differ in", "▸ runs")
+	golden(t, "runs-table-80x24", d.screenText())
+	for _, key := range []string{"v", "esc"} {
+		d.press(key)
+		if d.shows("loss of the centre"); d.expanded || d.focus != runsPanel {
+			t.Errorf("%s leads to %s", key, d.focus)
+		}
+		d.press("v")
+	}
+}
+
+// The overlay: a line for each run or for the seeds of a setting, values at the cursor, differences and the best.
+func TestOverlay(t *testing.T) {
+	d := browse(t, 200, 50, study(), "/")
+	d.write("seed-").press("enter", "g", "space", "space", "space") // fork is found by its parent
+	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.marks, want) {
+		t.Fatalf("marked %v, want %v", d.runs.marks, want)
+	}
+	d.shows("3 runs over each other", "loss of the centre", "test error  %", "bytes sent", "seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
+	o := &d.runs.overlay
+	if len(o.lines) != 2 || len(o.lines[1].runs) != 2 {
+		t.Fatalf("%d lines", len(o.lines))
+	}
+	fork, mean := o.plots[0].lines[0], o.plots[0].lines[1]
+	if n := len(fork); !fork[n/2-10].Empty() || fork[n-1].Empty() {
+		t.Error("the fork is not drawn from its fork point on")
+	}
+	if b := mean[len(mean)-1]; !(b.Min < b.Mean() && b.Mean() < b.Max) {
+		t.Errorf("the mean of the seeds ends with %+v", b)
+	}
+	// At a place both have their own value; where a run has none there is none.
+	d.press("right")
+	if v, ok := o.read(o.plots[0].read[0]); ok {
+		t.Errorf("at the beginning the fork is at %g", v.Mean())
+	}
+	d.shows("at round", "a –")
+	d.press("esc", "esc", "left") // the filter, and then the cursor
+	if v, _ := o.read(o.plots[0].read[0]); o.at != o.width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
+		t.Errorf("at the end the fork is at %g", v.Mean())
+	}
+	d.press("S")
+	if d.screenText(); len(o.lines) != 3 {
+		t.Errorf("each seed alone: %d lines", len(o.lines))
+	}
+	d.hides("seeds as mean and band")
+	for _, by := range []string{"by step", "by sample", "by byte", "by second", "by round"} {
+		d.press("a")
+		d.shows(by)
+	}
+	d.press("U")
+	if len(d.runs.marks) > 0 {
+		t.Error("the marks are still there")
+	}
+}
+
+// What stands beside a chart was measured: between two tests it is the first of them, with its round, and without a
+// cursor it is the last value, however wide the window is.
+func TestOverlayReadsWhatWasMeasured(t *testing.T) {
+	last := ""
+	for _, size := range [][2]int{{80, 24}, {120, 36}, {140, 50}, {200, 50}} {
+		s := study()
+		d := browse(t, size[0], size[1], s, "j e e")
+		d.focus = overlayPanel
+		d.press("e")
+		tests, loss := -1, -1
+		d.screenText()
+		o := &d.runs.overlay
+		for i, p := range o.plots {
+			switch p.title {
+			case "test error  %":
+				tests = i
+			case "loss of the centre":
+				loss = i
+			}
+		}
+		points := sourcetest.Run(4, 200)
+		var want float64
+		for _, r := range points {
+			if r.Points != nil && r.Points.Series == view.CentreLoss {
+				want = r.Points.Values[0]
+			}
+		}
+		v, ok := o.read(o.plots[loss].read[0])
+		if text := num(v.Mean()); !ok || v.Mean() != want || last != "" && text != last {
+			t.Errorf("%v: the loss ends at %g, recorded was %g", size, v.Mean(), want)
+		} else {
+			last = text
+		}
+		var rounds []uint64
+		var errs []float64
+		for _, r := range s.records["/s/seed-1"] {
+			if e := r.Evaluation; e != nil {
+				rounds, errs = append(rounds, e.Round), append(errs, e.TestError)
+			}
+		}
+		if len(rounds) < 2 {
+			t.Fatalf("tests at %v", rounds)
+		}
+		between := float64(rounds[0]+rounds[1]) / 2
+		for o.at = 0; ; o.at++ {
+			if _, end := o.cell(); end >= between {
+				break
+			}
+		}
+		if v, ok := o.read(o.plots[tests].read[0]); !ok || v.Mean() != errs[0] || v.x != float64(rounds[0]) {
+			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.x, errs[0], rounds[0])
+		}
+		d.shows(fmt.Sprintf("%s @%d", num(errs[0]), rounds[0]))
+		o.at = 0
+		if v, ok := o.read(o.plots[tests].read[0]); ok {
+			t.Errorf("before the first test the test error reads %g", v.Mean())
+		}
+	}
+}
+
+// A test error of a round before the last is marked, and the foot says of which round it is.
+func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
+	s := study()
+	s.list[0].TestRound = 150
+	d := browse(t, 120, 36, s, "j")
+	d.shows("1.42@", "test 1.42 % @150")
+	d.press("j")
+	d.shows("1.52 ")
+	d.hides("1.52@", "@150")
+}
+
+// The legend has the letters that there are.
+func TestTheLegendHasTheLettersThereAre(t *testing.T) {
+	d := browse(t, 120, 36, study(), "g space")
+	d.shows("a: marked")
+	d.press("space")
+	d.shows("a, b: marked")
+	d.press("space", "space")
+	d.shows("a to d: marked")
+}
+
+// A mark stays in a folder that is closed, and goes with its run.
+func TestMarksStay(t *testing.T) {
+	s := study()
+	dir := "/s/sweep-grid/eta=0.1,seed=1"
+	s.records[dir] = sourcetest.Run(2, 60)
+	d := browse(t, 120, 36, s, "G enter")
+	d.press("j", "space", "g", "space")
+	if want := []string{dir, "/s/fork"}; !slices.Equal(d.runs.marks, want) {
+		t.Fatalf("marked %v, want %v", d.runs.marks, want)
+	}
+	d.runs.chosen = "/s/sweep-grid"
+	d.press("enter")
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.relisted())
+	d.screenText()
+	if len(d.runs.marks) != 2 || len(d.runs.overlay.set) != 2 || len(d.runs.sorted(d.model)) != 6 {
+		t.Errorf("after the folder was closed: marks %v, %d lines", d.runs.marks, len(d.runs.overlay.lines))
+	}
+	s.folders["/s/sweep-grid"] = s.folders["/s/sweep-grid"][1:]
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.relisted())
+	d.screenText()
+	if !slices.Equal(d.runs.marks, []string{"/s/fork"}) || len(d.runs.overlay.set) != 1 {
+		t.Errorf("after the run is gone: marks %v, %d runs", d.runs.marks, len(d.runs.overlay.set))
+	}
+}
+
+// TestExportOfTheOverlay: E writes what the charts over each other are drawn from, every point of every run, and the
+// table of settings and figures to the last digit.
+func TestExportOfTheOverlay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d := browse(t, 200, 50, study(), "/")
+	d.write("seed-").press("enter", "g", "space", "space", "space")
+	d.focus = overlayPanel
+	d.press("E")
+	all := readCSV(t, "run-overlay.csv")
+	runs, points := map[string]int{}, 0
+	for _, row := range all[1:] {
+		if row[1] == "loss of the centre" {
+			runs[row[0]]++
+			points++
+		}
+	}
+	want := 0
+	for _, run := range d.runs.overlay.set {
+		want += len(run.Measured("centre.loss", d.runs.overlay.axis))
+	}
+	if len(runs) != 3 || points != want || strings.Join(all[0], ",") != "run,quantity,round,round,points,min,mean,max" {
+		t.Errorf("%d points of %v, want %d of 3 runs, below %v", points, runs, want, all[0])
+	}
+	d.focus = figuresPanel
+	d.press("E")
+	table := readCSV(t, "run-figures.csv")
+	if len(table) != 4 || table[0][0] != "run" || !slices.Contains(table[0], "test_error") || !slices.Contains(table[0], "seed") {
+		t.Errorf("the table is %v", table)
+	}
+	d.focus = runsPanel
+	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export of runs: tab leads to charts and tables") {
+		t.Errorf("on the rail E says %q", d.toast.text)
+	}
+}
