@@ -94,7 +94,7 @@ func (r *Replay) nearest(at view.Position) *view.View {
 	}
 	if n, payload, ok, err := k.Keyframe(min(at, math.MaxInt64)); err == nil && ok && n > best.Position && n <= at {
 		var v view.View
-		if cbor.Unmarshal(payload, &v) == nil && v.Position == n {
+		if cbor.Unmarshal(payload, &v) == nil && v.Position == n && v.Fold == view.Fold {
 			return &v
 		}
 	}

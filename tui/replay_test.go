@@ -192,6 +192,11 @@ func TestSavedKeyframesShortenTheFirstSeek(t *testing.T) {
 	if got, err := fast(l).Snapshot(context.Background(), 2*keyEvery+5); err != nil || got.State.Round != 2*keyEvery+4 || l.reads > 10 {
 		t.Errorf("%v, round %d, %d records read", err, got.State.Round, l.reads)
 	}
+	v.Fold, v.State.Round = 0, 7 // of a program that folded less
+	l.frames[2*keyEvery], _ = cbor.Marshal(v)
+	if got, err := fast(l).Snapshot(context.Background(), 2*keyEvery); err != nil || got.State.Round != 2*keyEvery-1 || got.Fold != view.Fold {
+		t.Errorf("a keyframe of another fold: %v, round %d, fold %d", err, got.State.Round, got.Fold)
+	}
 	l.frames[2*keyEvery] = []byte("damaged")
 	if got, err := fast(l).Snapshot(context.Background(), 2*keyEvery+5); err != nil || got.State.Round != 2*keyEvery+4 {
 		t.Errorf("a damaged keyframe: %v, round %d", err, got.State.Round)

@@ -83,6 +83,7 @@ type View struct {
 	Meetings    *Meetings         `cbor:"21,keyasint,omitempty"` // nil where the algorithm does not pair
 	// payload a round of each operation that sent some, see [Excess]
 	Traffic []Series `cbor:"22,keyasint,omitempty"`
+	Fold    int      `cbor:"23,keyasint"` // version of the fold that made it, see [Fold]
 }
 
 // Edit is a change of a knob with what it replaced.
@@ -114,6 +115,9 @@ type Entry struct {
 	Answered bool            `cbor:"8,keyasint,omitempty"` // what it told of is over
 }
 
+// Fold is the version of Apply. A view that was saved by another lacks what this one would have folded.
+const Fold = 2
+
 // What a View keeps of lists that grow with a run's age.
 const (
 	maxLane  = 512
@@ -121,7 +125,7 @@ const (
 )
 
 // New is the view of an empty log.
-func New() *View { return &View{State: event.State{Phase: event.Waiting}} }
+func New() *View { return &View{State: event.State{Phase: event.Waiting}, Fold: Fold} }
 
 // Clone is an independent snapshot: neither sees what is applied to the other. Its cost does not depend on the number
 // of points, since sealed buckets are shared.
