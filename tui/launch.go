@@ -74,10 +74,11 @@ type Estimate struct {
 func (r Request) Without(at LineID, alg string) Request {
 	switch {
 	case at.Knob:
-		r.Knobs = maps.Clone(r.Knobs)
-		r.Knobs[alg] = slices.DeleteFunc(slices.Clone(r.Knobs[alg]), func(s event.Setting) bool { return s.Knob == at.Name })
-		if len(r.Knobs[alg]) == 0 {
+		kept := slices.DeleteFunc(slices.Clone(r.Knobs[alg]), func(s event.Setting) bool { return s.Knob == at.Name })
+		if r.Knobs = maps.Clone(r.Knobs); len(kept) == 0 {
 			delete(r.Knobs, alg)
+		} else {
+			r.Knobs[alg] = kept
 		}
 	case at.Name == PresetLine:
 		r.Preset = ""

@@ -165,7 +165,7 @@ func drawWatched(m *model, g *cell.Grid, r cell.Rect) {
 		put(string(k), watch.Rules[k])
 	}
 	put("and", "numbers that are none, workers that are lost or disagree, a disk that is full, commands that cannot be obeyed")
-	put("elsewhere", "--on-alert COMMAND of run, serve and resume hands each alert to a command, as a line of JSON")
+	put("elsewhere", "--on-alert COMMAND of run, serve and fork hands each warning and error to a command, as a line of JSON")
 }
 
 func alertRows(v *view.View) rows {

@@ -18,10 +18,11 @@ import (
 const (
 	heedEvery = 5 * time.Second
 	tellFor   = 30 * time.Second
-	tellMost  = 16 // alerts that wait for their turn; what comes beyond them is in the log alone
+	tellLast  = 3 * time.Second // for all that are left when the run has ended
+	tellMost  = 16              // alerts that wait for their turn; what comes beyond them is in the log alone
 )
 
-// heed watches a run: it raises what a person would want to hear of, and tells a command of each alert.
+// heed watches a run: it raises what a person would want to hear of, and tells a command of each warning and error.
 type heed struct {
 	mu    sync.Mutex
 	watch watch.Watch
@@ -52,10 +53,11 @@ func (h *heed) raise(notes []watch.Note) {
 	}
 }
 
-// begin lets time pass and calls the command, one alert after the other, until end is called, which waits for it. It
-// begins before the fleet does and ends after it.
-func (h *heed) begin(session, command string) (end func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// begin lets time pass and calls the command, one alert after the other, until end is called, which gives it a moment
+// more. It begins before the fleet does and ends after it. What leaves at once, ctx, leaves the command too.
+func (h *heed) begin(ctx context.Context, session, command string) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
 	h.work.Go(func() {
 		tick := time.NewTicker(heedEvery)
 		defer tick.Stop()
@@ -66,7 +68,7 @@ func (h *heed) begin(session, command string) (end func()) {
 				notes := h.watch.Tick(now.UnixNano())
 				h.mu.Unlock()
 				h.raise(notes)
-			case <-ctx.Done():
+			case <-over:
 				return
 			}
 		}
@@ -75,14 +77,16 @@ func (h *heed) begin(session, command string) (end func()) {
 		h.tell = make(chan event.Alert, tellMost)
 		h.work.Go(func() {
 			for a := range h.tell {
-				call(session, command, a)
+				call(ctx, session, command, a)
 			}
 		})
 	}
 	return func() {
-		cancel()
+		defer cancel()
+		close(over)
 		if h.tell != nil {
 			close(h.tell)
+			defer time.AfterFunc(tellLast, cancel).Stop()
 		}
 		h.work.Wait()
 	}
@@ -90,15 +94,19 @@ func (h *heed) begin(session, command string) (end func()) {
 
 // call runs a command of the person's with an alert: as a line of JSON on its standard input. What comes
 // of it is its own affair: a run does not depend on it.
-func call(session, command string, a event.Alert) {
-	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
+func call(ctx context.Context, session, command string, a event.Alert) {
+	ctx, cancel := context.WithTimeout(ctx, tellFor)
 	defer cancel()
+	if ctx.Err() != nil {
+		return
+	}
 	shell := []string{"sh", "-c", command}
 	if goruntime.GOOS == "windows" {
 		shell = []string{"cmd", "/C", command}
 	}
 	c := exec.CommandContext(ctx, shell[0], shell[1:]...)
 	c.WaitDelay = time.Second // what it began in the background may have its output open
+	whole(c)
 	text, err := json.Marshal(struct {
 		Session string `json:"session"`
 		Round   uint64 `json:"round"`

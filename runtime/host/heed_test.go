@@ -1,7 +1,9 @@
 package host
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"brood/models/engine"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
+	"brood/runtime/soon"
 	"brood/runtime/watch"
 )
 
@@ -29,7 +32,7 @@ func TestHeedRaises(t *testing.T) {
 		notes = append(notes, n)
 	}}
 	out := filepath.Join(t.TempDir(), "alerts")
-	end := h.begin("a-run", "sleep 0.05; cat >>"+out)
+	end := h.begin(t.Context(), "a-run", "sleep 0.05; cat >>"+out)
 	for i, x := range []float64{1, 1, 9, 9, 9} {
 		h.take(event.Record{Points: &event.Points{Round: uint64(i), Series: event.SeriesCentre, Members: []engine.Member{engine.None}, Values: []float64{x}}})
 	}
@@ -52,6 +55,42 @@ func TestHeedRaises(t *testing.T) {
 	if err != nil || string(text) != want {
 		t.Errorf("after %s the command has heard %s (%v), want %s", time.Since(began), text, err, want)
 	}
+}
+
+// TestHeedEnds: a command that does not end is ended a few seconds after the run, with what it began, and at once where
+// the run is left at once.
+func TestHeedEnds(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		t.Skip("the command is one of a POSIX shell")
+	}
+	for name, leave := range map[string]bool{"the run ends": false, "the run is left": true} {
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(t.Context())
+		h := &heed{}
+		end := h.begin(ctx, "a-run", "echo $$ >"+filepath.Join(dir, "pid")+"; sleep 600 & sleep 600")
+		for range 5 {
+			h.take(event.Record{Alert: &event.Alert{Level: event.LevelError, Kind: event.AlertDisk}})
+		}
+		soon.Until(t, "the command", func() bool { return fileHas(filepath.Join(dir, "pid")) })
+		if leave {
+			cancel()
+		}
+		began := time.Now()
+		end()
+		if took := time.Since(began); !leave && took < tellLast/2 || took > 60*time.Second {
+			t.Errorf("%s: the command had %s", name, took)
+		}
+		pid, _ := os.ReadFile(filepath.Join(dir, "pid"))
+		if left, _ := exec.Command("pgrep", "-r", "R,S,D", "-g", strings.TrimSpace(string(pid))).Output(); len(left) > 0 { // and not reaped yet
+			t.Errorf("%s: of the command there are left %s", name, left)
+		}
+		cancel()
+	}
+}
+
+func fileHas(path string) bool {
+	text, err := os.ReadFile(path)
+	return err == nil && len(text) > 0
 }
 
 // TestAlertsAreTold: a run that comes to what is no number tells its command so; what the rules raise gets into the

@@ -150,6 +150,7 @@ func (r *Run) replayInto(v *view.View) error {
 		}
 		v.Apply(rec)
 		r.track(rec)
+		_ = r.heed.watch.Take(rec) // what it says was said then
 	}
 }
 
@@ -195,7 +196,7 @@ func (r *Run) prune(rec event.Record) {
 
 // Train runs to the end. An interrupt through Interrupt finishes the round and saves; ctx leaves at once.
 func (r *Run) Train(ctx context.Context) (coordinator.Exit, error) {
-	defer r.heed.begin(filepath.Base(r.Session.Dir()), option.OnAlert.Text(r.Job.Options))()
+	defer r.heed.begin(ctx, filepath.Base(r.Session.Dir()), option.OnAlert.Text(r.Job.Options))()
 	return r.fleet.Run(ctx)
 }
 

@@ -86,7 +86,7 @@ var (
 		Choices: texts(coordinator.TroublePolicies),
 		at:      func(o *Options) any { return &o.OnTrouble }, in: func(c *event.Config) any { return &c.OnTrouble }})
 	OnAlert = add(Option{Name: "on-alert",
-		Doc:  "shell `command` that gets each alert as a line of JSON, for instance to send it somewhere; it is not recorded",
+		Doc:  "shell `command` that gets each warning and error as a line of JSON, for instance to send it somewhere; it is not recorded",
 		Kind: Text, Use: Again})
 	Checkpoints = add(Option{Name: "checkpoints",
 		Doc:  "checkpoints that stay to branch from: the newest two, and older ones at doubling distances (default 16)",

@@ -2,9 +2,10 @@ package watch
 
 import "slices"
 
-// seen is a commit's time of a round, in nanoseconds, and what was exchanged.
+// seen is what a commit took, in nanoseconds, and what was exchanged.
 type seen struct {
-	each  float64
+	round float64 // of a round
+	each  float64 // of a sample or an evaluation; where a round has none of them, of a round
 	all   float64 // of the whole commit
 	bytes int64
 	rate  float64 // bytes a second

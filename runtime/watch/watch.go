@@ -27,25 +27,27 @@ type Note struct {
 
 // The bounds.
 const (
-	inARow       = 3   // values beyond a bound before it counts
-	diverged     = 3   // times the least centre loss so far
-	recovered    = 1.5 // times the same: it is over
-	collapsed    = 0.02
-	diverse      = 0.05 // of the greatest diversity so far
-	slow         = 8    // times the usual time of a round
+	inARow       = 3    // values beyond a bound before it counts
+	diverged     = 3    // times the least centre loss so far
+	rise         = 0.1  // of the first one, at least
+	recovered    = 1.5  // times the least: it is over
+	collapsed    = 1e-4 // of the greatest diversity so far: training alone brings members near each other
+	diverse      = 1e-3
+	slow         = 8 // times the usual time of a sample, or of a round that has none
 	quick        = 2
 	slowFor      = 5 * time.Second // together, at least
 	usualCommits = 64
 	leastCommits = 8 // before anything is usual
 	stallFor     = 60 * time.Second
 	stallRounds  = 20 // usual commits, at least
+	stallSlowest = 3  // times the slowest commit so far, at least
 )
 
 // Rules say what is watched for, by kind.
 var Rules = map[event.AlertKind]string{
 	event.AlertDiverged: fmt.Sprintf("the centre's loss is %d times its least, %d probes in a row", diverged, inARow),
 	event.AlertCollapse: fmt.Sprintf("the diversity of members that breed is below %g %% of its greatest", 100*collapsed),
-	event.AlertSlow:     fmt.Sprintf("rounds take %d times as long as before, for %g s and more", slow, slowFor.Seconds()),
+	event.AlertSlow:     fmt.Sprintf("a round takes %d times as long as before, for its samples, for %g s and more", slow, slowFor.Seconds()),
 	event.AlertStall:    fmt.Sprintf("no round is finished for %g s, nor for %d times what is usual", stallFor.Seconds(), stallRounds),
 }
 
@@ -55,15 +57,18 @@ type Watch struct {
 	heard    int64 // Unix nanoseconds of the newest commit, or of the beginning of training
 
 	loss   trip
-	best   float64 // least centre loss; 0: none
+	first  float64 // centre loss; 0: none
+	best   float64 // the least; 0: none
 	bestAt uint64
 
 	diversity trip
 	most      float64
 
-	pace  trip
-	usual pace
-	late  time.Duration // of the rounds in a row that were slow
+	pace    trip
+	usual   pace
+	late    time.Duration // of the rounds in a row that were slow
+	done    event.Progress
+	slowest int64 // nanoseconds of a commit
 
 	stalled bool
 }
@@ -100,8 +105,10 @@ func (w *Watch) Take(r event.Record) []Note {
 		w.training = r.State.Phase == event.Training
 		w.heard = r.At
 	case r.Plan != nil:
-		w.plan(r.Plan)
 		w.heard = r.At
+		return w.plan(r.Plan)
+	case r.Edit != nil: // another batch or period makes other rounds usual
+		return w.forget("a knob was turned")
 	case r.Commit != nil:
 		w.heard = r.At
 		return append(w.goesOn(r.Commit), w.commit(r.Commit)...)
@@ -114,11 +121,22 @@ func (w *Watch) Take(r event.Record) []Note {
 }
 
 // plan forgets what another population, algorithm or way made usual.
-func (w *Watch) plan(p *event.Plan) {
-	w.usual, w.pace, w.late = pace{}, trip{on: w.pace.on}, 0
+func (w *Watch) plan(p *event.Plan) (out []Note) {
+	out = w.forget("members are placed anew")
+	w.done, w.slowest = event.Progress{}, 0
 	if p.From == event.Saved || p.OldAlg != p.Algorithm {
-		w.best, w.most = 0, 0
+		w.first, w.best, w.most = 0, 0, 0
 	}
+	return out
+}
+
+// forget finds out again what is usual, and says why.
+func (w *Watch) forget(why string) (out []Note) {
+	if w.pace.on {
+		out = end(event.AlertSlow, "%s: what a round takes is found out again", why)
+	}
+	w.usual, w.pace, w.late = pace{}, trip{}, 0
+	return out
 }
 
 func (w *Watch) centre(p *event.Points) []Note {
@@ -126,13 +144,16 @@ func (w *Watch) centre(p *event.Points) []Note {
 	if x-x != 0 { // another rule's
 		return nil
 	}
-	raised, over := w.loss.next(w.best > 0 && x > diverged*w.best, w.best == 0 || x <= recovered*w.best)
+	if w.first == 0 {
+		w.first = x
+	}
+	raised, over := w.loss.next(w.best > 0 && x > max(diverged*w.best, w.best+rise*w.first), w.best == 0 || x <= recovered*w.best)
 	if x > 0 && (w.best == 0 || x < w.best) {
 		w.best, w.bestAt = x, p.Round
 	}
 	switch {
 	case raised:
-		return warn(event.AlertDiverged, "the loss of the centre is %.4g, %.3g times its least (%.4g after round %d): lower the learning rate, or branch off before it rose", x, x/w.best, w.best, w.bestAt)
+		return warn(event.AlertDiverged, "the loss of the centre is %.4g, %.3g times its least (%.4g after round %d): turn back what was turned last, or branch off before it rose", x, x/w.best, w.best, w.bestAt)
 	case over:
 		return end(event.AlertDiverged, "the loss of the centre is %.4g again", x)
 	}
@@ -154,7 +175,7 @@ func (w *Watch) diverse(p *event.Points) []Note {
 	raised, over := w.diversity.next(x < collapsed*w.most, x > diverse*w.most)
 	switch {
 	case raised:
-		return warn(event.AlertCollapse, "the diversity is %.3g, %.2g %% of what it was: the members are nearly one; more mutation, or a larger population, keeps them apart", x, 100*x/w.most)
+		return warn(event.AlertCollapse, "the diversity is %.3g, %.2g %% of what it was: the members are nearly one, and selection has nothing left to choose from", x, 100*x/w.most)
 	case over:
 		return end(event.AlertCollapse, "the diversity is %.3g again", x)
 	}
@@ -165,7 +186,15 @@ func (w *Watch) commit(c *event.Commit) []Note {
 	if c.Rounds == 0 || c.Nanos <= 0 {
 		return nil
 	}
-	now := seen{each: float64(c.Nanos) / float64(c.Rounds), all: float64(c.Nanos)}
+	before := w.done
+	w.done, w.slowest = c.Progress, max(w.slowest, c.Nanos)
+	now := seen{round: float64(c.Nanos) / float64(c.Rounds), all: float64(c.Nanos)}
+	now.each = now.round
+	if work := c.Progress.Samples - before.Samples + c.Progress.Evaluations - before.Evaluations; before.Rounds > 0 && c.Progress.Samples >= before.Samples && work > 0 {
+		now.each = float64(c.Nanos) / float64(work)
+	} else if c.Progress.Samples+c.Progress.Evaluations > 0 { // nobody knows yet how many
+		return nil
+	}
 	for _, n := range c.Sent {
 		now.bytes += n
 	}
@@ -175,30 +204,30 @@ func (w *Watch) commit(c *event.Commit) []Note {
 	if w.late += time.Duration(c.Nanos); !beyond {
 		w.late = 0
 	}
-	before := w.pace.beyond
+	row := w.pace.beyond
 	raised, over := w.pace.next(beyond, known && now.each < quick*usual.each)
 	if raised && w.late < slowFor { // not yet
-		w.pace, raised = trip{beyond: before}, false
+		w.pace, raised = trip{beyond: row}, false
 	}
 	if !beyond {
 		w.usual.add(now)
 	}
 	switch {
 	case raised:
-		text := fmt.Sprintf("a round takes %s, %.3g times as long as before (%s)", brief(now.each), now.each/usual.each, brief(usual.each))
+		text := fmt.Sprintf("a round takes %s, %.3g times as long as before (%s)", brief(now.round), now.each/usual.each, brief(now.round*usual.each/now.each))
 		if now.bytes > 0 {
 			text += fmt.Sprintf(", and %.3g kB/s are exchanged in place of %.3g", now.rate/1e3, usual.rate/1e3)
 		}
 		return warn(event.AlertSlow, "%s: look for a slow worker or link (Fleet, Network)", text)
 	case over:
-		return end(event.AlertSlow, "a round takes %s again", brief(now.each))
+		return end(event.AlertSlow, "a round takes %s again", brief(now.round))
 	}
 	return nil
 }
 
 // Tick is told the time, in Unix nanoseconds.
 func (w *Watch) Tick(now int64) []Note {
-	limit := stallFor
+	limit := max(stallFor, stallSlowest*time.Duration(w.slowest))
 	if usual, known := w.usual.median(); known {
 		limit = max(limit, time.Duration(stallRounds*usual.all))
 	}

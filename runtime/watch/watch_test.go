@@ -15,6 +15,8 @@ import (
 type run struct {
 	w     Watch
 	round uint64
+	batch uint64 // samples a round
+	done  uint64
 	now   int64
 	said  []string
 	texts []string
@@ -46,7 +48,9 @@ func (r *run) take(x event.Record) {
 func (r *run) commit(rounds uint64, each time.Duration) {
 	r.round += rounds
 	r.now += int64(rounds) * int64(each)
-	r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: rounds, Nanos: int64(rounds) * int64(each), Sent: map[optim.Op]int64{"mean": int64(rounds) * 1e6}}})
+	r.done += rounds * r.batch
+	r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: rounds, Nanos: int64(rounds) * int64(each), Sent: map[optim.Op]int64{"mean": int64(rounds) * 1e6},
+		Progress: event.Progress{Rounds: r.round, Samples: r.done}}})
 }
 
 func (r *run) points(series string, values ...float64) {
@@ -89,6 +93,12 @@ func TestRules(t *testing.T) {
 
 func TestDivergence(t *testing.T) {
 	r := begun()
+	for range 5 {
+		r.centre(1e-4, 1e-4, 3.1e-4, 9e-5) // of one that began at more, far too little to speak of
+		r.w.first = 2.3
+	}
+	r.says(t)
+	r = begun()
 	r.centre(2.3, 1, 0.5, 0.4, 1.3, 0.4, 1.3, 1.3) // two in a row are chance
 	r.says(t)
 	r.centre(1.3)
@@ -115,13 +125,16 @@ func TestCollapse(t *testing.T) {
 		r.points(name, 0.1, 0.04) // less, and far from nothing
 	}
 	r.says(t)
+	for range 5 {
+		r.points(name, 0.01, 0.005) // as training brings them together
+	}
 	for range 2 {
-		r.points(name, 0.01, 0.02)
+		r.points(name, 1e-5, 2e-5)
 	}
 	r.says(t)
-	r.points(name, 0.01, math.NaN(), 0.02)
+	r.points(name, 1e-5, math.NaN(), 2e-5)
 	r.says(t, "+collapse")
-	r.points(name, 0.04)
+	r.points(name, 5e-4)
 	r.says(t)
 	r.points(name, 0.2)
 	r.says(t, "-collapse")
@@ -153,6 +166,51 @@ func TestSlowRounds(t *testing.T) {
 	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "a"}})
 	for range 100 {
 		r.commit(1, time.Second)
+	}
+	r.says(t)
+	for range 100 {
+		r.commit(1, 9*time.Second)
+	}
+	r.says(t, "+slow")
+	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "a"}}) // nothing is usual any more
+	r.says(t, "-slow")
+}
+
+// TestMoreWorkIsNotSlow: a schedule that makes a batch a hundred times as large makes rounds that take so long, and so
+// does an edit.
+func TestMoreWorkIsNotSlow(t *testing.T) {
+	r := begun()
+	r.batch = 4
+	for range 100 {
+		r.commit(10, 10*time.Millisecond)
+	}
+	r.batch = 400
+	for range 100 {
+		r.commit(1, time.Second)
+	}
+	r.says(t)
+	r.batch = 4
+	for range 100 {
+		r.commit(1, time.Second)
+	}
+	r.says(t, "+slow")
+	r.take(event.Record{Edit: &event.Edit{}})
+	r.says(t, "-slow")
+	for range 100 {
+		r.commit(1, 20*time.Second)
+	}
+	r.commit(1, 100*time.Second)
+	r.says(t)
+}
+
+// TestLongRoundsDoNotStall: what a run took for its slowest round it may take again, and more.
+func TestLongRoundsDoNotStall(t *testing.T) {
+	r := begun()
+	r.commit(1, 90*time.Second) // told of at its end
+	r.said = nil
+	for range 3 {
+		r.hear(r.w.Tick(r.now + int64(90*time.Second)))
+		r.commit(1, 90*time.Second)
 	}
 	r.says(t)
 }
