@@ -304,3 +304,12 @@ func TestLauncherFits(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingToTakeBack: what was never said can be taken back, on every kind of line.
+func TestNothingToTakeBack(t *testing.T) {
+	for _, at := range []LineID{{Name: "eta", Knob: true}, {Name: "members"}, {Name: PresetLine}} {
+		if r := (Request{}).Without(at, "parle"); r.Preset != "" || len(r.Knobs)+len(r.Options) != 0 {
+			t.Errorf("without %v there is %+v", at, r)
+		}
+	}
+}

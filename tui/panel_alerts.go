@@ -43,7 +43,7 @@ func (a *alarms) panels() []panel {
 				{keys: []string{"G", "end"}, title: "oldest", do: move(1 << 30)},
 			},
 			point: func(m *model, r cell.Rect, _, y int) {
-				if i, ok := tableAt(r, y, len(a.all(m)), a.index(m), alertFoot); ok {
+				if i, ok := tableAt(r, y, len(a.all(m)), a.index(m), a.foot(m, r, a.all(m))); ok {
 					a.at = a.all(m)[i].At
 				}
 			},
@@ -97,8 +97,16 @@ func (m *model) becameOf(e view.Entry) (text string, role cell.Role) {
 	return "due", cell.Warn
 }
 
-// alertFoot is the lines below the table: all that the alert under the cursor says.
+// alertFoot is the least lines below the table, for all that the alert under the cursor says.
 const alertFoot = 4
+
+// foot is how many there are: as many as it takes, and half of the panel at most.
+func (a *alarms) foot(m *model, r cell.Rect, all []view.Entry) int {
+	if r.H < 10 || len(all) == 0 {
+		return 0
+	}
+	return min(max(alertFoot, 1+len(wrap(all[a.index(m)].Text, r.W-4))), r.H/2)
+}
 
 func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
 	all := a.all(m)
@@ -110,10 +118,7 @@ func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, r, "nothing was raised so far")
 		return
 	}
-	at, foot := a.index(m), alertFoot
-	if r.H < 10 {
-		foot = 0
-	}
+	at, foot := a.index(m), a.foot(m, r, all)
 	cols := []column[view.Entry]{
 		{head: "when", width: 8, weight: 1, text: func(e view.Entry) string { return span(time.Duration(e.Trained)) }, right: true},
 		{head: "round", width: 10, weight: 3, text: func(e view.Entry) string { return round(e.Round) }, right: true},

@@ -23,7 +23,7 @@ func TestAlertsScreen(t *testing.T) {
 	raise(event.LevelWarning, event.AlertStall, "none is finished")
 	raise(event.LevelInfo, event.AlertCordon, "worker 1 gets no members")
 	d.press("8")
-	d.shows("8 Alerts!2", "3, of which 2 due", "watched for", "rounds take 8 times")
+	d.shows("8 Alerts!2", "3, of which 2 due", "watched for", "a round takes 8 times")
 	d.hides("worker 1 gets")
 	states := func() string {
 		var out []string

@@ -13,7 +13,7 @@ import (
 // beside is the series next to the main one: the fitness, or in a run without a model that of the algorithm's others
 // which was measured first.
 func (m *model) beside() (name, title string) {
-	name, title = view.Fitness, "fitness  validation"
+	name, title = view.Fitness, "fitness"
 	if m.alg == nil || m.shown.Config == nil || m.shown.Config.Data != "" {
 		return name, title
 	}
@@ -41,9 +41,9 @@ func fitnessTitle(m *model) (string, string) {
 	}
 	spread := m.shown.Find(view.Spread)
 	if l := m.ranked(spread); len(l) > 0 && !m.dropped(spread) {
-		return "fitness  validation", note + "spread " + m.dated(spread, num(middle(l)))
+		return "fitness", note + "spread " + m.dated(spread, num(middle(l)))
 	}
-	return "fitness  validation", strings.TrimSuffix(note, " · ")
+	return "fitness", strings.TrimSuffix(note, " · ")
 }
 
 func drawFitness(m *model, g *cell.Grid, r cell.Rect) {

@@ -32,14 +32,27 @@ func newLoss() panel {
 		screen: &screen{digit: 1, name: "Live", charts: true, place: placeLive}}
 }
 
-func lossTitle(m *model) (string, string) {
-	title, unit := "loss", ""
+// lossSeries is what is drawn with the loss of the centre, on its axis: the main series, nil where there is a model and
+// that is no loss.
+func (m *model) lossSeries() (s *view.Series, title, unit string) {
+	title = "loss"
 	if m.alg != nil {
-		for _, s := range m.alg.Series {
-			if s.Name == m.mainSeries() {
-				title, unit = s.Title, "  "+s.Unit
+		for _, x := range m.alg.Series {
+			if x.Name == m.mainSeries() {
+				title, unit = x.Title, x.Unit
 			}
 		}
+	}
+	if m.shown.Config != nil && m.shown.Config.Data != "" && m.alg != nil && unit != optim.SeriesLoss.Unit {
+		return nil, "loss of the centre", optim.SeriesLoss.Unit
+	}
+	return m.shown.Find(m.mainSeries()), title, unit
+}
+
+func lossTitle(m *model) (string, string) {
+	_, title, unit := m.lossSeries()
+	if unit != "" {
+		unit = "  " + unit
 	}
 	scale := "linear y"
 	if m.logAxis {
@@ -87,7 +100,8 @@ func (m *model) marks() (out []chart.Mark) {
 }
 
 func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
-	s, centre := m.shown.Find(m.mainSeries()), m.shown.Find(view.CentreLoss)
+	s, _, _ := m.lossSeries()
+	centre := m.shown.Find(view.CentreLoss)
 	if s == nil && centre == nil || r.H < 4 {
 		explain(g, r, m.waiting("the loss"))
 		return

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"brood/runtime/view"
@@ -53,6 +54,7 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 	var layers []chart.Layer
 	var sets [][]view.Bucket
 	var entries []entry
+	ops, _, rounds, known := m.recent()
 	for i := range m.shown.Traffic {
 		s := &m.shown.Traffic[i]
 		if s.Name == view.Excess {
@@ -68,7 +70,9 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 		layers = append(layers, chart.Layer{Columns: cols, Void: s.Unmeasured(lo, hi, n), Role: role, Glyph: letter})
 		sets = append(sets, cols)
 		value := "–"
-		if x, ok := m.last(s, view.Whole); ok && !m.dropped(s) {
+		if at := slices.IndexFunc(ops, func(b view.Bytes) bool { return string(b.Op) == s.Name }); known && at >= 0 {
+			value = size(float64(ops[at].Sent) / float64(rounds)) // as the table has it
+		} else if x, ok := m.last(s, view.Whole); ok && !m.dropped(s) {
 			value = m.dated(s, size(x))
 		}
 		entries = append(entries, entry{string(letter), strings.ReplaceAll(s.Name, "_", " "), value, role})

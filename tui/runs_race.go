@@ -33,10 +33,10 @@ func (o *laid) forked() (x float64, ok bool) {
 	return x, ok
 }
 
-// near puts the fork into the middle of the charts: what both came to since then is seen from its first rounds on.
+// near begins the charts shortly before the fork: what both came to since then is seen from its first rounds on.
 func (o *laid) near() {
 	if x, ok := o.forked(); ok && o.race {
-		o.lo = max(o.lo, x-max(o.hi-x, (o.hi-o.lo)/50))
+		o.lo = max(o.lo, x-max((o.hi-x)/8, (o.hi-o.lo)/50))
 	}
 }
 

@@ -55,7 +55,7 @@ func TestBranchRacesItsParent(t *testing.T) {
 	d.toast = toast{}
 	d.shows("2 runs over each other", "fork at 100, 0 shows all")
 	o := &d.runs.overlay
-	if x, ok := o.forked(); !ok || x != 100 || o.lo != 72 || o.hi != 128 {
+	if x, ok := o.forked(); !ok || x != 100 || o.lo != 96.5 || o.hi != 128 {
 		t.Errorf("forked at %g (%v), drawn from %g to %g", x, ok, o.lo, o.hi)
 	}
 	d.press("0")
@@ -72,7 +72,7 @@ func TestBranchRacesItsParent(t *testing.T) {
 	}
 	d.now = d.now.Add(time.Hour)
 	d.deliver(d.relisted())
-	if d.screenText(); o.lo != 40 || o.hi != 160 {
+	if d.screenText(); o.lo != 92.5 || o.hi != 160 {
 		t.Errorf("with the parent at 160 it is drawn from %g to %g", o.lo, o.hi)
 	}
 

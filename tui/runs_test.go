@@ -196,7 +196,7 @@ func TestBrowseWithoutARun(t *testing.T) {
 			t.Errorf("%s leads to screen %d and says %q", key, d.screen, d.toast.text)
 		}
 	}
-	for _, key := range []string{"Z", "k", "f", ":", "esc", "ctrl+p", "esc", "?", "esc", "e", "e", "tab", "tab", "y", "E", "]", "b", "+", "0"} {
+	for _, key := range []string{"Z", "k", "f", ":", "esc", "ctrl+p", "esc", "?", "esc", "e", "e", "tab", "tab", "y", "]", "b", "+", "0"} {
 		d.press(key)
 		d.screenText()
 	}

@@ -81,7 +81,8 @@ func TestHeedEnds(t *testing.T) {
 			t.Errorf("%s: the command had %s", name, took)
 		}
 		pid, _ := os.ReadFile(filepath.Join(dir, "pid"))
-		if left, _ := exec.Command("pgrep", "-r", "R,S,D", "-g", strings.TrimSpace(string(pid))).Output(); len(left) > 0 { // and not reaped yet
+		if left, _ := exec.Command("pgrep", "-r", "R,S,D", "-g", strings.TrimSpace(string(pid))).Output(); len(left) > 0 {
+			// and not reaped yet
 			t.Errorf("%s: of the command there are left %s", name, left)
 		}
 		cancel()

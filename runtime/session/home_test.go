@@ -199,3 +199,21 @@ func TestSocketPath(t *testing.T) {
 		t.Error("a directory that others can look into was taken")
 	}
 }
+
+// TestASessionThatBegins: a session that somebody writes and that has no record yet is no broken one.
+func TestASessionThatBegins(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	s, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := Describe(dir); x.Err != "" || !x.Running || x.Phase != "" {
+		t.Errorf("while it begins it is %+v", x)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if x := Describe(dir); x.Err == "" || x.Running {
+		t.Errorf("when nobody writes it any more it is %+v", x)
+	}
+}
