@@ -6,12 +6,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"brood/models/engine"
+	"brood/optim/catalog"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/soon"
@@ -126,5 +128,34 @@ func TestAlertsAreTold(t *testing.T) {
 	})
 	if !logged || !strings.Contains(text, `"level":"warning","kind":"slow","text":"rounds are slow"`) {
 		t.Errorf("in the log: %t; the command has heard %q", logged, text)
+	}
+}
+
+// TestNobodyIsWarnedForNothing: every algorithm trains as it is by default, and nothing is raised that a run is watched
+// for.
+func TestNobodyIsWarnedForNothing(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: trains with every algorithm")
+	}
+	for _, a := range catalog.All() {
+		if !a.Needs.Model() {
+			continue
+		}
+		t.Run(a.Name, func(t *testing.T) {
+			o := Options{Algorithm: a.Name, Model: "mlp-small", Data: "glyphs", Members: 8, Workers: 2, Threads: 2, Seed: 1, By: "test",
+				Limit: event.Limit{Seconds: 2}, Probe: 2}
+			commits := 0
+			train(t, filepath.Join(t.TempDir(), "s"), prepare(t, o), nil, func(_ *Run, rec event.Record) {
+				if x := rec.Alert; x != nil && slices.Contains(event.Watched, x.Kind) {
+					t.Errorf("round %d: %s: %s", x.Round, x.Kind, x.Text)
+				}
+				if rec.Commit != nil {
+					commits++
+				}
+			})
+			if commits == 0 {
+				t.Error("no round was done")
+			}
+		})
 	}
 }

@@ -132,6 +132,8 @@ func stateOf(x session.Info) string {
 	switch {
 	case x.Err != "":
 		return "broken"
+	case x.Running && x.Phase == "":
+		return "begins"
 	case !x.Running && (x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused):
 		return "killed"
 	}
