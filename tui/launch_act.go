@@ -148,9 +148,9 @@ func (l *launch) took(gen int, d Draft) {
 	}
 }
 
-// poll asks for the estimate that is due.
+// poll asks for the estimate that is due; not while a run begins, which it would train beside.
 func (l *launch) poll(m *model) tea.Cmd {
-	if m.focus != launchPanel {
+	if m.focus != launchPanel || l.beginning {
 		l.stop()
 		return nil
 	}

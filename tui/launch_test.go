@@ -232,6 +232,21 @@ func TestLaunchEstimates(t *testing.T) {
 	}
 }
 
+// While the run begins, nothing else computes: an estimate times the training of another one.
+func TestLaunchBeginsAlone(t *testing.T) {
+	d, s, l := launching(t, 80, 24, "j j j l")
+	s.refuse = errors.New("the disk is full")
+	d.press("G")
+	begin, n := l.enter(d.model), len(s.asked)
+	if d.ponder(); len(s.asked) != n {
+		t.Error("it estimates while the run begins")
+	}
+	d.deliver(begin())
+	if d.ponder(); len(s.asked) == n {
+		t.Error("after a failure the estimate stays away")
+	}
+}
+
 // A step from a whole number goes to a whole number that can be read again, however large.
 func TestLaunchSteps(t *testing.T) {
 	for _, c := range [][3]string{{"900000", "l", "1000000"}, {"1000000", "l", "1250000"}, {"1250000", "h", "1000000"}} {
