@@ -148,9 +148,9 @@ func (l *launch) took(gen int, d Draft) {
 	}
 }
 
-// poll asks for the estimate that is due.
+// poll asks for the estimate that is due; not while a run begins, which it would train beside.
 func (l *launch) poll(m *model) tea.Cmd {
-	if m.focus != launchPanel {
+	if m.focus != launchPanel || l.beginning {
 		l.stop()
 		return nil
 	}
@@ -207,12 +207,14 @@ func (l *launch) turn(m *model, d int) tea.Cmd {
 	if at.Name == "seed" {
 		k.Scale = optim.Linear
 	}
-	x, err := strconv.ParseFloat(text, 64)
-	if at.Knob {
-		k, _ = l.draft.Knobs.Algorithm.Knob(at.Name)
-		if x, err = k.Parse(text); err != nil { // a schedule, or what is refused
-			x = l.draft.Knobs.Value(k)
-		}
+	if !at.Knob { // a whole number, which is read as one
+		n, _ := strconv.ParseUint(text, 10, 48)
+		return l.change(m, l.request.with(at, l.alg(), strconv.FormatInt(int64(step(k, float64(n), d > 0)), 10)))
+	}
+	k, _ = l.draft.Knobs.Algorithm.Knob(at.Name)
+	x, err := k.Parse(text)
+	if err != nil { // a schedule, or what is refused
+		x = l.draft.Knobs.Value(k)
 	}
 	return l.change(m, l.request.with(at, l.alg(), k.Format(step(k, x, d > 0))))
 }

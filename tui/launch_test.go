@@ -232,6 +232,32 @@ func TestLaunchEstimates(t *testing.T) {
 	}
 }
 
+// While the run begins, nothing else computes: an estimate times the training of another one.
+func TestLaunchBeginsAlone(t *testing.T) {
+	d, s, l := launching(t, 80, 24, "j j j l")
+	s.refuse = errors.New("the disk is full")
+	d.press("G")
+	begin, n := l.enter(d.model), len(s.asked)
+	if d.ponder(); len(s.asked) != n {
+		t.Error("it estimates while the run begins")
+	}
+	d.deliver(begin())
+	if d.ponder(); len(s.asked) == n {
+		t.Error("after a failure the estimate stays away")
+	}
+}
+
+// A step from a whole number goes to a whole number that can be read again, however large.
+func TestLaunchSteps(t *testing.T) {
+	for _, c := range [][3]string{{"900000", "l", "1000000"}, {"1000000", "l", "1250000"}, {"1250000", "h", "1000000"}} {
+		d, _, l := launching(t, 80, 24, "j j j enter")
+		d.write(c[0]).press("enter", c[1])
+		if got := l.request.Options["rounds"]; got != c[2] || l.err != nil {
+			t.Errorf("%s: after %s rounds come %q, want %s (%v)", c[1], c[0], got, c[2], l.err)
+		}
+	}
+}
+
 // Requests that were handed out are not written to.
 func TestRequestsAreValues(t *testing.T) {
 	a := Request{Preset: "x"}.with(LineID{Name: "rounds"}, "", "3").with(LineID{"eta", true}, "sample", "1")

@@ -165,3 +165,61 @@ func TestABranchKnowsNoLaterEdit(t *testing.T) {
 		t.Errorf("from the checkpoint of round %d a branch ends as %s, from the start as %s", early.Round, near, far)
 	}
 }
+
+// TestABranchBeforeASwap: a swap or a resize after the round of a branch is none of the branch's either, although it
+// happens before the next round and a checkpoint of that same round knows it.
+func TestABranchBeforeASwap(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		to   event.Command
+	}{
+		{"swap", event.Command{Algorithm: "elastic", Set: []event.Setting{{Knob: "eta", Expr: "0.05"}}}},
+		{"resize", event.Command{Members: 6}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			dir := filepath.Join(home, "parent")
+			var steered bool
+			var plan *event.Plan
+			var after *event.Checkpoint
+			train(t, dir, prepare(t, tiny(1<<30)), nil, func(r *Run, rec event.Record) {
+				switch {
+				case rec.Plan != nil:
+					plan = rec.Plan
+				case rec.Checkpoint != nil && plan != nil && rec.Checkpoint.Round == plan.At:
+					after = rec.Checkpoint
+				}
+				if rec.Commit == nil || rec.Commit.To < 20 || steered {
+					return
+				}
+				steered = true
+				go func() {
+					for _, x := range []event.Command{{Action: event.Pause}, c.to, {Action: event.Stop}} {
+						if rc, err := r.Command(t.Context(), x); err != nil || !rc.Accepted {
+							t.Errorf("%+v: %+v, %v", x, rc, err)
+						}
+					}
+				}()
+			})
+			if after == nil {
+				t.Fatal("no checkpoint was saved between the plan and the next round")
+			}
+			branch := func(name string) string { // sets a knob that the algorithm after a swap lacks
+				into := filepath.Join(home, name)
+				hash := obey(t, Order{Dir: into, From: dir, At: after.Round, Options: Options{By: "fork", Threads: 1,
+					Limit: event.Limit{Rounds: after.Round + 10}, Set: []event.Setting{{Knob: "ell", Expr: "3"}}}}, nil)
+				if _, err := Verify(t.Context(), into, 1, nil); err != nil {
+					t.Error(err)
+				}
+				return hash
+			}
+			near := branch("from its checkpoints")
+			if err := os.RemoveAll(filepath.Join(dir, session.CheckpointDir)); err != nil {
+				t.Fatal(err)
+			}
+			if far := branch("from the start"); far != near {
+				t.Errorf("with the checkpoints of round %d a branch ends as %s, from the start as %s", after.Round, near, far)
+			}
+		})
+	}
+}

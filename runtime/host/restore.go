@@ -36,6 +36,7 @@ type history struct {
 	asked  event.Pending // commands accepted and not obeyed
 	count  uint64        // records read
 	alg    string        // of the newest plan before the round asked for
+	beyond uint32        // epoch of the newest plan that went on from that round; 0: none did
 	torn   *session.Recovered
 	phase  event.Phase // newest
 	// settled is the record of the last plan that went back behind the round asked for
@@ -84,6 +85,8 @@ func (h *history) take(rec event.Record, at uint64) {
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
 		if at == 0 || rec.Plan.At < at {
 			h.alg = rec.Plan.Algorithm
+		} else if rec.Plan.At == at {
+			h.beyond = rec.Plan.Epoch
 		}
 		h.edits, h.hosts = rec.Plan.Timeline, len(rec.Plan.New.Workers())
 		h.cps = slices.DeleteFunc(h.cps, func(cp event.Checkpoint) bool { return cp.Round > rec.Plan.At })
@@ -95,7 +98,9 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Commit != nil:
 		h.last = rec.Commit
 	case rec.Checkpoint != nil:
-		if round := rec.Checkpoint.Round; (at == 0 || round <= at) && slices.Contains(h.files, round) {
+		// What was saved behind such a plan is the round's state no more: another algorithm's, or another population's.
+		round, behind := rec.Checkpoint.Round, h.beyond > 0 && rec.Checkpoint.Epoch == h.beyond
+		if (at == 0 || round <= at) && !behind && slices.Contains(h.files, round) {
 			h.cps = append(h.cps, *rec.Checkpoint)
 		}
 	case rec.State != nil:
