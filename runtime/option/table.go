@@ -87,7 +87,7 @@ var (
 		at:      func(o *Options) any { return &o.OnTrouble }, in: func(c *event.Config) any { return &c.OnTrouble }})
 	OnAlert = add(Option{Name: "on-alert",
 		Doc:  "shell `command` that gets each warning and error as a line of JSON, for instance to send it somewhere; it is not recorded",
-		Kind: Text, Use: Again})
+		Kind: Text, Use: Again, Check: runs, Words: func() []string { return []string{"cat >>alerts.jsonl"} }})
 	Checkpoints = add(Option{Name: "checkpoints",
 		Doc:  "checkpoints that stay to branch from: the newest two, and older ones at doubling distances (default 16)",
 		Kind: Whole, Use: Preset | Again | Logged, Above: atLeastTwo, Most: 1024, Check: two})
