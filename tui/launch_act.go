@@ -173,11 +173,11 @@ func (l *launch) poll(m *model) tea.Cmd {
 }
 
 // refused is why the run cannot be begun, and whose line that is of.
-func (l *launch) refused() (error, LineID) {
+func (l *launch) refused() (LineID, error) {
 	if l.err == nil && l.fresh() {
-		return l.estimate.Err, l.estimate.At
+		return l.estimate.At, l.estimate.Err
 	}
-	return l.err, l.at
+	return l.at, l.err
 }
 
 func (l *launch) mayTurn(*model) string {
@@ -228,7 +228,7 @@ func (l *launch) unsay(m *model) tea.Cmd {
 }
 
 func (l *launch) mayEnter(*model) string {
-	switch err, _ := l.refused(); {
+	switch _, err := l.refused(); {
 	case l.chosen() != beginLine:
 		return ""
 	case l.beginning:

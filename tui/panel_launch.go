@@ -210,7 +210,7 @@ func (l *launch) drawLine(m *model, g *cell.Grid, in cell.Rect, c launchColumns,
 	g.Text(in.X+c.name, in.Y, c.value-c.name-1, role, label)
 	l.drawValue(m, g, in.X+c.value, in.Y, of, role)
 	x, w := in.X+c.sketch, in.W-c.sketch-1
-	if err, at := l.refused(); err != nil && at == of {
+	if at, err := l.refused(); err != nil && at == of {
 		role := cell.Alert
 		if chosen && l.typing != nil && len(l.offers()) > 0 { // it may become a word yet
 			role = cell.Faint

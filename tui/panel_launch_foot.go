@@ -60,7 +60,7 @@ func (l *launch) foot(m *model, g *cell.Grid, in cell.Rect, c launchColumns) {
 
 // needs is the estimate in words: faint while another is worked out.
 func (l *launch) needs() (string, cell.Role) {
-	err, at := l.refused()
+	at, err := l.refused()
 	switch {
 	case l.beginning:
 		return "it is beginning", cell.Staged
@@ -108,7 +108,7 @@ func seconds(x float64) string {
 func (l *launch) about(m *model, g *cell.Grid, in cell.Rect) {
 	of, role := l.chosen(), cell.Faint
 	text := l.formLine(of).Doc
-	err, at := l.refused()
+	at, err := l.refused()
 	switch {
 	case l.typing != nil && len(l.offers()) > 0:
 		l.drawOffers(g, in)
