@@ -52,6 +52,7 @@ func extraKeys() []binding {
 		{keys: []string{"Z"}, title: "redo it", group: running, why: mayRedo, do: (*model).turnAgain},
 		{keys: []string{"B"}, title: "branch off here (asks)", group: running, why: (*model).mayBranch, do: (*model).branch},
 		{keys: []string{"X"}, title: "stop the run (asks)", group: running, why: (*model).mayCommand, do: func(m *model) tea.Cmd { return m.run("stop") }},
+		{keys: []string{"N"}, title: "begin a new run", group: running, why: mayLaunch, do: func(m *model) tea.Cmd { return m.run("new") }},
 		{keys: []string{":"}, title: "command line", group: running, do: (*model).openPrompt},
 		{keys: []string{"ctrl+p"}, title: "palette of all actions", group: running, do: func(m *model) tea.Cmd { m.popup = newPalette(m); return nil }},
 		{keys: []string{"tab"}, title: "next panel", group: looking, do: func(m *model) tea.Cmd { m.moveFocus(1); return nil }},

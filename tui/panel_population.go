@@ -42,7 +42,7 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 		first = min(max(0, roster.Rank(m.member)-rows*cols/2), n-rows*cols)
 	}
 	lo, hi := m.rounds()
-	spark := w - 18
+	spark := w - 19
 	axis, void := m.fit(m.logAxis, s.Band(lo, hi, spark)), s.Unmeasured(lo, hi, spark)
 	for i := range min(rows*cols, len(roster.Members)-first) {
 		id := roster.Members[first+i]
@@ -53,12 +53,12 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 			g.Set(x, y, '▸', role)
 		}
 		g.Text(x+1, y, 4, role, fmt.Sprintf("m%d", id))
-		g.Text(x+6, y, 4, cell.Faint, fmt.Sprintf("w%d", roster.Owner[first+i]))
-		if f, ok := m.shown.Find(view.Founder).Last(id); ok && id < 100 {
+		g.Text(x+7, y, 4, cell.Faint, fmt.Sprintf("w%d", roster.Owner[first+i]))
+		if f, ok := m.shown.Find(view.Founder).Last(id); ok && id < 1000 {
 			letter, role := chart.Letter(int(f))
-			g.Set(x+4, y, letter, role)
+			g.Set(x+5, y, letter, role)
 		}
-		chart.Spark(g, x+10, y, s.Columns(id, lo, hi, spark), void, axis, line)
+		chart.Spark(g, x+11, y, s.Columns(id, lo, hi, spark), void, axis, line)
 		if v, ok := m.last(s, id); ok {
 			if v != v {
 				role = cell.Alert

@@ -38,7 +38,6 @@ func (r *runs) keys() []binding {
 		{keys: []string{"g", "home"}, title: "first run", do: move(-1 << 30)},
 		{keys: []string{"G", "end"}, title: "last run", do: move(1 << 30)},
 		{keys: []string{"enter"}, title: "attach, replay, open a folder", why: r.mayOpen, do: r.enter},
-		{keys: []string{"N"}, title: "begin a new run", why: mayLaunch, do: func(m *model) tea.Cmd { return m.run("new") }},
 		{keys: []string{"space"}, title: "mark it for the overlay", why: r.mayMark, do: r.mark},
 		{keys: []string{"U"}, title: "take all marks away", do: func(m *model) tea.Cmd {
 			r.marks, r.overlay.stale = nil, true
