@@ -43,8 +43,9 @@ func (a *alarms) panels() []panel {
 				{keys: []string{"G", "end"}, title: "oldest", do: move(1 << 30)},
 			},
 			point: func(m *model, r cell.Rect, _, y int) {
-				if i, ok := tableAt(r, y, len(a.all(m)), a.index(m), a.foot(m, r, a.all(m))); ok {
-					a.at = a.all(m)[i].At
+				all := a.all(m)
+				if i, ok := tableAt(r, y, len(all), a.index(all), a.foot(r, all)); ok {
+					a.at = all[i].At
 				}
 			},
 		},
@@ -70,13 +71,13 @@ func (a *alarms) all(m *model) (out []view.Entry) {
 }
 
 // index is the place of the cursor; the newest, where its alert is not among the events any more.
-func (a *alarms) index(m *model) int {
-	return max(0, slices.IndexFunc(a.all(m), func(e view.Entry) bool { return e.At == a.at }))
+func (a *alarms) index(all []view.Entry) int {
+	return max(0, slices.IndexFunc(all, func(e view.Entry) bool { return e.At == a.at }))
 }
 
 func (a *alarms) move(m *model, d int) {
 	if all := a.all(m); len(all) > 0 {
-		a.at = all[min(max(a.index(m)+d, 0), len(all)-1)].At
+		a.at = all[min(max(a.index(all)+d, 0), len(all)-1)].At
 	}
 }
 
@@ -101,11 +102,11 @@ func (m *model) becameOf(e view.Entry) (text string, role cell.Role) {
 const alertFoot = 4
 
 // foot is how many there are: as many as it takes, and half of the panel at most.
-func (a *alarms) foot(m *model, r cell.Rect, all []view.Entry) int {
+func (a *alarms) foot(r cell.Rect, all []view.Entry) int {
 	if r.H < 10 || len(all) == 0 {
 		return 0
 	}
-	return min(max(alertFoot, 1+len(wrap(all[a.index(m)].Text, r.W-4))), r.H/2)
+	return min(max(alertFoot, 1+len(wrap(all[a.index(all)].Text, r.W-4))), r.H/2)
 }
 
 func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
@@ -118,7 +119,7 @@ func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, r, "nothing was raised so far")
 		return
 	}
-	at, foot := a.index(m), a.foot(m, r, all)
+	at, foot := a.index(all), a.foot(r, all)
 	cols := []column[view.Entry]{
 		{head: "when", width: 8, weight: 1, text: func(e view.Entry) string { return span(time.Duration(e.Trained)) }, right: true},
 		{head: "round", width: 10, weight: 3, text: func(e view.Entry) string { return round(e.Round) }, right: true},

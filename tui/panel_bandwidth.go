@@ -35,6 +35,9 @@ func (m *model) inMemory() bool {
 	return m.shown.Ledger.Overhead == 0 && m.shown.Ledger.Total().Sent > 0
 }
 
+// alone is why nothing is sent.
+const alone = "nothing is exchanged: all members live on one worker, and what they share stays in its memory"
+
 // nothingSent says that no worker has sent anything, nor should have.
 func (m *model) nothingSent() bool {
 	l := &m.shown.Ledger
@@ -52,7 +55,7 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, r, m.waiting("traffic"))
 		return
 	case m.nothingSent():
-		explain(g, r, "nothing is exchanged: all members live on one worker, and what they share stays in its memory")
+		explain(g, r, alone)
 		return
 	case !known:
 		explain(g, r, m.forgotten(l))

@@ -38,8 +38,8 @@ func trafficTitle(m *model) (string, string) {
 // drawTraffic is a line for each operation that sends anything, as measured: no average smooths it. Rounds in which
 // more or less was sent than the algorithm's formula says are marked.
 func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
-	if m.shown.Ledger.Total().Sent == 0 && m.nothingSent() && len(m.shown.Ledger.Ring) > 0 {
-		explain(g, r, "nothing is exchanged: all members live on one worker, and what they share stays in its memory")
+	if len(m.shown.Ledger.Ring) > 0 && m.nothingSent() {
+		explain(g, r, alone)
 		return
 	}
 	if len(m.shown.Traffic) == 0 || r.H < 5 {

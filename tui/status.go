@@ -222,7 +222,8 @@ func (m *model) screenLine(g *cell.Grid) {
 		text := fmt.Sprintf("%c%d%s ", mark, s.digit, name)
 		x = g.Text(x, 1, g.W-x-8, role, text) + gap
 	}
-	if text := count(m.alerts(), "alert") + ", x acknowledges"; m.alerts() > 0 && x+cell.Width(text) < g.W-8 {
+	n := m.alerts()
+	if text := count(n, "alert") + ", x acknowledges"; n > 0 && x+cell.Width(text) < g.W-8 {
 		g.Text(x+1, 1, g.W-x-10, cell.Alert, text)
 	}
 	g.Right(g.W-1, 1, 6, cell.Faint, "? help")

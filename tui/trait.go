@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -64,14 +65,8 @@ func (m *model) inOrder(s *view.Series) []view.Value {
 	for finite > 0 && l[finite-1].X-l[finite-1].X != 0 {
 		finite--
 	}
-	slices.SortStableFunc(l[:finite], func(a, b view.Value) int {
-		switch {
-		case a.X < b.X:
-			return -1
-		case a.X > b.X:
-			return 1
-		}
-		return int(a.Member) - int(b.Member)
+	slices.SortFunc(l[:finite], func(a, b view.Value) int {
+		return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Member, b.Member))
 	})
 	return l
 }

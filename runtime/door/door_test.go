@@ -176,14 +176,10 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLeaseIsAViewers: of two that a person has open one writes. A single command of that person is obeyed, and leaves
-// the lease where it is. It ends with the connection.
-func TestLeaseIsAViewers(t *testing.T) {
-	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
-		return event.Receipt{Accepted: true}, nil
-	}
-	_, first, s := serve(t, sourcetest.Run(2, 5), obey)
-	dial := func(name string) *Client {
+// dials makes viewers of a session, each of a person.
+func dials(t *testing.T, s *session.Session) func(name string) *Client {
+	return func(name string) *Client {
+		t.Helper()
 		c, err := Dial(s.Dir(), name, false)
 		if err != nil {
 			t.Fatal(err)
@@ -191,6 +187,16 @@ func TestLeaseIsAViewers(t *testing.T) {
 		t.Cleanup(c.Close)
 		return c
 	}
+}
+
+// TestLeaseIsAViewers: of two that a person has open one writes. A single command of that person is obeyed, and leaves
+// the lease where it is. It ends with the connection.
+func TestLeaseIsAViewers(t *testing.T) {
+	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+		return event.Receipt{Accepted: true}, nil
+	}
+	_, first, s := serve(t, sourcetest.Run(2, 5), obey)
+	dial := dials(t, s)
 	refused := func(c *Client) string {
 		t.Helper()
 		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
@@ -263,14 +269,7 @@ func TestLeaseIsAskedFor(t *testing.T) {
 		return event.Receipt{Accepted: true}, nil
 	}
 	srv, ada, s := serve(t, sourcetest.Run(2, 5), obey)
-	dial := func(name string) *Client {
-		c, err := Dial(s.Dir(), name, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.Close)
-		return c
-	}
+	dial := dials(t, s)
 	bob, carol := dial("bob"), dial("carol")
 	must := func(c *Client, act view.LeaseAct) view.Lease {
 		t.Helper()

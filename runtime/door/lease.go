@@ -17,9 +17,9 @@ type lease struct {
 	until        time.Time
 }
 
-// party is a viewer, by the connection over which it last asked or commanded:
-// what it holds ends with that. The client drew what tells it from others of its
-// person; a command that comes from no viewer, as of `brood set`, has nothing there, and is its person's.
+// party is a viewer, by the connection over which it last asked or commanded: what it holds ends with that. The client
+// drew what tells it from others of its person; a command that comes from no viewer, as of `brood set`, has nothing
+// there, and is its person's.
 type party struct {
 	name, viewer string
 	by           net.Conn

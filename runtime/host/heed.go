@@ -92,8 +92,8 @@ func (h *heed) begin(ctx context.Context, session, command string) (end func()) 
 	}
 }
 
-// call runs a command of the person's with an alert: as a line of JSON on its standard input. What comes
-// of it is its own affair: a run does not depend on it.
+// call runs a command of the person's with an alert: as a line of JSON on its standard input. What comes of it is its
+// own affair: a run does not depend on it.
 func call(ctx context.Context, session, command string, a event.Alert) {
 	ctx, cancel := context.WithTimeout(ctx, tellFor)
 	defer cancel()

@@ -1,6 +1,9 @@
 package watch
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // seen is what a commit took, in nanoseconds, and what was exchanged.
 type seen struct {
@@ -26,14 +29,6 @@ func (p *pace) median() (m seen, known bool) {
 		return seen{}, false
 	}
 	sorted := slices.Clone(p.ring)
-	slices.SortFunc(sorted, func(a, b seen) int {
-		switch {
-		case a.each < b.each:
-			return -1
-		case a.each > b.each:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(sorted, func(a, b seen) int { return cmp.Compare(a.each, b.each) })
 	return sorted[len(sorted)/2], true
 }
