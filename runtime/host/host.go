@@ -31,11 +31,9 @@ type Run struct {
 	hosting Hosting
 	door    *door.Server
 	listen  net.Listener
-	keep    []string // checkpoint files of the newest two checkpoints
-	older   []string
 	sane    coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
 	pinned  []string         // of checkpoints that a plan went back to: verify needs them
-	near    keeper           // older ones, to branch off
+	near    keeper           // the newest two, and older ones to branch off
 	heed    heed
 }
 
@@ -163,16 +161,13 @@ func (r *Run) open() (err error) {
 	return nil
 }
 
-// track remembers the files of the newest two checkpoints, of all that a plan went back to, since verify needs them,
-// and of older ones that keep a branch near.
+// track remembers the checkpoints that stay: the newest two, older ones that keep a branch near, and all that a plan
+// went back to, since verify needs them.
 func (r *Run) track(rec event.Record) {
 	r.sane.Take(rec)
 	r.near.take(rec)
 	if rec.Plan != nil && rec.Plan.From == event.Saved {
 		r.pinned = append(r.pinned, paths(r.sane.Newest())...)
-	}
-	if rec.Checkpoint != nil {
-		r.older, r.keep = r.keep, paths(rec.Checkpoint)
 	}
 }
 
@@ -190,7 +185,7 @@ func paths(cp *event.Checkpoint) (out []string) {
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil || rec.Alert != nil && rec.Alert.Kind == event.AlertDisk {
 		// what cannot be removed is only in the way
-		_ = r.Session.Prune(slices.Concat(r.keep, r.older, paths(r.sane.Good), r.pinned, r.near.paths()))
+		_ = r.Session.Prune(slices.Concat(paths(r.sane.Good), r.pinned, r.near.paths()))
 	}
 }
 
