@@ -22,23 +22,31 @@ type effort struct {
 	// elements read or written by updates, sums and copies, as multiples of the parameters
 	terms         float64
 	normals       float64 // drawn outside candidates, as multiples of the parameters
+	digests       float64 // likewise
 	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
 	most          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
 }
 
 // dummy is the width of the parameters in a rehearsal: small, and no other width occurs.
 const dummy = 251
 
+// sizes is where an engine that counts has its matrices.
+type sizes interface {
+	optim.Memory
+	Wait(ctx context.Context) error
+}
+
 // counter is an engine that counts tasks instead of doing them.
 type counter struct {
-	ram.Memory
+	sizes
 	effort
-	scratch       int64 // bytes that were allocated, with the model's parameters in place of the dummy's
+	width         float64 // of the parameters, as matrices have them
+	scratch       int64   // bytes that were allocated, with the model's parameters in place of the dummy's
 	params, stats int64
 }
 
@@ -56,17 +64,18 @@ func (c *counter) bytes(rows, cols int) int64 {
 
 func (c *counter) Alloc(rows, cols int) (engine.Mat, error) {
 	c.scratch += c.bytes(rows, cols)
-	return c.Memory.Alloc(rows, cols)
+	return c.sizes.Alloc(rows, cols)
 }
 
 func (c *counter) Free(m engine.Mat) {
 	c.scratch -= c.bytes(m.Rows, m.Cols)
-	c.Memory.Free(m)
+	c.sizes.Free(m)
 }
 
-func share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / dummy }
+// share is the elements of a span, as multiples of the parameters.
+func (c *counter) share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / c.width }
 
-func rowsOf(m engine.Mat) float64 { return share(engine.All(m)) }
+func (c *counter) rowsOf(m engine.Mat) float64 { return c.share(engine.All(m)) }
 
 func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, t := range tasks {
@@ -91,39 +100,40 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			c.scaled = c.scaled || t.Scale.Rows > 0
 			c.candidates += c.work(engine.Work{Candidates: len(t.IDs), Antithetic: t.Antithetic, Batch: longest(t.Batches), Noise: t.Noise}, t.Batches, each)
 		case engine.NoiseSum:
-			c.normals += float64(len(t.IDs)) * share(t.Dst)
+			c.normals += float64(len(t.IDs)) * c.share(t.Dst)
 			c.most = c.most.Max(engine.Work{Sums: len(t.IDs), Noise: t.Noise})
 		case engine.Perturb:
-			c.normals += rowsOf(t.X)
+			c.normals += c.rowsOf(t.X)
 		case engine.Update:
 			for _, l := range t.Prog {
-				c.terms += float64((1+len(l.Terms))*len(t.Rows)*l.Dst.Cols) / dummy
+				c.terms += float64((1+len(l.Terms))*len(t.Rows)*l.Dst.Cols) / c.width
 			}
 		case engine.Adam:
 			c.terms += 8 * float64(len(t.Rows))
 		case engine.NaturalStep:
-			c.terms += 6 * float64(t.Hi-t.Lo) / dummy
+			c.terms += 6 * float64(t.Hi-t.Lo) / c.width
 		case engine.Sum:
-			c.terms += float64(len(t.Src)+1) * share(t.Dst)
+			c.terms += float64(len(t.Src)+1) * c.share(t.Dst)
 		case engine.Feedback:
-			c.terms += 4 * rowsOf(t.Src)
+			c.terms += 4 * c.rowsOf(t.Src)
 		case engine.Copy:
-			c.terms += 2 * share(t.Src)
+			c.terms += 2 * c.share(t.Src)
 		case engine.Fill:
-			c.terms += share(t.Dst)
+			c.terms += c.share(t.Dst)
 		case engine.Product:
-			c.terms += 3 * rowsOf(t.Dst)
+			c.terms += 3 * c.rowsOf(t.Dst)
 		case engine.Clip:
-			c.terms += 3 * rowsOf(t.X)
+			c.terms += 3 * c.rowsOf(t.X)
 		case engine.Finite:
 			for i := range t.OK {
 				t.OK[i] = true
 			}
-		case engine.Digest: // counted with what a grant costs beside its rounds
+		case engine.Digest:
+			c.digests += c.rowsOf(t.X)
 		case engine.Crossover:
-			c.terms += 3 * rowsOf(t.Dst)
+			c.terms += 3 * c.rowsOf(t.Dst)
 		case engine.Distance:
-			c.terms += 2 * rowsOf(t.X)
+			c.terms += 2 * c.rowsOf(t.X)
 		default:
 			return fmt.Errorf("rehearse: task %T is not known", t)
 		}
@@ -314,9 +324,9 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 // counter counts for a model of the job's size.
 func (j *Job) counter() *counter {
 	if j.bare() { // blocks of a dummy's width are as wide as they say
-		return &counter{params: dummy, stats: 1 + dummy}
+		return &counter{sizes: ram.Memory{}, width: dummy, params: dummy, stats: 1 + dummy}
 	}
-	return &counter{params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
+	return &counter{sizes: ram.Memory{}, width: dummy, params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
 }
 
 // rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as large ones are.

@@ -20,9 +20,9 @@ import (
 func fleetCommand(s streams) *cobra.Command {
 	c := &cobra.Command{Use: "fleet", Short: "Train where a fleet of machines already is", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("fleet needs a command: launch; see `brood fleet --help`")
+			return usage("fleet needs a command: launch or link; see `brood fleet --help`")
 		}}
-	c.AddCommand(launchCommand(s))
+	c.AddCommand(launchCommand(s), fleetLinkCommand(s))
 	return c
 }
 

@@ -69,6 +69,10 @@ func send(ctx context.Context, what, as string, take bool, cmd event.Command, s 
 	if !r.Accepted {
 		return errors.New(r.Reason)
 	}
+	if cmd.Link != nil {
+		fmt.Fprint(s.out, linked(*cmd.Link))
+		return nil
+	}
 	if cmd.Action == event.Stop {
 		if err := run.over(ctx); err != nil {
 			return err

@@ -63,6 +63,7 @@ func simulateCommand(s streams) *cobra.Command {
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all randomness")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE, such as gap=100 (repeatable)")
 	fl.BoolVar(&f.table, "table", false, "the table of states against time")
+	c.AddCommand(simulateFleetCommand(s))
 	return c
 }
 

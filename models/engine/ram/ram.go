@@ -27,7 +27,7 @@ const most = 1 << 40
 // Alloc is zeroed memory of rows x cols elements. It fails for more than any machine has.
 func (Memory) Alloc(rows, cols int) (engine.Mat, error) {
 	if hi, lo := bits.Mul64(uint64(rows), uint64(cols)); rows < 0 || cols < 0 || hi > 0 || lo > most {
-		return engine.Mat{}, fmt.Errorf("a matrix of %d x %d is more than a machine holds: take fewer members or a smaller model", rows, cols)
+		return engine.Mat{}, tooMany(rows, cols)
 	}
 	return engine.Over(&buffer{make([]float32, rows*cols)}, 0, rows, cols), nil
 }
@@ -69,14 +69,8 @@ func (Memory) Read(ctx context.Context, p []byte, src engine.Span) error {
 func (Memory) Wait(ctx context.Context) error { return ctx.Err() }
 
 func checked(ctx context.Context, s engine.Span, p []byte) error {
-	if err := ctx.Err(); err != nil {
+	if err := fits(ctx, s, p); err != nil {
 		return err
-	}
-	if err := s.Check(); err != nil {
-		return err
-	}
-	if len(p) != s.Bytes() {
-		return fmt.Errorf("%d bytes for %d elements", len(p), s.Bytes()/4)
 	}
 	if m := View(s.Mat); len(m.F) < m.Rows*m.Cols {
 		return fmt.Errorf("a matrix of %d x %d has no memory here: it was freed, or is another engine's", m.Rows, m.Cols)

@@ -1,0 +1,125 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"brood/models/engine"
+	"brood/models/engine/ram"
+	"brood/models/typed"
+	"brood/optim"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/simulate"
+	"brood/runtime/worker"
+	"brood/transport/local"
+)
+
+// Prices are the seconds that units of work take on this machine: a sample of a gradient, of a score, of a candidate; a
+// parameter's worth of reading or writing all of them; the normals of all of them, and their digest.
+type Prices struct{ Gradient, Score, Candidate, Term, Normal, Digest float64 }
+
+// of is what an effort costs.
+func (p Prices) of(e effort) float64 {
+	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms + p.Normal*e.normals + p.Digest*e.digests
+}
+
+// Prices times each kind of work that a round of the job, its probes and its tests have, with all threads at it.
+func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
+	if j.bare() {
+		return p, typed.Errorf("%s trains no model: what it would take on a fleet is not simulated", j.Alg.Name)
+	}
+	r, err := j.rehearse()
+	if err != nil {
+		return p, err
+	}
+	eng, err := j.engine("", j.Threads)
+	if err != nil {
+		return p, err
+	}
+	defer release(eng)
+	all := effort{}.add(r.round, 1).add(r.probe, 1).add(r.test, 1)
+	kind := effort{fresh: all.fresh, scaled: all.scaled, most: all.most}
+	for _, x := range []struct {
+		amount float64
+		unit   func(e *effort)
+		to     *float64
+	}{
+		{all.gradients, func(e *effort) { e.gradients = 1 }, &p.Gradient},
+		{all.scores, func(e *effort) { e.scores = 1 }, &p.Score},
+		{all.candidates, func(e *effort) { e.candidates = 1 }, &p.Candidate},
+		{all.terms, func(e *effort) { e.terms = 1 }, &p.Term},
+		{all.normals, func(e *effort) { e.normals = 1 }, &p.Normal},
+	} {
+		if x.amount == 0 {
+			continue
+		}
+		one := kind
+		x.unit(&one)
+		if *x.to, err = j.clock(ctx, one, eng); err != nil {
+			return p, err
+		}
+	}
+	x, err := eng.Alloc(1, j.Net.Layout.Params)
+	if err != nil {
+		return p, err
+	}
+	defer eng.Free(x)
+	p.Digest, err = timed(ctx, eng, engine.Digest{X: x, Hash: make([][32]byte, 1)})
+	return p, err
+}
+
+// Simulated readies a simulated fleet of this job's workers, of which each computes at these prices. Links, pace and
+// rounds are the caller's to add.
+func (j *Job) Simulated(p Prices) simulate.Config {
+	core := j.core()
+	core.SavePeriod, core.Limit = 0, event.Limit{} // it is ended by its caller
+	core.Wait, core.OnTrouble = j.Workers, coordinator.OnTroubleStop
+	return simulate.Config{Core: core, Workers: j.Workers, Seed: j.Config.Seed, Overhead: wireShare,
+		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
+			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
+			w := worker.New(worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Engine: c, Data: j.Samples, Test: j.Samples.Test(), Link: link,
+				Direct: j.Config.Direct, Probe: j.Config.Probe, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Measure: true, Clock: clock})
+			return w, func() float64 {
+				s := p.of(c.effort)
+				c.effort = effort{}
+				return s
+			}
+		}}
+}
+
+// Rounds trains the job on one worker of this process for about so long, and gives the seconds of each round but the
+// first: they warm it up. Nothing is recorded.
+func (j *Job) Rounds(ctx context.Context, long time.Duration) (seconds []float64, err error) {
+	one := *j
+	one.Config.Probe, one.Config.Evaluate = 0, 0
+	w, err := one.Worker(0, (&local.Hub{}).Link(0), nil, nil, j.Threads, false)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Free()
+	plan := event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(j.Members), []int{0}), Algorithm: j.Alg.Name, Timeline: j.Edits}
+	if f, failed := w.Handle(ctx, message.Plan{Plan: plan}).(message.Failed); failed {
+		return nil, errors.New(f.Err)
+	}
+	for n, began := uint64(0), time.Now(); n < 3 || time.Since(began) < long; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		switch r := w.Handle(ctx, message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true}).(type) {
+		case message.Done:
+			if n > 0 {
+				seconds = append(seconds, float64(r.Nanos)/1e9)
+			}
+		case message.Failed:
+			return nil, errors.New(r.Err)
+		}
+	}
+	return seconds, nil
+}
+
+// wireShare is what QUIC sends beyond payload, as a share of it: headers of packets, and what acknowledges them. It was
+// measured on links of 10 Mbit/s.
+const wireShare = 0.037

@@ -1,0 +1,174 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Link is the way from one worker to another, in one direction. The zero Link takes no time.
+type Link struct {
+	Rate   float64       // bytes a second; 0 is no limit
+	Delay  time.Duration // of every packet
+	Jitter time.Duration // at most so much more, evenly; frames of a pair keep their order
+	Loss   float64       // share of packets that vanish, 0 to below 1
+}
+
+// Check says what is wrong with a link.
+func (l Link) Check() error {
+	switch {
+	case !(l.Rate >= 0) || math.IsInf(l.Rate, 0):
+		return fmt.Errorf("a rate of %g bytes a second: give a positive number, or 0 for no limit", l.Rate)
+	case l.Delay < 0 || l.Delay > time.Minute || l.Jitter < 0 || l.Jitter > time.Minute:
+		return fmt.Errorf("a delay of %s and a jitter of %s: each is at most a minute", l.Delay, l.Jitter)
+	case !(l.Loss >= 0 && l.Loss < 1):
+		return fmt.Errorf("a loss of %g: give a share of packets from 0 to below 1", l.Loss)
+	}
+	return nil
+}
+
+// A packet holds so many bytes of payload; a frame has a header beside it.
+const (
+	packetBytes = 1200
+	frameBytes  = 64
+)
+
+// rate is the bytes a second that a connection gets through, 0 for no limit. Where packets are lost that is at most
+// sqrt(3/2)*packet/(rtt*sqrt(loss)) (Mathis, Semke, Mahdavi, Ott 1997).
+func (l Link) rate() float64 {
+	if rtt := 2 * l.Delay.Seconds(); l.Loss > 0 && rtt > 0 {
+		if most := math.Sqrt(1.5/l.Loss) * packetBytes / rtt; l.Rate == 0 || most < l.Rate {
+			return most
+		}
+	}
+	return l.Rate
+}
+
+// late is how much longer a frame of so many bytes is under way than its bytes take: its delay, its jitter, and a round
+// trip each time that some of its packets are lost.
+func (l Link) late(bytes float64, uniform func() float64) int64 {
+	d := float64(l.Delay)
+	if l.Jitter > 0 {
+		d += float64(l.Jitter) * uniform()
+	}
+	if l.Loss > 0 {
+		for packets := math.Ceil(bytes / packetBytes); uniform() < 1-math.Pow(1-l.Loss, packets); packets = max(1, packets*l.Loss) {
+			d += 2 * float64(l.Delay)
+		}
+	}
+	return int64(d)
+}
+
+// queue is something that carries one thing after the other, such as a network card: the nanosecond at which it is
+// free.
+type queue int64
+
+// pass carries bytes that come at a time, and says when the last has left.
+func (q *queue) pass(at int64, bytes, rate float64) int64 {
+	if rate == 0 {
+		return at
+	}
+	*q = queue(max(at, int64(*q)) + nanos(bytes/rate))
+	return int64(*q)
+}
+
+// slowest is how long bytes take at the lower of two rates, where 0 is no limit.
+func slowest(bytes, a, b float64) (d int64) {
+	for _, r := range []float64{a, b} {
+		if r > 0 {
+			d = max(d, nanos(bytes/r))
+		}
+	}
+	return d
+}
+
+// nanos are those of so many seconds.
+func nanos(seconds float64) int64 { return int64(seconds*1e9 + 0.5) }
+
+// frame is what travels: its payload is as long as it would be, and says nothing.
+type frame struct {
+	epoch uint32
+	seq   uint64
+	op    string
+	p     []byte
+	first int64 // when its first byte arrives
+	at    int64 // and its last
+}
+
+// errGone answers a worker that was put out.
+var errGone = errors.New("the worker is gone")
+
+// Send implements optim.Link.
+func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error {
+	n.compute()
+	w, bytes := n.world, float64(len(p))
+	l, wire := w.cfg.Link(n.id, to), bytes*(1+w.cfg.Overhead)+frameBytes
+	n.now += nanos(bytes * w.cfg.PerByte)
+	out := n.to(to)
+	left := max(n.up.pass(n.now, wire, w.cfg.Up), out.line.pass(n.now, wire, l.rate()))
+	at := max(out.newest, left+nanos(w.cfg.Hop)+l.late(wire, n.uniform))
+	out.newest = at
+	out.bytes += int64(len(p))
+	n.sent += int64(len(p))
+	if !n.sending {
+		n.sending = true
+		n.hops++
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if to < 0 || to >= len(w.nodes) {
+		return fmt.Errorf("there is no worker %d", to)
+	}
+	dst := w.nodes[to]
+	dst.boxes[n.id] = append(dst.boxes[n.id], frame{epoch, seq, op, p, at - min(left-n.now, slowest(wire, w.cfg.Up, l.rate())), at})
+	if dst.waits == n.id {
+		dst.wake()
+	}
+	return nil
+}
+
+// Recv implements optim.Link.
+func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
+	n.compute()
+	n.sending = false
+	w := n.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		if n.gone {
+			return 0, "", nil, errGone
+		}
+		if err := ctx.Err(); err != nil {
+			return 0, "", nil, err
+		}
+		if f, ok := n.take(from, epoch); ok {
+			bytes := float64(len(f.p))
+			wire := bytes*(1+w.cfg.Overhead) + frameBytes
+			at := f.at
+			if w.cfg.Down > 0 { // behind others
+				at = max(at, n.down.pass(f.first, wire, w.cfg.Down))
+			}
+			n.now = max(n.now, at) + nanos(bytes*w.cfg.PerByte)
+			return f.seq, f.op, f.p, nil
+		}
+		n.wait(from)
+	}
+}
+
+// take is the next frame of this epoch from a worker. Older ones were overtaken by an abort; newer ones stay.
+func (n *node) take(from int, epoch uint32) (frame, bool) {
+	box := n.boxes[from]
+	for len(box) > 0 && box[0].epoch < epoch {
+		box = box[1:]
+	}
+	n.boxes[from] = box
+	if len(box) == 0 || box[0].epoch > epoch {
+		return frame{}, false
+	}
+	f := box[0]
+	box[0] = frame{}
+	n.boxes[from] = box[1:]
+	return f, true
+}

@@ -1,0 +1,180 @@
+package simulate
+
+import (
+	"context"
+	"sync"
+
+	"brood/runtime/message"
+	"brood/runtime/worker"
+)
+
+// Whom a worker waits for that waits for no other worker.
+const (
+	nobody = -1 // it runs
+	core   = -2 // for an order
+)
+
+// node is a worker with a time of its own. While it runs its goroutine owns it; while it waits, whoever holds the
+// world's lock does.
+type node struct {
+	world *world
+	id    int
+	work  *worker.Worker
+	spent func() float64 // seconds of computing since the last call
+
+	now     int64 // nanoseconds of the run
+	busy    int64 // of them, those it computed in
+	up      queue // its network card
+	down    queue
+	ways    map[int]*way
+	sent    int64 // payload
+	hops    int64 // turns from receiving to sending
+	sending bool
+	draws   uint64           // of its own chance
+	counts  map[uint64]count // at the end of each grant that is not committed
+
+	waits  int // for a worker's frame, or nobody, or core
+	woken  *sync.Cond
+	orders []order
+	cancel context.CancelFunc // of the order being handled
+	boxes  map[int][]frame    // by sender
+	gone   bool
+}
+
+// way is what a worker knows of its connection to another.
+type way struct {
+	line   queue
+	newest int64 // arrival of the last frame
+	bytes  int64 // payload
+}
+
+type order struct {
+	at  int64
+	msg message.Order
+}
+
+func (n *node) to(id int) *way {
+	if n.ways[id] == nil {
+		n.ways[id] = &way{}
+	}
+	return n.ways[id]
+}
+
+// compute lets the time of tasks pass.
+func (n *node) compute() {
+	if s := n.spent(); s > 0 {
+		d := nanos(s * n.world.cfg.Pace(n.id, n.uniform))
+		n.now += d
+		n.busy += d
+	}
+}
+
+// done is what the worker has counted so far.
+func (n *node) done() count {
+	c := count{now: n.now, busy: n.busy, sent: n.sent, hops: n.hops}
+	for _, w := range n.ways {
+		c.line = max(c.line, w.bytes)
+	}
+	return c
+}
+
+// clock is the worker's own, for what it reports.
+func (n *node) clock() int64 {
+	n.compute()
+	return n.now
+}
+
+// uniform is the next number in [0, 1) of the worker's own chance.
+func (n *node) uniform() float64 {
+	n.draws++
+	x := n.world.cfg.Seed ^ uint64(n.id+1)*0x9e3779b97f4a7c15 ^ n.draws*0xd1342543de82ef95
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // splitmix64's mixing (Steele, Lea, Flood 2014)
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return float64((x^x>>31)>>11) / (1 << 53)
+}
+
+// wait stops the worker until whom it waits for has something. The caller holds the lock.
+func (n *node) wait(whom int) {
+	n.waits = whom
+	n.world.pause()
+	for n.waits != nobody {
+		n.woken.Wait()
+	}
+}
+
+// wake lets a worker go on that waits. The caller holds the lock.
+func (n *node) wake() {
+	if n.waits != nobody {
+		n.waits = nobody
+		n.world.running++
+		n.woken.Signal()
+	}
+}
+
+// post brings an order that arrives at a time. What an abort overtakes is void, and so is the time that the worker ran
+// ahead with it. The caller holds the lock, and every worker waits.
+func (n *node) post(at int64, msg message.Order) {
+	if n.gone {
+		return
+	}
+	if _, abort := msg.(message.Abort); abort {
+		n.orders = n.orders[:0]
+		n.now = min(n.now, at)
+		if n.cancel != nil {
+			n.cancel()
+		}
+	}
+	n.orders = append(n.orders, order{at, msg})
+	if _, abort := msg.(message.Abort); abort || n.waits == core {
+		n.wake()
+	}
+}
+
+// end lets the worker go. The caller holds the lock.
+func (n *node) end() {
+	n.gone = true
+	if n.cancel != nil {
+		n.cancel()
+	}
+	n.wake()
+}
+
+// live obeys orders until the end.
+func (n *node) live(ctx context.Context) {
+	w := n.world
+	defer func() {
+		n.work.Free()
+		w.mu.Lock()
+		n.gone = true
+		w.pause()
+		w.mu.Unlock()
+	}()
+	for {
+		w.mu.Lock()
+		for len(n.orders) == 0 && !n.gone {
+			n.wait(core)
+		}
+		if n.gone {
+			w.mu.Unlock()
+			return
+		}
+		o := n.orders[0]
+		n.orders = n.orders[1:]
+		n.now = max(n.now, o.at)
+		octx, cancel := context.WithCancel(ctx)
+		n.cancel = cancel
+		w.mu.Unlock()
+		if _, stop := o.msg.(message.Stop); stop {
+			cancel()
+			return
+		}
+		reply := n.work.Handle(octx, o.msg)
+		n.compute()
+		cancel()
+		w.mu.Lock()
+		if reply != nil && !n.gone {
+			w.report(n, reply)
+		}
+		w.mu.Unlock()
+	}
+}

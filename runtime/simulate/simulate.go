@@ -1,0 +1,326 @@
+// Package simulate runs a fleet in virtual time: the coordinator's real core and the real programme of an algorithm, on
+// workers that compute nothing, over links that carry sizes. What comes out is what such a fleet would take and send,
+// and the record of it that the core wrote.
+//
+// Every worker has a time of its own. It passes while tasks are computed, while bytes leave, and while the worker waits
+// for what others send; so a worker runs ahead of the others until it needs something that is not there. A programme
+// always says from whom it receives, so that what it finds does not depend on who ran first (Kahn 1974): a seed gives
+// the same times on any number of cores. What workers report reaches the core in the order of its time, once all of
+// them wait.
+//
+// What this leaves out: bytes of different frames that share a network card leave one frame after the other and not
+// side by side; a connection is as fast from its first byte as later; what carries the coordinator's own messages is
+// never full.
+package simulate
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"brood/optim"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/worker"
+)
+
+// Config is a fleet to simulate.
+type Config struct {
+	Core    coordinator.Config
+	Workers int
+	Rounds  uint64 // to simulate; the run's own limit may end it before
+	Seed    uint64 // of jitter, loss and pace; the programme has its own
+	// Worker makes worker id, whose engine is hollow; spent is the seconds of computing that its engine was asked for
+	// since the last call.
+	Worker func(id int, link optim.Link, clock func() int64) (w *worker.Worker, spent func() float64)
+	// Pace is by how much a stretch of computing takes longer than it should; nil is 1 always.
+	Pace func(worker int, uniform func() float64) float64
+	Link func(from, to int) Link // between workers; nil is no time
+	// Up and Down are the bytes a second that a worker can send and receive altogether; 0 is no limit.
+	Up, Down float64
+	PerByte  float64       // seconds that a worker spends on each byte that it sends or receives
+	Hop      float64       // seconds that a frame takes beside its bytes and its link
+	Overhead float64       // bytes on the wire beyond payload, as a share of it
+	Control  time.Duration // of a message between a worker and the coordinator, one way
+}
+
+// Result is what a simulated fleet took and sent.
+type Result struct {
+	Workers int
+	Rounds  uint64  // that the figures are of
+	Epochs  float64 // in them
+	Samples uint64  // trained on in them
+	Steps   uint64  // of all members in them
+	// Seconds of a round, from commit to commit; P95 of commits.
+	Seconds, P95 float64
+	Training     float64 // share of the time in which a worker computes, on average over workers
+	Bytes        float64 // payload of a round, of all workers
+	Most         float64 // of the worker that sends most
+	Plain        float64 // seconds of a round as latency and bandwidth alone have it: see plain
+	// Sent and Predicted are the payload by operation, without evaluation and probes, as the log of the run has it.
+	Sent, Predicted optim.Ledger
+}
+
+// world is a run of a simulated fleet.
+type world struct {
+	cfg  Config
+	core *coordinator.Coordinator
+
+	mu      sync.Mutex
+	still   *sync.Cond // no worker runs
+	running int
+	nodes   []*node
+	queue   happenings
+	now     int64
+	serial  uint64
+	exit    *coordinator.Exit
+	marks   []mark
+}
+
+// mark is a commit, and what each worker had counted when it reported it.
+type mark struct {
+	at     int64
+	commit event.Commit
+	counts []count
+}
+
+// count is what a worker did up to a round.
+type count struct {
+	now, busy int64 // nanoseconds of the run, and those that it computed in
+	sent      int64 // payload
+	line      int64 // payload of its busiest way
+	hops      int64 // turns from receiving to sending
+}
+
+// happening is what reaches the core.
+type happening struct {
+	at     int64
+	worker int // ties are broken by it, and by the order of what one worker says
+	serial uint64
+	ev     coordinator.Event
+}
+
+type happenings []happening
+
+func (h happenings) Len() int      { return len(h) }
+func (h happenings) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h happenings) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	if a.worker != b.worker {
+		return a.worker < b.worker
+	}
+	return a.serial < b.serial
+}
+func (h *happenings) Push(x any) { *h = append(*h, x.(happening)) }
+func (h *happenings) Pop() any {
+	x := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return x
+}
+
+// tick is between ticks of the core, and most how many of them pass without anything else until the run is stuck.
+const (
+	tick = int64(100 * time.Millisecond)
+	most = 36000
+)
+
+// Run simulates until so many rounds are committed, the run ends by itself, or ctx does.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	if cfg.Link == nil {
+		cfg.Link = func(int, int) Link { return Link{} }
+	}
+	if cfg.Pace == nil {
+		cfg.Pace = func(int, func() float64) float64 { return 1 }
+	}
+	if cfg.Workers < 1 || cfg.Rounds < 2 {
+		return Result{}, fmt.Errorf("%d workers and %d rounds: simulate at least one and two", cfg.Workers, cfg.Rounds)
+	}
+	c, err := coordinator.New(cfg.Core)
+	if err != nil {
+		return Result{}, err
+	}
+	w := &world{cfg: cfg, core: c}
+	w.still = sync.NewCond(&w.mu)
+	return w.run(ctx)
+}
+
+func (w *world) run(ctx context.Context) (Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	w.mu.Lock()
+	defer func() {
+		for _, n := range w.nodes {
+			n.end()
+		}
+		w.mu.Unlock()
+		cancel()
+		all.Wait()
+	}()
+	for id := range w.cfg.Workers {
+		n := &node{world: w, id: id, waits: nobody, ways: map[int]*way{}, boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
+		n.work, n.spent = w.cfg.Worker(id, n, n.clock)
+		w.nodes = append(w.nodes, n)
+		w.running++
+		w.happens(happening{worker: id, ev: coordinator.Joined{Worker: id}})
+	}
+	for _, n := range w.nodes {
+		all.Go(func() { n.live(ctx) })
+	}
+	w.happens(happening{at: tick, worker: math.MaxInt, ev: coordinator.Tick{}})
+	for quiet := 0; ; {
+		for w.running > 0 {
+			w.still.Wait()
+		}
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
+		h := heap.Pop(&w.queue).(happening)
+		w.now = h.at
+		quiet++
+		if _, ok := h.ev.(coordinator.Tick); ok {
+			w.happens(happening{at: h.at + tick, worker: math.MaxInt, ev: h.ev})
+		} else {
+			quiet = 0
+		}
+		if quiet > most {
+			return Result{}, fmt.Errorf("the simulated fleet is stuck after round %d: nothing was said for an hour", w.committed())
+		}
+		if err := w.apply(w.core.Step(time.Unix(0, w.now), h.ev)); err != nil {
+			return Result{}, err
+		}
+		if w.exit != nil || w.committed() >= w.cfg.Rounds {
+			return w.result()
+		}
+	}
+}
+
+func (w *world) committed() uint64 {
+	if len(w.marks) == 0 {
+		return 0
+	}
+	return w.marks[len(w.marks)-1].commit.To
+}
+
+// pause says that a worker stops running. The caller holds the lock.
+func (w *world) pause() {
+	if w.running--; w.running == 0 {
+		w.still.Signal()
+	}
+}
+
+func (w *world) happens(h happening) {
+	w.serial++
+	h.serial = w.serial
+	heap.Push(&w.queue, h)
+}
+
+// report brings what a worker says to the core. The caller holds the lock.
+func (w *world) report(n *node, r message.Report) {
+	if d, ok := r.(message.Done); ok {
+		n.counts[d.To] = n.done()
+	}
+	w.happens(happening{at: n.now + int64(w.cfg.Control), worker: n.id, ev: coordinator.Report{Report: r}})
+}
+
+func (w *world) apply(fx []coordinator.Effect) error {
+	for _, x := range fx {
+		switch x := x.(type) {
+		case coordinator.Send:
+			if away, ok := x.Msg.(message.Away); ok {
+				return fmt.Errorf("simulated worker %d was put out: %s", x.Worker, away.Why)
+			}
+			w.nodes[x.Worker].post(w.now+int64(w.cfg.Control), x.Msg)
+		case coordinator.Dismiss:
+			w.nodes[x.Worker].post(w.now+int64(w.cfg.Control), message.Stop{})
+		case coordinator.Append:
+			if a := x.Record.Alert; a != nil && a.Level == event.LevelError {
+				return fmt.Errorf("the simulated run: %s", a.Text)
+			}
+			if c := x.Record.Commit; c != nil {
+				w.mark(*c)
+			}
+		case coordinator.Exit:
+			w.exit = &x
+		case coordinator.Receipt:
+		case *coordinator.Fault:
+			return fmt.Errorf("the coordinator has failed: %v", x.Value)
+		default:
+			panic(fmt.Sprintf("the simulator does not know the effect %T", x))
+		}
+	}
+	return nil
+}
+
+// mark notes what everybody did up to a commit.
+func (w *world) mark(c event.Commit) {
+	m := mark{at: w.now, commit: c}
+	for _, n := range w.nodes {
+		m.counts = append(m.counts, n.counts[c.To])
+		for to := range n.counts {
+			if to <= c.To {
+				delete(n.counts, to)
+			}
+		}
+	}
+	w.marks = append(w.marks, m)
+}
+
+// result is of the rounds behind the first commit: before it the fleet meets.
+func (w *world) result() (Result, error) {
+	if len(w.marks) < 2 {
+		return Result{}, fmt.Errorf("the simulated run ended at round %d: give it more rounds", w.committed())
+	}
+	a, z := w.marks[0], w.marks[len(w.marks)-1]
+	p, q := a.commit.Progress, z.commit.Progress
+	r := Result{Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Workers: w.cfg.Workers, Rounds: q.Rounds - p.Rounds, Samples: q.Samples - p.Samples, Steps: q.Steps - p.Steps, Epochs: q.Epochs - p.Epochs}
+	rounds := float64(r.Rounds)
+	r.Seconds = float64(z.at-a.at) / 1e9 / rounds
+	var most count // of a worker
+	for i, last := range z.counts {
+		d := last.since(a.counts[i])
+		r.Training += float64(d.busy) / float64(max(1, d.now)) / float64(w.cfg.Workers)
+		r.Bytes += float64(d.sent) / rounds
+		most = count{busy: max(most.busy, d.busy), sent: max(most.sent, d.sent), line: max(most.line, d.line), hops: max(most.hops, d.hops)}
+	}
+	r.Most, r.Plain = float64(most.sent)/rounds, w.plain(most)/rounds
+	var each []float64
+	for i, m := range w.marks[1:] {
+		each = append(each, float64(m.at-w.marks[i].at)/1e9/float64(m.commit.Rounds))
+		r.Sent.Add(m.commit.Sent)
+		r.Predicted.Add(m.commit.Predicted)
+	}
+	slices.Sort(each)
+	r.P95 = each[(len(each)*95+99)/100-1]
+	return r, nil
+}
+
+// plain is the plainest model of what workers did: the slowest one's computing, a delay for each turn from receiving to
+// sending, and the bytes of the worker and of the link that carry most over their rates (Hockney 1994).
+func (w *world) plain(most count) float64 {
+	var l Link
+	if w.cfg.Workers > 1 {
+		l = w.cfg.Link(0, 1)
+	}
+	bytes := 0.0
+	if l.Rate > 0 {
+		bytes = float64(most.line) / l.Rate
+	}
+	if w.cfg.Up > 0 {
+		bytes = max(bytes, float64(most.sent)/w.cfg.Up)
+	}
+	return float64(most.busy)/1e9 + float64(most.hops)*l.Delay.Seconds() + bytes
+}
+
+func (c count) since(o count) count {
+	return count{c.now - o.now, c.busy - o.busy, c.sent - o.sent, c.line - o.line, c.hops - o.hops}
+}
+
+var _ optim.Link = (*node)(nil)

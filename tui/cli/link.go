@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/event"
+	"brood/runtime/simulate"
+)
+
+// linkFlags say how slow a link is.
+type linkFlags struct {
+	rate          string
+	delay, jitter time.Duration
+	loss          float64
+}
+
+func (f *linkFlags) register(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.rate, "rate", "", "what each link carries a second, such as 10Mbit or 1.25MB (default: no limit)")
+	fl.DurationVar(&f.delay, "delay", 0, "how late every packet is, one way, such as 20ms")
+	fl.DurationVar(&f.jitter, "jitter", 0, "at most so much later, evenly")
+	fl.Float64Var(&f.loss, "loss", 0, "share of packets that are lost, such as 0.01")
+}
+
+// link is what was said, or a sentence on what is wrong with it.
+func (f *linkFlags) link() (l simulate.Link, err error) {
+	l = simulate.Link{Delay: f.delay, Jitter: f.jitter, Loss: f.loss}
+	if l.Rate, err = parseRate("rate", f.rate); err != nil {
+		return l, err
+	}
+	if err := l.Check(); err != nil {
+		return l, usage("%w", err)
+	}
+	return l, nil
+}
+
+// rates are the units of a rate, in bytes a second.
+var rates = []struct {
+	unit  string
+	bytes float64
+}{{"kbit", 125}, {"Mbit", 125e3}, {"Gbit", 125e6}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}}
+
+// parseRate reads a flag that is bytes a second, 0 where nothing is said.
+func parseRate(flag, text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	for _, r := range rates {
+		if number, ok := strings.CutSuffix(text, r.unit); ok {
+			if x, err := strconv.ParseFloat(number, 64); err == nil && x > 0 && x*r.bytes < 1e15 {
+				return x * r.bytes, nil
+			}
+		}
+	}
+	return 0, usage("--%s %s: give a number and a unit, such as 10Mbit, 1Gbit or 1.25MB", flag, text)
+}
+
+// fleetLinkCommand slows down links of a run, as the form of the Fleet screen does.
+func fleetLinkCommand(s streams) *cobra.Command {
+	f := &linkFlags{}
+	var take bool
+	from, to := event.Every, event.Every
+	c := &cobra.Command{Use: "link SESSION|URL", Short: "Slow down the links between workers of a served run, to see what that does",
+		Long: "Slow down the links between workers of a served run, to see what that does: all of them, or those from or to one worker. It lasts until the\nnext such command, and changes no bit of the run. Without a flag links are as fast as they can be.",
+		Example: `  brood fleet link SESSION --rate 10Mbit --delay 20ms
+  brood fleet link SESSION --from 0 --to 1 --loss 0.01
+  brood fleet link SESSION`,
+		Args: exactly("a SESSION or URL"),
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := f.link()
+			if err != nil {
+				return err
+			}
+			for _, name := range []string{"from", "to"} {
+				if w, _ := c.Flags().GetInt(name); c.Flags().Changed(name) && w < 0 {
+					return usage("--%s %d: give the number of a worker, as the Fleet screen has it", name, w)
+				}
+			}
+			slow := event.Link{From: from, To: to, Rate: int64(l.Rate), Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
+			return send(c.Context(), args[0], "", take, event.Command{Link: &slow}, s)
+		}}
+	f.register(c)
+	c.Flags().IntVar(&from, "from", event.Every, "only what this worker sends")
+	c.Flags().IntVar(&to, "to", event.Every, "only what is sent to this worker")
+	for _, name := range []string{"from", "to"} {
+		c.Flags().Lookup(name).DefValue = "every worker"
+	}
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	return c
+}
+
+// linked says what a command did to links.
+func linked(l event.Link) string { return fmt.Sprintf("accepted: %s\n", l) }

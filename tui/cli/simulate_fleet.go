@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/runtime/host"
+	"brood/runtime/option"
+	"brood/runtime/simulate"
+)
+
+// foretellFlags are the flags of simulate fleet.
+type foretellFlags struct {
+	run        runFlags
+	sizes      []int
+	algorithms []string
+	each       int
+	link       linkFlags
+	up, down   string
+	control    time.Duration
+	slow       []string
+	measure    time.Duration
+	asJSON     *bool
+}
+
+func simulateFleetCommand(s streams) *cobra.Command {
+	f := &foretellFlags{}
+	c := &cobra.Command{
+		Use:   "fleet [PRESET|FILE.toml]",
+		Short: "Say how long rounds take on fleets of other sizes, over links that you describe",
+		Long: `simulate fleet runs the real coordinator and the real programme of an algorithm in virtual time: its workers compute nothing, and its
+links carry sizes. What computing costs is measured on this machine first, for a moment; how long a round then takes, how much of it is
+computing, and what is sent, is printed for each size of fleet. Nothing is trained or recorded.
+
+  brood simulate fleet mnist-parle --sizes 2,4,8,16 --rate 10Mbit --delay 40ms
+  brood simulate fleet --model mlp --data mnist --algorithms dp-sgd,parle,diloco --sizes 8 --up 20Mbit --delay 30ms`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("simulate fleet takes one preset, but got %q too", args[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, strings.Join(args, ""), s) },
+	}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.run.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE (repeatable)")
+	fl.BoolVar(&f.run.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
+	optionFlags(c, &f.run.told, option.Algorithm, option.Model, option.Data, option.Members, option.Seed, option.Threads, option.Rounds)
+	fl.Lookup(option.Threads.Name).Usage = "threads of each worker, of which this machine must have as many (default: all cores)"
+	fl.Lookup(option.Rounds.Name).Usage = "rounds to simulate (default 40)"
+	fl.IntSliceVar(&f.sizes, "sizes", nil, "numbers of workers (default 1,2,4,8, as far as there are members)")
+	fl.StringSliceVar(&f.algorithms, "algorithms", nil, "compare these, each with its defaults, in place of the preset's")
+	fl.IntVar(&f.each, "each", 0, "members of each worker, in place of a population that is shared out")
+	f.link.register(c)
+	fl.StringVar(&f.up, "up", "", "what a worker can send altogether, likewise")
+	fl.StringVar(&f.down, "down", "", "what a worker can receive altogether, likewise")
+	fl.DurationVar(&f.control, "control", 0, "how late the coordinator's messages are, one way (default: as --delay)")
+	fl.StringArrayVar(&f.slow, "slow", nil, "a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable)")
+	fl.DurationVar(&f.measure, "measure", 2*time.Second, "how long to measure what a round's computing takes here")
+	f.asJSON = jsonFlag(c)
+	return c
+}
+
+// foretold is a line of the table.
+type foretold struct {
+	Algorithm string  `json:"algorithm"`
+	Workers   int     `json:"workers"`
+	Members   int     `json:"members"`
+	Seconds   float64 `json:"round_seconds"`
+	P95       float64 `json:"round_seconds_p95"`
+	Plain     float64 `json:"plain_round_seconds"`
+	Training  float64 `json:"training_share"`
+	Bytes     float64 `json:"round_bytes"`
+	Most      float64 `json:"worker_bytes"`
+	Rate      float64 `json:"samples_per_second"`
+	Rounds    uint64  `json:"rounds"`
+}
+
+func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) error {
+	link, up, down, slow, err := f.links()
+	if err != nil {
+		return err
+	}
+	given := c.Flags().Changed
+	if f.each < 0 || f.each > 1<<20 || f.each > 0 && given(option.Members.Name) {
+		return usage("--each %d: give the members of each worker, and then no --members", f.each)
+	}
+	if f.control < 0 || f.control > time.Minute {
+		return usage("--control %s: give at most a minute", f.control)
+	}
+	if f.measure < 0 || f.measure > time.Minute {
+		return usage("--measure %s: give at most a minute", f.measure)
+	}
+	rounds := uint64(40)
+	if given(option.Rounds.Name) {
+		if rounds = f.run.told.Limit.Rounds; rounds < 2 || rounds > 1e6 {
+			return usage("--rounds %d: simulate 2 to 1000000", rounds)
+		}
+	}
+	if given("algorithms") && given(option.Algorithm.Name) {
+		return usage("--algorithm and --algorithms both say what to simulate: give one of them")
+	}
+	perByte, hop, err := simulate.Loopback(c.Context(), f.measure/8)
+	if err != nil {
+		return fmt.Errorf("measure what a connection costs here: %w", err)
+	}
+	var all []foretold
+	for i := range max(1, len(f.algorithms)) {
+		if len(f.algorithms) > 0 {
+			if err := c.Flags().Set(option.Algorithm.Name, f.algorithms[i]); err != nil {
+				return err
+			}
+		}
+		o, err := f.run.options(c, preset)
+		if err != nil {
+			return err
+		}
+		if o.Members == host.Auto || o.Members == 0 {
+			o.Members = 8
+		}
+		sizes, err := f.sizesFor(o.Members)
+		if err != nil {
+			return err
+		}
+		rows, err := f.foretell(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
+			cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, up, down
+			cfg.Control, cfg.PerByte, cfg.Hop = link.Delay, perByte, hop
+			if given("control") {
+				cfg.Control = f.control
+			}
+			drawn := cfg.Pace
+			cfg.Pace = func(w int, uniform func() float64) float64 {
+				if x, ok := slow[w]; ok {
+					return x * drawn(w, uniform)
+				}
+				return drawn(w, uniform)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		all = append(all, rows...)
+	}
+	if *f.asJSON {
+		return json.NewEncoder(s.out).Encode(all)
+	}
+	t := newTable("algorithm", ">workers", ">members", ">a round", ">p95", ">plain model", ">training", ">sent a round", ">most of a worker", ">samples/s", "")
+	fastest := 0.0
+	for _, r := range all {
+		fastest = max(fastest, r.Rate)
+	}
+	for _, r := range all {
+		t.row(r.Algorithm, fmt.Sprint(r.Workers), fmt.Sprint(r.Members), seconds(r.Seconds), seconds(r.P95), seconds(r.Plain), fmt.Sprintf("%.0f%%", 100*r.Training),
+			humanBytes(int64(r.Bytes)), humanBytes(int64(r.Most)), grouped(int64(r.Rate)), strings.Repeat("█", int(math.Ceil(12*r.Rate/fastest))))
+	}
+	t.write(s.out)
+	return nil
+}
+
+// foretell simulates one algorithm on fleets of these sizes.
+func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []int, rounds uint64, shape func(*simulate.Config)) (out []foretold, err error) {
+	var pace []float64
+	var prices host.Prices
+	for _, n := range slices.Backward(sizes) { // the largest first: its workers host fewest members
+		o.Workers, o.Wait = n, n
+		if f.each > 0 {
+			o.Members = n * f.each
+		}
+		j, err := host.Prepare(o)
+		if err != nil {
+			return nil, err
+		}
+		if pace == nil {
+			one := o
+			one.Members, one.Workers, one.Wait = max(1, o.Members/n), 1, 0
+			if prices, pace, err = f.measured(ctx, one, o); err != nil {
+				return nil, err
+			}
+		}
+		cfg := j.Simulated(prices)
+		cfg.Rounds = rounds
+		cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
+		shape(&cfg)
+		r, err := simulate.Run(ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, foretold{Algorithm: o.Algorithm, Workers: n, Members: o.Members, Seconds: r.Seconds, P95: r.P95, Plain: r.Plain, Training: r.Training,
+			Bytes: r.Bytes, Most: r.Most, Rate: float64(r.Samples) / (r.Seconds * float64(r.Rounds)), Rounds: r.Rounds})
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// measured is what work costs here, and how far real rounds of one worker are from that, one factor a round. Where an
+// algorithm cannot run with the members of one worker, those are of the whole population.
+func (f *foretellFlags) measured(ctx context.Context, one, all host.Options) (host.Prices, []float64, error) {
+	j, err := host.Prepare(one)
+	if err != nil {
+		one.Members = all.Members
+		if j, err = host.Prepare(one); err != nil {
+			return host.Prices{}, nil, err
+		}
+	}
+	p, err := j.Prices(ctx)
+	if err != nil {
+		return p, nil, err
+	}
+	cfg := j.Simulated(p)
+	cfg.Rounds = 8
+	virtual, err := simulate.Run(ctx, cfg)
+	if err != nil {
+		return p, nil, err
+	}
+	real, err := j.Rounds(ctx, f.measure)
+	for i := range real {
+		real[i] /= virtual.Seconds
+	}
+	return p, real, err
+}
+
+// links reads what was said of the network and of slow workers.
+func (f *foretellFlags) links() (l simulate.Link, up, down float64, slow map[int]float64, err error) {
+	if l, err = f.link.link(); err != nil {
+		return l, 0, 0, nil, err
+	}
+	if up, err = parseRate("up", f.up); err != nil {
+		return l, 0, 0, nil, err
+	}
+	if down, err = parseRate("down", f.down); err != nil {
+		return l, 0, 0, nil, err
+	}
+	slow = map[int]float64{}
+	for _, text := range f.slow {
+		name, by, _ := strings.Cut(text, "=")
+		w, bad := strconv.Atoi(name)
+		x, worse := strconv.ParseFloat(by, 64)
+		if bad != nil || worse != nil || w < 0 || !(x > 0 && x <= 1000) {
+			return l, 0, 0, nil, usage("--slow %s: give WORKER=FACTOR, such as 0=2.5", text)
+		}
+		slow[w] = x
+	}
+	return l, up, down, slow, nil
+}
+
+// sizesFor are the sizes of fleets to simulate.
+func (f *foretellFlags) sizesFor(members int) ([]int, error) {
+	sizes := f.sizes
+	if sizes == nil {
+		for n := 1; n <= 8 && (f.each > 0 || n <= members); n *= 2 {
+			sizes = append(sizes, n)
+		}
+	}
+	for _, n := range sizes {
+		switch {
+		case n < 1 || n > 256:
+			return nil, usage("--sizes %d: simulate 1 to 256 workers", n)
+		case f.each == 0 && n > members:
+			return nil, usage("--sizes %d: there are %d members, and a worker without any does nothing; give more --members, or --each", n, members)
+		}
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes), nil
+}
+
+// seconds writes a time as people say it.
+func seconds(x float64) string {
+	switch {
+	case x < 1e-3:
+		return fmt.Sprintf("%.3g µs", 1e6*x)
+	case x < 1:
+		return fmt.Sprintf("%.3g ms", 1e3*x)
+	}
+	return fmt.Sprintf("%.3g s", x)
+}
