@@ -13,6 +13,7 @@ const (
 	BlockY        = "y"        // inner iterate of a cycle
 	BlockZ        = "z"        // running average of y
 	BlockXBar     = "xbar"     // the model as last agreed: the mean of x, or a centre of its own
+	BlockBegun    = "begun"    // where a member began its cycle: a model of its own
 	BlockW        = "w"        // weight of a member's x in the centre (push-sum)
 	BlockPull     = "pull"     // stale copy of x that the next gradient is taken at
 	BlockShown    = "shown"    // copy of x as last published to partners

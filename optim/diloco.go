@@ -27,10 +27,7 @@ Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW
 	Needs: Gradients,
 	Knobs: []Knob{
 		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "step size of the outer step on the agreed model", Min: 0, Max: 100, Default: 0.7, Scale: Log},
-		{Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of AdamW", Min: 0, Max: 100, Default: 0.001, Scale: Log},
-		KnobMu, knobH.With(32), KnobSlice, KnobB,
-		{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "decoupled decay: every inner step shrinks x by eta_in*decay*x", Min: 0, Max: 1, Scale: Log},
-		KnobClip, KnobSplit, KnobParts,
+		knobEtaAdam, KnobMu, knobH.With(32), KnobSlice, KnobB, knobDecayAdam, KnobClip, KnobSplit, KnobParts,
 	},
 	Series: []Series{SeriesLoss},
 	Blocks: func(_ Values, l engine.Layout) []Block {
@@ -50,16 +47,8 @@ type diLoCo struct{}
 
 func (diLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, M, shape := len(e.Mine), e.Layout.Params, e.Shape(k)
-	x, xbar, m, v, t := e.Block(BlockX), e.Block(BlockXBar), e.Block(BlockM1), e.Block(BlockV), e.Record(BlockT)
-	g, loss, steps := e.cohortScratch(n), make([]float32, n), shape.sliceSteps("h")
-	adamW := func(r engine.Row, g engine.Mat) []engine.Task {
-		t.URow(r)[0]++
-		return []engine.Task{engine.Adam{X: x.Sub(r, 1), M: m.Sub(r, 1), V: v.Sub(r, 1), G: g, Rows: engine.Rows(1),
-			Eta: k.F("eta_in"), B1: 0.9, B2: 0.999, Eps: 1e-8, WD: k.F("decay"), T: t.URow(r)[0]}}
-	}
-	s := e.step(k, x, engine.Rows(n), g, loss)
-	s.Decay = 0 // AdamW's own is decoupled
-	if err := advance(ctx, e, s, steps, adamW); err != nil {
+	x, xbar, loss, steps := e.Block(BlockX), e.Block(BlockXBar), make([]float32, n), shape.sliceSteps("h")
+	if err := e.adamSteps(ctx, k, steps, loss); err != nil {
 		return Report{}, err
 	}
 	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))

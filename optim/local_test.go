@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/noise"
 )
 
 // Post-local SGD: warmup steps along the mean gradient, then h steps each and x <- mean x.
@@ -66,6 +67,16 @@ func TestLocalSGDOfOneStepIsDataParallel(t *testing.T) {
 	}
 }
 
+// adam64 is step t, counted from 1, of AdamW with decoupled decay.
+func adam64(x, m, v, g []float64, eta, decay float64, t int) {
+	for j := range g {
+		m[j] = 0.9*m[j] + 0.1*g[j]
+		v[j] = 0.999*v[j] + 0.001*g[j]*g[j]
+		mh, vh := m[j]/(1-math.Pow(0.9, float64(t))), v[j]/(1-math.Pow(0.999, float64(t)))
+		x[j] -= eta*decay*x[j] + eta*mh/(math.Sqrt(vh)+1e-8)
+	}
+}
+
 // DiLoCo, algorithm 1: h AdamW steps, d = mean (xbar - x), xbar -= eta*Nes(mx, d); AdamW with bias correction and
 // decoupled decay (Loshchilov & Hutter), its state kept over cycles.
 func TestDiLoCo(t *testing.T) {
@@ -77,13 +88,7 @@ func TestDiLoCo(t *testing.T) {
 		for range 3 {
 			for step := range 4 {
 				for a := range x {
-					g := p.bowl.gradient(x[a], next(a))
-					for j := range g {
-						m[a][j] = 0.9*m[a][j] + 0.1*g[j]
-						v[a][j] = 0.999*v[a][j] + 0.001*g[j]*g[j]
-						mh, vh := m[a][j]/(1-math.Pow(0.9, float64(T+step+1))), v[a][j]/(1-math.Pow(0.999, float64(T+step+1)))
-						x[a][j] -= 0.01*0.1*x[a][j] + 0.01*mh/(math.Sqrt(vh)+1e-8)
-					}
+					adam64(x[a], m[a], v[a], p.bowl.gradient(x[a], next(a)), 0.01, 0.1, T+step+1)
 				}
 			}
 			T += 4
@@ -99,6 +104,138 @@ func TestDiLoCo(t *testing.T) {
 		p.rounds(3 * map[float64]int{32: 1, 2: 2}[slice])
 		p.same(BlockXBar, xbar)
 		p.same(BlockX, x...)
+	}
+}
+
+// NoLoCo, section 3: h AdamW steps, then a random matching; a replica's outer step is of its own model, from the means
+// over its pair. One whom an odd number leaves alone is its own pair.
+func TestNoLoCo(t *testing.T) {
+	for _, c := range []struct {
+		n            int
+		slice, gamma float64
+	}{{4, 32, 0.5}, {4, 2, 0.5}, {4, 32, 0.3}, {5, 32, 0.9}} {
+		p := newBowl(t, cols, samples).populate(t, NoLoCo, c.n, set{"h": 4, "slice": c.slice, "eta": 0.5, "gamma": c.gamma, "eta_in": 0.01, "momentum": 0.4, "decay": 0.1, "batch": 4})
+		each := map[float64]int{32: 1, 2: 2}[c.slice]
+		x, m := twins(cols, c.n)
+		begun, v := twins(cols, c.n)
+		_, outer := twins(cols, c.n)
+		next, met := p.streams(), map[[2]Member]bool{}
+		for cycle := range 3 {
+			for step := range 4 {
+				for a := range x {
+					adam64(x[a], m[a], v[a], p.bowl.gradient(x[a], next(a)), 0.01, 0.1, 4*cycle+step+1)
+				}
+			}
+			partner := make([]int, c.n)
+			for a := range partner {
+				partner[a] = a
+			}
+			for _, pair := range Pairing(noise.Key{Seed: p.Seed, Purpose: noise.Pair, Round: uint64((cycle+1)*each - 1)}, p.Roster.Members) {
+				met[pair] = true
+				partner[pair[0]], partner[pair[1]] = int(pair[1]), int(pair[0])
+			}
+			far, was := twins(cols, c.n)
+			for a, b := range partner {
+				for j := range far[a] {
+					far[a][j] = (x[a][j] - begun[a][j] + x[b][j] - begun[b][j]) / 2
+					was[a][j] = (begun[a][j] + begun[b][j]) / 2
+				}
+			}
+			for a := range x {
+				for j := range x[a] {
+					outer[a][j] = 0.4*outer[a][j] + 0.5*far[a][j] + c.gamma*(was[a][j]-begun[a][j])
+				}
+			}
+			for a := range x {
+				for j := range x[a] {
+					begun[a][j] += outer[a][j]
+					x[a][j] = begun[a][j]
+				}
+			}
+		}
+		p.rounds(3 * each)
+		p.same(BlockX, x...)
+		p.same(BlockBegun, begun...)
+		p.same(BlockMX, outer...)
+		if len(met) < 3 {
+			t.Errorf("%d members met in %d pairs over three cycles", c.n, len(met))
+		}
+	}
+}
+
+// A pairing is a matching, and over many rounds every pair is as likely as any other.
+func TestPairing(t *testing.T) {
+	for _, n := range []int{2, 3, 6, 7} {
+		counts, rounds := map[[2]Member]int{}, 3000
+		for round := range rounds {
+			seen := map[Member]bool{}
+			pairs := Pairing(noise.Key{Purpose: noise.Pair, Round: uint64(round)}, IDs(n))
+			for _, p := range pairs {
+				if seen[p[0]] || seen[p[1]] || p[0] == p[1] {
+					t.Fatalf("%d members: %v is no matching", n, pairs)
+				}
+				seen[p[0]], seen[p[1]] = true, true
+				counts[[2]Member{min(p[0], p[1]), max(p[0], p[1])}]++
+			}
+			if len(pairs) != n/2 {
+				t.Fatalf("%d members in %d pairs", n, len(pairs))
+			}
+		}
+		all := n * (n - 1) / 2
+		want := float64(rounds*(n/2)) / float64(all)
+		for p, got := range counts {
+			if sd := math.Sqrt(want); math.Abs(float64(got)-want) > 5*sd+1 {
+				t.Errorf("of %d members %v met %d times, want %.0f", n, p, got, want)
+			}
+		}
+		if len(counts) != all {
+			t.Errorf("of %d members %d pairs ever met, want %d", n, len(counts), all)
+		}
+	}
+}
+
+// PAPA, algorithm 1: h steps each, then keep of oneself and the rest of the mean.
+func TestPAPA(t *testing.T) {
+	for _, slice := range []float64{32, 2} {
+		p := newBowl(t, cols, samples).populate(t, PAPA, 3, set{"h": 4, "slice": slice, "keep": 0.7, "eta": 0.05, "momentum": 0.6, "start": 1, "batch": 4})
+		x, m := twins(cols, 3)
+		next := p.streams()
+		for range 3 {
+			for a := range x {
+				for range 4 {
+					nes(x[a], m[a], p.bowl.gradient(x[a], next(a)), 0.05, 0.6)
+				}
+			}
+			mean := average64(x)
+			for a := range x {
+				for j := range mean {
+					x[a][j] = 0.7*x[a][j] + 0.3*mean[j]
+				}
+			}
+		}
+		p.rounds(3 * map[float64]int{32: 1, 2: 2}[slice])
+		p.same(BlockX, x...)
+		p.same(BlockM, m...)
+	}
+}
+
+// To keep nothing is LocalSGD, bit for bit; to keep all is to train alone.
+func TestPAPAReduces(t *testing.T) {
+	b := newBowl(t, cols, samples)
+	none := b.populate(t, PAPA, 3, set{"h": 4, "keep": 0, "start": 1, "batch": 4})
+	local := b.populate(t, LocalSGD, 3, set{"h": 4, "batch": 4})
+	all := b.populate(t, PAPA, 3, set{"h": 4, "keep": 1, "start": 1, "batch": 4})
+	alone := b.populate(t, LocalSGD, 3, set{"h": 1000, "slice": 4, "batch": 4})
+	for _, p := range []*population{none, local, all, alone} {
+		p.rounds(3)
+	}
+	for a := range 3 {
+		if far := distance(none.row(BlockX, a), local.row(BlockX, a)); far > 1e-6 {
+			t.Errorf("member %d keeps nothing, and is %g from LocalSGD", a, far)
+		}
+		if far := distance(all.row(BlockX, a), alone.row(BlockX, a)); far > 1e-6 {
+			t.Errorf("member %d keeps all, and is %g from training alone", a, far)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -16,6 +17,19 @@ func Meetings(key noise.Key, members []Member, count int) [][2]Member {
 			b++
 		}
 		out[i] = [2]Member{members[a], members[b]}
+	}
+	return out
+}
+
+// Pairing draws a random matching: every member is in one pair, but for one that an odd number leaves alone.
+func Pairing(key noise.Key, members []Member) [][2]Member {
+	left, out := slices.Clone(members), make([][2]Member, len(members)/2)
+	for i := range left { // Fisher and Yates: a keyed permutation of so few is not uniform
+		j := i + key.Below(i, len(left)-i)
+		left[i], left[j] = left[j], left[i]
+	}
+	for i := range out {
+		out[i] = [2]Member{left[2*i], left[2*i+1]}
 	}
 	return out
 }

@@ -21,6 +21,8 @@ func All() []*optim.Algorithm {
 		optim.Parle,
 		optim.LocalSGD,
 		optim.DiLoCo,
+		optim.NoLoCo,
+		optim.PAPA,
 		optim.SGP,
 		optim.ADPSGD,
 		optim.PopSGD,

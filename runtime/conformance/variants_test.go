@@ -30,6 +30,8 @@ func TestVariants(t *testing.T) {
 		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"clip", "0.5"}}},
 		{"localsgd", [][2]string{{"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"decay", "0.01"}}},
+		{"noloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"gamma", "0.4"}}},
+		{"papa", [][2]string{{"h", "5"}, {"slice", "2"}, {"start", "own"}}},
 		{"easgd", [][2]string{{"tau", "1"}}},
 		{"sgp", [][2]string{{"peers", "3"}}},
 		{"ad-psgd", [][2]string{{"gossip", "3"}}},

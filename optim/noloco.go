@@ -1,0 +1,136 @@
+package optim
+
+import (
+	"context"
+	"errors"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// NoLoCo is DiLoCo whose outer step is between two replicas at a time: nobody waits for everybody.
+var NoLoCo = &Algorithm{
+	Name:  "noloco",
+	Title: "NoLoCo",
+	Paper: "Kolehmainen, Blagoev, Donaghy, Ersoy, Nies: NoLoCo: no-all-reduce low communication training method for large models (2025), section 3",
+	Doc: `Replicas take h steps of AdamW on mini-batches of their own. Then they are paired at random, each once, and a replica's
+outer step follows how far its pair went, and the middle of where its pair had begun:
+
+    x_i <- AdamW(x_i, grad f(x_i); eta_in, b1 = 0.9, b2 = 0.999, decay)      h times
+    m_i <- momentum*m_i + eta*mean_j(x_j - s_j) + gamma*(mean_j s_j - s_i);  s_i <- s_i + m_i;  x_i <- s_i
+
+with j over the pair, and s where a replica began: its own model, unlike DiLoCo's agreed one. gamma holds the replicas
+together; with an odd number of members one is alone, and its mean is itself. Adam's moments stay with the replica. A
+round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is mean_i s.
+Series: loss, and whom each replica was paired with.
+Bytes: a cycle 4M each way for a pair on different workers, and twice as much where gamma is not eta: else s_j is in no
+term and does not travel.
+
+Deviations: the source routes activations at random between pipeline stages, of which there are none here; AdamW's decay is
+0 there, whose inner optimiser is Adam.
+Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of its x; two members are always such a pair.`,
+	Needs: Gradients | Pairs,
+	Knobs: []Knob{
+		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "share of how far a pair went that an outer step goes (β in the source)", Min: 0, Max: 100, Default: 0.7, Scale: Log},
+		knobEtaAdam,
+		KnobMu.With(0.5),
+		{Name: "gamma", Label: "γ", Title: "pull to the pair", Doc: "share of the way to the middle of where a pair began that an outer step goes", Min: 0, Max: 3, Default: 0.7},
+		knobH.With(32), KnobSlice, KnobB,
+		knobDecayAdam, KnobClip, KnobSplit, KnobParts,
+	},
+	Series: []Series{SeriesLoss, seriesPartner},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM1, false, EnterZero, l), Params(BlockV, false, EnterZero, l), Counter(BlockT, false),
+			Params(BlockBegun, false, EnterCentre, l), Params(BlockMX, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
+	},
+	Check: func(s Shape) error {
+		if len(s.Roster.Members) < 2 {
+			return errors.New("pairs need two members or more: give members at least 2")
+		}
+		return nil
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		if !s.ends("h") {
+			return nil
+		}
+		width := 4 * s.Layout.Params
+		if !noLoCoAlike(s.K) {
+			width *= 2
+		}
+		if s.Drawn {
+			return map[Op]int64{"outer": s.MoveBytes(s.Edges, width)}
+		}
+		var cross int64 // ordered pairs of different workers
+		n := len(s.Roster.Members)
+		for _, w := range s.Roster.Workers() {
+			h := len(s.Roster.Hosted(w))
+			cross += int64(h * (n - h))
+		}
+		return map[Op]int64{"outer": int64(n/2*2) * cross * int64(width) / max(1, int64(n*(n-1)))}
+	},
+	Program: noLoCo{},
+}
+
+type noLoCo struct{}
+
+func (noLoCo) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	n, shape := len(e.Mine), e.Shape(k)
+	loss, steps := make([]float32, n), shape.sliceSteps("h")
+	if err := e.adamSteps(ctx, k, steps, loss); err != nil {
+		return Report{}, err
+	}
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
+	rep.Points = e.LatePoints("loss", loss)
+	if !shape.ends("h") {
+		e.Record(BlockPhase).U[0] += uint64(steps)
+		return rep, nil
+	}
+	e.Record(BlockPhase).U[0] = 0
+	pairs := Pairing(e.Rand(noise.Pair, round, 0), e.Roster.Members)
+	for _, p := range pairs {
+		rep.Edges = append(rep.Edges, Edge{p[0], p[1], "outer"}, Edge{p[1], p[0], "outer"})
+	}
+	rep.Points = append(rep.Points, e.partnersOf(pairs, false)...)
+	return rep, noLoCoStep(ctx, e, k, rep.Edges)
+}
+
+// noLoCoAlike says that the terms of where a partner began cancel each other.
+func noLoCoAlike(k Values) bool { return k.F("gamma") == k.F("eta") }
+
+// noLoCoStep takes the outer step of every member hosted here.
+func noLoCoStep(ctx context.Context, e *Env, k Values, edges []Edge) error {
+	in, x, s, m := Incoming(edges, e.Roster, e.Self), e.Block(BlockX), e.Block(BlockBegun), e.Block(BlockMX)
+	theirs := e.Scratch(len(in), e.Layout.Params)
+	if err := e.Comm.Move(ctx, "outer", edges, x, theirs); err != nil {
+		return err
+	}
+	var began engine.Mat
+	if !noLoCoAlike(k) {
+		began = e.Scratch(len(in), e.Layout.Params)
+		if err := e.Comm.Move(ctx, "outer", edges, s, began); err != nil {
+			return err
+		}
+	}
+	partner := map[engine.Row]engine.Row{}
+	for i, edge := range in {
+		partner[e.Row(edge.To)] = engine.Row(i)
+	}
+	eta, gamma := k.F("eta"), k.F("gamma")
+	var tasks []engine.Task
+	for r := range engine.Row(len(e.Mine)) {
+		mr, sr, xr := m.Sub(r, 1), s.Sub(r, 1), x.Sub(r, 1)
+		step := Assign(mr, T(k.F("momentum"), mr), T(eta, xr), T(-eta, sr))
+		if i, ok := partner[r]; ok {
+			step = Assign(mr, T(k.F("momentum"), mr), T(eta/2, xr), T(eta/2, theirs.Sub(i, 1)), T(-(eta+gamma)/2, sr))
+			if began.Rows > 0 {
+				step.Terms = append(step.Terms, T((gamma-eta)/2, began.Sub(i, 1)))
+			}
+		}
+		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{step, Assign(sr, T(1, sr), T(1, mr)), Assign(xr, T(1, sr))}})
+	}
+	return e.Engine.Do(ctx, tasks...)
+}
+
+func (noLoCo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return e.Comm.AllReduce(ctx, "centre", e.Roster, e.Block(BlockBegun), dst, true)
+}
