@@ -160,7 +160,7 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 		}
 		studies = append(studies, w)
 	}
-	text := ""
+	text, counts := "", newTally()
 	var failed error
 	for i, w := range studies {
 		if !f.json {
@@ -176,9 +176,18 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 			continue
 		}
 		text += section
+		counts.add(w.name, w.judgements(w.measured()))
 	}
 	if text == "" {
 		return failed
+	}
+	if !f.full { // full forms are not judged
+		t := counts.whole()
+		if !f.json {
+			fmt.Fprintln(s.out)
+			t.write(s.out)
+		}
+		text = "## All studies\n\n" + t.markdown() + "\n" + text
 	}
 	return errors.Join(failed, f.write(text))
 }

@@ -107,6 +107,53 @@ func (w *study) judged(all map[string]batch.Result) *table {
 	return out
 }
 
+// tally counts what is said of the claims of each study, with a row for all of them. Accounting stands apart: it is no
+// evidence.
+type tally struct {
+	table *table
+	all   map[string]int
+}
+
+// verdicts are the columns of a tally.
+var verdicts = []string{string(presets.Holds), string(presets.Contradicts), string(presets.Undecided), unmeasured, string(presets.Accounting)}
+
+func newTally() *tally {
+	t := &tally{table: newTable("study", ">claims"), all: map[string]int{}}
+	for _, v := range verdicts {
+		t.table.column(">" + v)
+	}
+	return t
+}
+
+// add counts the claims of a study.
+func (t *tally) add(study string, claims []judgement) {
+	of := map[string]int{}
+	for _, j := range claims {
+		said := j.verdict()
+		if strings.HasPrefix(said, unmeasured) {
+			said = unmeasured
+		}
+		of[said]++
+		t.all[said]++
+	}
+	t.row(study, of)
+}
+
+// whole is the table, with its sum.
+func (t *tally) whole() *table {
+	t.row("all", t.all)
+	return t.table
+}
+
+func (t *tally) row(name string, of map[string]int) {
+	sum, cells := 0, []string{}
+	for _, v := range verdicts {
+		sum += of[v]
+		cells = append(cells, fmt.Sprint(of[v]))
+	}
+	t.table.row(append([]string{name, fmt.Sprint(sum)}, cells...)...)
+}
+
 // evidence are the cells t, needed and degrees of freedom: dashes where nothing scatters, or of a single seed.
 func (j judgement) evidence() []string {
 	f := j.finding

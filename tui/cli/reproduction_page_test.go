@@ -74,8 +74,8 @@ func section(text, name string) (from, to int) {
 	return from, len(text)
 }
 
-// TestReproductionPage: every table of the page is what the judge says of the recorded runs, to the letter, and no
-// study is left out.
+// TestReproductionPage: every table of the page is what the judge says of the recorded runs, to the letter, no study is
+// left out, and what they come to together is their sum.
 func TestReproductionPage(t *testing.T) {
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -86,24 +86,29 @@ func TestReproductionPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(studies)) {
-		w, all := recordedStudy(t, name)
-		want := w.judged(all).markdown()
+	counts := newTally()
+	hold := func(name, want string) {
 		from, to := section(text, name)
 		if from < 0 {
 			t.Errorf("%s has no section ## %s", page, name)
-			continue
+			return
 		}
 		at := tableOf.FindStringIndex(text[from:to])
 		if at == nil {
 			t.Errorf("the section %s of %s has no table", name, page)
-			continue
+			return
 		}
 		if got := text[from+at[0] : from+at[1]]; got != want && !*updatePage {
-			t.Errorf("the table of %s is not what the judge says of docs/results/%s.csv (go test ./tui/cli -run TestReproductionPage -update-page):\n%s", name, name, want)
+			t.Errorf("the table of %s is not what the judge says of the runs in docs/results (go test ./tui/cli -run TestReproductionPage -update-page):\n%s", name, want)
 		}
 		text = text[:from+at[0]] + want + text[from+at[1]:]
 	}
+	for _, name := range slices.Sorted(maps.Keys(studies)) {
+		w, all := recordedStudy(t, name)
+		hold(name, w.judged(all).markdown())
+		counts.add(name, w.judgements(all))
+	}
+	hold("All studies", counts.whole().markdown())
 	if *updatePage {
 		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
