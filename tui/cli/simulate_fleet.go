@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +28,11 @@ type foretellFlags struct {
 	link       linkFlags
 	up, down   string
 	control    time.Duration
+	cores      int
 	slow       []string
 	measure    time.Duration
 	asJSON     *bool
+	at         func(format string, args ...any) // tells a terminal what is being done; "" is over
 }
 
 func simulateFleetCommand(s streams) *cobra.Command {
@@ -63,6 +67,7 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	fl.StringVar(&f.up, "up", "", "what a worker can send altogether, likewise")
 	fl.StringVar(&f.down, "down", "", "what a worker can receive altogether, likewise")
 	fl.DurationVar(&f.control, "control", 0, "how late the coordinator's messages are, one way (default: as --delay)")
+	fl.IntVar(&f.cores, "cores", 0, "all workers share so many cores of one machine, as processes that try a fleet out do (default: each has its own)")
 	fl.StringArrayVar(&f.slow, "slow", nil, "a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable)")
 	fl.DurationVar(&f.measure, "measure", 2*time.Second, "how long to measure what a round's computing takes here")
 	f.asJSON = jsonFlag(c)
@@ -96,6 +101,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	if f.control < 0 || f.control > time.Minute {
 		return usage("--control %s: give at most a minute", f.control)
 	}
+	if f.cores < 0 {
+		return usage("--cores %d: give the cores of the machine that all workers share", f.cores)
+	}
 	if f.measure < 0 || f.measure > time.Minute {
 		return usage("--measure %s: give at most a minute", f.measure)
 	}
@@ -108,6 +116,13 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	if given("algorithms") && given(option.Algorithm.Name) {
 		return usage("--algorithm and --algorithms both say what to simulate: give one of them")
 	}
+	f.at = func(format string, args ...any) {
+		if s.terminal && !*f.asJSON {
+			fmt.Fprint(s.err, "\r\033[K"+fmt.Sprintf(format, args...))
+		}
+	}
+	defer f.at("")
+	f.at("measuring what a connection costs here")
 	perByte, hop, err := simulate.Loopback(c.Context(), f.measure/8)
 	if err != nil {
 		return fmt.Errorf("measure what a connection costs here: %w", err)
@@ -130,18 +145,20 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		if err != nil {
 			return err
 		}
+		threads := cmp.Or(o.Threads, goruntime.NumCPU())
 		rows, err := f.foretell(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
 			cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, up, down
 			cfg.Control, cfg.PerByte, cfg.Hop = link.Delay, perByte, hop
 			if given("control") {
 				cfg.Control = f.control
 			}
-			drawn := cfg.Pace
+			drawn, crowd := cfg.Pace, 1.0
+			if f.cores > 0 { // all compute at the same time
+				crowd = max(1, float64(cfg.Workers*threads)/float64(f.cores))
+				cfg.PerByte *= crowd
+			}
 			cfg.Pace = func(w int, uniform func() float64) float64 {
-				if x, ok := slow[w]; ok {
-					return x * drawn(w, uniform)
-				}
-				return drawn(w, uniform)
+				return crowd * cmp.Or(slow[w], 1) * drawn(w, uniform)
 			}
 		})
 		if err != nil {
@@ -149,6 +166,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		}
 		all = append(all, rows...)
 	}
+	f.at("")
 	if *f.asJSON {
 		return json.NewEncoder(s.out).Encode(all)
 	}
@@ -179,6 +197,7 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			return nil, err
 		}
 		if pace == nil {
+			f.at("%s: measuring what a round computes here", o.Algorithm)
 			one := o
 			one.Members, one.Workers, one.Wait = max(1, o.Members/n), 1, 0
 			if prices, pace, err = f.measured(ctx, one, o); err != nil {
@@ -189,6 +208,7 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 		cfg.Rounds = rounds
 		cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
 		shape(&cfg)
+		f.at("%s: simulating %d workers", o.Algorithm, n)
 		r, err := simulate.Run(ctx, cfg)
 		if err != nil {
 			return nil, err
