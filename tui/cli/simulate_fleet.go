@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	goruntime "runtime"
 	"slices"
 	"strconv"
@@ -170,14 +169,20 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	if *f.asJSON {
 		return json.NewEncoder(s.out).Encode(all)
 	}
-	t := newTable("algorithm", ">workers", ">members", ">a round", ">p95", ">plain model", ">training", ">sent a round", ">most of a worker", ">samples/s", "")
-	fastest := 0.0
-	for _, r := range all {
-		fastest = max(fastest, r.Rate)
+	heads := []string{"algorithm", ">workers", ">a round", ">p95", ">plain model", ">training", ">sent", ">samples/s"}
+	if f.each > 0 {
+		heads = slices.Insert(heads, 2, ">members")
+	} else {
+		fmt.Fprintf(s.out, "%d members; %s\n\n", all[0].Members, f.network())
 	}
+	t := newTable(heads...)
 	for _, r := range all {
-		t.row(r.Algorithm, fmt.Sprint(r.Workers), fmt.Sprint(r.Members), seconds(r.Seconds), seconds(r.P95), seconds(r.Plain), fmt.Sprintf("%.0f%%", 100*r.Training),
-			humanBytes(int64(r.Bytes)), humanBytes(int64(r.Most)), grouped(int64(r.Rate)), strings.Repeat("█", int(math.Ceil(12*r.Rate/fastest))))
+		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), seconds(r.P95), seconds(r.Plain), fmt.Sprintf("%.0f%%", 100*r.Training),
+			humanBytes(int64(r.Bytes)), grouped(int64(r.Rate))}
+		if f.each > 0 {
+			cells = slices.Insert(cells, 2, fmt.Sprint(r.Members))
+		}
+		t.row(cells...)
 	}
 	t.write(s.out)
 	return nil
@@ -269,6 +274,24 @@ func (f *foretellFlags) links() (l simulate.Link, up, down float64, slow map[int
 		slow[w] = x
 	}
 	return l, up, down, slow, nil
+}
+
+// network says what the links are, as it was told.
+func (f *foretellFlags) network() string {
+	var said []string
+	for _, x := range []struct {
+		on   bool
+		text string
+	}{{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0, f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
+		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.up != "", "a worker sends " + f.up}, {f.down != "", "and receives " + f.down}} {
+		if x.on {
+			said = append(said, x.text)
+		}
+	}
+	if len(said) == 0 {
+		return "links as fast as this machine's own"
+	}
+	return "links: " + strings.Join(said, ", ")
 }
 
 // sizesFor are the sizes of fleets to simulate.
