@@ -85,7 +85,7 @@ func told(t *testing.T, r tui.Request) host.Order {
 		}
 	}
 	o := p.Options
-	o.Preset, o.By = p.Name, "flag"
+	o.By = "flag"
 	o.Rules, _ = p.Rules()
 	if o.Seed == 0 {
 		o.Seed = 1
@@ -104,6 +104,7 @@ func told(t *testing.T, r tui.Request) host.Order {
 		}
 	}
 	o.Set = r.Knobs[o.Algorithm]
+	o.Preset = presetName(p, o)
 	return host.Order{Options: o}
 }
 
