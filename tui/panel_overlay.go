@@ -61,12 +61,14 @@ func fine(a compare.Axis) float64 {
 	return 1
 }
 
-func axisLabel(a compare.Axis) func(uint64) string {
+func axisLabel(a compare.Axis) func(n, step uint64) string {
 	switch a {
 	case compare.Bytes:
-		return func(n uint64) string { return size(float64(n)) }
+		return func(n, step uint64) string { return sizeTo(float64(n), float64(step)) }
 	case compare.Seconds:
-		return func(n uint64) string { return strconv.FormatFloat(float64(n)/1000, 'g', 3, 64) + " s" }
+		return func(n, step uint64) string {
+			return strconv.FormatFloat(float64(n)/1000, 'f', decimals(float64(step)/1000), 64) + " s"
+		}
 	}
 	return nil
 }

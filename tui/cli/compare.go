@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/term"
@@ -289,8 +290,12 @@ func (c comparison) curves() []string {
 		g.Text(label+2+plot+2, y, figure, cell.Plain, last)
 	}
 	y := len(c.runs) + 1
-	g.Text(label+2, y, plot, cell.Plain, axisText(c.axis, lo))
-	g.Right(label+2+plot, y, plot, cell.Plain, axisText(c.axis, hi))
+	from, to := axisText(c.axis, lo), axisText(c.axis, hi)
+	if from == to { // the runs are short beside where they begin
+		from, to = strconv.FormatFloat(lo, 'f', -1, 64), strconv.FormatFloat(hi, 'f', -1, 64)
+	}
+	g.Text(label+2, y, plot, cell.Plain, from)
+	g.Right(label+2+plot, y, plot, cell.Plain, to)
 	return strings.Split(cell.Plainly(false).String(g), "\n")
 }
 
