@@ -29,9 +29,10 @@ import (
 // The workbench's launcher is the command line of `brood run` by other means: what a person says there becomes the
 // words of that command, and what these words order is begun. It refuses what the command refuses, in its sentences.
 
-// lines are the options that the launcher has a line for.
+// lines are the options that the launcher has a line for, those that are told most often first.
 func lines() []*option.Option {
-	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Members, option.Rounds, option.Epochs, option.Seed}
+	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Members, option.Rounds,
+		option.Epochs, option.For, option.Target, option.Seed, option.Augment, option.Workers, option.Threads, option.Device}
 }
 
 // requested are the words of a request, behind `brood`.
