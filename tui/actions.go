@@ -129,11 +129,13 @@ func (m *model) moveMember(d int) {
 }
 
 func (m *model) bestMember() {
-	if l := m.shown.Find(view.Fitness).Latest(m.shown.Members()); len(l) > 0 {
-		m.member = l[0].Member
+	s := m.strip()
+	if s == nil || len(m.inOrder(s)) == 0 {
+		m.say(cell.Warn, "nothing was measured of members yet")
 		return
 	}
-	m.say(cell.Warn, "no fitness was measured yet")
+	m.member = m.inOrder(s)[0].Member
+	m.say(cell.Plain, fmt.Sprintf("m%d is first by %s, %s", m.member, s.Name, order(s)))
 }
 
 // copyNumbers puts a line of text on the clipboard of the terminal, over SSH as well.

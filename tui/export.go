@@ -27,6 +27,13 @@ type exportedMsg struct {
 	err  error
 }
 
+// noRows says that a panel has nothing to write.
+type noRows struct{ panel string }
+
+func (e noRows) Error() string {
+	return "there is nothing to write of " + e.panel + " yet: no file is made"
+}
+
 // plainly exports what asks nothing of the model.
 func plainly(table func(*view.View) rows) func(*model) func(*view.View) rows {
 	return func(*model) func(*view.View) rows { return table }
@@ -59,11 +66,16 @@ func (m *model) mayExport() string {
 		return "no file is written at the other end: brood attach from your own machine exports"
 	}
 	if m.panel(m.focus).export == nil {
-		title, _ := m.panel(m.focus).title(m)
-		name, _, _ := strings.Cut(title, "  ")
-		return "there is nothing to export of " + name + ": tab leads to charts and tables"
+		return "there is nothing to export of " + m.focused() + ": tab leads to charts and tables"
 	}
 	return ""
+}
+
+// focused is what the title calls the panel that has the focus.
+func (m *model) focused() string {
+	title, _ := m.panel(m.focus).title(m)
+	name, _, _ := strings.Cut(title, "  ")
+	return name
 }
 
 // export writes what is behind the focused panel into the current directory.
@@ -74,14 +86,22 @@ func (m *model) export() tea.Cmd {
 		name = filepath.Base(m.opt.Session)
 	}
 	name += "-" + string(m.focus)
+	title := m.focused()
 	return m.job(func() tea.Msg {
 		all := table(v)
+		if len(all) < 2 {
+			return exportedMsg{err: noRows{title}}
+		}
 		path, err := writeCSV(name, all)
 		return exportedMsg{path, len(all) - 1, err}
 	})
 }
 
 func (m *model) exported(msg exportedMsg) {
+	if errors.As(msg.err, new(noRows)) {
+		m.say(cell.Warn, msg.err.Error())
+		return
+	}
 	if msg.err != nil {
 		m.say(cell.Alert, "export: "+msg.err.Error())
 		return

@@ -165,6 +165,24 @@ func TestExportRefusals(t *testing.T) {
 	if d.press("E"); !strings.HasPrefix(d.toast.text, "export: ") {
 		t.Errorf("a file that cannot be made says %q", d.toast.text)
 	}
+	empty := open(t, 120, 40, sourcetest.Run(3, 50)[:2], nil)
+	for _, p := range empty.panels {
+		if p.export == nil {
+			continue
+		}
+		empty.toast = toast{}
+		empty.focus = p.id
+		if len(p.export(empty.model)(empty.shown)) > 1 {
+			continue
+		}
+		if empty.press("E"); !strings.HasSuffix(empty.toast.text, "yet: no file is made") {
+			t.Errorf("%s without a row says %q", p.id, empty.toast.text)
+		}
+	}
+	none := browse(t, 120, 36, &shelf{}, "tab E")
+	if none.shows("there is nothing to write of overlay yet: no file is made"); none.focus != overlayPanel {
+		t.Errorf("the focus is on %s", none.focus)
+	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("it left %v", left)
 	}

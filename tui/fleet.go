@@ -86,12 +86,25 @@ func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
 	}
 }
 
+// pace is what the run does in a second, and of what: gradient steps; samples, of a strategy that takes none; rounds,
+// of a run without a model.
+func (m *model) pace() (x float64, unit string) {
+	r, p := m.shown.Rates, m.shown.Progress
+	switch {
+	case r.Steps == 0 && r.Samples > 0:
+		return r.Samples, "samples/s"
+	case r.Steps == 0 && p.Rounds > 0:
+		return r.Rounds, "rounds/s"
+	}
+	return r.Steps, "steps/s"
+}
+
 // fleetRow is a worker in the table.
 type fleetRow struct {
 	view.Worker
 	measured bool    // else only what a plan says is known
 	over     bool    // the run has ended
-	steps    float64 // a second; NaN while the run does not train
+	rate     float64 // of what the run is measured by, see [model.pace]; NaN while the run does not train
 }
 
 // workers are all there are: as measured, else as the plan in view has it.
@@ -105,9 +118,9 @@ func (f *fleet) workers(m *model) (out []fleetRow) {
 		}
 	}
 	for _, w := range all {
-		x := fleetRow{Worker: w, measured: measured, over: m.gone(), steps: math.NaN()}
-		if r := m.shown.Rates; m.running() && r.Weight > 0 && len(roster.Members) > 0 {
-			x.steps = r.Steps * float64(len(w.Members)) / float64(len(roster.Members))
+		x := fleetRow{Worker: w, measured: measured, over: m.gone(), rate: math.NaN()}
+		if pace, _ := m.pace(); m.running() && m.shown.Rates.Weight > 0 && len(roster.Members) > 0 {
+			x.rate = pace * float64(len(w.Members)) / float64(len(roster.Members))
 		}
 		out = append(out, x)
 	}
@@ -148,7 +161,7 @@ func fleetOrders() []fleetOrder {
 		{"machine", false, func(a, b fleetRow) int { return strings.Compare(a.Name, b.Name) }},
 		{"state", false, func(a, b fleetRow) int { return strings.Compare(string(a.State), string(b.State)) }},
 		{"members", true, by(func(x fleetRow) float64 { return float64(len(x.Members)) })},
-		{"steps/s", true, by(func(x fleetRow) float64 { return x.steps })},
+		{"rate", true, by(func(x fleetRow) float64 { return x.rate })},
 		{"tx", true, by(func(x fleetRow) float64 { return x.Sent })},
 		{"rx", true, by(func(x fleetRow) float64 { return x.Received })},
 		{"RTT", true, by(func(x fleetRow) float64 { return float64(x.RTT) })},

@@ -56,6 +56,31 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	d.hides("rack1")
 }
 
+// TestFleetSaysWhatAStrategyDoes: one that takes no gradient steps is shown by the samples that it evaluates, and a run
+// without a model by its rounds.
+func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
+	for unit, keep := range map[string]func(*event.Progress){
+		"samples/s": func(p *event.Progress) { p.Steps = 0 },
+		"rounds/s":  func(p *event.Progress) { p.Steps, p.Samples = 0, 0 },
+	} {
+		rs := sourcetest.Run(12, 400)
+		for _, r := range rs {
+			if r.Commit != nil {
+				keep(&r.Commit.Progress)
+			}
+		}
+		d := open(t, 120, 40, nil, func(o *Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)} })
+		d.press("2")
+		d.shows(unit)
+		d.hides("steps/s")
+		d.press("j", "enter")
+		d.shows(unit + ", 33 % of all")
+		if rows, _ := d.fleet.rows(d.model); !(rows[0].rate > 0) {
+			t.Errorf("w%d does %g %s", rows[0].ID, rows[0].rate, unit)
+		}
+	}
+}
+
 // An answer that was on its way when the person went to another session is not that one's.
 func TestLateFleetIsIgnored(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "")
@@ -97,7 +122,7 @@ func TestFleetOrderAndFilter(t *testing.T) {
 		{"o", []int{1, 2, 3, 4, 5}, "by machine ↑"},
 		{"o", []int{3, 1, 2, 4, 5}, "by state ↑"},
 		{"o", []int{1, 2, 3, 5, 4}, "by members ↓"},
-		{"o O", []int{4, 1, 2, 3, 5}, "by steps/s ↑"},
+		{"o O", []int{4, 1, 2, 3, 5}, "by rate ↑"},
 		{"o", []int{2, 1, 3, 5, 4}, "by tx ↓"},
 		{"o", []int{2, 1, 3, 5, 4}, "by rx ↓"},
 		{"o", []int{5, 4, 3, 2, 1}, "by RTT ↓"},

@@ -49,6 +49,22 @@ func size(b float64) string {
 	return ""
 }
 
+// sizeTo is [size] with the digits that tell it from one that lies a step beside it.
+func sizeTo(b, step float64) string {
+	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
+		if math.Abs(b) < 1000 || u == "TB" {
+			return strconv.FormatFloat(b, 'f', decimals(step), 64) + " " + u
+		}
+		b, step = b/1000, step/1000
+	}
+	return ""
+}
+
+// decimals are the places behind the point that a step takes.
+func decimals(step float64) int {
+	return min(max(0, int(math.Ceil(-math.Log10(max(step, 1e-9))-1e-9))), 9)
+}
+
 // rate writes a quantity per second with a k or M: at most 5 characters.
 func rate(x float64) string {
 	switch {

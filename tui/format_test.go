@@ -57,3 +57,18 @@ func TestLineEditing(t *testing.T) {
 		t.Errorf("pasted control characters stay: %q", l.text())
 	}
 }
+
+// TestSizesThatDiffer: two numbers of bytes a step apart read differently, and no longer than that takes.
+func TestSizesThatDiffer(t *testing.T) {
+	for _, c := range []struct {
+		bytes, step float64
+		want        string
+	}{
+		{0, 2e5, "0 B"}, {1.2e6, 2e5, "1.2 MB"}, {1.21e6, 1e4, "1.21 MB"}, {1.2e6, 1e6, "1 MB"}, {999, 1, "999 B"},
+		{4e9, 1e9, "4 GB"}, {1e15, 5e12, "1000 TB"}, {1_234_567, 1, "1.234567 MB"},
+	} {
+		if got := sizeTo(c.bytes, c.step); got != c.want || sizeTo(c.bytes+c.step, c.step) == got {
+			t.Errorf("%g bytes in steps of %g: %q and then %q, want %q", c.bytes, c.step, got, sizeTo(c.bytes+c.step, c.step), c.want)
+		}
+	}
+}

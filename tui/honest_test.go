@@ -96,7 +96,7 @@ func TestHeatRowsAreAlike(t *testing.T) {
 		for r := uint64(10); r <= 100; r += 10 {
 			p := &event.Points{Round: r, Series: "loss"}
 			for _, id := range ids {
-				p.Members, p.Values = append(p.Members, id), append(p.Values, 1)
+				p.Members, p.Values = append(p.Members, id), append(p.Values, float64(r))
 			}
 			m.shown.Apply(event.Record{Points: p})
 		}
@@ -115,6 +115,25 @@ func TestHeatRowsAreAlike(t *testing.T) {
 		if drawn != c.rows || !strings.Contains(lines[drawn], "100") {
 			t.Errorf("%d members in %d lines take %d rows, want %d:\n%s", c.members, c.height, drawn, c.rows, strings.Join(lines, "\n"))
 		}
+	}
+}
+
+// TestAnEvenPopulationSaysItsValue: a map of one value has nothing to shade.
+func TestAnEvenPopulationSaysItsValue(t *testing.T) {
+	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(optim.IDs(8), []int{1}), Algorithm: "x"}})
+	put := func(r uint64, last float64) string {
+		m.shown.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: optim.IDs(8), Values: []float64{2, 2, 2, 2, 2, 2, 2, last}}})
+		g := cell.New(80, 6) // two members in a row
+		drawHeat(m, g, g.Rect())
+		return cell.Plainly(false).String(g)
+	}
+	put(1, 2)
+	if s := put(2, 2); !strings.Contains(s, "loss is 2.000 of every member in all of these rounds") || strings.ContainsAny(s, "░▒▓█") {
+		t.Errorf("an even population is drawn as\n%s", s)
+	}
+	if s := put(3, 2.5); strings.Contains(s, "of every member") || !strings.Contains(s, "▒") {
+		t.Errorf("one that is even no more is drawn as\n%s", s)
 	}
 }
 

@@ -62,7 +62,7 @@ func extraKeys() []binding {
 		{keys: []string{"f"}, title: "freeze the display", group: looking, why: needsRun, do: (*model).freeze},
 		{keys: []string{"["}, title: "member before", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.moveMember(-1); return nil }},
 		{keys: []string{"]"}, title: "next member", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.moveMember(1); return nil }},
-		{keys: []string{"b"}, title: "focus the best member", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.bestMember(); return nil }},
+		{keys: []string{"b"}, title: "focus the first of the ranking", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.bestMember(); return nil }},
 		{keys: []string{"o"}, title: "logarithmic loss axis", group: looking, do: func(m *model) tea.Cmd { m.logAxis = !m.logAxis; return nil }},
 		{keys: []string{"A"}, title: "axes of all values, or of most", group: looking, do: (*model).showAll},
 		{keys: []string{"m"}, title: "smoother curves, then none", group: looking, do: func(m *model) tea.Cmd { return m.turnSmoothing(1) }},

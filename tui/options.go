@@ -49,7 +49,8 @@ const (
 // bounded is a terminal's size, no larger than a screen may be.
 func bounded(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
-		return tea.WindowSizeMsg{Width: min(size.Width, maxWidth), Height: min(size.Height, maxHeight)}
+		size.Width, size.Height = screenOf(size.Width, size.Height)
+		return size
 	}
 	return msg
 }
@@ -61,7 +62,7 @@ func (o *Options) defaults() {
 	if o.Width <= 0 || o.Height <= 0 {
 		o.Width, o.Height = 80, 24
 	}
-	o.Width, o.Height = min(o.Width, maxWidth), min(o.Height, maxHeight)
+	o.Width, o.Height = screenOf(o.Width, o.Height)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

@@ -31,6 +31,7 @@ type laid struct {
 	rows      []figureRow // of the table
 	cols      []column[figureRow]
 	differing []string // settings
+	unequal   string   // why nobody is best by what the runs spent, see [compare.Unequal]
 }
 
 // overlaid is a line of the charts: a run, or runs that differ in nothing but their seeds.
@@ -158,6 +159,7 @@ func (r *runs) lay(m *model) *laid {
 	}
 	o.near()
 	o.rows, o.cols, o.differing = o.figures()
+	o.unequal = compare.Unequal(o.set)
 	for _, q := range o.quantities() {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)

@@ -69,6 +69,7 @@ func fleetColumns(m *model) []column[fleetRow] {
 			return text(x)
 		})
 	}
+	_, unit := m.pace()
 	digits := len(fmt.Sprint(len(m.shown.Members().Members)))
 	return []column[fleetRow]{
 		{head: "state", width: 10, weight: 10, text: func(x fleetRow) string { glyph, word, _ := x.standing(); return glyph + " " + word },
@@ -77,7 +78,7 @@ func fleetColumns(m *model) []column[fleetRow] {
 			return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), ranges(x.Members)), " ")
 		}},
 		{head: "computes by", width: 20, weight: 1, text: known(func(x fleetRow) string { return x.computes() })},
-		{head: "steps/s", width: 7, weight: 8, right: true, text: func(x fleetRow) string { return perSecond(x.steps) }},
+		{head: unit, width: max(7, len(unit)), weight: 8, right: true, text: func(x fleetRow) string { return perSecond(x.rate) }},
 		{head: "tx/s", width: 7, weight: 6, right: true, text: afar(func(x fleetRow) string { return size(x.Sent) })},
 		{head: "rx/s", width: 7, weight: 2, right: true, text: afar(func(x fleetRow) string { return size(x.Received) })},
 		{head: "RTT", width: 7, weight: 5, right: true, text: afar(func(x fleetRow) string { return latency(x.RTT) })},

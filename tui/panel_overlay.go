@@ -61,12 +61,14 @@ func fine(a compare.Axis) float64 {
 	return 1
 }
 
-func axisLabel(a compare.Axis) func(uint64) string {
+func axisLabel(a compare.Axis) func(n, step uint64) string {
 	switch a {
 	case compare.Bytes:
-		return func(n uint64) string { return size(float64(n)) }
+		return func(n, step uint64) string { return sizeTo(float64(n), float64(step)) }
 	case compare.Seconds:
-		return func(n uint64) string { return strconv.FormatFloat(float64(n)/1000, 'g', 3, 64) + " s" }
+		return func(n, step uint64) string {
+			return strconv.FormatFloat(float64(n)/1000, 'f', decimals(float64(step)/1000), 64) + " s"
+		}
 	}
 	return nil
 }
@@ -235,6 +237,9 @@ var figureHeads = map[string]struct {
 
 func (r *runs) figuresTitle(*model) (string, string) {
 	note := "* best"
+	if r.overlay.unequal != "" {
+		note = "* best, not of costs"
+	}
 	if slices.ContainsFunc(r.overlay.rows, func(row figureRow) bool { return len(row.runs) > 1 }) {
 		note = "mean ± standard error · " + note
 	}
@@ -264,8 +269,17 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 		}
 		_, in = in.Top(len(rows) + 2)
 	}
-	if y := in.Y + in.H - 1; len(left) > 0 && len(rows)+1 < in.H {
-		g.Text(in.X+1, y, in.W-2, cell.Faint, "they also differ in: "+strings.Join(left, ", "))
+	var foot []string
+	if len(left) > 0 {
+		foot = append(foot, "they also differ in: "+strings.Join(left, ", "))
+	}
+	if o.unequal != "" {
+		foot = append(foot, "no * for seconds and sent: "+o.unequal)
+	}
+	for i := range foot {
+		if len(rows)+1+i < in.H {
+			g.Text(in.X+1, in.Y+in.H-1-i, in.W-2, cell.Faint, foot[len(foot)-1-i])
+		}
 	}
 }
 

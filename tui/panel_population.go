@@ -102,7 +102,11 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	lo, hi := m.rounds()
 	void := s.Unmeasured(lo, hi, upper.W-9)
 	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, lo, hi, upper.W-9), void) })
-	chart.Heat(g, upper.X+8, upper.Y, rows, cell.Median)
+	if x, even := chart.Even(rows); even {
+		explain(g, cell.Rect{X: upper.X + 8, Y: upper.Y, W: upper.W - 8, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, num(x)))
+	} else {
+		chart.Heat(g, upper.X+8, upper.Y, rows, cell.Median)
+	}
 	if lower.H == 0 || m.shown.Meetings != nil { // else that of the lines below serves both
 		m.roundAxis(g, upper.X, upper.Y+len(rows), upper.W)
 	}
@@ -162,7 +166,12 @@ func meanOf(s *view.Series, ids []optim.Member, lo, hi uint64, w int) []view.Buc
 	row := s.Columns(ids[0], lo, hi, w)
 	for _, id := range ids[1:] {
 		for i, b := range s.Columns(id, lo, hi, w) {
-			row[i].Sum, row[i].Count = row[i].Sum+b.Sum, row[i].Count+b.Count
+			if row[i].Empty() {
+				row[i] = b
+			} else if !b.Empty() {
+				row[i] = view.Bucket{Min: min(row[i].Min, b.Min), Max: max(row[i].Max, b.Max), Sum: row[i].Sum + b.Sum,
+					Count: row[i].Count + b.Count}
+			}
 		}
 	}
 	return row

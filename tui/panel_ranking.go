@@ -11,13 +11,18 @@ import (
 
 func rankingTitle(m *model) (string, string) {
 	s := m.strip()
-	switch {
-	case s == nil:
+	if s == nil {
 		return "ranking", ""
-	case s.Name == view.Fitness:
-		return "ranking  " + s.Name, "highest first"
 	}
-	return "ranking  " + s.Name, "lowest first"
+	return "ranking  " + s.Name, order(s)
+}
+
+// order is how members are ranked by a series, see [model.inOrder].
+func order(s *view.Series) string {
+	if s.Name == view.Fitness {
+		return "highest first"
+	}
+	return "lowest first"
 }
 
 // placing is a row of the ranking.

@@ -60,7 +60,7 @@ func (r *runs) hints(m *model) [][2]string {
 	open := "open"
 	if e, why := r.on(m); why == "" {
 		switch {
-		case e.Folder != "" && r.open[e.Dir]:
+		case e.Folder != "" && r.unfolded(e, r.wanted):
 			open = "close"
 		case e.Folder == "" && e.Running:
 			open = "attach"
@@ -257,7 +257,7 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 		left := in.X + runsLeft
 		if x.Folder != "" {
 			fold := '+'
-			if r.open[x.Dir] {
+			if r.unfolded(x.Entry, r.wanted) {
 				fold = '-'
 			}
 			g.Set(in.X+4, y, fold, cell.Key)

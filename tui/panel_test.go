@@ -219,7 +219,8 @@ func TestPlacesOfAPanel(t *testing.T) {
 		files        []string
 	}{
 		{"runs", "newRuns|runsPanel|overlayPanel|figuresPanel", []string{"runs.go", "runs_read.go", "runs_act.go",
-			"runs_measure.go", "runs_race.go", "overlay_runs.go", "overlay_export.go", "panel_runs.go", "panel_overlay.go"}},
+			"runs_folder.go", "runs_measure.go", "runs_race.go", "overlay_runs.go", "overlay_export.go", "panel_runs.go",
+			"panel_overlay.go"}},
 		{"lane", "newLane", []string{"panel_events.go"}},
 		{"fleet", "newFleet|fleetPanel|linksPanel|workerPanel", []string{"fleet.go", "fleet_act.go", "fleet_keys.go",
 			"links.go", "panel_fleet.go", "panel_links.go", "panel_worker.go", "shaper.go"}},

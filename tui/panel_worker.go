@@ -47,8 +47,8 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	if len(x.Members) > 0 {
 		put("hosts", cell.Plain, count(len(x.Members), "member")+": "+strings.ReplaceAll(ranges(x.Members), ",", ", "))
 	}
-	if !math.IsNaN(x.steps) {
-		put("computes", cell.Plain, fmt.Sprintf("%s steps/s, %.0f %% of all", rate(x.steps), 100*float64(len(x.Members))/float64(max(1, len(m.shown.Members().Members)))))
+	if _, unit := m.pace(); !math.IsNaN(x.rate) {
+		put("computes", cell.Plain, fmt.Sprintf("%s %s, %.0f %% of all", rate(x.rate), unit, 100*float64(len(x.Members))/float64(max(1, len(m.shown.Members().Members)))))
 	}
 	switch {
 	case !x.measured:

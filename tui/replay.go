@@ -43,6 +43,8 @@ type Replay struct {
 	sent    time.Time     // when the last batch left
 	first   int64         // record time of its first record
 	next    view.Position // what would follow it
+	cut     time.Duration // the silence that was played last as a shorter one
+	cutAt   time.Time     // and when; zero for none
 	clock   func() time.Time
 }
 
@@ -50,6 +52,7 @@ const (
 	keyEvery  = 1 << 13 // records between views that are kept for seeking
 	frame     = time.Second / 30
 	longest   = time.Second // of a silence in the record, at speed 1
+	cutShown  = 4 * time.Second
 	scanChunk = 2048
 )
 
@@ -202,8 +205,19 @@ func (r *Replay) wait(after view.Position, at int64) (time.Duration, <-chan stru
 	case after != r.next || r.sent.IsZero():
 		return 0, r.changed
 	}
-	gap := min(max(0, time.Duration(at-r.first)), longest)
+	gap := max(0, time.Duration(at-r.first))
+	if gap > longest {
+		r.cut, r.cutAt, gap = gap, r.clock(), longest
+	}
 	return r.sent.Add(time.Duration(float64(gap) / r.speed)).Sub(r.clock()), r.changed
+}
+
+// Cut is how long a silence of the record was that is being passed over, or was a moment ago.
+func (r *Replay) Cut() (time.Duration, bool) {
+	r.control.Lock()
+	defer r.control.Unlock()
+	shown := cutShown + time.Duration(float64(longest)/r.speed)
+	return r.cut, !r.cutAt.IsZero() && r.clock().Sub(r.cutAt) < shown
 }
 
 func (r *Replay) change(f func()) {

@@ -25,6 +25,9 @@ func (m *model) replayLine(g *cell.Grid, y int) {
 		right += " …"
 	}
 	right = lead(right, 22)
+	if cut, ok := m.replay.Cut(); ok && g.W-x > 55 {
+		x = g.Text(x, y, 30, cell.Staged, "pause of "+span(cut)+" was cut") + 2
+	}
 	w := g.W - 2 - x - len([]rune(right))
 	at := 0
 	if e.Records > 0 {

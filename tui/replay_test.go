@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,9 +93,42 @@ func TestReplayPaces(t *testing.T) {
 	if wait, _ := r.wait(b.Next, rs[0].At+int64(time.Hour)); wait != 500*time.Millisecond {
 		t.Errorf("an hour of silence takes %v, want a second of it", wait)
 	}
+	if cut, ok := r.Cut(); !ok || cut != time.Hour {
+		t.Errorf("of the hour it says %v, %v", cut, ok)
+	}
+	now = now.Add(cutShown + time.Second)
+	if cut, ok := r.Cut(); ok {
+		t.Errorf("later it still says that %v were cut", cut)
+	}
 	if wait, _ := r.wait(b.Next+9, rs[50].At); wait != 0 {
 		t.Errorf("after a seek it waits %v", wait)
 	}
+}
+
+// TestReplaySaysThatAPauseWasCut: on its line, and not of what is played as it was.
+func TestReplaySaysThatAPauseWasCut(t *testing.T) {
+	rs := sourcetest.Run(2, 40)
+	for i := len(rs) / 2; i < len(rs); i++ {
+		rs[i].At += int64(75 * time.Minute)
+	}
+	r := NewReplay(&tape{rs: rs})
+	now := time.Unix(1e9, 0)
+	r.clock = func() time.Time { now = now.Add(time.Second); return now }
+	d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	for at := view.Position(0); int(at) < len(rs); at++ {
+		b, err := r.Next(soon.Context(t), at, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Update(batchMsg{gen: d.feed.gen, batch: b})
+		switch text := d.screenText(); {
+		case int(at) < len(rs)/2 && strings.Contains(text, "was cut"):
+			t.Fatalf("record %d: a pause was cut that was none", at)
+		case int(at) == len(rs)/2:
+			d.shows("1h 15m", "was cut")
+		}
+	}
+	d.hides("was cut")
 }
 
 func TestReplayPauses(t *testing.T) {

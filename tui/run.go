@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/term"
 )
 
 // Run shows the workbench until the person leaves or the context ends; the run that it shows goes on either way. The
@@ -58,8 +59,24 @@ func Program(ctx context.Context, opt Options) (p *tea.Program, done func() erro
 	if opt.Width > 0 && opt.Height > 0 {
 		options = append(options, tea.WithWindowSize(opt.Width, opt.Height))
 	}
-	return tea.NewProgram(m, options...), func() error {
+	var huge term.File
+	if !opt.Emulated {
+		huge = hugeTerminal(opt.Out)
+	}
+	if huge != nil {
+		options = append(options, onHuge(huge, env)...)
+	}
+	p = tea.NewProgram(m, options...)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if huge != nil {
+			watchHuge(ctx, huge, p)
+		}
+	}()
+	return p, func() error {
 		cancel()
+		<-watched
 		m.jobs.end()
 		return m.closed()
 	}

@@ -123,18 +123,15 @@ func (r *runs) sorted(m *model) []runRow {
 			}
 			continue
 		}
-		at := len(r.rows)
-		r.rows = append(r.rows, runRow{e, 0})
-		within, named := 0, r.passes(e, want) // a folder that is wanted has all of its runs
-		if r.open[e.Dir] {
-			for _, x := range r.order(r.found[e.Dir]) {
-				if named || r.passes(x, want) {
-					r.rows, within = append(r.rows, runRow{x, 1}), within+1
-				}
-			}
+		within := r.within(e, want)
+		if len(within) == 0 && !r.passes(e, want) {
+			continue
 		}
-		if within == 0 && !named {
-			r.rows = r.rows[:at]
+		r.rows = append(r.rows, runRow{e, 0})
+		if r.unfolded(e, want) {
+			for _, x := range within {
+				r.rows = append(r.rows, runRow{x, 1})
+			}
 		}
 	}
 	return r.rows

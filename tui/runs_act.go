@@ -22,6 +22,9 @@ import (
 // maxMarks is how many runs can be told from each other when they are laid over each other.
 const maxMarks = 16
 
+// tooMany says that no further run can be marked.
+var tooMany = fmt.Sprintf("%d runs are marked: more cannot be told from each other", maxMarks)
+
 // keys are those of the rail and of what stands beside it.
 func (r *runs) keys() []binding {
 	move := func(d int) func(*model) tea.Cmd {
@@ -38,7 +41,7 @@ func (r *runs) keys() []binding {
 		{keys: []string{"g", "home"}, title: "first run", do: move(-1 << 30)},
 		{keys: []string{"G", "end"}, title: "last run", do: move(1 << 30)},
 		{keys: []string{"enter"}, title: "attach, replay, open a folder", why: r.mayOpen, do: r.enter},
-		{keys: []string{"space"}, title: "mark it for the overlay", why: r.mayMark, do: r.mark},
+		{keys: []string{"space"}, title: "mark it, or a folder's runs", why: r.mayMark, do: r.mark},
 		{keys: []string{"U"}, title: "take all marks away", do: func(m *model) tea.Cmd {
 			r.marks, r.overlay.stale = nil, true
 			return r.poll(m)
@@ -117,6 +120,9 @@ func (r *runs) back(*model) bool {
 
 func (r *runs) mayOpen(m *model) string {
 	e, why := r.on(m)
+	if why == "" && e.Folder != "" && r.sought(e, r.wanted) {
+		return "those of its runs that pass the filter are shown: esc takes the filter away"
+	}
 	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" {
 		return r.name(e) + " cannot be read: " + k.Err
 	}
@@ -140,16 +146,17 @@ func (r *runs) mayMark(m *model) string {
 	switch {
 	case why != "":
 		return why
-	case e.Folder != "":
-		return e.Name + " is a folder: enter opens it, and its runs can be marked"
-	case len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
-		return fmt.Sprintf("%d runs are marked: more cannot be told from each other", maxMarks)
+	case e.Folder == "" && len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
+		return tooMany
 	}
 	return ""
 }
 
 func (r *runs) mark(m *model) tea.Cmd {
 	e, _ := r.on(m)
+	if e.Folder != "" {
+		return r.markFolder(m, e)
+	}
 	if i := slices.Index(r.marks, e.Dir); i >= 0 {
 		r.marks = slices.Delete(r.marks, i, i+1)
 	} else {

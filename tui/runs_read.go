@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,10 +16,11 @@ import (
 type reader struct {
 	scanning, summing, curving bool
 
-	scanned time.Time
-	took    time.Duration   // of the last scan
-	todo    []library.Entry // whose summaries are not known, or are of a shorter log; those in view go before
-	read    int             // summaries since the last save
+	scanned  time.Time
+	took     time.Duration   // of the last scan
+	filtered bool            // that looked into all folders
+	todo     []library.Entry // whose summaries are not known, or are of a shorter log; those in view go before
+	read     int             // summaries since the last save
 }
 
 const (
@@ -39,18 +39,18 @@ func (r *runs) poll(m *model) tea.Cmd {
 	return tea.Batch(r.scan(m), r.sum(m), r.curves(m))
 }
 
-// scan lists the sessions and the open folders.
+// scan lists the sessions and the folders that are open, have marks, or may hold what a filter looks for.
 func (r *runs) scan(m *model) tea.Cmd {
-	now := m.opt.Clock()
-	if d := &r.reader; d.scanning || r.loaded && now.Sub(d.scanned) < max(scanEvery, patience*d.took) {
+	now, filtered := m.opt.Clock(), m.filters.text["runs"] != ""
+	looks := filtered && !r.reader.filtered // into closed folders, from now on
+	if d := &r.reader; d.scanning || r.loaded && !looks && now.Sub(d.scanned) < max(scanEvery, patience*d.took) {
 		return nil
 	}
-	r.reader.scanning, r.reader.scanned = true, now
+	r.reader.scanning, r.reader.scanned, r.reader.filtered = true, now, filtered
 	ctx, lib, clock := m.ctx, m.opt.Library, m.opt.Clock
 	folders := []string{""}
 	for _, e := range r.found[""] {
-		marked := slices.ContainsFunc(r.marks, func(dir string) bool { return filepath.Dir(dir) == e.Dir })
-		if e.Folder != "" && (r.open[e.Dir] || marked) {
+		if e.Folder != "" && (r.open[e.Dir] || filtered || r.marksIn(e.Dir)) {
 			folders = append(folders, e.Dir)
 		}
 	}
@@ -78,6 +78,7 @@ func (r *runs) again(m *model) tea.Cmd {
 
 func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Duration) tea.Cmd {
 	r.reader.scanning, r.reader.took, r.loaded, r.err = false, took, true, nil
+	r.keepMarked(found)
 	r.found, r.stale, r.reader.todo = found, true, r.reader.todo[:0]
 	if n := len(r.marks); n > 0 { // those that are gone
 		r.marks = slices.DeleteFunc(r.marks, r.gone)

@@ -67,6 +67,30 @@ func TestPopulationScreen(t *testing.T) {
 	}
 }
 
+// TestBestIsFirstOfWhatIsShown: b leads to the member in the first place of the ranking that is shown, whatever that is
+// by, and says by what.
+func TestBestIsFirstOfWhatIsShown(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
+	d.press("4", "b")
+	d.shows("ranking  loss", "m1 is first by loss, lowest first")
+	firsts := map[optim.Member]bool{}
+	for range d.traits() {
+		d.press("G", "b")
+		want := d.inOrder(d.strip())[0].Member
+		if d.member != want {
+			t.Errorf("by %s b leads to m%d, want m%d", d.strip().Name, d.member, want)
+		}
+		firsts[want] = true
+		d.press("t")
+	}
+	if len(firsts) < 2 {
+		t.Error("every ranking has the same member first")
+	}
+	none := open(t, 120, 40, sourcetest.Run(6, 100)[:2], nil)
+	none.press("4", "b")
+	none.shows("nothing was measured of members yet")
+}
+
 // TestRankingOfWhatIsNotFinite: a member that diverged is last, whichever way the ranking goes, and no bar is drawn of
 // it.
 func TestRankingOfWhatIsNotFinite(t *testing.T) {

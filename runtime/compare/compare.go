@@ -25,6 +25,7 @@ type Run struct {
 	ParentAt uint64 // and after how many of its rounds
 	Settings []Setting
 	Rounds   uint64             // done
+	Met      string             // the target that it met, as it was typed, "" for none
 	Figures  map[string]float64 // of [Metrics] those that it came to, as [Run.Metric] begins with them
 	View     *view.View         // of the whole log, lean
 
@@ -91,6 +92,9 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 	tally.Finish(coordinator.Exit{})
 	tally.Sum.Seconds = tally.Spent()
 	run.Rounds = tally.Sum.Rounds
+	if tally.Goal.Met != "" {
+		run.Met = tally.Goal.Limit.Target
+	}
 	for _, m := range Metrics {
 		if whole.Config.Model == "" && slices.Contains(trained, m.Name) {
 			continue // a protocol without a model has none

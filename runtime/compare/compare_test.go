@@ -180,15 +180,20 @@ func TestBest(t *testing.T) {
 		m := begin(uint64(i), nil)
 		m.rounds(n)
 		runs = append(runs, m.run(t, fmt.Sprint(i)))
+		runs[i].Figures["test_loss"] = float64(n)
 	}
 	if best := Best(runs, Metric{Name: "train_loss"}); len(best) != 2 || best[0] != runs[0] || best[1] != runs[2] {
 		t.Errorf("the best are %v", best)
 	}
-	if best := Best(runs, Metric{Name: "bytes", More: true}); len(best) != 1 || best[0] != runs[1] {
+	if best := Best(runs, Metric{Name: "test_loss", More: true}); len(best) != 1 || best[0] != runs[1] {
 		t.Errorf("the best are %v", best)
 	}
-	runs[0].Figures["bytes"] = 0 // on one worker
-	if best := Best(runs, Metric{Name: "bytes"}); len(best) != 1 || best[0] != runs[2] {
+	m := begin(3, nil)
+	m.rounds(4)
+	same := []*Run{runs[0], runs[2], m.run(t, "3")}
+	same[0].Figures["bytes"] = 0 // on one worker
+	same[1].Figures["bytes"]--
+	if best := Best(same, Metric{Name: "bytes"}); len(best) != 1 || best[0] != same[1] {
 		t.Errorf("of those that sent anything the best are %v", best)
 	}
 	if best := Best(runs, Metric{Name: "samples_per_s", More: true}); best != nil {

@@ -127,9 +127,12 @@ var Metrics = []Metric{{Name: "test_error"}, {Name: "test_loss"}, {Name: "train_
 
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
 // of those are equal. A run that is not whole is not compared by what it spent, nor one that sent nothing by its bytes:
-// all its members shared a worker, which is no merit of what was set.
+// all its members shared a worker, which is no merit of what was set. Nobody spent least where the runs are [Unequal].
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
+	if slices.Contains(spent, m.Name) && Unequal(runs) != "" {
+		return nil
+	}
 	runs = ranked(runs, m.Name)
 	cost := func(r *Run) (float64, bool) {
 		x, ok := r.Metric(m.Name)

@@ -15,6 +15,7 @@ type kept struct {
 	ParentAt     uint64
 	Settings     []Setting
 	Rounds       uint64
+	Met          string
 	Figures      map[string]float64
 	View         *view.View
 	Ticks        []tick
@@ -22,7 +23,7 @@ type kept struct {
 
 // MarshalCBOR writes a run that was read, for a cache: it is a few hundred kilobytes at most, whatever its log takes.
 func (r *Run) MarshalCBOR() ([]byte, error) {
-	return cbor.Marshal(kept{r.Name, r.Parent, r.ParentAt, r.Settings, r.Rounds, r.Figures, r.View, r.clock.ticks})
+	return cbor.Marshal(kept{r.Name, r.Parent, r.ParentAt, r.Settings, r.Rounds, r.Met, r.Figures, r.View, r.clock.ticks})
 }
 
 // UnmarshalCBOR reads such a run; who keeps it sets its Dir.
@@ -35,7 +36,7 @@ func (r *Run) UnmarshalCBOR(p []byte) error {
 		return errors.New("the kept run is no run: read its log")
 	}
 	*r = Run{Name: k.Name, Parent: k.Parent, ParentAt: k.ParentAt, Settings: k.Settings, Rounds: k.Rounds,
-		Figures: k.Figures, View: k.View, clock: clock{ticks: k.Ticks}}
+		Met: k.Met, Figures: k.Figures, View: k.View, clock: clock{ticks: k.Ticks}}
 	return nil
 }
 

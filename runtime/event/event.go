@@ -63,6 +63,10 @@ type Config struct {
 
 	// options that have no key of their own, by name, see package option
 	Told map[string]string `cbor:"27,keyasint,omitempty"`
+
+	// Set are knobs that a branch is to turn in its first round: until its plans tell of them, its log knows by this
+	Set []Setting `cbor:"28,keyasint,omitempty"`
+	By  string    `cbor:"29,keyasint,omitempty"` // who said so
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.

@@ -56,10 +56,11 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	}
 	r.near.lost(s.Dir())
 	var err error
-	for _, rec := range append(r.head(), r.gone()...) {
-		if err := s.Append(rec); err != nil {
-			return nil, err
-		}
+	head := append(r.head(), r.gone()...)
+	if err := s.Append(head...); err != nil { // at once: a log that begins a branch has what that begins with
+		return nil, err
+	}
+	for _, rec := range head {
 		v.Apply(rec)
 		r.track(rec)
 		watch(rec)
@@ -78,7 +79,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	if from != nil {
 		core.Resume, core.Epoch, core.Late, core.Asked, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, from.Asked, event.CauseResume, nil
 		core.Met = from.met
-		if j.Config.Parent != "" && from.Epoch == 0 {
+		if from.branch {
 			core.Cause = event.CauseFork
 		}
 	}
@@ -105,7 +106,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 // head is what the log gets before the fleet's own records.
 func (r *Run) head() (out []event.Record) {
 	now := time.Now().UnixNano()
-	if r.Resumed == nil || r.Resumed.Epoch == 0 { // a fork begins a log of its own
+	if r.Resumed == nil || r.Resumed.branch {
 		out = append(out, event.Record{At: now, Config: &r.Job.Config})
 	}
 	if r.Resumed != nil {

@@ -142,6 +142,7 @@ type Restored struct {
 
 	met      string // how it met the target of its limit
 	finished bool   // the log says so
+	branch   bool   // it begins a log of its own
 }
 
 // Settable says whether knobs can be set on the session in dir after round at (0: the last commit), before anything is
@@ -151,16 +152,21 @@ func Settable(dir string, at uint64, set []event.Setting) error {
 		return nil
 	}
 	h, err := read(dir, at)
-	if err != nil || h.alg == "" { // without a plan there is nothing to go on from: Restore says so
-		return err
-	}
-	alg, err := catalog.Lookup(h.alg)
 	if err != nil {
 		return err
 	}
 	here := timeline.Position{Round: at}
 	if l := h.last; l != nil && (at == 0 || at == l.To) {
 		here = timeline.Position{Round: l.To, Epochs: l.Progress.Epochs, Steps: l.Progress.Steps}
+	} else if cp := h.saved(); l == nil && cp != nil {
+		here, h.alg = timeline.Position{Round: cp.Round, Epochs: cp.Progress.Epochs, Steps: cp.Progress.Steps}, cmp.Or(h.alg, cp.Algorithm)
+	}
+	if h.alg == "" { // there is nothing to go on from: Restore says so
+		return nil
+	}
+	alg, err := catalog.Lookup(h.alg)
+	if err != nil {
+		return err
 	}
 	_, err = edits(alg, set, "", here)
 	return err
@@ -195,15 +201,15 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 		return nil, err
 	}
 	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.goal.Limit, Hosts: h.hosts, finished: h.phase == event.Finished}
-	whole := at == 0 || at == h.last.To
-	if cp := h.saved(); store == nil && cp != nil && whole && cp.Round == h.last.To && cp.Hash == h.last.Hash && cp.Epoch == h.epoch {
+	whole := at == 0 || at == h.end()
+	if cp := h.saved(); store == nil && cp != nil && whole && cp.Epoch == h.epoch && cp.Round == h.end() && (h.last == nil || cp.Hash == h.last.Hash) {
 		out.Checkpoint = *cp
 	} else if err := out.execute(ctx, dir, at, h, store, threads, progress); err != nil {
 		return nil, err
 	}
 	if whole {
 		out.Asked, out.met = h.asked, h.goal.Met
-		for _, e := range h.edits {
+		for _, e := range append(h.untold(out.Checkpoint), h.edits...) {
 			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
 				out.Late = append(out.Late, e)
 			}
@@ -214,16 +220,44 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 	return out, err
 }
 
+// end is the newest round that there is: of the last commit; before the first, of the checkpoint that a branch begins
+// with; 0 of a run that has done none.
+func (h *history) end() uint64 {
+	switch cp := h.saved(); {
+	case h.last != nil:
+		return h.last.To
+	case cp != nil:
+		return cp.Round
+	}
+	return 0
+}
+
+// untold are the edits that a branch was to begin with, and of which no edit of its log tells: it was killed before.
+func (h *history) untold(cp event.Checkpoint) (out []event.Edit) {
+	if h.last != nil {
+		return nil
+	}
+	for _, s := range h.config.Set {
+		e := event.Edit{At: cp.Round, Algorithm: cp.Algorithm, Knob: s.Knob, Expr: timeline.Absolute(s.Expr, cp.Round), By: h.config.By}
+		if !slices.ContainsFunc(h.edits, func(x event.Edit) bool {
+			return x.At >= e.At && x.Algorithm == e.Algorithm && x.Knob == e.Knob && x.Expr == e.Expr
+		}) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // past is the job of the session in dir, and what its log says up to round at, which must be in it.
 func (o *Own) past(dir string, at uint64) (j *Job, h history, err error) {
 	if h, err = read(dir, at); err != nil {
 		return nil, h, err
 	}
-	if h.last == nil {
+	if h.last == nil && h.epoch == 0 && h.saved() == nil {
 		return nil, h, fmt.Errorf("%s holds no committed round: nothing to go on from; start it anew", dir)
 	}
-	if at > h.last.To {
-		return nil, h, fmt.Errorf("round %d lies beyond the last committed round %d of %s", at, h.last.To, dir)
+	if at > h.end() {
+		return nil, h, fmt.Errorf("round %d lies beyond the last committed round %d of %s", at, h.end(), dir)
 	}
 	h.nearest(dir)
 	j, err = o.FromSession(dir, h.config)
@@ -378,7 +412,8 @@ func (out *Restored) turn(set []event.Setting, by string) error {
 func (out *Restored) Fork(parent string, o Options) error {
 	j := out.Job
 	j.Config.Parent, j.Config.ParentAt, j.Config.Limit = parent, out.Checkpoint.Round, o.Limit
-	out.Epoch, out.Checkpoint.Epoch, out.Late = 0, 0, nil
+	j.Config.Set, j.Config.By = o.Set, o.By
+	out.branch, out.Epoch, out.Checkpoint.Epoch, out.Late = true, 0, 0, nil
 	out.Checkpoint.Timeline = slices.DeleteFunc(slices.Clone(out.Checkpoint.Timeline),
 		func(e event.Edit) bool { return e.At >= out.Checkpoint.Round })
 	out.Asked, out.met, out.finished = event.Pending{}, "", true // what was asked of the parent, and what became of it

@@ -114,7 +114,7 @@ func (a Axis) draw(g *cell.Grid, r, p cell.Rect) {
 	for y := p.Y; y < p.Y+p.H; y++ {
 		g.Set(x, y, '│', cell.Border)
 	}
-	last := -9
+	last, written := -9, map[string]bool{}
 	for _, v := range a.ticks(p.H) {
 		y := p.Y + a.Dot(v, 4*p.H)/4
 		if y-last < 2 && y != last {
@@ -124,8 +124,11 @@ func (a Axis) draw(g *cell.Grid, r, p cell.Rect) {
 			continue
 		}
 		last = y
-		g.Right(x, y, gutter-2, cell.Faint, Label(v))
 		g.Set(x, y, '┤', cell.Border)
+		if l := Label(v); !written[l] { // of numbers that differ in more than their first digits one has a label
+			written[l] = true
+			g.Right(x, y, gutter-2, cell.Faint, l)
+		}
 	}
 }
 

@@ -46,7 +46,9 @@ type Chart struct {
 	Now      *uint64 // the present round, where To lies beyond it; nil draws no line
 	ASCII    bool
 	Hint     string              // how to see what lies outside of the axis
-	Label    func(uint64) string // of the x axis, which may count something else; nil: rounds
+	// Label of a place of the x axis, which may count something else, and which differs from those that lie a step or
+	// more beside it; nil: rounds
+	Label func(n, step uint64) string
 }
 
 const gutter = 8 // columns of the y labels and the axis line
@@ -63,7 +65,7 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 		return
 	}
 	c.Axis.draw(g, r, p)
-	taken := c.labels(g, p)
+	foot := c.labels(g, p)
 	if c.Now != nil {
 		c.vertical(g, p, Mark{Round: *c.Now, Role: cell.Focus}, '│')
 	}
@@ -71,9 +73,9 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 		c.vertical(g, p, m, '┆')
 	}
 	for _, m := range slices.Backward(c.Marks) { // the newest explain what is seen now
-		c.mark(g, p, m, taken)
+		c.mark(g, p, m, foot.taken)
 	}
-	c.ticks(g, p, taken)
+	c.ticks(g, p, foot)
 	c.density(g, p)
 	Curve(g, p, c.Axis, c.ASCII, c.Layers...)
 	c.clipped(g, p)
@@ -141,38 +143,51 @@ func free(t []bool) bool {
 	return true
 }
 
-// labels writes the first and last round and says which columns of the row are used.
-func (c Chart) labels(g *cell.Grid, p cell.Rect) []bool {
-	taken := make([]bool, p.W)
-	if c.To > c.From {
-		end := c.text(c.To - 1)
-		label(g, p, taken, p.W-len(end), end)
-		label(g, p, taken, 0, c.text(c.From))
-	}
-	return taken
+// foot is the row of the x axis.
+type foot struct {
+	taken  []bool          // columns
+	labels map[string]bool // that stand there
 }
 
-func (c Chart) text(n uint64) string {
+// labels writes the first and last round.
+func (c Chart) labels(g *cell.Grid, p cell.Rect) foot {
+	f := foot{make([]bool, p.W), map[string]bool{}}
+	if c.To > c.From {
+		end := c.text(c.To-1, p)
+		f.label(g, p, p.W-len(end), end)
+		f.label(g, p, 0, c.text(c.From, p))
+	}
+	return f
+}
+
+func (c Chart) text(n uint64, p cell.Rect) string {
 	if c.Label != nil {
-		return c.Label(n)
+		return c.Label(n, min(c.step(p), max(1, c.To-1-c.From)))
 	}
 	return Count(n)
 }
 
+// step is how far round numbers of the x axis lie from each other.
+func (c Chart) step(p cell.Rect) uint64 {
+	return uint64(max(1, niceStep(float64(c.To-min(c.From, c.To))*16/float64(p.W))))
+}
+
 // ticks writes round numbers of rounds where there is room.
-func (c Chart) ticks(g *cell.Grid, p cell.Rect, taken []bool) {
-	n := uint64(max(1, niceStep(float64(c.To-min(c.From, c.To))*16/float64(p.W))))
+func (c Chart) ticks(g *cell.Grid, p cell.Rect, f foot) {
+	n := c.step(p)
 	for r := (c.From/n + 1) * n; r < c.To; r += n {
-		label(g, p, taken, c.column(p, r)-p.X, c.text(r))
+		f.label(g, p, c.column(p, r)-p.X, c.text(r, p))
 	}
 }
 
-func label(g *cell.Grid, p cell.Rect, taken []bool, x int, s string) {
-	if x < 0 || x+len(s) > p.W || !free(taken[max(0, x-1):min(p.W, x+len(s)+1)]) {
+// label writes a word where there is room, unless it is there: an end may lie less than a step beside a round number.
+func (f foot) label(g *cell.Grid, p cell.Rect, x int, s string) {
+	if f.labels[s] || x < 0 || x+len(s) > p.W || !free(f.taken[max(0, x-1):min(p.W, x+len(s)+1)]) {
 		return
 	}
+	f.labels[s] = true
 	g.Text(p.X+x, p.Y+p.H, len(s), cell.Faint, s)
 	for i := range s {
-		taken[x+i] = true
+		f.taken[x+i] = true
 	}
 }

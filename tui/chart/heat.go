@@ -45,6 +45,19 @@ func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	}
 }
 
+// Even says whether all values of a map are one, and which: there is nothing to compare then.
+func Even(rows [][]view.Bucket) (x float64, ok bool) {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, r := range rows {
+		for _, b := range r {
+			if !b.Empty() {
+				lo, hi = min(lo, b.Min), max(hi, b.Max)
+			}
+		}
+	}
+	return lo, lo == hi
+}
+
 // Hold fills columns without values with what was before them, but for those in which nobody measured and those behind
 // the last value: a series that has a point every few columns is no stripes.
 func Hold(cols []view.Bucket, void []bool) []view.Bucket {

@@ -77,3 +77,25 @@ func TestHeatOfOneColumn(t *testing.T) {
 		t.Errorf("zeros are %q", s)
 	}
 }
+
+// TestEven: a map of one value says which; one that differs anywhere is drawn.
+func TestEven(t *testing.T) {
+	rows := func(f func(i, c int) float64) (out [][]view.Bucket) {
+		for i := range 3 {
+			out = append(out, Of([]float64{f(i, 0), f(i, 1), math.NaN(), f(i, 3)}))
+		}
+		return out
+	}
+	if x, ok := Even(rows(func(int, int) float64 { return 0.25 })); !ok || x != 0.25 {
+		t.Errorf("an even map has %g, %v", x, ok)
+	}
+	for name, f := range map[string]func(i, c int) float64{
+		"one place": func(i, c int) float64 { return float64(i * c / 6) },
+		"rounds":    func(_, c int) float64 { return float64(c) },
+		"nothing":   func(int, int) float64 { return math.NaN() },
+	} {
+		if x, ok := Even(rows(f)); ok {
+			t.Errorf("%s: it is even at %g", name, x)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/term"
@@ -25,7 +26,7 @@ const comparePoints = 1000
 func compareCommand(s streams) *cobra.Command {
 	var by, series string
 	c := &cobra.Command{Use: "compare SESSION...", Short: "Lay recorded runs side by side: what was set, what came of it, and a curve of each",
-		Long: "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it. Seconds and bytes of a fork are\ncounted from its parent's start where the parent is among the runs; else from the fork on, and are no best.",
+		Long: "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it. Seconds and bytes of a fork are\ncounted from its parent's start where the parent is among the runs; else from the fork on, and are no best. Nobody is best by seconds\nand bytes where the runs did not do the same work, nor met the same target.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("brood compare needs two or more sessions, or a directory that holds them; see `brood compare --help`")
@@ -185,6 +186,9 @@ func (c comparison) print(s streams) {
 	}
 	fmt.Fprintln(s.out)
 	c.results(groups).write(s.out)
+	if why := compare.Unequal(c.runs); why != "" {
+		fmt.Fprintln(s.out, "no * for seconds and sent: "+why)
+	}
 	fmt.Fprintln(s.out)
 	for _, line := range c.curves() {
 		fmt.Fprintln(s.out, strings.TrimRight(line, " "))
@@ -286,8 +290,12 @@ func (c comparison) curves() []string {
 		g.Text(label+2+plot+2, y, figure, cell.Plain, last)
 	}
 	y := len(c.runs) + 1
-	g.Text(label+2, y, plot, cell.Plain, axisText(c.axis, lo))
-	g.Right(label+2+plot, y, plot, cell.Plain, axisText(c.axis, hi))
+	from, to := axisText(c.axis, lo), axisText(c.axis, hi)
+	if from == to { // the runs are short beside where they begin
+		from, to = strconv.FormatFloat(lo, 'f', -1, 64), strconv.FormatFloat(hi, 'f', -1, 64)
+	}
+	g.Text(label+2, y, plot, cell.Plain, from)
+	g.Right(label+2+plot, y, plot, cell.Plain, to)
 	return strings.Split(cell.Plainly(false).String(g), "\n")
 }
 

@@ -32,7 +32,7 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		return err
 	}
 	keep := existing(cmp.Or(f.session, home))
-	dir, err := f.place(preset)
+	dir, err := f.place(o.Options)
 	if err != nil {
 		return err
 	}
@@ -70,21 +70,14 @@ func trainDetached(ctx context.Context, o host.Order, keep string) (*door.Client
 }
 
 // place chooses the session's directory before the process that will own it starts.
-func (f *runFlags) place(preset string) (string, error) {
+func (f *runFlags) place(o host.Options) (string, error) {
 	switch {
 	case f.resume != "":
 		return resolve(f.resume)
 	case f.session != "":
 		return filepath.Abs(f.session)
 	}
-	name := preset
-	if name == "" {
-		name = f.told.Algorithm
-	}
-	if name == "" {
-		name = "quickstart"
-	}
-	return session.NewDir(strings.TrimSuffix(filepath.Base(name), ".toml"), time.Now())
+	return session.NewDir(cmp.Or(o.Preset, o.Algorithm), time.Now())
 }
 
 // vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers

@@ -29,9 +29,10 @@ import (
 // The workbench's launcher is the command line of `brood run` by other means: what a person says there becomes the
 // words of that command, and what these words order is begun. It refuses what the command refuses, in its sentences.
 
-// lines are the options that the launcher has a line for.
+// lines are the options that the launcher has a line for, those that are told most often first.
 func lines() []*option.Option {
-	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Members, option.Rounds, option.Epochs, option.Seed}
+	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Members, option.Rounds,
+		option.Epochs, option.For, option.Target, option.Seed, option.Augment, option.Workers, option.Threads, option.Device}
 }
 
 // requested are the words of a request, behind `brood`.
@@ -184,14 +185,15 @@ func (w wanted) lines() (out []tui.FormLine, err error) {
 		docs[option.Model.Name] = m.Doc
 	}
 	doc := "an experiment of `brood presets`, or a .toml file"
-	if o.Preset != "" { // of none that is said the default one
-		p, err := presets.Load(o.Preset)
+	preset := w.flags.presetOf(w.preset) // of none that is said the default one
+	if preset != "" {
+		p, err := presets.Load(preset)
 		if err != nil {
 			return nil, err
 		}
 		doc = p.Title
 	}
-	out = append(out, tui.FormLine{Name: tui.PresetLine, Value: o.Preset, Doc: doc, Words: presets.List(), Paths: true})
+	out = append(out, tui.FormLine{Name: tui.PresetLine, Value: preset, Doc: doc, Words: presets.List(), Paths: true})
 	for _, x := range lines() {
 		f := tui.FormLine{Name: x.Name, Value: x.Text(o), Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
 		if offers := x.Offers(); offers != nil {
@@ -297,7 +299,7 @@ func (l *shelf) Begin(ctx context.Context, r tui.Request) (tui.Opened, error) {
 		return tui.Opened{}, err
 	}
 	keep := existing(l.home)
-	if w.order.Dir, err = w.flags.place(w.preset); err != nil {
+	if w.order.Dir, err = w.flags.place(w.order.Options); err != nil {
 		return tui.Opened{}, err
 	}
 	client, err := forkDetached(ctx, w.order, keep, func(uint64) {})

@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,8 @@ func requests(t *testing.T) (all []tui.Request) {
 				Knobs: map[string][]event.Setting{alg.Name: {{Knob: k.Name, Expr: k.Format(k.Default)}}, "nobody": {{Knob: "x", Expr: "1"}}}})
 	}
 	return append(all, tui.Request{},
+		tui.Request{Preset: "quickstart", Options: map[string]string{"workers": "2", "threads": "3", "device": "cpu", "augment": "none", "for": "1m30s"}},
+		tui.Request{Preset: "quickstart", Options: map[string]string{"target": "loss=0.1", "device": "gpu"}},
 		tui.Request{Preset: "quickstart", Options: map[string]string{"algorithm": "dp-sgd", "data": "it's my data/$HOME *.npz", "model": "ü~ `x`.toml"}},
 		tui.Request{Preset: "quickstart", Knobs: map[string][]event.Setting{"parle": {{Knob: "eta", Expr: "exp:0.1*0.99/round..0.01"}, {Knob: "gamma", Expr: "cosine:100..2@+50"}}}},
 		tui.Request{Options: map[string]string{"algorithm": "openai-es", "model": "softmax", "data": "glyphs", "members": "auto", "target": "test_error=2.8"}})
@@ -85,7 +88,7 @@ func told(t *testing.T, r tui.Request) host.Order {
 		}
 	}
 	o := p.Options
-	o.Preset, o.By = p.Name, "flag"
+	o.By = "flag"
 	o.Rules, _ = p.Rules()
 	if o.Seed == 0 {
 		o.Seed = 1
@@ -95,7 +98,7 @@ func told(t *testing.T, r tui.Request) host.Order {
 			o.Base = append(o.Base, event.Setting{Knob: s.Knob, Expr: s.Expr})
 		}
 	}
-	if r.Options["rounds"] != "" || r.Options["epochs"] != "" {
+	if r.Options["rounds"] != "" || r.Options["epochs"] != "" || r.Options["for"] != "" {
 		o.Limit = event.Limit{}
 	}
 	for name, text := range r.Options {
@@ -104,6 +107,7 @@ func told(t *testing.T, r tui.Request) host.Order {
 		}
 	}
 	o.Set = r.Knobs[o.Algorithm]
+	o.Preset = presetName(p, o)
 	return host.Order{Options: o}
 }
 
@@ -131,6 +135,12 @@ func TestLauncherRefuses(t *testing.T) {
 		{tui.Request{Preset: "quickstart", Options: with("members", "0")}, tui.LineID{Name: "members"}, "--members 0: give 1 or more"},
 		{tui.Request{Preset: "quickstart", Options: with("members", "many")}, tui.LineID{Name: "members"}, "--members many: that is no whole number, nor auto"},
 		{tui.Request{Preset: "quickstart", Options: with("rounds", "0")}, tui.LineID{Name: "rounds"}, "--rounds 0: give 1 or more"},
+		{tui.Request{Preset: "quickstart", Options: with("workers", "0")}, tui.LineID{Name: "workers"}, "--workers 0: give 1 or more"},
+		{tui.Request{Preset: "quickstart", Options: with("threads", "two")}, tui.LineID{Name: "threads"}, "--threads two"},
+		{tui.Request{Preset: "quickstart", Options: with("device", "tpu")}, tui.LineID{Name: "device"}, "tpu"},
+		{tui.Request{Preset: "quickstart", Options: with("augment", "blur")}, tui.LineID{Name: "augment"}, "blur"},
+		{tui.Request{Preset: "quickstart", Options: with("for", "long")}, tui.LineID{Name: "for"}, "--for long: that is no duration such as 30s"},
+		{tui.Request{Preset: "quickstart", Options: with("target", "loss")}, tui.LineID{Name: "target"}, "loss"},
 		{tui.Request{Preset: "quickstart", Options: with("model", "mlp-smal")}, tui.LineID{Name: "model"}, `"mlp-smal"`},
 		{tui.Request{Preset: "quickstart", Options: with("rounds", "300"), Knobs: knob("eta", "-1")}, tui.LineID{Name: "eta", Knob: true}, "eta = -1 is out of bounds"},
 		{tui.Request{Preset: "quickstart", Knobs: knob("gamma", "cosine:1..2")}, tui.LineID{Name: "gamma", Knob: true}, "is no schedule"},
@@ -146,6 +156,17 @@ func TestLauncherRefuses(t *testing.T) {
 		if said := ran(t, requested(c.r, c.r.Knobs["parle"])); said != "brood: "+d.Err.Error()+"\n" {
 			t.Errorf("%s\nsays here        %q\nand there %q", d.Command, d.Err, said)
 		}
+	}
+	d := lib.Draft(tui.Request{Options: map[string]string{"for": "90s", "device": "gpu"}})
+	var names []string
+	for _, l := range d.Lines {
+		names = append(names, l.Name)
+		if want := map[string]string{"for": "1m30s", "device": "gpu", "target": "", "augment": ""}; l.Doc == "" || want[l.Name] != "" && l.Value != want[l.Name] {
+			t.Errorf("the line of %s is %+v", l.Name, l)
+		}
+	}
+	if want := strings.Fields("preset algorithm model data members rounds epochs for target seed augment workers threads device"); !slices.Equal(names, want) {
+		t.Errorf("the form has lines of %v, want %v", names, want)
 	}
 	if d := lib.Draft(tui.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {
 		t.Errorf("nothing said is %+v", d)

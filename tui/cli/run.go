@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,10 +105,7 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 // preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to
 // train, which is none.
 func (f *runFlags) preset(name string) (p presets.Preset, err error) {
-	if name == "" && f.unspecified() {
-		name = presets.Default
-	}
-	if name != "" {
+	if name = f.presetOf(name); name != "" {
 		if p, err = presets.Load(name); err != nil {
 			return p, err
 		}
@@ -121,15 +119,30 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	return p.InFull()
 }
 
-// unspecified says that no flag says what to train.
-func (f *runFlags) unspecified() bool {
-	return f.told.Algorithm == "" && f.told.Model == "" && f.told.Data == ""
+// presetOf is the name of the preset that is meant by a name.
+func (f *runFlags) presetOf(name string) string {
+	if name == "" && f.told.Algorithm == "" && f.told.Model == "" && f.told.Data == "" {
+		return presets.Default
+	}
+	return name
+}
+
+// presetName is what a run is called that began as a preset: where it has another algorithm, model or data, and is the
+// preset no longer, these are named too.
+func presetName(p presets.Preset, o host.Options) string {
+	name := p.Name
+	for _, x := range []*option.Option{option.Algorithm, option.Model, option.Data} {
+		if text := x.Text(o); name != "" && text != x.Text(p.Options) {
+			name = strings.TrimSuffix(name, ".toml") + ", " + strings.TrimSuffix(filepath.Base(text), ".toml")
+		}
+	}
+	return name
 }
 
 // merge puts the flags that are given over a preset.
 func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.Options, error) {
 	o := p.Options
-	o.Preset, o.Unattended, o.By = p.Name, f.unattended(), "flag"
+	o.Unattended, o.By = f.unattended(), "flag"
 	var err error
 	if o.Rules, err = p.Rules(); err != nil {
 		return o, fmt.Errorf("preset %s: %w", p.Name, err)
@@ -159,6 +172,7 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 		}
 	}
 	o.Set = append(o.Set, set...)
+	o.Preset = presetName(p, o)
 	return o, nil
 }
 

@@ -93,7 +93,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	if err := f.batch.check(c, f.run.told, f.run.plain, f.run.json); err != nil {
 		return err
 	}
-	if preset == "" && f.run.unspecified() {
+	if f.run.presetOf(preset) != preset {
 		if len(f.run.set) == 0 {
 			return usage("sweep over what? give --set NAME=VALUES, such as --set eta=0.01,0.1, or a preset to repeat with --seeds")
 		}

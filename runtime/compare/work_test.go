@@ -1,0 +1,70 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"brood/runtime/event"
+)
+
+// TestNoBestOfUnequalWork: nobody spent least where one did less: a run of ten rounds is no faster than one of a
+// hundred. What a run came to, and its speed, are compared all the same.
+func TestNoBestOfUnequalWork(t *testing.T) {
+	made := func(rounds uint64, nanos, sent int64, of func(*event.Progress)) *Run {
+		m := begin(1, nil)
+		m.rounds(rounds)
+		for _, r := range m.out {
+			if r.Commit != nil {
+				r.Commit.Nanos, r.Commit.Sent["sum"] = nanos, sent
+				if of != nil {
+					of(&r.Commit.Progress)
+				}
+			}
+		}
+		return m.run(t, fmt.Sprint(rounds, nanos))
+	}
+	slow, short := made(100, 5e8, 200, nil), made(10, 4e8, 100, nil)
+	for name, want := range map[string]int{"seconds": 0, "bytes": 0, "train_loss": 1, "samples_per_s": 1} {
+		m := Metric{Name: name, More: name == "samples_per_s"}
+		if best := Best([]*Run{slow, short}, m); len(best) != want {
+			t.Errorf("of unequal work %d are the best by %s, want %d", len(best), name, want)
+		}
+	}
+	if why := Unequal([]*Run{slow, short}); !strings.Contains(why, "0.1 to 1 epochs") {
+		t.Errorf("it says %q", why)
+	}
+	// as many epochs in half the rounds, as with a larger batch, are the same work; twice the members are not
+	batch := made(50, 6e8, 100, func(p *event.Progress) { p.Samples *= 2; p.Epochs *= 2 })
+	if best := Best([]*Run{slow, batch}, Metric{Name: "seconds"}); len(best) != 1 || best[0] != batch {
+		t.Errorf("of equal work the fastest are %v", best)
+	}
+	members := made(100, 1e8, 100, func(p *event.Progress) { p.Samples *= 2 })
+	if best := Best([]*Run{slow, members}, Metric{Name: "seconds"}); best != nil {
+		t.Errorf("of twice the samples the fastest are %v", best)
+	}
+	// what overshoots its limit by a fraction of a round did the same
+	over := made(100, 1e8, 100, func(p *event.Progress) { p.Samples += p.Samples / 200 })
+	if best := Best([]*Run{slow, over}, Metric{Name: "seconds"}); len(best) != 1 || best[0] != over {
+		t.Errorf("of nearly equal work the fastest are %v", best)
+	}
+}
+
+// TestFirstToATarget: runs that met one target are compared by what it took, however far each went.
+func TestFirstToATarget(t *testing.T) {
+	made := func(rounds uint64, target string, loss float64) *Run {
+		m := begin(1, func(c *event.Config) { c.Limit = event.Limit{Target: target} })
+		m.rounds(rounds)
+		m.put(event.Record{Evaluation: &event.Evaluation{Round: rounds, TestError: loss}})
+		return m.run(t, fmt.Sprint(rounds))
+	}
+	far, near := made(100, "test_error=3", 2.9), made(40, "test_error=3", 2.5)
+	if best := Best([]*Run{far, near}, Metric{Name: "seconds"}); len(best) != 1 || best[0] != near {
+		t.Errorf("the first at the target are %v", best)
+	}
+	for name, other := range map[string]*Run{"missed": made(40, "test_error=3", 4), "another": made(40, "test_error=5", 4)} {
+		if best := Best([]*Run{far, other}, Metric{Name: "seconds"}); best != nil {
+			t.Errorf("%s: the first at the target are %v", name, best)
+		}
+	}
+}

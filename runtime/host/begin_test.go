@@ -1,0 +1,111 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+// records are those of the log of dir.
+func records(t *testing.T, dir string) (out []event.Record) {
+	t.Helper()
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, rec)
+	}
+}
+
+// killed makes a session of a run that was killed when its log held these records.
+func killed(t *testing.T, dir, of string, records []event.Record) {
+	t.Helper()
+	s, err := session.Create(dir)
+	if err == nil {
+		err = errors.Join(s.Append(records...), s.Close())
+	}
+	from := filepath.Join(of, session.CheckpointDir)
+	if _, missing := os.Stat(from); err == nil && missing == nil {
+		err = os.CopyFS(filepath.Join(dir, session.CheckpointDir), os.DirFS(from))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKilledBeforeTheFirstCommit: a branch that is killed before it has a round of its own, and a run that is killed
+// before it has any, go on with the bits of those that nobody disturbed, whatever of its beginning the log holds. A
+// branch keeps what it was to be told, a run what it began with.
+func TestKilledBeforeTheFirstCommit(t *testing.T) {
+	home := t.TempDir()
+	parent, branch := filepath.Join(home, "parent"), filepath.Join(home, "branch")
+	parentHash := obey(t, Order{Dir: parent, Options: tiny(60)}, nil)
+	branchHash := obey(t, Order{Dir: branch, From: parent, At: 17, Options: Options{By: "fork", Threads: 1,
+		Set: []event.Setting{{Knob: "eta", Expr: "0.01"}, {Knob: "ell", Expr: "3"}}}}, nil)
+	for _, c := range []struct {
+		name, dir, want string
+	}{{"branch", branch, branchHash}, {"fresh", parent, parentHash}} {
+		all := records(t, c.dir)
+		planned, cuts := false, 0
+		for n, rec := range all {
+			if rec.Commit != nil {
+				break
+			}
+			planned = planned || rec.Plan != nil || rec.Checkpoint != nil
+			dir := filepath.Join(home, c.name+"-"+string(rune('a'+n)))
+			killed(t, dir, c.dir, all[:n+1])
+			if !planned {
+				if _, err := (Order{Dir: dir, Resume: true}).Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "start it anew") {
+					t.Errorf("%s after record %d of its log: %v, want a word to start it anew", c.name, n+1, err)
+				}
+				continue
+			}
+			cuts++
+			// killed again before its first commit
+			before := len(all[:n+1])
+			again := dir + "-again"
+			obey(t, Order{Dir: dir, Resume: true, Options: Options{Workers: 1, Threads: 1}}, nil)
+			held := records(t, dir)
+			for i := before; i < len(held) && held[i].Commit == nil; i++ {
+				before = i + 1
+			}
+			killed(t, again, dir, held[:before])
+			for _, dir := range []string{dir, again} {
+				if dir == again {
+					obey(t, Order{Dir: dir, Resume: true, Options: Options{Workers: 2, Threads: 1}}, nil)
+				}
+				v, err := Verify(t.Context(), dir, 1, nil)
+				if err != nil || v.Last == nil || v.Last.Hash != c.want {
+					t.Errorf("%s after record %d of its log: verify gives %+v, %v, undisturbed it ends as %s", filepath.Base(dir), n+1, v.Last, err, c.want)
+				}
+				configs := 0
+				for _, rec := range records(t, dir) {
+					if rec.Config != nil {
+						configs++
+					}
+				}
+				if configs != 1 {
+					t.Errorf("%s has %d configurations in its log", filepath.Base(dir), configs)
+				}
+			}
+		}
+		if cuts == 0 {
+			t.Errorf("%s was never killed between its first plan and its first commit", c.name)
+		}
+	}
+}

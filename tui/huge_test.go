@@ -1,0 +1,62 @@
+//go:build unix
+
+package tui
+
+import (
+	"io"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/creack/pty"
+
+	"brood/runtime/soon"
+	"brood/runtime/view/sourcetest"
+)
+
+// TestHugeTerminalAtTheStart: a terminal of this machine that begins with 3000 by 3000 cells takes no gigabyte, and is
+// followed where it becomes smaller.
+func TestHugeTerminalAtTheStart(t *testing.T) {
+	far, near, err := pty.Open()
+	if err != nil {
+		t.Skipf("no terminal can be made here: %v", err)
+	}
+	if err := pty.Setsize(near, &pty.Winsize{Rows: 3000, Cols: 3000}); err != nil {
+		t.Fatal(err)
+	}
+	drawn := &shown{want: "training", seen: make(chan struct{})}
+	read := make(chan struct{})
+	go func() { defer close(read); _, _ = io.Copy(drawn, far) }()
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	p, done := Program(t.Context(), Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: near, Out: near,
+		Env: []string{"TERM=xterm-256color"}})
+	end := make(chan tea.Model, 1)
+	go func() {
+		m, err := p.Run()
+		if err != nil {
+			t.Error(err)
+		}
+		end <- m
+	}()
+	await(t, drawn)
+	goruntime.ReadMemStats(&after)
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 200 {
+		t.Errorf("it has taken %d MB", mb)
+	}
+	if err := pty.Setsize(near, &pty.Winsize{Rows: 30, Cols: 90}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(4 * hugePeriod)
+	p.Quit()
+	if m, ok := soon.Next(t, end, "end of the workbench").(*model); !ok || m.w != 90 || m.h != 30 {
+		t.Errorf("made smaller to 90 by 30 it counts as %d by %d", m.w, m.h)
+	}
+	if err := done(); err != nil {
+		t.Error(err)
+	}
+	near.Close()
+	far.Close()
+	<-read
+}

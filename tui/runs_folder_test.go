@@ -1,0 +1,81 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+// TestAFolderIsMarkedWhole: space on a folder marks all its runs, closed as it is, and again takes the marks away.
+// Where a filter is on, it is those that pass.
+func TestAFolderIsMarkedWhole(t *testing.T) {
+	one, two := "/s/sweep-grid/eta=0.1,seed=1", "/s/sweep-grid/eta=0.1,seed=2"
+	d := browse(t, 120, 36, study(), "g space G space")
+	if want := []string{"/s/fork", one, two}; !slices.Equal(d.runs.marks, want) {
+		t.Fatalf("marked %v, want %v", d.runs.marks, want)
+	}
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.relisted())
+	d.shows("a to c: marked")
+	if len(d.runs.marks) != 3 {
+		t.Errorf("after a list: %v", d.runs.marks)
+	}
+	d.press("space")
+	if want := []string{"/s/fork"}; !slices.Equal(d.runs.marks, want) {
+		t.Errorf("again: marked %v, want %v", d.runs.marks, want)
+	}
+	d.press("enter", "j", "space") // one of them by itself: the folder adds the other
+	d.runs.chosen = "/s/sweep-grid"
+	d.press("space")
+	if want := []string{"/s/fork", one, two}; !slices.Equal(d.runs.marks, want) {
+		t.Errorf("the rest: marked %v, want %v", d.runs.marks, want)
+	}
+	d.press("U", "/")
+	d.write("seed=2").press("enter", "g")
+	d.runs.chosen = "/s/sweep-grid"
+	d.press("space")
+	if want := []string{two}; !slices.Equal(d.runs.marks, want) {
+		t.Errorf("filtered: marked %v, want %v", d.runs.marks, want)
+	}
+}
+
+// TestALargeFolderIsMarkedAsFarAsThereAreLetters: it says how many are left out.
+func TestALargeFolderIsMarkedAsFarAsThereAreLetters(t *testing.T) {
+	s := study()
+	for i := range 30 {
+		name := fmt.Sprintf("eta=0.2,seed=%02d", i)
+		s.folders["/s/sweep-grid"] = append(s.folders["/s/sweep-grid"], session.Info{Name: name, Dir: "/s/sweep-grid/" + name, Phase: event.Finished})
+	}
+	d := browse(t, 120, 36, s, "G space")
+	if len(d.runs.marks) != maxMarks {
+		t.Errorf("%d marks, want %d", len(d.runs.marks), maxMarks)
+	}
+	d.shows("16 of 32 runs are marked: more cannot be told from each other")
+	d.press("space")
+	if len(d.runs.marks) != 0 {
+		t.Errorf("again: %d marks", len(d.runs.marks))
+	}
+	s.folders["/s/sweep-grid"] = nil
+	d = browse(t, 120, 36, s, "G space")
+	d.shows("sweep-grid holds no run")
+}
+
+// TestAFilterLooksIntoClosedFolders: a folder is shown with those of its runs that pass, although nobody opened it, and
+// is closed again without the filter.
+func TestAFilterLooksIntoClosedFolders(t *testing.T) {
+	d := browse(t, 120, 36, study(), "/")
+	d.write("seed=2").press("enter")
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.relisted())
+	d.shows("sweep-grid/", "eta=0.1,seed=2")
+	d.hides("eta=0.1,seed=1", "seed-1")
+	d.press("g", "enter")
+	d.shows("those of its runs that pass the filter are shown")
+	d.press("esc")
+	d.shows("seed-1", "sweep-grid/")
+	d.hides("eta=0.1,seed=2")
+}
