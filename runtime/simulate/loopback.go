@@ -15,7 +15,8 @@ import (
 
 // Loopback measures what a real connection costs the processor: two workers of this process swap vectors over QUIC on
 // the loopback interface, for about so long. PerByte is the seconds that each spends on a byte that it sends or
-// receives (half of the median of the time for both), and Hop those of an empty message's way.
+// receives (half of the time for both), and Hop those of an empty message's way. Both are of the fastest fifth of
+// swaps: other work on this machine is none of a fleet's.
 func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, err error) {
 	var nodes []*quic.Node
 	defer func() {
@@ -83,6 +84,6 @@ func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, er
 	small, large = small[4:], large[4:] // connections have come up
 	slices.Sort(small)
 	slices.Sort(large)
-	hop = small[len(small)/2]
-	return max(0, large[len(large)/2]-hop) / bulk / 2, hop, nil
+	hop = small[len(small)/5]
+	return max(0, large[len(large)/5]-hop) / bulk / 2, hop, nil
 }
