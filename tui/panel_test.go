@@ -166,7 +166,7 @@ func TestPanelHooks(t *testing.T) {
 	got = nil
 	d.Update(tea.MouseWheelMsg{X: 3, Y: 2, Button: tea.MouseWheelDown})
 	d.press("1", "/")
-	if !slices.Equal(got, []string{"down"}) || !strings.Contains(d.toast.text, "the workers or the counts") {
+	if !slices.Equal(got, []string{"down"}) || !strings.Contains(d.toast.text, "the machines or the counts") {
 		t.Errorf("the wheel is heard as %v; / on a chart says %q", got, d.toast.text)
 	}
 }
@@ -221,8 +221,8 @@ func TestPlacesOfAPanel(t *testing.T) {
 		{"runs", "newRuns|runsPanel|overlayPanel|figuresPanel", []string{"runs.go", "runs_read.go", "runs_act.go",
 			"runs_measure.go", "runs_race.go", "overlay_runs.go", "overlay_export.go", "panel_runs.go", "panel_overlay.go"}},
 		{"lane", "newLane", []string{"panel_events.go"}},
-		{"fleet", "newFleet|fleetPanel|linksPanel|workerPanel", []string{"fleet.go", "fleet_act.go", "fleet_keys.go",
-			"links.go", "panel_fleet.go", "panel_links.go", "panel_worker.go", "shaper.go"}},
+		{"fleet", "newFleet|fleetPanel|linksPanel|workerPanel|machinesPanel|historyTiles", []string{"fleet.go", "fleet_act.go", "fleet_keys.go",
+			"links.go", "panel_fleet.go", "panel_links.go", "panel_worker.go", "panel_machines.go", "shaper.go"}},
 	} {
 		known := regexp.MustCompile(fmt.Sprintf(`\b(%s|m\.%[2]s)\b|\*%[2]s\b`, c.names, c.state))
 		var lines []string

@@ -47,6 +47,8 @@ type Chart struct {
 	ASCII    bool
 	Hint     string              // how to see what lies outside of the axis
 	Label    func(uint64) string // of the x axis, which may count something else; nil: rounds
+	// of the y axis, in at most six characters; nil: the package's Label
+	Value func(float64) string
 }
 
 const gutter = 8 // columns of the y labels and the axis line
@@ -62,7 +64,11 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 	if p.W < 4 || p.H < 1 {
 		return
 	}
-	c.Axis.draw(g, r, p)
+	value := c.Value
+	if value == nil {
+		value = Label
+	}
+	c.Axis.draw(g, p, value)
 	taken := c.labels(g, p)
 	if c.Now != nil {
 		c.vertical(g, p, Mark{Round: *c.Now, Role: cell.Focus}, '│')

@@ -84,6 +84,9 @@ func Run(members, rounds int) (out []event.Record) {
 			put(event.Record{Points: &event.Points{Round: r, Series: view.Spread, Members: roster.Members, Values: spread}})
 			put(event.Record{Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []optim.Member{view.Whole}, Values: []float64{2.3*math.Exp(-float64(r)/50) + 0.1}}})
 		}
+		if r%8 == 0 {
+			put(event.Record{Machines: machines(r)})
+		}
 		if r%4 == 0 {
 			p = event.Progress{Rounds: r, Steps: 25 * r * uint64(members), Samples: 3200 * r * uint64(members), Epochs: float64(r) / 100}
 			bytes := map[optim.Op]int64{"couple": 4 * 35344, "centre": 4 * 5904}
@@ -93,9 +96,6 @@ func Run(members, rounds int) (out []event.Record) {
 			}
 			put(event.Record{Commit: &event.Commit{Epoch: 1, To: r, Hash: fmt.Sprintf("blake3:%064x", r), Progress: p, Sent: sent, Predicted: bytes,
 				Evaluation: map[optim.Op]int64{"probe": 2100}, Overhead: 4800, Rounds: 4, Nanos: 4e8}})
-		}
-		if r%8 == 0 {
-			put(event.Record{Machines: machines(r)})
 		}
 		switch r {
 		case uint64(rounds) / 4:
