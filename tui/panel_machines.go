@@ -260,7 +260,7 @@ func (f *fleet) drawMachines(m *model, g *cell.Grid, r cell.Rect) {
 	if slices.ContainsFunc(rows, func(x machineRow) bool { return x.name != "" }) {
 		least = machineLeast
 	}
-	cols, name := fitColumns(all, r.W-left-1, least, machineMost)
+	cols, name := fitColumns(all, r.W-left-3, least, machineMost)
 	if least == 0 {
 		name = 0
 	}
@@ -310,7 +310,6 @@ func (f *fleet) pastOf(m *model, x machineRow) (out []tile) {
 	ms := func(x float64) string { return three(1e3*x) + " ms" }
 	percent := func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 	degrees := func(x float64) string { return fmt.Sprintf("%.0f °C", x) }
-	thousandths := func(x float64) string { return three(1e3 * x) }
 	for _, t := range []struct {
 		title       string
 		one, second event.Measure // drawn; the second fainter
