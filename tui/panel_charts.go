@@ -10,7 +10,6 @@ import (
 
 	"brood/runtime/view"
 	"brood/tui/cell"
-	"brood/tui/chart"
 )
 
 const chartsPanel panelID = "charts"
@@ -294,14 +293,8 @@ func (c *charts) draw(m *model, g *cell.Grid, r cell.Rect) {
 func (c *charts) point(m *model, r cell.Rect, x, y int) {
 	all := c.shown(m)
 	first, n, cols := c.window(all, r)
-	for i, at := range tiled(r, n, cols) {
-		if !at.Has(x, y) {
-			continue
-		}
+	if i := m.pointTile(tiled(r, n, cols), x, y); i >= 0 {
 		c.at = all[first+i].id
-		_, in := at.Top(1)
-		in, _ = in.Left(in.W - 1)
-		m.pointIn(chart.Plot(in), x, y)
 	}
 }
 

@@ -38,11 +38,12 @@ func (f *fleet) machinePanels() []panel {
 		}
 		return append(out, [2]string{"+-", "zoom"}, [2]string{"/", "filter"}, [2]string{"E", "export"})
 	}
+	rows := &list{name: "machines", entries: "machines", top: func() { f.process = event.Here }}
 	return []panel{
 		{
 			id: machinesPanel, title: f.machinesTitle, draw: f.drawMachines, group: group, keys: keys, hints: hints,
 			screen: &screen{digit: 6, name: "Machines", charts: true, place: placeMachines},
-			list:   &list{name: "machines", entries: "machines", top: func() { f.process = event.Here }},
+			list:   rows,
 			export: plainly(machineRows),
 			point: func(m *model, r cell.Rect, _, y int) {
 				rows, at := f.processes(m)
@@ -51,7 +52,16 @@ func (f *fleet) machinePanels() []panel {
 				}
 			},
 		},
-		{id: historyTiles, title: f.historyTitle, draw: f.drawHistory, group: group, keys: keys, hints: hints, export: plainly(machineRows)},
+		{
+			id: historyTiles, title: f.historyTitle, draw: f.drawHistory, group: group, keys: keys, hints: hints,
+			list: rows, export: plainly(machineRows),
+			point: func(m *model, r cell.Rect, x, y int) {
+				if rows, at := f.processes(m); len(rows) > 0 {
+					n, cols := tiling(r, len(f.pastOf(m, rows[at])), lowTileH)
+					m.pointTile(tiled(r, n, cols), x, y)
+				}
+			},
+		},
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"brood/runtime/event"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
@@ -59,6 +61,11 @@ func TestMachinesScreen(t *testing.T) {
 	d.press("down")
 	d.shows("history  worker w3", "round trip", "bytes/s")
 	d.hides("device temperature", "device busy")
+	at := d.placed[1].at
+	d.Update(tea.MouseClickMsg{X: at.X + 25, Y: at.Y + 5})
+	if d.focus != historyTiles || d.cursor.round < 50 || d.cursor.round > 200 {
+		t.Errorf("a click in the history leads to %s and %+v", d.focus, d.cursor)
+	}
 	d.press("/", "n", "o", "d", "e", "2", "enter")
 	d.shows("history  worker w2")
 	all := d.panel(machinesPanel).export(d.model)(d.shown)

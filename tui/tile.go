@@ -71,6 +71,19 @@ func tiled(r cell.Rect, shown, cols int) (out []cell.Rect) {
 	return out
 }
 
+// pointTile puts the cursor at the round under the mouse, and says which of the tiles is there; -1 for none.
+func (m *model) pointTile(places []cell.Rect, x, y int) int {
+	for i, at := range places {
+		if at.Has(x, y) {
+			_, in := at.Top(1)
+			in, _ = in.Left(in.W - 1)
+			m.pointIn(chart.Plot(in), x, y)
+			return i
+		}
+	}
+	return -1
+}
+
 // drawTile draws one; one that is chosen is marked.
 func (m *model) drawTile(g *cell.Grid, r cell.Rect, t tile, chosen bool) {
 	head, in := r.Top(1)
