@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 
-KINDS = dict(enumerate("config plan edit commit points evaluation alert checkpoint state accepted".split(), 1))
+KINDS = dict(enumerate("config plan edit commit points evaluation alert checkpoint state accepted machines".split(), 1))
 FLOATS = {2: ">e", 4: ">f", 8: ">d"}
 
 

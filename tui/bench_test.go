@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -33,9 +34,10 @@ func beyond(round uint64) (out []event.Record) {
 }
 
 // BenchmarkFrame is Update with a frame's records and View, at 200x50: with curves as measured, smoothed, and smoothed
-// in a window of the last rounds, and the Population screen. It reports the 95th percentile.
+// in a window of the last rounds, the Population screen, and
+// twelve charts. It reports the 95th percentile.
 func BenchmarkFrame(b *testing.B) {
-	for _, c := range []struct{ name, keys string }{{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}, {"population", "4"}} {
+	for _, c := range []struct{ name, keys string }{{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}, {"population", "4"}, {"charts", "7"}} {
 		b.Run(c.name, func(b *testing.B) { benchmarkFrame(b, c.keys) })
 	}
 }
@@ -45,6 +47,15 @@ func benchmarkFrame(b *testing.B, keys string) {
 	m := newModel(b.Context(), Options{Source: sourcetest.NewMemory(), Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
 	m.seek(0)
 	m.Update(snapshotMsg{gen: m.feed.gen, view: v})
+	if keys == "7" { // all of its charts have a line of each of 64 members behind them
+		for i := range 11 {
+			loss := *v.Clone().Find("loss")
+			loss.Name = fmt.Sprintf("quantity %d", i)
+			v.Series = append(v.Series, loss)
+			m.opt.Settings.Charts = append(m.opt.Settings.Charts, loss.Name)
+		}
+		m.opt.Settings.Charts = append(m.opt.Settings.Charts, "loss")
+	}
 	for _, k := range keys {
 		m.key(string(k), string(k))
 	}

@@ -74,8 +74,10 @@ func plotted(r cell.Rect) cell.Rect {
 }
 
 // pointRound puts the cursor where the mouse is.
-func pointRound(m *model, r cell.Rect, x, y int) {
-	p := plotted(r)
+func pointRound(m *model, r cell.Rect, x, y int) { m.pointIn(plotted(r), x, y) }
+
+// pointIn does so in a plot.
+func (m *model) pointIn(p cell.Rect, x, y int) {
 	first, last, ok := m.ends()
 	if m.replay != nil || !ok || !p.Has(x, y) {
 		return

@@ -31,6 +31,8 @@ type fleet struct {
 
 	from, to int // the link under the cursor; event.Every is all of them
 	measure  int // of linkMeasures
+
+	process int // whose history the Machines screen shows: a worker, or event.Here
 }
 
 const (
@@ -47,7 +49,7 @@ func (m *model) measured() bool {
 // survey asks for the workers when their screen is shown and what is known is old.
 func (f *fleet) survey(m *model) tea.Cmd {
 	now := m.opt.Clock()
-	if !m.has(fleetPanel) && !m.has(linksPanel) || !m.measured() || f.asking {
+	if !m.has(fleetPanel) && !m.has(linksPanel) && !m.has(machinesPanel) || !m.measured() || f.asking {
 		return nil
 	}
 	if f.answered && (m.frozen() || now.Sub(f.asked) < surveyEvery) {
@@ -239,7 +241,9 @@ func (f *fleet) unmark(*model) bool {
 	return some
 }
 
-func newFleet() *fleet { return &fleet{marked: map[int]bool{}, from: event.Every, to: event.Every} }
+func newFleet() *fleet {
+	return &fleet{marked: map[int]bool{}, from: event.Every, to: event.Every, process: event.Here}
+}
 
 const (
 	fleetPanel  panelID = "fleet"
@@ -251,7 +255,7 @@ const (
 func (f *fleet) panels() []panel {
 	const group = "workers (on their screen)"
 	table, worker := f.keys()
-	return []panel{
+	return append([]panel{
 		{
 			id: fleetPanel, title: f.title, draw: f.draw, screen: &screen{digit: 2, name: "Fleet", place: placeFleet},
 			group: group, keys: table, hints: f.hints, point: f.point, back: f.unmark,
@@ -266,5 +270,5 @@ func (f *fleet) panels() []panel {
 			id: workerPanel, title: f.workerTitle, draw: f.drawWorker,
 			group: group, keys: worker, hints: f.hints,
 		},
-	}
+	}, f.machinePanels()...)
 }

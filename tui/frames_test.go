@@ -84,7 +84,7 @@ func TestFramesThatCannotBe(t *testing.T) {
 			t.Errorf("%s is %q, %v", typed, got, err)
 		}
 	}
-	if _, err := FindScreen("nope"); err == nil || !strings.Contains(err.Error(), "choose live, fleet, knobs, population, network, alerts, runs") {
+	if _, err := FindScreen("nope"); err == nil || !strings.Contains(err.Error(), "choose live, fleet, knobs, population, network, machines, charts, alerts, runs") {
 		t.Error(err)
 	}
 }

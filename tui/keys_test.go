@@ -181,7 +181,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q: prompt %v, sent %+v", c.text, d.prompt, d.sent)
 		}
 	}
-	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 7": "choose one of"} {
+	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 0": "choose one of"} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) {
 			t.Errorf("%q: %+v, want a sentence with %q", text, d.prompt, want)
@@ -248,13 +248,13 @@ func TestAlertsStayUntilAcknowledged(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	long := strings.Repeat("the loss of member 3 is not finite ", 6)
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Alert: &event.Alert{Round: 400, Level: "error", Kind: "non-finite", Text: long}}}}})
-	d.shows("2 alerts", "the loss of member 3")
+	d.shows("Alerts!2", "x acknowledges", "the loss of member 3")
 	d.press("tab", "tab", "tab", "tab", "tab", "e")
 	if s := strings.Join(strings.Fields(strings.ReplaceAll(d.screenText(), "│", " ")), " "); !strings.Contains(s, strings.TrimSpace(long)) {
 		t.Errorf("the expanded lane cuts an error:\n%s", d.screenText())
 	}
 	d.press("x")
-	d.hides("2 alerts", "acknowledges")
+	d.hides("Alerts!", "acknowledges")
 }
 
 // An alert whose cause is over steps back: it is counted no more and leaves the one line, and stays in the lane.
@@ -264,7 +264,7 @@ func TestAnsweredAlertsStepBack(t *testing.T) {
 	text := "block x of member 3 is not finite"
 	d.apply(event.Record{Alert: &event.Alert{Round: 100, Level: "error", Kind: event.AlertNonFinite, Text: text}}, event.Record{State: &event.State{Round: 100, Phase: event.Paused, Reason: "see above"}})
 	d.toast = toast{}
-	d.shows("1 alert, x acknowledges", text)
+	d.shows("Alerts!1", "x acknowledges", text)
 	d.apply(event.Record{State: &event.State{Round: 100, Phase: event.Training, Reason: "by ann"}})
 	d.toast = toast{}
 	d.hides("acknowledges", text)

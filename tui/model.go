@@ -55,7 +55,8 @@ type model struct {
 	firstID   uint64 // commands of this viewer have the numbers behind it, up to lastID
 	lastID    uint64
 	leasing   leasing
-	jobs      *jobs // Run waits for them
+	jobs      *jobs         // Run waits for them
+	kept      chan struct{} // closed when the settings that were changed last are kept
 	reading   reading
 	branching *branching // while a branch is brought back
 }

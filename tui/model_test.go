@@ -186,6 +186,9 @@ func TestGoldenScreens(t *testing.T) {
 		{"meetings-hops", 80, 24, hops, "e tab"}, {"meetings-hops", 120, 40, hops, "e tab"}, {"meetings-hops", 200, 50, hops, "] ]"},
 		{"population", 60, 12, run, "4"}, {"population", 80, 24, run, "4 j"}, {"population", 120, 40, pairs, "4"}, {"population", 200, 50, crowd, "4 t"},
 		{"network", 60, 12, run, "5"}, {"network", 80, 24, run, "5"}, {"network", 200, 50, crowd, "5"},
+		{"machines", 60, 12, run, "6"}, {"machines", 80, 24, run, "6 j j"}, {"machines", 120, 36, run, "6 j"}, {"machines", 200, 50, crowd, "6 j j"},
+		{"charts", 60, 12, run, "7"}, {"charts", 80, 24, run, "7 j"}, {"charts", 120, 36, run, "7 left"}, {"charts", 200, 50, crowd, "7"},
+		{"charts-alone", 80, 24, run, "7 j enter v"},
 		{"alerts", 60, 12, run, "8"}, {"alerts", 80, 24, run, "8"}, {"alerts", 120, 40, run, "8 x"},
 		{"filtered", 80, 24, run, "tab tab tab / e d i t"}, {"filtered", 120, 40, run, "k / a g"},
 	} {

@@ -23,6 +23,10 @@ type Options struct {
 	By         string             // who sits here, for the log of edits; "": operator
 	At         uint64             // round to begin a recording after; 0: its beginning
 	Screen     string             // to open with; "": Live
+	Settings   Settings           // of this person
+
+	// Keep has settings kept when they change; it may be called from any goroutine. nil: nobody keeps them.
+	Keep func(Settings) error
 
 	ASCII   bool // write ASCII alone
 	NoColor bool // write no escape sequence for colours; also with NO_COLOR in Env

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,9 +10,11 @@ import (
 	"brood/tui/cell"
 )
 
-// palette finds any action by its words: the workbench's keys, commands and screens.
+// palette finds any action by its words: the workbench's keys, commands and screens, or of a panel what there is to
+// choose.
 type palette struct {
 	line
+	title  string // "": palette
 	chosen int
 	all    []choice
 }
@@ -92,7 +95,7 @@ func (p *palette) key(m *model, name, text string) tea.Cmd {
 }
 
 func (p *palette) draw(_ *model, g *cell.Grid) {
-	in := dialog(g, min(g.W, 64), min(g.H, 16), "palette", "type to find, enter to do")
+	in := dialog(g, min(g.W, 64), min(g.H, 16), cmp.Or(p.title, "palette"), "type to find, enter to do")
 	x := g.Text(in.X+1, in.Y, in.W-2, cell.Key, "› ")
 	x = g.Text(x, in.Y, in.W-4, cell.Plain, p.text())
 	g.Set(x, in.Y, '_', cell.Key)

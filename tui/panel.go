@@ -75,6 +75,7 @@ func newPanels(m *model) []panel {
 		[]panel{newLane().panel()},
 		newAlarms().panels(),
 		newFleet().panels(),
+		[]panel{newCharts().panel()},
 	)
 	begin := newLaunch().panel()
 	if m.opt.Library == nil { // its command says why not

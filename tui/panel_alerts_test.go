@@ -12,7 +12,7 @@ import (
 // when the run says so. Their number stands at the name of the screen, wherever one is.
 func TestAlertsScreen(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.shows("8 Alerts!1", "1 alert, x acknowledges")
+	d.shows("8 Alerts!1", "x acknowledges")
 	d.press("x")
 	d.hides("Alerts!")
 	raise := func(level event.Level, kind event.AlertKind, text string) {

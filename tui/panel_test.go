@@ -65,7 +65,7 @@ func TestPanelIsOneFile(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 50}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 100), nil)
 		own := &tally{}
-		d.panels = append(d.panels, own.panel())
+		d.panels = append(d.without(chartsPanel).panels, own.panel()) // whose digit it has
 
 		d.press("7")
 		d.shows("7 Tally", "counted 0", "of this viewer", "j one more")
@@ -97,6 +97,12 @@ func TestPanelIsOneFile(t *testing.T) {
 	}
 }
 
+// without takes a panel away.
+func (d *desk) without(id panelID) *desk {
+	d.panels = slices.DeleteFunc(d.panels, func(p panel) bool { return p.id == id })
+	return d
+}
+
 func (d *desk) resize(w, h int) *desk {
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	return d
@@ -109,7 +115,7 @@ func TestPanelHooks(t *testing.T) {
 	heard := func(what string) { got = append(got, what) }
 	writing, polls := false, 0
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
-	d.panels = append(d.panels, panel{
+	d.panels = append(d.without(chartsPanel).panels, panel{
 		id: tallyPanel, title: func(*model) (title, note string) { return "tally", "" },
 		draw: func(*model, *cell.Grid, cell.Rect) {},
 		line: func(_ *model, g *cell.Grid, r cell.Rect) { g.Text(r.X, r.Y, r.W, cell.Plain, "in a line") },
@@ -166,7 +172,7 @@ func TestPanelHooks(t *testing.T) {
 	got = nil
 	d.Update(tea.MouseWheelMsg{X: 3, Y: 2, Button: tea.MouseWheelDown})
 	d.press("1", "/")
-	if !slices.Equal(got, []string{"down"}) || !strings.Contains(d.toast.text, "the workers or the counts") {
+	if !slices.Equal(got, []string{"down"}) || !strings.Contains(d.toast.text, "the machines or the counts") {
 		t.Errorf("the wheel is heard as %v; / on a chart says %q", got, d.toast.text)
 	}
 }
@@ -222,8 +228,8 @@ func TestPlacesOfAPanel(t *testing.T) {
 			"runs_folder.go", "runs_measure.go", "runs_race.go", "overlay_runs.go", "overlay_export.go", "panel_runs.go",
 			"panel_overlay.go"}},
 		{"lane", "newLane", []string{"panel_events.go"}},
-		{"fleet", "newFleet|fleetPanel|linksPanel|workerPanel", []string{"fleet.go", "fleet_act.go", "fleet_keys.go",
-			"links.go", "panel_fleet.go", "panel_links.go", "panel_worker.go", "shaper.go"}},
+		{"fleet", "newFleet|fleetPanel|linksPanel|workerPanel|machinesPanel|historyTiles", []string{"fleet.go", "fleet_act.go", "fleet_keys.go",
+			"links.go", "panel_fleet.go", "panel_links.go", "panel_worker.go", "panel_machines.go", "shaper.go"}},
 	} {
 		known := regexp.MustCompile(fmt.Sprintf(`\b(%s|m\.%[2]s)\b|\*%[2]s\b`, c.names, c.state))
 		var lines []string

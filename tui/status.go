@@ -223,8 +223,11 @@ func (m *model) screenLine(g *cell.Grid) {
 		x = g.Text(x, 1, g.W-x-8, role, text) + gap
 	}
 	n := m.alerts()
-	if text := count(n, "alert") + ", x acknowledges"; n > 0 && x+cell.Width(text) < g.W-8 {
-		g.Text(x+1, 1, g.W-x-10, cell.Alert, text)
+	for _, text := range []string{count(n, "alert") + ", x acknowledges", "x acknowledges"} { // a badge has their number
+		if n > 0 && x+cell.Width(text) < g.W-8 {
+			g.Text(x+1, 1, g.W-x-10, cell.Alert, text)
+			break
+		}
 	}
 	g.Right(g.W-1, 1, 6, cell.Faint, "? help")
 }

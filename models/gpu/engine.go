@@ -28,7 +28,8 @@ var sources embed.FS
 
 // Engine runs all tasks for one model and one data set on one device. It is used from one goroutine.
 type Engine struct {
-	dev     Device
+	dev     Device // memory, until Close
+	memory  *counted
 	model   *models.Model
 	set     *data.Set
 	layout  *engine.Layout
@@ -62,7 +63,8 @@ type spare struct {
 // New compiles the model for the device, which the engine owns from then on, with or without an error. It fails with an
 // UncoveredError where kernels are missing, and with a sentence where the device does not compute as f32/1 says.
 func New(d Device, m *models.Model, set *data.Set) (*Engine, error) {
-	e := &Engine{dev: d, kernels: map[string]Kernel{}, scratch: map[string]*spare{}}
+	memory := count(d)
+	e := &Engine{dev: memory, memory: memory, kernels: map[string]Kernel{}, scratch: map[string]*spare{}}
 	if err := e.start(m, set); err != nil {
 		e.Close()
 		return nil, err

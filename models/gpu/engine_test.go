@@ -242,14 +242,30 @@ func TestDeviceErrorsStay(t *testing.T) {
 	}
 }
 
-// TestMemory: what does not fit is said with figures, and memory that was freed is no matrix's.
+// TestMemory: what does not fit is said with figures, memory that was freed is no matrix's, and what is held is known.
 func TestMemory(t *testing.T) {
 	m, set := small(t)
 	e := newEngine(t, m, set)
+	before, total := e.Held()
+	if before <= set.Bytes()/8 || total < before {
+		t.Errorf("a new engine holds %d of %d bytes, with data of %d", before, total, set.Bytes())
+	}
 	x, err := e.Alloc(3, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if now, _ := e.Held(); now-before != 12<<20 {
+		t.Errorf("12 MiB more are %d bytes", now-before)
+	}
+	defer func() {
+		if now, _ := e.Held(); now-before > 4<<20 { // freed below, and what tasks work in
+			t.Errorf("%d bytes are kept", now-before)
+		}
+		e.Close()
+		if now, _ := e.Held(); now != 0 {
+			t.Errorf("a closed engine holds %d bytes", now)
+		}
+	}()
 	for _, size := range [][2]int{{-1, 1}, {1 << 40, 1 << 40}, {1 << 20, 1 << 30}, {math.MaxInt, 2}} {
 		if _, err := e.Alloc(size[0], size[1]); err == nil || !strings.Contains(err.Error(), "GB") && size[0] > 0 {
 			t.Errorf("%v: %v", size, err)

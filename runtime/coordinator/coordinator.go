@@ -133,6 +133,8 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 		fx = c.troubled(e)
 	case Note:
 		fx = []Effect{c.alert(cmp.Or(e.Level, event.LevelInfo), e.Kind, e.Text, engine.None)}
+	case Measured:
+		return []Effect{c.record(event.Record{Machines: &event.Machines{Round: c.committed, Of: e.Of}})}
 	case Interrupt:
 		fx = c.end(event.Stopped, "interrupted")
 	case Tick:

@@ -42,6 +42,8 @@ type (
 		Kind  event.AlertKind
 		Text  string
 	}
+	// Measured is what machines measure of themselves. It goes into the log, and nothing is decided by it.
+	Measured struct{ Of []event.Machine }
 	// Interrupt asks to finish the round, save and leave.
 	Interrupt struct{}
 	// Tick lets time pass.
@@ -54,6 +56,7 @@ func (Report) isEvent()    {}
 func (Command) isEvent()   {}
 func (Trouble) isEvent()   {}
 func (Note) isEvent()      {}
+func (Measured) isEvent()  {}
 func (Interrupt) isEvent() {}
 func (Tick) isEvent()      {}
 

@@ -23,11 +23,12 @@ type Record struct {
 	Checkpoint *Checkpoint `cbor:"8,keyasint,omitempty"`
 	State      *State      `cbor:"9,keyasint,omitempty"`
 	Accepted   *Accepted   `cbor:"10,keyasint,omitempty"`
+	Machines   *Machines   `cbor:"11,keyasint,omitempty"`
 }
 
-// Essential records must survive: they are written before the messages that rely on them leave. Only points and
-// evaluations may wait.
-func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil }
+// Essential records must survive: they are written before the messages that rely on them leave. Only points,
+// evaluations and what machines measure may wait.
+func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil && r.Machines == nil }
 
 // Config opens a log: what cannot change while the run lives.
 type Config struct {

@@ -367,6 +367,9 @@ func (f *Fleet) Trouble(why event.PauseReason, reason string) {
 // Note records what is worth telling. It waits for the fleet's loop, which must not call it.
 func (f *Fleet) Note(n coordinator.Note) { f.post(n) }
 
+// Measured records what machines measure of themselves. It waits for the fleet's loop, which must not call it.
+func (f *Fleet) Measured(m coordinator.Measured) { f.post(m) }
+
 // Join adds a worker of this process.
 func (f *Fleet) Join() { f.post(spawn{}) }
 

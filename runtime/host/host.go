@@ -35,6 +35,7 @@ type Run struct {
 	pinned  []string         // of checkpoints that a plan went back to: verify needs them
 	near    keeper           // the newest two, and older ones to branch off
 	heed    heed
+	gauges  measuring
 }
 
 // Start opens the door of a run and readies its fleet. watch is told of every record after it is in the log; it must
@@ -67,13 +68,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	}
 	r.door = door.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
 	r.door.Gate = d.Gate
-	r.door.Fleet = func(ctx context.Context) view.Fleet {
-		workers := r.fleet.Workers(ctx)
-		if d.Fleet == nil {
-			return view.Fleet{Workers: workers}
-		}
-		return d.Fleet(workers)
-	}
+	r.door.Fleet = r.survey
 	core := j.core()
 	core.Sane = r.sane
 	if from != nil {
@@ -88,12 +83,17 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	log := &recorder{sess: s, door: r.door, trouble: func(why event.PauseReason, reason string) { r.fleet.Trouble(why, reason) }, framed: time.Now()}
 	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: d.Workers, Respawn: time.Second, Grace: grace, Shape: d.Shape,
 		Spawn: func(id int) (*worker.Worker, error) {
-			return j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
+			w, err := j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
+			if err == nil {
+				r.gauges.hosts(w)
+			}
+			return w, err
 		},
 		Fault: r.fault,
 		Watch: func(rec event.Record) {
 			r.prune(rec)
 			r.heed.take(rec)
+			r.gauges.take(rec)
 			watch(rec)
 		}})
 	if err != nil {
@@ -192,8 +192,19 @@ func (r *Run) prune(rec event.Record) {
 
 // Train runs to the end. An interrupt through Interrupt finishes the round and saves; ctx leaves at once.
 func (r *Run) Train(ctx context.Context) (coordinator.Exit, error) {
+	defer r.gauges.begin(ctx, r.survey, r.fleet.Measured)()
 	defer r.heed.begin(ctx, filepath.Base(r.Session.Dir()), option.OnAlert.Text(r.Job.Options))()
 	return r.fleet.Run(ctx)
+}
+
+// survey is what is known of the workers now, and of all machines of the run.
+func (r *Run) survey(ctx context.Context) view.Fleet {
+	f := view.Fleet{Workers: r.fleet.Workers(ctx)}
+	if r.hosting.Fleet != nil {
+		f = r.hosting.Fleet(f.Workers)
+	}
+	f.Machines = append([]event.Machine{r.gauges.machine()}, f.Machines...)
+	return f
 }
 
 // Interrupt asks for the end of the round, a checkpoint and the exit.

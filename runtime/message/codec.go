@@ -41,10 +41,12 @@ type (
 type (
 	// Leaving says that a worker wants to go: its members move to the others, and a Stop lets it go.
 	Leaving struct{ Worker int }
-	// Telemetry is what a worker measures of its links, about once a second. Counts run from the start of its process.
+	// Telemetry is what a worker measures of its links and of its machine, about once a second. Counts run from the
+	// start of its process.
 	Telemetry struct {
-		Worker int         `cbor:"0,keyasint"`
-		Links  []LinkCount `cbor:"1,keyasint,omitempty"`
+		Worker  int                       `cbor:"0,keyasint"`
+		Links   []LinkCount               `cbor:"1,keyasint,omitempty"`
+		Machine map[event.Measure]float64 `cbor:"2,keyasint,omitempty"` // see [event.Told]
 	}
 	// LinkCount is one link, from the worker that says it to another.
 	LinkCount struct {

@@ -44,7 +44,7 @@ func samples() map[string]any {
 		"saved":     Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},
 		"get":       Get{Path: "init.safetensors", From: 9},
 		"leaving":   Leaving{Worker: 2},
-		"telemetry": Telemetry{Worker: 2, Links: []LinkCount{{To: 1, Sent: 3, Received: 4, RTT: 5, Lost: 0.25}}},
+		"telemetry": Telemetry{Worker: 2, Links: []LinkCount{{To: 1, Sent: 3, Received: 4, RTT: 5, Lost: 0.25}}, Machine: map[event.Measure]float64{event.Busy: 1.5}},
 		"shape":     Shape{event.Link{From: 2, To: event.Every, Rate: 1 << 20, Delay: 5, Jitter: 6, Loss: 0.5}},
 		"piece":     Piece{Path: "init.safetensors", From: 9, Total: 11, Data: []byte{1, 2}, Err: "gone"},
 	}

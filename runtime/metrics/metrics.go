@@ -58,6 +58,17 @@ var (
 	linkLost      = desc("link_lost_ratio", "share of packets that were lost", "from", "to")
 )
 
+// machines are what processes tell of their machines, by measure; what the coordinator measures is above.
+var machines = func() map[event.Measure]*prometheus.Desc {
+	out := map[event.Measure]*prometheus.Desc{}
+	for _, m := range event.Measures {
+		if m.Told {
+			out[m.Measure] = desc("process_"+string(m.Measure), m.Unit+": "+m.Doc, "worker")
+		}
+	}
+	return out
+}()
+
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("brood_"+name, help, labels, nil)
 }
@@ -131,6 +142,17 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		if w.Address != "" {
 			gauge(workerRTT, w.RTT.Seconds(), id)
 			gauge(workerSilent, w.Silent.Seconds(), id)
+		}
+	}
+	for _, m := range f.Machines {
+		worker := "" // the coordinator's process
+		if m.Worker != event.Here {
+			worker = strconv.Itoa(m.Worker)
+		}
+		for name, d := range machines {
+			if x, ok := m.Values[name]; ok {
+				gauge(d, x, worker)
+			}
 		}
 	}
 	for _, l := range f.Links {

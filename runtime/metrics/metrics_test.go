@@ -34,7 +34,8 @@ func (s source) Snapshot(ctx context.Context, at view.Position) (*view.View, err
 
 func (s source) Fleet(context.Context) (view.Fleet, error) {
 	return view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: []optim.Member{0, 1}, Name: "a\"b\n", Address: "h:1", RTT: time.Millisecond}, {ID: 3, State: event.Idle}},
-		Links: []view.Link{{From: 0, To: 3, Sent: 5e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}}}, nil
+		Links:    []view.Link{{From: 0, To: 3, Sent: 5e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}},
+		Machines: []event.Machine{{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1.25}}, {Worker: 3, Values: map[event.Measure]float64{event.Memory: 4096, event.RoundTrip: 9}}}}, nil
 }
 
 func scrape(t *testing.T, src Source) (map[string]float64, string) {
@@ -104,6 +105,7 @@ func TestScrape(t *testing.T) {
 		"brood_value{member=2,series=loss}": loss, "brood_phase{phase=" + string(v.State.Phase) + "}": 1,
 		"brood_worker_members{name=a\"b\n,state=hosting,worker=0}": 2, "brood_worker_round_trip_seconds{worker=0}": 0.001,
 		"brood_link_sent_bytes_per_second{from=0,to=3}": 5e6, "brood_link_lost_ratio{from=0,to=3}": 0.5,
+		"brood_process_cpu{worker=}": 1.25, "brood_process_memory{worker=3}": 4096,
 	} {
 		if x, ok := got[name]; !ok || x != want {
 			t.Errorf("%s = %v (%v), want %v", name, x, ok, want)
@@ -112,6 +114,11 @@ func TestScrape(t *testing.T) {
 	for _, b := range v.Ledger.Ops {
 		if x := got["brood_sent_bytes_total{op="+string(b.Op)+"}"]; x != float64(b.Sent) || b.Sent == 0 {
 			t.Errorf("sent of %s: %v, want %d", b.Op, x, b.Sent)
+		}
+	}
+	for _, never := range []string{"brood_process_memory{worker=}", "brood_process_round_trip{worker=3}"} {
+		if x, ok := got[never]; ok {
+			t.Errorf("%s = %v, which nobody told", never, x)
 		}
 	}
 	if t.Failed() {

@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -121,6 +122,29 @@ func TestHostileWorkers(t *testing.T) {
 		"measures what is no number": {func(x *stranger) {
 			x.say(message.Telemetry{Worker: x.id, Links: []message.LinkCount{{To: x.id + 1, Lost: math.NaN()}}})
 		}, "measures"},
+		"has no cores that can be counted": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Busy: math.NaN()}})
+		}, "cpu as NaN"},
+		"has all memory there is": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Memory: math.MaxFloat64}})
+		}, "measures its memory"},
+		"measures what is not its own": {func(x *stranger) {
+			ready(x)
+			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.RoundTrip: 1}})
+		}, "for the coordinator to measure"},
+		"measures what has no name": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{"\x1b[2J": 1}})
+		}, "no name"},
+		"measures without end": {func(x *stranger) {
+			all := map[event.Measure]float64{}
+			for i := range 5000 {
+				all[event.Measure(fmt.Sprint(i))] = 1
+			}
+			x.say(message.Telemetry{Worker: x.id, Machine: all})
+		}, ""},
+		"tells a machine in text that is none": {func(x *stranger) {
+			_ = x.peer.Send(wire.Message{Kind: 39, Body: []byte{0xa2, 0, byte(x.id), 2, 0xa1, 0x62, 0xff, 0xfe, 1}})
+		}, ""},
 		"sends a frame of nulls": {func(x *stranger) {
 			nulls := append([]byte{0xa1, 7, 0x9a, 0, 0x1f, 0xff, 0xff}, bytes.Repeat([]byte{0xf6}, 0x1fffff)...)
 			_ = x.peer.Send(wire.Message{Kind: 33, Body: nulls})

@@ -35,6 +35,9 @@ type seat struct {
 	since time.Time
 	links linkRates
 
+	machine   map[event.Measure]float64 // what it told of it, and when
+	machineAt time.Time
+
 	// Used by attend alone.
 	shelf  shelf
 	leaves bool

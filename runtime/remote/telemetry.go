@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,12 +49,16 @@ func (b *bucket) take(now time.Time) bool {
 // written, say.
 const maxLate = 600
 
-// measured takes a worker's telemetry: of links to workers that there are, each once, and no more often than it is due.
+// stale is how old what a worker told of its machine may be while it is shown as what is.
+const stale = 10 * time.Second
+
+// measured takes a worker's telemetry: of links to workers that there are, each once, of its machine what can be, and
+// no more often than it is due.
 func (t *seat) measured(m message.Telemetry) error {
 	now := time.Now()
 	if !t.told.take(now) {
 		if t.told.left < -maxLate {
-			return errors.New("it tells of its links more often than once a second")
+			return errors.New("it tells what it measures more often than once a second")
 		}
 		return nil
 	}
@@ -70,9 +75,14 @@ func (t *seat) measured(m message.Telemetry) error {
 		}
 		seen[l.To] = true
 	}
+	machine, err := event.Told(m.Machine)
+	if err != nil {
+		return err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.links.take(m, now)
+	t.machine, t.machineAt = machine, now
 	return nil
 }
 
@@ -128,7 +138,8 @@ func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 	for _, w := range workers {
 		if t := byID[w.ID]; t != nil {
 			delete(byID, w.ID)
-			f.Links = append(f.Links, t.describe(&w, now)...)
+			links, machine := t.describe(&w, now)
+			f.Links, f.Machines = append(f.Links, links...), append(f.Machines, machine)
 		}
 		f.Workers = append(f.Workers, w)
 	}
@@ -137,9 +148,10 @@ func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 		if t.seated {
 			w.State = event.Leaving
 		}
-		t.describe(&w, now)
-		f.Workers = append(f.Workers, w)
+		_, machine := t.describe(&w, now)
+		f.Workers, f.Machines = append(f.Workers, w), append(f.Machines, machine)
 	}
+	slices.SortFunc(f.Machines, func(a, b event.Machine) int { return a.Worker - b.Worker })
 	slices.SortFunc(f.Workers, func(a, b view.Worker) int { return a.ID - b.ID })
 	for i := range f.Links {
 		if l := shapeOf(r.shapes, f.Links[i].From, f.Links[i].To); l != nil && l.Slow() {
@@ -155,7 +167,8 @@ func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 	return f
 }
 
-func (t *seat) describe(w *view.Worker, now time.Time) []view.Link {
+// describe fills in what the connection tells of a worker, and gives its links and its machine.
+func (t *seat) describe(w *view.Worker, now time.Time) ([]view.Link, event.Machine) {
 	h, s := t.peer.Hello(), t.peer.Stats()
 	w.Name, w.Address, w.Software = h.Name, t.peer.Address().String(), h.Software
 	w.Kernels, w.Device = t.run.config.Kernels, h.Device
@@ -164,5 +177,12 @@ func (t *seat) describe(w *view.Worker, now time.Time) []view.Link {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w.Sent, w.Received = t.links.sent, t.links.recv
-	return slices.Clone(t.links.rates)
+	m := event.Machine{Worker: w.ID, Values: map[event.Measure]float64{event.RoundTrip: event.Short(s.RTT.Seconds())}}
+	if now.Sub(t.machineAt) < stale {
+		maps.Copy(m.Values, t.machine)
+	}
+	if now.Sub(t.links.at) < stale {
+		m.Values[event.Sent], m.Values[event.Received] = event.Short(t.links.sent), event.Short(t.links.recv)
+	}
+	return slices.Clone(t.links.rates), m
 }

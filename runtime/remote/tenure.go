@@ -9,7 +9,9 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/fleet"
+	"brood/runtime/machine"
 	"brood/runtime/message"
+	"brood/runtime/worker"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -29,6 +31,7 @@ type tenure struct {
 	mu     sync.Mutex // guards what follows
 	shapes []event.Link
 	roster wire.Roster
+	worker *worker.Worker // once there is one
 }
 
 // handover is how long a worker that leaves waits until its members have moved on: what those who preempt a machine
@@ -101,14 +104,23 @@ func (v *tenure) leave(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// tell says now and then what the links measure.
+// tell says now and then what the links measure, and the machine.
 func (v *tenure) tell(ctx context.Context) {
+	meter := machine.New()
+	_ = meter.Measure(time.Now()) // rates count from here
 	tick := time.NewTicker(telemetryPeriod)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if v.send(counts(v.mesh, v.id)) != nil {
+			m := counts(v.mesh, v.id)
+			m.Machine = meter.Measure(time.Now())
+			v.mu.Lock()
+			if v.worker != nil {
+				machine.Device(m.Machine, v.worker)
+			}
+			v.mu.Unlock()
+			if v.send(m) != nil {
 				return // whoever hears the coordinator notices
 			}
 		case <-ctx.Done():
@@ -162,6 +174,9 @@ func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
 	if err != nil {
 		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
 	}
+	v.mu.Lock()
+	v.worker = w
+	v.mu.Unlock()
 	if err := v.send(message.Ready{Worker: v.id}); err != nil {
 		return err
 	}

@@ -60,7 +60,8 @@ func (c *coder) close() {
 func kindOf(r event.Record) (kind int, ok bool) {
 	n := 0
 	for k, set := range [...]bool{1: r.Config != nil, 2: r.Plan != nil, 3: r.Edit != nil, 4: r.Commit != nil, 5: r.Points != nil,
-		6: r.Evaluation != nil, 7: r.Alert != nil, 8: r.Checkpoint != nil, 9: r.State != nil, 10: r.Accepted != nil} {
+		6: r.Evaluation != nil, 7: r.Alert != nil, 8: r.Checkpoint != nil, 9: r.State != nil, 10: r.Accepted != nil,
+		11: r.Machines != nil} {
 		if set {
 			kind, n = k, n+1
 		}

@@ -39,6 +39,8 @@ func (v *View) Apply(r event.Record) {
 		v.saved(r.Checkpoint)
 	case r.State != nil:
 		v.state(r.State)
+	case r.Machines != nil:
+		v.machines(r.Machines)
 	}
 	v.Position++
 }
@@ -108,6 +110,7 @@ func (v *View) commit(c *event.Commit) {
 		Evaluations: under(c.Progress.Evaluations, old.Evaluations), Epochs: max(0, c.Progress.Epochs-old.Epochs)}
 	sent := v.Ledger.add(c)
 	v.sent(&v.Ledger.Ring[len(v.Ledger.Ring)-1])
+	v.paced(c, d)
 	v.Rates.observe(float64(c.Nanos)/1e9, d, sent)
 	v.Hash = c.Hash
 	v.reach(old, c.Progress)
@@ -261,6 +264,11 @@ func (v *View) back(r uint64) {
 	}
 	for s := range v.all() {
 		s.truncate(r)
+	}
+	for _, some := range [][]Series{v.Machines, v.Speed} {
+		for i := range some {
+			some[i].truncate(r)
+		}
 	}
 	v.Marks = slices.DeleteFunc(slices.Clone(v.Marks), func(m Mark) bool { return m.Round > r })
 }

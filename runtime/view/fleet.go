@@ -7,10 +7,12 @@ import (
 	"brood/runtime/event"
 )
 
-// Fleet is what is known of a run's workers now. It is measured and not recorded: a replay has none.
+// Fleet is what is known of a run's workers now. It is measured and not recorded, but for the machines, see
+// [View.Machines]: a replay has none.
 type Fleet struct {
-	Workers []Worker `cbor:"0,keyasint,omitempty"` // ids ascend
-	Links   []Link   `cbor:"1,keyasint,omitempty"` // by From, then To; none within a process
+	Workers  []Worker        `cbor:"0,keyasint,omitempty"` // ids ascend
+	Links    []Link          `cbor:"1,keyasint,omitempty"` // by From, then To; none within a process
+	Machines []event.Machine `cbor:"2,keyasint,omitempty"` // the coordinator's, then those of other processes by worker
 }
 
 // Worker is one worker. Fields from Name on are empty for one of the coordinator's own process.

@@ -25,6 +25,7 @@ type Series struct {
 	median  track
 	tracks  []track // one per entry of Members
 	scratch []float64
+	small   bool // it has the buckets of one of the machines
 }
 
 // Buckets a track may hold: the budget is shared by the members, so that a view of 64 takes no more than one of 16.
@@ -34,7 +35,12 @@ const (
 	budget     = 1 << 16
 )
 
-func (s *Series) limit() uint64 { return limit(len(s.tracks)) }
+func (s *Series) limit() uint64 {
+	if s.small {
+		return machineLimit(len(s.tracks))
+	}
+	return limit(len(s.tracks))
+}
 
 func limit(members int) uint64 {
 	return uint64(min(max(budget/max(1, members), minBuckets), maxBuckets))

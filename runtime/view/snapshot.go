@@ -21,6 +21,7 @@ type wireSeries struct {
 	Every   uint64         `cbor:"7,keyasint,omitempty"`
 	Swaps   uint           `cbor:"8,keyasint,omitempty"`
 	Gaps    []Gap          `cbor:"9,keyasint,omitempty"`
+	Small   bool           `cbor:"10,keyasint,omitempty"`
 }
 
 type wireTrack struct {
@@ -34,7 +35,7 @@ type wireTrack struct {
 
 // MarshalCBOR writes a series.
 func (s Series) MarshalCBOR() ([]byte, error) {
-	w := wireSeries{Name: s.Name, Level: s.level, All: s.all.wire(), Median: s.median.wire(), Members: s.Members, End: s.end, Every: s.every, Swaps: s.swaps, Gaps: s.gaps}
+	w := wireSeries{Name: s.Name, Level: s.level, All: s.all.wire(), Median: s.median.wire(), Members: s.Members, End: s.end, Every: s.every, Swaps: s.swaps, Gaps: s.gaps, Small: s.small}
 	for i := range s.tracks {
 		w.Tracks = append(w.Tracks, s.tracks[i].wire())
 	}
@@ -50,7 +51,7 @@ func (s *Series) UnmarshalCBOR(p []byte) (err error) {
 	if len(w.Tracks) != len(w.Members) || w.Level > 63 || !slices.IsSorted(w.Members) {
 		return fmt.Errorf("series %q: %d members but %d tracks at level %d: the snapshot is damaged, attach again", w.Name, len(w.Members), len(w.Tracks), w.Level)
 	}
-	*s = Series{Name: w.Name, Members: w.Members, level: w.Level, end: w.End, every: w.Every, swaps: w.Swaps, gaps: w.Gaps, tracks: make([]track, len(w.Tracks))}
+	*s = Series{Name: w.Name, Members: w.Members, level: w.Level, end: w.End, every: w.Every, swaps: w.Swaps, gaps: w.Gaps, small: w.Small, tracks: make([]track, len(w.Tracks))}
 	if s.all, err = w.All.track(); err != nil {
 		return err
 	}

@@ -25,15 +25,20 @@ func (v *View) sent(c *Commit) {
 
 // carried adds a value; a series begins with the first that is not 0.
 func (v *View) carried(name string, round uint64, x float64) {
-	s := find(v.Traffic, name)
-	if s == nil && x == 0 {
-		return
+	if find(v.Traffic, name) != nil || x != 0 {
+		v.Traffic = carry(v.Traffic, name, round, x)
 	}
+}
+
+// carry adds a value of the whole population to the series of a name, which may be the first.
+func carry(all []Series, name string, round uint64, x float64) []Series {
+	s := find(all, name)
 	if s == nil {
-		v.Traffic = append(v.Traffic, Series{Name: name})
-		s = &v.Traffic[len(v.Traffic)-1]
+		all = append(all, Series{Name: name})
+		s = &all[len(all)-1]
 	}
 	s.add(&event.Points{Round: round, Members: []optim.Member{Whole}, Values: []float64{x}})
+	return all
 }
 
 // all are the series of what was measured, and those of the traffic.

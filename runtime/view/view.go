@@ -84,6 +84,10 @@ type View struct {
 	// payload a round of each operation that sent some, see [Excess]
 	Traffic []Series `cbor:"22,keyasint,omitempty"`
 	Fold    int      `cbor:"23,keyasint"` // version of the fold that made it, see [Fold]
+
+	Machines  []Series `cbor:"24,keyasint,omitempty"` // of each [event.Measure] and [Samples], by [Process]
+	Processes []int    `cbor:"25,keyasint,omitempty"` // that were measured last, ascending: workers, and [event.Here]
+	Speed     []Series `cbor:"26,keyasint,omitempty"` // [RoundsASecond] and [SamplesASecond]
 }
 
 // Edit is a change of a knob with what it replaced.
@@ -116,7 +120,7 @@ type Entry struct {
 }
 
 // Fold is the version of Apply. A view that was saved by another lacks what this one would have folded.
-const Fold = 2
+const Fold = 3
 
 // What a View keeps of lists that grow with a run's age.
 const (
@@ -135,6 +139,7 @@ func (v *View) Clone() *View {
 	v.Edits, v.Marks, v.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
 	c.Ledger, c.Meetings = v.Ledger.clone(), v.Meetings.clone()
 	c.Series, c.Traffic = cloneAll(v.Series), cloneAll(v.Traffic)
+	c.Machines, c.Speed = cloneAll(v.Machines), cloneAll(v.Speed)
 	return &c
 }
 

@@ -104,6 +104,19 @@ func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 // Closer is an engine that holds more than memory, a device for instance.
 type Closer interface{ Close() }
 
+// Holder is an engine on a device that knows how many bytes of it it holds, of how many. Any goroutine may ask it.
+type Holder interface{ Held() (used, total int64) }
+
+// Held is what the worker's engine holds of its device, in bytes; ok is false where there is no device. It may be
+// called from any goroutine.
+func (w *Worker) Held() (used, total int64, ok bool) {
+	if h, is := w.cfg.Engine.(Holder); is {
+		used, total = h.Held()
+		return used, total, true
+	}
+	return 0, 0, false
+}
+
 // Free gives the memory of all blocks back to the engine, and closes that if it is a Closer. The worker must not be
 // used any more.
 func (w *Worker) Free() {

@@ -109,7 +109,7 @@ func (a Axis) Value(dot, n int) float64 {
 }
 
 // draw writes the axis line and labels on rows where a round value lies.
-func (a Axis) draw(g *cell.Grid, r, p cell.Rect) {
+func (a Axis) draw(g *cell.Grid, p cell.Rect, label func(float64) string) {
 	x := p.X - 1
 	for y := p.Y; y < p.Y+p.H; y++ {
 		g.Set(x, y, '│', cell.Border)
@@ -125,7 +125,7 @@ func (a Axis) draw(g *cell.Grid, r, p cell.Rect) {
 		}
 		last = y
 		g.Set(x, y, '┤', cell.Border)
-		if l := Label(v); !written[l] { // of numbers that differ in more than their first digits one has a label
+		if l := label(v); !written[l] { // of numbers that differ in more than their first digits one has a label
 			written[l] = true
 			g.Right(x, y, gutter-2, cell.Faint, l)
 		}

@@ -45,10 +45,12 @@ type Chart struct {
 	Axis     Axis
 	Now      *uint64 // the present round, where To lies beyond it; nil draws no line
 	ASCII    bool
-	Hint     string              // how to see what lies outside of the axis
+	Hint     string // how to see what lies outside of the axis
 	// Label of a place of the x axis, which may count something else, and which differs from those that lie a step or
 	// more beside it; nil: rounds
 	Label func(n, step uint64) string
+	// of the y axis, in at most six characters; nil: the package's Label
+	Value func(float64) string
 }
 
 const gutter = 8 // columns of the y labels and the axis line
@@ -64,7 +66,11 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 	if p.W < 4 || p.H < 1 {
 		return
 	}
-	c.Axis.draw(g, r, p)
+	value := c.Value
+	if value == nil {
+		value = Label
+	}
+	c.Axis.draw(g, p, value)
 	foot := c.labels(g, p)
 	if c.Now != nil {
 		c.vertical(g, p, Mark{Round: *c.Now, Role: cell.Focus}, '│')

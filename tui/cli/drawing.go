@@ -22,9 +22,10 @@ func (f *drawFlags) register(c *cobra.Command) {
 	c.Flags().Var(&f.theme, "theme", "colours: dark, light or plain (default: as the terminal's background is)")
 }
 
-// options are those of a workbench that looks so.
+// options are those of a workbench that looks so, with what this person chose the last time.
 func (f *drawFlags) options() tui.Options {
-	return tui.Options{ASCII: f.ascii, Light: f.theme == "light", NoColor: f.theme == "plain", Fixed: f.theme != ""}
+	return tui.Options{ASCII: f.ascii, Light: f.theme == "light", NoColor: f.theme == "plain", Fixed: f.theme != "",
+		Settings: readSettings(), Keep: keepSettings()}
 }
 
 // theme is a choice of colours as a flag; "" leaves it to the terminal.

@@ -110,6 +110,16 @@ func (p *jsonPrinter) record(r event.Record) {
 		p.put(map[string]any{"event": "state", "round": r.State.Round, "phase": r.State.Phase, "reason": r.State.Reason})
 	case r.Checkpoint != nil:
 		p.put(map[string]any{"event": "checkpoint", "round": r.Checkpoint.Round})
+	case r.Machines != nil:
+		for _, m := range r.Machines.Of {
+			line := map[string]any{"event": "machine", "round": r.Machines.Round, "worker": m.Worker}
+			for _, of := range event.Measures {
+				if x, ok := m.Values[of.Measure]; ok {
+					line[string(of.Measure)] = finite(x)
+				}
+			}
+			p.put(line)
+		}
 	}
 }
 

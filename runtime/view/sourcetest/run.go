@@ -25,6 +25,34 @@ func Algorithm() *optim.Algorithm {
 	}
 }
 
+// machines are the coordinator's process, which hosts nobody, and the three workers of [Run]: the second is on a
+// device, and the last is of a version that tells nothing of itself.
+func machines(r uint64) *event.Machines {
+	out := &event.Machines{Round: r, Of: []event.Machine{{Worker: event.Here}, {Worker: 1}, {Worker: 2}, {Worker: 3}}}
+	for i := range out.Of {
+		x := wobble(r, uint64(100+i))
+		v := map[event.Measure]float64{
+			event.Busy: 3.2 + 0.4*x, event.Cores: 4, event.Load: 3.5 + 0.4*x, event.AllCores: 4,
+			event.Memory: 3e8 + 1e6*float64(r), event.MemoryUsed: 5e9 + 1e8*x, event.MemoryTotal: 16e9,
+			event.RoundTrip: 0.0004 + 0.0001*x, event.Sent: 2e6 + 2e5*x, event.Received: 2e6 - 2e5*x,
+		}
+		switch i {
+		case 0:
+			delete(v, event.RoundTrip)
+			delete(v, event.Sent)
+			delete(v, event.Received)
+			v[event.Busy] = 0.03
+		case 2:
+			v[event.DeviceUsed], v[event.DeviceTotal], v[event.DeviceLoad], v[event.DeviceHeat] = 12e9, 80e9, 0.9+0.05*x, 61
+			v[event.Cores], v[event.AllCores], v[event.MemoryTotal] = 16, 64, 128e9
+		case 3:
+			v = map[event.Measure]float64{event.RoundTrip: v[event.RoundTrip], event.Sent: v[event.Sent], event.Received: v[event.Received]}
+		}
+		out.Of[i].Values = v
+	}
+	return out
+}
+
 // Run is a made-up recording of so many rounds with `members` members on three workers: falling losses, edits, a worker
 // that is lost, evaluations. Its time starts at second 1e9 and a round takes 100 ms. Equal arguments give equal
 // records.
@@ -55,6 +83,9 @@ func Run(members, rounds int) (out []event.Record) {
 			put(event.Record{Points: &event.Points{Round: r, Series: view.Fitness, Members: roster.Members, Values: fit}})
 			put(event.Record{Points: &event.Points{Round: r, Series: view.Spread, Members: roster.Members, Values: spread}})
 			put(event.Record{Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []optim.Member{view.Whole}, Values: []float64{2.3*math.Exp(-float64(r)/50) + 0.1}}})
+		}
+		if r%8 == 0 {
+			put(event.Record{Machines: machines(r)})
 		}
 		if r%4 == 0 {
 			p = event.Progress{Rounds: r, Steps: 25 * r * uint64(members), Samples: 3200 * r * uint64(members), Epochs: float64(r) / 100}

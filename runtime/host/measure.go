@@ -1,0 +1,109 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/machine"
+	"brood/runtime/view"
+	"brood/runtime/worker"
+)
+
+// How often this process is measured, and how often the log has it of all processes: as often at first, and the less
+// the older the run's process is, so that the records of a year are a few thousand.
+const (
+	measureEvery = time.Second
+	recordPart   = 600
+)
+
+// measuring knows the machine below this process, and has the log told of all machines of the run.
+type measuring struct {
+	mu      sync.Mutex
+	here    map[event.Measure]float64
+	workers []*worker.Worker // of this process, on a device
+	commits uint64
+	work    sync.WaitGroup
+}
+
+// hosts is told of a worker of this process.
+func (s *measuring) hosts(w *worker.Worker) {
+	if _, _, device := w.Held(); device {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.workers = append(s.workers, w)
+	}
+}
+
+// take is told of each record, on the fleet's loop.
+func (s *measuring) take(rec event.Record) {
+	if rec.Commit != nil {
+		s.mu.Lock()
+		s.commits++
+		s.mu.Unlock()
+	}
+}
+
+// machine is this process as it was measured last.
+func (s *measuring) machine() event.Machine {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return event.Machine{Worker: event.Here, Values: s.here}
+}
+
+// begin measures until end is called. fleet tells of all machines, note has them recorded; both may wait for the
+// fleet's loop. Nothing is recorded while no round is committed.
+func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.Fleet, note func(coordinator.Measured)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.work.Go(func() {
+		meter, start := machine.New(), time.Now()
+		last, was := start, uint64(0)
+		_ = meter.Measure(start) // rates count from here
+		tick := time.NewTicker(measureEvery)
+		defer tick.Stop()
+		for {
+			var now time.Time
+			select {
+			case now = <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			commits := s.measure(meter.Measure(now))
+			if commits == was || !due(now.Sub(last), now.Sub(start)) {
+				continue
+			}
+			last, was = now, commits
+			note(coordinator.Measured{Of: fleet(ctx).Machines})
+		}
+	})
+	return func() {
+		cancel()
+		s.work.Wait()
+	}
+}
+
+// due says whether a record may follow the one before it, in a process of an age.
+func due(since, age time.Duration) bool {
+	return since >= max(measureEvery/2, age/recordPart) // ticks come a little early and late
+}
+
+// measure keeps what was measured, and says how often was committed.
+func (s *measuring) measure(values map[event.Measure]float64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers = slices.DeleteFunc(s.workers, func(w *worker.Worker) bool {
+		used, _, _ := w.Held()
+		return used == 0 // it has ended
+	})
+	for _, w := range s.workers {
+		machine.Device(values, w)
+	}
+	for name, x := range values {
+		values[name] = event.Short(x)
+	}
+	s.here = values // nobody changes it any more
+	return s.commits
+}

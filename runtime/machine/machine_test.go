@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+)
+
+// files are a machine's, by path.
+type files map[string]string
+
+func (f files) read(path string) ([]byte, error) {
+	text, ok := f[path]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(text), nil
+}
+
+// A machine of 4 processors and 8 GB, on which the process holds 1000 pages.
+func linux(busy string) files {
+	return files{
+		"/proc/self/statm": "9000 1000 30 4 0 600 0\n",
+		"/proc/stat":       "cpu  " + busy + " 0 0 9000 50 0 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0 0 0\ncpu1 1\ncpu2 1\ncpu3 1\nintr 5\nctxt 3\n",
+		"/proc/meminfo":    "MemTotal:        8000000 kB\nMemFree:          100000 kB\nMemAvailable:    6000000 kB\n",
+	}
+}
+
+// TestMeasure reads the kernel's files of a machine twice, half a second from each other.
+func TestMeasure(t *testing.T) {
+	var used time.Duration
+	now := time.Unix(1000, 0)
+	m := &Meter{read: linux("700").read, used: func() (time.Duration, bool) { return used, true }}
+	first := m.Measure(now)
+	for _, rate := range []event.Measure{event.Busy, event.Load} {
+		if x, ok := first[rate]; ok {
+			t.Errorf("%s is %g before there was any time", rate, x)
+		}
+	}
+	m.read, used = linux("850").read, 750*time.Millisecond
+	got := m.Measure(now.Add(500 * time.Millisecond))
+	for name, want := range map[event.Measure]float64{
+		event.Busy: 1.5, event.Load: 3, event.AllCores: 4, event.Cores: float64(goruntime.NumCPU()),
+		event.Memory: 1000 * float64(os.Getpagesize()), event.MemoryTotal: 8e6 * 1024, event.MemoryUsed: 2e6 * 1024,
+	} {
+		if x, ok := got[name]; !ok || math.Abs(x-want) > 1e-9*want {
+			t.Errorf("%s is %g (%t), want %g", name, x, ok, want)
+		}
+	}
+	if told, err := event.Told(got); err != nil || len(told) != len(got) {
+		t.Errorf("the coordinator would take %v of it: %v", told, err)
+	}
+}
+
+// TestControlGroup: the least bound of the group and those above it holds, and what it has taken is what counts.
+func TestControlGroup(t *testing.T) {
+	f := linux("700")
+	maps.Copy(f, files{
+		"/proc/self/cgroup":                     "1:name=systemd:/x\n0::/pods/one\n",
+		"/sys/fs/cgroup/pods/one/cpu.max":       "150000 100000\n",
+		"/sys/fs/cgroup/pods/cpu.max":           "50000 100000\n",
+		"/sys/fs/cgroup/cpu.max":                "max 100000\n",
+		"/sys/fs/cgroup/pods/one/memory.max":    "max\n",
+		"/sys/fs/cgroup/pods/memory.max":        "1000000\n",
+		"/sys/fs/cgroup/pods/memory.current":    "700000\n",
+		"/sys/fs/cgroup/pods/memory.stat":       "anon 5\nfile 8\ninactive_file 200000\n",
+		"/sys/fs/cgroup/memory.max":             "999999999\n",
+		"/sys/fs/cgroup/memory.current":         "5\n",
+		"/sys/fs/cgroup/pods/one/memory.oddity": "",
+	})
+	m := &Meter{read: f.read, used: func() (time.Duration, bool) { return 0, false }}
+	m.Measure(time.Unix(1, 0))
+	got := m.Measure(time.Unix(2, 0))
+	for name, want := range map[event.Measure]float64{event.Cores: 0.5, event.MemoryTotal: 1e6, event.MemoryUsed: 5e5} {
+		if got[name] != want {
+			t.Errorf("%s is %g, want %g", name, got[name], want)
+		}
+	}
+	if x, ok := got[event.Busy]; ok {
+		t.Errorf("processor time that nobody tells is %g", x)
+	}
+}
+
+// TestUnknown: what no file says, or says wrongly, is left out and not 0.
+func TestUnknown(t *testing.T) {
+	for name, f := range map[string]files{
+		"no files": {},
+		"nonsense": {"/proc/self/statm": "x y", "/proc/stat": "cpu a b c d e f g h\ncpu0 1", "/proc/meminfo": "MemTotal: many kB", "/proc/self/cgroup": "0::/",
+			"/sys/fs/cgroup/cpu.max": "0 0", "/sys/fs/cgroup/memory.max": "1000", "/sys/fs/cgroup/memory.current": "?"},
+	} {
+		m := &Meter{read: f.read, used: func() (time.Duration, bool) { return 0, false }}
+		m.Measure(time.Unix(1, 0))
+		got := m.Measure(time.Unix(2, 0))
+		for _, gone := range []event.Measure{event.Busy, event.Load, event.MemoryUsed} {
+			if x, ok := got[gone]; ok {
+				t.Errorf("%s: %s is %g", name, gone, x)
+			}
+		}
+		if _, err := event.Told(got); err != nil || got[event.Cores] <= 0 || got[event.Memory] <= 0 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestThisMachine: a loop that keeps a processor busy shows, and nothing that is measured here is nonsense.
+func TestThisMachine(t *testing.T) {
+	m := New()
+	start := time.Now()
+	m.Measure(start)
+	var x float64
+	for time.Since(start) < 300*time.Millisecond {
+		x += math.Sqrt(x + 1)
+	}
+	got := m.Measure(time.Now())
+	if got[event.Busy] < 0.2 && x > 0 { // others may have the processors meanwhile
+		t.Errorf("a busy process uses %g of a processor", got[event.Busy])
+	}
+	if _, err := event.Told(got); err != nil || got[event.Memory] < 1<<20 {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -1,0 +1,196 @@
+package remote
+
+import (
+	"errors"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/message"
+	"brood/runtime/session"
+	"brood/runtime/soon"
+	"brood/transport/quic"
+	"brood/transport/wire"
+)
+
+// TestMachines: what workers tell of their machines is in the log with what the coordinator measures of its own, at
+// most once a second, and the run has the bits of one that nobody measured.
+func TestMachines(t *testing.T) {
+	o := small(1 << 40)
+	o.Workers = 2
+	dir := filepath.Join(t.TempDir(), "run")
+	enough := make(chan struct{}, 1)
+	var told, rounds uint64
+	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
+		if r.Commit != nil {
+			rounds = r.Commit.To
+		}
+		if r.Machines == nil {
+			return
+		}
+		if told++; told == 3 {
+			enough <- struct{}{}
+		}
+	})
+	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
+	done := make(chan coordinator.Exit, 1)
+	go func() { done <- s.train() }()
+	soon.Next(t, enough, "machines in the log")
+	if r, err := s.run.Fleet().Command(soon.Context(t), event.Command{Action: event.Stop, By: "test"}); err != nil || !r.Accepted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	soon.Next(t, done, "end of the run")
+	for _, end := range ends {
+		soon.Next(t, end, "end of a worker")
+	}
+	rd, err := session.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	var last int64
+	var whole bool
+	for {
+		r, err := rd.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Machines == nil {
+			continue
+		}
+		if since := time.Duration(r.At - last); since < 300*time.Millisecond {
+			t.Errorf("machines are told again after %s", since)
+		}
+		last = r.At
+		of := map[int]map[event.Measure]float64{}
+		for _, m := range r.Machines.Of {
+			of[m.Worker] = m.Values
+			for name, x := range m.Values {
+				if !(x >= 0) {
+					t.Errorf("worker %d: %s is %g", m.Worker, name, x)
+				}
+			}
+		}
+		here, one, two := of[event.Here], of[0], of[1]
+		if _, own := here[event.RoundTrip]; own || here[event.Cores] <= 0 || here[event.Memory] <= 0 {
+			t.Errorf("the coordinator's process: %v", here)
+		}
+		if len(of) == 3 && one[event.Busy] > 0 && two[event.Busy] > 0 && one[event.RoundTrip] > 0 && two[event.Sent] > 0 && one[event.Received] > 0 && r.Machines.Round > 0 {
+			whole = true
+		}
+	}
+	if !whole {
+		t.Error("no record has both workers and the coordinator, with processors, round trips and bytes")
+	}
+	hash := s.hash
+	verifies(t, dir, hash)
+	o = small(rounds)
+	if want := alone(t, o); hash != want {
+		t.Errorf("after %d rounds the hash is %s, and alone %s", rounds, hash, want)
+	}
+}
+
+// TestSilentMachine: a worker that tells nothing of its machine, as one of a version before, has what the coordinator
+// measures and no more; what a worker told long ago is not what is.
+func TestSilentMachine(t *testing.T) {
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
+	x, err := knock(s, newKey(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.next(); err != nil {
+		t.Fatal(err)
+	}
+	told := func() (n int) {
+		f := s.srv.hosted().describe(nil)
+		if len(f.Machines) != 1 || f.Machines[0].Worker != x.id {
+			t.Fatalf("machines are %+v", f.Machines)
+		}
+		for _, m := range event.Measures {
+			if _, ok := f.Machines[0].Values[m.Measure]; ok && m.Told {
+				n++
+			}
+		}
+		return n
+	}
+	if n := told(); n != 0 {
+		t.Errorf("%d measures of a worker that told none", n)
+	}
+	x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: 2}})
+	soon.Until(t, "its machine", func() bool { return told() == 2 })
+	r := s.srv.hosted()
+	s.srv.mu.Lock()
+	for _, t := range r.seats {
+		t.mu.Lock()
+		t.machineAt = t.machineAt.Add(-stale)
+		t.mu.Unlock()
+	}
+	s.srv.mu.Unlock()
+	if n := told(); n != 0 {
+		t.Errorf("%d measures that are old are shown as what is", n)
+	}
+	x.peer.Close("")
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMachineNonsense: a worker in the middle of a run whose machine cannot be is cut off with the reason, the run goes
+// on with the others, and nothing of it is in the log.
+func TestMachineNonsense(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := serve(t, prepare(t, small(3)), nil, dir, func(r event.Record) {
+		if r.Machines == nil {
+			return
+		}
+		for _, m := range r.Machines.Of {
+			if m.Values[event.Load] != m.Values[event.Load] || m.Values[event.Load] > 1<<20 {
+				t.Errorf("the log has %+v", m)
+			}
+		}
+	})
+	trained := make(chan coordinator.Exit)
+	go func() { trained <- s.train() }()
+	for _, x := range []float64{math.NaN(), -1, 1e300} {
+		w, err := knock(s, newKey(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.say(message.Ready{Worker: w.id})
+		for err == nil {
+			var m any
+			m, err = w.next()
+			switch m := m.(type) {
+			case message.Plan:
+				w.say(message.Ready{Worker: w.id, Epoch: m.Epoch})
+			case message.Grant:
+				w.say(message.Telemetry{Worker: w.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: x}})
+			}
+		}
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, "it measures its load as") {
+			t.Errorf("with a load of %g it is gone by %v", x, err)
+		}
+	}
+	cfg := s.config()
+	token, err := s.srv.gate.Issue(wire.Worker, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Join.Token = token
+	end := s.work(t.Context(), cfg)
+	if exit := soon.Next(t, trained, "end of the run"); exit.Phase != event.Finished {
+		t.Errorf("%+v", exit)
+	}
+	if err := soon.Next(t, end, "end of a worker"); err != nil {
+		t.Error(err)
+	}
+	verifies(t, dir, s.hash)
+}

@@ -1,0 +1,104 @@
+package view_test
+
+import (
+	"math"
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// hosting is a run of 6 members: one in the coordinator's process as worker 0, two with worker 1, three with worker 4.
+func hosting() *view.View {
+	v := view.New()
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "x", New: optim.Roster{Members: optim.IDs(6), Owner: []int{0, 1, 1, 4, 4, 4}}}})
+	v.Apply(event.Record{State: &event.State{Phase: event.Training}})
+	return v
+}
+
+func committed(to uint64) event.Record {
+	return event.Record{Commit: &event.Commit{To: to, Rounds: 1, Nanos: 5e8, Progress: event.Progress{Rounds: to, Samples: 300 * to}}}
+}
+
+func told(round uint64, of ...event.Machine) event.Record {
+	return event.Record{Machines: &event.Machines{Round: round, Of: of}}
+}
+
+// TestMachines: a measure is a series by process, what nobody told is none, and a process has the samples of those whom
+// it hosts.
+func TestMachines(t *testing.T) {
+	v := hosting()
+	v.Apply(committed(1))
+	v.Apply(told(1, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}},
+		event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: 2, event.RoundTrip: 0.1}},
+		event.Machine{Worker: 4}))
+	s := v.MachinesOf(event.Busy)
+	for worker, want := range map[int]float64{event.Here: 1, 1: 2} {
+		if x, ok := s.Last(view.Process(worker)); !ok || x != want {
+			t.Errorf("worker %d keeps %g busy (%t), want %g", worker, x, ok, want)
+		}
+	}
+	if x, ok := s.Last(view.Process(4)); ok {
+		t.Errorf("worker 4, which tells nothing, keeps %g busy", x)
+	}
+	if v.MachinesOf(event.DeviceHeat) != nil {
+		t.Error("there is a temperature that nobody told")
+	}
+	for worker, want := range map[int]float64{event.Here: 100, 1: 200, 4: 300} { // of 600 samples a second
+		if x, ok := v.MachinesOf(view.Samples).Last(view.Process(worker)); !ok || math.Abs(x-want) > 1e-9 {
+			t.Errorf("worker %d has %g samples/s (%t), want %g", worker, x, ok, want)
+		}
+	}
+	for name, want := range map[string]float64{view.RoundsASecond: 2, view.SamplesASecond: 600} {
+		found := false
+		for i := range v.Speed {
+			if x, ok := v.Speed[i].Last(view.Whole); v.Speed[i].Name == name {
+				found = ok && x == want
+			}
+		}
+		if !found {
+			t.Errorf("%s is not %g", name, want)
+		}
+	}
+	before := v.Clone()
+	v.Apply(committed(2))
+	v.Apply(told(2, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 9}}))
+	if x, _ := before.MachinesOf(event.Busy).Last(view.Process(event.Here)); x != 1 {
+		t.Errorf("a clone sees %g", x)
+	}
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 1, From: event.Saved, Algorithm: "x", Old: v.Members(), New: v.Members()}})
+	if _, hi := v.MachinesOf(event.Busy).Rounds(); hi != 2 {
+		t.Errorf("a run that went back to round 1 has machines up to round %d", hi-1)
+	}
+}
+
+// TestMachinesAreBounded: of many workers that come and go, over many rounds, a view keeps little.
+func TestMachinesAreBounded(t *testing.T) {
+	v := hosting()
+	for r := uint64(1); r < 30000; r++ {
+		if v.Apply(committed(r)); r%3 == 0 {
+			v.Apply(told(r, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}},
+				event.Machine{Worker: int(r), Values: map[event.Measure]float64{event.Busy: float64(r)}},
+				event.Machine{Worker: math.MaxInt64, Values: map[event.Measure]float64{event.Busy: 1}}, event.Machine{Worker: -7, Values: map[event.Measure]float64{event.Busy: 1}}))
+		}
+	}
+	s := v.MachinesOf(event.Busy)
+	if n := len(s.Members); n > 100 || s.Width() < 64 {
+		t.Errorf("%d processes are remembered, in buckets of %d rounds", n, s.Width())
+	}
+	if x, ok := s.Last(view.Process(29999 - 29999%3)); !ok || x != 29999-29999%3 {
+		t.Errorf("the newest is %g", x)
+	}
+}
+
+// TestMachinesOfDamage: a record that no run writes changes nothing and ends nothing.
+func TestMachinesOfDamage(t *testing.T) {
+	v := hosting()
+	v.Apply(told(math.MaxUint64, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: math.NaN()}}))
+	v.Apply(told(5, event.Machine{Worker: 4, Values: map[event.Measure]float64{event.Busy: math.Inf(1)}}, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: 1}}))
+	v.Apply(event.Record{Machines: &event.Machines{}})
+	if x, ok := v.MachinesOf(event.Busy).Last(view.Process(1)); !ok || x != 1 {
+		t.Errorf("%g, %t", x, ok)
+	}
+}
