@@ -137,7 +137,7 @@ func (j *Job) told(r rehearsal) (bytes int64) {
 	}
 	held, encoded := view.Room(1, rounds)                            // what each operation sent
 	bytes += int64(r.reports.ops+2) * (held + encodedCopies*encoded) // and the speed
-	held, encoded = view.MachineRoom(1, rounds) // of this process: others would add little
+	held, encoded = view.MachineRoom(1, rounds)                      // of this process: others would add little
 	bytes += held + encodedCopies*encoded
 	return bytes + door.Room(rounds*r.reports.records, rounds*r.reports.points)
 }
