@@ -28,6 +28,7 @@ func TestVariants(t *testing.T) {
 		{"elastic", [][2]string{{"wire", "bf16"}}},
 		{"entropy-sgd", [][2]string{{"ell", "5"}, {"wire", "int8"}}},
 		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"clip", "0.5"}}},
+		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"pull", "outside"}, {"momentum_out", "0"}}},
 		{"localsgd", [][2]string{{"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"decay", "0.01"}}},
 		{"easgd", [][2]string{{"tau", "1"}}},
