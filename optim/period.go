@@ -16,6 +16,9 @@ var (
 	knobJudges = Knob{Name: "judges", Title: "judges", Unit: "samples", Doc: "validation samples that fitness is measured on; 0 is all of them", Min: 0, Max: 1 << 30, Default: 0, Integer: true}
 	knobVary   = Knob{Name: "vary", Title: "variety", Unit: "factor", Doc: "members draw factors on eta and decay from 1/vary to vary, uniform in the logarithm; 1 is none", Min: 1, Max: 1000, Default: 1, Scale: Log}
 
+	// seriesJudged is fitness as validate measures it.
+	seriesJudged = Series{Name: SeriesFitness.Name, Title: SeriesFitness.Title, Unit: SeriesFitness.Unit, Doc: "minus the loss on the judges; higher is better", Kind: PerMember, Validation: true}
+
 	seriesMemberEta = Series{Name: "eta.own", Title: "own learning rate", Doc: "learning rate of the member", Kind: PerMember}
 )
 

@@ -62,6 +62,9 @@ func declared(t *testing.T, a *optim.Algorithm) {
 		if err := k.Validate(k.Default); err != nil {
 			t.Errorf("default: %v", err)
 		}
+		if _, err := k.Parse(k.Beginning()); err != nil {
+			t.Errorf("beginning: %v", err)
+		}
 		if len(k.Choices) > 0 && (k.Min != 0 || int(k.Max) != len(k.Choices)-1) {
 			t.Errorf("knob %s: bounds must be 0 and the last choice", k.Name)
 		}

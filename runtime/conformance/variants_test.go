@@ -50,6 +50,7 @@ func TestVariants(t *testing.T) {
 		{"ga", [][2]string{{"crossover", "tensor"}, {"selection", "tournament"}, {"elite", "2"}}},
 		{"ga", [][2]string{{"crossover", "mean"}, {"parents", "3"}, {"selection", "roulette"}, {"start", "same"}}},
 		{"pesgd", [][2]string{{"crossover", "mean"}, {"parents", "3"}, {"vary", "3"}, {"decay", "0.01"}, {"clip", "0.5"}, {"split", "0.5"}}},
+		{"pesgd", [][2]string{{"start", "own"}, {"crossover", "none"}, {"period", "0.06"}}},
 		{"pesgd", [][2]string{{"crossover", "none"}, {"selection", "random"}, {"anneal", "1"}, {"backoff", "off"}, {"parts", "disjoint"}}},
 		{"pesgd", [][2]string{{"crossover", "uniform"}, {"selection", "roulette"}, {"period", "0.03"}, {"elite", "3"}}},
 		{"pbt", [][2]string{{"quantile", "0.5"}, {"decay", "0.01"}, {"period", "0.06"}, {"split", "0.5"}}},

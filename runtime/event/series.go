@@ -8,6 +8,10 @@ const (
 	SeriesCentre  = "centre.loss" // scalar, nats: mean loss of the centre
 	SeriesFitness = "fitness"     // per member: minus its mean loss, unless the algorithm measures its own
 	SeriesSpread  = "spread"      // per member: root-mean-square distance to the centre
+
+	// of members, or of the centre where their fitness is of training samples: what a target of fitness is compared with.
+	// It is there in runs with such a target
+	SeriesJudged = "fitness.validation"
 )
 
 // Series are those, whether or not a model and its population have them.
@@ -15,4 +19,5 @@ var Series = []optim.Series{
 	{Name: SeriesCentre},
 	{Name: SeriesFitness, Kind: optim.PerMember},
 	{Name: SeriesSpread, Kind: optim.PerMember},
+	{Name: SeriesJudged, Kind: optim.PerMember},
 }

@@ -59,6 +59,28 @@ const (
 // directBytes is the size up to which a collective goes in one hop.
 const directBytes = 4096
 
+// Edits are what a new run with these options is told of knobs: by the preset, by a person, and, where these leave it
+// out, by knobs that begin with another value than their default.
+func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
+	told := map[string]bool{}
+	tell := func(knob, expr, by string) {
+		told[knob] = true
+		out = append(out, event.Edit{Algorithm: alg.Name, Knob: knob, Expr: expr, By: by})
+	}
+	for _, s := range o.Base {
+		tell(s.Knob, s.Expr, "preset")
+	}
+	for _, s := range o.Set {
+		tell(s.Knob, s.Expr, o.By)
+	}
+	for _, k := range alg.Knobs {
+		if k.Begins != "" && !told[k.Name] {
+			tell(k.Name, k.Begins, event.ByNobody)
+		}
+	}
+	return out
+}
+
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
 	if err := o.Fill(); err != nil {
@@ -79,13 +101,7 @@ func Prepare(o Options) (*Job, error) {
 	}
 	own, _ := o.Own.(*Own)
 	j := &Job{Options: o, Alg: alg, own: own, reading: data.Reading{Rule: data.RuleByClass}}
-	begin := func(set []event.Setting, by string) {
-		for _, s := range set {
-			j.Edits = append(j.Edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
-		}
-	}
-	begin(o.Base, "preset")
-	begin(o.Set, o.By)
+	j.Edits = Edits(alg, o)
 	if alg.Needs.Model() {
 		err = j.with(o)
 	} else {

@@ -65,7 +65,8 @@ var (
 		Kind: Span, Use: Preset | Again | Ends | Logged, Above: "give a duration such as 30s", Check: lasts,
 		at: func(o *Options) any { return &o.Limit.Seconds }, in: func(c *event.Config) any { return &c.Limit.Seconds }})
 	Target = add(Option{Name: "target",
-		Doc:  "stop when a target is met: loss=0.1, test_loss=0.1 or test_error=2.8 (a preset's own limit stays)",
+		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, or fitness=-0.1 of the best on " +
+			"validation samples (a preset's own limit stays)",
 		Docs: map[string]string{"fork": "stop when a target is met"},
 		Kind: Text, Use: Preset | Again | Ends | Logged, Check: aims, Words: targets,
 		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})
@@ -136,7 +137,9 @@ func two(text string) error {
 	return nil
 }
 
-func targets() []string { return []string{"loss=0.1", "test_loss=0.1", "test_error=2.8"} }
+func targets() []string {
+	return []string{"loss=0.1", "test_loss=0.1", "test_error=2.8", "fitness=-0.1"}
+}
 
 func aims(text string) error {
 	_, _, err := coordinator.Target(text)

@@ -19,8 +19,9 @@ const (
 	statBatch    = 128
 )
 
-// measure evaluates the centre, without changing a block. Its bytes are counted apart.
-func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, d *message.Done, points *series) error {
+// measure evaluates the centre, without changing a block. Its bytes are counted apart. judged asks a probe for what a
+// target of fitness is compared with.
+func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test, judged bool, d *message.Done, points *series) error {
 	s := w.now
 	env := s.env
 	sent := env.Comm.Ledger
@@ -32,7 +33,7 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, 
 		return err
 	}
 	if probe {
-		if err := w.probe(ctx, centre, stats, points); err != nil {
+		if err := w.probe(ctx, centre, stats, judged, points); err != nil {
 			return err
 		}
 	}
@@ -95,26 +96,42 @@ func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Ma
 	return stats, because(w.now.env, w.cfg.Engine.Do(ctx, t))
 }
 
-func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *series) error {
+// fitness is the series that the algorithm measures of its own; nil where probes do.
+func (s *installed) fitness() *optim.Series {
+	for i, d := range s.alg.Series {
+		if d.Name == event.SeriesFitness {
+			return &s.alg.Series[i]
+		}
+	}
+	return nil
+}
+
+// judges says that the algorithm itself measures fitness on validation samples.
+func (s *installed) judges() bool { own := s.fitness(); return own != nil && own.Validation }
+
+func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged bool, points *series) error {
 	s, env := w.now, w.now.env
 	samples := w.cfg.Data.Validation()
 	if len(samples) == 0 {
 		samples = w.cfg.Data.Train()
 	}
 	samples = samples[:min(len(samples), probeSamples)]
+	x := env.Block(optim.BlockX)
+	members, own := x.Cols == w.cfg.Layout.Params && !s.shared()[optim.BlockX], s.fitness()
 	if env.Lead() {
 		sc, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, samples)
 		if err != nil {
 			return fmt.Errorf("probe: %w", err)
 		}
 		points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesCentre, Value: sc[0].Mean()}})
+		if judged && (!members || own != nil) && !s.judges() {
+			points.add(s.round, []optim.Point{{Member: env.Roster.Members[0], Series: event.SeriesJudged, Value: -sc[0].Mean()}})
+		}
 	}
-	x := env.Block(optim.BlockX)
-	if x.Cols != w.cfg.Layout.Params || s.shared()[optim.BlockX] {
+	if !members {
 		return nil
 	}
-	own := slices.ContainsFunc(s.alg.Series, func(d optim.Series) bool { return d.Name == event.SeriesFitness })
-	if !own {
+	if own == nil {
 		sc, err := optim.Score(ctx, w.cfg.Engine, x, engine.Rows(x.Rows), env.Block(optim.BlockStats), samples)
 		if err != nil {
 			return fmt.Errorf("probe: %w", err)
@@ -124,6 +141,9 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *se
 			fit[i] = float32(-sc[i].Mean())
 		}
 		points.add(s.round, env.MemberPoints(event.SeriesFitness, fit))
+		if judged {
+			points.add(s.round, env.MemberPoints(event.SeriesJudged, fit))
+		}
 	}
 	far := make([]float64, x.Rows)
 	if err := w.cfg.Engine.Do(ctx, engine.Distance{X: x, Centre: centre, RMS: far}); err != nil {

@@ -265,6 +265,17 @@ func (w *Worker) overhead() int64 {
 	return w.cfg.Overhead()
 }
 
+// judgements are the points of fitness as those that a target is compared with.
+func judgements(points []optim.Point) (out []optim.Point) {
+	for _, p := range points {
+		if p.Series == event.SeriesFitness {
+			p.Series = event.SeriesJudged
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // step does one round, its probe and its test evaluation. held says that something a target may wait for was measured.
 func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, points *series) (held bool, err error) {
 	if err := ctx.Err(); err != nil {
@@ -292,13 +303,18 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	s.advance(rep)
 	after := s.progress()
 	points.add(s.round, rep.Points)
+	judged := limit.Judged()
+	if judged && s.judges() {
+		held = rep.Evaluations > 0
+		points.add(s.round, judgements(rep.Points))
+	}
 	s.ended = limit.Reached(after)
 	probe := w.cfg.Probe > 0 && (s.round%w.cfg.Probe == 0 || s.round == 1 || s.ended)
 	test := w.evaluates(before, after) || s.ended && len(w.cfg.Test) > 0
 	if !probe && !test {
-		return false, nil
+		return held, nil
 	}
-	return true, w.measure(ctx, k, probe, test, d, points)
+	return true, w.measure(ctx, k, probe, test, judged, d, points)
 }
 
 // because is the want of memory behind an error, if that was it: tasks refuse scratch that could not be had.
