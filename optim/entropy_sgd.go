@@ -50,6 +50,7 @@ momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient 
 			Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l), residual(k, l)}
 		return append(b, innerBlocks(k, true, l)...)
 	},
+	Cycle: cycleOf("ell"),
 	Bytes: func(s Shape) map[Op]int64 {
 		return map[Op]int64{"gradient": int64(s.sliceSteps("ell")) * s.meanBytes()}
 	},

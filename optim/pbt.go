@@ -48,6 +48,7 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 		}
 		return nil
 	},
+	Cycle: func(s Shape) int { return s.slices(s.period()) },
 	Bytes: func(s Shape) map[Op]int64 {
 		if !s.endsPeriod() {
 			return nil

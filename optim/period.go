@@ -24,11 +24,7 @@ var (
 
 // period is the steps between evolutions: whole steps that cover so many passes of what a member sees.
 func (s Shape) period() int {
-	seen := s.K.share() * float64(s.Data.Train)
-	if seen == 0 { // disjoint parts
-		seen = float64(s.Data.Train) / float64(max(1, len(s.Roster.Members)))
-	}
-	return max(1, int(math.Ceil(s.K.Get("period")*seen/s.K.Get("batch"))))
+	return max(1, int(math.Ceil(s.K.Get("period")*s.seen()/s.K.Get("batch"))))
 }
 
 // periodSlice is how many steps of the period the next round takes.

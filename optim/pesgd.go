@@ -50,6 +50,7 @@ ESGD's m-elitism whose rest is drawn at random.`,
 		}
 		return eliteFits(s)
 	},
+	Cycle: func(s Shape) int { return s.slices(s.period()) },
 	Bytes: func(s Shape) map[Op]int64 {
 		if !s.endsPeriod() {
 			return nil

@@ -19,6 +19,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"
+	"brood/runtime/timeline"
 	"brood/runtime/worker"
 )
 
@@ -118,6 +119,10 @@ func Prepare(o Options) (*Job, error) {
 	defer release(eng)
 	j.Config.Kernels = eng.Kernels()
 	if err := j.fill(eng); err != nil {
+		return nil, err
+	}
+	shape := optim.Shape{Roster: optim.Place(optim.IDs(j.Members), []int{0}), Layout: j.Net.Layout, Data: j.size()}
+	if err := timeline.Count(j.Alg, nil, j.Edits, shape, timeline.Position{}); err != nil {
 		return nil, err
 	}
 	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
@@ -249,10 +254,15 @@ func (j *Job) onTrouble() coordinator.TroublePolicy {
 	return cmp.Or(coordinator.TroublePolicy(j.OnTrouble), coordinator.OnTroubleWait)
 }
 
+// size is that of the data.
+func (j *Job) size() optim.DataSize {
+	return optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}
+}
+
 // core is the coordinator's share of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}, Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
+		Data: j.size(), Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 

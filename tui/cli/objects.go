@@ -77,6 +77,9 @@ func knobObject(k optim.Knob) map[string]any {
 		line["choices"], line["default"] = k.Choices, k.Beginning()
 	} else {
 		line["min"], line["max"], line["default"] = finite(k.Min), finite(k.Max), k.Default
+		if k.Begins != "" {
+			line["default"] = k.Begins
+		}
 	}
 	return line
 }
