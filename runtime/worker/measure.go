@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	probeSamples = 500  // of the validation split
-	statSamples  = 2048 // of the training split, to rebuild the centre's batch-norm statistics
+	probeSamples = 500    // of the validation split
+	trainSamples = 10_000 // of the training split, for the centre's error on it
+	statSamples  = 2048   // of the training split, to rebuild the centre's batch-norm statistics
 	statBatch    = 128
 )
 
@@ -96,6 +97,18 @@ func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Ma
 	return stats, because(w.now.env, w.cfg.Engine.Do(ctx, t))
 }
 
+// spaced are at most so many of some samples, evenly from the first on: those of one's own data may be sorted.
+func spaced(samples []int32, most int) []int32 {
+	if len(samples) <= most {
+		return samples
+	}
+	out := make([]int32, most)
+	for i := range out {
+		out[i] = samples[i*len(samples)/most]
+	}
+	return out
+}
+
 // fitness is the series that the algorithm measures of its own; nil where probes do.
 func (s *installed) fitness() *optim.Series {
 	for i, d := range s.alg.Series {
@@ -124,6 +137,13 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged boo
 			return fmt.Errorf("probe: %w", err)
 		}
 		points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesCentre, Value: sc[0].Mean()}})
+		if s.ended {
+			on, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, spaced(w.cfg.Data.Train(), trainSamples))
+			if err != nil {
+				return fmt.Errorf("training error: %w", err)
+			}
+			points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesTrainError, Value: on[0].Error()}})
+		}
 		if judged && (!members || own != nil) && !s.judges() {
 			points.add(s.round, []optim.Point{{Member: env.Roster.Members[0], Series: event.SeriesJudged, Value: -sc[0].Mean()}})
 		}
