@@ -43,6 +43,8 @@ func TestVariants(t *testing.T) {
 		{"openai-es", [][2]string{{"distribution", "semi"}, {"groups", "3"}, {"shaping", "raw"}}},
 		{"openai-es", [][2]string{{"distribution", "semi"}, {"groups", "4"}, {"shaping", "sign"}, {"decay", "0.01"}}},
 		{"openai-es", [][2]string{{"distribution", "chromosome"}, {"shaping", "standard"}, {"optimiser", "sgd"}, {"rank", "2"}}},
+		{"openai-es", [][2]string{{"antithetic", "off"}, {"shaping", "raw"}, {"distribution", "chromosome"}, {"rank", "1"}}},
+		{"openai-es", [][2]string{{"antithetic", "off"}, {"distribution", "semi"}, {"groups", "5"}, {"samples", "member"}}},
 		{"snes", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}}},
 		{"hybrid-es", [][2]string{{"r", "1"}, {"groups", "5"}, {"combine", "softmax"}}},
 		{"hybrid-es", [][2]string{{"r", "3"}, {"groups", "11"}, {"shape", "laplace"}, {"components", "0.5"}}},
