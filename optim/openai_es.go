@@ -181,8 +181,8 @@ func openaiESSemi(ctx context.Context, e *Env, k Values, key noise.Key, fit engi
 	return e.Comm.AllReduce(ctx, "gradient", leaves, part, g, false)
 }
 
-// openaiESGroups cuts a population into groups, of pairs where each is 2. Leaf i of the roster is group i, where its first candidate
-// is; the edges bring every candidate's result there, group by group.
+// openaiESGroups cuts a population into groups, of pairs where each is 2. Leaf i of the roster is group i, where its
+// first candidate is; the edges bring every candidate's result there, group by group.
 func openaiESGroups(r Roster, groups, each int) (leaves Roster, edges []Edge) {
 	leaves = Roster{Members: IDs(groups), Owner: make([]int, groups)}
 	for i := range groups {
