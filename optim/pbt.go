@@ -44,7 +44,7 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 	},
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
-			return errors.New("fitness needs a validation split: this data set has none")
+			return errors.New("fitness needs a validation split: there is none: give --validation above 0")
 		}
 		return nil
 	},

@@ -46,7 +46,7 @@ ESGD's m-elitism whose rest is drawn at random.`,
 	},
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
-			return errors.New("fitness needs a validation split: this data set has none")
+			return errors.New("fitness needs a validation split: there is none: give --validation above 0")
 		}
 		return eliteFits(s)
 	},

@@ -208,6 +208,12 @@ func (j *Job) load(augment string) error {
 	if err != nil {
 		return err
 	}
+	if set, err = splitAs(set, option.Validation.Text(j.Options)); err != nil {
+		return err
+	}
+	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && len(set.Validation()) == 0 && (metric == coordinator.Loss || metric == coordinator.Fitness) {
+		return typed.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
+	}
 	if err := j.Net.Fits(set.Shape, set.Classes); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
 	}
@@ -228,7 +234,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 		return nil, err
 	}
 	j.collect()
-	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
+	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
 		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true

@@ -76,6 +76,12 @@ var (
 		Doc:  "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none",
 		Kind: Text, Use: Preset | Full | Logged, Check: augments, Words: augmentations,
 		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
+	Validation = add(Option{Name: "validation",
+		Doc:  "training samples that are held out for selection, fitness and probes: a share such as 0.1, a number, or 0 (default: a twelfth)",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Check: holds, Words: func() []string { return []string{"0", "0.1", "10000"} }})
+	Rebuild = add(Option{Name: "rebuild",
+		Doc:  "training samples by which the centre's batch-norm statistics are rebuilt before it is evaluated, or all (default 2048)",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Check: rebuilds, Words: func() []string { return []string{"2048", "all"} }})
 	OnLoss = add(Option{Name: "on-loss", Doc: "when a worker dies its members: reseed, rollback or shrink",
 		Kind: Text, Use: Preset | Again | Logged, Default: string(coordinator.OnLossReseed),
 		Choices: texts(coordinator.LossPolicies),
@@ -128,6 +134,42 @@ func augmentations() []string { return []string{"pad=4", "flip", "pad=4,flip", "
 func augments(text string) error {
 	_, err := data.ParseAugment(text)
 	return err
+}
+
+// Held is the validation split that a text asks for: a share below 1, or a number of samples; ok is false where it asks
+// for none in particular.
+func Held(text string) (split float64, ok bool) {
+	x, err := strconv.ParseFloat(text, 64)
+	return x, err == nil && x >= 0 && (x < 1 || x == math.Trunc(x) && x < 1<<31)
+}
+
+func holds(text string) error {
+	if _, ok := Held(text); !ok {
+		return typed.Errorf("validation = %s: give a share below 1, or a whole number of samples", text)
+	}
+	return nil
+}
+
+// EverySample is what Rebuilt says of all.
+const EverySample = math.MaxInt
+
+// Rebuilt is how many samples a text asks for; 0 for none in particular.
+func Rebuilt(text string) int {
+	if text == "all" {
+		return EverySample
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
+}
+
+func rebuilds(text string) error {
+	if Rebuilt(text) == 0 {
+		return typed.Errorf("rebuild = %s: give a number of samples from 1 on, or all", text)
+	}
+	return nil
 }
 
 func two(text string) error {

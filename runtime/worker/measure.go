@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 const (
 	probeSamples = 500    // of the validation split
 	trainSamples = 10_000 // of the training split, for the centre's error on it
-	statSamples  = 2048   // of the training split, to rebuild the centre's batch-norm statistics
+	statSamples  = 2048   // of the training split, to rebuild the centre's batch-norm statistics: see Config.Rebuild
 	statBatch    = 128
 )
 
@@ -89,9 +90,9 @@ func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Ma
 	}
 	stats := w.now.env.Scratch(1, w.cfg.Layout.Stats)
 	train := w.cfg.Data.Train()
-	batches := slices.Collect(slices.Chunk(train[:min(len(train), statSamples)/statBatch*statBatch], statBatch))
+	batches := slices.Collect(slices.Chunk(train[:min(len(train), cmp.Or(w.cfg.Rebuild, statSamples))/statBatch*statBatch], statBatch))
 	if len(batches) == 0 {
-		batches = [][]int32{train}
+		batches = [][]int32{train[:min(len(train), cmp.Or(w.cfg.Rebuild, len(train)))]}
 	}
 	t := engine.Statistics{X: centre, Rows: engine.Rows(1), Batches: batches, Stats: stats}
 	return stats, because(w.now.env, w.cfg.Engine.Do(ctx, t))

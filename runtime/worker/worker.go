@@ -30,6 +30,7 @@ type Config struct {
 	Direct   int
 	Probe    uint64 // rounds between probes, 0 never
 	Evaluate uint64 // rounds between test evaluations, 0 each epoch
+	Rebuild  int    // training samples by which the centre's batch-norm statistics are rebuilt; 0 for statSamples
 	Lookup   func(name string) (*optim.Algorithm, error)
 	Store    Store
 	Clock    func() int64        // nanoseconds, for reports
