@@ -176,7 +176,9 @@ func OpenTrained(path, model string) (*Trained, error) {
 
 // Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never
 // seen may be.
-var Splits = []string{"test", "validation", "train", "all"}
+var Splits = []string{"test", heldSplit, "train", "all"}
+
+const heldSplit = "validation"
 
 // Scored is what an evaluation found, and what computed it.
 type Scored struct {
@@ -218,7 +220,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
 		return Scored{}, err
 	}
-	samples := map[string][]int32{"test": set.Test(), "validation": set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
+	samples := map[string][]int32{"test": set.Test(), heldSplit: set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
 	if len(samples) == 0 {
 		return Scored{}, fmt.Errorf("the data has no %s samples", split)
 	}
