@@ -25,6 +25,8 @@ type Algorithm struct {
 	// Check refuses a shape that the rule cannot run: one sentence that says what to change. It is asked at the start, at
 	// every breakpoint of a schedule, on every live change and after a death. Nil admits every population of one or more.
 	Check func(s Shape) error
+	// Cycle is how many rounds a cycle takes, what schedules per cycle count in; nil: a round is a cycle.
+	Cycle func(s Shape) int
 	// Bytes is the exact payload of one round, summed over workers, by operation.
 	Bytes func(s Shape) map[Op]int64
 

@@ -154,7 +154,7 @@ func sources(t *testing.T, dir string) map[string]string {
 }
 
 // fields is the order of a declaration.
-var fields = []string{"Name", "Title", "Paper", "Doc", "Needs", "Knobs", "Series", "Blocks", "Check", "Bytes", "Program", "Given"}
+var fields = []string{"Name", "Title", "Paper", "Doc", "Needs", "Knobs", "Series", "Blocks", "Check", "Cycle", "Bytes", "Program", "Given"}
 
 // conventions names the program of the algorithm that a file declares, "" where it declares none, and what is wrong
 // with it and with the files whose names begin with its own.

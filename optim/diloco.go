@@ -34,6 +34,7 @@ Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM1, false, EnterZero, l), Params(BlockV, false, EnterZero, l), Counter(BlockT, false),
 			Params(BlockXBar, true, EnterCentre, l), Params(BlockMX, true, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
 	},
+	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {
 		if !s.ends("h") {
 			return nil

@@ -16,25 +16,33 @@ var EntropySGD = &Algorithm{
 Langevin dynamics around x:
 
     y = z = x;  m = 0                                                                             start of a cycle
-    y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)            ell times
+    y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)            ell times, pull inside
+    y <- y - eta_in*(Nes(m, grad f(y)) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)          ell times, pull outside
     z <- alpha*z + (1-alpha)*y                                                                    after each
     x <- x - eta*Nes(mx, x - z)                                                                   end of a cycle
 
-gamma is a divisor: larger is looser. The source's scope 1/gamma starts at 1e-4 (LeNet) or 0.03 (CIFAR) and grows by 0.1% a
-cycle: set gamma=exp:33*0.999/round. thermal*sqrt(2*eta_in) is the source's eta_in*eps/sqrt(0.5*eta_in).
+The inner momentum is the knob momentum, the outer momentum_out; below 0 that is the inner one too. gamma is a divisor: larger
+is looser. thermal*sqrt(2*eta_in) is the source's eta_in*eps/sqrt(0.5*eta_in).
+As published: pull outside, momentum_out 0, eta 1 and later 0.1 with eta_in 0.1, and a scope 1/gamma that starts at 1e-4 (LeNet)
+or 0.03 (CIFAR) and grows by 0.1% a cycle: gamma=exp:10000*0.999001/round. At rest a pull inside is 1/(1-momentum) times as
+strong.
 Members share the model: the gradient of an inner step is the mean over members, each of its part of a global batch of
 members*batch samples, so that one member is the source's single replica and more are data-parallel Entropy-SGD. A round is
 a whole cycle while ell is at most slice, else slice steps of it; the phase block counts.
 Series: loss, and the coefficient 1/gamma.
 Bytes: an all-reduce of the gradient for each inner step, as data-parallel SGD.
 
-Deviations: the outer step has Nesterov momentum as Parle's has; momentum 0 and eta 1 give the x <- z of algorithm 1.
+Deviations: by default the pull stands inside of the momentum and the outer step has the inner one's, as in Parle, and gamma is
+constant; the knobs above make the published rule. momentum_out 0 and eta 1 give the x <- z of algorithm 1.
 Reductions: with ell 1, alpha 0, momentum 0 and thermal 0 a cycle is x <- x - eta*eta_in*grad f(x), for any gamma: SGD. With
 momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient scaled by eta_in*(1+mu).`,
 	Needs: Gradients,
 	Knobs: []Knob{
 		KnobEta, {Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner steps", Min: 0, Max: 100, Default: 0.1, Scale: Log},
-		KnobMu, knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.Choosing("zeroed"), KnobSlice, KnobB, KnobWD, KnobClip, KnobWire,
+		KnobMu,
+		{Name: "momentum_out", Title: "outer momentum", Doc: "Nesterov momentum of the outer step; below 0 that of the inner steps (0 as published)", Min: -1, Max: 0.9999, Default: -1},
+		{Name: "pull", Title: "pull", Doc: "where the attraction of y to x stands: inside the momentum of the inner steps, or outside as published", Choices: []string{"inside", "outside"}, Max: 1},
+		knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.Choosing("zeroed"), KnobSlice, KnobB, KnobWD, KnobClip, KnobWire,
 	},
 	Series: []Series{SeriesLoss, seriesGamma},
 	Blocks: func(k Values, l engine.Layout) []Block {
@@ -42,6 +50,7 @@ momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient 
 			Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l), residual(k, l)}
 		return append(b, innerBlocks(k, true, l)...)
 	},
+	Cycle: cycleOf("ell"),
 	Bytes: func(s Shape) map[Op]int64 {
 		return map[Op]int64{"gradient": int64(s.sliceSteps("ell")) * s.meanBytes()}
 	},
@@ -52,7 +61,7 @@ type entropySGD struct{}
 
 func (entropySGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	M, phase, shape := e.Layout.Params, e.Record(BlockPhase).U, e.Shape(k)
-	c := inner{rows: engine.Rows(1), x: e.Block(BlockX), y: e.Block(BlockY), z: e.Block(BlockZ), m: e.Block(BlockM), eta: k.F("eta_in")}
+	c := inner{rows: engine.Rows(1), x: e.Block(BlockX), y: e.Block(BlockY), z: e.Block(BlockZ), m: e.Block(BlockM), eta: k.F("eta_in"), outside: k.Is("pull", "outside")}
 	if c.y.Rows == 0 {
 		c.y, c.z = e.Scratch(1, M), e.Scratch(1, M)
 	}
@@ -80,7 +89,11 @@ func (entropySGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report
 		return rep, nil
 	}
 	phase[0] = 0
-	prog := append([]engine.Lin{Assign(g, T(1, c.x), T(-1, c.z))}, Nesterov(c.x, e.Block(BlockMX), g, k.F("eta"), k.F("momentum"))...)
+	mu := k.F("momentum_out")
+	if mu < 0 {
+		mu = k.F("momentum")
+	}
+	prog := append([]engine.Lin{Assign(g, T(1, c.x), T(-1, c.z))}, Nesterov(c.x, e.Block(BlockMX), g, k.F("eta"), mu)...)
 	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
 }
 

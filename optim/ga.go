@@ -38,11 +38,7 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 	}), []Knob{knobStart.Choosing("own")}),
 	Series: []Series{SeriesFitness, SeriesDiversity, seriesParent},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		enter := EnterCentre
-		if k.Is("start", "own") {
-			enter = EnterDrawn
-		}
-		return []Block{Params(BlockX, false, enter, l), {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockCursor, true), Counter(BlockCycle, true)}
+		return []Block{Params(BlockX, false, k.enter(), l), {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockCursor, true), Counter(BlockCycle, true)}
 	},
 	Check:   eliteFits,
 	Bytes:   func(s Shape) map[Op]int64 { return s.evolveBytes() },

@@ -58,6 +58,7 @@ Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return []Block{residual(k, l), Params(BlockX, true, EnterCentre, l), Params(BlockD, true, EnterZero, l), Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l)}
 	},
+	Cycle: func(s Shape) int { return s.K.I("r") },
 	Bytes: func(s Shape) map[Op]int64 {
 		b, full := map[Op]int64{}, hybridESFull(s)
 		if full {

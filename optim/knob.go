@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -22,6 +23,9 @@ type Knob struct {
 	Scale             Scale    // how h/l steps and a slider move
 	Integer           bool     // fractions are refused
 	Choices           []string // values are indices into it; typed by name
+	// Begins is what a new run is told where nobody says otherwise, "" for nothing. It stands in for another default of a
+	// knob: logs that were written before it have Default.
+	Begins string
 }
 
 // Scale is a knob's natural axis.
@@ -37,6 +41,7 @@ type Series struct {
 	Name, Title, Unit, Doc string
 	Kind                   Kind
 	Combine                Combine
+	Validation             bool // of fitness: it is measured on validation samples, else on those that train
 }
 
 // Kind is the shape of a series.
@@ -138,6 +143,12 @@ func (a *Algorithm) Values(set map[string]float64) Values {
 	}
 	return v
 }
+
+// Beginning is what the knob has in a new run where nobody says otherwise.
+func (k Knob) Beginning() string { return cmp.Or(k.Begins, k.Format(k.Default)) }
+
+// Told is the knob with another value that new runs are told.
+func (k Knob) Told(value string) Knob { k.Begins = value; return k }
 
 // Validate says in one sentence why x is no value of the knob.
 func (k Knob) Validate(x float64) error {

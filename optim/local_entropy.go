@@ -25,12 +25,13 @@ type inner struct {
 	rows       []engine.Row
 	x, y, z, m engine.Mat
 	eta        float32
+	outside    bool // the pull to x is not in m
 }
 
 // part is the cycle of rows [lo, hi). y may be cohortScratch.
 func (c inner) part(lo, hi int) inner {
 	of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
-	p := inner{rows: engine.Rows(hi - lo), x: of(c.x), z: of(c.z), m: of(c.m), eta: c.eta}
+	p := inner{rows: engine.Rows(hi - lo), x: of(c.x), z: of(c.z), m: of(c.m), eta: c.eta, outside: c.outside}
 	if p.y = c.y.Sub(0, hi-lo); c.y.Rows == c.x.Rows {
 		p.y = of(c.y)
 	}
@@ -48,10 +49,14 @@ func (c inner) begin(k Values, fresh bool) (tasks []engine.Task) {
 	return tasks
 }
 
-// step is y <- y - eta*Nes(m, g + (y-x)/gamma) + thermal*sqrt(2 eta)*N(0, 1);  z <- alpha*z + (1-alpha)*y.
+// step is y <- y - eta*Nes(m, g + (y-x)/gamma) + thermal*sqrt(2 eta)*N(0, 1);  z <- alpha*z + (1-alpha)*y. Where the
+// pull is outside it is y <- y - eta*(Nes(m, g) + (y-x)/gamma) + ...
 func (c inner) step(k Values, g engine.Mat, keys []noise.Key) []engine.Task {
-	pull, alpha := 1/k.F("gamma"), k.F("alpha")
-	prog := append([]engine.Lin{Assign(g, T(1, g), T(pull, c.y), T(-pull, c.x))}, Nesterov(c.y, c.m, g, c.eta, k.F("momentum"))...)
+	pull, alpha, mu := 1/k.F("gamma"), k.F("alpha"), k.F("momentum")
+	prog := append([]engine.Lin{Assign(g, T(1, g), T(pull, c.y), T(-pull, c.x))}, Nesterov(c.y, c.m, g, c.eta, mu)...)
+	if c.outside {
+		prog = []engine.Lin{Assign(c.m, T(mu, c.m), T(1, g)), Assign(c.y, T(1-c.eta*pull, c.y), T(c.eta*pull, c.x), T(-c.eta, g), T(-c.eta*mu, c.m))}
+	}
 	mean := Assign(c.z, T(alpha, c.z), T(1-alpha, c.y))
 	t := k.Get("thermal")
 	if t == 0 {

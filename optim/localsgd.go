@@ -39,6 +39,7 @@ with momentum is too while all replicas have been there from the start, since av
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false),
 			Counter(BlockPhase, true), Counter(BlockWarm, true), Stats(false, l)}
 	},
+	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {
 		all := s.AllReduceBytes(s.Roster, s.Layout.Params)
 		switch {

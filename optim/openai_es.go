@@ -21,6 +21,9 @@ Fitness is minus the loss on a mini-batch, by default one that all P candidates 
     u = centred ranks in [-0.5, 0.5] over ALL results;  g = 1/(P*sigma) * sum_i u_i eps_i - decay*theta
     theta <- theta + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
 
+antithetic off draws P independent eps, as DarwiNN's Algorithm 1 does, which weighs them with the raw fitness; the paper of the
+rule has pairs. Candidate i is then theta + sigma*eps_i.
+
 shaping raw takes the fitness itself, which makes g an unbiased estimate of the smoothed gradient, and sign +-1/2 for the
 better and the worse of a pair; standard is how much better a pair's first is than its second, less the mean of all pairs and
 over their deviation, half to each of the two (as EGGROLL was reproduced on MNIST). With n pairs and M parameters on a slope,
@@ -50,6 +53,7 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 		KnobEta.With(0.005), knobSigma, KnobB.With(256), knobSamples, KnobWD, KnobMu,
 		{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed", Choices: []string{"adam", "sgd"}, Max: 1},
 		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, the fitness itself, whether it is the better of its pair, or by how much, in standard deviations of the pairs", Choices: []string{"ranks", "raw", "sign", "standard"}, Max: 3},
+		{Name: "antithetic", Title: "antithetic", Doc: "candidates in pairs of opposite noise, or each with noise of its own", Choices: []string{"on", "off"}, Max: 1},
 		{Name: "divide", Title: "divide by", Doc: "what the weighted sum of noise is divided by", Choices: []string{"both", "P", "sigma", "none"}, Max: 3},
 		{Name: "noise", Title: "noise", Doc: "what perturbs the parameters: normals, or whole numbers with exact sums", Choices: []string{"gaussian", "integer"}, Max: 1},
 		{Name: "rank", Title: "rank", Doc: "rank of the noise of each weight matrix; 0 is full rank", Max: engine.MaxRank, Integer: true},
@@ -65,17 +69,23 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 		return append(b, Params(BlockM, true, EnterZero, l))
 	},
 	Check: func(s Shape) error {
-		P, integer := len(s.Roster.Members), s.K.Is("noise", "integer")
+		P, integer, each := len(s.Roster.Members), s.K.Is("noise", "integer"), openaiESEach(s.K)
 		switch {
+		case each == 1 && (s.K.Is("shaping", "sign") || s.K.Is("shaping", "standard")):
+			return errors.New("shaping sign and standard compare the two of a pair: set shaping to ranks or raw, or antithetic to on")
+		case each == 1 && integer:
+			return errors.New("weights of whole numbers are differences of pairs: set antithetic to on, or noise to gaussian")
 		case integer && s.K.I("rank") > 0:
 			return errors.New("noise of whole numbers has full rank: set rank to 0 or noise to gaussian")
 		case integer && (s.K.Is("shaping", "raw") || s.K.Is("shaping", "standard") || s.K.Is("distribution", "semi")):
 			return errors.New("sums of whole numbers are exact for whole weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian")
 		case integer && P > openaiESIntegerMembers:
 			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", openaiESIntegerMembers)
-		case P%2 == 1:
+		case P%each == 1:
 			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
-		case s.K.Is("distribution", "semi") && s.K.I("groups") > P/2:
+		case s.K.Is("distribution", "semi") && each == 1 && s.K.I("groups") > P:
+			return fmt.Errorf("%d groups need a candidate each, and there are %d members: lower groups or give more members", s.K.I("groups"), P)
+		case s.K.Is("distribution", "semi") && s.K.I("groups") > P/each:
 			return fmt.Errorf("%d groups need a pair each, and %d members are %d pairs: lower groups or give more members", s.K.I("groups"), P, P/2)
 		case s.K.Is("shaping", "standard") && P/2 < 2*openaiESShapers(s.K):
 			return fmt.Errorf("one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign", 4*openaiESShapers(s.K))
@@ -84,7 +94,7 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 	},
 	Bytes: func(s Shape) map[Op]int64 {
 		if s.K.Is("distribution", "semi") {
-			leaves, edges := openaiESGroups(s.Roster, s.K.I("groups"))
+			leaves, edges := openaiESGroups(s.Roster, s.K.I("groups"), openaiESEach(s.K))
 			return map[Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
 		}
 		return s.updateBytes(1)
@@ -96,7 +106,7 @@ type openaiES struct{}
 
 func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	x, g, key := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := try(ctx, e, k, key, openaiESNoise(k), x, engine.Mat{}, k.F("sigma"), true)
+	fit, rep, err := try(ctx, e, k, key, openaiESNoise(k), x, engine.Mat{}, k.F("sigma"), openaiESEach(k) == 2)
 	if err != nil {
 		return rep, err
 	}
@@ -120,12 +130,20 @@ func openaiESNoise(k Values) engine.Noise {
 	return engine.Noise{Integer: k.Is("noise", "integer"), Rank: k.I("rank")}
 }
 
+// openaiESEach is how many candidates share a noise vector.
+func openaiESEach(k Values) int {
+	if k.Is("antithetic", "off") {
+		return 1
+	}
+	return 2
+}
+
 // Noise implements Chooser.
 func (openaiES) Noise(k Values) engine.Noise { return openaiESNoise(k) }
 
-// Prefer implements Chooser: antithetic pairs share a vector.
+// Prefer implements Chooser.
 func (openaiES) Prefer(s Shape, r Rates) []Choice {
-	return s.exactDistribution(len(s.Roster.Members)/2, r)
+	return s.exactDistribution(len(s.Roster.Members)/openaiESEach(s.K), r)
 }
 
 // openaiESExact writes g = sum_i u_i eps_i with utilities over all results.
@@ -136,7 +154,7 @@ func openaiESExact(ctx context.Context, e *Env, k Values, key noise.Key, fit eng
 	}
 	dst := engine.All(g)
 	dst.Lo, dst.Hi = e.columns(k)
-	if err := e.Engine.Do(ctx, openaiESPairSum(dst, key, 0, all.F, k)); err != nil {
+	if err := e.Engine.Do(ctx, openaiESSum(dst, key, 0, all.F, k)); err != nil {
 		return err
 	}
 	return e.complete(ctx, k, g)
@@ -144,18 +162,18 @@ func openaiESExact(ctx context.Context, e *Env, k Values, key noise.Key, fit eng
 
 // openaiESSemi is openaiESExact with utilities over the results of each group.
 func openaiESSemi(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
-	groups := k.I("groups")
-	leaves, edges := openaiESGroups(e.Roster, groups)
+	groups, each := k.I("groups"), openaiESEach(k)
+	leaves, edges := openaiESGroups(e.Roster, groups, each)
 	hosted, got := leaves.Hosted(e.Self), engine.NewHost(len(Incoming(edges, e.Roster, e.Self)), 1, engine.F32)
 	if err := e.Comm.MoveRecords(ctx, "fitness", edges, fit, got); err != nil {
 		return err
 	}
 	part, tasks, at := e.Scratch(len(hosted), e.Layout.Params), make([]engine.Task, len(hosted)), 0
 	for i, group := range hosted {
-		lo, hi := engine.Cut(len(e.Roster.Members)/2, int(group), groups)
-		results := got.F[at : at+2*(hi-lo)]
+		lo, hi := engine.Cut(len(e.Roster.Members)/each, int(group), groups)
+		results := got.F[at : at+each*(hi-lo)]
 		at += len(results)
-		tasks[i] = openaiESPairSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
+		tasks[i] = openaiESSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return err
@@ -163,15 +181,15 @@ func openaiESSemi(ctx context.Context, e *Env, k Values, key noise.Key, fit engi
 	return e.Comm.AllReduce(ctx, "gradient", leaves, part, g, false)
 }
 
-// openaiESGroups cuts the pairs of a population into groups. Leaf i of the roster is group i, where its first candidate
-// is; the edges bring every candidate's result there, group by group.
-func openaiESGroups(r Roster, groups int) (leaves Roster, edges []Edge) {
+// openaiESGroups cuts a population into groups, of pairs where each is 2. Leaf i of the roster is group i, where its
+// first candidate is; the edges bring every candidate's result there, group by group.
+func openaiESGroups(r Roster, groups, each int) (leaves Roster, edges []Edge) {
 	leaves = Roster{Members: IDs(groups), Owner: make([]int, groups)}
 	for i := range groups {
-		lo, hi := engine.Cut(len(r.Members)/2, i, groups)
-		leaves.Owner[i] = r.Owner[2*lo]
-		for _, m := range r.Members[2*lo : 2*hi] {
-			edges = append(edges, Edge{m, r.Members[2*lo], "fitness"})
+		lo, hi := engine.Cut(len(r.Members)/each, i, groups)
+		leaves.Owner[i] = r.Owner[each*lo]
+		for _, m := range r.Members[each*lo : each*hi] {
+			edges = append(edges, Edge{m, r.Members[each*lo], "fitness"})
 		}
 	}
 	return leaves, edges
@@ -185,11 +203,18 @@ func openaiESShapers(k Values) int {
 	return 1
 }
 
-// openaiESPairSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two
-// by two.
-func openaiESPairSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
-	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: true}
+// openaiESSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two
+// by two; over candidates first, first+1, ... where there are no pairs.
+func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
+	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: openaiESEach(k) == 2}
 	u, whole := openaiESUtilities(k.Choice("shaping"), fit), 1/openaiESUnit(k, len(fit))
+	if !s.Antithetic {
+		for i := range fit {
+			s.IDs = append(s.IDs, Member(first+i))
+		}
+		s.Weights = u
+		return s
+	}
 	for i := 0; i < len(fit); i += 2 {
 		w := u[i] - u[i+1]
 		if s.Noise.Integer {

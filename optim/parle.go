@@ -32,8 +32,12 @@ contiguous window of the permuted training set. The centre is xbar (paper) or me
 Series: loss, and the coefficients 1/gamma and 1/rho.
 Bytes: one all-reduce of M values a cycle: data-parallel SGD's, divided by ell.
 
-Deviations: rho's start is not in the paper; the authors' public notes set rho = gamma. Our defaults are those of the
-research code at its start, gamma = 100 and rho = 1.
+Scoping: gamma_k = gamma_0*(1 - 1/(2B))^floor(k/ell), k steps of a replica, and rho alike (remark 2). A new run begins with that
+where it is told nothing else: gamma from 100 and rho from 1, down to 1 and 0.1 as in the research code, which is a half after
+1.4*B cycles. The authors count an "epoch" of B cycles, ell passes over the data: an order is to be compared at equal cycles.
+
+Deviations: rho's start is not in the paper; the authors' public notes set rho = gamma, the research code starts it at 1. As
+printed, (5c) sets xbar to the mean of the x^a before they move; here it is of those after, which the next cycle is pulled to.
 Reductions. arxiv: rho -> infinity with inner zeroed makes n independent Entropy-SGDs; with ell 1, alpha 0 and momentum 0
 these are SGDs of rate eta*eta_in, for any gamma, and with rho finite it is Elastic-SGD of rate eta*eta_in and divisor
 rho*eta_in but for the mean, which is over z and not over x. paper: y is never put back to x, so that with ell 1 and
@@ -42,7 +46,7 @@ of the source says, to Elastic-SGD.`,
 	Needs: Gradients,
 	Knobs: append([]Knob{
 		KnobEta, {Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner steps (variant arxiv)", Min: 0, Max: 100, Default: 0.1, Scale: Log},
-		KnobMu, knobEll, knobGamma, knobRho, knobAlpha, knobThermal, knobInner,
+		KnobMu, knobEll, knobGamma.Told("exp:100*(1-1/(2B))/cycle..1"), knobRho.Told("exp:1*(1-1/(2B))/cycle..0.1"), knobAlpha, knobThermal, knobInner,
 		Knob{Name: "variant", Title: "variant", Doc: "the SysML form of the rule, or that of the research code", Choices: []string{"paper", "arxiv"}, Max: 1}.Choosing("arxiv"),
 		KnobSlice, KnobWire,
 	}, MemberStream...),
@@ -54,6 +58,7 @@ of the source says, to Elastic-SGD.`,
 		}
 		return append(append(b, Params(BlockMX, false, EnterZero, l)), innerBlocks(k, false, l)...)
 	},
+	Cycle: cycleOf("ell"),
 	Bytes: func(s Shape) map[Op]int64 {
 		if !s.ends("ell") {
 			return nil

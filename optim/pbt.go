@@ -37,17 +37,18 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 		{Name: "up", Title: "factor up", Doc: "what explore multiplies by when its coin is heads", Min: 1, Max: 100, Default: 1.2, Scale: Log},
 		{Name: "down", Title: "factor down", Doc: "what explore multiplies by when its coin is tails", Min: 0.01, Max: 1, Default: 0.8, Scale: Log},
 		knobVary.With(2), knobJudges, KnobSlice}, MemberStream),
-	Series: []Series{SeriesLoss, SeriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
+	Series: []Series{SeriesLoss, seriesJudged, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
 			{Name: BlockHyper, Cols: 2, Record: true}, {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockPhase, true)}
 	},
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
-			return errors.New("fitness needs a validation split: this data set has none")
+			return errors.New("fitness needs a validation split: there is none: give --validation above 0")
 		}
 		return nil
 	},
+	Cycle: func(s Shape) int { return s.slices(s.period()) },
 	Bytes: func(s Shape) map[Op]int64 {
 		if !s.endsPeriod() {
 			return nil

@@ -16,16 +16,15 @@ var (
 	knobJudges = Knob{Name: "judges", Title: "judges", Unit: "samples", Doc: "validation samples that fitness is measured on; 0 is all of them", Min: 0, Max: 1 << 30, Default: 0, Integer: true}
 	knobVary   = Knob{Name: "vary", Title: "variety", Unit: "factor", Doc: "members draw factors on eta and decay from 1/vary to vary, uniform in the logarithm; 1 is none", Min: 1, Max: 1000, Default: 1, Scale: Log}
 
+	// seriesJudged is fitness as validate measures it.
+	seriesJudged = Series{Name: SeriesFitness.Name, Title: SeriesFitness.Title, Unit: SeriesFitness.Unit, Doc: "minus the loss on the judges; higher is better", Kind: PerMember, Validation: true}
+
 	seriesMemberEta = Series{Name: "eta.own", Title: "own learning rate", Doc: "learning rate of the member", Kind: PerMember}
 )
 
 // period is the steps between evolutions: whole steps that cover so many passes of what a member sees.
 func (s Shape) period() int {
-	seen := s.K.share() * float64(s.Data.Train)
-	if seen == 0 { // disjoint parts
-		seen = float64(s.Data.Train) / float64(max(1, len(s.Roster.Members)))
-	}
-	return max(1, int(math.Ceil(s.K.Get("period")*seen/s.K.Get("batch"))))
+	return max(1, int(math.Ceil(s.K.Get("period")*s.seen()/s.K.Get("batch"))))
 }
 
 // periodSlice is how many steps of the period the next round takes.

@@ -32,22 +32,25 @@ Series: loss; at evolutions fitness and diversity; with vary the members' learni
 Bytes an evolution: P fitness values to everybody; the rows of parents to workers that host their children, each once. A
 mutation is a pure function of seed, round and child, so its seed need not travel.
 
+Members begin each with parameters of its own, as in the source; start same gives all one initialisation.
+
 Deviations: the operators are open in the source; each is a knob.
 Reductions: period beyond the run is independent SGDs; crossover none, selection random and mutation 0 with an elite of m is
 ESGD's m-elitism whose rest is drawn at random.`,
 	Needs:  Gradients | Evaluations,
-	Knobs:  slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod}, variation, []Knob{Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, KnobSlice}, MemberStream),
-	Series: []Series{SeriesLoss, SeriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
+	Knobs:  slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod}, variation, []Knob{Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, knobStart.Told("own"), KnobSlice}, MemberStream),
+	Series: []Series{SeriesLoss, seriesJudged, SeriesDiversity, seriesMemberEta, seriesParent},
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, false, k.enter(), l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
 			Params(BlockElder, false, EnterCentre, l), {Name: BlockFit, Cols: 2, Record: true}, Counter(BlockPhase, true), Counter(BlockCycle, true)}
 	},
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
-			return errors.New("fitness needs a validation split: this data set has none")
+			return errors.New("fitness needs a validation split: there is none: give --validation above 0")
 		}
 		return eliteFits(s)
 	},
+	Cycle: func(s Shape) int { return s.slices(s.period()) },
 	Bytes: func(s Shape) map[Op]int64 {
 		if !s.endsPeriod() {
 			return nil

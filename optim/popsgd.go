@@ -47,10 +47,7 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 	}, MemberStream...),
 	Series: []Series{SeriesLoss, seriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		enter := EnterCentre
-		if k.Is("start", "own") {
-			enter = EnterDrawn
-		}
+		enter := k.enter()
 		b := []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
 		if !k.Is("mode", "blocking") {
 			b = append(b, Params(BlockShown, false, enter, l))

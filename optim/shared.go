@@ -27,6 +27,14 @@ var (
 // With is the knob with another default.
 func (k Knob) With(d float64) Knob { k.Default = d; return k }
 
+// enter is where x begins by knobStart.
+func (v Values) enter() Enter {
+	if v.Is("start", "own") {
+		return EnterDrawn
+	}
+	return EnterCentre
+}
+
 // Choosing is the knob with another of its choices as default.
 func (k Knob) Choosing(choice string) Knob {
 	i := slices.Index(k.Choices, choice)

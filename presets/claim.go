@@ -37,6 +37,8 @@ var Metrics = map[string]string{
 	"test_error":       "%",         // of the centre, at the end
 	"test_loss":        "nats",      // of the centre, at the end; squared distance where that is the model's loss
 	"train_loss":       "nats",      // of the last mini-batches, mean over members
+	"train_error":      "%",         // of the centre on training samples, where the run ends by its rounds or epochs
+	"spread":           "RMS",       // distance of the members to the centre, mean at the last probe
 	"bytes":            "B",         // payload sent by all workers
 	"bytes_per_sample": "B",         // payload sent by all workers, divided by the samples that all members have seen
 	"bytes_per_eval":   "B",         // the same, divided by evaluated candidates

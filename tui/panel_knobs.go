@@ -146,7 +146,7 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 	}
 	bounds := "bounds" + limits(k)
 	if k.Name != view.MembersKnob { // whose default is what there are
-		bounds += ", default " + k.Format(k.Default)
+		bounds += ", default " + k.Beginning()
 	}
 	put(cell.Faint, bounds)
 	answer, role := r.answer.text, cell.Good

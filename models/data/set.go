@@ -139,6 +139,19 @@ func (s *Set) checkSamples() error {
 	return nil
 }
 
+// WithValidation is the same data with another validation split: a share below 1 of the training samples, or so many
+// of them.
+func (s *Set) WithValidation(share float64) (*Set, error) {
+	n := len(s.labels) - len(s.test)
+	if share >= 1 && share == math.Trunc(share) {
+		if int64(share) >= int64(n) {
+			return nil, fmt.Errorf("data %s: a validation split of %g leaves none of %d samples to train on", s.Name, share, n)
+		}
+		share /= float64(n)
+	}
+	return s.WithShare(share)
+}
+
 // WithShare is the same data with another validation share; it shares memory with s and is normalised as s is.
 func (s *Set) WithShare(share float64) (*Set, error) {
 	c := *s

@@ -24,6 +24,7 @@ type Rig struct {
 	Members   int
 	Workers   int
 	Rounds    uint64
+	Target    string // what ends the run before, if anything
 	Seed      uint64
 	Set       map[string]string // knobs
 	Order     []string          // of Set
@@ -214,7 +215,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	fl, err = fleet.New(fleet.Config{
 		Core: coordinator.Config{Algorithm: r.Algorithm, Members: r.Members, Wait: r.Workers, Layout: toy.Layout(),
 			Data: optim.DataSize{Train: toyTrain, Validation: toyValid}, Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss),
-			Limit: event.Limit{Rounds: r.Rounds}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
+			Limit: event.Limit{Rounds: r.Rounds, Target: r.Target}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,
 		Spawn: func(id int) (*worker.Worker, error) {
 			var link optim.Link = hub.Link(id)

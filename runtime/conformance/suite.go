@@ -10,6 +10,7 @@ import (
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
+	"brood/runtime/timeline"
 )
 
 // Suite is what every algorithm must pass. a need not be in the catalog. base is a short run of it on the toy data,
@@ -61,6 +62,9 @@ func declared(t *testing.T, a *optim.Algorithm) {
 		seen[k.Name] = true
 		if err := k.Validate(k.Default); err != nil {
 			t.Errorf("default: %v", err)
+		}
+		if _, err := timeline.Parse(k, k.Beginning()); err != nil {
+			t.Errorf("beginning: %v", err)
 		}
 		if len(k.Choices) > 0 && (k.Min != 0 || int(k.Max) != len(k.Choices)-1) {
 			t.Errorf("knob %s: bounds must be 0 and the last choice", k.Name)

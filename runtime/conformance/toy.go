@@ -236,10 +236,13 @@ func (t *Toy) evaluate(w []float32, batch []int32) (loss float64, correct int64)
 }
 
 // placed checks that batches of training samples name the place where they were drawn, and no others do: what
-// augmentation goes by.
+// augmentation goes by. The whole training set, in order, was not drawn.
 func (t *Toy) placed(batches [][]int32, drawn []noise.Key) error {
 	for i, ids := range batches {
 		at := engine.DrawnAt(drawn, i)
+		if at.Purpose == 0 && slices.Equal(ids, t.Train()) {
+			continue
+		}
 		if len(ids) == 0 || (ids[0] >= toyTrain) != (at.Purpose == 0) {
 			return fmt.Errorf("samples %v, drawn at %+v: Drawn names the place of training samples, and of no others", ids, at)
 		}

@@ -177,12 +177,8 @@ func (c *Coordinator) stage(a event.Accepted) error {
 			}
 			continue
 		}
-		k, ok := alg.Knob(s.Knob)
-		if !ok {
+		if _, ok := alg.Knob(s.Knob); !ok {
 			return timeline.UnknownKnob(alg, s.Knob)
-		}
-		if err := timeline.Accept(k, s.Expr, timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}); err != nil {
-			return err
 		}
 		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID, Why: cmd.Why, Obeys: a.N})
 	}
@@ -193,7 +189,11 @@ func (c *Coordinator) stage(a event.Accepted) error {
 		}
 		next.members = Resized(next.members, size)
 	}
-	before := c.foreseen(next)
+	before, here := c.foreseen(next), timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
+	shape := optim.Shape{Roster: optim.Place(next.members, []int{0}), Layout: c.cfg.Layout, Data: c.cfg.Data}
+	if err := timeline.AcceptAll(alg, before, edits, shape, here); err != nil {
+		return err
+	}
 	all := append(slices.Clip(before), at(c.granted, edits)...)
 	if err := c.admits(alg, next.members, all, c.granted); err != nil {
 		return err

@@ -121,8 +121,8 @@ func (c *Coordinator) points(done map[int]message.Done) (fx []Effect) {
 		p := merged[k]
 		sortPoints(p)
 		fx = append(fx, c.record(event.Record{Points: p}))
-		if k.series == event.SeriesCentre && len(p.Values) > 0 {
-			fx = append(fx, c.aim(Loss, p.Values[0])...)
+		if metric, value, ok := aimed(p); ok {
+			fx = append(fx, c.aim(metric, value)...)
 		}
 	}
 	return fx

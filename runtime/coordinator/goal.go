@@ -23,8 +23,10 @@ func (g *Goal) Take(r event.Record) {
 	case r.Evaluation != nil:
 		g.measured(TestError, r.Evaluation.TestError)
 		g.measured(TestLoss, r.Evaluation.TestLoss)
-	case r.Points != nil && r.Points.Series == event.SeriesCentre && len(r.Points.Values) > 0:
-		g.measured(Loss, r.Points.Values[0])
+	case r.Points != nil:
+		if metric, value, ok := aimed(r.Points); ok {
+			g.measured(metric, value)
+		}
 	case r.State != nil && r.State.Limit != nil && *r.State.Limit != g.Limit:
 		g.Limit, g.Met = *r.State.Limit, ""
 	}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +18,11 @@ const (
 	Loss      Metric = "loss"       // of the centre, on the probe samples
 	TestLoss  Metric = "test_loss"  // of the centre, on the test set
 	TestError Metric = "test_error" // of the centre, on the test set, in percent
+	Fitness   Metric = "fitness"    // the best of the population, on validation samples; higher is better
 )
 
 // Metrics are all of them.
-var Metrics = []Metric{Loss, TestLoss, TestError}
+var Metrics = []Metric{Loss, TestLoss, TestError, Fitness}
 
 // Target is a parsed limit such as test_error=2.8.
 func Target(text string) (metric Metric, value float64, err error) {
@@ -28,12 +30,33 @@ func Target(text string) (metric Metric, value float64, err error) {
 	metric = Metric(name)
 	value, perr := strconv.ParseFloat(num, 64)
 	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
-		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1 or test_error=2.8 (percent)", text)
+		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent) or fitness=-0.1 (minus a loss)", text)
 	}
-	if !(value >= 0) {
+	if metric == Fitness && !(value <= 0) {
+		return "", 0, typed.Errorf("target %q would never be met: fitness is minus a loss, so give a number up to 0", text)
+	}
+	if metric != Fitness && !(value >= 0) {
 		return "", 0, typed.Errorf("target %q would never be met: give a number from 0 on", text)
 	}
 	return metric, value, nil
+}
+
+// aimed is what points say of a metric that a run may be trained towards.
+func aimed(p *event.Points) (metric Metric, value float64, ok bool) {
+	switch {
+	case len(p.Values) == 0:
+	case p.Series == event.SeriesCentre:
+		return Loss, p.Values[0], true
+	case p.Series == event.SeriesJudged:
+		best := math.Inf(-1)
+		for _, x := range p.Values {
+			if x > best { // which a missing one is not
+				best = x
+			}
+		}
+		return Fitness, best, true
+	}
+	return "", 0, false
 }
 
 // aim ends the run when a target is met.
@@ -49,7 +72,11 @@ func (c *Coordinator) aim(metric Metric, value float64) []Effect {
 // Met says that a value which was measured meets the target of a limit; "" where it does not.
 func Met(l event.Limit, metric Metric, value float64) string {
 	want, at, err := Target(l.Target)
-	if err != nil || want != metric || !(value <= at) {
+	reached := value <= at
+	if metric == Fitness {
+		reached = value >= at
+	}
+	if err != nil || want != metric || !reached {
 		return ""
 	}
 	return fmt.Sprintf("%s = %.4g reached the target %g", metric, value, at)

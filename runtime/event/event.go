@@ -4,6 +4,7 @@ package event
 
 import (
 	"slices"
+	"strings"
 
 	"brood/models/engine"
 	"brood/optim"
@@ -83,6 +84,9 @@ func (l Limit) Reached(p Progress) bool {
 	return l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs
 }
 
+// Judged says that the target is a fitness, which is then measured on validation samples, see SeriesJudged.
+func (l Limit) Judged() bool { return strings.HasPrefix(l.Target, SeriesFitness+"=") }
+
 // Part is how much of what the limit asks for in rounds or epochs is done, from 0 to 1; 0 where it asks for neither.
 func (l Limit) Part(p Progress) float64 {
 	part := 0.0
@@ -150,7 +154,10 @@ type Edit struct {
 }
 
 // Givers are who edits are by that no command asked for; nobody commands under such a name.
-var Givers = []string{"preset", "flag", optim.Auto}
+var Givers = []string{"preset", "flag", optim.Auto, ByNobody}
+
+// ByNobody is who tells a new run a knob that begins with another value than its default, see optim.Knob.
+const ByNobody = "default"
 
 // Given says that no command asked for the edit: it is of a preset or a flag, or of the run's own choice.
 func (e Edit) Given() bool { return !e.Commanded() && slices.Contains(Givers, e.By) }

@@ -2,12 +2,19 @@ package event
 
 import "brood/optim"
 
-// Series that the runtime measures for every algorithm, on validation samples. An algorithm's own carry the names it
-// declares.
+// Series that the runtime measures for every algorithm, on validation samples where no others are named. An algorithm's
+// own carry the names it declares.
 const (
 	SeriesCentre  = "centre.loss" // scalar, nats: mean loss of the centre
 	SeriesFitness = "fitness"     // per member: minus its mean loss, unless the algorithm measures its own
 	SeriesSpread  = "spread"      // per member: root-mean-square distance to the centre
+
+	// of members, or of the centre where their fitness is of training samples: what a target of fitness is compared
+	// with. It is there in runs with such a target
+	SeriesJudged = "fitness.validation"
+
+	// scalar, percent: error of the centre on training samples, when the run reaches its limit
+	SeriesTrainError = "train.error"
 )
 
 // Series are those, whether or not a model and its population have them.
@@ -15,4 +22,6 @@ var Series = []optim.Series{
 	{Name: SeriesCentre},
 	{Name: SeriesFitness, Kind: optim.PerMember},
 	{Name: SeriesSpread, Kind: optim.PerMember},
+	{Name: SeriesJudged, Kind: optim.PerMember},
+	{Name: SeriesTrainError},
 }

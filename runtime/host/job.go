@@ -19,6 +19,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"
+	"brood/runtime/timeline"
 	"brood/runtime/worker"
 )
 
@@ -59,6 +60,28 @@ const (
 // directBytes is the size up to which a collective goes in one hop.
 const directBytes = 4096
 
+// Edits are what a new run with these options is told of knobs: by the preset, by a person, and, where these leave it
+// out, by knobs that begin with another value than their default.
+func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
+	told := map[string]bool{}
+	tell := func(knob, expr, by string) {
+		told[knob] = true
+		out = append(out, event.Edit{Algorithm: alg.Name, Knob: knob, Expr: expr, By: by})
+	}
+	for _, s := range o.Base {
+		tell(s.Knob, s.Expr, "preset")
+	}
+	for _, s := range o.Set {
+		tell(s.Knob, s.Expr, o.By)
+	}
+	for _, k := range alg.Knobs {
+		if k.Begins != "" && !told[k.Name] {
+			tell(k.Name, k.Begins, event.ByNobody)
+		}
+	}
+	return out
+}
+
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
 	if err := o.Fill(); err != nil {
@@ -79,13 +102,7 @@ func Prepare(o Options) (*Job, error) {
 	}
 	own, _ := o.Own.(*Own)
 	j := &Job{Options: o, Alg: alg, own: own, reading: data.Reading{Rule: data.RuleByClass}}
-	begin := func(set []event.Setting, by string) {
-		for _, s := range set {
-			j.Edits = append(j.Edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
-		}
-	}
-	begin(o.Base, "preset")
-	begin(o.Set, o.By)
+	j.Edits = Edits(alg, o)
 	if alg.Needs.Model() {
 		err = j.with(o)
 	} else {
@@ -102,6 +119,10 @@ func Prepare(o Options) (*Job, error) {
 	defer release(eng)
 	j.Config.Kernels = eng.Kernels()
 	if err := j.fill(eng); err != nil {
+		return nil, err
+	}
+	shape := optim.Shape{Roster: optim.Place(optim.IDs(j.Members), []int{0}), Layout: j.Net.Layout, Data: j.size()}
+	if err := timeline.Count(j.Alg, nil, j.Edits, shape, timeline.Position{}); err != nil {
 		return nil, err
 	}
 	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
@@ -187,6 +208,12 @@ func (j *Job) load(augment string) error {
 	if err != nil {
 		return err
 	}
+	if set, err = splitAs(set, option.Validation.Text(j.Options)); err != nil {
+		return err
+	}
+	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && len(set.Validation()) == 0 && (metric == coordinator.Loss || metric == coordinator.Fitness) {
+		return typed.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
+	}
 	if err := j.Net.Fits(set.Shape, set.Classes); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
 	}
@@ -207,7 +234,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 		return nil, err
 	}
 	j.collect()
-	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
+	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
 		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
@@ -233,10 +260,15 @@ func (j *Job) onTrouble() coordinator.TroublePolicy {
 	return cmp.Or(coordinator.TroublePolicy(j.OnTrouble), coordinator.OnTroubleWait)
 }
 
+// size is that of the data.
+func (j *Job) size() optim.DataSize {
+	return optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}
+}
+
 // core is the coordinator's share of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}, Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
+		Data: j.size(), Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 

@@ -19,6 +19,7 @@ const (
 	metaAlgorithm, metaSession, metaAtRound, metaKernels   = "algorithm", "session", "round", "kernels"
 	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
+	metaHeld                                               = "validation"
 )
 
 const (

@@ -168,23 +168,20 @@ func Settable(dir string, at uint64, set []event.Setting) error {
 	if err != nil {
 		return err
 	}
-	_, err = edits(alg, set, "", here)
+	_, err = edits(alg, nil, set, "", optim.Shape{}, here)
 	return err
 }
 
-// edits are settings as edits from a position on, or what is wrong with the first that cannot be one.
-func edits(alg *optim.Algorithm, set []event.Setting, by string, from timeline.Position) (out []event.Edit, err error) {
+// edits are settings as edits from a position on, after those before, or what is wrong with the first that cannot be
+// one. shape is that of the run, empty where it is not known yet.
+func edits(alg *optim.Algorithm, before []event.Edit, set []event.Setting, by string, shape optim.Shape, from timeline.Position) (out []event.Edit, err error) {
 	for _, s := range set {
-		k, ok := alg.Knob(s.Knob)
-		if !ok {
+		if _, ok := alg.Knob(s.Knob); !ok {
 			return nil, timeline.UnknownKnob(alg, s.Knob)
-		}
-		if err := timeline.Accept(k, s.Expr, from); err != nil {
-			return nil, err
 		}
 		out = append(out, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by})
 	}
-	return out, nil
+	return out, timeline.AcceptAll(alg, before, out, shape, from)
 }
 
 // Restore brings back the state of the session in dir after round at (0: the last commit). It is saved through store,
@@ -396,7 +393,9 @@ func (out *Restored) Continue(o Options) error {
 // turn stages knobs for the first round after the restored one.
 func (out *Restored) turn(set []event.Setting, by string) error {
 	p := out.Checkpoint.Progress
-	late, err := edits(out.Job.Alg, set, by, timeline.Position{Round: out.Checkpoint.Round, Epochs: p.Epochs, Steps: p.Steps})
+	j := out.Job
+	shape := optim.Shape{Roster: out.Checkpoint.Roster, Layout: j.Net.Layout, Data: j.size()}
+	late, err := edits(j.Alg, out.Checkpoint.Timeline, set, by, shape, timeline.Position{Round: out.Checkpoint.Round, Epochs: p.Epochs, Steps: p.Steps})
 	if err != nil {
 		return err
 	}

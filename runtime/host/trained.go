@@ -17,6 +17,7 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
+	"brood/runtime/option"
 	"brood/runtime/worker"
 	"brood/transport/local"
 )
@@ -28,6 +29,7 @@ type Trained struct {
 	Data string // name or absolute path; "" where the file does not say
 	// how its samples become the model's input, which others must fit; without a Form where the file does not say
 	Read   data.Reading
+	Held   string // its validation split, as the option says it; "" for the default
 	Params []float32
 	Stats  []float32 // batch-norm statistics; empty for a model that has none
 
@@ -74,7 +76,7 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 		return nil, err
 	}
 	t := &Trained{own: o, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
-		Read: data.Reading{Rule: j.Config.Reading}, Kernels: j.Config.Kernels}
+		Read: data.Reading{Rule: j.Config.Reading}, Held: option.Validation.Text(j.Options), Kernels: j.Config.Kernels}
 	if j.Samples.Digest() == j.Config.Digest { // else it is not known how they were normalised
 		form := j.Samples.Form()
 		t.Read.Form = &form
@@ -112,6 +114,9 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 func (t *Trained) Save(path string) error {
 	file := safetensors.File{Meta: map[string]string{metaFormat: modelFormat, metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm,
 		metaSession: t.Session, metaAtRound: strconv.FormatUint(t.Round, 10), metaReading: strconv.Itoa(t.Read.Rule), metaKernels: t.Kernels}}
+	if t.Held != "" {
+		file.Meta[metaHeld] = t.Held
+	}
 	if f := t.Read.Form; f != nil {
 		if err := writeForm(file.Meta, *f); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -139,7 +144,7 @@ func OpenTrained(path, model string) (*Trained, error) {
 		return nil, err
 	}
 	t := &Trained{Spec: file.Meta[metaSpec], Data: file.Meta[metaData], Algorithm: file.Meta[metaAlgorithm], Session: file.Meta[metaSession],
-		Read: file.reading, Kernels: file.Meta[metaKernels]}
+		Read: file.reading, Held: file.Meta[metaHeld], Kernels: file.Meta[metaKernels]}
 	t.Round, _ = strconv.ParseUint(file.Meta[metaAtRound], 10, 64) // 0 where it was written by others
 	switch {
 	case model != "":
@@ -171,7 +176,9 @@ func OpenTrained(path, model string) (*Trained, error) {
 
 // Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never
 // seen may be.
-var Splits = []string{"test", "validation", "train", "all"}
+var Splits = []string{"test", heldSplit, "train", "all"}
+
+const heldSplit = "validation"
 
 // Scored is what an evaluation found, and what computed it.
 type Scored struct {
@@ -179,8 +186,24 @@ type Scored struct {
 	Kernels string
 }
 
-// Load reads data in the form of those that the model was trained on, and refuses what does not fit.
-func (t *Trained) Load(nameOrPath string) (*data.Set, error) { return t.Read.Load(nameOrPath) }
+// Load reads data in the form of those that the model was trained on, and refuses what does not fit. The data that it
+// was trained on are split as they were.
+func (t *Trained) Load(nameOrPath string) (*data.Set, error) {
+	set, err := t.Read.Load(nameOrPath)
+	if err != nil || nameOrPath != t.Data {
+		return set, err
+	}
+	return splitAs(set, t.Held)
+}
+
+// splitAs is a set with the validation split that the option's text asks for, if it does.
+func splitAs(set *data.Set, text string) (*data.Set, error) {
+	split, ok := option.Held(text)
+	if !ok {
+		return set, nil
+	}
+	return set.WithValidation(split)
+}
 
 // compute is the engine that computed the model where this machine has it and the environment asks for no other.
 func (t *Trained) compute(set *data.Set, threads int) (compute, error) {
@@ -197,7 +220,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
 		return Scored{}, err
 	}
-	samples := map[string][]int32{"test": set.Test(), "validation": set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
+	samples := map[string][]int32{"test": set.Test(), heldSplit: set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
 	if len(samples) == 0 {
 		return Scored{}, fmt.Errorf("the data has no %s samples", split)
 	}

@@ -65,7 +65,8 @@ var (
 		Kind: Span, Use: Preset | Again | Ends | Logged, Above: "give a duration such as 30s", Check: lasts,
 		at: func(o *Options) any { return &o.Limit.Seconds }, in: func(c *event.Config) any { return &c.Limit.Seconds }})
 	Target = add(Option{Name: "target",
-		Doc:  "stop when a target is met: loss=0.1, test_loss=0.1 or test_error=2.8 (a preset's own limit stays)",
+		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, or fitness=-0.1 of the best on " +
+			"validation samples (a preset's own limit stays)",
 		Docs: map[string]string{"fork": "stop when a target is met"},
 		Kind: Text, Use: Preset | Again | Ends | Logged, Check: aims, Words: targets,
 		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})
@@ -75,6 +76,12 @@ var (
 		Doc:  "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none",
 		Kind: Text, Use: Preset | Full | Logged, Check: augments, Words: augmentations,
 		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
+	Validation = add(Option{Name: "validation",
+		Doc:  "training samples that are held out for selection, fitness and probes: a share such as 0.1, a number, or 0 (default: a twelfth)",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Check: holds, Words: func() []string { return []string{"0", "0.1", "10000"} }})
+	Rebuild = add(Option{Name: "rebuild",
+		Doc:  "training samples by which the centre's batch-norm statistics are rebuilt before it is evaluated, or all (default 2048)",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Check: rebuilds, Words: func() []string { return []string{"2048", "all"} }})
 	OnLoss = add(Option{Name: "on-loss", Doc: "when a worker dies its members: reseed, rollback or shrink",
 		Kind: Text, Use: Preset | Again | Logged, Default: string(coordinator.OnLossReseed),
 		Choices: texts(coordinator.LossPolicies),
@@ -129,6 +136,42 @@ func augments(text string) error {
 	return err
 }
 
+// Held is the validation split that a text asks for: a share below 1, or a number of samples; ok is false where it asks
+// for none in particular.
+func Held(text string) (split float64, ok bool) {
+	x, err := strconv.ParseFloat(text, 64)
+	return x, err == nil && x >= 0 && (x < 1 || x == math.Trunc(x) && x < 1<<31)
+}
+
+func holds(text string) error {
+	if _, ok := Held(text); !ok {
+		return typed.Errorf("validation = %s: give a share below 1, or a whole number of samples", text)
+	}
+	return nil
+}
+
+// EverySample is what Rebuilt says of all.
+const EverySample = math.MaxInt
+
+// Rebuilt is how many samples a text asks for; 0 for none in particular.
+func Rebuilt(text string) int {
+	if text == "all" {
+		return EverySample
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
+}
+
+func rebuilds(text string) error {
+	if Rebuilt(text) == 0 {
+		return typed.Errorf("rebuild = %s: give a number of samples from 1 on, or all", text)
+	}
+	return nil
+}
+
 func two(text string) error {
 	if n, err := strconv.Atoi(text); err != nil || n < 2 {
 		return typed.Errorf("checkpoints = %s: %s, since a run in trouble goes back to one", text, atLeastTwo)
@@ -136,7 +179,9 @@ func two(text string) error {
 	return nil
 }
 
-func targets() []string { return []string{"loss=0.1", "test_loss=0.1", "test_error=2.8"} }
+func targets() []string {
+	return []string{"loss=0.1", "test_loss=0.1", "test_error=2.8", "fitness=-0.1"}
+}
 
 func aims(text string) error {
 	_, _, err := coordinator.Target(text)

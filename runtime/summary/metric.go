@@ -31,6 +31,14 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 		return t.Sum.Epochs, true
 	case name == "centre_loss" && t.centre != nil:
 		return *t.centre, true
+	case name == "train_error" && t.trainError != nil:
+		return *t.trainError, true
+	case name == "spread" && len(t.spread) > 0:
+		sum := 0.0
+		for _, x := range t.spread {
+			sum += x
+		}
+		return sum / float64(len(t.spread)), true
 	case name == "centre_advance" && t.centre != nil && len(t.fitness) > 0:
 		mean := 0.0
 		for _, f := range t.fitness {

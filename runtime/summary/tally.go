@@ -35,6 +35,8 @@ type Tally struct {
 	losses          map[engine.Member]float64
 	centre          *float64            // validation loss of the centre at the last probe
 	fitness         []float64           // of the members at the last probe
+	spread          []float64           // likewise
+	trainError      *float64            // of the centre where the run ended by its limit
 	tests           []*event.Evaluation // of rounds that are still part of the run
 	means           map[string]*mean    // of series, over rounds and members
 }
@@ -150,6 +152,10 @@ func (t *Tally) Record(r event.Record) {
 		t.Sum.OverheadBytes += c.Overhead
 	case r.Points != nil && r.Points.Series == view.CentreLoss:
 		t.centre = &r.Points.Values[0]
+	case r.Points != nil && r.Points.Series == view.Spread:
+		t.spread = r.Points.Values
+	case r.Points != nil && r.Points.Series == event.SeriesTrainError:
+		t.trainError = &r.Points.Values[0]
 	case r.Points != nil && (r.Points.Series == "loss" || r.Points.Series == view.Fitness):
 		if r.Points.Series == view.Fitness {
 			t.fitness = r.Points.Values

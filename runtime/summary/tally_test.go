@@ -78,6 +78,9 @@ func tallied() *Tally {
 		{Points: &event.Points{Series: "memory", Members: []engine.Member{engine.None}, Values: []float64{1}}},
 		{Points: &event.Points{Series: "memory", Members: []engine.Member{engine.None}, Values: []float64{0.25}}},
 		{Evaluation: &event.Evaluation{TestError: 2.5, TestLoss: 0.3}},
+		{Points: &event.Points{Round: 20, Series: event.SeriesSpread, Members: []engine.Member{0, 1}, Values: []float64{9, 9}}},
+		{Points: &event.Points{Round: 21, Series: event.SeriesSpread, Members: []engine.Member{0, 1}, Values: []float64{0.2, 0.4}}},
+		{Points: &event.Points{Round: 21, Series: event.SeriesTrainError, Members: []engine.Member{engine.None}, Values: []float64{4.5}}},
 	} {
 		t.Record(r)
 	}
@@ -88,7 +91,8 @@ func tallied() *Tally {
 func TestMetrics(t *testing.T) {
 	m := tallied()
 	for name, want := range map[string]float64{"test_error": 2.5, "test_loss": 0.3, "train_loss": 0.2, "memory": 0.625,
-		"bytes": 400, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2} {
+		"bytes": 400, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2,
+		"spread": 0.3, "train_error": 4.5} {
 		if x, ok := m.Metric(name); !ok || math.Abs(x-want) > 1e-12 {
 			t.Errorf("%s = %g, %v, want %g", name, x, ok, want)
 		}
@@ -100,7 +104,7 @@ func TestMetrics(t *testing.T) {
 		t.Error("a diversity that no round reported")
 	}
 	for _, name := range []string{"test_error", "test_loss", "train_loss", "bytes", "bytes_per_sample", "epochs",
-		"seconds", "memory", "centre_loss", "centre_advance"} {
+		"seconds", "memory", "centre_loss", "centre_advance", "spread", "train_error"} {
 		if x, ok := New().Metric(name); ok {
 			t.Errorf("%s of nothing is %g", name, x)
 		}

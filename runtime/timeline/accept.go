@@ -7,7 +7,23 @@ import (
 
 	"brood/models/typed"
 	"brood/optim"
+	"brood/runtime/event"
 )
+
+// AcceptAll says what is wrong with edits that are asked for together and would take effect at a position, and puts
+// them into the units of a log: see Accept and Count.
+func AcceptAll(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, at Position) error {
+	if err := Count(alg, before, edits, shape, at); err != nil {
+		return err
+	}
+	for _, e := range edits {
+		k, _ := alg.Knob(e.Knob)
+		if err := Accept(k, e.Expr, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Accept says what is wrong with an expression that a person asks for and that would take effect at a position: what
 // Parse refuses, and a schedule that is over there, which would jump to its last value.

@@ -25,18 +25,21 @@ type Position struct {
 //	linear:0.1..0.01@200         from A at its first round to B at position 200, constant after
 //	cosine:0.1..0.001@200        the same, half a cosine
 //	exp:0.1*0.999/round          A*factor^(rounds since its first); also /epoch and /step
+//	exp:0.1*0.999/3rounds        A*factor^(every third round since its first)
 //	exp:0.1*0.999/round..0.01    the same, but not beyond a last value
 //	step:0.1,60=0.02,120=0.004   A, then each value from its position on
 //	piecewise:0=0.1,200=0.02     straight lines between the positions
 //
 // A position is a run round, or epochs with suffix e, or steps with suffix s. An edit's schedule starts at its first
-// round, and a position that was asked for as +200 counts rounds from there: see Accept and Absolute.
+// round, and a position that was asked for as +200 counts rounds from there: see Accept and Absolute. What may be asked
+// for besides, such as cycles, becomes one of these where the run is known: see Counted.
 type Schedule struct {
 	text  string
 	form  string
 	a, b  float64
-	unit  byte // r, e or s
-	plus  bool // a position was written with a +
+	unit  byte    // r, e or s
+	plus  bool    // a position was written with a +
+	every float64 // of exp: rounds of a factor
 	until float64
 	last  *float64 // of exp; nil: the knob's bound
 	knots []knot
@@ -52,8 +55,13 @@ func (s Schedule) Constant() bool { return s.form == "" }
 
 // Parse reads a schedule for a knob and checks every value it can take at its breakpoints against the knob.
 func Parse(k optim.Knob, text string) (Schedule, error) {
-	s, err := parse(k, strings.TrimSpace(text))
+	text = strings.TrimSpace(text)
+	counted, err := Counted(k, text, nominal)
 	if err != nil {
+		return Schedule{text: text}, err
+	}
+	s, err := parse(k, counted)
+	if s.text = text; err != nil {
 		return s, err
 	}
 	for _, v := range s.extremes() {
@@ -95,8 +103,13 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 		per, last, limited := strings.Cut(per, "..")
 		a, f, ok2 := strings.Cut(v, "*")
 		unit := map[string]byte{"round": 'r', "epoch": 'e', "step": 's'}[per]
+		if n, many := strings.CutSuffix(per, "rounds"); many {
+			if every, err := strconv.ParseUint(n, 10, 32); err == nil && every > 1 {
+				unit, s.every = 'r', float64(every)
+			}
+		}
 		if !ok1 || !ok2 || unit == 0 || !num(a, &s.a) || !num(f, &s.b) || s.b <= 0 {
-			return s, bad("exp:START*FACTOR/round (or /epoch, /step), the factor above 0, and ..LAST behind it where it is not to go on")
+			return s, bad("exp:START*FACTOR/round (or /epoch, /step, /cycle, /replica), the factor above 0, and ..LAST behind it where it is not to go on")
 		}
 		s.unit = unit
 		if limited {
@@ -200,7 +213,11 @@ func (s Schedule) At(p, first Position) float64 {
 		if s.a == 0 {
 			return 0 // whatever the factor: it may overflow
 		}
-		v := float64(s.a * arith.Pow(s.b, max(0, x-x0)))
+		n := max(0, x-x0)
+		if s.every > 0 {
+			n = math.Floor(n / s.every)
+		}
+		v := float64(s.a * arith.Pow(s.b, n))
 		if s.last != nil && (v-*s.last)*(s.b-1) > 0 {
 			return *s.last
 		}

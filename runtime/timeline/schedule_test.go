@@ -96,7 +96,7 @@ func TestBadSchedules(t *testing.T) {
 		{eta, "linear:1..2@", "write linear:FROM..TO@POSITION"},
 		{eta, "linear:1..NaN@3", "write linear:FROM..TO@POSITION"},
 		{eta, "cosine:1..2", "write cosine:FROM..TO@POSITION"},
-		{eta, "exp:1*0.9", "exp:START*FACTOR/round (or /epoch, /step), the factor above 0"},
+		{eta, "exp:1*0.9", "exp:START*FACTOR/round (or /epoch, /step, /cycle, /replica), the factor above 0"},
 		{eta, "exp:1*0.9/year", "exp:START*FACTOR/round"},
 		{eta, "exp:1*0.9/round..2", "never comes from 1 to 2"},
 		{eta, "exp:1*2/round..0.5", "never comes from 1 to 0.5"},
@@ -126,7 +126,7 @@ func TestBadSchedules(t *testing.T) {
 
 // FuzzParse: whatever is typed gives a sentence or a schedule whose values are numbers.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"1", "linear:1..2@3e", "exp:1*0.9/step", "step:1,2s=3", "piecewise:0=1,2=3", "cosine:0..1@1e308", "linear:1..2@0s", ":", "step:1,=,", "exp:0*29/step"} {
+	for _, s := range []string{"1", "linear:1..2@3e", "exp:1*0.9/step", "step:1,2s=3", "piecewise:0=1,2=3", "cosine:0..1@1e308", "linear:1..2@0s", ":", "step:1,=,", "exp:0*29/step", "exp:1*(1-1/(2B))/cycle..(B)", "linear:1..2@3c", "step:1,3r=(2-(-1e-3))"} {
 		f.Add(s, uint64(7), 0.5)
 		f.Add(s, uint64(229), 142.5)
 	}

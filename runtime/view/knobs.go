@@ -3,6 +3,7 @@ package view
 import (
 	"math"
 
+	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
@@ -20,6 +21,7 @@ type Knobs struct {
 	steps  float64
 	line   *timeline.Timeline
 	edits  map[string][]Edit // by knob, in the order of the log
+	counts optim.Counts      // what schedules are told in; zero before there is a population
 }
 
 // Resolve reads the edits of alg, which must be the algorithm of the plan. Edits that it does not understand (a newer
@@ -35,6 +37,10 @@ func (v *View) Resolve(alg *optim.Algorithm) *Knobs {
 		if e.Algorithm == alg.Name && !e.Void && k.line.Add(e.Edit) == nil {
 			k.edits[e.Knob] = append(k.edits[e.Knob], e)
 		}
+	}
+	if r, c := v.Members(), v.Config; c != nil && len(r.Members) > 0 {
+		k.counts = alg.Counts(optim.Shape{Roster: r, Layout: engine.Layout{Params: c.Params, Stats: c.Stats}, K: k.line.Values(k.now),
+			Data: optim.DataSize{Train: c.Train, Validation: c.Valid}})
 	}
 	return k
 }
@@ -84,7 +90,7 @@ func (k *Knobs) Expr(knob string) (expr string, moving bool) {
 // is no expression of the knob changes nothing.
 func (k *Knobs) With(knob, expr string) *Knobs {
 	out, p := *k, k.now
-	e := event.Edit{At: p.Round, Algorithm: k.Algorithm.Name, Knob: knob, Expr: timeline.Absolute(expr, p.Round), Epochs: p.Epochs, Steps: p.Steps}
+	e := event.Edit{At: p.Round, Algorithm: k.Algorithm.Name, Knob: knob, Expr: timeline.Absolute(k.counted(knob, expr), p.Round), Epochs: p.Epochs, Steps: p.Steps}
 	line, err := timeline.New(k.Algorithm, append(k.line.Edits(), e))
 	if err != nil {
 		return k
@@ -94,7 +100,19 @@ func (k *Knobs) With(knob, expr string) *Knobs {
 }
 
 // Accept says why an expression cannot be asked for now, as the run would.
-func (k *Knobs) Accept(knob optim.Knob, expr string) error { return timeline.Accept(knob, expr, k.now) }
+func (k *Knobs) Accept(knob optim.Knob, expr string) error {
+	return timeline.Accept(knob, k.counted(knob.Name, expr), k.now)
+}
+
+// counted is an expression in the units of a log, as far as they are known; as it is where it is none.
+func (k *Knobs) counted(knob, expr string) string {
+	of, _ := k.Algorithm.Knob(knob)
+	out, err := timeline.Counted(of, expr, k.counts)
+	if err != nil {
+		return expr
+	}
+	return out
+}
 
 // Ends is the round from which the schedule of a knob keeps its last value, where that is known.
 func (k *Knobs) Ends(knob string) (last uint64) {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,15 @@ import (
 )
 
 const (
-	probeSamples = 500  // of the validation split
-	statSamples  = 2048 // of the training split, to rebuild the centre's batch-norm statistics
+	probeSamples = 500    // of the validation split
+	trainSamples = 10_000 // of the training split, for the centre's error on it
+	statSamples  = 2048   // of the training split, to rebuild the centre's batch-norm statistics: see Config.Rebuild
 	statBatch    = 128
 )
 
-// measure evaluates the centre, without changing a block. Its bytes are counted apart.
-func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, d *message.Done, points *series) error {
+// measure evaluates the centre, without changing a block. Its bytes are counted apart. judged asks a probe for what a
+// target of fitness is compared with.
+func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test, judged bool, d *message.Done, points *series) error {
 	s := w.now
 	env := s.env
 	sent := env.Comm.Ledger
@@ -32,7 +35,7 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test bool, 
 		return err
 	}
 	if probe {
-		if err := w.probe(ctx, centre, stats, points); err != nil {
+		if err := w.probe(ctx, centre, stats, judged, points); err != nil {
 			return err
 		}
 	}
@@ -87,34 +90,69 @@ func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Ma
 	}
 	stats := w.now.env.Scratch(1, w.cfg.Layout.Stats)
 	train := w.cfg.Data.Train()
-	batches := slices.Collect(slices.Chunk(train[:min(len(train), statSamples)/statBatch*statBatch], statBatch))
+	batches := slices.Collect(slices.Chunk(train[:min(len(train), cmp.Or(w.cfg.Rebuild, statSamples))/statBatch*statBatch], statBatch))
 	if len(batches) == 0 {
-		batches = [][]int32{train}
+		batches = [][]int32{train[:min(len(train), cmp.Or(w.cfg.Rebuild, len(train)))]}
 	}
 	t := engine.Statistics{X: centre, Rows: engine.Rows(1), Batches: batches, Stats: stats}
 	return stats, because(w.now.env, w.cfg.Engine.Do(ctx, t))
 }
 
-func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *series) error {
+// spaced are at most so many of some samples, evenly from the first on: those of one's own data may be sorted.
+func spaced(samples []int32, most int) []int32 {
+	if len(samples) <= most {
+		return samples
+	}
+	out := make([]int32, most)
+	for i := range out {
+		out[i] = samples[i*len(samples)/most]
+	}
+	return out
+}
+
+// fitness is the series that the algorithm measures of its own; nil where probes do.
+func (s *installed) fitness() *optim.Series {
+	for i, d := range s.alg.Series {
+		if d.Name == event.SeriesFitness {
+			return &s.alg.Series[i]
+		}
+	}
+	return nil
+}
+
+// judges says that the algorithm itself measures fitness on validation samples.
+func (s *installed) judges() bool { own := s.fitness(); return own != nil && own.Validation }
+
+func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged bool, points *series) error {
 	s, env := w.now, w.now.env
 	samples := w.cfg.Data.Validation()
 	if len(samples) == 0 {
 		samples = w.cfg.Data.Train()
 	}
 	samples = samples[:min(len(samples), probeSamples)]
+	x := env.Block(optim.BlockX)
+	members, own := x.Cols == w.cfg.Layout.Params && !s.shared()[optim.BlockX], s.fitness()
 	if env.Lead() {
 		sc, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, samples)
 		if err != nil {
 			return fmt.Errorf("probe: %w", err)
 		}
 		points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesCentre, Value: sc[0].Mean()}})
+		if s.ended {
+			on, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, spaced(w.cfg.Data.Train(), trainSamples))
+			if err != nil {
+				return fmt.Errorf("training error: %w", err)
+			}
+			points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesTrainError, Value: on[0].Error()}})
+		}
+		if judged && (!members || own != nil) && !s.judges() {
+			points.add(s.round, []optim.Point{{Member: env.Roster.Members[0], Series: event.SeriesJudged, Value: -sc[0].Mean()}})
+		}
 	}
-	x := env.Block(optim.BlockX)
-	if x.Cols != w.cfg.Layout.Params || s.shared()[optim.BlockX] {
+	if !members {
 		return nil
 	}
-	own := slices.ContainsFunc(s.alg.Series, func(d optim.Series) bool { return d.Name == event.SeriesFitness })
-	if !own {
+	if own == nil {
 		sc, err := optim.Score(ctx, w.cfg.Engine, x, engine.Rows(x.Rows), env.Block(optim.BlockStats), samples)
 		if err != nil {
 			return fmt.Errorf("probe: %w", err)
@@ -124,6 +162,9 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, points *se
 			fit[i] = float32(-sc[i].Mean())
 		}
 		points.add(s.round, env.MemberPoints(event.SeriesFitness, fit))
+		if judged {
+			points.add(s.round, env.MemberPoints(event.SeriesJudged, fit))
+		}
 	}
 	far := make([]float64, x.Rows)
 	if err := w.cfg.Engine.Do(ctx, engine.Distance{X: x, Centre: centre, RMS: far}); err != nil {

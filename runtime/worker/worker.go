@@ -30,6 +30,7 @@ type Config struct {
 	Direct   int
 	Probe    uint64 // rounds between probes, 0 never
 	Evaluate uint64 // rounds between test evaluations, 0 each epoch
+	Rebuild  int    // training samples by which the centre's batch-norm statistics are rebuilt; 0 for statSamples
 	Lookup   func(name string) (*optim.Algorithm, error)
 	Store    Store
 	Clock    func() int64        // nanoseconds, for reports
@@ -278,6 +279,17 @@ func (w *Worker) overhead() int64 {
 	return w.cfg.Overhead()
 }
 
+// judgements are the points of fitness as those that a target is compared with.
+func judgements(points []optim.Point) (out []optim.Point) {
+	for _, p := range points {
+		if p.Series == event.SeriesFitness {
+			p.Series = event.SeriesJudged
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // step does one round, its probe and its test evaluation. held says that something a target may wait for was measured.
 func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, points *series) (held bool, err error) {
 	if err := ctx.Err(); err != nil {
@@ -305,13 +317,18 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	s.advance(rep)
 	after := s.progress()
 	points.add(s.round, rep.Points)
+	judged := limit.Judged()
+	if judged && s.judges() {
+		held = rep.Evaluations > 0
+		points.add(s.round, judgements(rep.Points))
+	}
 	s.ended = limit.Reached(after)
 	probe := w.cfg.Probe > 0 && (s.round%w.cfg.Probe == 0 || s.round == 1 || s.ended)
 	test := w.evaluates(before, after) || s.ended && len(w.cfg.Test) > 0
 	if !probe && !test {
-		return false, nil
+		return held, nil
 	}
-	return true, w.measure(ctx, k, probe, test, d, points)
+	return true, w.measure(ctx, k, probe, test, judged, d, points)
 }
 
 // because is the want of memory behind an error, if that was it: tasks refuse scratch that could not be had.

@@ -85,7 +85,7 @@ func explain(w io.Writer, a *optim.Algorithm) {
 		if len(k.Choices) > 0 {
 			bounds = strings.Join(k.Choices, ", ")
 		}
-		t.row(k.Name, cmp.Or(k.Label, k.Name), k.Format(k.Default), bounds, k.Unit, k.Doc)
+		t.row(k.Name, cmp.Or(k.Label, k.Name), k.Beginning(), bounds, k.Unit, k.Doc)
 	}
 	t.write(w)
 	fmt.Fprintln(w)

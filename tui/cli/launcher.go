@@ -147,13 +147,9 @@ func (w wanted) knobs() (*view.Knobs, error) {
 		alg = given
 	}
 	v := view.New()
-	begin := func(set []event.Setting, by string) {
-		for _, s := range set {
-			v.Edits = append(v.Edits, view.Edit{Edit: event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: by}})
-		}
+	for _, e := range host.Edits(alg, o) {
+		v.Edits = append(v.Edits, view.Edit{Edit: e})
 	}
-	begin(o.Base, "preset")
-	begin(o.Set, o.By)
 	line, _ := timeline.New(alg, nil)
 	for _, e := range v.Edits {
 		if err := line.Add(e.Edit); err != nil {

@@ -1,0 +1,118 @@
+package conformance
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+)
+
+// best is the greatest value of a series, by round.
+func best(o *Outcome, series string) map[uint64]float64 {
+	out := map[uint64]float64{}
+	for _, r := range o.Log.Records {
+		if p := r.Points; p != nil && p.Series == series {
+			out[p.Round] = slices.Max(p.Values)
+		}
+	}
+	return out
+}
+
+// TestTargetOfFitness: while max(fitness) < target, on validation samples: a run ends after the very round in which the
+// best of the population first reaches the target, whatever the workers, and its log says so. What the target is
+// compared with is the algorithm's own fitness where that is of validation samples, else that of a probe: of the
+// members, or of the centre where there are none or their fitness is of training samples.
+func TestTargetOfFitness(t *testing.T) {
+	for algorithm, source := range map[string]string{"pesgd": "fitness", "pbt": "fitness", "parle": "fitness", "popsgd": "fitness",
+		"ga": "centre.loss", "openai-es": "centre.loss", "snes": "centre.loss", "hybrid-es": "centre.loss", "dp-sgd": "centre.loss"} {
+		t.Run(algorithm, func(t *testing.T) {
+			r := quick(Rig{Algorithm: algorithm, Members: 6, Workers: 2, Rounds: 60, Seed: 4, Probe: 5})
+			if algorithm == "pesgd" || algorithm == "pbt" {
+				r = r.With("period", "0.06")
+			}
+			without := best(run(t, r), event.SeriesJudged)
+			if len(without) > 0 {
+				t.Errorf("without a target the log has %d points of %s", len(without), event.SeriesJudged)
+			}
+			r.Target = "fitness=0" // which nothing reaches
+			o := run(t, r)
+			judged, of := best(o, event.SeriesJudged), best(o, source)
+			if len(judged) < 5 {
+				t.Fatalf("judged %d times", len(judged))
+			}
+			for round, x := range judged {
+				want := of[round]
+				if source == event.SeriesCentre {
+					want = -want
+				}
+				if x != want {
+					t.Errorf("after round %d the target is compared with %v, and %s is %v", round, x, source, of[round])
+				}
+			}
+			rounds := slices.Sorted(func(yield func(uint64) bool) {
+				for round := range judged {
+					if !yield(round) {
+						return
+					}
+				}
+			})
+			at, first := rounds[len(rounds)/2], uint64(0)
+			for _, round := range rounds {
+				if judged[round] >= judged[at] {
+					first = round
+					break
+				}
+			}
+			r.Target = "fitness=" + strconv.FormatFloat(judged[at], 'g', -1, 64)
+			hash := ""
+			for _, workers := range []int{1, 3} {
+				r.Workers = workers
+				o := run(t, r)
+				if got := o.Last().To; got != first || !strings.Contains(o.Exit.Reason, "fitness = ") {
+					t.Errorf("%s on %d workers ended after round %d (%s), want %d", r.Target, workers, got, o.Exit.Reason, first)
+				}
+				if hash == "" {
+					hash = o.Hash()
+				}
+				if o.Hash() != hash {
+					t.Errorf("on %d workers the hash is another", workers)
+				}
+				goal := coordinator.Goal{Limit: event.Limit{Target: r.Target}}
+				for _, rec := range o.Log.Records {
+					goal.Take(rec)
+				}
+				if !goal.Reached() {
+					t.Error("the log does not tell that the target is met")
+				}
+			}
+		})
+	}
+}
+
+// TestTargetsOfFitness: what is no target is refused; a missing result is below every target.
+func TestTargetsOfFitness(t *testing.T) {
+	for text, says := range map[string]string{"fitness=0.1": "give a number up to 0", "fitness=": "write loss=0.1", "fitness=NaN": "would never be met",
+		"test_error=-1": "from 0 on", "fitness=-0.5": ""} {
+		if _, _, err := coordinator.Target(text); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	l := event.Limit{Target: "fitness=-0.5"}
+	for value, met := range map[float64]bool{-0.5: true, -0.4: true, -0.6: false, math.Inf(-1): false} {
+		if got := coordinator.Met(l, coordinator.Fitness, value); (got != "") != met {
+			t.Errorf("fitness %g: %q", value, got)
+		}
+	}
+	if coordinator.Met(l, coordinator.Fitness, math.NaN()) != "" || coordinator.Met(l, coordinator.Loss, -1) != "" {
+		t.Error("a missing fitness, or a loss, meets a target of fitness")
+	}
+	goal := coordinator.Goal{Limit: l}
+	goal.Take(event.Record{Points: &event.Points{Series: event.SeriesJudged, Values: []float64{math.NaN(), -0.45, -0.7}}})
+	if goal.Met == "" {
+		t.Error("one member that is good enough is enough")
+	}
+}

@@ -1,0 +1,103 @@
+package host
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"brood/models/data"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/option"
+)
+
+// TestValidationSplit: a run holds out what it is told, by share or number, and its log, verify, a branch and its model
+// file know it; without validation samples nothing may select on them, and probes take training samples.
+func TestValidationSplit(t *testing.T) {
+	set, err := data.Load("glyphs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(set.Train()) + len(set.Validation())
+	home, hashes := t.TempDir(), map[string]bool{}
+	for text, want := range map[string]int{"": len(set.Validation()), "0": 0, "100": 100, "0.25": n / 4} {
+		o := tiny(4)
+		if err := option.Validation.Set(&o, text); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(home, "v"+text)
+		hash := obey(t, Order{Dir: dir, Options: o}, nil)
+		hashes[hash] = true
+		h, err := read(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.config.Valid != want || h.config.Train != n-want {
+			t.Errorf("--validation %q: %d for validation and %d to train on, want %d of %d", text, h.config.Valid, h.config.Train, want, n)
+		}
+		if v, err := Verify(t.Context(), dir, 1, nil); err != nil || v.Last.Hash != hash {
+			t.Errorf("--validation %q: %+v, %v", text, v.Result, err)
+		}
+		if got := obey(t, Order{Dir: dir + "-branch", From: dir, At: 2, Options: Options{By: "fork"}}, nil); got != hash {
+			t.Errorf("--validation %q: a branch ends elsewhere", text)
+		}
+		if r, err := Export(t.Context(), dir, 0, 1, nil); err != nil {
+			t.Error(err)
+		} else if again, err := r.Load("glyphs"); err != nil || len(again.Validation()) != want {
+			t.Errorf("--validation %q: a model of it is scored on another split, %v", text, err)
+		}
+	}
+	if len(hashes) != 4 {
+		t.Error("other splits give the same run")
+	}
+	for _, c := range []struct {
+		change func(*Options)
+		says   string
+	}{
+		{func(o *Options) { o.Algorithm, o.Set = optim.PESGD.Name, nil }, "give --validation above 0"},
+		{func(o *Options) { o.Algorithm, o.Set = optim.PBT.Name, nil }, "give --validation above 0"},
+		{func(o *Options) { o.Limit = event.Limit{Target: "fitness=-0.1"} }, "there are none: give --validation above 0"},
+		{func(o *Options) { o.Limit = event.Limit{Target: "loss=0.1"} }, "there are none: give --validation above 0"},
+		{func(o *Options) { o.More["validation"] = "1000000" }, "leaves none"},
+		{func(o *Options) { o.More["validation"] = "1.5" }, "give a share below 1, or a whole number"},
+		{func(o *Options) { o.More["validation"] = "-1" }, "give a share below 1, or a whole number"},
+		{func(o *Options) { o.More["rebuild"] = "0" }, "give a number of samples from 1 on, or all"},
+		{func(o *Options) { o.More["rebuild"] = "most" }, "give a number of samples from 1 on, or all"},
+	} {
+		o := tiny(4)
+		o.More = map[string]string{"validation": "0"}
+		c.change(&o)
+		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v, want %q", o.More, err, c.says)
+		}
+	}
+}
+
+// TestRebuild: by how many samples the centre's statistics are rebuilt changes what it scores and no bit of training.
+func TestRebuild(t *testing.T) {
+	home, hash, losses := t.TempDir(), "", map[float64]bool{}
+	for _, text := range []string{"", "128", "all", "2048"} {
+		o := tiny(4)
+		o.Model = "lenets"
+		o.More = map[string]string{}
+		if text != "" {
+			o.More["rebuild"] = text
+		}
+		var loss float64
+		got := obey(t, Order{Dir: filepath.Join(home, "r"+text), Options: o}, func(_ *Run, rec event.Record) {
+			if rec.Evaluation != nil {
+				loss = rec.Evaluation.TestLoss
+			}
+		})
+		if hash == "" {
+			hash = got
+		}
+		if got != hash {
+			t.Errorf("--rebuild %s trains otherwise", text)
+		}
+		losses[loss] = true
+	}
+	if len(losses) != 3 || losses[0] {
+		t.Errorf("losses %v, want those of 2048, by default too, 128 and all", losses)
+	}
+}

@@ -1,0 +1,222 @@
+package timeline
+
+import (
+	"strconv"
+	"strings"
+
+	"brood/models/arith"
+	"brood/models/typed"
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// nominal counts stand in for none, where a schedule is read before its run is known: to check it, or to draw it
+// beforehand.
+var nominal = optim.Counts{Replicas: 1, Cycle: 1, Batches: 100}
+
+// Counted is an expression without what only the start of its schedule knows, in the units of a log:
+//
+//	12c                    a position after 12 cycles: in rounds
+//	250r                   a position after 250 steps of each replica: in steps of the population
+//	exp:100*0.99/cycle     a factor per cycle: /round, or /3rounds where a cycle takes three
+//	exp:100*0.99/replica   a factor per step of each replica: its root per step
+//	(1-1/(2B))             arithmetic with + - * /, a number by its value; B is mini-batches an epoch
+//
+// Knobs and population count as they are then: turning them later changes no schedule. It says what is no arithmetic.
+func Counted(k optim.Knob, expr string, c optim.Counts) (string, error) {
+	if c == (optim.Counts{}) {
+		c = nominal
+	}
+	expr, err := brackets(k, expr, c)
+	if err != nil {
+		return expr, err
+	}
+	if form, rest, ok := strings.Cut(expr, ":"); ok && strings.TrimSpace(form) == "exp" {
+		return form + ":" + perCount(rest, c), nil
+	}
+	return positions(expr, func(t string) string {
+		n, unit := strings.TrimSpace(t), byte(0)
+		if n != "" {
+			n, unit = n[:len(n)-1], n[len(n)-1]
+		}
+		x, err := strconv.ParseFloat(n, 64)
+		switch plus := strings.HasPrefix(n, "+"); {
+		case err != nil:
+		case unit == 'c' && plus:
+			return "+" + number(x*float64(c.Cycle))
+		case unit == 'c':
+			return number(x * float64(c.Cycle))
+		case unit == 'r' && !plus:
+			return number(x*float64(c.Replicas)) + "s"
+		}
+		return t
+	}), nil
+}
+
+// Count puts edits that take effect together at a position into the units of a log, in place: what the knobs are then,
+// by edits before and by those themselves, says how its schedules count. shape has population, layout and
+// data; without a population this only says what is no expression.
+func Count(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, at Position) error {
+	line, err := New(alg, before)
+	if err != nil {
+		return err
+	}
+	for _, e := range edits {
+		if _, ok := alg.Knob(e.Knob); ok {
+			e.At, e.Expr = at.Round, Absolute(e.Expr, at.Round)
+			if err := line.Add(e); err != nil {
+				return err
+			}
+		}
+	}
+	var c optim.Counts
+	if len(shape.Roster.Members) > 0 {
+		shape.K = line.Values(at)
+		c = alg.Counts(shape)
+	}
+	for i := range edits {
+		k, _ := alg.Knob(edits[i].Knob)
+		if edits[i].Expr, err = Counted(k, edits[i].Expr, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// perCount is what follows exp: with the unit of its factor.
+func perCount(rest string, c optim.Counts) string {
+	head, per, ok := strings.Cut(rest, "/")
+	per, last, limited := strings.Cut(per, "..")
+	if limited {
+		last = ".." + last
+	}
+	switch {
+	case !ok:
+	case per == "cycle" && c.Cycle == 1:
+		return head + "/round" + last
+	case per == "cycle":
+		return head + "/" + strconv.Itoa(c.Cycle) + "rounds" + last
+	case per == "replica":
+		a, f, _ := strings.Cut(head, "*")
+		if x, err := strconv.ParseFloat(f, 64); err == nil && x > 0 {
+			return a + "*" + number(arith.Pow(x, 1/float64(c.Replicas))) + "/step" + last
+		}
+	}
+	return rest
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// brackets is an expression with each pair of brackets replaced by the value of what it holds.
+func brackets(k optim.Knob, expr string, c optim.Counts) (string, error) {
+	for {
+		from := strings.IndexByte(expr, '(')
+		if from < 0 {
+			return expr, nil
+		}
+		a := arithmetic{text: expr[from:], b: float64(c.Batches)}
+		x := a.factor()
+		switch {
+		case a.asksB && c.Batches == 0:
+			return expr, typed.Errorf("%s: %q: B is mini-batches an epoch, which this run has not: write a number", k.Name, expr)
+		case a.bad || x != x || x-x != 0:
+			return expr, typed.Errorf("%s: %q is no schedule: in brackets write numbers and B with + - * /, as in (1-1/(2B))", k.Name, expr)
+		}
+		expr = expr[:from] + number(x) + a.text
+	}
+}
+
+// arithmetic reads sums of products from the start of a text, of which it leaves the rest.
+type arithmetic struct {
+	text       string
+	b          float64
+	asksB, bad bool
+	depth      int
+}
+
+func (a *arithmetic) sum() float64 {
+	x := a.product()
+	for a.at("+-") {
+		if a.take() == '+' {
+			x += a.product()
+		} else {
+			x -= a.product()
+		}
+	}
+	return x
+}
+
+// product multiplies without a sign too: 2B.
+func (a *arithmetic) product() float64 {
+	x := a.factor()
+	for !a.bad {
+		switch {
+		case a.at("*"):
+			a.take()
+			x *= a.factor()
+		case a.at("/"):
+			a.take()
+			x /= a.factor()
+		case a.at("B("):
+			x *= a.factor()
+		default:
+			return x
+		}
+	}
+	return x
+}
+
+func (a *arithmetic) factor() float64 {
+	if a.depth++; a.depth > 200 {
+		a.bad = true
+	}
+	defer func() { a.depth-- }()
+	switch {
+	case a.bad:
+		return 0
+	case a.at("-"):
+		a.take()
+		return -a.factor()
+	case a.at("B"):
+		a.take()
+		a.asksB = true
+		return a.b
+	case a.at("("):
+		a.take()
+		x := a.sum()
+		if a.bad = a.bad || !a.at(")"); !a.bad {
+			a.take()
+		}
+		return x
+	}
+	end := 0
+	for end < len(a.text) && strings.IndexByte("0123456789.", a.text[end]) >= 0 {
+		end++
+	}
+	if end > 0 && end+1 < len(a.text) && a.text[end] == 'e' { // 1e-3
+		more := end + 1
+		if a.text[more] == '-' {
+			more++
+		}
+		for more < len(a.text) && a.text[more] >= '0' && a.text[more] <= '9' {
+			more++
+			end = more
+		}
+	}
+	x, err := strconv.ParseFloat(a.text[:end], 64)
+	a.bad = a.bad || err != nil
+	a.text = a.text[end:]
+	return x
+}
+
+// at says whether the next letter but spaces is one of some.
+func (a *arithmetic) at(some string) bool {
+	a.text = strings.TrimLeft(a.text, " ")
+	return a.text != "" && strings.IndexByte(some, a.text[0]) >= 0
+}
+
+func (a *arithmetic) take() byte {
+	c := a.text[0]
+	a.text = a.text[1:]
+	return c
+}

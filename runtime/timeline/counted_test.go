@@ -1,0 +1,108 @@
+package timeline
+
+import (
+	"strings"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// TestCounted: what only the start of a run knows becomes rounds and steps.
+func TestCounted(t *testing.T) {
+	c := optim.Counts{Replicas: 4, Cycle: 3, Batches: 430}
+	for text, want := range map[string]string{
+		"0.1":                                  "0.1",
+		"linear:1..3@12c":                      "linear:1..3@36",
+		"linear:1..3@+12c":                     "linear:1..3@+36",
+		"step:1,250r=0.5,500r=0.2":             "step:1,1000s=0.5,2000s=0.2",
+		"piecewise:0c=1,2c=3":                  "piecewise:0=1,6=3",
+		"exp:100*0.5/cycle":                    "exp:100*0.5/3rounds",
+		"exp:100*0.5/cycle..1":                 "exp:100*0.5/3rounds..1",
+		"exp:100*0.0625/replica":               "exp:100*0.5/step",
+		"exp:100*(1-1/(2B))/cycle..1":          "exp:100*0.9988372093023256/3rounds..1",
+		"exp:(10+2*3)*0.5/round":               "exp:16*0.5/round",
+		"linear:(2B)..(B/43)@5":                "linear:860..10@5",
+		"step:(1e-3),7=(-(1-3))":               "step:0.001,7=2",
+		"( 2 - 3 * ( 4 - 6 ) / 2 ) ":           "5 ",
+		"exp:100*0.5/epoch":                    "exp:100*0.5/epoch",
+		"linear:1..3@2e":                       "linear:1..3@2e",
+		"linear:1..3@12x":                      "linear:1..3@12x", // Parse says what is wrong
+		"exp:100*0.5/year":                     "exp:100*0.5/year",
+		"linear:1..3@+250r":                    "linear:1..3@+250r",
+		"exp:1*(1-1/(2B))/cycle..(1/(2B)*1e0)": "exp:1*0.9988372093023256/3rounds..0.0011627906976744186",
+	} {
+		if got, err := Counted(eta, text, c); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
+		}
+	}
+	c.Cycle = 1
+	if got, err := Counted(eta, "exp:100*0.5/cycle", c); got != "exp:100*0.5/round" {
+		t.Errorf("a cycle of one round: %s, %v", got, err)
+	}
+	c.Batches = 0
+	for text, says := range map[string]string{"exp:1*(1-1/B)/cycle": "B is mini-batches an epoch, which this run has not", "(1-": "in brackets", "(1/0)": "in brackets",
+		"((((": "in brackets", "(2 3)": "in brackets", "()": "in brackets", "(b)": "in brackets"} {
+		if got, err := Counted(eta, text, c); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+}
+
+// TestCountedParses: what is asked for is checked before its run is known, and shown as it was typed.
+func TestCountedParses(t *testing.T) {
+	for _, text := range []string{"exp:1*(1-1/(2B))/cycle..0.1", "linear:1..3@12c", "step:1,250r=0.5", "exp:1*0.5/replica"} {
+		if s, err := Parse(eta, text); err != nil || s.String() != text {
+			t.Errorf("%s: %q, %v", text, s, err)
+		}
+	}
+	for text, says := range map[string]string{"linear:1..(2B)@3": "out of bounds", "exp:1*0.5/1rounds": "exp:START", "exp:1*0.5/0.5rounds": "exp:START", "linear:1..2@+3r": "FROM..TO"} {
+		if _, err := Parse(eta, text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestFactorOfRounds: a factor every third round, floor((round - first)/3) of them.
+func TestFactorOfRounds(t *testing.T) {
+	s, err := Parse(eta, "exp:8*0.5/3rounds..1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round, want := range map[uint64]float64{5: 8, 7: 8, 8: 4, 10: 4, 11: 2, 14: 1, 17: 1} {
+		if got := s.At(Position{Round: round}, Position{Round: 5}); got != want {
+			t.Errorf("round %d: %g, want %g", round, got, want)
+		}
+	}
+}
+
+// TestCount: schedules count in the cycles, replicas and mini-batches of the knobs that are told with them.
+func TestCount(t *testing.T) {
+	shape := optim.Shape{Roster: optim.Place(optim.IDs(4), []int{0}), Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 1000, Validation: 10}}
+	set := func(alg string, pairs ...string) (out []event.Edit) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, event.Edit{Algorithm: alg, Knob: pairs[i], Expr: pairs[i+1]})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		alg    *optim.Algorithm
+		before []event.Edit
+		set    []event.Edit
+		want   string
+	}{
+		{optim.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.9375/round"}, // 1000 / 128
+		{optim.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle", "ell", "65", "batch", "500", "split", "0.5"), "exp:100*0.5/3rounds"},
+		{optim.Parle, set("parle", "slice", "10", "batch", "250"), set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.875/3rounds"},
+		{optim.Parle, nil, set("parle", "gamma", "step:3,250r=1"), "step:3,1000s=1"},
+		{optim.EntropySGD, nil, set("entropy-sgd", "gamma", "step:3,250r=1"), "step:3,250s=1"}, // one model
+		{optim.EntropySGD, nil, set("entropy-sgd", "gamma", "step:(4B),25c=1"), "step:8,25=1"}, // 4 x 128 a step
+		{optim.PESGD, nil, set("pesgd", "eta", "step:3,2c=1", "batch", "10", "slice", "25"), "step:3,8=1"},
+		{optim.HybridES, nil, set("hybrid-es", "eta", "step:3,2c=1", "r", "3"), "step:3,6=1"},
+	} {
+		if err := Count(c.alg, c.before, c.set, shape, Position{}); err != nil || c.set[0].Expr != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.alg.Name, c.set[0].Expr, err, c.want)
+		}
+	}
+}
