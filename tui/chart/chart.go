@@ -45,7 +45,7 @@ type Chart struct {
 	Axis     Axis
 	Now      *uint64 // the present round, where To lies beyond it; nil draws no line
 	ASCII    bool
-	Hint     string              // how to see what lies outside of the axis
+	Hint     string // how to see what lies outside of the axis
 	// Label of a place of the x axis, which may count something else, and which differs from those that lie a step or
 	// more beside it; nil: rounds
 	Label func(n, step uint64) string
