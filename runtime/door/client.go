@@ -157,8 +157,11 @@ func local(dir, id string, take bool) *Client {
 	return c
 }
 
-// Close ends the conversations.
+// Close ends the conversations. A viewer that writes says that it leaves, since it may as well have lost its link.
 func (c *Client) Close() {
+	if _, l := c.Watchers(); l.Mine && c.viewer != "" {
+		c.leave()
+	}
 	for _, l := range []*line{&c.watch, &c.act} {
 		l.mu.Lock()
 		if l.c != nil {
@@ -203,6 +206,21 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	c.viewers, c.lease, c.heard = a.Viewers, a.Lease, time.Now()
 	c.mu.Unlock()
 	return a, nil
+}
+
+// leaving is how long a client waits for a run that may be gone.
+const leaving = time.Second
+
+// leave says that the viewer will not come back, where the conversation of its commands still stands.
+func (c *Client) leave() {
+	c.act.mu.Lock()
+	stands := c.act.c != nil
+	c.act.mu.Unlock()
+	if stands {
+		ctx, cancel := context.WithTimeout(context.Background(), leaving)
+		defer cancel()
+		_, _ = c.ask(ctx, &c.act, request{Fleet: true, Lease: view.LeaseLeave}) // else the lease ends by itself
+	}
 }
 
 // Snapshot is the view of the first `at` records, or of all there are.

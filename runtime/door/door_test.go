@@ -190,7 +190,7 @@ func dials(t *testing.T, s *session.Session) func(name string) *Client {
 }
 
 // TestLeaseIsAViewers: of two that a person has open one writes. A single command of that person is obeyed, and leaves
-// the lease where it is. It ends with the connection.
+// the lease where it is. It ends when its viewer leaves.
 func TestLeaseIsAViewers(t *testing.T) {
 	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil

@@ -8,7 +8,8 @@ import (
 	"brood/runtime/view"
 )
 
-// leaseFor is how long a viewer may write alone after a command, while the connection lasts.
+// leaseFor is how long a viewer may write alone after a command. A link that breaks off meanwhile does not end it: the
+// viewer that comes back by itself still writes. Who leaves says so.
 const leaseFor = 10 * time.Second
 
 // lease says who may write. It belongs to a viewer: one of two that a person has open holds it.
@@ -17,9 +18,9 @@ type lease struct {
 	until        time.Time
 }
 
-// party is a viewer, by the connection over which it last asked or commanded: what it holds ends with that. The client
-// drew what tells it from others of its person; a command that comes from no viewer, as of `brood set`, has nothing
-// there, and is its person's.
+// party is a viewer, by the connection over which it last asked or commanded: what it asked for ends with that. The
+// client drew what tells it from others of its person, which nobody else is told, so that nobody comes back in its
+// place; a command that comes from no viewer, as of `brood set`, has nothing there, and is its person's.
 type party struct {
 	name, viewer string
 	by           net.Conn
@@ -103,9 +104,19 @@ func (l *lease) give(from party, now time.Time) error {
 	return nil
 }
 
-// gone forgets what was done over a connection.
+// leave forgets a viewer that will not come back; where no viewer says so, all of that person.
+func (l *lease) leave(from party) {
+	if l.holder.person(from) {
+		l.holder = party{}
+	}
+	if l.next.person(from) {
+		l.next = party{}
+	}
+}
+
+// gone forgets what was asked for over a connection, and what is held by no viewer: nobody could come back to it.
 func (l *lease) gone(c net.Conn) {
-	if l.holder.by == c {
+	if l.holder.by == c && l.holder.viewer == "" {
 		l.holder = party{}
 	}
 	if l.next.by == c {

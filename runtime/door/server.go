@@ -225,6 +225,8 @@ func (s *Server) about(from party, act view.LeaseAct) error {
 		return s.lease.ask(from, time.Now())
 	case view.LeaseGive:
 		return s.lease.give(from, time.Now())
+	case view.LeaseLeave:
+		s.lease.leave(from)
 	}
 	return nil
 }

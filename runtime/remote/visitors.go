@@ -7,10 +7,12 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"brood/models/typed"
 	"brood/runtime/door"
 	"brood/runtime/session"
+	"brood/runtime/view"
 	"brood/transport/identity"
 	"brood/transport/quic"
 	"brood/transport/wire"
@@ -41,7 +43,7 @@ func (s *Server) look(p *quic.Peer) {
 
 // receive hears a visitor's conversations until it is gone.
 func (s *Server) receive(p *quic.Peer, dir string) {
-	name := fmt.Sprintf("%s@%s", p.Hello().Name, p.Node().Short())
+	name := visitorName(p)
 	s.cfg.Note(fmt.Sprintf("%s %s looks in from %s", p.Role(), name, p.Address()))
 	for {
 		c, err := p.Accept(s.ctx)
@@ -74,6 +76,19 @@ func (s *Server) receive(p *quic.Peer, dir string) {
 	if s.ctx.Err() == nil {
 		s.cfg.Note(fmt.Sprintf("%s %s is gone", p.Role(), name))
 	}
+}
+
+// visitorName is what a visitor is called at the session's door, whatever it calls itself there.
+func visitorName(p *quic.Peer) string { return fmt.Sprintf("%s@%s", p.Hello().Name, p.Node().Short()) }
+
+// release ends what a visitor who does not come back holds of the writer's lease.
+func (s *Server) release(dir, name string) {
+	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+	defer cancel()
+	c := door.NewClient(name, false, func(ctx context.Context) (net.Conn, error) { return dialSession(ctx, dir) })
+	defer c.Close()
+	c.Stand()                            // for all viewers of that name
+	_, _ = c.Lease(ctx, view.LeaseLeave) // else it ends by itself
 }
 
 func dialSession(ctx context.Context, dir string) (net.Conn, error) {
@@ -132,7 +147,11 @@ func (s *Server) revoke(prefix string) error {
 	}
 	for p := range s.visitors {
 		if p.Node().Equal(found[0]) {
-			s.wg.Go(func() { p.Close("the key was revoked") })
+			dir := s.session
+			s.wg.Go(func() {
+				s.release(dir, visitorName(p))
+				p.Close("the key was revoked")
+			})
 		}
 	}
 	s.cfg.Note(fmt.Sprintf("the key %s is revoked", found[0].Short()))

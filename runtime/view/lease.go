@@ -14,7 +14,8 @@ type Lease struct {
 type LeaseAct string
 
 const (
-	LeaseLook LeaseAct = "look"
-	LeaseAsk  LeaseAct = "ask"  // have it at once where nobody holds it, else when the holder gives it or it ends
-	LeaseGive LeaseAct = "give" // to who asks, or to whoever commands next
+	LeaseLook  LeaseAct = "look"
+	LeaseAsk   LeaseAct = "ask"   // have it at once where nobody holds it, else when the holder gives it or it ends
+	LeaseGive  LeaseAct = "give"  // to who asks, or to whoever commands next
+	LeaseLeave LeaseAct = "leave" // the viewer will not come back
 )
