@@ -55,7 +55,7 @@ func (c inner) step(k Values, g engine.Mat, keys []noise.Key) []engine.Task {
 	pull, alpha, mu := 1/k.F("gamma"), k.F("alpha"), k.F("momentum")
 	prog := append([]engine.Lin{Assign(g, T(1, g), T(pull, c.y), T(-pull, c.x))}, Nesterov(c.y, c.m, g, c.eta, mu)...)
 	if c.outside {
-		prog = []engine.Lin{Assign(c.m, T(mu, c.m), T(1, g)), Assign(c.y, T(1-c.eta*pull, c.y), T(c.eta*pull, c.x), T(-c.eta, g), T(-c.eta*mu, c.m))}
+		prog = []engine.Lin{Assign(c.m, T(mu, c.m), T(1, g)), Assign(c.y, T(1-float32(c.eta*pull), c.y), T(c.eta*pull, c.x), T(-c.eta, g), T(-c.eta*mu, c.m))}
 	}
 	mean := Assign(c.z, T(alpha, c.z), T(1-alpha, c.y))
 	t := k.Get("thermal")
