@@ -37,6 +37,34 @@ func TestFilesOfAlgorithmsReadStraightDown(t *testing.T) {
 	}
 }
 
+// What takes several rounds for a cycle says so, or schedules that count cycles would count rounds.
+func TestSlicedCyclesAreCounted(t *testing.T) {
+	found := 0
+	for _, name := range sourceNames(t) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "= &Algorithm{") && strings.Contains(string(text), ".ends(\"") {
+			if found++; !strings.Contains(string(text), "\tCycle: ") {
+				t.Errorf("%s ends cycles that it slices, and has no Cycle", name)
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d files slice cycles", found)
+	}
+}
+
+func sourceNames(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
 // Choices are asked by name, and by a name that there is.
 func TestChoicesAreAskedByName(t *testing.T) {
 	choices, asked := choicesOf(catalog.All()), 0

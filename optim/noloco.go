@@ -49,6 +49,7 @@ Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of it
 		}
 		return nil
 	},
+	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {
 		if !s.ends("h") {
 			return nil

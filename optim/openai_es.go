@@ -39,7 +39,7 @@ distribution says who computes the update. seed: every worker regenerates all no
 chromosome: each worker computes its slice of M over all P, and slices are gathered; not a bit differs from seed. semi:
 each of groups runs of neighbouring pairs shapes its own results, and the partial sums are added; not exact. auto: the
 workers measure the rate F of their noise (elements/s) and B of their links (bytes/s) before the first round, and the run
-sets seed where the P/2 vectors are fewer than 4F/B, else chromosome: an edit with its reason in the log. It stays until
+sets seed where the P/2 vectors (P without pairs) are fewer than 4F/B, else chromosome: an edit with its reason in the log. It stays until
 somebody sets auto again, after workers joined, say.
 Series: fitness.
 Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with a group a worker, and 4 for

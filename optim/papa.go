@@ -38,6 +38,7 @@ Reductions: keep 0 is LocalSGD; keep 1 is n independent SGDs.`,
 		}
 		return []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
 	},
+	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {
 		if !s.ends("h") {
 			return nil

@@ -109,9 +109,14 @@ func (f *fleet) everyProcess(m *model) (rows []machineRow) {
 			now = append(now, event.Machine{Worker: w, Values: f.recorded(m, w)})
 		}
 	}
+	var processes []int
+	for _, x := range now {
+		processes = append(processes, x.Worker)
+	}
+	slices.Sort(processes)
 	all := len(v.Members().Members)
 	for _, x := range now {
-		row := machineRow{worker: x.Worker, hosts: v.Hosted(x.Worker), values: x.Values}
+		row := machineRow{worker: x.Worker, hosts: v.Hosted(x.Worker, processes), values: x.Values}
 		if i := slices.IndexFunc(f.now.Workers, func(w view.Worker) bool { return w.ID == x.Worker }); i >= 0 && x.Worker != event.Here {
 			row.name, row.hosts = f.now.Workers[i].Name, len(f.now.Workers[i].Members)
 		}

@@ -56,7 +56,7 @@ func TestKilledBeforeTheFirstCommit(t *testing.T) {
 	parent, branch := filepath.Join(home, "parent"), filepath.Join(home, "branch")
 	parentHash := obey(t, Order{Dir: parent, Options: tiny(60)}, nil)
 	branchHash := obey(t, Order{Dir: branch, From: parent, At: 17, Options: Options{By: "fork", Threads: 1,
-		Set: []event.Setting{{Knob: "eta", Expr: "0.01"}, {Knob: "ell", Expr: "3"}}}}, nil)
+		Set: []event.Setting{{Knob: "eta", Expr: "exp:0.01*(1-1/(2B))/cycle"}, {Knob: "ell", Expr: "3"}}}}, nil)
 	for _, c := range []struct {
 		name, dir, want string
 	}{{"branch", branch, branchHash}, {"fresh", parent, parentHash}} {

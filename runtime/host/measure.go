@@ -67,7 +67,8 @@ func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.
 		for {
 			var now time.Time
 			select {
-			case now = <-tick.C:
+			case <-tick.C:
+				now = time.Now() // a tick that waited has the time when it was due
 			case <-ctx.Done():
 				return
 			}

@@ -395,7 +395,7 @@ func (out *Restored) turn(set []event.Setting, by string) error {
 	p := out.Checkpoint.Progress
 	j := out.Job
 	shape := optim.Shape{Roster: out.Checkpoint.Roster, Layout: j.Net.Layout, Data: j.size()}
-	late, err := edits(j.Alg, out.Checkpoint.Timeline, set, by, shape, timeline.Position{Round: out.Checkpoint.Round, Epochs: p.Epochs, Steps: p.Steps})
+	late, err := edits(j.Alg, append(slices.Clone(out.Checkpoint.Timeline), out.Late...), set, by, shape, timeline.Position{Round: out.Checkpoint.Round, Epochs: p.Epochs, Steps: p.Steps})
 	if err != nil {
 		return err
 	}
@@ -411,10 +411,16 @@ func (out *Restored) turn(set []event.Setting, by string) error {
 func (out *Restored) Fork(parent string, o Options) error {
 	j := out.Job
 	j.Config.Parent, j.Config.ParentAt, j.Config.Limit = parent, out.Checkpoint.Round, o.Limit
-	j.Config.Set, j.Config.By = o.Set, o.By
 	out.branch, out.Epoch, out.Checkpoint.Epoch, out.Late = true, 0, 0, nil
 	out.Checkpoint.Timeline = slices.DeleteFunc(slices.Clone(out.Checkpoint.Timeline),
 		func(e event.Edit) bool { return e.At >= out.Checkpoint.Round })
 	out.Asked, out.met, out.finished = event.Pending{}, "", true // what was asked of the parent, and what became of it
-	return out.Continue(o)
+	if err := out.Continue(o); err != nil {
+		return err
+	}
+	for _, e := range out.Late { // in the units of a log, as its edits will be
+		j.Config.Set = append(j.Config.Set, event.Setting{Knob: e.Knob, Expr: e.Expr})
+	}
+	j.Config.By = o.By
+	return nil
 }

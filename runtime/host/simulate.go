@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"brood/models/engine"
@@ -12,6 +13,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
+	"brood/runtime/option"
 	"brood/runtime/simulate"
 	"brood/runtime/worker"
 	"brood/transport/local"
@@ -73,16 +75,22 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 
 // Simulated readies a simulated fleet of this job's workers, of which each computes at these prices. Links, pace and
 // rounds are the caller's to add.
-func (j *Job) Simulated(p Prices) simulate.Config {
+func (j *Job) Simulated(p Prices) simulate.Config { return j.simulated(p, true) }
+
+// simulated is Simulated, with or without tests and probes.
+func (j *Job) simulated(p Prices, tests bool) simulate.Config {
 	core := j.core()
 	core.SavePeriod, core.Limit = 0, event.Limit{} // it is ended by its caller
 	core.Wait, core.OnTrouble = j.Workers, coordinator.OnTroubleStop
 	return simulate.Config{Core: core, Workers: j.Workers, Seed: j.Config.Seed, Overhead: wireShare,
 		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
 			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
-			w := worker.New(worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Engine: c, Data: j.Samples, Test: j.Samples.Test(), Link: link,
-				Direct: j.Config.Direct, Probe: j.Config.Probe, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Measure: true, Clock: clock})
-			return w, func() float64 {
+			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Data: j.Samples,
+				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Measure: true, Clock: clock}
+			if tests {
+				cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
+			}
+			return worker.New(cfg), func() float64 {
 				s := p.of(c.effort)
 				c.effort = effort{}
 				return s
@@ -90,9 +98,28 @@ func (j *Job) Simulated(p Prices) simulate.Config {
 		}}
 }
 
-// Rounds trains the job on one worker of this process for about so long, and gives the seconds of each round but the
-// first: they warm it up. Nothing is recorded.
-func (j *Job) Rounds(ctx context.Context, long time.Duration) (seconds []float64, err error) {
+// Pace is by how much real rounds of one worker take longer than their prices, a factor for each of those that are run
+// for about so long. There are no probes and tests among them.
+func (j *Job) Pace(ctx context.Context, p Prices, long time.Duration) ([]float64, error) {
+	cfg := j.simulated(p, false)
+	cfg.Rounds = 8
+	virtual, err := simulate.Run(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if virtual.Seconds <= 0 {
+		return nil, fmt.Errorf("a round of %s computes nothing: there is nothing to simulate", j.Alg.Name)
+	}
+	real, err := j.timeRounds(ctx, long)
+	for i := range real {
+		real[i] /= virtual.Seconds
+	}
+	return real, err
+}
+
+// timeRounds trains the job on one worker of this process for about so long, and gives the seconds of each round but
+// the first: they warm it up. Nothing is recorded.
+func (j *Job) timeRounds(ctx context.Context, long time.Duration) (seconds []float64, err error) {
 	one := *j
 	one.Config.Probe, one.Config.Evaluate = 0, 0
 	w, err := one.Worker(0, (&local.Hub{}).Link(0), nil, nil, j.Threads, false)

@@ -149,8 +149,8 @@ func (s *Server) revoke(prefix string) error {
 		if p.Node().Equal(found[0]) {
 			dir := s.session
 			s.wg.Go(func() {
+				p.Close("the key was revoked") // before: a command takes the lease again
 				s.release(dir, visitorName(p))
-				p.Close("the key was revoked")
 			})
 		}
 	}

@@ -148,13 +148,25 @@ func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 			wire := bytes*(1+w.cfg.Overhead) + frameBytes
 			at := f.at
 			if w.cfg.Down > 0 { // behind others
-				at = max(at, n.down.pass(f.first, wire, w.cfg.Down))
+				at = n.receive(f, wire)
 			}
 			n.now = max(n.now, at) + nanos(bytes*w.cfg.PerByte)
 			return f.seq, f.op, f.p, nil
 		}
 		n.wait(from)
 	}
+}
+
+// receive is when the last byte of a frame has come through the worker's network card. Frames are asked for in the
+// programme's order; one that came before the card was last busy found it free.
+func (n *node) receive(f frame, wire float64) int64 {
+	if f.at < n.since {
+		return f.at
+	}
+	if f.first >= int64(n.down) {
+		n.since = f.first
+	}
+	return max(f.at, n.down.pass(f.first, wire, n.world.cfg.Down))
 }
 
 // take is the next frame of this epoch from a worker. Older ones were overtaken by an abort; newer ones stay.

@@ -26,6 +26,7 @@ type node struct {
 	busy    int64 // of them, those it computed in
 	up      queue // its network card
 	down    queue
+	since   int64 // when down was last free
 	ways    map[int]*way
 	sent    int64 // payload
 	hops    int64 // turns from receiving to sending

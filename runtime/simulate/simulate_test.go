@@ -121,6 +121,11 @@ func TestAgainstFormulas(t *testing.T) {
 	cfg = fleet("dp-sgd", 4, 4, nil)
 	cfg.Down = 1e5
 	near(t, "one card to receive", run(t, cfg).Seconds, 1+2*3*(params+64)/cfg.Down, 1e-3)
+	// What came while the card was free costs nothing later, whoever is asked for first.
+	cfg = fleet("dp-sgd", 4, 4, nil)
+	cfg.Down = 1e5
+	cfg.Pace = func(w int, _ func() float64) float64 { return 1 + 2*float64((3-w)/3) } // worker 0, which is asked first
+	near(t, "one card, and one slow worker", run(t, cfg).Seconds, 3+(params+64)/cfg.Down+3*(params+64)/cfg.Down, 1e-3)
 	// A worker that hosts two members computes twice as long, and all wait for it.
 	near(t, "five members on four workers", run(t, fleet("dp-sgd", 4, 5, nil)).Seconds, 2, 1e-3)
 	cfg = fleet("dp-sgd", 4, 4, nil)

@@ -56,7 +56,7 @@ func (v *View) machines(r *event.Machines) {
 	}
 	if v.Rates.Weight > 0 {
 		v.measured(r, Samples, func(m event.Machine) (float64, bool) {
-			n := v.Hosted(m.Worker)
+			n := v.Hosted(m.Worker, v.Processes)
 			return v.Rates.Samples * float64(n) / float64(max(1, len(v.Members().Members))), n > 0
 		})
 	}
@@ -83,13 +83,13 @@ func (v *View) measured(r *event.Machines, name event.Measure, of func(event.Mac
 	s.forget(optim.Roster{Members: p.Members})
 }
 
-// Hosted is how many members a process hosts: a worker's own, and of [event.Here] all of workers that are no process of
-// their own.
-func (v *View) Hosted(worker int) (n int) {
+// Hosted is how many members a process hosts: a worker's own, and of [event.Here] all of workers that are none of these
+// processes of their own, which ascend.
+func (v *View) Hosted(worker int, processes []int) (n int) {
 	r := v.Members()
 	for i := range r.Members {
 		owner := r.Owner[i]
-		if _, alone := slices.BinarySearch(v.Processes, owner); !alone {
+		if _, alone := slices.BinarySearch(processes, owner); !alone {
 			owner = event.Here
 		}
 		if owner == worker {

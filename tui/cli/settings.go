@@ -25,14 +25,14 @@ func readSettings() (s tui.Settings) {
 	if err != nil {
 		return s
 	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return s
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return s
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return s
-	}
 	text, err := io.ReadAll(io.LimitReader(f, settingsMost))
 	if err != nil {
 		return s

@@ -144,6 +144,11 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		if err != nil {
 			return err
 		}
+		for w := range slow {
+			if most := slices.Max(sizes); w >= most {
+				return usage("--slow %d=...: the workers of a fleet of %d are 0 to %d", w, most, most-1)
+			}
+		}
 		threads := cmp.Or(o.Threads, goruntime.NumCPU())
 		rows, err := f.foretell(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
 			cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, up, down
@@ -239,17 +244,8 @@ func (f *foretellFlags) measured(ctx context.Context, one, all host.Options) (ho
 	if err != nil {
 		return p, nil, err
 	}
-	cfg := j.Simulated(p)
-	cfg.Rounds = 8
-	virtual, err := simulate.Run(ctx, cfg)
-	if err != nil {
-		return p, nil, err
-	}
-	real, err := j.Rounds(ctx, f.measure)
-	for i := range real {
-		real[i] /= virtual.Seconds
-	}
-	return p, real, err
+	pace, err := j.Pace(ctx, p, f.measure)
+	return p, pace, err
 }
 
 // links reads what was said of the network and of slow workers.
