@@ -3,13 +3,15 @@ package door
 import (
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"brood/runtime/view"
 )
 
-// leaseFor is how long a viewer may write alone after a command. A link that breaks off meanwhile does not end it: the
-// viewer that comes back by itself still writes. Who leaves says so.
+// leaseFor is how long a viewer may write alone after a command. A link to another machine that breaks off meanwhile
+// does not end it: the viewer that comes back by itself still writes, and who leaves says so. The end of a connection
+// on this machine is that of its viewer.
 const leaseFor = 10 * time.Second
 
 // lease says who may write. It belongs to a viewer: one of two that a person has open holds it.
@@ -35,6 +37,9 @@ func (p party) same(q party) bool { return !p.nobody() && p.name == q.name && p.
 func (p party) person(q party) bool {
 	return p.same(q) || !p.nobody() && p.name == q.name && q.viewer == ""
 }
+
+// linked says whether a viewer is on another machine: who comes over a link is called NAME@KEY, and nobody here is.
+func (p party) linked() bool { return strings.Contains(p.name, "@") }
 
 // seen is p's name as q is told it.
 func (p party) seen(q party) string {
@@ -114,9 +119,9 @@ func (l *lease) leave(from party) {
 	}
 }
 
-// gone forgets what was asked for over a connection, and what is held by no viewer: nobody could come back to it.
+// gone forgets what was asked for over a connection, and what is held by nobody who could come back to it.
 func (l *lease) gone(c net.Conn) {
-	if l.holder.by == c && l.holder.viewer == "" {
+	if l.holder.by == c && (l.holder.viewer == "" || !l.holder.linked()) {
 		l.holder = party{}
 	}
 	if l.next.by == c {

@@ -17,10 +17,11 @@ import (
 // meanwhile: neither another person, nor another viewer of theirs, nor who takes their name and guesses. Who leaves by
 // themselves writes no more.
 func TestLeaseOutlivesALostLink(t *testing.T) {
-	_, ada, s := serve(t, sourcetest.Run(2, 5), func(context.Context, event.Command) (event.Receipt, error) {
+	_, _, s := serve(t, sourcetest.Run(2, 5), func(context.Context, event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
 	})
 	dial := dials(t, s)
+	ada := dial("ada@elsewhere")
 	writes := func(c *Client) bool {
 		t.Helper()
 		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
@@ -41,7 +42,7 @@ func TestLeaseOutlivesALostLink(t *testing.T) {
 		}
 	}
 	lose()
-	bob, elsewhere, guess := dial("bob"), dial("ada"), dial("ada")
+	bob, elsewhere, guess := dial("bob"), dial("ada@elsewhere"), dial("ada@elsewhere")
 	guess.viewer = strings.Repeat("A", len(ada.viewer))
 	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		for name, c := range map[string]*Client{"another person": bob, "another viewer": elsewhere, "who guesses": guess} {
@@ -73,7 +74,7 @@ func TestLeaseOutlivesALostLink(t *testing.T) {
 // drawn name, by which nobody could come back, ends at once.
 func TestLeaseOfALostLinkEnds(t *testing.T) {
 	one, two, again := net.Conn(&net.TCPConn{}), net.Conn(&net.UDPConn{}), net.Conn(&net.UnixConn{})
-	ada, bob := party{"ada", "drawn", one}, party{"bob", "other", two}
+	ada, bob := party{"ada@elsewhere", "drawn", one}, party{"bob", "other", two}
 	now := time.Unix(1e9, 0)
 	var l lease
 	if why := l.command(ada, false, now); why != "" {
@@ -83,7 +84,7 @@ func TestLeaseOfALostLinkEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.gone(one)
-	if why := l.command(bob, false, now.Add(leaseFor-time.Second)); !strings.HasPrefix(why, "ada writes for ") {
+	if why := l.command(bob, false, now.Add(leaseFor-time.Second)); !strings.HasPrefix(why, "ada@elsewhere writes for ") {
 		t.Errorf("a second before its end: %q", why)
 	}
 	if x := l.of(bob, now.Add(leaseFor+time.Second)); !x.Mine {
@@ -97,8 +98,13 @@ func TestLeaseOfALostLinkEnds(t *testing.T) {
 		t.Errorf("over another link: %q, until %v", why, l.until)
 	}
 	l = lease{}
-	_ = l.command(party{"ada", "", one}, false, now)
+	_ = l.command(party{"ada@elsewhere", "", one}, false, now)
 	if l.gone(one); !l.holder.nobody() {
 		t.Error("what is held by no viewer outlives its connection")
+	}
+	l = lease{}
+	_ = l.command(party{"ada", "drawn", one}, false, now)
+	if l.gone(one); !l.holder.nobody() {
+		t.Error("what a viewer on this machine holds outlives its process")
 	}
 }

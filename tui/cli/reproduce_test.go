@@ -90,7 +90,7 @@ func TestEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := string(text); strings.Count(s, "## ") != 2 || !strings.HasPrefix(s, "## one\n\n`brood reproduce one --seeds 1`") || !strings.Contains(s, "\n## two\n") {
+	if s := string(text); strings.Count(s, "## ") != 3 || !strings.HasPrefix(s, "## All studies\n\n| study | claims |") || !strings.Contains(s, "\n## one\n\n`brood reproduce one --seeds 1`") || !strings.Contains(s, "\n## two\n") {
 		t.Errorf("the document is\n%s", s)
 	}
 	for _, name := range []string{"one/mean-sgd,seed=1", "two/mean-sgd,seed=1", "two/mean-popsgd-2,seed=1"} {
@@ -117,7 +117,7 @@ func TestEverything(t *testing.T) {
 	if err := f.everything(c, all, []string{"one", "two"}, s); err == nil || !strings.Contains(told.String(), "brood: one: 1 of 1 run failed") {
 		t.Errorf("a study with a damaged log: %v, told %q", err, told.String())
 	}
-	if text, err := os.ReadFile(f.file); err != nil || !strings.HasPrefix(string(text), "## two\n") {
+	if text, err := os.ReadFile(f.file); err != nil || !strings.Contains(string(text), "\n## two\n") || strings.Contains(string(text), "one") {
 		t.Errorf("the study behind a failed one is not told: %q, %v", text, err)
 	}
 	f.full = true
