@@ -28,6 +28,7 @@ func All() []*optim.Algorithm {
 		optim.PopSGD,
 		optim.OpenAIES,
 		optim.SNES,
+		optim.ARS,
 		optim.HybridES,
 		optim.GA,
 		optim.PESGD,

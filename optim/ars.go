@@ -1,0 +1,127 @@
+package optim
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// ARS is random search that follows its best directions, in steps of the deviation of their results.
+var ARS = &Algorithm{
+	Name:  "ars",
+	Title: "ARS",
+	Paper: "Mania, Guy, Recht: Simple random search of static linear policies is competitive for reinforcement learning (2018), Algorithm 2, V1-t",
+	Doc: `Members are candidates theta +- sigma*eps in pairs: ranks 2k and 2k+1 of the population share the direction eps_k,
+N directions in all. f+ and f- are the fitness of the two:
+
+    S = the b directions of largest max(f+, f-);  d = standard deviation of their 2b results
+    theta <- theta + eta/(b*d) * sum_{k in S} (f+_k - f-_k) eps_k
+
+b is top times N, rounded up; top = 1 is V1. Where all results are equal, nothing moves. The source's nu is sigma, its alpha eta.
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a direction with a
+missing (non-finite) result ranks last, and has no weight. samples member gives each candidate a mini-batch of its own.
+
+distribution seed lets every worker regenerate the noise, so that only 2N fitness values travel; chromosome a slice each, with
+not a bit of difference; auto sets the faster of the two, as openai-es does, for b vectors. The centre is theta.
+Series: fitness, and the deviation d.
+Bytes a generation, over W workers and with P = 2N: seed 4P(W-1); chromosome 4(P + M)(W-1).
+
+Deviations: a mini-batch takes the place of a rollout. V2 has no counterpart, as data are normalised before a run.
+Reductions: with top = 1 it is openai-es with shaping raw and sgd without momentum, but for the length of the step.`,
+	Needs: Evaluations,
+	Knobs: []Knob{
+		KnobEta.With(0.002), knobSigma, KnobB.With(256), knobSamples,
+		{Name: "top", Title: "top directions", Doc: "share of the directions that are followed, the best of them", Min: 0, Max: 1, Default: 0.5},
+		knobDistribution,
+	},
+	Series: []Series{SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "standard deviation of the results that are followed", Combine: Last}},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, true, EnterCentre, l), Counter(BlockCursor, true)}
+	},
+	Check: func(s Shape) error {
+		if len(s.Roster.Members)%2 == 1 {
+			return errors.New("directions are tried both ways: give members a multiple of 2")
+		}
+		return nil
+	},
+	Bytes:   func(s Shape) map[Op]int64 { return s.updateBytes(1) },
+	Program: ars{},
+}
+
+type ars struct{}
+
+func (ars) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	x, g, key := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
+	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, x, engine.Mat{}, k.F("sigma"), true)
+	if err != nil {
+		return rep, err
+	}
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return rep, err
+	}
+	sum := engine.NoiseSum{Dst: engine.All(g), Key: key, Antithetic: true}
+	sum.Dst.Lo, sum.Dst.Hi = e.columns(k)
+	best, deviation := arsBest(all.F, k.Get("top"))
+	for _, i := range best {
+		sum.IDs, sum.Weights = append(sum.IDs, Member(2*i)), append(sum.Weights, all.F[2*i]-all.F[2*i+1])
+	}
+	by := float32(k.Get("eta") / (float64(len(best)) * deviation))
+	if deviation == 0 { // a round that moves nothing sends what any does
+		sum.IDs, sum.Weights, by = []Member{0}, []float32{0}, 0
+	}
+	if err := e.Engine.Do(ctx, sum); err != nil {
+		return rep, err
+	}
+	if err := e.complete(ctx, k, g); err != nil {
+		return rep, err
+	}
+	rep.Points = append(rep.Points, e.populationPoint("deviation", deviation)...)
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, x), T(by, g))}})
+}
+
+// arsBest are the directions that are followed, ascending, and the standard deviation of their results. Those with a
+// missing result are left out; none may remain.
+func arsBest(fit []float32, top float64) (best []int, deviation float64) {
+	better := make([]float32, len(fit)/2)
+	for i := range better {
+		better[i] = max(fit[2*i], fit[2*i+1]) // no number where either is none
+	}
+	b := max(1, int(math.Ceil(top*float64(len(better)))))
+	for _, i := range Order(better)[:b] {
+		if d := float64(fit[2*i]) - float64(fit[2*i+1]); !math.IsNaN(d) && !math.IsInf(d, 0) {
+			best = append(best, i)
+		}
+	}
+	slices.Sort(best)
+	var sum, squares float64
+	for _, i := range best {
+		sum += float64(fit[2*i]) + float64(fit[2*i+1])
+	}
+	mean := sum / float64(2*len(best))
+	for _, i := range best {
+		for _, f := range fit[2*i : 2*i+2] {
+			squares += float64((float64(f) - mean) * (float64(f) - mean))
+		}
+	}
+	if len(best) == 0 {
+		return nil, 0
+	}
+	return best, math.Sqrt(squares / float64(2*len(best)))
+}
+
+// Noise implements Chooser.
+func (ars) Noise(Values) engine.Noise { return engine.Noise{} }
+
+// Prefer implements Chooser.
+func (ars) Prefer(s Shape, r Rates) []Choice {
+	return s.exactDistribution(len(s.Roster.Members)/2, r)
+}
+
+func (ars) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockX, dst)
+}

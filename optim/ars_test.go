@@ -1,0 +1,30 @@
+package optim
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// Directions without two finite results are left out.
+func TestARSBest(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for name, c := range map[string]struct {
+		fit       []float32
+		top       float64
+		best      []int
+		deviation float64
+	}{
+		"the larger of two":  {[]float32{-3, -1, -2, -2, -9, 0}, 0.5, []int{0, 2}, math.Sqrt((0.0625 + 5.0625 + 33.0625 + 10.5625) / 4)},
+		"at least one":       {[]float32{-3, -1, -2, -2}, 0, []int{0}, 1},
+		"equal":              {[]float32{-2, -2, -2, -2}, 1, []int{0, 1}, 0},
+		"missing ranks last": {[]float32{nan, 5, -2, -4, -3, nan}, 0.4, []int{1}, 1},
+		"all missing":        {[]float32{nan, 5, nan, nan}, 1, nil, 0},
+		"beyond numbers":     {[]float32{-inf, -1, -2, -4}, 1, []int{1}, 1},
+	} {
+		best, deviation := arsBest(c.fit, c.top)
+		if !slices.Equal(best, c.best) || math.Abs(deviation-c.deviation) > 1e-12 {
+			t.Errorf("%s: %v, deviation %v, want %v, %v", name, best, deviation, c.best, c.deviation)
+		}
+	}
+}
