@@ -41,6 +41,8 @@ const (
 	CrossEntropy = "cross-entropy" // of the softmax of the result; the default
 	// squared, of the result to the sample itself; it needs no classes and calls no sample correct
 	Distance = "distance"
+	// minus the fitness that somebody else measures, see Measured; no layer list has it
+	Objective = "objective"
 )
 
 // Spec is a model as a person writes it.

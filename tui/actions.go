@@ -146,7 +146,8 @@ func (m *model) copyNumbers() tea.Cmd {
 		s = append(s, "centre loss "+num(x))
 	}
 	if v.Evaluation != nil {
-		s = append(s, fmt.Sprintf("test error %.2f %%", v.Evaluation.TestError))
+		_, name := m.scoreSeries()
+		s = append(s, name+" "+m.scored(v.Evaluation))
 	}
 	if v.Hash != "" {
 		s = append(s, v.Hash)

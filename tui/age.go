@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 
+	"brood/runtime/event"
 	"brood/runtime/view"
 )
 
@@ -19,10 +20,26 @@ func (m *model) dated(s *view.Series, text string) string {
 	return text + " @" + round(end-1)
 }
 
+// scoreSeries is what the centre is tested by, and what that is called.
+func (m *model) scoreSeries() (id, title string) {
+	if m.shown.Config.Graded() {
+		return view.TestError, "test error"
+	}
+	return view.TestFitness, "test fitness"
+}
+
+// scored is the score of an evaluation.
+func (m *model) scored(e *event.Evaluation) string {
+	if m.shown.Config.Graded() {
+		return fmt.Sprintf("%.2f %%", e.TestError)
+	}
+	return num(-e.TestLoss)
+}
+
 // tested is the last test error, with its round where that is not the last; there is one.
 func (m *model) tested() string {
 	e := m.shown.Evaluation
-	text := fmt.Sprintf("%.2f %%", e.TestError)
+	text := m.scored(e)
 	if e.Round != m.shown.Progress.Rounds {
 		text += " @" + round(e.Round)
 	}

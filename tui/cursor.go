@@ -140,10 +140,14 @@ func (m *model) fresh(s *view.Series) bool {
 
 // testedThen is the test error at the cursor, of the score before it where there is none of its round.
 func (m *model) testedThen() string {
-	s := m.shown.Find(view.TestError)
+	id, _ := m.scoreSeries()
+	s := m.shown.Find(id)
 	x, ok := m.last(s, view.Whole)
 	if !ok {
 		return "–"
+	}
+	if !m.shown.Config.Graded() {
+		return m.dated(s, num(x))
 	}
 	return m.dated(s, fmt.Sprintf("%.2f %%", x))
 }

@@ -41,7 +41,9 @@ func plainly(table func(*view.View) rows) func(*model) func(*view.View) rows {
 
 func lossRows(m *model) func(*view.View) rows {
 	main := m.mainSeries()
-	return func(v *view.View) rows { return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestError) }
+	return func(v *view.View) rows {
+		return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestError, view.TestFitness)
+	}
 }
 
 func fitnessRows(*model) func(*view.View) rows {

@@ -78,6 +78,7 @@ func (m *model) vital(g *cell.Grid) {
 	}
 	v := m.shown
 	glyph, word, role := m.phase()
+	_, name := m.scoreSeries()
 	lines := []struct {
 		name, value string
 		role        cell.Role
@@ -87,7 +88,7 @@ func (m *model) vital(g *cell.Grid) {
 		{"round", round(v.Progress.Rounds), cell.Plain},
 		{"epoch", fmt.Sprintf("%.2f", v.Progress.Epochs), cell.Plain},
 		{"loss", "-", cell.Plain},
-		{"test error", "-", cell.Plain},
+		{name, "-", cell.Plain},
 		{"time", span(v.Elapsed()), cell.Plain},
 	}
 	if x := m.headline(); !math.IsNaN(x) {

@@ -46,7 +46,8 @@ func (m *model) metrics() (out []metric) {
 	}
 	add(metric{id: lossMetric, title: title, log: true}, main, v.Find(view.CentreLoss))
 	for _, x := range []metric{
-		{id: view.TestError, title: "test error  percent", text: percents}, {id: view.TestLoss, title: "test loss", log: true},
+		{id: view.TestError, title: "test error  percent", text: percents}, {id: view.TestFitness, title: "test fitness"},
+		{id: view.TestLoss, title: "test loss", log: true},
 		{id: view.Fitness, title: "fitness"}, {id: view.Spread, title: "spread", log: true},
 	} {
 		done = append(done, x.id)

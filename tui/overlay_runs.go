@@ -236,6 +236,7 @@ func (o *laid) quantities() (out []quantity) {
 	}
 	if some(func(run *compare.Run) bool { return run.View.Evaluations > 1 }) {
 		series(view.TestError, "test error  %", false)
+		series(view.TestFitness, "test fitness", false)
 	}
 	if o.axis != compare.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(compare.Bytes); return sent > 0 }) {
 		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {
@@ -250,7 +251,7 @@ func (o *laid) quantities() (out []quantity) {
 			series(name, name+", median of members", false)
 		}
 	}
-	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestError, view.TestLoss, view.Parent, view.Founder, view.Partner}
+	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestError, view.TestFitness, view.TestLoss, view.Parent, view.Founder, view.Partner}
 	for _, run := range o.set {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {

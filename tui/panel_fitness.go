@@ -46,11 +46,20 @@ func fitnessTitle(m *model) (string, string) {
 	return "fitness", strings.TrimSuffix(note, " · ")
 }
 
+// unmeasured says why there is no fitness: members that are one model have none, and a probe would have measured it
+// with the loss of the centre.
+func (m *model) unmeasured() string {
+	if m.shown.Find(view.CentreLoss) != nil {
+		return "all members train one model, so that none has a fitness of its own: its loss on validation samples is the thick line of the training loss"
+	}
+	return m.waiting("fitness")
+}
+
 func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 	name, _ := m.beside()
 	s := m.shown.Find(name)
 	if s == nil || r.H < 4 {
-		explain(g, r, m.waiting("fitness"))
+		explain(g, r, m.unmeasured())
 		return
 	}
 	area, legend := r.Top(r.H - 1)

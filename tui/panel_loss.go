@@ -43,6 +43,9 @@ func (m *model) lossSeries() (s *view.Series, title, unit string) {
 			}
 		}
 	}
+	if !m.shown.Config.Graded() {
+		return nil, "minus the fitness of the centre", ""
+	}
 	if m.shown.Config != nil && m.shown.Config.Data != "" && m.alg != nil && unit != optim.SeriesLoss.Unit {
 		return nil, "loss of the centre", optim.SeriesLoss.Unit
 	}

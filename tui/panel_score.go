@@ -14,15 +14,19 @@ const scorePanel panelID = "score"
 func newScore() panel {
 	return panel{id: scorePanel, title: scoreTitle, draw: drawScore, point: pointRound,
 		export: func(*model) func(*view.View) rows {
-			return func(v *view.View) rows { return seriesRows(v, view.TestError, view.TestLoss) }
+			return func(v *view.View) rows { return seriesRows(v, view.TestError, view.TestFitness, view.TestLoss) }
 		}}
 }
 
 func scoreTitle(m *model) (string, string) {
-	if m.shown.Evaluations == 0 {
-		return "test error  percent", ""
+	_, title := m.scoreSeries()
+	if m.shown.Config.Graded() {
+		title += "  percent"
 	}
-	return "test error  percent", count(int(m.shown.Evaluations), "score")
+	if m.shown.Evaluations == 0 {
+		return title, ""
+	}
+	return title, count(int(m.shown.Evaluations), "score")
 }
 
 // unscored says when there will be a score, which may be many rounds ahead.
@@ -38,7 +42,8 @@ func (m *model) unscored() string {
 }
 
 func drawScore(m *model, g *cell.Grid, r cell.Rect) {
-	s, e := m.shown.Find(view.TestError), m.shown.Evaluation
+	id, _ := m.scoreSeries()
+	s, e := m.shown.Find(id), m.shown.Evaluation
 	if s == nil || e == nil || r.H < 4 {
 		explain(g, r, m.unscored())
 		return
@@ -55,6 +60,9 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 		{"━━", "last", fmt.Sprintf("%.2f @%d", e.TestError, e.Round), cell.Centre},
 		{"", "best", fmt.Sprintf("%.2f", m.shown.BestError), 0},
 		{"", "loss", num(e.TestLoss), 0},
+	}
+	if !m.shown.Config.Graded() {
+		entries = []entry{{"━━", "last", fmt.Sprintf("%s @%d", m.scored(e), e.Round), cell.Centre}, {"", "best", num(m.shown.BestError), 0}, {"", "loss", num(e.TestLoss), 0}}
 	}
 	if m.cursor.on {
 		loss := "–"

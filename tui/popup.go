@@ -66,7 +66,7 @@ func (h *help) draw(m *model, g *cell.Grid) {
 	rows := (len(lines) + cols - 1) / cols
 	w := min(g.W, 50*cols+2)
 	hgt := min(g.H, rows+2)
-	in := dialog(g, w, hgt, "help", "any key closes")
+	in := dialog(g, w, hgt, "help", "any other key closes")
 	h.scroll = min(h.scroll, max(0, rows-in.H))
 	for i, l := range lines {
 		x, y := in.X+i/rows*50, in.Y+i%rows-h.scroll

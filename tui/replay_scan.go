@@ -22,7 +22,7 @@ type scan struct {
 
 type landmark struct {
 	round uint64
-	at    view.Position // after the commit
+	at    view.Position // after the commit, and what was measured of its round
 }
 
 // Extent is what is known of a recording's length; it grows until Whole.
@@ -86,6 +86,9 @@ func (r *Replay) advance() (done bool, err error) {
 const maxLandmarks = 1 << 14
 
 func (s *scan) landmark(rec event.Record) {
+	if n := len(s.commits); n > 0 && rec.Evaluation != nil && rec.Evaluation.Round == s.commits[n-1].round {
+		s.commits[n-1].at = s.view.Position
+	}
 	if rec.Commit == nil {
 		return
 	}
@@ -103,7 +106,7 @@ func (s *scan) landmark(rec event.Record) {
 	}
 }
 
-// Round is the position after the first known commit at or beyond a round, or the end.
+// Round is the position after the first known commit at or beyond a round, with what was measured of it, or the end.
 func (r *Replay) Round(ctx context.Context, round uint64) (view.Position, error) {
 	for {
 		r.reading.Lock()
@@ -111,7 +114,7 @@ func (r *Replay) Round(ctx context.Context, round uint64) (view.Position, error)
 		i := sort.Search(len(s.commits), func(i int) bool { return s.commits[i].round >= round })
 		at, found := s.view.Position, s.done
 		if i < len(s.commits) {
-			at, found = s.commits[i].at, true
+			at, found = s.commits[i].at, s.done || s.view.Progress.Rounds > s.commits[i].round
 		}
 		r.reading.Unlock()
 		if found {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,30 @@ func TestReplayPauses(t *testing.T) {
 	r.Pause(false)
 	if err := soon.Next(t, got, "answer of the replay"); err != nil {
 		t.Errorf("going on: %v", err)
+	}
+}
+
+// TestReplayShowsWhatARoundCameTo: at a round stands what was measured of it, which is recorded after its commit: also
+// of the last one, and before all of the recording was read.
+func TestReplayShowsWhatARoundCameTo(t *testing.T) {
+	rs := sourcetest.Run(2, 400)
+	for _, round := range []uint64{200, 400} {
+		r := fast(&tape{rs: rs})
+		at, err := r.Round(context.Background(), round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := r.Snapshot(soon.Context(t), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tested := slices.ContainsFunc(rs, func(x event.Record) bool { return x.Evaluation != nil && x.Evaluation.Round == round })
+		if v.Progress.Rounds != round || tested && (v.Evaluation == nil || v.Evaluation.Round != round) {
+			t.Errorf("at round %d: %d rounds are done, and the score is %+v", round, v.Progress.Rounds, v.Evaluation)
+		}
+		if round == 200 && !tested {
+			t.Fatal("round 200 was not tested")
+		}
 	}
 }
 

@@ -91,7 +91,8 @@ func (m *model) statusLine(g *cell.Grid) {
 	if v.Limit.Epochs > 0 {
 		e = lead(e, len(fmt.Sprintf("%.1f", v.Limit.Epochs))) + fmt.Sprintf("/%g", v.Limit.Epochs)
 	}
-	rounds, epochs, test := "round ", "epoch ", "test error"
+	_, test := m.scoreSeries()
+	rounds, epochs := "round ", "epoch "
 	if g.W < narrow {
 		rounds, epochs, test = "r ", "ep ", "test"
 	}

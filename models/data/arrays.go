@@ -35,15 +35,20 @@ func folderArrays(dir string) arrays {
 }
 
 func readNPZ(path string) (train, test *part, err error) {
-	z, err := zip.OpenReader(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, nil, err
-	}
+	z, err := openNPZ(path)
 	if err != nil {
-		return nil, nil, &FileError{path, 0, fmt.Sprintf("this is no NPZ file (%v)", err)}
+		return nil, nil, err
 	}
 	defer z.Close()
 	return readArrays(path, zipArrays(path, &z.Reader), "")
+}
+
+func openNPZ(path string) (*zip.ReadCloser, error) {
+	z, err := zip.OpenReader(path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return z, err
+	}
+	return nil, &FileError{path, 0, fmt.Sprintf("this is no NPZ file (%v)", err)}
 }
 
 func zipArrays(path string, z *zip.Reader) arrays {

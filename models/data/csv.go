@@ -23,6 +23,7 @@ type columns struct {
 	of       string // whose they are
 	features []string
 	label    string // "" where that is not known
+	asked    int    // the features of a model that is asked about samples, whose labels may be missing; else 0
 }
 
 func readTable(path string, want *columns) (*part, error) {
@@ -67,7 +68,7 @@ func readCSV(r io.Reader, file string, want *columns) (*part, error) {
 			break
 		}
 		if errors.Is(err, errLongLine) {
-			return nil, fmt.Errorf("%s: sample %d is longer than %d MiB: end its line, or close its quotation mark", file, len(t.names)+1, maxLine>>20)
+			return nil, fmt.Errorf("%s: sample %d is longer than %d MiB: end its line, or close its quotation mark", file, len(t.lines)+1, maxLine>>20)
 		}
 		if err != nil {
 			return nil, t.explain(err, len(row))
@@ -85,7 +86,7 @@ func readCSV(r io.Reader, file string, want *columns) (*part, error) {
 			return nil, err
 		}
 	}
-	if len(t.names) == 0 {
+	if len(t.lines) == 0 {
 		return nil, fmt.Errorf("%s has no samples: write one a line, numbers first, the label last", file)
 	}
 	return &t.part, nil
@@ -148,7 +149,8 @@ func (t *csvTable) explain(err error, fields int) error {
 
 // begin settles the columns by the first line.
 func (t *csvTable) begin(row []string) (isHeader bool, err error) {
-	if len(row) < 2 {
+	asked := t.want != nil && t.want.asked > 0
+	if len(row) < 2 && !asked {
 		return false, fmt.Errorf("%s has one column: a line is the numbers of a sample and its label, separated by commas, semicolons or tabs", t.from)
 	}
 	if len(row) > maxFeatures {
@@ -163,6 +165,9 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 		if _, err := strconv.ParseFloat(lower[i], 64); err == nil {
 			numbers++
 		}
+	}
+	if asked {
+		return t.beginAsked(trimmed, lower, numbers)
 	}
 	named := -1
 	for _, name := range labelColumns() {
@@ -192,7 +197,7 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 
 // choose finds the columns of the features.
 func (t *csvTable) choose() error {
-	if t.want == nil {
+	if t.want == nil || t.want.features == nil {
 		for i := range t.width {
 			if i != t.label {
 				t.take = append(t.take, i)
@@ -202,7 +207,7 @@ func (t *csvTable) choose() error {
 		if t.header == nil {
 			return nil
 		}
-		t.labelName = t.header[t.label]
+		t.labelName = t.labelColumn()
 		for _, i := range t.take {
 			t.features = append(t.features, t.header[i])
 		}
@@ -224,8 +229,16 @@ func (t *csvTable) choose() error {
 		}
 		t.take = append(t.take, i)
 	}
-	t.shape, t.features, t.labelName = []int{len(t.take)}, t.want.features, t.header[t.label]
+	t.shape, t.features, t.labelName = []int{len(t.take)}, t.want.features, t.labelColumn()
 	return nil
+}
+
+// labelColumn is the name of the column of labels, "" without any.
+func (t *csvTable) labelColumn() string {
+	if t.label < 0 {
+		return ""
+	}
+	return t.header[t.label]
 }
 
 // some is the first of many names.
@@ -247,18 +260,24 @@ func (t *csvTable) add(row []string, line int) error {
 	if 4*(len(t.Values)+len(row)) > maxBytes {
 		return fmt.Errorf("%s is too large: more than %d bytes of samples; leave out lines or columns", t.from, maxBytes)
 	}
+	t.lines = append(t.lines, int32(line))
 	for k := range len(t.take) + 1 {
 		i := t.label
 		if k > 0 {
 			i = t.take[k-1]
 		}
+		if i < 0 {
+			continue
+		}
 		f := strings.TrimSpace(row[i])
 		v, err := strconv.ParseFloat(f, 32)
 		switch {
+		case k == 0 && t.want != nil && t.want.asked > 0:
+			t.names = append(t.names, t.name(f))
 		case (err != nil || v != v) && slices.Contains(missing(), strings.ToLower(f)):
 			return fmt.Errorf("%s: line %d, column %s: the value is missing; fill it in or leave the line out", t.from, line, t.column(i))
 		case k == 0:
-			t.names, t.lines = append(t.names, t.name(f)), append(t.lines, int32(line))
+			t.names = append(t.names, t.name(f))
 		case err != nil || !finite(float32(v)):
 			return fmt.Errorf("%s: line %d, column %s: %.40q is no number that can be trained on; write one, or leave the column out", t.from, line, t.column(i), f)
 		default:

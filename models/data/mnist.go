@@ -29,9 +29,25 @@ func loadMNIST(k Known, p places) (*Set, error) {
 
 // readPair reads an IDX file of samples and one of their labels: grey or coloured images, or flat samples.
 func readPair(images, labels string) (shape []int, r Raster, err error) {
-	dims, px, err := readIDXFile(images)
+	n, shape, px, err := readImages(images)
 	if err != nil {
 		return nil, r, err
+	}
+	ldims, ls, err := readIDXFile(labels)
+	if err != nil {
+		return nil, r, err
+	}
+	if len(ldims) != 1 || ldims[0] != n {
+		return nil, r, &FileError{labels, 4, fmt.Sprintf("sizes %v do not match %d images", ldims, n)}
+	}
+	return shape, Raster{Pixels: px, Labels: ls}, nil
+}
+
+// readImages reads the n samples of a file, and their shape.
+func readImages(path string) (n int, shape []int, pixels []byte, err error) {
+	dims, pixels, err := readIDXFile(path)
+	if err != nil {
+		return 0, nil, nil, err
 	}
 	switch len(dims) {
 	case 2, 4:
@@ -39,16 +55,9 @@ func readPair(images, labels string) (shape []int, r Raster, err error) {
 	case 3:
 		shape = []int{1, dims[1], dims[2]}
 	default:
-		return nil, r, &FileError{images, 3, "one size: these are labels, not samples"}
+		return 0, nil, nil, &FileError{path, 3, "one size: these are labels, not samples"}
 	}
-	ldims, ls, err := readIDXFile(labels)
-	if err != nil {
-		return nil, r, err
-	}
-	if len(ldims) != 1 || ldims[0] != dims[0] {
-		return nil, r, &FileError{labels, 4, fmt.Sprintf("sizes %v do not match %d images", ldims, dims[0])}
-	}
-	return shape, Raster{Pixels: px, Labels: ls}, nil
+	return dims[0], shape, pixels, nil
 }
 
 func readIDXFile(path string) ([]int, []byte, error) {

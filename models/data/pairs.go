@@ -31,24 +31,37 @@ func readIDXPairs(path string) (train, test *part, err error) {
 	if train, err = readIDXPair(path); err != nil {
 		return nil, nil, err
 	}
+	if beside := testBeside(path); beside != "" {
+		test, err = readIDXPair(beside)
+	}
+	return train, test, err
+}
+
+// testBeside is the file t10k or test of images beside a file train of images, "" without any.
+func testBeside(path string) string {
 	base := strings.TrimSuffix(filepath.Base(path), ".gz")
 	for _, name := range []string{"t10k", "test"} {
 		other := strings.Replace(base, "train", name, 1)
 		if found, ok := present(filepath.Join(filepath.Dir(path), other)); ok && other != base {
-			test, err = readIDXPair(found)
-			return train, test, err
+			return found
 		}
 	}
-	return train, nil, nil
+	return ""
 }
 
-func readIDXPair(path string) (*part, error) {
+// labelsBeside is the file of the labels of images, and whether it is there.
+func labelsBeside(path string) (name, found string, ok bool) {
 	base := strings.TrimSuffix(filepath.Base(path), ".gz")
-	name := strings.Replace(base, "images", "labels", 1)
+	name = strings.Replace(base, "images", "labels", 1)
 	for _, sizes := range []string{"idx2", "idx3", "idx4"} {
 		name = strings.Replace(name, sizes, "idx1", 1)
 	}
-	labels, ok := present(filepath.Join(filepath.Dir(path), name))
+	found, ok = present(filepath.Join(filepath.Dir(path), name))
+	return name, found, ok
+}
+
+func readIDXPair(path string) (*part, error) {
+	name, labels, ok := labelsBeside(path)
 	if !ok {
 		return nil, fmt.Errorf("%s has no labels: put them into %s beside it", path, name)
 	}

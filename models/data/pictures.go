@@ -26,10 +26,16 @@ func readPictures(dir string, round bool) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readFiles(dir, files, round, false)
+}
+
+// readFiles reads the pictures of a folder: in colour where that is asked for, or where one of them has it.
+func readFiles(dir string, files []picture, round, colour bool) (*part, error) {
 	size, grey, err := measurePictures(files)
 	if err != nil {
 		return nil, err
 	}
+	grey = grey && !colour
 	p := &part{shape: []int{3, size.Y, size.X}, from: dir}
 	if grey {
 		p.shape[0] = 1

@@ -21,6 +21,15 @@ const None = ^Member(0)
 // Row is an index into a Mat. It is a type of its own because a row is not a member id.
 type Row int
 
+// Note is what an engine met that a person should know, and goes on with.
+type Note struct{ Kind, Text string }
+
+// Kinds of notes.
+const (
+	NoteMissing = "missing" // results that could not be had
+	NoteVaries  = "varies"  // results that differ where they should not
+)
+
 // DType is the element type of a Mat.
 type DType uint8
 

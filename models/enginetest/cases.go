@@ -1,6 +1,11 @@
 package enginetest
 
-import "testing"
+import (
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+)
 
 // kinds are all layer kinds, alone and in the combinations where an engine once went wrong.
 var kinds = []struct {
@@ -64,11 +69,7 @@ func (mk Make) layers(t *testing.T) {
 	for _, c := range kinds {
 		t.Run(c.name, func(t *testing.T) {
 			m := Compile(t, c.input, c.layers...)
-			shape := m.Input
-			if len(shape) == 1 {
-				shape = []int{1, 2, 3}
-			}
-			set := Toy(t, shape...)
+			set := toyOf(t, m)
 			mk.compare(t, m, set, 7, 60, 1)
 			mk.compare(t, m, set, 2, 60, 1)
 			if m.Layout.Stats == 0 {
@@ -76,4 +77,21 @@ func (mk Make) layers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Kinds hands on a model for each of the same cases, with samples that fit it.
+func Kinds(t *testing.T, f func(name string, m *models.Model, set *data.Set)) {
+	for _, c := range kinds {
+		m := Compile(t, c.input, c.layers...)
+		f(c.name, m, toyOf(t, m))
+	}
+}
+
+// toyOf is a set for a model; one that takes flat samples gets images.
+func toyOf(t *testing.T, m *models.Model) *data.Set {
+	shape := m.Input
+	if len(shape) == 1 {
+		shape = []int{1, 2, 3}
+	}
+	return Toy(t, shape...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -289,6 +290,9 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 		for name, set := range map[string]*data.Set{"bytes": glyphs, "augmented": cut, "toy": toy, "augmented toy": planes, "values": values} {
 			if i >= 4 && (strings.HasPrefix(name, "augmented") || name == "values") {
 				continue // samples come as before, and images of 1 x 5 have no windows
+			}
+			if i > 4 && name == "bytes" && os.Getenv("BROOD_LONG") == "" {
+				continue // images larger than a tile have met convolutions by then
 			}
 			if i == 9 && name != "toy" {
 				continue // whose samples have 60 values

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"brood/models"
@@ -10,7 +11,11 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+	run := enginetest.Run
+	if os.Getenv("BROOD_LONG") == "" {
+		run = enginetest.Part
+	}
+	run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
 		t.Helper()
 		e, err := New(m, d, threads)
 		if u := new(UncoveredError); errors.As(err, &u) {

@@ -51,12 +51,12 @@ func TestVectorContract(t *testing.T) {
 	})
 }
 
-// TestContract is the contract of engines: all of it for the best twin and the portable one, and a part for others, as
-// long as BROOD_LONG does not ask for more.
+// TestContract is the contract of engines: all of it for the best twin, and a part for others, as long as BROOD_LONG
+// does not ask for more.
 func TestContract(t *testing.T) {
 	twins(t, func(t *testing.T, twin kernel.Twin) {
 		run := enginetest.Run
-		if twin != kernel.Best() && twin != kernel.Portable && os.Getenv("BROOD_LONG") == "" {
+		if twin != kernel.Best() && os.Getenv("BROOD_LONG") == "" {
 			run = enginetest.Part
 		}
 		run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {

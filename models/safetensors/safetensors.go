@@ -9,6 +9,7 @@ package safetensors
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Tensor is one named array; exactly one of F and U holds its elements, row-major, or neither where they were not read.
@@ -69,4 +70,10 @@ func elements(name string, shape []int, limit int64) (int64, error) {
 		return 0, bad("tensor %q: shape %v needs %d elements, the file has room for %d", name, shape, n, limit)
 	}
 	return n, nil
+}
+
+// Floats is the file without tensors that are not of floats: those that Read passed over cannot be written.
+func (f File) Floats() File {
+	f.Tensors = slices.DeleteFunc(slices.Clone(f.Tensors), func(t Tensor) bool { return t.F == nil })
+	return f
 }

@@ -15,6 +15,9 @@ func (r *Run) Span(a Axis) (from, to float64) {
 	return from, r.clock.end()[a]
 }
 
+// At is how far the run was on an axis once so many rounds were done. What lies between two commits counts as even.
+func (r *Run) At(a Axis, round uint64) float64 { return r.clock.at(a, Rounds, float64(round)) }
+
 // Spanned is the part of an axis on which runs are: from the first that sets out to the last that ends.
 func Spanned(runs []*Run, a Axis) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)

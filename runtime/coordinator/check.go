@@ -8,9 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"brood/models/engine"
 	"brood/optim"
+	"brood/runtime/event"
 	"brood/runtime/message"
 )
 
@@ -109,7 +111,26 @@ func (c *Coordinator) checkDone(d message.Done, o *outstanding) error {
 	if err := c.checkTests(d, lead); err != nil {
 		return err
 	}
+	if err := checkNotes(d); err != nil {
+		return err
+	}
 	return c.checkLedgers(d, lead)
+}
+
+// checkNotes holds what becomes alerts: few sentences, of kinds that a worker may raise, and fit to be shown.
+func checkNotes(d message.Done) error {
+	if len(d.Notes) > message.MostNotes {
+		return fmt.Errorf("it has %d notes on its rounds, and never more than %d", len(d.Notes), message.MostNotes)
+	}
+	for _, n := range d.Notes {
+		if n.Kind != event.AlertMissing && n.Kind != event.AlertVaries {
+			return fmt.Errorf("it has a note of kind %.40q on its rounds, which it cannot have", n.Kind)
+		}
+		if len(n.Text) > message.MostNote || strings.ContainsFunc(n.Text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return fmt.Errorf("it has a note of %d bytes on its rounds that cannot be shown", len(n.Text))
+		}
+	}
+	return nil
 }
 
 // mostARound is the most that a member that trains a model may count of anything in one round: far more than any does,

@@ -68,6 +68,11 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 	fx = append(fx, c.record(event.Record{Commit: &r}))
 	fx = append(fx, c.points(done)...)
 	fx = append(fx, c.evaluations(done)...)
+	for _, w := range c.roster.Workers() {
+		for _, n := range done[w].Notes {
+			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, rounds %d to %d: %s", w, done[w].From+1, r.To, n.Text), engine.None))
+		}
+	}
 	if r.To < c.granted && len(c.done) == 0 || first.Ended {
 		c.granted = r.To // the grant was ended early: by a limit, or held for a target
 		clear(c.done)

@@ -69,7 +69,13 @@ type Config struct {
 	// Set are knobs that a branch is to turn in its first round: until its plans tell of them, its log knows by this
 	Set []Setting `cbor:"28,keyasint,omitempty"`
 	By  string    `cbor:"29,keyasint,omitempty"` // who said so
+
+	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
+	Objective string `cbor:"30,keyasint,omitempty"`
 }
+
+// Graded says that predictions are right or wrong, so that there is a test error. Without it a fitness is all there is.
+func (c *Config) Graded() bool { return c == nil || c.Objective == "" }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.
 type Limit struct {

@@ -58,6 +58,9 @@ const (
 	AlertLink       AlertKind = "link" // an operator slowed a link down, or let it go
 	AlertLog        AlertKind = "log"  // the end of the log was torn, and cut off
 
+	AlertMissing AlertKind = "missing" // an objective has given no result for some candidates
+	AlertVaries  AlertKind = "varies"  // an objective gives different results for the same parameters and seed
+
 	// Of what a run is watched for: a warning, and in level info that it is over.
 	AlertDiverged AlertKind = "diverged" // the loss of the centre is far above its least
 	AlertCollapse AlertKind = "collapse" // the members are nearly one
@@ -68,7 +71,7 @@ const (
 // AlertKinds are all of them.
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
 	AlertRejected, AlertRollback, AlertLeave,
-	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog,
+	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertMissing, AlertVaries,
 	AlertDiverged, AlertCollapse, AlertSlow, AlertStall}
 
 // Watched are those that a run is watched for.

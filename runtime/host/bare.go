@@ -44,6 +44,8 @@ func (j *Job) lookup(name string) (*optim.Algorithm, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case j.own.maximises() && ungraded(a) != nil:
+		return nil, ungraded(a)
 	case j.bare() && a.Needs.Model():
 		return nil, typed.Errorf("%s trains a model and this run has none: start a run of its own with brood run --algorithm %s", name, name)
 	case !j.bare() && !a.Needs.Model():

@@ -15,6 +15,7 @@ import (
 	"brood/models/graph"
 	"brood/models/native"
 	"brood/models/native/kernel"
+	"brood/models/objective"
 	"brood/optim"
 	"brood/runtime/option"
 	"brood/runtime/verify"
@@ -40,6 +41,9 @@ func release(e compute) {
 func (j *Job) engine(kind string, threads int) (compute, error) {
 	if j.bare() {
 		return memory{}, nil
+	}
+	if j.own.maximises() {
+		return objective.New(*j.own.Objective, threads)
 	}
 	return newEngine(kind, j.Device, j.own, j.Net, j.Samples, threads)
 }

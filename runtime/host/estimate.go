@@ -185,7 +185,14 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 		tests = rounds / float64(j.Config.Evaluate)
 	}
 	all = all.add(r.test, 1+tests)
-	total, err := j.clock(ctx, all, eng)
+	var total float64
+	var err error
+	if j.own.maximises() { // one evaluation may take minutes, and nothing else counts
+		total, err = j.evaluation(ctx, eng)
+		total *= (all.scores + all.candidates) / float64(max(1, min(j.Members, j.own.Objective.Processes(j.Threads))))
+	} else {
+		total, err = j.clock(ctx, all, eng)
+	}
 	total = upkeep*total + rounds*r.beside
 	if l.Seconds > 0 {
 		total = min(total, l.Seconds)

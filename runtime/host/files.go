@@ -16,6 +16,7 @@ import (
 	"brood/models/engine"
 	"brood/models/safetensors"
 	"brood/runtime/event"
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/worker"
 )
@@ -100,6 +101,12 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 func (j *Job) start(path string, recorded bool) error {
 	file, err := openModel(path)
 	if err == nil {
+		var changed bool
+		if changed, err = file.arrange(option.Rename.Text(j.Options), j.Net); changed {
+			j.arranged = &file.File
+		}
+	}
+	if err == nil {
 		j.given, err = file.take(j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params, recorded)
 	}
 	if err != nil {
@@ -134,13 +141,19 @@ func (j *Job) keepInit(dir string) error {
 	if j.Init == "" {
 		return nil
 	}
-	p, err := os.ReadFile(j.Init)
-	if err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
 	path := filepath.Join(dir, initFile)
-	if err := os.WriteFile(path, p, 0o644); err != nil {
-		return fmt.Errorf("init: %w", err)
+	if j.arranged != nil { // under the model's names, so that nobody has to rename them again
+		if err := safetensors.Save(path, j.arranged.Floats()); err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+	} else {
+		p, err := os.ReadFile(j.Init)
+		if err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+		if err := os.WriteFile(path, p, 0o644); err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
 	}
 	f, err := describe(initFile, path)
 	j.Config.Init = &f

@@ -12,6 +12,8 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/objective"
+	"brood/models/safetensors"
 	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -41,20 +43,24 @@ type Job struct {
 	// Expected is how far the run is expected to get; zero where its limit says nothing of work, or it has no model.
 	Expected event.Progress
 
-	own     *Own      // a graph in place of a list of layers, nil for none
-	given   []float32 // parameters to start from, nil for the model's own
-	stats   []float32 // statistics to start from, nil for those of a model that has seen no batch
-	reading data.Reading
+	own   *Own      // a graph in place of a list of layers, nil for none
+	given []float32 // parameters to start from, nil for the model's own
+	// the file that they are from, where its tensors had other names or layouts
+	arranged *safetensors.File
+	stats    []float32 // statistics to start from, nil for those of a model that has seen no batch
+	reading  data.Reading
 }
 
 // Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second, and
 // one on a person's own data by a newer rule, or that begins with a model's file, the third, and one with options that
-// have no key of their own the fourth: older code, which would execute something else, refuses it.
+// have no key of their own the fourth, and one that maximises an objective the fifth: older code, which would execute
+// something else, refuses it.
 const (
 	logVersion      = 1
 	logVersionMore  = 2
 	logVersionFiles = 3
 	logVersionTold  = 4
+	logVersionAim   = 5
 )
 
 // directBytes is the size up to which a collective goes in one hop.
@@ -100,10 +106,16 @@ func Prepare(o Options) (*Job, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	own, _ := o.Own.(*Own)
+	own, err := owned(o)
+	if err != nil {
+		return nil, err
+	}
 	j := &Job{Options: o, Alg: alg, own: own, reading: data.Reading{Rule: data.RuleByClass}}
 	j.Edits = Edits(alg, o)
-	if alg.Needs.Model() {
+	if own.maximises() {
+		j.oneSeed()
+		err = j.measures(o)
+	} else if alg.Needs.Model() {
 		err = j.with(o)
 	} else {
 		err = j.without(o)
@@ -134,7 +146,7 @@ func Prepare(o Options) (*Job, error) {
 // configure records the options, and what their model and data are.
 func (j *Job) configure(o Options) {
 	was := j.Config
-	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Own: j.own != nil,
+	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Objective: was.Objective, Own: j.own != nil,
 		Digest: j.Samples.Digest(), Direct: directBytes, Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats,
 		Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
 	o.Record(&c)
@@ -144,6 +156,8 @@ func (j *Job) configure(o Options) {
 		c.Reading = j.reading.Rule
 	}
 	switch {
+	case c.Objective != "":
+		c.Version = logVersionAim
 	case c.Told != nil:
 		c.Version = logVersionTold
 	case c.Reading != data.RuleFirst || o.Init != "":
@@ -169,6 +183,9 @@ func (j *Job) with(o Options) error {
 		if j.Config.Data, err = filepath.Abs(j.Data); err != nil {
 			return err
 		}
+	}
+	if names := option.Rename.Text(o); o.Init == "" && names != "" {
+		return typed.Errorf("rename %s: it is of the tensors of a file that a run begins with: give the file too, with --init", names)
 	}
 	if o.Init != "" {
 		if err := j.start(o.Init, false); err != nil {
@@ -239,6 +256,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
 	}
+	cfg.Measured = j.own.maximises()
 	return worker.New(cfg), nil
 }
 
@@ -279,7 +297,9 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 	if err != nil || j.bare() {
 		return j, err
 	}
-	if err := j.load(c.Augment); err != nil {
+	if o.maximises() {
+		j.Samples = j.own.Objective.Spec.Data()
+	} else if err := j.load(c.Augment); err != nil {
 		return j, err
 	}
 	if d := j.Samples.Digest(); d != c.Digest {
@@ -290,20 +310,23 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 
 // modelled is the job without its data.
 func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
-	if c.Version < logVersion || c.Version > logVersionTold {
-		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionTold)
+	if c.Version < logVersion || c.Version > logVersionAim {
+		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionAim)
 	}
 	told, err := option.Recorded(c)
 	if err != nil {
 		return nil, err
 	}
 	told.Preset = c.Preset
+	if o, err = o.completed(c); err != nil {
+		return nil, err
+	}
 	j := &Job{Config: c, Options: told, own: o}
 	if j.bare() {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
 	}
-	if o != nil || c.Own {
+	if o != nil || c.Own || c.Objective != "" {
 		j.Net, err = o.recorded(c)
 	} else {
 		j.Net, err = models.FromSource(c.Model, []byte(c.ModelSpec))
@@ -314,7 +337,11 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	if j.Config.Kernels, err = recorded(c.Kernels, j.Net); err != nil {
 		return nil, err
 	}
-	if _, err = chosen(j.Config.Kernels); err != nil {
+	if o.maximises() {
+		if c.Kernels != objective.Kernels {
+			return nil, fmt.Errorf("the session was computed by kernels %s, and this brood has %s for objectives: execute it with the brood that recorded it", c.Kernels, objective.Kernels)
+		}
+	} else if _, err = chosen(j.Config.Kernels); err != nil {
 		return nil, err
 	}
 	if c.Init != nil {

@@ -11,6 +11,7 @@ import (
 
 	"brood/runtime/door"
 	"brood/runtime/event"
+	"brood/runtime/option"
 	"brood/runtime/session"
 )
 
@@ -80,7 +81,11 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 	if err = Settable(o.Dir, 0, o.Options.Set); err != nil {
 		return r, err
 	}
-	if r.From, err = Restore(ctx, o.Dir, 0, nil, max(o.Options.Threads, 0), nil); err != nil {
+	own, err := Program(option.Objective.Text(o.Options))
+	if err != nil {
+		return r, err
+	}
+	if r.From, err = own.Restore(ctx, o.Dir, 0, nil, max(o.Options.Threads, 0), nil); err != nil {
 		return r, err
 	}
 	r.Job = r.From.Job
@@ -103,7 +108,11 @@ func (o Order) branch(ctx context.Context, progress func(event.Commit)) (r Opene
 		defer a.Close()
 		progress = func(k event.Commit) { a.Tell(k.To) }
 	}
-	if r.From, err = Restore(ctx, o.From, o.At, &Files{Dir: o.Dir}, o.Options.Threads, progress); err != nil {
+	own, err := Program(option.Objective.Text(o.Options))
+	if err != nil {
+		return r, err
+	}
+	if r.From, err = own.Restore(ctx, o.From, o.At, &Files{Dir: o.Dir}, o.Options.Threads, progress); err != nil {
 		return r, err
 	}
 	r.Job = r.From.Job

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"brood/models/engine"
 	"brood/models/graph"
 	"brood/models/noise"
+	"brood/models/objective"
 	"brood/runtime/event"
 )
 
@@ -19,16 +21,27 @@ import (
 // it goes on with the session, by the methods below. A nil Own stands for the models that sessions hold themselves.
 type Own struct {
 	Graph graph.Own
+	// Objective is what is maximised in place of a graph; nil: the graph is trained. Its samples are seeds, so that such a
+	// run has no data. Where its spec has no parameters, as [Program] leaves it, a session's own spec counts.
+	Objective *objective.Objective
 	// Init writes the initial values of tensor t of a member into dst, its t.Len elements; key is the tensor's own address
 	// of randomness. It must depend on its arguments alone. nil: see [models.Own].
 	Init func(key noise.Key, t engine.Tensor, dst []float32)
 }
 
 // OwnName is the name of the graph, by which options know that they have one.
-func (o *Own) OwnName() string { return o.Graph.Name }
+func (o *Own) OwnName() string {
+	if o.Objective != nil {
+		return cmp.Or(o.Objective.Spec.Name, "objective")
+	}
+	return o.Graph.Name
+}
 
 // model is the model as layers are, and what a session records of it.
 func (o *Own) model(seed uint64) (*models.Model, string, error) {
+	if o.Objective != nil {
+		return o.measured()
+	}
 	m, err := o.Graph.Model()
 	if err != nil {
 		return nil, "", err
@@ -54,8 +67,14 @@ func (o *Own) model(seed uint64) (*models.Model, string, error) {
 
 // init writes the initial parameters of a member.
 func (o *Own) init(m *models.Model, seed uint64, member engine.Member, dst []float32) error {
-	if o == nil || o.Init == nil {
+	if o == nil || o.Init == nil && o.Objective == nil {
 		return m.Init(seed, member, dst)
+	}
+	if o.Init == nil {
+		for i, t := range m.Layout.Tensors {
+			o.Objective.Spec.Init(noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(member), Stream: uint32(i)}, i, dst[t.Lo:t.Lo+t.Len])
+		}
+		return nil
 	}
 	for i, t := range m.Layout.Tensors {
 		o.Init(noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(member), Stream: uint32(i)}, t, dst[t.Lo:t.Lo+t.Len])
@@ -65,6 +84,9 @@ func (o *Own) init(m *models.Model, seed uint64, member engine.Member, dst []flo
 
 // recorded is the model of a session of this graph, or a sentence that says what differs.
 func (o *Own) recorded(c event.Config) (*models.Model, error) {
+	if c.Objective != "" || o.maximises() {
+		return o.recalled(c)
+	}
 	switch {
 	case o == nil:
 		return nil, fmt.Errorf("the session trains %s, a graph of a Go program's own, which is not in it: only that program can go on with it (docs/your-own-graph.md)", c.Model)

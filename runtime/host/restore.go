@@ -38,7 +38,8 @@ type history struct {
 	alg    string        // of the newest plan before the round asked for
 	beyond uint32        // epoch of the newest plan that went on from that round; 0: none did
 	torn   *session.Recovered
-	phase  event.Phase // newest
+	phase  event.Phase   // newest
+	told   []event.Alert // of an objective: results that were missing, or that vary
 	// settled is the record of the last plan that went back behind the round asked for
 	settled uint64
 }
@@ -102,6 +103,10 @@ func (h *history) take(rec event.Record, at uint64) {
 		round, behind := rec.Checkpoint.Round, h.beyond > 0 && rec.Checkpoint.Epoch == h.beyond
 		if (at == 0 || round <= at) && !behind && slices.Contains(h.files, round) {
 			h.cps = append(h.cps, *rec.Checkpoint)
+		}
+	case rec.Alert != nil && (rec.Alert.Kind == event.AlertMissing || rec.Alert.Kind == event.AlertVaries):
+		if !slices.ContainsFunc(h.told, func(a event.Alert) bool { return a.Kind == rec.Alert.Kind }) {
+			h.told = append(h.told, *rec.Alert)
 		}
 	case rec.State != nil:
 		h.phase = rec.State.Phase
@@ -330,6 +335,7 @@ func (o *Own) FromSession(dir string, c event.Config) (*Job, error) {
 type Verified struct {
 	verify.Result
 	Open bool               // the log does not end with the end of the run: it goes on, was killed, or its log was cut
+	Told []string           // what the session says of missing results of its objective, and of such that vary
 	Torn *session.Recovered // what lies behind the last whole frame; nil for nothing
 }
 
@@ -361,7 +367,27 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 	}
 	defer r.Close()
 	out.Result, err = verify.Run(ctx, verify.Config{Worker: w, Progress: progress}, r, 0)
-	return out, older(h.config.Kernels, err)
+	for _, a := range h.told {
+		out.Told = append(out.Told, fmt.Sprintf("round %d: %s", a.Round, a.Text))
+	}
+	return out, h.moody(older(h.config.Kernels, err))
+}
+
+// moody adds to a mismatch what the session itself says of its objective.
+func (h *history) moody(err error) error {
+	var m *verify.MismatchError
+	if !errors.As(err, &m) {
+		return err
+	}
+	for _, a := range h.told {
+		switch a.Kind {
+		case event.AlertVaries:
+			return fmt.Errorf("%w; the objective is none of parameters and seed alone, as the session says of round %d, so that it cannot verify exactly", err, a.Round)
+		case event.AlertMissing:
+			err = fmt.Errorf("%w; results of the objective were missing first at round %d, and another execution may not miss the same ones", err, a.Round)
+		}
+	}
+	return err
 }
 
 // Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was. One
@@ -369,7 +395,7 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
 	j.Workers, j.Threads = max(out.Hosts, 1), goruntime.NumCPU()
-	if j.Retell(&j.Config, o); j.Config.Told != nil {
+	if j.Retell(&j.Config, o); j.Config.Told != nil && j.Config.Objective == "" {
 		j.Config.Version = logVersionTold
 	}
 	j.Limit, j.Unattended = o.Limit, o.Unattended

@@ -3,6 +3,7 @@ package host
 import (
 	"time"
 
+	"brood/models/objective"
 	"brood/optim"
 	"brood/runtime/door"
 	"brood/runtime/event"
@@ -41,9 +42,15 @@ func alone(j *Job) Hosting {
 func (r *Run) Fleet() *fleet.Fleet { return r.fleet }
 
 // AllKernels are the kinds of kernels that this machine can compute with.
-func AllKernels() (out []string) {
+func AllKernels() []string { return (*Own)(nil).Kernels() }
+
+// Kernels are the kinds of kernels that this machine can compute with for the model.
+func (o *Own) Kernels() (out []string) {
 	for _, m := range engines {
 		out = append(out, m.kernels)
+	}
+	if o.maximises() {
+		out = append(out, objective.Kernels)
 	}
 	return out
 }

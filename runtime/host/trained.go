@@ -77,7 +77,7 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 	}
 	t := &Trained{own: o, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
 		Read: data.Reading{Rule: j.Config.Reading}, Held: option.Validation.Text(j.Options), Kernels: j.Config.Kernels}
-	if j.Samples.Digest() == j.Config.Digest { // else it is not known how they were normalised
+	if j.Samples.Digest() == j.Config.Digest && !j.own.maximises() { // else it is not known how they were normalised
 		form := j.Samples.Form()
 		t.Read.Form = &form
 	}
@@ -112,19 +112,11 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 // Save writes the tensors under the model's names and shapes, which PyTorch's safetensors.load_file reads, with what it
 // was trained on as metadata.
 func (t *Trained) Save(path string) error {
-	file := safetensors.File{Meta: map[string]string{metaFormat: modelFormat, metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm,
-		metaSession: t.Session, metaAtRound: strconv.FormatUint(t.Round, 10), metaReading: strconv.Itoa(t.Read.Rule), metaKernels: t.Kernels}}
-	if t.Held != "" {
-		file.Meta[metaHeld] = t.Held
+	meta, err := t.meta()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if f := t.Read.Form; f != nil {
-		if err := writeForm(file.Meta, *f); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	if t.own != nil { // what its text describes can be built by its program alone
-		delete(file.Meta, metaSpec)
-	}
+	file := safetensors.File{Meta: meta}
 	for _, part := range []struct {
 		tensors []engine.Tensor
 		row     []float32
@@ -136,9 +128,31 @@ func (t *Trained) Save(path string) error {
 	return safetensors.Save(path, file)
 }
 
+// meta is what a file says of the model beside its tensors.
+func (t *Trained) meta() (map[string]string, error) {
+	meta := map[string]string{metaFormat: modelFormat, metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm,
+		metaSession: t.Session, metaAtRound: strconv.FormatUint(t.Round, 10), metaReading: strconv.Itoa(t.Read.Rule), metaKernels: t.Kernels}
+	if t.Held != "" {
+		meta[metaHeld] = t.Held
+	}
+	if f := t.Read.Form; f != nil {
+		if err := writeForm(meta, *f); err != nil {
+			return nil, err
+		}
+	}
+	if t.own != nil { // what its text describes can be built by its program alone
+		delete(meta, metaSpec)
+	}
+	return meta, nil
+}
+
 // OpenTrained reads a model from a safetensors file. model names one of brood's or a .toml file with the layers, and
 // may be empty where the file itself holds the layers, as those do that Save wrote.
-func OpenTrained(path, model string) (*Trained, error) {
+func OpenTrained(path, model string) (*Trained, error) { return OpenRenamed(path, model, "") }
+
+// OpenRenamed is [OpenTrained] of a file whose tensors have other names: renames are FROM=TO with commas between them.
+// Files of Flax, which docs/model-files.md tells, need none where its own names are used.
+func OpenRenamed(path, model, renames string) (*Trained, error) {
 	file, err := openModel(path)
 	if err != nil {
 		return nil, err
@@ -153,6 +167,8 @@ func OpenTrained(path, model string) (*Trained, error) {
 			return nil, err
 		}
 		t.Spec = string(text)
+	case t.Spec == "" && t.Data == seeds:
+		return nil, fmt.Errorf("%s holds the parameters of an objective, which no data set can score: go on with them by brood run --objective PROGRAM --params SPEC.toml --init %s", path, path)
 	case t.Spec == "":
 		return nil, fmt.Errorf("%s does not say which model it holds: name it with --model", path)
 	default:
@@ -163,6 +179,9 @@ func OpenTrained(path, model string) (*Trained, error) {
 	}
 	if kind, err := recorded(t.Kernels, t.Net); err == nil {
 		t.Kernels = kind
+	}
+	if _, err := file.arrange(renames, t.Net); err != nil {
+		return nil, err
 	}
 	if t.Params, err = file.take(t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params, false); err != nil {
 		return nil, err
@@ -205,14 +224,15 @@ func splitAs(set *data.Set, text string) (*data.Set, error) {
 	return set.WithValidation(split)
 }
 
-// compute is the engine that computed the model where this machine has it and the environment asks for no other.
-func (t *Trained) compute(set *data.Set, threads int) (compute, error) {
+// compute is the engine that computed the model where this machine has it and the environment asks for no other; at is
+// as in newEngine.
+func (t *Trained) compute(set *data.Set, at string, threads int) (compute, error) {
 	if t.Kernels != "" && os.Getenv("BROOD_ENGINE") == "" {
-		if eng, err := newEngine(t.Kernels, "", t.own, t.Net, set, threads); err == nil {
+		if eng, err := newEngine(t.Kernels, at, t.own, t.Net, set, threads); err == nil {
 			return eng, nil
 		}
 	}
-	return newEngine("", "", t.own, t.Net, set, threads)
+	return newEngine("", at, t.own, t.Net, set, threads)
 }
 
 // Score evaluates the model on a split of a data set, without dropout; threads 0 takes the machine's.
@@ -227,7 +247,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if threads == 0 {
 		threads = goruntime.NumCPU()
 	}
-	eng, err := t.compute(set, threads)
+	eng, err := t.compute(set, "", threads)
 	if err != nil {
 		return Scored{}, err
 	}

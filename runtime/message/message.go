@@ -71,6 +71,7 @@ type (
 		Overhead   int64               `cbor:"12,keyasint,omitempty"`
 		Nanos      int64               `cbor:"13,keyasint,omitempty"` // of the rounds
 		Extra      int64               `cbor:"14,keyasint,omitempty"` // of snapshots and digests
+		Notes      []Note              `cbor:"15,keyasint,omitempty"` // what a person should know of the rounds
 	}
 	// Failed says that a grant or plan could not be done.
 	Failed struct {
@@ -91,6 +92,18 @@ type (
 		Err    string       `cbor:"4,keyasint,omitempty"`
 		Nanos  int64        `cbor:"5,keyasint,omitempty"` // that saving took
 	}
+)
+
+// Note is a sentence on what an engine met that the run goes on with.
+type Note struct {
+	Kind event.AlertKind `cbor:"0,keyasint"`
+	Text string          `cbor:"1,keyasint"`
+}
+
+// Bounds of the notes of one report.
+const (
+	MostNotes = 4
+	MostNote  = 1 << 10 // bytes of one
 )
 
 // NonFinite names the block that blew up within rounds [From, To).

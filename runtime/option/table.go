@@ -33,6 +33,12 @@ var (
 	Data = add(Option{Name: "data", Doc: "data set (see brood data list)",
 		Kind: Text, Use: Preset | Full | Axis | Logged, Words: data.List, Paths: true,
 		at: func(o *Options) any { return &o.Data }, in: func(c *event.Config) any { return &c.Data }})
+	Objective = add(Option{Name: "objective",
+		Doc:  "`program` whose fitness is maximised, in place of model and data (docs/objectives.md); it is not recorded, and a session that goes on is told it again",
+		Docs: map[string]string{"fork": "`program` of a session that maximises one: a session never starts it by itself"},
+		Kind: Text, Use: Again, Paths: true})
+	Params = add(Option{Name: "params", Doc: "parameters of the objective: their number, or a SPEC.toml with names, shapes, bounds and seeds",
+		Kind: Text, Paths: true})
 	Members = add(Option{Name: "members",
 		Doc:  "size of the population, or `auto`: what keeps the threads busy and fits into the memory",
 		Kind: Population, Use: Preset | Full | Axis, Default: "4", Above: atLeastOne, Most: event.MaxMembers,
@@ -101,6 +107,8 @@ var (
 	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
 		Kind: Text,
 		at:   func(o *Options) any { return &o.Init }})
+	Rename = add(Option{Name: "rename", Doc: "names in the file of --init and ours, as FROM=TO, several with commas: a tensor, or all of a layer",
+		Kind: Text, Check: renames, Words: func() []string { return []string{"features.0=conv1"} }})
 	Probe = add(Option{Name: "probe", Doc: "rounds between probes of the centre (default: about 5% of the work)",
 		Kind: Count, Use: Preset | Logged,
 		at: func(o *Options) any { return &o.Probe }, in: func(c *event.Config) any { return &c.Probe }})

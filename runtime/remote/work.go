@@ -59,7 +59,7 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	if err != nil {
 		name = "worker"
 	}
-	hello := wire.Hello{Role: wire.Worker, Name: name, Token: cfg.Join.Token, Software: cfg.Software, Kernels: strings.Join(host.AllKernels(), ",")}
+	hello := wire.Hello{Role: wire.Worker, Name: name, Token: cfg.Join.Token, Software: cfg.Software, Kernels: strings.Join(cfg.Own.Kernels(), ",")}
 	if hello.Device, err = host.DeviceText(cfg.Device); err != nil {
 		return err
 	}

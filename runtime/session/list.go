@@ -105,7 +105,9 @@ func (x *Info) read() error {
 		case rec.State != nil:
 			x.Phase = rec.State.Phase
 		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
-			x.TestError, x.TestRound = &rec.Evaluation.TestError, rec.Evaluation.Round
+			if x.TestRound = rec.Evaluation.Round; first.Config.Graded() {
+				x.TestError = &rec.Evaluation.TestError
+			}
 		}
 	}
 	return nil

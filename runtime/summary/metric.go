@@ -9,7 +9,7 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	samples := since(t.Sum.Samples, t.before.Samples) // that the bytes were sent for
 	evaluations := since(t.Sum.Evaluations, t.before.Evaluations)
 	switch {
-	case name == "test_error" && t.Tested() != nil:
+	case name == "test_error" && t.Tested() != nil && t.Config.Graded():
 		return t.Tested().TestError, true
 	case name == "test_loss" && t.Tested() != nil:
 		return t.Tested().TestLoss, true

@@ -10,17 +10,19 @@ import (
 
 // Summary is what a run came to; as JSON it is the last line of --json.
 type Summary struct {
-	Event            string             `json:"event"`
-	Algorithm        string             `json:"algorithm"`
-	Rounds           uint64             `json:"rounds"`
-	Steps            uint64             `json:"steps"`
-	Samples          uint64             `json:"samples"`
-	Epochs           float64            `json:"epochs"`
-	Seconds          float64            `json:"seconds"`
-	SamplesPerSecond float64            `json:"samples_per_second"`
-	Evaluations      uint64             `json:"evaluations"`
-	TrainLoss        *float64           `json:"train_loss"`
-	TestError        *float64           `json:"test_error"`
+	Event            string   `json:"event"`
+	Algorithm        string   `json:"algorithm"`
+	Rounds           uint64   `json:"rounds"`
+	Steps            uint64   `json:"steps"`
+	Samples          uint64   `json:"samples"`
+	Epochs           float64  `json:"epochs"`
+	Seconds          float64  `json:"seconds"`
+	SamplesPerSecond float64  `json:"samples_per_second"`
+	Evaluations      uint64   `json:"evaluations"`
+	TrainLoss        *float64 `json:"train_loss"`
+	TestError        *float64 `json:"test_error"`
+	// in its place, of a run that maximises an objective
+	TestFitness      *float64           `json:"test_fitness,omitempty"`
 	TestRound        *uint64            `json:"test_round"` // that it is of, which may lie before the last
 	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`
 	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`

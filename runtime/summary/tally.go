@@ -190,21 +190,27 @@ func part(p event.Progress, share float64) event.Progress {
 }
 
 // Loss is the mean of the members' last training losses, or of minus their fitness where there are none; ok is false
-// before the first.
+// before the first. Results that an objective did not give are left out.
 func (t *Tally) Loss() (float64, bool) {
-	var s float64
+	s, n := 0.0, 0
 	for _, m := range slices.Sorted(maps.Keys(t.losses)) {
-		s += t.losses[m]
+		if l := t.losses[m]; l == l || t.Config.Graded() {
+			s, n = s+l, n+1
+		}
 	}
-	return s / float64(len(t.losses)), len(t.losses) > 0
+	return s / float64(n), n > 0
 }
 
-// Word is what the series loss is called.
-func (t *Tally) Word() string {
-	if t.Bare() {
-		return "distance"
+// Shown is Loss as people are told it, with its word: of an objective it is the mean fitness of the last candidates.
+func (t *Tally) Shown() (word string, x float64, ok bool) {
+	x, ok = t.Loss()
+	switch {
+	case t.Bare():
+		return "distance", x, ok
+	case !t.Config.Graded():
+		return "fitness", -x, ok
 	}
-	return "loss"
+	return "loss", x, ok
 }
 
 // Rate is how many samples, or rounds where there are none, the rounds up to p did in a second that this process
@@ -234,9 +240,15 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 	s := t.Sum
 	s.Seconds = time.Since(t.began).Seconds()
 	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(t.Spent(), 1e-9)
-	s.TestError, s.TestRound, s.CentreHash = nil, nil, ""
+	s.TestError, s.TestFitness, s.TestRound, s.CentreHash = nil, nil, nil, ""
 	if e := t.Tested(); e != nil {
-		s.TestError, s.TestRound, s.CentreHash = &e.TestError, &e.Round, e.Centre
+		s.TestRound, s.CentreHash = &e.Round, e.Centre
+		if t.Config.Graded() {
+			s.TestError = &e.TestError
+		} else {
+			fitness := -e.TestLoss
+			s.TestFitness = &fitness
+		}
 	}
 	if l, ok := t.Loss(); ok && !math.IsNaN(l) && !math.IsInf(l, 0) {
 		s.TrainLoss = &l

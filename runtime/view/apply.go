@@ -96,11 +96,19 @@ func (v *View) founders(p *event.Points) *event.Points {
 }
 
 func (v *View) evaluation(e *event.Evaluation) {
-	if v.Evaluations == 0 || e.TestError < v.BestError {
+	graded := v.Config.Graded()
+	if x := -e.TestLoss; !graded && (v.Evaluations == 0 || x > v.BestError) {
+		v.BestError = x
+	}
+	if graded && (v.Evaluations == 0 || e.TestError < v.BestError) {
 		v.BestError = e.TestError
 	}
 	v.Evaluation, v.Evaluations = e, v.Evaluations+1
-	v.points(scalar(TestError, e.Round, e.TestError))
+	if graded {
+		v.points(scalar(TestError, e.Round, e.TestError))
+	} else {
+		v.points(scalar(TestFitness, e.Round, -e.TestLoss))
+	}
 	v.points(scalar(TestLoss, e.Round, e.TestLoss))
 }
 

@@ -31,9 +31,10 @@ const (
 	Parent     = "parent"            // per member: whose child it is since the round, of algorithms that breed
 	Founder    = "founder"           // per member: the first of its line, which the view works out of parents
 	// of each member whom it met in the round, of algorithms that pair: the view keeps them as Meetings alone
-	Partner   = "partner"
-	TestError = "test.error" // scalar, percent: of the centre, from evaluations
-	TestLoss  = "test.loss"  // scalar, nats
+	Partner     = "partner"
+	TestFitness = "test.fitness" // scalar: of the centre, where an objective is all that there is to test
+	TestError   = "test.error"   // scalar, percent: of the centre, from evaluations
+	TestLoss    = "test.loss"    // scalar, nats
 )
 
 // Position counts the records that were folded; it is also the index of the next one.

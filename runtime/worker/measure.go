@@ -138,7 +138,7 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged boo
 			return fmt.Errorf("probe: %w", err)
 		}
 		points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesCentre, Value: sc[0].Mean()}})
-		if s.ended {
+		if s.ended && !w.cfg.Measured {
 			on, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, spaced(w.cfg.Data.Train(), trainSamples))
 			if err != nil {
 				return fmt.Errorf("training error: %w", err)

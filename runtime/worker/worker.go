@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"brood/models/engine"
 	"brood/optim"
@@ -30,6 +33,7 @@ type Config struct {
 	Direct   int
 	Probe    uint64 // rounds between probes, 0 never
 	Evaluate uint64 // rounds between test evaluations, 0 each epoch
+	Measured bool   // nothing is right or wrong: what the centre scores is all that there is to report
 	Rebuild  int    // training samples by which the centre's batch-norm statistics are rebuilt; 0 for statSamples
 	Lookup   func(name string) (*optim.Algorithm, error)
 	Store    Store
@@ -267,9 +271,36 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	}
 	s.dirty = false
 	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, digests, s.progress()
-	d.Points, d.Overhead = points.rows(), w.overhead()-before
+	d.Points, d.Overhead, d.Notes = points.rows(), w.overhead()-before, w.notes()
 	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2
 	return d, nil
+}
+
+// Noter is an engine that meets what a person should know, and goes on.
+type Noter interface{ Notes() []engine.Note }
+
+// notes are what the engine met since they were asked for, as a report may have them.
+func (w *Worker) notes() (out []message.Note) {
+	n, ok := w.cfg.Engine.(Noter)
+	if !ok {
+		return nil
+	}
+	for _, x := range n.Notes() {
+		text := strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return -1
+		}, strings.ToValidUTF8(x.Text, ""))
+		for len(text) > message.MostNote {
+			_, last := utf8.DecodeLastRuneInString(text)
+			text = text[:len(text)-last]
+		}
+		if len(out) < message.MostNotes {
+			out = append(out, message.Note{Kind: event.AlertKind(x.Kind), Text: text})
+		}
+	}
+	return out
 }
 
 func (w *Worker) overhead() int64 {

@@ -222,7 +222,11 @@ func snapshotObject(v *view.View, run reached) map[string]any {
 		line["model"], line["data"], line["seed"] = c.Model, c.Data, c.Seed
 	}
 	if e := v.Evaluation; e != nil {
-		line["test_error"], line["test_round"] = e.TestError, e.Round
+		if line["test_round"] = e.Round; v.Config.Graded() {
+			line["test_error"] = e.TestError
+		} else {
+			line["test_fitness"] = finite(-e.TestLoss)
+		}
 	}
 	series := map[string]any{}
 	for i := range v.Series {

@@ -49,7 +49,7 @@ var (
 		"brood run": presetNames, "brood serve": presetNames, "brood sweep": presetNames, "brood presets show": presetNames,
 		"brood algorithms": algorithmNames, "brood models show": modelNames, "brood data info": dataNames, "brood data get": dataNames,
 		"brood attach": sessionNames, "brood set": sessionNames, "brood stop": sessionNames, "brood replay": sessionNames, "brood compare": sessionNames, "brood verify": sessionNames,
-		"brood fork": sessionNames, "brood export": sessionNames, "brood rm": sessionNames, "brood open": sessionNames, "brood invite": sessionNames, "brood revoke": sessionNames,
+		"brood fork": sessionNames, "brood export": sessionNames, "brood log": sessionNames, "brood rm": sessionNames, "brood open": sessionNames, "brood invite": sessionNames, "brood revoke": sessionNames,
 	}
 )
 

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/runtime/host"
+	"brood/runtime/option"
 )
 
 func evalCommand(s streams) *cobra.Command {
-	var model, set, split string
+	var model, set, split, rename string
 	var threads int
 	var asJSON bool
 	c := &cobra.Command{Use: "eval FILE.safetensors", Short: "Score a trained model on the samples of a data set",
@@ -23,7 +24,7 @@ func evalCommand(s streams) *cobra.Command {
 			if !slices.Contains(host.Splits, split) {
 				return usage("--split %s: choose one of %s", split, strings.Join(host.Splits, ", "))
 			}
-			t, err := host.OpenTrained(args[0], model)
+			t, err := host.OpenRenamed(args[0], model, rename)
 			if err != nil {
 				return err
 			}
@@ -65,6 +66,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
 	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
+	fl.StringVar(&rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
 	fl.IntVar(&threads, "threads", 0, "threads (default: all cores)")
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")

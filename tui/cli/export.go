@@ -1,70 +1,291 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"brood/runtime/compare"
 	"brood/runtime/event"
+	"brood/runtime/export"
 	"brood/runtime/host"
+	"brood/runtime/option"
 )
 
+// exporting is what brood export was asked for.
+type exporting struct {
+	to      string // one of exportForms
+	file    string // -o, "" for a name of the session's
+	at      uint64
+	threads int
+	members bool   // each member's values
+	force   bool   // what is there is replaced
+	program string // that a session maximises, "" for none
+}
+
+// The forms of what is exported.
+const (
+	toModel   = "safetensors"
+	toONNX    = "onnx"
+	toCSV     = "csv"
+	toJSON    = "jsonl"
+	toParquet = "parquet"
+	toBoard   = "tensorboard"
+)
+
+// tableForm writes curves; its name is the ending of its files.
+type tableForm struct {
+	name  string
+	write func(io.Writer, *export.Table) error
+}
+
+var tableForms = []tableForm{{toCSV, export.CSV}, {toJSON, export.JSONLines}, {toParquet, export.Parquet}}
+
+func exportForms() []string {
+	out := []string{toModel, toONNX}
+	for _, f := range tableForms {
+		out = append(out, f.name)
+	}
+	return append(out, toBoard)
+}
+
 func exportCommand(s streams) *cobra.Command {
-	var at uint64
-	var threads int
-	var file string
-	c := &cobra.Command{Use: "export SESSION", Short: "Write the model that a session has trained to a .safetensors file",
-		Long: "Write the model that a session has trained to a .safetensors file: the centre of its population, whose batch-norm statistics are rebuilt,\nunder the names that PyTorch uses. brood eval scores it, and brood run --init starts from it. The session may be running.",
-		Args: exactly("a SESSION"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("at") && at == 0 {
-				return usage("--at 0: give a round of 1 or more")
+	var x exporting
+	c := &cobra.Command{Use: "export SESSION...", Short: "Write the model that a session has trained, or the curves of sessions, to a file that other tools read",
+		Long: "Write the model that a session has trained to a .safetensors file: the centre of its population, whose batch-norm statistics are rebuilt,\nunder the names that PyTorch uses. brood eval scores it, and brood run --init starts from it. The session may be running.\n\n--to onnx writes the same model for other runtimes, with the normalisation of its samples as its first nodes.\n\n--to csv, jsonl and parquet write the curves of one session or several as one table: a row for each round of each session, or with --members\na row for each value of each member. --to tensorboard writes a directory that TensorBoard shows. docs/export.md tells the columns and\ntheir units. -o - writes csv and jsonl to standard output.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("brood export needs a SESSION; see `brood export --help`")
 			}
-			dir, err := resolve(args[0])
-			if err != nil {
-				return err
-			}
-			var told time.Time
-			said, err := exportModel(c.Context(), dir, file, at, threads, func(k event.Commit) {
-				if time.Since(told) > time.Second {
-					told = time.Now()
-					fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
-				}
-			})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(s.out, said)
 			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := x.check(c, args); err != nil {
+				return err
+			}
+			switch {
+			case x.model():
+				return x.models(c.Context(), s, args)
+			case x.to == toBoard:
+				return x.board(s, args)
+			}
+			return x.tables(s, args)
 		}}
-	c.Flags().Uint64Var(&at, "at", 0, "the round (default: the last)")
-	c.Flags().IntVar(&threads, "threads", 0, "threads (default: all cores)")
-	c.Flags().StringVarP(&file, "output", "o", "", "file to write (default: SESSION.safetensors)")
+	c.Flags().StringVar(&x.to, "to", toModel, "what to write: "+strings.Join(exportForms(), ", "))
+	c.Flags().Uint64Var(&x.at, "at", 0, "the round of a model (default: the last)")
+	c.Flags().IntVar(&x.threads, "threads", 0, "threads (default: all cores)")
+	c.Flags().StringVarP(&x.file, "output", "o", "", "file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
+	c.Flags().BoolVar(&x.members, "members", false, "of curves each member's values, a row each")
+	c.Flags().StringVar(&x.program, option.Objective.Name, "", option.Objective.DocFor("fork"))
+	c.Flags().BoolVar(&x.force, "force", false, "replace the file if there is one")
 	return c
 }
 
-// exportModel writes the model of the session in dir after a round, 0 for the last, to a file, "" for one of the
-// session's name, and says what it wrote. told hears of rounds that are executed again to get there.
-func exportModel(ctx context.Context, dir, file string, at uint64, threads int, told func(event.Commit)) (string, error) {
+func (x *exporting) check(c *cobra.Command, args []string) error {
+	switch {
+	case !slices.Contains(exportForms(), x.to):
+		return usage("--to %s: choose one of %s", x.to, strings.Join(exportForms(), ", "))
+	case c.Flags().Changed("at") && x.at == 0:
+		return usage("--at 0: give a round of 1 or more")
+	case x.model() && x.members:
+		return usage("--members is of curves: name their form with --to, such as --to %s", toCSV)
+	case !x.model() && x.at > 0:
+		return usage("--at is of a model: the curves of a session leave whole")
+	case x.file == "-" && x.to != toCSV && x.to != toJSON:
+		return usage("-o -: %s is not written to standard output; name a file", x.to)
+	}
+	return nil
+}
+
+// model says that models leave, and not curves.
+func (x *exporting) model() bool { return x.to == toModel || x.to == toONNX }
+
+// models writes the model of each session.
+func (x *exporting) models(ctx context.Context, s streams, args []string) error {
+	if len(args) > 1 && x.file != "" {
+		if err := os.MkdirAll(x.file, 0o755); err != nil {
+			return fmt.Errorf("-o %s: several models go into a directory: %w", x.file, err)
+		}
+	}
+	for _, arg := range args {
+		dir, err := resolve(arg)
+		if err != nil {
+			return err
+		}
+		file := x.file
+		if len(args) > 1 {
+			file = filepath.Join(x.file, filepath.Base(dir)+"."+x.to)
+		}
+		var told time.Time
+		said, err := x.one(ctx, dir, file, func(k event.Commit) {
+			if time.Since(told) > time.Second {
+				told = time.Now()
+				fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(s.out, said)
+	}
+	return nil
+}
+
+// tables writes the curves of all sessions as one table.
+func (x *exporting) tables(s streams, args []string) error {
+	runs, err := exported(s, args)
+	if err != nil {
+		return err
+	}
+	table := export.Rounds(runs)
+	if x.members {
+		table = export.Members(runs)
+	}
+	form := tableForms[slices.IndexFunc(tableForms, func(f tableForm) bool { return f.name == x.to })]
+	if x.file == "-" {
+		return form.write(s.out, table)
+	}
+	file := x.file
 	if file == "" {
-		file = filepath.Base(dir) + ".safetensors"
+		file = "sessions." + x.to
+		if len(runs) == 1 {
+			file = runs[0].Name + "." + x.to
+		}
 	}
-	if _, err := os.Stat(file); err == nil {
-		return "", fmt.Errorf("%s exists: name another file with -o, or remove it", file)
+	rows := 0
+	each := table.Each
+	table.Each = func(take func([]any) error) error {
+		return each(func(row []any) error { rows++; return take(row) })
 	}
-	t, err := host.Export(ctx, dir, at, threads, told)
+	if err := writeFile(file, x.force, func(w io.Writer) error { return form.write(w, table) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "%s: %s of %s, %s\n", file, plural(rows, "row"), plural(len(runs), "session"), plural(len(table.Columns), "column"))
+	return nil
+}
+
+// board writes an event file for each session into a directory of its name.
+func (x *exporting) board(s streams, args []string) error {
+	runs, err := exported(s, args)
+	if err != nil {
+		return err
+	}
+	top := cmp.Or(x.file, toBoard)
+	for _, r := range runs {
+		if err := vacant(filepath.Join(top, r.Name, r.EventFile()), x.force); err != nil {
+			return err
+		}
+	}
+	for _, r := range runs {
+		dir := filepath.Join(top, r.Name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		err := writeFile(filepath.Join(dir, r.EventFile()), x.force, func(w io.Writer) error { return export.TensorBoard(w, r, x.members) })
+		if err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.out, "%s: %s; look at them with tensorboard --logdir %s\n", top, plural(len(runs), "session"), top)
+	return nil
+}
+
+// exported reads sessions, and directories of them, of which those that cannot be read are left out.
+func exported(s streams, args []string) (runs []*export.Run, err error) {
+	dirs, err := sessionsOf(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range dirs {
+		r, err := export.Read(d.path)
+		switch {
+		case err == nil:
+			runs = append(runs, r)
+		case d.named:
+			return nil, err
+		default:
+			fmt.Fprintf(s.err, "brood: left out: %v\n", err)
+		}
+	}
+	if len(runs) == 0 {
+		return nil, errors.New("none of these sessions can be exported")
+	}
+	joined := make([]*compare.Run, len(runs))
+	for i, r := range runs {
+		joined[i] = r.Run
+	}
+	compare.Join(joined)
+	return runs, nil
+}
+
+// vacant refuses a file that is there, unless it may be replaced.
+func vacant(file string, force bool) error {
+	if _, err := os.Stat(file); err == nil && !force {
+		return fmt.Errorf("%s exists: name another file with -o, or replace it with --force", file)
+	}
+	return nil
+}
+
+// writeFile writes a file that is there whole or not at all: a temporary one beside it, synced, renamed.
+func writeFile(file string, force bool, write func(io.Writer) error) (err error) {
+	if err := vacant(file, force); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	buffered := bufio.NewWriterSize(tmp, 1<<16)
+	if err := errors.Join(tmp.Chmod(0o644), write(buffered), buffered.Flush(), tmp.Sync()); err != nil {
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}
+
+// one writes the model of the session in dir to a file, "" for one of the session's name, and says what it wrote. told
+// hears of rounds that are executed again to get there.
+func (x *exporting) one(ctx context.Context, dir, file string, told func(event.Commit)) (string, error) {
+	if file == "" {
+		file = filepath.Base(dir) + "." + x.to
+	}
+	if err := vacant(file, x.force); err != nil {
+		return "", err
+	}
+	own, err := host.Program(x.program)
 	if err != nil {
 		return "", err
 	}
-	if err := t.Save(file); err != nil {
+	t, err := own.Export(ctx, dir, x.at, x.threads, told)
+	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params)))), nil
+	said := fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params))))
+	if x.to == toModel {
+		return said, t.Save(file)
+	}
+	if t.Read.Form == nil {
+		said += "; its data are not here, so it takes samples that are normalised already"
+	}
+	return said, writeFile(file, x.force, t.ONNX)
 }
 
 // passedOver tells of the tensors of a file that a model has no place for; nothing where there are none.

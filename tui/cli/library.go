@@ -97,7 +97,7 @@ func (l *shelf) Export(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return exportModel(ctx, dir, file, 0, 0, func(event.Commit) {})
+	return (&exporting{to: toModel}).one(ctx, dir, file, func(event.Commit) {})
 }
 
 // free is the first of NAME.EXT, NAME-2.EXT and so on that there is not yet.

@@ -99,7 +99,11 @@ func (p *jsonPrinter) record(r event.Record) {
 		}
 		p.put(line)
 	case r.Evaluation != nil:
-		p.put(map[string]any{"event": "test", "round": r.Evaluation.Round, "test_error": r.Evaluation.TestError, "test_loss": finite(r.Evaluation.TestLoss), "centre_hash": r.Evaluation.Centre})
+		line := map[string]any{"event": "test", "round": r.Evaluation.Round, "test_loss": finite(r.Evaluation.TestLoss), "centre_hash": r.Evaluation.Centre}
+		if p.Config.Graded() {
+			line["test_error"] = r.Evaluation.TestError
+		}
+		p.put(line)
 	case r.Plan != nil:
 		line := map[string]any{"event": "plan", "round": r.Plan.At, "epoch": r.Plan.Epoch, "algorithm": r.Plan.Algorithm, "members": len(r.Plan.New.Members), "workers": len(r.Plan.New.Workers()), "cause": r.Plan.Cause}
 		if r.Plan.Note != "" {
@@ -192,6 +196,8 @@ func (p *plainPrinter) record(r event.Record) {
 				p.release()
 			}
 		})
+	case r.Evaluation != nil && !p.Config.Graded():
+		fmt.Fprintf(p.out, "round %6d  test fitness %.6g\n", r.Evaluation.Round, -r.Evaluation.TestLoss)
 	case r.Evaluation != nil:
 		fmt.Fprintf(p.out, "round %6d  test error %.2f %%\n", r.Evaluation.Round, r.Evaluation.TestError)
 	case r.Alert != nil:
@@ -240,10 +246,11 @@ func (p *plainPrinter) release() {
 
 func (p *plainPrinter) progress(c event.Commit) string {
 	loss := "      –"
-	if l, ok := p.Loss(); ok {
-		loss = fmt.Sprintf("%7.4f", l)
+	word, x, ok := p.Shown()
+	if ok {
+		loss = fmt.Sprintf("%7.4f", x)
 	}
-	return fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, p.Word(), loss, rate(p.Tally, c.Progress))
+	return fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, word, loss, rate(p.Tally, c.Progress))
 }
 
 // rate is how fast the rounds up to a position went that this process committed.
@@ -266,10 +273,14 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
+	} else if s.TrainLoss != nil && !p.Config.Graded() {
+		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", -*s.TrainLoss)
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
 	}
 	switch {
+	case s.TestFitness != nil:
+		fmt.Fprintf(p.out, "  test fitness %.6g, of round %d\n", *s.TestFitness, *s.TestRound)
 	case s.TestError == nil:
 	case *s.TestRound != s.Rounds:
 		fmt.Fprintf(p.out, "  test error   %.2f %%, of round %d\n", *s.TestError, *s.TestRound)

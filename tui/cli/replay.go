@@ -80,8 +80,8 @@ func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
 		case rec.Commit != nil:
 			p.Tally.Record(rec)
 			loss := ""
-			if l, ok := p.Loss(); ok {
-				loss = fmt.Sprintf("%s %7.4f", p.Word(), l)
+			if word, x, ok := p.Shown(); ok {
+				loss = fmt.Sprintf("%s %7.4f", word, x)
 			}
 			fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s  %s\n", rec.Commit.To, rec.Commit.Progress.Epochs, loss, rec.Commit.Hash)
 		default:

@@ -121,7 +121,7 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 
 // presetOf is the name of the preset that is meant by a name.
 func (f *runFlags) presetOf(name string) string {
-	if name == "" && f.told.Algorithm == "" && f.told.Model == "" && f.told.Data == "" {
+	if name == "" && f.told.Algorithm == "" && f.told.Model == "" && f.told.Data == "" && option.Objective.Text(f.told) == "" {
 		return presets.Default
 	}
 	return name

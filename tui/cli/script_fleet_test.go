@@ -41,7 +41,10 @@ func unseen(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil || !bytes.Contains(line, []byte(ts.Getenv("BROOD"))) || !bytes.Contains(line, []byte("worker")) {
 			continue
 		}
-		env, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))
+		env, err := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))
+		if err != nil || len(env) == 0 {
+			continue // it has ended since: what is over has no environment, and nobody can tell whose it was
+		}
 		if env = append([]byte{0}, env...); bytes.Contains(env, []byte("\x00WORK=")) &&
 			!bytes.Contains(env, []byte("\x00WORK="+ts.Getenv("WORK")+"\x00")) {
 			continue // another script's, at the same time

@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,15 +24,38 @@ import (
 
 // TestMain lets this test binary be brood for the scripts. BROOD_BINARY names a built one to be tested instead.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"brood": func() { os.Exit(Main()) }})
+	testscript.Main(waiting{m}, map[string]func(){"brood": func() { os.Exit(Main()) }})
 }
 
-// TestScripts runs each file of testdata/script against the binary, in a directory of its own without data sets.
+// waiting lets four tests wait at once, however few processors there are: scripts mostly wait.
+type waiting struct{ *testing.M }
+
+func (w waiting) Run() int {
+	if runtime.GOMAXPROCS(0) < 4 {
+		_ = flag.Set("test.parallel", "4") // -parallel is read later, and stands
+	}
+	return w.M.Run()
+}
+
+// TestScripts runs each file of testdata/script against the binary, in a directory of its own without data sets. It is
+// not parallel to other tests, whose processes a script that looks at all of the machine's would take for its own.
 func TestScripts(t *testing.T) {
 	compiled := os.Getenv("POCL_CACHE_DIR") // where PoCL keeps kernels for all tests: a script has a home of its own
 	if cache, err := os.UserCacheDir(); compiled == "" && err == nil {
 		compiled = filepath.Join(cache, "pocl", "kcache")
 	}
+	objectives, err := filepath.Abs("../../docs/objectives")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the folder of python3 itself: what PATH names may be a wrapper that needs a person's home; "" for none
+	python := sync.OnceValue(func() string {
+		out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+		if err != nil {
+			return ""
+		}
+		return filepath.Dir(strings.TrimSpace(string(out)))
+	})
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -43,6 +69,8 @@ func TestScripts(t *testing.T) {
 			case "opencl":
 				list, _ := host.Devices()
 				return slices.ContainsFunc(list, func(d host.Device) bool { return strings.HasPrefix(d.Name, "opencl:") }), nil
+			case "python":
+				return python() != "", nil
 			case "nohup": // no program that is started from here can be hung up
 				return signal.Ignored(syscall.SIGHUP), nil
 			}
@@ -50,6 +78,10 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("POCL_CACHE_DIR", compiled)
+			e.Setenv("OBJECTIVES", objectives)
+			if dir := python(); dir != "" {
+				e.Setenv("PATH", dir+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			}
 			e.Setenv("BROOD_SESSIONS", filepath.Join(e.WorkDir, "s"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("LocalAppData", filepath.Join(e.WorkDir, "home"))
@@ -73,6 +105,7 @@ func TestScripts(t *testing.T) {
 			"begun":    begun,
 			"reach":    await,
 			"examples": examples,
+			"commands": commands,
 			"kill9":    kill9,
 			"signal":   sendSignal,
 			"ended":    ended,

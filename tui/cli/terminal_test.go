@@ -22,6 +22,7 @@ func TestTerminal(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed")
 	}
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/tmux",
 		RequireExplicitExec: true,

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -11,10 +12,13 @@ import (
 	"brood/models/typed"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/option"
+	"brood/runtime/verify"
 )
 
 func verifyCommand(s streams) *cobra.Command {
 	var threads int
+	var program string
 	var asJSON bool
 	c := &cobra.Command{Use: "verify SESSION", Short: "Execute a session again and compare every commit", Args: exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -24,26 +28,37 @@ func verifyCommand(s streams) *cobra.Command {
 			}
 			t0 := time.Now()
 			last := t0
-			res, err := host.Verify(c.Context(), dir, threads, func(k event.Commit) {
+			own, err := host.Program(program)
+			if err != nil {
+				return err
+			}
+			res, err := own.Verify(c.Context(), dir, threads, func(k event.Commit) {
 				if !asJSON && time.Since(last) > time.Second {
 					last = time.Now()
 					fmt.Fprintf(s.err, "round %6d agrees\n", k.To)
 				}
 			})
-			if err != nil {
+			var differs *verify.MismatchError
+			switch {
+			case errors.As(err, &differs):
 				return fmt.Errorf("session %s does not verify: %w", filepath.Base(dir), typed.Recorded(err))
+			case err != nil:
+				return fmt.Errorf("session %s cannot be verified: %w", filepath.Base(dir), typed.Recorded(err))
 			}
 			if res.Last == nil {
 				return fmt.Errorf("session %s holds no committed round: there is nothing to verify", filepath.Base(dir))
 			}
 			if asJSON {
-				return json.NewEncoder(s.out).Encode(map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": time.Since(t0).Seconds(), "session": dir, "open": res.Open, "torn": res.Torn})
+				return json.NewEncoder(s.out).Encode(map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": time.Since(t0).Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told})
 			}
 			predicted := "as predicted"
 			if res.WrongBytes {
 				predicted = "which the algorithm's formula does not predict"
 			}
 			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %.1f s, %s on the links %s\n%s\n", res.Commits, grouped(int64(res.Rounds)), time.Since(t0).Seconds(), humanBytes(res.Bytes), predicted, res.Last.Hash)
+			for _, text := range res.Told {
+				fmt.Fprintf(s.out, "the session says: %s\n", text)
+			}
 			switch {
 			case res.Torn != nil:
 				fmt.Fprintf(s.out, "missing: %d bytes at byte %d of %s are no whole frame; what came after round %d is not in the log, a resume does it again\n", res.Torn.Lost, res.Torn.Offset, res.Torn.Segment, res.Last.To)
@@ -52,6 +67,7 @@ func verifyCommand(s streams) *cobra.Command {
 			}
 			return nil
 		}}
+	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	c.Flags().IntVar(&threads, "threads", 0, "threads (default: all cores)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models/typed"
+	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/remote"
 	"brood/transport/identity"
@@ -22,6 +23,7 @@ type workerFlags struct {
 	key, listen, advertise string
 	threads                int
 	device                 string
+	objective              string
 	patience               time.Duration
 }
 
@@ -40,6 +42,7 @@ func workerCommand(s streams) *cobra.Command {
 	fl.StringVar(&f.advertise, "advertise", "", "HOST:PORT where other workers reach this one (default: where its packets come from)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: all cores)")
 	fl.StringVar(&f.device, option.Device.Name, "", option.Device.Doc)
+	fl.StringVar(&f.objective, option.Objective.Name, "", "`program` that runs which maximise one may start here: the coordinator never says which")
 	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to try again when the coordinator does not answer")
 	return c
 }
@@ -74,6 +77,10 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	case f.threads == 0:
 		f.threads = goruntime.NumCPU()
 	}
+	own, err := host.Program(f.objective)
+	if err != nil {
+		return err
+	}
 	key, err := identity.New()
 	if f.key != "" {
 		key, err = identity.Load(f.key)
@@ -99,7 +106,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 			quiet()
 		}
 	}()
-	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Device: f.device, Patience: f.patience,
+	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Device: f.device, Patience: f.patience, Own: own,
 		Software: "brood " + versionText(), Leave: leave, Note: note})
 	cancel()
 	<-watched

@@ -1,0 +1,248 @@
+package data
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Asked is samples that a model is asked about. Slices are read-only.
+type Asked struct {
+	*Set             // in the model's form; without labels every sample is of class 0
+	IDs     []int32  // the samples, in the order in which they were found
+	Names   []string // of each: its number in the file, from 1, or the path of a picture in its folder
+	Answers []string // the label of each as it was found, which may be no class of the model; nil where there are none
+}
+
+// Ask reads samples in the form of a model, with labels or without: those for testing of a named set, or of a path that
+// brings some, and otherwise all that there are. What fits is as in [Reading.Load], but that labels are not looked at.
+func (r Reading) Ask(nameOrPath string) (*Asked, error) {
+	if !IsPath(nameOrPath) {
+		s, err := r.Load(nameOrPath)
+		if err != nil {
+			return nil, err
+		}
+		a := &Asked{Set: s, IDs: s.Test(), Names: numbersFrom1(len(s.Test()))}
+		for _, id := range a.IDs {
+			a.Answers = append(a.Answers, s.ClassName(int(s.Label(id))))
+		}
+		return a, nil
+	}
+	if r.Form == nil {
+		return nil, fmt.Errorf("the model does not say how its samples were normalised, nor what its classes are called, and %s cannot tell: name a data set, or export the model again", nameOrPath)
+	}
+	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, asked: size(r.Form.Shape)})
+	var damaged *FileError
+	switch {
+	case errors.As(err, &damaged):
+		return nil, fmt.Errorf("%w; save the file again", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; `brood data list` shows what needs no path", err)
+	case err != nil:
+		return nil, err
+	}
+	return r.asked(nameOrPath, p, names)
+}
+
+// asked makes a set of samples, all of which are to be looked at.
+func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
+	f := r.Form
+	shape, err := fitShape(p.shape, f.Shape)
+	if err != nil {
+		return nil, fmt.Errorf("data %s: %w", name, err)
+	}
+	if err := r.settleType(p, nil); err != nil {
+		return nil, err
+	}
+	n := max(len(p.Pixels), len(p.Values)) / size(shape)
+	s := &Set{Info: Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Mean: f.Mean, Std: f.Std, From: p.from}, pixels: p.Pixels, values: p.Values, labels: make([]byte, n), place: p.place}
+	if err := s.build(n, 0); err != nil {
+		return nil, err
+	}
+	if names == nil {
+		names = numbersFrom1(n)
+	}
+	return &Asked{Set: s, IDs: s.Train(), Names: names, Answers: p.names}, nil
+}
+
+func numbersFrom1(n int) (out []string) {
+	for i := range n {
+		out = append(out, strconv.Itoa(i+1))
+	}
+	return out
+}
+
+// ask reads samples, and their labels where there are any. names are those of pictures.
+func (r Reading) ask(path string, want *columns) (p *part, names []string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.IsDir() {
+		return r.askFolder(path, want)
+	}
+	name := strings.ToLower(filepath.Base(path))
+	switch filepath.Ext(strings.TrimSuffix(name, ".gz")) {
+	case ".csv", ".tsv":
+		p, err = readTable(path, want)
+	case ".npz":
+		p, err = askNPZ(path)
+	case ".npy":
+		p, err = folderArrays(filepath.Dir(path)).ask(path, strings.TrimSuffix(filepath.Base(path), ".npy"))
+	default:
+		if !isImages(name) {
+			return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures", path)
+		}
+		p, err = askIDX(path)
+	}
+	return p, nil, err
+}
+
+func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := map[string]string{}
+	var images, files []string
+	folders := false
+	for _, e := range entries {
+		name := strings.ToLower(e.Name())
+		found[name] = filepath.Join(dir, e.Name())
+		folders = folders || e.IsDir() && !strings.HasPrefix(name, ".")
+		switch ext := filepath.Ext(name); {
+		case isImages(name):
+			images = append(images, found[name])
+		case (ext == ".png" || ext == ".jpg" || ext == ".jpeg") && !strings.HasPrefix(name, "."):
+			files = append(files, found[name])
+		}
+	}
+	for _, ext := range []string{"", ".csv", ".csv.gz", ".tsv"} {
+		if a, b := found["train"+ext], found["test"+ext]; a != "" && b != "" {
+			return r.ask(b, want)
+		}
+	}
+	for _, x := range []string{"x_test", "x", "x_train"} {
+		if found[x+".npy"] != "" {
+			p, err := folderArrays(dir).ask(dir, x)
+			return p, nil, err
+		}
+	}
+	if len(images) > 0 {
+		path := images[0]
+		if len(images) > 1 {
+			train, err := trainImages(images)
+			if err != nil {
+				return nil, nil, err
+			}
+			path = cmp.Or(testBeside(train), train)
+		}
+		p, err := askIDX(path)
+		return p, nil, err
+	}
+	var pictures []picture
+	switch {
+	case folders || len(files) == 0:
+		if pictures, err = listPictures(dir); err != nil {
+			return nil, nil, err
+		}
+	default:
+		for _, path := range files {
+			pictures = append(pictures, picture{path: path})
+		}
+	}
+	p, err := readFiles(dir, pictures, r.Rule >= RuleByClass, r.Form.Shape[0] == 3)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !folders {
+		p.names = nil
+	}
+	var names []string
+	for _, f := range pictures {
+		name, err := filepath.Rel(dir, f.path)
+		if err != nil {
+			return nil, nil, err
+		}
+		names = append(names, filepath.ToSlash(name))
+	}
+	return p, names, nil
+}
+
+func askNPZ(path string) (*part, error) {
+	z, err := openNPZ(path)
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	a := zipArrays(path, &z.Reader)
+	for _, x := range []string{"x_test", "x", "x_train"} {
+		if slices.Contains(a.names, x) {
+			return a.ask(path, x)
+		}
+	}
+	return nil, fmt.Errorf("%s holds %s: name the samples x or x_test", path, quoted(a.names))
+}
+
+// ask reads the samples x, and the labels y of that name where they are there.
+func (a arrays) ask(from, x string) (*part, error) {
+	rest, paired := strings.CutPrefix(x, "x")
+	if paired && slices.Contains(a.names, "y"+rest) {
+		return a.pair(from, x)
+	}
+	samples, err := a.read(x)
+	if err != nil {
+		return nil, err
+	}
+	p, err := samples.part()
+	if err != nil {
+		return nil, err
+	}
+	p.from, p.array = from, a.path(x)
+	return p, nil
+}
+
+func askIDX(path string) (*part, error) {
+	if _, _, ok := labelsBeside(path); ok {
+		return readIDXPair(path)
+	}
+	_, shape, pixels, err := readImages(path)
+	return &part{Raster: Raster{Pixels: pixels}, shape: shape, from: path}, err
+}
+
+// beginAsked settles the columns of samples whose labels may be missing. Where the model has names for its columns the
+// label's is the model's, or else one of the usual names that is no feature; where it has none, a column more than the
+// model takes is the label's.
+func (t *csvTable) beginAsked(trimmed, lower []string, numbers int) (isHeader bool, err error) {
+	t.label = -1
+	for _, name := range labelColumns() {
+		if i := slices.Index(lower, name); i >= 0 && t.label < 0 && !slices.Contains(t.want.features, trimmed[i]) {
+			t.label = i
+		}
+	}
+	if t.want.label != "" {
+		if i := slices.Index(trimmed, t.want.label); i >= 0 {
+			t.label = i
+		}
+	}
+	all := t.want.features != nil && !slices.ContainsFunc(t.want.features, func(f string) bool { return !slices.Contains(trimmed, f) })
+	if isHeader = t.label >= 0 || numbers == 0 || all; isHeader {
+		t.header = trimmed
+	}
+	if t.want.features == nil && t.label < 0 {
+		switch t.width {
+		case t.want.asked:
+		case t.want.asked + 1:
+			t.label = t.width - 1
+		default:
+			return false, fmt.Errorf("%s has %d columns, and the model takes %d numbers: give each sample so many, with or without a label behind them", t.from, t.width, t.want.asked)
+		}
+	}
+	return isHeader, t.choose()
+}

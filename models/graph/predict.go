@@ -1,0 +1,33 @@
+package graph
+
+import (
+	"context"
+	"slices"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Logits writes what the model with parameters params makes of the samples ids, before any softmax, into out:
+// len(ids) x classes, row-major. stats are its batch-norm statistics, nil for a model without any. All are the
+// caller's. Dropout is off, and a sample's row does not depend on the others but for the size of its graph.
+func (e *Engine) Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error {
+	parts, classes := slices.Collect(slices.Chunk(ids, chunk)), e.model.Classes
+	return engine.Each(ctx, e.workers, len(parts), func(w *worker, i int) error {
+		part := parts[i]
+		n, err := w.net(len(part), running)
+		if err != nil {
+			return err
+		}
+		px, _, err := w.gather(part, noise.Key{})
+		if err != nil {
+			return err
+		}
+		z, err := w.run(n, inputs{params: params, stats: stats, pixels: px})
+		if err != nil {
+			return err
+		}
+		transpose(out[i*chunk*classes:], z, classes, len(part))
+		return nil
+	})
+}

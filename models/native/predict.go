@@ -1,0 +1,29 @@
+package native
+
+import (
+	"context"
+
+	"brood/models/noise"
+)
+
+// Logits writes what the model with parameters params makes of the samples ids, before any softmax, into out:
+// len(ids) x classes, row-major. stats are its batch-norm statistics, nil for a model without any. All are the
+// caller's. Dropout is off, and a sample's row does not depend on the others.
+func (e *Engine) Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error {
+	classes := e.plan.model.Classes
+	work := e.shares([][]int32{ids}, nil, false)
+	at := 0
+	places := make([]int, len(work))
+	for i, w := range work {
+		places[i] = at
+		at += len(w.ids) * classes
+	}
+	return e.each(ctx, len(work), func(p *pass, i int) error {
+		if err := p.load(e.set, work[i].ids, noise.Key{}, false); err != nil {
+			return err
+		}
+		p.mode, p.params, p.stats = running, params, stats
+		copy(out[places[i]:], p.forward()[:len(work[i].ids)*classes])
+		return nil
+	})
+}

@@ -1,0 +1,394 @@
+package objective
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"brood/models/engine"
+	"brood/models/engine/ram"
+	"brood/models/noise"
+)
+
+// The test's own binary is the program of these tests, where this says how it behaves.
+const behaves = "OBJECTIVE_OF_TESTS"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(behaves); how != "" {
+		play(how)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// play is a program that speaks the protocol, and may break it. Its fitness is minus the sum of squares, plus the seed.
+func play(how string) {
+	reply := func(kind byte, body []byte) {
+		head := binary.LittleEndian.AppendUint32(nil, uint32(len(body)+1))
+		_, _ = os.Stdout.Write(append(append(head, kind), body...))
+	}
+	for asked := 0; ; asked++ {
+		var head [5]byte
+		if _, err := io.ReadFull(os.Stdin, head[:]); err != nil {
+			return
+		}
+		body := make([]byte, binary.LittleEndian.Uint32(head[:])-1)
+		if _, err := io.ReadFull(os.Stdin, body); err != nil {
+			return
+		}
+		if head[4] == 1 {
+			switch how {
+			case "text":
+				fmt.Println("Hello, world! I am no objective at all.")
+			case "version":
+				reply(2, []byte{7, 0, 0, 0})
+			}
+			reply(2, []byte{1, 0, 0, 0})
+			continue
+		}
+		n, width := int(binary.LittleEndian.Uint32(body)), int(binary.LittleEndian.Uint32(body[4:]))
+		out := binary.LittleEndian.AppendUint32(nil, uint32(n))
+		for i := range n {
+			at := 8 + 16*i
+			seed := binary.LittleEndian.Uint64(body[at+8:])
+			f := float64(seed)
+			for j := range width {
+				x := float64(math.Float32frombits(binary.LittleEndian.Uint32(body[8+16*n+4*(i*width+j):])))
+				f -= x * x
+			}
+			switch {
+			case how == "crash" && seed == 3:
+				fmt.Fprintln(os.Stderr, "pole broken\x1b[31m")
+				os.Exit(9)
+			case how == "hang" && seed == 3:
+				time.Sleep(time.Hour)
+			case how == "nan" && seed == 3:
+				f = math.NaN()
+			case how == "infinite" && seed == 3:
+				f = math.Inf(1)
+			case how == "varies":
+				f += float64(asked) + float64(os.Getpid())
+			}
+			id := uint64(i)
+			if how == "twice" {
+				id = 0
+			}
+			out = binary.LittleEndian.AppendUint64(out, id)
+			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(f))
+		}
+		if how == "short" {
+			out = out[:len(out)-16]
+		}
+		if ms, err := strconv.Atoi(how); err == nil {
+			time.Sleep(time.Duration(n*ms) * time.Millisecond)
+		}
+		reply(4, out)
+	}
+}
+
+func program(t testing.TB, how string, spec Spec) Objective {
+	t.Setenv(behaves, how)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Objective{Spec: spec, Command: []string{self}}
+}
+
+// naive is what the program of the test computes.
+func naive(x []float32, seed uint64) (float64, error) {
+	f := float64(seed)
+	for _, v := range x {
+		f -= float64(v) * float64(v)
+	}
+	return f, nil
+}
+
+func open(t testing.TB, o Objective, threads int) *Engine {
+	t.Helper()
+	e, err := New(o, threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// candidates evaluates n of them around ones, each on seeds 0 to 4 or on what batch says.
+func candidates(t testing.TB, e *Engine, n int, batch ...int32) []float32 {
+	t.Helper()
+	p := e.model.Layout.Params
+	theta := ram.New(1, p)
+	for i := range ram.View(theta).F {
+		ram.View(theta).F[i] = 1
+	}
+	if batch == nil {
+		batch = []int32{0, 1, 2, 3, 4}
+	}
+	c := engine.Candidates{Theta: theta, Sigma: 0.5, Key: noise.Key{Seed: 4, Purpose: noise.Candidate}, Antithetic: true, Batches: [][]int32{batch}, Fitness: make([]float32, n)}
+	for i := range n {
+		c.IDs = append(c.IDs, engine.Member(i))
+	}
+	if err := e.Do(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Fitness
+}
+
+// A program, a function, and one that was told each candidate as theta + sigma*eps say the same, on any number of
+// processes.
+func TestProgramIsFunctionIsTwin(t *testing.T) {
+	spec := Spec{Params: []Param{{Name: "a", Shape: []int{3, 40}}, {Name: "b", Shape: []int{5}}}}
+	const n = 10
+	want := make([]float32, n)
+	m, err := spec.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range n {
+		x := make([]float32, m.Layout.Params)
+		for i, l := range m.Layout.Tensors {
+			key := noise.Key{Seed: 4, Purpose: noise.Candidate, Member: uint32(c / 2), Stream: uint32(i)}
+			key.Each(0, l.Len, l.Cols, func(at int, eps []float32) {
+				for j, v := range eps {
+					x[l.Lo+at+j] = 1 + float32(float32(1-2*(c%2))*0.5*v)
+				}
+			})
+		}
+		var sum float64
+		for seed := range uint64(5) {
+			f, _ := naive(x, seed)
+			sum += f
+		}
+		want[c] = float32(sum / 5)
+	}
+	for _, threads := range []int{1, 3} {
+		if got := candidates(t, open(t, Objective{Spec: spec, Func: naive}, threads), n); !slices.Equal(got, want) {
+			t.Errorf("function on %d threads: %v, want %v", threads, got, want)
+		}
+		if got := candidates(t, open(t, program(t, "well", spec), threads), n); !slices.Equal(got, want) {
+			t.Errorf("program on %d threads: %v, want %v", threads, got, want)
+		}
+	}
+}
+
+// What breaks is missing, with a reason, and nothing else is: the others of its batch have their results.
+func TestMissingResults(t *testing.T) {
+	spec := Flat(3)
+	spec.Timeout = "300ms"
+	for how, why := range map[string]string{
+		"crash":    "ended without an answer: exit status 9; it said: pole broken [31m",
+		"hang":     "no answer within 300ms",
+		"nan":      "its fitness is NaN",
+		"infinite": "its fitness is +Inf",
+	} {
+		e := open(t, program(t, how, spec), 2)
+		if got := candidates(t, e, 4, 2); slices.ContainsFunc(got, func(f float32) bool { return f != f }) {
+			t.Errorf("%s: %v, though nothing broke", how, got)
+		}
+		if got := candidates(t, e, 2, 1, 3); got[0] == got[0] || got[1] == got[1] {
+			t.Errorf("%s: %v, want missing results", how, got)
+		}
+		notes := e.Notes()
+		if len(notes) != 1 || notes[0].Kind != engine.NoteMissing || !strings.Contains(notes[0].Text, ": 2; the first: ") || !strings.Contains(notes[0].Text, why) {
+			t.Errorf("%s: notes %q, want one of 2 that says %q", how, notes, why)
+		}
+		if got := candidates(t, e, 4, 2); slices.ContainsFunc(got, func(f float32) bool { return f != f }) || e.Notes() != nil {
+			t.Errorf("%s: %v and %v afterwards", how, got, e.Notes())
+		}
+	}
+	for how, why := range map[string]string{"short": "bytes, want a count of 1", "twice": "names a candidate twice"} {
+		e := open(t, program(t, how, spec), 1)
+		candidates(t, e, 4, 1, 2)
+		if notes := e.Notes(); how == "short" && (len(notes) != 1 || !strings.Contains(notes[0].Text, why)) {
+			t.Errorf("%s: notes %q, want %q", how, notes, why)
+		}
+	}
+	if err := results(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), make([]float64, 2)); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a candidate named twice: %v", err)
+	}
+}
+
+func TestNoObjective(t *testing.T) {
+	for how, why := range map[string]string{"text": "print text to its standard output", "version": "speaks version 7"} {
+		if _, err := New(program(t, how, Flat(2)), 1); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v, want %q", how, err, why)
+		}
+	}
+	if _, err := New(Objective{Spec: Flat(2)}, 1); err == nil {
+		t.Error("an objective of nothing was taken")
+	}
+	e := open(t, Objective{Spec: Flat(2), Func: naive}, 1)
+	var no *engine.UnsupportedError
+	if err := e.Do(context.Background(), engine.Gradients{}); !errors.As(err, &no) {
+		t.Errorf("gradients: %v", err)
+	}
+}
+
+// One that does not depend on its arguments alone is found out at once, and told of once.
+func TestVaries(t *testing.T) {
+	e := open(t, program(t, "varies", Flat(2)), 2)
+	for range 3 * checkEvery {
+		candidates(t, e, 4, 1)
+	}
+	if notes := e.Notes(); len(notes) != 1 || notes[0].Kind != engine.NoteVaries {
+		t.Errorf("notes %q, want that it varies", notes)
+	}
+	e = open(t, program(t, "well", Flat(2)), 2)
+	for range 2 * checkEvery {
+		candidates(t, e, 4, 1)
+	}
+	if notes := e.Notes(); notes != nil {
+		t.Errorf("notes %q of one that does not vary", notes)
+	}
+}
+
+// A cancelled task returns, and the engine goes on with a new program.
+func TestCancelled(t *testing.T) {
+	e := open(t, program(t, "hang", Flat(2)), 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	x := ram.New(1, 2)
+	err := e.Do(ctx, engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{{3}}, Loss: make([]float64, 1), Correct: make([]int64, 1)})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	if got := candidates(t, e, 2, 1); got[0] != got[0] || e.Notes() != nil {
+		t.Errorf("afterwards: %v", got)
+	}
+}
+
+// No program sees a value beyond its bounds.
+func TestBounds(t *testing.T) {
+	low, high := 0.9, 1.1
+	spec := Spec{Params: []Param{{Name: "free", Shape: []int{2}}, {Name: "held", Shape: []int{4}, Low: &low, High: &high}}}
+	beyond := 0
+	e := open(t, Objective{Spec: spec, Func: func(x []float32, _ uint64) (float64, error) {
+		for _, v := range x[2:] {
+			if v < 0.9 || v > 1.1 {
+				beyond++
+			}
+		}
+		return 0, nil
+	}}, 1)
+	candidates(t, e, 64)
+	if beyond > 0 {
+		t.Errorf("%d values lie beyond their bounds", beyond)
+	}
+}
+
+func TestSpecsThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	for text, why := range map[string]string{
+		"[[param]]\nname = \"a\"":                                  "shape",
+		"[[param]]\nname = \"a\"\nshape = [0]":                     "sizes above zero",
+		"[[param]]\nname = \"a\"\nshape = [65536, 65536]":          "elements in all",
+		"[[param]]\nname = \"a\"\nshape = [1]\nlow = 2\nhigh = 1":  "is not below",
+		"[[param]]\nname = \"a\"\nshape = [1]\ninit = \"ones\"":    "choose zero, normal or uniform",
+		"[[param]]\nname = \"a\"\nshape = [1]\nscale = -1":         "scale",
+		"[[param]]\nname = \"a\\nb\"\nshape = [1]":                 "one line",
+		"timeout = \"soon\"\n[[param]]\nname = \"a\"\nshape = [1]": "duration",
+		"bounds = 1": "keys are",
+		"":           "has no parameters",
+		"[seeds]\ntrain = -1\n[[param]]\nname = \"a\"\nshape = [1]\n":        "seeds",
+		"[[param]]\nname=\"a\"\nshape=[1]\n[[param]]\nname=\"a\"\nshape=[1]": "two tensors",
+	} {
+		path := filepath.Join(dir, "s.toml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseSpec(path); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v, want %q", text, err, why)
+		}
+	}
+	for _, text := range []string{"0", "-3", "none.toml"} {
+		if _, err := ParseSpec(text); err == nil {
+			t.Errorf("params = %s was taken", text)
+		}
+	}
+}
+
+// What decides results is read back as it was written; initial values depend on their address alone.
+func TestSpecIsRecorded(t *testing.T) {
+	low, high := -1.0, 2.0
+	spec := Spec{Name: "s", Timeout: "5s", Seeds: Seeds{Train: 7}, Params: []Param{
+		{Name: "a", Shape: []int{70}, Init: Normal, Scale: 0.1}, {Name: "b", Shape: []int{9}, Low: &low, High: &high, Init: Uniform}, {Name: "c", Shape: []int{1}, Start: 3}}}
+	o := Objective{Spec: spec, Func: naive}
+	text, err := o.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadSpec([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Spec = again; true {
+		if back, err := o.Text(); err != nil || back != text {
+			t.Errorf("%v\n%s\nread again\n%s", err, text, back)
+		}
+	}
+	x, y := make([]float32, 70), make([]float32, 9)
+	spec.Init(noise.Key{Seed: 1, Purpose: noise.Init}, 0, x)
+	spec.Init(noise.Key{Seed: 1, Purpose: noise.Init, Stream: 1}, 1, y)
+	var sum, squares float64
+	for _, v := range x {
+		sum, squares = sum+float64(v), squares+float64(v)*float64(v)
+	}
+	if s := math.Sqrt(squares / 70); s < 0.07 || s > 0.13 || math.Abs(sum/70) > 0.05 {
+		t.Errorf("normals of 0.1 have mean %v and root mean square %v", sum/70, s)
+	}
+	if slices.Min(y) < -1 || slices.Max(y) >= 2 || slices.Max(y)-slices.Min(y) < 1 {
+		t.Errorf("uniform values %v within [-1, 2)", y)
+	}
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte{5, 0, 0, 0, 2, 1, 0, 0, 0})
+	f.Add([]byte{21, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 240, 63})
+	f.Fuzz(func(t *testing.T, p []byte) {
+		for _, kind := range []byte{kindReady, kindResults} {
+			if body, err := frame(strings.NewReader(string(p)), nil, kind); err == nil {
+				_ = ready(body)
+				_ = results(body, make([]float64, 1))
+			}
+		}
+	})
+}
+
+// 64 candidates of a millisecond at once: what a round takes beyond 64 goroutines that only wait as the programs do.
+func BenchmarkProtocol(b *testing.B) {
+	spec := Flat(100)
+	spec.Processes = 64
+	e := open(b, program(b, "1", spec), 1)
+	const n = 4096
+	candidates(b, e, n, 1)
+	var with, without time.Duration
+	for b.Loop() {
+		began := time.Now()
+		candidates(b, e, n, 1)
+		with += time.Since(began)
+		began = time.Now()
+		var all sync.WaitGroup
+		for range spec.Processes {
+			all.Go(func() {
+				for range pieces {
+					time.Sleep(n / pieces / 64 * time.Millisecond)
+				}
+			})
+		}
+		all.Wait()
+		without += time.Since(began)
+	}
+	b.ReportMetric(100*(with-without).Seconds()/without.Seconds(), "%lost")
+}

@@ -1,0 +1,201 @@
+package objective
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/noise"
+	"brood/models/typed"
+)
+
+// Spec is the parameters of an objective and how it is evaluated, as a person writes it. What is left out has a
+// default.
+type Spec struct {
+	Name      string  `toml:"name,omitempty"`      // default objective
+	Timeout   string  `toml:"timeout,omitempty"`   // of one evaluation; default 1m
+	Processes int     `toml:"processes,omitempty"` // of each worker; default one for each of its threads
+	Seeds     Seeds   `toml:"seeds"`
+	Params    []Param `toml:"param"`
+}
+
+// Seeds counts those to train on, to select by and to test with. Ids go from 0 on, in this order.
+type Seeds struct {
+	Train      int `toml:"train,omitempty"`      // default 1000
+	Validation int `toml:"validation,omitempty"` // default 16
+	Test       int `toml:"test,omitempty"`       // default 64
+}
+
+// Param is one tensor of parameters.
+type Param struct {
+	Name  string   `toml:"name"`
+	Shape []int    `toml:"shape"`
+	Low   *float64 `toml:"low,omitempty"`  // the objective sees no value below it
+	High  *float64 `toml:"high,omitempty"` // nor above it
+	// Init is where it starts: zero (the default), normal with standard deviation Scale, or uniform within Low and High,
+	// and without these within Scale of zero. Start is added to each.
+	Init  string  `toml:"init,omitempty"`
+	Scale float64 `toml:"scale,omitempty"` // default 1
+	Start float64 `toml:"start,omitempty"`
+}
+
+// Initial values.
+const (
+	Zero    = "zero"
+	Normal  = "normal"
+	Uniform = "uniform"
+)
+
+const (
+	mostSeeds     = 1 << 20
+	mostProcesses = 1 << 10
+)
+
+// Flat is n parameters without bounds, which start at zero.
+func Flat(n int) Spec { return Spec{Params: []Param{{Name: "x", Shape: []int{n}}}} }
+
+// ParseSpec reads a number of parameters, or the path of a .toml file.
+func ParseSpec(text string) (Spec, error) {
+	if n, err := strconv.Atoi(text); err == nil {
+		s := Flat(n)
+		return s, s.check()
+	}
+	p, err := os.ReadFile(text)
+	if err != nil {
+		return Spec{}, typed.Errorf("params = %s is neither a number nor a file that can be read: give how many parameters the objective has, or a SPEC.toml (docs/objectives.md)", text)
+	}
+	s, err := ReadSpec(p)
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", text, err)
+	}
+	return s, nil
+}
+
+// ReadSpec reads a spec as TOML.
+func ReadSpec(p []byte) (s Spec, err error) {
+	d := toml.NewDecoder(strings.NewReader(string(p))).DisallowUnknownFields()
+	if err = d.Decode(&s); err != nil {
+		return s, fmt.Errorf("%w: the keys are name, timeout, processes, [seeds] and [[param]] (docs/objectives.md)", err)
+	}
+	return s, s.check()
+}
+
+func (s *Spec) check() error {
+	if d, err := s.timeout(); err != nil || d <= 0 {
+		return typed.Errorf("timeout = %q: give a duration above 0, such as \"30s\"", s.Timeout)
+	}
+	if s.Processes < 0 || s.Processes > mostProcesses {
+		return typed.Errorf("processes = %d: give 1 to %d", s.Processes, mostProcesses)
+	}
+	for _, n := range []int{s.Seeds.Train, s.Seeds.Validation, s.Seeds.Test} {
+		if n < 0 || n > mostSeeds {
+			return typed.Errorf("%d seeds: give 1 to %d", n, mostSeeds)
+		}
+	}
+	for i := range s.Params {
+		p := &s.Params[i]
+		low, high := p.bounds()
+		switch {
+		case strings.ContainsAny(p.Name, "\n\r") || len(p.Name) > 200:
+			return typed.Errorf("parameter %d is named %.40q: give a name of one line and at most 200 bytes", i+1, p.Name)
+		case len(p.Shape) > 8:
+			return typed.Errorf("parameter %s has %d sizes: give at most 8", p.Name, len(p.Shape))
+		case !(low < high):
+			return typed.Errorf("parameter %s: low %v is not below high %v", p.Name, low, high)
+		case p.Init != "" && p.Init != Zero && p.Init != Normal && p.Init != Uniform:
+			return typed.Errorf("parameter %s: init %q: choose %s, %s or %s", p.Name, p.Init, Zero, Normal, Uniform)
+		case !finite(p.Scale) || p.Scale < 0 || !finite(p.Start):
+			return typed.Errorf("parameter %s: scale %v and start %v: give finite numbers, and a scale of 0 or more", p.Name, p.Scale, p.Start)
+		}
+	}
+	_, err := s.Model()
+	return err
+}
+
+func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }
+
+func (p *Param) bounds() (low, high float32) {
+	low, high = float32(math.Inf(-1)), float32(math.Inf(1))
+	if p.Low != nil {
+		low = float32(*p.Low)
+	}
+	if p.High != nil {
+		high = float32(*p.High)
+	}
+	return low, high
+}
+
+func (s *Spec) timeout() (time.Duration, error) {
+	if s.Timeout == "" {
+		return time.Minute, nil
+	}
+	return time.ParseDuration(s.Timeout)
+}
+
+// text is what of the spec decides results, as TOML.
+func (s Spec) text() (string, error) {
+	s.Timeout, s.Processes = "", 0
+	p, err := toml.Marshal(s)
+	return string(p), err
+}
+
+// Model is the parameters as the rest of brood knows them: a model without layers and without classes.
+func (s *Spec) Model() (*models.Model, error) {
+	var tensors []engine.Tensor
+	for _, p := range s.Params {
+		tensors = append(tensors, engine.Tensor{Name: p.Name, Shape: p.Shape})
+	}
+	name := s.Name
+	if name == "" {
+		name = "objective"
+	}
+	return models.Measured(name, tensors)
+}
+
+// Data is the seeds as samples.
+func (s *Spec) Data() *data.Set {
+	or := func(n, otherwise int) int {
+		if n == 0 {
+			return otherwise
+		}
+		return n
+	}
+	return data.Seeds(or(s.Seeds.Train, 1000), or(s.Seeds.Validation, 16), or(s.Seeds.Test, 64))
+}
+
+// Init writes the initial values of tensor i into dst, out of its address of randomness alone.
+func (s *Spec) Init(key noise.Key, i int, dst []float32) {
+	p := &s.Params[i]
+	scale := float32(p.Scale)
+	if scale == 0 {
+		scale = 1
+	}
+	low, high := p.bounds()
+	if p.Low == nil || p.High == nil {
+		low, high = -scale, scale
+	}
+	clear(dst)
+	switch p.Init {
+	case Normal:
+		key.Each(0, len(dst), len(dst), func(at int, eps []float32) {
+			for j, x := range eps {
+				dst[at+j] = float32(scale * x)
+			}
+		})
+	case Uniform:
+		for o := range dst {
+			dst[o] = low + float32((high-low)*key.Uniform(o))
+		}
+	}
+	for o := range dst {
+		dst[o] += float32(p.Start)
+	}
+}

@@ -1,0 +1,338 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// tensor is a value of the interpreter, of floats whatever its type.
+type tensor struct {
+	dims []int
+	x    []float32
+}
+
+func size(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+func zeros(dims ...int) tensor { return tensor{dims, make([]float32, size(dims))} }
+
+// step is a node as it was read.
+type step struct {
+	op      string
+	in, out []string
+	ints    map[string][]int
+	floats  map[string]float32
+}
+
+// program is a model as it was read, by the field numbers of onnx.proto and not by the constants that write it.
+type program struct {
+	ir, opset int
+	meta      map[string]string
+	steps     []step
+	constants map[string]tensor
+	inputs    []string
+	outputs   []string
+}
+
+type fields map[protowire.Number][]any
+
+func parse(t *testing.T, p []byte) fields {
+	t.Helper()
+	out := fields{}
+	for len(p) > 0 {
+		field, kind, n := protowire.ConsumeTag(p)
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		p = p[n:]
+		var x any
+		switch kind {
+		case protowire.VarintType:
+			x, n = protowire.ConsumeVarint(p)
+		case protowire.Fixed32Type:
+			x, n = protowire.ConsumeFixed32(p)
+		case protowire.BytesType:
+			x, n = protowire.ConsumeBytes(p)
+		}
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		out[field], p = append(out[field], x), p[n:]
+	}
+	return out
+}
+
+func (f fields) texts(n protowire.Number) (out []string) {
+	for _, x := range f[n] {
+		out = append(out, string(x.([]byte)))
+	}
+	return out
+}
+
+func (f fields) ints(n protowire.Number) (out []int) {
+	for _, x := range f[n] {
+		out = append(out, int(x.(uint64)))
+	}
+	return out
+}
+
+func read(t *testing.T, p []byte) (out program) {
+	t.Helper()
+	out.meta, out.constants = map[string]string{}, map[string]tensor{}
+	m := parse(t, p)
+	out.ir = m.ints(1)[0]
+	out.opset = parse(t, m[8][0].([]byte)).ints(2)[0]
+	for _, x := range m[14] {
+		pair := parse(t, x.([]byte))
+		out.meta[pair.texts(1)[0]] = pair.texts(2)[0]
+	}
+	g := parse(t, m[7][0].([]byte))
+	for _, x := range g[11] {
+		out.inputs = append(out.inputs, parse(t, x.([]byte)).texts(1)[0])
+	}
+	for _, x := range g[12] {
+		out.outputs = append(out.outputs, parse(t, x.([]byte)).texts(1)[0])
+	}
+	for _, x := range g[5] {
+		f := parse(t, x.([]byte))
+		raw, c := f[9][0].([]byte), tensor{dims: f.ints(1)}
+		for i := 0; i < len(raw); {
+			if f.ints(2)[0] == 7 {
+				c.x, i = append(c.x, float32(int64(binary.LittleEndian.Uint64(raw[i:])))), i+8
+			} else {
+				c.x, i = append(c.x, math.Float32frombits(binary.LittleEndian.Uint32(raw[i:]))), i+4
+			}
+		}
+		name := f.texts(8)[0]
+		if _, twice := out.constants[name]; twice {
+			t.Errorf("the constant %s is there twice", name)
+		}
+		out.constants[name] = c
+	}
+	for _, x := range g[1] {
+		f := parse(t, x.([]byte))
+		s := step{f.texts(4)[0], f.texts(1), f.texts(2), map[string][]int{}, map[string]float32{}}
+		for _, y := range f[5] {
+			a := parse(t, y.([]byte))
+			name := a.texts(1)[0]
+			switch a.ints(20)[0] {
+			case 1:
+				s.floats[name] = math.Float32frombits(a[2][0].(uint32))
+			case 2:
+				s.ints[name] = a.ints(3)
+			case 7:
+				s.ints[name] = a.ints(8)
+			}
+		}
+		out.steps = append(out.steps, s)
+	}
+	return out
+}
+
+// run computes the operators in the plainest loops.
+func (p program) run(t *testing.T, input tensor) tensor {
+	t.Helper()
+	known := map[string]tensor{p.inputs[0]: input}
+	for name, c := range p.constants {
+		known[name] = c
+	}
+	for _, s := range p.steps {
+		var in []tensor
+		for _, name := range s.in {
+			x, ok := known[name]
+			if !ok {
+				t.Fatalf("%s takes %s, which no node before it gives", s.op, name)
+			}
+			in = append(in, x)
+		}
+		y, err := s.do(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known[s.out[0]] = y
+	}
+	return known[p.outputs[0]]
+}
+
+// spread applies f to x and a constant that is broadcast over it from the right.
+func spread(x, c tensor, f func(a, b float32) float32) tensor {
+	y := zeros(x.dims...)
+	for i := range x.x {
+		at, stride, rest := 0, 1, i
+		for d := len(x.dims) - 1; d >= 0; d-- {
+			k := rest % x.dims[d]
+			rest /= x.dims[d]
+			if j := d - len(x.dims) + len(c.dims); j >= 0 {
+				if c.dims[j] > 1 {
+					at += k * stride
+				}
+				stride *= c.dims[j]
+			}
+		}
+		y.x[i] = f(x.x[i], c.x[at])
+	}
+	return y
+}
+
+// pool gives f the values of each window.
+func (s step) pool(x tensor, f func(window []float32) float32) tensor {
+	k, stride, rows, cols := s.ints["kernel_shape"][0], s.ints["strides"][0], x.dims[2], x.dims[3]
+	y := zeros(x.dims[0], x.dims[1], (rows-k)/stride+1, (cols-k)/stride+1)
+	for i := range y.x {
+		b, a, plane := i%y.dims[3]*stride, i/y.dims[3]%y.dims[2]*stride, i/(y.dims[3]*y.dims[2])
+		var window []float32
+		for p := range k {
+			window = append(window, x.x[(plane*rows+a+p)*cols+b:][:k]...)
+		}
+		y.x[i] = f(window)
+	}
+	return y
+}
+
+func (s step) do(in []tensor) (tensor, error) {
+	x := in[0]
+	n := x.dims[0]
+	switch s.op {
+	case "Identity", "Cast":
+		return x, nil
+	case "Sub":
+		return spread(x, in[1], func(a, b float32) float32 { return a - b }), nil
+	case "Div":
+		return spread(x, in[1], func(a, b float32) float32 { return a / b }), nil
+	case "Add":
+		if fmt.Sprint(x.dims) != fmt.Sprint(in[1].dims) {
+			return x, fmt.Errorf("a sum of %v and %v", x.dims, in[1].dims)
+		}
+		return spread(x, in[1], func(a, b float32) float32 { return a + b }), nil
+	case "Relu":
+		return spread(x, tensor{nil, []float32{0}}, func(a, b float32) float32 { return max(a, b) }), nil
+	case "Reshape":
+		dims := []int{n}
+		for _, d := range in[1].x[1:] {
+			dims = append(dims, int(d))
+		}
+		if in[1].x[0] != 0 || size(dims) != len(x.x) {
+			return x, fmt.Errorf("%v as %v", x.dims, in[1].x)
+		}
+		return tensor{dims, x.x}, nil
+	case "Flatten":
+		return tensor{[]int{n, len(x.x) / n}, x.x}, nil
+	case "Gemm":
+		w, k := in[1], x.dims[1]
+		y := zeros(n, w.dims[0])
+		for i := range n {
+			for o := range w.dims[0] {
+				var sum float32
+				for j := range k {
+					sum += float32(x.x[i*k+j] * w.x[o*k+j])
+				}
+				if len(in) > 2 {
+					sum += in[2].x[o]
+				}
+				y.x[i*w.dims[0]+o] = sum
+			}
+		}
+		return y, nil
+	case "Conv":
+		return s.conv(in), nil
+	case "MaxPool":
+		return s.pool(x, slices.Max), nil
+	case "AveragePool":
+		return s.pool(x, func(window []float32) float32 {
+			var sum float32
+			for _, v := range window {
+				sum += v
+			}
+			return sum / float32(len(window))
+		}), nil
+	case "GlobalAveragePool":
+		y := zeros(n, x.dims[1], 1, 1)
+		each := len(x.x) / len(y.x)
+		for i := range y.x {
+			for _, v := range x.x[i*each : (i+1)*each] {
+				y.x[i] += v
+			}
+			y.x[i] /= float32(each)
+		}
+		return y, nil
+	case "BatchNormalization":
+		y := zeros(x.dims...)
+		each := len(x.x) / (n * x.dims[1])
+		for i, v := range x.x {
+			c := i / each % x.dims[1]
+			y.x[i] = float32((v-in[3].x[c])/float32(math.Sqrt(float64(in[4].x[c]+s.floats["epsilon"])))*in[1].x[c]) + in[2].x[c]
+		}
+		return y, nil
+	case "Slice":
+		step := [2]int{int(in[4].x[0]), int(in[4].x[1])}
+		h, w := (x.dims[2]+step[0]-1)/step[0], (x.dims[3]+step[1]-1)/step[1]
+		y := zeros(n, x.dims[1], h, w)
+		for i := range y.x {
+			y.x[i] = x.x[(i/(h*w)*x.dims[2]+i/w%h*step[0])*x.dims[3]+i%w*step[1]]
+		}
+		return y, nil
+	case "Pad":
+		more, each := int(in[1].x[5]), len(x.x)/n
+		y := zeros(n, x.dims[1]+more, x.dims[2], x.dims[3])
+		for i := range n {
+			copy(y.x[i*len(y.x)/n:], x.x[i*each:(i+1)*each])
+		}
+		return y, nil
+	case "Shape":
+		return tensor{[]int{1}, []float32{float32(n)}}, nil
+	case "Concat":
+		return tensor{[]int{len(x.x) + len(in[1].x)}, append(append([]float32{}, x.x...), in[1].x...)}, nil
+	case "Expand":
+		y := zeros(int(in[1].x[0]), int(in[1].x[1]))
+		for i := range y.x {
+			y.x[i] = x.x[i%len(x.x)]
+		}
+		return y, nil
+	}
+	return x, fmt.Errorf("the interpreter has no %s", s.op)
+}
+
+// conv adds, for each weight, the rows of the image that it meets.
+func (s step) conv(in []tensor) tensor {
+	x, w, stride, pad := in[0], in[1], s.ints["strides"][0], s.ints["pads"][0]
+	outs, share, k, rows, cols := w.dims[0], w.dims[1], w.dims[2], x.dims[2], x.dims[3]
+	h, wide := (rows+2*pad-k)/stride+1, (cols+2*pad-k)/stride+1
+	y := zeros(x.dims[0], outs, h, wide)
+	for n := range x.dims[0] {
+		for f := range outs {
+			out := y.x[(n*outs+f)*h*wide:][:h*wide]
+			if len(in) > 2 {
+				for i := range out {
+					out[i] = in[2].x[f]
+				}
+			}
+			first := f / (outs / s.ints["group"][0]) * share
+			for j := range share * k * k {
+				c, p, q, weight := first+j/(k*k), j/k%k, j%k, w.x[f*share*k*k+j]
+				image := x.x[(n*x.dims[1]+c)*rows*cols:][:rows*cols]
+				for a := range h {
+					u := a*stride + p - pad
+					if u < 0 || u >= rows {
+						continue
+					}
+					for b := range wide {
+						if v := b*stride + q - pad; v >= 0 && v < cols {
+							out[a*wide+b] += float32(weight * image[u*cols+v])
+						}
+					}
+				}
+			}
+		}
+	}
+	return y
+}

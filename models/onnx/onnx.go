@@ -1,0 +1,210 @@
+// Package onnx writes trained models as ONNX, which runtimes of many languages compute. What goes in is a sample as its
+// data have it: the first nodes normalise it. Batch-norm layers use the rebuilt statistics, and dropout drops nothing.
+package onnx
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"brood/models"
+	"brood/models/data"
+)
+
+// Opset is the version of the operators that are used, of 2021; IR that of the file, as they belong together.
+const (
+	Opset = 17
+	IR    = 8
+)
+
+// Names of what goes in and what comes out.
+const (
+	Input  = "input"  // [samples, ...]: bytes or numbers as the data have them
+	Output = "output" // [samples, classes]: before the softmax, where the loss has one
+)
+
+// Model is what is written.
+type Model struct {
+	Net           *models.Model
+	Params, Stats []float32         // of its layout
+	Form          *data.Form        // how samples are normalised; nil: they come in normalised
+	Meta          map[string]string // metadata_props, in the order of their keys
+	Doc           string            // a sentence on where it is from
+}
+
+// maxBytes is the most that a protobuf message can hold, less what is no parameter.
+const maxBytes = math.MaxInt32 - 1<<20
+
+// Write writes the model as one ModelProto.
+func Write(w io.Writer, m Model) error {
+	if n := 4 * int64(m.Net.Layout.Params+m.Net.Layout.Stats); n > maxBytes {
+		return fmt.Errorf("model %s has %d parameters, more than an ONNX file can hold (2 GiB): export it as safetensors", m.Net.Name, m.Net.Layout.Params)
+	}
+	g := graph{Model: m}
+	x := g.normalised()
+	for i := range m.Net.Layers {
+		y, err := g.layer(i, x)
+		if err != nil {
+			return err
+		}
+		x = append(x, y)
+	}
+	g.node("Identity", Output, x[len(x)-1])
+	g.text(graphName, m.Net.Name)
+	kind := int64(typeFloat)
+	if m.Form != nil && m.Form.Bytes {
+		kind = typeByte
+	}
+	g.put(graphInput, samples(Input, kind, g.shape()))
+	g.put(graphOutput, samples(Output, typeFloat, m.Net.Shape(len(m.Net.Layers))))
+	var head, opset, out message
+	opset.whole(opsetVersion, Opset)
+	head.whole(modelIR, IR)
+	head.text(modelProducer, "brood")
+	head.text(modelDoc, m.Doc)
+	head.put(modelOpset, opset)
+	for _, key := range slices.Sorted(maps.Keys(m.Meta)) {
+		var pair message
+		pair.text(metaKey, key)
+		pair.text(metaValue, m.Meta[key])
+		head.put(modelMeta, pair)
+	}
+	out = head
+	out.put(modelGraph, g.message)
+	_, err := w.Write(out)
+	return err
+}
+
+// graph is a GraphProto that grows by nodes and constants.
+type graph struct {
+	Model
+	message
+}
+
+func (g *graph) node(op, result string, input string, more ...any) string {
+	inputs, attributes := []string{input}, []attribute{}
+	for _, x := range more {
+		switch x := x.(type) {
+		case string:
+			inputs = append(inputs, x)
+		case attribute:
+			attributes = append(attributes, x)
+		}
+	}
+	g.put(graphNode, node(op, result, inputs, attributes...))
+	return result
+}
+
+func (g *graph) floats(name string, shape []int, x []float32) string {
+	g.put(graphInitializer, floats(name, shape, x))
+	return name
+}
+
+func (g *graph) ints(name string, x ...int) string {
+	g.put(graphInitializer, ints(name, x))
+	return name
+}
+
+// param is a tensor of the layout; index -1 is none.
+func (g *graph) param(i int) string {
+	if i < 0 {
+		return ""
+	}
+	t := g.Net.Layout.Tensors[i]
+	return g.floats(t.Name, t.Shape, g.Params[t.Lo:t.Lo+t.Len])
+}
+
+func (g *graph) stat(i int) string {
+	t := g.Net.Layout.StatTensors[i]
+	return g.floats(t.Name, t.Shape, g.Stats[t.Lo:t.Lo+t.Len])
+}
+
+// shape is that of a sample as it comes in.
+func (g *graph) shape() []int {
+	if g.Form != nil {
+		return g.Form.Shape
+	}
+	return g.Net.Input
+}
+
+// normalised is the sample as the model takes it: result 0.
+func (g *graph) normalised() []string {
+	x := Input
+	if f := g.Form; f != nil {
+		if f.Bytes {
+			x = g.node("Cast", "input.float", x, attribute{"to", typeFloat})
+			x = g.node("Div", "input.scaled", x, g.floats("normalise.bytes", nil, []float32{255}))
+		}
+		each := make([]int, len(f.Shape)) // a value for each channel or feature
+		for i := range each {
+			each[i] = 1
+		}
+		each[0] = f.Shape[0]
+		x = g.node("Sub", "input.centred", x, g.floats("normalise.mean", each, f.Mean))
+		x = g.node("Div", "input.normalised", x, g.floats("normalise.deviation", each, f.Std))
+	}
+	if !slices.Equal(g.shape(), g.Net.Input) { // one of both is flat
+		x = g.node("Reshape", "input.shaped", x, g.ints("input.shape", append([]int{0}, g.Net.Input...)...))
+	}
+	return []string{x}
+}
+
+// layer adds the nodes of a layer and gives the name of its result; x are the names of those before it.
+func (g *graph) layer(i int, x []string) (string, error) {
+	l := &g.Net.Layers[i]
+	in, out := x[l.From], "layer"+strconv.Itoa(i+1)
+	window := []any{attribute{"kernel_shape", []int{l.Kernel, l.Kernel}}, attribute{"strides", []int{l.Stride, l.Stride}}}
+	switch l.Kind {
+	case models.Dense:
+		return g.node("Gemm", out, in, g.with(l, attribute{"transB", 1})...), nil
+	case models.Conv:
+		return g.node("Conv", out, in, g.with(l, append(window, attribute{"pads", []int{l.Pad, l.Pad, l.Pad, l.Pad}}, attribute{"group", l.Groups})...)...), nil
+	case models.MaxPool:
+		return g.node("MaxPool", out, in, window...), nil
+	case models.AvgPool:
+		return g.node("AveragePool", out, in, window...), nil
+	case models.BatchNorm:
+		return g.node("BatchNormalization", out, in, g.param(l.Weight), g.param(l.Bias), g.stat(l.Mean), g.stat(l.Var), attribute{"epsilon", float32(models.NormEpsilon)}), nil
+	case models.ReLU:
+		return g.node("Relu", out, in), nil
+	case models.Dropout:
+		return in, nil
+	case models.Flatten:
+		return g.node("Flatten", out, in, attribute{"axis", 1}), nil
+	case models.GlobalAvg:
+		return g.node("Flatten", out, g.node("GlobalAveragePool", out+".mean", in), attribute{"axis", 1}), nil
+	case models.Add:
+		return g.node("Add", out, in, g.shortcut(l, x[l.With], out)), nil
+	case models.Constant:
+		n := g.node("Shape", out+".samples", in, attribute{"start", 0}, attribute{"end", 1})
+		shape := g.node("Concat", out+".shape", n, g.ints(out+".values", l.Out...), attribute{"axis", 0})
+		return g.node("Expand", out, g.param(l.Bias), shape), nil
+	}
+	return "", fmt.Errorf("model %s: layer %d: %s has no form in ONNX: export the model as safetensors", g.Net.Name, i+1, l.Kind)
+}
+
+// with are weight and bias of a layer, and attributes.
+func (g *graph) with(l *models.Layer, attributes ...any) []any {
+	out := []any{g.param(l.Weight)}
+	if l.Bias >= 0 {
+		out = append(out, g.param(l.Bias))
+	}
+	return append(out, attributes...)
+}
+
+// shortcut is what a residual sum adds: the named image, of which a stride takes every so many rows and columns, and
+// whose missing channels, which are the last, count as zero.
+func (g *graph) shortcut(l *models.Layer, x, name string) string {
+	from := g.Net.Shape(l.With)
+	if l.Stride > 1 {
+		const all = math.MaxInt32
+		x = g.node("Slice", name+".thinned", x, g.ints(name+".begin", 0, 0), g.ints(name+".end", all, all), g.ints(name+".axes", 2, 3), g.ints(name+".step", l.Stride, l.Stride))
+	}
+	if missing := l.In[0] - from[0]; missing > 0 {
+		x = g.node("Pad", name+".widened", x, g.ints(name+".pads", 0, 0, 0, 0, 0, missing, 0, 0))
+	}
+	return x
+}

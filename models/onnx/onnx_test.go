@@ -1,0 +1,300 @@
+package onnx
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/enginetest"
+	"brood/models/native"
+	"brood/models/native/kernel"
+	"brood/models/noise"
+)
+
+// trained is a model with parameters that no layer can hide, and the samples that are tried.
+type trained struct {
+	name string
+	Model
+	set *data.Set
+	ids []int32
+}
+
+func train(t *testing.T, name string, m *models.Model, set *data.Set, samples int) trained {
+	t.Helper()
+	form := set.Form()
+	x := trained{name, Model{Net: m, Params: make([]float32, m.Layout.Params), Stats: make([]float32, m.Layout.Stats), Form: &form, Meta: map[string]string{"classes": `["a","b"]`}}, set, set.Train()[:samples]}
+	if err := m.Init(3, 0, x.Params); err != nil {
+		t.Fatal(err)
+	}
+	key := noise.Key{Seed: 9}
+	uniform := func(i int) float32 { return float32(key.Uint32(i)>>8) / (1 << 24) }
+	for _, t := range m.Layout.Tensors {
+		if len(t.Shape) == 1 { // scales and shifts begin at 1 and 0
+			for i := range t.Len {
+				x.Params[t.Lo+i] += uniform(i) - 0.5
+			}
+		}
+	}
+	for _, t := range m.Layout.StatTensors {
+		for i := range t.Len {
+			x.Stats[t.Lo+i] = uniform(i)*0.5 - 0.25
+			if t.Start > 0 { // a variance
+				x.Stats[t.Lo+i] = 0.5 + uniform(i)
+			}
+		}
+	}
+	return x
+}
+
+// raw are the samples as the data have them.
+func (m trained) raw() tensor {
+	x := tensor{dims: append([]int{len(m.ids)}, m.set.Shape...)}
+	for _, id := range m.ids {
+		for _, b := range m.set.Image(id) {
+			x.x = append(x.x, float32(b))
+		}
+	}
+	return x
+}
+
+func (m trained) file(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, m.Model); err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	return b.Bytes()
+}
+
+// agrees compares results with what the engine makes of the same samples: the loss and the verdict on each.
+func (m trained) agrees(t *testing.T, out []float32) {
+	t.Helper()
+	ctx := context.Background()
+	e, err := native.NewEngine(m.Net, m.set, 2, kernel.Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	upload := func(x []float32) engine.Mat {
+		if len(x) == 0 {
+			return engine.Mat{}
+		}
+		mat, err := e.Alloc(1, len(x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Write(ctx, engine.All(mat), engine.AppendFloats(nil, x)); err != nil {
+			t.Fatal(err)
+		}
+		return mat
+	}
+	x, stats := upload(m.Params), upload(m.Stats)
+	width := len(out) / len(m.ids)
+	sample := make([]float32, m.set.Features())
+	for i, id := range m.ids {
+		task := engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{{id}}, Stats: stats, Loss: make([]float64, 1), Correct: make([]int64, 1)}
+		if err := e.Do(ctx, task); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		z := out[i*width : (i+1)*width]
+		var loss float64
+		if m.Net.Loss == models.Distance {
+			if err := m.set.Gather([]int32{id}, sample, make([]int32, 1)); err != nil {
+				t.Fatal(err)
+			}
+			for j, v := range z {
+				d := float64(v - sample[j])
+				loss += d * d
+			}
+		} else {
+			most, sum := math.Inf(-1), 0.0
+			for _, v := range z {
+				most = max(most, float64(v))
+			}
+			for _, v := range z {
+				sum += math.Exp(float64(v) - most)
+			}
+			loss = math.Log(sum) + most - float64(z[m.set.Label(id)])
+			if right := float64(z[m.set.Label(id)]) == most; right != (task.Correct[0] == 1) {
+				t.Errorf("%s, sample %d: the verdict differs", m.name, id)
+			}
+		}
+		if math.Abs(loss-task.Loss[0]) > 2e-4*(1+math.Abs(loss)) {
+			t.Errorf("%s, sample %d: loss %v, the engine has %v", m.name, id, loss, task.Loss[0])
+		}
+	}
+}
+
+// every hands on each kind of layer and each model of the zoo, up to so many operations a sample; of large ones in long
+// tests.
+func every(t *testing.T, most float64, f func(m trained)) {
+	enginetest.Kinds(t, func(name string, m *models.Model, set *data.Set) { f(train(t, name, m, set, 3)) })
+	for _, name := range models.List() {
+		m, err := models.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if forward, _ := m.Flops(); forward > most || forward > 1e7 && os.Getenv("BROOD_LONG") == "" {
+			continue
+		}
+		shape := m.Input
+		if len(shape) == 1 {
+			shape = []int{1, 1, shape[0]}
+		}
+		f(train(t, name, m, enginetest.Toy(t, shape...), 1))
+	}
+}
+
+// What a plain interpreter of the operators makes of the file is what the engine computes.
+func TestFileComputesTheModel(t *testing.T) {
+	every(t, 3e9, func(m trained) { // more would take it minutes
+		p := read(t, m.file(t))
+		if p.ir != IR || p.opset != Opset || p.meta["classes"] != `["a","b"]` || p.inputs[0] != Input || p.outputs[0] != Output {
+			t.Errorf("%s: the file begins with %+v", m.name, p.meta)
+		}
+		m.agrees(t, p.run(t, m.raw()).x)
+	})
+}
+
+// A model whose data are not known takes samples that are normalised already.
+func TestWithoutForm(t *testing.T) {
+	enginetest.Kinds(t, func(name string, net *models.Model, set *data.Set) {
+		m := train(t, name, net, set, 3)
+		m.Form = nil
+		x := zeros(append([]int{3}, net.Input...)...)
+		if err := set.Gather(m.ids, x.x, make([]int32, 3)); err != nil {
+			t.Fatal(err)
+		}
+		m.agrees(t, read(t, m.file(t)).run(t, x).x)
+	})
+}
+
+// Samples of numbers come in as their file has them.
+func TestNumbers(t *testing.T) {
+	key, r := noise.Key{Seed: 4}, data.Raster{Labels: make([]byte, 12)}
+	for i := range 12 * 6 {
+		r.Values = append(r.Values, 100*float32(i%6)+float32(key.Uint32(i)>>8)/(1<<20))
+	}
+	raw := slices.Clone(r.Values)
+	set, err := data.New(data.Info{Name: "table", Shape: []int{6}, Classes: 3}, r, data.Raster{}, 0.25)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := train(t, "table", enginetest.Compile(t, "[6]", "dense out=5", "relu", "dense out=3"), set, 4)
+	x := tensor{dims: []int{4, 6}}
+	for _, id := range m.ids {
+		x.x = append(x.x, raw[6*id:6*id+6]...)
+	}
+	m.agrees(t, read(t, m.file(t)).run(t, x).x)
+}
+
+func TestRefuses(t *testing.T) {
+	m := enginetest.Compile(t, "[6]", "dense out=3")
+	m.Layers[0].Kind = "attention"
+	err := Write(&bytes.Buffer{}, Model{Net: m, Params: make([]float32, m.Layout.Params)})
+	if err == nil || err.Error() != "model test: layer 1: attention has no form in ONNX: export the model as safetensors" {
+		t.Error(err)
+	}
+	m.Layout.Params = 1 << 30
+	if err := Write(&bytes.Buffer{}, Model{Net: m}); err == nil || !strings.Contains(err.Error(), "more than an ONNX file can hold") {
+		t.Error(err)
+	}
+}
+
+// The checker of the onnx package finds nothing, with the shapes that it infers.
+func TestChecker(t *testing.T) {
+	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import onnx").Run() == nil })
+	if at < 0 {
+		t.Skip("no python3 here has the package onnx")
+	}
+	tmp := t.TempDir()
+	every(t, math.Inf(1), func(m trained) {
+		if m.Net.Layout.Params > 1<<22 && os.Getenv("BROOD_LONG") == "" {
+			return
+		}
+		if err := os.WriteFile(filepath.Join(tmp, strings.ReplaceAll(m.name, " ", "-")+".onnx"), m.file(t), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	out, err := exec.Command([]string{"python3", "/usr/bin/python3"}[at], "-c", `
+import glob, onnx, sys
+for name in glob.glob(sys.argv[1] + "/*.onnx"):
+    onnx.checker.check_model(onnx.load(name), full_check=True)`, tmp).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// ONNX Runtime, from npm's onnxruntime-web, computes the same.
+func TestRuntime(t *testing.T) {
+	dir := os.Getenv("BROOD_NODE")
+	if dir == "" {
+		t.Skip("BROOD_NODE is not set: the directory in which npm installed onnxruntime-web")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "onnxruntime-web")); err != nil {
+		t.Skip("onnxruntime-web is not installed in BROOD_NODE")
+	}
+	type job struct {
+		File, Input string
+		Dims        []int
+	}
+	var jobs []job
+	var all []trained
+	tmp := t.TempDir()
+	every(t, math.Inf(1), func(m trained) {
+		name := filepath.Join(tmp, strings.ReplaceAll(m.name, " ", "-"))
+		x := m.raw()
+		p := make([]byte, len(x.x))
+		for i, v := range x.x {
+			p[i] = byte(v)
+		}
+		for ending, b := range map[string][]byte{".onnx": m.file(t), ".raw": p} {
+			if err := os.WriteFile(name+ending, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		jobs, all = append(jobs, job{name + ".onnx", name + ".raw", x.dims}), append(all, m)
+	})
+	list, err := json.Marshal(jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "jobs.json"), list, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("node", "--input-type=module", "-e", `
+import * as ort from 'onnxruntime-web'
+import { readFileSync } from 'fs'
+ort.env.wasm.numThreads = 1
+for (const job of JSON.parse(readFileSync(process.argv[process.argv.length - 1]))) {
+  const session = await ort.InferenceSession.create(readFileSync(job.File))
+  const out = await session.run({ input: new ort.Tensor('uint8', new Uint8Array(readFileSync(job.Input)), job.Dims) })
+  console.log(JSON.stringify(Array.from(out.output.data)))
+  await session.release()
+}`, "--", filepath.Join(tmp, "jobs.json"))
+	c.Dir, c.Stderr = dir, os.Stderr
+	text, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for i, m := range all {
+		var out []float32
+		if err := json.Unmarshal([]byte(lines[i]), &out); err != nil {
+			t.Fatal(err)
+		}
+		m.agrees(t, out)
+	}
+}

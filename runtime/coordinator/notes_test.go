@@ -1,0 +1,28 @@
+package coordinator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// A worker's notes become alerts, so that they are few, of its kinds, and fit to be shown.
+func TestNotesAreChecked(t *testing.T) {
+	fine := message.Note{Kind: event.AlertMissing, Text: "one is missing"}
+	if err := checkNotes(message.Done{Notes: []message.Note{fine, {Kind: event.AlertVaries}}}); err != nil {
+		t.Error(err)
+	}
+	for says, notes := range map[string][]message.Note{
+		"never more than":  slices.Repeat([]message.Note{fine}, message.MostNotes+1),
+		"cannot have":      {{Kind: event.AlertKill, Text: "x"}},
+		"cannot be shown":  {{Kind: event.AlertVaries, Text: "a\x1b[31mb"}},
+		"that cannot be s": {{Kind: event.AlertVaries, Text: strings.Repeat("x", message.MostNote+1)}},
+	} {
+		if err := checkNotes(message.Done{Notes: notes}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}

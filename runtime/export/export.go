@@ -1,0 +1,257 @@
+// Package export takes recorded runs out of brood: as one table of what they measured, in the forms that other tools
+// read. It folds logs as package compare does, so that its figures are those of the screens, and keeps every round.
+//
+//	run, err := export.Read(dir)
+//	table := export.Rounds([]*export.Run{run})
+//	err = export.CSV(w, table)
+package export
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/compare"
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/timeline"
+	"brood/runtime/view"
+)
+
+// Run is a recorded run of which every committed round can be told.
+type Run struct {
+	*compare.Run
+	records uint64  // of the log, that were read
+	rounds  uint64  // committed
+	backs   []back  // in the order of the log
+	spans   []span  // ascending
+	tracks  []track // in the order in which they were first measured
+	begun   int64   // Unix nanoseconds of the first record
+	ended   int64   // and of the last
+}
+
+// back says that, at a record, the rounds after one were taken back or not yet committed: they are done again.
+type back struct{ record, round uint64 }
+
+// span is the rounds after the first under one algorithm and population.
+type span struct {
+	after            uint64
+	algorithm        string
+	members, workers int
+	edits            []event.Edit
+	line             *timeline.Timeline // nil for an algorithm of another version
+}
+
+// track is a quantity of the whole population, ascending in rounds.
+type track struct {
+	name string
+	at   []sample
+}
+
+type sample struct {
+	round uint64
+	when  int64 // Unix nanoseconds of its record
+	x     float64
+}
+
+// Read folds the log of the session in dir, up to the last committed round. A session that cannot be read, or holds no
+// round, is an error.
+func Read(dir string) (*Run, error) {
+	r := &Run{}
+	if err := r.outline(dir); err != nil {
+		return nil, err
+	}
+	if r.rounds == 0 || len(r.spans) == 0 {
+		return nil, fmt.Errorf("session %s %w: there is nothing to export", filepath.Base(dir), compare.ErrNoRound)
+	}
+	var err error
+	if r.Run, err = compare.Read(dir); err != nil { // it has at least what was read above
+		return nil, err
+	}
+	for i := range r.spans {
+		r.spans[i].resolve(r)
+	}
+	return r, r.measure()
+}
+
+// each reads the records that the outline knows, or all of them where it is being made.
+func each(dir string, until uint64, take func(n uint64, rec *event.Record) error) error {
+	log, err := session.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	for n := uint64(0); n < until; n++ {
+		rec, err := log.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := take(n, &rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outline finds what was committed, and by which algorithm.
+func (r *Run) outline(dir string) error {
+	done := false
+	err := each(dir, math.MaxUint64, func(n uint64, rec *event.Record) error {
+		if r.records = n + 1; n == 0 {
+			r.begun = rec.At
+		}
+		r.ended = max(r.ended, rec.At)
+		switch {
+		case rec.Plan != nil:
+			p := rec.Plan
+			r.backs = append(r.backs, back{n, p.At})
+			r.rounds = p.At
+			r.spans = slices.DeleteFunc(r.spans, func(s span) bool { return s.after >= p.At })
+			r.spans = append(r.spans, span{after: p.At, algorithm: p.Algorithm, members: len(p.New.Members), workers: len(p.New.Workers()), edits: slices.Clone(p.Timeline)})
+		case rec.Edit != nil && len(r.spans) > 0:
+			s := &r.spans[len(r.spans)-1]
+			if !slices.ContainsFunc(s.edits, rec.Edit.Same) {
+				s.edits = append(s.edits, *rec.Edit)
+			}
+		case rec.Commit != nil:
+			r.rounds, done = rec.Commit.To, true
+		}
+		return nil
+	})
+	if !done {
+		r.rounds = 0
+	}
+	return err
+}
+
+// resolve parses the edits, whose rounds the run's clock tells in epochs and steps.
+func (s *span) resolve(r *Run) {
+	alg, err := catalog.Lookup(s.algorithm)
+	if err != nil {
+		return
+	}
+	s.line, _ = timeline.New(alg, nil)
+	for _, e := range s.edits {
+		if e.At > 0 && e.Epochs == 0 && e.Steps == 0 {
+			p := r.position(e.At)
+			e.Epochs, e.Steps = p.Epochs, p.Steps
+		}
+		_ = s.line.Add(e) // one of another version is left out, as on screens
+	}
+}
+
+// position is where the run stands once so many rounds are done.
+func (r *Run) position(round uint64) timeline.Position {
+	return timeline.Position{Round: round, Epochs: r.At(compare.Epochs, round), Steps: uint64(math.Round(r.At(compare.Steps, round)))}
+}
+
+// span is the one that a round was done in.
+func (r *Run) span(round uint64) *span {
+	i, _ := slices.BinarySearchFunc(r.spans, round, func(s span, round uint64) int { return cmp.Compare(s.after, round) })
+	return &r.spans[max(0, i-1)] // the first that begins at the round or later is too late
+}
+
+// algorithms are those that ran, in their order, each once.
+func (r *Run) algorithms() (out []*optim.Algorithm) {
+	for _, s := range r.spans {
+		if a, err := catalog.Lookup(s.algorithm); err == nil && !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// points hands on what was measured in the rounds that count, in the order of the log. Test scores come as series.
+func (r *Run) points(take func(when int64, p *event.Points) error) error {
+	keep, next := make([]uint64, len(r.backs)+1), 0
+	keep[len(r.backs)] = r.rounds
+	for i := len(r.backs) - 1; i >= 0; i-- {
+		keep[i] = min(keep[i+1], r.backs[i].round)
+	}
+	return each(r.Dir, r.records, func(n uint64, rec *event.Record) error {
+		for next < len(r.backs) && r.backs[next].record <= n {
+			next++
+		}
+		switch {
+		case rec.Points != nil && rec.Points.Round <= keep[next]:
+			return take(rec.At, rec.Points)
+		case rec.Evaluation != nil && rec.Evaluation.Round <= keep[next]:
+			e := rec.Evaluation
+			whole := []engine.Member{view.Whole}
+			scored := &event.Points{Round: e.Round, Series: view.TestError, Members: whole, Values: []float64{e.TestError}}
+			if !r.View.Config.Graded() {
+				scored.Series, scored.Values[0] = view.TestFitness, -e.TestLoss
+			}
+			return errors.Join(
+				take(rec.At, scored),
+				take(rec.At, &event.Points{Round: e.Round, Series: view.TestLoss, Members: whole, Values: []float64{e.TestLoss}}))
+		}
+		return nil
+	})
+}
+
+// named are series whose values are members, and no quantities: only the table of members has them.
+var named = []string{view.Partner, view.Parent}
+
+// Suffixes of the columns of a series that has a value for each member. The one without a suffix is the median.
+const (
+	least = ".min"
+	most  = ".max"
+)
+
+// measure fills the tracks.
+func (r *Run) measure() error {
+	index := map[string]int{}
+	put := func(name string, s sample) {
+		i, ok := index[name]
+		if !ok {
+			i = len(r.tracks)
+			index[name], r.tracks = i, append(r.tracks, track{name: name})
+		}
+		at := r.tracks[i].at
+		if n := len(at); n > 0 && at[n-1].round == s.round {
+			at[n-1] = s
+			return
+		}
+		r.tracks[i].at = append(at, s)
+	}
+	var finite []float64
+	err := r.points(func(when int64, p *event.Points) error {
+		n := min(len(p.Members), len(p.Values))
+		if slices.Contains(named, p.Series) || n == 0 {
+			return nil
+		}
+		if p.Members[0] == view.Whole {
+			put(p.Series, sample{p.Round, when, p.Values[0]})
+			return nil
+		}
+		finite = finite[:0]
+		for _, x := range p.Values[:n] {
+			if !math.IsNaN(x) && !math.IsInf(x, 0) {
+				finite = append(finite, x)
+			}
+		}
+		lo, middle, hi := math.NaN(), view.Median(finite), math.NaN()
+		if len(finite) > 0 {
+			lo, hi = finite[0], finite[len(finite)-1] // the median sorted them
+		}
+		put(p.Series, sample{p.Round, when, middle})
+		put(p.Series+least, sample{p.Round, when, lo})
+		put(p.Series+most, sample{p.Round, when, hi})
+		return nil
+	})
+	for _, t := range r.tracks {
+		slices.SortStableFunc(t.at, func(a, b sample) int { return cmp.Compare(a.round, b.round) })
+	}
+	return err
+}

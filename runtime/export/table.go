@@ -1,0 +1,277 @@
+package export
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"brood/optim"
+	"brood/runtime/compare"
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// Kind is the type of a column's cells.
+type Kind int
+
+// The kinds. A cell of any of them may be nil: nobody measured it.
+const (
+	Text  Kind = iota // string
+	Whole             // int64
+	Real              // float64, also one that is not finite, where that was measured
+	Time              // int64: Unix nanoseconds
+)
+
+// Column is a column of a table.
+type Column struct {
+	Name string // with dots: "test.error", "knob.eta"
+	Kind Kind
+	Unit string // "" for a pure number
+	Doc  string
+}
+
+// Table is rows that are made as they are read.
+type Table struct {
+	Columns []Column
+	Runs    []*Run
+	// Each hands on the rows, a cell for each column; a row is valid until the next. It ends with the first error.
+	Each func(take func(row []any) error) error
+}
+
+// Prefixes of the columns of knobs, of what a run was told, and of series that are named like a place: a protocol has a
+// time of its own.
+const (
+	knobPrefix    = "knob."
+	settingPrefix = "setting."
+	seriesPrefix  = "series."
+)
+
+// places are the columns that every table begins with.
+var places = []Column{
+	{"session", Text, "", "name of the session"},
+	{"round", Whole, "rounds", "that was done, counted from 1"},
+	{"time", Time, "", "when its first value was written to the log, UTC"},
+	{"step", Whole, "steps", "gradient steps of all members up to the round"},
+	{"sample", Whole, "samples", "seen by all members up to the round"},
+	{"epoch", Real, "epochs", "done up to the round"},
+	{"second", Real, "s", "of the workers' rounds up to the round; pauses do not count"},
+	{"byte", Whole, "bytes", "payload that workers sent up to the round"},
+	{"algorithm", Text, "", "that did the round"},
+	{"members", Whole, "", "population size in the round"},
+	{"workers", Whole, "", "that hosted it"},
+}
+
+// place fills those columns.
+func (r *Run) place(row []any, round uint64, when int64) *span {
+	s := r.span(round)
+	row[0], row[1], row[2] = r.Name, int64(round), when
+	row[3], row[4] = int64(r.position(round).Steps), int64(r.At(compare.Samples, round)+0.5)
+	row[5], row[6], row[7] = r.At(compare.Epochs, round), r.At(compare.Seconds, round), int64(r.At(compare.Bytes, round)+0.5)
+	row[8], row[9], row[10] = s.algorithm, int64(s.members), int64(s.workers)
+	return s
+}
+
+// Rounds is one row for each round of each run in which something was measured: the centre's values, of what each
+// member has the median, least and largest, the knobs, and what the run was told.
+func Rounds(runs []*Run) *Table {
+	t := &Table{Columns: slices.Clone(places), Runs: runs}
+	index := map[string]int{}
+	add := func(c Column) {
+		if _, ok := index[c.Name]; !ok {
+			index[c.Name], t.Columns = len(t.Columns), append(t.Columns, c)
+		}
+	}
+	for _, r := range runs {
+		for _, x := range r.tracks {
+			add(r.column(x.name))
+		}
+	}
+	for _, r := range runs {
+		for _, a := range r.algorithms() {
+			for _, k := range a.Knobs {
+				add(knobColumn(k))
+			}
+		}
+	}
+	for _, r := range runs {
+		for _, s := range r.told() {
+			add(Column{settingPrefix + s.Name, Text, "", "as the run was told it"})
+		}
+	}
+	t.Each = func(take func([]any) error) error {
+		row := make([]any, len(t.Columns))
+		for _, r := range runs {
+			if err := r.rows(row, index, take); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return t
+}
+
+// rows hands on the rows of a run.
+func (r *Run) rows(row []any, index map[string]int, take func([]any) error) error {
+	cursor := make([]int, len(r.tracks))
+	told := r.told()
+	for {
+		round, when, some := uint64(0), int64(0), false
+		for i, t := range r.tracks {
+			if cursor[i] == len(t.at) {
+				continue
+			}
+			switch s := t.at[cursor[i]]; {
+			case !some || s.round < round:
+				round, when, some = s.round, s.when, true
+			case s.round == round:
+				when = min(when, s.when)
+			}
+		}
+		if !some {
+			return nil
+		}
+		clear(row)
+		span := r.place(row, round, when)
+		for i, t := range r.tracks {
+			if cursor[i] < len(t.at) && t.at[cursor[i]].round == round {
+				row[index[columnName(t.name)]] = t.at[cursor[i]].x
+				cursor[i]++
+			}
+		}
+		span.knobs(r, round, func(k optim.Knob, x float64) {
+			if row[index[knobPrefix+k.Name]] = x; len(k.Choices) > 0 {
+				row[index[knobPrefix+k.Name]] = k.Format(x)
+			}
+		})
+		for _, s := range told {
+			row[index[settingPrefix+s.Name]] = s.Value
+		}
+		if err := take(row); err != nil {
+			return err
+		}
+	}
+}
+
+// knobs are those that governed a round.
+func (s *span) knobs(r *Run, round uint64, take func(k optim.Knob, x float64)) {
+	if s.line == nil {
+		return
+	}
+	values := s.line.Values(r.position(max(round, 1) - 1))
+	for _, a := range r.algorithms() {
+		if a.Name != s.algorithm {
+			continue
+		}
+		for _, k := range a.Knobs {
+			take(k, values.Get(k.Name))
+		}
+	}
+}
+
+// told are the settings that do not change while a run trains, under names of one word.
+func (r *Run) told() (out []compare.Setting) {
+	changing := []string{"algorithm", "members", "workers"}
+	for _, a := range r.algorithms() {
+		for _, k := range a.Knobs {
+			changing = append(changing, k.Name, a.Name+" "+k.Name)
+		}
+	}
+	for _, s := range r.Settings {
+		if !slices.Contains(changing, s.Name) {
+			s.Name = strings.NewReplacer(" ", "_", "-", "_").Replace(s.Name)
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func knobColumn(k optim.Knob) Column {
+	c := Column{knobPrefix + k.Name, Real, k.Unit, k.Doc}
+	if len(k.Choices) > 0 {
+		c.Kind = Text
+	}
+	return c
+}
+
+// measured are the series of the runtime, whose units no algorithm declares.
+var measured = map[string]Column{
+	view.CentreLoss:        {Unit: "nats", Doc: "loss of the centre on validation samples"},
+	view.TestError:         {Unit: "%", Doc: "error of the centre on the test set"},
+	view.TestFitness:       {Doc: "fitness of the centre on the test seeds of an objective: higher is better"},
+	view.TestLoss:          {Unit: "nats", Doc: "loss of the centre on the test set"},
+	event.SeriesTrainError: {Unit: "%", Doc: "error of the centre on training samples"},
+	event.SeriesFitness:    {Doc: "fitness: higher is better"},
+	event.SeriesJudged:     {Doc: "fitness on validation samples: higher is better"},
+	event.SeriesSpread:     {Doc: "RMS distance of the members' parameters to the centre"},
+}
+
+// column is that of a track.
+func (r *Run) column(name string) Column {
+	of, part := name, ""
+	for suffix, what := range map[string]string{least: ", the least of the members", most: ", the largest of the members"} {
+		if cut, ok := strings.CutSuffix(name, suffix); ok {
+			of, part = cut, what
+		}
+	}
+	if part == "" && slices.ContainsFunc(r.tracks, func(t track) bool { return t.name == name+least }) {
+		part = ", the median of the members"
+	}
+	c := Column{Name: columnName(name), Kind: Real}
+	known := measured[of]
+	for _, a := range r.algorithms() {
+		for _, s := range a.Series {
+			if s.Name == of {
+				c.Unit, c.Doc = cmp.Or(c.Unit, s.Unit), cmp.Or(c.Doc, s.Doc)
+			}
+		}
+	}
+	c.Unit, c.Doc = cmp.Or(c.Unit, known.Unit), cmp.Or(c.Doc, known.Doc, of)+part
+	return c
+}
+
+// columnName is the name of a track's column.
+func columnName(track string) string {
+	of := strings.TrimSuffix(strings.TrimSuffix(track, least), most)
+	if slices.ContainsFunc(places, func(c Column) bool { return c.Name == of }) {
+		return seriesPrefix + track
+	}
+	return track
+}
+
+// Members is one row for each value that was measured of each member, in the order of the log; of what belongs to the
+// whole population the member is empty.
+func Members(runs []*Run) *Table {
+	t := &Table{Runs: runs, Columns: append(slices.Clone(places),
+		Column{"series", Text, "", "what was measured"},
+		Column{"member", Whole, "", "of which it was measured; empty for a value of the whole population"},
+		Column{"value", Real, "", "in the unit of the series"})}
+	t.Each = func(take func([]any) error) error {
+		row := make([]any, len(t.Columns))
+		for _, r := range runs {
+			err := r.points(func(when int64, p *event.Points) error {
+				clear(row)
+				r.place(row, p.Round, when)
+				row[len(places)] = p.Series
+				for i, x := range p.Values[:min(len(p.Members), len(p.Values))] {
+					row[len(places)+1], row[len(places)+2] = int64(p.Members[i]), x
+					if p.Members[i] == view.Whole {
+						row[len(places)+1] = nil
+					}
+					if err := take(row); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return t
+}
+
+// stamp is a time as texts have it.
+func stamp(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,224 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models/noise"
+	"brood/models/objective"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/option"
+	"brood/runtime/session"
+)
+
+// maximise runs an objective, records it in dir, and returns the centre that it ends with.
+func maximise(ctx context.Context, own *host.Own, dir string, o host.Options) (*host.Trained, string, error) {
+	o.Own = own
+	job, err := host.Prepare(o)
+	if err != nil {
+		return nil, "", err
+	}
+	s, err := session.Create(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	hash := ""
+	run, err := host.Start(job, s, nil, func(rec event.Record) {
+		if rec.Commit != nil {
+			hash = rec.Commit.Hash
+		}
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	_, err = run.Train(ctx)
+	if err = errors.Join(err, run.Close()); err != nil {
+		return nil, "", err
+	}
+	t, err := own.Export(ctx, dir, 0, 1, func(event.Commit) {})
+	return t, hash, err
+}
+
+// Any Go function of parameters and a seed is an objective.
+func ExampleOwn_objective() {
+	own := &host.Own{Objective: &objective.Objective{
+		Spec: objective.Spec{Name: "sphere", Params: []objective.Param{{Name: "x", Shape: []int{10}, Init: objective.Normal}}},
+		Func: func(x []float32, _ uint64) (fitness float64, err error) {
+			for _, v := range x {
+				fitness -= float64(v) * float64(v)
+			}
+			return fitness, nil
+		},
+	}}
+	dir, err := os.MkdirTemp("", "sphere-*")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	best, hash, err := maximise(ctx, own, filepath.Join(dir, "s"), host.Options{Algorithm: "snes", Members: 12, Seed: 1,
+		Limit: event.Limit{Rounds: 300}, Set: []event.Setting{{Knob: "sigma", Expr: "0.5"}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	again, err := own.Verify(ctx, filepath.Join(dir, "s"), 0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fitness, _ := own.Objective.Func(best.Params, 0)
+	fmt.Printf("found: %t, verified: %t\n", fitness > -1e-6, again.Last.Hash == hash)
+	// Output: found: true, verified: true
+}
+
+// twin is openai-es by plain SGD with raw fitness on a function of parameters and seed, written from the equations:
+// candidates theta +- sigma*eps, g = 1/(P*sigma) * sum_k (F(2k)-F(2k+1)) eps_k, theta += eta*g.
+func twin(f objective.Func, seed uint64, n, members, rounds int, sigma, eta float32, seeds []int32) []float32 {
+	theta := make([]float32, n)
+	for round := range rounds {
+		sum := make([]float32, n)
+		for k := range members / 2 {
+			eps := make([]float32, n)
+			noise.Key{Seed: seed, Purpose: noise.Candidate, Round: uint64(round), Member: uint32(k)}.Each(0, n, n, func(at int, v []float32) { copy(eps[at:], v) })
+			var fit [2]float32
+			for side, s := range []float32{sigma, -sigma} {
+				x := make([]float32, n)
+				for i := range x {
+					x[i] = theta[i] + float32(s*eps[i])
+				}
+				y, _ := f(x, uint64(seeds[round]))
+				fit[side] = float32(y)
+			}
+			w := fit[0] - fit[1]
+			for i := range sum {
+				sum[i] += float32(w * eps[i])
+			}
+		}
+		by := -1 / float32(float32(members)*sigma)
+		for i := range theta {
+			theta[i] += float32(-eta * float32(by*sum[i]))
+		}
+	}
+	return theta
+}
+
+// A run on an objective has the bits of a naive twin that draws, evaluates and adds up by itself.
+func TestObjectiveAgainstNaive(t *testing.T) {
+	f := func(x []float32, seed uint64) (y float64, err error) {
+		for i, v := range x {
+			d := float64(v) - math.Sin(float64(i)+float64(seed))/4
+			y -= d * d
+		}
+		return y, nil
+	}
+	const n, members, rounds = 37, 8, 20
+	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(n), Func: f}}
+	got, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"), host.Options{Algorithm: "openai-es", Members: members, Workers: 2, Seed: 9,
+		Limit: event.Limit{Rounds: rounds}, Set: []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "momentum", Expr: "0"}, {Knob: "shaping", Expr: "raw"}, {Knob: "sigma", Expr: "0.125"}, {Knob: "eta", Expr: "0.0625"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := objective.Flat(n)
+	set := spec.Data()
+	env := &optim.Env{Seed: 9, Data: set}
+	seeds := make([]int32, rounds)
+	env.SharedBatch(seeds, 0)
+	want := twin(f, 9, n, members, rounds, 0.125, 0.0625, seeds)
+	if !slices.Equal(got.Params, want) {
+		t.Errorf("the run ends at %v\nthe twin at %v", got.Params, want)
+	}
+}
+
+// The functions that evosax and others compare strategies on, at equal budgets: what is reached is far better than the
+// start, as with any strategy that works.
+func TestObjectiveFunctions(t *testing.T) {
+	start := 2.0
+	for name, f := range map[string]struct {
+		f    objective.Func
+		most float64
+	}{
+		"sphere": {func(x []float32, _ uint64) (float64, error) {
+			return -each(x, func(_ int, v float64) float64 { return v * v }), nil
+		}, 1e-3},
+		"ellipsoid": {func(x []float32, _ uint64) (float64, error) {
+			return -each(x, func(i int, v float64) float64 { return math.Pow(1e3, float64(i)/4) * v * v }), nil
+		}, 1},
+		"rosenbrock": {func(x []float32, _ uint64) (float64, error) {
+			return -each(x[:len(x)-1], func(i int, v float64) float64 {
+				a, b := float64(x[i+1])-v*v, 1-v
+				return 100*a*a + b*b
+			}), nil
+		}, 6},
+		"rastrigin": {func(x []float32, _ uint64) (float64, error) {
+			return -each(x, func(_ int, v float64) float64 { return 10 + v*v - 10*math.Cos(2*math.Pi*v) }), nil
+		}, 30},
+	} {
+		own := &host.Own{Objective: &objective.Objective{Func: f.f, Spec: objective.Spec{Name: name, Params: []objective.Param{{Name: "x", Shape: []int{5}, Start: start}}}}}
+		best, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), name), host.Options{Algorithm: "snes", Members: 20, Seed: 2,
+			Limit: event.Limit{Rounds: 400}, Set: []event.Setting{{Knob: "sigma", Expr: "0.5"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if y, _ := f.f(best.Params, 0); -y > f.most {
+			t.Errorf("%s: %v after 8000 evaluations, want at most %v", name, -y, f.most)
+		}
+	}
+}
+
+func each(x []float32, f func(i int, v float64) float64) (sum float64) {
+	for i, v := range x {
+		sum += f(i, float64(v))
+	}
+	return sum
+}
+
+// Missing results count as the worst, are told of, and a session of such a function verifies.
+func TestObjectiveMisses(t *testing.T) {
+	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3), Func: func(x []float32, _ uint64) (float64, error) {
+		if x[0] > x[1] {
+			return 0, errors.New("broken")
+		}
+		return float64(x[2]), nil
+	}}}
+	for _, algorithm := range []string{"openai-es", "snes", "ga"} {
+		dir := filepath.Join(t.TempDir(), algorithm)
+		_, hash, err := maximise(context.Background(), own, dir, host.Options{Algorithm: algorithm, Members: 8, Workers: 2, Seed: 2, Limit: event.Limit{Rounds: 6}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := own.Verify(context.Background(), dir, 1, nil)
+		if err != nil || again.Last.Hash != hash {
+			t.Errorf("%s: %v", algorithm, err)
+		}
+		if len(again.Told) != 1 || !strings.Contains(again.Told[0], "the first: broken") {
+			t.Errorf("%s: the session says %q", algorithm, again.Told)
+		}
+	}
+}
+
+// A session is data: nothing in it starts a program, here or on a worker.
+func TestSessionsStartNothing(t *testing.T) {
+	dir := t.TempDir()
+	touched := filepath.Join(dir, "touched")
+	c := event.Config{Version: 5, Model: "x", Data: "seeds", Objective: "touch " + touched, ModelSpec: "[[param]]\nname = \"x\"\nshape = [1]\n# word touch\n# word " + touched + "\n",
+		Kernels: objective.Kernels, Told: map[string]string{}}
+	if _, err := host.FromSession(dir, c); err == nil || !strings.Contains(err.Error(), "no session starts by itself") {
+		t.Errorf("%v", err)
+	}
+	c.Told = map[string]string{option.Objective.Name: "touch " + touched}
+	if _, err := host.FromSession(dir, c); err == nil {
+		t.Error("a session that names a program was taken")
+	}
+	if _, err := os.Stat(touched); err == nil {
+		t.Error("it was started")
+	}
+}

@@ -1,0 +1,95 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"math"
+	goruntime "runtime"
+	"slices"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/option"
+)
+
+// predictor is the second power of engines on processors: what a model makes of samples, before the softmax.
+type predictor interface {
+	Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error
+}
+
+// Predict asks the model about samples of a set, without dropout, on the processor; threads 0 takes the machine's. each
+// hears of them in their order: at is the place in ids of the first of p, which are probabilities of the classes of the
+// model, a row for each sample, and are each's until it returns. It gives what computed them.
+func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threads int, each func(at int, p [][]float64) error) (kernels string, err error) {
+	if t.Net.Loss == models.Distance {
+		return "", fmt.Errorf("model %s has no classes to predict: its loss is %s", t.Net.Name, models.Distance)
+	}
+	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
+		return "", err
+	}
+	if len(ids) == 0 {
+		return "", fmt.Errorf("data %s has no test samples", set.Name)
+	}
+	if threads == 0 {
+		threads = goruntime.NumCPU()
+	}
+	eng, err := t.compute(set, option.CPU, threads)
+	if err != nil {
+		return "", err
+	}
+	defer release(eng)
+	of, ok := eng.(predictor)
+	if !ok {
+		return "", fmt.Errorf("kernels %s have no predictions: leave BROOD_ENGINE out", eng.Kernels())
+	}
+	var stats []float32
+	if len(t.Stats) > 0 {
+		stats = t.Stats
+	}
+	at := 0
+	for chunk := range slices.Chunk(ids, optim.ScoreChunk) {
+		z := make([]float32, len(chunk)*t.Net.Classes)
+		if err := of.Logits(ctx, t.Params, stats, chunk, z); err != nil {
+			return "", err
+		}
+		if !engine.AllFinite(z) {
+			return "", fmt.Errorf("data %s: the model's results are not finite for a sample: its numbers lie far outside of those it was trained on", set.Name)
+		}
+		var p [][]float64
+		for row := range slices.Chunk(z, t.Net.Classes) {
+			p = append(p, softmax(row))
+		}
+		if err := each(at, p); err != nil {
+			return "", err
+		}
+		at += len(chunk)
+	}
+	return eng.Kernels(), nil
+}
+
+// softmax is exp(z_c) / sum_k exp(z_k), with the largest z taken away from all first.
+func softmax(z []float32) []float64 {
+	top := float64(slices.Max(z))
+	p, sum := make([]float64, len(z)), 0.0
+	for c, v := range z {
+		p[c] = math.Exp(float64(v) - top)
+		sum += p[c]
+	}
+	for c := range p {
+		p[c] /= sum
+	}
+	return p
+}
+
+// Likeliest is the class of the largest probability, the first of equal ones.
+func Likeliest(p []float64) int {
+	best := 0
+	for c, v := range p {
+		if v > p[best] {
+			best = c
+		}
+	}
+	return best
+}

@@ -1,0 +1,165 @@
+package host
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/models"
+	"brood/models/safetensors"
+	"brood/models/typed"
+	"brood/runtime/option"
+)
+
+// arrange brings the tensors of a file under the model's names and into its layouts: first by what a person said, then
+// by what Flax does. It says whether anything was changed.
+func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err error) {
+	rs, err := option.Renamings(text)
+	if err != nil {
+		return false, err
+	}
+	kernels := make([]bool, len(f.Tensors)) // by the names that the file has
+	for i, t := range f.Tensors {
+		kernels[i] = strings.HasSuffix(t.Name, ".kernel") || strings.HasSuffix(t.Name, "/kernel")
+	}
+	for _, r := range rs {
+		some := false
+		for i := range f.Tensors {
+			t := &f.Tensors[i]
+			if name, ok := r.Of(t.Name); ok {
+				t.Name, some = name, true
+			}
+		}
+		if !some {
+			return false, typed.Errorf("--rename %s=%s: %s holds no tensor %s", r.From, r.To, f.path, r.From)
+		}
+		changed = true
+	}
+	for i := range f.Tensors {
+		if slices.Contains(kernels, true) {
+			changed = flax(&f.Tensors[i], kernels[i], m) || changed
+		}
+	}
+	names := map[string]bool{}
+	for _, t := range f.Tensors {
+		if names[t.Name] {
+			return false, typed.Errorf("%s holds two tensors %s once they are renamed: give each a name of its own with --rename", f.path, t.Name)
+		}
+		names[t.Name] = true
+	}
+	return changed, nil
+}
+
+// flaxLayers are Flax's names of layers, which it counts from 0, and ours.
+var flaxLayers = [][2]string{{"Dense_", "fc"}, {"Conv_", "conv"}, {"BatchNorm_", "bn"}}
+
+// flaxLeaves are its names of tensors. A mean and a var are those of a batch-norm's statistics.
+var flaxLeaves = [][2]string{{"kernel", "weight"}, {"scale", "weight"}, {"mean", "running_mean"}, {"var", "running_var"}}
+
+// flax renames and transposes a tensor of a Flax model, flattened with dots or slashes: kernels of dense layers are
+// [in, out] there, those of convolutions [height, width, in, out], and flatten goes place by place, channels last.
+// Others stay as they are.
+func flax(t *safetensors.Tensor, kernel bool, m *models.Model) (changed bool) {
+	path := strings.FieldsFunc(t.Name, func(r rune) bool { return r == '.' || r == '/' })
+	if len(path) > 1 && (path[0] == "params" || path[0] == "batch_stats") {
+		path = path[1:]
+	}
+	if len(path) < 2 {
+		return false
+	}
+	layer, leaf := strings.Join(path[:len(path)-1], "."), path[len(path)-1]
+	for _, r := range flaxLayers {
+		if n, err := strconv.Atoi(strings.TrimPrefix(layer, r[0])); err == nil && strings.HasPrefix(layer, r[0]) && n >= 0 {
+			layer = r[1] + strconv.Itoa(n+1)
+		}
+	}
+	for _, r := range flaxLeaves {
+		if leaf == r[0] {
+			leaf = r[1]
+			break
+		}
+	}
+	name := layer + "." + leaf
+	l := layerOf(m, name)
+	if l == nil || t.F == nil {
+		return false
+	}
+	t.Name = name
+	order := flattened(m, l.From)
+	switch {
+	case kernel && l.Kind == models.Conv && len(t.Shape) == 4:
+		t.F, t.Shape = permuted(t.F, t.Shape, 3, 2, 0, 1)
+	case kernel && l.Kind == models.Dense && len(t.Shape) == 2:
+		if order != nil && t.Shape[0] == models.Size(order) { // from rows, columns, channels
+			x, _ := permuted(t.F, []int{order[1], order[2], order[0], t.Shape[1]}, 2, 0, 1, 3)
+			t.F = x
+		}
+		t.F, t.Shape = permuted(t.F, t.Shape, 1, 0)
+	case l.Kind == models.BatchNorm && order != nil && len(t.Shape) == 1 && t.Shape[0] == models.Size(order):
+		t.F, _ = permuted(t.F, []int{order[1], order[2], order[0]}, 2, 0, 1)
+	}
+	return true
+}
+
+// layerOf is the layer that a tensor of this name belongs to, nil for none.
+func layerOf(m *models.Model, name string) *models.Layer {
+	for i := range m.Layers {
+		l := &m.Layers[i]
+		for _, at := range []int{l.Weight, l.Bias} {
+			if at >= 0 && m.Layout.Tensors[at].Name == name {
+				return l
+			}
+		}
+		for _, at := range []int{l.Mean, l.Var} {
+			if at >= 0 && m.Layout.StatTensors[at].Name == name {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+// flattened is the shape [channels, height, width] that a flat result had before it was flattened; nil where it is
+// none.
+func flattened(m *models.Model, result int) []int {
+	for result > 0 {
+		l := &m.Layers[result-1]
+		switch {
+		case l.Kind == models.Flatten && len(l.In) == 3:
+			return l.In
+		case slices.Contains([]models.Kind{models.ReLU, models.Dropout, models.BatchNorm, models.Add}, l.Kind):
+			result = l.From
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// permuted is a tensor whose axis i is the given one's axis order[i].
+func permuted(x []float32, shape []int, order ...int) (y []float32, to []int) {
+	stride, n := make([]int, len(shape)), 1
+	for d := len(shape) - 1; d >= 0; d-- {
+		stride[d] = n
+		n *= shape[d]
+	}
+	for _, d := range order {
+		to = append(to, shape[d])
+	}
+	y = make([]float32, n)
+	at := make([]int, len(shape))
+	for i := range y {
+		from := 0
+		for d, k := range at {
+			from += k * stride[order[d]]
+		}
+		y[i] = x[from]
+		for d := len(at) - 1; d >= 0; d-- {
+			if at[d]++; at[d] < to[d] {
+				break
+			}
+			at[d] = 0
+		}
+	}
+	return y, to
+}

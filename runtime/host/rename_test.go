@@ -1,0 +1,140 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models"
+	"brood/models/safetensors"
+	"brood/runtime/option"
+)
+
+// flaxOf is the state of the PyTorch module as Flax would have it, by names that name gives layers of a kind and
+// number: kernels turned element by element, and the rows of the dense layer behind flatten from channels first to
+// channels last.
+func flaxOf(t *testing.T, file safetensors.File, m *models.Model, name func(kind string, n int) string) safetensors.File {
+	t.Helper()
+	var out safetensors.File
+	put := func(of, leaf string, shape []int, f func(i []int) float32) {
+		x := safetensors.Tensor{Name: of + leaf, Shape: shape}
+		at := make([]int, len(shape))
+		for range models.Size(shape) {
+			x.F = append(x.F, f(at))
+			for d := len(at) - 1; d >= 0; d-- {
+				if at[d]++; at[d] < shape[d] {
+					break
+				}
+				at[d] = 0
+			}
+		}
+		out.Tensors = append(out.Tensors, x)
+	}
+	var image []int // before flatten
+	for i := range m.Layers {
+		l := &m.Layers[i]
+		if l.Kind == models.Flatten {
+			image = l.In
+		}
+		for _, index := range []int{l.Weight, l.Bias} {
+			if index < 0 {
+				continue
+			}
+			of, leaf, _ := strings.Cut(m.Layout.Tensors[index].Name, ".")
+			w := file.Find(of + "." + leaf)
+			n := int(of[len(of)-1] - '0')
+			switch {
+			case l.Kind == models.Conv && leaf == "weight":
+				put(name("Conv", n), "kernel", []int{w.Shape[2], w.Shape[3], w.Shape[1], w.Shape[0]}, func(i []int) float32 {
+					return w.F[((i[3]*w.Shape[1]+i[2])*w.Shape[2]+i[0])*w.Shape[3]+i[1]]
+				})
+			case l.Kind == models.Dense && leaf == "weight":
+				put(name("Dense", n), "kernel", []int{w.Shape[1], w.Shape[0]}, func(i []int) float32 {
+					row := i[0]
+					if image != nil && n == 1 {
+						row = i[0]%image[0]*image[1]*image[2] + i[0]/image[0]
+					}
+					return w.F[i[1]*w.Shape[1]+row]
+				})
+			case l.Kind == models.BatchNorm && leaf == "weight":
+				put(name("BatchNorm", n), "scale", w.Shape, func(i []int) float32 { return w.F[i[0]] })
+			default:
+				kind := map[models.Kind]string{models.Conv: "Conv", models.Dense: "Dense", models.BatchNorm: "BatchNorm"}[l.Kind]
+				put(name(kind, n), "bias", w.Shape, func(i []int) float32 { return w.F[i[0]] })
+			}
+		}
+		for index, leaf := range map[int]string{l.Mean: "mean", l.Var: "var"} {
+			if index >= 0 {
+				tensor := m.Layout.StatTensors[index].Name
+				w := file.Find(tensor)
+				n := int(tensor[2] - '0')
+				put(strings.Replace(name("BatchNorm", n), "params", "batch_stats", 1), leaf, w.Shape, func(i []int) float32 { return w.F[i[0]] })
+			}
+		}
+	}
+	return out
+}
+
+// TestFlax: the same model in Flax's layout has the same parameters, and the loss that PyTorch found; with Flax's own
+// names nobody says a word, and with others --rename does.
+func TestFlax(t *testing.T) {
+	set, file := torchSamples(t)
+	want, err := OpenTrained(torchFile, torchModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rename, name := range map[string]func(kind string, n int) string{
+		"": func(kind string, n int) string { return fmt.Sprintf("params.%s_%d.", kind, n-1) },
+		"params/stem=conv1,params/norm1=bn1,batch_stats/norm1=bn1,params/hidden=fc1,params/norm2=bn2,batch_stats/norm2=bn2,params/out=fc2": func(kind string, n int) string {
+			return map[string]string{"Conv1": "params/stem/", "BatchNorm1": "params/norm1/", "Dense1": "params/hidden/", "BatchNorm2": "params/norm2/", "Dense2": "params/out/"}[fmt.Sprint(kind, n)]
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "flax.safetensors")
+		if err := safetensors.Save(path, flaxOf(t, file, want.Net, name)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := OpenRenamed(path, torchModel, rename)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Params, want.Params) || !slices.Equal(got.Stats, want.Stats) {
+			t.Errorf("%q: other parameters", rename)
+		}
+		sc, err := got.Score(context.Background(), set, "test", 1)
+		if err != nil || math.Abs(sc.Mean()-torchLoss) > 1e-6 {
+			t.Errorf("%q: %v nats, %v", rename, sc.Mean(), err)
+		}
+		j := &Job{Net: want.Net, Options: Options{Init: path}}
+		if err := option.Rename.Set(&j.Options, rename); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := j.start(path, false); err != nil || !slices.Equal(j.given, want.Params) {
+			t.Errorf("%q: a run does not begin with it: %v", rename, err)
+		}
+		if err := j.keepInit(dir); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := OpenTrained(filepath.Join(dir, initFile), torchModel)
+		if err != nil || !slices.Equal(kept.Params, want.Params) || !slices.Equal(kept.Stats, want.Stats) {
+			t.Errorf("%q: what the session keeps is another model: %v", rename, err)
+		}
+	}
+}
+
+func TestRenameRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"conv1":                 "--rename conv1: write FROM=TO",
+		"stem=conv1":            "testdata/torch.safetensors holds no tensor stem",
+		"fc1.weight=fc2.weight": "holds two tensors fc2.weight once they are renamed",
+		"conv=fc":               "holds no tensor conv",
+	} {
+		if _, err := OpenRenamed(torchFile, torchModel, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/engine"
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
+)
+
+func logCommand(s streams) *cobra.Command {
+	c := &cobra.Command{Use: "log SESSION", Short: "Print the log of a session: what happened in words, or with --json every record",
+		Long: "Print the log of a session. Without a flag it tells what happened: edits, plans, alerts, checkpoints. With --json every record leaves as\none object a line, whole and in the order of the log; docs/export.md tells the keys. The session may be running: then the log ends\nwhere it has got to.",
+		Args: exactly("a SESSION")}
+	asJSON := c.Flags().Bool("json", false, "every record, one JSON object a line")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		dir, err := resolve(args[0])
+		if err != nil {
+			return err
+		}
+		log, err := session.OpenReader(dir)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		tell := logLines(s.out)
+		if *asJSON {
+			tell = func(n uint64, r event.Record) error { return objects(s.out, recordObject(n, r)) }
+		}
+		for n := uint64(0); ; n++ {
+			r, err := log.Next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := tell(n, r); err != nil {
+				return err
+			}
+		}
+	}
+	return c
+}
+
+// logLines tells what happened as the screen of events does.
+func logLines(w io.Writer) func(uint64, event.Record) error {
+	v := view.New()
+	return func(_ uint64, r event.Record) error {
+		before := v.Events
+		v.Apply(r)
+		for _, e := range v.Lane[len(v.Lane)-int(min(v.Events-before, uint64(len(v.Lane)))):] {
+			level := ""
+			if e.Level != event.LevelInfo {
+				level = string(e.Level) + ": "
+			}
+			_, err := fmt.Fprintf(w, "%s  %8s  %-10s  %s%s\n", time.Unix(0, e.When).UTC().Format("2006-01-02 15:04:05"), grouped(int64(e.Round)), e.Kind, level, e.Text)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// recordObject is a record of a log as JSON: its number, its time, and its kind with what is in it.
+func recordObject(n uint64, r event.Record) map[string]any {
+	out := map[string]any{"n": n, "time": time.Unix(0, r.At).UTC().Format(time.RFC3339Nano)}
+	v := reflect.ValueOf(r)
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
+			kind := snake(v.Type().Field(i).Name)
+			out["kind"], out[kind] = kind, plainly(f.Elem())
+		}
+	}
+	return out
+}
+
+// plainly is a value as JSON has it: structs as objects whose keys are the names of their fields in lower case, with
+// underscores. What is not finite is null, and what a record does not hold is left out.
+func plainly(v reflect.Value) any {
+	if m, ok := v.Interface().(engine.Member); ok && m == engine.None {
+		return nil // of the whole population
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return plainly(v.Elem())
+	case reflect.Struct:
+		out := map[string]any{}
+		for i := range v.NumField() {
+			f, t := v.Field(i), v.Type().Field(i)
+			optional := strings.Contains(t.Tag.Get("cbor"), "omitempty")
+			if optional && f.IsZero() || f.Kind() == reflect.Pointer && f.IsNil() {
+				continue
+			}
+			out[snake(t.Name)] = plainly(f)
+		}
+		return out
+	case reflect.Slice:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = plainly(v.Index(i))
+		}
+		return out
+	case reflect.Map:
+		out := map[string]any{}
+		for _, k := range v.MapKeys() {
+			out[k.String()] = plainly(v.MapIndex(k))
+		}
+		return out
+	case reflect.Float64:
+		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil
+		}
+	}
+	return v.Interface()
+}
+
+// snake is the name of a Go field as a key: "TestError" is test_error.
+func snake(name string) string {
+	var out []rune
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 && !unicode.IsUpper(rune(name[i-1])) {
+			out = append(out, '_')
+		}
+		out = append(out, unicode.ToLower(r))
+	}
+	return string(out)
+}

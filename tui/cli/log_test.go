@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"brood/models/engine"
+	"brood/runtime/event"
+)
+
+// The page names every kind of record and every key that brood log --json prints.
+func TestLogPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/export.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, m := range codeWords.FindAllStringSubmatch(string(page), -1) {
+		told = append(told, m[1])
+	}
+	keys := 0
+	var walk func(of reflect.Type)
+	walk = func(of reflect.Type) {
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice:
+			walk(of.Elem())
+		case reflect.Struct:
+			for f := range of.Fields() {
+				if keys++; !slices.Contains(told, snake(f.Name)) {
+					t.Errorf("export.md does not name the key %s of %s", snake(f.Name), of)
+				}
+				walk(f.Type)
+			}
+		}
+	}
+	for f := range reflect.TypeFor[event.Record]().Fields() {
+		if f.Name != "At" {
+			if !slices.Contains(told, snake(f.Name)) {
+				t.Errorf("export.md does not name records of %s", snake(f.Name))
+			}
+			walk(f.Type)
+		}
+	}
+	if keys < 80 {
+		t.Errorf("%d keys were found", keys)
+	}
+}
+
+func TestRecordObject(t *testing.T) {
+	r := event.Record{At: 1e18, Points: &event.Points{Round: 3, Series: "loss", Members: []engine.Member{1, engine.None}, Values: []float64{0.5, math.NaN()}}}
+	want := map[string]any{"n": uint64(7), "time": "2001-09-09T01:46:40Z", "kind": "points",
+		"points": map[string]any{"round": uint64(3), "series": "loss", "members": []any{engine.Member(1), nil}, "values": []any{0.5, nil}}}
+	if got := recordObject(7, r); !reflect.DeepEqual(got, want) {
+		t.Errorf("%#v", got)
+	}
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/data"
+	"brood/runtime/host"
+	"brood/runtime/option"
+)
+
+// Columns of a table of predictions; the class NAME has the column p_NAME besides.
+const (
+	columnSample, columnPrediction, columnLabel = "sample", "prediction", "label"
+	columnProbability                           = "p_"
+)
+
+// predicting is what `brood predict` was asked for.
+type predicting struct {
+	file, set           string
+	model, rename, into string
+	threads             int
+	force               bool
+}
+
+func predictCommand(s streams) *cobra.Command {
+	var x predicting
+	c := &cobra.Command{Use: "predict FILE.safetensors DATA", Short: "Write the class that a trained model predicts for each sample, with the probability of each class",
+		Long: "Write the class that a trained model predicts for each sample, with the probability of each class, as CSV. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. docs/model-files.md tells the columns.",
+		Args: exactly("a FILE", "DATA"),
+		RunE: func(c *cobra.Command, args []string) error {
+			x.file, x.set = args[0], args[1]
+			return x.execute(c.Context(), s)
+		}}
+	fl := c.Flags()
+	fl.StringVarP(&x.into, "output", "o", "-", "CSV file to write, - for standard output")
+	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
+	fl.StringVar(&x.rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
+	fl.IntVar(&x.threads, "threads", 0, "threads (default: all cores)")
+	fl.BoolVar(&x.force, "force", false, "replace the file if there is one")
+	return c
+}
+
+func (x *predicting) execute(ctx context.Context, s streams) error {
+	t, err := host.OpenRenamed(x.file, x.model, x.rename)
+	if err != nil {
+		return err
+	}
+	asked, err := t.Read.Ask(x.set)
+	if err != nil {
+		return err
+	}
+	if text := passedOver(x.file, t.Spare); text != "" {
+		fmt.Fprintln(s.err, "brood: "+text)
+	}
+	if t.Read.Form == nil {
+		fmt.Fprintf(s.err, "brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used\n", x.file, x.set)
+	}
+	kernels := ""
+	write := func(w io.Writer) (err error) {
+		kernels, err = predictions(ctx, w, t, asked, x.threads)
+		return err
+	}
+	if x.into == "-" {
+		err = write(s.out)
+	} else {
+		err = writeFile(x.into, x.force, write)
+	}
+	if err != nil {
+		return err
+	}
+	if t.Kernels != "" && t.Kernels != kernels {
+		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is asked by %s: last digits may differ\n", x.file, t.Kernels, kernels)
+	}
+	if x.into == "-" {
+		return nil
+	}
+	fmt.Fprintf(s.out, "%s: %s of %s, predicted by %s\n", x.into, plural(len(asked.IDs), "sample"), x.set, t.Net.Name)
+	return nil
+}
+
+// predictions writes a line for each sample, and says what computed them. Probabilities have the nine digits that
+// results in float32 can tell.
+func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.Asked, threads int) (kernels string, err error) {
+	out := csv.NewWriter(w)
+	head := []string{columnSample, columnPrediction}
+	if asked.Answers != nil {
+		head = append(head, columnLabel)
+	}
+	for c := range t.Net.Classes {
+		head = append(head, columnProbability+asked.ClassName(c))
+	}
+	headed := false
+	kernels, err = t.Predict(ctx, asked.Set, asked.IDs, threads, func(at int, p [][]float64) error {
+		if !headed { // nothing is written where the model refuses the data
+			headed = true
+			if err := out.Write(head); err != nil {
+				return err
+			}
+		}
+		for i, of := range p {
+			row := []string{asked.Names[at+i], asked.ClassName(host.Likeliest(of))}
+			if asked.Answers != nil {
+				row = append(row, asked.Answers[at+i])
+			}
+			for _, v := range of {
+				row = append(row, strconv.FormatFloat(v, 'g', 9, 64))
+			}
+			if err := out.Write(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	out.Flush()
+	return kernels, out.Error()
+}
