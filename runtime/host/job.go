@@ -231,7 +231,7 @@ func (j *Job) load(augment string) error {
 	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && len(set.Validation()) == 0 && (metric == coordinator.Loss || metric == coordinator.Fitness) {
 		return typed.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
 	}
-	if err := j.Net.Fits(set.Shape, set.Classes); err != nil {
+	if err := j.Net.Fits(set.Info); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
 	}
 	if data.IsPath(name) {

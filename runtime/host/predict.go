@@ -26,7 +26,7 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 	if t.Net.Loss == models.Distance {
 		return "", fmt.Errorf("model %s has no classes to predict: its loss is %s", t.Net.Name, models.Distance)
 	}
-	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
+	if err := t.Net.Fits(set.Info); err != nil {
 		return "", err
 	}
 	if len(ids) == 0 {

@@ -95,7 +95,7 @@ func (h *history) holds(at uint64) bool {
 
 // loaded is a worker with the state of a checkpoint, and without samples to compute on.
 func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threads int) (*worker.Worker, error) {
-	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes}}
+	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets()}}
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (t *Trained) compute(set *data.Set, at string, threads int) (compute, error
 
 // Score evaluates the model on a split of a data set, without dropout; threads 0 takes the machine's.
 func (t *Trained) Score(ctx context.Context, set *data.Set, split string, threads int) (Scored, error) {
-	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
+	if err := t.Net.Fits(set.Info); err != nil {
 		return Scored{}, err
 	}
 	samples := map[string][]int32{"test": set.Test(), heldSplit: set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
