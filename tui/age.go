@@ -22,21 +22,25 @@ func (m *model) dated(s *view.Series, text string) string {
 
 // scoreSeries is what the centre is tested by, and what that is called.
 func (m *model) scoreSeries() (id, title string) {
-	if m.shown.Config.Graded() {
-		return view.TestError, "test error"
+	s := m.shown.Config.Score()
+	return s.Series, s.Title
+}
+
+// scoreText is a score with its unit.
+func scoreText(s event.Score, x float64) string {
+	if s.Percent {
+		return fmt.Sprintf("%.2f %%", x)
 	}
-	return view.TestFitness, "test fitness"
+	return num(x)
 }
 
 // scored is the score of an evaluation.
 func (m *model) scored(e *event.Evaluation) string {
-	if m.shown.Config.Graded() {
-		return fmt.Sprintf("%.2f %%", e.TestError)
-	}
-	return num(-e.TestLoss)
+	s := m.shown.Config.Score()
+	return scoreText(s, s.Of(e))
 }
 
-// tested is the last test error, with its round where that is not the last; there is one.
+// tested is the last score, with its round where that is not the last; there is one.
 func (m *model) tested() string {
 	e := m.shown.Evaluation
 	text := m.scored(e)

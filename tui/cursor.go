@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"fmt"
-
 	tea "charm.land/bubbletea/v2"
 
 	"brood/optim"
@@ -138,7 +136,7 @@ func (m *model) fresh(s *view.Series) bool {
 	return ok && at == m.cursor.round
 }
 
-// testedThen is the test error at the cursor, of the score before it where there is none of its round.
+// testedThen is the score at the cursor, of the score before it where there is none of its round.
 func (m *model) testedThen() string {
 	id, _ := m.scoreSeries()
 	s := m.shown.Find(id)
@@ -146,10 +144,7 @@ func (m *model) testedThen() string {
 	if !ok {
 		return "–"
 	}
-	if !m.shown.Config.Graded() {
-		return m.dated(s, num(x))
-	}
-	return m.dated(s, fmt.Sprintf("%.2f %%", x))
+	return m.dated(s, scoreText(m.shown.Config.Score(), x))
 }
 
 // recent is what was sent of late, or in the commit under the cursor; ok is false where it is not known any more.

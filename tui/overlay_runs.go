@@ -237,6 +237,8 @@ func (o *laid) quantities() (out []quantity) {
 	if some(func(run *compare.Run) bool { return run.View.Evaluations > 1 }) {
 		series(view.TestError, "test error  %", false)
 		series(view.TestFitness, "test fitness", false)
+		series(view.TestRMSE, "test RMSE", false)
+		series(view.TestR2, "test R2", false)
 	}
 	if o.axis != compare.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(compare.Bytes); return sent > 0 }) {
 		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {
@@ -251,7 +253,7 @@ func (o *laid) quantities() (out []quantity) {
 			series(name, name+", median of members", false)
 		}
 	}
-	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestError, view.TestFitness, view.TestLoss, view.Parent, view.Founder, view.Partner}
+	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestError, view.TestFitness, view.TestRMSE, view.TestR2, view.TestLoss, view.Parent, view.Founder, view.Partner}
 	for _, run := range o.set {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {

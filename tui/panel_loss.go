@@ -43,7 +43,7 @@ func (m *model) lossSeries() (s *view.Series, title, unit string) {
 			}
 		}
 	}
-	if !m.shown.Config.Graded() {
+	if m.shown.Config.Maximises() {
 		return nil, "minus the fitness of the centre", ""
 	}
 	if m.shown.Config != nil && m.shown.Config.Data != "" && m.alg != nil && unit != optim.SeriesLoss.Unit {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -14,7 +15,9 @@ const scorePanel panelID = "score"
 func newScore() panel {
 	return panel{id: scorePanel, title: scoreTitle, draw: drawScore, point: pointRound,
 		export: func(*model) func(*view.View) rows {
-			return func(v *view.View) rows { return seriesRows(v, view.TestError, view.TestFitness, view.TestLoss) }
+			return func(v *view.View) rows {
+				return seriesRows(v, view.TestError, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss)
+			}
 		}}
 }
 
@@ -56,13 +59,14 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	layers := c.layers()
 	glyphs(layers)
 	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Now: m.nowLine(), Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
+	plain := func(x float64) string { return strings.TrimSuffix(scoreText(m.shown.Config.Score(), x), " %") }
 	entries := []entry{
-		{"━━", "last", fmt.Sprintf("%.2f @%d", e.TestError, e.Round), cell.Centre},
-		{"", "best", fmt.Sprintf("%.2f", m.shown.BestError), 0},
+		{"━━", "last", fmt.Sprintf("%s @%d", plain(m.shown.Config.Score().Of(e)), e.Round), cell.Centre},
+		{"", "best", plain(m.shown.BestError), 0},
 		{"", "loss", num(e.TestLoss), 0},
 	}
-	if !m.shown.Config.Graded() {
-		entries = []entry{{"━━", "last", fmt.Sprintf("%s @%d", m.scored(e), e.Round), cell.Centre}, {"", "best", num(m.shown.BestError), 0}, {"", "loss", num(e.TestLoss), 0}}
+	for _, s := range m.shown.Config.Scores()[1:] {
+		entries = append(entries, entry{"", strings.TrimPrefix(s.Title, "test "), scoreText(s, s.Of(e)), 0})
 	}
 	if m.cursor.on {
 		loss := "–"

@@ -72,10 +72,9 @@ type Config struct {
 
 	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
-}
 
-// Graded says that predictions are right or wrong, so that there is a test error. Without it a fitness is all there is.
-func (c *Config) Graded() bool { return c == nil || c.Objective == "" }
+	Targets *Targets `cbor:"31,keyasint,omitempty"` // of a regression
+}
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.
 type Limit struct {
@@ -222,10 +221,12 @@ type Points struct {
 // Evaluation is the centre's score on the test set.
 type Evaluation struct {
 	Round     uint64  `cbor:"0,keyasint"`
-	TestError float64 `cbor:"1,keyasint"` // percent
+	TestError float64 `cbor:"1,keyasint"` // percent; means nothing where [Config.Graded] says so
 	TestLoss  float64 `cbor:"2,keyasint"`
 	Samples   int64   `cbor:"3,keyasint"`
 	Centre    string  `cbor:"4,keyasint"` // "blake3:..." of the centre's parameters
+	// of a regression: mean squared error of the standardised targets over samples and outputs
+	Squares float64 `cbor:"5,keyasint,omitempty"`
 }
 
 // Alert is something a person may want to act on.

@@ -148,7 +148,7 @@ func (j *Job) configure(o Options) {
 	was := j.Config
 	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Objective: was.Objective, Own: j.own != nil,
 		Digest: j.Samples.Digest(), Direct: directBytes, Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats,
-		Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
+		Targets: targetsOf(j.Samples, j.Samples.Test()), Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
 	o.Record(&c)
 	// as they are, and not as they were typed
 	c.Model, c.Data, c.Augment = j.Net.Name, was.Data, j.Samples.Augment().String()
@@ -217,6 +217,7 @@ func (j *Job) model(o Options) (err error) {
 // load reads the samples.
 func (j *Job) load(augment string) error {
 	name := j.Config.Data
+	j.reading.Label, j.reading.Outputs = option.Label.Text(j.Options), j.targets()
 	a, err := data.ParseAugment(augment)
 	if err != nil {
 		return err
@@ -234,6 +235,9 @@ func (j *Job) load(augment string) error {
 	if err := j.Net.Fits(set.Info); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
 	}
+	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestError && j.Net.Loss != models.CrossEntropy {
+		return typed.Errorf("target %s: a model of the loss %s calls nothing right or wrong: give loss=, test_loss= or fitness=", j.Limit.Target, j.Net.Loss)
+	}
 	if data.IsPath(name) {
 		if err := set.CheckClasses(); err != nil {
 			return err
@@ -241,6 +245,14 @@ func (j *Job) load(augment string) error {
 	}
 	j.Samples, err = set.Augmented(a)
 	return err
+}
+
+// targets are the numbers that the model predicts; 0 of one that predicts none.
+func (j *Job) targets() int {
+	if !j.Net.Regression() {
+		return 0
+	}
+	return j.Net.Outputs
 }
 
 // Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes;
@@ -256,7 +268,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
 	}
-	cfg.Measured = j.own.maximises()
+	cfg.Measured = !j.Config.Graded()
 	return worker.New(cfg), nil
 }
 

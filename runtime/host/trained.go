@@ -177,6 +177,12 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	if t.Net, err = models.FromSource(model, []byte(t.Spec)); err != nil {
 		return nil, err
 	}
+	if t.Net.Regression() {
+		t.Read.Outputs = t.Net.Outputs
+	}
+	if f := t.Read.Form; f != nil && len(f.TargetMean) != t.Read.Outputs && (f.TargetMean != nil || t.Net.Regression()) {
+		return nil, fmt.Errorf("%s predicts %d numbers as its metadata have it, and model %s %d: name the model that it was trained as", path, len(f.TargetMean), t.Net.Name, t.Read.Outputs)
+	}
 	if kind, err := recorded(t.Kernels, t.Net); err == nil {
 		t.Kernels = kind
 	}
@@ -198,6 +204,11 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 var Splits = []string{"test", heldSplit, "train", "all"}
 
 const heldSplit = "validation"
+
+// SplitOf is the samples of one of [Splits].
+func SplitOf(set *data.Set, split string) []int32 {
+	return map[string][]int32{"test": set.Test(), heldSplit: set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
+}
 
 // Scored is what an evaluation found, and what computed it.
 type Scored struct {
@@ -240,7 +251,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	if err := t.Net.Fits(set.Info); err != nil {
 		return Scored{}, err
 	}
-	samples := map[string][]int32{"test": set.Test(), heldSplit: set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
+	samples := SplitOf(set, split)
 	if len(samples) == 0 {
 		return Scored{}, fmt.Errorf("the data has no %s samples", split)
 	}

@@ -96,18 +96,15 @@ func (v *View) founders(p *event.Points) *event.Points {
 }
 
 func (v *View) evaluation(e *event.Evaluation) {
-	graded := v.Config.Graded()
-	if x := -e.TestLoss; !graded && (v.Evaluations == 0 || x > v.BestError) {
+	scores := v.Config.Scores()
+	if x := scores[0].Of(e); v.Evaluations == 0 || scores[0].More && x > v.BestError || !scores[0].More && x < v.BestError {
 		v.BestError = x
 	}
-	if graded && (v.Evaluations == 0 || e.TestError < v.BestError) {
-		v.BestError = e.TestError
-	}
 	v.Evaluation, v.Evaluations = e, v.Evaluations+1
-	if graded {
-		v.points(scalar(TestError, e.Round, e.TestError))
-	} else {
-		v.points(scalar(TestFitness, e.Round, -e.TestLoss))
+	for _, s := range scores {
+		if s.Series != TestLoss {
+			v.points(scalar(s.Series, e.Round, s.Of(e)))
+		}
 	}
 	v.points(scalar(TestLoss, e.Round, e.TestLoss))
 }

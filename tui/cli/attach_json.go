@@ -222,10 +222,9 @@ func snapshotObject(v *view.View, run reached) map[string]any {
 		line["model"], line["data"], line["seed"] = c.Model, c.Data, c.Seed
 	}
 	if e := v.Evaluation; e != nil {
-		if line["test_round"] = e.Round; v.Config.Graded() {
-			line["test_error"] = e.TestError
-		} else {
-			line["test_fitness"] = finite(-e.TestLoss)
+		line["test_round"] = e.Round
+		for _, s := range v.Config.Scores() {
+			line[s.Key] = finite(s.Of(e))
 		}
 	}
 	series := map[string]any{}

@@ -142,6 +142,8 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 		switch {
 		case tested && slices.Contains(shared, view.TestError):
 			return view.TestError, nil
+		case tested && slices.Contains(shared, view.TestRMSE):
+			return view.TestRMSE, nil
 		case slices.Contains(shared, "loss") || len(shared) == 0:
 			return "loss", nil
 		}
@@ -246,7 +248,7 @@ func (c comparison) results(groups []compare.Group) *table {
 }
 
 // metricHeads stand over the columns of metrics.
-var metricHeads = map[string]string{"test_error": "test error %", "test_loss": "test loss", "train_loss": "train loss", "seconds": "seconds",
+var metricHeads = map[string]string{"test_error": "test error %", "test_rmse": "test RMSE", "test_r2": "test R2", "test_loss": "test loss", "train_loss": "train loss", "seconds": "seconds",
 	"samples_per_s": "samples/s", "bytes": "sent"}
 
 // metricText is a figure without its unit, which stands above it.

@@ -100,9 +100,7 @@ func (p *jsonPrinter) record(r event.Record) {
 		p.put(line)
 	case r.Evaluation != nil:
 		line := map[string]any{"event": "test", "round": r.Evaluation.Round, "test_loss": finite(r.Evaluation.TestLoss), "centre_hash": r.Evaluation.Centre}
-		if p.Config.Graded() {
-			line["test_error"] = r.Evaluation.TestError
-		}
+		scoresInto(line, &p.Config, r.Evaluation)
 		p.put(line)
 	case r.Plan != nil:
 		line := map[string]any{"event": "plan", "round": r.Plan.At, "epoch": r.Plan.Epoch, "algorithm": r.Plan.Algorithm, "members": len(r.Plan.New.Members), "workers": len(r.Plan.New.Workers()), "cause": r.Plan.Cause}
@@ -125,6 +123,23 @@ func (p *jsonPrinter) record(r event.Record) {
 			p.put(line)
 		}
 	}
+}
+
+// scoresInto adds what the centre was tested by; its fitness is minus the loss that the line has.
+func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
+	for _, s := range c.Scores() {
+		if s.Key != event.KeyTestFitness {
+			line[s.Key] = finite(s.Of(e))
+		}
+	}
+}
+
+// scoreText is a score as lines have it.
+func scoreText(s event.Score, x float64) string {
+	if s.Percent {
+		return fmt.Sprintf("%.2f %%", x)
+	}
+	return fmt.Sprintf("%.6g", x)
 }
 
 // finite is null for what JSON cannot say.
@@ -196,10 +211,12 @@ func (p *plainPrinter) record(r event.Record) {
 				p.release()
 			}
 		})
-	case r.Evaluation != nil && !p.Config.Graded():
-		fmt.Fprintf(p.out, "round %6d  test fitness %.6g\n", r.Evaluation.Round, -r.Evaluation.TestLoss)
 	case r.Evaluation != nil:
-		fmt.Fprintf(p.out, "round %6d  test error %.2f %%\n", r.Evaluation.Round, r.Evaluation.TestError)
+		var told []string
+		for _, s := range p.Config.Scores() {
+			told = append(told, s.Title+" "+scoreText(s, s.Of(r.Evaluation)))
+		}
+		fmt.Fprintf(p.out, "round %6d  %s\n", r.Evaluation.Round, strings.Join(told, ", "))
 	case r.Alert != nil:
 		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
@@ -273,19 +290,19 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
-	} else if s.TrainLoss != nil && !p.Config.Graded() {
+	} else if s.TrainLoss != nil && p.Config.Maximises() {
 		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", -*s.TrainLoss)
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
 	}
-	switch {
-	case s.TestFitness != nil:
-		fmt.Fprintf(p.out, "  test fitness %.6g, of round %d\n", *s.TestFitness, *s.TestRound)
-	case s.TestError == nil:
-	case *s.TestRound != s.Rounds:
-		fmt.Fprintf(p.out, "  test error   %.2f %%, of round %d\n", *s.TestError, *s.TestRound)
-	default:
-		fmt.Fprintf(p.out, "  test error   %.2f %%\n", *s.TestError)
+	for _, score := range p.Config.Scores() {
+		if x := s.Scored(score.Key); x != nil {
+			text := scoreText(score, *x)
+			if *s.TestRound != s.Rounds || p.Config.Maximises() {
+				text += fmt.Sprintf(", of round %d", *s.TestRound)
+			}
+			fmt.Fprintf(p.out, "  %-12s %s\n", score.Title, text)
+		}
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {

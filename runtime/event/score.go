@@ -1,0 +1,94 @@
+package event
+
+import (
+	"math"
+	"strings"
+
+	"brood/models"
+)
+
+// Targets is what a regression predicts, as its scores need it.
+type Targets struct {
+	Label string `cbor:"0,keyasint,omitempty"` // the column, where it has a name
+	// per output, of the training samples
+	Mean      []float32 `cbor:"1,keyasint"`
+	Deviation []float32 `cbor:"2,keyasint"`
+	// of the test set's standardised targets about their own mean, mean over the outputs
+	Variance float64 `cbor:"3,keyasint"`
+}
+
+// unit is what one deviation is in the unit of the targets: 1 where several outputs have several units.
+func (t *Targets) unit() float64 {
+	if len(t.Deviation) == 1 {
+		return float64(t.Deviation[0])
+	}
+	return 1
+}
+
+// Score is what the centre of a run is tested by: one place says it for screens, summaries, tables and exports.
+type Score struct {
+	Series  string // of views and exports
+	Key     string // in JSON, and of a metric
+	Title   string
+	Percent bool
+	More    bool // is better
+	of      func(e *Evaluation) float64
+}
+
+// Of is the score of an evaluation.
+func (s Score) Of(e *Evaluation) float64 { return s.of(e) }
+
+// Unit is what stands beside a number, "" for none.
+func (s Score) Unit() string {
+	if s.Percent {
+		return "%"
+	}
+	return ""
+}
+
+// Keys of scores that others know by name.
+const (
+	KeyTestError, KeyTestRMSE, KeyTestR2 = "test_error", "test_rmse", "test_r2"
+	KeyTestFitness, KeyTestLoss          = "test_fitness", "test_loss"
+)
+
+// Scores are what the centre is tested by, what a line has room for first:
+//
+//	classes         the share of wrong predictions
+//	a regression    RMSE = sqrt(mean (result - target)^2), in the target's unit, with several outputs in deviations; and
+//	                R2 = 1 - mean (result - target)^2 / variance of the targets
+//	an objective    its fitness
+//	distance        the loss: nothing is predicted
+func (c *Config) Scores() []Score {
+	switch {
+	case c.Maximises():
+		return []Score{{SeriesTestFitness, KeyTestFitness, "test fitness", false, true, func(e *Evaluation) float64 { return -e.TestLoss }}}
+	case c != nil && c.Targets != nil:
+		t := c.Targets
+		return []Score{
+			{SeriesTestRMSE, KeyTestRMSE, "test RMSE", false, false, func(e *Evaluation) float64 { return t.unit() * math.Sqrt(e.Squares) }},
+			{SeriesTestR2, KeyTestR2, "test R2", false, true, func(e *Evaluation) float64 { return 1 - e.Squares/t.Variance }},
+		}
+	case c.distance():
+		return []Score{{SeriesTestLoss, KeyTestLoss, "test loss", false, false, func(e *Evaluation) float64 { return e.TestLoss }}}
+	}
+	return []Score{{SeriesTestError, KeyTestError, "test error", true, false, func(e *Evaluation) float64 { return e.TestError }}}
+}
+
+// Score is the first of [Config.Scores].
+func (c *Config) Score() Score { return c.Scores()[0] }
+
+// Graded says that predictions are right or wrong, so that there is a test error.
+func (c *Config) Graded() bool { return c.Score().Key == KeyTestError }
+
+// Maximises says that a fitness is all there is: the run is of an objective.
+func (c *Config) Maximises() bool { return c != nil && c.Objective != "" }
+
+// distance says that the model is of that loss, which the log has in its layer list alone.
+func (c *Config) distance() bool {
+	if c == nil || !strings.Contains(c.ModelSpec, models.Distance) {
+		return false
+	}
+	m, err := models.FromSource(c.Model, []byte(c.ModelSpec))
+	return err == nil && m.Loss == models.Distance
+}
