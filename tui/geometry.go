@@ -256,11 +256,70 @@ func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus optim.Me
 	}
 }
 
+// drawSlopes is what candidates of one model have in place of distances: how what they estimate compares with the
+// gradient, as a line and a bar for each kind of samples, and for what can be had.
+func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
+	batch, batchError, train, trainError := x.Cosines()
+	lines := []struct {
+		name         string
+		value, error float64
+		role         cell.Role
+	}{
+		{"its own mini-batch", batch, batchError, cell.Centre},
+		{fmt.Sprintf("%s of training", count(x.Samples, "sample")), train, trainError, cell.Centre},
+		{"at most, on a slope", x.Bound(), math.NaN(), cell.Median},
+	}
+	top := x.Bound()
+	for _, l := range lines {
+		if l.value == l.value {
+			top = max(top, l.value)
+		}
+	}
+	const name, value, fault = 26, 9, 9
+	y := r.Y
+	text := func(role cell.Role, s string) {
+		for _, line := range wrap(s, r.W-2) {
+			if y < r.Y+r.H {
+				g.Text(r.X+1, y, r.W-2, role, line)
+			}
+			y++
+		}
+	}
+	text(cell.Faint, fmt.Sprintf("cosine of what a generation estimates and the gradient, mean of %s", count(len(x.Slopes), "generation")))
+	for _, l := range lines {
+		if y >= r.Y+r.H {
+			return
+		}
+		g.Text(r.X+2, y, name, cell.Plain, l.name)
+		switch {
+		case l.value != l.value:
+			g.Text(r.X+2+name, y, r.W-name-3, cell.Faint, "each candidate has its own")
+		default:
+			g.Right(r.X+2+name+value, y, value, cell.Plain, fmt.Sprintf("%.4f", l.value))
+			if l.error == l.error {
+				g.Text(r.X+3+name+value, y, fault, cell.Faint, fmt.Sprintf("± %.4f", l.error))
+			}
+			if at := 3 + name + value + fault; r.W-at > 4 {
+				chart.Bar(g, r.X+at, y, r.W-at-1, l.value/top, l.role)
+			}
+		}
+		y++
+	}
+	text(cell.Faint, fmt.Sprintf("%d independent directions among %s parameters give at most √(n/(n+M)) where the loss is a slope; curvature, noise of the results and their ranks take from it.",
+		x.Slopes[0].Directions, round(uint64(x.Params))))
+}
+
 // GeometryText is all of it in lines of at most so many cells, for those who look at no screen.
 func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
 	head := fmt.Sprintf("%s, %s after round %s: %s", x.Session, x.Algorithm, round(x.Round), count(x.Population, "member"))
-	if len(x.Members) < x.Population {
+	if len(x.Slopes) == 0 && len(x.Members) < x.Population {
 		head += fmt.Sprintf(", of which %d are compared", len(x.Members))
+	}
+	if len(x.Slopes) > 0 {
+		g := cell.New(width, 8)
+		g.Text(0, 0, width, cell.Plain, head)
+		drawSlopes(g, cell.Rect{X: 0, Y: 1, W: width, H: 7}, x)
+		return gridText(g, ascii)
 	}
 	matrix := min(len(x.Members), 32) + 2
 	spreads := min(len(x.Members), 16) + 1
@@ -281,6 +340,11 @@ func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
 		part(lineTitle(x), 12, func(r cell.Rect) { drawBetween(g, r, x, ascii) })
 	}
 	part("spread: RMS distance from the centre", spreads, func(r cell.Rect) { drawSpreads(g, r, x, engine.None) })
+	return gridText(g, ascii)
+}
+
+// gridText is a grid without colours, and without blanks at the ends of lines and of all.
+func gridText(g *cell.Grid, ascii bool) string {
 	var out []string
 	for _, line := range strings.Split(cell.Plainly(ascii).String(g), "\n") {
 		out = append(out, strings.TrimRight(line, " "))

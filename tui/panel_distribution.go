@@ -35,7 +35,9 @@ func traitKeys(geometry *places) []binding {
 // who has which now.
 func newTraits(geometry *places) []panel {
 	const group = "population (on its screen)"
-	hints := func(*model) [][2]string { return [][2]string{{"t", "measured"}, {"w", "where"}, {"↑↓", "member"}, {"b", "best"}} }
+	hints := func(*model) [][2]string {
+		return [][2]string{{"t", "measured"}, {"w", "where"}, {"↑↓", "member"}, {"b", "best"}}
+	}
 	return []panel{
 		{
 			id: distributionPanel, title: distributionTitle, draw: drawDistribution, export: replicaRows,

@@ -63,8 +63,18 @@ func (p *places) panels() []panel {
 			},
 		}
 	}
-	overlap := of(overlapPanel, func() string { return "overlap  cosine between members" },
-		func(m *model, g *cell.Grid, r cell.Rect) { drawOverlaps(g, r, p.got, m.member) })
+	overlap := of(overlapPanel, func() string {
+		if p.candidates() {
+			return "estimate  cosine with the gradient"
+		}
+		return "overlap  cosine between members"
+	}, func(m *model, g *cell.Grid, r cell.Rect) {
+		if p.candidates() {
+			drawSlopes(g, r, p.got)
+			return
+		}
+		drawOverlaps(g, r, p.got, m.member)
+	})
 	overlap.reset = p.reset
 	between := of(betweenPanel, func() string {
 		if p.got == nil || len(p.got.Line) < 2 {
@@ -88,8 +98,11 @@ func (p *places) show(m *model) tea.Cmd {
 
 // place is the Population screen.
 func (p *places) place(m *model, b cell.Rect) []placement {
-	if !p.open {
+	switch {
+	case !p.open:
 		return placePopulation(m, b)
+	case p.candidates():
+		return []placement{{overlapPanel, b}}
 	}
 	if b.W < fullW {
 		top, low := b.Top((b.H + 1) / 2)
@@ -107,6 +120,9 @@ func (p *places) reset() {
 	}
 	*p = places{}
 }
+
+// candidates says that the members have no place of their own: there is an estimate to look at instead.
+func (p *places) candidates() bool { return p.got != nil && len(p.got.Slopes) > 0 }
 
 // note says of which round it is, and how far the next measurement has come.
 func (p *places) note() string {
@@ -166,8 +182,12 @@ func (p *places) at(m *model) uint64 {
 
 // line measures the line from the focused member to the one furthest from it, after the round that is shown.
 func (p *places) line(m *model) tea.Cmd {
-	if p.got == nil {
+	switch {
+	case p.got == nil:
 		return p.measure(m)
+	case p.candidates():
+		m.say(cell.Warn, "candidates of one model have no line between them")
+		return nil
 	}
 	i := slices.Index(p.got.Members, m.member)
 	if i < 0 || len(p.got.Members) < 2 {
@@ -230,6 +250,13 @@ func (p *places) rows(*model) func(*view.View) rows {
 	return func(*view.View) (out rows) {
 		if x == nil {
 			return nil
+		}
+		if len(x.Slopes) > 0 {
+			out = append(out, []string{"round", "generation", "directions", "batch", "train"})
+			for i, s := range x.Slopes {
+				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(i + 1), fmt.Sprint(s.Directions), fmt.Sprint(s.Batch), fmt.Sprint(s.Train)})
+			}
+			return out
 		}
 		out = append(out, []string{"round", "from", "to", "share", "overlap", "distance", "loss"})
 		for i := range x.Members {

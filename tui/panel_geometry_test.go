@@ -95,6 +95,35 @@ func TestGeometryScreens(t *testing.T) {
 	}
 }
 
+// slopes are what candidates of one model have.
+func slopes(geometry.Wanted) *geometry.Geometry {
+	g := &geometry.Geometry{Session: "es", Algorithm: "openai-es", Round: 63, Population: 256, Params: 50890, Samples: 4096}
+	for i := range 4 {
+		g.Slopes = append(g.Slopes, optim.Slope{Batch: 0.04 + 0.001*float64(i), Train: 0.02 + 0.002*float64(i), Directions: 128})
+	}
+	return g
+}
+
+// Candidates of one model have an estimate to look at, and no line.
+func TestGeometryOfCandidates(t *testing.T) {
+	d, _ := surveyed(t, 80, 24, 6)
+	d.opt.Library.(*geometer).measure = func(_ context.Context, _ string, want geometry.Wanted, _ func(uint64)) (*geometry.Geometry, error) {
+		return slopes(want), nil
+	}
+	d.press("enter")
+	golden(t, "geometry-candidates-80x24", d.screenText())
+	d.shows("estimate  cosine with the gradient", "0.0415 ± 0.0006", "0.0230 ± 0.0013", "0.0501", "4096 samples of training")
+	if d.press("p"); !strings.Contains(d.toast.text, "no line between them") {
+		t.Errorf("p says %q", d.toast.text)
+	}
+	text := GeometryText(slopes(geometry.Wanted{}), 100, false)
+	for _, want := range []string{"es, openai-es after round 63: 256 members\n", "128 independent directions among 50 890 parameters", "0.0415 ± 0.0006"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // The way there is shown, and can be given up; a measurement that fails says why, and keeps what was there.
 func TestGeometryShowsItsWay(t *testing.T) {
 	d, _ := surveyed(t, 120, 36, 6)

@@ -20,6 +20,37 @@ type Geometry struct {
 	From, To           optim.Member   // ends of the line
 	Line               []optim.Scores // at evenly spaced points from one to the other, both included; nil for one member
 	Measured           bool           // a loss is minus a fitness that somebody else measures, and nothing is wrong
+	// of candidates of one model, which have no place of their own, in place of all from Members to Line: what as many
+	// generations estimate from its parameters
+	Slopes  []optim.Slope
+	Params  int // of the model
+	Samples int // of training, behind Slope.Train
+}
+
+// Cosines are the means of what the slopes are, by batch and by training samples, and the standard errors of the two.
+// NaN where there is none; the error of one is NaN.
+func (g *Geometry) Cosines() (batch, batchError, train, trainError float64) {
+	of := func(what func(optim.Slope) float64) (mean, deviation float64) {
+		n := float64(len(g.Slopes))
+		for _, s := range g.Slopes {
+			mean += what(s) / n
+		}
+		for _, s := range g.Slopes {
+			d := what(s) - mean
+			deviation += d * d / (n - 1)
+		}
+		return mean, math.Sqrt(deviation / n)
+	}
+	batch, batchError = of(func(s optim.Slope) float64 { return s.Batch })
+	train, trainError = of(func(s optim.Slope) float64 { return s.Train })
+	return batch, batchError, train, trainError
+}
+
+// Bound is the cosine that an estimate of n independent directions has at most, on average, where the loss is a slope
+// without noise: sqrt(n / (n + M)) with M parameters.
+func (g *Geometry) Bound() float64 {
+	n := float64(g.Slopes[0].Directions)
+	return math.Sqrt(n / (n + float64(g.Params)))
 }
 
 // Overlap is the cosine of the angle between the parameters of members i and j: with lengths a and b and their distance

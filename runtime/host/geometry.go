@@ -67,6 +67,8 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 	}
 	g, err := w.Geometry(ctx, compared(all, want))
 	switch {
+	case errors.Is(err, worker.ErrNoReplicas) && !want.Pair:
+		return o.slopes(ctx, w, name, now, j)
 	case errors.Is(err, worker.ErrNoReplicas):
 		return nil, fmt.Errorf("%s has one model in round %d: %s gives its members no parameters of their own", name, now.Round, now.Algorithm)
 	case err != nil:
@@ -81,6 +83,25 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 	}
 	g.Line, err = w.Line(ctx, g.From, g.To, cmp.Or(want.Points, linePoints))
 	return g, err
+}
+
+// generations are those whose estimates are compared with the gradient.
+const generations = 8
+
+// slopes measures an algorithm of one model, whose members are candidates.
+func (o *Own) slopes(ctx context.Context, w *worker.Worker, name string, now event.Checkpoint, j *Job) (*geometry.Geometry, error) {
+	if j.own.maximises() {
+		return nil, fmt.Errorf("%s has one model in round %d, and its objective has no gradient to compare an estimate with", name, now.Round)
+	}
+	all, samples, err := w.Slope(ctx, generations)
+	switch {
+	case errors.Is(err, worker.ErrNoReplicas):
+		return nil, fmt.Errorf("%s has one model in round %d: %s gives its members no parameters of their own", name, now.Round, now.Algorithm)
+	case err != nil:
+		return nil, err
+	}
+	return &geometry.Geometry{Session: name, Algorithm: now.Algorithm, Round: now.Round, Population: len(now.Roster.Members), Slopes: all,
+		Params: j.Net.Layout.Params, Samples: samples}, nil
 }
 
 // compared are the members that are: at most geometryMembers of all, evenly, and the pair that was asked for.

@@ -111,14 +111,37 @@ func measuresGeometry(t *testing.T, model string) {
 	}
 }
 
-// TestGeometryOfOneModel: an algorithm whose members are candidates has no replicas to compare.
-func TestGeometryOfOneModel(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "s")
-	j := prepare(t, Options{Model: "softmax", Data: "glyphs", Algorithm: "openai-es", Members: 4, Seed: 5, Limit: event.Limit{Rounds: 2}, By: "test"})
-	train(t, dir, j, nil, nil)
-	const says = "s has one model in round 2: openai-es gives its members no parameters of their own"
-	if _, err := MeasureGeometry(context.Background(), dir, geometry.Wanted{}, nil); err == nil || err.Error() != says {
-		t.Errorf("%v, want %s", err, says)
+// TestGeometryOfCandidates: an algorithm whose members are candidates has no replicas to compare, but an estimate of
+// the gradient, which on average is nearly as good as that many directions can be: 128 of 7,850.
+func TestGeometryOfCandidates(t *testing.T) {
+	ctx, home := context.Background(), t.TempDir()
+	for _, a := range []string{"openai-es", "ars", "snes", "hybrid-es"} {
+		train(t, filepath.Join(home, a), prepare(t, Options{Model: "softmax", Data: "glyphs", Algorithm: a, Members: 256, Seed: 5, Limit: event.Limit{Rounds: 2}, By: "test"}), nil, nil)
+	}
+	for _, a := range []string{"openai-es", "ars", "snes"} {
+		g, err := MeasureGeometry(ctx, filepath.Join(home, a), geometry.Wanted{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch, _, along, _ := g.Cosines()
+		if len(g.Slopes) != generations || g.Params != 7850 || g.Samples != 4096 || g.Round != 2 || g.Population != 256 {
+			t.Errorf("%s: %d generations of %d parameters, %d samples, round %d", a, len(g.Slopes), g.Params, g.Samples, g.Round)
+		}
+		if bound := g.Bound(); batch > 1.1*bound || batch < 0.5*bound || along > batch || along < 0.2*bound {
+			t.Errorf("%s: cosines %v and %v, at most %v", a, batch, along, bound)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		want geometry.Wanted
+		says string
+	}{
+		{"hybrid-es", geometry.Wanted{}, "hybrid-es has one model in round 2: hybrid-es gives its members no parameters of their own"},
+		{"openai-es", geometry.Wanted{Pair: true, To: 1}, "openai-es has one model in round 2: openai-es gives its members no parameters of their own"},
+	} {
+		if _, err := MeasureGeometry(ctx, filepath.Join(home, c.name), c.want, nil); err == nil || err.Error() != c.says {
+			t.Errorf("%v, want %s", err, c.says)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"brood/models/engine"
 	"brood/optim"
@@ -74,6 +75,44 @@ func (w *Worker) Line(ctx context.Context, a, b optim.Member, points int) ([]opt
 		out[i] = sc[0]
 	}
 	return out, nil
+}
+
+// slopeBatch are the samples of a batch of the gradient on training samples, of which there are slopeBatches.
+const (
+	slopeBatch   = 512
+	slopeBatches = 8
+)
+
+// Slope compares what so many generations would estimate from the parameters after the rounds done with the gradient
+// there, on samples of training evenly from all. The rounds are those that would follow; nothing is moved but the
+// cursor of the mini-batches, so that the worker does no rounds behind it. Every member must be hosted here.
+func (w *Worker) Slope(ctx context.Context, generations int) (all []optim.Slope, samples int, err error) {
+	w.install(w.epoch)
+	s := w.now
+	if s == nil {
+		return nil, 0, errors.New("geometry: no plan is in force")
+	}
+	p, ok := s.alg.Program.(optim.Estimator)
+	if !ok {
+		return nil, 0, ErrNoReplicas
+	}
+	train := slices.Collect(slices.Chunk(spaced(w.cfg.Data.Train(), slopeBatches*slopeBatch), slopeBatch))
+	if n := len(train); n > 1 && len(train[n-1]) < slopeBatch { // all weigh alike
+		train = train[:n-1]
+	}
+	for _, batch := range train {
+		samples += len(batch)
+	}
+	k := s.values()
+	for i := range generations {
+		s.env.Recycle()
+		one, err := s.env.Slope(ctx, k, p, s.round+uint64(i), train)
+		if err = because(s.env, err); err != nil {
+			return nil, 0, fmt.Errorf("geometry: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, samples, nil
 }
 
 // ErrNoReplicas says that an algorithm has one model, and no members with parameters of their own.

@@ -98,6 +98,12 @@ func geometryObject(x *geometry.Geometry) map[string]any {
 		}
 		return out
 	}
+	if len(x.Slopes) > 0 {
+		batch, batchError, train, trainError := x.Cosines()
+		return map[string]any{"event": "geometry", "session": x.Session, "algorithm": x.Algorithm, "round": x.Round, "population": x.Population,
+			"estimate": map[string]any{"generations": len(x.Slopes), "directions": x.Slopes[0].Directions, "parameters": x.Params, "bound": x.Bound(),
+				"batch": finite(batch), "batch_error": finite(batchError), "train": finite(train), "train_error": finite(trainError), "train_samples": x.Samples}}
+	}
 	overlap, distance := make([][]any, len(x.Members)), make([][]any, len(x.Members))
 	for i := range x.Members {
 		row := make([]float64, len(x.Members))
