@@ -22,18 +22,19 @@ func (m *model) dated(s *view.Series, text string) string {
 
 // scoreSeries is what the centre is tested by, and what that is called.
 func (m *model) scoreSeries() (id, title string) {
-	if m.shown.Config.Graded() {
-		return view.TestError, "test error"
-	}
-	return view.TestFitness, "test fitness"
+	kind := m.shown.Config.Score()
+	return view.ScoreSeries(kind), kind.Name()
 }
 
 // scored is the score of an evaluation.
-func (m *model) scored(e *event.Evaluation) string {
-	if m.shown.Config.Graded() {
-		return fmt.Sprintf("%.2f %%", e.TestError)
+func (m *model) scored(e *event.Evaluation) string { return m.scoreText(m.shown.Config.Score().Of(e)) }
+
+// scoreText writes a score, with its unit if it has one.
+func (m *model) scoreText(x float64) string {
+	if m.shown.Config.Score() == event.ErrorScore {
+		return fmt.Sprintf("%.2f %%", x)
 	}
-	return num(-e.TestLoss)
+	return num(x)
 }
 
 // tested is the last test error, with its round where that is not the last; there is one.

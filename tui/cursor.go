@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"fmt"
-
 	tea "charm.land/bubbletea/v2"
 
 	"brood/optim"
@@ -146,10 +144,7 @@ func (m *model) testedThen() string {
 	if !ok {
 		return "–"
 	}
-	if !m.shown.Config.Graded() {
-		return m.dated(s, num(x))
-	}
-	return m.dated(s, fmt.Sprintf("%.2f %%", x))
+	return m.dated(s, m.scoreText(x))
 }
 
 // recent is what was sent of late, or in the commit under the cursor; ok is false where it is not known any more.

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"brood/runtime/compare"
+	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -237,6 +238,9 @@ func (o *laid) quantities() (out []quantity) {
 	if some(func(run *compare.Run) bool { return run.View.Evaluations > 1 }) {
 		series(view.TestError, "test error  %", false)
 		series(view.TestFitness, "test fitness", false)
+		if some(func(run *compare.Run) bool { return run.View.Config.Score() == event.LossScore }) {
+			series(view.TestLoss, "test loss", true)
+		}
 	}
 	if o.axis != compare.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(compare.Bytes); return sent > 0 }) {
 		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"brood/optim"
+	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -43,7 +44,7 @@ func (m *model) lossSeries() (s *view.Series, title, unit string) {
 			}
 		}
 	}
-	if !m.shown.Config.Graded() {
+	if m.shown.Config.Score() == event.FitnessScore {
 		return nil, "minus the fitness of the centre", ""
 	}
 	if m.shown.Config != nil && m.shown.Config.Data != "" && m.alg != nil && unit != optim.SeriesLoss.Unit {

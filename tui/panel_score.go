@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 
+	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -20,7 +21,7 @@ func newScore() panel {
 
 func scoreTitle(m *model) (string, string) {
 	_, title := m.scoreSeries()
-	if m.shown.Config.Graded() {
+	if m.shown.Config.Score() == event.ErrorScore {
 		title += "  percent"
 	}
 	if m.shown.Evaluations == 0 {
@@ -61,7 +62,7 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 		{"", "best", fmt.Sprintf("%.2f", m.shown.BestError), 0},
 		{"", "loss", num(e.TestLoss), 0},
 	}
-	if !m.shown.Config.Graded() {
+	if m.shown.Config.Score() != event.ErrorScore {
 		entries = []entry{{"━━", "last", fmt.Sprintf("%s @%d", m.scored(e), e.Round), cell.Centre}, {"", "best", num(m.shown.BestError), 0}, {"", "loss", num(e.TestLoss), 0}}
 	}
 	if m.cursor.on {

@@ -72,10 +72,9 @@ type Config struct {
 
 	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
-}
 
-// Graded says that predictions are right or wrong, so that there is a test error. Without it a fitness is all there is.
-func (c *Config) Graded() bool { return c == nil || c.Objective == "" }
+	Loss string `cbor:"31,keyasint,omitempty"` // of the model; logs of before say it in ModelSpec alone
+}
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.
 type Limit struct {

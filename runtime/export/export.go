@@ -188,12 +188,12 @@ func (r *Run) points(take func(when int64, p *event.Points) error) error {
 		case rec.Evaluation != nil && rec.Evaluation.Round <= keep[next]:
 			e := rec.Evaluation
 			whole := []engine.Member{view.Whole}
-			scored := &event.Points{Round: e.Round, Series: view.TestError, Members: whole, Values: []float64{e.TestError}}
-			if !r.View.Config.Graded() {
-				scored.Series, scored.Values[0] = view.TestFitness, -e.TestLoss
+			kind := r.View.Config.Score()
+			err := take(rec.At, &event.Points{Round: e.Round, Series: view.ScoreSeries(kind), Members: whole, Values: []float64{kind.Of(e)}})
+			if kind == event.LossScore {
+				return err
 			}
-			return errors.Join(
-				take(rec.At, scored),
+			return errors.Join(err,
 				take(rec.At, &event.Points{Round: e.Round, Series: view.TestLoss, Members: whole, Values: []float64{e.TestLoss}}))
 		}
 		return nil

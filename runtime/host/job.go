@@ -192,8 +192,12 @@ func (j *Job) with(o Options) error {
 			return err
 		}
 	}
+	j.Config.Loss = j.Net.Loss
 	return j.load(o.Augment)
 }
+
+// ungraded says that nothing is right or wrong: what the centre scores is all that there is to report.
+func (j *Job) ungraded() bool { return j.own.maximises() || j.Net.Loss == models.Distance }
 
 // model reads the layers, or looks at a graph in place of them.
 func (j *Job) model(o Options) (err error) {
@@ -231,6 +235,9 @@ func (j *Job) load(augment string) error {
 	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && len(set.Validation()) == 0 && (metric == coordinator.Loss || metric == coordinator.Fitness) {
 		return typed.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
 	}
+	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestError && j.ungraded() {
+		return typed.Errorf("target %s: model %s calls no prediction wrong, since its loss is %s; take test_loss", j.Limit.Target, j.Net.Name, j.Net.Loss)
+	}
 	if err := j.Net.Fits(set.Shape, set.Classes); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
 	}
@@ -256,7 +263,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
 	}
-	cfg.Measured = j.own.maximises()
+	cfg.Measured = j.ungraded()
 	return worker.New(cfg), nil
 }
 

@@ -105,7 +105,7 @@ func (x *Info) read() error {
 		case rec.State != nil:
 			x.Phase = rec.State.Phase
 		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
-			if x.TestRound = rec.Evaluation.Round; first.Config.Graded() {
+			if x.TestRound = rec.Evaluation.Round; first.Config.Score() == event.ErrorScore {
 				x.TestError = &rec.Evaluation.TestError
 			}
 		}

@@ -1,5 +1,7 @@
 package summary
 
+import "brood/runtime/event"
+
 // Metric is a figure that the run came to, once it is finished; ok is false where it did not.
 func (t *Tally) Metric(name string) (x float64, ok bool) {
 	sent := 0.0
@@ -9,7 +11,7 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	samples := since(t.Sum.Samples, t.before.Samples) // that the bytes were sent for
 	evaluations := since(t.Sum.Evaluations, t.before.Evaluations)
 	switch {
-	case name == "test_error" && t.Tested() != nil && t.Config.Graded():
+	case name == "test_error" && t.Tested() != nil && t.Config.Score() == event.ErrorScore:
 		return t.Tested().TestError, true
 	case name == "test_loss" && t.Tested() != nil:
 		return t.Tested().TestLoss, true

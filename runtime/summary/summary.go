@@ -22,7 +22,9 @@ type Summary struct {
 	TrainLoss        *float64 `json:"train_loss"`
 	TestError        *float64 `json:"test_error"`
 	// in its place, of a run that maximises an objective
-	TestFitness      *float64           `json:"test_fitness,omitempty"`
+	TestFitness *float64 `json:"test_fitness,omitempty"`
+	// in its place, where nothing is right or wrong
+	TestLoss         *float64           `json:"test_loss,omitempty"`
 	TestRound        *uint64            `json:"test_round"` // that it is of, which may lie before the last
 	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`
 	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`

@@ -194,7 +194,7 @@ func part(p event.Progress, share float64) event.Progress {
 func (t *Tally) Loss() (float64, bool) {
 	s, n := 0.0, 0
 	for _, m := range slices.Sorted(maps.Keys(t.losses)) {
-		if l := t.losses[m]; l == l || t.Config.Graded() {
+		if l := t.losses[m]; l == l || t.Config.Score() != event.FitnessScore {
 			s, n = s+l, n+1
 		}
 	}
@@ -207,7 +207,7 @@ func (t *Tally) Shown() (word string, x float64, ok bool) {
 	switch {
 	case t.Bare():
 		return "distance", x, ok
-	case !t.Config.Graded():
+	case t.Config.Score() == event.FitnessScore:
 		return "fitness", -x, ok
 	}
 	return "loss", x, ok
@@ -240,14 +240,17 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 	s := t.Sum
 	s.Seconds = time.Since(t.began).Seconds()
 	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(t.Spent(), 1e-9)
-	s.TestError, s.TestFitness, s.TestRound, s.CentreHash = nil, nil, nil, ""
+	s.TestError, s.TestFitness, s.TestLoss, s.TestRound, s.CentreHash = nil, nil, nil, nil, ""
 	if e := t.Tested(); e != nil {
 		s.TestRound, s.CentreHash = &e.Round, e.Centre
-		if t.Config.Graded() {
+		switch kind := t.Config.Score(); kind {
+		case event.ErrorScore:
 			s.TestError = &e.TestError
-		} else {
-			fitness := -e.TestLoss
+		case event.FitnessScore:
+			fitness := kind.Of(e)
 			s.TestFitness = &fitness
+		case event.LossScore:
+			s.TestLoss = &e.TestLoss
 		}
 	}
 	if l, ok := t.Loss(); ok && !math.IsNaN(l) && !math.IsInf(l, 0) {

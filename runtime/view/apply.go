@@ -96,21 +96,20 @@ func (v *View) founders(p *event.Points) *event.Points {
 }
 
 func (v *View) evaluation(e *event.Evaluation) {
-	graded := v.Config.Graded()
-	if x := -e.TestLoss; !graded && (v.Evaluations == 0 || x > v.BestError) {
+	kind := v.Config.Score()
+	x := kind.Of(e)
+	if v.Evaluations == 0 || kind.Better(x, v.BestError) {
 		v.BestError = x
 	}
-	if graded && (v.Evaluations == 0 || e.TestError < v.BestError) {
-		v.BestError = e.TestError
-	}
 	v.Evaluation, v.Evaluations = e, v.Evaluations+1
-	if graded {
-		v.points(scalar(TestError, e.Round, e.TestError))
-	} else {
-		v.points(scalar(TestFitness, e.Round, -e.TestLoss))
+	v.points(scalar(ScoreSeries(kind), e.Round, x))
+	if kind != event.LossScore {
+		v.points(scalar(TestLoss, e.Round, e.TestLoss))
 	}
-	v.points(scalar(TestLoss, e.Round, e.TestLoss))
 }
+
+// ScoreSeries is the series of a score.
+func ScoreSeries(s event.Score) string { return [...]string{TestError, TestFitness, TestLoss}[s] }
 
 func (v *View) commit(c *event.Commit) {
 	old := v.Progress

@@ -222,11 +222,8 @@ func snapshotObject(v *view.View, run reached) map[string]any {
 		line["model"], line["data"], line["seed"] = c.Model, c.Data, c.Seed
 	}
 	if e := v.Evaluation; e != nil {
-		if line["test_round"] = e.Round; v.Config.Graded() {
-			line["test_error"] = e.TestError
-		} else {
-			line["test_fitness"] = finite(-e.TestLoss)
-		}
+		kind := v.Config.Score()
+		line["test_round"], line[scoreKey(kind)] = e.Round, finite(kind.Of(e))
 	}
 	series := map[string]any{}
 	for i := range v.Series {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/models"
 	"brood/runtime/host"
 	"brood/runtime/option"
 )
@@ -52,15 +53,24 @@ func evalCommand(s streams) *cobra.Command {
 			case t.Kernels != sc.Kernels:
 				fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", args[0], t.Kernels, sc.Kernels)
 			}
+			graded := t.Net.Loss != models.Distance
 			if asJSON {
-				return json.NewEncoder(s.out).Encode(map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,
-					"error": sc.Error(), "loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()})
+				line := map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,
+					"loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()}
+				if graded {
+					line["error"] = sc.Error()
+				}
+				return json.NewEncoder(s.out).Encode(line)
 			}
 			scored := grouped(sc.Samples) + " " + split
 			if split == "all" {
 				scored = "all " + grouped(sc.Samples)
 			}
-			fmt.Fprintf(s.out, "%s on %s, %s samples\n  error        %.2f %%\n  loss         %.4f\n", t.Net.Name, set, scored, sc.Error(), sc.Mean())
+			fmt.Fprintf(s.out, "%s on %s, %s samples\n", t.Net.Name, set, scored)
+			if graded {
+				fmt.Fprintf(s.out, "  error        %.2f %%\n", sc.Error())
+			}
+			fmt.Fprintf(s.out, "  loss         %.4f\n", sc.Mean())
 			return nil
 		}}
 	fl := c.Flags()

@@ -100,7 +100,7 @@ func (p *jsonPrinter) record(r event.Record) {
 		p.put(line)
 	case r.Evaluation != nil:
 		line := map[string]any{"event": "test", "round": r.Evaluation.Round, "test_loss": finite(r.Evaluation.TestLoss), "centre_hash": r.Evaluation.Centre}
-		if p.Config.Graded() {
+		if p.Config.Score() == event.ErrorScore {
 			line["test_error"] = r.Evaluation.TestError
 		}
 		p.put(line)
@@ -128,6 +128,17 @@ func (p *jsonPrinter) record(r event.Record) {
 }
 
 // finite is null for what JSON cannot say.
+// scoreText writes a score, with its unit if it has one.
+func scoreText(kind event.Score, x float64) string {
+	if kind == event.ErrorScore {
+		return fmt.Sprintf("%.2f %%", x)
+	}
+	return fmt.Sprintf("%.6g", x)
+}
+
+// scoreKey is a score's in JSON.
+func scoreKey(kind event.Score) string { return strings.ReplaceAll(kind.Name(), " ", "_") }
+
 func finite(x float64) any {
 	if x != x || x > 1e308 || x < -1e308 {
 		return nil
@@ -196,10 +207,9 @@ func (p *plainPrinter) record(r event.Record) {
 				p.release()
 			}
 		})
-	case r.Evaluation != nil && !p.Config.Graded():
-		fmt.Fprintf(p.out, "round %6d  test fitness %.6g\n", r.Evaluation.Round, -r.Evaluation.TestLoss)
 	case r.Evaluation != nil:
-		fmt.Fprintf(p.out, "round %6d  test error %.2f %%\n", r.Evaluation.Round, r.Evaluation.TestError)
+		kind := p.Config.Score()
+		fmt.Fprintf(p.out, "round %6d  %s %s\n", r.Evaluation.Round, kind.Name(), scoreText(kind, kind.Of(r.Evaluation)))
 	case r.Alert != nil:
 		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
@@ -273,19 +283,17 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
-	} else if s.TrainLoss != nil && !p.Config.Graded() {
+	} else if s.TrainLoss != nil && p.Config.Score() == event.FitnessScore {
 		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", -*s.TrainLoss)
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
 	}
-	switch {
-	case s.TestFitness != nil:
-		fmt.Fprintf(p.out, "  test fitness %.6g, of round %d\n", *s.TestFitness, *s.TestRound)
-	case s.TestError == nil:
-	case *s.TestRound != s.Rounds:
-		fmt.Fprintf(p.out, "  test error   %.2f %%, of round %d\n", *s.TestError, *s.TestRound)
-	default:
-		fmt.Fprintf(p.out, "  test error   %.2f %%\n", *s.TestError)
+	if kind, e := p.Config.Score(), p.Tested(); e != nil {
+		of := ""
+		if kind == event.FitnessScore || e.Round != s.Rounds {
+			of = fmt.Sprintf(", of round %d", e.Round)
+		}
+		fmt.Fprintf(p.out, "  %-12s %s%s\n", kind.Name(), scoreText(kind, kind.Of(e)), of)
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
