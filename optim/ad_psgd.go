@@ -3,6 +3,7 @@ package optim
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -19,6 +20,8 @@ gradient is applied to what the model has become meanwhile:
     x_i <- x_i - eta*Nes(m_i, grad f(pull_i));  pull_i <- x_i      a gradient of i ends, the next begins
     x_i, x_j <- (x_i + x_j)/2                                      an active i meets a passive j
 
+optimiser adam or adamw takes Adam's step in place of Nes's.
+
 Members of odd rank are active and those of even rank passive; only an active one starts a meeting, always with a passive
 one, so that no cycle of waiting can close.
 Asynchrony is a schedule: a round is n*(1+gossip) events, one after another, drawn from the seed: with probability
@@ -31,12 +34,13 @@ Bytes: 4M each way for a meeting of members of different workers.
 Deviations: the bipartite graph is complete. Whole meetings are atomic, as the source's locks make them.
 Reductions: gossip 0 is n independent SGDs; two members that always meet between gradients are two-member PopSGD with stale gradients.`,
 	Needs: Gradients | Pairs,
-	Knobs: append([]Knob{KnobEta, KnobMu,
+	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{
 		{Name: "gossip", Title: "meetings a gradient", Doc: "meetings for each gradient, on average", Min: 0, Max: 100, Default: 1},
-	}, MemberStream...),
+	}, MemberStream),
 	Series: []Series{SeriesLoss, seriesPartner},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
+			[]Block{Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)})
 	},
 	Check: func(s Shape) error {
 		if len(s.Roster.Members) < 2 {

@@ -55,14 +55,30 @@ Reductions: with top = 1 it is openai-es with shaping raw and sgd without moment
 type ars struct{}
 
 func (ars) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	x, g, key := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, x, engine.Mat{}, k.F("sigma"), true)
+	x, g := e.Block(BlockX), e.Scratch(1, e.Layout.Params)
+	rep, b, deviation, err := arsEstimate(ctx, e, k, round, g)
 	if err != nil {
 		return rep, err
 	}
+	by := float32(k.Get("eta") / (float64(b) * deviation))
+	if deviation == 0 {
+		by = 0
+	}
+	rep.Points = append(rep.Points, e.populationPoint("deviation", deviation)...)
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, x), T(by, g))}})
+}
+
+// arsEstimate writes g = sum_{k in S} (f+_k - f-_k) eps_k, and says how many directions S has and how far their results
+// deviate.
+func arsEstimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (rep Report, b int, deviation float64, err error) {
+	key := e.Rand(noise.Candidate, round, 0)
+	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, e.Block(BlockX), engine.Mat{}, k.F("sigma"), true)
+	if err != nil {
+		return rep, 0, 0, err
+	}
 	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
-		return rep, err
+		return rep, 0, 0, err
 	}
 	sum := engine.NoiseSum{Dst: engine.All(g), Key: key, Antithetic: true}
 	sum.Dst.Lo, sum.Dst.Hi = e.columns(k)
@@ -70,18 +86,19 @@ func (ars) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	for _, i := range best {
 		sum.IDs, sum.Weights = append(sum.IDs, Member(2*i)), append(sum.Weights, all.F[2*i]-all.F[2*i+1])
 	}
-	by := float32(k.Get("eta") / (float64(len(best)) * deviation))
 	if deviation == 0 { // a round that moves nothing sends what any does
-		sum.IDs, sum.Weights, by = []Member{0}, []float32{0}, 0
+		sum.IDs, sum.Weights = []Member{0}, []float32{0}
 	}
 	if err := e.Engine.Do(ctx, sum); err != nil {
-		return rep, err
+		return rep, 0, 0, err
 	}
-	if err := e.complete(ctx, k, g); err != nil {
-		return rep, err
-	}
-	rep.Points = append(rep.Points, e.populationPoint("deviation", deviation)...)
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, x), T(by, g))}})
+	return rep, len(best), deviation, e.complete(ctx, k, g)
+}
+
+// Estimate implements Estimator.
+func (ars) Estimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (int, error) {
+	_, _, _, err := arsEstimate(ctx, e, k, round, g)
+	return len(e.Roster.Members) / 2, err
 }
 
 // arsBest are the directions that are followed, ascending, and the standard deviation of their results. Those with a

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 )
@@ -16,16 +17,17 @@ the same step.
 
     g = 1/n sum_a g_a;  m <- mu*m + g;  x <- x - eta*(g + mu*m)
 
-clip bounds each g_a before the mean.
+clip bounds each g_a before the mean. optimiser adam or adamw takes Adam's step along g in place of the last two, with
+beta1 and beta2, and without momentum.
 
 Not the differentially private SGD that the literature writes DP-SGD: nothing is private here, and no noise is added.
 The global batch is consecutive samples of one stream, dealt by rank, so the data order survives any change of n.
 Bytes: an all-reduce of the gradient a step, 2(n-1)/n*4M a worker with one member each; half of that with wire bf16, about a quarter with int8.`,
 	Needs:  Gradients,
-	Knobs:  []Knob{KnobEta, KnobMu, KnobB, KnobWD, KnobClip, KnobWire},
+	Knobs:  slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{KnobB, KnobWD, KnobClip, KnobWire}),
 	Series: []Series{SeriesLoss},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockM, true, EnterZero, l), Counter(BlockCursor, true), Stats(false, l), residual(k, l)}
+		return slices.Concat([]Block{Params(BlockX, true, EnterCentre, l)}, Moments(k, true, l), []Block{Counter(BlockCursor, true), Stats(false, l), residual(k, l)})
 	},
 	Bytes: func(s Shape) map[Op]int64 {
 		return map[Op]int64{"gradient": s.meanBytes()}
@@ -41,8 +43,7 @@ func (dpSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 	if err != nil {
 		return Report{}, err
 	}
-	step := engine.Update{Rows: engine.Rows(1), Prog: Nesterov(x, e.Block(BlockM), mean, k.F("eta"), k.F("momentum"))}
-	if err := e.Engine.Do(ctx, step); err != nil {
+	if err := e.Engine.Do(ctx, e.follow(k, x, 0, mean)...); err != nil {
 		return Report{}, err
 	}
 	rep := e.sharedSteps(k, 1)

@@ -27,7 +27,11 @@ type Step struct {
 // step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of MemberStream say. A knob
 // that an algorithm does not declare has its default.
 func (e *Env) step(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
-	return Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.share(), Clip: k.clip(), Decay: k.F("decay")}
+	s := Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.share(), Clip: k.clip(), Decay: k.F("decay")}
+	if k.decouples() {
+		s.Decay = 0
+	}
+	return s
 }
 
 func (v Values) share() float64 {

@@ -48,15 +48,13 @@ func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engin
 	return nil
 }
 
-// descend is a Nesterov step of one member's x.
+// descend is a step of one member's x by the optimiser.
 func (e *Env) descend(k Values) func(r engine.Row, g engine.Mat) []engine.Task {
-	x, m := e.Block(BlockX), e.Block(BlockM)
-	return func(r engine.Row, g engine.Mat) []engine.Task {
-		return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: Nesterov(x.Sub(r, 1), m.Sub(r, 1), g, k.F("eta"), k.F("momentum"))}}
-	}
+	x := e.Block(BlockX)
+	return func(r engine.Row, g engine.Mat) []engine.Task { return e.follow(k, x, r, g) }
 }
 
-// localSteps takes h steps of Nesterov SGD on some members, with g as cohortScratch; last receives their last losses,
+// localSteps takes h steps of the optimiser on some members, with g as cohortScratch; last receives their last losses,
 // by row.
 func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []*float32) error {
 	steps := make([]int, len(rows))

@@ -68,11 +68,11 @@ func TestLocalSGDOfOneStepIsDataParallel(t *testing.T) {
 }
 
 // adam64 is step t, counted from 1, of AdamW with decoupled decay.
-func adam64(x, m, v, g []float64, eta, decay float64, t int) {
+func adam64(x, m, v, g []float64, b1, b2, eta, decay float64, t int) {
 	for j := range g {
-		m[j] = 0.9*m[j] + 0.1*g[j]
-		v[j] = 0.999*v[j] + 0.001*g[j]*g[j]
-		mh, vh := m[j]/(1-math.Pow(0.9, float64(t))), v[j]/(1-math.Pow(0.999, float64(t)))
+		m[j] = b1*m[j] + (1-b1)*g[j]
+		v[j] = b2*v[j] + (1-b2)*g[j]*g[j]
+		mh, vh := m[j]/(1-math.Pow(b1, float64(t))), v[j]/(1-math.Pow(b2, float64(t)))
 		x[j] -= eta*decay*x[j] + eta*mh/(math.Sqrt(vh)+1e-8)
 	}
 }
@@ -88,7 +88,7 @@ func TestDiLoCo(t *testing.T) {
 		for range 3 {
 			for step := range 4 {
 				for a := range x {
-					adam64(x[a], m[a], v[a], p.bowl.gradient(x[a], next(a)), 0.01, 0.1, T+step+1)
+					adam64(x[a], m[a], v[a], p.bowl.gradient(x[a], next(a)), 0.9, 0.999, 0.01, 0.1, T+step+1)
 				}
 			}
 			T += 4
@@ -123,7 +123,7 @@ func TestNoLoCo(t *testing.T) {
 		for cycle := range 3 {
 			for step := range 4 {
 				for a := range x {
-					adam64(x[a], m[a], v[a], p.bowl.gradient(x[a], next(a)), 0.01, 0.1, 4*cycle+step+1)
+					adam64(x[a], m[a], v[a], p.bowl.gradient(x[a], next(a)), 0.9, 0.999, 0.01, 0.1, 4*cycle+step+1)
 				}
 			}
 			partner := make([]int, c.n)

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 )
@@ -20,6 +21,8 @@ Post-local SGD: in the first warmup rounds, counted in the block warm, every ste
 
     g = mean_a grad f(x^a);  x^a <- x^a - eta*Nes(m^a, g)      one step a round
 
+optimiser adam or adamw takes Adam's step in place of Nes's; its moments, like momentum, stay with the replica.
+
 A round is h steps and an averaging while h is at most slice, else slice steps; the phase block counts. Momentum stays with
 the replica. The centre is mean_a x.
 Series: loss.
@@ -30,14 +33,14 @@ effect at the next averaging, and momenta that went apart stay apart.
 Reductions: h 1 without momentum is data-parallel SGD on the same mini-batches, and so is the warm-up with any momentum; h 1
 with momentum is too while all replicas have been there from the start, since averaging is linear.`,
 	Needs: Gradients,
-	Knobs: append([]Knob{KnobEta, KnobMu, knobH.With(8),
+	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{knobH.With(8),
 		{Name: "warmup", Title: "warm-up", Unit: "rounds", Doc: "data-parallel steps before the replicas go their own way", Min: 0, Max: 1e9, Integer: true, Scale: Log},
 		KnobSlice,
-	}, MemberStream...),
+	}, MemberStream),
 	Series: []Series{SeriesLoss},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false),
-			Counter(BlockPhase, true), Counter(BlockWarm, true), Stats(false, l)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
+			[]Block{Counter(BlockCursor, false), Counter(BlockPhase, true), Counter(BlockWarm, true), Stats(false, l)})
 	},
 	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {
@@ -97,7 +100,14 @@ func localSGDWarmStep(ctx context.Context, e *Env, k Values, g, mean engine.Mat,
 	if err := e.Comm.AllReduce(ctx, "gradient", e.Roster, g, mean, true); err != nil {
 		return err
 	}
-	return e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: Nesterov(x, e.Block(BlockM), mean, k.F("eta"), k.F("momentum"))})
+	if !k.adapts() { // all rows at once
+		return e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: Nesterov(x, e.Block(BlockM), mean, k.F("eta"), k.F("momentum"))})
+	}
+	var tasks []engine.Task
+	for _, r := range rows {
+		tasks = append(tasks, e.follow(k, x, r, mean)...)
+	}
+	return e.Engine.Do(ctx, tasks...)
 }
 
 func (localSGD) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -105,20 +105,31 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 type openaiES struct{}
 
 func (openaiES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	x, g, key := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := try(ctx, e, k, key, openaiESNoise(k), x, engine.Mat{}, k.F("sigma"), openaiESEach(k) == 2)
-	if err != nil {
-		return rep, err
-	}
-	if k.Is("distribution", "semi") {
-		err = openaiESSemi(ctx, e, k, key, fit, g)
-	} else {
-		err = openaiESExact(ctx, e, k, key, fit, g)
-	}
+	g := e.Scratch(1, e.Layout.Params)
+	rep, err := openaiESEstimate(ctx, e, k, round, g)
 	if err != nil {
 		return rep, err
 	}
 	return rep, e.Engine.Do(ctx, openaiESFollow(e, k, g, len(e.Roster.Members))...)
+}
+
+// openaiESEstimate writes g = sum_i u_i eps_i.
+func openaiESEstimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (Report, error) {
+	key := e.Rand(noise.Candidate, round, 0)
+	fit, rep, err := try(ctx, e, k, key, openaiESNoise(k), e.Block(BlockX), engine.Mat{}, k.F("sigma"), openaiESEach(k) == 2)
+	if err != nil {
+		return rep, err
+	}
+	if k.Is("distribution", "semi") {
+		return rep, openaiESSemi(ctx, e, k, key, fit, g)
+	}
+	return rep, openaiESExact(ctx, e, k, key, fit, g)
+}
+
+// Estimate implements Estimator.
+func (openaiES) Estimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (int, error) {
+	_, err := openaiESEstimate(ctx, e, k, round, g)
+	return len(e.Roster.Members) / openaiESEach(k), err
 }
 
 // openaiESIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all,

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 )
@@ -20,23 +21,24 @@ enough to be averaged in the end and different enough for that to be of use:
 A round is h steps and a pull while h is at most slice, else slice steps; the phase block counts. Momentum stays with the
 replica. The centre is mean_a x, whose loss is that of the source's averaged model; its batch-norm statistics are rebuilt.
 Series: loss.
+optimiser adam or adamw takes Adam's step in place of Nes's.
 Bytes: an all-reduce of M values every h steps: data-parallel SGD's, divided by h.
 
 Deviations: the source gives replicas augmentations and regularisations of their own; here their mini-batches differ. It
 lets 1-keep shrink with the learning rate: a schedule of keep does.
 Reductions: keep 0 is LocalSGD; keep 1 is n independent SGDs.`,
 	Needs: Gradients,
-	Knobs: append([]Knob{KnobEta, KnobMu, knobH.With(10),
+	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{knobH.With(10),
 		{Name: "keep", Label: "α", Title: "kept share", Doc: "share of a replica that is its own after a pull", Min: 0, Max: 1, Default: 0.99},
 		KnobSlice, knobStart,
-	}, MemberStream...),
+	}, MemberStream),
 	Series: []Series{SeriesLoss},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := EnterCentre
 		if k.Is("start", "own") {
 			enter = EnterDrawn
 		}
-		return []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
+		return slices.Concat([]Block{Params(BlockX, false, enter, l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
 	},
 	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {

@@ -21,8 +21,8 @@ var PopSGD = &Algorithm{
     x_i <- h_i steps of SGD;            x_i <- (x_i + s_j)/2                                 one-sided
 
 where s is what a member last published: its x at the end of its own last meeting (the block shown), so that nobody waits
-for the other's local steps. h_i is h, or geometric on 1, 2, ... with mean h. Momentum and batch-norm statistics stay with
-the member. Only blocking conserves the mean. A round is n/2 meetings (n when one-sided); those of disjoint pairs run at
+for the other's local steps. h_i is h, or geometric on 1, 2, ... with mean h. Momentum, or the moments
+of optimiser adam and adamw, and batch-norm statistics stay with the member. Only blocking conserves the mean. A round is n/2 meetings (n when one-sided); those of disjoint pairs run at
 once, which gives the same bits as one after another. The centre is mean_a x.
 With code lattice8 an exchanged row is one byte an element, decoded against the receiver's own x; a code that wrapped is
 noticed by its checksum and the row is sent again in full.
@@ -36,19 +36,18 @@ Deviations: local steps are taken when a pair meets, not between meetings, which
 source's non-blocking form the average precedes the local steps of the meeting. Codes are rounded at random (unbiased).
 Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(g_i + g_j)/2.`,
 	Needs: Gradients | Pairs,
-	Knobs: append([]Knob{
-		KnobEta, KnobMu,
+	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{
 		{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before a meeting", Min: 0, Max: 1000, Default: 1, Integer: true},
 		{Name: "steps", Title: "step counts", Doc: "every meeting after h steps, or after a geometric number with mean h", Choices: []string{"fixed", "geometric"}, Max: 1},
 		{Name: "mode", Title: "mode", Doc: "average with the partner as it is, with its last published copy, or with that while the partner stays as it is", Choices: []string{"blocking", "non-blocking", "one-sided"}, Max: 2},
 		{Name: "code", Title: "exchange as", Doc: "parameters as they are, or as lattice codes of a byte each", Choices: []string{"float32", "lattice8"}, Max: 1},
 		{Name: "cell", Title: "lattice cell", Doc: "spacing of the lattice: partners may differ by 127 cells in each parameter", Min: 1e-9, Max: 1, Default: 0.001, Scale: Log},
 		knobStart,
-	}, MemberStream...),
+	}, MemberStream),
 	Series: []Series{SeriesLoss, seriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := k.enter()
-		b := []Block{Params(BlockX, false, enter, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
+		b := slices.Concat([]Block{Params(BlockX, false, enter, l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Stats(false, l)})
 		if !k.Is("mode", "blocking") {
 			b = append(b, Params(BlockShown, false, enter, l))
 		}

@@ -20,6 +20,8 @@ step on the model and pushes equal shares of mass and weight to itself and to it
     x_i <- x_i - eta*Nes(m_i, grad f(x_i))
     w_i x_i <- sum_j p*w_j x_j;  w_i <- sum_j p*w_j;  p = 1/(peers+1), j over i itself and those that push to it
 
+optimiser adam or adamw takes Adam's step in place of Nes's (the source's Adam-SGP).
+
 The out-peers are 2^a members further round the ring of ids, for peers successive exponents a of those with 2^a < n; a moves
 on by one each round, counted in the phase block. Nobody waits for an answer and the sum of masses is conserved: the centre
 is sum w*x / sum w. In and out degrees are equal here, so all weights stay one until a member leaves: it hands its mass to
@@ -31,13 +33,13 @@ Deviations: the block x holds the de-biased model z = x/w of the source instead 
 elsewhere; the mass is formed when it is pushed. One synchronous step a round (the source's overlap of 0).
 Reductions: eta 0 is push-sum, which solves distributed averaging; two members with one peer average fully each round.`,
 	Needs: Gradients | Pairs,
-	Knobs: append([]Knob{KnobEta, KnobMu,
+	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{
 		{Name: "peers", Title: "out-peers", Doc: "members that each one pushes to in a round", Min: 1, Max: 30, Default: 1, Integer: true},
-	}, MemberStream...),
+	}, MemberStream),
 	Series: []Series{SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: PerMember}, seriesPartner},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), {Name: BlockW, Cols: 1, Enter: EnterOne, Record: true},
-			Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l), []Block{{Name: BlockW, Cols: 1, Enter: EnterOne, Record: true},
+			Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
 	},
 	Check: func(s Shape) error {
 		n := len(s.Roster.Members)

@@ -55,29 +55,16 @@ type snes struct{}
 
 func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	M := e.Layout.Params
-	x, s, key := e.Block(BlockX), e.Block(BlockS), e.Rand(noise.Candidate, round, 0)
-	scale, mean, square := e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M)
-	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(scale, T(k.F("sigma"), s))}}); err != nil {
-		return Report{}, err
-	}
-	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, x, scale, 0, false)
+	x, s := e.Block(BlockX), e.Block(BlockS)
+	mean, square := e.Scratch(1, M), e.Scratch(1, M)
+	rep, sums, err := snesSums(ctx, e, k, round, mean, square)
 	if err != nil {
 		return rep, err
 	}
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
-		return rep, err
-	}
 	lo, hi := e.columns(k)
-	sum := engine.NoiseSum{Weights: snesUtilities(all.F), Key: key, IDs: make([]Member, all.Rows)}
-	for i := range sum.IDs {
-		sum.IDs[i] = Member(i)
-	}
-	first, second := sum, sum
-	first.Dst, second.Dst, second.Square = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}, true
 	step := engine.NaturalStep{X: x, S: s, G: mean, H: square, Lo: lo, Hi: hi, Eta: k.F("eta") * k.F("sigma"),
 		Rate: float32(k.Get("eta_s") / 2 * (3 + arith.Log(float64(M))) / (5 * math.Sqrt(float64(M))))}
-	if err := e.Engine.Do(ctx, first, second, step); err != nil {
+	if err := e.Engine.Do(ctx, append(sums, step)...); err != nil {
 		return rep, err
 	}
 	if err := e.complete(ctx, k, x, s); err != nil {
@@ -89,6 +76,46 @@ func (snes) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, 
 	}
 	rep.Points = append(rep.Points, e.populationPoint("deviation", k.Get("sigma")*rms)...)
 	return rep, nil
+}
+
+// snesSums tries the candidates, and lists what writes mean = sum_i u_i eps_i and square = sum_i u_i (eps_i^2 - 1).
+func snesSums(ctx context.Context, e *Env, k Values, round uint64, mean, square engine.Mat) (Report, []engine.Task, error) {
+	key, scale := e.Rand(noise.Candidate, round, 0), e.Scratch(1, e.Layout.Params)
+	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(scale, T(k.F("sigma"), e.Block(BlockS)))}}); err != nil {
+		return Report{}, nil, err
+	}
+	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, e.Block(BlockX), scale, 0, false)
+	if err != nil {
+		return rep, nil, err
+	}
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return rep, nil, err
+	}
+	lo, hi := e.columns(k)
+	sum := engine.NoiseSum{Weights: snesUtilities(all.F), Key: key, IDs: make([]Member, all.Rows)}
+	for i := range sum.IDs {
+		sum.IDs[i] = Member(i)
+	}
+	first, second := sum, sum
+	first.Dst, second.Dst, second.Square = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}, true
+	return rep, []engine.Task{first, second}, nil
+}
+
+// Estimate implements Estimator: the natural gradient of the mean, s * sum_i u_i eps_i.
+func (snes) Estimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (int, error) {
+	mean := e.Scratch(1, e.Layout.Params)
+	_, sums, err := snesSums(ctx, e, k, round, mean, mean)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.Engine.Do(ctx, sums[0]); err != nil {
+		return 0, err
+	}
+	if err := e.complete(ctx, k, mean); err != nil {
+		return 0, err
+	}
+	return len(e.Roster.Members), e.Engine.Do(ctx, engine.Product{Dst: g, A: mean, B: e.Block(BlockS)})
 }
 
 // Noise implements Chooser.

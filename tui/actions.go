@@ -158,18 +158,14 @@ func (m *model) copyNumbers() tea.Cmd {
 
 func (m *model) click(x, y int) tea.Cmd {
 	if m.popup != nil {
-		return nil
-	}
-	if y == 1 {
-		at := 1
-		for i, s := range m.screens() {
-			n := len(s.name) + 2
-			if x >= at && x < at+n {
-				return m.openScreen(i)
-			}
-			at += n + 2
+		frame := cell.Rect{X: m.inside.X - 1, Y: m.inside.Y - 1, W: m.inside.W + 2, H: m.inside.H + 2}
+		if !frame.Has(x, y) {
+			return m.popup.key(m, "esc", "")
 		}
-		return nil
+		return m.popup.point(m, m.inside, x, y)
+	}
+	if i := slices.IndexFunc(m.tabs, func(at cell.Rect) bool { return at.Has(x, y) }); i >= 0 {
+		return m.openScreen(i)
 	}
 	for i := len(m.placed) - 1; i >= 0; i-- {
 		if p := m.placed[i]; p.at.Has(x, y) {
@@ -185,13 +181,16 @@ func (m *model) click(x, y int) tea.Cmd {
 }
 
 func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
-	at := m.cursor
-	m.click(msg.X, msg.Y)
-	m.cursor = at // turning the wheel points at no round
 	key := "down"
 	if msg.Button == tea.MouseWheelUp {
 		key = "up"
 	}
+	if m.popup != nil {
+		return m.popup.key(m, key, "")
+	}
+	at := m.cursor
+	m.click(msg.X, msg.Y)
+	m.cursor = at // turning the wheel points at no round
 	if m.list() != "" {
 		return m.key(key, "")
 	}

@@ -32,7 +32,9 @@ func (e *ask) key(m *model, name, text string) tea.Cmd {
 	return nil
 }
 
-func (e *ask) draw(m *model, g *cell.Grid) {
+func (e *ask) point(*model, cell.Rect, int, int) tea.Cmd { return nil }
+
+func (e *ask) draw(m *model, g *cell.Grid) cell.Rect {
 	w := min(g.W, 64)
 	about := wrap(e.about, w-4)
 	if e.err != "" {
@@ -53,4 +55,5 @@ func (e *ask) draw(m *model, g *cell.Grid) {
 	for i, l := range about {
 		g.Text(in.X+1, in.Y+2+i, in.W-2, role, l)
 	}
+	return in
 }

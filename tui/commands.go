@@ -68,7 +68,7 @@ func completeSet(m *model, words []string) (out []string) {
 		if k, ok := m.alg.Knob(words[0]); ok {
 			out = append(out, k.Choices...)
 			if len(k.Choices) == 0 {
-				out = append(out, k.Format(m.current(k)), "linear:", "cosine:", "exp:", "step:", "piecewise:")
+				out = append(out, k.Format(m.current(k)), "linear:", "cosine:", "warmup:", "exp:", "step:", "piecewise:")
 			}
 		}
 		return out

@@ -29,6 +29,7 @@ func (m *model) paint() *cell.Grid {
 	}
 	g := m.grid
 	g.Clear(g.Rect())
+	m.tabs = m.tabs[:0]
 	m.layout()
 	if m.w < leastW || m.h < leastH {
 		m.vital(g)
@@ -44,7 +45,7 @@ func (m *model) paint() *cell.Grid {
 		m.keyLine(g, g.H-1)
 	}
 	if m.popup != nil {
-		m.popup.draw(m, g)
+		m.inside = m.popup.draw(m, g)
 	}
 	return g
 }

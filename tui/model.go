@@ -45,8 +45,10 @@ type model struct {
 	rail      *rail
 	filters   filters
 	past      past
-	popup     popup   // nil, help, palette or a question
-	prompt    *prompt // the command line
+	popup     popup       // nil, help, palette or a question
+	inside    cell.Rect   // of the popup, within its frame, in the last frame
+	tabs      []cell.Rect // of the screens, in the last frame
+	prompt    *prompt     // the command line
 	toast     toast
 	acked     view.Position // alerts before it are acknowledged
 	placed    []placement   // of the last frame: where panels are, for focus and mouse

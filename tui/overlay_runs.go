@@ -239,6 +239,9 @@ func (o *laid) quantities() (out []quantity) {
 		series(view.TestFitness, "test fitness", false)
 		series(view.TestRMSE, "test RMSE", false)
 		series(view.TestR2, "test R2", false)
+		if some(func(run *compare.Run) bool { return run.View.Config.Score().Series == view.TestLoss }) {
+			series(view.TestLoss, "test loss", true)
+		}
 	}
 	if o.axis != compare.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(compare.Bytes); return sent > 0 }) {
 		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {

@@ -94,14 +94,13 @@ func (p *palette) key(m *model, name, text string) tea.Cmd {
 	return nil
 }
 
-func (p *palette) draw(_ *model, g *cell.Grid) {
+func (p *palette) draw(_ *model, g *cell.Grid) cell.Rect {
 	in := dialog(g, min(g.W, 64), min(g.H, 16), cmp.Or(p.title, "palette"), "type to find, enter to do")
 	x := g.Text(in.X+1, in.Y, in.W-2, cell.Key, "› ")
 	x = g.Text(x, in.Y, in.W-4, cell.Plain, p.text())
 	g.Set(x, in.Y, '_', cell.Key)
 	found := p.matches()
-	n := in.H - 1
-	first := min(max(0, p.chosen-n+1), max(0, len(found)-n))
+	first, n := p.window(in, len(found))
 	for i := 0; i < n && first+i < len(found); i++ {
 		c, y := found[first+i], in.Y+1+i
 		if first+i == p.chosen {
@@ -117,4 +116,22 @@ func (p *palette) draw(_ *model, g *cell.Grid) {
 	if len(found) == 0 {
 		g.Text(in.X+2, in.Y+1, in.W-4, cell.Faint, "nothing matches")
 	}
+	return in
+}
+
+// window is the first of the choices found that is shown, and for how many there are lines.
+func (p *palette) window(in cell.Rect, found int) (first, n int) {
+	n = in.H - 1
+	return min(max(0, p.chosen-n+1), max(0, found-n)), n
+}
+
+// point does the choice that is clicked on.
+func (p *palette) point(m *model, in cell.Rect, _, y int) tea.Cmd {
+	found := p.matches()
+	first, _ := p.window(in, len(found))
+	if i := first + y - in.Y - 1; y > in.Y && i < len(found) {
+		p.chosen = i
+		return p.key(m, "enter", "")
+	}
+	return nil
 }

@@ -68,9 +68,11 @@ type reply func(*model) tea.Cmd
 
 // newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
 func newPanels(m *model) []panel {
+	geometry := newPlaces()
 	all := slices.Concat(
 		[]panel{newLoss(), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic()},
-		newTraits(),
+		newTraits(geometry),
+		geometry.panels(),
 		m.rail.panels(),
 		[]panel{newLane().panel()},
 		newAlarms().panels(),

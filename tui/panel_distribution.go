@@ -16,13 +16,14 @@ const (
 	rankingPanel      panelID = "ranking"
 )
 
-// traitKeys are those of all panels on the Population screen.
-func traitKeys() []binding {
+// traitKeys are those of all panels on the Population screen, but for those that geometry has in their place.
+func traitKeys(geometry *places) []binding {
 	place := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { m.placeBy(d); return nil }
 	}
 	return []binding{
 		{keys: []string{"t"}, title: "next quantity of members", do: (*model).turnTrait},
+		{keys: []string{"w"}, title: "where members stand", do: geometry.show},
 		{keys: []string{"j", "down"}, title: "next in the ranking", do: place(1)},
 		{keys: []string{"up"}, title: "one before", do: place(-1)},
 		{keys: []string{"g", "home"}, title: "first in the ranking", do: place(-math.MaxInt32)},
@@ -32,18 +33,20 @@ func traitKeys() []binding {
 
 // newTraits are the panels that the Population screen has of its own: how values are distributed over the rounds, and
 // who has which now.
-func newTraits() []panel {
+func newTraits(geometry *places) []panel {
 	const group = "population (on its screen)"
-	hints := func(*model) [][2]string { return [][2]string{{"t", "measured"}, {"↑↓", "member"}, {"b", "best"}} }
+	hints := func(*model) [][2]string {
+		return [][2]string{{"t", "measured"}, {"w", "where"}, {"↑↓", "member"}, {"b", "best"}}
+	}
 	return []panel{
 		{
 			id: distributionPanel, title: distributionTitle, draw: drawDistribution, export: replicaRows,
-			screen: &screen{digit: 4, name: "Population", charts: true, place: placePopulation},
-			group:  group, keys: traitKeys(), hints: hints, point: pointRound,
+			screen: &screen{digit: 4, name: "Population", charts: true, place: geometry.place},
+			group:  group, keys: traitKeys(geometry), hints: hints, point: pointRound,
 		},
 		{
 			id: rankingPanel, title: rankingTitle, draw: drawRanking, export: replicaRows,
-			group: group, keys: traitKeys(), hints: hints, point: pointRanking,
+			group: group, keys: traitKeys(geometry), hints: hints, point: pointRanking,
 		},
 	}
 }

@@ -23,7 +23,7 @@ func newScore() panel {
 
 func scoreTitle(m *model) (string, string) {
 	_, title := m.scoreSeries()
-	if m.shown.Config.Graded() {
+	if m.shown.Config.Score().Percent {
 		title += "  percent"
 	}
 	if m.shown.Evaluations == 0 {
@@ -63,7 +63,9 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	entries := []entry{
 		{"━━", "last", fmt.Sprintf("%s @%d", plain(m.shown.Config.Score().Of(e)), e.Round), cell.Centre},
 		{"", "best", plain(m.shown.BestError), 0},
-		{"", "loss", num(e.TestLoss), 0},
+	}
+	if m.shown.Config.Score().Series != view.TestLoss {
+		entries = append(entries, entry{"", "loss", num(e.TestLoss), 0})
 	}
 	for _, s := range m.shown.Config.Scores()[1:] {
 		entries = append(entries, entry{"", strings.TrimPrefix(s.Title, "test "), scoreText(s, s.Of(e)), 0})

@@ -89,3 +89,25 @@ func TestUnscored(t *testing.T) {
 		}
 	}
 }
+
+// TestScoreOfDistance: where nothing is right or wrong the loss is the score, and no error of 100 % is shown.
+func TestScoreOfDistance(t *testing.T) {
+	rs := sourcetest.Run(6, 400)
+	for _, r := range rs {
+		if r.Config != nil {
+			r.Config.Loss = "distance"
+		}
+		if r.Evaluation != nil {
+			r.Evaluation.TestError, r.Evaluation.TestLoss = 100, 604.25
+		}
+	}
+	d := open(t, 120, 40, rs, nil)
+	d.shows("test loss 604.2")
+	for _, keys := range []string{"1", "7", "left"} {
+		d.press(keys)
+		if text := d.screenText(); strings.Contains(text, "100.0") || strings.Contains(text, "test error") {
+			t.Errorf("after %s:\n%s", keys, text)
+		}
+	}
+	d.shows("test loss")
+}

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -9,11 +8,15 @@ import (
 	"brood/tui/cell"
 )
 
-// popup is drawn above the panels and takes all keys while it is open.
+// popup is drawn above the panels and takes all keys while it is open. The wheel is its keys up and down, and a click
+// beside it esc.
 type popup interface {
 	key(m *model, name, text string) tea.Cmd
-	draw(m *model, g *cell.Grid)
+	draw(m *model, g *cell.Grid) (inside cell.Rect)
+	point(m *model, inside cell.Rect, x, y int) tea.Cmd // a click within its frame
 }
+
+func (h *help) point(*model, cell.Rect, int, int) tea.Cmd { return nil }
 
 // help is generated from the key tables: a group of panels is shown as the first of them has it.
 type help struct{ scroll int }
@@ -57,7 +60,7 @@ func (h *help) key(m *model, name, _ string) tea.Cmd {
 	return nil
 }
 
-func (h *help) draw(m *model, g *cell.Grid) {
+func (h *help) draw(m *model, g *cell.Grid) cell.Rect {
 	lines := helpLines(m)
 	cols := 1
 	if g.W >= 104 {
@@ -83,6 +86,7 @@ func (h *help) draw(m *model, g *cell.Grid) {
 	if rows > in.H {
 		g.Right(in.X+in.W-1, in.Y+in.H, 20, cell.Faint, " j k scroll ")
 	}
+	return in
 }
 
 // dialog clears an area in the middle and frames it.
@@ -109,12 +113,30 @@ func (q *question) key(m *model, name, _ string) tea.Cmd {
 	return nil
 }
 
-func (q *question) draw(_ *model, g *cell.Grid) {
+const noText = "n go on"
+
+func (q *question) yesText() string { return "y " + q.yes }
+
+func (q *question) draw(_ *model, g *cell.Grid) cell.Rect {
 	lines := wrap(q.text, 50)
 	in := dialog(g, min(g.W, 56), min(g.H, len(lines)+4), "sure?", "")
 	for i, l := range lines {
 		g.Text(in.X+1, in.Y+i, in.W-2, cell.Plain, l)
 	}
-	x := g.Text(in.X+1, in.Y+len(lines)+1, in.W-2, cell.Alert, fmt.Sprintf("y %s", q.yes))
-	g.Text(x+4, in.Y+len(lines)+1, in.W-2, cell.Key, "n go on")
+	x := g.Text(in.X+1, in.Y+len(lines)+1, in.W-2, cell.Alert, q.yesText())
+	g.Text(x+4, in.Y+len(lines)+1, in.W-2, cell.Key, noText)
+	return in
+}
+
+// point takes a click on one of the two answers.
+func (q *question) point(m *model, in cell.Rect, x, y int) tea.Cmd {
+	yes := cell.Rect{X: in.X + 1, Y: in.Y + len(wrap(q.text, 50)) + 1, W: cell.Width(q.yesText()), H: 1}
+	no := cell.Rect{X: yes.X + yes.W + 4, Y: yes.Y, W: cell.Width(noText), H: 1}
+	switch {
+	case yes.Has(x, y):
+		return q.key(m, "y", "")
+	case no.Has(x, y):
+		return q.key(m, "n", "")
+	}
+	return nil
 }

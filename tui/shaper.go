@@ -99,7 +99,15 @@ func (s *shaper) key(m *model, name, text string) tea.Cmd {
 	return nil
 }
 
-func (s *shaper) draw(m *model, g *cell.Grid) {
+// point puts the cursor into the field that is clicked on.
+func (s *shaper) point(_ *model, in cell.Rect, _, y int) tea.Cmd {
+	if i := y - in.Y; i >= 0 && i < len(s.fields) {
+		s.at = i
+	}
+	return nil
+}
+
+func (s *shaper) draw(m *model, g *cell.Grid) cell.Rect {
 	title := fmt.Sprintf("slow down %s → %s", end(s.from), end(s.to))
 	note := "this direction alone"
 	if s.count > 1 {
@@ -136,6 +144,7 @@ func (s *shaper) draw(m *model, g *cell.Grid) {
 	said, role := s.says()
 	g.Text(in.X+1, y, in.W-2, role, said)
 	drawHints(g, in.X+1, y+2, in.X+in.W, [][2]string{{"enter", "apply now"}, {"tab", "next"}, {"ctrl+u", "clear"}, {"esc", "leave it"}})
+	return in
 }
 
 // says is the outcome in words, or what is wrong.

@@ -221,7 +221,10 @@ func (m *model) screenLine(g *cell.Grid) {
 			name = badge
 		}
 		text := fmt.Sprintf("%c%d%s ", mark, s.digit, name)
-		x = g.Text(x, 1, g.W-x-8, role, text) + gap
+		from := x
+		x = g.Text(x, 1, g.W-x-8, role, text)
+		m.tabs = append(m.tabs, cell.Rect{X: from, Y: 1, W: x - from, H: 1})
+		x += gap
 	}
 	n := m.alerts()
 	for _, text := range []string{count(n, "alert") + ", x acknowledges", "x acknowledges"} { // a badge has their number

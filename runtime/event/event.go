@@ -73,7 +73,8 @@ type Config struct {
 	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
 
-	Targets *Targets `cbor:"31,keyasint,omitempty"` // of a regression
+	Loss    string   `cbor:"31,keyasint,omitempty"` // of the model; logs of before say it in ModelSpec alone
+	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.

@@ -2,9 +2,7 @@ package event
 
 import (
 	"math"
-	"strings"
-
-	"brood/models"
+	"regexp"
 )
 
 // Targets is what a regression predicts, as its scores need it.
@@ -37,6 +35,14 @@ type Score struct {
 
 // Of is the score of an evaluation.
 func (s Score) Of(e *Evaluation) float64 { return s.of(e) }
+
+// Better says whether score x is better than y.
+func (s Score) Better(x, y float64) bool {
+	if s.More {
+		return x > y
+	}
+	return x < y
+}
 
 // Unit is what stands beside a number, "" for none.
 func (s Score) Unit() string {
@@ -84,11 +90,10 @@ func (c *Config) Graded() bool { return c.Score().Key == KeyTestError }
 // Maximises says that a fitness is all there is: the run is of an objective.
 func (c *Config) Maximises() bool { return c != nil && c.Objective != "" }
 
-// distance says that the model is of that loss, which the log has in its layer list alone.
+// distance says that nothing is predicted, so that there is a loss alone.
 func (c *Config) distance() bool {
-	if c == nil || !strings.Contains(c.ModelSpec, models.Distance) {
-		return false
-	}
-	m, err := models.FromSource(c.Model, []byte(c.ModelSpec))
-	return err == nil && m.Loss == models.Distance
+	return c != nil && (c.Loss == "distance" || c.Loss == "" && !c.Own && saysDistance.MatchString(c.ModelSpec))
 }
+
+// saysDistance finds the key of a layer list in logs that do not name the loss.
+var saysDistance = regexp.MustCompile(`(?m)^\s*loss\s*=\s*["']distance["']`)

@@ -192,8 +192,12 @@ func (j *Job) with(o Options) error {
 			return err
 		}
 	}
+	j.Config.Loss = j.Net.Loss
 	return j.load(o.Augment)
 }
+
+// ungraded says that nothing is right or wrong: what the centre scores is all that there is to report.
+func (j *Job) ungraded() bool { return j.own.maximises() || j.Net.Loss != models.CrossEntropy }
 
 // model reads the layers, or looks at a graph in place of them.
 func (j *Job) model(o Options) (err error) {
@@ -235,8 +239,8 @@ func (j *Job) load(augment string) error {
 	if err := j.Net.Fits(set.Info); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
 	}
-	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestError && j.Net.Loss != models.CrossEntropy {
-		return typed.Errorf("target %s: a model of the loss %s calls nothing right or wrong: give loss=, test_loss= or fitness=", j.Limit.Target, j.Net.Loss)
+	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestError && j.ungraded() {
+		return typed.Errorf("target %s: model %s calls no prediction wrong, since its loss is %s; take test_loss", j.Limit.Target, j.Net.Name, j.Net.Loss)
 	}
 	if data.IsPath(name) {
 		if err := set.CheckClasses(); err != nil {
@@ -268,7 +272,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
 	}
-	cfg.Measured = !j.Config.Graded()
+	cfg.Measured = j.ungraded()
 	return worker.New(cfg), nil
 }
 

@@ -50,7 +50,7 @@ func Accept(k optim.Knob, expr string, at Position) error {
 		again, why = func(string) string { return "+N" }, "to count N rounds from there"
 	}
 	instead := positions(expr, again)
-	if i := strings.LastIndexByte(instead, '@'); i >= 0 {
+	if i := strings.LastIndexByte(instead, '@'); i >= 0 && s.form != "warmup" {
 		instead = instead[i:]
 	}
 	return fmt.Errorf("%s: %q is over by round %d%s: write %s %s", k.Name, expr, at.Round+1, where, instead, why)
@@ -59,7 +59,7 @@ func Accept(k optim.Knob, expr string, at Position) error {
 // end is the position from which a schedule keeps its last value; false for one without positions.
 func (s Schedule) end() (float64, bool) {
 	switch {
-	case s.form == "linear" || s.form == "cosine":
+	case s.form == "linear" || s.form == "cosine" || s.form == "warmup":
 		return s.until, true
 	case len(s.knots) > 0:
 		return s.knots[len(s.knots)-1].at, true
@@ -86,6 +86,13 @@ func positions(expr string, change func(string) string) string {
 	case "linear", "cosine":
 		if values, at, ok := strings.Cut(rest, "@"); ok {
 			return form + ":" + values + "@" + change(at)
+		}
+	case "warmup":
+		up, down, _ := strings.Cut(rest, "..")
+		if peak, at, ok := strings.Cut(up, "@"); ok {
+			if last, until, ok := strings.Cut(down, "@"); ok {
+				return form + ":" + peak + "@" + change(at) + ".." + last + "@" + change(until)
+			}
 		}
 	case "step", "piecewise":
 		parts := strings.Split(rest, ",")

@@ -12,6 +12,9 @@ func TestScheduleBehindTheRun(t *testing.T) {
 	here := Position{Round: 2550, Epochs: 12.5, Steps: 10200}
 	for text, want := range map[string]string{
 		"cosine:0.1..0.001@200":       `eta: "cosine:0.1..0.001@200" is over by round 2551: write @+200 to count from there`,
+		"warmup:0.1@20..0.001@200":    "write warmup:0.1@+20..0.001@+200 to count from there",
+		"warmup:0.1@20..0.001@2600":   "",
+		"warmup:0.1@+20..0.001@+90":   "",
 		"linear:0.1..0.01@2550":       "is over by round 2551: write @+2550",
 		"linear:0.1..0.01@12.5e":      `is over by round 2551 (epoch 12.5): write @+N to count N rounds from there`,
 		"linear:0.1..0.01@10000s":     "(step 10200)",
@@ -40,6 +43,7 @@ func TestScheduleBehindTheRun(t *testing.T) {
 func TestPositionsFromTheFirstRound(t *testing.T) {
 	for text, want := range map[string]string{
 		"cosine:0.1..0.001@+200":        "cosine:0.1..0.001@2750",
+		"warmup:1e-1@+20..1e-3@+200":    "warmup:1e-1@2570..1e-3@2750",
 		"linear:1e+0..1e-1@+0.5":        "linear:1e+0..1e-1@2550.5",
 		"step:0.1,+60=0.02,+120=0.004":  "step:0.1,2610=0.02,2670=0.004",
 		"piecewise:0=0.1,+200=0.02":     "piecewise:0=0.1,2750=0.02",

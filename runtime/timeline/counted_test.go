@@ -16,6 +16,7 @@ func TestCounted(t *testing.T) {
 		"0.1":                                  "0.1",
 		"linear:1..3@12c":                      "linear:1..3@36",
 		"linear:1..3@+12c":                     "linear:1..3@+36",
+		"warmup:1@4c..0.1@(3*4)c":              "warmup:1@12..0.1@36",
 		"step:1,250r=0.5,500r=0.2":             "step:1,1000s=0.5,2000s=0.2",
 		"piecewise:0c=1,2c=3":                  "piecewise:0=1,6=3",
 		"exp:100*0.5/cycle":                    "exp:100*0.5/3rounds",

@@ -24,6 +24,8 @@ type Position struct {
 //	0.1                          a constant
 //	linear:0.1..0.01@200         from A at its first round to B at position 200, constant after
 //	cosine:0.1..0.001@200        the same, half a cosine
+//	warmup:0.1@20..0.001@200     from zero (or the knob's least value) straight to A at position 20, then half a
+//	                             cosine to B at position 200, constant after
 //	exp:0.1*0.999/round          A*factor^(rounds since its first); also /epoch and /step
 //	exp:0.1*0.999/3rounds        A*factor^(every third round since its first)
 //	exp:0.1*0.999/round..0.01    the same, but not beyond a last value
@@ -42,7 +44,7 @@ type Schedule struct {
 	every float64 // of exp: rounds of a factor
 	until float64
 	last  *float64 // of exp; nil: the knob's bound
-	knots []knot
+	knots []knot   // of warmup its peak
 }
 
 type knot struct{ at, value float64 }
@@ -98,6 +100,20 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 		if !ok1 || !ok2 || !num(a, &s.a) || !num(b, &s.b) || !s.position(at, &s.until) {
 			return s, bad(want)
 		}
+	case "warmup":
+		up, down, ok1 := strings.Cut(rest, "..")
+		peak, at, ok2 := strings.Cut(up, "@")
+		b, until, ok3 := strings.Cut(down, "@")
+		var top knot
+		if !ok1 || !ok2 || !ok3 || !num(peak, &top.value) || !num(b, &s.b) || !s.position(at, &top.at) {
+			return s, bad("warmup:PEAK@POSITION..LAST@POSITION")
+		}
+		if s.knots = []knot{top}; !s.position(until, &s.until) {
+			return s, bad("warmup:PEAK@POSITION..LAST@POSITION, both positions in one unit")
+		}
+		if s.a = max(k.Min, 0); s.until <= top.at {
+			return s, typed.Errorf("%s: %q: positions must ascend", k.Name, text)
+		}
 	case "exp":
 		v, per, ok1 := strings.Cut(rest, "/")
 		per, last, limited := strings.Cut(per, "..")
@@ -143,7 +159,7 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 			return s, bad(want)
 		}
 	default:
-		return s, typed.Errorf("%s: unknown schedule %q: use a number, linear, cosine, exp, step or piecewise", k.Name, form)
+		return s, typed.Errorf("%s: unknown schedule %q: use a number, linear, cosine, warmup, exp, step or piecewise", k.Name, form)
 	}
 	return s, nil
 }
@@ -168,6 +184,8 @@ func (s Schedule) extremes() []float64 {
 	switch s.form {
 	case "linear", "cosine":
 		return []float64{s.a, s.b}
+	case "warmup":
+		return []float64{s.a, s.knots[0].value, s.b}
 	case "piecewise", "step":
 		var out []float64
 		if s.form == "step" {
@@ -209,6 +227,16 @@ func (s Schedule) At(p, first Position) float64 {
 			return s.b + float64((s.a-s.b)*0.5*(1+arith.Cos(math.Pi*t)))
 		}
 		return s.a + float64((s.b-s.a)*t)
+	case "warmup":
+		top := s.knots[0]
+		switch from := max(top.at, x0); {
+		case x >= s.until:
+			return s.b
+		case x < top.at:
+			return s.a + float64((top.value-s.a)*max(0, (x-x0)/(top.at-x0)))
+		default:
+			return s.b + float64((top.value-s.b)*0.5*(1+arith.Cos(math.Pi*(x-from)/(s.until-from))))
+		}
 	case "exp":
 		if s.a == 0 {
 			return 0 // whatever the factor: it may overflow
@@ -253,6 +281,9 @@ func (s Schedule) Breakpoints() (out []uint64) {
 	for _, k := range s.knots {
 		out = append(out, uint64(k.at))
 	}
+	if s.form == "warmup" {
+		out = append(out, uint64(s.until))
+	}
 	return out
 }
 
@@ -278,7 +309,7 @@ func (s Schedule) tends(k optim.Knob) []float64 {
 // ahead are values between which a schedule that took effect at first moves from p on.
 func (s Schedule) ahead(p, first Position, k optim.Knob) []float64 {
 	out := []float64{s.At(p, first)}
-	if s.form == "linear" || s.form == "cosine" {
+	if s.form == "linear" || s.form == "cosine" || s.form == "warmup" {
 		out = append(out, s.b)
 	}
 	out = append(out, s.tends(k)...)

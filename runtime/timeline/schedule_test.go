@@ -40,6 +40,21 @@ func TestSchedules(t *testing.T) {
 		{"cosine:1..3@20", r(0), r(20), 3},
 		{"cosine:4..2@4e", e(2), e(3), 3},
 
+		{"warmup:4@10..2@30", r(0), r(0), 0},
+		{"warmup:4@10..2@30", r(0), r(5), 2},
+		{"warmup:4@10..2@30", r(0), r(10), 4},
+		{"warmup:4@10..2@30", r(0), r(20), 3},
+		{"warmup:4@10..2@30", r(0), r(15), 2 + 2*0.5*(1+math.Cos(math.Pi/4))},
+		{"warmup:4@10..2@30", r(0), r(30), 2},
+		{"warmup:4@10..2@30", r(0), r(999), 2},
+		{"warmup:4@10..2@30", r(5), r(5), 0}, // from its own first round on
+		{"warmup:4@10..2@30", r(5), r(9), 3.2},
+		{"warmup:4@10..2@30", r(20), r(20), 4}, // the peak was past when it took effect
+		{"warmup:4@10..2@30", r(20), r(25), 3},
+		{"warmup:4@1e..2@3e", e(0), e(2), 3},
+		{"warmup:4@100s..2@300s", s(0), s(50), 2},
+		{"warmup:4@0..2@20", r(0), r(0), 4},
+
 		{"exp:8*0.5/round", r(0), r(3), 1},
 		{"exp:8*0.5/round", r(2), r(3), 4},
 		{"exp:8*0.5/epoch", e(1), e(2), 4},
@@ -88,7 +103,7 @@ func TestBadSchedules(t *testing.T) {
 	}{
 		{eta, "fast", `eta = "fast" is not a number`},
 		{eta, "11", "eta = 11 is out of bounds: give a value from 0 to 10"},
-		{eta, "wave:1..2@3", `eta: unknown schedule "wave": use a number, linear, cosine, exp, step or piecewise`},
+		{eta, "wave:1..2@3", `eta: unknown schedule "wave": use a number, linear, cosine, warmup, exp, step or piecewise`},
 		{eta, "linear:1..2", "write linear:FROM..TO@POSITION"},
 		{eta, "linear:1@20", "write linear:FROM..TO@POSITION"},
 		{eta, "linear:1..2@-3", "write linear:FROM..TO@POSITION"},
@@ -96,6 +111,11 @@ func TestBadSchedules(t *testing.T) {
 		{eta, "linear:1..2@", "write linear:FROM..TO@POSITION"},
 		{eta, "linear:1..NaN@3", "write linear:FROM..TO@POSITION"},
 		{eta, "cosine:1..2", "write cosine:FROM..TO@POSITION"},
+		{eta, "warmup:1..2@3", "write warmup:PEAK@POSITION..LAST@POSITION"},
+		{eta, "warmup:1@3..2", "write warmup:PEAK@POSITION..LAST@POSITION"},
+		{eta, "warmup:1@3..2@5e", "both positions in one unit"},
+		{eta, "warmup:1@30..2@30", "positions must ascend"},
+		{eta, "warmup:11@3..2@30", "eta = 11 is out of bounds"},
 		{eta, "exp:1*0.9", "exp:START*FACTOR/round (or /epoch, /step, /cycle, /replica), the factor above 0"},
 		{eta, "exp:1*0.9/year", "exp:START*FACTOR/round"},
 		{eta, "exp:1*0.9/round..2", "never comes from 1 to 2"},

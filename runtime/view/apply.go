@@ -97,7 +97,7 @@ func (v *View) founders(p *event.Points) *event.Points {
 
 func (v *View) evaluation(e *event.Evaluation) {
 	scores := v.Config.Scores()
-	if x := scores[0].Of(e); v.Evaluations == 0 || scores[0].More && x > v.BestError || !scores[0].More && x < v.BestError {
+	if x := scores[0].Of(e); v.Evaluations == 0 || scores[0].Better(x, v.BestError) {
 		v.BestError = x
 	}
 	v.Evaluation, v.Evaluations = e, v.Evaluations+1
@@ -106,7 +106,6 @@ func (v *View) evaluation(e *event.Evaluation) {
 			v.points(scalar(s.Series, e.Round, s.Of(e)))
 		}
 	}
-	v.points(scalar(TestLoss, e.Round, e.TestLoss))
 }
 
 func (v *View) commit(c *event.Commit) {

@@ -69,9 +69,8 @@ func (w *Worker) Centre(ctx context.Context) (params, stats engine.Host, err err
 	if s == nil {
 		return params, stats, errors.New("centre: no plan is in force")
 	}
-	p := s.progress()
 	s.env.Recycle()
-	x, st, err := w.centre(ctx, s.time.Values(timeline.Position{Round: s.round, Epochs: p.Epochs, Steps: p.Steps}))
+	x, st, err := w.centre(ctx, s.values())
 	if err != nil {
 		return params, stats, err
 	}
@@ -80,6 +79,12 @@ func (w *Worker) Centre(ctx context.Context) (params, stats engine.Host, err err
 	}
 	stats, err = optim.Download(ctx, w.cfg.Engine, st)
 	return params, stats, err
+}
+
+// values are the knobs of the round that would be next.
+func (s *installed) values() optim.Values {
+	p := s.progress()
+	return s.time.Values(timeline.Position{Round: s.round, Epochs: p.Epochs, Steps: p.Steps})
 }
 
 // rebuildStats runs the centre over training samples in fixed batches, so that its batch-norm statistics are its own.
@@ -125,11 +130,7 @@ func (s *installed) judges() bool { own := s.fitness(); return own != nil && own
 
 func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged bool, points *series) error {
 	s, env := w.now, w.now.env
-	samples := w.cfg.Data.Validation()
-	if len(samples) == 0 {
-		samples = w.cfg.Data.Train()
-	}
-	samples = samples[:min(len(samples), probeSamples)]
+	samples := w.probed()
 	x := env.Block(optim.BlockX)
 	members, own := x.Cols == w.cfg.Layout.Params && !s.shared()[optim.BlockX], s.fitness()
 	if env.Lead() {
@@ -179,6 +180,15 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged boo
 	}
 	points.add(s.round, spread)
 	return nil
+}
+
+// probed are the samples that probes look at: of validation, or where there are none of training.
+func (w *Worker) probed() []int32 {
+	samples := w.cfg.Data.Validation()
+	if len(samples) == 0 {
+		samples = w.cfg.Data.Train()
+	}
+	return samples[:min(len(samples), probeSamples)]
 }
 
 // test scores this worker's share of the fixed chunks of the test set.

@@ -35,7 +35,7 @@ func compareCommand(s streams) *cobra.Command {
 		}}
 	asJSON := jsonFlag(c)
 	c.Flags().StringVar(&by, "by", "round", "axis of the curves: round, step, sample, epoch, byte or second")
-	c.Flags().StringVar(&series, "series", "", "series that the curves are of (default: test.error where all runs were tested twice, else loss)")
+	c.Flags().StringVar(&series, "series", "", "series that the curves are of (default: what all runs were tested by, where they were twice, else loss)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		axis, err := compare.ParseAxis(by)
 		if err != nil {
@@ -139,11 +139,10 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 	shared := compare.Shared(runs)
 	if asked == "" {
 		tested := !slices.ContainsFunc(runs, func(r *compare.Run) bool { return r.View.Evaluations < 2 })
+		score := runs[0].View.Config.Score().Series
 		switch {
-		case tested && slices.Contains(shared, view.TestError):
-			return view.TestError, nil
-		case tested && slices.Contains(shared, view.TestRMSE):
-			return view.TestRMSE, nil
+		case tested && slices.Contains(shared, score):
+			return score, nil
 		case slices.Contains(shared, "loss") || len(shared) == 0:
 			return "loss", nil
 		}

@@ -15,6 +15,7 @@ import (
 	"brood/runtime/compare"
 	"brood/runtime/door"
 	"brood/runtime/event"
+	"brood/runtime/geometry"
 	"brood/runtime/host"
 	"brood/runtime/library"
 	"brood/runtime/session"
@@ -167,4 +168,9 @@ func (l *shelf) Nearest(dir string, at uint64) (nearest uint64, err error) {
 		}
 	}
 	return nearest, err
+}
+
+// Geometry implements tui.Geometer.
+func (l *shelf) Geometry(ctx context.Context, dir string, want geometry.Wanted, told func(round uint64)) (*geometry.Geometry, error) {
+	return host.MeasureGeometry(ctx, dir, want, func(k event.Commit) { told(k.To) })
 }

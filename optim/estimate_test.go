@@ -1,0 +1,86 @@
+package optim
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"brood/models/engine/ram"
+)
+
+// TestSlope: of every algorithm that estimates, both cosines are those of float64 loops, and the parameters stay where
+// they were.
+func TestSlope(t *testing.T) {
+	for _, c := range []struct {
+		alg    *Algorithm
+		turned set
+		n      int // independent directions of 32 members
+	}{
+		{OpenAIES, set{"batch": 8}, 16}, {OpenAIES, set{"batch": 8, "antithetic": 1}, 32}, {OpenAIES, set{"batch": 8, "noise": 1, "shaping": 2}, 16},
+		{OpenAIES, set{"batch": 8, "distribution": 2, "shaping": 1}, 16}, {ARS, set{"batch": 8}, 16}, {SNES, set{"batch": 8}, 32},
+	} {
+		t.Run(fmt.Sprint(c.alg.Name, c.turned), func(t *testing.T) {
+			ctx, b := context.Background(), newBowl(t, 300, 64)
+			p := b.populate(t, c.alg, 32, c.turned)
+			if c.alg == SNES {
+				for j := range p.Layout.Params {
+					flat(p.Block(BlockS))[j] = 1 + float32(j%3)
+				}
+			}
+			before, estimator := slices.Clone(p.row(BlockX, 0)), p.alg.Program.(Estimator)
+			at := p.Record(BlockCursor).U[0]
+			g := ram.New(1, p.Layout.Params)
+			if n, err := estimator.Estimate(ctx, p.Env, p.k, 7, g); err != nil || n != c.n {
+				t.Fatalf("%d directions, %v", n, err)
+			}
+			p.Record(BlockCursor).U[0] = at
+			own := make([]int32, 8)
+			p.SharedBatch(own, at)
+			train := [][]int32{{1, 2, 3, 4}, {9, 8, 7, 6}, {20, 21, 22, 23}}
+
+			p.Recycle()
+			s, err := p.Slope(ctx, p.k, estimator, 7, train)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := cosineDown(doubles(flat(g)), b.gradient(before, own)); math.Abs(s.Batch-want) > 1e-5 {
+				t.Errorf("with the batch %v, want %v", s.Batch, want)
+			}
+			if want := cosineDown(doubles(flat(g)), b.gradient(before, slices.Concat(train...))); math.Abs(s.Train-want) > 1e-5 {
+				t.Errorf("with samples of training %v, want %v", s.Train, want)
+			}
+			if s.Batch < 0.1 || s.Directions != c.n {
+				t.Errorf("an estimate of %d directions has the cosine %v", s.Directions, s.Batch)
+			}
+			if !slices.Equal(p.row(BlockX, 0), before) {
+				t.Error("the parameters have moved")
+			}
+		})
+	}
+}
+
+// TestSlopeOfNothing: candidates with batches of their own have none in common, and where every result is equal there
+// is no direction.
+func TestSlopeOfNothing(t *testing.T) {
+	ctx, b := context.Background(), newBowl(t, 20, 64)
+	p := b.populate(t, OpenAIES, 8, set{"batch": 4, "samples": 1})
+	if s, err := p.Slope(ctx, p.k, openaiES{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch || s.Train != s.Train {
+		t.Errorf("batches of their own: %+v, %v", s, err)
+	}
+	b.a = make([]float64, 20) // a plain
+	p = b.populate(t, ARS, 8, set{"batch": 4})
+	if s, err := p.Slope(ctx, p.k, ars{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch || s.Train == s.Train {
+		t.Errorf("on a plain: %+v, %v", s, err)
+	}
+}
+
+// cosineDown is that of g and minus h.
+func cosineDown(g, h []float64) float64 {
+	var gh, gg, hh float64
+	for i := range g {
+		gh, gg, hh = gh-g[i]*h[i], gg+g[i]*g[i], hh+h[i]*h[i]
+	}
+	return gh / math.Sqrt(gg*hh)
+}

@@ -1,0 +1,121 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/geometry"
+	"brood/runtime/worker"
+)
+
+// linePoints are those of a line, and geometryMembers the most that are compared with each other.
+const (
+	linePoints      = 21
+	geometryMembers = 128
+)
+
+// MeasureGeometry brings back a round of the session in dir, as Export does, and measures its population: on validation
+// samples, of which those of its probes are taken. The session may be running, and is not changed. Of a population of
+// more than 128 as many are compared, evenly from the first on.
+func MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit)) (*geometry.Geometry, error) {
+	return (*Own)(nil).MeasureGeometry(ctx, dir, want, progress)
+}
+
+// MeasureGeometry is [MeasureGeometry] for a session of this graph.
+func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit)) (*geometry.Geometry, error) {
+	j, h, err := o.past(dir, want.At)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(dir)
+	if j.bare() {
+		return nil, fmt.Errorf("%s trained no model: its members have no place", name)
+	}
+	at := want.At
+	if cp := h.saved(); at == 0 && cp != nil {
+		at = cp.Round
+		if h, err = read(dir, at); err != nil {
+			return nil, err
+		}
+		h.nearest(dir)
+	}
+	w, _, err := walk(ctx, j, dir, at, h, nil, want.Threads, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Free()
+	now, err := w.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := now.Roster.Members
+	if want.Pair {
+		for _, m := range []optim.Member{want.From, want.To} {
+			if !slices.Contains(all, m) {
+				return nil, fmt.Errorf("there is no member %d in round %d of %s: choose among %d to %d", m, now.Round, name, all[0], all[len(all)-1])
+			}
+		}
+		if want.From == want.To {
+			return nil, fmt.Errorf("member %d is one point: name two members", want.From)
+		}
+	}
+	g, err := w.Geometry(ctx, compared(all, want))
+	switch {
+	case errors.Is(err, worker.ErrNoReplicas) && !want.Pair:
+		return o.slopes(ctx, w, name, now, j)
+	case errors.Is(err, worker.ErrNoReplicas):
+		return nil, fmt.Errorf("%s has one model in round %d: %s gives its members no parameters of their own", name, now.Round, now.Algorithm)
+	case err != nil:
+		return nil, err
+	}
+	g.Session, g.Algorithm, g.Round, g.Population, g.Measured = name, now.Algorithm, now.Round, len(all), j.own.maximises()
+	if len(g.Members) < 2 {
+		return g, nil
+	}
+	if g.From, g.To = want.From, want.To; !want.Pair {
+		g.From, g.To = g.Furthest()
+	}
+	g.Line, err = w.Line(ctx, g.From, g.To, cmp.Or(want.Points, linePoints))
+	return g, err
+}
+
+// generations are those whose estimates are compared with the gradient.
+const generations = 8
+
+// slopes measures an algorithm of one model, whose members are candidates.
+func (o *Own) slopes(ctx context.Context, w *worker.Worker, name string, now event.Checkpoint, j *Job) (*geometry.Geometry, error) {
+	if j.own.maximises() {
+		return nil, fmt.Errorf("%s has one model in round %d, and its objective has no gradient to compare an estimate with", name, now.Round)
+	}
+	all, samples, err := w.Slope(ctx, generations)
+	switch {
+	case errors.Is(err, worker.ErrNoReplicas):
+		return nil, fmt.Errorf("%s has one model in round %d: %s gives its members no parameters of their own", name, now.Round, now.Algorithm)
+	case err != nil:
+		return nil, err
+	}
+	return &geometry.Geometry{Session: name, Algorithm: now.Algorithm, Round: now.Round, Population: len(now.Roster.Members), Slopes: all,
+		Params: j.Net.Layout.Params, Samples: samples}, nil
+}
+
+// compared are the members that are: at most geometryMembers of all, evenly, and the pair that was asked for.
+func compared(all []optim.Member, want geometry.Wanted) (some []optim.Member) {
+	if len(all) <= geometryMembers {
+		return all
+	}
+	for i := range geometryMembers {
+		some = append(some, all[i*len(all)/geometryMembers])
+	}
+	if want.Pair {
+		some = append(some, want.From, want.To)
+		slices.Sort(some)
+		some = slices.Compact(some)
+	}
+	return some
+}

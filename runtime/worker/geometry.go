@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/geometry"
+)
+
+// Geometry measures how the members stand to each other after the rounds done; of members that is nil, all. It draws no
+// line. Every member of the roster must be hosted here.
+func (w *Worker) Geometry(ctx context.Context, of []optim.Member) (*geometry.Geometry, error) {
+	x, params, err := w.standing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	env := w.now.env
+	if of == nil {
+		of = env.Roster.Members
+	}
+	n := len(of)
+	g := &geometry.Geometry{Members: of, Length: make([]float64, n), Spread: make([]float64, n), Distance: make([][]float64, n)}
+	var tasks []engine.Task
+	for i, m := range of {
+		row := x.Sub(env.Row(m), 1)
+		g.Distance[i] = make([]float64, n)
+		tasks = append(tasks, engine.Distance{X: row, RMS: g.Length[i : i+1]}, engine.Distance{X: row, Centre: params, RMS: g.Spread[i : i+1]})
+		for j, other := range of[:i] {
+			tasks = append(tasks, engine.Distance{X: row, Centre: x.Sub(env.Row(other), 1), RMS: g.Distance[i][j : j+1]})
+		}
+	}
+	if err := w.cfg.Engine.Do(ctx, tasks...); err != nil {
+		return nil, fmt.Errorf("geometry: %w", err)
+	}
+	if err := w.cfg.Engine.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("geometry: %w", err)
+	}
+	for i := range n {
+		for j := range i {
+			g.Distance[j][i] = g.Distance[i][j]
+		}
+	}
+	return g, nil
+}
+
+// Line evaluates the model at so many evenly spaced points of the straight line from member a to member b, both
+// included, on the samples of probes; batch-norm statistics are rebuilt for each point, as for a centre. Every member
+// of the roster must be hosted here.
+func (w *Worker) Line(ctx context.Context, a, b optim.Member, points int) ([]optim.Scores, error) {
+	x, at, err := w.standing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	env := w.now.env
+	from, to := x.Sub(env.Row(a), 1), x.Sub(env.Row(b), 1)
+	out := make([]optim.Scores, points)
+	for i := range out {
+		t := float32(i) / float32(max(1, points-1))
+		step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(at, optim.T(1-t, from), optim.T(t, to))}}
+		if err := w.cfg.Engine.Do(ctx, step); err != nil {
+			return nil, fmt.Errorf("geometry: %w", err)
+		}
+		stats, err := w.rebuildStats(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		sc, err := optim.Score(ctx, w.cfg.Engine, at, engine.Rows(1), stats, w.probed())
+		if err != nil {
+			return nil, fmt.Errorf("geometry: %w", err)
+		}
+		out[i] = sc[0]
+	}
+	return out, nil
+}
+
+// slopeBatch are the samples of a batch of the gradient on training samples, of which there are slopeBatches.
+const (
+	slopeBatch   = 512
+	slopeBatches = 8
+)
+
+// Slope compares what so many generations would estimate from the parameters after the rounds done with the gradient
+// there, on samples of training evenly from all. The rounds are those that would follow; nothing is moved but the
+// cursor of the mini-batches, so that the worker does no rounds behind it. Every member must be hosted here.
+func (w *Worker) Slope(ctx context.Context, generations int) (all []optim.Slope, samples int, err error) {
+	w.install(w.epoch)
+	s := w.now
+	if s == nil {
+		return nil, 0, errors.New("geometry: no plan is in force")
+	}
+	p, ok := s.alg.Program.(optim.Estimator)
+	if !ok {
+		return nil, 0, ErrNoReplicas
+	}
+	train := slices.Collect(slices.Chunk(spaced(w.cfg.Data.Train(), slopeBatches*slopeBatch), slopeBatch))
+	if n := len(train); n > 1 && len(train[n-1]) < slopeBatch { // all weigh alike
+		train = train[:n-1]
+	}
+	for _, batch := range train {
+		samples += len(batch)
+	}
+	k := s.values()
+	for i := range generations {
+		s.env.Recycle()
+		one, err := s.env.Slope(ctx, k, p, s.round+uint64(i), train)
+		if err = because(s.env, err); err != nil {
+			return nil, 0, fmt.Errorf("geometry: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, samples, nil
+}
+
+// ErrNoReplicas says that an algorithm has one model, and no members with parameters of their own.
+var ErrNoReplicas = errors.New("its members have no parameters of their own")
+
+// standing is the parameters of the members, and those of the centre in scratch.
+func (w *Worker) standing(ctx context.Context) (x, centre engine.Mat, err error) {
+	w.install(w.epoch)
+	s := w.now
+	if s == nil {
+		return x, centre, errors.New("geometry: no plan is in force")
+	}
+	x = s.env.Block(optim.BlockX)
+	if s.shared()[optim.BlockX] || x.Rows == 0 || x.Cols != w.cfg.Layout.Params || x.Cols == 0 {
+		return x, centre, ErrNoReplicas
+	}
+	s.env.Recycle()
+	centre = s.env.Scratch(1, w.cfg.Layout.Params)
+	if err := s.alg.Program.Centre(ctx, s.env, s.values(), centre); err != nil {
+		return x, centre, fmt.Errorf("centre: %w", because(s.env, err))
+	}
+	return x, centre, nil
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/geometry"
+	"brood/runtime/host"
+	"brood/runtime/option"
+	"brood/tui"
+)
+
+func geometryCommand(s streams) *cobra.Command {
+	var want geometry.Wanted
+	var pair, program string
+	var ascii bool
+	c := &cobra.Command{Use: "geometry SESSION", Short: "Measure how the members of a population stand to each other: overlaps, distances, the loss between two of them",
+		Long: "Measure how the members of a population stand to each other after a round: the cosine of the angle between the parameters of any two, how\nfar they are from each other and from the centre, and the loss at points of the straight line between two of them, on the samples that\nprobes look at. Without --at it is the round of the newest checkpoint; for another one the rounds since the checkpoint before it\nare executed again. The session may be running, and is not changed.",
+		Args: exactly("a SESSION")}
+	asJSON := jsonFlag(c)
+	c.Flags().Uint64Var(&want.At, "at", 0, "the round (default: that of the newest checkpoint)")
+	c.Flags().StringVar(&pair, "line", "", "the two members between which the loss is measured, as A,B (default: the two that are furthest apart)")
+	c.Flags().IntVar(&want.Points, "points", 21, "points of that line, 2 to 1001")
+	c.Flags().IntVar(&want.Threads, "threads", 0, "threads (default: all cores)")
+	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
+	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if want.Points < 2 || want.Points > 1001 {
+			return usage("--points %d: give 2 to 1001", want.Points)
+		}
+		if c.Flags().Changed("at") && want.At == 0 {
+			return usage("--at 0: give a round of 1 or more")
+		}
+		if pair != "" {
+			var err error
+			if want.From, want.To, err = twoMembers(pair); err != nil {
+				return err
+			}
+			want.Pair = true
+		}
+		dir, err := resolve(args[0])
+		if err != nil {
+			return err
+		}
+		own, err := host.Program(program)
+		if err != nil {
+			return err
+		}
+		last := time.Now()
+		x, err := own.MeasureGeometry(c.Context(), dir, want, func(k event.Commit) {
+			if !*asJSON && time.Since(last) > time.Second {
+				last = time.Now()
+				fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return json.NewEncoder(s.out).Encode(geometryObject(x))
+		}
+		width := 100
+		if w, _, err := term.GetSize(os.Stdout.Fd()); s.terminal && err == nil {
+			width = min(max(w, 60), 160)
+		}
+		fmt.Fprint(s.out, tui.GeometryText(x, width, ascii))
+		return nil
+	}
+	return c
+}
+
+// twoMembers reads A,B, with or without the m that screens put before them.
+func twoMembers(text string) (a, b optim.Member, err error) {
+	from, to, ok := strings.Cut(text, ",")
+	x, errA := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(from), "m"), 10, 31)
+	y, errB := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(to), "m"), 10, 31)
+	if !ok || errA != nil || errB != nil {
+		return 0, 0, usage("--line %s: give two members, such as 0,3", text)
+	}
+	return optim.Member(x), optim.Member(y), nil
+}
+
+// geometryObject is all of it as one object: lists are by place in members.
+func geometryObject(x *geometry.Geometry) map[string]any {
+	numbers := func(l []float64) []any {
+		out := make([]any, len(l))
+		for i, v := range l {
+			out[i] = finite(v)
+		}
+		return out
+	}
+	if len(x.Slopes) > 0 {
+		batch, batchError, train, trainError := x.Cosines()
+		return map[string]any{"event": "geometry", "session": x.Session, "algorithm": x.Algorithm, "round": x.Round, "population": x.Population,
+			"estimate": map[string]any{"generations": len(x.Slopes), "directions": x.Slopes[0].Directions, "parameters": x.Params, "bound": x.Bound(),
+				"batch": finite(batch), "batch_error": finite(batchError), "train": finite(train), "train_error": finite(trainError), "train_samples": x.Samples}}
+	}
+	overlap, distance := make([][]any, len(x.Members)), make([][]any, len(x.Members))
+	for i := range x.Members {
+		row := make([]float64, len(x.Members))
+		for j := range row {
+			row[j] = x.Overlap(i, j)
+		}
+		overlap[i], distance[i] = numbers(row), numbers(x.Distance[i])
+	}
+	out := map[string]any{"event": "geometry", "session": x.Session, "algorithm": x.Algorithm, "round": x.Round, "population": x.Population, "members": x.Members,
+		"overlap": overlap, "distance": distance, "spread": numbers(x.Spread), "length": numbers(x.Length)}
+	if len(x.Line) > 1 {
+		var loss, wrong []float64
+		for _, p := range x.Line {
+			loss, wrong = append(loss, p.Mean()), append(wrong, p.Error())
+		}
+		height, at := x.Barrier()
+		line := map[string]any{"from": x.From, "to": x.To, "loss": numbers(loss), "barrier": finite(height), "barrier_at": at}
+		if !x.Measured {
+			line["error"] = numbers(wrong)
+		}
+		out["line"] = line
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/view/sourcetest"
+)
+
+// where is the cell in which a text begins on the screen.
+func (d *desk) where(text string) (x, y int) {
+	d.t.Helper()
+	for y, line := range strings.Split(d.screenText(), "\n") {
+		if at := strings.Index(line, text); at >= 0 {
+			return len([]rune(line[:at])), y
+		}
+	}
+	d.t.Fatalf("the screen does not show %q:\n%s", text, d.screenText())
+	return 0, 0
+}
+
+func (d *desk) clickAt(x, y int) *desk {
+	d.Update(tea.MouseClickMsg{X: x, Y: y})
+	d.settle()
+	return d
+}
+
+// A click on a screen's digit or name opens that screen, whatever the width, and whatever has a badge before it.
+func TestScreensByMouse(t *testing.T) {
+	for _, w := range []int{60, 80, 100, 120, 200} {
+		d := open(t, w, 24, sourcetest.Run(6, 400), nil)
+		d.screenText()
+		for i, s := range d.screens() {
+			line := []rune(strings.Split(d.screenText(), "\n")[1])
+			x := slices.IndexFunc(line, func(r rune) bool { return r == rune('0'+s.digit) })
+			if d.clickAt(x, 1); d.screen != i {
+				t.Fatalf("%d wide: a click on %d opens %s", w, s.digit, d.screens()[d.screen].name)
+			}
+		}
+	}
+}
+
+// Dialogs take the mouse: a choice is done, yes and no are what they say, the wheel moves, and a click beside leaves.
+func TestDialogsByMouse(t *testing.T) {
+	d := open(t, 100, 30, sourcetest.Run(6, 400), nil)
+	d.press("ctrl+p")
+	x, y := d.where("screen Charts")
+	if d.clickAt(x, y); d.popup != nil || d.screens()[d.screen].name != "Charts" {
+		t.Errorf("the palette: on %s, popup %v", d.screens()[d.screen].name, d.popup)
+	}
+	d.press("ctrl+p")
+	d.Update(tea.MouseWheelMsg{X: 50, Y: 15, Button: tea.MouseWheelDown})
+	if p := d.popup.(*palette); p.chosen != 1 {
+		t.Errorf("the wheel chooses %d", p.chosen)
+	}
+	if d.clickAt(1, 1); d.popup != nil || d.screens()[d.screen].name != "Charts" {
+		t.Errorf("a click beside the palette: popup %v, on %s", d.popup, d.screens()[d.screen].name)
+	}
+
+	d.press("?")
+	d.Update(tea.MouseWheelMsg{X: 50, Y: 15, Button: tea.MouseWheelDown})
+	if h := d.popup.(*help); h.scroll != 1 {
+		t.Errorf("the wheel scrolls help to %d", h.scroll)
+	}
+	if d.clickAt(50, 15); d.popup == nil {
+		t.Error("a click in help closes it")
+	}
+	d.clickAt(0, 0)
+
+	for word, stopped := range map[string]bool{"n go on": false, "y stop the run": true} {
+		d := open(t, 100, 30, sourcetest.Run(6, 400), nil)
+		d.press("X")
+		x, y := d.where("Stop the run?")
+		if d.clickAt(x, y); d.popup == nil {
+			t.Fatal("a click on the question answers it")
+		}
+		x, y = d.where(word)
+		if d.clickAt(x+2, y); d.popup != nil || (len(d.sent) > 0) != stopped {
+			t.Errorf("a click on %q: popup %v, sent %v", word, d.popup, d.sent)
+		}
+	}
+}

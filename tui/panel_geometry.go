@@ -1,0 +1,272 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/geometry"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+const (
+	overlapPanel panelID = "overlap"
+	betweenPanel panelID = "between"
+	spreadPanel  panelID = "spread"
+)
+
+// places is the state of the panels that take the Population screen to show where members stand: what was measured
+// last, and what is on its way. Nothing is measured unless somebody asks: it takes processor time from a run that
+// trains here.
+type places struct {
+	open bool
+	got  *geometry.Geometry
+	err  error
+	now  *measuring
+}
+
+// measuring is a measurement on its way.
+type measuring struct {
+	at     uint64        // the round that was asked for, 0 for that of the newest checkpoint
+	done   atomic.Uint64 // the last round that was executed again
+	cancel context.CancelFunc
+}
+
+func newPlaces() *places { return &places{} }
+
+func (p *places) panels() []panel {
+	const group = "where members stand (w on Population)"
+	keys := []binding{
+		{keys: []string{"w"}, title: "back to the population", do: p.show},
+		{keys: []string{"enter"}, title: "measure here, or its checkpoint", do: p.measure, why: p.may},
+		{keys: []string{"p"}, title: "line to the furthest member", do: p.line, why: p.may},
+	}
+	hints := func(m *model) [][2]string {
+		return [][2]string{{"enter", "measure"}, {"w", "back"}, {"[ ]", "member"}, {"p", "its line"}, {"←→", "round"}, {"E", "export"}}
+	}
+	of := func(id panelID, title func() string, draw func(m *model, g *cell.Grid, r cell.Rect)) panel {
+		return panel{
+			id: id, group: group, keys: keys, hints: hints, back: p.back, export: p.rows,
+			title: func(*model) (string, string) { return title(), p.note() },
+			draw: func(m *model, g *cell.Grid, r cell.Rect) {
+				if p.got == nil {
+					explain(g, r, p.missing(m))
+					return
+				}
+				draw(m, g, r)
+			},
+		}
+	}
+	overlap := of(overlapPanel, func() string {
+		if p.candidates() {
+			return "estimate  cosine with the gradient"
+		}
+		return "overlap  cosine between members"
+	}, func(m *model, g *cell.Grid, r cell.Rect) {
+		if p.candidates() {
+			drawSlopes(g, r, p.got)
+			return
+		}
+		drawOverlaps(g, r, p.got, m.member)
+	})
+	overlap.reset = p.reset
+	between := of(betweenPanel, func() string {
+		if p.got == nil || len(p.got.Line) < 2 {
+			return "loss between two members"
+		}
+		return lineTitle(p.got)
+	}, func(m *model, g *cell.Grid, r cell.Rect) { drawBetween(g, r, p.got, m.opt.ASCII) })
+	spread := of(spreadPanel, func() string { return "spread  distance from the centre" },
+		func(m *model, g *cell.Grid, r cell.Rect) { drawSpreads(g, r, p.got, m.member) })
+	return []panel{overlap, between, spread}
+}
+
+// show puts the panels in the place of the population's, or takes them away again.
+func (p *places) show(m *model) tea.Cmd {
+	p.open = !p.open
+	if m.focus = distributionPanel; p.open {
+		m.focus = overlapPanel
+	}
+	return nil
+}
+
+// place is the Population screen.
+func (p *places) place(m *model, b cell.Rect) []placement {
+	switch {
+	case !p.open:
+		return placePopulation(m, b)
+	case p.candidates():
+		return []placement{{overlapPanel, b}}
+	}
+	if b.W < fullW {
+		top, low := b.Top((b.H + 1) / 2)
+		left, right := low.Left(low.W / 2)
+		return []placement{{overlapPanel, top}, {betweenPanel, left}, {spreadPanel, right}}
+	}
+	left, right := b.Left(b.W / 2)
+	top, low := right.Top((right.H + 1) / 2)
+	return []placement{{overlapPanel, left}, {betweenPanel, top}, {spreadPanel, low}}
+}
+
+func (p *places) reset() {
+	if p.now != nil {
+		p.now.cancel()
+	}
+	*p = places{}
+}
+
+// candidates says that the members have no place of their own: there is an estimate to look at instead.
+func (p *places) candidates() bool { return p.got != nil && len(p.got.Slopes) > 0 }
+
+// note says of which round it is, and how far the next measurement has come.
+func (p *places) note() string {
+	switch {
+	case p.now != nil && p.now.done.Load() > 0:
+		return "executing round " + round(p.now.done.Load())
+	case p.now != nil:
+		return "measuring"
+	case p.got != nil:
+		return "round " + round(p.got.Round)
+	}
+	return ""
+}
+
+// missing says why there is nothing to see.
+func (p *places) missing(m *model) string {
+	switch {
+	case p.now != nil:
+		return "measuring how the members stand to each other; esc gives it up"
+	case p.err != nil:
+		return p.err.Error()
+	}
+	if why := p.may(m); why != "" {
+		return why
+	}
+	return "enter measures how the members stand to each other, after the round of the newest checkpoint or of the cursor. It takes processor time here."
+}
+
+// may says why nothing can be measured.
+func (p *places) may(m *model) string {
+	_, able := m.opt.Library.(Geometer)
+	switch {
+	case m.opt.Source == nil:
+		return noRun
+	case !able || m.opt.Session == "":
+		return "the session of this run is not on this machine: `brood geometry` measures it where it is"
+	case p.now != nil:
+		return "it is being measured: esc gives it up"
+	}
+	return ""
+}
+
+func (p *places) measure(m *model) tea.Cmd {
+	if m.replay != nil {
+		m.replay.Pause(true)
+	}
+	return p.ask(m, geometry.Wanted{At: p.at(m)})
+}
+
+// at is the round of the cursor, 0 without one.
+func (p *places) at(m *model) uint64 {
+	if m.cursor.on || m.replay != nil {
+		return m.here()
+	}
+	return 0
+}
+
+// line measures the line from the focused member to the one furthest from it, after the round that is shown.
+func (p *places) line(m *model) tea.Cmd {
+	switch {
+	case p.got == nil:
+		return p.measure(m)
+	case p.candidates():
+		m.say(cell.Warn, "candidates of one model have no line between them")
+		return nil
+	}
+	i := slices.Index(p.got.Members, m.member)
+	if i < 0 || len(p.got.Members) < 2 {
+		m.say(cell.Warn, fmt.Sprintf("m%d is not among the members that were measured: choose another by [ and ]", m.member))
+		return nil
+	}
+	far := 0
+	for j := range p.got.Members {
+		if p.got.Distance[i][j] > p.got.Distance[i][far] || far == i {
+			far = j
+		}
+	}
+	return p.ask(m, geometry.Wanted{At: p.got.Round, Pair: true, From: m.member, To: p.got.Members[far]})
+}
+
+func (p *places) ask(m *model, want geometry.Wanted) tea.Cmd {
+	ctx, cancel := context.WithCancel(m.reading.ctx)
+	now, gen := &measuring{at: want.At, cancel: cancel}, m.feed.gen
+	p.now = now
+	lib, dir := m.opt.Library.(Geometer), m.opt.Session
+	return m.task(func() tea.Msg {
+		defer cancel()
+		got, err := lib.Geometry(ctx, dir, want, now.done.Store)
+		return reply(func(m *model) tea.Cmd {
+			if gen != m.feed.gen || p.now != now { // another run is shown, or it was given up
+				return nil
+			}
+			p.now = nil
+			switch {
+			case errors.Is(err, context.Canceled):
+				m.say(cell.Warn, "the measurement was given up")
+			case err != nil && p.got != nil:
+				m.say(cell.Alert, err.Error())
+			default:
+				p.got, p.err = got, err
+			}
+			return nil
+		})
+	})
+}
+
+// back gives up a measurement that is on its way, and then leads back to the population.
+func (p *places) back(m *model) bool {
+	switch {
+	case p.now != nil:
+		p.now.cancel()
+		p.now = nil
+		m.say(cell.Warn, "the measurement of "+filepath.Base(m.opt.Session)+" was given up")
+	case p.open:
+		p.show(m)
+	default:
+		return false
+	}
+	return true
+}
+
+// rows are the pairs of members, then the line.
+func (p *places) rows(*model) func(*view.View) rows {
+	x := p.got
+	return func(*view.View) (out rows) {
+		if x == nil {
+			return nil
+		}
+		if len(x.Slopes) > 0 {
+			out = append(out, []string{"round", "generation", "directions", "batch", "train"})
+			for i, s := range x.Slopes {
+				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(i + 1), fmt.Sprint(s.Directions), fmt.Sprint(s.Batch), fmt.Sprint(s.Train)})
+			}
+			return out
+		}
+		out = append(out, []string{"round", "from", "to", "share", "overlap", "distance", "loss"})
+		for i := range x.Members {
+			for j := range x.Members {
+				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(x.Members[i]), fmt.Sprint(x.Members[j]), "", fmt.Sprint(x.Overlap(i, j)), fmt.Sprint(x.Distance[i][j]), ""})
+			}
+		}
+		for i, s := range x.Line {
+			out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(x.From), fmt.Sprint(x.To), fmt.Sprint(float64(i) / float64(len(x.Line)-1)), "", "", fmt.Sprint(s.Mean())})
+		}
+		return out
+	}
+}
