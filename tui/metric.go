@@ -102,8 +102,8 @@ func (m *model) seriesTitle(name string) string {
 			if s.Name != name || s.Title == "" {
 				continue
 			}
-			if s.Unit != "" {
-				return s.Title + "  " + s.Unit
+			if unit := m.shown.Config.Unit(s.Unit); unit != "" {
+				return s.Title + "  " + unit
 			}
 			return s.Title
 		}

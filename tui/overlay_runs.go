@@ -32,6 +32,7 @@ type laid struct {
 	cols      []column[figureRow]
 	differing []string // settings
 	unequal   string   // why nobody is best by what the runs spent, see [compare.Unequal]
+	unlike    string   // why nobody has the best result, see [compare.Unlike]
 }
 
 // overlaid is a line of the charts: a run, or runs that differ in nothing but their seeds.
@@ -159,7 +160,7 @@ func (r *runs) lay(m *model) *laid {
 	}
 	o.near()
 	o.rows, o.cols, o.differing = o.figures()
-	o.unequal = compare.Unequal(o.set)
+	o.unequal, o.unlike = compare.Unequal(o.set), compare.Unlike(o.set)
 	for _, q := range o.quantities() {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)

@@ -47,9 +47,9 @@ func (m *model) lossSeries() (s *view.Series, title, unit string) {
 		return nil, "minus the fitness of the centre", ""
 	}
 	if m.shown.Config != nil && m.shown.Config.Data != "" && m.alg != nil && unit != optim.SeriesLoss.Unit {
-		return nil, "loss of the centre", optim.SeriesLoss.Unit
+		return nil, "loss of the centre", m.shown.Config.Unit(optim.SeriesLoss.Unit)
 	}
-	return m.shown.Find(m.mainSeries()), title, unit
+	return m.shown.Find(m.mainSeries()), title, m.shown.Config.Unit(unit)
 }
 
 func lossTitle(m *model) (string, string) {

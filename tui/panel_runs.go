@@ -133,11 +133,14 @@ func runColumns() []column[runCell] {
 			}
 			return num(k.Loss)
 		})},
-		{head: "test %", width: 7, weight: 19, right: true, text: told(func(k *known) string {
+		{head: "test", width: 8, weight: 19, right: true, text: told(func(k *known) string {
 			if k.Score == nil {
 				return ""
 			}
-			text := strings.TrimSuffix(k.Score.Text(), " %")
+			text := num(k.Score.Value)
+			if k.Score.Percent {
+				text = k.Score.Text()
+			}
 			if k.TestRound != k.Round {
 				text += "@" // the foot says of which round
 			}

@@ -3,6 +3,7 @@ package event
 import (
 	"math"
 	"regexp"
+	"strings"
 )
 
 // Targets is what a regression predicts, as its scores need it.
@@ -86,6 +87,14 @@ func (c *Config) Score() Score { return c.Scores()[0] }
 
 // Graded says that predictions are right or wrong, so that there is a test error.
 func (c *Config) Graded() bool { return c.Score().Key == KeyTestError }
+
+// Unit is that of a figure for which nats are declared: only the loss of a model of classes is in nats.
+func (c *Config) Unit(declared string) string {
+	if strings.TrimPrefix(declared, "-") == "nats" && !c.Graded() {
+		return ""
+	}
+	return declared
+}
 
 // Maximises says that a fitness is all there is: the run is of an objective.
 func (c *Config) Maximises() bool { return c != nil && c.Objective != "" }

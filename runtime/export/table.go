@@ -228,7 +228,7 @@ func (r *Run) column(name string) Column {
 			}
 		}
 	}
-	c.Unit, c.Doc = cmp.Or(c.Unit, known.Unit), cmp.Or(c.Doc, known.Doc, of)+part
+	c.Unit, c.Doc = r.View.Config.Unit(cmp.Or(c.Unit, known.Unit)), cmp.Or(c.Doc, known.Doc, of)+part
 	return c
 }
 

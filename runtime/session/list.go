@@ -26,8 +26,7 @@ type Info struct {
 	Started   time.Time // of the first record; of the directory where there is none
 	Round     uint64    // rounds done
 	Phase     event.Phase
-	TestError *float64 // percent; nil before the first evaluation, and where nothing is right or wrong
-	Score     *Scored  // what the centre was tested by, whatever it is; nil before the first evaluation
+	Score     *Scored  // what the centre was tested by; nil before the first evaluation
 	TestRound uint64   // that it is of
 	Size      int64    // bytes of all files
 	Err       string   // why it cannot be read, a sentence; "" if it can
@@ -38,6 +37,7 @@ type Info struct {
 type Scored struct {
 	Key, Title string
 	Percent    bool
+	More       bool // is better
 	Value      float64
 }
 
@@ -123,10 +123,7 @@ func (x *Info) read() error {
 			x.Phase = rec.State.Phase
 		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
 			s := first.Config.Score()
-			x.TestRound, x.Score = rec.Evaluation.Round, &Scored{s.Key, s.Title, s.Percent, s.Of(rec.Evaluation)}
-			if first.Config.Graded() {
-				x.TestError = &rec.Evaluation.TestError
-			}
+			x.TestRound, x.Score = rec.Evaluation.Round, &Scored{s.Key, s.Title, s.Percent, s.More, s.Of(rec.Evaluation)}
 		}
 	}
 	return nil

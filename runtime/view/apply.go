@@ -106,6 +106,7 @@ func (v *View) evaluation(e *event.Evaluation) {
 			v.points(scalar(s.Series, e.Round, s.Of(e)))
 		}
 	}
+	v.points(scalar(TestLoss, e.Round, e.TestLoss))
 }
 
 func (v *View) commit(c *event.Commit) {

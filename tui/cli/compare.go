@@ -190,6 +190,9 @@ func (c comparison) print(s streams) {
 	if why := compare.Unequal(c.runs); why != "" {
 		fmt.Fprintln(s.out, "no * for seconds and sent: "+why)
 	}
+	if why := compare.Unlike(c.runs); why != "" {
+		fmt.Fprintln(s.out, "no * for results: "+why)
+	}
 	fmt.Fprintln(s.out)
 	for _, line := range c.curves() {
 		fmt.Fprintln(s.out, strings.TrimRight(line, " "))

@@ -214,7 +214,12 @@ func (w *sweep) best(rows int) *table {
 		heads = append(heads, ">"+name)
 	}
 	if unit = presets.Metrics[w.by]; unit != w.by {
-		unit = w.by + " " + unit
+		for _, t := range w.Trials {
+			if t.Tally != nil {
+				unit = t.Tally.Config.Unit(unit)
+			}
+		}
+		unit = strings.TrimSpace(w.by + " " + unit)
 	}
 	heads = append(heads, ">"+unit, ">± s.e.")
 	if !w.Bare {
