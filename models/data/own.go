@@ -212,7 +212,7 @@ func numbered(from string, names []string) ([]string, error) {
 	for _, s := range names {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 0 || n >= maxClasses {
-			return nil, fmt.Errorf("%s: label %s is out of range: number the classes from 0 to %d at most, or give them names", from, s, maxClasses-1)
+			return nil, fmt.Errorf("%s: label %s is out of range: number the classes from 0 to %d at most, or give them names; a model of the loss mse predicts numbers", from, s, maxClasses-1)
 		}
 		seen[n], top = true, max(top, n)
 	}

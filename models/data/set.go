@@ -297,7 +297,7 @@ func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int
 // Read-only.
 func (s *Set) Normal() [][256]float32 { return s.scale }
 
-// Digest names the content: BLAKE3 over shape, counts, samples as they were read, labels, and targets as they were read.
+// Digest names the content: BLAKE3 over shape, counts, samples, labels and targets, as they were read.
 func (s *Set) Digest() string { return s.digest }
 
 func (s *Set) sum(train int) string {

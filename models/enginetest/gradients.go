@@ -52,8 +52,8 @@ func toyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
 	return s
 }
 
-// Compile is a model of three classes from "kind key=value" lines; a first line "loss NAME key=value" is the loss of one
-// without.
+// Compile is a model of three classes from "kind key=value" lines; a first line "loss NAME key=value" is the loss of
+// one without.
 func Compile(t *testing.T, input string, layers ...string) *models.Model {
 	t.Helper()
 	text := "name = 'test'\nclasses = 3\ninput = " + input + "\n"

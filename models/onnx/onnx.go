@@ -23,7 +23,7 @@ const (
 // Names of what goes in and what comes out.
 const (
 	Input  = "input"  // [samples, ...]: bytes or numbers as the data have them
-	Output = "output" // [samples, outputs]: before the softmax, where the loss has one; numbers in the unit of their targets
+	Output = "output" // [samples, outputs]: before the softmax, where the loss has one; else in the unit of the targets
 )
 
 // Model is what is written.

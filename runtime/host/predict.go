@@ -21,8 +21,8 @@ type predictor interface {
 
 // Predict asks the model about samples of a set, without dropout, on the processor; threads 0 takes the machine's. each
 // hears of them in their order: at is the place in ids of the first of p, which are probabilities of the classes of the
-// model, or of a regression the numbers that it predicts, in the unit of its targets: a row for each sample, each's until
-// it returns. It gives what computed them.
+// model, or of a regression the numbers that it predicts, in the unit of its targets: a row for each sample, each's
+// until it returns. It gives what computed them.
 func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threads int, each func(at int, p [][]float64) error) (kernels string, err error) {
 	if t.Net.Loss == models.Distance {
 		return "", fmt.Errorf("model %s has no classes to predict: its loss is %s", t.Net.Name, models.Distance)
