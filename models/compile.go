@@ -38,15 +38,12 @@ func Compile(s Spec) (*Model, error) {
 	switch s.Loss {
 	case "":
 		s.Loss = CrossEntropy
-	case CrossEntropy, Distance:
+	case CrossEntropy, Distance, MSE, Huber:
 	default:
-		return nil, &SpecError{What: fmt.Sprintf("unknown loss %q; choose %s or %s", s.Loss, CrossEntropy, Distance)}
+		return nil, &SpecError{What: fmt.Sprintf("unknown loss %q; choose %s, %s, %s or %s", s.Loss, CrossEntropy, MSE, Huber, Distance)}
 	}
-	if s.Loss == Distance && s.Classes != 0 {
-		return nil, &SpecError{What: fmt.Sprintf("%d classes; a model of the loss %s has none", s.Classes, Distance)}
-	}
-	if s.Loss != Distance && (s.Classes < 2 || s.Classes > 1<<16) {
-		return nil, &SpecError{What: fmt.Sprintf("%d classes; a classifier needs 2 to 65536", s.Classes)}
+	if err := s.settleOutputs(); err != nil {
+		return nil, err
 	}
 	if len(s.Layers) == 0 {
 		return nil, &SpecError{What: "no [[layer]]; the least model is one dense layer"}
@@ -54,7 +51,7 @@ func Compile(s Spec) (*Model, error) {
 	if Size(s.Input) >= maxParams {
 		return nil, &SpecError{What: fmt.Sprintf("input %s is too large", show(s.Input))}
 	}
-	m := &Model{Name: s.Name, Doc: s.Doc, Input: slices.Clone(s.Input), Features: Size(s.Input), Classes: s.Classes, Loss: s.Loss}
+	m := &Model{Name: s.Name, Doc: s.Doc, Input: slices.Clone(s.Input), Features: Size(s.Input), Classes: s.Classes, Outputs: s.Outputs, Loss: s.Loss}
 	c := compiler{m, map[Kind]int{}, map[string]int{"input": 0}}
 	for i := range s.Layers {
 		if err := c.add(&s.Layers[i]); err != nil {
@@ -70,6 +67,28 @@ func Compile(s Spec) (*Model, error) {
 	return m, nil
 }
 
+// settleOutputs checks the classes or the outputs that go with the loss, and settles the values of a result.
+func (s *Spec) settleOutputs() error {
+	regression := s.Loss == MSE || s.Loss == Huber
+	switch {
+	case s.Loss != CrossEntropy && s.Classes != 0:
+		return &SpecError{What: fmt.Sprintf("%d classes; a model of the loss %s has none", s.Classes, s.Loss)}
+	case !regression && s.Outputs != 0:
+		return &SpecError{What: fmt.Sprintf("outputs = %d is of a model that predicts numbers; leave it out, or take the loss %s or %s", s.Outputs, MSE, Huber)}
+	case s.Loss == CrossEntropy && (s.Classes < 2 || s.Classes > 1<<16):
+		return &SpecError{What: fmt.Sprintf("%d classes; a classifier needs 2 to 65536", s.Classes)}
+	case s.Outputs < 0 || s.Outputs > 1<<16:
+		return &SpecError{What: fmt.Sprintf("outputs = %d; a regression predicts 1 to 65536 numbers", s.Outputs)}
+	case s.Loss == CrossEntropy:
+		s.Outputs = s.Classes
+	case s.Loss == Distance:
+		s.Outputs = Size(s.Input)
+	case s.Outputs == 0:
+		s.Outputs = 1
+	}
+	return nil
+}
+
 // finish checks that every result is used, and what the last one is.
 func (c *compiler) finish() error {
 	m := c.m
@@ -79,9 +98,12 @@ func (c *compiler) finish() error {
 		}
 	}
 	last := &m.Layers[len(m.Layers)-1]
-	want, what := m.Classes, fmt.Sprintf("the model has %d classes", m.Classes)
-	if m.Loss == Distance {
-		want, what = m.Features, fmt.Sprintf("a sample has %d values", m.Features)
+	want, what := m.Outputs, fmt.Sprintf("the model has %d classes", m.Classes)
+	switch {
+	case m.Loss == Distance:
+		what = fmt.Sprintf("a sample has %d values", m.Features)
+	case m.Regression():
+		what = fmt.Sprintf("the model has outputs = %d", m.Outputs)
 	}
 	if len(last.Out) != 1 || last.Out[0] != want {
 		return &SpecError{len(m.Layers), last.Kind, fmt.Sprintf("the last layer gives %s, %s; end with a dense layer of out = %d", show(last.Out), what, want)}

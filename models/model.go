@@ -15,7 +15,8 @@ type Model struct {
 	Name, Doc string
 	Input     []int // shape of a sample
 	Features  int   // elements of a sample
-	Classes   int   // 0 with the loss Distance
+	Classes   int   // 0 where the loss is not CrossEntropy
+	Outputs   int   // values of a result: the classes, the numbers that a regression predicts, with Distance the features
 	Loss      string
 	Layers    []Layer
 	Layout    engine.Layout
@@ -93,13 +94,24 @@ func (m *Model) Bounds(d *data.Set) engine.Bounds {
 	return b
 }
 
-// Fits says whether samples of a data set's shape in so many classes are what the model takes.
-func (m *Model) Fits(shape []int, classes int) error {
+// Regression says that the model predicts numbers.
+func (m *Model) Regression() bool { return m.Loss == MSE || m.Loss == Huber }
+
+// Fits says whether the samples of a data set, and their classes or targets, are what the model takes.
+func (m *Model) Fits(d data.Info) error {
+	shape, classes, outputs := d.Shape, d.Classes, d.Outputs
 	flat := len(m.Input) == 1 && m.Features == Size(shape)
 	if !flat && !slices.Equal(m.Input, shape) {
 		return typed.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)
 	}
-	if m.Loss != Distance && m.Classes < classes {
+	switch {
+	case m.Regression() && classes > 0:
+		return typed.Errorf("model %s predicts numbers (loss %s), and the data have classes; choose a model of the loss %s, or data whose labels are numbers", m.Name, m.Loss, CrossEntropy)
+	case m.Regression() && outputs != m.Outputs:
+		return typed.Errorf("model %s predicts outputs = %d, and the data have %d; choose a model and a data set that match", m.Name, m.Outputs, outputs)
+	case m.Loss == CrossEntropy && outputs > 0:
+		return typed.Errorf("model %s has classes, and the labels of the data are numbers; choose a model of the loss %s or %s", m.Name, MSE, Huber)
+	case m.Loss != Distance && m.Classes < classes:
 		return typed.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, classes)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/data"
 	"brood/models/engine"
 )
 
@@ -126,7 +127,7 @@ func TestResults(t *testing.T) {
 		t.Errorf("pooled to %v", got)
 	}
 	q, err := Load("quadratic")
-	if err != nil || q.Loss != Distance || q.Fits([]int{1, 28, 28}, 10) != nil || q.Fits([]int{1, 28, 27}, 10) == nil {
+	if err != nil || q.Loss != Distance || q.Fits(data.Info{Shape: []int{1, 28, 28}, Classes: 10}) != nil || q.Fits(data.Info{Shape: []int{1, 28, 27}, Classes: 10}) == nil {
 		t.Errorf("%+v, %v", q, err)
 	}
 }

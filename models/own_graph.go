@@ -15,7 +15,7 @@ func Own(name string, input []int, classes int, params []engine.Tensor) (*Model,
 	if name == "" || len(params) == 0 || classes < 2 {
 		return nil, fmt.Errorf("a model of one's own has name %q, %d parameters and %d classes: give it a name, parameters, and two classes or more", name, len(params), classes)
 	}
-	m := &Model{Name: name, Input: slices.Clone(input), Features: Size(input), Classes: classes, Loss: CrossEntropy}
+	m := &Model{Name: name, Input: slices.Clone(input), Features: Size(input), Classes: classes, Outputs: classes, Loss: CrossEntropy}
 	return m, m.tensors(params)
 }
 

@@ -41,9 +41,15 @@ const (
 	CrossEntropy = "cross-entropy" // of the softmax of the result; the default
 	// squared, of the result to the sample itself; it needs no classes and calls no sample correct
 	Distance = "distance"
+	// losses of a regression, which predicts numbers: per sample the mean over the outputs of
+	MSE   = "mse"   // e^2, e = result - target
+	Huber = "huber" // e^2/2 where |e| <= HuberDelta, else HuberDelta*(|e| - HuberDelta/2)
 	// minus the fitness that somebody else measures, see Measured; no layer list has it
 	Objective = "objective"
 )
+
+// HuberDelta is where Huber turns from a square into a line, in deviations of the target: 1, PyTorch's default.
+const HuberDelta = 1
 
 // Spec is a model as a person writes it.
 type Spec struct {
@@ -51,6 +57,7 @@ type Spec struct {
 	Doc     string      `toml:"doc"`
 	Input   []int       `toml:"input"` // [features] or [channels, height, width]
 	Classes int         `toml:"classes"`
+	Outputs int         `toml:"outputs"` // numbers that a regression predicts; 1
 	Loss    string      `toml:"loss"`
 	Layers  []LayerSpec `toml:"layer"`
 }

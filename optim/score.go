@@ -15,10 +15,14 @@ type Scores struct {
 	Loss    float64 // summed over the samples
 	Correct int64
 	Samples int64
+	Squares float64 // of a regression: squared errors of the standardised targets, means over the outputs, summed
 }
 
 // Mean is the mean loss.
 func (s Scores) Mean() float64 { return s.Loss / float64(max(1, s.Samples)) }
+
+// MeanSquare is the mean squared error of the standardised targets.
+func (s Scores) MeanSquare() float64 { return s.Squares / float64(max(1, s.Samples)) }
 
 // Error is the share of wrong predictions in percent.
 func (s Scores) Error() float64 {
@@ -31,12 +35,13 @@ func Score(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, sta
 	type part struct {
 		loss    []float64
 		correct []int64
+		squares []float64
 		samples int
 	}
 	var parts []part
 	for chunk := range slices.Chunk(samples, ScoreChunk) {
-		p := part{make([]float64, len(rows)), make([]int64, len(rows)), len(chunk)}
-		t := engine.Evaluate{X: x, Rows: rows, Batches: slices.Repeat([][]int32{chunk}, len(rows)), Stats: stats, Loss: p.loss, Correct: p.correct}
+		p := part{make([]float64, len(rows)), make([]int64, len(rows)), make([]float64, len(rows)), len(chunk)}
+		t := engine.Evaluate{X: x, Rows: rows, Batches: slices.Repeat([][]int32{chunk}, len(rows)), Stats: stats, Loss: p.loss, Correct: p.correct, Squares: p.squares}
 		if err := eng.Do(ctx, t); err != nil {
 			return nil, err
 		}
@@ -50,6 +55,7 @@ func Score(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, sta
 		for i := range out {
 			out[i].Loss += p.loss[i]
 			out[i].Correct += p.correct[i]
+			out[i].Squares += p.squares[i]
 			out[i].Samples += int64(p.samples)
 		}
 	}

@@ -35,6 +35,8 @@ type Claim struct {
 // Metrics are what a claim may be about, with their units.
 var Metrics = map[string]string{
 	"test_error":       "%",         // of the centre, at the end
+	"test_rmse":        "RMSE",      // of a regression: of the centre at the end, in the target's unit
+	"test_r2":          "R2",        // of a regression: of the centre at the end
 	"test_loss":        "nats",      // of the centre, at the end; squared distance where that is the model's loss
 	"train_loss":       "nats",      // of the last mini-batches, mean over members
 	"train_error":      "%",         // of the centre on training samples, where the run ends by its rounds or epochs
@@ -54,10 +56,12 @@ var Metrics = map[string]string{
 
 // Selects says whether settings may be chosen by a metric: what is measured on the test set is reported and selects
 // nothing.
-func Selects(metric string) bool { return metric != "test_error" && metric != "test_loss" }
+func Selects(metric string) bool { return !strings.HasPrefix(metric, "test_") }
 
 // MoreIsBetter says whether the setting with more of a metric is the better one.
-func MoreIsBetter(metric string) bool { return metric == "samples_per_s" || metric == "centre_advance" }
+func MoreIsBetter(metric string) bool {
+	return metric == "samples_per_s" || metric == "test_r2" || metric == "centre_advance"
+}
 
 // Others are the presets that a claim compares with.
 func (c Claim) Others() (out []string) {

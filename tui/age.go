@@ -22,22 +22,25 @@ func (m *model) dated(s *view.Series, text string) string {
 
 // scoreSeries is what the centre is tested by, and what that is called.
 func (m *model) scoreSeries() (id, title string) {
-	kind := m.shown.Config.Score()
-	return view.ScoreSeries(kind), kind.Name()
+	s := m.shown.Config.Score()
+	return s.Series, s.Title
 }
 
-// scored is the score of an evaluation.
-func (m *model) scored(e *event.Evaluation) string { return m.scoreText(m.shown.Config.Score().Of(e)) }
-
-// scoreText writes a score, with its unit if it has one.
-func (m *model) scoreText(x float64) string {
-	if m.shown.Config.Score() == event.ErrorScore {
+// scoreText is a score with its unit.
+func scoreText(s event.Score, x float64) string {
+	if s.Percent {
 		return fmt.Sprintf("%.2f %%", x)
 	}
 	return num(x)
 }
 
-// tested is the last test error, with its round where that is not the last; there is one.
+// scored is the score of an evaluation.
+func (m *model) scored(e *event.Evaluation) string {
+	s := m.shown.Config.Score()
+	return scoreText(s, s.Of(e))
+}
+
+// tested is the last score, with its round where that is not the last; there is one.
 func (m *model) tested() string {
 	e := m.shown.Evaluation
 	text := m.scored(e)

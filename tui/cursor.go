@@ -136,7 +136,7 @@ func (m *model) fresh(s *view.Series) bool {
 	return ok && at == m.cursor.round
 }
 
-// testedThen is the test error at the cursor, of the score before it where there is none of its round.
+// testedThen is the score at the cursor, of the score before it where there is none of its round.
 func (m *model) testedThen() string {
 	id, _ := m.scoreSeries()
 	s := m.shown.Find(id)
@@ -144,7 +144,7 @@ func (m *model) testedThen() string {
 	if !ok {
 		return "–"
 	}
-	return m.dated(s, m.scoreText(x))
+	return m.dated(s, scoreText(m.shown.Config.Score(), x))
 }
 
 // recent is what was sent of late, or in the commit under the cursor; ok is false where it is not known any more.

@@ -47,6 +47,7 @@ func (m *model) metrics() (out []metric) {
 	add(metric{id: lossMetric, title: title, log: true}, main, v.Find(view.CentreLoss))
 	for _, x := range []metric{
 		{id: view.TestError, title: "test error  percent", text: percents}, {id: view.TestFitness, title: "test fitness"},
+		{id: view.TestRMSE, title: "test RMSE"}, {id: view.TestR2, title: "test R2"},
 		{id: view.TestLoss, title: "test loss", log: true},
 		{id: view.Fitness, title: "fitness"}, {id: view.Spread, title: "spread", log: true},
 	} {
@@ -101,8 +102,8 @@ func (m *model) seriesTitle(name string) string {
 			if s.Name != name || s.Title == "" {
 				continue
 			}
-			if s.Unit != "" {
-				return s.Title + "  " + s.Unit
+			if unit := m.shown.Config.Unit(s.Unit); unit != "" {
+				return s.Title + "  " + unit
 			}
 			return s.Title
 		}

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"brood/runtime/compare"
-	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -33,6 +32,7 @@ type laid struct {
 	cols      []column[figureRow]
 	differing []string // settings
 	unequal   string   // why nobody is best by what the runs spent, see [compare.Unequal]
+	unlike    string   // why nobody has the best result, see [compare.Unlike]
 }
 
 // overlaid is a line of the charts: a run, or runs that differ in nothing but their seeds.
@@ -160,7 +160,7 @@ func (r *runs) lay(m *model) *laid {
 	}
 	o.near()
 	o.rows, o.cols, o.differing = o.figures()
-	o.unequal = compare.Unequal(o.set)
+	o.unequal, o.unlike = compare.Unequal(o.set), compare.Unlike(o.set)
 	for _, q := range o.quantities() {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)
@@ -238,7 +238,9 @@ func (o *laid) quantities() (out []quantity) {
 	if some(func(run *compare.Run) bool { return run.View.Evaluations > 1 }) {
 		series(view.TestError, "test error  %", false)
 		series(view.TestFitness, "test fitness", false)
-		if some(func(run *compare.Run) bool { return run.View.Config.Score() == event.LossScore }) {
+		series(view.TestRMSE, "test RMSE", false)
+		series(view.TestR2, "test R2", false)
+		if some(func(run *compare.Run) bool { return run.View.Config.Score().Series == view.TestLoss }) {
 			series(view.TestLoss, "test loss", true)
 		}
 	}
@@ -255,7 +257,7 @@ func (o *laid) quantities() (out []quantity) {
 			series(name, name+", median of members", false)
 		}
 	}
-	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestError, view.TestFitness, view.TestLoss, view.Parent, view.Founder, view.Partner}
+	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestError, view.TestFitness, view.TestRMSE, view.TestR2, view.TestLoss, view.Parent, view.Founder, view.Partner}
 	for _, run := range o.set {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"brood/optim"
-	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -44,13 +43,13 @@ func (m *model) lossSeries() (s *view.Series, title, unit string) {
 			}
 		}
 	}
-	if m.shown.Config.Score() == event.FitnessScore {
+	if m.shown.Config.Maximises() {
 		return nil, "minus the fitness of the centre", ""
 	}
 	if m.shown.Config != nil && m.shown.Config.Data != "" && m.alg != nil && unit != optim.SeriesLoss.Unit {
-		return nil, "loss of the centre", optim.SeriesLoss.Unit
+		return nil, "loss of the centre", m.shown.Config.Unit(optim.SeriesLoss.Unit)
 	}
-	return m.shown.Find(m.mainSeries()), title, unit
+	return m.shown.Find(m.mainSeries()), title, m.shown.Config.Unit(unit)
 }
 
 func lossTitle(m *model) (string, string) {

@@ -232,13 +232,18 @@ func figure(name string, x float64) string {
 var figureHeads = map[string]struct {
 	head   string
 	weight int
-}{"test_error": {"test %", 100}, "test_loss": {"test loss", 50}, "train_loss": {"train loss", 90}, "seconds": {"seconds", 70},
+}{"test_error": {"test %", 100}, "test_rmse": {"test RMSE", 95}, "test_r2": {"test R2", 45}, "test_loss": {"test loss", 50}, "train_loss": {"train loss", 90}, "seconds": {"seconds", 70},
 	"samples_per_s": {"samples/s", 40}, "bytes": {"sent", 60}}
 
 func (r *runs) figuresTitle(*model) (string, string) {
 	note := "* best"
-	if r.overlay.unequal != "" {
+	switch {
+	case r.overlay.unequal != "" && r.overlay.unlike != "":
+		note = "* fastest"
+	case r.overlay.unequal != "":
 		note = "* best, not of costs"
+	case r.overlay.unlike != "":
+		note = "* best, not of results"
 	}
 	if slices.ContainsFunc(r.overlay.rows, func(row figureRow) bool { return len(row.runs) > 1 }) {
 		note = "mean ± standard error · " + note
@@ -275,6 +280,9 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 	}
 	if o.unequal != "" {
 		foot = append(foot, "no * for seconds and sent: "+o.unequal)
+	}
+	if o.unlike != "" {
+		foot = append(foot, "no * for results: "+o.unlike)
 	}
 	for i := range foot {
 		if len(rows)+1+i < in.H {

@@ -133,11 +133,14 @@ func runColumns() []column[runCell] {
 			}
 			return num(k.Loss)
 		})},
-		{head: "test %", width: 7, weight: 19, right: true, text: told(func(k *known) string {
-			if k.TestError == nil {
+		{head: "test", width: 8, weight: 19, right: true, text: told(func(k *known) string {
+			if k.Score == nil {
 				return ""
 			}
-			text := fmt.Sprintf("%.2f", *k.TestError)
+			text := num(k.Score.Value)
+			if k.Score.Percent {
+				text = k.Score.Text()
+			}
 			if k.TestRound != k.Round {
 				text += "@" // the foot says of which round
 			}
@@ -281,8 +284,8 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 		if k.Members > 0 {
 			parts = append(parts, count(k.Members, "member"))
 		}
-		if k.TestError != nil && k.TestRound != k.Round {
-			parts = append(parts, fmt.Sprintf("test %.2f %% @%s", *k.TestError, round(k.TestRound)))
+		if k.Score != nil && (k.TestRound != k.Round || !k.Score.Percent) {
+			parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"), k.Score.Text(), round(k.TestRound)))
 		}
 		if k.Parent != "" {
 			parts = append(parts, "fork of "+k.Parent)

@@ -2,8 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
-	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -15,13 +15,15 @@ const scorePanel panelID = "score"
 func newScore() panel {
 	return panel{id: scorePanel, title: scoreTitle, draw: drawScore, point: pointRound,
 		export: func(*model) func(*view.View) rows {
-			return func(v *view.View) rows { return seriesRows(v, view.TestError, view.TestFitness, view.TestLoss) }
+			return func(v *view.View) rows {
+				return seriesRows(v, view.TestError, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss)
+			}
 		}}
 }
 
 func scoreTitle(m *model) (string, string) {
 	_, title := m.scoreSeries()
-	if m.shown.Config.Score() == event.ErrorScore {
+	if m.shown.Config.Score().Percent {
 		title += "  percent"
 	}
 	if m.shown.Evaluations == 0 {
@@ -57,13 +59,16 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	layers := c.layers()
 	glyphs(layers)
 	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Now: m.nowLine(), Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
+	plain := func(x float64) string { return strings.TrimSuffix(scoreText(m.shown.Config.Score(), x), " %") }
 	entries := []entry{
-		{"━━", "last", fmt.Sprintf("%.2f @%d", e.TestError, e.Round), cell.Centre},
-		{"", "best", fmt.Sprintf("%.2f", m.shown.BestError), 0},
-		{"", "loss", num(e.TestLoss), 0},
+		{"━━", "last", fmt.Sprintf("%s @%d", plain(m.shown.Config.Score().Of(e)), e.Round), cell.Centre},
+		{"", "best", plain(m.shown.BestError), 0},
 	}
-	if m.shown.Config.Score() != event.ErrorScore {
-		entries = []entry{{"━━", "last", fmt.Sprintf("%s @%d", m.scored(e), e.Round), cell.Centre}, {"", "best", num(m.shown.BestError), 0}, {"", "loss", num(e.TestLoss), 0}}
+	if m.shown.Config.Score().Series != view.TestLoss {
+		entries = append(entries, entry{"", "loss", num(e.TestLoss), 0})
+	}
+	for _, s := range m.shown.Config.Scores()[1:] {
+		entries = append(entries, entry{"", strings.TrimPrefix(s.Title, "test "), scoreText(s, s.Of(e)), 0})
 	}
 	if m.cursor.on {
 		loss := "–"

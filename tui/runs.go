@@ -186,8 +186,10 @@ func last(a, b float64) int {
 }
 
 func (r *runs) tested(e library.Entry) float64 {
-	if k := r.known[e.Dir]; k != nil && k.TestError != nil {
-		return *k.TestError
+	if k := r.known[e.Dir]; k != nil && k.Score != nil && k.Score.More {
+		return -k.Score.Value
+	} else if k != nil && k.Score != nil {
+		return k.Score.Value
 	}
 	return math.NaN()
 }

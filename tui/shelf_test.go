@@ -157,11 +157,15 @@ func (s *shelf) Branch(ctx context.Context, b Branch) (Opened, error) {
 	return s.branch(ctx, b)
 }
 
+// tested is a test error as a run is listed with it.
+func tested(percent float64) *session.Scored {
+	return &session.Scored{Key: event.KeyTestError, Title: "test error", Percent: true, Value: percent}
+}
+
 func recordedOnes() []session.Info {
-	err := 2.5
 	at := func(h int) time.Time { return time.Date(2026, 11, 20, h, 30, 0, 0, time.UTC) }
 	return []session.Info{
-		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle", Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished, TestError: &err, TestRound: 300, Size: 6e6},
+		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle", Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished, Score: tested(2.5), TestRound: 300, Size: 6e6},
 		{Name: "2026-11-20-es-0b1c", Dir: "/s/2026-11-20-es-0b1c", Running: true, Algorithm: "openai-es", Model: "lenet", Data: "mnist", Seed: 7, Started: at(9), Round: 12840, Phase: event.Training, Size: 41e6},
 		{Name: "2026-11-20-run-d00d", Dir: "/s/2026-11-20-run-d00d", Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Seed: 2, Started: at(11), Round: 5, Phase: event.Training, Size: 120e3},
 		{Name: "2026-11-20-cut-ffff", Dir: "/s/2026-11-20-cut-ffff", Started: at(10), Err: "session: 000001.log is damaged at byte 77 (frame 3): its checksum is wrong", Size: 999},
@@ -188,8 +192,7 @@ func study() *shelf {
 			Round: uint64(rounds), Started: time.Date(2026, 11, 20, 12-i, 0, 0, 0, time.UTC), Size: int64(1e6 * (i + 1))}
 		if rounds > 0 {
 			rs := sourcetest.Run(4, rounds)
-			tested := 1.42 + float64(i)/10
-			x.TestError, x.TestRound = &tested, uint64(rounds)
+			x.Score, x.TestRound = tested(1.42+float64(i)/10), uint64(rounds)
 			for _, r := range rs {
 				switch {
 				case r.Config != nil:

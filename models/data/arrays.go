@@ -19,11 +19,13 @@ type arrays struct {
 	names []string
 	open  func(name string) (io.ReadCloser, error)
 	path  func(name string) string // for errors
+
+	targets bool // labels are numbers to predict
 }
 
 // folderArrays is the NPY files of a folder; without any when it cannot be read.
-func folderArrays(dir string) arrays {
-	a := arrays{path: func(name string) string { return filepath.Join(dir, name+".npy") }}
+func folderArrays(dir string, targets bool) arrays {
+	a := arrays{targets: targets, path: func(name string) string { return filepath.Join(dir, name+".npy") }}
 	a.open = func(name string) (io.ReadCloser, error) { return os.Open(a.path(name)) }
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -34,13 +36,15 @@ func folderArrays(dir string) arrays {
 	return a
 }
 
-func readNPZ(path string) (train, test *part, err error) {
+func readNPZ(path string, targets bool) (train, test *part, err error) {
 	z, err := openNPZ(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer z.Close()
-	return readArrays(path, zipArrays(path, &z.Reader), "")
+	a := zipArrays(path, &z.Reader)
+	a.targets = targets
+	return readArrays(path, a, "")
 }
 
 func openNPZ(path string) (*zip.ReadCloser, error) {
@@ -111,6 +115,10 @@ func (a arrays) pair(from, x string) (*part, error) {
 		return nil, err
 	}
 	p.from, p.array = from, a.path(x)
+	if a.targets {
+		p.Targets, p.outputs, err = labels.targets(samples.shape[0])
+		return p, err
+	}
 	p.names, err = labels.labels(samples.shape[0])
 	return p, err
 }
@@ -166,6 +174,21 @@ func channelsFirst[T any](v []T, row int) []T {
 		out[i-at+at%3*(row/3)+at/3] = v[i]
 	}
 	return out
+}
+
+// targets is the numbers of n samples: one each, or as many as the second size of the array says.
+func (a array) targets(n int) (out []float32, outputs int, err error) {
+	outputs = len(a.raw) / a.elementSize() / max(1, n)
+	if len(a.shape) > 2 || a.shape[0] != n || outputs < 1 {
+		return nil, 0, fmt.Errorf("%s has shape %v for %d samples; labels of a regression are n numbers, or n x outputs", a.file, a.shape, n)
+	}
+	for _, v := range a.numbers() {
+		if !finite(float32(v)) {
+			return nil, 0, fmt.Errorf("%s: label %v of sample %d is no number that can be trained on; leave the sample out or repair it", a.file, v, len(out)/outputs+1)
+		}
+		out = append(out, float32(v))
+	}
+	return out, outputs, nil
 }
 
 // labels is n whole numbers as text.

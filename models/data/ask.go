@@ -37,7 +37,7 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	if r.Form == nil {
 		return nil, fmt.Errorf("the model does not say how its samples were normalised, nor what its classes are called, and %s cannot tell: name a data set, or export the model again", nameOrPath)
 	}
-	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, asked: size(r.Form.Shape)})
+	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label, asked: size(r.Form.Shape)})
 	var damaged *FileError
 	switch {
 	case errors.As(err, &damaged):
@@ -61,14 +61,21 @@ func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 		return nil, err
 	}
 	n := max(len(p.Pixels), len(p.Values)) / size(shape)
-	s := &Set{Info: Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Mean: f.Mean, Std: f.Std, From: p.from}, pixels: p.Pixels, values: p.Values, labels: make([]byte, n), place: p.place}
+	info := Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Outputs: len(f.TargetMean), Mean: f.Mean, Std: f.Std, From: p.from, TargetMean: f.TargetMean, TargetStd: f.TargetStd}
+	s := &Set{Info: info, pixels: p.Pixels, values: p.Values, labels: make([]byte, n), targets: make([]float32, n*info.Outputs), place: p.place}
 	if err := s.build(n, 0); err != nil {
 		return nil, err
 	}
 	if names == nil {
 		names = numbersFrom1(n)
 	}
-	return &Asked{Set: s, IDs: s.Train(), Names: names, Answers: p.names}, nil
+	answers := p.names
+	if p.outputs == 1 {
+		for _, v := range p.Targets {
+			answers = append(answers, strconv.FormatFloat(float64(v), 'g', -1, 32))
+		}
+	}
+	return &Asked{Set: s, IDs: s.Train(), Names: names, Answers: answers}, nil
 }
 
 func numbersFrom1(n int) (out []string) {
@@ -90,11 +97,11 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 	name := strings.ToLower(filepath.Base(path))
 	switch filepath.Ext(strings.TrimSuffix(name, ".gz")) {
 	case ".csv", ".tsv":
-		p, err = readTable(path, want)
+		p, err = readTable(path, want, false)
 	case ".npz":
-		p, err = askNPZ(path)
+		p, err = askNPZ(path, r.Form.TargetMean != nil)
 	case ".npy":
-		p, err = folderArrays(filepath.Dir(path)).ask(path, strings.TrimSuffix(filepath.Base(path), ".npy"))
+		p, err = folderArrays(filepath.Dir(path), r.Form.TargetMean != nil).ask(path, strings.TrimSuffix(filepath.Base(path), ".npy"))
 	default:
 		if !isImages(name) {
 			return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures", path)
@@ -130,7 +137,7 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 	}
 	for _, x := range []string{"x_test", "x", "x_train"} {
 		if found[x+".npy"] != "" {
-			p, err := folderArrays(dir).ask(dir, x)
+			p, err := folderArrays(dir, r.Form.TargetMean != nil).ask(dir, x)
 			return p, nil, err
 		}
 	}
@@ -175,13 +182,14 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 	return p, names, nil
 }
 
-func askNPZ(path string) (*part, error) {
+func askNPZ(path string, targets bool) (*part, error) {
 	z, err := openNPZ(path)
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
 	a := zipArrays(path, &z.Reader)
+	a.targets = targets
 	for _, x := range []string{"x_test", "x", "x_train"} {
 		if slices.Contains(a.names, x) {
 			return a.ask(path, x)
@@ -226,8 +234,8 @@ func (t *csvTable) beginAsked(trimmed, lower []string, numbers int) (isHeader bo
 			t.label = i
 		}
 	}
-	if t.want.label != "" {
-		if i := slices.Index(trimmed, t.want.label); i >= 0 {
+	if of := cmp.Or(t.want.pick, t.want.label); of != "" {
+		if i := slices.Index(trimmed, of); i >= 0 {
 			t.label = i
 		}
 	}
@@ -240,6 +248,9 @@ func (t *csvTable) beginAsked(trimmed, lower []string, numbers int) (isHeader bo
 		case t.want.asked:
 		case t.want.asked + 1:
 			t.label = t.width - 1
+			if err := t.count(trimmed, false); err != nil {
+				return false, err
+			}
 		default:
 			return false, fmt.Errorf("%s has %d columns, and the model takes %d numbers: give each sample so many, with or without a label behind them", t.from, t.width, t.want.asked)
 		}

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"brood/models/typed"
 )
 
 // labelColumns are the names of a column of labels, the first that occurs counts.
@@ -22,17 +25,18 @@ func missing() []string { return []string{"", "na", "n/a", "nan", "null", "none"
 type columns struct {
 	of       string // whose they are
 	features []string
-	label    string // "" where that is not known
+	label    string // "" where that is not known; a number, from 1, of a table without names
+	pick     string // the column of labels that a person asked for, by name or counted from 1; "" for the usual
 	asked    int    // the features of a model that is asked about samples, whose labels may be missing; else 0
 }
 
-func readTable(path string, want *columns) (*part, error) {
+func readTable(path string, want *columns, targets bool) (*part, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readCSV(f, path, want)
+	return readCSV(f, path, want, targets)
 }
 
 // csvTable gathers a table line by line.
@@ -49,7 +53,8 @@ type csvTable struct {
 // readCSV reads samples of numbers and their labels. The first line's most frequent of comma, semicolon and tab
 // separates columns; a first line without a number, or with a label's column in it, is a header. Wanted columns are
 // found by their names, and the others are passed over; without any that are wanted all are features but the label's.
-func readCSV(r io.Reader, file string, want *columns) (*part, error) {
+// With targets labels are numbers.
+func readCSV(r io.Reader, file string, want *columns, targets bool) (*part, error) {
 	plain, err := gunzip(r)
 	if err != nil {
 		return nil, &FileError{file, 0, err.Error()}
@@ -62,6 +67,9 @@ func readCSV(r io.Reader, file string, want *columns) (*part, error) {
 	c := csv.NewReader(in)
 	c.Comma, c.ReuseRecord, c.TrimLeadingSpace = separator(in), true, true
 	t := &csvTable{part: part{text: true, from: file, note: "labels in the last column"}, want: want, intern: map[string]string{}}
+	if targets {
+		t.outputs = 1
+	}
 	for first := true; ; first = false {
 		row, err := c.Read()
 		if errors.Is(err, io.EOF) {
@@ -178,7 +186,13 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 	if t.want != nil && named < 0 {
 		named = slices.Index(trimmed, t.want.label)
 	}
+	if t.want != nil && t.want.pick != "" {
+		named = slices.Index(trimmed, t.want.pick)
+	}
 	if named < 0 && numbers > 0 {
+		if err := t.count(trimmed, false); err != nil {
+			return false, err
+		}
 		return false, t.choose()
 	}
 	t.header = trimmed
@@ -188,11 +202,35 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 	if named >= 0 {
 		t.label = named
 	}
-	if t.want != nil && slices.Contains(trimmed, t.want.label) {
+	if t.want != nil && t.want.pick == "" && slices.Contains(trimmed, t.want.label) {
 		t.label = slices.Index(trimmed, t.want.label)
+	}
+	if named < 0 {
+		if err := t.count(trimmed, true); err != nil {
+			return true, err
+		}
 	}
 	t.note = fmt.Sprintf("labels in column %q", t.header[t.label])
 	return true, t.choose()
+}
+
+// count takes the column of labels that was asked for by its number, from 1: that of a person, or of a model whose
+// table had no names.
+func (t *csvTable) count(trimmed []string, header bool) error {
+	if t.want == nil || t.want.pick == "" && (header || t.want.label == "") {
+		return nil
+	}
+	asked := cmp.Or(t.want.pick, t.want.label)
+	i, err := strconv.Atoi(asked)
+	switch {
+	case err == nil && i >= 1 && i <= t.width:
+		t.label = i - 1
+		t.note = fmt.Sprintf("labels in column %d", i)
+		return nil
+	case header:
+		return typed.Errorf("%s has no column %q for labels; its columns are %s", t.from, asked, some(trimmed))
+	}
+	return typed.Errorf("%s has no line of names, and so no column %q: give the number of the column of labels, 1 to %d", t.from, asked, t.width)
 }
 
 // choose finds the columns of the features.
@@ -205,6 +243,9 @@ func (t *csvTable) choose() error {
 		}
 		t.shape = []int{len(t.take)}
 		if t.header == nil {
+			if t.label >= 0 && t.label != t.width-1 {
+				t.labelName = strconv.Itoa(t.label + 1)
+			}
 			return nil
 		}
 		t.labelName = t.labelColumn()
@@ -276,8 +317,12 @@ func (t *csvTable) add(row []string, line int) error {
 			t.names = append(t.names, t.name(f))
 		case (err != nil || v != v) && slices.Contains(missing(), strings.ToLower(f)):
 			return fmt.Errorf("%s: line %d, column %s: the value is missing; fill it in or leave the line out", t.from, line, t.column(i))
-		case k == 0:
+		case k == 0 && t.outputs == 0:
 			t.names = append(t.names, t.name(f))
+		case k == 0 && (err != nil || !finite(float32(v))):
+			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and the model predicts numbers: write one, choose another column with --label, or train a model of the loss cross-entropy", t.from, line, t.column(i), f)
+		case k == 0:
+			t.Targets = append(t.Targets, float32(v))
 		case err != nil || !finite(float32(v)):
 			return fmt.Errorf("%s: line %d, column %s: %.40q is no number that can be trained on; write one, or leave the column out", t.from, line, t.column(i), f)
 		default:

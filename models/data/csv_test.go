@@ -214,7 +214,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add([]byte("1,2\n3\n"))
 	f.Add(gzipped([]byte("1\t2\n")))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := readCSV(strings.NewReader(string(b)), "fuzz", nil)
+		p, err := readCSV(strings.NewReader(string(b)), "fuzz", nil, false)
 		if err != nil {
 			return
 		}
@@ -251,7 +251,7 @@ func TestLongLine(t *testing.T) {
 	for name, in := range map[string]io.Reader{"a line": io.MultiReader(strings.NewReader("1,2,a\n1,"), io.LimitReader(repeat('7'), 3<<30)), "quoted": &endless{head: "1,2,a\n1,2,\""}} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := readCSV(in, "long.csv", nil)
+		_, err := readCSV(in, "long.csv", nil, false)
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), "long.csv: sample 2 is longer than 64 MiB") {
 			t.Errorf("%s: %v", name, err)

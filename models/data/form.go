@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"brood/models/typed"
 )
 
 // Rules by which a person's own data are read. A session records its own, since runs on other rules are other runs.
@@ -18,6 +20,9 @@ const (
 type Reading struct {
 	Rule int   // of a person's own; named sets have no other
 	Form *Form // that of a model, which the data must fit; nil: their own
+
+	Outputs int    // targets of a sample, for a model that predicts numbers; 0: labels are classes
+	Label   string // the column of labels of a table, by name or counted from 1; "": see [Reading.open]
 }
 
 // Form is how samples become the input of a model, and what its results stand for. Slices are read-only.
@@ -27,13 +32,18 @@ type Form struct {
 	Mean, Std []float32 // per channel or feature: x becomes (x - mean)/std
 	Classes   []string  // names, in order of the results
 	Features  []string  // names of the features; nil where they have none
-	Label     string    // name of the column of labels; "" where it has none
+	Label     string    // name of the column of labels, or its number from 1; "" where it has none
+	// of a regression, per output: a result z stands for z*TargetStd + TargetMean. It has no Classes then
+	TargetMean, TargetStd []float32
 }
 
 // Load reads a set by name, or a person's own by its path; see [Load].
 func (r Reading) Load(nameOrPath string) (*Set, error) {
 	if IsPath(nameOrPath) {
 		return r.open(filepath.Clean(nameOrPath))
+	}
+	if err := r.plain("data " + nameOrPath); err != nil {
+		return nil, err
 	}
 	k, err := Lookup(nameOrPath)
 	if err != nil {
@@ -46,9 +56,29 @@ func (r Reading) Load(nameOrPath string) (*Set, error) {
 	return s.as(*r.Form)
 }
 
+// plain refuses what only a table, or an array of numbers, can have.
+func (r Reading) plain(what string) error {
+	if err := r.unlabelled(what); err != nil {
+		return err
+	}
+	if r.Outputs > 0 {
+		return typed.Errorf("%s has classes for labels, and the model predicts numbers: give a .csv, .npy or .npz file whose labels are numbers, or a model of the loss cross-entropy", what)
+	}
+	return nil
+}
+
+// unlabelled refuses to choose a column of labels where there are no columns.
+func (r Reading) unlabelled(what string) error {
+	if r.Label != "" {
+		return typed.Errorf("label %s: %s has no columns to choose from; leave it out", r.Label, what)
+	}
+	return nil
+}
+
 // Form is that of the set.
 func (s *Set) Form() Form {
-	f := Form{Shape: s.Shape, Bytes: s.values == nil, Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label}
+	f := Form{Shape: s.Shape, Bytes: s.values == nil, Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label,
+		TargetMean: s.TargetMean, TargetStd: s.TargetStd}
 	for c := range s.Classes {
 		f.Classes = append(f.Classes, s.ClassName(c))
 	}
@@ -69,7 +99,11 @@ func (f Form) Check() error {
 		return fmt.Errorf("the shape %v of a sample: it is [features] or [channels, height, width]", f.Shape)
 	case len(f.Mean) != f.Shape[0] || len(f.Std) != f.Shape[0]:
 		return fmt.Errorf("%d means and %d deviations for samples of %v", len(f.Mean), len(f.Std), f.Shape)
-	case len(f.Classes) < 1 || len(f.Classes) > maxClasses:
+	case len(f.TargetMean) != len(f.TargetStd):
+		return fmt.Errorf("%d means and %d deviations of targets", len(f.TargetMean), len(f.TargetStd))
+	case f.TargetMean != nil && f.Classes != nil:
+		return fmt.Errorf("%d classes and %d outputs", len(f.Classes), len(f.TargetMean))
+	case f.TargetMean == nil && (len(f.Classes) < 1 || len(f.Classes) > maxClasses):
 		return fmt.Errorf("%d classes", len(f.Classes))
 	case f.Features != nil && (n != 1 || len(f.Features) != f.Shape[0]):
 		return fmt.Errorf("%d names of features for samples of %v", len(f.Features), f.Shape)
@@ -77,6 +111,11 @@ func (f Form) Check() error {
 	for c := range f.Mean {
 		if !finite(f.Mean[c]) || !(f.Std[c] > 0) || !finite(f.Std[c]) || !finite(1/f.Std[c]) {
 			return fmt.Errorf("the mean %g and the deviation %g of feature %d", f.Mean[c], f.Std[c], c+1)
+		}
+	}
+	for k := range f.TargetMean {
+		if !finite(f.TargetMean[k]) || !(f.TargetStd[k] > 0) || !finite(f.TargetStd[k]) || !finite(1/f.TargetStd[k]) {
+			return fmt.Errorf("the mean %g and the deviation %g of the targets of output %d", f.TargetMean[k], f.TargetStd[k], k+1)
 		}
 	}
 	for _, names := range [][]string{f.Classes, f.Features} {

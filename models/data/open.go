@@ -11,7 +11,8 @@ import (
 
 // Open reads a person's own data, by the kind of the path:
 //
-//	FILE.csv or .tsv, gzipped or not   a line a sample; labels in the column label, class or target, else in the last
+//	FILE.csv or .tsv, gzipped or not   a line a sample; labels in the column Reading.Label, or else label, class or
+//	                                   target, or else in the last
 //	FILE.npz                           arrays x and y, or x_train, y_train, x_test and y_test
 //	x.npy or x_train.npy               the same as files of one folder
 //	*images*-ubyte, gzipped or not     IDX, with a file of labels beside it
@@ -19,7 +20,8 @@ import (
 //	                                   sub-folders of PNG and JPEG pictures, one a class
 //
 // Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. Without test
-// samples a sixth of each class is taken for them, by a permutation that all runs share.
+// samples a sixth of each class is taken for them, by a permutation that all runs share. With Reading.Outputs labels
+// are numbers, of a table one a sample, and a sixth of all samples is taken.
 func (r Reading) open(path string) (*Set, error) {
 	train, test, err := r.own(path, r.columns())
 	var damaged *FileError
@@ -36,10 +38,13 @@ func (r Reading) open(path string) (*Set, error) {
 
 // columns are the wanted ones of a table, nil without any.
 func (r Reading) columns() *columns {
-	if r.Form == nil || r.Form.Features == nil {
-		return nil
+	switch {
+	case r.Form != nil && (r.Form.Features != nil || r.Form.Label != ""):
+		return &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label}
+	case r.Label != "":
+		return &columns{pick: r.Label}
 	}
-	return &columns{of: "the model", features: r.Form.Features, label: r.Form.Label}
+	return nil
 }
 
 // own reads the training samples and, where there are any, the test samples.
@@ -54,14 +59,23 @@ func (r Reading) own(path string, want *columns) (train, test *part, err error) 
 	name := strings.ToLower(filepath.Base(path))
 	switch filepath.Ext(strings.TrimSuffix(name, ".gz")) {
 	case ".csv", ".tsv":
-		train, err = readTable(path, want)
+		train, err = readTable(path, want, r.Outputs > 0)
 		return train, nil, err
 	case ".npz":
-		return readNPZ(path)
+		if err := r.unlabelled(path); err != nil {
+			return nil, nil, err
+		}
+		return readNPZ(path, r.Outputs > 0)
 	case ".npy":
-		return readArrays(path, folderArrays(filepath.Dir(path)), strings.TrimSuffix(filepath.Base(path), ".npy"))
+		if err := r.unlabelled(path); err != nil {
+			return nil, nil, err
+		}
+		return readArrays(path, folderArrays(filepath.Dir(path), r.Outputs > 0), strings.TrimSuffix(filepath.Base(path), ".npy"))
 	}
 	if isImages(name) {
+		if err := r.plain(path); err != nil {
+			return nil, nil, err
+		}
 		return readIDXPairs(path)
 	}
 	return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
@@ -87,7 +101,13 @@ func (r Reading) folder(dir string, want *columns) (train, test *part, err error
 		}
 	}
 	if found["x.npy"] != "" || found["x_train.npy"] != "" {
-		return readArrays(dir, folderArrays(dir), "")
+		if err := r.unlabelled(dir); err != nil {
+			return nil, nil, err
+		}
+		return readArrays(dir, folderArrays(dir, r.Outputs > 0), "")
+	}
+	if err := r.plain(dir); err != nil {
+		return nil, nil, err
 	}
 	if len(images) > 0 {
 		path, err := trainImages(images)
@@ -113,7 +133,7 @@ func (r Reading) parts(trainPath, testPath string, want *columns) (train, test *
 			return nil, nil, fmt.Errorf("%s has test samples of its own; give that path instead of its parent", path)
 		}
 		if want == nil && p.features != nil && r.Rule >= RuleByClass {
-			want = &columns{of: trainPath, features: p.features, label: p.labelName}
+			want = &columns{of: trainPath, features: p.features, label: p.labelName, pick: r.Label}
 		}
 		inner[i] = p
 	}

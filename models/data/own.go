@@ -20,15 +20,24 @@ const (
 type part struct {
 	Raster
 	shape []int
-	names []string // label of each sample
-	text  bool     // the values were written as text, which does not say that they are bytes
-	from  string   // path
-	note  string   // what a person may want to know about how it was read
+	names []string // label of each sample; nil where they have targets and nobody asked for the text
+	// numbers of a sample in Targets; 0 where names are classes
+	outputs int
+	text    bool   // the values were written as text, which does not say that they are bytes
+	from    string // path
+	note    string // what a person may want to know about how it was read
 
 	features  []string // names of the columns, nil where they have none that tell them apart
 	labelName string   // of the column of labels
 	array     string   // which one of several the samples are; "": the path says it
 	lines     []int32  // of the file, of each sample; nil: they are counted
+}
+
+func (p *part) samples() int {
+	if p.outputs > 0 {
+		return len(p.Targets) / p.outputs
+	}
+	return len(p.names)
 }
 
 // place names a sample as a person finds it in the file.
@@ -41,22 +50,22 @@ func (p *part) place(i int) string {
 
 // assemble numbers the classes and splits.
 func (r Reading) assemble(name string, train, test *part) (*Set, error) {
-	if n := len(train.names); n < leastOwn {
+	if n := train.samples(); n < leastOwn {
 		return nil, fmt.Errorf("%s: %d samples; a training, a validation and a test split need at least %d", train.from, n, leastOwn)
 	}
 	if test != nil && !slices.Equal(train.shape, test.shape) {
 		return nil, fmt.Errorf("%s: the test samples are of shape %v, the training samples of %v; bring them to one shape", test.from, test.shape, train.shape)
 	}
-	names, err := r.classify(train, test)
+	names, err := r.label(train, test)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.settleType(train, test); err != nil {
 		return nil, err
 	}
-	byClass := r.Rule >= RuleByClass
+	byClass := r.Rule >= RuleByClass && r.Outputs == 0
 	all, n, order := join(train, test, byClass)
-	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, From: train.from}
+	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, Outputs: train.outputs, From: train.from}
 	if train.note != "" {
 		info.From += ", " + train.note
 	}
@@ -67,9 +76,9 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 		if info.Shape, err = fitShape(train.shape, f.Shape); err != nil {
 			return nil, fmt.Errorf("data %s: %w", name, err)
 		}
-		info.Mean, info.Std = f.Mean, f.Std
+		info.Mean, info.Std, info.TargetMean, info.TargetStd = f.Mean, f.Std, f.TargetMean, f.TargetStd
 	}
-	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, byClass: byClass, columns: columns{features: train.features, label: train.labelName}}
+	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, targets: all.Targets, byClass: byClass, columns: columns{features: train.features, label: train.labelName}}
 	s.place = func(i int) string {
 		switch {
 		case order != nil:
@@ -92,6 +101,9 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 // sees cannot be learnt, and selection and tests that lack it tell nothing of it. By the first rule only training is
 // looked at.
 func (s *Set) CheckClasses() error {
+	if s.Outputs > 0 {
+		return nil
+	}
 	any := make([]bool, s.Classes)
 	for _, l := range s.labels {
 		any[l] = true
@@ -123,6 +135,26 @@ func (s *Set) ClassName(c int) string {
 		return s.Names[c]
 	}
 	return strconv.Itoa(c)
+}
+
+// label sets Labels, and returns the names of the classes. Samples with targets have none, and are all of class 0.
+func (r Reading) label(train, test *part) ([]string, error) {
+	if f := r.Form; f != nil && len(f.TargetMean) != train.outputs {
+		return nil, fmt.Errorf("%s: a sample has %d numbers for a label, and the model predicts %d; choose data that match", train.from, train.outputs, len(f.TargetMean))
+	}
+	if train.outputs == 0 {
+		return r.classify(train, test)
+	}
+	for _, p := range []*part{train, test} {
+		switch {
+		case p == nil:
+			continue
+		case p.outputs != train.outputs:
+			return nil, fmt.Errorf("%s: a label is %d numbers where those to train on are %d; bring them to one shape", p.from, p.outputs, train.outputs)
+		}
+		p.Labels = make([]byte, p.samples())
+	}
+	return nil, nil
 }
 
 // classify sets Labels and returns the name of each class: whole numbers are the classes themselves, other labels are
@@ -180,7 +212,7 @@ func numbered(from string, names []string) ([]string, error) {
 	for _, s := range names {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 0 || n >= maxClasses {
-			return nil, fmt.Errorf("%s: label %s is out of range: number the classes from 0 to %d at most, or give them names", from, s, maxClasses-1)
+			return nil, fmt.Errorf("%s: label %s is out of range: number the classes from 0 to %d at most, or give them names; a model of the loss mse predicts numbers", from, s, maxClasses-1)
 		}
 		seen[n], top = true, max(top, n)
 	}
@@ -245,10 +277,10 @@ func (r Reading) settleType(train, test *part) error {
 func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 	if test != nil {
 		all.Pixels, all.Values = append(train.Pixels, test.Pixels...), append(train.Values, test.Values...)
-		all.Labels = append(train.Labels, test.Labels...)
-		return all, len(train.names), nil
+		all.Labels, all.Targets = append(train.Labels, test.Labels...), append(train.Targets, test.Targets...)
+		return all, train.samples(), nil
 	}
-	total := len(train.names)
+	total := train.samples()
 	p := noise.Key{Purpose: noise.Split, Stream: 1}.Permutation(uint64(total))
 	order = make([]int, total)
 	for i := range order {
@@ -271,7 +303,7 @@ func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 	slices.Sort(order[:taken])
 	slices.Sort(order[taken:])
 	all.Pixels, all.Values = pick(train.Pixels, order), pick(train.Values, order)
-	all.Labels = pick(train.Labels, order)
+	all.Labels, all.Targets = pick(train.Labels, order), pick(train.Targets, order)
 	return all, taken, order
 }
 

@@ -31,18 +31,23 @@ const maxClasses = 256
 // channel by channel, row by row. One of Pixels and Values is nil.
 type Raster struct {
 	Pixels []byte
-	Labels []byte
+	Labels []byte // of a regression all 0
 	Values []float32
+	// what a regression is to predict, samples x Info.Outputs, in units of their own; nil where labels are classes
+	Targets []float32
 }
 
 // Info describes a set.
 type Info struct {
 	Name      string
-	Shape     []int // of a sample: [channels, height, width], or [features]
-	Classes   int
+	Shape     []int     // of a sample: [channels, height, width], or [features]
+	Classes   int       // 0 where samples have targets
+	Outputs   int       // targets of a sample; 0 where samples have classes
 	Names     []string  // of the classes; nil when their numbers are their names
 	Mean, Std []float32 // per channel or feature, of pixels scaled to [0, 1]; nil: those of the training samples
 	From      string    // where it was read, for people
+	// per output; a target t is (t - TargetMean)/TargetStd to a model; nil: those of the training samples
+	TargetMean, TargetStd []float32
 }
 
 // Set is a data set split in three.
@@ -51,6 +56,7 @@ type Set struct {
 	features                int
 	pixels, labels          []byte    // training samples, then test samples
 	values                  []float32 // normalised, instead of pixels
+	targets                 []float32 // standardised; nil where labels are classes
 	train, validation, test []int32
 	scale                   [][256]float32 // normalised value of a byte, per channel
 	digest                  string
@@ -62,7 +68,7 @@ type Set struct {
 
 // New checks the rasters and copies them; share of the training samples, in [0, 1), becomes the validation set.
 func New(info Info, train, test Raster, share float64) (*Set, error) {
-	all := Raster{slices.Concat(train.Pixels, test.Pixels), slices.Concat(train.Labels, test.Labels), slices.Concat(train.Values, test.Values)}
+	all := Raster{slices.Concat(train.Pixels, test.Pixels), slices.Concat(train.Labels, test.Labels), slices.Concat(train.Values, test.Values), slices.Concat(train.Targets, test.Targets)}
 	n, total := len(train.Labels), len(all.Labels)
 	if len(train.Pixels)*total != len(all.Pixels)*n || len(train.Values)*total != len(all.Values)*n {
 		return nil, fmt.Errorf("data %s: training and test samples are of different sizes or types", info.Name)
@@ -72,7 +78,7 @@ func New(info Info, train, test Raster, share float64) (*Set, error) {
 
 // own makes a set of samples, of which the first are for training, without copying them.
 func own(info Info, all Raster, train int, share float64) (*Set, error) {
-	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values}
+	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, targets: all.Targets}
 	s.place = func(i int) string { return fmt.Sprintf("data %s: sample %d", s.Name, i+1) }
 	return s, s.build(train, share)
 }
@@ -96,6 +102,9 @@ func (s *Set) build(train int, share float64) error {
 	if s.Mean == nil {
 		s.measure()
 	}
+	if err := s.standardise(); err != nil {
+		return err
+	}
 	return s.normalise()
 }
 
@@ -110,7 +119,12 @@ func (s *Set) checkShape() error {
 		}
 		s.features *= d
 	}
-	if s.Classes < 1 || s.Classes > maxClasses {
+	switch {
+	case s.Outputs > 0 && s.Classes > 0:
+		return fmt.Errorf("data %s: %d classes, and targets besides", s.Name, s.Classes)
+	case len(s.TargetMean) != len(s.TargetStd) || s.TargetMean != nil && len(s.TargetMean) != s.Outputs:
+		return fmt.Errorf("data %s: %d means and %d deviations for %d outputs", s.Name, len(s.TargetMean), len(s.TargetStd), s.Outputs)
+	case s.Outputs == 0 && (s.Classes < 1 || s.Classes > maxClasses):
 		return fmt.Errorf("data %s: %d classes, want 1 to %d", s.Name, s.Classes, maxClasses)
 	}
 	if len(s.Mean) != len(s.Std) || s.Mean != nil && len(s.Mean) != s.Shape[0] {
@@ -127,7 +141,7 @@ func (s *Set) checkSamples() error {
 		return fmt.Errorf("data %s: %d labels for %d values in samples of %d", s.Name, len(s.labels), got, s.features)
 	}
 	for i, l := range s.labels {
-		if int(l) >= s.Classes {
+		if int(l) >= max(1, s.Classes) {
 			return fmt.Errorf("data %s: label %d of sample %d is out of range, there are %d classes", s.Name, l, i+1, s.Classes)
 		}
 	}
@@ -136,7 +150,7 @@ func (s *Set) checkSamples() error {
 			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.place(i/s.features), v)
 		}
 	}
-	return nil
+	return s.checkTargets()
 }
 
 // WithValidation is the same data with another validation split: a share below 1 of the training samples, or so many
@@ -283,7 +297,7 @@ func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int
 // Read-only.
 func (s *Set) Normal() [][256]float32 { return s.scale }
 
-// Digest names the content: BLAKE3 over shape, counts, samples as they were read, and labels.
+// Digest names the content: BLAKE3 over shape, counts, samples, labels and targets, as they were read.
 func (s *Set) Digest() string { return s.digest }
 
 func (s *Set) sum(train int) string {
@@ -293,15 +307,19 @@ func (s *Set) sum(train int) string {
 		binary.LittleEndian.PutUint64(b[:], uint64(n))
 		h.Write(b[:])
 	}
-	h.Write(s.pixels)
-	var buf []byte
-	for part := range slices.Chunk(s.values, 1<<12) {
-		buf = buf[:0]
-		for _, v := range part {
-			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+	numbers := func(all []float32) {
+		var buf []byte
+		for part := range slices.Chunk(all, 1<<12) {
+			buf = buf[:0]
+			for _, v := range part {
+				buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+			}
+			h.Write(buf)
 		}
-		h.Write(buf)
 	}
+	h.Write(s.pixels)
+	numbers(s.values)
 	h.Write(s.labels)
+	numbers(s.targets)
 	return "blake3:" + hex.EncodeToString(h.Sum(nil))
 }

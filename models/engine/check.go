@@ -123,6 +123,7 @@ func (b *Bounds) Evaluate(t *Evaluate) error {
 	c.want(len(t.Batches) == n, "%d batches for %d rows", len(t.Batches), n)
 	c.want(t.Drawn == nil || len(t.Drawn) == n, "%d batches were drawn, want all %d or none", len(t.Drawn), n)
 	c.want(len(t.Loss) == n && len(t.Correct) == n, "room for %d losses and %d counts, want %d", len(t.Loss), len(t.Correct), n)
+	c.want(t.Squares == nil || len(t.Squares) == n, "room for %d squared errors, want %d", len(t.Squares), n)
 	c.batches(t.Batches, 1)
 	if b.Norms && t.Stats.Rows > 0 {
 		c.mat("Stats", t.Stats, 0, b.Layout.Stats)

@@ -20,7 +20,7 @@ type Gradients struct {
 	StatRows []Row     // rows of Stats, no row twice; nil means Rows
 	Masks    []noise.Key
 	G        Mat
-	Loss     []float32 // out: mean cross-entropy, one per entry
+	Loss     []float32 // out: mean loss, one per entry
 }
 
 // Evaluate computes summed loss and correct predictions over Batches[i] with parameters row Rows[i] of X, dropout off.
@@ -36,7 +36,10 @@ type Evaluate struct {
 	Drawn   []noise.Key
 	Stats   Mat
 	Loss    []float64 // out: sum over the samples of the batch
-	Correct []int64   // out
+	Correct []int64   // out; 0 where predictions are not right or wrong
+	// out, of a regression: squared error of the standardised targets, mean over the outputs, summed over the samples;
+	// nil where nobody asks for it
+	Squares []float64
 }
 
 // Statistics rebuilds batch-norm statistics: row i of Stats becomes the mean over Batches of the batch statistics of

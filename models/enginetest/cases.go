@@ -61,6 +61,10 @@ var kinds = []struct {
 	{"mean", "[1,2,3]", []string{"loss distance", "constant out=6"}},
 	{"constant of a classifier", "[1,2,3]", []string{"constant out=4", "relu", "dense out=3"}},
 	{"images again", "[2,4,3]", []string{"loss distance", "conv out=3 kernel=2", "batchnorm", "relu", "flatten", "dense out=24"}},
+	{"regression", "[6]", []string{"loss mse", "dense out=5", "relu", "dense out=1"}},
+	{"regression of three", "[1,2,3]", []string{"loss mse outputs=3", "flatten", "dense out=7", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"}},
+	{"huber", "[6]", []string{"loss huber", "dense out=5", "relu", "dense out=1"}},
+	{"huber of two", "[2,5,5]", []string{"loss huber outputs=2", "conv out=3 kernel=3", "relu", "globalavgpool", "dense out=2"}},
 	{"autoencoder", "[1,2,3]", []string{"loss distance", "flatten", "relu", "dense out=4", "batchnorm", "relu", "dense out=6"}},
 }
 
@@ -92,6 +96,9 @@ func toyOf(t *testing.T, m *models.Model) *data.Set {
 	shape := m.Input
 	if len(shape) == 1 {
 		shape = []int{1, 2, 3}
+	}
+	if m.Regression() {
+		return toyFor(t, m.Outputs, 24, shape...)
 	}
 	return Toy(t, shape...)
 }

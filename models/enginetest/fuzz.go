@@ -41,7 +41,11 @@ func (mk Make) fuzz(t *testing.T) {
 				}
 			})
 			m := Compile(t, strings.ReplaceAll(fmt.Sprint(d.input), " ", ","), d.lines...)
-			mk.compare(t, m, toy(t, 96, d.input...), d.samples, 16, 3)
+			outputs := 0
+			if m.Regression() {
+				outputs = m.Outputs
+			}
+			mk.compare(t, m, toyFor(t, outputs, 96, d.input...), d.samples, 16, 3)
 		})
 	}
 }
@@ -59,9 +63,13 @@ func newDraft(seed uint64) *draft {
 	d := &draft{r: rand.New(rand.NewPCG(seed, 7))}
 	d.input = []int{d.pick(1, 2, 3, 5), d.pick(3, 4, 5, 6, 7), d.pick(3, 4, 5, 6, 7)}
 	d.samples = d.pick(1, 5, 11, 31, 32, 33, 41, 64)
-	distance := d.r.IntN(8) == 0
-	if distance {
+	kind := d.r.IntN(8)
+	distance := kind == 0
+	switch {
+	case distance:
 		d.lines = append(d.lines, "loss "+models.Distance)
+	case kind < 3:
+		d.lines = append(d.lines, "loss "+[]string{models.MSE, models.Huber}[kind-1]+" outputs=3")
 	}
 	d.shapes = [][]int{d.input}
 	for range 2 + d.r.IntN(6) {

@@ -20,7 +20,10 @@ func Toy(t *testing.T, shape ...int) *data.Set {
 }
 
 // toy is n of them, of which a quarter are for validation.
-func toy(t *testing.T, n int, shape ...int) *data.Set {
+func toy(t *testing.T, n int, shape ...int) *data.Set { return toyFor(t, 0, n, shape...) }
+
+// toyFor has so many targets a sample, some of them far out, in place of classes where there are any.
+func toyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
 	t.Helper()
 	key := noise.Key{Seed: 5, Purpose: noise.Data}
 	r := data.Raster{Pixels: make([]byte, n*models.Size(shape)), Labels: make([]byte, n)}
@@ -34,6 +37,14 @@ func toy(t *testing.T, n int, shape ...int) *data.Set {
 	for c := range info.Std {
 		info.Mean[c], info.Std[c] = 0.5, 0.3
 	}
+	if outputs > 0 {
+		clear(r.Labels)
+		info.Classes, info.Outputs = 0, outputs
+		for i := range n * outputs {
+			v := key.Uniform(1<<20+i) - 0.5
+			r.Targets = append(r.Targets, 7+40*v*v*v*float32(1+i%outputs))
+		}
+	}
 	s, err := data.New(info, r, data.Raster{}, 0.25)
 	if err != nil {
 		t.Fatal(err)
@@ -41,12 +52,14 @@ func toy(t *testing.T, n int, shape ...int) *data.Set {
 	return s
 }
 
-// Compile is a model of three classes from "kind key=value" lines; a first line "loss ..." is the loss of one without.
+// Compile is a model of three classes from "kind key=value" lines; a first line "loss NAME key=value" is the loss of
+// one without.
 func Compile(t *testing.T, input string, layers ...string) *models.Model {
 	t.Helper()
 	text := "name = 'test'\nclasses = 3\ninput = " + input + "\n"
 	if loss, ok := strings.CutPrefix(layers[0], "loss "); ok {
-		text, layers = "name = 'test'\nloss = '"+loss+"'\ninput = "+input+"\n", layers[1:]
+		f := strings.Fields(loss)
+		text, layers = "name = 'test'\nloss = '"+f[0]+"'\ninput = "+input+"\n"+strings.Join(f[1:], "\n")+"\n", layers[1:]
 	}
 	for _, l := range layers {
 		f := strings.Fields(l)
@@ -127,6 +140,9 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 		t.Fatal(err)
 	}
 	r := reference{m: m, params: wide(flat(x)), mask: &key, batch: map[int][2][]float64{}}
+	for _, id := range ids {
+		r.targets = append(r.targets, wide(set.Targets(id)))
+	}
 	near(t, "loss", float64(loss[0]), r.loss(pixels, labels), 1e-5*slack)
 	batch := r.batch
 	for i, l := range m.Layers {
@@ -151,11 +167,11 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 	}
 	// Evaluation: given statistics, then the batch's own; dropout off in both.
 	r.mask, r.stats = nil, nil
-	sum, correct := make([]float64, 1), make([]int64, 1)
+	sum, correct, squares := make([]float64, 1), make([]int64, 1), make([]float64, 1)
 	if m.Layout.Stats > 0 {
 		r.stats = wide(flat(stats))
 	}
-	ev := engine.Evaluate{X: x, Rows: rows, Batches: [][]int32{ids}, Stats: stats, Loss: sum, Correct: correct}
+	ev := engine.Evaluate{X: x, Rows: rows, Batches: [][]int32{ids}, Stats: stats, Loss: sum, Correct: correct, Squares: squares}
 	for _, own := range []bool{false, true} {
 		if own {
 			ev.Stats, r.stats = engine.Mat{}, nil
@@ -164,6 +180,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 			t.Fatal(err)
 		}
 		near(t, "evaluated loss", sum[0]/float64(samples), r.loss(pixels, labels), 1e-5*slack)
+		near(t, "squared error", squares[0], r.squares(pixels), 1e-5*slack)
 		var want int64
 		for s, z := range r.logits(pixels) {
 			best := 0
@@ -172,7 +189,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 					best = k
 				}
 			}
-			if m.Loss != models.Distance && best == int(labels[s]) {
+			if m.Loss == models.CrossEntropy && best == int(labels[s]) {
 				want++
 			}
 		}

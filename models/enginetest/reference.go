@@ -14,7 +14,10 @@ type reference struct {
 	params []float64
 	stats  []float64 // nil: the batch's own
 	mask   *noise.Key
-	batch  map[int][2][]float64 // out: mean and unbiased variance per batch-norm layer
+
+	targets [][]float64 // of a regression, of each sample of the batch
+
+	batch map[int][2][]float64 // out: mean and unbiased variance per batch-norm layer
 }
 
 type volume [][][]float64
@@ -78,6 +81,20 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 			}
 			continue
 		}
+		if r.m.Regression() {
+			for k, v := range z {
+				d := math.Abs(v - r.targets[s][k])
+				switch {
+				case r.m.Loss == models.MSE:
+					sum += d * d / float64(len(z))
+				case d < models.HuberDelta:
+					sum += d * d / 2 / float64(len(z))
+				default:
+					sum += (models.HuberDelta*d - models.HuberDelta*models.HuberDelta/2.0) / float64(len(z))
+				}
+			}
+			continue
+		}
 		var e float64
 		for _, v := range z {
 			e += math.Exp(v)
@@ -85,6 +102,17 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 		sum += math.Log(e) - z[labels[s]]
 	}
 	return sum / float64(len(labels))
+}
+
+// squares is the summed squared error of the targets, a mean over the outputs; 0 without any.
+func (r *reference) squares(pixels []float32) (sum float64) {
+	for s, z := range r.logits(pixels) {
+		for k := 0; r.m.Regression() && k < len(z); k++ {
+			d := z[k] - r.targets[s][k]
+			sum += d * d / float64(len(z))
+		}
+	}
+	return sum
 }
 
 func (r *reference) layer(i int, results [][]volume) []volume {

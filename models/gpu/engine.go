@@ -76,7 +76,7 @@ func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
 	if m == nil || set == nil {
 		return errors.New("gpu: needs a model and a data set")
 	}
-	if err := m.Fits(set.Shape, set.Classes); err != nil {
+	if err := m.Fits(set.Info); err != nil {
 		return fmt.Errorf("gpu: data %s: %w", set.Name, err)
 	}
 	e.model, e.set, e.layout, e.bounds = m, set, &m.Layout, m.Bounds(set)

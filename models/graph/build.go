@@ -26,7 +26,7 @@ type net struct {
 	mode    mode
 	vm      G.VM
 	input   *G.Node
-	target  *G.Node // one-hot, classes x samples
+	target  *G.Node // one-hot, classes x samples; of a regression the targets, outputs x samples
 	masks   []mask
 	params  []*G.Node // in layout order
 	norms   []norm
@@ -152,7 +152,17 @@ func (b *builder) reshape(shape ...int) {
 // logits in float64. The softmax runs over axis 0: over the last axis it overflows (TestTrapSoftMaxMaximum).
 func (b *builder) loss() {
 	factor := 1 / float32(b.net.samples)
-	if b.m.Loss == models.Distance {
+	switch {
+	case b.m.Regression():
+		factor /= float32(b.m.Outputs)
+		b.net.target = b.node("target", b.m.Outputs, b.net.samples)
+		b.to(func() (*G.Node, error) { return G.Sub(b.x, b.net.target) })
+		if b.m.Loss == models.Huber {
+			b.huber()
+		} else {
+			b.to(func() (*G.Node, error) { return G.Square(b.x) })
+		}
+	case b.m.Loss == models.Distance:
 		result := b.x
 		if b.x = b.net.input; b.images {
 			b.reshape(b.net.samples, b.m.Features)
@@ -160,7 +170,7 @@ func (b *builder) loss() {
 		}
 		b.to(func() (*G.Node, error) { return G.Sub(result, b.x) })
 		b.to(func() (*G.Node, error) { return G.Square(b.x) })
-	} else {
+	default:
 		factor = -factor
 		b.net.target = b.node("target", b.m.Classes, b.net.samples)
 		b.to(func() (*G.Node, error) { return G.LogSoftMax(b.x, 0) })
@@ -180,4 +190,21 @@ func (b *builder) loss() {
 	for i, g := range grads {
 		G.Read(g, &b.net.grads[i])
 	}
+}
+
+// huber is the loss of errors e by operations that gorgonia has gradients of: with q = min(|e|, delta) = |e| -
+// max(0, |e| - delta) it is q^2/2 + delta*max(0, |e| - delta).
+func (b *builder) huber() {
+	b.to(func() (*G.Node, error) { return G.Abs(b.x) })
+	size := b.x
+	b.to(func() (*G.Node, error) { return G.Sub(b.x, G.NewConstant(float32(models.HuberDelta))) })
+	b.to(func() (*G.Node, error) { return G.Rectify(b.x) })
+	beyond := b.x
+	b.to(func() (*G.Node, error) { return G.Sub(size, beyond) })
+	b.to(func() (*G.Node, error) { return G.Square(b.x) })
+	b.to(func() (*G.Node, error) { return G.Mul(b.x, G.NewConstant(float32(0.5))) })
+	square := b.x
+	b.to(func() (*G.Node, error) { return G.Mul(beyond, G.NewConstant(float32(models.HuberDelta))) })
+	line := b.x
+	b.to(func() (*G.Node, error) { return G.Add(square, line) })
 }

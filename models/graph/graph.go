@@ -53,7 +53,7 @@ func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
 	if m == nil || d == nil {
 		return nil, errors.New("graph: needs a model and a data set")
 	}
-	if err := m.Fits(d.Shape, d.Classes); err != nil {
+	if err := m.Fits(d.Info); err != nil {
 		return nil, fmt.Errorf("graph: data %s: %w", d.Name, err)
 	}
 	for i := range m.Layers {

@@ -9,10 +9,10 @@ import (
 )
 
 // Logits writes what the model with parameters params makes of the samples ids, before any softmax, into out:
-// len(ids) x classes, row-major. stats are its batch-norm statistics, nil for a model without any. All are the
+// len(ids) x Model.Outputs, row-major. stats are its batch-norm statistics, nil for a model without any. All are the
 // caller's. Dropout is off, and a sample's row does not depend on the others but for the size of its graph.
 func (e *Engine) Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error {
-	parts, classes := slices.Collect(slices.Chunk(ids, chunk)), e.model.Classes
+	parts, classes := slices.Collect(slices.Chunk(ids, chunk)), e.model.Outputs
 	return engine.Each(ctx, e.workers, len(parts), func(w *worker, i int) error {
 		part := parts[i]
 		n, err := w.net(len(part), running)

@@ -17,6 +17,7 @@ type inputs struct {
 	stats  []float32 // advanced in place when training, replaced with the batch's own in batchStats; may be nil there
 	pixels []float32 // as net.input wants them
 	labels []int32
+	ids    []int32 // of the samples, when training
 	mask   noise.Key
 	grad   []float32 // out when training
 }
@@ -68,13 +69,19 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 	return n.logits.Data().([]float32), nil
 }
 
-// bindTargets gives the one-hot labels and the dropout masks of a training run.
+// bindTargets gives the one-hot labels, or the targets of a regression, and the dropout masks of a training run.
 func (w *worker) bindTargets(n *net, in inputs) error {
 	if n.target != nil {
-		hot := w.buffer(&w.hot, n.samples*w.e.model.Classes)
+		hot := w.buffer(&w.hot, n.samples*w.e.model.Outputs)
 		clear(hot)
 		for s, l := range in.labels {
-			hot[int(l)*n.samples+s] = 1
+			if !w.e.model.Regression() {
+				hot[int(l)*n.samples+s] = 1
+				continue
+			}
+			for k, t := range w.e.set.Targets(in.ids[s]) {
+				hot[k*n.samples+s] = t
+			}
 		}
 		if err := bind(n.target, hot); err != nil {
 			return err

@@ -29,7 +29,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 		if err != nil {
 			return err
 		}
-		in := inputs{params: row(t.X, t.Rows[i]), grad: row(t.G, engine.Row(i))}
+		in := inputs{ids: ids, params: row(t.X, t.Rows[i]), grad: row(t.G, engine.Row(i))}
 		var at noise.Key
 		if e.bounds.Changes {
 			at = t.Masks[i]
@@ -47,7 +47,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 		if err != nil {
 			return err
 		}
-		loss, _ := w.score(logits, in.pixels, in.labels)
+		loss, _, _ := w.score(logits, in.pixels, ids, in.labels)
 		t.Loss[i] = float32(loss / float64(len(ids)))
 		return nil
 	})
@@ -55,7 +55,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 
 // forward is the summed loss and the correct predictions over ids, drawn at an address. Without stats, batch-norm takes
 // the batch's own.
-func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (loss float64, correct int64, err error) {
+func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (loss float64, correct int64, squares float64, err error) {
 	m, piece := running, chunk
 	if w.e.bounds.Norms && stats == nil {
 		m, piece = batchStats, len(ids)
@@ -64,21 +64,21 @@ func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (lo
 		part := ids[lo:min(len(ids), lo+piece)]
 		n, err := w.net(len(part), m)
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 		px, labels, err := w.gather(part, at)
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 		at.Round += uint64(len(part))
 		logits, err := w.run(n, inputs{params: params, stats: stats, pixels: px})
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
-		l, c := w.score(logits, px, labels)
-		loss, correct = loss+l, correct+c
+		l, c, q := w.score(logits, px, part, labels)
+		loss, correct, squares = loss+l, correct+c, squares+q
 	}
-	return loss, correct, nil
+	return loss, correct, squares, nil
 }
 
 func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
@@ -90,7 +90,11 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		if e.bounds.Norms && t.Stats.Rows > 0 {
 			stats = row(t.Stats, t.Rows[i])
 		}
-		t.Loss[i], t.Correct[i], err = w.forward(row(t.X, t.Rows[i]), stats, t.Batches[i], engine.DrawnAt(t.Drawn, i))
+		var squares float64
+		t.Loss[i], t.Correct[i], squares, err = w.forward(row(t.X, t.Rows[i]), stats, t.Batches[i], engine.DrawnAt(t.Drawn, i))
+		if t.Squares != nil {
+			t.Squares[i] = squares
+		}
 		return err
 	})
 }
@@ -110,7 +114,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 			b = 0
 		}
 		ids := t.Batches[b]
-		loss, _, err := w.forward(theta, nil, ids, engine.DrawnAt(t.Drawn, b))
+		loss, _, _, err := w.forward(theta, nil, ids, engine.DrawnAt(t.Drawn, b))
 		if err != nil {
 			return err
 		}

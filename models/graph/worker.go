@@ -88,10 +88,16 @@ func transpose(dst, src []float32, rows, cols int) {
 	}
 }
 
-// score is the summed loss and the correct predictions of logits; the samples are as gather gave them.
-func (w *worker) score(logits, samples []float32, labels []int32) (loss float64, correct int64) {
-	if w.e.model.Loss != models.Distance {
-		return score(logits, labels)
+// score is the summed loss and the correct predictions of logits, or with targets their squared errors; the samples are
+// as gather gave them.
+func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss float64, correct int64, squares float64) {
+	switch w.e.model.Loss {
+	case models.MSE, models.Huber:
+		loss, squares = w.regression(logits, ids)
+		return loss, 0, squares
+	case models.CrossEntropy:
+		loss, correct = score(logits, labels)
+		return loss, correct, 0
 	}
 	n, features := len(labels), w.e.model.Features
 	for i, z := range logits {
@@ -101,7 +107,28 @@ func (w *worker) score(logits, samples []float32, labels []int32) (loss float64,
 		d := float64(z) - float64(samples[i])
 		loss += float64(d * d)
 	}
-	return loss, 0
+	return loss, 0, 0
+}
+
+// regression is the summed loss and squared errors of results (outputs x samples), both means over the outputs.
+func (w *worker) regression(results []float32, ids []int32) (loss, squares float64) {
+	m, set := w.e.model, w.e.set
+	for s, id := range ids {
+		for k, t := range set.Targets(id) {
+			e := math.Abs(float64(results[k*len(ids)+s]) - float64(t))
+			square := float64(e * e)
+			squares += square / float64(m.Outputs)
+			switch {
+			case m.Loss == models.MSE:
+				loss += square / float64(m.Outputs)
+			case e <= models.HuberDelta:
+				loss += square / 2 / float64(m.Outputs)
+			default:
+				loss += models.HuberDelta * (e - models.HuberDelta/2.0) / float64(m.Outputs)
+			}
+		}
+	}
+	return loss, squares
 }
 
 // score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in

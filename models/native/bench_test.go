@@ -30,7 +30,7 @@ func BenchmarkGradients(b *testing.B) {
 			b.Fatal(err)
 		}
 		set := glyphs
-		if m.Fits(set.Shape, set.Classes) != nil {
+		if m.Fits(set.Info) != nil {
 			set = noisy
 		}
 		for _, threads := range []int{1, 2} {

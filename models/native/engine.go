@@ -28,7 +28,7 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 	if m == nil || d == nil {
 		return nil, errors.New("native: needs a model and a data set")
 	}
-	if err := m.Fits(d.Shape, d.Classes); err != nil {
+	if err := m.Fits(d.Info); err != nil {
 		return nil, fmt.Errorf("native: data %s: %w", d.Name, err)
 	}
 	v, err := NewTwin(m.Layout, threads, twin)
@@ -130,6 +130,7 @@ type share struct {
 	at      noise.Key
 	loss    float64
 	correct int64
+	squares float64
 }
 
 // shares cuts batches where samples do not touch each other.
@@ -161,6 +162,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 			p.stats = row(t.Stats, t.Rows[w.entry])
 		}
 		w.loss, w.correct, err = p.evaluate(e.set, w.ids, w.at)
+		w.squares = p.squares()
 		return err
 	})
 	if err != nil {
@@ -168,10 +170,16 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 	}
 	for i := range t.Rows {
 		t.Loss[i], t.Correct[i] = 0, 0
+		if t.Squares != nil {
+			t.Squares[i] = 0
+		}
 	}
 	for _, w := range work {
 		t.Loss[w.entry] += w.loss
 		t.Correct[w.entry] += w.correct
+		if t.Squares != nil {
+			t.Squares[w.entry] += w.squares
+		}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func zoo(t *testing.T, set *data.Set, f func(t *testing.T, m *models.Model)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Fits(set.Shape, set.Classes) == nil {
+		if m.Fits(set.Info) == nil {
 			t.Run(name, func(t *testing.T) { f(t, m) })
 		}
 	}

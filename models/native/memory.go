@@ -92,6 +92,9 @@ func (e *Engine) passFloats(samples int, gradients, own bool) int {
 		return 0
 	}
 	n := e.plan.floats(samples, gradients) + 2*whole(samples)
+	if m := e.plan.model; m.Regression() {
+		n += (m.Outputs + 2) * whole(samples) // targets, and squared errors in float64
+	}
 	if own {
 		n += e.layout.Stats
 	}

@@ -34,6 +34,8 @@ type pass struct {
 	drawn  []byte      // samples of an augmented set
 	labels []int32
 	losses []float32
+	wanted []float32 // targets of a regression, samples x outputs
+	errors []float64 // squared, of each sample, mean over the outputs
 	twin   candidates
 	own    []float32 // statistics of one batch
 	lanes  [][kernel.Lanes]float32
@@ -100,6 +102,9 @@ func (p *pass) reserve(samples int, gradients bool) {
 			}
 		}
 		p.labels, p.losses = make([]int32, samples), make([]float32, samples)
+		if m := p.plan.model; m.Regression() {
+			p.wanted, p.errors = make([]float32, samples*m.Outputs), make([]float64, samples)
+		}
 	}
 	for i, f := range p.plan.slots {
 		if gradients && p.slot[i] == nil {
@@ -131,6 +136,7 @@ func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) er
 	features := p.plan.model.Features
 	p.gather = gather{set.Normal(), set, ids, at}
 	if n := len(p.gather.tables); n == 0 || features/n < fewPixels {
+		p.want(set, ids)
 		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
 	}
 	if (set.Augment() != data.Augment{}) && len(p.drawn) < p.capacity*features {
@@ -152,7 +158,16 @@ func (p *pass) label(set *data.Set, ids []int32, gradients bool) error {
 			return fmt.Errorf("data %s: no sample %d, ids are below %d", set.Name, id, set.Len())
 		}
 	}
+	p.want(set, ids)
 	return nil
+}
+
+// want loads the targets of a regression.
+func (p *pass) want(set *data.Set, ids []int32) {
+	m := p.plan.model
+	for i := 0; m.Regression() && i < len(ids); i++ {
+		copy(p.wanted[i*m.Outputs:(i+1)*m.Outputs], set.Targets(ids[i]))
+	}
 }
 
 // fewPixels are those of a channel below which the set itself is as fast.
@@ -214,7 +229,11 @@ func (p *pass) gradient() (float64, error) {
 // loss writes the losses of the samples and, unless d is nil, scale times the gradient of each.
 func (p *pass) loss(z, d []float32, scale float32) error {
 	m := p.plan.model
-	if m.Loss != models.Distance {
+	switch m.Loss {
+	case models.MSE, models.Huber:
+		p.regression(z, d, scale)
+		return nil
+	case models.CrossEntropy:
 		return p.k.CrossEntropy(p.losses, d, m.Classes, z, m.Classes, m.Classes, p.labels[:p.n], scale)
 	}
 	x := p.act[0]
@@ -250,7 +269,7 @@ func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
 	}
 	classes := p.plan.model.Classes
 	for s, l := range p.labels[:p.n] {
-		if classes == 0 {
+		if classes == 0 { // nothing is right or wrong
 			break
 		}
 		row, best := z[s*classes:(s+1)*classes], 0

@@ -7,10 +7,10 @@ import (
 )
 
 // Logits writes what the model with parameters params makes of the samples ids, before any softmax, into out:
-// len(ids) x classes, row-major. stats are its batch-norm statistics, nil for a model without any. All are the
+// len(ids) x Model.Outputs, row-major. stats are its batch-norm statistics, nil for a model without any. All are the
 // caller's. Dropout is off, and a sample's row does not depend on the others.
 func (e *Engine) Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error {
-	classes := e.plan.model.Classes
+	classes := e.plan.model.Outputs
 	work := e.shares([][]int32{ids}, nil, false)
 	at := 0
 	places := make([]int, len(work))

@@ -210,12 +210,14 @@ func (s step) do(in []tensor) (tensor, error) {
 	case "Div":
 		return spread(x, in[1], func(a, b float32) float32 { return a / b }), nil
 	case "Add":
-		if fmt.Sprint(x.dims) != fmt.Sprint(in[1].dims) {
+		if len(in[1].dims) == len(x.dims) && fmt.Sprint(x.dims) != fmt.Sprint(in[1].dims) {
 			return x, fmt.Errorf("a sum of %v and %v", x.dims, in[1].dims)
 		}
 		return spread(x, in[1], func(a, b float32) float32 { return a + b }), nil
 	case "Relu":
 		return spread(x, tensor{nil, []float32{0}}, func(a, b float32) float32 { return max(a, b) }), nil
+	case "Mul":
+		return spread(x, in[1], func(a, b float32) float32 { return a * b }), nil
 	case "Reshape":
 		dims := []int{n}
 		for _, d := range in[1].x[1:] {

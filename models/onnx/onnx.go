@@ -23,7 +23,7 @@ const (
 // Names of what goes in and what comes out.
 const (
 	Input  = "input"  // [samples, ...]: bytes or numbers as the data have them
-	Output = "output" // [samples, classes]: before the softmax, where the loss has one
+	Output = "output" // [samples, outputs]: before the softmax, where the loss has one; else in the unit of the targets
 )
 
 // Model is what is written.
@@ -52,7 +52,7 @@ func Write(w io.Writer, m Model) error {
 		}
 		x = append(x, y)
 	}
-	g.node("Identity", Output, x[len(x)-1])
+	g.node("Identity", Output, g.restored(x[len(x)-1]))
 	g.text(graphName, m.Net.Name)
 	kind := int64(typeFloat)
 	if m.Form != nil && m.Form.Bytes {
@@ -150,6 +150,16 @@ func (g *graph) normalised() []string {
 		x = g.node("Reshape", "input.shaped", x, g.ints("input.shape", append([]int{0}, g.Net.Input...)...))
 	}
 	return []string{x}
+}
+
+// restored is the result of a regression in the unit of its targets, and any other as it is.
+func (g *graph) restored(z string) string {
+	if g.Form == nil || g.Form.TargetMean == nil {
+		return z
+	}
+	outputs := []int{g.Net.Outputs}
+	z = g.node("Mul", "output.scaled", z, g.floats("restore.deviation", outputs, g.Form.TargetStd))
+	return g.node("Add", "output.restored", z, g.floats("restore.mean", outputs, g.Form.TargetMean))
 }
 
 // layer adds the nodes of a layer and gives the name of its result; x are the names of those before it.

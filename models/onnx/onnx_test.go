@@ -110,7 +110,20 @@ func (m trained) agrees(t *testing.T, out []float32) {
 		}
 		z := out[i*width : (i+1)*width]
 		var loss float64
-		if m.Net.Loss == models.Distance {
+		switch {
+		case m.Net.Regression():
+			for k, v := range z {
+				if m.Form != nil { // it comes in the unit of the targets
+					v = (v - m.Form.TargetMean[k]) / m.Form.TargetStd[k]
+				}
+				e := math.Abs(float64(v - m.set.Targets(id)[k]))
+				if m.Net.Loss == models.MSE {
+					loss += e * e / float64(width)
+				} else {
+					loss += (min(e, 1)*min(e, 1)/2 + max(0, e-1)) / float64(width)
+				}
+			}
+		case m.Net.Loss == models.Distance:
 			if err := m.set.Gather([]int32{id}, sample, make([]int32, 1)); err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +131,7 @@ func (m trained) agrees(t *testing.T, out []float32) {
 				d := float64(v - sample[j])
 				loss += d * d
 			}
-		} else {
+		default:
 			most, sum := math.Inf(-1), 0.0
 			for _, v := range z {
 				most = max(most, float64(v))

@@ -123,14 +123,18 @@ type Metric struct {
 }
 
 // Metrics are those of a comparison, in the order of its columns.
-var Metrics = []Metric{{Name: "test_error"}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
+var Metrics = []Metric{{Name: "test_error"}, {Name: "test_rmse"}, {Name: "test_r2", More: true}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
 
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
 // of those are equal. A run that is not whole is not compared by what it spent, nor one that sent nothing by its bytes:
-// all its members shared a worker, which is no merit of what was set. Nobody spent least where the runs are [Unequal].
+// all its members shared a worker, which is no merit of what was set. Nobody spent least where the runs are [Unequal],
+// and nobody has the best result where they are [Unlike].
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
 	if slices.Contains(spent, m.Name) && Unequal(runs) != "" {
+		return nil
+	}
+	if isResult := !slices.Contains(spent, m.Name) && m.Name != "samples_per_s"; isResult && Unlike(runs) != "" {
 		return nil
 	}
 	runs = ranked(runs, m.Name)

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -41,6 +42,24 @@ func Unequal(runs []*Run) string {
 		return fmt.Sprintf("unequal work, %s to %s rounds", short(lo), short(hi))
 	}
 	return ""
+}
+
+// Unlike says why nobody is best by a result: the runs predict other samples, or their losses are no one loss. "" where
+// results are alike.
+func Unlike(runs []*Run) string {
+	of := func(what string, value func(*event.Config) string) string {
+		first := ""
+		for _, r := range runs {
+			if x := value(r.View.Config); x != "" && first != "" && x != first {
+				return what
+			}
+			first = cmp.Or(first, value(r.View.Config))
+		}
+		return ""
+	}
+	return cmp.Or(of("they are of different data", func(c *event.Config) string { return c.Digest }),
+		of("they are of different losses", func(c *event.Config) string { return c.Score().Key }),
+		of("they are of different losses", func(c *event.Config) string { return c.Loss })) // logs of before name none
 }
 
 // metOne says whether all of them met the same target.

@@ -68,3 +68,38 @@ func TestFirstToATarget(t *testing.T) {
 		}
 	}
 }
+
+// TestNoBestOfUnlikeResults: an error on other samples, or a loss of another kind, is neither better nor worse. Logs of
+// before, which name no loss, are compared as they were.
+func TestNoBestOfUnlikeResults(t *testing.T) {
+	made := func(edit func(*event.Config)) *Run {
+		m := begin(1, edit)
+		m.rounds(100)
+		m.put(event.Record{Evaluation: &event.Evaluation{Round: 100, TestError: float64(len(m.out)), TestLoss: float64(len(m.out))}})
+		m.rounds(1)
+		return m.run(t, "")
+	}
+	digits := made(func(c *event.Config) { c.Digest = "blake3:1" })
+	for name, c := range map[string]struct {
+		edit func(*event.Config)
+		why  string
+	}{
+		"same":           {func(c *event.Config) { c.Digest, c.Loss = "blake3:1", "cross-entropy" }, ""},
+		"unknown data":   {func(c *event.Config) {}, ""},
+		"other data":     {func(c *event.Config) { c.Digest = "blake3:2" }, "data"},
+		"a regression":   {func(c *event.Config) { c.Digest, c.Loss, c.Targets = "blake3:1", "mse", &event.Targets{Deviation: []float32{2}} }, "losses"},
+		"from an object": {func(c *event.Config) { c.Digest, c.Loss = "blake3:1", "distance" }, "losses"},
+	} {
+		runs := []*Run{digits, made(c.edit)}
+		runs[1].Figures["test_loss"]++
+		if why := Unlike(runs); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %q", name, why)
+		}
+		if best := Best(runs, Metric{Name: "test_loss"}); (len(best) == 1) != (c.why == "") {
+			t.Errorf("%s: %d are the best by their loss", name, len(best))
+		}
+	}
+	if why := Unlike([]*Run{made(func(c *event.Config) { c.Loss = "mse" }), made(func(c *event.Config) { c.Loss = "huber" })}); why == "" {
+		t.Error("losses of two kinds are ranked")
+	}
+}

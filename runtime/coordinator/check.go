@@ -282,7 +282,7 @@ func (c *Coordinator) checkTests(d message.Done, lead bool) error {
 		next := me
 		for _, k := range t.Chunks {
 			size := int64(min(optim.ScoreChunk, c.cfg.Tests-k.Index*optim.ScoreChunk))
-			if k.Index != next || k.Index >= chunks || k.Samples != size || k.Correct < 0 || k.Correct > size {
+			if k.Index != next || k.Index >= chunks || k.Samples != size || k.Correct < 0 || k.Correct > size || k.Squares < 0 {
 				return fmt.Errorf("it reports %d of %d right in chunk %d of the test set", k.Correct, k.Samples, k.Index)
 			}
 			next += len(workers)

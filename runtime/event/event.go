@@ -73,7 +73,8 @@ type Config struct {
 	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
 
-	Loss string `cbor:"31,keyasint,omitempty"` // of the model; logs of before say it in ModelSpec alone
+	Loss    string   `cbor:"31,keyasint,omitempty"` // of the model; logs of before say it in ModelSpec alone
+	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.
@@ -221,10 +222,12 @@ type Points struct {
 // Evaluation is the centre's score on the test set.
 type Evaluation struct {
 	Round     uint64  `cbor:"0,keyasint"`
-	TestError float64 `cbor:"1,keyasint"` // percent
+	TestError float64 `cbor:"1,keyasint"` // percent; means nothing where [Config.Graded] says so
 	TestLoss  float64 `cbor:"2,keyasint"`
 	Samples   int64   `cbor:"3,keyasint"`
 	Centre    string  `cbor:"4,keyasint"` // "blake3:..." of the centre's parameters
+	// of a regression: mean squared error of the standardised targets over samples and outputs
+	Squares float64 `cbor:"5,keyasint,omitempty"`
 }
 
 // Alert is something a person may want to act on.

@@ -1,50 +1,108 @@
 package event
 
-import "regexp"
-
-// Score is what the centre of a run is tested by: the one place that says what is shown, told and compared.
-type Score uint8
-
-const (
-	ErrorScore   Score = iota // the share of wrong predictions, in percent
-	FitnessScore              // minus the loss, which somebody else measured: an objective
-	LossScore                 // nothing is right or wrong, and the loss says it all
+import (
+	"math"
+	"regexp"
+	"strings"
 )
 
-// Score is that of the run; of an unknown one the first.
-func (c *Config) Score() Score {
-	switch {
-	case c == nil:
-		return ErrorScore
-	case c.Objective != "":
-		return FitnessScore
-	case c.Loss == "distance" || c.Loss == "" && !c.Own && saysDistance.MatchString(c.ModelSpec):
-		return LossScore
-	}
-	return ErrorScore
+// Targets is what a regression predicts, as its scores need it.
+type Targets struct {
+	Label string `cbor:"0,keyasint,omitempty"` // the column, where it has a name
+	// per output, of the training samples
+	Mean      []float32 `cbor:"1,keyasint"`
+	Deviation []float32 `cbor:"2,keyasint"`
+	// of the test set's standardised targets about their own mean, mean over the outputs
+	Variance float64 `cbor:"3,keyasint"`
 }
 
-// saysDistance finds the key of a layer list in logs that do not name the loss.
-var saysDistance = regexp.MustCompile(`(?m)^\s*loss\s*=\s*["']distance["']`)
+// unit is what one deviation is in the unit of the targets: 1 where several outputs have several units.
+func (t *Targets) unit() float64 {
+	if len(t.Deviation) == 1 {
+		return float64(t.Deviation[0])
+	}
+	return 1
+}
 
-// Name is what people are told that it is.
-func (s Score) Name() string { return [...]string{"test error", "test fitness", "test loss"}[s] }
+// Score is what the centre of a run is tested by: one place says it for screens, summaries, tables and exports.
+type Score struct {
+	Series  string // of views and exports
+	Key     string // in JSON, and of a metric
+	Title   string
+	Percent bool
+	More    bool // is better
+	of      func(e *Evaluation) float64
+}
 
 // Of is the score of an evaluation.
-func (s Score) Of(e *Evaluation) float64 {
-	switch s {
-	case FitnessScore:
-		return -e.TestLoss
-	case LossScore:
-		return e.TestLoss
-	}
-	return e.TestError
-}
+func (s Score) Of(e *Evaluation) float64 { return s.of(e) }
 
 // Better says whether score x is better than y.
 func (s Score) Better(x, y float64) bool {
-	if s == FitnessScore {
+	if s.More {
 		return x > y
 	}
 	return x < y
 }
+
+// Unit is what stands beside a number, "" for none.
+func (s Score) Unit() string {
+	if s.Percent {
+		return "%"
+	}
+	return ""
+}
+
+// Keys of scores that others know by name.
+const (
+	KeyTestError, KeyTestRMSE, KeyTestR2 = "test_error", "test_rmse", "test_r2"
+	KeyTestFitness, KeyTestLoss          = "test_fitness", "test_loss"
+)
+
+// Scores are what the centre is tested by, what a line has room for first:
+//
+//	classes         the share of wrong predictions
+//	a regression    RMSE = sqrt(mean (result - target)^2), in the target's unit, with several outputs in deviations; and
+//	                R2 = 1 - mean (result - target)^2 / variance of the targets
+//	an objective    its fitness
+//	distance        the loss: nothing is predicted
+func (c *Config) Scores() []Score {
+	switch {
+	case c.Maximises():
+		return []Score{{SeriesTestFitness, KeyTestFitness, "test fitness", false, true, func(e *Evaluation) float64 { return -e.TestLoss }}}
+	case c != nil && c.Targets != nil:
+		t := c.Targets
+		return []Score{
+			{SeriesTestRMSE, KeyTestRMSE, "test RMSE", false, false, func(e *Evaluation) float64 { return t.unit() * math.Sqrt(e.Squares) }},
+			{SeriesTestR2, KeyTestR2, "test R2", false, true, func(e *Evaluation) float64 { return 1 - e.Squares/t.Variance }},
+		}
+	case c.distance():
+		return []Score{{SeriesTestLoss, KeyTestLoss, "test loss", false, false, func(e *Evaluation) float64 { return e.TestLoss }}}
+	}
+	return []Score{{SeriesTestError, KeyTestError, "test error", true, false, func(e *Evaluation) float64 { return e.TestError }}}
+}
+
+// Score is the first of [Config.Scores].
+func (c *Config) Score() Score { return c.Scores()[0] }
+
+// Graded says that predictions are right or wrong, so that there is a test error.
+func (c *Config) Graded() bool { return c.Score().Key == KeyTestError }
+
+// Unit is that of a figure for which nats are declared: only the loss of a model of classes is in nats.
+func (c *Config) Unit(declared string) string {
+	if strings.TrimPrefix(declared, "-") == "nats" && !c.Graded() {
+		return ""
+	}
+	return declared
+}
+
+// Maximises says that a fitness is all there is: the run is of an objective.
+func (c *Config) Maximises() bool { return c != nil && c.Objective != "" }
+
+// distance says that nothing is predicted, so that there is a loss alone.
+func (c *Config) distance() bool {
+	return c != nil && (c.Loss == "distance" || c.Loss == "" && !c.Own && saysDistance.MatchString(c.ModelSpec))
+}
+
+// saysDistance finds the key of a layer list in logs that do not name the loss.
+var saysDistance = regexp.MustCompile(`(?m)^\s*loss\s*=\s*["']distance["']`)

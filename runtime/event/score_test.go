@@ -22,13 +22,16 @@ func TestScore(t *testing.T) {
 		{&Config{ModelSpec: `loss = "distance"`, Own: true}, "test error", 3}, // of a graph it is no layer list
 		{&Config{Objective: "./f"}, "test fitness", -0.5},
 	} {
-		if s := c.config.Score(); s.Name() != c.name || s.Of(e) != c.of {
-			t.Errorf("%+v: %s %v, want %s %v", c.config, s.Name(), s.Of(e), c.name, c.of)
+		if s := c.config.Score(); s.Title != c.name || s.Of(e) != c.of {
+			t.Errorf("%+v: %s %v, want %s %v", c.config, s.Title, s.Of(e), c.name, c.of)
 		}
 	}
-	for s, better := range map[Score]bool{ErrorScore: true, LossScore: true, FitnessScore: false} {
-		if s.Better(1, 2) != better || s.Better(2, 1) == better || s.Better(1, 1) || s.Better(math.NaN(), 1) {
-			t.Errorf("%s: the order is turned round", s.Name())
+	for _, c := range []struct {
+		config *Config
+		least  bool // is the best
+	}{{nil, true}, {&Config{Loss: "distance"}, true}, {&Config{Targets: &Targets{}}, true}, {&Config{Objective: "./f"}, false}} {
+		if s := c.config.Score(); s.Better(1, 2) != c.least || s.Better(2, 1) == c.least || s.Better(1, 1) || s.Better(math.NaN(), 1) {
+			t.Errorf("%s: the order is turned round", s.Title)
 		}
 	}
 }

@@ -15,6 +15,13 @@ const (
 
 	// scalar, percent: error of the centre on training samples, when the run reaches its limit
 	SeriesTrainError = "train.error"
+
+	// scalar, of the centre on the test set: the scores that [Config.Scores] says the run has, and always the loss
+	SeriesTestError   = "test.error" // percent
+	SeriesTestRMSE    = "test.rmse"  // in the target's unit
+	SeriesTestR2      = "test.r2"
+	SeriesTestFitness = "test.fitness"
+	SeriesTestLoss    = "test.loss"
 )
 
 // Series are those, whether or not a model and its population have them.

@@ -188,13 +188,13 @@ func (r *Run) points(take func(when int64, p *event.Points) error) error {
 		case rec.Evaluation != nil && rec.Evaluation.Round <= keep[next]:
 			e := rec.Evaluation
 			whole := []engine.Member{view.Whole}
-			kind := r.View.Config.Score()
-			err := take(rec.At, &event.Points{Round: e.Round, Series: view.ScoreSeries(kind), Members: whole, Values: []float64{kind.Of(e)}})
-			if kind == event.LossScore {
-				return err
+			var errs []error
+			for _, s := range r.View.Config.Scores() {
+				if s.Series != view.TestLoss {
+					errs = append(errs, take(rec.At, &event.Points{Round: e.Round, Series: s.Series, Members: whole, Values: []float64{s.Of(e)}}))
+				}
 			}
-			return errors.Join(err,
-				take(rec.At, &event.Points{Round: e.Round, Series: view.TestLoss, Members: whole, Values: []float64{e.TestLoss}}))
+			return errors.Join(append(errs, take(rec.At, &event.Points{Round: e.Round, Series: view.TestLoss, Members: whole, Values: []float64{e.TestLoss}}))...)
 		}
 		return nil
 	})

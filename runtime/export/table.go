@@ -199,6 +199,8 @@ var measured = map[string]Column{
 	view.CentreLoss:        {Unit: "nats", Doc: "loss of the centre on validation samples"},
 	view.TestError:         {Unit: "%", Doc: "error of the centre on the test set"},
 	view.TestFitness:       {Doc: "fitness of the centre on the test seeds of an objective: higher is better"},
+	view.TestRMSE:          {Doc: "root of the mean squared error of the centre on the test set, in the target's unit"},
+	view.TestR2:            {Doc: "share of the variance of the test set's targets that the centre explains: higher is better"},
 	view.TestLoss:          {Unit: "nats", Doc: "loss of the centre on the test set"},
 	event.SeriesTrainError: {Unit: "%", Doc: "error of the centre on training samples"},
 	event.SeriesFitness:    {Doc: "fitness: higher is better"},
@@ -226,7 +228,7 @@ func (r *Run) column(name string) Column {
 			}
 		}
 	}
-	c.Unit, c.Doc = cmp.Or(c.Unit, known.Unit), cmp.Or(c.Doc, known.Doc, of)+part
+	c.Unit, c.Doc = r.View.Config.Unit(cmp.Or(c.Unit, known.Unit)), cmp.Or(c.Doc, known.Doc, of)+part
 	return c
 }
 

@@ -148,7 +148,7 @@ func (j *Job) configure(o Options) {
 	was := j.Config
 	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Objective: was.Objective, Own: j.own != nil,
 		Digest: j.Samples.Digest(), Direct: directBytes, Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats,
-		Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
+		Targets: targetsOf(j.Samples, j.Samples.Test()), Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
 	o.Record(&c)
 	// as they are, and not as they were typed
 	c.Model, c.Data, c.Augment = j.Net.Name, was.Data, j.Samples.Augment().String()
@@ -197,7 +197,7 @@ func (j *Job) with(o Options) error {
 }
 
 // ungraded says that nothing is right or wrong: what the centre scores is all that there is to report.
-func (j *Job) ungraded() bool { return j.own.maximises() || j.Net.Loss == models.Distance }
+func (j *Job) ungraded() bool { return j.own.maximises() || j.Net.Loss != models.CrossEntropy }
 
 // model reads the layers, or looks at a graph in place of them.
 func (j *Job) model(o Options) (err error) {
@@ -221,6 +221,7 @@ func (j *Job) model(o Options) (err error) {
 // load reads the samples.
 func (j *Job) load(augment string) error {
 	name := j.Config.Data
+	j.reading.Label, j.reading.Outputs = option.Label.Text(j.Options), j.targets()
 	a, err := data.ParseAugment(augment)
 	if err != nil {
 		return err
@@ -235,11 +236,11 @@ func (j *Job) load(augment string) error {
 	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && len(set.Validation()) == 0 && (metric == coordinator.Loss || metric == coordinator.Fitness) {
 		return typed.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
 	}
+	if err := j.Net.Fits(set.Info); err != nil {
+		return fmt.Errorf("data %s: %w", name, err)
+	}
 	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestError && j.ungraded() {
 		return typed.Errorf("target %s: model %s calls no prediction wrong, since its loss is %s; take test_loss", j.Limit.Target, j.Net.Name, j.Net.Loss)
-	}
-	if err := j.Net.Fits(set.Shape, set.Classes); err != nil {
-		return fmt.Errorf("data %s: %w", name, err)
 	}
 	if data.IsPath(name) {
 		if err := set.CheckClasses(); err != nil {
@@ -248,6 +249,14 @@ func (j *Job) load(augment string) error {
 	}
 	j.Samples, err = set.Augmented(a)
 	return err
+}
+
+// targets are the numbers that the model predicts; 0 of one that predicts none.
+func (j *Job) targets() int {
+	if !j.Net.Regression() {
+		return 0
+	}
+	return j.Net.Outputs
 }
 
 // Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes;

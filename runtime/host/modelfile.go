@@ -19,6 +19,7 @@ const (
 	metaAlgorithm, metaSession, metaAtRound, metaKernels   = "algorithm", "session", "round", "kernels"
 	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
+	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
 	metaHeld                                               = "validation"
 )
 
@@ -62,8 +63,8 @@ func writeForm(meta map[string]string, f data.Form) error {
 	if f.Bytes {
 		meta[metaSamples] = ofBytes
 	}
-	for key, v := range map[string]any{metaShape: f.Shape, metaMean: f.Mean, metaDeviation: f.Std, metaClasses: f.Classes, metaFeatures: f.Features} {
-		if key == metaFeatures && f.Features == nil {
+	for key, v := range map[string]any{metaShape: f.Shape, metaMean: f.Mean, metaDeviation: f.Std, metaClasses: f.Classes, metaFeatures: f.Features, metaTargetMean: f.TargetMean, metaTargetDeviation: f.TargetStd} {
+		if key == metaFeatures && f.Features == nil || (key == metaTargetMean || key == metaTargetDeviation) && f.TargetMean == nil || key == metaClasses && f.TargetMean != nil {
 			continue
 		}
 		text, err := json.Marshal(v)
@@ -83,12 +84,14 @@ func readForm(meta map[string]string) (*data.Form, error) {
 	f := &data.Form{Label: meta[metaLabel], Bytes: meta[metaSamples] == ofBytes}
 	missing, found := "", false
 	for _, x := range []struct {
-		key  string
-		into any
-	}{{metaShape, &f.Shape}, {metaMean, &f.Mean}, {metaDeviation, &f.Std}, {metaClasses, &f.Classes}, {metaFeatures, &f.Features}} {
+		key      string
+		into     any
+		optional bool
+	}{{metaShape, &f.Shape, false}, {metaMean, &f.Mean, false}, {metaDeviation, &f.Std, false}, {metaClasses, &f.Classes, meta[metaTargetMean] != ""},
+		{metaFeatures, &f.Features, true}, {metaTargetMean, &f.TargetMean, true}, {metaTargetDeviation, &f.TargetStd, true}} {
 		text, ok := meta[x.key]
 		if !ok {
-			if x.key != metaFeatures {
+			if !x.optional {
 				missing = x.key
 			}
 			continue

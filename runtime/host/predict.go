@@ -21,12 +21,13 @@ type predictor interface {
 
 // Predict asks the model about samples of a set, without dropout, on the processor; threads 0 takes the machine's. each
 // hears of them in their order: at is the place in ids of the first of p, which are probabilities of the classes of the
-// model, a row for each sample, and are each's until it returns. It gives what computed them.
+// model, or of a regression the numbers that it predicts, in the unit of its targets: a row for each sample, each's
+// until it returns. It gives what computed them.
 func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threads int, each func(at int, p [][]float64) error) (kernels string, err error) {
 	if t.Net.Loss == models.Distance {
 		return "", fmt.Errorf("model %s has no classes to predict: its loss is %s", t.Net.Name, models.Distance)
 	}
-	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
+	if err := t.Net.Fits(set.Info); err != nil {
 		return "", err
 	}
 	if len(ids) == 0 {
@@ -50,16 +51,20 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 	}
 	at := 0
 	for chunk := range slices.Chunk(ids, optim.ScoreChunk) {
-		z := make([]float32, len(chunk)*t.Net.Classes)
+		z := make([]float32, len(chunk)*t.Net.Outputs)
 		if err := of.Logits(ctx, t.Params, stats, chunk, z); err != nil {
 			return "", err
 		}
 		if !engine.AllFinite(z) {
-			return "", fmt.Errorf("data %s: the model's results are not finite for a sample: its numbers lie far outside of those it was trained on", set.Name)
+			return "", fmt.Errorf("data %s: %w for a sample: its numbers lie far outside of those it was trained on", set.Name, errNotFinite)
 		}
 		var p [][]float64
-		for row := range slices.Chunk(z, t.Net.Classes) {
-			p = append(p, softmax(row))
+		for row := range slices.Chunk(z, t.Net.Outputs) {
+			if t.Net.Regression() {
+				p = append(p, restored(set, row))
+			} else {
+				p = append(p, softmax(row))
+			}
 		}
 		if err := each(at, p); err != nil {
 			return "", err
@@ -67,6 +72,14 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 		at += len(chunk)
 	}
 	return eng.Kernels(), nil
+}
+
+// restored is results in the unit of the targets.
+func restored(set *data.Set, z []float32) (out []float64) {
+	for k, v := range z {
+		out = append(out, set.Restore(k, v))
+	}
+	return out
 }
 
 // softmax is exp(z_c) / sum_k exp(z_k), with the largest z taken away from all first.

@@ -95,7 +95,7 @@ func (h *history) holds(at uint64) bool {
 
 // loaded is a worker with the state of a checkpoint, and without samples to compute on.
 func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threads int) (*worker.Worker, error) {
-	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes}}
+	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets()}}
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, err
@@ -177,6 +177,12 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	if t.Net, err = models.FromSource(model, []byte(t.Spec)); err != nil {
 		return nil, err
 	}
+	if t.Net.Regression() {
+		t.Read.Outputs = t.Net.Outputs
+	}
+	if f := t.Read.Form; f != nil && len(f.TargetMean) != t.Read.Outputs && (f.TargetMean != nil || t.Net.Regression()) {
+		return nil, fmt.Errorf("%s predicts %d numbers as its metadata have it, and model %s %d: name the model that it was trained as", path, len(f.TargetMean), t.Net.Name, t.Read.Outputs)
+	}
 	if kind, err := recorded(t.Kernels, t.Net); err == nil {
 		t.Kernels = kind
 	}
@@ -198,6 +204,11 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 var Splits = []string{"test", heldSplit, "train", "all"}
 
 const heldSplit = "validation"
+
+// SplitOf is the samples of one of [Splits].
+func SplitOf(set *data.Set, split string) []int32 {
+	return map[string][]int32{"test": set.Test(), heldSplit: set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
+}
 
 // Scored is what an evaluation found, and what computed it.
 type Scored struct {
@@ -237,10 +248,10 @@ func (t *Trained) compute(set *data.Set, at string, threads int) (compute, error
 
 // Score evaluates the model on a split of a data set, without dropout; threads 0 takes the machine's.
 func (t *Trained) Score(ctx context.Context, set *data.Set, split string, threads int) (Scored, error) {
-	if err := t.Net.Fits(set.Shape, set.Classes); err != nil {
+	if err := t.Net.Fits(set.Info); err != nil {
 		return Scored{}, err
 	}
-	samples := map[string][]int32{"test": set.Test(), heldSplit: set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
+	samples := SplitOf(set, split)
 	if len(samples) == 0 {
 		return Scored{}, fmt.Errorf("the data has no %s samples", split)
 	}

@@ -157,7 +157,7 @@ func TestCache(t *testing.T) {
 	}
 	want := first.Summary(e)
 	run, err := first.Run(e)
-	if err != nil || want.Round != 2000 || want.Members != 16 || want.TestError == nil || len(want.Curve) != Points || !(want.Loss < 0.2) || want.Series != "centre.loss" {
+	if err != nil || want.Round != 2000 || want.Members != 16 || want.Score == nil || len(want.Curve) != Points || !(want.Loss < 0.2) || want.Series != "centre.loss" {
 		t.Fatalf("%+v, %v", want, err)
 	}
 	if err := first.Save(); err != nil {

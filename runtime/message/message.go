@@ -127,4 +127,5 @@ type Chunk struct {
 	Loss    float64 `cbor:"1,keyasint,omitempty"` // summed
 	Correct int64   `cbor:"2,keyasint,omitempty"`
 	Samples int64   `cbor:"3,keyasint,omitempty"`
+	Squares float64 `cbor:"4,keyasint,omitempty"` // of a regression, summed: see [optim.Scores]
 }

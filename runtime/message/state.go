@@ -48,8 +48,9 @@ func Tally(tests []Test, samples int) (e event.Evaluation, ok bool) {
 	for _, c := range all {
 		sum.Loss += c.Loss
 		sum.Correct += c.Correct
+		sum.Squares += c.Squares
 		sum.Samples += c.Samples
 	}
-	e.TestError, e.TestLoss, e.Samples = sum.Error(), sum.Mean(), sum.Samples
+	e.TestError, e.TestLoss, e.Samples, e.Squares = sum.Error(), sum.Mean(), sum.Samples, sum.MeanSquare()
 	return e, sum.Samples == int64(samples)
 }

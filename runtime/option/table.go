@@ -33,6 +33,9 @@ var (
 	Data = add(Option{Name: "data", Doc: "data set (see brood data list)",
 		Kind: Text, Use: Preset | Full | Axis | Logged, Words: data.List, Paths: true,
 		at: func(o *Options) any { return &o.Data }, in: func(c *event.Config) any { return &c.Data }})
+	Label = add(Option{Name: "label",
+		Doc:  "column of a table that holds what is to be predicted, by name or counted from 1 (default: label, class or target, else the last)",
+		Kind: Text, Use: Preset | Full | Logged})
 	Objective = add(Option{Name: "objective",
 		Doc:  "`program` whose fitness is maximised, in place of model and data (docs/objectives.md); it is not recorded, and a session that goes on is told it again",
 		Docs: map[string]string{"fork": "`program` of a session that maximises one: a session never starts it by itself"},

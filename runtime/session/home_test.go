@@ -88,11 +88,11 @@ func TestListAndResolve(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	x := byName["2026-01-01-old-aaaa"]
-	if x.Algorithm != "parle" || x.Round != 6 || x.Phase != event.Stopped || x.TestError == nil || *x.TestError != 2.5 || x.TestRound != 5 || x.Running ||
+	if x.Algorithm != "parle" || x.Round != 6 || x.Phase != event.Stopped || x.Score == nil || x.Score.Text() != "2.50 %" || x.TestRound != 5 || x.Running ||
 		x.Preset != "quickstart" || x.Model != "mlp" || x.Data != "glyphs" || x.Seed != 7 || x.Started.UnixNano() != 1e18 || x.Size <= int64(len(content(t, old.Dir(), 1))) || x.Err != "" {
 		t.Errorf("%+v", x)
 	}
-	if x := byName["2026-01-02-live-bbbb"]; !x.Running || x.PID != os.Getpid() || x.TestError != nil || x.Err != "" {
+	if x := byName["2026-01-02-live-bbbb"]; !x.Running || x.PID != os.Getpid() || x.Score != nil || x.Err != "" {
 		t.Errorf("%+v", x)
 	}
 	if x := byName["2026-01-02-lost-cccc"]; !strings.Contains(x.Err, segmentName(1)) {
@@ -119,8 +119,8 @@ func TestDescribeGoneBack(t *testing.T) {
 	check(t, s.Append(config(), event.Record{Plan: &event.Plan{Epoch: 1}}, event.Record{Commit: &event.Commit{Epoch: 1, To: 6}},
 		event.Record{Evaluation: &event.Evaluation{Round: 6, TestError: 2}}, event.Record{Plan: &event.Plan{Epoch: 2, At: 4, From: event.Saved}}))
 	check(t, s.Close())
-	if x := Describe(s.Dir()); x.Round != 4 || x.TestError != nil {
-		t.Errorf("round %d with a test error %v, want 4 without any", x.Round, x.TestError)
+	if x := Describe(s.Dir()); x.Round != 4 || x.Score != nil {
+		t.Errorf("round %d with a test error %v, want 4 without any", x.Round, x.Score)
 	}
 }
 

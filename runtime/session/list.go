@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -25,11 +26,27 @@ type Info struct {
 	Started   time.Time // of the first record; of the directory where there is none
 	Round     uint64    // rounds done
 	Phase     event.Phase
-	TestError *float64 // percent; nil before the first evaluation
+	Score     *Scored  // what the centre was tested by; nil before the first evaluation
 	TestRound uint64   // that it is of
 	Size      int64    // bytes of all files
 	Err       string   // why it cannot be read, a sentence; "" if it can
 	About     About    // what a person wrote of it
+}
+
+// Scored is a score of a run, see [event.Score].
+type Scored struct {
+	Key, Title string
+	Percent    bool
+	More       bool // is better
+	Value      float64
+}
+
+// Text is the value with its unit.
+func (s Scored) Text() string {
+	if s.Percent {
+		return fmt.Sprintf("%.2f %%", s.Value)
+	}
+	return fmt.Sprintf("%.4g", s.Value)
 }
 
 // List describes the sessions in home, the latest start first. It reads the head and the tail of each; a session that
@@ -105,9 +122,8 @@ func (x *Info) read() error {
 		case rec.State != nil:
 			x.Phase = rec.State.Phase
 		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
-			if x.TestRound = rec.Evaluation.Round; first.Config.Score() == event.ErrorScore {
-				x.TestError = &rec.Evaluation.TestError
-			}
+			s := first.Config.Score()
+			x.TestRound, x.Score = rec.Evaluation.Round, &Scored{s.Key, s.Title, s.Percent, s.More, s.Of(rec.Evaluation)}
 		}
 	}
 	return nil

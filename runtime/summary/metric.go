@@ -11,8 +11,13 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	samples := since(t.Sum.Samples, t.before.Samples) // that the bytes were sent for
 	evaluations := since(t.Sum.Evaluations, t.before.Evaluations)
 	switch {
-	case name == "test_error" && t.Tested() != nil && t.Config.Score() == event.ErrorScore:
-		return t.Tested().TestError, true
+	case (name == event.KeyTestError || name == event.KeyTestRMSE || name == event.KeyTestR2) && t.Tested() != nil:
+		for _, s := range t.Config.Scores() {
+			if s.Key == name {
+				return s.Of(t.Tested()), true
+			}
+		}
+		return 0, false
 	case name == "test_loss" && t.Tested() != nil:
 		return t.Tested().TestLoss, true
 	case (name == "memory" || name == "diversity") && t.means[name] != nil:

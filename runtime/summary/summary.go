@@ -21,9 +21,10 @@ type Summary struct {
 	Evaluations      uint64   `json:"evaluations"`
 	TrainLoss        *float64 `json:"train_loss"`
 	TestError        *float64 `json:"test_error"`
-	// in its place, of a run that maximises an objective
-	TestFitness *float64 `json:"test_fitness,omitempty"`
-	// in its place, where nothing is right or wrong
+	// in its place: of a regression, of a run that maximises an objective, and where nothing is predicted
+	TestRMSE         *float64           `json:"test_rmse,omitempty"`
+	TestR2           *float64           `json:"test_r2,omitempty"`
+	TestFitness      *float64           `json:"test_fitness,omitempty"`
 	TestLoss         *float64           `json:"test_loss,omitempty"`
 	TestRound        *uint64            `json:"test_round"` // that it is of, which may lie before the last
 	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`

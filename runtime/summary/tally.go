@@ -194,7 +194,7 @@ func part(p event.Progress, share float64) event.Progress {
 func (t *Tally) Loss() (float64, bool) {
 	s, n := 0.0, 0
 	for _, m := range slices.Sorted(maps.Keys(t.losses)) {
-		if l := t.losses[m]; l == l || t.Config.Score() != event.FitnessScore {
+		if l := t.losses[m]; l == l || !t.Config.Maximises() {
 			s, n = s+l, n+1
 		}
 	}
@@ -207,7 +207,7 @@ func (t *Tally) Shown() (word string, x float64, ok bool) {
 	switch {
 	case t.Bare():
 		return "distance", x, ok
-	case t.Config.Score() == event.FitnessScore:
+	case t.Config.Maximises():
 		return "fitness", -x, ok
 	}
 	return "loss", x, ok
@@ -240,17 +240,17 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 	s := t.Sum
 	s.Seconds = time.Since(t.began).Seconds()
 	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(t.Spent(), 1e-9)
-	s.TestError, s.TestFitness, s.TestLoss, s.TestRound, s.CentreHash = nil, nil, nil, nil, ""
+	s.TestRound, s.CentreHash = nil, ""
+	scores := s.scores()
+	for _, x := range scores {
+		*x = nil
+	}
 	if e := t.Tested(); e != nil {
 		s.TestRound, s.CentreHash = &e.Round, e.Centre
-		switch kind := t.Config.Score(); kind {
-		case event.ErrorScore:
-			s.TestError = &e.TestError
-		case event.FitnessScore:
-			fitness := kind.Of(e)
-			s.TestFitness = &fitness
-		case event.LossScore:
-			s.TestLoss = &e.TestLoss
+		for _, score := range t.Config.Scores() {
+			if x := score.Of(e); !math.IsNaN(x) && !math.IsInf(x, 0) {
+				*scores[score.Key] = &x
+			}
 		}
 	}
 	if l, ok := t.Loss(); ok && !math.IsNaN(l) && !math.IsInf(l, 0) {
@@ -260,4 +260,18 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()
 	t.Sum = s
 	return s
+}
+
+// scores are the places of scores by their keys.
+func (s *Summary) scores() map[string]**float64 {
+	return map[string]**float64{event.KeyTestError: &s.TestError, event.KeyTestRMSE: &s.TestRMSE, event.KeyTestR2: &s.TestR2,
+		event.KeyTestFitness: &s.TestFitness, event.KeyTestLoss: &s.TestLoss}
+}
+
+// Scored is a score that the run came to, by its key; nil where there is none.
+func (s *Summary) Scored(key string) *float64 {
+	if x := s.scores()[key]; x != nil {
+		return *x
+	}
+	return nil
 }

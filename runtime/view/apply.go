@@ -96,20 +96,18 @@ func (v *View) founders(p *event.Points) *event.Points {
 }
 
 func (v *View) evaluation(e *event.Evaluation) {
-	kind := v.Config.Score()
-	x := kind.Of(e)
-	if v.Evaluations == 0 || kind.Better(x, v.BestError) {
+	scores := v.Config.Scores()
+	if x := scores[0].Of(e); v.Evaluations == 0 || scores[0].Better(x, v.BestError) {
 		v.BestError = x
 	}
 	v.Evaluation, v.Evaluations = e, v.Evaluations+1
-	v.points(scalar(ScoreSeries(kind), e.Round, x))
-	if kind != event.LossScore {
-		v.points(scalar(TestLoss, e.Round, e.TestLoss))
+	for _, s := range scores {
+		if s.Series != TestLoss {
+			v.points(scalar(s.Series, e.Round, s.Of(e)))
+		}
 	}
+	v.points(scalar(TestLoss, e.Round, e.TestLoss))
 }
-
-// ScoreSeries is the series of a score.
-func ScoreSeries(s event.Score) string { return [...]string{TestError, TestFitness, TestLoss}[s] }
 
 func (v *View) commit(c *event.Commit) {
 	old := v.Progress

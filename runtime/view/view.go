@@ -32,9 +32,11 @@ const (
 	Founder    = "founder"           // per member: the first of its line, which the view works out of parents
 	// of each member whom it met in the round, of algorithms that pair: the view keeps them as Meetings alone
 	Partner     = "partner"
-	TestFitness = "test.fitness" // scalar: of the centre, where an objective is all that there is to test
-	TestError   = "test.error"   // scalar, percent: of the centre, from evaluations
-	TestLoss    = "test.loss"    // scalar, nats
+	TestFitness = event.SeriesTestFitness
+	TestError   = event.SeriesTestError
+	TestRMSE    = event.SeriesTestRMSE
+	TestR2      = event.SeriesTestR2
+	TestLoss    = event.SeriesTestLoss
 )
 
 // Position counts the records that were folded; it is also the index of the next one.
@@ -77,7 +79,7 @@ type View struct {
 	Events uint64  `cbor:"15,keyasint"` // how many there were
 
 	Evaluation  *event.Evaluation `cbor:"16,keyasint,omitempty"` // the last one
-	BestError   float64           `cbor:"17,keyasint"`           // percent, of all evaluations
+	BestError   float64           `cbor:"17,keyasint"`           // the best score of all evaluations
 	Evaluations uint64            `cbor:"18,keyasint"`
 	Checkpoint  *event.Checkpoint `cbor:"19,keyasint,omitempty"` // the last one
 	Series      []Series          `cbor:"20,keyasint"`           // in the order of their first points

@@ -214,7 +214,7 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 			if err != nil {
 				return t, fmt.Errorf("test: %w", err)
 			}
-			t.Chunks = append(t.Chunks, message.Chunk{Index: i, Loss: sc[0].Loss, Correct: sc[0].Correct, Samples: sc[0].Samples})
+			t.Chunks = append(t.Chunks, message.Chunk{Index: i, Loss: sc[0].Loss, Correct: sc[0].Correct, Samples: sc[0].Samples, Squares: sc[0].Squares})
 		}
 		i++
 	}

@@ -222,8 +222,10 @@ func snapshotObject(v *view.View, run reached) map[string]any {
 		line["model"], line["data"], line["seed"] = c.Model, c.Data, c.Seed
 	}
 	if e := v.Evaluation; e != nil {
-		kind := v.Config.Score()
-		line["test_round"], line[scoreKey(kind)] = e.Round, finite(kind.Of(e))
+		line["test_round"] = e.Round
+		for _, s := range v.Config.Scores() {
+			line[s.Key] = finite(s.Of(e))
+		}
 	}
 	series := map[string]any{}
 	for i := range v.Series {

@@ -103,7 +103,7 @@ func (v *batchView) done(t *batch.Trial) {
 	default:
 		figure := "no " + v.b.by
 		if ok {
-			figure = fmt.Sprintf("%s %s", v.b.by, withUnit(x, v.b.by))
+			figure = fmt.Sprintf("%s %s", v.b.by, withUnit(x, v.b.by, t.Tally.Config))
 		}
 		fmt.Fprintf(v.s.out, "%s  %s: %s, %.1f s\n", v.count(), t, figure, t.Tally.Sum.Seconds)
 	}
@@ -213,12 +213,13 @@ func (v *batchView) progress(over <-chan struct{}) {
 
 const progressPeriod = 15 * time.Second
 
-func withUnit(x float64, metric string) string {
-	unit := presets.Metrics[metric]
+// withUnit is a figure of a run of that configuration.
+func withUnit(x float64, metric string, c event.Config) string {
+	unit := c.Unit(presets.Metrics[metric])
 	if unit == metric {
-		return fmt.Sprintf("%.4g", x)
+		unit = ""
 	}
-	return fmt.Sprintf("%.4g %s", x, unit)
+	return strings.TrimSpace(fmt.Sprintf("%.4g %s", x, unit))
 }
 
 // batchModel is the moving view. It has no keys: Ctrl-C is a signal, as without it.

@@ -139,7 +139,7 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 	shared := compare.Shared(runs)
 	if asked == "" {
 		tested := !slices.ContainsFunc(runs, func(r *compare.Run) bool { return r.View.Evaluations < 2 })
-		score := view.ScoreSeries(runs[0].View.Config.Score())
+		score := runs[0].View.Config.Score().Series
 		switch {
 		case tested && slices.Contains(shared, score):
 			return score, nil
@@ -189,6 +189,9 @@ func (c comparison) print(s streams) {
 	c.results(groups).write(s.out)
 	if why := compare.Unequal(c.runs); why != "" {
 		fmt.Fprintln(s.out, "no * for seconds and sent: "+why)
+	}
+	if why := compare.Unlike(c.runs); why != "" {
+		fmt.Fprintln(s.out, "no * for results: "+why)
 	}
 	fmt.Fprintln(s.out)
 	for _, line := range c.curves() {
@@ -247,7 +250,7 @@ func (c comparison) results(groups []compare.Group) *table {
 }
 
 // metricHeads stand over the columns of metrics.
-var metricHeads = map[string]string{"test_error": "test error %", "test_loss": "test loss", "train_loss": "train loss", "seconds": "seconds",
+var metricHeads = map[string]string{"test_error": "test error %", "test_rmse": "test RMSE", "test_r2": "test R2", "test_loss": "test loss", "train_loss": "train loss", "seconds": "seconds",
 	"samples_per_s": "samples/s", "bytes": "sent"}
 
 // metricText is a figure without its unit, which stands above it.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models"
+	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
 )
@@ -19,7 +19,7 @@ func evalCommand(s streams) *cobra.Command {
 	var threads int
 	var asJSON bool
 	c := &cobra.Command{Use: "eval FILE.safetensors", Short: "Score a trained model on the samples of a data set",
-		Long: "Score a trained model on the samples of a data set, without dropout. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both.",
+		Long: "Score a trained model on the samples of a data set, without dropout: its error and loss, precision, recall and F1 of each class, which classes\nit takes for which, and how far its probabilities can be trusted (expected calibration error); of a regression RMSE, MAE and R2. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both.",
 		Args: exactly("a FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(host.Splits, split) {
@@ -53,13 +53,20 @@ func evalCommand(s streams) *cobra.Command {
 			case t.Kernels != sc.Kernels:
 				fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", args[0], t.Kernels, sc.Kernels)
 			}
-			graded := t.Net.Loss != models.Distance
+			ids := host.SplitOf(samples, split)
+			of, values := t.Scores(samples, ids, sc)
+			seconds := time.Since(t0).Seconds()
+			report, err := t.Report(c.Context(), samples, ids, threads)
+			if err != nil {
+				return fmt.Errorf("data %s: %w", set, err)
+			}
 			if asJSON {
 				line := map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,
-					"loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()}
-				if graded {
-					line["error"] = sc.Error()
+					"loss": finite(sc.Mean()), "seconds": seconds}
+				for i, x := range of {
+					line[strings.TrimPrefix(x.Key, "test_")] = finite(values[i])
 				}
+				reportInto(line, report)
 				return json.NewEncoder(s.out).Encode(line)
 			}
 			scored := grouped(sc.Samples) + " " + split
@@ -67,10 +74,13 @@ func evalCommand(s streams) *cobra.Command {
 				scored = "all " + grouped(sc.Samples)
 			}
 			fmt.Fprintf(s.out, "%s on %s, %s samples\n", t.Net.Name, set, scored)
-			if graded {
-				fmt.Fprintf(s.out, "  error        %.2f %%\n", sc.Error())
+			for i, x := range of {
+				if x.Key != event.KeyTestLoss {
+					fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, values[i]))
+				}
 			}
 			fmt.Fprintf(s.out, "  loss         %.4f\n", sc.Mean())
+			drawReport(s.out, report)
 			return nil
 		}}
 	fl := c.Flags()

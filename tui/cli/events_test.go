@@ -14,7 +14,7 @@ import (
 
 var (
 	putEvent  = regexp.MustCompile(`"event": *"([a-z]+)"`)
-	codeWords = regexp.MustCompile("`([a-z_]+)`")
+	codeWords = regexp.MustCompile("`([a-z_0-9]+)`")
 )
 
 // The page of JSON events names every kind that is printed, and every key of the summary.

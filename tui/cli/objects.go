@@ -114,9 +114,9 @@ func setObject(d *data.Set) map[string]any {
 
 func sessionObject(x session.Info) map[string]any {
 	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": stateOf(x), "preset": x.Preset, "algorithm": x.Algorithm, "model": x.Model, "data": x.Data,
-		"seed": x.Seed, "started": x.Started, "round": x.Round, "test_error": x.TestError, "bytes": x.Size}
-	if x.TestError != nil {
-		line["test_round"] = x.TestRound
+		"seed": x.Seed, "started": x.Started, "round": x.Round, "test_error": nil, "bytes": x.Size}
+	if x.Score != nil {
+		line["test_round"], line[x.Score.Key] = x.TestRound, finite(x.Score.Value)
 	}
 	if x.PID != 0 {
 		line["pid"] = x.PID

@@ -30,8 +30,8 @@ type predicting struct {
 
 func predictCommand(s streams) *cobra.Command {
 	var x predicting
-	c := &cobra.Command{Use: "predict FILE.safetensors DATA", Short: "Write the class that a trained model predicts for each sample, with the probability of each class",
-		Long: "Write the class that a trained model predicts for each sample, with the probability of each class, as CSV. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. docs/model-files.md tells the columns.",
+	c := &cobra.Command{Use: "predict FILE.safetensors DATA", Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
+		Long: "Write what a trained model predicts for each sample, as CSV: the class, with the probability of each class, or of a regression the number,\nin the unit of its label. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. docs/model-files.md tells the columns.",
 		Args: exactly("a FILE", "DATA"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.file, x.set = args[0], args[1]
@@ -95,6 +95,9 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 	for c := range t.Net.Classes {
 		head = append(head, columnProbability+asked.ClassName(c))
 	}
+	if t.Net.Regression() {
+		head = predictedColumns(t.Net.Outputs, asked.Answers != nil)
+	}
 	headed := false
 	kernels, err = t.Predict(ctx, asked.Set, asked.IDs, threads, func(at int, p [][]float64) error {
 		if !headed { // nothing is written where the model refuses the data
@@ -104,12 +107,18 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 			}
 		}
 		for i, of := range p {
-			row := []string{asked.Names[at+i], asked.ClassName(host.Likeliest(of))}
+			row, answered := []string{asked.Names[at+i]}, []string(nil)
 			if asked.Answers != nil {
-				row = append(row, asked.Answers[at+i])
+				answered = asked.Answers[at+i : at+i+1]
+			}
+			if !t.Net.Regression() {
+				row = append(append(row, asked.ClassName(host.Likeliest(of))), answered...)
 			}
 			for _, v := range of {
 				row = append(row, strconv.FormatFloat(v, 'g', 9, 64))
+			}
+			if t.Net.Regression() {
+				row = append(row, answered...)
 			}
 			if err := out.Write(row); err != nil {
 				return err
@@ -122,4 +131,17 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 	}
 	out.Flush()
 	return kernels, out.Error()
+}
+
+// predictedColumns are those of a regression: the sample, the number that is predicted, or one for each output, and the
+// label.
+func predictedColumns(outputs int, answered bool) []string {
+	head := []string{columnSample, columnPrediction}
+	for k := 2; k <= outputs; k++ {
+		head = append(head, fmt.Sprintf("%s_%d", columnPrediction, k))
+	}
+	if answered {
+		head = append(head, columnLabel)
+	}
+	return head
 }

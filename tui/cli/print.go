@@ -100,9 +100,7 @@ func (p *jsonPrinter) record(r event.Record) {
 		p.put(line)
 	case r.Evaluation != nil:
 		line := map[string]any{"event": "test", "round": r.Evaluation.Round, "test_loss": finite(r.Evaluation.TestLoss), "centre_hash": r.Evaluation.Centre}
-		if p.Config.Score() == event.ErrorScore {
-			line["test_error"] = r.Evaluation.TestError
-		}
+		scoresInto(line, &p.Config, r.Evaluation)
 		p.put(line)
 	case r.Plan != nil:
 		line := map[string]any{"event": "plan", "round": r.Plan.At, "epoch": r.Plan.Epoch, "algorithm": r.Plan.Algorithm, "members": len(r.Plan.New.Members), "workers": len(r.Plan.New.Workers()), "cause": r.Plan.Cause}
@@ -127,18 +125,24 @@ func (p *jsonPrinter) record(r event.Record) {
 	}
 }
 
-// finite is null for what JSON cannot say.
-// scoreText writes a score, with its unit if it has one.
-func scoreText(kind event.Score, x float64) string {
-	if kind == event.ErrorScore {
+// scoresInto adds what the centre was tested by; its fitness is minus the loss that the line has.
+func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
+	for _, s := range c.Scores() {
+		if s.Key != event.KeyTestFitness {
+			line[s.Key] = finite(s.Of(e))
+		}
+	}
+}
+
+// scoreText is a score as lines have it.
+func scoreText(s event.Score, x float64) string {
+	if s.Percent {
 		return fmt.Sprintf("%.2f %%", x)
 	}
 	return fmt.Sprintf("%.6g", x)
 }
 
-// scoreKey is a score's in JSON.
-func scoreKey(kind event.Score) string { return strings.ReplaceAll(kind.Name(), " ", "_") }
-
+// finite is null for what JSON cannot say.
 func finite(x float64) any {
 	if x != x || x > 1e308 || x < -1e308 {
 		return nil
@@ -208,8 +212,11 @@ func (p *plainPrinter) record(r event.Record) {
 			}
 		})
 	case r.Evaluation != nil:
-		kind := p.Config.Score()
-		fmt.Fprintf(p.out, "round %6d  %s %s\n", r.Evaluation.Round, kind.Name(), scoreText(kind, kind.Of(r.Evaluation)))
+		var told []string
+		for _, s := range p.Config.Scores() {
+			told = append(told, s.Title+" "+scoreText(s, s.Of(r.Evaluation)))
+		}
+		fmt.Fprintf(p.out, "round %6d  %s\n", r.Evaluation.Round, strings.Join(told, ", "))
 	case r.Alert != nil:
 		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
@@ -283,17 +290,19 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
-	} else if s.TrainLoss != nil && p.Config.Score() == event.FitnessScore {
+	} else if s.TrainLoss != nil && p.Config.Maximises() {
 		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", -*s.TrainLoss)
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
 	}
-	if kind, e := p.Config.Score(), p.Tested(); e != nil {
-		of := ""
-		if kind == event.FitnessScore || e.Round != s.Rounds {
-			of = fmt.Sprintf(", of round %d", e.Round)
+	for _, score := range p.Config.Scores() {
+		if x := s.Scored(score.Key); x != nil {
+			text := scoreText(score, *x)
+			if *s.TestRound != s.Rounds || p.Config.Maximises() {
+				text += fmt.Sprintf(", of round %d", *s.TestRound)
+			}
+			fmt.Fprintf(p.out, "  %-12s %s\n", score.Title, text)
 		}
-		fmt.Fprintf(p.out, "  %-12s %s%s\n", kind.Name(), scoreText(kind, kind.Of(e)), of)
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {

@@ -47,8 +47,11 @@ func sessionsCommand(s streams) *cobra.Command {
 			if x.Running {
 				state = "● " + state
 			}
-			if x.TestError != nil {
-				test = fmt.Sprintf("%.2f %%", *x.TestError)
+			if x.Score != nil {
+				test = x.Score.Text()
+				if !x.Score.Percent {
+					test = strings.TrimPrefix(x.Score.Title, "test ") + " " + test
+				}
 				if x.TestRound != x.Round {
 					test += " @" + grouped(int64(x.TestRound))
 				}

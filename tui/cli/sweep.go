@@ -13,6 +13,7 @@ import (
 
 	"brood/presets"
 	"brood/runtime/batch"
+	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
 )
@@ -197,7 +198,12 @@ func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error 
 // best is the table of what is measured, best first: of those measured so far at most so many rows, or all settings
 // where rows is negative.
 func (w *sweep) best(rows int) *table {
-	results := w.Results(w.by, "test_error")
+	results := w.Results(w.by, event.KeyTestError, event.KeyTestRMSE)
+	score, unit := event.KeyTestError, "%"
+	if slices.ContainsFunc(results, func(r batch.Result) bool { return len(r.Figures[event.KeyTestRMSE]) > 0 }) {
+		score, unit = event.KeyTestRMSE, ""
+	}
+	tested := strings.TrimSpace(">" + score + " " + unit)
 	batch.Sort(results, w.by, presets.MoreIsBetter(w.by))
 	if rows >= 0 {
 		results = slices.DeleteFunc(results, func(r batch.Result) bool { return r.Done+r.Diverged == 0 })
@@ -207,18 +213,22 @@ func (w *sweep) best(rows int) *table {
 	for _, name := range w.Columns {
 		heads = append(heads, ">"+name)
 	}
-	unit := presets.Metrics[w.by]
-	if unit != w.by {
-		unit = w.by + " " + unit
+	if unit = presets.Metrics[w.by]; unit != w.by {
+		for _, t := range w.Trials {
+			if t.Tally != nil {
+				unit = t.Tally.Config.Unit(unit)
+			}
+		}
+		unit = strings.TrimSpace(w.by + " " + unit)
 	}
 	heads = append(heads, ">"+unit, ">± s.e.")
 	if !w.Bare {
-		heads = append(heads, ">test_error %")
+		heads = append(heads, tested)
 	}
 	out := newTable(append(heads, ">seeds", ">time", "")...)
 	for _, r := range results {
 		mean, se, secs, test := "–", "–", "–", "–"
-		sample, errors := presets.Sample(r.Numbers(w.by)), presets.Sample(r.Figures["test_error"])
+		sample, errors := presets.Sample(r.Numbers(w.by)), presets.Sample(r.Figures[score])
 		if len(sample) > 0 {
 			mean = fmt.Sprintf("%.4g", sample.Mean())
 		}
@@ -230,6 +240,9 @@ func (w *sweep) best(rows int) *table {
 		}
 		if len(errors) > 0 {
 			test = fmt.Sprintf("%.2f", errors.Mean())
+			if score != event.KeyTestError {
+				test = fmt.Sprintf("%.4g", errors.Mean())
+			}
 		}
 		row := append(slices.Clone(r.Point), mean, se)
 		if !w.Bare {

@@ -1,0 +1,202 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"brood/models/data"
+	"brood/runtime/event"
+)
+
+// CalibrationBins are those of the expected calibration error: 15 of equal width, as in Guo et al. (2017).
+const CalibrationBins = 15
+
+// Report is what a model makes of samples whose labels are known, beyond its score: of a classifier Classes, Confusion
+// and Calibration, of a regression Outputs.
+type Report struct {
+	Samples     int64
+	Classes     []ClassScore
+	Confusion   [][]int64 // of class, then predicted class
+	Calibration Calibration
+	Outputs     []OutputScore
+}
+
+// ClassScore is how well one class is told from the others. What has nothing to be a share of is NaN.
+type ClassScore struct {
+	Name                  string
+	Precision, Recall, F1 float64 // TP/(TP+FP), TP/(TP+FN), 2TP/(2TP+FP+FN)
+	Samples               int64   // of the class
+}
+
+// Calibration compares what a model claims with how often it is right.
+type Calibration struct {
+	Error float64 // expected: the mean over samples of |Right - Confidence| of their bins
+	Bins  []Bin
+}
+
+// Bin is the samples whose likeliest class has a probability in (From, To]; the first bin has 0 too.
+type Bin struct {
+	From, To          float64
+	Samples           int64
+	Confidence, Right float64 // mean probability of the likeliest class, share of right predictions; 0 without samples
+}
+
+// OutputScore is how far predictions of one output lie from its targets, in their unit.
+type OutputScore struct{ RMSE, MAE, R2 float64 }
+
+// errNotFinite is of results that are no numbers, of which no report can be made.
+var errNotFinite = errors.New("the model's results are not finite")
+
+// Report asks the model about labelled samples of a set, on the processor; nil where its results are not finite, or it
+// predicts nothing.
+func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, threads int) (*Report, error) {
+	if t.Net.Outputs == 0 || t.Net.Classes == 0 && !t.Net.Regression() {
+		return nil, nil
+	}
+	tally := newTally(t.Net.Classes, t.Net.Outputs)
+	_, err := t.Predict(ctx, set, ids, threads, func(at int, p [][]float64) error {
+		for i, row := range p {
+			id := ids[at+i]
+			if t.Net.Regression() {
+				var want []float64
+				for k, z := range set.Targets(id) {
+					want = append(want, set.Restore(k, z))
+				}
+				tally.predicted(row, want)
+				continue
+			}
+			tally.told(row, int(set.Label(id)))
+		}
+		return nil
+	})
+	if errors.Is(err, errNotFinite) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tally.report(set.ClassName), nil
+}
+
+// tally adds up predictions.
+type tally struct {
+	confusion       [][]int64
+	bins            [CalibrationBins]struct{ confidence, right, n float64 }
+	n               int64
+	errors, squares []float64   // by output: sums of |e| and e^2
+	targets         [][]float64 // by output
+}
+
+func newTally(classes, outputs int) *tally {
+	t := &tally{confusion: make([][]int64, classes)}
+	for c := range t.confusion {
+		t.confusion[c] = make([]int64, classes)
+	}
+	if classes == 0 {
+		t.errors, t.squares, t.targets = make([]float64, outputs), make([]float64, outputs), make([][]float64, outputs)
+	}
+	return t
+}
+
+// told adds the probabilities of a sample of a class.
+func (t *tally) told(p []float64, class int) {
+	t.n++
+	best := Likeliest(p)
+	t.confusion[class][best]++
+	b := &t.bins[max(0, min(CalibrationBins-1, int(math.Ceil(p[best]*CalibrationBins))-1))]
+	b.n++
+	b.confidence += p[best]
+	if best == class {
+		b.right++
+	}
+}
+
+// predicted adds the numbers of a sample.
+func (t *tally) predicted(z, want []float64) {
+	t.n++
+	for k := range z {
+		e := z[k] - want[k]
+		t.errors[k] += math.Abs(e)
+		t.squares[k] += float64(e * e)
+		t.targets[k] = append(t.targets[k], want[k])
+	}
+}
+
+func (t *tally) report(name func(class int) string) *Report {
+	r := &Report{Samples: t.n, Confusion: t.confusion}
+	n := float64(max(1, t.n))
+	for c, row := range t.confusion {
+		var of, as float64
+		for k := range row {
+			of += float64(row[k])
+			as += float64(t.confusion[k][c])
+		}
+		hit := float64(row[c])
+		r.Classes = append(r.Classes, ClassScore{name(c), hit / as, hit / of, 2 * hit / (of + as), int64(of)})
+	}
+	for i, b := range t.bins {
+		x := Bin{From: float64(i) / CalibrationBins, To: float64(i+1) / CalibrationBins, Samples: int64(b.n)}
+		if b.n > 0 {
+			x.Confidence, x.Right = b.confidence/b.n, b.right/b.n
+		}
+		r.Calibration.Error += b.n / n * math.Abs(x.Right-x.Confidence)
+		r.Calibration.Bins = append(r.Calibration.Bins, x)
+	}
+	for k := range t.squares {
+		var mean, spread float64
+		for _, v := range t.targets[k] {
+			mean += v / n
+		}
+		for _, v := range t.targets[k] {
+			spread += float64((v - mean) * (v - mean))
+		}
+		r.Outputs = append(r.Outputs, OutputScore{math.Sqrt(t.squares[k] / n), t.errors[k] / n, 1 - t.squares[k]/spread})
+	}
+	return r
+}
+
+// Macro is the mean of each figure over the classes that have samples; what has nothing to be a share of counts as 0.
+func (r *Report) Macro() (m ClassScore) {
+	n := 0.0
+	for _, c := range r.Classes {
+		if c.Samples == 0 {
+			continue
+		}
+		n++
+		for _, x := range []struct {
+			of  float64
+			sum *float64
+		}{{c.Precision, &m.Precision}, {c.Recall, &m.Recall}, {c.F1, &m.F1}} {
+			if !math.IsNaN(x.of) {
+				*x.sum += x.of
+			}
+		}
+	}
+	m.Name, m.Samples = "macro", r.Samples
+	m.Precision, m.Recall, m.F1 = m.Precision/n, m.Recall/n, m.F1/n
+	return m
+}
+
+// Scores are what the model is tested by, as a run that trained it was, with their values on a split of the data.
+func (t *Trained) Scores(set *data.Set, ids []int32, sc Scored) (of []event.Score, values []float64) {
+	c := event.Config{Model: t.Net.Name, ModelSpec: t.Spec, Targets: targetsOf(set, ids)}
+	e := event.Evaluation{TestError: sc.Error(), TestLoss: sc.Mean(), Samples: sc.Samples, Squares: sc.MeanSquare()}
+	for _, s := range c.Scores() {
+		of, values = append(of, s), append(values, s.Of(&e))
+	}
+	return of, values
+}
+
+// targetsOf is what the scores of a regression need to know of its data and the samples that it is tested on; nil
+// where there are no targets.
+func targetsOf(s *data.Set, ids []int32) *event.Targets {
+	if s.Outputs == 0 {
+		return nil
+	}
+	t := &event.Targets{Label: s.Form().Label, Mean: s.TargetMean, Deviation: s.TargetStd}
+	for k := range s.Outputs {
+		t.Variance += s.TargetVariance(ids, k) / float64(s.Outputs)
+	}
+	return t
+}

@@ -1,0 +1,114 @@
+package host
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"brood/models/noise"
+)
+
+// The figures of a report against their definitions, counted sample by sample and class by class.
+func TestReportAgainstDefinitions(t *testing.T) {
+	const classes, n = 4, 500
+	key := noise.Key{Seed: 3, Purpose: noise.Data}
+	tally := newTally(classes, classes)
+	var all [][]float64
+	var labels []int
+	for i := range n {
+		p, sum := make([]float64, classes), 0.0
+		for c := range 3 { // class 3 is never predicted
+			p[c] = math.Exp(4 * float64(key.Uniform(i*classes+c)))
+			sum += p[c]
+		}
+		for c := range p {
+			p[c] /= sum
+		}
+		label := int(key.Uint32(1<<20+i) % 4)
+		if i%3 > 0 {
+			label = Likeliest(p)
+		}
+		tally.told(p, label)
+		all, labels = append(all, p), append(labels, label)
+	}
+	r := tally.report(strconv.Itoa)
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if !(math.Abs(got-want) < 1e-12) && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	var f1 float64
+	for c := range classes {
+		var hit, miss, alarm float64
+		for i := range n {
+			is, as := labels[i] == c, Likeliest(all[i]) == c
+			switch {
+			case is && as:
+				hit++
+			case is:
+				miss++
+			case as:
+				alarm++
+			}
+		}
+		x := r.Classes[c]
+		near("precision", x.Precision, hit/(hit+alarm))
+		near("recall", x.Recall, hit/(hit+miss))
+		near("F1", x.F1, 2*hit/(2*hit+miss+alarm))
+		near("samples", float64(x.Samples), hit+miss)
+		f1 += x.F1 / classes
+	}
+	near("macro F1", r.Macro().F1, f1)
+	if !math.IsNaN(r.Classes[3].Precision) || r.Classes[3].Recall != 0 {
+		t.Errorf("a class that is never predicted: %+v", r.Classes[3])
+	}
+	var ece, seen float64
+	for b := range CalibrationBins {
+		var right, confidence, count float64
+		for i, p := range all {
+			top := p[Likeliest(p)]
+			if top*15 <= float64(b) || top*15 > float64(b+1) {
+				continue
+			}
+			count++
+			confidence += top
+			if Likeliest(p) == labels[i] {
+				right++
+			}
+		}
+		if count > 0 {
+			ece += count / n * math.Abs(right/count-confidence/count)
+		}
+		seen += count
+		near("samples of a bin", float64(r.Calibration.Bins[b].Samples), count)
+	}
+	near("samples of all bins", seen, n)
+	near("calibration error", r.Calibration.Error, ece)
+	if ece < 0.01 {
+		t.Errorf("the samples are calibrated: error %v says nothing", ece)
+	}
+}
+
+// A prediction that is sure, or shared by all classes, has its bin.
+func TestReportEdges(t *testing.T) {
+	tally := newTally(2, 2)
+	tally.told([]float64{1, 0}, 0)
+	tally.told([]float64{0.5, 0.5}, 1)
+	r := tally.report(strconv.Itoa)
+	if b := r.Calibration.Bins; b[14].Samples != 1 || b[7].Samples != 1 || math.Abs(r.Calibration.Error-0.25) > 1e-15 {
+		t.Errorf("%+v", r.Calibration)
+	}
+}
+
+// RMSE, MAE and R2 of numbers by hand.
+func TestReportOfNumbers(t *testing.T) {
+	tally := newTally(0, 1)
+	for _, x := range [][2]float64{{2, 1}, {2, 2}, {2, 6}} {
+		tally.predicted(x[:1], x[1:])
+	}
+	o := tally.report(nil).Outputs[0]
+	if math.Abs(o.RMSE-math.Sqrt(17.0/3)) > 1e-12 || math.Abs(o.MAE-5.0/3) > 1e-12 || math.Abs(o.R2-(1-17.0/14)) > 1e-12 {
+		t.Errorf("%+v", o)
+	}
+}
