@@ -25,6 +25,7 @@
 //	NewConv ConvForward ConvData ConvWeights ConvBias
 //	NewPool MaxPool MaxPoolBack MeanPool MeanPoolBack
 //	NormSums NormSquares NormApply NormBackSums NormBack     batch normalisation of a block
+//	LayerSum LayerSquares LayerApply LayerBackSums LayerBack LayerScale      layer normalisation of a row
 //
 // # Memory
 //

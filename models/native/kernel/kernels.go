@@ -55,6 +55,8 @@ type isa struct {
 
 	normSums, normSquares, normApply, normBackSums, normBack func(*normArgs)
 
+	layerSum, layerSquares, layerApply, layerBackSums, layerBack, layerScale func(*vecArgs)
+
 	conv                                         []func(*convArgs)  // by channels
 	convRow                                      func(*convArgs)    // one channel, pixels in fours
 	dots                                         [][]func(*dotArgs) // by rows of B, then of A; nil: none

@@ -6681,6 +6681,385 @@ rowb:
 	VZEROUPPER
 	RET
 
+// func layerSumAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerSumAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	MOVQ         96(DI), R10
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (SI)(AX*1), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(SI)(AX*1), Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ       $0x00000010, CX
+	JZ         finished
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (SI)(AX*1), Y4, Y4
+	VANDPS     (R10), Y4, Y4
+	VADDPS     Y4, Y0, Y0
+	VMOVUPS    32(R10), Y4
+	VMASKMOVPS 32(SI)(AX*1), Y4, Y4
+	VANDPS     32(R10), Y4, Y4
+	VADDPS     Y4, Y1, Y1
+
+finished:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0x4e, X0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0xb1, X0, X4
+	VADDPS       X4, X0, X0
+	VMOVSS       X0, (DX)
+	VZEROUPPER
+	RET
+
+// func layerSquaresAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerSquaresAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	MOVQ         96(DI), R10
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (SI)(AX*1), Y4
+	VSUBPS  Y8, Y4, Y4
+	VMULPS  Y4, Y4, Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(SI)(AX*1), Y4
+	VSUBPS  Y8, Y4, Y4
+	VMULPS  Y4, Y4, Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ       $0x00000010, CX
+	JZ         finished
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (SI)(AX*1), Y4, Y4
+	VSUBPS     Y8, Y4, Y4
+	VMULPS     Y4, Y4, Y4
+	VANDPS     (R10), Y4, Y4
+	VADDPS     Y4, Y0, Y0
+	VMOVUPS    32(R10), Y4
+	VMASKMOVPS 32(SI)(AX*1), Y4, Y4
+	VSUBPS     Y8, Y4, Y4
+	VMULPS     Y4, Y4, Y4
+	VANDPS     32(R10), Y4, Y4
+	VADDPS     Y4, Y1, Y1
+
+finished:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0x4e, X0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0xb1, X0, X4
+	VADDPS       X4, X0, X0
+	VMOVSS       X0, (DX)
+	VZEROUPPER
+	RET
+
+// func layerBackSumsAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerBackSumsAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         96(DI), R10
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (R8)(AX*1), Y4
+	VMOVUPS (R9)(AX*1), Y6
+	VMULPS  Y6, Y4, Y4
+	VMOVUPS (SI)(AX*1), Y5
+	VSUBPS  Y8, Y5, Y5
+	VMULPS  Y9, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y2, Y2
+	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(R9)(AX*1), Y6
+	VMULPS  Y6, Y4, Y4
+	VMOVUPS 32(SI)(AX*1), Y5
+	VSUBPS  Y8, Y5, Y5
+	VMULPS  Y9, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y5, Y3, Y3
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ       $0x00000010, CX
+	JZ         finished
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (R8)(AX*1), Y4, Y4
+	VMOVUPS    (R10), Y6
+	VMASKMOVPS (R9)(AX*1), Y6, Y6
+	VMULPS     Y6, Y4, Y4
+	VMOVUPS    (R10), Y5
+	VMASKMOVPS (SI)(AX*1), Y5, Y5
+	VSUBPS     Y8, Y5, Y5
+	VMULPS     Y9, Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VANDPS     (R10), Y4, Y4
+	VADDPS     Y4, Y0, Y0
+	VANDPS     (R10), Y5, Y5
+	VADDPS     Y5, Y2, Y2
+	VMOVUPS    32(R10), Y4
+	VMASKMOVPS 32(R8)(AX*1), Y4, Y4
+	VMOVUPS    32(R10), Y6
+	VMASKMOVPS 32(R9)(AX*1), Y6, Y6
+	VMULPS     Y6, Y4, Y4
+	VMOVUPS    32(R10), Y5
+	VMASKMOVPS 32(SI)(AX*1), Y5, Y5
+	VSUBPS     Y8, Y5, Y5
+	VMULPS     Y9, Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VANDPS     32(R10), Y4, Y4
+	VADDPS     Y4, Y1, Y1
+	VANDPS     32(R10), Y5, Y5
+	VADDPS     Y5, Y3, Y3
+
+finished:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0x4e, X0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0xb1, X0, X4
+	VADDPS       X4, X0, X0
+	VMOVSS       X0, (DX)
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPS       X4, X2, X2
+	VPERMILPS    $0x4e, X2, X4
+	VADDPS       X4, X2, X2
+	VPERMILPS    $0xb1, X2, X4
+	VADDPS       X4, X2, X2
+	VMOVSS       X2, 4(DX)
+	VZEROUPPER
+	RET
+
+// func layerApplyAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerApplyAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Y0
+	VSUBPS  Y8, Y0, Y0
+	VMULPS  Y9, Y0, Y0
+	VMOVUPS (R8)(AX*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (SI)(AX*1), Y0, Y0
+	VSUBPS     Y8, Y0, Y0
+	VMULPS     Y9, Y0, Y0
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R8)(AX*1), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R9)(AX*1), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y0, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func layerBackAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerBackAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Y2
+	VSUBPS  Y8, Y2, Y2
+	VMULPS  Y9, Y2, Y2
+	VMULPS  Y11, Y2, Y2
+	VMOVUPS (R8)(AX*1), Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y10, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMULPS  Y9, Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS (SI)(AX*1), Y2, Y2
+	VSUBPS     Y8, Y2, Y2
+	VMULPS     Y9, Y2, Y2
+	VMULPS     Y11, Y2, Y2
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (R8)(AX*1), Y0, Y0
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R9)(AX*1), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VSUBPS     Y10, Y0, Y0
+	VSUBPS     Y2, Y0, Y0
+	VMULPS     Y9, Y0, Y0
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y0, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func layerScaleAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerScaleAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Y2
+	VSUBPS  Y8, Y2, Y2
+	VMULPS  Y9, Y2, Y2
+	VMOVUPS (R8)(AX*1), Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS (R9)(AX*1), Y0
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS (SI)(AX*1), Y2, Y2
+	VSUBPS     Y8, Y2, Y2
+	VMULPS     Y9, Y2, Y2
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R8)(AX*1), Y1, Y1
+	VMULPS     Y2, Y1, Y1
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (R9)(AX*1), Y0, Y0
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y0, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
 // func softmaxAVX2(t *byte)
 // Requires: AVX, AVX2
 TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
@@ -28117,6 +28496,329 @@ rowa:
 	ADDQ      $0x00000004, R11
 	DECQ      96(DI)
 	JNZ       channel
+	VZEROUPPER
+	RET
+
+// func layerSumAVX512(t *byte)
+// Requires: AVX, AVX512F, AVX512VL
+TEXT ·layerSumAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	VPXORD       Z0, Z0, Z0
+	KMOVW        88(DI), K1
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (SI)(AX*1), Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ      $0x00000010, CX
+	JZ        finished
+	VMOVUPS.Z (SI)(AX*1), K1, Z4
+	VMOVAPS.Z Z4, K1, Z4
+	VADDPS    Z4, Z0, Z0
+
+finished:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0x4e, X0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0xb1, X0, X4
+	VADDPS        X4, X0, X0
+	VMOVSS        X0, (DX)
+	VZEROUPPER
+	RET
+
+// func layerSquaresAVX512(t *byte)
+// Requires: AVX, AVX512F, AVX512VL
+TEXT ·layerSquaresAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	VPXORD       Z0, Z0, Z0
+	KMOVW        88(DI), K1
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (SI)(AX*1), Z4
+	VSUBPS  Z8, Z4, Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ      $0x00000010, CX
+	JZ        finished
+	VMOVUPS.Z (SI)(AX*1), K1, Z4
+	VSUBPS    Z8, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VMOVAPS.Z Z4, K1, Z4
+	VADDPS    Z4, Z0, Z0
+
+finished:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0x4e, X0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0xb1, X0, X4
+	VADDPS        X4, X0, X0
+	VMOVSS        X0, (DX)
+	VZEROUPPER
+	RET
+
+// func layerBackSumsAVX512(t *byte)
+// Requires: AVX, AVX512F, AVX512VL
+TEXT ·layerBackSumsAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z2, Z2, Z2
+	KMOVW        88(DI), K1
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (R8)(AX*1), Z4
+	VMOVUPS (R9)(AX*1), Z6
+	VMULPS  Z6, Z4, Z4
+	VMOVUPS (SI)(AX*1), Z5
+	VSUBPS  Z8, Z5, Z5
+	VMULPS  Z9, Z5, Z5
+	VMULPS  Z4, Z5, Z5
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z2, Z2
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ      $0x00000010, CX
+	JZ        finished
+	VMOVUPS.Z (R8)(AX*1), K1, Z4
+	VMOVUPS.Z (R9)(AX*1), K1, Z6
+	VMULPS    Z6, Z4, Z4
+	VMOVUPS.Z (SI)(AX*1), K1, Z5
+	VSUBPS    Z8, Z5, Z5
+	VMULPS    Z9, Z5, Z5
+	VMULPS    Z4, Z5, Z5
+	VMOVAPS.Z Z4, K1, Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVAPS.Z Z5, K1, Z5
+	VADDPS    Z5, Z2, Z2
+
+finished:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0x4e, X0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0xb1, X0, X4
+	VADDPS        X4, X0, X0
+	VMOVSS        X0, (DX)
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPS        Y4, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X4
+	VADDPS        X4, X2, X2
+	VPERMILPS     $0x4e, X2, X4
+	VADDPS        X4, X2, X2
+	VPERMILPS     $0xb1, X2, X4
+	VADDPS        X4, X2, X2
+	VMOVSS        X2, 4(DX)
+	VZEROUPPER
+	RET
+
+// func layerApplyAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·layerApplyAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Z0
+	VSUBPS  Z8, Z0, Z0
+	VMULPS  Z9, Z0, Z0
+	VMOVUPS (R8)(AX*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (SI)(AX*1), K1, Z0
+	VSUBPS    Z8, Z0, Z0
+	VMULPS    Z9, Z0, Z0
+	VMOVUPS.Z (R8)(AX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS.Z (R9)(AX*1), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func layerBackAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·layerBackAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Z2
+	VSUBPS  Z8, Z2, Z2
+	VMULPS  Z9, Z2, Z2
+	VMULPS  Z11, Z2, Z2
+	VMOVUPS (R8)(AX*1), Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z10, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMULPS  Z9, Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (SI)(AX*1), K1, Z2
+	VSUBPS    Z8, Z2, Z2
+	VMULPS    Z9, Z2, Z2
+	VMULPS    Z11, Z2, Z2
+	VMOVUPS.Z (R8)(AX*1), K1, Z0
+	VMOVUPS.Z (R9)(AX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VSUBPS    Z10, Z0, Z0
+	VSUBPS    Z2, Z0, Z0
+	VMULPS    Z9, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func layerScaleAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·layerScaleAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Z2
+	VSUBPS  Z8, Z2, Z2
+	VMULPS  Z9, Z2, Z2
+	VMOVUPS (R8)(AX*1), Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS (R9)(AX*1), Z0
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (SI)(AX*1), K1, Z2
+	VSUBPS    Z8, Z2, Z2
+	VMULPS    Z9, Z2, Z2
+	VMOVUPS.Z (R8)(AX*1), K1, Z1
+	VMULPS    Z2, Z1, Z1
+	VMOVUPS.Z (R9)(AX*1), K1, Z0
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+finished:
 	VZEROUPPER
 	RET
 

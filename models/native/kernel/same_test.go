@@ -147,6 +147,16 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		k.NormBack(&c.n, c.dy, c.dy, c.x, c.k, c.c, c.d)
 		return c.dy
 	},
+	"LayerSum":     drawLayer(func(k *Kernels, c *layerCase, dst []float32) { dst[0] = k.LayerSum(&c.r) }),
+	"LayerSquares": drawLayer(func(k *Kernels, c *layerCase, dst []float32) { dst[0] = k.LayerSquares(&c.r) }),
+	"LayerApply":   drawLayer(func(k *Kernels, c *layerCase, dst []float32) { k.LayerApply(dst, &c.r, c.scale, c.shift) }),
+	"LayerBackSums": drawLayer(func(k *Kernels, c *layerCase, dst []float32) {
+		s, p := k.LayerBackSums(&c.r, c.dy, c.scale)
+		dst[0] = s
+		dst[len(dst)-1] += p
+	}),
+	"LayerBack":  drawLayer(func(k *Kernels, c *layerCase, dst []float32) { k.LayerBack(dst, &c.r, dst, c.scale, 0.1, -0.3) }),
+	"LayerScale": drawLayer(func(k *Kernels, c *layerCase, dst []float32) { k.LayerScale(dst, &c.r, c.dy) }),
 	"ToBlock": func(k *Kernels, r *rand.Rand) []float32 {
 		rows, channels, h, w := 1+r.IntN(Lanes), 1+r.IntN(4), 1+r.IntN(6), 1+r.IntN(6)
 		dst := make([]float32, channels*Plane(h, w)*Lanes)

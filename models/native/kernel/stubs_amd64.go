@@ -184,6 +184,36 @@ func normBackSumsAVX2(t *normArgs)
 //go:noescape
 func normBackAVX2(t *normArgs)
 
+// layerSumAVX2: the sum of a row.
+//
+//go:noescape
+func layerSumAVX2(t *vecArgs)
+
+// layerSquaresAVX2: squared distances to the mean.
+//
+//go:noescape
+func layerSquaresAVX2(t *vecArgs)
+
+// layerBackSumsAVX2: sums of gradients, and of their products with what was normalised.
+//
+//go:noescape
+func layerBackSumsAVX2(t *vecArgs)
+
+// layerApplyAVX2: a normalised row.
+//
+//go:noescape
+func layerApplyAVX2(t *vecArgs)
+
+// layerBackAVX2: the gradient of a row.
+//
+//go:noescape
+func layerBackAVX2(t *vecArgs)
+
+// layerScaleAVX2: the gradient of a scale.
+//
+//go:noescape
+func layerScaleAVX2(t *vecArgs)
+
 // softmaxAVX2: rows of softmax.
 //
 //go:noescape
@@ -661,6 +691,36 @@ func normBackSumsAVX512(t *normArgs)
 //
 //go:noescape
 func normBackAVX512(t *normArgs)
+
+// layerSumAVX512: the sum of a row.
+//
+//go:noescape
+func layerSumAVX512(t *vecArgs)
+
+// layerSquaresAVX512: squared distances to the mean.
+//
+//go:noescape
+func layerSquaresAVX512(t *vecArgs)
+
+// layerBackSumsAVX512: sums of gradients, and of their products with what was normalised.
+//
+//go:noescape
+func layerBackSumsAVX512(t *vecArgs)
+
+// layerApplyAVX512: a normalised row.
+//
+//go:noescape
+func layerApplyAVX512(t *vecArgs)
+
+// layerBackAVX512: the gradient of a row.
+//
+//go:noescape
+func layerBackAVX512(t *vecArgs)
+
+// layerScaleAVX512: the gradient of a scale.
+//
+//go:noescape
+func layerScaleAVX512(t *vecArgs)
 
 // softmaxAVX512: rows of softmax.
 //

@@ -68,6 +68,7 @@ func generate() (map[string][]byte, error) {
 			}
 		}
 		g.norm()
+		g.layerNorm()
 		g.softmax()
 		g.noiseFill()
 		g.noiseSum(normal)
