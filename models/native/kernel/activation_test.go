@@ -93,8 +93,8 @@ func TestActivationsAgainstFloat64(t *testing.T) {
 	})
 }
 
-// Where arguments end: NaN is not hidden, infinities have the limit or, where that takes infinity times zero, NaN, and
-// an activation grows where it should: over all neighbours of a stretch there is no step back of more than its rounding.
+// Where arguments end: NaN is not hidden, infinities have the limit or, where that takes infinity times zero, NaN.
+// Where tanh goes from one form to the other it steps back by no more than its rounding.
 func TestActivationsAtTheEnds(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	each(t, func(t *testing.T, k *Kernels) {
