@@ -36,6 +36,8 @@ func (c *compiler) settle(l *Layer, s *LayerSpec) error {
 		if !(l.Slope >= 0 && l.Slope <= 1) {
 			return fmt.Errorf("slope = %v; it lies in 0 to 1", l.Slope)
 		}
+	case Embedding:
+		return c.embedding(l, s, "embed"+strconv.Itoa(n))
 	case Flatten:
 		l.Out = []int{Size(l.In)}
 	case GlobalAvg:
@@ -126,6 +128,29 @@ func (c *compiler) constant(l *Layer, s *LayerSpec, name string) error {
 	l.Out = []int{out}
 	l.From, l.In = 0, c.m.Input // it takes nothing from a layer
 	l.Bias = c.tensor(name, l.Out, start{bound: 1})
+	return nil
+}
+
+// embedding is a row for each byte of a window, in the order of the text: result i*out+j is value j of byte i.
+func (c *compiler) embedding(l *Layer, s *LayerSpec, name string) error {
+	out, err := size(s.Out, "out", 0, 1)
+	if err != nil {
+		return err
+	}
+	vocabulary, err := size(s.Vocabulary, "vocabulary", Bytes, 2)
+	switch {
+	case err != nil:
+		return err
+	case vocabulary > Bytes:
+		return fmt.Errorf("vocabulary = %d; there are %d bytes", vocabulary, Bytes)
+	case l.From != 0 || len(l.In) != 1:
+		return fmt.Errorf("takes the sample itself, a window of a text: write input = [context], and put the layer first or give it from = \"input\"")
+	case c.m.Vocabulary > 0 && c.m.Vocabulary != vocabulary:
+		return fmt.Errorf("vocabulary = %d, where that of an embedding before it is %d; a model has one vocabulary", vocabulary, c.m.Vocabulary)
+	}
+	c.m.Vocabulary = vocabulary
+	l.Out = []int{l.In[0] * out}
+	l.Weight = c.tensor(name+".weight", []int{vocabulary, out}, start{bound: embeddingBound})
 	return nil
 }
 

@@ -176,6 +176,13 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 					}
 				}
 			}
+		case models.Embedding:
+			w, out := r.tensor(l.Weight), len(y)/len(x)
+			for place := range x {
+				for j := range out {
+					y[place*out+j][0][0] = w[int(x[place][0][0])*out+j]
+				}
+			}
 		case models.Constant:
 			for c := range y {
 				y[c][0][0] = r.tensor(l.Bias)[c]

@@ -59,6 +59,11 @@ func (b *builder) layer(i int) {
 		v, n := b.param(l.Bias, l.Out[0], 1), b.net.samples
 		zero := b.fixed("zero"+strconv.Itoa(i), make([]float32, l.Out[0]*n), l.Out[0], n)
 		b.to(func() (*G.Node, error) { return G.BroadcastAdd(zero, v, nil, []byte{1}) })
+	case models.Embedding:
+		w := b.param(l.Weight, b.m.Vocabulary, l.Out[0]/l.In[0])
+		b.to(func() (*G.Node, error) { return G.Mul(b.x, w) })
+		b.reshape(b.net.samples, l.Out[0])
+		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 	case models.GlobalAvg:
 		n, c := b.net.samples, l.In[0]
 		b.reshape(n*c, l.In[1]*l.In[2])

@@ -129,6 +129,8 @@ func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 		return p.sum(l, in), nil
 	case models.Constant:
 		return p.constant(l, in), nil
+	case models.Embedding:
+		return p.embedding(l, in), nil
 	}
 	return 0, fmt.Errorf("kind %q", l.Kind)
 }

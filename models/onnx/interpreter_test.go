@@ -205,6 +205,16 @@ func (s step) do(in []tensor) (tensor, error) {
 	switch s.op {
 	case "Identity", "Cast":
 		return x, nil
+	case "Gather": // of rows, by a tensor of their numbers
+		out := tensor{dims: append(slices.Clone(in[1].dims), x.dims[1:]...)}
+		width := size(x.dims[1:])
+		for _, i := range in[1].x {
+			if s.ints["axis"][0] != 0 || i != float32(int(i)) || int(i) < 0 || int(i) >= x.dims[0] {
+				return x, fmt.Errorf("row %v along axis %v of %v", i, s.ints["axis"], x.dims)
+			}
+			out.x = append(out.x, x.x[int(i)*width:][:width]...)
+		}
+		return out, nil
 	case "Sub":
 		return spread(x, in[1], func(a, b float32) float32 { return a - b }), nil
 	case "Div":

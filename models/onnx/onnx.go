@@ -133,6 +133,9 @@ func (g *graph) shape() []int {
 // normalised is the sample as the model takes it: result 0.
 func (g *graph) normalised() []string {
 	x := Input
+	if g.Net.Vocabulary > 0 {
+		return []string{g.node("Cast", "input.indices", x, attribute{"to", typeInt})}
+	}
 	if f := g.Form; f != nil {
 		if f.Bytes {
 			x = g.node("Cast", "input.float", x, attribute{"to", typeFloat})
@@ -200,6 +203,9 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		return g.node("Flatten", out, g.node("GlobalAveragePool", out+".mean", in), attribute{"axis", 1}), nil
 	case models.Add:
 		return g.node("Add", out, in, g.shortcut(l, x[l.With], out)), nil
+	case models.Embedding:
+		rows := g.node("Gather", out+".rows", g.param(l.Weight), in, attribute{"axis", 0})
+		return g.node("Flatten", out, rows, attribute{"axis", 1}), nil
 	case models.Constant:
 		n := g.node("Shape", out+".samples", in, attribute{"start", 0}, attribute{"end", 1})
 		shape := g.node("Concat", out+".shape", n, g.ints(out+".values", l.Out...), attribute{"axis", 0})

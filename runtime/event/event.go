@@ -75,6 +75,7 @@ type Config struct {
 
 	Loss    string   `cbor:"31,keyasint,omitempty"` // of the model; logs of before say it in ModelSpec alone
 	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
+	Text    bool     `cbor:"33,keyasint,omitempty"` // the data are a text: losses are told in bits a byte too
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.
