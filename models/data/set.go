@@ -326,7 +326,7 @@ func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int
 func (s *Set) Normal() [][256]float32 { return s.scale }
 
 // Digest names the content: BLAKE3 over shape, counts, samples, labels and targets, as they were read; of a text over
-// context, counts and bytes.
+// its counts and bytes.
 func (s *Set) Digest() string { return s.digest }
 
 func (s *Set) sum(train int) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -47,7 +48,7 @@ func NewText(info Info, text []byte, tests int, share float64) (*Set, error) {
 		return nil, err
 	}
 	h := blake3.New()
-	fmt.Fprintf(h, "text %d %d %d\n", context, len(text), tests)
+	fmt.Fprintf(h, "text %d %d\n", len(text), tests)
 	h.Write(text)
 	s.digest = digestOf(h)
 	return s, nil
@@ -136,6 +137,33 @@ func readText(path string) ([]byte, error) {
 	return text, nil
 }
 
+// Baselines is the bits a byte on the test bytes of models that know nothing but how often each byte occurs (unigram),
+// and how often behind which (bigram): of all bytes before those for testing, with a half added to each count. They are
+// what a model has to come below.
+func (s *Set) Baselines() (unigram, bigram float64) {
+	var alone [256]float64
+	var pairs [256][256]float64
+	train, test := s.pixels[:s.parted()], s.pixels[s.parted():]
+	different := 0.0
+	for i, b := range train {
+		if alone[b] == 0 {
+			different++
+		}
+		alone[b]++
+		if i > 0 {
+			pairs[train[i-1]][b]++
+		}
+	}
+	for i, b := range test {
+		unigram -= math.Log2((alone[b] + 0.5) / (float64(len(train)) + different/2))
+		if i > 0 {
+			before := test[i-1]
+			bigram -= math.Log2((pairs[before][b] + 0.5) / (alone[before] + different/2))
+		}
+	}
+	return unigram / float64(len(test)), bigram / float64(max(1, len(test)-1))
+}
+
 // askText is every window of a text, the last of which has no byte behind it: there 0 stands for the class.
 func (r Reading) askText(path string) (*Asked, error) {
 	text, err := readText(path)
@@ -172,3 +200,6 @@ func byteName(b int) string {
 	}
 	return fmt.Sprintf("0x%02x", b)
 }
+
+// Head is the first n bytes of a text, or all; read-only.
+func (s *Set) Head(n int) []byte { return s.pixels[:min(n, len(s.pixels))] }
