@@ -258,8 +258,13 @@ func (s *Set) Len() int {
 // Features is the elements of a sample.
 func (s *Set) Features() int { return s.features }
 
-// Bytes is the memory that the samples take.
-func (s *Set) Bytes() int64 { return int64(len(s.pixels)) + 4*int64(len(s.values)) }
+// Bytes is the memory that the samples take; of a text with the lists of its ids, four times as long.
+func (s *Set) Bytes() int64 {
+	if s.Text {
+		return int64(len(s.pixels)) + 4*int64(len(s.train)+len(s.validation)+len(s.test))
+	}
+	return int64(len(s.pixels)) + 4*int64(len(s.values))
+}
 
 // Image is the bytes of sample id; read-only. Nil when there is no such sample or the samples are no bytes.
 func (s *Set) Image(id int32) []byte {

@@ -29,7 +29,7 @@ func windows(t *testing.T, n, context, tests int, share float64) *Set {
 // of one holds a byte of another, nor its class.
 func TestWindows(t *testing.T) {
 	s := windows(t, 1200, 7, 200, 0.12)
-	if len(s.Train()) != 880-7 || len(s.Validation()) != 120-7 || len(s.Test()) != 200-7 || s.Len() != 1193 || s.Bytes() != 1200 {
+	if len(s.Train()) != 880-7 || len(s.Validation()) != 120-7 || len(s.Test()) != 200-7 || s.Len() != 1193 || s.Bytes() != 1200+4*(1200-21) {
 		t.Errorf("%d, %d and %d of %d samples in %d bytes", len(s.Train()), len(s.Validation()), len(s.Test()), s.Len(), s.Bytes())
 	}
 	blocks := [][2]int{{0, 880}, {880, 1000}, {1000, 1200}}

@@ -130,7 +130,7 @@ func describeData(w io.Writer, d *data.Set) {
 // describeText tells of a text; how many bytes of it a sample has is a model's to say.
 func describeText(w io.Writer, d *data.Set) {
 	unigram, bigram := d.Baselines()
-	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", d.Name, grouped(d.Bytes()), d.Classes)
+	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", d.Name, grouped(int64(d.Len()+d.Features())), d.Classes)
 	for _, line := range [][2]string{
 		{"from", d.From},
 		{"train", grouped(int64(len(d.Train()))) + " bytes behind a byte, the first of the text"},
