@@ -153,6 +153,9 @@ func (c *compiler) add(s *LayerSpec) error {
 	}
 	in := c.m.Shape(from)
 	l := Layer{Kind: s.Kind, From: from, In: in, Out: in, Groups: 1, Weight: -1, Bias: -1, Mean: -1, Var: -1}
+	if from > 0 {
+		l.Steps = c.m.Layers[from-1].Steps
+	}
 	if err := c.settle(&l, s); err != nil {
 		return err
 	}

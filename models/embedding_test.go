@@ -23,6 +23,11 @@ func TestEmbeddingErrors(t *testing.T) {
 		first + "{kind = 'dense', out = 4}, {kind = 'add', with = 'input'}, {kind = 'dense', out = 3}":                                                                    "layer 3 (add): takes the bytes of a text as numbers",
 		first + "{kind = 'dense', out = 4, name = 'a'}, {kind = 'dense', out = 4, from = 'input'}, {kind = 'add', with = 'a'}, {kind = 'dense', out = 3}":                 "layer 3 (dense): takes the bytes of a text as numbers",
 		"{kind = 'embedding', out = 2, name = 'a'}, {kind = 'embedding', out = 2, vocabulary = 9, from = 'input'}, {kind = 'add', with = 'a'}, {kind = 'dense', out = 3}": "layer 2 (embedding): vocabulary = 9, where that of an embedding before it is 256",
+		first + "{kind = 'dense', out = 8}, {kind = 'mingru', out = 3}":                                                                                                   "layer 3 (mingru): goes along the positions of a text, and its input has none; put it behind an embedding",
+		first + "{kind = 'mingru', out = 8}, {kind = 'mingru', out = 3}":                                                                                                  "layer 3 (mingru): goes along the positions",
+		first + "{kind = 'mingru', sequence = true}":                                                                                                                      "layer 2 (mingru): needs out",
+		first + "{kind = 'mingru', out = 3, sequence = true}":                                                                                                             "the last layer gives 12, the model has 3 classes",
+		first + "{kind = 'dense', out = 3, sequence = true}":                                                                                                              "takes no key \"sequence\"",
 	} {
 		if _, err := compileText(layers); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", layers, err, says)

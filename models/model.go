@@ -34,9 +34,12 @@ type Layer struct {
 	Groups              int     // of a convolution
 	Rate                float64 // dropout: the probability of zero
 	Slope               float64 // of a leaky rectifier, below zero
-	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias)
+	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias; mingru: the gate's)
 	Weight, Bias int
-	Mean, Var    int // indices into Layout.StatTensors, -1 when absent
+	State        [2]int // of mingru: weight and bias of the state that the gate lets in
+	// positions of a text that the result has values for, one after the other in it; 0: it is no sequence
+	Steps     int
+	Mean, Var int // indices into Layout.StatTensors, -1 when absent
 }
 
 // Takers counts, for each result, the layers that take it; the loss takes the last one, and with Distance the sample.
@@ -64,10 +67,13 @@ func (m *Model) Flops() (forward, gradient float64) {
 	for i := range m.Layers {
 		l := &m.Layers[i]
 		deep[i+1] = deep[l.From] || l.Weight >= 0 || l.Kind == Add && deep[l.With]
-		if l.Kind != Dense && l.Kind != Conv {
+		if l.Kind != Dense && l.Kind != Conv && l.Kind != MinGRU {
 			continue
 		}
 		n := 2 * float64(m.Layout.Tensors[l.Weight].Len)
+		if l.Kind == MinGRU { // two of them, at each position
+			n *= 2 * float64(m.Features)
+		}
 		if l.Kind == Conv {
 			n *= float64(l.Out[1] * l.Out[2])
 		}

@@ -81,6 +81,10 @@ var kinds = []struct {
 	{"embedding under more layers", "[6]", []string{"embedding out=40 vocabulary=40", "layernorm name='a'", "gelu", "dense out=240", "add with='a'", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"}},
 	{"embedding before a rectifier", "[17]", []string{"embedding out=2 vocabulary=4", "relu", "dense out=33", "relu", "dense out=3"}},
 	{"two embeddings", "[6]", []string{"embedding out=3 vocabulary=5 name='a'", "tanh", "dense out=18", "add with='a' name='b'", "embedding out=3 vocabulary=5 from='input'", "add with='b'", "dense out=3"}},
+	{"mingru", "[6]", []string{"embedding out=5 vocabulary=3", "mingru out=4", "dense out=3"}},
+	{"mingru of one position", "[1]", []string{"embedding out=2", "mingru out=3 sequence=true", "tanh", "mingru out=4", "dense out=3"}},
+	{"two mingrus", "[7]", []string{"embedding out=5 vocabulary=4 name='a'", "mingru out=5 sequence=true", "add with='a'", "layernorm", "relu name='b'", "mingru out=33 sequence=true", "gelu", "mingru out=5 sequence=true", "add with='b'", "mingru out=40", "relu", "dense out=3"}},
+	{"mingru to a dense layer", "[6]", []string{"embedding out=33 vocabulary=4", "mingru out=3 sequence=true", "dropout rate=0.2", "dense out=3"}},
 	{"autoencoder", "[1,2,3]", []string{"loss distance", "flatten", "relu", "dense out=4", "batchnorm", "relu", "dense out=6"}},
 }
 

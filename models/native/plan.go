@@ -131,6 +131,8 @@ func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 		return p.constant(l, in), nil
 	case models.Embedding:
 		return p.embedding(l, in), nil
+	case models.MinGRU:
+		return p.minGRU(l, p.form(in, l.In, false)), nil
 	}
 	return 0, fmt.Errorf("kind %q", l.Kind)
 }

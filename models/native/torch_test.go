@@ -38,6 +38,12 @@ input = [6]
 classes = 128
 layer = [{kind = "embedding", vocabulary = 128, out = 5}, {kind = "dense", out = 32}, {kind = "tanh"}, {kind = "dense", out = 128}]`,
 		"nn.Sequential(nn.Embedding(128, 5), nn.Flatten(), nn.Linear(30, 32), nn.Tanh(), nn.Linear(32, 128))", "view(-1, 6).long()"},
+	{`
+name = "recurrent"
+input = [9]
+classes = 128
+layer = [{kind = "embedding", vocabulary = 128, out = 7}, {kind = "mingru", out = 33, sequence = true}, {kind = "gelu"}, {kind = "mingru", out = 21}, {kind = "dense", out = 128}]`,
+		"nn.Sequential(nn.Embedding(128, 7), MinGRU(7, 33), nn.GELU(), MinGRU(33, 21), Last(), nn.Linear(21, 128))", "view(-1, 9).long()"},
 }
 
 // torchModule trains modules by SGD: parameters, samples and labels come in as raw files, the losses of each
@@ -48,6 +54,19 @@ from torch import nn
 torch.set_num_threads(1)
 at, steps = sys.argv[1], int(sys.argv[2])
 raw = lambda name, kind: torch.frombuffer(bytearray(open(at + "/" + name, "rb").read()), dtype=kind)
+class MinGRU(nn.Module):
+    def __init__(self, wide, units):
+        super().__init__()
+        self.state, self.gate = nn.Linear(wide, units), nn.Linear(wide, units)
+    def forward(self, x):
+        z, c, h, all = torch.sigmoid(self.gate(x)), self.state(x), 0, []
+        for t in range(x.shape[1]):
+            h = (1 - z[:, t]) * h + z[:, t] * c[:, t]
+            all.append(h)
+        return torch.stack(all, 1)
+class Last(nn.Module):
+    def forward(self, x):
+        return x[:, -1]
 net = NET
 params, i = raw("params", torch.float32), 0
 for p in net.parameters():
