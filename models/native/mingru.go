@@ -13,6 +13,7 @@ type minGRU struct {
 	index             int
 	steps, nIn, units int
 	sequence          bool
+	zero              []float32 // the state before the first position
 	gate, state       [2]int // tensors: weight and bias
 }
 
@@ -23,6 +24,7 @@ func (p *plan) minGRU(l *models.Layer, in int) int {
 	if o.sequence {
 		o.units /= steps
 	}
+	o.zero = make([]float32, o.units)
 	return p.to(o)
 }
 
@@ -81,53 +83,83 @@ func (o *minGRUForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 	k.Tanh(z[lo*wide:hi*wide], z[lo*wide:hi*wide])
 	for s := lo; s < hi; s++ {
-		zs, cs, hs := z[s*wide:(s+1)*wide], c[s*wide:(s+1)*wide], h[s*wide:(s+1)*wide]
-		for i, t := range zs {
-			before := float32(0)
-			if i >= o.units {
-				before = hs[i-o.units]
-			}
-			zs[i] = 0.5 + float32(0.5*t)
-			hs[i] = before + float32(zs[i]*(cs[i]-before))
+		before := o.zero
+		for t := range o.steps {
+			at := s*wide + t*o.units
+			next := h[at : at+o.units]
+			follow(next, before, z[at:at+o.units], c[at:at+o.units])
+			before = next
 		}
 		if y := p.act[o.out]; o.sequence {
-			copy(y[s*wide:], hs)
+			copy(y[s*wide:], h[s*wide:(s+1)*wide])
 		} else {
-			copy(y[s*o.units:], hs[wide-o.units:])
+			copy(y[s*o.units:], before)
 		}
+	}
+}
+
+// follow is one position: z comes in as tanh(x/2) and goes out as the logistic function of x.
+func follow(h, before, z, c []float32) {
+	before, z, c = before[:len(h)], z[:len(h)], c[:len(h)]
+	for i := range h {
+		z[i] = 0.5 + float32(0.5*z[i])
+		h[i] = before[i] + float32(z[i]*(c[i]-before[i]))
 	}
 }
 
 type minGRUBack minGRU
 
-// run writes the gradients of what the products gave over z and c: with d[t] that of h[t],
+// run writes the gradients of what the products gave over z and c, from the last position to the first: with d[t] that
+// of h[t],
 //
-//	d[t-1] = d[t]*(1 - z[t]) + what the result's asks for,  of c[t] d[t]*z[t],  of the gate d[t]*(c[t] - h[t-1])*z[t]*(1 - z[t])
-func (o *minGRUBack) run(p *pass, _ *kernel.Kernels, lo, hi int) {
+//	d[t-1] = d[t]*(1 - z[t]) + what is asked of h[t-1] itself
+//
+// is kept where h[t-1] was, which nobody reads any more.
+func (o *minGRUBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	z, c, h := (*minGRU)(o).kept(p)
 	wide := o.steps * o.units
 	lo, hi = p.rows(lo, hi)
 	for s := lo; s < hi; s++ {
-		for unit := range o.units {
-			d := float32(0)
-			if !o.sequence {
-				d = p.dy[s*o.units+unit]
+		for t := o.steps - 1; t >= 0; t-- {
+			at := s*wide + t*o.units
+			d := h[at : at+o.units]
+			switch last := t == o.steps-1; {
+			case last && o.sequence:
+				copy(d, p.dy[at:])
+			case last:
+				copy(d, p.dy[s*o.units:])
+			case o.sequence:
+				k.Add(d, d, p.dy[at:at+o.units])
 			}
-			for i := (s+1)*wide - o.units + unit; i >= s*wide; i -= o.units {
-				if o.sequence {
-					d += p.dy[i]
-				}
-				before := float32(0)
-				if i-o.units >= s*wide {
-					before = h[i-o.units]
-				}
-				open := z[i]
-				shut := 1 - open
-				z[i] = float32(float32(d*(c[i]-before)) * float32(open*shut))
-				c[i] = float32(d * open)
-				d = float32(d * shut)
+			if t > 0 {
+				unfollow(d, h[at-o.units:at], z[at:at+o.units], c[at:at+o.units])
+			} else {
+				begin(d, z[at:at+o.units], c[at:at+o.units])
 			}
 		}
+	}
+}
+
+// unfollow is one position of the way back: of c d*z, of the gate d*(c - h[t-1])*z*(1 - z), and d*(1 - z) takes the
+// place of h[t-1].
+func unfollow(d, before, z, c []float32) {
+	before, z, c = before[:len(d)], z[:len(d)], c[:len(d)]
+	for i, d := range d {
+		open := z[i]
+		shut := 1 - open
+		z[i] = float32(float32(d*(c[i]-before[i])) * float32(open*shut))
+		c[i] = float32(d * open)
+		before[i] = float32(d * shut)
+	}
+}
+
+// begin is unfollow of the first position, before which all is zero.
+func begin(d, z, c []float32) {
+	z, c = z[:len(d)], c[:len(d)]
+	for i, d := range d {
+		open := z[i]
+		z[i] = float32(float32(d*c[i]) * float32(open*(1-open)))
+		c[i] = float32(d * open)
 	}
 }
 
