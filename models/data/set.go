@@ -6,7 +6,7 @@
 //	err = s.Gather(s.Train()[:128], x, y)
 //
 // Sample ids are int32: the training samples come first, the test samples after them. The validation ids are a permuted
-// share of the training samples; the test samples are never part of it.
+// share of the training samples; the test samples are never part of it. A text is otherwise: see [NewText].
 package data
 
 import (

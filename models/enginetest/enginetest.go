@@ -38,6 +38,7 @@ func Run(t *testing.T, newEngine Make) {
 	t.Run("gradients against float64", newEngine.layers)
 	t.Run("gradients of the zoo against float64", newEngine.zoo)
 	t.Run("random models against float64", newEngine.fuzz)
+	t.Run("random models of text against float64", newEngine.fuzzText)
 }
 
 // Part is a part of Run: all tasks, with a model that has batch-norm and dropout.

@@ -50,6 +50,44 @@ func (mk Make) fuzz(t *testing.T) {
 	}
 }
 
+// fuzzText is fuzz of models that read a text.
+func (mk Make) fuzzText(t *testing.T) {
+	for seed := range uint64(fuzzRuns / 2) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			d := &draft{r: rand.New(rand.NewPCG(seed, 8))}
+			context := d.pick(1, 2, 5, 8, 33)
+			d.input, d.samples = []int{context}, d.pick(1, 5, 31, 32, 33)
+			d.shapes = [][]int{d.input}
+			out := d.pick(1, 3, 16, 17)
+			d.add([]int{context * out}, "embedding vocabulary=%d out=%d", d.pick(3, 33, 256), out)
+			for range 1 + d.r.IntN(5) {
+				switch d.r.IntN(5) {
+				case 0:
+					d.add(d.last(), "%s", []string{"relu", "tanh", "gelu", "dropout rate=0.3"}[d.r.IntN(4)])
+				case 1:
+					if from := 1 + d.r.IntN(len(d.shapes)-1); slices.Equal(d.shapes[from], d.last()) {
+						d.add(d.last(), "add with='r%d'", from)
+					}
+				default:
+					out := d.pick(1, 4, 7, 33)
+					d.add([]int{context * out}, "mingru sequence=true out=%d", out)
+				}
+			}
+			if d.r.IntN(2) == 0 {
+				d.add([]int{5}, "mingru out=5")
+			}
+			d.add([]int{3}, "dense out=3")
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("input %v, %d samples\n%s", d.input, d.samples, strings.Join(d.lines, "\n"))
+				}
+			})
+			m := Compile(t, fmt.Sprint(d.input), d.lines...)
+			mk.compare(t, m, ToyText(t, context), d.samples, 16, 3)
+		})
+	}
+}
+
 // draft is a model in the making.
 type draft struct {
 	r       *rand.Rand

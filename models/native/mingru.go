@@ -14,7 +14,7 @@ type minGRU struct {
 	steps, nIn, units int
 	sequence          bool
 	zero              []float32 // the state before the first position
-	gate, state       [2]int // tensors: weight and bias
+	gate, state       [2]int    // tensors: weight and bias
 }
 
 func (p *plan) minGRU(l *models.Layer, in int) int {
