@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"brood/models/data"
 	"brood/runtime/event"
@@ -76,7 +77,30 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 	if err != nil {
 		return nil, err
 	}
-	return tally.report(set.ClassName), nil
+	r := tally.report(set.ClassName)
+	if set.Text {
+		r.narrow()
+	}
+	return r, nil
+}
+
+// narrow leaves out classes that neither occur nor are predicted: of the bytes a text has few.
+func (r *Report) narrow() {
+	var there []int
+	for c, row := range r.Confusion {
+		if slices.ContainsFunc(row, func(n int64) bool { return n > 0 }) || slices.ContainsFunc(r.Confusion, func(row []int64) bool { return row[c] > 0 }) {
+			there = append(there, c)
+		}
+	}
+	classes, confusion := []ClassScore{}, [][]int64{}
+	for _, c := range there {
+		var row []int64
+		for _, as := range there {
+			row = append(row, r.Confusion[c][as])
+		}
+		classes, confusion = append(classes, r.Classes[c]), append(confusion, row)
+	}
+	r.Classes, r.Confusion = classes, confusion
 }
 
 // tally adds up predictions.

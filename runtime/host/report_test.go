@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"testing"
@@ -110,5 +111,25 @@ func TestReportOfNumbers(t *testing.T) {
 	o := tally.report(nil).Outputs[0]
 	if math.Abs(o.RMSE-math.Sqrt(17.0/3)) > 1e-12 || math.Abs(o.MAE-5.0/3) > 1e-12 || math.Abs(o.R2-(1-17.0/14)) > 1e-12 {
 		t.Errorf("%+v", o)
+	}
+}
+
+// Of a text only the bytes remain that occur or are predicted, with what they are taken for.
+func TestReportNarrow(t *testing.T) {
+	tally := newTally(6, 6)
+	for _, x := range []struct{ class, as int }{{1, 1}, {1, 4}, {4, 4}, {5, 1}, {5, 5}, {4, 2}} {
+		p := make([]float64, 6)
+		p[x.as] = 1
+		tally.told(p, x.class)
+	}
+	r := tally.report(strconv.Itoa)
+	macro := r.Macro()
+	r.narrow()
+	var names []string
+	for _, c := range r.Classes {
+		names = append(names, c.Name)
+	}
+	if fmt.Sprint(names) != "[1 2 4 5]" || fmt.Sprint(r.Confusion) != "[[1 0 1 0] [0 0 0 0] [0 1 1 0] [1 0 0 1]]" || r.Macro() != macro {
+		t.Errorf("%v: %v", names, r.Confusion)
 	}
 }
