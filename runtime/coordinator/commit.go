@@ -161,6 +161,7 @@ func (c *Coordinator) evaluations(done map[int]message.Done) (fx []Effect) {
 			fx = append(fx, c.record(event.Record{Evaluation: &e}))
 			fx = append(fx, c.aim(TestError, e.TestError)...)
 			fx = append(fx, c.aim(TestLoss, e.TestLoss)...)
+			fx = append(fx, c.aim(TestBits, event.Bits(e.TestLoss))...)
 		}
 	}
 	return fx

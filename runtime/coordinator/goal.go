@@ -23,6 +23,7 @@ func (g *Goal) Take(r event.Record) {
 	case r.Evaluation != nil:
 		g.measured(TestError, r.Evaluation.TestError)
 		g.measured(TestLoss, r.Evaluation.TestLoss)
+		g.measured(TestBits, event.Bits(r.Evaluation.TestLoss))
 	case r.Points != nil:
 		if metric, value, ok := aimed(r.Points); ok {
 			g.measured(metric, value)

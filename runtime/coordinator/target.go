@@ -17,12 +17,13 @@ type Metric string
 const (
 	Loss      Metric = "loss"       // of the centre, on the probe samples
 	TestLoss  Metric = "test_loss"  // of the centre, on the test set
+	TestBits  Metric = "test_bits"  // of the centre, on the test set of a text: bits a byte
 	TestError Metric = "test_error" // of the centre, on the test set, in percent
 	Fitness   Metric = "fitness"    // the best of the population, on validation samples; higher is better
 )
 
 // Metrics are all of them.
-var Metrics = []Metric{Loss, TestLoss, TestError, Fitness}
+var Metrics = []Metric{Loss, TestLoss, TestBits, TestError, Fitness}
 
 // Target is a parsed limit such as test_error=2.8.
 func Target(text string) (metric Metric, value float64, err error) {
@@ -30,7 +31,7 @@ func Target(text string) (metric Metric, value float64, err error) {
 	metric = Metric(name)
 	value, perr := strconv.ParseFloat(num, 64)
 	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
-		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent) or fitness=-0.1 (minus a loss)", text)
+		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_bits=1.5, test_error=2.8 (percent) or fitness=-0.1 (minus a loss)", text)
 	}
 	if metric == Fitness && !(value <= 0) {
 		return "", 0, typed.Errorf("target %q would never be met: fitness is minus a loss, so give a number up to 0", text)

@@ -242,6 +242,9 @@ func (j *Job) load(augment string) error {
 	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestError && j.ungraded() {
 		return typed.Errorf("target %s: model %s calls no prediction wrong, since its loss is %s; take test_loss", j.Limit.Target, j.Net.Name, j.Net.Loss)
 	}
+	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestBits && !set.Text {
+		return typed.Errorf("target %s: data %s are no text, whose bytes it is of; take test_loss", j.Limit.Target, name)
+	}
 	if data.IsPath(name) {
 		if err := set.CheckClasses(); err != nil {
 			return err
