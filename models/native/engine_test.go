@@ -215,8 +215,11 @@ func TestStepAllocatesNothing(t *testing.T) {
 	stepAllocates(t, changed)
 }
 
-func stepAllocates(t *testing.T, set *data.Set) {
+func stepAllocates(t *testing.T, images *data.Set) {
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
+		if m.Vocabulary == 0 {
+			set = images
+		}
 		e, err := NewEngine(m, set, 1, kernel.Best())
 		if err != nil {
 			t.Fatal(err)
