@@ -84,10 +84,12 @@ func TestNoBestOfUnlikeResults(t *testing.T) {
 		edit func(*event.Config)
 		why  string
 	}{
-		"same":           {func(c *event.Config) { c.Digest, c.Loss = "blake3:1", "cross-entropy" }, ""},
-		"unknown data":   {func(c *event.Config) {}, ""},
-		"other data":     {func(c *event.Config) { c.Digest = "blake3:2" }, "data"},
-		"a regression":   {func(c *event.Config) { c.Digest, c.Loss, c.Targets = "blake3:1", "mse", &event.Targets{Deviation: []float32{2}} }, "losses"},
+		"same":         {func(c *event.Config) { c.Digest, c.Loss = "blake3:1", "cross-entropy" }, ""},
+		"unknown data": {func(c *event.Config) {}, ""},
+		"other data":   {func(c *event.Config) { c.Digest = "blake3:2" }, "data"},
+		"a regression": {func(c *event.Config) {
+			c.Digest, c.Loss, c.Targets = "blake3:1", "mse", &event.Targets{Deviation: []float32{2}}
+		}, "losses"},
 		"from an object": {func(c *event.Config) { c.Digest, c.Loss = "blake3:1", "distance" }, "losses"},
 	} {
 		runs := []*Run{digits, made(c.edit)}

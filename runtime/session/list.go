@@ -26,11 +26,11 @@ type Info struct {
 	Started   time.Time // of the first record; of the directory where there is none
 	Round     uint64    // rounds done
 	Phase     event.Phase
-	Score     *Scored  // what the centre was tested by; nil before the first evaluation
-	TestRound uint64   // that it is of
-	Size      int64    // bytes of all files
-	Err       string   // why it cannot be read, a sentence; "" if it can
-	About     About    // what a person wrote of it
+	Score     *Scored // what the centre was tested by; nil before the first evaluation
+	TestRound uint64  // that it is of
+	Size      int64   // bytes of all files
+	Err       string  // why it cannot be read, a sentence; "" if it can
+	About     About   // what a person wrote of it
 }
 
 // Scored is a score of a run, see [event.Score].
