@@ -117,7 +117,20 @@ func free(name, ext string) (file string, err error) {
 }
 
 // Describe implements tui.Keeper.
-func (l *shelf) Describe(_ context.Context, dir string, a session.About) error { return a.Write(dir) }
+func (l *shelf) Describe(_ context.Context, dir string, a session.About) error {
+	a.Rounds = session.ReadAbout(dir).Rounds // which may be newer than what was read with the rest
+	return a.Write(dir)
+}
+
+// Noted implements tui.Keeper.
+func (l *shelf) Noted(_ context.Context, dir string) []session.RoundNote {
+	return session.ReadAbout(dir).Rounds
+}
+
+// Note implements tui.Keeper. What others wrote meanwhile stays.
+func (l *shelf) Note(_ context.Context, dir string, round uint64, text string) error {
+	return session.ReadAbout(dir).Noted(round, text).Write(dir)
+}
 
 // Open implements tui.Library.
 func (l *shelf) Open(ctx context.Context, dir string) (tui.Opened, error) {
