@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Batch-norm constants, PyTorch's defaults.
+// PyTorch's defaults: of batch-norm, the epsilon of layer-norm too, and of leaky rectifiers.
 const (
 	NormMomentum = 0.1
 	NormEpsilon  = 1e-5
+	LeakySlope   = 0.01
 )
 
 // maxParams keeps every offset of a model far from overflow.

@@ -80,6 +80,16 @@ func (c *compiler) norm(l *Layer, name string) {
 	l.Var = c.stat(name+".running_var", n, 1)
 }
 
+// layerNorm adds scale and shift of the sample's shape. Noise of low rank counts each as one row, as it does vectors.
+func (c *compiler) layerNorm(l *Layer, name string) {
+	l.Weight = c.tensor(name+".weight", l.In, start{at: 1})
+	l.Bias = c.tensor(name+".bias", l.In, start{})
+	for _, i := range []int{l.Weight, l.Bias} {
+		t := &c.m.Layout.Tensors[i]
+		t.Cols = t.Len
+	}
+}
+
 // Init writes the initial parameters of a member into dst (Layout.Params elements, owned by the caller): batch-norm
 // scales 1 and shifts 0, the rest as named by the layers. Element o of tensor t is word o of stream t of purpose Init.
 func (m *Model) Init(seed uint64, member engine.Member, dst []float32) error {

@@ -31,7 +31,8 @@ type Layer struct {
 	Kernel, Stride, Pad int
 	Groups              int     // of a convolution
 	Rate                float64 // dropout: the probability of zero
-	// indices into Layout.Tensors, -1 when absent (batch-norm: scale and shift; constant: Bias)
+	Slope               float64 // of a leaky rectifier, below zero
+	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias)
 	Weight, Bias int
 	Mean, Var    int // indices into Layout.StatTensors, -1 when absent
 }

@@ -51,6 +51,10 @@ func TestSpecErrors(t *testing.T) {
 		{1, "rate", []string{"kind='dropout'"}},
 		{1, "rate", []string{"kind='dropout';rate=1.0"}},
 		{1, "rate", []string{"kind='dropout';rate=nan"}},
+		{1, "slope = -0.1; it lies in 0 to 1", []string{"kind='leakyrelu';slope=-0.1"}},
+		{1, "slope = NaN", []string{"kind='leakyrelu';slope=nan"}},
+		{1, "takes no key \"slope\"", []string{"kind='gelu';slope=0.1"}},
+		{1, "takes no key \"out\"", []string{"kind='layernorm';out=4"}},
 		{2, "unknown init", []string{"kind='flatten'", "kind='dense';out=3;init='magic'"}},
 		{2, "the last layer gives 4, the model has 3 classes", []string{"kind='flatten'", "kind='dense';out=4"}},
 		{1, "the last layer gives 1x8x8", []string{"kind='relu'"}},
@@ -104,6 +108,37 @@ func TestLoad(t *testing.T) {
 	}
 	if m, err := Load(path); err != nil || m.Layout.Params != 12 {
 		t.Errorf("own model: %+v, %v", m, err)
+	}
+}
+
+// A layer norm has a weight and a bias of its sample's shape, named and begun as PyTorch does, which noise counts as
+// one row; a leaky rectifier has PyTorch's slope.
+func TestLayerNormLayout(t *testing.T) {
+	m, err := layers("kind='layernorm'", "kind='leakyrelu'", "kind='flatten'", "kind='layernorm'", "kind='dense';out=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		name  string
+		shape []int
+		start float32
+	}{{"ln1.weight", []int{1, 8, 8}, 1}, {"ln1.bias", []int{1, 8, 8}, 0}, {"ln2.weight", []int{64}, 1}, {"ln2.bias", []int{64}, 0}} {
+		x := m.Layout.Tensors[i]
+		if x.Name != want.name || !slices.Equal(x.Shape, want.shape) || x.Cols != 64 || x.Len != 64 {
+			t.Errorf("tensor %d is %+v, want %s of %v", i, x, want.name, want.shape)
+		}
+		all := make([]float32, m.Layout.Params)
+		if err := m.Init(1, 0, all); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range all[x.Lo : x.Lo+x.Len] {
+			if v != want.start {
+				t.Fatalf("%s begins with %v", x.Name, v)
+			}
+		}
+	}
+	if m.Layers[1].Slope != 0.01 || m.Layout.Stats != 0 {
+		t.Errorf("slope %v, %d statistics", m.Layers[1].Slope, m.Layout.Stats)
 	}
 }
 

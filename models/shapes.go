@@ -22,11 +22,20 @@ func (c *compiler) settle(l *Layer, s *LayerSpec) error {
 		return c.constant(l, s, "constant"+strconv.Itoa(n))
 	case BatchNorm:
 		c.norm(l, "bn"+strconv.Itoa(n))
+	case LayerNorm:
+		c.layerNorm(l, "ln"+strconv.Itoa(n))
 	case Dropout:
 		if s.Rate == nil || !(*s.Rate >= 0 && *s.Rate < 1) {
 			return fmt.Errorf("needs rate, at least 0 and below 1")
 		}
 		l.Rate = *s.Rate
+	case LeakyReLU:
+		if l.Slope = LeakySlope; s.Slope != nil {
+			l.Slope = *s.Slope
+		}
+		if !(l.Slope >= 0 && l.Slope <= 1) {
+			return fmt.Errorf("slope = %v; it lies in 0 to 1", l.Slope)
+		}
 	case Flatten:
 		l.Out = []int{Size(l.In)}
 	case GlobalAvg:

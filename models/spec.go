@@ -25,7 +25,12 @@ const (
 	MaxPool   Kind = "maxpool"       // kernel, stride (= kernel)
 	AvgPool   Kind = "avgpool"       // kernel, stride (= kernel): the mean of each window
 	BatchNorm Kind = "batchnorm"     // over samples, and over places of a channel; momentum 0.1, epsilon 1e-5
-	ReLU      Kind = "relu"          //
+	ReLU      Kind = "relu"          // max(0, x)
+	LeakyReLU Kind = "leakyrelu"     // slope (0.01): x above zero, slope*x elsewhere
+	Tanh      Kind = "tanh"          //
+	SiLU      Kind = "silu"          // x*sigmoid(x) (Elfwing et al. 2018; Swish)
+	GELU      Kind = "gelu"          // x*Phi(x), Phi the normal distribution's: the exact form by erf, not that by tanh
+	LayerNorm Kind = "layernorm"     // over all values of a sample, each with a scale and a shift; epsilon 1e-5
 	Dropout   Kind = "dropout"       // rate
 	Flatten   Kind = "flatten"       // to [n]
 	GlobalAvg Kind = "globalavgpool" // mean of each channel, to [channels]
@@ -34,7 +39,7 @@ const (
 )
 
 // Kinds are all kinds of layers.
-var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, ReLU, Dropout, Flatten, GlobalAvg, Add, Constant}
+var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, LayerNorm, ReLU, LeakyReLU, Tanh, SiLU, GELU, Dropout, Flatten, GlobalAvg, Add, Constant}
 
 // Losses that a model may be trained on.
 const (
@@ -79,8 +84,9 @@ type LayerSpec struct {
 	Pad    *int     `toml:"pad"`
 	Groups *int     `toml:"groups"` // each takes and gives its share of the channels
 	Rate   *float64 `toml:"rate"`
-	Bias   *bool    `toml:"bias"` // of dense and conv; true
-	Init   *string  `toml:"init"` // of dense and conv; see the Init constants
+	Slope  *float64 `toml:"slope"` // of leakyrelu, below zero
+	Bias   *bool    `toml:"bias"`  // of dense and conv; true
+	Init   *string  `toml:"init"`  // of dense and conv; see the Init constants
 }
 
 // Keys are the optional keys that each kind takes, besides name and from.
@@ -98,7 +104,9 @@ func (k Kind) Keys() ([]string, bool) {
 		return []string{"with", "stride"}, true
 	case Constant:
 		return []string{"out"}, true
-	case BatchNorm, ReLU, Flatten, GlobalAvg:
+	case LeakyReLU:
+		return []string{"slope"}, true
+	case BatchNorm, LayerNorm, ReLU, Tanh, SiLU, GELU, Flatten, GlobalAvg:
 		return nil, true
 	}
 	return nil, false
@@ -110,7 +118,8 @@ func (l *LayerSpec) given() (out []string) {
 		name string
 		set  bool
 	}{{"out", l.Out != nil}, {"kernel", l.Kernel != nil}, {"stride", l.Stride != nil}, {"pad", l.Pad != nil},
-		{"groups", l.Groups != nil}, {"with", l.With != nil}, {"rate", l.Rate != nil}, {"bias", l.Bias != nil}, {"init", l.Init != nil}} {
+		{"groups", l.Groups != nil}, {"with", l.With != nil}, {"rate", l.Rate != nil}, {"slope", l.Slope != nil},
+		{"bias", l.Bias != nil}, {"init", l.Init != nil}} {
 		if k.set {
 			out = append(out, k.name)
 		}
@@ -144,7 +153,7 @@ func Parse(r io.Reader) (Spec, error) {
 		if errors.As(err, &strict) && len(strict.Errors) > 0 {
 			e := strict.Errors[0]
 			row, _ := e.Position()
-			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, bias and init", row, strings.Join(e.Key(), "."))}
+			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, bias and init", row, strings.Join(e.Key(), "."))}
 		}
 		return Spec{}, &SpecError{What: err.Error()}
 	}

@@ -98,9 +98,15 @@ func (d *draft) add(out []int, format string, args ...any) {
 
 func (d *draft) layer() {
 	in := d.last()
-	switch k := d.r.IntN(12); {
+	switch k := d.r.IntN(15); {
 	case k < 2:
 		d.add(in, "relu")
+	case k == 12:
+		d.add(in, "%s", []string{"tanh", "silu", "gelu", "leakyrelu slope=0.2"}[d.r.IntN(4)])
+	case k == 13:
+		d.add(in, "%s", []string{"tanh", "silu", "gelu", "leakyrelu"}[d.r.IntN(4)])
+	case k == 14 && models.Size(in) >= 6: // fewer normalise badly
+		d.add(in, "layernorm")
 	case k == 2:
 		d.add(in, "dropout rate=0.%d", 1+d.r.IntN(6))
 	case k == 3:

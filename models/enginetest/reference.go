@@ -137,6 +137,8 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 			}
 		case models.Conv:
 			r.conv(l, x, y)
+		case models.LayerNorm:
+			r.layerNorm(l, x, y)
 		case models.MaxPool:
 			for c := range y {
 				for a := range y[c] {
@@ -193,8 +195,8 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 					for b := range x[c][a] {
 						v := x[c][a][b]
 						switch {
-						case l.Kind == models.ReLU:
-							v = max(v, 0)
+						case curves[l.Kind] != nil:
+							v = curves[l.Kind](v, l.Slope)
 						case l.Kind == models.Dropout && r.mask != nil:
 							key := *r.mask
 							key.Stream = uint32(i)
@@ -217,6 +219,40 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 		out[s] = y
 	}
 	return out
+}
+
+// curves are activations as their papers define them.
+var curves = map[models.Kind]func(x, slope float64) float64{
+	models.ReLU:      func(x, _ float64) float64 { return max(x, 0) },
+	models.LeakyReLU: func(x, slope float64) float64 { return max(x, 0) + slope*min(x, 0) },
+	models.Tanh:      func(x, _ float64) float64 { return math.Tanh(x) },
+	models.SiLU:      func(x, _ float64) float64 { return x / (1 + math.Exp(-x)) },
+	models.GELU:      func(x, _ float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 },
+}
+
+func (r *reference) layerNorm(l *models.Layer, x, y volume) {
+	var all []float64
+	for _, plane := range x {
+		for _, row := range plane {
+			all = append(all, row...)
+		}
+	}
+	var mean, variance float64
+	for _, v := range all {
+		mean += v / float64(len(all))
+	}
+	for _, v := range all {
+		variance += (v - mean) * (v - mean) / float64(len(all))
+	}
+	n := 0
+	for c := range y {
+		for a := range y[c] {
+			for b := range y[c][a] {
+				y[c][a][b] = (all[n]-mean)/math.Sqrt(variance+models.NormEpsilon)*r.tensor(l.Weight)[n] + r.tensor(l.Bias)[n]
+				n++
+			}
+		}
+	}
 }
 
 func (r *reference) conv(l *models.Layer, x, y volume) {

@@ -58,6 +58,12 @@ func (b *back) op(o *op) error {
 		b.drop(o, dy, dy)
 	case models.BatchNorm:
 		b.normBack(o, dy, b.g, input)
+	case models.LayerNorm:
+		b.layerNormBack(o, dy, b.g, input)
+	case models.LeakyReLU, models.Tanh, models.SiLU, models.GELU:
+		if input {
+			b.activationBack(o, dy)
+		}
 	case models.Constant:
 		row := b.tensor(b.g, 0, o.bias)
 		b.b.launch("column_sums", o.nOut, b.entries, wordsHere{}, b.sizes, uint32(o.nOut), dy, uint64(b.most*o.nOut), row.m, row.at, row.step)

@@ -56,6 +56,10 @@ var plants = [][2]string{
 	{"(f / (height * width) * height + y)", "y"},
 	{"w.x, 2 * pad + 1", "w.x, 2 * pad"},
 	{"deep -= 2;", "deep -= 2 - (deep > 2);"},
+	{"? p : 1.0f - p;", "? p : 1.0f - p * 1.000001f;"},
+	{"return x + (p * z) * x;", "return x + p * (z * x);"},
+	{"for (uint i = t % 16; i < last; i += 16)\n\t\tsum", "for (uint i = t % 16 * 2; i < last; i += i % 2 ? 31 : 1)\n\t\tsum"},
+	{"sum = (float)((double)halves(lane, sum) / (double)n);", "sum = 0;"},
 }
 
 // TestPlantedFaults: each of these faults shows in a bit that the comparison with the native engine sees. Text that is
@@ -78,7 +82,7 @@ func TestPlantedFaults(t *testing.T) {
 				t.Skip("BROOD_LONG=all plants it too: each fault compiles every kernel")
 			}
 			seen, found := 0, false
-			for _, layers := range append(nets[4:9:9], nets[1], nets[2], means[0]) {
+			for _, layers := range append(nets[4:9:9], nets[1], nets[2], nets[11], means[0]) {
 				set, shape := glyphs, "[1,28,28]"
 				last := []string{"dense out=10"}
 				switch {

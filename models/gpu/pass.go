@@ -150,6 +150,10 @@ func (p *pass) step(o *op, training bool) {
 		p.b.launch("average", p.most*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), x.m, x.list, x.step, y.m, y.step)
 	case o.kind == models.BatchNorm:
 		p.norm(o, x, y)
+	case o.kind == models.LayerNorm:
+		p.layerNorm(o, x, y)
+	case o.kind == models.LeakyReLU, o.kind == models.Tanh, o.kind == models.SiLU, o.kind == models.GELU:
+		p.activation(o, x, y)
 	case o.kind == models.Add:
 		p.add(o, x, p.acts[o.with], y)
 	case o.kind == models.Constant:

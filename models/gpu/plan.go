@@ -26,6 +26,7 @@ type op struct {
 	forward, backward  bool // a rectifier that is nobody else's work
 	layer              int
 	rate               float64
+	slope              float32  // of a leaky rectifier
 	shape              []uint32 // of a convolution or of windows, as kernels have it
 	channels, plane    int      // of what a normalisation or a mean takes
 	mean, variance     int      // where statistics begin in a row of them
@@ -79,7 +80,7 @@ func compile(m *models.Model) (*plan, error) {
 func (p *plan) layer(i int, results []int) (int, error) {
 	m := p.model
 	l, in := &m.Layers[i], results[m.Layers[i].From]
-	o := op{kind: l.Kind, in: in, nIn: models.Size(l.In), nOut: models.Size(l.Out), weight: l.Weight, bias: l.Bias, layer: i, rate: l.Rate}
+	o := op{kind: l.Kind, in: in, nIn: models.Size(l.In), nOut: models.Size(l.Out), weight: l.Weight, bias: l.Bias, layer: i, rate: l.Rate, slope: float32(l.Slope)}
 	before := p.before(in)
 	switch l.Kind {
 	case models.Flatten:
@@ -119,7 +120,7 @@ func (p *plan) layer(i int, results []int) (int, error) {
 		}
 	case models.Add:
 		o.with, o.shape = results[l.With], addition(l, m.Shape(l.With))
-	case models.Constant:
+	case models.Constant, models.LayerNorm, models.LeakyReLU, models.Tanh, models.SiLU, models.GELU:
 	default:
 		return 0, &UncoveredError{m.Name, i + 1, fmt.Sprintf("a layer of kind %s", l.Kind)}
 	}

@@ -31,7 +31,8 @@ func TestPTXHasTheSameBits(t *testing.T) {
 	}{
 		{"all layers", toy, "[2,5,6]", tiny[0], true},
 		{"pools", toy, "[2,5,6]", tiny[1], false},
-		{"distance", toy, "[2,5,6]", tiny[2], false},
+		{"activations", toy, "[2,5,6]", tiny[2], false},
+		{"distance", toy, "[2,5,6]", tiny[3], false},
 		{"a pool behind a product", toy, "[2,5,6]", []string{"conv out=2 kernel=1", "avgpool kernel=2", "conv out=3 kernel=1", "globalavgpool", "dense out=3", "relu"}, false},
 		{"bytes", enginetest.Toy(t, 1, 5, 6), "[1,5,6]", []string{"flatten", "dense out=5", "relu", "dense out=3"}, false},
 		{"drawn", cut, "[2,5,6]", []string{"flatten", "dense out=3"}, false},

@@ -261,6 +261,8 @@ var nets = [][]string{
 		"conv out=5 kernel=3 stride=2 pad=1", "batchnorm", "add with='c' stride=2", "relu name='d'", "conv out=5 kernel=1", "dropout rate=0.2", "add with='d'", "add with='d'", "globalavgpool"},
 	{"flatten name='x'", "dense out=60 name='y'", "add with='x'", "relu name='r'", "dense out=60 from='y'", "add with='r'", "add with='y'"},
 	{"constant out=40", "relu"},
+	{"conv out=5 kernel=3 pad=1 name='a'", "gelu", "conv out=5 kernel=1", "tanh", "relu", "add with='a'", "layernorm name='b'", "silu", "leakyrelu slope=0.2", "add with='b'", "flatten", "dense out=33", "layernorm", "gelu"},
+	{"flatten", "layernorm", "dense out=70 name='x'", "layernorm", "dense out=65", "gelu", "dropout rate=0.2", "dense out=70", "add with='x'", "tanh", "dense out=9", "silu", "relu", "leakyrelu"},
 }
 
 // means are models of a distance: how far their results are from the sample.

@@ -19,6 +19,7 @@ import (
 var tiny = [][]string{
 	{"conv out=3 kernel=3 pad=1 name='a'", "relu", "conv out=3 kernel=3 pad=1 groups=3", "batchnorm", "add with='a'", "maxpool kernel=2", "dropout rate=0.2", "flatten", "dense out=5", "relu", "dense out=32", "relu", "dense out=3"},
 	{"avgpool kernel=2", "relu", "globalavgpool", "dense out=3"},
+	{"flatten", "layernorm", "tanh", "dense out=18", "gelu", "layernorm", "leakyrelu", "silu", "dense out=3"},
 	{"loss distance", "constant out=60"},
 }
 
@@ -62,7 +63,7 @@ func onOclgrind(t *testing.T, which string) (passes bool, out, said []byte) {
 func TestOclgrind(t *testing.T) {
 	which := "^TestTinyShapes$"
 	if os.Getenv("BROOD_LONG") != "all" {
-		which += "/^[12]$"
+		which += "/^[123]$"
 	}
 	passes, out, said := onOclgrind(t, which)
 	if !passes {
@@ -84,6 +85,7 @@ var races = [][2]string{
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint d = 0; d < steps; d++)", "for (uint d = 0; d < steps; d++)"},
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\t\tblock[lane] = v;", "block[lane] = v;"},
 	{"ulong i = COLUMN * 4;", "ulong i = COLUMN * 3;"},
+	{"lane[t] = v;\n\tfor (uint h = 8; h > 0; h /= 2) {\n\t\tbarrier(CLK_LOCAL_MEM_FENCE);", "lane[t] = v;\n\tfor (uint h = 8; h > 0; h /= 2) {"},
 	{"block[lane] = v;\n\t\t\tbarrier(CLK_LOCAL_MEM_FENCE);", "block[lane] = v;"},
 }
 
@@ -96,7 +98,7 @@ func TestTinyTiles(t *testing.T) {
 	for i, race := range races {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			d := &crooked{Device: open(t), edit: func(source string) string { return strings.ReplaceAll(source, race[0], race[1]) }}
-			m := net(t, "[2,5,6]", 3, "conv out=3 kernel=3 pad=1", "relu", "dropout rate=0.5", "conv out=4 kernel=2 stride=2", "flatten", "dense out=3")
+			m := net(t, "[2,5,6]", 3, "conv out=3 kernel=3 pad=1", "relu", "dropout rate=0.5", "conv out=4 kernel=2 stride=2", "flatten", "layernorm", "dense out=3")
 			set, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Flip: true})
 			if err != nil {
 				t.Fatal(err)

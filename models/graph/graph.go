@@ -102,13 +102,26 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
+// nodes is how many values of its result's size a layer is made of.
+func nodes(k models.Kind) int64 {
+	switch k {
+	case models.LayerNorm:
+		return 8
+	case models.GELU, models.LeakyReLU:
+		return 5
+	case models.SiLU:
+		return 2
+	}
+	return 1
+}
+
 // Room predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch
 // every layer's values, a convolution's patches among them. A value costs 16 bytes, as measured. Sums of noise are the
 // native engine's.
 func (e *Engine) Room(w engine.Work) int64 {
 	acts := e.values
 	for _, l := range e.model.Layers {
-		acts += int64(models.Size(l.Out))
+		acts += nodes(l.Kind) * int64(models.Size(l.Out))
 		if l.Kind == models.Conv || l.Kind == models.AvgPool {
 			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
 		}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"math"
 	"strconv"
 
 	G "gorgonia.org/gorgonia"
@@ -25,6 +26,23 @@ func (b *builder) layer(i int) {
 		b.norm(i, l)
 	case models.ReLU:
 		b.to(func() (*G.Node, error) { return G.Rectify(b.x) })
+	case models.LayerNorm:
+		b.layerNorm(i, l)
+	case models.LeakyReLU:
+		b.to(func() (*G.Node, error) { return G.LeakyRelu(b.x, l.Slope) })
+	case models.Tanh:
+		b.to(func() (*G.Node, error) { return G.Tanh(b.x) })
+	case models.SiLU:
+		x := b.x
+		b.to(func() (*G.Node, error) { return G.Sigmoid(b.x) })
+		b.to(func() (*G.Node, error) { return G.HadamardProd(x, b.x) })
+	case models.GELU:
+		x := b.x
+		b.times(1 / math.Sqrt2)
+		b.to(func() (*G.Node, error) { return G.ApplyOp(erf{}, b.x) })
+		b.to(func() (*G.Node, error) { return G.Add(b.x, G.NewConstant(float32(1))) })
+		b.to(func() (*G.Node, error) { return G.HadamardProd(x, b.x) })
+		b.times(0.5)
 	case models.Dropout:
 		b.dropout(i, l)
 	case models.Flatten:
@@ -130,6 +148,50 @@ func (b *builder) norm(i int, l *models.Layer) {
 		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 	} else {
 		b.reshape(b.net.samples, c, l.In[1], l.In[2])
+	}
+}
+
+// times multiplies by a number.
+func (b *builder) times(c float32) {
+	b.to(func() (*G.Node, error) { return G.HadamardProd(b.x, G.NewConstant(c)) })
+}
+
+// layerNorm takes means by products: a row of 1/n adds up the features of each sample, and a column of ones hands the
+// sum to all of them. The gradients of these are right for any shape, which those of sums along an axis are not.
+func (b *builder) layerNorm(i int, l *models.Layer) {
+	n, samples := models.Size(l.In), b.net.samples
+	image := len(l.In) == 3
+	if image {
+		b.reshape(samples, n)
+		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
+	}
+	even := func(name string, value float32, rows, cols int) *G.Node {
+		v := make([]float32, rows*cols)
+		for i := range v {
+			v[i] = value
+		}
+		return b.fixed(name+strconv.Itoa(i), v, rows, cols)
+	}
+	mean, each, ones := even("mean", 1/float32(n), 1, n), even("each", 1, n, 1), even("ones", 1, 1, samples)
+	scale, shift := b.param(l.Weight, n, 1), b.param(l.Bias, n, 1)
+	x := b.x
+	b.to(func() (*G.Node, error) { return G.Mul(mean, b.x) })
+	b.to(func() (*G.Node, error) { return G.Mul(each, b.x) })
+	b.to(func() (*G.Node, error) { return G.Sub(x, b.x) })
+	x = b.x
+	b.to(func() (*G.Node, error) { return G.Square(b.x) })
+	b.to(func() (*G.Node, error) { return G.Mul(mean, b.x) })
+	b.to(func() (*G.Node, error) { return G.Add(b.x, G.NewConstant(float32(models.NormEpsilon))) })
+	b.to(func() (*G.Node, error) { return G.Sqrt(b.x) }) // the gradient of InverseSqrt is wrong (TestTrapInverseSqrt)
+	b.to(func() (*G.Node, error) { return G.Mul(each, b.x) })
+	b.to(func() (*G.Node, error) { return G.HadamardDiv(x, b.x) })
+	x = b.x
+	b.to(func() (*G.Node, error) { return G.Mul(scale, ones) })
+	b.to(func() (*G.Node, error) { return G.HadamardProd(x, b.x) })
+	b.to(func() (*G.Node, error) { return G.BroadcastAdd(b.x, shift, nil, []byte{1}) })
+	if image {
+		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
+		b.reshape(samples, l.In[0], l.In[1], l.In[2])
 	}
 }
 

@@ -131,6 +131,19 @@ func TestTrapBroadcastGradient(t *testing.T) {
 	wrong(t, got, err, want)
 }
 
+// The gradient of InverseSqrt divides by the cube of its result, where it should multiply by it.
+func TestTrapInverseSqrt(t *testing.T) {
+	g := G.NewGraph()
+	v := []float64{0.25, 4, 9}
+	x := G.NewVector(g, G.Float64, G.WithShape(3), G.WithName("x"), G.WithValue(tensor.New(tensor.WithShape(3), tensor.WithBacking(v))))
+	grads, err := G.Grad(G.Must(G.Sum(G.Must(G.InverseSqrt(x)))), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := values(g, grads[0])
+	wrong(t, got, err, []float64{-4, -1. / 16, -1. / 54})
+}
+
 // SoftMax and LogSoftMax of one node have one hash, so the second becomes the first. The loss graph has only one of
 // them.
 func TestTrapSoftMaxHash(t *testing.T) {

@@ -24,7 +24,7 @@ func BenchmarkGradients(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range []string{"mlp", "lenet-caffe", "lenet", "lenets", "mlp-small", "allcnn", "resnet20", "cif-300k"} {
+	for _, name := range []string{"mlp", "mlp-gelu", "lenet-caffe", "lenet", "lenets", "mlp-small", "allcnn", "resnet20", "cif-300k"} {
 		m, err := models.Load(name)
 		if err != nil {
 			b.Fatal(err)

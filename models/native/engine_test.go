@@ -17,7 +17,7 @@ import (
 )
 
 // mixed has what the zoo's models of 28x28 have not: groups, shortcuts of both kinds, a result taken three times,
-// means.
+// means, activations that are no rectifiers, and a normalisation of samples.
 const mixed = `
 name = "mixed"
 input = [1, 28, 28]
@@ -27,7 +27,8 @@ layer = [
 	{kind = "conv", out = 6, kernel = 3, pad = 1, groups = 6, bias = false}, {kind = "conv", out = 6, kernel = 1}, {kind = "add", with = "a"}, {kind = "relu"}, {kind = "dropout", rate = 0.2},
 	{kind = "conv", out = 9, kernel = 3, stride = 2, pad = 1, groups = 3}, {kind = "batchnorm"}, {kind = "add", with = "a", stride = 2, name = "b"},
 	{kind = "conv", out = 9, kernel = 1, name = "p"}, {kind = "conv", out = 9, kernel = 3, pad = 1, from = "b"}, {kind = "add", with = "p"}, {kind = "relu"},
-	{kind = "avgpool", kernel = 3, stride = 2}, {kind = "flatten"}, {kind = "dense", out = 10},
+	{kind = "gelu"}, {kind = "layernorm"}, {kind = "conv", out = 5, kernel = 1}, {kind = "silu"},
+	{kind = "avgpool", kernel = 3, stride = 2}, {kind = "tanh"}, {kind = "flatten"}, {kind = "layernorm"}, {kind = "leakyrelu"}, {kind = "dense", out = 10},
 ]`
 
 // zoo is every model of the zoo that fits the set, and one more.

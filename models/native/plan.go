@@ -109,8 +109,12 @@ func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 		return p.form(p.average(l, p.form(in, l.In, true)), l.Out, false), nil
 	case models.BatchNorm:
 		return p.norm(l, p.form(in, l.In, true)), nil
+	case models.LayerNorm:
+		return p.layerNorm(l, p.form(in, l.In, false)), nil
 	case models.ReLU:
 		return p.rectifier(in), nil
+	case models.LeakyReLU, models.Tanh, models.SiLU, models.GELU:
+		return p.activation(l, in), nil
 	case models.Dropout:
 		if l.Rate == 0 {
 			return p.same(in), nil

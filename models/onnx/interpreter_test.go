@@ -218,6 +218,16 @@ func (s step) do(in []tensor) (tensor, error) {
 		return spread(x, tensor{nil, []float32{0}}, func(a, b float32) float32 { return max(a, b) }), nil
 	case "Mul":
 		return spread(x, in[1], func(a, b float32) float32 { return a * b }), nil
+	case "LeakyRelu":
+		return spread(x, tensor{nil, []float32{s.floats["alpha"]}}, func(a, slope float32) float32 { return max(a, 0) + slope*min(a, 0) }), nil
+	case "Tanh":
+		return each(x, math.Tanh), nil
+	case "Sigmoid":
+		return each(x, func(v float64) float64 { return 1 / (1 + math.Exp(-v)) }), nil
+	case "Erf":
+		return each(x, math.Erf), nil
+	case "LayerNormalization":
+		return s.layerNormalization(in)
 	case "Reshape":
 		dims := []int{n}
 		for _, d := range in[1].x[1:] {
@@ -302,6 +312,37 @@ func (s step) do(in []tensor) (tensor, error) {
 		return y, nil
 	}
 	return x, fmt.Errorf("the interpreter has no %s", s.op)
+}
+
+// each applies f to every value.
+func each(x tensor, f func(float64) float64) tensor {
+	y := zeros(x.dims...)
+	for i, v := range x.x {
+		y.x[i] = float32(f(float64(v)))
+	}
+	return y
+}
+
+func (s step) layerNormalization(in []tensor) (tensor, error) {
+	x, y, n := in[0], zeros(in[0].dims...), size(in[0].dims[1:])
+	for _, c := range in[1:] {
+		if s.ints["axis"][0] != 1 || fmt.Sprint(c.dims) != fmt.Sprint(x.dims[1:]) {
+			return x, fmt.Errorf("a normalisation of %v from axis %v on with %v", x.dims, s.ints["axis"], c.dims)
+		}
+	}
+	for at := 0; at < len(x.x); at += n {
+		var mean, square float64
+		for _, v := range x.x[at : at+n] {
+			mean += float64(v) / float64(n)
+		}
+		for _, v := range x.x[at : at+n] {
+			square += (float64(v) - mean) * (float64(v) - mean) / float64(n)
+		}
+		for i, v := range x.x[at : at+n] {
+			y.x[at+i] = float32((float64(v)-mean)/math.Sqrt(square+float64(s.floats["epsilon"]))*float64(in[1].x[i]) + float64(in[2].x[i]))
+		}
+	}
+	return y, nil
 }
 
 // conv adds, for each weight, the rows of the image that it meets.

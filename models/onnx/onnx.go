@@ -180,6 +180,18 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		return g.node("BatchNormalization", out, in, g.param(l.Weight), g.param(l.Bias), g.stat(l.Mean), g.stat(l.Var), attribute{"epsilon", float32(models.NormEpsilon)}), nil
 	case models.ReLU:
 		return g.node("Relu", out, in), nil
+	case models.LayerNorm:
+		return g.node("LayerNormalization", out, in, g.param(l.Weight), g.param(l.Bias), attribute{"axis", 1}, attribute{"epsilon", float32(models.NormEpsilon)}), nil
+	case models.LeakyReLU:
+		return g.node("LeakyRelu", out, in, attribute{"alpha", float32(l.Slope)}), nil
+	case models.Tanh:
+		return g.node("Tanh", out, in), nil
+	case models.SiLU:
+		return g.node("Mul", out, in, g.node("Sigmoid", out+".sigmoid", in)), nil
+	case models.GELU: // which is an operator of its own from version 20 on, with this as its default
+		x := g.node("Div", out+".scaled", in, g.floats(out+".root", nil, []float32{math.Sqrt2}))
+		x = g.node("Add", out+".twice", g.node("Erf", out+".erf", x), g.floats(out+".one", nil, []float32{1}))
+		return g.node("Mul", out, g.node("Mul", out+".double", in, x), g.floats(out+".half", nil, []float32{0.5})), nil
 	case models.Dropout:
 		return in, nil
 	case models.Flatten:

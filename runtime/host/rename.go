@@ -51,7 +51,7 @@ func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err err
 }
 
 // flaxLayers are Flax's names of layers, which it counts from 0, and ours.
-var flaxLayers = [][2]string{{"Dense_", "fc"}, {"Conv_", "conv"}, {"BatchNorm_", "bn"}}
+var flaxLayers = [][2]string{{"Dense_", "fc"}, {"Conv_", "conv"}, {"BatchNorm_", "bn"}, {"LayerNorm_", "ln"}}
 
 // flaxLeaves are its names of tensors. A mean and a var are those of a batch-norm's statistics.
 var flaxLeaves = [][2]string{{"kernel", "weight"}, {"scale", "weight"}, {"mean", "running_mean"}, {"var", "running_var"}}
@@ -95,7 +95,7 @@ func flax(t *safetensors.Tensor, kernel bool, m *models.Model) (changed bool) {
 			t.F = x
 		}
 		t.F, t.Shape = permuted(t.F, t.Shape, 1, 0)
-	case l.Kind == models.BatchNorm && order != nil && len(t.Shape) == 1 && t.Shape[0] == models.Size(order):
+	case (l.Kind == models.BatchNorm || l.Kind == models.LayerNorm) && order != nil && len(t.Shape) == 1 && t.Shape[0] == models.Size(order):
 		t.F, _ = permuted(t.F, []int{order[1], order[2], order[0]}, 2, 0, 1)
 	}
 	return true
@@ -127,7 +127,7 @@ func flattened(m *models.Model, result int) []int {
 		switch {
 		case l.Kind == models.Flatten && len(l.In) == 3:
 			return l.In
-		case slices.Contains([]models.Kind{models.ReLU, models.Dropout, models.BatchNorm, models.Add}, l.Kind):
+		case slices.Contains([]models.Kind{models.ReLU, models.LeakyReLU, models.Tanh, models.SiLU, models.GELU, models.Dropout, models.BatchNorm, models.LayerNorm, models.Add}, l.Kind):
 			result = l.From
 		default:
 			return nil

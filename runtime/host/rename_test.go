@@ -126,6 +126,47 @@ func TestFlax(t *testing.T) {
 	}
 }
 
+// TestFlaxLayerNorm: Flax's scale and bias behind a flattened image come place by place, channels last, as do the rows
+// of the dense layer behind them, between which an activation changes nothing.
+func TestFlaxLayerNorm(t *testing.T) {
+	const c, h, w = 2, 2, 3
+	m, err := models.FromSource("flax", []byte("name='flax'\ninput=[2,2,3]\nclasses=2\nlayer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale, bias, kernel := make([]float32, c*h*w), make([]float32, c*h*w), make([]float32, 2*c*h*w)
+	for i := range scale { // the place that an element comes from, counted channels first
+		at := float32(i%c*h*w + i/c)
+		scale[i], bias[i], kernel[2*i], kernel[2*i+1] = at, 100+at, 200+at, 300+at
+	}
+	path := filepath.Join(t.TempDir(), "flax.safetensors")
+	if err := safetensors.Save(path, safetensors.File{Tensors: []safetensors.Tensor{
+		{Name: "params.LayerNorm_0.scale", Shape: []int{c * h * w}, F: scale}, {Name: "params.LayerNorm_0.bias", Shape: []int{c * h * w}, F: bias},
+		{Name: "params.Dense_0.kernel", Shape: []int{c * h * w, 2}, F: kernel}, {Name: "params.Dense_0.bias", Shape: []int{2}, F: []float32{7, 8}}}}); err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(t.TempDir(), "flax.toml")
+	write(t, list, []byte("name='flax'\ninput=[2,2,3]\nclasses=2\nlayer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
+	got, err := OpenTrained(path, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range m.Layout.Tensors[:3] {
+		for i, v := range got.Params[x.Lo : x.Lo+x.Len] {
+			want := float32(i)
+			switch x.Name {
+			case "ln1.bias":
+				want += 100
+			case "fc1.weight":
+				want = 200 + float32(i/(c*h*w)*100+i%(c*h*w))
+			}
+			if v != want {
+				t.Fatalf("element %d of %s is %v, want %v", i, x.Name, v, want)
+			}
+		}
+	}
+}
+
 func TestRenameRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"conv1":                 "--rename conv1: write FROM=TO",

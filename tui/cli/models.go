@@ -33,13 +33,25 @@ func modelsCommand(s streams) *cobra.Command {
 	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the models"}, list))
 	show := &cobra.Command{Use: "show NAME", Short: "Show the layers and tensors of one", Args: exactly("a NAME")}
 	asJSON := jsonFlag(show)
+	asTOML := show.Flags().Bool("toml", false, "the layer list as TOML, ready to save and change")
 	show.RunE = func(_ *cobra.Command, args []string) error {
-		m, err := models.Load(args[0])
+		if *asTOML && *asJSON {
+			return usage("--toml with --json: choose one of them")
+		}
+		text, err := models.Source(args[0])
 		if err != nil {
 			return err
 		}
-		if *asJSON {
+		m, err := models.FromSource(args[0], text)
+		if err != nil {
+			return err
+		}
+		switch {
+		case *asJSON:
 			return objects(s.out, modelObject(m))
+		case *asTOML:
+			_, err = s.out.Write(text)
+			return err
 		}
 		t := newTable(">layer", "kind", "in", "out")
 		for i, l := range m.Layers {

@@ -15,6 +15,7 @@
 //	Lin Add Axpy Scale ColSum             statements over vectors
 //	Adam NaturalStep                      steps of optimisers
 //	Relu Gate Mul Lookup                  element by element: rectifiers and their gradient, masks, tables of bytes
+//	LeakyRelu Tanh Silu Gelu              activations, and with Back behind the name their gradients
 //	CrossEntropy                          softmax, loss and gradient of rows of logits
 //	Normals Perturb NoiseSum              noise of a Field: the bits of models/noise
 //	Integers IntegerBytes IntegerSum      the same of whole numbers
@@ -24,6 +25,7 @@
 //	NewConv ConvForward ConvData ConvWeights ConvBias
 //	NewPool MaxPool MaxPoolBack MeanPool MeanPoolBack
 //	NormSums NormSquares NormApply NormBackSums NormBack     batch normalisation of a block
+//	LayerSum LayerSquares LayerApply LayerBackSums LayerBack LayerScale      layer normalisation of a row
 //
 // # Memory
 //

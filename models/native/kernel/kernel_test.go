@@ -84,6 +84,7 @@ func TestNothingAllocates(t *testing.T) {
 	v, c, x := make([]float32, 5000), []float32{1, 2, 3, 4}, [][]float32{make([]float32, 5000), make([]float32, 5000), make([]float32, 5000), make([]float32, 5000)}
 	f, members, labels := field(784), []uint32{1, 2}, []int32{0, 1, 2}
 	nc, bytes, table, schedule := newNormCase(3, 4, 5, 31, true), make([]byte, 999), new([256]float32), f.Key.Schedule()
+	r := &Layer{X: x[0]}
 	each(t, func(t *testing.T, k *Kernels) {
 		for name, f := range map[string]func(){
 			"pointwise": func() {
@@ -99,6 +100,23 @@ func TestNothingAllocates(t *testing.T) {
 				k.NormApply(&nc.n, nc.dy, nc.x)
 				k.NormBackSums(&nc.n, nc.grads, nc.scales, nc.dy, nc.x)
 				k.NormBack(&nc.n, nc.dy, nc.dy, nc.x, nc.k, nc.c, nc.d)
+			},
+			"activations": func() {
+				k.LeakyRelu(v, x[0], 0.1)
+				k.LeakyReluBack(v, v, x[0], 0.1)
+				k.Tanh(v, x[0])
+				k.TanhBack(v, v, x[0])
+				k.Silu(v, x[0])
+				k.SiluBack(v, v, x[0])
+				k.Gelu(v, x[0])
+				k.GeluBack(v, v, x[0])
+			},
+			"layer normalisation": func() {
+				r.Mean = k.LayerSum(r) + k.LayerSquares(r)
+				k.LayerApply(v, r, x[1], x[2])
+				s, p := k.LayerBackSums(r, x[1], x[2])
+				k.LayerBack(v, r, x[1], x[2], s, p)
+				k.LayerScale(v, r, x[1])
 			},
 			"gemm": func() {
 				k.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, ep)

@@ -44,6 +44,8 @@ type isa struct {
 	lin                              [4]func(*vecArgs) // by terms
 	adam, natural, colSum            func(*vecArgs)
 	relu, gate, mul, lookup          func(*vecArgs)
+	leaky, leakyBack, tanh, tanhBack func(*vecArgs)
+	silu, siluBack, gelu, geluBack   func(*vecArgs)
 	softmax                          func(*softArgs)
 	noiseFill, noiseSum, noiseSquare func(*noiseArgs)
 	drop                             func(*noiseArgs)
@@ -52,6 +54,8 @@ type isa struct {
 	bytes                            []func(*tileArgs) // products of bytes, by height; nil: none
 
 	normSums, normSquares, normApply, normBackSums, normBack func(*normArgs)
+
+	layerSum, layerSquares, layerApply, layerBackSums, layerBack, layerScale func(*vecArgs)
 
 	conv                                         []func(*convArgs)  // by channels
 	convRow                                      func(*convArgs)    // one channel, pixels in fours

@@ -15,282 +15,447 @@ DATA words<>+28(SB)/4, $0x42ac0000
 DATA words<>+32(SB)/4, $0xc2ac0000
 DATA words<>+36(SB)/4, $0x4b400000
 DATA words<>+40(SB)/4, $0x3f800000
-DATA words<>+44(SB)/4, $0xff800000
-DATA words<>+48(SB)/4, $0x00000000
-DATA words<>+52(SB)/4, $0x00000000
-DATA words<>+56(SB)/4, $0x00000001
-DATA words<>+60(SB)/4, $0x00000000
-DATA words<>+64(SB)/4, $0x00000002
-DATA words<>+68(SB)/4, $0x00000000
-DATA words<>+72(SB)/4, $0x00000003
-DATA words<>+76(SB)/4, $0x00000000
-DATA words<>+80(SB)/4, $0x00000004
-DATA words<>+84(SB)/4, $0x00000000
-DATA words<>+88(SB)/4, $0x00000005
-DATA words<>+92(SB)/4, $0x00000000
-DATA words<>+96(SB)/4, $0x00000006
-DATA words<>+100(SB)/4, $0x00000000
-DATA words<>+104(SB)/4, $0x00000007
-DATA words<>+108(SB)/4, $0x00000000
-DATA words<>+112(SB)/4, $0xd2511f53
-DATA words<>+116(SB)/4, $0xcd9e8d57
-DATA words<>+120(SB)/4, $0x00000004
-DATA words<>+124(SB)/4, $0x00000001
-DATA words<>+128(SB)/4, $0x00000001
-DATA words<>+132(SB)/4, $0x00000001
-DATA words<>+136(SB)/4, $0x00000001
-DATA words<>+140(SB)/4, $0x00000001
-DATA words<>+144(SB)/4, $0x00000001
-DATA words<>+148(SB)/4, $0x00000001
-DATA words<>+152(SB)/4, $0x00000001
-DATA words<>+156(SB)/4, $0x30000000
-DATA words<>+160(SB)/4, $0x30000000
-DATA words<>+164(SB)/4, $0x30000000
-DATA words<>+168(SB)/4, $0x30000000
-DATA words<>+172(SB)/4, $0x30000000
-DATA words<>+176(SB)/4, $0x30000000
-DATA words<>+180(SB)/4, $0x30000000
-DATA words<>+184(SB)/4, $0x30000000
-DATA words<>+188(SB)/4, $0x3a60f890
-DATA words<>+192(SB)/4, $0x3a60f890
-DATA words<>+196(SB)/4, $0x3a60f890
-DATA words<>+200(SB)/4, $0x3a60f890
-DATA words<>+204(SB)/4, $0x3a60f890
-DATA words<>+208(SB)/4, $0x3a60f890
-DATA words<>+212(SB)/4, $0x3a60f890
-DATA words<>+216(SB)/4, $0x3a60f890
-DATA words<>+220(SB)/4, $0x4eb504f3
-DATA words<>+224(SB)/4, $0x4eb504f3
-DATA words<>+228(SB)/4, $0x4eb504f3
-DATA words<>+232(SB)/4, $0x4eb504f3
-DATA words<>+236(SB)/4, $0x4eb504f3
-DATA words<>+240(SB)/4, $0x4eb504f3
-DATA words<>+244(SB)/4, $0x4eb504f3
-DATA words<>+248(SB)/4, $0x4eb504f3
-DATA words<>+252(SB)/4, $0xbb8ef36b
-DATA words<>+256(SB)/4, $0xbb8ef36b
-DATA words<>+260(SB)/4, $0xbb8ef36b
-DATA words<>+264(SB)/4, $0xbb8ef36b
-DATA words<>+268(SB)/4, $0xbb8ef36b
-DATA words<>+272(SB)/4, $0xbb8ef36b
-DATA words<>+276(SB)/4, $0xbb8ef36b
-DATA words<>+280(SB)/4, $0xbb8ef36b
-DATA words<>+284(SB)/4, $0xbcaa7b13
-DATA words<>+288(SB)/4, $0xbcaa7b13
-DATA words<>+292(SB)/4, $0xbcaa7b13
-DATA words<>+296(SB)/4, $0xbcaa7b13
-DATA words<>+300(SB)/4, $0xbcaa7b13
-DATA words<>+304(SB)/4, $0xbcaa7b13
-DATA words<>+308(SB)/4, $0xbcaa7b13
-DATA words<>+312(SB)/4, $0xbcaa7b13
-DATA words<>+316(SB)/4, $0x007fffff
-DATA words<>+320(SB)/4, $0x007fffff
-DATA words<>+324(SB)/4, $0x007fffff
-DATA words<>+328(SB)/4, $0x007fffff
-DATA words<>+332(SB)/4, $0x007fffff
-DATA words<>+336(SB)/4, $0x007fffff
-DATA words<>+340(SB)/4, $0x007fffff
-DATA words<>+344(SB)/4, $0x007fffff
-DATA words<>+348(SB)/4, $0x3da2ca77
-DATA words<>+352(SB)/4, $0x3da2ca77
-DATA words<>+356(SB)/4, $0x3da2ca77
-DATA words<>+360(SB)/4, $0x3da2ca77
-DATA words<>+364(SB)/4, $0x3da2ca77
-DATA words<>+368(SB)/4, $0x3da2ca77
-DATA words<>+372(SB)/4, $0x3da2ca77
-DATA words<>+376(SB)/4, $0x3da2ca77
-DATA words<>+380(SB)/4, $0x3f3504f3
-DATA words<>+384(SB)/4, $0x3f3504f3
-DATA words<>+388(SB)/4, $0x3f3504f3
-DATA words<>+392(SB)/4, $0x3f3504f3
-DATA words<>+396(SB)/4, $0x3f3504f3
-DATA words<>+400(SB)/4, $0x3f3504f3
-DATA words<>+404(SB)/4, $0x3f3504f3
-DATA words<>+408(SB)/4, $0x3f3504f3
-DATA words<>+412(SB)/4, $0xbf800000
-DATA words<>+416(SB)/4, $0xbf800000
-DATA words<>+420(SB)/4, $0xbf800000
-DATA words<>+424(SB)/4, $0xbf800000
-DATA words<>+428(SB)/4, $0xbf800000
-DATA words<>+432(SB)/4, $0xbf800000
-DATA words<>+436(SB)/4, $0xbf800000
-DATA words<>+440(SB)/4, $0xbf800000
-DATA words<>+444(SB)/4, $0xbe73a114
-DATA words<>+448(SB)/4, $0xbe73a114
-DATA words<>+452(SB)/4, $0xbe73a114
-DATA words<>+456(SB)/4, $0xbe73a114
-DATA words<>+460(SB)/4, $0xbe73a114
-DATA words<>+464(SB)/4, $0xbe73a114
-DATA words<>+468(SB)/4, $0xbe73a114
-DATA words<>+472(SB)/4, $0xbe73a114
-DATA words<>+476(SB)/4, $0x3ebf2884
-DATA words<>+480(SB)/4, $0x3ebf2884
-DATA words<>+484(SB)/4, $0x3ebf2884
-DATA words<>+488(SB)/4, $0x3ebf2884
-DATA words<>+492(SB)/4, $0x3ebf2884
-DATA words<>+496(SB)/4, $0x3ebf2884
-DATA words<>+500(SB)/4, $0x3ebf2884
-DATA words<>+504(SB)/4, $0x3ebf2884
-DATA words<>+508(SB)/4, $0x3e81de83
-DATA words<>+512(SB)/4, $0x3e81de83
-DATA words<>+516(SB)/4, $0x3e81de83
-DATA words<>+520(SB)/4, $0x3e81de83
-DATA words<>+524(SB)/4, $0x3e81de83
-DATA words<>+528(SB)/4, $0x3e81de83
-DATA words<>+532(SB)/4, $0x3e81de83
-DATA words<>+536(SB)/4, $0x3e81de83
-DATA words<>+540(SB)/4, $0xbed1e1f3
-DATA words<>+544(SB)/4, $0xbed1e1f3
-DATA words<>+548(SB)/4, $0xbed1e1f3
-DATA words<>+552(SB)/4, $0xbed1e1f3
-DATA words<>+556(SB)/4, $0xbed1e1f3
-DATA words<>+560(SB)/4, $0xbed1e1f3
-DATA words<>+564(SB)/4, $0xbed1e1f3
-DATA words<>+568(SB)/4, $0xbed1e1f3
-DATA words<>+572(SB)/4, $0xbf255b14
-DATA words<>+576(SB)/4, $0xbf255b14
-DATA words<>+580(SB)/4, $0xbf255b14
-DATA words<>+584(SB)/4, $0xbf255b14
-DATA words<>+588(SB)/4, $0xbf255b14
-DATA words<>+592(SB)/4, $0xbf255b14
-DATA words<>+596(SB)/4, $0xbf255b14
-DATA words<>+600(SB)/4, $0xbf255b14
-DATA words<>+604(SB)/4, $0x3eff136b
-DATA words<>+608(SB)/4, $0x3eff136b
-DATA words<>+612(SB)/4, $0x3eff136b
-DATA words<>+616(SB)/4, $0x3eff136b
-DATA words<>+620(SB)/4, $0x3eff136b
-DATA words<>+624(SB)/4, $0x3eff136b
-DATA words<>+628(SB)/4, $0x3eff136b
-DATA words<>+632(SB)/4, $0x3eff136b
-DATA words<>+636(SB)/4, $0xbf9de9d3
-DATA words<>+640(SB)/4, $0xbf9de9d3
-DATA words<>+644(SB)/4, $0xbf9de9d3
-DATA words<>+648(SB)/4, $0xbf9de9d3
-DATA words<>+652(SB)/4, $0xbf9de9d3
-DATA words<>+656(SB)/4, $0xbf9de9d3
-DATA words<>+660(SB)/4, $0xbf9de9d3
-DATA words<>+664(SB)/4, $0xbf9de9d3
-DATA words<>+668(SB)/4, $0xbf2a91fe
-DATA words<>+672(SB)/4, $0xbf2a91fe
-DATA words<>+676(SB)/4, $0xbf2a91fe
-DATA words<>+680(SB)/4, $0xbf2a91fe
-DATA words<>+684(SB)/4, $0xbf2a91fe
-DATA words<>+688(SB)/4, $0xbf2a91fe
-DATA words<>+692(SB)/4, $0xbf2a91fe
-DATA words<>+696(SB)/4, $0xbf2a91fe
-DATA words<>+700(SB)/4, $0x3fc90fce
-DATA words<>+704(SB)/4, $0x3fc90fce
-DATA words<>+708(SB)/4, $0x3fc90fce
-DATA words<>+712(SB)/4, $0x3fc90fce
-DATA words<>+716(SB)/4, $0x3fc90fce
-DATA words<>+720(SB)/4, $0x3fc90fce
-DATA words<>+724(SB)/4, $0x3fc90fce
-DATA words<>+728(SB)/4, $0x3fc90fce
-DATA words<>+732(SB)/4, $0x3f8000bb
-DATA words<>+736(SB)/4, $0x3f8000bb
-DATA words<>+740(SB)/4, $0x3f8000bb
-DATA words<>+744(SB)/4, $0x3f8000bb
-DATA words<>+748(SB)/4, $0x3f8000bb
-DATA words<>+752(SB)/4, $0x3f8000bb
-DATA words<>+756(SB)/4, $0x3f8000bb
-DATA words<>+760(SB)/4, $0x3f8000bb
-DATA words<>+764(SB)/4, $0x3f7fffff
-DATA words<>+768(SB)/4, $0x3f7fffff
-DATA words<>+772(SB)/4, $0x3f7fffff
-DATA words<>+776(SB)/4, $0x3f7fffff
-DATA words<>+780(SB)/4, $0x3f7fffff
-DATA words<>+784(SB)/4, $0x3f7fffff
-DATA words<>+788(SB)/4, $0x3f7fffff
-DATA words<>+792(SB)/4, $0x3f7fffff
-DATA words<>+796(SB)/4, $0xc0000008
-DATA words<>+800(SB)/4, $0xc0000008
-DATA words<>+804(SB)/4, $0xc0000008
-DATA words<>+808(SB)/4, $0xc0000008
-DATA words<>+812(SB)/4, $0xc0000008
-DATA words<>+816(SB)/4, $0xc0000008
-DATA words<>+820(SB)/4, $0xc0000008
-DATA words<>+824(SB)/4, $0xc0000008
-DATA words<>+828(SB)/4, $0xbfb17218
-DATA words<>+832(SB)/4, $0xbfb17218
-DATA words<>+836(SB)/4, $0xbfb17218
-DATA words<>+840(SB)/4, $0xbfb17218
-DATA words<>+844(SB)/4, $0xbfb17218
-DATA words<>+848(SB)/4, $0xbfb17218
-DATA words<>+852(SB)/4, $0xbfb17218
-DATA words<>+856(SB)/4, $0xbfb17218
-DATA words<>+860(SB)/4, $0x01010101
-DATA words<>+864(SB)/4, $0x00010001
-DATA words<>+868(SB)/4, $0x01000000
-DATA words<>+872(SB)/4, $0x01000000
-DATA words<>+876(SB)/4, $0x01000000
-DATA words<>+880(SB)/4, $0x01000000
-DATA words<>+884(SB)/4, $0x01000000
-DATA words<>+888(SB)/4, $0x01000000
-DATA words<>+892(SB)/4, $0x01000000
-DATA words<>+896(SB)/4, $0x01000000
-DATA words<>+900(SB)/4, $0x00000003
-DATA words<>+904(SB)/4, $0x00000003
-DATA words<>+908(SB)/4, $0x00000003
-DATA words<>+912(SB)/4, $0x00000003
-DATA words<>+916(SB)/4, $0x00000003
-DATA words<>+920(SB)/4, $0x00000003
-DATA words<>+924(SB)/4, $0x00000003
-DATA words<>+928(SB)/4, $0x00000003
-DATA words<>+932(SB)/4, $0x00000000
-DATA words<>+936(SB)/4, $0x00000000
-DATA words<>+940(SB)/4, $0x00000002
-DATA words<>+944(SB)/4, $0x00000000
-DATA words<>+948(SB)/4, $0x00000001
-DATA words<>+952(SB)/4, $0x00000000
-DATA words<>+956(SB)/4, $0x00000003
-DATA words<>+960(SB)/4, $0x00000000
-DATA words<>+964(SB)/4, $0x00000020
-DATA words<>+968(SB)/4, $0x00000040
-DATA words<>+972(SB)/4, $0x00000080
-DATA words<>+976(SB)/4, $0x00000008
-DATA words<>+980(SB)/4, $0x00000001
-DATA words<>+984(SB)/4, $0x30000000
-DATA words<>+988(SB)/4, $0x3a60f890
-DATA words<>+992(SB)/4, $0x4eb504f3
-DATA words<>+996(SB)/4, $0xbb8ef36b
-DATA words<>+1000(SB)/4, $0xbcaa7b13
-DATA words<>+1004(SB)/4, $0x007fffff
-DATA words<>+1008(SB)/4, $0x3da2ca77
+DATA words<>+44(SB)/4, $0xbbbb55e3
+DATA words<>+48(SB)/4, $0x3ca92b62
+DATA words<>+52(SB)/4, $0x3ca92b62
+DATA words<>+56(SB)/4, $0x3ca92b62
+DATA words<>+60(SB)/4, $0x3ca92b62
+DATA words<>+64(SB)/4, $0x3ca92b62
+DATA words<>+68(SB)/4, $0x3ca92b62
+DATA words<>+72(SB)/4, $0x3ca92b62
+DATA words<>+76(SB)/4, $0x3ca92b62
+DATA words<>+80(SB)/4, $0xbd5c2223
+DATA words<>+84(SB)/4, $0xbd5c2223
+DATA words<>+88(SB)/4, $0xbd5c2223
+DATA words<>+92(SB)/4, $0xbd5c2223
+DATA words<>+96(SB)/4, $0xbd5c2223
+DATA words<>+100(SB)/4, $0xbd5c2223
+DATA words<>+104(SB)/4, $0xbd5c2223
+DATA words<>+108(SB)/4, $0xbd5c2223
+DATA words<>+112(SB)/4, $0x3e0883b4
+DATA words<>+116(SB)/4, $0x3e0883b4
+DATA words<>+120(SB)/4, $0x3e0883b4
+DATA words<>+124(SB)/4, $0x3e0883b4
+DATA words<>+128(SB)/4, $0x3e0883b4
+DATA words<>+132(SB)/4, $0x3e0883b4
+DATA words<>+136(SB)/4, $0x3e0883b4
+DATA words<>+140(SB)/4, $0x3e0883b4
+DATA words<>+144(SB)/4, $0xbeaaaa9a
+DATA words<>+148(SB)/4, $0xbeaaaa9a
+DATA words<>+152(SB)/4, $0xbeaaaa9a
+DATA words<>+156(SB)/4, $0xbeaaaa9a
+DATA words<>+160(SB)/4, $0xbeaaaa9a
+DATA words<>+164(SB)/4, $0xbeaaaa9a
+DATA words<>+168(SB)/4, $0xbeaaaa9a
+DATA words<>+172(SB)/4, $0xbeaaaa9a
+DATA words<>+176(SB)/4, $0x7fffffff
+DATA words<>+180(SB)/4, $0x7fffffff
+DATA words<>+184(SB)/4, $0x7fffffff
+DATA words<>+188(SB)/4, $0x7fffffff
+DATA words<>+192(SB)/4, $0x7fffffff
+DATA words<>+196(SB)/4, $0x7fffffff
+DATA words<>+200(SB)/4, $0x7fffffff
+DATA words<>+204(SB)/4, $0x7fffffff
+DATA words<>+208(SB)/4, $0x3f800000
+DATA words<>+212(SB)/4, $0x3f800000
+DATA words<>+216(SB)/4, $0x3f800000
+DATA words<>+220(SB)/4, $0x3f800000
+DATA words<>+224(SB)/4, $0x3f800000
+DATA words<>+228(SB)/4, $0x3f800000
+DATA words<>+232(SB)/4, $0x3f800000
+DATA words<>+236(SB)/4, $0x3f800000
+DATA words<>+240(SB)/4, $0x40000000
+DATA words<>+244(SB)/4, $0x80000000
+DATA words<>+248(SB)/4, $0x80000000
+DATA words<>+252(SB)/4, $0x80000000
+DATA words<>+256(SB)/4, $0x80000000
+DATA words<>+260(SB)/4, $0x80000000
+DATA words<>+264(SB)/4, $0x80000000
+DATA words<>+268(SB)/4, $0x80000000
+DATA words<>+272(SB)/4, $0x80000000
+DATA words<>+276(SB)/4, $0x3f200000
+DATA words<>+280(SB)/4, $0xbf800000
+DATA words<>+284(SB)/4, $0xbf800000
+DATA words<>+288(SB)/4, $0xbf800000
+DATA words<>+292(SB)/4, $0xbf800000
+DATA words<>+296(SB)/4, $0xbf800000
+DATA words<>+300(SB)/4, $0xbf800000
+DATA words<>+304(SB)/4, $0xbf800000
+DATA words<>+308(SB)/4, $0xbf800000
+DATA words<>+312(SB)/4, $0xbf000000
+DATA words<>+316(SB)/4, $0xbf000000
+DATA words<>+320(SB)/4, $0xbf000000
+DATA words<>+324(SB)/4, $0xbf000000
+DATA words<>+328(SB)/4, $0xbf000000
+DATA words<>+332(SB)/4, $0xbf000000
+DATA words<>+336(SB)/4, $0xbf000000
+DATA words<>+340(SB)/4, $0xbf000000
+DATA words<>+344(SB)/4, $0x3e900000
+DATA words<>+348(SB)/4, $0x3e900000
+DATA words<>+352(SB)/4, $0x3e900000
+DATA words<>+356(SB)/4, $0x3e900000
+DATA words<>+360(SB)/4, $0x3e900000
+DATA words<>+364(SB)/4, $0x3e900000
+DATA words<>+368(SB)/4, $0x3e900000
+DATA words<>+372(SB)/4, $0x3e900000
+DATA words<>+376(SB)/4, $0x3cae70fb
+DATA words<>+380(SB)/4, $0xbd99362a
+DATA words<>+384(SB)/4, $0xbd99362a
+DATA words<>+388(SB)/4, $0xbd99362a
+DATA words<>+392(SB)/4, $0xbd99362a
+DATA words<>+396(SB)/4, $0xbd99362a
+DATA words<>+400(SB)/4, $0xbd99362a
+DATA words<>+404(SB)/4, $0xbd99362a
+DATA words<>+408(SB)/4, $0xbd99362a
+DATA words<>+412(SB)/4, $0x3d539960
+DATA words<>+416(SB)/4, $0x3d539960
+DATA words<>+420(SB)/4, $0x3d539960
+DATA words<>+424(SB)/4, $0x3d539960
+DATA words<>+428(SB)/4, $0x3d539960
+DATA words<>+432(SB)/4, $0x3d539960
+DATA words<>+436(SB)/4, $0x3d539960
+DATA words<>+440(SB)/4, $0x3d539960
+DATA words<>+444(SB)/4, $0x3d1b80e2
+DATA words<>+448(SB)/4, $0x3d1b80e2
+DATA words<>+452(SB)/4, $0x3d1b80e2
+DATA words<>+456(SB)/4, $0x3d1b80e2
+DATA words<>+460(SB)/4, $0x3d1b80e2
+DATA words<>+464(SB)/4, $0x3d1b80e2
+DATA words<>+468(SB)/4, $0x3d1b80e2
+DATA words<>+472(SB)/4, $0x3d1b80e2
+DATA words<>+476(SB)/4, $0x3d2df7cb
+DATA words<>+480(SB)/4, $0x3d2df7cb
+DATA words<>+484(SB)/4, $0x3d2df7cb
+DATA words<>+488(SB)/4, $0x3d2df7cb
+DATA words<>+492(SB)/4, $0x3d2df7cb
+DATA words<>+496(SB)/4, $0x3d2df7cb
+DATA words<>+500(SB)/4, $0x3d2df7cb
+DATA words<>+504(SB)/4, $0x3d2df7cb
+DATA words<>+508(SB)/4, $0x3dc51d23
+DATA words<>+512(SB)/4, $0x3dc51d23
+DATA words<>+516(SB)/4, $0x3dc51d23
+DATA words<>+520(SB)/4, $0x3dc51d23
+DATA words<>+524(SB)/4, $0x3dc51d23
+DATA words<>+528(SB)/4, $0x3dc51d23
+DATA words<>+532(SB)/4, $0x3dc51d23
+DATA words<>+536(SB)/4, $0x3dc51d23
+DATA words<>+540(SB)/4, $0x3dcd9329
+DATA words<>+544(SB)/4, $0x3dcd9329
+DATA words<>+548(SB)/4, $0x3dcd9329
+DATA words<>+552(SB)/4, $0x3dcd9329
+DATA words<>+556(SB)/4, $0x3dcd9329
+DATA words<>+560(SB)/4, $0x3dcd9329
+DATA words<>+564(SB)/4, $0x3dcd9329
+DATA words<>+568(SB)/4, $0x3dcd9329
+DATA words<>+572(SB)/4, $0x3de6a25f
+DATA words<>+576(SB)/4, $0x3de6a25f
+DATA words<>+580(SB)/4, $0x3de6a25f
+DATA words<>+584(SB)/4, $0x3de6a25f
+DATA words<>+588(SB)/4, $0x3de6a25f
+DATA words<>+592(SB)/4, $0x3de6a25f
+DATA words<>+596(SB)/4, $0x3de6a25f
+DATA words<>+600(SB)/4, $0x3de6a25f
+DATA words<>+604(SB)/4, $0x3de5be3e
+DATA words<>+608(SB)/4, $0x3de5be3e
+DATA words<>+612(SB)/4, $0x3de5be3e
+DATA words<>+616(SB)/4, $0x3de5be3e
+DATA words<>+620(SB)/4, $0x3de5be3e
+DATA words<>+624(SB)/4, $0x3de5be3e
+DATA words<>+628(SB)/4, $0x3de5be3e
+DATA words<>+632(SB)/4, $0x3de5be3e
+DATA words<>+636(SB)/4, $0x3ecc422a
+DATA words<>+640(SB)/4, $0x3ecc422a
+DATA words<>+644(SB)/4, $0x3ecc422a
+DATA words<>+648(SB)/4, $0x3ecc422a
+DATA words<>+652(SB)/4, $0x3ecc422a
+DATA words<>+656(SB)/4, $0x3ecc422a
+DATA words<>+660(SB)/4, $0x3ecc422a
+DATA words<>+664(SB)/4, $0x3ecc422a
+DATA words<>+668(SB)/4, $0xff800000
+DATA words<>+672(SB)/4, $0x00000000
+DATA words<>+676(SB)/4, $0x00000000
+DATA words<>+680(SB)/4, $0x00000001
+DATA words<>+684(SB)/4, $0x00000000
+DATA words<>+688(SB)/4, $0x00000002
+DATA words<>+692(SB)/4, $0x00000000
+DATA words<>+696(SB)/4, $0x00000003
+DATA words<>+700(SB)/4, $0x00000000
+DATA words<>+704(SB)/4, $0x00000004
+DATA words<>+708(SB)/4, $0x00000000
+DATA words<>+712(SB)/4, $0x00000005
+DATA words<>+716(SB)/4, $0x00000000
+DATA words<>+720(SB)/4, $0x00000006
+DATA words<>+724(SB)/4, $0x00000000
+DATA words<>+728(SB)/4, $0x00000007
+DATA words<>+732(SB)/4, $0x00000000
+DATA words<>+736(SB)/4, $0xd2511f53
+DATA words<>+740(SB)/4, $0xcd9e8d57
+DATA words<>+744(SB)/4, $0x00000004
+DATA words<>+748(SB)/4, $0x00000001
+DATA words<>+752(SB)/4, $0x00000001
+DATA words<>+756(SB)/4, $0x00000001
+DATA words<>+760(SB)/4, $0x00000001
+DATA words<>+764(SB)/4, $0x00000001
+DATA words<>+768(SB)/4, $0x00000001
+DATA words<>+772(SB)/4, $0x00000001
+DATA words<>+776(SB)/4, $0x00000001
+DATA words<>+780(SB)/4, $0x30000000
+DATA words<>+784(SB)/4, $0x30000000
+DATA words<>+788(SB)/4, $0x30000000
+DATA words<>+792(SB)/4, $0x30000000
+DATA words<>+796(SB)/4, $0x30000000
+DATA words<>+800(SB)/4, $0x30000000
+DATA words<>+804(SB)/4, $0x30000000
+DATA words<>+808(SB)/4, $0x30000000
+DATA words<>+812(SB)/4, $0x3a60f890
+DATA words<>+816(SB)/4, $0x3a60f890
+DATA words<>+820(SB)/4, $0x3a60f890
+DATA words<>+824(SB)/4, $0x3a60f890
+DATA words<>+828(SB)/4, $0x3a60f890
+DATA words<>+832(SB)/4, $0x3a60f890
+DATA words<>+836(SB)/4, $0x3a60f890
+DATA words<>+840(SB)/4, $0x3a60f890
+DATA words<>+844(SB)/4, $0x4eb504f3
+DATA words<>+848(SB)/4, $0x4eb504f3
+DATA words<>+852(SB)/4, $0x4eb504f3
+DATA words<>+856(SB)/4, $0x4eb504f3
+DATA words<>+860(SB)/4, $0x4eb504f3
+DATA words<>+864(SB)/4, $0x4eb504f3
+DATA words<>+868(SB)/4, $0x4eb504f3
+DATA words<>+872(SB)/4, $0x4eb504f3
+DATA words<>+876(SB)/4, $0xbb8ef36b
+DATA words<>+880(SB)/4, $0xbb8ef36b
+DATA words<>+884(SB)/4, $0xbb8ef36b
+DATA words<>+888(SB)/4, $0xbb8ef36b
+DATA words<>+892(SB)/4, $0xbb8ef36b
+DATA words<>+896(SB)/4, $0xbb8ef36b
+DATA words<>+900(SB)/4, $0xbb8ef36b
+DATA words<>+904(SB)/4, $0xbb8ef36b
+DATA words<>+908(SB)/4, $0xbcaa7b13
+DATA words<>+912(SB)/4, $0xbcaa7b13
+DATA words<>+916(SB)/4, $0xbcaa7b13
+DATA words<>+920(SB)/4, $0xbcaa7b13
+DATA words<>+924(SB)/4, $0xbcaa7b13
+DATA words<>+928(SB)/4, $0xbcaa7b13
+DATA words<>+932(SB)/4, $0xbcaa7b13
+DATA words<>+936(SB)/4, $0xbcaa7b13
+DATA words<>+940(SB)/4, $0x007fffff
+DATA words<>+944(SB)/4, $0x007fffff
+DATA words<>+948(SB)/4, $0x007fffff
+DATA words<>+952(SB)/4, $0x007fffff
+DATA words<>+956(SB)/4, $0x007fffff
+DATA words<>+960(SB)/4, $0x007fffff
+DATA words<>+964(SB)/4, $0x007fffff
+DATA words<>+968(SB)/4, $0x007fffff
+DATA words<>+972(SB)/4, $0x3da2ca77
+DATA words<>+976(SB)/4, $0x3da2ca77
+DATA words<>+980(SB)/4, $0x3da2ca77
+DATA words<>+984(SB)/4, $0x3da2ca77
+DATA words<>+988(SB)/4, $0x3da2ca77
+DATA words<>+992(SB)/4, $0x3da2ca77
+DATA words<>+996(SB)/4, $0x3da2ca77
+DATA words<>+1000(SB)/4, $0x3da2ca77
+DATA words<>+1004(SB)/4, $0x3f3504f3
+DATA words<>+1008(SB)/4, $0x3f3504f3
 DATA words<>+1012(SB)/4, $0x3f3504f3
-DATA words<>+1016(SB)/4, $0xbf800000
-DATA words<>+1020(SB)/4, $0xbe73a114
-DATA words<>+1024(SB)/4, $0x3ebf2884
-DATA words<>+1028(SB)/4, $0x3e81de83
-DATA words<>+1032(SB)/4, $0xbed1e1f3
-DATA words<>+1036(SB)/4, $0xbf255b14
-DATA words<>+1040(SB)/4, $0x3eff136b
-DATA words<>+1044(SB)/4, $0xbf9de9d3
-DATA words<>+1048(SB)/4, $0xbf2a91fe
-DATA words<>+1052(SB)/4, $0x3fc90fce
-DATA words<>+1056(SB)/4, $0x3f8000bb
-DATA words<>+1060(SB)/4, $0x3f7fffff
-DATA words<>+1064(SB)/4, $0xc0000008
-DATA words<>+1068(SB)/4, $0xbfb17218
-DATA words<>+1072(SB)/4, $0x01000000
-DATA words<>+1076(SB)/4, $0x00000003
-DATA words<>+1080(SB)/4, $0x00000000
-DATA words<>+1084(SB)/4, $0x00000000
-DATA words<>+1088(SB)/4, $0x00000004
-DATA words<>+1092(SB)/4, $0x00000000
-DATA words<>+1096(SB)/4, $0x00000001
-DATA words<>+1100(SB)/4, $0x00000000
-DATA words<>+1104(SB)/4, $0x00000005
-DATA words<>+1108(SB)/4, $0x00000000
-DATA words<>+1112(SB)/4, $0x00000002
-DATA words<>+1116(SB)/4, $0x00000000
-DATA words<>+1120(SB)/4, $0x00000006
-DATA words<>+1124(SB)/4, $0x00000000
-DATA words<>+1128(SB)/4, $0x00000003
-DATA words<>+1132(SB)/4, $0x00000000
-DATA words<>+1136(SB)/4, $0x00000007
-DATA words<>+1140(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $1144
+DATA words<>+1016(SB)/4, $0x3f3504f3
+DATA words<>+1020(SB)/4, $0x3f3504f3
+DATA words<>+1024(SB)/4, $0x3f3504f3
+DATA words<>+1028(SB)/4, $0x3f3504f3
+DATA words<>+1032(SB)/4, $0x3f3504f3
+DATA words<>+1036(SB)/4, $0xbe73a114
+DATA words<>+1040(SB)/4, $0xbe73a114
+DATA words<>+1044(SB)/4, $0xbe73a114
+DATA words<>+1048(SB)/4, $0xbe73a114
+DATA words<>+1052(SB)/4, $0xbe73a114
+DATA words<>+1056(SB)/4, $0xbe73a114
+DATA words<>+1060(SB)/4, $0xbe73a114
+DATA words<>+1064(SB)/4, $0xbe73a114
+DATA words<>+1068(SB)/4, $0x3ebf2884
+DATA words<>+1072(SB)/4, $0x3ebf2884
+DATA words<>+1076(SB)/4, $0x3ebf2884
+DATA words<>+1080(SB)/4, $0x3ebf2884
+DATA words<>+1084(SB)/4, $0x3ebf2884
+DATA words<>+1088(SB)/4, $0x3ebf2884
+DATA words<>+1092(SB)/4, $0x3ebf2884
+DATA words<>+1096(SB)/4, $0x3ebf2884
+DATA words<>+1100(SB)/4, $0x3e81de83
+DATA words<>+1104(SB)/4, $0x3e81de83
+DATA words<>+1108(SB)/4, $0x3e81de83
+DATA words<>+1112(SB)/4, $0x3e81de83
+DATA words<>+1116(SB)/4, $0x3e81de83
+DATA words<>+1120(SB)/4, $0x3e81de83
+DATA words<>+1124(SB)/4, $0x3e81de83
+DATA words<>+1128(SB)/4, $0x3e81de83
+DATA words<>+1132(SB)/4, $0xbed1e1f3
+DATA words<>+1136(SB)/4, $0xbed1e1f3
+DATA words<>+1140(SB)/4, $0xbed1e1f3
+DATA words<>+1144(SB)/4, $0xbed1e1f3
+DATA words<>+1148(SB)/4, $0xbed1e1f3
+DATA words<>+1152(SB)/4, $0xbed1e1f3
+DATA words<>+1156(SB)/4, $0xbed1e1f3
+DATA words<>+1160(SB)/4, $0xbed1e1f3
+DATA words<>+1164(SB)/4, $0xbf255b14
+DATA words<>+1168(SB)/4, $0xbf255b14
+DATA words<>+1172(SB)/4, $0xbf255b14
+DATA words<>+1176(SB)/4, $0xbf255b14
+DATA words<>+1180(SB)/4, $0xbf255b14
+DATA words<>+1184(SB)/4, $0xbf255b14
+DATA words<>+1188(SB)/4, $0xbf255b14
+DATA words<>+1192(SB)/4, $0xbf255b14
+DATA words<>+1196(SB)/4, $0x3eff136b
+DATA words<>+1200(SB)/4, $0x3eff136b
+DATA words<>+1204(SB)/4, $0x3eff136b
+DATA words<>+1208(SB)/4, $0x3eff136b
+DATA words<>+1212(SB)/4, $0x3eff136b
+DATA words<>+1216(SB)/4, $0x3eff136b
+DATA words<>+1220(SB)/4, $0x3eff136b
+DATA words<>+1224(SB)/4, $0x3eff136b
+DATA words<>+1228(SB)/4, $0xbf9de9d3
+DATA words<>+1232(SB)/4, $0xbf9de9d3
+DATA words<>+1236(SB)/4, $0xbf9de9d3
+DATA words<>+1240(SB)/4, $0xbf9de9d3
+DATA words<>+1244(SB)/4, $0xbf9de9d3
+DATA words<>+1248(SB)/4, $0xbf9de9d3
+DATA words<>+1252(SB)/4, $0xbf9de9d3
+DATA words<>+1256(SB)/4, $0xbf9de9d3
+DATA words<>+1260(SB)/4, $0xbf2a91fe
+DATA words<>+1264(SB)/4, $0xbf2a91fe
+DATA words<>+1268(SB)/4, $0xbf2a91fe
+DATA words<>+1272(SB)/4, $0xbf2a91fe
+DATA words<>+1276(SB)/4, $0xbf2a91fe
+DATA words<>+1280(SB)/4, $0xbf2a91fe
+DATA words<>+1284(SB)/4, $0xbf2a91fe
+DATA words<>+1288(SB)/4, $0xbf2a91fe
+DATA words<>+1292(SB)/4, $0x3fc90fce
+DATA words<>+1296(SB)/4, $0x3fc90fce
+DATA words<>+1300(SB)/4, $0x3fc90fce
+DATA words<>+1304(SB)/4, $0x3fc90fce
+DATA words<>+1308(SB)/4, $0x3fc90fce
+DATA words<>+1312(SB)/4, $0x3fc90fce
+DATA words<>+1316(SB)/4, $0x3fc90fce
+DATA words<>+1320(SB)/4, $0x3fc90fce
+DATA words<>+1324(SB)/4, $0x3f8000bb
+DATA words<>+1328(SB)/4, $0x3f8000bb
+DATA words<>+1332(SB)/4, $0x3f8000bb
+DATA words<>+1336(SB)/4, $0x3f8000bb
+DATA words<>+1340(SB)/4, $0x3f8000bb
+DATA words<>+1344(SB)/4, $0x3f8000bb
+DATA words<>+1348(SB)/4, $0x3f8000bb
+DATA words<>+1352(SB)/4, $0x3f8000bb
+DATA words<>+1356(SB)/4, $0x3f7fffff
+DATA words<>+1360(SB)/4, $0x3f7fffff
+DATA words<>+1364(SB)/4, $0x3f7fffff
+DATA words<>+1368(SB)/4, $0x3f7fffff
+DATA words<>+1372(SB)/4, $0x3f7fffff
+DATA words<>+1376(SB)/4, $0x3f7fffff
+DATA words<>+1380(SB)/4, $0x3f7fffff
+DATA words<>+1384(SB)/4, $0x3f7fffff
+DATA words<>+1388(SB)/4, $0xc0000008
+DATA words<>+1392(SB)/4, $0xc0000008
+DATA words<>+1396(SB)/4, $0xc0000008
+DATA words<>+1400(SB)/4, $0xc0000008
+DATA words<>+1404(SB)/4, $0xc0000008
+DATA words<>+1408(SB)/4, $0xc0000008
+DATA words<>+1412(SB)/4, $0xc0000008
+DATA words<>+1416(SB)/4, $0xc0000008
+DATA words<>+1420(SB)/4, $0xbfb17218
+DATA words<>+1424(SB)/4, $0xbfb17218
+DATA words<>+1428(SB)/4, $0xbfb17218
+DATA words<>+1432(SB)/4, $0xbfb17218
+DATA words<>+1436(SB)/4, $0xbfb17218
+DATA words<>+1440(SB)/4, $0xbfb17218
+DATA words<>+1444(SB)/4, $0xbfb17218
+DATA words<>+1448(SB)/4, $0xbfb17218
+DATA words<>+1452(SB)/4, $0x01010101
+DATA words<>+1456(SB)/4, $0x00010001
+DATA words<>+1460(SB)/4, $0x01000000
+DATA words<>+1464(SB)/4, $0x01000000
+DATA words<>+1468(SB)/4, $0x01000000
+DATA words<>+1472(SB)/4, $0x01000000
+DATA words<>+1476(SB)/4, $0x01000000
+DATA words<>+1480(SB)/4, $0x01000000
+DATA words<>+1484(SB)/4, $0x01000000
+DATA words<>+1488(SB)/4, $0x01000000
+DATA words<>+1492(SB)/4, $0x00000003
+DATA words<>+1496(SB)/4, $0x00000003
+DATA words<>+1500(SB)/4, $0x00000003
+DATA words<>+1504(SB)/4, $0x00000003
+DATA words<>+1508(SB)/4, $0x00000003
+DATA words<>+1512(SB)/4, $0x00000003
+DATA words<>+1516(SB)/4, $0x00000003
+DATA words<>+1520(SB)/4, $0x00000003
+DATA words<>+1524(SB)/4, $0x00000000
+DATA words<>+1528(SB)/4, $0x00000000
+DATA words<>+1532(SB)/4, $0x00000002
+DATA words<>+1536(SB)/4, $0x00000000
+DATA words<>+1540(SB)/4, $0x00000001
+DATA words<>+1544(SB)/4, $0x00000000
+DATA words<>+1548(SB)/4, $0x00000003
+DATA words<>+1552(SB)/4, $0x00000000
+DATA words<>+1556(SB)/4, $0x3ca92b62
+DATA words<>+1560(SB)/4, $0xbd5c2223
+DATA words<>+1564(SB)/4, $0x3e0883b4
+DATA words<>+1568(SB)/4, $0xbeaaaa9a
+DATA words<>+1572(SB)/4, $0x7fffffff
+DATA words<>+1576(SB)/4, $0x80000000
+DATA words<>+1580(SB)/4, $0xbf800000
+DATA words<>+1584(SB)/4, $0xbf000000
+DATA words<>+1588(SB)/4, $0x3e900000
+DATA words<>+1592(SB)/4, $0xbd99362a
+DATA words<>+1596(SB)/4, $0x3d539960
+DATA words<>+1600(SB)/4, $0x3d1b80e2
+DATA words<>+1604(SB)/4, $0x3d2df7cb
+DATA words<>+1608(SB)/4, $0x3dc51d23
+DATA words<>+1612(SB)/4, $0x3dcd9329
+DATA words<>+1616(SB)/4, $0x3de6a25f
+DATA words<>+1620(SB)/4, $0x3de5be3e
+DATA words<>+1624(SB)/4, $0x3ecc422a
+DATA words<>+1628(SB)/4, $0x00000020
+DATA words<>+1632(SB)/4, $0x00000040
+DATA words<>+1636(SB)/4, $0x00000080
+DATA words<>+1640(SB)/4, $0x00000008
+DATA words<>+1644(SB)/4, $0x00000001
+DATA words<>+1648(SB)/4, $0x30000000
+DATA words<>+1652(SB)/4, $0x3a60f890
+DATA words<>+1656(SB)/4, $0x4eb504f3
+DATA words<>+1660(SB)/4, $0xbb8ef36b
+DATA words<>+1664(SB)/4, $0xbcaa7b13
+DATA words<>+1668(SB)/4, $0x007fffff
+DATA words<>+1672(SB)/4, $0x3da2ca77
+DATA words<>+1676(SB)/4, $0x3f3504f3
+DATA words<>+1680(SB)/4, $0xbe73a114
+DATA words<>+1684(SB)/4, $0x3ebf2884
+DATA words<>+1688(SB)/4, $0x3e81de83
+DATA words<>+1692(SB)/4, $0xbed1e1f3
+DATA words<>+1696(SB)/4, $0xbf255b14
+DATA words<>+1700(SB)/4, $0x3eff136b
+DATA words<>+1704(SB)/4, $0xbf9de9d3
+DATA words<>+1708(SB)/4, $0xbf2a91fe
+DATA words<>+1712(SB)/4, $0x3fc90fce
+DATA words<>+1716(SB)/4, $0x3f8000bb
+DATA words<>+1720(SB)/4, $0x3f7fffff
+DATA words<>+1724(SB)/4, $0xc0000008
+DATA words<>+1728(SB)/4, $0xbfb17218
+DATA words<>+1732(SB)/4, $0x01000000
+DATA words<>+1736(SB)/4, $0x00000003
+DATA words<>+1740(SB)/4, $0x00000000
+DATA words<>+1744(SB)/4, $0x00000000
+DATA words<>+1748(SB)/4, $0x00000004
+DATA words<>+1752(SB)/4, $0x00000000
+DATA words<>+1756(SB)/4, $0x00000001
+DATA words<>+1760(SB)/4, $0x00000000
+DATA words<>+1764(SB)/4, $0x00000005
+DATA words<>+1768(SB)/4, $0x00000000
+DATA words<>+1772(SB)/4, $0x00000002
+DATA words<>+1776(SB)/4, $0x00000000
+DATA words<>+1780(SB)/4, $0x00000006
+DATA words<>+1784(SB)/4, $0x00000000
+DATA words<>+1788(SB)/4, $0x00000003
+DATA words<>+1792(SB)/4, $0x00000000
+DATA words<>+1796(SB)/4, $0x00000007
+DATA words<>+1800(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $1804
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -5246,6 +5411,832 @@ finished:
 	VZEROUPPER
 	RET
 
+// func leakyAVX2(t *byte)
+// Requires: AVX
+TEXT ·leakyAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Y13
+	VBROADCASTSS words<>+0(SB), Y6
+	VBROADCASTSS words<>+4(SB), Y7
+	VBROADCASTSS words<>+8(SB), Y8
+	VBROADCASTSS words<>+12(SB), Y9
+	VBROADCASTSS words<>+16(SB), Y10
+	VBROADCASTSS words<>+20(SB), Y11
+	VBROADCASTSS words<>+24(SB), Y12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS   (R8)(AX*1), Y0
+	VMULPS    Y0, Y13, Y2
+	VBLENDVPS Y0, Y2, Y0, Y1
+	VMOVUPS   Y1, (DX)(AX*1)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, CX
+	JGE       one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (R8)(AX*1), Y0, Y0
+	VMULPS     Y0, Y13, Y2
+	VBLENDVPS  Y0, Y2, Y0, Y1
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func leakyBackAVX2(t *byte)
+// Requires: AVX
+TEXT ·leakyBackAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Y13
+	VBROADCASTSS words<>+0(SB), Y6
+	VBROADCASTSS words<>+4(SB), Y7
+	VBROADCASTSS words<>+8(SB), Y8
+	VBROADCASTSS words<>+12(SB), Y9
+	VBROADCASTSS words<>+16(SB), Y10
+	VBROADCASTSS words<>+20(SB), Y11
+	VBROADCASTSS words<>+24(SB), Y12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Y0
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS words<>+40(SB), Y3
+	VCMPPS       $0x1e, Y2, Y0, Y0
+	VBLENDVPS    Y0, Y3, Y13, Y1
+	VMOVUPS      (SI)(AX*1), Y0
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      Y1, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000008, CX
+	TESTQ        CX, CX
+	JZ           finished
+	MOVQ         96(DI), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (R8)(AX*1), Y0, Y0
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS words<>+40(SB), Y3
+	VCMPPS       $0x1e, Y2, Y0, Y0
+	VBLENDVPS    Y0, Y3, Y13, Y1
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*1), Y0, Y0
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R10), Y15
+	VMASKMOVPS   Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func tanhAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·tanhAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Y13
+	VBROADCASTSS words<>+0(SB), Y6
+	VBROADCASTSS words<>+4(SB), Y7
+	VBROADCASTSS words<>+8(SB), Y8
+	VBROADCASTSS words<>+12(SB), Y9
+	VBROADCASTSS words<>+16(SB), Y10
+	VBROADCASTSS words<>+20(SB), Y11
+	VBROADCASTSS words<>+24(SB), Y12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Y0
+	VMULPS       Y0, Y0, Y2
+	VBROADCASTSS words<>+44(SB), Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       words<>+48(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       words<>+80(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       words<>+112(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       words<>+144(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       Y3, Y0, Y5
+	VANDPS       words<>+176(SB), Y0, Y2
+	VADDPS       Y2, Y2, Y2
+	VBROADCASTSS words<>+28(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS words<>+36(SB), Y3
+	VADDPS       Y3, Y2, Y4
+	VSUBPS       Y3, Y4, Y3
+	VSUBPS       Y3, Y2, Y2
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      Y12, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y11, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y10, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y9, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y7, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y2
+	VADDPS       Y2, Y3, Y3
+	VPADDD       Y2, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       words<>+208(SB), Y3, Y3
+	VBROADCASTSS words<>+240(SB), Y2
+	VDIVPS       Y3, Y2, Y2
+	VBROADCASTSS words<>+40(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VANDPS       words<>+244(SB), Y0, Y2
+	VORPS        Y2, Y3, Y3
+	VANDPS       words<>+176(SB), Y0, Y0
+	VBROADCASTSS words<>+276(SB), Y2
+	VCMPPS       $0x1e, Y0, Y2, Y2
+	VBLENDVPS    Y2, Y5, Y3, Y1
+	VMOVUPS      Y1, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000008, CX
+	TESTQ        CX, CX
+	JZ           finished
+	MOVQ         96(DI), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (R8)(AX*1), Y0, Y0
+	VMULPS       Y0, Y0, Y2
+	VBROADCASTSS words<>+44(SB), Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       words<>+48(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       words<>+80(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       words<>+112(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       words<>+144(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       Y3, Y0, Y5
+	VANDPS       words<>+176(SB), Y0, Y2
+	VADDPS       Y2, Y2, Y2
+	VBROADCASTSS words<>+28(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS words<>+36(SB), Y3
+	VADDPS       Y3, Y2, Y4
+	VSUBPS       Y3, Y4, Y3
+	VSUBPS       Y3, Y2, Y2
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      Y12, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y11, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y10, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y9, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y7, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y2
+	VADDPS       Y2, Y3, Y3
+	VPADDD       Y2, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       words<>+208(SB), Y3, Y3
+	VBROADCASTSS words<>+240(SB), Y2
+	VDIVPS       Y3, Y2, Y2
+	VBROADCASTSS words<>+40(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VANDPS       words<>+244(SB), Y0, Y2
+	VORPS        Y2, Y3, Y3
+	VANDPS       words<>+176(SB), Y0, Y0
+	VBROADCASTSS words<>+276(SB), Y2
+	VCMPPS       $0x1e, Y0, Y2, Y2
+	VBLENDVPS    Y2, Y5, Y3, Y1
+	VMOVUPS      (R10), Y15
+	VMASKMOVPS   Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func tanhBackAVX2(t *byte)
+// Requires: AVX
+TEXT ·tanhBackAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Y13
+	VBROADCASTSS words<>+0(SB), Y6
+	VBROADCASTSS words<>+4(SB), Y7
+	VBROADCASTSS words<>+8(SB), Y8
+	VBROADCASTSS words<>+12(SB), Y9
+	VBROADCASTSS words<>+16(SB), Y10
+	VBROADCASTSS words<>+20(SB), Y11
+	VBROADCASTSS words<>+24(SB), Y12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Y0
+	VMULPS       Y0, Y0, Y0
+	VBROADCASTSS words<>+40(SB), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      (SI)(AX*1), Y0
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      Y1, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000008, CX
+	TESTQ        CX, CX
+	JZ           finished
+	MOVQ         96(DI), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (R8)(AX*1), Y0, Y0
+	VMULPS       Y0, Y0, Y0
+	VBROADCASTSS words<>+40(SB), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*1), Y0, Y0
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R10), Y15
+	VMASKMOVPS   Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func siluAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·siluAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Y13
+	VBROADCASTSS words<>+0(SB), Y6
+	VBROADCASTSS words<>+4(SB), Y7
+	VBROADCASTSS words<>+8(SB), Y8
+	VBROADCASTSS words<>+12(SB), Y9
+	VBROADCASTSS words<>+16(SB), Y10
+	VBROADCASTSS words<>+20(SB), Y11
+	VBROADCASTSS words<>+24(SB), Y12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Y0
+	VMULPS       words<>+280(SB), Y0, Y2
+	VBROADCASTSS words<>+28(SB), Y1
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS words<>+32(SB), Y1
+	VMAXPS       Y2, Y1, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS words<>+36(SB), Y1
+	VADDPS       Y1, Y2, Y3
+	VSUBPS       Y1, Y3, Y1
+	VSUBPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      Y12, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y11, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y10, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y9, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y8, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y7, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VBROADCASTSS words<>+40(SB), Y2
+	VADDPS       Y2, Y1, Y1
+	VPADDD       Y2, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VADDPS       words<>+208(SB), Y1, Y2
+	VBROADCASTSS words<>+40(SB), Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      Y1, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000008, CX
+	TESTQ        CX, CX
+	JZ           finished
+	MOVQ         96(DI), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (R8)(AX*1), Y0, Y0
+	VMULPS       words<>+280(SB), Y0, Y2
+	VBROADCASTSS words<>+28(SB), Y1
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS words<>+32(SB), Y1
+	VMAXPS       Y2, Y1, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS words<>+36(SB), Y1
+	VADDPS       Y1, Y2, Y3
+	VSUBPS       Y1, Y3, Y1
+	VSUBPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      Y12, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y11, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y10, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y9, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y8, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y7, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VBROADCASTSS words<>+40(SB), Y2
+	VADDPS       Y2, Y1, Y1
+	VPADDD       Y2, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VADDPS       words<>+208(SB), Y1, Y2
+	VBROADCASTSS words<>+40(SB), Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R10), Y15
+	VMASKMOVPS   Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func siluBackAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·siluBackAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Y13
+	VBROADCASTSS words<>+0(SB), Y6
+	VBROADCASTSS words<>+4(SB), Y7
+	VBROADCASTSS words<>+8(SB), Y8
+	VBROADCASTSS words<>+12(SB), Y9
+	VBROADCASTSS words<>+16(SB), Y10
+	VBROADCASTSS words<>+20(SB), Y11
+	VBROADCASTSS words<>+24(SB), Y12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Y0
+	VMULPS       words<>+280(SB), Y0, Y2
+	VBROADCASTSS words<>+28(SB), Y4
+	VMINPS       Y2, Y4, Y2
+	VBROADCASTSS words<>+32(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS words<>+36(SB), Y4
+	VADDPS       Y4, Y2, Y3
+	VSUBPS       Y4, Y3, Y4
+	VSUBPS       Y4, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      Y12, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y11, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y10, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y9, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y8, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y7, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS words<>+40(SB), Y2
+	VADDPS       Y2, Y4, Y4
+	VPADDD       Y2, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VADDPS       words<>+208(SB), Y4, Y2
+	VBROADCASTSS words<>+40(SB), Y4
+	VDIVPS       Y2, Y4, Y4
+	VBROADCASTSS words<>+40(SB), Y2
+	VSUBPS       Y4, Y2, Y1
+	VMULPS       Y1, Y0, Y1
+	VADDPS       Y1, Y2, Y1
+	VMULPS       Y1, Y4, Y1
+	VMOVUPS      (SI)(AX*1), Y0
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      Y1, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000008, CX
+	TESTQ        CX, CX
+	JZ           finished
+	MOVQ         96(DI), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (R8)(AX*1), Y0, Y0
+	VMULPS       words<>+280(SB), Y0, Y2
+	VBROADCASTSS words<>+28(SB), Y4
+	VMINPS       Y2, Y4, Y2
+	VBROADCASTSS words<>+32(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS words<>+36(SB), Y4
+	VADDPS       Y4, Y2, Y3
+	VSUBPS       Y4, Y3, Y4
+	VSUBPS       Y4, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      Y12, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y11, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y10, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y9, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y8, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y7, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS words<>+40(SB), Y2
+	VADDPS       Y2, Y4, Y4
+	VPADDD       Y2, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VADDPS       words<>+208(SB), Y4, Y2
+	VBROADCASTSS words<>+40(SB), Y4
+	VDIVPS       Y2, Y4, Y4
+	VBROADCASTSS words<>+40(SB), Y2
+	VSUBPS       Y4, Y2, Y1
+	VMULPS       Y1, Y0, Y1
+	VADDPS       Y1, Y2, Y1
+	VMULPS       Y1, Y4, Y1
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*1), Y0, Y0
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R10), Y15
+	VMASKMOVPS   Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func geluAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·geluAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Y13
+	VBROADCASTSS words<>+0(SB), Y6
+	VBROADCASTSS words<>+4(SB), Y7
+	VBROADCASTSS words<>+8(SB), Y8
+	VBROADCASTSS words<>+12(SB), Y9
+	VBROADCASTSS words<>+16(SB), Y10
+	VBROADCASTSS words<>+20(SB), Y11
+	VBROADCASTSS words<>+24(SB), Y12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Y0
+	VMULPS       Y0, Y0, Y3
+	VMULPS       words<>+312(SB), Y3, Y3
+	VBROADCASTSS words<>+32(SB), Y1
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS words<>+36(SB), Y2
+	VADDPS       Y2, Y3, Y4
+	VSUBPS       Y2, Y4, Y2
+	VSUBPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      Y12, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y11, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y9, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y8, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y7, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS words<>+40(SB), Y3
+	VADDPS       Y3, Y2, Y2
+	VPADDD       Y3, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VANDPS       words<>+176(SB), Y0, Y3
+	VMULPS       words<>+344(SB), Y3, Y3
+	VADDPS       words<>+208(SB), Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y5
+	VDIVPS       Y3, Y5, Y5
+	VBROADCASTSS words<>+376(SB), Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+380(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+412(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+444(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+476(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+508(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+540(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+572(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+604(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y5
+	VSUBPS       Y3, Y5, Y5
+	VBLENDVPS    Y0, Y3, Y5, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      Y1, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000008, CX
+	TESTQ        CX, CX
+	JZ           finished
+	MOVQ         96(DI), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (R8)(AX*1), Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMULPS       words<>+312(SB), Y3, Y3
+	VBROADCASTSS words<>+32(SB), Y1
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS words<>+36(SB), Y2
+	VADDPS       Y2, Y3, Y4
+	VSUBPS       Y2, Y4, Y2
+	VSUBPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      Y12, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y11, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y9, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y8, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y7, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS words<>+40(SB), Y3
+	VADDPS       Y3, Y2, Y2
+	VPADDD       Y3, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VANDPS       words<>+176(SB), Y0, Y3
+	VMULPS       words<>+344(SB), Y3, Y3
+	VADDPS       words<>+208(SB), Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y5
+	VDIVPS       Y3, Y5, Y5
+	VBROADCASTSS words<>+376(SB), Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+380(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+412(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+444(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+476(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+508(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+540(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+572(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+604(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y5
+	VSUBPS       Y3, Y5, Y5
+	VBLENDVPS    Y0, Y3, Y5, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R10), Y15
+	VMASKMOVPS   Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func geluBackAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·geluBackAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Y13
+	VBROADCASTSS words<>+0(SB), Y6
+	VBROADCASTSS words<>+4(SB), Y7
+	VBROADCASTSS words<>+8(SB), Y8
+	VBROADCASTSS words<>+12(SB), Y9
+	VBROADCASTSS words<>+16(SB), Y10
+	VBROADCASTSS words<>+20(SB), Y11
+	VBROADCASTSS words<>+24(SB), Y12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Y0
+	VMULPS       Y0, Y0, Y3
+	VMULPS       words<>+312(SB), Y3, Y3
+	VBROADCASTSS words<>+32(SB), Y1
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS words<>+36(SB), Y2
+	VADDPS       Y2, Y3, Y4
+	VSUBPS       Y2, Y4, Y2
+	VSUBPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      Y12, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y11, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y9, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y8, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y7, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS words<>+40(SB), Y3
+	VADDPS       Y3, Y2, Y2
+	VPADDD       Y3, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VANDPS       words<>+176(SB), Y0, Y3
+	VMULPS       words<>+344(SB), Y3, Y3
+	VADDPS       words<>+208(SB), Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y5
+	VDIVPS       Y3, Y5, Y5
+	VBROADCASTSS words<>+376(SB), Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+380(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+412(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+444(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+476(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+508(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+540(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+572(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+604(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y5
+	VSUBPS       Y3, Y5, Y5
+	VBLENDVPS    Y0, Y3, Y5, Y1
+	VMULPS       words<>+636(SB), Y2, Y2
+	VMULPS       Y2, Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (SI)(AX*1), Y0
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      Y1, (DX)(AX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000008, CX
+	TESTQ        CX, CX
+	JZ           finished
+	MOVQ         96(DI), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (R8)(AX*1), Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMULPS       words<>+312(SB), Y3, Y3
+	VBROADCASTSS words<>+32(SB), Y1
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS words<>+36(SB), Y2
+	VADDPS       Y2, Y3, Y4
+	VSUBPS       Y2, Y4, Y2
+	VSUBPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      Y12, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y11, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y9, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y8, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y7, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS words<>+40(SB), Y3
+	VADDPS       Y3, Y2, Y2
+	VPADDD       Y3, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VANDPS       words<>+176(SB), Y0, Y3
+	VMULPS       words<>+344(SB), Y3, Y3
+	VADDPS       words<>+208(SB), Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y5
+	VDIVPS       Y3, Y5, Y5
+	VBROADCASTSS words<>+376(SB), Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+380(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+412(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+444(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+476(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+508(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+540(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+572(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+604(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS words<>+40(SB), Y5
+	VSUBPS       Y3, Y5, Y5
+	VBLENDVPS    Y0, Y3, Y5, Y1
+	VMULPS       words<>+636(SB), Y2, Y2
+	VMULPS       Y2, Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*1), Y0, Y0
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R10), Y15
+	VMASKMOVPS   Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
 // func normSumsAVX2(t *byte)
 // Requires: AVX
 TEXT ·normSumsAVX2(SB), NOSPLIT, $0-8
@@ -5690,6 +6681,385 @@ rowb:
 	VZEROUPPER
 	RET
 
+// func layerSumAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerSumAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	MOVQ         96(DI), R10
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (SI)(AX*1), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(SI)(AX*1), Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ       $0x00000010, CX
+	JZ         finished
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (SI)(AX*1), Y4, Y4
+	VANDPS     (R10), Y4, Y4
+	VADDPS     Y4, Y0, Y0
+	VMOVUPS    32(R10), Y4
+	VMASKMOVPS 32(SI)(AX*1), Y4, Y4
+	VANDPS     32(R10), Y4, Y4
+	VADDPS     Y4, Y1, Y1
+
+finished:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0x4e, X0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0xb1, X0, X4
+	VADDPS       X4, X0, X0
+	VMOVSS       X0, (DX)
+	VZEROUPPER
+	RET
+
+// func layerSquaresAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerSquaresAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	MOVQ         96(DI), R10
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (SI)(AX*1), Y4
+	VSUBPS  Y8, Y4, Y4
+	VMULPS  Y4, Y4, Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(SI)(AX*1), Y4
+	VSUBPS  Y8, Y4, Y4
+	VMULPS  Y4, Y4, Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ       $0x00000010, CX
+	JZ         finished
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (SI)(AX*1), Y4, Y4
+	VSUBPS     Y8, Y4, Y4
+	VMULPS     Y4, Y4, Y4
+	VANDPS     (R10), Y4, Y4
+	VADDPS     Y4, Y0, Y0
+	VMOVUPS    32(R10), Y4
+	VMASKMOVPS 32(SI)(AX*1), Y4, Y4
+	VSUBPS     Y8, Y4, Y4
+	VMULPS     Y4, Y4, Y4
+	VANDPS     32(R10), Y4, Y4
+	VADDPS     Y4, Y1, Y1
+
+finished:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0x4e, X0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0xb1, X0, X4
+	VADDPS       X4, X0, X0
+	VMOVSS       X0, (DX)
+	VZEROUPPER
+	RET
+
+// func layerBackSumsAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerBackSumsAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         96(DI), R10
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (R8)(AX*1), Y4
+	VMOVUPS (R9)(AX*1), Y6
+	VMULPS  Y6, Y4, Y4
+	VMOVUPS (SI)(AX*1), Y5
+	VSUBPS  Y8, Y5, Y5
+	VMULPS  Y9, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y2, Y2
+	VMOVUPS 32(R8)(AX*1), Y4
+	VMOVUPS 32(R9)(AX*1), Y6
+	VMULPS  Y6, Y4, Y4
+	VMOVUPS 32(SI)(AX*1), Y5
+	VSUBPS  Y8, Y5, Y5
+	VMULPS  Y9, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y5, Y3, Y3
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ       $0x00000010, CX
+	JZ         finished
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (R8)(AX*1), Y4, Y4
+	VMOVUPS    (R10), Y6
+	VMASKMOVPS (R9)(AX*1), Y6, Y6
+	VMULPS     Y6, Y4, Y4
+	VMOVUPS    (R10), Y5
+	VMASKMOVPS (SI)(AX*1), Y5, Y5
+	VSUBPS     Y8, Y5, Y5
+	VMULPS     Y9, Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VANDPS     (R10), Y4, Y4
+	VADDPS     Y4, Y0, Y0
+	VANDPS     (R10), Y5, Y5
+	VADDPS     Y5, Y2, Y2
+	VMOVUPS    32(R10), Y4
+	VMASKMOVPS 32(R8)(AX*1), Y4, Y4
+	VMOVUPS    32(R10), Y6
+	VMASKMOVPS 32(R9)(AX*1), Y6, Y6
+	VMULPS     Y6, Y4, Y4
+	VMOVUPS    32(R10), Y5
+	VMASKMOVPS 32(SI)(AX*1), Y5, Y5
+	VSUBPS     Y8, Y5, Y5
+	VMULPS     Y9, Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VANDPS     32(R10), Y4, Y4
+	VADDPS     Y4, Y1, Y1
+	VANDPS     32(R10), Y5, Y5
+	VADDPS     Y5, Y3, Y3
+
+finished:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0x4e, X0, X4
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0xb1, X0, X4
+	VADDPS       X4, X0, X0
+	VMOVSS       X0, (DX)
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPS       X4, X2, X2
+	VPERMILPS    $0x4e, X2, X4
+	VADDPS       X4, X2, X2
+	VPERMILPS    $0xb1, X2, X4
+	VADDPS       X4, X2, X2
+	VMOVSS       X2, 4(DX)
+	VZEROUPPER
+	RET
+
+// func layerApplyAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerApplyAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Y0
+	VSUBPS  Y8, Y0, Y0
+	VMULPS  Y9, Y0, Y0
+	VMOVUPS (R8)(AX*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (SI)(AX*1), Y0, Y0
+	VSUBPS     Y8, Y0, Y0
+	VMULPS     Y9, Y0, Y0
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R8)(AX*1), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R9)(AX*1), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y0, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func layerBackAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerBackAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Y2
+	VSUBPS  Y8, Y2, Y2
+	VMULPS  Y9, Y2, Y2
+	VMULPS  Y11, Y2, Y2
+	VMOVUPS (R8)(AX*1), Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y10, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMULPS  Y9, Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS (SI)(AX*1), Y2, Y2
+	VSUBPS     Y8, Y2, Y2
+	VMULPS     Y9, Y2, Y2
+	VMULPS     Y11, Y2, Y2
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (R8)(AX*1), Y0, Y0
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R9)(AX*1), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VSUBPS     Y10, Y0, Y0
+	VSUBPS     Y2, Y0, Y0
+	VMULPS     Y9, Y0, Y0
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y0, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func layerScaleAVX2(t *byte)
+// Requires: AVX
+TEXT ·layerScaleAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Y8
+	VBROADCASTSS 52(DI), Y9
+	VBROADCASTSS 56(DI), Y10
+	VBROADCASTSS 60(DI), Y11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000008, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Y2
+	VSUBPS  Y8, Y2, Y2
+	VMULPS  Y9, Y2, Y2
+	VMOVUPS (R8)(AX*1), Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS (R9)(AX*1), Y0
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS (SI)(AX*1), Y2, Y2
+	VSUBPS     Y8, Y2, Y2
+	VMULPS     Y9, Y2, Y2
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R8)(AX*1), Y1, Y1
+	VMULPS     Y2, Y1, Y1
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (R9)(AX*1), Y0, Y0
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y0, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
 // func softmaxAVX2(t *byte)
 // Requires: AVX, AVX2
 TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
@@ -5707,7 +7077,7 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS words<>+16(SB), Y10
 	VBROADCASTSS words<>+20(SB), Y11
 	VBROADCASTSS words<>+24(SB), Y12
-	VBROADCASTSS words<>+44(SB), Y13
+	VBROADCASTSS words<>+668(SB), Y13
 
 row:
 	VMOVAPS Y13, Y4
@@ -5953,11 +7323,11 @@ TEXT ·noiseFillAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Y15
-	VPBROADCASTD words<>+116(SB), Y14
+	VPBROADCASTD words<>+736(SB), Y15
+	VPBROADCASTD words<>+740(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+120(SB), Y12
-	VPADDD       words<>+48(SB), Y13, Y13
+	VPBROADCASTD words<>+744(SB), Y12
+	VPADDD       words<>+672(SB), Y13, Y13
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -6059,43 +7429,43 @@ one:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+124(SB), Y1, Y1
-	VMULPS       words<>+156(SB), Y5, Y5
+	VPOR         words<>+748(SB), Y1, Y1
+	VMULPS       words<>+780(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+188(SB), Y8, Y6
-	VPSUBD       words<>+220(SB), Y1, Y1
-	VMULPS       words<>+252(SB), Y8, Y7
+	VMULPS       words<>+812(SB), Y8, Y6
+	VPSUBD       words<>+844(SB), Y1, Y1
+	VMULPS       words<>+876(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+284(SB), Y6, Y6
-	VPAND        words<>+316(SB), Y1, Y1
-	VADDPS       words<>+348(SB), Y7, Y7
-	VPADDD       words<>+380(SB), Y1, Y1
+	VADDPS       words<>+908(SB), Y6, Y6
+	VPAND        words<>+940(SB), Y1, Y1
+	VADDPS       words<>+972(SB), Y7, Y7
+	VPADDD       words<>+1004(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+412(SB), Y1, Y1
-	VMULPS       words<>+444(SB), Y1, Y4
-	VADDPS       words<>+476(SB), Y4, Y4
+	VADDPS       words<>+280(SB), Y1, Y1
+	VMULPS       words<>+1036(SB), Y1, Y4
+	VADDPS       words<>+1068(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+508(SB), Y6, Y6
+	VADDPS       words<>+1100(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+540(SB), Y4, Y4
+	VADDPS       words<>+1132(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+572(SB), Y7, Y7
+	VADDPS       words<>+1164(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+604(SB), Y4, Y4
+	VADDPS       words<>+1196(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+636(SB), Y6, Y6
+	VADDPS       words<>+1228(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+668(SB), Y4, Y4
+	VADDPS       words<>+1260(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+700(SB), Y7, Y7
+	VADDPS       words<>+1292(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+732(SB), Y4, Y4
+	VADDPS       words<>+1324(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+764(SB), Y6, Y6
+	VADDPS       words<>+1356(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+796(SB), Y4, Y4
-	VMULPS       words<>+828(SB), Y3, Y3
+	VADDPS       words<>+1388(SB), Y4, Y4
+	VMULPS       words<>+1420(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6202,43 +7572,43 @@ one:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+124(SB), Y1, Y1
-	VMULPS       words<>+156(SB), Y5, Y5
+	VPOR         words<>+748(SB), Y1, Y1
+	VMULPS       words<>+780(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+188(SB), Y8, Y6
-	VPSUBD       words<>+220(SB), Y1, Y1
-	VMULPS       words<>+252(SB), Y8, Y7
+	VMULPS       words<>+812(SB), Y8, Y6
+	VPSUBD       words<>+844(SB), Y1, Y1
+	VMULPS       words<>+876(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+284(SB), Y6, Y6
-	VPAND        words<>+316(SB), Y1, Y1
-	VADDPS       words<>+348(SB), Y7, Y7
-	VPADDD       words<>+380(SB), Y1, Y1
+	VADDPS       words<>+908(SB), Y6, Y6
+	VPAND        words<>+940(SB), Y1, Y1
+	VADDPS       words<>+972(SB), Y7, Y7
+	VPADDD       words<>+1004(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+412(SB), Y1, Y1
-	VMULPS       words<>+444(SB), Y1, Y4
-	VADDPS       words<>+476(SB), Y4, Y4
+	VADDPS       words<>+280(SB), Y1, Y1
+	VMULPS       words<>+1036(SB), Y1, Y4
+	VADDPS       words<>+1068(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+508(SB), Y6, Y6
+	VADDPS       words<>+1100(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+540(SB), Y4, Y4
+	VADDPS       words<>+1132(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+572(SB), Y7, Y7
+	VADDPS       words<>+1164(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+604(SB), Y4, Y4
+	VADDPS       words<>+1196(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+636(SB), Y6, Y6
+	VADDPS       words<>+1228(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+668(SB), Y4, Y4
+	VADDPS       words<>+1260(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+700(SB), Y7, Y7
+	VADDPS       words<>+1292(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+732(SB), Y4, Y4
+	VADDPS       words<>+1324(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+764(SB), Y6, Y6
+	VADDPS       words<>+1356(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+796(SB), Y4, Y4
-	VMULPS       words<>+828(SB), Y3, Y3
+	VADDPS       words<>+1388(SB), Y4, Y4
+	VMULPS       words<>+1420(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6267,11 +7637,11 @@ TEXT ·noiseSumAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Y15
-	VPBROADCASTD words<>+116(SB), Y14
+	VPBROADCASTD words<>+736(SB), Y15
+	VPBROADCASTD words<>+740(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+120(SB), Y12
-	VPADDD       words<>+48(SB), Y13, Y13
+	VPBROADCASTD words<>+744(SB), Y12
+	VPADDD       words<>+672(SB), Y13, Y13
 
 one:
 	MOVQ    40(DI), R8
@@ -6378,43 +7748,43 @@ membera:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+124(SB), Y1, Y1
-	VMULPS       words<>+156(SB), Y5, Y5
+	VPOR         words<>+748(SB), Y1, Y1
+	VMULPS       words<>+780(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+188(SB), Y8, Y6
-	VPSUBD       words<>+220(SB), Y1, Y1
-	VMULPS       words<>+252(SB), Y8, Y7
+	VMULPS       words<>+812(SB), Y8, Y6
+	VPSUBD       words<>+844(SB), Y1, Y1
+	VMULPS       words<>+876(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+284(SB), Y6, Y6
-	VPAND        words<>+316(SB), Y1, Y1
-	VADDPS       words<>+348(SB), Y7, Y7
-	VPADDD       words<>+380(SB), Y1, Y1
+	VADDPS       words<>+908(SB), Y6, Y6
+	VPAND        words<>+940(SB), Y1, Y1
+	VADDPS       words<>+972(SB), Y7, Y7
+	VPADDD       words<>+1004(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+412(SB), Y1, Y1
-	VMULPS       words<>+444(SB), Y1, Y4
-	VADDPS       words<>+476(SB), Y4, Y4
+	VADDPS       words<>+280(SB), Y1, Y1
+	VMULPS       words<>+1036(SB), Y1, Y4
+	VADDPS       words<>+1068(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+508(SB), Y6, Y6
+	VADDPS       words<>+1100(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+540(SB), Y4, Y4
+	VADDPS       words<>+1132(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+572(SB), Y7, Y7
+	VADDPS       words<>+1164(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+604(SB), Y4, Y4
+	VADDPS       words<>+1196(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+636(SB), Y6, Y6
+	VADDPS       words<>+1228(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+668(SB), Y4, Y4
+	VADDPS       words<>+1260(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+700(SB), Y7, Y7
+	VADDPS       words<>+1292(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+732(SB), Y4, Y4
+	VADDPS       words<>+1324(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+764(SB), Y6, Y6
+	VADDPS       words<>+1356(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+796(SB), Y4, Y4
-	VMULPS       words<>+828(SB), Y3, Y3
+	VADDPS       words<>+1388(SB), Y4, Y4
+	VMULPS       words<>+1420(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6541,43 +7911,43 @@ memberb:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+124(SB), Y1, Y1
-	VMULPS       words<>+156(SB), Y5, Y5
+	VPOR         words<>+748(SB), Y1, Y1
+	VMULPS       words<>+780(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+188(SB), Y8, Y6
-	VPSUBD       words<>+220(SB), Y1, Y1
-	VMULPS       words<>+252(SB), Y8, Y7
+	VMULPS       words<>+812(SB), Y8, Y6
+	VPSUBD       words<>+844(SB), Y1, Y1
+	VMULPS       words<>+876(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+284(SB), Y6, Y6
-	VPAND        words<>+316(SB), Y1, Y1
-	VADDPS       words<>+348(SB), Y7, Y7
-	VPADDD       words<>+380(SB), Y1, Y1
+	VADDPS       words<>+908(SB), Y6, Y6
+	VPAND        words<>+940(SB), Y1, Y1
+	VADDPS       words<>+972(SB), Y7, Y7
+	VPADDD       words<>+1004(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+412(SB), Y1, Y1
-	VMULPS       words<>+444(SB), Y1, Y4
-	VADDPS       words<>+476(SB), Y4, Y4
+	VADDPS       words<>+280(SB), Y1, Y1
+	VMULPS       words<>+1036(SB), Y1, Y4
+	VADDPS       words<>+1068(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+508(SB), Y6, Y6
+	VADDPS       words<>+1100(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+540(SB), Y4, Y4
+	VADDPS       words<>+1132(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+572(SB), Y7, Y7
+	VADDPS       words<>+1164(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+604(SB), Y4, Y4
+	VADDPS       words<>+1196(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+636(SB), Y6, Y6
+	VADDPS       words<>+1228(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+668(SB), Y4, Y4
+	VADDPS       words<>+1260(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+700(SB), Y7, Y7
+	VADDPS       words<>+1292(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+732(SB), Y4, Y4
+	VADDPS       words<>+1324(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+764(SB), Y6, Y6
+	VADDPS       words<>+1356(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+796(SB), Y4, Y4
-	VMULPS       words<>+828(SB), Y3, Y3
+	VADDPS       words<>+1388(SB), Y4, Y4
+	VMULPS       words<>+1420(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6613,11 +7983,11 @@ TEXT ·noiseSquareAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Y15
-	VPBROADCASTD words<>+116(SB), Y14
+	VPBROADCASTD words<>+736(SB), Y15
+	VPBROADCASTD words<>+740(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+120(SB), Y12
-	VPADDD       words<>+48(SB), Y13, Y13
+	VPBROADCASTD words<>+744(SB), Y12
+	VPADDD       words<>+672(SB), Y13, Y13
 
 one:
 	MOVQ    40(DI), R8
@@ -6724,43 +8094,43 @@ membera:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+124(SB), Y1, Y1
-	VMULPS       words<>+156(SB), Y5, Y5
+	VPOR         words<>+748(SB), Y1, Y1
+	VMULPS       words<>+780(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+188(SB), Y8, Y6
-	VPSUBD       words<>+220(SB), Y1, Y1
-	VMULPS       words<>+252(SB), Y8, Y7
+	VMULPS       words<>+812(SB), Y8, Y6
+	VPSUBD       words<>+844(SB), Y1, Y1
+	VMULPS       words<>+876(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+284(SB), Y6, Y6
-	VPAND        words<>+316(SB), Y1, Y1
-	VADDPS       words<>+348(SB), Y7, Y7
-	VPADDD       words<>+380(SB), Y1, Y1
+	VADDPS       words<>+908(SB), Y6, Y6
+	VPAND        words<>+940(SB), Y1, Y1
+	VADDPS       words<>+972(SB), Y7, Y7
+	VPADDD       words<>+1004(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+412(SB), Y1, Y1
-	VMULPS       words<>+444(SB), Y1, Y4
-	VADDPS       words<>+476(SB), Y4, Y4
+	VADDPS       words<>+280(SB), Y1, Y1
+	VMULPS       words<>+1036(SB), Y1, Y4
+	VADDPS       words<>+1068(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+508(SB), Y6, Y6
+	VADDPS       words<>+1100(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+540(SB), Y4, Y4
+	VADDPS       words<>+1132(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+572(SB), Y7, Y7
+	VADDPS       words<>+1164(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+604(SB), Y4, Y4
+	VADDPS       words<>+1196(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+636(SB), Y6, Y6
+	VADDPS       words<>+1228(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+668(SB), Y4, Y4
+	VADDPS       words<>+1260(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+700(SB), Y7, Y7
+	VADDPS       words<>+1292(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+732(SB), Y4, Y4
+	VADDPS       words<>+1324(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+764(SB), Y6, Y6
+	VADDPS       words<>+1356(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+796(SB), Y4, Y4
-	VMULPS       words<>+828(SB), Y3, Y3
+	VADDPS       words<>+1388(SB), Y4, Y4
+	VMULPS       words<>+1420(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6770,12 +8140,12 @@ membera:
 	VMULPS       Y4, Y6, Y0
 	VMULPS       Y4, Y7, Y1
 	VMULPS       Y0, Y0, Y0
-	VADDPS       words<>+412(SB), Y0, Y0
+	VADDPS       words<>+280(SB), Y0, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
 	VADDPS       Y0, Y9, Y9
 	VMULPS       Y1, Y1, Y1
-	VADDPS       words<>+412(SB), Y1, Y1
+	VADDPS       words<>+280(SB), Y1, Y1
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
 	VADDPS       Y1, Y10, Y10
@@ -6891,43 +8261,43 @@ memberb:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+124(SB), Y1, Y1
-	VMULPS       words<>+156(SB), Y5, Y5
+	VPOR         words<>+748(SB), Y1, Y1
+	VMULPS       words<>+780(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+188(SB), Y8, Y6
-	VPSUBD       words<>+220(SB), Y1, Y1
-	VMULPS       words<>+252(SB), Y8, Y7
+	VMULPS       words<>+812(SB), Y8, Y6
+	VPSUBD       words<>+844(SB), Y1, Y1
+	VMULPS       words<>+876(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+284(SB), Y6, Y6
-	VPAND        words<>+316(SB), Y1, Y1
-	VADDPS       words<>+348(SB), Y7, Y7
-	VPADDD       words<>+380(SB), Y1, Y1
+	VADDPS       words<>+908(SB), Y6, Y6
+	VPAND        words<>+940(SB), Y1, Y1
+	VADDPS       words<>+972(SB), Y7, Y7
+	VPADDD       words<>+1004(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
-	VADDPS       words<>+412(SB), Y1, Y1
-	VMULPS       words<>+444(SB), Y1, Y4
-	VADDPS       words<>+476(SB), Y4, Y4
+	VADDPS       words<>+280(SB), Y1, Y1
+	VMULPS       words<>+1036(SB), Y1, Y4
+	VADDPS       words<>+1068(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+508(SB), Y6, Y6
+	VADDPS       words<>+1100(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+540(SB), Y4, Y4
+	VADDPS       words<>+1132(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+572(SB), Y7, Y7
+	VADDPS       words<>+1164(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+604(SB), Y4, Y4
+	VADDPS       words<>+1196(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+636(SB), Y6, Y6
+	VADDPS       words<>+1228(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+668(SB), Y4, Y4
+	VADDPS       words<>+1260(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+700(SB), Y7, Y7
+	VADDPS       words<>+1292(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+732(SB), Y4, Y4
+	VADDPS       words<>+1324(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+764(SB), Y6, Y6
+	VADDPS       words<>+1356(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+796(SB), Y4, Y4
-	VMULPS       words<>+828(SB), Y3, Y3
+	VADDPS       words<>+1388(SB), Y4, Y4
+	VMULPS       words<>+1420(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -6937,12 +8307,12 @@ memberb:
 	VMULPS       Y4, Y6, Y0
 	VMULPS       Y4, Y7, Y1
 	VMULPS       Y0, Y0, Y0
-	VADDPS       words<>+412(SB), Y0, Y0
+	VADDPS       words<>+280(SB), Y0, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
 	VADDPS       Y0, Y9, Y9
 	VMULPS       Y1, Y1, Y1
-	VADDPS       words<>+412(SB), Y1, Y1
+	VADDPS       words<>+280(SB), Y1, Y1
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
 	VADDPS       Y1, Y10, Y10
@@ -6967,13 +8337,13 @@ TEXT ·noiseWholeAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Y15
-	VPBROADCASTD words<>+116(SB), Y14
+	VPBROADCASTD words<>+736(SB), Y15
+	VPBROADCASTD words<>+740(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+120(SB), Y12
-	VPADDD       words<>+48(SB), Y13, Y13
-	VPBROADCASTD words<>+860(SB), Y6
-	VPBROADCASTD words<>+864(SB), Y7
+	VPBROADCASTD words<>+744(SB), Y12
+	VPADDD       words<>+672(SB), Y13, Y13
+	VPBROADCASTD words<>+1452(SB), Y6
+	VPBROADCASTD words<>+1456(SB), Y7
 
 one:
 	MOVQ    40(DI), R8
@@ -7078,15 +8448,15 @@ membera:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+868(SB), Y0, Y0
+	VPOR         words<>+1460(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+900(SB), Y0, Y0
+	VPADDD       words<>+1492(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+868(SB), Y2, Y2
+	VPOR         words<>+1460(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+900(SB), Y2, Y2
+	VPADDD       words<>+1492(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
@@ -7210,15 +8580,15 @@ memberb:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+868(SB), Y0, Y0
+	VPOR         words<>+1460(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+900(SB), Y0, Y0
+	VPADDD       words<>+1492(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+868(SB), Y2, Y2
+	VPOR         words<>+1460(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+900(SB), Y2, Y2
+	VPADDD       words<>+1492(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
@@ -7253,13 +8623,13 @@ TEXT ·noiseFloatsAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Y15
-	VPBROADCASTD words<>+116(SB), Y14
+	VPBROADCASTD words<>+736(SB), Y15
+	VPBROADCASTD words<>+740(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+120(SB), Y12
-	VPADDD       words<>+48(SB), Y13, Y13
-	VPBROADCASTD words<>+860(SB), Y6
-	VPBROADCASTD words<>+864(SB), Y7
+	VPBROADCASTD words<>+744(SB), Y12
+	VPADDD       words<>+672(SB), Y13, Y13
+	VPBROADCASTD words<>+1452(SB), Y6
+	VPBROADCASTD words<>+1456(SB), Y7
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -7359,15 +8729,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+868(SB), Y0, Y0
+	VPOR         words<>+1460(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+900(SB), Y0, Y0
+	VPADDD       words<>+1492(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+868(SB), Y2, Y2
+	VPOR         words<>+1460(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+900(SB), Y2, Y2
+	VPADDD       words<>+1492(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
@@ -7471,15 +8841,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+868(SB), Y0, Y0
+	VPOR         words<>+1460(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+900(SB), Y0, Y0
+	VPADDD       words<>+1492(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+868(SB), Y2, Y2
+	VPOR         words<>+1460(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+900(SB), Y2, Y2
+	VPADDD       words<>+1492(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
@@ -7507,13 +8877,13 @@ TEXT ·noiseBytesAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Y15
-	VPBROADCASTD words<>+116(SB), Y14
+	VPBROADCASTD words<>+736(SB), Y15
+	VPBROADCASTD words<>+740(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+120(SB), Y12
-	VPADDD       words<>+48(SB), Y13, Y13
-	VPBROADCASTD words<>+860(SB), Y6
-	VPBROADCASTD words<>+864(SB), Y7
+	VPBROADCASTD words<>+744(SB), Y12
+	VPADDD       words<>+672(SB), Y13, Y13
+	VPBROADCASTD words<>+1452(SB), Y6
+	VPBROADCASTD words<>+1456(SB), Y7
 
 one:
 	VPMULUDQ     Y13, Y15, Y3
@@ -7610,15 +8980,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+868(SB), Y0, Y0
+	VPOR         words<>+1460(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+900(SB), Y0, Y0
+	VPADDD       words<>+1492(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+868(SB), Y2, Y2
+	VPOR         words<>+1460(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+900(SB), Y2, Y2
+	VPADDD       words<>+1492(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -7724,15 +9094,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+868(SB), Y0, Y0
+	VPOR         words<>+1460(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+900(SB), Y0, Y0
+	VPADDD       words<>+1492(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+868(SB), Y2, Y2
+	VPOR         words<>+1460(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+900(SB), Y2, Y2
+	VPADDD       words<>+1492(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -7757,11 +9127,11 @@ TEXT ·dropAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Y15
-	VPBROADCASTD words<>+116(SB), Y14
+	VPBROADCASTD words<>+736(SB), Y15
+	VPBROADCASTD words<>+740(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+120(SB), Y12
-	VPADDD       words<>+932(SB), Y13, Y13
+	VPBROADCASTD words<>+744(SB), Y12
+	VPADDD       words<>+1524(SB), Y13, Y13
 	VPBROADCASTD 32(DI), Y9
 	VBROADCASTSS 28(DI), Y10
 
@@ -24031,6 +25401,828 @@ finished:
 	VZEROUPPER
 	RET
 
+// func leakyAVX512(t *byte)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·leakyAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Z13
+	VBROADCASTSS words<>+0(SB), Z6
+	VBROADCASTSS words<>+4(SB), Z7
+	VBROADCASTSS words<>+8(SB), Z8
+	VBROADCASTSS words<>+12(SB), Z9
+	VBROADCASTSS words<>+16(SB), Z10
+	VBROADCASTSS words<>+20(SB), Z11
+	VBROADCASTSS words<>+24(SB), Z12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS  (R8)(AX*1), Z0
+	VMULPS   Z0, Z13, Z2
+	VPMOVD2M Z0, K3
+	VMOVAPS  Z0, Z1
+	VMOVAPS  Z2, K3, Z1
+	VMOVUPS  Z1, (DX)(AX*1)
+	ADDQ     $0x00000040, AX
+	SUBQ     $0x00000010, CX
+	JGE      one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (R8)(AX*1), K1, Z0
+	VMULPS    Z0, Z13, Z2
+	VPMOVD2M  Z0, K3
+	VMOVAPS   Z0, Z1
+	VMOVAPS   Z2, K3, Z1
+	VMOVUPS   Z1, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func leakyBackAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·leakyBackAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Z13
+	VBROADCASTSS words<>+0(SB), Z6
+	VBROADCASTSS words<>+4(SB), Z7
+	VBROADCASTSS words<>+8(SB), Z8
+	VBROADCASTSS words<>+12(SB), Z9
+	VBROADCASTSS words<>+16(SB), Z10
+	VBROADCASTSS words<>+20(SB), Z11
+	VBROADCASTSS words<>+24(SB), Z12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Z0
+	VPXORD       Z2, Z2, Z2
+	VBROADCASTSS words<>+40(SB), Z3
+	VCMPPS       $0x1e, Z2, Z0, K3
+	VMOVAPS      Z13, Z1
+	VMOVAPS      Z3, K3, Z1
+	VMOVUPS      (SI)(AX*1), Z0
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000010, CX
+	TESTQ        CX, CX
+	JZ           finished
+	KMOVW        88(DI), K1
+	VMOVUPS.Z    (R8)(AX*1), K1, Z0
+	VPXORD       Z2, Z2, Z2
+	VBROADCASTSS words<>+40(SB), Z3
+	VCMPPS       $0x1e, Z2, Z0, K3
+	VMOVAPS      Z13, Z1
+	VMOVAPS      Z3, K3, Z1
+	VMOVUPS.Z    (SI)(AX*1), K1, Z0
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func tanhAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·tanhAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Z13
+	VBROADCASTSS words<>+0(SB), Z6
+	VBROADCASTSS words<>+4(SB), Z7
+	VBROADCASTSS words<>+8(SB), Z8
+	VBROADCASTSS words<>+12(SB), Z9
+	VBROADCASTSS words<>+16(SB), Z10
+	VBROADCASTSS words<>+20(SB), Z11
+	VBROADCASTSS words<>+24(SB), Z12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Z0
+	VMULPS       Z0, Z0, Z2
+	VBROADCASTSS words<>+44(SB), Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS.BCST  words<>+1556(SB), Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS.BCST  words<>+1560(SB), Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS.BCST  words<>+1564(SB), Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS.BCST  words<>+1568(SB), Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z3, Z0, Z5
+	VPANDD.BCST  words<>+1572(SB), Z0, Z2
+	VADDPS       Z2, Z2, Z2
+	VBROADCASTSS words<>+28(SB), Z3
+	VMINPS       Z2, Z3, Z2
+	VMULPS       Z6, Z2, Z2
+	VBROADCASTSS words<>+36(SB), Z3
+	VADDPS       Z3, Z2, Z4
+	VSUBPS       Z3, Z4, Z3
+	VSUBPS       Z3, Z2, Z2
+	VPSLLD       $0x17, Z4, Z4
+	VMOVAPS      Z12, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z11, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z10, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z9, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z8, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z7, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z2
+	VADDPS       Z2, Z3, Z3
+	VPADDD       Z2, Z4, Z4
+	VMULPS       Z4, Z3, Z3
+	VADDPS.BCST  words<>+40(SB), Z3, Z3
+	VBROADCASTSS words<>+240(SB), Z2
+	VDIVPS       Z3, Z2, Z2
+	VBROADCASTSS words<>+40(SB), Z3
+	VSUBPS       Z2, Z3, Z3
+	VPANDD.BCST  words<>+1576(SB), Z0, Z2
+	VPORD        Z2, Z3, Z3
+	VPANDD.BCST  words<>+1572(SB), Z0, Z0
+	VBROADCASTSS words<>+276(SB), Z2
+	VCMPPS       $0x1e, Z0, Z2, K3
+	VMOVAPS      Z3, Z1
+	VMOVAPS      Z5, K3, Z1
+	VMOVUPS      Z1, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000010, CX
+	TESTQ        CX, CX
+	JZ           finished
+	KMOVW        88(DI), K1
+	VMOVUPS.Z    (R8)(AX*1), K1, Z0
+	VMULPS       Z0, Z0, Z2
+	VBROADCASTSS words<>+44(SB), Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS.BCST  words<>+1556(SB), Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS.BCST  words<>+1560(SB), Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS.BCST  words<>+1564(SB), Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS.BCST  words<>+1568(SB), Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z3, Z0, Z5
+	VPANDD.BCST  words<>+1572(SB), Z0, Z2
+	VADDPS       Z2, Z2, Z2
+	VBROADCASTSS words<>+28(SB), Z3
+	VMINPS       Z2, Z3, Z2
+	VMULPS       Z6, Z2, Z2
+	VBROADCASTSS words<>+36(SB), Z3
+	VADDPS       Z3, Z2, Z4
+	VSUBPS       Z3, Z4, Z3
+	VSUBPS       Z3, Z2, Z2
+	VPSLLD       $0x17, Z4, Z4
+	VMOVAPS      Z12, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z11, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z10, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z9, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z8, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z7, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z2
+	VADDPS       Z2, Z3, Z3
+	VPADDD       Z2, Z4, Z4
+	VMULPS       Z4, Z3, Z3
+	VADDPS.BCST  words<>+40(SB), Z3, Z3
+	VBROADCASTSS words<>+240(SB), Z2
+	VDIVPS       Z3, Z2, Z2
+	VBROADCASTSS words<>+40(SB), Z3
+	VSUBPS       Z2, Z3, Z3
+	VPANDD.BCST  words<>+1576(SB), Z0, Z2
+	VPORD        Z2, Z3, Z3
+	VPANDD.BCST  words<>+1572(SB), Z0, Z0
+	VBROADCASTSS words<>+276(SB), Z2
+	VCMPPS       $0x1e, Z0, Z2, K3
+	VMOVAPS      Z3, Z1
+	VMOVAPS      Z5, K3, Z1
+	VMOVUPS      Z1, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func tanhBackAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·tanhBackAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Z13
+	VBROADCASTSS words<>+0(SB), Z6
+	VBROADCASTSS words<>+4(SB), Z7
+	VBROADCASTSS words<>+8(SB), Z8
+	VBROADCASTSS words<>+12(SB), Z9
+	VBROADCASTSS words<>+16(SB), Z10
+	VBROADCASTSS words<>+20(SB), Z11
+	VBROADCASTSS words<>+24(SB), Z12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Z0
+	VMULPS       Z0, Z0, Z0
+	VBROADCASTSS words<>+40(SB), Z1
+	VSUBPS       Z0, Z1, Z1
+	VMOVUPS      (SI)(AX*1), Z0
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000010, CX
+	TESTQ        CX, CX
+	JZ           finished
+	KMOVW        88(DI), K1
+	VMOVUPS.Z    (R8)(AX*1), K1, Z0
+	VMULPS       Z0, Z0, Z0
+	VBROADCASTSS words<>+40(SB), Z1
+	VSUBPS       Z0, Z1, Z1
+	VMOVUPS.Z    (SI)(AX*1), K1, Z0
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func siluAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·siluAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Z13
+	VBROADCASTSS words<>+0(SB), Z6
+	VBROADCASTSS words<>+4(SB), Z7
+	VBROADCASTSS words<>+8(SB), Z8
+	VBROADCASTSS words<>+12(SB), Z9
+	VBROADCASTSS words<>+16(SB), Z10
+	VBROADCASTSS words<>+20(SB), Z11
+	VBROADCASTSS words<>+24(SB), Z12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Z0
+	VMULPS.BCST  words<>+1580(SB), Z0, Z2
+	VBROADCASTSS words<>+28(SB), Z1
+	VMINPS       Z2, Z1, Z2
+	VBROADCASTSS words<>+32(SB), Z1
+	VMAXPS       Z2, Z1, Z2
+	VMULPS       Z6, Z2, Z2
+	VBROADCASTSS words<>+36(SB), Z1
+	VADDPS       Z1, Z2, Z3
+	VSUBPS       Z1, Z3, Z1
+	VSUBPS       Z1, Z2, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VMOVAPS      Z12, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z11, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z10, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z9, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z8, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z7, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VBROADCASTSS words<>+40(SB), Z2
+	VADDPS       Z2, Z1, Z1
+	VPADDD       Z2, Z3, Z3
+	VMULPS       Z3, Z1, Z1
+	VADDPS.BCST  words<>+40(SB), Z1, Z2
+	VBROADCASTSS words<>+40(SB), Z1
+	VDIVPS       Z2, Z1, Z1
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000010, CX
+	TESTQ        CX, CX
+	JZ           finished
+	KMOVW        88(DI), K1
+	VMOVUPS.Z    (R8)(AX*1), K1, Z0
+	VMULPS.BCST  words<>+1580(SB), Z0, Z2
+	VBROADCASTSS words<>+28(SB), Z1
+	VMINPS       Z2, Z1, Z2
+	VBROADCASTSS words<>+32(SB), Z1
+	VMAXPS       Z2, Z1, Z2
+	VMULPS       Z6, Z2, Z2
+	VBROADCASTSS words<>+36(SB), Z1
+	VADDPS       Z1, Z2, Z3
+	VSUBPS       Z1, Z3, Z1
+	VSUBPS       Z1, Z2, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VMOVAPS      Z12, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z11, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z10, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z9, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z8, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z7, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VBROADCASTSS words<>+40(SB), Z2
+	VADDPS       Z2, Z1, Z1
+	VPADDD       Z2, Z3, Z3
+	VMULPS       Z3, Z1, Z1
+	VADDPS.BCST  words<>+40(SB), Z1, Z2
+	VBROADCASTSS words<>+40(SB), Z1
+	VDIVPS       Z2, Z1, Z1
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func siluBackAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·siluBackAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Z13
+	VBROADCASTSS words<>+0(SB), Z6
+	VBROADCASTSS words<>+4(SB), Z7
+	VBROADCASTSS words<>+8(SB), Z8
+	VBROADCASTSS words<>+12(SB), Z9
+	VBROADCASTSS words<>+16(SB), Z10
+	VBROADCASTSS words<>+20(SB), Z11
+	VBROADCASTSS words<>+24(SB), Z12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Z0
+	VMULPS.BCST  words<>+1580(SB), Z0, Z2
+	VBROADCASTSS words<>+28(SB), Z4
+	VMINPS       Z2, Z4, Z2
+	VBROADCASTSS words<>+32(SB), Z4
+	VMAXPS       Z2, Z4, Z2
+	VMULPS       Z6, Z2, Z2
+	VBROADCASTSS words<>+36(SB), Z4
+	VADDPS       Z4, Z2, Z3
+	VSUBPS       Z4, Z3, Z4
+	VSUBPS       Z4, Z2, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VMOVAPS      Z12, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z11, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z10, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z9, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z8, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z7, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VBROADCASTSS words<>+40(SB), Z2
+	VADDPS       Z2, Z4, Z4
+	VPADDD       Z2, Z3, Z3
+	VMULPS       Z3, Z4, Z4
+	VADDPS.BCST  words<>+40(SB), Z4, Z2
+	VBROADCASTSS words<>+40(SB), Z4
+	VDIVPS       Z2, Z4, Z4
+	VBROADCASTSS words<>+40(SB), Z2
+	VSUBPS       Z4, Z2, Z1
+	VMULPS       Z1, Z0, Z1
+	VADDPS       Z1, Z2, Z1
+	VMULPS       Z1, Z4, Z1
+	VMOVUPS      (SI)(AX*1), Z0
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000010, CX
+	TESTQ        CX, CX
+	JZ           finished
+	KMOVW        88(DI), K1
+	VMOVUPS.Z    (R8)(AX*1), K1, Z0
+	VMULPS.BCST  words<>+1580(SB), Z0, Z2
+	VBROADCASTSS words<>+28(SB), Z4
+	VMINPS       Z2, Z4, Z2
+	VBROADCASTSS words<>+32(SB), Z4
+	VMAXPS       Z2, Z4, Z2
+	VMULPS       Z6, Z2, Z2
+	VBROADCASTSS words<>+36(SB), Z4
+	VADDPS       Z4, Z2, Z3
+	VSUBPS       Z4, Z3, Z4
+	VSUBPS       Z4, Z2, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VMOVAPS      Z12, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z11, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z10, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z9, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z8, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VADDPS       Z7, Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VBROADCASTSS words<>+40(SB), Z2
+	VADDPS       Z2, Z4, Z4
+	VPADDD       Z2, Z3, Z3
+	VMULPS       Z3, Z4, Z4
+	VADDPS.BCST  words<>+40(SB), Z4, Z2
+	VBROADCASTSS words<>+40(SB), Z4
+	VDIVPS       Z2, Z4, Z4
+	VBROADCASTSS words<>+40(SB), Z2
+	VSUBPS       Z4, Z2, Z1
+	VMULPS       Z1, Z0, Z1
+	VADDPS       Z1, Z2, Z1
+	VMULPS       Z1, Z4, Z1
+	VMOVUPS.Z    (SI)(AX*1), K1, Z0
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func geluAVX512(t *byte)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Z13
+	VBROADCASTSS words<>+0(SB), Z6
+	VBROADCASTSS words<>+4(SB), Z7
+	VBROADCASTSS words<>+8(SB), Z8
+	VBROADCASTSS words<>+12(SB), Z9
+	VBROADCASTSS words<>+16(SB), Z10
+	VBROADCASTSS words<>+20(SB), Z11
+	VBROADCASTSS words<>+24(SB), Z12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Z0
+	VMULPS       Z0, Z0, Z3
+	VMULPS.BCST  words<>+1584(SB), Z3, Z3
+	VBROADCASTSS words<>+32(SB), Z1
+	VMAXPS       Z3, Z1, Z3
+	VMULPS       Z6, Z3, Z3
+	VBROADCASTSS words<>+36(SB), Z2
+	VADDPS       Z2, Z3, Z4
+	VSUBPS       Z2, Z4, Z2
+	VSUBPS       Z2, Z3, Z3
+	VPSLLD       $0x17, Z4, Z4
+	VMOVAPS      Z12, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z11, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z10, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z9, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z8, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z7, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS words<>+40(SB), Z3
+	VADDPS       Z3, Z2, Z2
+	VPADDD       Z3, Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VPANDD.BCST  words<>+1572(SB), Z0, Z3
+	VMULPS.BCST  words<>+1588(SB), Z3, Z3
+	VADDPS.BCST  words<>+40(SB), Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z5
+	VDIVPS       Z3, Z5, Z5
+	VBROADCASTSS words<>+376(SB), Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1604(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1608(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z5
+	VSUBPS       Z3, Z5, Z5
+	VPMOVD2M     Z0, K3
+	VMOVAPS      Z5, Z1
+	VMOVAPS      Z3, K3, Z1
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000010, CX
+	TESTQ        CX, CX
+	JZ           finished
+	KMOVW        88(DI), K1
+	VMOVUPS.Z    (R8)(AX*1), K1, Z0
+	VMULPS       Z0, Z0, Z3
+	VMULPS.BCST  words<>+1584(SB), Z3, Z3
+	VBROADCASTSS words<>+32(SB), Z1
+	VMAXPS       Z3, Z1, Z3
+	VMULPS       Z6, Z3, Z3
+	VBROADCASTSS words<>+36(SB), Z2
+	VADDPS       Z2, Z3, Z4
+	VSUBPS       Z2, Z4, Z2
+	VSUBPS       Z2, Z3, Z3
+	VPSLLD       $0x17, Z4, Z4
+	VMOVAPS      Z12, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z11, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z10, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z9, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z8, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z7, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS words<>+40(SB), Z3
+	VADDPS       Z3, Z2, Z2
+	VPADDD       Z3, Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VPANDD.BCST  words<>+1572(SB), Z0, Z3
+	VMULPS.BCST  words<>+1588(SB), Z3, Z3
+	VADDPS.BCST  words<>+40(SB), Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z5
+	VDIVPS       Z3, Z5, Z5
+	VBROADCASTSS words<>+376(SB), Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1604(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1608(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z5
+	VSUBPS       Z3, Z5, Z5
+	VPMOVD2M     Z0, K3
+	VMOVAPS      Z5, Z1
+	VMOVAPS      Z3, K3, Z1
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func geluBackAVX512(t *byte)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluBackAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VBROADCASTSS 48(DI), Z13
+	VBROADCASTSS words<>+0(SB), Z6
+	VBROADCASTSS words<>+4(SB), Z7
+	VBROADCASTSS words<>+8(SB), Z8
+	VBROADCASTSS words<>+12(SB), Z9
+	VBROADCASTSS words<>+16(SB), Z10
+	VBROADCASTSS words<>+20(SB), Z11
+	VBROADCASTSS words<>+24(SB), Z12
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS      (R8)(AX*1), Z0
+	VMULPS       Z0, Z0, Z3
+	VMULPS.BCST  words<>+1584(SB), Z3, Z3
+	VBROADCASTSS words<>+32(SB), Z1
+	VMAXPS       Z3, Z1, Z3
+	VMULPS       Z6, Z3, Z3
+	VBROADCASTSS words<>+36(SB), Z2
+	VADDPS       Z2, Z3, Z4
+	VSUBPS       Z2, Z4, Z2
+	VSUBPS       Z2, Z3, Z3
+	VPSLLD       $0x17, Z4, Z4
+	VMOVAPS      Z12, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z11, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z10, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z9, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z8, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z7, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS words<>+40(SB), Z3
+	VADDPS       Z3, Z2, Z2
+	VPADDD       Z3, Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VPANDD.BCST  words<>+1572(SB), Z0, Z3
+	VMULPS.BCST  words<>+1588(SB), Z3, Z3
+	VADDPS.BCST  words<>+40(SB), Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z5
+	VDIVPS       Z3, Z5, Z5
+	VBROADCASTSS words<>+376(SB), Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1604(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1608(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z5
+	VSUBPS       Z3, Z5, Z5
+	VPMOVD2M     Z0, K3
+	VMOVAPS      Z5, Z1
+	VMOVAPS      Z3, K3, Z1
+	VMULPS.BCST  words<>+1624(SB), Z2, Z2
+	VMULPS       Z2, Z0, Z2
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      (SI)(AX*1), Z0
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, (DX)(AX*1)
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000010, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000010, CX
+	TESTQ        CX, CX
+	JZ           finished
+	KMOVW        88(DI), K1
+	VMOVUPS.Z    (R8)(AX*1), K1, Z0
+	VMULPS       Z0, Z0, Z3
+	VMULPS.BCST  words<>+1584(SB), Z3, Z3
+	VBROADCASTSS words<>+32(SB), Z1
+	VMAXPS       Z3, Z1, Z3
+	VMULPS       Z6, Z3, Z3
+	VBROADCASTSS words<>+36(SB), Z2
+	VADDPS       Z2, Z3, Z4
+	VSUBPS       Z2, Z4, Z2
+	VSUBPS       Z2, Z3, Z3
+	VPSLLD       $0x17, Z4, Z4
+	VMOVAPS      Z12, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z11, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z10, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z9, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z8, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VADDPS       Z7, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS words<>+40(SB), Z3
+	VADDPS       Z3, Z2, Z2
+	VPADDD       Z3, Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VPANDD.BCST  words<>+1572(SB), Z0, Z3
+	VMULPS.BCST  words<>+1588(SB), Z3, Z3
+	VADDPS.BCST  words<>+40(SB), Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z5
+	VDIVPS       Z3, Z5, Z5
+	VBROADCASTSS words<>+376(SB), Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1604(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1608(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VBROADCASTSS words<>+40(SB), Z5
+	VSUBPS       Z3, Z5, Z5
+	VPMOVD2M     Z0, K3
+	VMOVAPS      Z5, Z1
+	VMOVAPS      Z3, K3, Z1
+	VMULPS.BCST  words<>+1624(SB), Z2, Z2
+	VMULPS       Z2, Z0, Z2
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS.Z    (SI)(AX*1), K1, Z0
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      Z1, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
 // func lookupAVX512(t *byte)
 // Requires: AVX, AVX512F
 TEXT ·lookupAVX512(SB), NOSPLIT, $0-8
@@ -24055,9 +26247,9 @@ TEXT ·lookupAVX512(SB), NOSPLIT, $0-8
 	VMOVUPS      832(R8), Z13
 	VMOVUPS      896(R8), Z14
 	VMOVUPS      960(R8), Z15
-	VPBROADCASTD words<>+964(SB), Z25
-	VPBROADCASTD words<>+968(SB), Z26
-	VPBROADCASTD words<>+972(SB), Z27
+	VPBROADCASTD words<>+1628(SB), Z25
+	VPBROADCASTD words<>+1632(SB), Z26
+	VPBROADCASTD words<>+1636(SB), Z27
 	SUBQ         $0x00000010, CX
 	JLT          rest
 	PCALIGN      $0x20
@@ -26307,6 +28499,329 @@ rowa:
 	VZEROUPPER
 	RET
 
+// func layerSumAVX512(t *byte)
+// Requires: AVX, AVX512F, AVX512VL
+TEXT ·layerSumAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	VPXORD       Z0, Z0, Z0
+	KMOVW        88(DI), K1
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (SI)(AX*1), Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ      $0x00000010, CX
+	JZ        finished
+	VMOVUPS.Z (SI)(AX*1), K1, Z4
+	VMOVAPS.Z Z4, K1, Z4
+	VADDPS    Z4, Z0, Z0
+
+finished:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0x4e, X0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0xb1, X0, X4
+	VADDPS        X4, X0, X0
+	VMOVSS        X0, (DX)
+	VZEROUPPER
+	RET
+
+// func layerSquaresAVX512(t *byte)
+// Requires: AVX, AVX512F, AVX512VL
+TEXT ·layerSquaresAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	VPXORD       Z0, Z0, Z0
+	KMOVW        88(DI), K1
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (SI)(AX*1), Z4
+	VSUBPS  Z8, Z4, Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ      $0x00000010, CX
+	JZ        finished
+	VMOVUPS.Z (SI)(AX*1), K1, Z4
+	VSUBPS    Z8, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VMOVAPS.Z Z4, K1, Z4
+	VADDPS    Z4, Z0, Z0
+
+finished:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0x4e, X0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0xb1, X0, X4
+	VADDPS        X4, X0, X0
+	VMOVSS        X0, (DX)
+	VZEROUPPER
+	RET
+
+// func layerBackSumsAVX512(t *byte)
+// Requires: AVX, AVX512F, AVX512VL
+TEXT ·layerBackSumsAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z2, Z2, Z2
+	KMOVW        88(DI), K1
+	XORQ         AX, AX
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          rest
+	PCALIGN      $0x20
+
+whole:
+	VMOVUPS (R8)(AX*1), Z4
+	VMOVUPS (R9)(AX*1), Z6
+	VMULPS  Z6, Z4, Z4
+	VMOVUPS (SI)(AX*1), Z5
+	VSUBPS  Z8, Z5, Z5
+	VMULPS  Z9, Z5, Z5
+	VMULPS  Z4, Z5, Z5
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z2, Z2
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     whole
+
+rest:
+	ADDQ      $0x00000010, CX
+	JZ        finished
+	VMOVUPS.Z (R8)(AX*1), K1, Z4
+	VMOVUPS.Z (R9)(AX*1), K1, Z6
+	VMULPS    Z6, Z4, Z4
+	VMOVUPS.Z (SI)(AX*1), K1, Z5
+	VSUBPS    Z8, Z5, Z5
+	VMULPS    Z9, Z5, Z5
+	VMULPS    Z4, Z5, Z5
+	VMOVAPS.Z Z4, K1, Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVAPS.Z Z5, K1, Z5
+	VADDPS    Z5, Z2, Z2
+
+finished:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0x4e, X0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0xb1, X0, X4
+	VADDPS        X4, X0, X0
+	VMOVSS        X0, (DX)
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPS        Y4, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X4
+	VADDPS        X4, X2, X2
+	VPERMILPS     $0x4e, X2, X4
+	VADDPS        X4, X2, X2
+	VPERMILPS     $0xb1, X2, X4
+	VADDPS        X4, X2, X2
+	VMOVSS        X2, 4(DX)
+	VZEROUPPER
+	RET
+
+// func layerApplyAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·layerApplyAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Z0
+	VSUBPS  Z8, Z0, Z0
+	VMULPS  Z9, Z0, Z0
+	VMOVUPS (R8)(AX*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (SI)(AX*1), K1, Z0
+	VSUBPS    Z8, Z0, Z0
+	VMULPS    Z9, Z0, Z0
+	VMOVUPS.Z (R8)(AX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS.Z (R9)(AX*1), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func layerBackAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·layerBackAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Z2
+	VSUBPS  Z8, Z2, Z2
+	VMULPS  Z9, Z2, Z2
+	VMULPS  Z11, Z2, Z2
+	VMOVUPS (R8)(AX*1), Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z10, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMULPS  Z9, Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (SI)(AX*1), K1, Z2
+	VSUBPS    Z8, Z2, Z2
+	VMULPS    Z9, Z2, Z2
+	VMULPS    Z11, Z2, Z2
+	VMOVUPS.Z (R8)(AX*1), K1, Z0
+	VMOVUPS.Z (R9)(AX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VSUBPS    Z10, Z0, Z0
+	VSUBPS    Z2, Z0, Z0
+	VMULPS    Z9, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
+// func layerScaleAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·layerScaleAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	VBROADCASTSS 48(DI), Z8
+	VBROADCASTSS 52(DI), Z9
+	VBROADCASTSS 56(DI), Z10
+	VBROADCASTSS 60(DI), Z11
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          oneend
+	PCALIGN      $0x20
+
+one:
+	VMOVUPS (SI)(AX*1), Z2
+	VSUBPS  Z8, Z2, Z2
+	VMULPS  Z9, Z2, Z2
+	VMOVUPS (R8)(AX*1), Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS (R9)(AX*1), Z0
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (SI)(AX*1), K1, Z2
+	VSUBPS    Z8, Z2, Z2
+	VMULPS    Z9, Z2, Z2
+	VMOVUPS.Z (R8)(AX*1), K1, Z1
+	VMULPS    Z2, Z1, Z1
+	VMOVUPS.Z (R9)(AX*1), K1, Z0
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
 // func softmaxAVX512(t *byte)
 // Requires: AVX, AVX512F, AVX512VL
 TEXT ·softmaxAVX512(SB), NOSPLIT, $0-8
@@ -26324,7 +28839,7 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS words<>+16(SB), Z10
 	VBROADCASTSS words<>+20(SB), Z11
 	VBROADCASTSS words<>+24(SB), Z12
-	VBROADCASTSS words<>+44(SB), Z13
+	VBROADCASTSS words<>+668(SB), Z13
 
 row:
 	VMOVAPS Z13, Z4
@@ -26492,11 +29007,11 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Z31
-	VPBROADCASTD words<>+116(SB), Z30
+	VPBROADCASTD words<>+736(SB), Z31
+	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+976(SB), Z28
-	VPADDD       words<>+48(SB), Z29, Z29
+	VPBROADCASTD words<>+1640(SB), Z28
+	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	MOVQ         64(DI), R8
@@ -26687,117 +29202,117 @@ many:
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
 	VCVTDQ2PS       Z20, Z23
-	VPORD.BCST      words<>+980(SB), Z1, Z1
-	VPORD.BCST      words<>+980(SB), Z10, Z10
-	VPORD.BCST      words<>+980(SB), Z19, Z19
-	VMULPS.BCST     words<>+984(SB), Z5, Z5
-	VMULPS.BCST     words<>+984(SB), Z14, Z14
-	VMULPS.BCST     words<>+984(SB), Z23, Z23
+	VPORD.BCST      words<>+1644(SB), Z1, Z1
+	VPORD.BCST      words<>+1644(SB), Z10, Z10
+	VPORD.BCST      words<>+1644(SB), Z19, Z19
+	VMULPS.BCST     words<>+1648(SB), Z5, Z5
+	VMULPS.BCST     words<>+1648(SB), Z14, Z14
+	VMULPS.BCST     words<>+1648(SB), Z23, Z23
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VCVTDQ2PS       Z19, Z19
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
 	VMULPS          Z23, Z23, Z26
-	VMULPS.BCST     words<>+988(SB), Z8, Z6
-	VMULPS.BCST     words<>+988(SB), Z17, Z15
-	VMULPS.BCST     words<>+988(SB), Z26, Z24
-	VPSUBD.BCST     words<>+992(SB), Z1, Z1
-	VPSUBD.BCST     words<>+992(SB), Z10, Z10
-	VPSUBD.BCST     words<>+992(SB), Z19, Z19
-	VMULPS.BCST     words<>+996(SB), Z8, Z7
-	VMULPS.BCST     words<>+996(SB), Z17, Z16
-	VMULPS.BCST     words<>+996(SB), Z26, Z25
+	VMULPS.BCST     words<>+1652(SB), Z8, Z6
+	VMULPS.BCST     words<>+1652(SB), Z17, Z15
+	VMULPS.BCST     words<>+1652(SB), Z26, Z24
+	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1656(SB), Z10, Z10
+	VPSUBD.BCST     words<>+1656(SB), Z19, Z19
+	VMULPS.BCST     words<>+1660(SB), Z8, Z7
+	VMULPS.BCST     words<>+1660(SB), Z17, Z16
+	VMULPS.BCST     words<>+1660(SB), Z26, Z25
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
 	VPSRAD          $0x17, Z19, Z21
-	VADDPS.BCST     words<>+1000(SB), Z6, Z6
-	VADDPS.BCST     words<>+1000(SB), Z15, Z15
-	VADDPS.BCST     words<>+1000(SB), Z24, Z24
-	VPANDD.BCST     words<>+1004(SB), Z1, Z1
-	VPANDD.BCST     words<>+1004(SB), Z10, Z10
-	VPANDD.BCST     words<>+1004(SB), Z19, Z19
-	VADDPS.BCST     words<>+1008(SB), Z7, Z7
-	VADDPS.BCST     words<>+1008(SB), Z16, Z16
-	VADDPS.BCST     words<>+1008(SB), Z25, Z25
-	VPADDD.BCST     words<>+1012(SB), Z1, Z1
-	VPADDD.BCST     words<>+1012(SB), Z10, Z10
-	VPADDD.BCST     words<>+1012(SB), Z19, Z19
+	VADDPS.BCST     words<>+1664(SB), Z6, Z6
+	VADDPS.BCST     words<>+1664(SB), Z15, Z15
+	VADDPS.BCST     words<>+1664(SB), Z24, Z24
+	VPANDD.BCST     words<>+1668(SB), Z1, Z1
+	VPANDD.BCST     words<>+1668(SB), Z10, Z10
+	VPANDD.BCST     words<>+1668(SB), Z19, Z19
+	VADDPS.BCST     words<>+1672(SB), Z7, Z7
+	VADDPS.BCST     words<>+1672(SB), Z16, Z16
+	VADDPS.BCST     words<>+1672(SB), Z25, Z25
+	VPADDD.BCST     words<>+1676(SB), Z1, Z1
+	VPADDD.BCST     words<>+1676(SB), Z10, Z10
+	VPADDD.BCST     words<>+1676(SB), Z19, Z19
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
 	VCVTDQ2PS       Z21, Z21
-	VADDPS.BCST     words<>+1016(SB), Z1, Z1
-	VADDPS.BCST     words<>+1016(SB), Z10, Z10
-	VADDPS.BCST     words<>+1016(SB), Z19, Z19
-	VMULPS.BCST     words<>+1020(SB), Z1, Z4
-	VMULPS.BCST     words<>+1020(SB), Z10, Z13
-	VMULPS.BCST     words<>+1020(SB), Z19, Z22
-	VADDPS.BCST     words<>+1024(SB), Z4, Z4
-	VADDPS.BCST     words<>+1024(SB), Z13, Z13
-	VADDPS.BCST     words<>+1024(SB), Z22, Z22
+	VADDPS.BCST     words<>+1580(SB), Z1, Z1
+	VADDPS.BCST     words<>+1580(SB), Z10, Z10
+	VADDPS.BCST     words<>+1580(SB), Z19, Z19
+	VMULPS.BCST     words<>+1680(SB), Z1, Z4
+	VMULPS.BCST     words<>+1680(SB), Z10, Z13
+	VMULPS.BCST     words<>+1680(SB), Z19, Z22
+	VADDPS.BCST     words<>+1684(SB), Z4, Z4
+	VADDPS.BCST     words<>+1684(SB), Z13, Z13
+	VADDPS.BCST     words<>+1684(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1028(SB), Z6, Z6
-	VADDPS.BCST     words<>+1028(SB), Z15, Z15
-	VADDPS.BCST     words<>+1028(SB), Z24, Z24
+	VADDPS.BCST     words<>+1688(SB), Z6, Z6
+	VADDPS.BCST     words<>+1688(SB), Z15, Z15
+	VADDPS.BCST     words<>+1688(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1032(SB), Z4, Z4
-	VADDPS.BCST     words<>+1032(SB), Z13, Z13
-	VADDPS.BCST     words<>+1032(SB), Z22, Z22
+	VADDPS.BCST     words<>+1692(SB), Z4, Z4
+	VADDPS.BCST     words<>+1692(SB), Z13, Z13
+	VADDPS.BCST     words<>+1692(SB), Z22, Z22
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1036(SB), Z7, Z7
-	VADDPS.BCST     words<>+1036(SB), Z16, Z16
-	VADDPS.BCST     words<>+1036(SB), Z25, Z25
+	VADDPS.BCST     words<>+1696(SB), Z7, Z7
+	VADDPS.BCST     words<>+1696(SB), Z16, Z16
+	VADDPS.BCST     words<>+1696(SB), Z25, Z25
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1040(SB), Z4, Z4
-	VADDPS.BCST     words<>+1040(SB), Z13, Z13
-	VADDPS.BCST     words<>+1040(SB), Z22, Z22
+	VADDPS.BCST     words<>+1700(SB), Z4, Z4
+	VADDPS.BCST     words<>+1700(SB), Z13, Z13
+	VADDPS.BCST     words<>+1700(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1044(SB), Z6, Z6
-	VADDPS.BCST     words<>+1044(SB), Z15, Z15
-	VADDPS.BCST     words<>+1044(SB), Z24, Z24
+	VADDPS.BCST     words<>+1704(SB), Z6, Z6
+	VADDPS.BCST     words<>+1704(SB), Z15, Z15
+	VADDPS.BCST     words<>+1704(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1048(SB), Z4, Z4
-	VADDPS.BCST     words<>+1048(SB), Z13, Z13
-	VADDPS.BCST     words<>+1048(SB), Z22, Z22
+	VADDPS.BCST     words<>+1708(SB), Z4, Z4
+	VADDPS.BCST     words<>+1708(SB), Z13, Z13
+	VADDPS.BCST     words<>+1708(SB), Z22, Z22
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1052(SB), Z7, Z7
-	VADDPS.BCST     words<>+1052(SB), Z16, Z16
-	VADDPS.BCST     words<>+1052(SB), Z25, Z25
+	VADDPS.BCST     words<>+1712(SB), Z7, Z7
+	VADDPS.BCST     words<>+1712(SB), Z16, Z16
+	VADDPS.BCST     words<>+1712(SB), Z25, Z25
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1056(SB), Z4, Z4
-	VADDPS.BCST     words<>+1056(SB), Z13, Z13
-	VADDPS.BCST     words<>+1056(SB), Z22, Z22
+	VADDPS.BCST     words<>+1716(SB), Z4, Z4
+	VADDPS.BCST     words<>+1716(SB), Z13, Z13
+	VADDPS.BCST     words<>+1716(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1060(SB), Z6, Z6
-	VADDPS.BCST     words<>+1060(SB), Z15, Z15
-	VADDPS.BCST     words<>+1060(SB), Z24, Z24
+	VADDPS.BCST     words<>+1720(SB), Z6, Z6
+	VADDPS.BCST     words<>+1720(SB), Z15, Z15
+	VADDPS.BCST     words<>+1720(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1064(SB), Z4, Z4
-	VADDPS.BCST     words<>+1064(SB), Z13, Z13
-	VADDPS.BCST     words<>+1064(SB), Z22, Z22
-	VMULPS.BCST     words<>+1068(SB), Z3, Z3
-	VMULPS.BCST     words<>+1068(SB), Z12, Z12
-	VMULPS.BCST     words<>+1068(SB), Z21, Z21
+	VADDPS.BCST     words<>+1724(SB), Z4, Z4
+	VADDPS.BCST     words<>+1724(SB), Z13, Z13
+	VADDPS.BCST     words<>+1724(SB), Z22, Z22
+	VMULPS.BCST     words<>+1728(SB), Z3, Z3
+	VMULPS.BCST     words<>+1728(SB), Z12, Z12
+	VMULPS.BCST     words<>+1728(SB), Z21, Z21
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z23, Z25, Z25
@@ -26914,43 +29429,43 @@ one:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+980(SB), Z1, Z1
-	VMULPS.BCST     words<>+984(SB), Z5, Z5
+	VPORD.BCST      words<>+1644(SB), Z1, Z1
+	VMULPS.BCST     words<>+1648(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+988(SB), Z8, Z6
-	VPSUBD.BCST     words<>+992(SB), Z1, Z1
-	VMULPS.BCST     words<>+996(SB), Z8, Z7
+	VMULPS.BCST     words<>+1652(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
+	VMULPS.BCST     words<>+1660(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1000(SB), Z6, Z6
-	VPANDD.BCST     words<>+1004(SB), Z1, Z1
-	VADDPS.BCST     words<>+1008(SB), Z7, Z7
-	VPADDD.BCST     words<>+1012(SB), Z1, Z1
+	VADDPS.BCST     words<>+1664(SB), Z6, Z6
+	VPANDD.BCST     words<>+1668(SB), Z1, Z1
+	VADDPS.BCST     words<>+1672(SB), Z7, Z7
+	VPADDD.BCST     words<>+1676(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1016(SB), Z1, Z1
-	VMULPS.BCST     words<>+1020(SB), Z1, Z4
-	VADDPS.BCST     words<>+1024(SB), Z4, Z4
+	VADDPS.BCST     words<>+1580(SB), Z1, Z1
+	VMULPS.BCST     words<>+1680(SB), Z1, Z4
+	VADDPS.BCST     words<>+1684(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1028(SB), Z6, Z6
+	VADDPS.BCST     words<>+1688(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1032(SB), Z4, Z4
+	VADDPS.BCST     words<>+1692(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1036(SB), Z7, Z7
+	VADDPS.BCST     words<>+1696(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1040(SB), Z4, Z4
+	VADDPS.BCST     words<>+1700(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1044(SB), Z6, Z6
+	VADDPS.BCST     words<>+1704(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1048(SB), Z4, Z4
+	VADDPS.BCST     words<>+1708(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1052(SB), Z7, Z7
+	VADDPS.BCST     words<>+1712(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1056(SB), Z4, Z4
+	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1060(SB), Z6, Z6
+	VADDPS.BCST     words<>+1720(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1064(SB), Z4, Z4
-	VMULPS.BCST     words<>+1068(SB), Z3, Z3
+	VADDPS.BCST     words<>+1724(SB), Z4, Z4
+	VMULPS.BCST     words<>+1728(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -26981,11 +29496,11 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Z31
-	VPBROADCASTD words<>+116(SB), Z30
+	VPBROADCASTD words<>+736(SB), Z31
+	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+976(SB), Z28
-	VPADDD       words<>+48(SB), Z29, Z29
+	VPBROADCASTD words<>+1640(SB), Z28
+	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000002, CX
@@ -27124,80 +29639,80 @@ membera:
 	VPSRLD          $0x01, Z9, Z10
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
-	VPORD.BCST      words<>+980(SB), Z1, Z1
-	VPORD.BCST      words<>+980(SB), Z10, Z10
-	VMULPS.BCST     words<>+984(SB), Z5, Z5
-	VMULPS.BCST     words<>+984(SB), Z14, Z14
+	VPORD.BCST      words<>+1644(SB), Z1, Z1
+	VPORD.BCST      words<>+1644(SB), Z10, Z10
+	VMULPS.BCST     words<>+1648(SB), Z5, Z5
+	VMULPS.BCST     words<>+1648(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+988(SB), Z8, Z6
-	VMULPS.BCST     words<>+988(SB), Z17, Z15
-	VPSUBD.BCST     words<>+992(SB), Z1, Z1
-	VPSUBD.BCST     words<>+992(SB), Z10, Z10
-	VMULPS.BCST     words<>+996(SB), Z8, Z7
-	VMULPS.BCST     words<>+996(SB), Z17, Z16
+	VMULPS.BCST     words<>+1652(SB), Z8, Z6
+	VMULPS.BCST     words<>+1652(SB), Z17, Z15
+	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1656(SB), Z10, Z10
+	VMULPS.BCST     words<>+1660(SB), Z8, Z7
+	VMULPS.BCST     words<>+1660(SB), Z17, Z16
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1000(SB), Z6, Z6
-	VADDPS.BCST     words<>+1000(SB), Z15, Z15
-	VPANDD.BCST     words<>+1004(SB), Z1, Z1
-	VPANDD.BCST     words<>+1004(SB), Z10, Z10
-	VADDPS.BCST     words<>+1008(SB), Z7, Z7
-	VADDPS.BCST     words<>+1008(SB), Z16, Z16
-	VPADDD.BCST     words<>+1012(SB), Z1, Z1
-	VPADDD.BCST     words<>+1012(SB), Z10, Z10
+	VADDPS.BCST     words<>+1664(SB), Z6, Z6
+	VADDPS.BCST     words<>+1664(SB), Z15, Z15
+	VPANDD.BCST     words<>+1668(SB), Z1, Z1
+	VPANDD.BCST     words<>+1668(SB), Z10, Z10
+	VADDPS.BCST     words<>+1672(SB), Z7, Z7
+	VADDPS.BCST     words<>+1672(SB), Z16, Z16
+	VPADDD.BCST     words<>+1676(SB), Z1, Z1
+	VPADDD.BCST     words<>+1676(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
-	VADDPS.BCST     words<>+1016(SB), Z1, Z1
-	VADDPS.BCST     words<>+1016(SB), Z10, Z10
-	VMULPS.BCST     words<>+1020(SB), Z1, Z4
-	VMULPS.BCST     words<>+1020(SB), Z10, Z13
-	VADDPS.BCST     words<>+1024(SB), Z4, Z4
-	VADDPS.BCST     words<>+1024(SB), Z13, Z13
+	VADDPS.BCST     words<>+1580(SB), Z1, Z1
+	VADDPS.BCST     words<>+1580(SB), Z10, Z10
+	VMULPS.BCST     words<>+1680(SB), Z1, Z4
+	VMULPS.BCST     words<>+1680(SB), Z10, Z13
+	VADDPS.BCST     words<>+1684(SB), Z4, Z4
+	VADDPS.BCST     words<>+1684(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1028(SB), Z6, Z6
-	VADDPS.BCST     words<>+1028(SB), Z15, Z15
+	VADDPS.BCST     words<>+1688(SB), Z6, Z6
+	VADDPS.BCST     words<>+1688(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1032(SB), Z4, Z4
-	VADDPS.BCST     words<>+1032(SB), Z13, Z13
+	VADDPS.BCST     words<>+1692(SB), Z4, Z4
+	VADDPS.BCST     words<>+1692(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1036(SB), Z7, Z7
-	VADDPS.BCST     words<>+1036(SB), Z16, Z16
+	VADDPS.BCST     words<>+1696(SB), Z7, Z7
+	VADDPS.BCST     words<>+1696(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1040(SB), Z4, Z4
-	VADDPS.BCST     words<>+1040(SB), Z13, Z13
+	VADDPS.BCST     words<>+1700(SB), Z4, Z4
+	VADDPS.BCST     words<>+1700(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1044(SB), Z6, Z6
-	VADDPS.BCST     words<>+1044(SB), Z15, Z15
+	VADDPS.BCST     words<>+1704(SB), Z6, Z6
+	VADDPS.BCST     words<>+1704(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1048(SB), Z4, Z4
-	VADDPS.BCST     words<>+1048(SB), Z13, Z13
+	VADDPS.BCST     words<>+1708(SB), Z4, Z4
+	VADDPS.BCST     words<>+1708(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1052(SB), Z7, Z7
-	VADDPS.BCST     words<>+1052(SB), Z16, Z16
+	VADDPS.BCST     words<>+1712(SB), Z7, Z7
+	VADDPS.BCST     words<>+1712(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1056(SB), Z4, Z4
-	VADDPS.BCST     words<>+1056(SB), Z13, Z13
+	VADDPS.BCST     words<>+1716(SB), Z4, Z4
+	VADDPS.BCST     words<>+1716(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1060(SB), Z6, Z6
-	VADDPS.BCST     words<>+1060(SB), Z15, Z15
+	VADDPS.BCST     words<>+1720(SB), Z6, Z6
+	VADDPS.BCST     words<>+1720(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1064(SB), Z4, Z4
-	VADDPS.BCST     words<>+1064(SB), Z13, Z13
-	VMULPS.BCST     words<>+1068(SB), Z3, Z3
-	VMULPS.BCST     words<>+1068(SB), Z12, Z12
+	VADDPS.BCST     words<>+1724(SB), Z4, Z4
+	VADDPS.BCST     words<>+1724(SB), Z13, Z13
+	VMULPS.BCST     words<>+1728(SB), Z3, Z3
+	VMULPS.BCST     words<>+1728(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -27311,43 +29826,43 @@ memberb:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+980(SB), Z1, Z1
-	VMULPS.BCST     words<>+984(SB), Z5, Z5
+	VPORD.BCST      words<>+1644(SB), Z1, Z1
+	VMULPS.BCST     words<>+1648(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+988(SB), Z8, Z6
-	VPSUBD.BCST     words<>+992(SB), Z1, Z1
-	VMULPS.BCST     words<>+996(SB), Z8, Z7
+	VMULPS.BCST     words<>+1652(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
+	VMULPS.BCST     words<>+1660(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1000(SB), Z6, Z6
-	VPANDD.BCST     words<>+1004(SB), Z1, Z1
-	VADDPS.BCST     words<>+1008(SB), Z7, Z7
-	VPADDD.BCST     words<>+1012(SB), Z1, Z1
+	VADDPS.BCST     words<>+1664(SB), Z6, Z6
+	VPANDD.BCST     words<>+1668(SB), Z1, Z1
+	VADDPS.BCST     words<>+1672(SB), Z7, Z7
+	VPADDD.BCST     words<>+1676(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1016(SB), Z1, Z1
-	VMULPS.BCST     words<>+1020(SB), Z1, Z4
-	VADDPS.BCST     words<>+1024(SB), Z4, Z4
+	VADDPS.BCST     words<>+1580(SB), Z1, Z1
+	VMULPS.BCST     words<>+1680(SB), Z1, Z4
+	VADDPS.BCST     words<>+1684(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1028(SB), Z6, Z6
+	VADDPS.BCST     words<>+1688(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1032(SB), Z4, Z4
+	VADDPS.BCST     words<>+1692(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1036(SB), Z7, Z7
+	VADDPS.BCST     words<>+1696(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1040(SB), Z4, Z4
+	VADDPS.BCST     words<>+1700(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1044(SB), Z6, Z6
+	VADDPS.BCST     words<>+1704(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1048(SB), Z4, Z4
+	VADDPS.BCST     words<>+1708(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1052(SB), Z7, Z7
+	VADDPS.BCST     words<>+1712(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1056(SB), Z4, Z4
+	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1060(SB), Z6, Z6
+	VADDPS.BCST     words<>+1720(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1064(SB), Z4, Z4
-	VMULPS.BCST     words<>+1068(SB), Z3, Z3
+	VADDPS.BCST     words<>+1724(SB), Z4, Z4
+	VMULPS.BCST     words<>+1728(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -27383,11 +29898,11 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Z31
-	VPBROADCASTD words<>+116(SB), Z30
+	VPBROADCASTD words<>+736(SB), Z31
+	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+976(SB), Z28
-	VPADDD       words<>+48(SB), Z29, Z29
+	VPBROADCASTD words<>+1640(SB), Z28
+	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000002, CX
@@ -27526,80 +30041,80 @@ membera:
 	VPSRLD          $0x01, Z9, Z10
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
-	VPORD.BCST      words<>+980(SB), Z1, Z1
-	VPORD.BCST      words<>+980(SB), Z10, Z10
-	VMULPS.BCST     words<>+984(SB), Z5, Z5
-	VMULPS.BCST     words<>+984(SB), Z14, Z14
+	VPORD.BCST      words<>+1644(SB), Z1, Z1
+	VPORD.BCST      words<>+1644(SB), Z10, Z10
+	VMULPS.BCST     words<>+1648(SB), Z5, Z5
+	VMULPS.BCST     words<>+1648(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+988(SB), Z8, Z6
-	VMULPS.BCST     words<>+988(SB), Z17, Z15
-	VPSUBD.BCST     words<>+992(SB), Z1, Z1
-	VPSUBD.BCST     words<>+992(SB), Z10, Z10
-	VMULPS.BCST     words<>+996(SB), Z8, Z7
-	VMULPS.BCST     words<>+996(SB), Z17, Z16
+	VMULPS.BCST     words<>+1652(SB), Z8, Z6
+	VMULPS.BCST     words<>+1652(SB), Z17, Z15
+	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1656(SB), Z10, Z10
+	VMULPS.BCST     words<>+1660(SB), Z8, Z7
+	VMULPS.BCST     words<>+1660(SB), Z17, Z16
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1000(SB), Z6, Z6
-	VADDPS.BCST     words<>+1000(SB), Z15, Z15
-	VPANDD.BCST     words<>+1004(SB), Z1, Z1
-	VPANDD.BCST     words<>+1004(SB), Z10, Z10
-	VADDPS.BCST     words<>+1008(SB), Z7, Z7
-	VADDPS.BCST     words<>+1008(SB), Z16, Z16
-	VPADDD.BCST     words<>+1012(SB), Z1, Z1
-	VPADDD.BCST     words<>+1012(SB), Z10, Z10
+	VADDPS.BCST     words<>+1664(SB), Z6, Z6
+	VADDPS.BCST     words<>+1664(SB), Z15, Z15
+	VPANDD.BCST     words<>+1668(SB), Z1, Z1
+	VPANDD.BCST     words<>+1668(SB), Z10, Z10
+	VADDPS.BCST     words<>+1672(SB), Z7, Z7
+	VADDPS.BCST     words<>+1672(SB), Z16, Z16
+	VPADDD.BCST     words<>+1676(SB), Z1, Z1
+	VPADDD.BCST     words<>+1676(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
-	VADDPS.BCST     words<>+1016(SB), Z1, Z1
-	VADDPS.BCST     words<>+1016(SB), Z10, Z10
-	VMULPS.BCST     words<>+1020(SB), Z1, Z4
-	VMULPS.BCST     words<>+1020(SB), Z10, Z13
-	VADDPS.BCST     words<>+1024(SB), Z4, Z4
-	VADDPS.BCST     words<>+1024(SB), Z13, Z13
+	VADDPS.BCST     words<>+1580(SB), Z1, Z1
+	VADDPS.BCST     words<>+1580(SB), Z10, Z10
+	VMULPS.BCST     words<>+1680(SB), Z1, Z4
+	VMULPS.BCST     words<>+1680(SB), Z10, Z13
+	VADDPS.BCST     words<>+1684(SB), Z4, Z4
+	VADDPS.BCST     words<>+1684(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1028(SB), Z6, Z6
-	VADDPS.BCST     words<>+1028(SB), Z15, Z15
+	VADDPS.BCST     words<>+1688(SB), Z6, Z6
+	VADDPS.BCST     words<>+1688(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1032(SB), Z4, Z4
-	VADDPS.BCST     words<>+1032(SB), Z13, Z13
+	VADDPS.BCST     words<>+1692(SB), Z4, Z4
+	VADDPS.BCST     words<>+1692(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1036(SB), Z7, Z7
-	VADDPS.BCST     words<>+1036(SB), Z16, Z16
+	VADDPS.BCST     words<>+1696(SB), Z7, Z7
+	VADDPS.BCST     words<>+1696(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1040(SB), Z4, Z4
-	VADDPS.BCST     words<>+1040(SB), Z13, Z13
+	VADDPS.BCST     words<>+1700(SB), Z4, Z4
+	VADDPS.BCST     words<>+1700(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1044(SB), Z6, Z6
-	VADDPS.BCST     words<>+1044(SB), Z15, Z15
+	VADDPS.BCST     words<>+1704(SB), Z6, Z6
+	VADDPS.BCST     words<>+1704(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1048(SB), Z4, Z4
-	VADDPS.BCST     words<>+1048(SB), Z13, Z13
+	VADDPS.BCST     words<>+1708(SB), Z4, Z4
+	VADDPS.BCST     words<>+1708(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1052(SB), Z7, Z7
-	VADDPS.BCST     words<>+1052(SB), Z16, Z16
+	VADDPS.BCST     words<>+1712(SB), Z7, Z7
+	VADDPS.BCST     words<>+1712(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1056(SB), Z4, Z4
-	VADDPS.BCST     words<>+1056(SB), Z13, Z13
+	VADDPS.BCST     words<>+1716(SB), Z4, Z4
+	VADDPS.BCST     words<>+1716(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1060(SB), Z6, Z6
-	VADDPS.BCST     words<>+1060(SB), Z15, Z15
+	VADDPS.BCST     words<>+1720(SB), Z6, Z6
+	VADDPS.BCST     words<>+1720(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1064(SB), Z4, Z4
-	VADDPS.BCST     words<>+1064(SB), Z13, Z13
-	VMULPS.BCST     words<>+1068(SB), Z3, Z3
-	VMULPS.BCST     words<>+1068(SB), Z12, Z12
+	VADDPS.BCST     words<>+1724(SB), Z4, Z4
+	VADDPS.BCST     words<>+1724(SB), Z13, Z13
+	VMULPS.BCST     words<>+1728(SB), Z3, Z3
+	VMULPS.BCST     words<>+1728(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -27618,16 +30133,16 @@ membera:
 	VMULPS          Z13, Z16, Z10
 	VMULPS          Z0, Z0, Z0
 	VMULPS          Z9, Z9, Z9
-	VADDPS.BCST     words<>+1016(SB), Z0, Z0
-	VADDPS.BCST     words<>+1016(SB), Z9, Z9
+	VADDPS.BCST     words<>+1580(SB), Z0, Z0
+	VADDPS.BCST     words<>+1580(SB), Z9, Z9
 	VMULPS.BCST     (R9), Z0, Z0
 	VMULPS.BCST     (R9), Z9, Z9
 	VADDPS          Z0, Z18, Z18
 	VADDPS          Z9, Z20, Z20
 	VMULPS          Z1, Z1, Z1
 	VMULPS          Z10, Z10, Z10
-	VADDPS.BCST     words<>+1016(SB), Z1, Z1
-	VADDPS.BCST     words<>+1016(SB), Z10, Z10
+	VADDPS.BCST     words<>+1580(SB), Z1, Z1
+	VADDPS.BCST     words<>+1580(SB), Z10, Z10
 	VMULPS.BCST     (R9), Z1, Z1
 	VMULPS.BCST     (R9), Z10, Z10
 	VADDPS          Z1, Z19, Z19
@@ -27721,43 +30236,43 @@ memberb:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+980(SB), Z1, Z1
-	VMULPS.BCST     words<>+984(SB), Z5, Z5
+	VPORD.BCST      words<>+1644(SB), Z1, Z1
+	VMULPS.BCST     words<>+1648(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+988(SB), Z8, Z6
-	VPSUBD.BCST     words<>+992(SB), Z1, Z1
-	VMULPS.BCST     words<>+996(SB), Z8, Z7
+	VMULPS.BCST     words<>+1652(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
+	VMULPS.BCST     words<>+1660(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1000(SB), Z6, Z6
-	VPANDD.BCST     words<>+1004(SB), Z1, Z1
-	VADDPS.BCST     words<>+1008(SB), Z7, Z7
-	VPADDD.BCST     words<>+1012(SB), Z1, Z1
+	VADDPS.BCST     words<>+1664(SB), Z6, Z6
+	VPANDD.BCST     words<>+1668(SB), Z1, Z1
+	VADDPS.BCST     words<>+1672(SB), Z7, Z7
+	VPADDD.BCST     words<>+1676(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1016(SB), Z1, Z1
-	VMULPS.BCST     words<>+1020(SB), Z1, Z4
-	VADDPS.BCST     words<>+1024(SB), Z4, Z4
+	VADDPS.BCST     words<>+1580(SB), Z1, Z1
+	VMULPS.BCST     words<>+1680(SB), Z1, Z4
+	VADDPS.BCST     words<>+1684(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1028(SB), Z6, Z6
+	VADDPS.BCST     words<>+1688(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1032(SB), Z4, Z4
+	VADDPS.BCST     words<>+1692(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1036(SB), Z7, Z7
+	VADDPS.BCST     words<>+1696(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1040(SB), Z4, Z4
+	VADDPS.BCST     words<>+1700(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1044(SB), Z6, Z6
+	VADDPS.BCST     words<>+1704(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1048(SB), Z4, Z4
+	VADDPS.BCST     words<>+1708(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1052(SB), Z7, Z7
+	VADDPS.BCST     words<>+1712(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1056(SB), Z4, Z4
+	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1060(SB), Z6, Z6
+	VADDPS.BCST     words<>+1720(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1064(SB), Z4, Z4
-	VMULPS.BCST     words<>+1068(SB), Z3, Z3
+	VADDPS.BCST     words<>+1724(SB), Z4, Z4
+	VMULPS.BCST     words<>+1728(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -27767,11 +30282,11 @@ memberb:
 	VMULPS          Z4, Z6, Z0
 	VMULPS          Z4, Z7, Z1
 	VMULPS          Z0, Z0, Z0
-	VADDPS.BCST     words<>+1016(SB), Z0, Z0
+	VADDPS.BCST     words<>+1580(SB), Z0, Z0
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          Z0, Z18, Z18
 	VMULPS          Z1, Z1, Z1
-	VADDPS.BCST     words<>+1016(SB), Z1, Z1
+	VADDPS.BCST     words<>+1580(SB), Z1, Z1
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          Z1, Z19, Z19
 	VMOVUPS         Z22, Z29
@@ -27797,15 +30312,15 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Z31
-	VPBROADCASTD words<>+116(SB), Z30
+	VPBROADCASTD words<>+736(SB), Z31
+	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+976(SB), Z28
-	VPADDD       words<>+48(SB), Z29, Z29
+	VPBROADCASTD words<>+1640(SB), Z28
+	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+860(SB), Z6
-	VPBROADCASTD words<>+864(SB), Z7
+	VPBROADCASTD words<>+1452(SB), Z6
+	VPBROADCASTD words<>+1456(SB), Z7
 	SUBQ         $0x00000002, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -27938,24 +30453,24 @@ membera:
 	VMOVSLDUP       Z14, K3, Z9
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
-	VPORD.BCST      words<>+1072(SB), Z0, Z0
-	VPORD.BCST      words<>+1072(SB), Z9, Z9
+	VPORD.BCST      words<>+1732(SB), Z0, Z0
+	VPORD.BCST      words<>+1732(SB), Z9, Z9
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
-	VPADDD.BCST     words<>+1076(SB), Z0, Z0
-	VPADDD.BCST     words<>+1076(SB), Z9, Z9
+	VPADDD.BCST     words<>+1736(SB), Z0, Z0
+	VPADDD.BCST     words<>+1736(SB), Z9, Z9
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
-	VPORD.BCST      words<>+1072(SB), Z2, Z2
-	VPORD.BCST      words<>+1072(SB), Z11, Z11
+	VPORD.BCST      words<>+1732(SB), Z2, Z2
+	VPORD.BCST      words<>+1732(SB), Z11, Z11
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
-	VPADDD.BCST     words<>+1076(SB), Z2, Z2
-	VPADDD.BCST     words<>+1076(SB), Z11, Z11
+	VPADDD.BCST     words<>+1736(SB), Z2, Z2
+	VPADDD.BCST     words<>+1736(SB), Z11, Z11
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -28061,15 +30576,15 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1072(SB), Z0, Z0
+	VPORD.BCST      words<>+1732(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1076(SB), Z0, Z0
+	VPADDD.BCST     words<>+1736(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1072(SB), Z2, Z2
+	VPORD.BCST      words<>+1732(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1076(SB), Z2, Z2
+	VPADDD.BCST     words<>+1736(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          Z0, Z18, Z18
@@ -28102,15 +30617,15 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Z31
-	VPBROADCASTD words<>+116(SB), Z30
+	VPBROADCASTD words<>+736(SB), Z31
+	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+976(SB), Z28
-	VPADDD       words<>+48(SB), Z29, Z29
+	VPBROADCASTD words<>+1640(SB), Z28
+	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+860(SB), Z6
-	VPBROADCASTD words<>+864(SB), Z7
+	VPBROADCASTD words<>+1452(SB), Z6
+	VPBROADCASTD words<>+1456(SB), Z7
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -28293,33 +30808,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1072(SB), Z0, Z0
-	VPORD.BCST      words<>+1072(SB), Z9, Z9
-	VPORD.BCST      words<>+1072(SB), Z18, Z18
+	VPORD.BCST      words<>+1732(SB), Z0, Z0
+	VPORD.BCST      words<>+1732(SB), Z9, Z9
+	VPORD.BCST      words<>+1732(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1076(SB), Z0, Z0
-	VPADDD.BCST     words<>+1076(SB), Z9, Z9
-	VPADDD.BCST     words<>+1076(SB), Z18, Z18
+	VPADDD.BCST     words<>+1736(SB), Z0, Z0
+	VPADDD.BCST     words<>+1736(SB), Z9, Z9
+	VPADDD.BCST     words<>+1736(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1072(SB), Z2, Z2
-	VPORD.BCST      words<>+1072(SB), Z11, Z11
-	VPORD.BCST      words<>+1072(SB), Z20, Z20
+	VPORD.BCST      words<>+1732(SB), Z2, Z2
+	VPORD.BCST      words<>+1732(SB), Z11, Z11
+	VPORD.BCST      words<>+1732(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1076(SB), Z2, Z2
-	VPADDD.BCST     words<>+1076(SB), Z11, Z11
-	VPADDD.BCST     words<>+1076(SB), Z20, Z20
+	VPADDD.BCST     words<>+1736(SB), Z2, Z2
+	VPADDD.BCST     words<>+1736(SB), Z11, Z11
+	VPADDD.BCST     words<>+1736(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -28425,15 +30940,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1072(SB), Z0, Z0
+	VPORD.BCST      words<>+1732(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1076(SB), Z0, Z0
+	VPADDD.BCST     words<>+1736(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1072(SB), Z2, Z2
+	VPORD.BCST      words<>+1732(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1076(SB), Z2, Z2
+	VPADDD.BCST     words<>+1736(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
@@ -28461,15 +30976,15 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Z31
-	VPBROADCASTD words<>+116(SB), Z30
+	VPBROADCASTD words<>+736(SB), Z31
+	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+976(SB), Z28
-	VPADDD       words<>+48(SB), Z29, Z29
+	VPBROADCASTD words<>+1640(SB), Z28
+	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+860(SB), Z6
-	VPBROADCASTD words<>+864(SB), Z7
+	VPBROADCASTD words<>+1452(SB), Z6
+	VPBROADCASTD words<>+1456(SB), Z7
 	SUBQ         $0x00000003, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -28649,33 +31164,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1072(SB), Z0, Z0
-	VPORD.BCST      words<>+1072(SB), Z9, Z9
-	VPORD.BCST      words<>+1072(SB), Z18, Z18
+	VPORD.BCST      words<>+1732(SB), Z0, Z0
+	VPORD.BCST      words<>+1732(SB), Z9, Z9
+	VPORD.BCST      words<>+1732(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1076(SB), Z0, Z0
-	VPADDD.BCST     words<>+1076(SB), Z9, Z9
-	VPADDD.BCST     words<>+1076(SB), Z18, Z18
+	VPADDD.BCST     words<>+1736(SB), Z0, Z0
+	VPADDD.BCST     words<>+1736(SB), Z9, Z9
+	VPADDD.BCST     words<>+1736(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1072(SB), Z2, Z2
-	VPORD.BCST      words<>+1072(SB), Z11, Z11
-	VPORD.BCST      words<>+1072(SB), Z20, Z20
+	VPORD.BCST      words<>+1732(SB), Z2, Z2
+	VPORD.BCST      words<>+1732(SB), Z11, Z11
+	VPORD.BCST      words<>+1732(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1076(SB), Z2, Z2
-	VPADDD.BCST     words<>+1076(SB), Z11, Z11
-	VPADDD.BCST     words<>+1076(SB), Z20, Z20
+	VPADDD.BCST     words<>+1736(SB), Z2, Z2
+	VPADDD.BCST     words<>+1736(SB), Z11, Z11
+	VPADDD.BCST     words<>+1736(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -28752,15 +31267,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1072(SB), Z0, Z0
+	VPORD.BCST      words<>+1732(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1076(SB), Z0, Z0
+	VPADDD.BCST     words<>+1736(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1072(SB), Z2, Z2
+	VPORD.BCST      words<>+1732(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1076(SB), Z2, Z2
+	VPADDD.BCST     words<>+1736(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVDB         Z0, (DX)
 	VPMOVDB         Z1, 16(DX)
@@ -28779,11 +31294,11 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+112(SB), Z31
-	VPBROADCASTD words<>+116(SB), Z30
+	VPBROADCASTD words<>+736(SB), Z31
+	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+976(SB), Z28
-	VPADDD       words<>+1080(SB), Z29, Z29
+	VPBROADCASTD words<>+1640(SB), Z28
+	VPADDD       words<>+1740(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	VPBROADCASTD 32(DI), Z27

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -146,6 +147,16 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		k.NormBack(&c.n, c.dy, c.dy, c.x, c.k, c.c, c.d)
 		return c.dy
 	},
+	"LayerSum":     drawLayer(func(k *Kernels, c *layerCase, dst []float32) { dst[0] = k.LayerSum(&c.r) }),
+	"LayerSquares": drawLayer(func(k *Kernels, c *layerCase, dst []float32) { dst[0] = k.LayerSquares(&c.r) }),
+	"LayerApply":   drawLayer(func(k *Kernels, c *layerCase, dst []float32) { k.LayerApply(dst, &c.r, c.scale, c.shift) }),
+	"LayerBackSums": drawLayer(func(k *Kernels, c *layerCase, dst []float32) {
+		s, p := k.LayerBackSums(&c.r, c.dy, c.scale)
+		dst[0] = s
+		dst[len(dst)-1] += p
+	}),
+	"LayerBack":  drawLayer(func(k *Kernels, c *layerCase, dst []float32) { k.LayerBack(dst, &c.r, dst, c.scale, 0.1, -0.3) }),
+	"LayerScale": drawLayer(func(k *Kernels, c *layerCase, dst []float32) { k.LayerScale(dst, &c.r, c.dy) }),
 	"ToBlock": func(k *Kernels, r *rand.Rand) []float32 {
 		rows, channels, h, w := 1+r.IntN(Lanes), 1+r.IntN(4), 1+r.IntN(6), 1+r.IntN(6)
 		dst := make([]float32, channels*Plane(h, w)*Lanes)
@@ -223,6 +234,22 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		k.Mul(x, x, rough(r, len(x)))
 		return x
 	},
+	"LeakyRelu": func(k *Kernels, r *rand.Rand) []float32 {
+		x := rough(r, 1+r.IntN(200))
+		k.LeakyRelu(x, x, float32(r.IntN(3))/10)
+		return x
+	},
+	"LeakyReluBack": func(k *Kernels, r *rand.Rand) []float32 {
+		x := rough(r, 1+r.IntN(200))
+		k.LeakyReluBack(x, rough(r, len(x)), x, float32(r.IntN(3))/10)
+		return x
+	},
+	"Tanh":     drawUnary((*Kernels).Tanh),
+	"Silu":     drawUnary((*Kernels).Silu),
+	"Gelu":     drawUnary((*Kernels).Gelu),
+	"TanhBack": drawDerivative((*Kernels).TanhBack),
+	"SiluBack": drawDerivative((*Kernels).SiluBack),
+	"GeluBack": drawDerivative((*Kernels).GeluBack),
 	"Lookup": func(k *Kernels, r *rand.Rand) []float32 {
 		src, dst, table := make([]byte, 1+r.IntN(200)), make([]float32, 200), [256]float32{}
 		for i := range src {
@@ -291,6 +318,39 @@ func rough(r *rand.Rand, n int) []float32 {
 		}
 	}
 	return s
+}
+
+// broad draws numbers of all magnitudes at which functions bend or end.
+func broad(r *rand.Rand, n int) []float32 {
+	s := rough(r, n)
+	for i := range s {
+		s[i] *= []float32{0.1, 1, 1, 3, 10, 100, 1e30}[r.IntN(7)]
+		switch r.IntN(60) {
+		case 0:
+			s[i] = float32(math.Inf(1 - 2*r.IntN(2)))
+		case 1:
+			s[i] = float32(math.NaN())
+		case 2:
+			s[i] = float32(math.Copysign(0, -1))
+		}
+	}
+	return s
+}
+
+func drawUnary(f func(k *Kernels, dst, x []float32)) func(k *Kernels, r *rand.Rand) []float32 {
+	return func(k *Kernels, r *rand.Rand) []float32 {
+		x := broad(r, 1+r.IntN(200))
+		f(k, x, x)
+		return x
+	}
+}
+
+func drawDerivative(f func(k *Kernels, dst, dy, x []float32)) func(k *Kernels, r *rand.Rand) []float32 {
+	return func(k *Kernels, r *rand.Rand) []float32 {
+		x := broad(r, 1+r.IntN(200))
+		f(k, x, rough(r, len(x)), x)
+		return x
+	}
 }
 
 // rough puts such numbers into a product.

@@ -119,6 +119,46 @@ func gateAVX2(t *vecArgs)
 //go:noescape
 func mulAVX2(t *vecArgs)
 
+// leakyAVX2: a leaky relu.
+//
+//go:noescape
+func leakyAVX2(t *vecArgs)
+
+// leakyBackAVX2: the gradient through a leaky relu.
+//
+//go:noescape
+func leakyBackAVX2(t *vecArgs)
+
+// tanhAVX2: hyperbolic tangents.
+//
+//go:noescape
+func tanhAVX2(t *vecArgs)
+
+// tanhBackAVX2: the gradient through a tanh.
+//
+//go:noescape
+func tanhBackAVX2(t *vecArgs)
+
+// siluAVX2: x*sigmoid(x).
+//
+//go:noescape
+func siluAVX2(t *vecArgs)
+
+// siluBackAVX2: the gradient through a silu.
+//
+//go:noescape
+func siluBackAVX2(t *vecArgs)
+
+// geluAVX2: x*Phi(x).
+//
+//go:noescape
+func geluAVX2(t *vecArgs)
+
+// geluBackAVX2: the gradient through a gelu.
+//
+//go:noescape
+func geluBackAVX2(t *vecArgs)
+
 // normSumsAVX2: sums of channels.
 //
 //go:noescape
@@ -143,6 +183,36 @@ func normBackSumsAVX2(t *normArgs)
 //
 //go:noescape
 func normBackAVX2(t *normArgs)
+
+// layerSumAVX2: the sum of a row.
+//
+//go:noescape
+func layerSumAVX2(t *vecArgs)
+
+// layerSquaresAVX2: squared distances to the mean.
+//
+//go:noescape
+func layerSquaresAVX2(t *vecArgs)
+
+// layerBackSumsAVX2: sums of gradients, and of their products with what was normalised.
+//
+//go:noescape
+func layerBackSumsAVX2(t *vecArgs)
+
+// layerApplyAVX2: a normalised row.
+//
+//go:noescape
+func layerApplyAVX2(t *vecArgs)
+
+// layerBackAVX2: the gradient of a row.
+//
+//go:noescape
+func layerBackAVX2(t *vecArgs)
+
+// layerScaleAVX2: the gradient of a scale.
+//
+//go:noescape
+func layerScaleAVX2(t *vecArgs)
 
 // softmaxAVX2: rows of softmax.
 //
@@ -482,6 +552,46 @@ func gateAVX512(t *vecArgs)
 //go:noescape
 func mulAVX512(t *vecArgs)
 
+// leakyAVX512: a leaky relu.
+//
+//go:noescape
+func leakyAVX512(t *vecArgs)
+
+// leakyBackAVX512: the gradient through a leaky relu.
+//
+//go:noescape
+func leakyBackAVX512(t *vecArgs)
+
+// tanhAVX512: hyperbolic tangents.
+//
+//go:noescape
+func tanhAVX512(t *vecArgs)
+
+// tanhBackAVX512: the gradient through a tanh.
+//
+//go:noescape
+func tanhBackAVX512(t *vecArgs)
+
+// siluAVX512: x*sigmoid(x).
+//
+//go:noescape
+func siluAVX512(t *vecArgs)
+
+// siluBackAVX512: the gradient through a silu.
+//
+//go:noescape
+func siluBackAVX512(t *vecArgs)
+
+// geluAVX512: x*Phi(x).
+//
+//go:noescape
+func geluAVX512(t *vecArgs)
+
+// geluBackAVX512: the gradient through a gelu.
+//
+//go:noescape
+func geluBackAVX512(t *vecArgs)
+
 // lookupAVX512: a table of bytes.
 //
 //go:noescape
@@ -581,6 +691,36 @@ func normBackSumsAVX512(t *normArgs)
 //
 //go:noescape
 func normBackAVX512(t *normArgs)
+
+// layerSumAVX512: the sum of a row.
+//
+//go:noescape
+func layerSumAVX512(t *vecArgs)
+
+// layerSquaresAVX512: squared distances to the mean.
+//
+//go:noescape
+func layerSquaresAVX512(t *vecArgs)
+
+// layerBackSumsAVX512: sums of gradients, and of their products with what was normalised.
+//
+//go:noescape
+func layerBackSumsAVX512(t *vecArgs)
+
+// layerApplyAVX512: a normalised row.
+//
+//go:noescape
+func layerApplyAVX512(t *vecArgs)
+
+// layerBackAVX512: the gradient of a row.
+//
+//go:noescape
+func layerBackAVX512(t *vecArgs)
+
+// layerScaleAVX512: the gradient of a scale.
+//
+//go:noescape
+func layerScaleAVX512(t *vecArgs)
 
 // softmaxAVX512: rows of softmax.
 //

@@ -63,7 +63,11 @@ func avx512() isa {
 		meanPoolBack: meanPoolBackAVX512,
 		peak:         peakAVX512,
 		relu:         reluAVX512, gate: gateAVX512, mul: mulAVX512, drop: dropAVX512, lookup: lookupAVX512,
+		leaky: leakyAVX512, leakyBack: leakyBackAVX512, tanh: tanhAVX512, tanhBack: tanhBackAVX512,
+		silu: siluAVX512, siluBack: siluBackAVX512, gelu: geluAVX512, geluBack: geluBackAVX512,
 		normSums: normSumsAVX512, normSquares: normSquaresAVX512, normApply: normApplyAVX512, normBackSums: normBackSumsAVX512, normBack: normBackAVX512,
+		layerSum: layerSumAVX512, layerSquares: layerSquaresAVX512, layerApply: layerApplyAVX512,
+		layerBackSums: layerBackSumsAVX512, layerBack: layerBackAVX512, layerScale: layerScaleAVX512,
 	}
 }
 
@@ -98,7 +102,11 @@ func avx2() isa {
 		meanPoolBack: meanPoolBackAVX2,
 		peak:         peakAVX2,
 		relu:         reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2,
+		leaky: leakyAVX2, leakyBack: leakyBackAVX2, tanh: tanhAVX2, tanhBack: tanhBackAVX2,
+		silu: siluAVX2, siluBack: siluBackAVX2, gelu: geluAVX2, geluBack: geluBackAVX2,
 		normSums: normSumsAVX2, normSquares: normSquaresAVX2, normApply: normApplyAVX2, normBackSums: normBackSumsAVX2, normBack: normBackAVX2,
+		layerSum: layerSumAVX2, layerSquares: layerSquaresAVX2, layerApply: layerApplyAVX2,
+		layerBackSums: layerBackSumsAVX2, layerBack: layerBackAVX2, layerScale: layerScaleAVX2,
 	}
 }
 

@@ -60,6 +60,7 @@ func generate() (map[string][]byte, error) {
 		g.natural()
 		g.colSum()
 		g.pointwise()
+		g.activations()
 		if g.wide {
 			g.lookup()
 			for m := 1; m <= 14; m++ {
@@ -67,6 +68,7 @@ func generate() (map[string][]byte, error) {
 			}
 		}
 		g.norm()
+		g.layerNorm()
 		g.softmax()
 		g.noiseFill()
 		g.noiseSum(normal)

@@ -1,0 +1,60 @@
+package native
+
+import (
+	"brood/models"
+	"brood/models/native/kernel"
+)
+
+// activation is a function of each value with a derivative that is not a gate. It has a result of its own: the way back
+// reads what it was given, or of tanh what it gave.
+type activation struct {
+	wire
+	kind  models.Kind
+	slope float32
+}
+
+func (p *plan) activation(l *models.Layer, in int) int {
+	return p.to(&activation{wire{in: in, with: -1, out: p.buffer(p.buffers[in]), over: true}, l.Kind, float32(l.Slope)})
+}
+
+func (o *activation) forward(p *pass) { p.spread((*activationForward)(o), p.blocks()) }
+
+func (o *activation) backward(p *pass, input bool) {
+	if input {
+		p.spread((*activationBack)(o), p.blocks())
+	}
+}
+
+type activationForward activation
+
+func (o *activationForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	lo, hi = p.span(o.out, lo, hi)
+	y, x := p.act[o.out][lo:hi], p.act[o.in][lo:hi]
+	switch o.kind {
+	case models.LeakyReLU:
+		k.LeakyRelu(y, x, o.slope)
+	case models.Tanh:
+		k.Tanh(y, x)
+	case models.SiLU:
+		k.Silu(y, x)
+	case models.GELU:
+		k.Gelu(y, x)
+	}
+}
+
+type activationBack activation
+
+func (o *activationBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	lo, hi = p.span(o.out, lo, hi)
+	dx, dy, x := p.dx[lo:hi], p.dy[lo:hi], p.act[o.in][lo:hi]
+	switch o.kind {
+	case models.LeakyReLU:
+		k.LeakyReluBack(dx, dy, x, o.slope)
+	case models.Tanh:
+		k.TanhBack(dx, dy, p.act[o.out][lo:hi])
+	case models.SiLU:
+		k.SiluBack(dx, dy, x)
+	case models.GELU:
+		k.GeluBack(dx, dy, x)
+	}
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"math"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// What kernel.tanh and kernel.phi have; a test compares the bits.
+var (
+	tanhC = []float32{-0.3333328366279602, 0.13331490755081177, -0.05374349281191826, 0.02065056934952736, -0.005717025604099035}
+	phiC  = []float32{0.11217926442623138, 0.11261438578367233, 0.10037834197282791, 0.09624698013067245, 0.04247264191508293,
+		0.03796470910310745, 0.05165994167327881, -0.07481034100055695, 0.021294107660651207}
+)
+
+const (
+	tanhSmall float32 = 0.625
+	phiScale  float32 = 9.0 / 32
+	density   float32 = 0.3989422804014327
+	signBit           = 1 << 31
+)
+
+// activations emits activations and their gradients, in the order of the operations of their portable twins.
+func (g *gen) activations() {
+	t, dst, x0, x1 := reg.RDI, reg.RDX, reg.RSI, reg.R8
+	r, k, slope := g.r, g.r[6:13], g.r[13]
+	// x is the operand, or that of the derivative; the result goes to y. The others are for the body.
+	x, y := r[0], r[1]
+	emit := func(name, doc string, back bool, body func()) {
+		g.begin(name, "vecArgs", doc)
+		g.MOVQ(at(t, vDst), dst)
+		g.MOVQ(at(t, vX), x0)
+		g.MOVQ(at(t, vX+8), x1)
+		g.VBROADCASTSS(at(t, vC), slope)
+		g.expConstants(k)
+		g.sweep(t, 1, func(_ int, off reg.Register, mask []operand.Op) {
+			g.loadMasked(atx(x1, off, 1, 0), mask, 0, x)
+			if body(); back {
+				g.loadMasked(atx(x0, off, 1, 0), mask, 0, x)
+				g.VMULPS(y, x, y)
+			}
+			g.storeMasked(y, mask, 0, atx(dst, off, 1, 0))
+		})
+		g.end()
+	}
+	emit("leaky", "a leaky relu.", false, func() {
+		g.VMULPS(x, slope, r[2])
+		g.negative(x, r[2], x, y)
+	})
+	emit("leakyBack", "the gradient through a leaky relu.", true, func() {
+		g.zero(r[2])
+		g.float(1, r[3])
+		g.above(x, r[2], r[3], slope, y)
+	})
+	emit("tanh", "hyperbolic tangents.", false, func() { g.tanh(x, y, r[2:6], k) })
+	emit("tanhBack", "the gradient through a tanh.", true, func() {
+		g.VMULPS(x, x, x)
+		g.float(1, y)
+		g.VSUBPS(x, y, y)
+	})
+	emit("silu", "x*sigmoid(x).", false, func() {
+		g.sigmoid(x, y, r[2:4], k)
+		g.VMULPS(y, x, y)
+	})
+	emit("siluBack", "the gradient through a silu.", true, func() {
+		s := r[4]
+		g.sigmoid(x, s, r[2:4], k)
+		g.float(1, r[2])
+		g.VSUBPS(s, r[2], y)
+		g.VMULPS(y, x, y)
+		g.VADDPS(y, r[2], y)
+		g.VMULPS(y, s, y)
+	})
+	emit("gelu", "x*Phi(x).", false, func() {
+		g.phi(x, y, r[2], r[3:6], k)
+		g.VMULPS(y, x, y)
+	})
+	emit("geluBack", "the gradient through a gelu.", true, func() {
+		q := r[2]
+		g.phi(x, y, q, r[3:6], k)
+		g.mulFloat(density, q, q)
+		g.VMULPS(q, x, q)
+		g.VADDPS(q, y, y)
+	})
+}
+
+// mulFloat emits c = b*x and addFloat c = b + x for a constant x.
+func (g *gen) mulFloat(x float32, b, c reg.VecPhysical) {
+	if g.wide {
+		g.VMULPS_BCST(g.consts.float(x), b, c)
+	} else {
+		g.VMULPS(g.consts.vector(math.Float32bits(x)), b, c)
+	}
+}
+
+func (g *gen) addFloat(x float32, b, c reg.VecPhysical) {
+	if g.wide {
+		g.VADDPS_BCST(g.consts.float(x), b, c)
+	} else {
+		g.VADDPS(g.consts.vector(math.Float32bits(x)), b, c)
+	}
+}
+
+// andWord emits c = b & x and orVector c = a | b, bit by bit.
+func (g *gen) andWord(x uint32, b, c reg.VecPhysical) {
+	if g.wide {
+		g.VPANDD_BCST(g.consts.word(x), b, c)
+	} else {
+		g.VANDPS(g.consts.vector(x), b, c)
+	}
+}
+
+func (g *gen) orVector(a, b, c reg.VecPhysical) {
+	if g.wide {
+		g.VPORD(a, b, c)
+	} else {
+		g.VORPS(a, b, c)
+	}
+}
+
+// negative emits d = a where the sign of x is set, else b; d is no operand.
+func (g *gen) negative(x, a, b, d reg.VecPhysical) {
+	if g.wide {
+		g.VPMOVD2M(x, reg.K3)
+		g.VMOVAPS(b, d)
+		g.VMOVAPS(a, reg.K3, d)
+		return
+	}
+	g.VBLENDVPS(x, a, b, d)
+}
+
+// above emits d = a where x > y, else b; x is lost, and d is no operand.
+func (g *gen) above(x, y, a, b, d reg.VecPhysical) {
+	const greater = operand.U8(30) // ordered and quiet: NaN is not above anything
+	if g.wide {
+		g.VCMPPS(greater, y, x, reg.K3)
+		g.VMOVAPS(b, d)
+		g.VMOVAPS(a, reg.K3, d)
+		return
+	}
+	g.VCMPPS(greater, y, x, x)
+	g.VBLENDVPS(x, a, b, d)
+}
+
+// polynomial emits y = c[0] + x*(c[1] + ...) by Horner's rule.
+func (g *gen) polynomial(c []float32, x, y reg.VecPhysical) {
+	g.float(c[len(c)-1], y)
+	for i := len(c) - 2; i >= 0; i-- {
+		g.VMULPS(x, y, y)
+		g.addFloat(c[i], y, y)
+	}
+}
+
+// sigmoid emits y = 1/(1 + e^-x).
+func (g *gen) sigmoid(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
+	a, e := r[0], r[1]
+	g.mulFloat(-1, x, a)
+	g.float(expLimit, y)
+	g.VMINPS(a, y, a) // in this order NaN stays NaN
+	g.float(-expLimit, y)
+	g.VMAXPS(a, y, a)
+	g.exp(a, y, e, k)
+	g.addFloat(1, y, a)
+	g.float(1, y)
+	g.VDIVPS(a, y, y)
+}
+
+// tanh emits y = tanh(x); x is lost.
+func (g *gen) tanh(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
+	a, b, e, small := r[0], r[1], r[2], r[3]
+	g.VMULPS(x, x, a)
+	g.polynomial(tanhC, a, b)
+	g.VMULPS(a, b, b)
+	g.VMULPS(x, b, b)
+	g.VADDPS(b, x, small)
+	g.andWord(signBit-1, x, a)
+	g.VADDPS(a, a, a)
+	g.float(expLimit, b)
+	g.VMINPS(a, b, a) // in this order NaN stays NaN
+	g.exp(a, b, e, k)
+	g.addFloat(1, b, b)
+	g.float(2, a)
+	g.VDIVPS(b, a, a)
+	g.float(1, b)
+	g.VSUBPS(a, b, b)
+	g.andWord(signBit, x, a)
+	g.orVector(a, b, b)
+	g.andWord(signBit-1, x, x)
+	g.float(tanhSmall, a)
+	g.above(a, x, small, b, y)
+}
+
+// phi emits y = Phi(x) and q = e^(-x*x/2).
+func (g *gen) phi(x, y, q reg.VecPhysical, r, k []reg.VecPhysical) {
+	a, e, t := r[0], r[1], r[2]
+	g.VMULPS(x, x, a)
+	g.mulFloat(-0.5, a, a)
+	g.float(-expLimit, y)
+	g.VMAXPS(a, y, a) // in this order NaN stays NaN
+	g.exp(a, q, e, k)
+	g.andWord(signBit-1, x, a)
+	g.mulFloat(phiScale, a, a)
+	g.addFloat(1, a, a)
+	g.float(1, t)
+	g.VDIVPS(a, t, t)
+	g.polynomial(phiC, t, a)
+	g.VMULPS(t, a, a)
+	g.VMULPS(q, a, a)
+	g.float(1, t)
+	g.VSUBPS(a, t, t)
+	g.negative(x, a, t, y)
+}

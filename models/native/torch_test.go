@@ -1,0 +1,145 @@
+package native
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/native/kernel"
+)
+
+// torchNet has each kind that is a module of PyTorch by its name, on flat values and on images.
+const torchNet = `
+name = "modules"
+input = [1, 28, 28]
+classes = 10
+layer = [
+	{kind = "conv", out = 4, kernel = 5, stride = 2}, {kind = "layernorm"}, {kind = "gelu"}, {kind = "conv", out = 3, kernel = 3, stride = 2}, {kind = "silu"},
+	{kind = "flatten"}, {kind = "dense", out = 40}, {kind = "layernorm"}, {kind = "tanh"}, {kind = "dense", out = 21}, {kind = "leakyrelu"},
+	{kind = "dense", out = 19}, {kind = "leakyrelu", slope = 0.25}, {kind = "dense", out = 10},
+]`
+
+// torchModule trains the same modules by SGD: parameters, samples and labels come in as raw files, the losses of each
+// step and the last parameters go out.
+const torchModule = `
+import sys, torch
+from torch import nn
+torch.set_num_threads(1)
+at, steps = sys.argv[1], int(sys.argv[2])
+raw = lambda name, kind: torch.frombuffer(bytearray(open(at + "/" + name, "rb").read()), dtype=kind)
+net = nn.Sequential(nn.Conv2d(1, 4, 5, 2), nn.LayerNorm((4, 12, 12)), nn.GELU(), nn.Conv2d(4, 3, 3, 2), nn.SiLU(),
+    nn.Flatten(), nn.Linear(75, 40), nn.LayerNorm(40), nn.Tanh(), nn.Linear(40, 21), nn.LeakyReLU(),
+    nn.Linear(21, 19), nn.LeakyReLU(0.25), nn.Linear(19, 10))
+params, i = raw("params", torch.float32), 0
+for p in net.parameters():
+    p.data = params[i:i + p.numel()].clone().view(p.shape)
+    i += p.numel()
+assert i == len(params)
+x, y = raw("x", torch.float32).view(-1, 1, 28, 28), raw("y", torch.int32).long()
+losses, opt = [], torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(steps):
+    opt.zero_grad()
+    loss = nn.functional.cross_entropy(net(x), y)
+    loss.backward()
+    opt.step()
+    losses.append(loss.item())
+torch.tensor(losses, dtype=torch.float32).numpy().tofile(at + "/losses")
+torch.cat([p.data.flatten() for p in net.parameters()]).numpy().tofile(at + "/trained")
+`
+
+// TestTorchAgrees: the modules of PyTorch, with the same parameters and samples, have the losses of this engine over
+// twenty steps of SGD, and come to the same parameters.
+func TestTorchAgrees(t *testing.T) {
+	const steps, samples = 20, 64
+	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import torch, numpy").Run() == nil })
+	if at < 0 {
+		t.Skip("no python3 here has the package torch (Debian: python3-torch)")
+	}
+	set := small(t)
+	m, err := models.FromSource("modules", []byte(torchNet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := task(t, m, set, 1, samples)
+	g.Masks, g.Stats = nil, engine.Mat{}
+	x, labels := make([]float32, samples*m.Features), make([]int32, samples)
+	if err := set.Gather(g.Batches[0], x, labels); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	put := func(name string, p []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), p, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var y []byte
+	for _, l := range labels {
+		y = binary.LittleEndian.AppendUint32(y, uint32(l))
+	}
+	put("params", engine.AppendFloats(nil, flat(g.X)))
+	put("x", engine.AppendFloats(nil, x))
+	put("y", y)
+	put("module.py", []byte(torchModule))
+	if out, err := exec.Command([]string{"python3", "/usr/bin/python3"}[at], filepath.Join(dir, "module.py"), dir, "20").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	get := func(name string, n int) []float32 {
+		p, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || len(p) != 4*n {
+			t.Fatalf("%s has %d bytes: %v", name, len(p), err)
+		}
+		out := make([]float32, n)
+		engine.ReadFloats(out, p)
+		return out
+	}
+	losses, trained := get("losses", steps), get("trained", m.Layout.Params)
+	for step, want := range descend(t, m, set, g, steps, 0.1) {
+		if math.Abs(float64(losses[step]-want)) > 2e-5*float64(want) {
+			t.Errorf("step %d: PyTorch's loss is %v, ours %v", step, losses[step], want)
+		}
+	}
+	for i, v := range flat(g.X) {
+		if math.Abs(float64(v-trained[i])) > 2e-5 {
+			t.Fatalf("parameter %d is %v, with PyTorch %v", i, v, trained[i])
+		}
+	}
+}
+
+// descend is so many steps of SGD on one batch, and their losses.
+func descend(t *testing.T, m *models.Model, set *data.Set, g engine.Gradients, steps int, rate float32) (losses []float32) {
+	t.Helper()
+	e, err := NewEngine(m, set, 2, kernel.Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -rate, Src: g.G}}}}}
+	for range steps {
+		if err := e.Do(t.Context(), g, step); err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, g.Loss[0])
+	}
+	return losses
+}
+
+// TestGELUTrains: the model of the zoo with layer normalisation and GELU fits a batch of glyphs by gradient descent.
+func TestGELUTrains(t *testing.T) {
+	m, err := models.Load("mlp-gelu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := small(t)
+	g := task(t, m, set, 1, 100)
+	g.Masks, g.Stats = nil, engine.Mat{}
+	losses := descend(t, m, set, g, 60, 0.1)
+	if first, last := losses[0], losses[59]; !(first > 2 && last < 0.1) {
+		t.Errorf("the loss goes from %v to %v", first, last)
+	}
+}
