@@ -28,7 +28,7 @@ func (m *model) commands() []command {
 	for _, p := range m.panels {
 		all = append(all, p.commands...)
 	}
-	return append(all, lookingCommands()...)
+	return append(append(all, noteCommand()), lookingCommands()...)
 }
 
 func runCommands() []command {

@@ -40,8 +40,12 @@ type Keeper interface {
 	Stop(ctx context.Context, dir string) error
 	// Export writes the model to a file, and says which.
 	Export(ctx context.Context, dir string) (said string, err error)
-	// Describe writes what a person says of a session.
+	// Describe writes what a person says of a session, but for the notes on its rounds, which stay.
 	Describe(ctx context.Context, dir string, a session.About) error
+	// Noted are the notes on rounds of a session, ascending; Note writes one in place of what is there, and takes it away
+	// where the text is empty. The log is not touched.
+	Noted(ctx context.Context, dir string) []session.RoundNote
+	Note(ctx context.Context, dir string, round uint64, text string) error
 }
 
 // Brancher is an optional power of a Library: a run of its own that begins with a recorded round of another. It returns
@@ -109,7 +113,7 @@ func (m *model) enter(msg openedMsg) tea.Cmd {
 	if msg.said != "" {
 		m.say(cell.Good, msg.said)
 	}
-	return tea.Batch(leave, m.look())
+	return tea.Batch(leave, m.look(), m.readNotes())
 }
 
 // leave ends what reads the present session and then closes it. What a reader says while it is closed concerns nobody.
@@ -157,7 +161,7 @@ func (m *model) begin() {
 	m.live, m.knobs, m.alg = view.New(), nil, nil
 	m.shown = m.live
 	m.member, m.trait, m.window, m.cursor, m.acked = 0, "", window{}, cursor{}, 0
-	m.drawer, m.expanded = false, false
+	m.drawer, m.expanded, m.notes = false, false, nil
 	m.leasing = leasing{}
 	m.past, m.prompt, m.popup = past{}, nil, nil
 	for _, p := range m.panels {

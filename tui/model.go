@@ -9,6 +9,7 @@ import (
 
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/tui/cell"
 )
@@ -50,8 +51,9 @@ type model struct {
 	tabs      []cell.Rect // of the screens, in the last frame
 	prompt    *prompt     // the command line
 	toast     toast
-	acked     view.Position // alerts before it are acknowledged
-	placed    []placement   // of the last frame: where panels are, for focus and mouse
+	notes     []session.RoundNote // on rounds of the session that is shown, ascending
+	acked     view.Position       // alerts before it are acknowledged
+	placed    []placement         // of the last frame: where panels are, for focus and mouse
 	grid      *cell.Grid
 	replay    *Replay
 	firstID   uint64 // commands of this viewer have the numbers behind it, up to lastID
@@ -114,7 +116,7 @@ func (m *model) restyle() {
 
 // Init starts the reader and the clock.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.tick(), tea.RequestBackgroundColor, m.look())
+	return tea.Batch(m.tick(), tea.RequestBackgroundColor, m.look(), m.readNotes())
 }
 
 func (m *model) tick() tea.Cmd {

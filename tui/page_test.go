@@ -18,7 +18,7 @@ func TestWorkbenchPage(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 20), func(o *Options) { o.Source, o.Library = NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{} })
 	var b strings.Builder
 	b.WriteString(heading)
-	for _, l := range helpLines(d.model) {
+	for _, l := range helpLines(helpGroups(d.model)) {
 		if l.group != "" {
 			fmt.Fprintf(&b, "\n**%s**\n\n| key | what it does |\n|---|---|\n", l.group)
 			continue

@@ -44,11 +44,12 @@ func (l *lane) keys() []binding {
 
 // entries are the events that pass the filter.
 func (l *lane) entries(m *model) []view.Entry {
+	all := m.withNotes(m.shown.Lane)
 	if m.filters.text["events"] == "" {
-		return m.shown.Lane
+		return all
 	}
 	var out []view.Entry
-	for _, e := range m.shown.Lane {
+	for _, e := range all {
 		if m.passes("events", string(e.Level), e.Kind, e.Text) {
 			out = append(out, e)
 		}
@@ -57,7 +58,7 @@ func (l *lane) entries(m *model) []view.Entry {
 }
 
 func (l *lane) title(m *model) (string, string) {
-	return "events", m.filterNote("events", fmt.Sprintf("%d of %d", len(l.entries(m)), m.shown.Events))
+	return "events", m.filterNote("events", fmt.Sprintf("%d of %d", len(l.entries(m)), m.shown.Events+uint64(len(m.present()))))
 }
 
 func level(e view.Entry) (glyph rune, role cell.Role) {
@@ -72,6 +73,8 @@ func level(e view.Entry) (glyph rune, role cell.Role) {
 		return '!', cell.Warn
 	case e.Kind == "edit":
 		return '┆', cell.Marks
+	case e.Kind == noteKind:
+		return '»', cell.Good
 	}
 	return '·', cell.Plain
 }
@@ -80,7 +83,7 @@ func level(e view.Entry) (glyph rune, role cell.Role) {
 func (l *lane) draw(m *model, g *cell.Grid, r cell.Rect) {
 	lane := l.entries(m)
 	switch {
-	case len(m.shown.Lane) == 0:
+	case len(m.shown.Lane)+len(m.present()) == 0:
 		explain(g, r, "edits, plans, alerts and checkpoints appear here")
 		return
 	case len(lane) == 0:
@@ -105,7 +108,9 @@ func (l *lane) draw(m *model, g *cell.Grid, r cell.Rect) {
 			}
 		}
 		if y >= r.Y {
-			g.Right(r.X+9, y, 8, cell.Faint, span(time.Duration(e.Trained)))
+			if e.Kind != noteKind { // which nobody timed
+				g.Right(r.X+9, y, 8, cell.Faint, span(time.Duration(e.Trained)))
+			}
 			g.Right(r.X+23, y, 13, cell.Faint, "round "+round(e.Round))
 			g.Set(r.X+25, y, glyph, role)
 		}
@@ -116,12 +121,12 @@ func (l *lane) draw(m *model, g *cell.Grid, r cell.Rect) {
 func (l *lane) line(m *model, g *cell.Grid, r cell.Rect) {
 	lane := l.entries(m)
 	x, end := r.X+1, r.X+r.W-1
-	more := m.filterNote("events", fmt.Sprintf("%d events", m.shown.Events))
+	more := m.filterNote("events", fmt.Sprintf("%d events", m.shown.Events+uint64(len(m.present()))))
 	g.Right(end, r.Y, 40, cell.Faint, more)
 	end -= cell.Width(more) + 3
 	if len(lane) == 0 {
 		text := "no events yet"
-		if len(m.shown.Lane) > 0 {
+		if len(m.shown.Lane)+len(m.present()) > 0 {
 			text = "none of the events"
 		}
 		g.Text(x, r.Y, end-x, cell.Faint, text)
@@ -135,7 +140,11 @@ func (l *lane) line(m *model, g *cell.Grid, r cell.Rect) {
 		}
 	}
 	glyph, role := level(e)
-	x = g.Text(x, r.Y, r.W-2, cell.Faint, span(time.Duration(e.Trained))+" ")
+	when := span(time.Duration(e.Trained))
+	if e.Kind == noteKind {
+		when = "round " + round(e.Round)
+	}
+	x = g.Text(x, r.Y, r.W-2, cell.Faint, when+" ")
 	g.Set(x, r.Y, glyph, role)
 	g.Text(x+2, r.Y, end-x-2, role, e.Text)
 }

@@ -99,7 +99,7 @@ func (m *model) marks() (out []chart.Mark) {
 		}
 		out = append(out, chart.Mark{Round: k.Round, Text: text, Role: role})
 	}
-	return out
+	return append(out, m.noteMarks()...)
 }
 
 func drawLoss(m *model, g *cell.Grid, r cell.Rect) {

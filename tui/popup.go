@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -18,27 +19,40 @@ type popup interface {
 
 func (h *help) point(*model, cell.Rect, int, int) tea.Cmd { return nil }
 
-// help is generated from the key tables: a group of panels is shown as the first of them has it.
-type help struct{ scroll int }
+// help is generated from the key tables: a group of panels is shown as the first of them has it, and those of the
+// present screen come first.
+type help struct {
+	scroll  int
+	finding bool // what is typed is looked for
+	line
+}
 
 // helpLine is a row of help: a group's name, or a key and what it does.
 type helpLine struct{ group, key, title string }
 
-func helpLines(m *model) (out []helpLine) {
-	put := func(group string, keys []binding) {
-		out = append(out, helpLine{group: group})
+// helpGroup is a group with the lines of its keys.
+type helpGroup struct {
+	name  string
+	lines []helpLine
+	here  bool // its keys are of a panel on the present screen
+}
+
+func helpGroups(m *model) (out []helpGroup) {
+	put := func(group string, keys []binding, here bool) {
+		g := helpGroup{name: group, here: here}
 		for _, b := range keys {
-			out = append(out, helpLine{key: b.label(), title: b.title})
+			g.lines = append(g.lines, helpLine{key: b.label(), title: b.title})
 		}
+		out = append(out, g)
 	}
 	own := func(group string) {
-		put(group, slices.DeleteFunc(extraKeys(), func(b binding) bool { return b.group != group }))
+		put(group, slices.DeleteFunc(extraKeys(), func(b binding) bool { return b.group != group }), false)
 	}
 	own(looking)
 	own(running)
 	for i, p := range m.panels {
 		if p.group != "" && !slices.ContainsFunc(m.panels[:i], func(q panel) bool { return q.group == p.group }) {
-			put(p.group, p.keys)
+			put(p.group, p.keys, slices.ContainsFunc(m.panels, func(q panel) bool { return q.group == p.group && m.has(q.id) }))
 		}
 	}
 	if m.replay != nil {
@@ -48,12 +62,58 @@ func helpLines(m *model) (out []helpLine) {
 	return out
 }
 
-func (h *help) key(m *model, name, _ string) tea.Cmd {
-	switch name {
-	case "j", "down", "space", "pgdown":
+func helpLines(groups []helpGroup) (out []helpLine) {
+	for _, g := range groups {
+		out = append(append(out, helpLine{group: g.name}), g.lines...)
+	}
+	return out
+}
+
+// lines are the groups of the present screen and then the others, or of all, commands too, what holds the typed words.
+func (h *help) lines(m *model) []helpLine {
+	var groups []helpGroup
+	for _, here := range []bool{true, false} {
+		for _, g := range helpGroups(m) {
+			if g.here == here {
+				groups = append(groups, g)
+			}
+		}
+	}
+	words := strings.Fields(strings.ToLower(h.text()))
+	if len(words) == 0 {
+		return helpLines(groups)
+	}
+	command := helpGroup{name: "command line"}
+	for _, c := range m.commands() {
+		command.lines = append(command.lines, helpLine{key: ":" + c.name, title: c.title})
+	}
+	var found []helpGroup
+	for _, g := range append(groups, command) {
+		g.lines = slices.DeleteFunc(g.lines, func(l helpLine) bool {
+			text := strings.ToLower(g.name + " " + l.key + " " + l.title)
+			return slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+		})
+		if len(g.lines) > 0 {
+			found = append(found, g)
+		}
+	}
+	return helpLines(found)
+}
+
+func (h *help) key(m *model, name, text string) tea.Cmd {
+	switch {
+	case name == "down" || name == "pgdown" || !h.finding && (name == "j" || name == "space"):
 		h.scroll++
-	case "k", "up", "pgup":
+	case name == "up" || name == "pgup" || !h.finding && name == "k":
 		h.scroll = max(0, h.scroll-1)
+	case !h.finding && name == "/":
+		h.finding = true
+	case h.finding && name == "esc":
+		h.finding, h.scroll = false, 0
+		h.set("")
+	case h.finding && name != "enter":
+		h.line.key(name, text)
+		h.scroll = 0
 	default:
 		m.popup = nil
 	}
@@ -61,15 +121,18 @@ func (h *help) key(m *model, name, _ string) tea.Cmd {
 }
 
 func (h *help) draw(m *model, g *cell.Grid) cell.Rect {
-	lines := helpLines(m)
+	lines := h.lines(m)
 	cols := 1
 	if g.W >= 104 {
 		cols = 2
 	}
 	rows := (len(lines) + cols - 1) / cols
 	w := min(g.W, 50*cols+2)
-	hgt := min(g.H, rows+2)
-	in := dialog(g, w, hgt, "help", "any other key closes")
+	title, note := "help", "/ finds, any other key closes"
+	if h.finding {
+		title, note = "help  /"+h.text()+"_", "esc all, enter closes"
+	}
+	in := dialog(g, w, min(g.H, max(rows, 1)+2), title, note)
 	h.scroll = min(h.scroll, max(0, rows-in.H))
 	for i, l := range lines {
 		x, y := in.X+i/rows*50, in.Y+i%rows-h.scroll
@@ -83,8 +146,15 @@ func (h *help) draw(m *model, g *cell.Grid) cell.Rect {
 		g.Right(x+14, y, 13, cell.Key, l.key)
 		g.Text(x+16, y, min(33, in.W-17), cell.Plain, l.title)
 	}
+	if len(lines) == 0 {
+		g.Text(in.X+1, in.Y, in.W-2, cell.Faint, "no key or command is told by these words")
+	}
 	if rows > in.H {
-		g.Right(in.X+in.W-1, in.Y+in.H, 20, cell.Faint, " j k scroll ")
+		scroll := " j k scroll "
+		if h.finding {
+			scroll = " up down scroll "
+		}
+		g.Right(in.X+in.W-1, in.Y+in.H, 20, cell.Faint, scroll)
 	}
 	return in
 }

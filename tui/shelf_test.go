@@ -131,6 +131,24 @@ func (s *shelf) Describe(_ context.Context, dir string, a session.About) error {
 	return s.err
 }
 
+func (s *shelf) Noted(_ context.Context, dir string) []session.RoundNote {
+	for _, x := range s.list {
+		if x.Dir == dir {
+			return x.About.Rounds
+		}
+	}
+	return nil
+}
+
+func (s *shelf) Note(_ context.Context, dir string, round uint64, text string) error {
+	for i := range s.list {
+		if s.list[i].Dir == dir && s.err == nil {
+			s.list[i].About = s.list[i].About.Noted(round, text)
+		}
+	}
+	return s.err
+}
+
 func (s *shelf) Open(_ context.Context, dir string) (Opened, error) {
 	i := slices.IndexFunc(s.list, func(x session.Info) bool { return x.Dir == dir })
 	if s.err != nil || i < 0 {

@@ -154,11 +154,12 @@ func (s *Set) Baselines() (unigram, bigram float64) {
 			pairs[train[i-1]][b]++
 		}
 	}
+	added := float64(different / 2)
 	for i, b := range test {
-		unigram -= math.Log2((alone[b] + 0.5) / (float64(len(train)) + different/2))
+		unigram -= math.Log2((alone[b] + 0.5) / (float64(len(train)) + added))
 		if i > 0 {
 			before := test[i-1]
-			bigram -= math.Log2((pairs[before][b] + 0.5) / (alone[before] + different/2))
+			bigram -= math.Log2((pairs[before][b] + 0.5) / (alone[before] + added))
 		}
 	}
 	return unigram / float64(len(test)), bigram / float64(max(1, len(test)-1))

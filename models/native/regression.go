@@ -22,7 +22,7 @@ func (p *pass) regression(z, d []float32, scale float32) {
 			if m.Loss == models.Huber {
 				slope = min(max(e, -delta), delta)
 				if slope == e {
-					loss += square / 2
+					loss += float64(square / 2)
 				} else {
 					loss += float64(delta * (max(float64(e), -float64(e)) - delta/2.0))
 				}

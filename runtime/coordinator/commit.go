@@ -159,9 +159,9 @@ func (c *Coordinator) evaluations(done map[int]message.Done) (fx []Effect) {
 	for _, r := range slices.Sorted(maps.Keys(byRound)) {
 		if e, ok := message.Tally(byRound[r], c.cfg.Tests); ok {
 			fx = append(fx, c.record(event.Record{Evaluation: &e}))
-			fx = append(fx, c.aim(TestError, e.TestError)...)
-			fx = append(fx, c.aim(TestLoss, e.TestLoss)...)
-			fx = append(fx, c.aim(TestBits, event.Bits(e.TestLoss))...)
+			for metric, value := range tested(c.cfg.Scores, &e) { // of which a target names one
+				fx = append(fx, c.aim(metric, value)...)
+			}
 		}
 	}
 	return fx

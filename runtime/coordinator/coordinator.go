@@ -31,7 +31,8 @@ type Config struct {
 	Wait      int // workers to wait for before the first round
 	Layout    engine.Layout
 	Data      optim.DataSize
-	Tests     int // samples of the test set
+	Tests     int           // samples of the test set
+	Scores    []event.Score // that the centre is tested by
 	Direct    int
 	OnLoss    LossPolicy    // "" means reseed
 	OnTrouble TroublePolicy // "" means wait

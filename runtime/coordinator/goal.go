@@ -6,14 +6,15 @@ import "brood/runtime/event"
 type Goal struct {
 	Limit    event.Limit    // in force
 	Progress event.Progress // of the last commit that no plan undid; after one that did, of its round alone
-	Met      string         // how the last commit met the target of the limit, a sentence; "" where it did not
+	scores   []event.Score
+	Met      string // how the last commit met the target of the limit, a sentence; "" where it did not
 }
 
 // Take looks at the next record.
 func (g *Goal) Take(r event.Record) {
 	switch {
 	case r.Config != nil:
-		g.Limit = r.Config.Limit
+		g.Limit, g.scores = r.Config.Limit, r.Config.Scores()
 	case r.Plan != nil:
 		if r.Plan.At < g.Progress.Rounds {
 			g.Progress, g.Met = event.Progress{Rounds: r.Plan.At}, ""
@@ -21,9 +22,9 @@ func (g *Goal) Take(r event.Record) {
 	case r.Commit != nil:
 		g.Progress, g.Met = r.Commit.Progress, ""
 	case r.Evaluation != nil:
-		g.measured(TestError, r.Evaluation.TestError)
-		g.measured(TestLoss, r.Evaluation.TestLoss)
-		g.measured(TestBits, event.Bits(r.Evaluation.TestLoss))
+		for metric, value := range tested(g.scores, r.Evaluation) {
+			g.measured(metric, value)
+		}
 	case r.Points != nil:
 		if metric, value, ok := aimed(r.Points); ok {
 			g.measured(metric, value)

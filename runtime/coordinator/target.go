@@ -17,13 +17,15 @@ type Metric string
 const (
 	Loss      Metric = "loss"       // of the centre, on the probe samples
 	TestLoss  Metric = "test_loss"  // of the centre, on the test set
-	TestBits  Metric = "test_bits"  // of the centre, on the test set of a text: bits a byte
 	TestError Metric = "test_error" // of the centre, on the test set, in percent
+	TestBits  Metric = "test_bits"  // of the centre on the test bytes of a text, a byte
+	TestRMSE  Metric = "test_rmse"  // of the centre of a regression, on the test set, in the unit of its targets
+	TestR2    Metric = "test_r2"    // of the centre of a regression, on the test set; higher is better
 	Fitness   Metric = "fitness"    // the best of the population, on validation samples; higher is better
 )
 
 // Metrics are all of them.
-var Metrics = []Metric{Loss, TestLoss, TestBits, TestError, Fitness}
+var Metrics = []Metric{Loss, TestLoss, TestError, TestBits, TestRMSE, TestR2, Fitness}
 
 // Target is a parsed limit such as test_error=2.8.
 func Target(text string) (metric Metric, value float64, err error) {
@@ -31,12 +33,15 @@ func Target(text string) (metric Metric, value float64, err error) {
 	metric = Metric(name)
 	value, perr := strconv.ParseFloat(num, 64)
 	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
-		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_bits=1.5, test_error=2.8 (percent) or fitness=-0.1 (minus a loss)", text)
+		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
 	}
 	if metric == Fitness && !(value <= 0) {
 		return "", 0, typed.Errorf("target %q would never be met: fitness is minus a loss, so give a number up to 0", text)
 	}
-	if metric != Fitness && !(value >= 0) {
+	if metric == TestR2 && !(value <= 1) {
+		return "", 0, typed.Errorf("target %q would never be met: R2 is at most 1", text)
+	}
+	if metric != Fitness && metric != TestR2 && !(value >= 0) {
 		return "", 0, typed.Errorf("target %q would never be met: give a number from 0 on", text)
 	}
 	return metric, value, nil
@@ -60,6 +65,15 @@ func aimed(p *event.Points) (metric Metric, value float64, ok bool) {
 	return "", 0, false
 }
 
+// tested is what an evaluation says of the metrics that a run may be trained towards.
+func tested(scores []event.Score, e *event.Evaluation) map[Metric]float64 {
+	out := map[Metric]float64{TestLoss: e.TestLoss}
+	for _, s := range scores {
+		out[Metric(s.Key)] = s.Of(e)
+	}
+	return out
+}
+
 // aim ends the run when a target is met.
 func (c *Coordinator) aim(metric Metric, value float64) []Effect {
 	met := Met(c.cfg.Limit, metric, value)
@@ -74,7 +88,7 @@ func (c *Coordinator) aim(metric Metric, value float64) []Effect {
 func Met(l event.Limit, metric Metric, value float64) string {
 	want, at, err := Target(l.Target)
 	reached := value <= at
-	if metric == Fitness {
+	if metric == Fitness || metric == TestR2 {
 		reached = value >= at
 	}
 	if err != nil || want != metric || !reached {

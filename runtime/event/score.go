@@ -84,13 +84,10 @@ func (c *Config) Scores() []Score {
 	}
 	wrong := Score{SeriesTestError, KeyTestError, "test error", true, false, func(e *Evaluation) float64 { return e.TestError }}
 	if c != nil && c.Text {
-		return []Score{{SeriesTestBits, KeyTestBits, "test bits", false, false, func(e *Evaluation) float64 { return Bits(e.TestLoss) }}, wrong}
+		return []Score{{SeriesTestBits, KeyTestBits, "test bits", false, false, func(e *Evaluation) float64 { return e.TestLoss / math.Ln2 }}, wrong}
 	}
 	return []Score{wrong}
 }
-
-// Bits is a loss in bits that is given in nats.
-func Bits(nats float64) float64 { return nats / math.Ln2 }
 
 // Score is the first of [Config.Scores].
 func (c *Config) Score() Score { return c.Scores()[0] }

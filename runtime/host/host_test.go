@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models"
 	"brood/models/engine"
 	"brood/models/safetensors"
 	"brood/runtime/event"
@@ -392,5 +393,18 @@ func TestLockedSession(t *testing.T) {
 	var locked *session.LockedError
 	if !errors.As(err, &locked) {
 		t.Errorf("a second writer: %v", err)
+	}
+}
+
+// The configuration names the loss of a model without classes, by which screens and comparisons tell runs apart.
+func TestLossIsRecorded(t *testing.T) {
+	for model, want := range map[string]string{"mlp-small": "", "quadratic": models.Distance} {
+		j, err := Prepare(Options{Algorithm: "dp-sgd", Model: model, Data: "glyphs", Members: 1, Limit: event.Limit{Rounds: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Config.Loss != want {
+			t.Errorf("%s: the configuration has the loss %q", model, j.Config.Loss)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"brood/models"
@@ -124,6 +126,9 @@ func Prepare(o Options) (*Job, error) {
 		return nil, err
 	}
 	j.configure(o)
+	if err := j.measurable(); err != nil {
+		return nil, err
+	}
 	eng, err := j.engine("", j.Threads)
 	if err != nil {
 		return nil, err
@@ -146,7 +151,7 @@ func Prepare(o Options) (*Job, error) {
 // configure records the options, and what their model and data are.
 func (j *Job) configure(o Options) {
 	was := j.Config
-	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Objective: was.Objective, Own: j.own != nil,
+	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Objective: was.Objective, Loss: was.Loss, Own: j.own != nil,
 		Digest: j.Samples.Digest(), Direct: directBytes, Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats,
 		Targets: targetsOf(j.Samples, j.Samples.Test()), Text: j.Samples.Text, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
 	o.Record(&c)
@@ -166,6 +171,26 @@ func (j *Job) configure(o Options) {
 		c.Version = logVersionMore
 	}
 	j.Config = c
+}
+
+// measurable refuses a target that the run's tests say nothing of.
+func (j *Job) measurable() error {
+	metric, _, err := coordinator.Target(j.Limit.Target)
+	if err != nil || metric == coordinator.Loss || metric == coordinator.Fitness || metric == coordinator.TestLoss {
+		return nil
+	}
+	var tested []string
+	for _, s := range j.Config.Scores() {
+		if s.Key == string(metric) {
+			return nil
+		}
+		tested = append(tested, s.Key)
+	}
+	if j.own.maximises() {
+		return typed.Errorf("target %s: an objective calls nothing right or wrong: give fitness=, loss= or test_loss=, where the loss is minus the fitness", j.Limit.Target)
+	}
+	tested = append(tested, string(coordinator.TestLoss))
+	return typed.Errorf("target %s: it is not measured of model %s; take %s", j.Limit.Target, j.Net.Name, strings.Join(slices.Compact(tested), " or "))
 }
 
 // with reads the model and the data.
@@ -192,7 +217,9 @@ func (j *Job) with(o Options) error {
 			return err
 		}
 	}
-	j.Config.Loss = j.Net.Loss
+	if j.Net.Loss != models.CrossEntropy { // so that a configuration of before keeps its bytes
+		j.Config.Loss = j.Net.Loss
+	}
 	return j.load(o.Augment)
 }
 
@@ -238,12 +265,6 @@ func (j *Job) load(augment string) error {
 	}
 	if err := j.Net.Fits(set.Info); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
-	}
-	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestError && j.ungraded() {
-		return typed.Errorf("target %s: model %s calls no prediction wrong, since its loss is %s; take test_loss", j.Limit.Target, j.Net.Name, j.Net.Loss)
-	}
-	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && metric == coordinator.TestBits && !set.Text {
-		return typed.Errorf("target %s: data %s are no text, whose bytes it is of; take test_loss", j.Limit.Target, name)
 	}
 	if data.IsPath(name) {
 		if err := set.CheckClasses(); err != nil {
@@ -305,7 +326,7 @@ func (j *Job) size() optim.DataSize {
 // core is the coordinator's share of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: j.size(), Tests: j.Config.Test, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
+		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 

@@ -14,7 +14,6 @@ import (
 	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/catalog"
-	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/worker"
@@ -142,9 +141,6 @@ func (j *Job) measures(o Options) (err error) {
 	}
 	if at := option.Device.Text(o); at != "" && at != option.CPU {
 		return typed.Errorf("device %s: an objective computes in processes of its own: leave the device out", at)
-	}
-	if metric, _, err := coordinator.Target(o.Limit.Target); err == nil && metric == coordinator.TestError {
-		return typed.Errorf("target %s: an objective calls nothing right or wrong: give fitness=, loss= or test_loss=, where the loss is minus the fitness", o.Limit.Target)
 	}
 	if err := ungraded(j.Alg); err != nil {
 		return err

@@ -399,6 +399,9 @@ func (out *Restored) Continue(o Options) error {
 		j.Config.Version = logVersionTold
 	}
 	j.Limit, j.Unattended = o.Limit, o.Unattended
+	if err := j.measurable(); err != nil {
+		return err
+	}
 	p := out.Checkpoint.Progress
 	if o.Limit != out.Limit {
 		out.met = ""

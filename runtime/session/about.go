@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,14 @@ type About struct {
 	Name string   `json:"name,omitempty"` // shown in place of the directory's
 	Tags []string `json:"tags,omitempty"` // words without blanks, each once
 	Note string   `json:"note,omitempty"`
+
+	Rounds []RoundNote `json:"rounds,omitempty"` // ascending, each round once
+}
+
+// RoundNote is what a person wrote of a round of a session.
+type RoundNote struct {
+	Round uint64 `json:"round"`
+	Text  string `json:"text"`
 }
 
 // AboutName is the file's name.
@@ -33,6 +42,9 @@ const (
 	maxTag   = 24
 	maxTags  = 16
 	maxNote  = 1000
+
+	maxRoundNote  = 200
+	maxRoundNotes = 200
 )
 
 // ReadAbout is what was written of the session in dir; what cannot be read is as if nobody had written anything.
@@ -42,7 +54,7 @@ func ReadAbout(dir string) (a About) {
 		return a
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	text, err := io.ReadAll(io.LimitReader(f, 512<<10))
 	if err != nil || json.Unmarshal(text, &a) != nil || a.Check() != nil {
 		return About{}
 	}
@@ -70,7 +82,26 @@ func (a About) Check() error {
 	if len(a.Tags) > maxTags {
 		err = errors.Join(err, typed.Errorf("%d tags are too many: write %d at most", len(a.Tags), maxTags))
 	}
+	for i, n := range a.Rounds {
+		err = errors.Join(err, plain("note", n.Text, maxRoundNote))
+		if i > 0 && n.Round <= a.Rounds[i-1].Round {
+			err = errors.Join(err, typed.Errorf("the notes of round %d are out of order", n.Round))
+		}
+	}
+	if len(a.Rounds) > maxRoundNotes {
+		err = errors.Join(err, typed.Errorf("%d notes on rounds are too many: write %d at most", len(a.Rounds), maxRoundNotes))
+	}
 	return err
+}
+
+// Noted is a with a note on a round in place of what was there; an empty text takes it away.
+func (a About) Noted(round uint64, text string) About {
+	a.Rounds = slices.DeleteFunc(slices.Clone(a.Rounds), func(n RoundNote) bool { return n.Round == round })
+	if text = strings.TrimSpace(text); text != "" {
+		at, _ := slices.BinarySearchFunc(a.Rounds, round, func(n RoundNote, r uint64) int { return cmp.Compare(n.Round, r) })
+		a.Rounds = slices.Insert(a.Rounds, at, RoundNote{round, text})
+	}
+	return a
 }
 
 // Write puts it beside the log of the session in dir, whole or not at all; where nothing is left to say, there is no
@@ -86,7 +117,7 @@ func (a About) Write(dir string) error {
 		return err
 	}
 	path := filepath.Join(dir, AboutName)
-	if a.Name == "" && a.Note == "" && len(a.Tags) == 0 {
+	if a.Name == "" && a.Note == "" && len(a.Tags) == 0 && len(a.Rounds) == 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("session: %w", err)
 		}

@@ -1,9 +1,12 @@
 package session
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,5 +76,41 @@ func TestAbout(t *testing.T) {
 	}
 	if (About{Name: "x"}).Write(home) == nil {
 		t.Error("a directory without a log is written to")
+	}
+}
+
+// Notes on rounds are kept in order, one a round, beside what else a person wrote.
+func TestRoundNotes(t *testing.T) {
+	a := About{Name: "first"}.Noted(40, "b").Noted(7, " a ").Noted(40, "c").Noted(90, "d").Noted(90, " ")
+	if want := []RoundNote{{7, "a"}, {40, "c"}}; !slices.Equal(a.Rounds, want) || a.Name != "first" {
+		t.Errorf("%+v", a)
+	}
+	for name, bad := range map[string]About{
+		"long":  About{}.Noted(1, strings.Repeat("x", maxRoundNote+1)),
+		"lines": About{}.Noted(1, "a\nb"),
+		"order": {Rounds: []RoundNote{{3, "a"}, {2, "b"}}},
+		"twice": {Rounds: []RoundNote{{3, "a"}, {3, "b"}}},
+		"so many": {Rounds: func() (all []RoundNote) {
+			for i := range maxRoundNotes + 1 {
+				all = append(all, RoundNote{uint64(i), "a"})
+			}
+			return all
+		}()},
+	} {
+		if bad.Check() == nil {
+			t.Errorf("%s: nothing is said", name)
+		}
+	}
+	s, err := create(filepath.Join(t.TempDir(), "s"), manual())
+	check(t, err)
+	check(t, s.Append(config()))
+	check(t, s.Close())
+	check(t, About{}.Noted(7, "a").Write(s.Dir()))
+	if got := ReadAbout(s.Dir()); len(got.Rounds) != 1 {
+		t.Errorf("%+v", got)
+	}
+	check(t, ReadAbout(s.Dir()).Noted(7, "").Write(s.Dir()))
+	if _, err := os.Stat(filepath.Join(s.Dir(), AboutName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that says nothing stays: %v", err)
 	}
 }

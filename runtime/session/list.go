@@ -24,6 +24,7 @@ type Info struct {
 	Seed                           uint64
 
 	Started   time.Time // of the first record; of the directory where there is none
+	Objective string    // what it maximises in place of a model's score, as its command was called; "" for nothing
 	Round     uint64    // rounds done
 	Phase     event.Phase
 	Score     *Scored // what the centre was tested by; nil before the first evaluation
@@ -99,7 +100,7 @@ func (x *Info) read() error {
 	}
 	x.Started = time.Unix(0, first.At)
 	if c := first.Config; c != nil {
-		x.Preset, x.Model, x.Data, x.Seed = c.Preset, c.Model, c.Data, c.Seed
+		x.Preset, x.Model, x.Data, x.Seed, x.Objective = c.Preset, c.Model, c.Data, c.Seed, c.Objective
 	}
 	if err := r.refresh(); err != nil {
 		return err

@@ -89,6 +89,7 @@ func TestRestartIsNoticedSoon(t *testing.T) {
 		time.Sleep(time.Second)
 		net.set(func() { net.dead[address(0).String()] = true })
 		closeAll(t, server)
+		time.Sleep(10 * time.Millisecond) // what it sent last is lost, and not under way
 		net.set(func() { clear(net.dead) })
 		again := open(0)
 		began := time.Now()

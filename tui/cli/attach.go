@@ -14,6 +14,7 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/door"
 	"brood/runtime/event"
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/summary"
 	"brood/transport/wire"
@@ -30,12 +31,14 @@ func clientName() string {
 	return "operator"
 }
 
-// look opens the workbench on a session; from there a person may go to others. opt has what the flags say.
-func look(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
+// look opens the workbench on a session; from there a person may go to others. opt has what the flags say, and program
+// is the command of an objective, "" for none.
+func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s streams) error {
 	lib, err := newShelf(o)
 	if err != nil {
 		return err
 	}
+	lib.program = program
 	if o.Commander == nil && o.Session != "" {
 		opt.Title = filepath.Base(o.Session)
 	}
@@ -67,7 +70,7 @@ func resolve(what string) (string, error) {
 
 func attachCommand(s streams) *cobra.Command {
 	var take, asJSON, readOnly bool
-	var as string
+	var as, program string
 	var frames frameFlags
 	var draw drawFlags
 	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
@@ -108,9 +111,10 @@ func attachCommand(s streams) *cobra.Command {
 			if o.Close = run.Close; run.look {
 				o.Commander = nil
 			}
-			return look(c.Context(), o, opt, s)
+			return look(c.Context(), o, opt, program, s)
 		}}
 	draw.register(c)
+	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print what happens, and read commands, as one JSON object a line")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "look only: no key and no line of --json changes anything")

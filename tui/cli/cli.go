@@ -101,7 +101,7 @@ func newRoot(s streams) *cobra.Command {
 		SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if s.terminal && len(passOn(c, drawNames...)) == 0 && recordedAny() {
-				return look(c.Context(), tui.Opened{}, run.draw.options(), s)
+				return look(c.Context(), tui.Opened{}, run.draw.options(), "", s)
 			}
 			return run.execute(c, "", s)
 		},

@@ -17,6 +17,7 @@ import (
 
 	"brood/runtime/door"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/session"
 )
 
@@ -49,7 +50,7 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", dir, filepath.Base(dir), filepath.Base(dir))
 		return nil
 	}
-	return look(c.Context(), live(dir, client), f.draw.options(), s)
+	return look(c.Context(), live(dir, client), f.draw.options(), option.Objective.Text(o.Options), s)
 }
 
 // trainDetached starts a new run, or one that goes on, as a process of its own, and waits until it answers. When a new

@@ -18,6 +18,7 @@ import (
 	"brood/runtime/geometry"
 	"brood/runtime/host"
 	"brood/runtime/library"
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/tui"
 )
@@ -26,8 +27,10 @@ import (
 type shelf struct {
 	home string
 	lib  *library.Library
-	mu   sync.Mutex
-	at   tui.Opened // last
+	// the command of an objective that was given here; sessions that maximise another refuse it
+	program string
+	mu      sync.Mutex
+	at      tui.Opened // last
 }
 
 // newShelf has the sessions of this user, and at first one of them in view.
@@ -63,6 +66,23 @@ func (l *shelf) went(o tui.Opened) tui.Opened {
 	return o
 }
 
+// programFor is the objective's command for a session: nothing for one that maximises none.
+func (l *shelf) programFor(dir string) string {
+	if session.Describe(dir).Objective == "" {
+		return ""
+	}
+	return l.program
+}
+
+// goesOn are the options of a run that goes on from a session.
+func (l *shelf) goesOn(dir, by string) (o host.Options, err error) {
+	o.By = by
+	if program := l.programFor(dir); program != "" {
+		err = option.Objective.Set(&o, program)
+	}
+	return o, err
+}
+
 // Scan implements tui.Library.
 func (l *shelf) Scan(_ context.Context, folder string) ([]library.Entry, error) {
 	return l.lib.Scan(cmp.Or(folder, l.home))
@@ -79,7 +99,12 @@ func (l *shelf) Save() error { return l.lib.Save() }
 
 // Resume implements tui.Keeper.
 func (l *shelf) Resume(ctx context.Context, dir string, limit event.Limit) (tui.Opened, error) {
-	o := host.Order{Dir: dir, Resume: true, Options: host.Options{By: "flag", Limit: limit}}
+	options, err := l.goesOn(dir, "flag")
+	if err != nil {
+		return tui.Opened{}, err
+	}
+	options.Limit = limit
+	o := host.Order{Dir: dir, Resume: true, Options: options}
 	client, err := trainDetached(ctx, o, "")
 	if err != nil {
 		return tui.Opened{}, err
@@ -98,7 +123,7 @@ func (l *shelf) Export(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return (&exporting{to: toModel}).one(ctx, dir, file, func(event.Commit) {})
+	return (&exporting{to: toModel, program: l.programFor(dir)}).one(ctx, dir, file, func(event.Commit) {})
 }
 
 // free is the first of NAME.EXT, NAME-2.EXT and so on that there is not yet.
@@ -117,7 +142,20 @@ func free(name, ext string) (file string, err error) {
 }
 
 // Describe implements tui.Keeper.
-func (l *shelf) Describe(_ context.Context, dir string, a session.About) error { return a.Write(dir) }
+func (l *shelf) Describe(_ context.Context, dir string, a session.About) error {
+	a.Rounds = session.ReadAbout(dir).Rounds // which may be newer than what was read with the rest
+	return a.Write(dir)
+}
+
+// Noted implements tui.Keeper.
+func (l *shelf) Noted(_ context.Context, dir string) []session.RoundNote {
+	return session.ReadAbout(dir).Rounds
+}
+
+// Note implements tui.Keeper. What others wrote meanwhile stays.
+func (l *shelf) Note(_ context.Context, dir string, round uint64, text string) error {
+	return session.ReadAbout(dir).Noted(round, text).Write(dir)
+}
 
 // Open implements tui.Library.
 func (l *shelf) Open(ctx context.Context, dir string) (tui.Opened, error) {
@@ -148,7 +186,11 @@ func (l *shelf) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	o := host.Order{Dir: dir, From: b.Session, At: b.At, Options: host.Options{By: "fork"}}
+	options, err := l.goesOn(b.Session, "fork")
+	if err != nil {
+		return tui.Opened{}, err
+	}
+	o := host.Order{Dir: dir, From: b.Session, At: b.At, Options: options}
 	for _, s := range b.Set {
 		o.Options.Set = append(o.Options.Set, event.Setting{Knob: s.Knob, Expr: s.Expr})
 	}
@@ -172,5 +214,9 @@ func (l *shelf) Nearest(dir string, at uint64) (nearest uint64, err error) {
 
 // Geometry implements tui.Geometer.
 func (l *shelf) Geometry(ctx context.Context, dir string, want geometry.Wanted, told func(round uint64)) (*geometry.Geometry, error) {
-	return host.MeasureGeometry(ctx, dir, want, func(k event.Commit) { told(k.To) })
+	own, err := host.Program(l.programFor(dir))
+	if err != nil {
+		return nil, err
+	}
+	return own.MeasureGeometry(ctx, dir, want, func(k event.Commit) { told(k.To) })
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/runtime/event"
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/tui"
 )
@@ -112,6 +113,29 @@ func TestModelsBesideEachOther(t *testing.T) {
 		}
 		if err := os.WriteFile(got, nil, 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// The command of an objective that was given with the workbench goes to sessions that maximise one, and to no other.
+func TestLibraryGoesOnWithTheObjective(t *testing.T) {
+	home := shelve(t, "classes")
+	s, err := session.Create(filepath.Join(home, "maximises"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(event.Record{At: 1e18, Config: &event.Config{Version: 5, Objective: "./f"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lib := newTestShelf(t)
+	lib.program = "python3 ./f"
+	for name, want := range map[string]string{"classes": "", "maximises": "python3 ./f"} {
+		o, err := lib.goesOn(filepath.Join(home, name), "fork")
+		if got := option.Objective.Text(o); err != nil || got != want || o.By != "fork" {
+			t.Errorf("%s: goes on with %q by %q (%v), want %q", name, got, o.By, err, want)
 		}
 	}
 }

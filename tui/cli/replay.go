@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/summary"
 )
@@ -21,6 +22,7 @@ func ignoreEnd(err error) error {
 
 func replayCommand(s streams) *cobra.Command {
 	var at uint64
+	var program string
 	var draw drawFlags
 	var frames frameFlags
 	c := &cobra.Command{Use: "replay SESSION", Short: "Look back at a session as if it happened again", Args: exactly("a SESSION"),
@@ -48,9 +50,10 @@ func replayCommand(s streams) *cobra.Command {
 			case !s.terminal:
 				return reprint(c, r, at, s)
 			}
-			return look(c.Context(), recorded(dir, r), opt, s)
+			return look(c.Context(), recorded(dir, r), opt, program, s)
 		}}
 	c.Flags().Uint64Var(&at, "at", 0, "begin after this round")
+	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	draw.register(c)
 	frames.register(c)
 	return c

@@ -31,32 +31,49 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // unseen N: at least N processes run the script's brood as a worker, or ssh for one, and none shows a join URL.
-// Processes of other scripts do not count.
+// Processes of other scripts do not count. What is read of a process that ends at that moment may be cut off and look
+// like one of this script, whose own go on: a URL counts if it is there a second later.
 func unseen(ts *testscript.TestScript, neg bool, args []string) {
 	n := 0
+	var shown []string
 	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	ts.Check(err)
 	for _, path := range found {
-		line, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(line, []byte(ts.Getenv("BROOD"))) || !bytes.Contains(line, []byte("worker")) {
+		line, own := workerOf(ts, path)
+		if !own {
 			continue
-		}
-		env, err := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))
-		if err != nil || len(env) == 0 {
-			continue // it has ended since: what is over has no environment, and nobody can tell whose it was
-		}
-		if env = append([]byte{0}, env...); bytes.Contains(env, []byte("\x00WORK=")) &&
-			!bytes.Contains(env, []byte("\x00WORK="+ts.Getenv("WORK")+"\x00")) {
-			continue // another script's, at the same time
 		}
 		n++
 		if bytes.Contains(line, []byte("brood://")) {
-			ts.Fatalf("a process list shows %q", bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+			shown = append(shown, path)
 		}
 	}
 	if want, _ := strconv.Atoi(args[0]); n < want {
 		ts.Fatalf("%d processes of workers, want %d", n, want)
 	}
+	if len(shown) == 0 {
+		return
+	}
+	time.Sleep(time.Second)
+	for _, path := range shown {
+		if line, own := workerOf(ts, path); own {
+			ts.Fatalf("a process list shows %q", bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+		}
+	}
+}
+
+// workerOf is the command line of a process, and whether it is of a worker, or of ssh for one, that this script began.
+func workerOf(ts *testscript.TestScript, path string) (line []byte, own bool) {
+	line, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(line, []byte(ts.Getenv("BROOD"))) || !bytes.Contains(line, []byte("worker")) {
+		return nil, false
+	}
+	env, err := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))
+	if err != nil || len(env) == 0 {
+		return nil, false // it has ended since: what is over has no environment
+	}
+	env = append([]byte{0}, env...) // over ssh there is no WORK
+	return line, !bytes.Contains(env, []byte("\x00WORK=")) || bytes.Contains(env, []byte("\x00WORK="+ts.Getenv("WORK")+"\x00"))
 }
 
 // daemon runs a server in the foreground until the script has ended. What it says is in NAME.log.
