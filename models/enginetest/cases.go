@@ -109,7 +109,7 @@ func toyOf(t *testing.T, m *models.Model) *data.Set {
 		shape = []int{1, 2, 3}
 	}
 	if m.Regression() {
-		return toyFor(t, m.Outputs, 24, shape...)
+		return ToyFor(t, m.Outputs, 24, shape...)
 	}
 	return Toy(t, shape...)
 }

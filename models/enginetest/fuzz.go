@@ -45,7 +45,7 @@ func (mk Make) fuzz(t *testing.T) {
 			if m.Regression() {
 				outputs = m.Outputs
 			}
-			mk.compare(t, m, toyFor(t, outputs, 96, d.input...), d.samples, 16, 3)
+			mk.compare(t, m, ToyFor(t, outputs, 96, d.input...), d.samples, 16, 3)
 		})
 	}
 }

@@ -20,10 +20,11 @@ func Toy(t *testing.T, shape ...int) *data.Set {
 }
 
 // toy is n of them, of which a quarter are for validation.
-func toy(t *testing.T, n int, shape ...int) *data.Set { return toyFor(t, 0, n, shape...) }
+func toy(t *testing.T, n int, shape ...int) *data.Set { return ToyFor(t, 0, n, shape...) }
 
-// toyFor has so many targets a sample, some of them far out, in place of classes where there are any.
-func toyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
+// ToyFor is n samples, of which a quarter are for validation, with so many targets each, some of them far out, in place
+// of classes where there are any.
+func ToyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
 	t.Helper()
 	key := noise.Key{Seed: 5, Purpose: noise.Data}
 	r := data.Raster{Pixels: make([]byte, n*models.Size(shape)), Labels: make([]byte, n)}

@@ -150,7 +150,7 @@ func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, a
 	if e.bounds.Norms { // a batch goes through in one piece
 		sum = most
 	}
-	if err := c.loss(c.from.ids, c.viewOf, 0, sum, at, c.target, len(t.IDs)); err != nil {
+	if err := c.loss(c.from.ids, c.viewOf, 0, sum, at, noSums, c.target, len(t.IDs)); err != nil {
 		return err
 	}
 	return e.issue(b)

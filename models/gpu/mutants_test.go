@@ -41,6 +41,9 @@ var plants = [][2]string{
 	{"*d = more ? *d + v : v;", "*d = v;"},
 	{"scale = 2 * (1.0f / (float)size)", "scale = 2 * (1.0f / (float)most)"},
 	{"blake_order[i]", "i"},
+	{"slope = e < -1.0f ? -1.0f : e > 1.0f ? 1.0f : e;", "slope = e;"},
+	{"fabs((double)e) - 0.5", "fabs((double)e) - 0.25"},
+	{"part = part + squares[(ulong)z * most + s];", "part = squares[(ulong)z * most + s] + part * (1 - 0x1p-52);"},
 	{"s = t == 0 ? c : s + c;", "s = t == 0 ? c : fma((float4)(as_float(p[0])), x, s);"},
 	{"row * p[4] + i, live)", "row * n + i, live)"},
 	{"k < words[ends + ENTRY + 1]", "k < words[ends + ENTRY] + 1"},
@@ -82,12 +85,13 @@ func TestPlantedFaults(t *testing.T) {
 				t.Skip("BROOD_LONG=all plants it too: each fault compiles every kernel")
 			}
 			seen, found := 0, false
-			for _, layers := range append(nets[4:9:9], nets[1], nets[2], nets[11], means[0]) {
+			for _, layers := range append(nets[4:9:9], nets[1], nets[2], nets[11], means[0], means[2], means[3]) {
 				set, shape := glyphs, "[1,28,28]"
 				last := []string{"dense out=10"}
 				switch {
 				case strings.HasPrefix(layers[0], "loss"):
-					set, shape, last = enginetest.Toy(t, 2, 5, 6), "[2,5,6]", nil
+					shape, last = "[2,5,6]", nil
+					set = meant(t, net(t, shape, 0, layers...))
 				case layers[1] == nets[1][1]:
 					set, shape, last = cut, "[2,5,6]", []string{fmt.Sprintf("dense out=%d", cut.Classes)}
 				}

@@ -184,8 +184,9 @@ func (p *pass) drop(o *op, x, y Memory) {
 }
 
 // loss appends losses and hits of the samples and, unless d is 0, the gradient of each entry's mean loss; and adds them
-// to the entries' sums in the log, which begin at an element. ids and blocks are as the kernel has them.
-func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums uint64, targets uint32, entries int) error {
+// to the entries' sums in the log, which begin at an element. Squared errors of a regression are added to those that
+// begin at squares, unless it is noSums. ids and blocks are as the kernel has them.
+func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint64, targets uint32, entries int) error {
 	e, classes := p.e, p.e.plan.model.Classes
 	losses, err := e.room("losses", 4*p.entries*p.most)
 	if err != nil {
@@ -200,16 +201,45 @@ func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums uint64, target
 		d, want = losses, 0
 	}
 	z := p.acts[e.plan.last]
-	if e.model.Loss == models.Distance {
+	switch e.model.Loss {
+	case models.MSE, models.Huber:
+		errors, err := e.room("squares", 8*p.entries*p.most)
+		if err != nil {
+			return err
+		}
+		huber := uint32(0)
+		if e.model.Loss == models.Huber {
+			huber = 1
+		}
+		p.b.launch("regression", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.targets, uint32(e.model.Outputs), huber, z.m, z.list, z.step,
+			d, want, losses, hits, errors)
+		if squares != noSums {
+			p.b.launch("tally_squares", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), errors, targets, e.log, squares)
+		}
+	case models.Distance:
 		x := p.acts[0]
 		p.b.launch("squared_distance", p.most, p.entries, wordsHere{}, p.sizes, uint32(p.most), uint32(e.model.Features), x.m, x.list, x.step, z.m, z.list, z.step,
 			d, want, losses, hits)
-	} else {
+	default:
 		p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels, uint32(classes), z.m, z.list, z.step, d, want, losses, hits)
 	}
 	p.b.launch("tally", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), losses, hits, targets,
 		e.log, sums, e.log, sums+uint64(entries))
 	return nil
+}
+
+// noSums is where nothing is added up.
+const noSums = math.MaxUint64
+
+// squareSums reserves a float64 for each of n entries in the log, zero at first, and says where it goes.
+func (e *Engine) squareSums(b *batch, out []float64) (at uint64, err error) {
+	place, err := e.tell(8*len(out), func(p []byte) {
+		for i := range out {
+			out[i] = math.Float64frombits(binary.LittleEndian.Uint64(p[8*i:]))
+		}
+	})
+	b.launch("zeros", 2*len(out), 1, e.log, place/4, uint64(2*len(out)))
+	return place / 8, err
 }
 
 // sums reserves a float64 and a count for each of n entries in the log, zero at first, and says how they are read.

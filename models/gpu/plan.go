@@ -35,14 +35,11 @@ type op struct {
 // UncoveredError says that there are no kernels for a layer yet.
 type UncoveredError struct {
 	Model string
-	Layer int // counted from 1; 0: it is the loss
+	Layer int // counted from 1
 	Why   string
 }
 
 func (e *UncoveredError) Error() string {
-	if e.Layer == 0 {
-		return fmt.Sprintf("model %s: %s has no kernels for a device yet: train it on the processor", e.Model, e.Why)
-	}
 	return fmt.Sprintf("model %s: layer %d: %s has no kernels for a device yet: train it on the processor", e.Model, e.Layer, e.Why)
 }
 
@@ -54,9 +51,6 @@ func Covers(m *models.Model) error {
 
 // compile lays the model out.
 func compile(m *models.Model) (*plan, error) {
-	if m.Regression() {
-		return nil, &UncoveredError{m.Name, 0, "the loss " + m.Loss}
-	}
 	takers := m.Takers()
 	p := &plan{model: m, floats: []int{m.Features}, users: []int{takers[0]}}
 	results := []int{0} // the activation of each result

@@ -234,7 +234,8 @@ func net(t *testing.T, input string, classes int, layers ...string) *models.Mode
 	t.Helper()
 	text := fmt.Sprintf("name = 'net'\nclasses = %d\ninput = %s\n", classes, input)
 	if loss, ok := strings.CutPrefix(layers[0], "loss "); ok {
-		text, layers = fmt.Sprintf("name = 'net'\nloss = '%s'\ninput = %s\n", loss, input), layers[1:]
+		name, outputs, _ := strings.Cut(loss, " ")
+		text, layers = fmt.Sprintf("name = 'net'\nloss = '%s'\n%s\ninput = %s\n", name, outputs, input), layers[1:]
 	}
 	for _, l := range layers {
 		f := strings.Fields(l)
@@ -265,10 +266,20 @@ var nets = [][]string{
 	{"flatten", "layernorm", "dense out=70 name='x'", "layernorm", "dense out=65", "gelu", "dropout rate=0.2", "dense out=70", "add with='x'", "tanh", "dense out=9", "silu", "relu", "leakyrelu"},
 }
 
-// means are models of a distance: how far their results are from the sample.
+// means are models without classes: how far their results are from the sample, or from its targets.
 var means = [][]string{
 	{"loss distance", "constant out=60"},
 	{"loss distance", "flatten", "dense out=9", "batchnorm", "relu", "dense out=60"},
+	{"loss mse outputs=3", "flatten", "dense out=9", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"},
+	{"loss huber", "conv out=3 kernel=3", "relu", "flatten", "dense out=1"},
+}
+
+// meant are samples for such a model.
+func meant(t *testing.T, m *models.Model) *data.Set {
+	if m.Regression() {
+		return enginetest.ToyFor(t, m.Outputs, 90, 2, 5, 6)
+	}
+	return enginetest.Toy(t, 2, 5, 6)
 }
 
 // TestModelsHaveTheSameBits: gradients, evaluations and candidates of every kind of noise, on bytes, on augmented bytes
@@ -310,7 +321,10 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 		}
 	}
 	for i, layers := range means {
-		t.Run(fmt.Sprintf("mean %d", i), func(t *testing.T) { sameModel(t, net(t, "[2,5,6]", 0, layers...), toy) })
+		t.Run(fmt.Sprintf("mean %d", i), func(t *testing.T) {
+			m := net(t, "[2,5,6]", 0, layers...)
+			sameModel(t, m, meant(t, m))
+		})
 	}
 }
 
@@ -389,17 +403,17 @@ func (w *twins) models() {
 	masks[2].Round = 1<<32 - 5 // and so its samples' positions have two cipher keys
 	n := min(len(train), 300)
 	batches := [][]int32{train[:n], train[3:6], train[5:min(n, 42)]}
-	loss, sums, right := make([]float32, 3), make([]float64, 3), make([]int64, 3)
+	loss, sums, right, squares := make([]float32, 3), make([]float64, 3), make([]int64, 3), make([]float64, 3)
 	w.same("gradients", func(ms []engine.Mat) ([]engine.Task, func() any) {
 		return []engine.Task{engine.Gradients{X: ms[x], Rows: []engine.Row{3, 1, 1}, Batches: batches, Masks: masks, Stats: ms[stats], StatRows: []engine.Row{2, 0, 3}, G: ms[g], Loss: loss}}, func() any { return loss }
 	})
 	for _, given := range []bool{true, false} {
 		w.same(fmt.Sprintf("evaluate, statistics given: %v", given), func(ms []engine.Mat) ([]engine.Task, func() any) {
-			task := engine.Evaluate{X: ms[x], Rows: []engine.Row{2, 0, 3}, Batches: batches, Drawn: masks, Loss: sums, Correct: right}
+			task := engine.Evaluate{X: ms[x], Rows: []engine.Row{2, 0, 3}, Batches: batches, Drawn: masks, Loss: sums, Correct: right, Squares: squares}
 			if given {
 				task.Stats = ms[stats]
 			}
-			return []engine.Task{task}, func() any { return []any{sums, right} }
+			return []engine.Task{task}, func() any { return []any{sums, right, squares} }
 		})
 	}
 	w.same("statistics", func(ms []engine.Mat) ([]engine.Task, func() any) {

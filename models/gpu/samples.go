@@ -8,10 +8,10 @@ import (
 	"brood/models/noise"
 )
 
-// samples are the data set on the device: labels, and pixels with the value of each, or values. Samples that are
-// augmented are drawn there.
+// samples are the data set on the device: labels or targets, and pixels with the value of each, or values. Samples that
+// are augmented are drawn there.
 type samples struct {
-	labels, pixels, values, tables Memory
+	labels, targets, pixels, values, tables Memory
 }
 
 // sendAtOnce is the bytes of a piece of an upload.
@@ -43,6 +43,12 @@ func (e *Engine) upload() (err error) {
 	s := &e.samples
 	if s.labels, err = e.put("labels", 1, func(p []byte, id int32) []byte { return append(p, byte(e.set.Label(id))) }); err != nil {
 		return err
+	}
+	if outputs := e.set.Outputs; outputs > 0 {
+		s.targets, err = e.put("targets", 4*outputs, func(p []byte, id int32) []byte { return appendFloats(p, e.set.Targets(id)) })
+		if err != nil {
+			return err
+		}
 	}
 	tables := e.set.Normal()
 	if len(tables) == 0 {

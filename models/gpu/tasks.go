@@ -118,7 +118,7 @@ func (e *Engine) gradients(t engine.Gradients) error {
 			p.stats, p.pace = b.rows(t.Stats, t.StatRows[lo:hi]), models.NormMomentum
 		}
 		p.forward(0, true)
-		if err := p.loss(from.ids, none, grads[e.plan.last], most, at, b.numbers(lo, hi), n); err != nil {
+		if err := p.loss(from.ids, none, grads[e.plan.last], most, at, noSums, b.numbers(lo, hi), n); err != nil {
 			return err
 		}
 		g, row := behind(t.G)
@@ -146,6 +146,14 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 	if err != nil {
 		return err
 	}
+	squares := uint64(noSums)
+	if t.Squares != nil && !e.model.Regression() {
+		clear(t.Squares[:n])
+	} else if t.Squares != nil {
+		if squares, err = e.squareSums(head, t.Squares[:n]); err != nil {
+			return err
+		}
+	}
 	if err := e.issue(head); err != nil {
 		return err
 	}
@@ -155,7 +163,7 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 		stretch = longest(t.Batches)
 	}
 	for from := 0; from < longest(t.Batches); from += stretch {
-		if err := e.stretch(&t, from, stretch, at); err != nil {
+		if err := e.stretch(&t, from, stretch, at, squares); err != nil {
 			return err
 		}
 	}
@@ -166,7 +174,7 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 func (e *Engine) own(t *engine.Evaluate) bool { return e.bounds.Norms && t.Stats.Rows == 0 }
 
 // stretch evaluates samples [first, first+size) of every batch.
-func (e *Engine) stretch(t *engine.Evaluate, first, size int, at uint64) error {
+func (e *Engine) stretch(t *engine.Evaluate, first, size int, at, squares uint64) error {
 	var views []view
 	var cut [][]int32
 	for i, ids := range t.Batches {
@@ -194,7 +202,7 @@ func (e *Engine) stretch(t *engine.Evaluate, first, size int, at uint64) error {
 			p.stats, p.given = b.rows(t.Stats, t.Rows[lo:hi]), true
 		}
 		p.forward(0, false)
-		if err := p.loss(from.ids, none, 0, sum, at, b.numbers(lo, hi), len(views)); err != nil {
+		if err := p.loss(from.ids, none, 0, sum, at, squares, b.numbers(lo, hi), len(views)); err != nil {
 			return err
 		}
 		return e.issue(b)

@@ -73,7 +73,7 @@ type Config struct {
 	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
 
-	Loss    string   `cbor:"31,keyasint,omitempty"` // of the model; logs of before say it in ModelSpec alone
+	Loss    string   `cbor:"31,keyasint,omitempty"` // of the model, where that is not cross-entropy; logs of before say it in ModelSpec alone
 	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
 }
 

@@ -217,7 +217,9 @@ func (j *Job) with(o Options) error {
 			return err
 		}
 	}
-	j.Config.Loss = j.Net.Loss
+	if j.Net.Loss != models.CrossEntropy { // so that a configuration of before keeps its bytes
+		j.Config.Loss = j.Net.Loss
+	}
 	return j.load(o.Augment)
 }
 

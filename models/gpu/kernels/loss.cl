@@ -107,3 +107,52 @@ __kernel void squared_distance(__global const uint *words, uint sizes, uint most
 	losses[at] = (float)sum;
 	hits[at] = 0;
 }
+
+// The loss of a regression of a sample by a work item, its squared error, both means over the outputs in float64, and
+// with want d = scale*slope with scale = 1/samples/outputs. Where huber, errors beyond 1 count in a line. Block z of ids
+// is that of list blocks.
+__kernel void regression(__global const uint *words, uint ids, uint blocks, uint sizes, uint most, __global const float *targets, uint outputs, uint huber,
+	__global const float *y, uint listy, ulong stepy, __global float *d, uint want, __global float *losses, __global uint *hits, __global double *squares)
+{
+	uint s = COLUMN, z = ENTRY, size = words[sizes + z];
+	if (s >= size)
+		return;
+	ulong at = (ulong)z * most + s;
+	y += ROW(words, listy) * stepy + (ulong)s * outputs;
+	targets += (ulong)words[ids + (uint)ROW(words, blocks) * most + s] * outputs;
+	float scale = 1.0f / (float)size / (float)outputs;
+	double loss = 0, all = 0;
+	for (uint i = 0; i < outputs; i++) {
+		float e = y[i] - targets[i], slope = 2 * e;
+		double square = (double)e * (double)e;
+		all = all + square;
+		if (huber) {
+			slope = e < -1.0f ? -1.0f : e > 1.0f ? 1.0f : e;
+			loss = loss + (e < -1.0f || e > 1.0f ? fabs((double)e) - 0.5 : square / 2);
+		} else
+			loss = loss + square;
+		if (want)
+			d[at * outputs + i] = scale * slope;
+	}
+	losses[at] = (float)(loss / (double)outputs);
+	squares[at] = all / (double)outputs;
+	hits[at] = 0;
+}
+
+// Squared errors of an entry are added to its sum as losses are by tally.
+__kernel void tally_squares(__global const uint *words, uint sizes, uint entries, uint most, uint piece, __global const double *squares, uint targets,
+	__global double *sums, ulong at)
+{
+	uint z = get_global_id(0);
+	if (z >= entries)
+		return;
+	uint size = words[sizes + z], target = words[targets + z];
+	double sum = sums[at + target];
+	for (uint lo = 0; lo < size; lo += piece) {
+		double part = 0;
+		for (uint s = lo; s < min(size, lo + piece); s++)
+			part = part + squares[(ulong)z * most + s];
+		sum = sum + part;
+	}
+	sums[at + target] = sum;
+}
