@@ -13,6 +13,9 @@ const (
 	LeakySlope   = 0.01
 )
 
+// Bytes are those that there are.
+const Bytes = 256
+
 // maxParams keeps every offset of a model far from overflow.
 const maxParams = 1 << 31
 
@@ -98,6 +101,9 @@ func (c *compiler) finish() error {
 			return &SpecError{i + 1, m.Layers[i].Kind, "no later layer takes its result; name it and take it, or leave it out"}
 		}
 	}
+	if err := m.readsText(); err != nil {
+		return err
+	}
 	last := &m.Layers[len(m.Layers)-1]
 	want, what := m.Outputs, fmt.Sprintf("the model has %d classes", m.Classes)
 	switch {
@@ -108,6 +114,23 @@ func (c *compiler) finish() error {
 	}
 	if len(last.Out) != 1 || last.Out[0] != want {
 		return &SpecError{len(m.Layers), last.Kind, fmt.Sprintf("the last layer gives %s, %s; end with a dense layer of out = %d", show(last.Out), what, want)}
+	}
+	return nil
+}
+
+// readsText checks that a model with an embedding takes a text by it alone: its bytes are no numbers.
+func (m *Model) readsText() error {
+	if m.Vocabulary == 0 {
+		return nil
+	}
+	for i := range m.Layers {
+		l := &m.Layers[i]
+		if l.From == 0 && l.Kind != Embedding && l.Kind != Constant || l.Kind == Add && l.With == 0 {
+			return &SpecError{i + 1, l.Kind, "takes the bytes of a text as numbers; let it take an embedding of them"}
+		}
+	}
+	if m.Loss != CrossEntropy {
+		return &SpecError{What: fmt.Sprintf("the loss %s with an embedding; the byte behind a window is a class: take the loss %s", m.Loss, CrossEntropy)}
 	}
 	return nil
 }
@@ -130,6 +153,9 @@ func (c *compiler) add(s *LayerSpec) error {
 	}
 	in := c.m.Shape(from)
 	l := Layer{Kind: s.Kind, From: from, In: in, Out: in, Groups: 1, Weight: -1, Bias: -1, Mean: -1, Var: -1}
+	if from > 0 {
+		l.Steps = c.m.Layers[from-1].Steps
+	}
 	if err := c.settle(&l, s); err != nil {
 		return err
 	}

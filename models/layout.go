@@ -17,6 +17,9 @@ const (
 	InitZero   = "zero"
 )
 
+// embeddingBound makes uniform values of mean 0 and deviation 1, those of the normal ones by which PyTorch begins.
+const embeddingBound = 1.7320508 // sqrt(3)
+
 // start is the initial value of a tensor: the constant at, or uniform within [-bound, bound).
 type start struct{ at, bound float32 }
 

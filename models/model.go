@@ -18,9 +18,11 @@ type Model struct {
 	Classes   int   // 0 where the loss is not CrossEntropy
 	Outputs   int   // values of a result: the classes, the numbers that a regression predicts, with Distance the features
 	Loss      string
-	Layers    []Layer
-	Layout    engine.Layout
-	inits     []start // one per tensor of the layout
+	// the bytes of a text that the model knows are those below, and Features are the context; 0: it reads no text
+	Vocabulary int
+	Layers     []Layer
+	Layout     engine.Layout
+	inits      []start // one per tensor of the layout
 }
 
 // Layer is one layer with its shapes settled. Result 0 is the sample, result i that of layer i, counted from 1.
@@ -32,9 +34,12 @@ type Layer struct {
 	Groups              int     // of a convolution
 	Rate                float64 // dropout: the probability of zero
 	Slope               float64 // of a leaky rectifier, below zero
-	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias)
+	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias; mingru: the gate's)
 	Weight, Bias int
-	Mean, Var    int // indices into Layout.StatTensors, -1 when absent
+	State        [2]int // of mingru: weight and bias of the state that the gate lets in
+	// positions of a text that the result has values for, one after the other in it; 0: it is no sequence
+	Steps     int
+	Mean, Var int // indices into Layout.StatTensors, -1 when absent
 }
 
 // Takers counts, for each result, the layers that take it; the loss takes the last one, and with Distance the sample.
@@ -62,10 +67,13 @@ func (m *Model) Flops() (forward, gradient float64) {
 	for i := range m.Layers {
 		l := &m.Layers[i]
 		deep[i+1] = deep[l.From] || l.Weight >= 0 || l.Kind == Add && deep[l.With]
-		if l.Kind != Dense && l.Kind != Conv {
+		if l.Kind != Dense && l.Kind != Conv && l.Kind != MinGRU {
 			continue
 		}
 		n := 2 * float64(m.Layout.Tensors[l.Weight].Len)
+		if l.Kind == MinGRU { // two of them, at each position
+			n *= 2 * float64(m.Features)
+		}
 		if l.Kind == Conv {
 			n *= float64(l.Out[1] * l.Out[2])
 		}
@@ -98,9 +106,25 @@ func (m *Model) Bounds(d *data.Set) engine.Bounds {
 // Regression says that the model predicts numbers.
 func (m *Model) Regression() bool { return m.Loss == MSE || m.Loss == Huber }
 
+// Context is the bytes of a text that the model reads to predict the one behind them; 0: it reads no text.
+func (m *Model) Context() int {
+	if m.Vocabulary == 0 {
+		return 0
+	}
+	return m.Features
+}
+
 // Fits says whether the samples of a data set, and their classes or targets, are what the model takes.
 func (m *Model) Fits(d data.Info) error {
 	shape, classes, outputs := d.Shape, d.Classes, d.Outputs
+	switch {
+	case m.Vocabulary > 0 && !d.Text:
+		return typed.Errorf("model %s reads text by its embedding, and the data are none; choose data such as tales or a .txt file, or another model", m.Name)
+	case m.Vocabulary == 0 && d.Text:
+		return typed.Errorf("model %s has no embedding, and the data are a text; choose a model that begins with one, such as bytes-small, or other data", m.Name)
+	case m.Vocabulary > 0 && m.Vocabulary < classes:
+		return typed.Errorf("model %s has the vocabulary %d, and the text has the byte %d; choose a text of lower bytes, or give the embedding a larger vocabulary", m.Name, m.Vocabulary, classes-1)
+	}
 	flat := len(m.Input) == 1 && m.Features == Size(shape)
 	if !flat && !slices.Equal(m.Input, shape) {
 		return typed.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)

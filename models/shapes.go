@@ -36,6 +36,10 @@ func (c *compiler) settle(l *Layer, s *LayerSpec) error {
 		if !(l.Slope >= 0 && l.Slope <= 1) {
 			return fmt.Errorf("slope = %v; it lies in 0 to 1", l.Slope)
 		}
+	case Embedding:
+		return c.embedding(l, s, "embed"+strconv.Itoa(n))
+	case MinGRU:
+		return c.mingru(l, s, "mingru"+strconv.Itoa(n))
 	case Flatten:
 		l.Out = []int{Size(l.In)}
 	case GlobalAvg:
@@ -69,7 +73,7 @@ func (c *compiler) dense(l *Layer, s *LayerSpec, name string) error {
 	if len(l.In) != 1 {
 		return fmt.Errorf("needs a flat input and gets %s; put a flatten layer before it", show(l.In))
 	}
-	l.Out = []int{out}
+	l.Out, l.Steps = []int{out}, 0
 	return c.linear(l, s, name, []int{out, l.In[0]})
 }
 
@@ -125,7 +129,59 @@ func (c *compiler) constant(l *Layer, s *LayerSpec, name string) error {
 	}
 	l.Out = []int{out}
 	l.From, l.In = 0, c.m.Input // it takes nothing from a layer
-	l.Bias = c.tensor(name, l.Out, start{bound: 1})
+	l.Bias, l.Steps = c.tensor(name, l.Out, start{bound: 1}), 0
+	return nil
+}
+
+// embedding is a row for each byte of a window, in the order of the text: result i*out+j is value j of byte i.
+func (c *compiler) embedding(l *Layer, s *LayerSpec, name string) error {
+	out, err := size(s.Out, "out", 0, 1)
+	if err != nil {
+		return err
+	}
+	vocabulary, err := size(s.Vocabulary, "vocabulary", Bytes, 2)
+	switch {
+	case err != nil:
+		return err
+	case vocabulary > Bytes:
+		return fmt.Errorf("vocabulary = %d; there are %d bytes", vocabulary, Bytes)
+	case l.From != 0 || len(l.In) != 1:
+		return fmt.Errorf("takes the sample itself, a window of a text: write input = [context], and put the layer first or give it from = \"input\"")
+	case c.m.Vocabulary > 0 && c.m.Vocabulary != vocabulary:
+		return fmt.Errorf("vocabulary = %d, where that of an embedding before it is %d; a model has one vocabulary", vocabulary, c.m.Vocabulary)
+	}
+	c.m.Vocabulary = vocabulary
+	l.Out, l.Steps = []int{l.In[0] * out}, l.In[0]
+	l.Weight = c.tensor(name+".weight", []int{vocabulary, out}, start{bound: embeddingBound})
+	return nil
+}
+
+// mingru is the recurrence of Feng et al. (2024, arXiv 2410.01201, algorithm 1), over the positions t of a text from a
+// state of zeros on:
+//
+//	z[t] = sigmoid(W_z x[t] + b_z),  c[t] = W_c x[t] + b_c,  h[t] = h[t-1] + z[t]*(c[t] - h[t-1])
+//
+// The result is the last state, or with sequence all of them, in order.
+func (c *compiler) mingru(l *Layer, s *LayerSpec, name string) error {
+	out, err := size(s.Out, "out", 0, 1)
+	if err != nil {
+		return err
+	}
+	steps := l.Steps
+	if steps == 0 {
+		return fmt.Errorf("goes along the positions of a text, and its input has none; put it behind an embedding, or a mingru with sequence = true")
+	}
+	shape := []int{out, l.In[0] / steps}
+	if err := c.linear(l, s, name+".state", shape); err != nil {
+		return err
+	}
+	l.State = [2]int{l.Weight, l.Bias}
+	if err := c.linear(l, s, name+".gate", shape); err != nil {
+		return err
+	}
+	if l.Out, l.Steps = []int{out}, 0; s.Sequence != nil && *s.Sequence {
+		l.Out, l.Steps = []int{steps * out}, steps
+	}
 	return nil
 }
 

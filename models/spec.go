@@ -36,10 +36,14 @@ const (
 	GlobalAvg Kind = "globalavgpool" // mean of each channel, to [channels]
 	Add       Kind = "add"           // with, stride (1): a residual sum, see LayerSpec.With
 	Constant  Kind = "constant"      // out: parameters of its own, whatever the input
+	// vocabulary (256), out: a row of out parameters for each byte of a text, one after the other; input [context]
+	Embedding Kind = "embedding"
+	// out, sequence (false): a recurrence over the positions of a text (Feng et al. 2024), see [compiler.mingru]
+	MinGRU Kind = "mingru"
 )
 
 // Kinds are all kinds of layers.
-var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, LayerNorm, ReLU, LeakyReLU, Tanh, SiLU, GELU, Dropout, Flatten, GlobalAvg, Add, Constant}
+var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, LayerNorm, ReLU, LeakyReLU, Tanh, SiLU, GELU, Dropout, Flatten, GlobalAvg, Add, Constant, Embedding, MinGRU}
 
 // Losses that a model may be trained on.
 const (
@@ -60,7 +64,7 @@ const HuberDelta = 1
 type Spec struct {
 	Name    string      `toml:"name"`
 	Doc     string      `toml:"doc"`
-	Input   []int       `toml:"input"` // [features] or [channels, height, width]
+	Input   []int       `toml:"input"` // [features] or [channels, height, width]; with an embedding [context]
 	Classes int         `toml:"classes"`
 	Outputs int         `toml:"outputs"` // numbers that a regression predicts; 1
 	Loss    string      `toml:"loss"`
@@ -86,7 +90,10 @@ type LayerSpec struct {
 	Rate   *float64 `toml:"rate"`
 	Slope  *float64 `toml:"slope"` // of leakyrelu, below zero
 	Bias   *bool    `toml:"bias"`  // of dense and conv; true
-	Init   *string  `toml:"init"`  // of dense and conv; see the Init constants
+	Init   *string  `toml:"init"`  // of dense, conv and mingru; see the Init constants
+
+	Vocabulary *int  `toml:"vocabulary"` // of embedding: the bytes that it has rows for are those below
+	Sequence   *bool `toml:"sequence"`   // of mingru: its states at all positions, not the last alone; false
 }
 
 // Keys are the optional keys that each kind takes, besides name and from.
@@ -104,6 +111,10 @@ func (k Kind) Keys() ([]string, bool) {
 		return []string{"with", "stride"}, true
 	case Constant:
 		return []string{"out"}, true
+	case Embedding:
+		return []string{"vocabulary", "out"}, true
+	case MinGRU:
+		return []string{"out", "sequence", "init"}, true
 	case LeakyReLU:
 		return []string{"slope"}, true
 	case BatchNorm, LayerNorm, ReLU, Tanh, SiLU, GELU, Flatten, GlobalAvg:
@@ -119,7 +130,7 @@ func (l *LayerSpec) given() (out []string) {
 		set  bool
 	}{{"out", l.Out != nil}, {"kernel", l.Kernel != nil}, {"stride", l.Stride != nil}, {"pad", l.Pad != nil},
 		{"groups", l.Groups != nil}, {"with", l.With != nil}, {"rate", l.Rate != nil}, {"slope", l.Slope != nil},
-		{"bias", l.Bias != nil}, {"init", l.Init != nil}} {
+		{"bias", l.Bias != nil}, {"init", l.Init != nil}, {"vocabulary", l.Vocabulary != nil}, {"sequence", l.Sequence != nil}} {
 		if k.set {
 			out = append(out, k.name)
 		}
@@ -153,7 +164,7 @@ func Parse(r io.Reader) (Spec, error) {
 		if errors.As(err, &strict) && len(strict.Errors) > 0 {
 			e := strict.Errors[0]
 			row, _ := e.Position()
-			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, bias and init", row, strings.Join(e.Key(), "."))}
+			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, bias, init, vocabulary and sequence", row, strings.Join(e.Key(), "."))}
 		}
 		return Spec{}, &SpecError{What: err.Error()}
 	}

@@ -35,6 +35,7 @@ type Claim struct {
 // Metrics are what a claim may be about, with their units.
 var Metrics = map[string]string{
 	"test_error":       "%",         // of the centre, at the end
+	"test_bits":        "bits",      // of a text: loss of the centre at the end, in bits a byte
 	"test_rmse":        "RMSE",      // of a regression: of the centre at the end, in the target's unit
 	"test_r2":          "R2",        // of a regression: of the centre at the end
 	"test_loss":        "nats",      // of the centre, at the end; squared distance where that is the model's loss

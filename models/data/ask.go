@@ -37,6 +37,12 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	if r.Form == nil {
 		return nil, fmt.Errorf("the model does not say how its samples were normalised, nor what its classes are called, and %s cannot tell: name a data set, or export the model again", nameOrPath)
 	}
+	if IsText(nameOrPath) {
+		return r.askText(nameOrPath)
+	}
+	if r.Form.Text {
+		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", nameOrPath)
+	}
 	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label, asked: size(r.Form.Shape)})
 	var damaged *FileError
 	switch {

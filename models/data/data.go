@@ -16,6 +16,7 @@ type Known struct {
 	Shape       []int
 	Classes     int
 	Train, Test int      // samples; Train counts those of the validation split too
+	Text        bool     // Train and Test count bytes, and Shape is nil: a model says how many it reads
 	Files       []string // nil: the set is built in
 	Archive     string   // a tar.gz that holds Files too, as it is published
 	Folder      string   // the folder in which the archive has them
@@ -27,6 +28,7 @@ func Catalogue() []Known {
 	batches := []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"}
 	return []Known{
 		{Name: "glyphs", Shape: []int{1, glyphSide, glyphSide}, Classes: 10, Train: GlyphTrain, Test: GlyphTest, load: loadGlyphs},
+		{Name: "tales", Text: true, Classes: 1 + 'y', Train: talesTrain, Test: talesTest},
 		{Name: "mnist", Shape: []int{1, 28, 28}, Classes: 10, Train: 60000, Test: 10000, load: loadMNIST,
 			Files: []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}},
 		{Name: "cifar10", Shape: []int{3, 32, 32}, Classes: 10, Train: 50000, Test: 10000, load: loadCIFAR,
@@ -67,7 +69,7 @@ func IsPath(name string) bool {
 }
 
 // Load reads a set by name, or a person's own by its path, with the default validation share. The files of a named set
-// are looked for in $BROOD_DATA/NAME, then in the user's cache; glyphs needs none.
+// are looked for in $BROOD_DATA/NAME, then in the user's cache; glyphs and tales need none.
 func Load(nameOrPath string) (*Set, error) { return Reading{Rule: RuleByClass}.Load(nameOrPath) }
 
 // from reads the set from the first of dirs that has it.

@@ -23,12 +23,14 @@ type Reading struct {
 
 	Outputs int    // targets of a sample, for a model that predicts numbers; 0: labels are classes
 	Label   string // the column of labels of a table, by name or counted from 1; "": see [Reading.open]
+	Context int    // bytes of a window of a text; 0 is 1
 }
 
 // Form is how samples become the input of a model, and what its results stand for. Slices are read-only.
 type Form struct {
 	Shape     []int     // of a sample: [channels, height, width], or [features]
 	Bytes     bool      // samples are bytes, scaled to [0, 1]; else numbers
+	Text      bool      // samples are the bytes of a text as they are, and classes are bytes; nothing else is said then
 	Mean, Std []float32 // per channel or feature: x becomes (x - mean)/std
 	Classes   []string  // names, in order of the results
 	Features  []string  // names of the features; nil where they have none
@@ -39,7 +41,10 @@ type Form struct {
 
 // Load reads a set by name, or a person's own by its path; see [Load].
 func (r Reading) Load(nameOrPath string) (*Set, error) {
-	if IsPath(nameOrPath) {
+	switch {
+	case IsPath(nameOrPath) && IsText(nameOrPath):
+		return r.openText(filepath.Clean(nameOrPath))
+	case IsPath(nameOrPath):
 		return r.open(filepath.Clean(nameOrPath))
 	}
 	if err := r.plain("data " + nameOrPath); err != nil {
@@ -48,6 +53,9 @@ func (r Reading) Load(nameOrPath string) (*Set, error) {
 	k, err := Lookup(nameOrPath)
 	if err != nil {
 		return nil, err
+	}
+	if k.Text {
+		return r.text(k.Name, tales(k.Train+k.Test), "built in")
 	}
 	s, err := k.from(k.Dirs())
 	if err != nil || r.Form == nil {
@@ -77,6 +85,9 @@ func (r Reading) unlabelled(what string) error {
 
 // Form is that of the set.
 func (s *Set) Form() Form {
+	if s.Text {
+		return Form{Shape: s.Shape, Bytes: true, Text: true}
+	}
 	f := Form{Shape: s.Shape, Bytes: s.values == nil, Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label,
 		TargetMean: s.TargetMean, TargetStd: s.TargetStd}
 	for c := range s.Classes {
@@ -95,6 +106,10 @@ func (f Form) Check() error {
 		size *= d
 	}
 	switch n := len(f.Shape); {
+	case f.Text && (n != 1 || !f.Bytes || f.Mean != nil || f.Std != nil || f.Classes != nil || f.TargetMean != nil):
+		return fmt.Errorf("the shape %v of a text's samples, or what else is said of them", f.Shape)
+	case f.Text:
+		return nil
 	case n != 1 && n != 3:
 		return fmt.Errorf("the shape %v of a sample: it is [features] or [channels, height, width]", f.Shape)
 	case len(f.Mean) != f.Shape[0] || len(f.Std) != f.Shape[0]:
@@ -133,6 +148,9 @@ func (f Form) Check() error {
 func (s *Set) as(f Form) (*Set, error) {
 	c := *s
 	have := s.Form()
+	if f.Text {
+		return nil, fmt.Errorf("data %s is no text, which the model was trained on: choose data that match", s.Name)
+	}
 	shape, err := fitShape(have.Shape, f.Shape)
 	switch {
 	case err != nil:

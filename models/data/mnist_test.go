@@ -100,7 +100,7 @@ func installed(t *testing.T, name string) *Set {
 }
 
 func TestLoadUnknown(t *testing.T) {
-	if _, err := Load("imagenet"); err == nil || !strings.Contains(err.Error(), "glyphs, mnist") || !strings.Contains(err.Error(), "./imagenet") {
+	if _, err := Load("imagenet"); err == nil || !strings.Contains(err.Error(), "glyphs, tales, mnist") || !strings.Contains(err.Error(), "./imagenet") {
 		t.Errorf("%v", err)
 	}
 }

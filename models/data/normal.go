@@ -90,6 +90,9 @@ func (s *Set) normalise() error {
 
 // Normalisation says in words how samples become a model's input.
 func (s *Set) Normalisation() string {
+	if s.Text {
+		return "not at all: a byte is looked up by an embedding"
+	}
 	if s.values != nil && len(s.Shape) == 1 {
 		return "each feature to mean 0 and deviation 1 over the training split"
 	}

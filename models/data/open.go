@@ -23,6 +23,9 @@ import (
 // samples a sixth of each class is taken for them, by a permutation that all runs share. With Reading.Outputs labels
 // are numbers, of a table one a sample, and a sixth of all samples is taken.
 func (r Reading) open(path string) (*Set, error) {
+	if r.Form != nil && r.Form.Text {
+		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", path)
+	}
 	train, test, err := r.own(path, r.columns())
 	var damaged *FileError
 	switch {
@@ -78,7 +81,7 @@ func (r Reading) own(path string, want *columns) (train, test *part, err error) 
 		}
 		return readIDXPairs(path)
 	}
-	return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
+	return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy, .npz or .txt file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
 }
 
 func (r Reading) folder(dir string, want *columns) (train, test *part, err error) {

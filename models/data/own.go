@@ -101,7 +101,7 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 // sees cannot be learnt, and selection and tests that lack it tell nothing of it. By the first rule only training is
 // looked at.
 func (s *Set) CheckClasses() error {
-	if s.Outputs > 0 {
+	if s.Outputs > 0 || s.Text {
 		return nil
 	}
 	any := make([]bool, s.Classes)
@@ -131,6 +131,9 @@ func (s *Set) CheckClasses() error {
 
 // ClassName is the name of a class, its number where it has no other.
 func (s *Set) ClassName(c int) string {
+	if s.Text {
+		return byteName(c)
+	}
 	if c < len(s.Names) {
 		return s.Names[c]
 	}

@@ -46,6 +46,7 @@ type Info struct {
 	Names     []string  // of the classes; nil when their numbers are their names
 	Mean, Std []float32 // per channel or feature, of pixels scaled to [0, 1]; nil: those of the training samples
 	From      string    // where it was read, for people
+	Text      bool      // samples are windows of a text: see [NewText]
 	// per output; a target t is (t - TargetMean)/TargetStd to a model; nil: those of the training samples
 	TargetMean, TargetStd []float32
 }
@@ -54,7 +55,7 @@ type Info struct {
 type Set struct {
 	Info
 	features                int
-	pixels, labels          []byte    // training samples, then test samples
+	pixels, labels          []byte    // training samples, then test samples; pixels may be one text
 	values                  []float32 // normalised, instead of pixels
 	targets                 []float32 // standardised; nil where labels are classes
 	train, validation, test []int32
@@ -156,7 +157,7 @@ func (s *Set) checkSamples() error {
 // WithValidation is the same data with another validation split: a share below 1 of the training samples, or so many
 // of them.
 func (s *Set) WithValidation(share float64) (*Set, error) {
-	n := len(s.labels) - len(s.test)
+	n := s.parted()
 	if share >= 1 && share == math.Trunc(share) {
 		if int64(share) >= int64(n) {
 			return nil, fmt.Errorf("data %s: a validation split of %g leaves none of %d samples to train on", s.Name, share, n)
@@ -169,13 +170,26 @@ func (s *Set) WithValidation(share float64) (*Set, error) {
 // WithShare is the same data with another validation share; it shares memory with s and is normalised as s is.
 func (s *Set) WithShare(share float64) (*Set, error) {
 	c := *s
-	return &c, c.split(len(s.labels)-len(s.test), share)
+	return &c, c.split(s.parted(), share)
+}
+
+// parted is the samples that training and validation share; of a text the bytes.
+func (s *Set) parted() int {
+	if s.Text && len(s.test) > 0 {
+		return int(s.test[0])
+	}
+	if s.Text {
+		return len(s.pixels)
+	}
+	return len(s.labels) - len(s.test)
 }
 
 // held is how many of n training samples are for validation.
 func held(n int, share float64) int { return int(float64(share*float64(n)) + 0.5) }
 
 // split takes the samples at the first places of a permutation that all runs share: the split belongs to the data.
+//
+// Of a text n are bytes.
 func (s *Set) split(n int, share float64) error {
 	if !(share >= 0 && share < 1) {
 		return fmt.Errorf("data %s: validation share %v, want at least 0 and below 1", s.Name, share)
@@ -183,6 +197,9 @@ func (s *Set) split(n int, share float64) error {
 	v := held(n, share)
 	if v == n {
 		return fmt.Errorf("data %s: a validation share of %v leaves none of %d samples to train on", s.Name, share, n)
+	}
+	if s.Text {
+		return s.splitText(n, v)
 	}
 	p := noise.Key{Purpose: noise.Split}.Permutation(uint64(n))
 	out := make([]bool, n)
@@ -231,26 +248,42 @@ func (s *Set) Validation() []int32 { return s.validation }
 func (s *Set) Test() []int32 { return s.test }
 
 // Len counts all samples; ids are below it.
-func (s *Set) Len() int { return len(s.labels) }
+func (s *Set) Len() int {
+	if s.Text {
+		return max(0, len(s.pixels)-s.features)
+	}
+	return len(s.labels)
+}
 
 // Features is the elements of a sample.
 func (s *Set) Features() int { return s.features }
 
-// Bytes is the memory that the samples take.
-func (s *Set) Bytes() int64 { return int64(len(s.pixels)) + 4*int64(len(s.values)) }
+// Bytes is the memory that the samples take; of a text with the lists of its ids, four times as long.
+func (s *Set) Bytes() int64 {
+	if s.Text {
+		return int64(len(s.pixels)) + 4*int64(len(s.train)+len(s.validation)+len(s.test))
+	}
+	return int64(len(s.pixels)) + 4*int64(len(s.values))
+}
 
 // Image is the bytes of sample id; read-only. Nil when there is no such sample or the samples are no bytes.
 func (s *Set) Image(id int32) []byte {
-	if id < 0 || int(id) >= len(s.labels) || s.pixels == nil {
+	if id < 0 || int(id) >= s.Len() || s.pixels == nil {
 		return nil
+	}
+	if s.Text {
+		return s.pixels[id : int(id)+s.features]
 	}
 	return s.pixels[int(id)*s.features : (int(id)+1)*s.features]
 }
 
 // Label is the class of sample id; -1 when there is no such sample.
 func (s *Set) Label(id int32) int32 {
-	if id < 0 || int(id) >= len(s.labels) {
+	if id < 0 || int(id) >= s.Len() {
 		return -1
+	}
+	if s.Text {
+		return int32(s.pixels[int(id)+s.features])
 	}
 	return int32(s.labels[id])
 }
@@ -266,16 +299,16 @@ func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int
 	if len(dst) != len(ids)*s.features || len(labels) != len(ids) {
 		return fmt.Errorf("data %s: gather %d samples of %d values into %d values and %d labels", s.Name, len(ids), s.features, len(dst), len(labels))
 	}
-	plane := s.features / s.Shape[0]
+	plane := s.features / max(1, len(s.scale))
 	var buf []byte
 	if s.augment != (Augment{}) && at.Purpose != 0 {
 		buf = make([]byte, s.features)
 	}
 	for i, id := range ids {
-		if id < 0 || int(id) >= len(s.labels) {
-			return fmt.Errorf("data %s: no sample %d, ids are below %d", s.Name, id, len(s.labels))
+		if id < 0 || int(id) >= s.Len() {
+			return fmt.Errorf("data %s: no sample %d, ids are below %d", s.Name, id, s.Len())
 		}
-		labels[i] = int32(s.labels[id])
+		labels[i] = s.Label(id)
 		row := dst[i*s.features : (i+1)*s.features]
 		if s.values != nil {
 			copy(row, s.values[int(id)*s.features:])
@@ -297,7 +330,8 @@ func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int
 // Read-only.
 func (s *Set) Normal() [][256]float32 { return s.scale }
 
-// Digest names the content: BLAKE3 over shape, counts, samples, labels and targets, as they were read.
+// Digest names the content: BLAKE3 over shape, counts, samples, labels and targets, as they were read; of a text over
+// its counts and bytes.
 func (s *Set) Digest() string { return s.digest }
 
 func (s *Set) sum(train int) string {
@@ -321,5 +355,7 @@ func (s *Set) sum(train int) string {
 	numbers(s.values)
 	h.Write(s.labels)
 	numbers(s.targets)
-	return "blake3:" + hex.EncodeToString(h.Sum(nil))
+	return digestOf(h)
 }
+
+func digestOf(h *blake3.Hasher) string { return "blake3:" + hex.EncodeToString(h.Sum(nil)) }

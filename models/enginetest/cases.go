@@ -76,6 +76,15 @@ var kinds = []struct {
 	{"regression of three", "[1,2,3]", []string{"loss mse outputs=3", "flatten", "dense out=7", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"}},
 	{"huber", "[6]", []string{"loss huber", "dense out=5", "relu", "dense out=1"}},
 	{"huber of two", "[2,5,5]", []string{"loss huber outputs=2", "conv out=3 kernel=3", "relu", "globalavgpool", "dense out=2"}},
+	{"embedding", "[6]", []string{"embedding out=5 vocabulary=3", "dense out=3"}},
+	{"embedding of one byte", "[1]", []string{"embedding out=1", "dense out=4", "tanh", "dense out=3"}},
+	{"embedding under more layers", "[6]", []string{"embedding out=40 vocabulary=40", "layernorm name='a'", "gelu", "dense out=240", "add with='a'", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"}},
+	{"embedding before a rectifier", "[17]", []string{"embedding out=2 vocabulary=4", "relu", "dense out=33", "relu", "dense out=3"}},
+	{"two embeddings", "[6]", []string{"embedding out=3 vocabulary=5 name='a'", "tanh", "dense out=18", "add with='a' name='b'", "embedding out=3 vocabulary=5 from='input'", "add with='b'", "dense out=3"}},
+	{"mingru", "[6]", []string{"embedding out=5 vocabulary=3", "mingru out=4", "dense out=3"}},
+	{"mingru of one position", "[1]", []string{"embedding out=2", "mingru out=3 sequence=true", "tanh", "mingru out=4", "dense out=3"}},
+	{"two mingrus", "[7]", []string{"embedding out=5 vocabulary=4 name='a'", "mingru out=5 sequence=true", "add with='a'", "layernorm", "relu name='b'", "mingru out=33 sequence=true", "gelu", "mingru out=5 sequence=true", "add with='b'", "mingru out=40", "relu", "dense out=3"}},
+	{"mingru to a dense layer", "[6]", []string{"embedding out=33 vocabulary=4", "mingru out=3 sequence=true", "dropout rate=0.2", "dense out=3"}},
 	{"autoencoder", "[1,2,3]", []string{"loss distance", "flatten", "relu", "dense out=4", "batchnorm", "relu", "dense out=6"}},
 }
 
@@ -105,6 +114,9 @@ func Kinds(t *testing.T, f func(name string, m *models.Model, set *data.Set)) {
 // toyOf is a set for a model; one that takes flat samples gets images.
 func toyOf(t *testing.T, m *models.Model) *data.Set {
 	shape := m.Input
+	if m.Vocabulary > 0 {
+		return ToyText(t, m.Features)
+	}
 	if len(shape) == 1 {
 		shape = []int{1, 2, 3}
 	}

@@ -34,6 +34,7 @@ type Make func(t *testing.T, m *models.Model, d *data.Set, threads int) Engine
 func Run(t *testing.T, newEngine Make) {
 	Part(t, newEngine)
 	newEngine.tasks(t, "mlp-small")
+	newEngine.tasks(t, "bytes-small")
 	t.Run("gradients against float64", newEngine.layers)
 	t.Run("gradients of the zoo against float64", newEngine.zoo)
 	t.Run("random models against float64", newEngine.fuzz)
@@ -49,11 +50,14 @@ func Part(t *testing.T, newEngine Make) {
 // load is a model of the zoo and a set that it fits.
 func load(t *testing.T, name string) (*models.Model, *data.Set) {
 	t.Helper()
-	set, err := data.Glyphs(96, 32)
+	m, err := models.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := models.Load(name)
+	set, err := data.Glyphs(96, 32)
+	if m.Vocabulary > 0 {
+		set, err = data.Reading{Context: m.Features}.Load("tales")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +74,9 @@ func (mk Make) tasks(t *testing.T, name string) {
 		t.Run("candidates", b.candidates)
 		t.Run("candidates of other noise", b.candidateKinds)
 		t.Run("statistics", b.statistics)
-		t.Run("augmented samples", b.augmented)
+		if m.Vocabulary == 0 {
+			t.Run("augmented samples", b.augmented)
+		}
 		t.Run("memory", b.memory)
 		t.Run("errors", b.errors)
 		t.Run("cancelled", b.cancelled)

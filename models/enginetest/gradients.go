@@ -53,6 +53,21 @@ func ToyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
 	return s
 }
 
+// ToyText is a short text of three bytes, without validation, in windows of a context.
+func ToyText(t *testing.T, context int) *data.Set {
+	t.Helper()
+	key := noise.Key{Seed: 6, Purpose: noise.Data}
+	text := make([]byte, 60+2*context)
+	for i := range text {
+		text[i] = byte(key.Below(i, 3))
+	}
+	s, err := data.NewText(data.Info{Name: "toy", Shape: []int{context}, Classes: 3}, text, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // Compile is a model of three classes from "kind key=value" lines; a first line "loss NAME key=value" is the loss of
 // one without.
 func Compile(t *testing.T, input string, layers ...string) *models.Model {

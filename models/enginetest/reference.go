@@ -176,6 +176,15 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 					}
 				}
 			}
+		case models.MinGRU:
+			r.minGRU(l, x, y)
+		case models.Embedding:
+			w, out := r.tensor(l.Weight), len(y)/len(x)
+			for place := range x {
+				for j := range out {
+					y[place*out+j][0][0] = w[int(x[place][0][0])*out+j]
+				}
+			}
 		case models.Constant:
 			for c := range y {
 				y[c][0][0] = r.tensor(l.Bias)[c]
@@ -251,6 +260,31 @@ func (r *reference) layerNorm(l *models.Layer, x, y volume) {
 				y[c][a][b] = (all[n]-mean)/math.Sqrt(variance+models.NormEpsilon)*r.tensor(l.Weight)[n] + r.tensor(l.Bias)[n]
 				n++
 			}
+		}
+	}
+}
+
+func (r *reference) minGRU(l *models.Layer, x, y volume) {
+	steps := r.m.Features
+	in, units := len(x)/steps, r.m.Layout.Tensors[l.Bias].Len
+	product := func(weight, bias, t, unit int) float64 {
+		sum := r.tensor(bias)[unit]
+		for j := range in {
+			sum += r.tensor(weight)[unit*in+j] * x[t*in+j][0][0]
+		}
+		return sum
+	}
+	for unit := range units {
+		h := 0.0
+		for t := range steps {
+			z := 1 / (1 + math.Exp(-product(l.Weight, l.Bias, t, unit)))
+			h = (1-z)*h + z*product(l.State[0], l.State[1], t, unit)
+			if l.Steps > 0 {
+				y[t*units+unit][0][0] = h
+			}
+		}
+		if l.Steps == 0 {
+			y[unit][0][0] = h
 		}
 	}
 }

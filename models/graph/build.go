@@ -21,6 +21,7 @@ const (
 
 // net is one compiled graph for a number of samples. Flat activations are features x samples, so that a weight as
 // PyTorch stores it multiplies from the left without a transposition; images are samples x channels x height x width.
+// The bytes of a text come in one-hot, samples*context x vocabulary.
 type net struct {
 	samples int
 	mode    mode
@@ -71,9 +72,13 @@ func (e *Engine) build(samples int, md mode) (n *net, err error) {
 		}
 	}()
 	b := &builder{m: m, g: G.NewGraph(), net: &net{samples: samples, mode: md, params: make([]*G.Node, len(m.Layout.Tensors))}}
-	if b.images = e.images; b.images {
+	b.images = e.images
+	switch {
+	case m.Vocabulary > 0:
+		b.net.input = b.node("input", samples*m.Features, m.Vocabulary)
+	case b.images:
 		b.net.input = b.node("input", samples, m.Input[0], m.Input[1], m.Input[2])
-	} else {
+	default:
 		b.net.input = b.node("input", m.Features, samples)
 	}
 	b.results = []*G.Node{b.net.input}

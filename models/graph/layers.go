@@ -59,6 +59,13 @@ func (b *builder) layer(i int) {
 		v, n := b.param(l.Bias, l.Out[0], 1), b.net.samples
 		zero := b.fixed("zero"+strconv.Itoa(i), make([]float32, l.Out[0]*n), l.Out[0], n)
 		b.to(func() (*G.Node, error) { return G.BroadcastAdd(zero, v, nil, []byte{1}) })
+	case models.MinGRU:
+		b.minGRU(i, l)
+	case models.Embedding:
+		w := b.param(l.Weight, b.m.Vocabulary, l.Out[0]/l.In[0])
+		b.to(func() (*G.Node, error) { return G.Mul(b.x, w) })
+		b.reshape(b.net.samples, l.Out[0])
+		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 	case models.GlobalAvg:
 		n, c := b.net.samples, l.In[0]
 		b.reshape(n*c, l.In[1]*l.In[2])
@@ -149,6 +156,65 @@ func (b *builder) norm(i int, l *models.Layer) {
 	} else {
 		b.reshape(b.net.samples, c, l.In[1], l.In[2])
 	}
+}
+
+// minGRU goes along the positions one by one. Which values are of a position is a product with ones and zeros, and so
+// is putting a state in its place: the gradients of products are right.
+func (b *builder) minGRU(i int, l *models.Layer) {
+	steps := b.m.Features
+	in, units := l.In[0]/steps, b.m.Layout.Tensors[l.Bias].Len
+	gate, state := b.param(l.Weight, units, in), b.param(l.State[0], units, in)
+	biases := [2]*G.Node{b.param(l.Bias, units, 1), b.param(l.State[1], units, 1)}
+	x := b.x
+	var before, result *G.Node
+	for t := range steps {
+		label := strconv.Itoa(i) + "." + strconv.Itoa(t)
+		place := b.fixed("place"+label, unitRows(in, l.In[0], t*in), in, l.In[0])
+		product := func(w, bias *G.Node) *G.Node {
+			b.x = x
+			b.to(func() (*G.Node, error) { return G.Mul(place, b.x) })
+			b.to(func() (*G.Node, error) { return G.Mul(w, b.x) })
+			b.to(func() (*G.Node, error) { return G.BroadcastAdd(b.x, bias, nil, []byte{1}) })
+			return b.x
+		}
+		c := product(state, biases[1])
+		product(gate, biases[0])
+		b.to(func() (*G.Node, error) { return G.Sigmoid(b.x) })
+		z := b.x
+		b.x = c
+		if before != nil {
+			b.to(func() (*G.Node, error) { return G.Sub(b.x, before) })
+		}
+		b.to(func() (*G.Node, error) { return G.HadamardProd(z, b.x) })
+		if before != nil {
+			b.to(func() (*G.Node, error) { return G.Add(before, b.x) })
+		}
+		if before = b.x; l.Steps == 0 {
+			continue
+		}
+		turned := make([]float32, steps*units*units)
+		for j := range units {
+			turned[(t*units+j)*units+j] = 1
+		}
+		into := b.fixed("into"+label, turned, steps*units, units)
+		b.to(func() (*G.Node, error) { return G.Mul(into, b.x) })
+		if result != nil {
+			b.to(func() (*G.Node, error) { return G.Add(result, b.x) })
+		}
+		result = b.x
+	}
+	if result != nil {
+		b.x = result
+	}
+}
+
+// unitRows is rows of ones and zeros, rows x cols: the first has its one in column first, the next in the next.
+func unitRows(rows, cols, first int) []float32 {
+	w := make([]float32, rows*cols)
+	for i := range rows {
+		w[i*cols+first+i] = 1
+	}
+	return w
 }
 
 // times multiplies by a number.

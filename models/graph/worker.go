@@ -66,6 +66,14 @@ func (w *worker) gather(ids []int32, at noise.Key) ([]float32, []int32, error) {
 	if err := w.e.set.GatherDrawn(ids, at, raw, labels); err != nil {
 		return nil, nil, err
 	}
+	if m.Vocabulary > 0 {
+		hot := w.buffer(&w.pixels, len(raw)*m.Vocabulary)
+		clear(hot)
+		for i, b := range raw {
+			hot[i*m.Vocabulary+int(b)] = 1
+		}
+		return hot, labels, nil
+	}
 	if w.e.images {
 		return raw, labels, nil
 	}

@@ -31,22 +31,37 @@ layer = [
 	{kind = "avgpool", kernel = 3, stride = 2}, {kind = "tanh"}, {kind = "flatten"}, {kind = "layernorm"}, {kind = "leakyrelu"}, {kind = "dense", out = 10},
 ]`
 
-// zoo is every model of the zoo that fits the set, and one more.
-func zoo(t *testing.T, set *data.Set, f func(t *testing.T, m *models.Model)) {
+// text is tales for a model that reads a text.
+func text(t testing.TB, m *models.Model) *data.Set {
+	t.Helper()
+	set, err := data.Reading{Context: m.Context()}.Load("tales")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// zoo is every model of the zoo that fits glyphs or tales, and one more.
+func zoo(t *testing.T, f func(t *testing.T, m *models.Model, set *data.Set)) {
+	glyphs := small(t)
 	for _, name := range models.List() {
 		m, err := models.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+		set := glyphs
+		if m.Vocabulary > 0 {
+			set = text(t, m)
+		}
 		if m.Fits(set.Info) == nil {
-			t.Run(name, func(t *testing.T) { f(t, m) })
+			t.Run(name, func(t *testing.T) { f(t, m, set) })
 		}
 	}
 	m, err := models.FromSource("mixed", []byte(mixed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("mixed", func(t *testing.T) { f(t, m) })
+	t.Run("mixed", func(t *testing.T) { f(t, m, glyphs) })
 }
 
 func small(t testing.TB) *data.Set {
@@ -77,8 +92,7 @@ func task(t testing.TB, m *models.Model, set *data.Set, n, batch int) engine.Gra
 // TestTeam: one or two members on 1, 2, 3, 5 and 7 threads, which share their layers, have the same bits, on every
 // twin. Without BROOD_LONG the models of the zoo meet 1, 3 and 7 threads.
 func TestTeam(t *testing.T) {
-	set := small(t)
-	zoo(t, set, func(t *testing.T, m *models.Model) {
+	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		if m.Layout.Params > 2e5 {
 			t.Skip("the smaller models have the same layers")
 		}
@@ -120,8 +134,8 @@ func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, twin
 
 // TestThreads: gradients, evaluations and candidates of a shuffled cohort have the same bits on 1, 2, 3 and 5 threads.
 func TestThreads(t *testing.T) {
-	set, ctx := small(t), context.Background()
-	zoo(t, set, func(t *testing.T, m *models.Model) {
+	ctx := context.Background()
+	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		if m.Layout.Params > 2e5 && os.Getenv("BROOD_LONG") == "" {
 			t.Skip("set BROOD_LONG=1: the smaller models have the same layers")
 		}
@@ -202,7 +216,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 }
 
 func stepAllocates(t *testing.T, set *data.Set) {
-	zoo(t, set, func(t *testing.T, m *models.Model) {
+	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		e, err := NewEngine(m, set, 1, kernel.Best())
 		if err != nil {
 			t.Fatal(err)

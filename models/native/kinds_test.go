@@ -46,7 +46,8 @@ func TestNoiseIsFrozen(t *testing.T) {
 }
 
 // TestKindsSeeNoThreads: fitness under every kind of noise is the same on any number of threads and in any cohort, in
-// one piece of a batch and in several; the first layer takes bytes, floats, or is a convolution.
+// one piece of a batch and in several; the first layer takes bytes or floats, or is a convolution
+// or an embedding.
 func TestKindsSeeNoThreads(t *testing.T) {
 	glyphs := small(t)
 	values := make([]float32, 300*784)
@@ -64,7 +65,7 @@ func TestKindsSeeNoThreads(t *testing.T) {
 	for _, c := range []struct {
 		model string
 		set   *data.Set
-	}{{"mlp-small", glyphs}, {"mlp-small", made(1, 28, 28)}, {"lenet-caffe", glyphs}, {"whole", made(64)}} {
+	}{{"mlp-small", glyphs}, {"mlp-small", made(1, 28, 28)}, {"lenet-caffe", glyphs}, {"whole", made(64)}, {"bytes-small", nil}} {
 		m, err := models.FromSource("whole", []byte(`
 name = "whole"
 input = [64]
@@ -75,6 +76,9 @@ layer = [{kind = "dense", out = 96}, {kind = "relu"}, {kind = "dense", out = 10}
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if m.Vocabulary > 0 {
+			c.set = text(t, m)
 		}
 		for _, n := range noises {
 			var want []float32

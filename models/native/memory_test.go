@@ -46,7 +46,7 @@ var works = []engine.Work{
 // twin, and with BROOD_LONG=1 for all of the zoo on every twin, with thousands of candidates.
 func TestRoom(t *testing.T) {
 	long := os.Getenv("BROOD_LONG") != ""
-	names := []string{"mlp-small", "lenets"}
+	names := []string{"mlp-small", "lenets", "bytes-small"}
 	if long {
 		names = models.List()
 	}
@@ -65,13 +65,17 @@ func TestRoom(t *testing.T) {
 			}
 			even := slices.Repeat([]float32{0.5}, channels)
 			pixels := data.Raster{Pixels: make([]byte, 200*m.Features), Labels: make([]byte, 200)}
-			set, err := data.New(data.Info{Name: "gray", Shape: m.Input, Classes: max(2, m.Classes), Mean: even, Std: even}, pixels, data.Raster{}, 0)
-			if err != nil {
+			var set *data.Set
+			if m.Vocabulary > 0 {
+				set = text(t, m)
+			} else if set, err = data.New(data.Info{Name: "gray", Shape: m.Input, Classes: max(2, m.Classes), Mean: even, Std: even}, pixels, data.Raster{}, 0); err != nil {
 				t.Fatal(err)
 			}
 			set.Normal()
 			twins, works := twinsHere(), works
 			switch best := twins[len(twins)-1:]; {
+			case m.Vocabulary > 0: // so small that what is fixed counts
+				twins = best
 			case m.Features > 1024: // slow, and no new kinds of layers
 				twins, works = best, works[:4]
 			case !long:
@@ -92,8 +96,7 @@ func TestRoom(t *testing.T) {
 // TestRoomOfThreads: threads that all have work hold what one does each, and share the tables; helpers and idle ones
 // hold less.
 func TestRoomOfThreads(t *testing.T) {
-	set := small(t)
-	zoo(t, set, func(t *testing.T, m *models.Model) {
+	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		of := func(threads int, w engine.Work) int64 {
 			e, err := NewEngine(m, set, threads, kernel.Best())
 			if err != nil {

@@ -129,6 +129,10 @@ func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 		return p.sum(l, in), nil
 	case models.Constant:
 		return p.constant(l, in), nil
+	case models.Embedding:
+		return p.embedding(l, in), nil
+	case models.MinGRU:
+		return p.minGRU(l, p.form(in, l.In, false)), nil
 	}
 	return 0, fmt.Errorf("kind %q", l.Kind)
 }

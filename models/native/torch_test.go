@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"brood/models"
@@ -26,7 +27,26 @@ layer = [
 	{kind = "dense", out = 19}, {kind = "leakyrelu", slope = 0.25}, {kind = "dense", out = 10},
 ]`
 
-// torchModule trains the same modules by SGD: parameters, samples and labels come in as raw files, the losses of each
+// torchNets are models of ours, the modules of PyTorch that they are, and the form in which those take the samples.
+var torchNets = []struct{ ours, theirs, view string }{
+	{torchNet, `nn.Sequential(nn.Conv2d(1, 4, 5, 2), nn.LayerNorm((4, 12, 12)), nn.GELU(), nn.Conv2d(4, 3, 3, 2), nn.SiLU(),
+    nn.Flatten(), nn.Linear(75, 40), nn.LayerNorm(40), nn.Tanh(), nn.Linear(40, 21), nn.LeakyReLU(),
+    nn.Linear(21, 19), nn.LeakyReLU(0.25), nn.Linear(19, 10))`, "view(-1, 1, 28, 28)"},
+	{`
+name = "text"
+input = [6]
+classes = 128
+layer = [{kind = "embedding", vocabulary = 128, out = 5}, {kind = "dense", out = 32}, {kind = "tanh"}, {kind = "dense", out = 128}]`,
+		"nn.Sequential(nn.Embedding(128, 5), nn.Flatten(), nn.Linear(30, 32), nn.Tanh(), nn.Linear(32, 128))", "view(-1, 6).long()"},
+	{`
+name = "recurrent"
+input = [9]
+classes = 128
+layer = [{kind = "embedding", vocabulary = 128, out = 7}, {kind = "mingru", out = 33, sequence = true}, {kind = "gelu"}, {kind = "mingru", out = 21}, {kind = "dense", out = 128}]`,
+		"nn.Sequential(nn.Embedding(128, 7), MinGRU(7, 33), nn.GELU(), MinGRU(33, 21), Last(), nn.Linear(21, 128))", "view(-1, 9).long()"},
+}
+
+// torchModule trains modules by SGD: parameters, samples and labels come in as raw files, the losses of each
 // step and the last parameters go out.
 const torchModule = `
 import sys, torch
@@ -34,15 +54,26 @@ from torch import nn
 torch.set_num_threads(1)
 at, steps = sys.argv[1], int(sys.argv[2])
 raw = lambda name, kind: torch.frombuffer(bytearray(open(at + "/" + name, "rb").read()), dtype=kind)
-net = nn.Sequential(nn.Conv2d(1, 4, 5, 2), nn.LayerNorm((4, 12, 12)), nn.GELU(), nn.Conv2d(4, 3, 3, 2), nn.SiLU(),
-    nn.Flatten(), nn.Linear(75, 40), nn.LayerNorm(40), nn.Tanh(), nn.Linear(40, 21), nn.LeakyReLU(),
-    nn.Linear(21, 19), nn.LeakyReLU(0.25), nn.Linear(19, 10))
+class MinGRU(nn.Module):
+    def __init__(self, wide, units):
+        super().__init__()
+        self.state, self.gate = nn.Linear(wide, units), nn.Linear(wide, units)
+    def forward(self, x):
+        z, c, h, all = torch.sigmoid(self.gate(x)), self.state(x), 0, []
+        for t in range(x.shape[1]):
+            h = (1 - z[:, t]) * h + z[:, t] * c[:, t]
+            all.append(h)
+        return torch.stack(all, 1)
+class Last(nn.Module):
+    def forward(self, x):
+        return x[:, -1]
+net = NET
 params, i = raw("params", torch.float32), 0
 for p in net.parameters():
     p.data = params[i:i + p.numel()].clone().view(p.shape)
     i += p.numel()
 assert i == len(params)
-x, y = raw("x", torch.float32).view(-1, 1, 28, 28), raw("y", torch.int32).long()
+x, y = raw("x", torch.float32).VIEW, raw("y", torch.int32).long()
 losses, opt = [], torch.optim.SGD(net.parameters(), lr=0.1)
 for _ in range(steps):
     opt.zero_grad()
@@ -57,16 +88,28 @@ torch.cat([p.data.flatten() for p in net.parameters()]).numpy().tofile(at + "/tr
 // TestTorchAgrees: the modules of PyTorch, with the same parameters and samples, have the losses of this engine over
 // twenty steps of SGD, and come to the same parameters.
 func TestTorchAgrees(t *testing.T) {
-	const steps, samples = 20, 64
 	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import torch, numpy").Run() == nil })
 	if at < 0 {
 		t.Skip("no python3 here has the package torch (Debian: python3-torch)")
 	}
-	set := small(t)
-	m, err := models.FromSource("modules", []byte(torchNet))
-	if err != nil {
-		t.Fatal(err)
+	python := []string{"python3", "/usr/bin/python3"}[at]
+	for _, net := range torchNets {
+		m, err := models.FromSource("modules", []byte(net.ours))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := small(t)
+		if m.Vocabulary > 0 {
+			set = text(t, m)
+		}
+		t.Run(m.Name, func(t *testing.T) {
+			torchAgrees(t, python, m, set, strings.NewReplacer("NET", net.theirs, "VIEW", net.view).Replace(torchModule))
+		})
 	}
+}
+
+func torchAgrees(t *testing.T, python string, m *models.Model, set *data.Set, module string) {
+	const steps, samples = 20, 64
 	g := task(t, m, set, 1, samples)
 	g.Masks, g.Stats = nil, engine.Mat{}
 	x, labels := make([]float32, samples*m.Features), make([]int32, samples)
@@ -86,8 +129,8 @@ func TestTorchAgrees(t *testing.T) {
 	put("params", engine.AppendFloats(nil, flat(g.X)))
 	put("x", engine.AppendFloats(nil, x))
 	put("y", y)
-	put("module.py", []byte(torchModule))
-	if out, err := exec.Command([]string{"python3", "/usr/bin/python3"}[at], filepath.Join(dir, "module.py"), dir, "20").CombinedOutput(); err != nil {
+	put("module.py", []byte(module))
+	if out, err := exec.Command(python, filepath.Join(dir, "module.py"), dir, "20").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	get := func(name string, n int) []float32 {

@@ -205,6 +205,16 @@ func (s step) do(in []tensor) (tensor, error) {
 	switch s.op {
 	case "Identity", "Cast":
 		return x, nil
+	case "Gather": // of rows, by a tensor of their numbers
+		out := tensor{dims: append(slices.Clone(in[1].dims), x.dims[1:]...)}
+		width := size(x.dims[1:])
+		for _, i := range in[1].x {
+			if s.ints["axis"][0] != 0 || i != float32(int(i)) || int(i) < 0 || int(i) >= x.dims[0] {
+				return x, fmt.Errorf("row %v along axis %v of %v", i, s.ints["axis"], x.dims)
+			}
+			out.x = append(out.x, x.x[int(i)*width:][:width]...)
+		}
+		return out, nil
 	case "Sub":
 		return spread(x, in[1], func(a, b float32) float32 { return a - b }), nil
 	case "Div":
@@ -286,6 +296,17 @@ func (s step) do(in []tensor) (tensor, error) {
 		}
 		return y, nil
 	case "Slice":
+		if len(x.dims) == 2 { // columns
+			lo, hi := int(in[1].x[0]), int(in[2].x[0])
+			if in[3].x[0] != 1 || lo < 0 || lo >= hi || hi > x.dims[1] {
+				return x, fmt.Errorf("columns %d to %d of %v along %v", lo, hi, x.dims, in[3].x)
+			}
+			y := tensor{dims: []int{n, hi - lo}}
+			for i := range n {
+				y.x = append(y.x, x.x[i*x.dims[1]+lo:i*x.dims[1]+hi]...)
+			}
+			return y, nil
+		}
 		step := [2]int{int(in[4].x[0]), int(in[4].x[1])}
 		h, w := (x.dims[2]+step[0]-1)/step[0], (x.dims[3]+step[1]-1)/step[1]
 		y := zeros(n, x.dims[1], h, w)
@@ -303,6 +324,16 @@ func (s step) do(in []tensor) (tensor, error) {
 	case "Shape":
 		return tensor{[]int{1}, []float32{float32(n)}}, nil
 	case "Concat":
+		if s.ints["axis"][0] == 1 {
+			y := tensor{dims: []int{n, 0}}
+			for i := range n {
+				for _, part := range in {
+					y.x = append(y.x, part.x[i*part.dims[1]:(i+1)*part.dims[1]]...)
+				}
+			}
+			y.dims[1] = len(y.x) / n
+			return y, nil
+		}
 		return tensor{[]int{len(x.x) + len(in[1].x)}, append(append([]float32{}, x.x...), in[1].x...)}, nil
 	case "Expand":
 		y := zeros(int(in[1].x[0]), int(in[1].x[1]))

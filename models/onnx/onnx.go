@@ -133,6 +133,9 @@ func (g *graph) shape() []int {
 // normalised is the sample as the model takes it: result 0.
 func (g *graph) normalised() []string {
 	x := Input
+	if g.Net.Vocabulary > 0 {
+		return []string{g.node("Cast", "input.indices", x, attribute{"to", typeInt})}
+	}
 	if f := g.Form; f != nil {
 		if f.Bytes {
 			x = g.node("Cast", "input.float", x, attribute{"to", typeFloat})
@@ -200,12 +203,46 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		return g.node("Flatten", out, g.node("GlobalAveragePool", out+".mean", in), attribute{"axis", 1}), nil
 	case models.Add:
 		return g.node("Add", out, in, g.shortcut(l, x[l.With], out)), nil
+	case models.Embedding:
+		rows := g.node("Gather", out+".rows", g.param(l.Weight), in, attribute{"axis", 0})
+		return g.node("Flatten", out, rows, attribute{"axis", 1}), nil
+	case models.MinGRU:
+		return g.minGRU(l, in, out), nil
 	case models.Constant:
 		n := g.node("Shape", out+".samples", in, attribute{"start", 0}, attribute{"end", 1})
 		shape := g.node("Concat", out+".shape", n, g.ints(out+".values", l.Out...), attribute{"axis", 0})
 		return g.node("Expand", out, g.param(l.Bias), shape), nil
 	}
 	return "", fmt.Errorf("model %s: layer %d: %s has no form in ONNX: export the model as safetensors", g.Net.Name, i+1, l.Kind)
+}
+
+// minGRU is the recurrence, position by position: nodes for each.
+func (g *graph) minGRU(l *models.Layer, in, out string) string {
+	steps := g.Net.Features
+	wide := l.In[0] / steps
+	gate, gateBias, state, stateBias := g.param(l.Weight), g.param(l.Bias), g.param(l.State[0]), g.param(l.State[1])
+	axis := g.ints(out+".axis", 1)
+	h, all := "", []string{}
+	for t := range steps {
+		at := out + "." + strconv.Itoa(t)
+		x := g.node("Slice", at+".input", in, g.ints(at+".begin", t*wide), g.ints(at+".end", (t+1)*wide), axis)
+		z := g.node("Sigmoid", at+".gate", g.node("Gemm", at+".opens", x, gate, gateBias, attribute{"transB", 1}))
+		c := g.node("Gemm", at+".proposed", x, state, stateBias, attribute{"transB", 1})
+		if h == "" {
+			h = g.node("Mul", at+".state", z, c)
+		} else {
+			h = g.node("Add", at+".state", h, g.node("Mul", at+".change", z, g.node("Sub", at+".difference", c, h)))
+		}
+		all = append(all, h)
+	}
+	if l.Steps == 0 {
+		return h
+	}
+	more := []any{attribute{"axis", 1}}
+	for _, h := range all[1:] {
+		more = append(more, h)
+	}
+	return g.node("Concat", out, all[0], more...)
 }
 
 // with are weight and bias of a layer, and attributes.

@@ -73,8 +73,10 @@ type Config struct {
 	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
 
-	Loss    string   `cbor:"31,keyasint,omitempty"` // of the model, where that is not cross-entropy; logs of before say it in ModelSpec alone
+	// of the model, where that is not cross-entropy; logs of before say it in ModelSpec alone
+	Loss    string   `cbor:"31,keyasint,omitempty"`
 	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
+	Text    bool     `cbor:"33,keyasint,omitempty"` // the data are a text: losses are told in bits a byte too
 }
 
 // Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.

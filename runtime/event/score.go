@@ -3,6 +3,7 @@ package event
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -56,12 +57,14 @@ func (s Score) Unit() string {
 // Keys of scores that others know by name.
 const (
 	KeyTestError, KeyTestRMSE, KeyTestR2 = "test_error", "test_rmse", "test_r2"
+	KeyTestBits                          = "test_bits"
 	KeyTestFitness, KeyTestLoss          = "test_fitness", "test_loss"
 )
 
 // Scores are what the centre is tested by, what a line has room for first:
 //
 //	classes         the share of wrong predictions
+//	a text          bits a byte = loss / ln 2; and the share of wrong predictions
 //	a regression    RMSE = sqrt(mean (result - target)^2), in the target's unit, with several outputs in deviations; and
 //	                R2 = 1 - mean (result - target)^2 / variance of the targets
 //	an objective    its fitness
@@ -79,14 +82,20 @@ func (c *Config) Scores() []Score {
 	case c.distance():
 		return []Score{{SeriesTestLoss, KeyTestLoss, "test loss", false, false, func(e *Evaluation) float64 { return e.TestLoss }}}
 	}
-	return []Score{{SeriesTestError, KeyTestError, "test error", true, false, func(e *Evaluation) float64 { return e.TestError }}}
+	wrong := Score{SeriesTestError, KeyTestError, "test error", true, false, func(e *Evaluation) float64 { return e.TestError }}
+	if c != nil && c.Text {
+		return []Score{{SeriesTestBits, KeyTestBits, "test bits", false, false, func(e *Evaluation) float64 { return e.TestLoss / math.Ln2 }}, wrong}
+	}
+	return []Score{wrong}
 }
 
 // Score is the first of [Config.Scores].
 func (c *Config) Score() Score { return c.Scores()[0] }
 
 // Graded says that predictions are right or wrong, so that there is a test error.
-func (c *Config) Graded() bool { return c.Score().Key == KeyTestError }
+func (c *Config) Graded() bool {
+	return slices.ContainsFunc(c.Scores(), func(s Score) bool { return s.Key == KeyTestError })
+}
 
 // Unit is that of a figure for which nats are declared: only the loss of a model of classes is in nats.
 func (c *Config) Unit(declared string) string {

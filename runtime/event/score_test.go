@@ -21,10 +21,14 @@ func TestScore(t *testing.T) {
 		{&Config{ModelSpec: "doc = \"the loss = distance\""}, "test error", 3},
 		{&Config{ModelSpec: `loss = "distance"`, Own: true}, "test error", 3}, // of a graph it is no layer list
 		{&Config{Objective: "./f"}, "test fitness", -0.5},
+		{&Config{Text: true}, "test bits", 0.5 / math.Ln2},
 	} {
 		if s := c.config.Score(); s.Title != c.name || s.Of(e) != c.of {
 			t.Errorf("%+v: %s %v, want %s %v", c.config, s.Title, s.Of(e), c.name, c.of)
 		}
+	}
+	if c := (&Config{Text: true}); !c.Graded() || c.Scores()[1].Of(e) != 3 {
+		t.Error("a text has no test error")
 	}
 	for _, c := range []struct {
 		config *Config

@@ -18,6 +18,7 @@ const (
 
 	// scalar, of the centre on the test set: the scores that [Config.Scores] says the run has, and always the loss
 	SeriesTestError   = "test.error" // percent
+	SeriesTestBits    = "test.bits"  // bits a byte, of a text
 	SeriesTestRMSE    = "test.rmse"  // in the target's unit
 	SeriesTestR2      = "test.r2"
 	SeriesTestFitness = "test.fitness"

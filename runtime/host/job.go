@@ -153,7 +153,7 @@ func (j *Job) configure(o Options) {
 	was := j.Config
 	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Objective: was.Objective, Loss: was.Loss, Own: j.own != nil,
 		Digest: j.Samples.Digest(), Direct: directBytes, Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats,
-		Targets: targetsOf(j.Samples, j.Samples.Test()), Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
+		Targets: targetsOf(j.Samples, j.Samples.Test()), Text: j.Samples.Text, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
 	o.Record(&c)
 	// as they are, and not as they were typed
 	c.Model, c.Data, c.Augment = j.Net.Name, was.Data, j.Samples.Augment().String()
@@ -248,7 +248,7 @@ func (j *Job) model(o Options) (err error) {
 // load reads the samples.
 func (j *Job) load(augment string) error {
 	name := j.Config.Data
-	j.reading.Label, j.reading.Outputs = option.Label.Text(j.Options), j.targets()
+	j.reading.Label, j.reading.Outputs, j.reading.Context = option.Label.Text(j.Options), j.targets(), j.Net.Context()
 	a, err := data.ParseAugment(augment)
 	if err != nil {
 		return err

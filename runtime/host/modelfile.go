@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	modelFormat        = "brood-model"
-	ofBytes, ofNumbers = "bytes", "numbers"
+	modelFormat                = "brood-model"
+	ofBytes, ofNumbers, ofText = "bytes", "numbers", "text"
 )
 
 // modelFile is a safetensors file with a model in it.
@@ -60,11 +60,14 @@ func openModel(path string) (f modelFile, err error) {
 // writeForm adds a form to metadata. Numbers are the shortest decimals that are the same float32.
 func writeForm(meta map[string]string, f data.Form) error {
 	meta[metaSamples] = ofNumbers
-	if f.Bytes {
+	switch {
+	case f.Text:
+		meta[metaSamples] = ofText
+	case f.Bytes:
 		meta[metaSamples] = ofBytes
 	}
 	for key, v := range map[string]any{metaShape: f.Shape, metaMean: f.Mean, metaDeviation: f.Std, metaClasses: f.Classes, metaFeatures: f.Features, metaTargetMean: f.TargetMean, metaTargetDeviation: f.TargetStd} {
-		if key == metaFeatures && f.Features == nil || (key == metaTargetMean || key == metaTargetDeviation) && f.TargetMean == nil || key == metaClasses && f.TargetMean != nil {
+		if f.Text && key != metaShape || key == metaFeatures && f.Features == nil || (key == metaTargetMean || key == metaTargetDeviation) && f.TargetMean == nil || key == metaClasses && f.TargetMean != nil {
 			continue
 		}
 		text, err := json.Marshal(v)
@@ -81,13 +84,14 @@ func writeForm(meta map[string]string, f data.Form) error {
 
 // readForm is the form in metadata, nil where there is none.
 func readForm(meta map[string]string) (*data.Form, error) {
-	f := &data.Form{Label: meta[metaLabel], Bytes: meta[metaSamples] == ofBytes}
+	text := meta[metaSamples] == ofText
+	f := &data.Form{Label: meta[metaLabel], Bytes: text || meta[metaSamples] == ofBytes, Text: text}
 	missing, found := "", false
 	for _, x := range []struct {
 		key      string
 		into     any
 		optional bool
-	}{{metaShape, &f.Shape, false}, {metaMean, &f.Mean, false}, {metaDeviation, &f.Std, false}, {metaClasses, &f.Classes, meta[metaTargetMean] != ""},
+	}{{metaShape, &f.Shape, false}, {metaMean, &f.Mean, text}, {metaDeviation, &f.Std, text}, {metaClasses, &f.Classes, text || meta[metaTargetMean] != ""},
 		{metaFeatures, &f.Features, true}, {metaTargetMean, &f.TargetMean, true}, {metaTargetDeviation, &f.TargetStd, true}} {
 		text, ok := meta[x.key]
 		if !ok {
@@ -107,8 +111,8 @@ func readForm(meta map[string]string) (*data.Form, error) {
 		return nil, nil
 	case missing != "":
 		return nil, fmt.Errorf("it lacks %s", missing)
-	case kind != ofBytes && kind != ofNumbers:
-		return nil, fmt.Errorf("%s is %q, neither %s nor %s", metaSamples, kind, ofBytes, ofNumbers)
+	case kind != ofBytes && kind != ofNumbers && kind != ofText:
+		return nil, fmt.Errorf("%s is %q, none of %s, %s and %s", metaSamples, kind, ofBytes, ofNumbers, ofText)
 	}
 	return f, f.Check()
 }

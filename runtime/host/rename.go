@@ -51,10 +51,10 @@ func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err err
 }
 
 // flaxLayers are Flax's names of layers, which it counts from 0, and ours.
-var flaxLayers = [][2]string{{"Dense_", "fc"}, {"Conv_", "conv"}, {"BatchNorm_", "bn"}, {"LayerNorm_", "ln"}}
+var flaxLayers = [][2]string{{"Dense_", "fc"}, {"Conv_", "conv"}, {"BatchNorm_", "bn"}, {"LayerNorm_", "ln"}, {"Embed_", "embed"}}
 
 // flaxLeaves are its names of tensors. A mean and a var are those of a batch-norm's statistics.
-var flaxLeaves = [][2]string{{"kernel", "weight"}, {"scale", "weight"}, {"mean", "running_mean"}, {"var", "running_var"}}
+var flaxLeaves = [][2]string{{"kernel", "weight"}, {"scale", "weight"}, {"embedding", "weight"}, {"mean", "running_mean"}, {"var", "running_var"}}
 
 // flax renames and transposes a tensor of a Flax model, flattened with dots or slashes: kernels of dense layers are
 // [in, out] there, those of convolutions [height, width, in, out], and flatten goes place by place, channels last.

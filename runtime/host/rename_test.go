@@ -167,6 +167,25 @@ func TestFlaxLayerNorm(t *testing.T) {
 	}
 }
 
+// TestFlaxEmbedding: its table is rows of values as ours is.
+func TestFlaxEmbedding(t *testing.T) {
+	table, kernel := []float32{0, 1, 2, 3, 4, 5}, make([]float32, 4*3)
+	path, list := filepath.Join(t.TempDir(), "flax.safetensors"), filepath.Join(t.TempDir(), "flax.toml")
+	if err := safetensors.Save(path, safetensors.File{Tensors: []safetensors.Tensor{
+		{Name: "params.Embed_0.embedding", Shape: []int{3, 2}, F: table},
+		{Name: "params.Dense_0.kernel", Shape: []int{4, 3}, F: kernel}, {Name: "params.Dense_0.bias", Shape: []int{3}, F: []float32{6, 7, 8}}}}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, list, []byte("name='flax'\ninput=[2]\nclasses=3\nlayer=[{kind='embedding',vocabulary=3,out=2},{kind='dense',out=3}]"))
+	got, err := OpenTrained(path, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Params[:6], table) || got.Read.Context != 2 {
+		t.Errorf("the table is %v, and %d bytes are read", got.Params[:6], got.Read.Context)
+	}
+}
+
 func TestRenameRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"conv1":                 "--rename conv1: write FROM=TO",

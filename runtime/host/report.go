@@ -180,7 +180,7 @@ func (r *Report) Macro() (m ClassScore) {
 
 // Scores are what the model is tested by, as a run that trained it was, with their values on a split of the data.
 func (t *Trained) Scores(set *data.Set, ids []int32, sc Scored) (of []event.Score, values []float64) {
-	c := event.Config{Model: t.Net.Name, ModelSpec: t.Spec, Targets: targetsOf(set, ids)}
+	c := event.Config{Model: t.Net.Name, ModelSpec: t.Spec, Targets: targetsOf(set, ids), Text: set.Text}
 	e := event.Evaluation{TestError: sc.Error(), TestLoss: sc.Mean(), Samples: sc.Samples, Squares: sc.MeanSquare()}
 	for _, s := range c.Scores() {
 		of, values = append(of, s), append(values, s.Of(&e))

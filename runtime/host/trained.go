@@ -95,7 +95,7 @@ func (h *history) holds(at uint64) bool {
 
 // loaded is a worker with the state of a checkpoint, and without samples to compute on.
 func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threads int) (*worker.Worker, error) {
-	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets()}}
+	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets(), Text: j.Net.Vocabulary > 0}}
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, err
@@ -177,6 +177,7 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	if t.Net, err = models.FromSource(model, []byte(t.Spec)); err != nil {
 		return nil, err
 	}
+	t.Read.Context = t.Net.Context()
 	if t.Net.Regression() {
 		t.Read.Outputs = t.Net.Outputs
 	}

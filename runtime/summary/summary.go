@@ -23,6 +23,7 @@ type Summary struct {
 	TestError        *float64 `json:"test_error"`
 	// in its place: of a regression, of a run that maximises an objective, and where nothing is predicted
 	TestRMSE         *float64           `json:"test_rmse,omitempty"`
+	TestBits         *float64           `json:"test_bits,omitempty"` // beside it, of a text
 	TestR2           *float64           `json:"test_r2,omitempty"`
 	TestFitness      *float64           `json:"test_fitness,omitempty"`
 	TestLoss         *float64           `json:"test_loss,omitempty"`

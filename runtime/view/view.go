@@ -34,6 +34,7 @@ const (
 	Partner     = "partner"
 	TestFitness = event.SeriesTestFitness
 	TestError   = event.SeriesTestError
+	TestBits    = event.SeriesTestBits
 	TestRMSE    = event.SeriesTestRMSE
 	TestR2      = event.SeriesTestR2
 	TestLoss    = event.SeriesTestLoss

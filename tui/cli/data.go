@@ -60,14 +60,18 @@ func listData(w io.Writer) error {
 			absent = append(absent, fmt.Sprintf("%s was looked for in %s; `brood data get %s` fetches %s", k.Name, strings.Join(k.Dirs(), " and "), k.Name, humanBytes(set.Bytes())))
 		}
 		train, validation, test := k.Splits()
-		t.row(k.Name, state, fmt.Sprint(k.Shape), fmt.Sprint(k.Classes), grouped(int64(train)), grouped(int64(validation)), grouped(int64(test)), where)
+		shape := fmt.Sprint(k.Shape)
+		if k.Text {
+			shape = "text"
+		}
+		t.row(k.Name, state, shape, fmt.Sprint(k.Classes), grouped(int64(train)), grouped(int64(validation)), grouped(int64(test)), where)
 	}
 	t.write(w)
 	fmt.Fprintln(w)
 	for _, line := range absent {
 		fmt.Fprintln(w, line)
 	}
-	fmt.Fprintln(w, "your own: --data with a path to a .csv, .npy or .npz file, IDX images, or a folder of pictures; `brood data info PATH` tries it")
+	fmt.Fprintln(w, "your own: --data with a path to a .csv, .npy, .npz or .txt file, IDX images, or a folder of pictures; `brood data info PATH` tries it")
 	return nil
 }
 
@@ -83,6 +87,10 @@ func presence(k data.Known, err error) string {
 }
 
 func describeData(w io.Writer, d *data.Set) {
+	if d.Text {
+		describeText(w, d)
+		return
+	}
 	kind := "images"
 	if len(d.Shape) == 1 {
 		kind = "samples"
@@ -117,6 +125,36 @@ func describeData(w io.Writer, d *data.Set) {
 	}
 	t.write(w)
 	drawSamples(w, d)
+}
+
+// describeText tells of a text; how many bytes of it a sample has is a model's to say.
+func describeText(w io.Writer, d *data.Set) {
+	unigram, bigram := d.Baselines()
+	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", d.Name, grouped(int64(d.Len()+d.Features())), d.Classes)
+	for _, line := range [][2]string{
+		{"from", d.From},
+		{"train", grouped(int64(len(d.Train()))) + " bytes behind a byte, the first of the text"},
+		{"validation", grouped(int64(len(d.Validation()))) + ", the next"},
+		{"test", grouped(int64(len(d.Test()))) + ", the last"},
+		{"normalised", d.Normalisation()},
+		{"bits a byte", fmt.Sprintf("%.3f by how often each byte occurs, %.3f by how often behind which other", unigram, bigram)},
+		{"in memory", humanBytes(d.Bytes())},
+		{"digest", d.Digest()},
+	} {
+		fmt.Fprintf(w, "  %-11s %s\n", line[0], line[1])
+	}
+	fmt.Fprintln(w)
+	for _, line := range shownLines(d) {
+		fmt.Fprintf(w, "  %.*q\n", widest*2, line)
+	}
+}
+
+// What is shown of a text: lines out of so many bytes.
+const textShown, textLines = 400, 3
+
+func shownLines(d *data.Set) []string {
+	lines := strings.Split(strings.TrimRight(string(d.Head(textShown)), "\n"), "\n")
+	return lines[:min(len(lines), textLines)]
 }
 
 // widest picture that is drawn: three of them fit a line.

@@ -83,8 +83,9 @@ func drawClasses(w io.Writer, r *host.Report) {
 	classes := slices.Clone(r.Classes)
 	head := "  class"
 	if len(classes) > worstClasses {
+		classes = slices.DeleteFunc(classes, func(c host.ClassScore) bool { return c.Samples == 0 })
 		slices.SortStableFunc(classes, func(a, b host.ClassScore) int { return cmp.Compare(a.F1, b.F1) })
-		classes, head = classes[:worstClasses], "  lowest F1"
+		classes, head = classes[:min(len(classes), worstClasses)], "  lowest F1"
 	}
 	t := newTable(head, ">precision", ">recall", ">F1", ">samples")
 	for _, c := range append(classes, r.Macro()) {

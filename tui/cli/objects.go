@@ -101,6 +101,9 @@ func knownObject(k data.Known) map[string]any {
 	where, err := k.Where()
 	train, validation, test := k.Splits()
 	line := map[string]any{"name": k.Name, "state": strings.ReplaceAll(presence(k, err), " ", "_"), "shape": k.Shape, "classes": k.Classes, "train": train, "validation": validation, "test": test}
+	if k.Text {
+		line["text"] = true
+	}
 	if k.Files != nil && err == nil {
 		line["path"] = where
 	}
@@ -108,8 +111,12 @@ func knownObject(k data.Known) map[string]any {
 }
 
 func setObject(d *data.Set) map[string]any {
-	return map[string]any{"name": d.Name, "from": d.From, "shape": d.Shape, "classes": d.Classes, "class_names": d.Names, "train": len(d.Train()), "validation": len(d.Validation()),
+	line := map[string]any{"name": d.Name, "from": d.From, "shape": d.Shape, "classes": d.Classes, "class_names": d.Names, "train": len(d.Train()), "validation": len(d.Validation()),
 		"test": len(d.Test()), "normalised": d.Normalisation(), "bytes": d.Bytes(), "digest": d.Digest()}
+	if d.Text {
+		line["unigram_bits"], line["bigram_bits"] = d.Baselines()
+	}
+	return line
 }
 
 func sessionObject(x session.Info) map[string]any {

@@ -198,10 +198,12 @@ func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error 
 // best is the table of what is measured, best first: of those measured so far at most so many rows, or all settings
 // where rows is negative.
 func (w *sweep) best(rows int) *table {
-	results := w.Results(w.by, event.KeyTestError, event.KeyTestRMSE)
+	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE)
 	score, unit := event.KeyTestError, "%"
-	if slices.ContainsFunc(results, func(r batch.Result) bool { return len(r.Figures[event.KeyTestRMSE]) > 0 }) {
-		score, unit = event.KeyTestRMSE, ""
+	for _, other := range []string{event.KeyTestRMSE, event.KeyTestBits} {
+		if slices.ContainsFunc(results, func(r batch.Result) bool { return len(r.Figures[other]) > 0 }) {
+			score, unit = other, ""
+		}
 	}
 	tested := strings.TrimSpace(">" + score + " " + unit)
 	batch.Sort(results, w.by, presets.MoreIsBetter(w.by))

@@ -1,0 +1,241 @@
+package data
+
+import (
+	"bytes"
+	"compress/gzip"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// windows is a text of so many bytes, each its own place modulo 251.
+func windows(t *testing.T, n, context, tests int, share float64) *Set {
+	t.Helper()
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = byte(i % 251)
+	}
+	s, err := NewText(Info{Name: "count", Shape: []int{context}, Classes: 251}, text, tests, share)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestWindows: sample i is the bytes i to i+context, its class the byte behind them; splits are blocks, and no window
+// of one holds a byte of another, nor its class.
+func TestWindows(t *testing.T) {
+	s := windows(t, 1200, 7, 200, 0.12)
+	if len(s.Train()) != 880-7 || len(s.Validation()) != 120-7 || len(s.Test()) != 200-7 || s.Len() != 1193 || s.Bytes() != 1200+4*(1200-21) {
+		t.Errorf("%d, %d and %d of %d samples in %d bytes", len(s.Train()), len(s.Validation()), len(s.Test()), s.Len(), s.Bytes())
+	}
+	blocks := [][2]int{{0, 880}, {880, 1000}, {1000, 1200}}
+	for b, ids := range [][]int32{s.Train(), s.Validation(), s.Test()} {
+		x, labels := make([]float32, 7*len(ids)), make([]int32, len(ids))
+		if err := s.Gather(ids, x, labels); err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range ids {
+			for j := range 8 {
+				at := int(id) + j
+				if at < blocks[b][0] || at >= blocks[b][1] {
+					t.Fatalf("sample %d of split %d reaches byte %d", id, b, at)
+				}
+				got := float32(labels[i])
+				if j < 7 {
+					got = x[7*i+j]
+				}
+				if got != float32(at%251) {
+					t.Fatalf("sample %d: byte %d is %v", id, j, got)
+				}
+			}
+			if !bytes.Equal(s.Image(id), s.pixels[id:id+7]) || s.Label(id) != labels[i] {
+				t.Fatalf("sample %d differs from what is gathered", id)
+			}
+		}
+	}
+	if s.Label(1193) != -1 || s.Image(1193) != nil || s.Label(-1) != -1 || s.Image(-1) != nil {
+		t.Error("there are samples beyond the last")
+	}
+	if err := s.Gather([]int32{1193}, make([]float32, 7), make([]int32, 1)); err == nil {
+		t.Error("a sample beyond the last is gathered")
+	}
+}
+
+// The validation split is another share of the same bytes, and the digest does not know of it; it knows every byte
+// and the tests, and no context.
+func TestTextSplits(t *testing.T) {
+	s := windows(t, 1200, 7, 200, 0.12)
+	for share, want := range map[float64][2]int{0: {1000 - 7, 0}, 0.5: {493, 493}, 8: {985, 1}} {
+		c, err := s.WithValidation(share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Train()) != want[0] || len(c.Validation()) != want[1] || c.Digest() != s.Digest() || !slices.Equal(c.Test(), s.Test()) {
+			t.Errorf("validation %v: %d and %d samples", share, len(c.Train()), len(c.Validation()))
+		}
+	}
+	for _, share := range []float64{7, 993, 1000} { // no window, none to train on, nothing left
+		if _, err := s.WithValidation(share); err == nil {
+			t.Errorf("a validation split of %v bytes is taken", share)
+		}
+	}
+	digests := map[string]bool{s.Digest(): true}
+	for _, other := range []*Set{windows(t, 1201, 7, 200, 0.12), windows(t, 1200, 7, 201, 0.12)} {
+		digests[other.Digest()] = true
+	}
+	if len(digests) != 3 || windows(t, 1200, 8, 200, 0.12).Digest() != s.Digest() {
+		t.Errorf("%d digests of three texts", len(digests))
+	}
+}
+
+// What cannot be trained on is refused in a sentence that names it.
+func TestTextRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		text    string
+		context int
+		says    string
+	}{
+		"empty.txt": {"", 4, "empty.txt is empty"},
+		"short.txt": {"abcdefghij", 9, "short.txt is too short: its 10 bytes hold no window of 9 bytes"},
+		"tests.txt": {strings.Repeat("abcdefghij", 5), 8, "is too short"},
+		"valid.txt": {strings.Repeat("abcdefghij", 10), 8, "of 83 bytes 7 are for validation, and a window is 8 bytes"},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (Reading{Context: c.context}).Load(path); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+	for what, f := range map[string]func() (*Set, error){
+		"a byte of no class": func() (*Set, error) { return NewText(Info{Shape: []int{1}, Classes: 2}, []byte{0, 1, 2, 1}, 0, 0) },
+		"an image": func() (*Set, error) {
+			return NewText(Info{Shape: []int{1, 1, 1}, Classes: 3}, []byte{0, 1, 2, 1}, 0, 0)
+		},
+		"no training":       func() (*Set, error) { return NewText(Info{Shape: []int{1}, Classes: 3}, []byte{0, 1, 2, 1}, 3, 0) },
+		"a path to nothing": func() (*Set, error) { return Load("./none.txt") },
+		"targets":           func() (*Set, error) { return Reading{Outputs: 1}.Load("tales") },
+		"a column":          func() (*Set, error) { return Reading{Label: "a"}.Load("tales") },
+		"numbers":           func() (*Set, error) { return Reading{Form: &Form{Shape: []int{1}}}.Load("tales") },
+		"images for a text": func() (*Set, error) {
+			return Reading{Form: &Form{Shape: []int{784}, Bytes: true, Text: true}}.Load("glyphs")
+		},
+		"a table for a text": func() (*Set, error) {
+			return Reading{Form: &Form{Shape: []int{4}, Bytes: true, Text: true}}.Load("./a.csv")
+		},
+		"a text cut short": func() (*Set, error) {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			z.Write(tales(5000))
+			z.Close()
+			path := filepath.Join(t.TempDir(), "cut.txt.gz")
+			os.WriteFile(path, b.Bytes()[:b.Len()/2], 0o600)
+			return Load(path)
+		},
+	} {
+		if _, err := f(); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+}
+
+// A text is read gzipped or not, in the context of the reading or of the form.
+func TestReadText(t *testing.T) {
+	text := tales(3000)
+	plain, zipped := filepath.Join(t.TempDir(), "a.txt"), filepath.Join(t.TempDir(), "a.TXT.gz")
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(text)
+	z.Close()
+	if err := os.WriteFile(plain, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(zipped, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Reading{Context: 5}.Load(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := want.Form()
+	if err := form.Check(); err != nil || !form.Text || form.Mean != nil {
+		t.Errorf("%+v: %v", form, err)
+	}
+	for _, r := range []Reading{{Context: 5}, {Form: &form}} {
+		s, err := r.Load(zipped)
+		if err != nil || s.Digest() != want.Digest() || len(s.Test()) != 500-5 || s.Classes != 'y'+1 || s.ClassName('a') != "a" || s.ClassName(' ') != "0x20" {
+			t.Errorf("%+v: %+v, %v", r, s, err)
+		}
+	}
+	// asked about, every window is a sample, the last with nothing behind it
+	asked, err := Reading{Form: &form}.Ask(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(text) - 4; len(asked.IDs) != n || len(asked.Names) != n || asked.Names[0] != "6" || asked.Answers[n-1] != "" || asked.Answers[0] != asked.ClassName(int(text[5])) {
+		t.Errorf("%d samples, the first for byte %s, the last is %q", len(asked.IDs), asked.Names[0], asked.Answers[len(asked.Answers)-1])
+	}
+	if !bytes.Equal(asked.Image(asked.IDs[len(asked.IDs)-1]), text[len(text)-5:]) {
+		t.Error("the last window is another")
+	}
+}
+
+// bits is what the best model by counts comes to on test that knows so many bytes before each: fitted to train, with a
+// half added to each count.
+func bits(train, test []byte, order int) float64 {
+	type pair struct {
+		before string
+		next   byte
+	}
+	pairs, befores, alphabet := map[pair]float64{}, map[string]float64{}, map[byte]bool{}
+	for i := range train {
+		alphabet[train[i]] = true
+		if i >= order {
+			before := string(train[i-order : i])
+			pairs[pair{before, train[i]}]++
+			befores[before]++
+		}
+	}
+	sum, n := 0.0, 0.0
+	for i := order; i < len(test); i++ {
+		before := string(test[i-order : i])
+		p := (pairs[pair{before, test[i]}] + 0.5) / (befores[before] + 0.5*float64(len(alphabet)))
+		sum, n = sum-math.Log2(p), n+1
+	}
+	return sum / n
+}
+
+// The text tales is frozen, begins as any longer one, and has much beyond pairs of bytes: docs/data.md tells its bits.
+func TestTales(t *testing.T) {
+	s, err := Load("tales")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Digest() != TalesDigest {
+		t.Errorf("digest %s, recorded %s", s.Digest(), TalesDigest)
+	}
+	text := tales(talesTrain + talesTest)
+	if !bytes.Equal(text, s.pixels) || !bytes.HasPrefix(tales(len(text)+1000), text) {
+		t.Error("a longer text begins otherwise")
+	}
+	k, err := Lookup("tales")
+	if err != nil || len(s.Test()) != k.Test-1 || s.Classes != k.Classes || len(s.Train())+len(s.Validation()) != k.Train-2 {
+		t.Errorf("%+v: %v", k, err)
+	}
+	unigram, bigram := s.Baselines()
+	for order, got := range []float64{unigram, bigram} {
+		if want := bits(text[:talesTrain], text[talesTrain:], order); math.Abs(got-want) > 1e-3 {
+			t.Errorf("%d bytes before: %v bits a byte, counted %v", order, got, want)
+		}
+	}
+	for order, want := range map[int]float64{0: 4.12, 1: 2.48, 3: 0.92} {
+		if got := bits(text[:talesTrain], text[talesTrain:], order); math.Abs(got-want) > 0.01 {
+			t.Errorf("%d bytes before: %.3f bits a byte, documented %v", order, got, want)
+		}
+	}
+}
