@@ -368,6 +368,23 @@ func TestAbsentTaps(t *testing.T) {
 	}
 }
 
+// TestFarActivations: activations and their gradients where exponentials have ended, of the largest numbers too.
+func TestFarActivations(t *testing.T) {
+	set := enginetest.Toy(t, 2, 5, 6)
+	for _, kind := range []string{"silu", "gelu", "tanh", "leakyrelu"} {
+		m := net(t, "[2,5,6]", 3, "constant out=8", kind, "dense out=3 bias=false")
+		w := newTwins(t, m, set)
+		x, g, loss := w.mat(1, m.Layout.Params, 1e-39), w.mat(1, m.Layout.Params, 1), make([]float32, 1)
+		w.same(kind, func(ms []engine.Mat) (tasks []engine.Task, _ func() any) {
+			for i, v := range []float32{-3e38, 3e38, -1e36, 1e36, -100, 100, -86.5, 86.5} {
+				lo := m.Layout.Tensors[0].Lo + i
+				tasks = append(tasks, engine.Fill{Dst: engine.Span{Mat: ms[x], Rows: 1, Lo: lo, Hi: lo + 1}, Value: v})
+			}
+			return append(tasks, engine.Gradients{X: ms[x], G: ms[g], Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:5]}, Loss: loss}), func() any { return loss }
+		})
+	}
+}
+
 func sameModel(t *testing.T, m *models.Model, set *data.Set) { newTwins(t, m, set).models() }
 
 // models compares the tasks that need a model.

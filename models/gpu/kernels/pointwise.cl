@@ -6,12 +6,15 @@
 
 float magnitude(float x) { return as_float(as_uint(x) & 0x7fffffffu); }
 
+float held(float x)
+{
+	x = x > 86.0f ? 86.0f : x;
+	return x < -86.0f ? -86.0f : x;
+}
+
 float sigmoid(float x)
 {
-	float t = -x;
-	t = t > 86.0f ? 86.0f : t;
-	t = t < -86.0f ? -86.0f : t;
-	return 1.0f / (power_of_e(t) + 1.0f);
+	return 1.0f / (power_of_e(held(-x)) + 1.0f);
 }
 
 // Below 5/8 x + x^3 P(x^2), elsewhere 1 - 2/(e^2x + 1) with the sign of x.
@@ -61,7 +64,7 @@ __kernel void activation(__global const uint *words, uint kind, float slope, uin
 	else if (kind == TANH)
 		v = tangent(v);
 	else if (kind == SILU)
-		v = v * sigmoid(v);
+		v = (v < -86.0f ? -86.0f : v) * sigmoid(v);
 	else
 		v = v * phi(v, &q);
 	y[ENTRY * step + COLUMN] = v;
@@ -79,10 +82,10 @@ __kernel void activation_back(uint kind, float slope, __global float *d, __globa
 		v = 1.0f - v * v;
 	else if (kind == SILU) {
 		float s = sigmoid(v);
-		v = s * (1.0f + v * (1.0f - s));
+		v = s * (1.0f + held(v) * (1.0f - s));
 	} else {
 		float p = phi(v, &q);
-		v = p + v * (q * 0.3989422804014327f);
+		v = p + held(v) * (q * 0.3989422804014327f);
 	}
 	d[COLUMN] = d[COLUMN] * v;
 }

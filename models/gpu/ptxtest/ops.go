@@ -94,6 +94,7 @@ var integers = map[string]func(a, b, c uint64) uint64{
 	"not.b64":  func(a, _, _ uint64) uint64 { return ^a },
 	"not.pred": func(a, _, _ uint64) uint64 { return a ^ 1 },
 	"neg.s32":  func(a, _, _ uint64) uint64 { return -a }, "neg.s64": func(a, _, _ uint64) uint64 { return -a },
+	"add.s16":    func(a, b, _ uint64) uint64 { return uint64(uint16(a + b)) },
 	"sub.s16":    func(a, b, _ uint64) uint64 { return uint64(uint16(a - b)) },
 	"mul.lo.s16": func(a, b, _ uint64) uint64 { return uint64(uint16(a * b)) },
 	"div.u16":    func(a, b, _ uint64) uint64 { return uint64(uint16(a) / uint16(divisor(uint32(uint16(b))))) },

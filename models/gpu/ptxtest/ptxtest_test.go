@@ -102,6 +102,7 @@ func TestInstructionsMean(t *testing.T) {
 		"bfe.u32 %r1, 240, 4, 4;": 15,
 		"mov.u16 %rs1, 9;\nshl.b16 %rs2, %rs1, 14;\ncvt.u32.u16 %r1, %rs2;":     0x4000,
 		"sub.s16 %rs2, 1, 2;\ncvt.u32.u16 %r1, %rs2;":                           0xffff,
+		"add.s16 %rs2, 65535, 3;\ncvt.u32.u16 %r1, %rs2;":                       2,
 		"div.u16 %rs2, 65535, 2;\ncvt.u32.u16 %r1, %rs2;":                       32767,
 		"mul.hi.u32 %r1, -1, -1;":                                               0xfffffffe,
 		"cvt.s32.s8 %r1, 255;":                                                  0xffffffff,

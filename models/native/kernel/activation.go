@@ -46,16 +46,16 @@ func (k *Kernels) TanhBack(dst, dy, y []float32) {
 	k.derivative(k.isa.tanhBack, func(y float32) float32 { return 1 - float32(y*y) }, dst, dy, y)
 }
 
-// Silu computes x*sigmoid(x).
+// Silu computes x*sigmoid(x). Below -expLimit, where sigmoid falls no further, x does not either.
 func (k *Kernels) Silu(dst, x []float32) {
-	k.unary(k.isa.silu, func(x float32) float32 { return float32(x * sigmoid(x)) }, dst, x)
+	k.unary(k.isa.silu, func(x float32) float32 { return float32(max(-expLimit, x) * sigmoid(x)) }, dst, x)
 }
 
-// SiluBack computes dst = dy*s*(1 + x*(1-s)) for s = sigmoid(x).
+// SiluBack computes dst = dy*s*(1 + x*(1-s)) for s = sigmoid(x), with x as far as sigmoid goes.
 func (k *Kernels) SiluBack(dst, dy, x []float32) {
 	k.derivative(k.isa.siluBack, func(x float32) float32 {
 		s := sigmoid(x)
-		return float32(s * (1 + float32(x*(1-s))))
+		return float32(s * (1 + float32(held(x)*(1-s))))
 	}, dst, dy, x)
 }
 
@@ -68,11 +68,12 @@ func (k *Kernels) Gelu(dst, x []float32) {
 	}, dst, x)
 }
 
-// GeluBack computes dst = dy*(Phi(x) + x*phi(x)), phi being the density.
+// GeluBack computes dst = dy*(Phi(x) + x*phi(x)), phi being the density, which beyond expLimit would no longer be as
+// small as x is large.
 func (k *Kernels) GeluBack(dst, dy, x []float32) {
 	k.derivative(k.isa.geluBack, func(x float32) float32 {
 		p, q := phi(x)
-		return p + float32(x*float32(q*density))
+		return p + float32(held(x)*float32(q*density))
 	}, dst, dy, x)
 }
 
@@ -100,8 +101,11 @@ func (k *Kernels) derivative(kernel func(*vecArgs), f func(float32) float32, dst
 	k.pointwise(kernel, dst, dy, x)
 }
 
+// held is x, or the end of exp's arguments that it lies beyond.
+func held(x float32) float32 { return max(-expLimit, min(expLimit, x)) }
+
 // sigmoid is 1/(1 + e^-x).
-func sigmoid(x float32) float32 { return 1 / (exp(max(-expLimit, min(expLimit, -x))) + 1) }
+func sigmoid(x float32) float32 { return 1 / (exp(held(-x)) + 1) }
 
 const (
 	// tanhSmall is the magnitude from which tanh is 1 - 2/(e^2x + 1), and below which a polynomial: there the

@@ -5760,6 +5760,8 @@ one:
 	VADDPS       words<>+208(SB), Y1, Y2
 	VBROADCASTSS words<>+40(SB), Y1
 	VDIVPS       Y2, Y1, Y1
+	VBROADCASTSS words<>+32(SB), Y2
+	VMAXPS       Y0, Y2, Y0
 	VMULPS       Y1, Y0, Y1
 	VMOVUPS      Y1, (DX)(AX*1)
 	ADDQ         $0x00000020, AX
@@ -5803,6 +5805,8 @@ oneend:
 	VADDPS       words<>+208(SB), Y1, Y2
 	VBROADCASTSS words<>+40(SB), Y1
 	VDIVPS       Y2, Y1, Y1
+	VBROADCASTSS words<>+32(SB), Y2
+	VMAXPS       Y0, Y2, Y0
 	VMULPS       Y1, Y0, Y1
 	VMOVUPS      (R10), Y15
 	VMASKMOVPS   Y1, Y15, (DX)(AX*1)
@@ -5866,6 +5870,10 @@ one:
 	VDIVPS       Y2, Y4, Y4
 	VBROADCASTSS words<>+40(SB), Y2
 	VSUBPS       Y4, Y2, Y1
+	VBROADCASTSS words<>+28(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VBROADCASTSS words<>+32(SB), Y3
+	VMAXPS       Y0, Y3, Y0
 	VMULPS       Y1, Y0, Y1
 	VADDPS       Y1, Y2, Y1
 	VMULPS       Y1, Y4, Y1
@@ -5915,6 +5923,10 @@ oneend:
 	VDIVPS       Y2, Y4, Y4
 	VBROADCASTSS words<>+40(SB), Y2
 	VSUBPS       Y4, Y2, Y1
+	VBROADCASTSS words<>+28(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VBROADCASTSS words<>+32(SB), Y3
+	VMAXPS       Y0, Y3, Y0
 	VMULPS       Y1, Y0, Y1
 	VADDPS       Y1, Y2, Y1
 	VMULPS       Y1, Y4, Y1
@@ -6155,6 +6167,10 @@ one:
 	VSUBPS       Y3, Y5, Y5
 	VBLENDVPS    Y0, Y3, Y5, Y1
 	VMULPS       words<>+636(SB), Y2, Y2
+	VBROADCASTSS words<>+28(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VBROADCASTSS words<>+32(SB), Y3
+	VMAXPS       Y0, Y3, Y0
 	VMULPS       Y2, Y0, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (SI)(AX*1), Y0
@@ -6225,6 +6241,10 @@ oneend:
 	VSUBPS       Y3, Y5, Y5
 	VBLENDVPS    Y0, Y3, Y5, Y1
 	VMULPS       words<>+636(SB), Y2, Y2
+	VBROADCASTSS words<>+28(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VBROADCASTSS words<>+32(SB), Y3
+	VMAXPS       Y0, Y3, Y0
 	VMULPS       Y2, Y0, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R10), Y0
@@ -25748,6 +25768,8 @@ one:
 	VADDPS.BCST  words<>+40(SB), Z1, Z2
 	VBROADCASTSS words<>+40(SB), Z1
 	VDIVPS       Z2, Z1, Z1
+	VBROADCASTSS words<>+32(SB), Z2
+	VMAXPS       Z0, Z2, Z0
 	VMULPS       Z1, Z0, Z1
 	VMOVUPS      Z1, (DX)(AX*1)
 	ADDQ         $0x00000040, AX
@@ -25790,6 +25812,8 @@ oneend:
 	VADDPS.BCST  words<>+40(SB), Z1, Z2
 	VBROADCASTSS words<>+40(SB), Z1
 	VDIVPS       Z2, Z1, Z1
+	VBROADCASTSS words<>+32(SB), Z2
+	VMAXPS       Z0, Z2, Z0
 	VMULPS       Z1, Z0, Z1
 	VMOVUPS      Z1, K1, (DX)(AX*1)
 
@@ -25852,6 +25876,10 @@ one:
 	VDIVPS       Z2, Z4, Z4
 	VBROADCASTSS words<>+40(SB), Z2
 	VSUBPS       Z4, Z2, Z1
+	VBROADCASTSS words<>+28(SB), Z3
+	VMINPS       Z0, Z3, Z0
+	VBROADCASTSS words<>+32(SB), Z3
+	VMAXPS       Z0, Z3, Z0
 	VMULPS       Z1, Z0, Z1
 	VADDPS       Z1, Z2, Z1
 	VMULPS       Z1, Z4, Z1
@@ -25900,6 +25928,10 @@ oneend:
 	VDIVPS       Z2, Z4, Z4
 	VBROADCASTSS words<>+40(SB), Z2
 	VSUBPS       Z4, Z2, Z1
+	VBROADCASTSS words<>+28(SB), Z3
+	VMINPS       Z0, Z3, Z0
+	VBROADCASTSS words<>+32(SB), Z3
+	VMAXPS       Z0, Z3, Z0
 	VMULPS       Z1, Z0, Z1
 	VADDPS       Z1, Z2, Z1
 	VMULPS       Z1, Z4, Z1
@@ -26142,6 +26174,10 @@ one:
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
 	VMULPS.BCST  words<>+1624(SB), Z2, Z2
+	VBROADCASTSS words<>+28(SB), Z3
+	VMINPS       Z0, Z3, Z0
+	VBROADCASTSS words<>+32(SB), Z3
+	VMAXPS       Z0, Z3, Z0
 	VMULPS       Z2, Z0, Z2
 	VADDPS       Z2, Z1, Z1
 	VMOVUPS      (SI)(AX*1), Z0
@@ -26213,6 +26249,10 @@ oneend:
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
 	VMULPS.BCST  words<>+1624(SB), Z2, Z2
+	VBROADCASTSS words<>+28(SB), Z3
+	VMINPS       Z0, Z3, Z0
+	VBROADCASTSS words<>+32(SB), Z3
+	VMAXPS       Z0, Z3, Z0
 	VMULPS       Z2, Z0, Z2
 	VADDPS       Z2, Z1, Z1
 	VMOVUPS.Z    (SI)(AX*1), K1, Z0

@@ -61,6 +61,7 @@ func (g *gen) activations() {
 	})
 	emit("silu", "x*sigmoid(x).", false, func() {
 		g.sigmoid(x, y, r[2:4], k)
+		g.atLeast(-expLimit, x, r[2])
 		g.VMULPS(y, x, y)
 	})
 	emit("siluBack", "the gradient through a silu.", true, func() {
@@ -68,6 +69,7 @@ func (g *gen) activations() {
 		g.sigmoid(x, s, r[2:4], k)
 		g.float(1, r[2])
 		g.VSUBPS(s, r[2], y)
+		g.held(x, r[3])
 		g.VMULPS(y, x, y)
 		g.VADDPS(y, r[2], y)
 		g.VMULPS(y, s, y)
@@ -80,6 +82,7 @@ func (g *gen) activations() {
 		q := r[2]
 		g.phi(x, y, q, r[3:6], k)
 		g.mulFloat(density, q, q)
+		g.held(x, r[3])
 		g.VMULPS(q, x, q)
 		g.VADDPS(q, y, y)
 	})
@@ -152,14 +155,28 @@ func (g *gen) polynomial(c []float32, x, y reg.VecPhysical) {
 	}
 }
 
+// atLeast and atMost emit x = max(c, x) and x = min(c, x), in the order in which NaN stays NaN; tmp is lost.
+func (g *gen) atLeast(c float32, x, tmp reg.VecPhysical) {
+	g.float(c, tmp)
+	g.VMAXPS(x, tmp, x)
+}
+
+func (g *gen) atMost(c float32, x, tmp reg.VecPhysical) {
+	g.float(c, tmp)
+	g.VMINPS(x, tmp, x)
+}
+
+// held emits what kernel.held does; tmp is lost.
+func (g *gen) held(x, tmp reg.VecPhysical) {
+	g.atMost(expLimit, x, tmp)
+	g.atLeast(-expLimit, x, tmp)
+}
+
 // sigmoid emits y = 1/(1 + e^-x).
 func (g *gen) sigmoid(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
 	a, e := r[0], r[1]
 	g.mulFloat(-1, x, a)
-	g.float(expLimit, y)
-	g.VMINPS(a, y, a) // in this order NaN stays NaN
-	g.float(-expLimit, y)
-	g.VMAXPS(a, y, a)
+	g.held(a, y)
 	g.exp(a, y, e, k)
 	g.addFloat(1, y, a)
 	g.float(1, y)
@@ -176,8 +193,7 @@ func (g *gen) tanh(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
 	g.VADDPS(b, x, small)
 	g.andWord(signBit-1, x, a)
 	g.VADDPS(a, a, a)
-	g.float(expLimit, b)
-	g.VMINPS(a, b, a) // in this order NaN stays NaN
+	g.atMost(expLimit, a, b)
 	g.exp(a, b, e, k)
 	g.addFloat(1, b, b)
 	g.float(2, a)
@@ -196,8 +212,7 @@ func (g *gen) phi(x, y, q reg.VecPhysical, r, k []reg.VecPhysical) {
 	a, e, t := r[0], r[1], r[2]
 	g.VMULPS(x, x, a)
 	g.mulFloat(-0.5, a, a)
-	g.float(-expLimit, y)
-	g.VMAXPS(a, y, a) // in this order NaN stays NaN
+	g.atLeast(-expLimit, a, y)
 	g.exp(a, q, e, k)
 	g.andWord(signBit-1, x, a)
 	g.mulFloat(phiScale, a, a)
