@@ -17,6 +17,7 @@ func TestARSBest(t *testing.T) {
 	}{
 		"the larger of two":  {[]float32{-3, -1, -2, -2, -9, 0}, 0.5, []int{0, 2}, math.Sqrt((0.0625 + 5.0625 + 33.0625 + 10.5625) / 4)},
 		"at least one":       {[]float32{-3, -1, -2, -2}, 0, []int{0}, 1},
+		"7 of 25":            {ascending(50), 0.28, []int{18, 19, 20, 21, 22, 23, 24}, math.Sqrt((14.0*14 - 1) / 12)},
 		"equal":              {[]float32{-2, -2, -2, -2}, 1, []int{0, 1}, 0},
 		"missing ranks last": {[]float32{nan, 5, -2, -4, -3, nan}, 0.4, []int{1}, 1},
 		"all missing":        {[]float32{nan, 5, nan, nan}, 1, nil, 0},
@@ -27,4 +28,12 @@ func TestARSBest(t *testing.T) {
 			t.Errorf("%s: %v, deviation %v, want %v, %v", name, best, deviation, c.best, c.deviation)
 		}
 	}
+}
+
+// ascending are the numbers from 0 on.
+func ascending(n int) (out []float32) {
+	for i := range n {
+		out = append(out, float32(i))
+	}
+	return out
 }

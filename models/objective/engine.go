@@ -178,6 +178,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	for i, f := range out {
 		f = f / float64(len(t.Batches[min(i, len(t.Batches)-1)]))
 		if t.Fitness[i] = float32(f); math.IsInf(float64(t.Fitness[i]), 0) {
+			e.miss(fmt.Sprintf("its fitness %g is beyond float32", f))
 			t.Fitness[i] = float32(math.NaN())
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +73,15 @@ func play(how string) {
 			case how == "crash" && seed == 3:
 				fmt.Fprintln(os.Stderr, "pole broken\x1b[31m")
 				os.Exit(9)
+			case how == "child" && seed == 3:
+				child := exec.Command("sleep", "600")
+				child.Stdout, child.Stderr = os.Stdout, os.Stderr
+				if child.Start() == nil {
+					fmt.Fprintf(os.Stderr, "child %d", child.Process.Pid)
+				}
+				os.Exit(9)
+			case how == "large":
+				f *= 1e300
 			case how == "hang" && seed == 3:
 				time.Sleep(time.Hour)
 			case how == "nan" && seed == 3:
@@ -80,9 +91,9 @@ func play(how string) {
 			case how == "varies":
 				f += float64(asked) + float64(os.Getpid())
 			}
-			id := uint64(i)
+			id := binary.LittleEndian.Uint64(body[at:])
 			if how == "twice" {
-				id = 0
+				id = binary.LittleEndian.Uint64(body[8:])
 			}
 			out = binary.LittleEndian.AppendUint64(out, id)
 			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(f))
@@ -94,6 +105,9 @@ func play(how string) {
 			time.Sleep(time.Duration(n*ms) * time.Millisecond)
 		}
 		reply(4, out)
+		if how == "again" && asked%3 == 1 {
+			reply(4, out)
+		}
 	}
 }
 
@@ -183,6 +197,64 @@ func TestProgramIsFunctionIsTwin(t *testing.T) {
 	}
 }
 
+// An answer that comes twice is not taken for that to the next candidates: those are missing, and never wrong.
+func TestAnswerGivenTwice(t *testing.T) {
+	e, twin := open(t, program(t, "again", Flat(3)), 1), open(t, Objective{Spec: Flat(3), Func: naive}, 1)
+	given := 0
+	for range 3 {
+		want := candidates(t, twin, 40)
+		for i, f := range candidates(t, e, 40) {
+			if f == f {
+				given++
+			}
+			if f == f && f != want[i] {
+				t.Errorf("candidate %d: %v, want %v", i, f, want[i])
+			}
+		}
+	}
+	if notes := e.Notes(); given == 0 || len(notes) != 1 || !strings.Contains(notes[0].Text, "one that it was not given") {
+		t.Errorf("%d results, notes %q", given, notes)
+	}
+}
+
+// A program that ends is gone at once, though what it started holds its output open; and that is ended too.
+func TestChildOfAProgram(t *testing.T) {
+	if _, err := exec.LookPath("sleep"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("needs sleep and /proc")
+	}
+	e := open(t, program(t, "child", Flat(3)), 1)
+	if got := candidates(t, e, 4, 3); got[0] == got[0] {
+		t.Errorf("%v, want missing results", got)
+	}
+	notes := e.Notes()
+	if len(notes) != 1 || !strings.Contains(notes[0].Text, "ended without an answer: exit status 9") {
+		t.Fatalf("notes %q", notes)
+	}
+	_, pid, _ := strings.Cut(notes[0].Text, "child ")
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatalf("notes %q", notes)
+	}
+	for range 600 {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", n)); err != nil || len(line) == 0 { // ended
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("process %d goes on", n)
+}
+
+// A fitness that float32 does not hold is missing, and said to be.
+func TestBeyondFloat32(t *testing.T) {
+	e := open(t, program(t, "large", Flat(3)), 1)
+	if got := candidates(t, e, 2); got[0] == got[0] {
+		t.Errorf("%v", got)
+	}
+	if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "is beyond float32") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
 // What breaks is missing, with a reason, and nothing else is: the others of its batch have their results.
 func TestMissingResults(t *testing.T) {
 	spec := Flat(3)
@@ -215,7 +287,7 @@ func TestMissingResults(t *testing.T) {
 			t.Errorf("%s: notes %q, want %q", how, notes, why)
 		}
 	}
-	if err := results(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), make([]float64, 2)); err == nil || !strings.Contains(err.Error(), "twice") {
+	if err := results(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2)); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a candidate named twice: %v", err)
 	}
 }
@@ -360,7 +432,7 @@ func FuzzFrames(f *testing.F) {
 		for _, kind := range []byte{kindReady, kindResults} {
 			if body, err := frame(strings.NewReader(string(p)), nil, kind); err == nil {
 				_ = ready(body)
-				_ = results(body, make([]float64, 1))
+				_ = results(body, 0, make([]float64, 1))
 			}
 		}
 	})

@@ -88,8 +88,8 @@ func ready(body []byte) error {
 	return nil
 }
 
-// results checks an answer to ids 0..n-1, each once and in any order, and writes the fitness of each.
-func results(body []byte, fitness []float64) error {
+// results checks an answer to the n ids from first on, each once and in any order, and writes the fitness of each.
+func results(body []byte, first uint64, fitness []float64) error {
 	n := len(fitness)
 	if len(body) < 4 || int(order.Uint32(body)) != n || len(body) != 4+16*n {
 		return fmt.Errorf("its answer to %d candidates has %d bytes, want a count of %d and 16 bytes for each", n, len(body), n)
@@ -99,7 +99,7 @@ func results(body []byte, fitness []float64) error {
 	}
 	seen := make([]bool, n)
 	for at := 4; at < len(body); at += 16 {
-		id := order.Uint64(body[at:])
+		id := order.Uint64(body[at:]) - first
 		if id >= uint64(n) || seen[id] {
 			return errors.New("its answer names a candidate twice, or one that it was not given")
 		}

@@ -48,6 +48,7 @@ type batch struct {
 	rows    [][]float32
 	seeds   []int32
 	frame   []byte
+	first   uint64 // id
 	fitness []float64
 }
 
@@ -83,8 +84,7 @@ func (l *lane) run(ctx context.Context, w *work) (err error) {
 			if err := l.ready(ctx); err != nil {
 				return err
 			}
-			b.frame = frameOf(b.frame, b.seeds, b.rows, l.e.model.Layout.Params)
-			l.p.send(b.frame)
+			l.send(b)
 			asked = append(asked, b)
 		}
 		if len(asked) == 0 {
@@ -105,6 +105,14 @@ func (l *lane) run(ctx context.Context, w *work) (err error) {
 		l.spare = append(l.spare, asked[0])
 		asked = append(asked[:0], asked[1:]...)
 	}
+}
+
+// send asks the program, with ids that it has not seen.
+func (l *lane) send(b *batch) {
+	b.first = l.p.next
+	l.p.next += uint64(len(b.rows))
+	b.frame = frameOf(b.frame, b.first, b.seeds, b.rows, l.e.model.Layout.Params)
+	l.p.send(b.frame)
 }
 
 // prepare writes the parameters of a piece, within their bounds.
@@ -160,7 +168,7 @@ func (l *lane) call(ctx context.Context, b *batch) error {
 // receive takes the answer to the batch that was asked first. failed says why there is none: the program is gone then.
 func (l *lane) receive(ctx context.Context, b *batch) (failed error) {
 	limit := time.Duration(len(b.rows)) * l.e.limit
-	if failed = l.p.receive(ctx, limit, b.fitness); failed != nil {
+	if failed = l.p.receive(ctx, limit, b.first, b.fitness); failed != nil {
 		failed = l.p.end(failed)
 		l.p = nil
 		return failed
@@ -179,7 +187,7 @@ func (l *lane) alone(ctx context.Context, b *batch) error {
 			return err
 		}
 		one := &batch{rows: b.rows[k : k+1], seeds: b.seeds[k : k+1], fitness: b.fitness[k : k+1]}
-		l.p.send(frameOf(nil, one.seeds, one.rows, l.e.model.Layout.Params))
+		l.send(one)
 		if failed := l.receive(ctx, one); failed != nil {
 			if err := ctx.Err(); err != nil {
 				return err

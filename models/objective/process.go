@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -27,9 +28,14 @@ const (
 type process struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
-	out  io.Reader
+	out  *os.File
 	tail *tail
 	buf  []byte
+	next uint64 // id of the next candidate: an answer that was given twice is not taken for that to other candidates
+
+	over chan struct{} // closed when the program has ended, and what it had started with it
+	how  *os.ProcessState
+	said chan struct{} // closed when all that it said on standard error was read
 
 	frames  chan []byte   // to be written; nil until the program has answered hello
 	sent    chan struct{} // one for each that is written
@@ -42,16 +48,8 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &tail{}}
-	p.cmd.Stderr, p.cmd.WaitDelay = p.tail, farewell
-	own(p.cmd)
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if p.out, err = p.cmd.StdoutPipe(); err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
+	p := &process{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &tail{}, over: make(chan struct{}), said: make(chan struct{})}
+	if err := p.begin(); err != nil {
 		return nil, err
 	}
 	err = p.within(ctx, answer, func() error {
@@ -69,6 +67,40 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 	p.frames, p.sent, p.written = make(chan []byte, 2), make(chan struct{}, 2), make(chan struct{})
 	go p.write()
 	return p, nil
+}
+
+// begin starts the program with pipes of its own, which are read to their end.
+func (p *process) begin() (err error) {
+	own(p.cmd)
+	out, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	said, speak, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, out.Close(), write.Close())
+	}
+	p.cmd.Stdout, p.cmd.Stderr, p.out = write, speak, out
+	if p.in, err = p.cmd.StdinPipe(); err == nil {
+		err = p.cmd.Start()
+	}
+	_, _ = write.Close(), speak.Close() // the program has them
+	if err != nil {
+		return errors.Join(err, out.Close(), said.Close())
+	}
+	go func() {
+		defer close(p.said)
+		_, _ = io.Copy(p.tail, said)
+		said.Close()
+	}()
+	go func() {
+		defer close(p.over)
+		p.how, _ = p.cmd.Process.Wait()
+		p.kill() // what it has started would hold its output open, and go on for nobody
+		// and what has left its group is not waited for: what was written before can be read at once
+		_, _ = out.SetReadDeadline(time.Now().Add(farewell)), said.SetReadDeadline(time.Now().Add(farewell))
+	}()
+	return nil
 }
 
 // within kills the program where f takes too long, or ctx ends.
@@ -111,14 +143,14 @@ func (p *process) write() {
 	}
 }
 
-// receive takes the answer to the batch that was sent first and has none.
-func (p *process) receive(ctx context.Context, limit time.Duration, fitness []float64) error {
+// receive takes the answer to the batch that was sent first and has none, whose ids are those from first on.
+func (p *process) receive(ctx context.Context, limit time.Duration, first uint64, fitness []float64) error {
 	return p.within(ctx, limit, func() (err error) {
 		if p.buf, err = frame(p.out, p.buf, kindResults); err != nil {
 			return err
 		}
 		<-p.sent // one that answers before it has read does not come off with it
-		return results(p.buf, fitness)
+		return results(p.buf, first, fitness)
 	})
 }
 
@@ -136,20 +168,22 @@ func (p *process) close() {
 // kill ends the program, and what it has started, where it stands.
 func (p *process) kill() { killAll(p.cmd) }
 
+// ended says that an error is the end of the program's output.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded) || strings.Contains(err.Error(), "broken pipe")
+}
+
 // end kills the program and says why it came to that.
 func (p *process) end(err error) error {
 	p.close()
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if !ended(err) {
 		p.kill()
 	}
-	over := time.AfterFunc(farewell, p.kill)
-	wait := p.cmd.Wait()
-	over.Stop()
-	var exit *exec.ExitError
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "broken pipe") {
+	p.wait()
+	if ended(err) {
 		err = errors.New("it ended without an answer")
-		if errors.As(wait, &exit) {
-			err = fmt.Errorf("it ended without an answer: %s", exit)
+		if p.how != nil && !p.how.Success() {
+			err = fmt.Errorf("it ended without an answer: %s", p.how)
 		}
 	}
 	if said := p.tail.last(); said != "" {
@@ -158,12 +192,19 @@ func (p *process) end(err error) error {
 	return err
 }
 
+// wait is over when the program is, and all that it said was read; it is killed where it takes its time.
+func (p *process) wait() {
+	late := time.AfterFunc(farewell, p.kill)
+	defer late.Stop()
+	<-p.over
+	<-p.said
+	p.out.Close()
+}
+
 // leave lets the program end by itself: its input has ended.
 func (p *process) leave() {
 	p.close()
-	over := time.AfterFunc(farewell, p.kill)
-	defer over.Stop()
-	_ = p.cmd.Wait() // what it thinks of its end is no result
+	p.wait() // what it thinks of its end is no result
 }
 
 // tail keeps the end of what is written to it.
@@ -199,13 +240,13 @@ func (t *tail) last() string {
 	return string(text[max(0, len(text)-tellMost):])
 }
 
-// frameOf is rows with their seeds, in the memory of p.
-func frameOf(p []byte, seeds []int32, rows [][]float32, width int) []byte {
+// frameOf is rows with their seeds and the ids from first on, in the memory of p.
+func frameOf(p []byte, first uint64, seeds []int32, rows [][]float32, width int) []byte {
 	p = begin(p, kindBatch)
 	p = order.AppendUint32(p, uint32(len(rows)))
 	p = order.AppendUint32(p, uint32(width))
 	for i, s := range seeds {
-		p = order.AppendUint64(p, uint64(i))
+		p = order.AppendUint64(p, first+uint64(i))
 		p = order.AppendUint64(p, uint64(s))
 	}
 	for _, row := range rows {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -97,7 +98,7 @@ func (v *View) founders(p *event.Points) *event.Points {
 
 func (v *View) evaluation(e *event.Evaluation) {
 	scores := v.Config.Scores()
-	if x := scores[0].Of(e); v.Evaluations == 0 || scores[0].Better(x, v.BestError) {
+	if x := scores[0].Of(e); v.Evaluations == 0 || math.IsNaN(v.BestError) || scores[0].Better(x, v.BestError) {
 		v.BestError = x
 	}
 	v.Evaluation, v.Evaluations = e, v.Evaluations+1
