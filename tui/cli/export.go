@@ -112,18 +112,29 @@ func (x *exporting) model() bool { return x.to == toModel || x.to == toONNX }
 
 // models writes the model of each session.
 func (x *exporting) models(ctx context.Context, s streams, args []string) error {
-	if len(args) > 1 && x.file != "" {
+	sessions, err := sessionsOf(args)
+	if err != nil {
+		return err
+	}
+	files := map[string]string{}
+	for _, c := range sessions {
+		file := x.file
+		if len(sessions) > 1 {
+			file = filepath.Join(x.file, filepath.Base(c.path)+"."+x.to)
+		}
+		if other := files[file]; other != "" {
+			return fmt.Errorf("%s and %s would both be written to %s: export them one by one, with -o", other, c.path, file)
+		}
+		files[file] = c.path
+	}
+	if len(sessions) > 1 && x.file != "" {
 		if err := os.MkdirAll(x.file, 0o755); err != nil {
 			return fmt.Errorf("-o %s: several models go into a directory: %w", x.file, err)
 		}
 	}
-	for _, arg := range args {
-		dir, err := resolve(arg)
-		if err != nil {
-			return err
-		}
-		file := x.file
-		if len(args) > 1 {
+	for _, c := range sessions {
+		dir, file := c.path, x.file
+		if len(sessions) > 1 {
 			file = filepath.Join(x.file, filepath.Base(dir)+"."+x.to)
 		}
 		var told time.Time
