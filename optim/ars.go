@@ -109,7 +109,7 @@ func arsBest(fit []float32, top float64) (best []int, deviation float64) {
 		better[i] = max(fit[2*i], fit[2*i+1]) // no number where either is none
 	}
 	// in binary fractions .28 of 25 is a little more than 7
-	b := max(1, int(math.Ceil(top*float64(len(better))-1e-9)))
+	b := max(1, int(math.Ceil(float64(top*float64(len(better)))-1e-9)))
 	for _, i := range Order(better)[:b] {
 		if d := float64(fit[2*i]) - float64(fit[2*i+1]); !math.IsNaN(d) && !math.IsInf(d, 0) {
 			best = append(best, i)
