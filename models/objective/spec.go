@@ -57,6 +57,7 @@ const (
 const (
 	mostSeeds     = 1 << 20
 	mostProcesses = 1 << 10
+	mostTimeout   = 720 * time.Hour // times the evaluations of a batch it is still a duration
 )
 
 // Flat is n parameters without bounds, which start at zero.
@@ -66,7 +67,10 @@ func Flat(n int) Spec { return Spec{Params: []Param{{Name: "x", Shape: []int{n}}
 func ParseSpec(text string) (Spec, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		s := Flat(n)
-		return s, s.check()
+		if s.check() != nil {
+			return s, typed.Errorf("params = %d: give how many parameters the objective has, 1 or more and as many as a model may have", n)
+		}
+		return s, nil
 	}
 	p, err := os.ReadFile(text)
 	if err != nil {
@@ -89,8 +93,8 @@ func ReadSpec(p []byte) (s Spec, err error) {
 }
 
 func (s *Spec) check() error {
-	if d, err := s.timeout(); err != nil || d <= 0 {
-		return typed.Errorf("timeout = %q: give a duration above 0, such as \"30s\"", s.Timeout)
+	if d, err := s.timeout(); err != nil || d <= 0 || d > mostTimeout {
+		return typed.Errorf("timeout = %q: give a duration above 0, such as \"30s\", and at most %s", s.Timeout, mostTimeout)
 	}
 	if s.Processes < 0 || s.Processes > mostProcesses {
 		return typed.Errorf("processes = %d: give 1 to %d", s.Processes, mostProcesses)
@@ -112,6 +116,8 @@ func (s *Spec) check() error {
 			return typed.Errorf("parameter %s: low %v is not below high %v", p.Name, low, high)
 		case p.Init != "" && p.Init != Zero && p.Init != Normal && p.Init != Uniform:
 			return typed.Errorf("parameter %s: init %q: choose %s, %s or %s", p.Name, p.Init, Zero, Normal, Uniform)
+		case p.Init == Uniform && p.Low != nil && p.High != nil && !finite(float64(high)-float64(low)):
+			return typed.Errorf("parameter %s: uniform within %v and %v, whose distance float32 does not hold: give nearer bounds, or another init", p.Name, low, high)
 		case !finite(p.Scale) || p.Scale < 0 || !finite(p.Start):
 			return typed.Errorf("parameter %s: scale %v and start %v: give finite numbers, and a scale of 0 or more", p.Name, p.Scale, p.Start)
 		}
