@@ -13,7 +13,7 @@ import "brood/models/engine"
 var (
 	knobOptimiser = Knob{Name: "optimiser", Title: "optimiser", Doc: "how a gradient is followed: SGD with Nesterov momentum; Adam, or AdamW, whose weight decay is decoupled: their eta is 0.001 or so", Choices: []string{"sgd", "adam", "adamw"}, Max: 2}
 	knobBeta1     = Knob{Name: "beta1", Label: "β₁", Title: "first decay", Doc: "of Adam: what the mean of gradients keeps in a step", Min: 0, Max: 0.99999, Default: 0.9}
-	knobBeta2     = Knob{Name: "beta2", Label: "β₂", Title: "second decay", Doc: "of Adam: what the mean of their squares keeps in a step", Min: 0, Max: 0.9999999, Default: 0.999}
+	knobBeta2     = Knob{Name: "beta2", Label: "β₂", Title: "second decay", Doc: "of Adam: what the mean of their squares keeps in a step", Min: 0, Max: 0.99999, Default: 0.999}
 )
 
 // OptimiserKnobs are what an algorithm declares beside eta and decay whose replicas may follow their gradients in any

@@ -93,7 +93,7 @@ func TestOptimisers(t *testing.T) {
 }
 
 // TestOptimiserBlocks: every algorithm that lets one choose keeps momentum by default, as logs of before mean it, and
-// moments where it adapts; no other algorithm of gradients declares the knob.
+// moments where it adapts.
 func TestOptimiserBlocks(t *testing.T) {
 	names := func(a *Algorithm, k Values) (out []string) {
 		for _, b := range a.Blocks(k, engine.Layout{Params: 3}) {

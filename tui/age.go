@@ -28,6 +28,9 @@ func (m *model) scoreSeries() (id, title string) {
 
 // scoreText is a score with its unit.
 func scoreText(s event.Score, x float64) string {
+	if x != x {
+		return "–"
+	}
 	if s.Percent {
 		return fmt.Sprintf("%.2f %%", x)
 	}

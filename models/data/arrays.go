@@ -182,6 +182,10 @@ func (a array) targets(n int) (out []float32, outputs int, err error) {
 	if len(a.shape) > 2 || a.shape[0] != n || outputs < 1 {
 		return nil, 0, fmt.Errorf("%s has shape %v for %d samples; labels of a regression are n numbers, or n x outputs", a.file, a.shape, n)
 	}
+	if 4*n*outputs > maxBytes {
+		return nil, 0, fmt.Errorf("%s is too large: more than %d bytes of targets; leave out samples or outputs", a.file, maxBytes)
+	}
+	out = make([]float32, 0, n*outputs)
 	for _, v := range a.numbers() {
 		if !finite(float32(v)) {
 			return nil, 0, fmt.Errorf("%s: label %v of sample %d is no number that can be trained on; leave the sample out or repair it", a.file, v, len(out)/outputs+1)

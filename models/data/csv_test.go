@@ -135,19 +135,22 @@ func TestCSVColumnsByName(t *testing.T) {
 		f := strings.Split(strings.TrimSpace(line), ",")
 		swapped = fmt.Appendf(swapped, "%s,%s,nothing to train on,%s\n", f[2], f[1], f[0])
 	}
-	var rows [2][]float32
-	for i, test := range [][]byte{flowers(9, "size,shade,kind", ","), swapped} {
-		s, err := Load(put(t, map[string][]byte{"train.csv": train, "test.csv": test}))
-		if err != nil {
-			t.Fatal(err)
+	for _, label := range []string{"", "kind", "3"} {
+		var rows [2][]float32
+		var classes [2][]int32
+		for i, test := range [][]byte{flowers(9, "size,shade,kind", ","), swapped} {
+			s, err := Reading{Rule: RuleByClass, Label: label}.Load(put(t, map[string][]byte{"train.csv": train, "test.csv": test}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows[i], classes[i] = make([]float32, 18), make([]int32, 9)
+			if err := s.Gather(s.Test(), rows[i], classes[i]); err != nil {
+				t.Fatal(err)
+			}
 		}
-		rows[i] = make([]float32, 18)
-		if err := s.Gather(s.Test(), rows[i], make([]int32, 9)); err != nil {
-			t.Fatal(err)
+		if !slices.Equal(rows[0], rows[1]) || !slices.Equal(classes[0], classes[1]) {
+			t.Errorf("label %q: in another order of columns the test samples are %v of %v, in the order of training %v of %v", label, rows[1], classes[1], rows[0], classes[0])
 		}
-	}
-	if !slices.Equal(rows[0], rows[1]) {
-		t.Errorf("in another order of columns the test samples are %v, in the order of training %v", rows[1], rows[0])
 	}
 	for says, test := range map[string]string{
 		`test.csv has no column "shade", which`:     "size,tint,kind\n1,2,rose\n",

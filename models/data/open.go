@@ -135,8 +135,11 @@ func (r Reading) parts(trainPath, testPath string, want *columns) (train, test *
 		if more != nil {
 			return nil, nil, fmt.Errorf("%s has test samples of its own; give that path instead of its parent", path)
 		}
-		if want == nil && p.features != nil && r.Rule >= RuleByClass {
-			want = &columns{of: trainPath, features: p.features, label: p.labelName, pick: r.Label}
+		if (want == nil || want.features == nil) && p.features != nil && r.Rule >= RuleByClass {
+			want = &columns{of: trainPath, features: p.features, label: p.labelName}
+			if r.Label != "" { // by its name, where a number was asked for
+				want.pick = p.labelName
+			}
 		}
 		inner[i] = p
 	}

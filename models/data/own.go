@@ -179,7 +179,7 @@ func (r Reading) classify(train, test *part) ([]string, error) {
 	}
 	switch {
 	case len(names) > maxClasses:
-		return nil, fmt.Errorf("%s: %d different labels, %q and %q among them; at most %d classes can be told apart", train.from, len(names), names[0], names[1], maxClasses)
+		return nil, fmt.Errorf("%s: %d different labels, %q and %q among them; at most %d classes can be told apart; a model of the loss mse predicts numbers", train.from, len(names), names[0], names[1], maxClasses)
 	case len(names) < 2:
 		return nil, fmt.Errorf("%s: every label is %q; a classifier needs two classes", train.from, names[0])
 	}

@@ -263,7 +263,7 @@ func (s *Set) Bytes() int64 {
 	if s.Text {
 		return int64(len(s.pixels)) + 4*int64(len(s.train)+len(s.validation)+len(s.test))
 	}
-	return int64(len(s.pixels)) + 4*int64(len(s.values))
+	return int64(len(s.pixels)) + 4*int64(len(s.values)+len(s.targets))
 }
 
 // Image is the bytes of sample id; read-only. Nil when there is no such sample or the samples are no bytes.

@@ -23,8 +23,13 @@ func (s *Set) Restore(output int, z float32) float64 {
 // constant leaves unexplained, and R2 compares with. Products are rounded before they are added, as everywhere here.
 func (s *Set) TargetVariance(ids []int32, output int) float64 {
 	var mean, sum float64
+	same := true
 	for _, id := range ids {
 		mean += float64(s.Targets(id)[output])
+		same = same && s.Targets(id)[output] == s.Targets(ids[0])[output]
+	}
+	if same { // which rounding would hide
+		return 0
 	}
 	mean /= float64(max(1, len(ids)))
 	for _, id := range ids {
@@ -54,6 +59,9 @@ func (s *Set) standardise() error {
 		for k := range s.Outputs {
 			mean, std := s.spreadOfTargets(k)
 			s.TargetMean[k], s.TargetStd[k] = float32(mean), float32(std)
+			if step := math.Abs(mean) * 0x1p-23; step > 1e-3*std && mean != 0 {
+				return fmt.Errorf("data %s: the targets lie about %g, where float32 tells those apart that are %.3g from each other, and their deviation is %.3g: subtract a constant near their mean from them, or choose another column with --label", s.Name, mean, step, std)
+			}
 			if !(s.TargetStd[k] > 0) || !finite(1/s.TargetStd[k]) {
 				return fmt.Errorf("data %s: every target of the training split is %g; there is nothing to learn: choose another column with --label", s.Name, mean)
 			}

@@ -25,6 +25,14 @@ func (t *Targets) unit() float64 {
 	return 1
 }
 
+// explained is R2; no number where the targets of the test set are all alike.
+func (t *Targets) explained(e *Evaluation) float64 {
+	if t.Variance == 0 {
+		return math.NaN()
+	}
+	return 1 - e.Squares/t.Variance
+}
+
 // Score is what the centre of a run is tested by: one place says it for screens, summaries, tables and exports.
 type Score struct {
 	Series  string // of views and exports
@@ -77,7 +85,7 @@ func (c *Config) Scores() []Score {
 		t := c.Targets
 		return []Score{
 			{SeriesTestRMSE, KeyTestRMSE, "test RMSE", false, false, func(e *Evaluation) float64 { return t.unit() * math.Sqrt(e.Squares) }},
-			{SeriesTestR2, KeyTestR2, "test R2", false, true, func(e *Evaluation) float64 { return 1 - e.Squares/t.Variance }},
+			{SeriesTestR2, KeyTestR2, "test R2", false, true, t.explained},
 		}
 	case c.distance():
 		return []Score{{SeriesTestLoss, KeyTestLoss, "test loss", false, false, func(e *Evaluation) float64 { return e.TestLoss }}}

@@ -170,12 +170,17 @@ func (t *tally) report(name func(class int) string) *Report {
 	for k := range t.squares {
 		var mean, spread float64
 		for _, v := range t.targets[k] {
-			mean += v / n
+			mean += v
 		}
+		mean /= n
 		for _, v := range t.targets[k] {
 			spread += float64((v - mean) * (v - mean))
 		}
-		r.Outputs = append(r.Outputs, OutputScore{math.Sqrt(t.squares[k] / n), t.errors[k] / n, 1 - t.squares[k]/spread})
+		r2 := 1 - t.squares[k]/spread
+		if len(slices.Compact(slices.Clone(t.targets[k]))) < 2 {
+			r2 = math.NaN() // there is nothing to explain
+		}
+		r.Outputs = append(r.Outputs, OutputScore{math.Sqrt(t.squares[k] / n), t.errors[k] / n, r2})
 	}
 	return r
 }

@@ -132,4 +132,11 @@ func TestReportNarrow(t *testing.T) {
 	if fmt.Sprint(names) != "[1 2 4 5]" || fmt.Sprint(r.Confusion) != "[[1 0 1 0] [0 0 0 0] [0 1 1 0] [1 0 0 1]]" || r.Macro() != macro {
 		t.Errorf("%v: %v", names, r.Confusion)
 	}
+	tally = newTally(0, 1)
+	for _, z := range []float64{1, 2, 3} {
+		tally.predicted([]float64{z}, []float64{0.1})
+	}
+	if o := tally.report(nil).Outputs[0]; !math.IsNaN(o.R2) {
+		t.Errorf("R2 of targets that are all alike: %v", o.R2)
+	}
 }

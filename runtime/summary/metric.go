@@ -14,7 +14,8 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	case (name == event.KeyTestError || name == event.KeyTestBits || name == event.KeyTestRMSE || name == event.KeyTestR2) && t.Tested() != nil:
 		for _, s := range t.Config.Scores() {
 			if s.Key == name {
-				return s.Of(t.Tested()), true
+				x = s.Of(t.Tested())
+				return x, x == x
 			}
 		}
 		return 0, false

@@ -115,7 +115,11 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 				row = append(append(row, asked.ClassName(host.Likeliest(of))), answered...)
 			}
 			for _, v := range of {
-				row = append(row, strconv.FormatFloat(v, 'g', 9, 64))
+				digits := 9
+				if t.Net.Regression() {
+					digits = 14 // far from zero nine tell neighbours from each other no more
+				}
+				row = append(row, strconv.FormatFloat(v, 'g', digits, 64))
 			}
 			if t.Net.Regression() {
 				row = append(row, answered...)

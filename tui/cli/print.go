@@ -136,6 +136,9 @@ func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 
 // scoreText is a score as lines have it.
 func scoreText(s event.Score, x float64) string {
+	if x != x {
+		return "–"
+	}
 	if s.Percent {
 		return fmt.Sprintf("%.2f %%", x)
 	}

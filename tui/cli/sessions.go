@@ -33,7 +33,7 @@ func sessionsCommand(s streams) *cobra.Command {
 			fmt.Fprintf(s.out, "no sessions in %s yet: `brood run` makes one\n", home)
 			return nil
 		}
-		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test error", "started", ">size")
+		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test", "started", ">size")
 		tagged := slices.ContainsFunc(list, func(x session.Info) bool { return len(x.About.Tags) > 0 })
 		named := slices.ContainsFunc(list, func(x session.Info) bool { return x.About.Name != "" })
 		if named {

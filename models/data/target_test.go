@@ -1,0 +1,53 @@
+package data
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// prices is a table of n lines whose last column is offset and a little more.
+func prices(n int, offset string) []byte {
+	text := []byte("size,price\n")
+	for i := range n {
+		text = fmt.Appendf(text, "%d,%s%d\n", i*7%13, offset, i*5%8)
+	}
+	return text
+}
+
+// Targets far from zero, which float32 does not tell apart, are refused and not rounded; those that it does are read.
+func TestTargetsFarFromZero(t *testing.T) {
+	for offset, says := range map[string]string{
+		"":              "",
+		"100":           "",
+		"100000000":     "subtract a constant near their mean",
+		"1000000000000": "subtract a constant near their mean",
+	} {
+		_, err := Reading{Rule: RuleByClass, Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, offset), "test.csv": prices(9, offset)}))
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("offset %s: %v, want %q", offset, err, says)
+		}
+	}
+	same := []byte("size,price\n" + strings.Repeat("1,0\n2,0\n", 30))
+	if _, err := (Reading{Rule: RuleByClass, Outputs: 1}).Load(put(t, map[string][]byte{"train.csv": same, "test.csv": same})); err == nil || !strings.Contains(err.Error(), "nothing to learn") {
+		t.Errorf("targets that are all 0: %v", err)
+	}
+}
+
+// The memory of a set counts its targets, and what does not vary has no variance, however it is rounded.
+func TestTargetsCount(t *testing.T) {
+	alike := []byte("size,price\n" + strings.Repeat("1,0.1\n2,0.1\n", 5))
+	s, err := Reading{Rule: RuleByClass, Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, ""), "test.csv": alike}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(4*70 + 4*70); s.Bytes() != want {
+		t.Errorf("70 samples of a number, with a target each, take %d bytes, want %d", s.Bytes(), want)
+	}
+	if v := s.TargetVariance(s.Test(), 0); v != 0 {
+		t.Errorf("targets that are all alike have the variance %v", v)
+	}
+	if v := s.TargetVariance(s.Train(), 0); !(v > 0.9 && v < 1.1) {
+		t.Errorf("standardised targets have the variance %v", v)
+	}
+}
