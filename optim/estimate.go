@@ -10,8 +10,9 @@ import (
 
 // Estimator is a program that estimates from candidates which way the fitness rises.
 type Estimator interface {
-	// Estimate writes into g (1 x Params) the direction that a round would move the shared parameters along, of any
-	// length, and says of how many independent perturbations it was made. No block changes but the cursor.
+	// Estimate writes into g (1 x Params) the direction that a round would move the shared parameters along, before
+	// momentum, Adam and decay, of any length, and says of how many independent perturbations it was made. No block
+	// changes but the cursor.
 	Estimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (directions int, err error)
 }
 

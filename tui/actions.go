@@ -162,6 +162,9 @@ func (m *model) click(x, y int) tea.Cmd {
 		if !frame.Has(x, y) {
 			return m.popup.key(m, "esc", "")
 		}
+		if !m.inside.Has(x, y) { // on the frame there is nothing to do
+			return nil
+		}
 		return m.popup.point(m, m.inside, x, y)
 	}
 	if i := slices.IndexFunc(m.tabs, func(at cell.Rect) bool { return at.Has(x, y) }); i >= 0 {

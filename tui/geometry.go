@@ -179,7 +179,7 @@ func drawBetween(g *cell.Grid, r cell.Rect, x *geometry.Geometry, ascii bool) {
 	area, _ = area.Left(area.W - 1)
 	loss := make([]float64, len(x.Line))
 	for i, p := range x.Line {
-		loss[i] = sign(x) * p.Mean()
+		loss[i] = shownLoss(x, p)
 	}
 	w := 2 * chart.Plot(area).W
 	curve, even := make([]view.Bucket, w), make([]view.Bucket, w)
@@ -207,21 +207,21 @@ func drawBetween(g *cell.Grid, r cell.Rect, x *geometry.Geometry, ascii bool) {
 	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint, barrierText(x))
 }
 
-// sign turns a loss into what is shown: the fitness itself where that is what is measured.
-func sign(x *geometry.Geometry) float64 {
+// shownLoss is a loss as it is shown: the fitness itself where that is what is measured.
+func shownLoss(x *geometry.Geometry, s optim.Scores) float64 {
 	if x.Measured {
-		return -1
+		return 0 - s.Mean() // and no -0
 	}
-	return 1
+	return s.Mean()
 }
 
 // barrierText says in words what the line shows.
 func barrierText(x *geometry.Geometry) string {
-	ends := fmt.Sprintf(";  m%d %s, m%d %s", x.From, num(sign(x)*x.Line[0].Mean()), x.To, num(sign(x)*x.Line[len(x.Line)-1].Mean()))
+	ends := fmt.Sprintf(";  m%d %s, m%d %s", x.From, num(shownLoss(x, x.Line[0])), x.To, num(shownLoss(x, x.Line[len(x.Line)-1])))
 	switch h, at := x.Barrier(); {
 	case h != h:
 		return "some of it is no number" + ends
-	case h < 1e-3*math.Abs(x.Line[0].Mean()):
+	case h <= 1e-3*max(math.Abs(x.Line[0].Mean()), math.Abs(x.Line[len(x.Line)-1].Mean())):
 		return "no barrier" + ends
 	default:
 		return fmt.Sprintf("barrier %s at %.0f %%", num(h), 100*at) + ends
@@ -275,6 +275,10 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 			top = max(top, l.value)
 		}
 	}
+	why := "each candidate has its own"
+	if train != train { // which all share
+		why = "no direction: the results of a generation were all alike"
+	}
 	const name, value, fault = 26, 9, 9
 	y := r.Y
 	text := func(role cell.Role, s string) {
@@ -293,7 +297,7 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 		g.Text(r.X+2, y, name, cell.Plain, l.name)
 		switch {
 		case l.value != l.value:
-			g.Text(r.X+2+name, y, r.W-name-3, cell.Faint, "each candidate has its own")
+			g.Text(r.X+2+name, y, r.W-name-3, cell.Faint, why)
 		default:
 			g.Right(r.X+2+name+value, y, value, cell.Plain, fmt.Sprintf("%.4f", l.value))
 			if l.error == l.error {
@@ -316,9 +320,9 @@ func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
 		head += fmt.Sprintf(", of which %d are compared", len(x.Members))
 	}
 	if len(x.Slopes) > 0 {
-		g := cell.New(width, 8)
+		g := cell.New(width, 13) // what is narrow is long; blanks at the end go
 		g.Text(0, 0, width, cell.Plain, head)
-		drawSlopes(g, cell.Rect{X: 0, Y: 1, W: width, H: 7}, x)
+		drawSlopes(g, cell.Rect{X: 0, Y: 1, W: width, H: 12}, x)
 		return gridText(g, ascii)
 	}
 	matrix := min(len(x.Members), 32) + 2
@@ -339,7 +343,11 @@ func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
 	if len(x.Line) > 1 {
 		part(lineTitle(x), 12, func(r cell.Rect) { drawBetween(g, r, x, ascii) })
 	}
-	part("spread: RMS distance from the centre", spreads, func(r cell.Rect) { drawSpreads(g, r, x, engine.None) })
+	of := "spread: RMS distance from the centre"
+	if n := len(x.Members) - spreads + 1; n > 0 {
+		of += fmt.Sprintf("; of %d more with --json", n)
+	}
+	part(of, spreads, func(r cell.Rect) { drawSpreads(g, r, x, engine.None) })
 	return gridText(g, ascii)
 }
 

@@ -56,6 +56,9 @@ func TestDialogsByMouse(t *testing.T) {
 	if p := d.popup.(*palette); p.chosen != 1 {
 		t.Errorf("the wheel chooses %d", p.chosen)
 	}
+	if d.clickAt(50, d.inside.Y+d.inside.H); d.popup == nil {
+		t.Error("a click on the frame of the palette does something")
+	}
 	if d.clickAt(1, 1); d.popup != nil || d.screens()[d.screen].name != "Charts" {
 		t.Errorf("a click beside the palette: popup %v, on %s", d.popup, d.screens()[d.screen].name)
 	}

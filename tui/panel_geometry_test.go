@@ -180,3 +180,22 @@ func TestGeometryText(t *testing.T) {
 		t.Errorf("overlaps that differ look alike:\n%s", text)
 	}
 }
+
+// TestEdgesOfGeometry: where nothing differs there is no barrier, whichever way the line goes, and no direction; and a
+// table that is cut says so.
+func TestEdgesOfGeometry(t *testing.T) {
+	flat := &geometry.Geometry{Line: []optim.Scores{{Samples: 1}, {Samples: 1}, {Samples: 1}}, Measured: true}
+	if text := barrierText(flat); text != "no barrier;  m0 0.000, m0 0.000" {
+		t.Errorf("a flat line: %q", text)
+	}
+	alike := slopes(geometry.Wanted{})
+	for i := range alike.Slopes {
+		alike.Slopes[i].Batch, alike.Slopes[i].Train = math.NaN(), math.NaN()
+	}
+	if text := GeometryText(alike, 60, false); !strings.Contains(text, "no direction") || strings.Contains(text, "each candidate has its own") {
+		t.Errorf("equal results:\n%s", text)
+	}
+	if text := GeometryText(ring(20, geometry.Wanted{}), 100, false); !strings.Contains(text, "of 4 more with --json") {
+		t.Errorf("twenty members:\n%s", text)
+	}
+}

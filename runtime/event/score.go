@@ -80,7 +80,7 @@ const (
 func (c *Config) Scores() []Score {
 	switch {
 	case c.Maximises():
-		return []Score{{SeriesTestFitness, KeyTestFitness, "test fitness", false, true, func(e *Evaluation) float64 { return -e.TestLoss }}}
+		return []Score{{SeriesTestFitness, KeyTestFitness, "test fitness", false, true, func(e *Evaluation) float64 { return 0 - e.TestLoss }}}
 	case c != nil && c.Targets != nil:
 		t := c.Targets
 		return []Score{

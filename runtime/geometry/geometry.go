@@ -19,6 +19,7 @@ type Geometry struct {
 	Distance           [][]float64    // of members i and j; symmetric
 	From, To           optim.Member   // ends of the line
 	Line               []optim.Scores // at evenly spaced points from one to the other, both included; nil for one member
+	Graded             bool           // predictions are right or wrong, so that the line has errors
 	Measured           bool           // a loss is minus a fitness that somebody else measures, and nothing is wrong
 	// of candidates of one model, which have no place of their own, in place of all from Members to Line: what as many
 	// generations estimate from its parameters

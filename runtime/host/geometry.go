@@ -75,6 +75,7 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 		return nil, err
 	}
 	g.Session, g.Algorithm, g.Round, g.Population, g.Measured = name, now.Algorithm, now.Round, len(all), j.own.maximises()
+	g.Graded = j.Config.Graded()
 	if len(g.Members) < 2 {
 		return g, nil
 	}

@@ -121,7 +121,7 @@ func geometryObject(x *geometry.Geometry) map[string]any {
 		}
 		height, at := x.Barrier()
 		line := map[string]any{"from": x.From, "to": x.To, "loss": numbers(loss), "barrier": finite(height), "barrier_at": at}
-		if !x.Measured {
+		if x.Graded {
 			line["error"] = numbers(wrong)
 		}
 		out["line"] = line
