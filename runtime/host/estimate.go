@@ -284,18 +284,19 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		if work.amount == 0 {
 			continue
 		}
-		each, err := entry(ctx, eng, max(1, work.few), work.most, work.task)
+		entries := work.amount / work.once
+		each, err := entry(ctx, eng, max(1, work.few), work.most, entries, work.task)
 		if err != nil {
 			return 0, err
 		}
-		seconds += each * work.amount / work.once
+		seconds += each * entries
 	}
 	return seconds, nil
 }
 
-// entry is the seconds of an entry of a task of at most so many: few are tried, and twice as many until what entries
-// have in common, and is done once, hardly counts.
-func entry(ctx context.Context, eng compute, few, most int, task func(entries int) engine.Task) (float64, error) {
+// entry is the seconds of an entry of a task of at most so many, of which the run has all: few are tried, and twice as
+// many until what entries have in common, and is done once, hardly counts.
+func entry(ctx context.Context, eng compute, few, most int, all float64, task func(entries int) engine.Task) (float64, error) {
 	for n, warm := few, false; ; warm = true {
 		work := task(n)
 		began := time.Now()
@@ -304,7 +305,7 @@ func entry(ctx context.Context, eng compute, few, most int, task func(entries in
 		}
 		switch {
 		case n >= most || warm && time.Since(began) > enough:
-			each, err := timed(ctx, eng, work)
+			each, err := timed(ctx, eng, work, all/float64(n))
 			return each / float64(n), err
 		case warm:
 			n = min(2*n, most)
@@ -323,14 +324,16 @@ func done(ctx context.Context, eng compute, task engine.Task) error {
 // enough is the time of a task whose entries are many.
 const enough = 8 * time.Millisecond
 
-// timed runs a task once to warm up and then for some milliseconds; the median run counts, since the machine may be
-// shared.
-func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) {
+// timed runs a task once to warm up and then for some milliseconds, but no longer than the times that the run has it
+// would take; the median counts, since the machine may be shared.
+func timed(ctx context.Context, eng compute, task engine.Task, times float64) (float64, error) {
+	begin := time.Now()
 	if err := done(ctx, eng, task); err != nil {
 		return 0, err
 	}
+	long := min(15e-3, times*time.Since(begin).Seconds())
 	var runs []float64
-	for begin := time.Now(); time.Since(begin) < 15*time.Millisecond; {
+	for begin = time.Now(); len(runs) == 0 || time.Since(begin).Seconds() < long; {
 		t0 := time.Now()
 		if err := done(ctx, eng, task); err != nil {
 			return 0, err

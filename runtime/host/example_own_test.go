@@ -92,8 +92,8 @@ func Example_ownGraph() {
 		rounds    uint64
 		knobs     []event.Setting
 	}{
-		{"parle", 2, 40, []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}},
-		{"openai-es", 16, 30, []event.Setting{{Knob: "batch", Expr: "64"}}},
+		{"parle", 2, 20, []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}},
+		{"openai-es", 16, 12, []event.Setting{{Knob: "batch", Expr: "64"}}},
 	} {
 		dir := filepath.Join(home, run.algorithm)
 		first, last, hash, err := train(ctx, dir, run.algorithm, run.members, run.rounds, run.knobs...)

@@ -62,6 +62,7 @@ func TestHeedRaises(t *testing.T) {
 // TestHeedEnds: a command that does not end is ended a few seconds after the run, with what it began, and at once where
 // the run is left at once.
 func TestHeedEnds(t *testing.T) {
+	t.Parallel() // it waits
 	if goruntime.GOOS == "windows" {
 		t.Skip("the command is one of a POSIX shell")
 	}

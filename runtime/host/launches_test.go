@@ -177,7 +177,7 @@ var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.Pop
 
 // TestLaunches: what a round asks of a device. Nothing is allocated, and the gradient family waits for nothing; no
 // row of parameters crosses in either direction. The table in docs/gpu.md is the one that this test measures; without
-// BROOD_LONG four of its lines.
+// BROOD_LONG three of its lines.
 func TestLaunches(t *testing.T) {
 	c, few, many := counted(t), 4, 12
 	page, err := os.ReadFile("../../docs/gpu.md")
@@ -192,7 +192,7 @@ func TestLaunches(t *testing.T) {
 	long := os.Getenv("BROOD_LONG") != ""
 	var all []what
 	for _, a := range catalog.All() {
-		if a.Needs.Model() && (long || slices.Contains([]*optim.Algorithm{optim.DPSGD, optim.OpenAIES, optim.GA}, a)) {
+		if a.Needs.Model() && (long || slices.Contains([]*optim.Algorithm{optim.DPSGD, optim.OpenAIES}, a)) {
 			all = append(all, what{a, ""})
 		}
 	}

@@ -30,6 +30,7 @@ func TestDue(t *testing.T) {
 
 // TestMeasuring: nothing is recorded before a round is committed, and then this process is, with what the fleet tells.
 func TestMeasuring(t *testing.T) {
+	t.Parallel() // it waits
 	var s measuring
 	got := make(chan coordinator.Measured, 8)
 	survey := func(context.Context) view.Fleet { return view.Fleet{Machines: []event.Machine{s.machine()}} }

@@ -58,7 +58,7 @@ func TestOwnBits(t *testing.T) {
 
 // A session goes on, branches and is verified with its graph and with no other.
 func TestOwnResumes(t *testing.T) {
-	const whole = 200 // many more than are under way when the interrupt arrives
+	const whole = 80 // many more than are under way when the interrupt arrives
 	ctx, home := context.Background(), t.TempDir()
 	want := train(t, filepath.Join(home, "whole"), prepare(t, ownOptions("parle", 2, 2, whole)), nil, nil)
 	dir := filepath.Join(home, "half")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"brood/models/engine"
@@ -43,17 +44,18 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	}
 	defer release(eng)
 	all := effort{}.add(r.round, 1).add(r.probe, 1).add(r.test, 1)
+	const many = 1 << 30 // of each kind, so that it is timed with care
 	kind := effort{fresh: all.fresh, scaled: all.scaled, most: all.most}
 	for _, x := range []struct {
 		amount float64
 		unit   func(e *effort)
 		to     *float64
 	}{
-		{all.gradients, func(e *effort) { e.gradients = 1 }, &p.Gradient},
-		{all.scores, func(e *effort) { e.scores = 1 }, &p.Score},
-		{all.candidates, func(e *effort) { e.candidates = 1 }, &p.Candidate},
-		{all.terms, func(e *effort) { e.terms = 1 }, &p.Term},
-		{all.normals, func(e *effort) { e.normals = 1 }, &p.Normal},
+		{all.gradients, func(e *effort) { e.gradients = many }, &p.Gradient},
+		{all.scores, func(e *effort) { e.scores = many }, &p.Score},
+		{all.candidates, func(e *effort) { e.candidates = many }, &p.Candidate},
+		{all.terms, func(e *effort) { e.terms = many }, &p.Term},
+		{all.normals, func(e *effort) { e.normals = many }, &p.Normal},
 	} {
 		if x.amount == 0 {
 			continue
@@ -63,13 +65,14 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 		if *x.to, err = j.clock(ctx, one, eng); err != nil {
 			return p, err
 		}
+		*x.to /= many
 	}
 	x, err := eng.Alloc(1, j.Net.Layout.Params)
 	if err != nil {
 		return p, err
 	}
 	defer eng.Free(x)
-	p.Digest, err = timed(ctx, eng, engine.Digest{X: x, Hash: make([][32]byte, 1)})
+	p.Digest, err = timed(ctx, eng, engine.Digest{X: x, Hash: make([][32]byte, 1)}, math.Inf(1))
 	return p, err
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,12 @@ func TestTerminal(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/tmux",
 		RequireExplicitExec: true,
+		Condition: func(cond string) (bool, error) {
+			if cond != "long" {
+				return false, fmt.Errorf("there is no condition %q", cond)
+			}
+			return os.Getenv("BROOD_LONG") != "", nil
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("BROOD_SESSIONS", filepath.Join(e.WorkDir, "s"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
