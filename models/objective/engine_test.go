@@ -53,6 +53,12 @@ func play(how string) {
 			switch how {
 			case "text":
 				fmt.Println("Hello, world! I am no objective at all.")
+			case "silent":
+				f, err := os.OpenFile(os.Getenv("STARTED"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+				if err == nil {
+					_, _ = f.WriteString("x")
+				}
+				time.Sleep(time.Hour)
 			case "version":
 				reply(2, []byte{7, 0, 0, 0})
 			}
@@ -305,6 +311,20 @@ func TestNoObjective(t *testing.T) {
 	var no *engine.UnsupportedError
 	if err := e.Do(context.Background(), engine.Gradients{}); !errors.As(err, &no) {
 		t.Errorf("gradients: %v", err)
+	}
+}
+
+// TestSilent: a program that never answers hello is waited for once.
+func TestSilent(t *testing.T) {
+	defer func(before time.Duration) { answer = before }(answer)
+	answer = time.Second
+	started := filepath.Join(t.TempDir(), "started")
+	t.Setenv("STARTED", started)
+	if _, err := New(program(t, "silent", Flat(2)), 1); err == nil || !strings.Contains(err.Error(), "does not start: it gave no answer within 1s") {
+		t.Errorf("%v", err)
+	}
+	if times, err := os.ReadFile(started); string(times) != "x" {
+		t.Errorf("it was started %d times, %v", len(times), err)
 	}
 }
 

@@ -2,6 +2,7 @@ package objective
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -217,6 +218,9 @@ func (l *lane) ready(ctx context.Context) (err error) {
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if late := (*lateError)(nil); errors.As(err, &late) {
+			break // it would be late again, and everybody waits
 		}
 	}
 	return fmt.Errorf("the objective %s does not start: %w", strings.Join(l.e.o.Command, " "), err)

@@ -18,11 +18,13 @@ import (
 const (
 	starts   = 4                      // tries until a program counts as one that does not start
 	pause    = 100 * time.Millisecond // after the first that failed; doubled after each
-	answer   = 30 * time.Second       // within which a program answers hello
 	farewell = 2 * time.Second        // to end by itself once its input has ended
 	tailMost = 2 << 10                // bytes of standard error that are kept
 	tellMost = 300                    // of them, in a reason
 )
+
+// answer is the time within which a program answers hello; tests shorten it.
+var answer = 30 * time.Second
 
 // process is one running program. It is used by one goroutine.
 type process struct {
@@ -125,10 +127,15 @@ func (p *process) within(ctx context.Context, limit time.Duration, f func() erro
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case late:
-		return fmt.Errorf("it gave no answer within %s", limit)
+		return &lateError{limit}
 	}
 	return err
 }
+
+// lateError says that a program gave no answer in time.
+type lateError struct{ limit time.Duration }
+
+func (e *lateError) Error() string { return fmt.Sprintf("it gave no answer within %s", e.limit) }
 
 // send has a batch written, in time; it must not change until it is answered. At most two may be unanswered.
 func (p *process) send(frame []byte) { p.frames <- frame }

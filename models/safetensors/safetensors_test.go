@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -182,4 +183,42 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("written but not readable: %v", err)
 		}
 	})
+}
+
+// TestWriteFile: a file has the permissions that a new one gets here, and an error names it and not the one that it
+// would have been; what fails on the way leaves the old one, and nothing beside it.
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	plain, path := filepath.Join(dir, "plain"), filepath.Join(dir, "file")
+	if err := os.WriteFile(plain, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	put := func(path, text string, end error) error {
+		return WriteFile(path, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return errors.Join(err, end)
+		})
+	}
+	if err := put(path, "first", nil); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := os.Stat(plain)
+	if got, err := os.Stat(path); err != nil || got.Mode() != want.Mode() {
+		t.Errorf("mode %v (%v), and that of a new file is %v", got.Mode(), err, want.Mode())
+	}
+	broken := errors.New("broken")
+	if err := put(path, "second", broken); !errors.Is(err, broken) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+	if text, err := os.ReadFile(path); string(text) != "first" {
+		t.Errorf("it holds %q, %v", text, err)
+	}
+	for _, at := range []string{filepath.Join(dir, "none", "file"), dir} {
+		if err := put(at, "", nil); err == nil || !strings.HasPrefix(err.Error(), at+" cannot be written: ") || strings.Contains(err.Error(), "/.") {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	if all, err := os.ReadDir(dir); len(all) != 2 {
+		t.Errorf("left: %v, %v", all, err)
+	}
 }

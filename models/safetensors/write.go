@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,37 +86,66 @@ func Write(w io.Writer, f File) error {
 	return b.Flush()
 }
 
-// Save writes f to path so that a crash leaves the old file or the new one: a temporary beside it, synced, renamed.
-func Save(path string, f File) (err error) {
+// Save writes f to path as WriteFile does.
+func Save(path string, f File) error {
+	return WriteFile(path, func(w io.Writer) error { return Write(w, f) })
+}
+
+// WriteFile has write fill the file at path, with the permissions that a new file gets here, so that a crash leaves the
+// old file or the new one: a temporary beside it, synced, renamed. An error of the file system names path.
+func WriteFile(path string, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	tmp, err := unfinished(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s cannot be written: %w", path, bare(err))
 	}
 	defer func() {
 		if err != nil {
 			tmp.Close()
 			os.Remove(tmp.Name())
 		}
+		var at *os.PathError
+		if errors.As(err, &at) && at.Path == tmp.Name() {
+			err = fmt.Errorf("%s cannot be written: %w", path, at.Err)
+		}
 	}()
-	if err := tmp.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := Write(tmp, f); err != nil {
-		return err
-	}
-	if err := tmp.Sync(); err != nil {
+	buffered := bufio.NewWriterSize(tmp, 1<<16)
+	if err := errors.Join(write(buffered), buffered.Flush(), tmp.Sync()); err != nil {
 		return err
 	}
 	if err := tmp.Close(); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
+		return fmt.Errorf("%s cannot be written: %w", path, bare(err))
 	}
 	if d, err := os.Open(dir); err == nil { // makes the rename durable where folders can be synced
 		_ = d.Sync()
 		d.Close()
 	}
 	return nil
+}
+
+// unfinished makes a file beside path that nobody has. os.CreateTemp would make it for its owner alone.
+func unfinished(path string) (*os.File, error) {
+	for {
+		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%08x", filepath.Base(path), rand.Uint32()))
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		if !errors.Is(err, os.ErrExist) {
+			return f, err
+		}
+	}
+}
+
+// bare is what an error of the file system says beside the names of files.
+func bare(err error) error {
+	var at *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		return at.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }

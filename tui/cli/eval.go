@@ -88,7 +88,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
 	fl.StringVar(&rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
-	fl.IntVar(&threads, "threads", 0, "threads (default: all cores)")
+	threadsFlag(fl, &threads)
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }

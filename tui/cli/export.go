@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/models/safetensors"
 	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/export"
@@ -83,7 +83,7 @@ func exportCommand(s streams) *cobra.Command {
 		}}
 	c.Flags().StringVar(&x.to, "to", toModel, "what to write: "+strings.Join(exportForms(), ", "))
 	c.Flags().Uint64Var(&x.at, "at", 0, "the round of a model (default: the last)")
-	c.Flags().IntVar(&x.threads, "threads", 0, "threads (default: all cores)")
+	threadsFlag(c.Flags(), &x.threads)
 	c.Flags().StringVarP(&x.file, "output", "o", "", "file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
 	c.Flags().BoolVar(&x.members, "members", false, "of curves each member's values, a row each")
 	c.Flags().StringVar(&x.program, option.Objective.Name, "", option.Objective.DocFor("fork"))
@@ -247,29 +247,12 @@ func vacant(file string, force bool) error {
 	return nil
 }
 
-// writeFile writes a file that is there whole or not at all: a temporary one beside it, synced, renamed.
-func writeFile(file string, force bool, write func(io.Writer) error) (err error) {
+// writeFile writes a file that is there whole or not at all.
+func writeFile(file string, force bool, write func(io.Writer) error) error {
 	if err := vacant(file, force); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			tmp.Close()
-			os.Remove(tmp.Name())
-		}
-	}()
-	buffered := bufio.NewWriterSize(tmp, 1<<16)
-	if err := errors.Join(tmp.Chmod(0o644), write(buffered), buffered.Flush(), tmp.Sync()); err != nil {
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	return safetensors.WriteFile(file, write)
 }
 
 // one writes the model of the session in dir to a file, "" for one of the session's name, and says what it wrote. told

@@ -30,7 +30,7 @@ func geometryCommand(s streams) *cobra.Command {
 	c.Flags().Uint64Var(&want.At, "at", 0, "the round (default: that of the newest checkpoint)")
 	c.Flags().StringVar(&pair, "line", "", "the two members between which the loss is measured, as A,B (default: the two that are furthest apart)")
 	c.Flags().IntVar(&want.Points, "points", 21, "points of that line, 2 to 1001")
-	c.Flags().IntVar(&want.Threads, "threads", 0, "threads (default: all cores)")
+	threadsFlag(c.Flags(), &want.Threads)
 	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	c.RunE = func(c *cobra.Command, args []string) error {

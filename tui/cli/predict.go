@@ -41,7 +41,7 @@ func predictCommand(s streams) *cobra.Command {
 	fl.StringVarP(&x.into, "output", "o", "-", "CSV file to write, - for standard output")
 	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
 	fl.StringVar(&x.rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
-	fl.IntVar(&x.threads, "threads", 0, "threads (default: all cores)")
+	threadsFlag(fl, &x.threads)
 	fl.BoolVar(&x.force, "force", false, "replace the file if there is one")
 	return c
 }

@@ -294,7 +294,7 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
 	} else if s.TrainLoss != nil && p.Config.Maximises() {
-		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", -*s.TrainLoss)
+		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", 0-*s.TrainLoss)
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
 	}

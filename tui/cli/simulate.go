@@ -46,8 +46,6 @@ func simulateCommand(s streams) *cobra.Command {
 			switch {
 			case f.executions < 2 || f.executions > 1<<20:
 				return usage("--trials %d: give 2 to %d", f.executions, 1<<20)
-			case f.threads < 0 || f.threads > 1024:
-				return usage("--threads %d: give 1 to 1024", f.threads)
 			case f.table && len(f.set) > 0:
 				return usage("--set and --table exclude each other: the table's rows have knobs of their own")
 			case f.table:
@@ -59,7 +57,7 @@ func simulateCommand(s streams) *cobra.Command {
 	fl := c.Flags()
 	fl.IntVar(&f.agents, "agents", 0, "agents of an execution (default: the protocol's own; with --table 101)")
 	fl.IntVar(&f.executions, "trials", 100, "independent executions")
-	fl.IntVar(&f.threads, "threads", 0, "threads (default: all cores)")
+	threadsFlag(fl, &f.threads)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all randomness")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE, such as gap=100 (repeatable)")
 	fl.BoolVar(&f.table, "table", false, "the table of states against time")

@@ -68,7 +68,7 @@ func verifyCommand(s streams) *cobra.Command {
 			return nil
 		}}
 	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
-	c.Flags().IntVar(&threads, "threads", 0, "threads (default: all cores)")
+	threadsFlag(c.Flags(), &threads)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }

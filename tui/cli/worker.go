@@ -40,7 +40,7 @@ func workerCommand(s streams) *cobra.Command {
 	fl.StringVar(&f.key, "key", "", "file with this worker's key, made if it is not there: the coordinator knows it again (default: a new key each time)")
 	fl.StringVar(&f.listen, "listen", "", "UDP address to listen on, HOST:PORT (default: any port)")
 	fl.StringVar(&f.advertise, "advertise", "", "HOST:PORT where other workers reach this one (default: where its packets come from)")
-	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: all cores)")
+	threadsFlag(fl, &f.threads)
 	fl.StringVar(&f.device, option.Device.Name, "", option.Device.Doc)
 	fl.StringVar(&f.objective, option.Objective.Name, "", "`program` that runs which maximise one may start here: the coordinator never says which")
 	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to try again when the coordinator does not answer")
@@ -66,8 +66,6 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		return usage("--advertise %q is no HOST:PORT", f.advertise)
 	}
 	switch given := c.Flags().Changed; {
-	case given("threads") && (f.threads < 1 || f.threads > 1024):
-		return usage("--threads %d: give 1 to 1024", f.threads)
 	case given(option.Device.Name):
 		if _, _, err := option.ParseDevice(f.device); err != nil {
 			return err
