@@ -18,8 +18,8 @@ func TestSlope(t *testing.T) {
 		turned set
 		n      int // independent directions of 32 members
 	}{
-		{OpenAIES, set{"batch": 8}, 16}, {OpenAIES, set{"batch": 8, "antithetic": 1}, 32}, {OpenAIES, set{"batch": 8, "noise": 1, "shaping": 2}, 16},
-		{OpenAIES, set{"batch": 8, "distribution": 2, "shaping": 1}, 16}, {ARS, set{"batch": 8}, 16}, {SNES, set{"batch": 8}, 32},
+		{OpenAIES, set{"batch": 8, "optimiser": 1, "decay": 0}, 16}, {OpenAIES, set{"batch": 8, "antithetic": 1, "optimiser": 1, "decay": 0}, 32}, {OpenAIES, set{"batch": 8, "noise": 1, "shaping": 2, "optimiser": 1, "decay": 0}, 16},
+		{OpenAIES, set{"batch": 8, "distribution": 2, "shaping": 1, "optimiser": 1, "decay": 0}, 16}, {ARS, set{"batch": 8}, 16}, {SNES, set{"batch": 8}, 32},
 	} {
 		t.Run(fmt.Sprint(c.alg.Name, c.turned), func(t *testing.T) {
 			ctx, b := context.Background(), newBowl(t, 300, 64)
@@ -57,6 +57,25 @@ func TestSlope(t *testing.T) {
 			if !slices.Equal(p.row(BlockX, 0), before) {
 				t.Error("the parameters have moved")
 			}
+
+			// A round goes where it was estimated to, and another round's estimate is another one.
+			other := ram.New(1, p.Layout.Params)
+			p.Recycle()
+			if _, err := estimator.Estimate(ctx, p.Env, p.k, 8, other); err != nil {
+				t.Fatal(err)
+			}
+			if c := cosineDown(doubles(flat(g)), negated(doubles(flat(other)))); c > 0.999 {
+				t.Errorf("the estimates of two rounds have the cosine %v", c)
+			}
+			p.Record(BlockCursor).U[0], p.round = at, 7
+			p.rounds(1)
+			moved := p.row(BlockX, 0)
+			for i := range moved {
+				moved[i] -= before[i]
+			}
+			if c := cosineDown(moved, negated(doubles(flat(g)))); c < 1-1e-6 {
+				t.Errorf("a round moves along another direction: cosine %v", c)
+			}
 		})
 	}
 }
@@ -74,6 +93,14 @@ func TestSlopeOfNothing(t *testing.T) {
 	if s, err := p.Slope(ctx, p.k, ars{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch || s.Train == s.Train {
 		t.Errorf("on a plain: %+v, %v", s, err)
 	}
+}
+
+func negated(g []float64) []float64 {
+	out := make([]float64, len(g))
+	for i, v := range g {
+		out[i] = -v
+	}
+	return out
 }
 
 // cosineDown is that of g and minus h.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,10 +86,7 @@ func measuresGeometry(t *testing.T, model string) {
 	if want > 0 && at != 0.5 {
 		t.Errorf("the barrier is at %v", at)
 	}
-	if len(centre.Stats) == 0 {
-		sc := naiveLoss(t, j, middle)
-		near(t, "loss of the middle", g.Line[1].Mean(), sc, 1e-6)
-	}
+	near(t, "loss of the middle", g.Line[1].Mean(), naiveLoss(t, j, middle), 1e-6)
 
 	back, err := MeasureGeometry(ctx, dir, geometry.Wanted{At: 3, Pair: true, From: 2, To: 0}, nil)
 	if err != nil {
@@ -145,6 +143,26 @@ func TestGeometryOfCandidates(t *testing.T) {
 	}
 }
 
+// TestGenerationsDiffer: each generation has perturbations of its own. Its mini-batch is all of the training samples, so
+// that slopes along the same ones would be equal but for rounding.
+func TestGenerationsDiffer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	o := Options{Model: "softmax", Data: "glyphs", Algorithm: "openai-es", Members: 8, Seed: 5, By: "test"}
+	o.Limit.Rounds = 1
+	all := len(prepare(t, o).Samples.Train())
+	o.Set = []event.Setting{{Knob: "batch", Expr: fmt.Sprint(all)}}
+	train(t, dir, prepare(t, o), nil, nil)
+	g, err := MeasureGeometry(context.Background(), dir, geometry.Wanted{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range g.Slopes[1:] {
+		if math.Abs(s.Batch-g.Slopes[0].Batch) < 1e-4 {
+			t.Errorf("generations 0 and %d: %v and %v", i+1, g.Slopes[0].Batch, s.Batch)
+		}
+	}
+}
+
 // TestCompared: of many members some are compared, and the pair that was asked for is among them.
 func TestCompared(t *testing.T) {
 	all := optim.IDs(1000)
@@ -186,7 +204,8 @@ func cosine(x, y []float32) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// naiveLoss is the mean loss of parameters on the first 500 validation samples, by an engine of its own.
+// naiveLoss is the mean loss of parameters on the first 500 validation samples, by an engine of its own; batch-norm has
+// statistics of 16 batches of 128 training samples.
 func naiveLoss(t *testing.T, j *Job, params []float32) float64 {
 	t.Helper()
 	ctx := context.Background()
@@ -199,8 +218,18 @@ func naiveLoss(t *testing.T, j *Job, params []float32) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var stats engine.Mat
+	if wide := j.Net.Layout.Stats; wide > 0 {
+		if stats, err = eng.Alloc(1, wide); err != nil {
+			t.Fatal(err)
+		}
+		few := slices.Collect(slices.Chunk(j.Samples.Train()[:2048], 128))
+		if err := eng.Do(ctx, engine.Statistics{X: x, Rows: engine.Rows(1), Batches: few, Stats: stats}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	samples := j.Samples.Validation()
-	sc, err := optim.Score(ctx, eng, x, engine.Rows(1), engine.Mat{}, samples[:min(len(samples), 500)])
+	sc, err := optim.Score(ctx, eng, x, engine.Rows(1), stats, samples[:min(len(samples), 500)])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,15 @@ func geometryObject(x *geometry.Geometry) map[string]any {
 			loss, wrong = append(loss, p.Mean()), append(wrong, p.Error())
 		}
 		height, at := x.Barrier()
-		line := map[string]any{"from": x.From, "to": x.To, "loss": numbers(loss), "barrier": finite(height), "barrier_at": at}
+		line := map[string]any{"from": x.From, "to": x.To, "barrier": finite(height), "barrier_at": at}
+		if x.Measured {
+			for i, l := range loss {
+				loss[i] = 0 - l // and no -0
+			}
+			line["fitness"] = numbers(loss)
+		} else {
+			line["loss"] = numbers(loss)
+		}
 		if x.Graded {
 			line["error"] = numbers(wrong)
 		}
