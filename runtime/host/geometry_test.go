@@ -143,8 +143,8 @@ func TestGeometryOfCandidates(t *testing.T) {
 	}
 }
 
-// TestGenerationsDiffer: each generation has perturbations of its own. Its mini-batch is all of the training samples, so
-// that slopes along the same ones would be equal but for rounding.
+// TestGenerationsDiffer: each generation has perturbations of its own. Its mini-batch is all of the training samples,
+// so that slopes along the same ones would be equal but for rounding.
 func TestGenerationsDiffer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	o := Options{Model: "softmax", Data: "glyphs", Algorithm: "openai-es", Members: 8, Seed: 5, By: "test"}
