@@ -148,6 +148,8 @@ type launch struct {
 	cancel    context.CancelFunc // of the estimate on its way, nil without one
 
 	cursor    int
+	option    int // the option, and the knob, that the cursor was on before it crossed over
+	knob      int
 	typing    *line
 	stem      string  // what was typed of a word
 	untouched bool    // what stands there was not typed

@@ -86,8 +86,12 @@ func (l *launch) keys() []binding {
 		return func(m *model) tea.Cmd { return l.turn(m, d) }
 	}
 	return []binding{
-		{keys: []string{"j", "down", "tab"}, show: "j down", title: "next line", do: move(func(int) int { return l.cursor + 1 })},
-		{keys: []string{"k", "up", "shift+tab"}, show: "k up", title: "line before", do: move(func(int) int { return l.cursor - 1 })},
+		{keys: []string{"j", "down"}, title: "next line", do: move(func(int) int { return l.cursor + 1 })},
+		{keys: []string{"k", "up"}, title: "line before", do: move(func(int) int { return l.cursor - 1 })},
+		{keys: []string{"tab", "shift+tab"}, show: "tab", title: "the knobs, and back to the options", do: func(*model) tea.Cmd {
+			l.cross()
+			return nil
+		}},
 		{keys: []string{"g", "home"}, title: "first line", do: move(func(int) int { return 0 })},
 		{keys: []string{"G", "end"}, title: "the line that begins it", do: move(func(n int) int { return n - 1 })},
 		{keys: []string{"h", "left"}, title: "a step down, choice before", why: l.mayTurn, do: turn(-1)},
@@ -103,6 +107,21 @@ func (l *launch) keys() []binding {
 			return tea.SetClipboard(l.command)
 		}},
 	}
+}
+
+// cross goes from the options to the knobs, or back, to the line that was left there.
+func (l *launch) cross() {
+	n, options := len(l.draft.Lines), l.chosen().Knob || l.chosen() == beginLine
+	to := n + min(l.knob, max(0, len(l.knobs())-1))
+	if options {
+		to = min(l.option, n-1)
+	}
+	if i := l.cursor; !options {
+		l.option = i
+	} else if l.chosen().Knob {
+		l.knob = i - n
+	}
+	l.cursor = to
 }
 
 // change makes another request of this one.

@@ -258,6 +258,30 @@ func TestLaunchSteps(t *testing.T) {
 	}
 }
 
+// tab goes to the knobs, of which as many are shown as there is room for, and back to the option that was left.
+func TestLaunchCrosses(t *testing.T) {
+	d, _, l := launching(t, 80, 24, "j j")
+	option := l.chosen()
+	d.press("tab")
+	if k := l.knobs(); l.chosen() != (LineID{k[0].Name, true}) {
+		t.Errorf("tab goes to %v", l.chosen())
+	}
+	rows := strings.Split(d.screenText(), "\n")
+	if at := slices.IndexFunc(rows, func(r string) bool { return strings.Contains(r, "of sample ") }); at < 0 || len(l.knobs()) < 3 {
+		t.Errorf("no heading of %d knobs", len(l.knobs()))
+	}
+	d.press("j", "tab")
+	if l.chosen() != option {
+		t.Errorf("back to %v, want %v", l.chosen(), option)
+	}
+	if d.press("tab"); l.chosen() != (LineID{l.knobs()[1].Name, true}) {
+		t.Errorf("again to %v", l.chosen())
+	}
+	if d.press("G", "tab"); l.chosen() != option {
+		t.Errorf("from the last line to %v", l.chosen())
+	}
+}
+
 // Requests that were handed out are not written to.
 func TestRequestsAreValues(t *testing.T) {
 	a := Request{Preset: "x"}.with(LineID{Name: "rounds"}, "", "3").with(LineID{"eta", true}, "sample", "1")

@@ -31,7 +31,11 @@ func (l *launch) hints(*model) [][2]string {
 	if l.chosen() == beginLine {
 		enter = "begin it"
 	}
-	return [][2]string{{"j k", "line"}, {"enter", enter}, {"h l", "turn"}, {"G", "begin it"}, {"y", "copy"}, {"u", "take back"},
+	over := "knobs"
+	if l.chosen().Knob || l.chosen() == beginLine {
+		over = "options"
+	}
+	return [][2]string{{"j k", "line"}, {"enter", enter}, {"tab", over}, {"h l", "turn"}, {"G", "begin it"}, {"y", "copy"}, {"u", "take back"},
 		{"esc", "leave"}, {"?", "help"}}
 }
 
@@ -73,7 +77,11 @@ func (l *launch) draw(m *model, g *cell.Grid, in cell.Rect) {
 	if at >= n {
 		at = min(at+1, len(rows)-1)
 	}
-	first := min(max(0, at-list.H/2), max(0, len(rows)-list.H))
+	first := max(0, at-list.H/2)
+	if at > n { // as many of the knobs as there is room for, from their heading on
+		first = max(n, at-list.H+1)
+	}
+	first = min(first, max(0, len(rows)-list.H))
 	cols := l.columns(m, list.W)
 	for i := 0; i < list.H && first+i < len(rows); i++ {
 		line := cell.Rect{X: list.X, Y: list.Y + i, W: list.W, H: 1}
