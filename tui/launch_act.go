@@ -88,7 +88,7 @@ func (l *launch) keys() []binding {
 	return []binding{
 		{keys: []string{"j", "down"}, title: "next line", do: move(func(int) int { return l.cursor + 1 })},
 		{keys: []string{"k", "up"}, title: "line before", do: move(func(int) int { return l.cursor - 1 })},
-		{keys: []string{"tab", "shift+tab"}, show: "tab", title: "the knobs, and back to the options", do: func(*model) tea.Cmd {
+		{keys: []string{"tab", "shift+tab"}, show: "tab", title: "to the knobs, and back", do: func(*model) tea.Cmd {
 			l.cross()
 			return nil
 		}},
