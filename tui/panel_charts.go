@@ -43,6 +43,7 @@ func (c *charts) panel() panel {
 			{keys: []string{")"}, title: "move it back", do: shift(1)},
 			{keys: []string{"v"}, title: "narrow the y axis", do: near(1)},
 			{keys: []string{"V"}, title: "widen it", do: near(-1)},
+			{keys: []string{"L"}, title: "layouts that are kept", do: c.chooseLayout},
 			{keys: []string{"D"}, title: "charts as they were at first", do: c.defaults},
 		},
 		hints: func(*model) [][2]string {
@@ -72,6 +73,7 @@ func (c *charts) panel() panel {
 				}
 				return nil, fmt.Errorf("give one of what is measured: %s", strings.Join(all, ", "))
 			}},
+			c.layoutCommand(),
 		},
 	}
 }

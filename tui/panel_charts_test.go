@@ -111,7 +111,7 @@ func TestOneChart(t *testing.T) {
 // and comes back with a run that does.
 func TestChartsOfSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s := Settings{Charts: []string{"gradient.norm", "spread", "machine.cpu"}, Near: map[string]uint{"spread": 2}}
+	s := Settings{Layout: Layout{Charts: []string{"gradient.norm", "spread", "machine.cpu"}, Near: map[string]uint{"spread": 2}}}
 	d, k := charting(t, 120, 36, sourcetest.Run(6, 400), s)
 	d.shows("▸spread  last 1/4", "cpu  of each process")
 	d.hides("training loss", "gradient")
@@ -128,7 +128,7 @@ func TestChartsOfSettings(t *testing.T) {
 	if !strings.Contains(d.toast.text, "not kept for the next time: no place on the disk") {
 		t.Errorf("a disk that is full is told as %q", d.toast.text)
 	}
-	d, _ = charting(t, 120, 36, sourcetest.Run(6, 400), Settings{Charts: []string{"gradient.norm"}})
+	d, _ = charting(t, 120, 36, sourcetest.Run(6, 400), Settings{Layout: Layout{Charts: []string{"gradient.norm"}}})
 	d.shows("none of the charts that you chose has anything to say here")
 	d.press("down", "up", "enter", "v", "d", "(", "E")
 	d.press("a", "enter")
@@ -137,7 +137,7 @@ func TestChartsOfSettings(t *testing.T) {
 
 // TestChartCommand: the command line knows the metrics, and says what there is.
 func TestChartCommand(t *testing.T) {
-	d, _ := charting(t, 120, 36, sourcetest.Run(6, 400), Settings{Charts: []string{"spread"}})
+	d, _ := charting(t, 120, 36, sourcetest.Run(6, 400), Settings{Layout: Layout{Charts: []string{"spread"}}})
 	d.press("1", ":").write("chart bytes").press("enter")
 	if got := d.charts(); !slices.Equal(got, []string{"spread", "bytes"}) || d.focus != chartsPanel {
 		t.Errorf("the charts are %v, the focus is on %s", got, d.focus)
@@ -154,7 +154,7 @@ func TestChartCommand(t *testing.T) {
 // TestChartsExport: what the charts draw is what is written.
 func TestChartsExport(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d, _ := charting(t, 120, 36, sourcetest.Run(3, 80), Settings{Charts: []string{"spread", "rounds/s", "bytes", "machine.cpu"}})
+	d, _ := charting(t, 120, 36, sourcetest.Run(3, 80), Settings{Layout: Layout{Charts: []string{"spread", "rounds/s", "bytes", "machine.cpu"}}})
 	d.press("E")
 	text, err := os.ReadFile("run-charts.csv")
 	if err != nil {

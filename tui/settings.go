@@ -16,8 +16,8 @@ import (
 
 // Settings are what a person chose of the workbench, for the next time.
 type Settings struct {
-	Charts []string        `json:"charts,omitempty"` // metrics of the Charts screen, in their order; none: all there are
-	Near   map[string]uint `json:"near,omitempty"`   // of a metric, how often its y axis was narrowed
+	Layout                         // of the Charts screen now
+	Layouts map[string]NamedLayout `json:"layouts,omitempty"`
 }
 
 const (
@@ -32,31 +32,26 @@ func ParseSettings(text []byte) (s Settings) {
 	if json.Unmarshal(text, &read) != nil {
 		return s
 	}
-	fine := func(name string) bool {
-		return name != "" && len(name) <= maxMetric && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
-	}
-	for _, name := range read.Charts {
-		if fine(name) && len(s.Charts) < maxCharts && !slices.Contains(s.Charts, name) {
-			s.Charts = append(s.Charts, name)
+	s.Layout = read.Layout.sound()
+	for _, name := range slices.Sorted(maps.Keys(read.Layouts)) {
+		l := read.Layouts[name]
+		if !named(name) || slices.Contains(layoutWords, name) || len(s.Layouts) >= maxLayouts {
+			continue
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(read.Near)) {
-		if fine(name) && len(s.Near) < maxCharts && read.Near[name] > 0 {
-			s.narrow(name, min(read.Near[name], maxNear))
+		if l.Layout = l.Layout.sound(); !slices.Contains(smoothings(), l.Smoothing) {
+			l.Smoothing = 0
 		}
+		if s.Layouts == nil {
+			s.Layouts = map[string]NamedLayout{}
+		}
+		s.Layouts[name] = l
 	}
 	return s
 }
 
-// narrow is how often the y axis of a metric is narrowed from now on.
-func (s *Settings) narrow(metric string, n uint) {
-	s.Near = maps.Clone(s.Near) // the one before may be on its way to a file
-	if s.Near == nil {
-		s.Near = map[string]uint{}
-	}
-	if s.Near[metric] = n; n == 0 {
-		delete(s.Near, metric)
-	}
+// named says that a name can be shown.
+func named(name string) bool {
+	return name != "" && len(name) <= maxMetric && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // remember has the settings kept, beside Update.

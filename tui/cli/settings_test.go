@@ -17,7 +17,8 @@ func TestSettingsAreKept(t *testing.T) {
 	if s := readSettings(); !reflect.DeepEqual(s, tui.Settings{}) {
 		t.Errorf("before anything was chosen: %+v", s)
 	}
-	want := tui.Settings{Charts: []string{"spread", "bytes"}, Near: map[string]uint{"bytes": 2}}
+	want := tui.Settings{Layout: tui.Layout{Charts: []string{"spread", "bytes"}, Near: map[string]uint{"bytes": 2}},
+		Layouts: map[string]tui.NamedLayout{"wide": {Layout: tui.Layout{Charts: []string{"loss"}}, Smoothing: 0.9, Linear: true}, "all": {}}}
 	keep := keepSettings()
 	for range 3 {
 		if err := keep(want); err != nil {

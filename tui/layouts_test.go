@@ -1,0 +1,87 @@
+package tui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/runtime/view/sourcetest"
+)
+
+// TestLayouts: what was chosen of charts comes back by its name, also the next time; it is changed by nothing but
+// another :layout save.
+func TestLayouts(t *testing.T) {
+	d, k := charting(t, 120, 36, sourcetest.Run(6, 400), Settings{})
+	say := func(line string) string {
+		d.press(":").write(line).press("enter")
+		text := d.toast.text
+		if d.prompt != nil {
+			text = d.prompt.err
+			d.press("esc")
+		}
+		return text
+	}
+	if d.press("L"); d.toast.text != "no layout is kept: :layout save NAME keeps the charts as they are" {
+		t.Errorf("without any: %q", d.toast.text)
+	}
+	d.press("v", "m")
+	near, smoothing := maps.Clone(d.opt.Settings.Near), d.smoothing
+	if text := say("layout save narrow"); text != "kept: :layout narrow comes back here" {
+		t.Errorf("saved: %q", text)
+	}
+	d.press("d", "d", "m", "V")
+	few := slices.Clone(d.charts())
+	say("layout save few")
+	if say("layout narrow"); len(d.charts()) != 0 || !maps.Equal(d.opt.Settings.Near, near) || d.smoothing != smoothing {
+		t.Errorf("it comes back as %v, %v, smoothing %d", d.charts(), d.opt.Settings.Near, d.smoothing)
+	}
+	d.press("L")
+	d.shows("few", "narrow", "all charts")
+	d.press("enter")
+	if !slices.Equal(d.charts(), few) || len(few) == 0 || d.smoothing == smoothing {
+		t.Errorf("chosen from the list: %v", d.charts())
+	}
+	last := k.kept[len(k.kept)-1]
+	if len(last.Layouts) != 2 || !slices.Equal(last.Layouts["few"].Charts, few) {
+		t.Errorf("kept are %+v", last.Layouts)
+	}
+	if say("layout drop few"); len(d.layouts()) != 1 || !slices.Equal(d.charts(), few) {
+		t.Errorf("after one is dropped %v are left, and the charts are %v", d.layouts(), d.charts())
+	}
+	for line, want := range map[string]string{
+		"layout":           "layout: write layout NAME",
+		"layout few":       `there is no layout "few"; layouts: narrow`,
+		"layout drop few":  `there is no layout "few"`,
+		"layout save save": "is no name of a layout",
+		"layout save":      "write :layout NAME",
+		"layout save a b":  "a name is one word",
+	} {
+		if got := say(line); !strings.Contains(got, want) {
+			t.Errorf(":%s says %q, want %q", line, got, want)
+		}
+	}
+	for i := range maxLayouts {
+		say(fmt.Sprintf("layout save l%d", i))
+	}
+	if text := say("layout save more"); !strings.Contains(text, "layouts are kept") || len(d.layouts()) != maxLayouts {
+		t.Errorf("one more than may be kept: %q", text)
+	}
+	if got := candidates(d.model, "layout n"); !slices.Equal(got, []string{"narrow"}) {
+		t.Errorf("it offers %v", got)
+	}
+}
+
+// TestLayoutsOfAFile: what cannot be used of a layout is left out.
+func TestLayoutsOfAFile(t *testing.T) {
+	s := ParseSettings([]byte(`{"charts": ["loss"], "layouts": {"a": {"charts": ["bytes", "bytes", "x\u0007"], "near": {"bytes": 99}, "smoothing": 0.5, "linear": true},
+		"save": {"charts": ["loss"]}, "\u0007": {}, "": {}}}`))
+	a, ok := s.Layouts["a"]
+	if !ok || len(s.Layouts) != 1 || !slices.Equal(a.Charts, []string{"bytes"}) || a.Near["bytes"] != maxNear || a.Smoothing != 0 || !a.Linear {
+		t.Errorf("%+v", s)
+	}
+	if !slices.Equal(s.Charts, []string{"loss"}) {
+		t.Errorf("the charts are %v", s.Charts)
+	}
+}
