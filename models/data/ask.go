@@ -68,7 +68,7 @@ func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 	}
 	n := max(len(p.Pixels), len(p.Values)) / size(shape)
 	info := Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Outputs: len(f.TargetMean), Mean: f.Mean, Std: f.Std, From: p.from, TargetMean: f.TargetMean, TargetStd: f.TargetStd}
-	s := &Set{Info: info, pixels: p.Pixels, values: p.Values, labels: make([]byte, n), targets: make([]float32, n*info.Outputs), place: p.place}
+	s := &Set{Info: info, pixels: p.Pixels, values: p.Values, labels: make([]uint16, n), targets: make([]float32, n*info.Outputs), place: p.place}
 	if err := s.build(n, 0); err != nil {
 		return nil, err
 	}

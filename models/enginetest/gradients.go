@@ -22,19 +22,30 @@ func Toy(t *testing.T, shape ...int) *data.Set {
 // toy is n of them, of which a quarter are for validation.
 func toy(t *testing.T, n int, shape ...int) *data.Set { return ToyFor(t, 0, n, shape...) }
 
+// ToyOf is n samples of so many classes, of which a quarter are for validation.
+func ToyOf(t *testing.T, classes, n int, shape ...int) *data.Set {
+	t.Helper()
+	return toyWith(t, classes, 0, n, shape)
+}
+
 // ToyFor is n samples, of which a quarter are for validation, with so many targets each, some of them far out, in place
 // of classes where there are any.
 func ToyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
 	t.Helper()
+	return toyWith(t, 3, outputs, n, shape)
+}
+
+func toyWith(t *testing.T, classes, outputs, n int, shape []int) *data.Set {
+	t.Helper()
 	key := noise.Key{Seed: 5, Purpose: noise.Data}
-	r := data.Raster{Pixels: make([]byte, n*models.Size(shape)), Labels: make([]byte, n)}
+	r := data.Raster{Pixels: make([]byte, n*models.Size(shape)), Labels: make([]uint16, n)}
 	for i := range r.Pixels {
 		r.Pixels[i] = byte(key.Uint32(i))
 	}
 	for i := range r.Labels {
-		r.Labels[i] = byte(i % 3)
+		r.Labels[i] = uint16(i * 67 % classes)
 	}
-	info := data.Info{Name: "toy", Shape: shape, Classes: 3, Mean: make([]float32, shape[0]), Std: make([]float32, shape[0])}
+	info := data.Info{Name: "toy", Shape: shape, Classes: classes, Mean: make([]float32, shape[0]), Std: make([]float32, shape[0])}
 	for c := range info.Std {
 		info.Mean[c], info.Std[c] = 0.5, 0.3
 	}
@@ -69,7 +80,7 @@ func ToyText(t *testing.T, context int) *data.Set {
 }
 
 // Compile is a model of three classes from "kind key=value" lines; a first line "loss NAME key=value" is the loss of
-// one without.
+// another.
 func Compile(t *testing.T, input string, layers ...string) *models.Model {
 	t.Helper()
 	text := "name = 'test'\nclasses = 3\ninput = " + input + "\n"

@@ -41,7 +41,7 @@ func (e *Engine) put(what string, per int, f func(p []byte, id int32) []byte) (M
 // upload sends the data set.
 func (e *Engine) upload() (err error) {
 	s := &e.samples
-	if s.labels, err = e.put("labels", 1, func(p []byte, id int32) []byte { return append(p, byte(e.set.Label(id))) }); err != nil {
+	if s.labels, err = e.put("labels", 2, func(p []byte, id int32) []byte { return binary.LittleEndian.AppendUint16(p, uint16(e.set.Label(id))) }); err != nil {
 		return err
 	}
 	if outputs := e.set.Outputs; outputs > 0 {

@@ -29,7 +29,7 @@ func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
 	}
 	x := data.Raster{Values: file.Find("check.x").F}
 	for _, y := range file.Find("check.y").F {
-		x.Labels = append(x.Labels, byte(y))
+		x.Labels = append(x.Labels, uint16(y))
 	}
 	set, err := data.New(data.Info{Name: "torch", Shape: []int{1, 6, 6}, Classes: 3, Mean: []float32{0}, Std: []float32{1}}, x, x, 0)
 	if err != nil {

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -151,7 +153,16 @@ func describeClasses(w io.Writer, d *data.Set) {
 			counts[i][d.Label(id)]++
 		}
 	}
-	for c := range d.Classes {
+	classes := make([]int, d.Classes)
+	for c := range classes {
+		classes[c] = c
+	}
+	if d.Classes > tableClasses {
+		slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(counts[0][a], counts[0][b]) })
+		classes = classes[:worstClasses]
+		fmt.Fprintf(w, "the classes with the fewest samples:\n")
+	}
+	for _, c := range classes {
 		name := d.ClassName(c)
 		if d.Names == nil {
 			name = ""

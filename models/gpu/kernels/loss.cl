@@ -23,7 +23,7 @@ double natural_log(double s)
 
 // Softmax and cross-entropy of a sample by a work item: its loss, whether the first of the largest logits is its
 // label's and, with want, d = scale*(softmax - onehot) with scale = 1/samples. Block z of ids is that of list blocks.
-__kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, uint sizes, uint most, __global const uchar *labels, uint classes,
+__kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, uint sizes, uint most, __global const ushort *labels, uint classes,
 	__global const float *logits, uint listz, ulong stepz, __global float *d, uint want, __global float *losses, __global uint *hits)
 {
 	uint s = COLUMN, z = ENTRY, size = words[sizes + z];
