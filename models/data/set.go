@@ -66,6 +66,7 @@ type Set struct {
 	scale                   [][256]float32 // normalised value of a byte, per channel
 	digest                  string
 	augment                 Augment
+	weights                 []float32        // of the classes, in the loss; nil: all alike
 	byClass                 bool             // splits are of each class
 	columns                 columns          // their names, where a person gave them
 	place                   func(int) string // names a sample for errors

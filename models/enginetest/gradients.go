@@ -125,6 +125,24 @@ func wide(x []float32) []float64 {
 	return out
 }
 
+// Weighted is a set of three classes that weigh 4, 1 and 1/2 before they are scaled.
+func Weighted(t *testing.T, shape ...int) *data.Set {
+	t.Helper()
+	set, err := Toy(t, shape...).Weighted(data.Weights{Of: map[string]float64{"0": 4, "2": 0.5}, Classes: []string{"0", "2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func (mk Make) weighted(t *testing.T) {
+	for _, layers := range [][]string{{"flatten", "dense out=5", "relu", "dense out=3"}, {"conv out=2 kernel=2", "batchnorm", "relu", "flatten", "dense out=3"}} {
+		m, set := Compile(t, "[2,3,4]", layers...), Weighted(t, 2, 3, 4)
+		mk.compare(t, m, set, 7, 60, 1)
+		mk.compare(t, m, set, 2, 60, 1)
+	}
+}
+
 func (mk Make) zoo(t *testing.T) {
 	set, err := data.Glyphs(40, 0)
 	if err != nil {
@@ -169,6 +187,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 	r := reference{m: m, params: wide(flat(x)), mask: &key, batch: map[int][2][]float64{}}
 	for _, id := range ids {
 		r.targets = append(r.targets, wide(set.Targets(id)))
+		r.weights = append(r.weights, float64(set.Weight(id)))
 	}
 	near(t, "loss", float64(loss[0]), r.loss(pixels, labels), 1e-5*slack)
 	batch := r.batch

@@ -295,6 +295,9 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("weighted", func(t *testing.T) {
+		sameModel(t, net(t, "[2,5,6]", 3, "flatten", "dense out=9", "relu", "dense out=3"), enginetest.Weighted(t, 2, 5, 6))
+	})
 	toy := enginetest.Toy(t, 2, 5, 6)
 	planes, err := toy.Augmented(data.Augment{Pad: 3})
 	if err != nil {

@@ -307,8 +307,24 @@ func (j *Job) load(augment string) error {
 			return err
 		}
 	}
-	j.Samples, err = set.Augmented(a)
+	if set, err = set.Augmented(a); err != nil {
+		return err
+	}
+	j.Samples, err = j.weighted(set)
 	return err
+}
+
+// weighted is the set whose classes weigh what was told.
+func (j *Job) weighted(set *data.Set) (*data.Set, error) {
+	text := option.ClassWeights.Text(j.Options)
+	w, err := data.ParseWeights(text)
+	if err != nil {
+		return nil, err
+	}
+	if w.Any() && j.Net.Loss != models.CrossEntropy {
+		return nil, typed.Errorf("class-weights = %s: model %s has the loss %s and no classes to weigh; leave it out", text, j.Net.Name, j.Net.Loss)
+	}
+	return set.Weighted(w)
 }
 
 // targets are the numbers that the model predicts; 0 of one that predicts none.

@@ -62,6 +62,32 @@ func TestTorch(t *testing.T) {
 	}
 }
 
+// TestTorchWeights: the loss of weighted classes over all training samples is that of PyTorch's cross_entropy with the
+// same weights, which is sum(w l)/sum(w): there the weights of the samples are 1 in the mean. Test samples have none.
+func TestTorchWeights(t *testing.T) {
+	set, _ := torchSamples(t)
+	model, err := OpenTrained(torchFile, torchModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]float64{"balanced": 0.7313168, "0=4,2=0.5": 0.4940085, "": torchLoss} {
+		w, err := data.ParseWeights(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weighted, err := set.Weighted(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for split, want := range map[string]float64{"train": want, "test": torchLoss} {
+			sc, err := model.Score(context.Background(), weighted, split, 1)
+			if err != nil || math.Abs(sc.Mean()-want) > 1e-6 {
+				t.Errorf("%q, %s: %v nats, PyTorch has %v (%v)", text, split, sc.Mean(), want, err)
+			}
+		}
+	}
+}
+
 // TestShapes: a tensor of the right length and another shape is another tensor: it is refused with both shapes.
 func TestShapes(t *testing.T) {
 	_, file := torchSamples(t)

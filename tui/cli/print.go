@@ -179,6 +179,9 @@ func (p *plainPrinter) begin(r prepared) {
 		if a := j.Config.Augment; a != "" {
 			on += " with " + a
 		}
+		if j.Samples.Weighs() {
+			on += ", class weights " + option.ClassWeights.Text(j.Options)
+		}
 		fmt.Fprintf(p.out, "brood: %s on %s, %s: %s of %s parameters on %s, %s\n",
 			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), computing(j))
 	}
