@@ -34,7 +34,7 @@ var (
 		Kind: Text, Use: Preset | Full | Axis | Logged, Words: data.List, Paths: true,
 		at: func(o *Options) any { return &o.Data }, in: func(c *event.Config) any { return &c.Data }})
 	Label = add(Option{Name: "label",
-		Doc:  "column of a table that holds what is to be predicted, by name or counted from 1 (default: label, class or target, else the last)",
+		Doc:  "column of a table that holds what is to be predicted, by name or counted from 1, or several with commas or as cls_*: classes one-hot, or outputs (default: label, class or target, else the last)",
 		Kind: Text, Use: Preset | Full | Logged})
 	Objective = add(Option{Name: "objective",
 		Doc:  "`program` whose fitness is maximised, in place of model and data (docs/objectives.md); it is not recorded, and a session that goes on is told it again",
