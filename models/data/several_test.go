@@ -123,3 +123,34 @@ func TestOneHotRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestOneHotArray: labels of n x classes that are one-hot are those of their places.
+func TestOneHotArray(t *testing.T) {
+	const n, classes = 36, 4
+	x, y, hot := make([]float32, 2*n), make([]int64, n), make([]float32, n*classes)
+	for i := range n {
+		x[2*i], x[2*i+1], y[i] = float32(i)+0.5, float32(i%7), int64(i*3%classes)
+		hot[i*classes+int(y[i])] = 1
+	}
+	load := func(labels []byte) (*Set, error) {
+		return loadFile(t, "x.npz", npz(map[string][]byte{"x": npy("<f4", "(36, 2)", x), "y": labels}))
+	}
+	want, err := load(npy("<i8", "(36,)", y))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(npy("<f4", "(36, 4)", hot))
+	if err != nil || got.Digest() != want.Digest() || got.Classes != classes {
+		t.Errorf("one-hot labels are other data: %v", err)
+	}
+	for says, at := range map[string]struct {
+		i int
+		v float32
+	}{"label 1 has 2 numbers that are 1": {1, 1}, "label 1 has 0 numbers that are 1": {0, 0}, "label 2 has the number 0.25": {5, 0.25}} {
+		bad := slices.Clone(hot)
+		bad[at.i] = at.v
+		if _, err := load(npy("<f4", "(36, 4)", bad)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
