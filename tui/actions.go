@@ -143,7 +143,7 @@ func (m *model) copyNumbers() tea.Cmd {
 	v := m.shown
 	s := []string{m.title(), "round " + round(v.Progress.Rounds), fmt.Sprintf("epoch %.2f", v.Progress.Epochs)}
 	if x, ok := v.Find(view.CentreLoss).Last(view.Whole); ok && v.Fresh(v.Find(view.CentreLoss)) {
-		s = append(s, "centre loss "+num(x))
+		s = append(s, "centre loss "+Number(x))
 	}
 	if v.Evaluation != nil {
 		_, name := m.scoreSeries()

@@ -34,7 +34,7 @@ func scoreText(s event.Score, x float64) string {
 	if s.Percent {
 		return fmt.Sprintf("%.2f %%", x)
 	}
-	return num(x)
+	return Number(x)
 }
 
 // scored is the score of an evaluation.

@@ -50,7 +50,7 @@ func TestCursor(t *testing.T) {
 	s := d.live.Find("loss")
 	x, _, _ := s.At(d.member, 130)
 	centre, then, _ := d.live.Find(view.CentreLoss).At(view.Whole, 130)
-	d.shows("m0 "+lead(num(x), 5), "centre val "+lead(num(centre), 5)+" @"+round(then))
+	d.shows("m0 "+lead(Number(x), 5), "centre val "+lead(Number(centre), 5)+" @"+round(then))
 	if then >= 130 {
 		t.Fatalf("the centre was measured at %d", then)
 	}

@@ -13,8 +13,9 @@ import (
 
 var exponent = strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e")
 
-// num writes a measurement with three decimals or four digits, so that it keeps its width while it changes.
-func num(x float64) string {
+// Number writes a measurement as all screens do: with three decimals or four digits, so that it keeps its width while
+// it changes.
+func Number(x float64) string {
 	a := math.Abs(x)
 	switch {
 	case math.IsNaN(x):

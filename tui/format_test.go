@@ -9,8 +9,8 @@ import (
 
 func TestNumbersKeepTheirWidth(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{num(0.1312), "0.131"}, {num(-0.1312), "-0.131"}, {num(12.345), "12.35"}, {num(123.45), "123.5"}, {num(4321.9), "4322"}, {num(1e-5), "1.0e-5"}, {num(2e6), "2.0e6"}, {num(-3.14e-12), "-3.1e-12"}, {num(0), "0.000"},
-		{num(math.NaN()), "nan"}, {num(math.Inf(-1)), "inf"},
+		{Number(0.1312), "0.131"}, {Number(-0.1312), "-0.131"}, {Number(12.345), "12.35"}, {Number(123.45), "123.5"}, {Number(4321.9), "4322"}, {Number(1e-5), "1.0e-5"}, {Number(2e6), "2.0e6"}, {Number(-3.14e-12), "-3.1e-12"}, {Number(0), "0.000"},
+		{Number(math.NaN()), "nan"}, {Number(math.Inf(-1)), "inf"},
 		{size(0), "0 B"}, {size(999), "999 B"}, {size(1000), "1.0 kB"}, {size(35344), "35.3 kB"}, {size(412e3), "412 kB"}, {size(999.6e3), "1.0 MB"}, {size(-999), "-999 B"}, {size(5e15), "5000 TB"},
 		{rate(3.21), "3.2"}, {rate(812.3), "812"}, {rate(25630), "25.6k"}, {rate(192000), "192k"}, {rate(2e6), "2.0M"},
 		{span(0), "0s"}, {span(137 * time.Second), "2m 17s"}, {span(3 * time.Hour), "3h 00m"}, {span(240 * time.Hour), "10d 00h"},

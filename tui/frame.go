@@ -93,7 +93,7 @@ func (m *model) vital(g *cell.Grid) {
 		{"time", span(v.Elapsed()), cell.Plain},
 	}
 	if x := m.headline(); !math.IsNaN(x) {
-		lines[4].value = num(x)
+		lines[4].value = Number(x)
 	}
 	if v.Evaluation != nil {
 		lines[5].value = m.tested()

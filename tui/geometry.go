@@ -217,14 +217,14 @@ func shownLoss(x *geometry.Geometry, s optim.Scores) float64 {
 
 // barrierText says in words what the line shows.
 func barrierText(x *geometry.Geometry) string {
-	ends := fmt.Sprintf(";  m%d %s, m%d %s", x.From, num(shownLoss(x, x.Line[0])), x.To, num(shownLoss(x, x.Line[len(x.Line)-1])))
+	ends := fmt.Sprintf(";  m%d %s, m%d %s", x.From, Number(shownLoss(x, x.Line[0])), x.To, Number(shownLoss(x, x.Line[len(x.Line)-1])))
 	switch h, at := x.Barrier(); {
 	case h != h:
 		return "some of it is no number" + ends
 	case h <= 1e-3*max(math.Abs(x.Line[0].Mean()), math.Abs(x.Line[len(x.Line)-1].Mean())):
 		return "no barrier" + ends
 	default:
-		return fmt.Sprintf("barrier %s at %.0f %%", num(h), 100*at) + ends
+		return fmt.Sprintf("barrier %s at %.0f %%", Number(h), 100*at) + ends
 	}
 }
 
@@ -248,8 +248,8 @@ func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus optim.Me
 			g.Set(r.X, y, '▸', role)
 		}
 		g.Text(r.X+1, y, 7, role, fmt.Sprintf("m%d", x.Members[i]))
-		g.Right(r.X+17, y, 9, role, num(x.Spread[i]))
-		g.Right(r.X+27, y, 9, cell.Faint, num(x.Length[i]))
+		g.Right(r.X+17, y, 9, role, Number(x.Spread[i]))
+		g.Right(r.X+27, y, 9, cell.Faint, Number(x.Length[i]))
 		if w := r.W - 30; w > 3 && top > 0 {
 			chart.Bar(g, r.X+29, y, w, x.Spread[i]/top, bar)
 		}

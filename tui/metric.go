@@ -13,7 +13,7 @@ import (
 type metric struct {
 	id     string // in settings and on the command line: a series' name, or one of those below
 	title  string
-	text   func(float64) string // of a value; nil: num
+	text   func(float64) string // of a value; nil: Number
 	axis   func(float64) string // see tile
 	log    bool                 // y axis, where a person wants such axes
 	floor  bool                 // y axis from 0 on
@@ -118,7 +118,7 @@ func (m *model) tileOf(x metric, near uint) tile {
 	t := tile{title: x.title, axis: x.axis, log: x.log, floor: x.floor, near: near}
 	text := x.text
 	if text == nil {
-		text = num
+		text = Number
 	}
 	for i, s := range x.series {
 		if len(s.Members) == 0 {

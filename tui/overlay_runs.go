@@ -224,7 +224,7 @@ func (o *laid) quantities() (out []quantity) {
 		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
 	}
 	series := func(name, title string, log bool) {
-		out = append(out, quantity{title, log, num, func(run *compare.Run, n int) []view.Bucket {
+		out = append(out, quantity{title, log, Number, func(run *compare.Run, n int) []view.Bucket {
 			cols, _ := run.Curve(name, o.axis, o.lo, o.hi, n)
 			return cols
 		}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }})

@@ -41,7 +41,7 @@ func fitnessTitle(m *model) (string, string) {
 	}
 	spread := m.shown.Find(view.Spread)
 	if l := m.ranked(spread); len(l) > 0 && !m.dropped(spread) {
-		return "fitness", note + "spread " + m.dated(spread, num(middle(l)))
+		return "fitness", note + "spread " + m.dated(spread, Number(middle(l)))
 	}
 	return "fitness", strings.TrimSuffix(note, " · ")
 }
@@ -78,17 +78,17 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	if !m.fresh(s) {
-		m.legendLine(g, legend, []entry{{"", "best", m.dated(s, num(l[0].X)), 0}, {"", "worst", m.dated(s, num(l[len(l)-1].X)), 0}})
+		m.legendLine(g, legend, []entry{{"", "best", m.dated(s, Number(l[0].X)), 0}, {"", "worst", m.dated(s, Number(l[len(l)-1].X)), 0}})
 		return
 	}
 	worst := l[len(l)-1]
 	entries := []entry{
-		{"━━", "best", fmt.Sprintf("%s m%-2d", num(l[0].X), l[0].Member), cell.Centre},
-		{"──", "median", num(middle(l)), cell.Median},
-		{"▒", "worst", fmt.Sprintf("%s m%d", num(worst.X), worst.Member), cell.Band},
+		{"━━", "best", fmt.Sprintf("%s m%-2d", Number(l[0].X), l[0].Member), cell.Centre},
+		{"──", "median", Number(middle(l)), cell.Median},
+		{"▒", "worst", fmt.Sprintf("%s m%d", Number(worst.X), worst.Member), cell.Band},
 	}
 	if r.W < 58 {
-		entries = []entry{{"", "best", fmt.Sprintf("%s m%d", num(l[0].X), l[0].Member), 0}, {"", "worst", num(worst.X), 0}, {"", "med", num(middle(l)), 0}}
+		entries = []entry{{"", "best", fmt.Sprintf("%s m%d", Number(l[0].X), l[0].Member), 0}, {"", "worst", Number(worst.X), 0}, {"", "med", Number(middle(l)), 0}}
 	}
 	m.legendLine(g, legend, entries)
 }

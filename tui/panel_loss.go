@@ -182,18 +182,18 @@ func (m *model) lossLegend(g *cell.Grid, r cell.Rect, s, centre *view.Series) {
 	var out []entry
 	v := m.shown
 	if x, ok := m.last(centre, view.Whole); ok && !m.dropped(centre) {
-		out = append(out, entry{"━━", "centre val", m.dated(centre, lead(num(x), 5)), cell.Centre})
+		out = append(out, entry{"━━", "centre val", m.dated(centre, lead(Number(x), 5)), cell.Centre})
 	}
 	if !m.dropped(s) {
 		l := m.ranked(s)
 		if x, ok := m.last(s, m.member); ok && len(l) > 1 {
-			out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(num(x), 5)), cell.Member})
+			out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(Number(x), 5)), cell.Member})
 		}
 		if len(l) > 0 {
-			out = append(out, entry{"──", "median", m.dated(s, lead(num(middle(l)), 5)), cell.Median},
-				entry{"▒", fmt.Sprintf("all %d", len(l)), m.dated(s, lead(num(l[len(l)-1].X), 5)+"–"+num(l[0].X)), cell.Band})
+			out = append(out, entry{"──", "median", m.dated(s, lead(Number(middle(l)), 5)), cell.Median},
+				entry{"▒", fmt.Sprintf("all %d", len(l)), m.dated(s, lead(Number(l[len(l)-1].X), 5)+"–"+Number(l[0].X)), cell.Band})
 		} else if x, ok := m.last(s, view.Whole); ok {
-			out = append(out, entry{"──", "population", m.dated(s, lead(num(x), 5)), cell.Median})
+			out = append(out, entry{"──", "population", m.dated(s, lead(Number(x), 5)), cell.Median})
 		}
 	}
 	switch {

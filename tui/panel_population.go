@@ -65,7 +65,7 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 			} else if !m.fresh(s) {
 				role = cell.Faint
 			}
-			g.Right(x+w-1, y, 6, role, num(v))
+			g.Right(x+w-1, y, 6, role, Number(v))
 		}
 	}
 }
@@ -103,7 +103,7 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	void := s.Unmeasured(lo, hi, upper.W-9)
 	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, lo, hi, upper.W-9), void) })
 	if x, even := chart.Even(rows); even {
-		explain(g, cell.Rect{X: upper.X + 8, Y: upper.Y, W: upper.W - 8, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, num(x)))
+		explain(g, cell.Rect{X: upper.X + 8, Y: upper.Y, W: upper.W - 8, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
 	} else {
 		chart.Heat(g, upper.X+8, upper.Y, rows, cell.Median)
 	}

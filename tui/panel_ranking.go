@@ -93,7 +93,7 @@ func drawRanking(m *model, g *cell.Grid, r cell.Rect) {
 		case !m.fresh(s):
 			role = cell.Faint
 		}
-		g.Right(r.X+27, y, 9, role, num(x.X))
+		g.Right(r.X+27, y, 9, role, Number(x.X))
 		if w := r.W - 30; w > 3 && to != from && x.X-x.X == 0 {
 			chart.Bar(g, r.X+29, y, w, (x.X-from)/(to-from), bar)
 		}

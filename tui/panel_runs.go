@@ -131,13 +131,13 @@ func runColumns() []column[runCell] {
 			if len(k.Curve) == 0 {
 				return ""
 			}
-			return num(k.Loss)
+			return Number(k.Loss)
 		})},
 		{head: "test", width: 8, weight: 19, right: true, text: told(func(k *known) string {
 			if k.Score == nil {
 				return ""
 			}
-			text := num(k.Score.Value)
+			text := Number(k.Score.Value)
 			if k.Score.Percent {
 				text = k.Score.Text()
 			}

@@ -65,7 +65,7 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 		{"", "best", plain(m.shown.BestError), 0},
 	}
 	if m.shown.Config.Score().Series != view.TestLoss {
-		entries = append(entries, entry{"", "loss", num(e.TestLoss), 0})
+		entries = append(entries, entry{"", "loss", Number(e.TestLoss), 0})
 	}
 	for _, s := range m.shown.Config.Scores()[1:] {
 		entries = append(entries, entry{"", strings.TrimPrefix(s.Title, "test "), scoreText(s, s.Of(e)), 0})
@@ -73,7 +73,7 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	if m.cursor.on {
 		loss := "–"
 		if x, ok := m.last(m.shown.Find(view.TestLoss), view.Whole); ok {
-			loss = num(x)
+			loss = Number(x)
 		}
 		entries[0].name, entries[0].value, entries[2].value = "then", m.testedThen(), loss
 	}

@@ -195,10 +195,13 @@ func (a array) targets(n int) (out []float32, outputs int, err error) {
 	return out, outputs, nil
 }
 
-// labels is n whole numbers as text.
+// labels is n whole numbers as text, or the places of the ones of n x classes that are one-hot.
 func (a array) labels(n int) ([]string, error) {
+	if len(a.shape) == 2 && a.shape[0] == n && a.shape[1] > 1 {
+		return a.hot(n)
+	}
 	if a.shape[0] != n || len(a.raw) != n*a.elementSize() {
-		return nil, fmt.Errorf("%s has shape %v for %d samples; labels are one number a sample", a.file, a.shape, n)
+		return nil, fmt.Errorf("%s has shape %v for %d samples; labels are one number a sample, or n x classes of 0 and 1", a.file, a.shape, n)
 	}
 	out := make([]string, n)
 	for i, v := range a.numbers() {
@@ -206,6 +209,28 @@ func (a array) labels(n int) ([]string, error) {
 			return nil, fmt.Errorf("%s: label %v of sample %d is no class; labels are whole numbers from 0", a.file, v, i+1)
 		}
 		out[i] = strconv.Itoa(int(v))
+	}
+	return out, nil
+}
+
+// hot is the classes of n rows of which one number is 1 and the others are 0.
+func (a array) hot(n int) ([]string, error) {
+	classes, ones := a.shape[1], 0
+	out := make([]string, 0, n)
+	for i, v := range a.numbers() {
+		if v != 0 && v != 1 {
+			return nil, fmt.Errorf("%s: label %d has the number %v; where a label is several numbers they are 0 and 1, and one is 1 for the class, or a model of the loss mse predicts them", a.file, i/classes+1, v)
+		}
+		if v == 1 {
+			ones++
+			out = append(out, strconv.Itoa(i%classes))
+		}
+		if i%classes == classes-1 {
+			if ones != 1 {
+				return nil, fmt.Errorf("%s: label %d has %d numbers that are 1, and one is the class of a sample; repair it, or leave the sample out", a.file, i/classes+1, ones)
+			}
+			ones = 0
+		}
 	}
 	return out, nil
 }

@@ -43,7 +43,7 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	if r.Form.Text {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", nameOrPath)
 	}
-	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label, asked: size(r.Form.Shape)})
+	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label, numbers: r.Form.TargetMean != nil, asked: size(r.Form.Shape)})
 	var damaged *FileError
 	switch {
 	case errors.As(err, &damaged):
@@ -68,7 +68,7 @@ func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 	}
 	n := max(len(p.Pixels), len(p.Values)) / size(shape)
 	info := Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Outputs: len(f.TargetMean), Mean: f.Mean, Std: f.Std, From: p.from, TargetMean: f.TargetMean, TargetStd: f.TargetStd}
-	s := &Set{Info: info, pixels: p.Pixels, values: p.Values, labels: make([]byte, n), targets: make([]float32, n*info.Outputs), place: p.place}
+	s := &Set{Info: info, pixels: p.Pixels, values: p.Values, labels: make([]uint16, n), targets: make([]float32, n*info.Outputs), place: p.place}
 	if err := s.build(n, 0); err != nil {
 		return nil, err
 	}
@@ -240,7 +240,11 @@ func (t *csvTable) beginAsked(trimmed, lower []string, numbers int) (isHeader bo
 			t.label = i
 		}
 	}
-	if of := cmp.Or(t.want.pick, t.want.label); of != "" {
+	of := cmp.Or(t.want.pick, t.want.label)
+	if isSeveral(of, trimmed) {
+		return t.askSeveral(of, trimmed, numbers)
+	}
+	if of != "" {
 		if i := slices.Index(trimmed, of); i >= 0 {
 			t.label = i
 		}

@@ -138,7 +138,7 @@ func TestAugmentDependsOnItsAddress(t *testing.T) {
 // What a batch of an augmented set holds is, sample by sample, the normalised crop that the address names, worked out
 // by the naive twin from coins drawn one by one; elsewhere samples are as they are.
 func TestGatherDrawn(t *testing.T) {
-	plain, err := New(Info{Name: "six", Shape: []int{2, 5, 4}, Classes: 2}, Raster{Pixels: gradient(2, 5, 4*6), Labels: []byte{0, 1, 0, 1, 0, 1}}, Raster{}, 0)
+	plain, err := New(Info{Name: "six", Shape: []int{2, 5, 4}, Classes: 2}, Raster{Pixels: gradient(2, 5, 4*6), Labels: []uint16{0, 1, 0, 1, 0, 1}}, Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestAugmentText(t *testing.T) {
 }
 
 func TestAugmentedRefuses(t *testing.T) {
-	labels := []byte{0, 1, 0, 1}
+	labels := []uint16{0, 1, 0, 1}
 	for says, c := range map[string]struct {
 		shape  []int
 		values bool

@@ -49,7 +49,7 @@ func loadCIFAR(k Known, p places) (*Set, error) {
 }
 
 func blank(n int) Raster {
-	return Raster{Pixels: make([]byte, n*cifarPixels), Labels: make([]byte, n)}
+	return Raster{Pixels: make([]byte, n*cifarPixels), Labels: make([]uint16, n)}
 }
 
 // readRecords fills dst from a file, gzipped or not, and refuses any other number of records. limits are the classes of
@@ -71,7 +71,7 @@ func readRecords(r io.Reader, file string, limits []int, dst Raster) error {
 				return &FileError{file, at + int64(j), fmt.Sprintf("label %d is not 0 to %d", record[j], limit-1)}
 			}
 		}
-		dst.Labels[i] = record[head-1]
+		dst.Labels[i] = uint16(record[head-1])
 		copy(dst.Pixels[i*cifarPixels:], record[head:])
 	}
 	switch _, err := in.ReadByte(); {

@@ -26,7 +26,8 @@ type columns struct {
 	of       string // whose they are
 	features []string
 	label    string // "" where that is not known; a number, from 1, of a table without names
-	pick     string // the column of labels that a person asked for, by name or counted from 1; "" for the usual
+	pick     string // the columns of labels that a person asked for, by name or counted from 1; "" for the usual one
+	numbers  bool   // labels are numbers to predict
 	asked    int    // the features of a model that is asked about samples, whose labels may be missing; else 0
 }
 
@@ -45,7 +46,8 @@ type csvTable struct {
 	want   *columns
 	width  int
 	header []string // nil without one
-	label  int      // its column
+	label  int      // its column; -1 without any
+	labels []int    // the columns, where there are several
 	take   []int    // those of the features, in their order
 	intern map[string]string
 }
@@ -177,6 +179,11 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 	if asked {
 		return t.beginAsked(trimmed, lower, numbers)
 	}
+	if t.want != nil {
+		if of := cmp.Or(t.want.pick, t.want.label); isSeveral(of, trimmed) {
+			return t.beginSeveral(of, trimmed, numbers)
+		}
+	}
 	named := -1
 	for _, name := range labelColumns() {
 		if i := slices.Index(lower, name); i >= 0 && named < 0 {
@@ -237,13 +244,15 @@ func (t *csvTable) count(trimmed []string, header bool) error {
 func (t *csvTable) choose() error {
 	if t.want == nil || t.want.features == nil {
 		for i := range t.width {
-			if i != t.label {
+			if !t.isLabel(i) {
 				t.take = append(t.take, i)
 			}
 		}
 		t.shape = []int{len(t.take)}
 		if t.header == nil {
-			if t.label >= 0 && t.label != t.width-1 {
+			if t.labels != nil {
+				t.labelName = strings.Join(t.labelNames(), ",")
+			} else if t.label >= 0 && t.label != t.width-1 {
 				t.labelName = strconv.Itoa(t.label + 1)
 			}
 			return nil
@@ -263,7 +272,7 @@ func (t *csvTable) choose() error {
 	for _, name := range t.want.features {
 		i := slices.Index(t.header, name)
 		switch {
-		case i < 0 || i == t.label:
+		case i < 0 || t.isLabel(i):
 			return fmt.Errorf("%s has no column %q, which %s has: add it, or name it so", t.from, name, t.want.of)
 		case slices.Contains(t.header[i+1:], name):
 			return fmt.Errorf("%s has two columns %q: rename one of them", t.from, name)
@@ -274,8 +283,16 @@ func (t *csvTable) choose() error {
 	return nil
 }
 
-// labelColumn is the name of the column of labels, "" without any.
+// isLabel says whether a column is of labels.
+func (t *csvTable) isLabel(i int) bool {
+	return i == t.label && t.labels == nil || slices.Contains(t.labels, i)
+}
+
+// labelColumn is the name of the column of labels, those of several with commas between them; "" without any.
 func (t *csvTable) labelColumn() string {
+	if t.labels != nil {
+		return strings.Join(t.labelNames(), ",")
+	}
 	if t.label < 0 {
 		return ""
 	}
@@ -302,26 +319,39 @@ func (t *csvTable) add(row []string, line int) error {
 		return fmt.Errorf("%s is too large: more than %d bytes of samples; leave out lines or columns", t.from, maxBytes)
 	}
 	t.lines = append(t.lines, int32(line))
-	for k := range len(t.take) + 1 {
-		i := t.label
-		if k > 0 {
-			i = t.take[k-1]
+	labels := t.labels
+	switch {
+	case labels != nil && t.want.asked > 0:
+		t.names, labels = append(t.names, t.name(t.passedOn(row))), nil
+	case labels != nil && t.outputs == 0:
+		class, err := t.hot(row, line)
+		if err != nil {
+			return err
 		}
-		if i < 0 {
-			continue
+		t.names, labels = append(t.names, t.name(class)), nil
+	case labels == nil && t.label >= 0:
+		labels = []int{t.label}
+	}
+	for k := range len(labels) + len(t.take) {
+		isLabel := k < len(labels)
+		i := 0
+		if isLabel {
+			i = labels[k]
+		} else {
+			i = t.take[k-len(labels)]
 		}
 		f := strings.TrimSpace(row[i])
 		v, err := strconv.ParseFloat(f, 32)
 		switch {
-		case k == 0 && t.want != nil && t.want.asked > 0:
+		case isLabel && t.want != nil && t.want.asked > 0:
 			t.names = append(t.names, t.name(f))
 		case (err != nil || v != v) && slices.Contains(missing(), strings.ToLower(f)):
 			return fmt.Errorf("%s: line %d, column %s: the value is missing; fill it in or leave the line out", t.from, line, t.column(i))
-		case k == 0 && t.outputs == 0:
+		case isLabel && t.outputs == 0:
 			t.names = append(t.names, t.name(f))
-		case k == 0 && (err != nil || !finite(float32(v))):
+		case isLabel && (err != nil || !finite(float32(v))):
 			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and the model predicts numbers: write one, choose another column with --label, or train a model of the loss cross-entropy", t.from, line, t.column(i), f)
-		case k == 0:
+		case isLabel:
 			t.Targets = append(t.Targets, float32(v))
 		case err != nil || !finite(float32(v)):
 			return fmt.Errorf("%s: line %d, column %s: %.40q is no number that can be trained on; write one, or leave the column out", t.from, line, t.column(i), f)

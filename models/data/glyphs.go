@@ -109,7 +109,7 @@ func keptGlyphs(info Info) *Set {
 		return nil
 	}
 	pixels := n * glyphSide * glyphSide
-	s, err := own(info, Raster{Pixels: b[:pixels:pixels], Labels: b[pixels:]}, GlyphTrain, DefaultShare)
+	s, err := own(info, Raster{Pixels: b[:pixels:pixels], Labels: widened(b[pixels:])}, GlyphTrain, DefaultShare)
 	if err != nil || s.digest != GlyphDigest {
 		return nil
 	}
@@ -127,21 +127,21 @@ func keepGlyphs(s *Set) {
 	if err != nil {
 		return
 	}
-	_, err = f.Write(slices.Concat(s.pixels, s.labels))
+	_, err = f.Write(slices.Concat(s.pixels, s.labelBytes()))
 	if errors.Join(err, f.Close()) != nil || os.Rename(f.Name(), path) != nil {
 		os.Remove(f.Name())
 	}
 }
 
 func (f *glyphFields) raster(split uint32, n int) Raster {
-	r := Raster{Pixels: make([]byte, n*glyphSide*glyphSide), Labels: make([]byte, n)}
+	r := Raster{Pixels: make([]byte, n*glyphSide*glyphSide), Labels: make([]uint16, n)}
 	var wg sync.WaitGroup
 	k := runtime.GOMAXPROCS(0)
 	for j := range k {
 		wg.Go(func() {
 			for i := j * n / k; i < (j+1)*n/k; i++ {
 				px := r.Pixels[i*glyphSide*glyphSide : (i+1)*glyphSide*glyphSide]
-				r.Labels[i] = f.draw((*canvas)(px), split, uint32(i))
+				r.Labels[i] = uint16(f.draw((*canvas)(px), split, uint32(i)))
 			}
 		})
 	}

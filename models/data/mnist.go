@@ -40,7 +40,7 @@ func readPair(images, labels string) (shape []int, r Raster, err error) {
 	if len(ldims) != 1 || ldims[0] != n {
 		return nil, r, &FileError{labels, 4, fmt.Sprintf("sizes %v do not match %d images", ldims, n)}
 	}
-	return shape, Raster{Pixels: px, Labels: ls}, nil
+	return shape, Raster{Pixels: px, Labels: widened(ls)}, nil
 }
 
 // readImages reads the n samples of a file, and their shape.

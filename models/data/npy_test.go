@@ -197,7 +197,7 @@ func TestArraysRefuse(t *testing.T) {
 		"no labels": {map[string][]byte{"x": x}, "samples x without their labels"},
 		"no tests":  {map[string][]byte{"x_train": x, "y_train": y, "x_test": x}, "samples x_test without their labels"},
 		"count":     {map[string][]byte{"x": x, "y": npy("<i4", "(8,)", make([]int32, 8))}, "y has shape [8] for 9 samples"},
-		"one-hot":   {map[string][]byte{"x": x, "y": npy("<i4", "(9, 2)", make([]int32, 18))}, "one number a sample"},
+		"one-hot":   {map[string][]byte{"x": x, "y": npy("<i4", "(9, 2)", make([]int32, 18))}, "label 1 has 0 numbers that are 1"},
 		"row":       {map[string][]byte{"x": x, "y": npy("<i4", "(1, 9)", make([]int32, 9))}, "y has shape [1 9] for 9 samples"},
 		"fraction":  {map[string][]byte{"x": x, "y": npy("<f8", "(9,)", []float64{0, 1, 0.5, 1, 0, 1, 0, 1, 0})}, "label 0.5 of sample 3"},
 		"range":     {map[string][]byte{"x": x, "y": npy("<i4", "(9,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, -2})}, "label -2 is out of range"},

@@ -11,8 +11,8 @@ import (
 
 // Open reads a person's own data, by the kind of the path:
 //
-//	FILE.csv or .tsv, gzipped or not   a line a sample; labels in the column Reading.Label, or else label, class or
-//	                                   target, or else in the last
+//	FILE.csv or .tsv, gzipped or not   a line a sample; labels in the column Reading.Label, or several, or else label,
+//	                                   class or target, or else in the last
 //	FILE.npz                           arrays x and y, or x_train, y_train, x_test and y_test
 //	x.npy or x_train.npy               the same as files of one folder
 //	*images*-ubyte, gzipped or not     IDX, with a file of labels beside it
@@ -21,7 +21,7 @@ import (
 //
 // Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. Without test
 // samples a sixth of each class is taken for them, by a permutation that all runs share. With Reading.Outputs labels
-// are numbers, of a table one a sample, and a sixth of all samples is taken.
+// are numbers, of a table one a column, and a sixth of all samples is taken.
 func (r Reading) open(path string) (*Set, error) {
 	if r.Form != nil && r.Form.Text {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", path)

@@ -14,6 +14,8 @@ import (
 const (
 	testShare = 1.0 / 6 // of a person's samples, where none are marked as test samples
 	leastOwn  = 8       // samples: fewer leave a split empty
+	// samples that each of more than 256 classes has in the mean: labels of fewer are no classes, but numbers or names
+	leastOfClass = 2
 )
 
 // part is samples of a person's own data before their classes have numbers. Labels is nil.
@@ -155,7 +157,7 @@ func (r Reading) label(train, test *part) ([]string, error) {
 		case p.outputs != train.outputs:
 			return nil, fmt.Errorf("%s: a label is %d numbers where those to train on are %d; bring them to one shape", p.from, p.outputs, train.outputs)
 		}
-		p.Labels = make([]byte, p.samples())
+		p.Labels = make([]uint16, p.samples())
 	}
 	return nil, nil
 }
@@ -180,6 +182,8 @@ func (r Reading) classify(train, test *part) ([]string, error) {
 	switch {
 	case len(names) > maxClasses:
 		return nil, fmt.Errorf("%s: %d different labels, %q and %q among them; at most %d classes can be told apart; a model of the loss mse predicts numbers", train.from, len(names), names[0], names[1], maxClasses)
+	case len(names) > byteClasses && len(names)*leastOfClass > len(train.names):
+		return nil, fmt.Errorf("%s: %d different labels for %d samples, %q and %q among them; a class needs one for each split; a model of the loss mse predicts numbers", train.from, len(names), len(train.names), names[0], names[1])
 	case len(names) < 2:
 		return nil, fmt.Errorf("%s: every label is %q; a classifier needs two classes", train.from, names[0])
 	}
@@ -188,15 +192,15 @@ func (r Reading) classify(train, test *part) ([]string, error) {
 
 // number sets Labels to the places of the samples' names among the classes that something has.
 func number(classes []string, of string, parts ...*part) error {
-	index := map[string]byte{}
+	index := map[string]uint16{}
 	for i, name := range classes {
-		index[name] = byte(i)
+		index[name] = uint16(i)
 	}
 	for _, p := range parts {
 		if p == nil {
 			continue
 		}
-		p.Labels = make([]byte, len(p.names))
+		p.Labels = make([]uint16, len(p.names))
 		for i, l := range p.names {
 			c, ok := index[l]
 			if !ok {
@@ -311,7 +315,8 @@ func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 }
 
 // quota is how many samples of each class a share is: at least one, and never all.
-func quota(labels []byte, share float64) (out [maxClasses]int) {
+func quota(labels []uint16, share float64) []int {
+	out := make([]int, maxClasses)
 	for _, l := range labels {
 		out[l]++
 	}

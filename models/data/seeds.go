@@ -4,7 +4,7 @@ package data
 // train on come first, then those of validation, then those of the test.
 func Seeds(train, validation, test int) *Set {
 	s := &Set{Info: Info{Name: "seeds", Shape: []int{1}, Classes: 1, From: "the objective's spec"}, features: 1,
-		labels: make([]byte, train+validation+test),
+		labels: make([]uint16, train+validation+test),
 		train:  ids(0, train), validation: ids(train, train+validation), test: ids(train+validation, train+validation+test)}
 	s.digest = s.sum(train + validation)
 	return s

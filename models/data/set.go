@@ -24,14 +24,17 @@ import (
 // DefaultShare of the training images is set aside for validation: 5,000 of MNIST's 60,000.
 const DefaultShare = 1.0 / 12
 
-// maxClasses is what a label's byte can tell apart.
-const maxClasses = 256
+// maxClasses is what a label's two bytes can tell apart.
+const maxClasses = 1 << 16
+
+// byteClasses are those that one byte tells apart: a digest has a byte a label where there are no more.
+const byteClasses = 1 << 8
 
 // Raster is labelled samples: sample i is Pixels[i*features:], or Values[i*features:] where the samples are no bytes;
 // channel by channel, row by row. One of Pixels and Values is nil.
 type Raster struct {
 	Pixels []byte
-	Labels []byte // of a regression all 0
+	Labels []uint16 // of a regression all 0
 	Values []float32
 	// what a regression is to predict, samples x Info.Outputs, in units of their own; nil where labels are classes
 	Targets []float32
@@ -55,13 +58,15 @@ type Info struct {
 type Set struct {
 	Info
 	features                int
-	pixels, labels          []byte    // training samples, then test samples; pixels may be one text
+	pixels                  []byte    // training samples, then test samples; or one text
+	labels                  []uint16  // of the same; nil of a text
 	values                  []float32 // normalised, instead of pixels
 	targets                 []float32 // standardised; nil where labels are classes
 	train, validation, test []int32
 	scale                   [][256]float32 // normalised value of a byte, per channel
 	digest                  string
 	augment                 Augment
+	weights                 []float32        // of the classes, in the loss; nil: all alike
 	byClass                 bool             // splits are of each class
 	columns                 columns          // their names, where a person gave them
 	place                   func(int) string // names a sample for errors
@@ -353,9 +358,29 @@ func (s *Set) sum(train int) string {
 	}
 	h.Write(s.pixels)
 	numbers(s.values)
-	h.Write(s.labels)
+	h.Write(s.labelBytes())
 	numbers(s.targets)
 	return digestOf(h)
+}
+
+// labelBytes are the labels as a digest has them: a byte each, or two, the lower first, where classes need them.
+func (s *Set) labelBytes() []byte {
+	out := make([]byte, 0, len(s.labels))
+	for _, l := range s.labels {
+		if out = append(out, byte(l)); s.Classes > byteClasses {
+			out = append(out, byte(l>>8))
+		}
+	}
+	return out
+}
+
+// widened are labels that were read as bytes.
+func widened(labels []byte) []uint16 {
+	out := make([]uint16, len(labels))
+	for i, l := range labels {
+		out[i] = uint16(l)
+	}
+	return out
 }
 
 func digestOf(h *blake3.Hasher) string { return "blake3:" + hex.EncodeToString(h.Sum(nil)) }

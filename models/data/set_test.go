@@ -1,19 +1,25 @@
 package data
 
 import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zeebo/blake3"
 )
 
 // ramp is n images of 1x2x3 whose bytes count up, labels modulo 3.
 func ramp(n int) Raster {
-	r := Raster{Pixels: make([]byte, n*6), Labels: make([]byte, n)}
+	r := Raster{Pixels: make([]byte, n*6), Labels: make([]uint16, n)}
 	for i := range r.Pixels {
 		r.Pixels[i] = byte(i)
 	}
 	for i := range r.Labels {
-		r.Labels[i] = byte(i % 3)
+		r.Labels[i] = uint16(i % 3)
 	}
 	return r
 }
@@ -92,6 +98,80 @@ func TestDigestSeesEverything(t *testing.T) {
 	}
 	if d.Digest() != base.Digest() || !strings.HasPrefix(d.Digest(), "blake3:") {
 		t.Errorf("digest %s of another split, %s before", d.Digest(), base.Digest())
+	}
+}
+
+// labelled is n samples of a ramp whose labels go round all classes.
+func labelled(n, classes int) (Info, Raster) {
+	i, r := rampInfo(), ramp(n)
+	i.Classes = classes
+	for k := range r.Labels {
+		r.Labels[k] = uint16(k % classes)
+	}
+	return i, r
+}
+
+// TestDigestOfLabels: a label is a byte of the digest where there are at most 256 classes, as it was when there could
+// be no more; beyond, it is two.
+func TestDigestOfLabels(t *testing.T) {
+	for classes, want := range map[int]string{3: "58f955cb798f216aa65913e3a05b7fc1de462311fafc7868a669a8e6a2da2737", 256: "499d25a9d39a2b4c6fde20b96d5b4cbe4ddfeac16833130864b701d5dda0d435"} {
+		i, r := labelled(300, classes)
+		s, err := New(i, r, Raster{Pixels: r.Pixels[:12], Labels: r.Labels[:2]}, 0)
+		if err != nil || s.Digest() != "blake3:"+want {
+			t.Errorf("%d classes: %s, %v", classes, s.Digest(), err)
+		}
+	}
+	i, r := labelled(300, 300)
+	s, err := New(i, r, Raster{Pixels: r.Pixels[:12], Labels: r.Labels[:2]}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var naive []byte
+	for _, n := range []uint64{1, 2, 3, 300, 300, 2} {
+		naive = binary.LittleEndian.AppendUint64(naive, n)
+	}
+	naive = append(append(naive, r.Pixels...), r.Pixels[:12]...)
+	for k := range 302 {
+		naive = binary.LittleEndian.AppendUint16(naive, uint16(k%300))
+	}
+	if sum := blake3.Sum256(naive); s.Digest() != "blake3:"+hex.EncodeToString(sum[:]) {
+		t.Errorf("300 classes: %s", s.Digest())
+	}
+}
+
+// TestManyClasses: labels beyond a byte are what they are, from the file to a batch, and each is in every split.
+func TestManyClasses(t *testing.T) {
+	for _, name := range []string{"%d", "name%05d"} {
+		var text strings.Builder
+		const classes = 1000
+		for i := range 4 * classes {
+			fmt.Fprintf(&text, "%d,%d,"+name+"\n", i%classes%7, i%classes/7, i*7%classes)
+		}
+		s, err := loadFile(t, "x.csv", []byte(text.String()))
+		if err != nil || s.Classes != classes {
+			t.Fatalf("%d classes: %v", s.Classes, err)
+		}
+		for _, split := range [][]int32{s.Train(), s.Validation(), s.Test()} {
+			x, y := make([]float32, 2*len(split)), make([]int32, len(split))
+			if err := s.Gather(split, x, y); err != nil {
+				t.Fatal(err)
+			}
+			seen := map[int32]bool{}
+			for i, l := range y {
+				place := func(f int) int { return int(math.Round(float64(x[2*i+f])*float64(s.Std[f]) + float64(s.Mean[f]))) }
+				if is := (place(1)*7 + place(0)) * 7 % classes; s.ClassName(int(l)) != fmt.Sprintf(name, is) {
+					t.Fatalf("sample %d has the label %d, %s, and is of %d", split[i], l, s.ClassName(int(l)), is)
+				}
+				seen[l] = true
+			}
+			if len(seen) != classes {
+				t.Errorf("a split has %d classes", len(seen))
+			}
+		}
+	}
+	i, r := labelled(20, 1<<16+1)
+	if _, err := New(i, r, Raster{}, 0); err == nil || !strings.Contains(err.Error(), "65537 classes, want 1 to 65536") {
+		t.Error(err)
 	}
 }
 

@@ -102,7 +102,7 @@ func (b *bench) materialise(t *testing.T, set *data.Set, lists [][]int32, keys [
 			if !slices.Equal(px, set.Image(id)) {
 				changed++
 			}
-			r.Pixels, r.Labels = append(r.Pixels, px...), append(r.Labels, byte(set.Label(id)))
+			r.Pixels, r.Labels = append(r.Pixels, px...), append(r.Labels, uint16(set.Label(id)))
 			at.Round++
 		}
 		out = append(out, own)

@@ -72,6 +72,7 @@ var kinds = []struct {
 	{"mean", "[1,2,3]", []string{"loss distance", "constant out=6"}},
 	{"constant of a classifier", "[1,2,3]", []string{"constant out=4", "relu", "dense out=3"}},
 	{"images again", "[2,4,3]", []string{"loss distance", "conv out=3 kernel=2", "batchnorm", "relu", "flatten", "dense out=24"}},
+	{"more classes than a byte", "[1,2,3]", []string{"loss cross-entropy classes=300", "flatten", "dense out=7", "relu", "dense out=300"}},
 	{"regression", "[6]", []string{"loss mse", "dense out=5", "relu", "dense out=1"}},
 	{"regression of three", "[1,2,3]", []string{"loss mse outputs=3", "flatten", "dense out=7", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"}},
 	{"huber", "[6]", []string{"loss huber", "dense out=5", "relu", "dense out=1"}},
@@ -123,5 +124,5 @@ func toyOf(t *testing.T, m *models.Model) *data.Set {
 	if m.Regression() {
 		return ToyFor(t, m.Outputs, 24, shape...)
 	}
-	return Toy(t, shape...)
+	return ToyOf(t, max(3, m.Classes), 24, shape...)
 }

@@ -36,6 +36,7 @@ func Run(t *testing.T, newEngine Make) {
 	newEngine.tasks(t, "mlp-small")
 	newEngine.tasks(t, "bytes-small")
 	t.Run("gradients against float64", newEngine.layers)
+	t.Run("gradients of weighted samples against float64", newEngine.weighted)
 	t.Run("gradients of the zoo against float64", newEngine.zoo)
 	t.Run("random models against float64", newEngine.fuzz)
 	t.Run("random models of text against float64", newEngine.fuzzText)

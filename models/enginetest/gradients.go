@@ -22,19 +22,30 @@ func Toy(t *testing.T, shape ...int) *data.Set {
 // toy is n of them, of which a quarter are for validation.
 func toy(t *testing.T, n int, shape ...int) *data.Set { return ToyFor(t, 0, n, shape...) }
 
+// ToyOf is n samples of so many classes, of which a quarter are for validation.
+func ToyOf(t *testing.T, classes, n int, shape ...int) *data.Set {
+	t.Helper()
+	return toyWith(t, classes, 0, n, shape)
+}
+
 // ToyFor is n samples, of which a quarter are for validation, with so many targets each, some of them far out, in place
 // of classes where there are any.
 func ToyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
 	t.Helper()
+	return toyWith(t, 3, outputs, n, shape)
+}
+
+func toyWith(t *testing.T, classes, outputs, n int, shape []int) *data.Set {
+	t.Helper()
 	key := noise.Key{Seed: 5, Purpose: noise.Data}
-	r := data.Raster{Pixels: make([]byte, n*models.Size(shape)), Labels: make([]byte, n)}
+	r := data.Raster{Pixels: make([]byte, n*models.Size(shape)), Labels: make([]uint16, n)}
 	for i := range r.Pixels {
 		r.Pixels[i] = byte(key.Uint32(i))
 	}
 	for i := range r.Labels {
-		r.Labels[i] = byte(i % 3)
+		r.Labels[i] = uint16(i * 67 % classes)
 	}
-	info := data.Info{Name: "toy", Shape: shape, Classes: 3, Mean: make([]float32, shape[0]), Std: make([]float32, shape[0])}
+	info := data.Info{Name: "toy", Shape: shape, Classes: classes, Mean: make([]float32, shape[0]), Std: make([]float32, shape[0])}
 	for c := range info.Std {
 		info.Mean[c], info.Std[c] = 0.5, 0.3
 	}
@@ -69,7 +80,7 @@ func ToyText(t *testing.T, context int) *data.Set {
 }
 
 // Compile is a model of three classes from "kind key=value" lines; a first line "loss NAME key=value" is the loss of
-// one without.
+// another.
 func Compile(t *testing.T, input string, layers ...string) *models.Model {
 	t.Helper()
 	text := "name = 'test'\nclasses = 3\ninput = " + input + "\n"
@@ -112,6 +123,24 @@ func wide(x []float32) []float64 {
 		out[i] = float64(v)
 	}
 	return out
+}
+
+// Weighted is a set of three classes that weigh 4, 1 and 1/2 before they are scaled.
+func Weighted(t *testing.T, shape ...int) *data.Set {
+	t.Helper()
+	set, err := Toy(t, shape...).Weighted(data.Weights{Of: map[string]float64{"0": 4, "2": 0.5}, Classes: []string{"0", "2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func (mk Make) weighted(t *testing.T) {
+	for _, layers := range [][]string{{"flatten", "dense out=5", "relu", "dense out=3"}, {"conv out=2 kernel=2", "batchnorm", "relu", "flatten", "dense out=3"}} {
+		m, set := Compile(t, "[2,3,4]", layers...), Weighted(t, 2, 3, 4)
+		mk.compare(t, m, set, 7, 60, 1)
+		mk.compare(t, m, set, 2, 60, 1)
+	}
 }
 
 func (mk Make) zoo(t *testing.T) {
@@ -158,6 +187,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 	r := reference{m: m, params: wide(flat(x)), mask: &key, batch: map[int][2][]float64{}}
 	for _, id := range ids {
 		r.targets = append(r.targets, wide(set.Targets(id)))
+		r.weights = append(r.weights, float64(set.Weight(id)))
 	}
 	near(t, "loss", float64(loss[0]), r.loss(pixels, labels), 1e-5*slack)
 	batch := r.batch

@@ -16,6 +16,7 @@ type reference struct {
 	mask   *noise.Key
 
 	targets [][]float64 // of a regression, of each sample of the batch
+	weights []float64   // of each sample of the batch; nil: all alike
 
 	batch map[int][2][]float64 // out: mean and unbiased variance per batch-norm layer
 }
@@ -99,7 +100,11 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 		for _, v := range z {
 			e += math.Exp(v)
 		}
-		sum += math.Log(e) - z[labels[s]]
+		weight := 1.0
+		if r.weights != nil {
+			weight = r.weights[s]
+		}
+		sum += weight * (math.Log(e) - z[labels[s]])
 	}
 	return sum / float64(len(labels))
 }

@@ -134,7 +134,7 @@ func (e *Engine) Close() {
 	if e.dev == nil {
 		return
 	}
-	for _, m := range append(e.old, e.words, e.table, e.log, e.samples.labels, e.samples.targets, e.samples.pixels, e.samples.values, e.samples.tables) {
+	for _, m := range append(e.old, e.words, e.table, e.log, e.samples.labels, e.samples.weights, e.samples.targets, e.samples.pixels, e.samples.values, e.samples.tables) {
 		if m != 0 {
 			e.dev.Free(m)
 		}

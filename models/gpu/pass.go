@@ -221,7 +221,11 @@ func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint6
 		p.b.launch("squared_distance", p.most, p.entries, wordsHere{}, p.sizes, uint32(p.most), uint32(e.model.Features), x.m, x.list, x.step, z.m, z.list, z.step,
 			d, want, losses, hits)
 	default:
-		p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels, uint32(classes), z.m, z.list, z.step, d, want, losses, hits)
+		weights, weighs := e.samples.weights, uint32(1)
+		if weights == 0 {
+			weights, weighs = losses, 0 // a pointer that is not read
+		}
+		p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels, uint32(classes), weights, weighs, z.m, z.list, z.step, d, want, losses, hits)
 	}
 	p.b.launch("tally", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), losses, hits, targets,
 		e.log, sums, e.log, sums+uint64(entries))

@@ -266,12 +266,14 @@ var nets = [][]string{
 	{"flatten", "layernorm", "dense out=70 name='x'", "layernorm", "dense out=65", "gelu", "dropout rate=0.2", "dense out=70", "add with='x'", "tanh", "dense out=9", "silu", "relu", "leakyrelu"},
 }
 
-// means are models without classes: how far their results are from the sample, or from its targets.
+// means are models of other losses: how far their results are from the sample, or from its targets; and of more classes
+// than a byte tells apart.
 var means = [][]string{
 	{"loss distance", "constant out=60"},
 	{"loss distance", "flatten", "dense out=9", "batchnorm", "relu", "dense out=60"},
 	{"loss mse outputs=3", "flatten", "dense out=9", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"},
 	{"loss huber", "conv out=3 kernel=3", "relu", "flatten", "dense out=1"},
+	{"loss cross-entropy classes=300", "flatten", "dense out=300"},
 }
 
 // meant are samples for such a model.
@@ -279,7 +281,7 @@ func meant(t *testing.T, m *models.Model) *data.Set {
 	if m.Regression() {
 		return enginetest.ToyFor(t, m.Outputs, 90, 2, 5, 6)
 	}
-	return enginetest.Toy(t, 2, 5, 6)
+	return enginetest.ToyOf(t, max(3, m.Classes), 24, 2, 5, 6)
 }
 
 // TestModelsHaveTheSameBits: gradients, evaluations and candidates of every kind of noise, on bytes, on augmented bytes
@@ -293,6 +295,9 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("weighted", func(t *testing.T) {
+		sameModel(t, net(t, "[2,5,6]", 3, "flatten", "dense out=9", "relu", "dense out=3"), enginetest.Weighted(t, 2, 5, 6))
+	})
 	toy := enginetest.Toy(t, 2, 5, 6)
 	planes, err := toy.Augmented(data.Augment{Pad: 3})
 	if err != nil {
@@ -333,7 +338,7 @@ func values(t *testing.T) *data.Set {
 	t.Helper()
 	var raster data.Raster
 	for i := range 90 {
-		raster.Labels = append(raster.Labels, byte(i%4))
+		raster.Labels = append(raster.Labels, uint16(i%4))
 		for j := range 5 {
 			raster.Values = append(raster.Values, noise.Key{Seed: 6, Purpose: noise.Data}.Gauss(5*i+j))
 		}

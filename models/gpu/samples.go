@@ -8,10 +8,10 @@ import (
 	"brood/models/noise"
 )
 
-// samples are the data set on the device: labels or targets, and pixels with the value of each, or values. Samples that
-// are augmented are drawn there.
+// samples are the data set on the device: labels, weights, targets, and pixels with the value of each, or values. What
+// a set has not is 0. Samples that are augmented are drawn there.
 type samples struct {
-	labels, targets, pixels, values, tables Memory
+	labels, weights, targets, pixels, values, tables Memory
 }
 
 // sendAtOnce is the bytes of a piece of an upload.
@@ -41,8 +41,14 @@ func (e *Engine) put(what string, per int, f func(p []byte, id int32) []byte) (M
 // upload sends the data set.
 func (e *Engine) upload() (err error) {
 	s := &e.samples
-	if s.labels, err = e.put("labels", 1, func(p []byte, id int32) []byte { return append(p, byte(e.set.Label(id))) }); err != nil {
+	if s.labels, err = e.put("labels", 2, func(p []byte, id int32) []byte { return binary.LittleEndian.AppendUint16(p, uint16(e.set.Label(id))) }); err != nil {
 		return err
+	}
+	if e.set.Weighs() {
+		s.weights, err = e.put("weights", 4, func(p []byte, id int32) []byte { return appendFloats(p, []float32{e.set.Weight(id)}) })
+		if err != nil {
+			return err
+		}
 	}
 	if outputs := e.set.Outputs; outputs > 0 {
 		s.targets, err = e.put("targets", 4*outputs, func(p []byte, id int32) []byte { return appendFloats(p, e.set.Targets(id)) })

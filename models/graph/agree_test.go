@@ -76,12 +76,12 @@ func pictures(t *testing.T, m *models.Model) *data.Set {
 	t.Helper()
 	const n = 60
 	key := noise.Key{Seed: 5, Purpose: noise.Data}
-	r := data.Raster{Pixels: make([]byte, n*m.Features), Labels: make([]byte, n)}
+	r := data.Raster{Pixels: make([]byte, n*m.Features), Labels: make([]uint16, n)}
 	for i := range r.Pixels {
 		r.Pixels[i] = byte(key.Uint32(i))
 	}
 	for i := range r.Labels {
-		r.Labels[i] = byte(i % m.Classes)
+		r.Labels[i] = uint16(i % m.Classes)
 	}
 	s, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: m.Classes}, r, data.Raster{}, 0)
 	if err != nil {

@@ -27,7 +27,7 @@ type net struct {
 	mode    mode
 	vm      G.VM
 	input   *G.Node
-	target  *G.Node // one-hot, classes x samples; of a regression the targets, outputs x samples
+	target  *G.Node // one-hot times weight, classes x samples; of a regression the targets, outputs x samples
 	masks   []mask
 	params  []*G.Node // in layout order
 	norms   []norm

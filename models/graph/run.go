@@ -76,7 +76,7 @@ func (w *worker) bindTargets(n *net, in inputs) error {
 		clear(hot)
 		for s, l := range in.labels {
 			if !w.e.model.Regression() {
-				hot[int(l)*n.samples+s] = 1
+				hot[int(l)*n.samples+s] = w.e.set.Weight(in.ids[s])
 				continue
 			}
 			for k, t := range w.e.set.Targets(in.ids[s]) {

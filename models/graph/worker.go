@@ -104,7 +104,7 @@ func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss flo
 		loss, squares = w.regression(logits, ids)
 		return loss, 0, squares
 	case models.CrossEntropy:
-		loss, correct = score(logits, labels)
+		loss, correct = score(logits, labels, func(s int) float64 { return float64(w.e.set.Weight(ids[s])) })
 		return loss, correct, 0
 	}
 	n, features := len(labels), w.e.model.Features
@@ -139,9 +139,9 @@ func (w *worker) regression(results []float32, ids []int32) (loss, squares float
 	return loss, squares
 }
 
-// score is the summed cross-entropy and the correct predictions of logits (classes x samples), by log-sum-exp in
-// float64.
-func score(logits []float32, labels []int32) (loss float64, correct int64) {
+// score is the summed cross-entropy, each by its weight, and the correct predictions of logits (classes x samples), by
+// log-sum-exp in float64.
+func score(logits []float32, labels []int32, weight func(s int) float64) (loss float64, correct int64) {
 	n := len(labels)
 	for s, l := range labels {
 		top, best := math.Inf(-1), 0
@@ -154,7 +154,7 @@ func score(logits []float32, labels []int32) (loss float64, correct int64) {
 		for k := 0; k*n < len(logits); k++ {
 			sum += math.Exp(float64(logits[k*n+s]) - top)
 		}
-		loss += top + math.Log(sum) - float64(logits[int(l)*n+s])
+		loss += float64(weight(s) * (top + math.Log(sum) - float64(logits[int(l)*n+s])))
 		if best == int(l) {
 			correct++
 		}

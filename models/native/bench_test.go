@@ -20,7 +20,7 @@ func BenchmarkGradients(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	noisy, err := data.New(data.Info{Name: "noise", Shape: []int{3, 32, 32}, Classes: 10}, data.Raster{Pixels: make([]byte, 128*3072), Labels: make([]byte, 128)}, data.Raster{}, 0)
+	noisy, err := data.New(data.Info{Name: "noise", Shape: []int{3, 32, 32}, Classes: 10}, data.Raster{Pixels: make([]byte, 128*3072), Labels: make([]uint16, 128)}, data.Raster{}, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func BenchmarkTeam(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10}, data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]byte, 128)}, data.Raster{}, 0)
+		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10}, data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]uint16, 128)}, data.Raster{}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func BenchmarkUpdate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10}, data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]byte, 128)}, data.Raster{}, 0)
+		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10}, data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]uint16, 128)}, data.Raster{}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

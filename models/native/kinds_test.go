@@ -56,7 +56,7 @@ func TestKindsSeeNoThreads(t *testing.T) {
 	}
 	made := func(shape ...int) *data.Set {
 		n := models.Size(shape)
-		s, err := data.New(data.Info{Name: fmt.Sprint("floats", shape), Shape: shape, Classes: 10}, data.Raster{Values: values[:300*n], Labels: make([]byte, 300)}, data.Raster{}, 0)
+		s, err := data.New(data.Info{Name: fmt.Sprint("floats", shape), Shape: shape, Classes: 10}, data.Raster{Values: values[:300*n], Labels: make([]uint16, 300)}, data.Raster{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

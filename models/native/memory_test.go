@@ -64,7 +64,7 @@ func TestRoom(t *testing.T) {
 				channels = m.Input[0]
 			}
 			even := slices.Repeat([]float32{0.5}, channels)
-			pixels := data.Raster{Pixels: make([]byte, 200*m.Features), Labels: make([]byte, 200)}
+			pixels := data.Raster{Pixels: make([]byte, 200*m.Features), Labels: make([]uint16, 200)}
 			var set *data.Set
 			if m.Vocabulary > 0 {
 				set = text(t, m)

@@ -35,6 +35,7 @@ type pass struct {
 	labels []int32
 	losses []float32
 	wanted []float32 // targets of a regression, samples x outputs
+	weighs []float32 // what samples weigh in the loss; nil: all alike
 	errors []float64 // squared, of each sample, mean over the outputs
 	twin   candidates
 	own    []float32 // statistics of one batch
@@ -101,7 +102,7 @@ func (p *pass) reserve(samples int, gradients bool) {
 				p.saved[i] = make([]float32, s.saves(samples))
 			}
 		}
-		p.labels, p.losses = make([]int32, samples), make([]float32, samples)
+		p.labels, p.losses, p.weighs = make([]int32, samples), make([]float32, samples), nil
 		if m := p.plan.model; m.Regression() {
 			p.wanted, p.errors = make([]float32, samples*m.Outputs), make([]float64, samples)
 		}
@@ -162,9 +163,17 @@ func (p *pass) label(set *data.Set, ids []int32, gradients bool) error {
 	return nil
 }
 
-// want loads the targets of a regression.
+// want loads the targets of a regression, and the weights of samples that have some.
 func (p *pass) want(set *data.Set, ids []int32) {
 	m := p.plan.model
+	if set.Weighs() {
+		if p.weighs == nil {
+			p.weighs = make([]float32, p.capacity)
+		}
+		for i, id := range ids {
+			p.weighs[i] = set.Weight(id)
+		}
+	}
 	for i := 0; m.Regression() && i < len(ids); i++ {
 		copy(p.wanted[i*m.Outputs:(i+1)*m.Outputs], set.Targets(ids[i]))
 	}
@@ -234,7 +243,11 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 		p.regression(z, d, scale)
 		return nil
 	case models.CrossEntropy:
-		return p.k.CrossEntropy(p.losses, d, m.Classes, z, m.Classes, m.Classes, p.labels[:p.n], scale)
+		err := p.k.CrossEntropy(p.losses, d, m.Classes, z, m.Classes, m.Classes, p.labels[:p.n], scale)
+		if err == nil && p.weighs != nil {
+			p.weigh(d)
+		}
+		return err
 	}
 	x := p.act[0]
 	for s := range p.n {
@@ -249,6 +262,21 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 		p.losses[s] = float32(sum)
 	}
 	return nil
+}
+
+// weigh multiplies the losses of the samples and, unless d is nil, their gradients by what they weigh.
+func (p *pass) weigh(d []float32) {
+	classes := p.plan.model.Classes
+	for s, w := range p.weighs[:p.n] {
+		p.losses[s] *= w
+		if d == nil {
+			continue
+		}
+		row := d[s*classes : (s+1)*classes]
+		for c := range row {
+			row[c] *= w
+		}
+	}
 }
 
 // score is the summed loss and the correct predictions of the loaded samples.

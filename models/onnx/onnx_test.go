@@ -200,7 +200,7 @@ func TestWithoutForm(t *testing.T) {
 
 // Samples of numbers come in as their file has them.
 func TestNumbers(t *testing.T) {
-	key, r := noise.Key{Seed: 4}, data.Raster{Labels: make([]byte, 12)}
+	key, r := noise.Key{Seed: 4}, data.Raster{Labels: make([]uint16, 12)}
 	for i := range 12 * 6 {
 		r.Values = append(r.Values, 100*float32(i%6)+float32(key.Uint32(i)>>8)/(1<<20))
 	}

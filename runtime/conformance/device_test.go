@@ -33,7 +33,7 @@ func toyNet(t *testing.T) (*models.Model, *data.Set) {
 	var r [2]data.Raster
 	for i, x := range xs {
 		to := &r[min(1, i/(toyTrain+toyValid))]
-		to.Values, to.Labels = append(to.Values, x[:]...), append(to.Labels, byte(ys[i]))
+		to.Values, to.Labels = append(to.Values, x[:]...), append(to.Labels, uint16(ys[i]))
 	}
 	set, err := data.New(data.Info{Name: "toy", Shape: []int{1, 1, toyIn}, Classes: toyOut}, r[0], r[1], float64(toyValid)/(toyTrain+toyValid))
 	if err != nil {

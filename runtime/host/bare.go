@@ -11,6 +11,7 @@ import (
 	"brood/models/typed"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/runtime/option"
 )
 
 // A run whose algorithm needs no model is bare: its layout is empty, it reads no data, its engine is memory alone, and
@@ -22,8 +23,8 @@ func (j *Job) bare() bool { return j.Config.Data == "" }
 
 // without makes the job of a bare run.
 func (j *Job) without(o Options) error {
-	if o.Model != "" || o.Data != "" || o.Init != "" || j.own != nil || o.Augment != "" {
-		return typed.Errorf("%s trains no model: leave model, data, augmentation and initial parameters out", j.Alg.Name)
+	if o.Model != "" || o.Data != "" || o.Init != "" || j.own != nil || o.Augment != "" || option.ClassWeights.Text(o) != "" {
+		return typed.Errorf("%s trains no model: leave model, data, augmentation, class weights and initial parameters out", j.Alg.Name)
 	}
 	if o.Limit.Target != "" {
 		return typed.Errorf("%s has no model whose %s could be measured: end the run by rounds, by time, or by epochs (1: every member has ended)", j.Alg.Name, o.Limit.Target)

@@ -20,9 +20,9 @@ const (
 	geometryMembers = 128
 )
 
-// MeasureGeometry brings back a round of the session in dir, as Export does, and measures its population: on validation
-// samples, of which those of its probes are taken. The session may be running, and is not changed. Of a population of
-// more than 128 as many are compared, evenly from the first on.
+// MeasureGeometry brings back a round of the session in dir, as Export does, and measures its population on the samples
+// of its probes: of the validation split, or of the training split where that is empty. The session may be running, and
+// is not changed. Of a population of more than 128 as many are compared, evenly from the first on.
 func MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit)) (*geometry.Geometry, error) {
 	return (*Own)(nil).MeasureGeometry(ctx, dir, want, progress)
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -220,7 +221,42 @@ func (j *Job) with(o Options) error {
 	if j.Net.Loss != models.CrossEntropy { // so that a configuration of before keeps its bytes
 		j.Config.Loss = j.Net.Loss
 	}
-	return j.load(o.Augment)
+	if err := j.load(o.Augment); err != nil {
+		return err
+	}
+	j.noteScale(o.Init)
+	return nil
+}
+
+// Targets that lie so many of a file's deviations from its mean, or spread by such a factor, are hardly those that it
+// was trained on.
+const (
+	farTargets  = 3
+	wideTargets = 10
+)
+
+// noteScale says so where a run begins with a file that was trained on targets of another size: its scale stays, and so
+// losses and steps are of that size.
+func (j *Job) noteScale(file string) {
+	if f := j.reading.Form; f == nil || f.TargetMean == nil {
+		return
+	}
+	train := j.Samples.Train()
+	for k := range j.Samples.Outputs {
+		mean := 0.0
+		for _, id := range train {
+			mean += float64(j.Samples.Targets(id)[k])
+		}
+		mean /= float64(len(train))
+		spread := math.Sqrt(j.Samples.TargetVariance(train, k))
+		if math.Abs(mean) <= farTargets && spread <= wideTargets && spread >= 1.0/wideTargets {
+			continue
+		}
+		unit := float64(j.Samples.TargetStd[k])
+		j.Notes = append(j.Notes, fmt.Sprintf("init: %s was trained on targets about %.4g with a deviation of %.4g, and those of data %s lie about %.4g with %.4g: the run keeps the scale of the file, so that losses and steps are of another size; bring the labels to its unit, or begin without --init",
+			file, j.Samples.TargetMean[k], unit, j.Data, j.Samples.Restore(k, float32(mean)), unit*spread))
+		return
+	}
 }
 
 // ungraded says that nothing is right or wrong: what the centre scores is all that there is to report.
@@ -271,8 +307,24 @@ func (j *Job) load(augment string) error {
 			return err
 		}
 	}
-	j.Samples, err = set.Augmented(a)
+	if set, err = set.Augmented(a); err != nil {
+		return err
+	}
+	j.Samples, err = j.weighted(set)
 	return err
+}
+
+// weighted is the set whose classes weigh what was told.
+func (j *Job) weighted(set *data.Set) (*data.Set, error) {
+	text := option.ClassWeights.Text(j.Options)
+	w, err := data.ParseWeights(text)
+	if err != nil {
+		return nil, err
+	}
+	if w.Any() && j.Net.Loss != models.CrossEntropy {
+		return nil, typed.Errorf("class-weights = %s: model %s has the loss %s and no classes to weigh; leave it out", text, j.Net.Name, j.Net.Loss)
+	}
+	return set.Weighted(w)
 }
 
 // targets are the numbers that the model predicts; 0 of one that predicts none.

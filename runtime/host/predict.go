@@ -50,7 +50,7 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 		stats = t.Stats
 	}
 	at := 0
-	for chunk := range slices.Chunk(ids, optim.ScoreChunk) {
+	for chunk := range slices.Chunk(ids, max(1, min(optim.ScoreChunk, resultsAtOnce/t.Net.Outputs))) {
 		z := make([]float32, len(chunk)*t.Net.Outputs)
 		if err := of.Logits(ctx, t.Params, stats, chunk, z); err != nil {
 			return "", err
@@ -73,6 +73,9 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 	}
 	return eng.Kernels(), nil
 }
+
+// resultsAtOnce bounds the values that are held: with many classes a row is long.
+const resultsAtOnce = 1 << 22
 
 // restored is results in the unit of the targets.
 func restored(set *data.Set, z []float32) (out []float64) {

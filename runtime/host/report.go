@@ -1,8 +1,10 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 
@@ -18,7 +20,7 @@ const CalibrationBins = 15
 type Report struct {
 	Samples     int64
 	Classes     []ClassScore
-	Confusion   [][]int64 // of class, then predicted class
+	Confusion   []Confused // by class, then predicted class: what occurs
 	Calibration Calibration
 	Outputs     []OutputScore
 }
@@ -28,6 +30,24 @@ type ClassScore struct {
 	Name                  string
 	Precision, Recall, F1 float64 // TP/(TP+FP), TP/(TP+FN), 2TP/(2TP+FP+FN)
 	Samples               int64   // of the class
+}
+
+// Confused is how many samples of a class are taken for a class, which may be their own.
+type Confused struct {
+	Is, As  int // places in Classes
+	Samples int64
+}
+
+// Matrix is the confusion as a row for each class, with a column for each that its samples are taken for.
+func (r *Report) Matrix() [][]int64 {
+	out := make([][]int64, len(r.Classes))
+	for c := range out {
+		out[c] = make([]int64, len(r.Classes))
+	}
+	for _, x := range r.Confusion {
+		out[x.Is][x.As] = x.Samples
+	}
+	return out
 }
 
 // Calibration compares what a model claims with how often it is right.
@@ -86,26 +106,25 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 
 // narrow leaves out classes that neither occur nor are predicted: of the bytes a text has few.
 func (r *Report) narrow() {
-	var there []int
-	for c, row := range r.Confusion {
-		if slices.ContainsFunc(row, func(n int64) bool { return n > 0 }) || slices.ContainsFunc(r.Confusion, func(row []int64) bool { return row[c] > 0 }) {
-			there = append(there, c)
-		}
+	place := map[int]int{}
+	for _, x := range r.Confusion {
+		place[x.Is], place[x.As] = 0, 0
 	}
-	classes, confusion := []ClassScore{}, [][]int64{}
-	for _, c := range there {
-		var row []int64
-		for _, as := range there {
-			row = append(row, r.Confusion[c][as])
-		}
-		classes, confusion = append(classes, r.Classes[c]), append(confusion, row)
+	var classes []ClassScore
+	for i, c := range slices.Sorted(maps.Keys(place)) {
+		place[c] = i
+		classes = append(classes, r.Classes[c])
 	}
-	r.Classes, r.Confusion = classes, confusion
+	r.Classes = classes
+	for i, x := range r.Confusion {
+		r.Confusion[i].Is, r.Confusion[i].As = place[x.Is], place[x.As]
+	}
 }
 
 // tally adds up predictions.
 type tally struct {
-	confusion       [][]int64
+	classes         int
+	confusion       map[[2]int]int64 // by class and predicted class
 	bins            [CalibrationBins]struct{ confidence, right, n float64 }
 	n               int64
 	errors, squares []float64   // by output: sums of |e| and e^2
@@ -113,10 +132,7 @@ type tally struct {
 }
 
 func newTally(classes, outputs int) *tally {
-	t := &tally{confusion: make([][]int64, classes)}
-	for c := range t.confusion {
-		t.confusion[c] = make([]int64, classes)
-	}
+	t := &tally{classes: classes, confusion: map[[2]int]int64{}}
 	if classes == 0 {
 		t.errors, t.squares, t.targets = make([]float64, outputs), make([]float64, outputs), make([][]float64, outputs)
 	}
@@ -127,7 +143,7 @@ func newTally(classes, outputs int) *tally {
 func (t *tally) told(p []float64, class int) {
 	t.n++
 	best := Likeliest(p)
-	t.confusion[class][best]++
+	t.confusion[[2]int{class, best}]++
 	b := &t.bins[max(0, min(CalibrationBins-1, int(math.Ceil(p[best]*CalibrationBins))-1))]
 	b.n++
 	b.confidence += p[best]
@@ -148,16 +164,20 @@ func (t *tally) predicted(z, want []float64) {
 }
 
 func (t *tally) report(name func(class int) string) *Report {
-	r := &Report{Samples: t.n, Confusion: t.confusion}
+	r := &Report{Samples: t.n}
 	n := float64(max(1, t.n))
-	for c, row := range t.confusion {
-		var of, as float64
-		for k := range row {
-			of += float64(row[k])
-			as += float64(t.confusion[k][c])
+	of, as, hit := make([]float64, t.classes), make([]float64, t.classes), make([]float64, t.classes)
+	for at, samples := range t.confusion {
+		r.Confusion = append(r.Confusion, Confused{at[0], at[1], samples})
+		of[at[0]] += float64(samples)
+		as[at[1]] += float64(samples)
+		if at[0] == at[1] {
+			hit[at[0]] = float64(samples)
 		}
-		hit := float64(row[c])
-		r.Classes = append(r.Classes, ClassScore{name(c), hit / as, hit / of, 2 * hit / (of + as), int64(of)})
+	}
+	slices.SortFunc(r.Confusion, func(a, b Confused) int { return cmp.Or(cmp.Compare(a.Is, b.Is), cmp.Compare(a.As, b.As)) })
+	for c := range t.classes {
+		r.Classes = append(r.Classes, ClassScore{name(c), hit[c] / as[c], hit[c] / of[c], 2 * hit[c] / (of[c] + as[c]), int64(of[c])})
 	}
 	for i, b := range t.bins {
 		x := Bin{From: float64(i) / CalibrationBins, To: float64(i+1) / CalibrationBins, Samples: int64(b.n)}

@@ -29,7 +29,7 @@ func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
 	}
 	x := data.Raster{Values: file.Find("check.x").F}
 	for _, y := range file.Find("check.y").F {
-		x.Labels = append(x.Labels, byte(y))
+		x.Labels = append(x.Labels, uint16(y))
 	}
 	set, err := data.New(data.Info{Name: "torch", Shape: []int{1, 6, 6}, Classes: 3, Mean: []float32{0}, Std: []float32{1}}, x, x, 0)
 	if err != nil {
@@ -59,6 +59,32 @@ func TestTorch(t *testing.T) {
 	}
 	if math.Abs(sc.Mean()-torchLoss) > 1e-6 || math.Abs(sc.Error()-torchError) > 1e-4 {
 		t.Errorf("%v nats and %v %%, PyTorch has %v and %v", sc.Mean(), sc.Error(), torchLoss, torchError)
+	}
+}
+
+// TestTorchWeights: the loss of weighted classes over all training samples is that of PyTorch's cross_entropy with the
+// same weights, which is sum(w l)/sum(w): there the weights of the samples are 1 in the mean. Test samples have none.
+func TestTorchWeights(t *testing.T) {
+	set, _ := torchSamples(t)
+	model, err := OpenTrained(torchFile, torchModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]float64{"balanced": 0.7313168, "0=4,2=0.5": 0.4940085, "": torchLoss} {
+		w, err := data.ParseWeights(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weighted, err := set.Weighted(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for split, want := range map[string]float64{"train": want, "test": torchLoss} {
+			sc, err := model.Score(context.Background(), weighted, split, 1)
+			if err != nil || math.Abs(sc.Mean()-want) > 1e-6 {
+				t.Errorf("%q, %s: %v nats, PyTorch has %v (%v)", text, split, sc.Mean(), want, err)
+			}
+		}
 	}
 }
 

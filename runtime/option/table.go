@@ -34,7 +34,7 @@ var (
 		Kind: Text, Use: Preset | Full | Axis | Logged, Words: data.List, Paths: true,
 		at: func(o *Options) any { return &o.Data }, in: func(c *event.Config) any { return &c.Data }})
 	Label = add(Option{Name: "label",
-		Doc:  "column of a table that holds what is to be predicted, by name or counted from 1 (default: label, class or target, else the last)",
+		Doc:  "column of a table that holds what is to be predicted, by name or counted from 1, or several with commas or as cls_*: classes one-hot, or outputs (default: label, class or target, else the last)",
 		Kind: Text, Use: Preset | Full | Logged})
 	Objective = add(Option{Name: "objective",
 		Doc:  "`program` whose fitness is maximised, in place of model and data (docs/objectives.md); it is not recorded, and a session that goes on is told it again",
@@ -85,6 +85,9 @@ var (
 		Doc:  "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none",
 		Kind: Text, Use: Preset | Full | Logged, Check: augments, Words: augmentations,
 		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
+	ClassWeights = add(Option{Name: "class-weights",
+		Doc:  "what classes weigh in the loss that is trained on: balanced, which is by how rare they are, or NAME=WEIGHT with commas between them (default: all alike)",
+		Kind: Text, Use: Preset | Full | Logged, Check: weighs, Words: func() []string { return []string{"none", data.Balanced} }})
 	Validation = add(Option{Name: "validation",
 		Doc:  "training samples that are held out for selection, fitness and probes: a share such as 0.1, a number, or 0 (default: a twelfth)",
 		Kind: Text, Use: Preset | Full | Axis | Logged, Check: holds, Words: func() []string { return []string{"0", "0.1", "10000"} }})
@@ -144,6 +147,11 @@ func augmentations() []string { return []string{"pad=4", "flip", "pad=4,flip", "
 
 func augments(text string) error {
 	_, err := data.ParseAugment(text)
+	return err
+}
+
+func weighs(text string) error {
+	_, err := data.ParseWeights(text)
 	return err
 }
 

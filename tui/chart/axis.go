@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -197,7 +198,11 @@ func rim(x float64) float64 {
 	return 10 * p
 }
 
-// Label writes a value in at most six characters.
+// labelWidth is the cells of a label up the side.
+const labelWidth = 6
+
+// Label writes a value in at most six characters, with as many of its first four digits as they hold: 0.0012, 1.2e-4,
+// 125e-6.
 func Label(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -207,24 +212,36 @@ func Label(v float64) string {
 		return "inf"
 	case v == 0:
 		return "0"
-	case a >= 1e9 || a < 1e-3:
-		return shorten(strconv.FormatFloat(v, 'e', 0, 64))
-	case a >= 1e6:
+	case a >= 999.5e3 && a < 999.5e6:
 		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
-	case a >= 1e4:
+	case a >= 1e4 && a < 999.5e3:
 		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-// shorten writes 1e-05 as 1e-5.
-func shorten(s string) string {
-	for i := 0; i+2 < len(s); i++ {
-		if s[i] == 'e' && s[i+2] == '0' {
-			return s[:i+2] + s[i+3:]
+	for digits := 4; digits > 1; digits-- {
+		for i, text := range spelt(v, digits) {
+			if len(text) <= labelWidth && (i > 0 || a >= 1e-3) {
+				return text
+			}
 		}
 	}
-	return s
+	return spelt(v, 1)[1]
+}
+
+// spelt are the ways to write a value with so many digits: as a decimal, with an exponent, and as a whole number with
+// one.
+func spelt(v float64, digits int) [3]string {
+	mantissa, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', digits-1, 64), "e")
+	exponent, _ := strconv.Atoi(e)
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+	}
+	short := mantissa + "e" + strconv.Itoa(exponent)
+	value, _ := strconv.ParseFloat(short, 64)
+	whole := short
+	if head, behind, ok := strings.Cut(mantissa, "."); ok {
+		whole = head + behind + "e" + strconv.Itoa(exponent-len(behind))
+	}
+	return [3]string{strconv.FormatFloat(value, 'f', -1, 64), short, whole}
 }
 
 // Count writes a number of rounds with thin groups of three: 12 840.

@@ -104,7 +104,7 @@ func (f *fleetFlags) workers() int {
 type runs struct {
 	*batch.Batch
 	head  string // what it is, on one line
-	by    string // the metric that a run is told by
+	by    string // the metric that a run is told by, "" for what it is tested by
 	fleet fleetFlags
 	table func(rows int) *table // of what is measured, for a moving view: no more than so many rows
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"brood/presets"
 	"brood/runtime/batch"
 	"brood/runtime/event"
+	"brood/tui"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -85,7 +87,6 @@ func (v *batchView) join(url string) {
 
 // done tells of a run that ended.
 func (v *batchView) done(t *batch.Trial) {
-	x, ok := t.Metric(v.b.by)
 	switch {
 	case v.json:
 		line := map[string]any{"event": "run", "settings": v.b.Settings(t), "seed": t.Seed, "session": t.Dir, "diverged": t.State == batch.Diverged, "failed": t.Failed != nil}
@@ -101,9 +102,10 @@ func (v *batchView) done(t *batch.Trial) {
 	case t.State == batch.Failed:
 		fmt.Fprintf(v.s.out, "%s  %s: %v\n", v.count(), t, t.Failed)
 	default:
-		figure := "no " + v.b.by
-		if ok {
-			figure = fmt.Sprintf("%s %s", v.b.by, withUnit(x, v.b.by, t.Tally.Config))
+		by := cmp.Or(v.b.by, t.Tally.Config.Score().Key)
+		figure := "no " + by
+		if x, ok := t.Metric(by); ok {
+			figure = by + " " + withUnit(x, by, t.Tally.Config)
 		}
 		fmt.Fprintf(v.s.out, "%s  %s: %s, %.1f s\n", v.count(), t, figure, t.Tally.Sum.Seconds)
 	}
@@ -181,7 +183,7 @@ func (v *batchView) underWay() (here []running, elsewhere int) {
 		case t.State == batch.Runs && t.Tally != nil:
 			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.Tally.Sum.Rounds)))
 			if l, ok := t.Tally.Loss(); ok {
-				text += fmt.Sprintf(", loss %.4f", l)
+				text += ", loss " + tui.Number(l)
 			}
 			if p := t.Tally.Phase; v.b.Wait > 0 && (p == "" || p == event.Waiting) {
 				text = fmt.Sprintf("%s waits for %s", t, plural(v.b.Wait, "worker"))

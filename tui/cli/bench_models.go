@@ -17,12 +17,12 @@ import (
 // samples are random bytes of a model's shape.
 func samples(m *models.Model, n int) (*data.Set, error) {
 	key := noise.Key{Seed: 1, Purpose: noise.Data}
-	r := data.Raster{Pixels: make([]byte, n*m.Features), Labels: make([]byte, n)}
+	r := data.Raster{Pixels: make([]byte, n*m.Features), Labels: make([]uint16, n)}
 	for i := range r.Pixels {
 		r.Pixels[i] = byte(i * 2654435761 >> 7)
 	}
 	for i := range r.Labels {
-		r.Labels[i] = byte(key.Below(i, max(1, min(m.Classes, 256))))
+		r.Labels[i] = uint16(key.Below(i, max(1, m.Classes)))
 	}
 	return data.New(data.Info{Name: "random", Shape: m.Input, Classes: max(1, m.Classes)}, r, data.Raster{}, 0)
 }

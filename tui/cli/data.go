@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"brood/models/data"
 	"brood/models/data/fetch"
+	"brood/runtime/option"
 )
 
 func dataCommand(s streams) *cobra.Command {
@@ -26,8 +30,14 @@ func dataCommand(s streams) *cobra.Command {
 	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the data sets, where they are and how to get them"}, list))
 	info := &cobra.Command{Use: "info NAME|PATH", Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples", Args: exactly("a NAME or a PATH")}
 	asJSON := jsonFlag(info)
+	label := info.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
+	numbers := info.Flags().Bool("numbers", false, "labels are numbers to predict, as a model of the loss mse or huber reads them, and no classes")
 	info.RunE = func(_ *cobra.Command, args []string) error {
-		d, err := data.Load(args[0])
+		r := data.Reading{Rule: data.RuleByClass, Label: *label}
+		if *numbers {
+			r.Outputs = 1
+		}
+		d, err := r.Load(args[0])
 		switch {
 		case err != nil:
 			return err
@@ -95,7 +105,11 @@ func describeData(w io.Writer, d *data.Set) {
 	if len(d.Shape) == 1 {
 		kind = "samples"
 	}
-	fmt.Fprintf(w, "%s: %s of %v in %d classes\n", d.Name, kind, d.Shape, d.Classes)
+	what := fmt.Sprintf("in %d classes", d.Classes)
+	if d.Outputs > 0 {
+		what = "with " + plural(d.Outputs, "number") + " to predict"
+	}
+	fmt.Fprintf(w, "%s: %s of %v %s\n", d.Name, kind, d.Shape, what)
 	for _, line := range [][2]string{
 		{"from", d.From},
 		{"train", grouped(int64(len(d.Train())))},
@@ -108,6 +122,29 @@ func describeData(w io.Writer, d *data.Set) {
 		fmt.Fprintf(w, "  %-11s %s\n", line[0], line[1])
 	}
 	fmt.Fprintln(w)
+	if d.Outputs > 0 {
+		describeTargets(w, d)
+	} else {
+		describeClasses(w, d)
+	}
+	drawSamples(w, d)
+}
+
+// describeTargets tells of the targets of the training split, by whose mean and deviation they are standardised.
+func describeTargets(w io.Writer, d *data.Set) {
+	t := newTable(">output", ">mean", ">deviation", ">least", ">most")
+	for k := range d.Outputs {
+		least, most := math.Inf(1), math.Inf(-1)
+		for _, id := range d.Train() {
+			y := d.Restore(k, d.Targets(id)[k])
+			least, most = min(least, y), max(most, y)
+		}
+		t.row(fmt.Sprint(k+1), fmt.Sprintf("%.6g", d.TargetMean[k]), fmt.Sprintf("%.6g", d.TargetStd[k]), fmt.Sprintf("%.6g", least), fmt.Sprintf("%.6g", most))
+	}
+	t.write(w)
+}
+
+func describeClasses(w io.Writer, d *data.Set) {
 	t := newTable(">class", "name", ">train", ">validation", ">test")
 	var counts [3][]int
 	for i, split := range [][]int32{d.Train(), d.Validation(), d.Test()} {
@@ -116,7 +153,16 @@ func describeData(w io.Writer, d *data.Set) {
 			counts[i][d.Label(id)]++
 		}
 	}
-	for c := range d.Classes {
+	classes := make([]int, d.Classes)
+	for c := range classes {
+		classes[c] = c
+	}
+	if d.Classes > tableClasses {
+		slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(counts[0][a], counts[0][b]) })
+		classes = classes[:worstClasses]
+		fmt.Fprintf(w, "the classes with the fewest samples:\n")
+	}
+	for _, c := range classes {
 		name := d.ClassName(c)
 		if d.Names == nil {
 			name = ""
@@ -124,7 +170,6 @@ func describeData(w io.Writer, d *data.Set) {
 		t.row(fmt.Sprint(c), name, grouped(int64(counts[0][c])), grouped(int64(counts[1][c])), grouped(int64(counts[2][c])))
 	}
 	t.write(w)
-	drawSamples(w, d)
 }
 
 // describeText tells of a text; how many bytes of it a sample has is a model's to say.

@@ -12,6 +12,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/tui"
 )
 
 func evalCommand(s streams) *cobra.Command {
@@ -79,7 +80,7 @@ func evalCommand(s streams) *cobra.Command {
 					fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, values[i]))
 				}
 			}
-			fmt.Fprintf(s.out, "  loss         %.4f\n", sc.Mean())
+			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))
 			drawReport(s.out, report)
 			return nil
 		}}

@@ -15,7 +15,8 @@ import (
 const (
 	matrixClasses = 12
 	worstClasses  = 20
-	reliability   = 20 // cells of a bar
+	tableClasses  = 256 // of more, JSON has the pairs that occur, and `brood predict` the likeliest classes alone
+	reliability   = 20  // cells of a bar
 )
 
 // reportInto adds the figures of a report to a line of JSON.
@@ -41,7 +42,16 @@ func reportInto(line map[string]any, r *host.Report) {
 	for _, b := range r.Calibration.Bins {
 		bins = append(bins, map[string]any{"from": b.From, "to": b.To, "samples": b.Samples, "confidence": b.Confidence, "right": b.Right})
 	}
-	line["classes"], line["macro"], line["confusion"] = classes, object(r.Macro()), r.Confusion
+	line["classes"], line["macro"] = classes, object(r.Macro())
+	if len(r.Classes) <= tableClasses {
+		line["confusion"] = r.Matrix()
+	} else {
+		var pairs [][3]int64
+		for _, x := range r.Confusion {
+			pairs = append(pairs, [3]int64{int64(x.Is), int64(x.As), x.Samples})
+		}
+		line["confusion_pairs"] = pairs
+	}
 	line["calibration_error"], line["calibration"] = r.Calibration.Error, bins
 }
 
@@ -83,8 +93,9 @@ func drawClasses(w io.Writer, r *host.Report) {
 	classes := slices.Clone(r.Classes)
 	head := "  class"
 	if len(classes) > worstClasses {
+		classes = slices.DeleteFunc(classes, func(c host.ClassScore) bool { return math.IsNaN(c.F1) }) // which do not occur
 		slices.SortStableFunc(classes, func(a, b host.ClassScore) int { return cmp.Compare(a.F1, b.F1) })
-		classes, head = classes[:worstClasses], "  lowest F1"
+		classes, head = classes[:min(len(classes), worstClasses)], "  lowest F1"
 	}
 	t := newTable(head, ">precision", ">recall", ">F1", ">samples")
 	for _, c := range append(classes, r.Macro()) {
@@ -102,7 +113,7 @@ func drawConfusion(w io.Writer, r *host.Report) {
 			heads = append(heads, ">"+c.Name)
 		}
 		t := newTable(heads...)
-		for i, row := range r.Confusion {
+		for i, row := range r.Matrix() {
 			cells := []string{"  " + r.Classes[i].Name}
 			for _, n := range row {
 				cells = append(cells, grouped(n))
@@ -113,22 +124,11 @@ func drawConfusion(w io.Writer, r *host.Report) {
 		t.write(w)
 		return
 	}
-	type pair struct {
-		is, as int
-		n      int64
-	}
-	var pairs []pair
-	for is, row := range r.Confusion {
-		for as, n := range row {
-			if n > 0 && is != as {
-				pairs = append(pairs, pair{is, as, n})
-			}
-		}
-	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.n, a.n) })
+	pairs := slices.DeleteFunc(slices.Clone(r.Confusion), func(x host.Confused) bool { return x.Is == x.As })
+	slices.SortStableFunc(pairs, func(a, b host.Confused) int { return cmp.Compare(b.Samples, a.Samples) })
 	t := newTable("  is", "taken for", ">samples")
 	for _, p := range pairs[:min(len(pairs), worstClasses)] {
-		t.row("  "+r.Classes[p.is].Name, r.Classes[p.as].Name, grouped(p.n))
+		t.row("  "+r.Classes[p.Is].Name, r.Classes[p.As].Name, grouped(p.Samples))
 	}
 	fmt.Fprintln(w)
 	t.write(w)

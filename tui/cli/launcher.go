@@ -31,7 +31,7 @@ import (
 
 // lines are the options that the launcher has a line for, those that are told most often first.
 func lines() []*option.Option {
-	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Members, option.Rounds,
+	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Label, option.Members, option.Rounds,
 		option.Epochs, option.For, option.Target, option.Seed, option.Augment, option.Workers, option.Threads, option.Device}
 }
 

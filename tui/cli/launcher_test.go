@@ -165,7 +165,7 @@ func TestLauncherRefuses(t *testing.T) {
 			t.Errorf("the line of %s is %+v", l.Name, l)
 		}
 	}
-	if want := strings.Fields("preset algorithm model data members rounds epochs for target seed augment workers threads device"); !slices.Equal(names, want) {
+	if want := strings.Fields("preset algorithm model data label members rounds epochs for target seed augment workers threads device"); !slices.Equal(names, want) {
 		t.Errorf("the form has lines of %v, want %v", names, want)
 	}
 	if d := lib.Draft(tui.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {

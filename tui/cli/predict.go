@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"brood/models"
 	"brood/models/data"
 	"brood/runtime/host"
 	"brood/runtime/option"
@@ -20,11 +23,17 @@ const (
 	columnProbability                           = "p_"
 )
 
+// Columns of the likeliest classes, counted from 1: class_1, probability_1.
+const (
+	columnClass, columnOf = "class_", "probability_"
+	topClasses            = 5
+)
+
 // predicting is what `brood predict` was asked for.
 type predicting struct {
 	file, set           string
 	model, rename, into string
-	threads             int
+	threads, top        int
 	force               bool
 }
 
@@ -41,6 +50,7 @@ func predictCommand(s streams) *cobra.Command {
 	fl.StringVarP(&x.into, "output", "o", "-", "CSV file to write, - for standard output")
 	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
 	fl.StringVar(&x.rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
+	fl.IntVar(&x.top, "top", 0, "classes to write of each sample, the likeliest first, in place of a column for each (default: all, of more than 256 classes 5)")
 	threadsFlag(fl, &x.threads)
 	fl.BoolVar(&x.force, "force", false, "replace the file if there is one")
 	return c
@@ -61,9 +71,12 @@ func (x *predicting) execute(ctx context.Context, s streams) error {
 	if t.Read.Form == nil {
 		fmt.Fprintf(s.err, "brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used\n", x.file, x.set)
 	}
+	if x.top, err = listed(x.top, t.Net); err != nil {
+		return err
+	}
 	kernels := ""
 	write := func(w io.Writer) (err error) {
-		kernels, err = predictions(ctx, w, t, asked, x.threads)
+		kernels, err = predictions(ctx, w, t, asked, x.top, x.threads)
 		return err
 	}
 	if x.into == "-" {
@@ -84,16 +97,46 @@ func (x *predicting) execute(ctx context.Context, s streams) error {
 	return nil
 }
 
-// predictions writes a line for each sample, and says what computed them. Probabilities have the nine digits that
-// results in float32 can tell.
-func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.Asked, threads int) (kernels string, err error) {
+// listed is how many classes are written of each sample, 0 for a column for each.
+func listed(top int, m *models.Model) (int, error) {
+	switch {
+	case top == 0 && m.Classes > tableClasses:
+		return topClasses, nil
+	case top == 0:
+		return 0, nil
+	case m.Classes == 0:
+		return 0, usage("--top %d: model %s predicts no classes; leave it out", top, m.Name)
+	case top < 0 || top > m.Classes:
+		return 0, usage("--top %d: model %s has %d classes; give 1 to %d", top, m.Name, m.Classes, m.Classes)
+	}
+	return top, nil
+}
+
+// likeliest are the n classes of the largest probabilities, of equal ones the first first.
+func likeliest(p []float64, n int) []int {
+	order := make([]int, len(p))
+	for c := range order {
+		order[c] = c
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+	return order[:n]
+}
+
+// predictions writes a line for each sample, and says what computed them: of all classes, or of the top likeliest.
+// Probabilities have the nine digits that results in float32 can tell.
+func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.Asked, top, threads int) (kernels string, err error) {
 	out := csv.NewWriter(w)
 	head := []string{columnSample, columnPrediction}
 	if asked.Answers != nil {
 		head = append(head, columnLabel)
 	}
 	for c := range t.Net.Classes {
-		head = append(head, columnProbability+asked.ClassName(c))
+		if top == 0 {
+			head = append(head, columnProbability+asked.ClassName(c))
+		}
+	}
+	for c := range top {
+		head = append(head, columnClass+strconv.Itoa(c+1), columnOf+strconv.Itoa(c+1))
 	}
 	if t.Net.Regression() {
 		head = predictedColumns(t.Net.Outputs, asked.Answers != nil)
@@ -113,6 +156,12 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 			}
 			if !t.Net.Regression() {
 				row = append(append(row, asked.ClassName(host.Likeliest(of))), answered...)
+			}
+			if top > 0 {
+				for _, c := range likeliest(of, top) {
+					row = append(row, asked.ClassName(c), strconv.FormatFloat(of[c], 'g', 9, 64))
+				}
+				of = nil
 			}
 			for _, v := range of {
 				digits := 9

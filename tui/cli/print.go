@@ -19,6 +19,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/summary"
+	"brood/tui"
 )
 
 // printer is what a run in the foreground says.
@@ -178,6 +179,9 @@ func (p *plainPrinter) begin(r prepared) {
 		if a := j.Config.Augment; a != "" {
 			on += " with " + a
 		}
+		if j.Samples.Weighs() {
+			on += ", class weights " + option.ClassWeights.Text(j.Options)
+		}
 		fmt.Fprintf(p.out, "brood: %s on %s, %s: %s of %s parameters on %s, %s\n",
 			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), computing(j))
 	}
@@ -268,7 +272,7 @@ func (p *plainPrinter) progress(c event.Commit) string {
 	loss := "      –"
 	word, x, ok := p.Shown()
 	if ok {
-		loss = fmt.Sprintf("%7.4f", x)
+		loss = fmt.Sprintf("%7s", tui.Number(x))
 	}
 	return fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, word, loss, rate(p.Tally, c.Progress))
 }
@@ -292,11 +296,11 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	s := p.Finish(exit)
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
 	if s.TrainLoss != nil && p.Bare() {
-		fmt.Fprintf(p.out, "  distance     %.4f\n", *s.TrainLoss)
+		fmt.Fprintf(p.out, "  distance     %s\n", tui.Number(*s.TrainLoss))
 	} else if s.TrainLoss != nil && p.Config.Maximises() {
 		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", 0-*s.TrainLoss)
 	} else if s.TrainLoss != nil {
-		fmt.Fprintf(p.out, "  train loss   %.4f\n", *s.TrainLoss)
+		fmt.Fprintf(p.out, "  train loss   %s\n", tui.Number(*s.TrainLoss))
 	}
 	for _, score := range p.Config.Scores() {
 		if x := s.Scored(score.Key); x != nil {

@@ -211,7 +211,7 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 		}
 	}
 	w := &study{runs: newRuns("study", f.batch, f.told), name: name, full: f.full, seeds: f.batch.seeds}
-	w.by, w.Columns, w.table = "test_error", []string{"preset"}, w.soFar
+	w.Columns, w.table = []string{"preset"}, w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func sweepCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep [PRESET|FILE.toml] --set NAME=VALUES ...",
 		Short: "Run a grid of settings with several seeds, and sort them by what they reach on validation samples",
-		Long: `Run a grid of settings with several seeds, and sort them by the loss that they reach on validation samples, with the test error beside it.
+		Long: `Run a grid of settings with several seeds, and sort them by the loss that they reach on validation samples, with what they are tested by beside it.
 
   brood sweep quickstart --set eta=0.01,0.1 --set members=1..8 --seeds 3
   brood sweep quickstart --set eta=0.01,0.1 --seeds 3 --listen :4433 --jobs 4
@@ -89,7 +89,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case f.by != "" && presets.Metrics[f.by] == "":
 		return usage("--by %s: choose one of %s", f.by, strings.Join(selecting(), ", "))
 	case f.by != "" && !presets.Selects(f.by):
-		return usage("--by %s would choose settings by the test set, which is reported and selects nothing: sort by centre_loss, with the test error beside it", f.by)
+		return usage("--by %s would choose settings by the test set, which is reported and selects nothing: sort by centre_loss, with the test beside it", f.by)
 	}
 	if err := f.batch.check(c, f.run.told, f.run.plain, f.run.json); err != nil {
 		return err

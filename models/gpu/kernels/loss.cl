@@ -23,7 +23,8 @@ double natural_log(double s)
 
 // Softmax and cross-entropy of a sample by a work item: its loss, whether the first of the largest logits is its
 // label's and, with want, d = scale*(softmax - onehot) with scale = 1/samples. Block z of ids is that of list blocks.
-__kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, uint sizes, uint most, __global const uchar *labels, uint classes,
+__kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, uint sizes, uint most, __global const ushort *labels, uint classes,
+	__global const float *weights, uint weighs,
 	__global const float *logits, uint listz, ulong stepz, __global float *d, uint want, __global float *losses, __global uint *hits)
 {
 	uint s = COLUMN, z = ENTRY, size = words[sizes + z];
@@ -31,7 +32,7 @@ __kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, u
 		return;
 	ulong at = (ulong)z * most + s;
 	__global const float *x = logits + ROW(words, listz) * stepz + (ulong)s * classes;
-	uint label = labels[words[ids + (uint)ROW(words, blocks) * most + s]], best = 0;
+	uint id = words[ids + (uint)ROW(words, blocks) * most + s], label = labels[id], best = 0;
 	float top = -INFINITY, lane[16], scale = 1.0f / (float)size;
 	for (uint i = 0; i < 16; i++)
 		lane[i] = 0;
@@ -52,7 +53,8 @@ __kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, u
 	for (uint h = 8; h > 0; h /= 2)
 		for (uint i = 0; i < h; i++)
 			lane[i] = lane[i] + lane[i + h];
-	losses[at] = (float)(natural_log((double)lane[0]) - (double)(x[label] - top));
+	float weight = weighs ? weights[id] : 1.0f;
+	losses[at] = (float)(natural_log((double)lane[0]) - (double)(x[label] - top)) * weight;
 	hits[at] = best == label;
 	if (!want)
 		return;
@@ -60,6 +62,8 @@ __kernel void cross_entropy(__global const uint *words, uint ids, uint blocks, u
 	for (uint i = 0; i < classes; i++)
 		d[at * classes + i] = d[at * classes + i] * f;
 	d[at * classes + label] = d[at * classes + label] - scale;
+	for (uint i = 0; weighs && i < classes; i++)
+		d[at * classes + i] = d[at * classes + i] * weight;
 }
 
 // Losses and hits of an entry are added to its sums: pieces of samples in order, in each from zero, in float64. A work

@@ -1,0 +1,156 @@
+package data
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// flowersHot is a table of 60 samples of three classes, once with a column of names and once one-hot, with the columns
+// of labels in the middle.
+func flowersHot(header bool) (named, hot string) {
+	kinds := []string{"kind_tulip", "kind_aster", "kind_rose"}
+	if header {
+		named, hot = "size,kind,shade\n", "size,"+strings.Join(kinds, ",")+",shade\n"
+	}
+	for i := range 60 {
+		k := i * 7 % 3
+		row := []string{"0", "0", "0"}
+		row[k] = []string{"1", "1.0", "True"}[i%3]
+		label := kinds[k]
+		if !header {
+			label = fmt.Sprint(k)
+		}
+		named += fmt.Sprintf("%d.5,%s,%d.25\n", i, label, i%11)
+		hot += fmt.Sprintf("%d.5,%s,%d.25\n", i, strings.Join(row, ","), i%11)
+	}
+	return named, hot
+}
+
+// TestOneHot: a table whose classes are one-hot is that with a column of their names, bit for bit, however the columns
+// are asked for.
+func TestOneHot(t *testing.T) {
+	for header, asked := range map[bool][]string{true: {"kind_*", "kind_tulip,kind_aster,kind_rose", "kind_rose, kind_tulip,3", "2,3,4"}, false: {"2,3,4"}} {
+		named, hot := flowersHot(header)
+		label := "2"
+		if header {
+			label = "kind"
+		}
+		r := Reading{Rule: RuleByClass, Label: label}
+		want, err := r.Load(put(t, map[string][]byte{"x.csv": []byte(named)}) + "/x.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range asked {
+			r.Label = text
+			got, err := r.Load(put(t, map[string][]byte{"x.csv": []byte(hot)}) + "/x.csv")
+			if err != nil {
+				t.Errorf("%q: %v", text, err)
+				continue
+			}
+			if got.Digest() != want.Digest() || !slices.Equal(got.Form().Classes, want.Form().Classes) || !slices.Equal(got.Form().Features, want.Form().Features) {
+				t.Errorf("%q: %v of %v, want %v of %v", text, got.Form().Classes, got.Form().Features, want.Form().Classes, want.Form().Features)
+			}
+			form := got.Form()
+			split := strings.SplitAfterN(hot, "\n", 2)
+			if header { // a test table has its columns in another order, and a model reads them as well
+				split[0] = "size,kind_aster,kind_tulip,kind_rose,shade\n"
+			}
+			other, err := Reading{Rule: RuleByClass, Form: &form}.Load(put(t, map[string][]byte{"x.csv": []byte(strings.Join(split, ""))}) + "/x.csv")
+			if err != nil {
+				t.Errorf("%q: by the model %v", text, err)
+			} else if same := other.Digest() == got.Digest(); same == header {
+				t.Errorf("%q: by the model the digest is the same: %v", text, same)
+			}
+			a, err := Reading{Rule: RuleByClass, Form: &form}.Ask(put(t, map[string][]byte{"x.csv": []byte(hot)}) + "/x.csv")
+			if err != nil || a.Answers == nil || !slices.Contains(form.Classes, a.Answers[7]) {
+				t.Errorf("%q: asked %v, %v", text, a, err)
+			}
+		}
+	}
+	// test tables are matched by the names of those that training found
+	_, hot := flowersHot(true)
+	if _, err := (Reading{Rule: RuleByClass, Label: "kind_*"}).Load(put(t, map[string][]byte{"train.csv": []byte(hot), "test.csv": []byte(hot)})); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSeveralTargets: several columns of a regression are its outputs, in the order in which they are asked for.
+func TestSeveralTargets(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("a,y_1,b,y_2\n")
+	for i := range 30 {
+		fmt.Fprintf(&text, "%d,%d,%d,%d\n", i, 100+3*i, i%7, 5-i%4)
+	}
+	for label, order := range map[string][2]int{"y_*": {0, 1}, "y_2,y_1": {1, 0}, "4,2": {1, 0}} {
+		s, err := Reading{Rule: RuleByClass, Label: label, Outputs: 2}.Load(put(t, map[string][]byte{"x.csv": []byte(text.String())}) + "/x.csv")
+		if err != nil || s.Outputs != 2 || s.Features() != 2 {
+			t.Fatalf("%s: %v", label, err)
+		}
+		for _, id := range s.Train() {
+			x, y := make([]float32, 2), make([]int32, 1)
+			if err := s.Gather([]int32{id}, x, y); err != nil {
+				t.Fatal(err)
+			}
+			i := int(x[0]*s.Std[0] + s.Mean[0] + 0.5)
+			for k, of := range order {
+				want := []float64{float64(100 + 3*i), float64(5 - i%4)}[of]
+				if got := s.Restore(k, s.Targets(id)[k]); got < want-1e-3 || got > want+1e-3 {
+					t.Fatalf("%s: output %d of sample %d is %v, want %v", label, k+1, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestOneHotRefuses(t *testing.T) {
+	rows := func(bad string) string {
+		return "a,x,y,z\n" + strings.Repeat("1,1,0,0\n2,0,1,0\n3,0,0,1\n", 4) + bad + "\n"
+	}
+	for says, c := range map[string][2]string{
+		"line 14: 2 of the columns x, y, z are 1, and one is the class of a sample": {"x,y,z", rows("1,1,1,0")},
+		"line 14: 0 of the columns x, y, z are 1":                                   {"x,y,z", rows("1,0,0,0")},
+		`line 14, column "y": "0.5" is neither 0 nor 1`:                             {"x,y,z", rows("1,0,0.5,0")},
+		`line 14, column "y": "" is neither 0 nor 1`:                                {"x,y,z", rows("1,1,,0")},
+		`has no column "w" for labels; its columns are a, x, y, z`:                  {"x,w", rows("1,1,0,0")},
+		`has no column "q*" for labels`:                                             {"q*", rows("1,1,0,0")},
+		"label x,y,2: it names column 2 of":                                         {"x,y,2", rows("1,1,0,0")},
+		`has no column "" for labels`:                                               {"x,", rows("1,1,0,0")},
+	} {
+		if _, err := (Reading{Rule: RuleByClass, Label: c[0]}).Load(put(t, map[string][]byte{"x.csv": []byte(c[1])}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
+
+// TestOneHotArray: labels of n x classes that are one-hot are those of their places.
+func TestOneHotArray(t *testing.T) {
+	const n, classes = 36, 4
+	x, y, hot := make([]float32, 2*n), make([]int64, n), make([]float32, n*classes)
+	for i := range n {
+		x[2*i], x[2*i+1], y[i] = float32(i)+0.5, float32(i%7), int64(i*3%classes)
+		hot[i*classes+int(y[i])] = 1
+	}
+	load := func(labels []byte) (*Set, error) {
+		return loadFile(t, "x.npz", npz(map[string][]byte{"x": npy("<f4", "(36, 2)", x), "y": labels}))
+	}
+	want, err := load(npy("<i8", "(36,)", y))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(npy("<f4", "(36, 4)", hot))
+	if err != nil || got.Digest() != want.Digest() || got.Classes != classes {
+		t.Errorf("one-hot labels are other data: %v", err)
+	}
+	for says, at := range map[string]struct {
+		i int
+		v float32
+	}{"label 1 has 2 numbers that are 1": {1, 1}, "label 1 has 0 numbers that are 1": {0, 0}, "label 2 has the number 0.25": {5, 0.25}} {
+		bad := slices.Clone(hot)
+		bad[at.i] = at.v
+		if _, err := load(npy("<f4", "(36, 4)", bad)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
