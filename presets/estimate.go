@@ -11,8 +11,8 @@ type Sample []float64
 
 // Mean of the sample.
 func (s Sample) Mean() (m float64) {
-	for _, x := range s {
-		m += x / float64(len(s))
+	for i, x := range s { // equal numbers have their own value as the mean, to the bit
+		m += (x - m) / float64(i+1)
 	}
 	return m
 }
