@@ -104,6 +104,9 @@ func newModel(ctx context.Context, opt Options) *model {
 		}
 	}
 	m.restyle()
+	if why := opt.Settings.Broken; why != "" {
+		m.say(cell.Warn, "what you had chosen of charts and layouts cannot be read, and is as if it were not there: "+why)
+	}
 	return m
 }
 

@@ -52,6 +52,7 @@ func (c *charts) panel() panel {
 			return [][2]string{{"↑↓", "chart"}, {"enter", "alone"}, {"a", "add"}, {"d", "take away"}, {"v V", "y axis"}, {"+-", "zoom"}}
 		},
 		commands: []command{
+			c.layoutCommand(),
 			{name: "chart", args: "METRIC", title: "add a chart to the screen Charts", complete: func(m *model, words []string) (out []string) {
 				for _, x := range c.absent(m) {
 					out = append(out, x.id)

@@ -18,6 +18,10 @@ import (
 type Settings struct {
 	Charts []string        `json:"charts,omitempty"` // metrics of the Charts screen, in their order; none: all there are
 	Near   map[string]uint `json:"near,omitempty"`   // of a metric, how often its y axis was narrowed
+
+	Layouts map[string]Layout `json:"layouts,omitempty"` // by name
+
+	Broken string `json:"-"` // why nothing of what was kept can be read; "" where it can
 }
 
 const (
@@ -26,26 +30,51 @@ const (
 	maxNear   = 6
 )
 
-// ParseSettings reads what was kept. What cannot be used of it is left out: a workbench begins whatever a file says.
+// ParseSettings reads what was kept. What cannot be used of it is left out, and Broken says so of text that is none: a
+// workbench begins whatever a file says.
 func ParseSettings(text []byte) (s Settings) {
 	var read Settings
-	if json.Unmarshal(text, &read) != nil {
+	if len(text) == 0 {
 		return s
 	}
-	fine := func(name string) bool {
-		return name != "" && len(name) <= maxMetric && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+	if err := json.Unmarshal(text, &read); err != nil {
+		s.Broken = err.Error()
+		return s
 	}
-	for _, name := range read.Charts {
-		if fine(name) && len(s.Charts) < maxCharts && !slices.Contains(s.Charts, name) {
-			s.Charts = append(s.Charts, name)
+	s.Charts, s.Near = usable(read.Charts, read.Near)
+	for _, name := range slices.Sorted(maps.Keys(read.Layouts)) {
+		if layoutWord(name) != "" || len(s.Layouts) >= maxLayouts {
+			continue
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(read.Near)) {
-		if fine(name) && len(s.Near) < maxCharts && read.Near[name] > 0 {
-			s.narrow(name, min(read.Near[name], maxNear))
+		if s.Layouts == nil {
+			s.Layouts = map[string]Layout{}
 		}
+		l := read.Layouts[name]
+		l.Charts, l.Near = usable(l.Charts, l.Near)
+		s.Layouts[name] = l
 	}
 	return s
+}
+
+// nameable says whether a file may call something so.
+func nameable(name string) bool {
+	return name != "" && len(name) <= maxMetric && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// usable is what can be used of charts and their axes.
+func usable(charts []string, near map[string]uint) (cs []string, ns map[string]uint) {
+	for _, name := range charts {
+		if nameable(name) && len(cs) < maxCharts && !slices.Contains(cs, name) {
+			cs = append(cs, name)
+		}
+	}
+	var s Settings
+	for _, name := range slices.Sorted(maps.Keys(near)) {
+		if nameable(name) && len(s.Near) < maxCharts && near[name] > 0 {
+			s.narrow(name, min(near[name], maxNear))
+		}
+	}
+	return cs, s.Near
 }
 
 // narrow is how often the y axis of a metric is narrowed from now on.

@@ -16,7 +16,7 @@ import (
 // that is read of it.
 const (
 	settingsFile = "workbench.json"
-	settingsMost = 64 << 10
+	settingsMost = 256 << 10
 )
 
 // readSettings are those of the last time. A file that cannot be read is as if there were none.
