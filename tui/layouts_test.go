@@ -37,6 +37,10 @@ func TestLayouts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	first := k.kept[len(k.kept)-1]
+	if do(d, "layout save second"); len(first.Layouts) != 1 || len(d.opt.Settings.Layouts) != 2 {
+		t.Errorf("saving another changes what was on its way to a file: %v", first.Layouts)
+	}
 	d.press("D", "0", "o")
 	if l := d.opt.Settings.Layouts["mine"]; !reflect.DeepEqual(l, Layout{[]string{"spread", "loss"}, map[string]uint{"loss": 2}, true, span}) {
 		t.Errorf("after other charts were chosen the layout is %+v", l)

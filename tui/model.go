@@ -105,7 +105,7 @@ func newModel(ctx context.Context, opt Options) *model {
 	}
 	m.restyle()
 	if why := opt.Settings.Broken; why != "" {
-		m.say(cell.Warn, "what you had chosen of charts and layouts cannot be read, and is as if it were not there: "+why)
+		m.say(cell.Warn, "your charts and layouts cannot be read: "+why)
 	}
 	return m
 }
