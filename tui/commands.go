@@ -17,6 +17,7 @@ import (
 type command struct {
 	name, args, title string
 	live              bool // needs a Commander
+	optional          bool // args may be left out
 	complete          func(m *model, words []string) []string
 	do                func(m *model, args []string) (tea.Cmd, error)
 }

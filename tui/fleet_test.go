@@ -324,4 +324,9 @@ func TestFleetText(t *testing.T) {
 			t.Errorf("%s is cut to %q, want %q", s, got, want)
 		}
 	}
+	for want, s := range map[string]string{"/d/iris": "/d/iris", "…/iris.csv": "/home/somebody/data/iris.csv", "a-lo…e.csv": "/data/a-long-table.csv", "…/iris/": "/home/somebody/iris/", "glyp…glyph": "glyphs-of-a-glyph"} {
+		if got := fileCut(s, 10); got != want {
+			t.Errorf("the file %s is cut to %q, want %q", s, got, want)
+		}
+	}
 }

@@ -25,6 +25,7 @@ type NamedLayout struct {
 	Layout
 	Smoothing float64 `json:"smoothing,omitempty"` // how much of the past curves keep, one of those that can be chosen
 	Linear    bool    `json:"linear,omitempty"`    // the loss on a linear axis
+	Last      uint64  `json:"last,omitempty"`      // rounds that are in view, up to the newest; 0: the whole run
 }
 
 // sound is the layout without what cannot be used of it.
@@ -60,7 +61,7 @@ func (m *model) layouts() []string { return slices.Sorted(maps.Keys(m.opt.Settin
 var layoutWords = []string{"save", "drop"}
 
 func (c *charts) layoutCommand() command {
-	return command{name: "layout", args: "NAME", title: "charts kept under a name; save NAME keeps these, drop NAME forgets",
+	return command{name: "layout", args: "[save|drop] NAME", optional: true, title: "charts kept under a name, keep these, forget some; alone: which there are",
 		complete: func(m *model, words []string) []string {
 			switch {
 			case len(words) <= 1:
@@ -75,6 +76,9 @@ func (c *charts) layoutCommand() command {
 
 func (c *charts) layout(m *model, args []string) (tea.Cmd, error) {
 	switch {
+	case len(args) == 0:
+		m.say(cell.Plain, m.layoutsKept())
+		return nil, nil
 	case len(args) == 1 && !slices.Contains(layoutWords, args[0]):
 		return c.goTo(m, args[0])
 	case len(args) != 2 || !slices.Contains(layoutWords, args[0]):
@@ -99,7 +103,7 @@ func (c *charts) goTo(m *model, name string) (tea.Cmd, error) {
 		return nil, fmt.Errorf("there is no layout %q; %s", name, m.layoutsKept())
 	}
 	*c = charts{}
-	m.opt.Settings.Layout, m.logAxis = l.Layout, !l.Linear
+	m.opt.Settings.Layout, m.logAxis, m.window = l.Layout, !l.Linear, window{span: l.Last}
 	m.smoothing = max(0, slices.Index(smoothings(), l.Smoothing))
 	m.say(cell.Plain, "layout "+name)
 	return tea.Batch(m.run("screen charts"), m.remember()), nil
@@ -117,7 +121,7 @@ func (c *charts) save(m *model, name string) (tea.Cmd, error) {
 	case !again && len(all) >= maxLayouts:
 		return nil, fmt.Errorf("%d layouts are kept: :layout drop NAME forgets one", maxLayouts)
 	}
-	all[name] = NamedLayout{Layout: m.opt.Settings.Layout, Smoothing: m.keep(), Linear: !m.logAxis}
+	all[name] = NamedLayout{Layout: m.opt.Settings.Layout, Smoothing: m.keep(), Linear: !m.logAxis, Last: m.window.span}
 	m.opt.Settings.Layouts = all
 	m.say(cell.Plain, fmt.Sprintf("kept: :layout %s comes back here", name))
 	return m.remember(), nil

@@ -23,6 +23,9 @@ func TestLayouts(t *testing.T) {
 		}
 		return text
 	}
+	if text := say("layout"); text != d.layoutsKept() {
+		t.Errorf("without any: %q", text)
+	}
 	if d.press("L"); d.toast.text != "no layout is kept: :layout save NAME keeps the charts as they are" {
 		t.Errorf("without any: %q", d.toast.text)
 	}
@@ -51,7 +54,6 @@ func TestLayouts(t *testing.T) {
 		t.Errorf("after one is dropped %v are left, and the charts are %v", d.layouts(), d.charts())
 	}
 	for line, want := range map[string]string{
-		"layout":           "layout: write layout NAME",
 		"layout few":       `there is no layout "few"; layouts: narrow`,
 		"layout drop few":  `there is no layout "few"`,
 		"layout save save": "is no name of a layout",
@@ -83,5 +85,16 @@ func TestLayoutsOfAFile(t *testing.T) {
 	}
 	if !slices.Equal(s.Charts, []string{"loss"}) {
 		t.Errorf("the charts are %v", s.Charts)
+	}
+}
+
+// TestBrokenSettings: a file that cannot be read is one sentence at the start.
+func TestBrokenSettings(t *testing.T) {
+	d := open(t, 120, 36, sourcetest.Run(3, 80), func(o *Options) { o.Settings = ParseSettings([]byte(`{"charts":`)) })
+	if !strings.Contains(d.toast.text, "cannot be read") || strings.Contains(d.toast.text, "\n") {
+		t.Errorf("a broken file: %q", d.toast.text)
+	}
+	if s := ParseSettings(nil); s.Broken != "" {
+		t.Errorf("no file is %q", s.Broken)
 	}
 }

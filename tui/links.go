@@ -122,11 +122,15 @@ func (f *fleet) mayShape(m *model) string {
 // linkless says why there are no links, and what to do.
 func (f *fleet) linkless(m *model) string {
 	all := f.workers(m)
+	carried := ""
+	if m.shown.MachinesOf(view.Between) != nil {
+		carried = ". What they carried over the rounds is on the screen Network"
+	}
 	switch {
 	case m.replay != nil:
-		return "links are measured and not recorded: only a run that trains has them"
+		return "links are measured and not recorded: only a run that trains has them" + carried
 	case m.gone():
-		return m.ending() + ", and its links with it: they are measured and not recorded"
+		return m.ending() + ", and its links with it: they are measured and not recorded" + carried
 	case !m.measured():
 		return "this source does not tell of links"
 	case f.told.IsZero():

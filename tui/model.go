@@ -104,6 +104,9 @@ func newModel(ctx context.Context, opt Options) *model {
 		}
 	}
 	m.restyle()
+	if why := opt.Settings.Broken; why != "" {
+		m.say(cell.Warn, "your charts and layouts cannot be read: "+why)
+	}
 	return m
 }
 

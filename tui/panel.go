@@ -70,7 +70,7 @@ type reply func(*model) tea.Cmd
 func newPanels(m *model) []panel {
 	geometry := newPlaces()
 	all := slices.Concat(
-		[]panel{newLoss(), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic()},
+		[]panel{newLoss(), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(), newLinkPast().panel()},
 		newTraits(geometry),
 		geometry.panels(),
 		m.rail.panels(),

@@ -110,6 +110,18 @@ func middleCut(s string, n int) string {
 	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
 }
 
+// fileCut shortens the path of a file to n cells and keeps its name, which tells more than the folders that it is in.
+func fileCut(s string, n int) string {
+	at := strings.LastIndexByte(strings.TrimRight(s, "/"), '/')
+	if cell.Width(s) <= n || at < 0 {
+		return middleCut(s, n)
+	}
+	if name := s[at:]; cell.Width(name)+1 <= n {
+		return "…" + name
+	}
+	return middleCut(s[at+1:], n)
+}
+
 // computes is what it computes on, a device or the processor, and by which kernels.
 func (x fleetRow) computes() string {
 	best, _, _ := strings.Cut(x.Kernels, ",")

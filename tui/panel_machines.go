@@ -142,6 +142,9 @@ func (f *fleet) recorded(m *model, worker int) map[event.Measure]float64 {
 	out := map[event.Measure]float64{}
 	for i := range m.shown.Machines {
 		s := &m.shown.Machines[i]
+		if s.Name == string(view.Between) { // of links, and of no process
+			continue
+		}
 		if x, ok := m.last(s, view.Process(worker)); ok {
 			out[event.Measure(s.Name)] = x
 		}
@@ -385,6 +388,9 @@ func machineRows(v *view.View) rows {
 	out := rows{{"measure", "process", "round", "to", "points", "min", "mean", "max"}}
 	for i := range v.Machines {
 		s := &v.Machines[i]
+		if s.Name == string(view.Between) {
+			continue
+		}
 		process := map[string]string{}
 		for _, id := range s.Members {
 			w := machineRow{worker: int(id) - 1}

@@ -264,7 +264,8 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 		return
 	}
 	rows, left := o.rows, slices.Clone(o.differing)
-	for rest := o.cols; ; { // what has no room beside the rest stands below, where there is some
+	rest := o.cols
+	for { // what has no room beside the rest stands below, where there is some
 		kept, name := fitColumns(slices.Clone(rest), in.W-5, 16, 36)
 		o.figureRows(g, in, kept, name)
 		rest = slices.DeleteFunc(slices.Clone(rest), func(c column[figureRow]) bool { return hasColumn(kept, c.head) })
@@ -274,9 +275,21 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 		}
 		_, in = in.Top(len(rows) + 2)
 	}
-	var foot []string
+	var absent, foot []string
 	if len(left) > 0 {
-		foot = append(foot, "they also differ in: "+strings.Join(left, ", "))
+		absent = append(absent, "they also differ in: "+strings.Join(left, ", "))
+	}
+	var hidden []string
+	for _, c := range rest {
+		if !slices.Contains(o.differing, c.head) {
+			hidden = append(hidden, strings.TrimSpace(c.head))
+		}
+	}
+	if len(hidden) > 0 {
+		absent = append(absent, "no room for: "+strings.Join(hidden, ", "))
+	}
+	if len(absent) > 0 {
+		foot = append(foot, strings.Join(absent, " · "))
 	}
 	if o.unequal != "" {
 		foot = append(foot, "no * for seconds and sent: "+o.unequal)
@@ -344,7 +357,10 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 			weight = 30 - i
 		}
 		put(d.Name, weight, false, func(row figureRow) string {
-			if v := values[row.runs[0]]; v != "" {
+			switch v := values[row.runs[0]]; {
+			case v != "" && slices.Contains([]string{"data", "model", "init"}, d.Name): // may be files
+				return fileCut(v, 18)
+			case v != "":
 				return v
 			}
 			return "–"

@@ -53,7 +53,7 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 		if why := m.mayCommand(); c.live && why != "" {
 			return nil, fmt.Errorf("%s: %s", c.name, why)
 		}
-		if c.args != "" && len(words) < 1+len(strings.Fields(c.args)) {
+		if c.args != "" && !c.optional && len(words) < 1+len(strings.Fields(c.args)) {
 			return nil, fmt.Errorf("%s: write %s %s", c.name, c.name, c.args)
 		}
 		return c.do(m, words[1:])

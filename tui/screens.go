@@ -3,6 +3,7 @@ package tui
 import (
 	"slices"
 
+	"brood/runtime/view"
 	"brood/tui/cell"
 )
 
@@ -143,11 +144,18 @@ func placePopulation(_ *model, b cell.Rect) []placement {
 	return []placement{{distributionPanel, top}, {populationPanel, low}, {rankingPanel, ranks}}
 }
 
-// placeNetwork is the Network screen: what is exchanged over the rounds, now, and between whom.
-func placeNetwork(_ *model, b cell.Rect) []placement {
+// placeNetwork is the Network screen: what is exchanged over the rounds, now, and between whom. Links over the rounds
+// have a place in runs that have links.
+func placeNetwork(m *model, b cell.Rect) []placement {
 	top, low := b.Top((b.H + 1) / 2)
 	left, right := low.Left(low.W / 2)
-	return []placement{{trafficPanel, top}, {bandwidthPanel, left}, {linksPanel, right}}
+	out := []placement{{trafficPanel, top}, {bandwidthPanel, left}, {linksPanel, right}}
+	if m.shown.MachinesOf(view.Between) != nil {
+		chart, past := top.Left(top.W / 2)
+		out[0].at = chart
+		out = slices.Insert(out, 1, placement{linkPastPanel, past})
+	}
+	return out
 }
 
 // placeAlerts is the Alerts screen.

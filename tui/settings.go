@@ -18,6 +18,7 @@ import (
 type Settings struct {
 	Layout                         // of the Charts screen now
 	Layouts map[string]NamedLayout `json:"layouts,omitempty"`
+	Broken  string                 `json:"-"` // why nothing of what was kept can be read; "" where it can
 }
 
 const (
@@ -26,10 +27,15 @@ const (
 	maxNear   = 6
 )
 
-// ParseSettings reads what was kept. What cannot be used of it is left out: a workbench begins whatever a file says.
+// ParseSettings reads what was kept. What cannot be used of it is left out, and Broken says so of text that is none: a
+// workbench begins whatever a file says.
 func ParseSettings(text []byte) (s Settings) {
 	var read Settings
-	if json.Unmarshal(text, &read) != nil {
+	if len(text) == 0 {
+		return s
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		s.Broken = err.Error()
 		return s
 	}
 	s.Layout = read.Layout.sound()

@@ -17,7 +17,15 @@ type Machines struct {
 type Machine struct {
 	Worker int                 `cbor:"0,keyasint"` // that it is, or [Here]
 	Values map[Measure]float64 `cbor:"1,keyasint"` // what is not known is not there
+
+	// To is what the worker sends to each other worker, in bytes a second; nil where nobody measured it, where it has
+	// links to more than [MostLinks], and in logs of before
+	To map[int]float64 `cbor:"2,keyasint,omitempty"`
 }
+
+// MostLinks is how many links of a worker are recorded: of one with more only what it sends over all of them, since
+// links grow as the square of the workers.
+const MostLinks = 16
 
 // Here is the coordinator's own process, with all workers that it hosts.
 const Here = -1

@@ -54,7 +54,7 @@ func TestMachines(t *testing.T) {
 	}
 	defer rd.Close()
 	var last int64
-	var whole bool
+	var whole, linked bool
 	for {
 		r, err := rd.Next()
 		if errors.Is(err, io.EOF) {
@@ -73,6 +73,12 @@ func TestMachines(t *testing.T) {
 		of := map[int]map[event.Measure]float64{}
 		for _, m := range r.Machines.Of {
 			of[m.Worker] = m.Values
+			for to, x := range m.To { // of two workers, the only link carries all
+				if to != 1-m.Worker || x != m.Values[event.Sent] {
+					t.Errorf("worker %d sends %g/s to worker %d, and %g/s to all", m.Worker, x, to, m.Values[event.Sent])
+				}
+				linked = linked || x > 0
+			}
 			for name, x := range m.Values {
 				if !(x >= 0) {
 					t.Errorf("worker %d: %s is %g", m.Worker, name, x)
@@ -89,6 +95,9 @@ func TestMachines(t *testing.T) {
 	}
 	if !whole {
 		t.Error("no record has both workers and the coordinator, with processors, round trips and bytes")
+	}
+	if !linked {
+		t.Error("no record has what a link carried")
 	}
 	hash := s.hash
 	verifies(t, dir, hash)

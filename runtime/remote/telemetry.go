@@ -107,6 +107,18 @@ func (r *linkRates) take(m message.Telemetry, now time.Time) {
 	}
 }
 
+// to is what the log has of each link.
+func (r *linkRates) to() map[int]float64 {
+	if len(r.rates) == 0 || len(r.rates) > event.MostLinks {
+		return nil
+	}
+	out := map[int]float64{}
+	for _, l := range r.rates {
+		out[l.To] = event.Short(l.Sent)
+	}
+	return out
+}
+
 // counts are a worker's links as it measures them.
 func counts(mesh *quic.Mesh, self int) message.Telemetry {
 	m := message.Telemetry{Worker: self}
@@ -183,6 +195,7 @@ func (t *seat) describe(w *view.Worker, now time.Time) ([]view.Link, event.Machi
 	}
 	if now.Sub(t.links.at) < stale {
 		m.Values[event.Sent], m.Values[event.Received] = event.Short(t.links.sent), event.Short(t.links.recv)
+		m.To = t.links.to()
 	}
 	return slices.Clone(t.links.rates), m
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -17,6 +18,49 @@ const (
 // Samples is the series of the machines that has what a process's members had of the samples a second. The view works
 // it out: rounds are done together, so that a member has its share.
 const Samples event.Measure = "samples"
+
+// Between is the series of the machines that has what is sent over each link in bytes a second, by [LinkOf]. The view
+// works it out: what one worker sends to all is in every log of a fleet, what it sends to one other in newer ones, and
+// what all send to all is known where every process tells it.
+const Between event.Measure = "between"
+
+// mostEnds bounds the worker numbers whose links are kept.
+const mostEnds = 1<<15 - 1
+
+// LinkOf is whose values [Between] has: of the link from a worker to another, either of them [event.Every] for all.
+func LinkOf(from, to int) optim.Member { return optim.Member(from+1)<<16 | optim.Member(to+1) }
+
+// LinkEnds is the link whose values [Between] has under an id.
+func LinkEnds(id optim.Member) (from, to int) { return int(id>>16) - 1, int(id&(1<<16-1)) - 1 }
+
+// between adds what was sent over the links.
+func (v *View) between(r *event.Machines) {
+	sent, known := map[optim.Member]float64{}, true
+	total, workers := 0.0, 0
+	for _, m := range r.Of {
+		if m.Worker < 0 || m.Worker >= mostEnds {
+			continue
+		}
+		x, ok := m.Values[event.Sent]
+		if known, workers = known && ok, workers+1; ok {
+			sent[LinkOf(m.Worker, event.Every)] = x
+			total += x
+		}
+		for to, x := range m.To {
+			if to >= 0 && to < mostEnds && to != m.Worker {
+				sent[LinkOf(m.Worker, to)] = x
+			}
+		}
+	}
+	if known && workers > 0 {
+		sent[LinkOf(event.Every, event.Every)] = total
+	}
+	p := &event.Points{Round: r.Round, Members: slices.Sorted(maps.Keys(sent))}
+	for _, id := range p.Members {
+		p.Values = append(p.Values, sent[id])
+	}
+	v.keep(Between, p)
+}
 
 // Process is whose values a series of the machines has: of the process of a worker, or of [event.Here].
 func Process(worker int) optim.Member { return optim.Member(worker + 1) }
@@ -60,10 +104,10 @@ func (v *View) machines(r *event.Machines) {
 			return v.Rates.Samples * float64(n) / float64(max(1, len(v.Members().Members))), n > 0
 		})
 	}
+	v.between(r)
 }
 
-// measured adds what the processes have of a measure. A process that is not among those of the record is forgotten once
-// there are many.
+// measured adds what the processes have of a measure.
 func (v *View) measured(r *event.Machines, name event.Measure, of func(event.Machine) (float64, bool)) {
 	p := &event.Points{Round: r.Round}
 	for _, m := range r.Of {
@@ -71,6 +115,11 @@ func (v *View) measured(r *event.Machines, name event.Measure, of func(event.Mac
 			p.Members, p.Values = append(p.Members, Process(m.Worker)), append(p.Values, x)
 		}
 	}
+	v.keep(name, p)
+}
+
+// keep adds points to a series of the machines. What is not among those of the record is forgotten once there is much.
+func (v *View) keep(name event.Measure, p *event.Points) {
 	if len(p.Members) == 0 {
 		return
 	}

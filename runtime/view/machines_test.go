@@ -102,3 +102,42 @@ func TestMachinesOfDamage(t *testing.T) {
 		t.Errorf("%g, %t", x, ok)
 	}
 }
+
+// TestBetween: a link keeps what was sent over it; a log of before has what each worker sends to all and no link; the
+// sum is not known where a worker tells nothing; and a record that no run writes adds no link.
+func TestBetween(t *testing.T) {
+	sends := func(worker int, x float64, to map[int]float64) event.Machine {
+		return event.Machine{Worker: worker, Values: map[event.Measure]float64{event.Sent: x}, To: to}
+	}
+	v, here := hosting(), event.Machine{Worker: event.Here}
+	check := func(when string, want map[[2]int]float64) {
+		t.Helper()
+		s := v.MachinesOf(view.Between)
+		for _, id := range s.Members {
+			if from, to := view.LinkEnds(id); view.LinkOf(from, to) != id {
+				t.Errorf("%s: %d is %d → %d", when, id, from, to)
+			} else if _, ok := want[[2]int{from, to}]; !ok {
+				t.Errorf("%s: there is a link %d → %d", when, from, to)
+			}
+		}
+		for at, x := range want {
+			if got, ok := s.Last(view.LinkOf(at[0], at[1])); !ok || got != x {
+				t.Errorf("%s: %d → %d has %g (%t), want %g", when, at[0], at[1], got, ok, x)
+			}
+		}
+	}
+	v.Apply(committed(1))
+	if v.Apply(told(1, here)); v.MachinesOf(view.Between) != nil {
+		t.Error("one process has links")
+	}
+	all := event.Every
+	v.Apply(told(2, here, sends(0, 5, nil), sends(4, 7, nil)))
+	check("before", map[[2]int]float64{{0, all}: 5, {4, all}: 7, {all, all}: 12})
+	v.Apply(told(3, here, sends(0, 6, map[int]float64{4: 6}), event.Machine{Worker: 4}))
+	check("one is silent", map[[2]int]float64{{0, all}: 6, {0, 4}: 6, {4, all}: 7, {all, all}: 12})
+	if _, at, _ := v.MachinesOf(view.Between).At(view.LinkOf(all, all), 3); at != 2 {
+		t.Errorf("the sum is of round %d, where one told nothing", at)
+	}
+	v.Apply(told(4, here, sends(0, 8, map[int]float64{0: 1, -1: 1, 1 << 40: 1, 4: 8}), sends(1<<40, 1, nil), sends(-7, 1, nil)))
+	check("damage", map[[2]int]float64{{0, all}: 8, {0, 4}: 8, {4, all}: 7, {all, all}: 8})
+}

@@ -124,7 +124,7 @@ type Entry struct {
 }
 
 // Fold is the version of Apply. A view that was saved by another lacks what this one would have folded.
-const Fold = 3
+const Fold = 4
 
 // What a View keeps of lists that grow with a run's age.
 const (

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -120,6 +121,13 @@ func (p *jsonPrinter) record(r event.Record) {
 				if x, ok := m.Values[of.Measure]; ok {
 					line[string(of.Measure)] = finite(x)
 				}
+			}
+			if len(m.To) > 0 {
+				to := map[string]any{}
+				for worker, x := range m.To {
+					to[strconv.Itoa(worker)] = finite(x)
+				}
+				line["sent_to"] = to
 			}
 			p.put(line)
 		}

@@ -48,7 +48,9 @@ func machines(r uint64) *event.Machines {
 		case 3:
 			v = map[event.Measure]float64{event.RoundTrip: v[event.RoundTrip], event.Sent: v[event.Sent], event.Received: v[event.Received]}
 		}
-		out.Of[i].Values = v
+		if out.Of[i].Values = v; i == 1 || i == 2 { // the third tells only what it sends to all
+			out.Of[i].To = map[int]float64{3: v[event.Sent] / 4, 3 - i: 3 * v[event.Sent] / 4}
+		}
 	}
 	return out
 }

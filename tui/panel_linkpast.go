@@ -1,0 +1,329 @@
+package tui
+
+import (
+	"math"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+const linkPastPanel panelID = "linkpast"
+
+// linkPast is the state of the panel of links over the rounds.
+type linkPast struct {
+	chosen optim.Member // as [view.LinkOf] names links; the formula follows what all send to all
+}
+
+// formulaRow is the id of the row of what the algorithm's formula says of all links together: it tells no link from
+// another. No link has it.
+const formulaRow = view.Whole
+
+func newLinkPast() *linkPast { return &linkPast{} }
+
+// panel has what was sent over each link, as the log has it: of a recording too.
+func (p *linkPast) panel() panel {
+	move := func(d int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd { p.move(m, d); return nil }
+	}
+	return panel{
+		id: linkPastPanel, title: linkPastTitle, draw: p.draw,
+		group: "links over the rounds",
+		keys: []binding{
+			{keys: []string{"j", "down"}, title: "next link", do: move(1)},
+			{keys: []string{"k", "up"}, title: "link before", do: move(-1)},
+			{keys: []string{"g"}, title: "first link", do: move(-1 << 30)},
+			{keys: []string{"G"}, title: "last link", do: move(1 << 30)},
+		},
+		point:  p.point,
+		export: plainly(linkPastRows),
+		reset:  func() { *p = *newLinkPast() },
+	}
+}
+
+func linkPastTitle(m *model) (string, string) { return "links over rounds", m.windowNote() }
+
+// rows are the links that were measured: what all send to all with the formula below it, then each worker's.
+func (p *linkPast) rows(m *model) (out []optim.Member, at int) {
+	s := m.shown.MachinesOf(view.Between)
+	if s == nil {
+		return nil, 0
+	}
+	out = slices.Clone(s.Members)
+	if all := view.LinkOf(event.Every, event.Every); len(out) > 0 && out[0] == all && len(m.operations()) > 0 {
+		out = slices.Insert(out, 1, formulaRow)
+	}
+	return out, max(0, slices.Index(out, p.chosen))
+}
+
+func (p *linkPast) move(m *model, d int) {
+	if rows, at := p.rows(m); len(rows) > 0 {
+		p.chosen = rows[min(max(0, at+d), len(rows)-1)]
+	}
+}
+
+// linkPastSpace is where the parts of a row are.
+type linkPastSpace struct {
+	name, rate, round int // right ends of the last two; round: 0 where it has no place
+	spark, w          int
+}
+
+func linkPastColumns(r cell.Rect) (c linkPastSpace) {
+	c.name = r.X + 2
+	c.rate = r.X + 21
+	c.spark = c.rate + 1
+	if r.W >= 50 {
+		c.round = c.rate + 10
+		c.spark = c.round + 1
+	}
+	c.spark++
+	c.w = max(0, r.X+r.W-1-c.spark)
+	return c
+}
+
+// linkPastFoot is the lines below the links, where there is room.
+func linkPastFoot(r cell.Rect) int {
+	if r.H < 7 {
+		return 0
+	}
+	return 1
+}
+
+// draw is a line for each link. Links have one scale, what a worker sends to all another, and the sum and its formula
+// a third.
+func (p *linkPast) draw(m *model, g *cell.Grid, r cell.Rect) {
+	rows, at := p.rows(m)
+	if len(rows) == 0 {
+		explain(g, r, m.waiting("what links carry"))
+		return
+	}
+	c := linkPastColumns(r)
+	g.Text(c.name, r.Y, 8, cell.Faint, "link")
+	g.Right(c.rate, r.Y, 9, cell.Faint, "bytes/s")
+	if c.round > 0 {
+		g.Right(c.round, r.Y, 9, cell.Faint, "a round")
+	}
+	m.arrow(g, c.spark, r.Y, c.w)
+	lo, hi := m.rounds()
+	cols, tops := map[optim.Member][]view.Bucket{}, map[int]float64{}
+	for _, id := range rows {
+		x := linkColumns(m.shown, id, lo, hi, c.w)
+		for _, b := range x {
+			if !b.Empty() {
+				tops[linkScale(id)] = max(tops[linkScale(id)], b.Mean())
+			}
+		}
+		cols[id] = x
+	}
+	foot := linkPastFoot(r)
+	first, n := tableWindow(r, len(rows), at, foot)
+	for i, id := range rows[first : first+n] {
+		y, role := r.Y+1+i, cell.Plain
+		if first+i == at && m.focus == linkPastPanel {
+			role = cell.FocusTitle
+			g.Set(r.X, y, '▸', role)
+		}
+		name, line := linkName(id), cell.Median
+		switch linkScale(id) {
+		case formulaScale:
+			line = cell.Centre
+		case workerScale:
+			line = cell.Member
+		}
+		if id == formulaRow {
+			line = cell.Predicted
+		}
+		g.Text(c.name, y, 11, role, name)
+		rate, around := linkNow(m, id)
+		g.Right(c.rate, y, 9, role, rate)
+		if c.round > 0 {
+			g.Right(c.round, y, 9, role, around)
+		}
+		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.shown, id, lo, hi, c.w), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)}, line)
+	}
+	if first > 0 {
+		g.Set(r.X+1, r.Y+1, '↑', cell.Faint)
+	}
+	if first+n < len(rows) {
+		g.Set(r.X+1, r.Y+n, '↓', cell.Faint)
+	}
+	if foot > 0 {
+		text := "links: packets, probes too · formula: payload of rounds"
+		if cell.Width(text) > r.W-3 {
+			text = "links: packets · formula: payload"
+		}
+		g.Text(r.X+2, r.Y+r.H-1, r.W-3, cell.Faint, text)
+	}
+}
+
+// What is drawn to one scale.
+const (
+	formulaScale = iota // what all send to all, and its formula
+	workerScale         // what one sends to all
+	oneScale            // what one sends to one other
+)
+
+func linkScale(id optim.Member) int {
+	from, to := view.LinkEnds(id)
+	switch {
+	case id == formulaRow || from == event.Every:
+		return formulaScale
+	case to == event.Every:
+		return workerScale
+	}
+	return oneScale
+}
+
+func linkName(id optim.Member) string {
+	if id == formulaRow {
+		return "formula"
+	}
+	from, to := view.LinkEnds(id)
+	return end(from) + " → " + end(to)
+}
+
+// linkNow is what a link carried a second and a round, at the cursor or now: a dash where nobody measured it then.
+func linkNow(m *model, id optim.Member) (rate, around string) {
+	at := m.shown.Progress.Rounds
+	if m.cursor.on {
+		at = m.cursor.round
+	}
+	rounds := speed(m.shown, at, at+1)
+	if span := uint64(max(0, rounds)); span > 0 && span < at { // links are measured over a second: so many rounds
+		rounds = speed(m.shown, at-span, at+1)
+	}
+	if id == formulaRow {
+		x := formulaAt(m.shown, at)
+		return bytesOr(x * rounds), bytesOr(x)
+	}
+	s := m.shown.MachinesOf(view.Between)
+	x, then, ok := s.At(id, at)
+	if _, newest, _ := s.At(view.Whole, at); !ok || then != newest || linksGone(m.shown, s, at) {
+		return "–", "–"
+	}
+	return bytesOr(x), bytesOr(x / rounds)
+}
+
+// bytesOr writes an amount of bytes, and a dash for what is not known.
+func bytesOr(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "–"
+	}
+	return size(x)
+}
+
+// speed is rounds a second in the rounds [from, end), or last before where none of them has it; NaN where it is not
+// known.
+func speed(v *view.View, from, end uint64) float64 {
+	for i := range v.Speed {
+		s := &v.Speed[i]
+		if s.Name != view.RoundsASecond {
+			continue
+		}
+		if b := s.Columns(view.Whole, from, end, 1)[0]; !b.Empty() {
+			return b.Mean()
+		}
+		if x, _, ok := s.At(view.Whole, from); ok {
+			return x
+		}
+	}
+	return math.NaN()
+}
+
+// formulaAt is what the formula says of a round: what was sent but for the excess, which is in every log.
+func formulaAt(v *view.View, at uint64) float64 {
+	sum, some := 0.0, false
+	for i := range v.Traffic {
+		s := &v.Traffic[i]
+		x, _, ok := s.At(view.Whole, at)
+		switch {
+		case !ok:
+		case s.Name == view.Excess:
+			sum -= x
+		default:
+			sum, some = sum+x, true
+		}
+	}
+	if !some {
+		return math.NaN()
+	}
+	return sum
+}
+
+// linksGone says that machines were measured between the last of what the links carried and a round, and no link: their
+// workers have gone.
+func linksGone(v *view.View, s *view.Series, at uint64) bool {
+	_, links, _ := s.At(view.Whole, at)
+	_, machines, ok := v.MachinesOf(event.Busy).At(view.Whole, at)
+	_, hi := s.Rounds()
+	return ok && at >= hi && machines >= hi && machines > links
+}
+
+// linkColumns are what a link carried a second in n columns of rounds.
+func linkColumns(v *view.View, id optim.Member, lo, hi uint64, n int) []view.Bucket {
+	if id != formulaRow {
+		return v.MachinesOf(view.Between).Columns(id, lo, hi, n)
+	}
+	out := make([]view.Bucket, n)
+	for i := range out {
+		from, end := lo+(hi-lo)*uint64(i)/uint64(n), lo+(hi-lo)*uint64(i+1)/uint64(n)
+		if from > v.Progress.Rounds {
+			break
+		}
+		if x := formulaAt(v, from+(end-from)/2) * speed(v, from, max(end, from+1)); !math.IsNaN(x) {
+			out[i] = view.Bucket{Min: x, Max: x, Sum: x, Count: 1}
+		}
+	}
+	return out
+}
+
+// linkVoid are the columns in which others were measured and the link was not, and those behind the last of all links.
+func linkVoid(v *view.View, id optim.Member, lo, hi uint64, n int) []bool {
+	out := make([]bool, n)
+	if id == formulaRow || hi <= lo {
+		return out
+	}
+	s := v.MachinesOf(view.Between)
+	all, own := s.Columns(view.Whole, lo, hi, n), s.Columns(id, lo, hi, n)
+	_, last := s.Rounds()
+	for i := range out {
+		at := lo + (hi-lo)*uint64(i)/uint64(n)
+		out[i] = !all[i].Empty() && own[i].Empty() || at >= last && linksGone(v, s, at)
+	}
+	return out
+}
+
+// point chooses the link under the mouse, and in its line the round.
+func (p *linkPast) point(m *model, r cell.Rect, x, y int) {
+	rows, at := p.rows(m)
+	if i, ok := tableAt(r, y, len(rows), at, linkPastFoot(r)); ok {
+		p.chosen = rows[i]
+	}
+	c := linkPastColumns(r)
+	m.pointIn(cell.Rect{X: c.spark, Y: r.Y, W: c.w, H: r.H}, x, y)
+}
+
+// linkPastRows are the points of each link.
+func linkPastRows(v *view.View) rows {
+	out := rows{{"from", "to", "round", "to_round", "points", "min", "mean", "max"}}
+	s := v.MachinesOf(view.Between)
+	if s == nil {
+		return out
+	}
+	named := map[string]optim.Member{}
+	for _, id := range s.Members {
+		named[memberText(id)] = id
+	}
+	for _, r := range pointRows(s)[1:] {
+		if id, ok := named[r[1]]; ok {
+			from, to := view.LinkEnds(id)
+			out = append(out, append([]string{end(from), end(to)}, r[2:]...))
+		}
+	}
+	return out
+}
