@@ -21,12 +21,12 @@ import (
 	"brood/runtime/view"
 )
 
-// processBytes is an idle process of this binary, resident; dataCopies is the peak of a data set while it is read, in
-// copies of its pixels. A round allocates roundBytes in each worker, tellBytes for every point until it is in the log,
-// and what is sent frameCopies times. A view is encoded in several steps, which hold encodedCopies of it. All were
-// measured.
+// processBytes is an idle process, resident, most of it pages of the binary; dataCopies is the peak of a data set while
+// it is read, in copies of its pixels. A round allocates roundBytes in each worker, tellBytes for every point until it
+// is in the log, and what is sent frameCopies times. A view is encoded in several steps, which hold encodedCopies of
+// it. All were measured.
 const (
-	processBytes  = 32 << 20
+	processBytes  = 42 << 20
 	dataCopies    = 2.2
 	roundBytes    = 10 << 10
 	tellBytes     = 500
