@@ -107,7 +107,7 @@ func (v *batchView) done(t *batch.Trial) {
 		if x, ok := t.Metric(by); ok {
 			figure = by + " " + withUnit(x, by, t.Tally.Config)
 		}
-		fmt.Fprintf(v.s.out, "%s  %s: %s, %.1f s\n", v.count(), t, figure, t.Tally.Sum.Seconds)
+		fmt.Fprintf(v.s.out, "%s  %s: %s, %s\n", v.count(), t, figure, clockTime(t.Tally.Sum.Seconds))
 	}
 }
 

@@ -302,7 +302,7 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	defer p.mu.Unlock()
 	p.release()
 	s := p.Finish(exit)
-	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %.1f s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, s.Seconds, exit.Reason)
+	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, clockTime(s.Seconds), exit.Reason)
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %s\n", tui.Number(*s.TrainLoss))
 	} else if s.TrainLoss != nil && p.Config.Maximises() {
@@ -329,7 +329,7 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	}
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
 	if s.SecondsPredicted > 0 {
-		fmt.Fprintf(p.out, "  time         %.1f s, estimated %.1f s\n", s.Seconds, s.SecondsPredicted)
+		fmt.Fprintf(p.out, "  time         %s, estimated %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted))
 	}
 	if p.job != nil && exit.Phase == event.Finished {
 		claimed(p.out, p.job.Config.Preset, p.Metric)
@@ -338,12 +338,20 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	fmt.Fprintf(p.out, "  session      %s\n", s.Session)
 }
 
+// clockTime is a time to a tenth of a second, and below one to a millisecond.
+func clockTime(seconds float64) string {
+	if seconds < 0.9995 {
+		return fmt.Sprintf("%.0f ms", 1e3*seconds)
+	}
+	return fmt.Sprintf("%.1f s", seconds)
+}
+
 // shortTime is an estimated time, as exact as estimates are.
 func shortTime(seconds float64) string {
 	minutes := int64(math.Round(seconds / 60))
 	switch {
 	case seconds < 10:
-		return fmt.Sprintf("%.1f s", seconds)
+		return clockTime(seconds)
 	case seconds < 99.5:
 		return fmt.Sprintf("%.0f s", seconds)
 	case minutes < 100:

@@ -238,7 +238,7 @@ func (w *sweep) best(rows int) *table {
 			se = fmt.Sprintf("%.2g", sample.Estimate().Error)
 		}
 		if r.Done > 0 {
-			secs = fmt.Sprintf("%.1f s", r.Seconds)
+			secs = clockTime(r.Seconds)
 		}
 		if len(errors) > 0 {
 			test = fmt.Sprintf("%.2f", errors.Mean())

@@ -55,7 +55,7 @@ func verifyCommand(s streams) *cobra.Command {
 			if res.WrongBytes {
 				predicted = "which the algorithm's formula does not predict"
 			}
-			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %.1f s, %s on the links %s\n%s\n", res.Commits, grouped(int64(res.Rounds)), time.Since(t0).Seconds(), humanBytes(res.Bytes), predicted, res.Last.Hash)
+			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %s, %s on the links %s\n%s\n", res.Commits, grouped(int64(res.Rounds)), clockTime(time.Since(t0).Seconds()), humanBytes(res.Bytes), predicted, res.Last.Hash)
 			for _, text := range res.Told {
 				fmt.Fprintf(s.out, "the session says: %s\n", text)
 			}
