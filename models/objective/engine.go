@@ -212,6 +212,11 @@ func (e *Engine) score(ctx context.Context, batches [][]int32, n int, fill func(
 	}
 	if len(units) > real {
 		e.compare(fitness[0], fitness[real])
+		if math.IsNaN(fitness[real]) { // counted with the one that it repeats
+			e.mu.Lock()
+			e.missing--
+			e.mu.Unlock()
+		}
 	}
 	sum := make([]float64, n)
 	for k, u := range units[:real] {

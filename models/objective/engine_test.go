@@ -328,6 +328,17 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// TestMissingIsCountedOnce: an evaluation that is made twice, to compare, counts once.
+func TestMissingIsCountedOnce(t *testing.T) {
+	e := open(t, Objective{Spec: Flat(2), Func: func([]float32, uint64) (float64, error) { return 0, errors.New("broken") }}, 2)
+	for range checkEvery + 1 {
+		candidates(t, e, 4, 1)
+		if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "count as the worst: 4; the first: broken") {
+			t.Fatalf("notes %q, want 4 that are missing", notes)
+		}
+	}
+}
+
 // One that does not depend on its arguments alone is found out at once, and told of once.
 func TestVaries(t *testing.T) {
 	e := open(t, program(t, "varies", Flat(2)), 2)
