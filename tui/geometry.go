@@ -52,6 +52,10 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus optim.M
 		}
 	}
 	quarters := overlapQuarters(x, each)
+	alike := most-least < math.Pow10(-mostDigits) // as far as figures tell
+	if alike {
+		quarters = quartiles{most, most, most}
+	}
 	for i, y := 0, body.Y; i < n; i, y = i+each, y+1 {
 		role, block := cell.Faint, x.Members[i:min(n, i+each)]
 		if block[0] <= focus && focus <= block[len(block)-1] {
@@ -86,17 +90,25 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus optim.M
 		}
 	}
 	text := "all alike"
-	if least < most {
+	switch {
+	case most != most:
+		text = "? of a member whose parameters are all zero, or no numbers"
+	case alike && least < most:
+		text = fmt.Sprintf("all alike to %d digits", mostDigits)
+	case !alike:
 		text = fmt.Sprintf("%s ░ %s ▒ %s ▓ %s █ %s", cosine(least, digits), cosine(quarters[0], digits), cosine(quarters[1], digits),
 			cosine(quarters[2], digits), cosine(most, digits))
 	}
 	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint, text)
 }
 
+// mostDigits are the decimals of an overlap at most.
+const mostDigits = 8
+
 // overlapDigits are the decimals that tell overlaps apart.
 func overlapDigits(least, most float64) int {
 	d := 3
-	for step := most - least; d < 8 && step > 0 && step*math.Pow10(d) < 5; {
+	for step := most - least; d < mostDigits && step > 0 && step*math.Pow10(d) < 5; {
 		d++
 	}
 	return d

@@ -198,4 +198,17 @@ func TestEdgesOfGeometry(t *testing.T) {
 	if text := GeometryText(ring(20, geometry.Wanted{}), 100, false); !strings.Contains(text, "of 4 more with --json") {
 		t.Errorf("twenty members:\n%s", text)
 	}
+	close := func(d, length float64) string {
+		return GeometryText(&geometry.Geometry{Members: []optim.Member{0, 1, 2}, Length: []float64{1, 1, length}, Population: 3,
+			Distance: [][]float64{{0, d, 2 * d}, {d, 0, d}, {2 * d, d, 0}}, Spread: []float64{0, 0, 0}}, 100, false)
+	}
+	if text := close(1e-6, 1); !strings.Contains(text, "all alike to 8 digits") || strings.ContainsAny(text, "▒▓█") {
+		t.Errorf("overlaps that no figure tells apart:\n%s", text)
+	}
+	if text := close(0, 1); !strings.Contains(text, "all alike\n") {
+		t.Errorf("equal members:\n%s", text)
+	}
+	if text := close(1, 0); !strings.Contains(text, "? of a member whose parameters are all zero") || !strings.Contains(text, "nan") {
+		t.Errorf("a member at zero:\n%s", text)
+	}
 }
