@@ -245,7 +245,7 @@ func (t *csvTable) beginAsked(trimmed, lower []string, numbers int) (isHeader bo
 		return t.askSeveral(of, trimmed, numbers)
 	}
 	if of != "" {
-		if i := slices.Index(trimmed, of); i >= 0 {
+		if i := t.named(of, trimmed, numbers); i >= 0 {
 			t.label = i
 		}
 	}

@@ -191,10 +191,10 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 		}
 	}
 	if t.want != nil && named < 0 {
-		named = slices.Index(trimmed, t.want.label)
+		named = t.named(t.want.label, trimmed, numbers)
 	}
 	if t.want != nil && t.want.pick != "" {
-		named = slices.Index(trimmed, t.want.pick)
+		named = t.named(t.want.pick, trimmed, numbers)
 	}
 	if named < 0 && numbers > 0 {
 		if err := t.count(trimmed, false); err != nil {
@@ -209,8 +209,10 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 	if named >= 0 {
 		t.label = named
 	}
-	if t.want != nil && t.want.pick == "" && slices.Contains(trimmed, t.want.label) {
-		t.label = slices.Index(trimmed, t.want.label)
+	if t.want != nil && t.want.pick == "" {
+		if i := t.named(t.want.label, trimmed, numbers); i >= 0 {
+			t.label = i
+		}
 	}
 	if named < 0 {
 		if err := t.count(trimmed, true); err != nil {
@@ -219,6 +221,21 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 	}
 	t.note = fmt.Sprintf("labels in column %q", t.header[t.label])
 	return true, t.choose()
+}
+
+// named is the column of the first line that a word names, -1 where it names none.
+func (t *csvTable) named(word string, line []string, numbers int) int {
+	if t.counts(word, numbers) {
+		return -1
+	}
+	return slices.Index(line, word)
+}
+
+// counts says whether a word counts a column and is no name, though the first line may hold it: the line has numbers,
+// which are a sample's, and nobody knows names.
+func (t *csvTable) counts(word string, numbers int) bool {
+	i, err := strconv.Atoi(word)
+	return err == nil && i >= 1 && i <= t.width && numbers > 0 && t.want.features == nil
 }
 
 // count takes the column of labels that was asked for by its number, from 1: that of a person, or of a model whose

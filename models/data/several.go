@@ -21,13 +21,16 @@ func isSeveral(text string, header []string) bool {
 
 // several finds the columns of a text, each once, in the order of the text, where a pattern finds them in that of the
 // table; names says that one was found by its name. Words that name nothing are numbers from 1.
-func (t *csvTable) several(text string, header []string) (columns []int, names bool, err error) {
+func (t *csvTable) several(text string, header []string, numbers int) (columns []int, names bool, err error) {
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
 		var found []int
 		for i, name := range header {
 			match, err := path.Match(word, name)
-			if name == word || err == nil && match && strings.Contains(word, "*") {
+			if name == word && !t.counts(word, numbers) || err == nil && match && strings.Contains(word, "*") {
+				if slices.Index(header, name) != i {
+					return nil, false, typed.Errorf("%s has two columns %q: rename one of them", t.from, name)
+				}
 				found = append(found, i)
 			}
 		}
@@ -51,7 +54,7 @@ func (t *csvTable) several(text string, header []string) (columns []int, names b
 // beginSeveral settles the columns where a text asks for several of labels.
 func (t *csvTable) beginSeveral(text string, header []string, numbers int) (isHeader bool, err error) {
 	var names bool
-	if t.labels, names, err = t.several(text, header); err != nil {
+	if t.labels, names, err = t.several(text, header, numbers); err != nil {
 		return false, err
 	}
 	if isHeader = names || numbers == 0; isHeader {
@@ -125,7 +128,7 @@ func (t *csvTable) passedOn(row []string) string {
 func (t *csvTable) askSeveral(text string, header []string, numbers int) (isHeader bool, err error) {
 	t.label = -1
 	if t.want.features != nil {
-		if columns, _, err := t.several(text, header); err == nil {
+		if columns, _, err := t.several(text, header, numbers); err == nil {
 			t.labels = columns
 		}
 		t.header = header
@@ -137,7 +140,7 @@ func (t *csvTable) askSeveral(text string, header []string, numbers int) (isHead
 	switch n := len(strings.Split(text, ",")); t.width {
 	case t.want.asked:
 	case t.want.asked + n:
-		if t.labels, _, err = t.several(text, header); err != nil {
+		if t.labels, _, err = t.several(text, header, numbers); err != nil {
 			return false, err
 		}
 	default:

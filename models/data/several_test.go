@@ -154,3 +154,45 @@ func TestOneHotArray(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbersAreNoNames: in a table without names a number counts columns, also where the first sample happens to hold
+// it; a model reads the same table so too.
+func TestNumbersAreNoNames(t *testing.T) {
+	var one, hot, wide strings.Builder
+	for i := range 30 {
+		row := []string{"0", "0", "0"}
+		row[i%3] = "1"
+		fmt.Fprintf(&one, "%d,%d,%d.5,%d\n", 4+i, 5-i%4, i, i%3)
+		fmt.Fprintf(&hot, "%d,%d,%d.5,%s\n", 4+i, 5-i%4, i, strings.Join(row, ","))
+		fmt.Fprintf(&wide, "%d,%d,%d.5,%d,%d\n", 4+i, 5-i%4, i, 900+i, i%5)
+	}
+	for label, c := range map[string]struct {
+		text    string
+		outputs int
+	}{"4": {one.String(), 0}, "4,5,6": {hot.String(), 0}, "4,5": {wide.String(), 2}} {
+		r := Reading{Rule: RuleByClass, Label: label, Outputs: c.outputs}
+		path := put(t, map[string][]byte{"x.csv": []byte(c.text)}) + "/x.csv"
+		s, err := r.Load(path)
+		if err != nil {
+			t.Errorf("%s: %v", label, err)
+			continue
+		}
+		if n := len(s.Train()) + len(s.Validation()) + len(s.Test()); n != 30 || s.Features() != 3 || s.Form().Label != label && label != "4" { // the last
+			t.Errorf("%s: %d samples of %d features, labels in %q", label, n, s.Features(), s.Form().Label)
+		}
+		if c.outputs > 0 && (s.TargetMean[0] < 900 || s.TargetMean[1] > 5) {
+			t.Errorf("%s: the means of its outputs are %v", label, s.TargetMean)
+		}
+		form := s.Form()
+		a, err := Reading{Rule: RuleByClass, Form: &form}.Ask(path)
+		if err != nil || len(a.IDs) != 30 {
+			t.Errorf("%s: asked %v, %v", label, a, err)
+		}
+	}
+	twice := "a,b,b\n" + strings.Repeat("1,0,1\n2,1,0\n", 8)
+	for _, label := range []string{"b,a", "b*,a", "a,b"} {
+		if _, err := (Reading{Rule: RuleByClass, Label: label}).Load(put(t, map[string][]byte{"x.csv": []byte(twice)}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), `has two columns "b": rename one of them`) {
+			t.Errorf("%s: %v", label, err)
+		}
+	}
+}

@@ -137,6 +137,9 @@ func describeTargets(w io.Writer, d *data.Set) {
 		least, most := math.Inf(1), math.Inf(-1)
 		for _, id := range d.Train() {
 			y := d.Restore(k, d.Targets(id)[k])
+			if math.Abs(y) < 1e-6*float64(d.TargetStd[k]) { // a standardised number in float32 keeps no more
+				y = 0
+			}
 			least, most = min(least, y), max(most, y)
 		}
 		t.row(fmt.Sprint(k+1), fmt.Sprintf("%.6g", d.TargetMean[k]), fmt.Sprintf("%.6g", d.TargetStd[k]), fmt.Sprintf("%.6g", least), fmt.Sprintf("%.6g", most))
