@@ -123,14 +123,14 @@ func (f *fleet) mayShape(m *model) string {
 func (f *fleet) linkless(m *model) string {
 	all := f.workers(m)
 	carried := ""
-	if m.shown.MachinesOf(view.Between) != nil {
+	if m.shown.MachinesOf(view.Between) != nil && m.screens()[m.screen].name != "Network" {
 		carried = ". What they carried over the rounds is on the screen Network"
 	}
 	switch {
 	case m.replay != nil:
-		return "links are measured and not recorded: only a run that trains has them" + carried
+		return "round trips and losses of links are not recorded: only a run that trains has them" + carried
 	case m.gone():
-		return m.ending() + ", and its links with it: they are measured and not recorded" + carried
+		return m.ending() + ", and its links with it: their round trips and losses are not recorded" + carried
 	case !m.measured():
 		return "this source does not tell of links"
 	case f.told.IsZero():

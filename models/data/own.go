@@ -118,6 +118,9 @@ func (s *Set) CheckClasses() error {
 		splits = splits[:1]
 	}
 	for _, split := range splits {
+		if len(split.ids) == 0 && split.name == "validation" { // nothing is held out, as asked
+			continue
+		}
 		seen := make([]bool, s.Classes)
 		for _, id := range split.ids {
 			seen[s.labels[id]] = true
