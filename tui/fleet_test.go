@@ -325,7 +325,7 @@ func TestFleetText(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]string{"/d/iris": "/d/iris", "…/iris.csv": "/home/somebody/data/iris.csv", "a-lo…e.csv": "/data/a-long-table.csv", "…/iris/": "/home/somebody/iris/", "glyp…glyph": "glyphs-of-a-glyph"} {
-		if got := fileCut(s, 10); got != want {
+		if got := FileCut(s, 10); got != want {
 			t.Errorf("the file %s is cut to %q, want %q", s, got, want)
 		}
 	}

@@ -110,8 +110,8 @@ func middleCut(s string, n int) string {
 	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
 }
 
-// fileCut shortens the path of a file to n cells and keeps its name, which tells more than the folders that it is in.
-func fileCut(s string, n int) string {
+// FileCut shortens the path of a file to n cells and keeps its name, which tells more than the folders that it is in.
+func FileCut(s string, n int) string {
 	at := strings.LastIndexByte(strings.TrimRight(s, "/"), '/')
 	if cell.Width(s) <= n || at < 0 {
 		return middleCut(s, n)

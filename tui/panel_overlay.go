@@ -359,7 +359,7 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 		put(d.Name, weight, false, func(row figureRow) string {
 			switch v := values[row.runs[0]]; {
 			case v != "" && slices.Contains([]string{"data", "model", "init"}, d.Name): // may be files
-				return fileCut(v, 18)
+				return FileCut(v, 18)
 			case v != "":
 				return v
 			}

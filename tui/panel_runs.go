@@ -155,7 +155,7 @@ func runColumns() []column[runCell] {
 		}},
 		{head: "algorithm", width: 10, weight: 13, text: told(func(k *known) string { return k.Algorithm })},
 		{head: "model", width: 10, weight: 11, text: told(func(k *known) string { return k.Model })},
-		{head: "data", width: 8, weight: 10, text: told(func(k *known) string { return fileCut(k.Data, 8) })},
+		{head: "data", width: 8, weight: 10, text: told(func(k *known) string { return FileCut(k.Data, 8) })},
 		{head: "tags", width: 12, weight: 9, text: told(func(k *known) string { return strings.Join(k.About.Tags, " ") })},
 		{head: "fork of", width: 12, weight: 8, text: told(func(k *known) string { return k.Parent })},
 	}

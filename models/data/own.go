@@ -317,9 +317,12 @@ func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 	return all, taken, order
 }
 
-// quota is how many samples of each class a share is: at least one, and never all.
+// quota is how many samples of each class, up to the last that has some, a share is: at least one, and never all.
 func quota(labels []uint16, share float64) []int {
-	out := make([]int, maxClasses)
+	if len(labels) == 0 {
+		return nil
+	}
+	out := make([]int, int(slices.Max(labels))+1)
 	for _, l := range labels {
 		out[l]++
 	}

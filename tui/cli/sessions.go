@@ -2,13 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"brood/runtime/session"
+	"brood/tui"
 )
 
 func sessionsCommand(s streams) *cobra.Command {
@@ -57,7 +57,7 @@ func sessionsCommand(s streams) *cobra.Command {
 					test += " @" + grouped(int64(x.TestRound))
 				}
 			}
-			row := []string{x.Name, state, x.Algorithm, lastOf(x.Model), lastOf(x.Data), grouped(int64(x.Round)), test,
+			row := []string{x.Name, state, x.Algorithm, tui.FileCut(x.Model, longPath), tui.FileCut(x.Data, longPath), grouped(int64(x.Round)), test,
 				x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size)}
 			if named {
 				row = append(row, x.About.Name)
@@ -78,21 +78,5 @@ func sessionsCommand(s streams) *cobra.Command {
 	return c
 }
 
-// longPath is how much of a path a table has room for.
+// longPath is the cells that a table has for a path.
 const longPath = 32
-
-// lastOf is a path's end where it is long: what tells files apart stands there.
-func lastOf(path string) string {
-	short := path
-	for len([]rune(short)) > longPath {
-		_, rest, more := strings.Cut(short, string(filepath.Separator))
-		if !more {
-			break
-		}
-		short = rest
-	}
-	if short != path {
-		return "…" + string(filepath.Separator) + short
-	}
-	return path
-}
