@@ -31,8 +31,9 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // unseen N: at least N processes run the script's brood as a worker, or ssh for one, and none shows a join URL.
-// Processes of other scripts do not count. What is read of a process that ends at that moment may be cut off and look
-// like one of this script, whose own go on: a URL counts if it is there a second later.
+// Processes of other scripts do not count: WORK in its environment says whose a process is. What is read of one that
+// ends at that moment may be cut off and look like one of this script, whose own go on: a URL counts if it is there a
+// second later.
 func unseen(ts *testscript.TestScript, neg bool, args []string) {
 	n := 0
 	var shown []string
@@ -72,8 +73,8 @@ func workerOf(ts *testscript.TestScript, path string) (line []byte, own bool) {
 	if err != nil || len(env) == 0 {
 		return nil, false // it has ended since: what is over has no environment
 	}
-	env = append([]byte{0}, env...) // over ssh there is no WORK
-	return line, !bytes.Contains(env, []byte("\x00WORK=")) || bytes.Contains(env, []byte("\x00WORK="+ts.Getenv("WORK")+"\x00"))
+	env = append([]byte{0}, env...)
+	return line, bytes.Contains(env, []byte("\x00WORK="+ts.Getenv("WORK")+"\x00"))
 }
 
 // daemon runs a server in the foreground until the script has ended. What it says is in NAME.log.
@@ -117,8 +118,8 @@ func sshServer(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	write("authorized", "%s", ts.ReadFile("mine.pub"))
 	write("known", "[127.0.0.1]:%s %s", port, ts.ReadFile("host.pub"))
-	write("sshd.conf", "Port %s\nListenAddress 127.0.0.1\nHostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
-		port, ts.MkAbs("host"), ts.MkAbs("authorized"))
+	write("sshd.conf", "Port %s\nListenAddress 127.0.0.1\nHostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\nSetEnv WORK=%s\n",
+		port, ts.MkAbs("host"), ts.MkAbs("authorized"), ts.Getenv("WORK"))
 	for name, key := range map[string]string{"SSH": "mine", "ELSE": "other"} {
 		write(key+".conf", "Host *\nUser %s\nIdentityFile %s\nIdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\nStrictHostKeyChecking yes\n",
 			me, ts.MkAbs(key), ts.MkAbs("known"))
