@@ -152,7 +152,7 @@ func (c *compiler) add(s *LayerSpec) error {
 		return err
 	}
 	in := c.m.Shape(from)
-	l := Layer{Kind: s.Kind, From: from, In: in, Out: in, Groups: 1, Weight: -1, Bias: -1, Mean: -1, Var: -1}
+	l := Layer{Kind: s.Kind, From: from, In: in, Out: in, Groups: 1, Rows: 1, Weight: -1, Bias: -1, Mean: -1, Var: -1}
 	if from > 0 {
 		l.Steps = c.m.Layers[from-1].Steps
 	}

@@ -83,14 +83,23 @@ func (c *compiler) norm(l *Layer, name string) {
 	l.Var = c.stat(name+".running_var", n, 1)
 }
 
-// layerNorm adds scale and shift of the sample's shape. Noise of low rank counts each as one row, as it does vectors.
-func (c *compiler) layerNorm(l *Layer, name string) {
-	l.Weight = c.tensor(name+".weight", l.In, start{at: 1})
-	l.Bias = c.tensor(name+".bias", l.In, start{})
+// layerNorm adds scale and shift of the sample's shape, or of a position's. Noise of low rank counts each as one row,
+// as it does vectors.
+func (c *compiler) layerNorm(l *Layer, s *LayerSpec, name string) error {
+	if err := positions(l, s); err != nil {
+		return err
+	}
+	shape := l.In
+	if l.Rows > 1 {
+		shape = []int{l.In[0] / l.Rows}
+	}
+	l.Weight = c.tensor(name+".weight", shape, start{at: 1})
+	l.Bias = c.tensor(name+".bias", shape, start{})
 	for _, i := range []int{l.Weight, l.Bias} {
 		t := &c.m.Layout.Tensors[i]
 		t.Cols = t.Len
 	}
+	return nil
 }
 
 // Init writes the initial parameters of a member into dst (Layout.Params elements, owned by the caller): batch-norm

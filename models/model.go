@@ -34,9 +34,14 @@ type Layer struct {
 	Groups              int     // of a convolution
 	Rate                float64 // dropout: the probability of zero
 	Slope               float64 // of a leaky rectifier, below zero
-	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias; mingru: the gate's)
+	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias; mingru: the gate's;
+	// attention: those that give q, k and v)
 	Weight, Bias int
 	State        [2]int // of mingru: weight and bias of the state that the gate lets in
+	Heads        int    // of attention
+	Project      [2]int // of attention: weight and bias of the projection of what its heads give
+	// rows that a sample is to a dense layer or a layernorm: the positions of a text one by one, or 1, all values together
+	Rows int
 	// positions of a text that the result has values for, one after the other in it; 0: it is no sequence
 	Steps     int
 	Mean, Var int // indices into Layout.StatTensors, -1 when absent
@@ -67,10 +72,15 @@ func (m *Model) Flops() (forward, gradient float64) {
 	for i := range m.Layers {
 		l := &m.Layers[i]
 		deep[i+1] = deep[l.From] || l.Weight >= 0 || l.Kind == Add && deep[l.With]
+		if l.Kind == Attention {
+			f, g := m.attentionFlops(l, deep[l.From])
+			forward, gradient = forward+f, gradient+g
+			continue
+		}
 		if l.Kind != Dense && l.Kind != Conv && l.Kind != MinGRU {
 			continue
 		}
-		n := 2 * float64(m.Layout.Tensors[l.Weight].Len)
+		n := 2 * float64(m.Layout.Tensors[l.Weight].Len*l.Rows)
 		if l.Kind == MinGRU { // two of them, at each position
 			n *= 2 * float64(m.Features)
 		}
@@ -84,6 +94,20 @@ func (m *Model) Flops() (forward, gradient float64) {
 	}
 	return forward, gradient
 }
+
+// attentionFlops is Flops of one layer. Scores that are not looked at count, since they are computed.
+func (m *Model) attentionFlops(l *Layer, deep bool) (forward, gradient float64) {
+	steps, asked, channels := m.Features, l.Asked(m), l.In[0]/m.Features
+	before, rest := 2*steps*3*channels*channels, 2*2*asked*steps*channels+2*asked*channels*channels
+	back := 2*before + 3*rest
+	if deep {
+		back += before
+	}
+	return float64(before + rest), float64(back)
+}
+
+// Asked is the positions that attention gives results for: all of the text, or the last alone.
+func (l *Layer) Asked(m *Model) int { return l.Out[0] / (l.In[0] / m.Features) }
 
 // Shape is that of a result.
 func (m *Model) Shape(result int) []int {

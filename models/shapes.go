@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -23,7 +24,7 @@ func (c *compiler) settle(l *Layer, s *LayerSpec) error {
 	case BatchNorm:
 		c.norm(l, "bn"+strconv.Itoa(n))
 	case LayerNorm:
-		c.layerNorm(l, "ln"+strconv.Itoa(n))
+		return c.layerNorm(l, s, "ln"+strconv.Itoa(n))
 	case Dropout:
 		if s.Rate == nil || !(*s.Rate >= 0 && *s.Rate < 1) {
 			return fmt.Errorf("needs rate, at least 0 and below 1")
@@ -40,6 +41,8 @@ func (c *compiler) settle(l *Layer, s *LayerSpec) error {
 		return c.embedding(l, s, "embed"+strconv.Itoa(n))
 	case MinGRU:
 		return c.mingru(l, s, "mingru"+strconv.Itoa(n))
+	case Attention:
+		return c.attention(l, s, "attention"+strconv.Itoa(n))
 	case Flatten:
 		l.Out = []int{Size(l.In)}
 	case GlobalAvg:
@@ -73,8 +76,25 @@ func (c *compiler) dense(l *Layer, s *LayerSpec, name string) error {
 	if len(l.In) != 1 {
 		return fmt.Errorf("needs a flat input and gets %s; put a flatten layer before it", show(l.In))
 	}
-	l.Out, l.Steps = []int{out}, 0
-	return c.linear(l, s, name, []int{out, l.In[0]})
+	if err := positions(l, s); err != nil {
+		return err
+	}
+	if l.Out = []int{l.Rows * out}; s.Positions == nil || !*s.Positions {
+		l.Steps = 0
+	}
+	return c.linear(l, s, name, []int{out, l.In[0] / l.Rows})
+}
+
+// positions settles whether a layer takes the positions of a text one by one.
+func positions(l *Layer, s *LayerSpec) error {
+	if s.Positions == nil || !*s.Positions {
+		return nil
+	}
+	if l.Steps == 0 {
+		return fmt.Errorf("has positions = true, and its input has no positions of a text; put it behind an embedding, or what keeps its positions, or leave the key out")
+	}
+	l.Rows = l.Steps
+	return nil
 }
 
 func (c *compiler) conv(l *Layer, s *LayerSpec, name string) (err error) {
@@ -110,6 +130,9 @@ func (c *compiler) sum(l *Layer, s *LayerSpec) (err error) {
 	}
 	if l.Stride, err = size(s.Stride, "stride", 1, 1); err != nil {
 		return err
+	}
+	if l.Steps == 0 && l.With > 0 {
+		l.Steps = c.m.Layers[l.With-1].Steps
 	}
 	w, k := c.m.Shape(l.With), l.Stride
 	image := len(w) == 3 && len(l.In) == 3
@@ -181,6 +204,40 @@ func (c *compiler) mingru(l *Layer, s *LayerSpec, name string) error {
 	}
 	if l.Out, l.Steps = []int{out}, 0; s.Sequence != nil && *s.Sequence {
 		l.Out, l.Steps = []int{steps * out}, steps
+	}
+	return nil
+}
+
+// attention is self-attention with several heads (Vaswani et al. 2017, section 3.2), in which a position sees itself
+// and those before it. With q, k and v of each position the thirds of W x + b, of which head j has its share of the
+// channels, and d the channels of a head,
+//
+//	head j = softmax(q k' / sqrt(d)) v,  result = W_o [head 1, head 2, ...] + b_o
+//
+// at all positions, or without sequence at the last alone. Tensors and how they begin are those of PyTorch's
+// MultiheadAttention.
+func (c *compiler) attention(l *Layer, s *LayerSpec, name string) (err error) {
+	steps := l.Steps
+	if steps == 0 {
+		return fmt.Errorf("goes along the positions of a text, and its input has none; put it behind an embedding, or what keeps its positions")
+	}
+	channels := l.In[0] / steps
+	if l.Heads, err = size(s.Heads, "heads", 1, 1); err != nil {
+		return err
+	}
+	if channels%l.Heads != 0 {
+		return fmt.Errorf("%d heads do not divide the %d channels of a position; take a divisor", l.Heads, channels)
+	}
+	if 3*channels*channels >= maxParams || l.Heads*steps*steps >= maxParams {
+		return fmt.Errorf("heads = %d over %d positions of %d channels are too many; take fewer", l.Heads, steps, channels)
+	}
+	within := func(squared float64) start { return start{bound: float32(math.Sqrt(squared))} }
+	l.Weight = c.tensor(name+".in_proj_weight", []int{3 * channels, channels}, within(6/float64(4*channels)))
+	l.Bias = c.tensor(name+".in_proj_bias", []int{3 * channels}, start{})
+	l.Project[0] = c.tensor(name+".out_proj.weight", []int{channels, channels}, within(1/float64(channels)))
+	l.Project[1] = c.tensor(name+".out_proj.bias", []int{channels}, start{})
+	if s.Sequence == nil || !*s.Sequence {
+		l.Out, l.Steps = []int{channels}, 0
 	}
 	return nil
 }

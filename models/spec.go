@@ -40,10 +40,12 @@ const (
 	Embedding Kind = "embedding"
 	// out, sequence (false): a recurrence over the positions of a text (Feng et al. 2024), see [compiler.mingru]
 	MinGRU Kind = "mingru"
+	// heads (1), sequence (false): causal self-attention over the positions of a text, see [compiler.attention]
+	Attention Kind = "attention"
 )
 
 // Kinds are all kinds of layers.
-var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, LayerNorm, ReLU, LeakyReLU, Tanh, SiLU, GELU, Dropout, Flatten, GlobalAvg, Add, Constant, Embedding, MinGRU}
+var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, LayerNorm, ReLU, LeakyReLU, Tanh, SiLU, GELU, Dropout, Flatten, GlobalAvg, Add, Constant, Embedding, MinGRU, Attention}
 
 // Losses that a model may be trained on.
 const (
@@ -93,14 +95,16 @@ type LayerSpec struct {
 	Init   *string  `toml:"init"`  // of dense, conv and mingru; see the Init constants
 
 	Vocabulary *int  `toml:"vocabulary"` // of embedding: the bytes that it has rows for are those below
-	Sequence   *bool `toml:"sequence"`   // of mingru: its states at all positions, not the last alone; false
+	Sequence   *bool `toml:"sequence"`   // of mingru and attention: results at all positions, not the last alone; false
+	Heads      *int  `toml:"heads"`      // of attention: each has its share of the channels; 1
+	Positions  *bool `toml:"positions"`  // of dense and layernorm: each position of a text by itself; false
 }
 
 // Keys are the optional keys that each kind takes, besides name and from.
 func (k Kind) Keys() ([]string, bool) {
 	switch k {
 	case Dense:
-		return []string{"out", "bias", "init"}, true
+		return []string{"out", "bias", "init", "positions"}, true
 	case Conv:
 		return []string{"out", "kernel", "stride", "pad", "groups", "bias", "init"}, true
 	case MaxPool, AvgPool:
@@ -115,9 +119,13 @@ func (k Kind) Keys() ([]string, bool) {
 		return []string{"vocabulary", "out"}, true
 	case MinGRU:
 		return []string{"out", "sequence", "init"}, true
+	case Attention:
+		return []string{"heads", "sequence"}, true
+	case LayerNorm:
+		return []string{"positions"}, true
 	case LeakyReLU:
 		return []string{"slope"}, true
-	case BatchNorm, LayerNorm, ReLU, Tanh, SiLU, GELU, Flatten, GlobalAvg:
+	case BatchNorm, ReLU, Tanh, SiLU, GELU, Flatten, GlobalAvg:
 		return nil, true
 	}
 	return nil, false
@@ -130,7 +138,8 @@ func (l *LayerSpec) given() (out []string) {
 		set  bool
 	}{{"out", l.Out != nil}, {"kernel", l.Kernel != nil}, {"stride", l.Stride != nil}, {"pad", l.Pad != nil},
 		{"groups", l.Groups != nil}, {"with", l.With != nil}, {"rate", l.Rate != nil}, {"slope", l.Slope != nil},
-		{"bias", l.Bias != nil}, {"init", l.Init != nil}, {"vocabulary", l.Vocabulary != nil}, {"sequence", l.Sequence != nil}} {
+		{"bias", l.Bias != nil}, {"init", l.Init != nil}, {"vocabulary", l.Vocabulary != nil}, {"sequence", l.Sequence != nil},
+		{"heads", l.Heads != nil}, {"positions", l.Positions != nil}} {
 		if k.set {
 			out = append(out, k.name)
 		}
@@ -164,7 +173,7 @@ func Parse(r io.Reader) (Spec, error) {
 		if errors.As(err, &strict) && len(strict.Errors) > 0 {
 			e := strict.Errors[0]
 			row, _ := e.Position()
-			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, bias, init, vocabulary and sequence", row, strings.Join(e.Key(), "."))}
+			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, bias, init, vocabulary, sequence, heads and positions", row, strings.Join(e.Key(), "."))}
 		}
 		return Spec{}, &SpecError{What: err.Error()}
 	}

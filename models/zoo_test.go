@@ -11,7 +11,7 @@ func TestZooCounts(t *testing.T) {
 		"darwinn-10k": {11274, 0}, "darwinn-30k": {28938, 0}, "darwinn-500k": {454922, 0}, "darwinn-3m": {3274634, 0}, "eggroll": {118016, 0},
 		"wrn-28-10": {36479194, 2 * (16 + 8*(160+320+640))}, "resnet20": {269722, 2 * (7*16 + 6*32 + 6*64)}, "resnet18": {11173962, 2 * (5*64 + 5*(128+256+512))},
 		"cif-300k": {360421, 2 * (2*64 + 3*(128+256) + 512)}, "cif-900k": {895973, 2 * (2*64 + 3*(128+256+512))}, "cif-8m": {7790794, 2 * (2*64 + 3*(128+256+512))},
-		"quadratic": {784, 0}, "bytes-mingru": {128*16 + 2*(64*16+64) + 2*(64*64+64) + 128*64 + 128, 0}, "bytes-small": {128*8 + 64*64 + 64 + 128*64 + 128, 0},
+		"quadratic": {784, 0}, "bytes-attention": {512 + 128*32 + 3*64 + 2*(96*32+96+32*32+32) + 32*64 + 64 + 64*32 + 32 + 128*32 + 128, 0}, "bytes-mingru": {128*16 + 2*(64*16+64) + 2*(64*64+64) + 128*64 + 128, 0}, "bytes-small": {128*8 + 64*64 + 64 + 128*64 + 128, 0},
 	} {
 		m, err := Load(name)
 		if err != nil {
@@ -24,7 +24,7 @@ func TestZooCounts(t *testing.T) {
 			t.Errorf("%s calls itself %q (%q)", name, m.Name, m.Doc)
 		}
 	}
-	if len(List()) != 23 {
+	if len(List()) != 24 {
 		t.Errorf("models %v: add the new one to this test", List())
 	}
 }

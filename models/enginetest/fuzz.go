@@ -61,20 +61,32 @@ func (mk Make) fuzzText(t *testing.T) {
 			out := d.pick(1, 3, 16, 17)
 			d.add([]int{context * out}, "embedding vocabulary=%d out=%d", d.pick(3, 33, 256), out)
 			for range 1 + d.r.IntN(5) {
-				switch d.r.IntN(5) {
+				switch d.r.IntN(8) {
 				case 0:
 					d.add(d.last(), "%s", []string{"relu", "tanh", "gelu", "dropout rate=0.3"}[d.r.IntN(4)])
 				case 1:
 					if from := 1 + d.r.IntN(len(d.shapes)-1); slices.Equal(d.shapes[from], d.last()) {
 						d.add(d.last(), "add with='r%d'", from)
 					}
+				case 2:
+					d.add(d.last(), "attention sequence=true heads=%d", d.divisor(d.last()[0]/context))
+				case 3:
+					if n := d.last()[0]; n >= 6 { // fewer normalise badly
+						d.add(d.last(), "layernorm positions=%t", n/context >= 6)
+					}
+				case 4:
+					out := d.pick(1, 4, 17)
+					d.add([]int{context * out}, "dense positions=true out=%d bias=%t", out, d.r.IntN(3) > 0)
 				default:
 					out := d.pick(1, 4, 7, 33)
 					d.add([]int{context * out}, "mingru sequence=true out=%d", out)
 				}
 			}
-			if d.r.IntN(2) == 0 {
+			switch wide := d.last()[0] / context; d.r.IntN(3) {
+			case 0:
 				d.add([]int{5}, "mingru out=5")
+			case 1:
+				d.add([]int{wide}, "attention heads=%d", d.divisor(wide))
 			}
 			d.add([]int{3}, "dense out=3")
 			t.Cleanup(func() {
@@ -86,6 +98,14 @@ func (mk Make) fuzzText(t *testing.T) {
 			mk.compare(t, m, ToyText(t, context), d.samples, 16, 3)
 		})
 	}
+}
+
+// divisor is one of n.
+func (d *draft) divisor(n int) int {
+	if k := 1 + d.r.IntN(min(n, 4)); n%k == 0 {
+		return k
+	}
+	return 1
 }
 
 // draft is a model in the making.

@@ -131,19 +131,23 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 		y := zeros(l.Out)
 		switch l.Kind {
 		case models.Dense:
-			w := r.tensor(l.Weight)
+			w, in, wide := r.tensor(l.Weight), len(x)/l.Rows, len(y)/l.Rows
 			for o := range y {
-				for j := range x {
-					y[o][0][0] += w[o*len(x)+j] * x[j][0][0]
+				row, unit := o/wide, o%wide
+				for j := range in {
+					y[o][0][0] += w[unit*in+j] * x[row*in+j][0][0]
 				}
 				if l.Bias >= 0 {
-					y[o][0][0] += r.tensor(l.Bias)[o]
+					y[o][0][0] += r.tensor(l.Bias)[unit]
 				}
 			}
 		case models.Conv:
 			r.conv(l, x, y)
 		case models.LayerNorm:
-			r.layerNorm(l, x, y)
+			for row := range l.Rows {
+				wide := len(x) / l.Rows
+				r.layerNorm(l, x[row*wide:(row+1)*wide], y[row*wide:(row+1)*wide])
+			}
 		case models.MaxPool:
 			for c := range y {
 				for a := range y[c] {
@@ -183,6 +187,8 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 			}
 		case models.MinGRU:
 			r.minGRU(l, x, y)
+		case models.Attention:
+			r.attention(l, x, y)
 		case models.Embedding:
 			w, out := r.tensor(l.Weight), len(y)/len(x)
 			for place := range x {
@@ -290,6 +296,47 @@ func (r *reference) minGRU(l *models.Layer, x, y volume) {
 		}
 		if l.Steps == 0 {
 			y[unit][0][0] = h
+		}
+	}
+}
+
+// attention looks back from each position that is asked: one score for each position up to it.
+func (r *reference) attention(l *models.Layer, x, y volume) {
+	steps := r.m.Features
+	wide := len(x) / steps
+	head := wide / l.Heads
+	part := func(which, t, i int) float64 { // of q, k and v
+		sum := r.tensor(l.Bias)[which*wide+i]
+		for j := range wide {
+			sum += r.tensor(l.Weight)[(which*wide+i)*wide+j] * x[t*wide+j][0][0]
+		}
+		return sum
+	}
+	asked := len(y) / wide
+	for t := steps - asked; t < steps; t++ {
+		gives := make([]float64, wide)
+		for h := range l.Heads {
+			var sum float64
+			weights := make([]float64, t+1)
+			for u := range weights {
+				for i := h * head; i < (h+1)*head; i++ {
+					weights[u] += part(0, t, i) * part(1, u, i) / math.Sqrt(float64(head))
+				}
+				weights[u] = math.Exp(weights[u])
+				sum += weights[u]
+			}
+			for u, w := range weights {
+				for i := h * head; i < (h+1)*head; i++ {
+					gives[i] += w / sum * part(2, u, i)
+				}
+			}
+		}
+		for o := range wide {
+			at := (t-steps+asked)*wide + o
+			y[at][0][0] = r.tensor(l.Project[1])[o]
+			for i, v := range gives {
+				y[at][0][0] += r.tensor(l.Project[0])[o*wide+i] * v
+			}
 		}
 	}
 }

@@ -298,10 +298,10 @@ func TestMissingLayers(t *testing.T) {
 	}
 	strange := *m
 	strange.Layers = append([]models.Layer(nil), m.Layers...)
-	strange.Layers[1].Kind = "attention"
+	strange.Layers[1].Kind = "strange"
 	d := &crooked{Device: open(t)}
 	_, err := gpu.New(d, &strange, set)
-	if _, ok := errors.AsType[*gpu.UncoveredError](err); !ok || err.Error() != "model mlp-small: layer 2: a layer of kind attention has no kernels for a device yet: train it on the processor" {
+	if _, ok := errors.AsType[*gpu.UncoveredError](err); !ok || err.Error() != "model mlp-small: layer 2: a layer of kind strange has no kernels for a device yet: train it on the processor" {
 		t.Error(err)
 	}
 	if len(d.held) > 0 {

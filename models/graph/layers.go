@@ -59,6 +59,8 @@ func (b *builder) layer(i int) {
 		v, n := b.param(l.Bias, l.Out[0], 1), b.net.samples
 		zero := b.fixed("zero"+strconv.Itoa(i), make([]float32, l.Out[0]*n), l.Out[0], n)
 		b.to(func() (*G.Node, error) { return G.BroadcastAdd(zero, v, nil, []byte{1}) })
+	case models.Attention:
+		b.attention(i, l)
 	case models.MinGRU:
 		b.minGRU(i, l)
 	case models.Embedding:
@@ -76,11 +78,18 @@ func (b *builder) layer(i int) {
 }
 
 func (b *builder) dense(l *models.Layer) {
-	w := b.param(l.Weight, l.Out[0], l.In[0])
+	in, out := l.In[0]/l.Rows, l.Out[0]/l.Rows
+	if l.Rows > 1 {
+		b.byPosition(l.Rows, in)
+	}
+	w := b.param(l.Weight, out, in)
 	b.to(func() (*G.Node, error) { return G.Mul(w, b.x) })
 	if l.Bias >= 0 {
-		v := b.param(l.Bias, l.Out[0], 1)
+		v := b.param(l.Bias, out, 1)
 		b.to(func() (*G.Node, error) { return G.BroadcastAdd(b.x, v, nil, []byte{1}) })
+	}
+	if l.Rows > 1 {
+		b.bySample(l.Rows, out)
 	}
 }
 
@@ -225,8 +234,11 @@ func (b *builder) times(c float32) {
 // layerNorm takes means by products: a row of 1/n adds up the features of each sample, and a column of ones hands the
 // sum to all of them. The gradients of these are right for any shape, which those of sums along an axis are not.
 func (b *builder) layerNorm(i int, l *models.Layer) {
-	n, samples := models.Size(l.In), b.net.samples
+	n, samples := models.Size(l.In)/l.Rows, b.net.samples*l.Rows
 	image := len(l.In) == 3
+	if l.Rows > 1 {
+		b.byPosition(l.Rows, n)
+	}
 	if image {
 		b.reshape(samples, n)
 		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
@@ -258,6 +270,9 @@ func (b *builder) layerNorm(i int, l *models.Layer) {
 	if image {
 		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 		b.reshape(samples, l.In[0], l.In[1], l.In[2])
+	}
+	if l.Rows > 1 {
+		b.bySample(l.Rows, n)
 	}
 }
 

@@ -266,7 +266,7 @@ func TestZooHasPlans(t *testing.T) {
 
 // TestUncovered: a kind that the plan does not know is named, so that another engine can take the model.
 func TestUncovered(t *testing.T) {
-	m := &models.Model{Name: "odd", Input: []int{1, 28, 28}, Layers: []models.Layer{{Kind: models.Flatten, In: []int{1, 28, 28}, Out: []int{784}}, {Kind: "attention"}}}
+	m := &models.Model{Name: "odd", Input: []int{1, 28, 28}, Layers: []models.Layer{{Kind: models.Flatten, In: []int{1, 28, 28}, Out: []int{784}}, {Kind: "strange"}}}
 	_, err := compile(m)
 	var u *UncoveredError
 	if !errors.As(err, &u) || u.Layer != 2 {

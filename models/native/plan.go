@@ -100,6 +100,9 @@ func compile(m *models.Model) (*plan, error) {
 func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 	switch l.Kind {
 	case models.Dense:
+		if l.Rows > 1 {
+			return p.along(l, p.form(in, l.In, false)), nil
+		}
 		return p.dense(l, p.form(in, l.In, false)), nil
 	case models.Conv:
 		return p.conv(l, p.form(in, l.In, true))
@@ -133,6 +136,8 @@ func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 		return p.embedding(l, in), nil
 	case models.MinGRU:
 		return p.minGRU(l, p.form(in, l.In, false)), nil
+	case models.Attention:
+		return p.attention(l, p.form(in, l.In, false)), nil
 	}
 	return 0, fmt.Errorf("kind %q", l.Kind)
 }

@@ -44,6 +44,17 @@ input = [9]
 classes = 128
 layer = [{kind = "embedding", vocabulary = 128, out = 7}, {kind = "mingru", out = 33, sequence = true}, {kind = "gelu"}, {kind = "mingru", out = 21}, {kind = "dense", out = 128}]`,
 		"nn.Sequential(nn.Embedding(128, 7), MinGRU(7, 33), nn.GELU(), MinGRU(33, 21), Last(), nn.Linear(21, 128))", "view(-1, 9).long()"},
+	{`
+name = "attention"
+input = [11]
+classes = 128
+layer = [
+	{kind = "embedding", vocabulary = 128, out = 12, name = "e"}, {kind = "layernorm", positions = true}, {kind = "attention", heads = 3, sequence = true}, {kind = "add", with = "e", name = "a"},
+	{kind = "layernorm", positions = true}, {kind = "dense", out = 40, positions = true}, {kind = "gelu"}, {kind = "dense", out = 12, positions = true}, {kind = "add", with = "a"},
+	{kind = "attention", heads = 4}, {kind = "dense", out = 128},
+]`,
+		`nn.Sequential(nn.Embedding(128, 12), Beside(nn.LayerNorm(12), Attention(12, 3)),
+    Beside(nn.LayerNorm(12), nn.Linear(12, 40), nn.GELU(), nn.Linear(40, 12)), Attention(12, 4), Last(), nn.Linear(12, 128))`, "view(-1, 11).long()"},
 }
 
 // torchModule trains modules by SGD: parameters, samples and labels come in as raw files, the losses of each
@@ -64,6 +75,16 @@ class MinGRU(nn.Module):
             h = (1 - z[:, t]) * h + z[:, t] * c[:, t]
             all.append(h)
         return torch.stack(all, 1)
+class Attention(nn.Module):
+    def __init__(self, wide, heads):
+        super().__init__()
+        self.of = nn.MultiheadAttention(wide, heads, batch_first=True)
+    def forward(self, x):
+        n = x.shape[1]
+        return self.of(x, x, x, attn_mask=torch.ones(n, n).triu(1).bool(), need_weights=False)[0]
+class Beside(nn.Sequential):
+    def forward(self, x):
+        return x + super().forward(x)
 class Last(nn.Module):
     def forward(self, x):
         return x[:, -1]

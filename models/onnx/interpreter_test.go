@@ -239,6 +239,17 @@ func (s step) do(in []tensor) (tensor, error) {
 	case "LayerNormalization":
 		return s.layerNormalization(in)
 	case "Reshape":
+		if in[1].x[0] == -1 { // the samples, or rows of them
+			dims := []int{len(x.x)}
+			for _, d := range in[1].x[1:] {
+				dims = append(dims, int(d))
+				dims[0] /= int(d)
+			}
+			if size(dims) != len(x.x) {
+				return x, fmt.Errorf("%v as %v", x.dims, in[1].x)
+			}
+			return tensor{dims, x.x}, nil
+		}
 		dims := []int{n}
 		for _, d := range in[1].x[1:] {
 			dims = append(dims, int(d))
@@ -295,7 +306,16 @@ func (s step) do(in []tensor) (tensor, error) {
 			y.x[i] = float32((v-in[3].x[c])/float32(math.Sqrt(float64(in[4].x[c]+s.floats["epsilon"])))*in[1].x[c]) + in[2].x[c]
 		}
 		return y, nil
+	case "Transpose":
+		return s.transpose(x), nil
+	case "MatMul":
+		return matMul(x, in[1])
+	case "Softmax":
+		return s.softmax(x)
 	case "Slice":
+		if len(in) == 4 && len(x.dims) == 4 { // of axes 1 and 2
+			return slice(x, in[1:])
+		}
 		if len(x.dims) == 2 { // columns
 			lo, hi := int(in[1].x[0]), int(in[2].x[0])
 			if in[3].x[0] != 1 || lo < 0 || lo >= hi || hi > x.dims[1] {
@@ -343,6 +363,77 @@ func (s step) do(in []tensor) (tensor, error) {
 		return y, nil
 	}
 	return x, fmt.Errorf("the interpreter has no %s", s.op)
+}
+
+// transpose is of four axes.
+func (s step) transpose(x tensor) tensor {
+	var y tensor
+	for _, p := range s.ints["perm"] {
+		y.dims = append(y.dims, x.dims[p])
+	}
+	for i := range x.x {
+		rest, from := i, 0
+		at := [4]int{}
+		for d := 3; d >= 0; d-- {
+			at[s.ints["perm"][d]] = rest % y.dims[d]
+			rest /= y.dims[d]
+		}
+		for d := range 4 {
+			from = from*x.dims[d] + at[d]
+		}
+		y.x = append(y.x, x.x[from])
+	}
+	return y
+}
+
+// matMul multiplies the matrices of the last two of four axes.
+func matMul(a, b tensor) (tensor, error) {
+	if len(a.dims) != 4 || len(b.dims) != 4 || !slices.Equal(a.dims[:2], b.dims[:2]) || a.dims[3] != b.dims[2] {
+		return a, fmt.Errorf("a product of %v and %v", a.dims, b.dims)
+	}
+	rows, inner, cols := a.dims[2], a.dims[3], b.dims[3]
+	y := zeros(a.dims[0], a.dims[1], rows, cols)
+	for i := range y.x {
+		of, row, col := i/(rows*cols), i/cols%rows, i%cols
+		for j := range inner {
+			y.x[i] += float32(a.x[(of*rows+row)*inner+j] * b.x[(of*inner+j)*cols+col])
+		}
+	}
+	return y, nil
+}
+
+// softmax is along the last axis.
+func (s step) softmax(x tensor) (tensor, error) {
+	if a := s.ints["axis"][0]; a != -1 {
+		return x, fmt.Errorf("a softmax along axis %d", a)
+	}
+	y, n := each(x, math.Exp), x.dims[len(x.dims)-1]
+	for at := 0; at < len(y.x); at += n {
+		var sum float32
+		for _, v := range y.x[at : at+n] {
+			sum += v
+		}
+		for i := range n {
+			y.x[at+i] /= sum
+		}
+	}
+	return y, nil
+}
+
+// slice takes a part of axes 1 and 2 of four.
+func slice(x tensor, at []tensor) (tensor, error) {
+	lo, hi := [2]int{int(at[0].x[0]), int(at[0].x[1])}, [2]int{int(at[1].x[0]), int(at[1].x[1])}
+	if !slices.Equal(at[2].x, []float32{1, 2}) || hi[0] > x.dims[1] || hi[1] > x.dims[2] {
+		return x, fmt.Errorf("%v to %v of %v along %v", lo, hi, x.dims, at[2].x)
+	}
+	y := tensor{dims: []int{x.dims[0], hi[0] - lo[0], hi[1] - lo[1], x.dims[3]}}
+	for s := range x.dims[0] {
+		for i := lo[0]; i < hi[0]; i++ {
+			plane := x.x[(s*x.dims[1]+i)*x.dims[2]*x.dims[3]:]
+			y.x = append(y.x, plane[lo[1]*x.dims[3]:hi[1]*x.dims[3]]...)
+		}
+	}
+	return y, nil
 }
 
 // each applies f to every value.

@@ -172,7 +172,7 @@ func (g *graph) layer(i int, x []string) (string, error) {
 	window := []any{attribute{"kernel_shape", []int{l.Kernel, l.Kernel}}, attribute{"strides", []int{l.Stride, l.Stride}}}
 	switch l.Kind {
 	case models.Dense:
-		return g.node("Gemm", out, in, g.with(l, attribute{"transB", 1})...), nil
+		return g.each(l, in, out, func(x, y string) { g.node("Gemm", y, x, g.with(l, attribute{"transB", 1})...) }), nil
 	case models.Conv:
 		return g.node("Conv", out, in, g.with(l, append(window, attribute{"pads", []int{l.Pad, l.Pad, l.Pad, l.Pad}}, attribute{"group", l.Groups})...)...), nil
 	case models.MaxPool:
@@ -184,7 +184,9 @@ func (g *graph) layer(i int, x []string) (string, error) {
 	case models.ReLU:
 		return g.node("Relu", out, in), nil
 	case models.LayerNorm:
-		return g.node("LayerNormalization", out, in, g.param(l.Weight), g.param(l.Bias), attribute{"axis", 1}, attribute{"epsilon", float32(models.NormEpsilon)}), nil
+		return g.each(l, in, out, func(x, y string) {
+			g.node("LayerNormalization", y, x, g.param(l.Weight), g.param(l.Bias), attribute{"axis", 1}, attribute{"epsilon", float32(models.NormEpsilon)})
+		}), nil
 	case models.LeakyReLU:
 		return g.node("LeakyRelu", out, in, attribute{"alpha", float32(l.Slope)}), nil
 	case models.Tanh:
@@ -208,12 +210,56 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		return g.node("Flatten", out, rows, attribute{"axis", 1}), nil
 	case models.MinGRU:
 		return g.minGRU(l, in, out), nil
+	case models.Attention:
+		return g.attention(l, in, out), nil
 	case models.Constant:
 		n := g.node("Shape", out+".samples", in, attribute{"start", 0}, attribute{"end", 1})
 		shape := g.node("Concat", out+".shape", n, g.ints(out+".values", l.Out...), attribute{"axis", 0})
 		return g.node("Expand", out, g.param(l.Bias), shape), nil
 	}
 	return "", fmt.Errorf("model %s: layer %d: %s has no form in ONNX: export the model as safetensors", g.Net.Name, i+1, l.Kind)
+}
+
+// shaped is x in another shape, of which -1 is the size that is left.
+func (g *graph) shaped(name, x string, shape ...int) string {
+	return g.node("Reshape", name, x, g.ints(name+".shape", shape...))
+}
+
+// each adds f's nodes from x to y: for all values of a sample, or with each position of a text as a row of its own.
+func (g *graph) each(l *models.Layer, in, out string, f func(x, y string)) string {
+	if l.Rows == 1 {
+		f(in, out)
+		return out
+	}
+	f(g.shaped(out+".apart", in, -1, l.In[0]/l.Rows), out+".each")
+	return g.shaped(out, out+".each", -1, l.Out[0])
+}
+
+// attention is that of all heads at once: matrices are [sample, head, position, channel of the head].
+func (g *graph) attention(l *models.Layer, in, out string) string {
+	steps, asked := g.Net.Features, l.Asked(g.Net)
+	c := l.In[0] / steps
+	d := c / l.Heads
+	x := g.node("Gemm", out+".qkv", g.shaped(out+".apart", in, -1, c), g.param(l.Weight), g.param(l.Bias), attribute{"transB", 1})
+	x = g.node("Transpose", out+".heads", g.shaped(out+".parts", x, -1, steps, 3*l.Heads, d), attribute{"perm", []int{0, 2, 1, 3}})
+	part := func(name string, i, first int) string {
+		at := out + "." + name
+		return g.node("Slice", at, x, g.ints(at+".begin", i*l.Heads, first), g.ints(at+".end", (i+1)*l.Heads, steps), g.ints(at+".axes", 1, 2))
+	}
+	q, k, v := part("q", 0, steps-asked), part("k", 1, 0), part("v", 2, 0)
+	q = g.node("Mul", out+".scaled", q, g.floats(out+".scale", nil, []float32{float32(1 / math.Sqrt(float64(d)))}))
+	scores := g.node("MatMul", out+".scores", q, g.node("Transpose", out+".turned", k, attribute{"perm", []int{0, 1, 3, 2}}))
+	unseen := make([]float32, asked*steps)
+	for i := range asked {
+		for u := steps - asked + i + 1; u < steps; u++ {
+			unseen[i*steps+u] = float32(math.Inf(-1))
+		}
+	}
+	scores = g.node("Add", out+".seen", scores, g.floats(out+".unseen", []int{asked, steps}, unseen))
+	given := g.node("MatMul", out+".given", g.node("Softmax", out+".weights", scores, attribute{"axis", -1}), v)
+	given = g.shaped(out+".together", g.node("Transpose", out+".back", given, attribute{"perm", []int{0, 2, 1, 3}}), -1, c)
+	y := g.node("Gemm", out+".projected", given, g.param(l.Project[0]), g.param(l.Project[1]), attribute{"transB", 1})
+	return g.shaped(out, y, -1, asked*c)
 }
 
 // minGRU is the recurrence, position by position: nodes for each.

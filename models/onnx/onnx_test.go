@@ -219,9 +219,9 @@ func TestNumbers(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	m := enginetest.Compile(t, "[6]", "dense out=3")
-	m.Layers[0].Kind = "attention"
+	m.Layers[0].Kind = "strange"
 	err := Write(&bytes.Buffer{}, Model{Net: m, Params: make([]float32, m.Layout.Params)})
-	if err == nil || err.Error() != "model test: layer 1: attention has no form in ONNX: export the model as safetensors" {
+	if err == nil || err.Error() != "model test: layer 1: strange has no form in ONNX: export the model as safetensors" {
 		t.Error(err)
 	}
 	m.Layout.Params = 1 << 30

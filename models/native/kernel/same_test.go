@@ -85,6 +85,20 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		k.GemmBytes(m, n, kk, a, ld, b, ld, c, n, float32(r.NormFloat64()), normals(r, n))
 		return c
 	},
+	"CausalSoftmax": func(k *Kernels, r *rand.Rand) []float32 {
+		n := 1 + r.IntN(70)
+		rows := 1 + r.IntN(n)
+		x := rough(r, rows*n)
+		k.CausalSoftmax(x, rows, n)
+		return x
+	},
+	"CausalSoftmaxBack": func(k *Kernels, r *rand.Rand) []float32 {
+		n := 1 + r.IntN(70)
+		rows := 1 + r.IntN(n)
+		d := rough(r, rows*n)
+		k.CausalSoftmaxBack(d, rough(r, rows*n), rows, n)
+		return d
+	},
 	"CrossEntropy": func(k *Kernels, r *rand.Rand) []float32 {
 		rows, n := 1+r.IntN(70), 1+r.IntN(100)
 		x, labels, loss := normals(r, rows*n), make([]int32, rows), make([]float32, rows)

@@ -1,0 +1,189 @@
+package native
+
+import (
+	"math"
+
+	"brood/models"
+	"brood/models/native/kernel"
+)
+
+// attention is, for each sample and head, softmax(q k')v of what the first projection gives, and a second projection of
+// the heads' results side by side. q is divided by sqrt(d), d being the channels of a head, before its products. A
+// position sees itself and those before it.
+type attention struct {
+	wire
+	index                         int
+	steps, asked, channels, heads int // asked: the last positions, those that the result has
+	scale                         float32
+	before, behind                projection
+}
+
+func (p *plan) attention(l *models.Layer, in int) int {
+	steps := p.model.Features
+	c := l.In[0] / steps
+	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, false)), parameters: true}
+	return p.to(&attention{wire: w, index: len(p.ops), steps: steps, asked: l.Asked(p.model), channels: c, heads: l.Heads,
+		scale:  float32(1 / math.Sqrt(float64(c/l.Heads))),
+		before: projection{c, 3 * c, l.Weight, l.Bias}, behind: projection{c, c, l.Project[0], l.Project[1]}})
+}
+
+// saves q, k and v, what the heads give, their weights, and room for the gradients of one head's.
+func (o *attention) saves(samples int) int {
+	return samples * (o.steps*3*o.channels + o.asked*o.channels + (o.heads+1)*o.asked*o.steps)
+}
+
+// kept is what is saved of the present samples: q, k and v as [sample][position][3*channels], what the heads give as
+// [sample][asked][channels], weights as [sample][head][asked][position], room as [sample][asked][position].
+func (o *attention) kept(p *pass) (qkv, given, weights, room []float32) {
+	rest := p.saved[o.index]
+	take := func(floats int) (x []float32) {
+		x, rest = rest[:p.n*floats], rest[p.n*floats:]
+		return x
+	}
+	return take(o.steps * 3 * o.channels), take(o.asked * o.channels), take(o.heads * o.asked * o.steps), take(o.asked * o.steps)
+}
+
+func (o *attention) packs(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
+	n, a, c := o.steps, o.asked, o.channels
+	d := c / o.heads
+	r := o.before.packs(k, samples*n, gradients).Max(o.behind.packs(k, samples*a, gradients))
+	r = r.Max(k.GemmRoom(kernel.NT, a, n, d, 3*c, 3*c)).Max(k.GemmRoom(kernel.NN, a, d, n, n, 3*c))
+	if gradients {
+		r = r.Max(k.GemmRoom(kernel.NT, a, n, d, c, 3*c)).Max(k.GemmRoom(kernel.TN, n, d, a, n, c)).Max(k.GemmRoom(kernel.TN, n, d, a, n, 3*c))
+	}
+	return r
+}
+
+func (o *attention) forward(p *pass) {
+	p.spread((*attentionBefore)(o), strips(o.before.nOut))
+	p.spread((*attentionHeads)(o), p.blocks())
+	p.spread((*attentionBehind)(o), strips(o.behind.nOut))
+}
+
+func (o *attention) backward(p *pass, input bool) {
+	p.spread((*attentionBehindWeights)(o), strips(o.behind.nOut))
+	p.spread((*attentionBehindData)(o), strips(o.behind.nIn))
+	p.spread((*attentionBack)(o), p.blocks())
+	p.spread((*attentionBeforeWeights)(o), strips(o.before.nOut))
+	if input {
+		p.spread((*attentionBeforeData)(o), strips(o.before.nIn))
+	}
+}
+
+type attentionBefore attention
+
+func (f *attentionBefore) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*attention)(f)
+	qkv, _, _, _ := o.kept(p)
+	o.before.forward(p, k, p.n*o.steps, qkv, p.act[o.in], lo, hi)
+}
+
+type attentionBehind attention
+
+func (f *attentionBehind) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*attention)(f)
+	_, given, _, _ := o.kept(p)
+	o.behind.forward(p, k, p.n*o.asked, p.act[o.out], given, lo, hi)
+}
+
+type attentionBehindWeights attention
+
+func (f *attentionBehindWeights) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*attention)(f)
+	_, given, _, _ := o.kept(p)
+	o.behind.weights(p, k, p.n*o.asked, p.dy, given, lo, hi)
+}
+
+type attentionBehindData attention
+
+// run writes the gradient of what the heads gave over it.
+func (f *attentionBehindData) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*attention)(f)
+	_, given, _, _ := o.kept(p)
+	o.behind.data(p, k, p.n*o.asked, given, p.dy, lo, hi)
+}
+
+type attentionBeforeWeights attention
+
+func (f *attentionBeforeWeights) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*attention)(f)
+	qkv, _, _, _ := o.kept(p)
+	o.before.weights(p, k, p.n*o.steps, qkv, p.act[o.in], lo, hi)
+}
+
+type attentionBeforeData attention
+
+func (f *attentionBeforeData) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*attention)(f)
+	qkv, _, _, _ := o.kept(p)
+	o.before.data(p, k, p.n*o.steps, p.dx, qkv, lo, hi)
+}
+
+// head is what head h of sample s works on: q of the asked positions and k and v of all, at the stride of 3*channels,
+// what it gives, at that of channels, and its weights.
+type head struct{ q, k, v, given, weights []float32 }
+
+func (o *attention) head(s, h int, qkv, given, weights []float32) head {
+	c, d := o.channels, o.channels/o.heads
+	at := s*o.steps*3*c + h*d
+	return head{qkv[at+(o.steps-o.asked)*3*c:], qkv[at+c:], qkv[at+2*c:], given[s*o.asked*c+h*d:], weights[(s*o.heads+h)*o.asked*o.steps:][:o.asked*o.steps]}
+}
+
+// query is the q of asked position i of sample s, for all heads.
+func (o *attention) query(qkv []float32, s, i int) []float32 {
+	return qkv[(s*o.steps+o.steps-o.asked+i)*3*o.channels:][:o.channels]
+}
+
+type attentionHeads attention
+
+func (f *attentionHeads) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*attention)(f)
+	qkv, given, weights, _ := o.kept(p)
+	c, d := o.channels, o.channels/o.heads
+	lo, hi = p.rows(lo, hi)
+	for s := lo; s < hi; s++ {
+		for i := range o.asked {
+			k.Scale(o.query(qkv, s, i), o.scale)
+		}
+		for h := range o.heads {
+			x := o.head(s, h, qkv, given, weights)
+			k.Gemm(kernel.NT, o.asked, o.steps, d, x.q, 3*c, x.k, 3*c, x.weights, o.steps, nil)
+			k.CausalSoftmax(x.weights, o.asked, o.steps)
+			k.Gemm(kernel.NN, o.asked, d, o.steps, x.weights, o.steps, x.v, 3*c, x.given, c, nil)
+		}
+	}
+}
+
+type attentionBack attention
+
+// run writes the gradients of q, k and v over them. With g the gradient of what a head gave, w its weights and e that
+// of its scores,
+//
+//	v: w' g,  e = softmax's of g v',  q: e k * scale,  k: e' (q * scale)
+//
+// in an order in which nothing is overwritten that is still read: q's goes by the place of g.
+func (f *attentionBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*attention)(f)
+	qkv, given, weights, room := o.kept(p)
+	n, a, c, d := o.steps, o.asked, o.channels, o.channels/o.heads
+	lo, hi = p.rows(lo, hi)
+	for s := lo; s < hi; s++ {
+		e := room[s*a*n : (s+1)*a*n]
+		for h := range o.heads {
+			x := o.head(s, h, qkv, given, weights)
+			k.Gemm(kernel.NT, a, n, d, x.given, c, x.v, 3*c, e, n, nil)
+			k.Gemm(kernel.TN, n, d, a, x.weights, n, x.given, c, x.v, 3*c, nil)
+			k.CausalSoftmaxBack(e, x.weights, a, n)
+			k.Gemm(kernel.NN, a, d, n, e, n, x.k, 3*c, x.given, c, nil)
+			k.Gemm(kernel.TN, n, d, a, e, n, x.q, 3*c, x.k, 3*c, nil)
+		}
+		for t := range n - a {
+			clear(qkv[(s*n+t)*3*c:][:c])
+		}
+		for i := range a {
+			q := o.query(qkv, s, i)
+			copy(q, given[(s*a+i)*c:])
+			k.Scale(q, o.scale)
+		}
+	}
+}

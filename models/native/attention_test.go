@@ -1,0 +1,37 @@
+package native
+
+import (
+	"testing"
+
+	"brood/models"
+)
+
+// TestAttentionHasOneResult: a transformer gives the same bits on every twin and any number of threads, with heads of
+// few channels and more positions than a tile has rows.
+func TestAttentionHasOneResult(t *testing.T) {
+	m, err := models.FromSource("transformer", []byte(`
+name = "transformer"
+input = [19]
+classes = 128
+layer = [
+	{kind = "embedding", vocabulary = 128, out = 15, name = "x"}, {kind = "layernorm", positions = true},
+	{kind = "attention", heads = 5, sequence = true}, {kind = "add", with = "x"}, {kind = "dense", out = 33, positions = true}, {kind = "gelu"},
+	{kind = "attention", heads = 3}, {kind = "dense", out = 128},
+]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := text(t, m)
+	var want string
+	for _, twin := range twinsHere() {
+		for _, threads := range []int{1, 3} {
+			got := teamwork(t, m, set, 1, threads, twin)
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%s on %d threads: %s, want %s", twin, threads, got, want)
+			}
+		}
+	}
+}
