@@ -418,6 +418,13 @@ func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
 	}
 	if len(p.Claims) > 0 {
-		fmt.Fprintf(w, "               several seeds judge it: brood reproduce %s\n", cmp.Or(p.Study, p.Name))
+		words := []string{"reproduce", cmp.Or(p.Study, p.Name)}
+		if strings.HasSuffix(p.Name, ".toml") {
+			words[1] = p.Name // a study of one's own is its file, whatever it calls itself
+		}
+		if full {
+			words = append(words, "--full")
+		}
+		fmt.Fprintf(w, "               several seeds judge it: %s\n", shellLine(words))
 	}
 }
