@@ -303,6 +303,10 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	p.release()
 	s := p.Finish(exit)
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, clockTime(s.Seconds), exit.Reason)
+	defer fmt.Fprintf(p.out, "  session      %s\n", s.Session)
+	if s.Rounds == 0 {
+		return // nothing was measured
+	}
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %s\n", tui.Number(*s.TrainLoss))
 	} else if s.TrainLoss != nil && p.Config.Maximises() {
@@ -328,14 +332,13 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 		fmt.Fprintf(p.out, "  %-12s %s %s\n", op, humanBytes(s.BytesSent[op]), same)
 	}
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
-	if s.SecondsPredicted > 0 {
+	if s.SecondsPredicted > 0 && exit.Phase == event.Finished {
 		fmt.Fprintf(p.out, "  time         %s, estimated %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted))
 	}
 	if p.job != nil && exit.Phase == event.Finished {
 		claimed(p.out, p.job.Config.Preset, p.Metric)
 	}
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
-	fmt.Fprintf(p.out, "  session      %s\n", s.Session)
 }
 
 // clockTime is a time to a tenth of a second, and below one to a millisecond.
