@@ -121,7 +121,7 @@ func benchStart(c *cobra.Command, report func(measurement)) error {
 	}
 	gone := make(chan error, 1)
 	go func() { gone <- child.Wait() }()
-	client, err := waitForDoor(c.Context(), dir, gone, logPath)
+	client, err := awaitDoor(c.Context(), dir, gone, logPath, func(uint64) {})
 	if err != nil {
 		return err
 	}

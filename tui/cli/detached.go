@@ -19,6 +19,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/session"
+	"brood/tui"
 )
 
 // runDetached starts the run as a process of its own and looks at it, as at any other run.
@@ -41,34 +42,63 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		return err
 	}
 	o.Dir = dir
-	client, err := trainDetached(c.Context(), o, keep)
+	run, err := trainDetached(c.Context(), o, keep)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
 	if f.background {
-		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", dir, filepath.Base(dir), filepath.Base(dir))
-		return nil
+		return inBackground(run, s)
 	}
-	return look(c.Context(), live(dir, client), f.draw.options(), option.Objective.Text(o.Options), s)
+	defer run.Close()
+	return look(c.Context(), run, f.draw.options(), option.Objective.Text(o.Options), s)
 }
 
-// trainDetached starts a new run, or one that goes on, as a process of its own, and waits until it answers. When a new
-// one fails, what was made for it below keep is taken back.
-func trainDetached(ctx context.Context, o host.Order, keep string) (*door.Client, error) {
+// inBackground says where a run is that nobody looks at.
+func inBackground(run tui.Opened, s streams) error {
+	name := filepath.Base(run.Session)
+	if run.Commander == nil {
+		fmt.Fprintf(s.out, "the run is over, session %s\nlook at it: brood replay %s\n", run.Session, name)
+	} else {
+		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", run.Session, name, name)
+	}
+	return run.Close()
+}
+
+// trainDetached starts a new run, or one that goes on, as a process of its own, and waits until it answers, or is over.
+// When a new one fails, what was made for it below keep is taken back.
+func trainDetached(ctx context.Context, o host.Order, keep string) (tui.Opened, error) {
 	child, logPath, err := startDetached(o)
 	if err != nil {
-		return nil, err
+		return tui.Opened{}, err
 	}
 	gone := make(chan error, 1)
 	go func() { gone <- child.Wait() }()
-	client, err := waitForDoor(ctx, o.Dir, gone, logPath)
+	run, err := arrival(ctx, o.Dir, gone, logPath, func(uint64) {})
 	if err != nil && !o.Resume {
 		os.Remove(logPath)
 		vanish(o.Dir, keep)
 	}
-	return client, err
+	return run, err
 }
+
+// arrival is a run that was started, once it answers, or the recording of one that was over before.
+func arrival(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (tui.Opened, error) {
+	client, err := awaitDoor(ctx, dir, gone, logPath, told)
+	if err == nil {
+		return live(dir, client), nil
+	}
+	if !errors.Is(err, errOver) {
+		return tui.Opened{}, err
+	}
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return tui.Opened{}, err
+	}
+	return recorded(dir, r), nil
+}
+
+// errOver is of a run whose process ended well before it could be looked at.
+var errOver = errors.New("the run is over")
 
 // place chooses the session's directory before the process that will own it starts.
 func (f *runFlags) place(o host.Options) (string, error) {
@@ -144,12 +174,8 @@ func startDetached(o host.Order) (*exec.Cmd, string, error) {
 	return child, logPath, child.Start()
 }
 
-// waitForDoor waits until the run answers, or its process ends with a sentence.
-func waitForDoor(ctx context.Context, dir string, gone <-chan error, logPath string) (*door.Client, error) {
-	return awaitDoor(ctx, dir, gone, logPath, func(uint64) {})
-}
-
-// awaitDoor is told meanwhile of the rounds that are executed again before the run begins, as they are done.
+// awaitDoor waits until the run answers, or its process ends: with a sentence, or well, which is [errOver]. It tells
+// meanwhile of the rounds that are executed again before the run begins, as they are done.
 func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (*door.Client, error) {
 	if _, err := session.SocketPath(dir); err != nil {
 		return nil, err
@@ -169,6 +195,9 @@ func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath strin
 		}
 		select {
 		case err := <-gone:
+			if err == nil {
+				return nil, errOver
+			}
 			text, _ := os.ReadFile(logPath)
 			sentence := strings.TrimPrefix(strings.TrimSpace(string(text)), "brood: ")
 			code := exitFailed
@@ -177,7 +206,7 @@ func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath strin
 				code = exit.ExitCode()
 			}
 			if sentence == "" {
-				sentence = fmt.Sprintf("the run ended before it could be looked at: brood replay %s", dir)
+				sentence = fmt.Sprintf("the run's process ended (%v) before it could be looked at: brood replay %s", err, dir)
 			}
 			return nil, &exitError{code: code, err: errors.New(sentence)}
 		case <-ctx.Done():

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/session"
+	"brood/tui"
 )
 
 func forkCommand(s streams) *cobra.Command {
@@ -98,32 +98,27 @@ func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, s 
 	if err := f.vacant(o.Dir); err != nil {
 		return err
 	}
-	client, err := forkDetached(c.Context(), o, keep, func(uint64) {})
+	run, err := forkDetached(c.Context(), o, keep, func(uint64) {})
 	if err != nil {
 		return err
 	}
-	client.Close()
-	name := filepath.Base(o.Dir)
-	fmt.Fprintf(s.out,
-		"training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n",
-		o.Dir, name, name)
-	return nil
+	return inBackground(run, s)
 }
 
-// forkDetached starts a branch as a process of its own and waits until it answers. told hears of the rounds that are
-// executed again until then. When that fails or ctx ends, the process is ended and what it made, below keep, is taken
-// back.
-func forkDetached(ctx context.Context, o host.Order, keep string, told func(uint64)) (*door.Client, error) {
+// forkDetached starts a branch as a process of its own and waits until it answers, or is over. told hears of the rounds
+// that are executed again until then. When that fails or ctx ends, the process is ended and what it made, below keep,
+// is taken back.
+func forkDetached(ctx context.Context, o host.Order, keep string, told func(uint64)) (tui.Opened, error) {
 	fresh := vacuous(o.Dir)
 	child, logPath, err := startDetached(o)
 	if err != nil {
-		return nil, err
+		return tui.Opened{}, err
 	}
 	gone, ended := make(chan error, 1), make(chan struct{})
 	go func() { gone <- child.Wait(); close(ended) }()
-	client, err := awaitDoor(ctx, o.Dir, gone, logPath, told)
+	run, err := arrival(ctx, o.Dir, gone, logPath, told)
 	if err == nil {
-		return client, nil
+		return run, nil
 	}
 	_ = child.Process.Kill() // it may have ended by itself
 	<-ended
@@ -132,5 +127,5 @@ func forkDetached(ctx context.Context, o host.Order, keep string, told func(uint
 		os.RemoveAll(o.Dir)
 		vanish(filepath.Dir(o.Dir), keep)
 	}
-	return nil, err
+	return tui.Opened{}, err
 }

@@ -298,9 +298,9 @@ func (l *shelf) Begin(ctx context.Context, r tui.Request) (tui.Opened, error) {
 	if w.order.Dir, err = w.flags.place(w.order.Options); err != nil {
 		return tui.Opened{}, err
 	}
-	client, err := forkDetached(ctx, w.order, keep, func(uint64) {})
+	run, err := forkDetached(ctx, w.order, keep, func(uint64) {})
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	return l.went(live(w.order.Dir, client)), nil
+	return l.went(run), nil
 }

@@ -105,11 +105,11 @@ func (l *shelf) Resume(ctx context.Context, dir string, limit event.Limit) (tui.
 	}
 	options.Limit = limit
 	o := host.Order{Dir: dir, Resume: true, Options: options}
-	client, err := trainDetached(ctx, o, "")
+	run, err := trainDetached(ctx, o, "")
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	return l.went(live(dir, client)), nil
+	return l.went(run), nil
 }
 
 // Stop implements tui.Keeper.
@@ -194,11 +194,11 @@ func (l *shelf) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
 	for _, s := range b.Set {
 		o.Options.Set = append(o.Options.Set, event.Setting{Knob: s.Knob, Expr: s.Expr})
 	}
-	client, err := forkDetached(ctx, o, keep, b.Told)
+	run, err := forkDetached(ctx, o, keep, b.Told)
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	return l.went(live(dir, client)), nil
+	return l.went(run), nil
 }
 
 // Nearest implements tui.Brancher.

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestOverBeforeLookedAt begins runs that end before whoever began them finds their door: one that ended well is its
+// recording, and nothing of it is taken back; one that was killed is an error.
+func TestOverBeforeLookedAt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "short")
+	var out, errs bytes.Buffer
+	s := streams{out: &out, err: &errs}
+	args := []string{"run", "--json", "--session", dir, "--model", "softmax", "--data", "glyphs", "--algorithm", "dp-sgd", "--members", "1", "--rounds", "2"}
+	if status := Run(context.Background(), args, s); status != 0 {
+		t.Fatal(errs.String())
+	}
+	out.Reset()
+	gone := make(chan error, 1)
+	gone <- nil
+	run, err := arrival(context.Background(), dir, gone, filepath.Join(dir, "no.log"), func(uint64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Commander != nil || run.Session != dir {
+		t.Fatalf("a run that is over takes commands, or is %q", run.Session)
+	}
+	if err := inBackground(run, s); err != nil {
+		t.Fatal(err)
+	}
+	if want := "the run is over, session " + dir + "\nlook at it: brood replay short\n"; out.String() != want {
+		t.Fatalf("%q, want %q", out.String(), want)
+	}
+	gone <- errors.New("signal: killed")
+	if _, err := arrival(context.Background(), dir, gone, filepath.Join(dir, "no.log"), func(uint64) {}); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+		t.Fatalf("a run whose process was killed: %v", err)
+	}
+}
