@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	goruntime "runtime"
@@ -43,7 +44,10 @@ func doctorCommand(s streams) *cobra.Command {
 		} else {
 			t.write(s.out)
 		}
-		if failed > 0 {
+		switch {
+		case failed == 1:
+			return errors.New("one of these keeps brood from running")
+		case failed > 1:
 			return fmt.Errorf("%d of these keep brood from running", failed)
 		}
 		return nil
