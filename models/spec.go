@@ -11,9 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
-	"github.com/pelletier/go-toml/v2"
+	"brood/models/tomltext"
 )
 
 // Kind names what a layer does.
@@ -166,16 +165,17 @@ func (e *SpecError) Error() string {
 
 // Parse reads a TOML model. Unknown keys are errors.
 func Parse(r io.Reader) (Spec, error) {
-	var s Spec
-	d := toml.NewDecoder(io.LimitReader(r, 1<<20)).DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		var strict *toml.StrictMissingError
-		if errors.As(err, &strict) && len(strict.Errors) > 0 {
-			e := strict.Errors[0]
-			row, _ := e.Position()
-			return Spec{}, &SpecError{What: fmt.Sprintf("line %d: unknown key %q; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, bias, init, vocabulary, sequence, heads and positions", row, strings.Join(e.Key(), "."))}
-		}
+	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
 		return Spec{}, &SpecError{What: err.Error()}
+	}
+	var s Spec
+	if err := tomltext.Decode(text, &s); err != nil {
+		what := err.Error()
+		if unknown := (*tomltext.UnknownError)(nil); errors.As(err, &unknown) {
+			what += "; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, bias, init, vocabulary, sequence, heads and positions"
+		}
+		return Spec{}, &SpecError{What: what}
 	}
 	return s, nil
 }

@@ -3,7 +3,6 @@
 package presets
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"errors"
@@ -15,9 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"brood/models/data"
+	"brood/models/tomltext"
 	"brood/models/typed"
 	"brood/optim/catalog"
 	"brood/optim/protocol"
@@ -134,21 +132,12 @@ func (p *Preset) beside(dir string) {
 // Parse reads a preset and checks its algorithm and the names of its knobs.
 func Parse(text []byte) (Preset, error) {
 	var p Preset
-	d := toml.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	var others []key
-	err := d.Decode(&p)
-	var missing *toml.StrictMissingError
-	if errors.As(err, &missing) {
-		others, err = unknown(missing), nil
-	}
-	if err != nil {
-		var bad *toml.DecodeError
-		if errors.As(err, &bad) {
-			row, col := bad.Position()
-			return p, fmt.Errorf("line %d, column %d: %s", row, col, bad.Error())
-		}
-		return p, fmt.Errorf("a value is of another form than a preset's (%w): compare it with what `brood presets show` prints", err)
+	var others []tomltext.Key
+	var unknown *tomltext.UnknownError
+	if err := tomltext.Decode(text, &p); errors.As(err, &unknown) {
+		others = unknown.Keys // which may be options
+	} else if err != nil {
+		return p, fmt.Errorf("%w; compare it with what `brood presets show` prints", err)
 	}
 	if err := p.tell(text, others); err != nil {
 		return p, err

@@ -14,6 +14,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/models/tomltext"
 	"brood/models/typed"
 )
 
@@ -85,8 +86,7 @@ func ParseSpec(text string) (Spec, error) {
 
 // ReadSpec reads a spec as TOML.
 func ReadSpec(p []byte) (s Spec, err error) {
-	d := toml.NewDecoder(strings.NewReader(string(p))).DisallowUnknownFields()
-	if err = d.Decode(&s); err != nil {
+	if err = tomltext.Decode(p, &s); err != nil {
 		return s, fmt.Errorf("%w: the keys are name, timeout, processes, [seeds] and [[param]] (docs/objectives.md)", err)
 	}
 	return s, s.check()

@@ -1,13 +1,14 @@
 package protocol
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"brood/models/tomltext"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -30,12 +31,7 @@ const maxStates = 256
 
 // ParseSpec reads a rule table as it stands in a log: the keys of [protocol] alone.
 func ParseSpec(text []byte) (s Spec, err error) {
-	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		var strict *toml.StrictMissingError
-		if errors.As(err, &strict) && len(strict.Errors) > 0 {
-			return s, fmt.Errorf("protocol: unknown key %s", strings.Join(strict.Errors[0].Key(), "."))
-		}
+	if err := tomltext.Decode(text, &s); err != nil {
 		return s, fmt.Errorf("protocol: %w", err)
 	}
 	return s, nil

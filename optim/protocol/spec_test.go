@@ -51,7 +51,7 @@ func TestSpecRefuses(t *testing.T) {
 expect = "yes"`, `"U<=1"`, "undoes what converged asks for"},
 		{`expect = "yes"`, `expect = "maybe"`, `expect = "maybe" is no output`},
 		{`expect`, `expects`, "unknown key expects"},
-		{`states = [`, `states = {`, "protocol: toml"},
+		{`states = [`, `states = {`, "protocol: line 2, states = "},
 	} {
 		if !strings.Contains(good, c.old) {
 			t.Fatalf("no %s in the good table", c.old)
