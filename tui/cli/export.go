@@ -81,7 +81,7 @@ func exportCommand(s streams) *cobra.Command {
 			}
 			return x.tables(s, args)
 		}}
-	c.Flags().StringVar(&x.to, "to", toModel, "what to write: "+strings.Join(exportForms(), ", "))
+	c.Flags().StringVar(&x.to, "to", toModel, "what to write: "+strings.Join(exportForms(), ", ")+"; without it what the ending of -o names")
 	c.Flags().Uint64Var(&x.at, "at", 0, "the round of a model (default: the last)")
 	threadsFlag(c.Flags(), &x.threads)
 	c.Flags().StringVarP(&x.file, "output", "o", "", "file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
@@ -92,6 +92,9 @@ func exportCommand(s streams) *cobra.Command {
 }
 
 func (x *exporting) check(c *cobra.Command, args []string) error {
+	if form := strings.TrimPrefix(filepath.Ext(x.file), "."); !c.Flags().Changed("to") && slices.Contains(exportForms(), form) {
+		x.to = form
+	}
 	switch {
 	case !slices.Contains(exportForms(), x.to):
 		return usage("--to %s: choose one of %s", x.to, strings.Join(exportForms(), ", "))
