@@ -289,7 +289,7 @@ func TestFleetOfARecording(t *testing.T) {
 	}
 	d := open(t, 120, 40, nil, func(o *Options) { o.Source, o.Commander = r, nil })
 	d.press("end", "2", "j")
-	d.shows("from the recording: traffic, round trips and silence are not recorded", "▸ w2", "4–7", "round trips and losses of links are not recorded", "enter details  o order")
+	d.shows("not recorded: traffic, round trips, silence", "▸ w2", "4–7", "round trips and losses of links are not recorded", "enter details  o order")
 	d.hides("cordon")
 	for _, key := range []string{"c", "d", "u", "K"} {
 		d.toast = toast{}

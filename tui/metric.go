@@ -96,18 +96,20 @@ func (m *model) operations() (out []*view.Series) {
 	return out
 }
 
-// seriesTitle is what the algorithm calls a series, with its unit.
+// seriesTitle is what the algorithm calls a series, or the runtime one of all algorithms, with its unit.
 func (m *model) seriesTitle(name string) string {
+	known := event.Series
 	if m.alg != nil {
-		for _, s := range m.alg.Series {
-			if s.Name != name || s.Title == "" {
-				continue
-			}
-			if unit := m.shown.Config.Unit(s.Unit); unit != "" {
-				return s.Title + "  " + unit
-			}
-			return s.Title
+		known = slices.Concat(m.alg.Series, known)
+	}
+	for _, s := range known {
+		if s.Name != name || s.Title == "" {
+			continue
 		}
+		if unit := m.shown.Config.Unit(s.Unit); unit != "" {
+			return s.Title + "  " + unit
+		}
+		return s.Title
 	}
 	return name
 }

@@ -231,7 +231,7 @@ func (f *fleet) says(m *model, rows []fleetRow, at int) (string, cell.Role) {
 		}
 		return text, cell.Alert
 	case m.replay != nil:
-		return "from the recording: traffic, round trips and silence are not recorded", cell.Faint
+		return "not recorded: traffic, round trips, silence", cell.Faint
 	case m.gone():
 		return m.ending() + ": who hosted what then, with nobody left to measure", cell.Faint
 	case !m.measured():

@@ -30,6 +30,6 @@ var Series = []optim.Series{
 	{Name: SeriesCentre},
 	{Name: SeriesFitness, Kind: optim.PerMember},
 	{Name: SeriesSpread, Kind: optim.PerMember},
-	{Name: SeriesJudged, Kind: optim.PerMember},
-	{Name: SeriesTrainError},
+	{Name: SeriesJudged, Kind: optim.PerMember, Title: "fitness on validation samples"},
+	{Name: SeriesTrainError, Title: "training error", Unit: "percent"},
 }
