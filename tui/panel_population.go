@@ -100,12 +100,14 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 		m.drawLines(g, lower, line)
 	}
 	lo, hi := m.rounds()
-	void := s.Unmeasured(lo, hi, upper.W-9)
-	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, lo, hi, upper.W-9), void) })
+	at := m.gutter()
+	w := upper.W - at - 1
+	void := s.Unmeasured(lo, hi, w)
+	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, lo, hi, w), void) })
 	if x, even := chart.Even(rows); even {
-		explain(g, cell.Rect{X: upper.X + 8, Y: upper.Y, W: upper.W - 8, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
+		explain(g, cell.Rect{X: upper.X + at, Y: upper.Y, W: w + 1, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
 	} else {
-		chart.Heat(g, upper.X+8, upper.Y, rows, cell.Median)
+		chart.Heat(g, upper.X+at, upper.Y, rows, cell.Median)
 	}
 	if lower.H == 0 || m.shown.Meetings != nil { // else that of the lines below serves both
 		m.roundAxis(g, upper.X, upper.Y+len(rows), upper.W)
@@ -122,8 +124,9 @@ func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	title := fmt.Sprintf("lineage  %d of %d founders left", len(left), len(m.shown.Members().Members))
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, title)
 	_, body := r.Top(1)
-	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], lo, hi, r.W-9) })
-	chart.Kinds(g, r.X+8, body.Y, rows)
+	at := m.gutter()
+	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], lo, hi, r.W-at-1) })
+	chart.Kinds(g, r.X+at, body.Y, rows)
 	m.roundAxis(g, r.X, body.Y+len(rows), r.W)
 }
 
@@ -143,18 +146,27 @@ func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []vi
 		if members[from] <= m.member && m.member <= members[to-1] {
 			role = cell.Member
 		}
-		g.Text(r.X+1, r.Y+y, 7, role, blockName(members[from:to]))
+		g.Text(r.X+1, r.Y+y, m.gutter()-1, role, blockName(members[from:to]))
 	}
 	return rows
+}
+
+// gutter is how wide the names of members, or of blocks of them, are beside their rows.
+func (m *model) gutter() int {
+	if ids := m.shown.Members().Members; len(ids) >= 100 {
+		return cell.Width(blockName(ids[len(ids)-2:])) + 2
+	}
+	return 8
 }
 
 // roundAxis names the first and the last round in a line of w cells.
 func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	lo, hi := m.rounds()
 	first, last := round(lo), round(max(hi, 1)-1)
-	at := m.arrow(g, x+8, y, w-9)
-	if at < 0 || at > x+8+len(first) {
-		g.Text(x+8, y, 20, cell.Faint, first)
+	from := x + m.gutter()
+	at := m.arrow(g, from, y, w-m.gutter()-1)
+	if at < 0 || at > from+len(first) {
+		g.Text(from, y, 20, cell.Faint, first)
 	}
 	if at < x+w-2-len(last) {
 		g.Right(x+w-1, y, 20, cell.Faint, last)
