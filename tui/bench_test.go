@@ -33,11 +33,28 @@ func beyond(round uint64) (out []event.Record) {
 	return append(out, event.Record{Commit: &event.Commit{To: round + 4, Rounds: 4, Nanos: 4e7, Progress: event.Progress{Rounds: round + 4}}})
 }
 
+// everyLink is what 17 workers are told to have sent on their 272 links.
+func everyLink(round uint64) event.Record {
+	x := &event.Machines{Round: round}
+	for from := range event.MostLinks + 1 {
+		m := event.Machine{Worker: from, Values: map[event.Measure]float64{event.Sent: 1e6}, To: map[int]float64{}}
+		for to := range event.MostLinks + 1 {
+			if to != from {
+				m.To[to] = float64(1e4 * (1 + (from+to)%7))
+			}
+		}
+		x.Of = append(x.Of, m)
+	}
+	return event.Record{Machines: x}
+}
+
 // BenchmarkFrame is Update with a frame's records and View, at 200x50: with curves as measured, smoothed, and smoothed
-// in a window of the last rounds, the Population screen, and
+// in a window of the last rounds, the Population screen, the links of the most workers whose links are recorded, and
 // twelve charts. It reports the 95th percentile.
 func BenchmarkFrame(b *testing.B) {
-	for _, c := range []struct{ name, keys string }{{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}, {"population", "4"}, {"charts", "7"}} {
+	for _, c := range []struct{ name, keys string }{
+		{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}, {"population", "4"}, {"links", "5"}, {"charts", "7"},
+	} {
 		b.Run(c.name, func(b *testing.B) { benchmarkFrame(b, c.keys) })
 	}
 }
@@ -47,6 +64,11 @@ func benchmarkFrame(b *testing.B, keys string) {
 	m := newModel(b.Context(), Options{Source: sourcetest.NewMemory(), Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
 	m.seek(0)
 	m.Update(snapshotMsg{gen: m.feed.gen, view: v})
+	if keys == "5" {
+		for r := uint64(10); r <= v.Progress.Rounds; r += 10 {
+			v.Apply(everyLink(r))
+		}
+	}
 	if keys == "7" { // all of its charts have a line of each of 64 members behind them
 		for i := range 11 {
 			loss := *v.Clone().Find("loss")
