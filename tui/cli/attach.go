@@ -38,6 +38,7 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 	if err != nil {
 		return err
 	}
+	defer lib.end()
 	lib.program = program
 	if o.Commander == nil && o.Session != "" {
 		opt.Title = filepath.Base(o.Session)

@@ -55,9 +55,12 @@ func requested(r tui.Request, set []event.Setting) []string {
 // plain are words that no shell takes for anything else.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellLine writes words as a person would type them.
-func shellLine(words []string) string {
-	out := []string{"brood"}
+// shellLine writes words behind brood as a person would type them.
+func shellLine(words []string) string { return "brood " + quoted(words) }
+
+// quoted writes words so that a shell reads the same ones.
+func quoted(words []string) string {
+	var out []string
 	for _, w := range words {
 		if !plain.MatchString(w) {
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
