@@ -79,6 +79,7 @@ type Opened struct {
 	Source    Source
 	Commander Commander    // nil: look only
 	Resume    string       // see Options
+	Said      string       // what whoever began it has to be told; "" for nothing
 	Close     func() error // when it is left; nil: nothing to close
 }
 
