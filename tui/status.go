@@ -176,9 +176,9 @@ func (m *model) tail() (text string, special bool) {
 	case m.replay != nil:
 		if p := m.replay.Extent().Phase; p.Over() && !m.shown.Over() {
 			_, word, _ := phase(p)
-			return "recording, " + word, true
+			return "recording, " + word, false
 		}
-		return "recording", true
+		return "recording", false
 	case m.gone(): // nobody can write
 		return "", false
 	}
