@@ -33,6 +33,18 @@ func TestStatusKeepsWhatMatters(t *testing.T) {
 	}
 }
 
+// TestNoPaceWhereNothingTrains: how fast samples and bytes go is told while they go, and not of a run that is paused or
+// has ended.
+func TestNoPaceWhereNothingTrains(t *testing.T) {
+	for _, phase := range []event.Phase{event.Paused, event.Stopped, event.Failed} {
+		d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+		d.shows("samples/s", "B/s ")
+		d.live.Apply(event.Record{At: d.shown.Last, State: &event.State{Phase: phase, Round: 400}})
+		d.refresh()
+		d.hides("samples/s", "B/s ")
+	}
+}
+
 // TestStatusOfARecording: that it is one says its state already; what the run came to leaves no room to say so twice.
 func TestStatusOfARecording(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
