@@ -308,9 +308,6 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 			parts = append(parts, x.Name)
 		}
 		about = strings.Join(parts, "  ")
-		if k.About.Note != "" {
-			about = k.About.Note
-		}
 	}
 	g.Text(in.X+1, y, in.W-2, role, about)
 	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
@@ -319,6 +316,9 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 	}
 	if m.opt.Source == nil {
 		_, legend, _ = strings.Cut(legend, "   ")
+	}
+	if k != nil && k.About.Note != "" {
+		legend = k.About.Note + "   " + legend
 	}
 	g.Text(in.X+1, y+1, in.W-2, cell.Faint, legend)
 }
