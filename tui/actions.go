@@ -192,10 +192,14 @@ func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
 		return m.popup.key(m, key, "")
 	}
 	at := m.cursor
+	m.under = 0
 	m.click(msg.X, msg.Y)
 	m.cursor = at // turning the wheel points at no round
-	if m.list() != "" {
+	switch {
+	case m.list() != "":
 		return m.key(key, "")
+	case m.under > 0:
+		return m.zoomAt(m.under, key == "up")
 	}
 	return nil
 }

@@ -65,6 +65,12 @@ func completeSet(m *model, words []string) (out []string) {
 	if m.alg == nil {
 		return nil
 	}
+	if name, value, ok := strings.Cut(words[0], "="); ok && len(words) == 1 {
+		for _, v := range completeSet(m, []string{name, value}) {
+			out = append(out, name+"="+v)
+		}
+		return out
+	}
 	if len(words) == 2 {
 		if k, ok := m.alg.Knob(words[0]); ok {
 			out = append(out, k.Choices...)

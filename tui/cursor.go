@@ -74,15 +74,17 @@ func plotted(r cell.Rect) cell.Rect {
 // pointRound puts the cursor where the mouse is.
 func pointRound(m *model, r cell.Rect, x, y int) { m.pointIn(plotted(r), x, y) }
 
-// pointIn does so in a plot.
+// pointIn does so in a plot. In a recording it moves nothing, and says only over which round the mouse is.
 func (m *model) pointIn(p cell.Rect, x, y int) {
 	first, last, ok := m.ends()
-	if m.replay != nil || !ok || !p.Has(x, y) {
+	if !ok || !p.Has(x, y) {
 		return
 	}
 	lo, hi := m.rounds()
 	at := lo + (2*uint64(x-p.X)+1)*(hi-lo)/uint64(2*p.W) // the middle of the cell
-	m.cursor = cursor{true, min(max(at, first), last)}
+	if m.under = min(max(at, first), last); m.replay == nil {
+		m.cursor = cursor{true, m.under}
+	}
 }
 
 // nowLine is the line that charts draw at the cursor, nil for none.

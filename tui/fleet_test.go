@@ -275,6 +275,11 @@ func TestFleetOfOneProcess(t *testing.T) {
 		t.Errorf("enter on no link says %q", d.toast.text)
 	}
 	c.now.Workers[0].Name = "node"
+	there := c.now.Workers
+	c.now.Workers = nil
+	d.again()
+	d.shows("no worker is here", "there are no workers yet")
+	c.now.Workers = there
 	d.again()
 	d.shows("one worker has nobody to send to")
 	c.now.Workers = append(c.now.Workers, view.Worker{ID: 1, Name: "other"})

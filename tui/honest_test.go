@@ -33,6 +33,30 @@ func TestStatusKeepsWhatMatters(t *testing.T) {
 	}
 }
 
+// TestNoPaceWhereNothingTrains: how fast samples and bytes go is told while they go, and not of a run that is paused or
+// has ended.
+func TestNoPaceWhereNothingTrains(t *testing.T) {
+	for _, phase := range []event.Phase{event.Paused, event.Stopped, event.Failed} {
+		d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+		d.shows("samples/s", "B/s ")
+		d.live.Apply(event.Record{At: d.shown.Last, State: &event.State{Phase: phase, Round: 400}})
+		d.refresh()
+		d.hides("samples/s", "B/s ")
+	}
+}
+
+// TestStatusOfARecording: that it is one says its state already; what the run came to leaves no room to say so twice.
+func TestStatusOfARecording(t *testing.T) {
+	rs := sourcetest.Run(3, 400)
+	r := fast(&tape{rs: append(rs, event.Record{At: rs[len(rs)-1].At, State: &event.State{Phase: event.Stopped, Round: 400}})})
+	if err := r.Scan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, 60, 20, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	d.press(":").write("goto 300").press("enter")
+	d.shows("▶ replay", "r 300/800", "30s", "test 1.42 %")
+}
+
 // TestOneRoundOfAnEdit: whatever place tells of an edit names the same round, the first one under it.
 func TestOneRoundOfAnEdit(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)

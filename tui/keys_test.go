@@ -191,13 +191,40 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
-	for text, want := range map[string]string{"se": "set ", "set e": "set e", "set al": "set alpha ", "set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz"} {
+	for text, want := range map[string]string{"se": "set ", "set e": "set eta", "set al": "set alpha ", "set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz"} {
 		d.prompt = &prompt{}
 		d.prompt.set(text)
 		if d.press("tab"); d.prompt.text() != want {
 			t.Errorf("%q completes to %q, want %q", text, d.prompt.text(), want)
 		}
 	}
+}
+
+// TestCompletionIsWalked: where nothing more is certain tab goes through what there is, shift+tab back, and any other
+// key takes the word that stands there.
+func TestCompletionIsWalked(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
+	see := func(want string) {
+		t.Helper()
+		if got := d.prompt.text(); got != want {
+			t.Errorf("the line is %q, want %q", got, want)
+		}
+	}
+	d.press(":").write("set variant=").press("tab")
+	see("set variant=paper")
+	d.press("tab")
+	see("set variant=arxiv")
+	d.press("tab")
+	see("set variant=paper")
+	d.press("shift+tab").write(" ")
+	see("set variant=arxiv ")
+	d.press("ctrl+u").write("set e").press("tab")
+	see("set eta")
+	d.shows("eta  ell")
+	d.press("tab")
+	see("set ell")
+	d.press("ctrl+u").write("set e").press("shift+tab")
+	see("set ell")
 }
 
 func TestPaletteFindsAndDoes(t *testing.T) {

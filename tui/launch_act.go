@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -277,7 +278,7 @@ func (l *launch) enter(m *model) tea.Cmd {
 		o, err := lib.Begin(ctx, r)
 		return reply(func(m *model) tea.Cmd {
 			l.beginning = false
-			return m.enter(openedMsg{o, filepath.Base(o.Session) + " begins", err})
+			return m.enter(openedMsg{o, cmp.Or(o.Said, filepath.Base(o.Session)+" begins"), err})
 		})
 	})
 }

@@ -81,6 +81,22 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 	}
 }
 
+// TestNobodyWritesWhatIsOver: of a run that has ended nobody is told that they may write, nor how fast it is.
+func TestNobodyWritesWhatIsOver(t *testing.T) {
+	for _, phase := range []event.Phase{event.Finished, event.Stopped, event.Failed} {
+		d, _ := openPen(t, nil)
+		d.shows("2 viewers, you may write", "samples/s")
+		d.live.Apply(event.Record{At: 2e18, State: &event.State{Phase: phase}})
+		d.refresh()
+		line, _, _ := strings.Cut(d.screenText(), "\n")
+		for _, bad := range []string{"viewers", "write", "samples/s", "training"} {
+			if strings.Contains(line, bad) {
+				t.Errorf("%s: the status line has %q: %s", phase, bad, line)
+			}
+		}
+	}
+}
+
 func TestLeaseIsAskedForAndGiven(t *testing.T) {
 	d, p := openPen(t, nil)
 	p.lease = view.Lease{Holder: "ada", Left: 8 * time.Second}

@@ -2,7 +2,9 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"os/exec"
 	"path/filepath"
 
 	tea "charm.land/bubbletea/v2"
@@ -56,6 +58,12 @@ type Brancher interface {
 	Nearest(dir string, at uint64) (round uint64, err error)
 }
 
+// Traveller is an optional power of a Library: to look at a run of another machine by a command that has the terminal
+// meanwhile. It gives none for a run that Open opens.
+type Traveller interface {
+	Travel(e library.Entry) *exec.Cmd
+}
+
 // Branch is what to begin with.
 type Branch struct {
 	Session string             // its directory
@@ -66,10 +74,12 @@ type Branch struct {
 
 // Opened is a session to look at.
 type Opened struct {
-	Session   string // its directory
+	Session   string // its directory; "" elsewhere
+	Title     string // what it is called where it is no session of this machine
 	Source    Source
 	Commander Commander    // nil: look only
 	Resume    string       // see Options
+	Said      string       // what whoever began it has to be told; "" for nothing
 	Close     func() error // when it is left; nil: nothing to close
 }
 
@@ -91,6 +101,21 @@ func (m *model) open(dir string) tea.Cmd {
 	})
 }
 
+// travel gives the terminal to what shows a run of another machine, and has it again afterwards.
+func (m *model) travel(e library.Entry, c *exec.Cmd) tea.Cmd {
+	m.say(cell.Plain, "asking "+e.Host)
+	return tea.ExecProcess(c, func(err error) tea.Msg {
+		return reply(func(m *model) tea.Cmd {
+			if err != nil {
+				m.say(cell.Alert, fmt.Sprintf("%s on %s: %v", e.Name, e.Host, err))
+			} else {
+				m.say(cell.Plain, "back from "+e.Host)
+			}
+			return nil
+		})
+	})
+}
+
 // enter puts another session in the place of the one that is shown, and closes that behind it.
 func (m *model) enter(msg openedMsg) tea.Cmd {
 	if msg.err != nil {
@@ -103,8 +128,8 @@ func (m *model) enter(msg openedMsg) tea.Cmd {
 		o.Commander = nil
 	}
 	m.opt.Session, m.opt.Source, m.opt.Commander, m.opt.Close = o.Session, o.Source, o.Commander, o.Close
-	m.opt.Title, m.opt.Resume = "", o.Resume
-	if o.Commander == nil {
+	m.opt.Title, m.opt.Resume = o.Title, o.Resume
+	if o.Commander == nil && o.Session != "" {
 		m.opt.Title = filepath.Base(o.Session)
 	}
 	m.begin()

@@ -137,6 +137,8 @@ func (f *fleet) linkless(m *model) string {
 		return "asking the run for its links"
 	case slices.ContainsFunc(all, func(x fleetRow) bool { return x.Name+x.Address != "" }) && len(all) > 1:
 		return "nothing was measured between the workers yet"
+	case len(all) == 0:
+		return "there are no workers yet, and no links"
 	case len(all) == 1 && all[0].Name+all[0].Address != "":
 		return "one worker has nobody to send to: start another with the line that brood serve printed, `brood worker brood://...`"
 	}

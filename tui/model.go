@@ -39,6 +39,8 @@ type model struct {
 	smoothing int    // of smoothings
 	window    window // of the round axis
 	cursor    cursor
+	under     uint64 // the round of a chart that the mouse was over at the last, 0 for none
+	drag      drag
 	member    optim.Member
 	trait     string // the series that the members' panels show; "" for the algorithm's
 
@@ -153,7 +155,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		return m, m.typed(msg.Content)
 	case tea.MouseClickMsg:
-		return m, m.click(msg.X, msg.Y)
+		return m, m.grasp(msg.X, msg.Y)
+	case tea.MouseReleaseMsg:
+		m.release(msg.X)
 	case tea.MouseWheelMsg:
 		return m, m.wheel(msg)
 	case snapshotMsg:

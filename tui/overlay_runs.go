@@ -31,6 +31,7 @@ type laid struct {
 	rows      []figureRow // of the table
 	cols      []column[figureRow]
 	differing []string // settings
+	aged      string   // which runs have done more since they were tested
 	unequal   string   // why nobody is best by what the runs spent, see [compare.Unequal]
 	unlike    string   // why nobody has the best result, see [compare.Unlike]
 }
@@ -160,7 +161,7 @@ func (r *runs) lay(m *model) *laid {
 	}
 	o.near()
 	o.rows, o.cols, o.differing = o.figures()
-	o.unequal, o.unlike = compare.Unequal(o.set), compare.Unlike(o.set)
+	o.aged, o.unequal, o.unlike = o.older(), compare.Unequal(o.set), compare.Unlike(o.set)
 	for _, q := range o.quantities() {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)

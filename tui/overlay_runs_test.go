@@ -156,6 +156,15 @@ func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
 	d.hides("1.52@", "@150")
 }
 
+// TestANoteHidesNothing: a run that was named, tagged and noted still says its directory, its tags, and of which round
+// its test is.
+func TestANoteHidesNothing(t *testing.T) {
+	s := study()
+	s.list[1].TestRound, s.list[1].About.Name = 150, "mine"
+	d := browse(t, 200, 50, s, "j j")
+	d.shows("mine", "as in the paper", "tagged best", "seed-2", "test 1.52 % @150")
+}
+
 // The legend has the letters that there are.
 func TestTheLegendHasTheLettersThereAre(t *testing.T) {
 	d := browse(t, 120, 36, study(), "g space")

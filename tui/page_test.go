@@ -25,7 +25,7 @@ func TestWorkbenchPage(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s |\n", l.key, l.title)
 	}
-	b.WriteString("\n## The command line\n\n`:` opens it, `tab` completes, and `ctrl+p` finds the same by what it does.\n\n| word | what it does |\n|---|---|\n")
+	b.WriteString("\n## The command line\n\n`:` opens it. `tab` completes a word, and where several are possible goes through them; `shift+tab` goes back. `ctrl+p`\nfinds the same by what it does.\n\n| word | what it does |\n|---|---|\n")
 	for _, c := range d.commands() {
 		fmt.Fprintf(&b, "| `:%s` | %s |\n", strings.ReplaceAll(strings.TrimSpace(c.name+" "+c.args), "|", `\|`), c.title)
 	}

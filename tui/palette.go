@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -57,20 +58,28 @@ func newPalette(m *model) *palette {
 	return p
 }
 
-// matches are the choices that hold the typed letters in order.
+// matches are the choices that hold the typed letters in order: first those of which a word begins with them, then
+// those that hold them together.
 func (p *palette) matches() (out []choice) {
+	text := strings.ToLower(p.text())
+	var words, parts []choice
 	for _, c := range p.all {
-		rest := []rune(strings.ToLower(p.text()))
-		for _, r := range strings.ToLower(c.title) {
+		title, rest := strings.ToLower(c.title), []rune(text)
+		for _, r := range title {
 			if len(rest) > 0 && r == rest[0] {
 				rest = rest[1:]
 			}
 		}
-		if len(rest) == 0 {
+		switch {
+		case strings.Contains(" "+title, " "+text):
+			words = append(words, c)
+		case strings.Contains(title, text):
+			parts = append(parts, c)
+		case len(rest) == 0:
 			out = append(out, c)
 		}
 	}
-	return out
+	return slices.Concat(words, parts, out)
 }
 
 func (p *palette) key(m *model, name, text string) tea.Cmd {

@@ -101,12 +101,12 @@ func (m *model) becameOf(e view.Entry) (text string, role cell.Role) {
 // alertFoot is the least lines below the table, for all that the alert under the cursor says.
 const alertFoot = 4
 
-// foot is how many there are: as many as it takes, and half of the panel at most.
+// foot is how many there are: as many as it takes, and at most half of the panel, or what the table leaves.
 func (a *alarms) foot(r cell.Rect, all []view.Entry) int {
-	if r.H < 10 || len(all) == 0 {
+	if r.H < 5 || len(all) == 0 {
 		return 0
 	}
-	return min(max(alertFoot, 1+len(wrap(all[a.index(all)].Text, r.W-4))), r.H/2)
+	return min(max(alertFoot, 1+len(wrap(all[a.index(all)].Text, r.W-4))), max(r.H/2, r.H-1-len(all)))
 }
 
 func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {

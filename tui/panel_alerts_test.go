@@ -56,3 +56,12 @@ func TestAlertsScreen(t *testing.T) {
 		t.Errorf("it exports %v", all)
 	}
 }
+
+// TestAlertIsReadWhole: what the alert under the cursor says is there to its last word, in small terminals too.
+func TestAlertIsReadWhole(t *testing.T) {
+	for _, size := range [][2]int{{60, 12}, {60, 20}, {80, 24}} {
+		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
+		d.press("8")
+		d.shows("replicas are collapsing")
+	}
+}

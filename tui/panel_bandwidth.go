@@ -146,7 +146,9 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 		top = max(top, b)
 	}
 	chart.Spark(g, x, r.Y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
-	g.Right(r.X+r.W, r.Y, w, cell.Plain, size(m.shown.Rates.Bytes)+what)
+	if m.running() { // else nothing is sent now
+		g.Right(r.X+r.W, r.Y, w, cell.Plain, size(m.shown.Rates.Bytes)+what)
+	}
 	total := "total " + size(float64(l.Total().Sent))
 	if a := evaluation(l); a > 0 {
 		total += ", evaluation " + size(float64(a))

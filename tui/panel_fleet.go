@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -216,6 +217,9 @@ func (f *fleet) draw(m *model, g *cell.Grid, r cell.Rect) {
 // workerless says why there is nobody.
 func (m *model) workerless() string {
 	if m.measured() {
+		if m.opt.Session != "" {
+			return "no worker is here: `brood invite " + filepath.Base(m.opt.Session) + " --role worker` prints the line that starts one"
+		}
 		return "no worker is here: start one with the line that brood serve printed, `brood worker brood://...`"
 	}
 	return m.waiting("the workers")

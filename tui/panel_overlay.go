@@ -288,6 +288,9 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 	if len(hidden) > 0 {
 		absent = append(absent, "no room for: "+strings.Join(hidden, ", "))
 	}
+	if o.aged != "" { // it leaves first: the list marks an older test too
+		foot = append(foot, o.aged)
+	}
 	if len(absent) > 0 {
 		foot = append(foot, strings.Join(absent, " · "))
 	}
@@ -302,6 +305,21 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 			g.Text(in.X+1, in.Y+in.H-1-i, in.W-2, cell.Faint, foot[len(foot)-1-i])
 		}
 	}
+}
+
+// older says which results on the test set are of a round that their run has left behind, "" for none.
+func (o *laid) older() string {
+	var each []string
+	for _, run := range o.set {
+		if at := run.Aged("test_loss"); at > 0 {
+			letter, _ := chart.Letter(o.index[run])
+			each = append(each, fmt.Sprintf("%c @%s", letter, round(at)))
+		}
+	}
+	if len(each) == 0 {
+		return ""
+	}
+	return "tests of rounds before the last: " + strings.Join(each, ", ")
 }
 
 // figureRows draws some columns of the table.

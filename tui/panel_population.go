@@ -121,7 +121,7 @@ func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	for _, v := range line.Latest(m.shown.Members()) {
 		left[int(v.X)] = true
 	}
-	title := fmt.Sprintf("lineage  %d of %d founders left", len(left), len(m.shown.Members().Members))
+	title := "lineage  " + count(len(left), "founder") + " left" // of how many, nobody knows after a resize
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, title)
 	_, body := r.Top(1)
 	at := m.gutter()

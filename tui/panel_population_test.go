@@ -37,9 +37,14 @@ func TestLineage(t *testing.T) {
 		}
 	}
 	s := draw()
-	for _, want := range []string{"2 of 3 founders", "bb", "bc", "cc"} {
+	for _, want := range []string{"2 founders left", "bb", "bc", "cc"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is missing:\n%s", want, s)
 		}
+	}
+	was := optim.Place(ids, []int{1})
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 3, Old: was, New: optim.Place(optim.IDs(2), []int{1}), OldAlg: "ga", Algorithm: "ga"}})
+	if s := draw(); !strings.Contains(s, "2 founders left") || strings.Contains(s, "of 2 founders") {
+		t.Errorf("of three founders two are left, whose members are two now:\n%s", s)
 	}
 }

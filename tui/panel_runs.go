@@ -111,7 +111,7 @@ func told(text func(k *known) string) func(runCell) string {
 		if c.k == nil || c.Folder != "" {
 			return ""
 		}
-		if s := text(c.k); s != "" {
+		if s := text(c.k); s != "" && !(c.Host != "" && c.k.Err != "") {
 			return s
 		}
 		return "–"
@@ -148,8 +148,11 @@ func runColumns() []column[runCell] {
 		})},
 		{head: "round", width: 7, weight: 14, right: true, text: told(func(k *known) string { return round(k.Round) })},
 		{head: "written", width: 7, weight: 15, right: true, text: func(c runCell) string {
-			if c.Running {
+			switch {
+			case c.Running:
 				return "now"
+			case c.Written.IsZero():
+				return "–"
 			}
 			return ago(c.Age(c.now))
 		}},
@@ -180,6 +183,10 @@ func standingOf(c runCell) string {
 		return "runs"
 	case c.k == nil:
 		return ""
+	case c.Host != "" && c.k.Err != "" && c.Written.IsZero():
+		return "asked"
+	case c.Host != "" && c.k.Err != "":
+		return "silent"
 	case c.Folder != "":
 		return count(c.k.Runs, "run")
 	}
@@ -194,6 +201,10 @@ func standingRole(c runCell) cell.Role {
 // standingGlyph is a run's state as a character, which says the same without a colour.
 func standingGlyph(c runCell) (rune, cell.Role) {
 	switch {
+	case c.Host != "" && c.k != nil && c.k.Err != "" && c.Written.IsZero():
+		return '·', cell.Faint
+	case c.Host != "" && c.k != nil && c.k.Err != "":
+		return '✗', cell.Alert
 	case c.Folder != "":
 		return ' ', cell.Plain
 	case c.k == nil && c.Running:
@@ -297,9 +308,6 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 			parts = append(parts, x.Name)
 		}
 		about = strings.Join(parts, "  ")
-		if k.About.Note != "" {
-			about = k.About.Note
-		}
 	}
 	g.Text(in.X+1, y, in.W-2, role, about)
 	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
@@ -308,6 +316,9 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 	}
 	if m.opt.Source == nil {
 		_, legend, _ = strings.Cut(legend, "   ")
+	}
+	if k != nil && k.About.Note != "" {
+		legend = k.About.Note + "   " + legend
 	}
 	g.Text(in.X+1, y+1, in.W-2, cell.Faint, legend)
 }

@@ -252,3 +252,18 @@ func TestPlacesOfAPanel(t *testing.T) {
 		}
 	}
 }
+
+// TestPaletteOrder: what holds the typed letters as a word begins the list; scattered letters come last.
+func TestPaletteOrder(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
+	p := newPalette(d.model)
+	for typed, want := range map[string]string{"lay": "layout ", "undo": "undo your", "charts": "screen Charts", "": "screen Live"} {
+		p.set(typed)
+		if found := p.matches(); !strings.HasPrefix(found[0].title, want) {
+			t.Errorf("%q finds %q first, want %q", typed, found[0].title, want)
+		}
+	}
+	if p.set("lvwr"); len(p.matches()) == 0 {
+		t.Error("scattered letters find nothing")
+	}
+}

@@ -14,6 +14,9 @@ import (
 type prompt struct {
 	line
 	err string // why what was entered is refused: its text is still there to be mended
+
+	walk []string // lines that tab and shift+tab go through, nil while there are none
+	step int      // which of them stands there
 }
 
 // edit takes a key. After a refusal one that writes begins anew, and any other mends what is there.
@@ -21,7 +24,7 @@ func (p *prompt) edit(name, text string) {
 	if p.err != "" && text != "" && text != " " { // a space goes on
 		p.set("")
 	}
-	p.err = ""
+	p.err, p.walk = "", nil
 	p.key(name, text)
 }
 
@@ -76,7 +79,10 @@ func (m *model) promptKey(name, text string) tea.Cmd {
 		return cmd
 	case "tab":
 		p.err = ""
-		p.complete(m)
+		p.complete(m, 1)
+	case "shift+tab":
+		p.err = ""
+		p.complete(m, -1)
 	case "backspace":
 		if len(p.runes) == 0 {
 			m.prompt = nil
@@ -113,8 +119,14 @@ func candidates(m *model, text string) (out []string) {
 	return out
 }
 
-// complete extends the last word as far as it is certain.
-func (p *prompt) complete(m *model) {
+// complete extends the last word as far as it is certain; where that is not at all it goes through what may stand
+// there, d on or back.
+func (p *prompt) complete(m *model, d int) {
+	if p.walk != nil {
+		p.step = (p.step + d + len(p.walk)) % len(p.walk)
+		p.set(p.walk[p.step])
+		return
+	}
 	text := p.text()
 	all := candidates(m, text)
 	if len(all) == 0 {
@@ -129,7 +141,17 @@ func (p *prompt) complete(m *model) {
 	if len(all) == 1 {
 		same += " "
 	}
-	p.set(text[:strings.LastIndex(text, " ")+1] + same)
+	stem := text[:strings.LastIndex(text, " ")+1]
+	if p.set(stem + same); p.text() != text || len(all) == 1 {
+		return
+	}
+	for _, w := range all {
+		p.walk = append(p.walk, stem+w)
+	}
+	if p.step = 0; d < 0 {
+		p.step = len(all) - 1
+	}
+	p.set(p.walk[p.step])
 }
 
 // drawPrompt writes the line, and beside it what may come next or why it is refused: above it where there is no room.
@@ -154,7 +176,26 @@ func (m *model) drawPrompt(g *cell.Grid, y int) {
 		g.Text(1, y-1, g.W-2, cell.Alert, p.err)
 	case p.err != "":
 		g.Text(end+2, y, room, cell.Alert, p.err)
+	case p.walk != nil:
+		p.drawWalk(g, end+2, y, room)
 	case p.at == len(p.runes):
 		g.Text(end+2, y, room, cell.Faint, strings.Join(candidates(m, p.text()), "  "))
+	}
+}
+
+// drawWalk writes the words that tab goes through, from the one that stands there on, which is marked.
+func (p *prompt) drawWalk(g *cell.Grid, x, y, room int) {
+	end := x + room
+	for i := range p.walk {
+		at := (p.step + i) % len(p.walk)
+		word, role := p.walk[at][strings.LastIndex(p.walk[at], " ")+1:], cell.Faint
+		if i == 0 {
+			role = cell.Chosen
+		}
+		if x+cell.Width(word) > end {
+			g.Text(x, y, end-x, cell.Faint, "…")
+			return
+		}
+		x = g.Text(x, y, end-x, role, word) + 2
 	}
 }

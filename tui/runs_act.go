@@ -123,7 +123,7 @@ func (r *runs) mayOpen(m *model) string {
 	if why == "" && e.Folder != "" && r.sought(e, r.wanted) {
 		return "those of its runs that pass the filter are shown: esc takes the filter away"
 	}
-	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" {
+	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" && e.Host == "" {
 		return r.name(e) + " cannot be read: " + k.Err
 	}
 	return why
@@ -138,6 +138,11 @@ func (r *runs) enter(m *model) tea.Cmd {
 	case e.Dir == m.opt.Session && m.opt.Source != nil && e.Running == (m.replay == nil):
 		return m.openScreen(0)
 	}
+	if v, ok := m.opt.Library.(Traveller); ok && e.Host != "" {
+		if c := v.Travel(e); c != nil {
+			return m.travel(e, c)
+		}
+	}
 	return m.open(e.Dir)
 }
 
@@ -146,6 +151,8 @@ func (r *runs) mayMark(m *model) string {
 	switch {
 	case why != "":
 		return why
+	case e.Host != "":
+		return e.Name + " is on " + e.Host + ", and its curves with it: enter opens it there"
 	case e.Folder == "" && len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
 		return tooMany
 	}
@@ -190,6 +197,8 @@ func (r *runs) mayChange(m *model) (e library.Entry, k *known, why string) {
 	case why != "":
 	case m.opt.ReadOnly:
 		why = readOnly
+	case e.Host != "" && e.Folder == "":
+		why = e.Name + " is on " + e.Host + ": enter opens it there"
 	case m.keeper() == nil:
 		why = "these runs can only be looked at from here"
 	case e.Folder != "":
@@ -283,6 +292,8 @@ func (r *runs) mayDelete(m *model) string {
 		return why
 	case m.opt.ReadOnly:
 		return readOnly
+	case e.Host != "":
+		return e.Name + " is on " + e.Host + ": nothing is deleted there from here"
 	case e.Folder != "":
 		return e.Name + " is a folder: remove its directory yourself"
 	case e.Running:

@@ -80,6 +80,11 @@ func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Dura
 	r.reader.scanning, r.reader.took, r.loaded, r.err = false, took, true, nil
 	r.keepMarked(found)
 	r.found, r.stale, r.reader.todo = found, true, r.reader.todo[:0]
+	for _, e := range found[""] {
+		if _, seen := r.open[e.Dir]; e.Folder == "host" && !seen { // whoever names it wants to see its runs
+			r.open[e.Dir] = true
+		}
+	}
 	if n := len(r.marks); n > 0 { // those that are gone
 		r.marks = slices.DeleteFunc(r.marks, r.gone)
 		r.overlay.stale = r.overlay.stale || len(r.marks) < n

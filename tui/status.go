@@ -110,7 +110,7 @@ func (m *model) statusLine(g *cell.Grid) {
 	if v.Evaluation != nil {
 		segs = append(segs, segment{test + " " + m.tested(), len(test) + 8, 7, cell.Plain})
 	}
-	if v.Rates.Weight > 0 && !m.silent() {
+	if v.Rates.Weight > 0 && m.running() {
 		segs = append(segs, segment{lead(rate(v.Rates.Samples), 5) + " samples/s", 15, 1, cell.Faint})
 	}
 	tail, special := m.tail()
@@ -176,9 +176,11 @@ func (m *model) tail() (text string, special bool) {
 	case m.replay != nil:
 		if p := m.replay.Extent().Phase; p.Over() && !m.shown.Over() {
 			_, word, _ := phase(p)
-			return "recording, " + word, true
+			return "recording, " + word, false
 		}
-		return "recording", true
+		return "recording", false
+	case m.gone(): // nobody can write
+		return "", false
 	}
 	if w, ok := m.opt.Source.(Watchers); ok {
 		n, l := w.Watchers()

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -72,6 +73,66 @@ func (m *model) zoom(in bool) tea.Cmd {
 	m.window = window{span: span, right: hi}
 	m.touch(end)
 	return nil
+}
+
+// zoomAt makes the window half or twice as wide; a round stays where it is.
+func (m *model) zoomAt(at uint64, in bool) tea.Cmd {
+	first, end := m.extent()
+	lo, hi := m.rounds()
+	was := m.window
+	if m.zoom(in); m.window == was || m.window.span == 0 {
+		return nil
+	}
+	span := m.window.span
+	left := at - min(at, uint64(float64(at-lo)/float64(hi-lo)*float64(span)))
+	m.show(min(max(left, first), end-span), span)
+	return nil
+}
+
+// show puts a window into the extent.
+func (m *model) show(lo, span uint64) {
+	_, end := m.extent()
+	m.window = window{span: span, right: lo + span}
+	m.touch(end)
+}
+
+// drag is a part of a chart that is drawn out with the mouse.
+type drag struct {
+	panel  panelID
+	x, y   int
+	from   uint64 // the round that it began at, 0 for none
+	before cursor
+}
+
+// grasp is a click, which may begin a drag.
+func (m *model) grasp(x, y int) tea.Cmd {
+	before := m.cursor
+	m.under = 0
+	cmd := m.click(x, y)
+	m.drag = drag{panel: m.focus, x: x, y: y, from: m.under, before: before}
+	return cmd
+}
+
+// release ends a drag: what it went over is what charts show from then on. One that moved by a cell was a click.
+func (m *model) release(x int) {
+	d := m.drag
+	m.drag = drag{}
+	i := slices.IndexFunc(m.placed, func(p placement) bool { return p.panel == d.panel && p.at.Has(x, d.y) })
+	if d.from == 0 || i < 0 || m.popup != nil || x-d.x >= -1 && x-d.x <= 1 {
+		return
+	}
+	here := m.cursor
+	m.under = 0
+	m.panel(d.panel).point(m, m.placed[i].at.Inset(), x, d.y)
+	m.cursor = here
+	if m.under == 0 {
+		return
+	}
+	m.cursor = d.before
+	first, end := m.extent()
+	lo, hi := min(d.from, m.under), max(d.from, m.under)+1
+	span := min(max(hi-lo, m.finest()), end-first)
+	m.show(min(max(lo, first), end-span), span)
 }
 
 // pan moves the window by a quarter of its width.

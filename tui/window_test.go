@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -127,6 +129,46 @@ func TestSmoothedCurves(t *testing.T) {
 	for i, b := range part.Columns {
 		if w := whole.Columns[275+i].Mean(); b.Mean() < w*(1-1e-6) || b.Mean() > w*(1+1e-6) {
 			t.Fatalf("round %d is smoothed to %g in a window and to %g in the whole run", 276+i, b.Mean(), w)
+		}
+	}
+}
+
+// TestZoomByMouse: the wheel over a chart makes it wider and narrower about the round below the mouse, and a drag shows
+// what it went over; neither points at a round, in a recording as in a run.
+func TestZoomByMouse(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+		if recorded {
+			r := fast(&tape{rs: sourcetest.Run(6, 400)})
+			if err := r.Scan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d = open(t, 120, 40, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+			d.press("end")
+		}
+		d.screenText()
+		p := d.lossPlot()
+		lo, hi := d.rounds()
+		full := hi - lo
+		x := p.X + p.W/4
+		at := lo + full/4
+		d.Update(tea.MouseWheelMsg{X: x, Y: p.Y + 1, Button: tea.MouseWheelUp})
+		if lo, hi = d.rounds(); hi-lo != full/2 || lo+(hi-lo)/4 < at-4 || lo+(hi-lo)/4 > at+4 {
+			t.Errorf("the wheel shows %d to %d, want %d rounds with %d in a quarter of them", lo, hi, full/2, at)
+		}
+		d.Update(tea.MouseWheelMsg{X: x, Y: p.Y + 1, Button: tea.MouseWheelDown})
+		if lo, hi = d.rounds(); hi-lo != full {
+			t.Errorf("turned back it shows %d to %d", lo, hi)
+		}
+		d.Update(tea.MouseClickMsg{X: p.X + p.W/2, Y: p.Y + 1})
+		d.Update(tea.MouseReleaseMsg{X: p.X + p.W/4, Y: p.Y + 9})
+		if lo, hi = d.rounds(); lo < full/4-4 || lo > full/4+4 || hi < full/2-4 || hi > full/2+8 || d.cursor.on {
+			t.Errorf("a drag over the second quarter shows %d to %d, cursor %v", lo, hi, d.cursor)
+		}
+		was := d.window
+		d.Update(tea.MouseClickMsg{X: p.X + p.W/2, Y: p.Y + 1})
+		if d.Update(tea.MouseReleaseMsg{X: p.X + p.W/2, Y: p.Y + 1}); d.window != was || d.cursor.on == recorded {
+			t.Errorf("a click shows other rounds, or points at none: %v, cursor %v", d.window, d.cursor)
 		}
 	}
 }

@@ -204,6 +204,24 @@ func TestBest(t *testing.T) {
 	}
 }
 
+// TestAged: a result on the test set that is older than its run is known by its round, and what is new is not.
+func TestAged(t *testing.T) {
+	m := begin(1, nil)
+	m.rounds(4)
+	m.put(event.Record{Evaluation: &event.Evaluation{Round: 4, TestError: 2}})
+	if at := m.run(t, "new").Aged("test_error"); at != 0 {
+		t.Errorf("the newest round is older than the run: %d", at)
+	}
+	m.rounds(2)
+	old := m.run(t, "old")
+	if at := old.Aged("test_error"); at != 4 {
+		t.Errorf("the test is of round %d, want 4", at)
+	}
+	if at := old.Aged("train_loss"); at != 0 {
+		t.Errorf("the training loss is of round %d", at)
+	}
+}
+
 // TestProtocolTrainsNothing: what has no model has no loss and no samples.
 func TestProtocolTrainsNothing(t *testing.T) {
 	for _, model := range []string{"mlp", ""} {

@@ -77,6 +77,14 @@ func (r *Run) Metric(name string) (x float64, ok bool) {
 	return x, ok
 }
 
+// Aged is the round that a result on the test set is of, where the run has done more since; else 0.
+func (r *Run) Aged(name string) uint64 {
+	if e := r.View.Evaluation; e != nil && strings.HasPrefix(name, "test_") && e.Round < r.Rounds {
+		return e.Round
+	}
+	return 0
+}
+
 // spent are the metrics that only whole runs can be compared by.
 var spent = []string{"bytes", "seconds"}
 

@@ -30,7 +30,8 @@ import (
 // Entry is what a directory tells of a run, or of a folder of runs.
 type Entry struct {
 	Name, Dir string
-	Folder    string    // sweep or study, of a directory that holds such a batch; "" of a run
+	Folder    string    // sweep or study, of a directory that holds such a batch, or host; "" of a run
+	Host      string    // the machine that it is on, as this user calls it, or whose folder it is; "" is this one
 	Bytes     int64     // of a run's log
 	Written   time.Time // when it was last written to
 	Running   bool      // a process writes it

@@ -45,6 +45,9 @@ func TestAbout(t *testing.T) {
 	if list, err := List(home); err != nil || !reflect.DeepEqual(list[0].About, want) {
 		t.Errorf("listed %+v, %v", list, err)
 	}
+	if got, err := Resolve(home, "best so far"); err != nil || got != dir {
+		t.Errorf("by its given name it is %s, %v", got, err)
+	}
 	for _, a := range []About{{Name: strings.Repeat("x", 61)}, {Name: "a\x1b[31m"}, {Tags: []string{"two words"}}, {Tags: []string{""}}, {Note: strings.Repeat("x", 1001)}} {
 		if a.Write(dir) == nil {
 			t.Errorf("%+v is written", a)

@@ -90,8 +90,8 @@ func plain(name string) string {
 	return "run"
 }
 
-// Resolve finds the directory of a session by path, also one below home, by name, beginning of its name, or the last
-// part of it (7f3a).
+// Resolve finds the directory of a session by path, also one below home, by name, beginning of its name, the last part
+// of it (7f3a), or the name that a person gave it.
 func Resolve(home, what string) (string, error) {
 	if what == "" {
 		return "", errors.New("session: no session named: list them with brood sessions")
@@ -116,6 +116,13 @@ func Resolve(home, what string) (string, error) {
 		}
 		if strings.HasPrefix(n, what) || strings.HasSuffix(n, "-"+what) {
 			found = append(found, n)
+		}
+	}
+	if len(found) == 0 {
+		for _, n := range names {
+			if ReadAbout(filepath.Join(home, n)).Name == what {
+				found = append(found, n)
+			}
 		}
 	}
 	switch {

@@ -42,6 +42,12 @@ type Scored struct {
 	Value      float64
 }
 
+// ScoredOf is what an evaluation of a run says.
+func ScoredOf(c *event.Config, e *event.Evaluation) *Scored {
+	s := c.Score()
+	return &Scored{s.Key, s.Title, s.Percent, s.More, s.Of(e)}
+}
+
 // Text is the value with its unit.
 func (s Scored) Text() string {
 	if s.Percent {
@@ -123,8 +129,7 @@ func (x *Info) read() error {
 		case rec.State != nil:
 			x.Phase = rec.State.Phase
 		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
-			s := first.Config.Score()
-			x.TestRound, x.Score = rec.Evaluation.Round, &Scored{s.Key, s.Title, s.Percent, s.More, s.Of(rec.Evaluation)}
+			x.TestRound, x.Score = rec.Evaluation.Round, ScoredOf(first.Config, rec.Evaluation)
 		}
 	}
 	return nil

@@ -206,6 +206,9 @@ func (v *View) plan(p *event.Plan) {
 	if swaps(p) { // what is recent is of the algorithm before
 		v.Ledger.Ring, v.Rates = nil, Rates{}
 	}
+	if !slices.Equal(p.Old.Members, p.New.Members) || !slices.Equal(p.Old.Owner, p.New.Owner) {
+		v.Ledger.Since = p.Epoch
+	}
 	text, level := planText(p), event.LevelInfo
 	if len(p.Lost) > 0 || p.Cause == event.CauseDeath {
 		level = event.LevelWarning

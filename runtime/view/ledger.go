@@ -45,6 +45,7 @@ type Ledger struct {
 	Aborted    int64    `cbor:"2,keyasint"`
 	Overhead   int64    `cbor:"3,keyasint"`
 	Ring       []Commit `cbor:"4,keyasint"` // the last commits, oldest first
+	Since      uint32   `cbor:"5,keyasint"` // membership epoch from which on the members are where they are
 }
 
 // Bytes of one operation, summed over workers.
@@ -63,12 +64,13 @@ type Commit struct {
 	Predicted int64   `cbor:"4,keyasint"`
 	Overhead  int64   `cbor:"5,keyasint"`
 	Ops       []Bytes `cbor:"6,keyasint"`
+	Epoch     uint32  `cbor:"7,keyasint"`
 }
 
 const maxRing = 256
 
 func (l *Ledger) add(c *event.Commit) (sent int64) {
-	k := Commit{To: c.To, Rounds: c.Rounds, Nanos: c.Nanos, Overhead: c.Overhead}
+	k := Commit{To: c.To, Rounds: c.Rounds, Nanos: c.Nanos, Overhead: c.Overhead, Epoch: c.Epoch}
 	for _, op := range slices.Sorted(maps.Keys(union(c.Sent, c.Predicted))) {
 		b := Bytes{op, c.Sent[op], c.Predicted[op]}
 		k.Ops = append(k.Ops, b)
@@ -126,9 +128,13 @@ func (l *Ledger) Total() (t Bytes) {
 	return t
 }
 
-// Recent sums the ring: bytes by operation, ascending by name, and the rounds they belong to.
+// Recent sums the ring, but for what was sent between other workers or members than now: bytes by operation, ascending
+// by name, and the rounds they belong to.
 func (l *Ledger) Recent() (ops []Bytes, overhead int64, rounds uint64) {
 	for _, c := range l.Ring {
+		if c.Epoch < l.Since {
+			continue
+		}
 		for _, b := range c.Ops {
 			count(&ops, b)
 		}

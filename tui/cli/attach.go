@@ -38,12 +38,16 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 	if err != nil {
 		return err
 	}
+	defer lib.end()
 	lib.program = program
 	if o.Commander == nil && o.Session != "" {
 		opt.Title = filepath.Base(o.Session)
 	}
 	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Resume, o.Close, lib
-	opt.Algorithms, opt.By, opt.In, opt.Out = catalog.All(), clientName(), s.in, s.out
+	opt.Algorithms, opt.In, opt.Out = catalog.All(), s.in, s.out
+	if opt.By == "" {
+		opt.By = clientName()
+	}
 	err = tui.Run(ctx, opt)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -101,7 +105,7 @@ func attachCommand(s streams) *cobra.Command {
 				return run.broken(attachProgram(c.Context(), run, name, readOnly, s))
 			}
 			o := live(run.dir, run.Client)
-			opt.Title = run.name
+			opt.Title, opt.By = run.name, name
 			switch {
 			case frames.frames > 0:
 				return run.broken(frames.print(c.Context(), o, opt, s))

@@ -59,7 +59,7 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 	}
 	report(measurement{Name: fmt.Sprintf("made %d sessions", n), Value: time.Since(began).Seconds(), Unit: "s", Note: "logs of " + humanBytes(bytes)})
 	for _, cache := range []string{"no cache", "cache"} {
-		lib := &shelf{home: filepath.Join(home, "s"), lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache"))}
+		lib := &shelf{home: filepath.Join(home, "s"), lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
 		t, err := tui.Measure(c.Context(), lib, benchWidth, benchHeight, benchMarked, benchFrames)
 		if err != nil {
 			return err

@@ -130,8 +130,11 @@ func flagError(c *cobra.Command, err error) error {
 	return usage("%w; see `%s --help`", err, c.CommandPath())
 }
 
-// recordedAny says whether there is a run to look at.
+// recordedAny says whether there is a run to look at, or a host that may have some.
 func recordedAny() bool {
+	if hosts, err := readHosts(); len(hosts) > 0 || err != nil {
+		return true
+	}
 	home, err := session.Home()
 	if err != nil {
 		return false

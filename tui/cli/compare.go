@@ -221,6 +221,9 @@ func (c comparison) results(groups []compare.Group) *table {
 			if x, ok := r.Metric(m.Name); ok {
 				figure = metricText(m.Name, x)
 			}
+			if at := r.Aged(m.Name); at > 0 && figure != "–" {
+				figure += " @" + grouped(int64(at))
+			}
 			if slices.Contains(best[m.Name], r) {
 				mark = "*"
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -155,21 +156,26 @@ func startDetached(o host.Order) (*exec.Cmd, string, error) {
 	if err := o.Write(&text); err != nil {
 		return nil, "", err
 	}
+	return spawn(o.Dir, &text, "run", "--host", "--session", o.Dir) // the directory is for whoever lists processes
+}
+
+// spawn runs this binary again, detached from this process, for the session in dir.
+func spawn(dir string, in io.Reader, args ...string) (*exec.Cmd, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-		return nil, "", fmt.Errorf("session %s: %w", o.Dir, err)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
-	logPath := filepath.Join(o.Dir, session.HostLog)
+	logPath := filepath.Join(dir, session.HostLog)
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
-		return nil, "", fmt.Errorf("session %s: %w", o.Dir, err)
+		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
 	defer log.Close()
-	child := exec.Command(self, "run", "--host", "--session", o.Dir) // the directory is for whoever lists processes
-	child.Stdin, child.Stdout, child.Stderr = &text, log, log
+	child := exec.Command(self, args...)
+	child.Stdin, child.Stdout, child.Stderr = in, log, log
 	child.SysProcAttr = detached()
 	return child, logPath, child.Start()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -109,14 +110,20 @@ func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, s 
 // that are executed again until then. When that fails or ctx ends, the process is ended and what it made, below keep,
 // is taken back.
 func forkDetached(ctx context.Context, o host.Order, keep string, told func(uint64)) (tui.Opened, error) {
-	fresh := vacuous(o.Dir)
-	child, logPath, err := startDetached(o)
+	return freshRun(ctx, o.Dir, keep, func() (*exec.Cmd, string, error) { return startDetached(o) }, told)
+}
+
+// freshRun is a run in dir that start starts as a process of its own, once it answers. Where it comes to nothing,
+// nothing is left of what was made below keep.
+func freshRun(ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), told func(uint64)) (tui.Opened, error) {
+	fresh := vacuous(dir)
+	child, logPath, err := start()
 	if err != nil {
 		return tui.Opened{}, err
 	}
 	gone, ended := make(chan error, 1), make(chan struct{})
 	go func() { gone <- child.Wait(); close(ended) }()
-	run, err := arrival(ctx, o.Dir, gone, logPath, told)
+	run, err := arrival(ctx, dir, gone, logPath, told)
 	if err == nil {
 		return run, nil
 	}
@@ -124,8 +131,8 @@ func forkDetached(ctx context.Context, o host.Order, keep string, told func(uint
 	<-ended
 	os.Remove(logPath)
 	if fresh { // all of it was made here
-		os.RemoveAll(o.Dir)
-		vanish(filepath.Dir(o.Dir), keep)
+		os.RemoveAll(dir)
+		vanish(filepath.Dir(dir), keep)
 	}
 	return tui.Opened{}, err
 }

@@ -65,6 +65,7 @@ func (f *frameFlags) print(ctx context.Context, o tui.Opened, opt tui.Options, s
 	if err != nil {
 		return err
 	}
+	defer lib.end()
 	opt.Library = lib
 	return tui.Frames(ctx, opt, f.frames, frameEvery, s.out)
 }

@@ -32,17 +32,26 @@ import (
 // lines are the options that the launcher has a line for, those that are told most often first.
 func lines() []*option.Option {
 	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Label, option.Members, option.Rounds,
-		option.Epochs, option.For, option.Target, option.Seed, option.Augment, option.Workers, option.Threads, option.Device}
+		option.Epochs, option.For, option.Target, option.Seed, option.Augment, option.Workers, option.Wait, option.Threads, option.Device}
 }
 
-// requested are the words of a request, behind `brood`.
+// fleetWanted says whether a request is to be trained by workers that join it.
+func fleetWanted(r tui.Request) bool {
+	n := r.Options[option.Wait.Name]
+	return n != "" && n != "0"
+}
+
+// requested are the words of a request, behind `brood`: those of a run here, or of one that is served to others.
 func requested(r tui.Request, set []event.Setting) []string {
 	out := []string{"run"}
+	if fleetWanted(r) {
+		out[0] = "serve"
+	}
 	if r.Preset != "" {
 		out = append(out, r.Preset)
 	}
 	for _, x := range option.All {
-		if text, told := r.Options[x.Name]; told {
+		if text, told := r.Options[x.Name]; told && (x != option.Wait || fleetWanted(r)) {
 			out = append(out, "--"+x.Name, text)
 		}
 	}
@@ -55,9 +64,12 @@ func requested(r tui.Request, set []event.Setting) []string {
 // plain are words that no shell takes for anything else.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellLine writes words as a person would type them.
-func shellLine(words []string) string {
-	out := []string{"brood"}
+// shellLine writes words behind brood as a person would type them.
+func shellLine(words []string) string { return "brood " + quoted(words) }
+
+// quoted writes words so that a shell reads the same ones.
+func quoted(words []string) string {
+	var out []string
 	for _, w := range words {
 		if !plain.MatchString(w) {
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
@@ -96,13 +108,22 @@ func want(r tui.Request) (w wanted, err error) {
 	return w, err
 }
 
-// parseRun is the run that words order which begin with run.
+// parseRun is the run that words order which begin with run, or with serve.
 func parseRun(words []string) (w wanted, err error) {
 	w = wanted{words: words, flags: &runFlags{detached: true}}
 	root, c := &cobra.Command{Use: "brood"}, w.flags.command(streams{})
+	check := func() error { return nil }
+	if words[0] == "serve" {
+		f, served := newServe(streams{}, nil)
+		f.run.detached = true
+		w.flags, c, check = &f.run, served, func() error { return f.check(served) }
+	}
 	root.AddCommand(c)
 	if err := c.ParseFlags(words[1:]); err != nil {
 		return w, flagError(c, err)
+	}
+	if err := check(); err != nil {
+		return w, err
 	}
 	args := c.Flags().Args()
 	if err := c.ValidateArgs(args); err != nil {
@@ -168,7 +189,8 @@ func (w wanted) lines() (out []tui.FormLine, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	docs := map[string]string{option.Algorithm.Name: w.alg.Title + ": " + w.alg.Doc}
+	docs := map[string]string{option.Algorithm.Name: w.alg.Title + ": " + w.alg.Doc,
+		option.Wait.Name: "workers of other machines that train it, and that it waits for; none: it trains here"}
 	if w.alg.Needs.Model() && o.Model != "" {
 		text, err := models.Source(o.Model)
 		if err != nil {
@@ -298,9 +320,21 @@ func (l *shelf) Begin(ctx context.Context, r tui.Request) (tui.Opened, error) {
 	if w.order.Dir, err = w.flags.place(w.order.Options); err != nil {
 		return tui.Opened{}, err
 	}
-	run, err := forkDetached(ctx, w.order, keep, func(uint64) {})
+	start := func() (*exec.Cmd, string, error) { return startDetached(w.order) }
+	if fleetWanted(r) {
+		start = func() (*exec.Cmd, string, error) { return serveDetached(w.words, w.order.Dir) }
+	}
+	run, err := freshRun(ctx, w.order.Dir, keep, start, func(uint64) {})
 	if err != nil {
 		return tui.Opened{}, err
 	}
+	if fleetWanted(r) {
+		run.Said = "it waits for workers: brood invite " + called(w.order.Dir) + " --role worker prints how one joins"
+	}
 	return l.went(run), nil
+}
+
+// serveDetached serves what words order as a process of its own, which records in dir.
+func serveDetached(words []string, dir string) (*exec.Cmd, string, error) {
+	return spawn(dir, nil, append(slices.Clone(words), "--plain", "--session", dir)...)
 }

@@ -73,6 +73,25 @@ func TestLauncherOrdersItsLine(t *testing.T) {
 	}
 }
 
+// A request that waits for workers is served to them.
+func TestLauncherServes(t *testing.T) {
+	r := tui.Request{Preset: "quickstart", Options: map[string]string{"wait": "2", "rounds": "40"}}
+	w, err := want(r)
+	if d := draft(r); err != nil || d.Err != nil || d.Command != "brood serve quickstart --wait 2 --rounds 40" || w.order.Options.Wait != 2 || w.order.Options.Workers != 2 {
+		t.Errorf("%q orders %+v: %v, %v", d.Command, w.order.Options, err, d.Err)
+	}
+	r.Options["wait"] = "0"
+	if d := draft(r); d.Command != "brood run quickstart --rounds 40" || d.Err != nil {
+		t.Errorf("%q: %v", d.Command, d.Err)
+	}
+	for text, want := range map[string]string{"-1": "--wait", "2000": "--wait 2000", "two": "--wait two"} {
+		r.Options["wait"] = text
+		if d := draft(r); d.Err == nil || !strings.Contains(d.Err.Error(), want) {
+			t.Errorf("wait %s: %v", text, d.Err)
+		}
+	}
+}
+
 // told is what a request is to order, without the command line between them.
 func told(t *testing.T, r tui.Request) host.Order {
 	t.Helper()
@@ -165,7 +184,7 @@ func TestLauncherRefuses(t *testing.T) {
 			t.Errorf("the line of %s is %+v", l.Name, l)
 		}
 	}
-	if want := strings.Fields("preset algorithm model data label members rounds epochs for target seed augment workers threads device"); !slices.Equal(names, want) {
+	if want := strings.Fields("preset algorithm model data label members rounds epochs for target seed augment workers wait threads device"); !slices.Equal(names, want) {
 		t.Errorf("the form has lines of %v, want %v", names, want)
 	}
 	if d := lib.Draft(tui.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {

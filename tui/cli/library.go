@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -23,10 +24,12 @@ import (
 	"brood/tui"
 )
 
-// shelf is what the workbench can open: the sessions of this user on this machine.
+// shelf is what the workbench can open: the sessions of this user on this machine, and of the hosts that its file
+// names.
 type shelf struct {
-	home string
-	lib  *library.Library
+	home  string
+	lib   *library.Library
+	hosts *hosts
 	// the command of an objective that was given here; sessions that maximise another refuse it
 	program string
 	mu      sync.Mutex
@@ -39,8 +42,11 @@ func newShelf(at tui.Opened) (*shelf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shelf{home: home, lib: library.Open(home, library.Cache()), at: at}, nil
+	return &shelf{home: home, lib: library.Open(home, library.Cache()), hosts: newHosts(readHosts()), at: at}, nil
 }
+
+// end leaves the hosts that are being asked.
+func (l *shelf) end() { l.hosts.end() }
 
 // live is a running session as the workbench takes it.
 func live(dir string, client *door.Client) tui.Opened {
@@ -85,14 +91,43 @@ func (l *shelf) goesOn(dir, by string) (o host.Options, err error) {
 
 // Scan implements tui.Library.
 func (l *shelf) Scan(_ context.Context, folder string) ([]library.Entry, error) {
-	return l.lib.Scan(cmp.Or(folder, l.home))
+	if x, _, ok := l.hosts.line(folder); ok {
+		return l.hosts.within(x), nil
+	}
+	entries, err := l.lib.Scan(cmp.Or(folder, l.home))
+	if folder == "" {
+		entries = append(entries, l.hosts.all()...)
+	}
+	return entries, err
+}
+
+// Travel implements tui.Traveller: a run of another machine is shown by the brood there.
+func (l *shelf) Travel(e library.Entry) *exec.Cmd {
+	x, name, ok := l.hosts.line(e.Dir)
+	if !ok || x.SSH == "" || name == "" {
+		return nil
+	}
+	if e.Running {
+		return x.over(l.hosts.ctx, true, "attach", name)
+	}
+	return x.over(l.hosts.ctx, true, "replay", name)
 }
 
 // Summary implements tui.Library.
-func (l *shelf) Summary(e library.Entry) library.Summary { return l.lib.Summary(e) }
+func (l *shelf) Summary(e library.Entry) library.Summary {
+	if e.Host != "" {
+		return l.hosts.summary(e)
+	}
+	return l.lib.Summary(e)
+}
 
 // Curves implements tui.Library.
-func (l *shelf) Curves(e library.Entry) (*compare.Run, error) { return l.lib.Run(e) }
+func (l *shelf) Curves(e library.Entry) (*compare.Run, error) {
+	if e.Host != "" {
+		return nil, fmt.Errorf("the curves of %s are on %s: enter opens it there", e.Name, e.Host)
+	}
+	return l.lib.Run(e)
+}
 
 // Save implements tui.Library.
 func (l *shelf) Save() error { return l.lib.Save() }
@@ -159,6 +194,17 @@ func (l *shelf) Note(_ context.Context, dir string, round uint64, text string) e
 
 // Open implements tui.Library.
 func (l *shelf) Open(ctx context.Context, dir string) (tui.Opened, error) {
+	if x, _, ok := l.hosts.line(dir); ok && x.URL != "" {
+		run, err := call(ctx, x.URL, clientName(), false)
+		if err != nil {
+			return tui.Opened{}, err
+		}
+		o := live("", run.Client)
+		if o.Title, o.Close = x.Name, run.Close; run.look {
+			o.Commander = nil
+		}
+		return l.went(o), nil
+	}
 	if running, _ := session.Running(dir); running {
 		run, err := reach(ctx, dir, clientName(), false)
 		if err != nil {

@@ -16,10 +16,12 @@ import (
 func newTestShelf(t *testing.T) *shelf {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	lib, err := newShelf(tui.Opened{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(lib.end)
 	return lib
 }
 

@@ -302,7 +302,12 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 	defer p.mu.Unlock()
 	p.release()
 	s := p.Finish(exit)
-	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %s: %s\n", exit.Phase, grouped(int64(s.Rounds)), s.Epochs, clockTime(s.Seconds), exit.Reason)
+	since := "" // whose time and bytes this process has
+	if from := p.Before().Rounds; from > 0 {
+		since = fmt.Sprintf(" since round %s", grouped(int64(from)))
+	}
+	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %s%s: %s\n",
+		exit.Phase, grouped(int64(s.Rounds)), s.Epochs, clockTime(s.Seconds), since, exit.Reason)
 	defer fmt.Fprintf(p.out, "  session      %s\n", s.Session)
 	if s.Rounds == 0 {
 		return // nothing was measured
@@ -329,7 +334,7 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 		if s.BytesPredicted[op] != s.BytesSent[op] {
 			same = "but predicted " + humanBytes(s.BytesPredicted[op])
 		}
-		fmt.Fprintf(p.out, "  %-12s %s %s\n", op, humanBytes(s.BytesSent[op]), same)
+		fmt.Fprintf(p.out, "  %-12s %s%s %s\n", op, humanBytes(s.BytesSent[op]), since, same)
 	}
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
 	if s.SecondsPredicted > 0 && exit.Phase == event.Finished {

@@ -27,6 +27,12 @@ func serveCommand(s streams) *cobra.Command {
 }
 
 func serveWith(s streams, invite func(printer, *remote.Server)) *cobra.Command {
+	_, c := newServe(s, invite)
+	return c
+}
+
+// newServe is the command with its flags.
+func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *cobra.Command) {
 	f := &serveFlags{run: runFlags{serves: true}, invite: invite}
 	c := &cobra.Command{
 		Use:   "serve [run] [PRESET|FILE.toml]",
@@ -56,7 +62,7 @@ func serveWith(s streams, invite func(printer, *remote.Server)) *cobra.Command {
 	for _, name := range append([]string{"background"}, drawNames...) {
 		_ = fl.MarkHidden(name)
 	}
-	return c
+	return f, c
 }
 
 // guests are the viewers, and the operators, that the first URLs let in; brood invite makes more.
@@ -80,7 +86,8 @@ func invite(out printer, s streams, srv *remote.Server) {
 	}
 }
 
-func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err error) {
+// check refuses what cannot be served.
+func (f *serveFlags) check(c *cobra.Command) error {
 	switch {
 	case f.run.background:
 		return usage("serve stays in the foreground: leave --background out, and look at it with brood attach SESSION")
@@ -95,6 +102,13 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	}
 	if f.run.told.Workers == 0 {
 		c.Flags().Lookup(option.Workers.Name).Changed = false
+	}
+	return nil
+}
+
+func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err error) {
+	if err := f.check(c); err != nil {
+		return err
 	}
 	out := newPrinter(s, f.run.json)
 	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.told.Wait, 1), Guests: guests, Software: "brood " + versionText(), Note: out.note}

@@ -7,17 +7,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/tui"
 )
 
 func sessionsCommand(s streams) *cobra.Command {
 	c := &cobra.Command{Use: "sessions", Short: "List your recorded and running sessions", Args: noArgs}
-	asJSON := jsonFlag(c)
+	asJSON, rail := jsonFlag(c), false
+	c.Flags().BoolVar(&rail, "rail", false, "tell the workbench of another machine of these sessions")
+	_ = c.Flags().MarkHidden("rail")
 	c.RunE = func(*cobra.Command, []string) error {
 		home, err := session.Home()
 		if err != nil {
 			return err
+		}
+		if rail {
+			return writeRail(s.out, library.Open(home, library.Cache()), home)
 		}
 		list, err := session.List(home)
 		if err != nil {

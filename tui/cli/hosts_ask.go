@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"brood/runtime/library"
+	"brood/runtime/session"
+	"brood/transport/wire"
+)
+
+// Runs of other machines have names like directories: ssh://HOST/SESSION, and url://HOST for a run that has a URL.
+const sshScheme, urlScheme = "ssh://", "url://"
+
+const (
+	askEvery = 10 * time.Second // a host that answered
+	askFor   = 20 * time.Second // at most
+)
+
+// hosts asks other machines for their runs while somebody looks at the list. A listing never waits for them: it has
+// what was answered last. end waits for those that are being asked.
+type hosts struct {
+	lines []hostLine
+	err   error // why the file of hosts cannot be read
+	began time.Time
+	ctx   context.Context
+	stop  context.CancelFunc
+	asks  sync.WaitGroup
+
+	mu   sync.Mutex
+	last map[string]*answer // by name
+}
+
+// answer is what a host said last.
+type answer struct {
+	entries []library.Entry
+	sums    map[string]library.Summary // by Dir
+	err     error
+	asking  bool
+	at      time.Time // of the answer; zero before the first
+}
+
+func newHosts(lines []hostLine, err error) *hosts {
+	ctx, stop := context.WithCancel(context.Background())
+	h := &hosts{lines: lines, err: err, began: time.Now(), ctx: ctx, stop: stop, last: map[string]*answer{}}
+	for _, l := range lines {
+		h.last[l.Name] = &answer{}
+	}
+	return h
+}
+
+func (h *hosts) end() {
+	h.stop()
+	h.asks.Wait()
+}
+
+// line finds the host that a directory's name is of.
+func (h *hosts) line(dir string) (l hostLine, rest string, ok bool) {
+	for _, scheme := range []string{sshScheme, urlScheme} {
+		if after, is := strings.CutPrefix(dir, scheme); is {
+			name, rest, _ := strings.Cut(after, "/")
+			i := slices.IndexFunc(h.lines, func(l hostLine) bool { return l.Name == name })
+			if i < 0 {
+				return l, "", false
+			}
+			return h.lines[i], rest, true
+		}
+	}
+	return l, "", false
+}
+
+// all are the hosts as the list has them: a folder for each machine, an entry for each run with a URL. Those that were
+// not asked for some time are asked anew.
+func (h *hosts) all() (out []library.Entry) {
+	if h.err != nil {
+		out = append(out, library.Entry{Name: hostsFile, Dir: sshScheme, Folder: "host", Host: hostsFile, Written: h.began})
+	}
+	for _, l := range h.lines {
+		h.ask(l)
+		h.mu.Lock()
+		t := h.last[l.Name]
+		if l.SSH != "" {
+			out = append(out, library.Entry{Name: l.Name, Dir: sshScheme + l.Name, Folder: "host", Host: l.Name, Written: t.at})
+		} else {
+			e := library.Entry{Name: l.Name, Dir: urlScheme + l.Name, Host: l.Name, Written: t.at, Bytes: int64(t.at.UnixMilli())}
+			e.Running = t.err == nil && !t.at.IsZero()
+			out = append(out, e)
+		}
+		h.mu.Unlock()
+	}
+	return out
+}
+
+// within are the runs of a machine, as it told of them last.
+func (h *hosts) within(l hostLine) []library.Entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last[l.Name].entries
+}
+
+// summary is what a host or one of its runs came to, as it told last.
+func (h *hosts) summary(e library.Entry) library.Summary {
+	l, _, ok := h.line(e.Dir)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := library.Summary{Info: session.Info{Name: e.Name, Dir: e.Dir, Started: e.Written}, Loss: math.NaN()}
+	if !ok {
+		if h.err != nil {
+			s.Err = h.err.Error()
+		}
+		return s
+	}
+	t := h.last[l.Name]
+	if e.Folder == "" {
+		if known, ok := t.sums[e.Dir]; ok {
+			return known
+		}
+	}
+	s.Runs = len(t.entries)
+	if t.err != nil {
+		s.Err = l.Name + " does not answer: " + t.err.Error()
+	} else if t.at.IsZero() {
+		s.Err = "asking " + l.Name + " for its runs"
+	}
+	return s
+}
+
+// ask asks a host unless it is being asked, or answered just now.
+func (h *hosts) ask(l hostLine) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.last[l.Name]
+	if t.asking || time.Since(t.at) < askEvery || h.ctx.Err() != nil {
+		return
+	}
+	t.asking = true
+	h.asks.Go(func() {
+		ctx, cancel := context.WithTimeout(h.ctx, askFor)
+		defer cancel()
+		var next answer
+		if l.SSH != "" {
+			next.entries, next.sums, next.err = askSSH(ctx, l)
+		} else {
+			next.sums, next.err = askURL(ctx, l)
+		}
+		next.at = time.Now()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.last[l.Name] = &next
+	})
+}
+
+// over is the command that does something on a machine: there a shell reads the words, so that they are quoted for one.
+func (l hostLine) over(ctx context.Context, terminal bool, words ...string) *exec.Cmd {
+	program := l.Command
+	if program == "" {
+		program = "brood"
+	}
+	args := []string{"-o", "ConnectTimeout=10"}
+	if terminal {
+		args = append(args, "-t")
+	} else {
+		args = append(args, "-o", "BatchMode=yes", "-T")
+	}
+	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, program+" "+quoted(words))...)
+}
+
+// askSSH asks a machine for its runs. Its words on standard error are why it did not answer.
+func askSSH(ctx context.Context, l hostLine) ([]library.Entry, map[string]library.Summary, error) {
+	c := l.over(ctx, false, "sessions", "--rail")
+	var said bytes.Buffer
+	c.Stderr = &firstOf{&said, 4 << 10}
+	c.WaitDelay = time.Second
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, nil, fmt.Errorf("ssh: %w", err)
+	}
+	entries, sums, err := readRail(out, l.Name)
+	_, _ = io.Copy(io.Discard, io.LimitReader(out, railBytes))
+	ended := c.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, fmt.Errorf("no answer within %v", askFor)
+	case ended != nil:
+		line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
+		if strings.Contains(line, "unknown flag") {
+			return nil, nil, errors.New("its brood is an older one, which tells nobody of its runs")
+		}
+		if line == "" {
+			line = ended.Error()
+		}
+		return nil, nil, errors.New(strings.TrimSuffix(wire.CleanText(line), "."))
+	}
+	return entries, sums, err
+}
+
+// firstOf keeps the first bytes of what is written.
+type firstOf struct {
+	to   *bytes.Buffer
+	most int
+}
+
+func (f *firstOf) Write(p []byte) (int, error) {
+	f.to.Write(p[:min(len(p), max(0, f.most-f.to.Len()))])
+	return len(p), nil
+}
+
+// askURL looks at a run that has a URL, and leaves.
+func askURL(ctx context.Context, l hostLine) (map[string]library.Summary, error) {
+	run, err := call(ctx, l.URL, clientName(), false)
+	if err != nil {
+		return nil, err
+	}
+	defer run.Close()
+	v, err := run.Snapshot(ctx, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	s := library.Summary{Info: session.Info{Name: l.Name, Dir: urlScheme + l.Name, Running: true, Phase: v.State.Phase, Round: v.Progress.Rounds,
+		Algorithm: v.Algorithm()}, Members: len(v.Members().Members), Loss: math.NaN()}
+	if c := v.Config; c != nil {
+		s.Preset, s.Model, s.Data, s.Seed = c.Preset, c.Model, c.Data, c.Seed
+		if e := v.Evaluation; e != nil {
+			s.TestRound, s.Score = e.Round, session.ScoredOf(c, e)
+		}
+	}
+	return map[string]library.Summary{s.Dir: s}, nil
+}

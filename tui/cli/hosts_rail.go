@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/library"
+	"brood/runtime/session"
+)
+
+// railRun is a run as one brood tells another of it, a line of JSON each: what the list of runs shows. A figure that is
+// none is null.
+type railRun struct {
+	Version int       `json:"version"`
+	Name    string    `json:"name"`
+	Bytes   int64     `json:"bytes"`
+	Written time.Time `json:"written"`
+	Running bool      `json:"running,omitempty"`
+
+	Preset    string          `json:"preset,omitempty"`
+	Algorithm string          `json:"algorithm,omitempty"`
+	Model     string          `json:"model,omitempty"`
+	Data      string          `json:"data,omitempty"`
+	Objective string          `json:"objective,omitempty"`
+	Seed      uint64          `json:"seed"`
+	Started   time.Time       `json:"started"`
+	Round     uint64          `json:"round"`
+	Phase     event.Phase     `json:"phase,omitempty"`
+	Score     *session.Scored `json:"score,omitempty"`
+	TestRound uint64          `json:"test_round,omitempty"`
+	Size      int64           `json:"size"`
+	Err       string          `json:"error,omitempty"`
+	About     session.About   `json:"about"`
+	Parent    string          `json:"parent,omitempty"`
+	Members   int             `json:"members,omitempty"`
+	Series    string          `json:"series,omitempty"`
+	Loss      *float64        `json:"loss,omitempty"`
+	Curve     []*float64      `json:"curve,omitempty"`
+}
+
+const (
+	railVersion = 1
+	railMost    = 10_000   // runs that are taken of another machine
+	railBytes   = 16 << 20 // and bytes
+)
+
+// toNumber and fromNumber are NaN as null.
+func toNumber(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+func fromNumber(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
+}
+
+// railOf is a run of this machine as others are told of it.
+func railOf(e library.Entry, s library.Summary) railRun {
+	r := railRun{Version: railVersion, Name: e.Name, Bytes: e.Bytes, Written: e.Written, Running: e.Running, Preset: s.Preset, Algorithm: s.Algorithm,
+		Model: s.Model, Data: s.Data, Objective: s.Objective, Seed: s.Seed, Started: s.Started, Round: s.Round, Phase: s.Phase, Score: s.Score,
+		TestRound: s.TestRound, Size: s.Size, Err: s.Err, About: s.About, Parent: s.Parent, Members: s.Members, Series: s.Series, Loss: toNumber(s.Loss)}
+	for _, x := range s.Curve {
+		r.Curve = append(r.Curve, toNumber(x))
+	}
+	return r
+}
+
+// writeRail tells of the runs of this machine; those of sweeps and studies stay where they are.
+func writeRail(w io.Writer, lib *library.Library, home string) error {
+	entries, err := lib.Scan(home)
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(w)
+	for _, e := range entries {
+		if e.Folder != "" {
+			continue
+		}
+		if err := out.Encode(railOf(e, lib.Summary(e))); err != nil {
+			return err
+		}
+	}
+	return lib.Save()
+}
+
+// railName is what a session's directory may be called for it to be taken from another machine.
+var railName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+=@-]{0,127}$`)
+
+// readRail takes what another machine tells of its runs. Nothing of it is believed beyond what a list shows.
+func readRail(r io.Reader, host string) (entries []library.Entry, sums map[string]library.Summary, err error) {
+	limited := &io.LimitedReader{R: r, N: railBytes}
+	lines := bufio.NewScanner(limited)
+	lines.Buffer(nil, 256<<10)
+	sums = map[string]library.Summary{}
+	for lines.Scan() {
+		var x railRun
+		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
+			return nil, nil, fmt.Errorf("it does not tell of its runs: %.60q", lines.Text())
+		}
+		switch {
+		case x.Version != railVersion:
+			return nil, nil, errors.New("its brood tells of runs in another way: bring both to one version")
+		case len(entries) == railMost:
+			return nil, nil, fmt.Errorf("it has more than %d runs: prune some there", railMost)
+		case !railName.MatchString(x.Name) || x.Bytes < 0 || x.Size < 0 || x.Members < 0 || len(x.Curve) > library.Points || x.About.Check() != nil:
+			continue
+		}
+		e := library.Entry{Name: x.Name, Dir: sshScheme + host + "/" + x.Name, Host: host, Bytes: x.Bytes, Written: x.Written, Running: x.Running}
+		s := library.Summary{Info: session.Info{Name: x.Name, Dir: e.Dir, Running: x.Running, Preset: x.Preset, Algorithm: x.Algorithm, Model: x.Model,
+			Data: x.Data, Objective: x.Objective, Seed: x.Seed, Started: x.Started, Round: x.Round, Phase: x.Phase, Score: x.Score, TestRound: x.TestRound,
+			Size: x.Size, Err: x.Err, About: x.About}, Parent: x.Parent, Members: x.Members, Series: x.Series, Loss: fromNumber(x.Loss)}
+		for _, v := range x.Curve {
+			s.Curve = append(s.Curve, fromNumber(v))
+		}
+		entries, sums[e.Dir] = append(entries, e), s
+	}
+	switch {
+	case lines.Err() != nil:
+		return nil, nil, fmt.Errorf("what it tells of its runs cannot be read: %w", lines.Err())
+	case limited.N == 0:
+		return nil, nil, fmt.Errorf("it tells more than %d MB of its runs", railBytes>>20)
+	}
+	library.Sort(entries)
+	return entries, sums, nil
+}

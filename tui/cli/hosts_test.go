@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/library"
+	"brood/runtime/session"
+)
+
+func TestHostsFile(t *testing.T) {
+	const url = `url = "brood://10.0.0.7:4433/token#aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`
+	for text, want := range map[string]string{
+		"": "",
+		"[[host]]\nname = \"lab\"\nssh = \"ada@lab\"\ncommand = \"/opt/brood\"": "",
+		"[[host]]\nssh = \"lab\"":                                                      `host 1: it has no name`,
+		"[[host]]\nname = \"a b\"\nssh = \"lab\"":                                      `host 1: name "a b"`,
+		"[[host]]\nname = \"a/b\"\nssh = \"lab\"":                                      `host 1: name "a/b"`,
+		"[[host]]\nname = \"lab\"":                                                     "lab has to have one of ssh and url",
+		"[[host]]\nname = \"lab\"\nssh = \"lab\"\n" + url:                              "lab has to have one of ssh and url",
+		"[[host]]\nname = \"lab\"\nssh = \"-oProxyCommand=x\"":                         "write what ssh takes for a machine",
+		"[[host]]\nname = \"lab\"\nssh = \"lab; rm -r x\"":                             "write what ssh takes for a machine",
+		"[[host]]\nname = \"lab\"\nurl = \"http://lab\"":                               "lab: ",
+		"[[host]]\nname = \"lab\"\nport = 3":                                           "line 3: no such key",
+		"[[host]\nname = 3":                                                            "line 1: ",
+		"[[host]]\nname = \"lab\"\nssh = \"a\"\n[[host]]\nname = \"lab\"\nssh = \"b\"": `host 2: another one is called "lab" too`,
+	} {
+		_, err := parseHosts([]byte(text))
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// What one machine tells is what the list of another shows; what does not fit is not believed.
+func TestRail(t *testing.T) {
+	home := shelve(t, "done", "running")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	lib := library.Open(home, library.Cache())
+	var out bytes.Buffer
+	if err := writeRail(&out, lib, home); err != nil {
+		t.Fatal(err)
+	}
+	entries, sums, err := readRail(bytes.NewReader(out.Bytes()), "lab")
+	if err != nil || len(entries) != 2 || entries[0].Dir != "ssh://lab/running" || !entries[0].Running || entries[1].Host != "lab" {
+		t.Fatalf("%+v, %v", entries, err)
+	}
+	there := library.Entry{Name: "done", Dir: filepath.Join(home, "done")}
+	want, got := lib.Summary(there), sums["ssh://lab/done"]
+	if got.Model != want.Model || got.Phase != want.Phase || got.Round != want.Round || !math.IsNaN(got.Loss) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	line, _, _ := strings.Cut(out.String(), "\n")
+	for text, want := range map[string]string{
+		"Welcome to lab!\n": "does not tell of its runs",
+		strings.Replace(line, `"version":1`, `"version":2`, 1): "bring both to one version",
+		strings.Repeat(line+"\n", railMost+1):                  "more than 10000 runs",
+		strings.Repeat("x", 300<<10):                           "cannot be read",
+	} {
+		if _, _, err := readRail(strings.NewReader(text), "lab"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+	for _, change := range [][2]string{{`"name":"running"`, `"name":"../running"`}, {`"name":"running"`, `"name":"--help"`}, {`"size":`, `"size":-`},
+		{`"about":{`, `"about":{"name":"` + strings.Repeat("x", 10_000) + `"`}} {
+		text := strings.Replace(line, change[0], change[1], 1)
+		if entries, _, err := readRail(strings.NewReader(text), "lab"); err != nil || len(entries) > 0 {
+			t.Errorf("%.60q is believed: %+v, %v", change[1], entries, err)
+		}
+	}
+}
+
+// A list does not wait for hosts: it has what they told last, or that they are asked, or why they do not answer.
+func TestHostsAreAsked(t *testing.T) {
+	home, bin := shelve(t, "done"), t.TempDir()
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	script := func(text string) {
+		if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	if err := writeRail(&out, library.Open(home, ""), home); err != nil {
+		t.Fatal(err)
+	}
+	lab := hostLine{Name: "lab", SSH: "ada@lab"}
+	for name, c := range map[string]struct{ script, want string }{
+		"answers": {"cat <<'END'\n" + out.String() + "END\n", ""},
+		"refuses": {"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255", "lab does not answer: ada@lab: Permission denied (publickey)"},
+		"older":   {"echo 'brood: unknown flag: --rail' >&2; exit 2", "its brood is an older one"},
+		"mute":    {"exit 127", "exit status 127"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script(c.script)
+			h := newHosts([]hostLine{lab}, nil)
+			t.Cleanup(h.end)
+			folder := h.all()[0]
+			if s := h.summary(folder); folder.Folder != "host" || !folder.Written.IsZero() || s.Err != "asking lab for its runs" {
+				t.Fatalf("%+v: %q", folder, s.Err)
+			}
+			h.asks.Wait()
+			folder = h.all()[0]
+			switch s := h.summary(folder); {
+			case folder.Written.IsZero() || !strings.Contains(s.Err, c.want) || c.want == "" && (s.Err != "" || s.Runs != 1 || len(h.within(lab)) != 1):
+				t.Errorf("%+v: %q, %d runs", folder, s.Err, s.Runs)
+			}
+		})
+	}
+	// One that says nothing is left when the list is.
+	script("exec sleep 1000")
+	h := newHosts([]hostLine{lab}, nil)
+	h.all()
+	began := time.Now()
+	if h.end(); time.Since(began) > time.Minute {
+		t.Error("the end waits for a host")
+	}
+}
+
+// What cannot be read is said where the hosts would stand.
+func TestHostsFileOfAWorkbench(t *testing.T) {
+	shelve(t)
+	path := filepath.Join(t.TempDir(), "hosts.toml")
+	t.Setenv("BROOD_HOSTS", path)
+	lib := newTestShelf(t)
+	all, err := lib.Scan(t.Context(), "")
+	if err != nil || len(all) != 1 || !strings.Contains(lib.Summary(all[0]).Err, "hosts.toml") {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if err := os.WriteFile(path, []byte("[[host]]\nname = \"lab\"\nssh = \"ada@lab\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	lib = newTestShelf(t)
+	if all, err = lib.Scan(t.Context(), ""); err != nil || len(all) != 1 || all[0].Name != "lab" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	run := library.Entry{Name: "a", Dir: "ssh://lab/a", Host: "lab"}
+	if c := lib.Travel(run); c == nil || strings.Join(c.Args[1:], " ") != "-o ConnectTimeout=10 -t -- ada@lab brood replay a" {
+		t.Errorf("%v", c)
+	}
+	if run.Running = true; !strings.HasSuffix(strings.Join(lib.Travel(run).Args, " "), "brood attach a") {
+		t.Errorf("%v", lib.Travel(run))
+	}
+	if c := lib.Travel(library.Entry{Name: "a", Dir: session.Info{Dir: "/tmp/a"}.Dir}); c != nil {
+		t.Errorf("%v of a run of this machine", c)
+	}
+}
