@@ -72,7 +72,8 @@ func TestArm64(t *testing.T) {
 func TestArm64Kernels(t *testing.T) {
 	for _, of := range []string{"brood/models/native/kernel", "brood/models/arith"} {
 		t.Run(filepath.Base(of), func(t *testing.T) {
-			line := append(emulated(t, "test", "-c", of), "-test.v", "-test.skip", "TestCausalSoftmaxAgainstFloat64") // of more guard pages than the emulator can map quickly
+			// That test has more guard pages than the emulator maps quickly.
+			line := append(emulated(t, "test", "-c", of), "-test.v", "-test.skip", "TestCausalSoftmaxAgainstFloat64")
 			out, err := exec.Command(line[0], line[1:]...).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS") {
 				t.Errorf("%v\n%s", err, out)
