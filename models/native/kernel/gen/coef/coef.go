@@ -1,5 +1,5 @@
-// Package coef holds the numbers that both generators of kernels write into assembly: those of the portable twin, and of
-// models/noise. Tests compare the bits of what they lead to.
+// Package coef holds the numbers that both generators of kernels write into assembly: those of the portable twin, and
+// of models/noise. Tests compare the bits of what they lead to.
 package coef
 
 import "math"

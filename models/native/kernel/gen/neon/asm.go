@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// vec is a vector register, V0 to V31, of four floats. General registers are numbers too: R18, R27 and R28 are not ours.
+// vec is a vector register, V0 to V31, of four floats. General registers are numbers too: R18, R27 and R28 are not
+// ours.
 type vec int
 
 // asm collects the text of functions. General instructions are written as Go's assembler has them; it has no arithmetic

@@ -2,8 +2,8 @@
 //
 //	go generate ./models/native/kernel
 //
-// avo knows amd64 alone. What it would do is little: registers are named, as in the kernels of amd64, and an instruction
-// is a line of text.
+// avo knows amd64 alone. What it would do is little: registers are named, as in the kernels of amd64, and an
+// instruction is a line of text.
 package main
 
 import (

@@ -40,8 +40,8 @@ func (g *asm) nextWord(v vec, base int) {
 	g.word(0x4DDFC800|uint32(base)<<5|uint32(v), "ld1r v%d, (r%d), 4", v, base)
 }
 
-// philox leaves the words of eight counters. Registers c+0 to c+3 of each half are the words; 4 to 7 are products. rLead
-// points to a kernel.lead, behind which it is afterwards: what the first three rounds have in common.
+// philox leaves the words of eight counters. Registers c+0 to c+3 of each half are the words; 4 to 7 are products.
+// rLead points to a kernel.lead, behind which it is afterwards: what the first three rounds have in common.
 func (g *asm) philox() {
 	both := []vec{0, 8}
 	product := func(c, x, m, p vec) { // the products of register x of a half, in p and p+1

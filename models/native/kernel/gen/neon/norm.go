@@ -11,8 +11,8 @@ const (
 	coefMean, coefA, coefB, coefK, coefC, coefD = 0, 1, 2, 3, 4, 5
 )
 
-// channels is a loop over channels and, within it, a pass for each half of the 32 samples over the rows, four vectors at
-// a time.
+// channels is a loop over channels and, within it, a pass for each half of the 32 samples over the rows, four vectors
+// at a time.
 type channels struct {
 	name, doc  string
 	coefs      []int  // of the channel, in registers from 24 on

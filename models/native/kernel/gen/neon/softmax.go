@@ -216,7 +216,7 @@ func (g *asm) layers() {
 		g.op3(opAnd, v, v, 24+v)
 		g.fadd(4+v, 4+v, v)
 	})
-	g.rowSums("layerBackSums", "the sums of gradients, and of their products with xhat.", 3, 2, func(v vec) { // x, dy, scale
+	g.rowSums("layerBackSums", "the sums of gradients, and of their products with xhat.", 3, 2, func(v vec) {
 		g.fmul(12+v, 12+v, 20+v)
 		g.fadd(4+v, 4+v, 12+v)
 		hat(v)
@@ -226,8 +226,8 @@ func (g *asm) layers() {
 	})
 }
 
-// rowSums emits one or two sums of a row, of sixteen lanes each, in registers 4 to 7 and 8 to 11. Of each sixteen floats
-// of the inputs, in 0 to 3, 12 to 15 and 20 to 23, body adds a vector; 24 to 27 say which lanes are live.
+// rowSums emits one or two sums of a row, of sixteen lanes each, in registers 4 to 7 and 8 to 11. Of sixteen floats of
+// each input (x, dy, scale), in 0 to 3, 12 to 15 and 20 to 23, body adds a vector; 24 to 27 say which lanes are live.
 func (g *asm) rowSums(name, doc string, ins, outs int, body func(v vec)) {
 	g.begin(name, "vecArgs", doc)
 	const n, units, dst, left = 5, 6, 7, 8
