@@ -28,7 +28,7 @@ func odd() engine.Layout {
 
 // twins are those that this machine runs.
 func twins(t *testing.T, f func(t *testing.T, twin kernel.Twin)) {
-	for _, twin := range []kernel.Twin{kernel.Portable, kernel.AVX2, kernel.AVX512} {
+	for _, twin := range kernel.Twins() {
 		t.Run(twin.String(), func(t *testing.T) {
 			if _, err := kernel.New(twin); err != nil {
 				t.Skip(err)

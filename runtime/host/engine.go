@@ -107,7 +107,7 @@ func uncovered(err error) bool {
 // newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
 // empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia, cuda or opencl), and without one the first engine
 // that covers the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice
-// (avx512, avx2 or portable).
+// (avx512, avx2, neon or portable).
 //
 // at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked
 // for.

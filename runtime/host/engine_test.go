@@ -29,7 +29,7 @@ func TestEngineChoice(t *testing.T) {
 		{"native", "portable", "f32/1"},
 		{"gorgonia", "", "gorgonia/gonum"},
 		{"torch", "", "choose native or gorgonia"},
-		{"", "z80", "choose avx512, avx2 or portable"},
+		{"", "z80", "choose avx512, avx2, neon or portable"},
 	} {
 		t.Setenv("BROOD_ENGINE", c.engine)
 		t.Setenv("BROOD_CPU", c.cpu)

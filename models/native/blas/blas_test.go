@@ -17,7 +17,7 @@ import (
 )
 
 func each(t *testing.T, f func(t *testing.T, b Implementation)) {
-	for _, twin := range []kernel.Twin{kernel.Portable, kernel.AVX2, kernel.AVX512} {
+	for _, twin := range kernel.Twins() {
 		t.Run(twin.String(), func(t *testing.T) {
 			b, err := New(twin)
 			if u := new(kernel.UnavailableError); errors.As(err, &u) {

@@ -102,7 +102,7 @@ func (k *Kernels) convolve(j *convJob, weights int, pack func(dst []float32, lo,
 				if j.gate != nil {
 					t.gate = unsafe.Add(ptr(j.gate, 0), at)
 				}
-				if fours := r.pixels &^ 3; h == 1 && fours > 0 {
+				if fours := r.pixels &^ 3; h == 1 && fours > 0 && k.isa.convRow != nil {
 					t.pixels = fours
 					k.isa.convRow(t)
 					if fours == r.pixels {

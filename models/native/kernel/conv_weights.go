@@ -10,7 +10,7 @@ type dotArgs struct {
 	ldcA, ldcB      int // of C from row to row of A and of B
 	_, _            int // the kernel's own: the entry's place in C, and its list
 	alpha           float32
-	_               [28]float32 // the kernel's own: the sums of a tile
+	_               [4 * 28]float32 // the kernel's own: the sums of a tile, or of each of its quads
 }
 
 // dotJob is a part of the weight gradient, for rows of dy. Its list has an entry for each tap: the tap's offset in the

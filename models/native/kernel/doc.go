@@ -1,8 +1,8 @@
 // Package kernel computes the inner loops of the native engine: matrix products, convolutions, pooling, softmax, linear
 // statements, Adam and Gaussian noise. It is a leaf: of brood it imports only models/noise.
 //
-// Every kernel exists three times. The twins avx512 and avx2 are assembly that gen writes with avo (go generate; both
-// are in the tree and a test compares them); portable is Go and serves every other machine.
+// Every kernel exists four times. The twins avx512, avx2 and neon are assembly that gen writes, for amd64 with avo (go
+// generate; text and generators are in the tree and tests compare them); portable is Go and serves every other machine.
 //
 //	t, err := kernel.Choose("")            // the best twin of this CPU; FromEnv obeys $BROOD_CPU
 //	k, err := kernel.New(t)                // one for each goroutine: it owns scratch memory

@@ -1,3 +1,4 @@
 package kernel
 
 //go:generate go run ./gen -dir .
+//go:generate go run ./gen/neon -dir .

@@ -9,7 +9,7 @@ import (
 // each runs f on every twin of this machine.
 func each(t *testing.T, f func(t *testing.T, k *Kernels)) {
 	t.Helper()
-	for tw := Portable; tw < twins; tw++ {
+	for _, tw := range Twins() {
 		t.Run(tw.String(), func(t *testing.T) {
 			k, err := New(tw)
 			if err != nil {

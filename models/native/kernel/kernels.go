@@ -28,19 +28,22 @@ type Kernels struct {
 	segment      [5]int32 // of RowDots
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32
+	edge         edge
 }
 
 // isa is what an instruction set supplies. Arguments are passed in structs that live in Kernels, because a call through
 // a variable makes its pointers escape.
 type isa struct {
-	vector        int // floats
-	height, width int // of the largest tile of a product
+	vector        int  // floats
+	height, width int  // of the largest tile of a product
+	whole         bool // tiles have no dead columns: those of an edge are computed in scratch
 
 	tiles  []func(*tileArgs) // by height
 	narrow []func(*tileArgs) // for at most width/2 columns; nil: none
 	masked []func(*tileArgs) // for less than width columns; nil: all tiles are
 
 	transpose, copyPanel             func(*moveArgs)
+	turn                             func(*moveArgs)   // transpose, of whole blocks of four by four alone
 	lin                              [4]func(*vecArgs) // by terms
 	adam, natural, colSum            func(*vecArgs)
 	relu, gate, mul, lookup          func(*vecArgs)

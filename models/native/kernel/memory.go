@@ -38,7 +38,7 @@ func (k *Kernels) GemmRoom(form Form, m, n, kk, lda, ldb int) (r Room) {
 	if n >= packCols && lda >= packLda {
 		r.A, block = roomA, packRows
 	}
-	if form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb) {
+	if form == NT || k.isa.whole && n%k.isa.width > 0 || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb) {
 		r.B = k.isa.width * min(kk, maxK)
 		if block < m { // all panels are kept for the next block of rows
 			r.B *= (n + k.isa.width - 1) / k.isa.width

@@ -23,7 +23,7 @@ func (k *Kernels) Transpose(dst []float32, ldd int, src []float32, lds, rows, co
 // most rows rounded up to a vector.
 func (k *Kernels) transpose(dst []float32, ldd int, src []float32, lds, rows, cols, fill int) {
 	if k.isa.transpose == nil {
-		transpose(dst, ldd, src, lds, rows, cols, fill)
+		k.turn(dst, ldd, src, lds, rows, cols, fill)
 		return
 	}
 	w := k.isa.vector
@@ -42,6 +42,26 @@ func (k *Kernels) transpose(dst []float32, ldd int, src []float32, lds, rows, co
 		k.move = moveArgs{dst: ptr(dst, r), src: ptr(src, r*lds), ldd: 4 * ldd, lds: 4 * lds, rows: live, cols: cols,
 			load: uint32(bits(rest)), store: uint32(bits(store)), loadLanes: lanes(rest), storeLanes: lanes(store), allLanes: lanes(w)}
 		k.isa.transpose(&k.move)
+	}
+}
+
+// turn is transpose by whole blocks of four by four, as far as there are kernels for them.
+func (k *Kernels) turn(dst []float32, ldd int, src []float32, lds, rows, cols, fill int) {
+	whole := cols &^ 3
+	if k.isa.turn == nil || whole == 0 {
+		transpose(dst, ldd, src, lds, rows, cols, fill)
+		return
+	}
+	r := 0
+	for ; r+4 <= rows; r += 4 {
+		k.move = moveArgs{dst: ptr(dst, r), src: ptr(src, r*lds), ldd: 4 * ldd, lds: 4 * lds, cols: whole}
+		k.isa.turn(&k.move)
+	}
+	if whole < cols && r > 0 {
+		transpose(dst[whole*ldd:], ldd, src[whole:], lds, r, cols-whole, r)
+	}
+	if r < fill {
+		transpose(dst[r:], ldd, src[min(r*lds, len(src)):], lds, rows-r, cols, fill-r)
 	}
 }
 

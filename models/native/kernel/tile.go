@@ -46,7 +46,7 @@ func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 				if block < m {
 					at = j * kc
 				}
-				k.panel(form, packB, i0 == 0, at, j, min(k.isa.width, n-j), k0, kc, b, ldb)
+				k.panel(form, packB || k.isa.whole && n-j < k.isa.width, i0 == 0, at, j, min(k.isa.width, n-j), k0, kc, b, ldb)
 				k.column(form, packA, i0, i1, j, min(k.isa.width, n-j), k0, kc, a, lda, c, ldc, ep)
 			}
 		}
@@ -87,6 +87,11 @@ func (k *Kernels) panel(form Form, pack, fresh bool, at, j, n, k0, kc int, b []f
 	case !fresh:
 	case form == NT:
 		k.transpose(k.bPack[at:], w, b[j*ldb+k0:], ldb, n, kc, w)
+	case k.isa.copyPanel == nil:
+		for p := range kc {
+			line := k.bPack[at+p*w:][:w]
+			clear(line[copy(line, b[(k0+p)*ldb+j:][:n]):])
+		}
 	default:
 		k.move = moveArgs{dst: t.b, src: ptr(b, k0*ldb+j), ldd: 4 * w, lds: 4 * ldb, rows: kc, load: uint32(bits(n)), loadLanes: lanes(n)}
 		k.isa.copyPanel(&k.move)
@@ -153,6 +158,10 @@ func (k *Kernels) column(form Form, packed bool, i0, i1, j, n, k0, kc int, a []f
 			t.a, t.rowA, t.stepA = ptr(a, k0*lda+lo), 4, 4*lda
 		default:
 			t.a, t.rowA, t.stepA = ptr(a, lo*lda+k0), 4*lda, 4
+		}
+		if k.isa.whole && n < k.isa.width {
+			k.edge.run(t, kernels[h], h, n, j, c[lo*ldc+j:], ldc, lo, ep)
+			continue
 		}
 		t.c = ptr(c, lo*ldc+j)
 		if ep.Gate != nil {

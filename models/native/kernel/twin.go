@@ -5,13 +5,14 @@ import (
 	"os"
 )
 
-// Twin names one of the three implementations. Larger is faster.
+// Twin names one of the implementations. Of those that a CPU runs the larger is the faster.
 type Twin uint8
 
 const (
 	Portable Twin = iota // Go, any machine
 	AVX2                 // amd64 with AVX2 and FMA
 	AVX512               // amd64 with AVX-512 F, BW, DQ and VL
+	NEON                 // arm64
 	twins
 )
 
@@ -19,7 +20,16 @@ func (t Twin) String() string {
 	if t >= twins {
 		return fmt.Sprintf("twin %d", uint8(t))
 	}
-	return [twins]string{"portable", "avx2", "avx512"}[t]
+	return [twins]string{"portable", "avx2", "avx512", "neon"}[t]
+}
+
+// Twins are all of them, whatever this CPU runs.
+func Twins() []Twin {
+	out := make([]Twin, twins)
+	for i := range out {
+		out[i] = Twin(i)
+	}
+	return out
 }
 
 // Best is the fastest twin that this CPU runs.
@@ -54,7 +64,7 @@ func Choose(name string) (Twin, error) {
 		}
 		return t, nil
 	}
-	return 0, fmt.Errorf("kernels %q: unknown; choose avx512, avx2 or portable", name)
+	return 0, fmt.Errorf("kernels %q: unknown; choose avx512, avx2, neon or portable", name)
 }
 
 // FromEnv is Choose of the environment variable BROOD_CPU.

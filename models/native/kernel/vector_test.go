@@ -46,7 +46,7 @@ func TestLinHasTheSameBits(t *testing.T) {
 				want := make([]float32, n)
 				for j := range want {
 					for i := range x {
-						p := c[i] * x[i][j]
+						p := float32(c[i] * x[i][j])
 						if i > 0 {
 							p = want[j] + p
 						}

@@ -5,21 +5,11 @@ import (
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"brood/models/native/kernel/gen/coef"
 )
 
-// What kernel.tanh and kernel.phi have; a test compares the bits.
-var (
-	tanhC = []float32{-0.3333328366279602, 0.13331490755081177, -0.05374349281191826, 0.02065056934952736, -0.005717025604099035}
-	phiC  = []float32{0.11217926442623138, 0.11261438578367233, 0.10037834197282791, 0.09624698013067245, 0.04247264191508293,
-		0.03796470910310745, 0.05165994167327881, -0.07481034100055695, 0.021294107660651207}
-)
-
-const (
-	tanhSmall float32 = 0.625
-	phiScale  float32 = 9.0 / 32
-	density   float32 = 0.3989422804014327
-	signBit           = 1 << 31
-)
+const signBit = 1 << 31
 
 // activations emits activations and their gradients, in the order of the operations of their portable twins.
 func (g *gen) activations() {
@@ -61,7 +51,7 @@ func (g *gen) activations() {
 	})
 	emit("silu", "x*sigmoid(x).", false, func() {
 		g.sigmoid(x, y, r[2:4], k)
-		g.atLeast(-expLimit, x, r[2])
+		g.atLeast(-coef.ExpLimit, x, r[2])
 		g.VMULPS(y, x, y)
 	})
 	emit("siluBack", "the gradient through a silu.", true, func() {
@@ -81,7 +71,7 @@ func (g *gen) activations() {
 	emit("geluBack", "the gradient through a gelu.", true, func() {
 		q := r[2]
 		g.phi(x, y, q, r[3:6], k)
-		g.mulFloat(density, q, q)
+		g.mulFloat(coef.Density, q, q)
 		g.held(x, r[3])
 		g.VMULPS(q, x, q)
 		g.VADDPS(q, y, y)
@@ -168,8 +158,8 @@ func (g *gen) atMost(c float32, x, tmp reg.VecPhysical) {
 
 // held emits what kernel.held does; tmp is lost.
 func (g *gen) held(x, tmp reg.VecPhysical) {
-	g.atMost(expLimit, x, tmp)
-	g.atLeast(-expLimit, x, tmp)
+	g.atMost(coef.ExpLimit, x, tmp)
+	g.atLeast(-coef.ExpLimit, x, tmp)
 }
 
 // sigmoid emits y = 1/(1 + e^-x).
@@ -187,13 +177,13 @@ func (g *gen) sigmoid(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
 func (g *gen) tanh(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
 	a, b, e, small := r[0], r[1], r[2], r[3]
 	g.VMULPS(x, x, a)
-	g.polynomial(tanhC, a, b)
+	g.polynomial(coef.Tanh, a, b)
 	g.VMULPS(a, b, b)
 	g.VMULPS(x, b, b)
 	g.VADDPS(b, x, small)
 	g.andWord(signBit-1, x, a)
 	g.VADDPS(a, a, a)
-	g.atMost(expLimit, a, b)
+	g.atMost(coef.ExpLimit, a, b)
 	g.exp(a, b, e, k)
 	g.addFloat(1, b, b)
 	g.float(2, a)
@@ -203,7 +193,7 @@ func (g *gen) tanh(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
 	g.andWord(signBit, x, a)
 	g.orVector(a, b, b)
 	g.andWord(signBit-1, x, x)
-	g.float(tanhSmall, a)
+	g.float(coef.TanhSmall, a)
 	g.above(a, x, small, b, y)
 }
 
@@ -212,14 +202,14 @@ func (g *gen) phi(x, y, q reg.VecPhysical, r, k []reg.VecPhysical) {
 	a, e, t := r[0], r[1], r[2]
 	g.VMULPS(x, x, a)
 	g.mulFloat(-0.5, a, a)
-	g.atLeast(-expLimit, a, y)
+	g.atLeast(-coef.ExpLimit, a, y)
 	g.exp(a, q, e, k)
 	g.andWord(signBit-1, x, a)
-	g.mulFloat(phiScale, a, a)
+	g.mulFloat(coef.PhiScale, a, a)
 	g.addFloat(1, a, a)
 	g.float(1, t)
 	g.VDIVPS(a, t, t)
-	g.polynomial(phiC, t, a)
+	g.polynomial(coef.Phi, t, a)
 	g.VMULPS(t, a, a)
 	g.VMULPS(q, a, a)
 	g.float(1, t)

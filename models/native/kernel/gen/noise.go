@@ -5,6 +5,8 @@ import (
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"brood/models/native/kernel/gen/coef"
 )
 
 // Offsets of kernel.noiseArgs.
@@ -12,21 +14,6 @@ const (
 	nDst, nTiles, nKeys, nBlock, nKeep, nLimit = 0, 8, 16, 24, 28, 32
 	nLeads, nWeights, nCount                   = 40, 48, 56
 	nLeft, nRow, nBack, nLead                  = 64, 72, 80, 88
-)
-
-// The coefficients of noise.Normals; a test compares the bits.
-var (
-	logC = []float32{-2.000001907348633, 1.000022292137146, -0.6662901639938354, 0.49819502234458923, -0.40992698073387146, 0.3733559846878052, -0.2379191517829895}
-	sinC = []float32{1.5707948207855225, -0.645920991897583, 0.07948773354291916, -0.004362513776868582}
-	cosC = []float32{0.9999999403953552, -1.2336982488632202, 0.2536507546901703, -0.02081063948571682, 0.0008581960573792458}
-)
-
-const (
-	m0, m1  = 0xD2511F53, 0xCD9E8D57
-	twoM31  = float32(1) / (1 << 31)
-	minus2L = float32(-2 * math.Ln2)
-
-	rootHalf = 0x3f3504f3 // of sqrt(1/2)
 )
 
 // stream is the instructions of one run of counters, in order, on nine registers of its own. One stream is a chain of
@@ -153,32 +140,32 @@ func (s *stream) normals() {
 	s.do(func() { s.VPSRLD(operand.Imm(1), u, f) })
 	s.do(func() { s.VCVTDQ2PS(w, v) })
 	s.with(1, func(x, y, z operand.Op) { s.VPORD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPOR(x, y, z) }, f, f)
-	s.mulf(twoM31, v, v)
+	s.mulf(coef.TwoM31, v, v)
 	s.do(func() { s.VCVTDQ2PS(f, f) })
 	s.do(func() { s.VMULPS(v, v, v2) })
-	s.mulf(cosC[4], v2, c)
-	s.with(rootHalf+31<<23, func(x, y, z operand.Op) { s.VPSUBD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPSUBD(x, y, z) }, f, f)
-	s.mulf(sinC[3], v2, sn)
+	s.mulf(coef.Cos[4], v2, c)
+	s.with(coef.RootHalf+31<<23, func(x, y, z operand.Op) { s.VPSUBD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPSUBD(x, y, z) }, f, f)
+	s.mulf(coef.Sin[3], v2, sn)
 	s.do(func() { s.VPSRAD(operand.Imm(23), f, e) })
-	s.addf(cosC[3], c, c)
+	s.addf(coef.Cos[3], c, c)
 	s.with(1<<23-1, func(x, y, z operand.Op) { s.VPANDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPAND(x, y, z) }, f, f)
-	s.addf(sinC[2], sn, sn)
-	s.with(rootHalf, func(x, y, z operand.Op) { s.VPADDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPADDD(x, y, z) }, f, f)
+	s.addf(coef.Sin[2], sn, sn)
+	s.with(coef.RootHalf, func(x, y, z operand.Op) { s.VPADDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPADDD(x, y, z) }, f, f)
 	s.do(func() { s.VCVTDQ2PS(e, e) })
 	s.addf(-1, f, f)
-	s.mulf(logC[6], f, q)
-	s.addf(logC[5], q, q)
-	mad(v2, cosC[2], c)
-	mad(f, logC[4], q)
-	mad(v2, sinC[1], sn)
-	mad(f, logC[3], q)
-	mad(v2, cosC[1], c)
-	mad(f, logC[2], q)
-	mad(v2, sinC[0], sn)
-	mad(f, logC[1], q)
-	mad(v2, cosC[0], c)
-	mad(f, logC[0], q)
-	s.mulf(minus2L, e, e)
+	s.mulf(coef.Log[6], f, q)
+	s.addf(coef.Log[5], q, q)
+	mad(v2, coef.Cos[2], c)
+	mad(f, coef.Log[4], q)
+	mad(v2, coef.Sin[1], sn)
+	mad(f, coef.Log[3], q)
+	mad(v2, coef.Cos[1], c)
+	mad(f, coef.Log[2], q)
+	mad(v2, coef.Sin[0], sn)
+	mad(f, coef.Log[1], q)
+	mad(v2, coef.Cos[0], c)
+	mad(f, coef.Log[0], q)
+	s.mulf(coef.Minus2L, e, e)
 	s.do(func() { s.VMULPS(v, sn, sn) })
 	s.do(func() { s.VMULPS(f, q, q) })
 	s.do(func() { s.VPSLLD(operand.Imm(31), w, w) })

@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"brood/models/native/kernel/gen/coef"
 )
 
 // noiseSetup loads what the streams share. AVX-512 makes a tile from one vector of eight counters, AVX2 from two.
@@ -16,8 +18,8 @@ func (g *gen) philoxSetup(lanes operand.Mem) {
 	g.MOVQ(at(t, nDst), reg.RDX)
 	g.MOVQ(at(t, nTiles), reg.RCX)
 	g.MOVQ(at(t, nKeys), reg.RSI)
-	g.VPBROADCASTD(g.consts.word(m0), g.mul0())
-	g.VPBROADCASTD(g.consts.word(m1), g.mul1())
+	g.VPBROADCASTD(g.consts.word(coef.M0), g.mul0())
+	g.VPBROADCASTD(g.consts.word(coef.M1), g.mul1())
 	g.VPBROADCASTD(at(t, nBlock), g.ctr())
 	g.VPBROADCASTD(g.consts.word(uint32(g.lanes/2)), g.step())
 	g.VPADDD(lanes, g.ctr(), g.ctr())

@@ -5,6 +5,8 @@ import (
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"brood/models/native/kernel/gen/coef"
 )
 
 // Offsets of kernel.softArgs.
@@ -13,11 +15,6 @@ const (
 	sLdx, sLdd, sRows, sUnits = 32, 40, 48, 56
 	sBits, sLanes, sScale     = 64, 72, 80
 )
-
-// The polynomial of 2^f on [-1/2, 1/2] stands in kernel.exp too; a test compares the bits.
-var exp2C = []float32{1.0, 0.6931471824645996, 0.24022646248340607, 0.05550328642129898, 0.009618489071726799, 0.0013399930903688073, 0.0001534580806037411}
-
-const expLimit = 86
 
 // softmax emits rows of d = scale*softmax(x), with the maximum and the sum of each row. Sums have 16 lanes, folded by
 // halves, in either instruction set.
@@ -98,7 +95,7 @@ func (g *gen) softmax() {
 	units("exp", func(v int, mask []operand.Op) {
 		g.loadMasked(at(px, off(v)), mask, v, a)
 		g.VSUBPS(m, a, a)
-		g.float(-expLimit, b)
+		g.float(-coef.ExpLimit, b)
 		g.VMAXPS(a, b, a) // in this order NaN stays NaN
 		g.exp(a, b, e, k)
 		if mask != nil {
@@ -137,7 +134,7 @@ func (g *gen) float(f float32, r reg.VecPhysical) { g.VBROADCASTSS(g.consts.floa
 func (g *gen) expConstants(k []reg.VecPhysical) {
 	g.float(math.Log2E, k[0])
 	for i := 1; i < 7; i++ {
-		g.float(exp2C[i], k[i])
+		g.float(coef.Exp2[i], k[i])
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"brood/models/native/kernel/gen/coef"
 )
 
 // Offsets of kernel.vecArgs.
@@ -141,9 +143,9 @@ func (g *gen) natural() {
 		a, b, e, xi := g.r[0], g.r[1], g.r[2], g.r[3]
 		load(h, a)
 		g.VMULPS(rate, a, a)
-		g.float(expLimit, b)
+		g.float(coef.ExpLimit, b)
 		g.VMINPS(a, b, a) // in this order NaN stays NaN
-		g.float(-expLimit, b)
+		g.float(-coef.ExpLimit, b)
 		g.VMAXPS(a, b, a)
 		g.exp(a, b, e, k)
 		load(s, a)

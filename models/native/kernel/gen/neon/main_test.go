@@ -1,0 +1,21 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The assembly in the tree is what this generator writes.
+func TestTreeIsCurrent(t *testing.T) {
+	for name, want := range generate() {
+		got, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s differs from what neon writes: run go generate ./models/native/kernel", name)
+		}
+	}
+}
