@@ -27,6 +27,7 @@ const (
 	scanEvery = 2 * time.Second       // at least
 	sumFor    = 25 * time.Millisecond // a batch of summaries: then a frame may be drawn
 	sumMost   = 512
+	agedAfter = 5 * time.Second // of a summary in view
 	patience  = 20 // what takes so long is done again after so many times as long
 )
 
@@ -105,6 +106,13 @@ func (r *runs) lacks(m *model, e library.Entry) bool {
 	return k == nil || (k.bytes != e.Bytes || e.Folder != "" && !k.when.Equal(e.Written)) && m.opt.Clock().Sub(k.at) >= patience*k.took
 }
 
+// aged says whether what is known was read some time ago: another may have given the run a name or a note since, which
+// its log does not tell.
+func (r *runs) aged(m *model, e library.Entry) bool {
+	k := r.known[e.Dir]
+	return k != nil && m.opt.Clock().Sub(k.at) >= max(agedAfter, patience*k.took)
+}
+
 // sum reads summaries for a moment: those in view, and then the others.
 func (r *runs) sum(m *model) tea.Cmd {
 	if r.reader.summing {
@@ -114,7 +122,7 @@ func (r *runs) sum(m *model) tea.Cmd {
 	rows := r.sorted(m)
 	from := min(r.first, len(rows))
 	for _, x := range rows[from:min(len(rows), from+max(r.height, m.h))] {
-		if r.lacks(m, x.Entry) {
+		if r.lacks(m, x.Entry) || r.aged(m, x.Entry) {
 			next = append(next, x.Entry)
 		}
 	}

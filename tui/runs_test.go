@@ -240,13 +240,21 @@ func TestVisibleRunsAreReadFirst(t *testing.T) {
 	}
 	// A log that has grown is read again, once it is listed.
 	s.list[7].Round = 9
-	d.now = d.now.Add(time.Hour)
+	d.now = d.now.Add(3 * time.Second)
 	d.deliver(d.relisted())
 	if len(s.read) != 301 || s.read[300] != s.list[7].Dir {
 		t.Errorf("read %v besides", s.read[300:])
 	}
 	if d.now = d.now.Add(time.Second); d.relisted() != nil {
 		t.Error("it is listed again at once")
+	}
+	// What another calls a run, of those in view, is seen soon.
+	s.list[3].About.Name, s.list[200].About.Name = "theirs", "far"
+	d.now = d.now.Add(agedAfter)
+	d.deliver(d.relisted())
+	d.shows("theirs")
+	if n := len(s.read) - 301; n == 0 || n > 24 {
+		t.Errorf("%d summaries were read for the sake of a name", n)
 	}
 }
 
