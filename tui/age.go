@@ -7,9 +7,10 @@ import (
 	"brood/runtime/view"
 )
 
-// dated is the text of a series' last value, with its round where it is older than the series' interval.
+// dated is the text of a series' last value, with its round where it is older than the series' interval, or lies behind
+// the window that charts show.
 func (m *model) dated(s *view.Series, text string) string {
-	if m.fresh(s) {
+	if m.fresh(s) && (m.cursor.on || !m.beyond(s)) {
 		return text
 	}
 	if m.cursor.on {
@@ -18,6 +19,13 @@ func (m *model) dated(s *view.Series, text string) string {
 	}
 	_, end := s.Rounds()
 	return text + " @" + round(end-1)
+}
+
+// beyond says whether a series goes on behind the window.
+func (m *model) beyond(s *view.Series) bool {
+	_, hi := m.rounds()
+	_, end := s.Rounds()
+	return end > hi
 }
 
 // scoreSeries is what the centre is tested by, and what that is called.
