@@ -6,7 +6,6 @@ import contextlib
 import glob
 import importlib
 import json
-import os
 import shutil
 import struct
 import subprocess
@@ -45,7 +44,7 @@ def plain(b):
     return subprocess.run(["zstd", "-dc"], input=b, stdout=subprocess.PIPE, check=True).stdout
 
 
-for path in sorted(glob.glob(os.path.join(sys.argv[1], "log-*.brood"))):
+for path in sys.argv[1:] and sorted(glob.glob(sys.argv[1] + "/log-*.brood")) or sys.exit("give a session's directory"):
     b, at = open(path, "rb").read(), 32
     while b[at:at + 4] == b"BRFR":
         flags, count, _, stored = struct.unpack_from("<HHII", b, at + 4)
