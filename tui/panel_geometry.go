@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/optim"
 	"brood/runtime/geometry"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -50,10 +51,10 @@ func (p *places) panels() []panel {
 	hints := func(m *model) [][2]string {
 		return [][2]string{{"enter", "measure"}, {"w", "back"}, {"[ ]", "member"}, {"p", "its line"}, {"←→", "round"}, {"E", "export"}}
 	}
-	of := func(id panelID, title func() string, draw func(m *model, g *cell.Grid, r cell.Rect)) panel {
+	of := func(id panelID, title func(m *model) string, draw func(m *model, g *cell.Grid, r cell.Rect)) panel {
 		return panel{
 			id: id, group: group, keys: keys, hints: hints, back: p.back, export: p.rows,
-			title: func(*model) (string, string) { return title(), p.note() },
+			title: func(m *model) (string, string) { return title(m), p.note() },
 			draw: func(m *model, g *cell.Grid, r cell.Rect) {
 				if p.got == nil {
 					explain(g, r, p.missing(m))
@@ -63,26 +64,26 @@ func (p *places) panels() []panel {
 			},
 		}
 	}
-	overlap := of(overlapPanel, func() string {
-		if p.candidates() {
+	overlap := of(overlapPanel, func(m *model) string {
+		if p.candidates(m) {
 			return "estimate  cosine with the gradient"
 		}
 		return "overlap  cosine between members"
 	}, func(m *model, g *cell.Grid, r cell.Rect) {
-		if p.candidates() {
+		if p.candidates(m) {
 			drawSlopes(g, r, p.got)
 			return
 		}
 		drawOverlaps(g, r, p.got, m.member)
 	})
 	overlap.reset = p.reset
-	between := of(betweenPanel, func() string {
+	between := of(betweenPanel, func(*model) string {
 		if p.got == nil || len(p.got.Line) < 2 {
 			return "loss between two members"
 		}
 		return lineTitle(p.got)
 	}, func(m *model, g *cell.Grid, r cell.Rect) { drawBetween(g, r, p.got, m.opt.ASCII) })
-	spread := of(spreadPanel, func() string { return "spread  distance from the centre" },
+	spread := of(spreadPanel, func(*model) string { return "spread  distance from the centre" },
 		func(m *model, g *cell.Grid, r cell.Rect) { drawSpreads(g, r, p.got, m.member) })
 	return []panel{overlap, between, spread}
 }
@@ -101,7 +102,7 @@ func (p *places) place(m *model, b cell.Rect) []placement {
 	switch {
 	case !p.open:
 		return placePopulation(m, b)
-	case p.candidates():
+	case p.candidates(m):
 		return []placement{{overlapPanel, b}}
 	}
 	if b.W < fullW {
@@ -122,7 +123,21 @@ func (p *places) reset() {
 }
 
 // candidates says that the members have no place of their own: there is an estimate to look at instead.
-func (p *places) candidates() bool { return p.got != nil && len(p.got.Slopes) > 0 }
+func (p *places) candidates(m *model) bool {
+	if p.got != nil || m.alg == nil {
+		return p.got != nil && len(p.got.Slopes) > 0
+	}
+	_, estimates := m.alg.Program.(optim.Estimator)
+	return estimates
+}
+
+// subject is what is measured.
+func (p *places) subject(m *model) string {
+	if p.candidates(m) {
+		return "how well a generation estimates the gradient"
+	}
+	return "how the members stand to each other"
+}
 
 // note says of which round it is, and how far the next measurement has come.
 func (p *places) note() string {
@@ -141,14 +156,14 @@ func (p *places) note() string {
 func (p *places) missing(m *model) string {
 	switch {
 	case p.now != nil:
-		return "measuring how the members stand to each other; esc gives it up"
+		return "measuring " + p.subject(m) + "; esc gives it up"
 	case p.err != nil:
 		return p.err.Error()
 	}
 	if why := p.may(m); why != "" {
 		return why
 	}
-	return "enter measures how the members stand to each other, after the round of the newest checkpoint or of the cursor. It takes processor time here."
+	return "enter measures " + p.subject(m) + ", after the round of the newest checkpoint or of the cursor. It takes processor time here."
 }
 
 // may says why nothing can be measured.
@@ -185,7 +200,7 @@ func (p *places) line(m *model) tea.Cmd {
 	switch {
 	case p.got == nil:
 		return p.measure(m)
-	case p.candidates():
+	case p.candidates(m):
 		m.say(cell.Warn, "candidates of one model have no line between them")
 		return nil
 	}

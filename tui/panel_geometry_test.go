@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/geometry"
 	"brood/runtime/soon"
@@ -102,6 +103,23 @@ func slopes(geometry.Wanted) *geometry.Geometry {
 		g.Slopes = append(g.Slopes, optim.Slope{Batch: 0.04 + 0.001*float64(i), Train: 0.02 + 0.002*float64(i), Directions: 128})
 	}
 	return g
+}
+
+// estimating is a program whose members are candidates of one model.
+type estimating struct{ optim.Program }
+
+func (estimating) Estimate(context.Context, *optim.Env, optim.Values, uint64, engine.Mat) (int, error) {
+	return 0, nil
+}
+
+// What is there to measure is said before it is: candidates of one model do not stand to each other.
+func TestGeometryForetellsCandidates(t *testing.T) {
+	d, _ := surveyed(t, 80, 24, 6)
+	alg := *d.alg
+	alg.Program = estimating{alg.Program}
+	d.alg = &alg
+	d.shows("estimate  cosine with the gradient", "enter measures how well a generation estimates the gradient")
+	d.hides("how the members stand", "loss between two members", "distance from the centre")
 }
 
 // Candidates of one model have an estimate to look at, and no line.
