@@ -3,6 +3,7 @@ package tui
 import (
 	"slices"
 
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -101,6 +102,9 @@ func (m *model) seriesTitle(name string) string {
 	known := event.Series
 	if m.alg != nil {
 		known = slices.Concat(m.alg.Series, known)
+	}
+	if c := m.shown.Config; c != nil {
+		known = slices.Concat(known, optim.MetricSeries(c.Metrics))
 	}
 	for _, s := range known {
 		if s.Name != name || s.Title == "" {

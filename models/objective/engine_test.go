@@ -62,6 +62,21 @@ func play(how string) {
 			case "version":
 				reply(2, []byte{7, 0, 0, 0})
 			}
+			if names, ok := declares[how]; ok {
+				body := []byte{1, 0, 0, 0}
+				if how == "changing" {
+					names = []string{fmt.Sprint(os.Getpid())}
+				}
+				body = binary.LittleEndian.AppendUint32(body, uint32(len(names)))
+				for _, n := range names {
+					body = append(binary.LittleEndian.AppendUint32(body, uint32(len(n))), n...)
+				}
+				if how == "cut" {
+					body = body[:len(body)-1]
+				}
+				reply(2, body)
+				continue
+			}
 			reply(2, []byte{1, 0, 0, 0})
 			continue
 		}
@@ -103,6 +118,16 @@ func play(how string) {
 			}
 			out = binary.LittleEndian.AppendUint64(out, id)
 			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(f))
+			for k := range declares[how] { // the first is the seed, and the second twice the fitness
+				x := []float64{float64(seed), 2 * f}[k%2]
+				if how == "odd" {
+					x = math.Inf(1)
+				}
+				out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
+			}
+			if how == "few" {
+				out = out[:len(out)-8]
+			}
 		}
 		if how == "short" {
 			out = out[:len(out)-16]
@@ -293,7 +318,7 @@ func TestMissingResults(t *testing.T) {
 			t.Errorf("%s: notes %q, want %q", how, notes, why)
 		}
 	}
-	if err := results(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2)); err == nil || !strings.Contains(err.Error(), "twice") {
+	if err := results(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2), nil); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a candidate named twice: %v", err)
 	}
 }
@@ -462,11 +487,13 @@ func TestSpecIsRecorded(t *testing.T) {
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{5, 0, 0, 0, 2, 1, 0, 0, 0})
 	f.Add([]byte{21, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 240, 63})
+	f.Add([]byte{18, 0, 0, 0, 2, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for _, kind := range []byte{kindReady, kindResults} {
 			if body, err := frame(strings.NewReader(string(p)), nil, kind); err == nil {
-				_ = ready(body)
-				_ = results(body, 0, make([]float64, 1))
+				_, _ = ready(body)
+				_ = results(body, 0, make([]float64, 1), nil)
+				_ = results(body, 0, make([]float64, 1), make([]float64, 2))
 			}
 		}
 	})

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The protocol: frames of a length (of what follows it), a kind and a body, all little-endian. See docs/objectives.md.
@@ -13,16 +17,21 @@ const (
 	protocolVersion = 1
 
 	kindHello   = 1 // brood: version, parameters, tensors with names, shapes and bounds
-	kindReady   = 2 // program: version
+	kindReady   = 2 // program: version, and where it has metrics their count and names
 	kindBatch   = 3 // brood: count, width, then ids and seeds, then rows of parameters
-	kindResults = 4 // program: count, then ids and fitnesses
+	kindResults = 4 // program: count, then ids, each with its fitness and metrics
 
-	mostReply  = 1 << 20 // bytes of a frame from a program
-	mostRows   = 1 << 12 // of a batch
-	batchBytes = 4 << 20 // of its parameters, unless one row has more
+	mostReply      = 2 << 20 // bytes of a frame from a program
+	mostMetrics    = 32      // names that it declares
+	mostMetricName = 64      // bytes of one
+	mostRows       = 1 << 12 // of a batch
+	batchBytes     = 4 << 20 // of its parameters, unless one row has more
 )
 
 var order = binary.LittleEndian
+
+// reserved are the endings of columns that exports make of one series.
+var reserved = []string{".min", ".max"}
 
 // begin is an empty frame of a kind, and end fills its length in.
 func begin(p []byte, kind byte) []byte { return append(p[:0], 0, 0, 0, 0, kind) }
@@ -77,34 +86,82 @@ func frame(r io.Reader, buf []byte, kind byte) ([]byte, error) {
 	return buf, err
 }
 
-// ready checks the answer to hello.
-func ready(body []byte) error {
-	if len(body) != 4 {
-		return fmt.Errorf("its answer to hello has %d bytes, want 4", len(body))
+// ready checks the answer to hello, and returns the names of the metrics that it declares.
+func ready(body []byte) (metrics []string, err error) {
+	if len(body) < 4 {
+		return nil, fmt.Errorf("its answer to hello has %d bytes, want 4 or more", len(body))
 	}
 	if v := order.Uint32(body); v != protocolVersion {
-		return fmt.Errorf("it speaks version %d of the protocol, and this brood %d", v, protocolVersion)
+		return nil, fmt.Errorf("it speaks version %d of the protocol, and this brood %d", v, protocolVersion)
+	}
+	if body = body[4:]; len(body) == 0 {
+		return nil, nil
+	}
+	cut := errors.New("its answer to hello does not end where its names of metrics do: send a u32 count, and of each a u32 length and the name")
+	count, body, ok := number(body)
+	for ok && len(metrics) < min(count, mostMetrics+1) {
+		n := 0
+		if n, body, ok = number(body); !ok || n > len(body) {
+			return nil, cut
+		}
+		metrics, body = append(metrics, string(body[:n])), body[n:]
+	}
+	if !ok || count <= mostMetrics && len(body) > 0 {
+		return nil, cut
+	}
+	return metrics, checkMetrics(metrics)
+}
+
+// number takes a u32 off.
+func number(p []byte) (n int, rest []byte, ok bool) {
+	if len(p) < 4 {
+		return 0, p, false
+	}
+	return int(order.Uint32(p)), p[4:], true
+}
+
+// checkMetrics refuses names that no chart or file could show.
+func checkMetrics(names []string) error {
+	if len(names) > mostMetrics {
+		return fmt.Errorf("it declares more than %d metrics: declare fewer", mostMetrics)
+	}
+	for i, name := range names {
+		switch {
+		case name == "" || len(name) > mostMetricName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+			return fmt.Errorf("metric %d is named %.80q: give a name of 1 to %d bytes in UTF-8 that can be printed", i+1, name, mostMetricName)
+		case slices.ContainsFunc(reserved, func(end string) bool { return strings.HasSuffix(name, end) }):
+			return fmt.Errorf("metric %s ends as columns of exports do, in %s: name it otherwise", name, strings.Join(reserved, " or "))
+		case slices.Contains(names[:i], name):
+			return fmt.Errorf("two metrics are named %s: name one otherwise", name)
+		}
 	}
 	return nil
 }
 
-// results checks an answer to the n ids from first on, each once and in any order, and writes the fitness of each.
-func results(body []byte, first uint64, fitness []float64) error {
-	n := len(fitness)
-	if len(body) < 4 || int(order.Uint32(body)) != n || len(body) != 4+16*n {
-		return fmt.Errorf("its answer to %d candidates has %d bytes, want a count of %d and 16 bytes for each", n, len(body), n)
+// results checks an answer to the n ids from first on, each once and in any order, and writes the fitness of each, and
+// its metrics, a row for each id.
+func results(body []byte, first uint64, fitness, metrics []float64) error {
+	n, size := len(fitness), 16
+	if n > 0 {
+		size += 8 * (len(metrics) / n)
+	}
+	if len(body) < 4 || int(order.Uint32(body)) != n || len(body) != 4+size*n {
+		return fmt.Errorf("its answer to %d candidates has %d bytes, want a count of %d and %d bytes for each", n, len(body), n, size)
 	}
 	for i := range fitness {
 		fitness[i] = math.Inf(1) // none yet: what is sent is checked below
 	}
 	seen := make([]bool, n)
-	for at := 4; at < len(body); at += 16 {
+	for at := 4; at < len(body); at += size {
 		id := order.Uint64(body[at:]) - first
 		if id >= uint64(n) || seen[id] {
 			return errors.New("its answer names a candidate twice, or one that it was not given")
 		}
 		seen[id] = true
 		fitness[id] = math.Float64frombits(order.Uint64(body[at+8:]))
+		for k, row := 0, metrics[int(id)*(size-16)/8:]; k < (size-16)/8; k++ {
+			row[k] = math.Float64frombits(order.Uint64(body[at+16+8*k:]))
+		}
 	}
 	return nil
 }

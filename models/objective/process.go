@@ -39,6 +39,8 @@ type process struct {
 	how  *os.ProcessState
 	said chan struct{} // closed when all that it said on standard error was read
 
+	metrics []string // that it has declared
+
 	frames  chan []byte   // to be written; nil until the program has answered hello
 	sent    chan struct{} // one for each that is written
 	written chan struct{} // closed when all are
@@ -61,7 +63,8 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 		if p.buf, err = frame(p.out, p.buf, kindReady); err != nil {
 			return err
 		}
-		return ready(p.buf)
+		p.metrics, err = ready(p.buf)
+		return err
 	})
 	if err != nil {
 		return nil, p.end(err)
@@ -150,14 +153,15 @@ func (p *process) write() {
 	}
 }
 
-// receive takes the answer to the batch that was sent first and has none, whose ids are those from first on.
-func (p *process) receive(ctx context.Context, limit time.Duration, first uint64, fitness []float64) error {
+// receive takes the answer to the batch that was sent first and has none, whose ids are those from first on. metrics
+// has a row for each.
+func (p *process) receive(ctx context.Context, limit time.Duration, first uint64, fitness, metrics []float64) error {
 	return p.within(ctx, limit, func() (err error) {
 		if p.buf, err = frame(p.out, p.buf, kindResults); err != nil {
 			return err
 		}
 		<-p.sent // one that answers before it has read does not come off with it
-		return results(p.buf, first, fitness)
+		return results(p.buf, first, fitness, metrics)
 	})
 }
 

@@ -229,6 +229,11 @@ func (r *Run) column(name string) Column {
 			}
 		}
 	}
+	for _, s := range optim.MetricSeries(r.View.Config.Metrics) {
+		if s.Name == of {
+			c.Doc = s.Doc
+		}
+	}
 	c.Unit, c.Doc = r.View.Config.Unit(cmp.Or(c.Unit, known.Unit)), cmp.Or(c.Doc, known.Doc, of)+part
 	return c
 }

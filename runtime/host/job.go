@@ -135,7 +135,7 @@ func Prepare(o Options) (*Job, error) {
 		return nil, err
 	}
 	defer release(eng)
-	j.Config.Kernels = eng.Kernels()
+	j.Config.Kernels, j.Config.Metrics = eng.Kernels(), metricsOf(eng)
 	if err := j.fill(eng); err != nil {
 		return nil, err
 	}
@@ -342,8 +342,12 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	if err != nil {
 		return nil, err
 	}
+	if have := metricsOf(eng); !slices.Equal(have, j.Config.Metrics) {
+		release(eng)
+		return nil, fmt.Errorf("the session has the metrics %q of its objective, and the program declares %q: give the program as it was then", j.Config.Metrics, have)
+	}
 	j.collect()
-	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
+	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Metrics: j.Config.Metrics, Data: j.Samples, Link: link, Direct: j.Config.Direct,
 		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
@@ -378,7 +382,7 @@ func (j *Job) size() optim.DataSize {
 // core is the coordinator's share of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
+		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Metrics: j.Config.Metrics, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 
