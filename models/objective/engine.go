@@ -71,7 +71,7 @@ func New(o Objective, threads int) (*Engine, error) {
 		return nil, err
 	}
 	if p := e.lanes[0].p; p != nil {
-		e.metrics = p.metrics
+		e.metrics = p.greeted.metrics
 	}
 	e.known = true
 	return e, nil
@@ -258,7 +258,7 @@ func (e *Engine) score(ctx context.Context, batches [][]int32, n int, metrics []
 
 // most is how many of so many evaluations go in one batch.
 func (e *Engine) most(n int) int {
-	return max(1, min(n, mostRows, batchBytes/(4*e.model.Layout.Params)))
+	return max(1, min(n, rowsOf(e.model.Layout.Params)))
 }
 
 // compare looks at two results for the same parameters and seed.

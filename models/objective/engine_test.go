@@ -27,7 +27,10 @@ import (
 const behaves = "OBJECTIVE_OF_TESTS"
 
 func TestMain(m *testing.M) {
-	if how := os.Getenv(behaves); how != "" {
+	if how := os.Getenv(behaves); mapping[how] != nil {
+		mapping[how](how)
+		return
+	} else if how != "" {
 		play(how)
 		return
 	}

@@ -1,6 +1,7 @@
 package objective
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,9 +18,13 @@ const (
 	protocolVersion = 1
 
 	kindHello   = 1 // brood: version, parameters, tensors with names, shapes and bounds
-	kindReady   = 2 // program: version, and where it has metrics their count and names
+	kindReady   = 2 // program: version; the count and names of its metrics; what it wishes
 	kindBatch   = 3 // brood: count, width, then ids and seeds, then rows of parameters
 	kindResults = 4 // program: count, then ids, each with its fitness and metrics
+	kindMemory  = 5 // brood, to a program that wishes for it: bytes and path of a file that it may map
+	kindShared  = 6 // brood: count, width, where the rows begin in that file, then ids and seeds
+
+	wishShared = 1 // parameters in shared memory
 
 	mostReply      = 2 << 20 // bytes of a frame from a program
 	mostMetrics    = 32      // names that it declares
@@ -33,6 +38,9 @@ var order = binary.LittleEndian
 // reserved are the endings of columns that exports make of one series.
 var reserved = []string{".min", ".max"}
 
+// rowsOf is the most rows of so many parameters in a batch.
+func rowsOf(params int) int { return max(1, min(mostRows, batchBytes/(4*params))) }
+
 // begin is an empty frame of a kind, and end fills its length in.
 func begin(p []byte, kind byte) []byte { return append(p[:0], 0, 0, 0, 0, kind) }
 
@@ -42,12 +50,12 @@ func end(p []byte) []byte {
 }
 
 // hello tells a program what it will be given.
-func hello(s *Spec) ([]byte, error) {
+func hello(s *Spec) (p []byte, params int, err error) {
 	m, err := s.Model()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	p := begin(nil, kindHello)
+	p = begin(nil, kindHello)
 	p = order.AppendUint32(p, protocolVersion)
 	p = order.AppendUint32(p, uint32(m.Layout.Params))
 	p = order.AppendUint32(p, uint32(len(m.Layout.Tensors)))
@@ -62,7 +70,7 @@ func hello(s *Spec) ([]byte, error) {
 		p = order.AppendUint32(p, math.Float32bits(low))
 		p = order.AppendUint32(p, math.Float32bits(high))
 	}
-	return end(p), nil
+	return end(p), m.Layout.Params, nil
 }
 
 // frame reads one frame of a kind into buf, and returns its body.
@@ -86,30 +94,47 @@ func frame(r io.Reader, buf []byte, kind byte) ([]byte, error) {
 	return buf, err
 }
 
-// ready checks the answer to hello, and returns the names of the metrics that it declares.
-func ready(body []byte) (metrics []string, err error) {
+// greeted is what a program answers to hello: the names of its metrics, and whether it wishes for shared memory.
+type greeted struct {
+	metrics []string
+	shared  bool
+}
+
+// ready checks the answer to hello.
+func ready(body []byte) (g greeted, err error) {
 	if len(body) < 4 {
-		return nil, fmt.Errorf("its answer to hello has %d bytes, want 4 or more", len(body))
+		return g, fmt.Errorf("its answer to hello has %d bytes, want 4 or more", len(body))
 	}
 	if v := order.Uint32(body); v != protocolVersion {
-		return nil, fmt.Errorf("it speaks version %d of the protocol, and this brood %d", v, protocolVersion)
+		return g, fmt.Errorf("it speaks version %d of the protocol, and this brood %d", v, protocolVersion)
 	}
 	if body = body[4:]; len(body) == 0 {
-		return nil, nil
+		return g, nil
 	}
-	cut := errors.New("its answer to hello does not end where its names of metrics do: send a u32 count, and of each a u32 length and the name")
+	cut := errors.New("its answer to hello is cut: behind the version come a u32 count of metrics, of each a u32 length and the name, and a u32 of wishes or nothing")
 	count, body, ok := number(body)
-	for ok && len(metrics) < min(count, mostMetrics+1) {
+	for ok && len(g.metrics) < min(count, mostMetrics+1) {
 		n := 0
 		if n, body, ok = number(body); !ok || n > len(body) {
-			return nil, cut
+			return g, cut
 		}
-		metrics, body = append(metrics, string(body[:n])), body[n:]
+		g.metrics, body = append(g.metrics, string(body[:n])), body[n:]
 	}
-	if !ok || count <= mostMetrics && len(body) > 0 {
-		return nil, cut
+	if err := checkMetrics(g.metrics); err != nil || !ok {
+		return g, cmp.Or(err, cut)
 	}
-	return metrics, checkMetrics(metrics)
+	if len(body) == 0 {
+		return g, nil
+	}
+	wishes, body, ok := number(body)
+	if !ok || len(body) > 0 {
+		return g, cut
+	}
+	if wishes&^wishShared != 0 {
+		return g, fmt.Errorf("it wishes for %#x, and this brood knows %#x alone, shared memory: leave out what is not known", wishes, wishShared)
+	}
+	g.shared = wishes&wishShared != 0
+	return g, nil
 }
 
 // number takes a u32 off.

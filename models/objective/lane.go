@@ -129,8 +129,7 @@ func (l *lane) run(ctx context.Context, w *work) (err error) {
 func (l *lane) send(b *batch) {
 	b.first = l.p.next
 	l.p.next += uint64(len(b.rows))
-	b.frame = frameOf(b.frame, b.first, b.seeds, b.rows, l.e.model.Layout.Params)
-	l.p.send(b.frame)
+	b.frame = l.p.batch(b.frame, b.first, b.seeds, b.rows, l.e.model.Layout.Params)
 }
 
 // prepare writes the parameters of a piece, within their bounds.
@@ -246,8 +245,8 @@ func (l *lane) ready(ctx context.Context) (err error) {
 
 // declared holds every process to the metrics that the first one declared.
 func (l *lane) declared() error {
-	if l.e.known && !slices.Equal(l.p.metrics, l.e.metrics) {
-		err := fmt.Errorf("it declares the metrics %q, where it declared %q before", l.p.metrics, l.e.metrics)
+	if l.e.known && !slices.Equal(l.p.greeted.metrics, l.e.metrics) {
+		err := fmt.Errorf("it declares the metrics %q, where it declared %q before", l.p.greeted.metrics, l.e.metrics)
 		err, l.p = l.p.end(err), nil
 		return fmt.Errorf("the objective %s cannot be evaluated: %w", strings.Join(l.e.o.Command, " "), err)
 	}

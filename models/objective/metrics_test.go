@@ -78,11 +78,17 @@ func candidatesOf(t *testing.T, e *Engine, n int) []float32 {
 func TestMetricsThatAreNone(t *testing.T) {
 	for how, why := range map[string]string{
 		"unnamed": "give a name of 1 to 64 bytes in UTF-8 that can be printed", "bell": "that can be printed", "latin": "in UTF-8", "long": "1 to 64 bytes",
-		"alike": "two metrics are named a", "column": "ends as columns of exports do", "many": "more than 32 metrics", "cut": "does not end where its names of metrics do",
+		"alike": "two metrics are named a", "column": "ends as columns of exports do", "many": "more than 32 metrics", "cut": "its answer to hello is cut",
 	} {
 		if _, err := New(program(t, how, Flat(3)), 1); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %q", how, err, why)
 		}
+	}
+	if _, err := ready([]byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0}); err == nil || !strings.Contains(err.Error(), "it wishes for 0x9, and this brood knows 0x1 alone") {
+		t.Errorf("a wish that is not known: %v", err)
+	}
+	if g, err := ready([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}); err != nil || !g.shared || g.metrics != nil {
+		t.Errorf("a wish for shared memory: %+v, %v", g, err)
 	}
 	if _, err := New(Objective{Spec: Flat(3), Func: naive, Metrics: []string{"a"}}, 1); err == nil || !strings.Contains(err.Error(), "nothing that measures them") {
 		t.Errorf("metrics without a function that measures them: %v", err)

@@ -39,7 +39,8 @@ type process struct {
 	how  *os.ProcessState
 	said chan struct{} // closed when all that it said on standard error was read
 
-	metrics []string // that it has declared
+	greeted greeted
+	memory  *shared // nil: parameters go through the pipe
 
 	frames  chan []byte   // to be written; nil until the program has answered hello
 	sent    chan struct{} // one for each that is written
@@ -48,7 +49,7 @@ type process struct {
 
 // start begins a program and greets it.
 func start(ctx context.Context, o *Objective) (*process, error) {
-	greeting, err := hello(&o.Spec)
+	greeting, params, err := hello(&o.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +64,10 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 		if p.buf, err = frame(p.out, p.buf, kindReady); err != nil {
 			return err
 		}
-		p.metrics, err = ready(p.buf)
-		return err
+		if p.greeted, err = ready(p.buf); err != nil || !p.greeted.shared {
+			return err
+		}
+		return p.share(4 * int64(rowsOf(params)) * int64(params))
 	})
 	if err != nil {
 		return nil, p.end(err)
@@ -72,6 +75,23 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 	p.frames, p.sent, p.written = make(chan []byte, 2), make(chan struct{}, 2), make(chan struct{})
 	go p.write()
 	return p, nil
+}
+
+// share tells the program of a file with two slots of so many bytes. Where there can be none its batches come as those
+// of others do.
+func (p *process) share(slot int64) error {
+	if p.memory = share(slot); p.memory == nil {
+		return nil
+	}
+	path, err := p.memory.path()
+	if err != nil {
+		return err
+	}
+	frame := begin(nil, kindMemory)
+	frame = order.AppendUint64(frame, uint64(2*slot))
+	frame = append(order.AppendUint32(frame, uint32(len(path))), path...)
+	_, err = p.in.Write(end(frame))
+	return err
 }
 
 // begin starts the program with pipes of its own, which are read to their end.
@@ -160,7 +180,8 @@ func (p *process) receive(ctx context.Context, limit time.Duration, first uint64
 		if p.buf, err = frame(p.out, p.buf, kindResults); err != nil {
 			return err
 		}
-		<-p.sent // one that answers before it has read does not come off with it
+		<-p.sent          // one that answers before it has read does not come off with it
+		p.memory.unlink() // whoever answers has opened it
 		return results(p.buf, first, fitness, metrics)
 	})
 }
@@ -210,6 +231,7 @@ func (p *process) wait() {
 	<-p.over
 	<-p.said
 	p.out.Close()
+	p.memory.close()
 }
 
 // leave lets the program end by itself: its input has ended.
@@ -251,11 +273,29 @@ func (t *tail) last() string {
 	return string(text[max(0, len(text)-tellMost):])
 }
 
-// frameOf is rows with their seeds and the ids from first on, in the memory of p.
-func frameOf(p []byte, first uint64, seeds []int32, rows [][]float32, width int) []byte {
-	p = begin(p, kindBatch)
-	p = order.AppendUint32(p, uint32(len(rows)))
+// batch has rows with their seeds evaluated, under the ids from first on. frame is memory for it.
+func (p *process) batch(frame []byte, first uint64, seeds []int32, rows [][]float32, width int) []byte {
+	if p.memory != nil {
+		if at, err := p.memory.put(rows); err == nil { // else it is full, and the pipe is not
+			frame = frameOf(frame, kindShared, first, seeds, nil, width, uint64(at))
+			p.send(frame)
+			return frame
+		}
+	}
+	frame = frameOf(frame, kindBatch, first, seeds, rows, width, 0)
+	p.send(frame)
+	return frame
+}
+
+// frameOf is a batch of a kind with the ids from first on, in the memory of p: with its rows, or where in shared memory
+// they begin.
+func frameOf(p []byte, kind byte, first uint64, seeds []int32, rows [][]float32, width int, at uint64) []byte {
+	p = begin(p, kind)
+	p = order.AppendUint32(p, uint32(len(seeds)))
 	p = order.AppendUint32(p, uint32(width))
+	if kind == kindShared {
+		p = order.AppendUint64(p, at)
+	}
 	for i, s := range seeds {
 		p = order.AppendUint64(p, first+uint64(i))
 		p = order.AppendUint64(p, uint64(s))
