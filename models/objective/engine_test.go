@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -134,9 +133,6 @@ func play(how string) {
 		}
 		if how == "short" {
 			out = out[:len(out)-16]
-		}
-		if ms, err := strconv.Atoi(how); err == nil {
-			time.Sleep(time.Duration(n*ms) * time.Millisecond)
 		}
 		reply(4, out)
 		if how == "again" && asked%3 == 1 {
@@ -500,31 +496,4 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 	})
-}
-
-// 64 candidates of a millisecond at once: what a round takes beyond 64 goroutines that only wait as the programs do.
-func BenchmarkProtocol(b *testing.B) {
-	spec := Flat(100)
-	spec.Processes = 64
-	e := open(b, program(b, "1", spec), 1)
-	const n = 4096
-	candidates(b, e, n, 1)
-	var with, without time.Duration
-	for b.Loop() {
-		began := time.Now()
-		candidates(b, e, n, 1)
-		with += time.Since(began)
-		began = time.Now()
-		var all sync.WaitGroup
-		for range spec.Processes {
-			all.Go(func() {
-				for range pieces {
-					time.Sleep(n / pieces / 64 * time.Millisecond)
-				}
-			})
-		}
-		all.Wait()
-		without += time.Since(began)
-	}
-	b.ReportMetric(100*(with-without).Seconds()/without.Seconds(), "%lost")
 }

@@ -1,6 +1,7 @@
 package objective
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type process struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *os.File
+	read *bufio.Reader // of out
 	tail *tail
 	buf  []byte
 	next uint64 // id of the next candidate: an answer that was given twice is not taken for that to other candidates
@@ -61,7 +63,7 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 		if _, err := p.in.Write(greeting); err != nil {
 			return err
 		}
-		if p.buf, err = frame(p.out, p.buf, kindReady); err != nil {
+		if p.buf, err = frame(p.read, p.buf, kindReady); err != nil {
 			return err
 		}
 		if p.greeted, err = ready(p.buf); err != nil || !p.greeted.shared {
@@ -105,7 +107,7 @@ func (p *process) begin() (err error) {
 	if err != nil {
 		return errors.Join(err, out.Close(), write.Close())
 	}
-	p.cmd.Stdout, p.cmd.Stderr, p.out = write, speak, out
+	p.cmd.Stdout, p.cmd.Stderr, p.out, p.read = write, speak, out, bufio.NewReader(out)
 	if p.in, err = p.cmd.StdinPipe(); err == nil {
 		err = p.cmd.Start()
 	}
@@ -177,7 +179,7 @@ func (p *process) write() {
 // has a row for each.
 func (p *process) receive(ctx context.Context, limit time.Duration, first uint64, fitness, metrics []float64) error {
 	return p.within(ctx, limit, func() (err error) {
-		if p.buf, err = frame(p.out, p.buf, kindResults); err != nil {
+		if p.buf, err = frame(p.read, p.buf, kindResults); err != nil {
 			return err
 		}
 		<-p.sent          // one that answers before it has read does not come off with it
