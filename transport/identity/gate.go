@@ -141,8 +141,8 @@ func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 	return nil
 }
 
-// mostBack is how often the uses of one token are given back: whoever holds it may look at what those are shown who come
-// in, but not forever.
+// mostBack is how often the uses of one token are given back: whoever holds it may look at what those are shown who
+// come in, but not forever.
 const mostBack = 16
 
 // Return undoes that a node came in by a token, where it has had nothing of it: the token lets another in, and the node

@@ -196,8 +196,8 @@ func FuzzParseJoin(f *testing.F) {
 	})
 }
 
-// A use of a token that was of no use is given back, so many times and no more; a key that is known, or has what it came
-// for, stays.
+// A use of a token that was of no use is given back, so many times and no more; a key that is known, or has what it
+// came for, stays.
 func TestReturn(t *testing.T) {
 	g, _ := newGate()
 	one := issue(t, g, wire.Worker, 1, 0)
