@@ -274,7 +274,7 @@ func (t *csvTable) choose() error {
 			}
 			return nil
 		}
-		t.labelName = t.labelColumn()
+		t.labelName, t.classes = t.labelColumn(), t.classNames()
 		for _, i := range t.take {
 			t.features = append(t.features, t.header[i])
 		}
@@ -296,7 +296,7 @@ func (t *csvTable) choose() error {
 		}
 		t.take = append(t.take, i)
 	}
-	t.shape, t.features, t.labelName = []int{len(t.take)}, t.want.features, t.labelColumn()
+	t.shape, t.features, t.labelName, t.classes = []int{len(t.take)}, t.want.features, t.labelColumn(), t.classNames()
 	return nil
 }
 
@@ -314,6 +314,17 @@ func (t *csvTable) labelColumn() string {
 		return ""
 	}
 	return t.header[t.label]
+}
+
+// classNames are the names of the columns of labels, as classes of which a sample may be in several.
+func (t *csvTable) classNames() []string {
+	switch {
+	case t.header == nil || t.label < 0 && t.labels == nil:
+		return nil
+	case t.labels == nil:
+		return []string{t.header[t.label]}
+	}
+	return t.labelNames()
 }
 
 // some is the first of many names.
