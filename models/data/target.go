@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Targets are the standardised targets of sample id, one per output, or which of several classes it is in; nil where labels are classes, or there is no such
-// sample. Read-only.
+// Targets are the standardised targets of sample id, one per output, or which of several classes it is in; nil where
+// labels are classes, or there is no such sample. Read-only.
 func (s *Set) Targets(id int32) []float32 {
 	if s.targets == nil || id < 0 || int(id) >= len(s.labels) {
 		return nil

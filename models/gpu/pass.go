@@ -185,7 +185,8 @@ func (p *pass) drop(o *op, x, y Memory) {
 
 // loss appends losses and hits of the samples and, unless d is 0, the gradient of each entry's mean loss; and adds them
 // to the entries' sums in the log, which begin at an element. Squared errors of a regression, or the shares of several
-// classes that are wrong, are added to those that begin at squares, unless it is noSums. ids and blocks are as the kernel has them.
+// classes that are wrong, are added to those that begin at squares, unless it is noSums. ids and blocks are as the
+// kernel has them.
 func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint64, targets uint32, entries int) error {
 	e, classes := p.e, p.e.plan.model.Classes
 	losses, err := e.room("losses", 4*p.entries*p.most)

@@ -17,7 +17,8 @@ func newOdds(classes int) odds {
 //
 //	log(1 + e^z) - t*z    sigmoid(z) - t
 //
-// so that it holds the arithmetic of every classifier. A class is predicted where its probability is above a half, z > 0.
+// so that it holds the arithmetic of every classifier. A class is predicted where its probability is above a half, z >
+// 0.
 func (p *pass) independent(z, d []float32, scale float32) error {
 	classes := p.plan.model.Outputs
 	scale /= float32(classes)

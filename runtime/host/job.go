@@ -260,7 +260,9 @@ func (j *Job) noteScale(file string) {
 }
 
 // ungraded says that nothing is right or wrong: what the centre scores is all that there is to report.
-func (j *Job) ungraded() bool { return j.own.maximises() || j.Net.Loss != models.CrossEntropy }
+func (j *Job) ungraded() bool {
+	return j.own.maximises() || j.Net.Loss != models.CrossEntropy && !j.Net.MultiLabel()
+}
 
 // model reads the layers, or looks at a graph in place of them.
 func (j *Job) model(o Options) (err error) {
@@ -284,7 +286,7 @@ func (j *Job) model(o Options) (err error) {
 // load reads the samples.
 func (j *Job) load(augment string) error {
 	name := j.Config.Data
-	j.reading.Label, j.reading.Outputs, j.reading.Context = option.Label.Text(j.Options), j.targets(), j.Net.Context()
+	j.reading.Label, j.reading.Outputs, j.reading.MultiLabel, j.reading.Context = option.Label.Text(j.Options), j.targets(), j.Net.MultiLabel(), j.Net.Context()
 	a, err := data.ParseAugment(augment)
 	if err != nil {
 		return err
@@ -322,14 +324,15 @@ func (j *Job) weighted(set *data.Set) (*data.Set, error) {
 		return nil, err
 	}
 	if w.Any() && j.Net.Loss != models.CrossEntropy {
-		return nil, typed.Errorf("class-weights = %s: model %s has the loss %s and no classes to weigh; leave it out", text, j.Net.Name, j.Net.Loss)
+		return nil, typed.Errorf("class-weights = %s: model %s has the loss %s, which weighs no classes; leave it out", text, j.Net.Name, j.Net.Loss)
 	}
 	return set.Weighted(w)
 }
 
-// targets are the numbers that the model predicts; 0 of one that predicts none.
+// targets are the numbers that the model predicts, or the classes of which it tells several; 0 of one that does
+// neither.
 func (j *Job) targets() int {
-	if !j.Net.Regression() {
+	if !j.Net.Targeted() {
 		return 0
 	}
 	return j.Net.Outputs
