@@ -42,9 +42,9 @@ func Compile(s Spec) (*Model, error) {
 	switch s.Loss {
 	case "":
 		s.Loss = CrossEntropy
-	case CrossEntropy, Distance, MSE, Huber:
+	case CrossEntropy, BCE, Distance, MSE, Huber:
 	default:
-		return nil, &SpecError{What: fmt.Sprintf("unknown loss %q; choose %s, %s, %s or %s", s.Loss, CrossEntropy, MSE, Huber, Distance)}
+		return nil, &SpecError{What: fmt.Sprintf("unknown loss %q; choose %s, %s, %s, %s or %s", s.Loss, CrossEntropy, BCE, MSE, Huber, Distance)}
 	}
 	if err := s.settleOutputs(); err != nil {
 		return nil, err
@@ -75,15 +75,17 @@ func Compile(s Spec) (*Model, error) {
 func (s *Spec) settleOutputs() error {
 	regression := s.Loss == MSE || s.Loss == Huber
 	switch {
-	case s.Loss != CrossEntropy && s.Classes != 0:
+	case s.Loss != CrossEntropy && s.Loss != BCE && s.Classes != 0:
 		return &SpecError{What: fmt.Sprintf("%d classes; a model of the loss %s has none", s.Classes, s.Loss)}
 	case !regression && s.Outputs != 0:
 		return &SpecError{What: fmt.Sprintf("outputs = %d is of a model that predicts numbers; leave it out, or take the loss %s or %s", s.Outputs, MSE, Huber)}
 	case s.Loss == CrossEntropy && (s.Classes < 2 || s.Classes > 1<<16):
 		return &SpecError{What: fmt.Sprintf("%d classes; a classifier needs 2 to 65536", s.Classes)}
+	case s.Loss == BCE && (s.Classes < 1 || s.Classes > 1<<16):
+		return &SpecError{What: fmt.Sprintf("%d classes; a model of the loss %s needs 1 to 65536", s.Classes, BCE)}
 	case s.Outputs < 0 || s.Outputs > 1<<16:
 		return &SpecError{What: fmt.Sprintf("outputs = %d; a regression predicts 1 to 65536 numbers", s.Outputs)}
-	case s.Loss == CrossEntropy:
+	case s.Loss == CrossEntropy || s.Loss == BCE:
 		s.Outputs = s.Classes
 	case s.Loss == Distance:
 		s.Outputs = Size(s.Input)

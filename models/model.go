@@ -15,7 +15,7 @@ type Model struct {
 	Name, Doc string
 	Input     []int // shape of a sample
 	Features  int   // elements of a sample
-	Classes   int   // 0 where the loss is not CrossEntropy
+	Classes   int   // 0 where the loss is neither CrossEntropy nor BCE
 	Outputs   int   // values of a result: the classes, the numbers that a regression predicts, with Distance the features
 	Loss      string
 	// the bytes of a text that the model knows are those below, and Features are the context; 0: it reads no text
@@ -130,6 +130,12 @@ func (m *Model) Bounds(d *data.Set) engine.Bounds {
 // Regression says that the model predicts numbers.
 func (m *Model) Regression() bool { return m.Loss == MSE || m.Loss == Huber }
 
+// MultiLabel says that a sample may be in several classes at once, or in none.
+func (m *Model) MultiLabel() bool { return m.Loss == BCE }
+
+// Targeted says that the loss compares results with targets of the data, and not with the one class of a sample.
+func (m *Model) Targeted() bool { return m.Regression() || m.MultiLabel() }
+
 // Context is the bytes of a text that the model reads to predict the one behind them; 0: it reads no text.
 func (m *Model) Context() int {
 	if m.Vocabulary == 0 {
@@ -154,6 +160,13 @@ func (m *Model) Fits(d data.Info) error {
 		return typed.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)
 	}
 	switch {
+	case m.MultiLabel() && !d.MultiLabel:
+		return typed.Errorf("model %s tells several classes of a sample (loss %s), and the data have one for each, or numbers; choose a model of the loss %s, or data with a column of 0 and 1 for each class", m.Name, BCE, CrossEntropy)
+	case m.MultiLabel() && outputs != m.Classes:
+		return typed.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, outputs)
+	case m.MultiLabel():
+	case d.MultiLabel:
+		return typed.Errorf("model %s tells no several classes of a sample, and the data have them; choose a model of the loss %s", m.Name, BCE)
 	case m.Regression() && classes > 0:
 		return typed.Errorf("model %s predicts numbers (loss %s), and the data have classes; choose a model of the loss %s, or data whose labels are numbers", m.Name, m.Loss, CrossEntropy)
 	case m.Regression() && outputs != m.Outputs:

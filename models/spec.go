@@ -54,6 +54,9 @@ const (
 	// losses of a regression, which predicts numbers: per sample the mean over the outputs of
 	MSE   = "mse"   // e^2, e = result - target
 	Huber = "huber" // e^2/2 where |e| <= HuberDelta, else HuberDelta*(|e| - HuberDelta/2)
+	// of several classes at once, each of which a sample is in or not (multi-label): per sample the mean over the classes
+	// of log(1 + e^z) - t*z, the cross-entropy of a sigmoid, where t is 1 of a class that it is in and else 0
+	BCE = "bce"
 	// minus the fitness that somebody else measures, see Measured; no layer list has it
 	Objective = "objective"
 )

@@ -45,7 +45,7 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 	}
 	at[0] += uint64(drawn)
 	fit = engine.NewHost(len(ids), 1, engine.F32)
-	c := engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Drawn: places, Fitness: fit.F}
+	c := engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Drawn: places, Fitness: fit.F, Metrics: e.metricsOf(len(ids))}
 	if err := e.Engine.Do(ctx, c); err != nil {
 		return fit, rep, err
 	}
@@ -53,7 +53,7 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 		return fit, rep, err
 	}
 	return fit, Report{Samples: int64(P * b), Evaluations: int64(P), Pass: Pass{int64(drawn), int64(len(e.Data.Train()))},
-		Points: e.MemberPoints(SeriesFitness.Name, fit.F)}, nil
+		Points: append(e.MemberPoints(SeriesFitness.Name, fit.F), e.metricPoints(c.Metrics, 1)...)}, nil
 }
 
 // columns is the part of a shared row that this worker computes: its slice where the update is distributed by

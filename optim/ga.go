@@ -53,7 +53,7 @@ func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, er
 	e.SharedBatch(batch, at[0])
 	drawn := e.drawn(at[0])
 	at[0] += uint64(len(batch))
-	t := engine.Evaluate{X: x, Rows: engine.Rows(n), Batches: slices.Repeat([][]int32{batch}, n), Drawn: slices.Repeat([]noise.Key{drawn}, n), Loss: make([]float64, n), Correct: make([]int64, n)}
+	t := engine.Evaluate{X: x, Rows: engine.Rows(n), Batches: slices.Repeat([][]int32{batch}, n), Drawn: slices.Repeat([]noise.Key{drawn}, n), Loss: make([]float64, n), Correct: make([]int64, n), Metrics: e.metricsOf(n)}
 	if err := e.Engine.Do(ctx, t); err != nil {
 		return Report{}, err
 	}
@@ -70,7 +70,7 @@ func (ga) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, er
 		return rep, err
 	}
 	e.keepScores(fit, l.children)
-	rep.Edges, rep.Points = l.edges, append(e.MemberPoints(SeriesFitness.Name, fit.F), l.points...)
+	rep.Edges, rep.Points = l.edges, slices.Concat(e.MemberPoints(SeriesFitness.Name, fit.F), e.metricPoints(t.Metrics, len(batch)), l.points)
 	return rep, nil
 }
 

@@ -15,7 +15,8 @@ type Scores struct {
 	Loss    float64 // summed over the samples
 	Correct int64
 	Samples int64
-	Squares float64 // of a regression: squared errors of the standardised targets, means over the outputs, summed
+	Squares float64   // of a regression: squared errors of the standardised targets, means over the outputs, summed
+	Metrics []float64 // of an objective: what it measures beside the fitness, summed; nil where nobody asked
 }
 
 // Mean is the mean loss.
@@ -32,16 +33,22 @@ func (s Scores) Error() float64 {
 // Score evaluates rows of x on samples, dropout off, chunk by chunk in order. stats holds batch-norm statistics in the
 // same rows, or is the zero Mat.
 func Score(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32) ([]Scores, error) {
+	return Measure(ctx, eng, x, rows, stats, samples, 0)
+}
+
+// Measure is Score with so many metrics of an objective.
+func Measure(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32, metrics int) ([]Scores, error) {
 	type part struct {
 		loss    []float64
 		correct []int64
 		squares []float64
+		metrics []float64
 		samples int
 	}
 	var parts []part
 	for chunk := range slices.Chunk(samples, ScoreChunk) {
-		p := part{make([]float64, len(rows)), make([]int64, len(rows)), make([]float64, len(rows)), len(chunk)}
-		t := engine.Evaluate{X: x, Rows: rows, Batches: slices.Repeat([][]int32{chunk}, len(rows)), Stats: stats, Loss: p.loss, Correct: p.correct, Squares: p.squares}
+		p := part{make([]float64, len(rows)), make([]int64, len(rows)), make([]float64, len(rows)), make([]float64, metrics*len(rows)), len(chunk)}
+		t := engine.Evaluate{X: x, Rows: rows, Batches: slices.Repeat([][]int32{chunk}, len(rows)), Stats: stats, Loss: p.loss, Correct: p.correct, Squares: p.squares, Metrics: p.metrics}
 		if err := eng.Do(ctx, t); err != nil {
 			return nil, err
 		}
@@ -57,6 +64,12 @@ func Score(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, sta
 			out[i].Correct += p.correct[i]
 			out[i].Squares += p.squares[i]
 			out[i].Samples += int64(p.samples)
+			if out[i].Metrics == nil {
+				out[i].Metrics = make([]float64, metrics)
+			}
+			for k, x := range p.metrics[i*metrics : (i+1)*metrics] {
+				out[i].Metrics[k] += x
+			}
 		}
 	}
 	return out, nil

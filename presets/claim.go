@@ -36,6 +36,7 @@ type Claim struct {
 var Metrics = map[string]string{
 	"test_error":       "%",         // of the centre, at the end
 	"test_bits":        "bits",      // of a text: loss of the centre at the end, in bits a byte
+	"test_hamming":     "%",         // of several classes: labels that are wrong, of the centre at the end
 	"test_rmse":        "RMSE",      // of a regression: of the centre at the end, in the target's unit
 	"test_r2":          "R2",        // of a regression: of the centre at the end
 	"test_loss":        "nats",      // of the centre, at the end; squared distance where that is the model's loss

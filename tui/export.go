@@ -42,7 +42,7 @@ func plainly(table func(*view.View) rows) func(*model) func(*view.View) rows {
 func lossRows(m *model) func(*view.View) rows {
 	main := m.mainSeries()
 	return func(v *view.View) rows {
-		return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestBits, view.TestError, view.TestRMSE, view.TestR2, view.TestFitness)
+		return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness)
 	}
 }
 

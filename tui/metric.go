@@ -3,6 +3,7 @@ package tui
 import (
 	"slices"
 
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -47,7 +48,7 @@ func (m *model) metrics() (out []metric) {
 	add(metric{id: lossMetric, title: title, log: true}, main, v.Find(view.CentreLoss))
 	for _, x := range []metric{
 		{id: view.TestError, title: "test error  percent", text: percents}, {id: view.TestFitness, title: "test fitness"},
-		{id: view.TestBits, title: "test bits a byte"},
+		{id: view.TestBits, title: "test bits a byte"}, {id: view.TestHamming, title: "test Hamming  percent", text: percents},
 		{id: view.TestRMSE, title: "test RMSE"}, {id: view.TestR2, title: "test R2"},
 		{id: view.TestLoss, title: "test loss", log: true},
 		{id: view.Fitness, title: "fitness"}, {id: view.Spread, title: "spread", log: true},
@@ -101,6 +102,9 @@ func (m *model) seriesTitle(name string) string {
 	known := event.Series
 	if m.alg != nil {
 		known = slices.Concat(m.alg.Series, known)
+	}
+	if c := m.shown.Config; c != nil {
+		known = slices.Concat(known, optim.MetricSeries(c.Metrics))
 	}
 	for _, s := range known {
 		if s.Name != name || s.Title == "" {

@@ -240,6 +240,7 @@ func (o *laid) quantities() (out []quantity) {
 		series(view.TestBits, "test bits a byte", false)
 		series(view.TestError, "test error  %", false)
 		series(view.TestFitness, "test fitness", false)
+		series(view.TestHamming, "test Hamming  %", false)
 		series(view.TestRMSE, "test RMSE", false)
 		series(view.TestR2, "test R2", false)
 		if some(func(run *compare.Run) bool { return run.View.Config.Score().Series == view.TestLoss }) {
@@ -259,7 +260,7 @@ func (o *laid) quantities() (out []quantity) {
 			series(name, name+", median of members", false)
 		}
 	}
-	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestBits, view.TestError, view.TestFitness, view.TestRMSE, view.TestR2, view.TestLoss, view.Parent, view.Founder, view.Partner}
+	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestBits, view.TestError, view.TestFitness, view.TestHamming, view.TestRMSE, view.TestR2, view.TestLoss, view.Parent, view.Founder, view.Partner}
 	for _, run := range o.set {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {

@@ -232,7 +232,7 @@ func figure(name string, x float64) string {
 var figureHeads = map[string]struct {
 	head   string
 	weight int
-}{"test_error": {"test %", 100}, "test_bits": {"test bits", 105}, "test_rmse": {"test RMSE", 95}, "test_r2": {"test R2", 45}, "test_loss": {"test loss", 50}, "train_loss": {"train loss", 90}, "seconds": {"seconds", 70},
+}{"test_error": {"test %", 100}, "test_bits": {"test bits", 105}, "test_hamming": {"test Ham.%", 97}, "test_rmse": {"test RMSE", 95}, "test_r2": {"test R2", 45}, "test_loss": {"test loss", 50}, "train_loss": {"train loss", 90}, "seconds": {"seconds", 70},
 	"samples_per_s": {"samples/s", 40}, "bytes": {"sent", 60}}
 
 func (r *runs) figuresTitle(*model) (string, string) {

@@ -16,7 +16,7 @@ func newScore() panel {
 	return panel{id: scorePanel, title: scoreTitle, draw: drawScore, point: pointRound,
 		export: func(*model) func(*view.View) rows {
 			return func(v *view.View) rows {
-				return seriesRows(v, view.TestBits, view.TestError, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss)
+				return seriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss)
 			}
 		}}
 }

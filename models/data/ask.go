@@ -43,7 +43,7 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	if r.Form.Text {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", nameOrPath)
 	}
-	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label, numbers: r.Form.TargetMean != nil, asked: size(r.Form.Shape)})
+	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label, numbers: r.targeted(), asked: size(r.Form.Shape)})
 	var damaged *FileError
 	switch {
 	case errors.As(err, &damaged):
@@ -56,6 +56,9 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	return r.asked(nameOrPath, p, names)
 }
 
+// targeted says that the labels are numbers to the model: what it predicts, or 0 and 1 of several classes.
+func (r Reading) targeted() bool { return r.MultiLabel || r.Form.TargetMean != nil }
+
 // asked makes a set of samples, all of which are to be looked at.
 func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 	f := r.Form
@@ -67,7 +70,10 @@ func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 		return nil, err
 	}
 	n := max(len(p.Pixels), len(p.Values)) / size(shape)
-	info := Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Outputs: len(f.TargetMean), Mean: f.Mean, Std: f.Std, From: p.from, TargetMean: f.TargetMean, TargetStd: f.TargetStd}
+	info := Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Outputs: len(f.TargetMean), MultiLabel: r.MultiLabel, Mean: f.Mean, Std: f.Std, From: p.from, TargetMean: f.TargetMean, TargetStd: f.TargetStd}
+	if r.MultiLabel {
+		info.Classes, info.Outputs = 0, len(f.Classes)
+	}
 	s := &Set{Info: info, pixels: p.Pixels, values: p.Values, labels: make([]uint16, n), targets: make([]float32, n*info.Outputs), place: p.place}
 	if err := s.build(n, 0); err != nil {
 		return nil, err
@@ -84,9 +90,11 @@ func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 	return &Asked{Set: s, IDs: s.Train(), Names: names, Answers: answers}, nil
 }
 
-func numbersFrom1(n int) (out []string) {
+func numbersFrom1(n int) []string { return numbersFrom(1, n) }
+
+func numbersFrom(first, n int) (out []string) {
 	for i := range n {
-		out = append(out, strconv.Itoa(i+1))
+		out = append(out, strconv.Itoa(first+i))
 	}
 	return out
 }
@@ -105,9 +113,9 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 	case ".csv", ".tsv":
 		p, err = readTable(path, want, false)
 	case ".npz":
-		p, err = askNPZ(path, r.Form.TargetMean != nil)
+		p, err = askNPZ(path, r.targeted())
 	case ".npy":
-		p, err = folderArrays(filepath.Dir(path), r.Form.TargetMean != nil).ask(path, strings.TrimSuffix(filepath.Base(path), ".npy"))
+		p, err = folderArrays(filepath.Dir(path), r.targeted()).ask(path, strings.TrimSuffix(filepath.Base(path), ".npy"))
 	default:
 		if !isImages(name) {
 			return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures", path)
@@ -143,7 +151,7 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 	}
 	for _, x := range []string{"x_test", "x", "x_train"} {
 		if found[x+".npy"] != "" {
-			p, err := folderArrays(dir, r.Form.TargetMean != nil).ask(dir, x)
+			p, err := folderArrays(dir, r.targeted()).ask(dir, x)
 			return p, nil, err
 		}
 	}

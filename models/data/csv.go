@@ -274,7 +274,7 @@ func (t *csvTable) choose() error {
 			}
 			return nil
 		}
-		t.labelName = t.labelColumn()
+		t.labelName, t.classes = t.labelColumn(), t.classNames()
 		for _, i := range t.take {
 			t.features = append(t.features, t.header[i])
 		}
@@ -296,7 +296,7 @@ func (t *csvTable) choose() error {
 		}
 		t.take = append(t.take, i)
 	}
-	t.shape, t.features, t.labelName = []int{len(t.take)}, t.want.features, t.labelColumn()
+	t.shape, t.features, t.labelName, t.classes = []int{len(t.take)}, t.want.features, t.labelColumn(), t.classNames()
 	return nil
 }
 
@@ -314,6 +314,17 @@ func (t *csvTable) labelColumn() string {
 		return ""
 	}
 	return t.header[t.label]
+}
+
+// classNames are the names of the columns of labels, as classes of which a sample may be in several.
+func (t *csvTable) classNames() []string {
+	switch {
+	case t.header == nil || t.label < 0 && t.labels == nil:
+		return nil
+	case t.labels == nil:
+		return []string{t.header[t.label]}
+	}
+	return t.labelNames()
 }
 
 // some is the first of many names.
@@ -367,7 +378,7 @@ func (t *csvTable) add(row []string, line int) error {
 		case isLabel && t.outputs == 0:
 			t.names = append(t.names, t.name(f))
 		case isLabel && (err != nil || !finite(float32(v))):
-			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and the model predicts numbers: write one, choose another column with --label, or train a model of the loss cross-entropy", t.from, line, t.column(i), f)
+			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and labels are numbers to the model: write one, choose another column with --label, or train a model of the loss cross-entropy", t.from, line, t.column(i), f)
 		case isLabel:
 			t.Targets = append(t.Targets, float32(v))
 		case err != nil || !finite(float32(v)):

@@ -21,9 +21,11 @@ type Reading struct {
 	Rule int   // of a person's own; named sets have no other
 	Form *Form // that of a model, which the data must fit; nil: their own
 
-	Outputs int    // targets of a sample, for a model that predicts numbers; 0: labels are classes
-	Label   string // the column of labels of a table, by name or counted from 1; "": see [Reading.open]
-	Context int    // bytes of a window of a text; 0 is 1
+	Outputs int // targets of a sample, for a model that predicts numbers; 0: labels are classes
+	// the Outputs are classes, of which a sample may be in several: its targets are 0 and 1
+	MultiLabel bool
+	Label      string // the column of labels of a table, by name or counted from 1; "": see [Reading.open]
+	Context    int    // bytes of a window of a text; 0 is 1
 }
 
 // Form is how samples become the input of a model, and what its results stand for. Slices are read-only.
@@ -69,6 +71,9 @@ func (r Reading) plain(what string) error {
 	if err := r.unlabelled(what); err != nil {
 		return err
 	}
+	if r.MultiLabel {
+		return typed.Errorf("%s has one class for each sample, and the model tells several: give a .csv, .npy or .npz file with a column of 0 and 1 for each class, or a model of the loss cross-entropy", what)
+	}
 	if r.Outputs > 0 {
 		return typed.Errorf("%s has classes for labels, and the model predicts numbers: give a .csv, .npy or .npz file whose labels are numbers, or a model of the loss cross-entropy", what)
 	}
@@ -90,10 +95,18 @@ func (s *Set) Form() Form {
 	}
 	f := Form{Shape: s.Shape, Bytes: s.values == nil, Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label,
 		TargetMean: s.TargetMean, TargetStd: s.TargetStd}
-	for c := range s.Classes {
+	for c := range max(s.Classes, s.classes()) {
 		f.Classes = append(f.Classes, s.ClassName(c))
 	}
 	return f
+}
+
+// classes are those of which a sample may be in several; 0 where it cannot.
+func (s *Set) classes() int {
+	if s.MultiLabel {
+		return s.Outputs
+	}
+	return 0
 }
 
 // Check says what is wrong with a form that was read from a file.

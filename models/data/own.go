@@ -31,6 +31,7 @@ type part struct {
 
 	features  []string // names of the columns, nil where they have none that tell them apart
 	labelName string   // of the column of labels
+	classes   []string // of the columns, where they have names and are several classes
 	array     string   // which one of several the samples are; "": the path says it
 	lines     []int32  // of the file, of each sample; nil: they are counted
 }
@@ -67,7 +68,10 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 	}
 	byClass := r.Rule >= RuleByClass && r.Outputs == 0
 	all, n, order := join(train, test, byClass)
-	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, Outputs: train.outputs, From: train.from}
+	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, Outputs: train.outputs, MultiLabel: r.MultiLabel, From: train.from}
+	if r.MultiLabel {
+		info.Classes = 0
+	}
 	if train.note != "" {
 		info.From += ", " + train.note
 	}
@@ -147,22 +151,47 @@ func (s *Set) ClassName(c int) string {
 
 // label sets Labels, and returns the names of the classes. Samples with targets have none, and are all of class 0.
 func (r Reading) label(train, test *part) ([]string, error) {
+	if r.MultiLabel {
+		return r.several(train, test)
+	}
 	if f := r.Form; f != nil && len(f.TargetMean) != train.outputs {
 		return nil, fmt.Errorf("%s: a sample has %d numbers for a label, and the model predicts %d; choose data that match", train.from, train.outputs, len(f.TargetMean))
 	}
 	if train.outputs == 0 {
 		return r.classify(train, test)
 	}
+	return nil, unlabelled(train, test)
+}
+
+// unlabelled gives samples with targets the class 0.
+func unlabelled(train, test *part) error {
 	for _, p := range []*part{train, test} {
 		switch {
 		case p == nil:
 			continue
 		case p.outputs != train.outputs:
-			return nil, fmt.Errorf("%s: a label is %d numbers where those to train on are %d; bring them to one shape", p.from, p.outputs, train.outputs)
+			return fmt.Errorf("%s: a label is %d numbers where those to train on are %d; bring them to one shape", p.from, p.outputs, train.outputs)
 		}
 		p.Labels = make([]uint16, p.samples())
 	}
-	return nil, nil
+	return nil
+}
+
+// several are the names of classes of which a sample may be in several: those of the columns of labels, in their order.
+func (r Reading) several(train, test *part) ([]string, error) {
+	if f := r.Form; f != nil && len(f.Classes) != train.outputs {
+		return nil, fmt.Errorf("%s: a label is of %d classes, and the model has %d; choose data that match", train.from, train.outputs, len(f.Classes))
+	}
+	if err := unlabelled(train, test); err != nil {
+		return nil, err
+	}
+	switch names := train.classes; {
+	case r.Form != nil:
+		return r.Form.Classes, nil
+	case len(names) == train.outputs:
+		return names, nil
+	}
+	return numbersFrom(0, train.outputs), nil
 }
 
 // classify sets Labels and returns the name of each class: whole numbers are the classes themselves, other labels are

@@ -42,14 +42,17 @@ type Raster struct {
 
 // Info describes a set.
 type Info struct {
-	Name      string
-	Shape     []int     // of a sample: [channels, height, width], or [features]
-	Classes   int       // 0 where samples have targets
-	Outputs   int       // targets of a sample; 0 where samples have classes
-	Names     []string  // of the classes; nil when their numbers are their names
-	Mean, Std []float32 // per channel or feature, of pixels scaled to [0, 1]; nil: those of the training samples
-	From      string    // where it was read, for people
-	Text      bool      // samples are windows of a text: see [NewText]
+	Name    string
+	Shape   []int // of a sample: [channels, height, width], or [features]
+	Classes int   // 0 where samples have targets
+	Outputs int   // targets of a sample; 0 where samples have classes
+	// a sample may be in several classes at once, or none: of each of the Outputs, which are the classes, its target is 1
+	// where it is in it and else 0
+	MultiLabel bool
+	Names      []string  // of the classes; nil when their numbers are their names
+	Mean, Std  []float32 // per channel or feature, of pixels scaled to [0, 1]; nil: those of the training samples
+	From       string    // where it was read, for people
+	Text       bool      // samples are windows of a text: see [NewText]
 	// per output; a target t is (t - TargetMean)/TargetStd to a model; nil: those of the training samples
 	TargetMean, TargetStd []float32
 }
@@ -126,6 +129,8 @@ func (s *Set) checkShape() error {
 		s.features *= d
 	}
 	switch {
+	case s.MultiLabel && (s.Outputs < 1 || s.TargetMean != nil):
+		return fmt.Errorf("data %s: %d classes, and means of their labels; labels of 0 and 1 are not standardised", s.Name, s.Outputs)
 	case s.Outputs > 0 && s.Classes > 0:
 		return fmt.Errorf("data %s: %d classes, and targets besides", s.Name, s.Classes)
 	case len(s.TargetMean) != len(s.TargetStd) || s.TargetMean != nil && len(s.TargetMean) != s.Outputs:

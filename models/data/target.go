@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Targets are the standardised targets of sample id, one per output; nil where labels are classes, or there is no such
-// sample. Read-only.
+// Targets are the standardised targets of sample id, one per output, or which of several classes it is in; nil where
+// labels are classes, or there is no such sample. Read-only.
 func (s *Set) Targets(id int32) []float32 {
 	if s.targets == nil || id < 0 || int(id) >= len(s.labels) {
 		return nil
@@ -44,16 +44,22 @@ func (s *Set) checkTargets() error {
 		return fmt.Errorf("data %s: %d targets for %d samples with %d outputs", s.Name, len(s.targets), len(s.labels), s.Outputs)
 	}
 	for i, v := range s.targets {
-		if !finite(v) {
+		switch {
+		case !finite(v):
 			return fmt.Errorf("%s has the target %v; leave it out or repair it", s.place(i/s.Outputs), v)
+		case s.MultiLabel && v != 0 && v != 1:
+			return fmt.Errorf("%s has the label %v for class %s; where a sample may be in several classes each label is 0 or 1", s.place(i/s.Outputs), v, s.ClassName(i%s.Outputs))
 		}
 	}
 	return nil
 }
 
 // standardise is t <- (t - mean)/deviation, with those of the training samples where none are given. A target that is
-// the same everywhere in training says nothing.
+// the same everywhere in training says nothing. Labels of several classes stay 0 and 1.
 func (s *Set) standardise() error {
+	if s.MultiLabel {
+		return nil
+	}
 	if s.Outputs > 0 && s.TargetMean == nil {
 		s.TargetMean, s.TargetStd = make([]float32, s.Outputs), make([]float32, s.Outputs)
 		for k := range s.Outputs {

@@ -28,6 +28,7 @@ type Note struct{ Kind, Text string }
 const (
 	NoteMissing = "missing" // results that could not be had
 	NoteVaries  = "varies"  // results that differ where they should not
+	NoteMetric  = "metric"  // what was measured beside a result and is no number
 )
 
 // DType is the element type of a Mat.

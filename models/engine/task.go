@@ -40,6 +40,9 @@ type Evaluate struct {
 	// out, of a regression: squared error of the standardised targets, mean over the outputs, summed over the samples;
 	// nil where nobody asks for it
 	Squares []float64
+	// out, of an objective: a row for each entry of what it measures beside the fitness, summed over the samples; nil
+	// where nobody asks for it
+	Metrics []float64
 }
 
 // Statistics rebuilds batch-norm statistics: row i of Stats becomes the mean over Batches of the batch statistics of
@@ -66,6 +69,7 @@ type Candidates struct {
 	Batches      [][]int32
 	Drawn        []noise.Key
 	Fitness      []float32 // out
+	Metrics      []float64 // out, as in Evaluate but means over the batch
 }
 
 // NoiseSum writes dst[j] = sum_i Weights[i]*eps(IDs[i])[j] for the columns of the 1-row span Dst, summed in the order

@@ -75,6 +75,10 @@ var kinds = []struct {
 	{"more classes than a byte", "[1,2,3]", []string{"loss cross-entropy classes=300", "flatten", "dense out=7", "relu", "dense out=300"}},
 	{"regression", "[6]", []string{"loss mse", "dense out=5", "relu", "dense out=1"}},
 	{"regression of three", "[1,2,3]", []string{"loss mse outputs=3", "flatten", "dense out=7", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"}},
+	{"several classes", "[6]", []string{"loss bce classes=5", "dense out=5"}},
+	{"several classes of images", "[1,2,3]", []string{"loss bce classes=3", "flatten", "dense out=7", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"}},
+	{"one class or none", "[2,5,5]", []string{"loss bce classes=1", "conv out=3 kernel=3", "relu", "globalavgpool", "dense out=1"}},
+	{"more several classes than lanes", "[6]", []string{"loss bce classes=37", "dense out=9", "tanh", "dense out=37"}},
 	{"huber", "[6]", []string{"loss huber", "dense out=5", "relu", "dense out=1"}},
 	{"huber of two", "[2,5,5]", []string{"loss huber outputs=2", "conv out=3 kernel=3", "relu", "globalavgpool", "dense out=2"}},
 	{"embedding", "[6]", []string{"embedding out=5 vocabulary=3", "dense out=3"}},
@@ -133,6 +137,9 @@ func toyOf(t *testing.T, m *models.Model) *data.Set {
 	}
 	if len(shape) == 1 {
 		shape = []int{1, 2, 3}
+	}
+	if m.MultiLabel() {
+		return ToyLabels(t, m.Outputs, 24, shape...)
 	}
 	if m.Regression() {
 		return ToyFor(t, m.Outputs, 24, shape...)

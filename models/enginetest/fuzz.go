@@ -41,11 +41,14 @@ func (mk Make) fuzz(t *testing.T) {
 				}
 			})
 			m := Compile(t, strings.ReplaceAll(fmt.Sprint(d.input), " ", ","), d.lines...)
-			outputs := 0
-			if m.Regression() {
-				outputs = m.Outputs
+			set := ToyFor(t, 0, 96, d.input...)
+			switch {
+			case m.Regression():
+				set = ToyFor(t, m.Outputs, 96, d.input...)
+			case m.MultiLabel():
+				set = ToyLabels(t, m.Outputs, 96, d.input...)
 			}
-			mk.compare(t, m, ToyFor(t, outputs, 96, d.input...), d.samples, 16, 3)
+			mk.compare(t, m, set, d.samples, 16, 3)
 		})
 	}
 }
@@ -128,6 +131,8 @@ func newDraft(seed uint64) *draft {
 		d.lines = append(d.lines, "loss "+models.Distance)
 	case kind < 3:
 		d.lines = append(d.lines, "loss "+[]string{models.MSE, models.Huber}[kind-1]+" outputs=3")
+	case kind == 3:
+		d.lines = append(d.lines, "loss "+models.BCE+" classes=3")
 	}
 	d.shapes = [][]int{d.input}
 	for range 2 + d.r.IntN(6) {

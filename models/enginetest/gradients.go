@@ -25,17 +25,23 @@ func toy(t *testing.T, n int, shape ...int) *data.Set { return ToyFor(t, 0, n, s
 // ToyOf is n samples of so many classes, of which a quarter are for validation.
 func ToyOf(t *testing.T, classes, n int, shape ...int) *data.Set {
 	t.Helper()
-	return toyWith(t, classes, 0, n, shape)
+	return toyWith(t, classes, 0, false, n, shape)
 }
 
 // ToyFor is n samples, of which a quarter are for validation, with so many targets each, some of them far out, in place
 // of classes where there are any.
 func ToyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
 	t.Helper()
-	return toyWith(t, 3, outputs, n, shape)
+	return toyWith(t, 3, outputs, false, n, shape)
 }
 
-func toyWith(t *testing.T, classes, outputs, n int, shape []int) *data.Set {
+// ToyLabels is n samples, of which a quarter are for validation, each of which may be in several of so many classes.
+func ToyLabels(t *testing.T, classes, n int, shape ...int) *data.Set {
+	t.Helper()
+	return toyWith(t, classes, classes, true, n, shape)
+}
+
+func toyWith(t *testing.T, classes, outputs int, multi bool, n int, shape []int) *data.Set {
 	t.Helper()
 	key := noise.Key{Seed: 5, Purpose: noise.Data}
 	r := data.Raster{Pixels: make([]byte, n*models.Size(shape)), Labels: make([]uint16, n)}
@@ -49,7 +55,13 @@ func toyWith(t *testing.T, classes, outputs, n int, shape []int) *data.Set {
 	for c := range info.Std {
 		info.Mean[c], info.Std[c] = 0.5, 0.3
 	}
-	if outputs > 0 {
+	if multi {
+		clear(r.Labels)
+		info.Classes, info.Outputs, info.MultiLabel = 0, outputs, true
+		for i := range n * outputs {
+			r.Targets = append(r.Targets, float32(int(key.Uniform(1<<20+i)*1.7)))
+		}
+	} else if outputs > 0 {
 		clear(r.Labels)
 		info.Classes, info.Outputs = 0, outputs
 		for i := range n * outputs {
@@ -235,7 +247,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 					best = k
 				}
 			}
-			if m.Loss == models.CrossEntropy && best == int(labels[s]) {
+			if m.Loss == models.CrossEntropy && best == int(labels[s]) || m.MultiLabel() && r.misses(s, z) == 0 {
 				want++
 			}
 		}

@@ -82,6 +82,12 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 			}
 			continue
 		}
+		if r.m.MultiLabel() {
+			for k, v := range z {
+				sum += (math.Log(1+math.Exp(v)) - r.targets[s][k]*v) / float64(len(z))
+			}
+			continue
+		}
 		if r.m.Regression() {
 			for k, v := range z {
 				d := math.Abs(v - r.targets[s][k])
@@ -109,15 +115,30 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 	return sum / float64(len(labels))
 }
 
-// squares is the summed squared error of the targets, a mean over the outputs; 0 without any.
+// squares is the summed squared error of the targets, a mean over the outputs, or of several classes the share that is
+// wrong; 0 without any.
 func (r *reference) squares(pixels []float32) (sum float64) {
 	for s, z := range r.logits(pixels) {
+		if r.m.MultiLabel() {
+			sum += float64(r.misses(s, z)) / float64(len(z))
+			continue
+		}
 		for k := 0; r.m.Regression() && k < len(z); k++ {
 			d := z[k] - r.targets[s][k]
 			sum += d * d / float64(len(z))
 		}
 	}
 	return sum
+}
+
+// misses is how many of several classes of sample s its results have wrong.
+func (r *reference) misses(s int, z []float64) (n int) {
+	for k, v := range z {
+		if (1/(1+math.Exp(-v)) > 0.5) != (r.targets[s][k] > 0.5) {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *reference) layer(i int, results [][]volume) []volume {

@@ -42,6 +42,10 @@ var plants = [][2]string{
 	{"scale = 2 * (1.0f / (float)size)", "scale = 2 * (1.0f / (float)most)"},
 	{"blake_order[i]", "i"},
 	{"slope = e < -1.0f ? -1.0f : e > 1.0f ? 1.0f : e;", "slope = e;"},
+	{"if ((x > 0.0f) != in)", "if (x > 0.0f && !in)"},
+	{"in ? g - scale : g", "in ? fma(some, f, -scale) : g"},
+	{"1.0f / (float)size / (float)classes", "1.0f / (float)most / (float)classes"},
+	{"hits[at] = wrong == 0;", "hits[at] = wrong <= 1;"},
 	{"fabs((double)e) - 0.5", "fabs((double)e) - 0.25"},
 	{"part = part + squares[(ulong)z * most + s];", "part = squares[(ulong)z * most + s] + part * (1 - 0x1p-52);"},
 	{"s = t == 0 ? c : s + c;", "s = t == 0 ? c : fma((float4)(as_float(p[0])), x, s);"},
@@ -85,7 +89,7 @@ func TestPlantedFaults(t *testing.T) {
 				t.Skip("BROOD_LONG=all plants it too: each fault compiles every kernel")
 			}
 			seen, found := 0, false
-			for _, layers := range append(nets[4:9:9], nets[1], nets[2], nets[11], means[0], means[2], means[3]) {
+			for _, layers := range append(nets[4:9:9], nets[1], nets[2], nets[11], means[0], means[2], means[3], means[4], means[5]) {
 				set, shape := glyphs, "[1,28,28]"
 				last := []string{"dense out=10"}
 				switch {

@@ -184,8 +184,9 @@ func (p *pass) drop(o *op, x, y Memory) {
 }
 
 // loss appends losses and hits of the samples and, unless d is 0, the gradient of each entry's mean loss; and adds them
-// to the entries' sums in the log, which begin at an element. Squared errors of a regression are added to those that
-// begin at squares, unless it is noSums. ids and blocks are as the kernel has them.
+// to the entries' sums in the log, which begin at an element. Squared errors of a regression, or the shares of several
+// classes that are wrong, are added to those that begin at squares, unless it is noSums. ids and blocks are as the
+// kernel has them.
 func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint64, targets uint32, entries int) error {
 	e, classes := p.e, p.e.plan.model.Classes
 	losses, err := e.room("losses", 4*p.entries*p.most)
@@ -202,17 +203,22 @@ func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint6
 	}
 	z := p.acts[e.plan.last]
 	switch e.model.Loss {
-	case models.MSE, models.Huber:
+	case models.MSE, models.Huber, models.BCE:
 		errors, err := e.room("squares", 8*p.entries*p.most)
 		if err != nil {
 			return err
 		}
-		huber := uint32(0)
-		if e.model.Loss == models.Huber {
-			huber = 1
+		if e.model.MultiLabel() {
+			p.b.launch("independent", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.targets, uint32(e.model.Outputs), z.m, z.list, z.step,
+				d, want, losses, hits, errors)
+		} else {
+			huber := uint32(0)
+			if e.model.Loss == models.Huber {
+				huber = 1
+			}
+			p.b.launch("regression", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.targets, uint32(e.model.Outputs), huber, z.m, z.list, z.step,
+				d, want, losses, hits, errors)
 		}
-		p.b.launch("regression", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.targets, uint32(e.model.Outputs), huber, z.m, z.list, z.step,
-			d, want, losses, hits, errors)
 		if squares != noSums {
 			p.b.launch("tally_squares", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), errors, targets, e.log, squares)
 		}

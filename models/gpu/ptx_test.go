@@ -35,6 +35,7 @@ func TestPTXHasTheSameBits(t *testing.T) {
 		{"activations", toy, "[2,5,6]", tiny[2], false},
 		{"distance", toy, "[2,5,6]", tiny[3], false},
 		{"regression", enginetest.ToyFor(t, 2, 24, 2, 5, 6), "[2,5,6]", []string{"loss huber outputs=2", "flatten", "dense out=3", "relu", "dense out=2"}, false},
+		{"several classes", enginetest.ToyLabels(t, 5, 24, 2, 5, 6), "[2,5,6]", []string{"loss bce classes=5", "flatten", "dense out=3", "relu", "dense out=5"}, false},
 		{"weighted", enginetest.Weighted(t, 2, 5, 6), "[2,5,6]", []string{"flatten", "dense out=3"}, false},
 		{"more classes than a byte", enginetest.ToyOf(t, 300, 24, 2, 5, 6), "[2,5,6]", []string{"flatten", "dense out=300"}, true},
 		{"a pool behind a product", toy, "[2,5,6]", []string{"conv out=2 kernel=1", "avgpool kernel=2", "conv out=3 kernel=1", "globalavgpool", "dense out=3", "relu"}, false},

@@ -273,11 +273,16 @@ var means = [][]string{
 	{"loss distance", "flatten", "dense out=9", "batchnorm", "relu", "dense out=60"},
 	{"loss mse outputs=3", "flatten", "dense out=9", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"},
 	{"loss huber", "conv out=3 kernel=3", "relu", "flatten", "dense out=1"},
+	{"loss bce classes=3", "flatten", "dense out=9", "batchnorm", "relu", "dropout rate=0.2", "dense out=3"},
+	{"loss bce classes=37", "conv out=3 kernel=3", "relu", "flatten", "dense out=37"},
 	{"loss cross-entropy classes=300", "flatten", "dense out=300"},
 }
 
 // meant are samples for such a model.
 func meant(t *testing.T, m *models.Model) *data.Set {
+	if m.MultiLabel() {
+		return enginetest.ToyLabels(t, m.Outputs, 90, 2, 5, 6)
+	}
 	if m.Regression() {
 		return enginetest.ToyFor(t, m.Outputs, 90, 2, 5, 6)
 	}

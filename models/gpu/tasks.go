@@ -147,7 +147,7 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 		return err
 	}
 	squares := uint64(noSums)
-	if t.Squares != nil && !e.model.Regression() {
+	if t.Squares != nil && !e.model.Targeted() {
 		clear(t.Squares[:n])
 	} else if t.Squares != nil {
 		if squares, err = e.squareSums(head, t.Squares[:n]); err != nil {

@@ -158,6 +158,15 @@ func (b *builder) reshape(shape ...int) {
 func (b *builder) loss() {
 	factor := 1 / float32(b.net.samples)
 	switch {
+	case b.m.MultiLabel():
+		factor /= float32(b.m.Outputs)
+		b.net.target = b.node("target", b.m.Outputs, b.net.samples)
+		z := b.x
+		b.to(func() (*G.Node, error) { return G.Softplus(z) })
+		soft := b.x
+		b.to(func() (*G.Node, error) { return G.HadamardProd(z, b.net.target) })
+		in := b.x
+		b.to(func() (*G.Node, error) { return G.Sub(soft, in) })
 	case b.m.Regression():
 		factor /= float32(b.m.Outputs)
 		b.net.target = b.node("target", b.m.Outputs, b.net.samples)

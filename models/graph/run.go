@@ -69,13 +69,13 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 	return n.logits.Data().([]float32), nil
 }
 
-// bindTargets gives the one-hot labels, or the targets of a regression, and the dropout masks of a training run.
+// bindTargets gives the one-hot labels, or the targets, and the dropout masks of a training run.
 func (w *worker) bindTargets(n *net, in inputs) error {
 	if n.target != nil {
 		hot := w.buffer(&w.hot, n.samples*w.e.model.Outputs)
 		clear(hot)
 		for s, l := range in.labels {
-			if !w.e.model.Regression() {
+			if !w.e.model.Targeted() {
 				hot[int(l)*n.samples+s] = w.e.set.Weight(in.ids[s])
 				continue
 			}

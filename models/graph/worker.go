@@ -96,13 +96,15 @@ func transpose(dst, src []float32, rows, cols int) {
 	}
 }
 
-// score is the summed loss and the correct predictions of logits, or with targets their squared errors; the samples are
-// as gather gave them.
+// score is the summed loss and the correct predictions of logits, or with targets their squared errors, of several
+// classes the shares of wrong ones; the samples are as gather gave them.
 func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss float64, correct int64, squares float64) {
 	switch w.e.model.Loss {
 	case models.MSE, models.Huber:
 		loss, squares = w.regression(logits, ids)
 		return loss, 0, squares
+	case models.BCE:
+		return w.independent(logits, ids)
 	case models.CrossEntropy:
 		loss, correct = score(logits, labels, func(s int) float64 { return float64(w.e.set.Weight(ids[s])) })
 		return loss, correct, 0
@@ -137,6 +139,28 @@ func (w *worker) regression(results []float32, ids []int32) (loss, squares float
 		}
 	}
 	return loss, squares
+}
+
+// independent is the summed loss of logits (classes x samples), a mean over the classes, the samples whose classes are
+// all right, and the share of classes that are wrong, summed.
+func (w *worker) independent(logits []float32, ids []int32) (loss float64, correct int64, wrong float64) {
+	classes := w.e.model.Outputs
+	for s, id := range ids {
+		misses := 0
+		for k, t := range w.e.set.Targets(id) {
+			z := float64(logits[k*len(ids)+s])
+			soft := max(z, 0) + math.Log1p(math.Exp(-math.Abs(z)))
+			loss += (soft - float64(z*float64(t))) / float64(classes)
+			if (z > 0) != (t == 1) {
+				misses++
+			}
+		}
+		if misses == 0 {
+			correct++
+		}
+		wrong += float64(misses) / float64(classes)
+	}
+	return loss, correct, wrong
 }
 
 // score is the summed cross-entropy, each by its weight, and the correct predictions of logits (classes x samples), by

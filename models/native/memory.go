@@ -92,8 +92,11 @@ func (e *Engine) passFloats(samples int, gradients, own bool) int {
 		return 0
 	}
 	n := e.plan.floats(samples, gradients) + 2*whole(samples)
-	if m := e.plan.model; m.Regression() {
+	if m := e.plan.model; m.Targeted() {
 		n += (m.Outputs + 2) * whole(samples) // targets, and squared errors in float64
+		if m.MultiLabel() {
+			n += 6 * m.Outputs
+		}
 	}
 	if own {
 		n += e.layout.Stats

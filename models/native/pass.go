@@ -34,9 +34,10 @@ type pass struct {
 	drawn  []byte      // samples of an augmented set
 	labels []int32
 	losses []float32
-	wanted []float32 // targets of a regression, samples x outputs
+	wanted []float32 // targets, samples x outputs
 	weighs []float32 // what samples weigh in the loss; nil: all alike
-	errors []float64 // squared, of each sample, mean over the outputs
+	errors []float64 // squared, of each sample, mean over the outputs; of several classes the share that is wrong
+	odds   odds      // of several classes
 	twin   candidates
 	own    []float32 // statistics of one batch
 	lanes  [][kernel.Lanes]float32
@@ -103,8 +104,11 @@ func (p *pass) reserve(samples int, gradients bool) {
 			}
 		}
 		p.labels, p.losses, p.weighs = make([]int32, samples), make([]float32, samples), nil
-		if m := p.plan.model; m.Regression() {
+		if m := p.plan.model; m.Targeted() {
 			p.wanted, p.errors = make([]float32, samples*m.Outputs), make([]float64, samples)
+		}
+		if m := p.plan.model; m.MultiLabel() && p.odds.z == nil {
+			p.odds = newOdds(m.Outputs)
 		}
 	}
 	for i, f := range p.plan.slots {
@@ -163,7 +167,7 @@ func (p *pass) label(set *data.Set, ids []int32, gradients bool) error {
 	return nil
 }
 
-// want loads the targets of a regression, and the weights of samples that have some.
+// want loads the targets, and the weights of samples that have some.
 func (p *pass) want(set *data.Set, ids []int32) {
 	m := p.plan.model
 	if set.Weighs() {
@@ -174,7 +178,7 @@ func (p *pass) want(set *data.Set, ids []int32) {
 			p.weighs[i] = set.Weight(id)
 		}
 	}
-	for i := 0; m.Regression() && i < len(ids); i++ {
+	for i := 0; m.Targeted() && i < len(ids); i++ {
 		copy(p.wanted[i*m.Outputs:(i+1)*m.Outputs], set.Targets(ids[i]))
 	}
 }
@@ -242,6 +246,8 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 	case models.MSE, models.Huber:
 		p.regression(z, d, scale)
 		return nil
+	case models.BCE:
+		return p.independent(z, d, scale)
 	case models.CrossEntropy:
 		err := p.k.CrossEntropy(p.losses, d, m.Classes, z, m.Classes, m.Classes, p.labels[:p.n], scale)
 		if err == nil && p.weighs != nil {
@@ -294,6 +300,14 @@ func (p *pass) lossOf(z []float32) (float64, error) {
 func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
 	if loss, err = p.lossOf(z); err != nil {
 		return 0, 0, err
+	}
+	if p.plan.model.MultiLabel() {
+		for _, wrong := range p.errors[:p.n] {
+			if wrong == 0 {
+				correct++
+			}
+		}
+		return loss, correct, nil
 	}
 	classes := p.plan.model.Classes
 	for s, l := range p.labels[:p.n] {

@@ -26,6 +26,9 @@ const checkEvery = 64
 type Engine struct {
 	ram.Memory
 	o       Objective
+	call    Measured // nil where a program is asked
+	metrics []string // that are measured beside the fitness
+	known   bool     // they are, since a first program has declared them
 	model   *models.Model
 	limit   time.Duration
 	vector  *native.Vector
@@ -39,6 +42,7 @@ type Engine struct {
 	why     string        // of the first of them
 	notes   []engine.Note // of other things
 	varies  bool          // it was said
+	odder   bool          // likewise, of a metric that is no finite number
 }
 
 // New greets a first program, so that what cannot be started is refused here. Fewer than one thread counts as one.
@@ -55,7 +59,7 @@ func New(o Objective, threads int) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, model: m, vector: v, bounds: m.Bounds(o.Spec.Data())}
+	e := &Engine{o: o, call: o.function(), metrics: o.Metrics, model: m, vector: v, bounds: m.Bounds(o.Spec.Data())}
 	if e.limit, err = o.Spec.timeout(); err != nil {
 		return nil, err
 	}
@@ -63,8 +67,18 @@ func New(o Objective, threads int) (*Engine, error) {
 	for i := range n {
 		e.lanes = append(e.lanes, &lane{id: i, e: e})
 	}
-	return e, e.lanes[0].ready(context.Background())
+	if err := e.lanes[0].ready(context.Background()); err != nil {
+		return nil, err
+	}
+	if p := e.lanes[0].p; p != nil {
+		e.metrics = p.greeted.metrics
+	}
+	e.known = true
+	return e, nil
 }
+
+// Metrics are the names of what is measured beside the fitness; read-only.
+func (e *Engine) Metrics() []string { return e.metrics }
 
 // bound spreads the bounds of tensors over their parameters.
 func (e *Engine) bound() {
@@ -152,7 +166,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		return err
 	}
 	x := ram.View(t.X)
-	out, err := e.score(ctx, t.Batches, len(t.Rows), func(_ *lane, i int, dst []float32) error {
+	out, err := e.score(ctx, t.Batches, len(t.Rows), t.Metrics, func(_ *lane, i int, dst []float32) error {
 		copy(dst, x.Row(t.Rows[i]))
 		return nil
 	})
@@ -169,14 +183,18 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
 	}
-	out, err := e.score(ctx, t.Batches, len(t.IDs), func(l *lane, i int, dst []float32) error {
+	out, err := e.score(ctx, t.Batches, len(t.IDs), t.Metrics, func(l *lane, i int, dst []float32) error {
 		return e.vector.Candidate(l.id, dst, &t, t.IDs[i])
 	})
 	if err != nil {
 		return err
 	}
 	for i, f := range out {
-		f = f / float64(len(t.Batches[min(i, len(t.Batches)-1)]))
+		n := float64(len(t.Batches[min(i, len(t.Batches)-1)]))
+		for k := range t.Metrics[:min(len(t.Metrics), len(e.metrics))] {
+			t.Metrics[i*len(e.metrics)+k] /= n
+		}
+		f /= n
 		if t.Fitness[i] = float32(f); math.IsInf(float64(t.Fitness[i]), 0) {
 			e.miss(fmt.Sprintf("its fitness %g is beyond float32", f))
 			t.Fitness[i] = float32(math.NaN())
@@ -192,8 +210,13 @@ type unit struct {
 }
 
 // score is the sum of the fitness of n candidates over the seeds of their batches, in order; NaN where one is missing.
-// Batches has one for all, or one for each. fill writes the parameters of a candidate.
-func (e *Engine) score(ctx context.Context, batches [][]int32, n int, fill func(l *lane, i int, dst []float32) error) ([]float64, error) {
+// Batches has one for all, or one for each. metrics takes sums too, where it has a row for each candidate. fill writes
+// the parameters of a candidate.
+func (e *Engine) score(ctx context.Context, batches [][]int32, n int, metrics []float64, fill func(l *lane, i int, dst []float32) error) ([]float64, error) {
+	wide := len(e.metrics)
+	if len(metrics) != 0 && len(metrics) != n*wide {
+		return nil, fmt.Errorf("room for %d metrics of %d candidates, want none or %d of each", len(metrics), n, wide)
+	}
 	var units []unit
 	for i := range n {
 		for _, s := range batches[min(i, len(batches)-1)] {
@@ -205,7 +228,7 @@ func (e *Engine) score(ctx context.Context, batches [][]int32, n int, fill func(
 		units = append(units, units[0])
 	}
 	fitness := make([]float64, len(units))
-	w := &work{units: units, fitness: fitness, size: e.most(len(units)), lanes: len(e.lanes), fill: fill}
+	w := &work{units: units, fitness: fitness, metrics: make([]float64, wide*len(units)), size: e.most(len(units)), lanes: len(e.lanes), fill: fill}
 	w.size = max(1, min(w.size, len(units)/(pieces*len(e.lanes))))
 	if err := engine.Each(ctx, e.lanes, len(e.lanes), func(l *lane, _ int) error { return l.run(ctx, w) }); err != nil {
 		return nil, err
@@ -222,12 +245,20 @@ func (e *Engine) score(ctx context.Context, batches [][]int32, n int, fill func(
 	for k, u := range units[:real] {
 		sum[u.i] += fitness[k]
 	}
+	clear(metrics)
+	if len(metrics) > 0 {
+		for k, u := range units[:real] {
+			for i, x := range w.metrics[k*wide : (k+1)*wide] {
+				metrics[u.i*wide+i] += x
+			}
+		}
+	}
 	return sum, nil
 }
 
 // most is how many of so many evaluations go in one batch.
 func (e *Engine) most(n int) int {
-	return max(1, min(n, mostRows, batchBytes/(4*e.model.Layout.Params)))
+	return max(1, min(n, rowsOf(e.model.Layout.Params)))
 }
 
 // compare looks at two results for the same parameters and seed.
@@ -250,11 +281,28 @@ func (e *Engine) miss(why string) {
 	}
 }
 
-// checked is a fitness, or NaN and one more missing where it is not finite.
-func (e *Engine) checked(f float64) float64 {
+// checked is a fitness, or NaN and one more missing where it is not finite. Its metrics are held to the same, and none
+// of them is a reason to do without the fitness.
+func (e *Engine) checked(f float64, metrics []float64) float64 {
+	for k, x := range metrics {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			e.odd(k, x)
+			metrics[k] = math.NaN()
+		}
+	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		e.miss(fmt.Sprintf("its fitness is %v", f))
 		return math.NaN()
 	}
 	return f
+}
+
+// odd tells once of a metric that is no finite number.
+func (e *Engine) odd(k int, x float64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.odder {
+		e.notes = append(e.notes, engine.Note{Kind: engine.NoteMetric, Text: fmt.Sprintf("the objective gives %v as the metric %s: such values are left out of charts and tables, and the fitness beside them counts", x, e.metrics[k])})
+	}
+	e.odder = true
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +26,10 @@ import (
 const behaves = "OBJECTIVE_OF_TESTS"
 
 func TestMain(m *testing.M) {
-	if how := os.Getenv(behaves); how != "" {
+	if how := os.Getenv(behaves); mapping[how] != nil {
+		mapping[how](how)
+		return
+	} else if how != "" {
 		play(how)
 		return
 	}
@@ -61,6 +63,21 @@ func play(how string) {
 				time.Sleep(time.Hour)
 			case "version":
 				reply(2, []byte{7, 0, 0, 0})
+			}
+			if names, ok := declares[how]; ok {
+				body := []byte{1, 0, 0, 0}
+				if how == "changing" {
+					names = []string{fmt.Sprint(os.Getpid())}
+				}
+				body = binary.LittleEndian.AppendUint32(body, uint32(len(names)))
+				for _, n := range names {
+					body = append(binary.LittleEndian.AppendUint32(body, uint32(len(n))), n...)
+				}
+				if how == "cut" {
+					body = body[:len(body)-1]
+				}
+				reply(2, body)
+				continue
 			}
 			reply(2, []byte{1, 0, 0, 0})
 			continue
@@ -103,12 +120,19 @@ func play(how string) {
 			}
 			out = binary.LittleEndian.AppendUint64(out, id)
 			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(f))
+			for k := range declares[how] { // the first is the seed, and the second twice the fitness
+				x := []float64{float64(seed), 2 * f}[k%2]
+				if how == "odd" {
+					x = math.Inf(1)
+				}
+				out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
+			}
+			if how == "few" {
+				out = out[:len(out)-8]
+			}
 		}
 		if how == "short" {
 			out = out[:len(out)-16]
-		}
-		if ms, err := strconv.Atoi(how); err == nil {
-			time.Sleep(time.Duration(n*ms) * time.Millisecond)
 		}
 		reply(4, out)
 		if how == "again" && asked%3 == 1 {
@@ -293,7 +317,7 @@ func TestMissingResults(t *testing.T) {
 			t.Errorf("%s: notes %q, want %q", how, notes, why)
 		}
 	}
-	if err := results(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2)); err == nil || !strings.Contains(err.Error(), "twice") {
+	if err := results(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2), nil); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a candidate named twice: %v", err)
 	}
 }
@@ -462,39 +486,14 @@ func TestSpecIsRecorded(t *testing.T) {
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{5, 0, 0, 0, 2, 1, 0, 0, 0})
 	f.Add([]byte{21, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 240, 63})
+	f.Add([]byte{18, 0, 0, 0, 2, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for _, kind := range []byte{kindReady, kindResults} {
 			if body, err := frame(strings.NewReader(string(p)), nil, kind); err == nil {
-				_ = ready(body)
-				_ = results(body, 0, make([]float64, 1))
+				_, _ = ready(body)
+				_ = results(body, 0, make([]float64, 1), nil)
+				_ = results(body, 0, make([]float64, 1), make([]float64, 2))
 			}
 		}
 	})
-}
-
-// 64 candidates of a millisecond at once: what a round takes beyond 64 goroutines that only wait as the programs do.
-func BenchmarkProtocol(b *testing.B) {
-	spec := Flat(100)
-	spec.Processes = 64
-	e := open(b, program(b, "1", spec), 1)
-	const n = 4096
-	candidates(b, e, n, 1)
-	var with, without time.Duration
-	for b.Loop() {
-		began := time.Now()
-		candidates(b, e, n, 1)
-		with += time.Since(began)
-		began = time.Now()
-		var all sync.WaitGroup
-		for range spec.Processes {
-			all.Go(func() {
-				for range pieces {
-					time.Sleep(n / pieces / 64 * time.Millisecond)
-				}
-			})
-		}
-		all.Wait()
-		without += time.Since(began)
-	}
-	b.ReportMetric(100*(with-without).Seconds()/without.Seconds(), "%lost")
 }

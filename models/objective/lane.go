@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ const pieces = 8
 type work struct {
 	units   []unit
 	fitness []float64 // out, one for each
+	metrics []float64 // out, a row for each
 	size    int       // units of a piece
 	lanes   int
 	fill    func(l *lane, i int, dst []float32) error
@@ -51,6 +53,21 @@ type batch struct {
 	frame   []byte
 	first   uint64 // id
 	fitness []float64
+	metrics []float64
+}
+
+// row are the metrics of candidate k.
+func (b *batch) row(k int) []float64 {
+	n := len(b.metrics) / len(b.fitness)
+	return b.metrics[k*n : (k+1)*n]
+}
+
+// miss leaves candidate k without a result.
+func (b *batch) miss(k int) {
+	b.fitness[k] = math.NaN()
+	for i := range b.row(k) {
+		b.row(k)[i] = math.NaN()
+	}
 }
 
 // run evaluates pieces until there are none. A program has the next one before it has answered the one before, so that
@@ -76,7 +93,7 @@ func (l *lane) run(ctx context.Context, w *work) (err error) {
 			if err != nil {
 				return err
 			}
-			if l.e.o.Func != nil {
+			if l.e.call != nil {
 				if err := l.call(ctx, b); err != nil {
 					return err
 				}
@@ -112,8 +129,7 @@ func (l *lane) run(ctx context.Context, w *work) (err error) {
 func (l *lane) send(b *batch) {
 	b.first = l.p.next
 	l.p.next += uint64(len(b.rows))
-	b.frame = frameOf(b.frame, b.first, b.seeds, b.rows, l.e.model.Layout.Params)
-	l.p.send(b.frame)
+	b.frame = l.p.batch(b.frame, b.first, b.seeds, b.rows, l.e.model.Layout.Params)
 }
 
 // prepare writes the parameters of a piece, within their bounds.
@@ -122,7 +138,8 @@ func (l *lane) prepare(w *work, lo, hi int) (*batch, error) {
 	if n := len(l.spare); n > 0 {
 		b, l.spare = l.spare[n-1], l.spare[:n-1]
 	}
-	b.fitness, b.seeds = w.fitness[lo:hi], b.seeds[:0]
+	n := len(l.e.metrics)
+	b.fitness, b.metrics, b.seeds = w.fitness[lo:hi], w.metrics[lo*n:hi*n], b.seeds[:0]
 	for k, u := range w.units[lo:hi] {
 		if cap(b.rows) == k {
 			b.rows = append(b.rows[:k], make([]float32, l.e.model.Layout.Params))
@@ -154,13 +171,13 @@ func (l *lane) call(ctx context.Context, b *batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		f, err := l.e.o.Func(x, uint64(b.seeds[k]))
+		f, err := l.e.call(x, uint64(b.seeds[k]), b.row(k))
 		if err != nil {
 			l.e.miss(err.Error())
-			b.fitness[k] = math.NaN()
+			b.miss(k)
 			continue
 		}
-		b.fitness[k] = l.e.checked(f)
+		b.fitness[k] = l.e.checked(f, b.row(k))
 	}
 	l.spare = append(l.spare, b)
 	return nil
@@ -169,13 +186,13 @@ func (l *lane) call(ctx context.Context, b *batch) error {
 // receive takes the answer to the batch that was asked first. failed says why there is none: the program is gone then.
 func (l *lane) receive(ctx context.Context, b *batch) (failed error) {
 	limit := time.Duration(len(b.rows)) * l.e.limit
-	if failed = l.p.receive(ctx, limit, b.first, b.fitness); failed != nil {
+	if failed = l.p.receive(ctx, limit, b.first, b.fitness, b.metrics); failed != nil {
 		failed = l.p.end(failed)
 		l.p = nil
 		return failed
 	}
 	for k, f := range b.fitness {
-		b.fitness[k] = l.e.checked(f)
+		b.fitness[k] = l.e.checked(f, b.row(k))
 	}
 	return nil
 }
@@ -187,14 +204,14 @@ func (l *lane) alone(ctx context.Context, b *batch) error {
 		if err := l.ready(ctx); err != nil {
 			return err
 		}
-		one := &batch{rows: b.rows[k : k+1], seeds: b.seeds[k : k+1], fitness: b.fitness[k : k+1]}
+		one := &batch{rows: b.rows[k : k+1], seeds: b.seeds[k : k+1], fitness: b.fitness[k : k+1], metrics: b.row(k)}
 		l.send(one)
 		if failed := l.receive(ctx, one); failed != nil {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			l.e.miss(failed.Error())
-			b.fitness[k] = math.NaN()
+			b.miss(k)
 		}
 	}
 	return nil
@@ -202,7 +219,7 @@ func (l *lane) alone(ctx context.Context, b *batch) error {
 
 // ready starts the program where none runs, and tries again for a while.
 func (l *lane) ready(ctx context.Context) (err error) {
-	if l.p != nil || l.e.o.Func != nil {
+	if l.p != nil || l.e.call != nil {
 		return nil
 	}
 	for try := range starts {
@@ -214,7 +231,7 @@ func (l *lane) ready(ctx context.Context) (err error) {
 			}
 		}
 		if l.p, err = start(ctx, &l.e.o); err == nil {
-			return nil
+			return l.declared()
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -224,4 +241,14 @@ func (l *lane) ready(ctx context.Context) (err error) {
 		}
 	}
 	return fmt.Errorf("the objective %s does not start: %w", strings.Join(l.e.o.Command, " "), err)
+}
+
+// declared holds every process to the metrics that the first one declared.
+func (l *lane) declared() error {
+	if l.e.known && !slices.Equal(l.p.greeted.metrics, l.e.metrics) {
+		err := fmt.Errorf("it declares the metrics %q, where it declared %q before", l.p.greeted.metrics, l.e.metrics)
+		err, l.p = l.p.end(err), nil
+		return fmt.Errorf("the objective %s cannot be evaluated: %w", strings.Join(l.e.o.Command, " "), err)
+	}
+	return nil
 }

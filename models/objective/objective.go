@@ -28,18 +28,44 @@ import (
 // result.
 type Func func(x []float32, seed uint64) (fitness float64, err error)
 
-// Objective is what a run maximises. One of Func and Command is set.
+// Measured is a Func that measures more than the fitness: it writes a value for each of the objective's Metrics, in
+// their order. metrics is valid until it returns. A value that is not finite is left out of charts and tables.
+type Measured func(x []float32, seed uint64, metrics []float64) (fitness float64, err error)
+
+// Objective is what a run maximises. One of Func, Measured and Command is set.
 type Objective struct {
-	Spec Spec
-	Func Func
+	Spec     Spec
+	Func     Func
+	Measured Measured
+	Metrics  []string // names of what Measured writes; a program declares its own
 	// Command is a program and its arguments, which speaks the protocol on its standard input and output.
 	Command []string
 }
 
+// function is the objective within this process; nil where it is a program.
+func (o *Objective) function() Measured {
+	if o.Func == nil {
+		return o.Measured
+	}
+	return func(x []float32, seed uint64, _ []float64) (float64, error) { return o.Func(x, seed) }
+}
+
 // Check says what is missing.
 func (o *Objective) Check() error {
-	if (o.Func == nil) == (len(o.Command) == 0) {
+	given := 0
+	for _, is := range []bool{o.Func != nil, o.Measured != nil, len(o.Command) > 0} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
 		return errors.New("an objective is a function or a command: give one of them")
+	}
+	if len(o.Metrics) > 0 && o.Measured == nil {
+		return errors.New("the objective has metrics and nothing that measures them: give Measured, or leave Metrics out")
+	}
+	if err := checkMetrics(o.Metrics); err != nil {
+		return fmt.Errorf("objective: %w", err)
 	}
 	return o.Spec.check()
 }
@@ -92,7 +118,7 @@ func (o *Objective) Text() (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString(text)
-	if o.Func != nil {
+	if len(o.Command) == 0 {
 		b.WriteString("# a function of a Go program\n")
 	}
 	for _, w := range o.Command {

@@ -1,6 +1,7 @@
 package objective
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type process struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *os.File
+	read *bufio.Reader // of out
 	tail *tail
 	buf  []byte
 	next uint64 // id of the next candidate: an answer that was given twice is not taken for that to other candidates
@@ -39,6 +41,9 @@ type process struct {
 	how  *os.ProcessState
 	said chan struct{} // closed when all that it said on standard error was read
 
+	greeted greeted
+	memory  *shared // nil: parameters go through the pipe
+
 	frames  chan []byte   // to be written; nil until the program has answered hello
 	sent    chan struct{} // one for each that is written
 	written chan struct{} // closed when all are
@@ -46,7 +51,7 @@ type process struct {
 
 // start begins a program and greets it.
 func start(ctx context.Context, o *Objective) (*process, error) {
-	greeting, err := hello(&o.Spec)
+	greeting, params, err := hello(&o.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +63,13 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 		if _, err := p.in.Write(greeting); err != nil {
 			return err
 		}
-		if p.buf, err = frame(p.out, p.buf, kindReady); err != nil {
+		if p.buf, err = frame(p.read, p.buf, kindReady); err != nil {
 			return err
 		}
-		return ready(p.buf)
+		if p.greeted, err = ready(p.buf); err != nil || !p.greeted.shared {
+			return err
+		}
+		return p.share(4 * int64(rowsOf(params)) * int64(params))
 	})
 	if err != nil {
 		return nil, p.end(err)
@@ -69,6 +77,23 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 	p.frames, p.sent, p.written = make(chan []byte, 2), make(chan struct{}, 2), make(chan struct{})
 	go p.write()
 	return p, nil
+}
+
+// share tells the program of a file with two slots of so many bytes. Where there can be none its batches come as those
+// of others do.
+func (p *process) share(slot int64) error {
+	if p.memory = share(slot); p.memory == nil {
+		return nil
+	}
+	path, err := p.memory.path()
+	if err != nil {
+		return err
+	}
+	frame := begin(nil, kindMemory)
+	frame = order.AppendUint64(frame, uint64(2*slot))
+	frame = append(order.AppendUint32(frame, uint32(len(path))), path...)
+	_, err = p.in.Write(end(frame))
+	return err
 }
 
 // begin starts the program with pipes of its own, which are read to their end.
@@ -82,7 +107,7 @@ func (p *process) begin() (err error) {
 	if err != nil {
 		return errors.Join(err, out.Close(), write.Close())
 	}
-	p.cmd.Stdout, p.cmd.Stderr, p.out = write, speak, out
+	p.cmd.Stdout, p.cmd.Stderr, p.out, p.read = write, speak, out, bufio.NewReader(out)
 	if p.in, err = p.cmd.StdinPipe(); err == nil {
 		err = p.cmd.Start()
 	}
@@ -150,14 +175,16 @@ func (p *process) write() {
 	}
 }
 
-// receive takes the answer to the batch that was sent first and has none, whose ids are those from first on.
-func (p *process) receive(ctx context.Context, limit time.Duration, first uint64, fitness []float64) error {
+// receive takes the answer to the batch that was sent first and has none, whose ids are those from first on. metrics
+// has a row for each.
+func (p *process) receive(ctx context.Context, limit time.Duration, first uint64, fitness, metrics []float64) error {
 	return p.within(ctx, limit, func() (err error) {
-		if p.buf, err = frame(p.out, p.buf, kindResults); err != nil {
+		if p.buf, err = frame(p.read, p.buf, kindResults); err != nil {
 			return err
 		}
-		<-p.sent // one that answers before it has read does not come off with it
-		return results(p.buf, first, fitness)
+		<-p.sent          // one that answers before it has read does not come off with it
+		p.memory.unlink() // whoever answers has opened it
+		return results(p.buf, first, fitness, metrics)
 	})
 }
 
@@ -206,6 +233,7 @@ func (p *process) wait() {
 	<-p.over
 	<-p.said
 	p.out.Close()
+	p.memory.close()
 }
 
 // leave lets the program end by itself: its input has ended.
@@ -247,11 +275,29 @@ func (t *tail) last() string {
 	return string(text[max(0, len(text)-tellMost):])
 }
 
-// frameOf is rows with their seeds and the ids from first on, in the memory of p.
-func frameOf(p []byte, first uint64, seeds []int32, rows [][]float32, width int) []byte {
-	p = begin(p, kindBatch)
-	p = order.AppendUint32(p, uint32(len(rows)))
+// batch has rows with their seeds evaluated, under the ids from first on. frame is memory for it.
+func (p *process) batch(frame []byte, first uint64, seeds []int32, rows [][]float32, width int) []byte {
+	if p.memory != nil {
+		if at, err := p.memory.put(rows); err == nil { // else it is full, and the pipe is not
+			frame = frameOf(frame, kindShared, first, seeds, nil, width, uint64(at))
+			p.send(frame)
+			return frame
+		}
+	}
+	frame = frameOf(frame, kindBatch, first, seeds, rows, width, 0)
+	p.send(frame)
+	return frame
+}
+
+// frameOf is a batch of a kind with the ids from first on, in the memory of p: with its rows, or where in shared memory
+// they begin.
+func frameOf(p []byte, kind byte, first uint64, seeds []int32, rows [][]float32, width int, at uint64) []byte {
+	p = begin(p, kind)
+	p = order.AppendUint32(p, uint32(len(seeds)))
 	p = order.AppendUint32(p, uint32(width))
+	if kind == kindShared {
+		p = order.AppendUint64(p, at)
+	}
 	for i, s := range seeds {
 		p = order.AppendUint64(p, first+uint64(i))
 		p = order.AppendUint64(p, uint64(s))

@@ -111,6 +111,18 @@ func (m trained) agrees(t *testing.T, out []float32) {
 		z := out[i*width : (i+1)*width]
 		var loss float64
 		switch {
+		case m.Net.MultiLabel():
+			right := int64(1)
+			for k, v := range z {
+				in := float64(m.set.Targets(id)[k])
+				loss += (math.Log1p(math.Exp(float64(v))) - in*float64(v)) / float64(width)
+				if (v > 0) != (in == 1) {
+					right = 0
+				}
+			}
+			if right != task.Correct[0] {
+				t.Errorf("%s, sample %d: the verdict differs", m.name, i+1)
+			}
 		case m.Net.Regression():
 			for k, v := range z {
 				if m.Form != nil { // it comes in the unit of the targets

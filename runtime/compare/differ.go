@@ -123,7 +123,7 @@ type Metric struct {
 }
 
 // Metrics are those of a comparison, in the order of its columns.
-var Metrics = []Metric{{Name: "test_bits"}, {Name: "test_error"}, {Name: "test_rmse"}, {Name: "test_r2", More: true}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
+var Metrics = []Metric{{Name: "test_bits"}, {Name: "test_error"}, {Name: "test_hamming"}, {Name: "test_rmse"}, {Name: "test_r2", More: true}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
 
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
 // of those are equal. A run that is not whole is not compared by what it spent, nor one that sent nothing by its bytes:

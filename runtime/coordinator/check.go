@@ -123,7 +123,7 @@ func checkNotes(d message.Done) error {
 		return fmt.Errorf("it has %d notes on its rounds, and never more than %d", len(d.Notes), message.MostNotes)
 	}
 	for _, n := range d.Notes {
-		if n.Kind != event.AlertMissing && n.Kind != event.AlertVaries {
+		if n.Kind != event.AlertMissing && n.Kind != event.AlertVaries && n.Kind != event.AlertMetric {
 			return fmt.Errorf("it has a note of kind %.40q on its rounds, which it cannot have", n.Kind)
 		}
 		if len(n.Text) > message.MostNote || strings.ContainsFunc(n.Text, func(r rune) bool { return !unicode.IsPrint(r) }) {

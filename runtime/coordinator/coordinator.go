@@ -33,6 +33,7 @@ type Config struct {
 	Data      optim.DataSize
 	Tests     int           // samples of the test set
 	Scores    []event.Score // that the centre is tested by
+	Metrics   []string      // of an objective, beside its fitness
 	Direct    int
 	OnLoss    LossPolicy    // "" means reseed
 	OnTrouble TroublePolicy // "" means wait

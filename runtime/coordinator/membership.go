@@ -218,7 +218,7 @@ func (c *Coordinator) declare(p event.Plan) {
 	for _, b := range timeline.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
 		c.blocks[b.Name] = b.Shared
 	}
-	for _, s := range slices.Concat(event.Series, c.alg.Series) {
+	for _, s := range slices.Concat(event.Series, c.alg.Series, optim.MetricSeries(c.cfg.Metrics)) {
 		c.series[s.Name] = s.Kind
 	}
 	c.most = c.mostRounds()

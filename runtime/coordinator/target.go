@@ -15,17 +15,18 @@ import (
 type Metric string
 
 const (
-	Loss      Metric = "loss"       // of the centre, on the probe samples
-	TestLoss  Metric = "test_loss"  // of the centre, on the test set
-	TestError Metric = "test_error" // of the centre, on the test set, in percent
-	TestBits  Metric = "test_bits"  // of the centre on the test bytes of a text, a byte
-	TestRMSE  Metric = "test_rmse"  // of the centre of a regression, on the test set, in the unit of its targets
-	TestR2    Metric = "test_r2"    // of the centre of a regression, on the test set; higher is better
-	Fitness   Metric = "fitness"    // the best of the population, on validation samples; higher is better
+	Loss        Metric = "loss"         // of the centre, on the probe samples
+	TestLoss    Metric = "test_loss"    // of the centre, on the test set
+	TestError   Metric = "test_error"   // of the centre, on the test set, in percent
+	TestBits    Metric = "test_bits"    // of the centre on the test bytes of a text, a byte
+	TestHamming Metric = "test_hamming" // of the centre on the test set, percent of the labels of several classes
+	TestRMSE    Metric = "test_rmse"    // of the centre of a regression, on the test set, in the unit of its targets
+	TestR2      Metric = "test_r2"      // of the centre of a regression, on the test set; higher is better
+	Fitness     Metric = "fitness"      // the best of the population, on validation samples; higher is better
 )
 
 // Metrics are all of them.
-var Metrics = []Metric{Loss, TestLoss, TestError, TestBits, TestRMSE, TestR2, Fitness}
+var Metrics = []Metric{Loss, TestLoss, TestError, TestBits, TestHamming, TestRMSE, TestR2, Fitness}
 
 // Target is a parsed limit such as test_error=2.8.
 func Target(text string) (metric Metric, value float64, err error) {
@@ -33,7 +34,7 @@ func Target(text string) (metric Metric, value float64, err error) {
 	metric = Metric(name)
 	value, perr := strconv.ParseFloat(num, 64)
 	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
-		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
+		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
 	}
 	if metric == Fitness && !(value <= 0) {
 		return "", 0, typed.Errorf("target %q would never be met: fitness is minus a loss, so give a number up to 0", text)

@@ -76,6 +76,7 @@ type Config struct {
 	// of the model, where that is not cross-entropy; logs of before say it in ModelSpec alone
 	Loss    string   `cbor:"31,keyasint,omitempty"`
 	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
+	Metrics []string `cbor:"34,keyasint,omitempty"` // of an objective: what it measures beside the fitness
 	Text    bool     `cbor:"33,keyasint,omitempty"` // the data are a text: losses are told in bits a byte too
 }
 

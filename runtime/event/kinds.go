@@ -60,6 +60,7 @@ const (
 
 	AlertMissing AlertKind = "missing" // an objective has given no result for some candidates
 	AlertVaries  AlertKind = "varies"  // an objective gives different results for the same parameters and seed
+	AlertMetric  AlertKind = "metric"  // an objective gives a metric that is no finite number
 
 	// Of what a run is watched for: a warning, and in level info that it is over.
 	AlertDiverged AlertKind = "diverged" // the loss of the centre is far above its least
@@ -71,7 +72,7 @@ const (
 // AlertKinds are all of them.
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
 	AlertRejected, AlertRollback, AlertLeave,
-	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertMissing, AlertVaries,
+	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertMissing, AlertVaries, AlertMetric,
 	AlertDiverged, AlertCollapse, AlertSlow, AlertStall}
 
 // Watched are those that a run is watched for.

@@ -65,13 +65,15 @@ func (s Score) Unit() string {
 // Keys of scores that others know by name.
 const (
 	KeyTestError, KeyTestRMSE, KeyTestR2 = "test_error", "test_rmse", "test_r2"
-	KeyTestBits                          = "test_bits"
+	KeyTestBits, KeyTestHamming          = "test_bits", "test_hamming"
 	KeyTestFitness, KeyTestLoss          = "test_fitness", "test_loss"
 )
 
 // Scores are what the centre is tested by, what a line has room for first:
 //
 //	classes         the share of wrong predictions
+//	several classes the share of samples of which any label is wrong (the subset error, 1 - accuracy), and that of labels
+//	                that are wrong (the Hamming loss)
 //	a text          bits a byte = loss / ln 2; and the share of wrong predictions
 //	a regression    RMSE = sqrt(mean (result - target)^2), in the target's unit, with several outputs in deviations; and
 //	                R2 = 1 - mean (result - target)^2 / variance of the targets
@@ -94,6 +96,9 @@ func (c *Config) Scores() []Score {
 	if c != nil && c.Text {
 		return []Score{{SeriesTestBits, KeyTestBits, "test bits", false, false, func(e *Evaluation) float64 { return e.TestLoss / math.Ln2 }}, wrong}
 	}
+	if c.multiLabel() {
+		return []Score{wrong, {SeriesTestHamming, KeyTestHamming, "test Hamming", true, false, func(e *Evaluation) float64 { return 100 * e.Squares }}}
+	}
 	return []Score{wrong}
 }
 
@@ -115,6 +120,9 @@ func (c *Config) Unit(declared string) string {
 
 // Maximises says that a fitness is all there is: the run is of an objective.
 func (c *Config) Maximises() bool { return c != nil && c.Objective != "" }
+
+// multiLabel says that a sample may be in several classes at once.
+func (c *Config) multiLabel() bool { return c != nil && c.Loss == "bce" }
 
 // distance says that nothing is predicted, so that there is a loss alone.
 func (c *Config) distance() bool {

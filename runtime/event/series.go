@@ -17,9 +17,10 @@ const (
 	SeriesTrainError = "train.error"
 
 	// scalar, of the centre on the test set: the scores that [Config.Scores] says the run has, and always the loss
-	SeriesTestError   = "test.error" // percent
-	SeriesTestBits    = "test.bits"  // bits a byte, of a text
-	SeriesTestRMSE    = "test.rmse"  // in the target's unit
+	SeriesTestError   = "test.error"   // percent
+	SeriesTestBits    = "test.bits"    // bits a byte, of a text
+	SeriesTestHamming = "test.hamming" // percent, of several classes: labels that are wrong
+	SeriesTestRMSE    = "test.rmse"    // in the target's unit
 	SeriesTestR2      = "test.r2"
 	SeriesTestFitness = "test.fitness"
 	SeriesTestLoss    = "test.loss"

@@ -200,6 +200,7 @@ var measured = map[string]Column{
 	view.TestError:         {Unit: "%", Doc: "error of the centre on the test set"},
 	view.TestFitness:       {Doc: "fitness of the centre on the test seeds of an objective: higher is better"},
 	view.TestBits:          {Unit: "bits", Doc: "loss of the centre on the test set of a text, in bits a byte"},
+	view.TestHamming:       {Unit: "%", Doc: "share of the labels of several classes that the centre has wrong on the test set"},
 	view.TestRMSE:          {Doc: "root of the mean squared error of the centre on the test set, in the target's unit"},
 	view.TestR2:            {Doc: "share of the variance of the test set's targets that the centre explains: higher is better"},
 	view.TestLoss:          {Unit: "nats", Doc: "loss of the centre on the test set"},
@@ -227,6 +228,11 @@ func (r *Run) column(name string) Column {
 			if s.Name == of {
 				c.Unit, c.Doc = cmp.Or(c.Unit, s.Unit), cmp.Or(c.Doc, s.Doc)
 			}
+		}
+	}
+	for _, s := range optim.MetricSeries(r.View.Config.Metrics) {
+		if s.Name == of {
+			c.Doc = s.Doc
 		}
 	}
 	c.Unit, c.Doc = r.View.Config.Unit(cmp.Or(c.Unit, known.Unit)), cmp.Or(c.Doc, known.Doc, of)+part

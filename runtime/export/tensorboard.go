@@ -102,7 +102,7 @@ func Tag(column string) string {
 	switch series {
 	case view.CentreLoss:
 		return "loss/centre"
-	case view.TestError, view.TestBits, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss, event.SeriesTrainError:
+	case view.TestError, view.TestBits, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss, event.SeriesTrainError:
 		return strings.ReplaceAll(series, ".", "_")
 	case "loss":
 		if suffix == "" {

@@ -135,7 +135,7 @@ func Prepare(o Options) (*Job, error) {
 		return nil, err
 	}
 	defer release(eng)
-	j.Config.Kernels = eng.Kernels()
+	j.Config.Kernels, j.Config.Metrics = eng.Kernels(), metricsOf(eng)
 	if err := j.fill(eng); err != nil {
 		return nil, err
 	}
@@ -260,7 +260,9 @@ func (j *Job) noteScale(file string) {
 }
 
 // ungraded says that nothing is right or wrong: what the centre scores is all that there is to report.
-func (j *Job) ungraded() bool { return j.own.maximises() || j.Net.Loss != models.CrossEntropy }
+func (j *Job) ungraded() bool {
+	return j.own.maximises() || j.Net.Loss != models.CrossEntropy && !j.Net.MultiLabel()
+}
 
 // model reads the layers, or looks at a graph in place of them.
 func (j *Job) model(o Options) (err error) {
@@ -284,7 +286,7 @@ func (j *Job) model(o Options) (err error) {
 // load reads the samples.
 func (j *Job) load(augment string) error {
 	name := j.Config.Data
-	j.reading.Label, j.reading.Outputs, j.reading.Context = option.Label.Text(j.Options), j.targets(), j.Net.Context()
+	j.reading.Label, j.reading.Outputs, j.reading.MultiLabel, j.reading.Context = option.Label.Text(j.Options), j.targets(), j.Net.MultiLabel(), j.Net.Context()
 	a, err := data.ParseAugment(augment)
 	if err != nil {
 		return err
@@ -322,14 +324,15 @@ func (j *Job) weighted(set *data.Set) (*data.Set, error) {
 		return nil, err
 	}
 	if w.Any() && j.Net.Loss != models.CrossEntropy {
-		return nil, typed.Errorf("class-weights = %s: model %s has the loss %s and no classes to weigh; leave it out", text, j.Net.Name, j.Net.Loss)
+		return nil, typed.Errorf("class-weights = %s: model %s has the loss %s, which weighs no classes; leave it out", text, j.Net.Name, j.Net.Loss)
 	}
 	return set.Weighted(w)
 }
 
-// targets are the numbers that the model predicts; 0 of one that predicts none.
+// targets are the numbers that the model predicts, or the classes of which it tells several; 0 of one that does
+// neither.
 func (j *Job) targets() int {
-	if !j.Net.Regression() {
+	if !j.Net.Targeted() {
 		return 0
 	}
 	return j.Net.Outputs
@@ -342,8 +345,12 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	if err != nil {
 		return nil, err
 	}
+	if have := metricsOf(eng); !slices.Equal(have, j.Config.Metrics) {
+		release(eng)
+		return nil, fmt.Errorf("the session has the metrics %q of its objective, and the program declares %q: give the program as it was then", j.Config.Metrics, have)
+	}
 	j.collect()
-	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Data: j.Samples, Link: link, Direct: j.Config.Direct,
+	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Metrics: j.Config.Metrics, Data: j.Samples, Link: link, Direct: j.Config.Direct,
 		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
@@ -378,7 +385,7 @@ func (j *Job) size() optim.DataSize {
 // core is the coordinator's share of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
+		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Metrics: j.Config.Metrics, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 

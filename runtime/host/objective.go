@@ -183,6 +183,14 @@ func (j *Job) oneSeed() {
 	j.Edits = append(j.Edits, event.Edit{Algorithm: j.Alg.Name, Knob: "batch", Expr: "1", By: event.ByNobody})
 }
 
+// metricsOf are the names of what an engine measures beside the fitness.
+func metricsOf(eng compute) []string {
+	if e, ok := eng.(*objective.Engine); ok {
+		return e.Metrics()
+	}
+	return nil
+}
+
 // noResult says that the parameters which a run begins with have no fitness: the program is broken, or takes another
 // number of parameters, or the run has to begin elsewhere.
 func (j *Job) noResult(eng compute) error {

@@ -21,8 +21,8 @@ type predictor interface {
 
 // Predict asks the model about samples of a set, without dropout, on the processor; threads 0 takes the machine's. each
 // hears of them in their order: at is the place in ids of the first of p, which are probabilities of the classes of the
-// model, or of a regression the numbers that it predicts, in the unit of its targets: a row for each sample, each's
-// until it returns. It gives what computed them.
+// model, each by itself where a sample may be in several, or of a regression the numbers that it predicts, in the unit
+// of its targets: a row for each sample, each's until it returns. It gives what computed them.
 func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threads int, each func(at int, p [][]float64) error) (kernels string, err error) {
 	if t.Net.Loss == models.Distance {
 		return "", fmt.Errorf("model %s has no classes to predict: its loss is %s", t.Net.Name, models.Distance)
@@ -60,9 +60,12 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 		}
 		var p [][]float64
 		for row := range slices.Chunk(z, t.Net.Outputs) {
-			if t.Net.Regression() {
+			switch {
+			case t.Net.Regression():
 				p = append(p, restored(set, row))
-			} else {
+			case t.Net.MultiLabel():
+				p = append(p, sigmoids(row))
+			default:
 				p = append(p, softmax(row))
 			}
 		}
@@ -95,6 +98,14 @@ func softmax(z []float32) []float64 {
 	}
 	for c := range p {
 		p[c] /= sum
+	}
+	return p
+}
+
+// sigmoids are 1/(1 + exp(-z_c)).
+func sigmoids(z []float32) (p []float64) {
+	for _, v := range z {
+		p = append(p, 1/(1+math.Exp(-float64(v))))
 	}
 	return p
 }

@@ -337,7 +337,7 @@ func (j *Job) rehearsing(c *counter, link optim.Link, id int, probe, test uint64
 		l.Stats, l.StatTensors = 1+dummy, []engine.Tensor{{Name: "all", Shape: []int{1 + dummy}, Len: 1 + dummy, Cols: 1 + dummy}}
 	}
 	direct := min(j.Config.Direct, 4*dummy-1)
-	cfg := worker.Config{ID: id, Layout: l, Measured: j.ungraded(), Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Data: j.Samples, Link: link,
+	cfg := worker.Config{ID: id, Layout: l, Measured: j.ungraded(), Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Metrics: j.Config.Metrics, Data: j.Samples, Link: link,
 		Direct: direct, Probe: probe, Lookup: j.lookup, Clock: func() int64 { return 0 }}
 	if test > 0 {
 		cfg.Evaluate, cfg.Test = test, j.Samples.Test()

@@ -16,8 +16,9 @@ import (
 const CalibrationBins = 15
 
 // Report is what a model makes of samples whose labels are known, beyond its score: of a classifier Classes, Confusion
-// and Calibration, of a regression Outputs.
+// and Calibration, of one that tells several classes of a sample Classes and Several, of a regression Outputs.
 type Report struct {
+	Several     *SeveralScore
 	Samples     int64
 	Classes     []ClassScore
 	Confusion   []Confused // by class, then predicted class: what occurs
@@ -50,6 +51,13 @@ func (r *Report) Matrix() [][]int64 {
 	return out
 }
 
+// SeveralScore is of all labels of samples that may be in several classes.
+type SeveralScore struct {
+	Subset  float64 // error: the share of samples of which any label is wrong
+	Hamming float64 // loss: the share of labels that are wrong
+	Micro   ClassScore
+}
+
 // Calibration compares what a model claims with how often it is right.
 type Calibration struct {
 	Error float64 // expected: the mean over samples of |Right - Confidence| of their bins
@@ -76,6 +84,9 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 		return nil, nil
 	}
 	tally := newTally(t.Net.Classes, t.Net.Outputs)
+	if t.Net.MultiLabel() {
+		tally.of, tally.as, tally.hit = make([]float64, t.Net.Classes), make([]float64, t.Net.Classes), make([]float64, t.Net.Classes)
+	}
 	_, err := t.Predict(ctx, set, ids, threads, func(at int, p [][]float64) error {
 		for i, row := range p {
 			id := ids[at+i]
@@ -85,6 +96,10 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 					want = append(want, set.Restore(k, z))
 				}
 				tally.predicted(row, want)
+				continue
+			}
+			if t.Net.MultiLabel() {
+				tally.tagged(row, set.Targets(id))
 				continue
 			}
 			tally.told(row, int(set.Label(id)))
@@ -129,6 +144,9 @@ type tally struct {
 	n               int64
 	errors, squares []float64   // by output: sums of |e| and e^2
 	targets         [][]float64 // by output
+	// of several classes: samples that are in each, that are predicted to be, and both; nil else
+	of, as, hit []float64
+	wrong       float64 // samples of which any label is
 }
 
 func newTally(classes, outputs int) *tally {
@@ -152,6 +170,45 @@ func (t *tally) told(p []float64, class int) {
 	}
 }
 
+// tagged adds the probabilities of a sample that may be in several classes. A class is predicted above a half.
+func (t *tally) tagged(p []float64, in []float32) {
+	t.n++
+	right := true
+	for c := range p {
+		is, as := in[c] == 1, p[c] > 0.5
+		if is {
+			t.of[c]++
+		}
+		if as {
+			t.as[c]++
+		}
+		if is && as {
+			t.hit[c]++
+		}
+		right = right && is == as
+	}
+	if !right {
+		t.wrong++
+	}
+}
+
+// several is the report of samples that may be in several classes.
+func (t *tally) several(name func(class int) string) *Report {
+	r, n := &Report{Samples: t.n}, float64(max(1, t.n))
+	var of, as, hit float64
+	for c := range t.classes {
+		r.Classes = append(r.Classes, scored(name(c), t.of[c], t.as[c], t.hit[c]))
+		of, as, hit = of+t.of[c], as+t.as[c], hit+t.hit[c]
+	}
+	r.Several = &SeveralScore{t.wrong / n, (of + as - 2*hit) / (n * float64(t.classes)), scored("micro", of, as, hit)}
+	return r
+}
+
+// scored is a class that of samples are in, and as are predicted to be in, hit of them rightly.
+func scored(name string, of, as, hit float64) ClassScore {
+	return ClassScore{name, hit / as, hit / of, 2 * hit / (of + as), int64(of)}
+}
+
 // predicted adds the numbers of a sample.
 func (t *tally) predicted(z, want []float64) {
 	t.n++
@@ -164,6 +221,9 @@ func (t *tally) predicted(z, want []float64) {
 }
 
 func (t *tally) report(name func(class int) string) *Report {
+	if t.of != nil {
+		return t.several(name)
+	}
 	r := &Report{Samples: t.n}
 	n := float64(max(1, t.n))
 	of, as, hit := make([]float64, t.classes), make([]float64, t.classes), make([]float64, t.classes)
@@ -177,7 +237,7 @@ func (t *tally) report(name func(class int) string) *Report {
 	}
 	slices.SortFunc(r.Confusion, func(a, b Confused) int { return cmp.Or(cmp.Compare(a.Is, b.Is), cmp.Compare(a.As, b.As)) })
 	for c := range t.classes {
-		r.Classes = append(r.Classes, ClassScore{name(c), hit[c] / as[c], hit[c] / of[c], 2 * hit[c] / (of[c] + as[c]), int64(of[c])})
+		r.Classes = append(r.Classes, scored(name(c), of[c], as[c], hit[c]))
 	}
 	for i, b := range t.bins {
 		x := Bin{From: float64(i) / CalibrationBins, To: float64(i+1) / CalibrationBins, Samples: int64(b.n)}
@@ -229,7 +289,7 @@ func (r *Report) Macro() (m ClassScore) {
 
 // Scores are what the model is tested by, as a run that trained it was, with their values on a split of the data.
 func (t *Trained) Scores(set *data.Set, ids []int32, sc Scored) (of []event.Score, values []float64) {
-	c := event.Config{Model: t.Net.Name, ModelSpec: t.Spec, Targets: targetsOf(set, ids), Text: set.Text}
+	c := event.Config{Model: t.Net.Name, Loss: t.Net.Loss, ModelSpec: t.Spec, Targets: targetsOf(set, ids), Text: set.Text}
 	e := event.Evaluation{TestError: sc.Error(), TestLoss: sc.Mean(), Samples: sc.Samples, Squares: sc.MeanSquare()}
 	for _, s := range c.Scores() {
 		of, values = append(of, s), append(values, s.Of(&e))
@@ -238,9 +298,9 @@ func (t *Trained) Scores(set *data.Set, ids []int32, sc Scored) (of []event.Scor
 }
 
 // targetsOf is what the scores of a regression need to know of its data and the samples that it is tested on; nil
-// where there are no targets.
+// where there are no numbers to predict.
 func targetsOf(s *data.Set, ids []int32) *event.Targets {
-	if s.Outputs == 0 {
+	if s.Outputs == 0 || s.MultiLabel {
 		return nil
 	}
 	t := &event.Targets{Label: s.Form().Label, Mean: s.TargetMean, Deviation: s.TargetStd}

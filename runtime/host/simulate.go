@@ -88,7 +88,7 @@ func (j *Job) simulated(p Prices, tests bool) simulate.Config {
 	return simulate.Config{Core: core, Workers: j.Workers, Seed: j.Config.Seed, Overhead: wireShare,
 		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
 			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
-			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Data: j.Samples,
+			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Metrics: j.Config.Metrics, Data: j.Samples,
 				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Measure: true, Clock: clock}
 			if tests {
 				cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe

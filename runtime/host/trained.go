@@ -95,7 +95,10 @@ func (h *history) holds(at uint64) bool {
 
 // loaded is a worker with the state of a checkpoint, and without samples to compute on.
 func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threads int) (*worker.Worker, error) {
-	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets(), Text: j.Net.Vocabulary > 0}}
+	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets(), MultiLabel: j.Net.MultiLabel(), Text: j.Net.Vocabulary > 0}}
+	if j.Net.MultiLabel() {
+		j.Samples.Classes = 0
+	}
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, err
@@ -181,7 +184,12 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	if t.Net.Regression() {
 		t.Read.Outputs = t.Net.Outputs
 	}
-	if f := t.Read.Form; f != nil && len(f.TargetMean) != t.Read.Outputs && (f.TargetMean != nil || t.Net.Regression()) {
+	if t.Net.MultiLabel() {
+		t.Read.Outputs, t.Read.MultiLabel = t.Net.Outputs, true
+		if f := t.Read.Form; f != nil && len(f.Classes) != t.Net.Classes {
+			return nil, fmt.Errorf("%s has %d classes as its metadata have it, and model %s %d: name the model that it was trained as", path, len(f.Classes), t.Net.Name, t.Net.Classes)
+		}
+	} else if f := t.Read.Form; f != nil && len(f.TargetMean) != t.Read.Outputs && (f.TargetMean != nil || t.Net.Regression()) {
 		return nil, fmt.Errorf("%s predicts %d numbers as its metadata have it, and model %s %d: name the model that it was trained as", path, len(f.TargetMean), t.Net.Name, t.Read.Outputs)
 	}
 	if kind, err := recorded(t.Kernels, t.Net); err == nil {

@@ -74,7 +74,7 @@ var (
 		Kind: Span, Use: Preset | Again | Ends | Logged, Above: "give a duration such as 30s", Check: lasts,
 		at: func(o *Options) any { return &o.Limit.Seconds }, in: func(c *event.Config) any { return &c.Limit.Seconds }})
 	Target = add(Option{Name: "target",
-		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_rmse=5, test_r2=0.9, or fitness=-0.1 of the best on " +
+		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9, or fitness=-0.1 of the best on " +
 			"validation samples (a preset's own limit stays)",
 		Docs: map[string]string{"fork": "stop when a target is met"},
 		Kind: Text, Use: Preset | Again | Ends | Logged, Check: aims, Words: targets,

@@ -60,10 +60,12 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 	}
 	if r != nil {
 		if d, ok := h.Data[r.config.Data]; ok && d != r.config.Digest {
+			s.gate.Return(q.Node, h.Role)
 			return wire.Welcome{}, wire.Refused{Code: wire.CodeData, Reason: fmt.Sprintf("this run trains on %s with digest %s and yours has %s: copy the files", r.config.Data, r.config.Digest, d)}
 		}
 	}
 	if err := s.keep(); err != nil {
+		s.gate.Return(q.Node, h.Role)
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
 	}
 	if r == nil {
@@ -188,6 +190,7 @@ func (s *Server) admitVisitor(q quic.Request) (wire.Welcome, error) {
 	if err := s.gate.Admit(q.Node, q.Hello.Role, q.Hello.Token); err != nil {
 		return wire.Welcome{}, err
 	}
+	s.gate.Keep(q.Node)
 	if err := s.keep(); err != nil {
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
 	}

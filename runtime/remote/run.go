@@ -154,6 +154,7 @@ func (r *run) sit(t *seat) {
 	s := r.srv
 	s.mu.Lock()
 	t.seated = true
+	s.gate.Keep(t.peer.Node())
 	h := t.peer.Hello()
 	for _, l := range r.shapes {
 		t.shape(l)
@@ -168,10 +169,16 @@ func (r *run) sit(t *seat) {
 func (r *run) leave(t *seat, why error) {
 	s := r.srv
 	s.mu.Lock()
+	was := t.seated
 	if r.seats[t.peer.Node()] == t {
 		delete(r.seats, t.peer.Node())
+		if _, again := s.admitted[t.peer.Node()]; !was && !again { // it took no part: another may, by the same URL
+			s.gate.Return(t.peer.Node(), wire.Worker)
+			if err := s.keep(); err != nil {
+				s.cfg.Note(err.Error())
+			}
+		}
 	}
-	was := t.seated
 	t.seated = false
 	if was && r.ctx.Err() == nil {
 		r.roster = slices.DeleteFunc(slices.Clone(r.roster), func(w wire.Contact) bool { return w.Index == uint32(t.id) })

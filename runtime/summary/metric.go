@@ -11,7 +11,7 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	samples := since(t.Sum.Samples, t.before.Samples) // that the bytes were sent for
 	evaluations := since(t.Sum.Evaluations, t.before.Evaluations)
 	switch {
-	case (name == event.KeyTestError || name == event.KeyTestBits || name == event.KeyTestRMSE || name == event.KeyTestR2) && t.Tested() != nil:
+	case (name == event.KeyTestError || name == event.KeyTestBits || name == event.KeyTestHamming || name == event.KeyTestRMSE || name == event.KeyTestR2) && t.Tested() != nil:
 		for _, s := range t.Config.Scores() {
 			if s.Key == name {
 				x = s.Of(t.Tested())

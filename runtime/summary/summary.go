@@ -23,7 +23,8 @@ type Summary struct {
 	TestError        *float64 `json:"test_error"`
 	// in its place: of a regression, of a run that maximises an objective, and where nothing is predicted
 	TestRMSE         *float64           `json:"test_rmse,omitempty"`
-	TestBits         *float64           `json:"test_bits,omitempty"` // beside it, of a text
+	TestBits         *float64           `json:"test_bits,omitempty"`    // beside it, of a text
+	TestHamming      *float64           `json:"test_hamming,omitempty"` // likewise, of several classes
 	TestR2           *float64           `json:"test_r2,omitempty"`
 	TestFitness      *float64           `json:"test_fitness,omitempty"`
 	TestLoss         *float64           `json:"test_loss,omitempty"`

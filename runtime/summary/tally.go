@@ -266,6 +266,7 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 func (s *Summary) scores() map[string]**float64 {
 	return map[string]**float64{event.KeyTestError: &s.TestError, event.KeyTestRMSE: &s.TestRMSE, event.KeyTestR2: &s.TestR2,
 		event.KeyTestBits:    &s.TestBits,
+		event.KeyTestHamming: &s.TestHamming,
 		event.KeyTestFitness: &s.TestFitness, event.KeyTestLoss: &s.TestLoss}
 }
 

@@ -35,6 +35,7 @@ const (
 	TestFitness = event.SeriesTestFitness
 	TestError   = event.SeriesTestError
 	TestBits    = event.SeriesTestBits
+	TestHamming = event.SeriesTestHamming
 	TestRMSE    = event.SeriesTestRMSE
 	TestR2      = event.SeriesTestR2
 	TestLoss    = event.SeriesTestLoss

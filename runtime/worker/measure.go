@@ -134,11 +134,12 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged boo
 	x := env.Block(optim.BlockX)
 	members, own := x.Cols == w.cfg.Layout.Params && !s.shared()[optim.BlockX], s.fitness()
 	if env.Lead() {
-		sc, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, samples)
+		sc, err := optim.Measure(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, samples, len(env.Metrics))
 		if err != nil {
 			return fmt.Errorf("probe: %w", err)
 		}
 		points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesCentre, Value: sc[0].Mean()}})
+		points.add(s.round, env.CentreMetrics(sc[0]))
 		if s.ended && !w.cfg.Measured {
 			on, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, spaced(w.cfg.Data.Train(), trainSamples))
 			if err != nil {

@@ -31,10 +31,11 @@ type Config struct {
 	Test     []int32 // sample ids, for reporting only
 	Link     optim.Link
 	Direct   int
-	Probe    uint64 // rounds between probes, 0 never
-	Evaluate uint64 // rounds between test evaluations, 0 each epoch
-	Measured bool   // nothing is right or wrong: what the centre scores is all that there is to report
-	Rebuild  int    // training samples by which the centre's batch-norm statistics are rebuilt; 0 for statSamples
+	Probe    uint64   // rounds between probes, 0 never
+	Evaluate uint64   // rounds between test evaluations, 0 each epoch
+	Metrics  []string // what the engine's objective measures beside the fitness
+	Measured bool     // nothing is right or wrong: what the centre scores is all that there is to report
+	Rebuild  int      // training samples by which the centre's batch-norm statistics are rebuilt; 0 for statSamples
 	Lookup   func(name string) (*optim.Algorithm, error)
 	Store    Store
 	Clock    func() int64        // nanoseconds, for reports

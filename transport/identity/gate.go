@@ -26,8 +26,9 @@ const forgotten = 24 * time.Hour
 type Gate struct {
 	now func() time.Time
 
-	mu sync.Mutex
-	s  GateState
+	mu    sync.Mutex
+	s     GateState
+	fresh map[wire.NodeID][32]byte // the tokens of those who came in by one, and have had nothing of it yet
 }
 
 // GateState is all that a gate knows, as plain data: a coordinator saves it, so that its workers come back after a
@@ -44,6 +45,7 @@ type Token struct {
 	Role    wire.Role
 	Uses    int // it was good for
 	Used    int
+	Back    int `json:",omitempty"` // uses that were given back
 	Expires time.Time
 }
 
@@ -93,7 +95,7 @@ func (g *Gate) Issue(role wire.Role, uses int, ttl time.Duration) (string, error
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.s.Tokens = slices.DeleteFunc(g.s.Tokens, func(t Token) bool { return g.now().Sub(t.Expires) > forgotten })
-	g.s.Tokens = append(g.s.Tokens, Token{hash(token), role, uses, 0, g.now().Add(ttl)})
+	g.s.Tokens = append(g.s.Tokens, Token{Hash: hash(token), Role: role, Uses: uses, Expires: g.now().Add(ttl)})
 	return token, nil
 }
 
@@ -132,7 +134,40 @@ func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 	}
 	t.Used++
 	g.s.Known = append(g.s.Known, Known{node, role})
+	if g.fresh == nil {
+		g.fresh = map[wire.NodeID][32]byte{}
+	}
+	g.fresh[node] = t.Hash
 	return nil
+}
+
+// mostBack is how often the uses of one token are given back: whoever holds it may look at what those are shown who
+// come in, but not forever.
+const mostBack = 16
+
+// Return undoes that a node came in by a token, where it has had nothing of it: the token lets another in, and the node
+// needs one again. A node that was let in by its key stays known.
+func (g *Gate) Return(node wire.NodeID, role wire.Role) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h, ok := g.fresh[node]
+	if delete(g.fresh, node); !ok {
+		return
+	}
+	i := g.find(h)
+	if i < 0 || g.s.Tokens[i].Role != role || g.s.Tokens[i].Back >= mostBack {
+		return
+	}
+	g.s.Tokens[i].Used--
+	g.s.Tokens[i].Back++
+	g.s.Known = slices.DeleteFunc(g.s.Known, func(k Known) bool { return k == Known{node, role} })
+}
+
+// Keep says that a node has what it came for: Return does nothing from now on.
+func (g *Gate) Keep(node wire.NodeID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.fresh, node)
 }
 
 // find compares with every token, so that the time it takes says nothing.
@@ -156,6 +191,7 @@ func (g *Gate) Revoke(node wire.NodeID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.s.Known = slices.DeleteFunc(g.s.Known, func(k Known) bool { return k.Node == node })
+	delete(g.fresh, node)
 	if !slices.Contains(g.s.Revoked, node) {
 		g.s.Revoked = append(g.s.Revoked, node)
 	}

@@ -195,3 +195,44 @@ func FuzzParseJoin(f *testing.F) {
 		}
 	})
 }
+
+// A use of a token that was of no use is given back, so many times and no more; a key that is known, or has what it
+// came for, stays.
+func TestReturn(t *testing.T) {
+	g, _ := newGate()
+	one := issue(t, g, wire.Worker, 1, 0)
+	for i := range mostBack {
+		if err := g.Admit(node(i), wire.Worker, one); err != nil {
+			t.Fatalf("node %d: %v", i, err)
+		}
+		g.Return(node(i), wire.Worker)
+		g.Return(node(i), wire.Worker)
+		if g.Knows(node(i)) {
+			t.Errorf("node %d is known still", i)
+		}
+	}
+	last := node(mostBack)
+	if err := g.Admit(last, wire.Worker, one); err != nil {
+		t.Fatal(err)
+	}
+	g.Return(last, wire.Worker)
+	if err := g.Admit(node(99), wire.Worker, one); code(err) != wire.CodeTokenUsed || !g.Knows(last) {
+		t.Errorf("after %d returns: %v", mostBack, err)
+	}
+	two := issue(t, g, wire.Worker, 1, 0)
+	if err := g.Admit(node(100), wire.Worker, two); err != nil {
+		t.Fatal(err)
+	}
+	g.Keep(node(100))
+	g.Return(node(100), wire.Worker)
+	if err := g.Admit(node(101), wire.Worker, two); code(err) != wire.CodeTokenUsed || !g.Knows(node(100)) {
+		t.Errorf("after it was kept: %v", err)
+	}
+	if err := g.Admit(node(100), wire.Worker, ""); err != nil {
+		t.Error(err)
+	}
+	g.Return(node(100), wire.Worker) // it came by its key
+	if !g.Knows(node(100)) {
+		t.Error("a node that was known is not any more")
+	}
+}

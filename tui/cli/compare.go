@@ -253,7 +253,7 @@ func (c comparison) results(groups []compare.Group) *table {
 }
 
 // metricHeads stand over the columns of metrics.
-var metricHeads = map[string]string{"test_error": "test error %", "test_bits": "test bits a byte", "test_rmse": "test RMSE", "test_r2": "test R2", "test_loss": "test loss", "train_loss": "train loss", "seconds": "seconds",
+var metricHeads = map[string]string{"test_error": "test error %", "test_bits": "test bits a byte", "test_hamming": "test Hamming %", "test_rmse": "test RMSE", "test_r2": "test R2", "test_loss": "test loss", "train_loss": "train loss", "seconds": "seconds",
 	"samples_per_s": "samples/s", "bytes": "sent"}
 
 // metricText is a figure without its unit, which stands above it.

@@ -32,9 +32,13 @@ func dataCommand(s streams) *cobra.Command {
 	asJSON := jsonFlag(info)
 	label := info.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
 	numbers := info.Flags().Bool("numbers", false, "labels are numbers to predict, as a model of the loss mse or huber reads them, and no classes")
+	several := info.Flags().Bool("several", false, "labels are 0 and 1 for each of several classes of a sample, as a model of the loss bce reads them")
 	info.RunE = func(_ *cobra.Command, args []string) error {
-		r := data.Reading{Rule: data.RuleByClass, Label: *label}
-		if *numbers {
+		r := data.Reading{Rule: data.RuleByClass, Label: *label, MultiLabel: *several}
+		switch {
+		case *numbers && *several:
+			return usage("--numbers and --several: labels are one of both; give one of them")
+		case *numbers || *several:
 			r.Outputs = 1
 		}
 		d, err := r.Load(args[0])
@@ -109,6 +113,9 @@ func describeData(w io.Writer, d *data.Set) {
 	if d.Outputs > 0 {
 		what = "with " + plural(d.Outputs, "number") + " to predict"
 	}
+	if d.MultiLabel {
+		what = fmt.Sprintf("in several of %d classes", d.Outputs)
+	}
 	fmt.Fprintf(w, "%s: %s of %v %s\n", d.Name, kind, d.Shape, what)
 	for _, line := range [][2]string{
 		{"from", d.From},
@@ -122,9 +129,12 @@ func describeData(w io.Writer, d *data.Set) {
 		fmt.Fprintf(w, "  %-11s %s\n", line[0], line[1])
 	}
 	fmt.Fprintln(w)
-	if d.Outputs > 0 {
+	switch {
+	case d.MultiLabel:
+		describeTags(w, d)
+	case d.Outputs > 0:
 		describeTargets(w, d)
-	} else {
+	default:
 		describeClasses(w, d)
 	}
 	drawSamples(w, d)
@@ -143,6 +153,23 @@ func describeTargets(w io.Writer, d *data.Set) {
 			least, most = min(least, y), max(most, y)
 		}
 		t.row(fmt.Sprint(k+1), fmt.Sprintf("%.6g", d.TargetMean[k]), fmt.Sprintf("%.6g", d.TargetStd[k]), fmt.Sprintf("%.6g", least), fmt.Sprintf("%.6g", most))
+	}
+	t.write(w)
+}
+
+// describeTags counts the samples of classes of which one may be in several.
+func describeTags(w io.Writer, d *data.Set) {
+	t := newTable(">class", "name", ">train", ">validation", ">test")
+	for c := range d.Outputs {
+		cells := []string{fmt.Sprint(c), d.ClassName(c)}
+		for _, split := range [][]int32{d.Train(), d.Validation(), d.Test()} {
+			n := 0
+			for _, id := range split {
+				n += int(d.Targets(id)[c])
+			}
+			cells = append(cells, grouped(int64(n)))
+		}
+		t.row(cells...)
 	}
 	t.write(w)
 }

@@ -43,6 +43,10 @@ func reportInto(line map[string]any, r *host.Report) {
 		bins = append(bins, map[string]any{"from": b.From, "to": b.To, "samples": b.Samples, "confidence": b.Confidence, "right": b.Right})
 	}
 	line["classes"], line["macro"] = classes, object(r.Macro())
+	if s := r.Several; s != nil {
+		line["micro"], line["subset_error"], line["hamming_loss"] = object(s.Micro), s.Subset, s.Hamming
+		return
+	}
 	if len(r.Classes) <= tableClasses {
 		line["confusion"] = r.Matrix()
 	} else {
@@ -61,6 +65,8 @@ func drawReport(w io.Writer, r *host.Report) {
 	case r == nil:
 	case r.Outputs != nil:
 		drawOutputs(w, r)
+	case r.Several != nil:
+		drawClasses(w, r)
 	default:
 		drawClasses(w, r)
 		drawConfusion(w, r)
@@ -98,7 +104,11 @@ func drawClasses(w io.Writer, r *host.Report) {
 		classes, head = classes[:min(len(classes), worstClasses)], "  lowest F1"
 	}
 	t := newTable(head, ">precision", ">recall", ">F1", ">samples")
-	for _, c := range append(classes, r.Macro()) {
+	classes = append(classes, r.Macro())
+	if r.Several != nil {
+		classes = append(classes, r.Several.Micro)
+	}
+	for _, c := range classes {
 		t.row("  "+c.Name, share(c.Precision), share(c.Recall), share(c.F1), grouped(c.Samples))
 	}
 	fmt.Fprintln(w)

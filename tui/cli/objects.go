@@ -116,7 +116,10 @@ func setObject(d *data.Set) map[string]any {
 	if d.Text {
 		line["unigram_bits"], line["bigram_bits"] = d.Baselines()
 	}
-	if d.Outputs > 0 {
+	switch {
+	case d.MultiLabel:
+		line["classes"], line["several"] = d.Outputs, true
+	case d.Outputs > 0:
 		line["outputs"], line["target_mean"], line["target_deviation"] = d.Outputs, d.TargetMean, d.TargetStd
 	}
 	return line

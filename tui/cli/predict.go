@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -154,7 +155,10 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 			if asked.Answers != nil {
 				answered = asked.Answers[at+i : at+i+1]
 			}
-			if !t.Net.Regression() {
+			switch {
+			case t.Net.MultiLabel():
+				row = append(append(row, tags(of)), answered...)
+			case !t.Net.Regression():
 				row = append(append(row, asked.ClassName(host.Likeliest(of))), answered...)
 			}
 			if top > 0 {
@@ -184,6 +188,18 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 	}
 	out.Flush()
 	return kernels, out.Error()
+}
+
+// tags is 1 for each class that is predicted of a sample which may be in several, and else 0, in the form of labels in
+// several columns.
+func tags(p []float64) string {
+	out := make([]string, len(p))
+	for c, v := range p {
+		if out[c] = "0"; v > 0.5 {
+			out[c] = "1"
+		}
+	}
+	return strings.Join(out, ",")
 }
 
 // predictedColumns are those of a regression: the sample, the number that is predicted, or one for each output, and the

@@ -143,6 +143,45 @@ __kernel void regression(__global const uint *words, uint ids, uint blocks, uint
 	hits[at] = 0;
 }
 
+// Several classes of a sample, which may be in each of them, by a work item: the mean over the classes of the
+// cross-entropy of the softmax of (0, y), as cross_entropy has it of two classes; the share of them that is wrong, where
+// one is predicted with y above 0; a hit where none is; and with want d = scale*(sigmoid - target) with scale =
+// 1/samples/classes. Block z of ids is that of list blocks.
+__kernel void independent(__global const uint *words, uint ids, uint blocks, uint sizes, uint most, __global const float *targets, uint classes,
+	__global const float *y, uint listy, ulong stepy, __global float *d, uint want, __global float *losses, __global uint *hits, __global double *shares)
+{
+	uint s = COLUMN, z = ENTRY, size = words[sizes + z], wrong = 0;
+	if (s >= size)
+		return;
+	ulong at = (ulong)z * most + s;
+	y += ROW(words, listy) * stepy + (ulong)s * classes;
+	targets += (ulong)words[ids + (uint)ROW(words, blocks) * most + s] * classes;
+	float scale = 1.0f / (float)size / (float)classes;
+	double loss = 0;
+	for (uint i = 0; i < classes; i++) {
+		float x = y[i], top = -INFINITY;
+		uint in = targets[i] == 1.0f;
+		if (0.0f > top)
+			top = 0.0f;
+		if (x > top)
+			top = x;
+		float none = 0.0f - top, some = x - top;
+		none = power_of_e(none < -86.0f ? -86.0f : none);
+		some = power_of_e(some < -86.0f ? -86.0f : some);
+		float sum = none + some;
+		loss = loss + (double)(float)(natural_log((double)sum) - (double)((in ? x : 0.0f) - top));
+		if ((x > 0.0f) != in)
+			wrong++;
+		if (want) {
+			float f = scale / sum, g = some * f;
+			d[at * classes + i] = in ? g - scale : g;
+		}
+	}
+	losses[at] = (float)(loss / (double)classes);
+	shares[at] = (double)wrong / (double)classes;
+	hits[at] = wrong == 0;
+}
+
 // Squared errors of an entry are added to its sum as losses are by tally.
 __kernel void tally_squares(__global const uint *words, uint sizes, uint entries, uint most, uint piece, __global const double *squares, uint targets,
 	__global double *sums, ulong at)

@@ -130,6 +130,7 @@ var singles = map[string]func(a, b, c float32) float32{
 	"fma.rn.f32":  fused,
 	"sqrt.rn.f32": func(a, _, _ float32) float32 { return float32(math.Sqrt(float64(a))) },
 	"abs.f32":     func(a, _, _ float32) float32 { return math.Float32frombits(math.Float32bits(a) &^ (1 << 31)) },
+	"max.f32":     greater,
 	"neg.f32":     func(a, _, _ float32) float32 { return math.Float32frombits(math.Float32bits(a) ^ 1<<31) },
 }
 
@@ -143,6 +144,17 @@ var doubles = map[string]func(a, b, c float64) float64{
 	"sqrt.rn.f64": func(a, _, _ float64) float64 { return math.Sqrt(a) },
 	"abs.f64":     func(a, _, _ float64) float64 { return math.Abs(a) },
 	"neg.f64":     func(a, _, _ float64) float64 { return -a },
+}
+
+// greater is max.f32: of a number and NaN the number, and of zeros that without a sign.
+func greater(a, b, _ float32) float32 {
+	switch {
+	case a != a:
+		return b
+	case b != b || a > b || a == b && !math.Signbit(float64(a)):
+		return a
+	}
+	return b
 }
 
 // fused is a*b+c rounded once: the product is exact in float64, and the sum is rounded to odd there (Boldo & Melquiond
