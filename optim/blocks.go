@@ -10,6 +10,9 @@ const (
 	BlockM1       = "m1"       // first moment (Adam)
 	BlockV        = "v"        // second moment (Adam)
 	BlockT        = "t"        // steps that the moments have seen (Adam)
+	BlockMuon     = "m.muon"   // momentum of matrices, first moment of vectors (Muon)
+	BlockMuonV    = "v.muon"   // second moment of vectors (Muon)
+	BlockMuonT    = "t.muon"   // steps that both have seen (Muon)
 	BlockY        = "y"        // inner iterate of a cycle
 	BlockZ        = "z"        // running average of y
 	BlockXBar     = "xbar"     // the model as last agreed: the mean of x, or a centre of its own

@@ -43,7 +43,7 @@ func (dpSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 	if err != nil {
 		return Report{}, err
 	}
-	if err := e.Engine.Do(ctx, e.follow(k, x, 0, mean)...); err != nil {
+	if err := e.Engine.Do(ctx, e.follow(k.descent("eta", "momentum"), x, 0, mean)...); err != nil {
 		return Report{}, err
 	}
 	rep := e.sharedSteps(k, 1)

@@ -8,11 +8,11 @@ type Tensor struct {
 	Len   int
 	Start float32 // of a statistic: its value before any batch
 	Cols  int     // noise is addressed by (tensor, element/Cols, element%Cols); Cols divides Len
-	Table bool    // a row is looked up, as of an embedding, and multiplies nothing
+	Table bool    // of an embedding: rows are looked up
 }
 
 // Matrix says whether a step of Muon takes the tensor as a matrix, and of which size: its first dimension by all
-// others, which makes filters of a convolution out x (in*k*k). Vectors, and tables of rows that are looked up, are none.
+// others, which makes filters of a convolution out x (in*k*k). Vectors and tables of embeddings are none.
 func (t *Tensor) Matrix() (rows, cols int, ok bool) {
 	if t.Table || len(t.Shape) < 2 || t.Shape[0] < 2 || t.Len < 2*t.Shape[0] {
 		return 0, 0, false
