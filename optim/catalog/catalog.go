@@ -22,6 +22,7 @@ func All() []*optim.Algorithm {
 		optim.LocalSGD,
 		optim.DiLoCo,
 		optim.NoLoCo,
+		optim.SparseLoCo,
 		optim.PAPA,
 		optim.SGP,
 		optim.ADPSGD,
