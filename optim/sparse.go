@@ -21,6 +21,10 @@ type sparseCode struct {
 	words  int  // of a message, 64 bits each
 }
 
+// sparseForm is how a row is seen while it is shared: what is done to a copy before a message is made of it, how what a
+// message says becomes a row again, and likewise the mean of messages. The zero form takes rows as they are.
+type sparseForm struct{ into, back, mean func(v []float32) }
+
 // sparseChunk is elements [lo, lo+n) of a vector, of which keep are sent.
 type sparseChunk struct{ lo, n, keep int }
 
@@ -225,10 +229,10 @@ func (b *bitString) get(n int) (x uint64) {
 	return x
 }
 
-// sparseMean sends a message of each hosted member's row of v to everybody, takes what it says from the row, and writes
-// the mean of what all members' messages say into dst (1 row). Members are added in the order of their ids, on every
-// worker alike.
-func (e *Env) sparseMean(ctx context.Context, op Op, c sparseCode, v, dst engine.Mat) error {
+// sparseMean sends a message of each hosted member's row of v, in a form, to everybody, takes what it says from the
+// row, and writes the mean of what all members' messages say into dst (1 row). Members are added in the order of their
+// ids, on every worker alike.
+func (e *Env) sparseMean(ctx context.Context, op Op, c sparseCode, f sparseForm, v, dst engine.Mat) error {
 	mine, all := engine.NewHost(len(e.Mine), c.words, engine.U64), engine.NewHost(len(e.Roster.Members), c.words, engine.U64)
 	for i := range e.Mine {
 		r := engine.Row(i)
@@ -236,7 +240,11 @@ func (e *Env) sparseMean(ctx context.Context, op Op, c sparseCode, v, dst engine
 		if err != nil {
 			return err
 		}
-		c.encode(mine.URow(r), row.F)
+		if f.into == nil {
+			c.encode(mine.URow(r), row.F)
+		} else if err := f.take(c, mine.URow(r), row.F); err != nil {
+			return err
+		}
 		if err := e.Engine.Write(ctx, engine.RowOf(v, r), engine.AppendRows(nil, row, 0, 1)); err != nil {
 			return err
 		}
@@ -253,5 +261,23 @@ func (e *Env) sparseMean(ctx context.Context, op Op, c sparseCode, v, dst engine
 	for i := range sum.F {
 		sum.F[i] /= float32(all.Rows)
 	}
+	if f.mean != nil {
+		f.mean(sum.F)
+	}
 	return e.Engine.Write(ctx, engine.All(dst), engine.AppendRows(nil, sum, 0, 1))
+}
+
+// take writes the message of x in its form, and takes what it says from x.
+func (f sparseForm) take(c sparseCode, message []uint64, x []float32) error {
+	form, said := slices.Clone(x), make([]float32, len(x))
+	f.into(form)
+	c.encode(message, form)
+	if err := c.decode(said, message); err != nil {
+		return err
+	}
+	f.back(said)
+	for i, s := range said {
+		x[i] -= s
+	}
+	return nil
 }

@@ -79,7 +79,7 @@ func (sparseLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report
 		return rep, err
 	}
 	d := e.Scratch(1, e.Layout.Params)
-	if err := e.sparseMean(ctx, "gather", sparseLoCoCode(k, e.Layout), left, d); err != nil {
+	if err := e.sparseMean(ctx, "gather", sparseLoCoCode(k, e.Layout), sparseForm{}, left, d); err != nil {
 		return rep, err
 	}
 	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(xbar, T(1, xbar), T(-k.F("eta"), d))}},

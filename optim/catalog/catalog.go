@@ -14,6 +14,7 @@ import (
 func All() []*optim.Algorithm {
 	return []*optim.Algorithm{
 		optim.DPSGD,
+		optim.DeMo,
 		optim.BGD,
 		optim.Elastic,
 		optim.EASGD,

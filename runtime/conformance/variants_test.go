@@ -34,6 +34,7 @@ func TestVariants(t *testing.T) {
 		{"noloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"gamma", "0.4"}}},
 		{"sparseloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"keep", "300"}, {"beta", "0.5"}}},
 		{"sparseloco", [][2]string{{"h", "3"}, {"values", "float32"}, {"chunk", "16"}, {"keep", "3"}, {"optimiser", "muon"}, {"eta_in", "0.02"}}},
+		{"demo", [][2]string{{"chunk", "7"}, {"keep", "2"}, {"values", "2bit"}, {"step", "mean"}, {"eta", "0.05"}, {"decay", "0.01"}, {"clip", "0.5"}}},
 		{"papa", [][2]string{{"h", "5"}, {"slice", "2"}, {"start", "own"}}},
 		{"dp-sgd", [][2]string{{"optimiser", "adamw"}, {"eta", "0.01"}, {"decay", "0.1"}, {"wire", "int8"}}},
 		{"localsgd", [][2]string{{"optimiser", "adam"}, {"eta", "0.01"}, {"decay", "0.01"}, {"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},

@@ -176,11 +176,11 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment stri
 var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.PopSGD, optim.GA, optim.PESGD, optim.PBT}
 
 // crossing are algorithms whose messages the processor makes: rows of parameters cross, which it waits for.
-var crossing = []*optim.Algorithm{optim.SparseLoCo}
+var crossing = []*optim.Algorithm{optim.SparseLoCo, optim.DeMo}
 
 // TestLaunches: what a round asks of a device. Nothing is allocated, and the gradient family waits for nothing; no
-// row of parameters crosses in either direction, but of those that are crossing. The table in docs/gpu.md is the one that this test measures; without
-// BROOD_LONG three of its lines.
+// row of parameters crosses in either direction, but of those that are crossing. The table in docs/gpu.md is the one
+// that this test measures; without BROOD_LONG three of its lines.
 func TestLaunches(t *testing.T) {
 	c, few, many := counted(t), 4, 12
 	page, err := os.ReadFile("../../docs/gpu.md")
@@ -209,7 +209,8 @@ func TestLaunches(t *testing.T) {
 			u := measured(t, c, a, n, x.augment)
 			of[i] = u
 			stays := !slices.Contains(crossing, a)
-			family := stays && a.Needs&optim.Evaluations == 0 && a != optim.BGD // whose report is a mean over the passes of a shard
+			// BGD's report is a mean over the passes of a shard.
+			family := stays && a.Needs&optim.Evaluations == 0 && a != optim.BGD
 			if family && u.waits != 0 {
 				t.Errorf("%s with %d members waits %g times a round", a.Name, n, u.waits)
 			}
