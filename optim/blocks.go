@@ -24,6 +24,9 @@ const (
 	BlockG        = "g"        // gradient summed over the rounds of a pass
 	BlockD        = "d"        // direction of the last full gradient step
 	BlockS        = "s"        // standard deviations of a search distribution, in units of its sigma
+	BlockPathS    = "path.s"   // where the mean of a search distribution went, in its deviations (CMA-ES: p_sigma)
+	BlockPathC    = "path.c"   // the same in parameters (CMA-ES: p_c)
+	BlockStep     = "step"     // factor on the step size of a search distribution
 	BlockCursor   = "cursor"   // samples drawn from a data stream
 	BlockPhase    = "phase"    // position within a cycle longer than a round
 	BlockCycle    = "cycle"    // whole cycles done

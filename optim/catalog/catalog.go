@@ -30,6 +30,7 @@ func All() []*optim.Algorithm {
 		optim.PopSGD,
 		optim.OpenAIES,
 		optim.SNES,
+		optim.SepCMA,
 		optim.ARS,
 		optim.HybridES,
 		optim.GA,

@@ -70,6 +70,7 @@ func TestVariants(t *testing.T) {
 		{"openai-es", [][2]string{{"antithetic", "off"}, {"shaping", "raw"}, {"distribution", "chromosome"}, {"rank", "1"}}},
 		{"openai-es", [][2]string{{"antithetic", "off"}, {"distribution", "semi"}, {"groups", "5"}, {"samples", "member"}}},
 		{"snes", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}}},
+		{"sep-cma", [][2]string{{"samples", "member"}, {"rate", "5"}}},
 		{"ars", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"top", "0"}}},
 		{"hybrid-es", [][2]string{{"r", "1"}, {"groups", "5"}, {"combine", "softmax"}}},
 		{"hybrid-es", [][2]string{{"r", "3"}, {"groups", "11"}, {"shape", "laplace"}, {"components", "0.5"}}},
