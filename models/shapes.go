@@ -176,6 +176,7 @@ func (c *compiler) embedding(l *Layer, s *LayerSpec, name string) error {
 	c.m.Vocabulary = vocabulary
 	l.Out, l.Steps = []int{l.In[0] * out}, l.In[0]
 	l.Weight = c.tensor(name+".weight", []int{vocabulary, out}, start{bound: embeddingBound})
+	c.m.Layout.Tensors[l.Weight].Table = true
 	return nil
 }
 

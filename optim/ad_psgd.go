@@ -20,7 +20,7 @@ gradient is applied to what the model has become meanwhile:
     x_i <- x_i - eta*Nes(m_i, grad f(pull_i));  pull_i <- x_i      a gradient of i ends, the next begins
     x_i, x_j <- (x_i + x_j)/2                                      an active i meets a passive j
 
-optimiser adam or adamw takes Adam's step in place of Nes's.
+optimiser adam, adamw or muon takes its step in place of Nes's.
 
 Members of odd rank are active and those of even rank passive; only an active one starts a meeting, always with a passive
 one, so that no cycle of waiting can close.

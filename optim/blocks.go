@@ -10,6 +10,9 @@ const (
 	BlockM1       = "m1"       // first moment (Adam)
 	BlockV        = "v"        // second moment (Adam)
 	BlockT        = "t"        // steps that the moments have seen (Adam)
+	BlockMuon     = "m.muon"   // momentum of matrices, first moment of vectors (Muon)
+	BlockMuonV    = "v.muon"   // second moment of vectors (Muon)
+	BlockMuonT    = "t.muon"   // steps that both have seen (Muon)
 	BlockY        = "y"        // inner iterate of a cycle
 	BlockZ        = "z"        // running average of y
 	BlockXBar     = "xbar"     // the model as last agreed: the mean of x, or a centre of its own
@@ -21,6 +24,9 @@ const (
 	BlockG        = "g"        // gradient summed over the rounds of a pass
 	BlockD        = "d"        // direction of the last full gradient step
 	BlockS        = "s"        // standard deviations of a search distribution, in units of its sigma
+	BlockPathS    = "path.s"   // where the mean of a search distribution went, in its deviations (CMA-ES: p_sigma)
+	BlockPathC    = "path.c"   // the same in parameters (CMA-ES: p_c)
+	BlockStep     = "step"     // factor on the step size of a search distribution
 	BlockCursor   = "cursor"   // samples drawn from a data stream
 	BlockPhase    = "phase"    // position within a cycle longer than a round
 	BlockCycle    = "cycle"    // whole cycles done

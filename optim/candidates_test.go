@@ -221,6 +221,87 @@ func TestMissingResults(t *testing.T) {
 	}
 }
 
+// sep-CMA-ES: the rule with its constants, naively in float64.
+func TestSepCMA(t *testing.T) {
+	for _, c := range []struct {
+		P    int
+		k    set
+		rate float64
+	}{{10, set{}, 1}, {7, set{"samples": "member", "rate": 5.0}, 5}, {2, set{"rate": 0.0}, 0}} {
+		c.k["sigma"], c.k["batch"] = 0.2, 4
+		p := newBowl(t, cols, samples).populate(t, SepCMA, c.P, c.k)
+		m, sigma, at, M := start64(), 0.2, uint64(0), float64(cols)
+		s, ps, pc := make([]float64, cols), make([]float64, cols), make([]float64, cols)
+		for j := range s {
+			s[j] = 1
+		}
+		mu := c.P / 2
+		var w []float64
+		sum, squares := 0.0, 0.0
+		for i := range mu {
+			w = append(w, math.Log(float64(mu)+1)-math.Log(float64(i)+1))
+			sum += w[i]
+		}
+		for i := range w {
+			w[i] /= sum
+			squares += w[i] * w[i]
+		}
+		eff := 1 / squares
+		cs, cc := (eff+2)/(M+eff+3), 4/(M+4)
+		ds := 1 + cs + 2*max(0, math.Sqrt((eff-1)/(M+1))-1)
+		cov := 2/math.Pow(M+math.Sqrt2, 2)/eff + (1-1/eff)*min(1, (2*eff-1)/(math.Pow(M+2, 2)+eff))
+		cov = min(1, cov*(M+2)/3*c.rate)
+		length := math.Sqrt(M) * (1 - 1/(4*M) + 1/(21*M*M))
+		for g := range 8 {
+			fit, z := make([]float64, c.P), make([][]float64, c.P)
+			for i := range z {
+				z[i] = p.normal(p.Rand(noise.Candidate, uint64(g), Member(i)))
+				y := slices.Clone(m)
+				for j := range y {
+					y[j] += sigma * s[j] * z[i][j]
+				}
+				batch := make([]int32, 4)
+				p.SharedBatch(batch, at)
+				if p.k.Is("samples", "member") || i == c.P-1 {
+					at += 4
+				}
+				fit[i] = -p.bowl.loss(y, batch)
+			}
+			best, norm := descending(fit)[:mu], 0.0
+			zw, rank := make([]float64, cols), make([]float64, cols)
+			for j := range m {
+				for pos, i := range best {
+					zw[j] += w[pos] * z[i][j]
+					rank[j] += w[pos] * math.Pow(s[j]*z[i][j], 2)
+				}
+				m[j] += sigma * s[j] * zw[j]
+				ps[j] = (1-cs)*ps[j] + math.Sqrt(cs*(2-cs)*eff)*zw[j]
+				norm += ps[j] * ps[j]
+			}
+			h := 0.0
+			if math.Sqrt(norm)/math.Sqrt(1-math.Pow(1-cs, 2*float64(g+1))) < (1.4+2/(M+1))*length {
+				h = 1
+			}
+			for j := range m {
+				pc[j] = (1-cc)*pc[j] + h*math.Sqrt(cc*(2-cc)*eff)*s[j]*zw[j]
+				s[j] = math.Sqrt((1-cov)*s[j]*s[j] + cov/eff*pc[j]*pc[j] + cov*(1-1/eff)*rank[j])
+			}
+			sigma *= math.Exp(cs / ds * (math.Sqrt(norm)/length - 1))
+		}
+		p.rounds(8)
+		p.same(BlockX, m)
+		p.same(BlockS, s)
+		p.same(BlockPathS, ps)
+		p.same(BlockPathC, pc)
+		if got := 0.2 * float64(p.Record(BlockStep).F[0]); math.Abs(got-sigma) > 1e-5*sigma {
+			t.Errorf("%s: the step size is %g, want %g", describe(c.k), got, sigma)
+		}
+		if still := distance(p.row(BlockS, 0), slices.Repeat([]float64{1}, cols)) == 0; still != (c.rate == 0) {
+			t.Errorf("%s: deviations stay at one: %v", describe(c.k), still)
+		}
+	}
+}
+
 // SNES: u_k = max(0, ln(P/2+1) - ln k)/sum - 1/P; mu += eta s.*sum u z; s *= exp(eta_s/2 sum u (z^2-1)).
 func TestSNES(t *testing.T) {
 	const P = 9

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 )
@@ -11,28 +12,30 @@ var DiLoCo = &Algorithm{
 	Name:  "diloco",
 	Title: "DiLoCo",
 	Paper: "Douillard, Feng, Rusu, Chhaparia, Donchev, Kuncoro, Ranzato, Szlam, Shen: DiLoCo: distributed low-communication training of language models (2023), algorithm 1",
-	Doc: `Replicas start from the agreed model xbar, take h steps of AdamW on mini-batches of their own, and the mean of how far
+	Doc: `Replicas start from the agreed model xbar, take h steps of an optimiser, by default AdamW, on mini-batches of their own, and the mean of how far
 they went is the gradient of an outer step:
 
-    x^a <- AdamW(x^a, grad f(x^a); eta_in, b1 = 0.9, b2 = 0.999, decay)      h times
+    x^a <- AdamW(x^a, grad f(x^a); eta_in, beta1, beta2, decay)      h times
     d = mean_a (xbar - x^a);  xbar <- xbar - eta*Nes(mx, d);  x^a <- xbar
 
-Adam's moments and step count stay with the replica over cycles. decay is decoupled: x shrinks by eta_in*decay*x a step. A
-round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is xbar.
+Adam's moments and step count stay with the replica over cycles. decay is decoupled: x shrinks by eta_in*decay*x a step.
+optimiser muon, with eta_in 0.02 or so, is MuLoCo (Therien, Huang, Rish, Belilovsky: MuLoCo: Muon is a practical inner
+optimizer for DiLoCo, 2025); sgd and adam are FedOpt's form. momentum_in is that of sgd and muon. A round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is xbar.
 Series: loss.
 Bytes: an all-reduce of M values a cycle: data-parallel SGD's, divided by h.
 
 Deviations: none in the rule; the source's h of 500 and its warm-up and cosine schedule of eta_in are left to knobs.
 Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW with averaging.`,
 	Needs: Gradients,
-	Knobs: []Knob{
+	Knobs: slices.Concat([]Knob{
 		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "step size of the outer step on the agreed model", Min: 0, Max: 100, Default: 0.7, Scale: Log},
-		knobEtaAdam, KnobMu, knobH.With(32), KnobSlice, KnobB, knobDecayAdam, KnobClip, KnobSplit, KnobParts,
-	},
+	}, innerKnobs, []Knob{
+		KnobMu, knobH.With(32), KnobSlice, KnobB, KnobClip, KnobSplit, KnobParts,
+	}),
 	Series: []Series{SeriesLoss},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM1, false, EnterZero, l), Params(BlockV, false, EnterZero, l), Counter(BlockT, false),
-			Params(BlockXBar, true, EnterCentre, l), Params(BlockMX, true, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
+			[]Block{Params(BlockXBar, true, EnterCentre, l), Params(BlockMX, true, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
 	},
 	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {
@@ -49,7 +52,7 @@ type diLoCo struct{}
 func (diLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
 	n, M, shape := len(e.Mine), e.Layout.Params, e.Shape(k)
 	x, xbar, loss, steps := e.Block(BlockX), e.Block(BlockXBar), make([]float32, n), shape.sliceSteps("h")
-	if err := e.adamSteps(ctx, k, steps, loss); err != nil {
+	if err := e.innerSteps(ctx, k, steps, loss); err != nil {
 		return Report{}, err
 	}
 	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))

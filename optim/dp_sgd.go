@@ -17,8 +17,8 @@ the same step.
 
     g = 1/n sum_a g_a;  m <- mu*m + g;  x <- x - eta*(g + mu*m)
 
-clip bounds each g_a before the mean. optimiser adam or adamw takes Adam's step along g in place of the last two, with
-beta1 and beta2, and without momentum.
+clip bounds each g_a before the mean. optimiser adam, adamw or muon takes its step along g in place of the last two, of which
+adam and adamw know beta1 and beta2 and no momentum.
 
 Not the differentially private SGD that the literature writes DP-SGD: nothing is private here, and no noise is added.
 The global batch is consecutive samples of one stream, dealt by rank, so the data order survives any change of n.
@@ -43,7 +43,7 @@ func (dpSGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 	if err != nil {
 		return Report{}, err
 	}
-	if err := e.Engine.Do(ctx, e.follow(k, x, 0, mean)...); err != nil {
+	if err := e.Engine.Do(ctx, e.follow(k.descent("eta", "momentum"), x, 0, mean)...); err != nil {
 		return Report{}, err
 	}
 	rep := e.sharedSteps(k, 1)

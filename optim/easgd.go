@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -18,7 +19,8 @@ and opposite elastic move; then each steps along the gradient that it took befor
     e = alpha*(x - c);  x <- x - e;  c <- c + e          when tau divides t
     x <- x - eta*Nes(m, g);  t <- t + 1                  every step; g is the gradient at x as it was before the meeting
 
-momentum 0 is EASGD (algorithm 1), above 0 EAMSGD (algorithm 2). alpha = 0 stands for 0.9/n, the source's choice.
+momentum 0 is EASGD (algorithm 1), above 0 EAMSGD (algorithm 2); optimiser adam, adamw or muon takes its step in place of
+Nes's, for which the source has no figures. alpha = 0 stands for 0.9/n, the source's choice.
 Asynchrony is a schedule: a round is n turns, one after another, each of a replica drawn uniformly from the seed, so that
 clocks run apart as they do on unequal machines, and every meeting has its place in the order. Turns that do not depend on
 each other run at once, with the same bits. The centre is the block xbar, equal on all workers.
@@ -32,15 +34,14 @@ defaults to 0.01 since delta = 0.99 multiplies it by 100.
 Reductions: with tau beyond the run's length the replicas are independent SGDs after their first meeting, at which all stand
 at the centre.`,
 	Needs: Gradients,
-	Knobs: append([]Knob{
-		KnobEta.With(0.01), KnobMu.With(0.99),
+	Knobs: slices.Concat([]Knob{KnobEta.With(0.01), KnobMu.With(0.99)}, optimiserKnobs, []Knob{
 		{Name: "tau", Label: "τ", Title: "period", Unit: "steps", Doc: "steps of a replica between its meetings with the centre", Min: 1, Max: 10000, Default: 4, Integer: true, Scale: Log},
 		{Name: "alpha", Label: "α", Title: "elasticity", Doc: "share of the distance that replica and centre move towards each other; 0 stands for 0.9/n", Min: 0, Max: 1},
-	}, MemberStream...),
+	}, MemberStream),
 	Series: []Series{SeriesLoss},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Params(BlockXBar, true, EnterCentre, l),
-			Counter(BlockCursor, false), Counter(BlockClock, false), Stats(false, l)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
+			[]Block{Params(BlockXBar, true, EnterCentre, l), Counter(BlockCursor, false), Counter(BlockClock, false), Stats(false, l)})
 	},
 	Bytes: func(s Shape) map[Op]int64 {
 		meet := func(m Member) int64 { return s.AllReduceBytes(s.Roster.only(m), s.Layout.Params) }

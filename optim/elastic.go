@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 )
@@ -15,7 +16,8 @@ var Elastic = &Algorithm{
 
     r = mean_a x^a;  x^a <- x^a - eta*Nes(m, grad f(x^a) + (x^a - r)/rho)
 
-which is Nesterov SGD on sum_a f(x^a) + 1/(2 rho) ||x^a - r||^2 (eq. 1). rho is a divisor: larger is looser. A round is one
+which is Nesterov SGD on sum_a f(x^a) + 1/(2 rho) ||x^a - r||^2 (eq. 1); optimiser puts Adam, AdamW or Muon on the same
+objective in its place, for which the source has no figures. rho is a divisor: larger is looser. A round is one
 step of every replica. With split below 1, or parts disjoint, a replica sees only its part of the data. The centre is mean_a x.
 Series: loss, and the coefficient 1/rho.
 Bytes: one all-reduce of M values a step, as data-parallel SGD.
@@ -23,10 +25,10 @@ Bytes: one all-reduce of M values a step, as data-parallel SGD.
 Deviations: none in the rule. rho's default of 1 is the source's alpha = eta/rho = 0.9/n at eta = 0.1 and about nine replicas.
 Reductions: rho -> infinity makes n independent SGDs; with equal replicas on equal batches it is SGD for any rho.`,
 	Needs:  Gradients,
-	Knobs:  append([]Knob{KnobEta, KnobMu, knobRho, KnobWire}, MemberStream...),
+	Knobs:  slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{knobRho, KnobWire}, MemberStream),
 	Series: []Series{SeriesLoss, seriesRho},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l), residual(k, l)}
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Stats(false, l), residual(k, l)})
 	},
 	Bytes: func(s Shape) map[Op]int64 {
 		return map[Op]int64{"couple": s.meanBytes()}
@@ -42,11 +44,10 @@ func (elastic) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, e
 	if err := e.mean(ctx, k, "couple", x, r); err != nil {
 		return Report{}, err
 	}
-	pull, m := 1/k.F("rho"), e.Block(BlockM)
+	pull, d := 1/k.F("rho"), k.descent("eta", "momentum")
 	err := advance(ctx, e, e.step(k, x, engine.Rows(n), g, loss), 1, func(row engine.Row, g engine.Mat) []engine.Task {
-		x, m := x.Sub(row, 1), m.Sub(row, 1)
-		prog := append([]engine.Lin{Assign(g, T(1, g), T(pull, x), T(-pull, r))}, Nesterov(x, m, g, k.F("eta"), k.F("momentum"))...)
-		return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: prog}}
+		x := x.Sub(row, 1)
+		return e.follow(d, x, row, g, Assign(g, T(1, g), T(pull, x), T(-pull, r)))
 	})
 	if err != nil {
 		return Report{}, err

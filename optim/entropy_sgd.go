@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -32,22 +33,25 @@ a whole cycle while ell is at most slice, else slice steps of it; the phase bloc
 Series: loss, and the coefficient 1/gamma.
 Bytes: an all-reduce of the gradient for each inner step, as data-parallel SGD.
 
+optimiser adam, adamw or muon takes its step in place of Nes's in the inner steps. These are Langevin dynamics no more: the
+noise of thermal is not shaped as such a step is, and <y> is a mean along a descent. As published it is sgd.
+
 Deviations: by default the pull stands inside of the momentum and the outer step has the inner one's, as in Parle, and gamma is
 constant; the knobs above make the published rule. momentum_out 0 and eta 1 give the x <- z of algorithm 1.
 Reductions: with ell 1, alpha 0, momentum 0 and thermal 0 a cycle is x <- x - eta*eta_in*grad f(x), for any gamma: SGD. With
 momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient scaled by eta_in*(1+mu).`,
 	Needs: Gradients,
-	Knobs: []Knob{
+	Knobs: slices.Concat([]Knob{
 		KnobEta, {Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner steps", Min: 0, Max: 100, Default: 0.1, Scale: Log},
-		KnobMu,
+		KnobMu}, optimiserKnobs, []Knob{
 		{Name: "momentum_out", Title: "outer momentum", Doc: "Nesterov momentum of the outer step; below 0 that of the inner steps (0 as published)", Min: -1, Max: 0.9999, Default: -1},
 		{Name: "pull", Title: "pull", Doc: "where the attraction of y to x stands: inside the momentum of the inner steps, or outside as published", Choices: []string{"inside", "outside"}, Max: 1},
 		knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.Choosing("zeroed"), KnobSlice, KnobB, KnobWD, KnobClip, KnobWire,
-	},
+	}),
 	Series: []Series{SeriesLoss, seriesGamma},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		b := []Block{Params(BlockX, true, EnterCentre, l), Params(BlockM, true, EnterZero, l), Params(BlockMX, true, EnterZero, l),
-			Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l), residual(k, l)}
+		b := slices.Concat([]Block{Params(BlockX, true, EnterCentre, l)}, Moments(k, true, l), []Block{Params(BlockMX, true, EnterZero, l),
+			Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l), residual(k, l)})
 		return append(b, innerBlocks(k, true, l)...)
 	},
 	Cycle: cycleOf("ell"),
@@ -66,7 +70,7 @@ func (entropySGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report
 		c.y, c.z = e.Scratch(1, M), e.Scratch(1, M)
 	}
 	if phase[0] == 0 {
-		if err := e.Engine.Do(ctx, c.begin(k, true)...); err != nil {
+		if err := e.Engine.Do(ctx, c.begin(e, k, true)...); err != nil {
 			return Report{}, err
 		}
 	}
@@ -78,7 +82,7 @@ func (entropySGD) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report
 			return Report{}, err
 		}
 		key := e.Rand(noise.Thermal, e.Record(BlockCursor).U[0], 0)
-		if err := e.Engine.Do(ctx, c.step(k, g, []noise.Key{key})...); err != nil {
+		if err := e.Engine.Do(ctx, c.step(e, k, g, []noise.Key{key})...); err != nil {
 			return Report{}, err
 		}
 	}

@@ -23,25 +23,34 @@ var (
 // inner is the cycle of ell inner steps in rows of local entropy's iterates.
 type inner struct {
 	rows       []engine.Row
-	x, y, z, m engine.Mat
+	x, y, z, m engine.Mat // m: of SGD
 	eta        float32
-	outside    bool // the pull to x is not in m
+	outside    bool       // the pull to x is not in m
+	first      engine.Row // of the moments of its rows
 }
 
 // part is the cycle of rows [lo, hi). y may be cohortScratch.
 func (c inner) part(lo, hi int) inner {
 	of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
-	p := inner{rows: engine.Rows(hi - lo), x: of(c.x), z: of(c.z), m: of(c.m), eta: c.eta, outside: c.outside}
+	p := inner{rows: engine.Rows(hi - lo), x: of(c.x), z: of(c.z), eta: c.eta, outside: c.outside, first: c.first + engine.Row(lo)}
+	if c.m.Rows > 0 {
+		p.m = of(c.m)
+	}
 	if p.y = c.y.Sub(0, hi-lo); c.y.Rows == c.x.Rows {
 		p.y = of(c.y)
 	}
 	return p
 }
 
-// begin is the start of a cycle: m <- 0 where the knob says so, and with fresh y = z = x.
-func (c inner) begin(k Values, fresh bool) (tasks []engine.Task) {
-	if k.Is("inner", "zeroed") {
+// begin is the start of a cycle: m <- 0 where the knob says so, or all moments, and with fresh y = z = x.
+func (c inner) begin(e *Env, k Values, fresh bool) (tasks []engine.Task) {
+	switch zeroed := k.Is("inner", "zeroed"); {
+	case zeroed && !k.adapts():
 		tasks = append(tasks, engine.Fill{Dst: engine.All(c.m)})
+	case zeroed:
+		for _, r := range c.rows {
+			tasks = append(tasks, e.rest(k, c.first+r)...)
+		}
 	}
 	if fresh {
 		tasks = append(tasks, engine.Update{Rows: c.rows, Prog: []engine.Lin{Assign(c.y, T(1, c.x)), Assign(c.z, T(1, c.x))}})
@@ -50,8 +59,8 @@ func (c inner) begin(k Values, fresh bool) (tasks []engine.Task) {
 }
 
 // step is y <- y - eta*Nes(m, g + (y-x)/gamma) + thermal*sqrt(2 eta)*N(0, 1);  z <- alpha*z + (1-alpha)*y. Where the
-// pull is outside it is y <- y - eta*(Nes(m, g) + (y-x)/gamma) + ...
-func (c inner) step(k Values, g engine.Mat, keys []noise.Key) []engine.Task {
+// pull is outside it is y <- y - eta*(Nes(m, g) + (y-x)/gamma) + ... Another optimiser's step stands in for eta*Nes.
+func (c inner) step(e *Env, k Values, g engine.Mat, keys []noise.Key) []engine.Task {
 	pull, alpha, mu := 1/k.F("gamma"), k.F("alpha"), k.F("momentum")
 	prog := append([]engine.Lin{Assign(g, T(1, g), T(pull, c.y), T(-pull, c.x))}, Nesterov(c.y, c.m, g, c.eta, mu)...)
 	if c.outside {
@@ -59,14 +68,36 @@ func (c inner) step(k Values, g engine.Mat, keys []noise.Key) []engine.Task {
 	}
 	mean := Assign(c.z, T(alpha, c.z), T(1-alpha, c.y))
 	t := k.Get("thermal")
-	if t == 0 {
+	if t == 0 && !k.adapts() {
 		return []engine.Task{engine.Update{Rows: c.rows, Prog: append(prog, mean)}}
+	}
+	tasks := []engine.Task{engine.Update{Rows: c.rows, Prog: prog}}
+	if k.adapts() {
+		tasks = c.follow(e, k, g, pull)
+	}
+	if t == 0 {
+		return append(tasks, engine.Update{Rows: c.rows, Prog: []engine.Lin{mean}})
 	}
 	sigma := make([]float32, len(keys))
 	for i := range sigma {
 		sigma[i] = float32(t * math.Sqrt(2*float64(c.eta)))
 	}
-	return []engine.Task{engine.Update{Rows: c.rows, Prog: prog}, engine.Perturb{X: c.y, Sigma: sigma, Keys: keys}, engine.Update{Rows: c.rows, Prog: []engine.Lin{mean}}}
+	return append(tasks, engine.Perturb{X: c.y, Sigma: sigma, Keys: keys}, engine.Update{Rows: c.rows, Prog: []engine.Lin{mean}})
+}
+
+// follow is the step of y by another optimiser than SGD, and the pull.
+func (c inner) follow(e *Env, k Values, g engine.Mat, pull float32) (tasks []engine.Task) {
+	d := k.descent("eta", "momentum")
+	d.eta = c.eta
+	for _, r := range c.rows {
+		x, y, g := c.x.Sub(r, 1), c.y.Sub(r, 1), g.Sub(r, 1)
+		to := Assign(g, T(1, g), T(pull, y), T(-pull, x))
+		if c.outside {
+			to = Assign(y, T(1-float32(c.eta*pull), y), T(c.eta*pull, x))
+		}
+		tasks = append(tasks, e.follow(d, y, c.first+r, g, to)...)
+	}
+	return tasks
 }
 
 // innerBlocks are the iterates that outlive a round: in a cycle of more than slice steps.

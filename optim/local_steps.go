@@ -50,8 +50,13 @@ func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engin
 
 // descend is a step of one member's x by the optimiser.
 func (e *Env) descend(k Values) func(r engine.Row, g engine.Mat) []engine.Task {
+	return e.descendBy(k.descent("eta", "momentum"))
+}
+
+// descendBy is descend by numbers of one's own.
+func (e *Env) descendBy(d descent) func(r engine.Row, g engine.Mat) []engine.Task {
 	x := e.Block(BlockX)
-	return func(r engine.Row, g engine.Mat) []engine.Task { return e.follow(k, x, r, g) }
+	return func(r engine.Row, g engine.Mat) []engine.Task { return e.follow(d, x.Sub(r, 1), r, g) }
 }
 
 // localSteps takes h steps of the optimiser on some members, with g as cohortScratch; last receives their last losses,
@@ -86,23 +91,20 @@ func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps
 	return nil
 }
 
-// adamSteps takes so many steps of AdamW on every member's x, each with moments and a count of its own.
-func (e *Env) adamSteps(ctx context.Context, k Values, steps int, loss []float32) error {
-	n, x, m, v, t := len(e.Mine), e.Block(BlockX), e.Block(BlockM1), e.Block(BlockV), e.Record(BlockT)
-	s := e.step(k, x, engine.Rows(n), e.cohortScratch(n), loss)
-	s.Decay = 0 // AdamW's own is decoupled
-	return advance(ctx, e, s, steps, func(r engine.Row, g engine.Mat) []engine.Task {
-		t.URow(r)[0]++
-		return []engine.Task{engine.Adam{X: x.Sub(r, 1), M: m.Sub(r, 1), V: v.Sub(r, 1), G: g, Rows: engine.Rows(1),
-			Eta: k.F("eta_in"), B1: 0.9, B2: 0.999, Eps: 1e-8, WD: k.F("decay"), T: t.URow(r)[0]}}
-	})
+// innerSteps takes so many steps of an inner optimiser on every member's x, each with moments and a count of its own.
+func (e *Env) innerSteps(ctx context.Context, k Values, steps int, loss []float32) error {
+	n := len(e.Mine)
+	s := e.step(k, e.Block(BlockX), engine.Rows(n), e.cohortScratch(n), loss)
+	return advance(ctx, e, s, steps, e.descendBy(k.descent("eta_in", "momentum_in")))
 }
 
-// Knobs of AdamW within a cycle.
-var (
-	knobEtaAdam   = Knob{Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of AdamW", Min: 0, Max: 100, Default: 0.001, Scale: Log}
-	knobDecayAdam = Knob{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "decoupled decay: every inner step shrinks x by eta_in*decay*x", Min: 0, Max: 1, Scale: Log}
-)
+// innerKnobs are those of an inner optimiser, AdamW where nothing else is said: what innerSteps reads.
+var innerKnobs = append([]Knob{
+	{Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner optimiser", Min: 0, Max: 100, Default: 0.001, Scale: Log},
+	knobOptimiser.Choosing("adamw"),
+	{Name: "momentum_in", Label: "μ_in", Title: "inner momentum", Doc: "momentum of the inner optimiser where it is SGD or Muon", Min: 0, Max: 0.9999, Default: 0.9},
+	{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "of AdamW and Muon decoupled: every inner step shrinks x by eta_in*decay*x; of the others part of the gradient", Min: 0, Max: 1, Scale: Log},
+}, optimiserKnobs[1:]...)
 
 // knobH is the steps between two communications.
 var knobH = Knob{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before it communicates (H in the sources)", Min: 1, Max: 10000, Default: 1, Integer: true, Scale: Log}

@@ -21,7 +21,7 @@ Post-local SGD: in the first warmup rounds, counted in the block warm, every ste
 
     g = mean_a grad f(x^a);  x^a <- x^a - eta*Nes(m^a, g)      one step a round
 
-optimiser adam or adamw takes Adam's step in place of Nes's; its moments, like momentum, stay with the replica.
+optimiser adam, adamw or muon takes its step in place of Nes's; moments, like momentum, stay with the replica.
 
 A round is h steps and an averaging while h is at most slice, else slice steps; the phase block counts. Momentum stays with
 the replica. The centre is mean_a x.
@@ -104,8 +104,9 @@ func localSGDWarmStep(ctx context.Context, e *Env, k Values, g, mean engine.Mat,
 		return e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: Nesterov(x, e.Block(BlockM), mean, k.F("eta"), k.F("momentum"))})
 	}
 	var tasks []engine.Task
+	d := k.descent("eta", "momentum")
 	for _, r := range rows {
-		tasks = append(tasks, e.follow(k, x, r, mean)...)
+		tasks = append(tasks, e.follow(d, x.Sub(r, 1), r, mean)...)
 	}
 	return e.Engine.Do(ctx, tasks...)
 }

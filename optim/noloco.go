@@ -3,6 +3,7 @@ package optim
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -16,12 +17,12 @@ var NoLoCo = &Algorithm{
 	Doc: `Replicas take h steps of AdamW on mini-batches of their own. Then they are paired at random, each once, and a replica's
 outer step follows how far its pair went, and the middle of where its pair had begun:
 
-    x_i <- AdamW(x_i, grad f(x_i); eta_in, b1 = 0.9, b2 = 0.999, decay)      h times
+    x_i <- AdamW(x_i, grad f(x_i); eta_in, beta1, beta2, decay)      h times
     m_i <- momentum*m_i + eta*mean_j(x_j - s_j) + gamma*(mean_j s_j - s_i);  s_i <- s_i + m_i;  x_i <- s_i
 
 with j over the pair, and s where a replica began: its own model, unlike DiLoCo's agreed one. gamma holds the replicas
-together; with an odd number of members one is alone, and its mean is itself. Adam's moments stay with the replica. A
-round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is mean_i s.
+together; with an odd number of members one is alone, and its mean is itself. Adam's moments stay with the replica.
+optimiser puts SGD, Adam or Muon in AdamW's place, with momentum_in that of sgd and muon. A round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is mean_i s.
 Series: loss, and whom each replica was paired with.
 Bytes: a cycle 4M each way for a pair on different workers, and twice as much where gamma is not eta: else s_j is in no
 term and does not travel.
@@ -30,18 +31,18 @@ Deviations: the source routes activations at random between pipeline stages, of 
 0 there, whose inner optimiser is Adam.
 Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of its x; two members are always such a pair.`,
 	Needs: Gradients | Pairs,
-	Knobs: []Knob{
+	Knobs: slices.Concat([]Knob{
 		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "share of how far a pair went that an outer step goes (β in the source)", Min: 0, Max: 100, Default: 0.7, Scale: Log},
-		knobEtaAdam,
+	}, innerKnobs, []Knob{
 		KnobMu.With(0.5),
 		{Name: "gamma", Label: "γ", Title: "pull to the pair", Doc: "share of the way to the middle of where a pair began that an outer step goes", Min: 0, Max: 3, Default: 0.7},
 		knobH.With(32), KnobSlice, KnobB,
-		knobDecayAdam, KnobClip, KnobSplit, KnobParts,
-	},
+		KnobClip, KnobSplit, KnobParts,
+	}),
 	Series: []Series{SeriesLoss, seriesPartner},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM1, false, EnterZero, l), Params(BlockV, false, EnterZero, l), Counter(BlockT, false),
-			Params(BlockBegun, false, EnterCentre, l), Params(BlockMX, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
+			[]Block{Params(BlockBegun, false, EnterCentre, l), Params(BlockMX, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
 	},
 	Check: func(s Shape) error {
 		if len(s.Roster.Members) < 2 {
@@ -77,7 +78,7 @@ type noLoCo struct{}
 func (noLoCo) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	n, shape := len(e.Mine), e.Shape(k)
 	loss, steps := make([]float32, n), shape.sliceSteps("h")
-	if err := e.adamSteps(ctx, k, steps, loss); err != nil {
+	if err := e.innerSteps(ctx, k, steps, loss); err != nil {
 		return Report{}, err
 	}
 	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))

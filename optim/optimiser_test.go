@@ -5,10 +5,14 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/enginetest"
+	"brood/models/native"
 )
 
 // adaptive are the algorithms whose members follow their gradients by an optimiser of one's choice.
-func adaptive() []*Algorithm { return []*Algorithm{DPSGD, LocalSGD, PAPA, SGP, ADPSGD, PopSGD} }
+func adaptive() []*Algorithm {
+	return []*Algorithm{DPSGD, LocalSGD, PAPA, SGP, ADPSGD, PopSGD, Elastic, EASGD, EntropySGD, Parle, PESGD, PBT, DiLoCo, NoLoCo}
+}
 
 // TestOptimisers: steps by Adam and AdamW are those of the equations in float64; weight decay of the first is part of
 // the gradient, and that of the second is not.
@@ -92,7 +96,153 @@ func TestOptimisers(t *testing.T) {
 	}
 }
 
-// TestOptimiserBlocks: every algorithm that lets one choose keeps momentum by default, as logs of before mean it, and
+// matrices is a bowl whose parameters are a wide matrix, a vector and a high matrix.
+func matrices(t *testing.T) *bowl {
+	t.Helper()
+	b := newBowl(t, 22, samples)
+	b.layout.Tensors = []engine.Tensor{{Name: "w", Shape: []int{2, 4}, Len: 8, Cols: 4}, {Name: "b", Shape: []int{2}, Lo: 8, Len: 2, Cols: 2}, {Name: "v", Shape: []int{6, 2}, Lo: 10, Len: 12, Cols: 2}}
+	var err error
+	if b.Vector, err = native.New(b.layout, 1); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestMuon: dp-sgd, DiLoCo (which is MuLoCo then), Elastic-SGD and Parle with Muon are their rules with naive steps of
+// Muon in float64.
+func TestMuon(t *testing.T) {
+	const n = 3
+	step := engine.Muon{Eta: 0.03, Mu: 0.7, WD: 0.1, Share: 0.5, B1: 0.8, B2: 0.95, Eps: 1e-8}
+	knobs := func(eta, mu string, more set) set {
+		s := set{"optimiser": "muon", eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
+		for name, v := range more {
+			s[name] = v
+		}
+		return s
+	}
+	// of is the naive twin of one member.
+	type twin struct{ x, m, v []float64 }
+	steps := 0
+	of := func(b *bowl, w *twin, g []float64) { enginetest.Muon64(&b.layout, w.x, w.m, w.v, g, step, steps) }
+	begin := func(count int) (out []*twin) {
+		x, m := twins(22, count)
+		_, v := twins(22, count)
+		steps = 0
+		for a := range x {
+			out = append(out, &twin{x[a], m[a], v[a]})
+		}
+		return out
+	}
+	mean := func(ws []*twin) []float64 {
+		var rows [][]float64
+		for _, w := range ws {
+			rows = append(rows, w.x)
+		}
+		return average64(rows)
+	}
+	near := func(p *population, block string, ws []*twin) {
+		t.Helper()
+		for a, w := range ws {
+			if far := distance(p.row(block, a), w.x); !(far <= 1e-4) {
+				t.Errorf("%s: %s of member %d is %g from the twin's", p.alg.Name, block, a, far)
+			}
+		}
+	}
+
+	b := matrices(t)
+	p := b.populate(t, DPSGD, n, knobs("eta", "momentum", nil))
+	one, at := begin(1), uint64(0)
+	for range 5 {
+		var gs [][]float64
+		for range n {
+			batch := make([]int32, 4)
+			p.SharedBatch(batch, at)
+			at += 4
+			gs = append(gs, b.gradient(one[0].x, batch))
+		}
+		steps++
+		of(b, one[0], average64(gs))
+	}
+	p.rounds(5)
+	near(p, BlockX, one)
+
+	p = b.populate(t, DiLoCo, n, knobs("eta_in", "momentum_in", set{"h": 3, "slice": 2, "eta": 0.6, "momentum": 0.5}))
+	ws, next := begin(n), p.streams()
+	agreed, outer := begin(1)[0], make([]float64, 22)
+	for range 2 {
+		for range 3 {
+			steps++
+			for a, w := range ws {
+				of(b, w, b.gradient(w.x, next(a)))
+			}
+		}
+		d := mean(ws)
+		for j := range d {
+			d[j] = agreed.x[j] - d[j]
+		}
+		nes(agreed.x, outer, d, 0.6, 0.5)
+		for _, w := range ws {
+			copy(w.x, agreed.x)
+		}
+	}
+	p.rounds(4)
+	near(p, BlockXBar, []*twin{agreed})
+	near(p, BlockX, ws)
+
+	p = b.populate(t, Elastic, n, knobs("eta", "momentum", set{"rho": 2}))
+	ws, next = begin(n), p.streams()
+	for range 5 {
+		r := mean(ws)
+		steps++
+		for a, w := range ws {
+			g := b.gradient(w.x, next(a))
+			for j := range g {
+				g[j] += (w.x[j] - r[j]) / 2
+			}
+			of(b, w, g)
+		}
+	}
+	p.rounds(5)
+	near(p, BlockX, ws)
+
+	p = b.populate(t, Parle, n, knobs("eta_in", "momentum", set{"ell": 3, "eta": 0.4, "gamma": 2, "rho": 3, "alpha": 0.5, "inner": "zeroed"}))
+	ws, next = begin(n), p.streams()
+	outers := make([][]float64, n)
+	for cycle := range 2 {
+		zs := make([][]float64, n)
+		for a, w := range ws {
+			if cycle == 0 {
+				outers[a] = make([]float64, 22)
+			}
+			y := &twin{slices.Clone(w.x), make([]float64, 22), make([]float64, 22)}
+			z := slices.Clone(w.x)
+			for s := range 3 {
+				g := b.gradient(y.x, next(a))
+				for j := range g {
+					g[j] += (y.x[j] - w.x[j]) / 2
+				}
+				steps = s + 1
+				of(b, y, g)
+				for j := range z {
+					z[j] = 0.5*z[j] + 0.5*y.x[j]
+				}
+			}
+			zs[a] = z
+		}
+		r := average64(zs)
+		for a, w := range ws {
+			d := make([]float64, 22)
+			for j := range d {
+				d[j] = w.x[j] - zs[a][j] + (w.x[j]-r[j])/3
+			}
+			nes(w.x, outers[a], d, 0.4, 0.7)
+		}
+	}
+	p.rounds(2)
+	near(p, BlockX, ws)
+}
+
+// TestOptimiserBlocks: every algorithm that lets one choose keeps by default what logs of before mean, and
 // moments where it adapts.
 func TestOptimiserBlocks(t *testing.T) {
 	names := func(a *Algorithm, k Values) (out []string) {
@@ -102,14 +252,19 @@ func TestOptimiserBlocks(t *testing.T) {
 		return out
 	}
 	for _, a := range adaptive() {
-		plain := a.Defaults()
-		if !plain.Is("optimiser", "sgd") || !slices.Contains(names(a, plain), BlockM) || slices.Contains(names(a, plain), BlockV) {
-			t.Errorf("%s: blocks %v by default", a.Name, names(a, plain))
+		first, def := "sgd", a.Defaults()
+		if a == DiLoCo || a == NoLoCo {
+			first = "adamw"
 		}
-		for choice := 1.0; choice <= 2; choice++ {
-			blocks := names(a, plain.With("optimiser", choice))
-			if slices.Contains(blocks, BlockM) || !slices.Contains(blocks, BlockM1) || !slices.Contains(blocks, BlockV) || !slices.Contains(blocks, BlockT) {
-				t.Errorf("%s: blocks %v with optimiser %v", a.Name, blocks, choice)
+		if !def.Is("optimiser", first) {
+			t.Errorf("%s: optimiser %s by default", a.Name, def.Choice("optimiser"))
+		}
+		adam := []string{BlockM1, BlockV, BlockT}
+		for choice, want := range [][]string{{BlockM}, adam, adam, {BlockMuon, BlockMuonV, BlockMuonT}} {
+			for _, name := range []string{BlockM, BlockM1, BlockV, BlockT, BlockMuon, BlockMuonV, BlockMuonT} {
+				if blocks := names(a, def.With("optimiser", float64(choice))); slices.Contains(blocks, name) != slices.Contains(want, name) {
+					t.Errorf("%s: blocks %v with optimiser %d", a.Name, blocks, choice)
+				}
 			}
 		}
 	}

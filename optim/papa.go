@@ -21,7 +21,7 @@ enough to be averaged in the end and different enough for that to be of use:
 A round is h steps and a pull while h is at most slice, else slice steps; the phase block counts. Momentum stays with the
 replica. The centre is mean_a x, whose loss is that of the source's averaged model; its batch-norm statistics are rebuilt.
 Series: loss.
-optimiser adam or adamw takes Adam's step in place of Nes's.
+optimiser adam, adamw or muon takes its step in place of Nes's.
 Bytes: an all-reduce of M values every h steps: data-parallel SGD's, divided by h.
 
 Deviations: the source gives replicas augmentations and regularisations of their own; here their mini-batches differ. It

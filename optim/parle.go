@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -26,7 +27,8 @@ the inner steps.
     y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma);  z <- alpha*z + (1-alpha)*y   ell times
     r = mean_a z;  x <- x - eta*Nes(mx, (x - z) + (x - r)/rho)
 
-thermal adds the Langevin noise of Entropy-SGD to every inner step (0 in the paper). A round is a whole cycle while ell is
+optimiser adam, adamw or muon takes its step in place of Nes's in the inner steps, pull and all, with moments of the
+replica's own; the outer step stays, and the published figures are sgd's. thermal adds the Langevin noise of Entropy-SGD to every inner step (0 in the paper). A round is a whole cycle while ell is
 at most slice, else slice steps of it; the phase block counts. With split below 1, or parts disjoint, replica a sees a
 contiguous window of the permuted training set. The centre is xbar (paper) or mean_a x (arxiv).
 Series: loss, and the coefficients 1/gamma and 1/rho.
@@ -44,15 +46,15 @@ rho*eta_in but for the mean, which is over z and not over x. paper: y is never p
 gamma -> infinity y is plain SGD while tau -> 1 holds x at xbar for ever: it reduces neither to SGD nor, whatever remark 3
 of the source says, to Elastic-SGD.`,
 	Needs: Gradients,
-	Knobs: append([]Knob{
+	Knobs: slices.Concat([]Knob{
 		KnobEta, {Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner steps (variant arxiv)", Min: 0, Max: 100, Default: 0.1, Scale: Log},
-		KnobMu, knobEll, knobGamma.Told("exp:100*(1-1/(2B))/cycle..1"), knobRho.Told("exp:1*(1-1/(2B))/cycle..0.1"), knobAlpha, knobThermal, knobInner,
+		KnobMu}, optimiserKnobs, []Knob{knobEll, knobGamma.Told("exp:100*(1-1/(2B))/cycle..1"), knobRho.Told("exp:1*(1-1/(2B))/cycle..0.1"), knobAlpha, knobThermal, knobInner,
 		Knob{Name: "variant", Title: "variant", Doc: "the SysML form of the rule, or that of the research code", Choices: []string{"paper", "arxiv"}, Max: 1}.Choosing("arxiv"),
 		KnobSlice, KnobWire,
-	}, MemberStream...),
+	}, MemberStream),
 	Series: []Series{SeriesLoss, seriesGamma, seriesRho},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		b := []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l), residual(k, l)}
+		b := slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l), residual(k, l)})
 		if k.Is("variant", "paper") {
 			return append(b, Params(BlockY, false, EnterCentre, l), Params(BlockZ, false, EnterCentre, l), Params(BlockXBar, true, EnterCentre, l))
 		}
@@ -84,7 +86,7 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 	for lo, hi := range cohorts(n) {
 		part := c.part(lo, hi)
 		if phase[0] == 0 {
-			if err := e.Engine.Do(ctx, part.begin(k, !paper)...); err != nil {
+			if err := e.Engine.Do(ctx, part.begin(e, k, !paper)...); err != nil {
 				return Report{}, err
 			}
 		}
@@ -114,7 +116,7 @@ func parleSteps(ctx context.Context, e *Env, k Values, c inner, s Step, steps in
 		for i, r := range s.Rows {
 			keys[i] = e.Rand(noise.Thermal, e.Record(BlockCursor).URow(r)[0], e.Mine[r])
 		}
-		if err := e.Engine.Do(ctx, c.step(k, s.G, keys)...); err != nil {
+		if err := e.Engine.Do(ctx, c.step(e, k, s.G, keys)...); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,8 @@ validation split (never the test set), and each of the worst goes on from one of
     exploit, i among the worst q*n:  x_i, f_i, f'_i <- x_j, f_j, f'_j, j uniform among the best q*n
     explore:                         f_i <- up*f_i or down*f_i, f'_i likewise, a coin each
 
+optimiser adam, adamw or muon takes its step in place of SGD's.
+
 q*n is rounded down, but at least one of two or more. f and f' start between 1/vary and vary, uniform in the logarithm, and are
 the block hyper: turning eta or decay moves all members. A member that was replaced starts at rest, with the batch-norm
 statistics of its source. A round is at most slice steps of the period; the block phase counts. The centre is the best at
@@ -32,15 +34,15 @@ Deviations: the source's members compare when each is ready; here all do at once
 quantile is 0.2.
 Reductions: period beyond the run is independent SGDs of different rates.`,
 	Needs: Gradients | Evaluations,
-	Knobs: slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod,
+	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{knobPeriod,
 		{Name: "quantile", Title: "quantile", Doc: "share of the members that are replaced, and that replace them", Min: 0, Max: 0.5, Default: 0.25},
 		{Name: "up", Title: "factor up", Doc: "what explore multiplies by when its coin is heads", Min: 1, Max: 100, Default: 1.2, Scale: Log},
 		{Name: "down", Title: "factor down", Doc: "what explore multiplies by when its coin is tails", Min: 0.01, Max: 1, Default: 0.8, Scale: Log},
 		knobVary.With(2), knobJudges, KnobSlice}, MemberStream),
 	Series: []Series{SeriesLoss, seriesJudged, SeriesDiversity, seriesMemberEta, seriesParent},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
-			{Name: BlockHyper, Cols: 2, Record: true}, {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockPhase, true)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Stats(false, l),
+			{Name: BlockHyper, Cols: 2, Record: true}, {Name: BlockScore, Cols: 2, Record: true}, Counter(BlockPhase, true)})
 	},
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
@@ -133,7 +135,8 @@ func pbtExploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.
 	for i, c := range l.children {
 		r, from := e.Row(c), got.Sub(engine.Row(i), 1)
 		tasks = append(tasks, engine.Distance{X: x.Sub(r, 1), Centre: from, RMS: distance[i : i+1]},
-			engine.Copy{Dst: engine.RowOf(x, r), Src: engine.All(from)}, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), r)})
+			engine.Copy{Dst: engine.RowOf(x, r), Src: engine.All(from)})
+		tasks = append(tasks, e.rest(k, r)...)
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return l, err

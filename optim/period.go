@@ -45,22 +45,22 @@ func drawFactors(key noise.Key, vary float64) (f [2]float32) {
 	return f
 }
 
-// trainPeriod takes the next steps of the period on all hosted members: Nesterov SGD with eta and decay times factors
-// of a member's own, which are shown where they are varied. over says that the period is over.
+// trainPeriod takes the next steps of the period on all hosted members: the optimiser's, with eta and decay times
+// factors of a member's own, which are shown where they are varied. over says that the period is over.
 func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors func(r engine.Row) [2]float32) (rep Report, over bool, err error) {
 	n, shape, phase := len(e.Mine), e.Shape(k), e.Record(BlockPhase).U
-	x, m, loss, eta, steps := e.Block(BlockX), e.Block(BlockM), make([]float32, n), make([]float32, n), shape.periodSlice()
+	x, loss, eta, steps := e.Block(BlockX), make([]float32, n), make([]float32, n), shape.periodSlice()
 	s := e.step(k, x, engine.Rows(n), e.cohortScratch(n), loss)
 	decay := s.Decay
 	s.Decay = 0 // each has its own
 	update := func(r engine.Row, g engine.Mat) []engine.Task {
-		f, xr := factors(r), x.Sub(r, 1)
-		eta[r] = f[0] * k.F("eta")
-		prog := Nesterov(xr, m.Sub(r, 1), g, eta[r], k.F("momentum"))
+		f, xr, d := factors(r), x.Sub(r, 1), k.descent("eta", "momentum")
+		eta[r] = f[0] * d.eta
+		d.eta, d.decay = eta[r], f[1]*d.decay
 		if decay > 0 {
-			prog = append([]engine.Lin{Assign(g, T(1, g), T(f[1]*decay, xr))}, prog...)
+			return e.follow(d, xr, r, g, Assign(g, T(1, g), T(f[1]*decay, xr)))
 		}
-		return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: prog}}
+		return e.follow(d, xr, r, g)
 	}
 	if err := advance(ctx, e, s, steps, update); err != nil {
 		return rep, false, err

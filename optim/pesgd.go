@@ -26,7 +26,7 @@ parents; the mean of parents of them; or one parent alone (none). With vary abov
 for each period, from 1/vary to vary. With backoff a member that got worse than it was at the last evolution is
 first restored to that, at rest: the block elder, whose fitness is fit. With back-off and an elite of one or more the best
 fitness never falls. A round is at most slice steps of the period; the block phase counts them, cycle the evolutions. A
-child's momentum starts at zero and its batch-norm statistics are its first parent's. The centre is the best at the last
+child's momentum starts at zero, or its moments where optimiser is not sgd, as published, and its batch-norm statistics are its first parent's. The centre is the best at the last
 evolution.
 Series: loss; at evolutions fitness and diversity; with vary the members' learning rates.
 Bytes an evolution: P fitness values to everybody; the rows of parents to workers that host their children, each once. A
@@ -38,11 +38,11 @@ Deviations: the operators are open in the source; each is a knob.
 Reductions: period beyond the run is independent SGDs; crossover none, selection random and mutation 0 with an elite of m is
 ESGD's m-elitism whose rest is drawn at random.`,
 	Needs:  Gradients | Evaluations,
-	Knobs:  slices.Concat([]Knob{KnobEta, KnobMu, knobPeriod}, variation, []Knob{Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, knobStart.Told("own"), KnobSlice}, MemberStream),
+	Knobs:  slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{knobPeriod}, variation, []Knob{Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, knobStart.Told("own"), KnobSlice}, MemberStream),
 	Series: []Series{SeriesLoss, seriesJudged, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, false, k.enter(), l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l),
-			Params(BlockElder, false, EnterCentre, l), {Name: BlockFit, Cols: 2, Record: true}, Counter(BlockPhase, true), Counter(BlockCycle, true)}
+		return slices.Concat([]Block{Params(BlockX, false, k.enter(), l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Stats(false, l),
+			Params(BlockElder, false, EnterCentre, l), {Name: BlockFit, Cols: 2, Record: true}, Counter(BlockPhase, true), Counter(BlockCycle, true)})
 	},
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
@@ -80,7 +80,7 @@ func (pesgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 	}
 	var restart []engine.Task
 	for _, c := range l.children {
-		restart = append(restart, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), e.Row(c))})
+		restart = append(restart, e.rest(k, e.Row(c))...)
 		e.Record(BlockFit).Row(e.Row(c))[fitState] = 2
 	}
 	if err := e.Engine.Do(ctx, restart...); err != nil {
@@ -106,7 +106,7 @@ func pesgdJudge(ctx context.Context, e *Env, k Values) (engine.Host, error) {
 		from, to := x, elder
 		if k.Is("backoff", "on") && f[fitState] == 1 && worse {
 			from, to = elder, x
-			tasks = append(tasks, engine.Fill{Dst: engine.RowOf(e.Block(BlockM), row)})
+			tasks = append(tasks, e.rest(k, row)...)
 		} else {
 			f[fitValue], f[fitState] = now, 1
 		}

@@ -22,7 +22,7 @@ var PopSGD = &Algorithm{
 
 where s is what a member last published: its x at the end of its own last meeting (the block shown), so that nobody waits
 for the other's local steps. h_i is h, or geometric on 1, 2, ... with mean h. Momentum, or the moments
-of optimiser adam and adamw, and batch-norm statistics stay with the member. Only blocking conserves the mean. A round is n/2 meetings (n when one-sided); those of disjoint pairs run at
+of another optimiser, and batch-norm statistics stay with the member. Only blocking conserves the mean. A round is n/2 meetings (n when one-sided); those of disjoint pairs run at
 once, which gives the same bits as one after another. The centre is mean_a x.
 With code lattice8 an exchanged row is one byte an element, decoded against the receiver's own x; a code that wrapped is
 noticed by its checksum and the row is sent again in full.

@@ -20,7 +20,7 @@ step on the model and pushes equal shares of mass and weight to itself and to it
     x_i <- x_i - eta*Nes(m_i, grad f(x_i))
     w_i x_i <- sum_j p*w_j x_j;  w_i <- sum_j p*w_j;  p = 1/(peers+1), j over i itself and those that push to it
 
-optimiser adam or adamw takes Adam's step in place of Nes's (the source's Adam-SGP).
+optimiser adam, adamw or muon takes its step in place of Nes's (adam is the source's Adam-SGP).
 
 The out-peers are 2^a members further round the ring of ids, for peers successive exponents a of those with 2^a < n; a moves
 on by one each round, counted in the phase block. Nobody waits for an answer and the sum of masses is conserved: the centre

@@ -11,7 +11,7 @@ import (
 var (
 	KnobEta = Knob{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size of the gradient update", Min: 0, Max: 100, Default: 0.1, Scale: Log}
 	KnobMu  = Knob{Name: "momentum", Title: "momentum", Doc: "Nesterov momentum mu: buf <- mu*buf + g; step along g + mu*buf", Min: 0, Max: 0.9999, Default: 0.9}
-	KnobWD  = Knob{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "L2 coefficient, added to the gradient unless the optimiser is adamw", Min: 0, Max: 1, Default: 0, Scale: Log}
+	KnobWD  = Knob{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "L2 coefficient, added to the gradient unless the optimiser is adamw or muon", Min: 0, Max: 1, Default: 0, Scale: Log}
 	KnobB   = Knob{Name: "batch", Title: "batch", Unit: "samples", Doc: "samples of one gradient of one member", Min: 1, Max: 1 << 20, Default: 128, Integer: true, Scale: Log}
 
 	KnobClip = Knob{Name: "clip", Title: "gradient clip", Unit: "norm", Doc: "a member's gradient that is longer (by its global norm: Euclidean over all parameters, before weight decay) is scaled down to this; 0 never", Min: 0, Max: 1e6, Default: 0, Scale: Log}

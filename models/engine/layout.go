@@ -8,6 +8,16 @@ type Tensor struct {
 	Len   int
 	Start float32 // of a statistic: its value before any batch
 	Cols  int     // noise is addressed by (tensor, element/Cols, element%Cols); Cols divides Len
+	Table bool    // of an embedding: rows are looked up
+}
+
+// Matrix says whether a step of Muon takes the tensor as a matrix, and of which size: its first dimension by all
+// others, which makes filters of a convolution out x (in*k*k). Vectors and tables of embeddings are none.
+func (t *Tensor) Matrix() (rows, cols int, ok bool) {
+	if t.Table || len(t.Shape) < 2 || t.Shape[0] < 2 || t.Len < 2*t.Shape[0] {
+		return 0, 0, false
+	}
+	return t.Shape[0], t.Len / t.Shape[0], true
 }
 
 // Layout describes the flat vectors of a model: Params elements of parameters, Stats elements of batch-norm statistics.

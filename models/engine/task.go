@@ -234,6 +234,7 @@ func (Finite) task()      {}
 func (Digest) task()      {}
 func (Update) task()      {}
 func (Adam) task()        {}
+func (Muon) task()        {}
 func (NaturalStep) task() {}
 func (Perturb) task()     {}
 func (Crossover) task()   {}

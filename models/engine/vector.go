@@ -13,6 +13,12 @@ func (l *Layout) Vector(t Task, held func(Mat) bool) error {
 	case Adam:
 		c.task = "adam"
 		c.adam(&t)
+	case Muon:
+		c.task = "muon"
+		c.adam(&Adam{X: t.X, M: t.M, V: t.V, G: t.G, Rows: t.Rows, T: t.T})
+		if t.X.Cols != l.Params {
+			c.fault("x has %d columns, want %d", t.X.Cols, l.Params)
+		}
 	case NaturalStep:
 		c.task = "natural step"
 		c.single("x", t.X, t.X.Cols)

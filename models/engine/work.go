@@ -15,12 +15,14 @@ type Work struct {
 	Rows   int // whose parameters are evaluated at once
 	Scores int // samples that each is evaluated on, with given statistics
 	Own    int // the same with the batch's own statistics, and of Statistics
+
+	Muon bool // steps of Muon
 }
 
 // Max is the work of both.
 func (w Work) Max(o Work) Work {
 	out := Work{Members: max(w.Members, o.Members), Gradients: max(w.Gradients, o.Gradients), Candidates: max(w.Candidates, o.Candidates),
-		Antithetic: w.Antithetic && o.Antithetic, Batch: max(w.Batch, o.Batch), Sums: max(w.Sums, o.Sums), Noise: w.Noise, Rows: max(w.Rows, o.Rows), Scores: max(w.Scores, o.Scores), Own: max(w.Own, o.Own)}
+		Antithetic: w.Antithetic && o.Antithetic, Batch: max(w.Batch, o.Batch), Sums: max(w.Sums, o.Sums), Noise: w.Noise, Rows: max(w.Rows, o.Rows), Scores: max(w.Scores, o.Scores), Own: max(w.Own, o.Own), Muon: w.Muon || o.Muon}
 	switch {
 	case w.Candidates == 0:
 		out.Antithetic = o.Antithetic

@@ -28,6 +28,7 @@ func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads 
 		t.Run("noise that does not fit", v.noiseErrors)
 		t.Run("perturb", v.perturb)
 		t.Run("adam", v.adam)
+		t.Run("muon", v.muon)
 		t.Run("natural step", v.naturalStep)
 		t.Run("crossover", v.crossover)
 		t.Run("distance", v.distance)
@@ -395,6 +396,8 @@ func (v *vector) errors(t *testing.T) {
 		"noise columns":    engine.NoiseSum{Dst: engine.All(thin.Sub(0, 1)), Key: key},
 		"sigmas":           engine.Perturb{X: x, Sigma: []float32{1}, Keys: make([]noise.Key, 2)},
 		"adam step 0":      engine.Adam{X: x, M: x, V: x, G: x, Rows: two},
+		"muon step 0":      engine.Muon{X: x, M: x, V: x, G: x, Rows: two},
+		"muon columns":     engine.Muon{X: thin, M: thin, V: thin, G: thin, Rows: two, T: 1},
 		"adam columns":     engine.Adam{X: x, M: thin, V: x, G: x, Rows: two, T: 1},
 		"natural rows":     engine.NaturalStep{X: x, S: one, G: one, H: one},
 		"natural columns":  engine.NaturalStep{X: one, S: one, G: thin.Sub(0, 1), H: one},

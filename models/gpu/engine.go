@@ -208,6 +208,8 @@ func (e *Engine) do(t engine.Task) error {
 	switch t := t.(type) {
 	case engine.Update, engine.Adam: // of no rows, or no statements: the others are done together
 		return nil
+	case engine.Muon:
+		return e.muon(t)
 	case engine.NaturalStep:
 		return e.naturalStep(t)
 	case engine.Sum:

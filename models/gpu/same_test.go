@@ -113,14 +113,24 @@ func TestVectorsHaveTheSameBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newTwins(t, net(t, "[1,28,28]", 10, "flatten", "dense out=33", "relu", "dense out=10"), set)
+	w := newTwins(t, net(t, "[1,28,28]", 10, "flatten", "dense out=33", "relu", "dense out=40", "relu", "dense out=10"), set)
 	w.vectors()
+}
+
+// TestMuonOfLargeMatrices: products that are added are cut where the processor cuts them.
+func TestMuonOfLargeMatrices(t *testing.T) {
+	w := newTwins(t, net(t, "[1,33,33]", 3, "flatten", "dense out=1030", "relu", "dense out=3"), enginetest.Toy(t, 1, 33, 33))
+	p := w.m.Layout.Params
+	x, m, v, g := w.mat(1, p, 1), w.mat(1, p, 0), w.mat(1, p, 0), w.mat(1, p, 1)
+	w.same("muon", func(ms []engine.Mat) ([]engine.Task, func() any) {
+		return []engine.Task{engine.Muon{X: ms[x], M: ms[m], V: ms[v], G: ms[g], Rows: engine.Rows(1), Eta: 0.02, Mu: 0.9, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, T: 1}}, nil
+	})
 }
 
 // vectors compares the tasks that need no model.
 func (w *twins) vectors() {
 	p := w.m.Layout.Params
-	a, b, one, s := w.mat(5, p, 1), w.mat(5, p, 1e-3), w.mat(1, p, 1), w.mat(1, p, 1e20)
+	a, b, one, s, v := w.mat(5, p, 1), w.mat(5, p, 1e-3), w.mat(1, p, 1), w.mat(1, p, 1e20), w.mat(5, p, 0)
 	rows := []engine.Row{4, 0, 2}
 	w.same("programme", func(m []engine.Mat) ([]engine.Task, func() any) {
 		return []engine.Task{engine.Update{Rows: rows, Prog: []engine.Lin{
@@ -189,6 +199,12 @@ func (w *twins) vectors() {
 			engine.NaturalStep{X: m[one], S: m[s], G: m[a].Sub(1, 1), H: m[b].Sub(0, 1), Lo: 7, Hi: p - 3, Eta: 0.3, Rate: 2},
 			engine.NaturalStep{X: m[a].Sub(2, 1), S: m[one], G: m[a].Sub(1, 1), H: m[s], Hi: p, Eta: 0.3, Rate: 2},
 			engine.Product{Dst: m[a], A: m[a], B: m[one]}}, nil
+	})
+	w.same("muon", func(m []engine.Mat) ([]engine.Task, func() any) {
+		step := func(g engine.Mat, t uint64) engine.Muon {
+			return engine.Muon{X: m[a], M: m[b], V: m[v], G: g, Rows: rows, Eta: 0.02, Mu: 0.9, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, WD: 0.1, T: t}
+		}
+		return []engine.Task{step(m[one], 1), step(m[a], 2)}, nil
 	})
 	wide := w.mat(5, 20*1024+7, 1)
 	small, hurt := w.mat(4, 5000, 1), w.mat(3, 2049, 1e-38)

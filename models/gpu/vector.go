@@ -32,7 +32,10 @@ func (e *Engine) product(t engine.Product) error {
 }
 
 // adam is Adam with decoupled weight decay, see models/native/adam.go, of tasks that differ in their rows alone.
-func (e *Engine) adam(tasks []engine.Adam) error {
+func (e *Engine) adam(tasks []engine.Adam) error { return e.adamSpan(tasks, 0, tasks[0].X.Cols) }
+
+// adamSpan is adam of columns [lo, hi).
+func (e *Engine) adamSpan(tasks []engine.Adam, lo, hi int) error {
 	b, rows, t := new(batch), 0, &tasks[0]
 	list := b.list()
 	for _, t := range tasks {
@@ -43,13 +46,13 @@ func (e *Engine) adam(tasks []engine.Adam) error {
 			}
 		}
 	}
-	args := []any{wordsHere{}, list, uint32(t.X.Cols)}
+	args := []any{wordsHere{}, list, uint32(t.X.Cols), uint32(lo), uint32(hi - lo)}
 	for _, m := range []engine.Mat{t.X, t.M, t.V, t.G} {
 		at, _ := behind(m)
 		args = append(args, at)
 	}
 	c1, c2 := t.Corrections()
-	return e.issue(b.launch("adam", t.X.Cols, rows, append(args, t.B1, t.B2, 1-t.B1, 1-t.B2, c1, c2, t.Eta, t.Eps, t.Eta*t.WD)...))
+	return e.issue(b.launch("adam", hi-lo, rows, append(args, t.B1, t.B2, 1-t.B1, 1-t.B2, c1, c2, t.Eta, t.Eps, t.Eta*t.WD)...))
 }
 
 // rowIn is row r of a matrix, or its only row, counted from where its memory begins.

@@ -73,9 +73,9 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 			s, more := e.sumBytes(w, p.k)
 			bytes, keep = bytes+s, keep.Max(more)
 		}
-		bytes += keep.Bytes()
+		bytes += keep.Max(e.muonRoom(w, i)).Bytes()
 	}
-	return bytes + sumIDs(w)
+	return bytes + e.muonBytes(w) + sumIDs(w)
 }
 
 // sight is the samples that a pass of candidates loads at once.
@@ -157,16 +157,17 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 	return bytes + 4*int64(floats), keep
 }
 
-// Room predicts the bytes that all threads hold once they have added up noise.
+// Room predicts the bytes that all threads hold once they have added up noise and taken steps of Muon.
 func (v *Vector) Room(w engine.Work) (bytes int64) {
-	if w.Sums == 0 {
-		return 0
+	for i, k := range v.lanes {
+		keep := v.muonRoom(w, i)
+		if w.Sums > 0 {
+			s, more := v.sumBytes(w, k.Kernels)
+			bytes, keep = bytes+s+v.factorBytes(w.Noise), keep.Max(more)
+		}
+		bytes += keep.Bytes()
 	}
-	for _, k := range v.lanes {
-		s, keep := v.sumBytes(w, k.Kernels)
-		bytes += s + v.factorBytes(w.Noise) + keep.Bytes()
-	}
-	return bytes + sumIDs(w)
+	return bytes + v.muonBytes(w) + sumIDs(w)
 }
 
 // sumIDs is what a Vector keeps of the candidates in a sum: ids, weights and, of noise of whole numbers, whole weights.

@@ -31,6 +31,7 @@ var works = []engine.Work{
 	{Members: 1, Gradients: 32},
 	{Members: 3, Gradients: 75, Rows: 1, Scores: 40},
 	{Members: 2, Gradients: 32, Rows: 1, Scores: 190, Own: 120},
+	{Members: 2, Gradients: 4, Muon: true},
 	{Candidates: 1, Batch: 64},
 	{Candidates: 8, Antithetic: true, Batch: 130, Rows: 1, Scores: 64},
 	{Candidates: 8, Antithetic: true, Batch: 130, Noise: engine.Noise{Integer: true}},
@@ -143,6 +144,9 @@ func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engi
 	var tasks []engine.Task
 	if w.Gradients > 0 {
 		tasks = append(tasks, g)
+	}
+	if w.Muon {
+		tasks = append(tasks, engine.Muon{X: g.X, M: g.G, V: g.G, G: g.G, Rows: engine.Rows(2), T: 1})
 	}
 	if w.Candidates > 0 {
 		c := engine.Candidates{Noise: w.Noise, Theta: x, Sigma: 0.01, Antithetic: w.Antithetic, Batches: many(1, w.Batch), Fitness: make([]float32, w.Candidates)}

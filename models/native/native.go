@@ -37,6 +37,7 @@ type Vector struct {
 	ids    []uint32
 	scale  []float32
 	whole  []int32
+	polar  polar
 }
 
 // lane is one thread's kernels, the operands of its present statement, those of its present sum and the factors of its
@@ -107,6 +108,8 @@ func (v *Vector) do(t engine.Task) error {
 		return v.update(t)
 	case engine.Adam:
 		return v.adam(t)
+	case engine.Muon:
+		return v.muon(t)
 	case engine.NaturalStep:
 		return v.naturalStep(t)
 	case engine.Sum:

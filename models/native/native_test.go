@@ -51,6 +51,34 @@ func TestVectorContract(t *testing.T) {
 	})
 }
 
+// TestMuonHasTheSameBits: on every twin, with any threads.
+func TestMuonHasTheSameBits(t *testing.T) {
+	l := odd()
+	var want [][32]byte
+	twins(t, func(t *testing.T, twin kernel.Twin) {
+		for threads := 1; threads <= 3; threads++ {
+			v, err := NewTwin(l, threads, twin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, m, g, hash := ram.New(1, l.Params), ram.New(1, l.Params), ram.New(1, l.Params), make([][32]byte, 1)
+			for i := range flat(g) {
+				flat(g)[i] = float32(noise.Key{Seed: 2}.Gauss(i))
+			}
+			step := engine.Muon{X: x, M: m, V: ram.New(1, l.Params), G: g, Rows: engine.Rows(1), Eta: 0.02, Mu: 0.95, WD: 0.1, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, T: 1}
+			if err := v.Do(context.Background(), step, step, engine.Digest{X: x, Hash: hash}); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = hash
+			}
+			if hash[0] != want[0] {
+				t.Errorf("%d threads: %x, want %x", threads, hash[0], want[0])
+			}
+		}
+	})
+}
+
 // TestContract is the contract of engines: all of it for the best twin, and a part for others, as long as BROOD_LONG
 // does not ask for more.
 func TestContract(t *testing.T) {
@@ -130,6 +158,7 @@ func TestNoAllocations(t *testing.T) {
 	tasks := []engine.Task{
 		engine.Update{Rows: engine.Rows(2), Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -1, Src: g}}}}},
 		engine.Adam{X: x, M: x, V: g, G: g, Rows: engine.Rows(2), T: 1},
+		engine.Muon{X: x, M: x, V: g, G: g, Rows: engine.Rows(2), T: 1},
 		engine.NaturalStep{X: x.Sub(0, 1), S: x.Sub(1, 1), G: g.Sub(0, 1), H: g.Sub(1, 1), Hi: g.Cols},
 		engine.NoiseSum{Dst: engine.All(x.Sub(0, 1)), Weights: []float32{1}, IDs: []engine.Member{1}, Key: noise.Key{Seed: 1}},
 	}
@@ -139,7 +168,7 @@ func TestNoAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}); n > 10 {
-		t.Errorf("%v allocations for four tasks, want a few headers at most", n)
+		t.Errorf("%v allocations for five tasks, want a few headers at most", n)
 	}
 }
 

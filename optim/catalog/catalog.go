@@ -14,6 +14,7 @@ import (
 func All() []*optim.Algorithm {
 	return []*optim.Algorithm{
 		optim.DPSGD,
+		optim.DeMo,
 		optim.BGD,
 		optim.Elastic,
 		optim.EASGD,
@@ -22,12 +23,14 @@ func All() []*optim.Algorithm {
 		optim.LocalSGD,
 		optim.DiLoCo,
 		optim.NoLoCo,
+		optim.SparseLoCo,
 		optim.PAPA,
 		optim.SGP,
 		optim.ADPSGD,
 		optim.PopSGD,
 		optim.OpenAIES,
 		optim.SNES,
+		optim.SepCMA,
 		optim.ARS,
 		optim.HybridES,
 		optim.GA,

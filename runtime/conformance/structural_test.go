@@ -15,6 +15,9 @@ func TestStructuralKnobs(t *testing.T) {
 		set [][2]string
 	}{
 		{Rig{Algorithm: "parle"}, [][2]string{{"variant", "paper"}, {"variant", "arxiv"}}},
+		{Rig{Algorithm: "dp-sgd"}.With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "adamw"}, {"optimiser", "muon"}, {"optimiser", "sgd"}}},
+		{Rig{Algorithm: "parle"}.With("eta_in", "0.02").With("slice", "2"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}, {"optimiser", "adam"}}},
+		{Rig{Algorithm: "pesgd"}.With("period", "0.05").With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}}},
 		{Rig{Algorithm: "popsgd"}, [][2]string{{"mode", "non-blocking"}, {"code", "lattice8"}, {"mode", "blocking"}}},
 		{Rig{Algorithm: "entropy-sgd"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}}},
 		{Rig{Algorithm: "openai-es"}, [][2]string{{"optimiser", "sgd"}, {"distribution", "semi"}, {"optimiser", "adam"}, {"distribution", "chromosome"}}},

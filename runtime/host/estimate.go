@@ -277,6 +277,9 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		{all.terms, 3, n, n, func(int) engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
 		}},
+		{all.muon, 1, n, n, func(int) engine.Task {
+			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
+		}},
 		{all.normals, 1, min(few, most.Sums), most.Sums, func(n int) engine.Task {
 			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
 		}},

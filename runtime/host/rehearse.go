@@ -24,13 +24,14 @@ type effort struct {
 	terms         float64
 	normals       float64 // drawn outside candidates, as multiples of the parameters
 	digests       float64 // likewise
+	muon          float64 // steps of Muon
 	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
 	most          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
 }
 
 // dummy is the width of the parameters in a rehearsal: small, and no other width occurs.
@@ -111,6 +112,9 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			}
 		case engine.Adam:
 			c.terms += 8 * float64(len(t.Rows))
+		case engine.Muon:
+			c.muon += float64(len(t.Rows))
+			c.most = c.most.Max(engine.Work{Muon: true})
 		case engine.NaturalStep:
 			c.terms += 6 * float64(t.Hi-t.Lo) / c.width
 		case engine.Sum:

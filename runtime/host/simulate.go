@@ -21,12 +21,12 @@ import (
 )
 
 // Prices are the seconds that units of work take on this machine: a sample of a gradient, of a score, of a candidate; a
-// parameter's worth of reading or writing all of them; the normals of all of them, and their digest.
-type Prices struct{ Gradient, Score, Candidate, Term, Normal, Digest float64 }
+// parameter's worth of reading or writing all of them; the normals of all of them, their digest, and a step of Muon.
+type Prices struct{ Gradient, Score, Candidate, Term, Normal, Digest, Muon float64 }
 
 // of is what an effort costs.
 func (p Prices) of(e effort) float64 {
-	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms + p.Normal*e.normals + p.Digest*e.digests
+	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms + p.Normal*e.normals + p.Digest*e.digests + p.Muon*e.muon
 }
 
 // Prices times each kind of work that a round of the job, its probes and its tests have, with all threads at it.
@@ -56,6 +56,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 		{all.candidates, func(e *effort) { e.candidates = many }, &p.Candidate},
 		{all.terms, func(e *effort) { e.terms = many }, &p.Term},
 		{all.normals, func(e *effort) { e.normals = many }, &p.Normal},
+		{all.muon, func(e *effort) { e.muon = many }, &p.Muon},
 	} {
 		if x.amount == 0 {
 			continue

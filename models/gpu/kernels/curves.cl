@@ -1,11 +1,11 @@
 // Adam: m = b1*m + d1*g; v = b2*v + d2*g^2; x = x - wd*x - eta*(c1*m)/(sqrt(c2*v) + eps), from the left.
-// Words are, for each entry, its rows of x, m, v and g.
-__kernel void adam(__global const uint *words, uint list, uint n, __global float *x, __global float *m, __global float *v,
+// Words are, for each entry, its rows of x, m, v and g, of n columns each, of which some from lo on take the step.
+__kernel void adam(__global const uint *words, uint list, uint n, uint lo, uint some, __global float *x, __global float *m, __global float *v,
 	__global const float *g, float b1, float b2, float d1, float d2, float c1, float c2, float eta, float eps, float wd)
 {
-	ulong i = COLUMN;
+	ulong i = lo + COLUMN;
 	__global const uint *rows = words + list + 4 * ENTRY;
-	if (i >= n)
+	if (COLUMN >= some)
 		return;
 	x += (ulong)rows[0] * n + i;
 	m += (ulong)rows[1] * n + i;

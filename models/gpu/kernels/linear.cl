@@ -136,3 +136,16 @@ __kernel void rows(__global const uint *words, uint list, __global float *d, ulo
 	if (COLUMN < step)
 		d[ENTRY * step + COLUMN] = x[ROW(words, list) * stepx + COLUMN];
 }
+
+// d = a*x + b*y, each product rounded; a*x alone where only says so.
+__kernel void blend(__global float *d, ulong at, float a, __global const float *x, ulong atx, float b, __global const float *y, ulong aty,
+	uint only, ulong n)
+{
+	ulong i = COLUMN;
+	if (i >= n)
+		return;
+	float s = a * x[atx + i];
+	if (!only)
+		s = s + b * y[aty + i];
+	d[at + i] = s;
+}

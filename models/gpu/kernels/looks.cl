@@ -62,3 +62,10 @@ __kernel void zeros(__global uint *d, ulong at, ulong n)
 	if (COLUMN < n)
 		d[at + COLUMN] = 0;
 }
+
+// x over its norm, whose square is in sums.
+__kernel void unit(__global float *x, ulong n, __global const double *sums)
+{
+	if (COLUMN < n)
+		x[COLUMN] = (float)(1.0 / (sqrt(sums[0]) + 1e-7)) * x[COLUMN];
+}

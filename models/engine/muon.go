@@ -1,0 +1,55 @@
+package engine
+
+import "math"
+
+// Muon is one step per row by Muon (Jordan, Jin, Boza, You, Cesista, Newhouse, Bernstein: Muon: an optimizer for hidden
+// layers in neural networks, 2024). For each tensor that is a matrix (Tensor.Matrix), of R rows and C columns:
+//
+//	M <- Mu*M + (1-Mu)*G;  U = Mu*M + (1-Mu)*G                      Nesterov's form
+//	U <- U / (||U|| + 1e-7), the norm that of Frobenius
+//	U <- a*U + (b*A + c*A*A) U with A = U U', or from the right with A = U' U where R > C      SchulzSteps times
+//	X <- (1 - Eta*WD)*X - Eta*sqrt(max(1, R/C))*U
+//
+// The polynomial brings singular values near 1, to within a third or so: U is about the orthogonal factor of the
+// momentum. The factor of the last line is that of the source's code; others scale by 0.2*sqrt(max(R, C)) (Liu et al.,
+// 2025) and take another Eta. All other tensors take the step Vectors.
+type Muon struct {
+	X, M, V, G Mat
+	Rows       []Row
+	Eta, Mu    float32 // of matrices
+	WD         float32
+	T          uint64 // steps, this one included
+	// of vectors: the share of Eta that is their rate, and AdamW's decays and epsilon
+	Share, B1, B2, Eps float32
+}
+
+// Schulz are the coefficients a, b and c of the polynomial, and SchulzSteps how often it is taken.
+var Schulz = [3]float32{3.4445, -4.7750, 2.0315}
+
+// SchulzSteps is the iterations of Newton and Schulz in a step.
+const SchulzSteps = 5
+
+// Vectors is the step of all that is no matrix: AdamW.
+func (t *Muon) Vectors() Adam {
+	return Adam{X: t.X, M: t.M, V: t.V, G: t.G, Rows: t.Rows, Eta: t.Eta * t.Share, B1: t.B1, B2: t.B2, Eps: t.Eps, WD: t.WD, T: t.T}
+}
+
+// Factors are what X and the orthogonal U of a matrix of these sizes are multiplied by before they are added.
+func (t *Muon) Factors(rows, cols int) (keep, step float32) {
+	scale := float32(math.Sqrt(max(1, float64(rows)/float64(cols))))
+	return 1 - float32(t.Eta*t.WD), -float32(t.Eta * scale)
+}
+
+// Inverse is what a matrix whose elements' squares add up to so much is multiplied by before the first iteration.
+func (*Muon) Inverse(squares float64) float32 { return float32(1 / (math.Sqrt(squares) + 1e-7)) }
+
+// MuonFloats is what a step of Muon on a layout needs beside: two copies of its largest matrix, and two squares of the
+// largest smaller side.
+func (l *Layout) MuonFloats() (matrix, square int) {
+	for i := range l.Tensors {
+		if r, c, ok := l.Tensors[i].Matrix(); ok {
+			matrix, square = max(matrix, r*c), max(square, min(r, c)*min(r, c))
+		}
+	}
+	return matrix, square
+}

@@ -1,0 +1,98 @@
+package optim
+
+import (
+	"math"
+	"testing"
+)
+
+// cosines64 is the orthonormal cosine transform of type II of each chunk of v, by its definition, or its inverse.
+func cosines64(v []float64, chunk int, back bool) []float64 {
+	out := make([]float64, len(v))
+	for lo := 0; lo < len(v); lo += chunk {
+		n := min(chunk, len(v)-lo)
+		for k := range n {
+			scale := math.Sqrt(2 / float64(n))
+			if k == 0 {
+				scale = math.Sqrt(1 / float64(n))
+			}
+			for i := range n {
+				c := scale * math.Cos(math.Pi*(float64(i)+0.5)*float64(k)/float64(n))
+				if back {
+					out[lo+i] += c * v[lo+k]
+				} else {
+					out[lo+k] += c * v[lo+i]
+				}
+			}
+		}
+	}
+	return out
+}
+
+// DeMo, algorithm 1, by the signs of the mean or by the mean.
+func TestDeMo(t *testing.T) {
+	for _, c := range []struct{ step, values string }{{"sign", "float32"}, {"mean", "float32"}, {"mean", "2bit"}} {
+		p := newBowl(t, cols, samples).populate(t, DeMo, 3, set{"eta": 0.02, "beta": 0.8, "chunk": 8, "keep": 3, "step": c.step, "values": c.values, "decay": 0.1, "batch": 4})
+		x, _ := twins(cols, 1)
+		_, ms := twins(cols, 3)
+		next := p.streams()
+		for range 8 {
+			var sent [][]float64
+			for a := range ms {
+				g := p.bowl.gradient(x[0], next(a))
+				for j := range g {
+					ms[a][j] = 0.8*ms[a][j] + g[j]
+				}
+				said := sparse64(p.Layout, cosines64(ms[a], 8, false), 8, 3, c.values == "float32")
+				for j, q := range cosines64(said, 8, true) {
+					ms[a][j] -= q
+				}
+				sent = append(sent, said)
+			}
+			for j, d := range cosines64(average64(sent), 8, true) {
+				if c.step == "sign" {
+					d = math.Copysign(1, d)
+				}
+				x[0][j] = (1-0.02*0.1)*x[0][j] - 0.02*d
+			}
+		}
+		p.rounds(8)
+		p.same(BlockX, x...)
+		p.same(BlockM, ms...)
+	}
+}
+
+// To send all cosines leaves no momentum behind: for any beta it is SGD on the mean of the members' gradients.
+func TestDeMoOfAllIsDataParallel(t *testing.T) {
+	b := newBowl(t, cols, samples)
+	all := b.populate(t, DeMo, 3, set{"eta": 0.05, "beta": 0.9, "chunk": 8, "keep": 8, "step": "mean", "batch": 4})
+	parallel := b.populate(t, LocalSGD, 3, set{"warmup": 1e9, "eta": 0.05, "momentum": 0, "batch": 4})
+	all.rounds(10)
+	parallel.rounds(10)
+	if far := distance(all.centre(), parallel.centre()); far > 1e-5 {
+		t.Errorf("the centres are %g apart", far)
+	}
+	few := b.populate(t, DeMo, 3, set{"eta": 0.05, "beta": 0.9, "chunk": 8, "keep": 7, "step": "mean", "batch": 4})
+	few.rounds(10)
+	if far := distance(few.centre(), parallel.centre()); far < 1e-4 {
+		t.Errorf("with one cosine of eight missing the centre is %g from SGD's: the test sees nothing", far)
+	}
+}
+
+// The transform and its inverse are each other's, for chunks of any length.
+func TestCosines(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 7, 64, 100} {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(start(i))
+		}
+		code, was, bases := sparseOf(cut(n), 64, 1, true), doubles(v), map[int][]float64{}
+		code.transform(v, false, bases)
+		if far := distance(doubles(v), cosines64(was, 64, false)); far > 1e-6 {
+			t.Errorf("%d values: cosines are %g from their definition", n, far)
+		}
+		code.transform(v, true, bases)
+		if far := distance(doubles(v), was); far > 1e-6 {
+			t.Errorf("%d values: the way back ends %g beside", n, far)
+		}
+	}
+}
