@@ -28,7 +28,7 @@ const (
 	sumFor    = 25 * time.Millisecond // a batch of summaries: then a frame may be drawn
 	sumMost   = 512
 	agedAfter = 5 * time.Second // of a summary in view
-	patience  = 20 // what takes so long is done again after so many times as long
+	patience  = 20              // what takes so long is done again after so many times as long
 )
 
 // poll asks for what the screen lacks while it is shown.
