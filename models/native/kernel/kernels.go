@@ -28,7 +28,7 @@ type Kernels struct {
 	segment      [5]int32 // of RowDots
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32
-	edge         edge
+	edge         *edge // of twins without masks
 }
 
 // isa is what an instruction set supplies. Arguments are passed in structs that live in Kernels, because a call through
@@ -75,7 +75,11 @@ func New(t Twin) (*Kernels, error) {
 	if t >= twins || !available(t) {
 		return nil, &UnavailableError{t}
 	}
-	return &Kernels{twin: t, isa: table(t)}, nil
+	k := &Kernels{twin: t, isa: table(t)}
+	if k.isa.whole {
+		k.edge = new(edge)
+	}
+	return k, nil
 }
 
 // Twin says which implementation k runs.
