@@ -35,8 +35,8 @@ func emulated(t *testing.T, build ...string) []string {
 	return []string{qemu, path}
 }
 
-// TestArm64 records sessions on arm64, by the twin of NEON and, where the compiler fuses multiply and add, the portable
-// one, and executes them here.
+// TestArm64 records sessions on arm64, by the twin of NEON and some by the portable one, where the compiler fuses
+// multiply and add, and executes them here.
 func TestArm64(t *testing.T) {
 	binary := emulated(t, "build", "brood")
 	model := spec(t, mixed)
@@ -49,7 +49,11 @@ func TestArm64(t *testing.T) {
 		"hybrid": "--algorithm hybrid-es --set combine=softmax --set shape=student --set judges=16 --model mlp-small",
 		"ga":     "--algorithm ga --set anneal=0.7 --model mlp-small",
 	} {
-		for _, twin := range []string{"neon", "portable"} {
+		twins := []string{"neon"}
+		if name == "parle" || name == "rank" {
+			twins = append(twins, "portable")
+		}
+		for _, twin := range twins {
 			t.Run(name+"/"+twin, func(t *testing.T) {
 				t.Setenv("BROOD_CPU", twin)
 				dir := filepath.Join(t.TempDir(), "s")
