@@ -254,31 +254,8 @@ func (g *asm) scale(v, t vec) {
 
 func (g *asm) noises() {
 	g.text.WriteString("\nDATA counters<>+0(SB)/8, $0x0000000100000000\nDATA counters<>+8(SB)/8, $0x0000000300000002\nGLOBL counters<>(SB), RODATA|NOPTR, $16\n")
-	g.begin("noiseFill", "noiseArgs", "tiles of normals.")
-	g.noiseSetup()
-	g.tiles(true, 128, func() {
-		g.lead()
-		g.philox()
-		for _, h := range halves {
-			g.normals(h.c)
-			for _, m := range ofNormals {
-				g.str(m.v, rDst, h.at+m.at)
-			}
-		}
-	})
-	g.begin("noiseFloats", "noiseArgs", "tiles of whole numbers, scaled.")
-	g.noiseSetup()
-	g.tiles(true, 128, func() {
-		g.lead()
-		g.philox()
-		for _, h := range halves {
-			g.integers(h.c)
-			for _, m := range ofIntegers {
-				g.scale(m.v, vTmp)
-				g.str(m.v, rDst, h.at+m.at)
-			}
-		}
-	})
+	g.noiseFill("noiseFill", "tiles of normals.", ofNormals, g.normals, func(vec) {})
+	g.noiseFill("noiseFloats", "tiles of whole numbers, scaled.", ofIntegers, g.integers, func(v vec) { g.scale(v, vTmp) })
 	g.begin("noiseBytes", "noiseArgs", "tiles of whole numbers in bytes.")
 	g.noiseSetup()
 	g.tiles(false, 32, func() {
@@ -309,6 +286,23 @@ func (g *asm) noises() {
 	g.noiseSum("noiseSquare", ofNormals, square, g.fmul, g.fadd)
 	g.noiseSum("noiseWhole", ofIntegers, g.integers, func(d, n, m vec) { g.op3(opMul, d, n, m) }, func(d, n, m vec) { g.op3(opAdd, d, n, m) })
 	g.drop()
+}
+
+// noiseFill emits the writing of tiles of floats, which finish is the last to change.
+func (g *asm) noiseFill(name, doc string, of []made, make func(c vec), finish func(v vec)) {
+	g.begin(name, "noiseArgs", doc)
+	g.noiseSetup()
+	g.tiles(true, 128, func() {
+		g.lead()
+		g.philox()
+		for _, h := range halves {
+			make(h.c)
+			for _, m := range of {
+				finish(m.v)
+				g.str(m.v, rDst, h.at+m.at)
+			}
+		}
+	})
 }
 
 // noiseSum emits tiles of the sum over members of weight*noise, in the order of the members. The sum of a tile is in
