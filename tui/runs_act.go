@@ -120,6 +120,9 @@ func (r *runs) back(*model) bool {
 
 func (r *runs) mayOpen(m *model) string {
 	e, why := r.on(m)
+	if _, there := m.opt.Library.(Traveller); why == "" && there && e.Host != "" && e.Folder == "" && m.opt.ReadOnly {
+		return readOnly + ", and what " + e.Host + " shows could change its runs"
+	}
 	if why == "" && e.Folder != "" && r.sought(e, r.wanted) {
 		return "those of its runs that pass the filter are shown: esc takes the filter away"
 	}

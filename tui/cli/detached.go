@@ -165,11 +165,11 @@ func spawn(dir string, in io.Reader, args ...string) (*exec.Cmd, string, error) 
 	if err != nil {
 		return nil, "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
 	logPath := filepath.Join(dir, session.HostLog)
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) // what is served prints its URLs there
 	if err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}

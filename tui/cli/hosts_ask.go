@@ -193,7 +193,7 @@ func askSSH(ctx context.Context, l hostLine) ([]library.Entry, map[string]librar
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, fmt.Errorf("no answer within %v", askFor)
-	case ended != nil:
+	case ended != nil && !errors.Is(ended, exec.ErrWaitDelay): // a helper of ssh may keep its errors open
 		line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
 		if strings.Contains(line, "unknown flag") {
 			return nil, nil, errors.New("its brood is an older one, which tells nobody of its runs")

@@ -71,6 +71,9 @@ func railOf(e library.Entry, s library.Summary) railRun {
 	r := railRun{Version: railVersion, Name: e.Name, Bytes: e.Bytes, Written: e.Written, Running: e.Running, Preset: s.Preset, Algorithm: s.Algorithm,
 		Model: s.Model, Data: s.Data, Objective: s.Objective, Seed: s.Seed, Started: s.Started, Round: s.Round, Phase: s.Phase, Score: s.Score,
 		TestRound: s.TestRound, Size: s.Size, Err: s.Err, About: s.About, Parent: s.Parent, Members: s.Members, Series: s.Series, Loss: toNumber(s.Loss)}
+	if r.Score != nil && toNumber(r.Score.Value) == nil { // no number of JSON, and none to rank by
+		r.Score = nil
+	}
 	for _, x := range s.Curve {
 		r.Curve = append(r.Curve, toNumber(x))
 	}

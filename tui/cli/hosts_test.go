@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,6 +57,9 @@ func TestRail(t *testing.T) {
 	if got.Model != want.Model || got.Phase != want.Phase || got.Round != want.Round || !math.IsNaN(got.Loss) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+	if _, err := json.Marshal(railOf(there, library.Summary{Info: session.Info{Score: &session.Scored{Value: math.NaN()}}, Loss: math.Inf(1)})); err != nil {
+		t.Errorf("a run that diverged cannot be told of: %v", err)
+	}
 	line, _, _ := strings.Cut(out.String(), "\n")
 	for text, want := range map[string]string{
 		"Welcome to lab!\n": "does not tell of its runs",
@@ -92,6 +96,7 @@ func TestHostsAreAsked(t *testing.T) {
 	lab := hostLine{Name: "lab", SSH: "ada@lab"}
 	for name, c := range map[string]struct{ script, want string }{
 		"answers": {"cat <<'END'\n" + out.String() + "END\n", ""},
+		"helper":  {"cat <<'END'\n" + out.String() + "END\nsleep 1000 >/dev/null &\n", ""},
 		"refuses": {"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255", "lab does not answer: ada@lab: Permission denied (publickey)"},
 		"older":   {"echo 'brood: unknown flag: --rail' >&2; exit 2", "its brood is an older one"},
 		"mute":    {"exit 127", "exit status 127"},
