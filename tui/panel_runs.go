@@ -105,13 +105,16 @@ type runCell struct {
 	now time.Time
 }
 
+// unknown says that it stands for a host that has told nothing, or nothing of late.
+func (c runCell) unknown() bool { return c.Asked && c.k != nil && c.k.Err != "" }
+
 // told is a column's text of a run that was read; "–" stands for what it has not come to.
 func told(text func(k *known) string) func(runCell) string {
 	return func(c runCell) string {
 		if c.k == nil || c.Folder != "" {
 			return ""
 		}
-		if s := text(c.k); s != "" && !(c.Host != "" && c.k.Err != "") {
+		if s := text(c.k); s != "" && !c.unknown() {
 			return s
 		}
 		return "–"
@@ -183,9 +186,9 @@ func standingOf(c runCell) string {
 		return "runs"
 	case c.k == nil:
 		return ""
-	case c.Host != "" && c.k.Err != "" && c.Written.IsZero():
+	case c.unknown() && c.Written.IsZero():
 		return "asked"
-	case c.Host != "" && c.k.Err != "":
+	case c.unknown():
 		return "silent"
 	case c.Folder != "":
 		return count(c.k.Runs, "run")
@@ -201,9 +204,9 @@ func standingRole(c runCell) cell.Role {
 // standingGlyph is a run's state as a character, which says the same without a colour.
 func standingGlyph(c runCell) (rune, cell.Role) {
 	switch {
-	case c.Host != "" && c.k != nil && c.k.Err != "" && c.Written.IsZero():
+	case c.unknown() && c.Written.IsZero():
 		return '·', cell.Faint
-	case c.Host != "" && c.k != nil && c.k.Err != "":
+	case c.unknown():
 		return '✗', cell.Alert
 	case c.Folder != "":
 		return ' ', cell.Plain
@@ -291,7 +294,10 @@ func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 	if k != nil && k.Err != "" {
 		about, role = k.Err, cell.Alert
 	} else if k != nil && x.Folder == "" {
-		parts := []string{fmt.Sprintf("seed %d", k.Seed), size(float64(k.Size))}
+		parts := []string{fmt.Sprintf("seed %d", k.Seed)}
+		if !x.Asked { // else only its owner knows the size
+			parts = append(parts, size(float64(k.Size)))
+		}
 		if k.Members > 0 {
 			parts = append(parts, count(k.Members, "member"))
 		}

@@ -120,13 +120,13 @@ func (r *runs) back(*model) bool {
 
 func (r *runs) mayOpen(m *model) string {
 	e, why := r.on(m)
-	if _, there := m.opt.Library.(Traveller); why == "" && there && e.Host != "" && e.Folder == "" && m.opt.ReadOnly {
+	if _, there := m.opt.Library.(Traveller); why == "" && there && e.Host != "" && !e.Asked && m.opt.ReadOnly {
 		return readOnly + ", and what " + e.Host + " shows could change its runs"
 	}
 	if why == "" && e.Folder != "" && r.sought(e, r.wanted) {
 		return "those of its runs that pass the filter are shown: esc takes the filter away"
 	}
-	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" && e.Host == "" {
+	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" && !e.Asked {
 		return r.name(e) + " cannot be read: " + k.Err
 	}
 	return why
@@ -149,13 +149,24 @@ func (r *runs) enter(m *model) tea.Cmd {
 	return m.open(e.Dir)
 }
 
+// abroad is why a run of another machine is only opened from here.
+func abroad(e library.Entry) string {
+	switch {
+	case e.Folder != "":
+		return e.Name + " is no run: choose one below it"
+	case e.Asked:
+		return e.Name + " is recorded elsewhere: enter attaches to it"
+	}
+	return e.Name + " is on " + e.Host + ", and its curves with it: enter opens it there"
+}
+
 func (r *runs) mayMark(m *model) string {
 	e, why := r.on(m)
 	switch {
 	case why != "":
 		return why
 	case e.Host != "":
-		return e.Name + " is on " + e.Host + ", and its curves with it: enter opens it there"
+		return abroad(e)
 	case e.Folder == "" && len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
 		return tooMany
 	}
@@ -200,8 +211,8 @@ func (r *runs) mayChange(m *model) (e library.Entry, k *known, why string) {
 	case why != "":
 	case m.opt.ReadOnly:
 		why = readOnly
-	case e.Host != "" && e.Folder == "":
-		why = e.Name + " is on " + e.Host + ": enter opens it there"
+	case e.Host != "":
+		why = abroad(e)
 	case m.keeper() == nil:
 		why = "these runs can only be looked at from here"
 	case e.Folder != "":
@@ -296,7 +307,7 @@ func (r *runs) mayDelete(m *model) string {
 	case m.opt.ReadOnly:
 		return readOnly
 	case e.Host != "":
-		return e.Name + " is on " + e.Host + ": nothing is deleted there from here"
+		return abroad(e)
 	case e.Folder != "":
 		return e.Name + " is a folder: remove its directory yourself"
 	case e.Running:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
+	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -452,6 +454,35 @@ func TestRunsFitWhateverTheSize(t *testing.T) {
 			if at := strings.IndexFunc(a.resize(w, h).screenText(), func(r rune) bool { return r > 0x7e }); at >= 0 {
 				t.Fatalf("%q: not in ASCII at %dx%d: %q", keys, w, h, a.screenText()[at:at+3])
 			}
+		}
+	}
+}
+
+// traveller is a shelf with runs of another machine.
+type traveller struct{ *shelf }
+
+func (traveller) Travel(library.Entry) *exec.Cmd { return exec.Command("true") }
+
+// What another machine shows could change its runs: who looks only does not go there.
+func TestNobodyTravelsReadOnly(t *testing.T) {
+	r := newRuns()
+	e := library.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
+	r.found[""], r.chosen, r.stale = []library.Entry{e}, e.Dir, true
+	m := &model{opt: Options{Library: traveller{&shelf{}}}}
+	if why := r.mayOpen(m); why != "" {
+		t.Errorf("it is refused: %s", why)
+	}
+	m.opt.ReadOnly = true
+	if why := r.mayOpen(m); !strings.Contains(why, readOnly) {
+		t.Errorf("it is opened: %q", why)
+	}
+	for _, c := range []struct {
+		e    library.Entry
+		want string
+	}{{e, "away is on lab"}, {library.Entry{Name: "lab", Folder: "host", Host: "lab", Asked: true}, "choose one below"}, {library.Entry{Name: "night", Host: "night", Asked: true}, "attaches"}} {
+		r.found[""], r.stale = []library.Entry{c.e}, true
+		if why := r.mayMark(m); !strings.Contains(why, c.want) {
+			t.Errorf("%+v is not marked since %q", c.e, why)
 		}
 	}
 }

@@ -11,17 +11,15 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"brood/models/engine"
+	"brood/models/said"
 )
 
 const (
 	starts   = 4                      // tries until a program counts as one that does not start
 	pause    = 100 * time.Millisecond // after the first that failed; doubled after each
 	farewell = 2 * time.Second        // to end by itself once its input has ended
-	tailMost = 2 << 10                // bytes of standard error that are kept
-	tellMost = 300                    // of them, in a reason
 )
 
 // answer is the time within which a program answers hello; tests shorten it.
@@ -33,7 +31,7 @@ type process struct {
 	in   io.WriteCloser
 	out  *os.File
 	read *bufio.Reader // of out
-	tail *tail
+	tail *said.Tail
 	buf  []byte
 	next uint64 // id of the next candidate: an answer that was given twice is not taken for that to other candidates
 
@@ -55,7 +53,7 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &tail{}, over: make(chan struct{}), said: make(chan struct{})}
+	p := &process{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &said.Tail{}, over: make(chan struct{}), said: make(chan struct{})}
 	if err := p.begin(); err != nil {
 		return nil, err
 	}
@@ -220,7 +218,7 @@ func (p *process) end(err error) error {
 			err = fmt.Errorf("it ended without an answer: %s", p.how)
 		}
 	}
-	if said := p.tail.last(); said != "" {
+	if said := p.tail.Last(); said != "" {
 		err = fmt.Errorf("%w; it said: %s", err, said)
 	}
 	return err
@@ -240,39 +238,6 @@ func (p *process) wait() {
 func (p *process) leave() {
 	p.close()
 	p.wait() // what it thinks of its end is no result
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu sync.Mutex
-	p  []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.p = append(t.p, p[max(0, len(p)-tailMost):]...)
-	t.p = append(t.p[:0], t.p[max(0, len(t.p)-tailMost):]...)
-	return len(p), nil
-}
-
-// last is the end of it as one line that a terminal can be shown.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var lines []string
-	for _, l := range strings.Split(strings.ToValidUTF8(string(t.p), ""), "\n") {
-		if l = strings.TrimSpace(strings.Map(func(r rune) rune {
-			if unicode.IsPrint(r) {
-				return r
-			}
-			return ' '
-		}, l)); l != "" {
-			lines = append(lines, l)
-		}
-	}
-	text := []rune(strings.Join(lines, " | "))
-	return string(text[max(0, len(text)-tellMost):])
 }
 
 // batch has rows with their seeds evaluated, under the ids from first on. frame is memory for it.

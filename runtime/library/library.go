@@ -31,7 +31,8 @@ import (
 type Entry struct {
 	Name, Dir string
 	Folder    string    // sweep or study, of a directory that holds such a batch, or host; "" of a run
-	Host      string    // the machine that it is on, as this user calls it, or whose folder it is; "" is this one
+	Host      string    // the machine that it is on, as this user calls it; "" is this one
+	Asked     bool      // it stands for that host: its folder, or the one run that is known of it
 	Bytes     int64     // of a run's log
 	Written   time.Time // when it was last written to
 	Running   bool      // a process writes it

@@ -169,13 +169,13 @@ func spawn(dir string, in io.Reader, args ...string) (*exec.Cmd, string, error) 
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
 	logPath := filepath.Join(dir, session.HostLog)
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) // what is served prints its URLs there
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
 	defer log.Close()
 	child := exec.Command(self, args...)
-	child.Stdin, child.Stdout, child.Stderr = in, log, log
+	child.Stdin, child.Stderr = in, log // what it prints is for nobody: of a fleet, the URLs of its operators
 	child.SysProcAttr = detached()
 	return child, logPath, child.Start()
 }

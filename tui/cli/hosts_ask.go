@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os/exec"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"brood/models/said"
 	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/transport/wire"
@@ -22,8 +21,9 @@ import (
 const sshScheme, urlScheme = "ssh://", "url://"
 
 const (
-	askEvery = 10 * time.Second // a host that answered
-	askFor   = 20 * time.Second // at most
+	askEvery   = 10 * time.Second // a machine
+	visitEvery = time.Minute      // a run with a URL, which tells its owner of every visit
+	askFor     = 20 * time.Second // at most
 )
 
 // hosts asks other machines for their runs while somebody looks at the list. A listing never waits for them: it has
@@ -47,6 +47,15 @@ type answer struct {
 	err     error
 	asking  bool
 	at      time.Time // of the answer; zero before the first
+}
+
+// stopped is what was told, without saying that it goes on.
+func (a *answer) stopped() ([]library.Entry, map[string]library.Summary) {
+	entries := slices.Clone(a.entries)
+	for i := range entries {
+		entries[i].Running = false
+	}
+	return entries, a.sums
 }
 
 func newHosts(lines []hostLine, err error) *hosts {
@@ -82,19 +91,18 @@ func (h *hosts) line(dir string) (l hostLine, rest string, ok bool) {
 // not asked for some time are asked anew.
 func (h *hosts) all() (out []library.Entry) {
 	if h.err != nil {
-		out = append(out, library.Entry{Name: hostsFile, Dir: sshScheme, Folder: "host", Host: hostsFile, Written: h.began})
+		out = append(out, library.Entry{Name: hostsFile, Dir: sshScheme, Folder: "host", Host: hostsFile, Asked: true, Written: h.began})
 	}
 	for _, l := range h.lines {
 		h.ask(l)
 		h.mu.Lock()
 		t := h.last[l.Name]
-		if l.SSH != "" {
-			out = append(out, library.Entry{Name: l.Name, Dir: sshScheme + l.Name, Folder: "host", Host: l.Name, Written: t.at})
-		} else {
-			e := library.Entry{Name: l.Name, Dir: urlScheme + l.Name, Host: l.Name, Written: t.at, Bytes: int64(t.at.UnixMilli())}
-			e.Running = t.err == nil && !t.at.IsZero()
-			out = append(out, e)
+		e := library.Entry{Name: l.Name, Dir: sshScheme + l.Name, Folder: "host", Host: l.Name, Asked: true, Written: t.at}
+		if l.URL != "" {
+			e.Dir, e.Folder = urlScheme+l.Name, ""
+			e.Bytes, e.Running = t.at.UnixMilli(), t.err == nil && !t.at.IsZero()
 		}
+		out = append(out, e)
 		h.mu.Unlock()
 	}
 	return out
@@ -120,10 +128,8 @@ func (h *hosts) summary(e library.Entry) library.Summary {
 		return s
 	}
 	t := h.last[l.Name]
-	if e.Folder == "" {
-		if known, ok := t.sums[e.Dir]; ok {
-			return known
-		}
+	if known, ok := t.sums[e.Dir]; ok && (!e.Asked || t.err == nil) {
+		return known
 	}
 	s.Runs = len(t.entries)
 	if t.err != nil {
@@ -139,7 +145,11 @@ func (h *hosts) ask(l hostLine) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.last[l.Name]
-	if t.asking || time.Since(t.at) < askEvery || h.ctx.Err() != nil {
+	every := askEvery
+	if l.URL != "" {
+		every = visitEvery
+	}
+	if t.asking || time.Since(t.at) < every || h.ctx.Err() != nil {
 		return
 	}
 	t.asking = true
@@ -155,6 +165,9 @@ func (h *hosts) ask(l hostLine) {
 		next.at = time.Now()
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if next.err != nil { // what it told before is what is known
+			next.entries, next.sums = h.last[l.Name].stopped()
+		}
 		h.last[l.Name] = &next
 	})
 }
@@ -174,11 +187,13 @@ func (l hostLine) over(ctx context.Context, terminal bool, words ...string) *exe
 	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, program+" "+quoted(words))...)
 }
 
-// askSSH asks a machine for its runs. Its words on standard error are why it did not answer.
+// askSSH asks a machine for its runs. The last that it says on standard error is why it did not answer.
 func askSSH(ctx context.Context, l hostLine) ([]library.Entry, map[string]library.Summary, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	c := l.over(ctx, false, "sessions", "--rail")
-	var said bytes.Buffer
-	c.Stderr = &firstOf{&said, 4 << 10}
+	var tail said.Tail
+	c.Stderr = &tail
 	c.WaitDelay = time.Second
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -188,33 +203,24 @@ func askSSH(ctx context.Context, l hostLine) ([]library.Entry, map[string]librar
 		return nil, nil, fmt.Errorf("ssh: %w", err)
 	}
 	entries, sums, err := readRail(out, l.Name)
-	_, _ = io.Copy(io.Discard, io.LimitReader(out, railBytes))
-	ended := c.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return nil, nil, fmt.Errorf("no answer within %v", askFor)
-	case ended != nil && !errors.Is(ended, exec.ErrWaitDelay): // a helper of ssh may keep its errors open
-		line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
-		if strings.Contains(line, "unknown flag") {
-			return nil, nil, errors.New("its brood is an older one, which tells nobody of its runs")
-		}
-		if line == "" {
-			line = ended.Error()
-		}
-		return nil, nil, errors.New(strings.TrimSuffix(wire.CleanText(line), "."))
+	late := ctx.Err() != nil
+	if err != nil {
+		cancel() // nothing that it adds would be read
 	}
-	return entries, sums, err
-}
-
-// firstOf keeps the first bytes of what is written.
-type firstOf struct {
-	to   *bytes.Buffer
-	most int
-}
-
-func (f *firstOf) Write(p []byte) (int, error) {
-	f.to.Write(p[:min(len(p), max(0, f.most-f.to.Len()))])
-	return len(p), nil
+	ended, lines := c.Wait(), tail.Lines()
+	switch {
+	case late:
+		return nil, nil, fmt.Errorf("no answer within %v", askFor)
+	case err != nil:
+		return nil, nil, err
+	case ended == nil || errors.Is(ended, exec.ErrWaitDelay): // a helper of ssh may keep its errors open
+		return entries, sums, nil
+	case slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "unknown flag") }):
+		return nil, nil, errors.New("its brood is an older one, which tells nobody of its runs")
+	case len(lines) > 0:
+		return nil, nil, errors.New(strings.TrimSuffix(wire.CleanText(lines[len(lines)-1]), "."))
+	}
+	return nil, nil, ended
 }
 
 // askURL looks at a run that has a URL, and leaves.

@@ -109,6 +109,9 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 	sums = map[string]library.Summary{}
 	for lines.Scan() {
 		var x railRun
+		if limited.N == 0 {
+			break
+		}
 		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
 			return nil, nil, fmt.Errorf("it does not tell of its runs: %.60q", lines.Text())
 		}
@@ -130,10 +133,10 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 		entries, sums[e.Dir] = append(entries, e), s
 	}
 	switch {
-	case lines.Err() != nil:
-		return nil, nil, fmt.Errorf("what it tells of its runs cannot be read: %w", lines.Err())
 	case limited.N == 0:
 		return nil, nil, fmt.Errorf("it tells more than %d MB of its runs", railBytes>>20)
+	case lines.Err() != nil:
+		return nil, nil, fmt.Errorf("what it tells of its runs cannot be read: %w", lines.Err())
 	}
 	library.Sort(entries)
 	return entries, sums, nil

@@ -66,6 +66,7 @@ func TestRail(t *testing.T) {
 		strings.Replace(line, `"version":1`, `"version":2`, 1): "bring both to one version",
 		strings.Repeat(line+"\n", railMost+1):                  "more than 10000 runs",
 		strings.Repeat("x", 300<<10):                           "cannot be read",
+		strings.Repeat(strings.Replace(line, `"about":{}`, `"about":{},"parent":"`+strings.Repeat("x", 4000)+`"`, 1)+"\n", 6000): "more than 16 MB",
 	} {
 		if _, _, err := readRail(strings.NewReader(text), "lab"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
@@ -98,7 +99,8 @@ func TestHostsAreAsked(t *testing.T) {
 		"answers": {"cat <<'END'\n" + out.String() + "END\n", ""},
 		"helper":  {"cat <<'END'\n" + out.String() + "END\nsleep 1000 >/dev/null &\n", ""},
 		"refuses": {"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255", "lab does not answer: ada@lab: Permission denied (publickey)"},
-		"older":   {"echo 'brood: unknown flag: --rail' >&2; exit 2", "its brood is an older one"},
+		"warned":  {"echo '** WARNING: no post-quantum key exchange' >&2; echo 'ssh: no route to host.' >&2; exit 255", "lab does not answer: ssh: no route to host"},
+		"older":   {"echo 'Permanently added lab' >&2; echo 'brood: unknown flag: --rail' >&2; exit 2", "its brood is an older one"},
 		"mute":    {"exit 127", "exit status 127"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,9 +119,26 @@ func TestHostsAreAsked(t *testing.T) {
 			}
 		})
 	}
+	// What was told stays known where it no longer answers, and nothing of it is said to run.
+	script("cat <<'END'\n" + strings.ReplaceAll(out.String(), `"seed"`, `"running":true,"seed"`) + "END\n")
+	h := newHosts([]hostLine{lab}, nil)
+	h.all()
+	h.asks.Wait()
+	if runs := h.within(lab); len(runs) != 1 || !runs[0].Running {
+		t.Errorf("it tells of %+v", runs)
+	}
+	script("exit 255")
+	h.last["lab"].at = time.Now().Add(-askEvery)
+	h.all()
+	h.asks.Wait()
+	runs := h.within(lab)
+	if len(runs) != 1 || runs[0].Running || h.summary(runs[0]).Model != "lenet" || h.summary(h.all()[0]).Err == "" {
+		t.Errorf("it no longer answers, and has %+v", runs)
+	}
+	h.end()
 	// One that says nothing is left when the list is.
 	script("exec sleep 1000")
-	h := newHosts([]hostLine{lab}, nil)
+	h = newHosts([]hostLine{lab}, nil)
 	h.all()
 	began := time.Now()
 	if h.end(); time.Since(began) > time.Minute {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/presets"
+	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
@@ -334,7 +336,14 @@ func (l *shelf) Begin(ctx context.Context, r tui.Request) (tui.Opened, error) {
 	return l.went(run), nil
 }
 
-// serveDetached serves what words order as a process of its own, which records in dir.
+// serveDetached serves what words order as a process of its own, which records in dir. A person looks at it, so that it
+// waits in trouble; where another is served by the usual port already, it takes one that is free, which its URLs name.
 func serveDetached(words []string, dir string) (*exec.Cmd, string, error) {
-	return spawn(dir, nil, append(slices.Clone(words), "--plain", "--session", dir)...)
+	words = append(slices.Clone(words), "--plain", "--session", dir, "--on-trouble", string(coordinator.OnTroubleWait))
+	if c, err := net.ListenPacket("udp", servePort); err != nil {
+		words = append(words, "--listen", ":0")
+	} else if err := c.Close(); err != nil {
+		return nil, "", err
+	}
+	return spawn(dir, nil, words...)
 }

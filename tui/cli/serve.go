@@ -22,6 +22,9 @@ type serveFlags struct {
 	invite func(printer, *remote.Server) // tells others how to come in
 }
 
+// servePort is where a run is served unless it is told otherwise.
+const servePort = ":4433"
+
 func serveCommand(s streams) *cobra.Command {
 	return serveWith(s, func(out printer, srv *remote.Server) { invite(out, s, srv) })
 }
@@ -56,7 +59,7 @@ func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *co
 	f.run.register(c)
 	fl := c.Flags()
 	f.doors.register(fl)
-	fl.StringVar(&f.listen, "listen", ":4433", "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
+	fl.StringVar(&f.listen, "listen", servePort, "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
 	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
 	joinFlags(c, &f.run.told)
 	for _, name := range append([]string{"background"}, drawNames...) {

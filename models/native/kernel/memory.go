@@ -38,13 +38,18 @@ func (k *Kernels) GemmRoom(form Form, m, n, kk, lda, ldb int) (r Room) {
 	if n >= packCols && lda >= packLda {
 		r.A, block = roomA, packRows
 	}
-	if form == NT || k.isa.whole && n%k.isa.width > 0 || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb) {
+	if k.packsB(form, m, n, kk, ldb) || k.isa.whole && n%k.isa.width > 0 { // of the latter the panel at the edge alone
 		r.B = k.isa.width * min(kk, maxK)
 		if block < m { // all panels are kept for the next block of rows
 			r.B *= (n + k.isa.width - 1) / k.isa.width
 		}
 	}
 	return r
+}
+
+// packsB says whether all panels of B are packed.
+func (k *Kernels) packsB(form Form, m, n, kk, ldb int) bool {
+	return form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb)
 }
 
 // BytesRoom is what a product of bytes keeps.

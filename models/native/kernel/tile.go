@@ -25,7 +25,7 @@ func bits(n int) uint64 { return 1<<min(n, 32) - 1 }
 // of 2.
 func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
 	need := k.GemmRoom(form, m, n, kk, lda, ldb)
-	packA, packB, block := need.A > 0, need.B > 0, m
+	packA, packB, block := need.A > 0, k.packsB(form, m, n, kk, ldb), m
 	if packA {
 		block = packRows
 	}

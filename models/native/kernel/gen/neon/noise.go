@@ -77,20 +77,7 @@ func (g *asm) philox() {
 	g.nextWord(vKey0, rKey)
 	g.nextWord(vKey1, rLead)
 	g.p("ADD $4, R%d", rKey)
-	for _, c := range both {
-		product(c, 0, vMul0, 4)
-		product(c, 2, vMul1, 6)
-		high(c, 6, 0)
-		mix(c, 0, c+1)
-		low(c, 6, 1)
-		mix(c, 0, vKey0)
-		high(c, 4, 2)
-		low(c, 4, 3)
-		mix(c, 2, vKey1)
-	}
-	for range 7 {
-		g.nextWord(vKey0, rKey)
-		g.nextWord(vKey1, rKey)
+	round := func(whole bool) { // whole: with a c3, else the key is of both
 		for _, c := range both {
 			product(c, 0, vMul0, 4)
 			product(c, 2, vMul1, 6)
@@ -99,10 +86,18 @@ func (g *asm) philox() {
 			low(c, 6, 1)
 			mix(c, 0, vKey0)
 			high(c, 4, 2)
-			mix(c, 2, c+3)
+			if whole {
+				mix(c, 2, c+3)
+			}
 			low(c, 4, 3)
 			mix(c, 2, vKey1)
 		}
+	}
+	round(false)
+	for range 7 {
+		g.nextWord(vKey0, rKey)
+		g.nextWord(vKey1, rKey)
+		round(true)
 	}
 }
 
