@@ -109,6 +109,9 @@ torch.cat([p.data.flatten() for p in net.parameters()]).numpy().tofile(at + "/tr
 // TestTorchAgrees: the modules of PyTorch, with the same parameters and samples, have the losses of this engine over
 // twenty steps of SGD, and come to the same parameters.
 func TestTorchAgrees(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: starts PyTorch five times")
+	}
 	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import torch, numpy").Run() == nil })
 	if at < 0 {
 		t.Skip("no python3 here has the package torch (Debian: python3-torch)")

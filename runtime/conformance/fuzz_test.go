@@ -235,9 +235,12 @@ func order(log []event.Record) error {
 
 // TestFaultFuzz runs whole fleets through deaths, resizes, swaps, edits and non-finite values in random order. Whatever
 // happens, the run reaches its round, the log is well formed, bytes are as predicted and verify agrees with every
-// commit. BROOD_FUZZ_SEED=n runs one seed, BROOD_FUZZ_RUNS=n so many.
+// commit. BROOD_LONG=1 draws 120 of them, BROOD_FUZZ_SEED=n runs one seed, BROOD_FUZZ_RUNS=n so many.
 func TestFaultFuzz(t *testing.T) {
-	from, runs := uint64(1), 120
+	from, runs := uint64(1), 40
+	if os.Getenv("BROOD_LONG") != "" {
+		runs = 120
+	}
 	if s := os.Getenv("BROOD_FUZZ_SEED"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 // bits of the same branch that is made when the parent has ended, and both verify. The parent does not notice.
 func TestForkOfALiveRun(t *testing.T) {
 	home := t.TempDir()
-	o := tiny(4000)
+	o := tiny(1500)
 	want := train(t, filepath.Join(home, "alone"), prepare(t, o), nil, nil)
 	parent, live := filepath.Join(home, "parent"), filepath.Join(home, "live")
 	branch := func(dir string, at uint64) Order {
@@ -49,7 +49,7 @@ func TestForkOfALiveRun(t *testing.T) {
 	if got != want {
 		t.Errorf("the parent ends as %s, undisturbed as %s", got, want)
 	}
-	if x := session.Describe(parent); x.Round != 4000 {
+	if x := session.Describe(parent); x.Round != 1500 {
 		t.Errorf("the parent ends at round %d", x.Round)
 	}
 	if again := obey(t, branch(filepath.Join(home, "later"), at), nil); again != hash {

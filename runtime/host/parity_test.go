@@ -281,12 +281,8 @@ func rankSum(a, b []float64) float64 {
 // A strategy ends where the one of its paper ends, at one budget of evaluations: over the seeds, the ranks of both do
 // not tell one from the other.
 func TestParity(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many runs")
-	}
-	seeds, functions, table := 5, tested[1:4:4], os.Getenv("BROOD_LONG") != ""
-	if table {
-		seeds, functions = 15, tested
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: many runs")
 	}
 	for _, algorithm := range []string{"openai-es", "snes", "ars"} {
 		generations := parityGenerations[algorithm]
@@ -294,9 +290,9 @@ func TestParity(t *testing.T) {
 		if algorithm == "snes" {
 			set = []event.Setting{{Knob: "sigma", Expr: "1"}}
 		}
-		for _, of := range functions {
+		for _, of := range tested {
 			var ours, papers64 []float64
-			for seed := range seeds {
+			for seed := range 15 {
 				own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(parityWide), Func: func(x []float32, _ uint64) (float64, error) { return -value(of.f, x), nil }}}
 				best, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"), host.Options{Algorithm: algorithm, Members: parityMembers, Seed: uint64(seed + 1),
 					Probe: uint64(generations), Limit: event.Limit{Rounds: uint64(generations)}, Set: set})
@@ -310,9 +306,7 @@ func TestParity(t *testing.T) {
 				papers64 = append(papers64, max(solved, value(of.f, x)))
 			}
 			z := rankSum(ours, papers64)
-			if table {
-				t.Logf("| %s | %s | %s | %s | %.1f |", algorithm, of.name, quartiles(ours), quartiles(papers64), z)
-			}
+			t.Logf("| %s | %s | %s | %s | %.1f |", algorithm, of.name, quartiles(ours), quartiles(papers64), z)
 			if math.Abs(z) > 3.3 { // one in a thousand
 				t.Errorf("%s on %s: %s, where the paper's rule comes to %s: %.1f deviations", algorithm, of.name, quartiles(ours), quartiles(papers64), z)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -163,6 +164,9 @@ func naive(m *Trained, sample []float32) []float64 {
 
 // TestPredictTorch: the probabilities are those of torch.softmax, of the module itself.
 func TestPredictTorch(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: starts PyTorch")
+	}
 	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import torch").Run() == nil })
 	if at < 0 {
 		t.Skip("no python3 here has the package torch")
