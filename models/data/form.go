@@ -57,7 +57,7 @@ func (r Reading) Load(nameOrPath string) (*Set, error) {
 		return nil, err
 	}
 	if k.Text {
-		return r.text(k.Name, tales(k.Train+k.Test), "built in")
+		return r.tales(k)
 	}
 	s, err := k.from(k.Dirs())
 	if err != nil || r.Form == nil {

@@ -1,25 +1,14 @@
 package data
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/zeebo/blake3"
 
 	"brood/models/typed"
 )
-
-// IsText says whether a path is that of a text: FILE.txt, gzipped or not.
-func IsText(path string) bool {
-	return filepath.Ext(strings.TrimSuffix(strings.ToLower(path), ".gz")) == ".txt"
-}
 
 // NewText is a text as a data set, for models that read a window of it and predict the byte behind. Sample i is the
 // bytes [i, i+context), context being the one size of info.Shape, and its class is byte i+context; so the text is held
@@ -81,8 +70,9 @@ func identity() [][256]float32 {
 	return [][256]float32{t}
 }
 
-// text makes a set of a text in windows of the context that the model takes, 1 for none.
-func (r Reading) text(name string, text []byte, from string) (*Set, error) {
+// text makes a set of a text in windows of the context that the model takes, 1 for none; its last tests bytes are for
+// testing.
+func (r Reading) text(name string, text []byte, tests int, from string) (*Set, error) {
 	if f := r.Form; f != nil && !f.Text {
 		return nil, fmt.Errorf("%s is a text, and the model was trained on samples of %v: choose data that match", name, f.Shape)
 	}
@@ -90,7 +80,7 @@ func (r Reading) text(name string, text []byte, from string) (*Set, error) {
 		return nil, fmt.Errorf("%s is empty: a text to train on has some thousand bytes at least", name)
 	}
 	info := Info{Name: name, Shape: []int{r.context()}, Classes: classesOf(text), From: from}
-	return NewText(info, text, max(1, held(len(text), testShare)), DefaultShare)
+	return NewText(info, text, tests, DefaultShare)
 }
 
 // context is the bytes of a window.
@@ -101,40 +91,25 @@ func (r Reading) context() int {
 	return max(1, r.Context)
 }
 
+// testBytes is how many bytes at the end of a text are for testing where nobody says so.
+func testBytes(n int) int { return max(1, held(n, testShare)) }
+
 // openText reads a person's text.
 func (r Reading) openText(path string) (*Set, error) {
-	text, err := readText(path)
-	if err != nil {
-		return nil, err
-	}
 	if err := r.plain(path); err != nil {
 		return nil, err
 	}
-	return r.text(path, text, path)
-}
-
-// readText reads a file of bytes, gzipped or not.
-func readText(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w; `brood data list` shows what needs no path", err)
-	case err != nil:
+	text, tests, err := readText(path)
+	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	plain, err := gunzip(f)
-	if err != nil {
-		return nil, &FileError{path, 0, err.Error()}
-	}
-	text, err := io.ReadAll(io.LimitReader(plain, maxBytes+1))
-	if err != nil {
-		return nil, &FileError{path, int64(len(text)), err.Error()}
-	}
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("%s is too large: more than %d bytes of text; give a part of it", path, maxBytes)
-	}
-	return text, nil
+	return r.text(path, text, tests, path)
+}
+
+// tales is the text that is built in.
+func (r Reading) tales(k Known) (*Set, error) {
+	text := tales(k.Train + k.Test)
+	return r.text(k.Name, text, held(len(text), testShare), "built in")
 }
 
 // Baselines is the bits a byte on the test bytes of models that know nothing but how often each byte occurs (unigram),
@@ -167,9 +142,12 @@ func (s *Set) Baselines() (unigram, bigram float64) {
 
 // askText is every window of a text, the last of which has no byte behind it: there 0 stands for the class.
 func (r Reading) askText(path string) (*Asked, error) {
-	text, err := readText(path)
+	text, tests, err := readText(path)
 	if err != nil {
 		return nil, err
+	}
+	if isSplit(path) {
+		text = text[len(text)-tests:]
 	}
 	if !r.Form.Text {
 		return nil, fmt.Errorf("%s is a text, and the model was trained on samples of %v: choose data that match", path, r.Form.Shape)

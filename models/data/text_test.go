@@ -185,6 +185,58 @@ func TestReadText(t *testing.T) {
 	}
 }
 
+// TestFolderOfTexts: its files are one text in the order of their names, and those of test are what is tested on; a
+// folder that holds other things is no text.
+func TestFolderOfTexts(t *testing.T) {
+	text := tales(3000)
+	dir := t.TempDir()
+	put := func(name string, p []byte) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, p, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("whole.txt", text)
+	put("books/b.txt", text[700:])
+	put("books/a.txt", text[:700])
+	put("books/.hidden", []byte("x"))
+	put("parts/train/1.txt", text[:2000])
+	put("parts/train/2.txt", text[2000:2600])
+	put("parts/test.txt", text[2600:])
+	put("pictures/readme.txt", text)
+	put("pictures/rose/1.png", nil)
+	r := Reading{Context: 5}
+	want, err := r.Load(filepath.Join(dir, "whole.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := r.Load(filepath.Join(dir, "books")); err != nil || s.Digest() != want.Digest() {
+		t.Errorf("a folder is another text than its files: %v", err)
+	}
+	s, err := r.Load(filepath.Join(dir, "parts"))
+	if err != nil || len(s.Test()) != 400-5 || !bytes.Equal(s.Image(s.Test()[0]), text[2600:2605]) || s.Digest() == want.Digest() {
+		t.Errorf("%d samples to test on: %v", len(s.Test()), err)
+	}
+	form := want.Form()
+	if a, err := (Reading{Form: &form}).Ask(filepath.Join(dir, "parts")); err != nil || len(a.IDs) != 400-4 {
+		t.Errorf("asked about the folder, not about its test: %v", err)
+	}
+	for _, name := range []string{"pictures", "books/none", "parts/train/none"} {
+		if IsText(filepath.Join(dir, name)) {
+			t.Errorf("%s is taken for a text", name)
+		}
+	}
+	put("long/train.txt", make([]byte, 20))
+	put("long/test.txt", make([]byte, 5))
+	if _, err := r.Load(filepath.Join(dir, "long")); err == nil || !strings.Contains(err.Error(), "too short") {
+		t.Errorf("five bytes to test on: %v", err)
+	}
+}
+
 // bits is what the best model by counts comes to on test that knows so many bytes before each: fitted to train, with a
 // half added to each count.
 func bits(train, test []byte, order int) float64 {

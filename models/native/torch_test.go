@@ -13,6 +13,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/enginetest"
 	"brood/models/native/kernel"
 )
 
@@ -32,6 +33,13 @@ var torchNets = []struct{ ours, theirs, view string }{
 	{torchNet, `nn.Sequential(nn.Conv2d(1, 4, 5, 2), nn.LayerNorm((4, 12, 12)), nn.GELU(), nn.Conv2d(4, 3, 3, 2), nn.SiLU(),
     nn.Flatten(), nn.Linear(75, 40), nn.LayerNorm(40), nn.Tanh(), nn.Linear(40, 21), nn.LeakyReLU(),
     nn.Linear(21, 19), nn.LeakyReLU(0.25), nn.Linear(19, 10))`, "view(-1, 1, 28, 28)"},
+	{`
+name = "labels"
+input = [2, 3, 4]
+classes = 5
+loss = "bce"
+layer = [{kind = "flatten"}, {kind = "dense", out = 19}, {kind = "tanh"}, {kind = "dense", out = 5}]`,
+		"nn.Sequential(nn.Linear(24, 19), nn.Tanh(), nn.Linear(19, 5))", "view(-1, 24)"},
 	{`
 name = "text"
 input = [6]
@@ -95,10 +103,13 @@ for p in net.parameters():
     i += p.numel()
 assert i == len(params)
 x, y = raw("x", torch.float32).VIEW, raw("y", torch.int32).long()
+score = lambda z: nn.functional.cross_entropy(z, y)
+if len(y) > len(x):
+    score = lambda z: nn.functional.binary_cross_entropy_with_logits(z, y.view(len(x), -1).float())
 losses, opt = [], torch.optim.SGD(net.parameters(), lr=0.1)
 for _ in range(steps):
     opt.zero_grad()
-    loss = nn.functional.cross_entropy(net(x), y)
+    loss = score(net(x))
     loss.backward()
     opt.step()
     losses.append(loss.item())
@@ -123,8 +134,11 @@ func TestTorchAgrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		set := small(t)
-		if m.Vocabulary > 0 {
+		switch {
+		case m.Vocabulary > 0:
 			set = text(t, m)
+		case m.MultiLabel():
+			set = enginetest.ToyLabels(t, m.Classes, 120, m.Input...)
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			torchAgrees(t, python, m, set, strings.NewReplacer("NET", net.theirs, "VIEW", net.view).Replace(torchModule))
@@ -147,8 +161,14 @@ func torchAgrees(t *testing.T, python string, m *models.Model, set *data.Set, mo
 		}
 	}
 	var y []byte
-	for _, l := range labels {
-		y = binary.LittleEndian.AppendUint32(y, uint32(l))
+	for i, id := range g.Batches[0] {
+		if m.MultiLabel() {
+			for _, z := range set.Targets(id) {
+				y = binary.LittleEndian.AppendUint32(y, uint32(z))
+			}
+			continue
+		}
+		y = binary.LittleEndian.AppendUint32(y, uint32(labels[i]))
 	}
 	put("params", engine.AppendFloats(nil, flat(g.X)))
 	put("x", engine.AppendFloats(nil, x))

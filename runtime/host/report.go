@@ -16,7 +16,8 @@ import (
 const CalibrationBins = 15
 
 // Report is what a model makes of samples whose labels are known, beyond its score: of a classifier Classes, Confusion
-// and Calibration, of one that tells several classes of a sample Classes and Several, of a regression Outputs.
+// and Calibration, of one that tells several classes of a sample Classes, Several and Calibration, of a regression
+// Outputs.
 type Report struct {
 	Several     *SeveralScore
 	Samples     int64
@@ -64,11 +65,12 @@ type Calibration struct {
 	Bins  []Bin
 }
 
-// Bin is the samples whose likeliest class has a probability in (From, To]; the first bin has 0 too.
+// Bin is the samples whose likeliest class has a probability in (From, To]; the first bin has 0 too. Of several classes
+// of a sample each label counts: the probability of its class, and whether the sample is in it.
 type Bin struct {
 	From, To          float64
-	Samples           int64
-	Confidence, Right float64 // mean probability of the likeliest class, share of right predictions; 0 without samples
+	Samples           int64   // or labels
+	Confidence, Right float64 // mean probability, and share of what is right; 0 without samples
 }
 
 // OutputScore is how far predictions of one output lie from its targets, in their unit.
@@ -140,7 +142,7 @@ func (r *Report) narrow() {
 type tally struct {
 	classes         int
 	confusion       map[[2]int]int64 // by class and predicted class
-	bins            [CalibrationBins]struct{ confidence, right, n float64 }
+	bins            [CalibrationBins]bin
 	n               int64
 	errors, squares []float64   // by output: sums of |e| and e^2
 	targets         [][]float64 // by output
@@ -157,12 +159,19 @@ func newTally(classes, outputs int) *tally {
 	return t
 }
 
+// bin adds up predictions of nearly one probability: n of them.
+type bin struct{ confidence, right, n float64 }
+
+func (t *tally) bin(p float64) *bin {
+	return &t.bins[max(0, min(CalibrationBins-1, int(math.Ceil(p*CalibrationBins))-1))]
+}
+
 // told adds the probabilities of a sample of a class.
 func (t *tally) told(p []float64, class int) {
 	t.n++
 	best := Likeliest(p)
 	t.confusion[[2]int{class, best}]++
-	b := &t.bins[max(0, min(CalibrationBins-1, int(math.Ceil(p[best]*CalibrationBins))-1))]
+	b := t.bin(p[best])
 	b.n++
 	b.confidence += p[best]
 	if best == class {
@@ -170,7 +179,8 @@ func (t *tally) told(p []float64, class int) {
 	}
 }
 
-// tagged adds the probabilities of a sample that may be in several classes. A class is predicted above a half.
+// tagged adds the probabilities of a sample that may be in several classes. A class is predicted above a half; each
+// probability is in the bin of its own size, whatever is predicted.
 func (t *tally) tagged(p []float64, in []float32) {
 	t.n++
 	right := true
@@ -184,6 +194,12 @@ func (t *tally) tagged(p []float64, in []float32) {
 		}
 		if is && as {
 			t.hit[c]++
+		}
+		b := t.bin(p[c])
+		b.n++
+		b.confidence += p[c]
+		if is {
+			b.right++
 		}
 		right = right && is == as
 	}
@@ -201,6 +217,7 @@ func (t *tally) several(name func(class int) string) *Report {
 		of, as, hit = of+t.of[c], as+t.as[c], hit+t.hit[c]
 	}
 	r.Several = &SeveralScore{t.wrong / n, (of + as - 2*hit) / (n * float64(t.classes)), scored("micro", of, as, hit)}
+	r.Calibration = t.calibration()
 	return r
 }
 
@@ -239,14 +256,7 @@ func (t *tally) report(name func(class int) string) *Report {
 	for c := range t.classes {
 		r.Classes = append(r.Classes, scored(name(c), of[c], as[c], hit[c]))
 	}
-	for i, b := range t.bins {
-		x := Bin{From: float64(i) / CalibrationBins, To: float64(i+1) / CalibrationBins, Samples: int64(b.n)}
-		if b.n > 0 {
-			x.Confidence, x.Right = b.confidence/b.n, b.right/b.n
-		}
-		r.Calibration.Error += b.n / n * math.Abs(x.Right-x.Confidence)
-		r.Calibration.Bins = append(r.Calibration.Bins, x)
-	}
+	r.Calibration = t.calibration()
 	for k := range t.squares {
 		var mean, spread float64
 		for _, v := range t.targets[k] {
@@ -263,6 +273,22 @@ func (t *tally) report(name func(class int) string) *Report {
 		r.Outputs = append(r.Outputs, OutputScore{math.Sqrt(t.squares[k] / n), t.errors[k] / n, r2})
 	}
 	return r
+}
+
+func (t *tally) calibration() (c Calibration) {
+	all := 0.0
+	for _, b := range t.bins {
+		all += b.n
+	}
+	for i, b := range t.bins {
+		x := Bin{From: float64(i) / CalibrationBins, To: float64(i+1) / CalibrationBins, Samples: int64(b.n)}
+		if b.n > 0 {
+			x.Confidence, x.Right = b.confidence/b.n, b.right/b.n
+			c.Error += b.n / all * math.Abs(x.Right-x.Confidence)
+		}
+		c.Bins = append(c.Bins, x)
+	}
+	return c
 }
 
 // Macro is the mean of each figure over the classes that have samples; what has nothing to be a share of counts as 0.

@@ -16,12 +16,19 @@ func TestReportOfSeveralClasses(t *testing.T) {
 	tally.of, tally.as, tally.hit = make([]float64, classes), make([]float64, classes), make([]float64, classes)
 	var tp, fp, fn [classes]float64
 	var wrong, any float64
+	var claimed, in15 [CalibrationBins]float64
 	for i := range n {
 		p, in, miss := make([]float64, classes), make([]float32, classes), false
 		for c := range p {
 			p[c] = float64(key.Uniform(i*classes+c)) / float64(1+c/2) // class 2 is never predicted
 			if key.Uniform(1<<20+i*classes+c) < 0.4 {
 				in[c] = 1
+			}
+			for b := range CalibrationBins {
+				if p[c] > float64(b)/CalibrationBins && p[c] <= float64(b+1)/CalibrationBins {
+					claimed[b] += p[c]
+					in15[b] += float64(in[c])
+				}
 			}
 			switch as := p[c] > 0.5; {
 			case as && in[c] == 1:
@@ -65,6 +72,11 @@ func TestReportOfSeveralClasses(t *testing.T) {
 	near("micro F1", r.Several.Micro.F1, 2*all[0]/(2*all[0]+all[1]+all[2]))
 	near("Hamming loss", r.Several.Hamming, wrong/(n*classes))
 	near("subset error", r.Several.Subset, any/n)
+	off := 0.0
+	for b := range claimed {
+		off += math.Abs(claimed[b]-in15[b]) / (n * classes)
+	}
+	near("calibration", r.Calibration.Error, off)
 	if r.Samples != n || r.Confusion != nil || tp[2]+fp[2] != 0 {
 		t.Errorf("%d samples, confusion %v", r.Samples, r.Confusion)
 	}

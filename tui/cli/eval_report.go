@@ -45,9 +45,7 @@ func reportInto(line map[string]any, r *host.Report) {
 	line["classes"], line["macro"] = classes, object(r.Macro())
 	if s := r.Several; s != nil {
 		line["micro"], line["subset_error"], line["hamming_loss"] = object(s.Micro), s.Subset, s.Hamming
-		return
-	}
-	if len(r.Classes) <= tableClasses {
+	} else if len(r.Classes) <= tableClasses {
 		line["confusion"] = r.Matrix()
 	} else {
 		var pairs [][3]int64
@@ -67,6 +65,7 @@ func drawReport(w io.Writer, r *host.Report) {
 		drawOutputs(w, r)
 	case r.Several != nil:
 		drawClasses(w, r)
+		drawCalibration(w, r)
 	default:
 		drawClasses(w, r)
 		drawConfusion(w, r)
@@ -147,7 +146,11 @@ func drawConfusion(w io.Writer, r *host.Report) {
 // drawCalibration has a bar of how often predictions of a bin are right, with a mark at how often they claim to be.
 func drawCalibration(w io.Writer, r *host.Report) {
 	fmt.Fprintf(w, "\n  expected calibration error %.2f %%\n", 100*r.Calibration.Error)
-	t := newTable("  probability", ">samples", ">claimed", ">right", "right #, claimed |")
+	of, right := "samples", "right"
+	if r.Several != nil {
+		of, right = "labels", "in class"
+	}
+	t := newTable("  probability", ">"+of, ">claimed", ">"+right, right+" #, claimed |")
 	for _, b := range r.Calibration.Bins {
 		if b.Samples == 0 {
 			continue

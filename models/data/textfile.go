@@ -1,0 +1,127 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// IsText says whether a path is that of a text: FILE.txt, gzipped or not, a folder of nothing but such files, or one
+// whose train and test are texts.
+func IsText(path string) bool {
+	return isTextFile(path) || textsIn(path) != nil || isSplit(path)
+}
+
+// isSplit says that a folder brings a text to test on.
+func isSplit(path string) bool {
+	train, test := halves(path)
+	return train != "" && test != ""
+}
+
+func isTextFile(path string) bool {
+	return filepath.Ext(strings.TrimSuffix(strings.ToLower(path), ".gz")) == ".txt"
+}
+
+// textsIn are the files of a folder that holds texts alone, by name; nil where it holds something else, or nothing.
+func textsIn(dir string) (paths []string) {
+	entries, err := os.ReadDir(dir) // by name
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, "."):
+		case e.IsDir() || !isTextFile(name):
+			return nil
+		default:
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths
+}
+
+// halves are the texts of a folder that are called train and test, each a file or a folder; empty without one.
+func halves(dir string) (train, test string) {
+	find := func(name string) string {
+		for _, path := range []string{filepath.Join(dir, name+".txt"), filepath.Join(dir, name+".txt.gz")} {
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				return path
+			}
+		}
+		if path := filepath.Join(dir, name); textsIn(path) != nil {
+			return path
+		}
+		return ""
+	}
+	return find("train"), find("test")
+}
+
+// readText reads a text, and how many bytes at its end are for testing: those of test where a folder has train and
+// test, and else a share of it. The files of a folder follow each other in the order of their names.
+func readText(path string) (text []byte, tests int, err error) {
+	if isSplit(path) {
+		first, second := halves(path)
+		if text, err = joinFiles(path, first); err != nil {
+			return nil, 0, err
+		}
+		last, err := joinFiles(path, second)
+		if err != nil {
+			return nil, 0, err
+		}
+		if text = append(text, last...); len(text) > maxBytes {
+			return nil, 0, tooLong(path)
+		}
+		return text, len(last), nil
+	}
+	if text, err = joinFiles(path, path); err != nil {
+		return nil, 0, err
+	}
+	return text, max(1, held(len(text), testShare)), nil
+}
+
+// joinFiles reads a file of bytes, or those of a folder, one behind the other.
+func joinFiles(whole, path string) (text []byte, err error) {
+	files := textsIn(path)
+	if files == nil {
+		files = []string{path}
+	}
+	for _, file := range files {
+		part, err := readBytes(file)
+		if err != nil {
+			return nil, err
+		}
+		if text = append(text, part...); len(text) > maxBytes {
+			return nil, tooLong(whole)
+		}
+	}
+	return text, nil
+}
+
+func tooLong(path string) error {
+	return fmt.Errorf("%s is too large: more than %d bytes of text; give a part of it", path, maxBytes)
+}
+
+// readBytes reads a file, gzipped or not, and at most one byte more than a text may have.
+func readBytes(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; `brood data list` shows what needs no path", err)
+	case err != nil:
+		return nil, err
+	}
+	defer f.Close()
+	plain, err := gunzip(f)
+	if err != nil {
+		return nil, &FileError{path, 0, err.Error()}
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, maxBytes+1))
+	if err != nil {
+		return nil, &FileError{path, int64(len(text)), err.Error()}
+	}
+	return text, nil
+}
