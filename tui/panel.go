@@ -68,11 +68,12 @@ type reply func(*model) tea.Cmd
 
 // newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
 func newPanels(m *model) []panel {
-	geometry := newPlaces()
+	geometry, exam := newPlaces(), newExam()
 	all := slices.Concat(
-		[]panel{newLoss(), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(), newLinkPast().panel()},
+		[]panel{newLoss(exam), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(), newLinkPast().panel()},
 		newTraits(geometry),
 		geometry.panels(),
+		exam.panels(),
 		m.rail.panels(),
 		[]panel{newLane().panel()},
 		newAlarms().panels(),

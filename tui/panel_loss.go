@@ -27,9 +27,10 @@ func (m *model) mainSeries() string {
 const lossPanel panelID = "loss"
 
 // newLoss is the chart of what is trained for, which leads the Live screen.
-func newLoss() panel {
+func newLoss(exam *exam) panel {
 	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, export: lossRows, point: pointRound,
-		screen: &screen{digit: 1, name: "Live", charts: true, place: placeLive}}
+		group: "the loss (on Live)", keys: []binding{exam.key()},
+		screen: &screen{digit: 1, name: "Live", charts: true, place: exam.place}}
 }
 
 // lossSeries is what is drawn with the loss of the centre, on its axis: the main series, nil where there is a model and

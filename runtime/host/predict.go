@@ -109,14 +109,3 @@ func sigmoids(z []float32) (p []float64) {
 	}
 	return p
 }
-
-// Likeliest is the class of the largest probability, the first of equal ones.
-func Likeliest(p []float64) int {
-	best := 0
-	for c, v := range p {
-		if v > p[best] {
-			best = c
-		}
-	}
-	return best
-}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"brood/models"
+	"brood/runtime/report"
 )
 
 // predicted asks the model of PyTorch about its samples, with the engine of a name.
@@ -75,7 +76,7 @@ func TestPredictNaively(t *testing.T) {
 			}
 			label := int(set.Label(set.Test()[i]))
 			loss -= math.Log(p[label])
-			if Likeliest(p) == label {
+			if report.Likeliest(p) == label {
 				right++
 			}
 			if math.Abs(sum-1) > 1e-15*float64(len(p)) {

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,21 +15,23 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/runtime/session"
 	"brood/tui"
 )
 
 func evalCommand(s streams) *cobra.Command {
 	var model, set, split, rename string
 	var threads int
+	var at uint64
 	var asJSON bool
-	c := &cobra.Command{Use: "eval FILE.safetensors", Short: "Score a trained model on the samples of a data set",
-		Long: "Score a trained model on the samples of a data set, without dropout: its error and loss, precision, recall and F1 of each class, which classes\nit takes for which, and how far its probabilities can be trusted (expected calibration error); of a regression RMSE, MAE and R2. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both.",
-		Args: exactly("a FILE"),
+	c := &cobra.Command{Use: "eval FILE.safetensors|SESSION", Short: "Score a trained model on the samples of a data set",
+		Long: "Score a trained model on the samples of a data set, without dropout: its error and loss, precision, recall and F1 of each class, which classes\nit takes for which, and how far its probabilities can be trusted (expected calibration error); of a regression RMSE, MAE and R2. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both. Of a session it is the model of its newest checkpoint, or of the round that --at names.",
+		Args: exactly("a FILE or SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(host.Splits, split) {
 				return usage("--split %s: choose one of %s", split, strings.Join(host.Splits, ", "))
 			}
-			t, err := host.OpenRenamed(args[0], model, rename)
+			t, err := opened(c, args[0], model, rename, at, threads)
 			if err != nil {
 				return err
 			}
@@ -81,7 +86,12 @@ func evalCommand(s streams) *cobra.Command {
 				}
 			}
 			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))
-			drawReport(s.out, report)
+			if report != nil && len(report.Outputs) == 1 {
+				fmt.Fprintf(s.out, "  MAE          %.6g\n", report.Outputs[0].MAE)
+			}
+			if report != nil {
+				fmt.Fprint(s.out, tui.ReportText(report, lineWidth(s), false))
+			}
 			return nil
 		}}
 	fl := c.Flags()
@@ -89,7 +99,54 @@ func evalCommand(s streams) *cobra.Command {
 	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
 	fl.StringVar(&rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
+	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	threadsFlag(fl, &threads)
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
+}
+
+// opened is the model in a file, or that of a session.
+func opened(c *cobra.Command, what, model, rename string, at uint64, threads int) (*host.Trained, error) {
+	if strings.HasSuffix(what, ".safetensors") || !isSession(what) {
+		if c.Flags().Changed("at") {
+			return nil, usage("--at is of a session, and %s is none", what)
+		}
+		if _, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") {
+			return nil, fmt.Errorf("%s is neither a file nor a session: `brood sessions` lists those that there are", what)
+		}
+		return host.OpenRenamed(what, model, rename)
+	}
+	for _, name := range []string{"model", option.Rename.Name} {
+		if c.Flags().Changed(name) {
+			return nil, usage("--%s is of a file: a session knows its model", name)
+		}
+	}
+	dir, err := resolve(what)
+	if err != nil {
+		return nil, err
+	}
+	if at == 0 {
+		if at, err = newest(dir); err != nil {
+			return nil, err
+		}
+	}
+	return host.Export(c.Context(), dir, at, threads, nil)
+}
+
+// isSession says that no file has this name, and a session has.
+func isSession(what string) bool {
+	if info, err := os.Stat(what); err == nil && !info.IsDir() {
+		return false
+	}
+	_, err := resolve(what)
+	return err == nil
+}
+
+// newest is the round of the newest checkpoint, 0 without one.
+func newest(dir string) (at uint64, err error) {
+	rounds, err := session.Checkpoints(dir)
+	for _, round := range rounds {
+		at = max(at, round)
+	}
+	return at, err
 }

@@ -68,14 +68,18 @@ func geometryCommand(s streams) *cobra.Command {
 		if *asJSON {
 			return json.NewEncoder(s.out).Encode(geometryObject(x))
 		}
-		width := 100
-		if w, _, err := term.GetSize(os.Stdout.Fd()); s.terminal && err == nil {
-			width = min(max(w, 60), 160)
-		}
-		fmt.Fprint(s.out, tui.GeometryText(x, width, ascii))
+		fmt.Fprint(s.out, tui.GeometryText(x, lineWidth(s), ascii))
 		return nil
 	}
 	return c
+}
+
+// lineWidth is the cells of a line of what is drawn on standard output.
+func lineWidth(s streams) int {
+	if w, _, err := term.GetSize(os.Stdout.Fd()); s.terminal && err == nil {
+		return min(max(w, 60), 160)
+	}
+	return 100
 }
 
 // twoMembers reads A,B, with or without the m that screens put before them.

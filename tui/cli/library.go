@@ -258,6 +258,29 @@ func (l *shelf) Nearest(dir string, at uint64) (nearest uint64, err error) {
 	return nearest, err
 }
 
+// Examine implements tui.Examiner.
+func (l *shelf) Examine(ctx context.Context, dir string, at uint64, told func(round uint64)) (*tui.Examined, error) {
+	own, err := host.Program(l.programFor(dir))
+	if err != nil {
+		return nil, err
+	}
+	if at == 0 {
+		if at, err = newest(dir); err != nil {
+			return nil, err
+		}
+	}
+	t, err := own.Export(ctx, dir, at, 0, func(k event.Commit) { told(k.To) })
+	if err != nil {
+		return nil, err
+	}
+	set, err := t.Load(t.Data)
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.Report(ctx, set, host.SplitOf(set, "test"), 0)
+	return &tui.Examined{Round: t.Round, Report: x}, err
+}
+
 // Geometry implements tui.Geometer.
 func (l *shelf) Geometry(ctx context.Context, dir string, want geometry.Wanted, told func(round uint64)) (*geometry.Geometry, error) {
 	own, err := host.Program(l.programFor(dir))

@@ -16,6 +16,7 @@ import (
 	"brood/models/data"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/runtime/report"
 )
 
 // Columns of a table of predictions; the class NAME has the column p_NAME besides.
@@ -159,7 +160,7 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 			case t.Net.MultiLabel():
 				row = append(append(row, tags(of)), answered...)
 			case !t.Net.Regression():
-				row = append(append(row, asked.ClassName(host.Likeliest(of))), answered...)
+				row = append(append(row, asked.ClassName(report.Likeliest(of))), answered...)
 			}
 			if top > 0 {
 				for _, c := range likeliest(of, top) {

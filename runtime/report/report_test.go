@@ -1,4 +1,4 @@
-package host
+package report
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 func TestReportAgainstDefinitions(t *testing.T) {
 	const classes, n = 4, 500
 	key := noise.Key{Seed: 3, Purpose: noise.Data}
-	tally := newTally(classes, classes)
+	tally := New(classes, classes, false)
 	var all [][]float64
 	var labels []int
 	for i := range n {
@@ -29,10 +29,10 @@ func TestReportAgainstDefinitions(t *testing.T) {
 		if i%3 > 0 {
 			label = Likeliest(p)
 		}
-		tally.told(p, label)
+		tally.Told(p, label)
 		all, labels = append(all, p), append(labels, label)
 	}
-	r := tally.report(strconv.Itoa)
+	r := tally.Report(strconv.Itoa)
 	near := func(what string, got, want float64) {
 		t.Helper()
 		if !(math.Abs(got-want) < 1e-12) && !(math.IsNaN(got) && math.IsNaN(want)) {
@@ -93,10 +93,10 @@ func TestReportAgainstDefinitions(t *testing.T) {
 
 // A prediction that is sure, or shared by all classes, has its bin.
 func TestReportEdges(t *testing.T) {
-	tally := newTally(2, 2)
-	tally.told([]float64{1, 0}, 0)
-	tally.told([]float64{0.5, 0.5}, 1)
-	r := tally.report(strconv.Itoa)
+	tally := New(2, 2, false)
+	tally.Told([]float64{1, 0}, 0)
+	tally.Told([]float64{0.5, 0.5}, 1)
+	r := tally.Report(strconv.Itoa)
 	if b := r.Calibration.Bins; b[14].Samples != 1 || b[7].Samples != 1 || math.Abs(r.Calibration.Error-0.25) > 1e-15 {
 		t.Errorf("%+v", r.Calibration)
 	}
@@ -104,11 +104,11 @@ func TestReportEdges(t *testing.T) {
 
 // RMSE, MAE and R2 of numbers by hand.
 func TestReportOfNumbers(t *testing.T) {
-	tally := newTally(0, 1)
+	tally := New(0, 1, false)
 	for _, x := range [][2]float64{{2, 1}, {2, 2}, {2, 6}} {
-		tally.predicted(x[:1], x[1:])
+		tally.Predicted(x[:1], x[1:])
 	}
-	o := tally.report(nil).Outputs[0]
+	o := tally.Report(nil).Outputs[0]
 	if math.Abs(o.RMSE-math.Sqrt(17.0/3)) > 1e-12 || math.Abs(o.MAE-5.0/3) > 1e-12 || math.Abs(o.R2-(1-17.0/14)) > 1e-12 {
 		t.Errorf("%+v", o)
 	}
@@ -116,15 +116,15 @@ func TestReportOfNumbers(t *testing.T) {
 
 // Of a text only the bytes remain that occur or are predicted, with what they are taken for.
 func TestReportNarrow(t *testing.T) {
-	tally := newTally(6, 6)
+	tally := New(6, 6, false)
 	for _, x := range []struct{ class, as int }{{1, 1}, {1, 4}, {4, 4}, {5, 1}, {5, 5}, {4, 2}} {
 		p := make([]float64, 6)
 		p[x.as] = 1
-		tally.told(p, x.class)
+		tally.Told(p, x.class)
 	}
-	r := tally.report(strconv.Itoa)
+	r := tally.Report(strconv.Itoa)
 	macro := r.Macro()
-	r.narrow()
+	r.Narrow()
 	var names []string
 	for _, c := range r.Classes {
 		names = append(names, c.Name)
@@ -132,11 +132,11 @@ func TestReportNarrow(t *testing.T) {
 	if fmt.Sprint(names) != "[1 2 4 5]" || fmt.Sprint(r.Matrix()) != "[[1 0 1 0] [0 0 0 0] [0 1 1 0] [1 0 0 1]]" || r.Macro() != macro {
 		t.Errorf("%v: %v", names, r.Matrix())
 	}
-	tally = newTally(0, 1)
+	tally = New(0, 1, false)
 	for _, z := range []float64{1, 2, 3} {
-		tally.predicted([]float64{z}, []float64{0.1})
+		tally.Predicted([]float64{z}, []float64{0.1})
 	}
-	if o := tally.report(nil).Outputs[0]; !math.IsNaN(o.R2) {
+	if o := tally.Report(nil).Outputs[0]; !math.IsNaN(o.R2) {
 		t.Errorf("R2 of targets that are all alike: %v", o.R2)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package report
 
 import (
 	"math"
@@ -12,8 +12,7 @@ import (
 func TestReportOfSeveralClasses(t *testing.T) {
 	const classes, n = 3, 400
 	key := noise.Key{Seed: 9, Purpose: noise.Data}
-	tally := newTally(classes, classes)
-	tally.of, tally.as, tally.hit = make([]float64, classes), make([]float64, classes), make([]float64, classes)
+	tally := New(classes, classes, true)
 	var tp, fp, fn [classes]float64
 	var wrong, any float64
 	var claimed, in15 [CalibrationBins]float64
@@ -46,9 +45,9 @@ func TestReportOfSeveralClasses(t *testing.T) {
 		if miss {
 			any++
 		}
-		tally.tagged(p, in)
+		tally.Tagged(p, in)
 	}
-	r := tally.report(strconv.Itoa)
+	r := tally.Report(strconv.Itoa)
 	near := func(what string, got, want float64) {
 		t.Helper()
 		if !(math.Abs(got-want) < 1e-12) && !(math.IsNaN(got) && math.IsNaN(want)) {

@@ -1,0 +1,258 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"brood/runtime/report"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// Examiner is an optional power of a Library: it asks the model of a session about the test set. told hears of the
+// rounds that are executed again to get there.
+type Examiner interface {
+	Examine(ctx context.Context, dir string, at uint64, told func(round uint64)) (*Examined, error)
+}
+
+// Examined is what the centre of a session made of the test set after a round. Report is nil where its results were not
+// finite.
+type Examined struct {
+	Round  uint64
+	Report *report.Report
+}
+
+// Where classes have no room those are shown that are told apart worst.
+const (
+	textClasses = 20 // as text, where nobody says how much room there is
+	textMatrix  = 12
+)
+
+// share is a figure between 0 and 1.
+func share(x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", x)
+}
+
+// drawClasses is a line for each class, those of the lowest F1 where not all have room, and their means.
+func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
+	if x.Outputs != nil {
+		drawOutputs(g, r, x)
+		return
+	}
+	means := []report.ClassScore{x.Macro()}
+	if x.Several != nil {
+		means = append(means, x.Several.Micro)
+	}
+	classes, head := slices.Clone(x.Classes), "class"
+	if rows := max(1, r.H-1-len(means)); len(classes) > rows {
+		classes = slices.DeleteFunc(classes, func(c report.ClassScore) bool { return math.IsNaN(c.F1) }) // which do not occur
+		slices.SortStableFunc(classes, func(a, b report.ClassScore) int { return cmp.Compare(a.F1, b.F1) })
+		classes, head = classes[:min(len(classes), rows)], "lowest F1"
+	}
+	name := len(head)
+	for _, c := range append(classes, means...) {
+		name = max(name, min(24, cell.Width(c.Name)))
+	}
+	const figure = 10
+	columns := []string{"precision", "recall", "F1", "samples"}
+	at := func(i int) int { return r.X + 2 + name + (i+1)*figure }
+	g.Text(r.X+1, r.Y, name, cell.Faint, head)
+	for i, c := range columns {
+		g.Right(at(i), r.Y, figure, cell.Faint, c)
+	}
+	row := func(y int, role, bar cell.Role, c report.ClassScore) {
+		g.Text(r.X+1, y, name, role, c.Name)
+		for i, v := range []string{share(c.Precision), share(c.Recall), share(c.F1), round(uint64(c.Samples))} {
+			g.Right(at(i), y, figure, role, v)
+		}
+		if from := at(len(columns)-1) + 2; r.X+r.W-from > 4 && c.F1 == c.F1 {
+			chart.Bar(g, from, y, min(40, r.X+r.W-from-1), c.F1, bar)
+		}
+	}
+	for i, c := range classes {
+		row(r.Y+1+i, cell.Plain, cell.Band, c)
+	}
+	for i, c := range means {
+		row(r.Y+1+len(classes)+i, cell.Strong, cell.Centre, c)
+	}
+}
+
+// drawOutputs is a line for each number that a regression predicts.
+func drawOutputs(g *cell.Grid, r cell.Rect, x *report.Report) {
+	const figure = 14
+	for i, c := range []string{"RMSE", "MAE", "R2"} {
+		g.Right(r.X+9+(i+1)*figure, r.Y, figure, cell.Faint, c)
+	}
+	g.Text(r.X+1, r.Y, 8, cell.Faint, "output")
+	for k, o := range x.Outputs[:min(len(x.Outputs), max(0, r.H-1))] {
+		g.Text(r.X+1, r.Y+1+k, 8, cell.Plain, fmt.Sprint(k+1))
+		for i, v := range []string{fmt.Sprintf("%.6g", o.RMSE), fmt.Sprintf("%.6g", o.MAE), share(o.R2)} {
+			g.Right(r.X+9+(i+1)*figure, r.Y+1+k, figure, cell.Plain, v)
+		}
+	}
+}
+
+// confusionShades are of the share of a class's samples, from these on.
+var confusionShades = []struct {
+	from  float64
+	shade rune
+}{{0.5, '█'}, {0.2, '▓'}, {0.05, '▒'}, {0, '░'}}
+
+func confusionShade(part float64) rune {
+	for _, s := range confusionShades {
+		if part > s.from {
+			return s.shade
+		}
+	}
+	return ' '
+}
+
+// drawConfusion is a row for each class, with how many of its samples are taken for which: in figures where they have
+// room, else in shades, else the pairs that are taken for each other most.
+func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
+	const head = "is, taken for"
+	n, label, figure := len(x.Classes), len(head), 0
+	for _, c := range x.Classes {
+		label, figure = max(label, min(16, cell.Width(c.Name))), max(figure, cell.Width(c.Name))
+	}
+	for _, c := range x.Confusion {
+		figure = max(figure, cell.Width(round(uint64(c.Samples))))
+	}
+	figure += 3 // a blank and its shade
+	body, legend := r.Top(r.H - 1)
+	wide := 0
+	switch {
+	case n+1 > body.H:
+	case label+2+n*figure <= r.W:
+		wide = figure
+	case label+2+2*n <= r.W:
+		wide = 2
+	}
+	if wide == 0 {
+		drawConfused(g, r, x)
+		return
+	}
+	g.Text(r.X+1, r.Y, label, cell.Faint, head)
+	matrix := x.Matrix()
+	for i, c := range x.Classes {
+		if wide == figure {
+			g.Right(r.X+1+label+(i+1)*wide, r.Y, wide-1, cell.Faint, c.Name)
+		} else {
+			g.Text(r.X+2+label+i*wide, r.Y, 1, cell.Faint, c.Name)
+		}
+		g.Text(r.X+1, r.Y+1+i, label, cell.Plain, c.Name)
+		for j, k := range matrix[i] {
+			at, role := r.X+2+label+j*wide, cell.Warn
+			if i == j {
+				role = cell.Median
+			}
+			shade := confusionShade(float64(k) / float64(max(1, c.Samples)))
+			g.Set(at, r.Y+1+i, shade, role)
+			switch {
+			case wide == 2:
+				g.Set(at+1, r.Y+1+i, shade, role)
+			case k == 0:
+				g.Right(at+wide-1, r.Y+1+i, wide-2, cell.Faint, "·")
+			default:
+				g.Right(at+wide-1, r.Y+1+i, wide-2, cell.Plain, round(uint64(k)))
+			}
+		}
+	}
+	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint, "of a class's samples  ░ some  ▒ above 5 %  ▓ above 20 %  █ above 50 %")
+}
+
+// drawConfused is the pairs of classes that are taken for each other most.
+func drawConfused(g *cell.Grid, r cell.Rect, x *report.Report) {
+	pairs := slices.DeleteFunc(slices.Clone(x.Confusion), func(c report.Confused) bool { return c.Is == c.As })
+	slices.SortStableFunc(pairs, func(a, b report.Confused) int { return cmp.Compare(b.Samples, a.Samples) })
+	name := 4
+	for _, c := range x.Classes {
+		name = max(name, min(24, cell.Width(c.Name)))
+	}
+	g.Text(r.X+1, r.Y, name, cell.Faint, "is")
+	g.Text(r.X+3+name, r.Y, 9, cell.Faint, "taken for")
+	g.Right(r.X+3+name+max(name, 9)+9, r.Y, 9, cell.Faint, "samples")
+	for i, p := range pairs[:min(len(pairs), max(0, r.H-1))] {
+		y := r.Y + 1 + i
+		g.Text(r.X+1, y, name, cell.Plain, x.Classes[p.Is].Name)
+		g.Text(r.X+3+name, y, max(name, 9), cell.Plain, x.Classes[p.As].Name)
+		g.Right(r.X+3+name+max(name, 9)+9, y, 9, cell.Plain, round(uint64(p.Samples)))
+		if from := r.X + 3 + name + max(name, 9) + 11; r.X+r.W-from > 4 {
+			chart.Bar(g, from, y, min(40, r.X+r.W-from-1), float64(p.Samples)/float64(pairs[0].Samples), cell.Warn)
+		}
+	}
+}
+
+// drawCalibration has a bar of how often predictions of a bin are right, with a mark at how often they claim to be.
+func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
+	of, right := "samples", "right"
+	if x.Several != nil {
+		of, right = "labels", "in class"
+	}
+	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, fmt.Sprintf("expected calibration error %.2f %%", 100*x.Calibration.Error))
+	name, figure := 14, 10
+	if r.W < 56 {
+		name, figure = 12, 8
+	}
+	g.Text(r.X+1, r.Y+1, name, cell.Faint, "probability")
+	for i, c := range []string{of, "claimed", right} {
+		g.Right(r.X+1+name+(i+1)*figure, r.Y+1, figure, cell.Faint, c)
+	}
+	from := r.X + 1 + name + 3*figure + 2
+	w := min(50, r.X+r.W-from-1)
+	if w > 4 {
+		g.Text(from, r.Y+1, w, cell.Faint, right+", claimed |")
+	}
+	y := r.Y + 2
+	for _, b := range x.Calibration.Bins {
+		if b.Samples == 0 || y >= r.Y+r.H {
+			continue
+		}
+		g.Text(r.X+1, y, name, cell.Plain, fmt.Sprintf("%.2f to %.2f", b.From, b.To))
+		for i, v := range []string{round(uint64(b.Samples)), fmt.Sprintf("%.1f %%", 100*b.Confidence), fmt.Sprintf("%.1f %%", 100*b.Right)} {
+			g.Right(r.X+1+name+(i+1)*figure, y, figure, cell.Plain, v)
+		}
+		if w > 4 {
+			chart.Bar(g, from, y, w, b.Right, cell.Band)
+			g.Set(from+min(w-1, int(b.Confidence*float64(w))), y, '|', cell.Predicted)
+		}
+		y++
+	}
+}
+
+// bins is how many of a calibration have anything in them.
+func bins(x *report.Report) (n int) {
+	for _, b := range x.Calibration.Bins {
+		if b.Samples > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// ReportText is a report in lines of at most so many cells, for those who look at no screen.
+func ReportText(x *report.Report, width int, ascii bool) (text string) {
+	part := func(h int, draw func(*cell.Grid, cell.Rect, *report.Report)) {
+		g := cell.New(width, h)
+		draw(g, cell.Rect{X: 1, W: width - 1, H: h}, x)
+		text += "\n" + gridText(g, ascii)
+	}
+	if x.Outputs != nil {
+		if len(x.Outputs) > 1 {
+			part(len(x.Outputs)+1, drawOutputs)
+		}
+		return text
+	}
+	part(min(len(x.Classes), textClasses)+3, drawClasses)
+	if x.Several == nil {
+		part(min(len(x.Classes), textMatrix)+2, drawConfusion)
+	}
+	part(bins(x)+2, drawCalibration)
+	return text
+}
