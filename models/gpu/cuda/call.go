@@ -24,6 +24,7 @@ var (
 	cuDeviceGetName              func(name unsafe.Pointer, room, device int32) int32
 	cuDeviceTotalMem_v2          func(bytes *uintptr, device int32) int32
 	cuDeviceGetAttribute         func(value *int32, what, device int32) int32
+	cuDeviceGetPCIBusId          func(bus unsafe.Pointer, room, device int32) int32
 	cuDevicePrimaryCtxRetain     func(context *uintptr, device int32) int32
 	cuDevicePrimaryCtxRelease_v2 func(device int32) int32
 	cuCtxSetCurrent              func(context uintptr) int32
@@ -46,6 +47,7 @@ var calls = map[string]any{
 	"cuInit": &cuInit, "cuDriverGetVersion": &cuDriverGetVersion, "cuGetErrorName": &cuGetErrorName,
 	"cuDeviceGetCount": &cuDeviceGetCount, "cuDeviceGet": &cuDeviceGet, "cuDeviceGetName": &cuDeviceGetName,
 	"cuDeviceTotalMem_v2": &cuDeviceTotalMem_v2, "cuDeviceGetAttribute": &cuDeviceGetAttribute,
+	"cuDeviceGetPCIBusId":          &cuDeviceGetPCIBusId,
 	"cuDevicePrimaryCtxRetain":     &cuDevicePrimaryCtxRetain,
 	"cuDevicePrimaryCtxRelease_v2": &cuDevicePrimaryCtxRelease_v2, "cuCtxSetCurrent": &cuCtxSetCurrent,
 	"cuMemAlloc_v2": &cuMemAlloc_v2, "cuMemFree_v2": &cuMemFree_v2,
