@@ -22,6 +22,18 @@ type Info struct {
 	Refuse string // why the driver does not open it, as a clause; "": it does
 }
 
+// Call is what [Device.Launch] takes.
+type Call struct {
+	Kernel Kernel
+	Groups [3]int
+	Size   int
+	Args   []any
+}
+
+// Sequencer is a device that queues launches that follow each other at once, which may be cheaper where it had the like
+// before.
+type Sequencer interface{ Sequence(calls []Call) error }
+
 // Sense is how a device is now, as its driver tells; below zero is what it does not tell.
 type Sense struct {
 	Taken   int64   // bytes of its memory, by whomever

@@ -58,6 +58,27 @@ var calls = map[string]any{
 	"cuLaunchKernel": &cuLaunchKernel,
 }
 
+// Graphs came with CUDA 10, and the call that makes one ready to be launched with 11.4: a driver without them launches
+// kernels one by one. The names without _v2 take the parameters of a launch as launched has them.
+var (
+	cuGraphCreate                  func(graph *uintptr, flags uint32) int32
+	cuGraphAddKernelNode           func(node *uintptr, graph uintptr, after *uintptr, n uintptr, l *launched) int32
+	cuGraphInstantiateWithFlags    func(exec *uintptr, graph uintptr, flags uint64) int32
+	cuGraphExecKernelNodeSetParams func(exec, node uintptr, l *launched) int32
+	cuGraphLaunch                  func(exec, stream uintptr) int32
+	cuGraphExecDestroy             func(exec uintptr) int32
+	cuGraphDestroy                 func(graph uintptr) int32
+)
+
+var graphCalls = map[string]any{
+	"cuGraphCreate": &cuGraphCreate, "cuGraphAddKernelNode": &cuGraphAddKernelNode,
+	"cuGraphInstantiateWithFlags": &cuGraphInstantiateWithFlags, "cuGraphExecKernelNodeSetParams": &cuGraphExecKernelNodeSetParams,
+	"cuGraphLaunch": &cuGraphLaunch, "cuGraphExecDestroy": &cuGraphExecDestroy, "cuGraphDestroy": &cuGraphDestroy,
+}
+
+// hasGraphs says whether the loaded driver has all of them.
+var hasGraphs bool
+
 // libraries are where systems and containers keep the driver.
 var libraries = map[string][]string{
 	"linux": {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1",
@@ -82,6 +103,8 @@ func load(names ...string) error {
 	case err != nil:
 		return fmt.Errorf("no CUDA here: %s is not a driver of CUDA 11 or later: %w", name, err)
 	}
+	_, err = clib.Load(graphCalls, name)
+	hasGraphs = err == nil
 	if err := checked(cuInit(0)); err != nil {
 		return fmt.Errorf("no CUDA here: the driver does not start: %w", err)
 	}

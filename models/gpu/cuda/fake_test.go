@@ -26,6 +26,8 @@ import (
 var (
 	fakeFail func(call string, after, code int32)
 	fakeLeft func() int32
+
+	fakeCounts func(alone, whole, changed *int32)
 )
 
 // built compiles the fake driver and has this process take it for CUDA.
@@ -49,7 +51,7 @@ var built = sync.OnceValues(func() (skip, err error) {
 	if err := loaded(); err != nil {
 		return nil, err
 	}
-	_, err = clib.Load(map[string]any{"fakeFail": &fakeFail, "fakeLeft": &fakeLeft}, name)
+	_, err = clib.Load(map[string]any{"fakeFail": &fakeFail, "fakeLeft": &fakeLeft, "fakeCounts": &fakeCounts}, name)
 	return nil, err
 })
 
