@@ -159,8 +159,8 @@ func counted(t *testing.T) *counting {
 // perRound is what a round of an algorithm asks of a device, once memory is had and a first period is over.
 type perRound struct {
 	launches, calls, gradients, evaluations, wrote, read, waits float64
-	allocs                                               int     // in all
-	row                                                  float64 // bytes of a row of parameters
+	allocs                                                      int     // in all
+	row                                                         float64 // bytes of a row of parameters
 }
 
 // measured is what rounds of a worker that hosts all n members ask for: those that a longer grant has more than a
