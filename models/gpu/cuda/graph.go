@@ -15,9 +15,9 @@ type launched struct {
 	kernel uintptr
 	groups [3]uint32
 	size   [3]uint32
-	shared uint32
+	_      uint32         // bytes of shared memory besides the kernel's own
 	each   unsafe.Pointer // a list of where each argument lies
-	extra  unsafe.Pointer
+	_      unsafe.Pointer // another way to hand arguments over
 }
 
 // graph is a chain of launches, each of which waits for the one before it, and the arguments that they have at present.
@@ -32,11 +32,11 @@ type graph struct {
 // graphs are the chains of a device, by the kernels and groups of their launches.
 type graphs struct {
 	off   bool              // nobody wants any, or the driver failed at one
-	made  map[string]*graph // nil: it was launched once, and has no graph yet, or can have none
+	made  map[string]*graph // nil: it was launched once, and has no graph yet
 	turns uint64
 }
 
-// A chain shorter than least is not worth a graph. Of more than mostGraphs the one that was launched longest ago goes;
+// A chain shorter than leastChain is not worth a graph. Of more than mostGraphs the one that was launched longest ago goes;
 // after mostShapes all are forgotten, so that shapes that never come again hold no memory.
 const (
 	leastChain = 4

@@ -11,10 +11,11 @@ import (
 	"brood/models/gpu/clib"
 )
 
-// memory and utilization are nvmlMemory_t and nvmlUtilization_t of the headers.
-type memory struct{ total, free, used uint64 }
+// memory and utilization are nvmlMemory_t and nvmlUtilization_t of the headers: bytes, of which the second are free, and
+// per cent of the time in which the card was busy, and its memory.
+type memory struct{ total, _, used uint64 }
 
-type utilization struct{ card, memory uint32 } // per cent of the time
+type utilization struct{ card, _ uint32 }
 
 // The calls of the library. Those after the first two are loaded each by itself, since a later library may lack one;
 // nil is one that it lacks.
