@@ -36,8 +36,8 @@ type graphs struct {
 	turns uint64
 }
 
-// A chain shorter than leastChain is not worth a graph. Of more than mostGraphs the one that was launched longest ago goes;
-// after mostShapes all are forgotten, so that shapes that never come again hold no memory.
+// A chain shorter than leastChain is not worth a graph. Of more than mostGraphs the one that was launched longest ago
+// goes; after mostShapes all are forgotten, so that shapes that never come again hold no memory.
 const (
 	leastChain = 4
 	mostGraphs = 64

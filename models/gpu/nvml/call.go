@@ -11,8 +11,8 @@ import (
 	"brood/models/gpu/clib"
 )
 
-// memory and utilization are nvmlMemory_t and nvmlUtilization_t of the headers: bytes, of which the second are free, and
-// per cent of the time in which the card was busy, and its memory.
+// memory and utilization are nvmlMemory_t and nvmlUtilization_t of the headers: bytes, of which the second are free,
+// and per cent of the time in which the card was busy, and its memory.
 type memory struct{ total, _, used uint64 }
 
 type utilization struct{ card, _ uint32 }
