@@ -212,6 +212,35 @@ func (x machineRow) tight(used, of event.Measure) cell.Role {
 	return cell.Plain
 }
 
+// deviceTight is tight of a device, of which others may hold a part.
+func deviceTight(x machineRow) cell.Role {
+	if _, ok := x.values[event.DeviceTaken]; ok {
+		return x.tight(event.DeviceTaken, event.DeviceTotal)
+	}
+	return x.tight(event.DeviceUsed, event.DeviceTotal)
+}
+
+// device is how the process's device is, in words: as much of it as is told.
+func (x machineRow) device() string {
+	var out []string
+	if used := x.part(event.DeviceUsed, event.DeviceTotal, size); used != "–" {
+		out = append(out, used+" held")
+	}
+	for _, f := range []struct {
+		name event.Measure
+		text func(float64) string
+	}{
+		{event.DeviceTaken, func(x float64) string { return size(x) + " taken by all" }},
+		{event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %% busy", 100*x) }},
+		{event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f °C", x) }},
+	} {
+		if v, ok := x.values[f.name]; ok {
+			out = append(out, f.text(v))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 func machineColumns() []column[machineRow] {
 	cpu := func(used, of event.Measure) func(machineRow) string {
 		return func(x machineRow) string {
@@ -238,7 +267,7 @@ func machineColumns() []column[machineRow] {
 		{head: "machine load", width: 12, weight: 6, right: true, text: cpu(event.Load, event.AllCores), role: tight(event.Load, event.AllCores)},
 		{head: "memory", width: 7, weight: 9, right: true, text: one(event.Memory, size)},
 		{head: "machine memory", width: 17, weight: 7, right: true, text: part(event.MemoryUsed, event.MemoryTotal), role: tight(event.MemoryUsed, event.MemoryTotal)},
-		{head: "device memory", width: 17, weight: 4, right: true, text: part(event.DeviceUsed, event.DeviceTotal), role: tight(event.DeviceUsed, event.DeviceTotal)},
+		{head: "device memory", width: 17, weight: 4, right: true, text: part(event.DeviceUsed, event.DeviceTotal), role: deviceTight},
 		{head: "device", width: 6, weight: 1, right: true, text: one(event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) })},
 		{head: "°C", width: 4, weight: 0, right: true, text: one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) })},
 		{head: "samples/s", width: 9, weight: 8, right: true, text: one(view.Samples, rate)},
@@ -340,7 +369,7 @@ func (f *fleet) pastOf(m *model, x machineRow) (out []tile) {
 		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", size, brief},
 		{"round trip", event.RoundTrip, "", "", ms, thousandths},
 		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, size, brief},
-		{"device memory", event.DeviceUsed, "", event.DeviceTotal, size, brief},
+		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, size, brief},
 		{"device busy", event.DeviceLoad, "", "", percent, percent},
 		{"device temperature", event.DeviceHeat, "", "", degrees, nil},
 	} {
@@ -350,7 +379,9 @@ func (f *fleet) pastOf(m *model, x machineRow) (out []tile) {
 		}
 		text := t.text
 		c := tile{title: t.title, value: x.value(t.one, text), axis: t.axis, floor: true, curves: []curve{lineOf(s, view.Process(x.worker), cell.Centre)}}
-		if second := m.shown.MachinesOf(t.second); t.second != "" && second != nil {
+		if second := m.shown.MachinesOf(t.second); t.second == "" || second == nil || !slices.Contains(second.Members, view.Process(x.worker)) {
+			c.title, _, _ = strings.Cut(t.title, "  ──")
+		} else {
 			line := lineOf(second, view.Process(x.worker), cell.Member)
 			line.style = chart.Dots
 			c.curves = append([]curve{line}, c.curves...)

@@ -138,3 +138,26 @@ func TestTiles(t *testing.T) {
 		}
 	}
 }
+
+// TestDeviceFigures: the Fleet screen and Machines say how a worker's device is, as much of it as its driver tells, and
+// nothing where it tells nothing; memory that others took is a warning too.
+func TestDeviceFigures(t *testing.T) {
+	f := machines(3)
+	held := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9}
+	told := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9, event.DeviceTaken: 75e9, event.DeviceLoad: 0.87, event.DeviceHeat: 61}
+	f.Machines = []event.Machine{{Worker: event.Here}, {Worker: 1}, {Worker: 2, Values: held}, {Worker: 3, Values: told}}
+	if (machineRow{values: held}).device() != "12.0 GB / 80.0 GB held" || deviceTight(machineRow{values: held}) != cell.Plain || deviceTight(machineRow{values: told}) != cell.Warn {
+		t.Error("what is told of devices")
+	}
+	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
+	d := open(t, 200, 50, nil, func(o *Options) { o.Source = c })
+	d.press("2", "j", "j")
+	d.shows("cuda:0 NVIDIA H100", "12.0 GB / 80.0 GB held, 75.0 GB taken by", "busy, 61 °C")
+	d.press("k")
+	d.shows("12.0 GB / 80.0 GB held")
+	d.hides("taken by")
+	d.press("6")
+	if got := rowOf(d, "w3"); !strings.Contains(got, "12.0 GB / 80.0 GB 87 % 61") {
+		t.Errorf("w3: %q", got)
+	}
+}

@@ -3,8 +3,10 @@ package tui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 )
@@ -28,6 +30,9 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	x, y, end := rows[at], r.Y, r.Y+r.H
 	const left = 11
 	put := func(name string, role cell.Role, text string) {
+		if text == "" {
+			return
+		}
 		for i, l := range wrap(text, r.W-left-1) {
 			if y >= end {
 				return
@@ -57,13 +62,13 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 		return
 	case x.here():
 		put("machine", cell.Plain, "in the coordinator's process")
+		put("its device", cell.Plain, f.deviceOf(event.Here))
 		return
 	}
 	put("machine", cell.Plain, x.Name)
 	put("address", cell.Plain, x.Address)
-	if x.Device != "" {
-		put("device", cell.Plain, x.Device)
-	}
+	put("device", cell.Plain, x.Device)
+	put("", cell.Plain, f.deviceOf(x.ID))
 	put("kernels", cell.Plain, strings.ReplaceAll(x.Kernels, ",", ", "))
 	put("software", cell.Plain, x.Software)
 	put("key", cell.Plain, x.Key)
@@ -72,6 +77,15 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	put("silent", lateness(x), silence(x))
 	y++
 	f.peers(g, cell.Rect{X: r.X, Y: y, W: r.W, H: end - y}, x.ID)
+}
+
+// deviceOf is how the device of a worker's process is now; "" where nobody tells.
+func (f *fleet) deviceOf(worker int) string {
+	i := slices.IndexFunc(f.now.Machines, func(x event.Machine) bool { return x.Worker == worker })
+	if i < 0 {
+		return ""
+	}
+	return machineRow{values: f.now.Machines[i].Values}.device()
 }
 
 // peer is what a worker exchanges with another.

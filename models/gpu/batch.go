@@ -98,6 +98,7 @@ func (e *Engine) issue(b *batch) error {
 			return err
 		}
 	}
+	calls := make([]Call, 0, len(b.launches))
 	for _, l := range b.launches {
 		for i, a := range l.args {
 			if a == (wordsHere{}) {
@@ -112,9 +113,10 @@ func (e *Engine) issue(b *batch) error {
 			}
 			e.kernels[l.kernel] = k
 		}
-		if err := e.fail("launch "+l.kernel, e.dev.Launch(k, l.groups, l.size, l.args...)); err != nil {
-			return err
-		}
+		calls = append(calls, Call{k, l.groups, l.size, l.args})
+	}
+	if err := e.launch(b, calls); err != nil {
+		return err
 	}
 	for _, m := range e.old {
 		e.dev.Free(m)
@@ -123,6 +125,19 @@ func (e *Engine) issue(b *batch) error {
 	if e.queued += len(b.launches); e.queued > mostQueued {
 		e.queued = 0
 		return e.fail("finish", e.dev.Finish())
+	}
+	return nil
+}
+
+// launch queues the calls of a batch.
+func (e *Engine) launch(b *batch, calls []Call) error {
+	if s, ok := e.memory.Device.(Sequencer); ok && len(calls) > 1 {
+		return e.fail(fmt.Sprintf("launch %d kernels from %s on", len(calls), b.launches[0].kernel), s.Sequence(calls))
+	}
+	for i, c := range calls {
+		if err := e.fail("launch "+b.launches[i].kernel, e.dev.Launch(c.Kernel, c.Groups, c.Size, c.Args...)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

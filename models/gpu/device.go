@@ -22,6 +22,34 @@ type Info struct {
 	Refuse string // why the driver does not open it, as a clause; "": it does
 }
 
+// Call is what [Device.Launch] takes.
+type Call struct {
+	Kernel Kernel
+	Groups [3]int
+	Size   int
+	Args   []any
+}
+
+// Sequencer is a device that queues launches that follow each other at once, which may be cheaper where it had the like
+// before.
+type Sequencer interface{ Sequence(calls []Call) error }
+
+// Sense is how a device is now, as its driver tells; below zero is what it does not tell.
+type Sense struct {
+	Taken   int64   // bytes of its memory, by whomever
+	Load    float64 // share of the last moment in which it was busy, 0 to 1
+	Celsius float64 // its temperature
+}
+
+// Unknown is of a device whose driver tells nothing.
+var Unknown = Sense{-1, -1, -1}
+
+// Sensor is an open device whose driver tells how it is. Any goroutine may ask, at any time.
+type Sensor interface{ Sense() Sense }
+
+// Watcher is a driver that tells so of device i of its list without opening it.
+type Watcher interface{ Sense(i int) Sense }
+
 // Memory is a piece of a device's memory; 0 is none.
 type Memory uintptr
 

@@ -37,3 +37,18 @@ func (c *counted) Close() {
 // Held is the memory of the device that this engine has, in bytes: blocks, the data set and what tasks work in; and how
 // much the device has altogether. It may be called from any goroutine.
 func (e *Engine) Held() (used, total int64) { return e.memory.held.Load(), e.memory.total }
+
+// Sense is how the device is, where its driver tells: bytes of its memory that are taken by whomever, the share of the
+// time in which it was busy, and its temperature in degrees Celsius. What nobody tells is below zero. It may be called
+// from any goroutine.
+func (e *Engine) Sense() (taken int64, load, celsius float64) {
+	s := e.memory.sense()
+	return s.Taken, s.Load, s.Celsius
+}
+
+func (c *counted) sense() Sense {
+	if s, ok := c.Device.(Sensor); ok {
+		return s.Sense()
+	}
+	return Unknown
+}

@@ -39,11 +39,23 @@ func (p *pass) tiles(o *op, channels, plane int) (groups [3]int, high uint32) {
 	return [3]int{(p.most*plane + across - 1) / across, (lines + down - 1) / down, p.entries * of}, uint32(n)
 }
 
+// Of tiles of a convolution's weights: outputs and taps of one, and the outputs of a group that are too few for them.
+const (
+	tileTaps   = 16
+	fewOutputs = 3
+)
+
 // convBack appends the gradients of weights and bias and, with input, that of the input.
 func (p *pass) convBack(o *op, dy, dx Memory, g place, input bool) {
 	shape, x, step := p.b.list(o.shape...), p.acts[o.in], uint64(p.most*o.nOut)
 	w := p.tensor(g, 0, o.weight)
-	p.b.launch("conv_weights", p.e.layout.Tensors[o.weight].Len, p.entries, wordsHere{}, shape, p.sizes, dy, step, x.m, x.step, w.m, w.at, w.step)
+	of := int(o.shape[9])
+	lines, wide := o.channels/of, p.e.layout.Tensors[o.weight].Len/o.channels
+	if args := []any{wordsHere{}, shape, p.sizes, dy, step, x.m, x.step, w.m, w.at, w.step}; lines < fewOutputs {
+		p.b.launch("conv_weights", p.e.layout.Tensors[o.weight].Len, p.entries, args...)
+	} else {
+		p.b.grid("conv_weight_tiles", [3]int{(wide + tileTaps - 1) / tileTaps, (lines + tileTaps - 1) / tileTaps, p.entries * of}, tileItems, args...)
+	}
 	if o.bias >= 0 {
 		bias := p.tensor(g, 0, o.bias)
 		p.b.launch("conv_bias", o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), dy, step, bias.m, bias.at, bias.step)

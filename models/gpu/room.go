@@ -21,10 +21,12 @@ func (e *Engine) Room(w engine.Work) int64 {
 	return bytes + 4*work
 }
 
-// Device is the device's name, and the bytes that are free there, as far as is known.
+// Device is the device's name, and the bytes that are free there, as far as is known: what others hold is not, where
+// the driver tells of it.
 func (e *Engine) Device() (name string, free int64) {
 	info := e.dev.Info()
-	return info.Name, info.Memory - e.used
+	others := max(0, e.memory.sense().Taken-e.memory.held.Load())
+	return info.Name, max(0, info.Memory-e.used-others)
 }
 
 // bounded is the floats of so many entries, or of as many as go through at once.

@@ -83,6 +83,8 @@ var races = [][2]string{
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tif (t < SHALLOW)", "if (t < SHALLOW)"},
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint e = t; e < 8 * wide", "for (uint e = t; e < 8 * wide"},
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint d = 0; d < steps; d++)", "for (uint d = 0; d < steps; d++)"},
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\t\t\t\tfor (uint d = lane;", "for (uint d = lane;"},
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\t\t\t#pragma unroll\n\t\t\t\tfor (uint i = 0; i < TAPS", "#pragma unroll\n\t\t\t\tfor (uint i = 0; i < TAPS"},
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\t\tblock[lane] = v;", "block[lane] = v;"},
 	{"ulong i = COLUMN * 4;", "ulong i = COLUMN * 3;"},
 	{"lane[t] = v;\n\tfor (uint h = 8; h > 0; h /= 2) {\n\t\tbarrier(CLK_LOCAL_MEM_FENCE);", "lane[t] = v;\n\tfor (uint h = 8; h > 0; h /= 2) {"},

@@ -44,6 +44,7 @@ const (
 	MemoryTotal Measure = "machine_memory"
 	DeviceUsed  Measure = "device_memory_used"
 	DeviceTotal Measure = "device_memory"
+	DeviceTaken Measure = "device_memory_taken"
 	DeviceLoad  Measure = "device_load"
 	DeviceHeat  Measure = "device_celsius"
 	RoundTrip   Measure = "round_trip"
@@ -77,6 +78,7 @@ var Measures = []MeasureInfo{
 	{MemoryTotal, "bytes", "memory of the machine, or what its control group may have", mostBytes, true},
 	{DeviceUsed, "bytes", "memory of the device that the engine holds", mostBytes, true},
 	{DeviceTotal, "bytes", "memory of the device", mostBytes, true},
+	{DeviceTaken, "bytes", "memory of the device that is taken, by whomever, where its driver tells", mostBytes, true},
 	{DeviceLoad, "share", "of the time in which the device was busy, from 0 to 1, where its driver tells", 1, true},
 	{DeviceHeat, "degrees Celsius", "temperature of the device, where its driver tells", 1000, true},
 	{RoundTrip, "seconds", "to the coordinator and back, of the last heartbeat", mostSeconds, false},

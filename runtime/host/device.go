@@ -57,6 +57,15 @@ func devicesOf(drivers []gpu.Driver) (list []Device, absent []Absent) {
 	return list, absent
 }
 
+// Sense is how the device is now, as far as its driver tells without opening it; see [gpu.Sense].
+func (d Device) Sense() (taken int64, load, celsius float64) {
+	s := gpu.Unknown
+	if w, ok := d.driver.(gpu.Watcher); ok {
+		s = w.Sense(d.index)
+	}
+	return s.Taken, s.Load, s.Celsius
+}
+
 // Test says in one sentence why runs cannot compute on the device; nil: they can.
 func (d Device) Test() error {
 	open, err := d.driver.Open(d.index)

@@ -72,7 +72,11 @@ func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.
 			case <-ctx.Done():
 				return
 			}
-			commits := s.measure(meter.Measure(now))
+			values := meter.Measure(now)
+			for _, w := range s.onDevice() {
+				machine.Device(values, w)
+			}
+			commits := s.measure(values)
 			if commits == was || !due(now.Sub(last), now.Sub(start)) {
 				continue
 			}
@@ -91,17 +95,22 @@ func due(since, age time.Duration) bool {
 	return since >= max(measureEvery/2, age/recordPart) // ticks come a little early and late
 }
 
-// measure keeps what was measured, and says how often was committed.
-func (s *measuring) measure(values map[event.Measure]float64) uint64 {
+// onDevice are the workers of this process that hold memory of a device. Whoever asks them what its driver tells does
+// so without the lock, for which the fleet's loop would wait.
+func (s *measuring) onDevice() []*worker.Worker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers = slices.DeleteFunc(s.workers, func(w *worker.Worker) bool {
 		used, _, _ := w.Held()
 		return used == 0 // it has ended
 	})
-	for _, w := range s.workers {
-		machine.Device(values, w)
-	}
+	return slices.Clone(s.workers)
+}
+
+// measure keeps what was measured, and says how often was committed.
+func (s *measuring) measure(values map[event.Measure]float64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for name, x := range values {
 		values[name] = event.Short(x)
 	}

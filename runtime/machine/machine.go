@@ -214,15 +214,24 @@ func resident() float64 {
 	return float64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// Holder knows how much of a device is held, in bytes: a worker.
+// Holder is a worker: it knows how much of its device its engine holds, and what the device's driver tells. Bytes; a
+// share; degrees Celsius. What nobody tells is below zero.
 type Holder interface {
 	Held() (used, total int64, ok bool)
+	Sense() (taken int64, load, celsius float64)
 }
 
-// Device adds what a worker of this process holds of its device. Workers of one process compute on the same one.
+// Device adds what a worker of this process holds of its device, and how that is. Workers of one process compute on the
+// same one. It takes the time that the device's driver takes to answer.
 func Device(values map[event.Measure]float64, h Holder) {
-	if used, total, ok := h.Held(); ok {
-		values[event.DeviceUsed] += float64(used)
-		values[event.DeviceTotal] = max(values[event.DeviceTotal], float64(total))
+	used, total, ok := h.Held()
+	if !ok {
+		return
 	}
+	values[event.DeviceUsed] += float64(used)
+	values[event.DeviceTotal] = max(values[event.DeviceTotal], float64(total))
+	taken, load, celsius := h.Sense()
+	put(values, event.DeviceTaken, float64(taken))
+	put(values, event.DeviceLoad, load)
+	put(values, event.DeviceHeat, celsius)
 }

@@ -125,3 +125,41 @@ func TestThisMachine(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// card is what a worker has of a device.
+type card struct {
+	used, total int64
+	absent      bool
+	taken       int64
+	load, heat  float64
+}
+
+func (c card) Held() (used, total int64, ok bool)       { return c.used, c.total, !c.absent }
+func (c card) Sense() (taken int64, load, heat float64) { return c.taken, c.load, c.heat }
+
+// TestDevice: workers of a process hold memory of one device, each its own; what its driver does not tell is not known.
+func TestDevice(t *testing.T) {
+	for name, c := range map[string]struct {
+		workers []card
+		want    map[event.Measure]float64
+	}{
+		"none": {[]card{{absent: true, taken: 5}}, map[event.Measure]float64{}},
+		"silent": {[]card{{100, 1000, false, -1, -1, -1}, {50, 1000, false, -1, -1, -1}},
+			map[event.Measure]float64{event.DeviceUsed: 150, event.DeviceTotal: 1000}},
+		"telling": {[]card{{100, 1000, false, 700, 0.5, 61}, {50, 1000, false, 700, 0.25, 61}},
+			map[event.Measure]float64{event.DeviceUsed: 150, event.DeviceTotal: 1000, event.DeviceTaken: 700, event.DeviceLoad: 0.25, event.DeviceHeat: 61}},
+		"in part": {[]card{{100, 1000, false, -1, math.NaN(), 0}},
+			map[event.Measure]float64{event.DeviceUsed: 100, event.DeviceTotal: 1000, event.DeviceHeat: 0}},
+	} {
+		got := map[event.Measure]float64{}
+		for _, w := range c.workers {
+			Device(got, w)
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if _, err := event.Told(got); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -116,10 +116,11 @@ func (v *tenure) tell(ctx context.Context) {
 			m := counts(v.mesh, v.id)
 			m.Machine = meter.Measure(time.Now())
 			v.mu.Lock()
-			if v.worker != nil {
-				machine.Device(m.Machine, v.worker)
-			}
+			w := v.worker
 			v.mu.Unlock()
+			if w != nil { // without the lock: the device's driver may take its time
+				machine.Device(m.Machine, w)
+			}
 			if v.send(m) != nil {
 				return // whoever hears the coordinator notices
 			}

@@ -123,6 +123,21 @@ func (w *Worker) Held() (used, total int64, ok bool) {
 	return 0, 0, false
 }
 
+// Sensor is an engine on a device whose driver tells how it is: bytes of its memory that are taken, by whomever, the
+// share of the time in which it was busy, and degrees Celsius. What nobody tells is below zero. Any goroutine may ask.
+type Sensor interface {
+	Sense() (taken int64, load, celsius float64)
+}
+
+// Sense is what the driver of the worker's device tells; all of it is below zero where there is no device. It may be
+// called from any goroutine, and takes the time that the driver takes.
+func (w *Worker) Sense() (taken int64, load, celsius float64) {
+	if s, is := w.cfg.Engine.(Sensor); is {
+		return s.Sense()
+	}
+	return -1, -1, -1
+}
+
 // Free gives the memory of all blocks back to the engine, and closes that if it is a Closer. The worker must not be
 // used any more.
 func (w *Worker) Free() {

@@ -74,6 +74,9 @@ func examine(terminal bool) []finding {
 	list, absent := host.Devices()
 	for _, d := range list {
 		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver, arith.Name)
+		for _, figure := range figures(d.Sense()) {
+			text += ", " + figure
+		}
 		if d.Same != "" {
 			text += ", the same card as " + d.Same
 		}
@@ -87,6 +90,20 @@ func examine(terminal bool) []finding {
 		found = append(found, state("data "+name, "ready", err, false))
 	}
 	return found
+}
+
+// figures are how a device is, in words; what is below zero its driver does not tell.
+func figures(taken int64, load, celsius float64) (out []string) {
+	if taken >= 0 {
+		out = append(out, humanBytes(taken)+" taken")
+	}
+	if load >= 0 {
+		out = append(out, fmt.Sprintf("%.0f %% busy", 100*load))
+	}
+	if celsius >= 0 {
+		out = append(out, fmt.Sprintf("%.0f °C", celsius))
+	}
+	return out
 }
 
 func state(what, text string, err error, needed bool) finding {

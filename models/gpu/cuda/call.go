@@ -24,6 +24,7 @@ var (
 	cuDeviceGetName              func(name unsafe.Pointer, room, device int32) int32
 	cuDeviceTotalMem_v2          func(bytes *uintptr, device int32) int32
 	cuDeviceGetAttribute         func(value *int32, what, device int32) int32
+	cuDeviceGetPCIBusId          func(bus unsafe.Pointer, room, device int32) int32
 	cuDevicePrimaryCtxRetain     func(context *uintptr, device int32) int32
 	cuDevicePrimaryCtxRelease_v2 func(device int32) int32
 	cuCtxSetCurrent              func(context uintptr) int32
@@ -46,6 +47,7 @@ var calls = map[string]any{
 	"cuInit": &cuInit, "cuDriverGetVersion": &cuDriverGetVersion, "cuGetErrorName": &cuGetErrorName,
 	"cuDeviceGetCount": &cuDeviceGetCount, "cuDeviceGet": &cuDeviceGet, "cuDeviceGetName": &cuDeviceGetName,
 	"cuDeviceTotalMem_v2": &cuDeviceTotalMem_v2, "cuDeviceGetAttribute": &cuDeviceGetAttribute,
+	"cuDeviceGetPCIBusId":          &cuDeviceGetPCIBusId,
 	"cuDevicePrimaryCtxRetain":     &cuDevicePrimaryCtxRetain,
 	"cuDevicePrimaryCtxRelease_v2": &cuDevicePrimaryCtxRelease_v2, "cuCtxSetCurrent": &cuCtxSetCurrent,
 	"cuMemAlloc_v2": &cuMemAlloc_v2, "cuMemFree_v2": &cuMemFree_v2,
@@ -55,6 +57,27 @@ var calls = map[string]any{
 	"cuModuleLoadDataEx": &cuModuleLoadDataEx, "cuModuleUnload": &cuModuleUnload, "cuModuleGetFunction": &cuModuleGetFunction,
 	"cuLaunchKernel": &cuLaunchKernel,
 }
+
+// Graphs came with CUDA 10, and the call that makes one ready to be launched with 11.4: a driver without them launches
+// kernels one by one. The names without _v2 take the parameters of a launch as launched has them.
+var (
+	cuGraphCreate                  func(graph *uintptr, flags uint32) int32
+	cuGraphAddKernelNode           func(node *uintptr, graph uintptr, after *uintptr, n uintptr, l *launched) int32
+	cuGraphInstantiateWithFlags    func(exec *uintptr, graph uintptr, flags uint64) int32
+	cuGraphExecKernelNodeSetParams func(exec, node uintptr, l *launched) int32
+	cuGraphLaunch                  func(exec, stream uintptr) int32
+	cuGraphExecDestroy             func(exec uintptr) int32
+	cuGraphDestroy                 func(graph uintptr) int32
+)
+
+var graphCalls = map[string]any{
+	"cuGraphCreate": &cuGraphCreate, "cuGraphAddKernelNode": &cuGraphAddKernelNode,
+	"cuGraphInstantiateWithFlags": &cuGraphInstantiateWithFlags, "cuGraphExecKernelNodeSetParams": &cuGraphExecKernelNodeSetParams,
+	"cuGraphLaunch": &cuGraphLaunch, "cuGraphExecDestroy": &cuGraphExecDestroy, "cuGraphDestroy": &cuGraphDestroy,
+}
+
+// hasGraphs says whether the loaded driver has all of them.
+var hasGraphs bool
 
 // libraries are where systems and containers keep the driver.
 var libraries = map[string][]string{
@@ -80,6 +103,8 @@ func load(names ...string) error {
 	case err != nil:
 		return fmt.Errorf("no CUDA here: %s is not a driver of CUDA 11 or later: %w", name, err)
 	}
+	_, err = clib.Load(graphCalls, name)
+	hasGraphs = err == nil
 	if err := checked(cuInit(0)); err != nil {
 		return fmt.Errorf("no CUDA here: the driver does not start: %w", err)
 	}

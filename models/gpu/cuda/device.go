@@ -21,6 +21,7 @@ type device struct {
 	stream  uintptr
 	modules []uintptr
 	staging staging
+	graphs  graphs
 }
 
 // staging is memory of the host that the card reads by itself. It is filled from the front, and from the front again
@@ -43,6 +44,7 @@ func (Driver) Open(i int) (gpu.Device, error) {
 		return nil, fmt.Errorf("cuda:%d: there are %d devices, counted from 0", i, n)
 	}
 	d := &device{}
+	d.withGraphs()
 	if d.handle, d.info, err = about(i); err != nil {
 		return nil, err
 	}
@@ -178,16 +180,14 @@ func (d *device) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) erro
 	if err != nil {
 		return err
 	}
-	each := make([]unsafe.Pointer, len(at)+1)
-	for i, at := range at {
-		each[i] = unsafe.Pointer(&p[at])
-	}
+	each := list(p, at)
 	return d.on(func() int32 {
-		return cuLaunchKernel(uintptr(k), uint32(groups[0]), uint32(groups[1]), uint32(groups[2]), uint32(size), 1, 1, 0, d.stream, unsafe.Pointer(&each[0]), nil)
+		return cuLaunchKernel(uintptr(k), uint32(groups[0]), uint32(groups[1]), uint32(groups[2]), uint32(size), 1, 1, 0, d.stream, each, nil)
 	})
 }
 
 func (d *device) Close() {
+	d.dropGraphs()
 	d.on(func() int32 {
 		cuStreamSynchronize(d.stream)
 		for _, m := range d.modules {

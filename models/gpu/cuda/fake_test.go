@@ -19,12 +19,15 @@ import (
 	"brood/models/engine"
 	"brood/models/gpu"
 	"brood/models/gpu/clib"
+	"brood/models/gpu/nvml"
 )
 
 // What the fake driver says to tests: see testdata/fake.c.
 var (
 	fakeFail func(call string, after, code int32)
 	fakeLeft func() int32
+
+	fakeCounts func(alone, whole, changed *int32)
 )
 
 // built compiles the fake driver and has this process take it for CUDA.
@@ -38,11 +41,17 @@ var built = sync.OnceValues(func() (skip, err error) {
 	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", name, "testdata/fake.c", "-lm").CombinedOutput(); err != nil {
 		return errors.New("no C compiler: " + err.Error() + ": " + string(out)), nil
 	}
+	beside := filepath.Join(dir, "libnvidia-ml.so.1")
+	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", beside, "../nvml/testdata/fake.c").CombinedOutput(); err != nil {
+		return nil, errors.New(err.Error() + ": " + string(out))
+	}
 	os.Setenv("BROOD_CUDA", name)
+	os.Setenv("BROOD_NVML", beside)
+	nvml.Read("") // which loads it
 	if err := loaded(); err != nil {
 		return nil, err
 	}
-	_, err = clib.Load(map[string]any{"fakeFail": &fakeFail, "fakeLeft": &fakeLeft}, name)
+	_, err = clib.Load(map[string]any{"fakeFail": &fakeFail, "fakeLeft": &fakeLeft, "fakeCounts": &fakeCounts}, name)
 	return nil, err
 })
 
@@ -91,6 +100,40 @@ func TestDriver(t *testing.T) {
 	if err := gpu.SelfTest(d); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSense: how a card is comes from the management library, which knows it by its place on the bus, with a driver
+// that is asked, a device that is open, and an engine on it.
+func TestSense(t *testing.T) {
+	driver := fake(t)
+	want := gpu.Sense{Taken: 324 << 20, Load: 0.87, Celsius: 61}
+	if got := driver.Sense(0); got != want {
+		t.Errorf("of the driver %+v", got)
+	}
+	if got := driver.Sense(7); got != gpu.Unknown {
+		t.Errorf("of no device %+v", got)
+	}
+	d, err := driver.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := small(t, d)
+	defer e.Close()
+	if taken, load, celsius := e.Sense(); (gpu.Sense{Taken: taken, Load: load, Celsius: celsius}) != want {
+		t.Errorf("of an engine: %d, %g, %g", taken, load, celsius)
+	}
+	held, total := e.Held()
+	if _, free := e.Device(); free != total-(324<<20-held) {
+		t.Errorf("%d of %d are free, of which it holds %d itself", free, total, held)
+	}
+	if got := sense(10, 1<<28); got != (gpu.Sense{Taken: -1, Load: -1, Celsius: 61}) { // a quarter of the card
+		t.Errorf("of a part %+v", got)
+	}
+	fakeFail("cuDeviceGetPCIBusId", 0, 1)
+	if taken, load, celsius := e.Sense(); taken >= 0 || load >= 0 || celsius >= 0 {
+		t.Errorf("of a card without a place: %d, %g, %g", taken, load, celsius)
+	}
+	fakeFail("", 0, 0)
 }
 
 // TestQueue: writes and launches are queued and done in their order, from threads that come and go, and what was queued

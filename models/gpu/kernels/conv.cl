@@ -127,7 +127,7 @@ float sixteen(__global const filter *f, __global const float *dy, ulong nexty, _
 }
 
 // The gradient of the weights: blocks of 32 samples in order, jobs of max(1, 16/width) rows in order. A work item takes
-// a weight of an entry.
+// a weight of an entry: for groups of few outputs, which would leave tiles empty.
 __kernel void conv_weights(__global const uint *words, uint shape, uint sizes, __global const float *dy, ulong stepy, __global const float *x,
 	ulong stepx, __global float *g, ulong at, ulong step)
 {
@@ -164,6 +164,115 @@ __kernel void conv_weights(__global const uint *words, uint shape, uint sizes, _
 		}
 	}
 	g[at + z * step + e] = sum;
+}
+
+// Of tiles of weights: an item has 8 outputs by 8 taps of one of sixteen sums, a group TAPS x TAPS of all. Lines in
+// local memory are one longer, so that lanes meet in no bank.
+#define TAPS 16u
+#define PIXELS 4u
+#define LINE (TAPS + 1)
+#define PLANE (TAPS * TAPS + 1)
+
+// The same as tiles, of the weights of an entry's group: lines are its outputs, columns its taps. The sixteen sums of a
+// weight go over pixels in their order, each with samples l and 16 + l of the block; a tap outside the image is left out.
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void conv_weight_tiles(__global const uint *words, uint shape, uint sizes, __global const float *dy, ulong stepy, __global const float *x,
+	ulong stepx, __global float *g, ulong at, ulong step)
+{
+	__local float room[2 * PIXELS * 32 * LINE]; // of both operands; then sums of each lane
+	__local uint4 taps[TAPS];
+	__global const filter *f = (__global const filter *)(words + shape);
+	uint z = get_group_id(2) / f->groups, of = get_group_id(2) % f->groups, t = get_local_id(0), n = words[sizes + z];
+	uint deep = f->in / f->groups, many = f->out / f->groups, kk = f->side * f->side, wide = deep * kk;
+	uint plane = f->h * f->w, result = f->oh * f->ow, row = get_group_id(1) * TAPS, col = get_group_id(0) * TAPS;
+	uint lane = t % 16, down = t / 32 * 8, across = t / 16 % 2 * 8;
+	__local float *ys = room, *xs = room + PIXELS * 32 * LINE;
+	if (t < TAPS) {
+		uint k = min(col + t, wide - 1);
+		taps[t] = (uint4)(k / kk * plane, k % kk / f->side - f->pad, k % f->side - f->pad, 0);
+	}
+	dy += z * stepy + (ulong)(of * many + row) * result;
+	x += z * stepx + (ulong)of * deep * plane;
+	uint rows = max(1u, 16 / f->ow), cuts[6] = {0, f->ow, 0, 0, 0, 0};
+	if (deep < 5) { // what all taps of the row have in common
+		uint lo = along(0, f->w, f->ow, f->stride, f->pad).x, hi = along(f->side - 1, f->w, f->ow, f->stride, f->pad).y;
+		if (lo < hi) {
+			cuts[0] = lo;
+			cuts[1] = hi;
+			cuts[3] = lo;
+			cuts[4] = hi;
+			cuts[5] = f->ow;
+		}
+	}
+	float total[TAPS * TAPS / ITEMS];
+	for (uint i = 0; i < TAPS * TAPS / ITEMS; i++)
+		total[i] = 0;
+	for (uint b = 0; b < n; b += 32)
+		for (uint y = 0; y < f->oh; y += rows)
+			for (uint cut = 0; cut < 6; cut += 2) {
+				uint from = cuts[cut], width = cuts[cut + 1] - from, pixels = min(rows, f->oh - y) * width;
+				if (pixels == 0)
+					continue;
+				float8 sum[8];
+				#pragma unroll
+				for (uint i = 0; i < 8; i++)
+					sum[i] = 0;
+				for (uint first = 0; first < pixels; first += PIXELS) {
+					uint live = min(PIXELS, pixels - first), begin = first / width;
+					barrier(CLK_LOCAL_MEM_FENCE);
+					for (uint e = t; e < 32 * TAPS; e += ITEMS) {
+						uint s = e / TAPS, q = e % TAPS;
+						bool there = b + s < n;
+						__global const float *d = dy + (ulong)(b + s) * f->out * result + q * result;
+						__global const float *image = x + (ulong)(b + s) * f->in * plane + taps[q].x;
+						uint oy = y + begin, ox = from + first - begin * width;
+						for (uint p = 0; p < live; p++) {
+							uint iy = oy * f->stride + taps[q].y, ix = ox * f->stride + taps[q].z; // below zero is beyond all
+							float v = as_float(ABSENT);
+							if (there && iy < f->h && ix < f->w) {
+								v = image[iy * f->w + ix];
+								v = v == v ? v : NAN;
+							}
+							xs[(p * 32 + s) * LINE + q] = v;
+							ys[(p * 32 + s) * LINE + q] = there && row + q < many ? d[oy * f->ow + ox] : 0;
+							ox++;
+							if (ox == from + width) {
+								ox = from;
+								oy++;
+							}
+						}
+					}
+					barrier(CLK_LOCAL_MEM_FENCE);
+					for (uint d = lane; d < live * 32; d += 16)
+						multiply_there(sum, ys + d * LINE + down, xs + d * LINE + across);
+				}
+				barrier(CLK_LOCAL_MEM_FENCE);
+				#pragma unroll
+				for (uint r = 0; r < 8; r++) {
+					float line[8];
+					put8(line, sum[r]);
+					#pragma unroll
+					for (uint e = 0; e < 8; e++)
+						room[lane * PLANE + (down + r) * TAPS + across + e] = line[e];
+				}
+				barrier(CLK_LOCAL_MEM_FENCE);
+				#pragma unroll
+				for (uint i = 0; i < TAPS * TAPS / ITEMS; i++) {
+					float s[16], t4[4];
+					#pragma unroll
+					for (uint l = 0; l < 16; l++)
+						s[l] = room[l * PLANE + i * ITEMS + t];
+					#pragma unroll
+					for (uint l = 0; l < 4; l++)
+						t4[l] = (s[4 * l] + s[4 * l + 2]) + (s[4 * l + 1] + s[4 * l + 3]);
+					total[i] = fma(1.0f, (t4[0] + t4[2]) + (t4[1] + t4[3]), total[i]);
+				}
+			}
+	for (uint i = 0; i < TAPS * TAPS / ITEMS; i++) {
+		uint o = row + (i * ITEMS + t) / TAPS, q = col + t % TAPS;
+		if (o < many && q < wide)
+			g[at + z * step + ((ulong)of * many + o) * wide + q] = total[i];
+	}
 }
 
 // The gradient of the bias: in a block each of the 32 samples has a sum over pixels; they are added by halves, and to

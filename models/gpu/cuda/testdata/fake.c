@@ -21,7 +21,17 @@ static struct piece *pieces, *locked;
 
 struct module { char *text; };
 struct kernel { char name[128]; int n, size[64]; };
-struct work { int kind; struct kernel *kernel; unsigned groups[3], size; char args[1024]; char *to; const char *from; size_t n; struct work *next; };
+struct work { int kind; struct kernel *kernel; unsigned groups[3], size; char args[1024]; char *to; const char *from; size_t n; struct exec *of; struct work *next; };
+
+// A node of a graph is what it launches; a graph that is ready has copies of its nodes.
+struct params { struct kernel *kernel; unsigned gx, gy, gz, x, y, z, shared; void **each, **all; };
+struct node { struct work what; struct node *after; struct graph *of; int done; struct node *next; };
+struct graph { struct node *nodes; };
+struct exec { struct graph *from; struct node *nodes[64]; struct work what[64]; int n; };
+static int graphs, execs, launches, graph_launches, changes;
+
+// fakeCounts says how often kernels were launched alone, graphs were, and nodes of graphs were changed.
+void fakeCounts(int *alone, int *whole, int *changed) { *alone = launches, *whole = graph_launches, *changed = changes; }
 static struct work *first, **last = &first;
 
 // fails says whether a test wants this call to. Nothing that was queued is done then, as on a card whose context is lost.
@@ -39,7 +49,7 @@ void fakeFail(const char *name, int after, int code) { snprintf(broken, sizeof b
 // fakeLeft counts what was not given back.
 int fakeLeft(void)
 {
-	int n = retained + streams + modules;
+	int n = retained + streams + modules + graphs + execs;
 	for (struct piece *p = pieces; p; p = p->next) n++;
 	for (struct piece *p = locked; p; p = p->next) n++;
 	return n;
@@ -100,6 +110,7 @@ result cuDeviceGetAttribute(int *v, int what, int d)
 	*v = what == 76 ? 0 : d == 10 ? 8 : 7;
 	return 0;
 }
+result cuDeviceGetPCIBusId(char *s, int n, int d) { BEGIN; snprintf(s, n, "0000:%s:00.0", d == 10 ? "3b" : "5e"); return d < 10 ? INVALID : 0; }
 result cuDevicePrimaryCtxRetain(void **c, int d) { BEGIN; if (d != 10) return INVALID; retained++; *c = &context_object; return 0; }
 result cuDevicePrimaryCtxRelease_v2(int d) { BEGIN; if (d != 10 || !retained) return INVALID; retained--; return 0; }
 result cuCtxSetCurrent(void *c) { BEGIN; current = c; return c && !retained ? BAD_CONTEXT : 0; }
@@ -194,19 +205,120 @@ result cuModuleGetFunction(struct kernel **out, struct module *m, const char *na
 	return 0;
 }
 
+static result fill(struct work *w, struct params *p);
 result cuLaunchKernel(struct kernel *k, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned shared, void *stream, void **each, void **all)
 {
 	INSIDE;
 	if (stream != &stream_object)
 		return BAD_HANDLE;
-	if (all || !gx || !gy || !gz || gy > 65535 || gz > 65535 || !x || x > 1024 || y != 1 || z != 1 || shared)
-		return INVALID;
+	launches++;
+	struct work one = { 0 };
+	result code = fill(&one, &(struct params){ k, gx, gy, gz, x, y, z, shared, each, all });
+	if (code)
+		return code;
 	struct work *w = queue(3);
-	w->kernel = k, w->size = x;
-	memcpy(w->groups, (unsigned[]){ gx, gy, gz }, sizeof w->groups);
-	for (int i = 0; i < k->n; i++)
-		memcpy(w->args + 8 * i, each[i], k->size[i]);
-	return each[k->n] ? INVALID : 0; // a list that is longer is somebody else's
+	*w = one;
+	return 0;
+}
+
+// fill has w be the launch of a kernel; arguments are copied.
+static result fill(struct work *w, struct params *p)
+{
+	if (!p->kernel || p->all || !p->gx || !p->gy || !p->gz || p->gy > 65535 || p->gz > 65535 || !p->x || p->x > 1024 || p->y != 1 || p->z != 1 || p->shared)
+		return INVALID;
+	w->kind = 3, w->kernel = p->kernel, w->size = p->x;
+	memcpy(w->groups, &p->gx, sizeof w->groups);
+	for (int i = 0; i < p->kernel->n; i++)
+		memcpy(w->args + 8 * i, p->each[i], p->kernel->size[i]);
+	return p->each[p->kernel->n] ? INVALID : 0;
+}
+
+result cuGraphCreate(struct graph **g, unsigned flags) { INSIDE; if (flags) return INVALID; graphs++; *g = calloc(1, sizeof **g); return 0; }
+result cuGraphDestroy(struct graph *g)
+{
+	INSIDE;
+	if (!g)
+		return INVALID;
+	for (struct node *n; (n = g->nodes); free(n))
+		g->nodes = n->next;
+	graphs--;
+	free(g);
+	return 0;
+}
+result cuGraphAddKernelNode(struct node **out, struct graph *g, struct node **after, size_t n, struct params *p)
+{
+	INSIDE;
+	if (!g || n > 1 || (n && (!after[0] || after[0]->of != g)))
+		return INVALID;
+	struct node *x = calloc(1, sizeof *x);
+	*x = (struct node){ .after = n ? after[0] : 0, .of = g, .next = g->nodes };
+	result code = fill(&x->what, p);
+	if (code) {
+		free(x);
+		return code;
+	}
+	g->nodes = *out = x; // the newest first
+	return 0;
+}
+
+// A graph that is ready does its nodes in any order that they allow: of those that may come next, the newest first.
+result cuGraphInstantiateWithFlags(struct exec **out, struct graph *g, unsigned long long flags)
+{
+	INSIDE;
+	if (!g || flags)
+		return INVALID;
+	struct exec *e = calloc(1, sizeof *e);
+	e->from = g;
+	for (struct node *x = g->nodes; x; x = x->next)
+		x->done = 0;
+	for (struct node *x = g->nodes; x; ) {
+		if (x->done || (x->after && !x->after->done)) {
+			x = x->next;
+			continue;
+		}
+		x->done = 1;
+		x->what.of = e;
+		e->nodes[e->n] = x, e->what[e->n++] = x->what;
+		x = g->nodes;
+	}
+	execs++;
+	*out = e;
+	return 0;
+}
+result cuGraphExecKernelNodeSetParams(struct exec *e, struct node *x, struct params *p)
+{
+	INSIDE;
+	for (int i = 0; e && i < e->n; i++)
+		if (e->nodes[i] == x) {
+			if (p->kernel != e->what[i].kernel)
+				return INVALID;
+			changes++;
+			return fill(&e->what[i], p);
+		}
+	return INVALID;
+}
+result cuGraphExecDestroy(struct exec *e)
+{
+	INSIDE;
+	for (struct work *w = first; w; w = w->next)
+		if (w->of == e)
+			return INVALID; // it is queued
+	execs--;
+	free(e);
+	return 0;
+}
+result cuGraphLaunch(struct exec *e, void *stream)
+{
+	INSIDE;
+	if (!e || stream != &stream_object)
+		return BAD_HANDLE;
+	graph_launches++;
+	for (int i = 0; i < e->n; i++) {
+		struct work *w = queue(3), *next = w->next;
+		*w = e->what[i];
+		w->next = next;
+	}
+	return 0;
 }
 
 #define WORD(i) (*(uint32_t *)(w->args + 8 * (i)))

@@ -1,0 +1,35 @@
+//go:build !nogpu && (linux || windows) && (amd64 || arm64)
+
+package cuda
+
+import (
+	"unsafe"
+
+	"brood/models/gpu"
+	"brood/models/gpu/nvml"
+)
+
+// Sense is how device i is, as far as NVIDIA's management library tells.
+func (Driver) Sense(i int) gpu.Sense {
+	d, total := new(int32), new(uintptr)
+	if loaded() != nil || cuDeviceGet(d, int32(i)) != 0 || cuDeviceTotalMem_v2(total, *d) != 0 {
+		return gpu.Unknown
+	}
+	return sense(*d, int64(*total))
+}
+
+// Sense asks of the card by its place on the bus, since the two libraries number cards differently.
+func (d *device) Sense() gpu.Sense { return sense(d.handle, d.info.Memory) }
+
+func sense(handle int32, total int64) gpu.Sense {
+	bus := new([32]byte)
+	if cuDeviceGetPCIBusId(unsafe.Pointer(bus), int32(len(bus)-1), handle) != 0 {
+		return gpu.Unknown
+	}
+	r := nvml.Read(cString(unsafe.Pointer(bus)))
+	out := gpu.Sense{Taken: r.Taken, Load: r.Load, Celsius: r.Celsius}
+	if r.Total > total/4*5 { // the device is a part of the card, and nobody tells of that part alone
+		out.Taken, out.Load = -1, -1
+	}
+	return out
+}
