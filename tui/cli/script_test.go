@@ -162,7 +162,7 @@ func preferred(e *testscript.Env, built string) error {
 
 // endAll kills what a script left training: background runs are in sessions of their own.
 func endAll(work string) {
-	for _, glob := range []string{"*", "s/*"} {
+	for _, glob := range []string{"*", "*/*"} {
 		dirs, _ := filepath.Glob(filepath.Join(work, glob))
 		for _, dir := range dirs {
 			if running, pid := session.Running(dir); running && pid > 0 {
