@@ -41,9 +41,9 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 	if n := len(roster.Members); n > rows*cols {
 		first = min(max(0, roster.Rank(m.member)-rows*cols/2), n-rows*cols)
 	}
-	lo, hi := m.rounds()
 	spark := w - 19
-	axis, void := m.fit(m.logAxis, s.Band(lo, hi, spark)), s.Unmeasured(lo, hi, spark)
+	edges := m.edges(max(0, spark))
+	axis, void := m.fit(m.logAxis, s.Band(edges)), s.Unmeasured(edges)
 	for i := range min(rows*cols, len(roster.Members)-first) {
 		id := roster.Members[first+i]
 		x, y := r.X+1+i/rows*w, r.Y+i%rows
@@ -58,7 +58,7 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 			letter, role := chart.Letter(int(f))
 			g.Set(x+5, y, letter, role)
 		}
-		chart.Spark(g, x+11, y, s.Columns(id, lo, hi, spark), void, axis, line)
+		chart.Spark(g, x+11, y, s.Columns(id, edges), void, axis, line)
 		if v, ok := m.last(s, id); ok {
 			if v != v {
 				role = cell.Alert
@@ -99,11 +99,11 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	default:
 		m.drawLines(g, lower, line)
 	}
-	lo, hi := m.rounds()
 	at := m.gutter()
 	w := upper.W - at - 1
-	void := s.Unmeasured(lo, hi, w)
-	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, lo, hi, w), void) })
+	edges := m.edges(w)
+	void := s.Unmeasured(edges)
+	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, edges), void) })
 	if x, even := chart.Even(rows); even {
 		explain(g, cell.Rect{X: upper.X + at, Y: upper.Y, W: w + 1, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
 	} else {
@@ -116,7 +116,6 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 
 // drawLines shows of each member whose line it is of.
 func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
-	lo, hi := m.rounds()
 	left := map[int]bool{}
 	for _, v := range line.Latest(m.shown.Members()) {
 		left[int(v.X)] = true
@@ -125,7 +124,8 @@ func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, title)
 	_, body := r.Top(1)
 	at := m.gutter()
-	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], lo, hi, r.W-at-1) })
+	edges := m.edges(r.W - at - 1)
+	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], edges) })
 	chart.Kinds(g, r.X+at, body.Y, rows)
 	m.roundAxis(g, r.X, body.Y+len(rows), r.W)
 }
@@ -159,10 +159,10 @@ func (m *model) gutter() int {
 	return 8
 }
 
-// roundAxis names the first and the last round in a line of w cells.
+// roundAxis names the first and the last place of the axis in a line of w cells.
 func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	lo, hi := m.rounds()
-	first, last := round(lo), round(max(hi, 1)-1)
+	first, last := m.spotText(lo), m.spotText(max(hi, 1)-1)
 	from := x + m.gutter()
 	at := m.arrow(g, from, y, w-m.gutter()-1)
 	if at < 0 || at > from+len(first) {
@@ -174,10 +174,10 @@ func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 }
 
 // meanOf sums the columns of some members.
-func meanOf(s *view.Series, ids []optim.Member, lo, hi uint64, w int) []view.Bucket {
-	row := s.Columns(ids[0], lo, hi, w)
+func meanOf(s *view.Series, ids []optim.Member, edges []uint64) []view.Bucket {
+	row := s.Columns(ids[0], edges)
 	for _, id := range ids[1:] {
-		for i, b := range s.Columns(id, lo, hi, w) {
+		for i, b := range s.Columns(id, edges) {
 			if row[i].Empty() {
 				row[i] = b
 			} else if !b.Empty() {

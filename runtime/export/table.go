@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"brood/optim"
+	"brood/runtime/axis"
 	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -66,8 +67,8 @@ var places = []Column{
 func (r *Run) place(row []any, round uint64, when int64) *span {
 	s := r.span(round)
 	row[0], row[1], row[2] = r.Name, int64(round), when
-	row[3], row[4] = int64(r.position(round).Steps), int64(r.At(compare.Samples, round)+0.5)
-	row[5], row[6], row[7] = r.At(compare.Epochs, round), r.At(compare.Seconds, round), int64(r.At(compare.Bytes, round)+0.5)
+	row[3], row[4] = int64(r.position(round).Steps), int64(r.At(axis.Samples, round)+0.5)
+	row[5], row[6], row[7] = r.At(axis.Epochs, round), r.At(axis.Seconds, round), int64(r.At(axis.Bytes, round)+0.5)
 	row[8], row[9], row[10] = s.algorithm, int64(s.members), int64(s.workers)
 	return s
 }
