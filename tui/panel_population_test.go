@@ -11,8 +11,8 @@ import (
 	"brood/tui/cell"
 )
 
-// TestCandidatesAreShaded: candidates of one model, of which nothing lasts, are shaded by their values among all that are
-// shown, and the line below says what the shades are.
+// TestCandidatesAreShaded: candidates of one model, of which nothing lasts, are shaded by their values among all that
+// are shown, and the line below says what the shades are.
 func TestCandidatesAreShaded(t *testing.T) {
 	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, shown: view.New()}
 	ids := optim.IDs(4)
