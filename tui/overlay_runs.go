@@ -163,7 +163,7 @@ func (r *runs) lay(m *model) *laid {
 	o.near()
 	o.rows, o.cols, o.differing = o.figures()
 	o.aged, o.unequal, o.unlike = o.older(), compare.Unequal(o.set), compare.Unlike(o.set)
-	for _, q := range o.quantities() {
+	for _, q := range o.quantities(m) {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)
 		}
@@ -221,7 +221,7 @@ func (p plot) fit(m *model) chart.Axis {
 
 // quantities are those that are worth a chart, in the order in which people ask for them: the loss, the test error,
 // what was sent, and then what else was measured.
-func (o *laid) quantities() (out []quantity) {
+func (o *laid) quantities(m *model) (out []quantity) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
 	}
@@ -266,7 +266,7 @@ func (o *laid) quantities() (out []quantity) {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {
 				drawn = append(drawn, name)
-				series(name, name, false)
+				series(name, m.nameOf(name), false)
 			}
 		}
 	}
