@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"brood/runtime/compare"
+	"brood/runtime/library"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -45,7 +46,7 @@ func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
 	}
 	o := r.lay(m)
 	if len(o.plots) == 0 {
-		explain(g, in, r.noCurve(picked[0].Dir))
+		explain(g, in, r.noCurve(picked[0]))
 		return
 	}
 	n := min(len(o.plots), max(1, in.H/leastPlot), 4)
@@ -58,9 +59,11 @@ func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
 }
 
 // noCurve is why nothing is drawn of a run.
-func (r *runs) noCurve(dir string) string {
-	h := r.overlay.held[dir]
+func (r *runs) noCurve(e library.Entry) string {
+	h := r.overlay.held[e.Dir]
 	switch {
+	case e.Host != "" && !slices.Contains(r.marks, e.Dir):
+		return abroad(e)
 	case h == nil || r.reader.curving && h.run == nil && h.err == nil:
 		return "reading the run"
 	case h.err != nil:

@@ -156,7 +156,7 @@ func abroad(e library.Entry) string {
 	case e.Asked:
 		return e.Name + " is recorded elsewhere: enter attaches to it"
 	}
-	return e.Name + " is on " + e.Host + ", and its curves with it: enter opens it there"
+	return e.Name + " is on " + e.Host + ": enter opens it there, space lays its curves over others"
 }
 
 func (r *runs) mayMark(m *model) string {
@@ -164,7 +164,7 @@ func (r *runs) mayMark(m *model) string {
 	switch {
 	case why != "":
 		return why
-	case e.Host != "":
+	case e.Host != "" && (e.Asked || e.Folder != ""):
 		return abroad(e)
 	case e.Folder == "" && len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
 		return tooMany
