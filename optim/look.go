@@ -44,22 +44,17 @@ func (e *Env) Looks() []Point {
 	return out
 }
 
-// far lists what measures how far rows of x, which belong to these rows of Mine, are from those of another matrix, or
-// from zero, times scale. It lists nothing where no probe follows.
-func (e *Env) far(series string, rows []engine.Row, x, from engine.Mat, scale float64) (tasks []engine.Task) {
-	if !e.probed {
+// far lists what measures how far the first rows of x, which belong to these rows of Mine, are from one row, or from
+// zero where that is the zero Mat, times scale. It lists nothing where no probe follows.
+func (e *Env) far(series string, rows []engine.Row, x, from engine.Mat, scale float64) []engine.Task {
+	if !e.probed || len(rows) == 0 {
 		return nil
 	}
 	rms := make([]float64, len(rows))
 	for i, r := range rows {
-		d := engine.Distance{X: x.Sub(engine.Row(i), 1), RMS: rms[i : i+1]}
-		if from.Rows > 0 {
-			d.Centre = from.Sub(engine.Row(i), 1)
-		}
-		tasks = append(tasks, d)
 		e.looks = append(e.looks, look{e.Mine[r], series, &rms[i], scale})
 	}
-	return tasks
+	return []engine.Task{engine.Distance{X: x.Sub(0, len(rows)), Centre: from, RMS: rms}}
 }
 
 // norms lists what measures the gradients of a step.
