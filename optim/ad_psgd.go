@@ -28,7 +28,7 @@ Asynchrony is a schedule: a round is n*(1+gossip) events, one after another, dra
 gossip/(1+gossip) a meeting of a uniform active and a uniform passive member, else the end of the gradient of a uniform
 member. Staleness is what happens to x_i between its pull and that end, and is kept in the block pull. Events that share no
 member run at once, with the same bits. The centre is mean_a x.
-Series: loss, and whom each member met.
+Series: loss, the staleness, and whom each member met.
 Bytes: 4M each way for a meeting of members of different workers.
 
 Deviations: the bipartite graph is complete. Whole meetings are atomic, as the source's locks make them.
@@ -37,7 +37,7 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{
 		{Name: "gossip", Title: "meetings a gradient", Doc: "meetings for each gradient, on average", Min: 0, Max: 100, Default: 1},
 	}, MemberStream),
-	Series: []Series{SeriesLoss, seriesPartner},
+	Series: []Series{SeriesLoss, seriesStaleness, seriesPartner},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
 			[]Block{Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)})
@@ -93,7 +93,8 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		loss := make([]float32, len(rows))
 		err := advance(ctx, e, e.step(k, pull, rows, g, loss), 1, func(r engine.Row, g engine.Mat) []engine.Task {
 			again := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(pull.Sub(r, 1), T(1, x.Sub(r, 1)))}}
-			return append(step(r, g), again)
+			stale := e.far(seriesStaleness.Name, []engine.Row{r}, x.Sub(r, 1), pull.Sub(r, 1), 1)
+			return append(append(stale, step(r, g)...), again)
 		})
 		if err != nil {
 			return Report{}, err

@@ -76,6 +76,8 @@ type Env struct {
 
 	scratch map[shape]*pool
 	fault   error
+	probed  bool // see Probe
+	looks   []look
 }
 
 type shape struct{ rows, cols int }

@@ -108,14 +108,16 @@ func TestADPSGD(t *testing.T) {
 		p := newBowl(t, cols, samples).populate(t, ADPSGD, n, set{"gossip": 1.5, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		x, m := twins(cols, n)
 		pull, _ := twins(cols, n)
-		next, stale := p.streams(), 0
+		next, stale, far := p.streams(), 0, map[Member]float64{}
 		for round := range 6 {
+			clear(far)
 			for _, ev := range adPSGDEvents(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, 1.5) {
 				i, j := ev[0], ev[1]
 				if i == j {
 					if distance(x[i], pull[i]) > 0 {
 						stale++
 					}
+					far[i] = rmsFar(x[i], pull[i])
 					nes(x[i], m[i], p.bowl.gradient(pull[i], next(int(i))), 0.05, 0.6)
 					copy(pull[i], x[i])
 					continue
@@ -128,9 +130,20 @@ func TestADPSGD(t *testing.T) {
 				copy(x[j], mean)
 			}
 		}
-		p.rounds(6)
+		p.rounds(5)
+		p.Probe(true)
+		p.rounds(1)
 		p.same(BlockX, x...)
 		p.same(BlockPull, pull...)
+		for _, point := range p.Looks() {
+			want, some := far[point.Member]
+			if delete(far, point.Member); point.Series == "staleness" && (!some || math.Abs(point.Value-want) > 1e-6) {
+				t.Errorf("%d members: the gradient of member %d is %g stale, its twin's %g", n, point.Member, point.Value, want)
+			}
+		}
+		if len(far) > 0 {
+			t.Errorf("%d members: nothing is told of the gradients of %v", n, far)
+		}
 		if stale == 0 {
 			t.Error("no gradient was stale")
 		}

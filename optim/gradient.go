@@ -69,6 +69,7 @@ func MemberGradients(ctx context.Context, e *Env, s Step) error {
 func (e *Env) gradients(ctx context.Context, s Step, batches [][]int32, masks []noise.Key) error {
 	tasks := []engine.Task{engine.Gradients{X: s.X, Rows: s.XRows, Batches: batches, Stats: e.Block(BlockStats), StatRows: s.Rows,
 		Masks: masks, G: s.G.Sub(0, len(s.Rows)), Loss: s.Loss}}
+	tasks = append(tasks, e.norms(s)...)
 	return e.Engine.Do(ctx, append(tasks, s.regularise()...)...)
 }
 

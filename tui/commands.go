@@ -52,6 +52,7 @@ func runCommands() []command {
 // lookingCommands are those that concern this viewer alone.
 func lookingCommands() []command {
 	return []command{
+		axisCommand(),
 		{name: "goto", args: "ROUND|PERCENT%", title: "go to a round of a recording", do: doGoto},
 		{name: "speed", args: "X", title: "play a recording X times as fast", do: doSpeed},
 		{name: "member", args: "ID", title: "focus a member", do: doMember},

@@ -4,6 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/optim"
+	"brood/runtime/axis"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -36,21 +37,27 @@ func (m *model) step(d int) tea.Cmd {
 		m.say(cell.Warn, "there is no round to point at yet")
 		return nil
 	}
-	lo, hi := m.rounds()
-	by := max(1, (hi-lo)/uint64(max(1, m.lossPlot().W)))
 	at := &m.cursor.round
 	switch on := m.cursor.on; {
 	case !on && d < 0:
 		*at = last
 	case !on:
 		*at = first
-	case d < 0:
-		*at -= min(*at, by)
 	default:
-		*at += by
+		*at = m.stepped(*at, d)
 	}
 	m.cursor.on, *at = true, min(max(*at, first), last)
 	return nil
+}
+
+// stepped is the round a cell of the loss chart before another or behind it, and at least one round from there.
+func (m *model) stepped(at uint64, d int) uint64 {
+	from, to := m.foot()
+	by := float64(max(1, (to-from)/uint64(max(1, m.lossPlot().W))))
+	if d < 0 {
+		return min(at-min(1, at), m.roundAt(float64(m.spot(at))-by))
+	}
+	return max(at+1, m.roundAt(float64(m.spot(at))+by))
 }
 
 // lossPlot is where the loss is drawn, as the panel is placed.
@@ -80,8 +87,11 @@ func (m *model) pointIn(p cell.Rect, x, y int) {
 	if !ok || !p.Has(x, y) {
 		return
 	}
-	lo, hi := m.rounds()
-	at := lo + (2*uint64(x-p.X)+1)*(hi-lo)/uint64(2*p.W) // the middle of the cell
+	from, to := m.foot()
+	at := m.roundAt(float64(from) + float64(to-from)*(float64(x-p.X)+0.5)/float64(p.W)) // the middle of the cell
+	if edges := m.edges(p.W); edges[x-p.X] < edges[x-p.X+1] {                           // but a round that is drawn there
+		at = min(max(at, edges[x-p.X]), edges[x-p.X+1]-1)
+	}
 	if m.under = min(max(at, first), last); m.replay == nil {
 		m.cursor = cursor{true, m.under}
 	}
@@ -97,14 +107,17 @@ func (m *model) nowLine() *uint64 {
 
 // cursorNote says for a title where the cursor stands: at several rounds, where the view keeps them as one.
 func (m *model) cursorNote() string {
-	at, w := m.cursor.round, uint64(1)
+	at, w, also := m.cursor.round, uint64(1), ""
+	if a := m.over(); a != axis.Rounds {
+		also = " · " + axisText(a, float64(m.spot(at))/fine(a))
+	}
 	if s := m.shown.Find(m.mainSeries()); s != nil {
 		w = s.Width()
 	}
 	if from := at - at%w; w > 1 {
-		return "at rounds " + round(from) + "–" + round(from+w-1)
+		return "at rounds " + round(from) + "–" + round(from+w-1) + also
 	}
-	return "at round " + round(at)
+	return "at round " + round(at) + also
 }
 
 // last is a member's value at the cursor, or without one its newest.
@@ -164,14 +177,15 @@ func (m *model) recent() (ops []view.Bytes, overhead int64, rounds uint64, ok bo
 	return nil, 0, 0, false
 }
 
-// arrow marks the cursor under w cells of rounds from x on, and says in which column; -1 for none.
+// arrow marks the cursor under w cells of the axis from x on, and says in which column; -1 for none.
 func (m *model) arrow(g *cell.Grid, x, y, w int) int {
 	lo, hi := m.rounds()
 	at := m.cursor.round
 	if !m.cursor.on || at < lo || at >= hi {
 		return -1
 	}
-	x += int((at - lo) * uint64(w) / (hi - lo))
+	from, to := m.foot()
+	x += int((m.spot(at) - from) * uint64(w) / (to - from))
 	g.Set(x, y, '▲', cell.Focus)
 	return x
 }

@@ -162,13 +162,13 @@ func pointRows(all ...*view.Series) rows {
 			}
 		}
 		end := lo + uint64(n)*w
-		put("all", s.Band(lo, end, n))
+		put("all", s.Band(view.Even(lo, end, n)))
 		if len(s.Members) == 0 {
 			continue
 		}
-		put("median", s.Median(lo, end, n))
+		put("median", s.Median(view.Even(lo, end, n)))
 		for _, id := range s.Members {
-			put(memberText(id), s.Columns(id, lo, end, n))
+			put(memberText(id), s.Columns(id, view.Even(lo, end, n)))
 		}
 	}
 	return out

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -21,6 +23,8 @@ type feed struct {
 	err    error // why a recording cannot be read further
 	lost   *lost // a live run does not answer; nil: it does
 	loaded bool  // a snapshot has arrived
+	asking bool  // whether a run that has ended goes on
+	again  time.Time
 }
 
 type (
@@ -139,6 +143,29 @@ func (m *model) broke(err error) tea.Cmd {
 		m.miss(err)
 	}
 	return nil
+}
+
+// revive asks a run that has ended whether somebody resumed it, and follows it then.
+func (m *model) revive() tea.Cmd {
+	if !m.feed.ended || m.replay != nil || m.feed.asking || m.opt.Clock().Before(m.feed.again) {
+		return nil
+	}
+	m.feed.asking = true
+	gen, ctx, src := m.feed.gen, m.reading.ctx, m.opt.Source
+	return m.task(func() tea.Msg {
+		v, err := src.Snapshot(ctx, math.MaxUint64)
+		return reply(func(m *model) tea.Cmd {
+			if gen != m.feed.gen {
+				return nil
+			}
+			m.feed.asking, m.feed.again = false, m.opt.Clock().Add(lastWait)
+			if err != nil || v.Position <= m.live.Position {
+				return nil
+			}
+			m.say(cell.Good, "the run goes on: it was resumed after round "+round(m.live.Progress.Rounds))
+			return m.seek(math.MaxUint64)
+		})
+	})
 }
 
 func (m *model) frozen() bool { return m.shown != m.live }

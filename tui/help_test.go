@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,15 +10,36 @@ import (
 
 // Help begins with the keys of the screen that is looked at.
 func TestHelpByContext(t *testing.T) {
-	for screen, group := range map[string]string{"3": "knobs", "7": "charts", "9": "runs"} {
+	for screen, group := range map[string]string{"3": "knobs", "7": "charts", "9": "runs", "4": "population"} {
 		d, _ := shelved(t, 80, 24, screen)
 		d.press("?")
 		h := d.popup.(*help)
 		if first := h.lines(d.model)[0].group; !strings.HasPrefix(first, group) {
 			t.Errorf("screen %s: help begins with %q", screen, first)
 		}
+		for _, hidden := range []string{"events (focus on the lane)", "links (focus on the matrix)"} {
+			if i := slices.IndexFunc(helpGroups(d.model), func(g helpGroup) bool { return g.name == hidden && g.here }); i >= 0 {
+				t.Errorf("screen %s: %s are among the keys of what is seen", screen, hidden)
+			}
+		}
 		if got, all := len(h.lines(d.model)), len(helpLines(helpGroups(d.model))); got != all {
 			t.Errorf("screen %s: %d of %d lines", screen, got, all)
+		}
+	}
+}
+
+// On Live help begins with the one key of its chart and those of the workbench, and the rail follows where it is seen.
+func TestHelpOfLive(t *testing.T) {
+	for size, next := range map[[2]int]string{{80, 24}: "run", {200, 50}: "knobs (focus on the rail)"} {
+		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
+		var groups []string
+		for _, l := range new(help).lines(d.model) {
+			if l.group != "" {
+				groups = append(groups, l.group)
+			}
+		}
+		if groups[0] != "the loss (on Live)" || groups[1] != "view" || groups[2] != next {
+			t.Errorf("at %v help is of %q", size, groups)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/axis"
 	"brood/tui/cell"
 )
 
@@ -26,6 +27,7 @@ type NamedLayout struct {
 	Smoothing float64 `json:"smoothing,omitempty"` // how much of the past curves keep, one of those that can be chosen
 	Linear    bool    `json:"linear,omitempty"`    // the loss on a linear axis
 	Last      uint64  `json:"last,omitempty"`      // rounds that are in view, up to the newest; 0: the whole run
+	Axis      string  `json:"axis,omitempty"`      // that charts are drawn over; none: rounds
 }
 
 // sound is the layout without what cannot be used of it.
@@ -104,7 +106,10 @@ func (c *charts) goTo(m *model, name string) (tea.Cmd, error) {
 	}
 	*c = charts{}
 	m.opt.Settings.Layout, m.logAxis, m.window = l.Layout, !l.Linear, window{span: l.Last}
-	m.smoothing = max(0, slices.Index(smoothings(), l.Smoothing))
+	m.smoothing, m.axis = max(0, slices.Index(smoothings(), l.Smoothing)), axis.Rounds
+	if a, err := axis.Parse(l.Axis); err == nil {
+		m.axis = a
+	}
 	m.say(cell.Plain, "layout "+name)
 	return tea.Batch(m.run("screen charts"), m.remember()), nil
 }
@@ -121,7 +126,7 @@ func (c *charts) save(m *model, name string) (tea.Cmd, error) {
 	case !again && len(all) >= maxLayouts:
 		return nil, fmt.Errorf("%d layouts are kept: :layout drop NAME forgets one", maxLayouts)
 	}
-	all[name] = NamedLayout{Layout: m.opt.Settings.Layout, Smoothing: m.keep(), Linear: !m.logAxis, Last: m.window.span}
+	all[name] = NamedLayout{Layout: m.opt.Settings.Layout, Smoothing: m.keep(), Linear: !m.logAxis, Last: m.window.span, Axis: m.axis.String()}
 	m.opt.Settings.Layouts = all
 	m.say(cell.Plain, fmt.Sprintf("kept: :layout %s comes back here", name))
 	return m.remember(), nil

@@ -37,10 +37,13 @@ func (m *model) miss(err error) {
 	l.err, l.tries, l.asking, l.again = err, l.tries+1, false, m.opt.Clock().Add(wait)
 }
 
-// retry asks a lost run again when it is time.
+// retry asks a run that is lost, or has ended, again when it is time.
 func (m *model) retry() tea.Cmd {
 	l := m.feed.lost
-	if l == nil || l.asking || m.opt.Clock().Before(l.again) {
+	if l == nil {
+		return m.revive()
+	}
+	if l.asking || m.opt.Clock().Before(l.again) {
 		return nil
 	}
 	l.asking = true

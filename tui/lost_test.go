@@ -64,6 +64,30 @@ func TestKilledRun(t *testing.T) {
 	}
 }
 
+// TestResumedRun: a screen that shows a run which has ended follows it when somebody resumes it.
+func TestResumedRun(t *testing.T) {
+	rs := append(sourcetest.Run(3, 50), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 50}})
+	src := &broken{Memory: sourcetest.NewMemory(rs...)}
+	d := open(t, 80, 24, nil, func(o *Options) { o.Source = src })
+	d.Update(batchMsg{gen: d.feed.gen, err: io.EOF})
+	d.shows("✓ finished")
+	src.err = errors.New("nobody listens")
+	for range 3 {
+		if d.due(src, time.Minute) != 1 {
+			t.Error("a run that has ended is not asked whether it goes on")
+		}
+		d.shows("✓ finished")
+		d.hides("nobody listens", "no answer")
+	}
+	if src.err = nil; d.due(src, time.Second) > 0 {
+		t.Error("it is asked again within a second")
+	}
+	src.Append(event.Record{At: 3e18, State: &event.State{Phase: event.Training, Round: 50}})
+	d.due(src, time.Minute)
+	d.shows("● training", "the run goes on: it was resumed after round 48")
+	d.hides("finished")
+}
+
 // TestVanishedRun: where the machine of a run elsewhere says that its process is gone, the screen says that and no
 // more: it may have ended before. It is asked again all the same.
 func TestVanishedRun(t *testing.T) {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
 	"brood/optim"
 	"brood/runtime/event"
@@ -97,8 +98,35 @@ func (m *model) operations() (out []*view.Series) {
 	return out
 }
 
+// nameOf is what some algorithm calls a series, or the runtime, else its name. That of a knob's inverse is named as the
+// knob is.
+func (m *model) nameOf(name string) string {
+	knob, inverse := strings.CutSuffix(name, ".inverse")
+	for _, a := range m.opt.Algorithms {
+		for _, k := range a.Knobs {
+			if inverse && k.Name == knob {
+				return "1/" + m.label(k)
+			}
+		}
+		for _, s := range a.Series {
+			if s.Name == name && s.Title != "" && !inverse {
+				return s.Title
+			}
+		}
+	}
+	for _, s := range event.Series {
+		if s.Name == name && s.Title != "" {
+			return s.Title
+		}
+	}
+	return name
+}
+
 // seriesTitle is what the algorithm calls a series, or the runtime one of all algorithms, with its unit.
 func (m *model) seriesTitle(name string) string {
+	if strings.HasSuffix(name, ".inverse") {
+		return m.nameOf(name)
+	}
 	known := event.Series
 	if m.alg != nil {
 		known = slices.Concat(m.alg.Series, known)

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/optim"
+	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -35,9 +36,10 @@ type model struct {
 	expanded  bool
 	drawer    bool // the knob rail over a narrow screen
 	logAxis   bool
-	outliers  bool   // axes hold what lies far outside too
-	smoothing int    // of smoothings
-	window    window // of the round axis
+	outliers  bool // axes hold what lies far outside too
+	smoothing int  // of smoothings
+	window    window
+	axis      axis.Axis // that was chosen, see over
 	cursor    cursor
 	under     uint64 // the round of a chart that the mouse was over at the last, 0 for none
 	drag      drag

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"brood/runtime/axis"
 	"brood/runtime/compare"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -15,7 +16,7 @@ import (
 // panel. It is made again where the set, the axis or the width changes, and not in each frame.
 type laid struct {
 	held  map[string]*held // by directory
-	axis  compare.Axis
+	axis  axis.Axis
 	at    int  // cell under the cursor, -1 for none
 	seeds bool // as mean and band
 	race  bool // from a fork on, where there is one
@@ -155,14 +156,14 @@ func (r *runs) lay(m *model) *laid {
 	}
 	o.group(letters)
 	o.lo, o.hi = compare.Spanned(o.set, o.axis)
-	if !(o.hi > o.lo) && o.axis != compare.Rounds {
-		o.axis = compare.Rounds
+	if !(o.hi > o.lo) && o.axis != axis.Rounds {
+		o.axis = axis.Rounds
 		o.lo, o.hi = compare.Spanned(o.set, o.axis)
 	}
 	o.near()
 	o.rows, o.cols, o.differing = o.figures()
 	o.aged, o.unequal, o.unlike = o.older(), compare.Unequal(o.set), compare.Unlike(o.set)
-	for _, q := range o.quantities() {
+	for _, q := range o.quantities(m) {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)
 		}
@@ -220,7 +221,7 @@ func (p plot) fit(m *model) chart.Axis {
 
 // quantities are those that are worth a chart, in the order in which people ask for them: the loss, the test error,
 // what was sent, and then what else was measured.
-func (o *laid) quantities() (out []quantity) {
+func (o *laid) quantities(m *model) (out []quantity) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
 	}
@@ -247,10 +248,10 @@ func (o *laid) quantities() (out []quantity) {
 			series(view.TestLoss, "test loss", true)
 		}
 	}
-	if o.axis != compare.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(compare.Bytes); return sent > 0 }) {
+	if o.axis != axis.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(axis.Bytes); return sent > 0 }) {
 		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {
-			return run.Reached(compare.Bytes, o.axis, o.lo, o.hi, n)
-		}, func(run *compare.Run) []compare.Point { return run.Commits(compare.Bytes, o.axis) }})
+			return run.Reached(axis.Bytes, o.axis, o.lo, o.hi, n)
+		}, func(run *compare.Run) []compare.Point { return run.Commits(axis.Bytes, o.axis) }})
 	}
 	if has(view.CentreLoss) && has("loss") {
 		series("loss", "training loss, median of members", true)
@@ -265,7 +266,7 @@ func (o *laid) quantities() (out []quantity) {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {
 				drawn = append(drawn, name)
-				series(name, name, false)
+				series(name, m.nameOf(name), false)
 			}
 		}
 	}

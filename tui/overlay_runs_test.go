@@ -75,8 +75,8 @@ func TestOverlay(t *testing.T) {
 		t.Errorf("each seed alone: %d lines", len(o.lines))
 	}
 	d.hides("seeds as mean and band")
-	for _, by := range []string{"by step", "by sample", "by byte", "by second", "by round"} {
-		d.press("a")
+	for _, by := range []string{"by step", "by sample", "by epoch", "by byte", "by second", "by round"} {
+		d.press("O")
 		d.shows(by)
 	}
 	d.press("U")

@@ -73,22 +73,21 @@ func drawDistribution(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
-	lo, hi := m.rounds()
 	w := chart.Plot(area).W
-	void := s.Unmeasured(lo, hi, w)
+	edges := m.edges(w)
+	void := s.Unmeasured(edges)
 	density := make([][]view.Bucket, len(roster.Members))
 	for i, id := range roster.Members {
-		density[i] = chart.Hold(s.Columns(id, lo, hi, w), void)
+		density[i] = chart.Hold(s.Columns(id, edges), void)
 	}
 	c := curves{}
 	c.add(m, s, s.Median, 2*w, cell.Median, chart.Thin)
 	c.add(m, s, columnsOf(s, m.member), 2*w, cell.Member, chart.Dots)
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{
-		Layers: layers, Density: density, Marks: m.bare(), From: lo, To: hi, Axis: m.fit(m.logAxis, s.Band(lo, hi, 2*w)),
-		Now: m.nowLine(), ASCII: m.opt.ASCII, Hint: allHint,
-	})
+	chart.Draw(g, area, m.scaled(chart.Chart{
+		Layers: layers, Density: density, Marks: m.bare(), Axis: m.fit(m.logAxis, s.Band(m.edges(2*w))),
+	}))
 	m.legendLine(g, legend, distributionLegend(m, s))
 }
 

@@ -64,15 +64,15 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
-	lo, hi := m.rounds()
 	n := 2 * chart.Plot(area).W
-	band := s.Band(lo, hi, n)
-	c := curves{behind: []chart.Layer{{Columns: band, Void: s.Unmeasured(lo, hi, n), Role: cell.Band, Style: chart.Fill}}}
+	edges := m.edges(n)
+	band := s.Band(edges)
+	c := curves{behind: []chart.Layer{{Columns: band, Void: s.Unmeasured(edges), Role: cell.Band, Style: chart.Fill}}}
 	c.add(m, s, s.Median, n, cell.Median, chart.Thin)
 	c.add(m, s, best(s), n, cell.Centre, chart.Thin)
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Now: m.nowLine(), Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.bare(), Axis: c.axis(m, false)}))
 	l := m.ranked(s)
 	if len(l) == 0 || m.dropped(s) {
 		return
@@ -94,9 +94,9 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 }
 
 // best is the greatest value of each column, which counts as often as the column has rounds with a median.
-func best(s *view.Series) func(lo, hi uint64, n int) []view.Bucket {
-	return func(lo, hi uint64, n int) []view.Bucket {
-		band, median := s.Band(lo, hi, n), s.Median(lo, hi, n)
+func best(s *view.Series) func(edges []uint64) []view.Bucket {
+	return func(edges []uint64) []view.Bucket {
+		band, median := s.Band(edges), s.Median(edges)
 		for i, b := range band {
 			if !b.Empty() {
 				k := max(1, median[i].Count)

@@ -1,6 +1,10 @@
 package tui
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"brood/optim"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -174,32 +178,58 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 		Layers: layers})
 }
 
-func historyTitle(m *model) (string, string) { return "edits", "newest first" }
+// turned is a change of a knob, the population size among them.
+type turned struct {
+	round          uint64
+	knob, text, by string
+}
 
-// drawHistory lists all edits of the algorithm; those of the chosen knob stand out.
-func (r *rail) drawHistory(m *model, g *cell.Grid, in cell.Rect) {
-	chosen, y := r.chosen(m).Name, in.Y
-	for i := len(m.shown.Edits) - 1; i >= 0 && y < in.Y+in.H; i-- {
-		e := m.shown.Edits[i]
+// history are the changes of the algorithm's knobs, the newest first.
+func (m *model) history() (out []turned) {
+	for _, e := range m.shown.Edits {
 		if e.Algorithm != m.shown.Algorithm() {
 			continue
 		}
-		role, text := cell.Faint, m.labelOf(e.Knob)+"  "
+		t := turned{e.First(), e.Knob, e.Expr, e.Whose()}
 		if e.Old != "" {
-			text += e.Old + " → "
+			t.text = e.Old + " → " + e.Expr
 		}
-		text += e.Expr
-		if e.Knob == chosen {
+		if e.Void {
+			t.by += ", before the swap"
+		}
+		out = append(out, t)
+	}
+	for _, k := range m.shown.Marks {
+		if sizes, resized := strings.CutPrefix(k.Text, "members "); resized {
+			t := turned{round: k.Round, knob: view.MembersKnob, text: strings.Replace(sizes, "→", " → ", 1)}
+			if k.Alert {
+				t.by = "lost"
+			}
+			out = append(out, t)
+		}
+	}
+	slices.Reverse(out)
+	slices.SortStableFunc(out, func(a, b turned) int { return cmp.Compare(b.round, a.round) })
+	return out
+}
+
+func historyTitle(m *model) (string, string) { return "edits", "newest first" }
+
+// drawHistory lists all changes of the knobs; those of the chosen knob stand out.
+func (r *rail) drawHistory(m *model, g *cell.Grid, in cell.Rect) {
+	chosen, y := r.chosen(m).Name, in.Y
+	for _, e := range m.history() {
+		if y == in.Y+in.H {
+			return
+		}
+		role := cell.Faint
+		if e.knob == chosen {
 			role = cell.Plain
 			g.Set(in.X+1, y, '▸', cell.Focus)
 		}
-		g.Right(in.X+10, y, 8, cell.Faint, round(e.First()))
-		x := g.Text(in.X+12, y, in.W-13, role, text)
-		by := e.Whose()
-		if e.Void {
-			by += ", before the swap"
-		}
-		g.Text(x+2, y, in.X+in.W-x-3, cell.Faint, by)
+		g.Right(in.X+10, y, 8, cell.Faint, round(e.round))
+		x := g.Text(in.X+12, y, in.W-13, role, m.labelOf(e.knob)+"  "+e.text)
+		g.Text(x+2, y, in.X+in.W-x-3, cell.Faint, e.by)
 		y++
 	}
 	if y == in.Y {

@@ -109,10 +109,10 @@ func (p *linkPast) draw(m *model, g *cell.Grid, r cell.Rect) {
 		g.Right(c.round, r.Y, 9, cell.Faint, "a round")
 	}
 	m.arrow(g, c.spark, r.Y, c.w)
-	lo, hi := m.rounds()
+	edges := m.edges(c.w)
 	cols, tops := map[optim.Member][]view.Bucket{}, map[int]float64{}
 	for _, id := range rows {
-		x := linkColumns(m.shown, id, lo, hi, c.w)
+		x := linkColumns(m.shown, id, edges)
 		for _, b := range x {
 			if !b.Empty() {
 				tops[linkScale(id)] = max(tops[linkScale(id)], b.Mean())
@@ -144,7 +144,7 @@ func (p *linkPast) draw(m *model, g *cell.Grid, r cell.Rect) {
 		if c.round > 0 {
 			g.Right(c.round, y, 9, role, around)
 		}
-		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.shown, id, lo, hi, c.w), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)}, line)
+		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.shown, id, edges), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)}, line)
 	}
 	if first > 0 {
 		g.Set(r.X+1, r.Y+1, '↑', cell.Faint)
@@ -225,7 +225,7 @@ func speed(v *view.View, from, end uint64) float64 {
 		if s.Name != view.RoundsASecond {
 			continue
 		}
-		if b := s.Columns(view.Whole, from, end, 1)[0]; !b.Empty() {
+		if b := s.Columns(view.Whole, view.Even(from, end, 1))[0]; !b.Empty() {
 			return b.Mean()
 		}
 		if x, _, ok := s.At(view.Whole, from); ok {
@@ -264,14 +264,14 @@ func linksGone(v *view.View, s *view.Series, at uint64) bool {
 	return ok && at >= hi && machines >= hi && machines > links
 }
 
-// linkColumns are what a link carried a second in n columns of rounds.
-func linkColumns(v *view.View, id optim.Member, lo, hi uint64, n int) []view.Bucket {
+// linkColumns are what a link carried a second in columns of rounds with these edges.
+func linkColumns(v *view.View, id optim.Member, edges []uint64) []view.Bucket {
 	if id != formulaRow {
-		return v.MachinesOf(view.Between).Columns(id, lo, hi, n)
+		return v.MachinesOf(view.Between).Columns(id, edges)
 	}
-	out := make([]view.Bucket, n)
+	out := make([]view.Bucket, len(edges)-1)
 	for i := range out {
-		from, end := lo+(hi-lo)*uint64(i)/uint64(n), lo+(hi-lo)*uint64(i+1)/uint64(n)
+		from, end := edges[i], edges[i+1]
 		if from > v.Progress.Rounds {
 			break
 		}
@@ -283,16 +283,16 @@ func linkColumns(v *view.View, id optim.Member, lo, hi uint64, n int) []view.Buc
 }
 
 // linkVoid are the columns in which others were measured and the link was not, and those behind the last of all links.
-func linkVoid(v *view.View, id optim.Member, lo, hi uint64, n int) []bool {
-	out := make([]bool, n)
-	if id == formulaRow || hi <= lo {
+func linkVoid(v *view.View, id optim.Member, edges []uint64) []bool {
+	out := make([]bool, len(edges)-1)
+	if id == formulaRow || edges[len(out)] <= edges[0] {
 		return out
 	}
 	s := v.MachinesOf(view.Between)
-	all, own := s.Columns(view.Whole, lo, hi, n), s.Columns(id, lo, hi, n)
+	all, own := s.Columns(view.Whole, edges), s.Columns(id, edges)
 	_, last := s.Rounds()
 	for i := range out {
-		at := lo + (hi-lo)*uint64(i)/uint64(n)
+		at := edges[i]
 		out[i] = !all[i].Empty() && own[i].Empty() || at >= last && linksGone(v, s, at)
 	}
 	return out

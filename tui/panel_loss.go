@@ -112,11 +112,11 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
-	lo, hi := m.rounds()
 	n := 2 * chart.Plot(area).W
+	edges := m.edges(n)
 	var c curves
 	if s != nil {
-		c.behind = append(c.behind, chart.Layer{Columns: s.Band(lo, hi, n), Void: s.Unmeasured(lo, hi, n), Role: cell.Band, Style: chart.Fill})
+		c.behind = append(c.behind, chart.Layer{Columns: s.Band(edges), Void: s.Unmeasured(edges), Role: cell.Band, Style: chart.Fill})
 		c.add(m, s, s.Median, n, cell.Median, chart.Thin)
 		if len(s.Members) > 1 {
 			c.add(m, s, columnsOf(s, m.member), n, cell.Member, chart.Dots)
@@ -127,7 +127,7 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.marks(), From: lo, To: hi, Now: m.nowLine(), Axis: c.axis(m, m.logAxis), ASCII: m.opt.ASCII, Hint: allHint})
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.marks(), Axis: c.axis(m, m.logAxis)}))
 	m.lossLegend(g, legend, s, centre)
 }
 

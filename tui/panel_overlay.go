@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"brood/runtime/compare"
+	"brood/runtime/library"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -35,44 +36,6 @@ func (r *runs) overlayTitle(m *model) (string, string) {
 	return title, note
 }
 
-// axisText is a place on an axis, with its name where the unit does not say it.
-func axisText(a compare.Axis, x float64) string {
-	if a == compare.Bytes || a == compare.Seconds {
-		return placeText(a, x)
-	}
-	return a.String() + " " + round(uint64(x))
-}
-
-func placeText(a compare.Axis, x float64) string {
-	switch a {
-	case compare.Bytes:
-		return size(x)
-	case compare.Seconds:
-		return strconv.FormatFloat(x, 'g', 3, 64) + " s"
-	}
-	return round(uint64(math.Round(x)))
-}
-
-// fine is so many parts of a unit of an axis, since a chart counts in whole ones.
-func fine(a compare.Axis) float64 {
-	if a == compare.Seconds {
-		return 1000
-	}
-	return 1
-}
-
-func axisLabel(a compare.Axis) func(n, step uint64) string {
-	switch a {
-	case compare.Bytes:
-		return func(n, step uint64) string { return sizeTo(float64(n), float64(step)) }
-	case compare.Seconds:
-		return func(n, step uint64) string {
-			return strconv.FormatFloat(float64(n)/1000, 'f', decimals(float64(step)/1000), 64) + " s"
-		}
-	}
-	return nil
-}
-
 const leastPlot = 6 // rows of a chart with its title
 
 func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
@@ -83,7 +46,7 @@ func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
 	}
 	o := r.lay(m)
 	if len(o.plots) == 0 {
-		explain(g, in, r.noCurve(picked[0].Dir))
+		explain(g, in, r.noCurve(picked[0]))
 		return
 	}
 	n := min(len(o.plots), max(1, in.H/leastPlot), 4)
@@ -96,9 +59,11 @@ func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
 }
 
 // noCurve is why nothing is drawn of a run.
-func (r *runs) noCurve(dir string) string {
-	h := r.overlay.held[dir]
+func (r *runs) noCurve(e library.Entry) string {
+	h := r.overlay.held[e.Dir]
 	switch {
+	case e.Host != "" && !slices.Contains(r.marks, e.Dir):
+		return abroad(e)
 	case h == nil || r.reader.curving && h.run == nil && h.err == nil:
 		return "reading the run"
 	case h.err != nil:

@@ -41,9 +41,9 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 	if n := len(roster.Members); n > rows*cols {
 		first = min(max(0, roster.Rank(m.member)-rows*cols/2), n-rows*cols)
 	}
-	lo, hi := m.rounds()
 	spark := w - 19
-	axis, void := m.fit(m.logAxis, s.Band(lo, hi, spark)), s.Unmeasured(lo, hi, spark)
+	edges := m.edges(max(0, spark))
+	axis, void := m.fit(m.logAxis, s.Band(edges)), s.Unmeasured(edges)
 	for i := range min(rows*cols, len(roster.Members)-first) {
 		id := roster.Members[first+i]
 		x, y := r.X+1+i/rows*w, r.Y+i%rows
@@ -58,7 +58,7 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 			letter, role := chart.Letter(int(f))
 			g.Set(x+5, y, letter, role)
 		}
-		chart.Spark(g, x+11, y, s.Columns(id, lo, hi, spark), void, axis, line)
+		chart.Spark(g, x+11, y, s.Columns(id, edges), void, axis, line)
 		if v, ok := m.last(s, id); ok {
 			if v != v {
 				role = cell.Alert
@@ -75,7 +75,16 @@ func heatTitle(m *model) (string, string) {
 	if s := m.strip(); s != nil {
 		what = s.Name
 	}
+	if m.ofOneModel() {
+		return "population  " + what, "░ least ▒ ▓ █ most"
+	}
 	return "population  " + what, "░ lower ▒ alike ▓█ higher"
+}
+
+// ofOneModel says that members are candidates or parts of a batch, as far as that shows: a probe found no model of
+// their own. Nothing of one lasts from round to round.
+func (m *model) ofOneModel() bool {
+	return m.shown.Find(view.CentreLoss) != nil && m.shown.Find(view.Spread) == nil
 }
 
 // drawHeat is members down and rounds across, over the whole height: where there are more members than rows, a row is
@@ -99,24 +108,30 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	default:
 		m.drawLines(g, lower, line)
 	}
-	lo, hi := m.rounds()
 	at := m.gutter()
 	w := upper.W - at - 1
-	void := s.Unmeasured(lo, hi, w)
-	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, lo, hi, w), void) })
+	edges := m.edges(w)
+	void, legend := s.Unmeasured(edges), ""
+	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, edges), void) })
 	if x, even := chart.Even(rows); even {
 		explain(g, cell.Rect{X: upper.X + at, Y: upper.Y, W: w + 1, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
+	} else if m.ofOneModel() {
+		legend = quartersText(chart.Quarters(g, upper.X+at, upper.Y, rows, cell.Median))
 	} else {
 		chart.Heat(g, upper.X+at, upper.Y, rows, cell.Median)
 	}
 	if lower.H == 0 || m.shown.Meetings != nil { // else that of the lines below serves both
-		m.roundAxis(g, upper.X, upper.Y+len(rows), upper.W)
+		m.roundAxis(g, upper.X, upper.Y+len(rows), upper.W, legend)
 	}
+}
+
+// quartersText says which values lie between the shades.
+func quartersText(between [chart.Shades - 1]float64) string {
+	return fmt.Sprintf("░ %s ▒ %s ▓ %s █", Number(between[0]), Number(between[1]), Number(between[2]))
 }
 
 // drawLines shows of each member whose line it is of.
 func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
-	lo, hi := m.rounds()
 	left := map[int]bool{}
 	for _, v := range line.Latest(m.shown.Members()) {
 		left[int(v.X)] = true
@@ -125,9 +140,10 @@ func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, title)
 	_, body := r.Top(1)
 	at := m.gutter()
-	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], lo, hi, r.W-at-1) })
+	edges := m.edges(r.W - at - 1)
+	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], edges) })
 	chart.Kinds(g, r.X+at, body.Y, rows)
-	m.roundAxis(g, r.X, body.Y+len(rows), r.W)
+	m.roundAxis(g, r.X, body.Y+len(rows), r.W, "")
 }
 
 // rows labels as many lines for each member, or a line for as many members each, above the last line of r, and asks for
@@ -159,10 +175,11 @@ func (m *model) gutter() int {
 	return 8
 }
 
-// roundAxis names the first and the last round in a line of w cells.
-func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
+// roundAxis names the first and the last place of the axis in a line of w cells, with a legend between them where there
+// is room.
+func (m *model) roundAxis(g *cell.Grid, x, y, w int, legend string) {
 	lo, hi := m.rounds()
-	first, last := round(lo), round(max(hi, 1)-1)
+	first, last := m.spotText(lo), m.spotText(max(hi, 1)-1)
 	from := x + m.gutter()
 	at := m.arrow(g, from, y, w-m.gutter()-1)
 	if at < 0 || at > from+len(first) {
@@ -171,13 +188,16 @@ func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	if at < x+w-2-len(last) {
 		g.Right(x+w-1, y, 20, cell.Faint, last)
 	}
+	if free := x + w - 2 - len(last) - from - len(first); at < 0 && cell.Width(legend)+2 <= free {
+		g.Text(from+len(first)+(free-cell.Width(legend))/2, y, free, cell.Plain, legend)
+	}
 }
 
 // meanOf sums the columns of some members.
-func meanOf(s *view.Series, ids []optim.Member, lo, hi uint64, w int) []view.Bucket {
-	row := s.Columns(ids[0], lo, hi, w)
+func meanOf(s *view.Series, ids []optim.Member, edges []uint64) []view.Bucket {
+	row := s.Columns(ids[0], edges)
 	for _, id := range ids[1:] {
-		for i, b := range s.Columns(id, lo, hi, w) {
+		for i, b := range s.Columns(id, edges) {
 			if row[i].Empty() {
 				row[i] = b
 			} else if !b.Empty() {

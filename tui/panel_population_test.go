@@ -11,6 +11,33 @@ import (
 	"brood/tui/cell"
 )
 
+// TestCandidatesAreShaded: candidates of one model, of which nothing lasts, are shaded by their values among all that
+// are shown, and the line below says what the shades are.
+func TestCandidatesAreShaded(t *testing.T) {
+	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, shown: view.New()}
+	ids := optim.IDs(4)
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(ids, []int{1}), Algorithm: "x"}})
+	for r := uint64(1); r <= 40; r++ {
+		x := make([]float64, 4)
+		for i := range x {
+			x[i] = -4/float64(r) - 0.1*float64((r*7+uint64(i)*3)%5)
+		}
+		m.shown.Apply(event.Record{Points: &event.Points{Round: r, Series: view.Fitness, Members: ids, Values: x}})
+		m.shown.Apply(event.Record{Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{1}}})
+	}
+	g := cell.New(60, 5)
+	drawHeat(m, g, g.Rect())
+	s := cell.Plainly(false).String(g)
+	for _, shade := range "░▒▓█" {
+		if n := strings.Count(s, string(shade)); n < 20 {
+			t.Errorf("%c is drawn %d times:\n%s", shade, n, s)
+		}
+	}
+	if _, note := heatTitle(m); !strings.Contains(note, "least") || !strings.Contains(s, "░ -0.") || !strings.Contains(s, " █") {
+		t.Errorf("the note is %q, the map\n%s", note, s)
+	}
+}
+
 // TestLineage: a population that breeds shows below its losses whose line each member is of, and how many founders are
 // left.
 func TestLineage(t *testing.T) {

@@ -53,12 +53,11 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
-	lo, hi := m.rounds()
-	n := 2 * chart.Plot(area).W
-	c := curves{front: []chart.Layer{{Columns: s.Band(lo, hi, n), Void: s.Unmeasured(lo, hi, n), Role: cell.Centre, Style: chart.Thin}}}
+	edges := m.edges(2 * chart.Plot(area).W)
+	c := curves{front: []chart.Layer{{Columns: s.Band(edges), Void: s.Unmeasured(edges), Role: cell.Centre, Style: chart.Thin}}}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Now: m.nowLine(), Axis: c.axis(m, false), ASCII: m.opt.ASCII, Hint: allHint})
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.bare(), Axis: c.axis(m, false)}))
 	plain := func(x float64) string { return strings.TrimSuffix(scoreText(m.shown.Config.Score(), x), " %") }
 	entries := []entry{
 		{"━━", "last", fmt.Sprintf("%s @%d", plain(m.shown.Config.Score().Of(e)), e.Round), cell.Centre},

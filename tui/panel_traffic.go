@@ -48,8 +48,8 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
-	lo, hi := m.rounds()
-	n := 2 * chart.Plot(area).W
+	w := chart.Plot(area).W
+	cells, edges := m.edges(w), m.edges(2*w)
 	marks := m.bare()
 	var layers []chart.Layer
 	var sets [][]view.Bucket
@@ -58,16 +58,16 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 	for i := range m.shown.Traffic {
 		s := &m.shown.Traffic[i]
 		if s.Name == view.Excess {
-			for k, b := range s.Columns(view.Whole, lo, hi, n/2) {
+			for k, b := range s.Columns(view.Whole, cells) {
 				if b.Min < 0 || b.Max > 0 {
-					marks = append(marks, chart.Mark{Round: lo + (hi-lo)*uint64(k)/uint64(n/2), Role: cell.Alert})
+					marks = append(marks, chart.Mark{Round: cells[k], Role: cell.Alert})
 				}
 			}
 			continue
 		}
 		letter, role := chart.Letter(i)
-		cols := s.Columns(view.Whole, lo, hi, n)
-		layers = append(layers, chart.Layer{Columns: cols, Void: s.Unmeasured(lo, hi, n), Role: role, Glyph: letter})
+		cols := s.Columns(view.Whole, edges)
+		layers = append(layers, chart.Layer{Columns: cols, Void: s.Unmeasured(edges), Role: role, Glyph: letter})
 		sets = append(sets, cols)
 		value := "–"
 		if at := slices.IndexFunc(ops, func(b view.Bytes) bool { return string(b.Op) == s.Name }); known && at >= 0 {
@@ -77,7 +77,7 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		entries = append(entries, entry{string(letter), strings.ReplaceAll(s.Name, "_", " "), value, role})
 	}
-	chart.Draw(g, area, chart.Chart{Layers: layers, Marks: marks, From: lo, To: hi, Now: m.nowLine(), Axis: m.fit(m.logAxis, sets...), ASCII: m.opt.ASCII, Hint: allHint})
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: marks, Axis: m.fit(m.logAxis, sets...)}))
 	m.legendLine(g, legend, append(entries, m.againstFormula()))
 }
 

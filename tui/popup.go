@@ -34,10 +34,11 @@ type helpLine struct{ group, key, title string }
 type helpGroup struct {
 	name  string
 	lines []helpLine
-	here  bool // its keys are of a panel on the present screen
+	here  bool // its keys are of a panel that is seen
 }
 
 func helpGroups(m *model) (out []helpGroup) {
+	m.layout() // which panels are seen
 	put := func(group string, keys []binding, here bool) {
 		g := helpGroup{name: group, here: here}
 		for _, b := range keys {
@@ -45,21 +46,37 @@ func helpGroups(m *model) (out []helpGroup) {
 		}
 		out = append(out, g)
 	}
-	own := func(group string) {
-		put(group, slices.DeleteFunc(extraKeys(), func(b binding) bool { return b.group != group }), false)
+	own := func(group string, here bool) {
+		put(group, slices.DeleteFunc(extraKeys(), func(b binding) bool { return b.group != group }), here)
 	}
-	own(looking)
-	own(running)
+	lead := m.panel(m.screens()[m.screen].lead).group
+	own(looking, true)
+	own(running, false)
 	for i, p := range m.panels {
 		if p.group != "" && !slices.ContainsFunc(m.panels[:i], func(q panel) bool { return q.group == p.group }) {
-			put(p.group, p.keys, slices.ContainsFunc(m.panels, func(q panel) bool { return q.group == p.group && m.has(q.id) }))
+			put(p.group, p.keys, slices.ContainsFunc(m.panels, func(q panel) bool { return q.group == p.group && m.visible(q.id) }))
 		}
 	}
 	if m.replay != nil {
-		own(playing)
+		own(playing, false)
 	}
-	own(leavings)
+	own(leavings, false)
+	first := func(g helpGroup) bool { return g.here && g.name == lead }
+	slices.SortStableFunc(out, func(a, b helpGroup) int {
+		switch {
+		case first(a) && !first(b):
+			return -1
+		case first(b) && !first(a):
+			return 1
+		}
+		return 0
+	})
 	return out
+}
+
+// visible says whether a panel has a place now; one that is a line alone has none where keys could go.
+func (m *model) visible(id panelID) bool {
+	return slices.ContainsFunc(m.placed, func(p placement) bool { return p.panel == id && p.at.H >= leastPanelH })
 }
 
 func helpLines(groups []helpGroup) (out []helpLine) {

@@ -226,3 +226,22 @@ func TestKnobsAreShownByTheirLabels(t *testing.T) {
 	d.shows("ell   ", "gamma  ", "population size", "inner steps")
 	d.hides("ℓ", "γ", "ell: inner steps")
 }
+
+// TestHistoryHasResizes: a change of the population size is among the changes of knobs.
+func TestHistoryHasResizes(t *testing.T) {
+	rs := sourcetest.Run(6, 40)
+	var plain []event.Record
+	for _, r := range rs {
+		if r.Edit == nil {
+			plain = append(plain, r)
+		}
+	}
+	d := open(t, 200, 50, plain, nil)
+	d.press("3")
+	d.shows("no knob was changed")
+	was := d.shown.Members()
+	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{Plan: &event.Plan{Epoch: 2, At: 40, Cause: event.CauseResize, Old: was,
+		New: optim.Place(optim.IDs(8), []int{1, 2, 3}), OldAlg: "sample", Algorithm: "sample"}}}}})
+	d.shows("population size  6 → 8")
+	d.hides("no knob was changed")
+}

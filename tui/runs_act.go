@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/axis"
 	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/library"
@@ -60,7 +61,7 @@ func (r *runs) keys() []binding {
 		{keys: []string{"left", "h"}, title: "cursor in the charts, left", do: side(-1)},
 		{keys: []string{"right", "l"}, title: "cursor in the charts, right", do: side(1)},
 		{keys: []string{"v"}, title: "settings and figures, whole", do: r.wholeTable},
-		{keys: []string{"a"}, title: "axis: round, step, sample, ...", do: r.turnAxis},
+		{keys: []string{"a", "O"}, title: "x axis: round, step, sample, ...", do: r.turnAxis},
 		{keys: []string{"0"}, title: "from the fork on, or all of it", why: r.mayRace, do: r.turnRace},
 		{keys: []string{"S"}, title: "seeds as mean and band, or each", do: func(*model) tea.Cmd {
 			r.overlay.seeds, r.overlay.stale = !r.overlay.seeds, true
@@ -88,14 +89,12 @@ func (r *runs) fromTable(m *model) bool {
 	return true
 }
 
-// axes are those that the overlay may be drawn over.
-var axes = []compare.Axis{compare.Rounds, compare.Steps, compare.Samples, compare.Bytes, compare.Seconds}
-
 // turnAxis goes on to the next axis on which one of the runs got anywhere.
 func (r *runs) turnAxis(m *model) tea.Cmd {
 	o := &r.overlay
-	for i := range axes {
-		next := axes[(slices.Index(axes, o.axis)+1+i)%len(axes)]
+	n := axis.Axis(len(axis.Names))
+	for i := range n {
+		next := (o.axis + 1 + i) % n
 		if lo, hi := compare.Spanned(o.set, next); hi > lo {
 			o.axis, o.stale, o.at = next, true, -1
 			return nil
@@ -157,7 +156,7 @@ func abroad(e library.Entry) string {
 	case e.Asked:
 		return e.Name + " is recorded elsewhere: enter attaches to it"
 	}
-	return e.Name + " is on " + e.Host + ", and its curves with it: enter opens it there"
+	return e.Name + " is on " + e.Host + ": enter opens it there, space lays its curves over others"
 }
 
 func (r *runs) mayMark(m *model) string {
@@ -165,7 +164,7 @@ func (r *runs) mayMark(m *model) string {
 	switch {
 	case why != "":
 		return why
-	case e.Host != "":
+	case e.Host != "" && (e.Asked || e.Folder != ""):
 		return abroad(e)
 	case e.Folder == "" && len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
 		return tooMany

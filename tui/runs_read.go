@@ -201,6 +201,9 @@ func (r *runs) curves(m *model) tea.Cmd {
 	}
 	now := m.opt.Clock()
 	for _, e := range r.picked(m) {
+		if e.Host != "" && !slices.Contains(r.marks, e.Dir) { // a machine is asked for what somebody marks
+			continue
+		}
 		h := r.overlay.held[e.Dir]
 		if h != nil && (h.bytes == e.Bytes || now.Sub(h.at) < patience*h.took) {
 			continue

@@ -479,10 +479,14 @@ func TestNobodyTravelsReadOnly(t *testing.T) {
 	for _, c := range []struct {
 		e    library.Entry
 		want string
-	}{{e, "away is on lab"}, {library.Entry{Name: "lab", Folder: "host", Host: "lab", Asked: true}, "choose one below"}, {library.Entry{Name: "night", Host: "night", Asked: true}, "attaches"}} {
+	}{{library.Entry{Name: "lab", Folder: "host", Host: "lab", Asked: true}, "choose one below"}, {library.Entry{Name: "night", Host: "night", Asked: true}, "attaches"}} {
 		r.found[""], r.stale = []library.Entry{c.e}, true
 		if why := r.mayMark(m); !strings.Contains(why, c.want) {
 			t.Errorf("%+v is not marked since %q", c.e, why)
 		}
+	}
+	r.found[""], r.stale = []library.Entry{e}, true
+	if _, _, why := r.mayChange(m); r.mayMark(m) != "" || r.noCurve(e) != abroad(e) || why == "" {
+		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed", r.mayMark(m), r.noCurve(e))
 	}
 }

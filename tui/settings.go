@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/axis"
 	"brood/tui/cell"
 )
 
@@ -46,6 +47,9 @@ func ParseSettings(text []byte) (s Settings) {
 		}
 		if l.Layout = l.Layout.sound(); !slices.Contains(smoothings(), l.Smoothing) {
 			l.Smoothing = 0
+		}
+		if _, err := axis.Parse(l.Axis); err != nil {
+			l.Axis = ""
 		}
 		if s.Layouts == nil {
 			s.Layouts = map[string]NamedLayout{}

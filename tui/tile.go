@@ -21,7 +21,7 @@ type tile struct {
 // curve is a line of a tile, or the band of all members.
 type curve struct {
 	series *view.Series
-	of     func(lo, hi uint64, n int) []view.Bucket
+	of     func(edges []uint64) []view.Bucket
 	role   cell.Role
 	style  chart.Style
 	band   bool // as measured, behind the lines
@@ -98,19 +98,19 @@ func (m *model) drawTile(g *cell.Grid, r cell.Rect, t tile, chosen bool) {
 		return
 	}
 	in, _ = in.Left(in.W - 1)
-	lo, hi := m.rounds()
 	n := 2 * chart.Plot(in).W
+	edges := m.edges(n)
 	var c curves
 	for _, x := range t.curves {
 		if x.band {
-			c.behind = append(c.behind, chart.Layer{Columns: x.of(lo, hi, n), Void: x.series.Unmeasured(lo, hi, n), Role: x.role, Style: chart.Fill})
+			c.behind = append(c.behind, chart.Layer{Columns: x.of(edges), Void: x.series.Unmeasured(edges), Role: x.role, Style: chart.Fill})
 			continue
 		}
 		c.add(m, x.series, x.of, n, x.role, x.style)
 	}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, in, chart.Chart{Layers: layers, Marks: m.bare(), From: lo, To: hi, Now: m.nowLine(), Axis: m.tileAxis(t, layers), ASCII: m.opt.ASCII, Hint: allHint, Value: t.axis})
+	chart.Draw(g, in, m.scaled(chart.Chart{Layers: layers, Marks: m.bare(), Axis: m.tileAxis(t, layers), Value: t.axis}))
 }
 
 // tileAxis holds what is drawn; zoomed, what the last half of the columns hold, or a half of those, and so on.

@@ -8,12 +8,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/optim"
+	"brood/runtime/axis"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
 
-// window is the part of the round axis that charts show. The zero window is the whole run.
+// window is the rounds that charts show. The zero window is the whole run.
 type window struct {
 	span  uint64 // rounds, 0 for all
 	right uint64 // one past the last; 0 follows the newest
@@ -60,15 +61,18 @@ func (m *model) finest() uint64 {
 func (m *model) zoom(in bool) tea.Cmd {
 	first, end := m.extent()
 	lo, hi := m.rounds()
-	span := 2 * (hi - lo)
+	from, to := m.foot()
+	width := 2 * float64(to-from)
 	if in {
-		if span = (hi - lo) / 2; span < m.finest() {
-			m.say(cell.Warn, fmt.Sprintf("this is as near as it goes: %d rounds", hi-lo))
-			return nil
-		}
+		width /= 4
 	}
-	if span >= end-first {
+	if !in && float64(to)-width <= float64(m.spot(first)) {
 		return m.wholeRun()
+	}
+	span := hi - min(hi, m.roundAt(float64(to)-width))
+	if in && (span < m.finest() || span == hi-lo) {
+		m.say(cell.Warn, fmt.Sprintf("this is as near as it goes: %d rounds", hi-lo))
+		return nil
 	}
 	m.window = window{span: span, right: hi}
 	m.touch(end)
@@ -78,14 +82,19 @@ func (m *model) zoom(in bool) tea.Cmd {
 // zoomAt makes the window half or twice as wide; a round stays where it is.
 func (m *model) zoomAt(at uint64, in bool) tea.Cmd {
 	first, end := m.extent()
-	lo, hi := m.rounds()
-	was := m.window
+	from, to := m.foot()
+	was, width := m.window, float64(to-from)
 	if m.zoom(in); m.window == was || m.window.span == 0 {
 		return nil
 	}
-	span := m.window.span
-	left := at - min(at, uint64(float64(at-lo)/float64(hi-lo)*float64(span)))
-	m.show(min(max(left, first), end-span), span)
+	x, left := float64(m.spot(at)), width*2
+	if in {
+		left = width / 2
+	}
+	left, width = x-(x-float64(from))/width*left, left
+	lo := m.roundAt(left)
+	span := min(max(m.roundAt(left+width)-lo, m.finest()), end-first)
+	m.show(min(max(lo, first), end-span), span)
 	return nil
 }
 
@@ -163,19 +172,23 @@ func (m *model) touch(end uint64) {
 
 func (m *model) wholeRun() tea.Cmd { m.window = window{}; return nil }
 
-// windowNote says for a title which rounds are shown. It keeps its width while the window follows.
+// windowNote says for a title which rounds are shown, over which axis. It keeps its width while the window follows.
 func (m *model) windowNote() string {
 	first, end := m.extent()
 	lo, hi := m.rounds()
+	by := ""
+	if m.over() != axis.Rounds {
+		by = " by " + m.over().String()
+	}
 	switch {
 	case m.cursor.on:
 		return m.cursorNote()
 	case hi-lo >= end-first:
-		return "round"
+		return m.over().String()
 	case m.window.right == 0:
-		return "last " + round(hi-lo) + " rounds"
+		return "last " + round(hi-lo) + " rounds" + by
 	}
-	return "rounds " + round(lo) + "–" + round(hi-1)
+	return "rounds " + round(lo) + "–" + round(hi-1) + by
 }
 
 // smoothings are the weights of the past that a person may choose, 0 for none.
@@ -216,11 +229,12 @@ func (c curves) axis(m *model, log bool) chart.Axis {
 	return m.fit(log, sets...)
 }
 
-// add draws s in n columns of the shown rounds: smoothed over what was measured, or the latter alone. columns is
+// add draws s in n columns of what is shown: smoothed over what was measured, or the latter alone. columns is
 // s.Median or the like.
-func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int) []view.Bucket, n int, role cell.Role, style chart.Style) {
+func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []view.Bucket, n int, role cell.Role, style chart.Style) {
 	lo, hi := m.rounds()
-	raw, void := columns(lo, hi, n), s.Unmeasured(lo, hi, n)
+	edges := m.edgesOf(lo, hi, n)
+	raw, void := columns(edges), s.Unmeasured(edges)
 	if m.keep() == 0 {
 		c.front = append(c.front, chart.Layer{Columns: raw, Void: void, Role: role, Style: style})
 		return
@@ -232,8 +246,9 @@ func (c *curves) add(m *model, s *view.Series, columns func(lo, hi uint64, n int
 	if edge > first {
 		from := edge - min(edge-first, hi-lo)
 		from -= from % s.Width()
-		before = append(columns(first, from, n), columns(from, edge, n)...)
-		unmeasured := append(s.Unmeasured(first, from, n), s.Unmeasured(from, edge, n)...)
+		old, near := m.edgesOf(first, from, n), m.edgesOf(from, edge, n)
+		before = append(columns(old), columns(near)...)
+		unmeasured := append(s.Unmeasured(old), s.Unmeasured(near)...)
 		for i := len(before) - 1; i >= 0; i-- {
 			if unmeasured[i] {
 				before = before[i+1:]
@@ -266,6 +281,6 @@ func (m *model) showAll() tea.Cmd {
 // allHint says in a chart how to see what its axis leaves out.
 const allHint = ", A shows all"
 
-func columnsOf(s *view.Series, id optim.Member) func(lo, hi uint64, n int) []view.Bucket {
-	return func(lo, hi uint64, n int) []view.Bucket { return s.Columns(id, lo, hi, n) }
+func columnsOf(s *view.Series, id optim.Member) func(edges []uint64) []view.Bucket {
+	return func(edges []uint64) []view.Bucket { return s.Columns(id, edges) }
 }

@@ -116,7 +116,7 @@ func TestSmoothedCurves(t *testing.T) {
 		t.Fatalf("roles %d and %d", raw.Role, whole.Role)
 	}
 	sum := 0.0
-	for i, b := range s.Median(1, 401, 400) {
+	for i, b := range s.Median(view.Even(1, 401, 400)) {
 		if raw.Columns[i] != b {
 			t.Fatalf("round %d: the raw trace is %v, measured was %v", i+1, raw.Columns[i], b)
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"brood/runtime/axis"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/option"
@@ -29,7 +30,7 @@ type Run struct {
 	Figures  map[string]float64 // of [Metrics] those that it came to, as [Run.Metric] begins with them
 	View     *view.View         // of the whole log, lean
 
-	clock  clock
+	clock  axis.Clock
 	parent *Run // among the runs that it was joined with, nil where it is not
 	whole  bool // see [Run.Whole]
 }
@@ -79,11 +80,11 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 		whole.Apply(rec)
 		switch {
 		case rec.Plan != nil:
-			run.clock.back(rec.Plan.At)
+			run.clock.Back(rec.Plan.At)
 			told.plan(rec.Plan)
 		case rec.Commit != nil:
-			run.clock.begin(tally.Before())
-			run.clock.commit(rec.Commit)
+			run.clock.Begin(tally.Before())
+			run.clock.Commit(rec.Commit)
 		}
 	}
 	if whole.Config == nil || whole.Plan == nil || tally.Sum.Rounds == 0 {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
 
 	"brood/optim"
+	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/option/optiontest"
 	"brood/runtime/session"
@@ -241,7 +241,7 @@ func TestCurveOverEveryAxis(t *testing.T) {
 	m := begin(1, nil)
 	m.rounds(40)
 	r := m.run(t, "a")
-	for a := range Axis(len(Axes)) {
+	for a := range axis.Axis(len(axis.Names)) {
 		from, to := r.Span(a)
 		if from != 0 || !(to > 0) {
 			t.Fatalf("%s from %v to %v", a, from, to)
@@ -263,10 +263,10 @@ func TestCurveOverEveryAxis(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := r.Curve("spread", Rounds, 0, 40, 10); ok {
+	if _, ok := r.Curve("spread", axis.Rounds, 0, 40, 10); ok {
 		t.Error("a curve of what was not measured")
 	}
-	long, _ := r.Curve("loss", Rounds, 0, 80, 10) // of runs that got further
+	long, _ := r.Curve("loss", axis.Rounds, 0, 80, 10) // of runs that got further
 	if long[4].Max != 39 || long[5].Min != 40 || !long[6].Empty() {
 		t.Errorf("beyond its end: %v", long)
 	}
@@ -277,7 +277,7 @@ func TestPoints(t *testing.T) {
 	m := begin(1, nil)
 	m.rounds(40)
 	r := m.run(t, "a")
-	points := r.Points("loss", Samples, 100)
+	points := r.Points("loss", axis.Samples, 100)
 	if len(points) != 40 {
 		t.Fatalf("%d points", len(points))
 	}
@@ -286,11 +286,11 @@ func TestPoints(t *testing.T) {
 			t.Errorf("point %d is %+v", i, p)
 		}
 	}
-	few := r.Points("loss", Rounds, 4)
+	few := r.Points("loss", axis.Rounds, 4)
 	if len(few) != 4 || few[3].Round != 40 || few[0].Min != 1 || few[0].Max != 10 || few[3].Max != 40 {
 		t.Errorf("four points of 40 rounds: %+v", few)
 	}
-	if r.Points("spread", Rounds, 4) != nil {
+	if r.Points("spread", axis.Rounds, 4) != nil {
 		t.Error("points of what was not measured")
 	}
 }
@@ -316,17 +316,17 @@ func TestBranch(t *testing.T) {
 		child.rounds(10)
 		p, c := parent.run(t, "p"), child.run(t, "c")
 		Join([]*Run{c, p})
-		for a, want := range map[Axis][2]float64{Rounds: {20, 30}, Steps: {40, 60}, Samples: {200, 300}, Epochs: {0.2, 0.3},
-			Bytes: {2000, 3000}, Seconds: {10, 15}} {
+		for a, want := range map[axis.Axis][2]float64{axis.Rounds: {20, 30}, axis.Steps: {40, 60}, axis.Samples: {200, 300}, axis.Epochs: {0.2, 0.3},
+			axis.Bytes: {2000, 3000}, axis.Seconds: {10, 15}} {
 			from, to := c.Span(a)
 			if math.Abs(from-want[0]) > 1e-9 || math.Abs(to-want[1]) > 1e-9 {
 				t.Errorf("%s: from %v to %v, want %v", a, from, to, want)
 			}
-			if got, want := c.clock.at(a, Rounds, 22), want[0]+0.2*(want[1]-want[0]); math.Abs(got-want) > 1e-9 {
+			if got, want := c.clock.At(a, axis.Rounds, 22), want[0]+0.2*(want[1]-want[0]); math.Abs(got-want) > 1e-9 {
 				t.Errorf("round 22 is %s %v, want %v", a, got, want)
 			}
 		}
-		cols, _ := c.Curve("loss", Seconds, 0, 20, 8)
+		cols, _ := c.Curve("loss", axis.Seconds, 0, 20, 8)
 		for i, b := range cols {
 			if has := i >= 4 && i <= 6; has == b.Empty() { // rounds 20 to 30, at 10 to 15 s
 				t.Errorf("column %d: %v", i, b)
@@ -335,65 +335,6 @@ func TestBranch(t *testing.T) {
 		if c.Value("fork of") != "p after 20" {
 			t.Errorf("fork of %q", c.Value("fork of"))
 		}
-	}
-}
-
-// TestGoingBackKeepsTheStart: in a clock that was thinned out, what comes after going back follows what it went back
-// to.
-func TestGoingBackKeepsTheStart(t *testing.T) {
-	for _, to := range []int{0, 2000, maxTicks - 3} { // the start, and between two ticks
-		var c clock
-		commit := func(r int) {
-			c.commit(&event.Commit{Nanos: 1e9, Progress: event.Progress{Rounds: uint64(r), Samples: uint64(3 * r)}})
-		}
-		c.begin(event.Progress{})
-		for r := 1; r < maxTicks; r++ {
-			commit(r)
-		}
-		if c.every < 2 {
-			t.Fatal("nothing was thinned out")
-		}
-		c.back(uint64(to))
-		for r := to + 1; r <= to+20; r++ {
-			commit(r)
-		}
-		if first := c.ticks[0]; first != (tick{}) {
-			t.Errorf("after going back to %d the start is %v", to, first)
-		}
-		want := tick{Rounds: float64(to + 20), Samples: float64(3 * (to + 20)), Seconds: float64(to + 20)}
-		if got := c.end(); got != want {
-			t.Errorf("after going back to %d the end is %v, want %v", to, got, want)
-		}
-	}
-}
-
-// TestClockIsBounded: however long a run, the ticks are few, and what they tell of rounds that took unequal time is
-// near.
-func TestClockIsBounded(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var c clock
-	c.begin(event.Progress{})
-	const n = 100_000
-	exact := make([]float64, n+1)
-	for r := 1; r <= n; r++ {
-		nanos := int64(1e6 * (1 + rng.Float64()) * float64(1+r/20_000))
-		exact[r] = exact[r-1] + float64(nanos)/1e9
-		c.commit(&event.Commit{Nanos: nanos, Progress: event.Progress{Rounds: uint64(r), Samples: uint64(3 * r)}})
-	}
-	if len(c.ticks) > maxTicks || len(c.ticks) < maxTicks/4 {
-		t.Errorf("%d ticks", len(c.ticks))
-	}
-	if c.end()[Rounds] != n || c.end()[Samples] != 3*n || math.Abs(c.end()[Seconds]-exact[n]) > 1e-6 {
-		t.Errorf("the end is %v", c.end())
-	}
-	for r := 0; r <= n; r += 997 {
-		if got := c.at(Seconds, Rounds, float64(r)); math.Abs(got-exact[r]) > 0.002*exact[n] {
-			t.Errorf("round %d after %v s, was %v", r, got, exact[r])
-		}
-	}
-	c.back(500)
-	if end := c.end()[Rounds]; end > 500 || end < 400 {
-		t.Errorf("after going back the end is round %v", end)
 	}
 }
 
@@ -429,21 +370,5 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read(home + "/c"); err == nil {
 		t.Error("no session at all is compared")
-	}
-}
-
-func TestAxesHaveNames(t *testing.T) {
-	for i, name := range Axes {
-		for _, typed := range []string{name, name + "s"} {
-			if a, err := ParseAxis(typed); err != nil || a != Axis(i) || a.String() != name {
-				t.Errorf("%s is %v, %v", typed, a, err)
-			}
-		}
-	}
-	if _, err := ParseAxis("weeks"); err == nil || err.Error() != `there is no axis "weeks": choose one of round, step, sample, epoch, byte, second` {
-		t.Error(err)
-	}
-	if len(Axes) != int(Seconds)+1 {
-		t.Error("an axis has no name")
 	}
 }

@@ -4,22 +4,25 @@ import (
 	"math"
 	"slices"
 
+	"brood/runtime/axis"
 	"brood/runtime/view"
 )
 
 // Span is how far a run got on an axis, from where it set out.
-func (r *Run) Span(a Axis) (from, to float64) {
-	if len(r.clock.ticks) > 0 {
-		from = r.clock.ticks[0][a]
+func (r *Run) Span(a axis.Axis) (from, to float64) {
+	if len(r.clock.Ticks) > 0 {
+		from = r.clock.Ticks[0][a]
 	}
-	return from, r.clock.end()[a]
+	return from, r.clock.End()[a]
 }
 
 // At is how far the run was on an axis once so many rounds were done. What lies between two commits counts as even.
-func (r *Run) At(a Axis, round uint64) float64 { return r.clock.at(a, Rounds, float64(round)) }
+func (r *Run) At(a axis.Axis, round uint64) float64 {
+	return r.clock.At(a, axis.Rounds, float64(round))
+}
 
 // Spanned is the part of an axis on which runs are: from the first that sets out to the last that ends.
-func Spanned(runs []*Run, a Axis) (lo, hi float64) {
+func Spanned(runs []*Run, a axis.Axis) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, r := range runs {
 		from, to := r.Span(a)
@@ -32,7 +35,7 @@ func Spanned(runs []*Run, a Axis) (lo, hi float64) {
 // is their median. A column holds the rounds that ended in it, and is empty where none did or the run did not get
 // there; where the view keeps several rounds as one bucket, every column that it reaches into has it. ok is false where
 // the run measured no such series. The slice is the caller's.
-func (r *Run) Curve(series string, a Axis, lo, hi float64, n int) (cols []view.Bucket, ok bool) {
+func (r *Run) Curve(series string, a axis.Axis, lo, hi float64, n int) (cols []view.Bucket, ok bool) {
 	s := r.View.Find(series)
 	if s == nil || n < 1 || !(hi > lo) {
 		return nil, s != nil
@@ -40,7 +43,7 @@ func (r *Run) Curve(series string, a Axis, lo, hi float64, n int) (cols []view.B
 	cols = make([]view.Bucket, n)
 	first, last := r.Span(a)
 	// the first that ends at x or later
-	round := func(x float64) uint64 { return uint64(math.Ceil(r.clock.at(Rounds, a, x) - 1e-6)) }
+	round := func(x float64) uint64 { return uint64(math.Ceil(r.clock.At(axis.Rounds, a, x) - 1e-6)) }
 	for i := range cols {
 		from, to := lo+(hi-lo)*float64(i)/float64(n), lo+(hi-lo)*float64(i+1)/float64(n)
 		if to <= first || from > last {
@@ -53,7 +56,7 @@ func (r *Run) Curve(series string, a Axis, lo, hi float64, n int) (cols []view.B
 		if end <= begin {
 			continue
 		}
-		cols[i] = s.Band(begin, end, 1)[0]
+		cols[i] = s.Band(view.Even(begin, end, 1))[0]
 	}
 	return cols, true
 }
@@ -67,17 +70,17 @@ type Point struct {
 
 // Points are at most n points of a series, with all its values in order; nil where the run measured no such series. Of
 // a series with a value for each member they are of the median.
-func (r *Run) Points(series string, a Axis, n int) (out []Point) {
+func (r *Run) Points(series string, a axis.Axis, n int) (out []Point) {
 	s := r.View.Find(series)
 	lo, hi := s.Rounds()
 	n = int(min(hi-lo, uint64(n)))
 	if n == 0 {
 		return nil
 	}
-	for i, b := range s.Band(lo, hi, n) {
+	for i, b := range s.Band(view.Even(lo, hi, n)) {
 		if !b.Empty() {
 			last := lo + (hi-lo)*uint64(i+1)/uint64(n) - 1
-			out = append(out, Point{last, r.clock.at(a, Rounds, float64(last)), b})
+			out = append(out, Point{last, r.clock.At(a, axis.Rounds, float64(last)), b})
 		}
 	}
 	return out
@@ -86,7 +89,7 @@ func (r *Run) Points(series string, a Axis, n int) (out []Point) {
 // Measured are all points of a series that the view keeps, in order, the last of them as it was measured; nil where the
 // run measured no such series. Of a series with a value for each member they are of the median. The slice is the
 // caller's.
-func (r *Run) Measured(series string, a Axis) []Point {
+func (r *Run) Measured(series string, a axis.Axis) []Point {
 	s := r.View.Find(series)
 	lo, hi := s.Rounds()
 	if hi == lo {
@@ -95,10 +98,10 @@ func (r *Run) Measured(series string, a Axis) []Point {
 	w := s.Width()
 	n := (hi - lo + w - 1) / w
 	var out []Point
-	for i, b := range s.Band(lo, lo+n*w, int(n)) {
+	for i, b := range s.Band(view.Even(lo, lo+n*w, int(n))) {
 		if !b.Empty() {
 			last := min(lo+uint64(i+1)*w, hi) - 1
-			out = append(out, Point{last, r.clock.at(a, Rounds, float64(last)), b})
+			out = append(out, Point{last, r.clock.At(a, axis.Rounds, float64(last)), b})
 		}
 	}
 	if x, ok := s.Last(view.Whole); ok && len(out) > 0 && x-x == 0 {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"brood/runtime/axis"
 )
 
 // Join makes runs a set, once: a fork whose parent is among them is drawn from its fork point on, and counts the
@@ -20,8 +22,8 @@ func Join(runs []*Run) {
 		}
 		joined[r] = true
 		join(r.parent)
-		for _, a := range []Axis{Bytes, Seconds} {
-			r.clock.shift(a, r.parent.clock.at(a, Rounds, float64(r.ParentAt)))
+		for _, a := range []axis.Axis{axis.Bytes, axis.Seconds} {
+			r.clock.Shift(a, r.parent.clock.At(a, axis.Rounds, float64(r.ParentAt)))
 		}
 		r.whole = r.parent.Whole()
 	}
@@ -43,7 +45,7 @@ func (r *Run) parentAmong(runs []*Run) *Run {
 	for _, p := range runs {
 		o := p.View.Config
 		switch {
-		case p == r || p.clock.end()[Rounds] < float64(r.ParentAt):
+		case p == r || p.clock.End()[axis.Rounds] < float64(r.ParentAt):
 		case path && p.Dir != filepath.Clean(r.Parent):
 		case !path && (p.Name != r.Parent || o.Seed != c.Seed || o.Model != c.Model || o.Data != c.Data):
 		default:
@@ -72,7 +74,7 @@ func (r *Run) Whole() bool { return r.Parent == "" || r.whole }
 func (r *Run) Metric(name string) (x float64, ok bool) {
 	x, ok = r.Figures[name]
 	if i := slices.Index(spent, name); i >= 0 && ok {
-		x += r.clock.ticks[0][[]Axis{Bytes, Seconds}[i]]
+		x += r.clock.Ticks[0][[]axis.Axis{axis.Bytes, axis.Seconds}[i]]
 	}
 	return x, ok
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"brood/runtime/axis"
 	"brood/runtime/event"
 )
 
@@ -55,7 +56,7 @@ func TestParents(t *testing.T) {
 		if c.want >= 0 {
 			want = 10 // seconds of 20 rounds
 		}
-		from, _ := c.fork.Span(Seconds)
+		from, _ := c.fork.Span(axis.Seconds)
 		if from != want || c.fork.Whole() != (c.want >= 0) {
 			t.Errorf("%s: the fork sets out at %v s, whole %v", name, from, c.fork.Whole())
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"brood/runtime/axis"
 	"brood/runtime/view"
 )
 
@@ -18,12 +19,12 @@ type kept struct {
 	Met          string
 	Figures      map[string]float64
 	View         *view.View
-	Ticks        []tick
+	Ticks        []axis.Tick
 }
 
 // MarshalCBOR writes a run that was read, for a cache: it is a few hundred kilobytes at most, whatever its log takes.
 func (r *Run) MarshalCBOR() ([]byte, error) {
-	return cbor.Marshal(kept{r.Name, r.Parent, r.ParentAt, r.Settings, r.Rounds, r.Met, r.Figures, r.View, r.clock.ticks})
+	return cbor.Marshal(kept{r.Name, r.Parent, r.ParentAt, r.Settings, r.Rounds, r.Met, r.Figures, r.View, r.clock.Ticks})
 }
 
 // UnmarshalCBOR reads such a run; who keeps it sets its Dir.
@@ -36,7 +37,7 @@ func (r *Run) UnmarshalCBOR(p []byte) error {
 		return errors.New("the kept run is no run: read its log")
 	}
 	*r = Run{Name: k.Name, Parent: k.Parent, ParentAt: k.ParentAt, Settings: k.Settings, Rounds: k.Rounds,
-		Met: k.Met, Figures: k.Figures, View: k.View, clock: clock{ticks: k.Ticks}}
+		Met: k.Met, Figures: k.Figures, View: k.View, clock: axis.Clock{Ticks: k.Ticks}}
 	return nil
 }
 
@@ -46,7 +47,7 @@ func Set(runs []*Run) []*Run {
 	set := make([]*Run, len(runs))
 	for i, r := range runs {
 		c := *r
-		c.clock.ticks = slices.Clone(r.clock.ticks)
+		c.clock.Ticks = slices.Clone(r.clock.Ticks)
 		set[i] = &c
 	}
 	Join(set)

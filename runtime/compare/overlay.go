@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 
+	"brood/runtime/axis"
 	"brood/runtime/view"
 )
 
@@ -22,7 +23,7 @@ func (r *Run) Loss() string {
 
 // Reached is how far the run was on one axis over another, in n equal columns from lo to hi of that: the bytes it had
 // sent by a round, for instance. Columns before its start and behind its end are empty.
-func (r *Run) Reached(of, over Axis, lo, hi float64, n int) []view.Bucket {
+func (r *Run) Reached(of, over axis.Axis, lo, hi float64, n int) []view.Bucket {
 	cols := make([]view.Bucket, n)
 	first, last := r.Span(over)
 	for i := range cols {
@@ -30,7 +31,7 @@ func (r *Run) Reached(of, over Axis, lo, hi float64, n int) []view.Bucket {
 		if to < first || from > last {
 			continue
 		}
-		x := r.clock.at(of, over, min(to, last))
+		x := r.clock.At(of, over, min(to, last))
 		cols[i] = single(x)
 	}
 	return cols
@@ -38,10 +39,10 @@ func (r *Run) Reached(of, over Axis, lo, hi float64, n int) []view.Bucket {
 
 // Commits are how far the run was on one axis over another after each commit that is kept, in order. The slice is the
 // caller's.
-func (r *Run) Commits(of, over Axis) []Point {
-	out := make([]Point, len(r.clock.ticks))
-	for i, t := range r.clock.ticks {
-		out[i] = Point{uint64(t[Rounds]), t[over], single(t[of])}
+func (r *Run) Commits(of, over axis.Axis) []Point {
+	out := make([]Point, len(r.clock.Ticks))
+	for i, t := range r.clock.Ticks {
+		out[i] = Point{uint64(t[axis.Rounds]), t[over], single(t[of])}
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"brood/runtime/axis"
 	"brood/runtime/view"
 )
 
@@ -50,13 +51,13 @@ func TestKeptRuns(t *testing.T) {
 	if err := cbor.Unmarshal(text, back); err != nil {
 		t.Fatal(err)
 	}
-	for a := Rounds; a <= Seconds; a++ {
+	for a := axis.Rounds; a <= axis.Seconds; a++ {
 		lo, hi := read.Span(a)
 		x, _ := read.Curve("loss", a, lo, hi, 50)
 		if y, ok := back.Curve("loss", a, lo, hi, 50); !ok || !reflect.DeepEqual(x, y) {
 			t.Errorf("by %s the curves differ", a)
 		}
-		if bytes := back.Reached(Bytes, a, lo, hi, 6); !reflect.DeepEqual(bytes[5], column(6000)) || bytes[2].Mean() != 3000 {
+		if bytes := back.Reached(axis.Bytes, a, lo, hi, 6); !reflect.DeepEqual(bytes[5], column(6000)) || bytes[2].Mean() != 3000 {
 			t.Errorf("by %s it has sent %v", a, bytes)
 		}
 	}

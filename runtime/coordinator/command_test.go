@@ -108,6 +108,10 @@ func TestReasons(t *testing.T) {
 	for len(p.core.staged) > 0 {
 		p.round(nil)
 	}
+	paused := p.core.granted
+	if paused <= p.core.committed {
+		t.Fatal("workers have nothing to do: a pause would hold at once")
+	}
 	for _, c := range []event.Command{{Why: "lunch", Action: event.Pause}, {Why: "back", Action: event.Resume}, {Why: "more of them", Members: 6}} {
 		c.By = "tuner"
 		if r := p.asks(c); !r.Accepted {
@@ -126,6 +130,9 @@ func TestReasons(t *testing.T) {
 			told = append(told, r.Edit.Whose())
 		case r.State != nil && r.State.Phase == event.Paused:
 			told = append(told, r.State.Reason)
+			if r.State.Round != paused {
+				t.Errorf("a pause is recorded at round %d, and the run stands at %d once its workers are done", r.State.Round, paused)
+			}
 		}
 	}
 	told = append(told, plan.Note)

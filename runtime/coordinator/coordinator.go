@@ -195,7 +195,11 @@ func (c *Coordinator) enter(p event.Phase, reason string) Append {
 		c.began = c.now
 	}
 	c.phase = p
-	return c.record(event.Record{State: &event.State{Round: c.committed, Phase: p, Reason: reason}})
+	at := c.committed
+	if p == event.Paused || p == event.Training { // after the rounds that workers are doing
+		at = c.granted
+	}
+	return c.record(event.Record{State: &event.State{Round: at, Phase: p, Reason: reason}})
 }
 
 // end asks for a last checkpoint and then the exit.

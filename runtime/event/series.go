@@ -31,6 +31,7 @@ var Series = []optim.Series{
 	{Name: SeriesCentre},
 	{Name: SeriesFitness, Kind: optim.PerMember},
 	{Name: SeriesSpread, Kind: optim.PerMember},
+	optim.SeriesGradient,
 	{Name: SeriesJudged, Kind: optim.PerMember, Title: "fitness on validation samples"},
 	{Name: SeriesTrainError, Title: "training error", Unit: "percent"},
 }

@@ -18,6 +18,7 @@ import (
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/runtime/axis"
 	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/session"
@@ -152,7 +153,7 @@ func (s *span) resolve(r *Run) {
 
 // position is where the run stands once so many rounds are done.
 func (r *Run) position(round uint64) timeline.Position {
-	return timeline.Position{Round: round, Epochs: r.At(compare.Epochs, round), Steps: uint64(math.Round(r.At(compare.Steps, round)))}
+	return timeline.Position{Round: round, Epochs: r.At(axis.Epochs, round), Steps: uint64(math.Round(r.At(axis.Steps, round)))}
 }
 
 // span is the one that a round was done in.

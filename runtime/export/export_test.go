@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"brood/optim"
-	"brood/runtime/compare"
+	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -174,9 +174,9 @@ func TestFiguresAreThoseOfCompare(t *testing.T) {
 	}
 	r := m.run(t)
 	rows := cells(t, Rounds([]*Run{r}))
-	for axis, column := range compare.Axes {
+	for a, column := range axis.Names {
 		for _, series := range []string{"loss", view.TestError} {
-			points := r.Points(series, compare.Axis(axis), 1000)
+			points := r.Points(series, axis.Axis(a), 1000)
 			if len(points) < 20 {
 				t.Fatalf("%d points of %s", len(points), series)
 			}
@@ -184,7 +184,7 @@ func TestFiguresAreThoseOfCompare(t *testing.T) {
 				row := rows[p.Round-1]
 				x, _ := strconv.ParseFloat(row[column], 64)
 				y, err := strconv.ParseFloat(row[series], 64)
-				if err != nil || y != p.Mean() || math.Abs(x-p.X) > 0.5 && axis != int(compare.Seconds) || axis == int(compare.Seconds) && x != p.X {
+				if err != nil || y != p.Mean() || math.Abs(x-p.X) > 0.5 && a != int(axis.Seconds) || a == int(axis.Seconds) && x != p.X {
 					t.Errorf("%s by %s at round %d: %v at %v, compare has %v at %v", series, column, p.Round, y, x, p.Mean(), p.X)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"brood/optim"
+	"brood/runtime/axis"
 	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -66,8 +67,8 @@ var places = []Column{
 func (r *Run) place(row []any, round uint64, when int64) *span {
 	s := r.span(round)
 	row[0], row[1], row[2] = r.Name, int64(round), when
-	row[3], row[4] = int64(r.position(round).Steps), int64(r.At(compare.Samples, round)+0.5)
-	row[5], row[6], row[7] = r.At(compare.Epochs, round), r.At(compare.Seconds, round), int64(r.At(compare.Bytes, round)+0.5)
+	row[3], row[4] = int64(r.position(round).Steps), int64(r.At(axis.Samples, round)+0.5)
+	row[5], row[6], row[7] = r.At(axis.Epochs, round), r.At(axis.Seconds, round), int64(r.At(axis.Bytes, round)+0.5)
 	row[8], row[9], row[10] = s.algorithm, int64(s.members), int64(s.workers)
 	return s
 }
@@ -196,18 +197,19 @@ func knobColumn(k optim.Knob) Column {
 
 // measured are the series of the runtime, whose units no algorithm declares.
 var measured = map[string]Column{
-	view.CentreLoss:        {Unit: "nats", Doc: "loss of the centre on validation samples"},
-	view.TestError:         {Unit: "%", Doc: "error of the centre on the test set"},
-	view.TestFitness:       {Doc: "fitness of the centre on the test seeds of an objective: higher is better"},
-	view.TestBits:          {Unit: "bits", Doc: "loss of the centre on the test set of a text, in bits a byte"},
-	view.TestHamming:       {Unit: "%", Doc: "share of the labels of several classes that the centre has wrong on the test set"},
-	view.TestRMSE:          {Doc: "root of the mean squared error of the centre on the test set, in the target's unit"},
-	view.TestR2:            {Doc: "share of the variance of the test set's targets that the centre explains: higher is better"},
-	view.TestLoss:          {Unit: "nats", Doc: "loss of the centre on the test set"},
-	event.SeriesTrainError: {Unit: "%", Doc: "error of the centre on training samples"},
-	event.SeriesFitness:    {Doc: "fitness: higher is better"},
-	event.SeriesJudged:     {Doc: "fitness on validation samples: higher is better"},
-	event.SeriesSpread:     {Doc: "RMS distance of the members' parameters to the centre"},
+	view.CentreLoss:           {Unit: "nats", Doc: "loss of the centre on validation samples"},
+	view.TestError:            {Unit: "%", Doc: "error of the centre on the test set"},
+	view.TestFitness:          {Doc: "fitness of the centre on the test seeds of an objective: higher is better"},
+	view.TestBits:             {Unit: "bits", Doc: "loss of the centre on the test set of a text, in bits a byte"},
+	view.TestHamming:          {Unit: "%", Doc: "share of the labels of several classes that the centre has wrong on the test set"},
+	view.TestRMSE:             {Doc: "root of the mean squared error of the centre on the test set, in the target's unit"},
+	view.TestR2:               {Doc: "share of the variance of the test set's targets that the centre explains: higher is better"},
+	view.TestLoss:             {Unit: "nats", Doc: "loss of the centre on the test set"},
+	event.SeriesTrainError:    {Unit: "%", Doc: "error of the centre on training samples"},
+	event.SeriesFitness:       {Doc: "fitness: higher is better"},
+	event.SeriesJudged:        {Doc: "fitness on validation samples: higher is better"},
+	event.SeriesSpread:        {Doc: "RMS distance of the members' parameters to the centre"},
+	optim.SeriesGradient.Name: {Doc: optim.SeriesGradient.Doc},
 }
 
 // column is that of a track.

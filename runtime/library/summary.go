@@ -5,8 +5,10 @@ import (
 	"math"
 	"time"
 
+	"brood/runtime/axis"
 	"brood/runtime/compare"
 	"brood/runtime/session"
+	"brood/runtime/view"
 )
 
 // Summary is what a list says of a run beyond its entry. Texts are as recorded: clean them before a terminal sees them.
@@ -63,13 +65,13 @@ func (l *Library) read(e Entry) Summary {
 		return s
 	}
 	lo, hi := run.View.Find(s.Series).Rounds()
-	for _, b := range run.View.Find(s.Series).Band(lo, hi, int(min(hi-lo, Points))) {
+	for _, b := range run.View.Find(s.Series).Band(view.Even(lo, hi, int(min(hi-lo, Points)))) {
 		s.Curve = append(s.Curve, b.Mean())
 		if !b.Empty() {
 			s.Loss = b.Mean()
 		}
 	}
-	for _, p := range run.Points(s.Series, compare.Rounds, math.MaxInt32) {
+	for _, p := range run.Points(s.Series, axis.Rounds, math.MaxInt32) {
 		s.Loss = p.Mean()
 	}
 	return s

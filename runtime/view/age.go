@@ -1,6 +1,9 @@
 package view
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // Gap is rounds in which a series was not measured, though others were: an algorithm without it ran. From is the last
 // round before it with a value, To the first one after.
@@ -40,16 +43,18 @@ func (s *Series) Gaps() []Gap {
 	return s.gaps
 }
 
-// Unmeasured says which of n equal columns of the rounds [lo, hi) lie in a gap, and which behind the end of a series
-// that was given up.
-func (s *Series) Unmeasured(lo, hi uint64, n int) []bool {
+// Unmeasured says which columns of rounds with these edges lie in a gap, and which behind the end of a series that was
+// given up.
+func (s *Series) Unmeasured(edges []uint64) []bool {
+	n := len(edges) - 1
 	out := make([]bool, n)
-	if hi = min(hi, maxRound); s == nil || hi <= lo {
+	if s == nil || edges[n] <= edges[0] {
 		return out
 	}
-	column := func(r uint64) int { return int((min(max(r, lo), hi) - lo) * uint64(n) / (hi - lo)) }
+	// the column that has a round, n behind the last
+	column := func(r uint64) int { return sort.Search(n, func(c int) bool { return edges[c+1] > r }) }
 	for _, g := range s.gaps {
-		for c := column(g.From) + 1; c < min(n, column(g.To)) && g.To > lo; c++ {
+		for c := column(g.From) + 1; c < min(n, column(g.To)) && g.To > edges[0]; c++ {
 			out[c] = true
 		}
 	}

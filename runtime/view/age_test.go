@@ -30,7 +30,7 @@ func TestGaps(t *testing.T) {
 	if g := v.Find(view.CentreLoss).Gaps(); len(g) != 0 {
 		t.Errorf("the centre was measured all along, and has gaps %+v", g)
 	}
-	void := v.Find("loss").Unmeasured(0, 300, 30)
+	void := v.Find("loss").Unmeasured(view.Even(0, 300, 30))
 	for c, is := range void {
 		if want := c > 10 && c < 20; is != want {
 			t.Errorf("of column %d it is said that nobody measured there: %v", c, is)
@@ -57,7 +57,7 @@ func TestDropped(t *testing.T) {
 	if ops, _, _ := v.Ledger.Recent(); len(ops) != 1 || ops[0].Op != "vote" {
 		t.Errorf("the recent traffic is %+v", ops)
 	}
-	void := v.Find("loss").Unmeasured(0, 200, 20)
+	void := v.Find("loss").Unmeasured(view.Even(0, 200, 20))
 	if void[10] || !void[11] || !void[19] {
 		t.Errorf("behind the end of the loss it is said to be unmeasured in %v", void)
 	}

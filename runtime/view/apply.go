@@ -112,6 +112,8 @@ func (v *View) evaluation(e *event.Evaluation) {
 
 func (v *View) commit(c *event.Commit) {
 	old := v.Progress
+	v.Clock.Begin(old)
+	v.Clock.Commit(c)
 	d := event.Progress{Rounds: c.Rounds, Steps: under(c.Progress.Steps, old.Steps), Samples: under(c.Progress.Samples, old.Samples),
 		Evaluations: under(c.Progress.Evaluations, old.Evaluations), Epochs: max(0, c.Progress.Epochs-old.Epochs)}
 	sent := v.Ledger.add(c)
@@ -191,6 +193,7 @@ func (v *View) plan(p *event.Plan) {
 	if old != nil && p.At < v.Progress.Rounds && p.From == event.Saved {
 		v.back(p.At)
 	}
+	v.Clock.Back(p.At)
 	if p.At != v.Progress.Rounds {
 		v.Progress.Rounds = p.At
 		if c := v.Checkpoint; c != nil && c.Round == p.At {

@@ -31,12 +31,12 @@ func TestLean(t *testing.T) {
 	}
 	for i := range full.Series {
 		f := &full.Series[i]
-		want := f.Band(0, 6001, 77)
+		want := f.Band(view.Even(0, 6001, 77))
 		if len(f.Members) > 0 {
-			want = f.Median(0, 6001, 77)
+			want = f.Median(view.Even(0, 6001, 77))
 		}
 		for _, v := range []*view.View{lean, &back} {
-			if s := v.Find(f.Name); len(s.Members) > 0 || !reflect.DeepEqual(s.Band(0, 6001, 77), want) {
+			if s := v.Find(f.Name); len(s.Members) > 0 || !reflect.DeepEqual(s.Band(view.Even(0, 6001, 77)), want) {
 				t.Errorf("%s is not the median of the members", f.Name)
 			}
 		}

@@ -169,35 +169,43 @@ func (s *Series) Rounds() (lo, hi uint64) {
 	return s.all.origin << s.level, s.end + 1
 }
 
-// Band summarises all members' values in n equal columns of the rounds [lo, hi). The slice is the caller's.
-func (s *Series) Band(lo, hi uint64, n int) []Bucket { return s.columns(&s.all, lo, hi, n) }
-
-// Median summarises the rounds' medians over members the same way.
-func (s *Series) Median(lo, hi uint64, n int) []Bucket { return s.columns(&s.median, lo, hi, n) }
-
-// Columns summarises one member's values the same way; [Whole] is a scalar's. All are empty for an unknown member.
-func (s *Series) Columns(m optim.Member, lo, hi uint64, n int) []Bucket {
-	if m == Whole {
-		return s.columns(&s.all, lo, hi, n)
+// Even are the edges of n equal columns of the rounds [lo, hi): n+1 rounds, of which each column has those from its own
+// edge to the next. Columns of an axis that runs unevenly have others.
+func Even(lo, hi uint64, n int) []uint64 {
+	lo, hi = min(lo, maxRound), min(hi, maxRound)
+	out := make([]uint64, n+1)
+	for i := range out {
+		out[i] = lo + (max(lo, hi)-lo)*uint64(i)/uint64(max(1, n))
 	}
-	if i, ok := slices.BinarySearch(s.Members, m); ok {
-		return s.columns(&s.tracks[i], lo, hi, n)
-	}
-	return make([]Bucket, n)
+	return out
 }
 
-// columns puts a bucket into the column that its first round (or lo, where it began before) falls into.
-func (s *Series) columns(t *track, lo, hi uint64, n int) []Bucket {
-	out := make([]Bucket, n)
-	if hi = min(hi, maxRound); hi <= lo {
-		return out
+// Band summarises all members' values in columns of rounds with these edges, which ascend. The slice is the caller's.
+func (s *Series) Band(edges []uint64) []Bucket { return s.columns(&s.all, edges) }
+
+// Median summarises the rounds' medians over members the same way.
+func (s *Series) Median(edges []uint64) []Bucket { return s.columns(&s.median, edges) }
+
+// Columns summarises one member's values the same way; [Whole] is a scalar's. All are empty for an unknown member.
+func (s *Series) Columns(m optim.Member, edges []uint64) []Bucket {
+	if m == Whole {
+		return s.columns(&s.all, edges)
 	}
+	if i, ok := slices.BinarySearch(s.Members, m); ok {
+		return s.columns(&s.tracks[i], edges)
+	}
+	return make([]Bucket, len(edges)-1)
+}
+
+// columns puts a bucket into the column that its first round (or the first edge, where it began before) falls into.
+func (s *Series) columns(t *track, edges []uint64) []Bucket {
+	out := make([]Bucket, len(edges)-1)
 	w := s.Width()
-	l := lo >> s.level
+	l := edges[0] >> s.level
 	for c := range out {
-		edge := lo + (hi-lo)*uint64(c+1)/uint64(n)
+		edge := min(edges[c+1], maxRound)
 		r := (edge + w - 1) >> s.level
-		if l < r && edge > lo {
+		if l < r && edge > edges[0] {
 			out[c] = t.span(l, r)
 			l = r
 		}

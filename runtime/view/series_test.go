@@ -79,8 +79,8 @@ func TestColumnsAgreeWithTheNaiveTwin(t *testing.T) {
 			}
 		}
 		for what, c := range map[string][2][]Bucket{
-			"member": {s.Columns(m, lo, hi, n), naive(mine, s.Width(), lo, hi, n)},
-			"band":   {s.Band(lo, hi, n), naive(ps, s.Width(), lo, hi, n)},
+			"member": {s.Columns(m, Even(lo, hi, n)), naive(mine, s.Width(), lo, hi, n)},
+			"band":   {s.Band(Even(lo, hi, n)), naive(ps, s.Width(), lo, hi, n)},
 		} {
 			for i := range n {
 				if !equal(c[0][i], c[1][i]) {
@@ -99,7 +99,7 @@ func TestEveryPointIsKeptUntilThereAreMany(t *testing.T) {
 	if s.Width() != 1 {
 		t.Fatalf("width %d after %d points", s.Width(), maxBuckets)
 	}
-	for i, b := range s.Columns(Whole, 1, maxBuckets+1, maxBuckets) {
+	for i, b := range s.Columns(Whole, Even(1, maxBuckets+1, maxBuckets)) {
 		if b != (Bucket{float64(i + 1), float64(i + 1), float64(i + 1), 1}) {
 			t.Fatalf("point %d is %+v", i, b)
 		}
@@ -114,7 +114,7 @@ func TestMedianIsOfMembersInARound(t *testing.T) {
 	s := Series{}
 	s.add(&event.Points{Round: 1, Members: optim.IDs(4), Values: []float64{9, 1, 3, math.NaN()}})
 	s.add(&event.Points{Round: 2, Members: optim.IDs(4), Values: []float64{1, 2, 3, 4}})
-	m := s.Median(1, 3, 2)
+	m := s.Median(Even(1, 3, 2))
 	if m[0].Mean() != 3 || m[1].Mean() != 2.5 {
 		t.Errorf("medians %g and %g, want 3 and 2.5", m[0].Mean(), m[1].Mean())
 	}
@@ -133,7 +133,7 @@ func TestJumpsAreCheap(t *testing.T) {
 	if n := len(s.all.base()); n > maxBuckets {
 		t.Errorf("%d buckets", n)
 	}
-	if b := s.Columns(Whole, 0, math.MaxUint64, 1)[0]; b.Count < 4 {
+	if b := s.Columns(Whole, Even(0, math.MaxUint64, 1))[0]; b.Count < 4 {
 		t.Errorf("%d of 5 points are found", b.Count)
 	}
 }
@@ -167,7 +167,7 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 		bad[rng.IntN(len(bad))] ^= byte(1 + rng.IntN(255))
 		var d Series
 		if cbor.Unmarshal(bad[:len(bad)-rng.IntN(2)*rng.IntN(len(bad))], &d) == nil {
-			d.Band(0, 100, 10) // what is accepted must not panic
+			d.Band(Even(0, 100, 10)) // what is accepted must not panic
 			d.add(&event.Points{Round: 1000, Members: optim.IDs(3), Values: []float64{1, 2, 3}})
 		}
 	}
@@ -198,9 +198,9 @@ func BenchmarkBandAndMembers(b *testing.B) {
 		s.add(&event.Points{Round: r, Members: optim.IDs(64), Values: make([]float64, 64)})
 	}
 	for b.Loop() {
-		s.Band(0, 15625, 200)
+		s.Band(Even(0, 15625, 200))
 		for m := range optim.Member(64) {
-			s.Columns(m, 0, 15625, 40)
+			s.Columns(m, Even(0, 15625, 40))
 		}
 	}
 }
@@ -215,7 +215,7 @@ func FuzzSeries(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, p []byte) {
 		var d Series
 		if cbor.Unmarshal(p, &d) == nil {
-			d.Band(0, 1000, 10)
+			d.Band(Even(0, 1000, 10))
 			d.add(&event.Points{Round: 5000, Members: optim.IDs(3), Values: []float64{1, 2, 3}})
 			d.truncate(7)
 			d.clone()

@@ -21,7 +21,7 @@ func TestTraffic(t *testing.T) {
 	if len(v.Traffic) != 1 || v.Traffic[0].Name != "gather" {
 		t.Fatalf("traffic of %d operations, want gather alone: move sent nothing, and nothing beyond the formula", len(v.Traffic))
 	}
-	for i, b := range v.Traffic[0].Columns(Whole, 1, 4001, 10) {
+	for i, b := range v.Traffic[0].Columns(Whole, Even(1, 4001, 10)) {
 		if b.Min != 100 || b.Max != 100 || b.Count != 100 {
 			t.Errorf("column %d has %+v, want 100 commits with 100 bytes a round", i, b)
 		}

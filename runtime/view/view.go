@@ -8,7 +8,7 @@
 //		v.Apply(r)
 //	}
 //	loss := v.Find("loss")
-//	band := loss.Band(0, v.Progress.Rounds, 120) // min and max over members for each of 120 columns
+//	band := loss.Band(view.Even(0, v.Progress.Rounds, 120)) // min and max over members for each of 120 columns
 package view
 
 import (
@@ -17,6 +17,7 @@ import (
 
 	"brood/models/engine"
 	"brood/optim"
+	"brood/runtime/axis"
 	"brood/runtime/event"
 )
 
@@ -93,6 +94,8 @@ type View struct {
 	Machines  []Series `cbor:"24,keyasint,omitempty"` // of each [event.Measure] and [Samples], by [Process]
 	Processes []int    `cbor:"25,keyasint,omitempty"` // that were measured last, ascending: workers, and [event.Here]
 	Speed     []Series `cbor:"26,keyasint,omitempty"` // [RoundsASecond] and [SamplesASecond]
+
+	Clock axis.Clock `cbor:"27,keyasint"` // how far the run was on other axes than that of rounds
 }
 
 // Edit is a change of a knob with what it replaced.
@@ -125,7 +128,7 @@ type Entry struct {
 }
 
 // Fold is the version of Apply. A view that was saved by another lacks what this one would have folded.
-const Fold = 4
+const Fold = 5
 
 // What a View keeps of lists that grow with a run's age.
 const (
@@ -145,6 +148,7 @@ func (v *View) Clone() *View {
 	c.Ledger, c.Meetings = v.Ledger.clone(), v.Meetings.clone()
 	c.Series, c.Traffic = cloneAll(v.Series), cloneAll(v.Traffic)
 	c.Machines, c.Speed = cloneAll(v.Machines), cloneAll(v.Speed)
+	c.Clock = v.Clock.Clone()
 	return &c
 }
 

@@ -38,6 +38,9 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test, judge
 		if err := w.probe(ctx, centre, stats, judged, points); err != nil {
 			return err
 		}
+		if err := w.looks(ctx, points); err != nil {
+			return err
+		}
 	}
 	if test {
 		t, err := w.test(ctx, centre, stats)
@@ -46,6 +49,19 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test, judge
 		}
 		d.Tests = append(d.Tests, t)
 	}
+	return nil
+}
+
+// looks adds what the round measured for its probe, but for a norm of gradients where the algorithm has one of its own.
+func (w *Worker) looks(ctx context.Context, points *series) error {
+	if err := w.cfg.Engine.Wait(ctx); err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	all := w.now.env.Looks()
+	if w.now.measures(optim.SeriesGradient.Name) != nil {
+		all = slices.DeleteFunc(all, func(p optim.Point) bool { return p.Series == optim.SeriesGradient.Name })
+	}
+	points.add(w.now.round, all)
 	return nil
 }
 
@@ -115,10 +131,10 @@ func spaced(samples []int32, most int) []int32 {
 	return out
 }
 
-// fitness is the series that the algorithm measures of its own; nil where probes do.
-func (s *installed) fitness() *optim.Series {
+// measures is the series of a name that the algorithm measures of its own, nil where it has none.
+func (s *installed) measures(name string) *optim.Series {
 	for i, d := range s.alg.Series {
-		if d.Name == event.SeriesFitness {
+		if d.Name == name {
 			return &s.alg.Series[i]
 		}
 	}
@@ -126,13 +142,13 @@ func (s *installed) fitness() *optim.Series {
 }
 
 // judges says that the algorithm itself measures fitness on validation samples.
-func (s *installed) judges() bool { own := s.fitness(); return own != nil && own.Validation }
+func (s *installed) judges() bool { own := s.measures(event.SeriesFitness); return own != nil && own.Validation }
 
 func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged bool, points *series) error {
 	s, env := w.now, w.now.env
 	samples := w.probed()
 	x := env.Block(optim.BlockX)
-	members, own := x.Cols == w.cfg.Layout.Params && !s.shared()[optim.BlockX], s.fitness()
+	members, own := x.Cols == w.cfg.Layout.Params && !s.shared()[optim.BlockX], s.measures(event.SeriesFitness)
 	if env.Lead() {
 		sc, err := optim.Measure(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, samples, len(env.Metrics))
 		if err != nil {

@@ -349,6 +349,7 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	k := s.time.Values(pos)
 	shape := s.env.Shape(k)
 	s.env.Recycle()
+	s.env.Probe(w.probes(s.round + 1))
 	rep, err := s.alg.Program.Round(ctx, s.env, k, s.round)
 	if err = because(s.env, err); err != nil {
 		return false, err
@@ -370,12 +371,17 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 		points.add(s.round, judgements(rep.Points))
 	}
 	s.ended = limit.Reached(after)
-	probe := w.cfg.Probe > 0 && (s.round%w.cfg.Probe == 0 || s.round == 1 || s.ended)
+	probe := w.probes(s.round) || w.cfg.Probe > 0 && s.ended
 	test := w.evaluates(before, after) || s.ended && len(w.cfg.Test) > 0
 	if !probe && !test {
 		return held, nil
 	}
 	return true, w.measure(ctx, k, probe, test, judged, d, points)
+}
+
+// probes says that a probe follows a round whether or not the run ends with it.
+func (w *Worker) probes(round uint64) bool {
+	return w.cfg.Probe > 0 && (round%w.cfg.Probe == 0 || round == 1)
 }
 
 // because is the want of memory behind an error, if that was it: tasks refuse scratch that could not be had.

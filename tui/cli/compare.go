@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"brood/runtime/axis"
 	"brood/runtime/compare"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -37,7 +38,7 @@ func compareCommand(s streams) *cobra.Command {
 	c.Flags().StringVar(&by, "by", "round", "axis of the curves: round, step, sample, epoch, byte or second")
 	c.Flags().StringVar(&series, "series", "", "series that the curves are of (default: what all runs were tested by, where they were twice, else loss)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		axis, err := compare.ParseAxis(by)
+		over, err := axis.Parse(by)
 		if err != nil {
 			return err
 		}
@@ -65,17 +66,17 @@ func compareCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if lo, hi := compare.Spanned(runs, axis); !(hi > lo) {
-			return usage("--by %s: none of these runs got beyond %s; choose another axis", axis, axisText(axis, hi))
+		if lo, hi := compare.Spanned(runs, over); !(hi > lo) {
+			return usage("--by %s: none of these runs got beyond %s; choose another axis", over, axisText(over, hi))
 		}
 		if *asJSON {
-			return compareJSON(s, runs, axis, name)
+			return compareJSON(s, runs, over, name)
 		}
 		width := 100
 		if w, _, err := term.GetSize(os.Stdout.Fd()); s.terminal && err == nil {
 			width = w
 		}
-		comparison{runs, axis, name, width}.print(s)
+		comparison{runs, over, name, width}.print(s)
 		return nil
 	}
 	return c
@@ -160,7 +161,7 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 // comparison is what is printed.
 type comparison struct {
 	runs   []*compare.Run
-	axis   compare.Axis
+	axis   axis.Axis
 	series string
 	width  int
 }
@@ -329,20 +330,20 @@ func clip(cols []view.Bucket) []view.Bucket {
 }
 
 // axisText is a place on an axis.
-func axisText(a compare.Axis, x float64) string {
+func axisText(a axis.Axis, x float64) string {
 	switch a {
-	case compare.Bytes:
+	case axis.Bytes:
 		return humanBytes(int64(x))
-	case compare.Seconds:
+	case axis.Seconds:
 		return fmt.Sprintf("%.3g s", x)
-	case compare.Epochs:
+	case axis.Epochs:
 		return fmt.Sprintf("%.3g epochs", x)
 	}
 	return grouped(int64(x))
 }
 
 // compareJSON prints one object for each run, setting and curve.
-func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series string) error {
+func compareJSON(s streams, runs []*compare.Run, over axis.Axis, series string) error {
 	var out []map[string]any
 	best := map[*compare.Run][]string{}
 	for _, m := range compare.Metrics {
@@ -386,12 +387,12 @@ func compareJSON(s streams, runs []*compare.Run, axis compare.Axis, series strin
 	}
 	for _, r := range runs {
 		rounds, x, low, high, mean := []uint64{}, []float64{}, []float64{}, []float64{}, []float64{}
-		for _, p := range r.Points(series, axis, comparePoints) {
+		for _, p := range r.Points(series, over, comparePoints) {
 			rounds, x = append(rounds, p.Round), append(x, p.X)
 			low, high, mean = append(low, p.Min), append(high, p.Max), append(mean, p.Mean())
 		}
 		if len(rounds) > 0 {
-			out = append(out, map[string]any{"event": "curve", "run": r.Name, "series": series, "by": axis.String(), "round": rounds, "x": x,
+			out = append(out, map[string]any{"event": "curve", "run": r.Name, "series": series, "by": over.String(), "round": rounds, "x": x,
 				"min": low, "max": high, "mean": mean})
 		}
 	}

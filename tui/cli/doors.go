@@ -111,6 +111,13 @@ func (d *doors) announce(out printer, s streams) {
 	}
 }
 
+// part has visitors by SSH told why the doors close.
+func (d *doors) part(why string) {
+	if d.ssh != nil {
+		d.ssh.Part(why)
+	}
+}
+
 // Close shuts the doors.
 func (d *doors) Close() (err error) {
 	if d.ssh != nil {

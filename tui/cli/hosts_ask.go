@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os/exec"
 	"slices"
@@ -187,40 +188,65 @@ func (l hostLine) over(ctx context.Context, terminal bool, words ...string) *exe
 	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, program+" "+quoted(words))...)
 }
 
-// askSSH asks a machine for its runs. The last that it says on standard error is why it did not answer.
-func askSSH(ctx context.Context, l hostLine) ([]library.Entry, map[string]library.Summary, error) {
+// askSSH asks a machine for its runs.
+func askSSH(ctx context.Context, l hostLine) (entries []library.Entry, sums map[string]library.Summary, err error) {
+	err = l.told(ctx, func(out io.Reader) (err error) {
+		entries, sums, err = readRail(out, l.Name)
+		return err
+	}, "sessions", "--rail")
+	if err != nil {
+		return nil, nil, err
+	}
+	return entries, sums, nil
+}
+
+// told reads what a command says on a machine. The last that it says on standard error is why it did not answer.
+func (l hostLine) told(ctx context.Context, read func(io.Reader) error, words ...string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := l.over(ctx, false, "sessions", "--rail")
+	c := l.over(ctx, false, words...)
 	var tail said.Tail
 	c.Stderr = &tail
 	c.WaitDelay = time.Second
 	out, err := c.StdoutPipe()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	if err := c.Start(); err != nil {
-		return nil, nil, fmt.Errorf("ssh: %w", err)
+		return fmt.Errorf("ssh: %w", err)
 	}
-	entries, sums, err := readRail(out, l.Name)
+	some := &counted{r: out}
+	err = read(some)
 	late := ctx.Err() != nil
-	if err != nil {
+	if err != nil && some.n > 0 {
 		cancel() // nothing that it adds would be read
 	}
 	ended, lines := c.Wait(), tail.Lines()
 	switch {
 	case late:
-		return nil, nil, fmt.Errorf("no answer within %v", askFor)
-	case err != nil:
-		return nil, nil, err
+		return fmt.Errorf("no answer within %v", askFor)
+	case err != nil && some.n > 0:
+		return err
 	case ended == nil || errors.Is(ended, exec.ErrWaitDelay): // a helper of ssh may keep its errors open
-		return entries, sums, nil
+		return err
 	case slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "unknown flag") }):
-		return nil, nil, errors.New("its brood is an older one, which tells nobody of its runs")
+		return errors.New("its brood is an older one, which tells nobody of its runs")
 	case len(lines) > 0:
-		return nil, nil, errors.New(strings.TrimSuffix(wire.CleanText(lines[len(lines)-1]), "."))
+		return errors.New(strings.TrimSuffix(wire.CleanText(lines[len(lines)-1]), "."))
 	}
-	return nil, nil, ended
+	return ended
+}
+
+// counted counts what is read.
+type counted struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // askURL looks at a run that has a URL, and leaves.

@@ -124,7 +124,7 @@ func (l *shelf) Summary(e library.Entry) library.Summary {
 // Curves implements tui.Library.
 func (l *shelf) Curves(e library.Entry) (*compare.Run, error) {
 	if e.Host != "" {
-		return nil, fmt.Errorf("the curves of %s are on %s: enter opens it there", e.Name, e.Host)
+		return l.hosts.curves(e)
 	}
 	return l.lib.Run(e)
 }

@@ -53,11 +53,15 @@ func openCommand(s streams) *cobra.Command {
 			d.announce(out, s)
 			if err := run.over(ctx); !errors.Is(err, context.Canceled) {
 				if !session.Describe(run.dir).Phase.Over() {
-					return run.broken(view.ErrKilled)
+					killed := run.broken(view.ErrKilled)
+					d.part(killed.Error())
+					return killed
 				}
+				d.part("the run is over")
 				fmt.Fprintln(s.out, "brood: the run is over")
 				return err
 			}
+			d.part("the door is closed; training goes on")
 			fmt.Fprintln(s.out, "brood: the doors are closed; training goes on")
 			return nil
 		}}

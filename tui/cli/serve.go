@@ -132,7 +132,10 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer func() {
+		d.part("the run is over")
+		err = errors.Join(err, d.Close())
+	}()
 	p, err := f.run.prepare(c.Context(), c, preset)
 	if err != nil {
 		return err

@@ -16,7 +16,10 @@ func sessionsCommand(s streams) *cobra.Command {
 	c := &cobra.Command{Use: "sessions", Short: "List your recorded and running sessions", Args: noArgs}
 	asJSON, rail := jsonFlag(c), false
 	c.Flags().BoolVar(&rail, "rail", false, "tell the workbench of another machine of these sessions")
-	_ = c.Flags().MarkHidden("rail")
+	curves := c.Flags().String("curves", "", "tell it of the curves of this session")
+	for _, hidden := range []string{"rail", "curves"} {
+		_ = c.Flags().MarkHidden(hidden)
+	}
 	c.RunE = func(*cobra.Command, []string) error {
 		home, err := session.Home()
 		if err != nil {
@@ -24,6 +27,9 @@ func sessionsCommand(s streams) *cobra.Command {
 		}
 		if rail {
 			return writeRail(s.out, library.Open(home, library.Cache()), home)
+		}
+		if *curves != "" {
+			return writeCurves(s.out, library.Open(home, library.Cache()), home, *curves)
 		}
 		list, err := session.List(home)
 		if err != nil {

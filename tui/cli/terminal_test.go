@@ -50,7 +50,7 @@ func TestTerminal(t *testing.T) {
 			})
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"open": openTerminal, "keys": pressKeys, "screen": awaitScreen, "parent": parentOf, "join": joinBy},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"open": openTerminal, "keys": pressKeys, "screen": awaitScreen, "parent": parentOf, "join": joinBy, "sshd": sshServer},
 	})
 }
 

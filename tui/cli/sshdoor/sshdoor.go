@@ -21,6 +21,7 @@ import (
 	goruntime "runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -66,11 +67,13 @@ type Server struct {
 	wg     sync.WaitGroup
 
 	screens screens
+	parting atomic.Pointer[string] // what visitors are told at the end
 }
 
 const (
 	maxVisits       = 64 // connections at once
 	handshakeWithin = 10 * time.Second
+	partFor         = 2 * time.Second
 
 	lookOnly     = "viewer" // who logs in by this name
 	framesRemote = 10       // a second
@@ -124,13 +127,24 @@ func (s *Server) Serve(open Opener) {
 	_ = s.ssh.Serve(s.listen) // it ends by Close
 }
 
-// Close ends all visits and returns when the last is over.
+// Part has visitors told why the door closes, once their screens are gone.
+func (s *Server) Part(why string) { s.parting.Store(&why) }
+
+// Close ends all visits and returns when the last is over: of those who are still there after partFor it cuts the
+// connection.
 func (s *Server) Close() error {
 	s.cancel()
-	err := s.ssh.Close()
-	if cerr := s.listen.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
-		err = errors.Join(err, cerr)
+	err := s.listen.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
 	}
+	left := make(chan struct{})
+	go func() { s.wg.Wait(); close(left) }()
+	select {
+	case <-left:
+	case <-time.After(partFor):
+	}
+	err = errors.Join(err, s.ssh.Close())
 	s.wg.Wait()
 	s.screens.wg.Wait()
 	return err
@@ -223,6 +237,9 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 		}
 		if err := errors.Join(err, done()); err != nil {
 			s.cfg.Note(fmt.Sprintf("%s: %v", v.Name, err))
+		}
+		if why := s.parting.Load(); why != nil && s.ctx.Err() != nil {
+			wish.Println(sess, "brood: "+*why)
 		}
 	}
 }

@@ -397,3 +397,32 @@ func TestListen(t *testing.T) {
 		t.Errorf("the host key: %v, %v", info.Mode(), err)
 	}
 }
+
+// TestParting: when the door closes a visitor's terminal is as it was before, and the last line says why.
+func TestParting(t *testing.T) {
+	r := serve(t)
+	c, err := r.dial("ada", ssh.PublicKeys(r.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, _ := look(t, c, 80, 24)
+	s.shows(t, "the run", func(x string) bool { return strings.Contains(x, "the run") && strings.Contains(x, "loss") })
+	r.Part("session a was killed after round 60")
+	began := time.Now()
+	if err := r.Server.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.sess.Wait(); err != nil {
+		t.Errorf("the visit ends with %v", err)
+	}
+	s.mu.Lock()
+	text, whole := s.vt.String(), s.vt.IsAltScreen()
+	s.mu.Unlock()
+	if !strings.Contains(text, "brood: session a was killed after round 60") || strings.Contains(text, "loss") || whole {
+		t.Errorf("at the end the terminal has\n%s", text)
+	}
+	if took := time.Since(began); took > partFor+10*time.Second {
+		t.Errorf("closing took %v", took)
+	}
+}

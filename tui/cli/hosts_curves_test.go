@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/axis"
+	"brood/runtime/compare"
+	"brood/runtime/library"
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+// shelveCurves records a run with curves in a home of its own.
+func shelveCurves(t *testing.T) (home string) {
+	home = shelve(t)
+	s, err := session.Create(filepath.Join(home, "away"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(sourcetest.Run(3, 40)...); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+// TestCurvesOfAHost: what one machine tells of a run's curves is what it has, and what does not fit is refused in a
+// sentence.
+func TestCurvesOfAHost(t *testing.T) {
+	home := shelveCurves(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	lib := library.Open(home, library.Cache())
+	var out bytes.Buffer
+	if err := writeCurves(&out, lib, home, "away"); err != nil {
+		t.Fatal(err)
+	}
+	e := library.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
+	got, err := readCurves(bytes.NewReader(out.Bytes()), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := compare.Read(filepath.Join(home, "away"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := want.Curve("loss", axis.Samples, 0, 40*9600, 20)
+	b, _ := got.Curve("loss", axis.Samples, 0, 40*9600, 20)
+	if len(a) != 20 || len(b) != 20 || a[10] != b[10] || a[10].Empty() || got.Dir != e.Dir || got.Name != "away" {
+		t.Errorf("%s has %v, told is %v", got.Dir, a, b)
+	}
+	for _, name := range []string{"none", "../away", "--help"} {
+		if err := writeCurves(&out, lib, home, name); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	other, _ := cbor.Marshal(railCurves{railVersion, view.Fold + 1, nil})
+	for text, want := range map[string]string{
+		"": "tells nothing", "Welcome to lab!": "does not tell of the curves of away", string(other): "bring both to one version",
+		strings.Repeat("x", curvesBytes+1): "take more than 8 MB: enter opens it there",
+	} {
+		if _, err := readCurves(strings.NewReader(text), e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v, want %q", text, err, want)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 { // damage is refused, or drawn; it ends nothing
+		text := bytes.Clone(out.Bytes())
+		for range 1 + rng.IntN(3) {
+			text[rng.IntN(len(text))] ^= 1 << rng.IntN(8)
+		}
+		run, err := readCurves(bytes.NewReader(text), e)
+		if err != nil {
+			continue
+		}
+		for _, r := range compare.Set([]*compare.Run{run, want}) {
+			lo, hi := r.Span(axis.Seconds)
+			r.Curve("loss", axis.Seconds, lo, hi, 50)
+			r.Measured("loss", axis.Rounds)
+			r.Commits(axis.Bytes, axis.Rounds)
+			r.Metric("test_error")
+		}
+	}
+}
+
+// TestHostIsAskedForCurves: a machine is asked by ssh, and what it says on the way is why there are none.
+func TestHostIsAskedForCurves(t *testing.T) {
+	home, bin := shelveCurves(t), t.TempDir()
+	var out bytes.Buffer
+	if err := writeCurves(&out, library.Open(home, ""), home, "away"); err != nil {
+		t.Fatal(err)
+	}
+	curves := filepath.Join(bin, "curves")
+	if err := os.WriteFile(curves, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	h := newHosts([]hostLine{{Name: "lab", SSH: "ada@lab"}, {Name: "night", URL: "brood://x"}}, nil)
+	defer h.end()
+	for script, want := range map[string]string{
+		`case "$*" in *"sessions --curves away") cat ` + curves + ` ;; *) exit 9 ;; esac`: "",
+		"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255":                    "lab does not tell of away: ada@lab: Permission denied (publickey)",
+		"echo 'brood: unknown flag: --curves' >&2; exit 2":                                "older one",
+		"echo hello": "does not tell of the curves",
+		"true":       "tells nothing",
+	} {
+		if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		run, err := h.curves(library.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"})
+		switch {
+		case want == "" && (err != nil || run.View.Find("loss") == nil):
+			t.Errorf("no curves: %v", err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+	}
+	if _, err := h.curves(library.Entry{Name: "night", Dir: "url://night", Host: "night"}); err == nil || !strings.Contains(err.Error(), "enter attaches") {
+		t.Errorf("a run with a URL: %v", err)
+	}
+}
