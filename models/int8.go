@@ -22,7 +22,7 @@ const (
 // wholeInputs bounds what a dense layer sums: that many products of bytes have sums in an int32.
 const wholeInputs = 1 << 16
 
-// ShiftOf is the power of two by which a dense layer of n inputs divides: the nearest to 16*sqrt(n), of which 16 is a
+// ShiftOf is the power of two by which a dense layer of n inputs divides: the nearest to 16*sqrt(n), the smaller of two that are, of which 16 is a
 // usual weight and sqrt(n) how the sum of n independent products grows.
 func ShiftOf(n int) int {
 	return (bits.Len(uint(128*n-1)) + 1) / 2 // the least k with 4^k >= 128n
@@ -51,7 +51,8 @@ func (c *compiler) embeddingStart() start {
 	return start{bound: embeddingBound}
 }
 
-// wholeLayers checks that a model of whole numbers is a chain of layers that have such numbers.
+// wholeLayers checks that a model of whole numbers has layers that have such numbers. They are a chain: there is nothing
+// that adds up two results.
 func (m *Model) wholeLayers() error {
 	for i := range m.Layers {
 		l := &m.Layers[i]
@@ -62,8 +63,6 @@ func (m *Model) wholeLayers() error {
 		switch {
 		case !m.Int8:
 			return nil
-		case l.From != i:
-			return fault("does not take the layer before it; with arithmetic = %q layers are a chain", Int8)
 		case l.Kind == Flatten:
 		case l.Kind == Dense && l.Rows > 1:
 			return fault("has positions = true; with arithmetic = %q a dense layer takes all values together", Int8)
@@ -72,7 +71,7 @@ func (m *Model) wholeLayers() error {
 		case (l.Kind == Dense || l.Kind == Embedding) && !last && m.Layers[i+1].Kind != ReLU:
 			return fault("has no relu behind it; with arithmetic = %q a relu follows each layer with weights but the last", Int8)
 		case l.Kind == Dense || l.Kind == Embedding:
-		case l.Kind == ReLU && i > 0 && m.Layers[i-1].Weight >= 0:
+		case l.Kind == ReLU && !last && i > 0 && m.Layers[i-1].Weight >= 0:
 		default:
 			return fault("cannot be here with arithmetic = %q, which has flatten, embedding and dense, and relu behind these two", Int8)
 		}

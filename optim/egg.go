@@ -34,7 +34,7 @@ Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
 	Knobs: []Knob{
 		KnobB.With(256), knobSamples,
 		{Name: "sigma", Label: "σ", Title: "standard deviation", Doc: "standard deviation of the perturbations, in steps of a weight", Min: 0.25, Max: 64, Default: 4, Scale: Log},
-		{Name: "threshold", Title: "threshold", Doc: "standard deviations of chance beyond which a weight steps by one", Max: 10, Default: 2.5},
+		{Name: "threshold", Title: "threshold", Doc: "standard deviations of chance beyond which a weight steps by one", Max: 10, Default: 1},
 		knobDistribution,
 	},
 	Series: []Series{SeriesFitness, {Name: "moved", Title: "moved", Doc: "share of the weights that a generation moves", Combine: Mean}},
@@ -54,9 +54,6 @@ Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
 	Program: egg{},
 }
 
-// eggMembers is the largest population: float32 holds the sum of so many pairs of noise in [-127, 127] exactly.
-const eggMembers = 2 * (1 << 24 / 127)
-
 type egg struct{}
 
 func (egg) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
@@ -71,6 +68,9 @@ func (egg) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	limit := float32(k.Get("threshold") * math.Sqrt(float64(pairs)))
 	return rep, e.Engine.Do(ctx, engine.Nudge{X: e.Block(BlockX), G: g, Limit: limit, Moved: moved})
 }
+
+// eggMembers is the largest population: float32 holds the sum of so many pairs of noise in [-127, 127] exactly.
+const eggMembers = 2 * (1 << 24 / 127)
 
 // eggEstimate writes g = sum_k w_k eps_k, and counts the pairs that are not even.
 func eggEstimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (pairs int, rep Report, err error) {

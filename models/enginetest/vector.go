@@ -21,6 +21,7 @@ func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads 
 		t.Run("sum", v.sum)
 		t.Run("feedback", v.feedback)
 		t.Run("elements", v.elements)
+		t.Run("nudge", v.nudge)
 		t.Run("clip", v.clip)
 		t.Run("looks", v.looks)
 		t.Run("noise sum", v.noiseSum)
@@ -183,6 +184,34 @@ func (v *vector) elements(t *testing.T) {
 				t.Fatalf("row %d, element %d: products %v and %v", r, i, row(dst, r)[i], row(a, r)[i])
 			}
 		}
+	}
+}
+
+// nudge: what lies beyond the limit steps by one, within the bounds, and is counted; what is no number stays.
+func (v *vector) nudge(t *testing.T) {
+	x, g := ram.New(1, v.l.Params), v.filled(1, 1)
+	of, by, limit := row(x, 0), row(g, 0), float32(0.5)
+	for i := range of {
+		of[i] = float32(i%255 - 127)
+	}
+	by[3], by[4], by[5], by[6] = limit, -limit, float32(math.NaN()), float32(math.Inf(-1))
+	want, moved, n := slices.Clone(of), make([]float32, 1), 0
+	for i, d := range by {
+		step := float32(0)
+		if d > limit {
+			step = 1
+		} else if d < -limit {
+			step = -1
+		}
+		n += int(step * step)
+		want[i] = max(-127, min(127, want[i]+step))
+	}
+	do(t, v.e, engine.Nudge{X: x, G: g, Limit: limit, Moved: moved})
+	if !slices.Equal(of, want) {
+		t.Error("the steps are not those of a loop")
+	}
+	if share := float32(float64(n) / float64(len(of))); moved[0] != share || share < 0.5 || share > 0.7 {
+		t.Errorf("a share of %v moved, want %v", moved[0], share)
 	}
 }
 
@@ -388,6 +417,8 @@ func (v *vector) errors(t *testing.T) {
 		"copy span":        engine.Copy{Dst: engine.Span{Mat: x, Row: 2, Rows: 1, Hi: 1}, Src: engine.Span{Mat: one, Rows: 1, Hi: 1}},
 		"fill span":        engine.Fill{Dst: engine.Span{Mat: one, Rows: 1, Lo: 4, Hi: one.Cols + 1}},
 		"product rows":     engine.Product{Dst: x, A: x, B: v.filled(3, 1)},
+		"nudge rows":       engine.Nudge{X: x, G: x, Moved: make([]float32, 1)},
+		"nudge shares":     engine.Nudge{X: one, G: one},
 		"finite results":   engine.Finite{X: x, OK: make([]bool, 1)},
 		"digest results":   engine.Digest{X: x, Hash: make([][32]byte, 3)},
 		"weights":          engine.NoiseSum{Dst: engine.All(one), Weights: []float32{1}, Key: key},

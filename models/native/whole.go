@@ -83,16 +83,28 @@ func (w *wholePass) read(m *models.Model, layers []wholeLayer, params []float32)
 			width, stride = len(from), len(from)
 		}
 		for lo := 0; lo*width < len(from); lo++ {
-			out := to[lo*stride:]
-			for j, x := range from[lo*width : (lo+1)*width] {
-				out[j] = engine.Whole(x)
-			}
+			wholes(to[lo*stride:], from[lo*width:(lo+1)*width])
 		}
 		if l.bias >= 0 {
 			for j, x := range tensor(params, m, l.bias) {
 				w.biases[i][j] = int32(engine.Whole(x))
 			}
 		}
+	}
+}
+
+// wholes reads src into dst, each as engine.Whole does. What is added to numbers of that size leaves no digits behind
+// the point, and rounds as they are to be.
+func wholes(dst []int8, src []float32) {
+	const most, rounds = 1 << 20, 3 << 22
+	dst = dst[:len(src)]
+	for j, x := range src {
+		if !(x > -most && x < most) {
+			dst[j] = engine.Whole(x)
+			continue
+		}
+		n := int32(math.Float32bits(x+rounds)) - int32(math.Float32bits(rounds))
+		dst[j] = int8(min(max(n, -engine.MostWhole), engine.MostWhole))
 	}
 }
 
@@ -155,8 +167,9 @@ func (w *wholePass) lookUp(l *wholeLayer, table []int8, out, in []uint8, n int) 
 // wholeOne is a loss of one bit.
 const wholeOne = 1 << 16
 
-// wholePowers are 2^(-i/16) in units of 1/65536.
-var wholePowers = [models.LogitUnits]uint64{65536, 62757, 60097, 57549, 55109, 52773, 50535, 48393, 46341, 44376, 42495, 40693, 38968, 37316, 35734, 34219}
+// wholePowers are 2^(-i/16) in units of 2^-32.
+var wholePowers = [models.LogitUnits]uint64{4294967296, 4112874773, 3938502376, 3771522796, 3611622603, 3458501653, 3311872529, 3171459999,
+	3037000500, 2908241642, 2784941738, 2666869345, 2553802834, 2445529972, 2341847524, 2242560872}
 
 // wholeLoss is the cross-entropy of a class by the logits z, in units of 1/65536 of a bit: log2 of the sum of 2^(z/16),
 // less z of the class over 16.
@@ -173,10 +186,10 @@ func wholeLoss(z []int32, class int32) int64 {
 	return int64(most-z[class])*(wholeOne/models.LogitUnits) + wholeLog(sum)
 }
 
-// wholeLog is log2(sum/65536) in units of 1/65536, rounded down digit by digit; sum is at least 65536.
+// wholeLog is log2(sum/2^32) in units of 1/65536, rounded down digit by digit; sum is at least 2^32.
 func wholeLog(sum uint64) int64 {
 	whole := bits.Len64(sum) - 1
-	log, m := int64(whole-16), sum<<(63-whole)>>32 // m/2^31 in [1, 2)
+	log, m := int64(whole-32), sum<<(63-whole)>>32 // m/2^31 in [1, 2)
 	for range 16 {
 		log <<= 1
 		if m = m * m >> 31; m >= 1<<32 {
@@ -209,7 +222,7 @@ func nats(loss int64) float64 { return float64(loss) * (math.Ln2 / wholeOne) }
 // wholeFits says what such a model cannot take of a data set.
 func wholeFits(m *models.Model, d *data.Set) error {
 	switch {
-	case d.Normal() == nil && !d.Text:
+	case d.Normal() == nil:
 		return fmt.Errorf("model %s computes in whole numbers, and the samples of %s are no bytes; choose images or a text, or a model of floats", m.Name, d.Name)
 	case d.Weighs():
 		return fmt.Errorf("model %s computes in whole numbers, and class weights are none; leave them out, or choose a model of floats", m.Name)
@@ -321,7 +334,9 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 			bytes += 12 * int64(m.Layout.Params)
 			keep.Line = true
 		}
-		bytes += fixedBytes
+		if bytes += fixedBytes; i < pairs || w.Sums > 0 {
+			bytes += e.factorBytes(w.Noise)
+		}
 		if samples > 0 {
 			bytes += int64(weights + m.Features + 2*samples*wide + 4*(samples*most+most+samples*m.Classes))
 			for _, l := range e.whole {
