@@ -181,7 +181,7 @@ func wholeLoss(z []int32, class int32) int64 {
 	sum := uint64(0)
 	for _, x := range z {
 		d := uint(most - x)
-		sum += wholePowers[d%models.LogitUnits] >> min(d/models.LogitUnits, 63)
+		sum += wholePowers[d%models.LogitUnits] >> (d / models.LogitUnits)
 	}
 	return int64(most-z[class])*(wholeOne/models.LogitUnits) + wholeLog(sum)
 }

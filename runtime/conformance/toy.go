@@ -32,7 +32,7 @@ type Toy struct {
 	vector *native.Vector
 	x      [][toyIn]float32
 	y      []int
-	unit   float32 // what a weight of 1 is
+	unit   float32                                   // what a weight of 1 is
 	Poison func(id engine.Member, round uint64) bool // makes a gradient NaN; nil never
 }
 
