@@ -21,7 +21,6 @@ func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads 
 		t.Run("sum", v.sum)
 		t.Run("feedback", v.feedback)
 		t.Run("elements", v.elements)
-		t.Run("nudge", v.nudge)
 		t.Run("clip", v.clip)
 		t.Run("looks", v.looks)
 		t.Run("noise sum", v.noiseSum)
@@ -184,6 +183,13 @@ func (v *vector) elements(t *testing.T) {
 				t.Fatalf("row %d, element %d: products %v and %v", r, i, row(dst, r)[i], row(a, r)[i])
 			}
 		}
+	}
+}
+
+// Nudge checks the step of whole numbers, which engines have that take models of them.
+func Nudge(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) Engine) {
+	for _, threads := range []int{1, 3} {
+		(&vector{l, newEngine(t, threads)}).nudge(t)
 	}
 }
 

@@ -40,14 +40,16 @@ func twins(t *testing.T, f func(t *testing.T, twin kernel.Twin)) {
 
 func TestVectorContract(t *testing.T) {
 	twins(t, func(t *testing.T, twin kernel.Twin) {
-		enginetest.Vector(t, odd(), func(t *testing.T, threads int) enginetest.Engine {
+		vector := func(t *testing.T, threads int) enginetest.Engine {
 			t.Helper()
 			v, err := NewTwin(odd(), threads, twin)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return v
-		})
+		}
+		enginetest.Vector(t, odd(), vector)
+		enginetest.Nudge(t, odd(), vector)
 	})
 }
 
