@@ -19,8 +19,9 @@ const (
 	MostLogit  = 2047
 )
 
-// wholeInputs bounds what a dense layer sums: that many products of bytes have sums in an int32.
-const wholeInputs = 1 << 16
+// wholeInputs bounds what a dense layer sums: that many products of a byte and a weight
+// under noise, which is twice a byte, have sums in an int32.
+const wholeInputs = 1 << 15
 
 // ShiftOf is the power of two by which a dense layer of n inputs divides: the nearest to 16*sqrt(n), the smaller of two that are, of which 16 is a
 // usual weight and sqrt(n) how the sum of n independent products grows.

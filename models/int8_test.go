@@ -26,7 +26,7 @@ func TestInt8Models(t *testing.T) {
 		{head + "input = [6]\n" + kind("relu") + dense("out = 3"), "cannot be here"},
 		{head + "input = [6]\n" + dense("out = 5") + kind("tanh") + dense("out = 3"), "has no relu behind it"},
 		{head + "input = [6]\n" + kind("layernorm") + dense("out = 3"), "cannot be here"},
-		{head + "input = [65536]\n" + dense("out = 3"), "at most 65535"},
+		{head + "input = [32768]\n" + dense("out = 3"), "at most 32767"},
 		{head + "input = [3]\n" + dense("out = 3\nname = \"a\"") + kind("relu") + kind("add") + "with = \"a\"\n" + dense("out = 3"), "cannot be here"},
 	} {
 		s, err := Parse(strings.NewReader(c.text))

@@ -40,55 +40,86 @@ func wholeLayers(m *models.Model) (out []wholeLayer) {
 // words is n bytes in whole words of four.
 func words(n int) int { return (n + 3) / 4 * 4 }
 
-// wholePass is what a thread keeps of such a model: the weights of one candidate, and the values of a piece.
+// wholePass is what a thread keeps of such a model: weights and noise, the values of a piece, and the sums of its first
+// layer, which the candidates of a task share.
 type wholePass struct {
-	weights [][]int8   // by layer, in rows of whole words; those of an embedding in rows of a byte's values
-	biases  [][]int32  // by layer
-	values  [2][]uint8 // what the layers take and give, in rows of whole words
-	sums    []float32  // exact wherever they matter
-	none    []float32  // in place of biases
-	drawn   []byte
-	logits  []int32
+	theta, eps [][]int8   // by tensor, in rows of kernel.ByteStride
+	values     [3][]uint8 // the samples, and what layers take and give, in rows of whole words
+	part, none []float32  // some columns of a product, and no biases
+	base, turn []int32    // sums of the first layer: by the weights, for a batch; by the noise, for a piece
+	sums, more []int32    // the same of a layer behind it, for a piece
+	bias       []int32    // of a layer
+	logits     []int32
+	drawn      []byte
+	task       uint64 // that theta and base belong to, 0: none
+	ids        []int32
+	at         noise.Key
 }
 
-// room makes room for a candidate, and a piece of so many samples.
-func (w *wholePass) room(m *models.Model, layers []wholeLayer, samples int) {
-	if w.weights == nil {
-		w.weights, w.biases = make([][]int8, len(layers)), make([][]int32, len(layers))
-		for i, l := range layers {
-			if t := &m.Layout.Tensors[l.wide]; l.table {
-				w.weights[i] = make([]int8, t.Len)
-			} else {
-				w.weights[i], w.biases[i] = make([]int8, l.nOut*words(l.nIn)), make([]int32, l.nOut)
-			}
-		}
-	}
-	wide, most := words(m.Features), m.Classes
-	for _, l := range layers {
+// rowsOf is a tensor's rows, and their bytes in memory.
+func rowsOf(t *engine.Tensor) (rows, stride int) { return t.Len / t.Cols, kernel.ByteStride(t.Cols) }
+
+// widths are the bytes of a sample's values, and the most that a layer gives.
+func (e *Engine) widths() (wide, most int) {
+	m := e.plan.model
+	wide, most = words(m.Features), m.Classes
+	for _, l := range e.whole {
 		wide, most = max(wide, words(l.nOut)), max(most, l.nOut)
+	}
+	return wide, most
+}
+
+// wholeReady makes space for weights, and a piece of so many samples; with noise for that of a pair, of so large a
+// batch.
+func (e *Engine) wholeReady(w *wholePass, samples, batch int, perturbed bool) {
+	m := e.plan.model
+	wide, most := e.widths()
+	for i := range m.Layout.Tensors {
+		rows, stride := rowsOf(&m.Layout.Tensors[i])
+		if len(w.theta) <= i {
+			w.theta = append(w.theta, make([]int8, rows*stride))
+		}
+		if perturbed && len(w.eps) <= i {
+			w.eps = append(w.eps, make([]int8, rows*stride))
+		}
 	}
 	for i := range w.values {
 		w.values[i] = grown(w.values[i], samples*wide)
 	}
-	w.sums, w.none, w.logits = grown(w.sums, samples*most), grown(w.none, most), grown(w.logits, samples*m.Classes)
-	w.drawn = grown(w.drawn, m.Features)
+	w.part, w.none, w.bias = grown(w.part, samples*most), grown(w.none, most), grown(w.bias, most)
+	w.sums, w.logits, w.drawn = grown(w.sums, samples*most), grown(w.logits, samples*m.Classes), grown(w.drawn, m.Features)
+	if perturbed {
+		w.turn, w.more = grown(w.turn, samples*e.whole[0].nOut), grown(w.more, samples*most)
+		w.base = grown(w.base, batch*e.whole[0].nOut)
+	}
 }
 
-// read takes the weights of a candidate.
-func (w *wholePass) read(m *models.Model, layers []wholeLayer, params []float32) {
-	for i, l := range layers {
-		from, to := tensor(params, m, l.wide), w.weights[i]
-		width, stride := l.nIn, words(l.nIn)
-		if l.table {
-			width, stride = len(from), len(from)
+// wholeRead takes weights.
+func (e *Engine) wholeRead(w *wholePass, params []float32) {
+	w.task = 0
+	for i := range e.layout.Tensors {
+		t := &e.layout.Tensors[i]
+		rows, stride := rowsOf(t)
+		for r := range rows {
+			wholes(w.theta[i][r*stride:], part(params, t)[r*t.Cols:(r+1)*t.Cols])
 		}
-		for lo := 0; lo*width < len(from); lo++ {
-			wholes(to[lo*stride:], from[lo*width:(lo+1)*width])
-		}
-		if l.bias >= 0 {
-			for j, x := range tensor(params, m, l.bias) {
-				w.biases[i][j] = int32(engine.Whole(x))
-			}
+	}
+}
+
+// wholeDraw draws the noise of a pair, sigma*eps as whole numbers.
+func (e *Engine) wholeDraw(k *kernel.Kernels, w *wholePass, key noise.Key, sigma float32) {
+	var table [256]int8
+	for v := -engine.MostWhole; v <= engine.MostWhole; v++ {
+		table[uint8(v)] = engine.Whole(sigma * float32(float32(v)*noise.IntegerScale))
+	}
+	s := key.Schedule()
+	for i := range e.layout.Tensors {
+		t := &e.layout.Tensors[i]
+		rows, _ := rowsOf(t)
+		key.Stream = uint32(i)
+		k.IntegerBytes(w.eps[i], kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, rows)
+		for j, v := range w.eps[i] {
+			w.eps[i][j] = table[uint8(v)]
 		}
 	}
 }
@@ -108,56 +139,116 @@ func wholes(dst []int8, src []float32) {
 	}
 }
 
-// forward writes the logits of samples, the first of which was drawn at an address.
-func (w *wholePass) forward(k *kernel.Kernels, m *models.Model, layers []wholeLayer, set *data.Set, ids []int32, at noise.Key) error {
-	n, in, out := len(ids), w.values[0], w.values[1]
-	stride := words(m.Features)
+// gather loads samples, the first of which was drawn at an address.
+func (w *wholePass) gather(set *data.Set, features int, ids []int32, at noise.Key) error {
+	stride := words(features)
 	for i, id := range ids {
 		px := set.Drawn(w.drawn, id, at)
 		if px == nil {
 			return fmt.Errorf("data %s: no sample %d, ids are below %d", set.Name, id, set.Len())
 		}
 		at.Round++
-		row := in[i*stride : (i+1)*stride]
+		row := w.values[0][i*stride : (i+1)*stride]
 		clear(row[copy(row, px):])
-	}
-	for i, l := range layers {
-		next := words(l.nOut)
-		if l.table {
-			w.lookUp(&l, w.weights[i], out, in, n)
-			in, out, stride = out, in, next
-			continue
-		}
-		k.GemmBytes(n, l.nOut, l.nIn, in, stride, w.weights[i], words(l.nIn), w.sums, l.nOut, 1, w.none)
-		half := int32(1) << (l.shift - 1)
-		for s := range n {
-			sums, bias := w.sums[s*l.nOut:(s+1)*l.nOut], w.biases[i]
-			if i == len(layers)-1 {
-				z := w.logits[s*l.nOut : (s+1)*l.nOut]
-				for j, x := range sums {
-					z[j] = min(max((int32(x)+half)>>l.shift+bias[j], -models.MostLogit), models.MostLogit)
-				}
-				continue
-			}
-			y := out[s*next : (s+1)*next]
-			for j, x := range sums {
-				y[j] = uint8(min(max((int32(x)+half)>>l.shift+bias[j], 0), math.MaxUint8))
-			}
-			clear(y[l.nOut:])
-		}
-		in, out, stride = out, in, next
 	}
 	return nil
 }
 
+// exactColumns are so many that float32 holds the sum of as many products of bytes: 512*255*127 is below 2^24.
+const exactColumns = 512
+
+// products writes the sums of n samples by a layer's weights, or their noise.
+func (w *wholePass) products(k *kernel.Kernels, l *wholeLayer, dst []int32, in []uint8, n int, weights []int8) {
+	stride, wide := words(l.nIn), kernel.ByteStride(l.nIn)
+	for lo := 0; lo < l.nIn; lo += exactColumns {
+		p := w.part[:n*l.nOut]
+		k.GemmBytes(n, l.nOut, min(exactColumns, l.nIn-lo), in[lo:], stride, weights[lo:], wide, p, l.nOut, 1, w.none)
+		if lo == 0 {
+			for i, x := range p {
+				dst[i] = int32(x)
+			}
+			continue
+		}
+		for i, x := range p {
+			dst[i] += int32(x)
+		}
+	}
+}
+
+// forward writes the logits of the n samples that were gathered, for theta + sign*eps. base and turn are the sums of
+// the first layer where they are known.
+func (w *wholePass) forward(k *kernel.Kernels, layers []wholeLayer, n int, sign int32, base, turn []int32) {
+	in := w.values[0]
+	for i := range layers {
+		l, out := &layers[i], w.values[1+i%2]
+		if l.table {
+			w.lookUp(l, out, in, n, sign)
+			in = out
+			continue
+		}
+		sums, more := base, turn
+		if i > 0 || base == nil {
+			w.products(k, l, w.sums, in, n, w.theta[l.wide])
+			sums = w.sums
+		}
+		if sign != 0 && (i > 0 || turn == nil) {
+			w.products(k, l, w.more, in, n, w.eps[l.wide])
+			more = w.more
+		}
+		if sign != 0 {
+			for j, x := range sums[:n*l.nOut] {
+				w.sums[j] = x + sign*more[j]
+			}
+			sums = w.sums
+		}
+		w.settle(l, out, sums, n, sign, i == len(layers)-1)
+		in = out
+	}
+}
+
+// settle makes values of sums, or logits.
+func (w *wholePass) settle(l *wholeLayer, out []uint8, all []int32, n int, sign int32, last bool) {
+	half, next := int32(1)<<(l.shift-1), words(l.nOut)
+	bias := w.bias[:l.nOut]
+	clear(bias)
+	if l.bias >= 0 {
+		for j := range bias {
+			if bias[j] = int32(w.theta[l.bias][j]); sign != 0 {
+				bias[j] += sign * int32(w.eps[l.bias][j])
+			}
+		}
+	}
+	for s := range n {
+		sums := all[s*l.nOut : (s+1)*l.nOut]
+		if last {
+			z := w.logits[s*l.nOut : (s+1)*l.nOut]
+			for j, x := range sums {
+				z[j] = min(max((x+half)>>l.shift+bias[j], -models.MostLogit), models.MostLogit)
+			}
+			continue
+		}
+		y := out[s*next : (s+1)*next]
+		for j, x := range sums {
+			y[j] = uint8(min(max((x+half)>>l.shift+bias[j], 0), math.MaxUint8))
+		}
+		clear(y[l.nOut:])
+	}
+}
+
 // lookUp writes the rows of the bytes, where they are above zero.
-func (w *wholePass) lookUp(l *wholeLayer, table []int8, out, in []uint8, n int) {
+func (w *wholePass) lookUp(l *wholeLayer, out, in []uint8, n int, sign int32) {
 	each, from, to := l.nOut/l.nIn, words(l.nIn), words(l.nOut)
+	wide := kernel.ByteStride(each)
 	for s := range n {
 		y := out[s*to : (s+1)*to]
 		for p, b := range in[s*from:][:l.nIn] {
-			for j, x := range table[int(b)*each:][:each] {
-				y[p*each+j] = uint8(max(x, 0))
+			at := y[p*each : (p+1)*each]
+			for j, x := range w.theta[l.wide][int(b)*wide:][:each] {
+				v := int32(x)
+				if sign != 0 {
+					v += sign * int32(w.eps[l.wide][int(b)*wide+j])
+				}
+				at[j] = uint8(max(v, 0))
 			}
 		}
 		clear(y[l.nOut:])
@@ -260,15 +351,16 @@ func (e *Engine) wholeEvaluate(ctx context.Context, t engine.Evaluate) error {
 
 // wholeScore is the loss and the correct predictions of parameters on samples.
 func (e *Engine) wholeScore(p *pass, params []float32, ids []int32, at noise.Key) (loss, correct int64, err error) {
-	m, w := e.plan.model, &p.whole
-	w.room(m, e.whole, min(piece, len(ids)))
-	w.read(m, e.whole, params)
+	w := &p.whole
+	e.wholeReady(w, min(piece, len(ids)), 0, false)
+	e.wholeRead(w, params)
 	for len(ids) > 0 {
 		n := min(piece, len(ids))
-		if err := w.forward(p.k, m, e.whole, e.set, ids[:n], at); err != nil {
+		if err := w.gather(e.set, e.plan.model.Features, ids[:n], at); err != nil {
 			return 0, 0, err
 		}
-		l, c := w.score(m, e.set, ids[:n])
+		w.forward(p.k, e.whole, n, 0, nil, nil)
+		l, c := w.score(e.plan.model, e.set, ids[:n])
 		loss, correct, ids, at.Round = loss+l, correct+c, ids[n:], at.Round+uint64(n)
 	}
 	return loss, correct, nil
@@ -277,35 +369,88 @@ func (e *Engine) wholeScore(p *pass, params []float32, ids []int32, at noise.Key
 // wholeLogits writes the logits of samples, in nats.
 func (e *Engine) wholeLogits(p *pass, params []float32, ids []int32, out []float32) error {
 	m, w := e.plan.model, &p.whole
-	w.room(m, e.whole, len(ids))
-	w.read(m, e.whole, params)
-	if err := w.forward(p.k, m, e.whole, e.set, ids, noise.Key{}); err != nil {
+	e.wholeReady(w, len(ids), 0, false)
+	e.wholeRead(w, params)
+	if err := w.gather(e.set, m.Features, ids, noise.Key{}); err != nil {
 		return err
 	}
+	w.forward(p.k, e.whole, len(ids), 0, nil, nil)
 	for i, z := range w.logits[:len(ids)*m.Classes] {
 		out[i] = float32(float64(z) * (math.Ln2 / models.LogitUnits))
 	}
 	return nil
 }
 
+// wholeCandidates evaluates pairs in parallel. By whole numbers of noise the sums of a candidate are those by the weights
+// and those by the noise, added or subtracted: exact, so that the former serve all candidates where they know the samples,
+// and the latter a pair. Under other noise a candidate's weights are made.
 func (e *Engine) wholeCandidates(ctx context.Context, t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
 	}
+	e.task++
 	work := pairs(&t)
+	exact := t.Noise.Integer && t.Scale.Rows == 0
 	return e.each(ctx, len(work), func(p *pass, i int) error {
-		w := work[i]
-		ids, at := batch(&t, w.at)
-		e.spread(p, &t, w, 0, 0)
-		for j := range w.n {
-			loss, _, err := e.wholeScore(p, p.twin.theta[j], ids, at)
-			if err != nil {
+		v, losses := work[i], [2]int64{}
+		ids, at := batch(&t, v.at)
+		if exact {
+			if err := e.wholePair(p, &t, v, &losses); err != nil {
 				return err
 			}
-			t.Fitness[w.at+j] = fitness(nats(loss), len(ids))
+		} else {
+			e.spread(p, &t, v, 0, 0)
+			for j := range v.n {
+				loss, _, err := e.wholeScore(p, p.twin.theta[j], ids, at)
+				if err != nil {
+					return err
+				}
+				losses[j] = loss
+			}
+		}
+		for j := range v.n {
+			t.Fitness[v.at+j] = fitness(nats(losses[j]), len(ids))
 		}
 		return nil
 	})
+}
+
+// wholePair adds up the losses of a pair under noise of whole numbers.
+func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int64) error {
+	w, first := &p.whole, &e.whole[0]
+	ids, at := batch(t, v.at)
+	e.wholeReady(w, min(piece, len(ids)), len(ids), true)
+	if w.task != e.task {
+		e.wholeRead(w, flat(t.Theta))
+		w.task, w.ids = e.task, nil
+	}
+	known := same(w.ids, ids) && w.at == at
+	w.ids = nil
+	e.wholeDraw(p.k, w, v.key, t.Sigma)
+	from := at
+	for lo := 0; lo < len(ids); lo += piece {
+		n := min(piece, len(ids)-lo)
+		if err := w.gather(e.set, e.plan.model.Features, ids[lo:lo+n], from); err != nil {
+			return err
+		}
+		from.Round += uint64(n)
+		var base, turn []int32
+		if !first.table {
+			base, turn = w.base[lo*first.nOut:(lo+n)*first.nOut], w.turn
+			if !known {
+				w.products(p.k, first, base, w.values[0], n, w.theta[first.wide])
+			}
+			w.products(p.k, first, turn, w.values[0], n, w.eps[first.wide])
+		}
+		for j := range v.n {
+			_, sign := signed(t.Key, t.Antithetic, t.IDs[v.at+j])
+			w.forward(p.k, e.whole, n, int32(sign), base, turn)
+			l, _ := w.score(e.plan.model, e.set, ids[lo:lo+n])
+			losses[j] += l
+		}
+	}
+	w.ids, w.at = ids, at
+	return nil
 }
 
 // wholeRoom is Room of a model of whole numbers.
@@ -315,14 +460,11 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 	if w.Antithetic {
 		pairs = (pairs + 1) / 2
 	}
-	wide, most, weights := words(m.Features), m.Classes, 0
-	for _, l := range e.whole {
-		wide, most = max(wide, words(l.nOut)), max(most, l.nOut)
-		if l.table {
-			weights += m.Layout.Tensors[l.wide].Len
-		} else {
-			weights += l.nOut*words(l.nIn) + 4*l.nOut
-		}
+	wide, most := e.widths()
+	weights := 0
+	for i := range m.Layout.Tensors {
+		rows, stride := rowsOf(&m.Layout.Tensors[i])
+		weights += rows * stride
 	}
 	for i, p := range e.passes {
 		samples, keep := 0, kernel.Room{}
@@ -331,17 +473,21 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 		}
 		if i < pairs {
 			samples = max(samples, min(w.Batch, piece))
-			bytes += 12 * int64(m.Layout.Params)
 			keep.Line = true
+			if w.Noise.Integer {
+				bytes += int64(weights + 4*(samples*(e.whole[0].nOut+most)+w.Batch*e.whole[0].nOut))
+			} else {
+				bytes += 12 * int64(m.Layout.Params)
+			}
 		}
 		if bytes += fixedBytes; i < pairs || w.Sums > 0 {
 			bytes += e.factorBytes(w.Noise)
 		}
 		if samples > 0 {
-			bytes += int64(weights + m.Features + 2*samples*wide + 4*(samples*most+most+samples*m.Classes))
+			bytes += int64(weights + m.Features + 3*samples*wide + 4*(2*samples*most+2*most+samples*m.Classes))
 			for _, l := range e.whole {
 				if !l.table {
-					keep = keep.Max(p.k.BytesRoom(samples, l.nOut, l.nIn))
+					keep = keep.Max(p.k.BytesRoom(samples, l.nOut, min(l.nIn, exactColumns)))
 				}
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/engine/ram"
 	"brood/models/native/kernel"
 	"brood/models/noise"
 )
@@ -67,13 +68,21 @@ func wholeModels(t *testing.T, f func(t *testing.T, m *models.Model, set *data.S
 	}
 }
 
+// read is parameters as whole numbers.
+func read(x []float32) (out []int64) {
+	for _, v := range x {
+		out = append(out, int64(engine.Whole(v)))
+	}
+	return out
+}
+
 // naive is the logits of a sample by docs/arithmetic.md, in loops of int64, and its loss in bits by float64.
-func naive(m *models.Model, set *data.Set, x []float32, id int32) (z []int64, loss float64) {
+func naive(m *models.Model, set *data.Set, x []int64, id int32) (z []int64, loss float64) {
 	a := make([]int64, 0, m.Features)
 	for _, b := range set.Image(id) {
 		a = append(a, int64(b))
 	}
-	weight := func(tensor, i int) int64 { return int64(engine.Whole(x[m.Layout.Tensors[tensor].Lo+i])) }
+	weight := func(tensor, i int) int64 { return x[m.Layout.Tensors[tensor].Lo+i] }
 	for _, l := range m.Layers {
 		switch l.Kind {
 		case models.Embedding:
@@ -119,7 +128,7 @@ func TestWholeIsNaive(t *testing.T) {
 		ids := set.Train()[:150]
 		want, right, far, all := 0.0, int64(0), 0, [][]int64(nil)
 		for _, id := range ids {
-			z, loss := naive(m, set, x, id)
+			z, loss := naive(m, set, read(x), id)
 			all = append(all, z)
 			if want += loss; slices.Index(z, slices.Max(z)) == int(set.Label(id)) {
 				right++
@@ -191,6 +200,12 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin
 			t.Fatal(err)
 		}
 		for i, id := range c.IDs {
+			if all = append(all, float64(c.Fitness[i])); kind.Integer {
+				if bits := -float64(c.Fitness[i]) / math.Ln2; math.Abs(bits-perturbed(t, e, m, set, c, id, some)) > 2./65536 {
+					t.Errorf("%s: candidate %d has a loss of %v bits, want %v", twin, id, bits, perturbed(t, e, m, set, c, id, some))
+				}
+				continue
+			}
 			if err := e.Candidate(0, row(own, 0), &c, id); err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +217,6 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin
 			if want := float32(-at.Loss[0] / float64(len(some))); c.Fitness[i] != want {
 				t.Errorf("%s: candidate %d of noise %+v is worth %v, its parameters %v", twin, id, kind, c.Fitness[i], want)
 			}
-			all = append(all, float64(c.Fitness[i]))
 		}
 	}
 	return of.Loss[0], logits, all
@@ -271,4 +285,29 @@ func TestWholeRefuses(t *testing.T) {
 	if _, err := NewEngine(m, numbers, 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), "are no bytes") {
 		t.Errorf("numbers: %v", err)
 	}
+}
+
+// perturbed is the mean loss in bits of a candidate under whole numbers of noise: Whole(theta) and Whole(s*eps) are added
+// up or subtracted, whatever comes of it.
+func perturbed(t *testing.T, e *Engine, m *models.Model, set *data.Set, c engine.Candidates, id engine.Member, ids []int32) float64 {
+	x, noise := read(flat(c.Theta)), make([]float32, m.Layout.Params)
+	c.Theta = ram.New(1, len(x))
+	if err := e.Candidate(0, noise, &c, id); err != nil {
+		t.Fatal(err)
+	}
+	beyond := 0
+	for i, n := range read(noise) {
+		if x[i] += n; x[i] > 127 || x[i] < -127 {
+			beyond++
+		}
+	}
+	if beyond == 0 {
+		t.Error("no weight is beyond 127: a poor test")
+	}
+	sum := 0.0
+	for _, s := range ids {
+		_, loss := naive(m, set, x, s)
+		sum += loss / float64(len(ids))
+	}
+	return sum
 }

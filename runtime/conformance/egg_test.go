@@ -38,7 +38,7 @@ func TestEGGAgainstNaive(t *testing.T) {
 					x := engine.NewHost(1, M, engine.F32)
 					for j := range x.F {
 						eps := float32(v[j]) * noise.IntegerScale
-						x.F[j] = float32(engine.Whole(theta[j] + float32(sign*sigma*eps)))
+						x.F[j] = theta[j] + sign*float32(engine.Whole(float32(sigma*eps)))
 					}
 					at := noise.Key{Seed: r.Seed, Purpose: noise.Order, Round: 6 * round}
 					e := engine.Evaluate{X: ram.Of(x), Rows: engine.Rows(1), Batches: [][]int32{batch}, Drawn: []noise.Key{at}, Loss: make([]float64, 1), Correct: make([]int64, 1)}

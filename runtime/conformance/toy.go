@@ -235,7 +235,7 @@ func (t *Toy) evaluate(w []float32, batch []int32) (loss float64, correct int64)
 		whole := w
 		w = make([]float32, len(whole))
 		for i, x := range whole {
-			w[i] = float32(engine.Whole(x)) / t.unit
+			w[i] = x / t.unit
 		}
 	}
 	for _, id := range batch {
@@ -280,10 +280,20 @@ func (t *Toy) candidates(k engine.Candidates) error {
 	if err := t.placed(k.Batches, k.Drawn); err != nil {
 		return err
 	}
-	w := make([]float32, t.layout.Params)
+	w, held := make([]float32, t.layout.Params), k.Theta
 	for i, id := range k.IDs {
+		theta := ram.View(k.Theta).F[:len(w)]
+		if t.layout.Whole { // the noise alone, which is read before it is added
+			k.Theta = ram.New(1, len(w))
+		}
 		if err := t.vector.Candidate(0, w, &k, id); err != nil {
 			return err
+		}
+		if t.layout.Whole {
+			for j, x := range theta {
+				w[j] = x + float32(engine.Whole(w[j]))
+			}
+			k.Theta = held
 		}
 		batch := k.Batches[min(i, len(k.Batches)-1)]
 		loss, _ := t.evaluate(w, batch)
