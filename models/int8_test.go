@@ -58,7 +58,7 @@ func TestInt8Begins(t *testing.T) {
 		squares += float64(v * v)
 	}
 	n, unit := float64(m.Features), float64(int(1)<<ShiftOf(m.Features))
-	if got, want := math.Sqrt(squares/(n*128)), math.Sqrt(2/n)*unit; math.Abs(got/want-1) > 0.02 {
+	if got, want := math.Sqrt(squares/(n*64)), math.Sqrt(2/n)*unit; math.Abs(got/want-1) > 0.02 {
 		t.Errorf("weights of deviation %.2f, want %.2f", got, want)
 	}
 	for n := 3; n < 1<<16; n += 2 + 2*(n/14) { // odd ones, which lie between two powers

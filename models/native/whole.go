@@ -117,9 +117,10 @@ func (e *Engine) wholeDraw(k *kernel.Kernels, w *wholePass, key noise.Key, sigma
 		t := &e.layout.Tensors[i]
 		rows, _ := rowsOf(t)
 		key.Stream = uint32(i)
-		k.IntegerBytes(w.eps[i], kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, rows)
-		for j, v := range w.eps[i] {
-			w.eps[i][j] = table[uint8(v)]
+		eps := w.eps[i]
+		k.IntegerBytes(eps, kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, rows)
+		for j, v := range eps {
+			eps[j] = table[uint8(v)]
 		}
 	}
 }
@@ -313,7 +314,7 @@ func nats(loss int64) float64 { return float64(loss) * (math.Ln2 / wholeOne) }
 // wholeFits says what such a model cannot take of a data set.
 func wholeFits(m *models.Model, d *data.Set) error {
 	switch {
-	case d.Normal() == nil:
+	case d.Normal() == nil && d.Len() > 0:
 		return fmt.Errorf("model %s computes in whole numbers, and the samples of %s are no bytes; choose images or a text, or a model of floats", m.Name, d.Name)
 	case d.Weighs():
 		return fmt.Errorf("model %s computes in whole numbers, and class weights are none; leave them out, or choose a model of floats", m.Name)
