@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Int8 is the arithmetic of a model whose weights and activations are whole numbers of 8 bits, and whose sums are of 32:
-// what EGG is (Sarkar et al., Evolution strategies at the hyperscale, 2025). Nothing depends on how a machine rounds.
-// docs/arithmetic.md has its rules.
+// Int8 is the arithmetic of a model whose weights and activations are whole numbers of 8 bits, and whose sums are of
+// 32: what EGG is (Sarkar et al., Evolution strategies at the hyperscale, 2025). Nothing depends on how a machine
+// rounds. docs/arithmetic.md has its rules.
 //
 // Samples are bytes as they are, or an embedding's rows; relu holds what a layer gives to [0, 255]. A dense layer of n
 // inputs divides its sums by 2^ShiftOf(n). What the last one gives are logits in units of 1/16 of a bit.
@@ -23,8 +23,8 @@ const (
 // under noise, which is twice a byte, have sums in an int32.
 const wholeInputs = 1 << 15
 
-// ShiftOf is the power of two by which a dense layer of n inputs divides: the nearest to 16*sqrt(n), the smaller of two that are, of which 16 is a
-// usual weight and sqrt(n) how the sum of n independent products grows.
+// ShiftOf is the power of two by which a dense layer of n inputs divides: the nearest to 16*sqrt(n), the smaller of two
+// that are. 16 is a usual weight, and sqrt(n) how the sum of n independent products grows.
 func ShiftOf(n int) int {
 	return (bits.Len(uint(128*n-1)) + 1) / 2 // the least k with 4^k >= 128n
 }
@@ -52,8 +52,8 @@ func (c *compiler) embeddingStart() start {
 	return start{bound: embeddingBound}
 }
 
-// wholeLayers checks that a model of whole numbers has layers that have such numbers. They are a chain: there is nothing
-// that adds up two results.
+// wholeLayers checks that a model of whole numbers has layers that have such numbers. They are a chain: nothing adds up
+// two results.
 func (m *Model) wholeLayers() error {
 	for i := range m.Layers {
 		l := &m.Layers[i]

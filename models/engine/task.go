@@ -61,7 +61,7 @@ type Statistics struct {
 // full rank. Drawn is as in Evaluate.
 //
 // A model of whole numbers reads what it is given, see [Whole]: Whole(theta + s*eps), and under Integer noise without a
-// Scale Whole(theta) + Whole(s*eps), or minus that, so that what a candidate sums up is exactly what theta and the noise do.
+// Scale Whole(theta) + Whole(s*eps), or minus that, so that a candidate's sums are those of theta and of the noise.
 type Candidates struct {
 	Theta, Scale Mat // 1 row each; Scale may be the zero Mat
 	Noise        Noise

@@ -287,8 +287,8 @@ func TestWholeRefuses(t *testing.T) {
 	}
 }
 
-// perturbed is the mean loss in bits of a candidate under whole numbers of noise: Whole(theta) and Whole(s*eps) are added
-// up or subtracted, whatever comes of it.
+// perturbed is the mean loss in bits of a candidate under whole numbers of noise: Whole(theta) and Whole(s*eps) are
+// added up or subtracted, whatever comes of it.
 func perturbed(t *testing.T, e *Engine, m *models.Model, set *data.Set, c engine.Candidates, id engine.Member, ids []int32) float64 {
 	x, noise := read(flat(c.Theta)), make([]float32, m.Layout.Params)
 	c.Theta = ram.New(1, len(x))

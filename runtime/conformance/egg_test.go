@@ -15,8 +15,8 @@ import (
 	"brood/runtime/coordinator"
 )
 
-// TestEGGAgainstNaive follows the rule in whole numbers: candidates by rounding, signs, their exact sum, and steps of one
-// where it lies beyond the limit. Not an element may differ, whoever computes the update.
+// TestEGGAgainstNaive follows the rule in whole numbers: candidates by rounding, signs, their exact sum, and steps of
+// one where it lies beyond the limit. Not an element may differ, whoever computes the update.
 func TestEGGAgainstNaive(t *testing.T) {
 	const pairs, sigma, threshold = 6, 2.5, 0.75
 	for _, distribution := range []string{"seed", "chromosome"} {
