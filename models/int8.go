@@ -19,8 +19,8 @@ const (
 	MostLogit  = 2047
 )
 
-// wholeInputs bounds what a dense layer sums: that many products of a byte and a weight
-// under noise, which is twice a byte, have sums in an int32.
+// wholeInputs bounds what a dense layer sums: that many products of a byte and a weight under noise, up to 254, have
+// sums in an int32.
 const wholeInputs = 1 << 15
 
 // ShiftOf is the power of two by which a dense layer of n inputs divides: the nearest to 16*sqrt(n), the smaller of two
