@@ -57,6 +57,9 @@ func Compile(s Spec) (*Model, error) {
 	}
 	m := &Model{Name: s.Name, Doc: s.Doc, Input: slices.Clone(s.Input), Features: Size(s.Input), Classes: s.Classes, Outputs: s.Outputs, Loss: s.Loss}
 	c := compiler{m, map[Kind]int{}, map[string]int{"input": 0}}
+	if err := c.arithmetic(s.Arithmetic); err != nil {
+		return nil, err
+	}
 	for i := range s.Layers {
 		if err := c.add(&s.Layers[i]); err != nil {
 			return nil, &SpecError{i + 1, s.Layers[i].Kind, err.Error()}
@@ -104,6 +107,9 @@ func (c *compiler) finish() error {
 		}
 	}
 	if err := m.readsText(); err != nil {
+		return err
+	}
+	if err := m.wholeLayers(); err != nil {
 		return err
 	}
 	last := &m.Layers[len(m.Layers)-1]

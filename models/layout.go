@@ -49,6 +49,9 @@ func (c *compiler) stat(name string, n int, start float32) int {
 func (c *compiler) linear(l *Layer, s *LayerSpec, name string, shape []int) error {
 	fanIn, fanOut := float64(Size(shape[1:])), float64(Size(shape)/shape[1])
 	kind := InitTorch
+	if c.m.Int8 {
+		kind = InitHe
+	}
 	if s.Init != nil {
 		kind = *s.Init
 	}
@@ -64,6 +67,10 @@ func (c *compiler) linear(l *Layer, s *LayerSpec, name string, shape []int) erro
 	case InitZero:
 	default:
 		return fmt.Errorf("unknown init %q; choose torch, he, glorot or zero", kind)
+	}
+	if c.m.Int8 {
+		unit := float32(int(1) << ShiftOf(int(fanIn)))
+		w.bound, b = w.bound*unit, start{}
 	}
 	if fanIn*float64(shape[0]) >= maxParams {
 		return fmt.Errorf("a weight of %s is too large", show(shape))
@@ -123,7 +130,9 @@ func (m *Model) Init(seed uint64, member engine.Member, dst []float32) error {
 				w = s.Block(key.Counter(uint32(o / 4)))
 			}
 			u := float32(int32(w[o%4]>>8)-1<<23) * (1.0 / (1 << 23))
-			d[o] = u * in.bound
+			if d[o] = u * in.bound; m.Int8 {
+				d[o] = float32(engine.Whole(d[o]))
+			}
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ type Model struct {
 	Classes   int   // 0 where the loss is neither CrossEntropy nor BCE
 	Outputs   int   // values of a result: the classes, the numbers that a regression predicts, with Distance the features
 	Loss      string
+	Int8      bool // it computes in whole numbers, see [Int8]
 	// the bytes of a text that the model knows are those below, and Features are the context; 0: it reads no text
 	Vocabulary int
 	Layers     []Layer

@@ -175,7 +175,7 @@ func (c *compiler) embedding(l *Layer, s *LayerSpec, name string) error {
 	}
 	c.m.Vocabulary = vocabulary
 	l.Out, l.Steps = []int{l.In[0] * out}, l.In[0]
-	l.Weight = c.tensor(name+".weight", []int{vocabulary, out}, start{bound: embeddingBound})
+	l.Weight = c.tensor(name+".weight", []int{vocabulary, out}, c.embeddingStart())
 	c.m.Layout.Tensors[l.Weight].Table = true
 	return nil
 }

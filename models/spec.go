@@ -66,13 +66,15 @@ const HuberDelta = 1
 
 // Spec is a model as a person writes it.
 type Spec struct {
-	Name    string      `toml:"name"`
-	Doc     string      `toml:"doc"`
-	Input   []int       `toml:"input"` // [features] or [channels, height, width]; with an embedding [context]
-	Classes int         `toml:"classes"`
-	Outputs int         `toml:"outputs"` // numbers that a regression predicts; 1
-	Loss    string      `toml:"loss"`
-	Layers  []LayerSpec `toml:"layer"`
+	Name    string `toml:"name"`
+	Doc     string `toml:"doc"`
+	Input   []int  `toml:"input"` // [features] or [channels, height, width]; with an embedding [context]
+	Classes int    `toml:"classes"`
+	Outputs int    `toml:"outputs"` // numbers that a regression predicts; 1
+	Loss    string `toml:"loss"`
+	// what it computes in: empty for floats, or Int8
+	Arithmetic string      `toml:"arithmetic"`
+	Layers     []LayerSpec `toml:"layer"`
 }
 
 // LayerSpec is one [[layer]] table. A key left out is nil and means the default of its kind. A layer takes the result

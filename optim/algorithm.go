@@ -48,6 +48,7 @@ const (
 	Gradients   Needs = 1 << iota // the engine's Gradients task
 	Evaluations                   // the engine's Evaluate or Candidates task
 	Pairs                         // two members or more
+	Whole                         // a model of whole numbers (engine.Layout.Whole)
 )
 
 // Program is the executable part of an algorithm. Every worker calls it with the same round and knobs, in step

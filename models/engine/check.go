@@ -91,6 +91,7 @@ func (b *Bounds) least() int {
 func (b *Bounds) Gradients(t *Gradients) error {
 	c := check{b: b, task: "gradients"}
 	n := len(t.Rows)
+	c.want(!b.Layout.Whole, "a model of whole numbers has none")
 	c.mat("X", t.X, 0, b.Layout.Params)
 	c.rows("X", t.X, t.Rows)
 	c.mat("G", t.G, n, b.Layout.Params)

@@ -25,6 +25,7 @@ type Layout struct {
 	Params, Stats int
 	Tensors       []Tensor // ascending, covering [0, Params)
 	StatTensors   []Tensor // ascending, covering [0, Stats)
+	Whole         bool     // parameters are read as whole numbers, see [Whole], and there are no gradients
 }
 
 // FreshStats writes the statistics of a model that has seen no batch into dst (Stats elements, owned by the caller).

@@ -59,6 +59,9 @@ type Statistics struct {
 // minus the mean loss over Batches[i] (or Batches[0] when there is one), NaN when it is not finite. Its bits depend
 // neither on the cohort nor on threads; twins agree on eps to the bit, and on fitness to rounding. Scale needs noise of
 // full rank. Drawn is as in Evaluate.
+//
+// A model of whole numbers reads what it is given, see [Whole]: Whole(theta + s*eps), and under Integer noise without a
+// Scale Whole(theta) + Whole(s*eps), or minus that, so that a candidate's sums are those of theta and of the noise.
 type Candidates struct {
 	Theta, Scale Mat // 1 row each; Scale may be the zero Mat
 	Noise        Noise

@@ -52,6 +52,12 @@ func (l *Layout) Vector(t Task, held func(Mat) bool) error {
 		if !(t.B.Rows == 1 || t.B.Rows == t.Dst.Rows) {
 			c.fault("b has %d rows, want 1 or %d", t.B.Rows, t.Dst.Rows)
 		}
+	case Nudge:
+		c.task = "nudge"
+		c.shapes(t.X, t.G)
+		if !(t.X.Rows == 1 && len(t.Moved) == 1) {
+			c.fault("%d rows and room for %d shares, want 1 of each", t.X.Rows, len(t.Moved))
+		}
 	case Clip:
 		c.task = "clip"
 		c.fit("x", t.X, t.X.Cols)

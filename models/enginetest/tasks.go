@@ -11,7 +11,7 @@ import (
 )
 
 // outputs are the fields of tasks that an engine writes to host memory.
-var outputs = map[string]bool{"Loss": true, "Correct": true, "Squares": true, "Fitness": true, "RMS": true, "OK": true, "Hash": true}
+var outputs = map[string]bool{"Loss": true, "Correct": true, "Squares": true, "Fitness": true, "RMS": true, "OK": true, "Hash": true, "Moved": true}
 
 // remade is a copy of a task with every matrix replaced and every slice that is read in memory of its own. Slices that
 // are written are the task's.

@@ -186,6 +186,41 @@ func (v *vector) elements(t *testing.T) {
 	}
 }
 
+// Nudge checks the step of whole numbers, which engines have that take models of them.
+func Nudge(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) Engine) {
+	for _, threads := range []int{1, 3} {
+		(&vector{l, newEngine(t, threads)}).nudge(t)
+	}
+}
+
+// nudge: what lies beyond the limit steps by one, within the bounds, and is counted; what is no number stays.
+func (v *vector) nudge(t *testing.T) {
+	x, g := ram.New(1, v.l.Params), v.filled(1, 1)
+	of, by, limit := row(x, 0), row(g, 0), float32(0.5)
+	for i := range of {
+		of[i] = float32(i%255 - 127)
+	}
+	by[3], by[4], by[5], by[6] = limit, -limit, float32(math.NaN()), float32(math.Inf(-1))
+	want, moved, n := slices.Clone(of), make([]float32, 1), 0
+	for i, d := range by {
+		step := float32(0)
+		if d > limit {
+			step = 1
+		} else if d < -limit {
+			step = -1
+		}
+		n += int(step * step)
+		want[i] = max(-127, min(127, want[i]+step))
+	}
+	do(t, v.e, engine.Nudge{X: x, G: g, Limit: limit, Moved: moved})
+	if !slices.Equal(of, want) {
+		t.Error("the steps are not those of a loop")
+	}
+	if share := float32(float64(n) / float64(len(of))); moved[0] != share || share < 0.5 || share > 0.7 {
+		t.Errorf("a share of %v moved, want %v", moved[0], share)
+	}
+}
+
 // clip: rows that are longer come down to the length, others stay to the bit, and one that is not finite stays.
 func (v *vector) clip(t *testing.T) {
 	x := v.filled(3, 1)
@@ -388,6 +423,8 @@ func (v *vector) errors(t *testing.T) {
 		"copy span":        engine.Copy{Dst: engine.Span{Mat: x, Row: 2, Rows: 1, Hi: 1}, Src: engine.Span{Mat: one, Rows: 1, Hi: 1}},
 		"fill span":        engine.Fill{Dst: engine.Span{Mat: one, Rows: 1, Lo: 4, Hi: one.Cols + 1}},
 		"product rows":     engine.Product{Dst: x, A: x, B: v.filled(3, 1)},
+		"nudge rows":       engine.Nudge{X: x, G: x, Moved: make([]float32, 1)},
+		"nudge shares":     engine.Nudge{X: one, G: one},
 		"finite results":   engine.Finite{X: x, OK: make([]bool, 1)},
 		"digest results":   engine.Digest{X: x, Hash: make([][32]byte, 3)},
 		"weights":          engine.NoiseSum{Dst: engine.All(one), Weights: []float32{1}, Key: key},

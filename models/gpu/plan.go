@@ -51,6 +51,9 @@ func Covers(m *models.Model) error {
 
 // compile lays the model out.
 func compile(m *models.Model) (*plan, error) {
+	if m.Int8 {
+		return nil, &UncoveredError{m.Name, 1, "arithmetic = " + models.Int8}
+	}
 	takers := m.Takers()
 	p := &plan{model: m, floats: []int{m.Features}, users: []int{takers[0]}}
 	results := []int{0} // the activation of each result

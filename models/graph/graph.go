@@ -56,6 +56,9 @@ func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
 	if err := m.Fits(d.Info); err != nil {
 		return nil, fmt.Errorf("graph: data %s: %w", d.Name, err)
 	}
+	if m.Int8 {
+		return nil, &UncoveredError{m.Name, 1, "gorgonia has no arithmetic of whole numbers"}
+	}
 	for i := range m.Layers {
 		if l := &m.Layers[i]; l.Groups > 1 {
 			return nil, &UncoveredError{m.Name, i + 1, "gorgonia has no convolution in groups"}

@@ -62,6 +62,9 @@ func same(a, b []int32) bool { return len(a) == len(b) && len(a) > 0 && &a[0] ==
 // candidates evaluates pairs in parallel. Where the model begins with a dense layer, its products with theta and with
 // the noise are taken apart, and the perturbed weights of that layer, most of the model, are never made.
 func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
+	if e.whole != nil {
+		return e.wholeCandidates(ctx, t)
+	}
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
 	}

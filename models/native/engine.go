@@ -19,8 +19,9 @@ type Engine struct {
 	plan   *plan
 	set    *data.Set
 	bounds engine.Bounds
-	passes []*pass // one a thread
-	task   uint64  // counts the candidate tasks
+	passes []*pass      // one a thread
+	task   uint64       // counts the candidate tasks
+	whole  []wholeLayer // of a model of whole numbers, whose plan has no ops
 }
 
 // NewEngine compiles the model. It fails with an UncoveredError for a model that the kernels have no plan for.
@@ -35,11 +36,19 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 	if err != nil {
 		return nil, err
 	}
-	pl, err := compile(m)
+	pl := &plan{model: m}
+	if m.Int8 {
+		err = wholeFits(m, d)
+	} else {
+		pl, err = compile(m)
+	}
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{Vector: v, plan: pl, set: d, bounds: m.Bounds(d)}
+	if m.Int8 {
+		e.whole = wholeLayers(m)
+	}
 	for _, k := range v.lanes {
 		e.passes = append(e.passes, newPass(pl, k))
 	}
@@ -150,6 +159,9 @@ func (e *Engine) shares(batches [][]int32, drawn []noise.Key, whole bool) (out [
 }
 
 func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
+	if e.whole != nil {
+		return e.wholeEvaluate(ctx, t)
+	}
 	if err := e.bounds.Evaluate(&t); err != nil {
 		return err
 	}

@@ -21,6 +21,9 @@ const fixedBytes = 14 << 10
 // Room predicts the bytes that the engine holds once it has done such work: the tables of the plan, the buffers of the
 // passes and what their kernels keep. Blocks that tasks name are the caller's.
 func (e *Engine) Room(w engine.Work) (bytes int64) {
+	if e.whole != nil {
+		return e.wholeRoom(w)
+	}
 	for _, o := range e.plan.ops {
 		if t, ok := o.(tabled); ok {
 			bytes += t.tables()

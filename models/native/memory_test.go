@@ -47,7 +47,7 @@ var works = []engine.Work{
 // twin, and with BROOD_LONG=1 for all of the zoo on every twin, with thousands of candidates.
 func TestRoom(t *testing.T) {
 	long := os.Getenv("BROOD_LONG") != ""
-	names := []string{"mlp-small", "lenets", "bytes-small"}
+	names := []string{"mlp-small", "lenets", "bytes-small", "mlp-int8"}
 	if long {
 		names = models.List()
 	}
@@ -87,6 +87,9 @@ func TestRoom(t *testing.T) {
 					continue // slow, and the tables and buffers are the same
 				}
 				for _, w := range works {
+					if m.Int8 && w.Gradients > 0 {
+						continue
+					}
 					room(t, m, set, twin, w)
 				}
 			}

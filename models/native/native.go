@@ -122,6 +122,8 @@ func (v *Vector) do(t engine.Task) error {
 		return v.fill(t)
 	case engine.Product:
 		return v.product(t)
+	case engine.Nudge:
+		return v.nudge(t)
 	case engine.Clip:
 		return v.clip(t)
 	case engine.Finite:

@@ -47,14 +47,16 @@ func TestVectorContract(t *testing.T) {
 		if twin != kernel.Best() && os.Getenv("BROOD_LONG") == "" {
 			l = oddly(61, 37)
 		}
-		enginetest.Vector(t, l, func(t *testing.T, threads int) enginetest.Engine {
+		vector := func(t *testing.T, threads int) enginetest.Engine {
 			t.Helper()
 			v, err := NewTwin(l, threads, twin)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return v
-		})
+		}
+		enginetest.Vector(t, l, vector)
+		enginetest.Nudge(t, l, vector)
 	})
 }
 

@@ -39,6 +39,7 @@ type pass struct {
 	errors []float64 // squared, of each sample, mean over the outputs; of several classes the share that is wrong
 	odds   odds      // of several classes
 	twin   candidates
+	whole  wholePass // of a model of whole numbers
 	own    []float32 // statistics of one batch
 	lanes  [][kernel.Lanes]float32
 	team   *team // helpers, or nil

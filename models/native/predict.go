@@ -19,6 +19,9 @@ func (e *Engine) Logits(ctx context.Context, params, stats []float32, ids []int3
 		at += len(w.ids) * classes
 	}
 	return e.each(ctx, len(work), func(p *pass, i int) error {
+		if e.whole != nil {
+			return e.wholeLogits(p, params, work[i].ids, out[places[i]:])
+		}
 		if err := p.load(e.set, work[i].ids, noise.Key{}, false); err != nil {
 			return err
 		}

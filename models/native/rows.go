@@ -3,6 +3,7 @@ package native
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/zeebo/blake3"
 
@@ -39,6 +40,27 @@ func (v *Vector) product(t engine.Product) error {
 			}
 		}
 	})
+	return nil
+}
+
+func (v *Vector) nudge(t engine.Nudge) error {
+	var moved atomic.Int64
+	v.split(t.X.Cols, tile, 2, func(_ *lane, lo, hi int) {
+		x, n := row(t.X, 0)[lo:hi], int64(0)
+		for i, g := range row(t.G, 0)[lo:hi] {
+			switch {
+			case g > t.Limit:
+				x[i] = min(x[i]+1, engine.MostWhole)
+			case g < -t.Limit:
+				x[i] = max(x[i]-1, -engine.MostWhole)
+			default:
+				continue
+			}
+			n++
+		}
+		moved.Add(n)
+	})
+	t.Moved[0] = float32(float64(moved.Load()) / float64(t.X.Cols))
 	return nil
 }
 

@@ -43,6 +43,9 @@ func Write(w io.Writer, m Model) error {
 	if n := 4 * int64(m.Net.Layout.Params+m.Net.Layout.Stats); n > maxBytes {
 		return fmt.Errorf("model %s has %d parameters, more than an ONNX file can hold (2 GiB): export it as safetensors", m.Net.Name, m.Net.Layout.Params)
 	}
+	if m.Net.Int8 {
+		return fmt.Errorf("model %s computes in whole numbers, which is not written as ONNX: export it as safetensors", m.Net.Name)
+	}
 	g := graph{Model: m}
 	x := g.normalised()
 	for i := range m.Net.Layers {

@@ -32,6 +32,7 @@ func All() []*optim.Algorithm {
 		optim.SNES,
 		optim.SepCMA,
 		optim.ARS,
+		optim.EGG,
 		optim.HybridES,
 		optim.GA,
 		optim.PESGD,

@@ -18,7 +18,7 @@ import (
 // alone plans a rig's first epoch on one worker of its own and returns it with the toy.
 func (r Rig) alone(t *testing.T) (*Toy, func(to uint64) message.Done, func() map[string]engine.Host) {
 	t.Helper()
-	toy, err := NewToy(r.Stats)
+	toy, err := r.toy()
 	if err != nil {
 		t.Fatal(err)
 	}

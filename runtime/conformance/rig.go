@@ -170,6 +170,12 @@ func (r Rig) computes(toy *Toy) optim.Engine {
 	return toy
 }
 
+// toy is an engine of the kind that the algorithm trains.
+func (r Rig) toy() (*Toy, error) {
+	a, err := r.lookup()(r.Algorithm)
+	return newToy(r.Stats, err == nil && a.Needs&optim.Whole != 0)
+}
+
 // worker of a run, or, without measuring, of an execution of its record.
 func (r Rig) worker(id int, toy *Toy, link optim.Link, store *Memory, measure bool) *worker.Worker {
 	return worker.New(worker.Config{ID: id, Seed: r.Seed, Layout: toy.Layout(), Init: toy.Init(r.Seed), Engine: r.computes(toy), Data: toy, Test: toy.Test(), Link: link,
@@ -178,7 +184,7 @@ func (r Rig) worker(id int, toy *Toy, link optim.Link, store *Memory, measure bo
 
 // Run trains to the end, or for at most a minute.
 func (r Rig) Run(ctx context.Context) (*Outcome, error) {
-	toy, err := NewToy(r.Stats)
+	toy, err := r.toy()
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +228,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 			if r.Link != nil {
 				link = r.Link(hub, id)
 			}
-			own, err := NewToy(r.Stats) // an engine is used by one worker
+			own, err := r.toy() // an engine is used by one worker
 			if err != nil {
 				return nil, err
 			}
@@ -248,7 +254,7 @@ func (r Rig) Verify(ctx context.Context, o *Outcome) (verify.Result, error) {
 
 // VerifyFrom executes the log from one of its checkpoints on.
 func (r Rig) VerifyFrom(ctx context.Context, o *Outcome, cp *event.Checkpoint) (verify.Result, error) {
-	toy, err := NewToy(r.Stats)
+	toy, err := r.toy()
 	if err != nil {
 		return verify.Result{}, err
 	}

@@ -32,12 +32,19 @@ type Toy struct {
 	vector *native.Vector
 	x      [][toyIn]float32
 	y      []int
+	unit   float32                                   // what a weight of 1 is
 	Poison func(id engine.Member, round uint64) bool // makes a gradient NaN; nil never
 }
 
 // NewToy makes the engine over synthetic data: three noisy clusters.
-func NewToy(stats bool) (*Toy, error) {
-	t := &Toy{layout: engine.Layout{Params: toyIn*toyHidden + toyHidden + toyHidden*toyOut + toyOut}}
+func NewToy(stats bool) (*Toy, error) { return newToy(stats, false) }
+
+// toyWhole is a weight of 1 in a toy of whole numbers.
+const toyWhole = 16
+
+// newToy is NewToy, or the same perceptron whose weights are whole numbers of sixteenths.
+func newToy(stats, whole bool) (*Toy, error) {
+	t := &Toy{unit: 1, layout: engine.Layout{Params: toyIn*toyHidden + toyHidden + toyHidden*toyOut + toyOut}}
 	add := func(name string, lo, n, cols int) int {
 		t.layout.Tensors = append(t.layout.Tensors, engine.Tensor{Name: name, Shape: []int{n / cols, cols}, Lo: lo, Len: n, Cols: cols})
 		return lo + n
@@ -46,6 +53,9 @@ func NewToy(stats bool) (*Toy, error) {
 	lo = add("fc1.bias", lo, toyHidden, toyHidden)
 	lo = add("fc2.weight", lo, toyHidden*toyOut, toyOut)
 	add("fc2.bias", lo, toyOut, toyOut)
+	if t.layout.Whole = whole; whole {
+		t.unit = toyWhole
+	}
 	if stats {
 		t.layout.Stats = toyStats
 		t.layout.StatTensors = []engine.Tensor{{Name: "bn.running_mean", Len: 1, Cols: 1, Shape: []int{1}}, {Name: "bn.running_var", Lo: 1, Len: 1, Cols: 1, Shape: []int{1}, Start: 1}}
@@ -92,7 +102,9 @@ func (t *Toy) Init(seed uint64) func(m engine.Member, dst []float32) {
 		k := noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(m)}
 		k.Each(0, len(dst), len(dst), func(at int, eps []float32) {
 			for i, e := range eps {
-				dst[at+i] = 0.4 * e
+				if dst[at+i] = 0.4 * e; t.layout.Whole {
+					dst[at+i] = float32(engine.Whole(t.unit * dst[at+i]))
+				}
 			}
 		})
 	}
@@ -219,6 +231,13 @@ func (t *Toy) gradients(k engine.Gradients) error {
 }
 
 func (t *Toy) evaluate(w []float32, batch []int32) (loss float64, correct int64) {
+	if t.layout.Whole {
+		whole := w
+		w = make([]float32, len(whole))
+		for i, x := range whole {
+			w[i] = x / t.unit
+		}
+	}
 	for _, id := range batch {
 		_, p := t.forward(w, &t.x[id])
 		loss -= math.Log(p[t.y[id]] + 1e-30)
@@ -261,10 +280,20 @@ func (t *Toy) candidates(k engine.Candidates) error {
 	if err := t.placed(k.Batches, k.Drawn); err != nil {
 		return err
 	}
-	w := make([]float32, t.layout.Params)
+	w, held := make([]float32, t.layout.Params), k.Theta
 	for i, id := range k.IDs {
+		theta := ram.View(k.Theta).F[:len(w)]
+		if t.layout.Whole { // the noise alone, which is read before it is added
+			k.Theta = ram.New(1, len(w))
+		}
 		if err := t.vector.Candidate(0, w, &k, id); err != nil {
 			return err
+		}
+		if t.layout.Whole {
+			for j, x := range theta {
+				w[j] = x + float32(engine.Whole(w[j]))
+			}
+			k.Theta = held
 		}
 		batch := k.Batches[min(i, len(k.Batches)-1)]
 		loss, _ := t.evaluate(w, batch)

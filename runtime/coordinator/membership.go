@@ -356,6 +356,12 @@ func Admits(alg *optim.Algorithm, s optim.Shape) error {
 	if alg.Needs&optim.Pairs != 0 && len(s.Roster.Members) < 2 {
 		return typed.Errorf("%s pairs members: give members at least 2", alg.Name)
 	}
+	switch whole := s.Layout.Whole; {
+	case whole && alg.Needs&optim.Gradients != 0:
+		return typed.Errorf("%s needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, or a model of floats", alg.Name)
+	case !whole && alg.Needs&optim.Whole != 0:
+		return typed.Errorf("%s trains a model of whole numbers: choose one with arithmetic = %q, such as mlp-int8, or another algorithm", alg.Name, "int8")
+	}
 	if alg.Check == nil {
 		return nil
 	}

@@ -17,6 +17,7 @@ func TestReportsFit(t *testing.T) {
 	for _, alg := range catalog.All() {
 		for _, members := range []int{2, 1000} {
 			p := newParty(t, 1, func(c *Config) {
+				c.Layout.Whole = alg.Needs&optim.Whole != 0
 				c.Algorithm, c.Members, c.Data = alg.Name, members, optim.DataSize{Train: 100_000, Validation: 10_000}
 			})
 			for range 16 { // a grant grows where snapshots are dear

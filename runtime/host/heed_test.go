@@ -143,7 +143,7 @@ func TestNobodyIsWarnedForNothing(t *testing.T) {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {
-			o := Options{Algorithm: a.Name, Model: "mlp-small", Data: "glyphs", Members: 8, Workers: 2, Threads: 2, Seed: 1, By: "test",
+			o := Options{Algorithm: a.Name, Model: trains(a, "mlp-small"), Data: "glyphs", Members: 8, Workers: 2, Threads: 2, Seed: 1, By: "test",
 				Limit: event.Limit{Seconds: 2}, Probe: 2}
 			commits := 0
 			train(t, filepath.Join(t.TempDir(), "s"), prepare(t, o), nil, func(_ *Run, rec event.Record) {

@@ -163,7 +163,7 @@ func ungraded(a *optim.Algorithm) error {
 	}
 	var names []string
 	for _, b := range catalog.All() {
-		if b.Needs&optim.Gradients == 0 && b.Needs.Model() {
+		if b.Needs&(optim.Gradients|optim.Whole) == 0 && b.Needs.Model() {
 			names = append(names, b.Name)
 		}
 	}

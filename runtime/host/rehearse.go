@@ -127,6 +127,8 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			c.terms += c.share(t.Dst)
 		case engine.Product:
 			c.terms += 3 * c.rowsOf(t.Dst)
+		case engine.Nudge:
+			c.terms += 3 * c.rowsOf(t.X)
 		case engine.Clip:
 			c.terms += 3 * c.rowsOf(t.X)
 		case engine.Finite:

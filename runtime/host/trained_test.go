@@ -23,7 +23,7 @@ func TestExport(t *testing.T) {
 		if !a.Needs.Model() || testing.Short() && !slices.Contains([]string{"parle", "openai-es", "pesgd"}, a.Name) {
 			continue
 		}
-		t.Run(a.Name, func(t *testing.T) { exports(t, "softmax", a.Name) })
+		t.Run(a.Name, func(t *testing.T) { exports(t, trains(a, "softmax"), a.Name) })
 	}
 	t.Run("statistics", func(t *testing.T) { exports(t, "lenets", "dp-sgd") })
 }

@@ -60,6 +60,7 @@ func (e *ticking) Do(_ context.Context, tasks ...engine.Task) error {
 // fleet is n workers with as many members of an algorithm.
 func fleet(alg string, n, members int, set map[string]string) simulate.Config {
 	layout := engine.Layout{Params: params, Tensors: []engine.Tensor{{Name: "all", Shape: []int{params}, Len: params, Cols: params}}}
+	layout.Whole = alg == "egg"
 	var edits []event.Edit
 	for knob, expr := range set {
 		edits = append(edits, event.Edit{Algorithm: alg, Knob: knob, Expr: expr, By: "test"})

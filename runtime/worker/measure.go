@@ -142,7 +142,10 @@ func (s *installed) measures(name string) *optim.Series {
 }
 
 // judges says that the algorithm itself measures fitness on validation samples.
-func (s *installed) judges() bool { own := s.measures(event.SeriesFitness); return own != nil && own.Validation }
+func (s *installed) judges() bool {
+	own := s.measures(event.SeriesFitness)
+	return own != nil && own.Validation
+}
 
 func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged bool, points *series) error {
 	s, env := w.now, w.now.env

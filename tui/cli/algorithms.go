@@ -57,7 +57,7 @@ func needs(n optim.Needs) []string {
 	for _, x := range []struct {
 		n    optim.Needs
 		name string
-	}{{optim.Gradients, "gradients"}, {optim.Evaluations, "evaluations"}, {optim.Pairs, "pairs"}} {
+	}{{optim.Gradients, "gradients"}, {optim.Evaluations, "evaluations"}, {optim.Pairs, "pairs"}, {optim.Whole, "whole numbers"}} {
 		if n&x.n != 0 {
 			out = append(out, x.name)
 		}

@@ -103,7 +103,11 @@ const roundsRepeats = 7
 // their time went.
 func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []event.Edit, least time.Duration) (best split, rounds uint64, err error) {
 	const workers = 2
-	net, err := models.Load("mlp")
+	model := "mlp"
+	if alg.Needs&optim.Whole != 0 {
+		model = "mlp-int8"
+	}
+	net, err := models.Load(model)
 	if err != nil {
 		return best, 0, err
 	}

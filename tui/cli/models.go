@@ -53,6 +53,9 @@ func modelsCommand(s streams) *cobra.Command {
 			_, err = s.out.Write(text)
 			return err
 		}
+		if m.Int8 {
+			fmt.Fprintf(s.out, "It computes in whole numbers: weights and activations of 8 bits, sums of 32.\n\n")
+		}
 		t := newTable(">layer", "kind", "in", "out")
 		for i, l := range m.Layers {
 			t.row(fmt.Sprint(i+1), string(l.Kind), fmt.Sprint(l.In), fmt.Sprint(l.Out))

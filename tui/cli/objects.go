@@ -92,8 +92,12 @@ func modelObject(m *models.Model) map[string]any {
 	for _, x := range m.Layout.Tensors {
 		tensors = append(tensors, map[string]any{"name": x.Name, "shape": x.Shape, "parameters": x.Len})
 	}
-	return map[string]any{"name": m.Name, "doc": m.Doc, "input": m.Input, "classes": m.Classes, "parameters": m.Layout.Params, "statistics": m.Layout.Stats,
+	line := map[string]any{"name": m.Name, "doc": m.Doc, "input": m.Input, "classes": m.Classes, "parameters": m.Layout.Params, "statistics": m.Layout.Stats,
 		"layers": layers, "tensors": tensors}
+	if m.Int8 {
+		line["arithmetic"] = models.Int8
+	}
+	return line
 }
 
 // knownObject is a data set by what is known of it without reading it.

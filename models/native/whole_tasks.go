@@ -1,0 +1,203 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"brood/models"
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/native/kernel"
+	"brood/models/noise"
+)
+
+// wholeFits says what such a model cannot take of a data set.
+func wholeFits(m *models.Model, d *data.Set) error {
+	switch {
+	case d.Normal() == nil && d.Len() > 0:
+		return fmt.Errorf("model %s computes in whole numbers, and the samples of %s are no bytes; choose images or a text, or a model of floats", m.Name, d.Name)
+	case d.Weighs():
+		return fmt.Errorf("model %s computes in whole numbers, and class weights are none; leave them out, or choose a model of floats", m.Name)
+	}
+	return nil
+}
+
+func (e *Engine) wholeEvaluate(ctx context.Context, t engine.Evaluate) error {
+	if err := e.bounds.Evaluate(&t); err != nil {
+		return err
+	}
+	work := e.shares(t.Batches, t.Drawn, false)
+	losses := make([]int64, len(work))
+	err := e.each(ctx, len(work), func(p *pass, i int) (err error) {
+		w := &work[i]
+		losses[i], w.correct, err = e.wholeScore(p, row(t.X, t.Rows[w.entry]), w.ids, w.at)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	total := make([]int64, len(t.Rows))
+	for i := range t.Rows {
+		t.Correct[i] = 0
+	}
+	for i, w := range work {
+		total[w.entry] += losses[i]
+		t.Correct[w.entry] += w.correct
+	}
+	for i, l := range total {
+		t.Loss[i] = nats(l)
+	}
+	return nil
+}
+
+// wholeScore is the loss and the correct predictions of parameters on samples.
+func (e *Engine) wholeScore(p *pass, params []float32, ids []int32, at noise.Key) (loss, correct int64, err error) {
+	w := &p.whole
+	e.wholeReady(w, min(piece, len(ids)), 0, false)
+	e.wholeRead(w, params)
+	for len(ids) > 0 {
+		n := min(piece, len(ids))
+		if err := w.gather(e.set, e.plan.model.Features, ids[:n], at); err != nil {
+			return 0, 0, err
+		}
+		w.forward(p.k, e.whole, n, 0, nil, nil)
+		l, c := w.score(e.plan.model, e.set, ids[:n])
+		loss, correct, ids, at.Round = loss+l, correct+c, ids[n:], at.Round+uint64(n)
+	}
+	return loss, correct, nil
+}
+
+// wholeLogits writes the logits of samples, in nats.
+func (e *Engine) wholeLogits(p *pass, params []float32, ids []int32, out []float32) error {
+	m, w := e.plan.model, &p.whole
+	e.wholeReady(w, len(ids), 0, false)
+	e.wholeRead(w, params)
+	if err := w.gather(e.set, m.Features, ids, noise.Key{}); err != nil {
+		return err
+	}
+	w.forward(p.k, e.whole, len(ids), 0, nil, nil)
+	for i, z := range w.logits[:len(ids)*m.Classes] {
+		out[i] = float32(float64(z) * (math.Ln2 / models.LogitUnits))
+	}
+	return nil
+}
+
+// wholeCandidates evaluates pairs in parallel. By whole numbers of noise the sums of a candidate are those by the
+// weights and those by the noise, added or subtracted. They are exact, so that the first layer's serve all candidates
+// that see a batch, and a pair. Under other noise a candidate's weights are made.
+func (e *Engine) wholeCandidates(ctx context.Context, t engine.Candidates) error {
+	if err := e.bounds.Candidates(&t); err != nil {
+		return err
+	}
+	e.task++
+	work := pairs(&t)
+	exact := t.Noise.Integer && t.Scale.Rows == 0
+	return e.each(ctx, len(work), func(p *pass, i int) error {
+		v, losses := work[i], [2]int64{}
+		ids, at := batch(&t, v.at)
+		if exact {
+			if err := e.wholePair(p, &t, v, &losses); err != nil {
+				return err
+			}
+		} else {
+			e.spread(p, &t, v, 0, 0)
+			for j := range v.n {
+				loss, _, err := e.wholeScore(p, p.twin.theta[j], ids, at)
+				if err != nil {
+					return err
+				}
+				losses[j] = loss
+			}
+		}
+		for j := range v.n {
+			t.Fitness[v.at+j] = fitness(nats(losses[j]), len(ids))
+		}
+		return nil
+	})
+}
+
+// wholePair adds up the losses of a pair under noise of whole numbers.
+func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int64) error {
+	w, first := &p.whole, &e.whole[0]
+	ids, at := batch(t, v.at)
+	e.wholeReady(w, min(piece, len(ids)), len(ids), true)
+	if w.task != e.task {
+		e.wholeRead(w, flat(t.Theta))
+		w.task, w.ids = e.task, nil
+	}
+	known := same(w.ids, ids) && w.at == at
+	w.ids = nil
+	e.wholeDraw(p.k, w, v.key, t.Sigma)
+	from := at
+	for lo := 0; lo < len(ids); lo += piece {
+		n := min(piece, len(ids)-lo)
+		if err := w.gather(e.set, e.plan.model.Features, ids[lo:lo+n], from); err != nil {
+			return err
+		}
+		from.Round += uint64(n)
+		var base, turn []int32
+		if !first.table {
+			base, turn = w.base[lo*first.nOut:(lo+n)*first.nOut], w.turn
+			if !known {
+				w.products(p.k, first, base, w.values[0], n, w.theta[first.wide])
+			}
+			w.products(p.k, first, turn, w.values[0], n, w.eps[first.wide])
+		}
+		for j := range v.n {
+			_, sign := signed(t.Key, t.Antithetic, t.IDs[v.at+j])
+			w.forward(p.k, e.whole, n, int32(sign), base, turn)
+			l, _ := w.score(e.plan.model, e.set, ids[lo:lo+n])
+			losses[j] += l
+		}
+	}
+	w.ids, w.at = ids, at
+	return nil
+}
+
+// wholeRoom is Room of a model of whole numbers.
+func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
+	m := e.plan.model
+	pairs, scores := w.Candidates, w.Rows*((w.Scores+piece-1)/piece)
+	if w.Antithetic {
+		pairs = (pairs + 1) / 2
+	}
+	wide, most := e.widths()
+	weights := 0
+	for i := range m.Layout.Tensors {
+		rows, stride := rowsOf(&m.Layout.Tensors[i])
+		weights += rows * stride
+	}
+	for i, p := range e.passes {
+		samples, keep := 0, kernel.Room{}
+		if i < scores {
+			samples = min(w.Scores, piece)
+		}
+		if i < pairs {
+			samples = max(samples, min(w.Batch, piece))
+			keep.Line = true
+			if w.Noise.Integer {
+				bytes += int64(weights + 4*(samples*(e.whole[0].nOut+most)+w.Batch*e.whole[0].nOut))
+			} else {
+				bytes += 12 * int64(m.Layout.Params)
+			}
+		}
+		if bytes += fixedBytes; i < pairs || w.Sums > 0 {
+			bytes += e.factorBytes(w.Noise)
+		}
+		if samples > 0 {
+			bytes += int64(weights + m.Features + 3*samples*wide + 4*(2*samples*most+2*most+samples*m.Classes))
+			for _, l := range e.whole {
+				if !l.table {
+					keep = keep.Max(p.k.BytesRoom(samples, l.nOut, min(l.nIn, exactColumns)))
+				}
+			}
+		}
+		if w.Sums > 0 {
+			s, more := e.sumBytes(w, p.lane.Kernels)
+			bytes, keep = bytes+s, keep.Max(more)
+		}
+		bytes += keep.Bytes()
+	}
+	return bytes + sumIDs(w)
+}

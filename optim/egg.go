@@ -1,0 +1,123 @@
+package optim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// EGG trains a model of whole numbers by steps of one.
+var EGG = &Algorithm{
+	Name:  "egg",
+	Title: "EGG",
+	Paper: "Sarkar et al.: Evolution strategies at the hyperscale (EGGROLL, 2025), the recurrent language model in whole numbers (EGG)",
+	Doc: `Every weight is a whole number in [-127, 127], and so is every number on the way to the loss. Ranks 2k and 2k+1 of the
+population share eps_k, whole numbers of deviation 1 that are scaled by sigma and rounded:
+
+    candidate = Whole(theta +- sigma*eps_k);  w_k = the sign of how much better the first of a pair is
+    g = sum_k w_k eps_k;  theta_j <- theta_j + sign(g_j) where |g_j| > threshold*sqrt(n), n = pairs that are not even
+
+By chance alone g_j has the deviation sqrt(n), so that threshold is the z of a test on each weight: 2 lets 5 in a hundred pass
+that have nothing to say, 3 lets 3 in a thousand. Small thresholds take long steps, and high ones are a small learning rate.
+A pair whose fitness is equal, or of which one is missing, has no sign.
+
+The sum is exact in whole numbers, so that no bit depends on a machine, on workers or on the order. Deviations from the source:
+noise is of full rank there, where the source has rank 1; sigma and threshold are numbers in place of shifts and tables of them.
+distribution is that of openai-es: seed and chromosome have equal bits.
+Series: fitness, and moved, the share of the weights that a generation moves.
+Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
+	Needs: Evaluations | Whole,
+	Knobs: []Knob{
+		KnobB.With(256), knobSamples,
+		{Name: "sigma", Label: "σ", Title: "standard deviation", Doc: "standard deviation of the perturbations, in steps of a weight", Min: 0.25, Max: 64, Default: 4, Scale: Log},
+		{Name: "threshold", Title: "threshold", Doc: "standard deviations of chance beyond which a weight steps by one", Max: 10, Default: 1},
+		knobDistribution,
+	},
+	Series: []Series{SeriesFitness, {Name: "moved", Title: "moved", Doc: "share of the weights that a generation moves", Combine: Mean}},
+	Blocks: func(_ Values, l engine.Layout) []Block {
+		return []Block{Params(BlockX, true, EnterCentre, l), Counter(BlockCursor, true)}
+	},
+	Check: func(s Shape) error {
+		switch P := len(s.Roster.Members); {
+		case P%2 == 1:
+			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
+		case P > eggMembers:
+			return fmt.Errorf("sums of signs are exact for at most %d members: take fewer", eggMembers)
+		}
+		return nil
+	},
+	Bytes:   func(s Shape) map[Op]int64 { return s.updateBytes(1) },
+	Program: egg{},
+}
+
+type egg struct{}
+
+func (egg) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	g, moved := e.Scratch(1, e.Layout.Params), make([]float32, 1)
+	pairs, rep, err := eggEstimate(ctx, e, k, round, g)
+	if err != nil {
+		return rep, err
+	}
+	if e.Lead() {
+		rep.Points = append(rep.Points, Point{Member: engine.None, Series: "moved", Late: &moved[0]})
+	}
+	limit := float32(k.Get("threshold") * math.Sqrt(float64(pairs)))
+	return rep, e.Engine.Do(ctx, engine.Nudge{X: e.Block(BlockX), G: g, Limit: limit, Moved: moved})
+}
+
+// eggMembers is the largest population: float32 holds the sum of so many pairs of noise in [-127, 127] exactly.
+const eggMembers = 2 * (1 << 24 / 127)
+
+// eggEstimate writes g = sum_k w_k eps_k, and counts the pairs that are not even.
+func eggEstimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (pairs int, rep Report, err error) {
+	key := e.Rand(noise.Candidate, round, 0)
+	fit, rep, err := try(ctx, e, k, key, eggNoise, e.Block(BlockX), engine.Mat{}, k.F("sigma"), true)
+	if err != nil {
+		return 0, rep, err
+	}
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return 0, rep, err
+	}
+	sum := engine.NoiseSum{Dst: engine.All(g), Noise: eggNoise, Key: key, Antithetic: true}
+	sum.Dst.Lo, sum.Dst.Hi = e.columns(k)
+	for i := 0; i < all.Rows; i += 2 {
+		if w := eggSign(all.F[i], all.F[i+1]); w != 0 {
+			sum.IDs, sum.Weights = append(sum.IDs, Member(i)), append(sum.Weights, w)
+		}
+	}
+	if err := e.Engine.Do(ctx, sum); err != nil {
+		return 0, rep, err
+	}
+	return len(sum.IDs), rep, e.complete(ctx, k, g)
+}
+
+// eggNoise is what perturbs the candidates.
+var eggNoise = engine.Noise{Integer: true}
+
+// eggSign says which of two results is better, if they can be compared.
+func eggSign(a, b float32) float32 {
+	switch {
+	case a > b:
+		return 1
+	case a < b:
+		return -1
+	}
+	return 0
+}
+
+// Noise implements Chooser.
+func (egg) Noise(Values) engine.Noise { return eggNoise }
+
+// Prefer implements Chooser.
+func (egg) Prefer(s Shape, r Rates) []Choice {
+	return s.exactDistribution(len(s.Roster.Members)/2, r)
+}
+
+func (egg) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockX, dst)
+}

@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"brood/models/engine"
+	"brood/models/engine/ram"
+	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/coordinator"
+)
+
+// TestEGGAgainstNaive follows the rule in whole numbers: candidates by rounding, signs, their exact sum, and steps of
+// one where it lies beyond the limit. Not an element may differ, whoever computes the update.
+func TestEGGAgainstNaive(t *testing.T) {
+	const pairs, sigma, threshold = 6, 2.5, 0.75
+	for _, distribution := range []string{"seed", "chromosome"} {
+		r := Rig{Algorithm: "egg", Members: 2 * pairs, Seed: 5}.With("batch", "6").With("sigma", fmt.Sprint(sigma)).
+			With("threshold", fmt.Sprint(threshold)).With("distribution", distribution)
+		toy, step, blocks := r.alone(t)
+		M := toy.Layout().Params
+		theta, ctx, moved := make([]float32, M), context.Background(), 0
+		toy.Init(r.Seed)(0, theta)
+		env := &optim.Env{Seed: r.Seed, Data: toy, Roster: optim.Place(optim.IDs(2*pairs), []int{0})}
+		for round := range uint64(5) {
+			batch := make([]int32, 6)
+			env.SharedBatch(batch, 6*round)
+			sums, uneven := make([]int64, M), 0
+			for k := range uint32(pairs) {
+				v := eggNoiseOf(toy.Layout(), noise.Key{Seed: r.Seed, Purpose: noise.Candidate, Round: round, Member: k})
+				var result [2]float64
+				for way, sign := range []float32{1, -1} {
+					x := engine.NewHost(1, M, engine.F32)
+					for j := range x.F {
+						eps := float32(v[j]) * noise.IntegerScale
+						x.F[j] = theta[j] + sign*float32(engine.Whole(float32(sigma*eps)))
+					}
+					at := noise.Key{Seed: r.Seed, Purpose: noise.Order, Round: 6 * round}
+					e := engine.Evaluate{X: ram.Of(x), Rows: engine.Rows(1), Batches: [][]int32{batch}, Drawn: []noise.Key{at}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
+					if err := toy.Do(ctx, e); err != nil {
+						t.Fatal(err)
+					}
+					result[way] = -e.Loss[0] / 6
+				}
+				if result[0] == result[1] {
+					continue
+				}
+				uneven++
+				for j, n := range v {
+					if result[0] > result[1] {
+						sums[j] += int64(n)
+					} else {
+						sums[j] -= int64(n)
+					}
+				}
+			}
+			if uneven == 0 {
+				t.Fatal("all pairs are even: a poor test")
+			}
+			for j, s := range sums {
+				if z := float64(s) * float64(noise.IntegerScale) / math.Sqrt(float64(uneven)); math.Abs(z) > threshold {
+					theta[j] += float32(math.Copysign(1, z))
+					moved++
+				}
+			}
+			step(round + 1)
+		}
+		if got := blocks()["x/shared"].F; !slices.Equal(got, theta) || moved < M {
+			t.Errorf("%s: %v after %d steps, want %v", distribution, got, moved, theta)
+		}
+	}
+}
+
+// eggNoiseOf is the whole numbers of noise of a key, element by element as engine.Noise addresses them.
+func eggNoiseOf(l engine.Layout, key noise.Key) []int8 {
+	out := make([]int8, l.Params)
+	for i, t := range l.Tensors {
+		key.Stream = uint32(i)
+		s, wide := key.Schedule(), (t.Cols+noise.Tile-1)/noise.Tile
+		for e := range t.Len {
+			var tile [noise.Tile]int8
+			s.Integers(&tile, key, uint32(e/t.Cols*wide+e%t.Cols/noise.Tile))
+			out[t.Lo+e] = tile[e%t.Cols%noise.Tile]
+		}
+	}
+	return out
+}
+
+// TestEGGRefuses: what egg cannot train, and what cannot train a model of whole numbers, is said.
+func TestEGGRefuses(t *testing.T) {
+	for _, c := range []struct {
+		algorithm string
+		whole     bool
+		members   int
+		want      string
+	}{
+		{"egg", false, 4, `egg trains a model of whole numbers: choose one with arithmetic = "int8", such as mlp-int8, or another algorithm`},
+		{"dp-sgd", true, 4, "dp-sgd needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, or a model of floats"},
+		{"egg", true, 3, "antithetic pairs need an even population: give members a multiple of 2"},
+		{"egg", true, 300000, "sums of signs are exact for at most 264208 members: take fewer"},
+		{"egg", true, 4, ""},
+		{"openai-es", true, 4, ""},
+	} {
+		a, err := catalog.Lookup(c.algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := optim.Shape{Roster: optim.Place(optim.IDs(c.members), []int{0}), Layout: engine.Layout{Whole: c.whole}, K: a.Defaults()}
+		got := ""
+		if err := coordinator.Admits(a, s); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s, whole %v, %d members: %q, want %q", c.algorithm, c.whole, c.members, got, c.want)
+		}
+	}
+}
