@@ -91,9 +91,6 @@ func (r Reading) context() int {
 	return max(1, r.Context)
 }
 
-// testBytes is how many bytes at the end of a text are for testing where nobody says so.
-func testBytes(n int) int { return max(1, held(n, testShare)) }
-
 // openText reads a person's text.
 func (r Reading) openText(path string) (*Set, error) {
 	if err := r.plain(path); err != nil {
