@@ -15,10 +15,10 @@ var EGG = &Algorithm{
 	Name:  "egg",
 	Title: "EGG",
 	Paper: "Sarkar et al.: Evolution strategies at the hyperscale (EGGROLL, 2025), the recurrent language model in whole numbers (EGG)",
-	Doc: `Every weight is a whole number in [-127, 127], and so is every number on the way to the loss. Ranks 2k and 2k+1 of the
-population share eps_k, whole numbers of deviation 1 that are scaled by sigma and rounded:
+	Doc: `Every weight is a whole number in [-127, 127], and so is, within its own bounds, every number on the way to the loss. Ranks 2k
+and 2k+1 of the population share eps_k, noise of deviation 1 that is scaled by sigma and rounded:
 
-    candidate = Whole(theta +- sigma*eps_k);  w_k = the sign of how much better the first of a pair is
+    candidate = theta +- Whole(sigma*eps_k), without a bound;  w_k = the sign of how much better the first of a pair is
     g = sum_k w_k eps_k;  theta_j <- theta_j + sign(g_j) where |g_j| > threshold*sqrt(n), n = pairs that are not even
 
 By chance alone g_j has the deviation sqrt(n), so that threshold is the z of a test on each weight: 2 lets 5 in a hundred pass
@@ -37,7 +37,7 @@ Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
 		{Name: "threshold", Title: "threshold", Doc: "standard deviations of chance beyond which a weight steps by one", Max: 10, Default: 1},
 		knobDistribution,
 	},
-	Series: []Series{SeriesFitness, {Name: "moved", Title: "moved", Doc: "share of the weights that a generation moves", Combine: Mean}},
+	Series: []Series{SeriesFitness, {Name: "moved", Title: "moved", Doc: "share of the weights whose sum is beyond the threshold; those at 127 or -127 stay there", Combine: Mean}},
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, true, EnterCentre, l), Counter(BlockCursor, true)}
 	},

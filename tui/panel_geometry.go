@@ -220,14 +220,14 @@ func (p *places) line(m *model) tea.Cmd {
 
 func (p *places) ask(m *model, want geometry.Wanted) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.reading.ctx)
-	now, gen := &measuring{at: want.At, cancel: cancel}, m.feed.gen
+	now := &measuring{at: want.At, cancel: cancel}
 	p.now = now
 	lib, dir := m.opt.Library.(Geometer), m.opt.Session
 	return m.task(func() tea.Msg {
 		defer cancel()
 		got, err := lib.Geometry(ctx, dir, want, now.done.Store)
 		return reply(func(m *model) tea.Cmd {
-			if gen != m.feed.gen || p.now != now { // another run is shown, or it was given up
+			if p.now != now { // another run is shown, or it was given up
 				return nil
 			}
 			p.now = nil

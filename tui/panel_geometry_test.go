@@ -84,6 +84,11 @@ func TestGeometryIsAskedFor(t *testing.T) {
 		t.Errorf("asked for %v, want %v", *asked, want)
 	}
 	d.shows("round 100 ─")
+	d.Update(keyMsg("enter"))
+	ask := d.last
+	d.feed.gen++ // as a seek does, while it is on its way
+	d.deliver(ask())
+	d.hides("measuring")
 }
 
 func TestGeometryScreens(t *testing.T) {

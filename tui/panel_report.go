@@ -155,17 +155,20 @@ func (e *exam) ask(m *model) tea.Cmd {
 		m.replay.Pause(true)
 	}
 	if m.cursor.on || m.replay != nil {
-		at = m.here()
+		if at = m.here(); at == 0 {
+			m.say(cell.Warn, "nothing is trained before the first round: go to a later one")
+			return nil
+		}
 	}
 	ctx, cancel := context.WithCancel(m.reading.ctx)
-	now, gen := &measuring{at: at, cancel: cancel}, m.feed.gen
+	now := &measuring{at: at, cancel: cancel}
 	e.now = now
 	lib, dir := m.opt.Library.(Examiner), m.opt.Session
 	return m.task(func() tea.Msg {
 		defer cancel()
 		got, err := lib.Examine(ctx, dir, at, now.done.Store)
 		return reply(func(m *model) tea.Cmd {
-			if gen != m.feed.gen || e.now != now { // another run is shown, or it was given up
+			if e.now != now { // another run is shown, or it was given up
 				return nil
 			}
 			e.now = nil

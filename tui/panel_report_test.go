@@ -56,6 +56,15 @@ func TestExamIsAskedFor(t *testing.T) {
 		if len(asked) != 2 || asked[0] != 0 || asked[1] == 0 {
 			t.Errorf("asked about the rounds %v", asked)
 		}
+		// the answer comes in, wherever one has looked meanwhile
+		d.Update(keyMsg("enter"))
+		ask := d.last
+		d.feed.gen++ // as a seek does
+		d.deliver(ask())
+		d.hides("asking")
+		if len(asked) != 3 {
+			t.Errorf("asked about the rounds %v", asked)
+		}
 		fault = errors.New("the disk is gone")
 		d.press("enter")
 		d.shows("the disk is gone", "calibration error 10.00 %") // what was found stays

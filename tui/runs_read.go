@@ -29,6 +29,7 @@ const (
 	sumMost   = 512
 	agedAfter = 5 * time.Second // of a summary in view
 	patience  = 20              // what takes so long is done again after so many times as long
+	linkWait  = time.Minute     // another machine that failed is asked again
 )
 
 // poll asks for what the screen lacks while it is shown.
@@ -205,8 +206,14 @@ func (r *runs) curves(m *model) tea.Cmd {
 			continue
 		}
 		h := r.overlay.held[e.Dir]
-		if h != nil && (h.bytes == e.Bytes || now.Sub(h.at) < patience*h.took) {
-			continue
+		if h != nil {
+			again, wait := h.bytes != e.Bytes, patience*h.took
+			if e.Host != "" && h.err != nil { // a link fails without the run changing
+				again, wait = true, max(wait, linkWait)
+			}
+			if !again || now.Sub(h.at) < wait {
+				continue
+			}
 		}
 		r.reader.curving = true
 		lib, clock := m.opt.Library, m.opt.Clock

@@ -66,15 +66,20 @@ func (m *model) zoom(in bool) tea.Cmd {
 	if in {
 		width /= 4
 	}
-	if !in && float64(to)-width <= float64(m.spot(first)) {
+	least, most := m.footOf(first, end)
+	if !in && width >= float64(most-least) {
 		return m.wholeRun()
 	}
-	span := hi - min(hi, m.roundAt(float64(to)-width))
+	left, right := float64(to)-width, hi
+	if left < float64(least) { // what is missing on this side comes on the other
+		left, right = float64(least), min(end, max(hi, m.roundAt(float64(least)+width)))
+	}
+	span := right - min(right, m.roundAt(left))
 	if in && (span < m.finest() || span == hi-lo) {
 		m.say(cell.Warn, fmt.Sprintf("this is as near as it goes: %d rounds", hi-lo))
 		return nil
 	}
-	m.window = window{span: span, right: hi}
+	m.window = window{span: span, right: right}
 	m.touch(end)
 	return nil
 }

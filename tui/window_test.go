@@ -30,6 +30,8 @@ func TestZoomAndPan(t *testing.T) {
 		{"+ + H L", 301, 401, "last 100 rounds"},
 		{"+ + L shift+right", 301, 401, "last 100 rounds"},
 		{"+ + H H H H H H H H H H H H H H H H", 1, 101, "rounds 1–100"},
+		{"+ + H H H H H H H H H H H H H H H H -", 1, 201, "rounds 1–200"},
+		{"+ + + H H H H H H H H H H H H H H H H H H H H H H H H H H L -", 1, 101, "rounds 1–100"},
 		{"+ -", 1, 401, "· round ─"},
 		{"+ + H 0", 1, 401, "· round ─"},
 		{"-", 1, 401, "· round ─"},

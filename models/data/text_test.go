@@ -225,10 +225,27 @@ func TestFolderOfTexts(t *testing.T) {
 	if a, err := (Reading{Form: &form}).Ask(filepath.Join(dir, "parts")); err != nil || len(a.IDs) != 400-4 {
 		t.Errorf("asked about the folder, not about its test: %v", err)
 	}
-	for _, name := range []string{"pictures", "books/none", "parts/train/none"} {
+	put("lists/train.txt", []byte("rose/1.png 0"))
+	put("lists/test.txt", []byte("rose/2.png 0"))
+	put("lists/train/rose/1.png", nil)
+	put("lists/test/rose/2.png", nil)
+	put("tables/train.csv", nil)
+	put("tables/train.txt", text)
+	put("tables/test.txt", text)
+	for _, name := range []string{"pictures", "lists", "tables", "books/none", "parts/train/none"} {
 		if IsText(filepath.Join(dir, name)) {
 			t.Errorf("%s is taken for a text", name)
 		}
+	}
+	put("capitals/Train.txt", text[:2600])
+	put("capitals/TEST.txt", text[2600:])
+	if c, err := r.Load(filepath.Join(dir, "capitals")); err != nil || c.Digest() != s.Digest() {
+		t.Errorf("Train.txt and TEST.txt: %v", err)
+	}
+	put("none/train.txt", text)
+	put("none/test.txt", nil)
+	if _, err := r.Load(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "test.txt is empty") {
+		t.Errorf("nothing to test on: %v", err)
 	}
 	put("long/train.txt", make([]byte, 20))
 	put("long/test.txt", make([]byte, 5))

@@ -44,20 +44,29 @@ func textsIn(dir string) (paths []string) {
 	return paths
 }
 
-// halves are the texts of a folder that are called train and test, each a file or a folder; empty without one.
+// halves are the texts of a folder that are called train and test, each a file or a folder; empty where there is none,
+// or where the folder holds something that is no text.
 func halves(dir string) (train, test string) {
-	find := func(name string) string {
-		for _, path := range []string{filepath.Join(dir, name+".txt"), filepath.Join(dir, name+".txt.gz")} {
-			if info, err := os.Stat(path); err == nil && !info.IsDir() {
-				return path
-			}
-		}
-		if path := filepath.Join(dir, name); textsIn(path) != nil {
-			return path
-		}
-		return ""
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", ""
 	}
-	return find("train"), find("test")
+	for _, e := range entries {
+		name, path := strings.ToLower(e.Name()), filepath.Join(dir, e.Name())
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		if e.IsDir() && textsIn(path) == nil || !e.IsDir() && !isTextFile(name) {
+			return "", ""
+		}
+		switch strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".txt") {
+		case "train":
+			train = path
+		case "test":
+			test = path
+		}
+	}
+	return train, test
 }
 
 // readText reads a text, and how many bytes at its end are for testing: those of test where a folder has train and
@@ -71,6 +80,11 @@ func readText(path string) (text []byte, tests int, err error) {
 		last, err := joinFiles(path, second)
 		if err != nil {
 			return nil, 0, err
+		}
+		for half, n := range map[string]int{first: len(text), second: len(last)} {
+			if n == 0 {
+				return nil, 0, fmt.Errorf("%s is empty: give it some text, or take train and test out of %s", half, path)
+			}
 		}
 		if text = append(text, last...); len(text) > maxBytes {
 			return nil, 0, tooLong(path)

@@ -29,21 +29,19 @@ func MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, prog
 
 // MeasureGeometry is [MeasureGeometry] for a session of this graph.
 func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit)) (*geometry.Geometry, error) {
-	j, h, err := o.past(dir, want.At)
+	at, err := want.At, error(nil)
+	if at == 0 {
+		if at, err = Checkpointed(dir); err != nil {
+			return nil, err
+		}
+	}
+	j, h, err := o.past(dir, at)
 	if err != nil {
 		return nil, err
 	}
 	name := filepath.Base(dir)
 	if j.bare() {
 		return nil, fmt.Errorf("%s trained no model: its members have no place", name)
-	}
-	at := want.At
-	if cp := h.saved(); at == 0 && cp != nil {
-		at = cp.Round
-		if h, err = read(dir, at); err != nil {
-			return nil, err
-		}
-		h.nearest(dir)
 	}
 	w, _, err := walk(ctx, j, dir, at, h, nil, want.Threads, progress)
 	if err != nil {

@@ -128,6 +128,18 @@ func (h *history) nearest(dir string) {
 	}
 }
 
+// Checkpointed is the round of the newest checkpoint of a session that is whole, 0 without one.
+func Checkpointed(dir string) (uint64, error) {
+	h, err := read(dir, 0)
+	if err != nil {
+		return 0, err
+	}
+	if h.nearest(dir); h.saved() == nil {
+		return 0, nil
+	}
+	return h.saved().Round, nil
+}
+
 // there says whether the files of a checkpoint are as the log says.
 func there(dir string, cp *event.Checkpoint) bool {
 	_, err := (&Files{Dir: dir}).Load(*cp, func(string) bool { return false })

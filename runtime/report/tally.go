@@ -158,7 +158,7 @@ func (t *Tally) calibration() (c Calibration) {
 		x := Bin{From: float64(i) / CalibrationBins, To: float64(i+1) / CalibrationBins, Samples: int64(b.n)}
 		if b.n > 0 {
 			x.Confidence, x.Right = b.confidence/b.n, b.right/b.n
-			c.Error += b.n / all * math.Abs(x.Right-x.Confidence)
+			c.Error += float64(b.n / all * math.Abs(x.Right-x.Confidence))
 		}
 		c.Bins = append(c.Bins, x)
 	}

@@ -189,7 +189,7 @@ func describeClasses(w io.Writer, d *data.Set) {
 	}
 	if d.Classes > tableClasses {
 		slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(counts[0][a], counts[0][b]) })
-		classes = classes[:fewestClasses]
+		classes = classes[:20]
 		fmt.Fprintf(w, "the classes with the fewest samples:\n")
 	}
 	for _, c := range classes {

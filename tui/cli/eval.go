@@ -15,7 +15,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
-	"brood/runtime/session"
 	"brood/tui"
 )
 
@@ -23,7 +22,7 @@ func evalCommand(s streams) *cobra.Command {
 	var model, set, split, rename string
 	var threads int
 	var at uint64
-	var asJSON bool
+	var asJSON, ascii bool
 	c := &cobra.Command{Use: "eval FILE.safetensors|SESSION", Short: "Score a trained model on the samples of a data set",
 		Long: "Score a trained model on the samples of a data set, without dropout: its error and loss, precision, recall and F1 of each class, which classes\nit takes for which, and how far its probabilities can be trusted (expected calibration error); of a regression RMSE, MAE and R2. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both. Of a session it is the model of its newest checkpoint, or of the round that --at names.",
 		Args: exactly("a FILE or SESSION"),
@@ -90,7 +89,7 @@ func evalCommand(s streams) *cobra.Command {
 				fmt.Fprintf(s.out, "  MAE          %.6g\n", report.Outputs[0].MAE)
 			}
 			if report != nil {
-				fmt.Fprint(s.out, tui.ReportText(report, lineWidth(s), false))
+				fmt.Fprint(s.out, tui.ReportText(report, lineWidth(s), ascii))
 			}
 			return nil
 		}}
@@ -101,6 +100,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
 	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	threadsFlag(fl, &threads)
+	fl.BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }
@@ -108,11 +108,11 @@ func evalCommand(s streams) *cobra.Command {
 // opened is the model in a file, or that of a session.
 func opened(c *cobra.Command, what, model, rename string, at uint64, threads int) (*host.Trained, error) {
 	if strings.HasSuffix(what, ".safetensors") || !isSession(what) {
-		if c.Flags().Changed("at") {
-			return nil, usage("--at is of a session, and %s is none", what)
-		}
-		if _, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") {
+		if info, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") || err == nil && info.IsDir() {
 			return nil, fmt.Errorf("%s is neither a file nor a session: `brood sessions` lists those that there are", what)
+		}
+		if c.Flags().Changed("at") {
+			return nil, usage("--at is of a session, and %s is a file", what)
 		}
 		return host.OpenRenamed(what, model, rename)
 	}
@@ -125,8 +125,11 @@ func opened(c *cobra.Command, what, model, rename string, at uint64, threads int
 	if err != nil {
 		return nil, err
 	}
+	if c.Flags().Changed("at") && at == 0 {
+		return nil, usage("--at 0: give a round of 1 or more")
+	}
 	if at == 0 {
-		if at, err = newest(dir); err != nil {
+		if at, err = host.Checkpointed(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -140,13 +143,4 @@ func isSession(what string) bool {
 	}
 	_, err := resolve(what)
 	return err == nil
-}
-
-// newest is the round of the newest checkpoint, 0 without one.
-func newest(dir string) (at uint64, err error) {
-	rounds, err := session.Checkpoints(dir)
-	for _, round := range rounds {
-		at = max(at, round)
-	}
-	return at, err
 }

@@ -2,12 +2,9 @@ package cli
 
 import "brood/runtime/report"
 
-// tableClasses have a matrix in JSON; of more it has the pairs that occur, `brood predict` the likeliest classes alone,
-// and `brood data info` the fewestClasses with the fewest samples.
-const (
-	tableClasses  = 256
-	fewestClasses = 20
-)
+// tableClasses have a matrix in JSON; of more it has the pairs that occur, and `brood predict` the likeliest classes
+// alone.
+const tableClasses = 256
 
 // reportInto adds the figures of a report to a line of JSON.
 func reportInto(line map[string]any, r *report.Report) {

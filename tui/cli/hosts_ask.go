@@ -230,7 +230,7 @@ func (l hostLine) told(ctx context.Context, read func(io.Reader) error, words ..
 	case ended == nil || errors.Is(ended, exec.ErrWaitDelay): // a helper of ssh may keep its errors open
 		return err
 	case slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "unknown flag") }):
-		return errors.New("its brood is an older one, which tells nobody of its runs")
+		return errors.New("its brood is an older one, which does not tell that")
 	case len(lines) > 0:
 		return errors.New(strings.TrimSuffix(wire.CleanText(lines[len(lines)-1]), "."))
 	}

@@ -265,13 +265,16 @@ func (l *shelf) Examine(ctx context.Context, dir string, at uint64, told func(ro
 		return nil, err
 	}
 	if at == 0 {
-		if at, err = newest(dir); err != nil {
+		if at, err = host.Checkpointed(dir); err != nil {
 			return nil, err
 		}
 	}
 	t, err := own.Export(ctx, dir, at, 0, func(k event.Commit) { told(k.To) })
 	if err != nil {
 		return nil, err
+	}
+	if t.Net.Classes == 0 && !t.Net.Regression() {
+		return nil, fmt.Errorf("the model %s predicts nothing that could be wrong", t.Net.Name)
 	}
 	set, err := t.Load(t.Data)
 	if err != nil {

@@ -133,7 +133,11 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	defer func() {
-		d.part("the run is over")
+		if err != nil {
+			d.part(err.Error())
+		} else {
+			d.part("the run is over")
+		}
 		err = errors.Join(err, d.Close())
 	}()
 	p, err := f.run.prepare(c.Context(), c, preset)
