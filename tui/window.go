@@ -67,7 +67,7 @@ func (m *model) zoom(in bool) tea.Cmd {
 		width /= 4
 	}
 	least, most := m.footOf(first, end)
-	if !in && width >= float64(most-least) {
+	if !in && width >= 0.9*float64(most-least) { // half of it, in whole rounds, may have been less than a half
 		return m.wholeRun()
 	}
 	left, right := float64(to)-width, hi
