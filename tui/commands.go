@@ -37,7 +37,7 @@ func runCommands() []command {
 		return func(m *model, _ []string) (tea.Cmd, error) { return m.send(c), nil }
 	}
 	return []command{
-		{name: "set", args: "KNOB=VALUE", title: "set a knob to a value or schedule", live: true, complete: completeSet, do: doSet},
+		{name: "set", args: "KNOB=VALUE", title: "set a knob, or several, to a value or schedule", live: true, complete: completeSet, do: doSet},
 		{name: "members", args: "N", title: "change the population size", live: true, do: doMembers},
 		{name: "swap", args: "ALGORITHM", title: "go on with another algorithm", live: true, complete: completeAlgorithm, do: doSwap},
 		{name: "pause", title: "pause training", live: true, do: none(event.Command{Action: event.Pause})},
@@ -103,6 +103,12 @@ func completeScreen(m *model, _ []string) (out []string) {
 
 // doSet takes NAME VALUE, and NAME=VALUE as brood set does.
 func doSet(m *model, args []string) (tea.Cmd, error) {
+	if strings.Contains(args[0], "=") && len(args) > 1 {
+		return setSeveral(m, args)
+	}
+	if len(args) > 2 {
+		return nil, fmt.Errorf("set: %q is one too many: write set KNOB=VALUE, several with blanks between them", args[2])
+	}
 	if name, value, ok := strings.Cut(args[0], "="); ok {
 		if bare := strings.TrimRight(name, "+-"); bare != name { // eta+=0.1
 			name, value = bare, name[len(bare):]+"="+value
@@ -127,6 +133,35 @@ func doSet(m *model, args []string) (tea.Cmd, error) {
 		return m.send(event.Command{Set: []event.Setting{{Knob: k.Name, Expr: x}}}), nil
 	}
 	return m.send(event.Command{Set: []event.Setting{{Knob: args[0], Expr: expr}}}), nil
+}
+
+// setSeveral sends knobs in one command, so that all are in force from one round on.
+func setSeveral(m *model, args []string) (tea.Cmd, error) {
+	var c event.Command
+	for _, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if bare := strings.TrimRight(name, "+-"); bare != name {
+			name, value = bare, name[len(bare):]+"="+value
+		}
+		if !ok || name == "" || value == "" {
+			return nil, fmt.Errorf("set: %q is no KNOB=VALUE: write one for each knob, such as set eta=0.05 momentum=0.5", arg)
+		}
+		if name == view.MembersKnob {
+			return nil, errors.New("set: change members by itself, with members N")
+		}
+		for _, k := range m.allKnobs() {
+			if k.Name != name {
+				continue
+			}
+			x, err := m.rail.evaluate(m, k, value)
+			if err != nil {
+				return nil, err
+			}
+			value = x
+		}
+		c.Set = append(c.Set, event.Setting{Knob: name, Expr: value})
+	}
+	return m.send(c), nil
 }
 
 func doMembers(m *model, args []string) (tea.Cmd, error) {

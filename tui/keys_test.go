@@ -162,6 +162,9 @@ func TestCommands(t *testing.T) {
 		check func(*desk) bool
 	}{
 		{"set eta 0.2", func(d *desk) bool { return d.sent[0].Set[0] == event.Setting{Knob: "eta", Expr: "0.2"} }},
+		{"set eta=0.2 alpha=*0.5", func(d *desk) bool {
+			return len(d.sent) == 1 && len(d.sent[0].Set) == 2 && d.sent[0].Set[0].Expr == "0.2" && d.sent[0].Set[1].Knob == "alpha" && d.sent[0].Set[1].Expr != "*0.5"
+		}},
 		{"set eta *0.5", func(d *desk) bool { return d.sent[0].Set[0].Expr == "0.05" }},
 		{"set members 9", func(d *desk) bool { return d.sent[0].Members == 9 }},
 		{"members 9", func(d *desk) bool { return d.sent[0].Members == 9 }},
@@ -181,7 +184,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q: prompt %v, sent %+v", c.text, d.prompt, d.sent)
 		}
 	}
-	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 0": "choose one of"} {
+	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "set eta 0.1 0.2": "one too many", "set eta=1 momentum": "is no KNOB=VALUE", "set eta=1 members=3": "change members by itself", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 0": "choose one of"} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) {
 			t.Errorf("%q: %+v, want a sentence with %q", text, d.prompt, want)

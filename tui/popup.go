@@ -49,7 +49,10 @@ func helpGroups(m *model) (out []helpGroup) {
 	own := func(group string, here bool) {
 		put(group, slices.DeleteFunc(extraKeys(), func(b binding) bool { return b.group != group }), here)
 	}
-	lead := m.panel(m.screens()[m.screen].lead).group
+	lead := m.panel(m.focus).group
+	if lead == "" {
+		lead = m.panel(m.screens()[m.screen].lead).group
+	}
 	own(looking, true)
 	own(running, false)
 	for i, p := range m.panels {

@@ -39,6 +39,17 @@ func share(x float64) string {
 	return fmt.Sprintf("%.3f", x)
 }
 
+// classColumns are the figures of a class.
+var classColumns = []struct {
+	name string
+	of   func(report.ClassScore) string
+}{
+	{"precision", func(c report.ClassScore) string { return share(c.Precision) }},
+	{"recall", func(c report.ClassScore) string { return share(c.Recall) }},
+	{"F1", func(c report.ClassScore) string { return share(c.F1) }},
+	{"samples", func(c report.ClassScore) string { return round(uint64(c.Samples)) }},
+}
+
 // drawClasses is a line for each class, those of the lowest F1 where not all have room, and their means.
 func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 	if x.Outputs != nil {
@@ -53,23 +64,28 @@ func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 	if rows := max(1, r.H-1-len(means)); len(classes) > rows {
 		classes = slices.DeleteFunc(classes, func(c report.ClassScore) bool { return math.IsNaN(c.F1) }) // which do not occur
 		slices.SortStableFunc(classes, func(a, b report.ClassScore) int { return cmp.Compare(a.F1, b.F1) })
-		classes, head = classes[:min(len(classes), rows)], "lowest F1"
+		head = fmt.Sprintf("lowest of %d", len(classes))
+		classes = classes[:min(len(classes), rows)]
 	}
 	name := len(head)
 	for _, c := range append(classes, means...) {
 		name = max(name, min(24, cell.Width(c.Name)))
 	}
 	const figure = 10
-	columns := []string{"precision", "recall", "F1", "samples"}
+	name = max(1, min(name, r.W-3-figure))
+	columns := classColumns // where they have no room F1 stays, and what stands beside it
+	if n := max(1, (r.W-3-name)/figure); n < len(columns) {
+		columns = columns[3-n : 3]
+	}
 	at := func(i int) int { return r.X + 2 + name + (i+1)*figure }
 	g.Text(r.X+1, r.Y, name, cell.Faint, head)
 	for i, c := range columns {
-		g.Right(at(i), r.Y, figure, cell.Faint, c)
+		g.Right(at(i), r.Y, figure, cell.Faint, c.name)
 	}
 	row := func(y int, role, bar cell.Role, c report.ClassScore) {
 		g.Text(r.X+1, y, name, role, c.Name)
-		for i, v := range []string{share(c.Precision), share(c.Recall), share(c.F1), round(uint64(c.Samples))} {
-			g.Right(at(i), y, figure, role, v)
+		for i, column := range columns {
+			g.Right(at(i), y, figure, role, column.of(c))
 		}
 		if from := at(len(columns)-1) + 2; r.X+r.W-from > 4 && c.F1 == c.F1 {
 			chart.Bar(g, from, y, min(40, r.X+r.W-from-1), c.F1, bar)
@@ -209,9 +225,18 @@ func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
 	if w > 4 {
 		g.Text(from, r.Y+1, w, cell.Faint, right+", claimed |")
 	}
-	y := r.Y + 2
+	y, skip := r.Y+2, 0
+	if over := bins(x) - max(0, r.H-2); over > 0 { // those of low probability go, and a line for the word
+		skip = over + 1
+		g.Text(r.X+1, y, r.W-2, cell.Faint, fmt.Sprintf("%d bins below have no room", skip))
+		y++
+	}
 	for _, b := range x.Calibration.Bins {
-		if b.Samples == 0 || y >= r.Y+r.H {
+		if b.Samples == 0 {
+			continue
+		}
+		if skip > 0 {
+			skip--
 			continue
 		}
 		g.Text(r.X+1, y, name, cell.Plain, fmt.Sprintf("%.2f to %.2f", b.From, b.To))

@@ -66,6 +66,8 @@ func axisCommand() command {
 			switch {
 			case err != nil:
 				return nil, err
+			case m.opt.Source == nil:
+				return nil, errors.New(noRun)
 			case a != axis.Rounds && !m.reached(a):
 				return nil, fmt.Errorf("the run has come to no %s yet: its charts stay over %ss", a, m.over())
 			}

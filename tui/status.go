@@ -285,7 +285,7 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 // next says in so many cells what may be done with a run that has ended while somebody looked; "" where that is not
 // what is seen.
 func (m *model) next(width int) string {
-	if m.replay != nil || !m.live.Over() || m.filters.typing != nil || m.typing() != nil {
+	if m.panel(m.focus).hints != nil || m.replay != nil || !m.live.Over() || m.filters.typing != nil || m.typing() != nil {
 		return ""
 	}
 	lines := []string{"it has ended: brood export, brood fork, brood compare, brood run --resume", "it has ended: brood export, fork, compare"}

@@ -128,14 +128,15 @@ func (h *history) nearest(dir string) {
 	}
 }
 
-// Checkpointed is the round of the newest checkpoint of a session that is whole, 0 without one.
+// Checkpointed is the round of the newest checkpoint of a session that is whole. Without one it is that of the last
+// commit, so that a run that goes on is not followed.
 func Checkpointed(dir string) (uint64, error) {
 	h, err := read(dir, 0)
 	if err != nil {
 		return 0, err
 	}
 	if h.nearest(dir); h.saved() == nil {
-		return 0, nil
+		return h.end(), nil
 	}
 	return h.saved().Round, nil
 }

@@ -81,6 +81,7 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 		form := j.Samples.Form()
 		t.Read.Form = &form
 	}
+	t.reads()
 	if stats.Rows > 0 {
 		t.Stats = slices.Clone(stats.Row(0))
 	}
@@ -180,12 +181,8 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	if t.Net, err = models.FromSource(model, []byte(t.Spec)); err != nil {
 		return nil, err
 	}
-	t.Read.Context = t.Net.Context()
-	if t.Net.Regression() {
-		t.Read.Outputs = t.Net.Outputs
-	}
+	t.reads()
 	if t.Net.MultiLabel() {
-		t.Read.Outputs, t.Read.MultiLabel = t.Net.Outputs, true
 		if f := t.Read.Form; f != nil && len(f.Classes) != t.Net.Classes {
 			return nil, fmt.Errorf("%s has %d classes as its metadata have it, and model %s %d: name the model that it was trained as", path, len(f.Classes), t.Net.Name, t.Net.Classes)
 		}
@@ -206,6 +203,14 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	}
 	t.Stats, err = file.take(t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats, false)
 	return t, err
+}
+
+// reads has data read as the model takes them.
+func (t *Trained) reads() {
+	t.Read.Context = t.Net.Context()
+	if t.Net.Regression() || t.Net.MultiLabel() {
+		t.Read.Outputs, t.Read.MultiLabel = t.Net.Outputs, t.Net.MultiLabel()
+	}
 }
 
 // Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never
