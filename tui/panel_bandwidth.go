@@ -149,7 +149,11 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	if m.running() { // else nothing is sent now
 		g.Right(r.X+r.W, r.Y, w, cell.Plain, size(m.shown.Rates.Bytes)+what)
 	}
-	total := "total " + size(float64(l.Total().Sent))
+	total := "total "
+	if m.cursor.on { // what is above is of its round
+		total = "total of all rounds "
+	}
+	total += size(float64(l.Total().Sent))
 	if a := evaluation(l); a > 0 {
 		total += ", evaluation " + size(float64(a))
 	}

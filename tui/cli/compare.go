@@ -26,6 +26,7 @@ const comparePoints = 1000
 
 func compareCommand(s streams) *cobra.Command {
 	var by, series string
+	var plain bool
 	c := &cobra.Command{Use: "compare SESSION...", Short: "Lay recorded runs side by side: what was set, what came of it, and a curve of each",
 		Long: "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it. Seconds and bytes of a fork are\ncounted from its parent's start where the parent is among the runs; else from the fork on, and are no best. Nobody is best by seconds\nand bytes where the runs did not do the same work, nor met the same target.",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -35,9 +36,13 @@ func compareCommand(s streams) *cobra.Command {
 			return nil
 		}}
 	asJSON := jsonFlag(c)
+	c.Flags().BoolVar(&plain, "plain", false, "lines of text, as without any flag")
 	c.Flags().StringVar(&by, "by", "round", "axis of the curves: round, step, sample, epoch, byte or second")
 	c.Flags().StringVar(&series, "series", "", "series that the curves are of (default: what all runs were tested by, where they were twice, else loss)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if plain && *asJSON {
+			return usage("--plain and --json exclude each other")
+		}
 		over, err := axis.Parse(by)
 		if err != nil {
 			return err
