@@ -151,7 +151,7 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	}
 	total := "total "
 	if m.cursor.on { // what is above is of its round
-		total = "total of all rounds "
+		total = "all rounds "
 	}
 	total += size(float64(l.Total().Sent))
 	if a := evaluation(l); a > 0 {
