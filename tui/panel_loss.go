@@ -87,7 +87,8 @@ func (m *model) waiting(what string) string {
 	return what + " appears with the first rounds"
 }
 
-// marks are those of the chart's axis. An edit's begins with the name of its knob, which the axis labels as screens do.
+// marks are those of the chart's axis. An edit's begins with the name of its knob, which the axis labels as screens do,
+// and ends with who made it, if it was somebody else, and why.
 func (m *model) marks() (out []chart.Mark) {
 	for _, k := range m.shown.Marks {
 		role := cell.Marks
@@ -96,11 +97,27 @@ func (m *model) marks() (out []chart.Mark) {
 		}
 		text := k.Text
 		if name, rest, edit := strings.Cut(text, " "); edit {
-			text = m.labelOf(name) + " " + rest
+			text = m.labelOf(name) + " " + rest + m.editor(k.Round, name)
 		}
 		out = append(out, chart.Mark{Round: k.Round, Text: text, Role: role})
 	}
 	return append(out, m.noteMarks()...)
+}
+
+// editor is who else turned a knob to what it is from a round on, and why, with a blank before it; "" of edits that
+// the person at the keys made without a reason.
+func (m *model) editor(at uint64, knob string) string {
+	for i := len(m.shown.Edits) - 1; i >= 0; i-- {
+		e := m.shown.Edits[i]
+		if e.First() != at || e.Knob != knob || e.Given() {
+			continue
+		}
+		if e.By == m.opt.By && e.Why == "" {
+			return ""
+		}
+		return " " + e.Whose()
+	}
+	return ""
 }
 
 func drawLoss(m *model, g *cell.Grid, r cell.Rect) {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 
 	"brood/optim"
@@ -36,4 +37,22 @@ func TestOnlyLossesAreDrawnAsLoss(t *testing.T) {
 			d.shows("▸ diversity", "all 3")
 		}
 	}
+}
+
+// A chart says who else turned a knob, and why; of one's own turns only what they are.
+func TestMarksNameTheEditor(t *testing.T) {
+	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
+	for _, e := range []event.Edit{{At: 120, Knob: "ell", Expr: "10", By: "ann"}, {At: 200, Knob: "eta", Expr: "0.05", By: "tuner", Why: "the loss is flat"}} {
+		e.Algorithm, e.ID = "sample", e.At
+		d.apply(event.Record{Edit: &e})
+	}
+	var texts []string
+	for _, k := range d.model.marks() {
+		texts = append(texts, k.Text)
+	}
+	all := strings.Join(texts, "\n")
+	if !strings.Contains(all, "0.05 tuner: the loss is flat") || strings.Contains(all, "ann") {
+		t.Errorf("marks are %q", texts)
+	}
+	d.shows("0.05 tuner: the loss is flat")
 }
