@@ -85,7 +85,7 @@ func TestReportsFit(t *testing.T) {
 			}
 			want := []string{"macro", "taken for", "calibration error 10.00 %"}
 			if classes > 20 {
-				want = append(want, fmt.Sprintf("lowest of %d", classes))
+				want = append(want, fmt.Sprintf("lowest F1 of %d", classes))
 			}
 			for _, w := range want {
 				if !strings.Contains(text, w) {

@@ -64,7 +64,7 @@ func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 	if rows := max(1, r.H-1-len(means)); len(classes) > rows {
 		classes = slices.DeleteFunc(classes, func(c report.ClassScore) bool { return math.IsNaN(c.F1) }) // which do not occur
 		slices.SortStableFunc(classes, func(a, b report.ClassScore) int { return cmp.Compare(a.F1, b.F1) })
-		head = fmt.Sprintf("lowest of %d", len(classes))
+		head = fmt.Sprintf("lowest F1 of %d", len(classes))
 		classes = classes[:min(len(classes), rows)]
 	}
 	name := len(head)
