@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -101,63 +102,36 @@ func completeScreen(m *model, _ []string) (out []string) {
 	return out
 }
 
-// doSet takes NAME VALUE, and NAME=VALUE as brood set does.
+// doSet takes NAME VALUE, and NAME=VALUE as brood set does: of several knobs, in one command, so that all are in force
+// from one round on.
 func doSet(m *model, args []string) (tea.Cmd, error) {
-	if strings.Contains(args[0], "=") && len(args) > 1 {
-		return setSeveral(m, args)
-	}
-	if len(args) > 2 {
-		return nil, fmt.Errorf("set: %q is one too many: write set KNOB=VALUE, several with blanks between them", args[2])
-	}
-	if name, value, ok := strings.Cut(args[0], "="); ok {
-		if bare := strings.TrimRight(name, "+-"); bare != name { // eta+=0.1
-			name, value = bare, name[len(bare):]+"="+value
+	if !strings.Contains(args[0], "=") && len(args) > 1 {
+		if len(args) > 2 {
+			return nil, fmt.Errorf("set: %q is one too many: write set KNOB=VALUE, several with blanks between them", args[2])
 		}
-		args = []string{name, value}
+		args = []string{args[0] + "=" + args[1]}
 	}
-	if len(args) < 2 || args[0] == "" || args[1] == "" {
-		return nil, errors.New("set: write set KNOB=VALUE, such as set eta=0.05")
-	}
-	expr := args[1]
-	for _, k := range m.allKnobs() {
-		if k.Name != args[0] {
-			continue
-		}
-		x, err := m.rail.evaluate(m, k, expr)
-		if err != nil {
-			return nil, err
-		}
-		if k.Name == view.MembersKnob {
-			return doMembers(m, []string{x})
-		}
-		return m.send(event.Command{Set: []event.Setting{{Knob: k.Name, Expr: x}}}), nil
-	}
-	return m.send(event.Command{Set: []event.Setting{{Knob: args[0], Expr: expr}}}), nil
-}
-
-// setSeveral sends knobs in one command, so that all are in force from one round on.
-func setSeveral(m *model, args []string) (tea.Cmd, error) {
 	var c event.Command
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
-		if bare := strings.TrimRight(name, "+-"); bare != name {
+		if bare := strings.TrimRight(name, "+-"); bare != name { // eta+=0.1
 			name, value = bare, name[len(bare):]+"="+value
 		}
 		if !ok || name == "" || value == "" {
-			return nil, fmt.Errorf("set: %q is no KNOB=VALUE: write one for each knob, such as set eta=0.05 momentum=0.5", arg)
+			return nil, fmt.Errorf("set: %q is no KNOB=VALUE: write set KNOB=VALUE, such as set eta=0.05 momentum=0.5", arg)
 		}
-		if name == view.MembersKnob {
-			return nil, errors.New("set: change members by itself, with members N")
-		}
-		for _, k := range m.allKnobs() {
-			if k.Name != name {
-				continue
-			}
-			x, err := m.rail.evaluate(m, k, value)
+		if i := slices.IndexFunc(m.allKnobs(), func(k optim.Knob) bool { return k.Name == name }); i >= 0 {
+			x, err := m.rail.evaluate(m, m.allKnobs()[i], value)
 			if err != nil {
 				return nil, err
 			}
 			value = x
+		}
+		if name == view.MembersKnob {
+			if len(args) > 1 {
+				return nil, errors.New("set: change members by itself, with members N")
+			}
+			return doMembers(m, []string{value})
 		}
 		c.Set = append(c.Set, event.Setting{Knob: name, Expr: value})
 	}

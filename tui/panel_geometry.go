@@ -2,11 +2,8 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"sync/atomic"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -27,19 +24,12 @@ const (
 // trains here.
 type places struct {
 	open bool
-	got  *geometry.Geometry
-	err  error
-	now  *measuring
+	inquiry[geometry.Geometry]
 }
 
-// measuring is a measurement on its way.
-type measuring struct {
-	at     uint64        // the round that was asked for, 0 for that of the newest checkpoint
-	done   atomic.Uint64 // the last round that was executed again
-	cancel context.CancelFunc
+func newPlaces() *places {
+	return &places{inquiry: inquiry[geometry.Geometry]{name: "measurement"}}
 }
-
-func newPlaces() *places { return &places{} }
 
 func (p *places) panels() []panel {
 	const group = "where members stand (w on Population)"
@@ -116,10 +106,8 @@ func (p *places) place(m *model, b cell.Rect) []placement {
 }
 
 func (p *places) reset() {
-	if p.now != nil {
-		p.now.cancel()
-	}
-	*p = places{}
+	p.forget()
+	p.open = false
 }
 
 // candidates says that the members have no place of their own: there is an estimate to look at instead.
@@ -219,44 +207,22 @@ func (p *places) line(m *model) tea.Cmd {
 }
 
 func (p *places) ask(m *model, want geometry.Wanted) tea.Cmd {
-	ctx, cancel := context.WithCancel(m.reading.ctx)
-	now := &measuring{at: want.At, cancel: cancel}
-	p.now = now
 	lib, dir := m.opt.Library.(Geometer), m.opt.Session
-	return m.task(func() tea.Msg {
-		defer cancel()
-		got, err := lib.Geometry(ctx, dir, want, now.done.Store)
-		return reply(func(m *model) tea.Cmd {
-			if p.now != now { // another run is shown, or it was given up
-				return nil
-			}
-			p.now = nil
-			switch {
-			case errors.Is(err, context.Canceled):
-				m.say(cell.Warn, "the measurement was given up")
-			case err != nil && p.got != nil:
-				m.say(cell.Alert, err.Error())
-			default:
-				p.got, p.err = got, err
-			}
-			return nil
-		})
+	return p.begin(m, func(ctx context.Context, told func(uint64)) (*geometry.Geometry, error) {
+		return lib.Geometry(ctx, dir, want, told)
 	})
 }
 
 // back gives up a measurement that is on its way, and then leads back to the population.
 func (p *places) back(m *model) bool {
-	switch {
-	case p.now != nil:
-		p.now.cancel()
-		p.now = nil
-		m.say(cell.Warn, "the measurement of "+filepath.Base(m.opt.Session)+" was given up")
-	case p.open:
-		p.show(m)
-	default:
-		return false
+	if p.giveUp(m) {
+		return true
 	}
-	return true
+	if p.open {
+		p.show(m)
+		return true
+	}
+	return false
 }
 
 // rows are the pairs of members, then the line.

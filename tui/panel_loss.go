@@ -97,27 +97,14 @@ func (m *model) marks() (out []chart.Mark) {
 		}
 		text := k.Text
 		if name, rest, edit := strings.Cut(text, " "); edit {
-			text = m.labelOf(name) + " " + rest + m.editor(k.Round, name)
+			text = m.labelOf(name) + " " + rest
+		}
+		if k.Who != m.opt.By && k.Who != "" {
+			text += " " + k.Who
 		}
 		out = append(out, chart.Mark{Round: k.Round, Text: text, Role: role})
 	}
 	return append(out, m.noteMarks()...)
-}
-
-// editor is who else turned a knob to what it is from a round on, and why, with a blank before it; "" of edits that
-// the person at the keys made without a reason.
-func (m *model) editor(at uint64, knob string) string {
-	for i := len(m.shown.Edits) - 1; i >= 0; i-- {
-		e := m.shown.Edits[i]
-		if e.First() != at || e.Knob != knob || e.Given() {
-			continue
-		}
-		if e.By == m.opt.By && e.Why == "" {
-			return ""
-		}
-		return " " + e.Whose()
-	}
-	return ""
 }
 
 func drawLoss(m *model, g *cell.Grid, r cell.Rect) {

@@ -2,9 +2,7 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -24,12 +22,10 @@ const (
 // from a run that trains here.
 type exam struct {
 	open bool
-	got  *Examined
-	err  error
-	now  *measuring
+	inquiry[Examined]
 }
 
-func newExam() *exam { return &exam{} }
+func newExam() *exam { return &exam{inquiry: inquiry[Examined]{name: "question"}} }
 
 // key opens the panels, from others on the Live screen.
 func (e *exam) key() binding {
@@ -98,10 +94,8 @@ func (e *exam) place(m *model, b cell.Rect) []placement {
 }
 
 func (e *exam) reset() {
-	if e.now != nil {
-		e.now.cancel()
-	}
-	*e = exam{}
+	e.forget()
+	e.open = false
 }
 
 // note says of which round it is, and how far the next answer has come.
@@ -160,44 +154,22 @@ func (e *exam) ask(m *model) tea.Cmd {
 			return nil
 		}
 	}
-	ctx, cancel := context.WithCancel(m.reading.ctx)
-	now := &measuring{at: at, cancel: cancel}
-	e.now = now
 	lib, dir := m.opt.Library.(Examiner), m.opt.Session
-	return m.task(func() tea.Msg {
-		defer cancel()
-		got, err := lib.Examine(ctx, dir, at, now.done.Store)
-		return reply(func(m *model) tea.Cmd {
-			if e.now != now { // another run is shown, or it was given up
-				return nil
-			}
-			e.now = nil
-			switch {
-			case errors.Is(err, context.Canceled):
-				m.say(cell.Warn, "the question was given up")
-			case err != nil && e.got != nil:
-				m.say(cell.Alert, err.Error())
-			default:
-				e.got, e.err = got, err
-			}
-			return nil
-		})
+	return e.begin(m, func(ctx context.Context, told func(uint64)) (*Examined, error) {
+		return lib.Examine(ctx, dir, at, told)
 	})
 }
 
 // back gives up a question that is on its way, and then leads back to the run.
 func (e *exam) back(m *model) bool {
-	switch {
-	case e.now != nil:
-		e.now.cancel()
-		e.now = nil
-		m.say(cell.Warn, "the question to "+filepath.Base(m.opt.Session)+" was given up")
-	case e.open:
-		e.show(m)
-	default:
-		return false
+	if e.giveUp(m) {
+		return true
 	}
-	return true
+	if e.open {
+		e.show(m)
+		return true
+	}
+	return false
 }
 
 // rows are the classes, then what is taken for what, then the bins of the calibration; of a regression its outputs.

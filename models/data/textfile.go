@@ -72,8 +72,7 @@ func halves(dir string) (train, test string) {
 // readText reads a text, and how many bytes at its end are for testing: those of test where a folder has train and
 // test, and else a share of it. The files of a folder follow each other in the order of their names.
 func readText(path string) (text []byte, tests int, err error) {
-	if isSplit(path) {
-		first, second := halves(path)
+	if first, second := halves(path); first != "" && second != "" {
 		if text, err = joinFiles(path, first); err != nil {
 			return nil, 0, err
 		}
@@ -81,8 +80,8 @@ func readText(path string) (text []byte, tests int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		for half, n := range map[string]int{first: len(text), second: len(last)} {
-			if n == 0 {
+		for i, half := range []string{first, second} {
+			if len([][]byte{text, last}[i]) == 0 {
 				return nil, 0, fmt.Errorf("%s is empty: give it some text, or take train and test out of %s", half, path)
 			}
 		}

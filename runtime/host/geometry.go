@@ -29,11 +29,9 @@ func MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, prog
 
 // MeasureGeometry is [MeasureGeometry] for a session of this graph.
 func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit)) (*geometry.Geometry, error) {
-	at, err := want.At, error(nil)
-	if at == 0 {
-		if at, err = Checkpointed(dir); err != nil {
-			return nil, err
-		}
+	at, err := Checkpointed(dir, want.At)
+	if err != nil {
+		return nil, err
 	}
 	j, h, err := o.past(dir, at)
 	if err != nil {

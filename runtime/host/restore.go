@@ -128,9 +128,12 @@ func (h *history) nearest(dir string) {
 	}
 }
 
-// Checkpointed is the round of the newest checkpoint of a session that is whole. Without one it is that of the last
-// commit, so that a run that goes on is not followed.
-func Checkpointed(dir string) (uint64, error) {
+// Checkpointed is the round that is asked for, and where that is 0 the one of the session's newest checkpoint that is
+// whole, or without one of its last commit, so that a run that goes on is not followed.
+func Checkpointed(dir string, at uint64) (uint64, error) {
+	if at > 0 {
+		return at, nil
+	}
 	h, err := read(dir, 0)
 	if err != nil {
 		return 0, err

@@ -168,7 +168,11 @@ func (v *View) edit(e event.Edit, at int64) {
 	if old != "" {
 		text = e.Knob + " " + old + "→" + e.Expr
 	}
-	v.mark(Mark{Round: e.First(), Text: text})
+	who := ""
+	if !e.Given() {
+		who = e.Whose()
+	}
+	v.mark(Mark{Round: e.First(), Text: text, Who: who})
 	v.note(event.LevelInfo, "edit", e.First(), strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.First())+by(e.Whose()))
 }
 

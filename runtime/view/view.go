@@ -111,6 +111,7 @@ type Mark struct {
 	Round uint64 `cbor:"0,keyasint"`
 	Text  string `cbor:"1,keyasint"` // short: "ell 25→10"
 	Alert bool   `cbor:"2,keyasint,omitempty"`
+	Who   string `cbor:"3,keyasint,omitempty"` // of an edit: who made it, and why, as event.Edit.Whose has it
 }
 
 // Entry is a line of the event lane.

@@ -148,7 +148,7 @@ func TestFoldKeepsWhatScreensShow(t *testing.T) {
 	if v.Elapsed().Seconds() != 5 {
 		t.Errorf("elapsed %v, want 5 s in phase training", v.Elapsed())
 	}
-	if len(v.Marks) != 1 || v.Marks[0] != (Mark{Round: 16, Text: "ell 25→10"}) {
+	if len(v.Marks) != 1 || v.Marks[0] != (Mark{Round: 16, Text: "ell 25→10", Who: "ann"}) {
 		t.Errorf("marks %+v: want the operator's edit alone", v.Marks)
 	}
 	if e := v.Edits[1]; e.Old != "25" || e.Epochs != 1.5 || e.Steps != 30 {

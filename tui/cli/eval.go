@@ -128,10 +128,8 @@ func opened(c *cobra.Command, what, model, rename string, at uint64, threads int
 	if c.Flags().Changed("at") && at == 0 {
 		return nil, usage("--at 0: give a round of 1 or more")
 	}
-	if at == 0 {
-		if at, err = host.Checkpointed(dir); err != nil {
-			return nil, err
-		}
+	if at, err = host.Checkpointed(dir, at); err != nil {
+		return nil, err
 	}
 	return host.Export(c.Context(), dir, at, threads, nil)
 }

@@ -264,10 +264,8 @@ func (l *shelf) Examine(ctx context.Context, dir string, at uint64, told func(ro
 	if err != nil {
 		return nil, err
 	}
-	if at == 0 {
-		if at, err = host.Checkpointed(dir); err != nil {
-			return nil, err
-		}
+	if at, err = host.Checkpointed(dir, at); err != nil {
+		return nil, err
 	}
 	t, err := own.Export(ctx, dir, at, 0, func(k event.Commit) { told(k.To) })
 	if err != nil {
