@@ -31,6 +31,10 @@ type Record struct {
 // evaluations and what machines measure may wait.
 func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil && r.Machines == nil }
 
+// NoTest as [Config.Evaluate] leaves out the test and the probe that end a run, too, and the probe of its first round:
+// it trains to be timed.
+const NoTest = ^uint64(0)
+
 // Config opens a log: what cannot change while the run lives.
 type Config struct {
 	Version   int    `cbor:"0,keyasint"` // of the log's vocabulary
@@ -44,7 +48,7 @@ type Config struct {
 	Kernels  string  `cbor:"7,keyasint"`
 	Direct   int     `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
 	Probe    uint64  `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
-	Evaluate uint64  `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch
+	Evaluate uint64  `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch; [NoTest]: never
 	OnLoss   string  `cbor:"11,keyasint"` // reseed, rollback, shrink
 	Parent   string  `cbor:"12,keyasint"` // session this run was forked from
 	ParentAt uint64  `cbor:"13,keyasint"` // and the round

@@ -184,7 +184,10 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 	if j.Config.Evaluate > 0 {
 		tests = rounds / float64(j.Config.Evaluate)
 	}
-	all = all.add(r.test, 1+tests)
+	if j.Config.Evaluate != event.NoTest {
+		tests++
+	}
+	all = all.add(r.test, tests)
 	var total float64
 	var err error
 	if j.own.maximises() { // one evaluation may take minutes, and nothing else counts

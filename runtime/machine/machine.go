@@ -39,7 +39,7 @@ type counts struct {
 }
 
 // New readies a meter.
-func New() *Meter { return &Meter{read: os.ReadFile, used: processorTime} }
+func New() *Meter { return &Meter{read: os.ReadFile, used: ProcessorTime} }
 
 // ticks a second in which Linux counts processor time for programs.
 const ticks = 100

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processorTime is what all threads of this process used.
-func processorTime() (time.Duration, bool) {
+// ProcessorTime is what all threads of this process used so far; ok is false where nothing tells.
+func ProcessorTime() (t time.Duration, ok bool) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0, false

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// processorTime is what all threads of this process used.
-func processorTime() (time.Duration, bool) {
+// ProcessorTime is what all threads of this process used so far; ok is false where nothing tells.
+func ProcessorTime() (t time.Duration, ok bool) {
 	var born, died, kernel, user syscall.Filetime
 	self, err := syscall.GetCurrentProcess()
 	if err != nil || syscall.GetProcessTimes(self, &born, &died, &kernel, &user) != nil {

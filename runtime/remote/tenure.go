@@ -9,6 +9,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/fleet"
+	"brood/runtime/host"
 	"brood/runtime/machine"
 	"brood/runtime/message"
 	"brood/runtime/worker"
@@ -143,6 +144,9 @@ func (v *tenure) shaped(l *event.Link, r wire.Roster) {
 	applyShapes(v.mesh, v.id, v.shapes, v.roster)
 }
 
+// tooLate is the share of a pace by which a slowed worker may miss it without a word.
+const tooLate = 0.03
+
 // work prepares the job and does what comes into the mailbox. An error is final.
 func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
 	var setup message.Setup
@@ -169,7 +173,12 @@ func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
 	if err != nil {
 		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
 	}
-	job.Device = v.cfg.Device
+	job.Device, job.Slow, job.Lag = v.cfg.Device, v.cfg.Slow, &host.Lag{}
+	defer func() {
+		if late := job.Lag.Late(); late > tooLate {
+			v.cfg.Note(fmt.Sprintf("this machine was too busy to be %g times slower: rounds took %.0f %% longer than they should", v.cfg.Slow, 100*late))
+		}
+	}()
 	hello.Data = map[string]string{setup.Config.Data: setup.Config.Digest}
 	w, err := job.Worker(v.id, v.mesh.Link(uint32(v.id)), func() int64 { return v.mesh.Totals().Overhead() }, st, v.cfg.Threads, true)
 	if err != nil {

@@ -22,6 +22,7 @@ type Worker struct {
 	Advertise string        // HOST:PORT where other workers reach this one; "" is where its packets come from
 	Threads   int           // that compute
 	Device    string        // that computes in their place, see [option.ParseDevice]; "": none
+	Slow      float64       // how many times slower than this machine it computes; 0 and 1 are as fast as it can
 	Patience  time.Duration // for a coordinator that does not answer
 	Software  string
 	Leave     <-chan struct{} // closed when this worker shall go: it hands its members over first; may be nil

@@ -33,7 +33,7 @@ func (w *Worker) rates(ctx context.Context, s *installed) (r optim.Rates, err er
 	for i := range sum.IDs {
 		sum.IDs[i] = engine.Member(i)
 	}
-	r.Noise, err = w.fastest(float64(rateVectors*cols), func() error { return nil }, func() error { return errors.Join(w.cfg.Engine.Do(ctx, sum), w.cfg.Engine.Wait(ctx)) })
+	r.Noise, err = w.fastest(float64(rateVectors*cols), func() error { return nil }, func() error { return errors.Join(w.cfg.Slow.Do(ctx, sum), w.cfg.Slow.Wait(ctx)) })
 	if err != nil || n < 2 {
 		return r, because(s.env, err)
 	}

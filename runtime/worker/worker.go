@@ -27,6 +27,7 @@ type Config struct {
 	// batch-norm statistics that members begin with; nil: those of a model that has seen no batch
 	Stats    []float32
 	Engine   optim.Engine
+	Slow     optim.Engine // the same for what the programme asks for, slowed down; nil: Engine
 	Data     optim.Data
 	Test     []int32 // sample ids, for reporting only
 	Link     optim.Link
@@ -86,7 +87,12 @@ type installed struct {
 }
 
 // New makes a worker without blocks.
-func New(cfg Config) *Worker { return &Worker{cfg: cfg} }
+func New(cfg Config) *Worker {
+	if cfg.Slow == nil {
+		cfg.Slow = cfg.Engine
+	}
+	return &Worker{cfg: cfg}
+}
 
 // ID is the worker's number.
 func (w *Worker) ID() int { return w.cfg.ID }
@@ -371,8 +377,9 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 		points.add(s.round, judgements(rep.Points))
 	}
 	s.ended = limit.Reached(after)
-	probe := w.probes(s.round) || w.cfg.Probe > 0 && s.ended
-	test := w.evaluates(before, after) || s.ended && len(w.cfg.Test) > 0
+	last := s.ended && w.cfg.Evaluate != event.NoTest
+	probe := w.probes(s.round) || w.cfg.Probe > 0 && last
+	test := w.evaluates(before, after) || last && len(w.cfg.Test) > 0
 	if !probe && !test {
 		return held, nil
 	}
@@ -381,7 +388,7 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 
 // probes says that a probe follows a round whether or not the run ends with it.
 func (w *Worker) probes(round uint64) bool {
-	return w.cfg.Probe > 0 && (round%w.cfg.Probe == 0 || round == 1)
+	return w.cfg.Probe > 0 && (round%w.cfg.Probe == 0 || round == 1 && w.cfg.Evaluate != event.NoTest)
 }
 
 // because is the want of memory behind an error, if that was it: tasks refuse scratch that could not be had.

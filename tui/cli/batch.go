@@ -107,6 +107,7 @@ type runs struct {
 	by    string // the metric that a run is told by, "" for what it is tested by
 	fleet fleetFlags
 	table func(rows int) *table // of what is measured, for a moving view: no more than so many rows
+	staff *staff                // workers of the fleet that this process starts itself; nil: others join
 
 	begun       bool // what there is to tell may be told
 	interrupted int  // exit status of the signal that ended it; 0: none
@@ -142,6 +143,13 @@ func (b *runs) train(ctx context.Context, view *batchView) error {
 	if err != nil {
 		return err
 	}
+	if b.staff != nil {
+		var out context.CancelFunc
+		if ctx, out, err = b.staff.start(ctx, fleet.Join(), view.note); err != nil {
+			return errors.Join(err, fleet.Close())
+		}
+		defer out()
+	}
 	b.begun = true
 	err = b.work(ctx, view, fleet)
 	if b.interrupted = stop(); b.interrupted != 0 && b.Left() {
@@ -149,6 +157,9 @@ func (b *runs) train(ctx context.Context, view *batchView) error {
 	}
 	if fleet != nil {
 		err = errors.Join(err, fleet.Close())
+	}
+	if b.staff != nil {
+		err = errors.Join(b.staff.end(), err)
 	}
 	return err
 }
@@ -158,7 +169,11 @@ func (b *runs) open(view *batchView) (*batch.Fleet, error) {
 	if b.Wait == 0 {
 		return nil, nil
 	}
-	fleet, err := b.Listen(b.fleet.listen, b.fleet.enrol, "brood "+versionText(), view.note)
+	note := view.note
+	if b.staff != nil { // who comes and goes is its business
+		note = func(string) {}
+	}
+	fleet, err := b.Listen(b.fleet.listen, b.fleet.enrol, "brood "+versionText(), note)
 	if _, ok := errors.AsType[*session.LockedError](err); ok {
 		return nil, fmt.Errorf("another process lets workers in to %s: join them there, "+
 			"or leave --listen out to train on this machine", b.Dir)
@@ -166,7 +181,9 @@ func (b *runs) open(view *batchView) (*batch.Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	view.join(fleet.Join())
+	if b.staff == nil {
+		view.join(fleet.Join())
+	}
 	return fleet, nil
 }
 
@@ -175,7 +192,7 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *batch.Fleet) er
 	b.Look()
 	view.begin()
 	defer view.close()
-	b.Run(ctx, runner(fleet), view.done)
+	b.Run(ctx, b.runner(fleet, view), view.done)
 	view.close()
 	if err := b.WriteRows(); err != nil {
 		fmt.Fprintln(view.s.err, "brood: "+err.Error())
@@ -194,11 +211,17 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *batch.Fleet) er
 }
 
 // runner trains a run of a batch with signals, as any other run of this process.
-func runner(fleet *batch.Fleet) batch.Runner {
+func (b *runs) runner(fleet *batch.Fleet, view *batchView) batch.Runner {
 	return func(ctx context.Context, r batch.Ready) error {
 		p := prepared{job: r.Job, sess: r.Session, from: r.From, until: ctx}
 		if fleet != nil {
-			p.open = func(_ prepared, watch func(event.Record)) (*host.Run, error) { return fleet.Serve(r, watch) }
+			p.open = func(_ prepared, watch func(event.Record)) (*host.Run, error) {
+				run, err := fleet.Serve(r, watch)
+				if err == nil && b.staff != nil {
+					b.staff.shape(ctx, run, r.Trial, view.note)
+				}
+				return run, err
+			}
 		}
 		err := train(context.WithoutCancel(ctx), p, follower{watch: r.Watch})
 		if left, ok := errors.AsType[*exitError](err); ok && left.code >= exitCtrlC {

@@ -19,11 +19,15 @@ import (
 	"brood/transport/identity"
 )
 
+// maxSlow is the slowest that a worker computes: a round that takes longer than the coordinator waits is lost.
+const maxSlow = 100
+
 type workerFlags struct {
 	key, listen, advertise string
 	threads                int
 	device                 string
 	objective              string
+	slow                   float64
 	patience               time.Duration
 }
 
@@ -43,11 +47,18 @@ func workerCommand(s streams) *cobra.Command {
 	threadsFlag(fl, &f.threads)
 	fl.StringVar(&f.device, option.Device.Name, "", option.Device.Doc)
 	fl.StringVar(&f.objective, option.Objective.Name, "", "`program` that runs which maximise one may start here: the coordinator never says which")
+	fl.Float64Var(&f.slow, "slow", 1, "compute so many times slower than this machine can, by processor time: several such workers try out a fleet on one machine")
 	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to try again when the coordinator does not answer")
 	return c
 }
 
 func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
+	switch {
+	case !(f.slow >= 1 && f.slow <= maxSlow):
+		return usage("--slow %g: give a factor from 1 to %d", f.slow, maxSlow)
+	case f.slow > 1 && (f.device != "" && f.device != option.CPU || f.objective != ""):
+		return usage("--slow is about this process's own computing: leave --device and --objective out")
+	}
 	if url == "-" { // process lists show arguments, and the token is a secret
 		line, err := bufio.NewReader(s.in).ReadString('\n')
 		if err != nil && line == "" {
@@ -104,7 +115,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 			quiet()
 		}
 	}()
-	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Device: f.device, Patience: f.patience, Own: own,
+	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Device: f.device, Slow: f.slow, Patience: f.patience, Own: own,
 		Software: "brood " + versionText(), Leave: leave, Note: note})
 	cancel()
 	<-watched

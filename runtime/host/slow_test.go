@@ -1,0 +1,69 @@
+package host
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"brood/models/engine"
+)
+
+// busy is an engine whose tasks take processor time, and as much of the clock, or more where other work is there.
+type busy struct {
+	memory
+	clock, used *time.Duration
+	takes, lost time.Duration
+}
+
+func (b *busy) Do(context.Context, ...engine.Task) error {
+	*b.used += b.takes
+	*b.clock += b.takes + b.lost
+	return nil
+}
+
+// A slowed engine takes so many times its processor time by the clock, counts frames that cost the processor something
+// in between, makes up for sleeping too long, and says when other work made it late. Calls beside it cost nothing.
+func TestSlowed(t *testing.T) {
+	const ms = time.Millisecond
+	var clock, used, over time.Duration
+	at := time.Now()
+	b := &busy{clock: &clock, used: &used, takes: 10 * ms}
+	s := &slowed{Engine: b, factor: 5, used: func() (time.Duration, bool) { return used, true }, now: func() time.Time { return at.Add(clock) },
+		sleep: func(_ context.Context, d time.Duration) { clock += d + over }, lag: &Lag{}}
+	fast := &unslowed{b, s}
+	took := func(f func()) time.Duration {
+		before := clock
+		f()
+		return clock - before
+	}
+	do := func() { _ = s.Do(t.Context()) }
+	for _, c := range []struct {
+		what string
+		with func()
+		want time.Duration
+	}{
+		{"five times its processor time", do, 50 * ms},
+		{"and four times what frames cost in between", func() { used += 2 * ms; clock += 2 * ms; do() }, 2*ms + 58*ms},
+		{"a call beside it as it is", func() { _ = fast.Do(t.Context()) }, 10 * ms},
+		{"and nothing of that later", do, 50 * ms},
+		{"sleeping too long", func() { over = 3 * ms; do(); over = 0 }, 53 * ms},
+		{"is made up for", do, 47 * ms},
+		{"and so is what is longer than a call", func() { over = 60 * ms; do(); over = 0 }, 110 * ms},
+		{"as far as it goes", do, 10 * ms},
+		{"and then the rest of it", do, 30 * ms},
+		{"and no more", do, 50 * ms},
+		{"other work that it does not notice", func() { b.lost = 30 * ms; do() }, 50 * ms},
+	} {
+		if got := took(c.with); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+	}
+	if late := s.lag.Late(); late != 0 {
+		t.Errorf("late by %g before anything was", late)
+	}
+	b.lost = 90 * ms
+	s.lag = &Lag{}
+	if got := took(do); got != 100*ms || s.lag.Late() != 1 {
+		t.Errorf("beside other work %s and late by %g, want 100ms and 1", got, s.lag.Late())
+	}
+}

@@ -1,0 +1,154 @@
+package scaling
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Plot is lines over sizes of a fleet.
+type Plot struct {
+	Title   string
+	Unit    string // of y
+	Workers []int
+	Log     bool // y is drawn over its logarithm
+	Lines   []Line
+}
+
+// Line has a value for each size of the fleet, NaN where nothing was measured, with quartiles where they are known.
+type Line struct {
+	Name         string
+	Curve        int  // the place of its curve in the plan: lines of one curve look alike
+	Limited      bool // over links with a rate
+	Y, Low, High []float64
+}
+
+// Results are what the runs of a plan came to.
+type Results struct {
+	Curves  []string // in the order of the plan
+	Links   []string
+	Workers []int
+	Each    []int // weak, or with a target: members of each worker
+	Members []int // strong: of all together
+	Target  string
+	Of      map[Key]Figures
+}
+
+// at is what a run came to. A single worker has no links.
+func (r Results) at(curve, link string, workers, members int) (f Figures, ok bool) {
+	if workers == 1 {
+		link = ""
+	}
+	f, ok = r.Of[Key{curve, link, workers, members}]
+	return f, ok && f.Rounds > 0
+}
+
+// Plots are all that the results say: weak efficiency t_1/t_N for each population of a worker, strong efficiency
+// t_1/(N t_N) for each population of the fleet, or, with a target, the seconds and the bytes to it. t_N is a round's
+// time on N workers (Malik et al., DarwiNN, 2020). Bands are of the quartiles of t_N.
+func (r Results) Plots() (out []Plot) {
+	if r.Target != "" {
+		for _, n := range r.Each {
+			of := fmt.Sprintf("%s of each worker", members(n))
+			out = append(out, r.plot("time to "+r.Target+", "+of, "s", true, func(c, l string, w int) (y, low, high float64) {
+				if f, ok := r.at(c, l, w, n*w); ok && f.Met {
+					return f.Seconds, math.NaN(), math.NaN()
+				}
+				return math.NaN(), math.NaN(), math.NaN()
+			}), r.plot("sent until "+r.Target+", "+of, "MB", true, func(c, l string, w int) (y, low, high float64) {
+				if f, ok := r.at(c, l, w, n*w); ok && f.Met && w > 1 {
+					return f.Sent / 1e6, math.NaN(), math.NaN()
+				}
+				return math.NaN(), math.NaN(), math.NaN()
+			}))
+		}
+		return out
+	}
+	for _, n := range r.Each {
+		out = append(out, r.plot(fmt.Sprintf("weak, %s of each worker", members(n)), "t_1/t_N", false, func(c, l string, w int) (y, low, high float64) {
+			return r.efficiency(Key{c, l, w, n * w}, n, 1)
+		}))
+	}
+	for _, n := range r.Members {
+		out = append(out, r.plot(fmt.Sprintf("strong, %s of all workers", members(n)), "t_1/(N t_N)", false, func(c, l string, w int) (y, low, high float64) {
+			return r.efficiency(Key{c, l, w, n}, n, float64(w))
+		}))
+	}
+	return out
+}
+
+func members(n int) string {
+	if n == 1 {
+		return "1 member"
+	}
+	return strconv.Itoa(n) + " members"
+}
+
+// efficiency is t_1/(by t_N) of a run, beside the run of a single worker with so many members.
+func (r Results) efficiency(k Key, alone int, by float64) (y, low, high float64) {
+	f, ok := r.at(k.Curve, k.Link, k.Workers, k.Members)
+	one, is := r.at(k.Curve, "", 1, alone)
+	if !ok || !is {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	return one.Round / (by * f.Round), one.Round / (by * f.High), one.Round / (by * f.Low)
+}
+
+func (r Results) plot(title, unit string, log bool, of func(curve, link string, workers int) (y, low, high float64)) Plot {
+	p := Plot{Title: title, Unit: unit, Workers: r.Workers, Log: log}
+	for i, c := range r.Curves {
+		for _, l := range r.Links {
+			line := Line{Name: c + cmp.Or(map[bool]string{true: ", " + l}[l != ""], ""), Curve: i, Limited: l != ""}
+			for _, w := range r.Workers {
+				y, low, high := of(c, l, w)
+				line.Y, line.Low, line.High = append(line.Y, y), append(line.Low, low), append(line.High, high)
+			}
+			if slices.ContainsFunc(line.Y, func(y float64) bool { return y == y }) {
+				p.Lines = append(p.Lines, line)
+			}
+		}
+	}
+	return p
+}
+
+// Range is the span of y: efficiencies from 0, and times and bytes over whole decades.
+func (p Plot) Range() (lo, hi float64) {
+	lo, hi = math.Inf(1), 0
+	for _, l := range p.Lines {
+		for _, y := range l.Y {
+			if y == y {
+				lo, hi = min(lo, y), max(hi, y)
+			}
+		}
+	}
+	if p.Log && hi > 0 {
+		return math.Pow(10, math.Floor(math.Log10(lo))), math.Pow(10, math.Ceil(math.Log10(hi)+1e-9))
+	}
+	return 0, max(1, math.Ceil(hi*5)/5)
+}
+
+// Share is where a value lies in the range, from 0 to 1.
+func (p Plot) Share(y float64) float64 {
+	lo, hi := p.Range()
+	if p.Log {
+		return math.Log(y/lo) / math.Log(hi/lo)
+	}
+	return (y - lo) / (hi - lo)
+}
+
+// Ticks are values of y that are labelled.
+func (p Plot) Ticks() (out []float64) {
+	lo, hi := p.Range()
+	if p.Log {
+		for y := lo; y <= hi*1.001; y *= 10 {
+			out = append(out, y)
+		}
+		return out
+	}
+	for y := 0.0; y <= hi+1e-9; y += 0.2 {
+		out = append(out, y)
+	}
+	return out
+}

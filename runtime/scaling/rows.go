@@ -1,0 +1,98 @@
+package scaling
+
+import (
+	"bytes"
+	"encoding/csv"
+	"math"
+	"strconv"
+)
+
+// Row is a run with what it says beside the others.
+type Row struct {
+	Key
+	Figures
+	Weak, Strong float64 // efficiency; NaN where the plan does not ask for it
+}
+
+// Rows are the runs that were measured, by curve, link, members of a worker or of all, and workers.
+func (r Results) Rows() (out []Row) {
+	for _, c := range r.Curves {
+		for i, l := range r.Links {
+			for _, w := range r.Workers {
+				if w == 1 && i > 0 {
+					continue // it has no links
+				}
+				out = append(out, r.rowsOf(c, l, w)...)
+			}
+		}
+	}
+	return out
+}
+
+func (r Results) rowsOf(curve, link string, workers int) (out []Row) {
+	seen := map[int]bool{}
+	add := func(members int) {
+		f, ok := r.at(curve, link, workers, members)
+		if !ok || seen[members] {
+			return
+		}
+		seen[members] = true
+		k := Key{curve, link, workers, members}
+		if workers == 1 {
+			k.Link = ""
+		}
+		row := Row{Key: k, Figures: f, Weak: math.NaN(), Strong: math.NaN()}
+		for _, each := range r.Each {
+			if r.Target == "" && each*workers == members {
+				row.Weak, _, _ = r.efficiency(k, each, 1)
+			}
+		}
+		for _, all := range r.Members {
+			if all == members {
+				row.Strong, _, _ = r.efficiency(k, all, float64(workers))
+			}
+		}
+		out = append(out, row)
+	}
+	for _, each := range r.Each {
+		add(each * workers)
+	}
+	for _, all := range r.Members {
+		add(all)
+	}
+	return out
+}
+
+// CSV is a row for each run. Seconds and bytes are whole numbers of nanoseconds and bytes where they are counted.
+func (r Results) CSV() []byte {
+	var text bytes.Buffer
+	w := csv.NewWriter(&text) // which cannot fail
+	_ = w.Write([]string{"curve", "link", "workers", "members", "rounds", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "met", "weak", "strong"})
+	for _, x := range r.Rows() {
+		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds),
+			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.FormatBool(x.Met),
+			number(x.Weak), number(x.Strong)})
+	}
+	w.Flush()
+	return text.Bytes()
+}
+
+// number is four digits of a figure, "" of none.
+func number(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'g', 5, 64)
+}
+
+// JSON is the row as an object of the plan of that name.
+func (x Row) JSON(plan string) map[string]any {
+	out := map[string]any{"event": "scaling", "plan": plan, "curve": x.Curve, "link": x.Link, "workers": x.Workers, "members": x.Members, "rounds": x.Rounds,
+		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes, "seconds": x.Seconds, "bytes": x.Sent, "met": x.Met}
+	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong} {
+		if !math.IsNaN(v) {
+			out[name] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package scaling
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"brood/optim"
+	"brood/runtime/event"
+)
+
+// commits are rounds of these seconds each; the last has the test in it.
+func commits(sent int64, seconds ...float64) (out []event.Commit) {
+	for i, s := range seconds {
+		out = append(out, event.Commit{To: uint64(i + 1), Rounds: 1, Nanos: int64(s * 1e9), Sent: map[optim.Op]int64{optim.Op("gather"): sent}})
+	}
+	return out
+}
+
+// The first rounds and the last do not count, and the last takes as long as the others for what a target costs.
+func TestFigures(t *testing.T) {
+	f := figures(commits(100, 9, 8, 1, 2, 3, 4, 50))
+	if f.Rounds != 7 || f.Round != 2.5 || f.Low != 1.75 || f.High != 3.25 || f.Bytes != 100 || f.Sent != 700 || f.Seconds != 9+8+1+2+3+4+2.5 {
+		t.Errorf("%+v", f)
+	}
+	long := commits(10, 1, 1, 1, 1)
+	long[2].Rounds, long[2].To, long[3].To = 4, 6, 7
+	if f := figures(long); f.Rounds != 7 || f.Round != .25 || f.Bytes != 40.0/7 {
+		t.Errorf("of four rounds in a commit: %+v", f)
+	}
+	if f := figures(commits(1, 1, 1, 1)); f.Rounds != 0 {
+		t.Errorf("three rounds say %+v", f)
+	}
+}
+
+// perfect is a fleet that loses a tenth of a second for each worker beyond the first, over links with a rate three.
+func perfect() Results {
+	r := Results{Curves: []string{"CU", "SU & co"}, Links: []string{"", "10Mbit"}, Workers: []int{1, 2, 4}, Each: []int{4}, Members: []int{8}, Of: map[Key]Figures{}}
+	for _, c := range r.Curves {
+		for i, l := range r.Links {
+			for _, n := range r.Workers {
+				for _, m := range []int{4 * n, 8} {
+					if n == 1 && i > 0 {
+						continue
+					}
+					round := float64(m)/float64(n) + .1*float64(n-1)*float64(1+2*i)
+					r.Of[Key{c, l, n, m}] = Figures{Rounds: 8, Round: round, Low: round * .9, High: round * 1.25, Bytes: float64(n)}
+				}
+			}
+		}
+	}
+	return r
+}
+
+// Efficiencies are t_1/t_N and t_1/(N t_N), beside the single worker that has no links.
+func TestEfficiency(t *testing.T) {
+	plots := perfect().Plots()
+	if len(plots) != 2 || len(plots[0].Lines) != 4 {
+		t.Fatalf("%+v", plots)
+	}
+	for i, want := range [][]float64{{1, 4 / 4.1, 4 / 4.3}, {1, 4 / 4.3, 4 / 4.9}} {
+		for j, y := range plots[0].Lines[i].Y {
+			if math.Abs(y-want[j]) > 1e-12 {
+				t.Errorf("weak, %s: %v, want %v", plots[0].Lines[i].Name, plots[0].Lines[i].Y, want)
+			}
+		}
+	}
+	strong := plots[1].Lines[0]
+	if want := 8 / (4 * 2.3); math.Abs(strong.Y[2]-want) > 1e-12 || math.Abs(strong.Low[2]-want/1.25) > 1e-12 || math.Abs(strong.High[2]-want/.9) > 1e-12 {
+		t.Errorf("strong on 4 workers is %g (%g to %g), want %g", strong.Y[2], strong.Low[2], strong.High[2], want)
+	}
+	r := perfect()
+	delete(r.Of, Key{"CU", "", 1, 4})
+	if y := r.Plots()[0].Lines[0].Name; y != "SU & co" {
+		t.Errorf("a curve without its single worker has a line: %s", y)
+	}
+}
+
+// With a target there are seconds and bytes of those that met it.
+func TestToTarget(t *testing.T) {
+	r := Results{Curves: []string{"a", "b"}, Links: []string{""}, Workers: []int{2, 4}, Each: []int{1}, Target: "loss=0.1", Of: map[Key]Figures{
+		{"a", "", 2, 2}: {Rounds: 5, Seconds: 3, Sent: 4e6, Met: true}, {"a", "", 4, 4}: {Rounds: 5, Seconds: 2, Sent: 8e6, Met: true},
+		{"b", "", 2, 2}: {Rounds: 5, Seconds: 30, Sent: 4e7}}}
+	plots := r.Plots()
+	if len(plots) != 2 || len(plots[0].Lines) != 1 || plots[0].Lines[0].Y[1] != 2 || plots[1].Lines[0].Y[1] != 8 {
+		t.Errorf("%+v", plots)
+	}
+	if lo, hi := plots[0].Range(); lo != 1 || hi != 10 || plots[0].Share(10) != 1 {
+		t.Errorf("seconds from %g to %g", lo, hi)
+	}
+	if rows := r.Rows(); len(rows) != 3 || rows[2].Met || !math.IsNaN(rows[0].Weak) {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// A row stands for each run, once, also where a population is one of both kinds.
+func TestRows(t *testing.T) {
+	text := string(perfect().CSV())
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) != 1+2*(2+2*(1+2)) { // on 2 workers, 8 members are four each and all
+		t.Errorf("%d lines:\n%s", len(lines), text)
+	}
+	if want := "CU,10Mbit,2,8,8,4.3,3.87,5.375,2,0,0,false,0.93023,0.93023"; !strings.Contains(text, want) {
+		t.Errorf("no row %s in\n%s", want, text)
+	}
+}
+
+// The picture is whole XML with a point for each value, text is escaped, and a better value stands higher.
+func TestSVG(t *testing.T) {
+	text := SVG("weak & strong", perfect().Plots())
+	points, last := 0, math.Inf(-1)
+	for d := xml.NewDecoder(strings.NewReader(string(text))); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "circle" {
+			if points++; points <= 3 { // of the first line, whose values fall
+				var y float64
+				_, _ = fmt.Sscan(e.Attr[1].Value, &y)
+				if y <= last {
+					t.Errorf("point %d stands at %g, not below the one before at %g", points, y, last)
+				}
+				last = y
+			}
+		}
+	}
+	if points != 2*4*3 {
+		t.Errorf("%d points, want 24", points)
+	}
+	if strings.Count(string(text), "SU &amp; co, 10Mbit") != 1 || strings.Count(string(text), "stroke-dasharray") != 2*2+2 {
+		t.Errorf("the legend or the dashes are wrong:\n%s", text)
+	}
+}

@@ -1,0 +1,332 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zeebo/blake3"
+
+	"brood/presets"
+	"brood/runtime/batch"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/option"
+	"brood/runtime/scaling"
+	"brood/runtime/session"
+)
+
+// scaleFlags are the flags of scale.
+type scaleFlags struct {
+	out, sessions string
+	plain         bool
+	json          *bool
+}
+
+func scaleCommand(s streams) *cobra.Command {
+	f := &scaleFlags{}
+	c := &cobra.Command{Use: "scale [PLAN|FILE.toml] ...",
+		Short: "Measure how algorithms scale over fleets of several sizes, of slowed-down workers on this machine",
+		Long: `Measure how algorithms scale: the runs of a plan on fleets of several sizes. Workers are processes on this machine, each with one thread
+and so many times slower than the machine is that all of them together need no more processor time than there is; links are as fast as
+loopback or have a rate and a delay. What counts is a round's time, beside that of a single worker, for populations that grow with the
+fleet (weak) and that are shared out (strong); or, in plans with a target, the time and the bytes to it. scale alone lists the plans.
+
+  brood scale darwinn-500k -o figures
+
+Each run is a session, which brood verify executes again. The same command goes on where it was stopped.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listPlans(*f.json, s)
+			}
+			return f.execute(c.Context(), args, s)
+		}}
+	fl := c.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "folder for figures: NAME.csv, with a row for each run, and NAME.svg of each plan")
+	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions for each plan, named for it)")
+	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
+	f.json = jsonFlag(c)
+	return c
+}
+
+// listPlans is what there is.
+func listPlans(asJSON bool, s streams) error {
+	t := newTable("plan", ">workers", ">runs", "what", "takes")
+	for _, name := range presets.Plans() {
+		p, err := presets.LoadPlan(name)
+		if err != nil {
+			return err
+		}
+		runs := 0
+		for _, n := range p.Workers {
+			runs += len(p.Runs(n))
+		}
+		if asJSON {
+			if err := objects(s.out, map[string]any{"plan": name, "title": p.Title, "paper": p.Paper, "workers": p.Workers, "runs": runs}); err != nil {
+				return err
+			}
+		}
+		t.row(name, strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Workers), " ", ","), "[]"), strconv.Itoa(runs), p.Title, p.Expect)
+	}
+	if !asJSON {
+		t.write(s.out)
+		fmt.Fprintln(s.out, "\nrun one: brood scale PLAN -o FOLDER; or a plan of your own: brood scale FILE.toml")
+	}
+	return nil
+}
+
+// fleetOf are the runs of a plan on one size of fleet.
+type fleetOf struct {
+	runs
+	of []presets.Run // in the order of the trials
+}
+
+func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) error {
+	if f.plain && *f.json {
+		return usage("--plain and --json are two ways to print the same runs: give one of them")
+	}
+	var plans []presets.Scaling
+	var fleets [][]*fleetOf
+	for _, name := range names { // what cannot be run is refused before anything has run
+		p, err := presets.LoadPlan(name)
+		if err != nil {
+			return err
+		}
+		all, err := f.prepare(ctx, p, len(names) > 1)
+		if err != nil {
+			return fmt.Errorf("plan %s: %w", p.Name, err)
+		}
+		plans, fleets = append(plans, p), append(fleets, all)
+	}
+	if f.out != "" {
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+	}
+	for i, p := range plans {
+		for _, w := range fleets[i] {
+			if w.Look(); !w.Left() {
+				continue
+			}
+			if err := w.train(ctx, newBatchView(&w.runs, f.plain, *f.json, s)); err != nil {
+				return err
+			}
+		}
+		if err := f.tell(p, fleets[i], s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare lays out the runs of a plan, by the size of their fleet, and refuses what cannot be run.
+func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several bool) (all []*fleetOf, err error) {
+	links := map[string]event.Link{"": {From: event.Every, To: event.Every}}
+	delay := time.Duration(0)
+	if p.Delay != "" {
+		if delay, err = time.ParseDuration(p.Delay); err != nil || delay < 0 || delay > time.Minute {
+			return nil, usage("delay = %q: give a duration such as 1ms", p.Delay)
+		}
+	}
+	for _, l := range p.Rates() {
+		if l == "" {
+			continue
+		}
+		rate, err := parseRate("links", l)
+		if err != nil {
+			return nil, usage("links = %q: give numbers and units, such as 10Mbit", p.Links)
+		}
+		links[l] = event.Link{From: event.Every, To: event.Every, Rate: int64(rate), Delay: delay}
+	}
+	same := p
+	same.Title, same.Doc, same.Paper, same.Expect = "", "", "", "" // may be said otherwise
+	text, err := json.Marshal(same)
+	if err != nil {
+		return nil, err
+	}
+	dir := f.sessions
+	if dir == "" {
+		home, err := session.Home()
+		if err != nil {
+			return nil, err
+		}
+		sum := blake3.Sum256(text)
+		dir = filepath.Join(home, fmt.Sprintf("scaling-%s-%x", p.Name, sum[:3]))
+	} else if several {
+		dir = filepath.Join(dir, p.Name)
+	}
+	for _, n := range p.Workers {
+		w := &fleetOf{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1}), of: p.Runs(n)}
+		w.Wait, w.by, w.Columns = n, "seconds", []string{"curve", "link", "members"}
+		w.table = func(int) *table { return newTable() }
+		w.staff = &staff{size: n, slow: p.Slow, link: func(t *batch.Trial) event.Link { return links[t.Point[1]] }}
+		if err := w.Place(filepath.Join(dir, fmt.Sprintf("%d-workers", n)), p.Name, map[string]any{"plan": json.RawMessage(text), "workers": n}); err != nil {
+			return nil, err
+		}
+		for _, r := range w.of {
+			if err := w.add(p, r); err != nil {
+				return nil, err
+			}
+		}
+		w.head = fmt.Sprintf("%s on %s, each %g times slower: %s", p.Name, plural(n, "worker"), p.Slow, plural(len(w.of), "run"))
+		if err := w.refuse(ctx, p); err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// refuse prepares the largest run of each curve, and refuses what cannot be run. It looks at one link: no run is refused
+// for its links.
+func (w *fleetOf) refuse(ctx context.Context, p presets.Scaling) error {
+	for _, c := range p.Curves {
+		largest := -1
+		for i, r := range w.of {
+			w.Trials[i].Limit = w.Trials[i].Options.Limit
+			if r.Curve.Name == c.Name && (largest < 0 || r.Members > w.of[largest].Members) {
+				largest = i
+			}
+		}
+		if largest < 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		o := w.Trials[largest].Options
+		o.Workers, o.Wait, o.Threads, o.Unattended = w.Wait, w.Wait, 1, true
+		if _, err := host.Prepare(o); err != nil {
+			return fmt.Errorf("%s: %w", w.Trials[largest].Label, err)
+		}
+	}
+	return nil
+}
+
+// never is a round that no run of a plan reaches.
+const never = 1 << 40
+
+// add puts a run of the plan into the batch.
+func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
+	base, err := presets.Load(r.Curve.Preset)
+	if err != nil {
+		return fmt.Errorf("curve %s: %w", r.Curve.Name, err)
+	}
+	o, err := runFlags{}.trial(base, func(string) bool { return false }, r.Settings())
+	if err != nil {
+		return fmt.Errorf("curve %s: %w", r.Curve.Name, err)
+	}
+	o.Limit = event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}
+	o.Probe, o.Evaluate = never, event.NoTest
+	if r.Curve.Probe > 0 {
+		o.Probe = r.Curve.Probe
+	}
+	link := r.Link
+	if link == "" {
+		link = "no limit"
+	}
+	label := fmt.Sprintf("%s, %s, %s", r.Curve.Name, link, plural(r.Members, "member"))
+	w.Add([]string{r.Curve.Name, r.Link, strconv.Itoa(r.Members)}, label, o, func(int) string {
+		return batch.PlainName(strings.ReplaceAll(fmt.Sprintf("%s,%s,members=%d", r.Curve.Name, r.Link, r.Members), ",,", ","))
+	}, 1)
+	return nil
+}
+
+// results is what the runs of a plan came to.
+func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
+	r := scaling.Results{Links: p.Rates(), Workers: p.Workers, Each: p.Each, Members: p.Members, Target: p.Target, Of: map[scaling.Key]scaling.Figures{}}
+	for _, c := range p.Curves {
+		r.Curves = append(r.Curves, c.Name)
+	}
+	for _, w := range all {
+		for i, t := range w.Trials {
+			if !t.Over() {
+				continue
+			}
+			x, err := scaling.Read(t.Dir)
+			if err != nil {
+				return r, err
+			}
+			x.Met = p.Target != "" && t.State == batch.Done && !t.Missed()
+			k := w.of[i]
+			r.Of[scaling.Key{Curve: k.Curve.Name, Link: k.Link, Workers: k.Workers, Members: k.Members}] = x
+		}
+	}
+	return r, nil
+}
+
+// tell prints what a plan came to, and writes its figures.
+func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
+	r, err := results(p, all)
+	if err != nil {
+		return err
+	}
+	plots := r.Plots()
+	switch {
+	case *f.json:
+		for _, row := range r.Rows() {
+			if err := objects(s.out, row.JSON(p.Name)); err != nil {
+				return err
+			}
+		}
+	default:
+		fmt.Fprintf(s.out, "\n%s\n\n", p.Title)
+		scaleTable(r).write(s.out)
+		for _, x := range plots {
+			fmt.Fprintln(s.out)
+			for _, line := range drawPlot(x, plotWidth, plotHeight) {
+				fmt.Fprintln(s.out, strings.TrimRight(line, " "))
+			}
+		}
+	}
+	if f.out == "" {
+		return nil
+	}
+	for name, text := range map[string][]byte{p.Name + ".csv": r.CSV(), p.Name + ".svg": scaling.SVG(p.Title, plots)} {
+		if err := os.WriteFile(filepath.Join(f.out, name), text, 0o644); err != nil {
+			return fmt.Errorf("write the figures: %w", err)
+		}
+	}
+	if !*f.json {
+		fmt.Fprintf(s.out, "\nfigures: %s\n", filepath.Join(f.out, p.Name+".svg"))
+	}
+	return nil
+}
+
+// scaleTable has a row for each run.
+func scaleTable(r scaling.Results) *table {
+	heads := []string{"curve", "link", ">members", ">workers", ">a round", ">quartiles", ">sent a round", ">weak", ">strong"}
+	if r.Target != "" {
+		heads = []string{"curve", "link", ">members", ">workers", ">time to " + r.Target, ">sent", ">rounds"}
+	}
+	t := newTable(heads...)
+	for _, row := range r.Rows() {
+		cells := []string{row.Curve, row.Link, strconv.Itoa(row.Members), strconv.Itoa(row.Workers)}
+		if r.Target == "" {
+			cells = append(cells, seconds(row.Round), seconds(row.Low)+" to "+seconds(row.High), humanBytes(int64(row.Bytes)), share(row.Weak), share(row.Strong))
+		} else {
+			took := seconds(row.Seconds)
+			if !row.Met {
+				took = "missed"
+			}
+			cells = append(cells, took, humanBytes(int64(row.Sent)), strconv.Itoa(row.Rounds))
+		}
+		t.row(cells...)
+	}
+	return t
+}
+
+func share(x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", x)
+}
