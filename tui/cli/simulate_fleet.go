@@ -67,11 +67,14 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	fl.StringVar(&f.down, "down", "", "what a worker can receive altogether, likewise")
 	fl.DurationVar(&f.control, "control", 0, "how late the coordinator's messages are, one way (default: as --delay)")
 	fl.IntVar(&f.cores, "cores", 0, "all workers share so many cores of one machine, as processes that try a fleet out do (default: each has its own)")
-	fl.StringArrayVar(&f.slow, "slow", nil, "a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable)")
+	fl.StringArrayVar(&f.slow, "slow", nil, "a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable), or FACTOR, which is all of them, with what frames cost them")
 	fl.DurationVar(&f.measure, "measure", 2*time.Second, "how long to measure what a round's computing takes here")
 	f.asJSON = jsonFlag(c)
 	return c
 }
+
+// everyWorker stands for all workers where one may be named.
+const everyWorker = -1
 
 // foretold is a line of the table.
 type foretold struct {
@@ -145,6 +148,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 			return err
 		}
 		for w := range slow {
+			if w == everyWorker {
+				continue
+			}
 			if most := slices.Max(sizes); w >= most {
 				return usage("--slow %d=...: the workers of a fleet of %d are 0 to %d", w, most, most-1)
 			}
@@ -161,8 +167,11 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 				crowd = max(1, float64(cfg.Workers*threads)/float64(f.cores))
 				cfg.PerByte *= crowd
 			}
+			every := cmp.Or(slow[everyWorker], 1)
+			cfg.PerByte *= every
+			cfg.Hop *= every
 			cfg.Pace = func(w int, uniform func() float64) float64 {
-				return crowd * cmp.Or(slow[w], 1) * drawn(w, uniform)
+				return crowd * every * cmp.Or(slow[w], 1) * drawn(w, uniform)
 			}
 		})
 		if err != nil {
@@ -261,11 +270,16 @@ func (f *foretellFlags) links() (l simulate.Link, up, down float64, slow map[int
 	}
 	slow = map[int]float64{}
 	for _, text := range f.slow {
-		name, by, _ := strings.Cut(text, "=")
-		w, bad := strconv.Atoi(name)
+		name, by, one := strings.Cut(text, "=")
+		w, bad := everyWorker, error(nil)
+		if one {
+			w, bad = strconv.Atoi(name)
+		} else {
+			by = text
+		}
 		x, worse := strconv.ParseFloat(by, 64)
-		if bad != nil || worse != nil || w < 0 || !(x > 0 && x <= 1000) {
-			return l, 0, 0, nil, usage("--slow %s: give WORKER=FACTOR, such as 0=2.5", text)
+		if bad != nil || worse != nil || one && w < 0 || !(x > 0 && x <= 1000) {
+			return l, 0, 0, nil, usage("--slow %s: give WORKER=FACTOR, such as 0=2.5, or a FACTOR for all", text)
 		}
 		slow[w] = x
 	}
