@@ -144,6 +144,9 @@ func (v *tenure) shaped(l *event.Link, r wire.Roster) {
 	applyShapes(v.mesh, v.id, v.shapes, v.roster)
 }
 
+// LateNote is what a slowed worker says that could not keep its pace: its factor, and by how many percent.
+const LateNote = "this machine was too busy to be %g times slower: rounds took %d %% longer than they should"
+
 // tooLate is the share of a pace by which a slowed worker may miss it without a word.
 const tooLate = 0.03
 
@@ -176,7 +179,7 @@ func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
 	job.Device, job.Slow, job.Lag = v.cfg.Device, v.cfg.Slow, &host.Lag{}
 	defer func() {
 		if late := job.Lag.Late(); late > tooLate {
-			v.cfg.Note(fmt.Sprintf("this machine was too busy to be %g times slower: rounds took %.0f %% longer than they should", v.cfg.Slow, 100*late))
+			v.cfg.Note(fmt.Sprintf(LateNote, v.cfg.Slow, int(100*late)))
 		}
 	}()
 	hello.Data = map[string]string{setup.Config.Data: setup.Config.Digest}

@@ -3,7 +3,9 @@ package scaling
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -63,11 +65,11 @@ func (r Results) rowsOf(curve, link string, workers int) (out []Row) {
 	return out
 }
 
-// CSV is a row for each run. Seconds and bytes are whole numbers of nanoseconds and bytes where they are counted.
+// CSV is a row for each run, with seconds and bytes; [Results.ReadCSV] reads it.
 func (r Results) CSV() []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text) // which cannot fail
-	_ = w.Write([]string{"curve", "link", "workers", "members", "rounds", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "met", "weak", "strong"})
+	_ = w.Write(columns)
 	for _, x := range r.Rows() {
 		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds),
 			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.FormatBool(x.Met),
@@ -77,13 +79,40 @@ func (r Results) CSV() []byte {
 	return text.Bytes()
 }
 
-// number is four digits of a figure, "" of none.
+// number is a figure, "" of none.
 func number(x float64) string {
 	if math.IsNaN(x) {
 		return ""
 	}
-	return strconv.FormatFloat(x, 'g', 5, 64)
+	return strconv.FormatFloat(x, 'g', -1, 64)
 }
+
+// ReadCSV adds what [Results.CSV] wrote.
+func (r *Results) ReadCSV(text []byte) error {
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		if i == 0 {
+			if !slices.Equal(row, columns) {
+				return fmt.Errorf("the columns are %v, want %v", row, columns)
+			}
+			continue
+		}
+		var x [12]float64
+		for j := 2; j < 11; j++ {
+			if x[j], err = strconv.ParseFloat(row[j], 64); err != nil {
+				return fmt.Errorf("row %d, %s: %w", i, columns[j], err)
+			}
+		}
+		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{Rounds: int(x[4]), Round: x[5], Low: x[6], High: x[7], Bytes: x[8], Seconds: x[9], Sent: x[10],
+			Met: row[11] == "true"}
+	}
+	return nil
+}
+
+var columns = []string{"curve", "link", "workers", "members", "rounds", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "met", "weak", "strong"}
 
 // JSON is the row as an object of the plan of that name.
 func (x Row) JSON(plan string) map[string]any {

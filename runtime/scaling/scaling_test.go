@@ -104,8 +104,16 @@ func TestRows(t *testing.T) {
 	if len(lines) != 1+2*(2+2*(1+2)) { // on 2 workers, 8 members are four each and all
 		t.Errorf("%d lines:\n%s", len(lines), text)
 	}
-	if want := "CU,10Mbit,2,8,8,4.3,3.87,5.375,2,0,0,false,0.93023,0.93023"; !strings.Contains(text, want) {
+	if want := "CU,10Mbit,2,8,8,4.3,3.87,5.375,2,0,0,false,0.930232558"; !strings.Contains(text, want) {
 		t.Errorf("no row %s in\n%s", want, text)
+	}
+	again := perfect()
+	again.Of = map[Key]Figures{}
+	if err := again.ReadCSV([]byte(text)); err != nil || string(again.CSV()) != text {
+		t.Errorf("read and written again (%v):\n%s", err, again.CSV())
+	}
+	if err := again.ReadCSV([]byte("curve\n1\n")); err == nil {
+		t.Error("a table of one column is taken")
 	}
 }
 

@@ -145,7 +145,7 @@ func (b *runs) train(ctx context.Context, view *batchView) error {
 	}
 	if b.staff != nil {
 		var out context.CancelFunc
-		if ctx, out, err = b.staff.start(ctx, fleet.Join(), view.note); err != nil {
+		if ctx, out, err = b.staff.start(ctx, fleet.Join()); err != nil {
 			return errors.Join(err, fleet.Close())
 		}
 		defer out()

@@ -19,6 +19,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/runtime/remote"
 	"brood/runtime/scaling"
 	"brood/runtime/session"
 )
@@ -270,14 +271,13 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 		return err
 	}
 	plots := r.Plots()
-	switch {
-	case *f.json:
+	if *f.json {
 		for _, row := range r.Rows() {
 			if err := objects(s.out, row.JSON(p.Name)); err != nil {
 				return err
 			}
 		}
-	default:
+	} else {
 		fmt.Fprintf(s.out, "\n%s\n\n", p.Title)
 		scaleTable(r).write(s.out)
 		for _, x := range plots {
@@ -285,6 +285,11 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 			for _, line := range drawPlot(x, plotWidth, plotHeight) {
 				fmt.Fprintln(s.out, strings.TrimRight(line, " "))
 			}
+		}
+	}
+	for _, w := range all {
+		if w.staff.late > 0 {
+			fmt.Fprintf(s.err, "brood: on %s: "+remote.LateNote+"\n", plural(w.Wait, "worker"), p.Slow, w.staff.late)
 		}
 	}
 	if f.out == "" {

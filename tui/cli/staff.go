@@ -15,6 +15,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/host"
+	"brood/runtime/remote"
 )
 
 // staff is workers that this process starts on this machine to try a fleet out: each a process with one thread, so many
@@ -30,6 +31,7 @@ type staff struct {
 	mu     sync.Mutex
 	over   bool  // they may end
 	failed error // the first that ended too early
+	late   int   // percent by which the slowest of them missed its pace in a run
 }
 
 // leaveTime is how long workers may take to end once the last run is over.
@@ -37,7 +39,7 @@ const leaveTime = 5 * time.Second
 
 // start has the workers join. The context that it gives ends with ctx, by its function, and when a worker is gone too
 // early.
-func (c *staff) start(ctx context.Context, url string, note func(string)) (context.Context, context.CancelFunc, error) {
+func (c *staff) start(ctx context.Context, url string) (context.Context, context.CancelFunc, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -60,9 +62,8 @@ func (c *staff) start(ctx context.Context, url string, note func(string)) (conte
 		c.ends.Go(func() {
 			last := ""
 			for lines := bufio.NewScanner(said); lines.Scan(); {
-				if last = strings.TrimPrefix(lines.Text(), "brood: "); strings.Contains(last, "too busy") {
-					note(last)
-				}
+				last = strings.TrimPrefix(lines.Text(), "brood: ")
+				c.hear(last)
 			}
 			err := p.Wait()
 			c.mu.Lock()
@@ -74,6 +75,17 @@ func (c *staff) start(ctx context.Context, url string, note func(string)) (conte
 		})
 	}
 	return ctx, cancel, nil
+}
+
+// hear takes in what a worker says.
+func (c *staff) hear(line string) {
+	slow, n := 0.0, 0
+	if _, err := fmt.Sscanf(line, remote.LateNote, &slow, &n); err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.late = max(c.late, n)
 }
 
 // end waits for the workers, and ends those that stay. The error is of a worker that ended too early.
