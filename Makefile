@@ -1,6 +1,6 @@
 # Go alone builds brood: `go run .`. These are the habits around it.
 
-.PHONY: build test race e2e fuzz lint generate check bench peer clean
+.PHONY: build test race e2e fuzz lint generate check bench peer compare clean
 
 build: # bin/brood
 	CGO_ENABLED=0 go build -trimpath -o bin/brood .
@@ -28,6 +28,9 @@ bench: build # what this machine does, beside what it would allow
 
 peer: build # the same beside PyTorch, where that is installed
 	models/native/peer/compare.sh
+
+compare: # what became slower between two commits, measured in turn: make compare A=HEAD~1 B=HEAD
+	go run ./models/native/peer/between $(A) $(B)
 
 check: # everything, as CI does
 	.ci/run
