@@ -125,11 +125,15 @@ func (s Scaling) check() error {
 	case len(s.Each)+len(s.Members) == 0:
 		return errors.New("give each, the members of each worker, or members, those of all workers together, or both")
 	case s.Target == "" && s.Rounds < 6:
-		return errors.New("give rounds, 6 or more (the first two and the last do not count), or a target")
+		return errors.New("give rounds, 6 or more (the first two do not count), or a target")
 	case s.Target != "" && (len(s.Members) > 0 || s.Rounds > 0 || !(s.Epochs > 0)):
 		return errors.New("with a target give each, and epochs at which a run ends that misses it; no members and no rounds")
 	case s.Target == "" && s.Epochs != 0:
 		return errors.New("epochs go with a target")
+	case s.Delay != "" && !slices.ContainsFunc(s.Links, func(l string) bool { return l != "" }):
+		return errors.New("delay is of links with a rate: give links one, such as 100Mbit")
+	case len(slices.Compact(slices.Sorted(slices.Values(s.Links)))) < len(s.Links):
+		return fmt.Errorf("links = %q: give each once", s.Links)
 	case !(s.Slow >= 1 && s.Slow <= 100):
 		return fmt.Errorf("slow = %g: give a factor from 1 to 100", s.Slow)
 	}

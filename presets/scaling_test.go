@@ -82,6 +82,8 @@ func TestBadPlans(t *testing.T) {
 		{"[1, 2]", "[]", "give workers"},
 		{"each = [1]", "", "give each"},
 		{"rounds = 6", "rounds = 5", "give rounds, 6 or more"},
+		{"rounds = 6", "rounds = 6\ndelay = \"1ms\"", "give links one"},
+		{"rounds = 6", "rounds = 6\nlinks = [\"1Mbit\", \"1Mbit\"]", "give each once"},
 		{"rounds = 6", "rounds = 6\nepochs = 2", "epochs go with a target"},
 		{"rounds = 6", "target = \"loss=1\"", "epochs at which a run ends"},
 		{"rounds = 6", "target = \"loss=1\"\nepochs = 1", "give probe"},

@@ -103,10 +103,30 @@ type unslowed struct {
 
 // Do implements optim.Engine.
 func (u *unslowed) Do(ctx context.Context, tasks ...engine.Task) error {
-	err := u.compute.Do(ctx, tasks...)
-	u.of.last, _ = u.of.used()
-	return err
+	defer u.forget()
+	return u.compute.Do(ctx, tasks...)
 }
+
+// Wait implements optim.Engine.
+func (u *unslowed) Wait(ctx context.Context) error {
+	defer u.forget()
+	return u.compute.Wait(ctx)
+}
+
+// Write implements optim.Memory.
+func (u *unslowed) Write(ctx context.Context, dst engine.Span, p []byte) error {
+	defer u.forget()
+	return u.compute.Write(ctx, dst, p)
+}
+
+// Read implements optim.Memory.
+func (u *unslowed) Read(ctx context.Context, p []byte, src engine.Span) error {
+	defer u.forget()
+	return u.compute.Read(ctx, p, src)
+}
+
+// forget has what was used until now make no later call longer.
+func (u *unslowed) forget() { u.of.last, _ = u.of.used() }
 
 // Notes implements worker.Noter for engines that have some.
 func (u *unslowed) Notes() []engine.Note {

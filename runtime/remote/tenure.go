@@ -144,11 +144,9 @@ func (v *tenure) shaped(l *event.Link, r wire.Roster) {
 	applyShapes(v.mesh, v.id, v.shapes, v.roster)
 }
 
-// LateNote is what a slowed worker says that could not keep its pace: its factor, and by how many percent.
-const LateNote = "this machine was too busy to be %g times slower: rounds took %d %% longer than they should"
-
-// tooLate is the share of a pace by which a slowed worker may miss it without a word.
-const tooLate = 0.03
+// LateNote is what a slowed worker says when it leaves a run: its factor, and by how many percent its computing took
+// longer than that, since other work had the processors.
+const LateNote = "computed %g times slower, and %d %% longer than that"
 
 // work prepares the job and does what comes into the mailbox. An error is final.
 func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
@@ -177,11 +175,9 @@ func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
 		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
 	}
 	job.Device, job.Slow, job.Lag = v.cfg.Device, v.cfg.Slow, &host.Lag{}
-	defer func() {
-		if late := job.Lag.Late(); late > tooLate {
-			v.cfg.Note(fmt.Sprintf(LateNote, v.cfg.Slow, int(100*late)))
-		}
-	}()
+	if v.cfg.Slow > 1 {
+		defer func() { v.cfg.Note(fmt.Sprintf(LateNote, v.cfg.Slow, int(100*job.Lag.Late()))) }()
+	}
 	hello.Data = map[string]string{setup.Config.Data: setup.Config.Digest}
 	w, err := job.Worker(v.id, v.mesh.Link(uint32(v.id)), func() int64 { return v.mesh.Totals().Overhead() }, st, v.cfg.Threads, true)
 	if err != nil {

@@ -23,6 +23,7 @@ type Line struct {
 	Curve        int  // the place of its curve in the plan: lines of one curve look alike
 	Limited      bool // over links with a rate
 	Y, Low, High []float64
+	Late         []bool // the workers missed their pace: the value may be too low
 }
 
 // Results are what the runs of a plan came to.
@@ -49,30 +50,33 @@ func (r Results) at(curve, link string, workers, members int) (f Figures, ok boo
 // t_1/(N t_N) for each population of the fleet, or, with a target, the seconds and the bytes to it. t_N is a round's
 // time on N workers (Malik et al., DarwiNN, 2020). Bands are of the quartiles of t_N.
 func (r Results) Plots() (out []Plot) {
+	defer func() { // what was not measured is not drawn
+		out = slices.DeleteFunc(out, func(p Plot) bool { return len(p.Lines) == 0 })
+	}()
 	if r.Target != "" {
 		for _, n := range r.Each {
 			of := fmt.Sprintf("%s of each worker", members(n))
-			out = append(out, r.plot("time to "+r.Target+", "+of, "s", true, func(c, l string, w int) (y, low, high float64) {
+			out = append(out, r.plot("time to "+r.Target+", "+of, "s", true, func(c, l string, w int) (y, low, high float64, late bool) {
 				if f, ok := r.at(c, l, w, n*w); ok && f.Met {
-					return f.Seconds, math.NaN(), math.NaN()
+					return f.Seconds, math.NaN(), math.NaN(), f.Late > TooLate
 				}
-				return math.NaN(), math.NaN(), math.NaN()
-			}), r.plot("sent until "+r.Target+", "+of, "MB", true, func(c, l string, w int) (y, low, high float64) {
+				return math.NaN(), math.NaN(), math.NaN(), false
+			}), r.plot("sent until "+r.Target+", "+of, "MB", true, func(c, l string, w int) (y, low, high float64, late bool) {
 				if f, ok := r.at(c, l, w, n*w); ok && f.Met && w > 1 {
-					return f.Sent / 1e6, math.NaN(), math.NaN()
+					return f.Sent / 1e6, math.NaN(), math.NaN(), false
 				}
-				return math.NaN(), math.NaN(), math.NaN()
+				return math.NaN(), math.NaN(), math.NaN(), false
 			}))
 		}
 		return out
 	}
 	for _, n := range r.Each {
-		out = append(out, r.plot(fmt.Sprintf("weak, %s of each worker", members(n)), "t_1/t_N", false, func(c, l string, w int) (y, low, high float64) {
+		out = append(out, r.plot(fmt.Sprintf("weak, %s of each worker", members(n)), "t_1/t_N", false, func(c, l string, w int) (y, low, high float64, late bool) {
 			return r.efficiency(Key{c, l, w, n * w}, n, 1)
 		}))
 	}
 	for _, n := range r.Members {
-		out = append(out, r.plot(fmt.Sprintf("strong, %s of all workers", members(n)), "t_1/(N t_N)", false, func(c, l string, w int) (y, low, high float64) {
+		out = append(out, r.plot(fmt.Sprintf("strong, %s of all workers", members(n)), "t_1/(N t_N)", false, func(c, l string, w int) (y, low, high float64, late bool) {
 			return r.efficiency(Key{c, l, w, n}, n, float64(w))
 		}))
 	}
@@ -87,23 +91,23 @@ func members(n int) string {
 }
 
 // efficiency is t_1/(by t_N) of a run, beside the run of a single worker with so many members.
-func (r Results) efficiency(k Key, alone int, by float64) (y, low, high float64) {
+func (r Results) efficiency(k Key, alone int, by float64) (y, low, high float64, late bool) {
 	f, ok := r.at(k.Curve, k.Link, k.Workers, k.Members)
 	one, is := r.at(k.Curve, "", 1, alone)
-	if !ok || !is {
-		return math.NaN(), math.NaN(), math.NaN()
+	if !ok || !is || f.Commits < Least || one.Commits < Least {
+		return math.NaN(), math.NaN(), math.NaN(), false
 	}
-	return one.Round / (by * f.Round), one.Round / (by * f.High), one.Round / (by * f.Low)
+	return one.Round / (by * f.Round), one.Round / (by * f.High), one.Round / (by * f.Low), f.Late > TooLate || one.Late > TooLate
 }
 
-func (r Results) plot(title, unit string, log bool, of func(curve, link string, workers int) (y, low, high float64)) Plot {
+func (r Results) plot(title, unit string, log bool, of func(curve, link string, workers int) (y, low, high float64, late bool)) Plot {
 	p := Plot{Title: title, Unit: unit, Workers: r.Workers, Log: log}
 	for i, c := range r.Curves {
 		for _, l := range r.Links {
 			line := Line{Name: c + cmp.Or(map[bool]string{true: ", " + l}[l != ""], ""), Curve: i, Limited: l != ""}
 			for _, w := range r.Workers {
-				y, low, high := of(c, l, w)
-				line.Y, line.Low, line.High = append(line.Y, y), append(line.Low, low), append(line.High, high)
+				y, low, high, late := of(c, l, w)
+				line.Y, line.Low, line.High, line.Late = append(line.Y, y), append(line.Low, low), append(line.High, high), append(line.Late, late)
 			}
 			if slices.ContainsFunc(line.Y, func(y float64) bool { return y == y }) {
 				p.Lines = append(p.Lines, line)
@@ -118,12 +122,15 @@ func (p Plot) Range() (lo, hi float64) {
 	lo, hi = math.Inf(1), 0
 	for _, l := range p.Lines {
 		for _, y := range l.Y {
-			if y == y {
+			if y == y && (y > 0 || !p.Log) {
 				lo, hi = min(lo, y), max(hi, y)
 			}
 		}
 	}
-	if p.Log && hi > 0 {
+	if p.Log {
+		if hi == 0 { // nothing that has a logarithm
+			lo, hi = 1, 1
+		}
 		return math.Pow(10, math.Floor(math.Log10(lo))), math.Pow(10, math.Ceil(math.Log10(hi)+1e-9))
 	}
 	return 0, max(1, math.Ceil(hi*5)/5)

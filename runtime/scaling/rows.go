@@ -46,12 +46,12 @@ func (r Results) rowsOf(curve, link string, workers int) (out []Row) {
 		row := Row{Key: k, Figures: f, Weak: math.NaN(), Strong: math.NaN()}
 		for _, each := range r.Each {
 			if r.Target == "" && each*workers == members {
-				row.Weak, _, _ = r.efficiency(k, each, 1)
+				row.Weak, _, _, _ = r.efficiency(k, each, 1)
 			}
 		}
 		for _, all := range r.Members {
 			if all == members {
-				row.Strong, _, _ = r.efficiency(k, all, float64(workers))
+				row.Strong, _, _, _ = r.efficiency(k, all, float64(workers))
 			}
 		}
 		out = append(out, row)
@@ -65,14 +65,24 @@ func (r Results) rowsOf(curve, link string, workers int) (out []Row) {
 	return out
 }
 
+// Late counts the runs whose workers missed their pace by more than [TooLate].
+func (r Results) Late() (n int) {
+	for _, f := range r.Of {
+		if f.Late > TooLate {
+			n++
+		}
+	}
+	return n
+}
+
 // CSV is a row for each run, with seconds and bytes; [Results.ReadCSV] reads it.
 func (r Results) CSV() []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text) // which cannot fail
 	_ = w.Write(columns)
 	for _, x := range r.Rows() {
-		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds),
-			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.FormatBool(x.Met),
+		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds), strconv.Itoa(x.Commits),
+			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.Itoa(x.Late), strconv.FormatBool(x.Met),
 			number(x.Weak), number(x.Strong)})
 	}
 	w.Flush()
@@ -100,24 +110,27 @@ func (r *Results) ReadCSV(text []byte) error {
 			}
 			continue
 		}
-		var x [12]float64
-		for j := 2; j < 11; j++ {
+		var x [13]float64
+		for j := 2; j < len(x); j++ {
 			if x[j], err = strconv.ParseFloat(row[j], 64); err != nil {
 				return fmt.Errorf("row %d, %s: %w", i, columns[j], err)
 			}
 		}
-		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{Rounds: int(x[4]), Round: x[5], Low: x[6], High: x[7], Bytes: x[8], Seconds: x[9], Sent: x[10],
-			Met: row[11] == "true"}
+		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{Rounds: int(x[4]), Commits: int(x[5]), Round: x[6], Low: x[7], High: x[8], Bytes: x[9],
+			Seconds: x[10], Sent: x[11], Late: int(x[12]), Met: row[13] == "true"}
 	}
 	return nil
 }
 
-var columns = []string{"curve", "link", "workers", "members", "rounds", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "met", "weak", "strong"}
+var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "late", "met", "weak", "strong"}
 
-// JSON is the row as an object of the plan of that name.
-func (x Row) JSON(plan string) map[string]any {
-	out := map[string]any{"event": "scaling", "plan": plan, "curve": x.Curve, "link": x.Link, "workers": x.Workers, "members": x.Members, "rounds": x.Rounds,
-		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes, "seconds": x.Seconds, "bytes": x.Sent, "met": x.Met}
+// JSON is the row as an object of the plan of that name; aims says that the plan has a target.
+func (x Row) JSON(plan string, aims bool) map[string]any {
+	out := map[string]any{"event": "scaling", "plan": plan, "curve": x.Curve, "link": x.Link, "workers": x.Workers, "members": x.Members, "rounds": x.Rounds, "commits": x.Commits, "late_percent": x.Late,
+		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes, "seconds": x.Seconds, "bytes": x.Sent}
+	if aims {
+		out["met"] = x.Met
+	}
 	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong} {
 		if !math.IsNaN(v) {
 			out[name] = v

@@ -15,6 +15,12 @@ import (
 // Warm are the rounds at the beginning of a run that do not count: connections and caches come up.
 const Warm = 2
 
+// Least is how many commits a figure rests on at least.
+const Least = 3
+
+// TooLate is how many percent late the workers of a run may be that a figure is of.
+const TooLate = 5
+
 // Key says which run of a plan something is of.
 type Key struct {
 	Curve   string
@@ -23,17 +29,18 @@ type Key struct {
 	Members int
 }
 
-// Figures are what a run came to. Times are of the slowest worker; the last rounds, with which the test on the whole
-// test set comes, take as long as the median of the others.
+// Figures are what a run came to. Times are of the slowest worker. A commit is of one round, or of a few that are short.
 type Figures struct {
 	Rounds  int     // all of them
-	Round   float64 // seconds, median over those that count
+	Commits int     // that count; below [Least] there is no time of a round
+	Round   float64 // seconds, median over these commits
 	Low     float64 // quartiles
 	High    float64
 	Bytes   float64 // payload that all workers send a round, mean
 	Seconds float64 // of all rounds
 	Sent    float64 // payload of all rounds, of all workers
 	Met     bool    // it ended by its target
+	Late    int     // percent by which computing took longer than it was due, on the worker that missed its pace most
 }
 
 // Read is what the session in dir came to; no rounds where it has none that count.
@@ -58,32 +65,27 @@ func Read(dir string) (Figures, error) {
 	}
 }
 
-// figures are those of a run by its commits, of which the last ends it.
+// figures are those of a run by its commits.
 func figures(all []event.Commit) (f Figures) {
 	var rounds []float64
-	for i, c := range all {
+	for _, c := range all {
 		for _, n := range c.Sent {
 			f.Sent += float64(n)
 		}
 		f.Rounds += int(c.Rounds)
-		if i == len(all)-1 {
-			break
-		}
 		f.Seconds += float64(c.Nanos) / 1e9
-		if c.To <= Warm {
-			continue
-		}
-		for range c.Rounds {
+		if c.Rounds > 0 && c.To-c.Rounds >= Warm {
 			rounds = append(rounds, float64(c.Nanos)/1e9/float64(c.Rounds))
 		}
 	}
-	if len(rounds) == 0 {
-		return Figures{}
+	if f.Rounds > 0 {
+		f.Bytes = f.Sent / float64(f.Rounds)
+	}
+	if f.Commits = len(rounds); f.Commits < Least {
+		return f
 	}
 	slices.Sort(rounds)
 	f.Low, f.Round, f.High = quantile(rounds, .25), quantile(rounds, .5), quantile(rounds, .75)
-	f.Seconds += float64(all[len(all)-1].Rounds) * f.Round
-	f.Bytes = f.Sent / float64(f.Rounds)
 	return f
 }
 

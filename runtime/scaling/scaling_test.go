@@ -13,7 +13,7 @@ import (
 	"brood/runtime/event"
 )
 
-// commits are rounds of these seconds each; the last has the test in it.
+// commits are rounds of these seconds each.
 func commits(sent int64, seconds ...float64) (out []event.Commit) {
 	for i, s := range seconds {
 		out = append(out, event.Commit{To: uint64(i + 1), Rounds: 1, Nanos: int64(s * 1e9), Sent: map[optim.Op]int64{optim.Op("gather"): sent}})
@@ -21,19 +21,22 @@ func commits(sent int64, seconds ...float64) (out []event.Commit) {
 	return out
 }
 
-// The first rounds and the last do not count, and the last takes as long as the others for what a target costs.
+// The first rounds do not count for the time of a round, nor a commit that has one of them; for what a target costs
+// they do.
 func TestFigures(t *testing.T) {
-	f := figures(commits(100, 9, 8, 1, 2, 3, 4, 50))
-	if f.Rounds != 7 || f.Round != 2.5 || f.Low != 1.75 || f.High != 3.25 || f.Bytes != 100 || f.Sent != 700 || f.Seconds != 9+8+1+2+3+4+2.5 {
+	f := figures(commits(100, 9, 8, 1, 2, 3, 4))
+	if f.Rounds != 6 || f.Commits != 4 || f.Round != 2.5 || f.Low != 1.75 || f.High != 3.25 || f.Bytes != 100 || f.Sent != 600 || f.Seconds != 9+8+1+2+3+4 {
 		t.Errorf("%+v", f)
 	}
-	long := commits(10, 1, 1, 1, 1)
-	long[2].Rounds, long[2].To, long[3].To = 4, 6, 7
-	if f := figures(long); f.Rounds != 7 || f.Round != .25 || f.Bytes != 40.0/7 {
-		t.Errorf("of four rounds in a commit: %+v", f)
+	long := commits(10, 1, 9, 1, 2, 2, 5)
+	for i, n := range []uint64{1, 2, 4, 4, 4, 5} { // the second has rounds 2 and 3
+		long[i].Rounds, long[i].To = n, map[int]uint64{0: 1, 1: 3, 2: 7, 3: 11, 4: 15, 5: 20}[i]
 	}
-	if f := figures(commits(1, 1, 1, 1)); f.Rounds != 0 {
-		t.Errorf("three rounds say %+v", f)
+	if f := figures(long); f.Rounds != 20 || f.Commits != 4 || f.Round != .5 || f.Seconds != 20 {
+		t.Errorf("of several rounds in a commit: %+v", f)
+	}
+	if f := figures(commits(1, 1, 1, 1, 1)); f.Commits != 2 || f.Round != 0 || f.Seconds != 4 || f.Rounds != 4 {
+		t.Errorf("two commits that count say %+v", f)
 	}
 }
 
@@ -48,7 +51,7 @@ func perfect() Results {
 						continue
 					}
 					round := float64(m)/float64(n) + .1*float64(n-1)*float64(1+2*i)
-					r.Of[Key{c, l, n, m}] = Figures{Rounds: 8, Round: round, Low: round * .9, High: round * 1.25, Bytes: float64(n)}
+					r.Of[Key{c, l, n, m}] = Figures{Rounds: 8, Commits: 6, Round: round, Low: round * .9, High: round * 1.25, Bytes: float64(n)}
 				}
 			}
 		}
@@ -82,9 +85,10 @@ func TestEfficiency(t *testing.T) {
 
 // With a target there are seconds and bytes of those that met it.
 func TestToTarget(t *testing.T) {
-	r := Results{Curves: []string{"a", "b"}, Links: []string{""}, Workers: []int{2, 4}, Each: []int{1}, Target: "loss=0.1", Of: map[Key]Figures{
+	met := &Results{Curves: []string{"a", "b"}, Links: []string{""}, Workers: []int{2, 4}, Each: []int{1}, Target: "loss=0.1", Of: map[Key]Figures{
 		{"a", "", 2, 2}: {Rounds: 5, Seconds: 3, Sent: 4e6, Met: true}, {"a", "", 4, 4}: {Rounds: 5, Seconds: 2, Sent: 8e6, Met: true},
 		{"b", "", 2, 2}: {Rounds: 5, Seconds: 30, Sent: 4e7}}}
+	r := *met
 	plots := r.Plots()
 	if len(plots) != 2 || len(plots[0].Lines) != 1 || plots[0].Lines[0].Y[1] != 2 || plots[1].Lines[0].Y[1] != 8 {
 		t.Errorf("%+v", plots)
@@ -92,6 +96,16 @@ func TestToTarget(t *testing.T) {
 	if lo, hi := plots[0].Range(); lo != 1 || hi != 10 || plots[0].Share(10) != 1 {
 		t.Errorf("seconds from %g to %g", lo, hi)
 	}
+	r.Of = map[Key]Figures{{"b", "", 2, 2}: {Rounds: 5, Seconds: 30, Sent: 4e7}}
+	if plots := r.Plots(); len(plots) != 0 {
+		t.Errorf("a target that nobody met is drawn: %+v", plots)
+	}
+	for _, empty := range []Plot{{Log: true}, {Log: true, Lines: []Line{{Y: []float64{0, math.NaN()}}}}, {Lines: []Line{{Y: []float64{math.NaN()}}}}} {
+		if ticks := empty.Ticks(); len(ticks) == 0 || len(ticks) > 10 {
+			t.Errorf("a plot of nothing has %d ticks", len(ticks))
+		}
+	}
+	r = *met
 	if rows := r.Rows(); len(rows) != 3 || rows[2].Met || !math.IsNaN(rows[0].Weak) {
 		t.Errorf("%+v", rows)
 	}
@@ -104,7 +118,7 @@ func TestRows(t *testing.T) {
 	if len(lines) != 1+2*(2+2*(1+2)) { // on 2 workers, 8 members are four each and all
 		t.Errorf("%d lines:\n%s", len(lines), text)
 	}
-	if want := "CU,10Mbit,2,8,8,4.3,3.87,5.375,2,0,0,false,0.930232558"; !strings.Contains(text, want) {
+	if want := "CU,10Mbit,2,8,8,6,4.3,3.87,5.375,2,0,0,0,false,0.930232558"; !strings.Contains(text, want) {
 		t.Errorf("no row %s in\n%s", want, text)
 	}
 	again := perfect()
@@ -119,7 +133,11 @@ func TestRows(t *testing.T) {
 
 // The picture is whole XML with a point for each value, text is escaped, and a better value stands higher.
 func TestSVG(t *testing.T) {
-	text := SVG("weak & strong", perfect().Plots())
+	r := perfect()
+	f := r.Of[Key{"CU", "", 4, 16}]
+	f.Late = TooLate + 1
+	r.Of[Key{"CU", "", 4, 16}] = f
+	text := SVG("weak & strong", r.Plots())
 	points, last := 0, math.Inf(-1)
 	for d := xml.NewDecoder(strings.NewReader(string(text))); ; {
 		token, err := d.Token()
@@ -142,6 +160,9 @@ func TestSVG(t *testing.T) {
 	}
 	if points != 2*4*3 {
 		t.Errorf("%d points, want 24", points)
+	}
+	if n := strings.Count(string(text), `r="3" fill="none"`); n != 1 || r.Late() != 1 {
+		t.Errorf("%d points are hollow, want that of the run that was late", n)
 	}
 	if strings.Count(string(text), "SU &amp; co, 10Mbit") != 1 || strings.Count(string(text), "stroke-dasharray") != 2*2+2 {
 		t.Errorf("the legend or the dashes are wrong:\n%s", text)

@@ -20,7 +20,7 @@ const (
 )
 
 // SVG is the plots of a plan in one picture, two in a row, with a legend below. Lines over links with a rate are
-// dashed. Ground is left out, and text is grey, so that it is seen on light and dark pages.
+// dashed, and points of workers that missed their pace are hollow. Ground is left out, and text is grey, so that it is seen on light and dark pages.
 func SVG(title string, plots []Plot) []byte {
 	var b strings.Builder
 	columns := min(2, max(1, len(plots)))
@@ -91,7 +91,11 @@ func (p Plot) svg(b *strings.Builder, x, y float64) {
 			path += fmt.Sprintf("%s%.1f %.1f", pen, at(i), up(v))
 			pen = "L"
 			colour := colours[l.Curve%len(colours)]
-			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", at(i), up(v), colour)
+			fill := colour
+			if l.Late[i] {
+				fill = "none"
+			}
+			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s" stroke="%s"/>`+"\n", at(i), up(v), fill, colour)
 			if lo, hi := l.Low[i], l.High[i]; lo == lo && hi == hi {
 				fmt.Fprintf(b, `<path d="M%.1f %.1fV%.1f" stroke="%s"/>`+"\n", at(i), up(lo), up(hi), colour)
 			}

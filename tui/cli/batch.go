@@ -192,7 +192,7 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *batch.Fleet) er
 	b.Look()
 	view.begin()
 	defer view.close()
-	b.Run(ctx, b.runner(fleet, view), view.done)
+	b.Run(ctx, b.runner(fleet), view.done)
 	view.close()
 	if err := b.WriteRows(); err != nil {
 		fmt.Fprintln(view.s.err, "brood: "+err.Error())
@@ -211,19 +211,22 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *batch.Fleet) er
 }
 
 // runner trains a run of a batch with signals, as any other run of this process.
-func (b *runs) runner(fleet *batch.Fleet, view *batchView) batch.Runner {
+func (b *runs) runner(fleet *batch.Fleet) batch.Runner {
 	return func(ctx context.Context, r batch.Ready) error {
 		p := prepared{job: r.Job, sess: r.Session, from: r.From, until: ctx}
 		if fleet != nil {
 			p.open = func(_ prepared, watch func(event.Record)) (*host.Run, error) {
 				run, err := fleet.Serve(r, watch)
 				if err == nil && b.staff != nil {
-					b.staff.shape(ctx, run, r.Trial, view.note)
+					b.staff.shape(ctx, run, r.Trial)
 				}
 				return run, err
 			}
 		}
 		err := train(context.WithoutCancel(ctx), p, follower{watch: r.Watch})
+		if b.staff != nil {
+			err = errors.Join(err, b.staff.keep(r.Trial, b.staff.late()))
+		}
 		if left, ok := errors.AsType[*exitError](err); ok && left.code >= exitCtrlC {
 			return batch.ErrLeft
 		}

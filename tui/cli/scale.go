@@ -19,7 +19,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
-	"brood/runtime/remote"
 	"brood/runtime/scaling"
 	"brood/runtime/session"
 )
@@ -114,6 +113,9 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 	}
 	for i, p := range plans {
 		for _, w := range fleets[i] {
+			if err := w.again(); err != nil {
+				return err
+			}
 			if w.Look(); !w.Left() {
 				continue
 			}
@@ -172,6 +174,10 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		if err := w.Place(filepath.Join(dir, fmt.Sprintf("%d-workers", n)), p.Name, map[string]any{"plan": json.RawMessage(text), "workers": n}); err != nil {
 			return nil, err
 		}
+		w.staff.file = filepath.Join(w.Dir, "late.json")
+		if err := w.staff.recall(); err != nil {
+			return nil, err
+		}
 		for _, r := range w.of {
 			if err := w.add(p, r); err != nil {
 				return nil, err
@@ -186,13 +192,27 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 	return all, nil
 }
 
+// again removes what was measured by workers that were late: it is measured once more.
+func (w *fleetOf) again() error {
+	for _, t := range w.Trials {
+		name := filepath.Base(t.Dir)
+		if w.staff.kept[name] <= scaling.TooLate {
+			continue
+		}
+		if err := os.RemoveAll(t.Dir); err != nil {
+			return fmt.Errorf("remove a run whose workers were late: %w", err)
+		}
+		delete(w.staff.kept, name)
+	}
+	return nil
+}
+
 // refuse prepares the largest run of each curve, and refuses what cannot be run. It looks at one link: no run is refused
 // for its links.
 func (w *fleetOf) refuse(ctx context.Context, p presets.Scaling) error {
 	for _, c := range p.Curves {
 		largest := -1
 		for i, r := range w.of {
-			w.Trials[i].Limit = w.Trials[i].Options.Limit
 			if r.Curve.Name == c.Name && (largest < 0 || r.Members > w.of[largest].Members) {
 				largest = i
 			}
@@ -238,6 +258,7 @@ func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
 	w.Add([]string{r.Curve.Name, r.Link, strconv.Itoa(r.Members)}, label, o, func(int) string {
 		return batch.PlainName(strings.ReplaceAll(fmt.Sprintf("%s,%s,members=%d", r.Curve.Name, r.Link, r.Members), ",,", ","))
 	}, 1)
+	w.Trials[len(w.Trials)-1].Limit = o.Limit
 	return nil
 }
 
@@ -257,6 +278,7 @@ func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
 				return r, err
 			}
 			x.Met = p.Target != "" && t.State == batch.Done && !t.Missed()
+			x.Late = w.staff.kept[filepath.Base(t.Dir)]
 			k := w.of[i]
 			r.Of[scaling.Key{Curve: k.Curve.Name, Link: k.Link, Workers: k.Workers, Members: k.Members}] = x
 		}
@@ -273,7 +295,7 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 	plots := r.Plots()
 	if *f.json {
 		for _, row := range r.Rows() {
-			if err := objects(s.out, row.JSON(p.Name)); err != nil {
+			if err := objects(s.out, row.JSON(p.Name, p.Target != "")); err != nil {
 				return err
 			}
 		}
@@ -287,10 +309,8 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 			}
 		}
 	}
-	for _, w := range all {
-		if w.staff.late > 0 {
-			fmt.Fprintf(s.err, "brood: on %s: "+remote.LateNote+"\n", plural(w.Wait, "worker"), p.Slow, w.staff.late)
-		}
+	if late := r.Late(); late > 0 {
+		fmt.Fprintf(s.err, "brood: this machine was too busy in %s: workers were more than %d %% late, and the same command measures these again\n", plural(late, "run"), scaling.TooLate)
 	}
 	if f.out == "" {
 		return nil
@@ -308,15 +328,19 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 
 // scaleTable has a row for each run.
 func scaleTable(r scaling.Results) *table {
-	heads := []string{"curve", "link", ">members", ">workers", ">a round", ">quartiles", ">sent a round", ">weak", ">strong"}
+	heads := []string{"curve", "link", ">members", ">workers", ">a round", ">quartiles", ">commits", ">sent a round", ">weak", ">strong", ">late"}
 	if r.Target != "" {
-		heads = []string{"curve", "link", ">members", ">workers", ">time to " + r.Target, ">sent", ">rounds"}
+		heads = []string{"curve", "link", ">members", ">workers", ">time to " + r.Target, ">sent", ">rounds", ">late"}
 	}
 	t := newTable(heads...)
 	for _, row := range r.Rows() {
 		cells := []string{row.Curve, row.Link, strconv.Itoa(row.Members), strconv.Itoa(row.Workers)}
 		if r.Target == "" {
-			cells = append(cells, seconds(row.Round), seconds(row.Low)+" to "+seconds(row.High), humanBytes(int64(row.Bytes)), share(row.Weak), share(row.Strong))
+			round, quartiles := "–", "–"
+			if row.Commits >= scaling.Least {
+				round, quartiles = seconds(row.Round), seconds(row.Low)+" to "+seconds(row.High)
+			}
+			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), humanBytes(int64(row.Bytes)), share(row.Weak), share(row.Strong))
 		} else {
 			took := seconds(row.Seconds)
 			if !row.Met {
@@ -324,7 +348,7 @@ func scaleTable(r scaling.Results) *table {
 			}
 			cells = append(cells, took, humanBytes(int64(row.Sent)), strconv.Itoa(row.Rounds))
 		}
-		t.row(cells...)
+		t.row(append(cells, fmt.Sprintf("%d %%", row.Late))...)
 	}
 	return t
 }

@@ -17,7 +17,8 @@ const (
 	plotLeft   = 8
 )
 
-// drawPlot draws lines over sizes of a fleet, each point by the letter of its line; points that meet are a *.
+// drawPlot draws lines over sizes of a fleet, each point by the letter of its line, a small one where workers missed
+// their pace; points that meet are a *.
 func drawPlot(p scaling.Plot, width, height int) []string {
 	g := cell.New(width, height+3)
 	g.Text(0, 0, width, cell.Plain, p.Title+", "+p.Unit)
@@ -54,6 +55,9 @@ func drawPlot(p scaling.Plot, width, height int) []string {
 			}
 			x, y := in.X+at[j], row(y)
 			letter := rune('A' + i%26)
+			if l.Late[j] {
+				letter = rune('a' + i%26)
+			}
 			if seen[[2]int{x, y}] {
 				letter, met = '*', true
 			}

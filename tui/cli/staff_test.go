@@ -2,18 +2,30 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
+	"brood/runtime/batch"
 	"brood/runtime/remote"
 )
 
-// What a worker says of its pace is heard, the worst of all; other lines are not.
+// What workers say of their pace is heard, the worst of all, and kept; other lines are not.
 func TestStaffHears(t *testing.T) {
-	c := &staff{}
-	for _, line := range []string{"joined as worker 0", fmt.Sprintf(remote.LateNote, 2.5, 17), fmt.Sprintf(remote.LateNote, 2.5, 4), "rounds took 99 %"} {
+	c := &staff{size: 3, slow: 2.5, heard: make(chan int, 8), file: filepath.Join(t.TempDir(), "late.json")}
+	for _, line := range []string{"joined as worker 0", fmt.Sprintf(remote.LateNote, 2.5, 4), "99 % longer", fmt.Sprintf(remote.LateNote, 2.5, 17), fmt.Sprintf(remote.LateNote, 2.5, 0)} {
 		c.hear(line)
 	}
-	if c.late != 17 {
-		t.Errorf("late by %d %%, want 17", c.late)
+	if n := c.late(); n != 17 {
+		t.Errorf("late by %d %%, want 17", n)
+	}
+	if err := c.recall(); err != nil || len(c.kept) != 0 {
+		t.Errorf("without a file: %v, %v", c.kept, err)
+	}
+	if err := c.keep(&batch.Trial{Dir: "x/CU"}, 17); err != nil {
+		t.Fatal(err)
+	}
+	again := &staff{file: c.file}
+	if err := again.recall(); err != nil || again.kept["CU"] != 17 {
+		t.Errorf("kept %v, %v", again.kept, err)
 	}
 }
