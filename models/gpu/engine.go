@@ -36,6 +36,7 @@ type Engine struct {
 	layout  *engine.Layout
 	bounds  engine.Bounds
 	kernels map[string]Kernel
+	kind    string // the arithmetic, as logs have it
 	tensor  string // of Tensors: how products of the model are computed; "": as f32/1 has them
 	used    int64  // bytes that Alloc gave
 	sticky  error  // of the device, for ever
@@ -74,7 +75,10 @@ func NewTensor(d Device, arithmetic string, m *models.Model, set *data.Set) (*En
 
 func newEngine(d Device, tensor string, m *models.Model, set *data.Set) (*Engine, error) {
 	memory := count(d)
-	e := &Engine{dev: memory, memory: memory, kernels: map[string]Kernel{}, tensor: tensor, scratch: map[string]*spare{}}
+	e := &Engine{dev: memory, memory: memory, kernels: map[string]Kernel{}, kind: arith.Name, tensor: tensor, scratch: map[string]*spare{}}
+	if tensor != "" {
+		e.kind = TensorKind(tensor, d.Info().Tensor)
+	}
 	if err := e.start(m, set); err != nil {
 		e.Close()
 		return nil, err
@@ -151,12 +155,7 @@ func Source(name string) (string, error) {
 }
 
 // Kernels names the arithmetic.
-func (e *Engine) Kernels() string {
-	if e.tensor != "" {
-		return TensorKind(e.tensor, e.dev.Info().Tensor)
-	}
-	return arith.Name
-}
+func (e *Engine) Kernels() string { return e.kind }
 
 // Close gives the device and all its memory back. Every later call fails, but Free, which does nothing then.
 func (e *Engine) Close() {
