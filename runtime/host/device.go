@@ -81,10 +81,7 @@ func (d Device) Test() (kinds []string, why []error, err error) {
 		return nil, nil, err
 	}
 	kinds = []string{arith.Name}
-	if d.Info.Tensor == "" {
-		return kinds, nil, nil
-	}
-	for _, arithmetic := range gpu.Tensors {
+	for _, arithmetic := range d.Arithmetics() {
 		if err := gpu.TensorTest(open, arithmetic); err != nil {
 			why = append(why, err)
 			continue
@@ -106,10 +103,8 @@ func (d Device) kinds() (out []string) {
 		return []string{gpu.TensorKind(d.arithmetic, d.Info.Tensor)}
 	}
 	out = []string{arith.Name}
-	if d.Info.Tensor != "" {
-		for _, arithmetic := range gpu.Tensors {
-			out = append(out, gpu.TensorKind(arithmetic, d.Info.Tensor))
-		}
+	for _, arithmetic := range d.Arithmetics() {
+		out = append(out, gpu.TensorKind(arithmetic, d.Info.Tensor))
 	}
 	return out
 }

@@ -143,3 +143,29 @@ func TestTensorKinds(t *testing.T) {
 		t.Errorf("%v, %v, %v", kinds, why, err)
 	}
 }
+
+// TestAssembled: what an assembler says of each text of kernels, and which keep registers in memory.
+func TestAssembled(t *testing.T) {
+	was := drivers
+	t.Cleanup(func() { drivers = was })
+	drivers = []gpu.Driver{interpreted{}}
+	list, _ := Devices()
+	said, err := filepath.Abs("../../models/gpu/toolkit/testdata/spills.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	script := "#!/bin/sh\n[ \"$2\" = -arch=sm_ptx ] && cat " + said + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "ptxas"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all, err := list[0].Assemble(context.Background())
+	if err != nil || len(all) != len(gpu.Sources) {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	want := "gemm_tensor writes 1016 bytes of registers and reads 808"
+	if a := all[2]; a.Source != "tf32" || a.Kernels != 2 || a.Registers != 32 || a.Of != "conv_tensor" || len(a.Spills) != 2 || a.Spills[1] != want {
+		t.Errorf("%+v", a)
+	}
+}

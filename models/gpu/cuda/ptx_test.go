@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"brood/models/gpu"
 	"brood/models/gpu/clang"
+	"brood/models/gpu/toolkit"
 )
 
 var update = flag.Bool("update", false, "compile the kernels to PTX")
@@ -134,20 +134,33 @@ func TestSumsInRegisters(t *testing.T) {
 	}
 }
 
-// TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory.
+// TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory, for the architecture that
+// it was made for and for a later one.
 func TestAssembler(t *testing.T) {
-	ptxas, err := exec.LookPath("ptxas")
+	ptxas, err := toolkit.Find("ptxas")
 	if err != nil {
 		t.Skip(err)
 	}
 	for _, name := range gpu.Sources {
-		out, err := exec.Command(ptxas, "-arch=sm_80", "-v", "-o", filepath.Join(t.TempDir(), "out"), name+".ptx").CombinedOutput()
+		text, err := texts.ReadFile(name + ".ptx")
 		if err != nil {
-			t.Errorf("%s: %v: %.2000s", name, err, out)
+			t.Fatal(err)
 		}
-		for line := range strings.Lines(string(out)) {
-			if strings.Contains(line, "spill") && !strings.Contains(line, " 0 bytes spill stores, 0 bytes spill loads") {
-				t.Errorf("%s: %s", name, line)
+		for _, arch := range []string{"sm_80", "sm_90"} {
+			used, err := toolkit.Assemble(t.Context(), ptxas, arch, string(text))
+			if err != nil {
+				t.Errorf("%s for %s: %v", name, arch, err)
+				continue
+			}
+			if entries := strings.Count(string(text), ".visible .entry "); len(used) != entries {
+				t.Errorf("%s has %d kernels, and ptxas tells of %d", name, entries, len(used))
+			}
+			most := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Registers - b.Registers })
+			t.Logf("%s for %s: %d kernels, at most %d registers (%s)", name, arch, len(used), most.Registers, most.Kernel)
+			for _, u := range used {
+				if u.Stores+u.Loads > 0 {
+					t.Errorf("%s for %s: %s keeps registers in memory: %d bytes written, %d read", name, arch, u.Kernel, u.Stores, u.Loads)
+				}
 			}
 		}
 	}
