@@ -115,8 +115,8 @@ func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
 	return e.ready()
 }
 
-// Sources are the texts of kernels that a device is given, by name: the self-test, all that f32/1 needs, and for each of
-// [Tensors] its products.
+// Sources are the texts of kernels that a device is given, by name: the self-test, all that f32/1 needs, and for each
+// of [Tensors] its products.
 var Sources = append([]string{"selftest", "kernels"}, Tensors...)
 
 // Source is a text of kernels, by a name of [Sources]; others are refused. All but that of the self-test begin with

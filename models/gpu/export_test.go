@@ -7,10 +7,10 @@ import (
 	"brood/models/engine"
 )
 
-// Trial is a product C = op(A) op(B) of entries by tensor cores, whose kernels the device has. Matrices lie one after
-// the other: rows of A are m long where it is Turned, and so on. A nil Bias, Gate or C0 is none; with C0 C is
+// Multiplication is a product C = op(A) op(B) of entries by tensor cores, whose kernels the device has. Matrices lie
+// one after the other: rows of A are m long where it is Turned, and so on. A nil Bias, Gate or C0 is none; with C0 C is
 // fma(Factors, A B, C0).
-type Trial struct {
+type Multiplication struct {
 	Entries, M, N, K     int
 	TurnedA, TurnedB     bool
 	Relu                 bool
@@ -20,7 +20,7 @@ type Trial struct {
 }
 
 // Do computes it.
-func (p Trial) Do(d Device) ([]float32, error) {
+func (p Multiplication) Do(d Device) ([]float32, error) {
 	b := &batch{tensor: true}
 	of := func(m Memory, rows, cols int, turned bool) place {
 		if turned {

@@ -68,9 +68,7 @@ func TensorTest(d Device, arithmetic string) error {
 	for i := range wide {
 		wide[i] = k.Gauss(i)
 	}
-	for i, x := range []float32{1 + 0x1p-8, 1 + 0x3p-8, -1 - 0x1p-8, 1 + 0x1p-11, -1 - 0x1p-11, 1 + 0x3p-11, 2 - 0x1p-23} { // ties
-		wide[i] = x
-	}
+	copy(wide, []float32{1 + 0x1p-8, 1 + 0x3p-8, -1 - 0x1p-8, 1 + 0x1p-11, -1 - 0x1p-11, 1 + 0x3p-11, 2 - 0x1p-23}) // ties
 	for _, try := range []struct {
 		what string
 		a, b []float32

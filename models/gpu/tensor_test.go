@@ -43,12 +43,12 @@ func near(got float32, exact, all float64, products int) bool {
 	return math.Abs(float64(got)-exact) <= float64(products+4)*0x1p-23*all+0x1p-126
 }
 
-// trials are products of all layouts and epilogues, over edges of tiles of 64, of 16 words, and of lanes.
-func trials(arithmetic string) (out []gpu.Trial) {
+// multiplications are products of all layouts and epilogues, over edges of tiles of 64, of 16 words, and of lanes.
+func multiplications() (out []gpu.Multiplication) {
 	shapes := [][4]int{{1, 1, 1, 1}, {2, 7, 9, 5}, {1, 64, 64, 16}, {1, 65, 63, 33}, {3, 17, 70, 31}, {1, 130, 5, 100}, {2, 16, 8, 8}, {1, 33, 129, 47}}
 	for i, s := range shapes {
 		for layout := range 4 {
-			p := gpu.Trial{Entries: s[0], M: s[1], N: s[2], K: s[3], TurnedA: layout&1 != 0, TurnedB: layout&2 != 0}
+			p := gpu.Multiplication{Entries: s[0], M: s[1], N: s[2], K: s[3], TurnedA: layout&1 != 0, TurnedB: layout&2 != 0}
 			p.A, p.B = drawn(s[0]*s[1]*s[3], 1), drawn(s[0]*s[3]*s[2], 2)
 			switch (i + layout) % 4 {
 			case 1:
@@ -73,7 +73,7 @@ func trials(arithmetic string) (out []gpu.Trial) {
 }
 
 // wrongProduct says what of a product is not that of the rounded operands, or nothing.
-func wrongProduct(arithmetic string, p gpu.Trial, got []float32) string {
+func wrongProduct(arithmetic string, p gpu.Multiplication, got []float32) string {
 	for i := range got {
 		z, r, q := i/(p.M*p.N), i/p.N%p.M, i%p.N
 		k := p.K
@@ -125,7 +125,7 @@ func wrongProduct(arithmetic string, p gpu.Trial, got []float32) string {
 func TestTensorProducts(t *testing.T) {
 	for _, arithmetic := range gpu.Tensors {
 		d := cores(t, arithmetic)
-		for _, p := range trials(arithmetic) {
+		for _, p := range multiplications() {
 			got, err := p.Do(d)
 			if err != nil {
 				t.Fatal(err)

@@ -39,8 +39,8 @@ func petals(t *testing.T) string {
 }
 
 // TestTensorRuns: dp-sgd and openai-es train in tf32 and bf16, interpreted, to a loss near to that of f32/1; what they
-// record has a kind of its own, which is executed again where its cores are, to the hash, and refused elsewhere. Without
-// BROOD_LONG each does so in one of the two.
+// record has a kind of its own, which is executed again where its cores are, to the hash, and refused elsewhere.
+// Without BROOD_LONG each does so in one of the two.
 func TestTensorRuns(t *testing.T) {
 	was := drivers
 	t.Cleanup(func() { drivers = was })

@@ -41,8 +41,8 @@ func benchTensor(c *cobra.Command, d host.Device, report func(measurement)) erro
 	return nil
 }
 
-// benchToolkit asks programs of NVIDIA's toolkit, where they are, about the kernels of a card: ptxas what they take of a
-// multiprocessor, and compute-sanitizer what a small run does that it may not.
+// benchToolkit asks programs of NVIDIA's toolkit, where they are, about the kernels of a card: ptxas what they take of
+// a multiprocessor, and compute-sanitizer what a small run does that it may not.
 func benchToolkit(c *cobra.Command, d host.Device, report func(measurement)) error {
 	if len(d.Arithmetics()) == 0 {
 		return nil

@@ -134,8 +134,8 @@ func TestSumsInRegisters(t *testing.T) {
 	}
 }
 
-// TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory, for the architecture that
-// it was made for and for a later one.
+// TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory, for the architecture
+// that it was made for and for a later one.
 func TestAssembler(t *testing.T) {
 	ptxas, err := toolkit.Find("ptxas")
 	if err != nil {

@@ -11,8 +11,8 @@ var matrices = map[string]func(warp []thread, i *inst){
 
 func gather(t *thread, _ *inst) { t.state = gathered }
 
-// multiply does the product whose registers of A and B hold so many elements each. An element is the sum of all products
-// and what was there, rounded once: a card rounds more often, in an order that nobody says.
+// multiply does the product whose registers of A and B hold so many elements each. An element is the sum of all
+// products and what was there, rounded once: a card rounds more often, in an order that nobody says.
 func multiply(warp []thread, i *inst, each int) {
 	var a [16][16]float64
 	var b [16][8]float64

@@ -1,5 +1,5 @@
-// Package toolkit runs programs of NVIDIA's CUDA toolkit where a machine has them. Nothing needs them: ptxas says what a
-// card's assembler makes of the PTX, and compute-sanitizer finds what kernels do that they may not.
+// Package toolkit runs programs of NVIDIA's CUDA toolkit where a machine has them. Nothing needs them: ptxas says what
+// a card's assembler makes of the PTX, and compute-sanitizer finds what kernels do that they may not.
 package toolkit
 
 import (
