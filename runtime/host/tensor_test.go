@@ -16,7 +16,7 @@ import (
 )
 
 // interpreted is CUDA with one card: an interpreter of the PTX that such a card is given.
-type interpreted struct{ cards }
+type interpreted struct{}
 
 func (interpreted) Name() string                   { return "cuda" }
 func (d interpreted) Devices() ([]gpu.Info, error) { return []gpu.Info{ptxtest.New().Info()}, nil }
