@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,6 +163,23 @@ var tensorPlants = [][2]string{
 	{"part % high * 8 + g;", "part / high % 8 * 8 + g;"},
 	{"q = col + part / high * 16 + g + e / 2 * 8, o", "q = col + part / high * 16 + 2 * g + e / 2, o"},
 	{"if (row + r < m && d + i < steps)", "if (row + r < m && d < steps)"},
+}
+
+// TestPlantsAreThere: what a fault is planted in place of is some kernel's text, in either list.
+func TestPlantsAreThere(t *testing.T) {
+	all := ""
+	for _, name := range gpu.Sources {
+		text, err := gpu.Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += text
+	}
+	for _, plant := range slices.Concat(plants, tensorPlants) {
+		if !strings.Contains(all, plant[0]) || plant[0] == plant[1] {
+			t.Errorf("no kernel says %q, or the fault is none", plant[0])
+		}
+	}
 }
 
 // TestPlantedTensorFaults: each of these faults shows in a product or a convolution of either arithmetic, or stops the
