@@ -29,14 +29,14 @@ type deviceStage struct {
 // deviceStages are taken one after another on each device. A card of CUDA, and the same by OpenCL, which has nothing to
 // do in the last two, take nine minutes at most.
 var deviceStages = []deviceStage{
-	{"engine", 40 * time.Second, benchOpening},
+	{"engine", 35 * time.Second, benchOpening},
 	{"hash", 50 * time.Second, benchHashes},
 	{"memory", 15 * time.Second, benchMemory},
-	{"noise", 20 * time.Second, benchDeviceNoise},
+	{"noise", 15 * time.Second, benchDeviceNoise},
 	{"train", 40 * time.Second, benchReplicas},
-	{"es", 30 * time.Second, benchCandidates},
+	{"es", 25 * time.Second, benchCandidates},
 	{"tensor", 30 * time.Second, benchTensor},
-	{"toolkit", 25 * time.Second, benchToolkit},
+	{"toolkit", 55 * time.Second, benchToolkit},
 }
 
 // tiny is what compute-sanitizer watches.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // places are where programs are that are not in the path.
@@ -104,7 +105,9 @@ func number(digits string) int {
 // Sanitize has compute-sanitizer watch a command by one of its tools, memcheck or racecheck for instance, and counts
 // what it found. An error is one of the command, or of the sanitizer itself.
 func Sanitize(ctx context.Context, sanitizer, tool string, command ...string) (found int, err error) {
-	out, failed := exec.CommandContext(ctx, sanitizer, append([]string{"--tool", tool}, command...)...).CombinedOutput()
+	c := exec.CommandContext(ctx, sanitizer, append([]string{"--tool", tool}, command...)...)
+	c.WaitDelay = time.Second // for what the command leaves behind
+	out, failed := c.CombinedOutput()
 	m := summaryLine.FindSubmatch(out)
 	switch {
 	case m == nil:
