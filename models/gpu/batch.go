@@ -16,6 +16,7 @@ const none = math.MaxUint32
 type batch struct {
 	words    []uint32
 	launches []launch
+	tensor   bool // products and convolutions go by tensor cores
 }
 
 type launch struct {

@@ -19,6 +19,7 @@ type Info struct {
 	Memory int64  // bytes
 	Most   int64  // bytes of one piece of memory
 	Double bool   // it has float64
+	Tensor string // family of its tensor cores, by which their arithmetics are named: cuda8.0; "": it has none
 	Refuse string // why the driver does not open it, as a clause; "": it does
 }
 

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"brood/models"
 	"brood/models/arith"
@@ -35,9 +36,11 @@ type Engine struct {
 	layout  *engine.Layout
 	bounds  engine.Bounds
 	kernels map[string]Kernel
-	used    int64 // bytes that Alloc gave
-	sticky  error // of the device, for ever
-	queued  int   // launches since the queue was empty
+	kind    string // the arithmetic, as logs have it
+	tensor  string // of Tensors: how products of the model are computed; "": as f32/1 has them
+	used    int64  // bytes that Alloc gave
+	sticky  error  // of the device, for ever
+	queued  int    // launches since the queue was empty
 
 	words, table Memory // what the present batch reads; the layout's tensors
 	wordRoom     int
@@ -62,9 +65,20 @@ type spare struct {
 
 // New compiles the model for the device, which the engine owns from then on, with or without an error. It fails with an
 // UncoveredError where kernels are missing, and with a sentence where the device does not compute as f32/1 says.
-func New(d Device, m *models.Model, set *data.Set) (*Engine, error) {
+func New(d Device, m *models.Model, set *data.Set) (*Engine, error) { return newEngine(d, "", m, set) }
+
+// NewTensor is New for an arithmetic of [Tensors], which the device's tensor cores compute. It fails with a sentence
+// where there are none, or where they do not compute as the arithmetic says.
+func NewTensor(d Device, arithmetic string, m *models.Model, set *data.Set) (*Engine, error) {
+	return newEngine(d, arithmetic, m, set)
+}
+
+func newEngine(d Device, tensor string, m *models.Model, set *data.Set) (*Engine, error) {
 	memory := count(d)
-	e := &Engine{dev: memory, memory: memory, kernels: map[string]Kernel{}, scratch: map[string]*spare{}}
+	e := &Engine{dev: memory, memory: memory, kernels: map[string]Kernel{}, kind: arith.Name, tensor: tensor, scratch: map[string]*spare{}}
+	if tensor != "" {
+		e.kind = TensorKind(tensor, d.Info().Tensor)
+	}
 	if err := e.start(m, set); err != nil {
 		e.Close()
 		return nil, err
@@ -93,30 +107,44 @@ func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
 	if err := e.dev.Load("kernels", text); err != nil {
 		return fmt.Errorf("%s: %w", e.dev.Info().Name, err)
 	}
+	if e.tensor != "" {
+		if err := TensorTest(e.dev, e.tensor); err != nil {
+			return err
+		}
+	}
 	return e.ready()
 }
 
-// Sources are the texts of kernels that a device is given, by name: the self-test, and all others.
-var Sources = []string{"selftest", "kernels"}
+// Sources are the texts of kernels that a device is given, by name: the self-test, all that f32/1 needs, and for each
+// of [Tensors] its products.
+var Sources = append([]string{"selftest", "kernels"}, Tensors...)
 
-// Source is a text of kernels, by a name of [Sources]; others are refused. That of all kernels begins with common.cl.
+// Source is a text of kernels, by a name of [Sources]; others are refused. All but that of the self-test begin with
+// common.cl.
 func Source(name string) (string, error) {
-	if name == "selftest" {
-		p, err := sources.ReadFile("kernels/selftest.cl")
-		return string(p), err
-	}
-	if name != "kernels" {
+	names := []string{"kernels/common.cl", "kernels/tensor.cl"}
+	text := ""
+	switch {
+	case name == "selftest":
+		names = []string{"kernels/selftest.cl"}
+	case name == "bf16":
+		text = "#define BF16_PRODUCTS\n"
+	case name == "tf32":
+	case name == "kernels":
+		all, err := fs.Glob(sources, "kernels/*.cl")
+		if err != nil {
+			return "", err
+		}
+		names = names[:1]
+		for _, name := range all {
+			if !slices.Contains([]string{"kernels/common.cl", "kernels/selftest.cl", "kernels/tensor.cl"}, name) {
+				names = append(names, name)
+			}
+		}
+	default:
 		return "", fmt.Errorf("gpu: there is no source %q", name)
 	}
-	names, err := fs.Glob(sources, "kernels/*.cl")
-	if err != nil {
-		return "", err
-	}
-	text := ""
-	for _, name := range append([]string{"kernels/common.cl"}, names...) {
-		if name == "kernels/selftest.cl" || name == "kernels/common.cl" && text != "" {
-			continue
-		}
+	for _, name := range names {
 		p, err := sources.ReadFile(name)
 		if err != nil {
 			return "", err
@@ -127,7 +155,7 @@ func Source(name string) (string, error) {
 }
 
 // Kernels names the arithmetic.
-func (e *Engine) Kernels() string { return arith.Name }
+func (e *Engine) Kernels() string { return e.kind }
 
 // Close gives the device and all its memory back. Every later call fails, but Free, which does nothing then.
 func (e *Engine) Close() {

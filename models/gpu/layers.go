@@ -23,7 +23,7 @@ func (p *pass) conv(o *op, x, y place) {
 		relu = 1
 	}
 	groups, high := p.tiles(o, o.channels, o.plane)
-	p.b.grid("conv_tiles", groups, tileItems, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(0), high, x.m, x.list, x.step,
+	p.b.grid(p.b.products("conv_tiles"), groups, tileItems, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(0), high, x.m, x.list, x.step,
 		w.m, w.list, w.step, w.at, bias.at, biased, relu, y.m, uint32(0), y.m, y.step)
 }
 
@@ -69,7 +69,7 @@ func (p *pass) convBack(o *op, dy, dx Memory, g place, input bool) {
 	}
 	back := p.tensor(p.params, p.lo, o.weight)
 	groups, high := p.tiles(o, int(o.shape[0]), int(o.shape[1]*o.shape[2]))
-	p.b.grid("conv_tiles", groups, tileItems, wordsHere{}, shape, p.sizes, uint32(1), high, dy, uint32(none), step, back.m, back.list, back.step, back.at,
+	p.b.grid(p.b.products("conv_tiles"), groups, tileItems, wordsHere{}, shape, p.sizes, uint32(1), high, dy, uint32(none), step, back.m, back.list, back.step, back.at,
 		uint64(0), uint32(0), uint32(0), x.m, gated, dx, x.step)
 }
 

@@ -3,12 +3,16 @@ package gpu_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	"brood/models/data"
 	"brood/models/enginetest"
 	"brood/models/gpu"
+	"brood/models/gpu/clang"
+	"brood/models/gpu/ptxtest"
 )
 
 // plants are faults of kernels that a person may make: the text as it is, and as it would be.
@@ -134,6 +138,108 @@ func TestPlantedFaults(t *testing.T) {
 				t.Errorf("no kernel says %q", plant[0])
 			case seen == 0:
 				t.Errorf("%q in place of %q: nobody notices", plant[1], plant[0])
+			}
+		})
+	}
+}
+
+// tensorPlants are faults of the kernels for tensor cores: layouts of fragments, edges, roundings.
+var tensorPlants = [][2]string{
+	{"a[1] = tile[8];\n\ta[2] = tile[4 * wide];", "a[2] = tile[8];\n\ta[1] = tile[4 * wide];"},
+	{"+ r] = word(of[0], of[1]);", "+ r] = word(of[1], of[0]);"},
+	{"{%8,%9},", "{%9,%8},"},
+	{`"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0)`, `"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3] & 0), "r"(b0)`},
+	{"g = t % 32 / 4, mine = t % 4;\n\ta +=", "g = t % 32 % 8, mine = t % 32 / 8;\n\ta +="},
+	{"q = col + i % 8 * 8 + 2 * mine + e % 2;", "q = col + i % 8 * 8 + mine + e % 2 * 4;"},
+	{"i / 8 * 16 + g + e / 2 * 8,", "i / 8 * 16 + 2 * g + e / 2,"},
+	{"cvt.rna.tf32.f32 %0, %1;", "mov.b32 %0, %1;"},
+	{"cvt.rna.tf32.f32 %0, %1;", "and.b32 %0, %1, 0xffffe000;"},
+	{"i < lines && d + 1 < deep", "i < lines"},
+	{"i < lines && d < deep ? at[0] : 0", "i < lines && d <= deep ? at[0] : 0"},
+	{"w < WORDS; w += STEP", "w + STEP < WORDS; w += STEP"},
+	{"left_words(left[1], as + at + high + 16,", "left_words(left[1], as + at + high + 8,"},
+	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\t#pragma unroll\n\t\tfor (uint w = 0;", "#pragma unroll\n\t\tfor (uint w = 0;"},
+	{"if (at < steps && iy < xh", "if (iy < xh"},
+	{"part % high * 8 + g;", "part / high % 8 * 8 + g;"},
+	{"q = col + part / high * 16 + g + e / 2 * 8, o", "q = col + part / high * 16 + 2 * g + e / 2, o"},
+	{"if (row + r < m && d + i < steps)", "if (row + r < m && d < steps)"},
+}
+
+// TestPlantsAreThere: what a fault is planted in place of is some kernel's text, in either list.
+func TestPlantsAreThere(t *testing.T) {
+	all := ""
+	for _, name := range gpu.Sources {
+		text, err := gpu.Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += text
+	}
+	for _, plant := range slices.Concat(plants, tensorPlants) {
+		if !strings.Contains(all, plant[0]) || plant[0] == plant[1] {
+			t.Errorf("no kernel says %q, or the fault is none", plant[0])
+		}
+	}
+}
+
+// TestPlantedTensorFaults: each of these faults shows in a product or a convolution of either arithmetic, or stops the
+// interpreter.
+func TestPlantedTensorFaults(t *testing.T) {
+	if os.Getenv("BROOD_LONG") == "" {
+		t.Skip("set BROOD_LONG=1: compiles the kernels for tensor cores twice for each of some twenty faults")
+	}
+	if _, err := exec.LookPath(clang.Name); err != nil {
+		t.Skip(err)
+	}
+	builtins, err := os.ReadFile("cuda/builtins.cl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, plant := range tensorPlants {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			planted, seen := false, ""
+			for _, arithmetic := range gpu.Tensors {
+				text, err := gpu.Source(arithmetic)
+				if err != nil {
+					t.Fatal(err)
+				}
+				planted = planted || strings.Contains(text, plant[0])
+				text, err = clang.PTX(string(builtins) + strings.ReplaceAll(text, plant[0], plant[1]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := ptxtest.New()
+				d.PTX = func(string, string) (string, error) { return text, nil }
+				if err := gpu.TensorTest(d, arithmetic); err != nil {
+					seen = err.Error()
+				}
+				for _, p := range multiplications() {
+					got, err := p.Do(d)
+					if err != nil {
+						seen = err.Error()
+					} else if wrong := wrongProduct(arithmetic, p, got); wrong != "" {
+						seen = wrong
+					}
+				}
+				for _, c := range convolutions() {
+					got, err := c.Do(d)
+					if err != nil {
+						seen = err.Error()
+					} else if wrong := wrongImages(arithmetic, c, got); wrong != "" {
+						seen = wrong
+					}
+				}
+				if seen != "" {
+					break
+				}
+			}
+			switch {
+			case !planted:
+				t.Errorf("no kernel says %q", plant[0])
+			case seen == "":
+				t.Errorf("%q in place of %q: nobody notices", plant[1], plant[0])
+			default:
+				t.Log(seen)
 			}
 		})
 	}

@@ -71,7 +71,15 @@ func (b *batch) gemm(entries int, p product) {
 		args, w = append(args, m), append(w, words...)
 	}
 	args[1] = b.list(w...)
-	b.grid("gemm", [3]int{(p.n + tileSide - 1) / tileSide, (p.m + tileSide - 1) / tileSide, entries}, tileItems, args...)
+	b.grid(b.products("gemm"), [3]int{(p.n + tileSide - 1) / tileSide, (p.m + tileSide - 1) / tileSide, entries}, tileItems, args...)
+}
+
+// products is the kernel of products, or of convolutions, that the batch takes.
+func (b *batch) products(name string) string {
+	if b.tensor {
+		return tensorKernels[name]
+	}
+	return name
 }
 
 // pass is a way of some entries through the plan, being built. Each entry has parameters and at most so many samples.
@@ -93,6 +101,7 @@ type pass struct {
 
 // begin makes room for activations of entries, of which the input may be shared by a list of views.
 func (e *Engine) begin(b *batch, entries, views, most int, sizes []int) (*pass, error) {
+	b.tensor = e.tensor != ""
 	p := &pass{e: e, b: b, entries: entries, most: most, acts: make([]place, len(e.plan.floats))}
 	p.sizes = b.list()
 	for _, n := range sizes {

@@ -24,6 +24,9 @@ func TestDriversAreNamed(t *testing.T) {
 			made = append(made, m.name)
 		}
 	}
+	if !slices.Equal(gpu.Tensors, option.Arithmetics) {
+		t.Errorf("arithmetics %v, options %v", gpu.Tensors, option.Arithmetics)
+	}
 	if !slices.Equal(names, option.Drivers) || !slices.Equal(made, option.Drivers) {
 		t.Errorf("drivers %v, engines on devices %v, options %v", names, made, option.Drivers)
 	}

@@ -75,18 +75,18 @@ var engines = []maker{
 		}
 		return graph.New(net, set, threads)
 	}},
-	{"cuda", (*gpu.Engine)(nil).Kernels(), true, onDevice("cuda")},
-	{"opencl", (*gpu.Engine)(nil).Kernels(), true, onDevice("opencl")},
+	{"cuda", arith.Name, true, onDevice("cuda", "")},
+	{"opencl", arith.Name, true, onDevice("opencl", "")},
 }
 
-// onDevice opens an engine on the device of a name.
-func onDevice(name string) func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+// onDevice opens an engine on the device of a name, for a session of a kind of kernels or for a new one.
+func onDevice(name, kind string) func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	return func(own *Own, net *models.Model, set *data.Set, _ int) (compute, error) {
 		d, err := device(name)
 		if err != nil {
 			return nil, err
 		}
-		return d.on(own, net, set)
+		return d.on(kind, own, net, set)
 	}
 }
 
@@ -113,12 +113,15 @@ func uncovered(err error) bool {
 // for.
 func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	if at != "" && at != option.CPU {
-		e, err := onDevice(at)(own, net, set, threads)
+		e, err := onDevice(at, kind)(own, net, set, threads)
 		if err == nil && kind != "" && e.Kernels() != kind {
 			release(e)
 			return nil, fmt.Errorf("device %s computes %s, and the session was computed by kernels %s: the bits may differ, so it is not executed there", at, e.Kernels(), kind)
 		}
 		return e, err
+	}
+	if arithmetic, _, ok := gpu.ParseTensorKind(kind); ok && at == option.CPU {
+		return nil, fmt.Errorf("the session was computed by kernels %s, and a processor has no %s: leave --device cpu out, or train anew", kind, arithmetic)
 	}
 	asked, err := chosen(kind)
 	if err != nil {
@@ -128,8 +131,12 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 		asked = nil
 	}
 	var why error
-	for _, m := range engines {
-		if asked != nil && m.name != asked.name || asked == nil && m.device {
+	list := engines
+	if asked != nil {
+		list = []maker{*asked}
+	}
+	for _, m := range list {
+		if asked == nil && m.device {
 			continue
 		}
 		e, err := m.open(own, net, set, threads)
@@ -145,6 +152,9 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 
 // chosen is the engine that a recorded kind or the environment asks for; nil where any will do.
 func chosen(kind string) (*maker, error) {
+	if _, _, ok := gpu.ParseTensorKind(kind); ok {
+		return cores(kind)
+	}
 	name := os.Getenv("BROOD_ENGINE")
 	if _, err := kernel.FromEnv(); err != nil {
 		return nil, err
@@ -168,6 +178,29 @@ func chosen(kind string) (*maker, error) {
 		return nil, fmt.Errorf("BROOD_ENGINE = %q is no engine; choose %s", name, strings.Join(names, " or "))
 	}
 	return nil, nil
+}
+
+// cores is the first card whose tensor cores have the bits of a recorded kind.
+func cores(kind string) (*maker, error) {
+	arithmetic, family, _ := gpu.ParseTensorKind(kind)
+	list, _ := Devices()
+	for _, d := range list {
+		if d.Info.Tensor == family && d.Info.Refuse == "" {
+			return &maker{d.Name, kind, true, onDevice(d.Name, kind)}, nil
+		}
+	}
+	return nil, fmt.Errorf("the session was computed by kernels %s, which is %s on tensor cores of compute capability %s, and this machine has no card of these: execute it on one; brood replay shows what it holds",
+		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
+}
+
+// TensorWorker is what a worker without the tensor cores of a run is told, or "" where a run's kind takes none.
+func TensorWorker(kind string) string {
+	arithmetic, family, ok := gpu.ParseTensorKind(kind)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("this run computes with kernels %s, which is %s on tensor cores of compute capability %s: join with --device cuda:0 on a machine that has such a card",
+		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
 // recorded is the kind that computes a session or a file whose kernels were kind, as they are named today. Before f32/1

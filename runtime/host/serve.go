@@ -8,6 +8,7 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/fleet"
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/transport/local"
@@ -41,16 +42,27 @@ func alone(j *Job) Hosting {
 // Fleet is where workers of other processes take seats.
 func (r *Run) Fleet() *fleet.Fleet { return r.fleet }
 
-// AllKernels are the kinds of kernels that this machine can compute with.
-func AllKernels() []string { return (*Own)(nil).Kernels() }
+// AllKernels are the kinds of kernels that this machine can compute with where no device is asked for.
+func AllKernels() []string {
+	out, _ := (*Own)(nil).Kernels("") // asks nobody
+	return out
+}
 
-// Kernels are the kinds of kernels that this machine can compute with for the model.
-func (o *Own) Kernels() (out []string) {
+// Kernels are the kinds of kernels that a worker here can compute with for the model, on the device that a person asked
+// for, if any.
+func (o *Own) Kernels(at string) (out []string, err error) {
 	for _, m := range engines {
 		out = append(out, m.kernels)
+	}
+	if at != "" && at != option.CPU {
+		d, err := device(at)
+		if err != nil {
+			return nil, err
+		}
+		out = d.kinds()
 	}
 	if o.maximises() {
 		out = append(out, objective.Kernels)
 	}
-	return out
+	return out, nil
 }

@@ -46,7 +46,12 @@ func (p Place) Device(text string, env func(string) string) string {
 	if text == "" || text == "cpu" || strings.Contains(text, ":") {
 		return text
 	}
-	return text + ":" + strconv.Itoa(p.Local)
+	driver, arithmetic, named := strings.Cut(text, ",")
+	driver += ":" + strconv.Itoa(p.Local)
+	if named {
+		driver += "," + arithmetic
+	}
+	return driver
 }
 
 // local reads a variable with the number of a copy on its machine, which may be missing.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"brood/runtime/host"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -40,6 +41,9 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 		if kinds := strings.Split(h.Kernels, ","); !slices.Contains(kinds, r.config.Kernels) {
 			if r.config.Objective != "" {
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run maximises %s, and this worker was not given it: start it with brood worker --objective PROGRAM", wire.CleanText(r.config.Objective))}
+			}
+			if why := host.TensorWorker(r.config.Kernels); why != "" {
+				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: why}
 			}
 			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run computes with kernels %s and your machine has %s: start the run with kernels that both have (BROOD_ENGINE), by the same version of brood", r.config.Kernels, strings.Join(kinds, ", "))}
 		}

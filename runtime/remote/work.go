@@ -60,7 +60,12 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	if err != nil {
 		name = "worker"
 	}
-	hello := wire.Hello{Role: wire.Worker, Name: name, Token: cfg.Join.Token, Software: cfg.Software, Kernels: strings.Join(cfg.Own.Kernels(), ",")}
+	hello := wire.Hello{Role: wire.Worker, Name: name, Token: cfg.Join.Token, Software: cfg.Software}
+	kinds, err := cfg.Own.Kernels(cfg.Device)
+	if err != nil {
+		return err
+	}
+	hello.Kernels = strings.Join(kinds, ",")
 	if hello.Device, err = host.DeviceText(cfg.Device); err != nil {
 		return err
 	}

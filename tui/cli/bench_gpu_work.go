@@ -272,6 +272,18 @@ func benchGradients(c *cobra.Command, d host.Device, report func(measurement), m
 
 // benchCandidates measures evaluations of perturbed candidates.
 func benchCandidates(c *cobra.Command, d host.Device, report func(measurement)) error {
+	for _, k := range []struct {
+		name  string
+		noise engine.Noise
+	}{{"full", engine.Noise{}}, {"integer", engine.Noise{Integer: true}}, {"rank 1", engine.Noise{Rank: 1}}} {
+		if err := benchPairs(c, d, report, k.name, k.noise); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func benchPairs(c *cobra.Command, d host.Device, report func(measurement), name string, kind engine.Noise) error {
 	e, net, set, err := onDevice(d, "mlp", 256)
 	if err != nil {
 		return err
@@ -288,18 +300,9 @@ func benchCandidates(c *cobra.Command, d host.Device, report func(measurement)) 
 	if err := e.Write(c.Context(), engine.RowOf(theta, 0), engine.AppendFloats(nil, row)); err != nil {
 		return err
 	}
-	for _, k := range []struct {
-		name  string
-		noise engine.Noise
-	}{{"full", engine.Noise{}}, {"integer", engine.Noise{Integer: true}}, {"rank 1", engine.Noise{Rank: 1}}} {
-		err := filled(c, report, "mlp, batch 256, pairs of "+k.name+" candidates", "evaluations/s", 2048, 2, func(pairs int) error {
-			n := 2 * pairs
-			task := engine.Candidates{Theta: theta, Noise: k.noise, Sigma: 0.01, Antithetic: true, IDs: ids(n), Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
-			return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return filled(c, report, "mlp, batch 256, pairs of "+name+" candidates", "evaluations/s", 2048, 2, func(pairs int) error {
+		n := 2 * pairs
+		task := engine.Candidates{Theta: theta, Noise: kind, Sigma: 0.01, Antithetic: true, IDs: ids(n), Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
+		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+	})
 }

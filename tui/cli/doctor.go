@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"brood/models/arith"
 	"brood/models/data"
 	"brood/runtime/host"
 	"brood/runtime/session"
@@ -73,14 +73,18 @@ func examine(terminal bool) []finding {
 	}
 	list, absent := host.Devices()
 	for _, d := range list {
-		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver, arith.Name)
+		kinds, why, err := d.Test()
+		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver, strings.Join(kinds, ", "))
 		for _, figure := range figures(d.Sense()) {
 			text += ", " + figure
 		}
 		if d.Same != "" {
 			text += ", the same card as " + d.Same
 		}
-		found = append(found, state("device "+d.Name, text, d.Test(), false))
+		for _, w := range why {
+			text += "; " + w.Error()
+		}
+		found = append(found, state("device "+d.Name, text, err, false))
 	}
 	for _, a := range absent {
 		found = append(found, state("devices "+a.Driver, "", a.Why, false))

@@ -209,10 +209,12 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 	}
 	device := ""
 	asked := l.serve.Flags().Lookup(option.Device.Name).Value.String()
-	switch _, number, numbered := strings.Cut(asked, ":"); {
+	switch {
 	case asked != "" && asked != option.CPU:
 		device = l.resource
-		if numbered && number != "0" {
+		if _, index, _, err := option.ParseDevice(asked); err != nil {
+			return err
+		} else if index > 0 {
 			return usage("--device %s: a pod sees one device, whose number is 0", asked)
 		}
 	case c.Flags().Changed("resource"):

@@ -78,7 +78,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	}
 	switch given := c.Flags().Changed; {
 	case given(option.Device.Name):
-		if _, _, err := option.ParseDevice(f.device); err != nil {
+		if _, _, _, err := option.ParseDevice(f.device); err != nil {
 			return err
 		}
 	case f.patience < 0:

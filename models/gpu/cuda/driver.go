@@ -86,6 +86,7 @@ func about(i int) (handle int32, info gpu.Info, err error) {
 		Memory: int64(*total),
 		Most:   int64(*total),
 		Double: true,
+		Tensor: fmt.Sprintf("cuda%d.%d", *major, *minor),
 		Refuse: refuse,
 	}, nil
 }

@@ -80,7 +80,7 @@ func TestDriver(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatal(list, err)
 	}
-	want := gpu.Info{Name: "cuda:0 (Fake 100)", Maker: "Fake 100", Driver: "CUDA 12.4, compute capability 8.0", Memory: 1 << 30, Most: 1 << 30, Double: true}
+	want := gpu.Info{Name: "cuda:0 (Fake 100)", Maker: "Fake 100", Driver: "CUDA 12.4, compute capability 8.0", Memory: 1 << 30, Most: 1 << 30, Double: true, Tensor: "cuda8.0"}
 	if list[0] != want {
 		t.Errorf("%+v", list[0])
 	}
@@ -99,6 +99,11 @@ func TestDriver(t *testing.T) {
 	defer d.Close()
 	if err := gpu.SelfTest(d); err != nil {
 		t.Error(err)
+	}
+	for _, arithmetic := range gpu.Tensors {
+		if err := gpu.TensorTest(d, arithmetic); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

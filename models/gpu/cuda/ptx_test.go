@@ -1,25 +1,21 @@
 package cuda
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"brood/models/gpu"
+	"brood/models/gpu/clang"
+	"brood/models/gpu/toolkit"
 )
 
 var update = flag.Bool("update", false, "compile the kernels to PTX")
-
-// compiler makes the PTX. Products are not fused, and quotients and roots are rounded as IEEE says.
-var compiler = strings.Fields("clang-19 -x cl -cl-std=CL1.2 --target=nvptx64-nvidia-cuda -Xclang -target-cpu -Xclang sm_80 " +
-	"-Xclang -target-feature -Xclang +ptx70 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -O2 -Wall -Wno-unused-function -S -o - -")
 
 // made is the PTX of a source.
 func made(t *testing.T, source string) string {
@@ -28,23 +24,21 @@ func made(t *testing.T, source string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out, said bytes.Buffer
-	c := exec.Command(compiler[0], compiler[1:]...)
-	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(string(own)+source), &out, &said
-	if err := c.Run(); err != nil || said.Len() > 0 {
-		t.Fatalf("%v: %.2000s", err, said.String())
+	text, err := clang.PTX(string(own) + source)
+	if err != nil {
+		t.Fatal(err)
 	}
 	sum, err := digest(source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("// %s\n%s", sum, out.String())
+	return fmt.Sprintf("// %s\n%s", sum, text)
 }
 
 // TestPTX: the PTX is of the kernels as they are, and where clang is, what it makes of them. With -update it is
 // written.
 func TestPTX(t *testing.T) {
-	_, err := exec.LookPath(compiler[0])
+	_, err := exec.LookPath(clang.Name)
 	for _, name := range gpu.Sources {
 		source, fault := gpu.Source(name)
 		if fault != nil {
@@ -52,7 +46,7 @@ func TestPTX(t *testing.T) {
 		}
 		if *update {
 			if err != nil {
-				t.Fatalf("%v: install clang-19", err)
+				t.Fatalf("%v: install %s", err, clang.Name)
 			}
 			if err := os.WriteFile(name+".ptx", []byte(made(t, source)), 0o644); err != nil {
 				t.Fatal(err)
@@ -110,7 +104,11 @@ func TestInstructions(t *testing.T) {
 		if found := lint(string(text)); len(found) > 0 {
 			t.Errorf("%s.ptx: %v", name, found)
 		}
-		if !strings.Contains(string(text), "fma.rn.f32") || !strings.Contains(string(text), "mul.rn.f32") {
+		products := "mul.rn.f32"
+		if slices.Contains(gpu.Tensors, name) {
+			products = "mma.sync.aligned.m16n8k"
+		}
+		if !strings.Contains(string(text), "fma.rn.f32") || !strings.Contains(string(text), products) {
 			t.Errorf("%s.ptx has no products: does the lint read it?", name)
 		}
 	}
@@ -136,20 +134,33 @@ func TestSumsInRegisters(t *testing.T) {
 	}
 }
 
-// TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory.
+// TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory, for the architecture
+// that it was made for and for a later one.
 func TestAssembler(t *testing.T) {
-	ptxas, err := exec.LookPath("ptxas")
+	ptxas, err := toolkit.Find("ptxas")
 	if err != nil {
 		t.Skip(err)
 	}
 	for _, name := range gpu.Sources {
-		out, err := exec.Command(ptxas, "-arch=sm_80", "-v", "-o", filepath.Join(t.TempDir(), "out"), name+".ptx").CombinedOutput()
+		text, err := texts.ReadFile(name + ".ptx")
 		if err != nil {
-			t.Errorf("%s: %v: %.2000s", name, err, out)
+			t.Fatal(err)
 		}
-		for line := range strings.Lines(string(out)) {
-			if strings.Contains(line, "spill") && !strings.Contains(line, " 0 bytes spill stores, 0 bytes spill loads") {
-				t.Errorf("%s: %s", name, line)
+		for _, arch := range []string{"sm_80", "sm_90"} {
+			used, err := toolkit.Assemble(t.Context(), ptxas, arch, string(text))
+			if err != nil {
+				t.Errorf("%s for %s: %v", name, arch, err)
+				continue
+			}
+			if entries := strings.Count(string(text), ".visible .entry "); len(used) != entries {
+				t.Errorf("%s has %d kernels, and ptxas tells of %d", name, entries, len(used))
+			}
+			most := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Registers - b.Registers })
+			t.Logf("%s for %s: %d kernels, at most %d registers (%s)", name, arch, len(used), most.Registers, most.Kernel)
+			for _, u := range used {
+				if u.Stores+u.Loads > 0 {
+					t.Errorf("%s for %s: %s keeps registers in memory: %d bytes written, %d read", name, arch, u.Kernel, u.Stores, u.Loads)
+				}
 			}
 		}
 	}

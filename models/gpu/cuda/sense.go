@@ -26,10 +26,5 @@ func sense(handle int32, total int64) gpu.Sense {
 	if cuDeviceGetPCIBusId(unsafe.Pointer(bus), int32(len(bus)-1), handle) != 0 {
 		return gpu.Unknown
 	}
-	r := nvml.Read(cString(unsafe.Pointer(bus)))
-	out := gpu.Sense{Taken: r.Taken, Load: r.Load, Celsius: r.Celsius}
-	if r.Total > total/4*5 { // the device is a part of the card, and nobody tells of that part alone
-		out.Taken, out.Load = -1, -1
-	}
-	return out
+	return nvml.Sense(cString(unsafe.Pointer(bus)), total)
 }

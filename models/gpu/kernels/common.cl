@@ -3,6 +3,7 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 #define NONE 0xFFFFFFFFu
+#define INLINE static inline __attribute__((always_inline))
 
 // Work items go along columns, groups of dimension 1 along rows. ROW is the row of a list of the words, or the group's
 // own number.
@@ -60,4 +61,47 @@ void load(__local float *tile, __global const float *x, uint down, uint across, 
 		uint i = across == 1 ? e / DEPTH : e % SIDE, d = across == 1 ? e % DEPTH : e / SIDE;
 		tile[d * SIDE + i] = i < lines && d < deep ? x[(ulong)i * down + (ulong)d * across] : 0;
 	}
+}
+
+// An operand of entry z begins at element at + list[z]*step; element (i, j) lies i*down + j*across behind.
+typedef struct { ulong at, step; uint list, down, across, there; } operand;
+
+// Of products. sized is 1 where each entry has m of its own, 2 where it has k.
+typedef struct { uint m, n, k, sizes, sized, relu, add, factors; operand a, b, c, bias, gate; } shape;
+
+ulong begin(__global const uint *words, __global const operand *o, uint z)
+{
+	return o->at + (o->list == NONE ? z : words[o->list + z]) * o->step;
+}
+
+// Element (r, q) of entry z's result takes the sum s: + bias, zero where the gate is not above zero; with add
+// fma(factor, s, what is there); max(0, .).
+INLINE void finish(__global const uint *words, __global const shape *p, uint z, uint r, uint q, float s, __global float *c,
+	__global const float *bias, __global const float *gate)
+{
+	if (p->bias.there)
+		s = s + bias[begin(words, &p->bias, z) + q];
+	if (p->gate.there && !(gate[begin(words, &p->gate, z) + (ulong)r * p->gate.down + q] > 0))
+		s = 0;
+	if (p->add)
+		s = fma(p->factors == NONE ? 1.0f : as_float(words[p->factors + z]), s, c[(ulong)r * p->c.down + q]);
+	if (p->relu && s < 0)
+		s = 0;
+	c[(ulong)r * p->c.down + q] = s;
+}
+
+// Convolutions. Channels are those of all groups of the convolution; weights are [out][in/groups][kernel][kernel].
+typedef struct { uint in, h, w, out, side, stride, pad, oh, ow, groups; } filter;
+
+// What becomes of an element of a convolution: + bias, max(0, .), or zero where the gate is not above zero. Neither is
+// there where it is 0.
+INLINE float passed(float v, __global const float *bias, uint relu, __global const float *gate)
+{
+	if (bias)
+		v = v + *bias;
+	if (relu && v < 0)
+		v = 0;
+	if (gate && !(*gate > 0))
+		v = 0;
+	return v;
 }

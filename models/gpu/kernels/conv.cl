@@ -1,6 +1,3 @@
-// Convolutions. Channels are those of all groups of the convolution; weights are [out][in/groups][kernel][kernel].
-typedef struct { uint in, h, w, out, side, stride, pad, oh, ow, groups; } filter;
-
 // In a tile, what stands for a tap outside the image: the bits of no number that is loaded.
 #define ABSENT 0x7f800001
 
@@ -86,14 +83,7 @@ void conv_tiles(__global const uint *words, uint shape, uint sizes, uint back, u
 			if (o >= m || q >= n)
 				continue;
 			ulong at = z * stepy + ((ulong)(q / plane) * m * f->groups + g * m + o) * plane + q % plane;
-			float v = line[e];
-			if (biased)
-				v = v + params[p + atb + g * m + o];
-			if (relu && v < 0)
-				v = 0;
-			if (gated && !(gate[at] > 0))
-				v = 0;
-			y[at] = v;
+			y[at] = passed(line[e], biased ? params + p + atb + g * m + o : 0, relu, gated ? gate + at : 0);
 		}
 	}
 }

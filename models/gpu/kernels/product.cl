@@ -2,17 +2,6 @@
 // zero where the gate is not above zero; with add C = fma(factor, that, C), the factor of each entry from a list, or 1;
 // max(0, .). Tiles depend on shapes alone.
 
-// An operand of entry z begins at element at + list[z]*step; element (i, j) lies i*down + j*across behind.
-typedef struct { ulong at, step; uint list, down, across, there; } operand;
-
-// sized is 1 where each entry has m of its own, 2 where it has k.
-typedef struct { uint m, n, k, sizes, sized, relu, add, factors; operand a, b, c, bias, gate; } shape;
-
-ulong begin(__global const uint *words, __global const operand *o, uint z)
-{
-	return o->at + (o->list == NONE ? z : words[o->list + z]) * o->step;
-}
-
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(__global const uint *words, uint params, __global const float *a, __global const float *b, __global float *c,
 	__global const float *bias, __global const float *gate)
@@ -53,16 +42,7 @@ void gemm(__global const uint *words, uint params, __global const float *a, __gl
 			uint r = row + down + i, q = col + across + j;
 			if (r >= m || q >= n)
 				continue;
-			float s = line[j];
-			if (p->bias.there)
-				s = s + bias[begin(words, &p->bias, z) + q];
-			if (p->gate.there && !(gate[begin(words, &p->gate, z) + (ulong)r * p->gate.down + q] > 0))
-				s = 0;
-			if (p->add)
-				s = fma(p->factors == NONE ? 1.0f : as_float(words[p->factors + z]), s, c[(ulong)r * p->c.down + q]);
-			if (p->relu && s < 0)
-				s = 0;
-			c[(ulong)r * p->c.down + q] = s;
+			finish(words, p, z, r, q, line[j], c, bias, gate);
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package nvml asks NVIDIA's management library how a card is: what of its memory is taken, how busy and how warm it
 // is. It only reads, and nothing needs it: where the library is missing, or a question is none that it answers for a
-// card, that figure is not known. It imports models/gpu/clib.
+// card, that figure is not known. Drivers that know where their devices lie on the PCI bus take it.
 package nvml
 
 // Reading is what the library tells of a card now; below zero where it does not.

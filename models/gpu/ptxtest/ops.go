@@ -14,6 +14,10 @@ func operation(op string) (func(t *thread, i *inst), bool) {
 		return func(t *thread, _ *inst) { t.state = done }, true
 	case op == "shf.l.wrap.b32":
 		return funnel, true
+	case op == "cvt.rna.tf32.f32":
+		return func(t *thread, i *inst) { t.r[i.d] = toTF32(t.r[i.a]) }, true
+	case op == "cvt.rn.bf16x2.f32":
+		return func(t *thread, i *inst) { t.r[i.d] = toBF16(t.r[i.a])<<16 | toBF16(t.r[i.b]) }, true
 	case op == "bar.sync":
 		return func(t *thread, _ *inst) { t.state = waiting }, true
 	case strings.HasPrefix(op, "cvta."), strings.HasPrefix(op, "mov."):

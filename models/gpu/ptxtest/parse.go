@@ -26,12 +26,13 @@ type kernel struct {
 // inst is an instruction. Registers are numbers in kernel.first.
 type inst struct {
 	do      func(t *thread, i *inst)
+	all     func(warp []thread, i *inst) // what a warp does together
 	d       int
 	a, b, c int
 	guard   int // the predicate; -1: always
 	unless  bool
 	target  int   // where a jump goes
-	vector  []int // registers of a vector
+	vector  []int // registers of a vector, or of all fragments one after another
 	bytes   int   // of an access, each
 	signed  bool
 	text    string
@@ -175,6 +176,17 @@ func (r *reader) instruction(s string) error {
 		i.a = x
 		r.code = append(r.code, i)
 		return err
+	}
+	if all, ok := matrices[op]; ok {
+		i.do, i.all = gather, all
+		for _, arg := range args {
+			i.vector = append(i.vector, r.vector(arg)...)
+		}
+		if len(i.vector) != 14 {
+			return fmt.Errorf("%d registers where 14 are taken", len(i.vector))
+		}
+		r.code = append(r.code, i)
+		return nil
 	}
 	do, ok := operation(op)
 	if !ok {

@@ -63,9 +63,12 @@ func TestFaults(t *testing.T) {
 		"ld.global.u32 %r3, [%rd2];":                                                                      "4 bytes at 0 of a piece of 0",
 		"setp.lt.u32 %p1, %r2, 2;\n@%p1 bra $L;\nbar.sync 0;\n$L:":                                        "2 of 4 work items do not reach a barrier",
 		"div.u32 %r3, %r1, %r9;":                                                                          "a division by 0",
-		"vote.sync.any.pred %p1":                                                                          "there is no vote.sync.any.pred here",
-		"bra $M;":                                                                                         "there is no label $M",
-		"ld.param.u32 %r3, [q];":                                                                          "there is no parameter q",
+		"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r4,%r4,%r4,%r4},{%r4,%r4,%r4,%r4},{%r4,%r4},{%r4,%r4,%r4,%r4};": "4 of the 32 work items of a warp meet there",
+		"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r4,%r4,%r4,%r4},{%r4,%r4},{%r4,%r4},{%r4,%r4,%r4,%r4};":         "12 registers where 14 are taken",
+		"mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%r4},{%r4},{%r4},{%r4};":                                        "there is no mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 here",
+		"vote.sync.any.pred %p1": "there is no vote.sync.any.pred here",
+		"bra $M;":                "there is no label $M",
+		"ld.param.u32 %r3, [q];": "there is no parameter q",
 	} {
 		_, err := try(t, body)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -86,7 +89,8 @@ func TestOwnFaults(t *testing.T) {
 	_ = d.Launch(1, [3]int{1, 1, 1}, 1)
 }
 
-// TestInstructionsMean computes with one instruction each.
+// TestInstructionsMean computes with one instruction each. Ties of tf32 go away from zero, those of bf16 to even, and
+// the first operand of two becomes the upper half.
 func TestInstructionsMean(t *testing.T) {
 	for body, want := range map[string]uint32{
 		"selp.b32 %r1, %r1, %r2, %p9;":                                        0,
@@ -113,6 +117,13 @@ func TestInstructionsMean(t *testing.T) {
 		"max.f32 %r1, 0fBF800000, 0f3F800000;":                                  math.Float32bits(1),
 		"cvt.rn.f32.u32 %r1, -1;":                                               math.Float32bits(1 << 32),
 		"cvt.rni.f64.f64 %rd9, 0d4004000000000000;\ncvt.rzi.s32.f64 %r1, %rd9;": 2,
+		"cvt.rna.tf32.f32 %r1, 0f3F801000;":                                     0x3f802000,
+		"cvt.rna.tf32.f32 %r1, 0fBF801000;":                                     0xbf802000,
+		"cvt.rna.tf32.f32 %r1, 0f3F800FFF;":                                     0x3f800000,
+		"cvt.rna.tf32.f32 %r1, 0f7FC12345;":                                     0x7fffffff,
+		"cvt.rna.tf32.f32 %r1, 0fFF800000;":                                     0xff800000,
+		"cvt.rn.bf16x2.f32 %r1, 0f3F808000, 0f3F818000;":                        0x3f803f82,
+		"cvt.rn.bf16x2.f32 %r1, 0f7FC12345, 0f7F7FFFFF;":                        0x7fff7f80,
 		"{ .reg .b32 tmp; mov.b64 {tmp, %r1}, 38654705664; }":                   9,
 		"@!%p9 bra $L;\nmov.b32 %r1, 1;\n$L:":                                   7,
 	} {

@@ -1,6 +1,9 @@
 package ptxtest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An address has the number of a piece of memory above its place within it. Two numbers are those of the group's shared
 // memory and of a work item's own.
@@ -16,8 +19,9 @@ type fault string
 type state int
 
 const (
-	running state = iota
-	waiting       // at a barrier
+	running  state = iota
+	waiting        // at a barrier
+	gathered       // at an instruction that a warp does together
 	done
 )
 
@@ -71,12 +75,18 @@ func (d *Device) run(k *kernel, groups [3]int, size int, args []byte) {
 	}
 }
 
+// warp is the work items that do some instructions together.
+const warp = 32
+
 // run takes the group's work items from barrier to barrier.
 func (g *group) run(k *kernel, threads []thread) {
 	for {
 		stopped := 0
+		for some := range slices.Chunk(threads, warp) {
+			for g.together(k, some) {
+			}
+		}
 		for i := range threads {
-			threads[i].run(k)
 			if threads[i].state == done {
 				stopped++
 			}
@@ -92,6 +102,38 @@ func (g *group) run(k *kernel, threads []thread) {
 			threads[i].state = running
 		}
 	}
+}
+
+// together runs a warp to a barrier or its end, or to an instruction that it does together, which is done; then it says
+// so.
+func (g *group) together(k *kernel, threads []thread) bool {
+	var at *inst
+	met := 0
+	for i := range threads {
+		t := &threads[i]
+		if t.state == running {
+			t.run(k)
+		}
+		if t.state == gathered {
+			if at == nil {
+				at = &k.code[t.pc-1]
+			}
+			if at == &k.code[t.pc-1] {
+				met++
+			}
+		}
+	}
+	switch {
+	case at == nil:
+		return false
+	case met < warp:
+		panic(fault(fmt.Sprintf("%s: %d of the %d work items of a warp meet there", at.text, met, warp)))
+	}
+	at.all(threads, at)
+	for i := range threads {
+		threads[i].state = running
+	}
+	return true
 }
 
 // mostSteps is the instructions of a work item between barriers, after which it is taken to be in a loop without end.

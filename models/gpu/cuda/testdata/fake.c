@@ -1,6 +1,6 @@
 // A driver of CUDA without a card, as strict as it can be. Every call but the first few needs the context on its own
 // thread. Copies and launches are queued, and done when the stream is waited for: memory that was reused too early, or
-// arguments that did not last, show. Of the kernels it has five, in C.
+// arguments that did not last, show. Of the kernels it has six, in C.
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct piece { char *at; size_t n; struct piece *next; };
 static struct piece *pieces, *locked;
 
 struct module { char *text; };
-struct kernel { char name[128]; int n, size[64]; };
+struct kernel { char name[128]; int n, size[64], bf16; };
 struct work { int kind; struct kernel *kernel; unsigned groups[3], size; char args[1024]; char *to; const char *from; size_t n; struct exec *of; struct work *next; };
 
 // A node of a graph is what it launches; a graph that is ready has copies of its nodes.
@@ -198,6 +198,7 @@ result cuModuleGetFunction(struct kernel **out, struct module *m, const char *na
 		return NOT_FOUND;
 	struct kernel *k = calloc(1, sizeof *k);
 	snprintf(k->name, sizeof k->name, "%s", name);
+	k->bf16 = strstr(m->text, "mma.sync.aligned.m16n8k16") != 0;
 	char *end = strchr(at, ')');
 	for (at = strstr(at, ".param ."); at && at < end; at = strstr(at + 1, ".param ."))
 		k->size[k->n++] = atoi(at + 9) / 8;
@@ -326,6 +327,32 @@ result cuGraphLaunch(struct exec *e, void *stream)
 #define REAL(i) (*(float *)(w->args + 8 * (i)))
 #define FLOATS(i) (*(float **)(w->args + 8 * (i)))
 
+// rounded is x as an operand of bf16 or tf32.
+static double rounded(float x, int bf16)
+{
+	uint32_t u;
+	memcpy(&u, &x, 4);
+	u = bf16 ? (u + 0x7fff + (u >> 16 & 1)) & 0xffff0000 : (u + 0x1000) & 0xffffe000;
+	memcpy(&x, &u, 4);
+	return x;
+}
+
+// product is gemm_tensor of one entry without an epilogue.
+static result product(struct work *w)
+{
+	uint32_t *p = *(uint32_t **)w->args + WORD(1), m = p[0], n = p[1], k = p[2];
+	float *a = FLOATS(2), *b = FLOATS(3), *c = FLOATS(4);
+	if (!within(pieces, a, 4ul * m * k) || !within(pieces, b, 4ul * k * n) || !within(pieces, c, 4ul * m * n) || w->groups[0] != (n + 63) / 64 || w->groups[1] != (m + 63) / 64)
+		return ILLEGAL;
+	for (uint32_t i = 0; i < m * n; i++) {
+		double sum = 0;
+		for (uint32_t e = 0; e < k; e++)
+			sum += rounded(a[i / n * p[13] + e * p[14]], w->kernel->bf16) * rounded(b[e * p[21] + i % n * p[22]], w->kernel->bf16);
+		c[i] = sum;
+	}
+	return 0;
+}
+
 static result run(struct work *w)
 {
 	if (w->kind != 3) {
@@ -374,5 +401,5 @@ static result run(struct work *w)
 				FLOATS(0)[LONG(1) + row * LONG(2) + i] = FLOATS(3)[LONG(4) + row * LONG(5) + i];
 		return 0;
 	}
-	return ILLEGAL;
+	return strcmp(name, "gemm_tensor") ? ILLEGAL : product(w);
 }

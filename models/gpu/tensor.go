@@ -1,0 +1,144 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Tensors are the arithmetics beside f32/1: products and convolutions of a model by tensor cores, whose operands are
+// rounded to tf32 or bf16 and whose sums are float32. All else is computed as f32/1 has it.
+var Tensors = []string{"tf32", "bf16"}
+
+// tensorKernels are what an arithmetic of Tensors has in the place of kernels of f32/1.
+var tensorKernels = map[string]string{"gemm": "gemm_tensor", "conv_tiles": "conv_tensor"}
+
+// TensorKind is what a log names an arithmetic by, on tensor cores of a family: bf16/1/cuda8.0. Cores of another family
+// may add up in another order.
+func TensorKind(arithmetic, family string) string { return arithmetic + "/1/" + family }
+
+// ParseTensorKind is an arithmetic of [Tensors] and the family of tensor cores that a log's name for it has.
+func ParseTensorKind(kind string) (arithmetic, family string, ok bool) {
+	arithmetic, family, ok = strings.Cut(kind, "/1/")
+	return arithmetic, family, ok && family != "" && slices.Contains(Tensors, arithmetic)
+}
+
+// Rounded is x as an operand of an arithmetic of [Tensors]: to the nearest of eleven significant bits with ties away
+// from zero (tf32), or of eight with ties to even (bf16). x is finite.
+func Rounded(arithmetic string, x float32) float32 {
+	b := math.Float32bits(x)
+	if arithmetic == "tf32" {
+		return math.Float32frombits((b + 1<<12) &^ (1<<13 - 1))
+	}
+	return math.Float32frombits((b + 1<<15 - 1 + b>>16&1) &^ (1<<16 - 1))
+}
+
+// TensorTest loads the kernels of an arithmetic of [Tensors] and says in one sentence what the device computes
+// otherwise: products of whole numbers, whose sums are exact in any order, and numbers that are rounded, times one.
+func TensorTest(d Device, arithmetic string) error {
+	info := d.Info()
+	if info.Tensor == "" {
+		return fmt.Errorf("%s has no %s: it is computed by the tensor cores of NVIDIA's cards, by CUDA", info.Name, arithmetic)
+	}
+	text, err := Source(arithmetic)
+	if err != nil {
+		return err
+	}
+	if err := d.Load(arithmetic, text); err != nil {
+		return fmt.Errorf("%s: %w", info.Name, err)
+	}
+	k := noise.Key{Seed: 2, Purpose: noise.Data}
+	const m, n, deep = 75, 70, 41
+	a, b := make([]float32, m*deep), make([]float32, deep*n)
+	for i := range a {
+		a[i] = float32(k.Below(i, 511) - 255)
+	}
+	for i := range b {
+		b[i] = float32(k.Below(i+1<<20, 511) - 255)
+	}
+	one, wide := make([]float32, n*n), make([]float32, m*n)
+	for i := range n {
+		one[i*n+i] = 1
+	}
+	for i := range wide {
+		wide[i] = k.Gauss(i)
+	}
+	copy(wide, []float32{1 + 0x1p-8, 1 + 0x3p-8, -1 - 0x1p-8, 1 + 0x1p-11, -1 - 0x1p-11, 1 + 0x3p-11, 2 - 0x1p-23}) // ties
+	for _, try := range []struct {
+		what string
+		a, b []float32
+		deep int
+	}{{"products of whole numbers", a, b, deep}, {"rounded numbers", wide, one, n}} {
+		got, err := tensorProduct(d, m, n, try.deep, try.a, try.b)
+		if err != nil {
+			return fmt.Errorf("%s: self-test of %s: %w", info.Name, arithmetic, err)
+		}
+		for i, x := range got {
+			want := 0.0
+			for e := range try.deep {
+				want += float64(Rounded(arithmetic, try.a[i/n*try.deep+e])) * float64(try.b[e*n+i%n])
+			}
+			if float64(x) != want {
+				return fmt.Errorf("%s computes %s of %s as %g in row %d and column %d, where %g is right: %s is not used",
+					info.Name, try.what, arithmetic, x, i/n, i%n, want, arithmetic)
+			}
+		}
+	}
+	return nil
+}
+
+// tensorProduct is A B by the kernel that was loaded last, m x n over deep, both by rows.
+func tensorProduct(d Device, m, n, deep int, a, b []float32) ([]float32, error) {
+	w := new(batch)
+	w.tensor = true
+	w.gemm(1, product{m: m, n: n, k: deep, a: place{m: 1, down: deep, across: 1, list: none}, b: place{m: 2, down: n, across: 1, list: none},
+		c: place{m: 3, down: n, across: 1, list: none}})
+	var pieces []Memory
+	defer func() {
+		for _, m := range pieces {
+			d.Free(m)
+		}
+	}()
+	var words []byte
+	for _, x := range w.words {
+		words = binary.LittleEndian.AppendUint32(words, x)
+	}
+	for _, p := range [][]byte{words, engine.AppendFloats(nil, a), engine.AppendFloats(nil, b), make([]byte, 4*m*n)} {
+		piece, err := d.Alloc(len(p))
+		if err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, piece)
+		if err := d.Write(piece, 0, p); err != nil {
+			return nil, err
+		}
+	}
+	l := &w.launches[0]
+	for i, arg := range l.args {
+		switch arg := arg.(type) {
+		case wordsHere:
+			l.args[i] = pieces[0]
+		case Memory:
+			l.args[i] = pieces[arg]
+		}
+	}
+	k, err := d.Kernel(l.kernel)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Launch(k, l.groups, l.size, l.args...); err != nil {
+		return nil, err
+	}
+	p := make([]byte, 4*m*n)
+	if err := d.Read(p, pieces[3], 0); err != nil {
+		return nil, err
+	}
+	out := make([]float32, m*n)
+	engine.ReadFloats(out, p)
+	return out, nil
+}
