@@ -312,7 +312,7 @@ func train(ctx context.Context, p prepared, out printer) (err error) {
 	exit, err := run.Train(ctx)
 	close(done)
 	<-watched
-	out.end(exit)
+	out.end(exit, func() asked { return ask(ctx, run, exit, signals) })
 	switch {
 	case code != 0 && exit.Phase != event.Finished: // it was at its end
 		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}
