@@ -17,7 +17,7 @@ __kernel void embed(__global const uint *words, uint sizes, uint context, uint w
 	ulong i = COLUMN;
 	if (i >= (ulong)words[sizes + ENTRY] * context * wide)
 		return;
-	uint b = (uint)x[ROW(words, listx) * stepx + i / wide];
+	uint b = (uint)(int)x[ROW(words, listx) * stepx + i / wide];
 	y[ENTRY * stepy + i] = params[at + ROW(words, list) * step + (ulong)b * wide + i % wide];
 }
 
@@ -33,7 +33,7 @@ __kernel void embed_back(__global const uint *words, uint sizes, uint context, u
 	x += ENTRY * stepx;
 	dy += ENTRY * stepy + i % wide;
 	for (ulong p = 0; p < places; p++)
-		if ((uint)x[p] == row)
+		if ((uint)(int)x[p] == row)
 			sum = sum + dy[p * wide];
 	g[at + ENTRY * step + i] = sum;
 }
