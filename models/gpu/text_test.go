@@ -15,7 +15,8 @@ import (
 var texts = [][]string{
 	{"text 6", "embedding out=5 vocabulary=4", "dense out=33", "relu"},
 	{"text 5", "embedding out=3 vocabulary=4 name='a'", "mingru out=3 sequence=true", "add with='a'", "relu", "mingru out=40", "tanh"},
-	{"text 3", "embedding out=2 vocabulary=4", "relu", "mingru out=1030 sequence=true", "mingru out=3"}, // a product that is cut
+	// a product that is cut
+	{"text 3", "embedding out=2 vocabulary=4", "relu", "mingru out=1030 sequence=true", "mingru out=3"},
 	{"text 6", "constant out=48 name='places'", "embedding out=8 vocabulary=4 from='input'", "add with='places' name='x'",
 		"layernorm positions=true", "attention heads=2 sequence=true", "add with='x' name='y'", "layernorm positions=true", "dense out=20 positions=true", "relu",
 		"dense out=8 positions=true bias=false", "add with='y'", "relu", "dense out=9 positions=true", "attention heads=3"},
