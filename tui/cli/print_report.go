@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +97,8 @@ func (a asked) write(w io.Writer, dir string) {
 }
 
 func writeClasses(w io.Writer, x *report.Report) {
-	lowest, m := x.Lowest(), x.Macro()
+	m := x.Macro()
+	lowest := slices.DeleteFunc(x.Lowest(), func(c report.ClassScore) bool { return c.Samples == 0 })
 	fmt.Fprintf(w, "  classes      macro F1 %.3f, recall %.3f, precision %.3f\n", m.F1, m.Recall, m.Precision)
 	for i, c := range lowest[:min(len(lowest), worstShown)] {
 		head := ""
@@ -111,7 +113,7 @@ func writeClasses(w io.Writer, x *report.Report) {
 		wrong = append(wrong, fmt.Sprintf("%s for %s %s", x.Classes[p.Is].Name, x.Classes[p.As].Name, grouped(p.Samples)))
 	}
 	if len(wrong) > 0 {
-		fmt.Fprintf(w, "  taken        %s\n", strings.Join(wrong, ", "))
+		fmt.Fprintf(w, "  mistaken     %s\n", strings.Join(wrong, ", "))
 	}
 	fmt.Fprintf(w, "  calibration  %.2f %% expected error\n", 100*x.Calibration.Error)
 }
