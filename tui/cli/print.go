@@ -167,7 +167,11 @@ func (p *jsonPrinter) note(text string) { fmt.Fprintln(p.err, "brood: "+text) }
 
 func (p *jsonPrinter) end(exit coordinator.Exit, ask func() asked) {
 	s := p.Finish(exit)
-	s.TestReport = ask().object()
+	told := ask()
+	if told.err != nil {
+		p.note(fmt.Sprintf("the test set was not asked: %v", told.err))
+	}
+	s.TestReport = told.object()
 	p.put(s)
 }
 
